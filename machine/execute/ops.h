@@ -1,0 +1,67 @@
+// How an instruction becomes code: a step with a handler, and handlers made from one function on scalars.
+//
+// To add an instruction that only computes: write one row in the family's file under execute/ops/:
+//     row("add.s32", [](uint32_t a, uint32_t b) { return a + b; }),
+// `row` makes three handlers of it: once per warp (or block) on scalars, on all 32 lanes, and on the lanes switched on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+namespace coalesce::machine {
+
+inline constexpr uint32_t kLanes = 32;
+
+struct Context;
+struct Step;
+using Handler = void (*)(const Step&, Context&);
+
+// Where an operand lives: byte offset from one of the context's bases. Offsets are multiples of 4; the low two bits pick
+// the base: constants of the launch, values of the block, registers of the warp.
+using Slot = uint32_t;
+enum Base : uint32_t { kLaunch = 0, kBlock = 1, kWarp = 2 };
+
+struct Step {
+  Handler run = nullptr;
+  Slot dst[2] = {0, 0};
+  Slot src[4] = {0, 0, 0, 0};
+  const void* extra = nullptr;  // descriptor of memory and control operations
+};
+
+// The part of a warp that computing handlers see (execute/warp.h holds the rest, derived from this).
+struct Context {
+  std::byte* base[4];
+  uint32_t active = 0;  // lanes switched on
+
+  template <class T>
+  T* at(Slot slot) const {
+    return reinterpret_cast<T*>(base[slot & 3u] + (slot & ~3u));
+  }
+};
+
+// A vector slot is 32 lanes of the element, 64-byte aligned. A predicate slot (element bool) is one uint32_t, bit per lane.
+// A scalar slot is 8 bytes (16 for 128-bit elements); a scalar predicate is a uint32_t, 0 or ~0.
+enum class Element : uint8_t { none, pred, b8, b16, b32, b64, b128 };
+
+struct PureOp {
+  std::string_view mnemonic;
+  Handler scalar, full, masked;
+  uint8_t results, sources;
+  Element result[2], source[4];
+};
+
+template <class A, class B>
+struct Two {  // return type of operations with two results (d, then the second)
+  A first;
+  B second;
+};
+
+// The row of an exact mnemonic after canonicalisation (see ops/table.cpp); null: unknown.
+const PureOp* find_pure(std::string_view mnemonic);
+// All rows, for the coverage test and docs.
+std::span<const std::span<const PureOp>> all_pure();
+
+}  // namespace coalesce::machine
