@@ -7,21 +7,22 @@
 // Threads: allocate/release only between launches (the caller holds the machine's lock); find() concurrently.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "machine/memory/touch_map.h"
+
 namespace coalesce::machine {
 
-inline constexpr uint64_t kAllocationAlignment = 256;                 // as the driver aligns cudaMalloc
-inline constexpr uint64_t kSharedWindow = 0x0001'0000'0000'0000ull;   // generic address of shared offset 0
-inline constexpr uint64_t kLocalWindow = 0x0002'0000'0000'0000ull;    // generic address of local offset 0
-inline constexpr uint64_t kParamWindow = 0x0003'0000'0000'0000ull;    // generic address of kernel parameter offset 0
-inline constexpr uint64_t kFunctionWindow = 0x0004'0000'0000'0000ull; // "addresses" of device functions
-inline constexpr uint64_t kWindowSize = 0x0000'0001'0000'0000ull;     // each window spans 4 GiB
+inline constexpr uint64_t kAllocationAlignment = 256;                  // as the driver aligns cudaMalloc
+inline constexpr uint64_t kSharedWindow = 0x0001'0000'0000'0000ull;    // generic address of shared offset 0
+inline constexpr uint64_t kLocalWindow = 0x0002'0000'0000'0000ull;     // generic address of local offset 0
+inline constexpr uint64_t kParamWindow = 0x0003'0000'0000'0000ull;     // generic address of kernel parameter offset 0
+inline constexpr uint64_t kFunctionWindow = 0x0004'0000'0000'0000ull;  // "addresses" of device functions
+inline constexpr uint64_t kWindowSize = 0x0000'0001'0000'0000ull;      // each window spans 4 GiB
 
 enum class Origin : uint8_t { device, host, managed, variable, constant, heap };  // cudaMalloc, cudaMallocHost, ...
 
@@ -29,45 +30,56 @@ struct Allocation {
   uint64_t base = 0;
   uint64_t size = 0;
   Origin origin = Origin::device;
-  uint32_t serial = 0;   // nth allocation of the program, for messages
-  std::string label;     // "cudaMalloc", "variable table" ...
+  uint32_t serial = 0;  // nth allocation of the program, from 1, for messages
+  std::string label;    // "cudaMalloc", "variable table" ...
   bool live = true;
-  // One bit per 32-byte sector, set by the launch that touches it; null until first touched.
-  std::unique_ptr<std::atomic<uint64_t>[]> touched;
-  uint64_t sectors() const { return (size + 31) / 32; }
+  TouchMap* touched = nullptr;  // where its sectors are marked; many allocations share one map
+  uint64_t touched_at = 0;      // the bit of its first sector in that map
+  // 32-byte sectors it covers, wholly or in part. Sector k of an allocation is address / 32 - base / 32.
+  uint64_t sectors() const { return size ? (base + size - 1) / 32 - base / 32 + 1 : 0; }
 };
 
 class Memory {
  public:
-  // `capacity`: bytes the simulated device has. Reserves address space only.
+  // `capacity`: bytes the simulated device has. Reserves address space only, at the same place in every run where the
+  // system allows it. Never throws for want of memory: allocations are refused instead.
   explicit Memory(uint64_t capacity);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // A zeroed? no: content of fresh device memory is unspecified on hardware; here it is filled with zero pages by the OS.
-  // Returns nullptr when the device's capacity or the host's free memory would be exceeded. bytes == 0: nullptr.
+  // Zeroed memory (on hardware its content is unspecified), 256-byte aligned, at least 256 bytes away from every other.
+  // Returns nullptr when the device's capacity (Origin::host does not count towards it) or what the host can spare
+  // (host_memory.h) would be exceeded, or bytes == 0. O(log allocations), amortised.
+  // The record lives until the allocation is released and 16384 others have been released after it.
   const Allocation* allocate(uint64_t bytes, Origin origin, std::string label);
   // Makes host memory [pointer, pointer+bytes) that the program itself owns reachable by kernels (cudaHostRegister).
+  // nullptr: null, empty, past the end of the address space, or overlapping what is live already.
   const Allocation* adopt(void* pointer, uint64_t bytes, Origin origin, std::string label);
   // False: `address` is not the base of a live allocation.
   bool release(uint64_t address);
 
   // The live allocation that contains `address`, or null. O(log allocations).
   const Allocation* find(uint64_t address) const;
-  // Two or three words and a distance for messages, e.g. "12 bytes past the end of allocation #3 (cudaMalloc, 4096 bytes
-  // at 0x7f...)", "inside allocation #3 ..., freed", "null pointer", "in no allocation; the nearest is ...".
+  // What `bytes` at `address` are, in words for messages: "12 bytes past the end of allocation #3 (cudaMalloc, 4096
+  // bytes at 0x200000000000)", "16 bytes into allocation #3 (...), which was freed", "null pointer", "in no allocation;
+  // the nearest is ...".
   std::string describe(uint64_t address, uint64_t bytes) const;
 
   uint64_t capacity() const;
+  // Bytes of the device in use.
   uint64_t used() const;
+  // All live allocations and the freed ones still remembered, oldest first.
   const std::vector<std::unique_ptr<Allocation>>& all() const;
 
   // First-touch sectors of one launch: begin clears, touched_sectors sums what mark() set since. O(touched bitmaps).
   void begin_touch();
   uint64_t touched_sectors() const;
-  // Marks sectors [first, first+count) of `a` as touched; relative to its base. Safe from many threads, cheap when set already.
-  static void mark(const Allocation& a, uint64_t first_sector, uint64_t count);
+  // Marks sectors [first, first+count) of `a` as touched; relative to its base. Safe from many threads, cheap when set
+  // already.
+  static void mark(const Allocation& a, uint64_t first_sector, uint64_t count) {
+    a.touched->mark(a.touched_at + first_sector, count);
+  }
 
  private:
   struct State;

@@ -62,7 +62,7 @@ enum class Unit : uint8_t { request, sector, line, byte, wavefront, instruction 
 struct CounterRow {
   std::string_view name, nvprof, nsight, meaning;
   Unit unit;
-  uint64_t Counters::*field;
+  uint64_t Counters::* field;
 };
 
 inline constexpr CounterRow kCounterRows[] = {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace coalesce::ptx {
@@ -22,15 +24,16 @@ std::string_view name_of(Type type);
 
 struct Operand {
   enum class Kind : uint8_t {
-    reg,      // `reg`; with `reg2` >= 0 it is the pair `%p|%q`
+    reg,      // `reg`; with `reg2` >= 0 it is the pair `%p|%q` (of `_|%q` `reg` is -1; `%p|_` is %p alone)
     integer,  // `bits`: two's complement, 64 bits wide
     real,     // `bits`: f64 bits (0d..., decimal) or f32 bits (0f...), see `is_f32`
     special,  // `name`: "%tid.x", "%laneid", "%clock64" ...
     symbol,   // `name` (+ `offset`): a variable, function or parameter used as a value
-    address,  // [base + offset]: base is register `reg` when >= 0, else symbol `name`, else absolute `offset`
+    address,  // [base + offset]: base is register `reg` when >= 0, else symbol `name`, else absolute `offset`;
+              // [base, {x, y}, ...] (textures, tensor copies): what follows the base is in `elements`
     vector,   // {elements}
     label,    // `target`: index of an instruction in the function's body (may equal body.size())
-    list,     // (elements): call arguments and results
+    list,     // (elements): call arguments and results; variables of the function appear by their unique names
     sink,     // _
   };
   Kind kind = Kind::sink;
@@ -50,7 +53,8 @@ struct Location {
   uint32_t file = 0;  // .file index as written; 0 unknown
   uint32_t line = 0;
   uint32_t column = 0;
-  std::string function;     // inlined function's label (function_name $L__info_string0), empty when not inlined
+  std::string function;     // inlined function's mangled name, from .debug_str; its label where the text lacks that section;
+                            // empty when not inlined
   int32_t inlined_at = -1;  // index into Function::locations of the call site, -1 none
 };
 
@@ -96,11 +100,14 @@ struct Function {
   bool is_declaration = false;
   std::vector<Variable> params;   // in order; offsets follow from size and alignment
   std::vector<Variable> returns;  // .func only
-  std::vector<Variable> variables;  // .shared, .local, .param variables declared inside, every scope; names made unique
+  // .shared, .local, .param variables declared inside, every scope. Names are unique in the function and differ from the
+  // module's: a name met again gets "@2", "@3" ... appended, and operands use that.
+  std::vector<Variable> variables;
   std::vector<Register> registers;  // every scope; operands refer to them by index
   std::vector<Instruction> body;
   std::vector<Location> locations;
-  // .branchtargets / .calltargets label lists and .callprototype, by label
+  // .branchtargets / .calltargets label lists and .callprototype, by label (an operand names one as a symbol, made unique as
+  // variables are). `targets` are indices into `body`; empty for .calltargets.
   struct Table { std::string name; std::vector<std::string> entries; std::vector<uint32_t> targets; };
   std::vector<Table> branch_tables;
   struct Prototype { std::string name; std::vector<Variable> returns, params; };

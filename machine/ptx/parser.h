@@ -1,5 +1,5 @@
 // PTX text -> Module. Accepts what nvcc 11-13, clang 14-19, NVRTC and Triton emit; unknown directives are skipped.
-// Cost: linear in the text. Never crashes on any bytes (tests/fuzz/ptx.cpp); nesting is bounded.
+// Cost: linear in the text. Never crashes on any bytes (tests/fuzz/ptx_parser.cpp); nesting is bounded.
 #pragma once
 
 #include <string>

@@ -1,0 +1,81 @@
+// One thread block being run.
+//
+// Lockstep mode: region by region, all warps of the block run a region before any enters the next; block-uniform values
+// are computed once per region. It needs no state between regions but the registers.
+// General mode: warps have places of their own. Entered when a warp stops in the middle of a region: at a barrier in
+// divergent code, or because it spins. Left at the first barrier at which all warps have come together again.
+#pragma once
+
+#include <vector>
+
+#include "machine/execute/warp.h"
+
+namespace coalesce::machine {
+
+class BlockRun {
+ public:
+  BlockRun(Worker& worker);
+
+  void start(uint64_t index);
+  enum class Status : uint8_t { done, yielded };
+  // Runs until the block has ended, or until it has made no visible progress for a while (it may wait for other blocks).
+  // Throws KernelFault.
+  Status advance();
+
+  uint64_t index() const { return index_; }
+  const std::array<uint32_t, 3>& coordinates() const { return ctaid_; }
+  // The warp that ran last, for messages; its number within the block.
+  uint32_t current_warp() const { return current_; }
+  const std::vector<Diagnostic>& warnings() const { return warnings_; }
+
+ private:
+  enum class Stop : uint8_t { region_end, exited, waiting, slice };
+  enum class Mode : uint8_t { lockstep, general };
+
+  // --- one warp
+  Stop run_warp(Warp& w, Mode mode);
+  bool next_split(Warp& w);
+  void split(Warp& w, uint32_t mask_taken, uint32_t taken, uint32_t other, uint32_t reconverge);
+  void split_table(Warp& w, const BlockCode& code);
+  bool go(Warp& w, uint32_t block);                // moves `now` to `block`; false: it arrived at its join and waits there
+  void arrive(Warp& w, uint32_t join, uint32_t mask);
+  void leave(Warp& w, uint32_t join);              // a split of the join has ended
+  uint32_t new_join(Warp& w, uint32_t block, uint32_t pending, uint32_t parent);
+  uint32_t named_lanes(const Warp& w, const Split& s) const;
+  uint32_t present(const Warp& w, const Split& s) const;
+  bool meets(const Split& a, const Split& b) const;
+  bool enters_region(const Warp& w) const;
+  void count(uint32_t block, uint32_t mask);
+
+  // --- the block
+  Status advance_lockstep();
+  Status advance_general();
+  void enter_general(uint32_t region, uint32_t stopped, uint32_t after);
+  bool try_lockstep(uint32_t block);
+  bool release_barriers();
+  void finish_barrier_lockstep(const BlockCode& code);
+  uint32_t next_after_region(const BlockCode& code) const;
+  uint32_t alive_lanes() const;
+  void charge();
+  [[noreturn]] void deadlock();
+
+  Worker& worker_;
+  const Launch& launch_;
+  const Code& code_;
+  uint64_t index_ = 0;
+  std::array<uint32_t, 3> ctaid_{};
+  std::vector<std::byte> area_;        // block area, then the warps' areas
+  std::vector<std::byte> shared_, local_;
+  std::byte* block_area_ = nullptr;
+  std::vector<Warp> warps_;
+  Mode mode_ = Mode::lockstep;
+  uint32_t region_ = 0;                // lockstep: to run next
+  uint32_t current_ = 0;
+  uint32_t fuel_ = 0;                  // blocks the running warp may still execute before it must yield
+  uint32_t turn_ = 0;                  // general: warp to run next
+  std::array<uint32_t, 16> arrived_{}; // named barriers: threads that arrived without waiting (bar.arrive)
+  std::vector<bool> warned_;           // per block: divergent barrier reported
+  std::vector<Diagnostic> warnings_;
+};
+
+}  // namespace coalesce::machine

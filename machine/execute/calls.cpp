@@ -1,0 +1,219 @@
+#include "machine/execute/calls.h"
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+#include "machine/execute/memory_ops.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+constexpr uint64_t kMaxString = 1u << 16;  // a %s or format longer than this is cut
+
+const LaneOp& op_of(const Step& s) { return *static_cast<const LaneOp*>(s.extra); }
+
+// `bytes` at a generic address of lane `lane`, or a fault.
+const std::byte* readable(Warp& w, const LaneOp& op, uint64_t address, uint32_t lane, uint64_t bytes) {
+  const uint64_t window = address & ~(kWindowSize - 1), offset = address & (kWindowSize - 1);
+  if (window == kLocalWindow && offset + bytes <= w.local_bytes) return w.local + uint64_t{lane} * w.local_bytes + offset;
+  if (window == kSharedWindow && offset + bytes <= w.shared_bytes) return w.shared + offset;
+  if (const Allocation* a = w.worker->launch.memory->find(address); a && address + bytes <= a->base + a->size)
+    return reinterpret_cast<const std::byte*>(address);
+  char text[96];
+  std::snprintf(text, sizeof text, "%s reads %" PRIu64 " bytes at 0x%" PRIx64 ", which is ", op.instruction->text.c_str(), bytes, address);
+  throw KernelFault{Fault::illegal_address, text + w.worker->launch.memory->describe(address, bytes), op.index, 1u << lane, {}};
+}
+
+std::string text_at(Warp& w, const LaneOp& op, uint64_t address, uint32_t lane) {
+  if (address == 0) return "(null)";
+  std::string s;
+  while (s.size() < kMaxString) {
+    const char c = static_cast<char>(*readable(w, op, address + s.size(), lane, 1));
+    if (!c) break;
+    s += c;
+  }
+  return s;
+}
+
+// Formats as printf does, arguments packed in memory as the compiler's vprintf ABI lays them out: 4-byte ints, 8-byte
+// longs, doubles and pointers, each naturally aligned. Returns the number of arguments used.
+int format(Warp& w, const LaneOp& op, uint32_t lane, const std::string& pattern, uint64_t arguments, std::string& out) {
+  uint64_t at = 0;
+  int used = 0;
+  const auto next = [&](uint64_t bytes) {
+    at = (at + bytes - 1) / bytes * bytes;
+    uint64_t v = 0;
+    std::memcpy(&v, readable(w, op, arguments + at, lane, bytes), bytes);
+    at += bytes;
+    ++used;
+    return v;
+  };
+  for (std::size_t i = 0; i < pattern.size();) {
+    if (pattern[i] != '%') {
+      out += pattern[i++];
+      continue;
+    }
+    std::size_t j = i + 1;
+    std::string spec = "%";
+    while (j < pattern.size() && std::strchr("-+ #0123456789.*", pattern[j])) {
+      if (pattern[j] == '*') spec += std::to_string(static_cast<int32_t>(next(4)));
+      else spec += pattern[j];
+      ++j;
+    }
+    if (spec.size() > 24) spec.resize(24);  // widths beyond any use
+    int longs = 0;
+    while (j < pattern.size() && std::strchr("hlLzjtq", pattern[j])) longs += pattern[j] == 'l' || pattern[j] == 'z' || pattern[j] == 'j' || pattern[j] == 't' || pattern[j] == 'q', ++j;
+    if (j >= pattern.size()) {
+      out += pattern.substr(i);
+      break;
+    }
+    const char kind = pattern[j];
+    i = j + 1;
+    char buffer[512];
+    buffer[0] = 0;
+    switch (kind) {
+      case '%': out += '%'; continue;
+      case 'd': case 'i':
+        std::snprintf(buffer, sizeof buffer, (spec + "lld").c_str(), longs ? static_cast<long long>(next(8)) : static_cast<long long>(static_cast<int32_t>(next(4))));
+        break;
+      case 'u': case 'x': case 'X': case 'o':
+        std::snprintf(buffer, sizeof buffer, (spec + "ll" + kind).c_str(), static_cast<unsigned long long>(longs ? next(8) : next(4)));
+        break;
+      case 'c': std::snprintf(buffer, sizeof buffer, (spec + "c").c_str(), static_cast<int>(next(4))); break;
+      case 'f': case 'F': case 'e': case 'E': case 'g': case 'G': case 'a': case 'A': {
+        const uint64_t bits = next(8);
+        double d;
+        std::memcpy(&d, &bits, sizeof d);
+        std::snprintf(buffer, sizeof buffer, (spec + kind).c_str(), d);
+        break;
+      }
+      case 'p': std::snprintf(buffer, sizeof buffer, (spec + "p").c_str(), reinterpret_cast<void*>(next(8))); break;
+      case 's': {
+        const std::string s = text_at(w, op, next(8), lane);
+        const int n = std::snprintf(nullptr, 0, (spec + "s").c_str(), s.c_str());
+        std::string whole(static_cast<std::size_t>(n > 0 ? n : 0) + 1, 0);
+        std::snprintf(whole.data(), whole.size(), (spec + "s").c_str(), s.c_str());
+        whole.pop_back();
+        out += whole;
+        continue;
+      }
+      default: out += pattern.substr(i - 2, 2); continue;
+    }
+    out += buffer;
+  }
+  return used;
+}
+
+void print(const Step& s, Context& c) {
+  const LaneOp& op = op_of(s);
+  Warp& w = static_cast<Warp&>(c);
+  if (op.sources.size() != 2) throw KernelFault{Fault::illegal_instruction, "vprintf takes two arguments", op.index, w.active, {}};
+  const uint64_t* patterns = w.at<uint64_t>(op.sources[0]);
+  const uint64_t* arguments = w.at<uint64_t>(op.sources[1]);
+  std::string out;
+  for (uint32_t m = w.active; m; m &= m - 1) {
+    const uint32_t l = lowest(m);
+    const int n = format(w, op, l, text_at(w, op, patterns[l], l), arguments[l], out);
+    if (op.results[0] != kNoSlot && !op.scalar[0]) w.at<uint32_t>(op.results[0])[l] = static_cast<uint32_t>(n);
+  }
+  std::lock_guard lock(w.worker->launch.report_mutex);
+  w.worker->launch.output[block_index(w)] += out;
+}
+
+void allocate(const Step& s, Context& c) {
+  const LaneOp& op = op_of(s);
+  Warp& w = static_cast<Warp&>(c);
+  w.worker->launch.wait_turn(block_index(w));
+  std::lock_guard lock(w.worker->launch.report_mutex);
+  for (uint32_t m = w.active; m; m &= m - 1) {
+    const uint64_t at = w.worker->launch.heap->allocate(w.at<uint64_t>(op.sources[0])[lowest(m)]);
+    if (op.results[0] != kNoSlot) w.at<uint64_t>(op.results[0])[lowest(m)] = at;
+  }
+}
+
+void release(const Step& s, Context& c) {
+  const LaneOp& op = op_of(s);
+  Warp& w = static_cast<Warp&>(c);
+  w.worker->launch.wait_turn(block_index(w));
+  std::lock_guard lock(w.worker->launch.report_mutex);
+  for (uint32_t m = w.active; m; m &= m - 1) {
+    const uint64_t at = w.at<uint64_t>(op.sources[0])[lowest(m)];
+    if (at && !w.worker->launch.heap->release(at))
+      throw KernelFault{Fault::illegal_address, "free of a pointer that malloc did not return, or freed already", op.index, 1u << lowest(m), {}};
+  }
+}
+
+void assertion(const Step& s, Context& c) {
+  const LaneOp& op = op_of(s);
+  Warp& w = static_cast<Warp&>(c);
+  const uint32_t l = lowest(w.active);
+  const auto argument = [&](std::size_t k) { return k < op.sources.size() ? text_at(w, op, w.at<uint64_t>(op.sources[k])[l], l) : std::string(); };
+  std::string message = "assertion `" + argument(0) + "' failed";
+  std::vector<std::string> notes;
+  if (op.sources.size() >= 4)
+    notes.push_back("in " + argument(3) + " at " + argument(1) + ":" + std::to_string(w.at<uint32_t>(op.sources[2])[l]));
+  throw KernelFault{Fault::assertion, message, op.index, w.active, notes};
+}
+
+void missing(const Step& s, Context& c) {
+  throw KernelFault{Fault::illegal_instruction, "call of '" + op_of(s).instruction->text + "'", op_of(s).index, c.active, {}};
+}
+
+}  // namespace
+
+Handler call_handler(Callee callee) {
+  switch (callee) {
+    case Callee::printf: return print;
+    case Callee::malloc: return allocate;
+    case Callee::free: return release;
+    case Callee::assertion: return assertion;
+    default: return missing;
+  }
+}
+
+void DeviceHeap::prepare() {
+  if (base_ != 0) return;
+  const Allocation* a = memory_.allocate(bytes_, Origin::heap, "malloc in kernels");
+  if (!a) return;
+  base_ = a->base;
+  free_[base_] = bytes_;
+}
+
+uint64_t DeviceHeap::allocate(uint64_t bytes) {
+  if (bytes > bytes_) return 0;
+  bytes = (std::max<uint64_t>(bytes, 1) + 15) / 16 * 16;
+  for (auto it = free_.begin(); it != free_.end(); ++it) {
+    if (it->second < bytes) continue;
+    const auto [at, room] = *it;
+    free_.erase(it);
+    if (room > bytes) free_[at + bytes] = room - bytes;
+    used_[at] = bytes;
+    return at;
+  }
+  return 0;
+}
+
+bool DeviceHeap::release(uint64_t address) {
+  const auto it = used_.find(address);
+  if (it == used_.end()) return false;
+  uint64_t at = it->first, bytes = it->second;
+  used_.erase(it);
+  auto after = free_.lower_bound(at);
+  if (after != free_.end() && at + bytes == after->first) {
+    bytes += after->second;
+    after = free_.erase(after);
+  }
+  if (after != free_.begin()) {
+    auto before = std::prev(after);
+    if (before->first + before->second == at) {
+      before->second += bytes;
+      return true;
+    }
+  }
+  free_[at] = bytes;
+  return true;
+}
+
+}  // namespace coalesce::machine

@@ -1,0 +1,133 @@
+// A decoded kernel as the interpreter runs it: steps (execute/ops.h) in streams, and where every value lives.
+//
+// Three areas of slots: of the launch (constants, parameters; written once), of the thread block (block-uniform values),
+// of each warp. A general register is a vector slot of its warp. A register of a lower lane class is one scalar (affine: lane 0's
+// value); where a vector operation reads it, a step expands it after each definition.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "machine/execute/ops.h"
+#include "machine/program/program.h"
+
+namespace coalesce::machine {
+
+struct Warp;
+struct Access;
+
+inline constexpr Slot kNoSlot = ~Slot{0};
+
+// Moves values between registers and memory for the lanes of `mask`: at base + lane * bytes, or at host[lane].
+using MoveContiguous = void (*)(const Access&, Warp&, std::byte* base, uint32_t mask);
+using MoveTable = void (*)(const Access&, Warp&, const uint64_t* host, uint32_t mask);
+// One lane's atomic: returns the old value. Operands and result are raw bits in the low bytes.
+__extension__ typedef unsigned __int128 u128;
+using AtomicLane = u128 (*)(std::byte* where, u128 a, u128 b);
+
+enum class AddressShape : uint8_t { vector, uniform, contiguous };  // the last two: from a scalar slot
+
+// A memory operation as its handlers see it.
+struct Access {
+  const MemoryOp* op = nullptr;
+  uint32_t instruction = kNone;
+  uint32_t site = kNone;         // kNone: not counted
+  uint32_t window = 0;           // index of the worker's cached allocation
+  AddressShape shape = AddressShape::vector;
+  bool address_is_64 = true;
+  bool scalar_results = false;   // loads with a uniform address into scalar slots
+  uint8_t bytes = 4;             // per lane: width * count
+  Slot address = 0;
+  int64_t offset = 0;
+  std::array<Slot, 8> values{};
+  Slot result = kNoSlot;         // atomics; vector
+  MoveContiguous move_contiguous = nullptr;
+  MoveTable move_table = nullptr;
+  void (*move_uniform)(const Access&, Warp&, const std::byte* at, uint32_t mask) = nullptr;
+  AtomicLane atomic = nullptr;
+};
+
+// What lanes do together: shuffles, votes ... (execute/lane_ops.cpp), and calls.
+struct LaneOp {
+  const Instruction* instruction = nullptr;
+  uint32_t index = kNone;             // of the instruction
+  std::vector<Slot> sources;          // vectors
+  std::array<Slot, 2> results{kNoSlot, kNoSlot};
+  std::array<bool, 2> scalar{false, false};  // result goes to a scalar slot
+};
+
+struct Guarded {  // @p around one step
+  Step inner;
+  Slot predicate = 0;
+  bool negated = false;
+  uint32_t tally = 0;
+};
+
+struct Expand {
+  int64_t stride = 0;
+};
+
+struct Stream {
+  uint32_t first = 0, last = 0;
+};
+
+enum class EndKind : uint8_t { jump, branch, table, exit, barrier };
+
+struct BlockCode {
+  Stream lockstep;   // without the hoisted instructions (lockstep blocks)
+  Stream general;    // everything
+  EndKind end = EndKind::jump;
+  bool divergent = false;         // runs inside a divergent stretch
+  bool divergent_branch = false;
+  bool negated = false;
+  bool waits = false;             // begins with *.sync: `mask` names the lanes
+  bool ends_region = false;
+  bool waits_for_any = false;     // ... and it is a bar.warp.sync, which meets any other
+  bool wait_mask_is_vector = false;
+  Slot predicate = 0;             // branch: of the lanes; table: vector of indexes
+  Slot wait_mask = 0;
+  uint32_t taken = kNone, next = kNone, reconverge = kNone;
+  const std::vector<uint32_t>* table = nullptr;
+  const Instruction* barrier = nullptr;
+  uint32_t barrier_id = 0;        // constant ids
+  Slot barrier_id_slot = kNoSlot, barrier_count_slot = kNoSlot;  // general mode: read per warp
+  Slot barrier_predicate = kNoSlot, barrier_result = kNoSlot;
+  bool barrier_result_scalar = false;
+  Step barrier_expand;            // run when set: the result's vector form
+};
+
+struct BuiltinSlot {
+  uint32_t reg;        // index into Decoded::registers
+  Slot scalar = kNoSlot, vector = kNoSlot;
+};
+
+struct Constant {
+  Element element;
+  uint64_t bits;
+  Slot scalar = kNoSlot, vector = kNoSlot;
+};
+
+struct Code {
+  std::unique_ptr<Decoded> program;
+  std::vector<Step> steps;
+  std::vector<BlockCode> blocks;       // as program->blocks
+  std::vector<Stream> hoisted;         // as program->regions
+  std::vector<std::unique_ptr<Access>> accesses;
+  std::vector<std::unique_ptr<LaneOp>> lane_ops;
+  std::vector<std::unique_ptr<Guarded>> guards;
+  std::vector<std::unique_ptr<Expand>> expands;
+  std::vector<Constant> constants;
+  std::vector<BuiltinSlot> builtins;
+  uint32_t launch_bytes = 0, block_bytes = 0, warp_bytes = 0;
+};
+
+// Cost: linear in the program. `program` is kept.
+std::unique_ptr<Code> lower(std::unique_ptr<Decoded> program);
+
+// Handlers that lower() picks from (memory_ops.cpp, atomics.cpp, lane_ops.cpp).
+Handler memory_handler(const MemoryOp& op, Kind kind);
+void choose_movers(Access& access, Kind kind);
+AtomicLane atomic_lane(const MemoryOp& op);
+Handler lane_handler(const Instruction& instruction);
+
+}  // namespace coalesce::machine

@@ -1,0 +1,294 @@
+#include "machine/execute/launch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "machine/execute/block.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+constexpr std::size_t kMaxResident = 64;     // blocks one worker keeps alive while they wait for others
+constexpr uint64_t kMaxChunk = 64;
+struct Abandoned {};                         // another block, lower than this one, has faulted
+
+Diagnostic diagnose(const Launch& launch, const BlockRun& run, uint32_t instruction, uint32_t lanes, Diagnostic d) {
+  const Decoded& p = *launch.program;
+  d.kernel = p.kernel;
+  d.block = run.coordinates();
+  d.warp = run.current_warp();
+  d.lanes = lanes;
+  if (lanes) {
+    const uint32_t t = d.warp * kLanes + lowest(lanes);
+    d.thread = {t % launch.block[0], t / launch.block[0] % launch.block[1], t / launch.block[0] / launch.block[1]};
+  }
+  if (instruction != kNone) {
+    const Instruction& i = p.code[instruction];
+    const Place& place = p.places[i.place];
+    d.ptx_line = i.ptx_line;
+    d.place = place.source;
+    for (const SourcePlace& from : place.inlined_at)
+      d.notes.push_back("inlined at " + from.file + ":" + std::to_string(from.line));
+  }
+  return d;
+}
+
+class Executor {
+ public:
+  Executor(Launch& launch, unsigned number) : launch_(launch), number_(number), worker_(launch) {}
+
+  void run(const std::function<void(uint64_t)>& progress) {
+    auto last = std::chrono::steady_clock::now();
+    uint64_t at = 0, end = 0;
+    for (;;) {
+      if (at == end && waiting_.size() < limit() && !take(&at, &end) && waiting_.empty()) break;
+      if (at < end) {
+        std::unique_ptr<BlockRun> block;
+        if (spare_.empty()) {
+          block = std::make_unique<BlockRun>(worker_);
+        } else {
+          block = std::move(spare_.back());
+          spare_.pop_back();
+        }
+        set_position(at);
+        block->start(at++);
+        advance(std::move(block));
+      }
+      if (!waiting_.empty() && (at == end || waiting_.size() >= limit())) {
+        // Blocks that wait for others: each in turn.
+        std::vector<std::unique_ptr<BlockRun>> now;
+        now.swap(waiting_);
+        for (auto& b : now) advance(std::move(b));
+      }
+      if (number_ == 0 && progress) {
+        const auto t = std::chrono::steady_clock::now();
+        if (t - last >= std::chrono::seconds(1)) {
+          last = t;
+          progress(launch_.done.load(std::memory_order_relaxed));
+        }
+      }
+    }
+    set_position(~uint64_t{0});
+    launch_.instructions.fetch_add(worker_.instructions, std::memory_order_relaxed);
+  }
+
+  Tally& tally() { return worker_.tally; }
+
+ private:
+  std::size_t limit() const { return launch_.cooperative ? ~std::size_t{0} : kMaxResident; }
+
+  bool take(uint64_t* first, uint64_t* last) {
+    std::lock_guard lock(launch_.turn_mutex);
+    const uint64_t next = launch_.next_block.load(std::memory_order_relaxed);
+    if (next >= launch_.blocks || next > launch_.fault_block.load(std::memory_order_relaxed)) return false;
+    const uint64_t chunk = std::clamp<uint64_t>(launch_.blocks / (launch_.positions.size() * 16), 1, kMaxChunk);
+    *first = next;
+    *last = std::min(launch_.blocks, next + chunk);
+    launch_.next_block.store(*last, std::memory_order_relaxed);
+    launch_.positions[number_].store(next);
+    return true;
+  }
+
+  void set_position(uint64_t block) {
+    launch_.positions[number_].store(block);
+    if (launch_.waiting_for_turn.load()) {
+      std::lock_guard lock(launch_.turn_mutex);
+      launch_.turn_changed.notify_all();
+    }
+  }
+
+  void advance(std::unique_ptr<BlockRun> block) {
+    try {
+      if (block->index() > launch_.fault_block.load(std::memory_order_relaxed)) throw Abandoned{};
+      if (block->advance() == BlockRun::Status::yielded) {
+        waiting_.push_back(std::move(block));
+        return;
+      }
+      launch_.done.fetch_add(1, std::memory_order_relaxed);
+      warn(*block);
+      spare_.push_back(std::move(block));
+    } catch (const KernelFault& f) {
+      Diagnostic d;
+      d.fault = f.fault;
+      d.message = f.message;
+      d.notes = f.notes;
+      d = diagnose(launch_, *block, f.instruction, f.lanes, std::move(d));
+      std::lock_guard lock(launch_.turn_mutex);
+      launch_.diagnostics.emplace(block->index(), std::move(d));
+      launch_.fault_block.store(std::min(launch_.fault_block.load(), block->index()));
+      launch_.turn_changed.notify_all();
+    } catch (const Abandoned&) {
+    } catch (const TurnAbandoned&) {
+    }
+  }
+
+  void warn(const BlockRun& block) {
+    for (Diagnostic d : block.warnings()) {
+      const uint32_t instruction = static_cast<uint32_t>(std::stoul(d.notes[0]));
+      d.notes.clear();
+      const uint32_t warp = d.warp, mask = d.lanes;
+      d = diagnose(launch_, block, instruction, 0, std::move(d));
+      d.warp = warp;
+      d.lanes = mask;
+      std::lock_guard lock(launch_.report_mutex);
+      launch_.diagnostics.emplace(block.index(), std::move(d));
+    }
+  }
+
+  Launch& launch_;
+  unsigned number_;
+  Worker worker_;
+  std::vector<std::unique_ptr<BlockRun>> spare_, waiting_;
+};
+
+}  // namespace
+
+void Launch::wait_turn(uint64_t mine_index) {
+  if (positions.size() <= 1) return;
+  const auto mine = [&] {
+    for (const auto& p : positions)
+      if (p.load() < mine_index) return false;
+    return true;
+  };
+  if (mine()) return;
+  std::unique_lock lock(turn_mutex);
+  waiting_for_turn.fetch_add(1);
+  while (!mine()) {
+    if (fault_block.load() < mine_index) {
+      waiting_for_turn.fetch_sub(1);
+      throw TurnAbandoned{};
+    }
+    turn_changed.wait_for(lock, std::chrono::milliseconds(20));
+  }
+  waiting_for_turn.fetch_sub(1);
+}
+
+void fill_launch_area(Launch& launch) {
+  const Code& code = *launch.code;
+  launch.area.assign(code.launch_bytes + 128, std::byte{0});
+  launch.area_base = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(launch.area.data()) + 63) / 64 * 64);
+  const auto put = [&](Slot scalar, Slot vector, Element e, uint64_t bits, const uint32_t* each) {
+    const std::size_t size = e == Element::pred ? 4 : e == Element::b16 || e == Element::b8 ? 2 : e == Element::b64 ? 8 : e == Element::b128 ? 16 : 4;
+    if (scalar != kNoSlot) std::memcpy(launch.area_base + (scalar & ~3u), &bits, std::min<std::size_t>(size, 8));
+    if (vector == kNoSlot || e == Element::pred) return;
+    for (uint32_t l = 0; l < kLanes; ++l) {
+      const uint64_t v = each ? each[l] : bits;
+      std::memcpy(launch.area_base + (vector & ~3u) + l * size, &v, std::min<std::size_t>(size, 8));
+    }
+  };
+  for (const Constant& c : code.constants) put(c.scalar, c.vector, c.element, c.bits, nullptr);
+  for (const BuiltinSlot& slot : code.builtins) {
+    const Register& r = launch.program->registers[slot.reg];
+    uint64_t v = 0;
+    uint32_t of_lane[kLanes];
+    const uint32_t* by_lane = nullptr;
+    const auto per_lane = [&](auto f) {
+      for (uint32_t l = 0; l < kLanes; ++l) of_lane[l] = f(l);
+      by_lane = of_lane;
+    };
+    switch (r.builtin) {
+      case Builtin::tid_x: case Builtin::tid_y: case Builtin::tid_z:
+        if (r.lanes != LaneClass::constant) continue;
+        break;
+      case Builtin::warpid: case Builtin::ctaid_x: case Builtin::ctaid_y: case Builtin::ctaid_z: case Builtin::smid: continue;
+      case Builtin::ntid_x: v = launch.block[0]; break;
+      case Builtin::ntid_y: v = launch.block[1]; break;
+      case Builtin::ntid_z: v = launch.block[2]; break;
+      case Builtin::nctaid_x: v = launch.grid[0]; break;
+      case Builtin::nctaid_y: v = launch.grid[1]; break;
+      case Builtin::nctaid_z: v = launch.grid[2]; break;
+      case Builtin::nwarpid: v = launch.device->threads_per_multiprocessor / kLanes; break;
+      case Builtin::nsmid: v = launch.device->multiprocessors; break;
+      case Builtin::dynamic_smem_size: v = launch.dynamic_shared_bytes; break;
+      case Builtin::total_smem_size: v = launch.shared_bytes; break;
+      case Builtin::laneid: per_lane([](uint32_t l) { return l; }); break;
+      case Builtin::lanemask_eq: per_lane([](uint32_t l) { return 1u << l; }); break;
+      case Builtin::lanemask_lt: per_lane([](uint32_t l) { return (1u << l) - 1; }); break;
+      case Builtin::lanemask_le: per_lane([](uint32_t l) { return (2u << l) - 1; }); break;
+      case Builtin::lanemask_gt: per_lane([](uint32_t l) { return ~((2u << l) - 1); }); break;
+      case Builtin::lanemask_ge: per_lane([](uint32_t l) { return ~((1u << l) - 1); }); break;
+      case Builtin::parameter: {
+        const std::vector<uint8_t>& bytes = *launch.parameters;
+        if (r.parameter_size > 8) {  // 128-bit: written whole here
+          u128 wide = 0;
+          std::memcpy(&wide, bytes.data() + r.parameter_offset, 16);
+          if (slot.scalar != kNoSlot) std::memcpy(launch.area_base + (slot.scalar & ~3u), &wide, 16);
+          if (slot.vector != kNoSlot)
+            for (uint32_t l = 0; l < kLanes; ++l) std::memcpy(launch.area_base + (slot.vector & ~3u) + 16 * l, &wide, 16);
+          continue;
+        }
+        std::memcpy(&v, bytes.data() + r.parameter_offset, r.parameter_size);
+        const unsigned unused = 64 - 8 * r.parameter_size;
+        if (r.parameter_signed && unused) v = static_cast<uint64_t>(static_cast<int64_t>(v << unused) >> unused);
+        break;
+      }
+      default: break;
+    }
+    put(slot.scalar, slot.vector, r.element, v, by_lane);
+  }
+}
+
+void run_blocks(Launch& launch, Pool& pool, unsigned threads, Tally& total, const std::function<void(uint64_t)>& progress) {
+  launch.positions = std::vector<std::atomic<uint64_t>>(threads);
+  for (auto& p : launch.positions) p.store(0);  // until each has taken its first blocks nobody's turn has come
+  std::mutex merge;
+  pool.run(threads, [&](unsigned number) {
+    Executor executor(launch, number);
+    executor.run(number == 0 ? progress : std::function<void(uint64_t)>());
+    std::lock_guard lock(merge);
+    total.add(executor.tally());
+  });
+}
+
+Pool::Pool(unsigned threads) {
+  for (unsigned k = 1; k < threads; ++k) threads_.emplace_back([this, k] { loop(k); });
+}
+
+Pool::~Pool() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& t : threads_) t.join();
+}
+
+void Pool::run(unsigned n, const std::function<void(unsigned)>& job) {
+  n = std::min(n, size());
+  if (n > 1) {
+    std::lock_guard lock(mutex_);
+    job_ = &job;
+    wanted_ = n;
+    left_ = n - 1;
+    ++generation_;
+    wake_.notify_all();
+  }
+  job(0);
+  if (n > 1) {
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [&] { return left_ == 0; });
+    job_ = nullptr;
+  }
+}
+
+void Pool::loop(unsigned number) {
+  uint64_t seen = 0;
+  for (;;) {
+    const std::function<void(unsigned)>* job = nullptr;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return stop_ || generation_ != seen; });
+      if (stop_) return;
+      seen = generation_;
+      if (number < wanted_) job = job_;
+    }
+    if (!job) continue;
+    (*job)(number);
+    std::lock_guard lock(mutex_);
+    if (--left_ == 0) idle_.notify_all();
+  }
+}
+
+}  // namespace coalesce::machine

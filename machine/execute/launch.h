@@ -1,0 +1,41 @@
+// A launch: its blocks over the host's threads, and what they reported.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "machine/execute/warp.h"
+
+namespace coalesce::machine {
+
+// Threads that live as long as the machine and run one job at a time, each with its number.
+class Pool {
+ public:
+  explicit Pool(unsigned threads);
+  ~Pool();
+  unsigned size() const { return static_cast<unsigned>(threads_.size()) + 1; }
+  // Runs job(0) on the calling thread and job(1) ... job(n - 1) on the pool's; returns when all have ended.
+  void run(unsigned n, const std::function<void(unsigned)>& job);
+
+ private:
+  void loop(unsigned number);
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::condition_variable wake_, idle_;
+  const std::function<void(unsigned)>* job_ = nullptr;
+  uint64_t generation_ = 0;
+  unsigned wanted_ = 0, left_ = 0;
+  bool stop_ = false;
+};
+
+// Fills the launch's slots: constants, parameters, dimensions.
+void fill_launch_area(Launch& launch);
+
+// Runs all blocks on `threads` of the pool; `progress(done)` is called about once a second. Afterwards `total` holds the
+// sum of the tallies; faults and warnings are in launch.diagnostics.
+void run_blocks(Launch& launch, Pool& pool, unsigned threads, Tally& total, const std::function<void(uint64_t)>& progress);
+
+}  // namespace coalesce::machine

@@ -1,0 +1,531 @@
+// Loads and stores. Each goes three steps: where (addresses to host memory, with bounds and alignment checked), how much
+// it costs (observe/traffic.h), and the move itself (chosen by element and register width when the kernel is lowered).
+//
+// The common case, all lanes at base + lane * width, is found by one comparison of the address vector, or known from the
+// lane class; then bounds are one comparison against the allocation this instruction touched last.
+#include "machine/execute/memory_ops.h"
+
+#include <cstring>
+
+#include "machine/observe/traffic.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+// ---- Moves -------------------------------------------------------------------------------------------------------
+
+// M: the element in memory; R: the register. Sign extension is in M's and R's signedness.
+template <class M, class R>
+struct Move {
+  static M get(const std::byte* p) {
+    M m;
+    std::memcpy(&m, p, sizeof m);
+    return m;
+  }
+
+  static void load_contiguous(const Access& a, Warp& w, std::byte* base, uint32_t mask) {
+    if (a.op->count == 1 && mask == ~0u) {
+      R* to = w.at<R>(a.values[0]);
+      if constexpr (sizeof(M) == sizeof(R)) std::memcpy(to, base, sizeof(R) * kLanes);
+      else
+        for (uint32_t l = 0; l < kLanes; ++l) to[l] = static_cast<R>(get(base + l * sizeof(M)));
+      return;
+    }
+    const std::size_t step = a.bytes;
+    for (uint32_t k = 0; k < a.op->count; ++k) {
+      R* to = w.at<R>(a.values[k]);
+      const std::byte* from = base + k * sizeof(M);
+      if (mask == ~0u)
+        for (uint32_t l = 0; l < kLanes; ++l) to[l] = static_cast<R>(get(from + l * step));
+      else
+        for (uint32_t m = mask; m; m &= m - 1) to[lowest(m)] = static_cast<R>(get(from + lowest(m) * step));
+    }
+  }
+  static void load_table(const Access& a, Warp& w, const uint64_t* host, uint32_t mask) {
+    for (uint32_t k = 0; k < a.op->count; ++k) {
+      R* to = w.at<R>(a.values[k]);
+      if (mask == ~0u)
+        for (uint32_t l = 0; l < kLanes; ++l) to[l] = static_cast<R>(get(reinterpret_cast<const std::byte*>(host[l]) + k * sizeof(M)));
+      else
+        for (uint32_t m = mask; m; m &= m - 1)
+          to[lowest(m)] = static_cast<R>(get(reinterpret_cast<const std::byte*>(host[lowest(m)]) + k * sizeof(M)));
+    }
+  }
+  static void load_uniform(const Access& a, Warp& w, const std::byte* at, uint32_t mask) {
+    for (uint32_t k = 0; k < a.op->count; ++k) {
+      const R value = static_cast<R>(get(at + k * sizeof(M)));
+      R* to = w.at<R>(a.values[k]);
+      if (a.scalar_results) *to = value;
+      else if (mask == ~0u) for (uint32_t l = 0; l < kLanes; ++l) to[l] = value;
+      else for (uint32_t m = mask; m; m &= m - 1) to[lowest(m)] = value;
+    }
+  }
+  static void store_contiguous(const Access& a, Warp& w, std::byte* base, uint32_t mask) {
+    if (a.op->count == 1 && mask == ~0u && sizeof(M) == sizeof(R)) {
+      std::memcpy(base, w.at<R>(a.values[0]), sizeof(R) * kLanes);
+      return;
+    }
+    for (uint32_t k = 0; k < a.op->count; ++k) {
+      const R* from = w.at<R>(a.values[k]);
+      for (uint32_t m = mask; m; m &= m - 1) put(base + lowest(m) * std::size_t{a.bytes} + k * sizeof(M), from[lowest(m)]);
+    }
+  }
+  static void store_table(const Access& a, Warp& w, const uint64_t* host, uint32_t mask) {
+    for (uint32_t m = mask; m; m &= m - 1)  // lanes in order: of several at one address the last wins
+      for (uint32_t k = 0; k < a.op->count; ++k)
+        put(reinterpret_cast<std::byte*>(host[lowest(m)]) + k * sizeof(M), w.at<R>(a.values[k])[lowest(m)]);
+  }
+  static void put(std::byte* p, R value) {
+    const M m = static_cast<M>(value);
+    std::memcpy(p, &m, sizeof m);
+  }
+};
+
+struct Movers {
+  MoveContiguous load_contiguous, store_contiguous;
+  MoveTable load_table, store_table;
+  void (*load_uniform)(const Access&, Warp&, const std::byte*, uint32_t);
+};
+
+template <class M, class R>
+constexpr Movers movers() {
+  using T = Move<M, R>;
+  return {T::load_contiguous, T::store_contiguous, T::load_table, T::store_table, T::load_uniform};
+}
+
+template <class R, class S>  // R: unsigned register type, S: signed
+Movers movers_for(unsigned width, bool sign) {
+  switch (width) {
+    case 1: return sign ? movers<int8_t, S>() : movers<uint8_t, R>();
+    case 2: return sign ? movers<int16_t, S>() : movers<uint16_t, R>();
+    case 4: return sign ? movers<int32_t, S>() : movers<uint32_t, R>();
+    case 8: return movers<uint64_t, R>();
+    default: return movers<u128, R>();
+  }
+}
+
+// ---- Faults ------------------------------------------------------------------------------------------------------
+
+[[noreturn]] void fault_at(const Access& a, Warp& w, Fault fault, uint64_t address, uint32_t lane, const std::string& where) {
+  char text[160];
+  const char* verb = a.op->returns || a.atomic ? "atomic on" : w.worker->launch.program->code[a.instruction].kind == Kind::load ? "load of" : "store of";
+  std::snprintf(text, sizeof text, "%s %u byte%s at 0x%llx", verb, a.bytes, a.bytes == 1 ? "" : "s", static_cast<unsigned long long>(address));
+  KernelFault f{fault, text, a.instruction, 1u << lane, {}};
+  f.message += fault == Fault::misaligned_address ? ", which is not a multiple of " + std::to_string(a.bytes) : " is " + where;
+  throw f;
+}
+
+std::string outside_shared(const Warp& w, uint64_t address) {
+  return "outside the block's " + std::to_string(w.shared_bytes) + " bytes of shared memory (by " +
+         std::to_string(address + 1 > w.shared_bytes ? address + 1 - w.shared_bytes : 0) + ")";
+}
+
+// ---- Global ------------------------------------------------------------------------------------------------------
+
+// The allocation around [low, high), or a fault for the first lane of `mask` that is outside (addresses: table or base).
+const Window& window_for(const Access& a, Warp& w, uint64_t low, uint64_t high, const uint64_t* table, uint64_t base, uint32_t mask) {
+  Window& cached = w.worker->windows[a.window];
+  if (low >= cached.base && high <= cached.end) return cached;
+  if (const Allocation* found = w.worker->launch.memory->find(low); found && high <= found->base + found->size) {
+    cached = {found->base, found->base + found->size, found};
+    return cached;
+  }
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const uint32_t l = lowest(m);
+    const uint64_t at = table ? table[l] : base + uint64_t{l} * a.bytes;
+    const Allocation* found = w.worker->launch.memory->find(at);
+    if (!found || at + a.bytes > found->base + found->size)
+      fault_at(a, w, Fault::illegal_address, at, l, w.worker->launch.memory->describe(at, a.bytes));
+  }
+  static thread_local Window spread;  // lanes in several allocations: all are good, none is cached
+  spread = {};
+  return spread;
+}
+
+void touch(const Window& win, uint64_t low, uint64_t high) {
+  const uint64_t first = (low - win.base) / 32, last = (high - 1 - win.base) / 32;
+  Memory::mark(*win.allocation, first, last - first + 1);
+}
+
+void touch_lanes(Warp& w, const Window& win, const uint64_t* table, uint32_t mask, uint32_t bytes) {
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const uint64_t at = table[lowest(m)];
+    if (win.allocation) {
+      touch(win, at, at + bytes);
+    } else if (const Allocation* found = w.worker->launch.memory->find(at)) {
+      touch({found->base, found->base + found->size, found}, at, at + bytes);
+    }
+  }
+}
+
+// Where the lanes of `mask` go in global memory. Returns a base for contiguous lanes, else fills `host`.
+struct Where {
+  std::byte* base = nullptr;  // contiguous: of lane 0
+  bool contiguous = false;
+};
+
+template <bool Counted>
+Where global_where(const Access& a, Warp& w, const uint64_t* table, bool known_contiguous, uint64_t base, uint32_t mask, uint64_t* host) {
+  const uint32_t bytes = a.bytes;
+  if (table) {
+    const uint32_t f = lowest(mask);
+    if (contiguous(table, mask, bytes)) {
+      known_contiguous = true;
+      base = table[f] - uint64_t{f} * bytes + static_cast<uint64_t>(a.offset);
+    }
+  }
+  if (known_contiguous) {
+    const uint64_t low = base + uint64_t{lowest(mask)} * bytes, high = base + uint64_t{highest(mask) + 1} * bytes;
+    if (low & (bytes - 1)) fault_at(a, w, Fault::misaligned_address, low, lowest(mask), "");
+    const Window& win = window_for(a, w, low, high, nullptr, base, mask);
+    if constexpr (Counted) {
+      SiteTally& t = w.worker->tally.sites[a.site];
+      const GlobalCost c = global_cost_contiguous(base, mask, bytes);
+      t.sectors += c.sectors;
+      t.lines += c.lines;
+      t.bytes += c.bytes;
+      if (win.allocation && c.sectors == (high - 1) / 32 - low / 32 + 1) {
+        touch(win, low, high);
+      } else {
+        for (uint32_t l = 0; l < kLanes; ++l) host[l] = base + uint64_t{l} * bytes;
+        touch_lanes(w, win, host, mask, bytes);
+      }
+    }
+    return {reinterpret_cast<std::byte*>(base), true};
+  }
+  uint64_t low = ~uint64_t{0}, high = 0, bits = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    const uint64_t at = table[l] + static_cast<uint64_t>(a.offset);
+    const uint64_t on = uint64_t{0} - (mask >> l & 1);
+    host[l] = at;
+    bits |= at & on;
+    low = std::min(low, at | ~on);
+    high = std::max(high, at & on);
+  }
+  if (bits & (bytes - 1))
+    for (uint32_t m = mask; m; m &= m - 1)
+      if (host[lowest(m)] & (bytes - 1)) fault_at(a, w, Fault::misaligned_address, host[lowest(m)], lowest(m), "");
+  const Window& win = window_for(a, w, low, high + bytes, host, 0, mask);
+  if constexpr (Counted) {
+    SiteTally& t = w.worker->tally.sites[a.site];
+    const GlobalCost c = global_cost(host, mask, bytes);
+    t.sectors += c.sectors;
+    t.lines += c.lines;
+    t.bytes += c.bytes;
+    touch_lanes(w, win, host, mask, bytes);
+  }
+  return {};
+}
+
+template <bool IsLoad, bool Counted>
+void global_vector(const Access& a, Warp& w, const uint64_t* table, uint32_t mask) {
+  alignas(64) uint64_t host[kLanes];
+  const Where where = global_where<Counted>(a, w, table, false, 0, mask, host);
+  if (where.contiguous) a.move_contiguous(a, w, where.base, mask);
+  else a.move_table(a, w, host, mask);
+}
+
+template <bool IsLoad, bool Counted>
+void global_access(const Step& s, Context& context) {
+  const Access& a = *static_cast<const Access*>(s.extra);
+  Warp& w = static_cast<Warp&>(context);
+  const uint32_t mask = w.active;
+  if (a.shape == AddressShape::vector) {
+    if (a.address_is_64) return global_vector<IsLoad, Counted>(a, w, w.at<uint64_t>(a.address), mask);
+    alignas(64) uint64_t table[kLanes];
+    for (uint32_t l = 0; l < kLanes; ++l) table[l] = w.at<uint32_t>(a.address)[l];
+    return global_vector<IsLoad, Counted>(a, w, table, mask);
+  }
+  const uint64_t base = (a.address_is_64 ? *w.at<uint64_t>(a.address) : *w.at<uint32_t>(a.address)) + static_cast<uint64_t>(a.offset);
+  if (a.shape == AddressShape::contiguous) {
+    alignas(64) uint64_t host[kLanes];
+    return a.move_contiguous(a, w, global_where<Counted>(a, w, nullptr, true, base, mask, host).base, mask);
+  }
+  // One address for all lanes (loads).
+  if (base & (a.bytes - 1u)) fault_at(a, w, Fault::misaligned_address, base, lowest(mask), "");
+  Window& cached = w.worker->windows[a.window];
+  if (base < cached.base || base + a.bytes > cached.end) {
+    const Allocation* found = w.worker->launch.memory->find(base);
+    if (!found || base + a.bytes > found->base + found->size)
+      fault_at(a, w, Fault::illegal_address, base, lowest(mask), w.worker->launch.memory->describe(base, a.bytes));
+    cached = {found->base, found->base + found->size, found};
+  }
+  if constexpr (Counted) {
+    SiteTally& t = w.worker->tally.sites[a.site];
+    t.sectors += 1;
+    t.lines += 1;
+    t.bytes += a.bytes;
+    touch(cached, base, base + a.bytes);
+  }
+  a.move_uniform(a, w, reinterpret_cast<const std::byte*>(base), mask);
+}
+
+// ---- Shared ------------------------------------------------------------------------------------------------------
+
+template <bool IsLoad>
+void shared_vector(const Access& a, Warp& w, const uint32_t* address, uint32_t mask, uint32_t site) {
+  const uint32_t bytes = a.bytes;
+  SiteTally& t = w.worker->tally.sites[site];
+  const uint32_t offset = static_cast<uint32_t>(a.offset);
+  if (contiguous(address, mask, bytes)) {
+    const uint32_t f = lowest(mask), base = address[f] - f * bytes + offset;
+    const uint64_t low = uint64_t{base + f * bytes}, high = low + uint64_t{highest(mask) - f + 1} * bytes;
+    if (high <= w.shared_bytes && (low & (bytes - 1)) == 0) {
+      if (bytes > 4) {
+        const SharedCost c = IsLoad ? shared_load_cost_affine(base, bytes, mask, bytes) : shared_store_cost_affine(base, bytes, mask, bytes);
+        t.wavefronts += c.wavefronts;
+        t.ideal += c.ideal;
+      }
+      return a.move_contiguous(a, w, w.shared + static_cast<int64_t>(low) - int64_t{f} * bytes, mask);
+    }
+  }
+  alignas(64) uint32_t at[kLanes];
+  alignas(64) uint64_t host[kLanes];
+  uint32_t bits = 0, high = 0;
+  const uint64_t shared = reinterpret_cast<uint64_t>(w.shared);
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    at[l] = address[l] + offset;
+    const uint32_t on = 0u - (mask >> l & 1);
+    bits |= at[l] & on;
+    high = std::max(high, at[l] & on);
+    host[l] = shared + at[l];
+  }
+  if ((bits & (bytes - 1)) || uint64_t{high} + bytes > w.shared_bytes)
+    for (uint32_t m = mask; m; m &= m - 1) {
+      const uint32_t l = lowest(m);
+      if (uint64_t{at[l]} + bytes > w.shared_bytes) fault_at(a, w, Fault::illegal_address, at[l], l, outside_shared(w, uint64_t{at[l]} + bytes - 1));
+      if (at[l] & (bytes - 1)) fault_at(a, w, Fault::misaligned_address, at[l], l, "");
+    }
+  const SharedCost c = IsLoad ? shared_load_cost(at, mask, bytes) : shared_store_cost(at, mask, bytes);
+  if (bytes <= 4) {
+    t.wavefronts += c.wavefronts - 1;
+  } else {
+    t.wavefronts += c.wavefronts;
+    t.ideal += c.ideal;
+  }
+  a.move_table(a, w, host, mask);
+}
+
+template <bool IsLoad>
+void shared_access(const Step& s, Context& context) {
+  const Access& a = *static_cast<const Access*>(s.extra);
+  Warp& w = static_cast<Warp&>(context);
+  const uint32_t mask = w.active;
+  if (w.worker->launch.program->sites[a.site].dynamic_requests) w.worker->tally.sites[a.site].requests += 1;
+  if (a.shape == AddressShape::vector) {
+    if (!a.address_is_64) return shared_vector<IsLoad>(a, w, w.at<uint32_t>(a.address), mask, a.site);
+    alignas(64) uint32_t table[kLanes];
+    const uint64_t* from = w.at<uint64_t>(a.address);
+    for (uint32_t l = 0; l < kLanes; ++l) table[l] = static_cast<uint32_t>(from[l]);
+    return shared_vector<IsLoad>(a, w, table, mask, a.site);
+  }
+  const uint32_t base = *w.at<uint32_t>(a.address) + static_cast<uint32_t>(a.offset);
+  const uint32_t bytes = a.bytes;
+  const bool one = a.shape == AddressShape::uniform;
+  const uint64_t low = one ? base : base + lowest(mask) * bytes, high = low + (one ? 1 : highest(mask) - lowest(mask) + 1) * uint64_t{bytes};
+  if (high > w.shared_bytes || (base & (bytes - 1))) {  // the table's way finds the lane to blame
+    alignas(64) uint32_t table[kLanes];
+    for (uint32_t l = 0; l < kLanes; ++l) table[l] = base - static_cast<uint32_t>(a.offset) + (one ? 0 : l * bytes);
+    return shared_vector<IsLoad>(a, w, table, mask, a.site);
+  }
+  if (bytes > 4) {
+    const SharedCost c = IsLoad ? shared_load_cost_affine(base, one ? 0 : bytes, mask, bytes) : shared_store_cost_affine(base, bytes, mask, bytes);
+    w.worker->tally.sites[a.site].wavefronts += c.wavefronts;
+    w.worker->tally.sites[a.site].ideal += c.ideal;
+  }
+  if (one) a.move_uniform(a, w, w.shared + base, mask);
+  else a.move_contiguous(a, w, w.shared + static_cast<int32_t>(base), mask);
+}
+
+// ---- Local, generic, parameters ----------------------------------------------------------------------------------
+
+template <bool IsLoad>
+void local_vector(const Access& a, Warp& w, const uint64_t* address, uint32_t mask, uint32_t site) {
+  alignas(64) uint64_t host[kLanes];
+  alignas(64) uint32_t at[kLanes];
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    const uint64_t offset = address[l] + static_cast<uint64_t>(a.offset);
+    if (mask >> l & 1) {
+      if (offset > w.local_bytes || offset + a.bytes > w.local_bytes)
+        fault_at(a, w, Fault::illegal_address, offset, l, "outside the thread's " + std::to_string(w.local_bytes) + " bytes of local memory");
+      if (offset & (a.bytes - 1u)) fault_at(a, w, Fault::misaligned_address, offset, l, "");
+    }
+    at[l] = static_cast<uint32_t>(offset);
+    host[l] = reinterpret_cast<uint64_t>(w.local) + uint64_t{l} * w.local_bytes + offset;
+  }
+  if (site != kNone) w.worker->tally.sites[site].sectors += local_sectors(at, mask, a.bytes);
+  a.move_table(a, w, host, mask);
+}
+
+const uint64_t* address_table(const Access& a, Warp& w, uint64_t* table) {
+  if (a.address_is_64) return w.at<uint64_t>(a.address);
+  for (uint32_t l = 0; l < kLanes; ++l) table[l] = w.at<uint32_t>(a.address)[l];
+  return table;
+}
+
+template <bool IsLoad>
+void local_access(const Step& s, Context& context) {
+  const Access& a = *static_cast<const Access*>(s.extra);
+  Warp& w = static_cast<Warp&>(context);
+  alignas(64) uint64_t table[kLanes];
+  if (a.site != kNone && w.worker->launch.program->sites[a.site].dynamic_requests) w.worker->tally.sites[a.site].requests += 1;
+  local_vector<IsLoad>(a, w, address_table(a, w, table), w.active, a.site);
+}
+
+void param_vector(const Access& a, Warp& w, const uint64_t* address, uint32_t mask) {
+  alignas(64) uint64_t host[kLanes];
+  const std::vector<uint8_t>& parameters = *w.worker->launch.parameters;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    const uint64_t offset = address[l] + static_cast<uint64_t>(a.offset);
+    if ((mask >> l & 1) && (offset > parameters.size() || offset + a.bytes > parameters.size()))
+      fault_at(a, w, Fault::illegal_address, offset, l, "outside the kernel's " + std::to_string(parameters.size()) + " bytes of parameters");
+    host[l] = reinterpret_cast<uint64_t>(parameters.data()) + offset;
+  }
+  a.move_table(a, w, host, mask);
+}
+
+void param_access(const Step& s, Context& context) {
+  const Access& a = *static_cast<const Access*>(s.extra);
+  Warp& w = static_cast<Warp&>(context);
+  alignas(64) uint64_t table[kLanes];
+  const uint64_t* from = w.at<uint64_t>(a.address);
+  if (a.shape != AddressShape::vector) {
+    for (uint64_t& t : table) t = *from;
+    if (a.scalar_results) {
+      const uint64_t offset = *from + static_cast<uint64_t>(a.offset);
+      const std::vector<uint8_t>& parameters = *w.worker->launch.parameters;
+      if (offset > parameters.size() || offset + a.bytes > parameters.size())
+        fault_at(a, w, Fault::illegal_address, offset, lowest(w.active), "outside the kernel's parameters");
+      return a.move_uniform(a, w, reinterpret_cast<const std::byte*>(parameters.data()) + offset, w.active);
+    }
+    from = table;
+  }
+  param_vector(a, w, from, w.active);
+}
+
+template <bool IsLoad>
+void generic_access(const Step& s, Context& context) {
+  const Access& a = *static_cast<const Access*>(s.extra);
+  Warp& w = static_cast<Warp&>(context);
+  alignas(64) uint64_t table[kLanes];
+  const uint64_t* address = address_table(a, w, table);
+  const SpaceMasks masks = space_masks(address, static_cast<uint64_t>(a.offset), w.active);
+  SiteTally* sites = a.site == kNone ? nullptr : w.worker->tally.sites + a.site;
+  if (masks.global) {
+    if (sites) sites[0].requests += 1;
+    global_vector<IsLoad, true>(a, w, address, masks.global);
+  }
+  if (masks.shared) {
+    alignas(64) uint32_t offsets[kLanes];
+    for (uint32_t l = 0; l < kLanes; ++l) offsets[l] = static_cast<uint32_t>(address[l]);
+    sites[1].requests += 1;
+    shared_vector<IsLoad>(a, w, offsets, masks.shared, a.site + 1);
+  }
+  if (masks.local) {
+    alignas(64) uint64_t offsets[kLanes];
+    for (uint32_t l = 0; l < kLanes; ++l) offsets[l] = address[l] & (kWindowSize - 1);
+    sites[2].requests += 1;
+    local_vector<IsLoad>(a, w, offsets, masks.local, a.site + 2);
+  }
+  if (masks.param) {
+    alignas(64) uint64_t offsets[kLanes];
+    for (uint32_t l = 0; l < kLanes; ++l) offsets[l] = address[l] & (kWindowSize - 1);
+    if (!IsLoad) fault_at(a, w, Fault::illegal_address, address[lowest(masks.param)], lowest(masks.param), "in the kernel's parameters, which are read-only");
+    param_vector(a, w, offsets, masks.param);
+  }
+}
+
+template <bool IsLoad>
+void global_site(const Step& s, Context& context) {
+  const Access& a = *static_cast<const Access*>(s.extra);
+  Warp& w = static_cast<Warp&>(context);
+  if (w.worker->launch.program->sites[a.site].dynamic_requests) w.worker->tally.sites[a.site].requests += 1;
+  global_access<IsLoad, true>(s, context);
+}
+
+}  // namespace
+
+SpaceMasks space_masks(const uint64_t* address, uint64_t offset, uint32_t mask) {
+  uint64_t all = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) all |= (address[l] + offset) & (uint64_t{0} - (mask >> l & 1));
+  SpaceMasks m;
+  if (all >> 48 == 0) {
+    m.global = mask;
+    return m;
+  }
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    const uint32_t l = lowest(rest);
+    const uint64_t window = (address[l] + offset) & ~(kWindowSize - 1);
+    (window == kSharedWindow ? m.shared : window == kLocalWindow ? m.local : window == kParamWindow ? m.param : m.global) |= 1u << l;
+  }
+  return m;
+}
+
+void global_atomic_where(const Access& a, Warp& w, const uint64_t* address, uint32_t mask, uint32_t site, uint64_t* host) {
+  uint64_t low = ~uint64_t{0}, high = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    host[l] = address[l] + static_cast<uint64_t>(a.offset);
+    if (!(mask >> l & 1)) continue;
+    low = std::min(low, host[l]);
+    high = std::max(high, host[l]);
+    if (host[l] & (a.bytes - 1u)) fault_at(a, w, Fault::misaligned_address, host[l], l, "");
+  }
+  const Window& win = window_for(a, w, low, high + a.bytes, host, 0, mask);
+  SiteTally& t = w.worker->tally.sites[site];
+  const GlobalCost c = global_atomic_cost(host, mask, a.bytes);
+  t.sectors += c.sectors;
+  t.lines += c.lines;
+  t.bytes += c.bytes;
+  touch_lanes(w, win, host, mask, a.bytes);
+}
+
+void shared_atomic_where(const Access& a, Warp& w, const uint32_t* address, uint32_t mask, uint32_t site, uint64_t* host) {
+  alignas(64) uint32_t at[kLanes];
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    at[l] = address[l] + static_cast<uint32_t>(a.offset);
+    host[l] = reinterpret_cast<uint64_t>(w.shared) + at[l];
+    if (!(mask >> l & 1)) continue;
+    if (uint64_t{at[l]} + a.bytes > w.shared_bytes)
+      fault_at(a, w, Fault::illegal_address, at[l], l, outside_shared(w, uint64_t{at[l]} + a.bytes - 1));
+    if (at[l] & (a.bytes - 1u)) fault_at(a, w, Fault::misaligned_address, at[l], l, "");
+  }
+  const SharedCost c = shared_atomic_cost(at, mask, a.bytes);
+  SiteTally& t = w.worker->tally.sites[site];
+  t.wavefronts += c.wavefronts - (a.bytes <= 4 ? 1 : 0);
+  if (a.bytes > 4) t.ideal += c.ideal;
+}
+
+[[noreturn]] void fault_no_space(const Access& a, Warp& w, uint64_t address, uint32_t lane) {
+  fault_at(a, w, Fault::illegal_address, address, lane, "in a space without atomics");
+}
+
+void choose_movers(Access& a, Kind kind) {
+  if (kind == Kind::atomic) return;
+  const MemoryOp& m = *a.op;
+  Movers chosen;
+  switch (m.value_bytes[0]) {
+    case 2: chosen = m.width > 2 ? Movers{} : movers_for<uint16_t, int16_t>(m.width, m.sign_extend && kind == Kind::load); break;
+    case 4: chosen = movers_for<uint32_t, int32_t>(m.width, m.sign_extend && kind == Kind::load); break;
+    case 8: chosen = movers_for<uint64_t, int64_t>(m.width, m.sign_extend && kind == Kind::load); break;
+    default: chosen = movers_for<u128, u128>(m.width, false); break;
+  }
+  a.move_contiguous = kind == Kind::load ? chosen.load_contiguous : chosen.store_contiguous;
+  a.move_table = kind == Kind::load ? chosen.load_table : chosen.store_table;
+  a.move_uniform = chosen.load_uniform;
+}
+
+Handler memory_handler(const MemoryOp& op, Kind kind) {
+  if (kind == Kind::atomic) return atomic_handler(op);
+  const bool load = kind == Kind::load;
+  switch (op.space) {
+    case AddressSpace::global: return load ? global_site<true> : global_site<false>;
+    case AddressSpace::shared: return load ? shared_access<true> : shared_access<false>;
+    case AddressSpace::local: return load ? local_access<true> : local_access<false>;
+    case AddressSpace::constant: return load ? global_access<true, false> : global_access<false, false>;
+    case AddressSpace::param: return param_access;
+    default: return load ? generic_access<true> : generic_access<false>;
+  }
+}
+
+}  // namespace coalesce::machine

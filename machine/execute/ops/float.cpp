@@ -1,0 +1,120 @@
+// Single and double precision where PTX promises IEEE 754: add sub mul fma mad div sqrt rcp in all rounding modes, and
+// abs neg min max copysign testp. The approximate functions are in approx.cpp.
+#include "machine/execute/ops/numbers.h"
+#include "machine/execute/ops/rows.h"
+
+namespace coalesce::machine {
+namespace {
+
+// Rounding to nearest is common, the directed modes are not.
+template <Round R, class F>
+void put(Rows& row, const Name& mnemonic, F f) {
+  if constexpr (R == Round::rn)
+    row(mnemonic, f);
+  else
+    row.rare(mnemonic, f);
+}
+
+template <Round R, bool kFtz, bool kSat>
+void single(Rows& row) {
+  const Name mode = Name(".") + name_of(R);
+  const Name tail = Name(kFtz ? ".ftz" : "") + (kSat ? ".sat" : "") + ".f32";
+  const auto put_sum = [&](const Name& name, auto f) {
+    put<R>(row, name + mode + tail, f);
+    if (R == Round::rn) put<R>(row, name + tail, f);  // the default mode
+  };
+  put_sum("add", [](float a, float b) { return out<kFtz, kSat>(add<R>(in<kFtz>(a), in<kFtz>(b))); });
+  put_sum("sub", [](float a, float b) { return out<kFtz, kSat>(add<R>(in<kFtz>(a), -in<kFtz>(b))); });
+  put_sum("mul", [](float a, float b) { return out<kFtz, kSat>(multiply<R>(in<kFtz>(a), in<kFtz>(b))); });
+  const auto multiply_add = [](float a, float b, float c) {
+    return out<kFtz, kSat>(fused<R>(in<kFtz>(a), in<kFtz>(b), in<kFtz>(c)));
+  };
+  put<R>(row, "fma" + mode + tail, multiply_add);
+  put_sum("mad", multiply_add);  // since sm_20 the same as fma
+  if constexpr (!kSat) {
+    put<R>(row, "div" + mode + tail,
+           [](float a, float b) { return out<kFtz, false>(divide<R>(in<kFtz>(a), in<kFtz>(b))); });
+    put<R>(row, "rcp" + mode + tail, [](float a) { return out<kFtz, false>(divide<R>(1.0f, in<kFtz>(a))); });
+    put<R>(row, "sqrt" + mode + tail, [](float a) { return out<kFtz, false>(square_root<R>(in<kFtz>(a))); });
+  }
+}
+
+template <Round R>
+void double_precision(Rows& row) {
+  const Name mode = Name(".") + name_of(R);
+  const auto put_sum = [&](const Name& name, auto f) {
+    put<R>(row, name + mode + ".f64", f);
+    if (R == Round::rn) put<R>(row, name + ".f64", f);
+  };
+  put_sum("add", [](double a, double b) { return add<R>(a, b); });
+  put_sum("sub", [](double a, double b) { return add<R>(a, -b); });
+  put_sum("mul", [](double a, double b) { return multiply<R>(a, b); });
+  const auto multiply_add = [](double a, double b, double c) { return fused<R>(a, b, c); };
+  put<R>(row, "fma" + mode + ".f64", multiply_add);
+  put_sum("mad", multiply_add);
+  put<R>(row, "div" + mode + ".f64", [](double a, double b) { return divide<R>(a, b); });
+  put<R>(row, "rcp" + mode + ".f64", [](double a) { return divide<R>(1.0, a); });
+  put<R>(row, "sqrt" + mode + ".f64", [](double a) { return square_root<R>(a); });
+}
+
+template <Round R>
+void one_mode(Rows& row) {
+  single<R, false, false>(row);
+  single<R, false, true>(row);
+  single<R, true, false>(row);
+  single<R, true, true>(row);
+  double_precision<R>(row);
+}
+
+template <bool kFtz, bool kNan>
+void extremes(Rows& row) {
+  const Name tail = Name(kFtz ? ".ftz" : "") + (kNan ? ".NaN" : "");
+  row("min" + tail + ".f32", [](float a, float b) { return extreme<false, kNan>(in<kFtz>(a), in<kFtz>(b)); });
+  row("max" + tail + ".f32", [](float a, float b) { return extreme<true, kNan>(in<kFtz>(a), in<kFtz>(b)); });
+  row("min" + tail + ".xorsign.abs.f32",
+      [](float a, float b) { return extreme_xorsign<false, kNan>(in<kFtz>(a), in<kFtz>(b)); });
+  row("max" + tail + ".xorsign.abs.f32",
+      [](float a, float b) { return extreme_xorsign<true, kNan>(in<kFtz>(a), in<kFtz>(b)); });
+}
+
+template <class T>
+void signs(Rows& row, const Name& t) {
+  row("abs." + t, [](T a) { return with_sign(a, false); });
+  row("neg." + t, [](T a) { return with_sign(a, !std::signbit(a)); });
+  row("copysign." + t, [](T a, T b) { return with_sign(b, std::signbit(a)); });
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  constexpr T kNormal = std::numeric_limits<T>::min();
+  row("testp.finite." + t, [](T a) { return with_sign(a, false) < kInfinity; });
+  row("testp.infinite." + t, [](T a) { return with_sign(a, false) == kInfinity; });
+  row("testp.number." + t, [](T a) { return !is_nan(a); });
+  row("testp.notanumber." + t, [](T a) { return is_nan(a); });
+  row("testp.normal." + t, [](T a) {
+    const T m = with_sign(a, false);
+    return m >= kNormal && m < kInfinity;
+  });
+  row("testp.subnormal." + t, [](T a) {
+    const T m = with_sign(a, false);
+    return m > T{0} && m < kNormal;
+  });
+}
+
+}  // namespace
+
+void float_rows(Rows& row) {
+  one_mode<Round::rn>(row);
+  one_mode<Round::rz>(row);
+  one_mode<Round::rm>(row);
+  one_mode<Round::rp>(row);
+  extremes<false, false>(row);
+  extremes<false, true>(row);
+  extremes<true, false>(row);
+  extremes<true, true>(row);
+  row("min.f64", [](double a, double b) { return extreme<false, false>(a, b); });
+  row("max.f64", [](double a, double b) { return extreme<true, false>(a, b); });
+  signs<float>(row, "f32");
+  signs<double>(row, "f64");
+  row("abs.ftz.f32", [](float a) { return with_sign(flush(a), false); });
+  row("neg.ftz.f32", [](float a) { return with_sign(flush(a), !std::signbit(a)); });
+}
+
+}  // namespace coalesce::machine

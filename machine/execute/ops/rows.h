@@ -1,0 +1,243 @@
+// Rows of the table of computing instructions: one lambda on scalars becomes three handlers.
+//
+//     void integer_rows(Rows& row) {
+//       row("add.s32", [](uint32_t a, uint32_t b) { return a + b; });
+//
+// The lambda captures nothing, and its parameters say the operands' elements: bool is a predicate, 16, 32, 64 bits wide
+// integers, float, double, Half and Bfloat are registers of that width, uint128_t is b128. Sources come in PTX order,
+// immediates are sources like any other. Returning Two<A, B> makes two results (for p|q: Two<bool, bool>).
+//
+// The lambda must be total: no undefined behaviour and no trap for any bits at all, since lanes that are switched off
+// hold garbage and the full handler computes them nevertheless.
+//
+// A result may lie in the slot of a source when their elements have the same size (both predicates count as such);
+// otherwise slots must not overlap. The two results of one step must be different slots.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "machine/execute/ops.h"
+#include "machine/execute/ops/lanes.h"
+#include "machine/execute/ops/name.h"
+
+namespace coalesce::machine {
+
+template <class F>
+struct Signature;  // of a captureless lambda
+template <class F, class R, class... A>
+struct Signature<R (F::*)(A...) const> {
+  using Result = R;
+  static constexpr size_t kSources = sizeof...(A);
+};
+
+template <class T>
+inline constexpr bool kIsTwo = false;
+template <class A, class B>
+inline constexpr bool kIsTwo<Two<A, B>> = true;
+
+template <class T>
+constexpr Element element_of() {
+  if constexpr (std::is_same_v<T, bool>) return Element::pred;
+  if constexpr (sizeof(T) == 2) return Element::b16;
+  if constexpr (sizeof(T) == 4) return Element::b32;
+  if constexpr (sizeof(T) == 8) return Element::b64;
+  if constexpr (sizeof(T) == 16) return Element::b128;
+  static_assert(sizeof(T) != 1 || std::is_same_v<T, bool>, "8-bit operands are carried in 16-bit elements");
+}
+
+// kVector: the loop over lanes is unrolled into vector code. kLoop: a plain loop, for instructions that programs rarely
+// execute in number (it keeps the build short and the code small) or whose function does not vectorise anyway.
+enum class Shape { kVector, kLoop };
+
+template <Shape S, class F, class Member = decltype(&F::operator())>
+struct Handlers;
+
+template <Shape S, class F, class R, class... A>
+struct Handlers<S, F, R (F::*)(A...) const> {
+  // The width in which comparisons leave their flags: that of the widest source, so that no lane changes its place.
+  using Flag = FlagOf<std::max({size_t{1}, (std::is_same_v<A, bool> ? size_t{1} : sizeof(A))...})>;
+  static constexpr bool kOnlyPredicates = (std::is_same_v<A, bool> && ...) && std::is_same_v<R, bool>;
+
+  template <class T>
+  static T read(const Step& step, const Context& context, size_t k) {
+    if constexpr (std::is_same_v<T, bool>)
+      return *context.at<uint32_t>(step.src[k]) & 1u;
+    else
+      return *context.at<T>(step.src[k]);
+  }
+  template <class T>
+  static void write(const Step& step, const Context& context, size_t k, T value) {
+    if constexpr (std::is_same_v<T, bool>)
+      *context.at<uint32_t>(step.dst[k]) = value ? ~0u : 0u;
+    else
+      *context.at<T>(step.dst[k]) = value;
+  }
+
+  template <size_t... I>
+  static void one(const Step& step, Context& context, std::index_sequence<I...>) {
+    const R r = F{}(read<A>(step, context, I)...);
+    if constexpr (kIsTwo<R>) {
+      write(step, context, 0, r.first);
+      write(step, context, 1, r.second);
+    } else {
+      write(step, context, 0, r);
+    }
+  }
+
+  // Predicates among themselves: the lambda's truth table as a sum of products; the optimiser makes and/or/xor of it.
+  template <size_t... I>
+  static uint32_t word(const Step& step, const Context& context, std::index_sequence<I...>) {
+    [[maybe_unused]] const uint32_t in[] = {0, *context.at<uint32_t>(step.src[I])...};
+    uint32_t out = 0;
+    for (uint32_t row = 0; row < (1u << sizeof...(A)); ++row) {
+      uint32_t term = F{}(((row >> I) & 1u) != 0 ...) ? ~0u : 0u;
+      ((term &= ((row >> I) & 1u) ? in[I + 1] : ~in[I + 1]), ...);
+      out |= term;
+    }
+    return out;
+  }
+
+  template <class T>
+  struct Results {
+    static constexpr uint8_t kCount = 1;
+    static constexpr size_t kBytes = sizeof(T);
+    static constexpr Element kElement[2] = {element_of<T>(), Element::none};
+    Output<T, Flag> first;
+    Results(const Step& step, const Context& context, Flag (*buffer)[kLanes])
+        : first(context, step.dst[0], buffer[0]) {}
+    COALESCE_INLINE void set(uint32_t i, T value, bool on) const { first.set(i, value, on); }
+    void close(uint32_t active) const { first.close(active); }
+  };
+  template <class T, class U>
+  struct Results<Two<T, U>> {
+    static constexpr uint8_t kCount = 2;
+    static constexpr size_t kBytes = std::max(sizeof(T), sizeof(U));
+    static constexpr Element kElement[2] = {element_of<T>(), element_of<U>()};
+    Output<T, Flag> first;
+    Output<U, Flag> second;
+    Results(const Step& step, const Context& context, Flag (*buffer)[kLanes])
+        : first(context, step.dst[0], buffer[0]), second(context, step.dst[1], buffer[1]) {}
+    COALESCE_INLINE void set(uint32_t i, Two<T, U> value, bool on) const {
+      first.set(i, value.first, on);
+      second.set(i, value.second, on);
+    }
+    void close(uint32_t active) const {
+      first.close(active);
+      second.close(active);
+    }
+  };
+
+  // Lanes in one vector of the widest element.
+  static constexpr uint32_t kWidth =
+      std::max(1u, kVectorBytes / uint32_t(std::max({Results<R>::kBytes, sizeof(A)..., size_t{2}})));
+
+  // For comparisons: all lanes' results in a word, and that of the scalar slots as 0 or ~0.
+  template <size_t... I>
+  static uint32_t bits(const Step& step, const Context& context, std::index_sequence<I...>) {
+    const std::tuple<Input<A>...> in{Input<A>(context.at<StorageOf<A>>(step.src[I]))...};
+    alignas(64) Flag flags[kLanes];
+    const Output<bool, Flag> out(flags);
+    COALESCE_INDEPENDENT_LANES
+    for (uint32_t i = 0; i < kLanes; ++i) out.set(i, F{}(std::get<I>(in)[i]...), true);
+    return bits_of(flags);
+  }
+  __attribute__((noinline)) static uint32_t bits(const Step& step, const Context& context) {
+    return bits(step, context, std::index_sequence_for<A...>{});
+  }
+  static uint32_t bit(const Step& step, const Context& context) {
+    return [&]<size_t... I>(std::index_sequence<I...>) {
+      return F{}(read<A>(step, context, I)...) ? ~0u : 0u;
+    }(std::index_sequence_for<A...>{});
+  }
+
+  template <bool kMasked, size_t... I>
+  static void lanes(const Step& step, Context& context, uint32_t active, std::index_sequence<I...> sources) {
+    if constexpr (kOnlyPredicates) {
+      uint32_t& d = *context.at<uint32_t>(step.dst[0]);
+      d = (d & ~active) | (word(step, context, sources) & active);
+    } else {
+      const std::tuple<Input<A>...> in{Input<A>(context.at<StorageOf<A>>(step.src[I]))...};
+      alignas(64) Flag flags[2][kLanes];
+      const Results<R> out(step, context, flags);
+      if constexpr (S == Shape::kVector) {
+        COALESCE_INDEPENDENT_LANES
+        for (uint32_t i = 0; i < kLanes; ++i) {
+          out.set(i, F{}(std::get<I>(in)[i]...), !kMasked || (active & (1u << i)));
+        }
+      } else {
+        COALESCE_PLAIN_LOOP
+        for (uint32_t i = 0; i < kLanes; ++i) {
+          out.set(i, F{}(std::get<I>(in)[i]...), !kMasked || (active & (1u << i)));
+        }
+      }
+      out.close(active);
+    }
+  }
+
+  static void scalar(const Step& step, Context& context) { one(step, context, std::index_sequence_for<A...>{}); }
+  static void full(const Step& step, Context& context) {
+    if constexpr (S == Shape::kLoop)
+      loop(step, context, ~0u);
+    else
+      lanes<false>(step, context, ~0u, std::index_sequence_for<A...>{});
+  }
+  static void masked(const Step& step, Context& context) {
+    if constexpr (S == Shape::kLoop)
+      loop(step, context, context.active);
+    else
+      lanes<true>(step, context, context.active, std::index_sequence_for<A...>{});
+  }
+  __attribute__((noinline)) static void loop(const Step& step, Context& context, uint32_t active) {
+    lanes<true>(step, context, active, std::index_sequence_for<A...>{});
+  }
+
+  static constexpr PureOp made() {
+    static_assert(sizeof...(A) <= 4, "a step has at most four sources");
+    PureOp op{{}, scalar, full, masked, Results<R>::kCount, uint8_t(sizeof...(A)), {}, {}};
+    op.result[0] = Results<R>::kElement[0];
+    op.result[1] = Results<R>::kElement[1];
+    size_t k = 0;
+    ((op.source[k++] = element_of<A>()), ...);
+    return op;
+  }
+  static constexpr PureOp kOp = made();
+};
+
+// The rows of one family, in the order written. Owns the mnemonics' text; lives as long as the program.
+class Rows {
+ public:
+  template <class F>
+  void operator()(const Name& mnemonic, F) {
+    keep(mnemonic, Handlers<Shape::kVector, F>::kOp);
+  }
+  // An instruction seldom executed in number: see Shape::kLoop.
+  template <class F>
+  void rare(const Name& mnemonic, F) {
+    keep(mnemonic, Handlers<Shape::kLoop, F>::kOp);
+  }
+  // A row whose handlers are made elsewhere (compare.cpp).
+  void keep(const Name& mnemonic, const PureOp& op);
+  const std::vector<PureOp>& ops() const { return ops_; }
+
+ private:
+  std::deque<std::string> names_;  // a deque: its strings never move
+  std::vector<PureOp> ops_;
+};
+
+// The families; table.cpp lists them.
+void move_rows(Rows& row);
+void integer_rows(Rows& row);
+void bit_rows(Rows& row);
+void carry_rows(Rows& row);
+void packed_rows(Rows& row);
+void float_rows(Rows& row);
+void half_rows(Rows& row);
+void approx_rows(Rows& row);
+void compare_rows(Rows& row);
+void convert_rows(Rows& row);
+
+}  // namespace coalesce::machine

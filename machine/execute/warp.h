@@ -1,0 +1,126 @@
+// The state of what runs: a warp with its splits, its thread block, the worker that executes it, the launch.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "machine/execute/code.h"
+#include "machine/machine.h"
+#include "machine/memory/memory.h"
+#include "machine/program/tally.h"
+
+namespace coalesce::machine {
+
+class BlockRun;
+struct Worker;
+
+// Thrown by handlers; ends the launch.
+struct KernelFault {
+  Fault fault;
+  std::string message;
+  uint32_t instruction = kNone;
+  uint32_t lanes = 0;
+  std::vector<std::string> notes;
+};
+
+// Lanes of a warp that are at the same place. A warp that has not diverged is one split.
+struct Split {
+  uint32_t block = 0;       // block to run next
+  uint32_t mask = 0;
+  uint32_t join = kNone;    // where it will meet the others
+  bool at_end = false;      // the block's steps have run already, only its end is left
+  bool passed = false;      // the *.sync at the block's head has been met already
+};
+
+// Where splits meet again: when the last of `pending` splits has arrived (or its lanes have exited), they go on as one.
+struct Join {
+  uint32_t block = 0;
+  uint32_t arrived = 0;
+  uint32_t pending = 0;
+  uint32_t parent = kNone;
+};
+
+struct Warp : Context {
+  Worker* worker = nullptr;
+  BlockRun* owner = nullptr;
+  std::byte* shared = nullptr;     // the block's shared memory
+  uint32_t shared_bytes = 0;
+  std::byte* local = nullptr;      // lane l's local memory at local + l * local_bytes
+  uint32_t local_bytes = 0;
+  uint32_t index = 0;              // within the block
+  uint32_t alive = 0;              // lanes that exist and have not exited
+  // Where it is: the running split, the others.
+  Split now;
+  bool running = false;            // `now` is valid
+  std::vector<Split> ready;        // can run
+  std::vector<Split> at_sync;      // wait for lanes of this warp at a *.sync
+  std::vector<Split> at_barrier;   // wait for the block at the barrier ending their block
+  std::vector<Join> joins;
+  uint32_t free_join = kNone;
+  uint32_t hoisted = kNone;        // general mode: region whose uniform values are already in place
+  std::vector<std::byte> own_block_area;  // general mode
+};
+
+// The allocation a memory operation touched last.
+struct Window {
+  uint64_t base = 1, end = 0;  // empty
+  const Allocation* allocation = nullptr;
+};
+
+struct TurnAbandoned {};
+
+struct Launch {
+  const Code* code = nullptr;
+  const Decoded* program = nullptr;
+  Memory* memory = nullptr;
+  const Device* device = nullptr;
+  std::array<uint32_t, 3> grid{}, block{};
+  uint64_t blocks = 0;
+  uint32_t threads_per_block = 0, warps_per_block = 0;
+  uint32_t shared_bytes = 0, dynamic_shared_bytes = 0;
+  bool cooperative = false;
+  const std::vector<uint8_t>* parameters = nullptr;
+  std::vector<std::byte> area;              // the launch's slots, and where they begin (64-byte aligned)
+  std::byte* area_base = nullptr;
+  uint64_t max_instructions = 0;
+  std::atomic<uint64_t> instructions{0};    // in batches
+  std::atomic<uint64_t> next_block{0};
+  std::atomic<uint64_t> fault_block{~uint64_t{0}};  // lowest block that faulted
+  std::atomic<bool>* interrupted = nullptr;
+  // Blocks take their turn at what depends on their order (ordered atomics, malloc): when all lower blocks have finished,
+  // or wait for others themselves. positions[t]: the block thread t runs; those below it that were t's have ended.
+  std::mutex turn_mutex;
+  std::condition_variable turn_changed;
+  std::vector<std::atomic<uint64_t>> positions;
+  std::atomic<uint32_t> waiting_for_turn{0};
+  std::atomic<uint64_t> done{0};
+  // Diagnostics by block; the lowest faulting block's is reported.
+  std::mutex report_mutex;
+  std::multimap<uint64_t, Diagnostic> diagnostics;
+  std::map<uint64_t, std::string> output;  // what blocks printed
+  class DeviceHeap* heap = nullptr;
+
+  void wait_turn(uint64_t block);  // throws TurnAbandoned when a lower block has faulted
+};
+
+struct Worker {
+  explicit Worker(Launch& l) : launch(l), tally(*l.program), windows(l.code->accesses.size()) {}
+  Launch& launch;
+  Tally tally;
+  std::vector<Window> windows;
+  uint64_t instructions = 0;   // since last added to the launch's
+};
+
+inline uint32_t lowest(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
+inline uint32_t highest(uint32_t mask) { return 31u - static_cast<uint32_t>(__builtin_clz(mask)); }
+inline uint32_t count_lanes(uint32_t mask) { return static_cast<uint32_t>(__builtin_popcount(mask)); }
+
+// Where the warp's block is, for messages and order.
+uint64_t block_index(const Warp& warp);
+
+}  // namespace coalesce::machine

@@ -1,0 +1,263 @@
+// Loading modules and launching kernels: what machine.h promises, put together from the rooms below it.
+#include "machine/machine.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <thread>
+
+#include "machine/execute/calls.h"
+#include "machine/execute/launch.h"
+#include "machine/program/tally.h"
+#include "machine/ptx/parser.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+constexpr uint64_t kDeviceHeapBytes = 8u << 20;   // CUDA's default cudaLimitMallocHeapSize
+constexpr std::size_t kMaxDecodedShapes = 64;     // per kernel; programs that launch more shapes decode again
+
+class LoadedProgram final : public Program, public SymbolTable {
+ public:
+  LoadedProgram(Memory& memory, const Device& device, std::string ptx, const std::string& name)
+      : memory_(memory), device_(device), module_(ptx::parse(std::move(ptx), name)) {
+    for (const ptx::Variable& v : module_.variables) place(v);
+    for (const ptx::Variable& v : module_.variables) initialise(v);
+    std::size_t at = 0;
+    for (std::size_t k = 0; k < module_.text.size(); ++k)
+      if (module_.text[k] == '\n') lines_.push_back(at), at = k + 1;
+    lines_.push_back(at);
+  }
+
+  ~LoadedProgram() override {
+    for (const auto& [name, v] : variables_) memory_.release(v.address);
+  }
+
+  // --- Program
+  const KernelInfo* kernel(std::string_view name) const override {
+    const ptx::Function* f = find(name);
+    if (!f) return nullptr;
+    const std::string key(name);
+    if (const auto known = infos_.find(key); known != infos_.end()) return &known->second;
+    KernelInfo info;
+    info.name = key;
+    const std::vector<uint32_t> offsets = parameter_offsets(*f, &info.parameter_bytes);
+    for (std::size_t k = 0; k < offsets.size(); ++k) info.parameters.push_back({offsets[k], static_cast<uint32_t>(f->params[k].size)});
+    const uint32_t* limit = f->required_threads[0] ? f->required_threads : f->max_threads;
+    info.max_threads = device_.threads_per_block;
+    if (limit[0]) info.max_threads = std::min(info.max_threads, limit[0] * std::max(1u, limit[1]) * std::max(1u, limit[2]));
+    if (module_.target.starts_with("sm_") || module_.target.starts_with("compute_"))
+      info.ptx_version = static_cast<uint32_t>(std::strtoul(module_.target.c_str() + module_.target.find('_') + 1, nullptr, 10));
+    try {
+      const std::unique_ptr<Decoded> p = decode(module_, *f, *this, LaunchShape{});
+      info.static_shared_bytes = p->static_shared_bytes;
+      info.local_bytes = p->local_bytes;
+      info.registers = std::clamp(p->live_registers + 8, 16u, 255u);
+    } catch (const Error&) {
+      // Reported when it is launched.
+    }
+    return &infos_.emplace(key, std::move(info)).first->second;
+  }
+  const VariableInfo* variable(std::string_view name) const override {
+    const auto v = variables_.find(std::string(name));
+    return v == variables_.end() ? nullptr : &v->second;
+  }
+  std::vector<std::string> kernels() const override {
+    std::vector<std::string> names;
+    for (const ptx::Function& f : module_.functions)
+      if (f.is_entry && !f.is_declaration) names.push_back(f.name);
+    return names;
+  }
+  std::vector<std::string> variables() const override {
+    std::vector<std::string> names;
+    for (const auto& [name, v] : variables_) names.push_back(name);
+    return names;
+  }
+
+  // --- SymbolTable
+  using SymbolTable::Symbol;
+  Symbol symbol(const std::string& name) const override {
+    const auto v = variables_.find(name);
+    return v == variables_.end() ? Symbol{} : Symbol{true, v->second.constant, v->second.address};
+  }
+  uint64_t function_address(const std::string& name) const override {
+    for (std::size_t k = 0; k < module_.functions.size(); ++k)
+      if (module_.functions[k].name == name && !module_.functions[k].is_declaration) return kFunctionWindow + 16 * (k + 1);
+    return 0;
+  }
+
+  const Code& code(std::string_view name, const LaunchShape& shape) {
+    auto& shapes = codes_[std::string(name)];
+    const auto known = shapes.find(shape);
+    if (known != shapes.end()) return *known->second;
+    if (shapes.size() >= kMaxDecodedShapes) shapes.clear();
+    return *(shapes[shape] = lower(decode(module_, *find(name), *this, shape)));
+  }
+
+  std::string line_text(uint32_t line) const {
+    if (line == 0 || line > lines_.size()) return {};
+    const std::size_t from = lines_[line - 1], to = line < lines_.size() ? lines_[line] - 1 : module_.text.size();
+    std::string text = module_.text.substr(from, to - from);
+    text.erase(0, text.find_first_not_of(" \t"));
+    return text;
+  }
+
+ private:
+  const ptx::Function* find(std::string_view name) const {
+    for (const ptx::Function& f : module_.functions)
+      if (f.is_entry && !f.is_declaration && f.name == name) return &f;
+    return nullptr;
+  }
+
+  void place(const ptx::Variable& v) {
+    if ((v.space != ptx::Space::global && v.space != ptx::Space::constant) || v.is_extern || variables_.contains(v.name)) return;
+    const bool constant = v.space == ptx::Space::constant;
+    const Allocation* a = memory_.allocate(std::max<uint64_t>(1, v.size), constant ? Origin::constant : v.managed ? Origin::managed : Origin::variable, "variable " + v.name);
+    if (!a) {
+      Diagnostic d;
+      d.message = "no memory for variable '" + v.name + "' of " + std::to_string(v.size) + " bytes";
+      for (const auto& [name, placed] : variables_) memory_.release(placed.address);
+      variables_.clear();
+      throw Error(d);
+    }
+    variables_[v.name] = {v.name, a->base, v.size, constant, v.managed};
+  }
+
+  void initialise(const ptx::Variable& v) {
+    const auto placed = variables_.find(v.name);
+    if (placed == variables_.end() || v.initial.empty()) return;
+    auto* to = reinterpret_cast<std::byte*>(placed->second.address);
+    std::memcpy(to, v.initial.data(), std::min<std::size_t>(v.initial.size(), v.size));
+    for (const ptx::Relocation& r : v.relocations) {
+      uint64_t address = function_address(r.symbol);
+      if (const Symbol s = symbol(r.symbol); s.found) address = s.address;
+      address = (address + static_cast<uint64_t>(r.addend)) >> r.shift;
+      if (r.at + r.size <= v.size) std::memcpy(to + r.at, &address, std::min(8u, r.size));
+    }
+  }
+
+  Memory& memory_;
+  const Device& device_;
+  ptx::Module module_;
+  std::vector<std::size_t> lines_;
+  std::map<std::string, VariableInfo> variables_;
+  mutable std::map<std::string, KernelInfo> infos_;
+  std::map<std::string, std::map<LaunchShape, std::unique_ptr<Code>>> codes_;
+};
+
+}  // namespace
+
+struct Machine::State {
+  State(const Device& d, Options o) : device(d), options(std::move(o)), memory(d.memory_bytes), heap(memory, kDeviceHeapBytes) {
+    if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
+  }
+  Device device;
+  Options options;
+  Memory memory;
+  DeviceHeap heap;
+  std::optional<Pool> pool;  // made by the first launch
+  std::atomic<bool> interrupted{false};
+};
+
+Machine::Machine(const Device& device, Options options) : state_(std::make_unique<State>(device, std::move(options))) {}
+Machine::~Machine() = default;
+const Device& Machine::device() const { return state_->device; }
+Memory& Machine::memory() { return state_->memory; }
+void Machine::interrupt() { state_->interrupted.store(true); }
+bool Machine::interrupted() const { return state_->interrupted.load(); }
+
+std::shared_ptr<Program> Machine::load(std::string ptx, const std::string& name) {
+  return std::make_shared<LoadedProgram>(state_->memory, state_->device, std::move(ptx), name);
+}
+
+LaunchReport Machine::launch(Program& program, std::string_view kernel, const LaunchConfig& config) {
+  const auto begin = std::chrono::steady_clock::now();
+  LaunchReport report;
+  auto& loaded = static_cast<LoadedProgram&>(program);
+  const auto refuse = [&](Diagnostic d, Fault fault) {
+    d.fault = fault;
+    if (d.kernel.empty()) d.kernel = kernel;
+    if (d.ptx_text.empty()) d.ptx_text = loaded.line_text(d.ptx_line);
+    report.fault = fault;
+    report.diagnostics = {std::move(d)};
+    return report;
+  };
+  LaunchShape shape;
+  shape.block = config.block;
+  for (std::size_t k = 0; k < 3; ++k) shape.grid_below[k] = std::bit_ceil(std::max<uint64_t>(1, config.grid[k]));
+  const Code* code = nullptr;
+  try {
+    if (!loaded.kernel(kernel)) {
+      Diagnostic d;
+      d.message = "no such kernel";
+      return refuse(d, Fault::invalid_pc);
+    }
+    code = &loaded.code(kernel, shape);
+  } catch (const Error& e) {
+    return refuse(e.diagnostic, Fault::illegal_instruction);
+  }
+  Launch launch;
+  launch.code = code;
+  launch.program = code->program.get();
+  launch.memory = &state_->memory;
+  launch.device = &state_->device;
+  launch.grid = config.grid;
+  launch.block = config.block;
+  launch.blocks = uint64_t{config.grid[0]} * config.grid[1] * config.grid[2];
+  launch.threads_per_block = config.block[0] * config.block[1] * config.block[2];
+  launch.warps_per_block = (launch.threads_per_block + kLanes - 1) / kLanes;
+  launch.dynamic_shared_bytes = config.dynamic_shared_bytes;
+  launch.shared_bytes = launch.program->static_shared_bytes + config.dynamic_shared_bytes;
+  launch.cooperative = config.cooperative;
+  std::vector<uint8_t> parameters = config.parameters;
+  parameters.resize(std::max<std::size_t>(parameters.size(), loaded.kernel(kernel)->parameter_bytes));
+  launch.parameters = &parameters;
+  launch.max_instructions = state_->options.max_instructions;
+  launch.interrupted = &state_->interrupted;
+  launch.heap = &state_->heap;
+  if (launch.threads_per_block == 0 || launch.threads_per_block > 1024 || launch.blocks == 0) {
+    Diagnostic d;
+    d.message = "a launch needs 1 to 1024 threads a block and at least one block";
+    return refuse(d, Fault::invalid_pc);
+  }
+  for (const Instruction& i : launch.program->code)
+    if (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::malloc) state_->heap.prepare();
+  fill_launch_area(launch);
+  if (!state_->pool) state_->pool.emplace(state_->options.threads);
+  // Cooperative launches run on one thread, all blocks in turns: what they wait for happens in the same order every time.
+  unsigned threads = config.cooperative ? 1u : static_cast<unsigned>(std::min<uint64_t>(state_->options.threads, launch.blocks));
+  Tally total(*launch.program);
+  state_->memory.begin_touch();
+  std::function<void(uint64_t)> progress;
+  if (state_->options.progress)
+    progress = [&](uint64_t done) { state_->options.progress(kernel, done, launch.blocks); };
+  run_blocks(launch, *state_->pool, threads, total, progress);
+
+  report.counters = count(*launch.program, total);
+  report.counters.compulsory_bytes = 32 * state_->memory.touched_sectors();
+  report.lines = count_lines(*launch.program, total);
+  for (const auto& [block, text] : launch.output) {
+    if (state_->options.output) state_->options.output(text);
+    else std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+  // The lowest faulting block's fault, whichever thread came first; one warning for each place.
+  for (auto& [block, d] : launch.diagnostics) {
+    d.ptx_text = loaded.line_text(d.ptx_line);
+    if (d.severity == Severity::error) {
+      if (report.fault != Fault::none) continue;
+      report.fault = d.fault;
+      report.diagnostics.insert(report.diagnostics.begin(), std::move(d));
+    } else if (std::none_of(report.diagnostics.begin(), report.diagnostics.end(), [&](const Diagnostic& o) { return o.ptx_line == d.ptx_line && o.severity == d.severity; })) {
+      report.diagnostics.push_back(std::move(d));
+    }
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return report;
+}
+
+}  // namespace coalesce::machine

@@ -1,0 +1,22 @@
+// How much memory the host can still give, so that a program asking for too much is told so instead of being killed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace coalesce::machine {
+
+struct HostMemory {
+  uint64_t total = UINT64_MAX;      // bytes of the machine or of the container, whichever is less; UINT64_MAX: unknown
+  uint64_t available = UINT64_MAX;  // bytes that can be taken without swapping, caches counted as free
+  // What is left alone for the program itself and everything else: an eighth of the total, at most 512 MiB.
+  uint64_t margin() const;
+  // Bytes that may be promised to allocations; never wraps.
+  uint64_t spendable() const { return available > margin() ? available - margin() : 0; }
+};
+
+// Reads /proc/meminfo and the limits of all control groups (v1 and v2) this process is in. `root` is put before every
+// path; "" outside tests.
+HostMemory read_host_memory(const std::string& root = "");
+
+}  // namespace coalesce::machine

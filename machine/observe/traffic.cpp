@@ -1,0 +1,334 @@
+// Each rule is written once, over a small set of questions about 32 lanes (lanes_portable.h, lanes_avx512.h).
+//
+// Sectors, lines and bytes: an aligned access of at most 32 bytes lies in one sector, so each count is the number of
+// distinct values of address >> k. Shared memory: an access of w bytes, aligned, takes w/4 neighbouring banks that
+// start at a multiple of w/4, so a group of lanes behaves as single words do with 128/w wide banks.
+#include "machine/observe/traffic.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "machine/observe/lanes_portable.h"
+#if defined(__AVX512F__) && defined(__AVX512CD__) && defined(__AVX512BW__) && defined(__AVX512VL__)
+#define COALESCE_AVX512_LANES 1
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // gcc 12 says so of its own intrinsics (gcc bug 105593)
+#endif
+#include "machine/observe/lanes_avx512.h"
+#endif
+
+namespace coalesce::machine {
+namespace {
+
+uint32_t count(uint32_t mask) { return static_cast<uint32_t>(std::popcount(mask)); }
+uint32_t log2_of(uint32_t width) { return static_cast<uint32_t>(std::countr_zero(width)); }
+
+constexpr uint32_t kSectorShift = 5, kLineShift = 7;
+constexpr uint32_t kBanks = 32, kBankBytes = 4, kPassBytes = kBanks * kBankBytes;
+
+// ---- The slow, general way: any width, any alignment, any distance. Only odd accesses come here. --------------------
+
+// Distinct values of (address + byte) >> shift over the active lanes' bytes.
+uint32_t distinct_slowly(const uint64_t* address, uint32_t mask, uint32_t width, uint32_t shift) {
+  std::array<uint64_t, 32 * 32> values;
+  std::size_t n = 0;
+  for (; mask; mask &= mask - 1) {
+    const uint64_t a = address[std::countr_zero(mask)];
+    for (uint64_t v = a >> shift; v <= (a + width - 1) >> shift && n < values.size(); ++v) values[n++] = v;
+  }
+  std::sort(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(n));
+  return static_cast<uint32_t>(std::unique(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(n)) -
+                               values.begin());
+}
+
+GlobalCost global_cost_slowly(const uint64_t* address, uint32_t mask, uint32_t width) {
+  return {distinct_slowly(address, mask, width, kSectorShift), distinct_slowly(address, mask, width, kLineShift),
+          distinct_slowly(address, mask, width, 0)};
+}
+
+// Wavefronts of one group of lanes, word by word; `lanes_conflict`: lanes on one word count apart, as for atomics.
+uint32_t group_slowly(const uint32_t* address, uint32_t mask, uint32_t width, bool lanes_conflict) {
+  std::array<uint32_t, 32 * 9> words;
+  std::size_t n = 0;
+  for (; mask; mask &= mask - 1) {
+    const uint64_t a = address[std::countr_zero(mask)];
+    for (uint64_t w = a / kBankBytes; w <= (a + width - 1) / kBankBytes; ++w) words[n++] = static_cast<uint32_t>(w);
+  }
+  auto end = words.begin() + static_cast<std::ptrdiff_t>(n);
+  if (!lanes_conflict) {
+    std::sort(words.begin(), end);
+    end = std::unique(words.begin(), end);
+  }
+  std::array<uint32_t, kBanks> on_bank{};
+  for (auto w = words.begin(); w != end; ++w) ++on_bank[*w % kBanks];
+  return *std::max_element(on_bank.begin(), on_bank.end());
+}
+
+// ---- The rules ------------------------------------------------------------------------------------------------------
+
+template <typename Lanes>
+GlobalCost global_cost_of(const uint64_t* address, uint32_t mask, uint32_t width) {
+  if (mask == 0) return {};
+  if (contiguous(address, mask, width)) {
+    const auto first = static_cast<uint32_t>(std::countr_zero(mask));
+    return global_cost_contiguous(address[first] - uint64_t{first} * width, mask, width);
+  }
+  typename Lanes::Table distance;
+  const uint64_t base = address[std::countr_zero(mask)] >> kLineShift << kLineShift;
+  if (!Lanes::distances(address, mask, base, &distance) || Lanes::any(distance, width - 1)) {
+    return global_cost_slowly(address, mask, width);
+  }
+  GlobalCost cost;
+  cost.sectors = count(Lanes::first_of_each(distance >> kSectorShift, mask));
+  const bool apart = cost.sectors == count(mask);  // a sector for each lane: nothing to merge within
+  cost.bytes = width * (apart ? cost.sectors : count(Lanes::first_of_each(distance, mask)));
+  cost.lines = cost.sectors == 1 ? 1 : count(Lanes::first_of_each(distance >> kLineShift, mask));
+  return cost;
+}
+
+// The most of `lanes` on one word of the sector they all lie in.
+uint32_t most_on_one_word(const uint64_t* address, uint32_t lanes, uint32_t word_shift) {
+  uint8_t on_word[32 / kBankBytes] = {};
+  uint8_t most = 0;
+  for (; lanes; lanes &= lanes - 1) {
+    const uint64_t word = address[std::countr_zero(lanes)] >> word_shift;
+    most = std::max(most, ++on_word[word % (32u >> word_shift)]);
+  }
+  return most;
+}
+
+template <typename Lanes>
+GlobalCost global_atomic_cost_of(const uint64_t* address, uint32_t mask, uint32_t width) {
+  if (mask == 0) return {};
+  GlobalCost cost = global_cost_of<Lanes>(address, mask, width);
+  const uint32_t word = std::max(width, kBankBytes), word_shift = log2_of(word);
+  if (width == word && cost.bytes == width) {  // all lanes on one word
+    cost.sectors = count(mask);
+    return cost;
+  }
+  // No word twice: every sector takes one pass.
+  if (width == word && cost.bytes == count(mask) * width) return cost;
+  typename Lanes::Table distance;
+  const uint64_t base = address[std::countr_zero(mask)] >> kLineShift << kLineShift;
+  if (!Lanes::distances(address, mask, base, &distance) || Lanes::any(distance, width - 1)) {
+    cost.sectors = 0;
+    for (uint32_t rest = mask; rest;) {
+      const uint64_t sector = address[std::countr_zero(rest)] >> kSectorShift;
+      uint32_t inside = 0;
+      for (uint32_t i = 0; i < 32; ++i) inside |= uint32_t{address[i] >> kSectorShift == sector} << i;
+      cost.sectors += most_on_one_word(address, inside & rest, word_shift);
+      rest &= ~inside;
+    }
+    return cost;
+  }
+  // One pass for each sector, and more for those that hold a word met before.
+  const auto sectors = distance >> kSectorShift;
+  for (uint32_t again = mask & ~Lanes::first_of_each(distance >> word_shift, mask); again;) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(again));
+    const uint32_t inside = Lanes::equal_to(sectors, mask, Lanes::number_of(sectors, lane));
+    cost.sectors += most_on_one_word(address, inside, word_shift) - 1;
+    again &= ~inside;
+  }
+  return cost;
+}
+
+// Whether pairs of groups merge (loads only): every active lane's address equals that of lane ^ 1, or every one's that
+// of lane ^ 2, where an inactive partner counts as equal.
+template <typename Lanes>
+bool pairs_merge(const typename Lanes::Table& address, uint32_t mask) {
+  const uint32_t neighbour = (mask >> 1 & 0x5555'5555u) | (mask & 0x5555'5555u) << 1;
+  const uint32_t two_on = (mask >> 2 & 0x3333'3333u) | (mask & 0x3333'3333u) << 2;
+  return (Lanes::template unlike_partner<1>(address) & mask & neighbour) == 0 ||
+         (Lanes::template unlike_partner<2>(address) & mask & two_on) == 0;
+}
+
+enum class Kind { load, store, atomic };
+
+template <typename Lanes, Kind kind>
+SharedCost shared_cost_of(const uint32_t* address, uint32_t mask, uint32_t width) {
+  if (mask == 0) return {};
+  // Lanes judged together: all of them up to 32 bits, then halves, quarters, eighths.
+  uint32_t lanes = width <= kBankBytes ? 32 : std::max<uint32_t>(kPassBytes / width, 4);
+  const typename Lanes::Table table = Lanes::load(address, mask);
+  if (kind == Kind::load && lanes < 32 && pairs_merge<Lanes>(table, mask)) lanes *= 2;
+  const uint32_t unit = std::max(width, kBankBytes);
+  SharedCost cost;
+  if (Lanes::any(table, width - 1) || width > 16) {
+    for (uint32_t first = 0; first < 32; first += lanes) {
+      const uint32_t group = mask & (lanes == 32 ? ~0u : ((1u << lanes) - 1) << first);
+      if (group) cost.wavefronts += group_slowly(address, group, width, kind == Kind::atomic);
+    }
+  } else {
+    const auto units = table >> log2_of(unit);
+    const auto banks = units & (kPassBytes / unit - 1);  // wide banks
+    uint32_t active = mask;
+    if (lanes == 32 && count(Lanes::union_of(banks, mask)) == count(mask)) {
+      cost.wavefronts = 1;
+    } else {
+      if (kind != Kind::atomic) {
+        const uint32_t group_shift = log2_of(lanes);
+        active = Lanes::first_of_each(lanes == 32 ? units : units.with_group(group_shift, 5 - group_shift), mask);
+      }
+      cost.wavefronts = Lanes::sum_of_peaks(banks, active, lanes);
+    }
+  }
+  const uint32_t asked = (count(mask) * width + kPassBytes - 1) / kPassBytes;
+  cost.ideal = std::min(cost.wavefronts, asked);
+  return cost;
+}
+
+template <typename Lanes>
+uint32_t local_sectors_of(const uint32_t* offset, uint32_t mask, uint32_t width) {
+  if (mask == 0) return 0;
+  // Row r of 128 bytes holds the lanes' words r; sector l/8 of it those of lanes 8*(l/8)...
+  const auto table = Lanes::load(offset, mask);
+  if (Lanes::any(table, width - 1)) {
+    uint64_t words[32][9];
+    uint32_t sectors = 0;
+    for (uint32_t first = 0; first < 32; first += 8) {
+      std::size_t n = 0;
+      for (uint32_t i = first; i < first + 8; ++i) {
+        if (!(mask >> i & 1)) continue;
+        for (uint64_t w = offset[i] / 4u; w <= (uint64_t{offset[i]} + width - 1) / 4; ++w) (&words[0][0])[n++] = w;
+      }
+      std::sort(&words[0][0], &words[0][0] + n);
+      sectors += static_cast<uint32_t>(std::unique(&words[0][0], &words[0][0] + n) - &words[0][0]);
+    }
+    return sectors;
+  }
+  const uint32_t unit = std::max(width, kBankBytes);
+  const uint32_t firsts = Lanes::first_of_each((table >> log2_of(unit)).with_group(3, 2), mask);
+  return count(firsts) * (unit / kBankBytes);
+}
+
+template <typename Lanes>
+constexpr TrafficImplementation implementation() {
+  return {Lanes::kName,
+          global_cost_of<Lanes>,
+          global_atomic_cost_of<Lanes>,
+          shared_cost_of<Lanes, Kind::load>,
+          shared_cost_of<Lanes, Kind::store>,
+          shared_cost_of<Lanes, Kind::atomic>,
+          local_sectors_of<Lanes>};
+}
+
+#ifdef COALESCE_AVX512_LANES
+using BestLanes = Avx512Lanes;
+constexpr TrafficImplementation kImplementations[] = {implementation<PortableLanes>(), implementation<Avx512Lanes>()};
+#else
+using BestLanes = PortableLanes;
+constexpr TrafficImplementation kImplementations[] = {implementation<PortableLanes>()};
+#endif
+
+}  // namespace
+
+// Non-empty groups of `size` bits (a power of two up to 32).
+static uint32_t groups_with_a_bit(uint64_t bits, uint32_t size) {
+  for (uint32_t s = 1; s < size; s *= 2) bits |= bits >> s;
+  return static_cast<uint32_t>(std::popcount(bits & ~uint64_t{0} / ((uint64_t{1} << size) - 1)));
+}
+
+GlobalCost global_cost_with_gaps(uint64_t base, uint32_t mask, uint32_t width) {
+  if (mask == 0) return {};
+  GlobalCost cost{0, 0, count(mask) * width};  // lanes do not overlap
+  if (base % width == 0 && width <= 32) {
+    // Lanes shifted so that sectors, then lines, begin at multiples of the lanes they hold.
+    const uint64_t unit = base / width;
+    const uint32_t per_sector = 32 / width, per_line = 128 / width;
+    cost.sectors = groups_with_a_bit(uint64_t{mask} << unit % per_sector, per_sector);
+    if (per_line <= 32) {
+      cost.lines = groups_with_a_bit(uint64_t{mask} << unit % per_line, per_line);
+    } else {  // 32 lanes lie in two lines at most
+      const uint64_t in_first = per_line - unit % per_line;
+      cost.lines = in_first >= 32 ? 1 : (mask >> in_first != 0) + ((mask & ((1u << in_first) - 1)) != 0);
+    }
+    return cost;
+  }
+  uint64_t sector = ~uint64_t{0}, line = ~uint64_t{0};  // the last ones counted; lanes rise, so they never come again
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    const uint64_t from = base + uint64_t(std::countr_zero(rest)) * width, to = from + width - 1;
+    const uint64_t from_sector = from >> kSectorShift, from_line = from >> kLineShift;
+    cost.sectors += static_cast<uint32_t>((to >> kSectorShift) - from_sector) + (from_sector != sector);
+    cost.lines += static_cast<uint32_t>((to >> kLineShift) - from_line) + (from_line != line);
+    sector = to >> kSectorShift;
+    line = to >> kLineShift;
+  }
+  return cost;
+}
+
+GlobalCost global_cost(const uint64_t* address, uint32_t mask, uint32_t width) {
+  return global_cost_of<BestLanes>(address, mask, width);
+}
+GlobalCost global_atomic_cost(const uint64_t* address, uint32_t mask, uint32_t width) {
+  return global_atomic_cost_of<BestLanes>(address, mask, width);
+}
+SharedCost shared_load_cost(const uint32_t* address, uint32_t mask, uint32_t width) {
+  return shared_cost_of<BestLanes, Kind::load>(address, mask, width);
+}
+SharedCost shared_store_cost(const uint32_t* address, uint32_t mask, uint32_t width) {
+  return shared_cost_of<BestLanes, Kind::store>(address, mask, width);
+}
+SharedCost shared_atomic_cost(const uint32_t* address, uint32_t mask, uint32_t width) {
+  return shared_cost_of<BestLanes, Kind::atomic>(address, mask, width);
+}
+uint32_t local_sectors(const uint32_t* offset, uint32_t mask, uint32_t width) {
+  return local_sectors_of<BestLanes>(offset, mask, width);
+}
+
+namespace {
+
+// Closed form for a run of lanes without gaps. False: there is none for this access.
+bool affine_in_closed_form(uint32_t base, uint32_t stride, uint32_t mask, uint32_t width, bool load, SharedCost* cost) {
+  if (mask == 0) return *cost = {}, true;
+  if (width > 16 || ((base | stride) & (width - 1))) return false;
+  const uint32_t n = count(mask);
+  const uint32_t asked = (n * width + kPassBytes - 1) / kPassBytes;
+  const uint32_t unit = std::max(width, kBankBytes);
+  const uint32_t banks = kPassBytes / unit;  // wide banks, as many as lanes judged together
+  // Loads wider than a word merge groups by rules of their own unless all lanes are on and differ.
+  const bool whole = mask == ~0u;
+  const uint32_t low = static_cast<uint32_t>(std::countr_zero(mask));
+  if (!whole && (width > kBankBytes || (mask >> low & ((mask >> low) + 1)) != 0)) return false;
+  if (stride == 0) {
+    if (!whole && width > kBankBytes) return false;
+    const uint32_t groups = width <= kBankBytes ? 1 : 32 / banks;
+    cost->wavefronts = load && groups > 1 ? groups / 2 : groups;
+  } else if (stride % unit == 0) {
+    // k distinct wide words a step apart come back to a bank after banks / gcd(step, banks).
+    const uint32_t step = stride / unit;
+    const uint32_t period = banks >> std::min<uint32_t>(static_cast<uint32_t>(std::countr_zero(step)), log2_of(banks));
+    // Addresses repeat only when 2^32 is a divisor of what 32 lanes span: a stride of 2^28 or more.
+    if ((stride & 0x07ff'ffffu) == 0) return false;
+    const uint32_t per_group = width <= kBankBytes ? n : banks;
+    cost->wavefronts = (per_group + period - 1) / period * (width <= kBankBytes ? 1 : 32 / banks);
+  } else {
+    return false;
+  }
+  cost->ideal = std::min(cost->wavefronts, asked);
+  return true;
+}
+
+template <typename Cost>
+SharedCost by_table(uint32_t base, uint32_t stride, uint32_t mask, uint32_t width, Cost cost) {
+  alignas(64) uint32_t address[32];
+  for (uint32_t i = 0; i < 32; ++i) address[i] = base + i * stride;
+  return cost(address, mask, width);
+}
+
+}  // namespace
+
+SharedCost shared_load_cost_affine(uint32_t base, uint32_t stride, uint32_t mask, uint32_t width) {
+  SharedCost cost;
+  if (affine_in_closed_form(base, stride, mask, width, true, &cost)) return cost;
+  return by_table(base, stride, mask, width, shared_load_cost);
+}
+SharedCost shared_store_cost_affine(uint32_t base, uint32_t stride, uint32_t mask, uint32_t width) {
+  SharedCost cost;
+  if (affine_in_closed_form(base, stride, mask, width, false, &cost)) return cost;
+  return by_table(base, stride, mask, width, shared_store_cost);
+}
+
+std::span<const TrafficImplementation> traffic_implementations() { return kImplementations; }
+
+}  // namespace coalesce::machine

@@ -1,0 +1,130 @@
+// Flattening: a kernel's PTX and the functions it calls become one list of instructions over one set of registers.
+// Calls are inlined; what is passed through .param variables becomes registers (or local memory where it overlaps).
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "machine/memory/memory.h"
+#include "machine/program/program.h"
+
+namespace coalesce::machine {
+
+class Flattener;
+
+// "ld.global.v4.f32" -> opcode "ld", suffixes {"global", "v4", "f32"}.
+struct Mnemonic {
+  explicit Mnemonic(std::string_view text);
+  bool has(std::string_view suffix) const;
+  std::string_view opcode;
+  std::vector<std::string_view> suffixes;
+};
+
+// The element a register of this PTX type has.
+Element element_of(ptx::Type type);
+unsigned bytes_of(Element element);
+Element element_of_bytes(unsigned bytes);
+
+// Variables that .param names stand for while a call is being inlined: pieces by (offset, size), each a register.
+struct ParamStorage {
+  std::string owner, name;  // function and variable, for the retry in memory
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> pieces;
+  bool in_memory = false;
+  uint32_t local_offset = 0;
+};
+
+// One function being flattened.
+struct Frame {
+  const ptx::Function* function = nullptr;
+  std::vector<uint32_t> registers;               // the function's registers -> the program's
+  std::map<std::string, uint32_t> params;        // .param name -> index of storage (device functions, call arguments)
+  std::map<std::string, uint32_t> locals;        // .local variable -> local offset
+  std::vector<uint32_t> starts;                  // body index -> first instruction of it (one past the end too)
+  std::vector<std::pair<uint32_t, uint32_t>> branches;  // instruction, body index it goes to
+  std::vector<std::tuple<uint32_t, uint32_t, uint32_t>> table_branches;  // instruction, slot, body index
+  std::vector<uint32_t> places;                  // location index -> place
+  std::vector<uint32_t> returns;                 // instructions that leave the function
+};
+
+struct ParamConflict {  // thrown inside flatten(): this storage must live in memory; start again
+  std::string owner, name;
+};
+
+class Flattener {
+ public:
+  Flattener(const ptx::Module& module, const ptx::Function& kernel, const SymbolTable& symbols, Decoded& out,
+            const std::set<std::pair<std::string, std::string>>& in_memory);
+  void run();
+
+ private:
+  friend struct OpcodeRow;
+  // --- registers, values, instructions
+  uint32_t new_register(Element element);
+  uint32_t builtin(Builtin which, Element element = Element::b32);
+  uint32_t carry();
+  Instruction& emit(Kind kind);
+  Instruction& emit_pure(std::string_view mnemonic, std::vector<uint32_t> results, std::vector<Value> sources, bool counts);
+  Value value(const ptx::Operand& operand, Element wanted, bool wanted_float);
+  Value fitted(Value v, Element wanted);  // widened or narrowed by a helper instruction where the register is of another size
+  uint32_t result(const ptx::Operand& operand, Element produced, bool is_signed);  // register to write; helper queued
+  void finish_results();
+  int64_t symbol_value(const std::string& name, int64_t offset, bool generic);
+  uint32_t place_of(const ptx::Instruction& in);
+  [[noreturn]] void fail(const std::string& message) const;
+  void unknown(const std::string& why = {});
+
+  // --- functions
+  void function(const ptx::Function& f, Frame& frame);
+  void instruction(const ptx::Instruction& in);
+  void declare_variables(const ptx::Function& f, Frame& frame);
+  uint32_t storage(const std::string& name);
+
+  // --- families (flatten_*.cpp)
+  void pure();
+  void move();
+  void param_load();
+  void param_store();
+  void load_store(bool is_store);
+  void atomic(bool returns);
+  void shuffle();
+  void vote();
+  void match();
+  void barrier();
+  void branch();
+  void branch_table();
+  void leave(bool whole_thread);
+  void trap();
+  void call();
+  void address_conversion();
+  void is_space();
+  void nothing();
+  void reduce_lanes();
+  void elect();
+  bool inline_call(const ptx::Function& callee, const std::vector<uint32_t>& results, const std::vector<uint32_t>& args);
+  MemoryOp address(const ptx::Operand& operand);
+  uint32_t add_memory(MemoryOp op, Kind kind);
+
+  const ptx::Module& module_;
+  const ptx::Function& kernel_;
+  const SymbolTable& symbols_;
+  Decoded& out_;
+  const std::set<std::pair<std::string, std::string>>& in_memory_;
+  std::vector<uint32_t> parameter_offsets_;
+  std::vector<ParamStorage> storages_;
+  std::map<std::pair<int, int>, uint32_t> builtins_;
+  std::map<std::string, uint32_t> shared_;   // variable -> offset
+  std::vector<const ptx::Function*> stack_;  // functions being inlined
+  Frame* frame_ = nullptr;
+  const ptx::Instruction* in_ = nullptr;     // being translated
+  const Mnemonic* m_ = nullptr;
+  uint32_t carry_ = kNone;
+  struct Pending { uint32_t from, to; bool is_signed; };
+  std::vector<Pending> pending_;             // results to widen into their real registers
+  friend const std::map<std::string_view, void (Flattener::*)()>& opcode_table();
+};
+
+}  // namespace coalesce::machine

@@ -1,0 +1,333 @@
+// Flattening of everything that touches memory: loads, stores, atomics, address conversions, .param variables.
+#include "machine/program/flatten.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+using OK = ptx::Operand::Kind;
+
+// Suffixes of ld/st/atom/red that choose caches, scopes and ordering. None changes a result here (execution is
+// sequentially consistent within a block); some forbid merging, which `is_volatile` records.
+bool is_hint(std::string_view s) {
+  static constexpr std::string_view hints[] = {"ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "weak", "cta", "cluster", "gpu",
+                                               "sys", "noftz", "entry", "func", "unified"};
+  for (std::string_view h : hints)
+    if (s == h) return true;
+  return s.find("::") != std::string_view::npos && !s.starts_with("shared::");  // L1::no_allocate, L2::128B ...
+}
+bool is_strong(std::string_view s) {
+  return s == "volatile" || s == "relaxed" || s == "acquire" || s == "release" || s == "acq_rel" || s == "mmio";
+}
+
+bool space_from(std::string_view s, AddressSpace* space) {
+  if (s == "global") *space = AddressSpace::global;
+  else if (s == "shared" || s == "shared::cta") *space = AddressSpace::shared;
+  else if (s == "local") *space = AddressSpace::local;
+  else if (s == "const") *space = AddressSpace::constant;
+  else if (s == "param" || s == "param::entry" || s == "param::func") *space = AddressSpace::param;
+  else return false;
+  return true;
+}
+
+bool op_from(std::string_view s, AtomicOp* op) {
+  static constexpr std::pair<std::string_view, AtomicOp> names[] = {
+      {"add", AtomicOp::add}, {"min", AtomicOp::min},   {"max", AtomicOp::max}, {"inc", AtomicOp::inc},
+      {"dec", AtomicOp::dec}, {"and", AtomicOp::and_},  {"or", AtomicOp::or_},  {"xor", AtomicOp::xor_},
+      {"exch", AtomicOp::exch}, {"cas", AtomicOp::cas}};
+  for (const auto& [name, value] : names)
+    if (name == s) {
+      *op = value;
+      return true;
+    }
+  return false;
+}
+
+bool number_from(std::string_view s, Number* number) {
+  switch (ptx::type_from(s)) {
+    case ptx::Type::b16: case ptx::Type::b32: case ptx::Type::b64: case ptx::Type::b128: *number = Number::bits; return true;
+    case ptx::Type::u16: case ptx::Type::u32: case ptx::Type::u64: *number = Number::unsigned_; return true;
+    case ptx::Type::s16: case ptx::Type::s32: case ptx::Type::s64: *number = Number::signed_; return true;
+    case ptx::Type::f16: *number = Number::f16; return true;
+    case ptx::Type::f16x2: *number = Number::f16x2; return true;
+    case ptx::Type::bf16: *number = Number::bf16; return true;
+    case ptx::Type::bf16x2: *number = Number::bf16x2; return true;
+    case ptx::Type::f32: *number = Number::f32; return true;
+    case ptx::Type::f64: *number = Number::f64; return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+MemoryOp Flattener::address(const ptx::Operand& o) {
+  MemoryOp op;
+  if (o.kind != OK::address && o.kind != OK::symbol) fail("'" + in_->mnemonic + "' takes an address in brackets");
+  op.offset = o.offset;
+  if (o.reg >= 0) {
+    op.address = Value::of(frame_->registers[static_cast<std::size_t>(o.reg)]);
+  } else {
+    op.address = Value::imm(0);
+    if (!o.name.empty()) op.offset = symbol_value(o.name, o.offset, false);
+  }
+  return op;
+}
+
+// Appends the descriptor and its site (one per space where the space is known only at run time) to the program.
+uint32_t Flattener::add_memory(MemoryOp op, Kind kind) {
+  const bool counted = op.space != AddressSpace::param && op.space != AddressSpace::constant;
+  if (counted) {
+    op.site = static_cast<uint32_t>(out_.sites.size());
+    Site site;
+    site.instruction = static_cast<uint32_t>(out_.code.size());
+    site.kind = kind;
+    site.returns = op.returns;
+    site.bytes = static_cast<uint8_t>(op.bytes());
+    site.dynamic_requests = in_->guard >= 0 || op.space == AddressSpace::generic;
+    if (op.space == AddressSpace::generic) {
+      for (AddressSpace s : {AddressSpace::global, AddressSpace::shared, AddressSpace::local}) {
+        site.space = s;
+        out_.sites.push_back(site);
+      }
+    } else {
+      site.space = op.space;
+      out_.sites.push_back(site);
+    }
+  }
+  out_.memory.push_back(op);
+  return static_cast<uint32_t>(out_.memory.size() - 1);
+}
+
+void Flattener::load_store(bool is_store) {
+  MemoryOp op;
+  ptx::Type type = ptx::Type::none;
+  std::size_t count = 1;
+  bool strong = false;
+  for (std::string_view s : m_->suffixes) {
+    const ptx::Type t = ptx::type_from(s);
+    if (t != ptx::Type::none && t != ptx::Type::other) type = t;
+    else if (s == "v2" || s == "v4" || s == "v8") count = static_cast<std::size_t>(s[1] - '0');
+    else if (is_strong(s)) strong = true;
+    else if (!space_from(s, &op.space) && !is_hint(s)) return unknown();
+  }
+  const unsigned width = ptx::size_of(type);
+  if (width == 0 || in_->operands.size() < 2) return unknown();
+  const ptx::Operand& where = in_->operands[is_store ? 0 : 1];
+  const ptx::Operand& what = in_->operands[is_store ? 1 : 0];
+  if (width * count > 32 || (count > 1) != (what.kind == OK::vector) || (count > 1 && what.elements.size() != count))
+    return unknown();
+  const AddressSpace space = op.space;
+  const bool is_kernel = frame_->function == &kernel_;
+  if (space == AddressSpace::param && where.reg < 0 && frame_->params.contains(where.name)) {
+    const ParamStorage& s = storages_[frame_->params.at(where.name)];
+    if (!s.in_memory) return is_store ? param_store() : param_load();
+  } else if (space == AddressSpace::param && is_kernel && where.reg < 0 && !is_store) {
+    return param_load();
+  }
+  op = address(where);
+  op.space = space;
+  // Function parameters whose address is taken live in local memory, uncounted, as in registers on hardware.
+  const bool uncounted = space == AddressSpace::param && (!is_kernel || (where.reg < 0 && frame_->params.contains(where.name)));
+  if (uncounted) op.space = AddressSpace::local;
+  op.width = static_cast<uint8_t>(width);
+  op.count = static_cast<uint8_t>(count);
+  op.is_volatile = strong;
+  op.sign_extend = ptx::name_of(type).starts_with("s");
+  const bool is_float = type == ptx::Type::f32 || type == ptx::Type::f64;
+  for (std::size_t k = 0; k < count; ++k) {
+    const ptx::Operand& v = count > 1 ? what.elements[k] : what;
+    if (is_store) {
+      // A store reads the low bytes of a register as wide or wider than the type.
+      Value stored = v.kind == OK::reg && !v.negated ? Value::of(frame_->registers[static_cast<std::size_t>(v.reg)])
+                                                     : value(v, element_of_bytes(width), is_float);
+      op.value_bytes[k] = static_cast<uint8_t>(stored.is_reg() ? bytes_of(out_.registers[stored.reg].element) : std::max(2u, width));
+      if (stored.is_reg() && out_.registers[stored.reg].element == Element::pred) return unknown();
+      op.values[k] = stored;
+    } else {
+      uint32_t r;
+      if (v.kind == OK::sink) r = new_register(element_of_bytes(width));
+      else if (v.kind == OK::reg) r = frame_->registers[static_cast<std::size_t>(v.reg)];
+      else return unknown();
+      if (out_.registers[r].element == Element::pred || bytes_of(out_.registers[r].element) < width) return unknown();
+      op.values[k] = Value::of(r);
+      op.value_bytes[k] = static_cast<uint8_t>(bytes_of(out_.registers[r].element));
+    }
+  }
+  uint32_t index;
+  if (uncounted) {
+    out_.memory.push_back(op);
+    index = static_cast<uint32_t>(out_.memory.size() - 1);
+  } else {
+    index = add_memory(op, is_store ? Kind::store : Kind::load);
+  }
+  emit(is_store ? Kind::store : Kind::load).memory = index;
+}
+
+// ld.param with a constant address: of the kernel, a builtin value known at launch; of a function, a register.
+void Flattener::param_load() {
+  const ptx::Operand &what = in_->operands[0], &where = in_->operands[1];
+  ptx::Type type = ptx::Type::none;
+  for (std::string_view s : m_->suffixes)
+    if (const ptx::Type t = ptx::type_from(s); t != ptx::Type::none && t != ptx::Type::other) type = t;
+  const unsigned width = ptx::size_of(type);
+  const bool is_signed = ptx::name_of(type).starts_with("s");
+  const std::size_t count = what.kind == OK::vector ? what.elements.size() : 1;
+  const auto found = frame_->params.find(where.name);
+  for (std::size_t k = 0; k < count; ++k) {
+    const ptx::Operand& to = what.kind == OK::vector ? what.elements[k] : what;
+    const bool last = k + 1 == count;
+    const int64_t offset = where.offset + static_cast<int64_t>(k * width);
+    if (to.kind == OK::sink) {
+      if (last) nothing();
+      continue;
+    }
+    if (to.kind != OK::reg) return unknown();
+    const uint32_t real = frame_->registers[static_cast<std::size_t>(to.reg)];
+    const unsigned bytes = bytes_of(out_.registers[real].element);
+    if (out_.registers[real].element == Element::pred || bytes < width) return unknown();
+    uint32_t source;
+    if (found == frame_->params.end()) {
+      int64_t at = -1;
+      for (std::size_t p = 0; p < kernel_.params.size(); ++p)
+        if (kernel_.params[p].name == where.name) {
+          if (offset < 0 || offset + width > static_cast<int64_t>(kernel_.params[p].size)) fail("parameter read past its end");
+          at = parameter_offsets_[p] + offset;
+        }
+      if (at < 0) fail("unknown parameter '" + where.name + "'");
+      source = new_register(out_.registers[real].element);
+      Register& r = out_.registers[source];
+      r.builtin = Builtin::parameter;
+      r.parameter_offset = static_cast<uint32_t>(at);
+      r.parameter_size = static_cast<uint8_t>(width);
+      r.parameter_signed = is_signed;
+      emit_pure("mov.b" + std::to_string(8 * bytes), {real}, {Value::of(source)}, last);
+      continue;
+    }
+    ParamStorage& s = storages_[found->second];
+    const auto piece = s.pieces.find({static_cast<uint32_t>(offset), width});
+    if (piece == s.pieces.end()) {
+      for (const auto& [key, reg] : s.pieces)
+        if (offset < key.first + key.second && key.first < offset + width) throw ParamConflict{s.owner, s.name};
+      source = s.pieces[{static_cast<uint32_t>(offset), width}] = new_register(element_of_bytes(width));  // never stored
+    } else {
+      source = piece->second;
+    }
+    if (width == 1) {  // 8-bit pieces are kept in 16-bit registers, low byte valid
+      const uint32_t r = new_register(Element::b16);
+      emit_pure(is_signed ? "cvt.s16.s8" : "cvt.u16.u8", {r}, {Value::of(source)}, false);
+      source = r;
+    }
+    const unsigned have = bytes_of(out_.registers[source].element);
+    const std::string h = std::to_string(8 * have), b = std::to_string(8 * bytes);
+    emit_pure(have == bytes ? "mov.b" + b : is_signed ? "cvt.s" + b + ".s" + h : "widen.b" + b + ".b" + h, {real},
+              {Value::of(source)}, last);
+  }
+}
+
+void Flattener::param_store() {
+  const ptx::Operand &where = in_->operands[0], &what = in_->operands[1];
+  ptx::Type type = ptx::Type::none;
+  for (std::string_view s : m_->suffixes)
+    if (const ptx::Type t = ptx::type_from(s); t != ptx::Type::none && t != ptx::Type::other) type = t;
+  const unsigned width = ptx::size_of(type);
+  const std::size_t count = what.kind == OK::vector ? what.elements.size() : 1;
+  const uint32_t index = frame_->params.at(where.name);
+  for (std::size_t k = 0; k < count; ++k) {
+    const ptx::Operand& from = what.kind == OK::vector ? what.elements[k] : what;
+    const uint32_t offset = static_cast<uint32_t>(where.offset + static_cast<int64_t>(k * width));
+    const Element element = element_of_bytes(width);
+    const Value v = value(from, element, type == ptx::Type::f32 || type == ptx::Type::f64);
+    ParamStorage& s = storages_[index];
+    for (const auto& [key, reg] : s.pieces)
+      if (key != std::make_pair(offset, width) && offset < key.first + key.second && key.first < offset + width)
+        throw ParamConflict{s.owner, s.name};
+    auto piece = s.pieces.find({offset, width});
+    if (piece == s.pieces.end()) piece = s.pieces.emplace(std::make_pair(offset, width), new_register(element)).first;
+    emit_pure("mov.b" + std::to_string(8 * bytes_of(element)), {piece->second}, {v}, k + 1 == count);
+  }
+}
+
+void Flattener::atomic(bool returns) {
+  MemoryOp op;
+  bool has_op = false, has_type = false;
+  unsigned width = 0;
+  for (std::string_view s : m_->suffixes) {
+    if (!has_op && op_from(s, &op.op)) has_op = true;
+    else if (number_from(s, &op.number)) has_type = true, width = ptx::size_of(ptx::type_from(s));
+    else if (!space_from(s, &op.space) && !is_hint(s) && !is_strong(s)) return unknown();
+  }
+  const std::size_t first = returns ? 1 : 0;
+  const std::size_t operands = op.op == AtomicOp::cas ? 2 : 1;
+  if (!has_op || !has_type || in_->operands.size() < first + 1 + operands) return unknown();
+  if (op.space != AddressSpace::generic && op.space != AddressSpace::global && op.space != AddressSpace::shared) return unknown();
+  const AtomicOp code = op.op;
+  const Number number = op.number;
+  const AddressSpace space = op.space;
+  const bool is_float = number >= Number::f16;
+  // Half types and 128-bit words: only what PTX defines for them.
+  if (is_float && code != AtomicOp::add && code != AtomicOp::min && code != AtomicOp::max && code != AtomicOp::exch) return unknown();
+  if (number == Number::f64 && code != AtomicOp::add && code != AtomicOp::exch) return unknown();
+  if (width == 16 && code != AtomicOp::cas && code != AtomicOp::exch) return unknown();
+  op = address(in_->operands[first]);
+  op.space = space;
+  op.op = code;
+  op.number = number;
+  op.returns = returns;
+  op.width = static_cast<uint8_t>(width);
+  op.is_volatile = true;
+  const Element element = element_of_bytes(width);
+  for (std::size_t k = 0; k < operands; ++k) {
+    if (in_->operands[first + 1 + k].kind == OK::vector) return unknown();
+    op.values[k] = value(in_->operands[first + 1 + k], element, number == Number::f32 || number == Number::f64);
+    op.value_bytes[k] = static_cast<uint8_t>(bytes_of(element));
+  }
+  if (returns) op.result = result(in_->operands[0], element, number == Number::signed_);
+  // With the same result whatever the order of blocks: integer read-modify-writes whose old value nobody reads.
+  const bool sink = !returns || in_->operands[0].kind == OK::sink;
+  op.ordered = !sink || is_float || code == AtomicOp::exch || code == AtomicOp::cas;
+  if (op.ordered && space != AddressSpace::shared) out_.ordered_atomics = true;
+  const uint32_t index = add_memory(op, Kind::atomic);
+  emit(Kind::atomic).memory = index;
+  finish_results();
+}
+
+// Generic addresses are the global ones, and windows for the other spaces: conversion is an addition.
+void Flattener::address_conversion() {
+  AddressSpace space = AddressSpace::generic;
+  bool to = false;
+  for (std::string_view s : m_->suffixes)
+    if (s == "to") to = true;
+    else if (!space_from(s, &space) && s != "u64" && s != "u32") return unknown();
+  if (in_->operands.size() != 2 || !m_->has("u64")) return unknown();
+  uint64_t window = 0;
+  if (space == AddressSpace::shared) window = kSharedWindow;
+  if (space == AddressSpace::local) window = kLocalWindow;
+  if (space == AddressSpace::param && frame_->function == &kernel_) window = kParamWindow;
+  if (space == AddressSpace::param && frame_->function != &kernel_) window = kLocalWindow;
+  const Value v = value(in_->operands[1], Element::b64, false);
+  const uint32_t r = result(in_->operands[0], Element::b64, false);
+  if (window == 0) emit_pure("mov.b64", {r}, {v}, true);
+  else emit_pure(to ? "sub.s64" : "add.s64", {r}, {v, Value::imm(window)}, true);
+  finish_results();
+}
+
+void Flattener::is_space() {
+  AddressSpace space = AddressSpace::generic;
+  if (m_->suffixes.size() != 1 || !space_from(m_->suffixes[0], &space) || in_->operands.size() != 2) return unknown();
+  const Value v = value(in_->operands[1], Element::b64, false);
+  const uint32_t r = result(in_->operands[0], Element::pred, false);
+  const uint32_t window = new_register(Element::b64);
+  emit_pure("shr.u64", {window}, {v, Value::imm(48)}, false);
+  const auto id = [](uint64_t w) { return w >> 48; };
+  const uint64_t wanted = space == AddressSpace::shared  ? id(kSharedWindow)
+                          : space == AddressSpace::local ? id(kLocalWindow)
+                          : space == AddressSpace::param ? id(kParamWindow)
+                                                         : 0;
+  if (space == AddressSpace::constant) {  // constant memory lies in global memory here: nothing is told apart
+    emit_pure("mov.pred", {r}, {Value::imm(0)}, true);
+  } else {
+    emit_pure("setp.eq.u64", {r}, {Value::of(window), Value::imm(wanted)}, true);
+  }
+}
+
+}  // namespace coalesce::machine

@@ -1,0 +1,113 @@
+// Which registers hold a value that is still needed: at block heads, and the highest number at once.
+#include <algorithm>
+
+#include "machine/program/program.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+struct Uses {
+  // Calls `use` for registers read and `define` for registers certainly overwritten by an instruction.
+  template <class Use, class Define>
+  static void of(const Decoded& p, const Instruction& i, Use use, Define define) {
+    if (i.guard != kNone) use(i.guard);
+    for (const Value& v : i.sources)
+      if (v.is_reg()) use(v.reg);
+    const bool certain = i.guard == kNone || i.kind == Kind::branch;
+    const auto defined = [&](uint32_t r) {
+      if (r == kNone) return;
+      if (!certain) use(r);
+      define(r);
+    };
+    if (i.memory != kNone) {
+      const MemoryOp& m = p.memory[i.memory];
+      if (m.address.is_reg()) use(m.address.reg);
+      for (const Value& v : m.values)
+        if (v.is_reg()) i.kind == Kind::load ? defined(v.reg) : use(v.reg);
+      defined(m.result);
+    }
+    for (uint32_t r : i.results) defined(r);
+  }
+};
+
+}  // namespace
+
+void find_liveness(Decoded& p) {
+  const std::size_t registers = p.registers.size();
+  // A register is local to a block when all its uses and definitions are there and a definition comes first: most are,
+  // and the sets below need not hold them.
+  std::vector<uint32_t> home(registers, kNone);
+  std::vector<char> local(registers, 1);
+  for (Register& r : p.registers) r.definitions = 0, r.defined_in = kNone;
+  for (uint32_t b = 0; b < p.blocks.size(); ++b) {
+    if (!p.blocks[b].reachable) continue;
+    for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k)
+      Uses::of(
+          p, p.code[k], [&](uint32_t r) { if (home[r] != b) local[r] = 0; },
+          [&](uint32_t r) {
+            if (home[r] == kNone) home[r] = b;
+            else if (home[r] != b) local[r] = 0;
+            ++p.registers[r].definitions;
+            p.registers[r].defined_in = b;
+          });
+  }
+  std::vector<uint32_t> index(registers, kNone), global;
+  for (uint32_t r = 0; r < registers; ++r) {
+    p.registers[r].block_local = local[r] && home[r] != kNone;
+    if (!local[r] && p.registers[r].builtin == Builtin::none) {
+      index[r] = static_cast<uint32_t>(global.size());
+      global.push_back(r);
+    }
+  }
+  const std::size_t words = (global.size() + 63) / 64, n = p.blocks.size();
+  std::vector<uint64_t> use(words * n), def(words * n), in(words * n), out(words);
+  for (uint32_t b = 0; b < n; ++b) {
+    if (!p.blocks[b].reachable) continue;
+    uint64_t *u = use.data() + words * b, *d = def.data() + words * b;
+    for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k)
+      Uses::of(
+          p, p.code[k],
+          [&](uint32_t r) {
+            if (const uint32_t x = index[r]; x != kNone && !(d[x / 64] >> (x % 64) & 1)) u[x / 64] |= uint64_t{1} << (x % 64);
+          },
+          [&](uint32_t r) {
+            if (const uint32_t x = index[r]; x != kNone) d[x / 64] |= uint64_t{1} << (x % 64);
+          });
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t b = static_cast<uint32_t>(n); b-- > 0;) {
+      const BasicBlock& block = p.blocks[b];
+      if (!block.reachable) continue;
+      std::fill(out.begin(), out.end(), 0);
+      const auto join = [&](uint32_t s) {
+        for (std::size_t w = 0; w < words; ++w) out[w] |= in[words * s + w];
+      };
+      if (block.next != kNone) join(block.next);
+      if (block.taken != kNone) join(block.taken);
+      for (uint32_t t : block.table) join(t);
+      for (std::size_t w = 0; w < words; ++w) {
+        const uint64_t now = use[words * b + w] | (out[w] & ~def[words * b + w]);
+        if (now != in[words * b + w]) in[words * b + w] = now, changed = true;
+      }
+    }
+  }
+  uint32_t highest = 0;
+  for (uint32_t b = 0; b < n; ++b) {
+    BasicBlock& block = p.blocks[b];
+    block.live_in.clear();
+    uint32_t live = 0;
+    for (uint32_t x = 0; x < global.size(); ++x)
+      if (in[words * b + x / 64] >> (x % 64) & 1) {
+        block.live_in.push_back(global[x]);
+        const Element e = p.registers[global[x]].element;
+        live += e == Element::b128 ? 4 : e == Element::b64 ? 2 : e == Element::pred ? 0 : 1;
+      }
+    std::sort(block.live_in.begin(), block.live_in.end());
+    highest = std::max(highest, live);
+  }
+  p.live_registers = std::max(p.live_registers, highest);
+}
+
+}  // namespace coalesce::machine

@@ -1,0 +1,186 @@
+// Regions: what all warps of a thread block run, one warp after the other, before any goes on.
+//
+// In a lockstep block, instructions that compute block-uniform values run once per thread block, before the warps do
+// ("hoisted"). That is right when no warp reads an earlier value of the same register within the region; where one does
+// (a loop counter used and then increased in one block), the region is cut there.
+#include <algorithm>
+#include <set>
+
+#include "machine/program/program.h"
+
+namespace coalesce::machine {
+
+bool hoistable(const Decoded& p, const Instruction& i) {
+  return i.kind == Kind::pure && i.guard == kNone && p.registers[i.results[0]].lanes <= LaneClass::block_uniform &&
+         (i.results[1] == kNone || p.registers[i.results[1]].lanes <= LaneClass::block_uniform);
+}
+
+namespace {
+
+template <class Use>
+void reads(const Decoded& p, const Instruction& i, Use use) {
+  if (i.guard != kNone) use(i.guard);
+  for (const Value& v : i.sources)
+    if (v.is_reg()) use(v.reg);
+  if (i.memory != kNone) {
+    const MemoryOp& m = p.memory[i.memory];
+    if (m.address.is_reg()) use(m.address.reg);
+    if (i.kind != Kind::load)
+      for (const Value& v : m.values)
+        if (v.is_reg()) use(v.reg);
+  }
+}
+
+// The blocks entered at block `b`'s divergent branch, before its lanes meet again.
+std::vector<uint32_t> divergent_between(const Decoded& p, uint32_t b) {
+  const BasicBlock& block = p.blocks[b];
+  std::vector<uint32_t> todo, found;
+  std::vector<bool> seen(p.blocks.size());
+  const auto push = [&](uint32_t s) {
+    if (s != kNone && s != block.reconverge && !seen[s]) seen[s] = true, todo.push_back(s), found.push_back(s);
+  };
+  const auto all = [&](const BasicBlock& from) {
+    push(from.next);
+    push(from.taken);
+    for (uint32_t t : from.table) push(t);
+  };
+  all(block);
+  while (!todo.empty()) {
+    const uint32_t s = todo.back();
+    todo.pop_back();
+    all(p.blocks[s]);
+  }
+  return found;
+}
+
+// Where a lockstep block leads within lockstep code: its successors, or where its divergent branch reconverges.
+std::vector<uint32_t> lockstep_successors(const BasicBlock& b) {
+  std::vector<uint32_t> s;
+  if (b.divergent_branch) {
+    if (b.reconverge != kNone) s.push_back(b.reconverge);
+    return s;
+  }
+  if (b.next != kNone) s.push_back(b.next);
+  if (b.taken != kNone) s.push_back(b.taken);
+  for (uint32_t t : b.table) s.push_back(t);
+  return s;
+}
+
+class Regions {
+ public:
+  explicit Regions(Decoded& p) : p_(p) {}
+
+  void run() {
+    cut();
+    form();
+  }
+
+ private:
+  bool lockstep(uint32_t b) const { return p_.blocks[b].reachable && !p_.blocks[b].divergent; }
+
+  // A region begins at the entry, after a barrier or a cut, at both sides of a uniform branch, and where ways merge.
+  void find_heads() {
+    const std::size_t n = p_.blocks.size();
+    head_.assign(n, false);
+    std::vector<uint32_t> ways(n);
+    head_[0] = true;
+    for (uint32_t b = 0; b < n; ++b) {
+      if (!lockstep(b)) continue;
+      const std::vector<uint32_t> next = lockstep_successors(p_.blocks[b]);
+      const bool barrier = p_.code[p_.blocks[b].last - 1].kind == Kind::barrier;
+      for (uint32_t s : next) {
+        ++ways[s];
+        if (next.size() > 1 || barrier || cut_after_.contains(b)) head_[s] = true;
+      }
+    }
+    for (uint32_t b = 0; b < n; ++b)
+      if (ways[b] > 1) head_[b] = true;
+  }
+
+  uint32_t following(uint32_t b) const {
+    const std::vector<uint32_t> next = lockstep_successors(p_.blocks[b]);
+    return next.size() == 1 && !head_[next[0]] ? next[0] : kNone;
+  }
+
+  // The first instruction of the region at `head` that, hoisted, would overwrite what a warp still reads: cut before it.
+  bool cut_region(uint32_t head) {
+    std::vector<bool> read(p_.registers.size());
+    const auto mark = [&](const Instruction& i) { reads(p_, i, [&](uint32_t r) { read[r] = true; }); };
+    for (uint32_t at = head; at != kNone; at = following(at)) {
+      const BasicBlock& block = p_.blocks[at];
+      for (uint32_t k = block.first; k < block.last; ++k) {
+        const Instruction& i = p_.code[k];
+        const bool uniform_branch = (i.kind == Kind::branch || i.kind == Kind::branch_table) && !block.divergent_branch;
+        if (hoistable(p_, i)) {
+          if (read[i.results[0]] || (i.results[1] != kNone && read[i.results[1]])) {
+            split(at, k);
+            return true;
+          }
+        } else if (!uniform_branch) {
+          mark(i);
+        }
+      }
+      if (block.divergent_branch)
+        for (uint32_t d : divergent_between(p_, at))
+          for (uint32_t k = p_.blocks[d].first; k < p_.blocks[d].last; ++k) mark(p_.code[k]);
+    }
+    return false;
+  }
+
+  void cut() {
+    for (bool again = true; again;) {
+      again = false;
+      find_heads();
+      for (uint32_t b = 0, n = static_cast<uint32_t>(p_.blocks.size()); b < n; ++b)
+        if (head_[b] && lockstep(b) && cut_region(b)) again = true;
+    }
+  }
+
+  // Block `b` becomes [first, k), followed by a new block [k, last) in which a region begins.
+  void split(uint32_t b, uint32_t k) {
+    if (p_.blocks[b].first == k) {  // nothing before it: the region ends with the block before
+      for (uint32_t q = 0; q < p_.blocks.size(); ++q)
+        if (lockstep(q))
+          for (uint32_t s : lockstep_successors(p_.blocks[q]))
+            if (s == b) cut_after_.insert(q);
+      return;
+    }
+    const uint32_t added = static_cast<uint32_t>(p_.blocks.size());
+    BasicBlock tail = p_.blocks[b];
+    tail.first = k;
+    tail.waits = false;
+    BasicBlock& front = p_.blocks[b];
+    front.last = k;
+    front.taken = kNone;
+    front.table.clear();
+    front.reconverge = kNone;
+    front.divergent_branch = false;
+    front.next = added;
+    p_.blocks.push_back(std::move(tail));
+    if (cut_after_.contains(b)) cut_after_.insert(added);
+    cut_after_.insert(b);
+  }
+
+  void form() {
+    find_heads();
+    p_.region_of.assign(p_.blocks.size(), kNone);
+    p_.regions.clear();
+    for (uint32_t b = 0; b < p_.blocks.size(); ++b) {
+      if (!head_[b] || !lockstep(b)) continue;
+      p_.region_of[b] = static_cast<uint32_t>(p_.regions.size());
+      Region region;
+      for (uint32_t at = b; at != kNone; at = following(at)) region.chain.push_back(at);
+      p_.regions.push_back(std::move(region));
+    }
+  }
+
+  Decoded& p_;
+  std::vector<bool> head_;
+  std::set<uint32_t> cut_after_;
+};
+
+}  // namespace
+
+void find_regions(Decoded& p) { Regions(p).run(); }
+
+}  // namespace coalesce::machine
