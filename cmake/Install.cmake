@@ -1,0 +1,39 @@
+# What `cmake --install` puts where; tests/install runs it as a new user would. `coalesce` finds its parts by their place
+# beside itself (../lib/coalesce, ../share/coalesce), so the tree may be moved.
+#
+# libcudart goes into a folder of its own: in /usr/local/lib the dynamic linker would give it to every CUDA program of the
+# machine, in place of NVIDIA's. (cudart/CMakeLists.txt installs it there.)
+set(COALESCE_RUNTIME_DIR lib/coalesce)
+set(COALESCE_SHARE_DIR share/coalesce)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME coalesce)
+
+# `coalesce-lab`: all that `coalesce run` and `coalesce lab` need, and nothing else. `coalesce-runtime`: libcudart alone.
+add_custom_target(coalesce-runtime)
+add_custom_target(coalesce-lab DEPENDS coalesce-runtime)
+foreach(toolkit 11 12 13)
+  if(TARGET cudart${toolkit})
+    add_dependencies(coalesce-runtime cudart${toolkit})
+  endif()
+endforeach()
+if(TARGET coalesce)
+  add_dependencies(coalesce-lab coalesce)
+  install(TARGETS coalesce RUNTIME DESTINATION bin)
+  # The command writes its own completions, so they cannot fall behind its options.
+  foreach(completion bash/bash-completion/completions/coalesce zsh/zsh/site-functions/_coalesce
+          fish/fish/vendor_completions.d/coalesce.fish)
+    string(REGEX MATCH "^([a-z]+)/(.*)$" matched ${completion})
+    install(CODE "
+      set(prefix \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
+      set(script \"\${prefix}/share/${CMAKE_MATCH_2}\")
+      cmake_path(GET script PARENT_PATH folder)
+      file(MAKE_DIRECTORY \"\${folder}\")
+      execute_process(COMMAND \"\${prefix}/bin/coalesce\" completion ${CMAKE_MATCH_1}
+        OUTPUT_FILE \"\${script}\" COMMAND_ERROR_IS_FATAL ANY)")
+  endforeach()
+endif()
+
+# Headers that clang needs where there is no CUDA toolkit; the experiments; the library.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/cudart/include DESTINATION ${COALESCE_SHARE_DIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/lab DESTINATION ${COALESCE_SHARE_DIR} PATTERN CMakeLists.txt EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/coalesce DESTINATION include OPTIONAL)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION share/doc/coalesce)

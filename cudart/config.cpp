@@ -1,0 +1,56 @@
+#include "cudart/config.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace coalesce::cudart {
+namespace {
+
+template <typename T>
+void read_number(const char* variable, T& value) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr || *text == '\0') return;
+  const char* end = text + std::strlen(text);
+  T number{};
+  if (const auto [stop, error] = std::from_chars(text, end, number); error == std::errc{} && stop == end) {
+    value = number;
+  } else {
+    std::fprintf(stderr, "coalesce: warning: %s is '%s', not a number in range; ignored\n", variable, text);
+  }
+}
+
+// always / never, or whether stderr is a terminal.
+bool read_choice(const char* variable, bool otherwise) {
+  const char* text = std::getenv(variable);
+  const std::string_view choice = text == nullptr ? "" : text;
+  if (choice == "1" || choice == "always") return true;
+  if (choice == "0" || choice == "never") return false;
+  return otherwise;
+}
+
+Config read() {
+  Config c;
+  if (const char* text = std::getenv("COALESCE_DEVICE"); text != nullptr && *text != '\0') c.device = text;
+  if (const char* text = std::getenv("COALESCE_RECORD"); text != nullptr) c.record = text;
+  read_number("COALESCE_THREADS", c.threads);
+  read_number("COALESCE_MAX_INSTRUCTIONS", c.max_instructions);
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  const char* no_color = std::getenv("NO_COLOR");
+  c.progress = read_choice("COALESCE_PROGRESS", terminal);
+  c.colour = read_choice("COALESCE_COLOR", terminal && (no_color == nullptr || *no_color == '\0'));
+  return c;
+}
+
+}  // namespace
+
+const Config& config() {
+  static const Config* the = new Config(read());  // never destroyed: programs call us from their own destructors
+  return *the;
+}
+
+}  // namespace coalesce::cudart

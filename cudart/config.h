@@ -1,0 +1,22 @@
+// What the environment asks of the runtime. `coalesce run` sets these variables; without them a program runs on the
+// default device, with all cores, and leaves no record.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace coalesce::cudart {
+
+struct Config {
+  std::string device = "h200";    // COALESCE_DEVICE
+  unsigned threads = 0;           // COALESCE_THREADS; 0: all cores
+  uint64_t max_instructions = 0;  // COALESCE_MAX_INSTRUCTIONS; 0: the machine's default
+  std::string record;             // COALESCE_RECORD: path; empty: no record
+  bool progress = false;          // COALESCE_PROGRESS: 1/always, 0/never; else when stderr is a terminal
+  bool colour = false;            // COALESCE_COLOR: likewise; NO_COLOR counts as never
+};
+
+// Reads the environment once. Values that are no numbers are reported on stderr and ignored.
+const Config& config();
+
+}  // namespace coalesce::cudart

@@ -1,0 +1,35 @@
+// What every CUDA program sees. nvcc includes its own by itself; with clang:
+//   device  clang++-19 -x cuda --cuda-path=/nonexistent -nocudainc -nocudalib -Xclang -target-sdk-version=12.5 -O3
+//             -I <this folder> -include cuda_runtime.h --cuda-device-only --cuda-gpu-arch=sm_90 -S FILE.cu -o FILE.ptx
+//   host    clang++-19 -x cuda … the same … --cuda-host-only -Xclang -fcuda-include-gpubinary -Xclang FILE.ptx -c
+//   FILE.cu
+// Device variants of the mathematical functions must be declared before any <cmath>, hence -include and the order here.
+#pragma once
+
+#ifdef __CUDA__
+// clang-format off: the order matters
+#include "coalesce_cuda/qualifiers.h"
+#include "coalesce_cuda/make_vectors.h"
+#include "coalesce_cuda/math_declarations.h"
+#include "coalesce_cuda/device_system.h"  // malloc and free, which clang's own <new> calls
+//
+#include <assert.h>
+#include <math.h>
+
+#include <cmath>
+#include <cstdlib>
+//
+#include "coalesce_cuda/builtins.h"
+#include "coalesce_cuda/sync.h"
+#include "coalesce_cuda/warp.h"
+#include "coalesce_cuda/atomics.h"
+#include "coalesce_cuda/loads.h"
+#include "coalesce_cuda/integers.h"
+#include "coalesce_cuda/conversions.h"
+#include "coalesce_cuda/rounding.h"
+#include "coalesce_cuda/math.h"
+//
+#include <new>  // clang's wrapper of it gives kernels new and delete over malloc and free
+// clang-format on
+#endif
+#include "coalesce_cuda/api_templates.h"

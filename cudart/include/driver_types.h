@@ -1,0 +1,2 @@
+#pragma once
+#include "coalesce_cuda/api_types.h"

@@ -1,0 +1,181 @@
+#include "cudart/launch.h"
+
+#include <cstring>
+
+#include "cudart/interrupt.h"
+#include "cudart/progress.h"
+#include "cudart/stream.h"
+
+namespace coalesce::cudart {
+namespace {
+
+// What sends a fault back to the program. The driver has no code of its own for a kernel that never ends: a watchdog's.
+constexpr cudaError_t error_of(machine::Fault fault) {
+  using enum machine::Fault;
+  switch (fault) {
+    case none:
+      return cudaSuccess;
+    case illegal_address:
+      return cudaErrorIllegalAddress;
+    case misaligned_address:
+      return cudaErrorMisalignedAddress;
+    case illegal_instruction:
+      return cudaErrorIllegalInstruction;
+    case trap:
+      return cudaErrorLaunchFailure;
+    case assertion:
+      return cudaErrorAssert;
+    case deadlock:
+    case budget:
+      return cudaErrorLaunchTimeout;
+    case invalid_pc:
+      return cudaErrorInvalidPc;
+    case stack_overflow:
+      return cudaErrorHardwareStackError;
+  }
+  return cudaErrorLaunchFailure;
+}
+
+// Copies the arguments to where the kernel's parameters lie.
+std::vector<uint8_t> pack(const machine::KernelInfo& info, void* const* arguments) {
+  std::vector<uint8_t> bytes(info.parameter_bytes);
+  for (size_t i = 0; i < info.parameters.size(); ++i) {
+    const auto [offset, size] = info.parameters[i];
+    std::memcpy(bytes.data() + offset, arguments[i], size);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+cudaError_t check_launch(const machine::Device& device, const Kernel& kernel, const Launch& l) {
+  for (const dim3& d : {l.grid, l.block}) {
+    if (d.x == 0 || d.y == 0 || d.z == 0) return cudaErrorInvalidConfiguration;
+  }
+  if (l.grid.x > 0x7fff'ffffu || l.grid.y > 65535 || l.grid.z > 65535) return cudaErrorInvalidConfiguration;
+  if (l.block.x > 1024 || l.block.y > 1024 || l.block.z > 64) return cudaErrorInvalidConfiguration;
+  const uint32_t threads = l.block.x * l.block.y * l.block.z;
+  if (threads > device.threads_per_block) return cudaErrorInvalidConfiguration;
+  if (threads > kernel.info->max_threads) return cudaErrorLaunchOutOfResources;
+  if (kernel.info->static_shared_bytes > device.shared_per_block) return cudaErrorInvalidValue;
+  if (l.dynamic_shared > kernel.dynamic_shared_limit) return cudaErrorInvalidValue;
+  if (l.cooperative) {
+    const auto fit =
+        uint64_t{device.multiprocessors} * blocks_per_multiprocessor(device, *kernel.info, threads, l.dynamic_shared);
+    if (uint64_t{l.grid.x} * l.grid.y * l.grid.z > fit) return cudaErrorCooperativeLaunchTooLarge;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t launch(Runtime& r, const void* function, const Launch& l, void* const* arguments,
+                   const std::vector<uint8_t>& packed) {
+  Kernel* kernel = nullptr;
+  if (const cudaError_t error = r.registry().find_kernel(function, kernel); error != cudaSuccess) return error;
+  if (!is_stream(l.stream)) return cudaErrorInvalidResourceHandle;
+  if (const cudaError_t error = check_launch(*r.device(), *kernel, l); error != cudaSuccess) return error;
+  if (arguments == nullptr && packed.size() < kernel->info->parameter_bytes) return cudaErrorInvalidValue;
+
+  machine::LaunchConfig config;
+  config.grid = {l.grid.x, l.grid.y, l.grid.z};
+  config.block = {l.block.x, l.block.y, l.block.z};
+  config.dynamic_shared_bytes = static_cast<uint32_t>(l.dynamic_shared);
+  config.cooperative = l.cooperative;
+  config.parameters = arguments != nullptr ? pack(*kernel->info, arguments) : packed;
+  config.parameters.resize(kernel->info->parameter_bytes);
+
+  InterruptGuard guard(r.machine());
+  begin_progress();
+  const machine::LaunchReport report = r.machine().launch(*kernel->program, kernel->name, config);
+  end_progress();
+  const int signal = guard.release();
+
+  r.record().launch(kernel->id, kernel->name, config, report, signal != 0);
+  if (signal != 0) raise_default(signal);
+  for (const auto& d : report.diagnostics) show(d);
+  if (report.fault != machine::Fault::none) r.fail(error_of(report.fault));
+  return cudaSuccess;
+}
+
+namespace {
+
+// <<<...>>> leaves its configuration here for the launch stub that follows; nested because arguments may launch too.
+thread_local std::vector<Launch> configurations;
+
+// The interface of toolkits before 9.2 (and of clang where it is told no version): configuration, arguments one by one,
+// launch.
+thread_local std::vector<uint8_t> legacy_arguments;
+
+}  // namespace
+
+COALESCE_API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
+  configurations.push_back({grid, block, shared, stream});
+  return 0;
+}
+
+COALESCE_API cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
+  if (configurations.empty()) return note(cudaErrorMissingConfiguration);
+  const Launch& top = configurations.back();
+  *grid = top.grid;
+  *block = top.block;
+  *shared = top.dynamic_shared;
+  *static_cast<cudaStream_t*>(stream) = top.stream;
+  configurations.pop_back();
+  return cudaSuccess;
+}
+
+COALESCE_API cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared,
+                                          cudaStream_t stream) {
+  return call([&](Runtime& r) { return launch(r, function, {grid, block, shared, stream}, arguments); });
+}
+COALESCE_ALIAS(cudaLaunchKernel_ptsz, cudaLaunchKernel);
+
+COALESCE_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
+                                            cudaStream_t stream) {
+  return call([&](Runtime& r) { return launch(r, kernel, {grid, block, shared, stream}, arguments); });
+}
+COALESCE_ALIAS(__cudaLaunchKernel_ptsz, __cudaLaunchKernel);
+
+COALESCE_API cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                                                     size_t shared, cudaStream_t stream) {
+  return call([&](Runtime& r) { return launch(r, function, {grid, block, shared, stream, true}, arguments); });
+}
+COALESCE_ALIAS(cudaLaunchCooperativeKernel_ptsz, cudaLaunchCooperativeKernel);
+
+COALESCE_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
+  if (config == nullptr || (config->attrs == nullptr && config->numAttrs != 0)) return note(cudaErrorInvalidValue);
+  Launch l{config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream};
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& a = config->attrs[i];
+    if (a.id == cudaLaunchAttributeCooperative) l.cooperative = a.value.cooperative != 0;
+    if (a.id == cudaLaunchAttributeClusterDimension) {
+      const auto [x, y, z] = a.value.clusterDim;
+      if (x != 1 || y != 1 || z != 1) return note(cudaErrorNotSupported);
+    }
+    // The others are hints about caches, priorities and overlap; they change no result.
+  }
+  return call([&](Runtime& r) { return launch(r, function, l, arguments); });
+}
+COALESCE_ALIAS(cudaLaunchKernelExC_ptsz, cudaLaunchKernelExC);
+
+COALESCE_API cudaError_t cudaConfigureCall(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
+  configurations.push_back({grid, block, shared, stream});
+  legacy_arguments.clear();
+  return cudaSuccess;
+}
+
+COALESCE_API cudaError_t cudaSetupArgument(const void* argument, size_t size, size_t offset) {
+  if (size > 32768 || offset > 32768) return note(cudaErrorInvalidValue);  // no launch takes more than 32 KiB
+  if (legacy_arguments.size() < offset + size) legacy_arguments.resize(offset + size);
+  std::memcpy(legacy_arguments.data() + offset, argument, size);
+  return cudaSuccess;
+}
+
+COALESCE_API cudaError_t cudaLaunch(const void* function) {
+  if (configurations.empty()) return note(cudaErrorMissingConfiguration);
+  const Launch l = configurations.back();
+  configurations.pop_back();
+  return call([&](Runtime& r) { return launch(r, function, l, nullptr, legacy_arguments); });
+}
+COALESCE_ALIAS(cudaLaunch_ptsz, cudaLaunch);
+
+}  // namespace coalesce::cudart

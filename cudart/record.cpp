@@ -1,0 +1,282 @@
+#include "cudart/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+namespace coalesce::cudart {
+namespace {
+
+using machine::Counters;
+using machine::kCounterRows;
+
+void put(std::string& out, std::string_view text) { out += text; }
+void put(std::string& out, uint64_t number) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+void put_string(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", c);
+      out += escape;
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+void put_triple(std::string& out, std::string_view key, const std::array<uint32_t, 3>& v) {
+  out += ",\"";
+  out += key;
+  out += "\":[";
+  for (int i = 0; i < 3; ++i) {
+    if (i != 0) out += ',';
+    put(out, v[static_cast<size_t>(i)]);
+  }
+  out += ']';
+}
+
+void put_member(std::string& out, std::string_view key, std::string_view text) {
+  out += ",\"";
+  out += key;
+  out += "\":";
+  put_string(out, text);
+}
+void put_member(std::string& out, std::string_view key, uint64_t number) {
+  out += ",\"";
+  out += key;
+  out += "\":";
+  put(out, number);
+}
+
+void put_counters(std::string& out, const Counters& counters, bool zeros) {
+  out += '{';
+  bool first = true;
+  for (const auto& row : kCounterRows) {
+    const uint64_t value = counters.*row.field;
+    if (value == 0 && !zeros) continue;
+    if (!first) out += ',';
+    first = false;
+    put_string(out, row.name);
+    out += ':';
+    put(out, value);
+  }
+  out += '}';
+}
+
+std::string lines_text(const std::vector<machine::LineCounters>& lines) {
+  std::string out = "[";
+  for (const auto& line : lines) {
+    if (out.size() > 1) out += ',';
+    out += '[';
+    put_string(out, line.place.file);
+    out += ',';
+    put(out, line.place.line);
+    out += ',';
+    put(out, line.ptx_line);
+    out += ',';
+    put_counters(out, line.counters, false);
+    out += ']';
+  }
+  out += ']';
+  return out;
+}
+
+}  // namespace
+
+const char* fault_name(machine::Fault fault) {
+  using enum machine::Fault;
+  switch (fault) {
+    case none:
+      return "";
+    case illegal_address:
+      return "illegal_address";
+    case misaligned_address:
+      return "misaligned_address";
+    case illegal_instruction:
+      return "illegal_instruction";
+    case trap:
+      return "trap";
+    case assertion:
+      return "assertion";
+    case deadlock:
+      return "deadlock";
+    case budget:
+      return "budget";
+    case invalid_pc:
+      return "invalid_pc";
+    case stack_overflow:
+      return "stack_overflow";
+  }
+  return "unknown";
+}
+
+Record::Record(const std::string& path, const machine::Device& device) {
+  if (path.empty()) return;
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) {
+    std::fprintf(stderr, "coalesce: error: cannot write the record '%s': %s\n", path.c_str(), std::strerror(errno));
+    return;
+  }
+  // A recorded program may start others that use CUDA too; the first one's record stands.
+  struct stat info{};
+  if (flock(file, LOCK_EX | LOCK_NB) != 0) {
+    close(file);
+    return;
+  }
+  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_size != 0) {
+    std::fprintf(
+        stderr, "coalesce: warning: the record '%s' holds another run already; this one (process %d) is not recorded\n",
+        path.c_str(), static_cast<int>(getpid()));
+    close(file);
+    return;
+  }
+  file_ = file;
+  owner_ = getpid();
+
+  std::string line = "{\"record\":\"coalesce.record/1\",\"device\":{\"key\":";
+  put_string(line, device.key);
+  put_member(line, "name", device.name);
+  put(line, ",\"compute_capability\":[");
+  put(line, device.major);
+  put(line, ",");
+  put(line, device.minor);
+  put(line, "]}");
+  put_member(line, "program", program_invocation_name);
+  put_member(line, "pid", static_cast<uint64_t>(owner_));
+  put(line, "}");
+  write_line(line);
+}
+
+Record::~Record() {
+  if (file_ >= 0) close(file_);
+}
+
+bool Record::active() const { return file_ >= 0 && getpid() == owner_; }
+
+void Record::write_line(std::string& line) {
+  line += '\n';
+  const char* from = line.data();
+  size_t left = line.size();
+  while (left > 0) {  // a disk write is whole unless a signal or a full disk cuts it
+    const ssize_t n = write(file_, from, left);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      std::fprintf(stderr, "coalesce: error: cannot write the record: %s\n", n < 0 ? std::strerror(errno) : "no space");
+      close(file_);
+      file_ = -1;
+      return;
+    }
+    from += n;
+    left -= static_cast<size_t>(n);
+  }
+}
+
+void Record::launch(uint32_t kernel, const std::string& name, const machine::LaunchConfig& config,
+                    const machine::LaunchReport& report, bool interrupted) {
+  if (!active()) return;
+  std::string lines = lines_text(report.lines);
+  const auto [previous, first] = previous_lines_.try_emplace(kernel);
+  if (first) {
+    std::string line = "{\"kernel\":";
+    put(line, kernel);
+    put_member(line, "name", name);
+    put(line, "}");
+    write_line(line);
+    if (file_ < 0) return;
+  }
+
+  std::string line = "{\"launch\":";
+  put(line, launches_++);
+  put_member(line, "kernel", kernel);
+  put_triple(line, "grid", config.grid);
+  put_triple(line, "block", config.block);
+  put_member(line, "dynamic_shared_bytes", config.dynamic_shared_bytes);
+  char seconds[40];
+  std::snprintf(seconds, sizeof seconds, ",\"seconds\":%.9f", report.seconds);
+  for (char& c : seconds) {
+    if (c == ',' && &c != seconds) c = '.';  // a program may have set a locale with decimal commas
+  }
+  put(line, seconds);
+  put_member(line, "fault", fault_name(report.fault));
+  put(line, ",\"counters\":");
+  put_counters(line, report.counters, true);
+  if (first || lines != previous->second) {
+    put(line, ",\"lines\":");
+    put(line, lines);
+    previous->second = std::move(lines);
+  }
+  if (interrupted) put(line, ",\"interrupted\":true");
+  put(line, "}");
+  write_line(line);
+
+  for (const auto& d : report.diagnostics) diagnostic(d);
+}
+
+void Record::diagnostic(const machine::Diagnostic& d) {
+  if (!active()) return;
+  std::string line = "{\"diagnostic\":{\"severity\":";
+  put_string(line, d.severity == machine::Severity::error ? "error" : "warning");
+  put_member(line, "fault", fault_name(d.fault));
+  put_member(line, "message", d.message);
+  put_member(line, "file", d.place.file);
+  put_member(line, "line", d.place.line);
+  put_member(line, "column", d.place.column);
+  put_member(line, "ptx_line", d.ptx_line);
+  put_member(line, "ptx_text", d.ptx_text);
+  put_member(line, "kernel", d.kernel);
+  put_triple(line, "block", d.block);
+  put_member(line, "warp", d.warp);
+  put_member(line, "lanes", d.lanes);
+  put_triple(line, "thread", d.thread);
+  put(line, ",\"notes\":[");
+  for (size_t i = 0; i < d.notes.size(); ++i) {
+    if (i != 0) put(line, ",");
+    put_string(line, d.notes[i]);
+  }
+  put(line, "]}}");
+  write_line(line);
+}
+
+void Record::copy(CopyPath path, uint64_t bytes) {
+  Copies& c = copies_[static_cast<size_t>(path)];
+  ++c.calls;
+  c.bytes += bytes;
+}
+
+void Record::end() {
+  if (!active()) return;
+  std::string line = "{\"copies\":{";
+  for (size_t i = 0; i < 4; ++i) {
+    if (i != 0) put(line, ",");
+    put_string(line, kCopyNames[i]);
+    put(line, ":{\"calls\":");
+    put(line, copies_[i].calls);
+    put_member(line, "bytes", copies_[i].bytes);
+    put(line, "}");
+  }
+  put(line, "}}");
+  write_line(line);
+  if (file_ < 0) return;
+  line = "{\"end\":true}";
+  write_line(line);
+  if (file_ >= 0) close(file_);
+  file_ = -1;
+}
+
+}  // namespace coalesce::cudart

@@ -1,0 +1,61 @@
+// The record of a run: JSON lines that `coalesce run` reads afterwards. One write() per line, so that a process that is
+// killed leaves whole lines, and everything that finished is in the file.
+//
+//   {"record":"coalesce.record/1","device":{"key","name","compute_capability":[9,0]},"program":path,"pid":n}
+//   {"kernel":id,"name":mangled}                       before the kernel's first launch
+//   {"launch":i,"kernel":id,"grid":[x,y,z],"block":[x,y,z],"dynamic_shared_bytes":n,"seconds":s,"fault":"" or name,
+//    "counters":{every counter},"lines":[[file,line,ptx_line,{non-zero counters}]...]}
+//        "lines" is left out when it equals that of the kernel's previous launch; "interrupted":true when a signal
+//        ended it
+//   {"diagnostic":{...}}                               after the launch it belongs to
+//   {"copies":{"h2d":{"calls":n,"bytes":n},...}}       at exit
+//   {"end":true}                                       last, only at normal exit
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "machine/machine.h"
+
+namespace coalesce::cudart {
+
+enum class CopyPath : uint8_t { h2d, d2h, d2d, h2h };
+inline constexpr const char* kCopyNames[] = {"h2d", "d2h", "d2d", "h2h"};
+
+class Record {
+ public:
+  // Empty path: records nothing. A file that another process holds is left to it (a recorded program's children); one
+  // that has content already is left as it is, with a word on stderr.
+  Record(const std::string& path, const machine::Device& device);
+  ~Record();
+  Record(const Record&) = delete;
+  Record& operator=(const Record&) = delete;
+
+  // `kernel`: any number that stands for the kernel; `name` its mangled name.
+  void launch(uint32_t kernel, const std::string& name, const machine::LaunchConfig& config,
+              const machine::LaunchReport& report, bool interrupted);
+  void diagnostic(const machine::Diagnostic& d);
+  void copy(CopyPath path, uint64_t bytes);
+  // The closing lines. Later calls of anything record nothing.
+  void end();
+
+ private:
+  bool active() const;  // false in a forked child: the file is its parent's
+  void write_line(std::string& line);
+
+  int file_ = -1;
+  pid_t owner_ = 0;
+  uint64_t launches_ = 0;
+  std::map<uint32_t, std::string> previous_lines_;  // per kernel, as written
+  struct Copies {
+    uint64_t calls = 0, bytes = 0;
+  } copies_[4];
+};
+
+const char* fault_name(machine::Fault fault);  // "": none
+
+}  // namespace coalesce::cudart

@@ -1,0 +1,157 @@
+#include "cudart/registry.h"
+
+#include <errno.h>
+
+#include <cstdio>
+
+#include "cudart/fatbin.h"
+#include "cudart/image.h"
+#include "cudart/runtime.h"
+
+namespace coalesce::cudart {
+
+Module* Registry::add_module(const void* image, size_t bytes) {
+  modules_.push_back(std::make_unique<Module>());
+  modules_.back()->image = image;
+  modules_.back()->image_bytes = bytes;
+  return modules_.back().get();
+}
+
+Kernel* Registry::make_kernel(Module* module, const std::string& name) {
+  Kernel*& kernel = module->kernels[name];
+  if (kernel == nullptr) {
+    kernels_.push_back(std::make_unique<Kernel>());
+    kernel = kernels_.back().get();
+    kernel->module = module;
+    kernel->name = name;
+    kernel->id = static_cast<uint32_t>(kernels_.size() - 1);
+    kernel_handles_.insert(kernel);
+  }
+  return kernel;
+}
+
+void Registry::add_kernel(Module* module, const void* host, const char* name) {
+  kernel_by_host_[host] = make_kernel(module, name);
+}
+
+void Registry::add_variable(Module* module, const void* host, const char* name, void** managed_pointer) {
+  variables_.push_back(std::make_unique<Variable>());
+  Variable* variable = variables_.back().get();
+  *variable = {module, name, managed_pointer, nullptr};
+  module->variables.push_back(variable);
+  variable_by_host_[host] = variable;
+}
+
+void Registry::remove(const Module* module) {
+  std::erase_if(kernel_by_host_, [=](const auto& entry) { return entry.second->module == module; });
+  std::erase_if(variable_by_host_, [=](const auto& entry) { return entry.second->module == module; });
+  for (const auto& kernel : kernels_) {
+    if (kernel->module == module) kernel_handles_.erase(kernel.get());
+  }
+  for (const auto& owned : modules_) {
+    if (owned.get() != module) continue;
+    owned->image = nullptr;
+    if (owned->state == cudaErrorNotReady) owned->state = cudaErrorInvalidResourceHandle;
+  }
+}
+
+bool Registry::owns(const Module* module) const {
+  for (const auto& owned : modules_) {
+    if (owned.get() == module) return true;
+  }
+  return false;
+}
+
+Kernel* Registry::peek_kernel(const void* function) const {
+  if (const auto at = kernel_by_host_.find(function); at != kernel_by_host_.end()) return at->second;
+  if (kernel_handles_.contains(function)) {
+    return const_cast<Kernel*>(static_cast<const Kernel*>(function));  // the handle is the address we gave out
+  }
+  return nullptr;
+}
+
+cudaError_t Registry::find_kernel(const void* function, Kernel*& kernel) {
+  kernel = peek_kernel(function);
+  if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+  if (kernel->info != nullptr) return cudaSuccess;
+  if (const cudaError_t error = load(*kernel->module); error != cudaSuccess) return error;
+  return kernel_named(*kernel->module, kernel->name) != nullptr ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+}
+
+Kernel* Registry::kernel_named(Module& module, const std::string& name) {
+  for (const auto& program : module.programs) {
+    const machine::KernelInfo* info = program->kernel(name);
+    if (info == nullptr) continue;
+    Kernel* kernel = make_kernel(&module, name);
+    kernel->program = program.get();
+    kernel->info = info;
+    const uint32_t limit = runtime().device()->shared_per_block;
+    kernel->dynamic_shared_limit = info->static_shared_bytes < limit ? limit - info->static_shared_bytes : 0;
+    return kernel;
+  }
+  return nullptr;
+}
+
+cudaError_t Registry::find_variable(const void* symbol, const Variable*& variable) {
+  const auto at = variable_by_host_.find(symbol);
+  if (at == variable_by_host_.end()) return cudaErrorInvalidSymbol;
+  if (const cudaError_t error = load(*at->second->module); error != cudaSuccess) return error;
+  if (at->second->info == nullptr) return cudaErrorInvalidSymbol;
+  variable = at->second;
+  return cudaSuccess;
+}
+
+cudaError_t Registry::load(Module& module) {
+  if (module.state != cudaErrorNotReady) return module.state;
+  module.state = load_programs(module);
+  if (module.state != cudaSuccess) {
+    module.programs.clear();
+    return module.state;
+  }
+  for (Variable* variable : module.variables) {
+    for (const auto& program : module.programs) {
+      if (variable->info == nullptr) variable->info = program->variable(variable->name);
+    }
+    if (variable->info != nullptr && variable->managed_pointer != nullptr) {
+      *variable->managed_pointer = reinterpret_cast<void*>(variable->info->address);
+    }
+  }
+  return module.state;
+}
+
+cudaError_t Registry::load_programs(Module& module) {
+  Runtime& r = runtime();
+  try {
+    Image image = read_image(module.image, module.image_bytes, r.device()->major, r.device()->minor);
+    if (image.ptx.empty()) {
+      std::fprintf(stderr, "coalesce: error: %s: %s\ncoalesce: hint: %s\n", program_invocation_name,
+                   image.problem.c_str(), image.hint.c_str());
+      return cudaErrorNoKernelImageForDevice;
+    }
+    for (std::string& ptx : image.ptx) {
+      module.programs.push_back(
+          r.machine().load(std::move(ptx), std::string("embedded PTX of ") + program_invocation_name));
+    }
+    return cudaSuccess;
+  } catch (const FatbinError& e) {
+    std::fprintf(stderr, "coalesce: error: %s: %s\n", program_invocation_name, e.what());
+    return cudaErrorInvalidKernelImage;
+  } catch (const machine::Error& e) {
+    print(e.diagnostic);
+    return cudaErrorInvalidPtx;
+  }
+}
+
+void Registry::unload() {
+  for (const auto& module : modules_) {
+    if (module->image != nullptr) module->state = cudaErrorNotReady;
+    module->programs.clear();
+    for (Variable* variable : module->variables) variable->info = nullptr;
+  }
+  for (const auto& kernel : kernels_) {
+    kernel->program = nullptr;
+    kernel->info = nullptr;
+  }
+}
+
+}  // namespace coalesce::cudart

@@ -1,0 +1,17 @@
+// cudaDeviceReset: what each file that keeps state of the context forgets. Under the lock.
+#pragma once
+
+#include <cstdint>
+
+namespace coalesce::cudart {
+
+void forget_streams();
+void forget_events();
+void forget_host_memory();
+void forget_pools();
+void forget_libraries();
+
+// Memory was released: the pool it came from, if any, gets it back on its account.
+void pool_released(uint64_t address);
+
+}  // namespace coalesce::cudart

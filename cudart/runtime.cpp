@@ -1,0 +1,93 @@
+#include "cudart/runtime.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "cudart/config.h"
+#include "cudart/progress.h"
+#include "cudart/registry.h"
+
+namespace coalesce::cudart {
+namespace {
+
+std::string known_devices() {
+  std::string keys;
+  for (const auto& d : machine::devices()) {
+    if (!keys.empty()) keys += ", ";
+    keys += d.key;
+  }
+  return keys;
+}
+
+}  // namespace
+
+Runtime::Runtime() : registry_(std::make_unique<Registry>()) {
+  device_ = machine::find_device(config().device);
+  if (device_ == nullptr) {
+    std::fprintf(stderr, "coalesce: error: there is no device '%s'\ncoalesce: hint: COALESCE_DEVICE is one of %s\n",
+                 config().device.c_str(), known_devices().c_str());
+  }
+  record_ = std::make_unique<Record>(device_ != nullptr ? config().record : "",
+                                     device_ != nullptr ? *device_ : machine::Device{});
+}
+
+cudaError_t Runtime::device_only() const { return device_ != nullptr ? cudaSuccess : cudaErrorNoDevice; }
+
+cudaError_t Runtime::context() {
+  if (device_ == nullptr) return cudaErrorNoDevice;
+  if (machine_ == nullptr) {
+    machine::Options options;
+    options.threads = config().threads;
+    if (config().max_instructions != 0) options.max_instructions = config().max_instructions;
+    if (config().progress) options.progress = draw_progress;
+    try {
+      machine_ = std::make_unique<machine::Machine>(*device_, std::move(options));
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "coalesce: error: cannot start the machine: %s\n", e.what());
+      return cudaErrorInitializationError;
+    }
+    owner_ = getpid();
+  } else if (getpid() != owner_) {
+    return cudaErrorInitializationError;  // as CUDA does in a child forked after first use
+  }
+  if (sticky_ != cudaSuccess) sticky_seen_ = true;
+  return sticky_;
+}
+
+void Runtime::reset() {
+  registry_->unload();
+  machine_.reset();
+  sticky_ = cudaSuccess;
+  sticky_seen_ = false;
+}
+
+Runtime& runtime() {
+  static Runtime* the = new Runtime;
+  return *the;
+}
+
+void show(const machine::Diagnostic& d) {
+  const std::string text = machine::render(d, config().colour);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void print(const machine::Diagnostic& d) {
+  show(d);
+  runtime().record().diagnostic(d);
+}
+
+namespace {
+
+// Runs after the program's own atexit functions and destructors, so the record closes when nothing more can come.
+__attribute__((destructor)) void at_exit() {
+  Runtime& r = runtime();
+  if (r.mutex.try_lock()) {  // a thread still in a call at exit keeps its half-done line out of the file
+    r.record().end();
+    r.mutex.unlock();
+  }
+}
+
+}  // namespace
+}  // namespace coalesce::cudart

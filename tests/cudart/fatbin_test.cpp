@@ -1,0 +1,203 @@
+// Fat binaries made here byte by byte, as nvcc lays them out.
+#include "cudart/fatbin.h"
+
+#include <gtest/gtest.h>
+#include <lz4.h>
+#include <zstd.h>
+
+#include <cstring>
+#include <string>
+
+namespace coalesce::cudart {
+namespace {
+
+constexpr uint64_t k64Bit = 0x1, kLinux = 0x10, kLz4 = 0x2000, kZstd = 0x8000, kOnly = 0x10'0000, kFamily = 0x20'0000;
+
+struct Part {
+  uint16_t kind = 1;
+  uint32_t architecture = 90;
+  uint64_t flags = k64Bit | kLinux;
+  std::string payload;
+  uint64_t unpacked = 0;
+  std::string name;
+};
+
+template <typename T>
+void put(std::string& out, T value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+std::string entry(const Part& p) {
+  std::string name = p.name;
+  name.resize((name.size() + 7) / 8 * 8);
+  std::string payload = p.payload;
+  payload.resize((payload.size() + 7) / 8 * 8);
+  const bool packed = (p.flags & (kLz4 | kZstd)) != 0;
+  std::string out;
+  put<uint16_t>(out, p.kind);
+  put<uint16_t>(out, 0x0101);
+  put<uint32_t>(out, static_cast<uint32_t>(64 + name.size()));
+  put<uint64_t>(out, payload.size());
+  put<uint32_t>(out, packed ? static_cast<uint32_t>(p.payload.size()) : 0);
+  put<uint32_t>(out, 0);
+  put<uint16_t>(out, 0);
+  put<uint16_t>(out, 9);
+  put<uint32_t>(out, p.architecture);
+  put<uint32_t>(out, p.name.empty() ? 0 : 64);
+  put<uint32_t>(out, static_cast<uint32_t>(p.name.size()));
+  put<uint64_t>(out, p.flags);
+  put<uint64_t>(out, 0);
+  put<uint64_t>(out, p.unpacked);
+  return out + name + payload;
+}
+
+std::string container(const std::vector<Part>& parts) {
+  std::string body;
+  for (const Part& p : parts) body += entry(p);
+  std::string out;
+  put<uint32_t>(out, kFatbinMagic);
+  put<uint16_t>(out, 1);
+  put<uint16_t>(out, 16);
+  put<uint64_t>(out, body.size());
+  return out + body;
+}
+
+std::span<const uint8_t> bytes_of(const std::string& s) {
+  return {reinterpret_cast<const uint8_t*>(s.data()), s.size()};
+}
+
+std::string text(uint32_t architecture) {
+  std::string t = ".version 9.0\n.target sm_" + std::to_string(architecture) + "\n.address_size 64\n";
+  for (int i = 0; i < 50; ++i) t += ".visible .entry kernel" + std::to_string(i) + "()\n{\nret;\n}\n";
+  return t;
+}
+
+Part plain(uint32_t architecture, uint64_t flags = 0) {
+  return {1, architecture, k64Bit | kLinux | flags, text(architecture), 0, ""};
+}
+
+Part lz4(uint32_t architecture) {
+  const std::string t = text(architecture);
+  std::string packed(static_cast<size_t>(LZ4_compressBound(static_cast<int>(t.size()))), '\0');
+  packed.resize(static_cast<size_t>(
+      LZ4_compress_default(t.data(), packed.data(), static_cast<int>(t.size()), static_cast<int>(packed.size()))));
+  return {1, architecture, k64Bit | kLinux | kLz4, packed, t.size(), "a.cu"};
+}
+
+Part zstd(uint32_t architecture) {
+  const std::string t = text(architecture);
+  std::string packed(ZSTD_compressBound(t.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), t.data(), t.size(), 3));
+  return {1, architecture, k64Bit | kLinux | kZstd, packed, t.size(), "longer_name.cu"};
+}
+
+TEST(Fatbin, EveryPackingGivesTheText) {
+  const std::string c = container({plain(70), lz4(80), zstd(90)});
+  const auto entries = read_fatbin(bytes_of(c));
+  ASSERT_EQ(entries.size(), 3u);
+  EXPECT_EQ(unpack(entries[0]), text(70));
+  EXPECT_EQ(unpack(entries[1]), text(80));
+  EXPECT_EQ(unpack(entries[2]), text(90));
+  EXPECT_EQ(entries[0].name, "");
+  EXPECT_EQ(entries[1].name, "a.cu");
+  EXPECT_EQ(entries[2].name, "longer_name.cu");
+  EXPECT_EQ(entries[1].packing, FatbinEntry::Packing::lz4);
+  EXPECT_EQ(entries[2].packing, FatbinEntry::Packing::zstd);
+}
+
+TEST(Fatbin, WhatFollowsTheContainerIsNotRead) {
+  std::string c = container({plain(90)});
+  const size_t size = c.size();
+  c += "anything";
+  EXPECT_EQ(fatbin_extent(bytes_of(c)).size(), size);
+  EXPECT_EQ(read_fatbin(bytes_of(c)).size(), 1u);
+}
+
+struct Choice {
+  std::vector<Part> parts;
+  uint32_t major, minor;
+  int best;  // index; -1: none
+};
+
+TEST(Fatbin, BestPtxForTheDevice) {
+  const Part elf{2,
+                 90,
+                 k64Bit | kLinux,
+                 "\x7f"
+                 "ELF",
+                 0,
+                 ""};
+  const Choice choices[] = {
+      {{plain(70), plain(80), plain(90)}, 9, 0, 2},
+      {{plain(90), plain(70), plain(80)}, 8, 6, 2},
+      {{plain(70), plain(75)}, 9, 0, 1},
+      {{plain(100)}, 9, 0, -1},
+      {{elf}, 9, 0, -1},
+      {{elf, plain(52)}, 9, 0, 1},
+      {{plain(90), plain(90, kOnly)}, 9, 0, 1},      // compute_90a on its own device is the more special
+      {{plain(80), plain(90, kOnly)}, 10, 0, 0},     // and on no other
+      {{plain(100, kFamily), plain(90)}, 10, 3, 0},  // compute_100f: any 10.x from 10.0 on
+      {{plain(103, kFamily), plain(90)}, 10, 0, 1},
+      {{plain(100, kFamily), plain(90)}, 12, 0, 1},
+      {{}, 9, 0, -1},
+  };
+  for (const Choice& choice : choices) {
+    const std::string c = container(choice.parts);
+    const auto entries = read_fatbin(bytes_of(c));
+    const FatbinEntry* best = best_ptx(entries, choice.major, choice.minor);
+    EXPECT_EQ(best == nullptr ? -1 : best - entries.data(), choice.best) << "choice " << (&choice - choices);
+  }
+}
+
+TEST(Fatbin, EveryCutGivesAnErrorOrNothing) {
+  const std::string c = container({lz4(80), zstd(90), plain(70)});
+  for (size_t n = 0; n < c.size(); ++n) {
+    EXPECT_THROW(read_fatbin(bytes_of(c.substr(0, n))), FatbinError) << n;
+  }
+}
+
+TEST(Fatbin, EveryWrongByteIsReadSafely) {
+  const std::string c = container({lz4(80), zstd(90)});
+  for (size_t at = 0; at < c.size(); ++at) {
+    for (const unsigned char flip : {0x01, 0x80, 0xff}) {
+      std::string broken = c;
+      broken[at] = static_cast<char>(static_cast<unsigned char>(broken[at]) ^ flip);
+      try {
+        for (const auto& e : read_fatbin(bytes_of(broken))) {
+          try {
+            unpack(e);
+          } catch (const FatbinError&) {}
+        }
+      } catch (const FatbinError&) {}
+    }
+  }
+}
+
+TEST(Fatbin, PackedEntriesThatLieAreRefused) {
+  Part too_long = zstd(90);
+  too_long.unpacked = uint64_t{1} << 40;
+  Part too_short = lz4(90);
+  too_short.unpacked += 1;
+  Part too_small = zstd(90);
+  too_small.unpacked -= 1;
+  for (const Part& p : {too_long, too_short, too_small}) {
+    const std::string c = container({p});
+    const auto entries = read_fatbin(bytes_of(c));
+    ASSERT_EQ(entries.size(), 1u);
+    EXPECT_THROW(unpack(entries[0]), FatbinError);
+  }
+}
+
+TEST(BarePtx, IsFoundAndBounded) {
+  const std::string t = "//\n// Generated by a compiler, .version in a comment\n//\n" + text(90);
+  EXPECT_EQ(bare_ptx(bytes_of(t)), t);
+  EXPECT_EQ(bare_ptx(bytes_of(t + std::string(1, '\0') + "more")), t);
+  EXPECT_EQ(bare_ptx(bytes_of(t + "\x01\x1b")), t);
+  EXPECT_EQ(bare_ptx(bytes_of(text(90) + text(80))), text(90));
+  EXPECT_EQ(bare_ptx(bytes_of(container({plain(90)}))), "");
+  EXPECT_EQ(bare_ptx(bytes_of("no directive")), "");
+  EXPECT_EQ(bare_ptx({}), "");
+}
+
+}  // namespace
+}  // namespace coalesce::cudart

@@ -1,0 +1,21 @@
+// No bytes may crash the reader of fat binaries, make it read outside of them, or let it allocate without bound.
+#include "cudart/fatbin.h"
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace coalesce::cudart;
+  const std::span<const uint8_t> bytes(data, size);
+  bare_ptx(bytes);
+  try {
+    const auto entries = read_fatbin(bytes);
+    best_ptx(entries, 9, 0);
+    for (const auto& entry : entries) {
+      try {
+        unpack(entry);
+      } catch (const FatbinError&) {}
+    }
+  } catch (const FatbinError&) {}
+  return 0;
+}

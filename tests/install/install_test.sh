@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# install_test.sh CMAKE SOURCE BUILD VERSION: `cmake --install` into a fresh prefix (with a blank in its name, and moved
+# afterwards), then what a new user does first, without nvcc and without a way back into the source or build tree.
+set -euo pipefail
+cmake=$1 source=$2 build=$3 version=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() {
+  echo "FAILED: $1" >&2
+  for log in "$work"/std{out,err}; do [[ ! -s $log ]] || sed "s|^|${log##*/}: |" "$log" >&2; done
+  exit 1
+}
+
+"$cmake" --install "$build" --prefix "$work/at first" >"$work/stdout"
+mv "$work/at first" "$work/moved here"
+prefix="$work/moved here"
+
+for file in bin/coalesce share/coalesce/include/cuda_runtime.h share/coalesce/lab/reduce/claims.toml share/doc/coalesce/LICENSE \
+  share/bash-completion/completions/coalesce share/zsh/site-functions/_coalesce; do
+  [[ -s $prefix/$file ]] || fail "$file is not installed"
+done
+for soname in libcudart.so.11.0 libcudart.so.12 libcudart.so.13; do
+  [[ -e $prefix/lib/coalesce/$soname ]] || fail "lib/coalesce/$soname is not installed"
+done
+# bin/coalesce knows the source tree, but asks for it only where a CMakeCache.txt lies beside bin: not here.
+strays=$(grep -rlF --exclude=coalesce -e "$source" -e "$build" "$prefix" || true)
+[[ -z $strays ]] || fail "installed files name the source or build tree: $strays"
+unlinked=$(ldd "$prefix/bin/coalesce" "$prefix"/lib/coalesce/libcudart.so.* | grep 'not found' || true)
+[[ -z $unlinked ]] || fail "libraries are missing: $unlinked"
+
+# A user's surroundings: a home of their own, an empty cache, Debian's programs and no nvcc.
+mkdir "$work/home"
+cp "$source/tests/install/fill.cu" "$work/home"
+cd "$work/home"
+as_user() { env -i HOME="$work/home" PATH="$prefix/bin:/usr/bin:/bin" "$@" >"$work/stdout" 2>"$work/stderr"; }
+if as_user nvcc --version; then
+  echo "SKIPPED: nvcc is in /usr/bin, so its absence cannot be tried here" >&2
+  exit 77
+fi
+
+as_user coalesce --version || fail "coalesce --version exits $?"
+grep -qF "$version" "$work/stdout" || fail "coalesce --version does not say $version"
+
+code=0
+as_user coalesce run --json counted.json fill.cu hello || code=$?
+[[ $code -eq 7 ]] || fail "coalesce run: exit code $code, where the program's is 7"
+grep -qxF "filled 1024, told 'hello'" "$work/stdout" || fail "the program's output did not come through"
+grep -q fill "$work/stderr" || fail "no row for kernel fill"
+grep -Eq '"global_store_sectors": ?128\b' counted.json || fail "not 128 sectors stored: $(cat counted.json)"

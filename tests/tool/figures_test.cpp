@@ -1,0 +1,191 @@
+// Advice, metrics and derived figures, from counters that a person can check by hand.
+#include "tool/figures.h"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "tests/tool/fixture.h"
+#include "tool/advice.h"
+#include "tool/error.h"
+#include "tool/metrics.h"
+
+namespace coalesce::tool {
+namespace {
+
+using testing::HasSubstr;
+
+Advice advice_for(const Values& values, const std::string& lines) {
+  const Record record = read_text(kHeader + kernel_text(0, "k") + launch_text(0, values, ",\"lines\":" + lines));
+  EXPECT_EQ(record.damage, "");
+  return advise(totals(record).at(0));
+}
+
+std::string line(int number, const Values& values) {
+  return "[\"/home/a/reduce.cu\"," + std::to_string(number) + ",7," + counters_text(values, false) + "]";
+}
+
+TEST(Advice, NamesTheLoadThatWastes) {
+  // Every lane reads 4 of 8 bytes: 8 sectors a request, 128 bytes wanted, 4 would do.
+  const Values bad = {{"global_load_requests", 10}, {"global_load_sectors", 80}, {"global_load_bytes_requested", 1280}};
+  const Values good = {
+      {"global_load_requests", 50}, {"global_load_sectors", 200}, {"global_load_bytes_requested", 6400}};
+  const Advice advice = advice_for({}, "[" + line(12, good) + "," + line(41, bad) + "]");
+  EXPECT_EQ(advice.text, "loads 8.0 sectors a request where 4.0 would do");
+  EXPECT_EQ(advice.place, "reduce.cu:41");
+}
+
+TEST(Advice, SaysNothingAboutAPerfectKernel) {
+  const Values good = {
+      {"global_load_requests", 50}, {"global_load_sectors", 200},  {"global_load_bytes_requested", 6400},
+      {"shared_load_requests", 9},  {"shared_load_wavefronts", 9}, {"shared_load_wavefronts_ideal", 9},
+      {"instructions", 100},        {"thread_instructions", 3200}, {"branches", 4},
+      {"compulsory_bytes", 6400}};
+  EXPECT_EQ(advice_for(good, "[" + line(12, good) + "]").text, "");
+}
+
+TEST(Advice, RanksByWaste) {
+  const Values few = {
+      {"global_load_requests", 10}, {"global_load_sectors", 80}, {"global_load_bytes_requested", 1280}};  // 10 passes
+  const Values many = {
+      {"shared_load_requests", 1}, {"shared_load_wavefronts", 32}, {"shared_load_wavefronts_ideal", 1}};  // 31
+  const Advice advice = advice_for({}, "[" + line(1, few) + "," + line(2, many) + "]");
+  EXPECT_EQ(advice.text, "bank conflicts: 32.0 wavefronts a request where 1.0 would do");
+  EXPECT_EQ(advice.place, "reduce.cu:2");
+}
+
+TEST(Advice, WithoutLinesTheKernelIsJudged) {
+  const Values bad = {
+      {"global_store_requests", 2}, {"global_store_sectors", 64}, {"global_store_bytes_requested", 256}};
+  const Advice advice = advice_for(bad, "[]");
+  EXPECT_EQ(advice.text, "stores 32.0 sectors a request where 4.0 would do");
+  EXPECT_EQ(advice.place, "");
+}
+
+TEST(Advice, DivergenceIsBlamedOnTheLineThatParts) {
+  const Values whole = {
+      {"instructions", 100}, {"thread_instructions", 1600}, {"branches", 30}, {"divergent_branches", 20}};
+  const Advice advice = advice_for(whole, "[" + line(5, {{"branches", 10}, {"divergent_branches", 1}}) + "," +
+                                              line(9, {{"branches", 20}, {"divergent_branches", 19}}) + "]");
+  EXPECT_EQ(advice.text, "branches part the warps: 16.0 of 32 lanes work on average");
+  EXPECT_EQ(advice.place, "reduce.cu:9");
+}
+
+TEST(Figures, AtomicsMoveASectorOnce) {
+  machine::Counters c;
+  c.global_reduction_sectors = 32;  // all lanes on one word: 32 passes over one sector
+  c.global_reduction_lines = 1;
+  EXPECT_EQ(moved_bytes(c), 32u * 4);
+}
+
+TEST(Figures, IdealSectors) {
+  EXPECT_EQ(ideal_sectors(1, 128), 4u);
+  EXPECT_EQ(ideal_sectors(1, 4), 1u);
+  EXPECT_EQ(ideal_sectors(1, 33), 2u);
+  EXPECT_EQ(ideal_sectors(0, 0), 0u);
+}
+
+TEST(Figures, TotalsAddLaunchesAndTheirLines) {
+  const Values values = {{"global_load_requests", 3}};
+  const Record record =
+      read_text(kHeader + kernel_text(0, "a") + kernel_text(1, "b") + launch_text(1, values) +
+                launch_text(0, values, ",\"lines\":[" + line(4, values) + "]") + launch_text(0, values));
+  const auto sums = totals(record);
+  ASSERT_EQ(sums.size(), 2u);
+  EXPECT_EQ(record.kernels[sums[0].kernel].mangled, "b") << "order of first launch";
+  EXPECT_EQ(sums[1].launches, 2u);
+  EXPECT_EQ(sums[1].counters.global_load_requests, 6u);
+  ASSERT_EQ(sums[1].lines.size(), 1u);
+  EXPECT_EQ(sums[1].lines[0].counters.global_load_requests, 6u) << "the second launch shares the first one's lines";
+}
+
+TEST(Figures, DerivedMetricsNeverDivideByZero) {
+  for (const Derived& row : kDerived) {
+    const auto value = row.value(Launch{});
+    EXPECT_TRUE(!value || *value == 0) << row.name;
+  }
+}
+
+TEST(Metrics, AllThreeNamesMeanTheSame) {
+  const char* nsight = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum";
+  const char* bare = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld";
+  for (const char* name : {"global_load_sectors", "gld_transactions", nsight, bare}) {
+    ASSERT_EQ(parse_metrics(name).size(), 1u);
+    EXPECT_EQ(parse_metrics(name)[0].counter->field, &machine::Counters::global_load_sectors) << name;
+  }
+  EXPECT_EQ(parse_metrics(" gld_efficiency , inst_executed").size(), 2u);
+  EXPECT_EQ(parse_metrics("all").size(), machine::kCounterCount + kDerived.size());
+}
+
+TEST(Metrics, EveryNameFindsItsOwnRow) {
+  for (const auto& row : machine::kCounterRows) {
+    for (const auto name : {row.name, row.nvprof, row.nsight}) {
+      if (!name.empty()) {
+        EXPECT_EQ(parse_metrics(std::string(name))[0].counter, &row) << name;
+      }
+    }
+  }
+  for (const auto& row : kDerived) {
+    for (const auto name : {row.name, row.nsight}) {
+      if (!name.empty()) {
+        EXPECT_EQ(parse_metrics(std::string(name))[0].derived, &row) << name;
+      }
+    }
+  }
+}
+
+TEST(Metrics, UnknownNamesAreUsageErrorsWithTheNearest) {
+  try {
+    parse_metrics("gld_transaction");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, Exit::usage);
+    EXPECT_THAT(error.hint, HasSubstr("gld_transactions"));
+  }
+  try {
+    parse_metrics("dram_read_throughput");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.hint, HasSubstr("does not time"));
+  }
+  EXPECT_THROW(parse_metrics(""), Error);
+  EXPECT_THROW(parse_metrics(",,"), Error);
+  EXPECT_THROW(parse_metrics(std::string(100000, 'x')), Error);
+}
+
+TEST(Metrics, NvprofsLayout) {
+  const Record record = read_text(kHeader + kernel_text(0, "_Z1kPi") +
+                                  launch_text(0, {{"global_load_sectors", 8}, {"global_load_requests", 2}}) +
+                                  launch_text(0, {{"global_load_sectors", 9}, {"global_load_requests", 2}}));
+  std::ostringstream out;
+  print_metrics(out, record, parse_metrics("gld_transactions,gld_transactions_per_request,gst_efficiency"));
+  std::istringstream lines(out.str());
+  std::vector<std::vector<std::string>> words;
+  for (std::string text; std::getline(lines, text);) {
+    std::istringstream in(text);
+    words.emplace_back();
+    for (std::string word; in >> word;) words.back().push_back(word);
+  }
+  ASSERT_EQ(words.size(), 6u) << out.str();
+  EXPECT_THAT(out.str(), HasSubstr("Device \"NVIDIA H200 (0)\"\n    Kernel: k(int*)\n"));
+  EXPECT_EQ(words[3].front(), "2");
+  EXPECT_EQ(words[3][1], "gld_transactions");
+  EXPECT_EQ(std::vector<std::string>(words[3].end() - 3, words[3].end()),
+            (std::vector<std::string>{"8", "9", "8.500000"}));
+  EXPECT_EQ(std::vector<std::string>(words[4].end() - 3, words[4].end()),
+            (std::vector<std::string>{"4", "4.500000", "4.250000"}));
+  EXPECT_EQ(words[5].front(), "0") << "no stores: the metric does not apply";
+}
+
+TEST(Metrics, MeansOfHugeCountsAreExact) {
+  const uint64_t huge = (uint64_t{1} << 63) + 1;
+  const Record record = read_text(kHeader + kernel_text(0, "k") + launch_text(0, {{"instructions", huge}}) +
+                                  launch_text(0, {{"instructions", huge}}));
+  std::ostringstream out;
+  print_metrics_csv(out, record, parse_metrics("instructions"));
+  const std::string text = std::to_string(huge);
+  EXPECT_THAT(out.str(), HasSubstr(text + "," + text + "," + text + "\n"));
+}
+
+}  // namespace
+}  // namespace coalesce::tool

@@ -1,0 +1,114 @@
+#include "tool/record.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/tool/fixture.h"
+#include "tool/error.h"
+
+namespace coalesce::tool {
+namespace {
+
+const std::string kWhole =
+    std::string(kHeader) + kernel_text(3, "_Z6reducePiS_i") +
+    launch_text(3, {{"global_load_requests", 5}}, R"(,"lines":[["a.cu",41,7,{"global_load_requests":5}]])") +
+    launch_text(3, {{"global_load_requests", 6}}) + launch_text(3, {}, R"(,"lines":[])") + kEnd;
+
+TEST(Record, ReadsEveryPart) {
+  const Record record = read_text(kWhole);
+  EXPECT_TRUE(record.started);
+  EXPECT_TRUE(record.complete);
+  EXPECT_EQ(record.damage, "");
+  EXPECT_EQ(record.device.name, "NVIDIA H200");
+  EXPECT_EQ(record.device.compute_capability[0], 9u);
+  ASSERT_EQ(record.kernels.size(), 1u);
+  EXPECT_EQ(record.kernels[0].full, "reduce(int*, int*, int)");
+  ASSERT_EQ(record.launches.size(), 3u);
+  EXPECT_EQ(record.launches[1].counters.global_load_requests, 6u);
+  EXPECT_EQ(record.launches[0].dynamic_shared_bytes, 16u);
+  EXPECT_EQ(record.launches[0].warps(), 8u) << "48 threads are two warps, the second half empty";
+  EXPECT_EQ(record.copies["h2d"]["bytes"], 64);
+}
+
+TEST(Record, LinesLeftOutAreTheLaunchBefores) {
+  const Record record = read_text(kWhole);
+  ASSERT_EQ(record.launches[0].lines->size(), 1u);
+  EXPECT_EQ(record.launches[0].lines->at(0).line, 41u);
+  EXPECT_EQ(record.launches[1].lines, record.launches[0].lines);
+  EXPECT_TRUE(record.launches[2].lines->empty());
+}
+
+// A program may die at any byte. Whatever was whole before that must be there, and nothing may crash.
+TEST(Record, EveryPrefixIsReadable) {
+  std::size_t launches = 0;
+  for (std::size_t size = 0; size <= kWhole.size(); ++size) {
+    const Record record = read_text(kWhole.substr(0, size));
+    EXPECT_EQ(record.damage, "") << "cut after " << size;
+    EXPECT_GE(record.launches.size(), launches);
+    launches = record.launches.size();
+  }
+  EXPECT_EQ(launches, 3u);
+}
+
+TEST(Record, NonsenseInTheMiddleIsDamageNotACrash) {
+  const std::string bad[] = {"nonsense\n",
+                             "[1,2]\n",
+                             launch_text(99, {}),
+                             "{\"launch\":0,\"kernel\":3}\n",
+                             "{\"launch\":0,\"kernel\":3,\"grid\":[1,2],\"block\":[1,1,1]}\n",
+                             "{\"launch\":0,\"kernel\":3,\"grid\":[4294967296,1,1]}\n",
+                             "{\"launch\":0,\"kernel\":3,\"grid\":[-1,1,1]}\n",
+                             launch_text(3, {}, R"(,"lines":[[1,2,3]])"),
+                             launch_text(3, {}, R"(,"lines":7)"),
+                             "{\"record\":\"coalesce.record/2\"}\n",
+                             "{\"record\":\"coalesce.record/1\",\"device\":7}\n",
+                             "\xff\xfe\n"};
+  for (const std::string& line : bad) {
+    const Record record = read_text(kHeader + kernel_text(3, "k") + launch_text(3, {}) + line + launch_text(3, {}));
+    EXPECT_EQ(record.launches.size(), 1u) << line;
+    EXPECT_NE(record.damage, "") << line;
+  }
+}
+
+TEST(Record, ACounterThatIsMissingIsAnotherVersionNotAZero) {
+  std::string text = launch_text(3, {});
+  text.replace(text.find("\"shuffles\""), 10, "\"shufflez\"");
+  EXPECT_NE(read_text(kHeader + kernel_text(3, "k") + text).damage, "");
+}
+
+TEST(Record, WithoutHeaderNothingStarted) {
+  EXPECT_FALSE(read_text("").started);
+  EXPECT_FALSE(read_text("{\"end\":true}\n").started);
+}
+
+TEST(Record, Faults) {
+  std::string text = launch_text(0, {}, R"(,"interrupted":true)");
+  text.replace(text.find("\"fault\":\"\""), 10, "\"fault\":\"budget\"");
+  const Record record = read_text(kHeader + kernel_text(0, "k") + launch_text(0, {}) + text);
+  ASSERT_NE(record.faulted(), nullptr);
+  EXPECT_EQ(record.faulted()->fault, "budget");
+  EXPECT_TRUE(record.interrupted());
+}
+
+TEST(Record, Filter) {
+  const std::string text =
+      kHeader + kernel_text(0, "_Z3foov") + kernel_text(1, "_Z3bari") + launch_text(0, {}) + launch_text(1, {});
+  Record record = read_text(text);
+  filter(record, "^bar");
+  ASSERT_EQ(record.launches.size(), 1u);
+  EXPECT_EQ(record.kernels[record.launches[0].kernel].full, "bar(int)");
+  EXPECT_THROW(filter(record, "("), Error);
+}
+
+TEST(Names, Shortened) {
+  EXPECT_EQ(shorten("reduce(int*, int)"), "reduce");
+  EXPECT_EQ(shorten("void reduce<512u>(int const*, int*)"), "reduce<512u>");
+  EXPECT_EQ(shorten("void (anonymous namespace)::k<(Op)1, a::b<int> >(int)"), "k<(Op)1, a::b<int> >");
+  EXPECT_EQ(shorten("a::b::kernel(void (*)(int))"), "kernel");
+  EXPECT_EQ(shorten("plain_c_name"), "plain_c_name");
+  for (const char* odd : {"", ")", "(", "a)", "((", "x::", "<>", "operator<<(int)"}) EXPECT_NO_THROW(shorten(odd));
+  EXPECT_EQ(without_template_arguments("reduce<512u>"), "reduce");
+  EXPECT_EQ(demangle("_Znonsense"), "_Znonsense");
+}
+
+}  // namespace
+}  // namespace coalesce::tool

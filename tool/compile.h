@@ -1,0 +1,26 @@
+// `coalesce run file.cu`: compiles it with nvcc where there is one, otherwise with clang and our headers.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "machine/device.h"
+#include "tool/cache.h"
+#include "tool/layout.h"
+
+namespace coalesce::tool {
+
+enum class Compiler { automatic, nvcc, clang };
+
+struct CompileOptions {
+  Compiler compiler = Compiler::automatic;
+  std::vector<std::string> flags;  // the user's, last on the command line
+};
+
+// The program that `source` compiles to, from the cache or fresh. The compiler's messages go to standard error
+// untouched. Throws Error: failed when it does not compile, environment when there is no compiler.
+std::filesystem::path compile(const std::filesystem::path& source, const CompileOptions& options,
+                              const machine::Device& device, const Layout& layout, Cache& cache);
+
+}  // namespace coalesce::tool

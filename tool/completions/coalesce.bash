@@ -1,0 +1,44 @@
+# Made by `coalesce completion bash`.
+_coalesce() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+  COMPREPLY=()
+  if [[ $COMP_CWORD -eq 1 ]]; then COMPREPLY=($(compgen -W 'run lab counters completion --help --version' -- "$word")); return; fi
+  case ${COMP_WORDS[1]} in
+    run)
+      case "$before" in
+        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
+        --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
+        --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
+        -X) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --metrics) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --filter) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --output|-o) COMPREPLY=($(compgen -f -- "$word")); return ;;
+      esac
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --color --compiler -X --metrics --json --csv --lines --filter --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+    lab)
+      case "$before" in
+        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
+        --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
+        --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
+        -X) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --n) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --block) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
+      esac
+      COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --color --compiler -X --n --block --json --csv --markdown all list' -- "$word")) ;;
+    counters)
+      case "$before" in
+      esac
+      COMPREPLY=($(compgen -W '--help -h --markdown ' -- "$word")) ;;
+    completion)
+      case "$before" in
+      esac
+      COMPREPLY=($(compgen -W '--help -h bash zsh fish' -- "$word")) ;;
+  esac
+}
+complete -o filenames -F _coalesce coalesce

@@ -1,0 +1,43 @@
+// Counters for other programs: JSON ("coalesce.run/1") and CSV, every figure exact.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "tool/record.h"
+
+namespace coalesce::tool {
+
+// {"schema":"coalesce.run/1","device":{...},"program":...,"exit_code":n,"complete":bool,
+//  "launches":[{"kernel":demangled,"grid","block","dynamic_shared_bytes","counters":{...}}...],"copies":...,"diagnostics":[...]}
+// A launch that did not end well also has "fault" or "interrupted"; `lines` adds "lines":[{"file","line","ptx_line",
+// "counters":{non-zero}}]. "complete" is false when the program died before its runtime could close the record.
+void write_json(std::ostream& out, const Record& record, int exit_code, bool lines);
+
+// One record per launch, every counter a column.
+void write_csv(std::ostream& out, const Record& record);
+// One record per source line of each kernel, its launches added up.
+void write_lines_csv(std::ostream& out, const Record& record);
+
+// A file to export to, opened before the program runs so that an hour's counting is not lost to a wrong path.
+// What the file held stays until `write`, which replaces it. "-" is standard output.
+class Export {
+ public:
+  // Throws Error (usage) naming `option` when it cannot be written.
+  Export(std::string option, std::string path);
+  ~Export();
+  Export(const Export&) = delete;
+  Export& operator=(const Export&) = delete;
+  bool standard_output() const { return path_ == "-"; }
+  // Throws Error (environment) when the disk is full or so.
+  void write(const std::string& text);
+
+ private:
+  std::string option_, path_;
+  int descriptor_ = -1;
+};
+
+// write(2) until all is written. False: errno says why not.
+bool write_all(int descriptor, const std::string& text);
+
+}  // namespace coalesce::tool

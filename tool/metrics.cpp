@@ -1,0 +1,256 @@
+#include "tool/metrics.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ostream>
+#include <sstream>
+
+#include "tool/error.h"
+#include "tool/table.h"
+
+namespace coalesce::tool {
+namespace {
+
+using machine::kCounterRows;
+
+constexpr std::string_view kUnits[] = {"request", "sector", "line", "byte", "wavefront", "instruction"};
+
+std::string_view unit_name(machine::Unit unit) { return kUnits[static_cast<std::size_t>(unit)]; }
+
+// Nsight Compute's users leave the ".sum" off as often as not.
+bool same_nsight(std::string_view known, std::string_view asked) {
+  if (known.empty()) return false;
+  return known == asked || (known.substr(0, known.rfind('.')) == asked && known.ends_with(".sum"));
+}
+
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  const auto add = [&](std::string_view name) {
+    if (!name.empty()) names.emplace_back(name);
+  };
+  for (const auto& row : kCounterRows) add(row.name), add(row.nvprof), add(row.nsight);
+  for (const auto& row : kDerived) add(row.name), add(row.nsight);
+  return names;
+}
+
+// What profilers report and a machine without a clock cannot.
+bool needs_time(std::string_view name) {
+  for (const char* word :
+       {"throughput", "ipc", "occupancy", "utilization", "stall", "duration", "cycles", "per_second"}) {
+    if (name.find(word) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+Metric find_metric(const std::string& name) {
+  for (const auto& row : kCounterRows) {
+    if (row.name == name || (!row.nvprof.empty() && row.nvprof == name) || same_nsight(row.nsight, name)) {
+      return {name, &row, nullptr};
+    }
+  }
+  for (const auto& row : kDerived) {
+    if (row.name == name || same_nsight(row.nsight, name)) return {name, nullptr, &row};
+  }
+  std::string hint = "coalesce run --metrics list shows all of them";
+  if (const auto near = nearest(name, all_names(), 3); !near.empty()) {
+    hint = fmt::format("did you mean {}? {}", fmt::join(near, ", "), hint);
+  } else if (needs_time(name)) {
+    hint = "it depends on time, and the machine counts but does not time; " + hint;
+  }
+  throw Error(Exit::usage, "unknown metric '" + name + "'", hint);
+}
+
+std::string with_unit(double value, const Metric& metric) {
+  const std::string_view unit = metric.derived ? metric.derived->unit : "";
+  if (unit == "%") return fmt::format("{:.2f}%", value);
+  // Whole numbers are printed as such: counts stay counts.
+  if (value == static_cast<double>(static_cast<uint64_t>(value))) return fmt::format("{:.0f}", value);
+  return fmt::format("{:.6f}", value);
+}
+
+struct Summary {
+  uint64_t invocations = 0;  // launches to which the metric applies
+  std::string least = "n/a", most = "n/a", mean = "n/a";
+};
+
+Summary summarise(const Record& record, std::size_t kernel, const Metric& metric) {
+  Summary summary;
+  if (metric.counter) {
+    // Counts are 64-bit integers; a double would round above 2^53.
+    uint64_t least = UINT64_MAX, most = 0;
+    unsigned __int128 sum = 0;
+    for (const Launch& launch : record.launches) {
+      if (launch.kernel != kernel) continue;
+      const uint64_t value = launch.counters.*metric.counter->field;
+      ++summary.invocations;
+      least = std::min(least, value), most = std::max(most, value), sum += value;
+    }
+    if (summary.invocations == 0) return summary;
+    const auto whole = static_cast<uint64_t>(sum / summary.invocations);
+    const auto rest = static_cast<uint64_t>(sum % summary.invocations);
+    summary.least = std::to_string(least);
+    summary.most = std::to_string(most);
+    summary.mean = std::to_string(whole);
+    if (rest) {
+      // Six decimals, cut off rather than rounded so that the mean of counts never shows as the next whole number.
+      const auto decimals =
+          static_cast<uint64_t>(static_cast<unsigned __int128>(rest) * 1'000'000 / summary.invocations);
+      summary.mean += fmt::format(".{:06}", decimals);
+    }
+    return summary;
+  }
+  double least = 0, most = 0, sum = 0;
+  for (const Launch& launch : record.launches) {
+    if (launch.kernel != kernel) continue;
+    const auto value = metric.derived->value(launch);
+    if (!value) continue;
+    least = summary.invocations ? std::min(least, *value) : *value;
+    most = summary.invocations ? std::max(most, *value) : *value;
+    sum += *value;
+    ++summary.invocations;
+  }
+  if (summary.invocations == 0) return summary;
+  summary.least = with_unit(least, metric);
+  summary.most = with_unit(most, metric);
+  summary.mean = with_unit(sum / static_cast<double>(summary.invocations), metric);
+  return summary;
+}
+
+std::string_view description(const Metric& metric) {
+  return metric.counter ? metric.counter->meaning : metric.derived->meaning;
+}
+
+std::vector<std::size_t> launched_kernels(const Record& record) {
+  std::vector<std::size_t> kernels;
+  std::vector<bool> seen(record.kernels.size());
+  for (const Launch& launch : record.launches) {
+    if (!seen[launch.kernel]) kernels.push_back(launch.kernel);
+    seen[launch.kernel] = true;
+  }
+  return kernels;
+}
+
+}  // namespace
+
+std::vector<std::string> nearest(const std::string& name, const std::vector<std::string>& names, std::size_t limit) {
+  const std::string wanted = name.substr(0, 200);
+  std::vector<std::pair<std::size_t, std::string>> found;
+  for (const std::string& candidate : names) {
+    std::vector<std::size_t> row(candidate.size() + 1);
+    for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+    for (std::size_t i = 1; i <= wanted.size(); ++i) {
+      std::size_t diagonal = row[0];
+      row[0] = i;
+      for (std::size_t j = 1; j <= candidate.size(); ++j) {
+        const std::size_t substitute = diagonal + (wanted[i - 1] != candidate[j - 1]);
+        diagonal = row[j];
+        row[j] = std::min({substitute, row[j] + 1, row[j - 1] + 1});
+      }
+    }
+    // More than a third of the letters wrong is another word.
+    if (row.back() * 3 <= std::max(wanted.size(), candidate.size())) found.emplace_back(row.back(), candidate);
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> result;
+  for (const auto& [distance, candidate] : found) {
+    if (result.size() < limit && std::find(result.begin(), result.end(), candidate) == result.end())
+      result.push_back(candidate);
+  }
+  return result;
+}
+
+std::vector<Metric> parse_metrics(const std::string& list) {
+  std::vector<Metric> metrics;
+  std::istringstream in(list);
+  for (std::string name; std::getline(in, name, ',');) {
+    const auto start = name.find_first_not_of(" \t");
+    if (start == std::string::npos) continue;
+    name = name.substr(start, name.find_last_not_of(" \t") + 1 - start);
+    if (name == "all") {
+      for (const auto& row : kCounterRows) metrics.push_back({std::string(row.name), &row, nullptr});
+      for (const auto& row : kDerived) metrics.push_back({std::string(row.name), nullptr, &row});
+    } else {
+      metrics.push_back(find_metric(name));
+    }
+  }
+  if (metrics.empty())
+    throw Error(Exit::usage, "--metrics names no metric", "coalesce run --metrics list shows all of them");
+  return metrics;
+}
+
+void print_metrics(std::ostream& out, const Record& record, const std::vector<Metric>& metrics) {
+  // nvprof's columns, in its order, as wide as what stands in them.
+  struct Printed {
+    Summary summary;
+    const Metric* metric;
+  };
+  std::size_t names = std::string_view("Metric Name").size(), texts = std::string_view("Metric Description").size();
+  std::size_t numbers = 11;
+  for (const Metric& metric : metrics) {
+    names = std::max(names, metric.shown.size());
+    texts = std::max(texts, description(metric).size());
+  }
+  std::vector<std::pair<std::size_t, std::vector<Printed>>> kernels;
+  for (const std::size_t kernel : launched_kernels(record)) {
+    auto& rows = kernels.emplace_back(kernel, std::vector<Printed>()).second;
+    for (const Metric& metric : metrics) {
+      rows.push_back({summarise(record, kernel, metric), &metric});
+      const Summary& s = rows.back().summary;
+      numbers = std::max({numbers, s.least.size(), s.most.size(), s.mean.size()});
+    }
+  }
+  out << fmt::format("{:>11}  {:>{}}  {:>{}}  {:>{}}  {:>{}}  {:>{}}\n", "Invocations", "Metric Name", names,
+                     "Metric Description", texts, "Min", numbers, "Max", numbers, "Avg", numbers);
+  out << fmt::format("Device \"{} (0)\"\n", record.device.name);
+  for (const auto& [kernel, rows] : kernels) {
+    out << "    Kernel: " << record.kernels[kernel].full << '\n';
+    for (const Printed& row : rows) {
+      out << fmt::format("{:>11}  {:>{}}  {:>{}}  {:>{}}  {:>{}}  {:>{}}\n", row.summary.invocations, row.metric->shown,
+                         names, description(*row.metric), texts, row.summary.least, numbers, row.summary.most, numbers,
+                         row.summary.mean, numbers);
+    }
+  }
+  if (kernels.empty()) out << "    no kernel was launched\n";
+}
+
+void print_metrics_csv(std::ostream& out, const Record& record, const std::vector<Metric>& metrics) {
+  out << csv_record({"Device", "Kernel", "Invocations", "Metric Name", "Metric Description", "Min", "Max", "Avg"});
+  for (const std::size_t kernel : launched_kernels(record)) {
+    for (const Metric& metric : metrics) {
+      const Summary s = summarise(record, kernel, metric);
+      out << csv_record({record.device.name + " (0)", record.kernels[kernel].full, std::to_string(s.invocations),
+                         metric.shown, std::string(description(metric)), s.least, s.most, s.mean});
+    }
+  }
+}
+
+void list_metrics(std::ostream& out, bool colour) {
+  const auto entry = [&](std::string_view name, std::string_view nvprof, std::string_view nsight, std::string_view unit,
+                         std::string_view meaning) {
+    out << styled(name, Style::bold, colour) << (unit.empty() ? "" : fmt::format("  [{}]", unit)) << "\n    " << meaning
+        << '\n';
+    if (!nvprof.empty()) out << "    nvprof: " << nvprof << '\n';
+    if (!nsight.empty()) out << "    Nsight Compute: " << nsight << '\n';
+  };
+  out << "Counted, exact integers:\n\n";
+  for (const auto& row : kCounterRows) entry(row.name, row.nvprof, row.nsight, unit_name(row.unit), row.meaning);
+  out << "\nDerived from these:\n\n";
+  for (const auto& row : kDerived) entry(row.name, "", row.nsight, row.unit, row.meaning);
+}
+
+void print_counters_markdown(std::ostream& out) {
+  const auto code = [](std::string_view name) { return name.empty() ? std::string() : fmt::format("`{}`", name); };
+  out << "### Counted\n\n| counter | unit | meaning | nvprof | Nsight Compute |\n|---|---|---|---|---|\n";
+  for (const auto& row : kCounterRows) {
+    out << fmt::format("| {} | {} | {} | {} | {} |\n", code(row.name), unit_name(row.unit), row.meaning,
+                       code(row.nvprof), code(row.nsight));
+  }
+  out << "\n### Derived\n\n| metric | unit | meaning | Nsight Compute |\n|---|---|---|---|\n";
+  for (const auto& row : kDerived) {
+    out << fmt::format("| {} | {} | {} | {} |\n", code(row.name), row.unit, row.meaning, code(row.nsight));
+  }
+}
+
+}  // namespace coalesce::tool

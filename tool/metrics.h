@@ -1,0 +1,38 @@
+// `--metrics a,b`: chosen counters and derived metrics in nvprof's layout, under our names, nvprof's or Nsight
+// Compute's.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "tool/figures.h"
+#include "tool/record.h"
+
+namespace coalesce::tool {
+
+// One thing that --metrics can name: a row of the counter table or a derived metric; the other pointer is null.
+struct Metric {
+  std::string shown;  // the name it was asked for by
+  const machine::CounterRow* counter = nullptr;
+  const Derived* derived = nullptr;
+};
+
+// "gld_transactions,inst_executed" -> metrics; "all" is every one there is.
+// Throws Error (usage) for a name nobody knows, with the nearest ones as the hint.
+std::vector<Metric> parse_metrics(const std::string& list);
+
+// Per kernel: Invocations, Metric Name, Metric Description, Min, Max, Avg over its launches.
+void print_metrics(std::ostream& out, const Record& record, const std::vector<Metric>& metrics);
+void print_metrics_csv(std::ostream& out, const Record& record, const std::vector<Metric>& metrics);
+
+// What `--metrics list` says.
+void list_metrics(std::ostream& out, bool colour);
+
+// The counter table and the derived metrics as Markdown: the generated part of docs/counters.md.
+void print_counters_markdown(std::ostream& out);
+
+// At most `limit` of `names`, those nearest to `name` in edits; far ones are left out.
+std::vector<std::string> nearest(const std::string& name, const std::vector<std::string>& names, std::size_t limit);
+
+}  // namespace coalesce::tool

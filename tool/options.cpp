@@ -1,0 +1,165 @@
+#include "tool/options.h"
+
+#include <fmt/format.h>
+
+#include "tool/error.h"
+#include "tool/metrics.h"
+
+namespace coalesce::tool {
+namespace {
+
+// An option that takes one of a few words.
+template <typename T>
+CLI::Option* add_choice(CLI::App& command, const std::string& name, T& value, const std::string& description,
+                        std::vector<std::pair<std::string, T>> choices) {
+  return command.add_option_function<std::string>(
+      name,
+      [&value, name, choices](const std::string& word) {
+        std::string known;
+        for (const auto& [text, choice] : choices) {
+          if (text == word) {
+            value = choice;
+            return;
+          }
+          known += (known.empty() ? "" : ", ") + text;
+        }
+        throw CLI::ValidationError(name, "takes one of " + known + ", not '" + word + "'");
+      },
+      description);
+}
+
+void add_machine_options(CLI::App& command, MachineOptions& options) {
+  command.add_option("--device", options.device, "The GPU the machine stands for")
+      ->envname("COALESCE_DEVICE")
+      ->type_name("NAME");
+  command.add_option("--threads", options.threads, "Threads of this computer to use; 0 is all cores")
+      ->envname("COALESCE_THREADS")
+      ->type_name("N");
+  command.add_option("--max-instructions", options.max_instructions, "Stop a launch after so many warp instructions")
+      ->envname("COALESCE_MAX_INSTRUCTIONS")
+      ->type_name("N");
+  add_choice<Colour>(command, "--color", options.colour, "When to colour: auto, always, never",
+                     {{"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}})
+      ->type_name("WHEN");
+  add_choice<Compiler>(command, "--compiler", options.compile.compiler, "What compiles a .cu file: auto, nvcc, clang",
+                       {{"auto", Compiler::automatic}, {"nvcc", Compiler::nvcc}, {"clang", Compiler::clang}})
+      ->type_name("NAME");
+  command.add_option("-X", options.compile.flags, "Give the compiler this flag too; may be repeated")
+      ->type_name("FLAG")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+// The program is not an option of ours, so CLI11 would not show it.
+class RunFormatter : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: coalesce run [OPTIONS] PROGRAM|FILE.cu [ARGUMENTS...]\n";
+  }
+};
+
+void add_run(CLI::App& app, RunOptions& options) {
+  CLI::App* run = app.add_subcommand("run", "Run a CUDA program on the machine and count what it moves");
+  // Everything from the program's name on belongs to the program.
+  run->prefix_command();
+  run->formatter(std::make_shared<RunFormatter>());
+  add_machine_options(*run, options.machine);
+  run->add_option("--metrics", options.metrics,
+                  "Print these metrics in nvprof's layout (nvprof's and Nsight's names); 'list' shows all")
+      ->type_name("A,B,...");
+  run->add_option("--json", options.json,
+                  "Write every launch's counters; '-' is standard output (the program's then goes to standard error)")
+      ->type_name("FILE");
+  run->add_flag("--csv", options.csv,
+                "Print CSV in place of tables: one record per launch, or what --metrics or --lines ask for");
+  run->add_flag("--lines", options.lines, "Count per source line, also in the JSON");
+  run->add_option("--filter", options.filter, "Only kernels whose name matches (POSIX extended regular expression)")
+      ->type_name("REGEX");
+  run->add_option("-o,--output", options.output,
+                  "Write the tables there in place of standard error; '-' is standard output")
+      ->type_name("FILE");
+  run->add_flag("-q,--quiet", options.quiet, "Print nothing but what the program prints; exports are still written");
+  run->footer(
+      "Examples:\n"
+      "  coalesce run reduce.cu 1000000              compile and run, one row per kernel\n"
+      "  coalesce run --lines ./app --size 10        where in the source the waste is\n"
+      "  coalesce run --metrics gld_transactions,gld_efficiency ./app\n"
+      "  coalesce run --json counters.json -q ./app  for scripts and CI\n"
+      "Exit code: the program's; 2 wrong usage, 3 something is missing here, 4 a launch was stopped though the "
+      "program\n"
+      "ended well, 130 interrupted.");
+}
+
+void add_lab(CLI::App& app, LabOptions& options) {
+  CLI::App* lab = app.add_subcommand("lab", "Run an experiment and compare its rungs");
+  add_machine_options(*lab, options.machine);
+  lab->add_option("names", options.names, "Experiments; 'all'; 'list' or nothing lists them")->type_name("NAME");
+  lab->add_option("--n", options.n, "Number of elements")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber.description(""));
+  lab->add_option("--block", options.block, "Threads per block")
+      ->type_name("B")
+      ->check(CLI::PositiveNumber.description(""));
+  lab->add_option("--json", options.json,
+                  "Write every launch's counters; '-' is standard output, in place of the tables")
+      ->type_name("FILE");
+  CLI::Option* csv = lab->add_flag("--csv", options.csv, "Print CSV in place of tables");
+  lab->add_flag("--markdown", options.markdown, "Print Markdown in place of tables")->excludes(csv);
+  lab->footer(
+      "Examples:\n"
+      "  coalesce lab                       list the experiments\n"
+      "  coalesce lab reduce                the reduction ladder, 2^24 elements\n"
+      "  coalesce lab reduce --n 1000003 --block 256");
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, Options& options) {
+  app.require_subcommand(0, 1);
+  app.allow_extras();
+  add_run(app, options.run);
+  add_lab(app, options.lab);
+  CLI::App* counters = app.add_subcommand("counters", "Explain every counter and metric");
+  counters->add_flag("--markdown", options.markdown, "As the tables in docs/counters.md");
+  counters->footer("Examples:\n  coalesce counters\n  coalesce counters --markdown");
+  CLI::App* completion = app.add_subcommand("completion", "Print a completion script for a shell");
+  completion->add_option("shell", options.shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""))
+      ->type_name("SHELL");
+  completion->footer(
+      "Examples:\n"
+      "  source <(coalesce completion bash)\n"
+      "  coalesce completion zsh > ~/.zfunc/_coalesce\n"
+      "  coalesce completion fish > ~/.config/fish/completions/coalesce.fish");
+}
+
+void take_program(const CLI::App& app, RunOptions& options) {
+  const CLI::App* run = app.get_subcommand("run");
+  options.program = run->remaining();
+  if (options.program.empty()) return;
+  std::string& first = options.program.front();
+  if (first == "--") {
+    options.program.erase(options.program.begin());
+  } else if (first.starts_with('-')) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : run->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    const auto near = nearest(first.substr(0, first.find('=')), names, 1);
+    throw Error(Exit::usage, "unknown option '" + first + "'",
+                near.empty() ? "coalesce run --help lists them; the program's own options come after its name"
+                             : "did you mean " + near[0] + "?");
+  }
+}
+
+const machine::Device& find_device(const std::string& key) {
+  if (const machine::Device* device = machine::find_device(key)) return *device;
+  std::string known;
+  for (const machine::Device& device : machine::devices())
+    known += (known.empty() ? "" : ", ") + std::string(device.key);
+  throw Error(Exit::usage, "unknown device '" + key + "'", "known devices: " + known);
+}
+
+}  // namespace coalesce::tool

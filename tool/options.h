@@ -1,0 +1,56 @@
+// What the command line says, as values. options.cpp binds them to CLI11; everything else takes these structs.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "machine/device.h"
+#include "tool/compile.h"
+#include "tool/terminal.h"
+
+namespace coalesce::tool {
+
+// Options that say how a program runs on the machine: the same for `run` and `lab`.
+struct MachineOptions {
+  std::string device = "h200";
+  unsigned threads = 0;           // 0: all cores
+  uint64_t max_instructions = 0;  // per launch; 0: the machine's default
+  Colour colour = Colour::automatic;
+  CompileOptions compile;
+};
+
+struct RunOptions {
+  MachineOptions machine;
+  std::vector<std::string> program;  // and its arguments
+  std::string metrics, json, filter, output;
+  bool quiet = false, csv = false, lines = false;
+};
+
+struct LabOptions {
+  MachineOptions machine;
+  std::vector<std::string> names;  // empty or "list": list them; "all"
+  std::string n, block;            // empty: the experiment's own
+  std::string json;
+  bool csv = false, markdown = false;
+};
+
+struct Options {
+  RunOptions run;
+  LabOptions lab;
+  std::string shell;      // completion
+  bool markdown = false;  // counters
+};
+
+// Adds the subcommands run, lab, counters and completion.
+void add_options(CLI::App& app, Options& options);
+
+// After parsing: what CLI11 left over is the program and its arguments. Throws Error (usage) for an unknown option
+// before it.
+void take_program(const CLI::App& app, RunOptions& options);
+
+// Throws Error (usage), listing the known devices.
+const machine::Device& find_device(const std::string& key);
+
+}  // namespace coalesce::tool

@@ -1,0 +1,198 @@
+#include "tool/run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "tool/elf.h"
+#include "tool/error.h"
+#include "tool/export.h"
+#include "tool/metrics.h"
+#include "tool/summary.h"
+
+namespace coalesce::tool {
+namespace fs = std::filesystem;
+namespace {
+
+// An empty file for the record, gone with this object.
+class RecordFile {
+ public:
+  RecordFile() {
+    std::error_code error;
+    const fs::path folder = fs::temp_directory_path(error);
+    path_ = (error ? fs::path("/tmp") : folder) / "coalesce-record-XXXXXX";
+    const int file = mkostemp(path_.data(), O_CLOEXEC);
+    if (file < 0)
+      throw Error(Exit::environment, "cannot write " + path_ + ": " + std::strerror(errno),
+                  "set TMPDIR to a folder that can be written");
+    close(file);
+  }
+  ~RecordFile() { unlink(path_.c_str()); }
+  RecordFile(const RecordFile&) = delete;
+  RecordFile& operator=(const RecordFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string prepended(const std::string& first, const char* variable, char separator) {
+  const char* rest = std::getenv(variable);
+  return rest && *rest ? first + separator + rest : first;
+}
+
+bool is_source(const std::string& path) { return path.ends_with(".cu"); }
+
+fs::path find_executable(const std::string& name) {
+  const fs::path found = find_program(name);
+  if (!found.empty()) return found;
+  std::error_code ignored;
+  if (fs::exists(name, ignored)) {
+    // There, but perhaps no program at all: that is the more helpful thing to say.
+    require_runnable(inspect_file(name), name);
+    // As a shell: without a slash a name is looked for on PATH only.
+    const bool here = name.find('/') == std::string::npos;
+    throw Error(Exit::failed, here ? "no program '" + name + "' on PATH" : "'" + name + "' may not be executed",
+                here ? "for the one in this folder: ./" + name : "chmod +x " + name);
+  }
+  throw Error(Exit::failed, "no such program: '" + name + "'");
+}
+
+void print_report(std::ostream& out, const Record& record, const RunOptions& options,
+                  const std::vector<Metric>& metrics, bool colour) {
+  if (!metrics.empty()) {
+    options.csv ? print_metrics_csv(out, record, metrics) : print_metrics(out, record, metrics);
+  } else if (options.csv) {
+    options.lines ? write_lines_csv(out, record) : write_csv(out, record);
+  } else {
+    print_summary(out, record, colour);
+  }
+  if (options.lines && !options.csv) print_lines(out, record, colour);
+}
+
+// What the figures do not cover, said beside them.
+void print_warnings(const Execution& execution, bool colour) {
+  const Record& record = execution.record;
+  const auto warn = [&](const std::string& text) {
+    std::cerr << styled("warning:", Style::bad, colour) << ' ' << text << '\n';
+  };
+  if (!record.damage.empty())
+    warn("the record of this run is damaged, launches after it are missing: " + record.damage);
+  if (!record.started && execution.outcome.code == 0) warn("the program made no call to the machine's CUDA runtime");
+  if (record.started && !record.complete && record.damage.empty()) {
+    warn(execution.outcome.signal
+             ? fmt::format("the program was ended by signal {} ({}); counted is what finished before",
+                           execution.outcome.signal, strsignal(execution.outcome.signal))
+             : "the program ended without closing its record; counted is what finished before");
+  }
+}
+
+}  // namespace
+
+void print_error(const std::string& message, const std::string& hint, bool colour) {
+  std::cerr << styled("error:", Style::bad, colour) << ' ' << message << '\n';
+  if (!hint.empty()) std::cerr << styled("hint:", Style::bold, colour) << ' ' << hint << '\n';
+}
+
+Execution execute(const std::vector<std::string>& words, const MachineOptions& options, const Layout& layout,
+                  bool quiet, bool output_to_stderr, bool output_to_pipe) {
+  require_runtime(layout);
+  const Executable executable = inspect_file(words.front());
+  require_runnable(executable, words.front());
+
+  const RecordFile file;
+  Command command{
+      .words = words, .environment = {}, .output_to_stderr = output_to_stderr, .output_to_pipe = output_to_pipe};
+  auto& environment = command.environment;
+  environment["LD_LIBRARY_PATH"] = prepended(layout.runtime.string(), "LD_LIBRARY_PATH", ':');
+  // DT_RPATH is searched before LD_LIBRARY_PATH; what is loaded already is not searched at all.
+  if (!executable.rpath.empty() && !executable.cudart().empty()) {
+    environment["LD_PRELOAD"] = prepended((layout.runtime / executable.cudart()).string(), "LD_PRELOAD", ':');
+  }
+  environment["COALESCE_DEVICE"] = std::string(find_device(options.device).key);
+  environment["COALESCE_THREADS"] = std::to_string(options.threads);
+  environment["COALESCE_MAX_INSTRUCTIONS"] = std::to_string(options.max_instructions);
+  environment["COALESCE_PROGRESS"] = !quiet && isatty(STDERR_FILENO) == 1 ? "1" : "0";
+  environment["COALESCE_COLOR"] = use_colour(options.colour, STDERR_FILENO) ? "1" : "0";
+  environment["COALESCE_RECORD"] = file.path();
+
+  Execution execution{.outcome = run_child(command), .record = read_record_file(file.path())};
+  // A program linked with the runtime may decide not to use it; anything else was not run on the machine at all.
+  if (!execution.record.started && execution.outcome.code == 0 && executable.cudart().empty()) {
+    throw Error(Exit::failed, "'" + words.front() + "' did not use the CUDA runtime, so there is nothing to count",
+                "coalesce run takes a program built with nvcc -cudart shared, or a .cu file");
+  }
+  if (execution.record.program.empty()) execution.record.program = words.front();
+  if (!execution.record.started) {
+    const machine::Device& device = find_device(options.device);
+    execution.record.device = {std::string(device.key), std::string(device.name), {device.major, device.minor}};
+  }
+  return execution;
+}
+
+int exit_code(const Execution& execution) {
+  if (execution.outcome.code != 0) return execution.outcome.code;
+  if (execution.record.interrupted()) return static_cast<int>(Exit::interrupted);
+  return execution.record.faulted() ? static_cast<int>(Exit::hazard) : 0;
+}
+
+int run(const RunOptions& options) {
+  const bool colour = use_colour(options.machine.colour, STDERR_FILENO);
+  if (options.metrics == "list") {
+    list_metrics(std::cout, use_colour(options.machine.colour, STDOUT_FILENO));
+    return 0;
+  }
+  // Everything that can be wrong with the command line is found before the program runs.
+  const machine::Device& device = find_device(options.machine.device);
+  const std::vector<Metric> metrics = options.metrics.empty() ? std::vector<Metric>() : parse_metrics(options.metrics);
+  Record nothing;
+  if (!options.filter.empty()) filter(nothing, options.filter);
+  if (options.program.empty())
+    throw Error(Exit::usage, "which program?", "coalesce run [OPTIONS] PROGRAM|FILE.cu [ARGUMENTS...]");
+  if (options.json == "-" && options.output == "-")
+    throw Error(Exit::usage, "--json - and --output - cannot share standard output");
+  const auto json = options.json.empty() ? nullptr : std::make_unique<Export>("--json", options.json);
+  const auto output = options.output.empty() ? nullptr : std::make_unique<Export>("--output", options.output);
+
+  const Layout layout = find_layout();
+  std::vector<std::string> words = options.program;
+  std::unique_ptr<Cache> cache;
+  if (is_source(words[0])) {
+    cache = std::make_unique<Cache>();
+    words[0] = compile(words[0], options.machine.compile, device, layout, *cache);
+  } else {
+    words[0] = find_executable(words[0]);
+  }
+  // Standard output that carries an export must carry nothing else.
+  const bool divert = options.json == "-" || options.output == "-";
+  Execution execution = execute(words, options.machine, layout, options.quiet, divert, false);
+  execution.record.program = options.program[0];
+  const int code = exit_code(execution);
+  if (!options.filter.empty()) filter(execution.record, options.filter);
+
+  if (json) {
+    std::ostringstream text;
+    write_json(text, execution.record, code, options.lines);
+    json->write(text.str());
+  }
+  if (options.quiet && !output) return code;
+  std::ostringstream text;
+  print_report(text, execution.record, options, metrics,
+               output ? use_colour(options.machine.colour, output->standard_output() ? STDOUT_FILENO : -1) : colour);
+  if (output) {
+    output->write(text.str());
+  } else {
+    std::cerr << text.str();
+  }
+  if (!options.quiet) print_warnings(execution, colour);
+  return code;
+}
+
+}  // namespace coalesce::tool

@@ -1,0 +1,32 @@
+// `coalesce run`: the program as a child of ours with our CUDA runtime in place of NVIDIA's, and the record it leaves.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tool/child.h"
+#include "tool/layout.h"
+#include "tool/options.h"
+#include "tool/record.h"
+
+namespace coalesce::tool {
+
+struct Execution {
+  Outcome outcome;
+  Record record;
+};
+
+// Runs `words` (the program's path first) on the machine and reads its record. Throws Error when it cannot be started.
+Execution execute(const std::vector<std::string>& words, const MachineOptions& options, const Layout& layout,
+                  bool quiet, bool output_to_stderr, bool output_to_pipe);
+
+// The exit code for what happened: the program's own; when that is 0, 130 after an interruption and 4 after a fault.
+int exit_code(const Execution& execution);
+
+// The whole subcommand; the exit code.
+int run(const RunOptions& options);
+
+void print_error(const std::string& message, const std::string& hint, bool colour);
+
+}  // namespace coalesce::tool
