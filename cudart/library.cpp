@@ -87,6 +87,7 @@ COALESCE_API cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
     const auto at = libraries().find(library);
     if (at == libraries().end()) return cudaErrorInvalidResourceHandle;
     r.registry().remove(at->second->module);
+    at->second->module->programs.clear();  // gives its variables back
     libraries().erase(at);
     return cudaSuccess;
   });

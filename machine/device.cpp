@@ -1,6 +1,6 @@
 // Sources: NVIDIA's architecture white papers and data sheets, the table of technical specifications per compute
-// capability in the CUDA programming guide, and what deviceQuery prints. memory_bytes is what nvidia-smi lists as total;
-// the real driver tells programs a little less, by an amount that depends on its version.
+// capability in the CUDA programming guide, and what deviceQuery prints. memory_bytes is what nvidia-smi lists as
+// total; the real driver tells programs a little less, by an amount that depends on its version.
 #include "machine/device.h"
 
 #include <algorithm>

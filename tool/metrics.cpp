@@ -70,6 +70,8 @@ std::string with_unit(double value, const Metric& metric) {
   return fmt::format("{:.6f}", value);
 }
 
+__extension__ typedef unsigned __int128 Wide;  // sums of 64-bit counts; `using` would not take __extension__
+
 struct Summary {
   uint64_t invocations = 0;  // launches to which the metric applies
   std::string least = "n/a", most = "n/a", mean = "n/a";
@@ -80,7 +82,7 @@ Summary summarise(const Record& record, std::size_t kernel, const Metric& metric
   if (metric.counter) {
     // Counts are 64-bit integers; a double would round above 2^53.
     uint64_t least = UINT64_MAX, most = 0;
-    unsigned __int128 sum = 0;
+    Wide sum = 0;
     for (const Launch& launch : record.launches) {
       if (launch.kernel != kernel) continue;
       const uint64_t value = launch.counters.*metric.counter->field;
@@ -95,8 +97,7 @@ Summary summarise(const Record& record, std::size_t kernel, const Metric& metric
     summary.mean = std::to_string(whole);
     if (rest) {
       // Six decimals, cut off rather than rounded so that the mean of counts never shows as the next whole number.
-      const auto decimals =
-          static_cast<uint64_t>(static_cast<unsigned __int128>(rest) * 1'000'000 / summary.invocations);
+      const auto decimals = static_cast<uint64_t>(static_cast<Wide>(rest) * 1'000'000 / summary.invocations);
       summary.mean += fmt::format(".{:06}", decimals);
     }
     return summary;

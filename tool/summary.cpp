@@ -41,8 +41,9 @@ std::vector<Column> counter_columns() {
 
 std::vector<Cell> counter_cells(const Counters& c, bool whole_kernel) {
   const uint64_t atomics = c.global_atomic_sectors + c.global_reduction_sectors;
-  const auto lanes = whole_kernel ? ratio(c.thread_instructions, c.instructions) : std::nullopt;
-  const auto waste = whole_kernel ? ratio(moved_bytes(c), c.compulsory_bytes) : std::nullopt;
+  const bool lanes = whole_kernel && c.instructions, waste = whole_kernel && c.compulsory_bytes;
+  const double mean = ratio(c.thread_instructions, c.instructions).value_or(0);
+  const double times = ratio(moved_bytes(c), c.compulsory_bytes).value_or(0);
   const uint64_t conflicts = bank_conflicts(c);
   return {
       number(c.global_load_requests),
@@ -59,8 +60,8 @@ std::vector<Cell> counter_cells(const Counters& c, bool whole_kernel) {
       // Zero conflicts are worth a zero where there was shared memory to conflict on.
       {shared_requests(c) ? compact(conflicts) : std::string(), conflicts ? Style::bad : Style::plain},
       {c.branches ? compact(c.divergent_branches) : std::string(), Style::plain},
-      {lanes ? fixed(*lanes, 1) : std::string(), Style::plain},
-      {waste ? fixed(*waste, *waste < 100 ? 2 : 0) : std::string(), waste && *waste > 1.1 ? Style::bad : Style::plain}};
+      {lanes ? fixed(mean, 1) : std::string(), Style::plain},
+      {waste ? fixed(times, times < 100 ? 2 : 0) : std::string(), waste && times > 1.1 ? Style::bad : Style::plain}};
 }
 
 void print_legend(std::ostream& out, bool colour) {

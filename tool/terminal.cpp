@@ -72,25 +72,28 @@ std::string fit(std::string_view text, std::size_t columns) {
   }
   // The end of a path or a name tells more than its middle.
   const std::size_t back = (columns - 1) / 2, front = columns - 1 - back;
-  std::string head, tail;
+  std::string result;
   std::size_t used = 0;
   for (const Character& c : characters) {
     if (used + c.width > front) break;
     used += c.width;
-    head += c.bytes;
+    result += c.bytes;
   }
+  result += "…";
   used = 0;
-  for (std::size_t i = characters.size(); i-- > 0;) {
-    if (used + characters[i].width > back) break;
-    used += characters[i].width;
-    tail.insert(0, characters[i].bytes);
-  }
-  return head + "…" + tail;
+  std::size_t start = characters.size();
+  while (start > 0 && used + characters[start - 1].width <= back) used += characters[--start].width;
+  for (; start < characters.size(); ++start) result += characters[start].bytes;
+  return result;
 }
 
 std::string grouped(uint64_t value) {
-  std::string text = std::to_string(value);
-  for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  const std::string digits = std::to_string(value);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
   return text;
 }
 

@@ -1,8 +1,9 @@
 // What every CUDA program sees. nvcc includes its own by itself; with clang:
-//   device  clang++-19 -x cuda --cuda-path=/nonexistent -nocudainc -nocudalib -Xclang -target-sdk-version=12.5 -O3
-//             -I <this folder> -include cuda_runtime.h --cuda-device-only --cuda-gpu-arch=sm_90 -S FILE.cu -o FILE.ptx
-//   host    clang++-19 -x cuda … the same … --cuda-host-only -Xclang -fcuda-include-gpubinary -Xclang FILE.ptx -c
-//   FILE.cu
+//   common: clang++-19 -x cuda --cuda-path=/nonexistent -nocudainc -nocudalib -Xclang -target-sdk-version=12.5 -O3
+//           -isystem <this folder> -include cuda_runtime.h
+//   device: --cuda-device-only --cuda-gpu-arch=sm_90 --cuda-feature=+ptx85 -S FILE.cu -o FILE.ptx
+//   host:   --cuda-host-only -Xclang -fcuda-include-gpubinary -Xclang FILE.ptx -c FILE.cu -o FILE.o
+// Without --cuda-feature clang assumes the oldest PTX and refuses every *_sync operation.
 // Device variants of the mathematical functions must be declared before any <cmath>, hence -include and the order here.
 #pragma once
 

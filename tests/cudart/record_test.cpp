@@ -14,8 +14,8 @@ namespace {
 class RecordFile : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/coalesce_record_XXXXXX";
-    const int file = mkstemp(name);
+    std::string name = ::testing::TempDir() + "coalesce_record_XXXXXX";
+    const int file = mkstemp(name.data());
     ASSERT_GE(file, 0);
     close(file);
     path_ = name;

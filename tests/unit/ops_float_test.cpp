@@ -101,8 +101,7 @@ Quad sum(Quad a, Quad b, const std::string& mode) {
   if (s == 0 && mode == "rm" && (negative(a) || negative(b))) return -Quad{0};
   return s;
 }
-// Newton's iteration, then to odd by the sign of the residue, which is exact for operands of up to 53 bits... of the
-// rounded root: keep 56 bits of it.
+// Newton's iteration, cut to 56 bits, whose square is exact in 113; then the last bit says whether anything is left.
 Quad square_root(Quad a) {
   if (!(a > 0) || a > two_to(2000)) return a < 0 ? Quad(__builtin_nan("")) : a;
   Quad x = a > 1 ? a : 1;

@@ -73,14 +73,23 @@ COALESCE_H __half __short_as_half(short b) { return __half(__half_raw{static_cas
 
 // One rounding each: no contraction of these with each other. Divisions and comparisons go through float, which loses
 // nothing.
-#define COALESCE_HALF_OP(name, op)                                           \
-  COALESCE_H __half name(__half a, __half b) {                               \
-    _Pragma("clang fp contract(off)") return __half(a.value() op b.value()); \
-  }                                                                          \
-  COALESCE_H __half2 name##2(__half2 a, __half2 b) { return {name(a.x, b.x), name(a.y, b.y)}; }
-COALESCE_HALF_OP(__hadd, +)
-COALESCE_HALF_OP(__hsub, -)
-COALESCE_HALF_OP(__hmul, *)
+#ifdef __CUDA_ARCH__  // in assembly: plain operations would be fused
+#define COALESCE_HALF_BODY(op, ptx)                                  \
+  unsigned short r;                                                  \
+  asm(ptx ".rn.f16 %0, %1, %2;" : "=h"(r) : "h"(a.__x), "h"(b.__x)); \
+  return __half(__half_raw{r});
+#else
+#define COALESCE_HALF_BODY(op, ptx) return __half(a.value() op b.value());
+#endif
+#define COALESCE_HALF_OP(name, op, ptx)                                                                           \
+  COALESCE_H __half name(__half a, __half b){COALESCE_HALF_BODY(op, ptx)} COALESCE_H __half2 name##2(__half2 a,   \
+                                                                                                     __half2 b) { \
+    return {name(a.x, b.x), name(a.y, b.y)};                                                                      \
+  }
+COALESCE_HALF_OP(__hadd, +, "add")
+COALESCE_HALF_OP(__hsub, -, "sub")
+COALESCE_HALF_OP(__hmul, *, "mul")
+#undef COALESCE_HALF_BODY
 #undef COALESCE_HALF_OP
 COALESCE_H __half __hdiv(__half a, __half b) { return __half(__half2float(a) / __half2float(b)); }
 COALESCE_H __half2 __h2div(__half2 a, __half2 b) { return {__hdiv(a.x, b.x), __hdiv(a.y, b.y)}; }

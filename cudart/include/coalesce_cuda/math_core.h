@@ -55,8 +55,19 @@ COALESCE_MATH Two sum(double a, double b) {
   const double s = a + b, t = s - a;
   return {s, (a - (s - t)) + (b - t)};
 }
+// A product that stays one: clang's code generator for kernels would fuse it into a later sum, whatever pragmas say,
+// and what the product lost would be counted twice.
+COALESCE_MATH double times(double a, double b) {
+#ifdef __CUDA_ARCH__
+  double p;
+  asm("mul.rn.f64 %0, %1, %2;" : "=d"(p) : "d"(a), "d"(b));
+  return p;
+#else
+  return a * b;
+#endif
+}
 COALESCE_MATH Two product(double a, double b) {
-  const double p = a * b;
+  const double p = times(a, b);
   return {p, __builtin_fma(a, b, -p)};
 }
 COALESCE_MATH Two product(Two a, double b) {

@@ -5,6 +5,8 @@
 
 namespace coalesce_cuda {
 
+__extension__ typedef unsigned __int128 Wide;
+
 struct Reduced {  // x = quadrant * pi/2 + r, |r| <= pi/4; the quadrant modulo 4
   int quadrant;
   Two r;
@@ -40,8 +42,8 @@ COALESCE_MATH Reduced reduce_large(double x) {
   unsigned long long w[3];
   for (int i = 0; i < 3; ++i)
     w[i] = shift ? two_over_pi[word + i] << shift | two_over_pi[word + i + 1] >> (64 - shift) : two_over_pi[word + i];
-  const unsigned __int128 p2 = static_cast<unsigned __int128>(m) * w[2];
-  const unsigned __int128 p1 = static_cast<unsigned __int128>(m) * w[1] + static_cast<unsigned long long>(p2 >> 64);
+  const Wide p2 = static_cast<Wide>(m) * w[2];
+  const Wide p1 = static_cast<Wide>(m) * w[1] + static_cast<unsigned long long>(p2 >> 64);
   unsigned long long a = m * w[0] + static_cast<unsigned long long>(p1 >> 64);
   unsigned long long b = static_cast<unsigned long long>(p1), c = static_cast<unsigned long long>(p2);
   int quadrant = static_cast<int>(a >> 62);

@@ -10,23 +10,30 @@
   static __device__ COALESCE_INLINE T name(T a, T b) { return __nvvm_##builtin(a, b); }
 #define COALESCE_THREE(name, builtin, T) \
   static __device__ COALESCE_INLINE T name(T a, T b, T c) { return __nvvm_##builtin(a, b, c); }
+// In assembly: the optimiser turns the builtins into plain operations, and fuses those.
+#define COALESCE_ASM(name, instruction, letter, T)                          \
+  static __device__ COALESCE_INLINE T name(T a, T b) {                      \
+    T r;                                                                    \
+    asm(instruction " %0, %1, %2;" : "=" letter(r) : letter(a), letter(b)); \
+    return r;                                                               \
+  }
 #define COALESCE_SUB(name, add, T) \
   static __device__ COALESCE_INLINE T name(T a, T b) { return add(a, -b); }
 // the suffix in CUDA's names, the suffix in PTX
-#define COALESCE_ROUNDED(cuda, ptx)                    \
-  COALESCE_TWO(__fadd_##cuda, add_##ptx##_f, float)    \
-  COALESCE_SUB(__fsub_##cuda, __fadd_##cuda, float)    \
-  COALESCE_TWO(__fmul_##cuda, mul_##ptx##_f, float)    \
-  COALESCE_TWO(__fdiv_##cuda, div_##ptx##_f, float)    \
-  COALESCE_ONE(__frcp_##cuda, rcp_##ptx##_f, float)    \
-  COALESCE_ONE(__fsqrt_##cuda, sqrt_##ptx##_f, float)  \
-  COALESCE_THREE(__fmaf_##cuda, fma_##ptx##_f, float)  \
-  COALESCE_TWO(__dadd_##cuda, add_##ptx##_d, double)   \
-  COALESCE_SUB(__dsub_##cuda, __dadd_##cuda, double)   \
-  COALESCE_TWO(__dmul_##cuda, mul_##ptx##_d, double)   \
-  COALESCE_TWO(__ddiv_##cuda, div_##ptx##_d, double)   \
-  COALESCE_ONE(__drcp_##cuda, rcp_##ptx##_d, double)   \
-  COALESCE_ONE(__dsqrt_##cuda, sqrt_##ptx##_d, double) \
+#define COALESCE_ROUNDED(cuda, ptx)                            \
+  COALESCE_ASM(__fadd_##cuda, "add." #ptx ".f32", "f", float)  \
+  COALESCE_SUB(__fsub_##cuda, __fadd_##cuda, float)            \
+  COALESCE_ASM(__fmul_##cuda, "mul." #ptx ".f32", "f", float)  \
+  COALESCE_TWO(__fdiv_##cuda, div_##ptx##_f, float)            \
+  COALESCE_ONE(__frcp_##cuda, rcp_##ptx##_f, float)            \
+  COALESCE_ONE(__fsqrt_##cuda, sqrt_##ptx##_f, float)          \
+  COALESCE_THREE(__fmaf_##cuda, fma_##ptx##_f, float)          \
+  COALESCE_ASM(__dadd_##cuda, "add." #ptx ".f64", "d", double) \
+  COALESCE_SUB(__dsub_##cuda, __dadd_##cuda, double)           \
+  COALESCE_ASM(__dmul_##cuda, "mul." #ptx ".f64", "d", double) \
+  COALESCE_TWO(__ddiv_##cuda, div_##ptx##_d, double)           \
+  COALESCE_ONE(__drcp_##cuda, rcp_##ptx##_d, double)           \
+  COALESCE_ONE(__dsqrt_##cuda, sqrt_##ptx##_d, double)         \
   COALESCE_THREE(__fma_##cuda, fma_##ptx##_d, double)
 COALESCE_ROUNDED(rn, rn)
 COALESCE_ROUNDED(rz, rz)
@@ -34,6 +41,7 @@ COALESCE_ROUNDED(ru, rp)
 COALESCE_ROUNDED(rd, rm)
 #undef COALESCE_ROUNDED
 #undef COALESCE_SUB
+#undef COALESCE_ASM
 #undef COALESCE_THREE
 
 COALESCE_ONE(__saturatef, saturate_f, float)

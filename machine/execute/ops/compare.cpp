@@ -90,7 +90,7 @@ void forms(Rows& row, const Name& compare, const Name& ftz, const Name& type) {
   op.masked = setp<F, J, true, Form::masked>;
   row.keep("setp." + head + ftz + type + "|", op);
 
-  if constexpr (J != Join::none) return;  // set.lt.and... has long gone out of use
+  if constexpr (J != Join::none) return;  // set with a boolean operation is not provided
   op = described<F, J>();
   op.result[0] = Element::b32;
   op.scalar = set<F, J, ~0u, Form::scalar>;

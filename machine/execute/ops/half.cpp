@@ -91,21 +91,21 @@ template <class T, class F>
 void unary(Rows& row, const Name& head, F) {
   row(head + "." + kName<T>, [](T a) { return F{}(a); });
   row(head + "." + kName<T> + "x2",
-      [](uint32_t a) { return pair_of(F{}(low_of<T>(a)).bits, F{}(high_of<T>(a)).bits); });
+      [](uint32_t a) { COALESCE_INLINE_CALLS return pair_of(F{}(low_of<T>(a)).bits, F{}(high_of<T>(a)).bits); });
 }
 template <class T, class F>
 void binary(Rows& row, const Name& head, F) {
   row(head + "." + kName<T>, [](T a, T b) { return F{}(a, b); });
   row(head + "." + kName<T> + "x2", [](uint32_t a, uint32_t b) {
-    return pair_of(F{}(low_of<T>(a), low_of<T>(b)).bits, F{}(high_of<T>(a), high_of<T>(b)).bits);
+    COALESCE_INLINE_CALLS return pair_of(F{}(low_of<T>(a), low_of<T>(b)).bits, F{}(high_of<T>(a), high_of<T>(b)).bits);
   });
 }
 template <class T, class F>
 void ternary(Rows& row, const Name& head, F) {
   row(head + "." + kName<T>, [](T a, T b, T c) { return F{}(a, b, c); });
   row(head + "." + kName<T> + "x2", [](uint32_t a, uint32_t b, uint32_t c) {
-    return pair_of(F{}(low_of<T>(a), low_of<T>(b), low_of<T>(c)).bits,
-                   F{}(high_of<T>(a), high_of<T>(b), high_of<T>(c)).bits);
+    COALESCE_INLINE_CALLS return pair_of(F{}(low_of<T>(a), low_of<T>(b), low_of<T>(c)).bits,
+                                         F{}(high_of<T>(a), high_of<T>(b), high_of<T>(c)).bits);
   });
 }
 

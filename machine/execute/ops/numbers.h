@@ -17,6 +17,11 @@
 
 // A call left in the loop over lanes would keep it from becoming vector code.
 #define COALESCE_INLINE inline __attribute__((always_inline))
+#if defined(__clang__)  // the calls in one statement
+#define COALESCE_INLINE_CALLS [[clang::always_inline]]
+#else
+#define COALESCE_INLINE_CALLS
+#endif
 
 namespace coalesce::machine {
 

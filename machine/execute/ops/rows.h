@@ -166,12 +166,12 @@ struct Handlers<S, F, R (F::*)(A...) const> {
       if constexpr (S == Shape::kVector) {
         COALESCE_INDEPENDENT_LANES
         for (uint32_t i = 0; i < kLanes; ++i) {
-          out.set(i, F{}(std::get<I>(in)[i]...), !kMasked || (active & (1u << i)));
+          COALESCE_INLINE_CALLS out.set(i, F{}(std::get<I>(in)[i]...), !kMasked || (active & (1u << i)));
         }
       } else {
         COALESCE_PLAIN_LOOP
         for (uint32_t i = 0; i < kLanes; ++i) {
-          out.set(i, F{}(std::get<I>(in)[i]...), !kMasked || (active & (1u << i)));
+          COALESCE_INLINE_CALLS out.set(i, F{}(std::get<I>(in)[i]...), !kMasked || (active & (1u << i)));
         }
       }
       out.close(active);

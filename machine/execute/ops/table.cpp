@@ -1,4 +1,8 @@
 // The table of all computing instructions, by mnemonic.
+//
+// There is no rewriting of mnemonics: where PTX has several spellings of one instruction (add.f32 and add.rn.f32, mad
+// and fma, add.u32 and add.s32, b32 and u32 moves) each has its row, with the same handlers where the function is the
+// same. So a suffix that no row knows makes the mnemonic unknown, and nothing is ever dropped silently.
 #include <cstdlib>
 #include <cstring>
 #include <unordered_map>
