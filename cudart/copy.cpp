@@ -1,26 +1,20 @@
 // Copies: every form becomes one box of bytes.
 #include <cstring>
 
-#include "cudart/range.h"
+#include "cudart/capture.h"
 #include "cudart/registry.h"
 #include "cudart/stream.h"
 
 namespace coalesce::cudart {
 namespace {
 
-struct Copy {
-  Box box;
-  Layout to, from;
-  cudaMemcpyKind kind = cudaMemcpyDefault;
-  cudaStream_t stream = nullptr;
-};
-
 constexpr CopyPath kPaths[2][2] = {{CopyPath::h2h, CopyPath::h2d},
                                    {CopyPath::d2h, CopyPath::d2d}};  // [from][to] device?
 
-cudaError_t run(Runtime& r, const Copy& c) {
+}  // namespace
+
+cudaError_t run(Runtime& r, const CopyOperation& c) {
   if (c.kind < cudaMemcpyHostToHost || c.kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
-  if (!is_stream(c.stream)) return cudaErrorInvalidResourceHandle;
   if (c.box.empty()) return cudaSuccess;
   if ((c.box.height > 1 || c.box.depth > 1) && (c.box.width > c.to.pitch || c.box.width > c.from.pitch)) {
     return cudaErrorInvalidPitchValue;
@@ -53,19 +47,27 @@ cudaError_t run(Runtime& r, const Copy& c) {
   return cudaSuccess;
 }
 
-cudaError_t copy(const Copy& c) {
-  return call([&](Runtime& r) { return run(r, c); });
+namespace {
+
+// Submits the copy, or what hinders it.
+cudaError_t submit_copy(Runtime& r, const CopyOperation& c, cudaStream_t stream) {
+  if (c.kind < cudaMemcpyHostToHost || c.kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
+  if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
+  return submit(r, stream, c);
+}
+cudaError_t copy(const CopyOperation& c, cudaStream_t stream) {
+  return call([&](Runtime& r) { return submit_copy(r, c, stream); });
 }
 
 cudaError_t copy_line(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  return copy({{bytes}, {address_of(to)}, {address_of(from)}, kind, stream});
+  return copy({{bytes}, {address_of(to)}, {address_of(from)}, kind}, stream);
 }
 
 cudaError_t copy_2d(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
                     cudaMemcpyKind kind, cudaStream_t stream) {
   // Unlike a one-row box elsewhere, the 2D calls check their pitches always.
   if (width > to_pitch || width > from_pitch) return note(cudaErrorInvalidPitchValue);
-  return copy({{width, height}, {address_of(to), to_pitch}, {address_of(from), from_pitch}, kind, stream});
+  return copy({{width, height}, {address_of(to), to_pitch}, {address_of(from), from_pitch}, kind}, stream);
 }
 
 Layout layout_of(const cudaPitchedPtr& p, const cudaPos& at) {
@@ -73,12 +75,40 @@ Layout layout_of(const cudaPitchedPtr& p, const cudaPos& at) {
   return {address_of(p.ptr) + at.z * slice + at.y * p.pitch + at.x, p.pitch, slice};
 }
 
-cudaError_t copy_3d(const cudaMemcpy3DParms* p, cudaStream_t stream) {
-  if (p == nullptr) return note(cudaErrorInvalidValue);
-  if (p->srcArray != nullptr || p->dstArray != nullptr) return note(cudaErrorNotSupported);
-  if (p->srcPtr.ptr == nullptr || p->dstPtr.ptr == nullptr) return note(cudaErrorInvalidValue);
+}  // namespace
+
+cudaError_t copy_of(const cudaMemcpy3DParms* p, CopyOperation& out) {
+  if (p == nullptr) return cudaErrorInvalidValue;
+  if (p->srcArray != nullptr || p->dstArray != nullptr) return cudaErrorNotSupported;
+  if (p->srcPtr.ptr == nullptr || p->dstPtr.ptr == nullptr) return cudaErrorInvalidValue;
+  if (p->kind < cudaMemcpyHostToHost || p->kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
   const Box box{p->extent.width, p->extent.height, p->extent.depth};
-  return copy({box, layout_of(p->dstPtr, p->dstPos), layout_of(p->srcPtr, p->srcPos), p->kind, stream});
+  out = {box, layout_of(p->dstPtr, p->dstPos), layout_of(p->srcPtr, p->srcPos), p->kind};
+  return cudaSuccess;
+}
+
+cudaMemcpy3DParms parameters_of(const CopyOperation& c) {
+  const auto pitched = [&](const Layout& l) {
+    const size_t pitch = l.pitch != 0 ? l.pitch : c.box.width;
+    const size_t rows = pitch != 0 && l.slice != 0 ? l.slice / pitch : c.box.height;
+    return cudaPitchedPtr{reinterpret_cast<void*>(l.address), pitch, c.box.width, rows};
+  };
+  cudaMemcpy3DParms p{};
+  p.srcPtr = pitched(c.from);
+  p.dstPtr = pitched(c.to);
+  p.extent = {c.box.width, c.box.height, c.box.depth};
+  p.kind = c.kind;
+  return p;
+}
+
+namespace {
+
+cudaError_t copy_3d(const cudaMemcpy3DParms* p, cudaStream_t stream) {
+  return call([&](Runtime& r) {
+    CopyOperation c;
+    const cudaError_t error = copy_of(p, c);
+    return error != cudaSuccess ? error : submit_copy(r, c, stream);
+  });
 }
 
 cudaError_t copy_peer(void* to, int to_device, const void* from, int from_device, size_t bytes, cudaStream_t stream) {
@@ -86,17 +116,28 @@ cudaError_t copy_peer(void* to, int to_device, const void* from, int from_device
   return copy_line(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 
-// To or from `bytes` at `offset` in a variable.
+}  // namespace
+
+cudaError_t copy_of_symbol(Runtime& r, const void* symbol, size_t offset, bool to_symbol, void* other, size_t bytes,
+                           cudaMemcpyKind kind, CopyOperation& out) {
+  const cudaMemcpyKind wrong = to_symbol ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
+  if (kind == wrong || kind == cudaMemcpyHostToHost) return cudaErrorInvalidMemcpyDirection;
+  const Variable* variable = nullptr;
+  if (const cudaError_t error = r.registry().find_variable(symbol, variable); error != cudaSuccess) return error;
+  if (offset > variable->info->size || bytes > variable->info->size - offset) return cudaErrorInvalidValue;
+  const Layout ours{variable->info->address + offset}, theirs{address_of(other)};
+  out = {{bytes}, to_symbol ? ours : theirs, to_symbol ? theirs : ours, kind};
+  return cudaSuccess;
+}
+
+namespace {
+
 cudaError_t copy_symbol(const void* symbol, size_t offset, bool to_symbol, void* other, size_t bytes,
                         cudaMemcpyKind kind, cudaStream_t stream) {
   return call([&](Runtime& r) {
-    const cudaMemcpyKind wrong = to_symbol ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
-    if (kind == wrong || kind == cudaMemcpyHostToHost) return cudaErrorInvalidMemcpyDirection;
-    const Variable* variable = nullptr;
-    if (const cudaError_t error = r.registry().find_variable(symbol, variable); error != cudaSuccess) return error;
-    if (offset > variable->info->size || bytes > variable->info->size - offset) return cudaErrorInvalidValue;
-    const Layout ours{variable->info->address + offset}, theirs{address_of(other)};
-    return run(r, {{bytes}, to_symbol ? ours : theirs, to_symbol ? theirs : ours, kind, stream});
+    CopyOperation c;
+    const cudaError_t error = copy_of_symbol(r, symbol, offset, to_symbol, other, bytes, kind, c);
+    return error != cudaSuccess ? error : submit_copy(r, c, stream);
   });
 }
 

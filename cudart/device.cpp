@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "cudart/capture.h"
 #include "cudart/reset.h"
 #include "cudart/runtime.h"
 #include "cudart/version.h"
@@ -62,11 +63,18 @@ COALESCE_API cudaError_t cudaSetDeviceFlags(unsigned flags) {
 }
 COALESCE_API cudaError_t cudaGetDeviceFlags(unsigned* flags) { return give(flags, device_flags); }
 
-COALESCE_API cudaError_t cudaDeviceSynchronize() { return call(nothing); }
+COALESCE_API cudaError_t cudaDeviceSynchronize() {
+  return call([](Runtime&) { return may_wait_for_device(); });
+}
 COALESCE_ALIAS(cudaThreadSynchronize, cudaDeviceSynchronize);
 
 COALESCE_API cudaError_t cudaDeviceReset() {
   return query([](Runtime& r) {
+    // In this order: graphs give their memory back to the machine that is still there.
+    forget_captures();
+    forget_execs();
+    forget_graphs();
+    forget_graph_memory();
     forget_streams();
     forget_events();
     forget_host_memory();

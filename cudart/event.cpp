@@ -3,6 +3,8 @@
 #include <memory>
 #include <unordered_map>
 
+#include "cudart/capture.h"
+#include "cudart/graph.h"
 #include "cudart/reset.h"
 #include "cudart/runtime.h"
 #include "cudart/stream.h"
@@ -16,6 +18,9 @@ struct Event {
 };
 
 namespace {
+
+// Of cudaEventRecordWithFlags and cudaStreamWaitEvent: a node of the graph being captured, where 0 orders its nodes.
+constexpr unsigned kExternal = 1;
 
 auto& events() {
   static auto* all = new std::unordered_map<cudaEvent_t, std::unique_ptr<Event>>;
@@ -33,6 +38,13 @@ cudaError_t with(cudaEvent_t event, Body&& body) {
 }  // namespace
 
 void forget_events() { events().clear(); }
+bool is_event(cudaEvent_t event) { return events().contains(event); }
+bool was_recorded(cudaEvent_t event) { return events()[event]->recorded; }
+void record_now(cudaEvent_t event) {
+  Event& e = *events()[event];
+  e.recorded = true;
+  e.time = std::chrono::steady_clock::now();
+}
 
 COALESCE_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if (event == nullptr || flags > cudaEventMask) return note(cudaErrorInvalidValue);
@@ -48,16 +60,25 @@ COALESCE_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned f
 COALESCE_API cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
 
 COALESCE_API cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  return call([&](Runtime&) { return events().erase(event) == 1 ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+  return call([&](Runtime&) {
+    forget_event_capture(event);
+    return events().erase(event) == 1 ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  });
 }
 
 COALESCE_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
   if (flags > 1) return note(cudaErrorInvalidValue);
-  return with(event, [&](Event& e) {
+  return with(event, [&](Event&) {
     if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
-    e.recorded = true;
-    e.time = std::chrono::steady_clock::now();
-    return cudaSuccess;
+    if (flags == kExternal) {
+      const Going to = going(stream);
+      if (to.capture == nullptr) return cudaErrorIllegalState;
+      captured(*to.capture, stream, RecordOperation{event});
+      return to.error;
+    }
+    cudaError_t error = cudaSuccess;
+    if (!capture_record(event, stream, error)) record_now(event);
+    return error;
   });
 }
 COALESCE_ALIAS(cudaEventRecordWithFlags_ptsz, cudaEventRecordWithFlags);
@@ -68,15 +89,26 @@ COALESCE_API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 COALESCE_ALIAS(cudaEventRecord_ptsz, cudaEventRecord);
 
 COALESCE_API cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return with(event, [](Event&) { return cudaSuccess; });
+  return with(event, [&](Event&) { return may_wait(event); });
 }
 COALESCE_API cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return with(event, [](Event&) { return cudaSuccess; });
+  return with(event, [&](Event&) { return may_wait(event); });
 }
 
 COALESCE_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   if (flags > 1) return note(cudaErrorInvalidValue);
-  return with(event, [&](Event&) { return is_stream(stream) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+  return with(event, [&](Event&) {
+    if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
+    if (flags == kExternal) {
+      const Going to = going(stream);
+      if (to.capture == nullptr) return cudaErrorIllegalState;
+      captured(*to.capture, stream, WaitOperation{event});
+      return to.error;
+    }
+    cudaError_t error = cudaSuccess;
+    capture_wait(event, stream, error);
+    return error;
+  });
 }
 COALESCE_ALIAS(cudaStreamWaitEvent_ptsz, cudaStreamWaitEvent);
 

@@ -1,26 +1,40 @@
 // cudaMemset and its forms.
 #include <cstring>
 
-#include "cudart/range.h"
+#include "cudart/capture.h"
 #include "cudart/stream.h"
 
 namespace coalesce::cudart {
+
+cudaError_t run(Runtime& r, const FillOperation& f) {
+  const Box& box = f.box;
+  if (box.empty()) return cudaSuccess;
+  uint64_t bytes = 0;
+  Where where{};
+  if (!box_span(box, f.to, bytes) || !classify(r, f.to.address, bytes, where) || !on_device(where) ||
+      f.to.address % f.element != 0) {
+    return cudaErrorInvalidValue;
+  }
+  auto* destination = reinterpret_cast<char*>(f.to.address);
+  for (size_t z = 0; z < box.depth; ++z) {
+    for (size_t y = 0; y < box.height; ++y) {
+      char* row = destination + z * f.to.slice + y * f.to.pitch;
+      if (f.element == 1) {
+        std::memset(row, static_cast<int>(f.value & 0xff), box.width);
+        continue;
+      }
+      for (size_t x = 0; x + f.element <= box.width; x += f.element) std::memcpy(row + x, &f.value, f.element);
+    }
+  }
+  return cudaSuccess;
+}
+
 namespace {
 
 cudaError_t fill(const Box& box, const Layout& to, int value, cudaStream_t stream) {
   return call([&](Runtime& r) {
     if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
-    if (box.empty()) return cudaSuccess;
-    uint64_t bytes = 0;
-    Where where{};
-    if (!box_span(box, to, bytes) || !classify(r, to.address, bytes, where) || !on_device(where)) {
-      return cudaErrorInvalidValue;
-    }
-    auto* destination = reinterpret_cast<char*>(to.address);
-    for (size_t z = 0; z < box.depth; ++z) {
-      for (size_t y = 0; y < box.height; ++y) std::memset(destination + z * to.slice + y * to.pitch, value, box.width);
-    }
-    return cudaSuccess;
+    return submit(r, stream, FillOperation{box, to, static_cast<uint32_t>(value), 1});
   });
 }
 

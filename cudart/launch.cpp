@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "cudart/capture.h"
 #include "cudart/interrupt.h"
 #include "cudart/progress.h"
 #include "cudart/stream.h"
@@ -67,21 +68,36 @@ cudaError_t check_launch(const machine::Device& device, const Kernel& kernel, co
   return cudaSuccess;
 }
 
-cudaError_t launch(Runtime& r, const void* function, const Launch& l, void* const* arguments,
-                   const std::vector<uint8_t>& packed) {
+cudaError_t prepare(Runtime& r, const void* function, const Launch& l, void* const* arguments,
+                    const std::vector<uint8_t>& packed, KernelOperation& out) {
   Kernel* kernel = nullptr;
   if (const cudaError_t error = r.registry().find_kernel(function, kernel); error != cudaSuccess) return error;
   if (!is_stream(l.stream)) return cudaErrorInvalidResourceHandle;
   if (const cudaError_t error = check_launch(*r.device(), *kernel, l); error != cudaSuccess) return error;
   if (arguments == nullptr && packed.size() < kernel->info->parameter_bytes) return cudaErrorInvalidValue;
+  out = {function, l, arguments != nullptr ? pack(*kernel->info, arguments) : packed};
+  out.packed.resize(kernel->info->parameter_bytes);
+  return cudaSuccess;
+}
+
+cudaError_t launch(Runtime& r, const void* function, const Launch& l, void* const* arguments,
+                   const std::vector<uint8_t>& packed) {
+  KernelOperation k;
+  const cudaError_t error = prepare(r, function, l, arguments, packed, k);
+  return error != cudaSuccess ? error : submit(r, l.stream, std::move(k));
+}
+
+cudaError_t run(Runtime& r, const KernelOperation& k) {
+  const Launch& l = k.launch;
+  Kernel* kernel = nullptr;
+  if (const cudaError_t error = r.registry().find_kernel(k.function, kernel); error != cudaSuccess) return error;
 
   machine::LaunchConfig config;
   config.grid = {l.grid.x, l.grid.y, l.grid.z};
   config.block = {l.block.x, l.block.y, l.block.z};
   config.dynamic_shared_bytes = static_cast<uint32_t>(l.dynamic_shared);
   config.cooperative = l.cooperative;
-  config.parameters = arguments != nullptr ? pack(*kernel->info, arguments) : packed;
-  config.parameters.resize(kernel->info->parameter_bytes);
+  config.parameters = k.packed;
 
   InterruptGuard guard(r.machine());
   begin_progress();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "cudart/graph.h"
 #include "cudart/range.h"
 #include "cudart/reset.h"
 #include "machine/memory/memory.h"
@@ -98,7 +99,11 @@ COALESCE_API cudaError_t cudaMalloc(void** pointer, size_t bytes) {
 }
 
 COALESCE_API cudaError_t cudaFree(void* pointer) {
-  return call([&](Runtime& r) { return release(r, pointer, {Origin::device, Origin::managed}); });
+  return call([&](Runtime& r) {
+    cudaError_t error = cudaSuccess;
+    if (release_graph_memory(pointer, error)) return error;
+    return release(r, pointer, {Origin::device, Origin::managed});
+  });
 }
 
 COALESCE_API cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {

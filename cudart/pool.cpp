@@ -4,6 +4,8 @@
 #include <memory>
 #include <unordered_map>
 
+#include "cudart/capture.h"
+#include "cudart/graph.h"
 #include "cudart/memory.h"
 #include "cudart/range.h"
 #include "cudart/reset.h"
@@ -47,6 +49,16 @@ cudaError_t allocate_from(void** pointer, size_t bytes, cudaMemPool_t pool, cuda
     if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
     if (pool == nullptr) pool = pools().current;
     if (!pools().all.contains(pool)) return cudaErrorInvalidValue;
+    const Going to = going(stream);
+    if (to.error != cudaSuccess) return to.error;
+    if (to.capture != nullptr) {
+      if (pointer == nullptr || bytes == 0) return cudaErrorInvalidValue;
+      AllocateOperation a;
+      if (const cudaError_t error = make_graph_memory(r, bytes, a.memory); error != cudaSuccess) return error;
+      *pointer = a.memory->pointer;
+      captured(*to.capture, stream, std::move(a));
+      return cudaSuccess;
+    }
     const cudaError_t error = allocate(r, pointer, bytes, machine::Origin::device, name);
     if (error == cudaSuccess && *pointer != nullptr) {
       pools().owned[address_of(*pointer)] = {pool, bytes};
@@ -97,6 +109,15 @@ COALESCE_ALIAS(cudaMallocFromPoolAsync_ptsz, cudaMallocFromPoolAsync);
 COALESCE_API cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   return call([&](Runtime& r) {
     if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
+    const Going to = going(stream);
+    if (to.error != cudaSuccess) return to.error;
+    if (to.capture != nullptr) {
+      if (!is_graph_memory(pointer)) return cudaErrorInvalidValue;
+      captured(*to.capture, stream, FreeOperation{pointer});
+      return cudaSuccess;
+    }
+    cudaError_t error = cudaSuccess;
+    if (release_graph_memory(pointer, error)) return error;
     return release(r, pointer, {machine::Origin::device});
   });
 }

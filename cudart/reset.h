@@ -5,6 +5,10 @@
 
 namespace coalesce::cudart {
 
+void forget_captures();
+void forget_execs();
+void forget_graphs();
+void forget_graph_memory();
 void forget_streams();
 void forget_events();
 void forget_host_memory();

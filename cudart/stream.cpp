@@ -4,6 +4,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "cudart/capture.h"
 #include "cudart/reset.h"
 #include "cudart/runtime.h"
 
@@ -63,6 +64,10 @@ cudaError_t get(cudaStream_t stream, T* out, T of_default, T Stream::* member) {
 
 void forget_streams() { streams().clear(); }
 
+bool is_blocking(cudaStream_t stream) {
+  return is_default(stream) || (streams()[stream]->flags & cudaStreamNonBlocking) == 0;
+}
+
 bool is_stream(cudaStream_t stream) { return is_default(stream) || streams().contains(stream); }
 
 COALESCE_API cudaError_t cudaStreamCreate(cudaStream_t* stream) { return create(stream, 0, 0); }
@@ -74,12 +79,21 @@ COALESCE_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsi
 }
 
 COALESCE_API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  return call([&](Runtime&) { return streams().erase(stream) == 1 ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+  return call([&](Runtime&) {
+    if (!streams().contains(stream)) return cudaErrorInvalidResourceHandle;
+    forget_stream_capture(stream);
+    streams().erase(stream);
+    return cudaSuccess;
+  });
 }
 
-COALESCE_API cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return touch(stream); }
+COALESCE_API cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return with(stream, [&] { return may_wait(stream); });
+}
 COALESCE_ALIAS(cudaStreamSynchronize_ptsz, cudaStreamSynchronize);
-COALESCE_API cudaError_t cudaStreamQuery(cudaStream_t stream) { return touch(stream); }
+COALESCE_API cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return with(stream, [&] { return may_wait(stream); });
+}
 COALESCE_ALIAS(cudaStreamQuery_ptsz, cudaStreamQuery);
 
 COALESCE_API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
@@ -123,21 +137,18 @@ COALESCE_ALIAS(cudaStreamCopyAttributes_ptsz, cudaStreamCopyAttributes);
 COALESCE_API cudaError_t cudaStreamSetAttribute(cudaStream_t stream, int, const void*) { return touch(stream); }
 COALESCE_ALIAS(cudaStreamSetAttribute_ptsz, cudaStreamSetAttribute);
 
-// No stream is ever capturing: cudaStreamBeginCapture is not supported. Libraries ask before they launch.
-COALESCE_API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, int* status) {
-  if (status == nullptr) return note(cudaErrorInvalidValue);
-  return with(stream, [&] {
-    *status = 0;
-    return cudaSuccess;
-  });
-}
-COALESCE_ALIAS(cudaStreamIsCapturing_ptsz, cudaStreamIsCapturing);
-
 // The functions of the program run here, without the lock: they may take as long as they like.
 COALESCE_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   if (function == nullptr) return note(cudaErrorInvalidValue);
-  if (const cudaError_t error = touch(stream); error != cudaSuccess) return error;
-  function(data);
+  bool now = true;
+  const cudaError_t error = with(stream, [&] {
+    const Going to = going(stream);
+    if (to.capture != nullptr) captured(*to.capture, stream, HostOperation{function, data});
+    now = to.capture == nullptr;
+    return to.error;
+  });
+  if (error != cudaSuccess) return error;
+  if (now) function(data);
   return cudaSuccess;
 }
 COALESCE_ALIAS(cudaLaunchHostFunc_ptsz, cudaLaunchHostFunc);
@@ -145,8 +156,8 @@ COALESCE_ALIAS(cudaLaunchHostFunc_ptsz, cudaLaunchHostFunc);
 COALESCE_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data,
                                                unsigned flags) {
   if (function == nullptr || flags != 0) return note(cudaErrorInvalidValue);
-  const cudaError_t error = touch(stream);
-  if (error == cudaErrorInvalidResourceHandle) return error;
+  const cudaError_t error = with(stream, [&] { return may_wait(stream); });  // graphs cannot hold callbacks
+  if (error == cudaErrorInvalidResourceHandle || error == cudaErrorStreamCaptureUnsupported) return error;
   function(stream, error, data);  // it is told of earlier faults
   return error;
 }

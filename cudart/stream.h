@@ -8,4 +8,7 @@ namespace coalesce::cudart {
 // A live stream, or one of the default ones (0, 1 legacy, 2 per thread). Under the lock.
 bool is_stream(cudaStream_t stream);
 
+// It waits for the legacy stream, and that for it. Under the lock.
+bool is_blocking(cudaStream_t stream);
+
 }  // namespace coalesce::cudart

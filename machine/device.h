@@ -8,17 +8,17 @@
 namespace coalesce::machine {
 
 struct Device {
-  std::string_view key;    // "h200": what --device takes
-  std::string_view name;   // "NVIDIA H200": what programs are told
-  uint32_t major = 9, minor = 0;            // compute capability
+  std::string_view key;           // "h200": what --device takes
+  std::string_view name;          // "NVIDIA H200": what programs are told
+  uint32_t major = 9, minor = 0;  // compute capability
   uint32_t multiprocessors = 0;
   uint64_t memory_bytes = 0;
   uint32_t clock_khz = 0, memory_clock_khz = 0, memory_bus_bits = 0;
   uint64_t l2_bytes = 0;
-  uint32_t shared_per_block = 48 * 1024;        // without opting in
+  uint32_t shared_per_block = 48 * 1024;  // without opting in
   uint32_t shared_per_block_optin = 0;
   uint32_t shared_per_multiprocessor = 0;
-  uint32_t shared_reserved_per_block = 0;       // bytes the driver takes for itself
+  uint32_t shared_reserved_per_block = 0;  // bytes the driver takes for itself
   uint32_t registers_per_multiprocessor = 65536;
   uint32_t registers_per_block = 65536;
   uint32_t threads_per_multiprocessor = 2048;

@@ -1,5 +1,6 @@
 // A diagnostic is a value: what went wrong, where in the user's source, and in which kernel, block, warp and lanes.
-// Printing is somebody else's work (diagnostic.cpp does it as compilers do: `file:line: error: ...`, the line, a caret).
+// Printing is somebody else's work (diagnostic.cpp does it as compilers do: `file:line: error: ...`, the line, a
+// caret).
 #pragma once
 
 #include <array>
@@ -36,16 +37,16 @@ enum class Fault : uint8_t {
 struct Diagnostic {
   Severity severity = Severity::error;
   Fault fault = Fault::none;
-  std::string message;             // one line, no full stop: "load of 4 bytes at 0x... is 12 bytes past the end of ..."
-  SourcePlace place;               // in the CUDA source when the program was built with -lineinfo
-  uint32_t ptx_line = 0;           // in the PTX, always known for execution errors
-  std::string ptx_text;            // that line of PTX
-  std::string kernel;              // mangled name; empty: not about a kernel
+  std::string message;    // one line, no full stop: "load of 4 bytes at 0x... is 12 bytes past the end of ..."
+  SourcePlace place;      // in the CUDA source when the program was built with -lineinfo
+  uint32_t ptx_line = 0;  // in the PTX, always known for execution errors
+  std::string ptx_text;   // that line of PTX
+  std::string kernel;     // mangled name; empty: not about a kernel
   std::array<uint32_t, 3> block{};
-  uint32_t warp = 0;               // warp within its block
-  uint32_t lanes = 0;              // lanes concerned, bit per lane
+  uint32_t warp = 0;                 // warp within its block
+  uint32_t lanes = 0;                // lanes concerned, bit per lane
   std::array<uint32_t, 3> thread{};  // first lane concerned
-  std::vector<std::string> notes;  // further lines: the allocation concerned, where it was freed, ...
+  std::vector<std::string> notes;    // further lines: the allocation concerned, where it was freed, ...
 };
 
 // Prints `d` as compilers do, several lines, ending in a newline; reads the source line from disk where it can.

@@ -19,8 +19,8 @@ namespace coalesce::machine {
 
 namespace {
 
-constexpr uint64_t kDeviceHeapBytes = 8u << 20;   // CUDA's default cudaLimitMallocHeapSize
-constexpr std::size_t kMaxDecodedShapes = 64;     // per kernel; programs that launch more shapes decode again
+constexpr uint64_t kDeviceHeapBytes = 8u << 20;  // CUDA's default cudaLimitMallocHeapSize
+constexpr std::size_t kMaxDecodedShapes = 64;    // per kernel; programs that launch more shapes decode again
 
 class LoadedProgram final : public Program, public SymbolTable {
  public:
@@ -47,12 +47,15 @@ class LoadedProgram final : public Program, public SymbolTable {
     KernelInfo info;
     info.name = key;
     const std::vector<uint32_t> offsets = parameter_offsets(*f, &info.parameter_bytes);
-    for (std::size_t k = 0; k < offsets.size(); ++k) info.parameters.push_back({offsets[k], static_cast<uint32_t>(f->params[k].size)});
+    for (std::size_t k = 0; k < offsets.size(); ++k)
+      info.parameters.push_back({offsets[k], static_cast<uint32_t>(f->params[k].size)});
     const uint32_t* limit = f->required_threads[0] ? f->required_threads : f->max_threads;
     info.max_threads = device_.threads_per_block;
-    if (limit[0]) info.max_threads = std::min(info.max_threads, limit[0] * std::max(1u, limit[1]) * std::max(1u, limit[2]));
+    if (limit[0])
+      info.max_threads = std::min(info.max_threads, limit[0] * std::max(1u, limit[1]) * std::max(1u, limit[2]));
     if (module_.target.starts_with("sm_") || module_.target.starts_with("compute_"))
-      info.ptx_version = static_cast<uint32_t>(std::strtoul(module_.target.c_str() + module_.target.find('_') + 1, nullptr, 10));
+      info.ptx_version =
+          static_cast<uint32_t>(std::strtoul(module_.target.c_str() + module_.target.find('_') + 1, nullptr, 10));
     try {
       const std::unique_ptr<Decoded> p = decode(module_, *f, *this, LaunchShape{});
       info.static_shared_bytes = p->static_shared_bytes;
@@ -87,7 +90,8 @@ class LoadedProgram final : public Program, public SymbolTable {
   }
   uint64_t function_address(const std::string& name) const override {
     for (std::size_t k = 0; k < module_.functions.size(); ++k)
-      if (module_.functions[k].name == name && !module_.functions[k].is_declaration) return kFunctionWindow + 16 * (k + 1);
+      if (module_.functions[k].name == name && !module_.functions[k].is_declaration)
+        return kFunctionWindow + 16 * (k + 1);
     return 0;
   }
 
@@ -115,9 +119,15 @@ class LoadedProgram final : public Program, public SymbolTable {
   }
 
   void place(const ptx::Variable& v) {
-    if ((v.space != ptx::Space::global && v.space != ptx::Space::constant) || v.is_extern || variables_.contains(v.name)) return;
+    if ((v.space != ptx::Space::global && v.space != ptx::Space::constant) || v.is_extern ||
+        variables_.contains(v.name))
+      return;
     const bool constant = v.space == ptx::Space::constant;
-    const Allocation* a = memory_.allocate(std::max<uint64_t>(1, v.size), constant ? Origin::constant : v.managed ? Origin::managed : Origin::variable, "variable " + v.name);
+    const Allocation* a = memory_.allocate(std::max<uint64_t>(1, v.size),
+                                           constant    ? Origin::constant
+                                           : v.managed ? Origin::managed
+                                                       : Origin::variable,
+                                           "variable " + v.name);
     if (!a) {
       Diagnostic d;
       d.message = "no memory for variable '" + v.name + "' of " + std::to_string(v.size) + " bytes";
@@ -153,7 +163,8 @@ class LoadedProgram final : public Program, public SymbolTable {
 }  // namespace
 
 struct Machine::State {
-  State(const Device& d, Options o) : device(d), options(std::move(o)), memory(d.memory_bytes), heap(memory, kDeviceHeapBytes) {
+  State(const Device& d, Options o)
+      : device(d), options(std::move(o)), memory(d.memory_bytes), heap(memory, kDeviceHeapBytes) {
     if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
   }
   Device device;
@@ -227,10 +238,12 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   }
   for (const Instruction& i : launch.program->code)
     if (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::malloc) state_->heap.prepare();
-  fill_launch_area(launch);
+  fill_launch_area(launch, *code, launch.area);
   if (!state_->pool) state_->pool.emplace(state_->options.threads);
-  // Cooperative launches run on one thread, all blocks in turns: what they wait for happens in the same order every time.
-  unsigned threads = config.cooperative ? 1u : static_cast<unsigned>(std::min<uint64_t>(state_->options.threads, launch.blocks));
+  // Cooperative launches run on one thread, all blocks in turns: what they wait for happens in the same order every
+  // time.
+  unsigned threads =
+      config.cooperative ? 1u : static_cast<unsigned>(std::min<uint64_t>(state_->options.threads, launch.blocks));
   Tally total(*launch.program);
   state_->memory.begin_touch();
   std::function<void(uint64_t)> progress;
@@ -242,8 +255,10 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   report.counters.compulsory_bytes = 32 * state_->memory.touched_sectors();
   report.lines = count_lines(*launch.program, total);
   for (const auto& [block, text] : launch.output) {
-    if (state_->options.output) state_->options.output(text);
-    else std::fwrite(text.data(), 1, text.size(), stdout);
+    if (state_->options.output)
+      state_->options.output(text);
+    else
+      std::fwrite(text.data(), 1, text.size(), stdout);
   }
   // The lowest faulting block's fault, whichever thread came first; one warning for each place.
   for (auto& [block, d] : launch.diagnostics) {
@@ -252,7 +267,9 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
       if (report.fault != Fault::none) continue;
       report.fault = d.fault;
       report.diagnostics.insert(report.diagnostics.begin(), std::move(d));
-    } else if (std::none_of(report.diagnostics.begin(), report.diagnostics.end(), [&](const Diagnostic& o) { return o.ptx_line == d.ptx_line && o.severity == d.severity; })) {
+    } else if (std::none_of(report.diagnostics.begin(), report.diagnostics.end(), [&](const Diagnostic& o) {
+                 return o.ptx_line == d.ptx_line && o.severity == d.severity;
+               })) {
       report.diagnostics.push_back(std::move(d));
     }
   }

@@ -2,7 +2,8 @@
 //
 //   Machine machine(find_device("h200"), {});
 //   auto program = machine.load(ptx_text, "embedded PTX of ./a.out");
-//   LaunchReport report = machine.launch(*program, "kernel", {.grid = {64, 1, 1}, .block = {256, 1, 1}, .parameters = bytes});
+//   LaunchReport report = machine.launch(*program, "kernel", {.grid = {64, 1, 1}, .block = {256, 1, 1}, .parameters =
+//   bytes});
 //
 // Threads: one launch at a time (the machine uses the cores itself); the caller serialises load/launch/memory calls.
 #pragma once
@@ -23,8 +24,8 @@
 namespace coalesce::machine {
 
 struct Options {
-  unsigned threads = 0;                                // host threads; 0: all cores
-  uint64_t max_instructions = 1'000'000'000'000ull;    // warp instructions per launch before it is stopped
+  unsigned threads = 0;                              // host threads; 0: all cores
+  uint64_t max_instructions = 1'000'000'000'000ull;  // warp instructions per launch before it is stopped
   // Called about once a second during long launches with blocks done and blocks in all; may be empty.
   std::function<void(std::string_view kernel, uint64_t done, uint64_t total)> progress;
   // Receives what kernels print (printf), in block order, while the launch ends; empty: stdout.
@@ -33,14 +34,16 @@ struct Options {
 
 struct KernelInfo {
   std::string name;  // mangled
-  struct Parameter { uint32_t offset, size; };
-  std::vector<Parameter> parameters;   // in order
+  struct Parameter {
+    uint32_t offset, size;
+  };
+  std::vector<Parameter> parameters;  // in order
   uint32_t parameter_bytes = 0;
   uint32_t static_shared_bytes = 0;
-  uint32_t local_bytes = 0;            // per thread
-  uint32_t registers = 0;              // 32-bit registers a thread needs: highest liveness, an estimate (ptxas decides)
-  uint32_t max_threads = 1024;         // from .maxntid / .reqntid and the device
-  uint32_t ptx_version = 0;            // 90 for sm_90
+  uint32_t local_bytes = 0;     // per thread
+  uint32_t registers = 0;       // 32-bit registers a thread needs: highest liveness, an estimate (ptxas decides)
+  uint32_t max_threads = 1024;  // from .maxntid / .reqntid and the device
+  uint32_t ptx_version = 0;     // 90 for sm_90
 };
 
 struct VariableInfo {
@@ -64,23 +67,23 @@ struct LaunchConfig {
   std::array<uint32_t, 3> grid{1, 1, 1};
   std::array<uint32_t, 3> block{1, 1, 1};
   uint32_t dynamic_shared_bytes = 0;
-  bool cooperative = false;              // all blocks live at once (grid synchronisation)
-  std::vector<uint8_t> parameters;       // laid out as KernelInfo::parameters says
+  bool cooperative = false;         // all blocks live at once (grid synchronisation)
+  std::vector<uint8_t> parameters;  // laid out as KernelInfo::parameters says
 };
 
 // Counts attributed to one source line (or to one PTX line where the program has no line information).
 struct LineCounters {
-  SourcePlace place;       // file empty: only ptx_line is known
-  uint32_t ptx_line = 0;   // first PTX line of this place
+  SourcePlace place;      // file empty: only ptx_line is known
+  uint32_t ptx_line = 0;  // first PTX line of this place
   Counters counters;
 };
 
 struct LaunchReport {
-  Fault fault = Fault::none;             // none: ran to its end
-  Counters counters;                     // of what ran
-  std::vector<LineCounters> lines;       // only lines with a non-zero memory or branch counter, in source order
-  std::vector<Diagnostic> diagnostics;   // the fault first, then warnings (divergent barrier ...)
-  double seconds = 0;                    // host time the launch took
+  Fault fault = Fault::none;            // none: ran to its end
+  Counters counters;                    // of what ran
+  std::vector<LineCounters> lines;      // only lines with a non-zero memory or branch counter, in source order
+  std::vector<Diagnostic> diagnostics;  // the fault first, then warnings (divergent barrier ...)
+  double seconds = 0;                   // host time the launch took
 };
 
 class Machine {
@@ -100,7 +103,8 @@ class Machine {
   // Never throws for what the kernel does: faults are in the report, with the counters of what ran.
   LaunchReport launch(Program& program, std::string_view kernel, const LaunchConfig& config);
 
-  // Asks a running launch to stop soon (from a signal handler: async-signal-safe). Its report then has Fault::budget... see interrupted().
+  // Asks a running launch to stop soon (from a signal handler: async-signal-safe). Its report then has Fault::budget...
+  // see interrupted().
   void interrupt();
   bool interrupted() const;
 

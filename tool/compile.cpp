@@ -85,13 +85,16 @@ std::vector<std::vector<std::string>> commands(const Tool& tool, const fs::path&
                                            fmt::format("--cuda-gpu-arch=sm_{}", arch),
                                            "-O3",
                                            "-std=c++17",
-                                           "-I" + layout.headers.string(),
+                                           "-isystem",
+                                           layout.headers.string(),
                                            "-include",
                                            "cuda_runtime.h"};
   const std::string ptx = (out / "device.ptx").string();
   std::vector<std::string> device = common;
-  device.insert(device.end(), {"--cuda-device-only", "-gline-directives-only", "-S", "-MD", "-MF",
-                               (out / "deps-device").string(), "-o", ptx});
+  // Without a toolkit clang assumes the oldest PTX, which has no *_sync instruction. 7.8 is the first with all of
+  // compute capability 9.0, and every clang from 16 on writes it.
+  device.insert(device.end(), {"--cuda-device-only", "--cuda-feature=+ptx78", "-gline-directives-only", "-S", "-MD",
+                               "-MF", (out / "deps-device").string(), "-o", ptx});
   add(std::move(device), false);
   std::vector<std::string> host = common;
   host.insert(host.end(), {"--cuda-host-only", "-Xclang", "-fcuda-include-gpubinary", "-Xclang", ptx, "-c", "-MD",

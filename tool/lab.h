@@ -1,35 +1,34 @@
-// `coalesce lab`: experiments compiled, run on the machine, and their rungs compared.
-//
-// An experiment is a folder lab/<name> with <name>.cu, an ordinary CUDA program:
-//   - the first sentence of the comment it begins with says what it shows;
-//   - it takes --n N and --block B where they mean something to it;
-//   - every kernel it launches is a rung, in order of launch, and the kernel's name is the rung's;
-//   - it prints one line per rung that starts with the rung's name and ends in `ok` or holds the word `wrong`, and
-//   exits with 1
-//     when a result is wrong.
+// `coalesce lab`: experiments compiled, run on the machine, and shown (experiment.h says what an experiment is).
 #pragma once
 
 #include <iosfwd>
 #include <string>
 #include <vector>
 
-#include "tool/figures.h"
+#include "tool/experiment.h"
 #include "tool/options.h"
 
 namespace coalesce::tool {
 
-struct Rung {
-  std::string name;
-  machine::Counters counters;
-  enum class Result { unknown, right, wrong } result = Result::unknown;
-};
+// One experiment, within 100 columns: the ladder, what changed from rung to rung, steps, comparisons, claims.
+void print_experiment(std::ostream& out, const Experiment& experiment, bool colour);
+void print_comparisons(std::ostream& out, const std::vector<Comparison>& comparisons, bool colour);
+void print_claims(std::ostream& out, const std::vector<Claim>& claims, bool colour);
+// How many claims of each experiment hold, do not, and cannot be judged.
+void print_summary(std::ostream& out, const std::vector<Experiment>& experiments, bool colour);
 
-// The rungs of a run. `output`: what the experiment printed.
-std::vector<Rung> rungs(const Record& record, const std::string& output);
+void print_experiment_markdown(std::ostream& out, const Experiment& experiment);
 
-// "unroll4_shared moves\n    4.1 times fewer sectors than neighbored_global ...", for each quantity in which rungs
-// differ.
-void print_comparison(std::ostream& out, const std::vector<Rung>& ladder, bool colour);
+// One record per rung, every counter a column; the first line names them.
+void write_lab_csv(std::ostream& out, const std::vector<Experiment>& experiments);
+// {"schema":"coalesce.lab/1","experiments":[{"name","title","device","sizes","exit_code","rungs":[…],"comparisons":[…],
+//  "claims":[…]}…]}: all that struct Experiment holds but the program's output and the counts per line.
+std::string lab_json(const std::vector<Experiment>& experiments);
+
+// "15", "1,048,576", "7.94": a figure for people. Whole numbers in full.
+std::string figure_text(double value);
+// "claimed 15 times, counted 8", or less where there is less to say; empty: neither.
+std::string figures_text(const Claim& claim);
 
 // The whole subcommand; the exit code.
 int lab(const LabOptions& options);

@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+#include "tool/banks.h"
 #include "tool/completion.h"
 #include "tool/error.h"
 #include "tool/lab.h"
@@ -21,6 +22,7 @@ int dispatch(const CLI::App& app, Options& options) {
     return run(options.run);
   }
   if (app.got_subcommand("lab")) return lab(options.lab);
+  if (app.got_subcommand("banks")) return banks(options.banks);
   if (app.get_subcommands().empty()) {
     const std::vector<std::string> words = app.remaining();
     if (words.empty()) throw Error(Exit::usage, "which command?", "coalesce --help lists them");

@@ -71,6 +71,8 @@ void add_run(CLI::App& app, RunOptions& options) {
   run->add_option("--json", options.json,
                   "Write every launch's counters; '-' is standard output (the program's then goes to standard error)")
       ->type_name("FILE");
+  run->add_option("--html", options.html, "Write a report with counters and source lines, one file for a browser")
+      ->type_name("FILE");
   run->add_flag("--csv", options.csv,
                 "Print CSV in place of tables: one record per launch, or what --metrics or --lines ask for");
   run->add_flag("--lines", options.lines, "Count per source line, also in the JSON");
@@ -101,16 +103,56 @@ void add_lab(CLI::App& app, LabOptions& options) {
   lab->add_option("--block", options.block, "Threads per block")
       ->type_name("B")
       ->check(CLI::PositiveNumber.description(""));
+  // What an experiment takes beyond these it says itself, and checks itself.
+  const std::pair<const char*, std::string*> sizes[] = {
+      {"--stride", &options.stride}, {"--width", &options.width}, {"--pad", &options.pad}, {"--lanes", &options.lanes}};
+  for (const auto& [name, value] : sizes) {
+    lab->add_option(name, *value, "For banks, as in `coalesce banks`")
+        ->type_name("N")
+        ->check(CLI::NonNegativeNumber.description(""));
+  }
+  lab->add_option("--on", options.on, "Where to run: machine, gpu, auto (a GPU where there is one)")
+      ->type_name("WHERE")
+      ->check(CLI::IsMember({"machine", "gpu", "auto"}).description(""));
   lab->add_option("--json", options.json,
-                  "Write every launch's counters; '-' is standard output, in place of the tables")
+                  "Write rungs, steps and claims; '-' is standard output, in place of the tables")
       ->type_name("FILE");
+  lab->add_option("--html", options.html, "Write a report, one file for a browser")->type_name("FILE");
   CLI::Option* csv = lab->add_flag("--csv", options.csv, "Print CSV in place of tables");
   lab->add_flag("--markdown", options.markdown, "Print Markdown in place of tables")->excludes(csv);
   lab->footer(
       "Examples:\n"
       "  coalesce lab                       list the experiments\n"
       "  coalesce lab reduce                the reduction ladder, 2^24 elements\n"
-      "  coalesce lab reduce --n 1000003 --block 256");
+      "  coalesce lab reduce --n 1000003 --block 256\n"
+      "  coalesce lab banks --stride 8 --pad 1\n"
+      "  coalesce lab all --html report.html");
+}
+
+void add_banks(CLI::App& app, BankOptions& options) {
+  CLI::App* banks = app.add_subcommand("banks", "Draw which banks of shared memory a warp's lanes meet");
+  const auto number = [&](const char* name, uint32_t& value, const char* description, uint32_t least, uint32_t most) {
+    banks->add_option(name, value, description)
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(least, most).description(""));
+  };
+  number("--stride", options.stride, "Elements from one lane's to the next", 0, 1024);
+  banks->add_option("--width", options.width, "Bytes an element: 1, 2, 4, 8, 16")
+      ->type_name("BYTES")
+      ->capture_default_str()
+      ->check(CLI::IsMember({1, 2, 4, 8, 16}).description(""));
+  number("--pad", options.pad, "Elements left unused after every stride", 0, 64);
+  number("--lanes", options.lanes, "Lanes that take part, from lane 0", 1, 32);
+  banks->add_flag("--json", options.json, "Print JSON in place of the picture");
+  add_choice<Colour>(*banks, "--color", options.colour, "When to colour: auto, always, never",
+                     {{"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}})
+      ->type_name("WHEN");
+  banks->footer(
+      "Examples:\n"
+      "  coalesce banks --stride 32             the column of a tile that is 32 words wide\n"
+      "  coalesce banks --stride 32 --pad 1     the same with an unused word in each row\n"
+      "  coalesce banks --stride 2 --width 8 --json");
 }
 
 }  // namespace
@@ -120,6 +162,7 @@ void add_options(CLI::App& app, Options& options) {
   app.allow_extras();
   add_run(app, options.run);
   add_lab(app, options.lab);
+  add_banks(app, options.banks);
   CLI::App* counters = app.add_subcommand("counters", "Explain every counter and metric");
   counters->add_flag("--markdown", options.markdown, "As the tables in docs/counters.md");
   counters->footer("Examples:\n  coalesce counters\n  coalesce counters --markdown");

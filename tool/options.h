@@ -24,26 +24,36 @@ struct MachineOptions {
 struct RunOptions {
   MachineOptions machine;
   std::vector<std::string> program;  // and its arguments
-  std::string metrics, json, filter, output;
+  std::string metrics, json, html, filter, output;
   bool quiet = false, csv = false, lines = false;
 };
 
 struct LabOptions {
   MachineOptions machine;
   std::vector<std::string> names;  // empty or "list": list them; "all"
-  std::string n, block;            // empty: the experiment's own
-  std::string json;
+  // Sizes as they are given to the programs. Empty: the experiment's own.
+  std::string n, block, stride, width, pad, lanes;
+  std::string json, html;
+  std::string on = "auto";  // where: machine, gpu, auto
   bool csv = false, markdown = false;
+};
+
+// `coalesce banks`: which banks a warp's lanes meet.
+struct BankOptions {
+  uint32_t stride = 1, width = 4, pad = 0, lanes = 32;
+  bool json = false;
+  Colour colour = Colour::automatic;
 };
 
 struct Options {
   RunOptions run;
   LabOptions lab;
+  BankOptions banks;
   std::string shell;      // completion
   bool markdown = false;  // counters
 };
 
-// Adds the subcommands run, lab, counters and completion.
+// Adds the subcommands run, lab, banks, counters and completion.
 void add_options(CLI::App& app, Options& options);
 
 // After parsing: what CLI11 left over is the program and its arguments. Throws Error (usage) for an unknown option

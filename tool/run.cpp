@@ -15,6 +15,7 @@
 #include "tool/error.h"
 #include "tool/export.h"
 #include "tool/metrics.h"
+#include "tool/report.h"
 #include "tool/summary.h"
 
 namespace coalesce::tool {
@@ -159,7 +160,10 @@ int run(const RunOptions& options) {
   if (options.json == "-" && options.output == "-")
     throw Error(Exit::usage, "--json - and --output - cannot share standard output");
   const auto json = options.json.empty() ? nullptr : std::make_unique<Export>("--json", options.json);
+  if (options.html == "-" && (options.json == "-" || options.output == "-"))
+    throw Error(Exit::usage, "--html - cannot share standard output with another export");
   const auto output = options.output.empty() ? nullptr : std::make_unique<Export>("--output", options.output);
+  const auto html = options.html.empty() ? nullptr : std::make_unique<Export>("--html", options.html);
 
   const Layout layout = find_layout();
   std::vector<std::string> words = options.program;
@@ -171,7 +175,7 @@ int run(const RunOptions& options) {
     words[0] = find_executable(words[0]);
   }
   // Standard output that carries an export must carry nothing else.
-  const bool divert = options.json == "-" || options.output == "-";
+  const bool divert = options.json == "-" || options.output == "-" || options.html == "-";
   Execution execution = execute(words, options.machine, layout, options.quiet, divert, false);
   execution.record.program = options.program[0];
   const int code = exit_code(execution);
@@ -181,6 +185,11 @@ int run(const RunOptions& options) {
     std::ostringstream text;
     write_json(text, execution.record, code, options.lines);
     json->write(text.str());
+  }
+  if (html) {
+    std::ostringstream page;
+    write_report(page, execution.record, is_source(options.program[0]) ? options.program[0] : std::string());
+    html->write(page.str());
   }
   if (options.quiet && !output) return code;
   std::ostringstream text;

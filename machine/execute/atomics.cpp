@@ -1,6 +1,6 @@
 // Atomics: one lane after the other, lowest first. On global memory they are atomic among the host's threads too;
-// those whose effect depends on the order of blocks wait for their block's turn (Launch::wait_turn), so that results do not
-// depend on the number of threads.
+// those whose effect depends on the order of blocks wait for their block's turn (Launch::wait_turn), so that results do
+// not depend on the number of threads.
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -16,17 +16,28 @@ namespace {
 // The new value of a word, from the old one and the operands.
 template <class T, AtomicOp Op>
 T combine(T old, T a, [[maybe_unused]] T b) {
-  if constexpr (Op == AtomicOp::add) return static_cast<T>(old + a);
-  else if constexpr (Op == AtomicOp::sub) return static_cast<T>(old - a);
-  else if constexpr (Op == AtomicOp::min) return a < old ? a : old;
-  else if constexpr (Op == AtomicOp::max) return a > old ? a : old;
-  else if constexpr (Op == AtomicOp::inc) return old >= a ? T{0} : static_cast<T>(old + 1);
-  else if constexpr (Op == AtomicOp::dec) return old == 0 || old > a ? a : static_cast<T>(old - 1);
-  else if constexpr (Op == AtomicOp::and_) return old & a;
-  else if constexpr (Op == AtomicOp::or_) return old | a;
-  else if constexpr (Op == AtomicOp::xor_) return old ^ a;
-  else if constexpr (Op == AtomicOp::exch) return a;
-  else return old == a ? b : old;  // cas
+  if constexpr (Op == AtomicOp::add)
+    return static_cast<T>(old + a);
+  else if constexpr (Op == AtomicOp::sub)
+    return static_cast<T>(old - a);
+  else if constexpr (Op == AtomicOp::min)
+    return a < old ? a : old;
+  else if constexpr (Op == AtomicOp::max)
+    return a > old ? a : old;
+  else if constexpr (Op == AtomicOp::inc)
+    return old >= a ? T{0} : static_cast<T>(old + 1);
+  else if constexpr (Op == AtomicOp::dec)
+    return old == 0 || old > a ? a : static_cast<T>(old - 1);
+  else if constexpr (Op == AtomicOp::and_)
+    return old & a;
+  else if constexpr (Op == AtomicOp::or_)
+    return old | a;
+  else if constexpr (Op == AtomicOp::xor_)
+    return old ^ a;
+  else if constexpr (Op == AtomicOp::exch)
+    return a;
+  else
+    return old == a ? b : old;  // cas
 }
 
 // Replaces *where by update(*where) in one step; Word is the integer of its width.
@@ -34,7 +45,8 @@ template <class Word, class Update>
 u128 swap_loop(std::byte* where, Update update) {
   Word* word = reinterpret_cast<Word*>(where);
   Word old = __atomic_load_n(word, __ATOMIC_RELAXED);
-  while (!__atomic_compare_exchange_n(word, &old, static_cast<Word>(update(old)), true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {}
+  while (!__atomic_compare_exchange_n(word, &old, static_cast<Word>(update(old)), true, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_RELAXED)) {}
   return old;
 }
 
@@ -85,10 +97,15 @@ u128 halves(const PureOp* row, std::byte* where, u128 a) {
 template <Number N, AtomicOp Op>
 u128 half(std::byte* where, u128 a, u128) {
   constexpr std::string_view op = Op == AtomicOp::add ? "add" : Op == AtomicOp::min ? "min" : "max";
-  constexpr std::string_view type = N == Number::f16 ? ".f16" : N == Number::f16x2 ? ".f16x2" : N == Number::bf16 ? ".bf16" : ".bf16x2";
+  constexpr std::string_view type = N == Number::f16     ? ".f16"
+                                    : N == Number::f16x2 ? ".f16x2"
+                                    : N == Number::bf16  ? ".bf16"
+                                                         : ".bf16x2";
   static const PureOp* const row = find_pure(std::string(op) + std::string(type));
-  if constexpr (N == Number::f16 || N == Number::bf16) return halves<uint16_t>(row, where, a);
-  else return halves<uint32_t>(row, where, a);
+  if constexpr (N == Number::f16 || N == Number::bf16)
+    return halves<uint16_t>(row, where, a);
+  else
+    return halves<uint32_t>(row, where, a);
 }
 
 template <AtomicOp Op>
@@ -108,19 +125,30 @@ AtomicLane by_sign(Number n) {
 template <AtomicOp Op>
 AtomicLane pick(const MemoryOp& m) {
   switch (m.number) {
-    case Number::f16: return half<Number::f16, Op>;
-    case Number::f16x2: return half<Number::f16x2, Op>;
-    case Number::bf16: return half<Number::bf16, Op>;
-    case Number::bf16x2: return half<Number::bf16x2, Op>;
-    case Number::f32: return real<uint32_t, float, Op>;
-    case Number::f64: return real<uint64_t, double, Op>;
-    default: break;
+    case Number::f16:
+      return half<Number::f16, Op>;
+    case Number::f16x2:
+      return half<Number::f16x2, Op>;
+    case Number::bf16:
+      return half<Number::bf16, Op>;
+    case Number::bf16x2:
+      return half<Number::bf16x2, Op>;
+    case Number::f32:
+      return real<uint32_t, float, Op>;
+    case Number::f64:
+      return real<uint64_t, double, Op>;
+    default:
+      break;
   }
   switch (m.width) {
-    case 2: return by_sign<uint16_t, int16_t, Op>(m.number);
-    case 4: return by_sign<uint32_t, int32_t, Op>(m.number);
-    case 8: return by_sign<uint64_t, int64_t, Op>(m.number);
-    default: return Op == AtomicOp::cas ? wide<AtomicOp::cas> : wide<AtomicOp::exch>;
+    case 2:
+      return by_sign<uint16_t, int16_t, Op>(m.number);
+    case 4:
+      return by_sign<uint32_t, int32_t, Op>(m.number);
+    case 8:
+      return by_sign<uint64_t, int64_t, Op>(m.number);
+    default:
+      return Op == AtomicOp::cas ? wide<AtomicOp::cas> : wide<AtomicOp::exch>;
   }
 }
 
@@ -138,10 +166,14 @@ void run_lanes(const Access& a, Warp& w, const uint64_t* host, uint32_t mask) {
 
 void lanes(const Access& a, Warp& w, const uint64_t* host, uint32_t mask) {
   switch (a.op->width) {
-    case 2: return run_lanes<uint16_t>(a, w, host, mask);
-    case 4: return run_lanes<uint32_t>(a, w, host, mask);
-    case 8: return run_lanes<uint64_t>(a, w, host, mask);
-    default: return run_lanes<u128>(a, w, host, mask);
+    case 2:
+      return run_lanes<uint16_t>(a, w, host, mask);
+    case 4:
+      return run_lanes<uint32_t>(a, w, host, mask);
+    case 8:
+      return run_lanes<uint64_t>(a, w, host, mask);
+    default:
+      return run_lanes<u128>(a, w, host, mask);
   }
 }
 
@@ -159,7 +191,8 @@ void on_shared(const Access& a, Warp& w, const uint32_t* address, uint32_t mask,
 }
 
 void widen_table(const Access& a, const Warp& w, uint64_t* table) {
-  if (a.address_is_64) std::memcpy(table, w.at<uint64_t>(a.address), sizeof(uint64_t) * kLanes);
+  if (a.address_is_64)
+    std::memcpy(table, w.at<uint64_t>(a.address), sizeof(uint64_t) * kLanes);
   else
     for (uint32_t l = 0; l < kLanes; ++l) table[l] = w.at<uint32_t>(a.address)[l];
 }
@@ -175,6 +208,7 @@ void atomic_access(const Step& s, Context& context) {
   alignas(64) uint32_t narrow[kLanes];
   widen_table(a, w, table);
   const auto request = [&](uint32_t site) {
+    if (site == kNone) return;  // a further element of a vector: its first one counts
     if (w.worker->launch.program->sites[site].dynamic_requests) w.worker->tally.sites[site].requests += 1;
   };
   if (a.op->space == AddressSpace::global) {
@@ -187,15 +221,17 @@ void atomic_access(const Step& s, Context& context) {
     return on_shared(a, w, narrow, w.active, a.site);
   }
   const SpaceMasks masks = space_masks(table, static_cast<uint64_t>(a.offset), w.active);
-  if (masks.local | masks.param) fault_no_space(a, w, table[lowest(masks.local | masks.param)], lowest(masks.local | masks.param));
+  if (masks.local | masks.param)
+    fault_no_space(a, w, table[lowest(masks.local | masks.param)], lowest(masks.local | masks.param));
   if (masks.global) {
     request(a.site);
     on_global(a, w, table, masks.global, a.site);
   }
   if (masks.shared) {
-    request(a.site + 1);
+    const uint32_t shared_site = a.site == kNone ? kNone : a.site + 1;
+    request(shared_site);
     narrow_table(table, narrow);
-    on_shared(a, w, narrow, masks.shared, a.site + 1);
+    on_shared(a, w, narrow, masks.shared, shared_site);
   }
 }
 
@@ -203,17 +239,28 @@ void atomic_access(const Step& s, Context& context) {
 
 AtomicLane atomic_lane(const MemoryOp& m) {
   switch (m.op) {
-    case AtomicOp::add: return pick<AtomicOp::add>(m);
-    case AtomicOp::sub: return pick<AtomicOp::sub>(m);
-    case AtomicOp::min: return pick<AtomicOp::min>(m);
-    case AtomicOp::max: return pick<AtomicOp::max>(m);
-    case AtomicOp::inc: return pick<AtomicOp::inc>(m);
-    case AtomicOp::dec: return pick<AtomicOp::dec>(m);
-    case AtomicOp::and_: return pick<AtomicOp::and_>(m);
-    case AtomicOp::or_: return pick<AtomicOp::or_>(m);
-    case AtomicOp::xor_: return pick<AtomicOp::xor_>(m);
-    case AtomicOp::exch: return pick<AtomicOp::exch>(m);
-    default: return pick<AtomicOp::cas>(m);
+    case AtomicOp::add:
+      return pick<AtomicOp::add>(m);
+    case AtomicOp::sub:
+      return pick<AtomicOp::sub>(m);
+    case AtomicOp::min:
+      return pick<AtomicOp::min>(m);
+    case AtomicOp::max:
+      return pick<AtomicOp::max>(m);
+    case AtomicOp::inc:
+      return pick<AtomicOp::inc>(m);
+    case AtomicOp::dec:
+      return pick<AtomicOp::dec>(m);
+    case AtomicOp::and_:
+      return pick<AtomicOp::and_>(m);
+    case AtomicOp::or_:
+      return pick<AtomicOp::or_>(m);
+    case AtomicOp::xor_:
+      return pick<AtomicOp::xor_>(m);
+    case AtomicOp::exch:
+      return pick<AtomicOp::exch>(m);
+    default:
+      return pick<AtomicOp::cas>(m);
   }
 }
 

@@ -1,5 +1,6 @@
 // A block's life: its slots, lockstep regions, barriers. How one warp runs: warp.cpp.
 #include "machine/execute/block.h"
+#include "machine/execute/launch.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -9,40 +10,52 @@ namespace coalesce::machine {
 
 namespace {
 
-constexpr uint32_t kLockstepSlice = 1u << 22;  // basic blocks a warp runs in a divergent stretch before others get a turn
-constexpr uint32_t kGeneralSlice = 1u << 14;
-constexpr uint32_t kCooperativeSlice = 1u << 9;  // grid-wide waits are passed quickly
+// Basic blocks a warp runs before it lets others have a turn, if it polls memory meanwhile (BlockCode::polls).
+constexpr uint32_t kLockstepSlice = 1u << 16;
+constexpr uint32_t kGeneralSlice = 1u << 12;
+constexpr uint32_t kSpinningSlice = 1u << 8;  // in launches whose blocks are known to wait for each other
+
+std::byte* align64(std::byte* p) { return reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64); }
+
+unsigned element_bytes(Element e) { return e == Element::b128 ? 16 : e == Element::b64 ? 8 : e == Element::b32 ? 4 : 2; }
 
 }  // namespace
 
 BlockRun::BlockRun(Worker& worker)
-    : worker_(worker), launch_(worker.launch), code_(*launch_.code), warps_(launch_.warps_per_block), warned_(code_.blocks.size()) {
-  const std::size_t areas = code_.block_bytes + std::size_t{code_.warp_bytes} * warps_.size();
-  area_.resize(areas + 64);
-  auto* base = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(area_.data()) + 63) / 64 * 64);
-  block_area_ = base;
+    : worker_(worker), launch_(worker.launch), warps_(launch_.warps_per_block), warned_(launch_.program->blocks.size()) {
   // Full-width moves may touch up to 128 bytes beyond the lanes that are on: never outside the vector.
   shared_.resize(launch_.shared_bytes + 256 + 64);
-  auto* shared = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(shared_.data()) + 128 + 63) / 64 * 64);
+  auto* shared = align64(shared_.data() + 128);
   const uint32_t local = (launch_.program->local_bytes + 15) / 16 * 16;
-  local_.resize(std::size_t{local} * kLanes * warps_.size() + 16);
-  auto* local_base = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(local_.data()) + 15) / 16 * 16);
-  const auto& ntid = launch_.block;
+  local_.resize(std::size_t{local} * kLanes * warps_.size() + 64);
+  auto* local_base = align64(local_.data());
   for (uint32_t w = 0; w < warps_.size(); ++w) {
     Warp& warp = warps_[w];
     warp.worker = &worker_;
     warp.owner = this;
     warp.index = w;
-    warp.base[kLaunch] = launch_.area_base;
-    warp.base[kBlock] = block_area_;
-    warp.base[kWarp] = base + code_.block_bytes + std::size_t{code_.warp_bytes} * w;
     warp.base[3] = nullptr;
     warp.shared = shared;
     warp.shared_bytes = launch_.shared_bytes;
     warp.local = local_base + std::size_t{local} * kLanes * w;
     warp.local_bytes = local;
-    for (const BuiltinSlot& slot : code_.builtins) {
+  }
+  lay_out(*launch_.code);
+}
+
+void BlockRun::lay_out(const Code& code) {
+  code_ = &code;
+  area_.assign(code.block_bytes + std::size_t{code.warp_bytes} * warps_.size() + 64, std::byte{0});
+  block_area_ = align64(area_.data());
+  const auto& ntid = launch_.block;
+  for (uint32_t w = 0; w < warps_.size(); ++w) {
+    Warp& warp = warps_[w];
+    warp.base[kLaunch] = code_ == launch_.code ? launch_.area.base : launch_.scattered_area.base;
+    warp.base[kBlock] = block_area_;
+    warp.base[kWarp] = block_area_ + code.block_bytes + std::size_t{code.warp_bytes} * w;
+    for (const BuiltinSlot& slot : code.builtins) {
       const Register& r = launch_.program->registers[slot.reg];
+      if (r.lanes == LaneClass::constant) continue;
       uint32_t values[kLanes];
       for (uint32_t l = 0; l < kLanes; ++l) {
         const uint32_t t = w * kLanes + l;
@@ -50,38 +63,40 @@ BlockRun::BlockRun(Worker& worker)
           case Builtin::tid_x: values[l] = launch_.block[1] == 1 && launch_.block[2] == 1 ? t : t % ntid[0]; break;
           case Builtin::tid_y: values[l] = t / ntid[0] % ntid[1]; break;
           case Builtin::tid_z: values[l] = t / ntid[0] / ntid[1]; break;
-          case Builtin::warpid: values[l] = w; break;
-          default: values[l] = 0; break;
+          default: values[l] = w; break;
         }
       }
-      const bool of_warp = r.builtin == Builtin::tid_x || r.builtin == Builtin::tid_y || r.builtin == Builtin::tid_z || r.builtin == Builtin::warpid;
-      if (!of_warp || r.lanes == LaneClass::constant) continue;
+      if (r.builtin != Builtin::tid_x && r.builtin != Builtin::tid_y && r.builtin != Builtin::tid_z && r.builtin != Builtin::warpid) continue;
       if (slot.scalar != kNoSlot) std::memcpy(warp.at<uint32_t>(slot.scalar), values, 4);
       if (slot.vector != kNoSlot) std::memcpy(warp.at<uint32_t>(slot.vector), values, sizeof values);
     }
   }
 }
 
-void BlockRun::start(uint64_t index) {
-  index_ = index;
-  ctaid_ = {static_cast<uint32_t>(index % launch_.grid[0]), static_cast<uint32_t>(index / launch_.grid[0] % launch_.grid[1]),
-            static_cast<uint32_t>(index / launch_.grid[0] / launch_.grid[1])};
-  for (const BuiltinSlot& slot : code_.builtins) {
-    const Register& r = launch_.program->registers[slot.reg];
+void BlockRun::set_block_builtins(std::byte* block_area) {
+  for (const BuiltinSlot& slot : code_->builtins) {
     uint32_t value = 0;
-    switch (r.builtin) {
+    switch (launch_.program->registers[slot.reg].builtin) {
       case Builtin::ctaid_x: value = ctaid_[0]; break;
       case Builtin::ctaid_y: value = ctaid_[1]; break;
       case Builtin::ctaid_z: value = ctaid_[2]; break;
-      case Builtin::smid: value = static_cast<uint32_t>(index % std::max(1u, launch_.device->multiprocessors)); break;
+      case Builtin::smid: value = static_cast<uint32_t>(index_ % std::max(1u, launch_.device->multiprocessors)); break;
       default: continue;
     }
-    if (slot.scalar != kNoSlot) *reinterpret_cast<uint32_t*>(block_area_ + (slot.scalar & ~3u)) = value;
-    if (slot.vector != kNoSlot) {
-      auto* to = reinterpret_cast<uint32_t*>(block_area_ + (slot.vector & ~3u));
-      std::fill(to, to + kLanes, value);
-    }
+    if (slot.scalar != kNoSlot) *reinterpret_cast<uint32_t*>(block_area + (slot.scalar & ~3u)) = value;
+    if (slot.vector == kNoSlot) continue;
+    auto* to = reinterpret_cast<uint32_t*>(block_area + (slot.vector & ~3u));
+    std::fill(to, to + kLanes, value);
   }
+}
+
+void BlockRun::start(uint64_t index) {
+  index_ = index;
+  ctaid_ = {static_cast<uint32_t>(index % launch_.grid[0]),
+            static_cast<uint32_t>(index / launch_.grid[0] % launch_.grid[1]),
+            static_cast<uint32_t>(index / launch_.grid[0] / launch_.grid[1])};
+  if (code_ != launch_.code) lay_out(*launch_.code);
+  set_block_builtins(block_area_);
   for (Warp& w : warps_) {
     const uint32_t first = w.index * kLanes, left = launch_.threads_per_block - first;
     w.alive = left >= kLanes ? ~0u : (1u << left) - 1;
@@ -92,7 +107,6 @@ void BlockRun::start(uint64_t index) {
     w.at_barrier.clear();
     w.joins.clear();
     w.free_join = kNone;
-    w.hoisted = kNone;
   }
   // Shared memory is not initialised on hardware; zeros make runs repeatable.
   std::fill(shared_.begin(), shared_.end(), std::byte{0});
@@ -101,7 +115,7 @@ void BlockRun::start(uint64_t index) {
   turn_ = 0;
   mode_ = Mode::lockstep;
   if (launch_.program->needs_general_mode) {
-    enter_general(kNone, 0, 0);
+    enter_general(kNone, 0);
   }
 }
 
@@ -114,7 +128,8 @@ uint32_t BlockRun::alive_lanes() const {
 // Adds what has run to the launch's instruction count now and then, and stops a kernel that has used up its budget.
 void BlockRun::charge() {
   Launch& launch = worker_.launch;
-  const uint64_t total = launch.instructions.fetch_add(worker_.instructions, std::memory_order_relaxed) + worker_.instructions;
+  const uint64_t total =
+      launch.instructions.fetch_add(worker_.instructions, std::memory_order_relaxed) + worker_.instructions;
   worker_.instructions = 0;
   if (launch.interrupted && launch.interrupted->load(std::memory_order_relaxed))
     throw KernelFault{Fault::budget, "interrupted", kNone, 0, {}};
@@ -124,7 +139,9 @@ void BlockRun::charge() {
     throw KernelFault{Fault::budget,
                       "the kernel has executed " + std::to_string(launch.max_instructions) +
                           " warp instructions and has not ended (--max-instructions); it was in the loop here",
-                      launch_.program->blocks[block].first, w.now.mask, {}};
+                      launch_.program->blocks[block].first,
+                      w.now.mask,
+                      {}};
   }
 }
 
@@ -140,9 +157,9 @@ BlockRun::Status BlockRun::advance() {
 }
 
 uint32_t BlockRun::next_after_region(const BlockCode& c) const {
-  if (c.divergent_branch) return c.reconverge;
   switch (c.end) {
-    case EndKind::exit: return kNone;
+    case EndKind::exit:
+      return kNone;
     case EndKind::branch: {
       const bool p = *warps_[0].at<uint32_t>(c.predicate) & 1;
       return p != c.negated ? c.taken : c.next;
@@ -151,7 +168,8 @@ uint32_t BlockRun::next_after_region(const BlockCode& c) const {
       const uint32_t i = *warps_[0].at<uint32_t>(c.predicate);
       return (*c.table)[std::min<std::size_t>(i, c.table->size() - 1)];
     }
-    default: return c.next;
+    default:
+      return c.next;
   }
 }
 
@@ -160,11 +178,17 @@ BlockRun::Status BlockRun::advance_lockstep() {
   const Decoded& program = *launch_.program;
   for (;;) {
     const Region& region = program.regions[region_];
-    const Stream& hoisted = code_.hoisted[region_];
     {
+      std::byte* to = saved_.data();
+      if (const std::vector<Saved>& saved = code_->saved[region_]; !saved.empty()) {
+        saved_.resize(code_->block_bytes);
+        to = saved_.data();
+        for (const Saved& s : saved) std::memcpy(to, block_area_ + s.offset, s.bytes), to += s.bytes;
+      }
       Context& uniform = warps_[0];
       uniform.active = 1;
-      for (uint32_t s = hoisted.first; s < hoisted.last; ++s) code_.steps[s].run(code_.steps[s], uniform);
+      const std::vector<Stream>& hoisted = code_->hoisted[region_];
+      for (uint32_t s = hoisted.front().first; s < hoisted.back().last; ++s) code_->steps[s].run(code_->steps[s], uniform);
     }
     bool any = false;
     for (Warp& w : warps_) {
@@ -172,19 +196,21 @@ BlockRun::Status BlockRun::advance_lockstep() {
       current_ = w.index;
       w.now = {region.chain.front(), w.alive, kNone, false, false};
       w.running = true;
-      fuel_ = kLockstepSlice;
+      w.last_lockstep = kNone;
+      polled_ = false;
+      fuel_ = launch_.spins.load(std::memory_order_relaxed) ? kSpinningSlice : kLockstepSlice;
       const Stop stop = run_warp(w, Mode::lockstep);
       if (stop == Stop::waiting || stop == Stop::slice) {
-        enter_general(region_, w.index, region.chain.front());
+        enter_general(region_, w.index);
         return Status::yielded;
       }
       any = any || w.alive;
     }
     if (worker_.instructions > (1u << 16)) charge();
     if (!any) return Status::done;
-    const BlockCode& last = code_.blocks[region.chain.back()];
-    if (last.end == EndKind::barrier) finish_barrier_lockstep(last);
-    const uint32_t next = next_after_region(last);
+    const BlockCode& last = code_->blocks[region.chain.back()];
+    if (last.end == EndKind::barrier && !last.divergent) finish_barrier_lockstep(last);
+    const uint32_t next = last.divergent || last.divergent_branch ? region.after : next_after_region(last);
     if (next == kNone) return Status::done;
     region_ = program.region_of[next];
   }
@@ -203,43 +229,106 @@ void BlockRun::finish_barrier_lockstep(const BlockCode& c) {
   for (Warp& w : warps_) {
     uint32_t* to = w.at<uint32_t>(c.barrier_result);
     const uint32_t value = mode == BarrierMode::popc ? votes : holds ? ~0u : 0;
-    if (c.barrier_result_scalar || mode != BarrierMode::popc) *to = value;
-    else std::fill(to, to + kLanes, value);
+    if (c.barrier_result_scalar || mode != BarrierMode::popc)
+      *to = value;
+    else
+      std::fill(to, to + kLanes, value);
     if (c.barrier_expand.run) c.barrier_expand.run(c.barrier_expand, w);
   }
 }
 
-// From here on warps have places of their own. Warps before `stopped` have run region `region` and stand where it leads;
-// `stopped` is where it is; those after it stand at `head`, with the region's uniform values already computed.
-void BlockRun::enter_general(uint32_t region, uint32_t stopped, uint32_t head) {
+// From here on warps have places of their own, and values of the block of their own. Warps before `stopped` have run
+// region `region` and stand at its end; `stopped` is where it is; those after it stand at the region's beginning.
+void BlockRun::enter_general(uint32_t region, uint32_t stopped) {
   mode_ = Mode::general;
   turn_ = 0;
-  const BlockCode* last = region == kNone ? nullptr : &code_.blocks[launch_.program->regions[region].chain.back()];
   for (Warp& w : warps_) {
     if (!w.alive) continue;
-    w.own_block_area.assign(block_area_, block_area_ + code_.block_bytes + 64);
-    auto* aligned = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(w.own_block_area.data()) + 63) / 64 * 64);
-    std::memcpy(aligned, block_area_, code_.block_bytes);
+    w.own_block_area.assign(code_->block_bytes + 64, std::byte{0});
+    std::byte* const own = align64(w.own_block_area.data());
+    std::memcpy(own, block_area_, code_->block_bytes);
+    w.base[kBlock] = own;
     if (region == kNone) {
       w.now = {0, w.alive, kNone, false, false};
       w.running = true;
-    } else if (w.index < stopped) {
-      w.hoisted = kNone;
+      continue;
+    }
+    const std::vector<uint32_t>& chain = launch_.program->regions[region].chain;
+    if (w.index < stopped) {
+      const BlockCode& last = code_->blocks[chain.back()];
       w.running = true;
-      w.now = {launch_.program->regions[region].chain.back(), w.alive, kNone, true, false};  // its end is evaluated again
-      if (last->divergent_branch) {
-        w.now = {last->reconverge, w.alive, kNone, false, false};
-      }
-    } else {
-      w.hoisted = region;
-      if (w.index > stopped) {
-        w.now = {head, w.alive, kNone, false, false};
-        w.running = true;
-      }
+      if (last.divergent || last.divergent_branch) w.now = {launch_.program->regions[region].after, w.alive, kNone, false, false};
+      else w.now = {chain.back(), w.alive, kNone, true, false};  // only its end is left
+      continue;
+    }
+    // The region's uniform values are all computed already: back to what they were where this warp stands.
+    const std::byte* from = saved_.data();
+    for (const Saved& s : code_->saved[region]) std::memcpy(own + s.offset, from, s.bytes), from += s.bytes;
+    if (w.index > stopped) {
+      w.now = {chain.front(), w.alive, kNone, false, false};
+      w.running = true;
+      continue;
+    }
+    w.active = 1;
+    for (std::size_t k = 0; k < chain.size() && w.last_lockstep != kNone; ++k) {
+      const Stream& s = code_->hoisted[region][k];
+      for (uint32_t i = s.first; i < s.last; ++i) code_->steps[i].run(code_->steps[i], w);
+      if (chain[k] == w.last_lockstep) break;
     }
   }
-  for (Warp& w : warps_)
-    if (w.alive) w.base[kBlock] = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(w.own_block_area.data()) + 63) / 64 * 64);
+}
+
+// The block's state moves to code in which every computed register is a vector of its warp.
+void BlockRun::enter_scattered() {
+  Launch& launch = worker_.launch;
+  std::call_once(launch.scattered_once, [&] {
+    launch.scattered = &scatter(*launch.code);
+    fill_launch_area(launch, *launch.scattered, launch.scattered_area);
+  });
+  launch.spins.store(true, std::memory_order_relaxed);
+  const Code& from = *code_;
+  std::vector<std::byte> old_area = std::move(area_);
+  std::vector<std::array<std::byte*, 4>> old_bases;
+  for (const Warp& w : warps_) old_bases.push_back({w.base[0], w.base[1], w.base[2], w.base[3]});
+  lay_out(*launch.scattered);
+  set_block_builtins(block_area_);
+  for (Warp& w : warps_) {
+    if (!w.alive) continue;
+    const auto old = [&](Slot s) { return old_bases[w.index][s & 3u] + (s & ~3u); };
+    for (uint32_t r = 0; r < launch_.program->registers.size(); ++r) {
+      const Register& reg = launch_.program->registers[r];
+      const Slot to = code_->homes[r].vector;
+      if (reg.builtin != Builtin::none || reg.block_local || to == kNoSlot) continue;
+      const Home& home = from.homes[r];
+      if (reg.lanes == LaneClass::general || reg.element == Element::pred) {
+        if (home.vector == kNoSlot) continue;
+        const std::size_t bytes = reg.element == Element::pred ? 4 : std::size_t{kLanes} * std::max(2u, element_bytes(reg.element));
+        std::memcpy(w.at<std::byte>(to), old(home.vector), bytes);
+        continue;
+      }
+      const uint32_t size = std::max(2u, element_bytes(reg.element));
+      u128 value = 0;
+      std::memcpy(&value, old(home.scalar), size);
+      for (uint32_t l = 0; l < kLanes; ++l, value += static_cast<u128>(static_cast<uint64_t>(reg.stride)))
+        std::memcpy(w.at<std::byte>(to) + std::size_t{l} * size, &value, size);
+    }
+    w.own_block_area.clear();
+  }
+}
+
+// The running split waits, it seems, for lanes that wait for it where they meet: those go on without it.
+bool BlockRun::break_joins(Warp& w) {
+  bool any = false;
+  for (uint32_t j = w.now.join; j != kNone; j = w.joins[j].parent) {
+    Join& join = w.joins[j];
+    const uint32_t mask = join.arrived & w.alive;
+    join.arrived = 0;
+    if (!mask) continue;
+    any = true;
+    if (join.parent != kNone) w.joins[join.parent].pending += 1;
+    w.ready.push_back({join.block, mask, join.parent, false, false});
+  }
+  return any;
 }
 
 BlockRun::Status BlockRun::advance_general() {
@@ -249,9 +338,20 @@ BlockRun::Status BlockRun::advance_general() {
       if (!w.alive || (!w.running && w.ready.empty())) continue;
       ran = true;
       current_ = w.index;
-      fuel_ = launch_.cooperative ? kCooperativeSlice : kGeneralSlice;
+      polled_ = false;
+      fuel_ = launch_.cooperative || launch_.spins.load(std::memory_order_relaxed) ? kSpinningSlice : kGeneralSlice;
       if (!w.running) next_split(w);
-      if (run_warp(w, Mode::general) == Stop::slice) sliced = true;
+      if (run_warp(w, Mode::general) != Stop::slice) continue;
+      sliced = true;
+      if (!w.running || !w.ready.empty() || w.now.join == kNone) continue;
+      bool held = false;  // are there lanes that wait where this split is to arrive?
+      for (uint32_t j = w.now.join; j != kNone; j = w.joins[j].parent) held = held || (w.joins[j].arrived & w.alive);
+      if (!held) continue;
+      if (code_ == launch_.code) enter_scattered();
+      break_joins(w);
+      // Whoever was held goes first.
+      w.ready.insert(w.ready.begin(), w.now);
+      w.running = false;
     }
     charge();
     if (alive_lanes() == 0) return Status::done;
@@ -274,7 +374,7 @@ bool BlockRun::release_barriers() {
   std::array<Waiting, 16> at{};
   for (const Warp& w : warps_)
     for (const Split& s : w.at_barrier) {
-      const BlockCode& c = code_.blocks[s.block];
+      const BlockCode& c = code_->blocks[s.block];
       const uint32_t id = w.at<uint32_t>(c.barrier_id_slot)[lowest(s.mask)] & 15;
       at[id].lanes += count_lanes(s.mask);
       at[id].warps += 1;
@@ -292,7 +392,7 @@ bool BlockRun::release_barriers() {
     uint32_t votes = 0, lanes = 0;
     for (const Warp& w : warps_)
       for (const Split& s : w.at_barrier) {
-        const BlockCode& c = code_.blocks[s.block];
+        const BlockCode& c = code_->blocks[s.block];
         if ((w.at<uint32_t>(c.barrier_id_slot)[lowest(s.mask)] & 15) != id) continue;
         lanes += count_lanes(s.mask);
         if (c.barrier_predicate != kNoSlot) votes += count_lanes(*w.at<uint32_t>(c.barrier_predicate) & s.mask);
@@ -302,7 +402,7 @@ bool BlockRun::release_barriers() {
     for (Warp& w : warps_) {
       std::vector<Split> still;
       for (Split s : w.at_barrier) {
-        const BlockCode& c = code_.blocks[s.block];
+        const BlockCode& c = code_->blocks[s.block];
         if ((w.at<uint32_t>(c.barrier_id_slot)[lowest(s.mask)] & 15) != id) {
           still.push_back(s);
           continue;
@@ -311,8 +411,10 @@ bool BlockRun::release_barriers() {
           const auto mode = static_cast<BarrierMode>(c.barrier->mode);
           const uint32_t holds = (mode == BarrierMode::and_ ? votes == lanes : votes > 0) ? ~0u : 0;
           uint32_t* to = w.at<uint32_t>(c.barrier_result);
-          if (mode != BarrierMode::popc) *to = c.barrier_result_scalar ? holds : (*to & ~s.mask) | (holds & s.mask);
-          else if (c.barrier_result_scalar) *to = votes;
+          if (mode != BarrierMode::popc)
+            *to = c.barrier_result_scalar ? holds : (*to & ~s.mask) | (holds & s.mask);
+          else if (c.barrier_result_scalar)
+            *to = votes;
           else
             for (uint32_t m = s.mask; m; m &= m - 1) to[lowest(m)] = votes;
           if (c.barrier_expand.run) c.barrier_expand.run(c.barrier_expand, w);
@@ -325,23 +427,24 @@ bool BlockRun::release_barriers() {
       }
       w.at_barrier = std::move(still);
     }
-    if (together && common != kNone && !launch_.program->needs_general_mode && try_lockstep(code_.blocks[common].next)) return true;
+    if (together && common != kNone && !launch_.program->needs_general_mode && try_lockstep(code_->blocks[common].next))
+      return true;
   }
   return released;
 }
 
 bool BlockRun::try_lockstep(uint32_t block) {
-  if (launch_.program->region_of[block] == kNone) return false;
+  if (code_ != launch_.code || launch_.program->region_of[block] == kNone) return false;
   const Warp* first = nullptr;
   for (const Warp& w : warps_) {
     if (!w.alive) continue;
-    if (w.ready.size() != 1 || !w.at_sync.empty() || !w.at_barrier.empty() || w.ready[0].block != block || w.ready[0].mask != w.alive ||
-        w.ready[0].join != kNone || w.hoisted != kNone)
+    if (w.ready.size() != 1 || !w.at_sync.empty() || !w.at_barrier.empty() || w.ready[0].block != block ||
+        w.ready[0].mask != w.alive || w.ready[0].join != kNone)
       return false;
     if (!first) first = &w;
   }
   if (!first) return false;
-  std::memcpy(block_area_, first->base[kBlock], code_.block_bytes);
+  std::memcpy(block_area_, first->base[kBlock], code_->block_bytes);
   for (Warp& w : warps_) {
     w.base[kBlock] = block_area_;
     w.ready.clear();

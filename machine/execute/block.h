@@ -4,6 +4,8 @@
 // are computed once per region. It needs no state between regions but the registers.
 // General mode: warps have places of their own. Entered when a warp stops in the middle of a region: at a barrier in
 // divergent code, or because it spins. Left at the first barrier at which all warps have come together again.
+// Scattered (a form of general mode): where lanes that have reached their meeting point must go on for others to get
+// there at all, the block's state moves to code in which every register is a vector (scatter()), until the block ends.
 #pragma once
 
 #include <vector>
@@ -18,8 +20,8 @@ class BlockRun {
 
   void start(uint64_t index);
   enum class Status : uint8_t { done, yielded };
-  // Runs until the block has ended, or until it has made no visible progress for a while (it may wait for other blocks).
-  // Throws KernelFault.
+  // Runs until the block has ended, or until it has made no visible progress for a while (it may wait for other
+  // blocks). Throws KernelFault.
   Status advance();
 
   uint64_t index() const { return index_; }
@@ -37,9 +39,9 @@ class BlockRun {
   bool next_split(Warp& w);
   void split(Warp& w, uint32_t mask_taken, uint32_t taken, uint32_t other, uint32_t reconverge);
   void split_table(Warp& w, const BlockCode& code);
-  bool go(Warp& w, uint32_t block);                // moves `now` to `block`; false: it arrived at its join and waits there
+  bool go(Warp& w, uint32_t block);  // moves `now` to `block`; false: it arrived at its join and waits there
   void arrive(Warp& w, uint32_t join, uint32_t mask);
-  void leave(Warp& w, uint32_t join);              // a split of the join has ended
+  void leave(Warp& w, uint32_t join);  // a split of the join has ended
   uint32_t new_join(Warp& w, uint32_t block, uint32_t pending, uint32_t parent);
   uint32_t named_lanes(const Warp& w, const Split& s) const;
   uint32_t present(const Warp& w, const Split& s) const;
@@ -50,7 +52,11 @@ class BlockRun {
   // --- the block
   Status advance_lockstep();
   Status advance_general();
-  void enter_general(uint32_t region, uint32_t stopped, uint32_t after);
+  void lay_out(const Code& code);                  // areas and builtin values for this code
+  void set_block_builtins(std::byte* block_area);
+  void enter_general(uint32_t region, uint32_t stopped);
+  void enter_scattered();
+  bool break_joins(Warp& w);
   bool try_lockstep(uint32_t block);
   bool release_barriers();
   void finish_barrier_lockstep(const BlockCode& code);
@@ -61,20 +67,22 @@ class BlockRun {
 
   Worker& worker_;
   const Launch& launch_;
-  const Code& code_;
+  const Code* code_ = nullptr;         // the launch's, or its scattered form
   uint64_t index_ = 0;
   std::array<uint32_t, 3> ctaid_{};
-  std::vector<std::byte> area_;        // block area, then the warps' areas
+  std::vector<std::byte> area_;  // block area, then the warps' areas
   std::vector<std::byte> shared_, local_;
+  std::vector<std::byte> saved_;       // Code::saved of the region that runs
   std::byte* block_area_ = nullptr;
   std::vector<Warp> warps_;
   Mode mode_ = Mode::lockstep;
-  uint32_t region_ = 0;                // lockstep: to run next
+  uint32_t region_ = 0;  // lockstep: to run next
   uint32_t current_ = 0;
-  uint32_t fuel_ = 0;                  // blocks the running warp may still execute before it must yield
-  uint32_t turn_ = 0;                  // general: warp to run next
-  std::array<uint32_t, 16> arrived_{}; // named barriers: threads that arrived without waiting (bar.arrive)
-  std::vector<bool> warned_;           // per block: divergent barrier reported
+  uint32_t fuel_ = 0;                   // blocks the running warp may still execute before it must yield, if it polls
+  bool polled_ = false;                 // it has run a block that polls
+  uint32_t turn_ = 0;                   // general: warp to run next
+  std::array<uint32_t, 16> arrived_{};  // named barriers: threads that arrived without waiting (bar.arrive)
+  std::vector<bool> warned_;            // per block: divergent barrier reported
   std::vector<Diagnostic> warnings_;
 };
 

@@ -17,13 +17,16 @@ const LaneOp& op_of(const Step& s) { return *static_cast<const LaneOp*>(s.extra)
 // `bytes` at a generic address of lane `lane`, or a fault.
 const std::byte* readable(Warp& w, const LaneOp& op, uint64_t address, uint32_t lane, uint64_t bytes) {
   const uint64_t window = address & ~(kWindowSize - 1), offset = address & (kWindowSize - 1);
-  if (window == kLocalWindow && offset + bytes <= w.local_bytes) return w.local + uint64_t{lane} * w.local_bytes + offset;
+  if (window == kLocalWindow && offset + bytes <= w.local_bytes)
+    return w.local + uint64_t{lane} * w.local_bytes + offset;
   if (window == kSharedWindow && offset + bytes <= w.shared_bytes) return w.shared + offset;
   if (const Allocation* a = w.worker->launch.memory->find(address); a && address + bytes <= a->base + a->size)
     return reinterpret_cast<const std::byte*>(address);
   char text[96];
-  std::snprintf(text, sizeof text, "%s reads %" PRIu64 " bytes at 0x%" PRIx64 ", which is ", op.instruction->text.c_str(), bytes, address);
-  throw KernelFault{Fault::illegal_address, text + w.worker->launch.memory->describe(address, bytes), op.index, 1u << lane, {}};
+  std::snprintf(text, sizeof text, "%s reads %" PRIu64 " bytes at 0x%" PRIx64 ", which is ",
+                op.instruction->text.c_str(), bytes, address);
+  throw KernelFault{
+      Fault::illegal_address, text + w.worker->launch.memory->describe(address, bytes), op.index, 1u << lane, {}};
 }
 
 std::string text_at(Warp& w, const LaneOp& op, uint64_t address, uint32_t lane) {
@@ -58,13 +61,17 @@ int format(Warp& w, const LaneOp& op, uint32_t lane, const std::string& pattern,
     std::size_t j = i + 1;
     std::string spec = "%";
     while (j < pattern.size() && std::strchr("-+ #0123456789.*", pattern[j])) {
-      if (pattern[j] == '*') spec += std::to_string(static_cast<int32_t>(next(4)));
-      else spec += pattern[j];
+      if (pattern[j] == '*')
+        spec += std::to_string(static_cast<int32_t>(next(4)));
+      else
+        spec += pattern[j];
       ++j;
     }
     if (spec.size() > 24) spec.resize(24);  // widths beyond any use
     int longs = 0;
-    while (j < pattern.size() && std::strchr("hlLzjtq", pattern[j])) longs += pattern[j] == 'l' || pattern[j] == 'z' || pattern[j] == 'j' || pattern[j] == 't' || pattern[j] == 'q', ++j;
+    while (j < pattern.size() && std::strchr("hlLzjtq", pattern[j]))
+      longs += pattern[j] == 'l' || pattern[j] == 'z' || pattern[j] == 'j' || pattern[j] == 't' || pattern[j] == 'q',
+          ++j;
     if (j >= pattern.size()) {
       out += pattern.substr(i);
       break;
@@ -74,22 +81,41 @@ int format(Warp& w, const LaneOp& op, uint32_t lane, const std::string& pattern,
     char buffer[512];
     buffer[0] = 0;
     switch (kind) {
-      case '%': out += '%'; continue;
-      case 'd': case 'i':
-        std::snprintf(buffer, sizeof buffer, (spec + "lld").c_str(), longs ? static_cast<long long>(next(8)) : static_cast<long long>(static_cast<int32_t>(next(4))));
+      case '%':
+        out += '%';
+        continue;
+      case 'd':
+      case 'i':
+        std::snprintf(buffer, sizeof buffer, (spec + "lld").c_str(),
+                      longs ? static_cast<long long>(next(8)) : static_cast<long long>(static_cast<int32_t>(next(4))));
         break;
-      case 'u': case 'x': case 'X': case 'o':
-        std::snprintf(buffer, sizeof buffer, (spec + "ll" + kind).c_str(), static_cast<unsigned long long>(longs ? next(8) : next(4)));
+      case 'u':
+      case 'x':
+      case 'X':
+      case 'o':
+        std::snprintf(buffer, sizeof buffer, (spec + "ll" + kind).c_str(),
+                      static_cast<unsigned long long>(longs ? next(8) : next(4)));
         break;
-      case 'c': std::snprintf(buffer, sizeof buffer, (spec + "c").c_str(), static_cast<int>(next(4))); break;
-      case 'f': case 'F': case 'e': case 'E': case 'g': case 'G': case 'a': case 'A': {
+      case 'c':
+        std::snprintf(buffer, sizeof buffer, (spec + "c").c_str(), static_cast<int>(next(4)));
+        break;
+      case 'f':
+      case 'F':
+      case 'e':
+      case 'E':
+      case 'g':
+      case 'G':
+      case 'a':
+      case 'A': {
         const uint64_t bits = next(8);
         double d;
         std::memcpy(&d, &bits, sizeof d);
         std::snprintf(buffer, sizeof buffer, (spec + kind).c_str(), d);
         break;
       }
-      case 'p': std::snprintf(buffer, sizeof buffer, (spec + "p").c_str(), reinterpret_cast<void*>(next(8))); break;
+      case 'p':
+        std::snprintf(buffer, sizeof buffer, (spec + "p").c_str(), reinterpret_cast<void*>(next(8)));
+        break;
       case 's': {
         const std::string s = text_at(w, op, next(8), lane);
         const int n = std::snprintf(nullptr, 0, (spec + "s").c_str(), s.c_str());
@@ -99,7 +125,9 @@ int format(Warp& w, const LaneOp& op, uint32_t lane, const std::string& pattern,
         out += whole;
         continue;
       }
-      default: out += pattern.substr(i - 2, 2); continue;
+      default:
+        out += pattern.substr(i - 2, 2);
+        continue;
     }
     out += buffer;
   }
@@ -109,7 +137,8 @@ int format(Warp& w, const LaneOp& op, uint32_t lane, const std::string& pattern,
 void print(const Step& s, Context& c) {
   const LaneOp& op = op_of(s);
   Warp& w = static_cast<Warp&>(c);
-  if (op.sources.size() != 2) throw KernelFault{Fault::illegal_instruction, "vprintf takes two arguments", op.index, w.active, {}};
+  if (op.sources.size() != 2)
+    throw KernelFault{Fault::illegal_instruction, "vprintf takes two arguments", op.index, w.active, {}};
   const uint64_t* patterns = w.at<uint64_t>(op.sources[0]);
   const uint64_t* arguments = w.at<uint64_t>(op.sources[1]);
   std::string out;
@@ -141,7 +170,11 @@ void release(const Step& s, Context& c) {
   for (uint32_t m = w.active; m; m &= m - 1) {
     const uint64_t at = w.at<uint64_t>(op.sources[0])[lowest(m)];
     if (at && !w.worker->launch.heap->release(at))
-      throw KernelFault{Fault::illegal_address, "free of a pointer that malloc did not return, or freed already", op.index, 1u << lowest(m), {}};
+      throw KernelFault{Fault::illegal_address,
+                        "free of a pointer that malloc did not return, or freed already",
+                        op.index,
+                        1u << lowest(m),
+                        {}};
   }
 }
 
@@ -149,27 +182,36 @@ void assertion(const Step& s, Context& c) {
   const LaneOp& op = op_of(s);
   Warp& w = static_cast<Warp&>(c);
   const uint32_t l = lowest(w.active);
-  const auto argument = [&](std::size_t k) { return k < op.sources.size() ? text_at(w, op, w.at<uint64_t>(op.sources[k])[l], l) : std::string(); };
+  const auto argument = [&](std::size_t k) {
+    return k < op.sources.size() ? text_at(w, op, w.at<uint64_t>(op.sources[k])[l], l) : std::string();
+  };
   std::string message = "assertion `" + argument(0) + "' failed";
   std::vector<std::string> notes;
   if (op.sources.size() >= 4)
-    notes.push_back("in " + argument(3) + " at " + argument(1) + ":" + std::to_string(w.at<uint32_t>(op.sources[2])[l]));
+    notes.push_back("in " + argument(3) + " at " + argument(1) + ":" +
+                    std::to_string(w.at<uint32_t>(op.sources[2])[l]));
   throw KernelFault{Fault::assertion, message, op.index, w.active, notes};
 }
 
 void missing(const Step& s, Context& c) {
-  throw KernelFault{Fault::illegal_instruction, "call of '" + op_of(s).instruction->text + "'", op_of(s).index, c.active, {}};
+  throw KernelFault{
+      Fault::illegal_instruction, "call of '" + op_of(s).instruction->text + "'", op_of(s).index, c.active, {}};
 }
 
 }  // namespace
 
 Handler call_handler(Callee callee) {
   switch (callee) {
-    case Callee::printf: return print;
-    case Callee::malloc: return allocate;
-    case Callee::free: return release;
-    case Callee::assertion: return assertion;
-    default: return missing;
+    case Callee::printf:
+      return print;
+    case Callee::malloc:
+      return allocate;
+    case Callee::free:
+      return release;
+    case Callee::assertion:
+      return assertion;
+    default:
+      return missing;
   }
 }
 

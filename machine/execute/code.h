@@ -1,11 +1,12 @@
 // A decoded kernel as the interpreter runs it: steps (execute/ops.h) in streams, and where every value lives.
 //
-// Three areas of slots: of the launch (constants, parameters; written once), of the thread block (block-uniform values),
-// of each warp. A general register is a vector slot of its warp. A register of a lower lane class is one scalar (affine: lane 0's
-// value); where a vector operation reads it, a step expands it after each definition.
+// Three areas of slots: of the launch (constants, parameters; written once), of the thread block (block-uniform
+// values), of each warp. A general register is a vector slot of its warp. A register of a lower lane class is one
+// scalar (affine: lane 0's value); where a vector operation reads it, a step expands it after each definition.
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "machine/execute/ops.h"
@@ -31,16 +32,16 @@ enum class AddressShape : uint8_t { vector, uniform, contiguous };  // the last 
 struct Access {
   const MemoryOp* op = nullptr;
   uint32_t instruction = kNone;
-  uint32_t site = kNone;         // kNone: not counted
-  uint32_t window = 0;           // index of the worker's cached allocation
+  uint32_t site = kNone;  // kNone: not counted
+  uint32_t window = 0;  // index of the worker's cached allocation (one per memory operation)
   AddressShape shape = AddressShape::vector;
   bool address_is_64 = true;
-  bool scalar_results = false;   // loads with a uniform address into scalar slots
-  uint8_t bytes = 4;             // per lane: width * count
+  bool scalar_results = false;  // loads with a uniform address into scalar slots
+  uint8_t bytes = 4;            // per lane: width * count
   Slot address = 0;
   int64_t offset = 0;
   std::array<Slot, 8> values{};
-  Slot result = kNoSlot;         // atomics; vector
+  Slot result = kNoSlot;  // atomics; vector
   MoveContiguous move_contiguous = nullptr;
   MoveTable move_table = nullptr;
   void (*move_uniform)(const Access&, Warp&, const std::byte* at, uint32_t mask) = nullptr;
@@ -50,8 +51,8 @@ struct Access {
 // What lanes do together: shuffles, votes ... (execute/lane_ops.cpp), and calls.
 struct LaneOp {
   const Instruction* instruction = nullptr;
-  uint32_t index = kNone;             // of the instruction
-  std::vector<Slot> sources;          // vectors
+  uint32_t index = kNone;     // of the instruction
+  std::vector<Slot> sources;  // vectors
   std::array<Slot, 2> results{kNoSlot, kNoSlot};
   std::array<bool, 2> scalar{false, false};  // result goes to a scalar slot
 };
@@ -74,30 +75,31 @@ struct Stream {
 enum class EndKind : uint8_t { jump, branch, table, exit, barrier };
 
 struct BlockCode {
-  Stream lockstep;   // without the hoisted instructions (lockstep blocks)
-  Stream general;    // everything
+  Stream lockstep;  // without the hoisted instructions (lockstep blocks)
+  Stream general;   // everything
   EndKind end = EndKind::jump;
-  bool divergent = false;         // runs inside a divergent stretch
+  bool divergent = false;  // runs inside a divergent stretch
   bool divergent_branch = false;
   bool negated = false;
-  bool waits = false;             // begins with *.sync: `mask` names the lanes
+  bool waits = false;  // begins with *.sync: `mask` names the lanes
+  bool polls = false;            // reads what other threads may write: a loop of it may be waiting for them
   bool ends_region = false;
-  bool waits_for_any = false;     // ... and it is a bar.warp.sync, which meets any other
+  bool waits_for_any = false;  // ... and it is a bar.warp.sync, which meets any other
   bool wait_mask_is_vector = false;
-  Slot predicate = 0;             // branch: of the lanes; table: vector of indexes
+  Slot predicate = 0;  // branch: of the lanes; table: vector of indexes
   Slot wait_mask = 0;
   uint32_t taken = kNone, next = kNone, reconverge = kNone;
   const std::vector<uint32_t>* table = nullptr;
   const Instruction* barrier = nullptr;
-  uint32_t barrier_id = 0;        // constant ids
+  uint32_t barrier_id = 0;                                       // constant ids
   Slot barrier_id_slot = kNoSlot, barrier_count_slot = kNoSlot;  // general mode: read per warp
   Slot barrier_predicate = kNoSlot, barrier_result = kNoSlot;
   bool barrier_result_scalar = false;
-  Step barrier_expand;            // run when set: the result's vector form
+  Step barrier_expand;  // run when set: the result's vector form
 };
 
 struct BuiltinSlot {
-  uint32_t reg;        // index into Decoded::registers
+  uint32_t reg;  // index into Decoded::registers
   Slot scalar = kNoSlot, vector = kNoSlot;
 };
 
@@ -107,11 +109,24 @@ struct Constant {
   Slot scalar = kNoSlot, vector = kNoSlot;
 };
 
+// Where a register lives: its scalar, its vector form, or both.
+struct Home {
+  Slot scalar = kNoSlot, vector = kNoSlot;
+};
+
+// Bytes of the block's area that a region's hoisted instructions overwrite although an earlier value may still be needed.
+struct Saved {
+  uint32_t offset = 0, bytes = 0;
+};
+
 struct Code {
   std::unique_ptr<Decoded> program;
   std::vector<Step> steps;
-  std::vector<BlockCode> blocks;       // as program->blocks
-  std::vector<Stream> hoisted;         // as program->regions
+  std::vector<BlockCode> blocks;  // as program->blocks
+  // Per region, per block of its chain: the hoisted instructions; and what to save before they run.
+  std::vector<std::vector<Stream>> hoisted;
+  std::vector<std::vector<Saved>> saved;
+  std::vector<Home> homes;  // as program->registers
   std::vector<std::unique_ptr<Access>> accesses;
   std::vector<std::unique_ptr<LaneOp>> lane_ops;
   std::vector<std::unique_ptr<Guarded>> guards;
@@ -119,10 +134,16 @@ struct Code {
   std::vector<Constant> constants;
   std::vector<BuiltinSlot> builtins;
   uint32_t launch_bytes = 0, block_bytes = 0, warp_bytes = 0;
+  // The same program with every computed register general: for blocks whose lanes wait for each other, so that they must
+  // be able to be anywhere. Made when first needed.
+  mutable std::once_flag scattered_once;
+  mutable std::unique_ptr<Code> scattered;
 };
 
 // Cost: linear in the program. `program` is kept.
 std::unique_ptr<Code> lower(std::unique_ptr<Decoded> program);
+// code.scattered, made now if need be. Safe from several threads.
+const Code& scatter(const Code& code);
 
 // Handlers that lower() picks from (memory_ops.cpp, atomics.cpp, lane_ops.cpp).
 Handler memory_handler(const MemoryOp& op, Kind kind);

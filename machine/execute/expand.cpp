@@ -39,20 +39,28 @@ void guarded(const Step& s, Context& c) {
 Handler expand_handler(Element e) {
   switch (e) {
     case Element::b8:
-    case Element::b16: return expand<uint16_t>;
-    case Element::b64: return expand<uint64_t>;
-    case Element::b128: return expand<u128>;
-    default: return expand<uint32_t>;
+    case Element::b16:
+      return expand<uint16_t>;
+    case Element::b64:
+      return expand<uint64_t>;
+    case Element::b128:
+      return expand<u128>;
+    default:
+      return expand<uint32_t>;
   }
 }
 
 Handler collapse_handler(Element e) {
   switch (e) {
     case Element::b8:
-    case Element::b16: return collapse<uint16_t>;
-    case Element::b64: return collapse<uint64_t>;
-    case Element::b128: return collapse<u128>;
-    default: return collapse<uint32_t>;
+    case Element::b16:
+      return collapse<uint16_t>;
+    case Element::b64:
+      return collapse<uint64_t>;
+    case Element::b128:
+      return collapse<u128>;
+    default:
+      return collapse<uint32_t>;
   }
 }
 

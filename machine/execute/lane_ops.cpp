@@ -11,21 +11,26 @@ namespace {
 
 const LaneOp& op_of(const Step& s) { return *static_cast<const LaneOp*>(s.extra); }
 
-// Writes one value to all active lanes (or to the scalar) of result `k`.
+// Writes one value to `lanes` (or to the scalar) of result `k`.
 template <class T>
-void write_uniform(const LaneOp& op, Warp& w, std::size_t k, T value) {
+void write_uniform(const LaneOp& op, Warp& w, std::size_t k, T value, uint32_t lanes) {
   if (op.results[k] == kNoSlot) return;
   T* to = w.at<T>(op.results[k]);
   if (op.scalar[k]) {
     *to = value;
     return;
   }
-  for (uint32_t m = w.active; m; m &= m - 1) to[lowest(m)] = value;
+  for (uint32_t m = lanes; m; m &= m - 1) to[lowest(m)] = value;
 }
-void write_predicate(const LaneOp& op, Warp& w, std::size_t k, uint32_t lanes) {
+template <class T>
+void write_uniform(const LaneOp& op, Warp& w, std::size_t k, T value) {
+  write_uniform(op, w, k, value, w.active);
+}
+// The bits of `value` that belong to `lanes`.
+void write_predicate(const LaneOp& op, Warp& w, std::size_t k, uint32_t value, uint32_t lanes) {
   if (op.results[k] == kNoSlot) return;
   uint32_t* to = w.at<uint32_t>(op.results[k]);
-  *to = op.scalar[k] ? (lanes & w.active ? ~0u : 0) : (*to & ~w.active) | (lanes & w.active);
+  *to = op.scalar[k] ? (value & lanes ? ~0u : 0) : (*to & ~lanes) | (value & lanes);
 }
 
 // shfl: lane l reads from lane j of its segment; where j is outside (or not taking part) it reads itself.
@@ -66,19 +71,42 @@ void shuffle(const Step& s, Context& c) {
     for (uint32_t l = 0; l < kLanes; ++l) to[l] = out[l];
   else
     for (uint32_t m = w.active; m; m &= m - 1) to[lowest(m)] = out[lowest(m)];
-  write_predicate(op, w, 1, valid);
+  write_predicate(op, w, 1, valid, w.active);
+}
+
+// Lanes at one instruction may name different companions (a warp that falls into groups): `body` runs once for each
+// group of active lanes that name the same ones.
+template <class Body>
+void for_groups(const LaneOp& op, const Warp& w, Body&& body) {
+  if (!op.instruction->names_lanes) return body(w.active);
+  const uint32_t* masks = w.at<uint32_t>(op.sources.back());
+  for (uint32_t left = w.active; left;) {
+    const uint32_t mask = masks[lowest(left)];
+    uint32_t group = 0;
+    for (uint32_t l = 0; l < kLanes; ++l) group |= uint32_t{masks[l] == mask} << l;
+    group &= left;
+    left &= ~group;
+    body(group);
+  }
 }
 
 void vote(const Step& s, Context& c) {
   const LaneOp& op = op_of(s);
   Warp& w = static_cast<Warp&>(c);
-  const uint32_t p = *w.at<uint32_t>(op.sources[0]) & w.active;
-  switch (static_cast<VoteMode>(op.instruction->mode)) {
-    case VoteMode::ballot: return write_uniform<uint32_t>(op, w, 0, p);
-    case VoteMode::all: return write_predicate(op, w, 0, p == w.active ? ~0u : 0);
-    case VoteMode::any: return write_predicate(op, w, 0, p ? ~0u : 0);
-    case VoteMode::uni: return write_predicate(op, w, 0, p == 0 || p == w.active ? ~0u : 0);
-  }
+  const uint32_t p = *w.at<uint32_t>(op.sources[0]);
+  for_groups(op, w, [&](uint32_t lanes) {
+    const uint32_t q = p & lanes;
+    switch (static_cast<VoteMode>(op.instruction->mode)) {
+      case VoteMode::ballot:  // written group by group: a group's lanes read their masks before
+        return write_uniform<uint32_t>(op, w, 0, q, lanes);
+      case VoteMode::all:
+        return write_predicate(op, w, 0, q == lanes ? ~0u : 0, lanes);
+      case VoteMode::any:
+        return write_predicate(op, w, 0, q ? ~0u : 0, lanes);
+      case VoteMode::uni:
+        return write_predicate(op, w, 0, q == 0 || q == lanes ? ~0u : 0, lanes);
+    }
+  });
 }
 
 void active_mask(const Step& s, Context& c) { write_uniform<uint32_t>(op_of(s), static_cast<Warp&>(c), 0, c.active); }
@@ -88,41 +116,66 @@ void match(const Step& s, Context& c) {
   const LaneOp& op = op_of(s);
   Warp& w = static_cast<Warp&>(c);
   const T* a = w.at<T>(op.sources[0]);
-  alignas(64) uint32_t equal[kLanes] = {};
-  for (uint32_t m = w.active; m; m &= m - 1)
-    for (uint32_t n = w.active; n; n &= n - 1)
-      if (a[lowest(m)] == a[lowest(n)]) equal[lowest(m)] |= 1u << lowest(n);
   const bool all = op.instruction->mode & 1;
-  uint32_t* to = w.at<uint32_t>(op.results[0]);
+  alignas(64) uint32_t out[kLanes] = {};  // the result may be where the masks are
   uint32_t everywhere = 0;
-  for (uint32_t m = w.active; m; m &= m - 1) {
-    const uint32_t l = lowest(m);
-    const bool same = equal[l] == w.active;
-    to[l] = all ? (same ? w.active : 0) : equal[l];
-    everywhere |= uint32_t{same} << l;
+  for_groups(op, w, [&](uint32_t lanes) {
+    for (uint32_t m = lanes; m; m &= m - 1) {
+      const uint32_t l = lowest(m);
+      uint32_t equal = 0;
+      for (uint32_t k = 0; k < kLanes; ++k) equal |= uint32_t{a[k] == a[l]} << k;
+      equal &= lanes;
+      const bool same = equal == lanes;
+      out[l] = all ? (same ? lanes : 0) : equal;
+      everywhere |= uint32_t{same} << l;
+    }
+  });
+  uint32_t* to = w.at<uint32_t>(op.results[0]);
+  for (uint32_t m = w.active; m; m &= m - 1) to[lowest(m)] = out[lowest(m)];
+  write_predicate(op, w, 1, everywhere, w.active);
+}
+
+uint32_t reduce(const uint32_t* a, uint32_t lanes, AtomicOp op, bool is_signed) {
+  uint32_t r = a[lowest(lanes)];
+  for (uint32_t m = lanes & (lanes - 1); m; m &= m - 1) {
+    const uint32_t v = a[lowest(m)];
+    const bool less = is_signed ? static_cast<int32_t>(v) < static_cast<int32_t>(r) : v < r;
+    switch (op) {
+      case AtomicOp::add:
+        r += v;
+        break;
+      case AtomicOp::min:
+        r = less ? v : r;
+        break;
+      case AtomicOp::max:
+        r = less || v == r ? r : v;
+        break;
+      case AtomicOp::and_:
+        r &= v;
+        break;
+      case AtomicOp::or_:
+        r |= v;
+        break;
+      default:
+        r ^= v;
+        break;
+    }
   }
-  write_predicate(op, w, 1, everywhere);
+  return r;
 }
 
 void reduce_lanes(const Step& s, Context& c) {
   const LaneOp& op = op_of(s);
   Warp& w = static_cast<Warp&>(c);
   const uint32_t* a = w.at<uint32_t>(op.sources[0]);
-  const bool sign = op.instruction->is_signed;
-  uint32_t r = a[lowest(w.active)];
-  for (uint32_t m = w.active & (w.active - 1); m; m &= m - 1) {
-    const uint32_t v = a[lowest(m)];
-    const bool less = sign ? static_cast<int32_t>(v) < static_cast<int32_t>(r) : v < r;
-    switch (static_cast<AtomicOp>(op.instruction->mode)) {
-      case AtomicOp::add: r += v; break;
-      case AtomicOp::min: r = less ? v : r; break;
-      case AtomicOp::max: r = less || v == r ? r : v; break;
-      case AtomicOp::and_: r &= v; break;
-      case AtomicOp::or_: r |= v; break;
-      default: r ^= v; break;
-    }
-  }
-  write_uniform<uint32_t>(op, w, 0, r);
+  alignas(64) uint32_t out[kLanes];  // the result may be where the values or the masks are
+  for_groups(op, w, [&](uint32_t lanes) {
+    const uint32_t r = reduce(a, lanes, static_cast<AtomicOp>(op.instruction->mode), op.instruction->is_signed);
+    for (uint32_t m = lanes; m; m &= m - 1) out[lowest(m)] = r;
+  });
+  if (op.scalar[0]) return write_uniform<uint32_t>(op, w, 0, out[lowest(w.active)]);
+  uint32_t* to = w.at<uint32_t>(op.results[0]);
+  for (uint32_t m = w.active; m; m &= m - 1) to[lowest(m)] = out[lowest(m)];
 }
 
 void elect(const Step& s, Context& c) {
@@ -130,7 +183,7 @@ void elect(const Step& s, Context& c) {
   Warp& w = static_cast<Warp&>(c);
   const uint32_t leader = lowest(w.active);
   write_uniform<uint32_t>(op, w, 0, leader);
-  write_predicate(op, w, 1, 1u << leader);
+  write_predicate(op, w, 1, 1u << leader, w.active);
 }
 
 // The machine says nothing about time: %clock is the number of warp instructions the worker has executed, a monotone
@@ -140,11 +193,15 @@ void clock(const Step& s, Context& c) {
   Warp& w = static_cast<Warp&>(c);
   uint64_t t = w.worker->launch.instructions.load(std::memory_order_relaxed) + w.worker->instructions;
   if (op.instruction->mode == 1)
-    t = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+    t = static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count());
   if (op.instruction->mode == 2) t >>= 32;
   const bool wide = w.worker->launch.program->registers[op.instruction->results[0]].element == Element::b64;
-  if (wide) write_uniform<uint64_t>(op, w, 0, t);
-  else write_uniform<uint32_t>(op, w, 0, static_cast<uint32_t>(t));
+  if (wide)
+    write_uniform<uint64_t>(op, w, 0, t);
+  else
+    write_uniform<uint32_t>(op, w, 0, static_cast<uint32_t>(t));
 }
 
 void nothing(const Step&, Context&) {}
@@ -164,21 +221,35 @@ Handler lane_handler(const Instruction& i) {
   switch (i.kind) {
     case Kind::shuffle:
       switch (static_cast<ShuffleMode>(i.mode)) {
-        case ShuffleMode::up: return shuffle<ShuffleMode::up>;
-        case ShuffleMode::down: return shuffle<ShuffleMode::down>;
-        case ShuffleMode::bfly: return shuffle<ShuffleMode::bfly>;
-        default: return shuffle<ShuffleMode::idx>;
+        case ShuffleMode::up:
+          return shuffle<ShuffleMode::up>;
+        case ShuffleMode::down:
+          return shuffle<ShuffleMode::down>;
+        case ShuffleMode::bfly:
+          return shuffle<ShuffleMode::bfly>;
+        default:
+          return shuffle<ShuffleMode::idx>;
       }
-    case Kind::vote: return vote;
-    case Kind::active_mask: return active_mask;
-    case Kind::match: return i.mode & 2 ? match<uint64_t> : match<uint32_t>;
-    case Kind::reduce_lanes: return reduce_lanes;
-    case Kind::elect: return elect;
-    case Kind::warp_barrier: return nothing;
-    case Kind::clock: return clock;
-    case Kind::trap: return trap;
-    case Kind::call: return call_handler(static_cast<Callee>(i.mode));
-    default: return unknown;
+    case Kind::vote:
+      return vote;
+    case Kind::active_mask:
+      return active_mask;
+    case Kind::match:
+      return i.mode & 2 ? match<uint64_t> : match<uint32_t>;
+    case Kind::reduce_lanes:
+      return reduce_lanes;
+    case Kind::elect:
+      return elect;
+    case Kind::warp_barrier:
+      return nothing;
+    case Kind::clock:
+      return clock;
+    case Kind::trap:
+      return trap;
+    case Kind::call:
+      return call_handler(static_cast<Callee>(i.mode));
+    default:
+      return unknown;
   }
 }
 

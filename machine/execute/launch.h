@@ -31,11 +31,12 @@ class Pool {
   bool stop_ = false;
 };
 
-// Fills the launch's slots: constants, parameters, dimensions.
-void fill_launch_area(Launch& launch);
+// Fills the launch's slots for `code` (the launch's own, or its scattered form).
+void fill_launch_area(const Launch& launch, const Code& code, LaunchArea& area);
 
-// Runs all blocks on `threads` of the pool; `progress(done)` is called about once a second. Afterwards `total` holds the
-// sum of the tallies; faults and warnings are in launch.diagnostics.
-void run_blocks(Launch& launch, Pool& pool, unsigned threads, Tally& total, const std::function<void(uint64_t)>& progress);
+// Runs all blocks on `threads` of the pool; `progress(done)` is called about once a second. Afterwards `total` holds
+// the sum of the tallies; faults and warnings are in launch.diagnostics.
+void run_blocks(Launch& launch, Pool& pool, unsigned threads, Tally& total,
+                const std::function<void(uint64_t)>& progress);
 
 }  // namespace coalesce::machine

@@ -28,32 +28,22 @@ class Lowering {
 
   std::unique_ptr<Code> run() {
     homes_.resize(p_->registers.size());
+    needs_vector_.resize(p_->registers.size());
     find_needs();
     allocate_scalars();
     allocate_vectors();
     code_->blocks.resize(p_->blocks.size());
     for (uint32_t b = 0; b < p_->blocks.size(); ++b)
       if (p_->blocks[b].reachable) lower_block(b);
-    for (const Region& r : p_->regions) {
-      Stream s{static_cast<uint32_t>(code_->steps.size()), 0};
-      for (uint32_t b : r.chain)
-        for (uint32_t k = p_->blocks[b].first; k < p_->blocks[b].last; ++k)
-          if (hoistable(*p_, p_->code[k])) lower_instruction(p_->code[k], k, p_->blocks[b]);
-      s.last = static_cast<uint32_t>(code_->steps.size());
-      code_->hoisted.push_back(s);
-      code_->blocks[r.chain.back()].ends_region = true;
-    }
+    for (const Region& r : p_->regions) lower_region(r);
     code_->launch_bytes = launch_;
     code_->block_bytes = (block_ + 63) / 64 * 64;
     code_->warp_bytes = (warp_ + 63) / 64 * 64;
+    code_->homes = std::move(homes_);
     return std::move(code_);
   }
 
  private:
-  struct Home {
-    Slot scalar = kNoSlot, vector = kNoSlot;
-    bool needs_vector = false;
-  };
 
   bool is_scalar(uint32_t r) const { return p_->registers[r].lanes != LaneClass::general; }
 
@@ -64,7 +54,8 @@ class Lowering {
 
   // Address shape of an access, from its register's class.
   AddressShape shape_of(const MemoryOp& m, Kind kind) const {
-    if (kind == Kind::atomic || m.space == AddressSpace::generic || m.space == AddressSpace::local) return AddressShape::vector;
+    if (kind == Kind::atomic || m.space == AddressSpace::generic || m.space == AddressSpace::local)
+      return AddressShape::vector;
     if (!m.address.is_reg()) return kind == Kind::load ? AddressShape::uniform : AddressShape::vector;
     const Register& r = p_->registers[m.address.reg];
     if (r.lanes <= LaneClass::warp_uniform) return kind == Kind::load ? AddressShape::uniform : AddressShape::vector;
@@ -74,7 +65,9 @@ class Lowering {
 
   // Which scalars some vector operation reads.
   void find_needs() {
-    const auto need = [&](const Value& v) { if (v.is_reg()) homes_[v.reg].needs_vector = true; };
+    const auto need = [&](const Value& v) {
+      if (v.is_reg()) needs_vector_[v.reg] = true;
+    };
     for (const BasicBlock& b : p_->blocks) {
       if (!b.reachable) continue;
       for (uint32_t k = b.first; k < b.last; ++k) {
@@ -116,10 +109,14 @@ class Lowering {
       Base base = kWarp;
       if (reg.lanes <= LaneClass::block_uniform) base = kBlock;
       if (is_builtin && reg.lanes == LaneClass::constant) base = kLaunch;
-      if (reg.builtin == Builtin::laneid || (reg.builtin >= Builtin::lanemask_eq && reg.builtin <= Builtin::lanemask_gt)) base = kLaunch;
+      if (reg.builtin == Builtin::laneid ||
+          (reg.builtin >= Builtin::lanemask_eq && reg.builtin <= Builtin::lanemask_gt))
+        base = kLaunch;
       if (is_scalar(r)) h.scalar = take_scalar(area(base), base);
-      if (reg.element == Element::pred) h.vector = h.scalar;
-      else if (h.needs_vector || !is_scalar(r)) h.vector = take(area(base), vector_bytes(reg.element), base);
+      if (reg.element == Element::pred)
+        h.vector = h.scalar;
+      else if (needs_vector_[r] || !is_scalar(r))
+        h.vector = take(area(base), vector_bytes(reg.element), base);
       if (is_builtin) code_->builtins.push_back({r, h.scalar, h.vector});
     }
   }
@@ -213,7 +210,8 @@ class Lowering {
   Slot scalar_slot(const Value& v, Element e) {
     if (v.is_reg()) return homes_[v.reg].scalar;
     Constant& c = constant(e, v.bits);
-    if (c.scalar == kNoSlot) c.scalar = e == Element::pred && c.vector != kNoSlot ? c.vector : take_scalar(launch_, kLaunch);
+    if (c.scalar == kNoSlot)
+      c.scalar = e == Element::pred && c.vector != kNoSlot ? c.vector : take_scalar(launch_, kLaunch);
     if (e == Element::pred) c.vector = c.scalar;
     return c.scalar;
   }
@@ -256,16 +254,20 @@ class Lowering {
 
   void lower_instruction(const Instruction& i, uint32_t index, const BasicBlock& block) {
     switch (i.kind) {
-      case Kind::pure: return lower_pure(i, block);
+      case Kind::pure:
+        return lower_pure(i, block);
       case Kind::load:
       case Kind::store:
-      case Kind::atomic: return lower_memory(i, index);
+      case Kind::atomic:
+        return lower_memory(i, index);
       case Kind::nothing:
       case Kind::branch:
       case Kind::branch_table:
       case Kind::exit:
-      case Kind::barrier: return;  // a block's end is no step
-      default: return lower_lanes(i, index);
+      case Kind::barrier:
+        return;  // a block's end is no step
+      default:
+        return lower_lanes(i, index);
     }
   }
 
@@ -295,7 +297,7 @@ class Lowering {
     a.op = &m;
     a.instruction = index;
     a.site = m.site;
-    a.window = static_cast<uint32_t>(code_->accesses.size() - 1);
+    a.window = i.memory;
     a.bytes = static_cast<uint8_t>(m.bytes());
     a.offset = m.offset;
     a.shape = shape_of(m, i.kind);
@@ -310,15 +312,17 @@ class Lowering {
       if (load && is_scalar(v.reg)) {
         a.values[k] = homes_[v.reg].scalar;
       } else {
-        a.values[k] = load ? homes_[v.reg].vector
-                           : vector_slot(v, v.is_reg() ? p_->registers[v.reg].element : element_of_bytes(m.value_bytes[k]));
+        a.values[k] =
+            load ? homes_[v.reg].vector
+                 : vector_slot(v, v.is_reg() ? p_->registers[v.reg].element : element_of_bytes(m.value_bytes[k]));
         a.scalar_results = false;
       }
     }
     // A load's results are all scalars or all vectors: a scalar one among vectors is read back below.
     if (load && !a.scalar_results)
       for (std::size_t k = 0; k < m.values.size(); ++k)
-        if (m.values[k].is_reg() && is_scalar(m.values[k].reg)) a.values[k] = take(warp_, vector_bytes(p_->registers[m.values[k].reg].element), kWarp);
+        if (m.values[k].is_reg() && is_scalar(m.values[k].reg))
+          a.values[k] = take(warp_, vector_bytes(p_->registers[m.values[k].reg].element), kWarp);
     if (m.result != kNone) a.result = homes_[m.result].vector;
     Step s;
     s.run = memory_handler(m, i.kind);
@@ -347,7 +351,9 @@ class Lowering {
     op.instruction = &i;
     op.index = index;
     for (const Value& v : i.sources) {
-      const Element e = v.is_reg() ? p_->registers[v.reg].element : i.kind == Kind::vote && op.sources.empty() ? Element::pred : Element::b32;
+      const Element e = v.is_reg()                                   ? p_->registers[v.reg].element
+                        : i.kind == Kind::vote && op.sources.empty() ? Element::pred
+                                                                     : Element::b32;
       op.sources.push_back(vector_slot(v, e));
     }
     for (std::size_t k = 0; k < 2; ++k)
@@ -363,6 +369,33 @@ class Lowering {
       if (r != kNone) expand(r);
   }
 
+  void lower_region(const Region& region) {
+    std::vector<Stream> streams;
+    std::vector<Saved> saved;
+    const std::vector<uint32_t>& live = p_->blocks[region.chain.front()].live_in;
+    const auto save = [&](uint32_t r) {
+      if (!std::binary_search(live.begin(), live.end(), r)) return;
+      const Home& h = homes_[r];
+      saved.push_back({h.scalar & ~3u, kScalarBytes});
+      if (h.vector != kNoSlot && h.vector != h.scalar) saved.push_back({h.vector & ~3u, vector_bytes(p_->registers[r].element)});
+    };
+    for (uint32_t b : region.chain) {
+      Stream s{static_cast<uint32_t>(code_->steps.size()), 0};
+      for (uint32_t k = p_->blocks[b].first; k < p_->blocks[b].last; ++k) {
+        const Instruction& i = p_->code[k];
+        if (!hoistable(*p_, i)) continue;
+        lower_instruction(i, k, p_->blocks[b]);
+        for (uint32_t r : i.results)
+          if (r != kNone) save(r);
+      }
+      s.last = static_cast<uint32_t>(code_->steps.size());
+      streams.push_back(s);
+    }
+    code_->blocks[region.chain.back()].ends_region = true;
+    code_->hoisted.push_back(std::move(streams));
+    code_->saved.push_back(std::move(saved));
+  }
+
   void lower_block(uint32_t b) {
     const BasicBlock& block = p_->blocks[b];
     BlockCode& c = code_->blocks[b];
@@ -375,6 +408,11 @@ class Lowering {
     };
     c.general = stream(true);
     c.lockstep = block.divergent ? c.general : stream(false);
+    for (uint32_t k = block.first; k < block.last; ++k)
+      if (const Instruction& i = p_->code[k]; i.memory != kNone && i.kind != Kind::store) {
+        const MemoryOp& m = p_->memory[i.memory];
+        c.polls = c.polls || (i.kind == Kind::load ? m.is_volatile : m.returns);
+      }
     c.divergent = block.divergent;
     c.divergent_branch = block.divergent_branch;
     c.taken = block.taken;
@@ -400,7 +438,9 @@ class Lowering {
         c.table = &block.table;
         c.predicate = vector_slot(last.sources[0], Element::b32);
         break;
-      case Kind::exit: c.end = EndKind::exit; break;
+      case Kind::exit:
+        c.end = EndKind::exit;
+        break;
       case Kind::barrier:
         c.end = EndKind::barrier;
         c.barrier = &last;
@@ -419,13 +459,15 @@ class Lowering {
           }
         }
         break;
-      default: break;
+      default:
+        break;
     }
   }
 
   std::unique_ptr<Code> code_;
   Decoded* p_ = nullptr;
   std::vector<Home> homes_;
+  std::vector<bool> needs_vector_;
   std::map<std::pair<Element, uint64_t>, std::size_t> constants_;
   uint32_t launch_ = 0, block_ = 0, warp_ = 0;
 };
@@ -433,5 +475,14 @@ class Lowering {
 }  // namespace
 
 std::unique_ptr<Code> lower(std::unique_ptr<Decoded> program) { return Lowering(std::move(program)).run(); }
+
+const Code& scatter(const Code& code) {
+  std::call_once(code.scattered_once, [&] {
+    auto p = std::make_unique<Decoded>(*code.program);
+    make_general(*p);
+    code.scattered = lower(std::move(p));
+  });
+  return *code.scattered;
+}
 
 }  // namespace coalesce::machine

@@ -1,8 +1,9 @@
-// Loads and stores. Each goes three steps: where (addresses to host memory, with bounds and alignment checked), how much
-// it costs (observe/traffic.h), and the move itself (chosen by element and register width when the kernel is lowered).
+// Loads and stores. Each goes three steps: where (addresses to host memory, with bounds and alignment checked), how
+// much it costs (observe/traffic.h), and the move itself (chosen by element and register width when the kernel is
+// lowered).
 //
-// The common case, all lanes at base + lane * width, is found by one comparison of the address vector, or known from the
-// lane class; then bounds are one comparison against the allocation this instruction touched last.
+// The common case, all lanes at base + lane * width, is found by one comparison of the address vector, or known from
+// the lane class; then bounds are one comparison against the allocation this instruction touched last.
 #include "machine/execute/memory_ops.h"
 
 #include <cstring>
@@ -27,7 +28,8 @@ struct Move {
   static void load_contiguous(const Access& a, Warp& w, std::byte* base, uint32_t mask) {
     if (a.op->count == 1 && mask == ~0u) {
       R* to = w.at<R>(a.values[0]);
-      if constexpr (sizeof(M) == sizeof(R)) std::memcpy(to, base, sizeof(R) * kLanes);
+      if constexpr (sizeof(M) == sizeof(R))
+        std::memcpy(to, base, sizeof(R) * kLanes);
       else
         for (uint32_t l = 0; l < kLanes; ++l) to[l] = static_cast<R>(get(base + l * sizeof(M)));
       return;
@@ -46,7 +48,8 @@ struct Move {
     for (uint32_t k = 0; k < a.op->count; ++k) {
       R* to = w.at<R>(a.values[k]);
       if (mask == ~0u)
-        for (uint32_t l = 0; l < kLanes; ++l) to[l] = static_cast<R>(get(reinterpret_cast<const std::byte*>(host[l]) + k * sizeof(M)));
+        for (uint32_t l = 0; l < kLanes; ++l)
+          to[l] = static_cast<R>(get(reinterpret_cast<const std::byte*>(host[l]) + k * sizeof(M)));
       else
         for (uint32_t m = mask; m; m &= m - 1)
           to[lowest(m)] = static_cast<R>(get(reinterpret_cast<const std::byte*>(host[lowest(m)]) + k * sizeof(M)));
@@ -56,9 +59,12 @@ struct Move {
     for (uint32_t k = 0; k < a.op->count; ++k) {
       const R value = static_cast<R>(get(at + k * sizeof(M)));
       R* to = w.at<R>(a.values[k]);
-      if (a.scalar_results) *to = value;
-      else if (mask == ~0u) for (uint32_t l = 0; l < kLanes; ++l) to[l] = value;
-      else for (uint32_t m = mask; m; m &= m - 1) to[lowest(m)] = value;
+      if (a.scalar_results)
+        *to = value;
+      else if (mask == ~0u)
+        for (uint32_t l = 0; l < kLanes; ++l) to[l] = value;
+      else
+        for (uint32_t m = mask; m; m &= m - 1) to[lowest(m)] = value;
     }
   }
   static void store_contiguous(const Access& a, Warp& w, std::byte* base, uint32_t mask) {
@@ -68,7 +74,8 @@ struct Move {
     }
     for (uint32_t k = 0; k < a.op->count; ++k) {
       const R* from = w.at<R>(a.values[k]);
-      for (uint32_t m = mask; m; m &= m - 1) put(base + lowest(m) * std::size_t{a.bytes} + k * sizeof(M), from[lowest(m)]);
+      for (uint32_t m = mask; m; m &= m - 1)
+        put(base + lowest(m) * std::size_t{a.bytes} + k * sizeof(M), from[lowest(m)]);
     }
   }
   static void store_table(const Access& a, Warp& w, const uint64_t* host, uint32_t mask) {
@@ -97,22 +104,32 @@ constexpr Movers movers() {
 template <class R, class S>  // R: unsigned register type, S: signed
 Movers movers_for(unsigned width, bool sign) {
   switch (width) {
-    case 1: return sign ? movers<int8_t, S>() : movers<uint8_t, R>();
-    case 2: return sign ? movers<int16_t, S>() : movers<uint16_t, R>();
-    case 4: return sign ? movers<int32_t, S>() : movers<uint32_t, R>();
-    case 8: return movers<uint64_t, R>();
-    default: return movers<u128, R>();
+    case 1:
+      return sign ? movers<int8_t, S>() : movers<uint8_t, R>();
+    case 2:
+      return sign ? movers<int16_t, S>() : movers<uint16_t, R>();
+    case 4:
+      return sign ? movers<int32_t, S>() : movers<uint32_t, R>();
+    case 8:
+      return movers<uint64_t, R>();
+    default:
+      return movers<u128, R>();
   }
 }
 
 // ---- Faults ------------------------------------------------------------------------------------------------------
 
-[[noreturn]] void fault_at(const Access& a, Warp& w, Fault fault, uint64_t address, uint32_t lane, const std::string& where) {
+[[noreturn]] void fault_at(const Access& a, Warp& w, Fault fault, uint64_t address, uint32_t lane,
+                           const std::string& where) {
   char text[160];
-  const char* verb = a.op->returns || a.atomic ? "atomic on" : w.worker->launch.program->code[a.instruction].kind == Kind::load ? "load of" : "store of";
-  std::snprintf(text, sizeof text, "%s %u byte%s at 0x%llx", verb, a.bytes, a.bytes == 1 ? "" : "s", static_cast<unsigned long long>(address));
+  const char* verb = a.op->returns || a.atomic                                          ? "atomic on"
+                     : w.worker->launch.program->code[a.instruction].kind == Kind::load ? "load of"
+                                                                                        : "store of";
+  std::snprintf(text, sizeof text, "%s %u byte%s at 0x%llx", verb, a.bytes, a.bytes == 1 ? "" : "s",
+                static_cast<unsigned long long>(address));
   KernelFault f{fault, text, a.instruction, 1u << lane, {}};
-  f.message += fault == Fault::misaligned_address ? ", which is not a multiple of " + std::to_string(a.bytes) : " is " + where;
+  f.message +=
+      fault == Fault::misaligned_address ? ", which is not a multiple of " + std::to_string(a.bytes) : " is " + where;
   throw f;
 }
 
@@ -123,8 +140,10 @@ std::string outside_shared(const Warp& w, uint64_t address) {
 
 // ---- Global ------------------------------------------------------------------------------------------------------
 
-// The allocation around [low, high), or a fault for the first lane of `mask` that is outside (addresses: table or base).
-const Window& window_for(const Access& a, Warp& w, uint64_t low, uint64_t high, const uint64_t* table, uint64_t base, uint32_t mask) {
+// The allocation around [low, high), or a fault for the first lane of `mask` that is outside (addresses: table or
+// base).
+const Window& window_for(const Access& a, Warp& w, uint64_t low, uint64_t high, const uint64_t* table, uint64_t base,
+                         uint32_t mask) {
   Window& cached = w.worker->windows[a.window];
   if (low >= cached.base && high <= cached.end) return cached;
   if (const Allocation* found = w.worker->launch.memory->find(low); found && high <= found->base + found->size) {
@@ -166,7 +185,8 @@ struct Where {
 };
 
 template <bool Counted>
-Where global_where(const Access& a, Warp& w, const uint64_t* table, bool known_contiguous, uint64_t base, uint32_t mask, uint64_t* host) {
+Where global_where(const Access& a, Warp& w, const uint64_t* table, bool known_contiguous, uint64_t base, uint32_t mask,
+                   uint64_t* host) {
   const uint32_t bytes = a.bytes;
   if (table) {
     const uint32_t f = lowest(mask);
@@ -222,8 +242,10 @@ template <bool IsLoad, bool Counted>
 void global_vector(const Access& a, Warp& w, const uint64_t* table, uint32_t mask) {
   alignas(64) uint64_t host[kLanes];
   const Where where = global_where<Counted>(a, w, table, false, 0, mask, host);
-  if (where.contiguous) a.move_contiguous(a, w, where.base, mask);
-  else a.move_table(a, w, host, mask);
+  if (where.contiguous)
+    a.move_contiguous(a, w, where.base, mask);
+  else
+    a.move_table(a, w, host, mask);
 }
 
 template <bool IsLoad, bool Counted>
@@ -237,7 +259,8 @@ void global_access(const Step& s, Context& context) {
     for (uint32_t l = 0; l < kLanes; ++l) table[l] = w.at<uint32_t>(a.address)[l];
     return global_vector<IsLoad, Counted>(a, w, table, mask);
   }
-  const uint64_t base = (a.address_is_64 ? *w.at<uint64_t>(a.address) : *w.at<uint32_t>(a.address)) + static_cast<uint64_t>(a.offset);
+  const uint64_t base =
+      (a.address_is_64 ? *w.at<uint64_t>(a.address) : *w.at<uint32_t>(a.address)) + static_cast<uint64_t>(a.offset);
   if (a.shape == AddressShape::contiguous) {
     alignas(64) uint64_t host[kLanes];
     return a.move_contiguous(a, w, global_where<Counted>(a, w, nullptr, true, base, mask, host).base, mask);
@@ -273,7 +296,8 @@ void shared_vector(const Access& a, Warp& w, const uint32_t* address, uint32_t m
     const uint64_t low = uint64_t{base + f * bytes}, high = low + uint64_t{highest(mask) - f + 1} * bytes;
     if (high <= w.shared_bytes && (low & (bytes - 1)) == 0) {
       if (bytes > 4) {
-        const SharedCost c = IsLoad ? shared_load_cost_affine(base, bytes, mask, bytes) : shared_store_cost_affine(base, bytes, mask, bytes);
+        const SharedCost c = IsLoad ? shared_load_cost_affine(base, bytes, mask, bytes)
+                                    : shared_store_cost_affine(base, bytes, mask, bytes);
         t.wavefronts += c.wavefronts;
         t.ideal += c.ideal;
       }
@@ -294,7 +318,8 @@ void shared_vector(const Access& a, Warp& w, const uint32_t* address, uint32_t m
   if ((bits & (bytes - 1)) || uint64_t{high} + bytes > w.shared_bytes)
     for (uint32_t m = mask; m; m &= m - 1) {
       const uint32_t l = lowest(m);
-      if (uint64_t{at[l]} + bytes > w.shared_bytes) fault_at(a, w, Fault::illegal_address, at[l], l, outside_shared(w, uint64_t{at[l]} + bytes - 1));
+      if (uint64_t{at[l]} + bytes > w.shared_bytes)
+        fault_at(a, w, Fault::illegal_address, at[l], l, outside_shared(w, uint64_t{at[l]} + bytes - 1));
       if (at[l] & (bytes - 1)) fault_at(a, w, Fault::misaligned_address, at[l], l, "");
     }
   const SharedCost c = IsLoad ? shared_load_cost(at, mask, bytes) : shared_store_cost(at, mask, bytes);
@@ -323,19 +348,23 @@ void shared_access(const Step& s, Context& context) {
   const uint32_t base = *w.at<uint32_t>(a.address) + static_cast<uint32_t>(a.offset);
   const uint32_t bytes = a.bytes;
   const bool one = a.shape == AddressShape::uniform;
-  const uint64_t low = one ? base : base + lowest(mask) * bytes, high = low + (one ? 1 : highest(mask) - lowest(mask) + 1) * uint64_t{bytes};
+  const uint64_t low = one ? base : base + lowest(mask) * bytes,
+                 high = low + (one ? 1 : highest(mask) - lowest(mask) + 1) * uint64_t{bytes};
   if (high > w.shared_bytes || (base & (bytes - 1))) {  // the table's way finds the lane to blame
     alignas(64) uint32_t table[kLanes];
     for (uint32_t l = 0; l < kLanes; ++l) table[l] = base - static_cast<uint32_t>(a.offset) + (one ? 0 : l * bytes);
     return shared_vector<IsLoad>(a, w, table, mask, a.site);
   }
   if (bytes > 4) {
-    const SharedCost c = IsLoad ? shared_load_cost_affine(base, one ? 0 : bytes, mask, bytes) : shared_store_cost_affine(base, bytes, mask, bytes);
+    const SharedCost c = IsLoad ? shared_load_cost_affine(base, one ? 0 : bytes, mask, bytes)
+                                : shared_store_cost_affine(base, bytes, mask, bytes);
     w.worker->tally.sites[a.site].wavefronts += c.wavefronts;
     w.worker->tally.sites[a.site].ideal += c.ideal;
   }
-  if (one) a.move_uniform(a, w, w.shared + base, mask);
-  else a.move_contiguous(a, w, w.shared + static_cast<int32_t>(base), mask);
+  if (one)
+    a.move_uniform(a, w, w.shared + base, mask);
+  else
+    a.move_contiguous(a, w, w.shared + static_cast<int32_t>(base), mask);
 }
 
 // ---- Local, generic, parameters ----------------------------------------------------------------------------------
@@ -348,7 +377,8 @@ void local_vector(const Access& a, Warp& w, const uint64_t* address, uint32_t ma
     const uint64_t offset = address[l] + static_cast<uint64_t>(a.offset);
     if (mask >> l & 1) {
       if (offset > w.local_bytes || offset + a.bytes > w.local_bytes)
-        fault_at(a, w, Fault::illegal_address, offset, l, "outside the thread's " + std::to_string(w.local_bytes) + " bytes of local memory");
+        fault_at(a, w, Fault::illegal_address, offset, l,
+                 "outside the thread's " + std::to_string(w.local_bytes) + " bytes of local memory");
       if (offset & (a.bytes - 1u)) fault_at(a, w, Fault::misaligned_address, offset, l, "");
     }
     at[l] = static_cast<uint32_t>(offset);
@@ -369,7 +399,8 @@ void local_access(const Step& s, Context& context) {
   const Access& a = *static_cast<const Access*>(s.extra);
   Warp& w = static_cast<Warp&>(context);
   alignas(64) uint64_t table[kLanes];
-  if (a.site != kNone && w.worker->launch.program->sites[a.site].dynamic_requests) w.worker->tally.sites[a.site].requests += 1;
+  if (a.site != kNone && w.worker->launch.program->sites[a.site].dynamic_requests)
+    w.worker->tally.sites[a.site].requests += 1;
   local_vector<IsLoad>(a, w, address_table(a, w, table), w.active, a.site);
 }
 
@@ -379,7 +410,8 @@ void param_vector(const Access& a, Warp& w, const uint64_t* address, uint32_t ma
   for (uint32_t l = 0; l < kLanes; ++l) {
     const uint64_t offset = address[l] + static_cast<uint64_t>(a.offset);
     if ((mask >> l & 1) && (offset > parameters.size() || offset + a.bytes > parameters.size()))
-      fault_at(a, w, Fault::illegal_address, offset, l, "outside the kernel's " + std::to_string(parameters.size()) + " bytes of parameters");
+      fault_at(a, w, Fault::illegal_address, offset, l,
+               "outside the kernel's " + std::to_string(parameters.size()) + " bytes of parameters");
     host[l] = reinterpret_cast<uint64_t>(parameters.data()) + offset;
   }
   a.move_table(a, w, host, mask);
@@ -431,7 +463,9 @@ void generic_access(const Step& s, Context& context) {
   if (masks.param) {
     alignas(64) uint64_t offsets[kLanes];
     for (uint32_t l = 0; l < kLanes; ++l) offsets[l] = address[l] & (kWindowSize - 1);
-    if (!IsLoad) fault_at(a, w, Fault::illegal_address, address[lowest(masks.param)], lowest(masks.param), "in the kernel's parameters, which are read-only");
+    if (!IsLoad)
+      fault_at(a, w, Fault::illegal_address, address[lowest(masks.param)], lowest(masks.param),
+               "in the kernel's parameters, which are read-only");
     param_vector(a, w, offsets, masks.param);
   }
 }
@@ -457,12 +491,16 @@ SpaceMasks space_masks(const uint64_t* address, uint64_t offset, uint32_t mask) 
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
     const uint32_t l = lowest(rest);
     const uint64_t window = (address[l] + offset) & ~(kWindowSize - 1);
-    (window == kSharedWindow ? m.shared : window == kLocalWindow ? m.local : window == kParamWindow ? m.param : m.global) |= 1u << l;
+    (window == kSharedWindow  ? m.shared
+     : window == kLocalWindow ? m.local
+     : window == kParamWindow ? m.param
+                              : m.global) |= 1u << l;
   }
   return m;
 }
 
-void global_atomic_where(const Access& a, Warp& w, const uint64_t* address, uint32_t mask, uint32_t site, uint64_t* host) {
+void global_atomic_where(const Access& a, Warp& w, const uint64_t* address, uint32_t mask, uint32_t site,
+                         uint64_t* host) {
   uint64_t low = ~uint64_t{0}, high = 0;
   for (uint32_t l = 0; l < kLanes; ++l) {
     host[l] = address[l] + static_cast<uint64_t>(a.offset);
@@ -472,6 +510,7 @@ void global_atomic_where(const Access& a, Warp& w, const uint64_t* address, uint
     if (host[l] & (a.bytes - 1u)) fault_at(a, w, Fault::misaligned_address, host[l], l, "");
   }
   const Window& win = window_for(a, w, low, high + a.bytes, host, 0, mask);
+  if (site == kNone) return;  // a further element of a vector: its first one counts
   SiteTally& t = w.worker->tally.sites[site];
   const GlobalCost c = global_atomic_cost(host, mask, a.bytes);
   t.sectors += c.sectors;
@@ -480,7 +519,8 @@ void global_atomic_where(const Access& a, Warp& w, const uint64_t* address, uint
   touch_lanes(w, win, host, mask, a.bytes);
 }
 
-void shared_atomic_where(const Access& a, Warp& w, const uint32_t* address, uint32_t mask, uint32_t site, uint64_t* host) {
+void shared_atomic_where(const Access& a, Warp& w, const uint32_t* address, uint32_t mask, uint32_t site,
+                         uint64_t* host) {
   alignas(64) uint32_t at[kLanes];
   for (uint32_t l = 0; l < kLanes; ++l) {
     at[l] = address[l] + static_cast<uint32_t>(a.offset);
@@ -490,6 +530,7 @@ void shared_atomic_where(const Access& a, Warp& w, const uint32_t* address, uint
       fault_at(a, w, Fault::illegal_address, at[l], l, outside_shared(w, uint64_t{at[l]} + a.bytes - 1));
     if (at[l] & (a.bytes - 1u)) fault_at(a, w, Fault::misaligned_address, at[l], l, "");
   }
+  if (site == kNone) return;
   const SharedCost c = shared_atomic_cost(at, mask, a.bytes);
   SiteTally& t = w.worker->tally.sites[site];
   t.wavefronts += c.wavefronts - (a.bytes <= 4 ? 1 : 0);
@@ -505,10 +546,18 @@ void choose_movers(Access& a, Kind kind) {
   const MemoryOp& m = *a.op;
   Movers chosen;
   switch (m.value_bytes[0]) {
-    case 2: chosen = m.width > 2 ? Movers{} : movers_for<uint16_t, int16_t>(m.width, m.sign_extend && kind == Kind::load); break;
-    case 4: chosen = movers_for<uint32_t, int32_t>(m.width, m.sign_extend && kind == Kind::load); break;
-    case 8: chosen = movers_for<uint64_t, int64_t>(m.width, m.sign_extend && kind == Kind::load); break;
-    default: chosen = movers_for<u128, u128>(m.width, false); break;
+    case 2:
+      chosen = m.width > 2 ? Movers{} : movers_for<uint16_t, int16_t>(m.width, m.sign_extend && kind == Kind::load);
+      break;
+    case 4:
+      chosen = movers_for<uint32_t, int32_t>(m.width, m.sign_extend && kind == Kind::load);
+      break;
+    case 8:
+      chosen = movers_for<uint64_t, int64_t>(m.width, m.sign_extend && kind == Kind::load);
+      break;
+    default:
+      chosen = movers_for<u128, u128>(m.width, false);
+      break;
   }
   a.move_contiguous = kind == Kind::load ? chosen.load_contiguous : chosen.store_contiguous;
   a.move_table = kind == Kind::load ? chosen.load_table : chosen.store_table;
@@ -519,12 +568,18 @@ Handler memory_handler(const MemoryOp& op, Kind kind) {
   if (kind == Kind::atomic) return atomic_handler(op);
   const bool load = kind == Kind::load;
   switch (op.space) {
-    case AddressSpace::global: return load ? global_site<true> : global_site<false>;
-    case AddressSpace::shared: return load ? shared_access<true> : shared_access<false>;
-    case AddressSpace::local: return load ? local_access<true> : local_access<false>;
-    case AddressSpace::constant: return load ? global_access<true, false> : global_access<false, false>;
-    case AddressSpace::param: return param_access;
-    default: return load ? generic_access<true> : generic_access<false>;
+    case AddressSpace::global:
+      return load ? global_site<true> : global_site<false>;
+    case AddressSpace::shared:
+      return load ? shared_access<true> : shared_access<false>;
+    case AddressSpace::local:
+      return load ? local_access<true> : local_access<false>;
+    case AddressSpace::constant:
+      return load ? global_access<true, false> : global_access<false, false>;
+    case AddressSpace::param:
+      return param_access;
+    default:
+      return load ? generic_access<true> : generic_access<false>;
   }
 }
 

@@ -11,8 +11,10 @@ struct SpaceMasks {  // lanes whose generic address + offset lies in each space
 SpaceMasks space_masks(const uint64_t* address, uint64_t offset, uint32_t mask);
 
 // Checks, counts and marks the atomic's accesses; fills host[lane] for the lanes of `mask`.
-void global_atomic_where(const Access& a, Warp& w, const uint64_t* address, uint32_t mask, uint32_t site, uint64_t* host);
-void shared_atomic_where(const Access& a, Warp& w, const uint32_t* address, uint32_t mask, uint32_t site, uint64_t* host);
+void global_atomic_where(const Access& a, Warp& w, const uint64_t* address, uint32_t mask, uint32_t site,
+                         uint64_t* host);
+void shared_atomic_where(const Access& a, Warp& w, const uint32_t* address, uint32_t mask, uint32_t site,
+                         uint64_t* host);
 [[noreturn]] void fault_no_space(const Access& a, Warp& w, uint64_t address, uint32_t lane);
 
 Handler atomic_handler(const MemoryOp& op);

@@ -19,8 +19,8 @@ struct Context;
 struct Step;
 using Handler = void (*)(const Step&, Context&);
 
-// Where an operand lives: byte offset from one of the context's bases. Offsets are multiples of 4; the low two bits pick
-// the base: constants of the launch, values of the block, registers of the warp.
+// Where an operand lives: byte offset from one of the context's bases. Offsets are multiples of 4; the low two bits
+// pick the base: constants of the launch, values of the block, registers of the warp.
 using Slot = uint32_t;
 enum Base : uint32_t { kLaunch = 0, kBlock = 1, kWarp = 2 };
 
@@ -42,8 +42,8 @@ struct Context {
   }
 };
 
-// A vector slot is 32 lanes of the element, 64-byte aligned. A predicate slot (element bool) is one uint32_t, bit per lane.
-// A scalar slot is 8 bytes (16 for 128-bit elements); a scalar predicate is a uint32_t, 0 or ~0.
+// A vector slot is 32 lanes of the element, 64-byte aligned. A predicate slot (element bool) is one uint32_t, bit per
+// lane. A scalar slot is 8 bytes (16 for 128-bit elements); a scalar predicate is a uint32_t, 0 or ~0.
 enum class Element : uint8_t { none, pred, b8, b16, b32, b64, b128 };
 
 struct PureOp {

@@ -9,6 +9,10 @@
 
 namespace coalesce::machine {
 
+namespace {
+constexpr uint32_t kUnpolledSlice = 1u << 22;  // blocks of a loop that polls nothing visible
+}  // namespace
+
 inline void BlockRun::count(uint32_t block, uint32_t mask) {
   worker_.tally.executions[block] += 1;
   worker_.tally.lanes[block] += count_lanes(mask);
@@ -87,7 +91,8 @@ bool BlockRun::next_split(Warp& w) {
 void BlockRun::split(Warp& w, uint32_t mask_taken, uint32_t taken, uint32_t other, uint32_t reconverge) {
   const uint32_t rest = w.now.mask & ~mask_taken;
   uint32_t join = w.now.join;
-  if (reconverge != kNone && (taken == reconverge || other == reconverge) && (join == kNone || w.joins[join].block != reconverge)) {
+  if (reconverge != kNone && (taken == reconverge || other == reconverge) &&
+      (join == kNone || w.joins[join].block != reconverge)) {
     // if without else: one side stands at the meeting point already.
     const bool other_waits = other == reconverge;
     const uint32_t j = new_join(w, reconverge, 1, join);
@@ -96,8 +101,10 @@ void BlockRun::split(Warp& w, uint32_t mask_taken, uint32_t taken, uint32_t othe
     w.running = true;
     return;
   }
-  if (join != kNone && (reconverge == kNone || w.joins[join].block == reconverge)) w.joins[join].pending += 1;
-  else if (reconverge != kNone) join = new_join(w, reconverge, 2, join);
+  if (join != kNone && (reconverge == kNone || w.joins[join].block == reconverge))
+    w.joins[join].pending += 1;
+  else if (reconverge != kNone)
+    join = new_join(w, reconverge, 2, join);
   const Split a{other, rest, join, false, false}, b{taken, mask_taken, join, false, false};
   w.running = false;
   // The side that falls through runs first; whoever stands at the meeting point already waits there.
@@ -116,7 +123,8 @@ void BlockRun::split_table(Warp& w, const BlockCode& code) {
     const uint32_t target = (*code.table)[std::min<std::size_t>(index[lowest(left)], code.table->size() - 1)];
     uint32_t mask = 0;
     for (uint32_t m = left; m; m &= m - 1)
-      if ((*code.table)[std::min<std::size_t>(index[lowest(m)], code.table->size() - 1)] == target) mask |= 1u << lowest(m);
+      if ((*code.table)[std::min<std::size_t>(index[lowest(m)], code.table->size() - 1)] == target)
+        mask |= 1u << lowest(m);
     parts.push_back({target, mask, whole.join, false, false});
     left &= ~mask;
   }
@@ -128,8 +136,10 @@ void BlockRun::split_table(Warp& w, const BlockCode& code) {
   worker_.tally.divergent[whole.block] += 1;
   uint32_t join = whole.join;
   const uint32_t more = static_cast<uint32_t>(parts.size());
-  if (join != kNone && (code.reconverge == kNone || w.joins[join].block == code.reconverge)) w.joins[join].pending += more - 1;
-  else if (code.reconverge != kNone) join = new_join(w, code.reconverge, more, join);
+  if (join != kNone && (code.reconverge == kNone || w.joins[join].block == code.reconverge))
+    w.joins[join].pending += more - 1;
+  else if (code.reconverge != kNone)
+    join = new_join(w, code.reconverge, more, join);
   w.running = false;
   for (auto p = parts.rbegin(); p != parts.rend(); ++p) {
     w.now = *p;
@@ -140,8 +150,12 @@ void BlockRun::split_table(Warp& w, const BlockCode& code) {
 
 // The lanes that the *.sync at the head of the split's block names.
 uint32_t BlockRun::named_lanes(const Warp& w, const Split& s) const {
-  const BlockCode& c = code_.blocks[s.block];
-  return w.at<uint32_t>(c.wait_mask)[c.wait_mask_is_vector ? lowest(s.mask) : 0];
+  const BlockCode& c = code_->blocks[s.block];
+  const uint32_t* masks = w.at<uint32_t>(c.wait_mask);
+  if (!c.wait_mask_is_vector) return masks[0];
+  uint32_t named = 0;  // each lane may name its own group: they all run the instruction at once
+  for (uint32_t m = s.mask; m; m &= m - 1) named |= masks[lowest(m)];
+  return named;
 }
 
 // Lanes at the same instruction: of the split and of those that wait there. bar.warp.sync matches any other one.
@@ -153,25 +167,23 @@ uint32_t BlockRun::present(const Warp& w, const Split& s) const {
 }
 
 bool BlockRun::meets(const Split& a, const Split& b) const {
-  return a.block == b.block || (code_.blocks[a.block].waits_for_any && code_.blocks[b.block].waits_for_any);
+  return a.block == b.block || (code_->blocks[a.block].waits_for_any && code_->blocks[b.block].waits_for_any);
 }
 
 // Runs the warp until its region ends (lockstep), it exits, it must wait, or its slice is used up.
 BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
   const Decoded& program = *launch_.program;
-  const Step* const steps = code_.steps.data();
+  const Step* const steps = code_->steps.data();
   for (;;) {
     if (!w.running) {
       if (!w.alive) return Stop::exited;
       if (!next_split(w)) return Stop::waiting;
-      if (enters_region(w)) {
-        if (mode == Mode::lockstep) return Stop::region_end;
-        w.hoisted = kNone;
-      }
+      if (mode == Mode::lockstep && enters_region(w)) return Stop::region_end;
     }
     const uint32_t at = w.now.block;
-    const BlockCode& c = code_.blocks[at];
-    const bool hoisted = !c.divergent && (mode == Mode::lockstep || w.hoisted != kNone);
+    const BlockCode& c = code_->blocks[at];
+    const bool lockstep = mode == Mode::lockstep && !c.divergent;
+    if (lockstep) w.last_lockstep = at;
     if (!w.now.at_end) {
       w.active = w.now.mask;
       std::vector<Split> gathered;
@@ -197,38 +209,40 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
         }
       }
       count(at, w.active);
-      const Stream stream = hoisted ? c.lockstep : c.general;
+      const Stream stream = lockstep ? c.lockstep : c.general;
       for (const Step *s = steps + stream.first, *last = steps + stream.last; s != last; ++s) s->run(*s, w);
       for (Split& s : gathered) {  // those that waited here go on from the block's end, each to its own join
         s.at_end = true;
         w.ready.push_back(s);
       }
+      polled_ = polled_ || c.polls;
       if (--fuel_ == 0) {
-        // Others first: splits of this warp in turn, then other warps.
-        w.now.at_end = true;
-        if (!w.ready.empty()) {
-          w.ready.insert(w.ready.begin(), w.now);
-          w.running = false;
-        }
         if (worker_.instructions > (1u << 16)) charge();
-        return Stop::slice;
+        if (!polled_) {
+          fuel_ = kUnpolledSlice;
+          polled_ = true;  // next time it yields all the same: who knows
+        } else {
+          // Others first: splits of this warp in turn, then other warps.
+          w.now.at_end = true;
+          if (!w.ready.empty()) {
+            w.ready.insert(w.ready.begin(), w.now);
+            w.running = false;
+          }
+          return Stop::slice;
+        }
       }
     }
     w.now.at_end = w.now.passed = false;
-    if (hoisted && c.ends_region && !c.divergent_branch) {
-      if (mode == Mode::lockstep) {
-        if (c.end == EndKind::exit) {
-          w.alive = 0;
-          w.running = false;
-          return Stop::exited;
-        }
-        return Stop::region_end;
-      }
-      w.hoisted = kNone;
+    if (lockstep && c.ends_region && !c.divergent_branch) {
+      if (c.end != EndKind::exit) return Stop::region_end;
+      w.alive = 0;
+      w.running = false;
+      return Stop::exited;
     }
     uint32_t to = c.next;
     switch (c.end) {
-      case EndKind::jump: break;
+      case EndKind::jump:
+        break;
       case EndKind::branch: {
         uint32_t taken = *w.at<uint32_t>(c.predicate);
         if (c.negated) taken = ~taken;
@@ -274,16 +288,13 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
       }
     }
     if (!go(w, to)) continue;
-    if (enters_region(w)) {
-      if (mode == Mode::lockstep) return Stop::region_end;
-      w.hoisted = kNone;
-    }
+    if (mode == Mode::lockstep && enters_region(w)) return Stop::region_end;
   }
 }
 
 // The warp is whole again, where lockstep code goes on in a region of its own.
 bool BlockRun::enters_region(const Warp& w) const {
-  return w.now.join == kNone && !w.now.at_end && !code_.blocks[w.now.block].divergent &&
+  return w.now.join == kNone && !w.now.at_end && !code_->blocks[w.now.block].divergent &&
          launch_.program->region_of[w.now.block] != kNone;
 }
 

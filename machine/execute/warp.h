@@ -30,11 +30,11 @@ struct KernelFault {
 
 // Lanes of a warp that are at the same place. A warp that has not diverged is one split.
 struct Split {
-  uint32_t block = 0;       // block to run next
+  uint32_t block = 0;  // block to run next
   uint32_t mask = 0;
-  uint32_t join = kNone;    // where it will meet the others
-  bool at_end = false;      // the block's steps have run already, only its end is left
-  bool passed = false;      // the *.sync at the block's head has been met already
+  uint32_t join = kNone;  // where it will meet the others
+  bool at_end = false;    // the block's steps have run already, only its end is left
+  bool passed = false;    // the *.sync at the block's head has been met already
 };
 
 // Where splits meet again: when the last of `pending` splits has arrived (or its lanes have exited), they go on as one.
@@ -48,21 +48,21 @@ struct Join {
 struct Warp : Context {
   Worker* worker = nullptr;
   BlockRun* owner = nullptr;
-  std::byte* shared = nullptr;     // the block's shared memory
+  std::byte* shared = nullptr;  // the block's shared memory
   uint32_t shared_bytes = 0;
-  std::byte* local = nullptr;      // lane l's local memory at local + l * local_bytes
+  std::byte* local = nullptr;  // lane l's local memory at local + l * local_bytes
   uint32_t local_bytes = 0;
-  uint32_t index = 0;              // within the block
-  uint32_t alive = 0;              // lanes that exist and have not exited
+  uint32_t index = 0;  // within the block
+  uint32_t alive = 0;  // lanes that exist and have not exited
   // Where it is: the running split, the others.
   Split now;
-  bool running = false;            // `now` is valid
-  std::vector<Split> ready;        // can run
-  std::vector<Split> at_sync;      // wait for lanes of this warp at a *.sync
-  std::vector<Split> at_barrier;   // wait for the block at the barrier ending their block
+  bool running = false;           // `now` is valid
+  std::vector<Split> ready;       // can run
+  std::vector<Split> at_sync;     // wait for lanes of this warp at a *.sync
+  std::vector<Split> at_barrier;  // wait for the block at the barrier ending their block
   std::vector<Join> joins;
   uint32_t free_join = kNone;
-  uint32_t hoisted = kNone;        // general mode: region whose uniform values are already in place
+  uint32_t last_lockstep = 0;  // lockstep mode: the region's block it came through last
   std::vector<std::byte> own_block_area;  // general mode
 };
 
@@ -70,6 +70,12 @@ struct Warp : Context {
 struct Window {
   uint64_t base = 1, end = 0;  // empty
   const Allocation* allocation = nullptr;
+};
+
+// The launch's slots: constants, parameters, dimensions.
+struct LaunchArea {
+  std::vector<std::byte> bytes;
+  std::byte* base = nullptr;  // 64-byte aligned
 };
 
 struct TurnAbandoned {};
@@ -85,15 +91,20 @@ struct Launch {
   uint32_t shared_bytes = 0, dynamic_shared_bytes = 0;
   bool cooperative = false;
   const std::vector<uint8_t>* parameters = nullptr;
-  std::vector<std::byte> area;              // the launch's slots, and where they begin (64-byte aligned)
-  std::byte* area_base = nullptr;
+  LaunchArea area;  // slots of `code`
+  // The same for lanes that wait for each other (scatter()); made by the first block that needs it.
+  std::once_flag scattered_once;
+  LaunchArea scattered_area;
+  const Code* scattered = nullptr;
+  std::atomic<bool> spins{false};  // some block has had to be scattered: others soon look for the same
   uint64_t max_instructions = 0;
-  std::atomic<uint64_t> instructions{0};    // in batches
+  std::atomic<uint64_t> instructions{0};  // in batches
   std::atomic<uint64_t> next_block{0};
   std::atomic<uint64_t> fault_block{~uint64_t{0}};  // lowest block that faulted
   std::atomic<bool>* interrupted = nullptr;
-  // Blocks take their turn at what depends on their order (ordered atomics, malloc): when all lower blocks have finished,
-  // or wait for others themselves. positions[t]: the block thread t runs; those below it that were t's have ended.
+  // Blocks take their turn at what depends on their order (ordered atomics, malloc): when all lower blocks have
+  // finished, or wait for others themselves. positions[t]: the block thread t runs; those below it that were t's have
+  // ended.
   std::mutex turn_mutex;
   std::condition_variable turn_changed;
   std::vector<std::atomic<uint64_t>> positions;
@@ -109,11 +120,11 @@ struct Launch {
 };
 
 struct Worker {
-  explicit Worker(Launch& l) : launch(l), tally(*l.program), windows(l.code->accesses.size()) {}
+  explicit Worker(Launch& l) : launch(l), tally(*l.program), windows(l.program->memory.size()) {}
   Launch& launch;
   Tally tally;
   std::vector<Window> windows;
-  uint64_t instructions = 0;   // since last added to the launch's
+  uint64_t instructions = 0;  // since last added to the launch's
 };
 
 inline uint32_t lowest(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }

@@ -6,11 +6,47 @@
 
 namespace coalesce::machine {
 
+namespace {
+
+// An atom whose old value nobody reads is a red: compilers emit it so, the assembler makes it one, and it is counted as
+// one (the H200 counts a shuffle tree's atomicAdd under reductions). cas and exch have no such form.
+void find_reductions(Decoded& p) {
+  std::vector<bool> read(p.registers.size());
+  const auto reads = [&](const Value& v) {
+    if (v.is_reg()) read[v.reg] = true;
+  };
+  for (const Instruction& i : p.code) {
+    if (i.guard != kNone) read[i.guard] = true;
+    for (const Value& v : i.sources) reads(v);
+    if (i.memory == kNone) continue;
+    const MemoryOp& m = p.memory[i.memory];
+    reads(m.address);
+    if (i.kind != Kind::load)
+      for (const Value& v : m.values) reads(v);
+  }
+  p.ordered_atomics = false;
+  for (const Instruction& i : p.code) {
+    if (i.kind != Kind::atomic) continue;
+    MemoryOp& m = p.memory[i.memory];
+    if (m.returns && !read[m.result] && m.op != AtomicOp::cas && m.op != AtomicOp::exch) {
+      m.returns = false;
+      m.result = kNone;
+      m.ordered = m.number >= Number::f16;
+      for (uint32_t s = m.site; s < p.sites.size() && &p.memory[p.code[p.sites[s].instruction].memory] == &m; ++s)
+        p.sites[s].returns = false;
+    }
+    p.ordered_atomics = p.ordered_atomics || m.ordered;
+  }
+}
+
+}  // namespace
+
 std::unique_ptr<Decoded> decode(const ptx::Module& module, const ptx::Function& kernel, const SymbolTable& symbols,
                                 const LaunchShape& shape) {
   auto p = std::make_unique<Decoded>();
   p->shape = shape;
   flatten(module, kernel, symbols, *p);
+  find_reductions(*p);
   build_graph(*p);
   find_reconvergence(*p);
   find_liveness(*p);
@@ -111,7 +147,8 @@ std::vector<uint64_t> requests_of(const Decoded& p, const Tally& t) {
 // The totals and the lines differ only in where each amount goes: `to(place)` says.
 template <class To>
 void distribute(const Decoded& p, const Tally& t, To to) {
-  for_each_counted(p, t, [&](const Instruction& i, uint64_t n, uint64_t lanes) { add_instruction(i, n, lanes, to(i.place)); });
+  for_each_counted(
+      p, t, [&](const Instruction& i, uint64_t n, uint64_t lanes) { add_instruction(i, n, lanes, to(i.place)); });
   const std::vector<uint64_t> requests = requests_of(p, t);
   for (std::size_t s = 0; s < p.sites.size(); ++s)
     if (requests[s]) add_site(p.sites[s], t.sites[s], requests[s], to(p.code[p.sites[s].instruction].place));

@@ -14,8 +14,8 @@ constexpr uint32_t kMaxInstructions = 4'000'000;  // after inlining; a call tree
 
 // Opcodes that change nothing the machine models: fences (execution is sequentially consistent per block), prefetches,
 // hints. They are counted as instructions.
-constexpr std::string_view kNothing[] = {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "discard",
-                                         "applypriority", "brkpt", "pmevent", "setmaxnreg", "griddepcontrol"};
+constexpr std::string_view kNothing[] = {"membar",        "fence", "prefetch", "prefetchu",  "nanosleep",     "discard",
+                                         "applypriority", "brkpt", "pmevent",  "setmaxnreg", "griddepcontrol"};
 
 bool is_float_type(std::string_view word) {
   return word == "f32" || word == "f64" || word == "f16" || word == "bf16" || word == "f16x2" || word == "bf16x2";
@@ -25,17 +25,75 @@ struct SpecialName {
   std::string_view name;
   Builtin builtin;
 };
-constexpr SpecialName kSpecials[] = {
-    {"%tid.x", Builtin::tid_x}, {"%tid.y", Builtin::tid_y}, {"%tid.z", Builtin::tid_z},
-    {"%ntid.x", Builtin::ntid_x}, {"%ntid.y", Builtin::ntid_y}, {"%ntid.z", Builtin::ntid_z},
-    {"%ctaid.x", Builtin::ctaid_x}, {"%ctaid.y", Builtin::ctaid_y}, {"%ctaid.z", Builtin::ctaid_z},
-    {"%nctaid.x", Builtin::nctaid_x}, {"%nctaid.y", Builtin::nctaid_y}, {"%nctaid.z", Builtin::nctaid_z},
-    {"%laneid", Builtin::laneid}, {"%warpid", Builtin::warpid}, {"%nwarpid", Builtin::nwarpid},
-    {"%smid", Builtin::smid}, {"%nsmid", Builtin::nsmid}, {"%gridid", Builtin::gridid},
-    {"%lanemask_eq", Builtin::lanemask_eq}, {"%lanemask_le", Builtin::lanemask_le},
-    {"%lanemask_lt", Builtin::lanemask_lt}, {"%lanemask_ge", Builtin::lanemask_ge},
-    {"%lanemask_gt", Builtin::lanemask_gt}, {"%dynamic_smem_size", Builtin::dynamic_smem_size},
-    {"%total_smem_size", Builtin::total_smem_size}};
+constexpr SpecialName kSpecials[] = {{"%tid.x", Builtin::tid_x},
+                                     {"%tid.y", Builtin::tid_y},
+                                     {"%tid.z", Builtin::tid_z},
+                                     {"%ntid.x", Builtin::ntid_x},
+                                     {"%ntid.y", Builtin::ntid_y},
+                                     {"%ntid.z", Builtin::ntid_z},
+                                     {"%ctaid.x", Builtin::ctaid_x},
+                                     {"%ctaid.y", Builtin::ctaid_y},
+                                     {"%ctaid.z", Builtin::ctaid_z},
+                                     {"%nctaid.x", Builtin::nctaid_x},
+                                     {"%nctaid.y", Builtin::nctaid_y},
+                                     {"%nctaid.z", Builtin::nctaid_z},
+                                     {"%laneid", Builtin::laneid},
+                                     {"%warpid", Builtin::warpid},
+                                     {"%nwarpid", Builtin::nwarpid},
+                                     {"%smid", Builtin::smid},
+                                     {"%nsmid", Builtin::nsmid},
+                                     {"%gridid", Builtin::gridid},
+                                     {"%lanemask_eq", Builtin::lanemask_eq},
+                                     {"%lanemask_le", Builtin::lanemask_le},
+                                     {"%lanemask_lt", Builtin::lanemask_lt},
+                                     {"%lanemask_ge", Builtin::lanemask_ge},
+                                     {"%lanemask_gt", Builtin::lanemask_gt},
+                                     {"%dynamic_smem_size", Builtin::dynamic_smem_size},
+                                     {"%total_smem_size", Builtin::total_smem_size},     {"%aggr_smem_size", Builtin::total_smem_size},
+    // Without clusters every block is one of its own.
+    {"%clusterid.x", Builtin::ctaid_x},   {"%clusterid.y", Builtin::ctaid_y},   {"%clusterid.z", Builtin::ctaid_z},
+    {"%nclusterid.x", Builtin::nctaid_x}, {"%nclusterid.y", Builtin::nctaid_y}, {"%nclusterid.z", Builtin::nctaid_z}};
+
+// What is known, but not carried out.
+struct Family {
+  std::string_view prefix, what;
+};
+constexpr Family kUnsupported[] = {{"wmma.", "tensor-core matrices"},
+                                   {"mma.", "tensor-core matrices"},
+                                   {"wgmma.", "tensor-core matrices"},
+                                   {"tcgen05.", "tensor-core matrices"},
+                                   {"ldmatrix.", "tensor-core matrices"},
+                                   {"stmatrix.", "tensor-core matrices"},
+                                   {"movmatrix.", "tensor-core matrices"},
+                                   {"mbarrier.", "mbarrier objects"},
+                                   {"cp.async.mbarrier.", "mbarrier objects"},
+                                   {"cp.async.bulk", "bulk copies"},
+                                   {"cp.reduce.async.bulk", "bulk copies"},
+                                   {"tensormap.", "tensor maps"},
+                                   {"st.async", "asynchronous stores to clusters"},
+                                   {"red.async", "asynchronous stores to clusters"},
+                                   {"st.bulk", "bulk stores"},
+                                   {"multimem.", "multicast memory"},
+                                   {"barrier.cluster", "clusters of blocks"},
+                                   {"mapa", "clusters of blocks"},
+                                   {"getctarank", "clusters of blocks"},
+                                   {"clusterlaunchcontrol.", "clusters of blocks"},
+                                   {"tex.", "textures"},
+                                   {"tld4.", "textures"},
+                                   {"txq.", "textures"},
+                                   {"istypep.", "textures"},
+                                   {"suld.", "surfaces"},
+                                   {"sust.", "surfaces"},
+                                   {"sured.", "surfaces"},
+                                   {"suq.", "surfaces"},
+                                   {"alloca", "alloca"},
+                                   {"stacksave", "alloca"},
+                                   {"stackrestore", "alloca"}};
+std::string_view unsupported(std::string_view mnemonic) {
+  for (const Family& f : kUnsupported)
+    if (mnemonic.starts_with(f.prefix)) return f.what;
+  return {};
+}
 
 }  // namespace
 
@@ -58,11 +116,16 @@ bool Mnemonic::has(std::string_view suffix) const {
 Element element_of_bytes(unsigned bytes) {
   switch (bytes) {
     case 1:
-    case 2: return Element::b16;
-    case 4: return Element::b32;
-    case 8: return Element::b64;
-    case 16: return Element::b128;
-    default: return Element::none;
+    case 2:
+      return Element::b16;
+    case 4:
+      return Element::b32;
+    case 8:
+      return Element::b64;
+    case 16:
+      return Element::b128;
+    default:
+      return Element::none;
   }
 }
 
@@ -78,15 +141,27 @@ unsigned bytes_of(Element element) {
 // One row per opcode that is not pure: which member translates it.
 const std::map<std::string_view, void (Flattener::*)()>& opcode_table() {
   static const std::map<std::string_view, void (Flattener::*)()> table = [] {
-    std::map<std::string_view, void (Flattener::*)()> t{
-        {"mov", &Flattener::move},
-        {"atom", nullptr}, {"red", nullptr}, {"ld", nullptr}, {"ldu", nullptr}, {"st", nullptr},  // below: with arguments
-        {"shfl", &Flattener::shuffle}, {"vote", &Flattener::vote}, {"activemask", &Flattener::vote},
-        {"match", &Flattener::match}, {"redux", &Flattener::reduce_lanes}, {"elect", &Flattener::elect},
-        {"bar", &Flattener::barrier}, {"barrier", &Flattener::barrier},
-        {"bra", &Flattener::branch}, {"brx", &Flattener::branch_table},
-        {"trap", &Flattener::trap}, {"call", &Flattener::call},
-        {"cvta", &Flattener::address_conversion}, {"isspacep", &Flattener::is_space}};
+    std::map<std::string_view, void (Flattener::*)()> t{{"mov", &Flattener::move},
+                                                        {"atom", nullptr},
+                                                        {"red", nullptr},
+                                                        {"ld", nullptr},
+                                                        {"ldu", nullptr},
+                                                        {"st", nullptr},  // below: with arguments
+                                                        {"shfl", &Flattener::shuffle},
+                                                        {"vote", &Flattener::vote},
+                                                        {"activemask", &Flattener::vote},
+                                                        {"match", &Flattener::match},
+                                                        {"redux", &Flattener::reduce_lanes},
+                                                        {"elect", &Flattener::elect},
+                                                        {"bar", &Flattener::barrier},
+                                                        {"barrier", &Flattener::barrier},
+                                                        {"bra", &Flattener::branch},
+                                                        {"brx", &Flattener::branch_table},
+                                                        {"trap", &Flattener::trap},
+                                                        {"call", &Flattener::call},
+                                                        {"cp", &Flattener::async_copy},
+        {"cvta", &Flattener::address_conversion},
+                                                        {"isspacep", &Flattener::is_space}};
     for (std::string_view name : kNothing) t.emplace(name, &Flattener::nothing);
     return t;
   }();
@@ -158,7 +233,8 @@ uint32_t Flattener::place_of(const ptx::Instruction& in) {
 }
 
 Instruction& Flattener::emit(Kind kind) {
-  if (out_.code.size() >= kMaxInstructions) fail("kernel has more than 4 million instructions after inlining its calls");
+  if (out_.code.size() >= kMaxInstructions)
+    fail("kernel has more than 4 million instructions after inlining its calls");
   Instruction i;
   i.kind = kind;
   i.ptx_line = in_->line;
@@ -186,7 +262,10 @@ Instruction& Flattener::emit_pure(std::string_view mnemonic, std::vector<uint32_
 
 void Flattener::unknown(const std::string& why) {
   Instruction& i = emit(Kind::unknown);
-  i.text = why.empty() ? "this machine does not know the instruction '" + in_->mnemonic + "'" : why;
+  i.text = !why.empty()                             ? why
+           : unsupported(in_->mnemonic).size() != 0 ? "not supported by this machine: " + std::string(unsupported(in_->mnemonic)) +
+                                                          " ('" + in_->mnemonic + "')"
+                                                    : "this machine does not know the instruction '" + in_->mnemonic + "'";
 }
 
 // `v` as a value of element `wanted`: PTX lets registers be wider than the operation reads.
@@ -236,7 +315,8 @@ Value Flattener::value(const ptx::Operand& o, Element wanted, bool wanted_float)
       if (wanted == Element::b32 && !o.is_f32)
         return Value::imm(std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(o.bits))));
       if (wanted == Element::b64 && o.is_f32)
-        return Value::imm(std::bit_cast<uint64_t>(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(o.bits)))));
+        return Value::imm(
+            std::bit_cast<uint64_t>(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(o.bits)))));
       return Value::imm(o.bits);
     case OK::special: {
       if (o.name == "WARP_SZ") return Value::imm(kLanes);
@@ -261,8 +341,10 @@ Value Flattener::value(const ptx::Operand& o, Element wanted, bool wanted_float)
       if (o.name.starts_with("%cluster_ncta") || o.name.starts_with("%nclusterid")) return Value::imm(1);
       fail("unknown special register '" + o.name + "'");
     }
-    case OK::symbol: return Value::imm(static_cast<uint64_t>(symbol_value(o.name, o.offset, false)));
-    default: fail("operand of a kind that '" + in_->mnemonic + "' does not take");
+    case OK::symbol:
+      return Value::imm(static_cast<uint64_t>(symbol_value(o.name, o.offset, false)));
+    default:
+      fail("operand of a kind that '" + in_->mnemonic + "' does not take");
   }
 }
 
@@ -270,7 +352,8 @@ Value Flattener::value(const ptx::Operand& o, Element wanted, bool wanted_float)
 // temporary is returned and the widening queued until finish_results().
 uint32_t Flattener::result(const ptx::Operand& o, Element produced, bool is_signed) {
   if (produced == Element::b8) produced = Element::b16;
-  if (o.kind == ptx::Operand::Kind::sink) return new_register(produced);
+  if (o.kind == ptx::Operand::Kind::sink || (o.kind == ptx::Operand::Kind::reg && o.reg < 0))  // _ and _|%p
+    return new_register(produced);
   if (o.kind != ptx::Operand::Kind::reg) fail("destination of '" + in_->mnemonic + "' is no register");
   const uint32_t real = frame_->registers[static_cast<std::size_t>(o.reg)];
   if (out_.registers[real].element == produced) return real;
@@ -303,12 +386,16 @@ void Flattener::pure() {
   const auto& ops = in_->operands;
   const bool pair = !ops.empty() && ops[0].kind == ptx::Operand::Kind::reg && ops[0].reg2 >= 0;
   const PureOp* row = find_pure(pair ? in_->mnemonic + "|" : in_->mnemonic);
+  if ((!row || row->sources + 1u < ops.size()) && composed()) return;
   if (!row) return unknown();
   const std::size_t given = ops.size() - 1;
   const bool carry_in = row->sources == given + 1;
-  if (ops.empty() || (row->sources != given && !carry_in)) return unknown("wrong number of operands for '" + in_->mnemonic + "'");
+  if (ops.empty() || (row->sources != given && !carry_in))
+    return unknown("wrong number of operands for '" + in_->mnemonic + "'");
   const std::string_view type = m_->suffixes.empty() ? "" : m_->suffixes.back();
-  const std::string_view result_type = m_->opcode == "cvt" || m_->opcode == "set" ? m_->suffixes[m_->suffixes.size() > 1 ? m_->suffixes.size() - 2 : 0] : type;
+  const std::string_view result_type = m_->opcode == "cvt" || m_->opcode == "set"
+                                           ? m_->suffixes[m_->suffixes.size() > 1 ? m_->suffixes.size() - 2 : 0]
+                                           : type;
   std::vector<Value> sources;
   for (std::size_t k = 0; k < given; ++k) sources.push_back(value(ops[k + 1], row->source[k], is_float_type(type)));
   if (carry_in) sources.push_back(Value::of(carry()));
@@ -342,7 +429,8 @@ void Flattener::move() {
   if (from.kind == OK::vector) {  // mov.b64 %rd, {%r1, %r2}
     const std::size_t n = from.elements.size();
     std::vector<Value> parts;
-    for (const ptx::Operand& e : from.elements) parts.push_back(value(e, element_of_bytes(bytes / static_cast<unsigned>(n)), false));
+    for (const ptx::Operand& e : from.elements)
+      parts.push_back(value(e, element_of_bytes(bytes / static_cast<unsigned>(n)), false));
     if (!find_pure("pack" + part_name(n))) return unknown();
     const uint32_t r = result(to, element, false);
     emit_pure("pack" + part_name(n), {r}, std::move(parts), true);

@@ -40,14 +40,14 @@ struct ParamStorage {
 // One function being flattened.
 struct Frame {
   const ptx::Function* function = nullptr;
-  std::vector<uint32_t> registers;               // the function's registers -> the program's
-  std::map<std::string, uint32_t> params;        // .param name -> index of storage (device functions, call arguments)
-  std::map<std::string, uint32_t> locals;        // .local variable -> local offset
-  std::vector<uint32_t> starts;                  // body index -> first instruction of it (one past the end too)
-  std::vector<std::pair<uint32_t, uint32_t>> branches;  // instruction, body index it goes to
+  std::vector<uint32_t> registers;         // the function's registers -> the program's
+  std::map<std::string, uint32_t> params;  // .param name -> index of storage (device functions, call arguments)
+  std::map<std::string, uint32_t> locals;  // .local variable -> local offset
+  std::vector<uint32_t> starts;            // body index -> first instruction of it (one past the end too)
+  std::vector<std::pair<uint32_t, uint32_t>> branches;                   // instruction, body index it goes to
   std::vector<std::tuple<uint32_t, uint32_t, uint32_t>> table_branches;  // instruction, slot, body index
-  std::vector<uint32_t> places;                  // location index -> place
-  std::vector<uint32_t> returns;                 // instructions that leave the function
+  std::vector<uint32_t> places;                                          // location index -> place
+  std::vector<uint32_t> returns;                                         // instructions that leave the function
 };
 
 struct ParamConflict {  // thrown inside flatten(): this storage must live in memory; start again
@@ -67,9 +67,11 @@ class Flattener {
   uint32_t builtin(Builtin which, Element element = Element::b32);
   uint32_t carry();
   Instruction& emit(Kind kind);
-  Instruction& emit_pure(std::string_view mnemonic, std::vector<uint32_t> results, std::vector<Value> sources, bool counts);
+  Instruction& emit_pure(std::string_view mnemonic, std::vector<uint32_t> results, std::vector<Value> sources,
+                         bool counts);
   Value value(const ptx::Operand& operand, Element wanted, bool wanted_float);
-  Value fitted(Value v, Element wanted);  // widened or narrowed by a helper instruction where the register is of another size
+  Value fitted(Value v,
+               Element wanted);  // widened or narrowed by a helper instruction where the register is of another size
   uint32_t result(const ptx::Operand& operand, Element produced, bool is_signed);  // register to write; helper queued
   void finish_results();
   int64_t symbol_value(const std::string& name, int64_t offset, bool generic);
@@ -104,7 +106,18 @@ class Flattener {
   void nothing();
   void reduce_lanes();
   void elect();
-  bool inline_call(const ptx::Function& callee, const std::vector<uint32_t>& results, const std::vector<uint32_t>& args);
+  void async_copy();
+  void vector_atomic(const MemoryOp& form, bool returns);
+  bool composed();
+  bool composed_set();
+  bool composed_setp();
+  bool composed_lop3();
+  bool extreme_of_three();
+  bool compare_parts(std::vector<std::string_view> suffixes, std::vector<uint32_t>* tests);
+  void emit_final(std::string_view mnemonic, std::vector<uint32_t> results, std::vector<Value> sources, bool counts);
+  void async_access(Kind kind, MemoryOp op, uint32_t guard, bool counts);
+  bool inline_call(const ptx::Function& callee, const std::vector<uint32_t>& results,
+                   const std::vector<uint32_t>& args);
   MemoryOp address(const ptx::Operand& operand);
   uint32_t add_memory(MemoryOp op, Kind kind);
 
@@ -119,11 +132,14 @@ class Flattener {
   std::map<std::string, uint32_t> shared_;   // variable -> offset
   std::vector<const ptx::Function*> stack_;  // functions being inlined
   Frame* frame_ = nullptr;
-  const ptx::Instruction* in_ = nullptr;     // being translated
+  const ptx::Instruction* in_ = nullptr;  // being translated
   const Mnemonic* m_ = nullptr;
   uint32_t carry_ = kNone;
-  struct Pending { uint32_t from, to; bool is_signed; };
-  std::vector<Pending> pending_;             // results to widen into their real registers
+  struct Pending {
+    uint32_t from, to;
+    bool is_signed;
+  };
+  std::vector<Pending> pending_;  // results to widen into their real registers
   friend const std::map<std::string_view, void (Flattener::*)()>& opcode_table();
 };
 

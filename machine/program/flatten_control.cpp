@@ -1,7 +1,7 @@
 // Flattening of control flow, of what lanes do together, and of calls.
-#include "machine/program/flatten.h"
-
 #include <algorithm>
+
+#include "machine/program/flatten.h"
 
 namespace coalesce::machine {
 
@@ -31,7 +31,8 @@ void Flattener::branch_table() {
       i.sources = {index};
       i.targets.resize(t.targets.size());
       for (std::size_t k = 0; k < t.targets.size(); ++k)
-        frame_->table_branches.emplace_back(static_cast<uint32_t>(out_.code.size() - 1), static_cast<uint32_t>(k), t.targets[k]);
+        frame_->table_branches.emplace_back(static_cast<uint32_t>(out_.code.size() - 1), static_cast<uint32_t>(k),
+                                            t.targets[k]);
       return;
     }
   unknown("branch through an unknown table '" + name + "'");
@@ -72,15 +73,21 @@ void Flattener::shuffle() {
   const std::size_t need = sync ? 5 : 4;
   if (in_->operands.size() != need) return unknown();
   ShuffleMode mode;
-  if (m_->has("up")) mode = ShuffleMode::up;
-  else if (m_->has("down")) mode = ShuffleMode::down;
-  else if (m_->has("bfly")) mode = ShuffleMode::bfly;
-  else if (m_->has("idx")) mode = ShuffleMode::idx;
-  else return unknown();
+  if (m_->has("up"))
+    mode = ShuffleMode::up;
+  else if (m_->has("down"))
+    mode = ShuffleMode::down;
+  else if (m_->has("bfly"))
+    mode = ShuffleMode::bfly;
+  else if (m_->has("idx"))
+    mode = ShuffleMode::idx;
+  else
+    return unknown();
   std::vector<Value> sources;
   for (std::size_t k = 1; k < need; ++k) sources.push_back(value(in_->operands[k], Element::b32, false));
   const uint32_t to = result(in_->operands[0], Element::b32, false);
-  const uint32_t valid = in_->operands[0].reg2 >= 0 ? frame_->registers[static_cast<std::size_t>(in_->operands[0].reg2)] : kNone;
+  const uint32_t valid =
+      in_->operands[0].reg2 >= 0 ? frame_->registers[static_cast<std::size_t>(in_->operands[0].reg2)] : kNone;
   Instruction& i = emit(Kind::shuffle);
   i.mode = static_cast<uint8_t>(mode);
   i.names_lanes = sync;
@@ -118,7 +125,8 @@ void Flattener::match() {
   const Element element = m_->has("b64") ? Element::b64 : Element::b32;
   std::vector<Value> sources{value(in_->operands[1], element, false), value(in_->operands[2], Element::b32, false)};
   const uint32_t to = result(in_->operands[0], Element::b32, false);
-  const uint32_t all = in_->operands[0].reg2 >= 0 ? frame_->registers[static_cast<std::size_t>(in_->operands[0].reg2)] : kNone;
+  const uint32_t all =
+      in_->operands[0].reg2 >= 0 ? frame_->registers[static_cast<std::size_t>(in_->operands[0].reg2)] : kNone;
   Instruction& i = emit(Kind::match);
   i.mode = static_cast<uint8_t>((m_->has("all") ? 1 : 0) | (element == Element::b64 ? 2 : 0));
   i.names_lanes = true;
@@ -134,7 +142,8 @@ void Flattener::reduce_lanes() {
   if (in_->operands.size() != 3 || !m_->has("sync") || m_->has("f32")) return unknown();
   for (const auto& [name, op] : names)
     if (m_->has(name)) {
-      std::vector<Value> sources{value(in_->operands[1], Element::b32, false), value(in_->operands[2], Element::b32, false)};
+      std::vector<Value> sources{value(in_->operands[1], Element::b32, false),
+                                 value(in_->operands[2], Element::b32, false)};
       const uint32_t to = result(in_->operands[0], Element::b32, false);
       Instruction& i = emit(Kind::reduce_lanes);
       i.mode = static_cast<uint8_t>(op);
@@ -151,7 +160,7 @@ void Flattener::elect() {
   if (in_->operands.size() != 2) return unknown();
   std::vector<Value> sources{value(in_->operands[1], Element::b32, false)};
   const ptx::Operand& d = in_->operands[0];
-  const uint32_t to = d.kind == OK::reg ? frame_->registers[static_cast<std::size_t>(d.reg)] : new_register(Element::b32);
+  const uint32_t to = result(d, Element::b32, false);
   const uint32_t leader = d.reg2 >= 0 ? frame_->registers[static_cast<std::size_t>(d.reg2)] : kNone;
   Instruction& i = emit(Kind::elect);
   i.names_lanes = true;
@@ -186,7 +195,8 @@ void Flattener::barrier() {
   const Value threads = left == (red ? 3u : 2u) ? value(in_->operands[at++], Element::b32, false) : Value::imm(0);
   std::vector<Value> sources{id, threads};
   if (red) sources.push_back(value(in_->operands[at], Element::pred, false));
-  if (!id.is_constant() || !threads.is_constant() || threads.bits != 0 || mode == BarrierMode::arrive) out_.needs_general_mode = true;
+  if (!id.is_constant() || !threads.is_constant() || threads.bits != 0 || mode == BarrierMode::arrive)
+    out_.needs_general_mode = true;
   Instruction& i = emit(Kind::barrier);
   i.mode = static_cast<uint8_t>(mode);
   i.results[0] = to;
@@ -215,8 +225,10 @@ void Flattener::call() {
   };
   if (callee.kind != OK::symbol) return unknown("calls through function pointers are not supported");
   const std::vector<uint32_t> to = storages(results), from = storages(arguments);
-  static constexpr std::pair<std::string_view, Callee> builtins[] = {
-      {"vprintf", Callee::printf}, {"malloc", Callee::malloc}, {"free", Callee::free}, {"__assertfail", Callee::assertion}};
+  static constexpr std::pair<std::string_view, Callee> builtins[] = {{"vprintf", Callee::printf},
+                                                                     {"malloc", Callee::malloc},
+                                                                     {"free", Callee::free},
+                                                                     {"__assertfail", Callee::assertion}};
   for (const auto& [name, which] : builtins)
     if (callee.name == name) {
       std::vector<Value> sources;
@@ -229,7 +241,8 @@ void Flattener::call() {
         const unsigned bytes = which == Callee::malloc ? 8 : 4;
         ParamStorage& s = storages_[to[0]];
         auto piece = s.pieces.find({0, bytes});
-        if (piece == s.pieces.end()) piece = s.pieces.emplace(std::make_pair(0u, bytes), new_register(element_of_bytes(bytes))).first;
+        if (piece == s.pieces.end())
+          piece = s.pieces.emplace(std::make_pair(0u, bytes), new_register(element_of_bytes(bytes))).first;
         r = piece->second;
       }
       Instruction& i = emit(Kind::call);
@@ -250,9 +263,12 @@ void Flattener::call() {
   unknown("call of '" + callee.name + "', which the program does not define");
 }
 
-bool Flattener::inline_call(const ptx::Function& callee, const std::vector<uint32_t>& results, const std::vector<uint32_t>& arguments) {
-  if (stack_.size() >= kMaxInlineDepth || std::find(stack_.begin(), stack_.end(), &callee) != stack_.end()) return false;
-  if (callee.params.size() != arguments.size() || callee.returns.size() != results.size()) fail("call of '" + callee.name + "' with the wrong number of arguments");
+bool Flattener::inline_call(const ptx::Function& callee, const std::vector<uint32_t>& results,
+                            const std::vector<uint32_t>& arguments) {
+  if (stack_.size() >= kMaxInlineDepth || std::find(stack_.begin(), stack_.end(), &callee) != stack_.end())
+    return false;
+  if (callee.params.size() != arguments.size() || callee.returns.size() != results.size())
+    fail("call of '" + callee.name + "' with the wrong number of arguments");
   if (in_->guard >= 0) return false;
   const ptx::Instruction* const call = in_;
   const Mnemonic* const mnemonic = m_;

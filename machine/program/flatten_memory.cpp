@@ -10,7 +10,8 @@ using OK = ptx::Operand::Kind;
 // Suffixes of ld/st/atom/red that choose caches, scopes and ordering. None changes a result here (execution is
 // sequentially consistent within a block); some forbid merging, which `is_volatile` records.
 bool is_hint(std::string_view s) {
-  static constexpr std::string_view hints[] = {"ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "weak", "cta", "cluster", "gpu",
+  static constexpr std::string_view hints[] = {"ca",  "cg",    "cs",    "lu",   "cv",      "wb",
+                                               "wt",  "nc",    "weak",  "cta",  "cluster", "gpu",
                                                "sys", "noftz", "entry", "func", "unified"};
   for (std::string_view h : hints)
     if (s == h) return true;
@@ -21,19 +22,25 @@ bool is_strong(std::string_view s) {
 }
 
 bool space_from(std::string_view s, AddressSpace* space) {
-  if (s == "global") *space = AddressSpace::global;
-  else if (s == "shared" || s == "shared::cta") *space = AddressSpace::shared;
-  else if (s == "local") *space = AddressSpace::local;
-  else if (s == "const") *space = AddressSpace::constant;
-  else if (s == "param" || s == "param::entry" || s == "param::func") *space = AddressSpace::param;
-  else return false;
+  if (s == "global")
+    *space = AddressSpace::global;
+  else if (s == "shared" || s == "shared::cta")
+    *space = AddressSpace::shared;
+  else if (s == "local")
+    *space = AddressSpace::local;
+  else if (s == "const")
+    *space = AddressSpace::constant;
+  else if (s == "param" || s == "param::entry" || s == "param::func")
+    *space = AddressSpace::param;
+  else
+    return false;
   return true;
 }
 
 bool op_from(std::string_view s, AtomicOp* op) {
   static constexpr std::pair<std::string_view, AtomicOp> names[] = {
-      {"add", AtomicOp::add}, {"min", AtomicOp::min},   {"max", AtomicOp::max}, {"inc", AtomicOp::inc},
-      {"dec", AtomicOp::dec}, {"and", AtomicOp::and_},  {"or", AtomicOp::or_},  {"xor", AtomicOp::xor_},
+      {"add", AtomicOp::add},   {"min", AtomicOp::min},  {"max", AtomicOp::max}, {"inc", AtomicOp::inc},
+      {"dec", AtomicOp::dec},   {"and", AtomicOp::and_}, {"or", AtomicOp::or_},  {"xor", AtomicOp::xor_},
       {"exch", AtomicOp::exch}, {"cas", AtomicOp::cas}};
   for (const auto& [name, value] : names)
     if (name == s) {
@@ -45,16 +52,42 @@ bool op_from(std::string_view s, AtomicOp* op) {
 
 bool number_from(std::string_view s, Number* number) {
   switch (ptx::type_from(s)) {
-    case ptx::Type::b16: case ptx::Type::b32: case ptx::Type::b64: case ptx::Type::b128: *number = Number::bits; return true;
-    case ptx::Type::u16: case ptx::Type::u32: case ptx::Type::u64: *number = Number::unsigned_; return true;
-    case ptx::Type::s16: case ptx::Type::s32: case ptx::Type::s64: *number = Number::signed_; return true;
-    case ptx::Type::f16: *number = Number::f16; return true;
-    case ptx::Type::f16x2: *number = Number::f16x2; return true;
-    case ptx::Type::bf16: *number = Number::bf16; return true;
-    case ptx::Type::bf16x2: *number = Number::bf16x2; return true;
-    case ptx::Type::f32: *number = Number::f32; return true;
-    case ptx::Type::f64: *number = Number::f64; return true;
-    default: return false;
+    case ptx::Type::b16:
+    case ptx::Type::b32:
+    case ptx::Type::b64:
+    case ptx::Type::b128:
+      *number = Number::bits;
+      return true;
+    case ptx::Type::u16:
+    case ptx::Type::u32:
+    case ptx::Type::u64:
+      *number = Number::unsigned_;
+      return true;
+    case ptx::Type::s16:
+    case ptx::Type::s32:
+    case ptx::Type::s64:
+      *number = Number::signed_;
+      return true;
+    case ptx::Type::f16:
+      *number = Number::f16;
+      return true;
+    case ptx::Type::f16x2:
+      *number = Number::f16x2;
+      return true;
+    case ptx::Type::bf16:
+      *number = Number::bf16;
+      return true;
+    case ptx::Type::bf16x2:
+      *number = Number::bf16x2;
+      return true;
+    case ptx::Type::f32:
+      *number = Number::f32;
+      return true;
+    case ptx::Type::f64:
+      *number = Number::f64;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -105,10 +138,14 @@ void Flattener::load_store(bool is_store) {
   bool strong = false;
   for (std::string_view s : m_->suffixes) {
     const ptx::Type t = ptx::type_from(s);
-    if (t != ptx::Type::none && t != ptx::Type::other) type = t;
-    else if (s == "v2" || s == "v4" || s == "v8") count = static_cast<std::size_t>(s[1] - '0');
-    else if (is_strong(s)) strong = true;
-    else if (!space_from(s, &op.space) && !is_hint(s)) return unknown();
+    if (t != ptx::Type::none && t != ptx::Type::other)
+      type = t;
+    else if (s == "v2" || s == "v4" || s == "v8")
+      count = static_cast<std::size_t>(s[1] - '0');
+    else if (is_strong(s))
+      strong = true;
+    else if (!space_from(s, &op.space) && !is_hint(s))
+      return unknown();
   }
   const unsigned width = ptx::size_of(type);
   if (width == 0 || in_->operands.size() < 2) return unknown();
@@ -127,7 +164,8 @@ void Flattener::load_store(bool is_store) {
   op = address(where);
   op.space = space;
   // Function parameters whose address is taken live in local memory, uncounted, as in registers on hardware.
-  const bool uncounted = space == AddressSpace::param && (!is_kernel || (where.reg < 0 && frame_->params.contains(where.name)));
+  const bool uncounted =
+      space == AddressSpace::param && (!is_kernel || (where.reg < 0 && frame_->params.contains(where.name)));
   if (uncounted) op.space = AddressSpace::local;
   op.width = static_cast<uint8_t>(width);
   op.count = static_cast<uint8_t>(count);
@@ -140,14 +178,18 @@ void Flattener::load_store(bool is_store) {
       // A store reads the low bytes of a register as wide or wider than the type.
       Value stored = v.kind == OK::reg && !v.negated ? Value::of(frame_->registers[static_cast<std::size_t>(v.reg)])
                                                      : value(v, element_of_bytes(width), is_float);
-      op.value_bytes[k] = static_cast<uint8_t>(stored.is_reg() ? bytes_of(out_.registers[stored.reg].element) : std::max(2u, width));
+      op.value_bytes[k] =
+          static_cast<uint8_t>(stored.is_reg() ? bytes_of(out_.registers[stored.reg].element) : std::max(2u, width));
       if (stored.is_reg() && out_.registers[stored.reg].element == Element::pred) return unknown();
       op.values[k] = stored;
     } else {
       uint32_t r;
-      if (v.kind == OK::sink) r = new_register(element_of_bytes(width));
-      else if (v.kind == OK::reg) r = frame_->registers[static_cast<std::size_t>(v.reg)];
-      else return unknown();
+      if (v.kind == OK::sink)
+        r = new_register(element_of_bytes(width));
+      else if (v.kind == OK::reg)
+        r = frame_->registers[static_cast<std::size_t>(v.reg)];
+      else
+        return unknown();
       if (out_.registers[r].element == Element::pred || bytes_of(out_.registers[r].element) < width) return unknown();
       op.values[k] = Value::of(r);
       op.value_bytes[k] = static_cast<uint8_t>(bytes_of(out_.registers[r].element));
@@ -190,7 +232,8 @@ void Flattener::param_load() {
       int64_t at = -1;
       for (std::size_t p = 0; p < kernel_.params.size(); ++p)
         if (kernel_.params[p].name == where.name) {
-          if (offset < 0 || offset + width > static_cast<int64_t>(kernel_.params[p].size)) fail("parameter read past its end");
+          if (offset < 0 || offset + width > static_cast<int64_t>(kernel_.params[p].size))
+            fail("parameter read past its end");
           at = parameter_offsets_[p] + offset;
         }
       if (at < 0) fail("unknown parameter '" + where.name + "'");
@@ -208,7 +251,8 @@ void Flattener::param_load() {
     if (piece == s.pieces.end()) {
       for (const auto& [key, reg] : s.pieces)
         if (offset < key.first + key.second && key.first < offset + width) throw ParamConflict{s.owner, s.name};
-      source = s.pieces[{static_cast<uint32_t>(offset), width}] = new_register(element_of_bytes(width));  // never stored
+      source = s.pieces[{static_cast<uint32_t>(offset), width}] =
+          new_register(element_of_bytes(width));  // never stored
     } else {
       source = piece->second;
     }
@@ -219,8 +263,10 @@ void Flattener::param_load() {
     }
     const unsigned have = bytes_of(out_.registers[source].element);
     const std::string h = std::to_string(8 * have), b = std::to_string(8 * bytes);
-    emit_pure(have == bytes ? "mov.b" + b : is_signed ? "cvt.s" + b + ".s" + h : "widen.b" + b + ".b" + h, {real},
-              {Value::of(source)}, last);
+    emit_pure(have == bytes ? "mov.b" + b
+              : is_signed   ? "cvt.s" + b + ".s" + h
+                            : "widen.b" + b + ".b" + h,
+              {real}, {Value::of(source)}, last);
   }
 }
 
@@ -252,22 +298,30 @@ void Flattener::atomic(bool returns) {
   bool has_op = false, has_type = false;
   unsigned width = 0;
   for (std::string_view s : m_->suffixes) {
-    if (!has_op && op_from(s, &op.op)) has_op = true;
-    else if (number_from(s, &op.number)) has_type = true, width = ptx::size_of(ptx::type_from(s));
-    else if (!space_from(s, &op.space) && !is_hint(s) && !is_strong(s)) return unknown();
+    if (!has_op && op_from(s, &op.op))
+      has_op = true;
+    else if (s == "v2" || s == "v4" || s == "v8")
+      op.count = static_cast<uint8_t>(s[1] - '0');
+    else if (number_from(s, &op.number))
+      has_type = true, width = ptx::size_of(ptx::type_from(s));
+    else if (!space_from(s, &op.space) && !is_hint(s) && !is_strong(s))
+      return unknown();
   }
   const std::size_t first = returns ? 1 : 0;
   const std::size_t operands = op.op == AtomicOp::cas ? 2 : 1;
   if (!has_op || !has_type || in_->operands.size() < first + 1 + operands) return unknown();
-  if (op.space != AddressSpace::generic && op.space != AddressSpace::global && op.space != AddressSpace::shared) return unknown();
+  if (op.space != AddressSpace::generic && op.space != AddressSpace::global && op.space != AddressSpace::shared)
+    return unknown();
   const AtomicOp code = op.op;
   const Number number = op.number;
   const AddressSpace space = op.space;
   const bool is_float = number >= Number::f16;
   // Half types and 128-bit words: only what PTX defines for them.
-  if (is_float && code != AtomicOp::add && code != AtomicOp::min && code != AtomicOp::max && code != AtomicOp::exch) return unknown();
+  if (is_float && code != AtomicOp::add && code != AtomicOp::min && code != AtomicOp::max && code != AtomicOp::exch)
+    return unknown();
   if (number == Number::f64 && code != AtomicOp::add && code != AtomicOp::exch) return unknown();
   if (width == 16 && code != AtomicOp::cas && code != AtomicOp::exch) return unknown();
+  const uint8_t count = op.count;
   op = address(in_->operands[first]);
   op.space = space;
   op.op = code;
@@ -275,6 +329,10 @@ void Flattener::atomic(bool returns) {
   op.returns = returns;
   op.width = static_cast<uint8_t>(width);
   op.is_volatile = true;
+  if (count > 1) {
+    op.count = count;
+    return vector_atomic(op, returns);
+  }
   const Element element = element_of_bytes(width);
   for (std::size_t k = 0; k < operands; ++k) {
     if (in_->operands[first + 1 + k].kind == OK::vector) return unknown();
@@ -296,8 +354,10 @@ void Flattener::address_conversion() {
   AddressSpace space = AddressSpace::generic;
   bool to = false;
   for (std::string_view s : m_->suffixes)
-    if (s == "to") to = true;
-    else if (!space_from(s, &space) && s != "u64" && s != "u32") return unknown();
+    if (s == "to")
+      to = true;
+    else if (!space_from(s, &space) && s != "u64" && s != "u32")
+      return unknown();
   if (in_->operands.size() != 2 || !m_->has("u64")) return unknown();
   uint64_t window = 0;
   if (space == AddressSpace::shared) window = kSharedWindow;
@@ -306,8 +366,10 @@ void Flattener::address_conversion() {
   if (space == AddressSpace::param && frame_->function != &kernel_) window = kLocalWindow;
   const Value v = value(in_->operands[1], Element::b64, false);
   const uint32_t r = result(in_->operands[0], Element::b64, false);
-  if (window == 0) emit_pure("mov.b64", {r}, {v}, true);
-  else emit_pure(to ? "sub.s64" : "add.s64", {r}, {v, Value::imm(window)}, true);
+  if (window == 0)
+    emit_pure("mov.b64", {r}, {v}, true);
+  else
+    emit_pure(to ? "sub.s64" : "add.s64", {r}, {v, Value::imm(window)}, true);
   finish_results();
 }
 

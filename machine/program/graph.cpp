@@ -16,7 +16,7 @@ bool ends_block(const Instruction& i) {
 
 bool conditional(const Decoded& p, const BasicBlock& b) {
   const Instruction& last = p.code[b.last - 1];
-  return (last.kind == Kind::branch && last.guard != kNone) || last.kind == Kind::branch_table;
+  return (last.kind == Kind::branch && b.taken != kNone) || last.kind == Kind::branch_table;
 }
 
 bool only_exits(const Decoded& p, uint32_t block) {
@@ -32,7 +32,8 @@ void successors(const BasicBlock& b, Visit visit) {
   for (uint32_t t : b.table) visit(t);
 }
 
-std::vector<bool> reached_from(const Decoded& p, uint32_t start) {
+// Blocks on ways from `start`, which do not go on from `without`.
+std::vector<bool> reached_from(const Decoded& p, uint32_t start, uint32_t without = kNone) {
   std::vector<bool> seen(p.blocks.size());
   std::vector<uint32_t> todo{start};
   while (!todo.empty()) {
@@ -40,7 +41,7 @@ std::vector<bool> reached_from(const Decoded& p, uint32_t start) {
     todo.pop_back();
     if (seen[b]) continue;
     seen[b] = true;
-    successors(p.blocks[b], [&](uint32_t s) { todo.push_back(s); });
+    if (b != without) successors(p.blocks[b], [&](uint32_t s) { todo.push_back(s); });
   }
   return seen;
 }
@@ -51,13 +52,16 @@ bool any_barrier(const Decoded& p, const std::vector<bool>& blocks) {
   return false;
 }
 
-// Immediate post-dominators by the usual iteration over the reversed graph; kNone is the virtual exit.
-std::vector<uint32_t> post_dominators(const Decoded& p) {
+// Immediate post-dominators by the usual iteration over the reversed graph; kNone is the virtual exit. `gone[b]`: an
+// edge of block b that counts as no way at all (lanes that take it never come back).
+std::vector<uint32_t> post_dominators(const Decoded& p, const std::vector<uint32_t>& gone) {
   const uint32_t n = static_cast<uint32_t>(p.blocks.size()), exit = n;
   std::vector<std::vector<uint32_t>> predecessors(n + 1), succ(n + 1);
   for (uint32_t b = 0; b < n; ++b) {
     if (!p.blocks[b].reachable) continue;
-    successors(p.blocks[b], [&](uint32_t s) { succ[b].push_back(s); });
+    successors(p.blocks[b], [&](uint32_t s) {
+      if (s != gone[b]) succ[b].push_back(s);
+    });
     if (succ[b].empty()) succ[b].push_back(exit);
     for (uint32_t s : succ[b]) predecessors[s].push_back(b);
   }
@@ -160,8 +164,8 @@ void build_graph(Decoded& p) {
       if (last.guard == kNone) {
         b.next = last.target;
       } else {
-        b.taken = last.target;
         b.next = following;
+        if (last.target != following) b.taken = last.target;  // to what follows anyway: no way of its own
       }
     } else if (last.kind == Kind::branch_table) {
       for (uint32_t& t : last.targets) t = block_at[t];
@@ -179,7 +183,7 @@ void find_reconvergence(Decoded& p) {
   // stay are not counted as having gone elsewhere. (`if (i >= n) return;` is how most kernels begin.)
   for (uint32_t b = 0, n = static_cast<uint32_t>(p.blocks.size()); b < n; ++b) {
     if (p.code[p.blocks[b].last - 1].kind != Kind::branch || p.blocks[b].taken == kNone) continue;
-    for (uint32_t BasicBlock::*edge : {&BasicBlock::taken, &BasicBlock::next})
+    for (uint32_t BasicBlock::* edge : {&BasicBlock::taken, &BasicBlock::next})
       if (const uint32_t to = p.blocks[b].*edge; to != kNone && only_exits(p, to)) {
         p.blocks[b].*edge = static_cast<uint32_t>(p.blocks.size());
         p.blocks.push_back(BasicBlock(p.blocks[to]));
@@ -187,26 +191,39 @@ void find_reconvergence(Decoded& p) {
   }
   const std::vector<bool> reachable = reached_from(p, 0);
   for (uint32_t b = 0; b < p.blocks.size(); ++b) p.blocks[b].reachable = reachable[b];
-  const std::vector<uint32_t> dominator = post_dominators(p);
+  // An exit before the end must not keep apart those who stay: where one side of a branch never comes to what the other
+  // runs, that side is no way, for this branch and for those around it.
+  std::vector<uint32_t> gone(p.blocks.size(), kNone);
   for (uint32_t b = 0; b < p.blocks.size(); ++b) {
-    BasicBlock& block = p.blocks[b];
-    if (!block.reachable || !conditional(p, block)) continue;
-    block.reconverge = dominator[b];
-    if (block.taken == kNone || block.taken == block.next) continue;
-    if (only_exits(p, block.taken)) {
-      block.reconverge = block.next;
-    } else if (only_exits(p, block.next)) {
-      block.reconverge = block.taken;
-    } else if (block.reconverge == kNone) {
-      // One side ends without ever coming to the other: the others go on as if it had been a call that does not return.
-      const std::vector<bool> taken = reached_from(p, block.taken), next = reached_from(p, block.next);
+    const BasicBlock& block = p.blocks[b];
+    if (!block.reachable || block.taken == kNone || block.taken == block.next) continue;
+    if (only_exits(p, block.taken))
+      gone[b] = block.taken;
+    else if (only_exits(p, block.next))
+      gone[b] = block.next;
+  }
+  std::vector<uint32_t> dominator;
+  for (bool again = true; again;) {  // each round but the last finds at least one more such side
+    again = false;
+    dominator = post_dominators(p, gone);
+    for (uint32_t b = 0; b < p.blocks.size(); ++b) {
+      const BasicBlock& block = p.blocks[b];
+      if (!block.reachable || block.taken == kNone || block.taken == block.next || gone[b] != kNone ||
+          dominator[b] != kNone)
+        continue;
+      const std::vector<bool> taken = reached_from(p, block.taken, b), next = reached_from(p, block.next, b);
       bool apart = true;
-      for (uint32_t k = 0; k < taken.size(); ++k) apart = apart && !(taken[k] && next[k]);
-      if (!apart || taken[b] || next[b]) continue;
-      if (!any_barrier(p, taken)) block.reconverge = block.next;
-      else if (!any_barrier(p, next)) block.reconverge = block.taken;
+      for (uint32_t k = 0; k < taken.size(); ++k) apart = apart && (k == b || !(taken[k] && next[k]));
+      if (!apart) continue;
+      if (!taken[b] && !any_barrier(p, taken))
+        gone[b] = block.taken;
+      else if (!next[b] && !any_barrier(p, next))
+        gone[b] = block.next;
+      again = again || gone[b] != kNone;
     }
   }
+  for (uint32_t b = 0; b < p.blocks.size(); ++b)
+    if (p.blocks[b].reachable && conditional(p, p.blocks[b])) p.blocks[b].reconverge = dominator[b];
 }
 
 }  // namespace coalesce::machine

@@ -1,9 +1,9 @@
-// Lane classes: how each register varies over the lanes of a warp, with stride, range and alignment; and with them, which
-// branches may divide a thread block and which blocks run divided.
+// Lane classes: how each register varies over the lanes of a warp, with stride, range and alignment; and with them,
+// which branches may divide a thread block and which blocks run divided.
 //
-// One monotone iteration over both: classes only rise (constant -> ... -> general), ranges only widen, blocks only become
-// divergent. A register has one class, the join over its definitions. A definition in a divergent block is general, because lanes
-// elsewhere may still need the previous value, unless the register never leaves its block.
+// One monotone iteration over both: classes only rise (constant -> ... -> general), ranges only widen, blocks only
+// become divergent. A register has one class, the join over its definitions. A definition in a divergent block is
+// general, because lanes elsewhere may still need the previous value, unless the register never leaves its block.
 //
 // Affine values must be affine in the arithmetic of their width. Sums and products by constants are, modulo 2^width;
 // widening 32 to 64 bits is only where the range proves that no lane wraps.
@@ -18,11 +18,25 @@ namespace coalesce::machine {
 
 namespace {
 
-enum class Rule : uint8_t { other, add, sub, mul_low, mul_wide, mad_low, mad_wide, shift_left, move, widen_unsigned, widen_signed, truncate, minus };
+enum class Rule : uint8_t {
+  other,
+  add,
+  sub,
+  mul_low,
+  mul_wide,
+  mad_low,
+  mad_wide,
+  shift_left,
+  move,
+  widen_unsigned,
+  widen_signed,
+  truncate,
+  minus
+};
 
 struct RuleOf {
   Rule rule = Rule::other;
-  unsigned bits = 32;       // of the result
+  unsigned bits = 32;  // of the result
   bool is_signed = false;
 };
 
@@ -39,22 +53,34 @@ RuleOf rule_of(const PureOp& op) {
   if (!integer || r.bits < 32 || type.find('x') != std::string_view::npos) return {};
   if (m.has("sat") || m.has("cc")) return {};
   const std::size_t n = m.suffixes.size();
-  if (m.opcode == "add" && n == 1) r.rule = Rule::add;
-  else if (m.opcode == "sub" && n == 1) r.rule = Rule::sub;
-  else if (m.opcode == "mul" && m.has("lo")) r.rule = Rule::mul_low;
-  else if (m.opcode == "mul" && m.has("wide")) r.rule = Rule::mul_wide, r.bits *= 2;
-  else if (m.opcode == "mad" && m.has("lo")) r.rule = Rule::mad_low;
-  else if (m.opcode == "mad" && m.has("wide")) r.rule = Rule::mad_wide, r.bits *= 2;
-  else if (m.opcode == "shl") r.rule = Rule::shift_left;
-  else if (m.opcode == "neg") r.rule = Rule::minus;
-  else if (m.opcode == "mov") r.rule = Rule::move;
+  if (m.opcode == "add" && n == 1)
+    r.rule = Rule::add;
+  else if (m.opcode == "sub" && n == 1)
+    r.rule = Rule::sub;
+  else if (m.opcode == "mul" && m.has("lo"))
+    r.rule = Rule::mul_low;
+  else if (m.opcode == "mul" && m.has("wide"))
+    r.rule = Rule::mul_wide, r.bits *= 2;
+  else if (m.opcode == "mad" && m.has("lo"))
+    r.rule = Rule::mad_low;
+  else if (m.opcode == "mad" && m.has("wide"))
+    r.rule = Rule::mad_wide, r.bits *= 2;
+  else if (m.opcode == "shl")
+    r.rule = Rule::shift_left;
+  else if (m.opcode == "neg")
+    r.rule = Rule::minus;
+  else if (m.opcode == "mov")
+    r.rule = Rule::move;
   else if ((m.opcode == "cvt" || m.opcode == "widen" || m.opcode == "narrow") && n == 2) {
     const unsigned to = width(m.suffixes[0]), from = width(m.suffixes[1]);
     if (m.suffixes[0].starts_with("f") || to < 32 || from < 32) return {};
     r.bits = to;
-    if (to > from) r.rule = m.suffixes[1].starts_with("s") ? Rule::widen_signed : Rule::widen_unsigned;
-    else if (to < from) r.rule = Rule::truncate;
-    else r.rule = Rule::move;
+    if (to > from)
+      r.rule = m.suffixes[1].starts_with("s") ? Rule::widen_signed : Rule::widen_unsigned;
+    else if (to < from)
+      r.rule = Rule::truncate;
+    else
+      r.rule = Rule::move;
   } else {
     return {};
   }
@@ -85,7 +111,8 @@ uint32_t alignment_of(uint64_t v) {
 
 class Lanes {
  public:
-  explicit Lanes(Decoded& p) : p_(p), facts_(p.registers.size()), seen_(p.registers.size()), grown_(p.registers.size()) {}
+  explicit Lanes(Decoded& p)
+      : p_(p), facts_(p.registers.size()), seen_(p.registers.size()), grown_(p.registers.size()) {}
 
   void run() {
     for (uint32_t r = 0; r < p_.registers.size(); ++r)
@@ -129,21 +156,38 @@ class Lanes {
       case Builtin::tid_z:
         if (block[2] == 1) return exactly(0);
         return {rows ? LaneClass::warp_uniform : LaneClass::general, 0, upto(block[2]), 1};
-      case Builtin::ntid_x: return exactly(block[0]);
-      case Builtin::ntid_y: return exactly(block[1]);
-      case Builtin::ntid_z: return exactly(block[2]);
-      case Builtin::ctaid_x: return {LaneClass::block_uniform, 0, upto(grid[0]), 1};
-      case Builtin::ctaid_y: return {LaneClass::block_uniform, 0, upto(grid[1]), 1};
-      case Builtin::ctaid_z: return {LaneClass::block_uniform, 0, upto(grid[2]), 1};
-      case Builtin::nctaid_x: return {LaneClass::constant, 0, fit(1, grid[0], 64), 1};
-      case Builtin::nctaid_y: return {LaneClass::constant, 0, fit(1, grid[1], 64), 1};
-      case Builtin::nctaid_z: return {LaneClass::constant, 0, fit(1, grid[2], 64), 1};
-      case Builtin::laneid: return {LaneClass::affine, 1, upto(kLanes), kMaxAlignment};
-      case Builtin::warpid: return {LaneClass::warp_uniform, 0, upto(64), 1};
-      case Builtin::smid: return {LaneClass::block_uniform, 0, upto(1u << 16), 1};
-      case Builtin::lanemask_eq: case Builtin::lanemask_le: case Builtin::lanemask_lt: case Builtin::lanemask_ge:
-      case Builtin::lanemask_gt: return {LaneClass::general, 0, {}, 1};
-      default: return {LaneClass::constant, 0, {}, 1};
+      case Builtin::ntid_x:
+        return exactly(block[0]);
+      case Builtin::ntid_y:
+        return exactly(block[1]);
+      case Builtin::ntid_z:
+        return exactly(block[2]);
+      case Builtin::ctaid_x:
+        return {LaneClass::block_uniform, 0, upto(grid[0]), 1};
+      case Builtin::ctaid_y:
+        return {LaneClass::block_uniform, 0, upto(grid[1]), 1};
+      case Builtin::ctaid_z:
+        return {LaneClass::block_uniform, 0, upto(grid[2]), 1};
+      case Builtin::nctaid_x:
+        return {LaneClass::constant, 0, fit(1, grid[0], 64), 1};
+      case Builtin::nctaid_y:
+        return {LaneClass::constant, 0, fit(1, grid[1], 64), 1};
+      case Builtin::nctaid_z:
+        return {LaneClass::constant, 0, fit(1, grid[2], 64), 1};
+      case Builtin::laneid:
+        return {LaneClass::affine, 1, upto(kLanes), kMaxAlignment};
+      case Builtin::warpid:
+        return {LaneClass::warp_uniform, 0, upto(64), 1};
+      case Builtin::smid:
+        return {LaneClass::block_uniform, 0, upto(1u << 16), 1};
+      case Builtin::lanemask_eq:
+      case Builtin::lanemask_le:
+      case Builtin::lanemask_lt:
+      case Builtin::lanemask_ge:
+      case Builtin::lanemask_gt:
+        return {LaneClass::general, 0, {}, 1};
+      default:
+        return {LaneClass::constant, 0, {}, 1};
     }
   }
 
@@ -197,14 +241,17 @@ class Lanes {
       return true;
     };
     const bool affine = top == LaneClass::affine;
-    const auto lost = [&] { if (affine) out.lanes = LaneClass::general; };
+    const auto lost = [&] {
+      if (affine) out.lanes = LaneClass::general;
+    };
     switch (r.rule) {
       case Rule::add:
       case Rule::sub: {
         const int sign = r.rule == Rule::add ? 1 : -1;
         if (known(2)) {
-          out.range = sign > 0 ? fit(Wide{f[0].range.low} + f[1].range.low, Wide{f[0].range.high} + f[1].range.high, r.bits)
-                               : fit(Wide{f[0].range.low} - f[1].range.high, Wide{f[0].range.high} - f[1].range.low, r.bits);
+          out.range = sign > 0
+                          ? fit(Wide{f[0].range.low} + f[1].range.low, Wide{f[0].range.high} + f[1].range.high, r.bits)
+                          : fit(Wide{f[0].range.low} - f[1].range.high, Wide{f[0].range.high} - f[1].range.low, r.bits);
         }
         out.alignment = std::min(f[0].alignment, f[1].alignment);
         if (affine) out.stride = f[0].stride + sign * f[1].stride;
@@ -220,8 +267,9 @@ class Lanes {
         const auto proven = [&](const Fact& a) { return a.range.known() && (r.is_signed || a.range.low >= 0); };
         bool ok = scaled(f[0], f[1], &out.stride);
         if (wide) {
+          // The constant factor too: mul.wide.u32 by -1431655765 multiplies by 2863311531.
           for (int k = 0; k < 2; ++k)
-            if (f[k].lanes == LaneClass::affine && !proven(f[k])) ok = false;
+            if (!proven(f[k])) ok = false;
         }
         if (f[0].range.known() && f[1].range.known() && (!wide || (proven(f[0]) && proven(f[1])))) {
           Wide low, high;
@@ -234,7 +282,8 @@ class Lanes {
               out.range = {};
           }
         }
-        out.alignment = static_cast<uint32_t>(std::min<uint64_t>(kMaxAlignment, uint64_t{f[0].alignment} * f[1].alignment));
+        out.alignment =
+            static_cast<uint32_t>(std::min<uint64_t>(kMaxAlignment, uint64_t{f[0].alignment} * f[1].alignment));
         if (adds) {
           out.alignment = std::min(out.alignment, f[2].alignment);
           if (f[2].lanes == LaneClass::affine) out.stride += f[2].stride;
@@ -250,10 +299,13 @@ class Lanes {
         }
         const int64_t factor = int64_t{1} << f[1].range.low;
         if (f[0].range.known()) out.range = fit(Wide{f[0].range.low} * factor, Wide{f[0].range.high} * factor, r.bits);
-        out.alignment = static_cast<uint32_t>(std::min<uint64_t>(kMaxAlignment, uint64_t{f[0].alignment} << f[1].range.low));
+        out.alignment =
+            static_cast<uint32_t>(std::min<uint64_t>(kMaxAlignment, uint64_t{f[0].alignment} << f[1].range.low));
         const Wide s = Wide{f[0].stride} * factor;
-        if (affine && (s > (Wide{1} << 40) || s < -(Wide{1} << 40))) lost();
-        else out.stride = static_cast<int64_t>(s);
+        if (affine && (s > (Wide{1} << 40) || s < -(Wide{1} << 40)))
+          lost();
+        else
+          out.stride = static_cast<int64_t>(s);
         break;
       }
       case Rule::minus:
@@ -269,8 +321,10 @@ class Lanes {
         const bool proven = f[0].range.known() && (r.rule == Rule::widen_signed || f[0].range.low >= 0);
         out.stride = f[0].stride;
         out.alignment = f[0].alignment;
-        if (proven) out.range = f[0].range;
-        else lost();
+        if (proven)
+          out.range = f[0].range;
+        else
+          lost();
         break;
       }
       case Rule::truncate:
@@ -290,8 +344,10 @@ class Lanes {
   void join(uint32_t r, Fact f, const BasicBlock& block) {
     Fact& old = facts_[r];
     if (block.divergent) {
-      if (!p_.registers[r].block_local) f.lanes = LaneClass::general;
-      else if (f.lanes < LaneClass::warp_uniform) f.lanes = LaneClass::warp_uniform;
+      if (!p_.registers[r].block_local)
+        f.lanes = LaneClass::general;
+      else if (f.lanes < LaneClass::warp_uniform)
+        f.lanes = LaneClass::warp_uniform;
     }
     if (!seen_[r]) {
       seen_[r] = true;
@@ -307,11 +363,14 @@ class Lanes {
     if (now.lanes != LaneClass::affine) now.stride = 0;
     now.alignment = std::min(old.alignment, f.alignment);
     if (old.range.known()) {
-      if (!f.range.known()) now.range = {};
-      else now.range = {std::min(old.range.low, f.range.low), std::max(old.range.high, f.range.high)};
+      if (!f.range.known())
+        now.range = {};
+      else
+        now.range = {std::min(old.range.low, f.range.low), std::max(old.range.high, f.range.high)};
       if (!(now.range == old.range) && ++grown_[r] > 3) now.range = {};  // a loop widens it: give up at once
     }
-    if (now.lanes != old.lanes || now.stride != old.stride || !(now.range == old.range) || now.alignment != old.alignment) {
+    if (now.lanes != old.lanes || now.stride != old.stride || !(now.range == old.range) ||
+        now.alignment != old.alignment) {
       old = now;
       changed_ = true;
     }
@@ -339,9 +398,8 @@ class Lanes {
         const LaneClass a = m.address.is_reg() ? facts_[m.address.reg].lanes : LaneClass::constant;
         if (m.address.is_reg() && !seen_[m.address.reg]) return;
         if (a <= LaneClass::warp_uniform && i.guard == kNone) {
-          // Constants do not change during a launch; other memory may between two warps. Local memory differs by lane.
-          if (m.space == AddressSpace::constant || m.space == AddressSpace::param) f.lanes = a;
-          else if (m.space != AddressSpace::local && m.space != AddressSpace::generic) f.lanes = LaneClass::warp_uniform;
+          // Warp-uniform, never more: each warp loads for itself, when it comes there. Local memory differs by lane.
+          if (m.space != AddressSpace::local && m.space != AddressSpace::generic) f.lanes = LaneClass::warp_uniform;
         }
         for (const Value& v : m.values)
           if (v.is_reg()) join(v.reg, f, block);
@@ -355,11 +413,18 @@ class Lanes {
       case Kind::reduce_lanes:
       case Kind::clock:
         f.lanes = i.guard == kNone ? LaneClass::warp_uniform : LaneClass::general;
+        // Lanes that name different companions get different answers.
+        if (i.names_lanes && i.sources.back().is_reg()) {
+          const uint32_t mask = i.sources.back().reg;
+          if (!seen_[mask]) return;
+          if (facts_[mask].lanes > LaneClass::warp_uniform) f.lanes = LaneClass::general;
+        }
         break;
       case Kind::barrier:
         f.lanes = LaneClass::block_uniform;
         break;
-      default: break;
+      default:
+        break;
     }
     for (uint32_t r : i.results)
       if (r != kNone) join(r, f, block);
@@ -371,13 +436,15 @@ class Lanes {
       if (!block.reachable || block.divergent_branch) continue;
       const Instruction& last = p_.code[block.last - 1];
       uint32_t deciding = kNone;
-      if (last.kind == Kind::branch && last.guard != kNone) deciding = last.guard;
+      if (last.kind == Kind::branch && block.taken != kNone) deciding = last.guard;
       if (last.kind == Kind::branch_table && last.sources[0].is_reg()) deciding = last.sources[0].reg;
       if (deciding == kNone || !seen_[deciding] || facts_[deciding].lanes <= LaneClass::block_uniform) continue;
       block.divergent_branch = true;
       changed_ = true;
       std::vector<uint32_t> todo;
-      const auto push = [&](uint32_t s) { if (s != kNone && s != block.reconverge) todo.push_back(s); };
+      const auto push = [&](uint32_t s) {
+        if (s != kNone && s != block.reconverge) todo.push_back(s);
+      };
       push(block.next);
       push(block.taken);
       for (uint32_t t : block.table) push(t);
@@ -389,7 +456,9 @@ class Lanes {
         seen[s] = true;
         BasicBlock& inside = p_.blocks[s];
         inside.divergent = true;
-        const auto on = [&](uint32_t t) { if (t != kNone && t != block.reconverge) todo.push_back(t); };
+        const auto on = [&](uint32_t t) {
+          if (t != kNone && t != block.reconverge) todo.push_back(t);
+        };
         on(inside.next);
         on(inside.taken);
         for (uint32_t t : inside.table) on(t);

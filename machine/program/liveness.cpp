@@ -44,13 +44,25 @@ void find_liveness(Decoded& p) {
     if (!p.blocks[b].reachable) continue;
     for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k)
       Uses::of(
-          p, p.code[k], [&](uint32_t r) { if (home[r] != b) local[r] = 0; },
+          p, p.code[k],
           [&](uint32_t r) {
-            if (home[r] == kNone) home[r] = b;
-            else if (home[r] != b) local[r] = 0;
+            if (home[r] != b) local[r] = 0;
+          },
+          [&](uint32_t r) {
+            if (home[r] == kNone)
+              home[r] = b;
+            else if (home[r] != b)
+              local[r] = 0;
             ++p.registers[r].definitions;
             p.registers[r].defined_in = b;
           });
+  }
+  // What a block's end reads must outlive the block's steps: lanes may be suspended between the two.
+  for (const BasicBlock& b : p.blocks) {
+    if (!b.reachable) continue;
+    const Instruction& last = p.code[b.last - 1];
+    if (last.kind == Kind::branch || last.kind == Kind::branch_table || last.kind == Kind::barrier)
+      Uses::of(p, last, [&](uint32_t r) { local[r] = 0; }, [](uint32_t) {});
   }
   std::vector<uint32_t> index(registers, kNone), global;
   for (uint32_t r = 0; r < registers; ++r) {
@@ -69,7 +81,8 @@ void find_liveness(Decoded& p) {
       Uses::of(
           p, p.code[k],
           [&](uint32_t r) {
-            if (const uint32_t x = index[r]; x != kNone && !(d[x / 64] >> (x % 64) & 1)) u[x / 64] |= uint64_t{1} << (x % 64);
+            if (const uint32_t x = index[r]; x != kNone && !(d[x / 64] >> (x % 64) & 1))
+              u[x / 64] |= uint64_t{1} << (x % 64);
           },
           [&](uint32_t r) {
             if (const uint32_t x = index[r]; x != kNone) d[x / 64] |= uint64_t{1} << (x % 64);

@@ -41,34 +41,62 @@ enum class LaneClass : uint8_t {
   general,
 };
 
-struct Range {  // signed 64-bit interval that holds every lane's value (read as signed for s32, zero-extended when >= 0)
+struct Range {  // signed 64-bit interval that holds every lane's value (read as signed for s32, zero-extended when >=
+                // 0)
   int64_t low = std::numeric_limits<int64_t>::min();
   int64_t high = std::numeric_limits<int64_t>::max();
-  bool known() const { return low != std::numeric_limits<int64_t>::min() || high != std::numeric_limits<int64_t>::max(); }
+  bool known() const {
+    return low != std::numeric_limits<int64_t>::min() || high != std::numeric_limits<int64_t>::max();
+  }
   bool operator==(const Range&) const = default;
 };
 
 // Values that exist before the first instruction: special registers and kernel parameters.
 enum class Builtin : uint8_t {
-  none, tid_x, tid_y, tid_z, ntid_x, ntid_y, ntid_z, ctaid_x, ctaid_y, ctaid_z, nctaid_x, nctaid_y, nctaid_z,
-  laneid, warpid, nwarpid, smid, nsmid, gridid, lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt,
-  dynamic_smem_size, total_smem_size, zero, parameter
+  none,
+  tid_x,
+  tid_y,
+  tid_z,
+  ntid_x,
+  ntid_y,
+  ntid_z,
+  ctaid_x,
+  ctaid_y,
+  ctaid_z,
+  nctaid_x,
+  nctaid_y,
+  nctaid_z,
+  laneid,
+  warpid,
+  nwarpid,
+  smid,
+  nsmid,
+  gridid,
+  lanemask_eq,
+  lanemask_le,
+  lanemask_lt,
+  lanemask_ge,
+  lanemask_gt,
+  dynamic_smem_size,
+  total_smem_size,
+  zero,
+  parameter
 };
 
 struct Register {
   Element element = Element::none;
   Builtin builtin = Builtin::none;
-  uint32_t parameter_offset = 0;      // builtin == parameter: bytes into the parameter buffer
-  uint8_t parameter_size = 0;         //   bytes read there
-  bool parameter_signed = false;      //   sign-extended to the element
+  uint32_t parameter_offset = 0;  // builtin == parameter: bytes into the parameter buffer
+  uint8_t parameter_size = 0;     //   bytes read there
+  bool parameter_signed = false;  //   sign-extended to the element
   // Filled in by the analyses.
   LaneClass lanes = LaneClass::general;
-  int64_t stride = 0;                 // affine
+  int64_t stride = 0;  // affine
   Range range;
-  uint32_t alignment = 1;             // power of two that divides lane 0's value
+  uint32_t alignment = 1;  // power of two that divides lane 0's value
   uint32_t definitions = 0;
-  uint32_t defined_in = kNone;        // block of the only definition
-  bool block_local = false;           // never live across a block's boundary
+  uint32_t defined_in = kNone;  // block of the only definition
+  bool block_local = false;     // never live across a block's boundary
 };
 
 struct Value {
@@ -82,17 +110,26 @@ struct Value {
 };
 
 enum class Kind : uint8_t {
-  pure,          // computes: `pure` is its row
-  load, store, atomic,
-  shuffle, vote, match, active_mask, reduce_lanes, elect,
+  pure,  // computes: `pure` is its row
+  load,
+  store,
+  atomic,
+  shuffle,
+  vote,
+  match,
+  active_mask,
+  reduce_lanes,
+  elect,
   warp_barrier,  // bar.warp.sync
   barrier,       // bar.sync / barrier.sync / bar.arrive / bar.red: ends its block
-  branch, branch_table, exit,  // end their block
+  branch,
+  branch_table,
+  exit,  // end their block
   trap,
-  clock,         // %clock, %clock64, %globaltimer
-  call,          // what could not be inlined: a builtin (vprintf ...), recursion, a function pointer
-  nothing,       // fences, prefetches, pragmas: counted, no effect here
-  unknown,       // an error only when it is reached
+  clock,    // %clock, %clock64, %globaltimer
+  call,     // what could not be inlined: a builtin (vprintf ...), recursion, a function pointer
+  nothing,  // fences, prefetches, pragmas: counted, no effect here
+  unknown,  // an error only when it is reached
 };
 
 // Where an address points, as far as decoding can tell.
@@ -104,20 +141,20 @@ enum class Number : uint8_t { bits, unsigned_, signed_, f16, f16x2, bf16, bf16x2
 // One memory instruction. Address = value of `address` (register or constant) + offset, in bytes.
 struct MemoryOp {
   AddressSpace space = AddressSpace::generic;
-  uint8_t width = 4;        // bytes of one element
-  uint8_t count = 1;        // elements (v2, v4, v8)
-  bool sign_extend = false; // loads narrower than their register
-  bool is_volatile = false; // volatile, relaxed, acquire ...: never merged, never hoisted
-  bool ordered = false;     // atomic whose effect depends on the order of blocks: waits for its block's turn
-  bool returns = false;     // atom (with a result), not red
+  uint8_t width = 4;         // bytes of one element
+  uint8_t count = 1;         // elements (v2, v4, v8)
+  bool sign_extend = false;  // loads narrower than their register
+  bool is_volatile = false;  // volatile, relaxed, acquire ...: never merged, never hoisted
+  bool ordered = false;      // atomic whose effect depends on the order of blocks: waits for its block's turn
+  bool returns = false;      // atom (with a result), not red
   AtomicOp op = AtomicOp::add;
   Number number = Number::bits;
   Value address;
   int64_t offset = 0;
-  std::array<Value, 8> values{};   // loaded into / stored from; atomics: operands [0..1]
+  std::array<Value, 8> values{};         // loaded into / stored from; atomics: operands [0..1]
   std::array<uint8_t, 8> value_bytes{};  // register width of each value
-  uint32_t result = kNone;         // atomics: register of the old value
-  uint32_t site = kNone;           // index into Decoded::sites
+  uint32_t result = kNone;               // atomics: register of the old value
+  uint32_t site = kNone;                 // index into Decoded::sites
   uint32_t bytes() const { return uint32_t{width} * count; }
 };
 
@@ -128,19 +165,19 @@ enum class Callee : uint8_t { printf, malloc, free, assertion, function };
 
 struct Instruction {
   Kind kind = Kind::nothing;
-  uint8_t mode = 0;              // ShuffleMode, VoteMode, BarrierMode, Callee, redux's AtomicOp; branch: 1 = made from a ret
-  bool counts = true;            // false: helper of a PTX instruction that another entry counts
-  bool names_lanes = false;      // *.sync: the last source is the mask of lanes that must take part
+  uint8_t mode = 0;    // ShuffleMode, VoteMode, BarrierMode, Callee, redux's AtomicOp; branch: 1 = made from a ret
+  bool counts = true;  // false: helper of a PTX instruction that another entry counts
+  bool names_lanes = false;  // *.sync: the last source is the mask of lanes that must take part
   bool is_signed = false;
   bool guard_negated = false;
   const PureOp* pure = nullptr;
-  uint32_t guard = kNone;        // predicate register of @p
+  uint32_t guard = kNone;  // predicate register of @p
   std::array<uint32_t, 2> results{kNone, kNone};
   std::vector<Value> sources;
-  uint32_t memory = kNone;       // index into Decoded::memory
-  uint32_t target = kNone;       // branch: block index once the graph is built (before: instruction index)
-  std::vector<uint32_t> targets; // branch_table
-  uint32_t place = kNone;        // index into Decoded::places
+  uint32_t memory = kNone;        // index into Decoded::memory
+  uint32_t target = kNone;        // branch: block index once the graph is built (before: instruction index)
+  std::vector<uint32_t> targets;  // branch_table
+  uint32_t place = kNone;         // index into Decoded::places
   uint32_t ptx_line = 0;
   uint32_t guard_tally = kNone;  // index of this guarded instruction's tallies
   std::string text;              // unknown: what to say; call: the callee's name
@@ -148,15 +185,15 @@ struct Instruction {
 
 // A run of instructions with one entry and one end.
 struct BasicBlock {
-  uint32_t first = 0, last = 0;             // instructions [first, last)
-  uint32_t taken = kNone, next = kNone;     // successors: of the branch, and by falling through
-  std::vector<uint32_t> table;              // further successors of a branch table
-  uint32_t reconverge = kNone;              // where lanes that part at this block's branch meet again; kNone: at exit
-  bool divergent_branch = false;            // its branch may send lanes of one block of threads both ways
-  bool divergent = false;                   // may run with some of the block's live threads elsewhere ("D")
-  bool waits = false;                       // begins with a *.sync instruction
+  uint32_t first = 0, last = 0;          // instructions [first, last)
+  uint32_t taken = kNone, next = kNone;  // successors: of the branch, and by falling through
+  std::vector<uint32_t> table;           // further successors of a branch table
+  uint32_t reconverge = kNone;           // where lanes that part at this block's branch meet again; kNone: at exit
+  bool divergent_branch = false;         // its branch may send lanes of one block of threads both ways
+  bool divergent = false;                // may run with some of the block's live threads elsewhere ("D")
+  bool waits = false;                    // begins with a *.sync instruction
   bool reachable = false;
-  std::vector<uint32_t> live_in;            // registers, sorted
+  std::vector<uint32_t> live_in;  // registers, sorted
   // Static counts: what one execution of the block contributes.
   uint32_t instructions = 0;
 };
@@ -164,10 +201,11 @@ struct BasicBlock {
 // A region: lockstep blocks run by all warps of a thread block one after the other, from one barrier, uniform branch or
 // entry to the next. Divergent blocks between them belong to the region in which they are entered.
 struct Region {
-  std::vector<uint32_t> chain;  // lockstep blocks in order; the last one ends the region
+  std::vector<uint32_t> chain;  // lockstep blocks in order (and divergent ones entered from them); the last one ends the region
+  uint32_t after = kNone;       // where lanes go on that part at the last one's branch or within it; kNone: they exit
 };
 
-struct Site {                    // one memory instruction (one per space for generic ones)
+struct Site {  // one memory instruction (one per space for generic ones)
   uint32_t instruction = kNone;
   AddressSpace space = AddressSpace::global;
   Kind kind = Kind::load;
@@ -176,13 +214,17 @@ struct Site {                    // one memory instruction (one per space for ge
   uint8_t bytes = 4;              // per lane
 };
 
-struct Place {                   // a source line of an instruction; without line information, its line of PTX
-  SourcePlace source;            // innermost place
+struct Place {         // a source line of an instruction; without line information, its line of PTX
+  SourcePlace source;  // innermost place
   std::vector<SourcePlace> inlined_at;
-  uint32_t ptx_line = 0;         // first PTX line that belongs to it
+  uint32_t ptx_line = 0;  // first PTX line that belongs to it
 };
 
-struct SharedVariable { std::string name; uint32_t offset = 0; uint64_t size = 0; };
+struct SharedVariable {
+  std::string name;
+  uint32_t offset = 0;
+  uint64_t size = 0;
+};
 
 struct Decoded {
   std::string kernel;
@@ -190,25 +232,29 @@ struct Decoded {
   std::vector<Register> registers;
   std::vector<Instruction> code;
   std::vector<BasicBlock> blocks;
-  std::vector<Region> regions;                 // regions[0] begins at the kernel's entry
-  std::vector<uint32_t> region_of;             // block -> region that begins there, kNone
+  std::vector<Region> regions;      // regions[0] begins at the kernel's entry
+  std::vector<uint32_t> region_of;  // block -> region that begins there, kNone
   std::vector<MemoryOp> memory;
   std::vector<Site> sites;
   std::vector<Place> places;
-  uint32_t guards = 0;                         // guarded instructions
-  bool needs_general_mode = false;             // named or partial barriers: warps run one by one from the start
+  uint32_t guards = 0;              // guarded instructions
+  bool needs_general_mode = false;  // named or partial barriers: warps run one by one from the start
   bool ordered_atomics = false;
   uint32_t static_shared_bytes = 0;
   uint32_t local_bytes = 0;
-  uint32_t live_registers = 0;                 // highest number of live 32-bit registers
+  uint32_t live_registers = 0;  // highest number of live 32-bit registers
   std::vector<SharedVariable> shared;
 };
 
 // The symbols a kernel may name, resolved by the loader.
 struct SymbolTable {
   virtual ~SymbolTable() = default;
-  struct Symbol { bool found = false; bool is_constant_space = false; uint64_t address = 0; };
-  virtual Symbol symbol(const std::string& name) const = 0;            // .global / .const variable
+  struct Symbol {
+    bool found = false;
+    bool is_constant_space = false;
+    uint64_t address = 0;
+  };
+  virtual Symbol symbol(const std::string& name) const = 0;              // .global / .const variable
   virtual uint64_t function_address(const std::string& name) const = 0;  // generic "address" of a function, 0: none
 };
 
@@ -217,7 +263,8 @@ struct SymbolTable {
 std::unique_ptr<Decoded> decode(const ptx::Module& module, const ptx::Function& kernel, const SymbolTable& symbols,
                                 const LaunchShape& shape);
 
-// Computes block-uniform values only: in a lockstep block it runs once per thread block, before the warps of its region.
+// Computes block-uniform values only: in a lockstep block it runs once per thread block, before the warps of its
+// region.
 bool hoistable(const Decoded& program, const Instruction& instruction);
 
 // Layout of a kernel's parameters: offset of each and the total, by the ABI's natural alignment.
@@ -228,7 +275,10 @@ void flatten(const ptx::Module&, const ptx::Function&, const SymbolTable&, Decod
 void build_graph(Decoded&);         // blocks, successors
 void find_reconvergence(Decoded&);  // immediate post-dominators, early exits
 void find_liveness(Decoded&);
-void find_lane_classes(Decoded&);   // lane classes, ranges, divergent branches and blocks
+void find_lane_classes(Decoded&);  // lane classes, ranges, divergent branches and blocks
 void find_regions(Decoded&);
+
+// Gives up lane classes and lockstep: every computed register is a vector, every block may run with any lanes.
+void make_general(Decoded&);
 
 }  // namespace coalesce::machine

@@ -14,11 +14,33 @@ namespace coalesce::ptx {
 enum class Space : uint8_t { none, param, global, shared, local, constant };
 
 enum class Type : uint8_t {
-  none, pred, b8, b16, b32, b64, b128, u8, u16, u32, u64, s8, s16, s32, s64, f16, f16x2, bf16, bf16x2, f32, f64, other
+  none,
+  pred,
+  b8,
+  b16,
+  b32,
+  b64,
+  b128,
+  u8,
+  u16,
+  u32,
+  u64,
+  s8,
+  s16,
+  s32,
+  s64,
+  f16,
+  f16x2,
+  bf16,
+  bf16x2,
+  f32,
+  f64,
+  other
 };
 // Size of one element in bytes; pred and none: 0.
 unsigned size_of(Type type);
-// "u32" -> Type::u32; Type::none when the word names no type; Type::other for types without a use here (e4m3x2, tf32 ...).
+// "u32" -> Type::u32; Type::none when the word names no type; Type::other for types without a use here (e4m3x2, tf32
+// ...).
 Type type_from(std::string_view word);
 std::string_view name_of(Type type);
 
@@ -37,9 +59,9 @@ struct Operand {
     sink,     // _
   };
   Kind kind = Kind::sink;
-  bool negated = false;   // !%p as an operand
+  bool negated = false;  // !%p as an operand
   bool is_f32 = false;
-  int32_t reg = -1;       // index into Function::registers
+  int32_t reg = -1;  // index into Function::registers
   int32_t reg2 = -1;
   int64_t offset = 0;
   uint64_t bits = 0;
@@ -53,8 +75,8 @@ struct Location {
   uint32_t file = 0;  // .file index as written; 0 unknown
   uint32_t line = 0;
   uint32_t column = 0;
-  std::string function;     // inlined function's mangled name, from .debug_str; its label where the text lacks that section;
-                            // empty when not inlined
+  std::string function;  // inlined function's mangled name, from .debug_str; its label where the text lacks that
+                         // section; empty when not inlined
   int32_t inlined_at = -1;  // index into Function::locations of the call site, -1 none
 };
 
@@ -74,7 +96,7 @@ struct Register {
 
 // A place in an initialiser that holds the address of a symbol.
 struct Relocation {
-  uint64_t at = 0;       // byte offset in the variable
+  uint64_t at = 0;  // byte offset in the variable
   std::string symbol;
   int64_t addend = 0;
   bool generic = false;  // generic(symbol): a generic address, else the address in the symbol's own space
@@ -86,31 +108,38 @@ struct Variable {
   std::string name;
   Space space = Space::none;
   Type type = Type::none;
-  unsigned alignment = 0;   // bytes; 0: natural
-  uint64_t size = 0;        // bytes in all; 0 for `extern .shared x[]` (size given at launch)
-  bool is_extern = false;   // .extern: defined elsewhere (or dynamic shared memory when space is shared)
-  bool managed = false;     // .attribute(.managed)
+  unsigned alignment = 0;        // bytes; 0: natural
+  uint64_t size = 0;             // bytes in all; 0 for `extern .shared x[]` (size given at launch)
+  bool is_extern = false;        // .extern: defined elsewhere (or dynamic shared memory when space is shared)
+  bool managed = false;          // .attribute(.managed)
   std::vector<uint8_t> initial;  // empty: zeros; else `size` bytes
   std::vector<Relocation> relocations;
 };
 
 struct Function {
   std::string name;
-  bool is_entry = false;      // .entry, else .func
+  bool is_entry = false;  // .entry, else .func
   bool is_declaration = false;
   std::vector<Variable> params;   // in order; offsets follow from size and alignment
   std::vector<Variable> returns;  // .func only
-  // .shared, .local, .param variables declared inside, every scope. Names are unique in the function and differ from the
-  // module's: a name met again gets "@2", "@3" ... appended, and operands use that.
+  // .shared, .local, .param variables declared inside, every scope. Names are unique in the function and differ from
+  // the module's: a name met again gets "@2", "@3" ... appended, and operands use that.
   std::vector<Variable> variables;
   std::vector<Register> registers;  // every scope; operands refer to them by index
   std::vector<Instruction> body;
   std::vector<Location> locations;
-  // .branchtargets / .calltargets label lists and .callprototype, by label (an operand names one as a symbol, made unique as
-  // variables are). `targets` are indices into `body`; empty for .calltargets.
-  struct Table { std::string name; std::vector<std::string> entries; std::vector<uint32_t> targets; };
+  // .branchtargets / .calltargets label lists and .callprototype, by label (an operand names one as a symbol, made
+  // unique as variables are). `targets` are indices into `body`; empty for .calltargets.
+  struct Table {
+    std::string name;
+    std::vector<std::string> entries;
+    std::vector<uint32_t> targets;
+  };
   std::vector<Table> branch_tables;
-  struct Prototype { std::string name; std::vector<Variable> returns, params; };
+  struct Prototype {
+    std::string name;
+    std::vector<Variable> returns, params;
+  };
   std::vector<Prototype> prototypes;
   uint32_t max_threads[3] = {0, 0, 0};       // .maxntid, 0: not given
   uint32_t required_threads[3] = {0, 0, 0};  // .reqntid
@@ -120,11 +149,11 @@ struct Function {
 struct Module {
   std::string text;  // the PTX itself, for diagnostics
   unsigned version_major = 0, version_minor = 0;
-  std::string target;          // "sm_90"
+  std::string target;  // "sm_90"
   unsigned address_size = 64;
-  std::vector<std::pair<uint32_t, std::string>> files;  // .file index, path
-  std::vector<Variable> variables;                      // module scope
-  std::vector<Function> functions;                      // declarations too
+  std::vector<std::pair<uint32_t, std::string>> files;       // .file index, path
+  std::vector<Variable> variables;                           // module scope
+  std::vector<Function> functions;                           // declarations too
   std::vector<std::pair<std::string, std::string>> aliases;  // .alias name, target
 };
 

@@ -23,7 +23,13 @@ inline double flush_double(double a) {
   const uint64_t bits = bits_of(a);
   return double_of((bits & 0x7ff0000000000000u) == 0 ? bits & 0x8000000000000000u : bits);
 }
+// Of the operand, too, only the upper word takes part.
+inline double upper_operand(double a) { return flush_double(double_of(bits_of(a) & ~uint64_t{0xffffffffu})); }
 inline double gross(double a) { return is_nan(a) ? double_of(0x7fffffff00000000u) : upper_word(flush_double(a)); }
+
+inline double gross_down(double a) {  // cut off, which is nearer to the reciprocal of all 64 bits
+  return is_nan(a) ? double_of(0x7fffffff00000000u) : double_of(bits_of(flush_double(a)) & ~uint64_t{0xffffffffu});
+}
 
 template <bool kFtz>
 void functions(Rows& row) {
@@ -50,8 +56,8 @@ void approx_rows(Rows& row) {
   functions<false>(row);
   functions<true>(row);
   row("tanh.approx.f32", [](float a) { return canonical(tangent_h(a)); });
-  row("rcp.approx.ftz.f64", [](double a) { return gross(1 / flush_double(a)); });
-  row("rsqrt.approx.ftz.f64", [](double a) { return gross(1 / root(flush_double(a))); });
+  row("rcp.approx.ftz.f64", [](double a) { return gross_down(1 / upper_operand(a)); });
+  row("rsqrt.approx.ftz.f64", [](double a) { return gross(1 / root(upper_operand(a))); });
   row("rsqrt.approx.f64", [](double a) { return 1 / root(a); });
 }
 

@@ -78,7 +78,8 @@ COALESCE_INLINE double hyperbolic_tangent(double x) {
   const double e = power_of_two(x * 2.88539008177792681472);  // e^(2x)
   const double far = 1 - 2 / (e + 1);
   const double near = x - x * x * x * (1.0 / 3);  // where `far` cancels; next term 2/15 x^5
-  return x > -0x1p-10 && x < 0x1p-10 ? near : far;
+  const double value = x > -0x1p-10 && x < 0x1p-10 ? near : far;
+  return x == 0 ? x : value;  // of -0: -0
 }
 
 // The instructions on single precision, before .ftz.

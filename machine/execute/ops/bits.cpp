@@ -93,11 +93,17 @@ T reverse(T a) {
   return r;
 }
 
+// PTX takes 8 bits of a field's position and length; of the 64-bit forms, which ptxas builds from shifts, hardware takes
+// all 32 (measured: docs/results/operations.md).
+template <class T>
+uint32_t field_operand(uint32_t a) {
+  return sizeof(T) == 4 ? a & 0xffu : a;
+}
 template <class T>
 T extract(T a, uint32_t b, uint32_t c) {
   using U = std::make_unsigned_t<T>;
   constexpr uint32_t kBits = 8 * sizeof(T);
-  const uint32_t position = b & 0xffu, length = c & 0xffu;
+  const uint32_t position = field_operand<T>(b), length = field_operand<T>(c);
   if constexpr (std::is_unsigned_v<T>) {
     const U field = shift_right<U>(a, position);
     return length >= kBits ? field : field & (shift_left<U>(1, length) - 1);
@@ -113,7 +119,7 @@ T extract(T a, uint32_t b, uint32_t c) {
 template <class T>
 T insert(T a, T into, uint32_t c, uint32_t d) {
   constexpr uint32_t kBits = 8 * sizeof(T);
-  const uint32_t position = c & 0xffu, length = d & 0xffu;
+  const uint32_t position = field_operand<T>(c), length = field_operand<T>(d);
   const T ones = length >= kBits ? ~T{0} : shift_left<T>(1, length) - 1;
   const T mask = shift_left(ones, position);
   return (into & ~mask) | (shift_left(a, position) & mask);

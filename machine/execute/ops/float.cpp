@@ -25,16 +25,25 @@ void single(Rows& row) {
   };
   put_sum("add", [](float a, float b) { return out<kFtz, kSat>(add<R>(in<kFtz>(a), in<kFtz>(b))); });
   put_sum("sub", [](float a, float b) { return out<kFtz, kSat>(add<R>(in<kFtz>(a), -in<kFtz>(b))); });
-  put_sum("mul", [](float a, float b) { return out<kFtz, kSat>(multiply<R>(in<kFtz>(a), in<kFtz>(b))); });
+  put_sum("mul", [](float a, float b) {
+    const float x = in<kFtz>(a), y = in<kFtz>(b);
+    return out<kFtz, kSat>(flush_tiny<kFtz>(multiply<R>(x, y), kFtz ? multiply<R>(x * kScale, y) : 0));
+  });
   const auto multiply_add = [](float a, float b, float c) {
-    return out<kFtz, kSat>(fused<R>(in<kFtz>(a), in<kFtz>(b), in<kFtz>(c)));
+    const float x = in<kFtz>(a), y = in<kFtz>(b), z = in<kFtz>(c);
+    return out<kFtz, kSat>(flush_tiny<kFtz>(fused<R>(x, y, z), kFtz ? fused<R>(x * kScale, y, z * kScale) : 0));
   };
   put<R>(row, "fma" + mode + tail, multiply_add);
   put_sum("mad", multiply_add);  // since sm_20 the same as fma
   if constexpr (!kSat) {
-    put<R>(row, "div" + mode + tail,
-           [](float a, float b) { return out<kFtz, false>(divide<R>(in<kFtz>(a), in<kFtz>(b))); });
-    put<R>(row, "rcp" + mode + tail, [](float a) { return out<kFtz, false>(divide<R>(1.0f, in<kFtz>(a))); });
+    put<R>(row, "div" + mode + tail, [](float a, float b) {
+      const float x = in<kFtz>(a), y = in<kFtz>(b);
+      return out<kFtz, false>(flush_tiny<kFtz>(divide<R>(x, y), kFtz ? divide<R>(x * kScale, y) : 0));
+    });
+    put<R>(row, "rcp" + mode + tail, [](float a) {
+      const float x = in<kFtz>(a);
+      return out<kFtz, false>(flush_tiny<kFtz>(divide<R>(1.0f, x), kFtz ? divide<R>(kScale, x) : 0));
+    });
     put<R>(row, "sqrt" + mode + tail, [](float a) { return out<kFtz, false>(square_root<R>(in<kFtz>(a))); });
   }
 }
@@ -46,10 +55,12 @@ void double_precision(Rows& row) {
     put<R>(row, name + mode + ".f64", f);
     if (R == Round::rn) put<R>(row, name + ".f64", f);
   };
-  put_sum("add", [](double a, double b) { return add<R>(a, b); });
-  put_sum("sub", [](double a, double b) { return add<R>(a, -b); });
-  put_sum("mul", [](double a, double b) { return multiply<R>(a, b); });
-  const auto multiply_add = [](double a, double b, double c) { return fused<R>(a, b, c); };
+  put_sum("add", [](double a, double b) { return with_nan_of(add<R>(a, b), a, b); });
+  put_sum("sub", [](double a, double b) { return with_nan_of(add<R>(a, -b), a, b); });
+  put_sum("mul", [](double a, double b) { return with_nan_of(multiply<R>(a, b), a, b); });
+  const auto multiply_add = [](double a, double b, double c) {
+    return with_nan_of(with_nan_of(fused<R>(a, b, c), a, c), b, b);
+  };
   put<R>(row, "fma" + mode + ".f64", multiply_add);
   put_sum("mad", multiply_add);
   put<R>(row, "div" + mode + ".f64", [](double a, double b) { return divide<R>(a, b); });
@@ -77,10 +88,14 @@ void extremes(Rows& row) {
       [](float a, float b) { return extreme_xorsign<true, kNan>(in<kFtz>(a), in<kFtz>(b)); });
 }
 
+// abs and neg are arithmetic: NaN results are as those of a sum.
+COALESCE_INLINE float signed_as(float a, bool negative) { return is_nan(a) ? canonical(a) : with_sign(a, negative); }
+COALESCE_INLINE double signed_as(double a, bool negative) { return is_nan(a) ? quiet(a) : with_sign(a, negative); }
+
 template <class T>
 void signs(Rows& row, const Name& t) {
-  row("abs." + t, [](T a) { return with_sign(a, false); });
-  row("neg." + t, [](T a) { return with_sign(a, !std::signbit(a)); });
+  row("abs." + t, [](T a) { return signed_as(a, false); });
+  row("neg." + t, [](T a) { return signed_as(a, !std::signbit(a)); });
   row("copysign." + t, [](T a, T b) { return with_sign(b, std::signbit(a)); });
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
   constexpr T kNormal = std::numeric_limits<T>::min();
@@ -90,7 +105,7 @@ void signs(Rows& row, const Name& t) {
   row("testp.notanumber." + t, [](T a) { return is_nan(a); });
   row("testp.normal." + t, [](T a) {
     const T m = with_sign(a, false);
-    return m >= kNormal && m < kInfinity;
+    return m == 0 || (m >= kNormal && m < kInfinity);  // PTX: zeros count as normal
   });
   row("testp.subnormal." + t, [](T a) {
     const T m = with_sign(a, false);
@@ -113,8 +128,8 @@ void float_rows(Rows& row) {
   row("max.f64", [](double a, double b) { return extreme<true, false>(a, b); });
   signs<float>(row, "f32");
   signs<double>(row, "f64");
-  row("abs.ftz.f32", [](float a) { return with_sign(flush(a), false); });
-  row("neg.ftz.f32", [](float a) { return with_sign(flush(a), !std::signbit(a)); });
+  row("abs.ftz.f32", [](float a) { return signed_as(flush(a), false); });
+  row("neg.ftz.f32", [](float a) { return signed_as(flush(a), !std::signbit(a)); });
 }
 
 }  // namespace coalesce::machine

@@ -149,8 +149,8 @@ void common(Rows& row) {
   arithmetic<T, false, End::relu>(row);
   extremes<T, false, false>(row);
   extremes<T, false, true>(row);
-  unary<T>(row, "neg", [](T a) { return T{static_cast<uint16_t>(a.bits ^ 0x8000u)}; });
-  unary<T>(row, "abs", [](T a) { return T{static_cast<uint16_t>(a.bits & 0x7fffu)}; });
+  unary<T>(row, "neg", [](T a) { return T{static_cast<uint16_t>(is_nan(a) ? 0x7fffu : a.bits ^ 0x8000u)}; });
+  unary<T>(row, "abs", [](T a) { return T{static_cast<uint16_t>(is_nan(a) ? 0x7fffu : a.bits & 0x7fffu)}; });
   unary<T>(row, "tanh.approx", [](T a) { return round_to<T, Round::rn>(tangent_h(to_float(a))); });
   // ex2 of bfloat16 exists only with .ftz, which its results obey: those below 2^-126 are zero
   unary<T>(row, kIsHalf<T> ? "ex2.approx" : "ex2.approx.ftz",
@@ -216,8 +216,8 @@ void half_rows(Rows& row) {
   arithmetic<Half, true, End::relu>(row);
   extremes<Half, true, false>(row);
   extremes<Half, true, true>(row);
-  unary<Half>(row, "neg.ftz", [](Half a) { return Half{static_cast<uint16_t>(flush(a).bits ^ 0x8000u)}; });
-  unary<Half>(row, "abs.ftz", [](Half a) { return Half{static_cast<uint16_t>(flush(a).bits & 0x7fffu)}; });
+  unary<Half>(row, "neg.ftz", [](Half a) { return Half{static_cast<uint16_t>(is_nan(a) ? 0x7fffu : flush(a).bits ^ 0x8000u)}; });
+  unary<Half>(row, "abs.ftz", [](Half a) { return Half{static_cast<uint16_t>(is_nan(a) ? 0x7fffu : flush(a).bits & 0x7fffu)}; });
   set_pairs<Half, false>(row);
   set_pairs<Half, true>(row);
   set_pairs<Bfloat, false>(row);

@@ -16,6 +16,9 @@ COALESCE_INLINE Half flush(Half a) {
   return Half{static_cast<uint16_t>((a.bits & 0x7c00u) == 0 ? a.bits & 0x8000u : a.bits)};
 }
 
+COALESCE_INLINE bool is_nan(Half a) { return (a.bits & 0x7fffu) > 0x7c00u; }
+COALESCE_INLINE bool is_nan(Bfloat a) { return (a.bits & 0x7fffu) > 0x7f80u; }
+
 // The arithmetic forms, for hosts or compilers without conversion instructions.
 COALESCE_INLINE float half_to_float_portable(Half a) {
   // Exponent and fraction moved into place are the value times 2^-112; infinity and NaN get the top exponent after.

@@ -4,8 +4,9 @@
 // are computed in double, rounded to odd (inexact results get an odd last bit), then rounded once more: two roundings
 // give the one correct rounding when the first is to odd and has two bits more (Boldo and Melquiond, 2008).
 //
-// NaN: single precision results are the canonical 0x7fffffff; double precision keeps payloads as the host does, which
-// gives 0xfff8000000000000 for invalid operations (PTX ISA, floating-point instructions; CUDART_NAN).
+// NaN: single precision results are the canonical 0x7fffffff. Double precision keeps the payload of one operand
+// that is NaN, made quiet, with its sign: the second before the third before the first (measured: docs/results/operations.md); invalid operations on numbers give
+// 0xfff8000000000000, as on the host.
 #pragma once
 
 #include <bit>
@@ -43,6 +44,13 @@ COALESCE_INLINE bool is_nan(T a) {
 }
 COALESCE_INLINE float canonical(float a) { return is_nan(a) ? float_of(0x7fffffffu) : a; }
 COALESCE_INLINE double canonical(double a) { return a; }
+COALESCE_INLINE double quiet(double a) { return double_of(bits_of(a) | 0x0008000000000000u); }
+// The result of an operation on `a` and then `b`: NaN operands come first. (Hosts differ in which of two they keep, and
+// compilers swap operands.)
+COALESCE_INLINE double with_nan_of(double result, double a, double b) {
+  const double r = is_nan(a) ? quiet(a) : result;
+  return is_nan(b) ? quiet(b) : r;
+}
 
 // Subnormals to zero, sign kept.
 COALESCE_INLINE float flush(float a) {
@@ -59,6 +67,14 @@ template <class T>
 COALESCE_INLINE T saturate(T a) {
   const T low = a > T{0} ? a : T{0};
   return low < T{1} ? low : T{1};
+}
+// .ftz looks at the result rounded as if exponents had no lower end: what rounds up to 2^-126 only because subnormals
+// have fewer bits is flushed, too (measured). `scaled` is the same operation with the result 2^24 times as large.
+inline constexpr float kScale = 0x1p24f;
+template <bool kFtz>
+COALESCE_INLINE float flush_tiny(float result, float scaled) {
+  if constexpr (!kFtz) return result;
+  return scaled < 0x1p-102f && scaled > -0x1p-102f ? float_of(bits_of(result) & 0x80000000u) : result;
 }
 template <bool kFtz, bool kSat>
 COALESCE_INLINE float out(float a) {
@@ -221,9 +237,10 @@ COALESCE_INLINE T extreme(T a, T b) {
     if (is_nan(a)) r = a;
     if (is_nan(b)) r = b;
   } else {
-    if (is_nan(a)) r = b;
     if (is_nan(b)) r = a;
+    if (is_nan(a)) r = b;
   }
+  if constexpr (sizeof(T) == 8) return is_nan(r) ? quiet(r) : r;
   return canonical(r);
 }
 // .xorsign.abs: of the magnitudes, with the sign of a times b.

@@ -239,5 +239,7 @@ void half_rows(Rows& row);
 void approx_rows(Rows& row);
 void compare_rows(Rows& row);
 void convert_rows(Rows& row);
+void convert_small_rows(Rows& row);
+void video_rows(Rows& row);
 
 }  // namespace coalesce::machine

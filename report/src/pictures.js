@@ -1,0 +1,115 @@
+// The two pictures as SVG text. tool/html_pictures.cpp draws the very same text, so that a page without scripts shows
+// what one with scripts shows; tests/report/rule_test.mjs compares them byte by byte.
+import { freeingPad, globalCost, paddedAddresses, seatBanks, sharedCost, stridedAddresses, touchedLines } from "./rule.js";
+
+const LEFT = 64, BANK = 24, ROW = 20, HEAD = 18, WIDTH = LEFT + 32 * BANK;
+
+// [0,1,2,3,8] -> "0-3 8".
+export function laneList(lanes) {
+  let text = "";
+  for (let i = 0; i < lanes.length; ++i) {
+    let j = i;
+    while (j + 1 < lanes.length && lanes[j + 1] === lanes[j] + 1) ++j;
+    text += (text ? " " : "") + lanes[i] + (j > i ? "-" + lanes[j] : "");
+    i = j;
+  }
+  return text;
+}
+
+const lanesNamed = (lanes) => (lanes.length === 1 ? "lane " : "lanes ") + laneList(lanes);
+
+// What stands in a box of `width` units: the lanes, or how many there are where their list has no room (6 units a letter).
+function label(lanes, width) {
+  const list = laneList(lanes);
+  if (list.length * 6 <= width) return list;
+  const many = "\u00d7" + lanes.length;
+  return many.length * 6 <= width ? many : "";
+}
+
+const times = (n, one, many) => n + " " + (n === 1 ? one : many);
+
+export function bankSummary(question) {
+  const { wavefronts, ideal } = sharedCost(paddedAddresses(question), question.width, question.kind);
+  let text = times(wavefronts, "wavefront", "wavefronts");
+  if (wavefronts === ideal) return text + ": free of bank conflicts.";
+  text += " where " + ideal + " would do without bank conflicts.";
+  const pad = freeingPad(question);
+  if (pad === undefined) return text + " No padding up to 64 elements frees it.";
+  if (pad === 0) return text + " Without padding it is free.";
+  return text + " Padding of " + times(pad, "element", "elements") + " after every stride frees it.";
+}
+
+export function bankSvg(question) {
+  const groups = seatBanks(paddedAddresses(question), question.width, question.kind);
+  let y = HEAD, body = "";
+  for (let b = 0; b < 32; ++b) body += `<text class="k" x="${LEFT + b * BANK + BANK / 2}" y="12">${b}</text>`;
+  for (const g of groups) {
+    const height = g.passes * ROW;
+    for (let p = 0; p < g.passes; ++p) {
+      body += `<text class="r" x="${LEFT - 6}" y="${y + p * ROW + 14}">pass ${p + 1}</text>`;
+      for (let b = 0; b < 32; ++b) {
+        body += `<rect class="e" x="${LEFT + b * BANK + 1}" y="${y + p * ROW + 1}" width="${BANK - 2}" height="${ROW - 2}"/>`;
+      }
+    }
+    for (const s of g.seats) {
+      const x = LEFT + s.bank * BANK, width = s.span * BANK;
+      const banks = s.span === 1 ? "bank " + s.bank : "banks " + s.bank + "-" + (s.bank + s.span - 1);
+      body +=
+        `<g class="${s.pass ? "c" : "f"}"><title>${lanesNamed(s.lanes)}: byte ${s.word * s.span * 4}, ${banks}</title>` +
+        `<rect x="${x + 1}" y="${y + s.pass * ROW + 1}" width="${width - 2}" height="${ROW - 2}" rx="2"/>` +
+        `<text x="${x + width / 2}" y="${y + s.pass * ROW + 14}">${label(s.lanes, width)}</text></g>`;
+    }
+    y += height;
+    if (groups.length > 1) {
+      body += `<text class="k l" x="${LEFT}" y="${y + 11}">lanes ${g.first}-${g.last}</text>`;
+      y += 18;
+    }
+  }
+  return (
+    `<svg class="picture" viewBox="0 0 ${WIDTH} ${y + 2}" role="img" aria-label="${bankSummary(question)}">` +
+    `<text class="r" x="${LEFT - 6}" y="12">bank</text>${body}</svg>`
+  );
+}
+
+export function sectorSummary(question) {
+  const { sectors, lines, bytes } = globalCost(stridedAddresses(question), question.width);
+  const percent = Math.floor((bytes * 100) / (sectors * 32));
+  return (
+    times(sectors, "sector", "sectors") + " in " + times(lines, "line", "lines") + ": " + bytes + " of " + sectors * 32 +
+    " bytes moved were asked for (" + percent + " %)."
+  );
+}
+
+export function sectorSvg(question) {
+  const lines = touchedLines(stridedAddresses(question), question.width), BYTE = (32 * BANK) / 128;
+  let y = HEAD, body = "", before;
+  for (let s = 0; s < 4; ++s) {
+    body += `<text class="k" x="${LEFT + s * 32 * BYTE + 16 * BYTE}" y="12">bytes ${s * 32}-${s * 32 + 31}</text>`;
+  }
+  for (const line of lines) {
+    if (before !== undefined && line.line !== before + 1) {
+      body += `<text class="k" x="${LEFT + 64 * BYTE}" y="${y + 7}">\u22ef</text>`;
+      y += 12;
+    }
+    before = line.line;
+    body += `<text class="r" x="${LEFT - 6}" y="${y + 14}">+${line.line * 128}</text>`;
+    for (let s = 0; s < 4; ++s) {
+      const moved = line.sectors.includes(s);
+      body +=
+        `<rect class="${moved ? "w" : "e"}" x="${LEFT + s * 32 * BYTE + 1}" y="${y + 1}" width="${32 * BYTE - 2}" ` +
+        `height="${ROW - 2}"><title>${moved ? "moved" : "not moved"}</title></rect>`;
+    }
+    for (const r of line.runs) {
+      const x = LEFT + r.byte * BYTE, width = question.width * BYTE;
+      body +=
+        `<g class="f"><title>${lanesNamed(r.lanes)}: byte ${line.line * 128 + r.byte}</title>` +
+        `<rect x="${x + 1}" y="${y + 3}" width="${width - 2}" height="${ROW - 6}" rx="1"/>` +
+        `<text x="${x + width / 2}" y="${y + 14}">${label(r.lanes, width)}</text></g>`;
+    }
+    y += ROW;
+  }
+  return (
+    `<svg class="picture" viewBox="0 0 ${WIDTH} ${y + 2}" role="img" aria-label="${sectorSummary(question)}">` +
+    `<text class="r" x="${LEFT - 6}" y="12">line</text>${body}</svg>`
+  );
+}

@@ -1,0 +1,199 @@
+// What goes wrong before or while a program runs, each with the real command and real compilers: the exit code, the one
+// line that says why, CUDA's own error codes in the program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/end_to_end/command.h"
+
+namespace coalesce::end_to_end {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+const char* const kProgram = R"(#include <cuda_runtime.h>
+__global__ void nothing() {}
+int main() {
+  nothing<<<1, 1>>>();
+  return cudaDeviceSynchronize();
+}
+)";
+
+// One line `error: `, perhaps one `hint: `, and nothing else.
+void expect_error(const Result& result, int code, const std::string& words) {
+  EXPECT_EQ(result.code, code) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err.rfind("error: ", 0), 0u) << result.err;
+  EXPECT_THAT(result.err, HasSubstr(words));
+  EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
+}
+
+TEST(BadInput, AnExecutableWithMachineCodeOnly) {
+  NEEDS_COMPILER("nvcc");
+  const Workplace here;
+  here.write("x.cu", kProgram);
+  ASSERT_EQ(here.call({"nvcc", "-cudart", "shared", "-gencode", "arch=compute_90,code=sm_90", "x.cu", "-o", "x"}).code,
+            0);
+  expect_error(here.coalesce({"./x"}), 1, "PTX");
+}
+
+TEST(BadInput, AnExecutableWithTheRuntimeLinkedStatically) {
+  NEEDS_COMPILER("nvcc");
+  const Workplace here;
+  here.write("x.cu", kProgram);
+  ASSERT_EQ(here.call({"nvcc", "x.cu", "-o", "x"}).code, 0);  // nvcc's default
+  const Result result = here.coalesce({"./x"});
+  expect_error(result, 1, "static");
+  EXPECT_THAT(result.err, HasSubstr("-cudart shared"));
+}
+
+TEST(BadInput, WhatIsNoExecutable) {
+  const Workplace here;
+  const fs::path text = here.write("notes", "not a program\n");
+  expect_error(here.coalesce({"./notes"}), 1, "notes");
+  fs::permissions(text, fs::perms::owner_all);
+  expect_error(here.coalesce({"./notes"}), 1, "notes");
+  fs::permissions(here.write("empty", ""), fs::perms::owner_all);
+  expect_error(here.coalesce({"./empty"}), 1, "empty");
+  fs::permissions(here.write("torn", std::string("\x7f"
+                                                 "ELF\x02\x01\x01",
+                                                 7)),
+                  fs::perms::owner_all);
+  expect_error(here.coalesce({"./torn"}), 1, "torn");
+  expect_error(here.coalesce({"."}), 1, ".");
+  expect_error(here.coalesce({"./none"}), 1, "none");
+  expect_error(here.coalesce({"none.cu"}), 1, "none.cu");
+  expect_error(here.coalesce({"/bin/true"}), 1, "/bin/true");
+}
+
+TEST(BadInput, UnknownOptionMetricDevice) {
+  const Workplace here;
+  here.write("x.cu", kProgram);
+  expect_error(here.coalesce({"--tracee", "x.cu"}), 2, "--tracee");
+  expect_error(here.coalesce({"--metrics", "gld_transactionz", "x.cu"}), 2, "gld_transactionz");
+  expect_error(here.coalesce({"--device", "h2000", "x.cu"}), 2, "h2000");
+  expect_error(here.coalesce({"--threads", "many", "x.cu"}), 2, "many");
+}
+
+TEST(BadInput, NoCompiler) {
+  const Workplace here;
+  here.write("x.cu", kProgram);
+  // env -i keeps nothing; the command is named by its path, so PATH is only asked for compilers.
+  for (const char* compiler : {"auto", "clang", "nvcc"}) {
+    expect_error(here.call({"env", "-i", "PATH=/nonexistent", "HOME=/nonexistent", kCommand, "run", "--compiler",
+                            compiler, "x.cu"}),
+                 3, compiler == std::string("auto") ? "compiler" : compiler);
+  }
+}
+
+class CompilerTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { NEEDS_COMPILER(GetParam()); }
+  // Compiles and runs; `options` are coalesce's.
+  Result run(const std::string& source, std::vector<std::string> options = {}) const {
+    here.write("x.cu", source);
+    options.insert(options.end(), {"--compiler", GetParam(), "x.cu"});
+    return here.coalesce(options);
+  }
+  Workplace here;
+};
+
+TEST_P(CompilerTest, TheCompilersOwnMessageComesThrough) {
+  const Result result = run("#include <cuda_runtime.h>\nint main() { return undeclared_thing; }\n");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, testing::ContainsRegex(R"(x\.cu[:(]2[:)].*error)"));
+  EXPECT_THAT(result.err, HasSubstr("undeclared_thing"));
+  EXPECT_THAT(result.err, HasSubstr("\nerror: 'x.cu' does not compile"));
+}
+
+TEST_P(CompilerTest, AnUnwritableExportStopsBeforeAnythingRuns) {
+  here.write("x.cu", kProgram);
+  const Result result = here.call({kCommand, "run", "--json", "no/such/folder/json", "--compiler", GetParam(), "x.cu"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--json"));
+}
+
+// Codes as the CUDA runtime returns them: 1 invalid value, 9 invalid configuration, 98 invalid device function.
+TEST_P(CompilerTest, KernelsTooBigForTheDevice) {
+  const Result result = run(R"(#include <cuda_runtime.h>
+#include <cstdio>
+extern __shared__ int many[];
+__global__ void touch() { many[threadIdx.x] = 1; }
+void launch(const char* what, dim3 grid, dim3 block, size_t shared) {
+  touch<<<grid, block, shared>>>();
+  std::printf("%s %d\n", what, static_cast<int>(cudaGetLastError()));
+}
+int main() {
+  launch("fits", 1, 1024, 48 << 10);
+  launch("threads", 1, 1025, 8192);
+  launch("threads_in_z", 1, dim3(1, 1, 65), 1024);
+  launch("no_threads", 1, 0, 1024);
+  launch("no_blocks", 0, 32, 1024);
+  launch("blocks_in_y", dim3(1, 65536), 32, 1024);
+  launch("shared", 1, 32, (48 << 10) + 1);
+  std::printf("opt_in %d\n", (int)cudaFuncSetAttribute(touch, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 << 10));
+  launch("shared_after_opt_in", 1, 32, 227 << 10);
+  launch("shared_beyond_all", 1, 32, (227 << 10) + 1);
+  std::printf("opt_in_too_much %d\n",
+              (int)cudaFuncSetAttribute(touch, cudaFuncAttributeMaxDynamicSharedMemorySize, (227 << 10) + 1));
+  cudaGetLastError();
+  launch("still_fits", 1, 32, 1024);
+  std::printf("synchronize %d\n", (int)cudaDeviceSynchronize());
+})");
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.out,
+            "fits 0\nthreads 9\nthreads_in_z 9\nno_threads 9\nno_blocks 9\nblocks_in_y 9\nshared 1\nopt_in 0\n"
+            "shared_after_opt_in 0\nshared_beyond_all 1\nopt_in_too_much 1\nstill_fits 0\nsynchronize 0\n");
+}
+
+TEST_P(CompilerTest, MemoryThatIsNotThere) {
+  here.write("x.cu", R"(#include <cuda_runtime.h>
+#include <cstdio>
+int main() {
+  void *p = nullptr, *q = nullptr;
+  std::printf("%d ", (int)cudaMalloc(&p, size_t{1} << 46));  // more than any device has
+  std::printf("%d ", (int)cudaMalloc(&p, size_t{32} << 30));  // the device has it; this process may not
+  std::printf("%d ", (int)cudaMallocHost(&q, size_t{32} << 30));
+  std::printf("%d ", (int)cudaGetLastError());
+  std::printf("%d\n", (int)cudaMalloc(&p, 1 << 20));  // out of memory does not stick
+})");
+  // Compile without the limit, then run with it.
+  const std::vector<std::string> words = {kCommand, "run", "-q", "--compiler", GetParam(), "x.cu"};
+  ASSERT_EQ(here.call(words).code, 0);
+  const Result result = here.call(words, size_t{16} << 30);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.out, "2 2 2 2 0\n");
+}
+
+TEST_P(CompilerTest, AnEndlessKernelIsStoppedAndItsLoopNamed) {
+  const Result result = run(R"(#include <cuda_runtime.h>
+#include <cstdio>
+__global__ void spin(volatile int* flag) {
+  if (threadIdx.x == 0) flag[1] = 7;
+  while (*flag == 0) {
+    flag[2] = 1;
+  }
+}
+int main() {
+  int* flag;
+  cudaMalloc(&flag, 12);
+  cudaMemset(flag, 0, 12);
+  spin<<<1, 32>>>(flag);
+  std::printf("%d\n", (int)cudaDeviceSynchronize());
+})",
+                            {"--max-instructions", "100000"});
+  EXPECT_EQ(result.code, 4) << result.out << result.err;
+  EXPECT_NE(result.out, "0\n");
+  EXPECT_THAT(result.err, HasSubstr("--max-instructions"));
+  EXPECT_THAT(result.err, testing::ContainsRegex(R"(x\.cu:[56]:)")) << "the loop's lines are 5 and 6";
+  EXPECT_THAT(result.err, HasSubstr("spin"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Compilers, CompilerTest, testing::Values("clang", "nvcc"),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace coalesce::end_to_end

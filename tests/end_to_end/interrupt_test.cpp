@@ -1,0 +1,57 @@
+// Ctrl-C: a terminal sends SIGINT to the whole group; `kill` sends it to the command alone. Either way the launches
+// that finished are in the JSON and the exit code is 130.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/end_to_end/command.h"
+
+namespace coalesce::end_to_end {
+namespace {
+
+class InterruptTest : public testing::TestWithParam<bool> {};
+
+TEST_P(InterruptTest, KeepsWhatFinished) {
+  const Workplace here;
+  here.write("x.cu", R"(#include <cuda_runtime.h>
+#include <cstdio>
+__global__ void quick(int* out) { out[threadIdx.x] = threadIdx.x; }
+__global__ void endless(volatile int* out) { while (out[0] == 0) out[1] = 1; }
+int main(int argc, char**) {
+  int* out;
+  cudaMalloc(&out, 256);
+  quick<<<1, 32>>>(out);
+  cudaDeviceSynchronize();
+  std::fclose(std::fopen("ready", "w"));
+  if (argc > 1) return 0;
+  endless<<<1, 32>>>(out);
+  cudaDeviceSynchronize();
+})");
+  // Compiled first: the signal is for the run.
+  ASSERT_EQ(here.coalesce({"--compiler", "clang", "x.cu", "compile"}).code, 0);
+  std::filesystem::remove(here.write("ready", ""));
+  const pid_t child = here.start({kCommand, "run", "--json", "json", "--compiler", "clang", "x.cu"});
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!here.exists("ready") && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  ASSERT_TRUE(here.exists("ready"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // well inside the endless launch
+  ASSERT_EQ(kill(GetParam() ? -child : child, SIGINT), 0);
+  const auto sent = std::chrono::steady_clock::now();
+  const Result result = here.finish(child);
+  EXPECT_EQ(result.code, 130) << result.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - sent, std::chrono::seconds(10)) << "it must end now, not later";
+  const auto json = here.json();
+  ASSERT_TRUE(json.contains("launches")) << json;
+  ASSERT_GE(json["launches"].size(), 1u);
+  EXPECT_EQ(json["launches"][0]["counters"]["global_store_sectors"], 4);  // 32 lanes of 4 bytes
+}
+
+INSTANTIATE_TEST_SUITE_P(SignalTo, InterruptTest, testing::Values(false, true),
+                         [](const auto& test) { return test.param ? "TheGroup" : "TheCommand"; });
+
+}  // namespace
+}  // namespace coalesce::end_to_end

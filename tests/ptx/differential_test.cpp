@@ -1,0 +1,140 @@
+// Random kernels: the machine with 1, 2 and 8 threads against the naive reference, memory and counters.
+//
+// COALESCE_DIFFERENTIAL="first,count" runs other seeds than the quick test does; of a single one that fails, what
+// is left after removing all lines that do not matter is printed.
+#include <cstdlib>
+#include <fstream>
+
+#include "generator.h"
+#include "harness.h"
+#include "machine/ptx/parser.h"
+#include "reference.h"
+
+namespace coalesce::machine::test {
+
+namespace {
+
+constexpr uint64_t kQuickKernels = 300;
+constexpr uint32_t kN = 37, kM = 1000003;
+
+// Addresses in the reference's memory: any, as long as they are aligned as the machine's are.
+constexpr uint64_t kOut = 0x10000000, kIn = 0x20000000, kAcc = 0x30000000;
+
+class Differential {
+ public:
+  // Empty: all agree.
+  std::string run(const GeneratedKernel& k) {
+    const uint32_t threads = k.block[0] * k.block[1] * k.block[2] * k.grid[0] * k.grid[1] * k.grid[2];
+    std::vector<uint32_t> in(kInWords);
+    for (uint32_t i = 0; i < kInWords; ++i) in[i] = i % 3 == 0 ? i : (i * 2654435761u) >> (i % 29);
+    const std::vector<uint8_t> out(std::size_t{threads} * kOutBytesPerThread), acc(4 * kAccWords);
+    const std::vector<Argument> arguments{{true, out}, buffer(in), {true, acc}, value(kN), value(kM)};
+
+    std::map<uint64_t, std::vector<uint8_t>> memory{{kOut, out}, {kIn, arguments[1].bytes}, {kAcc, acc}};
+    ReferenceLaunch launch{k.grid, k.block, std::vector<uint8_t>(32)};
+    std::memcpy(launch.parameters.data(), &kOut, 8);
+    std::memcpy(launch.parameters.data() + 8, &kIn, 8);
+    std::memcpy(launch.parameters.data() + 16, &kAcc, 8);
+    std::memcpy(launch.parameters.data() + 24, &kN, 4);
+    std::memcpy(launch.parameters.data() + 28, &kM, 4);
+    ReferenceResult expected;
+    try {
+      expected = reference_run(ptx::parse(k.ptx, "generated"), "k", launch, memory);
+    } catch (const std::runtime_error& e) {
+      return std::string("the reference refused it: ") + e.what();
+    }
+    Setup setup;
+    setup.grid = k.grid;
+    setup.block = k.block;
+    Run first;
+    for (Bench* bench : {&one_, &two_, &eight_}) {
+      Run r = bench->run(k.ptx, arguments, setup, "k");
+      const std::string who = bench == &one_ ? "1 thread: " : bench == &two_ ? "2 threads: " : "8 threads: ";
+      if (r.report.fault != Fault::none) return who + r.message() + " at PTX line " + std::to_string(r.report.diagnostics[0].ptx_line);
+      if (!r.report.diagnostics.empty()) return who + "warning: " + r.message();
+      std::string wrong;
+      const auto compare = [&](std::size_t which, uint64_t base, const char* name) {
+        for (std::size_t b = 0; b < r.buffers[which].size(); b += 4)
+          if (std::memcmp(&r.buffers[which][b], &memory[base][b], 4) && wrong.size() < 400) {
+            uint32_t got, want;
+            std::memcpy(&got, &r.buffers[which][b], 4);
+            std::memcpy(&want, &memory[base][b], 4);
+            wrong += std::string(name) + "[" + std::to_string(b / 4) + "] is " + std::to_string(got) + ", not " + std::to_string(want) + "; ";
+          }
+      };
+      compare(0, kOut, "out");
+      compare(2, kAcc, "acc");
+      for (const CounterRow& row : kCounterRows)
+        if (r.counters().*row.field != expected.counters.*row.field)
+          wrong += std::string(row.name) + " is " + std::to_string(r.counters().*row.field) + ", not " + std::to_string(expected.counters.*row.field) + "; ";
+      if (!wrong.empty()) return who + wrong;
+      if (bench == &one_) {
+        first = std::move(r);
+      } else if (first.report.lines.size() != r.report.lines.size()) {
+        return who + "other lines than with 1 thread";
+      } else {
+        for (std::size_t l = 0; l < r.report.lines.size(); ++l)
+          if (!(r.report.lines[l].counters == first.report.lines[l].counters)) return who + "line " + std::to_string(r.report.lines[l].ptx_line) + " differs";
+      }
+    }
+    // The lines' counters add up to the launch's.
+    Counters sum;
+    for (const LineCounters& l : first.report.lines) sum += l.counters;
+    sum.compulsory_bytes = first.counters().compulsory_bytes;
+    if (!(sum == first.counters())) return "the lines do not add up";
+    return {};
+  }
+
+ private:
+  Bench one_{1}, two_{2}, eight_{8};
+};
+
+// Leaves out lines, one after the other, as long as memory or counters still differ: what remains is the reason.
+GeneratedKernel reduced(Differential& differential, GeneratedKernel k) {
+  const std::string how = differential.run(k).substr(0, 13);  // "1 thread: out": a wrong result stays one
+  const auto still = [&](const GeneratedKernel& less) {
+    try {
+      return differential.run(less).starts_with(how);
+    } catch (const std::exception&) {
+      return false;  // no PTX any more
+    }
+  };
+  for (std::size_t lines = 32; lines > 0; lines /= 2)
+    for (std::size_t at = k.ptx.find("mov.u32 %c0, B"); at < k.ptx.size();) {
+      std::size_t end = at;
+      for (std::size_t l = 0; l < lines; ++l) end = std::min(k.ptx.find('\n', end), k.ptx.size() - 1) + 1;
+      GeneratedKernel less = k;
+      less.ptx.erase(at, end - at);
+      // Loop counters and temporaries stay initialised: what they hold otherwise is nobody's business.
+      const std::string gone = k.ptx.substr(at, end - at);
+      const bool initialises = gone.find("ld.param.b32") != std::string::npos || gone.find("mov.u32 %c") != std::string::npos || gone.find("and.b32 %c") != std::string::npos ||
+                               gone.find("setp.lt.u32 %p") != std::string::npos || gone.find("mov.u32 %t") != std::string::npos || gone.find("mov.u32 %v") != std::string::npos || gone.find("cvt.u64.u32 %w") != std::string::npos;
+      if (!initialises && still(less)) k = less;
+      else at = k.ptx.find('\n', at) + 1;
+    }
+  return k;
+}
+
+TEST(Differential, RandomKernels) {
+  uint64_t from = 1, count = kQuickKernels;
+  if (const char* range = std::getenv("COALESCE_DIFFERENTIAL")) {
+    char* rest = nullptr;
+    from = std::strtoull(range, &rest, 10);
+    if (rest && *rest == ',') count = std::strtoull(rest + 1, nullptr, 10);
+  }
+  Differential differential;
+  int failures = 0;
+  for (uint64_t seed = from; seed < from + count; ++seed) {
+    GeneratedKernel k = generate_kernel(seed);
+    std::string wrong = differential.run(k);
+    if (wrong.empty()) continue;
+    if (count == 1) k = reduced(differential, k), wrong = differential.run(k);
+    ADD_FAILURE() << "seed " << seed << ", grid " << k.grid[0] << "x" << k.grid[1] << ", block " << k.block[0] << "x" << k.block[1] << "x" << k.block[2] << ": " << wrong
+                  << (count == 1 ? "\n" + k.ptx : "");
+    if (++failures == 20) break;
+  }
+}
+
+}  // namespace
+
+}  // namespace coalesce::machine::test

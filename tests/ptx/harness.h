@@ -1,0 +1,141 @@
+// Runs PTX text on the machine with 1, 2 and 8 threads and insists that memory, counters, lines and diagnostics agree.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "machine/machine.h"
+
+namespace coalesce::machine::test {
+
+inline constexpr unsigned kThreadCounts[] = {1, 2, 8};
+
+// One argument of a kernel: a buffer (its address is passed) or a value.
+struct Argument {
+  bool is_buffer = false;
+  std::vector<uint8_t> bytes;
+};
+
+template <class T>
+Argument buffer(const std::vector<T>& values) {
+  Argument a{true, std::vector<uint8_t>(values.size() * sizeof(T))};
+  std::memcpy(a.bytes.data(), values.data(), a.bytes.size());
+  return a;
+}
+template <class T>
+Argument zeros(std::size_t n) {
+  return {true, std::vector<uint8_t>(n * sizeof(T))};
+}
+template <class T>
+Argument value(T v) {
+  Argument a{false, std::vector<uint8_t>(sizeof(T))};
+  std::memcpy(a.bytes.data(), &v, sizeof v);
+  return a;
+}
+
+struct Setup {
+  std::array<uint32_t, 3> grid{1, 1, 1}, block{32, 1, 1};
+  uint32_t dynamic_shared_bytes = 0;
+  uint64_t max_instructions = 50'000'000;
+};
+
+struct Run {
+  LaunchReport report;
+  std::vector<std::vector<uint8_t>> buffers;  // as the kernel left them, in the order of the arguments
+  std::vector<uint64_t> addresses;            // where they were
+  std::string output;
+
+  template <class T = uint32_t>
+  std::vector<T> read(std::size_t which = 0) const {
+    std::vector<T> v(buffers.at(which).size() / sizeof(T));
+    std::memcpy(v.data(), buffers[which].data(), v.size() * sizeof(T));
+    return v;
+  }
+  const Counters& counters() const { return report.counters; }
+  std::string message() const { return report.diagnostics.empty() ? "" : report.diagnostics[0].message; }
+};
+
+// Keeps one machine per number of threads: making one is slower than a small launch.
+class Bench {
+ public:
+  explicit Bench(unsigned threads, uint64_t max_instructions = Setup{}.max_instructions)
+      : machine_(*find_device("h200"), Options{.threads = threads, .max_instructions = max_instructions, .progress = {}, .output = [this](std::string_view t) { output_ += t; }}) {}
+
+  Run run(const std::string& ptx, const std::vector<Argument>& arguments, const Setup& setup, const std::string& kernel) {
+    Run r;
+    output_.clear();
+    const auto program = machine_.load(ptx, "test.ptx");
+    LaunchConfig config{setup.grid, setup.block, setup.dynamic_shared_bytes, false, {}};
+    for (const Argument& a : arguments) {
+      std::vector<uint8_t> bytes = a.bytes;
+      if (a.is_buffer) {
+        const Allocation* place = machine_.memory().allocate(a.bytes.size(), Origin::device, "cudaMalloc");
+        std::memcpy(reinterpret_cast<void*>(place->base), a.bytes.data(), a.bytes.size());
+        r.addresses.push_back(place->base);
+        bytes = value(place->base).bytes;
+      }
+      config.parameters.resize((config.parameters.size() + bytes.size() - 1) / bytes.size() * bytes.size());
+      config.parameters.insert(config.parameters.end(), bytes.begin(), bytes.end());
+    }
+    r.report = machine_.launch(*program, kernel, config);
+    std::size_t b = 0;
+    for (const Argument& a : arguments)
+      if (a.is_buffer) {
+        const auto* from = reinterpret_cast<const uint8_t*>(r.addresses[b++]);
+        r.buffers.emplace_back(from, from + a.bytes.size());
+      }
+    for (uint64_t at : r.addresses) machine_.memory().release(at);
+    r.output = output_;
+    return r;
+  }
+
+  Machine& machine() { return machine_; }
+
+ private:
+  std::string output_;
+  Machine machine_;
+};
+
+inline void expect_same(const Run& a, const Run& b, unsigned threads) {
+  EXPECT_EQ(a.report.fault, b.report.fault) << threads << " threads: " << b.message();
+  EXPECT_EQ(a.buffers, b.buffers) << threads << " threads";
+  EXPECT_EQ(a.output, b.output) << threads << " threads";
+  if (a.report.fault != Fault::none) return;  // how far other blocks had come is not promised
+  for (const CounterRow& row : kCounterRows)
+    EXPECT_EQ(a.counters().*row.field, b.counters().*row.field) << row.name << " with " << threads << " threads";
+  ASSERT_EQ(a.report.lines.size(), b.report.lines.size());
+  for (std::size_t k = 0; k < a.report.lines.size(); ++k) {
+    EXPECT_EQ(a.report.lines[k].ptx_line, b.report.lines[k].ptx_line);
+    EXPECT_TRUE(a.report.lines[k].counters == b.report.lines[k].counters) << "line " << a.report.lines[k].ptx_line;
+  }
+  ASSERT_EQ(a.report.diagnostics.size(), b.report.diagnostics.size());
+  for (std::size_t k = 0; k < a.report.diagnostics.size(); ++k)
+    EXPECT_EQ(a.report.diagnostics[k].message, b.report.diagnostics[k].message);
+}
+
+// The module around kernels: `ptx` holds functions and variables.
+inline std::string module(const std::string& ptx) { return ".version 8.0\n.target sm_90\n.address_size 64\n" + ptx; }
+
+// A kernel `k` with `parameters` (each "name type", comma separated by the caller as PTX) and a body; common registers.
+inline std::string kernel(const std::string& parameters, const std::string& body) {
+  return module(".visible .entry k(" + parameters + ")\n{\n.reg .pred %p<32>;\n.reg .b16 %h<32>;\n.reg .b32 %r<64>;\n.reg .f32 %f<32>;\n" +
+                ".reg .b64 %rd<64>;\n.reg .f64 %fd<16>;\n" + body + "\nret;\n}\n");
+}
+
+// All thread counts; the result of the first.
+inline Run run(const std::string& ptx, const std::vector<Argument>& arguments, const Setup& setup = {}, const std::string& name = "k") {
+  Run first;
+  for (unsigned threads : kThreadCounts) {
+    Bench bench(threads, setup.max_instructions);
+    Run r = bench.run(ptx, arguments, setup, name);
+    if (threads == 1) first = std::move(r);
+    else expect_same(first, r, threads);
+  }
+  return first;
+}
+
+}  // namespace coalesce::machine::test

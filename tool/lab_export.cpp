@@ -1,0 +1,121 @@
+// `coalesce lab` for other programs: JSON and CSV, every figure exact.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "tool/lab.h"
+#include "tool/table.h"
+
+namespace coalesce::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using machine::kCounterRows;
+
+const char* result_text(Rung::Result result) {
+  static const char* const kTexts[] = {"unknown", "ok", "wrong"};
+  return kTexts[static_cast<int>(result)];
+}
+
+Json counters_json(const machine::Counters& counters) {
+  Json object = Json::object();
+  for (const auto& row : kCounterRows) object[std::string(row.name)] = counters.*row.field;
+  return object;
+}
+
+Json rung_json(const Rung& rung) {
+  Json object = {{"name", rung.name},         {"result", result_text(rung.result)},
+                 {"changed", rung.changed},   {"expected", rung.expected},
+                 {"launches", rung.launches}, {"grid", rung.grid},
+                 {"block", rung.block},       {"dynamic_shared_bytes", rung.shared_bytes}};
+  if (!rung.fault.empty()) object["fault"] = rung.fault;
+  object["counters"] = counters_json(rung.counters);
+  if (rung.copies) {
+    const Copies& c = *rung.copies;
+    object["copies"] = {{"h2d", {{"calls", c.h2d_calls}, {"bytes", c.h2d_bytes}}},
+                        {"d2h", {{"calls", c.d2h_calls}, {"bytes", c.d2h_bytes}}},
+                        {"d2d", {{"calls", c.d2d_calls}, {"bytes", c.d2d_bytes}}}};
+  }
+  if (!rung.steps.empty()) {
+    Json steps = Json::array();
+    for (const Step& s : rung.steps) {
+      steps.push_back({{"step", s.name},
+                       {"active_warps", s.active_warps},
+                       {"divergent_warps", s.divergent_warps},
+                       {"conflict_degree", s.conflict_degree},
+                       {"counters", counters_json(s.counters)}});
+    }
+    object["steps"] = std::move(steps);
+  }
+  return object;
+}
+
+Json claim_json(const Claim& c) {
+  Json object = {{"text", c.text}, {"document", c.document}, {"device", c.device}};
+  object["figure"] = c.figure ? Json(*c.figure) : Json();
+  object["unit"] = c.unit;
+  object["value"] = c.value ? Json(*c.value) : Json();
+  object["value_expression"] = c.value_expression;
+  object["holds_expression"] = c.holds_expression;
+  object["verdict"] = verdict_text(c.verdict);
+  object["reason"] = c.reason;
+  object["note"] = c.note;
+  return object;
+}
+
+Json experiment_json(const Experiment& e) {
+  Json object = {
+      {"name", e.name},
+      {"title", e.title},
+      {"device", {{"key", e.device.key}, {"name", e.device.name}, {"compute_capability", e.device.compute_capability}}},
+      {"sizes", e.sizes},
+      {"exit_code", e.exit_code}};
+  for (const char* list : {"rungs", "comparisons", "claims"}) object[list] = Json::array();
+  for (const Rung& rung : e.rungs) object["rungs"].push_back(rung_json(rung));
+  for (const Comparison& c : e.comparisons) {
+    object["comparisons"].push_back(
+        {{"rung", c.rung}, {"verb", c.verb}, {"times_fewer", c.times}, {"noun", c.noun}, {"than", c.than}});
+  }
+  for (const Claim& claim : e.claims) object["claims"].push_back(claim_json(claim));
+  return object;
+}
+
+}  // namespace
+
+std::string lab_json(const std::vector<Experiment>& experiments) {
+  std::string text = "{\"schema\":\"coalesce.lab/1\",\"experiments\":[";
+  const char* separator = "\n";
+  for (const Experiment& e : experiments) {
+    // Names and comments may hold any bytes; JSON is UTF-8.
+    text += separator + experiment_json(e).dump(-1, ' ', false, Json::error_handler_t::replace);
+    separator = ",\n";
+  }
+  return text + "\n]}\n";
+}
+
+void write_lab_csv(std::ostream& out, const std::vector<Experiment>& experiments) {
+  std::vector<std::string> fields = {"experiment",          "rung", "result", "launches", "grid", "block",
+                                     "dynamic_shared_bytes"};
+  for (const auto& row : kCounterRows) fields.emplace_back(row.name);
+  for (const char* path : {"h2d", "d2h", "d2d"}) {
+    fields.push_back(std::string(path) + "_calls");
+    fields.push_back(std::string(path) + "_bytes");
+  }
+  out << csv_record(fields);
+  const auto shape = [](const std::array<uint32_t, 3>& s) { return fmt::format("{}x{}x{}", s[0], s[1], s[2]); };
+  for (const Experiment& e : experiments) {
+    for (const Rung& rung : e.rungs) {
+      fields = {e.name,           rung.name,         result_text(rung.result),         std::to_string(rung.launches),
+                shape(rung.grid), shape(rung.block), std::to_string(rung.shared_bytes)};
+      for (const auto& row : kCounterRows) fields.push_back(std::to_string(rung.counters.*row.field));
+      // Nothing in these where copies were not counted apart.
+      const Copies c = rung.copies.value_or(Copies{});
+      for (const uint64_t value : {c.h2d_calls, c.h2d_bytes, c.d2h_calls, c.d2h_bytes, c.d2d_calls, c.d2d_bytes})
+        fields.push_back(rung.copies ? std::to_string(value) : "");
+      out << csv_record(fields);
+    }
+  }
+}
+
+}  // namespace coalesce::tool
