@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cudart/graph_abi.h"
 #include "cudart/operation.h"
 
 namespace coalesce::cudart {
@@ -48,10 +49,6 @@ struct GraphExec {
   std::vector<Node*> order;
   unsigned long long flags = 0;
 };
-
-using cudaGraph_t = Graph*;
-using cudaGraphNode_t = Node*;
-using cudaGraphExec_t = GraphExec*;
 
 // Under the lock, all of these.
 bool is_graph(cudaGraph_t graph);

@@ -3,56 +3,11 @@
 #include <cstring>
 
 #include "cudart/graph.h"
+#include "cudart/graph_abi.h"
 #include "cudart/registry.h"
 #include "cudart/version.h"
 
 namespace coalesce::cudart {
-
-struct cudaKernelNodeParams {
-  void* func;
-  dim3 gridDim, blockDim;
-  unsigned sharedMemBytes;
-  void** kernelParams;
-  void** extra;
-};
-struct cudaMemsetParams {
-  void* dst;
-  size_t pitch;
-  unsigned value, elementSize;
-  size_t width, height;
-};
-struct cudaHostNodeParams {
-  cudaHostFn_t fn;
-  void* userData;
-};
-struct cudaMemcpyNodeParams {
-  int flags;
-  int reserved[3];
-  cudaMemcpy3DParms copyParams;
-};
-struct cudaMemAllocNodeParams {
-  cudaMemPoolProps poolProps;
-  const cudaMemAccessDesc* accessDescs;
-  size_t accessDescCount, bytesize;
-  void* dptr;
-};
-struct cudaGraphNodeParams {
-  int type;
-  int reserved[3];
-  union {
-    long long space[29];
-    cudaKernelNodeParams kernel;
-    cudaMemcpyNodeParams memcpy;
-    cudaMemsetParams memset;
-    cudaHostNodeParams host;
-    cudaGraph_t graph;
-    cudaEvent_t event;
-    cudaMemAllocNodeParams alloc;
-    void* freed;
-  };
-  long long reserved2;
-};
-static_assert(sizeof(cudaGraphNodeParams) == 256);
 
 namespace {
 

@@ -3,18 +3,12 @@
 
 #include "cudart/capture.h"
 #include "cudart/graph.h"
+#include "cudart/graph_abi.h"
 #include "cudart/reset.h"
 #include "cudart/stream.h"
 #include "cudart/version.h"
 
 namespace coalesce::cudart {
-
-struct cudaGraphInstantiateParams {
-  unsigned long long flags;
-  cudaStream_t uploadStream;
-  cudaGraphNode_t errNode_out;
-  int result_out;
-};
 
 namespace {
 
@@ -246,11 +240,6 @@ COALESCE_API cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec
                                                             cudaEvent_t event) {
   return set_event<WaitOperation>(exec, node, event);
 }
-
-struct cudaGraphExecUpdateResultInfo {
-  int result;
-  cudaGraphNode_t errorNode, errorFromNode;
-};
 
 // Since 12: (exec, graph, info). 11: (exec, graph, &node, &result).
 COALESCE_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, void* first, int* second) {

@@ -142,10 +142,10 @@ class File {
   const std::string& name_;
 };
 
-ClaimRow read_row(const File& file, const toml::table& table) {
+ClaimRule read_row(const File& file, const toml::table& table) {
   file.only_keys(table,
                  {"text", "document", "device", "figure", "unit", "value", "holds", "needs", "defaults_only", "note"});
-  ClaimRow row;
+  ClaimRule row;
   Claim& claim = row.claim;
   claim.text = file.text(table, "text");
   claim.document = file.text(table, "document");
@@ -161,7 +161,8 @@ ClaimRow read_row(const File& file, const toml::table& table) {
   if (claim.text.empty() || claim.document.empty()) file.fail(table.source(), "a claim needs 'text' and 'document'");
   if (claim.holds_expression.empty() == row.needs.empty())
     file.fail(table.source(), "a claim has either 'holds' or 'needs'");
-  if (!row.needs.empty() && row.needs != "gpu") file.fail(table.get("needs")->source(), "'needs' can only be \"gpu\"");
+  if (!row.needs.empty() && row.needs != "gpu" && row.needs != "time")
+    file.fail(table.get("needs")->source(), "'needs' is \"time\" or \"gpu\"");
   file.check(table, "value", claim.value_expression);
   file.check(table, "holds", claim.holds_expression);
   return row;
@@ -182,10 +183,11 @@ ClaimFile parse_claims(std::string_view text, const std::string& name) {
   } catch (const toml::parse_error& error) {
     file.fail(error.source(), std::string(error.description()));
   }
-  file.only_keys(table, {"options", "separate", "rungs", "claim"});
+  file.only_keys(table, {"options", "separate", "rungs", "compare", "claim"});
   ClaimFile result;
   result.options = file.texts(table, "options");
   result.rungs = file.texts(table, "rungs");
+  if (table.contains("compare")) result.compare = file.texts(table, "compare");
   result.separate = file.get<bool>(table, "separate", "true or false", false);
   if (result.separate == result.rungs.empty()) file.fail(table.source(), "'separate' and 'rungs' go together");
   if (const toml::node* claims = table.get("claim")) {
@@ -195,7 +197,7 @@ ClaimFile parse_claims(std::string_view text, const std::string& name) {
   return result;
 }
 
-Claim judge(const ClaimRow& row, const std::vector<Rung>& rungs, bool defaults) {
+Claim judge(const ClaimRule& row, const std::vector<Rung>& rungs, bool defaults) {
   Claim claim = row.claim;
   const auto lookup = [&](const Name& name) -> double {
     if (!name.rung.empty()) return quantity_of(name, rungs);
@@ -205,7 +207,7 @@ Claim judge(const ClaimRow& row, const std::vector<Rung>& rungs, bool defaults) 
   };
   try {
     if (!claim.value_expression.empty()) claim.value = evaluate(claim.value_expression, lookup);
-    if (!row.needs.empty()) throw Unjudged{"a time: needs a GPU"};
+    if (!row.needs.empty()) throw Unjudged{row.needs == "time" ? "a time: needs a GPU" : "needs a GPU"};
     if (row.defaults_only && !defaults) throw Unjudged{"its figure is of the default sizes"};
     const bool holds = evaluate(claim.holds_expression, lookup) != 0;
     claim.verdict = holds ? Verdict::holds : Verdict::does_not_hold;

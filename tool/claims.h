@@ -3,6 +3,7 @@
 //   options = ["n", "block"]     options of `coalesce lab` that the program takes: n, block, stride, width, pad, lanes
 //   separate = true              run each rung on its own (--rung), so that its copies are counted apart; default false
 //   rungs = ["a", "b"]           with separate: which rungs there are
+//   compare = ["a", "b"]         the rungs that do the same work and so can be compared; left out: all
 //
 //   [[claim]]
 //   text = "…"                   the claim, in our words
@@ -12,7 +13,8 @@
 //   unit = "times"               and its unit
 //   value = "a.b / c.b"          what is counted beside it: an expression
 //   holds = "value >= figure"    true: the claim holds; an expression. Left out: see needs
-//   needs = "gpu"                why the machine cannot judge it: it speaks of time ("gpu")
+//   needs = "time"               why the machine cannot judge it: it speaks of "time", or of something else that only a
+//                                "gpu" shows
 //   defaults_only = true         the figure is of the default sizes; other sizes cannot be compared with it
 //   note = "…"                   what else is known, as the time that a GPU took
 //
@@ -26,7 +28,7 @@
 #pragma once
 
 #include <functional>
-#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,7 +37,7 @@
 
 namespace coalesce::tool {
 
-struct ClaimRow {
+struct ClaimRule {
   Claim claim;
   std::string needs;
   bool defaults_only = false;
@@ -43,8 +45,9 @@ struct ClaimRow {
 
 struct ClaimFile {
   std::vector<std::string> options, rungs;
+  std::optional<std::vector<std::string>> compare;
   bool separate = false;
-  std::vector<ClaimRow> rows;
+  std::vector<ClaimRule> rows;
 };
 
 // Throws Error (environment) "claims.toml:12: …" for what is no TOML, unknown keys, wrong types, and expressions that
@@ -52,7 +55,7 @@ struct ClaimFile {
 ClaimFile parse_claims(std::string_view text, const std::string& name);
 
 // Fills in value, verdict and reason. `defaults`: the program ran at its default sizes.
-Claim judge(const ClaimRow& row, const std::vector<Rung>& rungs, bool defaults);
+Claim judge(const ClaimRule& row, const std::vector<Rung>& rungs, bool defaults);
 
 // What an expression may name.
 struct Name {

@@ -168,8 +168,6 @@ std::vector<Rung> rungs(const Record& record, const std::string& output) {
                                     [&](const Launch& launch) { return launch.kernel == kernel.kernel; });
     rung.grid = first->grid, rung.block = first->block, rung.shared_bytes = first->dynamic_shared_bytes;
     rung.result = kernel.fault.empty() ? result_of(rung.name, output) : Rung::Result::wrong;
-    // Called by its plain name by a program that has one instance of many.
-    if (rung.result == Rung::Result::unknown) rung.result = result_of(base, output);
     ladder.push_back(std::move(rung));
   }
   for (const auto& [name, kernel] : stepped) {
@@ -221,8 +219,13 @@ void run_experiment(Experiment& experiment, const LabOptions& options, const Lay
     if (rung.result == Rung::Result::wrong && experiment.exit_code == 0)
       experiment.exit_code = static_cast<int>(Exit::failed);
   }
-  experiment.comparisons = compare(experiment.rungs);
-  for (const ClaimRow& row : claims.rows)
+  std::vector<Rung> compared;
+  for (const Rung& rung : experiment.rungs) {
+    const auto& names = claims.compare;
+    if (!names || std::find(names->begin(), names->end(), rung.name) != names->end()) compared.push_back(rung);
+  }
+  experiment.comparisons = compare(compared);
+  for (const ClaimRule& row : claims.rows)
     experiment.claims.push_back(judge(row, experiment.rungs, experiment.sizes.empty()));
 }
 

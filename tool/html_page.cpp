@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tool/advice.h"
 #include "tool/html_text.h"
@@ -67,6 +68,16 @@ HtmlCell verdict_cell(Verdict verdict) {
   return {};
 }
 
+// Whole numbers are shown whole; others are cut, with all their digits for who points at them.
+HtmlCell claim_cell(const std::optional<double>& value, const std::string& unit) {
+  if (!value) return {};
+  const bool whole = *value == std::floor(*value);
+  std::string text = figure(*value, 6);
+  if (!whole) text = fmt::format("<span title=\"{}\">{}</span>", figure(*value, 17), text);
+  if (!unit.empty()) text += " <span class=\"unit\">" + escape(unit) + "</span>";
+  return {text, 0, "fig"};
+}
+
 // Every counter that any rung has, rungs side by side.
 std::string counters_html(const std::vector<Rung>& rungs, const std::string& label) {
   std::vector<HtmlColumn> columns = {{.title = "counter", .hint = "", .number = false}};
@@ -102,7 +113,7 @@ std::string steps_html(const Rung& rung) {
   HtmlTable table(
       {{.title = "step", .hint = "", .number = false},
        {.title = "active warps", .hint = "warps that wrote a sum in this step"},
-       {.title = "parted warps", .hint = "warps whose lanes parted at a branch of this step", .bar = "bc"},
+       {.title = "divergent warps", .hint = "warps whose lanes parted at a branch of this step", .bar = "bc"},
        {.title = "waves/request", .hint = "wavefronts a shared request takes on average: 2 is a 2-way conflict"},
        {.title = "waves", .hint = "passes over the banks of shared memory", .bar = "bv"},
        {.title = "conflicts", .hint = "of these, passes due to bank conflicts", .bar = "bc"},
@@ -184,8 +195,10 @@ std::string rung_html(const Rung& rung, const std::string& id, bool open, const 
     out += fmt::format("<p class=\"advice\"><b>Most wasted:</b> {}{}.</p>\n", escape(advice.text),
                        advice.place.empty() ? "" : " (" + escape(advice.place) + ")");
   }
-  if (!rung.steps.empty()) out += figure_html(id + "-steps", rung.name + ", step by step", origin, steps_html(rung));
-  out += figure_html(id + "-source", rung.name + ", line by line", origin,
+  if (!rung.steps.empty())
+    out += figure_html(id + "---steps", rung.name + ", step by step, over the launches taken apart for it", origin,
+                       steps_html(rung));
+  out += figure_html(id + "---source", rung.name + ", line by line", origin,
                      source_html(rung.lines, rung.name + " line by line", beside, sources));
   return out + "</details>\n";
 }
@@ -210,10 +223,10 @@ Origin counted_on(const DeviceName& device) {
                                  device.compute_capability[1])};
 }
 
-std::string ladder_html(const std::vector<Rung>& rungs, const std::vector<std::string>& links,
-                        const std::string& label) {
+std::string ladder_html(const std::vector<Rung>& rungs, const std::vector<std::string>& links, const std::string& label,
+                        const std::string& each) {
   HtmlTable table(
-      {{.title = "rung", .hint = "", .number = false},
+      {{.title = each, .hint = "", .number = false},
        {.title = "sectors", .hint = "32-byte sectors of global memory moved by loads, stores and atomics", .bar = "bs"},
        {.title = "wasted",
         .hint = "of the loads' and stores' sectors, those beyond the fewest that hold the bytes asked for",
@@ -223,7 +236,7 @@ std::string ladder_html(const std::vector<Rung>& rungs, const std::vector<std::s
        {.title = "local",
         .hint = "sectors of local memory: arrays and spills that did not stay in registers",
         .bar = "bw"},
-       {.title = "parted", .hint = "branches whose lanes went both ways"},
+       {.title = "divergent", .hint = "branches whose lanes went both ways"},
        {.title = "lanes on", .hint = "of 32, mean over the warp instructions executed"},
        {.title = "moved/least", .hint = "bytes moved over those that an infinite cache would still have to move"},
        {.title = "result", .hint = "what the experiment's own check said", .number = false}});
@@ -256,7 +269,6 @@ std::string claims_html(const std::vector<ClaimRow>& claims, bool named, const s
                    {.title = "remarks", .hint = "", .number = false}});
   for (const ClaimRow& row : claims) {
     const Claim& claim = *row.claim;
-    const std::string unit = claim.unit.empty() ? "" : " " + escape(claim.unit);
     std::string source = escape(claim.document);
     if (!claim.device.empty()) source += " <span class=\"dim\">" + escape(claim.device) + "</span>";
     std::string remarks = prose(claim.reason);
@@ -264,8 +276,8 @@ std::string claims_html(const std::vector<ClaimRow>& claims, bool named, const s
     table.row({{named ? linked(row.experiment, row.link) : ""},
                {prose(claim.text), 0, "long"},
                {source},
-               {claim.figure ? figure(*claim.figure, 9) + unit : ""},
-               {claim.value ? figure(*claim.value, 9) + unit : ""},
+               claim_cell(claim.figure, claim.unit),
+               claim_cell(claim.value, claim.unit),
                verdict_cell(claim.verdict),
                {remarks, 0, "long"}});
   }
@@ -275,16 +287,18 @@ std::string claims_html(const std::vector<ClaimRow>& claims, bool named, const s
 std::string page_html(const Experiment& experiment, const std::string& id, Sources& sources) {
   const Origin origin = counted_on(experiment.device);
   std::string out;
+  // Ids that text gives have no two dashes in a row: rungs have two before them, figures three.
   std::vector<std::string> ids, links;
   Ids unique;
   for (const Rung& rung : experiment.rungs) {
     ids.push_back(id + "--" + unique.make(rung.name));
     links.push_back("#" + ids.back());
   }
+  const bool one = experiment.rungs.size() == 1;
   if (experiment.rungs.empty()) out += "<p>No kernel was launched.</p>\n";
   if (!experiment.rungs.empty()) {
-    out += figure_html(id + "-ladder", "The rungs", origin,
-                       ladder_html(experiment.rungs, links, experiment.name + ": the rungs"));
+    out += figure_html(id + "---ladder", one ? "In all" : "The rungs", origin,
+                       ladder_html(experiment.rungs, links, experiment.name + ": the rungs", one ? "kernel" : "rung"));
     out += fmt::format("<div class=\"chart\" data-page=\"{}\"></div>\n", id);
   }
   if (!experiment.comparisons.empty()) {
@@ -298,11 +312,11 @@ std::string page_html(const Experiment& experiment, const std::string& id, Sourc
   if (!experiment.claims.empty()) {
     std::vector<ClaimRow> rows;
     for (const Claim& claim : experiment.claims) rows.push_back({&claim, "", ""});
-    out += "<h3>Claims</h3>\n" + figure_html(id + "-claims", "What the documents claim", origin,
+    out += "<h3>Claims</h3>\n" + figure_html(id + "---claims", "What the documents claim", origin,
                                              claims_html(rows, false, experiment.name + ": claims"));
   }
   if (const std::string copies = copies_html(experiment.rungs); !copies.empty()) {
-    out += "<h3>Copies</h3>\n" + figure_html(id + "-copies", "Copies between host and device", origin, copies);
+    out += "<h3>Copies</h3>\n" + figure_html(id + "---copies", "Copies between host and device", origin, copies);
   }
   if (!experiment.rungs.empty()) {
     out += "<h3>The source</h3>\n";
@@ -317,7 +331,7 @@ std::string page_html(const Experiment& experiment, const std::string& id, Sourc
       out += rung_html(experiment.rungs[i], ids[i], i == open, experiment.source.parent_path(), origin, sources);
     }
     out += fmt::format("<details><summary><h4>Every counter</h4></summary>\n{}</details>\n",
-                       figure_html(id + "-counters", "Every counter", origin,
+                       figure_html(id + "---counters", "Every counter", origin,
                                    counters_html(experiment.rungs, experiment.name + ": every counter")));
   }
   if (!experiment.output.empty()) {

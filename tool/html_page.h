@@ -13,9 +13,9 @@ namespace coalesce::tool {
 Origin counted_on(const DeviceName& device);
 
 // Rungs as rows, four bars each: sectors, wasted sectors, wavefronts, conflicts. `links`: where each rung's name leads
-// to ("#reduce"); empty strings lead nowhere.
-std::string ladder_html(const std::vector<Rung>& rungs, const std::vector<std::string>& links,
-                        const std::string& label);
+// to ("#reduce"); empty strings lead nowhere. `each`: what a row is, "rung" or "kernel".
+std::string ladder_html(const std::vector<Rung>& rungs, const std::vector<std::string>& links, const std::string& label,
+                        const std::string& each);
 
 // What the documents claim; `experiment` names a row's experiment where `named`.
 struct ClaimRow {

@@ -41,7 +41,7 @@ const Measure kMeasures[] = {
     {"local", "sectors of local memory: arrays and spills that did not stay in registers", "hw", local_sectors},
     {"waves", "passes over the banks of shared memory", "hv", shared_wavefronts},
     {"conflicts", "of these, passes due to bank conflicts", "hc", bank_conflicts},
-    {"parted", "branches whose lanes went both ways", "hc", [](const Counters& c) { return c.divergent_branches; }},
+    {"divergent", "branches whose lanes went both ways", "hc", [](const Counters& c) { return c.divergent_branches; }},
     {"instr", "warp instructions (of PTX)", "hi", [](const Counters& c) { return c.instructions; }},
 };
 
@@ -86,7 +86,7 @@ class Listing {
       if (most_[i] == 0) continue;
       const uint64_t value = counters ? kMeasures[i].value(*counters) : 0;
       if (value) {
-        out += fmt::format("<td class=\"n {}\"{}>{}</td>", kMeasures[i].heat,
+        out += fmt::format("<td class=\"n {} m-{}\"{}>{}</td>", kMeasures[i].heat, kMeasures[i].title,
                            shade(static_cast<double>(value), static_cast<double>(most_[i])), grouped(value));
       } else {
         out += "<td></td>";
@@ -159,20 +159,24 @@ std::string source_html(const Lines& lines, const std::string& label, const fs::
   const Listing listing(lines);
   std::map<std::string, std::vector<const Line*>> files;
   for (const Line& line : lines) files[line.file].push_back(&line);
-  std::string out;
+  // Instructions that belong to no source line come last.
+  std::string out, rest;
   for (auto& [file, counted] : files) {
     std::sort(counted.begin(), counted.end(), [](const Line* a, const Line* b) {
       return std::pair(a->line, a->ptx_line) < std::pair(b->line, b->ptx_line);
     });
     const std::vector<std::string>* code = sources.lines(file, beside);
-    const std::string name = file.empty() ? "PTX" : file.substr(file.rfind('/') + 1);
-    out += scroll_html(label + ", " + name,
-                       listing.head(code ? name
-                                         : name + (file.empty() ? " (build with -lineinfo to see source lines)"
-                                                                : " (the file is not there)")) +
-                           file_rows(listing, counted, code) + "</tbody></table>");
+    std::string name = file.substr(file.rfind('/') + 1);
+    if (file.empty()) {
+      name =
+          files.size() == 1 ? "PTX (build with -lineinfo to see source lines)" : "PTX that belongs to no source line";
+    } else if (!code) {
+      name += " (the file is not there)";
+    }
+    (file.empty() ? rest : out) +=
+        scroll_html(label + ", " + name, listing.head(name) + file_rows(listing, counted, code) + "</tbody></table>");
   }
-  return out;
+  return out + rest;
 }
 
 }  // namespace coalesce::tool

@@ -18,10 +18,12 @@ HtmlCell count_cell(uint64_t value, bool blank) {
 std::string HtmlTable::html() const {
   std::vector<bool> used(columns_.size());
   std::vector<double> most(columns_.size());
+  std::vector<std::size_t> longest(columns_.size());  // so that bars beside numbers begin below each other
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size() && i < columns_.size(); ++i) {
       used[i] = used[i] || !row[i].html.empty();
       most[i] = std::max(most[i], row[i].bar);
+      longest[i] = std::max(longest[i], row[i].html.size());
     }
   }
   std::string out = rows_.size() > 1 ? "<table class=\"sort\"><thead><tr>" : "<table><thead><tr>";
@@ -49,7 +51,9 @@ std::string HtmlTable::html() const {
             R"(<svg class="bar {}" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width="{:.4g}" height="8"/></svg>)",
             columns_[i].bar, share > 0 ? std::max(share, 0.5) : 0.0);
       }
-      out += cell.html + fmt::format("</{}>", tag);
+      const bool beside = !columns_[i].bar.empty() && !cell.html.empty();
+      out += beside ? fmt::format("<span style=\"min-width:{}ch\">{}</span></{}>", longest[i], cell.html, tag)
+                    : cell.html + fmt::format("</{}>", tag);
     }
     out += "</tr>\n";
   }

@@ -93,12 +93,11 @@ int lab(const LabOptions& options) {
   int code = 0;
   for (std::size_t i = 0; i < experiments.size(); ++i) {
     Experiment& e = experiments[i];
-    if (several) {
-      std::cerr << styled(fmt::format("[{}/{}] {}", i + 1, experiments.size(), e.name), Style::dim, error_colour);
-      std::cerr.flush();
-    }
+    // A line of its own: the machine may have warnings to print meanwhile.
+    if (several)
+      std::cerr << styled(fmt::format("[{}/{}] {}", i + 1, experiments.size(), e.name), Style::dim, error_colour)
+                << '\n';
     run_experiment(e, options, layout, cache);
-    if (several) std::cerr << styled(fmt::format(" {:.1f} s", e.seconds), Style::dim, error_colour) << '\n';
     if (tables) show(e, i == 0, options, colour);
     if (e.exit_code) {
       // What it printed says which result is wrong.

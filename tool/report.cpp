@@ -18,46 +18,53 @@ using Json = nlohmann::ordered_json;
 
 struct Section {
   std::string id, name, title, html;
+  bool aid = false;  // not about what was run
 };
 
 const BankQuestion kFirstBanks{.stride = 8, .width = 4, .pad = 0, .lanes = 32, .kind = SharedAccess::load};
 const SectorQuestion kFirstSectors{.stride = 2, .offset = 0, .width = 4};
+
+// Ids that pages must not take.
+constexpr const char* kOwnIds[] = {"overview", "banks",  "sectors", "words",       "main",
+                                   "data",     "claims", "kernels", "experiments", "all-claims"};
 
 // The picture is answered by the rule itself, not by a run.
 Origin by_rule() { return {"counted", "by the machine's rule, one warp instruction"}; }
 
 Section banks_section() {
   return {
-      "banks", "Banks", "Which banks the lanes meet on",
+      "banks", "bank picture", "Which banks the lanes meet on",
       "<p>Shared memory has 32 banks of 4 bytes. Lane <var>l</var> accesses element <var>l</var> \u00d7 (stride + "
       "padding), as down a column "
       "of a tile whose rows end in so many unused elements. Each row is one pass over the banks (a wavefront): lanes "
       "that want different words of one bank need a pass each, lanes that want the same word share it.</p>\n"
       "<form class=\"ask\" data-picture=\"banks\"></form>\n" +
-          figure_html("banks-figure",
+          figure_html("banks---figure",
                       fmt::format("Stride {}, {} bytes a lane, no padding", kFirstBanks.stride, kFirstBanks.width),
                       by_rule(),
                       "<p class=\"answer\" aria-live=\"polite\">" + bank_summary(kFirstBanks) + "</p>" +
                           scroll_html("the 32 banks", bank_svg(kFirstBanks)) +
                           "<p class=\"key\"><span class=\"kf\">first pass</span> <span class=\"kc\">a further pass: "
-                          "a bank conflict</span> <span class=\"ke\">bank idle</span></p>")};
+                          "a bank conflict</span> <span class=\"ke\">bank idle</span></p>"),
+      true};
 }
 
 Section sectors_section() {
   return {
-      "sectors", "Sectors", "Which sectors the lanes share",
+      "sectors", "sector picture", "Which sectors the lanes share",
       "<p>Global memory is moved in sectors of 32 bytes, four to a line of 128. Lane <var>l</var> accesses element "
       "offset + <var>l</var> \u00d7 stride of an array that starts on a line. A sector is moved whole, however few of "
       "its bytes are wanted.</p>\n<form class=\"ask\" data-picture=\"sectors\"></form>\n" +
           figure_html(
-              "sectors-figure",
+              "sectors---figure",
               fmt::format("Stride {}, offset {}, {} bytes a lane", kFirstSectors.stride, kFirstSectors.offset,
                           kFirstSectors.width),
               by_rule(),
               "<p class=\"answer\" aria-live=\"polite\">" + sector_summary(kFirstSectors) + "</p>" +
                   scroll_html("the lines touched", sector_svg(kFirstSectors)) +
                   "<p class=\"key\"><span class=\"kf\">asked for by a lane</span> <span class=\"kw\">moved, not "
-                  "asked for</span> <span class=\"ke\">not moved</span></p>")};
+                  "asked for</span> <span class=\"ke\">not moved</span></p>"),
+      true};
 }
 
 Section words_section() {
@@ -75,7 +82,7 @@ Section words_section() {
                {std::string(row.nsight)}});
   }
   return {
-      "words", "Words", "What the words mean",
+      "words", "words", "What the words mean",
       "<p><b>Counted</b> figures are exact integers from the machine's run of the program: the same on every computer "
       "and every time. The machine has no clock, so nothing in this report is <b>timed</b>; where a document's claim "
       "is about time, its figure was timed by the document's authors on the device named beside it.</p>\n"
@@ -87,7 +94,8 @@ Section words_section() {
       "same bytes need without conflicts.</li>\n"
       "<li><b>Parted</b>: branches after which lanes of one warp went both ways.</li>\n"
       "<li><b>Moved/least</b>: bytes of global memory moved, over 32 for each sector touched at all.</li></ul>\n" +
-          scroll_html("counters", table.html())};
+          scroll_html("counters", table.html()),
+      true};
 }
 
 // A Content-Security-Policy that lets nothing be fetched and no script run but ours.
@@ -115,11 +123,13 @@ void write_page(std::ostream& out, const std::string& title, const std::string& 
       << "<link rel=\"icon\" href=\"data:,\">\n<title>" << escape(title) << "</title>\n<style>" << report_style()
       << "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">To the figures</a>\n<header><p class=\"title\">"
       << escape(title) << "</p><p class=\"where\">" << subtitle << "</p>\n<nav aria-label=\"Pages\">";
-  for (const Section& s : sections) out << "<a href=\"#" << s.id << "\">" << escape(s.name) << "</a>";
+  for (const Section& s : sections) {
+    out << "<a href=\"#" << s.id << (s.aid ? "\" class=\"aid\">" : "\">") << escape(s.name) << "</a>";
+  }
   out << "</nav></header>\n<main id=\"main\">\n";
   for (const Section& s : sections) {
-    out << "<section class=\"page\" id=\"" << s.id << "\" aria-labelledby=\"" << s.id << "-h\">\n<h2 id=\"" << s.id
-        << "-h\" tabindex=\"-1\">" << escape(s.title) << "</h2>\n"
+    out << "<section class=\"page\" id=\"" << s.id << "\" aria-labelledby=\"" << s.id << "---h\">\n<h2 id=\"" << s.id
+        << "---h\" tabindex=\"-1\">" << escape(s.title) << "</h2>\n"
         << s.html << "</section>\n";
   }
   out << "</main>\n<footer>Made by Coalesce. The file is complete: it asks for nothing from anywhere.</footer>\n"
@@ -193,16 +203,34 @@ void write_report(std::ostream& out, const std::vector<Experiment>& experiments)
   const DeviceName device = experiments.empty() ? DeviceName{} : experiments.front().device;
   Json data = report_json("lab", device, "lab");
   Ids ids;
-  for (const char* taken : {"overview", "banks", "sectors", "words", "main", "data"}) ids.make(taken);
+  for (const char* taken : kOwnIds) ids.make(taken);
   Sources sources;
   std::vector<Section> sections(1);
   std::vector<ClaimRow> claims;
   std::string ladders;
+  HtmlTable summary({{.title = "experiment", .hint = "", .number = false},
+                     {.title = "what it shows", .hint = "", .number = false},
+                     {.title = "rungs", .hint = ""},
+                     {.title = "claims", .hint = "what the documents claim of it"},
+                     {.title = "hold", .hint = ""},
+                     {.title = "do not", .hint = ""},
+                     {.title = "open", .hint = "cannot be judged here, most of them because they are about time"}});
   for (const Experiment& experiment : experiments) {
     const std::string id = ids.make(experiment.name);
     std::vector<ClaimRow> own;
     for (const Claim& claim : experiment.claims) own.push_back({&claim, experiment.name, "#" + id});
     claims.insert(claims.end(), own.begin(), own.end());
+    const auto verdicts = [&](Verdict verdict) {
+      return count_cell(static_cast<uint64_t>(
+          std::count_if(own.begin(), own.end(), [&](const ClaimRow& row) { return row.claim->verdict == verdict; })));
+    };
+    summary.row({{fmt::format("<a href=\"#{}\">{}</a>", id, escape(experiment.name))},
+                 text_cell(experiment.title, "long"),
+                 count_cell(experiment.rungs.size()),
+                 count_cell(own.size()),
+                 verdicts(Verdict::holds),
+                 verdicts(Verdict::does_not_hold),
+                 verdicts(Verdict::cannot_be_judged)});
     std::string sizes;
     for (const std::string& word : experiment.sizes) sizes += (sizes.empty() ? "" : " ") + word;
     const std::vector<std::string> links(experiment.rungs.size(), "#" + id);
@@ -210,11 +238,13 @@ void write_report(std::ostream& out, const std::vector<Experiment>& experiments)
                            escape(experiment.title), sizes.empty() ? "" : " <code>" + escape(sizes) + "</code>",
                            verdict_chips(own));
     if (!experiment.rungs.empty()) {
-      ladders += figure_html(id + "-overview", experiment.name, counted_on(experiment.device),
-                             ladder_html(experiment.rungs, links, experiment.name));
+      ladders += figure_html(id + "---overview", experiment.name, counted_on(experiment.device),
+                             ladder_html(experiment.rungs, links, experiment.name, "rung"));
     }
     std::string html;
-    if (experiment.exit_code) {
+    if (experiment.interrupted) {
+      html += "<p class=\"bad\">Interrupted: what follows is of what ran.</p>\n";
+    } else if (experiment.exit_code) {
       html += fmt::format("<p class=\"bad\">The experiment ended with {}.</p>\n", experiment.exit_code);
     }
     html += fmt::format("<p>{}.{}</p>\n", escape(experiment.title),
@@ -223,13 +253,18 @@ void write_report(std::ostream& out, const std::vector<Experiment>& experiments)
     sections.push_back({id, experiment.name, experiment.name, html});
     data["pages"].push_back(page_json(experiment, id));
   }
-  std::string overview = "<p class=\"chips\">" + verdict_chips(claims) + "</p>\n" + ladders;
+  std::string overview = "<p class=\"chips\">" + verdict_chips(claims) + "</p>\n";
+  if (experiments.size() > 1) {
+    overview +=
+        figure_html("experiments", "Experiments", counted_on(device), scroll_html("experiments", summary.html()));
+  }
+  overview += ladders;
   if (!claims.empty()) {
     overview += "<h3 id=\"claims\">All claims</h3>\n" +
                 figure_html("all-claims", "What the documents claim, and what was counted", counted_on(device),
                             claims_html(claims, true, "all claims"));
   }
-  sections[0] = {"overview", "Overview", "Overview", overview};
+  sections[0] = {"overview", "overview", "Overview", overview};
   sections.push_back(banks_section());
   sections.push_back(sectors_section());
   sections.push_back(words_section());
@@ -253,7 +288,7 @@ void write_report(std::ostream& out, const Record& record, const std::filesystem
   for (std::size_t i = 0; i < std::min(order.size(), kReportPages); ++i) has_page[order[i]] = true;
 
   Ids ids;
-  for (const char* taken : {"overview", "banks", "sectors", "words", "main", "data"}) ids.make(taken);
+  for (const char* taken : kOwnIds) ids.make(taken);
   Sources sources;
   std::vector<Section> sections(1);
   std::vector<Rung> rungs;
@@ -299,12 +334,12 @@ void write_report(std::ostream& out, const Record& record, const std::filesystem
     overview += "<p>No kernel was launched.</p>\n";
   } else {
     overview += figure_html("kernels", "Kernels, all launches added up", counted_on(record.device),
-                            ladder_html(rungs, links, "kernels"));
+                            ladder_html(rungs, links, "kernels", "kernel"));
   }
   if (kernels.size() > kReportPages) {
     overview += fmt::format("<p>Only the {} kernels that moved most have a page of their own.</p>\n", kReportPages);
   }
-  sections[0] = {"overview", "Overview", program, overview};
+  sections[0] = {"overview", "overview", program, overview};
   sections.push_back(banks_section());
   sections.push_back(sectors_section());
   sections.push_back(words_section());

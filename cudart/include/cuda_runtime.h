@@ -7,6 +7,12 @@
 // Device variants of the mathematical functions must be declared before any <cmath>, hence -include and the order here.
 #pragma once
 
+// The guards of the toolkit's own headers: public helper headers look for them to know what has been included.
+#define __CUDA_RUNTIME_H__
+#define __CUDA_RUNTIME_API_H__
+#define __DRIVER_TYPES_H__
+#define __VECTOR_TYPES_H__
+
 #ifdef __CUDA__
 // clang-format off: the order matters
 #include "coalesce_cuda/qualifiers.h"

@@ -36,8 +36,8 @@ __global__ void adjacent_lanes(const unsigned int* in, unsigned int* out, size_t
 }
 
 // Rung 2. Even warps go one way, odd warps the other.
-// Counters: as many branches, none divergent; all lanes on, and a third fewer warp instructions: a warp executes one
-// way only.
+// Counters: as many branches, none divergent; all lanes on, and well over a third fewer warp instructions: a warp
+// executes one way only.
 __global__ void whole_warps(const unsigned int* in, unsigned int* out, size_t n, int rounds) {
   const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= n) return;

@@ -63,14 +63,24 @@ u128 real(std::byte* where, u128 a, u128) {
   return swap_loop<Word>(where, [&](Word old) {
     const F x = std::bit_cast<F>(old), y = std::bit_cast<F>(static_cast<Word>(a));
     if constexpr (Op == AtomicOp::add) {
-      F r = x + y;
-      // Single-precision global reductions flush subnormals on hardware only with .ftz forms; PTX's atom.add.f32 on
-      // global memory does flush: see docs/counters.md's note on what was measured. Kept as IEEE here.
+      const F r = x + y;
+      if constexpr (sizeof(F) == 4) return r != r ? Word{0x7fffffff} : std::bit_cast<Word>(r);
       return std::bit_cast<Word>(r);
     }
     if constexpr (Op == AtomicOp::min) return std::bit_cast<Word>(std::fmin(x, y));
     if constexpr (Op == AtomicOp::max) return std::bit_cast<Word>(std::fmax(x, y));
     return std::bit_cast<Word>(y);
+  });
+}
+
+// Sums of single precision in global memory flush subnormal operands and results to zero, in shared memory they do not
+// (PTX ISA, atom; measured: docs/results/operations.md).
+float flushed(float a) { return std::fabs(a) < 0x1p-126f ? std::copysign(0.0f, a) : a; }
+u128 global_sum(std::byte* where, u128 a, u128) {
+  return swap_loop<uint32_t>(where, [&](uint32_t old) {
+    const float r =
+        flushed(flushed(std::bit_cast<float>(old)) + flushed(std::bit_cast<float>(static_cast<uint32_t>(a))));
+    return r != r ? 0x7fffffffu : std::bit_cast<uint32_t>(r);
   });
 }
 
@@ -153,27 +163,27 @@ AtomicLane pick(const MemoryOp& m) {
 }
 
 template <class R>
-void run_lanes(const Access& a, Warp& w, const uint64_t* host, uint32_t mask) {
+void run_lanes(const Access& a, AtomicLane atomic, Warp& w, const uint64_t* host, uint32_t mask) {
   const R* x = w.at<R>(a.values[0]);
   const R* y = a.op->op == AtomicOp::cas ? w.at<R>(a.values[1]) : x;
   R* old = a.result == kNoSlot ? nullptr : w.at<R>(a.result);
   for (uint32_t m = mask; m; m &= m - 1) {
     const uint32_t l = lowest(m);
-    const u128 before = a.atomic(reinterpret_cast<std::byte*>(host[l]), x[l], y[l]);
+    const u128 before = atomic(reinterpret_cast<std::byte*>(host[l]), x[l], y[l]);
     if (old) old[l] = static_cast<R>(before);
   }
 }
 
-void lanes(const Access& a, Warp& w, const uint64_t* host, uint32_t mask) {
+void lanes(const Access& a, AtomicLane atomic, Warp& w, const uint64_t* host, uint32_t mask) {
   switch (a.op->width) {
     case 2:
-      return run_lanes<uint16_t>(a, w, host, mask);
+      return run_lanes<uint16_t>(a, atomic, w, host, mask);
     case 4:
-      return run_lanes<uint32_t>(a, w, host, mask);
+      return run_lanes<uint32_t>(a, atomic, w, host, mask);
     case 8:
-      return run_lanes<uint64_t>(a, w, host, mask);
+      return run_lanes<uint64_t>(a, atomic, w, host, mask);
     default:
-      return run_lanes<u128>(a, w, host, mask);
+      return run_lanes<u128>(a, atomic, w, host, mask);
   }
 }
 
@@ -181,13 +191,14 @@ void on_global(const Access& a, Warp& w, const uint64_t* address, uint32_t mask,
   alignas(64) uint64_t host[kLanes];
   global_atomic_where(a, w, address, mask, site, host);
   if (a.op->ordered) w.worker->launch.wait_turn(block_index(w));
-  lanes(a, w, host, mask);
+  const bool sum = a.op->op == AtomicOp::add && a.op->number == Number::f32;
+  lanes(a, sum ? global_sum : a.atomic, w, host, mask);
 }
 
 void on_shared(const Access& a, Warp& w, const uint32_t* address, uint32_t mask, uint32_t site) {
   alignas(64) uint64_t host[kLanes];
   shared_atomic_where(a, w, address, mask, site, host);
-  lanes(a, w, host, mask);
+  lanes(a, a.atomic, w, host, mask);
 }
 
 void widen_table(const Access& a, const Warp& w, uint64_t* table) {

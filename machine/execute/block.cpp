@@ -14,6 +14,9 @@ namespace {
 constexpr uint32_t kLockstepSlice = 1u << 16;
 constexpr uint32_t kGeneralSlice = 1u << 12;
 constexpr uint32_t kSpinningSlice = 1u << 8;  // in launches whose blocks are known to wait for each other
+// Slices a warp polls in vain, while other warps and blocks have had their turns, before lanes that it holds at a meeting
+// point are let go.
+constexpr uint32_t kStallsBeforeBreak = 8;
 
 std::byte* align64(std::byte* p) { return reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64); }
 
@@ -107,6 +110,7 @@ void BlockRun::start(uint64_t index) {
     w.at_barrier.clear();
     w.joins.clear();
     w.free_join = kNone;
+    w.frames.clear();
   }
   // Shared memory is not initialised on hardware; zeros make runs repeatable.
   std::fill(shared_.begin(), shared_.end(), std::byte{0});
@@ -322,8 +326,8 @@ bool BlockRun::break_joins(Warp& w) {
   for (uint32_t j = w.now.join; j != kNone; j = w.joins[j].parent) {
     Join& join = w.joins[j];
     const uint32_t mask = join.arrived & w.alive;
+    if (!mask || join.frame != kNone) continue;  // who has returned from a call waits for the others
     join.arrived = 0;
-    if (!mask) continue;
     any = true;
     if (join.parent != kNone) w.joins[join.parent].pending += 1;
     w.ready.push_back({join.block, mask, join.parent, false, false});
@@ -341,13 +345,17 @@ BlockRun::Status BlockRun::advance_general() {
       polled_ = false;
       fuel_ = launch_.cooperative || launch_.spins.load(std::memory_order_relaxed) ? kSpinningSlice : kGeneralSlice;
       if (!w.running) next_split(w);
-      if (run_warp(w, Mode::general) != Stop::slice) continue;
+      if (run_warp(w, Mode::general) != Stop::slice) {
+        w.stalled = 0;
+        continue;
+      }
       sliced = true;
-      if (!w.running || !w.ready.empty() || w.now.join == kNone) continue;
+      if (!w.running || !w.ready.empty() || w.now.join == kNone || ++w.stalled < kStallsBeforeBreak) continue;
+      w.stalled = 0;
       bool held = false;  // are there lanes that wait where this split is to arrive?
-      for (uint32_t j = w.now.join; j != kNone; j = w.joins[j].parent) held = held || (w.joins[j].arrived & w.alive);
+      for (uint32_t j = w.now.join; j != kNone; j = w.joins[j].parent) held = held || (w.joins[j].frame == kNone && (w.joins[j].arrived & w.alive));
       if (!held) continue;
-      if (code_ == launch_.code) enter_scattered();
+      if (code_ == launch_.code && !launch_.program->regions.empty()) enter_scattered();
       break_joins(w);
       // Whoever was held goes first.
       w.ready.insert(w.ready.begin(), w.now);

@@ -46,6 +46,7 @@ class BlockRun {
   uint32_t named_lanes(const Warp& w, const Split& s) const;
   uint32_t present(const Warp& w, const Split& s) const;
   bool meets(const Split& a, const Split& b) const;
+  bool meets_at(const Warp& w, uint32_t join, uint32_t block) const;
   bool enters_region(const Warp& w) const;
   void count(uint32_t block, uint32_t mask);
 

@@ -57,6 +57,17 @@ struct LaneOp {
   std::array<bool, 2> scalar{false, false};  // result goes to a scalar slot
 };
 
+// What a call of a function instance saves: the registers its caller needs afterwards.
+struct SaveOp {
+  struct Item {
+    Slot slot;
+    Element element;
+  };
+  std::vector<Item> items;
+  uint32_t bytes = 0;
+  uint32_t instruction = kNone;
+};
+
 struct Guarded {  // @p around one step
   Step inner;
   Slot predicate = 0;
@@ -72,7 +83,7 @@ struct Stream {
   uint32_t first = 0, last = 0;
 };
 
-enum class EndKind : uint8_t { jump, branch, table, exit, barrier };
+enum class EndKind : uint8_t { jump, branch, table, exit, barrier, call, ret };
 
 struct BlockCode {
   Stream lockstep;  // without the hoisted instructions (lockstep blocks)
@@ -129,6 +140,7 @@ struct Code {
   std::vector<Home> homes;  // as program->registers
   std::vector<std::unique_ptr<Access>> accesses;
   std::vector<std::unique_ptr<LaneOp>> lane_ops;
+  std::vector<std::unique_ptr<SaveOp>> saves;
   std::vector<std::unique_ptr<Guarded>> guards;
   std::vector<std::unique_ptr<Expand>> expands;
   std::vector<Constant> constants;

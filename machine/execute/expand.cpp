@@ -1,5 +1,8 @@
 #include "machine/execute/expand.h"
 
+#include <cstring>
+#include <string>
+
 #include "machine/execute/warp.h"
 
 namespace coalesce::machine {
@@ -34,7 +37,61 @@ void guarded(const Step& s, Context& c) {
   w.active = all;
 }
 
+constexpr std::size_t kMaxCallDepth = 4096;  // calls in progress in one warp
+
+std::size_t bytes_in_slot(Element e) {
+  switch (e) {
+    case Element::pred: return 4;
+    case Element::b64: return 8 * kLanes;
+    case Element::b128: return 16 * kLanes;
+    case Element::b32: return 4 * kLanes;
+    default: return 2 * kLanes;
+  }
+}
+
+void save(const Step& s, Context& c) {
+  const SaveOp& op = *static_cast<const SaveOp*>(s.extra);
+  Warp& w = static_cast<Warp&>(c);
+  uint32_t free = 0;
+  while (free < w.frames.size() && w.frames[free].used) ++free;
+  if (free == kMaxCallDepth)
+    throw KernelFault{Fault::stack_overflow, "calls nested " + std::to_string(kMaxCallDepth) + " deep", op.instruction, w.active, {}};
+  if (free == w.frames.size()) w.frames.emplace_back();
+  CallFrame& frame = w.frames[free];
+  frame.used = true;
+  frame.op = &op;
+  frame.bytes.clear();
+  for (const SaveOp::Item& item : op.items) {
+    const std::byte* from = w.at<std::byte>(item.slot);
+    frame.bytes.insert(frame.bytes.end(), from, from + bytes_in_slot(item.element));
+  }
+  w.pending_frame = free;
+}
+
 }  // namespace
+
+void restore_frame(Warp& w, uint32_t index, uint32_t mask) {
+  CallFrame& frame = w.frames[index];
+  const std::byte* from = frame.bytes.data();
+  for (const SaveOp::Item& item : frame.op->items) {
+    std::byte* to = w.at<std::byte>(item.slot);
+    const std::size_t bytes = bytes_in_slot(item.element);
+    if (item.element == Element::pred) {
+      uint32_t old, now;
+      std::memcpy(&old, from, 4);
+      std::memcpy(&now, to, 4);
+      now = (now & ~mask) | (old & mask);
+      std::memcpy(to, &now, 4);
+    } else {
+      const std::size_t each = bytes / kLanes;
+      for (uint32_t m = mask; m; m &= m - 1) std::memcpy(to + lowest(m) * each, from + lowest(m) * each, each);
+    }
+    from += bytes;
+  }
+  frame.used = false;
+}
+
+Handler save_handler() { return save; }
 
 Handler expand_handler(Element e) {
   switch (e) {

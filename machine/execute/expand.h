@@ -5,8 +5,14 @@
 
 namespace coalesce::machine {
 
+struct Warp;
+
 Handler expand_handler(Element element);    // dst[lane] = src + lane * Expand::stride
 Handler collapse_handler(Element element);  // dst = src[lowest active lane]
 Handler guarded_handler();
+
+// Saves registers before a call (SaveOp), and gives them back to the lanes of `mask`.
+Handler save_handler();
+void restore_frame(Warp& w, uint32_t frame, uint32_t mask);
 
 }  // namespace coalesce::machine

@@ -192,11 +192,11 @@ void clock(const Step& s, Context& c) {
   const LaneOp& op = op_of(s);
   Warp& w = static_cast<Warp&>(c);
   uint64_t t = w.worker->launch.instructions.load(std::memory_order_relaxed) + w.worker->instructions;
-  if (op.instruction->mode == 1)
+  if (op.instruction->mode & 1)
     t = static_cast<uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
             .count());
-  if (op.instruction->mode == 2) t >>= 32;
+  if (op.instruction->mode & 2) t >>= 32;
   const bool wide = w.worker->launch.program->registers[op.instruction->results[0]].element == Element::b64;
   if (wide)
     write_uniform<uint64_t>(op, w, 0, t);

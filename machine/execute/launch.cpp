@@ -229,6 +229,12 @@ void fill_launch_area(const Launch& launch, const Code& code, LaunchArea& area) 
       case Builtin::dynamic_smem_size:
         v = launch.dynamic_shared_bytes;
         break;
+      case Builtin::envreg1:
+        v = launch.grid_workspace >> 32;
+        break;
+      case Builtin::envreg2:
+        v = launch.grid_workspace & 0xffffffffu;
+        break;
       case Builtin::total_smem_size:
         v = launch.shared_bytes;
         break;

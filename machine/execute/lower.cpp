@@ -266,6 +266,12 @@ class Lowering {
       case Kind::exit:
       case Kind::barrier:
         return;  // a block's end is no step
+      case Kind::function_call:
+      case Kind::function_return:
+        return;
+      case Kind::call:
+        if (static_cast<Callee>(i.mode) == Callee::function) return lower_save(index, block);
+        return lower_lanes(i, index);
       default:
         return lower_lanes(i, index);
     }
@@ -343,6 +349,23 @@ class Lowering {
       }
       expand(v.reg);
     }
+  }
+
+  // Before a call: what is live where it comes back, but for what the callee is to write.
+  void lower_save(uint32_t index, const BasicBlock& block) {
+    uint32_t k = index;
+    while (p_->code[k].kind != Kind::function_call) ++k;
+    const std::vector<uint32_t>& written = p_->code[k].targets;
+    code_->saves.push_back(std::make_unique<SaveOp>());
+    SaveOp& op = *code_->saves.back();
+    op.instruction = index;
+    for (uint32_t r : p_->blocks[block.next].live_in)
+      if (std::find(written.begin(), written.end(), r) == written.end() && homes_[r].vector != kNoSlot)
+        op.items.push_back({homes_[r].vector, p_->registers[r].element});
+    Step s;
+    s.run = save_handler();
+    s.extra = &op;
+    push(s);
   }
 
   void lower_lanes(const Instruction& i, uint32_t index) {
@@ -426,6 +449,11 @@ class Lowering {
       c.wait_mask = c.wait_mask_is_vector ? homes_[mask.reg].vector : scalar_slot(mask, Element::b32);
     }
     const Instruction& last = p_->code[block.last - 1];
+    if (last.kind == Kind::function_call) {
+      c.end = EndKind::call;
+      c.taken = last.target;
+    }
+    if (last.kind == Kind::function_return) c.end = EndKind::ret;
     switch (last.kind) {
       case Kind::branch:
         if (last.guard == kNone || block.taken == kNone) break;

@@ -533,8 +533,10 @@ void shared_atomic_where(const Access& a, Warp& w, const uint32_t* address, uint
   if (site == kNone) return;
   const SharedCost c = shared_atomic_cost(at, mask, a.bytes);
   SiteTally& t = w.worker->tally.sites[site];
-  t.wavefronts += c.wavefronts - (a.bytes <= 4 ? 1 : 0);
-  if (a.bytes > 4) t.ideal += c.ideal;
+  // cas has two operands to carry and takes every pass twice (measured: tests/truth/atomics.jsonl).
+  const uint32_t twice = a.op->op == AtomicOp::cas ? 2 : 1;
+  t.wavefronts += twice * c.wavefronts - (a.bytes <= 4 ? 1 : 0);
+  t.ideal += a.bytes > 4 ? twice * c.ideal : twice - 1;
 }
 
 [[noreturn]] void fault_no_space(const Access& a, Warp& w, uint64_t address, uint32_t lane) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "machine/execute/block.h"
+#include "machine/execute/expand.h"
 
 namespace coalesce::machine {
 
@@ -21,13 +22,18 @@ inline void BlockRun::count(uint32_t block, uint32_t mask) {
 
 uint32_t BlockRun::new_join(Warp& w, uint32_t block, uint32_t pending, uint32_t parent) {
   if (w.free_join == kNone) {
-    w.joins.push_back({block, 0, pending, parent});
+    w.joins.push_back({block, 0, pending, parent, kNone});
     return static_cast<uint32_t>(w.joins.size() - 1);
   }
   const uint32_t j = w.free_join;
   w.free_join = w.joins[j].parent;
-  w.joins[j] = {block, 0, pending, parent};
+  w.joins[j] = {block, 0, pending, parent, kNone};
   return j;
+}
+
+// Lanes that come to `block` join there, unless it is where a call of theirs returns.
+bool BlockRun::meets_at(const Warp& w, uint32_t join, uint32_t block) const {
+  return join != kNone && w.joins[join].frame == kNone && w.joins[join].block == block;
 }
 
 // One of the join's splits is gone (arrived, or all its lanes have exited). When it was the last, the lanes that have
@@ -40,9 +46,13 @@ void BlockRun::leave(Warp& w, uint32_t join) {
     j.parent = w.free_join;
     w.free_join = join;
     const uint32_t mask = ended.arrived & w.alive;
+    if (ended.frame != kNone) {
+      if (mask) restore_frame(w, ended.frame, mask);
+      else w.frames[ended.frame].used = false;
+    }
     if (mask) {
       // It may be where the parent's splits meet, too.
-      if (ended.parent != kNone && w.joins[ended.parent].block == ended.block) {
+      if (ended.frame == kNone && meets_at(w, ended.parent, ended.block)) {
         w.joins[ended.parent].arrived |= mask;
         join = ended.parent;
         continue;
@@ -63,7 +73,7 @@ void BlockRun::arrive(Warp& w, uint32_t join, uint32_t mask) {
 bool BlockRun::go(Warp& w, uint32_t block) {
   w.now.block = block;
   w.now.at_end = w.now.passed = false;
-  if (w.now.join == kNone || w.joins[w.now.join].block != block) return true;
+  if (!meets_at(w, w.now.join, block)) return true;
   arrive(w, w.now.join, w.now.mask);
   w.running = false;
   return false;
@@ -92,7 +102,7 @@ void BlockRun::split(Warp& w, uint32_t mask_taken, uint32_t taken, uint32_t othe
   const uint32_t rest = w.now.mask & ~mask_taken;
   uint32_t join = w.now.join;
   if (reconverge != kNone && (taken == reconverge || other == reconverge) &&
-      (join == kNone || w.joins[join].block != reconverge)) {
+      !meets_at(w, join, reconverge)) {
     // if without else: one side stands at the meeting point already.
     const bool other_waits = other == reconverge;
     const uint32_t j = new_join(w, reconverge, 1, join);
@@ -101,7 +111,7 @@ void BlockRun::split(Warp& w, uint32_t mask_taken, uint32_t taken, uint32_t othe
     w.running = true;
     return;
   }
-  if (join != kNone && (reconverge == kNone || w.joins[join].block == reconverge))
+  if (join != kNone && (reconverge == kNone || meets_at(w, join, reconverge)))
     w.joins[join].pending += 1;
   else if (reconverge != kNone)
     join = new_join(w, reconverge, 2, join);
@@ -136,7 +146,7 @@ void BlockRun::split_table(Warp& w, const BlockCode& code) {
   worker_.tally.divergent[whole.block] += 1;
   uint32_t join = whole.join;
   const uint32_t more = static_cast<uint32_t>(parts.size());
-  if (join != kNone && (code.reconverge == kNone || w.joins[join].block == code.reconverge))
+  if (join != kNone && (code.reconverge == kNone || meets_at(w, join, code.reconverge)))
     w.joins[join].pending += more - 1;
   else if (code.reconverge != kNone)
     join = new_join(w, code.reconverge, more, join);
@@ -265,9 +275,24 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
         leave(w, w.now.join);
         if (!w.alive) return Stop::exited;
         continue;
+      case EndKind::call: {
+        const uint32_t join = new_join(w, c.next, 1, w.now.join);
+        w.joins[join].frame = w.pending_frame;
+        w.now = {c.taken, w.now.mask, join, false, false};
+        continue;
+      }
+      case EndKind::ret: {  // to where the innermost call returns, past meeting points within the function
+        uint32_t call = w.now.join;
+        while (call != kNone && w.joins[call].frame == kNone) call = w.joins[call].parent;
+        const Split returning = w.now;
+        w.running = false;
+        w.joins[call].arrived |= returning.mask;
+        leave(w, returning.join);
+        continue;
+      }
       case EndKind::barrier: {
         const auto barrier_mode = static_cast<BarrierMode>(c.barrier->mode);
-        if (w.now.mask != w.alive && !warned_[at]) {
+        if (c.barrier->together && w.now.mask != w.alive && !warned_[at]) {
           warned_[at] = true;
           Diagnostic d;
           d.severity = Severity::warning;

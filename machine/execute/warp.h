@@ -38,11 +38,19 @@ struct Split {
 };
 
 // Where splits meet again: when the last of `pending` splits has arrived (or its lanes have exited), they go on as one.
+// A call in progress: what it saved of the registers of all 32 lanes.
+struct CallFrame {
+  const SaveOp* op = nullptr;
+  std::vector<std::byte> bytes;
+  bool used = false;
+};
+
 struct Join {
   uint32_t block = 0;
   uint32_t arrived = 0;
   uint32_t pending = 0;
   uint32_t parent = kNone;
+  uint32_t frame = kNone;   // of the call that returns here; kNone: lanes that parted at a branch
 };
 
 struct Warp : Context {
@@ -62,6 +70,9 @@ struct Warp : Context {
   std::vector<Split> at_barrier;  // wait for the block at the barrier ending their block
   std::vector<Join> joins;
   uint32_t free_join = kNone;
+  std::vector<CallFrame> frames;
+  uint32_t pending_frame = kNone;  // saved, for the call that ends this block
+  uint32_t stalled = 0;  // general mode: slices spent polling since something last happened
   uint32_t last_lockstep = 0;  // lockstep mode: the region's block it came through last
   std::vector<std::byte> own_block_area;  // general mode
 };
@@ -90,6 +101,7 @@ struct Launch {
   uint32_t threads_per_block = 0, warps_per_block = 0;
   uint32_t shared_bytes = 0, dynamic_shared_bytes = 0;
   bool cooperative = false;
+  uint64_t grid_workspace = 0;  // address of a cooperative launch's, zeroed
   const std::vector<uint8_t>* parameters = nullptr;
   LaunchArea area;  // slots of `code`
   // The same for lanes that wait for each other (scatter()); made by the first block that needs it.

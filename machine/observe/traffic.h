@@ -41,7 +41,7 @@ struct SharedCost {
 };
 SharedCost shared_load_cost(const uint32_t* address, uint32_t mask, uint32_t width);
 SharedCost shared_store_cost(const uint32_t* address, uint32_t mask, uint32_t width);
-// 64-bit atomics are judged by half-warps like 64-bit stores: an assumption, only 32-bit ones were measured.
+// 64-bit atomics are judged by half-warps like 64-bit stores (tests/truth/atomics.jsonl). Callers double that of cas.
 SharedCost shared_atomic_cost(const uint32_t* address, uint32_t mask, uint32_t width);
 // Lane l at base + l*stride (bytes, modulo 2^32): closed form where lanes are contiguous, else by way of a table.
 SharedCost shared_load_cost_affine(uint32_t base, uint32_t stride, uint32_t mask, uint32_t width);

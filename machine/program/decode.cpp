@@ -51,7 +51,8 @@ std::unique_ptr<Decoded> decode(const ptx::Module& module, const ptx::Function& 
   find_reconvergence(*p);
   find_liveness(*p);
   find_lane_classes(*p);
-  find_regions(*p);
+  if (p->has_calls) make_general(*p);
+  else find_regions(*p);
   find_liveness(*p);  // cutting regions has made new blocks
   for (BasicBlock& b : p->blocks) {
     b.instructions = 0;
@@ -79,7 +80,7 @@ void for_each_counted(const Decoded& p, const Tally& t, Each each) {
 void add_site(const Site& site, const SiteTally& t, uint64_t requests, Counters& c) {
   if (site.space == AddressSpace::shared) {
     const bool narrow = site.bytes <= 4;
-    const uint64_t wavefronts = t.wavefronts + (narrow ? requests : 0), ideal = narrow ? requests : t.ideal;
+    const uint64_t wavefronts = t.wavefronts + (narrow ? requests : 0), ideal = t.ideal + (narrow ? requests : 0);
     if (site.kind == Kind::load) {
       c.shared_load_requests += requests;
       c.shared_load_wavefronts += wavefronts;

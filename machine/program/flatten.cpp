@@ -25,75 +25,43 @@ struct SpecialName {
   std::string_view name;
   Builtin builtin;
 };
-constexpr SpecialName kSpecials[] = {{"%tid.x", Builtin::tid_x},
-                                     {"%tid.y", Builtin::tid_y},
-                                     {"%tid.z", Builtin::tid_z},
-                                     {"%ntid.x", Builtin::ntid_x},
-                                     {"%ntid.y", Builtin::ntid_y},
-                                     {"%ntid.z", Builtin::ntid_z},
-                                     {"%ctaid.x", Builtin::ctaid_x},
-                                     {"%ctaid.y", Builtin::ctaid_y},
-                                     {"%ctaid.z", Builtin::ctaid_z},
-                                     {"%nctaid.x", Builtin::nctaid_x},
-                                     {"%nctaid.y", Builtin::nctaid_y},
-                                     {"%nctaid.z", Builtin::nctaid_z},
-                                     {"%laneid", Builtin::laneid},
-                                     {"%warpid", Builtin::warpid},
-                                     {"%nwarpid", Builtin::nwarpid},
-                                     {"%smid", Builtin::smid},
-                                     {"%nsmid", Builtin::nsmid},
-                                     {"%gridid", Builtin::gridid},
-                                     {"%lanemask_eq", Builtin::lanemask_eq},
-                                     {"%lanemask_le", Builtin::lanemask_le},
-                                     {"%lanemask_lt", Builtin::lanemask_lt},
-                                     {"%lanemask_ge", Builtin::lanemask_ge},
-                                     {"%lanemask_gt", Builtin::lanemask_gt},
-                                     {"%dynamic_smem_size", Builtin::dynamic_smem_size},
-                                     {"%total_smem_size", Builtin::total_smem_size},     {"%aggr_smem_size", Builtin::total_smem_size},
+constexpr SpecialName kSpecials[] = {
+    {"%tid.x", Builtin::tid_x},
+    {"%tid.y", Builtin::tid_y},
+    {"%tid.z", Builtin::tid_z},
+    {"%ntid.x", Builtin::ntid_x},
+    {"%ntid.y", Builtin::ntid_y},
+    {"%ntid.z", Builtin::ntid_z},
+    {"%ctaid.x", Builtin::ctaid_x},
+    {"%ctaid.y", Builtin::ctaid_y},
+    {"%ctaid.z", Builtin::ctaid_z},
+    {"%nctaid.x", Builtin::nctaid_x},
+    {"%nctaid.y", Builtin::nctaid_y},
+    {"%nctaid.z", Builtin::nctaid_z},
+    {"%laneid", Builtin::laneid},
+    {"%warpid", Builtin::warpid},
+    {"%nwarpid", Builtin::nwarpid},
+    {"%smid", Builtin::smid},
+    {"%nsmid", Builtin::nsmid},
+    {"%gridid", Builtin::gridid},
+    {"%lanemask_eq", Builtin::lanemask_eq},
+    {"%lanemask_le", Builtin::lanemask_le},
+    {"%lanemask_lt", Builtin::lanemask_lt},
+    {"%lanemask_ge", Builtin::lanemask_ge},
+    {"%lanemask_gt", Builtin::lanemask_gt},
+    {"%dynamic_smem_size", Builtin::dynamic_smem_size},
+    {"%total_smem_size", Builtin::total_smem_size},
+    // High and low half of the address of a cooperative launch's workspace, which grid synchronisation uses; else 0.
+    {"%envreg1", Builtin::envreg1},
+    {"%envreg2", Builtin::envreg2},
+    {"%aggr_smem_size", Builtin::total_smem_size},
     // Without clusters every block is one of its own.
-    {"%clusterid.x", Builtin::ctaid_x},   {"%clusterid.y", Builtin::ctaid_y},   {"%clusterid.z", Builtin::ctaid_z},
-    {"%nclusterid.x", Builtin::nctaid_x}, {"%nclusterid.y", Builtin::nctaid_y}, {"%nclusterid.z", Builtin::nctaid_z}};
-
-// What is known, but not carried out.
-struct Family {
-  std::string_view prefix, what;
-};
-constexpr Family kUnsupported[] = {{"wmma.", "tensor-core matrices"},
-                                   {"mma.", "tensor-core matrices"},
-                                   {"wgmma.", "tensor-core matrices"},
-                                   {"tcgen05.", "tensor-core matrices"},
-                                   {"ldmatrix.", "tensor-core matrices"},
-                                   {"stmatrix.", "tensor-core matrices"},
-                                   {"movmatrix.", "tensor-core matrices"},
-                                   {"mbarrier.", "mbarrier objects"},
-                                   {"cp.async.mbarrier.", "mbarrier objects"},
-                                   {"cp.async.bulk", "bulk copies"},
-                                   {"cp.reduce.async.bulk", "bulk copies"},
-                                   {"tensormap.", "tensor maps"},
-                                   {"st.async", "asynchronous stores to clusters"},
-                                   {"red.async", "asynchronous stores to clusters"},
-                                   {"st.bulk", "bulk stores"},
-                                   {"multimem.", "multicast memory"},
-                                   {"barrier.cluster", "clusters of blocks"},
-                                   {"mapa", "clusters of blocks"},
-                                   {"getctarank", "clusters of blocks"},
-                                   {"clusterlaunchcontrol.", "clusters of blocks"},
-                                   {"tex.", "textures"},
-                                   {"tld4.", "textures"},
-                                   {"txq.", "textures"},
-                                   {"istypep.", "textures"},
-                                   {"suld.", "surfaces"},
-                                   {"sust.", "surfaces"},
-                                   {"sured.", "surfaces"},
-                                   {"suq.", "surfaces"},
-                                   {"alloca", "alloca"},
-                                   {"stacksave", "alloca"},
-                                   {"stackrestore", "alloca"}};
-std::string_view unsupported(std::string_view mnemonic) {
-  for (const Family& f : kUnsupported)
-    if (mnemonic.starts_with(f.prefix)) return f.what;
-  return {};
-}
+    {"%clusterid.x", Builtin::ctaid_x},
+    {"%clusterid.y", Builtin::ctaid_y},
+    {"%clusterid.z", Builtin::ctaid_z},
+    {"%nclusterid.x", Builtin::nctaid_x},
+    {"%nclusterid.y", Builtin::nctaid_y},
+    {"%nclusterid.z", Builtin::nctaid_z}};
 
 }  // namespace
 
@@ -160,7 +128,7 @@ const std::map<std::string_view, void (Flattener::*)()>& opcode_table() {
                                                         {"trap", &Flattener::trap},
                                                         {"call", &Flattener::call},
                                                         {"cp", &Flattener::async_copy},
-        {"cvta", &Flattener::address_conversion},
+                                                        {"cvta", &Flattener::address_conversion},
                                                         {"isspacep", &Flattener::is_space}};
     for (std::string_view name : kNothing) t.emplace(name, &Flattener::nothing);
     return t;
@@ -262,10 +230,11 @@ Instruction& Flattener::emit_pure(std::string_view mnemonic, std::vector<uint32_
 
 void Flattener::unknown(const std::string& why) {
   Instruction& i = emit(Kind::unknown);
-  i.text = !why.empty()                             ? why
-           : unsupported(in_->mnemonic).size() != 0 ? "not supported by this machine: " + std::string(unsupported(in_->mnemonic)) +
-                                                          " ('" + in_->mnemonic + "')"
-                                                    : "this machine does not know the instruction '" + in_->mnemonic + "'";
+  i.text =
+      !why.empty() ? why
+      : unsupported(in_->mnemonic).size() != 0
+          ? "not supported by this machine: " + std::string(unsupported(in_->mnemonic)) + " ('" + in_->mnemonic + "')"
+          : "this machine does not know the instruction '" + in_->mnemonic + "'";
 }
 
 // `v` as a value of element `wanted`: PTX lets registers be wider than the operation reads.
@@ -329,19 +298,31 @@ Value Flattener::value(const ptx::Operand& o, Element wanted, bool wanted_float)
         const Element e = o.name == "%clock64" || o.name == "%globaltimer" ? Element::b64 : Element::b32;
         const uint32_t r = new_register(e);
         Instruction& i = emit(Kind::clock);
-        i.mode = o.name.starts_with("%globaltimer") ? 1 : o.name == "%clock_hi" ? 2 : 0;
+        i.mode = o.name == "%globaltimer_hi"          ? 3
+                 : o.name.starts_with("%globaltimer") ? 1
+                 : o.name == "%clock_hi"              ? 2
+                                                      : 0;
         i.counts = false;
         i.results[0] = r;
         return fitted(Value::of(r), wanted);
       }
       // %envreg*, %pm*, cluster coordinates of a launch without clusters ...: documented or harmless as 0.
       if (o.name.starts_with("%envreg") || o.name.starts_with("%pm") || o.name == "%is_explicit_cluster" ||
-          o.name.starts_with("%cluster_cta") || o.name.starts_with("%clusterid"))
+          o.name.starts_with("%cluster_cta") || o.name.starts_with("%reserved_smem_offset") ||
+          o.name == "%current_graph_exec")
         return Value::imm(0);
-      if (o.name.starts_with("%cluster_ncta") || o.name.starts_with("%nclusterid")) return Value::imm(1);
+      if (o.name.starts_with("%cluster_ncta")) return Value::imm(1);
       fail("unknown special register '" + o.name + "'");
     }
     case OK::symbol:
+      if (instance_ && frame_->locals.contains(o.name)) {
+        const uint32_t r = new_register(Element::b64);
+        emit_pure("add.s64", {r},
+                  {Value::of(instances_.at(instance_).frame_base),
+                   Value::imm(static_cast<uint64_t>(symbol_value(o.name, o.offset, false)))},
+                  false);
+        return fitted(Value::of(r), wanted);
+      }
       return Value::imm(static_cast<uint64_t>(symbol_value(o.name, o.offset, false)));
     default:
       fail("operand of a kind that '" + in_->mnemonic + "' does not take");
@@ -585,6 +566,7 @@ void Flattener::run() {
   frame.places.clear();
   emit(Kind::exit).counts = false;
   frame_ = nullptr;
+  emit_instances();
 }
 
 void flatten(const ptx::Module& module, const ptx::Function& kernel, const SymbolTable& symbols, Decoded& out) {

@@ -24,12 +24,18 @@ struct Mnemonic {
   std::vector<std::string_view> suffixes;
 };
 
+// What an instruction that is known but not carried out belongs to ("textures"); empty: unknown.
+std::string_view unsupported(std::string_view mnemonic);
+
 // The element a register of this PTX type has.
 Element element_of(ptx::Type type);
 unsigned bytes_of(Element element);
 Element element_of_bytes(unsigned bytes);
 
 // Variables that .param names stand for while a call is being inlined: pieces by (offset, size), each a register.
+// Local memory set aside for the frames of recursive functions, per thread.
+inline constexpr uint32_t kCallStackBytes = 16 * 1024;
+
 struct ParamStorage {
   std::string owner, name;  // function and variable, for the retry in memory
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> pieces;
@@ -116,8 +122,18 @@ class Flattener {
   bool compare_parts(std::vector<std::string_view> suffixes, std::vector<uint32_t>* tests);
   void emit_final(std::string_view mnemonic, std::vector<uint32_t> results, std::vector<Value> sources, bool counts);
   void async_access(Kind kind, MemoryOp op, uint32_t guard, bool counts);
-  bool inline_call(const ptx::Function& callee, const std::vector<uint32_t>& results,
-                   const std::vector<uint32_t>& args);
+  struct Arguments {
+    std::vector<uint32_t> results, arguments;  // storages
+    std::vector<std::string> result_names;     // the caller's names of the results
+  };
+  bool call_builtin(const std::string& callee, const Arguments& a);
+  void call_function(const ptx::Function& f, const Arguments& a);
+  void inline_call(const ptx::Function& f, const Arguments& a);
+  void call_instance(const ptx::Function& f, const Arguments& a);
+  void call_pointer(const ptx::Operand& callee, const std::string& prototype, const Arguments& a);
+  void leave_instance();
+  void emit_instances();
+  uint32_t piece_of(uint32_t storage, uint32_t offset, uint32_t width);
   MemoryOp address(const ptx::Operand& operand);
   uint32_t add_memory(MemoryOp op, Kind kind);
 
@@ -131,6 +147,16 @@ class Flattener {
   std::map<std::pair<int, int>, uint32_t> builtins_;
   std::map<std::string, uint32_t> shared_;   // variable -> offset
   std::vector<const ptx::Function*> stack_;  // functions being inlined
+  // Functions with a body of their own (flatten_calls.cpp).
+  struct Instance {
+    std::vector<uint32_t> params, returns;  // storages
+    uint32_t frame_base = kNone;            // register: where its local memory begins
+    uint32_t entry = 0, frame_bytes = 0;
+  };
+  std::map<const ptx::Function*, Instance> instances_;
+  std::vector<const ptx::Function*> todo_;
+  const ptx::Function* instance_ = nullptr;  // being emitted; null: the kernel
+  std::vector<std::pair<uint32_t, const ptx::Function*>> frame_fixups_, call_fixups_, return_fixups_;
   Frame* frame_ = nullptr;
   const ptx::Instruction* in_ = nullptr;  // being translated
   const Mnemonic* m_ = nullptr;

@@ -1,5 +1,6 @@
-// Instructions made of several rows of the table: set in all its forms, setp of pairs with a boolean operation, lop3 with
-// one, minimum and maximum of three, createpolicy; cp.async; atomics on vectors. One of the rows counts, as the instruction does.
+// Instructions made of several rows of the table: set in all its forms, setp of pairs with a boolean operation, lop3
+// with one, minimum and maximum of three, createpolicy; cp.async; atomics on vectors. One of the rows counts, as the
+// instruction does.
 #include <optional>
 
 #include "machine/program/flatten.h"
@@ -29,7 +30,8 @@ std::optional<uint64_t> one_of(std::string_view type) {
 }  // namespace
 
 // A row that writes results of the program's own: under the instruction's guard, and `counts` says whether for it.
-void Flattener::emit_final(std::string_view mnemonic, std::vector<uint32_t> results, std::vector<Value> sources, bool counts) {
+void Flattener::emit_final(std::string_view mnemonic, std::vector<uint32_t> results, std::vector<Value> sources,
+                           bool counts) {
   emit_pure(mnemonic, std::move(results), std::move(sources), true).counts = counts;
 }
 
@@ -49,7 +51,8 @@ bool Flattener::composed() {
   return false;
 }
 
-// The comparison of `set`, without its boolean operation, into predicates (two for pairs): what is left of the suffixes.
+// The comparison of `set`, without its boolean operation, into predicates (two for pairs): what is left of the
+// suffixes.
 bool Flattener::compare_parts(std::vector<std::string_view> suffixes, std::vector<uint32_t>* tests) {
   const bool pair = is_pair(suffixes.back());
   std::string name = "setp";
@@ -58,7 +61,8 @@ bool Flattener::compare_parts(std::vector<std::string_view> suffixes, std::vecto
   const PureOp* row = find_pure(pair ? name + "|" : name);
   if (!row || in_->operands.size() < 3) return false;
   const bool is_float = suffixes.back().find('f') != std::string_view::npos;
-  std::vector<Value> sources{value(in_->operands[1], row->source[0], is_float), value(in_->operands[2], row->source[1], is_float)};
+  std::vector<Value> sources{value(in_->operands[1], row->source[0], is_float),
+                             value(in_->operands[2], row->source[1], is_float)};
   tests->push_back(new_register(Element::pred));
   if (pair) tests->push_back(new_register(Element::pred));
   emit_pure(row->mnemonic, *tests, std::move(sources), false);
@@ -90,7 +94,8 @@ bool Flattener::composed_set() {
   const Element element = to == "f16" || to == "bf16" || to == "u16" || to == "s16" ? Element::b16 : Element::b32;
   const uint32_t r = result(in_->operands[0], element, to.starts_with("s"));
   if (tests.size() == 1) {
-    emit_final(element == Element::b16 ? "selp.b16" : "selp.b32", {r}, {Value::imm(*one), Value::imm(0), Value::of(tests[0])}, true);
+    emit_final(element == Element::b16 ? "selp.b16" : "selp.b32", {r},
+               {Value::imm(*one), Value::imm(0), Value::of(tests[0])}, true);
   } else {
     std::vector<Value> halves;
     for (uint32_t t : tests) {
@@ -130,7 +135,8 @@ bool Flattener::composed_setp() {
 // lop3.BoolOp.b32 d|p, a, b, c, table, q: p = (d != 0) BoolOp q.
 bool Flattener::composed_lop3() {
   const auto& ops = in_->operands;
-  if (m_->suffixes.size() != 2 || !is_boolean(m_->suffixes[0]) || ops.size() != 6 || ops[0].kind != OK::reg || ops[0].reg2 < 0)
+  if (m_->suffixes.size() != 2 || !is_boolean(m_->suffixes[0]) || ops.size() != 6 || ops[0].kind != OK::reg ||
+      ops[0].reg2 < 0)
     return false;
   std::vector<Value> sources;
   for (std::size_t k = 1; k < 5; ++k) sources.push_back(value(ops[k], Element::b32, false));
@@ -138,7 +144,8 @@ bool Flattener::composed_lop3() {
   const uint32_t d = new_register(Element::b32), test = new_register(Element::pred);
   emit_pure("lop3.b32", {d}, std::move(sources), false);
   emit_pure("setp.ne.u32", {test}, {Value::of(d), Value::imm(0)}, false);
-  emit_final(std::string(m_->suffixes[0]) + ".pred", {frame_->registers[index_of(ops[0].reg2)]}, {Value::of(test), q}, true);
+  emit_final(std::string(m_->suffixes[0]) + ".pred", {frame_->registers[index_of(ops[0].reg2)]}, {Value::of(test), q},
+             true);
   if (ops[0].reg >= 0) emit_final("mov.b32", {frame_->registers[index_of(ops[0].reg)]}, {Value::of(d)}, false);
   return true;
 }
@@ -171,22 +178,25 @@ void Flattener::async_access(Kind kind, MemoryOp op, uint32_t guard, bool counts
 
 // cp.async.{ca,cg}.shared.global [to], [from], bytes {, source bytes | ignore} {, cache policy}
 //
-// Done at once, when it is issued: a legal outcome, since the program may not look before it has waited. Counted as what
-// the hardware does: a global load of the bytes and a shared store of them (measured for .ca: docs/results/operations.md).
-// Fewer source bytes than bytes: the rest is zeros, and only those bytes are read (one by one, each a request).
+// Done at once, when it is issued: a legal outcome, since the program may not look before it has waited. Counted as
+// what the hardware does: a global load of the bytes and a shared store of them (measured for .ca:
+// docs/results/operations.md). Fewer source bytes than bytes: the rest is zeros, and only those bytes are read (one by
+// one, each a request).
 void Flattener::async_copy() {
   const auto& ops = in_->operands;
+  if (m_->has("bulk") || m_->has("mbarrier")) return unknown();
   if (m_->has("commit_group") || m_->has("wait_group") || m_->has("wait_all")) return nothing();
-  if (m_->has("bulk") || m_->has("mbarrier") || !m_->has("global") || ops.size() < 3 || ops[2].kind != OK::integer) return unknown();
+  if (!m_->has("global") || ops.size() < 3 || ops[2].kind != OK::integer) return unknown();
   const uint32_t bytes = static_cast<uint32_t>(ops[2].bits);
   if (bytes != 4 && bytes != 8 && bytes != 16) return unknown();
-  // What follows the size: a number or 32-bit register is the source size, a predicate says whether to ignore the source,
-  // a 64-bit register is a cache policy.
+  // What follows the size: a number or 32-bit register is the source size, a predicate says whether to ignore the
+  // source, a 64-bit register is a cache policy.
   uint32_t whole = kNone;  // predicate: all of the source is read; kNone: always
   std::optional<Value> size;
   if (ops.size() > 3) {
     const ptx::Operand& o = ops[3];
-    const Element e = o.kind == OK::reg && o.reg >= 0 ? out_.registers[frame_->registers[index_of(o.reg)]].element : Element::b32;
+    const Element e =
+        o.kind == OK::reg && o.reg >= 0 ? out_.registers[frame_->registers[index_of(o.reg)]].element : Element::b32;
     if (e == Element::pred) {
       whole = new_register(Element::pred);
       emit_pure("not.pred", {whole}, {value(o, Element::pred, false)}, false);
@@ -200,7 +210,8 @@ void Flattener::async_copy() {
   uint32_t own = kNone;
   if (in_->guard >= 0) {
     own = new_register(Element::pred);
-    emit_pure(in_->guard_negated ? "not.pred" : "mov.pred", {own}, {Value::of(frame_->registers[index_of(in_->guard)])}, false);
+    emit_pure(in_->guard_negated ? "not.pred" : "mov.pred", {own}, {Value::of(frame_->registers[index_of(in_->guard)])},
+              false);
   }
   const auto with_own = [&](uint32_t condition) {
     if (own == kNone) return condition;
@@ -252,15 +263,17 @@ void Flattener::async_copy() {
   async_access(Kind::store, store, kNone, false);
 }
 
-// atom and red of vectors (global memory, add min max of floats): their elements one after the other, each atomic by itself, as
-// PTX has it. The first counts for all: a vector lies in one sector, and what the H200 counts of one (1 request, and per
-// sector the largest number of lanes on one word) is what it counts of its first elements (docs/results/operations.md).
+// atom and red of vectors (global memory, add min max of floats): their elements one after the other, each atomic by
+// itself, as PTX has it. The first counts for all: a vector lies in one sector, and what the H200 counts of one (1
+// request, and per sector the largest number of lanes on one word) is what it counts of its first elements
+// (docs/results/operations.md).
 void Flattener::vector_atomic(const MemoryOp& form, bool returns) {
   const std::size_t first = returns ? 1 : 0;
   const ptx::Operand& what = in_->operands[first + 1];
   const std::size_t count = form.count;
   const bool sink = !returns || in_->operands[0].kind == OK::sink;
-  if (form.op == AtomicOp::cas || form.number < Number::f16 || what.kind != OK::vector || what.elements.size() != count ||
+  if (form.op == AtomicOp::cas || form.number < Number::f16 || what.kind != OK::vector ||
+      what.elements.size() != count ||
       (!sink && (in_->operands[0].kind != OK::vector || in_->operands[0].elements.size() != count)))
     return unknown();
   const Element element = element_of_bytes(form.width);

@@ -8,7 +8,6 @@ namespace coalesce::machine {
 namespace {
 
 using OK = ptx::Operand::Kind;
-constexpr std::size_t kMaxInlineDepth = 64;
 }  // namespace
 
 void Flattener::branch() {
@@ -41,6 +40,7 @@ void Flattener::branch_table() {
 // ret, exit: from the kernel, the thread ends; from an inlined function, `ret` goes on after the call. A guarded one is
 // a branch to such an end.
 void Flattener::leave(bool whole_thread) {
+  if (stack_.size() == 1 && instance_ && !whole_thread) return leave_instance();
   if (stack_.size() == 1 || whole_thread) {
     if (in_->guard < 0) {
       emit(Kind::exit);
@@ -199,102 +199,10 @@ void Flattener::barrier() {
     out_.needs_general_mode = true;
   Instruction& i = emit(Kind::barrier);
   i.mode = static_cast<uint8_t>(mode);
+  i.together = m_->opcode == "bar" || m_->has("aligned");
   i.results[0] = to;
   i.sources = std::move(sources);
   finish_results();
-}
-
-// call (results), callee, (arguments)
-void Flattener::call() {
-  const auto& ops = in_->operands;
-  std::size_t at = 0;
-  const ptx::Operand *results = nullptr, *arguments = nullptr;
-  if (at < ops.size() && ops[at].kind == OK::list) results = &ops[at++];
-  if (at >= ops.size()) return unknown();
-  const ptx::Operand& callee = ops[at++];
-  if (at < ops.size() && ops[at].kind == OK::list) arguments = &ops[at++];
-  const auto storages = [&](const ptx::Operand* list) {
-    std::vector<uint32_t> s;
-    if (list)
-      for (const ptx::Operand& o : list->elements) {
-        const auto found = frame_->params.find(o.name);
-        if (found == frame_->params.end()) fail("call with an argument that is no .param variable: '" + o.name + "'");
-        s.push_back(found->second);
-      }
-    return s;
-  };
-  if (callee.kind != OK::symbol) return unknown("calls through function pointers are not supported");
-  const std::vector<uint32_t> to = storages(results), from = storages(arguments);
-  static constexpr std::pair<std::string_view, Callee> builtins[] = {{"vprintf", Callee::printf},
-                                                                     {"malloc", Callee::malloc},
-                                                                     {"free", Callee::free},
-                                                                     {"__assertfail", Callee::assertion}};
-  for (const auto& [name, which] : builtins)
-    if (callee.name == name) {
-      std::vector<Value> sources;
-      for (uint32_t s : from) {
-        if (storages_[s].pieces.empty()) fail("call of " + callee.name + " with an argument never stored");
-        sources.push_back(Value::of(storages_[s].pieces.begin()->second));
-      }
-      uint32_t r = kNone;
-      if (!to.empty()) {
-        const unsigned bytes = which == Callee::malloc ? 8 : 4;
-        ParamStorage& s = storages_[to[0]];
-        auto piece = s.pieces.find({0, bytes});
-        if (piece == s.pieces.end())
-          piece = s.pieces.emplace(std::make_pair(0u, bytes), new_register(element_of_bytes(bytes))).first;
-        r = piece->second;
-      }
-      Instruction& i = emit(Kind::call);
-      i.mode = static_cast<uint8_t>(which);
-      i.text = callee.name;
-      i.results[0] = r;
-      i.sources = std::move(sources);
-      return;
-    }
-  const std::string* name = &callee.name;
-  for (const auto& [alias, target] : module_.aliases)
-    if (alias == *name) name = &target;
-  for (const ptx::Function& f : module_.functions)
-    if (f.name == *name && !f.is_declaration && !f.is_entry) {
-      if (inline_call(f, to, from)) return;
-      return unknown("recursive calls are not supported: '" + f.name + "'");
-    }
-  unknown("call of '" + callee.name + "', which the program does not define");
-}
-
-bool Flattener::inline_call(const ptx::Function& callee, const std::vector<uint32_t>& results,
-                            const std::vector<uint32_t>& arguments) {
-  if (stack_.size() >= kMaxInlineDepth || std::find(stack_.begin(), stack_.end(), &callee) != stack_.end())
-    return false;
-  if (callee.params.size() != arguments.size() || callee.returns.size() != results.size())
-    fail("call of '" + callee.name + "' with the wrong number of arguments");
-  if (in_->guard >= 0) return false;
-  const ptx::Instruction* const call = in_;
-  const Mnemonic* const mnemonic = m_;
-  emit(Kind::nothing);  // the call itself
-  Frame inner;
-  const auto bind = [&](const ptx::Variable& v, uint32_t storage) {
-    inner.params[v.name] = storage;
-    if (in_memory_.contains({callee.name, v.name}) && !storages_[storage].in_memory)
-      throw ParamConflict{storages_[storage].owner, storages_[storage].name};
-    if (storages_[storage].in_memory) inner.locals[v.name] = storages_[storage].local_offset;
-  };
-  for (std::size_t k = 0; k < arguments.size(); ++k) bind(callee.params[k], arguments[k]);
-  for (std::size_t k = 0; k < results.size(); ++k) bind(callee.returns[k], results[k]);
-  // A parameter whose address is taken must live in memory.
-  for (const ptx::Instruction& in : callee.body)
-    if (in.mnemonic.starts_with("mov"))
-      for (const ptx::Operand& o : in.operands)
-        if (o.kind == OK::symbol)
-          if (const auto p = inner.params.find(o.name); p != inner.params.end() && !storages_[p->second].in_memory)
-            throw ParamConflict{storages_[p->second].owner, storages_[p->second].name};
-  function(callee, inner);
-  in_ = call;
-  m_ = mnemonic;
-  const uint32_t after = static_cast<uint32_t>(out_.code.size());
-  for (uint32_t r : inner.returns) out_.code[r].target = after;
-  return true;
 }
 
 }  // namespace coalesce::machine

@@ -24,7 +24,7 @@ bool is_strong(std::string_view s) {
 bool space_from(std::string_view s, AddressSpace* space) {
   if (s == "global")
     *space = AddressSpace::global;
-  else if (s == "shared" || s == "shared::cta")
+  else if (s == "shared" || s == "shared::cta" || s == "shared::cluster")  // no clusters: a block is its own
     *space = AddressSpace::shared;
   else if (s == "local")
     *space = AddressSpace::local;
@@ -100,7 +100,8 @@ MemoryOp Flattener::address(const ptx::Operand& o) {
   if (o.reg >= 0) {
     op.address = Value::of(frame_->registers[static_cast<std::size_t>(o.reg)]);
   } else {
-    op.address = Value::imm(0);
+    op.address =
+        instance_ && frame_->locals.contains(o.name) ? Value::of(instances_.at(instance_).frame_base) : Value::imm(0);
     if (!o.name.empty()) op.offset = symbol_value(o.name, o.offset, false);
   }
   return op;

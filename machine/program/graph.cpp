@@ -11,7 +11,8 @@ namespace coalesce::machine {
 namespace {
 
 bool ends_block(const Instruction& i) {
-  return i.kind == Kind::branch || i.kind == Kind::branch_table || i.kind == Kind::exit || i.kind == Kind::barrier;
+  return i.kind == Kind::branch || i.kind == Kind::branch_table || i.kind == Kind::exit || i.kind == Kind::barrier ||
+         i.kind == Kind::function_call || i.kind == Kind::function_return;
 }
 
 bool conditional(const Decoded& p, const BasicBlock& b) {
@@ -33,7 +34,7 @@ void successors(const BasicBlock& b, Visit visit) {
 }
 
 // Blocks on ways from `start`, which do not go on from `without`.
-std::vector<bool> reached_from(const Decoded& p, uint32_t start, uint32_t without = kNone) {
+std::vector<bool> reached_from(const Decoded& p, uint32_t start, uint32_t without = kNone, bool through_calls = false) {
   std::vector<bool> seen(p.blocks.size());
   std::vector<uint32_t> todo{start};
   while (!todo.empty()) {
@@ -42,6 +43,8 @@ std::vector<bool> reached_from(const Decoded& p, uint32_t start, uint32_t withou
     if (seen[b]) continue;
     seen[b] = true;
     if (b != without) successors(p.blocks[b], [&](uint32_t s) { todo.push_back(s); });
+    const Instruction& last = p.code[p.blocks[b].last - 1];
+    if (through_calls && last.kind == Kind::function_call) todo.push_back(last.target);
   }
   return seen;
 }
@@ -136,8 +139,9 @@ void build_graph(Decoded& p) {
   leader[0] = true;
   for (uint32_t i = 0; i < n; ++i) {
     const Instruction& in = p.code[i];
-    if (in.kind == Kind::branch) leader[in.target] = true;
-    for (uint32_t t : in.targets) leader[t] = true;
+    if (in.kind == Kind::branch || in.kind == Kind::function_call) leader[in.target] = true;
+    if (in.kind == Kind::branch_table)
+      for (uint32_t t : in.targets) leader[t] = true;
     if (ends_block(in)) leader[i + 1] = true;
     if (in.names_lanes) {
       // Helper instructions before it belong to it, but may run earlier: the block begins at the instruction itself.
@@ -158,7 +162,8 @@ void build_graph(Decoded& p) {
   for (BasicBlock& b : p.blocks) {
     Instruction& last = p.code[b.last - 1];
     const uint32_t following = b.last < n ? block_at[b.last] : kNone;
-    if (last.kind == Kind::exit) continue;
+    if (last.kind == Kind::exit || last.kind == Kind::function_return) continue;
+    if (last.kind == Kind::function_call) last.target = block_at[last.target];  // no edge: it comes back at `next`
     if (last.kind == Kind::branch) {
       last.target = block_at[last.target];
       if (last.guard == kNone) {
@@ -189,7 +194,7 @@ void find_reconvergence(Decoded& p) {
         p.blocks.push_back(BasicBlock(p.blocks[to]));
       }
   }
-  const std::vector<bool> reachable = reached_from(p, 0);
+  const std::vector<bool> reachable = reached_from(p, 0, kNone, true);
   for (uint32_t b = 0; b < p.blocks.size(); ++b) p.blocks[b].reachable = reachable[b];
   // An exit before the end must not keep apart those who stay: where one side of a branch never comes to what the other
   // runs, that side is no way, for this branch and for those around it.
@@ -202,25 +207,31 @@ void find_reconvergence(Decoded& p) {
     else if (only_exits(p, block.next))
       gone[b] = block.next;
   }
+  // Each round finds the smallest such side, or is the last: a larger one may only seem so because of the smaller.
   std::vector<uint32_t> dominator;
-  for (bool again = true; again;) {  // each round but the last finds at least one more such side
+  for (bool again = true; again;) {
     again = false;
     dominator = post_dominators(p, gone);
+    std::ptrdiff_t smallest = static_cast<std::ptrdiff_t>(p.blocks.size()) + 1;
+    uint32_t from = kNone, to = kNone;
     for (uint32_t b = 0; b < p.blocks.size(); ++b) {
       const BasicBlock& block = p.blocks[b];
-      if (!block.reachable || block.taken == kNone || block.taken == block.next || gone[b] != kNone ||
-          dominator[b] != kNone)
-        continue;
+      if (!block.reachable || block.taken == kNone || gone[b] != kNone || dominator[b] != kNone) continue;
       const std::vector<bool> taken = reached_from(p, block.taken, b), next = reached_from(p, block.next, b);
       bool apart = true;
       for (uint32_t k = 0; k < taken.size(); ++k) apart = apart && (k == b || !(taken[k] && next[k]));
       if (!apart) continue;
-      if (!taken[b] && !any_barrier(p, taken))
-        gone[b] = block.taken;
-      else if (!next[b] && !any_barrier(p, next))
-        gone[b] = block.next;
-      again = again || gone[b] != kNone;
+      for (const auto& [side, head] : {std::pair{&taken, block.taken}, std::pair{&next, block.next}}) {
+        const std::ptrdiff_t size = std::count(side->begin(), side->end(), true);
+        if ((*side)[b] || size >= smallest || any_barrier(p, *side)) continue;
+        smallest = size;
+        from = b;
+        to = head;
+      }
     }
+    if (from == kNone) continue;
+    gone[from] = to;
+    again = true;
   }
   for (uint32_t b = 0; b < p.blocks.size(); ++b)
     if (p.blocks[b].reachable && conditional(p, p.blocks[b])) p.blocks[b].reconverge = dominator[b];

@@ -216,6 +216,12 @@ class Lanes {
     for (std::size_t k = 0; k < i.sources.size() && k < 4; ++k) {
       f[k] = of(i.sources[k], k == 2 && r.rule == Rule::mad_wide ? r.bits : source_bits);
       if (f[k].range.low == 1 && f[k].range.high == 0) empty_ = true;
+      // Wide unsigned products read a constant factor as unsigned.
+      const bool wide_factor = k < 2 && (r.rule == Rule::mul_wide || r.rule == Rule::mad_wide);
+      if (wide_factor && !r.is_signed && source_bits == 32 && i.sources[k].is_constant()) {
+        const int64_t unsigned_value = static_cast<uint32_t>(i.sources[k].bits);
+        f[k].range = {unsigned_value, unsigned_value};
+      }
       top = higher(top, f[k].lanes);
     }
     out.lanes = top;
@@ -266,11 +272,8 @@ class Lanes {
         // Wide products read their factors with the signedness of the type: right only where the range says so.
         const auto proven = [&](const Fact& a) { return a.range.known() && (r.is_signed || a.range.low >= 0); };
         bool ok = scaled(f[0], f[1], &out.stride);
-        if (wide) {
-          // The constant factor too: mul.wide.u32 by -1431655765 multiplies by 2863311531.
-          for (int k = 0; k < 2; ++k)
-            if (!proven(f[k])) ok = false;
-        }
+        if (wide && (f[0].lanes == LaneClass::affine || f[1].lanes == LaneClass::affine))
+          ok = ok && proven(f[0]) && proven(f[1]);
         if (f[0].range.known() && f[1].range.known() && (!wide || (proven(f[0]) && proven(f[1])))) {
           Wide low, high;
           product(f[0].range, f[1].range, &low, &high);

@@ -28,6 +28,8 @@ struct Uses {
       defined(m.result);
     }
     for (uint32_t r : i.results) defined(r);
+    if (i.kind == Kind::function_call)
+      for (uint32_t r : i.targets) define(r);
   }
 };
 
@@ -61,7 +63,8 @@ void find_liveness(Decoded& p) {
   for (const BasicBlock& b : p.blocks) {
     if (!b.reachable) continue;
     const Instruction& last = p.code[b.last - 1];
-    if (last.kind == Kind::branch || last.kind == Kind::branch_table || last.kind == Kind::barrier)
+    if (last.kind == Kind::branch || last.kind == Kind::branch_table || last.kind == Kind::barrier ||
+        last.kind == Kind::function_call || last.kind == Kind::function_return)
       Uses::of(p, last, [&](uint32_t r) { local[r] = 0; }, [](uint32_t) {});
   }
   std::vector<uint32_t> index(registers, kNone), global;

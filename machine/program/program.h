@@ -79,6 +79,8 @@ enum class Builtin : uint8_t {
   lanemask_gt,
   dynamic_smem_size,
   total_smem_size,
+  envreg1,
+  envreg2,
   zero,
   parameter
 };
@@ -127,7 +129,9 @@ enum class Kind : uint8_t {
   exit,  // end their block
   trap,
   clock,    // %clock, %clock64, %globaltimer
-  call,     // what could not be inlined: a builtin (vprintf ...), recursion, a function pointer
+  call,  // a builtin (vprintf ...); mode Callee::function: saves registers before a function_call
+  function_call,    // ends its block: to the instance at `target`, which writes the registers `targets`; back at `next`
+  function_return,  // ends its block
   nothing,  // fences, prefetches, pragmas: counted, no effect here
   unknown,  // an error only when it is reached
 };
@@ -169,6 +173,7 @@ struct Instruction {
   bool counts = true;  // false: helper of a PTX instruction that another entry counts
   bool names_lanes = false;  // *.sync: the last source is the mask of lanes that must take part
   bool is_signed = false;
+  bool together = false;  // barriers: the lanes of a warp may reach it only together (bar.*, barrier.*.aligned)
   bool guard_negated = false;
   const PureOp* pure = nullptr;
   uint32_t guard = kNone;  // predicate register of @p
@@ -239,6 +244,7 @@ struct Decoded {
   std::vector<Place> places;
   uint32_t guards = 0;              // guarded instructions
   bool needs_general_mode = false;  // named or partial barriers: warps run one by one from the start
+  bool has_calls = false;                      // function instances: calls that are not inlined
   bool ordered_atomics = false;
   uint32_t static_shared_bytes = 0;
   uint32_t local_bytes = 0;

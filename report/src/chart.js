@@ -4,7 +4,7 @@ import { format } from "d3";
 import { makeCopyable } from "./tables.js";
 
 const short = (value) => (value < 1e4 ? format(",")(value) : format(".3~s")(value));
-const FIRST = ["moved_sectors", "wasted_sectors", "bank_conflicts"];
+const FIRST = ["moved_sectors", "bank_conflicts", "wasted_sectors"];
 
 // Names of everything that was counted on some rung and not alike on all of them first.
 function measures(rungs) {
@@ -31,6 +31,13 @@ export function makeChart(place, page, data) {
     '<label>counter<select name="name"></select></label><label>scale<select name="scale">' +
     '<option value="linear">linear</option><option value="log">logarithmic</option></select></label>';
   form.elements.name.append(...names.map((n) => new Option(n.replaceAll("_", " "), n)));
+  // First what tells the rungs apart most.
+  const spread = (name) => {
+    const values = page.rungs.map((r) => value(r, name));
+    return (Math.max(...values) + 1) / (Math.min(...values) + 1);
+  };
+  const first = FIRST.filter((name) => names.includes(name));
+  if (first.length) form.elements.name.value = first.reduce((a, b) => (spread(b) > spread(a) ? b : a));
   const figure = document.createElement("figure");
   figure.innerHTML = '<figcaption><span class="t"></span> <span class="how"><b></b> <span></span></span></figcaption><div></div>';
   figure.querySelector(".how b").textContent = data.how;

@@ -111,3 +111,5 @@ addEventListener("afterprint", () => {
 });
 
 show(location.hash, false);
+// The browser scrolls to the address's element by itself when all is loaded: above it is the heading.
+addEventListener("load", () => setTimeout(() => show(location.hash, false)));

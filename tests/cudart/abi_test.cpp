@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "cudart/abi.h"
+#include "cudart/graph_abi.h"
 #include "cudart/properties.h"
 
 namespace real {
@@ -52,6 +53,21 @@ SAME_SIZE(cudaLaunchAttribute);
 static_assert(offsetof(ours::cudaLaunchAttribute, value) == offsetof(real::cudaLaunchAttribute, val));
 SAME_SIZE(cudaLaunchConfig_t);
 SAME_PLACE(cudaLaunchConfig_t, attrs);
+SAME_SIZE(cudaKernelNodeParams);
+SAME_PLACE(cudaKernelNodeParams, sharedMemBytes);
+SAME_PLACE(cudaKernelNodeParams, extra);
+SAME_SIZE(cudaMemsetParams);
+SAME_PLACE(cudaMemsetParams, elementSize);
+SAME_PLACE(cudaMemsetParams, height);
+SAME_SIZE(cudaHostNodeParams);
+SAME_SIZE(cudaMemcpyNodeParams);
+SAME_PLACE(cudaMemcpyNodeParams, copyParams);
+SAME_SIZE(cudaMemAllocNodeParams);
+SAME_PLACE(cudaMemAllocNodeParams, dptr);
+SAME_SIZE(cudaGraphNodeParams);
+SAME_PLACE(cudaGraphNodeParams, memcpy);
+SAME_SIZE(cudaGraphInstantiateParams);
+SAME_SIZE(cudaGraphExecUpdateResultInfo);
 
 static_assert(int{ours::cudaMemcpyDefault} == int{real::cudaMemcpyDefault});
 static_assert(int{ours::cudaMemoryTypeManaged} == int{real::cudaMemoryTypeManaged});

@@ -1,11 +1,11 @@
 // operations emit DIR      writes the kernels (DIR/kernels.ptx parts), the list of rows and the operands
 // operations compare DIR   reads what operations_device.py brought back (DIR/theirs.bin, DIR/sweeps.bin, DIR/rows.txt)
-//                          and prints the table of docs/results/operations.md; differences in detail to DIR/differences.txt
-// operations sample DIR N  prints every N-th measured vector of each row as the fixture of tests/unit/ops_truth_test.cpp
+//                          and prints the table of docs/results/operations.md; differences in detail to
+//                          DIR/differences.txt
+// operations sample DIR N  prints every N-th measured vector of each row as the fixture of
+// tests/unit/ops_truth_test.cpp
 //
 // See docs/results/operations.md for the whole procedure (operations.py drives it).
-#include "tests/gpu/operations.h"
-
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -18,7 +18,8 @@
 #include <set>
 #include <sstream>
 
-#include "tests/gpu/operations_error.h"
+#include "tests/unit/operations.h"
+#include "tests/unit/operations_error.h"
 
 namespace coalesce::machine::operations {
 namespace {
@@ -69,15 +70,19 @@ uint32_t crc32(const std::string& data) {
 
 std::string hex(Raw v) {
   char text[40];
-  if (v >> 64) std::snprintf(text, sizeof text, "%llx%016llx", static_cast<unsigned long long>(v >> 64), static_cast<unsigned long long>(v));
-  else std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(v));
+  if (v >> 64)
+    std::snprintf(text, sizeof text, "%llx%016llx", static_cast<unsigned long long>(v >> 64),
+                  static_cast<unsigned long long>(v));
+  else
+    std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(v));
   return text;
 }
 
 // Subjects in the order of the device's files: those it could run.
 std::vector<Subject> ran(const std::string& dir) {
   std::map<std::string, Subject> by_name;
-  for (const Subject& s : subjects()) by_name.emplace(std::string(s.op->mnemonic) + "=" + std::to_string(s.immediate), s);
+  for (const Subject& s : subjects())
+    by_name.emplace(std::string(s.op->mnemonic) + "=" + std::to_string(s.immediate), s);
   std::vector<Subject> list;
   std::istringstream lines(bytes_of_file(dir + "/ran.txt"));
   for (std::string key; std::getline(lines, key);) {
@@ -117,8 +122,9 @@ int compare(const std::string& dir) {
     size_t second = at + n * file_bytes(s.op->result[0]);
     for (uint32_t i = 0; i < n; ++i) {
       const Outcome o = evaluate(s, i);
-      const Raw want[2] = {take(theirs, at + i * file_bytes(s.op->result[0]), s.op->result[0]),
-                           s.op->results == 2 ? take(theirs, second + i * file_bytes(s.op->result[1]), s.op->result[1]) : 0};
+      const Raw want[2] = {
+          take(theirs, at + i * file_bytes(s.op->result[0]), s.op->result[0]),
+          s.op->results == 2 ? take(theirs, second + i * file_bytes(s.op->result[1]), s.op->result[1]) : 0};
       ++line.vectors;
       if (o.out[0] == want[0] && o.out[1] == want[1]) {
         ++line.equal;
@@ -135,8 +141,8 @@ int compare(const std::string& dir) {
       if (shown++ < 12) {
         details << s.op->mnemonic << " (";
         for (int k = 0; k < s.op->sources; ++k) details << (k ? " " : "") << hex(o.in[k]);
-        details << ") ours " << hex(o.out[0]) << (s.op->results == 2 ? "," + hex(o.out[1]) : "") << " card " << hex(want[0])
-                << (s.op->results == 2 ? "," + hex(want[1]) : "");
+        details << ") ours " << hex(o.out[0]) << (s.op->results == 2 ? "," + hex(o.out[1]) : "") << " card "
+                << hex(want[0]) << (s.op->results == 2 ? "," + hex(want[1]) : "");
         if (s.approximate()) details << " error ours " << j.machine_error << " card " << j.card_error;
         details << '\n';
       }
@@ -159,7 +165,8 @@ int compare(const std::string& dir) {
       } else {
         line.differ += 256;
         line.differing.insert(std::string(s.op->mnemonic));
-        details << s.op->mnemonic << " sweep: operands " << hex(chunk * 256) << " to " << hex(chunk * 256 + 255) << '\n';
+        details << s.op->mnemonic << " sweep: operands " << hex(chunk * 256) << " to " << hex(chunk * 256 + 255)
+                << '\n';
       }
     }
   }
@@ -168,16 +175,19 @@ int compare(const std::string& dir) {
     return 2;
   }
   Line all;
-  std::cout << "| family | rows | vectors | bit-equal | within the documented error | largest error here | PTX leaves it open | differ |\n"
+  std::cout << "| family | rows | vectors | bit-equal | within the documented error | largest error here | PTX leaves "
+               "it open | differ |\n"
             << "| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: |\n";
   const auto print = [](const std::string& name, const Line& l) {
-    std::cout << "| " << name << " | " << l.rows << " | " << l.vectors << " | " << l.equal << " | " << l.within << " | ";
+    std::cout << "| " << name << " | " << l.rows << " | " << l.vectors << " | " << l.equal << " | " << l.within
+              << " | ";
     if (l.worst > 0) std::cout << "`" << l.worst_row << "`: " << l.worst << " of the bound";
     std::cout << " | " << l.open << " | " << l.differ << " |\n";
   };
   for (const auto& [name, l] : table) {
     print(name, l);
-    all.rows += l.rows, all.vectors += l.vectors, all.equal += l.equal, all.within += l.within, all.open += l.open, all.differ += l.differ;
+    all.rows += l.rows, all.vectors += l.vectors, all.equal += l.equal, all.within += l.within, all.open += l.open,
+        all.differ += l.differ;
   }
   print("all", all);
   for (const auto& [name, l] : table)
@@ -185,17 +195,18 @@ int compare(const std::string& dir) {
   return all.differ ? 1 : 0;
 }
 
-// A line per row: mnemonic, immediate, then results of the chosen vectors as hexadecimal numbers.
+// A line per row: mnemonic=immediate, then the results of every N-th vector as hexadecimal numbers, two joined by a
+// colon. Vector j of a row is number size-of-mnemonic mod N + j N, so that rows do not all sample the same ones.
 int sample(const std::string& dir, uint32_t every) {
   const std::string theirs = bytes_of_file(dir + "/theirs.bin");
   size_t at = 0;
+  std::cout << "every " << every << '\n';
   for (const Subject& s : ran(dir)) {
     std::cout << s.op->mnemonic << '=' << s.immediate;
     for (uint32_t i = s.op->mnemonic.size() % every; i < kVectors; i += every) {
-      std::cout << ' ' << i;
       size_t from = at;
       for (int k = 0; k < s.op->results; ++k) {
-        std::cout << ':' << hex(take(theirs, from + i * file_bytes(s.op->result[k]), s.op->result[k]));
+        std::cout << (k ? ':' : ' ') << hex(take(theirs, from + i * file_bytes(s.op->result[k]), s.op->result[k]));
         from += s.vectors() * file_bytes(s.op->result[k]);
       }
     }
@@ -213,7 +224,8 @@ int main(int argc, char** argv) {
   const std::string verb = argc > 1 ? argv[1] : "";
   if (verb == "emit" && argc == 3) return emit(argv[2]), 0;
   if (verb == "compare" && argc == 3) return compare(argv[2]);
-  if (verb == "sample" && argc == 4 && std::atoi(argv[3]) > 0) return sample(argv[2], static_cast<uint32_t>(std::atoi(argv[3])));
+  if (verb == "sample" && argc == 4 && std::atoi(argv[3]) > 0)
+    return sample(argv[2], static_cast<uint32_t>(std::atoi(argv[3])));
   std::cerr << "usage: operations emit DIR | compare DIR | sample DIR N\n";
   return 2;
 }

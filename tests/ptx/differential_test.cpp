@@ -43,14 +43,15 @@ class Differential {
     } catch (const std::runtime_error& e) {
       return std::string("the reference refused it: ") + e.what();
     }
-    Setup setup;
+    Shape setup;
     setup.grid = k.grid;
     setup.block = k.block;
-    Run first;
+    Ran first;
     for (Bench* bench : {&one_, &two_, &eight_}) {
-      Run r = bench->run(k.ptx, arguments, setup, "k");
+      Ran r = bench->run(k.ptx, arguments, setup, "k");
       const std::string who = bench == &one_ ? "1 thread: " : bench == &two_ ? "2 threads: " : "8 threads: ";
-      if (r.report.fault != Fault::none) return who + r.message() + " at PTX line " + std::to_string(r.report.diagnostics[0].ptx_line);
+      if (r.report.fault != Fault::none)
+        return who + r.message() + " at PTX line " + std::to_string(r.report.diagnostics[0].ptx_line);
       if (!r.report.diagnostics.empty()) return who + "warning: " + r.message();
       std::string wrong;
       const auto compare = [&](std::size_t which, uint64_t base, const char* name) {
@@ -59,14 +60,16 @@ class Differential {
             uint32_t got, want;
             std::memcpy(&got, &r.buffers[which][b], 4);
             std::memcpy(&want, &memory[base][b], 4);
-            wrong += std::string(name) + "[" + std::to_string(b / 4) + "] is " + std::to_string(got) + ", not " + std::to_string(want) + "; ";
+            wrong += std::string(name) + "[" + std::to_string(b / 4) + "] is " + std::to_string(got) + ", not " +
+                     std::to_string(want) + "; ";
           }
       };
       compare(0, kOut, "out");
       compare(2, kAcc, "acc");
       for (const CounterRow& row : kCounterRows)
         if (r.counters().*row.field != expected.counters.*row.field)
-          wrong += std::string(row.name) + " is " + std::to_string(r.counters().*row.field) + ", not " + std::to_string(expected.counters.*row.field) + "; ";
+          wrong += std::string(row.name) + " is " + std::to_string(r.counters().*row.field) + ", not " +
+                   std::to_string(expected.counters.*row.field) + "; ";
       if (!wrong.empty()) return who + wrong;
       if (bench == &one_) {
         first = std::move(r);
@@ -74,7 +77,8 @@ class Differential {
         return who + "other lines than with 1 thread";
       } else {
         for (std::size_t l = 0; l < r.report.lines.size(); ++l)
-          if (!(r.report.lines[l].counters == first.report.lines[l].counters)) return who + "line " + std::to_string(r.report.lines[l].ptx_line) + " differs";
+          if (!(r.report.lines[l].counters == first.report.lines[l].counters))
+            return who + "line " + std::to_string(r.report.lines[l].ptx_line) + " differs";
       }
     }
     // The lines' counters add up to the launch's.
@@ -107,10 +111,15 @@ GeneratedKernel reduced(Differential& differential, GeneratedKernel k) {
       less.ptx.erase(at, end - at);
       // Loop counters and temporaries stay initialised: what they hold otherwise is nobody's business.
       const std::string gone = k.ptx.substr(at, end - at);
-      const bool initialises = gone.find("ld.param.b32") != std::string::npos || gone.find("mov.u32 %c") != std::string::npos || gone.find("and.b32 %c") != std::string::npos ||
-                               gone.find("setp.lt.u32 %p") != std::string::npos || gone.find("mov.u32 %t") != std::string::npos || gone.find("mov.u32 %v") != std::string::npos || gone.find("cvt.u64.u32 %w") != std::string::npos;
-      if (!initialises && still(less)) k = less;
-      else at = k.ptx.find('\n', at) + 1;
+      const bool initialises =
+          gone.find("ld.param.b32") != std::string::npos || gone.find("mov.u32 %c") != std::string::npos ||
+          gone.find("and.b32 %c") != std::string::npos || gone.find("setp.lt.u32 %p") != std::string::npos ||
+          gone.find("mov.u32 %t") != std::string::npos || gone.find("mov.u32 %v") != std::string::npos ||
+          gone.find("cvt.u64.u32 %w") != std::string::npos;
+      if (!initialises && still(less))
+        k = less;
+      else
+        at = k.ptx.find('\n', at) + 1;
     }
   return k;
 }
@@ -129,8 +138,8 @@ TEST(Differential, RandomKernels) {
     std::string wrong = differential.run(k);
     if (wrong.empty()) continue;
     if (count == 1) k = reduced(differential, k), wrong = differential.run(k);
-    ADD_FAILURE() << "seed " << seed << ", grid " << k.grid[0] << "x" << k.grid[1] << ", block " << k.block[0] << "x" << k.block[1] << "x" << k.block[2] << ": " << wrong
-                  << (count == 1 ? "\n" + k.ptx : "");
+    ADD_FAILURE() << "seed " << seed << ", grid " << k.grid[0] << "x" << k.grid[1] << ", block " << k.block[0] << "x"
+                  << k.block[1] << "x" << k.block[2] << ": " << wrong << (count == 1 ? "\n" + k.ptx : "");
     if (++failures == 20) break;
   }
 }

@@ -37,13 +37,13 @@ Argument value(T v) {
   return a;
 }
 
-struct Setup {
+struct Shape {
   std::array<uint32_t, 3> grid{1, 1, 1}, block{32, 1, 1};
   uint32_t dynamic_shared_bytes = 0;
   uint64_t max_instructions = 50'000'000;
 };
 
-struct Run {
+struct Ran {
   LaunchReport report;
   std::vector<std::vector<uint8_t>> buffers;  // as the kernel left them, in the order of the arguments
   std::vector<uint64_t> addresses;            // where they were
@@ -62,11 +62,15 @@ struct Run {
 // Keeps one machine per number of threads: making one is slower than a small launch.
 class Bench {
  public:
-  explicit Bench(unsigned threads, uint64_t max_instructions = Setup{}.max_instructions)
-      : machine_(*find_device("h200"), Options{.threads = threads, .max_instructions = max_instructions, .progress = {}, .output = [this](std::string_view t) { output_ += t; }}) {}
+  explicit Bench(unsigned threads, uint64_t max_instructions = Shape{}.max_instructions)
+      : machine_(*find_device("h200"), Options{.threads = threads,
+                                               .max_instructions = max_instructions,
+                                               .progress = {},
+                                               .output = [this](std::string_view t) { output_ += t; }}) {}
 
-  Run run(const std::string& ptx, const std::vector<Argument>& arguments, const Setup& setup, const std::string& kernel) {
-    Run r;
+  Ran run(const std::string& ptx, const std::vector<Argument>& arguments, const Shape& setup,
+          const std::string& kernel) {
+    Ran r;
     output_.clear();
     const auto program = machine_.load(ptx, "test.ptx");
     LaunchConfig config{setup.grid, setup.block, setup.dynamic_shared_bytes, false, {}};
@@ -100,7 +104,7 @@ class Bench {
   Machine machine_;
 };
 
-inline void expect_same(const Run& a, const Run& b, unsigned threads) {
+inline void expect_same(const Ran& a, const Ran& b, unsigned threads) {
   EXPECT_EQ(a.report.fault, b.report.fault) << threads << " threads: " << b.message();
   EXPECT_EQ(a.buffers, b.buffers) << threads << " threads";
   EXPECT_EQ(a.output, b.output) << threads << " threads";
@@ -122,18 +126,22 @@ inline std::string module(const std::string& ptx) { return ".version 8.0\n.targe
 
 // A kernel `k` with `parameters` (each "name type", comma separated by the caller as PTX) and a body; common registers.
 inline std::string kernel(const std::string& parameters, const std::string& body) {
-  return module(".visible .entry k(" + parameters + ")\n{\n.reg .pred %p<32>;\n.reg .b16 %h<32>;\n.reg .b32 %r<64>;\n.reg .f32 %f<32>;\n" +
+  return module(".visible .entry k(" + parameters +
+                ")\n{\n.reg .pred %p<32>;\n.reg .b16 %h<32>;\n.reg .b32 %r<64>;\n.reg .f32 %f<32>;\n" +
                 ".reg .b64 %rd<64>;\n.reg .f64 %fd<16>;\n" + body + "\nret;\n}\n");
 }
 
 // All thread counts; the result of the first.
-inline Run run(const std::string& ptx, const std::vector<Argument>& arguments, const Setup& setup = {}, const std::string& name = "k") {
-  Run first;
+inline Ran run(const std::string& ptx, const std::vector<Argument>& arguments, const Shape& setup = {},
+               const std::string& name = "k") {
+  Ran first;
   for (unsigned threads : kThreadCounts) {
     Bench bench(threads, setup.max_instructions);
-    Run r = bench.run(ptx, arguments, setup, name);
-    if (threads == 1) first = std::move(r);
-    else expect_same(first, r, threads);
+    Ran r = bench.run(ptx, arguments, setup, name);
+    if (threads == 1)
+      first = std::move(r);
+    else
+      expect_same(first, r, threads);
   }
   return first;
 }

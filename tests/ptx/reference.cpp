@@ -37,35 +37,81 @@ int64_t ss(uint64_t v) { return static_cast<int64_t>(v); }
 uint64_t sx(int64_t v) { return static_cast<uint64_t>(v); }
 
 const std::map<std::string, Pure>& pure_table() {
-#define OP(expression) [](uint64_t a, [[maybe_unused]] uint64_t b, [[maybe_unused]] uint64_t c) -> uint64_t { return expression; }
-#define COMPARE(name, operation)                                               \
-  {"setp." name ".s32", OP(s(a) operation s(b))}, {"setp." name ".u32", OP(u(a) operation u(b))}, \
-  {"setp." name ".s64", OP(ss(a) operation ss(b))}, {"setp." name ".u64", OP(a operation b)},     \
-  {"setp." name ".f32", OP(as_float(a) operation as_float(b))}
+#define OP(expression) \
+  [](uint64_t a, [[maybe_unused]] uint64_t b, [[maybe_unused]] uint64_t c) -> uint64_t { return expression; }
+#define COMPARE(name, operation)                                                                    \
+  {"setp." name ".s32", OP(s(a) operation s(b))}, {"setp." name ".u32", OP(u(a) operation u(b))},   \
+      {"setp." name ".s64", OP(ss(a) operation ss(b))}, {"setp." name ".u64", OP(a operation b)}, { \
+    "setp." name ".f32", OP(as_float(a) operation as_float(b))                                      \
+  }
   static const std::map<std::string, Pure> table{
-      {"mov.u32", OP(u(a))}, {"mov.b32", OP(u(a))}, {"mov.s32", OP(u(a))}, {"mov.f32", OP(u(a))}, {"mov.u64", OP(a)}, {"mov.b64", OP(a)},
-      {"add.u32", OP(u(a + b))}, {"add.s32", OP(u(a + b))}, {"sub.u32", OP(u(a - b))}, {"sub.s32", OP(u(a - b))},
-      {"mul.lo.u32", OP(u(u(a) * u(b)))}, {"mul.lo.s32", OP(u(u(a) * u(b)))},
-      {"mad.lo.u32", OP(u(u(a) * u(b) + c))}, {"mad.lo.s32", OP(u(u(a) * u(b) + c))},
-      {"mul.wide.u32", OP(uint64_t{u(a)} * u(b))}, {"mul.wide.s32", OP(sx(int64_t{s(a)} * s(b)))},
-      {"mad.wide.u32", OP(uint64_t{u(a)} * u(b) + c)}, {"mad.wide.s32", OP(sx(int64_t{s(a)} * s(b)) + c)},
-      {"add.u64", OP(a + b)}, {"add.s64", OP(a + b)}, {"sub.s64", OP(a - b)}, {"sub.u64", OP(a - b)},
-      {"mul.lo.s64", OP(a * b)}, {"mul.lo.u64", OP(a * b)},
-      {"shl.b32", OP(u(b) > 31 ? 0 : u(u(a) << u(b)))}, {"shl.b64", OP(u(b) > 63 ? 0 : a << u(b))},
-      {"shr.u32", OP(u(b) > 31 ? 0 : u(a) >> u(b))}, {"shr.s32", OP(u(sx(s(a) >> std::min(31u, u(b)))))},
-      {"shr.u64", OP(u(b) > 63 ? 0 : a >> u(b))}, {"shr.s64", OP(sx(ss(a) >> std::min(63u, u(b))))},
-      {"and.b32", OP(u(a & b))}, {"or.b32", OP(u(a | b))}, {"xor.b32", OP(u(a ^ b))}, {"not.b32", OP(u(~a))},
-      {"and.b64", OP(a & b)}, {"xor.b64", OP(a ^ b)}, {"neg.s32", OP(u(0 - a))},
-      {"min.s32", OP(u(sx(std::min(s(a), s(b)))))}, {"max.s32", OP(u(sx(std::max(s(a), s(b)))))},
-      {"min.u32", OP(std::min(u(a), u(b)))}, {"max.u32", OP(std::max(u(a), u(b)))},
-      {"rem.u32", OP(u(a) % u(b))}, {"div.u32", OP(u(a) / u(b))},
-      {"cvt.u64.u32", OP(u(a))}, {"cvt.s64.s32", OP(sx(s(a)))}, {"cvt.u64.s32", OP(sx(s(a)))}, {"cvt.s64.u32", OP(u(a))},
-      {"cvt.u32.u64", OP(u(a))}, {"cvt.s32.s64", OP(u(a))},
-      {"selp.b32", OP(c ? u(a) : u(b))}, {"selp.b64", OP(c ? a : b)},
-      COMPARE("eq", ==), COMPARE("lt", <), COMPARE("le", <=), COMPARE("gt", >), COMPARE("ge", >=),
-      {"setp.ne.s32", OP(s(a) != s(b))}, {"setp.ne.u32", OP(u(a) != u(b))}, {"setp.ne.s64", OP(a != b)}, {"setp.ne.u64", OP(a != b)},
-      {"and.pred", OP(a & b)}, {"or.pred", OP(a | b)}, {"xor.pred", OP(a ^ b)}, {"not.pred", OP(!a)}, {"mov.pred", OP(a & 1)},
-      {"add.f32", OP(of_float(as_float(a) + as_float(b)))}, {"mul.f32", OP(of_float(as_float(a) * as_float(b)))},
+      {"mov.u32", OP(u(a))},
+      {"mov.b32", OP(u(a))},
+      {"mov.s32", OP(u(a))},
+      {"mov.f32", OP(u(a))},
+      {"mov.u64", OP(a)},
+      {"mov.b64", OP(a)},
+      {"add.u32", OP(u(a + b))},
+      {"add.s32", OP(u(a + b))},
+      {"sub.u32", OP(u(a - b))},
+      {"sub.s32", OP(u(a - b))},
+      {"mul.lo.u32", OP(u(u(a) * u(b)))},
+      {"mul.lo.s32", OP(u(u(a) * u(b)))},
+      {"mad.lo.u32", OP(u(u(a) * u(b) + c))},
+      {"mad.lo.s32", OP(u(u(a) * u(b) + c))},
+      {"mul.wide.u32", OP(uint64_t{u(a)} * u(b))},
+      {"mul.wide.s32", OP(sx(int64_t{s(a)} * s(b)))},
+      {"mad.wide.u32", OP(uint64_t{u(a)} * u(b) + c)},
+      {"mad.wide.s32", OP(sx(int64_t{s(a)} * s(b)) + c)},
+      {"add.u64", OP(a + b)},
+      {"add.s64", OP(a + b)},
+      {"sub.s64", OP(a - b)},
+      {"sub.u64", OP(a - b)},
+      {"mul.lo.s64", OP(a * b)},
+      {"mul.lo.u64", OP(a * b)},
+      {"shl.b32", OP(u(b) > 31 ? 0 : u(u(a) << u(b)))},
+      {"shl.b64", OP(u(b) > 63 ? 0 : a << u(b))},
+      {"shr.u32", OP(u(b) > 31 ? 0 : u(a) >> u(b))},
+      {"shr.s32", OP(u(sx(s(a) >> std::min(31u, u(b)))))},
+      {"shr.u64", OP(u(b) > 63 ? 0 : a >> u(b))},
+      {"shr.s64", OP(sx(ss(a) >> std::min(63u, u(b))))},
+      {"and.b32", OP(u(a & b))},
+      {"or.b32", OP(u(a | b))},
+      {"xor.b32", OP(u(a ^ b))},
+      {"not.b32", OP(u(~a))},
+      {"and.b64", OP(a & b)},
+      {"xor.b64", OP(a ^ b)},
+      {"neg.s32", OP(u(0 - a))},
+      {"min.s32", OP(u(sx(std::min(s(a), s(b)))))},
+      {"max.s32", OP(u(sx(std::max(s(a), s(b)))))},
+      {"min.u32", OP(std::min(u(a), u(b)))},
+      {"max.u32", OP(std::max(u(a), u(b)))},
+      {"rem.u32", OP(u(a) % u(b))},
+      {"div.u32", OP(u(a) / u(b))},
+      {"cvt.u64.u32", OP(u(a))},
+      {"cvt.s64.s32", OP(sx(s(a)))},
+      {"cvt.u64.s32", OP(sx(s(a)))},
+      {"cvt.s64.u32", OP(u(a))},
+      {"cvt.u32.u64", OP(u(a))},
+      {"cvt.s32.s64", OP(u(a))},
+      {"selp.b32", OP(c ? u(a) : u(b))},
+      {"selp.b64", OP(c ? a : b)},
+      COMPARE("eq", ==),
+      COMPARE("lt", <),
+      COMPARE("le", <=),
+      COMPARE("gt", >),
+      COMPARE("ge", >=),
+      {"setp.ne.s32", OP(s(a) != s(b))},
+      {"setp.ne.u32", OP(u(a) != u(b))},
+      {"setp.ne.s64", OP(a != b)},
+      {"setp.ne.u64", OP(a != b)},
+      {"and.pred", OP(a & b)},
+      {"or.pred", OP(a | b)},
+      {"xor.pred", OP(a ^ b)},
+      {"not.pred", OP(!a)},
+      {"mov.pred", OP(a & 1)},
+      {"add.f32", OP(of_float(as_float(a) + as_float(b)))},
+      {"mul.f32", OP(of_float(as_float(a) * as_float(b)))},
       {"sub.f32", OP(of_float(as_float(a) - as_float(b)))},
       {"fma.rn.f32", OP(of_float(std::fma(as_float(a), as_float(b), as_float(c))))},
       {"cvt.rn.f32.s32", OP(of_float(static_cast<float>(s(a))))},
@@ -75,7 +121,22 @@ const std::map<std::string, Pure>& pure_table() {
   return table;
 }
 
-enum class Action : uint8_t { pure, load, store, reduce, bra, brx, ret, barrier, shuffle, vote, activemask, redux, call, elsewhere };
+enum class Action : uint8_t {
+  pure,
+  load,
+  store,
+  reduce,
+  bra,
+  brx,
+  ret,
+  barrier,
+  shuffle,
+  vote,
+  activemask,
+  redux,
+  call,
+  elsewhere
+};
 
 struct Decoded {
   Action action = Action::elsewhere;
@@ -104,9 +165,10 @@ Decoded decode_one(const Instruction& in) {
   }
   const std::vector<std::string> w = words_of(in.mnemonic);
   static const std::map<std::string, Action> actions{
-      {"ld", Action::load}, {"st", Action::store}, {"red", Action::reduce}, {"atom", Action::reduce}, {"bra", Action::bra}, {"brx", Action::brx},
-      {"ret", Action::ret}, {"exit", Action::ret}, {"bar", Action::barrier}, {"shfl", Action::shuffle}, {"vote", Action::vote},
-      {"activemask", Action::activemask}, {"redux", Action::redux}, {"call", Action::call}};
+      {"ld", Action::load},     {"st", Action::store},     {"red", Action::reduce}, {"atom", Action::reduce},
+      {"bra", Action::bra},     {"brx", Action::brx},      {"ret", Action::ret},    {"exit", Action::ret},
+      {"bar", Action::barrier}, {"shfl", Action::shuffle}, {"vote", Action::vote},  {"activemask", Action::activemask},
+      {"redux", Action::redux}, {"call", Action::call}};
   const auto found = actions.find(w[0]);
   if (found == actions.end()) throw std::runtime_error("reference: " + in.mnemonic);
   d.action = found->second;
@@ -115,16 +177,20 @@ Decoded decode_one(const Instruction& in) {
   d.width = ptx::size_of(type);
   d.sign = w.back()[0] == 's';
   for (std::size_t k = 1; k < w.size(); ++k) {
-    if (w[k] == "v2") d.count = 2;
-    else if (w[k] == "v4") d.count = 4;
-    else if (w[k] == "global" || w[k] == "shared" || w[k] == "local" || w[k] == "param" || w[k] == "const") d.space = w[k];
-    else if (w[k] != "sync" && d.mode.empty()) d.mode = w[k];
+    if (w[k] == "v2")
+      d.count = 2;
+    else if (w[k] == "v4")
+      d.count = 4;
+    else if (w[k] == "global" || w[k] == "shared" || w[k] == "local" || w[k] == "param" || w[k] == "const")
+      d.space = w[k];
+    else if (w[k] != "sync" && d.mode.empty())
+      d.mode = w[k];
   }
   return d;
 }
 
-// A function with its meeting points: where the lanes that part at an instruction's branch come together again. Lanes that
-// leave by a guarded ret are gone and do not count as a way.
+// A function with its meeting points: where the lanes that part at an instruction's branch come together again. Ways
+// that end before the kernel's last instruction are none: whoever takes them is gone.
 struct Program {
   const Function* function = nullptr;
   std::vector<Decoded> code;
@@ -137,11 +203,13 @@ struct Program {
       code.push_back(decode_one(f.body[i]));
       const Instruction& in = f.body[i];
       if (code[i].action == Action::bra) next[i].push_back(in.operands[0].target);
-      if (code[i].action == Action::ret && !(entry && in.guard >= 0)) next[i].push_back(n);
+      if (code[i].action == Action::ret && (!entry || i + 1 == n)) next[i].push_back(n);
       if (code[i].action == Action::brx)
         for (const Function::Table& t : f.branch_tables)
           if (t.name == in.operands[1].name) next[i] = t.targets;
-      const bool goes_on = code[i].action == Action::bra || code[i].action == Action::ret ? in.guard >= 0 : code[i].action != Action::brx;
+      const bool goes_on = code[i].action == Action::bra || code[i].action == Action::ret
+                               ? in.guard >= 0
+                               : code[i].action != Action::brx;
       if (goes_on) next[i].push_back(i + 1);
     }
     const std::size_t words = (n + 64) / 64;
@@ -189,7 +257,13 @@ class Block {
   Block(const std::map<std::string, Program>& programs, const ReferenceLaunch& l, std::array<uint32_t, 3> ctaid,
         std::map<uint64_t, std::vector<uint8_t>>& memory, std::set<uint64_t>& touched, ReferenceResult& out,
         const std::map<std::string, uint64_t>& constants)
-      : programs_(programs), launch_(l), ctaid_(ctaid), memory_(memory), touched_(touched), out_(out), symbols_(constants) {}
+      : programs_(programs),
+        launch_(l),
+        ctaid_(ctaid),
+        memory_(memory),
+        touched_(touched),
+        out_(out),
+        symbols_(constants) {}
 
   void run(const std::string& kernel) {
     const Program& p = programs_.at(kernel);
@@ -202,8 +276,10 @@ class Block {
     };
     uint32_t local = 0, param = 0;
     for (const ptx::Variable& v : p.function->variables)
-      if (v.space == ptx::Space::shared) place(v, offset);
-      else if (v.space == ptx::Space::local) place(v, local);
+      if (v.space == ptx::Space::shared)
+        place(v, offset);
+      else if (v.space == ptx::Space::local)
+        place(v, local);
     for (const ptx::Variable& v : p.function->params) place(v, param);
     shared_.assign(offset, 0);
     const uint32_t threads = launch_.block[0] * launch_.block[1] * launch_.block[2];
@@ -265,7 +341,10 @@ class Block {
         std::map<uint32_t, uint32_t> ways;
         const Lanes index = d.action == Action::brx ? read(f, in.operands[0]) : Lanes{};
         for (uint32_t l = 0; l < 32; ++l)
-          if (top.mask >> l & 1) ways[d.action == Action::brx ? table(f, in)[index[l]] : on >> l & 1 ? in.operands[0].target : at + 1] |= 1u << l;
+          if (top.mask >> l & 1)
+            ways[d.action == Action::brx ? table(f, in)[index[l]]
+                 : on >> l & 1           ? in.operands[0].target
+                                         : at + 1] |= 1u << l;
         if (ways.size() > 1) c.divergent_branches += 1;
         part(f, ways);
         continue;
@@ -320,20 +399,29 @@ class Block {
         if (o.negated)
           for (uint64_t& x : v) x = !x;
         return v;
-      case OK::integer: v.fill(o.bits); return v;
-      case OK::real: v.fill(o.bits); return v;
-      case OK::symbol: v.fill(symbols_.at(o.name) + sx(o.offset)); return v;
+      case OK::integer:
+        v.fill(o.bits);
+        return v;
+      case OK::real:
+        v.fill(o.bits);
+        return v;
+      case OK::symbol:
+        v.fill(symbols_.at(o.name) + sx(o.offset));
+        return v;
       case OK::special:
         for (uint32_t l = 0; l < 32; ++l) v[l] = special(o.name, l);
         return v;
-      default: throw std::runtime_error("reference: operand");
+      default:
+        throw std::runtime_error("reference: operand");
     }
   }
 
   uint64_t special(const std::string& name, uint32_t l) const {
     const uint32_t t = 32 * warp_ + l;
     const auto& b = launch_.block;
-    const auto dimension = [&](const std::array<uint32_t, 3>& a) { return a[static_cast<std::size_t>(name.back() - 'x')]; };
+    const auto dimension = [&](const std::array<uint32_t, 3>& a) {
+      return a[static_cast<std::size_t>(name.back() - 'x')];
+    };
     if (name == "%laneid") return l;
     if (name == "%warpid") return warp_;
     if (name.starts_with("%tid.")) return dimension({t % b[0], t / b[0] % b[1], t / b[0] / b[1]});
@@ -365,14 +453,19 @@ class Block {
         const Lanes a = read(f, in.operands[1]), b = read(f, in.operands[2]), c = read(f, in.operands[3]);
         Lanes valid{};
         for (uint32_t l = 0; l < 32; ++l) {
-          const uint32_t segment = u(c[l]) >> 8 & 31, clamp = u(c[l]) & 31, low = l & segment, high = low | (clamp & ~segment);
+          const uint32_t segment = u(c[l]) >> 8 & 31, clamp = u(c[l]) & 31, low = l & segment,
+                         high = low | (clamp & ~segment);
           const int by = static_cast<int>(b[l] & 31);
           int j = static_cast<int>(l);
           bool inside = true;
-          if (d.mode == "up") j -= by, inside = j >= static_cast<int>(high);
-          else if (d.mode == "down") j += by, inside = j <= static_cast<int>(high);
-          else if (d.mode == "bfly") j ^= by, inside = j <= static_cast<int>(high);
-          else j = static_cast<int>(low | (static_cast<uint32_t>(by) & ~segment)), inside = j <= static_cast<int>(high);
+          if (d.mode == "up")
+            j -= by, inside = j >= static_cast<int>(high);
+          else if (d.mode == "down")
+            j += by, inside = j <= static_cast<int>(high);
+          else if (d.mode == "bfly")
+            j ^= by, inside = j <= static_cast<int>(high);
+          else
+            j = static_cast<int>(low | (static_cast<uint32_t>(by) & ~segment)), inside = j <= static_cast<int>(high);
           out[l] = a[inside ? static_cast<uint32_t>(j) : l];
           valid[l] = inside;
         }
@@ -394,7 +487,10 @@ class Block {
         uint32_t yes = 0;
         for (uint32_t l = 0; l < 32; ++l) yes |= static_cast<uint32_t>(p[l] & 1) << l;
         yes &= on;
-        out.fill(d.mode == "ballot" ? yes : d.mode == "all" ? yes == on : d.mode == "any" ? yes != 0 : yes == 0 || yes == on);
+        out.fill(d.mode == "ballot" ? yes
+                 : d.mode == "all"  ? yes == on
+                 : d.mode == "any"  ? yes != 0
+                                    : yes == 0 || yes == on);
         return write(f, in.operands[0], out, on);
       }
       case Action::redux: {
@@ -407,7 +503,8 @@ class Block {
       }
       case Action::load:
       case Action::store:
-      case Action::reduce: return access(f, in, d, on, entry);
+      case Action::reduce:
+        return access(f, in, d, on, entry);
       case Action::call: {
         const auto& ops = in.operands;
         const Program& callee = programs_.at(ops[ops.size() - 2].name);
@@ -427,7 +524,8 @@ class Block {
             if (on >> l & 1) mine[byte][l] = from[byte][l];
         return;
       }
-      default: throw std::runtime_error("reference: cannot execute " + in.mnemonic);
+      default:
+        throw std::runtime_error("reference: cannot execute " + in.mnemonic);
     }
   }
 
@@ -435,7 +533,8 @@ class Block {
     auto found = memory_.upper_bound(address);
     if (found == memory_.begin()) throw std::runtime_error("reference: address in no buffer");
     --found;
-    if (address + bytes > found->first + found->second.size()) throw std::runtime_error("reference: address out of bounds");
+    if (address + bytes > found->first + found->second.size())
+      throw std::runtime_error("reference: address out of bounds");
     return found->second.data() + (address - found->first);
   }
 
@@ -459,15 +558,19 @@ class Block {
       for (unsigned b = 0; b < bytes; ++b)
         for (uint32_t l = 0; l < 32; ++l) {
           uint64_t& at = place[static_cast<std::size_t>(where.offset) + b][l];
-          if (is_load) v[l] |= at << 8 * b;
-          else if (on >> l & 1) at = v[l] >> 8 * b & 255;
+          if (is_load)
+            v[l] |= at << 8 * b;
+          else if (on >> l & 1)
+            at = v[l] >> 8 * b & 255;
         }
       if (is_load) write(f, what, v, on);
       return;
     }
     Lanes address{};
-    if (where.reg >= 0) address = f.registers[static_cast<std::size_t>(where.reg)];
-    else if (!where.name.empty()) address.fill(symbols_.at(where.name));
+    if (where.reg >= 0)
+      address = f.registers[static_cast<std::size_t>(where.reg)];
+    else if (!where.name.empty())
+      address.fill(symbols_.at(where.name));
     for (uint64_t& a : address) a += sx(where.offset);
     if (on == 0) return;
     std::array<uint8_t*, 32> host{};
@@ -519,9 +622,12 @@ class Block {
     if (d.space == "shared") {
       const uint64_t cost = is_atomic ? atomic_wavefronts(address, on) : shared_wavefronts(address, on, is_load, bytes);
       const uint64_t ideal = bytes <= 4 ? 1 : std::min<uint64_t>(cost, (count(on) * bytes + 127) / 128);
-      if (is_atomic) c.shared_atomic_requests += 1, c.shared_atomic_wavefronts += cost, c.shared_atomic_wavefronts_ideal += ideal;
-      else if (is_load) c.shared_load_requests += 1, c.shared_load_wavefronts += cost, c.shared_load_wavefronts_ideal += ideal;
-      else c.shared_store_requests += 1, c.shared_store_wavefronts += cost, c.shared_store_wavefronts_ideal += ideal;
+      if (is_atomic)
+        c.shared_atomic_requests += 1, c.shared_atomic_wavefronts += cost, c.shared_atomic_wavefronts_ideal += ideal;
+      else if (is_load)
+        c.shared_load_requests += 1, c.shared_load_wavefronts += cost, c.shared_load_wavefronts_ideal += ideal;
+      else
+        c.shared_store_requests += 1, c.shared_store_wavefronts += cost, c.shared_store_wavefronts_ideal += ideal;
       return;
     }
     std::set<uint64_t> sectors, lines, distinct;
@@ -538,8 +644,10 @@ class Block {
       }
     }
     if (d.space == "local") {
-      if (is_load) c.local_load_requests += 1, c.local_load_sectors += sectors.size();
-      else c.local_store_requests += 1, c.local_store_sectors += sectors.size();
+      if (is_load)
+        c.local_load_requests += 1, c.local_load_sectors += sectors.size();
+      else
+        c.local_store_requests += 1, c.local_store_sectors += sectors.size();
       return;
     }
     touched_.insert(sectors.begin(), sectors.end());
@@ -550,8 +658,11 @@ class Block {
         for (const auto& [word, lanes] : words) most = std::max(most, lanes);
         passes += most;
       }
-      if (d.returns) c.global_atomic_requests += 1, c.global_atomic_sectors += passes, c.global_atomic_lines += lines.size();
-      else c.global_reduction_requests += 1, c.global_reduction_sectors += passes, c.global_reduction_lines += lines.size();
+      if (d.returns)
+        c.global_atomic_requests += 1, c.global_atomic_sectors += passes, c.global_atomic_lines += lines.size();
+      else
+        c.global_reduction_requests += 1, c.global_reduction_sectors += passes,
+            c.global_reduction_lines += lines.size();
     } else if (is_load) {
       c.global_load_requests += 1, c.global_load_sectors += sectors.size(), c.global_load_lines += lines.size();
       c.global_load_bytes_requested += distinct.size();
@@ -631,7 +742,8 @@ ReferenceResult reference_run(const ptx::Module& module, const std::string& kern
   }
   for (uint32_t z = 0; z < launch.grid[2]; ++z)
     for (uint32_t y = 0; y < launch.grid[1]; ++y)
-      for (uint32_t x = 0; x < launch.grid[0]; ++x) Block(programs, launch, {x, y, z}, memory, touched, result, constants).run(kernel);
+      for (uint32_t x = 0; x < launch.grid[0]; ++x)
+        Block(programs, launch, {x, y, z}, memory, touched, result, constants).run(kernel);
   result.counters.compulsory_bytes = 32 * touched.size();
   return result;
 }

@@ -1,6 +1,6 @@
-// A second, naive machine for the differential test: interprets a parsed module instruction by instruction, lane by lane,
-// with the textbook reconvergence stack and counts taken from sets of addresses. It shares nothing with the engine but
-// the parser. Blocks run one after the other, warps of a block in turns from barrier to barrier.
+// A second, naive machine for the differential test: interprets a parsed module instruction by instruction, lane by
+// lane, with the textbook reconvergence stack and counts taken from sets of addresses. It shares nothing with the
+// engine but the parser. Blocks run one after the other, warps of a block in turns from barrier to barrier.
 //
 // It knows the instructions that generator.cpp emits and throws for any other. Barriers must be reached by all lanes
 // that are alive, *.sync instructions by all they name.

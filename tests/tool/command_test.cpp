@@ -314,7 +314,22 @@ TEST_F(CompileTest, TheLab) {
   const auto json = nlohmann::json::parse(call({"lab", "all", "--json", "-"}).out);
   EXPECT_EQ(json["schema"], "coalesce.lab/1");
   EXPECT_EQ(json["experiments"][0]["name"], "sums");
-  EXPECT_EQ(json["experiments"][0]["run"]["launches"].size(), 2u);
+  EXPECT_EQ(json["experiments"][0]["rungs"][0]["name"], "reduce");
+  EXPECT_EQ(json["experiments"][0]["rungs"][0]["launches"], 2);
+  EXPECT_EQ(json["experiments"][0]["rungs"][0]["counters"]["global_load_sectors"], 160);
+  EXPECT_THAT(call({"lab", "sums", "--csv"}).out, HasSubstr("\nsums,reduce,ok,2,4x1x1,"));
+  EXPECT_EQ(call({"lab", "sums", "--stride", "2"}).code, 2) << "it has no such option";
+  EXPECT_EQ(call({"lab", "sums", "--on", "gpu"}).code, 3);
+  EXPECT_EQ(call({"lab", "sums", "--on", "moon"}).code, 2);
+  edit(tree / "share/coalesce/lab/sums/claims.toml",
+       "options = [\"n\", \"block\"]\n[[claim]]\ntext = \"it loads\"\n"
+       "document = \"me\"\nfigure = 160\nvalue = \"reduce.global_load_sectors\"\nholds = \"value == figure\"\n");
+  EXPECT_THAT(call({"lab", "sums"}).out, HasSubstr("holds: it loads (me)\n  claimed 160, counted 160\n"));
+  edit(tree / "share/coalesce/lab/sums/claims.toml", "options = [\"n\"\n");
+  const Result broken = call({"lab", "sums"});
+  EXPECT_EQ(broken.code, 3);
+  EXPECT_THAT(broken.err, HasSubstr("claims.toml:"));
+  fs::remove(tree / "share/coalesce/lab/sums/claims.toml");
   EXPECT_EQ(call({"lab", "summs"}).code, 2);
   edit(tree / "share/coalesce/lab/sums/sums.cu", text() + "echo reduce 1 wrong\n");
   EXPECT_EQ(call({"lab", "sums"}).code, 1);

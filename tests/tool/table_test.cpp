@@ -129,12 +129,19 @@ TEST(Lab, ResultsComeFromWhatTheExperimentPrints) {
 }
 
 TEST(Lab, ComparesWithTheBest) {
-  Rung a{.name = "slow", .counters = {}}, b{.name = "fast", .counters = {}};
-  a.counters.global_load_sectors = 79;
-  b.counters.global_load_sectors = 10;
+  std::vector<Rung> ladder(4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    ladder[i].name = std::string(1, static_cast<char>('a' + i));
+    ladder[i].counters.global_load_sectors = std::vector<uint64_t>{79, 50, 20, 10}[i];
+  }
   std::ostringstream out;
-  print_comparison(out, {a, b}, false);
-  EXPECT_EQ(out.str(), "\nfast moves\n     7.90 times fewer sectors than slow\n");
+  print_comparisons(out, compare(ladder), false);
+  EXPECT_EQ(out.str(), "d moves\n     7.90 times fewer sectors than a\n     2.00 times fewer sectors than c\n");
+  ladder[3].result = Rung::Result::wrong;
+  const auto right = compare(ladder);
+  ASSERT_EQ(right.size(), 2u) << "what is wrong is not the best";
+  EXPECT_EQ(right[0].rung, "c");
+  EXPECT_TRUE(compare({}).empty());
 }
 
 }  // namespace

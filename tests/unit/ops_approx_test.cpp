@@ -241,8 +241,9 @@ TEST(OpsTable, EveryRowHasATest) {
                                        "ex2.approx.ftz.bf16x2", "tanh.approx.f16",   "tanh.approx.f16x2",
                                        "tanh.approx.bf16",      "tanh.approx.bf16x2"};
   for (const Function& f : kFunctions) approximate.insert(f.name);
-  const Reference references[] = {integer_reference, bit_reference,  move_reference,    carry_reference,
-                                  float_reference,   half_reference, compare_reference, convert_reference};
+  const Reference references[] = {integer_reference, bit_reference,     move_reference,
+                                  carry_reference,   float_reference,   half_reference,
+                                  compare_reference, convert_reference, small_reference};
   std::set<std::string> seen;
   for (const auto& family : all_pure()) {
     for (const PureOp& op : family) {

@@ -30,6 +30,7 @@ bool float_reference(const Words& words, const Raw* in, Raw* out);
 bool half_reference(const Words& words, const Raw* in, Raw* out);
 bool compare_reference(const Words& words, const Raw* in, Raw* out);
 bool convert_reference(const Words& words, const Raw* in, Raw* out);
+bool small_reference(const Words& words, const Raw* in, Raw* out);
 // These are checked against documented errors, not for equality: see ops_approx_test.cpp.
 bool is_approximate(const Words& words);
 

@@ -198,12 +198,19 @@ bool bit_reference(const Words& w, const Raw* in, Raw* out) {
   }
   if (op == "brev") return build([&](unsigned k) { return bit(in[0], msb - k); });
   if (op == "bfe") {
-    const unsigned position = b32 & 255, length = c32 & 255;
-    const unsigned sign = !kind.is_signed || length == 0 ? 0 : bit(in[0], std::min(position + length - 1, msb));
-    return build([&](unsigned k) { return k < length && position + k <= msb ? bit(in[0], position + k) : sign; });
+    // 64 bits wide, hardware takes all of position and length.
+    const uint64_t mask = msb == 63 ? 0xffffffffu : 255u;
+    const uint64_t position = b32 & mask, length = c32 & mask;
+    const unsigned sign = !kind.is_signed || length == 0
+                              ? 0
+                              : bit(in[0], static_cast<unsigned>(std::min<uint64_t>(position + length - 1, msb)));
+    return build([&](unsigned k) {
+      return k < length && position + k <= msb ? bit(in[0], static_cast<unsigned>(position) + k) : sign;
+    });
   }
   if (op == "bfi") {
-    const unsigned position = c32 & 255, length = static_cast<uint32_t>(in[3]) & 255;
+    const uint32_t mask = msb == 63 ? 0xffffffffu : 255u;
+    const uint32_t position = c32 & mask, length = static_cast<uint32_t>(in[3]) & mask;
     return build(
         [&](unsigned k) { return k >= position && k - position < length ? bit(in[0], k - position) : bit(in[1], k); });
   }

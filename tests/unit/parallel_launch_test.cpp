@@ -63,12 +63,12 @@ SUMMED:
 }
 )";
 
-struct Run {
+struct Outcome {
   LaunchReport report;
   std::vector<uint32_t> memory;
 };
 
-Run run(unsigned threads, uint32_t blocks, uint32_t block) {
+Outcome run(unsigned threads, uint32_t blocks, uint32_t block) {
   Machine machine(*find_device("h200"), {.threads = threads, .progress = {}, .output = {}});
   const auto program = machine.load(kEverything, "test");
   const size_t n = size_t{blocks} * block;
@@ -77,7 +77,7 @@ Run run(unsigned threads, uint32_t blocks, uint32_t block) {
   LaunchConfig config{.grid = {blocks, 1, 1}, .block = {block, 1, 1}, .parameters = std::vector<uint8_t>(16)};
   std::memcpy(config.parameters.data(), &out->base, 8);
   std::memcpy(config.parameters.data() + 8, &common->base, 8);
-  Run result;
+  Outcome result;
   for (int again = 0; again < 3; ++again) result.report = machine.launch(*program, "everything", config);
   result.memory.resize(n + 2);
   std::memcpy(result.memory.data(), reinterpret_cast<const void*>(out->base), 4 * n);
@@ -87,13 +87,13 @@ Run run(unsigned threads, uint32_t blocks, uint32_t block) {
 
 TEST(ParallelLaunch, DoesNotDependOnTheNumberOfThreads) {
   constexpr uint32_t kBlocks = 200, kBlock = 96, kLaunches = 3;
-  const Run one = run(1, kBlocks, kBlock);
+  const Outcome one = run(1, kBlocks, kBlock);
   ASSERT_EQ(one.report.fault, Fault::none);
   EXPECT_EQ(one.memory[size_t{kBlocks} * kBlock], kLaunches * kBlocks * kBlock) << "the common count";
   EXPECT_EQ(one.report.counters.global_store_sectors, kBlocks * kBlock / 8);
   EXPECT_EQ(one.report.counters.barriers, kBlocks * (kBlock / 32) * 2);
   for (const unsigned threads : {2u, 8u}) {
-    const Run many = run(threads, kBlocks, kBlock);
+    const Outcome many = run(threads, kBlocks, kBlock);
     EXPECT_EQ(many.report.fault, Fault::none);
     EXPECT_EQ(many.memory, one.memory) << threads;
     EXPECT_TRUE(many.report.counters == one.report.counters) << threads;

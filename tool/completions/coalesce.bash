@@ -2,7 +2,7 @@
 _coalesce() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
   COMPREPLY=()
-  if [[ $COMP_CWORD -eq 1 ]]; then COMPREPLY=($(compgen -W 'run lab counters completion --help --version' -- "$word")); return; fi
+  if [[ $COMP_CWORD -eq 1 ]]; then COMPREPLY=($(compgen -W 'run lab banks counters completion --help --version' -- "$word")); return; fi
   case ${COMP_WORDS[1]} in
     run)
       case "$before" in
@@ -14,10 +14,11 @@ _coalesce() {
         -X) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --metrics) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --html) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --filter) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --output|-o) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --color --compiler -X --metrics --json --csv --lines --filter --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --color --compiler -X --metrics --json --html --csv --lines --filter --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     lab)
       case "$before" in
         --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
@@ -28,9 +29,24 @@ _coalesce() {
         -X) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --n) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --block) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --stride) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --width) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --pad) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --lanes) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --on) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --html) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --color --compiler -X --n --block --json --csv --markdown all list' -- "$word")) ;;
+      COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --color --compiler -X --n --block --stride --width --pad --lanes --on --json --html --csv --markdown all list' -- "$word")) ;;
+    banks)
+      case "$before" in
+        --stride) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --width) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --pad) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --lanes) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
+      esac
+      COMPREPLY=($(compgen -W '--help -h --stride --width --pad --lanes --json --color ' -- "$word")) ;;
     counters)
       case "$before" in
       esac

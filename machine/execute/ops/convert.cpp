@@ -141,13 +141,14 @@ void integer_to_float(Rows& row, const Name& from, const Name& to) {
            [](Carrier<From> a) { return finish<false, true>(from_integer<To, R>(static_cast<From>(a))); });
 }
 
-// NaN between floating-point formats (measured; PTX promises nothing): narrowing f64 keeps what of sign and payload fits,
-// made quiet; f32 to f32 and bf16 to f32 without .ftz and .sat move bits; all else gives the canonical NaN.
+// NaN between floating-point formats (measured; PTX promises nothing): narrowing f64 keeps what of sign and payload
+// fits, made quiet; f32 to f32 and bf16 to f32 without .ftz and .sat move bits; all else gives the canonical NaN.
 template <class To>
 To nan_of(double a) {
   const uint64_t bits = bits_of(a);
   if constexpr (std::is_same_v<To, float>)
-    return float_of(static_cast<uint32_t>(bits >> 32 & 0x80000000u) | 0x7fc00000u | (static_cast<uint32_t>(bits >> 29) & 0x3fffffu));
+    return float_of(static_cast<uint32_t>(bits >> 32 & 0x80000000u) | 0x7fc00000u |
+                    (static_cast<uint32_t>(bits >> 29) & 0x3fffffu));
   else if constexpr (std::is_same_v<To, Half>)
     return To{static_cast<uint16_t>((bits >> 48 & 0x8000u) | 0x7e00u | (bits >> 42 & 0x1ffu))};
   else
@@ -156,11 +157,13 @@ To nan_of(double a) {
 template <class From, class To, Round R, bool kFtz, bool kSat>
 To convert(From a) {
   constexpr bool kFlush = kFtz && !std::is_same_v<To, Half>;  // to half, .ftz has no effect (measured)
-  if constexpr (std::is_same_v<To, float> && !std::is_same_v<From, double> && !std::is_same_v<From, Half> && !kFtz && !kSat) {
+  if constexpr (std::is_same_v<To, float> && !std::is_same_v<From, double> && !std::is_same_v<From, Half> && !kFtz &&
+                !kSat) {
     return source<false>(a);
   } else {
-    const To r = finish<kFtz && !std::is_same_v<To, Half>, kSat>(to_format<To, R>(source<kFlush>(a)));
-    if constexpr (std::is_same_v<From, double> && !std::is_same_v<To, double> && !kSat) return is_nan(a) ? nan_of<To>(a) : r;
+    const To r = finish < kFtz && !std::is_same_v<To, Half>, kSat > (to_format<To, R>(source<kFlush>(a)));
+    if constexpr (std::is_same_v<From, double> && !std::is_same_v<To, double> && !kSat)
+      return is_nan(a) ? nan_of<To>(a) : r;
     if constexpr (std::is_same_v<From, float> && std::is_same_v<To, double> && kFtz && !kSat)
       return is_nan(a) ? double_of(0x7fffffffe0000000u) : r;
     return r;

@@ -35,7 +35,11 @@ COALESCE_INLINE float seen(T a) {
 template <class T, bool kFtz, End kEnd, class Value>
 COALESCE_INLINE T finish(Value exact) {
   T r = round_to<T, Round::rn>(exact);
-  if constexpr (kFtz && kIsHalf<T>) r = flush(r);
+  // As flush_tiny() for single precision: below 2^-14 even after rounding to 11 bits.
+  if constexpr (kFtz && kIsHalf<T>) {
+    constexpr Value kTiny = static_cast<Value>(0x1p-14 - 0x1p-26);
+    r.bits = exact < kTiny && exact > -kTiny ? r.bits & 0x8000u : r.bits;
+  }
   const bool negative = (r.bits & 0x8000u) != 0, nan = (r.bits & 0x7fffu) > (kIsHalf<T> ? 0x7c00u : 0x7f80u);
   if constexpr (kEnd == End::relu) r.bits = negative && !nan ? uint16_t{0} : r.bits;
   if constexpr (kEnd == End::sat) {
@@ -216,8 +220,10 @@ void half_rows(Rows& row) {
   arithmetic<Half, true, End::relu>(row);
   extremes<Half, true, false>(row);
   extremes<Half, true, true>(row);
-  unary<Half>(row, "neg.ftz", [](Half a) { return Half{static_cast<uint16_t>(is_nan(a) ? 0x7fffu : flush(a).bits ^ 0x8000u)}; });
-  unary<Half>(row, "abs.ftz", [](Half a) { return Half{static_cast<uint16_t>(is_nan(a) ? 0x7fffu : flush(a).bits & 0x7fffu)}; });
+  unary<Half>(row, "neg.ftz",
+              [](Half a) { return Half{static_cast<uint16_t>(is_nan(a) ? 0x7fffu : flush(a).bits ^ 0x8000u)}; });
+  unary<Half>(row, "abs.ftz",
+              [](Half a) { return Half{static_cast<uint16_t>(is_nan(a) ? 0x7fffu : flush(a).bits & 0x7fffu)}; });
   set_pairs<Half, false>(row);
   set_pairs<Half, true>(row);
   set_pairs<Bfloat, false>(row);

@@ -31,9 +31,8 @@ namespace {
 
 using Fill = void (*)(Rows&);
 constexpr Fill kFamilies[] = {
-    move_rows,  integer_rows, bit_rows,    carry_rows,   packed_rows,
-    float_rows, half_rows,    approx_rows, compare_rows, convert_rows, convert_small_rows,
-    video_rows,
+    move_rows, integer_rows, bit_rows,     carry_rows,   packed_rows,        float_rows,
+    half_rows, approx_rows,  compare_rows, convert_rows, convert_small_rows, video_rows,
 };
 
 struct Table {

@@ -1,6 +1,6 @@
-// The video instructions on 2 halfwords or 4 bytes at once: vadd vsub vavrg vabsdiff vmin vmax vset, with all three types
-// signed or all unsigned (vabsdiff: also of signed operands). Without a mask; the forms with lane selectors and the
-// scalar video instructions are unknown.
+// The video instructions on 2 halfwords or 4 bytes at once: vadd vsub vavrg vabsdiff vmin vmax vset, with all three
+// types signed or all unsigned (vabsdiff: also of signed operands). Without a mask; the forms with lane selectors and
+// the scalar video instructions are unknown.
 //
 // The result per part is cut to its size, or clamped with .sat; with .add the parts are added to c in 32 bits.
 #include "machine/execute/ops/rows.h"
@@ -47,18 +47,25 @@ uint32_t parts(uint32_t a, uint32_t b, uint32_t c) {
   uint32_t d = kEnd == End::added ? c : 0;
   for (int at = 0; at < 32; at += kBits) {
     const int32_t r = F::of(part<kBits, kSources>(a, at), part<kBits, kSources>(b, at));
-    if (kEnd == End::added) d += static_cast<uint32_t>(r);
-    else d |= (static_cast<uint32_t>(kEnd == End::saturated ? std::clamp(r, kLow, kHigh) : r) & kMask) << at;
+    if (kEnd == End::added)
+      d += static_cast<uint32_t>(r);
+    else
+      d |= (static_cast<uint32_t>(kEnd == End::saturated ? std::clamp(r, kLow, kHigh) : r) & kMask) << at;
   }
   return d;
 }
 
 template <class F, int kBits, bool kSources, bool kResult>
 void ends(Rows& row) {
-  const Name name = Name(F::kName) + (kBits == 16 ? "2" : "4") + (kResult ? ".s32" : ".u32") + (kSources ? ".s32.s32" : ".u32.u32");
-  row.rare(name, [](uint32_t a, uint32_t b, uint32_t c) { return parts<F, kBits, kSources, kResult, End::cut>(a, b, c); });
-  row.rare(name + ".sat", [](uint32_t a, uint32_t b, uint32_t c) { return parts<F, kBits, kSources, kResult, End::saturated>(a, b, c); });
-  row.rare(name + ".add", [](uint32_t a, uint32_t b, uint32_t c) { return parts<F, kBits, kSources, kResult, End::added>(a, b, c); });
+  const Name name =
+      Name(F::kName) + (kBits == 16 ? "2" : "4") + (kResult ? ".s32" : ".u32") + (kSources ? ".s32.s32" : ".u32.u32");
+  row.rare(name,
+           [](uint32_t a, uint32_t b, uint32_t c) { return parts<F, kBits, kSources, kResult, End::cut>(a, b, c); });
+  row.rare(name + ".sat", [](uint32_t a, uint32_t b, uint32_t c) {
+    return parts<F, kBits, kSources, kResult, End::saturated>(a, b, c);
+  });
+  row.rare(name + ".add",
+           [](uint32_t a, uint32_t b, uint32_t c) { return parts<F, kBits, kSources, kResult, End::added>(a, b, c); });
 }
 template <class F>
 void arithmetic(Rows& row) {

@@ -1,10 +1,10 @@
 // The bounds are those of the PTX ISA (8.7 to 9.0), the section of each instruction:
 //   ex2 f32 2^-22 relative, f16 2^-9.9, bf16 2^-7; lg2 2^-22 absolute in (0.5, 2), else relative; sin and cos 2^-20.5
-//   absolute within 2 pi, 2^-14.7 within 100 pi, none beyond; tanh f32 2^-11 relative, f16 2^-10.987 absolute, bf16 2^-8
-//   absolute; rcp 1 ulp; rsqrt 2^-22.9 relative; sqrt 2^-23 relative; div.approx 2 ulp while 2^-126 <= |b| <= 2^126;
-//   div.full 2 ulp. For the double precision forms it gives none: 2^-20 is asked of the gross .ftz forms (only the upper
-//   word of their results is kept) and 2^-50 of rsqrt.approx.f64.
-#include "tests/gpu/operations_error.h"
+//   absolute within 2 pi, 2^-14.7 within 100 pi, none beyond; tanh f32 2^-11 relative, f16 2^-10.987 absolute, bf16
+//   2^-8 absolute; rcp 1 ulp; rsqrt 2^-22.9 relative; sqrt 2^-23 relative; div.approx 2 ulp while 2^-126 <= |b| <=
+//   2^126; div.full 2 ulp. For the double precision forms it gives none: 2^-20 is asked of the gross .ftz forms (only
+//   the upper word of their results is kept) and 2^-50 of rsqrt.approx.f64.
+#include "tests/unit/operations_error.h"
 
 #include <cmath>
 #include <cstring>
@@ -33,9 +33,11 @@ struct Kind {
 };
 Kind kind_of(std::string_view name) {
   const bool pair = name.ends_with("x2");
-  if (has(name, ".bf16")) return {kBfloat, [](Raw b) -> Real { return to_float(Bfloat{static_cast<uint16_t>(b)}); }, pair};
+  if (has(name, ".bf16"))
+    return {kBfloat, [](Raw b) -> Real { return to_float(Bfloat{static_cast<uint16_t>(b)}); }, pair};
   if (has(name, ".f16")) return {kHalf, [](Raw b) -> Real { return to_float(Half{static_cast<uint16_t>(b)}); }, pair};
-  if (name.ends_with(".f64")) return {kDouble, [](Raw b) -> Real { return double_of(static_cast<uint64_t>(b)); }, false};
+  if (name.ends_with(".f64"))
+    return {kDouble, [](Raw b) -> Real { return double_of(static_cast<uint64_t>(b)); }, false};
   return {kSingle, [](Raw b) -> Real { return float_of(static_cast<uint32_t>(b)); }, false};
 }
 
@@ -44,7 +46,8 @@ struct Truth {
   Real relative = 0, absolute = 0, ulp = 0;  // the bound; all zero: none is documented
 };
 Truth truth_of(std::string_view name, const Format& f, Real a, Real b) {
-  if (name.starts_with("ex2")) return {std::exp2(a), f.precision == 24 ? 0x1p-22L : f.precision == 11 ? std::exp2(-9.9L) : 0x1p-7L};
+  if (name.starts_with("ex2"))
+    return {std::exp2(a), f.precision == 24 ? 0x1p-22L : f.precision == 11 ? std::exp2(-9.9L) : 0x1p-7L};
   if (name.starts_with("lg2")) {
     const Real v = std::log2(a);
     if (a > 0.5L && a < 2) return {v, 0, 0x1p-22L};
@@ -110,7 +113,10 @@ std::string family_of(const PureOp& op) {
   const std::string_view name = op.mnemonic;
   const std::string opcode(name.substr(0, name.find('.')));
   const bool half = has(name, "f16");
-  if (opcode == "cvt") return half ? "cvt, to or from half, bfloat16" : has(name, ".f32") || has(name, ".f64") ? "cvt, f32 and f64" : "cvt, integers";
+  if (opcode == "cvt")
+    return half                                     ? "cvt, to or from half, bfloat16"
+           : has(name, ".f32") || has(name, ".f64") ? "cvt, f32 and f64"
+                                                    : "cvt, integers";
   if (opcode == "setp" || opcode == "set" || opcode == "selp" || opcode == "slct")
     return half ? opcode + ", half and bfloat16" : opcode;
   if (opcode == "mov") return "mov";
@@ -120,9 +126,10 @@ std::string family_of(const PureOp& op) {
   if (name.ends_with(".f64")) return "f64 arithmetic";
   if (has(name, ".cc") || opcode == "addc" || opcode == "subc" || opcode == "madc") return "carry chains";
   if (opcode == "dp4a" || opcode == "dp2a" || has(name, "16x2")) return "packed integers";
-  if (opcode[0] == 'v' ) return "video instructions";
-  static constexpr std::string_view bits[] = {"and", "or", "xor", "not", "cnot", "lop3", "shl", "shr", "shf", "prmt", "popc",
-                                              "clz", "bfind", "fns", "brev", "bfe", "bfi", "bmsk", "szext"};
+  if (opcode[0] == 'v') return "video instructions";
+  static constexpr std::string_view bits[] = {"and",  "or",  "xor",  "not",  "cnot", "lop3",  "shl",
+                                              "shr",  "shf", "prmt", "popc", "clz",  "bfind", "fns",
+                                              "brev", "bfe", "bfi",  "bmsk", "szext"};
   for (std::string_view b : bits)
     if (opcode == b) return "bits and shifts";
   return "integer arithmetic";

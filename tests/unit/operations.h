@@ -32,7 +32,9 @@ struct Subject {
   int immediate;     // value of the last source, -1: none is fixed
   std::string name;  // of the kernel
   // What PTX gives an error bound for instead of a result.
-  bool approximate() const { return op->mnemonic.find(".approx") != op->mnemonic.npos || op->mnemonic.starts_with("div.full"); }
+  bool approximate() const {
+    return op->mnemonic.find(".approx") != op->mnemonic.npos || op->mnemonic.starts_with("div.full");
+  }
   // One 16-bit operand: every value there is gets tried, too.
   bool sweeps() const { return op->sources == 1 && op->source[0] == Element::b16; }
   uint32_t vectors() const { return approximate() ? kManyVectors : kVectors; }

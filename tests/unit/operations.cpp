@@ -1,4 +1,4 @@
-#include "tests/gpu/operations.h"
+#include "tests/unit/operations.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,13 +11,13 @@ namespace {
 constexpr uint16_t kHalves[] = {0,      0x8000, 1,      0x8001, 0x03ff, 0x0400, 0x3c00, 0xbc00, 0x3800, 0x3c01, 0x7bff,
                                 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x7c01, 0xffff, 0x7fff, 0x3f80, 0xbf80, 0x7f80, 0xff80,
                                 0x7fc0, 0x7f81, 0x0080, 0x007f, 0x7f7f, 0xff7f, 0x00ff, 0x4248, 0x5640, 0xfffe};
-constexpr uint32_t kWords[] = {
-    0,          0x80000000, 1,          0x80000001, 0x007fffff, 0x00800000, 0x807fffff, 0x3f800000, 0xbf800000,
-    0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001, 0xffc12345, 0xffffffff, 0x7fffffff,
-    0x4f000000, 0xcf000000, 0x4f7fffff, 0x4f800000, 0x5f000000, 0x33800000, 0x3f000000, 0x7e800001, 0x477ff000,
-    0x38800000, 0x3fc00000, 0x40200000, 0xbf000000, 0x3f7fffff, 0x3f800001, 0x00000020, 0x0000001f, 0x000000ff,
-    0x00010000, 0x7c00fc00, 0x80007fff, 0x00013c00, 0x7f80ff80, 0x7fc00001, 0x80018001, 0x7e000400, 0x00ff8000,
-    0x20000400, 0x1ffff800};
+constexpr uint32_t kWords[] = {0,          0x80000000, 1,          0x80000001, 0x007fffff, 0x00800000, 0x807fffff,
+                               0x3f800000, 0xbf800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000,
+                               0x7f800001, 0xffc12345, 0xffffffff, 0x7fffffff, 0x4f000000, 0xcf000000, 0x4f7fffff,
+                               0x4f800000, 0x5f000000, 0x33800000, 0x3f000000, 0x7e800001, 0x477ff000, 0x38800000,
+                               0x3fc00000, 0x40200000, 0xbf000000, 0x3f7fffff, 0x3f800001, 0x00000020, 0x0000001f,
+                               0x000000ff, 0x00010000, 0x7c00fc00, 0x80007fff, 0x00013c00, 0x7f80ff80, 0x7fc00001,
+                               0x80018001, 0x7e000400, 0x00ff8000, 0x20000400, 0x1ffff800};
 constexpr uint64_t kLongs[] = {0,
                                0x8000000000000000,
                                1,
@@ -134,11 +134,10 @@ std::vector<Subject> subjects() {
   for (const auto& family : all_pure())
     for (const PureOp& op : family) {
       const std::string_view name = op.mnemonic;
-      if (name.starts_with("pack.") || name.starts_with("unpack.") || name.starts_with("widen.") || name.starts_with("narrow."))
+      if (name.starts_with("pack.") || name.starts_with("unpack.") || name.starts_with("widen.") ||
+          name.starts_with("narrow."))
         continue;
-      const auto add = [&](int immediate) {
-        all.push_back({&op, immediate, "k" + std::to_string(all.size())});
-      };
+      const auto add = [&](int immediate) { all.push_back({&op, immediate, "k" + std::to_string(all.size())}); };
       if (name == "lop3.b32") {
         for (int table : {0x00, 0x1e, 0x80, 0x96, 0xca, 0xd8, 0xe8, 0xfe}) add(table);
       } else {
@@ -212,7 +211,8 @@ Outcome evaluate(const Subject& s, uint32_t i, bool sweep) {
   const auto slot = [](uint32_t k) { return static_cast<Slot>(k * sizeof(slots[0])) | kWarp; };
   for (uint32_t k = 0; k < op.sources; ++k) {
     step.src[k] = slot(k);
-    o.in[k] = s.immediate >= 0 && k + 1 == op.sources ? static_cast<Raw>(s.immediate) : operand(op.source[k], k, i, sweep);
+    o.in[k] =
+        s.immediate >= 0 && k + 1 == op.sources ? static_cast<Raw>(s.immediate) : operand(op.source[k], k, i, sweep);
     const Raw stored = op.source[k] == Element::pred && o.in[k] ? Raw{0xffffffffu} : o.in[k];
     std::memcpy(slots[k], &stored, sizeof stored);
   }

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tests/gpu/operations.h"
+#include "tests/unit/operations.h"
 
 namespace coalesce::machine::operations {
 
@@ -16,8 +16,8 @@ struct Judgement {
   bool undefined = false;  // PTX does not say what the result is
   double machine_error = 0, card_error = 0;
 };
-// Of one result `ours` of an approximate row, against the true value of the function (computed in long double), with the
-// card's answer `theirs` beside it. Where the true value is no finite number, equal bits are asked for.
+// Of one result `ours` of an approximate row, against the true value of the function (computed in long double), with
+// the card's answer `theirs` beside it. Where the true value is no finite number, equal bits are asked for.
 Judgement judge(const PureOp& op, const Raw* in, Raw ours, Raw theirs);
 
 }  // namespace coalesce::machine::operations

@@ -1,0 +1,51 @@
+// Instructions that the machine knows by name only. Reaching one ends the launch, with what is missing in its message.
+#include "machine/program/flatten.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+struct Family {
+  std::string_view prefix, what;
+};
+constexpr Family kUnsupported[] = {{"wmma.", "tensor-core matrices"},
+                                   {"mma.", "tensor-core matrices"},
+                                   {"wgmma.", "tensor-core matrices"},
+                                   {"tcgen05.", "tensor-core matrices"},
+                                   {"ldmatrix.", "tensor-core matrices"},
+                                   {"stmatrix.", "tensor-core matrices"},
+                                   {"movmatrix.", "tensor-core matrices"},
+                                   {"mbarrier.", "mbarrier objects"},
+                                   {"cp.async.mbarrier.", "mbarrier objects"},
+                                   {"cp.async.bulk", "bulk copies"},
+                                   {"cp.reduce.async.bulk", "bulk copies"},
+                                   {"tensormap.", "tensor maps"},
+                                   {"st.async", "asynchronous stores to clusters"},
+                                   {"red.async", "asynchronous stores to clusters"},
+                                   {"st.bulk", "bulk stores"},
+                                   {"multimem.", "multicast memory"},
+                                   {"barrier.cluster", "clusters of blocks"},
+                                   {"mapa", "clusters of blocks"},
+                                   {"getctarank", "clusters of blocks"},
+                                   {"clusterlaunchcontrol.", "clusters of blocks"},
+                                   {"tex.", "textures"},
+                                   {"tld4.", "textures"},
+                                   {"txq.", "textures"},
+                                   {"istypep.", "textures"},
+                                   {"suld.", "surfaces"},
+                                   {"sust.", "surfaces"},
+                                   {"sured.", "surfaces"},
+                                   {"suq.", "surfaces"},
+                                   {"alloca", "alloca"},
+                                   {"stacksave", "alloca"},
+                                   {"stackrestore", "alloca"}};
+
+}  // namespace
+
+std::string_view unsupported(std::string_view mnemonic) {
+  for (const Family& f : kUnsupported)
+    if (mnemonic.starts_with(f.prefix)) return f.what;
+  return {};
+}
+
+}  // namespace coalesce::machine

@@ -1,0 +1,118 @@
+// The experiments themselves: the real command, compiler and machine. Results right for sizes that divide by nothing,
+// and at the default sizes, compiled by nvcc, the counts that an NVIDIA H200 made (truth/kernels.json, and the claims
+// of the document "measured").
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+bool on_path(const std::string& program) { return std::system(("command -v " + program + " >/dev/null").c_str()) == 0; }
+
+// What `coalesce lab <arguments> --json FILE` wrote; null when it failed.
+json lab(const std::string& arguments) {
+  const std::string command = COALESCE_BINARY_DIR "/bin/coalesce";
+  const fs::path file = fs::path(testing::TempDir()) / ("coalesce-lab-" + std::to_string(getpid()) + ".json");
+  const int code = std::system((command + " lab " + arguments + " --json " + file.string() + " >/dev/null").c_str());
+  EXPECT_EQ(code, 0) << arguments;
+  std::ifstream in(file);
+  json result = json::parse(in, nullptr, false);
+  fs::remove(file);
+  EXPECT_FALSE(result.is_discarded()) << arguments;
+  return code || result.is_discarded() ? json() : result["experiments"][0];
+}
+
+const char* const kExperiments[] = {"addressing", "alignment", "banks",   "divergence", "latency",  "matmul",
+                                    "reduce",     "registers", "reverse", "square_sum", "transfer", "transpose"};
+
+class Experiments : public testing::TestWithParam<const char*> {};
+
+void all_right(const std::string& name, const std::string& options) {
+  const json experiment = lab(name + ' ' + options);
+  ASSERT_FALSE(experiment.is_null());
+  EXPECT_FALSE(experiment["rungs"].empty());
+  for (const json& rung : experiment["rungs"]) EXPECT_EQ(rung["result"], "ok") << name << ' ' << rung["name"];
+}
+
+TEST_P(Experiments, OddSizes) {
+  const std::string name = GetParam();
+  for (const std::string compiler : {"nvcc", "clang"}) {
+    if (!on_path(compiler == "clang" ? "clang++-19" : "nvcc")) continue;
+    const std::string with = " --compiler " + compiler;
+    if (name == "banks") {
+      for (const char* options : {"--stride 0", "--stride 7 --width 1", "--stride 3 --width 8 --pad 2",
+                                  "--stride 5 --width 16 --lanes 19", "--stride 33 --width 2"}) {
+        all_right(name, options + with);
+      }
+    } else if (name == "matmul" || name == "transpose" || name == "transfer" || name == "latency") {
+      for (const char* options : {"--n 1", "--n 37", "--n 100"}) all_right(name, options + with);
+    } else {
+      for (const char* options : {"--n 1", "--n 1000003", "--n 8191 --block 64", "--n 4097 --block 1024"})
+        all_right(name, options + with);
+    }
+  }
+}
+
+TEST_P(Experiments, DefaultsCountWhatHardwareCounted) {
+  if (!on_path("nvcc")) GTEST_SKIP() << "there is no nvcc, and other compilers' PTX differs";
+  const json experiment = lab(std::string(GetParam()) + " --compiler nvcc");
+  ASSERT_FALSE(experiment.is_null());
+  for (const json& claim : experiment["claims"]) {
+    if (claim["document"] == "measured") EXPECT_EQ(claim["verdict"], "holds") << claim.dump(1);
+    // Whatever the machine could judge it must judge: a misspelled rung would go unnoticed otherwise.
+    if (!claim["holds_expression"].get<std::string>().empty())
+      EXPECT_NE(claim["verdict"], "cannot be judged here") << claim.dump(1);
+  }
+  // Which measured kernel a rung is. Where volatile and the like let the compiler choose, nothing is listed.
+  static const struct {
+    const char *experiment, *rung, *measured;
+  } kSame[] = {
+      {"reduce", "neighbored_global", "neighboured pairs in global memory, int, n=2^24, 512 threads"},
+      {"reduce", "neighbored_shared", "neighboured pairs in shared memory, int, n=2^24, 512 threads"},
+      {"reduce", "halving_global",
+       "halving in global memory, last warp unrolled with volatile, int, n=2^24, 512 threads"},
+      {"reduce", "halving_shared",
+       "halving in shared memory, last warp unrolled with volatile, int, n=2^24, 512 threads"},
+      {"reduce", "unroll4_shared", "four loads a thread, then halving in shared memory, int, n=2^24, 512 threads"},
+      {"addressing", "interleaved_modulo",
+       "stride doubling with tid % (2*stride), float, n=2^24, 256 threads, dynamic shared memory"},
+      {"addressing", "sequential", "stride halving, float, n=2^24, 256 threads, static shared memory"},
+      {"reverse", "reverse_shared", "reverse through dynamic shared memory, int, n=2^24, 256 threads"},
+      {"transpose", "shared_padded", "transpose 4096x4096 float, 32x33 tile, 32x8 threads"},
+  };
+  std::ifstream in(COALESCE_SOURCE_DIR "/tests/truth/kernels.json");
+  const json truth = json::parse(in);
+  for (const auto& [name, rung_name, measured] : kSame) {
+    if (experiment["name"] != name) continue;
+    int found = 0;
+    for (const json& kernel : truth) {
+      if (kernel["what"] != measured) continue;
+      for (const json& rung : experiment["rungs"]) {
+        if (rung["name"] != rung_name) continue;
+        ++found;
+        for (const auto& [counter, value] : kernel["counters"].items())
+          EXPECT_EQ(rung["counters"][counter], value) << rung_name << ' ' << counter;
+      }
+    }
+    EXPECT_EQ(found, 1) << measured;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lab, Experiments, testing::ValuesIn(kExperiments),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(Lab, EveryExperimentIsTested) {
+  std::size_t folders = 0;
+  for (const auto& entry : fs::directory_iterator(COALESCE_SOURCE_DIR "/lab")) folders += entry.is_directory();
+  EXPECT_EQ(folders, std::size(kExperiments));
+}
+
+}  // namespace

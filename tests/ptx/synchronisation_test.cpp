@@ -1,0 +1,234 @@
+// Barriers, what lanes of a warp do together, and what can never go on.
+#include "harness.h"
+
+namespace coalesce::machine::test {
+
+namespace {
+
+const std::string kPrologue =
+    "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\n";
+const std::string kStore = "st.global.u32 [%rd3], %r10;\n";
+
+std::string with_prologue(const std::string& body) { return kernel(".param .u64 out", kPrologue + body + kStore); }
+Shape threads(uint32_t n) {
+  Shape s;
+  s.block = {n, 1, 1};
+  return s;
+}
+
+TEST(Barriers, InAUniformLoop) {
+  // Each round every thread takes its right neighbour's value.
+  const Ran r = run(with_prologue(".shared .align 4 .b32 S[96];\nmov.u32 %r20, S;\nshl.b32 %r2, %r1, 2;\nadd.u32 %r21, "
+                                  "%r20, %r2;\nadd.u32 %r3, %r1, 1;\nrem.u32 %r3, %r3, 96;\nshl.b32 %r3, %r3, 2;\n"
+                                  "add.u32 %r22, %r20, %r3;\nmov.u32 %r10, %r1;\nmov.u32 %r4, 0;\nL:\nst.shared.u32 "
+                                  "[%r21], %r10;\nbar.sync 0;\nld.shared.u32 %r10, [%r22];\nbar.sync 0;\n"
+                                  "add.u32 %r4, %r4, 1;\nsetp.lt.u32 %p1, %r4, 10;\n@%p1 bra L;\n"),
+                    {zeros<uint32_t>(96)}, threads(96));
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 96; ++i) EXPECT_EQ(r.read()[i], (i + 10) % 96);
+  EXPECT_EQ(r.counters().barriers, 3 * 20);
+  EXPECT_EQ(r.counters().shared_load_requests, 30);
+  EXPECT_EQ(r.counters().shared_load_wavefronts,
+            30);  // the neighbour of lane 31 of the last warp is word 0: bank 0, as good as 32
+  EXPECT_EQ(r.counters().divergent_branches, 0);
+}
+
+TEST(Barriers, InDivergentCodeWorkAndWarnOnce) {
+  const Ran r = run(with_prologue("mov.u32 %r10, 1;\nsetp.lt.u32 %p1, %r1, 8;\n@%p1 bra A;\nbar.sync 0;\nadd.u32 %r10, "
+                                  "%r10, 1;\nbra.uni END;\nA:\nbar.sync 0;\nadd.u32 %r10, %r10, 2;\nEND:\n"),
+                    {zeros<uint32_t>(64)}, threads(64));
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(r.read()[i], i < 8 ? 3 : 2);
+  std::size_t warnings = 0;
+  for (const Diagnostic& d : r.report.diagnostics) warnings += d.severity == Severity::warning;
+  EXPECT_GE(warnings, 1u);  // one for each place
+  EXPECT_LE(warnings, 2u);
+}
+
+TEST(Barriers, Reductions) {
+  const Ran r = run(
+      with_prologue(
+          "setp.lt.u32 %p1, %r1, 40;\nsetp.lt.u32 %p2, %r1, 100;\nsetp.gt.u32 %p3, %r1, 100;\nbar.red.popc.u32 %r10, "
+          "0, %p1;\n"
+          "bar.red.and.pred %p4, 0, %p1;\nbar.red.and.pred %p5, 0, %p2;\nbar.red.or.pred %p6, 0, %p1;\nbar.red.or.pred "
+          "%p7, 0, %p3;\n"
+          "selp.u32 %r2, 1000, 0, %p4;\nselp.u32 %r3, 2000, 0, %p5;\nselp.u32 %r4, 4000, 0, %p6;\nselp.u32 %r5, 8000, "
+          "0, %p7;\n"
+          "add.u32 %r10, %r10, %r2;\nadd.u32 %r10, %r10, %r3;\nadd.u32 %r10, %r10, %r4;\nadd.u32 %r10, %r10, %r5;\n"),
+      {zeros<uint32_t>(50)}, threads(50));
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 50; ++i) EXPECT_EQ(r.read()[i], 40 + 2000 + 4000);
+  EXPECT_EQ(r.counters().barriers, 2 * 5);
+}
+
+// A reduction in both sides of a branch: the predicate of the lanes that wait must outlive what the others run.
+TEST(Barriers, ReductionInDivergentCode) {
+  const Ran r =
+      run(with_prologue("setp.lt.u32 %p1, %r1, 8;\n@%p1 bra A;\nadd.u32 %r2, %r1, 1;\nsetp.lt.u32 %p2, %r2, "
+                        "20;\nbar.red.popc.u32 %r10, 0, %p2;\nbra.uni END;\n"
+                        "A:\nadd.u32 %r3, %r1, 5;\nsetp.gt.u32 %p3, %r3, 100;\nbar.red.popc.u32 %r10, 0, %p3;\nEND:\n"),
+          {zeros<uint32_t>(32)});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], 11) << i;  // lanes 8..18
+}
+
+TEST(Barriers, NamedWithCounts) {
+  // Warps 0 and 1 meet at barrier 1, warps 2 and 3 at barrier 2; warp 0 writes for 1, warp 3 for 2.
+  const Ran r = run(
+      with_prologue(".shared .align 4 .b32 S[2];\nmov.u32 %r2, S;\nsetp.lt.u32 %p1, %r1, 64;\nmov.u32 %r3, "
+                    "%warpid;\n@!%p1 bra B;\nsetp.eq.u32 %p2, %r3, 1;\n@%p2 st.shared.u32 [%r2], 11;\nbar.sync 1, 64;\n"
+                    "ld.shared.u32 %r10, [%r2];\nbra.uni END;\nB:\nsetp.eq.u32 %p3, %r3, 3;\n@%p3 st.shared.u32 "
+                    "[%r2+4], 22;\nbar.sync 2, 64;\nld.shared.u32 %r10, [%r2+4];\nEND:\n"),
+      {zeros<uint32_t>(128)}, threads(128));
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 128; ++i) EXPECT_EQ(r.read()[i], i < 64 ? 11 : 22);
+}
+
+TEST(Barriers, ProducerArrivesConsumerWaits) {
+  const Ran r =
+      run(with_prologue(".shared .align 4 .b32 S[1];\nmov.u32 %r2, S;\nmov.u32 %r10, 5;\nsetp.lt.u32 %p1, %r1, "
+                        "32;\n@%p1 bra CONSUMER;\nst.shared.u32 [%r2], 77;\nbar.arrive 1, 64;\nbra.uni END;\n"
+                        "CONSUMER:\nbar.sync 1, 64;\nld.shared.u32 %r10, [%r2];\nEND:\n"),
+          {zeros<uint32_t>(64)}, threads(64));
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(r.read()[i], i < 32 ? 77 : 5);
+}
+
+TEST(Barriers, ExitedThreadsAreNotWaitedFor) {
+  const Ran r = run(with_prologue("mov.u32 %r10, 3;\nsetp.ge.u32 %p1, %r1, 40;\n@%p1 exit;\nbar.sync 0;\n"),
+                    {zeros<uint32_t>(96)}, threads(96));
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 96; ++i) EXPECT_EQ(r.read()[i], i < 40 ? 3 : 0);
+  EXPECT_EQ(r.counters().barriers, 2);
+  EXPECT_TRUE(r.report.diagnostics.empty()) << r.message();
+}
+
+TEST(Deadlock, CountedBarrierThatNobodyCompletes) {
+  const Ran r =
+      run(with_prologue("setp.lt.u32 %p1, %r1, 32;\n@%p1 bra END;\nbar.sync 3, 64;\nEND:\nmov.u32 %r10, 1;\n"),
+          {zeros<uint32_t>(64)}, threads(64));
+  EXPECT_EQ(r.report.fault, Fault::deadlock);
+  EXPECT_NE(r.message().find("deadlock"), std::string::npos);
+  EXPECT_NE(r.report.diagnostics.at(0).ptx_text.find("bar.sync 3"), std::string::npos)
+      << r.report.diagnostics.at(0).ptx_text;
+}
+
+TEST(Deadlock, ShuffleNamingLanesThatWaitElsewhere) {
+  const Ran r = run(with_prologue("setp.lt.u32 %p1, %r1, 16;\nmov.u32 %r10, 0;\n@%p1 bra A;\nbar.sync 0;\nbra.uni "
+                                  "END;\nA:\nshfl.sync.idx.b32 %r10, %r1, 0, 31, -1;\nEND:\n"),
+                    {zeros<uint32_t>(32)});
+  EXPECT_EQ(r.report.fault, Fault::deadlock);
+}
+
+TEST(Shuffles, AllModes) {
+  const auto text = [](const std::string& rest) {
+    return with_prologue("shfl.sync." + rest + ";\nselp.u32 %r3, 100, 0, %p1;\nadd.u32 %r10, %r2, %r3;\n");
+  };
+  const auto check = [&](const std::string& rest, auto expected) {
+    const Ran r = run(text(rest), {zeros<uint32_t>(32)});
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], expected(i)) << rest << " lane " << i;
+    EXPECT_EQ(r.counters().shuffles, 1u);
+  };
+  check("down.b32 %r2|%p1, %r1, 5, 31, -1", [](uint32_t i) { return i + 5 < 32 ? i + 105 : i; });
+  check("up.b32 %r2|%p1, %r1, 5, 0, -1", [](uint32_t i) { return i >= 5 ? i + 95 : i; });
+  check("bfly.b32 %r2|%p1, %r1, 3, 31, -1", [](uint32_t i) { return (i ^ 3) + 100; });
+  check("idx.b32 %r2|%p1, %r1, 7, 31, -1", [](uint32_t) { return 107u; });
+  // Segments of 8: mask 0x18 in bits 8..12, clamp 31 (down, idx) or 0 (up).
+  check("down.b32 %r2|%p1, %r1, 3, 6175, -1", [](uint32_t i) { return i % 8 + 3 < 8 ? i + 103 : i; });
+  check("up.b32 %r2|%p1, %r1, 3, 6144, -1", [](uint32_t i) { return i % 8 >= 3 ? i + 97 : i; });
+  check("idx.b32 %r2|%p1, %r1, 10, 6175, -1", [](uint32_t i) { return i / 8 * 8 + 2 + 100; });
+  check("bfly.b32 %r2|%p1, %r1, 8, 6175, -1", [](uint32_t i) { return (i ^ 8) > (i / 8 * 8 + 7) ? i : (i ^ 8) + 100; });
+  check("idx.b32 %r2|%p1, %r1, 20, 15, -1", [](uint32_t i) { return i; });  // past the clamp: its own value
+}
+
+// Two splits name each other's lanes at one shuffle; what each computed for the branch behind it must survive.
+TEST(Shuffles, SplitsThatMeetAtOneShuffle) {
+  const Ran r = run(with_prologue("mov.u32 %r10, 0;\nmov.u32 %r5, 0;\nand.b32 %r2, %r1, 1;\nsetp.eq.u32 %p1, %r2, "
+                                  "0;\n@%p1 bra S;\nadd.u32 %r5, %r1, 100;\n"
+                                  "S:\nshfl.sync.bfly.b32 %r6, %r5, 1, 31, -1;\nsetp.gt.u32 %p2, %r6, 110;\n@%p2 bra "
+                                  "BIG;\nadd.u32 %r10, %r6, 1;\nbra.uni END;\nBIG:\nadd.u32 %r10, %r6, 2;\nEND:\n"),
+                    {zeros<uint32_t>(32)});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 32; ++i) {
+    const uint32_t other = i ^ 1, v = other % 2 ? other + 100 : 0;
+    EXPECT_EQ(r.read()[i], v > 110 ? v + 2 : v + 1);
+  }
+}
+
+TEST(Votes, AllKinds) {
+  const Ran r = run(
+      with_prologue(
+          "setp.lt.u32 %p1, %r1, 5;\nsetp.lt.u32 %p2, %r1, 99;\nvote.sync.ballot.b32 %r10, %p1, "
+          "-1;\nvote.sync.all.pred %p3, %p1, -1;\nvote.sync.any.pred %p4, %p1, -1;\nvote.sync.uni.pred %p5, %p1, -1;\n"
+          "vote.sync.all.pred %p6, %p2, -1;\nvote.sync.uni.pred %p7, !%p2, -1;\nactivemask.b32 %r11;\nselp.u32 %r2, "
+          "256, 0, %p3;\nselp.u32 %r3, 512, 0, %p4;\nselp.u32 %r4, 1024, 0, %p5;\n"
+          "selp.u32 %r5, 2048, 0, %p6;\nselp.u32 %r6, 4096, 0, %p7;\nadd.u32 %r10, %r10, %r2;\nadd.u32 %r10, %r10, "
+          "%r3;\nadd.u32 %r10, %r10, %r4;\nadd.u32 %r10, %r10, %r5;\nadd.u32 %r10, %r10, %r6;\nxor.b32 %r10, %r10, "
+          "%r11;\n"),
+      {zeros<uint32_t>(20)}, threads(20));
+  for (uint32_t i = 0; i < 20; ++i) EXPECT_EQ(r.read()[i], (31 + 512 + 2048 + 4096) ^ 0xfffffu);
+  EXPECT_EQ(r.counters().votes, 7);
+}
+
+TEST(Votes, MatchReduxElect) {
+  const Ran r =
+      run(with_prologue(
+              "and.b32 %r2, %r1, 3;\nmatch.any.sync.b32 %r3, %r2, -1;\nmatch.all.sync.b32 %r4|%p1, %r2, "
+              "-1;\nmatch.all.sync.b32 %r5|%p2, 9, -1;\ncvt.u64.u32 %rd5, %r2;\nshl.b64 %rd5, %rd5, 40;\n"
+              "match.any.sync.b64 %r6, %rd5, -1;\nredux.sync.add.s32 %r7, %r1, -1;\nredux.sync.max.s32 %r8, %r1, "
+              "-1;\nredux.sync.and.b32 %r9, %r1, -1;\nelect.sync %r12|%p3, -1;\nselp.u32 %r13, 1, 0, %p3;\n"
+              "selp.u32 %r14, 2, 0, %p1;\nselp.u32 %r15, 4, 0, %p2;\nadd.u32 %r13, %r13, %r14;\nadd.u32 %r13, %r13, "
+              "%r15;\nst.global.u32 [%rd3+128], %r4;\nst.global.u32 [%rd3+256], %r5;\nst.global.u32 [%rd3+384], %r6;\n"
+              "st.global.u32 [%rd3+512], %r7;\nst.global.u32 [%rd3+640], %r8;\nst.global.u32 [%rd3+768], "
+              "%r13;\nmov.u32 %r10, %r3;\n"),
+          {zeros<uint32_t>(224)});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  const std::vector<uint32_t> v = r.read();
+  for (uint32_t i = 0; i < 32; ++i) {
+    EXPECT_EQ(v[i], 0x11111111u << i % 4);
+    EXPECT_EQ(v[32 + i], 0u);
+    EXPECT_EQ(v[64 + i], ~0u);
+    EXPECT_EQ(v[96 + i], 0x11111111u << i % 4);
+    EXPECT_EQ(v[128 + i], 31u * 32 / 2);
+    EXPECT_EQ(v[160 + i], 31u);
+    EXPECT_EQ(v[192 + i], 4u + (i == 0));
+  }
+}
+
+TEST(Atomics, ReturnedValuesAscendWithLanes) {
+  const Ran r = run(with_prologue("atom.global.add.u32 %r10, [%rd1+256], 3;\n"), {zeros<uint32_t>(65)}, threads(64));
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(r.read()[i], 3 * i);
+  EXPECT_EQ(r.counters().global_atomic_requests, 2);
+  EXPECT_EQ(r.counters().global_atomic_sectors, 64);
+}
+
+TEST(Atomics, FloatSumsDoNotDependOnThreads) {
+  Shape s = threads(96);
+  s.grid = {37, 1, 1};
+  const Ran r = run(kernel(".param .u64 out",
+                           "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\nmad.lo.u32 %r3, "
+                           "%r2, 977, %r1;\ncvt.rn.f32.u32 %f1, %r3;\nmul.f32 %f1, %f1, 0f3DCCCCCD;\n"
+                           "red.global.add.f32 [%rd1], %f1;\natom.global.add.f32 %f2, [%rd1+4], %f1;\n"),
+                    {zeros<uint32_t>(2)}, s);  // run() compares 1, 2 and 8 threads bit for bit
+  EXPECT_EQ(r.report.fault, Fault::none);
+  EXPECT_EQ(r.counters().global_reduction_sectors, 37 * 96 * 2);  // the atom's old value is never read: a reduction too
+}
+
+TEST(Atomics, SpinLockBetweenLanesAndBlocks) {
+  Shape s = threads(64);
+  s.grid = {5, 1, 1};
+  s.max_instructions = 20'000'000;
+  const Ran r = run(kernel(".param .u64 out",
+                           "ld.param.u64 %rd1, [out];\nTRY:\natom.global.cas.b32 %r1, [%rd1], 0, 1;\nsetp.ne.u32 %p1, "
+                           "%r1, 0;\n@%p1 bra TRY;\nld.volatile.global.u32 %r2, [%rd1+4];\nadd.u32 %r2, %r2, 1;\n"
+                           "st.volatile.global.u32 [%rd1+4], %r2;\nmembar.gl;\natom.global.exch.b32 %r3, [%rd1], 0;\n"),
+                    {zeros<uint32_t>(2)}, s);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  EXPECT_EQ(r.read()[1], 5u * 64);
+}
+
+}  // namespace
+
+}  // namespace coalesce::machine::test
