@@ -11,9 +11,9 @@ namespace coalesce::machine {
 namespace {
 
 // Basic blocks a warp runs before it lets others have a turn, if it polls memory meanwhile (BlockCode::polls).
-constexpr uint32_t kLockstepSlice = 1u << 16;
-constexpr uint32_t kGeneralSlice = 1u << 12;
-constexpr uint32_t kSpinningSlice = 1u << 8;  // in launches whose blocks are known to wait for each other
+// Counted in blocks, never in time, and by each thread block for itself: counters must not depend on the threads.
+constexpr uint32_t kSlice = 1u << 12;
+constexpr uint32_t kSpinningSlice = 1u << 8;  // once the block is known to hold lanes that wait for each other
 // Slices a warp polls in vain, while other warps and blocks have had their turns, before lanes that it holds at a meeting
 // point are let go.
 constexpr uint32_t kStallsBeforeBreak = 8;
@@ -117,6 +117,7 @@ void BlockRun::start(uint64_t index) {
   arrived_.fill(0);
   region_ = 0;
   turn_ = 0;
+  spins_ = false;
   mode_ = Mode::lockstep;
   if (launch_.program->needs_general_mode) {
     enter_general(kNone, 0);
@@ -202,7 +203,7 @@ BlockRun::Status BlockRun::advance_lockstep() {
       w.running = true;
       w.last_lockstep = kNone;
       polled_ = false;
-      fuel_ = launch_.spins.load(std::memory_order_relaxed) ? kSpinningSlice : kLockstepSlice;
+      fuel_ = kSlice;
       const Stop stop = run_warp(w, Mode::lockstep);
       if (stop == Stop::waiting || stop == Stop::slice) {
         enter_general(region_, w.index);
@@ -289,7 +290,6 @@ void BlockRun::enter_scattered() {
     launch.scattered = &scatter(*launch.code);
     fill_launch_area(launch, *launch.scattered, launch.scattered_area);
   });
-  launch.spins.store(true, std::memory_order_relaxed);
   const Code& from = *code_;
   std::vector<std::byte> old_area = std::move(area_);
   std::vector<std::array<std::byte*, 4>> old_bases;
@@ -343,7 +343,7 @@ BlockRun::Status BlockRun::advance_general() {
       ran = true;
       current_ = w.index;
       polled_ = false;
-      fuel_ = launch_.cooperative || launch_.spins.load(std::memory_order_relaxed) ? kSpinningSlice : kGeneralSlice;
+      fuel_ = launch_.cooperative || spins_ ? kSpinningSlice : kSlice;
       if (!w.running) next_split(w);
       if (run_warp(w, Mode::general) != Stop::slice) {
         w.stalled = 0;
@@ -357,6 +357,7 @@ BlockRun::Status BlockRun::advance_general() {
       if (!held) continue;
       if (code_ == launch_.code && !launch_.program->regions.empty()) enter_scattered();
       break_joins(w);
+      spins_ = true;
       // Whoever was held goes first.
       w.ready.insert(w.ready.begin(), w.now);
       w.running = false;

@@ -80,6 +80,7 @@ class BlockRun {
   uint32_t region_ = 0;  // lockstep: to run next
   uint32_t current_ = 0;
   uint32_t fuel_ = 0;                   // blocks the running warp may still execute before it must yield, if it polls
+  bool spins_ = false;                  // joins have had to be broken
   bool polled_ = false;                 // it has run a block that polls
   uint32_t turn_ = 0;                   // general: warp to run next
   std::array<uint32_t, 16> arrived_{};  // named barriers: threads that arrived without waiting (bar.arrive)

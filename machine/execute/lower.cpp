@@ -6,6 +6,7 @@
 // under the mask in divergent code. Scalars are few and small: each has its own.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "machine/execute/code.h"
 #include "machine/execute/expand.h"
@@ -395,9 +396,10 @@ class Lowering {
   void lower_region(const Region& region) {
     std::vector<Stream> streams;
     std::vector<Saved> saved;
+    std::set<uint32_t> once;
     const std::vector<uint32_t>& live = p_->blocks[region.chain.front()].live_in;
     const auto save = [&](uint32_t r) {
-      if (!std::binary_search(live.begin(), live.end(), r)) return;
+      if (!std::binary_search(live.begin(), live.end(), r) || !once.insert(r).second) return;
       const Home& h = homes_[r];
       saved.push_back({h.scalar & ~3u, kScalarBytes});
       if (h.vector != kNoSlot && h.vector != h.scalar) saved.push_back({h.vector & ~3u, vector_bytes(p_->registers[r].element)});

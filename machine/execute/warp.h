@@ -108,7 +108,6 @@ struct Launch {
   std::once_flag scattered_once;
   LaunchArea scattered_area;
   const Code* scattered = nullptr;
-  std::atomic<bool> spins{false};  // some block has had to be scattered: others soon look for the same
   uint64_t max_instructions = 0;
   std::atomic<uint64_t> instructions{0};  // in batches
   std::atomic<uint64_t> next_block{0};

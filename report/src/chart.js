@@ -31,13 +31,13 @@ export function makeChart(place, page, data) {
     '<label>counter<select name="name"></select></label><label>scale<select name="scale">' +
     '<option value="linear">linear</option><option value="log">logarithmic</option></select></label>';
   form.elements.name.append(...names.map((n) => new Option(n.replaceAll("_", " "), n)));
-  // First what tells the rungs apart most.
+  // First the sectors, unless these hardly tell the rungs apart and something else does.
   const spread = (name) => {
     const values = page.rungs.map((r) => value(r, name));
     return (Math.max(...values) + 1) / (Math.min(...values) + 1);
   };
   const first = FIRST.filter((name) => names.includes(name));
-  if (first.length) form.elements.name.value = first.reduce((a, b) => (spread(b) > spread(a) ? b : a));
+  if (first.length) form.elements.name.value = first.find((name) => spread(name) > 1.1) ?? first[0];
   const figure = document.createElement("figure");
   figure.innerHTML = '<figcaption><span class="t"></span> <span class="how"><b></b> <span></span></span></figcaption><div></div>';
   figure.querySelector(".how b").textContent = data.how;
