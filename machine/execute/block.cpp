@@ -112,12 +112,23 @@ void BlockRun::start(uint64_t index) {
     w.free_join = kNone;
     w.frames.clear();
   }
-  // Shared memory is not initialised on hardware; zeros make runs repeatable.
+  // Registers read before they are written, local and shared memory hold anything on hardware. Zeros make runs repeatable,
+  // whatever ran here before.
+  for (uint32_t r : launch_.program->blocks[0].live_in) {
+    const Register& reg = launch_.program->registers[r];
+    const Slot slot = reg.lanes == LaneClass::general ? code_->homes[r].vector : code_->homes[r].scalar;
+    if (reg.builtin != Builtin::none || slot == kNoSlot) continue;
+    const std::size_t bytes = reg.element == Element::pred ? 4 : reg.lanes == LaneClass::general ? std::size_t{kLanes} * element_bytes(reg.element) : 16;
+    for (Warp& w : warps_) std::memset(w.at<std::byte>(slot), 0, bytes);
+  }
+  std::fill(local_.begin(), local_.end(), std::byte{0});
   std::fill(shared_.begin(), shared_.end(), std::byte{0});
   arrived_.fill(0);
   region_ = 0;
-  turn_ = 0;
-  spins_ = false;
+  spins_ = released_ = false;
+  idle_yields_ = alive_at_yield_ = 0;
+  executed_ = 0;
+  uncounted_ = worker_.instructions;
   mode_ = Mode::lockstep;
   if (launch_.program->needs_general_mode) {
     enter_general(kNone, 0);
@@ -135,7 +146,8 @@ void BlockRun::charge() {
   Launch& launch = worker_.launch;
   const uint64_t total =
       launch.instructions.fetch_add(worker_.instructions, std::memory_order_relaxed) + worker_.instructions;
-  worker_.instructions = 0;
+  executed_ += worker_.instructions - uncounted_;
+  worker_.instructions = uncounted_ = 0;
   if (launch.interrupted && launch.interrupted->load(std::memory_order_relaxed))
     throw KernelFault{Fault::budget, "interrupted", kNone, 0, {}};
   if (total > launch.max_instructions) {
@@ -151,12 +163,16 @@ void BlockRun::charge() {
 }
 
 BlockRun::Status BlockRun::advance() {
+  uncounted_ = worker_.instructions;
   for (;;) {
     if (mode_ == Mode::lockstep) {
       if (advance_lockstep() == Status::done) return Status::done;
     } else {
       const Status s = advance_general();
-      if (mode_ == Mode::general) return s;
+      if (mode_ == Mode::lockstep) continue;
+      executed_ = instructions();
+      uncounted_ = worker_.instructions;
+      return s;
     }
   }
 }
@@ -246,7 +262,6 @@ void BlockRun::finish_barrier_lockstep(const BlockCode& c) {
 // region `region` and stand at its end; `stopped` is where it is; those after it stand at the region's beginning.
 void BlockRun::enter_general(uint32_t region, uint32_t stopped) {
   mode_ = Mode::general;
-  turn_ = 0;
   for (Warp& w : warps_) {
     if (!w.alive) continue;
     w.own_block_area.assign(code_->block_bytes + 64, std::byte{0});
@@ -365,6 +380,7 @@ BlockRun::Status BlockRun::advance_general() {
     charge();
     if (alive_lanes() == 0) return Status::done;
     if (release_barriers()) {
+      released_ = true;
       if (mode_ == Mode::lockstep) return Status::yielded;
       pass = 0;
       continue;
@@ -372,6 +388,11 @@ BlockRun::Status BlockRun::advance_general() {
     if (!ran) deadlock();
     if (sliced) ++pass;
   }
+  // Has anything happened since the last time? Lanes that exit count: they are what a lock hands on to.
+  const uint32_t alive = alive_lanes();
+  idle_yields_ = alive == alive_at_yield_ && !released_ ? idle_yields_ + 1 : 0;
+  alive_at_yield_ = alive;
+  released_ = false;
   return Status::yielded;
 }
 

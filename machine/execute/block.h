@@ -24,6 +24,11 @@ class BlockRun {
   // blocks). Throws KernelFault.
   Status advance();
 
+  // Times in a row that advance() has yielded without a lane having exited or a barrier completed.
+  uint32_t idle_yields() const { return idle_yields_; }
+
+  // Warp instructions the block has executed.
+  uint64_t instructions() const { return executed_ + worker_.instructions - uncounted_; }
   uint64_t index() const { return index_; }
   const std::array<uint32_t, 3>& coordinates() const { return ctaid_; }
   // The warp that ran last, for messages; its number within the block.
@@ -82,7 +87,9 @@ class BlockRun {
   uint32_t fuel_ = 0;                   // blocks the running warp may still execute before it must yield, if it polls
   bool spins_ = false;                  // joins have had to be broken
   bool polled_ = false;                 // it has run a block that polls
-  uint32_t turn_ = 0;                   // general: warp to run next
+  uint64_t executed_ = 0, uncounted_ = 0;  // instructions: before the last charge; of the worker when that was
+  uint32_t idle_yields_ = 0, alive_at_yield_ = 0;
+  bool released_ = false;               // a barrier has completed since the last yield
   std::array<uint32_t, 16> arrived_{};  // named barriers: threads that arrived without waiting (bar.arrive)
   std::vector<bool> warned_;            // per block: divergent barrier reported
   std::vector<Diagnostic> warnings_;

@@ -2,6 +2,7 @@
 // functions the machine provides itself.
 #include <chrono>
 
+#include "machine/execute/block.h"
 #include "machine/execute/calls.h"
 #include "machine/execute/warp.h"
 
@@ -186,12 +187,13 @@ void elect(const Step& s, Context& c) {
   write_predicate(op, w, 1, 1u << leader, w.active);
 }
 
-// The machine says nothing about time: %clock is the number of warp instructions the worker has executed, a monotone
-// count that lets programs which wait for time to pass go on. %globaltimer is the host's clock in nanoseconds.
+// The machine says nothing about time: %clock is 16 times the warp instructions the block has executed so far, a monotone
+// count that lets programs which wait for time to pass go on, and the same in every run. %globaltimer is the host's clock
+// in nanoseconds.
 void clock(const Step& s, Context& c) {
   const LaneOp& op = op_of(s);
   Warp& w = static_cast<Warp&>(c);
-  uint64_t t = w.worker->launch.instructions.load(std::memory_order_relaxed) + w.worker->instructions;
+  uint64_t t = 16 * w.owner->instructions();
   if (op.instruction->mode & 1)
     t = static_cast<uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxResident = 64;  // blocks one worker keeps alive while they wait for others
 constexpr uint64_t kMaxChunk = 64;
+constexpr uint32_t kPatience = 64;
 struct Abandoned {};  // another block, lower than this one, has faulted
 
 Diagnostic diagnose(const Launch& launch, const BlockRun& run, uint32_t instruction, uint32_t lanes, Diagnostic d) {
@@ -102,7 +103,12 @@ class Executor {
   void advance(std::unique_ptr<BlockRun> block) {
     try {
       if (block->index() > launch_.fault_block.load(std::memory_order_relaxed)) throw Abandoned{};
-      if (block->advance() == BlockRun::Status::yielded) {
+      // A block that polls is given time before the next one starts beside it: what it waits for is most often a lock
+      // within the block, and as long as it runs alone, in its turn, results and counters are those of one thread.
+      BlockRun::Status status;
+      do status = block->advance();
+      while (status == BlockRun::Status::yielded && !launch_.cooperative && block->idle_yields() < kPatience);
+      if (status == BlockRun::Status::yielded) {
         waiting_.push_back(std::move(block));
         return;
       }
