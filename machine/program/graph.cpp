@@ -34,6 +34,12 @@ void successors(const BasicBlock& b, Visit visit) {
 }
 
 // Blocks on ways from `start`, which do not go on from `without`.
+// No way leads on from here: an exit, or the return from a function.
+bool is_end(const Decoded& p, uint32_t block) {
+  const BasicBlock& b = p.blocks[block];
+  return b.next == kNone && b.taken == kNone && b.table.empty();
+}
+
 std::vector<bool> reached_from(const Decoded& p, uint32_t start, uint32_t without = kNone, bool through_calls = false) {
   std::vector<bool> seen(p.blocks.size());
   std::vector<uint32_t> todo{start};
@@ -202,10 +208,25 @@ void find_reconvergence(Decoded& p) {
   for (uint32_t b = 0; b < p.blocks.size(); ++b) {
     const BasicBlock& block = p.blocks[b];
     if (!block.reachable || block.taken == kNone || block.taken == block.next) continue;
-    if (only_exits(p, block.taken))
-      gone[b] = block.taken;
-    else if (only_exits(p, block.next))
-      gone[b] = block.next;
+    // Unless it is the only way out for those who stay: a loop's last block, whose other side leads back into the loop.
+    for (const auto& [leaves, stays] : {std::pair{block.taken, block.next}, std::pair{block.next, block.taken}}) {
+      if (!only_exits(p, leaves)) continue;
+      bool gets_out = false;
+      std::vector<bool> seen(p.blocks.size());
+      std::vector<uint32_t> todo{stays};
+      while (!todo.empty() && !gets_out) {
+        const uint32_t k = todo.back();
+        todo.pop_back();
+        if (k == b || seen[k]) continue;
+        seen[k] = true;
+        gets_out = is_end(p, k);
+        successors(p.blocks[k], [&](uint32_t t) {
+          if (t != gone[k]) todo.push_back(t);
+        });
+      }
+      if (gets_out) gone[b] = leaves;
+      if (gets_out) break;
+    }
   }
   // Each round finds the smallest such side, or is the last: a larger one may only seem so because of the smaller.
   std::vector<uint32_t> dominator;

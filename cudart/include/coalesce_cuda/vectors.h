@@ -22,17 +22,22 @@
 // price: std::is_trivially_copyable says no to these types, and a union that holds one has no assignment of its own.
 #define COALESCE_PLAIN(T)
 #ifdef __CUDA__
-#define COALESCE_BY_ELEMENT2(T)                                            \
-  __host__ __device__ COALESCE_INLINE constexpr T& operator=(const T& v) { \
-    const auto a = v.x, b = v.y;                                           \
-    x = a, y = b;                                                          \
-    return *this;                                                          \
+#if __cplusplus >= 201402L
+#define COALESCE_CONSTEXPR14 constexpr
+#else
+#define COALESCE_CONSTEXPR14  // constexpr would mean const in C++11
+#endif
+#define COALESCE_BY_ELEMENT2(T)                                                       \
+  __host__ __device__ COALESCE_INLINE COALESCE_CONSTEXPR14 T& operator=(const T& v) { \
+    const auto a = v.x, b = v.y;                                                      \
+    x = a, y = b;                                                                     \
+    return *this;                                                                     \
   }
-#define COALESCE_BY_ELEMENT4(T)                                            \
-  __host__ __device__ COALESCE_INLINE constexpr T& operator=(const T& v) { \
-    const auto a = v.x, b = v.y, c = v.z, d = v.w;                         \
-    x = a, y = b, z = c, w = d;                                            \
-    return *this;                                                          \
+#define COALESCE_BY_ELEMENT4(T)                                                       \
+  __host__ __device__ COALESCE_INLINE COALESCE_CONSTEXPR14 T& operator=(const T& v) { \
+    const auto a = v.x, b = v.y, c = v.z, d = v.w;                                    \
+    x = a, y = b, z = c, w = d;                                                       \
+    return *this;                                                                     \
   }
 #else
 #define COALESCE_BY_ELEMENT2 COALESCE_PLAIN
@@ -53,6 +58,7 @@ COALESCE_VECTORS(float, float, 8, 16, COALESCE_PLAIN, COALESCE_BY_ELEMENT4)
 COALESCE_VECTORS(double, double, 16, 16, COALESCE_BY_ELEMENT2, COALESCE_BY_ELEMENT4)
 #undef COALESCE_BY_ELEMENT2
 #undef COALESCE_BY_ELEMENT4
+#undef COALESCE_CONSTEXPR14
 #undef COALESCE_PLAIN
 #undef COALESCE_VECTORS
 

@@ -1,0 +1,128 @@
+#include "bench/cases.h"
+
+#include <bit>
+#include <cmath>
+
+namespace coalesce::bench {
+namespace {
+
+uint32_t bits(float value) { return std::bit_cast<uint32_t>(value); }
+float number(uint32_t word) { return std::bit_cast<float>(word); }
+
+// 32-bit words without a pattern that a lane class could recognise.
+uint32_t scrambled(uint32_t i) {
+  i = (i ^ (i >> 16)) * 0x7feb352du;
+  i = (i ^ (i >> 15)) * 0x846ca68bu;
+  return i ^ (i >> 16);
+}
+
+constexpr uint32_t kPeriod = 1024;  // the input of `arithmetic` repeats, so that its answer is quick to compute
+
+void fill_arithmetic(uint32_t n, Words& a, Words& b) {
+  for (uint32_t i = 0; i < n; ++i) a[i] = scrambled(i % kPeriod) % 1000;
+  b[0] = bits(0.999f), b[1] = bits(0.001f), b[2] = 1664525, b[3] = 1013904223;
+}
+
+Words answer_arithmetic(uint32_t n, const Words& a, const Words& b) {
+  Words out(n);
+  for (uint32_t i = 0; i < n; ++i) {
+    if (i >= kPeriod) {
+      out[i] = out[i - kPeriod];
+      continue;
+    }
+    uint32_t k = a[i], j = 0;
+    float x = static_cast<float>(k), y = x;
+    for (int step = 0; step < 512; ++step) {
+      x = std::fma(x, number(b[0]), number(b[1]));
+      k = k * b[2] + b[3];
+      y = y + x;
+      j += k;
+    }
+    out[i] = bits(x) ^ bits(y) ^ k ^ j;
+  }
+  return out;
+}
+
+void fill_integers(uint32_t n, Words& a, Words&) {
+  for (uint32_t i = 0; i < n; ++i) a[i] = scrambled(i);
+}
+
+// Sums wrap around, as they do in the kernels.
+Words answer_sums(uint32_t n, const Words& a, const Words&) {
+  Words out(n / 512);
+  for (uint32_t i = 0; i < n; ++i) out[i / 512] += a[i];
+  return out;
+}
+
+Words answer_strided(uint32_t n, const Words& a, const Words&) {
+  Words out(n);
+  for (uint32_t i = 0; i < n; ++i) out[i] = a[i / 256 * 256 + (i + 16) % 256] + 16;
+  return out;
+}
+
+// Small whole numbers: their products and sums are exact in any order, fused or not.
+void fill_floats(uint64_t words, Words& a, Words& b) {
+  for (uint32_t i = 0; i < words; ++i) {
+    a[i] = bits(static_cast<float>(scrambled(i) % 64));
+    b[i] = bits(static_cast<float>(scrambled(i) / 64 % 64));
+  }
+}
+void fill_line(uint32_t n, Words& a, Words& b) { fill_floats(n, a, b); }
+void fill_square(uint32_t n, Words& a, Words& b) { fill_floats(uint64_t{n} * n, a, b); }
+
+Words answer_vector_add(uint32_t n, const Words& a, const Words& b) {
+  Words out(n);
+  for (uint32_t i = 0; i < n; ++i) out[i] = bits(number(a[i]) + number(b[i]));
+  return out;
+}
+
+Words answer_matmul(uint32_t n, const Words& a, const Words& b) {
+  std::vector<float> sums(uint64_t{n} * n);
+  for (uint32_t row = 0; row < n; ++row)
+    for (uint32_t k = 0; k < n; ++k)
+      for (uint32_t column = 0; column < n; ++column)
+        sums[row * n + column] += number(a[row * n + k]) * number(b[k * n + column]);
+  Words out;
+  out.reserve(sums.size());
+  for (float sum : sums) out.push_back(bits(sum));
+  return out;
+}
+
+Words answer_transpose(uint32_t n, const Words& a, const Words&) {
+  Words out(uint64_t{n} * n);
+  for (uint32_t row = 0; row < n; ++row)
+    for (uint32_t column = 0; column < n; ++column) out[column * n + row] = a[row * n + column];
+  return out;
+}
+
+// clang-format off
+constexpr Case kCases[] = {
+  // kernel           n        small_n  block      tile      sums   twin   target
+  {"arithmetic",      1 << 17, 1 << 9,  {256, 1},  {256, 0}, false, true,  400, fill_arithmetic, answer_arithmetic},
+  {"tree_neighbours", 1 << 24, 1 << 15, {512, 1},  {512, 0}, true,  true,  150, fill_integers,   answer_sums},
+  {"tree_halving",    1 << 24, 1 << 15, {512, 1},  {512, 0}, true,  true,  0,   fill_integers,   answer_sums},
+  {"tree_shuffle",    1 << 24, 1 << 15, {512, 1},  {512, 0}, true,  false, 0,   fill_integers,   answer_sums},
+  {"matmul",          512,     64,      {32, 32},  {32, 32}, false, true,  150, fill_square,     answer_matmul},
+  {"vector_add",      1 << 24, 1 << 17, {256, 1},  {256, 0}, false, true,  0,   fill_line,       answer_vector_add},
+  {"strided",         1 << 21, 1 << 13, {256, 1},  {256, 0}, false, true,  0,   fill_integers,   answer_strided},
+  {"transpose",       4096,    256,     {32, 8},   {32, 32}, false, true,  100, fill_square,     answer_transpose},
+};
+// clang-format on
+
+}  // namespace
+
+std::array<uint32_t, 2> Case::grid(uint32_t size) const {
+  return {size / tile[0], tile[1] ? size / tile[1] : 1};
+}
+uint64_t Case::words_in(uint32_t size) const { return tile[1] ? uint64_t{size} * size : size; }
+uint64_t Case::words_out(uint32_t size) const { return sums ? size / tile[0] : words_in(size); }
+
+std::span<const Case> cases() { return kCases; }
+
+const Case* find_case(std::string_view kernel) {
+  for (const Case& c : kCases)
+    if (c.kernel == kernel) return &c;
+  return nullptr;
+}
+
+}  // namespace coalesce::bench
