@@ -98,7 +98,7 @@ Words answer_transpose(uint32_t n, const Words& a, const Words&) {
 // clang-format off
 constexpr Case kCases[] = {
   // kernel           n        small_n  block      tile      sums   twin   target
-  {"arithmetic",      1 << 17, 1 << 9,  {256, 1},  {256, 0}, false, true,  400, fill_arithmetic, answer_arithmetic},
+  {"arithmetic",      1 << 19, 1 << 10, {256, 1},  {256, 0}, false, true,  400, fill_arithmetic, answer_arithmetic},
   {"tree_neighbours", 1 << 24, 1 << 15, {512, 1},  {512, 0}, true,  true,  150, fill_integers,   answer_sums},
   {"tree_halving",    1 << 24, 1 << 15, {512, 1},  {512, 0}, true,  true,  0,   fill_integers,   answer_sums},
   {"tree_shuffle",    1 << 24, 1 << 15, {512, 1},  {512, 0}, true,  false, 0,   fill_integers,   answer_sums},
@@ -111,9 +111,7 @@ constexpr Case kCases[] = {
 
 }  // namespace
 
-std::array<uint32_t, 2> Case::grid(uint32_t size) const {
-  return {size / tile[0], tile[1] ? size / tile[1] : 1};
-}
+std::array<uint32_t, 2> Case::grid(uint32_t size) const { return {size / tile[0], tile[1] ? size / tile[1] : 1}; }
 uint64_t Case::words_in(uint32_t size) const { return tile[1] ? uint64_t{size} * size : size; }
 uint64_t Case::words_out(uint32_t size) const { return sums ? size / tile[0] : words_in(size); }
 

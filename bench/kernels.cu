@@ -1,5 +1,5 @@
-// The kernels that bench_machine times; twins.cl has the same ones in OpenCL. All take the same parameters: two arrays of
-// 32-bit words to read, one to write, and a size, which divides by the block (cases.cpp says what each array holds).
+// The kernels that bench_machine times; twins.cl has the same ones in OpenCL. All take the same parameters: two arrays
+// of 32-bit words to read, one to write, and a size, which divides by the block (cases.cpp says what each array holds).
 // What is timed is kernels.ptx, made from this file so that figures do not move with the compiler that is installed:
 //
 //   nvcc -ptx -arch=compute_90 -o bench/kernels.ptx bench/kernels.cu      (CUDA 13.0)

@@ -20,7 +20,7 @@ namespace coalesce::machine {
 namespace {
 
 constexpr uint64_t kDeviceHeapBytes = 8u << 20;  // CUDA's default cudaLimitMallocHeapSize
-constexpr uint64_t kGridWorkspaceBytes = 256;     // what cooperative groups keep per grid: a size, a barrier
+constexpr uint64_t kGridWorkspaceBytes = 256;    // what cooperative groups keep per grid: a size, a barrier
 constexpr std::size_t kMaxDecodedShapes = 64;    // per kernel; programs that launch more shapes decode again
 
 class LoadedProgram final : public Program, public SymbolTable {
@@ -173,7 +173,7 @@ struct Machine::State {
   Memory memory;
   DeviceHeap heap;
   const Allocation* grid_workspace = nullptr;  // made by the first cooperative launch
-  std::optional<Pool> pool;  // made by the first launch
+  std::optional<Pool> pool;                    // made by the first launch
   std::atomic<bool> interrupted{false};
 };
 
@@ -228,7 +228,8 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   launch.shared_bytes = launch.program->static_shared_bytes + config.dynamic_shared_bytes;
   launch.cooperative = config.cooperative;
   if (config.cooperative) {
-    if (!state_->grid_workspace) state_->grid_workspace = state_->memory.allocate(kGridWorkspaceBytes, Origin::heap, "grid synchronisation");
+    if (!state_->grid_workspace)
+      state_->grid_workspace = state_->memory.allocate(kGridWorkspaceBytes, Origin::heap, "grid synchronisation");
     if (state_->grid_workspace) {
       launch.grid_workspace = state_->grid_workspace->base;
       std::memset(reinterpret_cast<void*>(launch.grid_workspace), 0, kGridWorkspaceBytes);

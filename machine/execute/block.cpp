@@ -1,10 +1,11 @@
 // A block's life: its slots, lockstep regions, barriers. How one warp runs: warp.cpp.
 #include "machine/execute/block.h"
-#include "machine/execute/launch.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+
+#include "machine/execute/launch.h"
 
 namespace coalesce::machine {
 
@@ -14,18 +15,25 @@ namespace {
 // Counted in blocks, never in time, and by each thread block for itself: counters must not depend on the threads.
 constexpr uint32_t kSlice = 1u << 12;
 constexpr uint32_t kSpinningSlice = 1u << 8;  // once the block is known to hold lanes that wait for each other
-// Slices a warp polls in vain, while other warps and blocks have had their turns, before lanes that it holds at a meeting
-// point are let go.
+// Slices a warp polls in vain, while other warps and blocks have had their turns, before lanes that it holds at a
+// meeting point are let go.
 constexpr uint32_t kStallsBeforeBreak = 8;
 
-std::byte* align64(std::byte* p) { return reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64); }
+std::byte* align64(std::byte* p) {
+  return reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64);
+}
 
-unsigned element_bytes(Element e) { return e == Element::b128 ? 16 : e == Element::b64 ? 8 : e == Element::b32 ? 4 : 2; }
+unsigned element_bytes(Element e) {
+  return e == Element::b128 ? 16 : e == Element::b64 ? 8 : e == Element::b32 ? 4 : 2;
+}
 
 }  // namespace
 
 BlockRun::BlockRun(Worker& worker)
-    : worker_(worker), launch_(worker.launch), warps_(launch_.warps_per_block), warned_(launch_.program->blocks.size()) {
+    : worker_(worker),
+      launch_(worker.launch),
+      warps_(launch_.warps_per_block),
+      warned_(launch_.program->blocks.size()) {
   // Full-width moves may touch up to 128 bytes beyond the lanes that are on: never outside the vector.
   shared_.resize(launch_.shared_bytes + 256 + 64);
   auto* shared = align64(shared_.data() + 128);
@@ -63,13 +71,23 @@ void BlockRun::lay_out(const Code& code) {
       for (uint32_t l = 0; l < kLanes; ++l) {
         const uint32_t t = w * kLanes + l;
         switch (r.builtin) {
-          case Builtin::tid_x: values[l] = launch_.block[1] == 1 && launch_.block[2] == 1 ? t : t % ntid[0]; break;
-          case Builtin::tid_y: values[l] = t / ntid[0] % ntid[1]; break;
-          case Builtin::tid_z: values[l] = t / ntid[0] / ntid[1]; break;
-          default: values[l] = w; break;
+          case Builtin::tid_x:
+            values[l] = launch_.block[1] == 1 && launch_.block[2] == 1 ? t : t % ntid[0];
+            break;
+          case Builtin::tid_y:
+            values[l] = t / ntid[0] % ntid[1];
+            break;
+          case Builtin::tid_z:
+            values[l] = t / ntid[0] / ntid[1];
+            break;
+          default:
+            values[l] = w;
+            break;
         }
       }
-      if (r.builtin != Builtin::tid_x && r.builtin != Builtin::tid_y && r.builtin != Builtin::tid_z && r.builtin != Builtin::warpid) continue;
+      if (r.builtin != Builtin::tid_x && r.builtin != Builtin::tid_y && r.builtin != Builtin::tid_z &&
+          r.builtin != Builtin::warpid)
+        continue;
       if (slot.scalar != kNoSlot) std::memcpy(warp.at<uint32_t>(slot.scalar), values, 4);
       if (slot.vector != kNoSlot) std::memcpy(warp.at<uint32_t>(slot.vector), values, sizeof values);
     }
@@ -80,11 +98,20 @@ void BlockRun::set_block_builtins(std::byte* block_area) {
   for (const BuiltinSlot& slot : code_->builtins) {
     uint32_t value = 0;
     switch (launch_.program->registers[slot.reg].builtin) {
-      case Builtin::ctaid_x: value = ctaid_[0]; break;
-      case Builtin::ctaid_y: value = ctaid_[1]; break;
-      case Builtin::ctaid_z: value = ctaid_[2]; break;
-      case Builtin::smid: value = static_cast<uint32_t>(index_ % std::max(1u, launch_.device->multiprocessors)); break;
-      default: continue;
+      case Builtin::ctaid_x:
+        value = ctaid_[0];
+        break;
+      case Builtin::ctaid_y:
+        value = ctaid_[1];
+        break;
+      case Builtin::ctaid_z:
+        value = ctaid_[2];
+        break;
+      case Builtin::smid:
+        value = static_cast<uint32_t>(index_ % std::max(1u, launch_.device->multiprocessors));
+        break;
+      default:
+        continue;
     }
     if (slot.scalar != kNoSlot) *reinterpret_cast<uint32_t*>(block_area + (slot.scalar & ~3u)) = value;
     if (slot.vector == kNoSlot) continue;
@@ -112,13 +139,15 @@ void BlockRun::start(uint64_t index) {
     w.free_join = kNone;
     w.frames.clear();
   }
-  // Registers read before they are written, local and shared memory hold anything on hardware. Zeros make runs repeatable,
-  // whatever ran here before.
+  // Registers read before they are written, local and shared memory hold anything on hardware. Zeros make runs
+  // repeatable, whatever ran here before.
   for (uint32_t r : launch_.program->blocks[0].live_in) {
     const Register& reg = launch_.program->registers[r];
     const Slot slot = reg.lanes == LaneClass::general ? code_->homes[r].vector : code_->homes[r].scalar;
     if (reg.builtin != Builtin::none || slot == kNoSlot) continue;
-    const std::size_t bytes = reg.element == Element::pred ? 4 : reg.lanes == LaneClass::general ? std::size_t{kLanes} * element_bytes(reg.element) : 16;
+    const std::size_t bytes = reg.element == Element::pred      ? 4
+                              : reg.lanes == LaneClass::general ? std::size_t{kLanes} * element_bytes(reg.element)
+                                                                : 16;
     for (Warp& w : warps_) std::memset(w.at<std::byte>(slot), 0, bytes);
   }
   std::fill(local_.begin(), local_.end(), std::byte{0});
@@ -127,6 +156,7 @@ void BlockRun::start(uint64_t index) {
   region_ = 0;
   spins_ = released_ = false;
   idle_yields_ = alive_at_yield_ = 0;
+  last_block_ = 0;
   executed_ = 0;
   uncounted_ = worker_.instructions;
   mode_ = Mode::lockstep;
@@ -152,11 +182,10 @@ void BlockRun::charge() {
     throw KernelFault{Fault::budget, "interrupted", kNone, 0, {}};
   if (total > launch.max_instructions) {
     const Warp& w = warps_[current_];
-    const uint32_t block = w.running ? w.now.block : 0;
     throw KernelFault{Fault::budget,
                       "the kernel has executed " + std::to_string(launch.max_instructions) +
                           " warp instructions and has not ended (--max-instructions); it was in the loop here",
-                      launch_.program->blocks[block].first,
+                      launch_.program->blocks[last_block_].first,
                       w.now.mask,
                       {}};
   }
@@ -209,7 +238,8 @@ BlockRun::Status BlockRun::advance_lockstep() {
       Context& uniform = warps_[0];
       uniform.active = 1;
       const std::vector<Stream>& hoisted = code_->hoisted[region_];
-      for (uint32_t s = hoisted.front().first; s < hoisted.back().last; ++s) code_->steps[s].run(code_->steps[s], uniform);
+      for (uint32_t s = hoisted.front().first; s < hoisted.back().last; ++s)
+        code_->steps[s].run(code_->steps[s], uniform);
     }
     bool any = false;
     for (Warp& w : warps_) {
@@ -277,8 +307,10 @@ void BlockRun::enter_general(uint32_t region, uint32_t stopped) {
     if (w.index < stopped) {
       const BlockCode& last = code_->blocks[chain.back()];
       w.running = true;
-      if (last.divergent || last.divergent_branch) w.now = {launch_.program->regions[region].after, w.alive, kNone, false, false};
-      else w.now = {chain.back(), w.alive, kNone, true, false};  // only its end is left
+      if (last.divergent || last.divergent_branch)
+        w.now = {launch_.program->regions[region].after, w.alive, kNone, false, false};
+      else
+        w.now = {chain.back(), w.alive, kNone, true, false};  // only its end is left
       continue;
     }
     // The region's uniform values are all computed already: back to what they were where this warp stands.
@@ -321,7 +353,8 @@ void BlockRun::enter_scattered() {
       const Home& home = from.homes[r];
       if (reg.lanes == LaneClass::general || reg.element == Element::pred) {
         if (home.vector == kNoSlot) continue;
-        const std::size_t bytes = reg.element == Element::pred ? 4 : std::size_t{kLanes} * std::max(2u, element_bytes(reg.element));
+        const std::size_t bytes =
+            reg.element == Element::pred ? 4 : std::size_t{kLanes} * std::max(2u, element_bytes(reg.element));
         std::memcpy(w.at<std::byte>(to), old(home.vector), bytes);
         continue;
       }
@@ -368,7 +401,8 @@ BlockRun::Status BlockRun::advance_general() {
       if (!w.running || !w.ready.empty() || w.now.join == kNone || ++w.stalled < kStallsBeforeBreak) continue;
       w.stalled = 0;
       bool held = false;  // are there lanes that wait where this split is to arrive?
-      for (uint32_t j = w.now.join; j != kNone; j = w.joins[j].parent) held = held || (w.joins[j].frame == kNone && (w.joins[j].arrived & w.alive));
+      for (uint32_t j = w.now.join; j != kNone; j = w.joins[j].parent)
+        held = held || (w.joins[j].frame == kNone && (w.joins[j].arrived & w.alive));
       if (!held) continue;
       if (code_ == launch_.code && !launch_.program->regions.empty()) enter_scattered();
       break_joins(w);

@@ -58,7 +58,7 @@ class BlockRun {
   // --- the block
   Status advance_lockstep();
   Status advance_general();
-  void lay_out(const Code& code);                  // areas and builtin values for this code
+  void lay_out(const Code& code);  // areas and builtin values for this code
   void set_block_builtins(std::byte* block_area);
   void enter_general(uint32_t region, uint32_t stopped);
   void enter_scattered();
@@ -73,20 +73,21 @@ class BlockRun {
 
   Worker& worker_;
   const Launch& launch_;
-  const Code* code_ = nullptr;         // the launch's, or its scattered form
+  const Code* code_ = nullptr;  // the launch's, or its scattered form
   uint64_t index_ = 0;
   std::array<uint32_t, 3> ctaid_{};
   std::vector<std::byte> area_;  // block area, then the warps' areas
   std::vector<std::byte> shared_, local_;
-  std::vector<std::byte> saved_;       // Code::saved of the region that runs
+  std::vector<std::byte> saved_;  // Code::saved of the region that runs
   std::byte* block_area_ = nullptr;
   std::vector<Warp> warps_;
   Mode mode_ = Mode::lockstep;
   uint32_t region_ = 0;  // lockstep: to run next
   uint32_t current_ = 0;
-  uint32_t fuel_ = 0;                   // blocks the running warp may still execute before it must yield, if it polls
-  bool spins_ = false;                  // joins have had to be broken
-  bool polled_ = false;                 // it has run a block that polls
+  uint32_t fuel_ = 0;        // blocks the running warp may still execute before it must yield, if it polls
+  bool spins_ = false;       // joins have had to be broken
+  bool polled_ = false;      // it has run a block that polls
+  uint32_t last_block_ = 0;  // basic block that ran last, for messages
   uint64_t executed_ = 0, uncounted_ = 0;  // instructions: before the last charge; of the worker when that was
   uint32_t idle_yields_ = 0, alive_at_yield_ = 0;
   bool released_ = false;               // a barrier has completed since the last yield

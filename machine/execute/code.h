@@ -33,7 +33,7 @@ struct Access {
   const MemoryOp* op = nullptr;
   uint32_t instruction = kNone;
   uint32_t site = kNone;  // kNone: not counted
-  uint32_t window = 0;  // index of the worker's cached allocation (one per memory operation)
+  uint32_t window = 0;    // index of the worker's cached allocation (one per memory operation)
   AddressShape shape = AddressShape::vector;
   bool address_is_64 = true;
   bool scalar_results = false;  // loads with a uniform address into scalar slots
@@ -93,7 +93,7 @@ struct BlockCode {
   bool divergent_branch = false;
   bool negated = false;
   bool waits = false;  // begins with *.sync: `mask` names the lanes
-  bool polls = false;            // reads what other threads may write: a loop of it may be waiting for them
+  bool polls = false;  // reads what other threads may write: a loop of it may be waiting for them
   bool ends_region = false;
   bool waits_for_any = false;  // ... and it is a bar.warp.sync, which meets any other
   bool wait_mask_is_vector = false;
@@ -125,7 +125,8 @@ struct Home {
   Slot scalar = kNoSlot, vector = kNoSlot;
 };
 
-// Bytes of the block's area that a region's hoisted instructions overwrite although an earlier value may still be needed.
+// Bytes of the block's area that a region's hoisted instructions overwrite although an earlier value may still be
+// needed.
 struct Saved {
   uint32_t offset = 0, bytes = 0;
 };
@@ -146,8 +147,8 @@ struct Code {
   std::vector<Constant> constants;
   std::vector<BuiltinSlot> builtins;
   uint32_t launch_bytes = 0, block_bytes = 0, warp_bytes = 0;
-  // The same program with every computed register general: for blocks whose lanes wait for each other, so that they must
-  // be able to be anywhere. Made when first needed.
+  // The same program with every computed register general: for blocks whose lanes wait for each other, so that they
+  // must be able to be anywhere. Made when first needed.
   mutable std::once_flag scattered_once;
   mutable std::unique_ptr<Code> scattered;
 };

@@ -41,11 +41,16 @@ constexpr std::size_t kMaxCallDepth = 4096;  // calls in progress in one warp
 
 std::size_t bytes_in_slot(Element e) {
   switch (e) {
-    case Element::pred: return 4;
-    case Element::b64: return 8 * kLanes;
-    case Element::b128: return 16 * kLanes;
-    case Element::b32: return 4 * kLanes;
-    default: return 2 * kLanes;
+    case Element::pred:
+      return 4;
+    case Element::b64:
+      return 8 * kLanes;
+    case Element::b128:
+      return 16 * kLanes;
+    case Element::b32:
+      return 4 * kLanes;
+    default:
+      return 2 * kLanes;
   }
 }
 
@@ -55,7 +60,8 @@ void save(const Step& s, Context& c) {
   uint32_t free = 0;
   while (free < w.frames.size() && w.frames[free].used) ++free;
   if (free == kMaxCallDepth)
-    throw KernelFault{Fault::stack_overflow, "calls nested " + std::to_string(kMaxCallDepth) + " deep", op.instruction, w.active, {}};
+    throw KernelFault{
+        Fault::stack_overflow, "calls nested " + std::to_string(kMaxCallDepth) + " deep", op.instruction, w.active, {}};
   if (free == w.frames.size()) w.frames.emplace_back();
   CallFrame& frame = w.frames[free];
   frame.used = true;

@@ -187,9 +187,9 @@ void elect(const Step& s, Context& c) {
   write_predicate(op, w, 1, 1u << leader, w.active);
 }
 
-// The machine says nothing about time: %clock is 16 times the warp instructions the block has executed so far, a monotone
-// count that lets programs which wait for time to pass go on, and the same in every run. %globaltimer is the host's clock
-// in nanoseconds.
+// The machine says nothing about time: %clock is 16 times the warp instructions the block has executed so far, a
+// monotone count that lets programs which wait for time to pass go on, and the same in every run. %globaltimer is the
+// host's clock in nanoseconds.
 void clock(const Step& s, Context& c) {
   const LaneOp& op = op_of(s);
   Warp& w = static_cast<Warp&>(c);

@@ -269,8 +269,7 @@ void fill_launch_area(const Launch& launch, const Code& code, LaunchArea& area) 
           std::memcpy(&wide, bytes.data() + r.parameter_offset, 16);
           if (slot.scalar != kNoSlot) std::memcpy(area.base + (slot.scalar & ~3u), &wide, 16);
           if (slot.vector != kNoSlot)
-            for (uint32_t l = 0; l < kLanes; ++l)
-              std::memcpy(area.base + (slot.vector & ~3u) + 16 * l, &wide, 16);
+            for (uint32_t l = 0; l < kLanes; ++l) std::memcpy(area.base + (slot.vector & ~3u) + 16 * l, &wide, 16);
           continue;
         }
         std::memcpy(&v, bytes.data() + r.parameter_offset, r.parameter_size);

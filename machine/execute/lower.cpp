@@ -45,7 +45,6 @@ class Lowering {
   }
 
  private:
-
   bool is_scalar(uint32_t r) const { return p_->registers[r].lanes != LaneClass::general; }
 
   bool scalar_form(const Instruction& i) const {
@@ -402,7 +401,8 @@ class Lowering {
       if (!std::binary_search(live.begin(), live.end(), r) || !once.insert(r).second) return;
       const Home& h = homes_[r];
       saved.push_back({h.scalar & ~3u, kScalarBytes});
-      if (h.vector != kNoSlot && h.vector != h.scalar) saved.push_back({h.vector & ~3u, vector_bytes(p_->registers[r].element)});
+      if (h.vector != kNoSlot && h.vector != h.scalar)
+        saved.push_back({h.vector & ~3u, vector_bytes(p_->registers[r].element)});
     };
     for (uint32_t b : region.chain) {
       Stream s{static_cast<uint32_t>(code_->steps.size()), 0};

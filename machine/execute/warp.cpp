@@ -15,6 +15,7 @@ constexpr uint32_t kUnpolledSlice = 1u << 22;  // blocks of a loop that polls no
 }  // namespace
 
 inline void BlockRun::count(uint32_t block, uint32_t mask) {
+  last_block_ = block;
   worker_.tally.executions[block] += 1;
   worker_.tally.lanes[block] += count_lanes(mask);
   worker_.instructions += launch_.program->blocks[block].instructions;
@@ -47,8 +48,10 @@ void BlockRun::leave(Warp& w, uint32_t join) {
     w.free_join = join;
     const uint32_t mask = ended.arrived & w.alive;
     if (ended.frame != kNone) {
-      if (mask) restore_frame(w, ended.frame, mask);
-      else w.frames[ended.frame].used = false;
+      if (mask)
+        restore_frame(w, ended.frame, mask);
+      else
+        w.frames[ended.frame].used = false;
     }
     if (mask) {
       // It may be where the parent's splits meet, too.
@@ -101,8 +104,7 @@ bool BlockRun::next_split(Warp& w) {
 void BlockRun::split(Warp& w, uint32_t mask_taken, uint32_t taken, uint32_t other, uint32_t reconverge) {
   const uint32_t rest = w.now.mask & ~mask_taken;
   uint32_t join = w.now.join;
-  if (reconverge != kNone && (taken == reconverge || other == reconverge) &&
-      !meets_at(w, join, reconverge)) {
+  if (reconverge != kNone && (taken == reconverge || other == reconverge) && !meets_at(w, join, reconverge)) {
     // if without else: one side stands at the meeting point already.
     const bool other_waits = other == reconverge;
     const uint32_t j = new_join(w, reconverge, 1, join);

@@ -50,7 +50,7 @@ struct Join {
   uint32_t arrived = 0;
   uint32_t pending = 0;
   uint32_t parent = kNone;
-  uint32_t frame = kNone;   // of the call that returns here; kNone: lanes that parted at a branch
+  uint32_t frame = kNone;  // of the call that returns here; kNone: lanes that parted at a branch
 };
 
 struct Warp : Context {
@@ -71,9 +71,9 @@ struct Warp : Context {
   std::vector<Join> joins;
   uint32_t free_join = kNone;
   std::vector<CallFrame> frames;
-  uint32_t pending_frame = kNone;  // saved, for the call that ends this block
-  uint32_t stalled = 0;  // general mode: slices spent polling since something last happened
-  uint32_t last_lockstep = 0;  // lockstep mode: the region's block it came through last
+  uint32_t pending_frame = kNone;         // saved, for the call that ends this block
+  uint32_t stalled = 0;                   // general mode: slices spent polling since something last happened
+  uint32_t last_lockstep = 0;             // lockstep mode: the region's block it came through last
   std::vector<std::byte> own_block_area;  // general mode
 };
 

@@ -51,8 +51,10 @@ std::unique_ptr<Decoded> decode(const ptx::Module& module, const ptx::Function& 
   find_reconvergence(*p);
   find_liveness(*p);
   find_lane_classes(*p);
-  if (p->has_calls) make_general(*p);
-  else find_regions(*p);
+  if (p->has_calls)
+    make_general(*p);
+  else
+    find_regions(*p);
   find_liveness(*p);  // cutting regions has made new blocks
   for (BasicBlock& b : p->blocks) {
     b.instructions = 0;

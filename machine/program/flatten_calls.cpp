@@ -1,7 +1,7 @@
 // Calls. Most are inlined. A function that is recursive, or too deep to inline, is an instance: its body stands once in
-// the program, with registers of its own; a call saves what the caller still needs (lower.cpp finds it by liveness), goes
-// there, and comes back at a join of the lanes that called together. A call through a pointer asks for each function
-// whose address the program takes whether it is meant, and calls that one.
+// the program, with registers of its own; a call saves what the caller still needs (lower.cpp finds it by liveness),
+// goes there, and comes back at a join of the lanes that called together. A call through a pointer asks for each
+// function whose address the program takes whether it is meant, and calls that one.
 #include <algorithm>
 
 #include "machine/program/flatten.h"
@@ -14,7 +14,8 @@ using OK = ptx::Operand::Kind;
 constexpr std::size_t kMaxInlineDepth = 64;
 
 bool same_shape(const std::vector<ptx::Variable>& a, const std::vector<ptx::Variable>& b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) { return x.size == y.size; });
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) { return x.size == y.size; });
 }
 
 }  // namespace
@@ -92,8 +93,10 @@ void Flattener::call_function(const ptx::Function& f, const Arguments& a) {
   if (f.params.size() != a.arguments.size() || f.returns.size() != a.results.size())
     fail("call of '" + f.name + "' with the wrong number of arguments");
   const bool recursive = std::find(stack_.begin(), stack_.end(), &f) != stack_.end() || instances_.contains(&f);
-  if (recursive || stack_.size() >= kMaxInlineDepth) call_instance(f, a);
-  else inline_call(f, a);
+  if (recursive || stack_.size() >= kMaxInlineDepth)
+    call_instance(f, a);
+  else
+    inline_call(f, a);
 }
 
 void Flattener::inline_call(const ptx::Function& callee, const Arguments& a) {
@@ -145,16 +148,19 @@ void Flattener::call_instance(const ptx::Function& f, const Arguments& a) {
   save.text = f.name;
   std::vector<Value> uses;
   for (std::size_t k = 0; k < a.arguments.size(); ++k) {
-    if (storages_[a.arguments[k]].in_memory) return unknown("a recursive function with a parameter in memory is not supported");
+    if (storages_[a.arguments[k]].in_memory)
+      return unknown("a recursive function with a parameter in memory is not supported");
     for (const auto& [piece, from] : std::map(storages_[a.arguments[k]].pieces)) {
       const uint32_t target = piece_of(to.params[k], piece.first, piece.second);
-      emit_pure("mov.b" + std::to_string(8 * bytes_of(out_.registers[from].element)), {target}, {Value::of(from)}, false);
+      emit_pure("mov.b" + std::to_string(8 * bytes_of(out_.registers[from].element)), {target}, {Value::of(from)},
+                false);
       uses.push_back(Value::of(target));
     }
   }
   // The callee's local memory begins where the caller's ends; how large that is, is known when all is flattened.
   frame_fixups_.emplace_back(static_cast<uint32_t>(out_.code.size()), instance_);
-  emit_pure("add.s64", {to.frame_base}, {instance_ ? Value::of(instances_.at(instance_).frame_base) : Value::imm(0), Value::imm(0)}, false);
+  emit_pure("add.s64", {to.frame_base},
+            {instance_ ? Value::of(instances_.at(instance_).frame_base) : Value::imm(0), Value::imm(0)}, false);
   uses.push_back(Value::of(to.frame_base));
   Instruction& go = emit(Kind::function_call);
   go.counts = false;
@@ -218,11 +224,13 @@ void Flattener::emit_instances() {
   }
   instance_ = nullptr;
   for (const auto& [instruction, caller] : frame_fixups_)
-    out_.code[instruction].sources[1] = Value::imm(caller ? instances_.at(caller).frame_bytes : (kernel_local + 15) / 16 * 16);
+    out_.code[instruction].sources[1] =
+        Value::imm(caller ? instances_.at(caller).frame_bytes : (kernel_local + 15) / 16 * 16);
   for (const auto& [instruction, f] : call_fixups_) {
     out_.code[instruction].target = instances_.at(f).entry;
     for (uint32_t s : instances_.at(f).returns)
-      for (const auto& [piece, reg] : storages_[s].pieces) out_.code[instruction].targets.push_back(reg);  // written by the callee
+      for (const auto& [piece, reg] : storages_[s].pieces)
+        out_.code[instruction].targets.push_back(reg);  // written by the callee
   }
   for (const auto& [instruction, f] : return_fixups_)
     for (uint32_t s : instances_.at(f).returns)
@@ -258,7 +266,9 @@ void Flattener::call_pointer(const ptx::Operand& callee, const std::string& prot
     return static_cast<uint32_t>(out_.code.size() - 1);
   };
   for (const ptx::Function& f : module_.functions) {
-    if (f.is_declaration || f.is_entry || !taken.contains(f.name) || !same_shape(f.params, shape->params) || !same_shape(f.returns, shape->returns)) continue;
+    if (f.is_declaration || f.is_entry || !taken.contains(f.name) || !same_shape(f.params, shape->params) ||
+        !same_shape(f.returns, shape->returns))
+      continue;
     const uint32_t is_it = new_register(Element::pred);
     emit_pure("setp.eq.u64", {is_it}, {address, Value::imm(symbols_.function_address(f.name))}, false);
     const uint32_t skip = jump(is_it, true);
@@ -271,7 +281,8 @@ void Flattener::call_pointer(const ptx::Operand& callee, const std::string& prot
       const uint32_t left = frame_->params[a.result_names[k]];
       if (left == a.results[k]) continue;
       for (const auto& [piece, from] : std::map(storages_[left].pieces))
-        emit_pure("mov.b" + std::to_string(8 * bytes_of(out_.registers[from].element)), {piece_of(a.results[k], piece.first, piece.second)}, {Value::of(from)}, false);
+        emit_pure("mov.b" + std::to_string(8 * bytes_of(out_.registers[from].element)),
+                  {piece_of(a.results[k], piece.first, piece.second)}, {Value::of(from)}, false);
       frame_->params[a.result_names[k]] = a.results[k];
     }
     to_end.push_back(jump(kNone, false));

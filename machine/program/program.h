@@ -128,12 +128,12 @@ enum class Kind : uint8_t {
   branch_table,
   exit,  // end their block
   trap,
-  clock,    // %clock, %clock64, %globaltimer
-  call,  // a builtin (vprintf ...); mode Callee::function: saves registers before a function_call
+  clock,            // %clock, %clock64, %globaltimer
+  call,             // a builtin (vprintf ...); mode Callee::function: saves registers before a function_call
   function_call,    // ends its block: to the instance at `target`, which writes the registers `targets`; back at `next`
   function_return,  // ends its block
-  nothing,  // fences, prefetches, pragmas: counted, no effect here
-  unknown,  // an error only when it is reached
+  nothing,          // fences, prefetches, pragmas: counted, no effect here
+  unknown,          // an error only when it is reached
 };
 
 // Where an address points, as far as decoding can tell.
@@ -206,8 +206,9 @@ struct BasicBlock {
 // A region: lockstep blocks run by all warps of a thread block one after the other, from one barrier, uniform branch or
 // entry to the next. Divergent blocks between them belong to the region in which they are entered.
 struct Region {
-  std::vector<uint32_t> chain;  // lockstep blocks in order (and divergent ones entered from them); the last one ends the region
-  uint32_t after = kNone;       // where lanes go on that part at the last one's branch or within it; kNone: they exit
+  std::vector<uint32_t>
+      chain;  // lockstep blocks in order (and divergent ones entered from them); the last one ends the region
+  uint32_t after = kNone;  // where lanes go on that part at the last one's branch or within it; kNone: they exit
 };
 
 struct Site {  // one memory instruction (one per space for generic ones)
@@ -244,7 +245,7 @@ struct Decoded {
   std::vector<Place> places;
   uint32_t guards = 0;              // guarded instructions
   bool needs_general_mode = false;  // named or partial barriers: warps run one by one from the start
-  bool has_calls = false;                      // function instances: calls that are not inlined
+  bool has_calls = false;           // function instances: calls that are not inlined
   bool ordered_atomics = false;
   uint32_t static_shared_bytes = 0;
   uint32_t local_bytes = 0;

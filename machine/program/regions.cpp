@@ -68,7 +68,8 @@ Stretch stretch_from(const Decoded& p, const std::vector<uint32_t>& start) {
 std::vector<uint32_t> lockstep_successors(const Decoded& p, uint32_t b) {
   const BasicBlock& block = p.blocks[b];
   if (block.divergent) return stretch_from(p, {b}).after;
-  if (block.divergent_branch) return block.reconverge == kNone ? std::vector<uint32_t>{} : std::vector<uint32_t>{block.reconverge};
+  if (block.divergent_branch)
+    return block.reconverge == kNone ? std::vector<uint32_t>{} : std::vector<uint32_t>{block.reconverge};
   std::vector<uint32_t> s;
   successors(block, [&](uint32_t t) { s.push_back(t); });
   return s;
@@ -145,8 +146,10 @@ class Regions {
         }
       }
       std::vector<uint32_t> start;
-      if (block.divergent) start = {at};
-      else if (block.divergent_branch) successors(block, [&](uint32_t t) { start.push_back(t); });
+      if (block.divergent)
+        start = {at};
+      else if (block.divergent_branch)
+        successors(block, [&](uint32_t t) { start.push_back(t); });
       for (uint32_t d : stretch_from(p_, start).inside)
         for (uint32_t k = p_.blocks[d].first; k < p_.blocks[d].last; ++k) mark(p_.code[k]);
     }

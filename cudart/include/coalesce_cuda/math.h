@@ -189,13 +189,13 @@ COALESCE_MINMAX(long long, unsigned long long, unsigned long long)
 COALESCE_MINMAX(unsigned long long, long long, unsigned long long)
 #undef COALESCE_MINMAX
 // Of a number and a NaN, the number.
-#define COALESCE_MINMAX(A, B, min_, max_)                                                 \
-  static __host__ __device__ inline auto min(A a, B b) { return __builtin_##min_(a, b); } \
-  static __host__ __device__ inline auto max(A a, B b) { return __builtin_##max_(a, b); }
-COALESCE_MINMAX(float, float, fminf, fmaxf)
-COALESCE_MINMAX(double, double, fmin, fmax)
-COALESCE_MINMAX(float, double, fmin, fmax)
-COALESCE_MINMAX(double, float, fmin, fmax)
+#define COALESCE_MINMAX(A, B, R, min_, max_)                                           \
+  static __host__ __device__ inline R min(A a, B b) { return __builtin_##min_(a, b); } \
+  static __host__ __device__ inline R max(A a, B b) { return __builtin_##max_(a, b); }
+COALESCE_MINMAX(float, float, float, fminf, fmaxf)
+COALESCE_MINMAX(double, double, double, fmin, fmax)
+COALESCE_MINMAX(float, double, double, fmin, fmax)
+COALESCE_MINMAX(double, float, double, fmin, fmax)
 #undef COALESCE_MINMAX
 COALESCE_DEFINE unsigned int umin(unsigned int a, unsigned int b) { return a < b ? a : b; }
 COALESCE_DEFINE unsigned int umax(unsigned int a, unsigned int b) { return a > b ? a : b; }

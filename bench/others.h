@@ -1,0 +1,35 @@
+// What bench_machine measures in processes of their own: the OpenCL twins, start-up, peak memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/cases.h"
+
+namespace coalesce::bench {
+
+// Seconds of each repetition; empty: not measured, and `why` says why in a few words.
+struct Timing {
+  std::vector<double> seconds;
+  std::string why;
+};
+
+double median(std::vector<double> values);  // of at least one
+
+enum class Executor { pocl, oclgrind };
+// One kernel of twins.cl by one thread; the kernel's output is checked.
+Timing time_twin(Executor executor, const Case& c, uint32_t n, int repetitions);
+
+// `coalesce run` on bench/empty.cu, from start to exit. The compiler runs before, untimed.
+Timing time_start_up(int repetitions);
+
+// Peak resident memory of this program while it runs a case in a new process, and what the case allocates.
+struct Peak {
+  uint64_t resident_bytes = 0, allocated_bytes = 0;  // 0: not measured
+};
+Peak peak_memory(const Case& c);
+// The process it starts, as `bench_machine --peak KERNEL`, prints these two numbers.
+uint64_t own_peak_bytes();
+
+}  // namespace coalesce::bench

@@ -1,0 +1,525 @@
+// Loads and stores of every width, form and space: values, exact counts, and what faults say.
+#include <algorithm>
+#include <tuple>
+
+#include "harness.h"
+
+namespace coalesce::machine::test {
+
+namespace {
+
+std::vector<uint8_t> pattern(std::size_t n) {
+  std::vector<uint8_t> v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<uint8_t>(i * 37 + i / 256 + 11);
+  return v;
+}
+
+std::string text(uint64_t v) { return std::to_string(v); }
+
+// ---- Widths and vectors ------------------------------------------------------------------------------------------
+
+struct Form {
+  const char* suffix;     // of ld and st
+  const char* registers;  // list of one element per component
+  uint32_t bytes;         // per lane
+};
+
+constexpr Form kForms[] = {
+    {"u8", "%h1", 1},
+    {"b8", "%r4", 1},
+    {"u16", "%h1", 2},
+    {"b16", "%h1", 2},
+    {"u32", "%r4", 4},
+    {"f32", "%f4", 4},
+    {"u64", "%rd8", 8},
+    {"f64", "%fd4", 8},
+    {"b128", "%q1", 16},
+    {"v2.u8", "{%h1, %h2}", 2},
+    {"v4.u8", "{%h1, %h2, %h3, %h4}", 4},
+    {"v2.u16", "{%h1, %h2}", 4},
+    {"v4.u16", "{%h1, %h2, %h3, %h4}", 8},
+    {"v2.u32", "{%r4, %r5}", 8},
+    {"v4.f32", "{%f4, %f5, %f6, %f7}", 16},
+    {"v2.u64", "{%rd8, %rd9}", 16},
+    {"v2.f64", "{%fd4, %fd5}", 16},
+};
+
+// A copy of `stride` bytes' distance between lanes, `skip` bytes into both buffers.
+std::string copy_by(const Form& f, uint32_t stride, uint32_t skip) {
+  const std::string at = "+" + text(skip) + "]";
+  return kernel(".param .u64 to, .param .u64 from",
+                ".reg .b128 %q<4>;\nld.param.u64 %rd1, [to];\nld.param.u64 %rd2, [from];\nmov.u32 %r1, "
+                "%tid.x;\nmul.wide.u32 %rd3, %r1, " +
+                    text(stride) + ";\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, %rd3;\nld.global." + f.suffix +
+                    " " + f.registers + ", [%rd5" + at + ";\nst.global." + f.suffix + " [%rd4" + at + ", " +
+                    f.registers + ";\n");
+}
+
+TEST(MemoryForms, NeighbouredLanes) {
+  for (const Form& f : kForms) {
+    SCOPED_TRACE(f.suffix);
+    const std::vector<uint8_t> from = pattern(32 * f.bytes);
+    const Ran r = run(copy_by(f, f.bytes, 0), {zeros<uint8_t>(from.size()), buffer(from)});
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    EXPECT_EQ(r.buffers[0], from);
+    const Counters& c = r.counters();
+    EXPECT_EQ(c.global_load_requests, 1);
+    EXPECT_EQ(c.global_load_sectors, f.bytes);  // 32 lanes of b bytes are b sectors
+    EXPECT_EQ(c.global_load_lines, (f.bytes + 3) / 4);
+    EXPECT_EQ(c.global_load_bytes_requested, 32 * f.bytes);
+    EXPECT_EQ(c.global_store_requests, 1);
+    EXPECT_EQ(c.global_store_sectors, f.bytes);
+    EXPECT_EQ(c.global_store_bytes_requested, 32 * f.bytes);
+    EXPECT_EQ(c.compulsory_bytes, 2 * 32 * f.bytes);
+    EXPECT_EQ(c.instructions, 9);
+  }
+}
+
+// One element on: the last lane's element lies in one sector more.
+TEST(MemoryForms, NeighbouredLanesOffBySomeBytes) {
+  for (const Form& f : kForms) {
+    SCOPED_TRACE(f.suffix);
+    const std::vector<uint8_t> from = pattern(33 * f.bytes);
+    const Ran r = run(copy_by(f, f.bytes, f.bytes), {zeros<uint8_t>(from.size()), buffer(from)});
+    std::vector<uint8_t> wanted = from;
+    std::fill(wanted.begin(), wanted.begin() + f.bytes, uint8_t{0});
+    EXPECT_EQ(r.buffers[0], wanted);
+    EXPECT_EQ(r.counters().global_load_sectors, f.bytes + 1);
+    EXPECT_EQ(r.counters().global_store_sectors, f.bytes + 1);
+    EXPECT_EQ(r.counters().global_load_bytes_requested, 32 * f.bytes);
+  }
+}
+
+TEST(MemoryForms, EveryThirdElement) {
+  for (const Form& f : kForms) {
+    SCOPED_TRACE(f.suffix);
+    const uint32_t stride = 3 * f.bytes;
+    const std::vector<uint8_t> from = pattern(32 * stride);
+    const Ran r = run(copy_by(f, stride, 0), {zeros<uint8_t>(from.size()), buffer(from)});
+    std::vector<uint8_t> wanted(from.size());
+    std::vector<bool> sectors(from.size() / 32 + 1), lines(from.size() / 128 + 1);
+    for (uint32_t lane = 0; lane < 32; ++lane)
+      for (uint32_t b = 0; b < f.bytes; ++b) {
+        const uint32_t at = lane * stride + b;
+        wanted[at] = from[at];
+        sectors[at / 32] = lines[at / 128] = true;
+      }
+    const auto set = [](const std::vector<bool>& v) {
+      return static_cast<uint64_t>(std::count(v.begin(), v.end(), true));
+    };
+    EXPECT_EQ(r.buffers[0], wanted);
+    EXPECT_EQ(r.counters().global_load_sectors, set(sectors));
+    EXPECT_EQ(r.counters().global_store_sectors, set(sectors));
+    EXPECT_EQ(r.counters().global_load_lines, set(lines));
+    EXPECT_EQ(r.counters().compulsory_bytes, 2 * 32 * set(sectors));
+  }
+}
+
+// Shared memory by the same forms: 64-bit accesses are judged by half-warps, 128-bit ones by quarters.
+TEST(MemoryForms, SharedNeighbouredLanes) {
+  for (const Form& f : kForms) {
+    SCOPED_TRACE(f.suffix);
+    const std::vector<uint8_t> from = pattern(32 * f.bytes);
+    const std::string at = std::string(f.suffix) + " ";
+    const Ran r =
+        run(kernel(".param .u64 to, .param .u64 from",
+                   std::string(".reg .b128 %q<4>;\n.shared .align 16 .b8 s[512];\n") +
+                       "ld.param.u64 %rd1, [to];\nld.param.u64 %rd2, [from];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 "
+                       "%rd3, %r1, " +
+                       text(f.bytes) +
+                       ";\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, %rd3;\nmov.u32 %r2, s;\nmad.lo.u32 %r2, "
+                       "%r1, " +
+                       text(f.bytes) + ", %r2;\nld.global." + at + f.registers + ", [%rd5];\nst.shared." + at +
+                       "[%r2], " + f.registers + ";\nld.shared." + at + f.registers + ", [%r2];\nst.global." + at +
+                       "[%rd4], " + f.registers + ";\n"),
+            {zeros<uint8_t>(from.size()), buffer(from)});
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    EXPECT_EQ(r.buffers[0], from);
+    const uint64_t passes = f.bytes <= 4 ? 1 : f.bytes / 4;
+    EXPECT_EQ(r.counters().shared_load_requests, 1);
+    EXPECT_EQ(r.counters().shared_load_wavefronts, passes);
+    EXPECT_EQ(r.counters().shared_load_wavefronts_ideal, passes);
+    EXPECT_EQ(r.counters().shared_store_wavefronts, passes);
+  }
+}
+
+// A load narrower than its register extends by its type; a store keeps the low bytes.
+TEST(MemoryForms, Extension) {
+  struct Row {
+    const char* load;
+    const char* store;
+    const char* reg;
+    uint32_t loaded, stored;  // bytes
+    bool sign;
+  };
+  const Row rows[] = {
+      {"s8", "u16", "%h1", 1, 2, true},    {"u8", "u16", "%h1", 1, 2, false},   {"b8", "u16", "%h1", 1, 2, false},
+      {"s8", "u32", "%r4", 1, 4, true},    {"u8", "u32", "%r4", 1, 4, false},   {"s16", "u32", "%r4", 2, 4, true},
+      {"u16", "u32", "%r4", 2, 4, false},  {"b16", "u32", "%r4", 2, 4, false},  {"s8", "u64", "%rd8", 1, 8, true},
+      {"s16", "u64", "%rd8", 2, 8, true},  {"u16", "u64", "%rd8", 2, 8, false}, {"s32", "u64", "%rd8", 4, 8, true},
+      {"u32", "u64", "%rd8", 4, 8, false}, {"u64", "u8", "%rd8", 8, 1, false},  {"u32", "s8", "%r4", 4, 1, false},
+      {"u64", "u16", "%rd8", 8, 2, false}, {"u64", "b32", "%rd8", 8, 4, false},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(std::string(row.load) + " to " + row.reg + " to " + row.store);
+    const std::vector<uint8_t> from = pattern(32 * row.loaded);
+    std::vector<uint8_t> wanted(32 * row.stored);
+    for (uint32_t lane = 0; lane < 32; ++lane)
+      for (uint32_t b = 0; b < row.stored; ++b) {
+        const bool minus = row.sign && from[(lane + 1) * row.loaded - 1] >= 128;
+        wanted[lane * row.stored + b] = b < row.loaded ? from[lane * row.loaded + b] : minus ? 255 : 0;
+      }
+    // Each space in turn: contiguous lanes, and (last) one address for all of them.
+    const std::string address =
+        "ld.param.u64 %rd1, [to];\nld.param.u64 %rd2, [from];\nmov.u32 %r1, "
+        "%tid.x;\nmad.wide.u32 %rd4, %r1, " +
+        text(row.stored) + ", %rd1;\nmad.wide.u32 %rd5, %r1, " + text(row.loaded) + ", %rd2;\n";
+    const std::string store = std::string("st.global.") + row.store + " [%rd4], " + row.reg + ";\n";
+    const auto body = [&](const std::string& load) {
+      return run(kernel(".param .u64 to, .param .u64 from", address + load + store),
+                 {zeros<uint8_t>(wanted.size()), buffer(from)});
+    };
+    const std::string of = std::string(row.load) + " " + row.reg;
+    EXPECT_EQ(body("ld.global." + of + ", [%rd5];\n").buffers[0], wanted);
+    EXPECT_EQ(body("ld." + of + ", [%rd5];\n").buffers[0], wanted);
+    EXPECT_EQ(body("xor.b32 %r2, %r1, 0;\nmad.wide.u32 %rd5, %r2, " + text(row.loaded) + ", %rd2;\nld.global." + of +
+                   ", [%rd5];\n")
+                  .buffers[0],
+              wanted);
+    std::vector<uint8_t> same(wanted.size());
+    for (std::size_t i = 0; i < same.size(); ++i) same[i] = wanted[i % row.stored];
+    EXPECT_EQ(body("ld.global." + of + ", [%rd2];\n").buffers[0], same);
+  }
+}
+
+TEST(MemoryForms, SomeLanesOnly) {
+  // Lanes 3, 4 and 20 by predicate; of what the others would touch nothing counts.
+  const Ran r = run(kernel(".param .u64 to, .param .u64 from",
+                           "ld.param.u64 %rd1, [to];\nld.param.u64 %rd2, [from];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 "
+                           "%rd3, %r1, 16;\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, %rd3;\nmov.u32 %r2, 1;\n"
+                           "shl.b32 %r2, %r2, %r1;\nand.b32 %r2, %r2, 0x100018;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 "
+                           "ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%rd5];\n@%p1 st.global.v4.u32 [%rd4], {%r7, %r6, "
+                           "%r5, %r4};\n"),
+                    {zeros<uint32_t>(128), buffer(pattern(512))});
+  const auto in = r.read<uint32_t>(1), out = r.read<uint32_t>(0);
+  for (uint32_t lane = 0; lane < 32; ++lane)
+    for (uint32_t k = 0; k < 4; ++k)
+      EXPECT_EQ(out[4 * lane + k], lane == 3 || lane == 4 || lane == 20 ? in[4 * lane + 3 - k] : 0u);
+  EXPECT_EQ(r.counters().global_load_requests, 1);
+  EXPECT_EQ(r.counters().global_load_sectors, 3);  // bytes 48..64, 64..80, 320..336
+  EXPECT_EQ(r.counters().global_load_lines, 2);
+  EXPECT_EQ(r.counters().global_load_bytes_requested, 48);
+  EXPECT_EQ(r.counters().compulsory_bytes, 2 * 96);
+}
+
+TEST(MemoryForms, NoLaneIsNoRequest) {
+  const Ran r = run(kernel(".param .u64 to",
+                           "ld.param.u64 %rd1, [to];\nmov.u32 %r1, %tid.x;\nsetp.gt.u32 %p1, %r1, 99;\n@%p1 "
+                           "ld.global.u32 %r2, [%rd1];\n@%p1 st.global.u32 [%rd1], %r2;\n"),
+                    {zeros<uint32_t>(1)});
+  EXPECT_EQ(r.counters().global_load_requests + r.counters().global_store_requests, 0);
+  EXPECT_EQ(r.counters().compulsory_bytes, 0);
+  EXPECT_EQ(r.counters().instructions, 6);  // issued all the same
+}
+
+// ---- Local memory, constants, parameters -------------------------------------------------------------------------
+
+// int own[8]; own[k] = 10 * k + lane; then own[index(lane)]. Local memory is interleaved by lane, 4 bytes at a time:
+// eight lanes of one offset share a sector.
+Ran local_array(const std::string& index) {
+  std::string fill;
+  for (int k = 0; k < 8; ++k)
+    fill += "add.u32 %r3, %r1, " + text(10 * static_cast<uint64_t>(k)) + ";\nst.local.u32 [own+" +
+            text(4 * static_cast<uint64_t>(k)) + "], %r3;\n";
+  return run(kernel(".param .u64 out",
+                    ".local .align 4 .b8 own[32];\nld.param.u64 %rd1, [out];\nmov.u32 %r1, "
+                    "%tid.x;\nmad.wide.u32 %rd2, %r1, 4, %rd1;\n" +
+                        fill + index +
+                        "shl.b32 %r5, %r4, 2;\ncvt.u64.u32 %rd3, %r5;\nmov.u64 %rd4, own;\nadd.s64 "
+                        "%rd5, %rd4, %rd3;\nld.local.u32 %r6, [%rd5];\nst.global.u32 [%rd2], %r6;\n"),
+             {zeros<uint32_t>(64)}, {{1, 1, 1}, {64, 1, 1}});
+}
+
+TEST(MemorySpaces, LocalArrayByLane) {
+  const Ran modulo = local_array("and.b32 %r4, %r1, 7;\n");
+  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(modulo.read()[i], 10 * (i % 8) + i);
+  EXPECT_EQ(modulo.counters().local_store_requests, 2 * 8);
+  EXPECT_EQ(modulo.counters().local_store_sectors, 2 * 8 * 4);
+  EXPECT_EQ(modulo.counters().local_load_requests, 2);
+  EXPECT_EQ(modulo.counters().local_load_sectors, 2 * 32);  // each offset by lanes of four groups of eight
+  const Ran by_eight = local_array("shr.u32 %r4, %r1, 3;\nand.b32 %r4, %r4, 7;\n");
+  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(by_eight.read()[i], 10 * (i / 8) + i);
+  EXPECT_EQ(by_eight.counters().local_load_sectors, 2 * 4);
+  EXPECT_EQ(by_eight.counters().global_load_requests, 0);
+}
+
+TEST(MemorySpaces, LocalOutOfBounds) {
+  const Ran r = local_array("mov.u32 %r4, %r1;\n");
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+  EXPECT_THAT(r.message(), testing::HasSubstr("outside the thread's 32 bytes of local memory"));
+  EXPECT_EQ(r.report.diagnostics.at(0).thread, (std::array<uint32_t, 3>{8, 0, 0}));
+}
+
+TEST(MemorySpaces, ConstantMemory) {
+  const std::string ptx = module(
+      ".const .align 4 .u32 table[8] = {7, 17, 27, 37, 47, 57, 67, 77};\n.visible .entry k(.param .u64 out)\n{\n.reg "
+      ".b32 %r<8>;\n.reg .b64 %rd<8>;\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %rd2, %r1, 4, "
+      "%rd1;\nand.b32 %r2, %r1, 7;\nmov.u64 %rd3, table;\nmad.wide.u32 %rd4, %r2, 4, %rd3;\nld.const.u32 %r3, "
+      "[%rd4];\nld.const.u32 %r4, [table+12];\ncvta.const.u64 %rd5, %rd4;\nld.u32 %r6, [%rd5];\nadd.u32 %r5, %r3, "
+      "%r4;\nadd.u32 %r5, %r5, %r6;\nst.global.u32 [%rd2], %r5;\nret;\n}\n");
+  const Ran r = run(ptx, {zeros<uint32_t>(32)});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], 2 * (10 * (i % 8) + 7) + 37);
+  EXPECT_EQ(r.counters().global_store_requests, 1);
+}
+
+// struct { int a[6]; } by value, read by an index that differs by lane.
+TEST(MemorySpaces, ParametersByAddress) {
+  std::vector<uint32_t> values{3, 1, 4, 1, 5, 9, 2, 6};
+  Argument block{false, {}};
+  block.bytes.resize(32);
+  std::memcpy(block.bytes.data(), values.data(), 32);
+  const Ran r =
+      run(kernel(".param .u64 out, .param .u64 filler, .param .u64 filler2, .param .u64 filler3, .param .align "
+                 "4 .b8 values[32]",
+                 "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %rd2, %r1, 4, %rd1;\nmov.b64 "
+                 "%rd3, values;\nand.b32 %r2, %r1, 7;\nmul.wide.u32 %rd4, %r2, 4;\nadd.s64 %rd5, %rd3, "
+                 "%rd4;\nld.param.u32 %r3, [%rd5];\nst.global.u32 [%rd2], %r3;\n"),
+          {zeros<uint32_t>(32), value<uint64_t>(0), value<uint64_t>(0), value<uint64_t>(0), block});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], values[i % 8]);
+  EXPECT_EQ(r.counters().global_load_requests, 0);
+}
+
+// One generic load and store whose lanes are in three spaces.
+TEST(MemorySpaces, GenericPointersOfOneWarpInSeveralSpaces) {
+  const Ran r = run(
+      kernel(".param .u64 out, .param .u64 in",
+             ".shared .align 4 .b8 s[128];\n.local .align 4 .b8 own[8];\nld.param.u64 %rd1, [out];\nld.param.u64 %rd2, "
+             "[in];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, %r1, 4;\nadd.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, "
+             "%rd3;\nmov.u64 %rd6, s;\nadd.s64 %rd6, %rd6, %rd3;\ncvta.shared.u64 %rd7, %rd6;\nmov.u64 %rd8, "
+             "own;\ncvta.local.u64 %rd9, %rd8;\nadd.u32 %r2, %r1, 200;\nst.shared.u32 [%rd6], %r2;\nadd.u32 %r3, %r1, "
+             "300;\nst.local.u32 [own+4], %r3;\nrem.u32 %r4, %r1, 3;\nsetp.eq.u32 %p1, %r4, 1;\nsetp.eq.u32 %p2, %r4, "
+             "2;\nselp.b64 %rd10, %rd7, %rd5, %p1;\nadd.s64 %rd11, %rd9, 4;\nselp.b64 %rd10, %rd11, %rd10, "
+             "%p2;\nld.u32 %r5, [%rd10];\nadd.u32 %r6, %r5, 1000;\nst.u32 [%rd10], %r6;\nld.volatile.u32 %r7, "
+             "[%rd10];\nst.global.u32 [%rd4], %r7;\n"),
+      {zeros<uint32_t>(32), buffer(std::vector<uint32_t>(32, 100))});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 32; ++i) {
+    EXPECT_EQ(r.read()[i], i % 3 == 0 ? 1100 : i % 3 == 1 ? 1200 + i : 1300 + i);
+    EXPECT_EQ(r.read(1)[i], i % 3 == 0 ? 1100u : 100u);
+  }
+  // Each space has its own requests: two loads and one store, besides the stores before and after.
+  const Counters& c = r.counters();
+  EXPECT_EQ(c.global_load_requests, 2);
+  EXPECT_EQ(c.global_load_sectors, 2 * 4);
+  EXPECT_EQ(c.global_load_bytes_requested, 2 * 44);
+  EXPECT_EQ(c.global_store_requests, 2);
+  EXPECT_EQ(c.shared_load_requests, 2);
+  EXPECT_EQ(c.shared_load_wavefronts, 2);
+  EXPECT_EQ(c.shared_store_requests, 2);
+  EXPECT_EQ(c.local_load_requests, 2);
+  EXPECT_EQ(c.local_store_requests, 2);
+  EXPECT_EQ(c.local_load_sectors, 2 * 4);
+}
+
+TEST(MemorySpaces, WhichSpaceAGenericAddressIsIn) {
+  const Ran r = run(
+      kernel(
+          ".param .u64 out",
+          ".shared .align 4 .b8 s[128];\n.local .align 4 .b8 own[8];\nld.param.u64 %rd1, [out];\ncvta.to.global.u64 "
+          "%rd2, %rd1;\nmov.u64 %rd6, s;\ncvta.shared.u64 %rd7, %rd6;\nmov.u64 %rd8, own;\ncvta.local.u64 %rd9, "
+          "%rd8;\nisspacep.shared %p1, %rd7;\nisspacep.local %p2, %rd9;\nisspacep.global %p3, %rd1;\nisspacep.global "
+          "%p4, %rd7;\nisspacep.shared %p5, %rd9;\nselp.u32 %r1, 1, 0, %p1;\nselp.u32 %r2, 2, 0, %p2;\nselp.u32 %r3, "
+          "4, 0, %p3;\nselp.u32 %r4, 8, 0, %p4;\nselp.u32 %r5, 16, 0, %p5;\nor.b32 %r6, %r1, %r2;\nor.b32 %r6, %r6, "
+          "%r3;\nor.b32 %r6, %r6, %r4;\nor.b32 %r6, %r6, %r5;\nst.global.u32 [%rd2], %r6;\ncvta.to.shared.u64 %rd10, "
+          "%rd7;\nsub.s64 %rd11, %rd10, %rd6;\nst.global.u64 [%rd2+8], %rd11;\n"),
+      {zeros<uint64_t>(2)}, {{1, 1, 1}, {1, 1, 1}});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  EXPECT_EQ(r.read<uint64_t>()[0], 7u);
+  EXPECT_EQ(r.read<uint64_t>()[1], 0u);
+}
+
+// ---- Faults ------------------------------------------------------------------------------------------------------
+
+// Lane l reads in[l * scale + offset bytes]; 32 elements of 4 bytes are there. Line 17 of the text is the load.
+constexpr uint32_t kFaultLine = 17;
+std::string faulty(const std::string& operation, const std::string& scale, const std::string& offset) {
+  return kernel(".param .u64 in", "ld.param.u64 %rd1, [in];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, " + scale +
+                                      ";\nadd.s64 %rd3, %rd1, %rd2;\nadd.s64 %rd4, %rd3, " + offset + ";\n" +
+                                      operation);
+}
+const std::string kLoad = "ld.global.u32 %r2, [%rd4];\n";
+
+const Diagnostic& only(const Ran& r) {
+  EXPECT_EQ(r.report.diagnostics.size(), 1u);
+  return r.report.diagnostics.at(0);
+}
+
+TEST(MemoryFaults, PastTheEnd) {
+  const Ran r = run(faulty(kLoad, "4", "12"), {zeros<uint32_t>(32)});
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+  const Diagnostic& d = only(r);
+  EXPECT_EQ(d.fault, Fault::illegal_address);
+  EXPECT_THAT(d.message, testing::HasSubstr("load of 4 bytes at 0x"));
+  EXPECT_THAT(d.message, testing::HasSubstr("0 bytes past the end of allocation #"));
+  EXPECT_THAT(d.message, testing::HasSubstr("cudaMalloc"));
+  EXPECT_THAT(d.message, testing::HasSubstr("128 bytes"));
+  EXPECT_EQ(d.ptx_line, kFaultLine);
+  EXPECT_EQ(d.kernel, "k");
+  EXPECT_EQ(d.lanes, 1u << 29);
+  EXPECT_EQ(d.thread, (std::array<uint32_t, 3>{29, 0, 0}));
+  EXPECT_EQ(d.warp, 0u);
+  EXPECT_EQ(d.block, (std::array<uint32_t, 3>{0, 0, 0}));
+}
+
+TEST(MemoryFaults, FarPastTheEndAndStrided) {
+  const Ran r = run(faulty(kLoad, "8", "0"), {zeros<uint32_t>(32)});
+  EXPECT_THAT(only(r).message, testing::HasSubstr("0 bytes past the end of"));
+  EXPECT_EQ(only(r).lanes, 1u << 16);
+  const Ran far = run(faulty(kLoad, "4", "1128"), {zeros<uint32_t>(32)});
+  EXPECT_THAT(only(far).message, testing::HasSubstr("1000 bytes past the end of allocation #"));
+  EXPECT_EQ(only(far).lanes, 1u);
+}
+
+TEST(MemoryFaults, BeforeTheStart) {
+  const Ran r = run(faulty("st.global.u32 [%rd4], %r1;\n", "4", "-8"), {zeros<uint32_t>(32)});
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+  EXPECT_THAT(only(r).message, testing::HasSubstr("store of 4 bytes at 0x"));
+  EXPECT_THAT(only(r).message, testing::HasSubstr("8 bytes before the start of allocation #"));
+  EXPECT_EQ(only(r).lanes, 1u);
+}
+
+TEST(MemoryFaults, HalfInAndHalfOut) {
+  const Ran r = run(faulty("ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd4];\n", "16", "0"), {zeros<uint8_t>(24)});
+  EXPECT_THAT(only(r).message, testing::HasSubstr("load of 16 bytes"));
+  EXPECT_THAT(only(r).message, testing::HasSubstr("reaches 8 bytes past the end of"));
+  EXPECT_EQ(only(r).lanes, 2u);
+}
+
+TEST(MemoryFaults, Misaligned) {
+  for (const auto& [operation, bytes, offset] : {std::tuple{"ld.global.u32 %r2, [%rd4];\n", "4", "2"},
+                                                 {"ld.global.u16 %h1, [%rd4];\n", "2", "1"},
+                                                 {"st.global.u64 [%rd4], %rd1;\n", "8", "4"},
+                                                 {"ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd4];\n", "16", "8"},
+                                                 {"ld.global.v2.u16 {%h1, %h2}, [%rd4];\n", "4", "2"},
+                                                 {"ld.u32 %r2, [%rd4];\n", "4", "1"}}) {
+    SCOPED_TRACE(operation);
+    const Ran r = run(faulty(operation, "16", offset), {zeros<uint8_t>(1024)});
+    EXPECT_EQ(r.report.fault, Fault::misaligned_address);
+    EXPECT_THAT(only(r).message, testing::HasSubstr(std::string("not a multiple of ") + bytes));
+    EXPECT_EQ(only(r).ptx_line, kFaultLine);
+    EXPECT_EQ(only(r).lanes, 1u);
+  }
+}
+
+TEST(MemoryFaults, NullPointer) {
+  for (const char* scale : {"0", "4", "12"}) {
+    const Ran r = run(faulty(kLoad, scale, "0"), {value<uint64_t>(0)});
+    EXPECT_EQ(r.report.fault, Fault::illegal_address);
+    EXPECT_THAT(only(r).message, testing::HasSubstr("null pointer"));
+  }
+  const Ran member = run(faulty(kLoad, "0", "16"), {value<uint64_t>(0)});
+  EXPECT_THAT(only(member).message, testing::HasSubstr("null pointer + 16"));
+}
+
+// p[lane - 8] of a null pointer goes round the end of the address space; lanes elsewhere may be right.
+TEST(MemoryFaults, BeforeNull) {
+  const Ran all = run(faulty(kLoad, "4", "-32"), {value<uint64_t>(0)});
+  EXPECT_EQ(all.report.fault, Fault::illegal_address);
+  for (const char* operation : {"ld.global.u32 %r3, [%rd6];\n", "ld.u32 %r3, [%rd6];\n", "st.global.u32 [%rd6], %r1;\n",
+                                "atom.global.add.u32 %r3, [%rd6], 1;\nst.global.u32 [%rd3], %r3;\n"}) {
+    SCOPED_TRACE(operation);
+    // The second block goes where the first was right to go, but from null.
+    const Ran second =
+        run(kernel(".param .u64 in",
+                   "ld.param.u64 %rd1, [in];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\nmul.wide.u32 "
+                   "%rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\nsub.s64 %rd4, %rd2, 64;\nsetp.eq.u32 %p1, "
+                   "%r2, 0;\nselp.b64 %rd6, %rd3, %rd4, %p1;\n" +
+                       std::string(operation)),
+            {zeros<uint32_t>(32)}, {{2, 1, 1}, {32, 1, 1}});
+    EXPECT_EQ(second.report.fault, Fault::illegal_address);
+    EXPECT_EQ(only(second).block[0], 1u);
+    EXPECT_EQ(only(second).lanes, 1u);
+    // Lane 5 alone goes 4 bytes before null.
+    const Ran one = run(kernel(".param .u64 in",
+                               "ld.param.u64 %rd1, [in];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 "
+                               "%rd3, %rd1, %rd2;\nsetp.eq.u32 %p1, %r1, 5;\nselp.b64 %rd6, -4, %rd3, %p1;\n" +
+                                   std::string(operation)),
+                        {zeros<uint32_t>(32)});
+    EXPECT_EQ(one.report.fault, Fault::illegal_address);
+    EXPECT_EQ(only(one).lanes, 1u << 5);
+  }
+}
+
+TEST(MemoryFaults, UseAfterFree) {
+  Bench bench(1);
+  const uint64_t at = bench.machine().memory().allocate(4096, Origin::device, "cudaMalloc")->base;
+  bench.machine().memory().release(at);
+  const Ran r = bench.run(faulty(kLoad, "4", "256"), {value(at)}, {}, "k");
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+  EXPECT_THAT(only(r).message, testing::HasSubstr("256 bytes into allocation #"));
+  EXPECT_THAT(only(r).message, testing::HasSubstr("freed"));
+}
+
+TEST(MemoryFaults, SharedOutOfBoundsAndMisaligned) {
+  const auto body = [](const std::string& operation) {
+    return kernel("",
+                  ".shared .align 8 .b8 s[128];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, s;\nmad.lo.u32 %r3, %r1, 4, "
+                  "%r2;\n" +
+                      operation);
+  };
+  const Ran past = run(body("st.shared.u32 [%r3+8], %r1;\n"), {});
+  EXPECT_EQ(past.report.fault, Fault::illegal_address);
+  EXPECT_THAT(only(past).message, testing::HasSubstr("128 bytes of shared memory"));
+  EXPECT_EQ(only(past).lanes, 1u << 30);
+  const Ran before = run(body("ld.shared.u32 %r4, [%r3+-4];\n"), {});
+  EXPECT_EQ(before.report.fault, Fault::illegal_address);
+  EXPECT_EQ(only(before).lanes, 1u);
+  const Ran odd = run(body("ld.shared.u64 %rd1, [%r3];\n"), {});
+  EXPECT_EQ(odd.report.fault, Fault::misaligned_address);
+  EXPECT_EQ(only(odd).lanes, 2u);
+}
+
+// The block, warp and thread are those of the first lane that goes wrong; blocks before it have run.
+TEST(MemoryFaults, NamesBlockWarpAndThread) {
+  const Ran r =
+      run(kernel(".param .u64 out",
+                 "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %tid.y;\nmov.u32 %r3, "
+                 "%ctaid.x;\nmad.lo.u32 %r4, %r2, 16, %r1;\nmad.lo.u32 %r4, %r3, 64, %r4;\nmad.wide.u32 %rd2, "
+                 "%r4, 4, %rd1;\nst.global.u32 [%rd2], %r4;\n"),
+          {zeros<uint32_t>(3 * 64 + 37)}, {{5, 1, 1}, {16, 4, 1}});
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+  const Diagnostic& d = only(r);
+  EXPECT_EQ(d.block, (std::array<uint32_t, 3>{3, 0, 0}));
+  EXPECT_EQ(d.warp, 1u);
+  EXPECT_EQ(d.lanes, 1u << 5);
+  EXPECT_EQ(d.thread, (std::array<uint32_t, 3>{5, 2, 0}));
+  for (uint32_t i = 0; i < 3 * 64; ++i) EXPECT_EQ(r.read()[i], i);
+}
+
+TEST(MemoryFaults, SourcePlace) {
+  const std::string ptx = module(
+      ".visible .entry k(.param .u64 in)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\n.loc 1 41 3\nld.param.u64 %rd1, "
+      "[in];\n.loc 1 42 7\nld.global.u32 %r1, [%rd1+512];\n.loc 1 43 1\nret;\n}\n.file 1 \"dir/sum.cu\"\n");
+  const Ran r = run(ptx, {zeros<uint32_t>(32)});
+  const Diagnostic& d = only(r);
+  EXPECT_THAT(d.place.file, testing::EndsWith("dir/sum.cu"));
+  EXPECT_EQ(d.place.line, 42u);
+  EXPECT_EQ(d.place.column, 7u);
+  EXPECT_EQ(d.ptx_line, 11u);
+}
+
+TEST(MemoryFaults, StoreToParameters) {
+  const Ran r = run(kernel(".param .u64 out",
+                           "mov.b64 %rd1, out;\ncvta.param.u64 %rd2, %rd1;\nld.u64 %rd3, [%rd2];\nst.global.u32 "
+                           "[%rd3], 5;\nst.u32 [%rd2], 1;\n"),
+                    {zeros<uint32_t>(1)});
+  EXPECT_EQ(r.read()[0], 5u);
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+  EXPECT_THAT(only(r).message, testing::HasSubstr("read-only"));
+}
+
+}  // namespace
+
+}  // namespace coalesce::machine::test
