@@ -3,6 +3,7 @@
 #include "machine/machine.h"
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -32,6 +33,18 @@ std::string read_kernels() {
   return text;
 }
 
+// Of the launches of one case. Where the cores are shared, `cpu` is less than threads x `wall`, and the rate by `wall`
+// says less about the machine than about its neighbours.
+struct Seconds {
+  std::vector<double> wall, cpu;  // cpu: of all threads together
+};
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
 // A case set up on a machine of its own.
 class Prepared {
  public:
@@ -55,12 +68,15 @@ class Prepared {
     std::memcpy(config_.parameters.data() + 24, &n, 4);
   }
 
-  // Seconds of one launch. Throws where it faults, leaves a wrong result or does not count what earlier ones did.
-  double launch() {
+  // One launch; adds what it took to `seconds` unless null. Throws where it faults, leaves a wrong result or does not
+  // count what earlier ones did.
+  void launch(Seconds* seconds) {
     std::memset(reinterpret_cast<void*>(out_), 0xff, out_words_ * 4);
+    const double cpu_start = cpu_seconds();
     const auto start = std::chrono::steady_clock::now();
     const machine::LaunchReport report = machine_.launch(*program_, case_.kernel, config_);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double cpu = cpu_seconds() - cpu_start;
     const std::string kernel(case_.kernel);
     if (report.fault != machine::Fault::none) {
       throw std::runtime_error(kernel + ": " +
@@ -72,7 +88,7 @@ class Prepared {
     if (counters_ && *counters_ != report.counters)
       throw std::runtime_error(kernel + ": counters differ between launches");
     counters_ = report.counters;
-    return seconds;
+    if (seconds) seconds->wall.push_back(wall), seconds->cpu.push_back(cpu);
   }
 
   const machine::Counters& counters() const { return *counters_; }  // after a launch
@@ -96,7 +112,7 @@ class Prepared {
 
 // Launches without interruption, once with one thread and once with two in turn, so that both see the same weather.
 struct Own {
-  std::vector<double> one, two;  // seconds
+  Seconds one, two;
   machine::Counters counters;
 };
 Own measure_own(const Case& c, int repetitions) {
@@ -106,10 +122,8 @@ Own measure_own(const Case& c, int repetitions) {
   std::optional<Prepared> two;
   if (both) two.emplace(c, c.n, 2);
   for (int i = -1; i < repetitions; ++i) {  // the first decodes
-    const double a = one.launch(), b = both ? two->launch() : 0;
-    if (i < 0) continue;
-    own.one.push_back(a);
-    if (both) own.two.push_back(b);
+    one.launch(i < 0 ? nullptr : &own.one);
+    if (both) two->launch(i < 0 ? nullptr : &own.two);
   }
   own.counters = one.counters();
   if (both && two->counters() != own.counters) {
@@ -125,6 +139,15 @@ json rates(uint64_t instructions, const std::vector<double>& seconds) {
           {"min", rate(*std::max_element(seconds.begin(), seconds.end()))},
           {"max", rate(*std::min_element(seconds.begin(), seconds.end()))},
           {"seconds", seconds}};
+}
+
+json own_rates(uint64_t instructions, const Seconds& seconds, unsigned threads) {
+  json result = rates(instructions, seconds.wall);
+  const double cpu = median(seconds.cpu);
+  result["cpu_seconds"] = seconds.cpu;
+  result["per_cpu_second"] = static_cast<double>(instructions) / cpu / 1e6;
+  result["share_of_cores"] = cpu / (threads * median(seconds.wall));
+  return result;
 }
 
 std::string cell(const json& row, const char* key) {
@@ -146,10 +169,10 @@ void print_row(const json& row) {
 json measure_case(const Case& c, int repetitions, bool others) {
   const Own own = measure_own(c, repetitions);
   json row = {{"kernel", c.kernel}, {"n", c.n}, {"instructions", own.counters.instructions}, {"target", c.target}};
-  row["one_thread"] = rates(own.counters.instructions, own.one);
-  if (!own.two.empty()) {
-    row["two_threads"] = rates(own.counters.instructions, own.two);
-    row["ratio"] = median(own.one) / median(own.two);
+  row["one_thread"] = own_rates(own.counters.instructions, own.one, 1);
+  if (!own.two.wall.empty()) {
+    row["two_threads"] = own_rates(own.counters.instructions, own.two, 2);
+    row["ratio"] = median(own.one.wall) / median(own.two.wall);
   }
   if (!others) return row;
   const auto note = [&](const char* executor, const Timing& timing, uint64_t instructions) {
@@ -161,7 +184,7 @@ json measure_case(const Case& c, int repetitions, bool others) {
   };
   note("pocl", time_twin(Executor::pocl, c, c.n, repetitions), own.counters.instructions);
   Prepared small(c, c.small_n, 1);
-  small.launch();
+  small.launch(nullptr);
   const uint64_t instructions = small.counters().instructions;
   note("oclgrind", time_twin(Executor::oclgrind, c, c.small_n, std::min(repetitions, 3)), instructions);
   if (row.contains("oclgrind")) {
@@ -200,6 +223,17 @@ void print_notes(const json& rows, int repetitions) {
     fmt::print("\n");
   }
   fmt::print("{}", skipped);
+  double least = 1;
+  for (const json& row : rows) least = std::min(least, row["one_thread"]["share_of_cores"].get<double>());
+  if (least < 0.95) {
+    fmt::print(
+        "Disturbed: other programs ran, and one thread had down to {:.0f} % of a core. By CPU time, one thread:\n",
+        least * 100);
+    for (const json& row : rows) {
+      fmt::print("  {:<16} {:.0f}\n", row["kernel"].get<std::string>(),
+                 row["one_thread"]["per_cpu_second"].get<double>());
+    }
+  }
 }
 
 json measure_start_up() {

@@ -24,7 +24,7 @@ kernel void tree_neighbours(global const int* a, global const int* b, global int
   const uint i = get_global_id(0);
   sums[tid] = i < n ? a[i] : 0;
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (int stride = 1; stride < (int)get_local_size(0); stride *= 2) {
+  for (int stride = 1; stride < 512; stride *= 2) {  // with get_local_size(0) here, POCL 3.1 computes wrong sums
     if (tid % (2 * stride) == 0) sums[tid] += sums[tid + stride];
     barrier(CLK_LOCAL_MEM_FENCE);
   }

@@ -32,6 +32,7 @@
 #include "coalesce_cuda/atomics.h"
 #include "coalesce_cuda/loads.h"
 #include "coalesce_cuda/integers.h"
+#include "coalesce_cuda/simd.h"
 #include "coalesce_cuda/conversions.h"
 #include "coalesce_cuda/rounding.h"
 #include "coalesce_cuda/math.h"

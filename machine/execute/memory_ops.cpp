@@ -145,8 +145,10 @@ std::string outside_shared(const Warp& w, uint64_t address) {
 const Window& window_for(const Access& a, Warp& w, uint64_t low, uint64_t high, const uint64_t* table, uint64_t base,
                          uint32_t mask) {
   Window& cached = w.worker->windows[a.window];
-  if (low >= cached.base && high <= cached.end) return cached;
-  if (const Allocation* found = w.worker->launch.memory->find(low); found && high <= found->base + found->size) {
+  const bool wraps = high <= low;  // round the end of the address space, from just before null
+  if (!wraps && low >= cached.base && high <= cached.end) return cached;
+  if (const Allocation* found = wraps ? nullptr : w.worker->launch.memory->find(low);
+      found && high <= found->base + found->size) {
     cached = {found->base, found->base + found->size, found};
     return cached;
   }
@@ -268,7 +270,7 @@ void global_access(const Step& s, Context& context) {
   // One address for all lanes (loads).
   if (base & (a.bytes - 1u)) fault_at(a, w, Fault::misaligned_address, base, lowest(mask), "");
   Window& cached = w.worker->windows[a.window];
-  if (base < cached.base || base + a.bytes > cached.end) {
+  if (base < cached.base || base + (a.bytes - 1u) >= cached.end) {  // never wraps: base is aligned
     const Allocation* found = w.worker->launch.memory->find(base);
     if (!found || base + a.bytes > found->base + found->size)
       fault_at(a, w, Fault::illegal_address, base, lowest(mask), w.worker->launch.memory->describe(base, a.bytes));

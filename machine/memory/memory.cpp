@@ -273,6 +273,7 @@ std::string Memory::describe(uint64_t address, uint64_t bytes) const {
   const Index& index = state_->index_of(address);
   const Allocation* before = index.at_or_before(address);
   const Allocation* after = index.first_after(address);
+  if (!before && !after) after = state_->own.first_after(address);  // just before the arena's first
   if (before && address - before->base < before->size) {
     const uint64_t into = address - before->base;
     if (before->live && bytes > before->size - into) {

@@ -126,6 +126,9 @@ const std::map<std::string_view, void (Flattener::*)()>& opcode_table() {
                                                         {"bra", &Flattener::branch},
                                                         {"brx", &Flattener::branch_table},
                                                         {"trap", &Flattener::trap},
+        {"alloca", &Flattener::allocate_stack},
+        {"stacksave", &Flattener::save_stack},
+        {"stackrestore", &Flattener::restore_stack},
                                                         {"call", &Flattener::call},
                                                         {"cp", &Flattener::async_copy},
                                                         {"cvta", &Flattener::address_conversion},
@@ -529,6 +532,7 @@ void Flattener::run() {
     offset += static_cast<uint32_t>(v.size);
   };
   // Only what this kernel can reach counts against its shared memory.
+  bool takes_stack = false;
   std::set<std::string> reached{kernel_.name}, named;
   std::vector<const ptx::Function*> todo{&kernel_};
   const auto name_all = [&](const ptx::Operand& o, const auto& self) -> void {
@@ -538,6 +542,7 @@ void Flattener::run() {
   while (!todo.empty()) {
     const ptx::Function* f = todo.back();
     todo.pop_back();
+    for (const ptx::Instruction& in : f->body) takes_stack = takes_stack || in.mnemonic.starts_with("alloca");
     for (const ptx::Instruction& in : f->body)
       for (const ptx::Operand& o : in.operands) name_all(o, name_all);
     for (const ptx::Function& g : module_.functions)
@@ -558,15 +563,23 @@ void Flattener::run() {
   if (!dynamic.empty()) out_.static_shared_bytes = offset;
 
   Frame frame;
+  static const ptx::Instruction end{};
+  if (takes_stack) {
+    in_ = &end;
+    frame_ = &frame;
+    start_stack();
+    frame = {};
+    frame_ = nullptr;
+  }
   function(kernel_, frame);
   // Running off the end of the text ends the thread, as `ret` does.
-  static const ptx::Instruction end{};
   in_ = &end;
   frame_ = &frame;
   frame.places.clear();
   emit(Kind::exit).counts = false;
   frame_ = nullptr;
   emit_instances();
+  finish_stack();
 }
 
 void flatten(const ptx::Module& module, const ptx::Function& kernel, const SymbolTable& symbols, Decoded& out) {

@@ -35,6 +35,8 @@ Element element_of_bytes(unsigned bytes);
 // Variables that .param names stand for while a call is being inlined: pieces by (offset, size), each a register.
 // Local memory set aside for the frames of recursive functions, per thread.
 inline constexpr uint32_t kCallStackBytes = 16 * 1024;
+// And for alloca.
+inline constexpr uint32_t kAllocaBytes = 16 * 1024;
 
 struct ParamStorage {
   std::string owner, name;  // function and variable, for the retry in memory
@@ -132,6 +134,11 @@ class Flattener {
   void call_instance(const ptx::Function& f, const Arguments& a);
   void call_pointer(const ptx::Operand& callee, const std::string& prototype, const Arguments& a);
   void leave_instance();
+  void start_stack();
+  void finish_stack();
+  void allocate_stack();
+  void save_stack();
+  void restore_stack();
   void emit_instances();
   uint32_t piece_of(uint32_t storage, uint32_t offset, uint32_t width);
   MemoryOp address(const ptx::Operand& operand);
@@ -157,6 +164,7 @@ class Flattener {
   std::vector<const ptx::Function*> todo_;
   const ptx::Function* instance_ = nullptr;  // being emitted; null: the kernel
   std::vector<std::pair<uint32_t, const ptx::Function*>> frame_fixups_, call_fixups_, return_fixups_;
+  uint32_t stack_pointer_ = kNone, stack_start_ = kNone;  // alloca's, where the program uses it
   Frame* frame_ = nullptr;
   const ptx::Instruction* in_ = nullptr;  // being translated
   const Mnemonic* m_ = nullptr;

@@ -1,4 +1,4 @@
-// Calls. Most are inlined. A function that is recursive, or too deep to inline, is an instance: its body stands once in
+// Calls, and memory taken from the stack (alloca). Most calls are inlined. A function that is recursive, or too deep to inline, is an instance: its body stands once in
 // the program, with registers of its own; a call saves what the caller still needs (lower.cpp finds it by liveness),
 // goes there, and comes back at a join of the lanes that called together. A call through a pointer asks for each
 // function whose address the program takes whether it is meant, and calls that one.
@@ -291,6 +291,55 @@ void Flattener::call_pointer(const ptx::Operand& callee, const std::string& prot
   unknown("call through a pointer to no function of the program");
   out_.code.back().counts = false;
   for (uint32_t j : to_end) out_.code[j].target = static_cast<uint32_t>(out_.code.size());
+}
+
+// alloca: each lane's stack grows upwards in a part of local memory of its own; `stack_pointer_` is where it is free.
+void Flattener::start_stack() {
+  stack_pointer_ = new_register(Element::b64);
+  emit_pure("mov.b64", {stack_pointer_}, {Value::imm(0)}, false);  // set when it is known where local memory ends
+  stack_start_ = static_cast<uint32_t>(out_.code.size() - 1);
+}
+
+void Flattener::finish_stack() {
+  if (stack_pointer_ == kNone) return;
+  out_.local_bytes = (out_.local_bytes + 15) / 16 * 16;
+  out_.code[stack_start_].sources[0] = Value::imm(out_.local_bytes);
+  out_.local_bytes += kAllocaBytes;
+}
+
+void Flattener::allocate_stack() {
+  const auto& ops = in_->operands;
+  if (ops.size() < 2 || ops.size() > 3 || in_->guard >= 0 || stack_pointer_ == kNone) return unknown();
+  uint64_t alignment = 8;
+  if (ops.size() == 3) {
+    if (ops[2].kind != OK::integer || ops[2].bits == 0 || (ops[2].bits & (ops[2].bits - 1))) return unknown();
+    alignment = std::max(alignment, ops[2].bits);
+  }
+  const Value size = value(ops[1], Element::b64, false);
+  const uint32_t raised = new_register(Element::b64), at = new_register(Element::b64);
+  emit_pure("add.s64", {raised}, {Value::of(stack_pointer_), Value::imm(alignment - 1)}, false);
+  emit_pure("and.b64", {at}, {Value::of(raised), Value::imm(~(alignment - 1))}, false);
+  emit_pure("add.s64", {stack_pointer_}, {Value::of(at), size}, false);
+  const Element element = m_->has("u32") ? Element::b32 : Element::b64;
+  const Value whole = fitted(Value::of(at), element);
+  const uint32_t to = result(ops[0], element, false);
+  emit_pure(element == Element::b32 ? "mov.b32" : "mov.b64", {to}, {whole}, true);
+  finish_results();
+}
+
+void Flattener::save_stack() {
+  if (in_->operands.size() != 1 || stack_pointer_ == kNone) return unknown();
+  const Element element = m_->has("u32") ? Element::b32 : Element::b64;
+  const Value whole = fitted(Value::of(stack_pointer_), element);
+  const uint32_t to = result(in_->operands[0], element, false);
+  emit_pure(element == Element::b32 ? "mov.b32" : "mov.b64", {to}, {whole}, true);
+  finish_results();
+}
+
+void Flattener::restore_stack() {
+  if (in_->operands.size() != 1 || stack_pointer_ == kNone || in_->guard >= 0) return unknown();
+  const Value to = value(in_->operands[0], Element::b64, false);
+  emit_pure("mov.b64", {stack_pointer_}, {to}, true);
 }
 
 }  // namespace coalesce::machine

@@ -67,8 +67,8 @@ __global__ void partitions(int* out) {
   row[18] = sum_of(quarter, scratch + t / 4 * 4, t);
   block.sync();
 
-  cg::invoke_one(eight, [&] { row[19] = 77; });
-  row[20] = cg::invoke_one_broadcast(eight, [&](int add) { return t + add; }, 1000);
+  cg::invoke_one(warp, [&] { row[19] = 77; });
+  row[20] = cg::invoke_one_broadcast(warp, [&](int add) { return t + add; }, 1000);
   row[21] = half.shfl_down(t, 1);
   row[22] = half.shfl_up(t, 1);
   row[23] = half.match_any(t % 2);
@@ -122,15 +122,15 @@ int main() {
     EXPECT(row[17] == 63 * 32);
     EXPECT(row[18] == 4 * (t / 4 * 4) + 6);
     const int from = row[20] - 1000;
-    EXPECT(from / 8 == t / 8 && row[20] == v[t / 8 * 8 * kColumns + 20]);
+    EXPECT(from / 32 == warp && row[20] == v[warp * 32 * kColumns + 20]);
     EXPECT(row[21] == half[half_place + 1 < half.size() ? half_place + 1 : half_place]);
     EXPECT(row[22] == half[half_place > 0 ? half_place - 1 : 0]);
     EXPECT(row[23] == int(same));
   }
-  // Which member invoke_one picks is not promised: one of each tile.
-  for (int tile = 0; tile < 8; ++tile) {
+  // Which member invoke_one picks is not promised: one of each warp.
+  for (int warp = 0; warp < 2; ++warp) {
     int runs = 0;
-    for (int t = tile * 8; t < tile * 8 + 8; ++t) runs += v[t * kColumns + 19] == 77;
+    for (int t = warp * 32; t < warp * 32 + 32; ++t) runs += v[t * kColumns + 19] == 77;
     EXPECT(runs == 1);
   }
 

@@ -452,6 +452,16 @@ TEST(MemoryFaults, BeforeNull) {
   }
 }
 
+TEST(MemoryFaults, BeforeNullForAllLanes) {
+  const Ran r = run(kernel(".param .u64 in, .param .u64 by",
+                           "ld.param.u64 %rd1, [in];\nld.param.u64 %rd2, [by];\nmov.u32 %r3, 0;\nLOOP:\n"
+                           "ld.global.u32 %r2, [%rd1];\nadd.s64 %rd1, %rd2, -4;\nadd.u32 %r3, %r3, "
+                           "1;\nsetp.lt.u32 %p1, %r3, 2;\n@%p1 bra LOOP;\n"),
+                    {zeros<uint32_t>(1), value<uint64_t>(0)});
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+  EXPECT_EQ(only(r).ptx_line, 16u);
+}
+
 TEST(MemoryFaults, UseAfterFree) {
   Bench bench(1);
   const uint64_t at = bench.machine().memory().allocate(4096, Origin::device, "cudaMalloc")->base;

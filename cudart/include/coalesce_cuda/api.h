@@ -2,6 +2,7 @@
 // cudaGetDeviceProperties binds to cudaGetDeviceProperties_v2 (see device_properties.h).
 #pragma once
 
+#include "api_graph.h"
 #include "api_types.h"
 
 extern "C" {
@@ -124,12 +125,6 @@ cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags);
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
-
-// Graphs.
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags = 0);
-cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
-cudaError_t cudaGraphDestroy(cudaGraph_t graph);
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 
 // Events.
 cudaError_t cudaEventCreate(cudaEvent_t* event);

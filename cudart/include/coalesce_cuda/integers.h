@@ -1,4 +1,4 @@
-// Integer intrinsics.
+// Integer intrinsics; those of several values in one word are in simd.h.
 #pragma once
 
 #include "vectors.h"
@@ -78,44 +78,4 @@ COALESCE_FN unsigned int __dp4a(uchar4 a, uchar4 b, unsigned int c) {
   return __dp4a(__builtin_bit_cast(unsigned int, a), __builtin_bit_cast(unsigned int, b), c);
 }
 
-// Four bytes or two halves of one word at a time. One loop each: the compiler unrolls it.
-#define COALESCE_SIMD(name, T, lanes, wide, expression)                                    \
-  COALESCE_FN unsigned int name(unsigned int a, unsigned int b) {                          \
-    constexpr int bits = 32 / lanes;                                                       \
-    unsigned int r = 0;                                                                    \
-    for (int i = 0; i < lanes; ++i) {                                                      \
-      const wide x = static_cast<T>(a >> (i * bits)), y = static_cast<T>(b >> (i * bits)); \
-      const unsigned int v = static_cast<unsigned int>(expression);                        \
-      r |= (v & (0xffffffffu >> (32 - bits))) << (i * bits);                               \
-    }                                                                                      \
-    return r;                                                                              \
-  }
-#define COALESCE_SIMD_ALL(n, S, U, lanes)                             \
-  COALESCE_SIMD(__vadd##n, U, lanes, int, x + y)                      \
-  COALESCE_SIMD(__vsub##n, U, lanes, int, x - y)                      \
-  COALESCE_SIMD(__vmaxs##n, S, lanes, int, x > y ? x : y)             \
-  COALESCE_SIMD(__vmaxu##n, U, lanes, int, x > y ? x : y)             \
-  COALESCE_SIMD(__vmins##n, S, lanes, int, x < y ? x : y)             \
-  COALESCE_SIMD(__vminu##n, U, lanes, int, x < y ? x : y)             \
-  COALESCE_SIMD(__vabsdiffu##n, U, lanes, int, x > y ? x - y : y - x) \
-  COALESCE_SIMD(__vabsdiffs##n, S, lanes, int, x > y ? x - y : y - x) \
-  COALESCE_SIMD(__vavgu##n, U, lanes, int, (x + y + 1) >> 1)          \
-  COALESCE_SIMD(__vhaddu##n, U, lanes, int, (x + y) >> 1)             \
-  COALESCE_SIMD(__vcmpeq##n, U, lanes, int, x == y ? -1 : 0)          \
-  COALESCE_SIMD(__vcmpne##n, U, lanes, int, x != y ? -1 : 0)          \
-  COALESCE_SIMD(__vcmpgtu##n, U, lanes, int, x > y ? -1 : 0)          \
-  COALESCE_SIMD(__vcmpgts##n, S, lanes, int, x > y ? -1 : 0)          \
-  COALESCE_SIMD(__vcmpltu##n, U, lanes, int, x < y ? -1 : 0)          \
-  COALESCE_SIMD(__vcmplts##n, S, lanes, int, x < y ? -1 : 0)          \
-  COALESCE_SIMD(__vseteq##n, U, lanes, int, x == y)                   \
-  COALESCE_SIMD(__vsetne##n, U, lanes, int, x != y)
-COALESCE_SIMD_ALL(4, signed char, unsigned char, 4)
-COALESCE_SIMD_ALL(2, short, unsigned short, 2)
-#undef COALESCE_SIMD_ALL
-#undef COALESCE_SIMD
-COALESCE_FN unsigned int __vsadu4(unsigned int a, unsigned int b) {
-  unsigned int sum = 0;
-  for (int i = 0; i < 32; i += 8) sum = __usad((a >> i) & 255u, (b >> i) & 255u, sum);
-  return sum;
-}
 #undef COALESCE_FN

@@ -1,0 +1,450 @@
+// Functions that are inlined, recursive or called through pointers; what the machine provides itself: printf, malloc,
+// assert, trap, clocks and special registers.
+
+#include <algorithm>
+#include <iterator>
+
+#include "harness.h"
+
+namespace coalesce::machine::test {
+
+namespace {
+
+const std::string kRegisters =
+    ".reg .pred %p<16>;\n.reg .b16 %h<16>;\n.reg .b32 %r<32>;\n.reg .b64 %rd<32>;\n.reg .f32 %f<8>;\n.reg .f64 "
+    "%fd<8>;\n";
+
+// A function of one 32-bit argument (in %r1) that returns %r2.
+std::string function(const std::string& name, const std::string& body, const std::string& local = "") {
+  return ".func (.param .b32 result) " + name + "(.param .b32 x)\n{\n" + local + kRegisters +
+         "ld.param.b32 %r1, [x];\n" + body + "st.param.b32 [result], %r2;\nret;\n}\n";
+}
+std::string declaration(const std::string& name) {
+  return ".func (.param .b32 result) " + name + "(.param .b32 x)\n;\n";
+}
+std::string call(const std::string& name, const std::string& to, const std::string& argument) {
+  return "{\n.param .b32 a;\n.param .b32 v;\nst.param.b32 [a], " + argument + ";\ncall.uni (v), " + name +
+         ", (a);\nld.param.b32 " + to + ", [v];\n}\n";
+}
+// out[i] = f(in[i]).
+std::string map_kernel(const std::string& functions, const std::string& body) {
+  return module(functions + ".visible .entry k(.param .u64 out, .param .u64 in)\n{\n" + kRegisters +
+                "ld.param.u64 %rd1, [out];\nld.param.u64 %rd2, [in];\nmov.u32 %r20, %ctaid.x;\nmov.u32 %r21, "
+                "%ntid.x;\nmov.u32 %r22, %tid.x;\nmad.lo.u32 %r23, %r20, %r21, %r22;\nmad.wide.u32 %rd3, %r23, 4, "
+                "%rd1;\nmad.wide.u32 %rd4, %r23, 4, %rd2;\nld.global.u32 %r1, [%rd4];\n" +
+                body + "st.global.u32 [%rd3], %r2;\nret;\n}\n");
+}
+
+std::vector<uint32_t> numbers(uint32_t n, uint32_t modulo) {
+  std::vector<uint32_t> v(n);
+  for (uint32_t i = 0; i < n; ++i) v[i] = i * 7 % modulo;
+  return v;
+}
+
+Ran run_map(const std::string& functions, const std::string& body, const std::vector<uint32_t>& in,
+            uint32_t blocks = 2) {
+  Shape shape;
+  shape.grid = {blocks, 1, 1};
+  shape.block = {static_cast<uint32_t>(in.size()) / blocks, 1, 1};
+  return run(map_kernel(functions, body), {zeros<uint32_t>(in.size()), buffer(in)}, shape);
+}
+
+// ---- Functions ---------------------------------------------------------------------------------------------------
+
+TEST(Calls, Nested) {
+  const std::vector<uint32_t> in = numbers(64, 50);
+  const Ran r = run_map(function("twice", "add.u32 %r2, %r1, %r1;\n") +
+                            function("next", call("twice", "%r3", "%r1") + "add.u32 %r2, %r3, 1;\n"),
+                        call("next", "%r4", "%r1") + call("next", "%r2", "%r4"), in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], 2 * (2 * in[i] + 1) + 1);
+}
+
+// Early returns of some lanes inside a function: all go on together after the call.
+TEST(Calls, EarlyReturnMeetsAfterTheCall) {
+  const std::string clamp = ".func (.param .b32 result) clamp(.param .b32 x)\n{\n" + kRegisters +
+                            "ld.param.b32 %r1, [x];\nsetp.gt.u32 %p1, %r1, 20;\n@%p1 bra BIG;\nst.param.b32 [result], "
+                            "%r1;\nret;\nBIG:\nst.param.b32 [result], 20;\nret;\n}\n";
+  const std::vector<uint32_t> in = numbers(64, 50);
+  const Ran r = run_map(clamp, call("clamp", "%r2", "%r1"), in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], std::min(in[i], 20u));
+  EXPECT_EQ(r.counters().global_store_requests, 2);  // one per warp
+}
+
+// struct { int a; int b; double c; } by value, and one returned.
+TEST(Calls, StructsByValue) {
+  const std::string swap =
+      ".func (.param .align 8 .b8 result[16]) swap(.param .align 8 .b8 s[16])\n{\n" + kRegisters +
+      "ld.param.v2.b32 {%r1, %r2}, [s];\nld.param.f64 %fd1, [s+8];\nadd.f64 %fd2, %fd1, %fd1;\nst.param.v2.b32 "
+      "[result], {%r2, %r1};\nst.param.f64 [result+8], %fd2;\nret;\n}\n";
+  const std::vector<uint32_t> in = numbers(64, 50);
+  const Ran r = run_map(swap,
+                        "cvt.rn.f64.u32 %fd1, %r1;\nadd.u32 %r3, %r1, 100;\n{\n.param .align 8 .b8 a[16];\n.param "
+                        ".align 8 .b8 v[16];\nst.param.b32 [a], %r1;\nst.param.b32 [a+4], %r3;\nst.param.f64 [a+8], "
+                        "%fd1;\ncall.uni (v), swap, (a);\nld.param.b32 %r4, [v];\nld.param.b32 %r5, [v+4];\n"
+                        "ld.param.f64 %fd3, [v+8];\n}\ncvt.rzi.u32.f64 %r6, %fd3;\nmad.lo.u32 %r2, %r4, 1000, "
+                        "%r5;\nadd.u32 %r2, %r2, %r6;\n",
+                        in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], (in[i] + 100) * 1000 + in[i] + 2 * in[i]);
+}
+
+// A function that is given the address of its caller's local array.
+TEST(Calls, PointerToTheCallersLocalArray) {
+  const std::string fill = ".func fill(.param .b64 at, .param .b32 x)\n{\n" + kRegisters +
+                           "ld.param.b64 %rd1, [at];\nld.param.b32 %r1, [x];\nst.u32 [%rd1], %r1;\nadd.u32 %r2, %r1, "
+                           "7;\nst.u32 [%rd1+4], %r2;\nret;\n}\n";
+  const std::vector<uint32_t> in = numbers(64, 50);
+  const Ran r = run_map(fill,
+                        ".local .align 4 .b8 own[8];\nmov.u64 %rd10, own;\ncvta.local.u64 %rd11, %rd10;\n{\n.param "
+                        ".b64 a;\n.param .b32 b;\nst.param.b64 [a], %rd11;\nst.param.b32 [b], %r1;\ncall.uni fill, (a, "
+                        "b);\n}\nld.local.u32 %r3, [own];\nld.local.u32 %r4, [own+4];\nadd.u32 %r2, %r3, %r4;\n",
+                        in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], 2 * in[i] + 7);
+}
+
+// ---- Recursion ---------------------------------------------------------------------------------------------------
+
+uint32_t fibonacci(uint32_t n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+const std::string kFibonacci =
+    declaration("fib") + function("fib",
+                                  "mov.u32 %r2, %r1;\nsetp.lt.u32 %p1, %r1, 2;\n@%p1 bra DONE;\nsub.u32 %r3, %r1, "
+                                  "1;\n" +
+                                      call("fib", "%r4", "%r3") + "sub.u32 %r5, %r1, 2;\n" + call("fib", "%r6", "%r5") +
+                                      "add.u32 %r2, %r4, %r6;\nDONE:\n");
+
+TEST(Recursion, Fibonacci) {
+  const std::vector<uint32_t> in = numbers(64, 11);
+  const Ran r = run_map(kFibonacci, call("fib", "%r2", "%r1"), in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], fibonacci(in[i]));
+  EXPECT_EQ(r.counters().global_store_requests, 2);  // the lanes of a warp come back together
+}
+
+TEST(Recursion, InOneLaneOfSeveral) {
+  std::vector<uint32_t> in(64);
+  in[37] = 10;
+  const Ran r = run_map(
+      kFibonacci, "mov.u32 %r2, 5;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra SKIP;\n" + call("fib", "%r2", "%r1") + "SKIP:\n",
+      in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], i == 37 ? 55u : 5u);
+}
+
+TEST(Recursion, Mutual) {
+  const auto half = [](const std::string& name, const std::string& other, const std::string& at_end) {
+    return function(name, "mov.u32 %r2, " + at_end +
+                              ";\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra DONE;\nsub.u32 %r3, %r1, 1;\n" +
+                              call(other, "%r2", "%r3") + "DONE:\n");
+  };
+  const std::vector<uint32_t> in = numbers(64, 13);
+  const Ran r =
+      run_map(declaration("odd") + half("even", "odd", "1") + half("odd", "even", "0"), call("even", "%r2", "%r1"), in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], in[i] % 2 == 0);
+}
+
+// Each call has its own local array, and its caller's is as it was when it comes back.
+TEST(Recursion, LocalArraysOfTheirOwn) {
+  const std::string sum =
+      "mov.u32 %r2, 0;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra DONE;\nmul.lo.u32 %r3, %r1, 3;\nand.b32 %r10, %r1, "
+      "3;\nmul.wide.u32 %rd5, %r10, 4;\nmov.u64 %rd6, own;\nadd.s64 %rd7, %rd6, %rd5;\nst.local.u32 [%rd7], "
+      "%r3;\nsub.u32 %r4, %r1, 1;\n" +
+      call("sum", "%r5", "%r4") + "ld.local.u32 %r6, [%rd7];\nadd.u32 %r2, %r5, %r6;\nDONE:\n";
+  const std::vector<uint32_t> in = numbers(64, 15);
+  const Ran r = run_map(declaration("sum") + function("sum", sum, ".local .align 4 .b8 own[16];\n"),
+                        call("sum", "%r2", "%r1"), in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], 3 * in[i] * (in[i] + 1) / 2);
+}
+
+TEST(Recursion, WithoutEndIsAStackOverflow) {
+  const std::string forever = "add.u32 %r3, %r1, 1;\n" + call("down", "%r4", "%r3") + "add.u32 %r2, %r4, 1;\n";
+  const Ran r = run_map(declaration("down") + function("down", forever), call("down", "%r2", "%r1"), numbers(64, 5));
+  EXPECT_EQ(r.report.fault, Fault::stack_overflow) << r.message();
+  ASSERT_FALSE(r.report.diagnostics.empty());
+  EXPECT_FALSE(r.message().empty());
+  EXPECT_NE(r.report.diagnostics[0].ptx_line, 0u);
+}
+
+// ---- Pointers ----------------------------------------------------------------------------------------------------
+
+const std::string kThree = function("inc", "add.u32 %r2, %r1, 1;\n") +
+                           function("square", "mul.lo.u32 %r2, %r1, %r1;\n") + function("fifth", "mov.u32 %r2, 5;\n");
+// Calls the function whose address is in %rd20; %r1 -> %r2.
+const std::string kThrough =
+    "{\n.param .b32 a;\n.param .b32 v;\nst.param.b32 [a], %r1;\nP: .callprototype (.param .b32 _) _ (.param .b32 "
+    "_);\ncall (v), %rd20, (a), P;\nld.param.b32 %r2, [v];\n}\n";
+
+TEST(Pointers, TableOfFunctions) {
+  const std::vector<uint32_t> in = numbers(64, 50);
+  const Ran r = run_map(kThree + ".global .align 8 .u64 table[3] = {inc, square, fifth};\n",
+                        "rem.u32 %r10, %r1, 3;\nmov.u64 %rd10, table;\nmad.wide.u32 %rd11, %r10, 8, "
+                        "%rd10;\nld.global.u64 %rd20, [%rd11];\n" +
+                            kThrough,
+                        in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i)
+    EXPECT_EQ(r.read()[i], in[i] % 3 == 0 ? in[i] + 1 : in[i] % 3 == 1 ? in[i] * in[i] : 5);
+  EXPECT_EQ(r.counters().global_store_requests, 2);
+}
+
+// As compilers call virtual functions: object -> table -> slot, the object built by the kernel itself.
+TEST(Pointers, VirtualFunctions) {
+  const std::vector<uint32_t> in = numbers(64, 50);
+  const Ran r = run_map(
+      kThree + ".global .align 8 .u64 table_a[2] = {inc, square};\n.global .align 8 .u64 table_b[2] = {fifth, inc};\n",
+      ".local .align 8 .b8 object[16];\nand.b32 %r10, %r1, 1;\nsetp.eq.u32 %p1, %r10, 0;\nmov.u64 %rd10, "
+      "table_a;\nmov.u64 %rd11, table_b;\ncvta.global.u64 %rd10, %rd10;\ncvta.global.u64 %rd11, %rd11;\nselp.b64 "
+      "%rd12, "
+      "%rd10, %rd11, %p1;\nst.local.u64 [object], %rd12;\nmov.u64 %rd13, object;\ncvta.local.u64 %rd14, "
+      "%rd13;\nld.u64 %rd15, [%rd14];\nld.u64 %rd20, [%rd15+8];\n" +
+          kThrough,
+      in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], in[i] % 2 == 0 ? in[i] * in[i] : in[i] + 1);
+}
+
+TEST(Pointers, ToARecursiveFunction) {
+  const std::vector<uint32_t> in = numbers(64, 9);
+  const Ran r = run_map(kThree + kFibonacci,
+                        "mov.u64 %rd10, fib;\nmov.u64 %rd11, inc;\nand.b32 %r10, %r1, 1;\nsetp.eq.u32 %p1, %r10, "
+                        "0;\nselp.b64 %rd20, %rd10, %rd11, %p1;\n" +
+                            kThrough,
+                        in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], in[i] % 2 == 0 ? fibonacci(in[i]) : in[i] + 1);
+}
+
+TEST(Pointers, ToNoFunction) {
+  for (const char* pointer : {"0", "12345", "-1"}) {
+    const Ran r = run_map(kThree + ".global .align 8 .u64 table[1] = {inc};\n",
+                          "mov.u64 %rd10, inc;\nsetp.eq.u32 %p1, %r23, 3;\nselp.b64 %rd20, " + std::string(pointer) +
+                              ", %rd10, %p1;\n" + kThrough,
+                          numbers(64, 50));
+    EXPECT_NE(r.report.fault, Fault::none);
+    ASSERT_FALSE(r.report.diagnostics.empty());
+    EXPECT_EQ(r.report.diagnostics[0].thread[0], 3u);
+    EXPECT_THAT(r.message(), testing::HasSubstr("pointer to no function"));
+  }
+}
+
+// ---- printf ------------------------------------------------------------------------------------------------------
+
+std::string literal(const std::string& name, const std::string& content) {
+  std::string bytes;
+  for (char c : content) bytes += std::to_string(static_cast<unsigned char>(c)) + ", ";
+  return ".global .align 1 .b8 " + name + "[" + std::to_string(content.size() + 1) + "] = {" + bytes + "0};\n";
+}
+// Arguments lie in `own`, 64 bytes of local memory.
+std::string print(const std::string& format) {
+  return "mov.u64 %rd28, " + format +
+         ";\ncvta.global.u64 %rd28, %rd28;\nmov.u64 %rd29, own;\ncvta.local.u64 %rd29, %rd29;\n{\n.param .b64 "
+         "f;\n.param "
+         ".b64 a;\n.param .b32 v;\nst.param.b64 [f], %rd28;\nst.param.b64 [a], %rd29;\ncall.uni (v), vprintf, (f, "
+         "a);\nld.param.b32 %r30, [v];\n}\n";
+}
+const std::string kVprintf = ".extern .func (.param .b32 result) vprintf(.param .b64 f, .param .b64 a)\n;\n";
+std::string printing(const std::string& variables, const std::string& body) {
+  return module(kVprintf + variables + ".visible .entry k(.param .u64 out)\n{\n.local .align 8 .b8 own[64];\n" +
+                kRegisters + body + "ret;\n}\n");
+}
+
+TEST(Printf, Formats) {
+  const Ran r =
+      run(printing(literal("format", "%d|%5u|%-4x|%08.3f|%c|%s|%lld|%%|%e|%p\n") + literal("word", "word"),
+                   "st.local.u32 [own], -7;\nst.local.u32 [own+4], 42;\nst.local.u32 [own+8], 255;\nmov.f64 %fd1, "
+                   "0d400921FB54442D18;\nst.local.f64 [own+16], %fd1;\nst.local.u32 [own+24], 65;\nmov.u64 %rd1, "
+                   "word;\ncvta.global.u64 %rd1, %rd1;\nst.local.u64 [own+32], %rd1;\nst.local.u64 [own+40], "
+                   "-5000000000;\nst.local.f64 [own+48], %fd1;\nst.local.u64 [own+56], 4660;\n" +
+                       print("format") + "ld.param.u64 %rd2, [out];\nst.global.u32 [%rd2], %r30;\n"),
+          {zeros<uint32_t>(1)}, {{1, 1, 1}, {1, 1, 1}});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  EXPECT_EQ(r.output, "-7|   42|ff  |0003.142|A|word|-5000000000|%|3.141593e+00|0x1234\n");
+  EXPECT_EQ(r.read()[0], 9u);  // arguments, as CUDA returns
+}
+
+// Output comes in the order of blocks, within a block of warps, within a warp of lanes, whatever the threads.
+TEST(Printf, OrderOverBlocks) {
+  const Ran r = run(printing(literal("format", "%d %d\n"),
+                             "mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %tid.x;\nst.local.u32 [own], %r1;\nst.local.u32 "
+                             "[own+4], %r2;\nrem.u32 %r3, %r2, 21;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra SKIP;\n" +
+                                 print("format") + "SKIP:\n"),
+                    {zeros<uint32_t>(1)}, {{40, 1, 1}, {64, 1, 1}});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  std::string wanted;
+  for (uint32_t b = 0; b < 40; ++b)
+    for (uint32_t t = 0; t < 64; t += 21) wanted += std::to_string(b) + " " + std::to_string(t) + "\n";
+  EXPECT_EQ(r.output, wanted);
+}
+
+TEST(Printf, FormatOutsideMemoryIsAFault) {
+  const Ran r = run(printing(literal("format", "%s\n"), "st.local.u64 [own], 99999999;\n" + print("format")),
+                    {zeros<uint32_t>(1)}, {{1, 1, 1}, {1, 1, 1}});
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+}
+
+// ---- assert, trap, malloc ----------------------------------------------------------------------------------------
+
+TEST(Builtins, Assert) {
+  const Ran r = run(
+      module(
+          ".extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 g, .param .b64 c)\n;\n" +
+          literal("what", "i < n") + literal("file", "sum.cu") + literal("name", "void sum(int)") +
+          ".visible .entry k(.param .u64 out)\n{\n" + kRegisters +
+          "mov.u32 %r1, %tid.x;\nsetp.ne.u32 %p1, %r1, 40;\n@%p1 bra OK;\nmov.u64 %rd1, what;\ncvta.global.u64 %rd1, "
+          "%rd1;\nmov.u64 %rd2, file;\ncvta.global.u64 %rd2, %rd2;\nmov.u64 %rd3, name;\ncvta.global.u64 %rd3, "
+          "%rd3;\n{\n.param .b64 m;\n.param .b64 f;\n.param .b32 l;\n.param .b64 g;\n.param .b64 c;\nst.param.b64 "
+          "[m], %rd1;\nst.param.b64 [f], %rd2;\nst.param.b32 [l], 123;\nst.param.b64 [g], %rd3;\nst.param.b64 [c], "
+          "1;\ncall.uni __assertfail, (m, f, l, g, c);\n}\nOK:\nret;\n}\n"),
+      {zeros<uint32_t>(1)}, {{1, 1, 1}, {64, 1, 1}});
+  EXPECT_EQ(r.report.fault, Fault::assertion);
+  const Diagnostic& d = r.report.diagnostics.at(0);
+  EXPECT_THAT(d.message, testing::HasSubstr("i < n"));
+  EXPECT_THAT(d.notes,
+              testing::Contains(testing::AllOf(testing::HasSubstr("sum.cu:123"), testing::HasSubstr("void sum(int)"))));
+  EXPECT_EQ(d.thread[0], 40u);
+  EXPECT_EQ(d.warp, 1u);
+  EXPECT_EQ(d.lanes, 1u << 8);
+}
+
+TEST(Builtins, Trap) {
+  const Ran r =
+      run(kernel(".param .u64 out",
+                 "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nst.global.u32 [%rd1], 1;\nsetp.eq.u32 %p1, "
+                 "%r1, 9;\n@%p1 trap;\nst.global.u32 [%rd1], 2;\n"),
+          {zeros<uint32_t>(1)});
+  EXPECT_EQ(r.report.fault, Fault::trap);
+  EXPECT_EQ(r.report.diagnostics.at(0).lanes, 1u << 9);
+  EXPECT_EQ(r.report.diagnostics.at(0).ptx_line, 16u);
+  EXPECT_EQ(r.read()[0], 1u);
+}
+
+const std::string kHeap =
+    ".extern .func (.param .b64 result) malloc(.param .b64 n)\n;\n.extern .func free(.param .b64 p)\n;\n";
+const std::string kMalloc =
+    "{\n.param .b64 n;\n.param .b64 v;\nst.param.b64 [n], %rd10;\ncall.uni (v), malloc, (n);\nld.param.b64 %rd11, "
+    "[v];\n}\n";
+const std::string kFree = "{\n.param .b64 p;\nst.param.b64 [p], %rd11;\ncall.uni free, (p);\n}\n";
+
+// Every lane has memory of its own: what it writes there is there after all have written.
+TEST(Builtins, MallocAndFree) {
+  const std::vector<uint32_t> in = numbers(64, 50);
+  const Ran r =
+      run_map(kHeap,
+              "mov.u64 %rd10, 24;\n" + kMalloc +
+                  "st.u32 [%rd11+20], %r1;\nst.u32 [%rd11], 77;\nbar.sync 0;\nld.u32 %r3, [%rd11+20];\nld.u32 "
+                  "%r4, [%rd11];\nadd.u32 %r2, %r3, %r4;\n" +
+                  kFree,
+              in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], in[i] + 77);
+}
+
+TEST(Builtins, MallocOfTooMuchIsNull) {
+  const Ran r = run_map(
+      kHeap, "mov.u64 %rd10, 1099511627776;\n" + kMalloc + "setp.eq.u64 %p1, %rd11, 0;\nselp.u32 %r2, 1, 0, %p1;\n",
+      numbers(64, 50));
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  EXPECT_THAT(r.read(), testing::Each(1u));
+}
+
+TEST(Builtins, FreeTwice) {
+  const Ran r = run_map(kHeap, "mov.u64 %rd10, 24;\n" + kMalloc + kFree + kFree + "mov.u32 %r2, 0;\n", numbers(64, 50));
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+  EXPECT_THAT(r.message(), testing::HasSubstr("free"));
+  const Ran null = run_map(kHeap, "mov.u64 %rd11, 0;\n" + kFree + "mov.u32 %r2, 3;\n", numbers(64, 50));
+  EXPECT_EQ(null.report.fault, Fault::none);
+  EXPECT_THAT(null.read(), testing::Each(3u));
+}
+
+// ---- Special registers -------------------------------------------------------------------------------------------
+
+TEST(SpecialRegisters, OfThreeDimensions) {
+  const char* names[] = {"%tid.x",   "%tid.y",   "%tid.z",    "%ntid.x",   "%ntid.y",   "%ntid.z", "%ctaid.x",
+                         "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid"};
+  std::string body =
+      "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %ctaid.z;\nmov.u32 %r2, %nctaid.y;\nmov.u32 %r3, %ctaid.y;\nmad.lo.u32 "
+      "%r4, %r1, %r2, %r3;\nmov.u32 %r2, %nctaid.x;\nmov.u32 %r3, %ctaid.x;\nmad.lo.u32 %r4, %r4, %r2, %r3;\nmov.u32 "
+      "%r5, %tid.z;\nmad.lo.u32 %r4, %r4, 3, %r5;\nmov.u32 %r5, %tid.y;\nmad.lo.u32 %r4, %r4, 2, %r5;\nmov.u32 %r5, "
+      "%tid.x;\nmad.lo.u32 %r4, %r4, 5, %r5;\nmad.wide.u32 %rd2, %r4, 64, %rd1;\n";
+  for (std::size_t k = 0; k < std::size(names); ++k)
+    body += "mov.u32 %r6, " + std::string(names[k]) + ";\nst.global.u32 [%rd2+" + std::to_string(4 * k) + "], %r6;\n";
+  const Shape shape{{2, 3, 2}, {5, 2, 3}};
+  const Ran r = run(kernel(".param .u64 out", body), {zeros<uint32_t>(16 * 30 * 12)}, shape);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  const auto out = r.read();
+  for (uint32_t i = 0; i < 360; ++i) {
+    const uint32_t t = i % 30, b = i / 30;
+    const uint32_t wanted[] = {t % 5, t / 5 % 2, t / 10, 5, 2, 3, b % 2, b / 2 % 3, b / 6, 2, 3, 2, t};
+    for (std::size_t k = 0; k < std::size(names); ++k) EXPECT_EQ(out[16 * i + k], wanted[k]) << names[k] << " of " << i;
+  }
+}
+
+TEST(SpecialRegisters, LaneMasksAndWarps) {
+  const Ran r =
+      run(kernel(".param .u64 out",
+                 "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %rd2, %r1, 32, %rd1;\nmov.u32 "
+                 "%r2, %lanemask_eq;\nmov.u32 %r3, %lanemask_lt;\nmov.u32 %r4, %lanemask_le;\nmov.u32 %r5, "
+                 "%lanemask_gt;\nmov.u32 %r6, %lanemask_ge;\nmov.u32 %r7, %warpid;\nst.global.v4.u32 [%rd2], "
+                 "{%r2, %r3, %r4, %r5};\nst.global.v2.u32 [%rd2+16], {%r6, %r7};\n"),
+          {zeros<uint32_t>(8 * 96)}, {{1, 1, 1}, {96, 1, 1}});
+  const auto out = r.read();
+  for (uint32_t i = 0; i < 96; ++i) {
+    const uint64_t bit = uint64_t{1} << (i % 32);
+    EXPECT_EQ(out[8 * i], bit);
+    EXPECT_EQ(out[8 * i + 1], bit - 1);
+    EXPECT_EQ(out[8 * i + 2], 2 * bit - 1);
+    EXPECT_EQ(out[8 * i + 3], static_cast<uint32_t>(~(2 * bit - 1)));
+    EXPECT_EQ(out[8 * i + 4], static_cast<uint32_t>(~(bit - 1)));
+    EXPECT_EQ(out[8 * i + 5], i / 32);
+  }
+}
+
+// %clock64 and %clock never go back within a thread.
+TEST(SpecialRegisters, ClocksAdvance) {
+  const std::string ptx = kernel(
+      ".param .u64 out",
+      "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %rd2, %r1, 16, %rd1;\nmov.u64 %rd3, "
+      "%clock64;\nmov.u64 "
+      "%rd5, %globaltimer;\nmov.u32 %r2, 0;\nLOOP:\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 100;\n@%p1 bra "
+      "LOOP;\nmov.u64 %rd4, %clock64;\nmov.u64 %rd6, %globaltimer;\nsub.s64 %rd7, %rd4, %rd3;\nsub.s64 %rd8, %rd6, "
+      "%rd5;\nst.global.v2.u64 [%rd2], {%rd7, %rd8};\n");
+  Bench bench(1);
+  const Ran r = bench.run(ptx, {zeros<int64_t>(64)}, {}, "k");
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  const auto out = r.read<int64_t>();
+  for (uint32_t i = 0; i < 32; ++i) {
+    EXPECT_GT(out[2 * i], 0);
+    EXPECT_GE(out[2 * i + 1], 0);
+  }
+}
+
+// %envreg1 and 2 hold the address of a cooperative launch's workspace, where grid.sync() counts blocks; without a
+// cooperative launch there is none.
+TEST(SpecialRegisters, EnvregOfACooperativeLaunch) {
+  const std::string ptx = kernel(".param .u64 out",
+                                 "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %envreg2;\nmov.u32 %r2, %envreg1;\n"
+                                 "st.global.v2.u32 [%rd1], {%r1, %r2};\n");
+  for (const bool cooperative : {false, true}) {
+    Bench bench(2);
+    Machine& m = bench.machine();
+    const auto program = m.load(ptx, "test.ptx");
+    const Allocation* out = m.memory().allocate(8, Origin::device, "cudaMalloc");
+    LaunchConfig config;
+    config.grid = {4, 1, 1};
+    config.cooperative = cooperative;
+    config.parameters = value(out->base).bytes;
+    ASSERT_EQ(m.launch(*program, "k", config).fault, Fault::none);
+    uint64_t workspace = 0;
+    std::memcpy(&workspace, reinterpret_cast<const void*>(out->base), 8);
+    EXPECT_EQ(workspace != 0, cooperative);
+    if (cooperative) EXPECT_EQ(workspace % 4, 0u);
+  }
+}
+
+}  // namespace
+
+}  // namespace coalesce::machine::test
