@@ -214,7 +214,8 @@ void trap(const Step& s, Context& c) {
 
 void unknown(const Step& s, Context& c) {
   const LaneOp& op = op_of(s);
-  throw KernelFault{Fault::illegal_instruction, op.instruction->text, op.index, c.active, {}};
+  const Fault fault = op.instruction->mode == 1 ? Fault::invalid_pc : Fault::illegal_instruction;
+  throw KernelFault{fault, op.instruction->text, op.index, c.active, {}};
 }
 
 }  // namespace

@@ -290,6 +290,7 @@ void Flattener::call_pointer(const ptx::Operand& callee, const std::string& prot
   }
   unknown("call through a pointer to no function of the program");
   out_.code.back().counts = false;
+  out_.code.back().mode = 1;
   for (uint32_t j : to_end) out_.code[j].target = static_cast<uint32_t>(out_.code.size());
 }
 

@@ -169,7 +169,8 @@ enum class Callee : uint8_t { printf, malloc, free, assertion, function };
 
 struct Instruction {
   Kind kind = Kind::nothing;
-  uint8_t mode = 0;    // ShuffleMode, VoteMode, BarrierMode, Callee, redux's AtomicOp; branch: 1 = made from a ret
+  uint8_t mode = 0;    // ShuffleMode, VoteMode, BarrierMode, Callee, redux's AtomicOp; branch: 1 = made from a ret;
+                       // unknown: 1 = a call that leads to no function
   bool counts = true;  // false: helper of a PTX instruction that another entry counts
   bool names_lanes = false;  // *.sync: the last source is the mask of lanes that must take part
   bool is_signed = false;

@@ -223,8 +223,8 @@ TEST(Pointers, ToNoFunction) {
     const Ran r = run_map(kThree + ".global .align 8 .u64 table[1] = {inc};\n",
                           "mov.u64 %rd10, inc;\nsetp.eq.u32 %p1, %r23, 3;\nselp.b64 %rd20, " + std::string(pointer) +
                               ", %rd10, %p1;\n" + kThrough,
-                          numbers(64, 50));
-    EXPECT_NE(r.report.fault, Fault::none);
+                          numbers(64, 50), 1);
+    EXPECT_EQ(r.report.fault, Fault::invalid_pc);
     ASSERT_FALSE(r.report.diagnostics.empty());
     EXPECT_EQ(r.report.diagnostics[0].thread[0], 3u);
     EXPECT_THAT(r.message(), testing::HasSubstr("pointer to no function"));
