@@ -103,7 +103,7 @@ constexpr Case kCases[] = {
   {"tree_halving",    1 << 24, 1 << 15, {512, 1},  {512, 0}, true,  true,  0,   fill_integers,   answer_sums},
   {"tree_shuffle",    1 << 24, 1 << 15, {512, 1},  {512, 0}, true,  false, 0,   fill_integers,   answer_sums},
   {"matmul",          512,     64,      {32, 32},  {32, 32}, false, true,  150, fill_square,     answer_matmul},
-  {"vector_add",      1 << 24, 1 << 17, {256, 1},  {256, 0}, false, true,  0,   fill_line,       answer_vector_add},
+  {"vector_add",      1 << 25, 1 << 17, {256, 1},  {256, 0}, false, true,  0,   fill_line,       answer_vector_add},
   {"strided",         1 << 21, 1 << 13, {256, 1},  {256, 0}, false, true,  0,   fill_integers,   answer_strided},
   {"transpose",       4096,    256,     {32, 8},   {32, 32}, false, true,  100, fill_square,     answer_transpose},
 };

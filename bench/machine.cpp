@@ -225,14 +225,17 @@ void print_notes(const json& rows, int repetitions) {
   fmt::print("{}", skipped);
   double least = 1;
   for (const json& row : rows) least = std::min(least, row["one_thread"]["share_of_cores"].get<double>());
-  if (least < 0.95) {
-    fmt::print(
-        "Disturbed: other programs ran, and one thread had down to {:.0f} % of a core. By CPU time, one thread:\n",
-        least * 100);
-    for (const json& row : rows) {
-      fmt::print("  {:<16} {:.0f}\n", row["kernel"].get<std::string>(),
-                 row["one_thread"]["per_cpu_second"].get<double>());
+  if (least >= 0.95) return;
+  fmt::print("Disturbed: other programs ran, and one thread had down to {:.0f} % of a core. Per second of CPU time:\n",
+             least * 100);
+  for (const json& row : rows) {
+    const double one = row["one_thread"]["per_cpu_second"];
+    fmt::print("  {:<16} {:>6.0f} with one thread", row["kernel"].get<std::string>(), one);
+    if (row.contains("two_threads")) {
+      const double two = row["two_threads"]["per_cpu_second"];
+      fmt::print(", {:.0f} on each of two: {:.2f} times one if both had a core", two, 2 * two / one);
     }
+    fmt::print("\n");
   }
 }
 

@@ -242,10 +242,11 @@ void check(const Row& row, Place place, uint32_t words, bool returns) {
   // Lanes on one address go one after the other: 32 / words passes of every sector touched.
   const uint64_t lanes_of_a_word = words >= 32 ? 1 : 32 / words;
   const uint64_t sectors = words >= 32 ? row.bytes : (words * row.bytes + 31) / 32;
-  if (!in_shared)
+  if (!in_shared) {
     EXPECT_EQ(returns ? c.global_atomic_sectors : c.global_reduction_sectors, warps * lanes_of_a_word * sectors);
-  else if (row.bytes == 4)
+  } else if (row.bytes == 4) {
     EXPECT_EQ(c.shared_atomic_wavefronts, warps * lanes_of_a_word * (row.two ? 2 : 1));  // cas takes each pass twice
+  }
 }
 
 void check_all(Place place) {
@@ -353,21 +354,21 @@ TEST(AtomicFaults, WhereAndWhat) {
                   "%rd3;\nmov.u64 %rd5, own;\ncvta.local.u64 %rd6, %rd5;\n" +
                       operation + "\n");
   };
-  struct Row {
+  struct Case {
     const char* operation;
     Fault fault;
     uint32_t lanes;
     const char* says;
   };
-  for (const Row& row : {
-           Row{"red.global.add.u32 [%rd2+4], 1;", Fault::illegal_address, 1u << 31,
-               "0 bytes past the end of allocation"},
-           Row{"atom.global.cas.b32 %r2, [%rd2+-4], 1, 2;", Fault::illegal_address, 1,
-               "before the start of allocation"},
-           Row{"red.global.add.u64 [%rd2], 1;", Fault::misaligned_address, 2, "not a multiple of 8"},
-           Row{"atom.shared.add.u32 %r2, [%rd4], 1;", Fault::illegal_address, 1u << 16, "64 bytes of shared memory"},
-           Row{"atom.shared.add.u64 %rd7, [%rd4], 1;", Fault::misaligned_address, 2, "not a multiple of 8"},
-           Row{"atom.add.u32 %r2, [%rd6], 1;", Fault::illegal_address, 1, "without atomics"},
+  for (const Case& row : {
+           Case{"red.global.add.u32 [%rd2+4], 1;", Fault::illegal_address, 1u << 31,
+                "0 bytes past the end of allocation"},
+           Case{"atom.global.cas.b32 %r2, [%rd2+-4], 1, 2;", Fault::illegal_address, 1,
+                "before the start of allocation"},
+           Case{"red.global.add.u64 [%rd2], 1;", Fault::misaligned_address, 2, "not a multiple of 8"},
+           Case{"atom.shared.add.u32 %r2, [%rd4], 1;", Fault::illegal_address, 1u << 16, "64 bytes of shared memory"},
+           Case{"atom.shared.add.u64 %rd7, [%rd4], 1;", Fault::misaligned_address, 2, "not a multiple of 8"},
+           Case{"atom.add.u32 %r2, [%rd6], 1;", Fault::illegal_address, 1, "without atomics"},
        }) {
     SCOPED_TRACE(row.operation);
     const Ran r = run(body(row.operation), {zeros<uint32_t>(32)});

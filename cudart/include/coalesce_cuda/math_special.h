@@ -88,11 +88,13 @@ COALESCE_MATH double tgamma(double x) {
     const double root = exp(Two{0.5 * l.hi, 0.5 * l.lo});
     return kPi.hi / s / root / root;
   }
-  double p = 1.0;
+  Two p{1.0, 0.0};
   int steps = 0;
-  while (x + steps < 8.0) p *= x + steps, ++steps;
+  while (x + steps < 8.0) p = product(p, sum(x, static_cast<double>(steps))), ++steps;
   const Two y = sum(x, static_cast<double>(steps));  // what rounding x + steps lost counts digamma(y) times
-  return exp(log_gamma_far(y.hi)) * (1.0 + y.lo * (log(y.hi) - 0.5 / y.hi)) / p;
+  const double far = exp(log_gamma_far(y.hi));
+  const double correction = y.lo * (log(y.hi) - 0.5 / y.hi) - p.lo / p.hi;
+  return (far + far * correction) / p.hi;
 }
 COALESCE_MATH double lgamma(double x) {
   if (x != x) return x;

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Runs every command that the README and docs show in an ```sh block, as printed, in a folder that looks like the root of a
+# built tree. usage: commands_test.sh SOURCE-DIR BINARY-DIR
+# Left out, because other tests do the same: ./dev (this is part of it), cmake (tests/install).
+set -euo pipefail
+source=$(cd -- "$1" && pwd -P) binary=$(cd -- "$2" && pwd -P)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+ln -s "$binary" "$work/build"
+cp "$source/tests/programs/saxpy_grid_stride.cu" "$work/saxpy.cu"
+cp "$source/tests/programs/check.h" "$work/"
+cd "$work"
+export PATH="$binary/bin:$PATH"
+ran=0
+while IFS= read -r line; do
+  command=${line%%  #*}
+  case $command in
+    '' | '#'* | ./dev* | cmake*) continue ;;
+    nvcc*) command -v nvcc >/dev/null || { echo "skipped, no nvcc: $command"; continue; } ;;
+  esac
+  echo "\$ $command"
+  if ! bash -euo pipefail -c "$command" >out.txt 2>&1; then
+    cat out.txt
+    echo "FAILED: $command"
+    exit 1
+  fi
+  ran=$((ran + 1))
+done < <(awk '/^```sh/ {on = 1; next} /^```/ {on = 0} on' "$source/README.md" "$source"/docs/*.md "$source"/docs/results/*.md)
+[[ $ran -gt 0 ]] || { echo "no command found"; exit 1; }
+echo "$ran commands ran"
