@@ -160,6 +160,49 @@ TEST(Recursion, LocalArraysOfTheirOwn) {
   for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], 3 * in[i] * (in[i] + 1) / 2);
 }
 
+// pair f(pair p) { if (p.a == 0) return {0, p.b}; pair t = f({p.a - 1, p.b + 1}); return {t.a + 1, t.b}; }
+TEST(Recursion, StructsByValue) {
+  const std::string head = ".func (.param .align 4 .b8 result[8]) f(.param .align 4 .b8 p[8])\n";
+  const auto call_pair = [](const std::string& a, const std::string& b) {
+    return "{\n.param .align 4 .b8 a[8];\n.param .align 4 .b8 v[8];\nst.param.b32 [a], " + a +
+           ";\nst.param.b32 [a+4], " + b +
+           ";\ncall.uni (v), f, (a);\nld.param.b32 %r5, [v];\nld.param.b32 %r6, [v+4];\n}\n";
+  };
+  const std::string f = head + ";\n" + head + "{\n" + kRegisters +
+                        "ld.param.b32 %r1, [p];\nld.param.b32 %r2, [p+4];\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra "
+                        "GO;\nst.param.b32 [result], 0;\nst.param.b32 [result+4], %r2;\nret;\nGO:\nsub.u32 %r3, %r1, "
+                        "1;\nadd.u32 %r4, %r2, 1;\n" +
+                        call_pair("%r3", "%r4") +
+                        "add.u32 %r5, %r5, 1;\nst.param.b32 [result], %r5;\nst.param.b32 [result+4], %r6;\nret;\n}\n";
+  const std::vector<uint32_t> in = numbers(64, 23);
+  const Ran r = run_map(f, call_pair("%r1", "100") + "mad.lo.u32 %r2, %r5, 1000, %r6;\n", in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], 1000 * in[i] + 100 + in[i]);
+}
+
+// void f(int* p, int n) { if (n == 0) return; *p += n; int own = 0; f(&own, n - 1); *p += own; }
+TEST(Recursion, PointerToTheCallersLocalVariable) {
+  const std::string head = ".func f(.param .b64 p, .param .b32 n)\n";
+  const std::string call_on =
+      "{\n.param .b64 a;\n.param .b32 b;\nst.param.b64 [a], %rd4;\nst.param.b32 [b], %r4;\n"
+      "call.uni f, (a, b);\n}\n";
+  const std::string f = head + ";\n" + head + "{\n.local .align 4 .b8 own[4];\n" + kRegisters +
+                        "ld.param.b64 %rd1, [p];\nld.param.b32 %r1, [n];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 ret;\nld.u32 "
+                        "%r3, [%rd1];\nadd.u32 %r3, %r3, %r1;\nst.u32 [%rd1], %r3;\nmov.u64 %rd3, own;\nst.local.u32 "
+                        "[%rd3], 0;\ncvta.local.u64 %rd4, %rd3;\nsub.u32 %r4, %r1, 1;\n" +
+                        call_on +
+                        "ld.local.u32 %r5, [own];\nld.u32 %r7, [%rd1];\nadd.u32 %r7, %r7, %r5;\nst.u32 "
+                        "[%rd1], %r7;\nret;\n}\n";
+  const std::vector<uint32_t> in = numbers(64, 23);
+  const Ran r = run_map(f,
+                        ".local .align 4 .b8 mine[4];\nst.local.u32 [mine], 7;\nmov.u64 %rd10, mine;\ncvta.local.u64 "
+                        "%rd4, %rd10;\nmov.u32 %r4, %r1;\n" +
+                            call_on + "ld.local.u32 %r2, [mine];\n",
+                        in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], 7 + in[i] * (in[i] + 1) / 2);
+}
+
 TEST(Recursion, WithoutEndIsAStackOverflow) {
   const std::string forever = "add.u32 %r3, %r1, 1;\n" + call("down", "%r4", "%r3") + "add.u32 %r2, %r4, 1;\n";
   const Ran r = run_map(declaration("down") + function("down", forever), call("down", "%r2", "%r1"), numbers(64, 5));

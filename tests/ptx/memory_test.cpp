@@ -508,6 +508,29 @@ TEST(MemoryFaults, NamesBlockWarpAndThread) {
   for (uint32_t i = 0; i < 3 * 64; ++i) EXPECT_EQ(r.read()[i], i);
 }
 
+// Addresses no program should have: every one a fault with words, none a crash.
+TEST(MemoryFaults, WildAddresses) {
+  const std::string edge = std::to_string(kSharedWindow), functions = std::to_string(kFunctionWindow);
+  for (const std::string& operation :
+       {std::string("ld.global.u32 %r9, [18446744073709551612];\n"), std::string("ld.shared.u32 %r9, [4294967292];\n"),
+        std::string("ld.shared.u32 %r9, [%rd9+-4];\n"), std::string("ld.local.u32 %r9, [%rd9+-4];\n"),
+        "mov.u64 %rd9, " + edge + ";\nld.u32 %r9, [%rd9+-4];\n", "mov.u64 %rd9, " + edge + ";\nld.u32 %r9, [%rd9+8];\n",
+        "mov.u64 %rd9, " + edge + ";\nld.global.u32 %r9, [%rd9];\n",
+        "mov.u64 %rd9, " + functions + ";\nld.u32 %r9, [%rd9];\n",
+        "mov.u64 %rd9, " + functions + ";\nst.u32 [%rd9], 1;\n",
+        "mov.u64 %rd9, " + functions + ";\natom.add.u32 %r9, [%rd9], 1;\n",
+        std::string("mov.u64 %rd9, -8;\nld.const.u32 %r9, [%rd9];\n")}) {
+    SCOPED_TRACE(operation);
+    const Ran r = run(kernel(".param .u64 out",
+                             ".local .align 4 .b8 own[8];\n.shared .align 4 .b8 s[8];\nmov.u64 %rd9, "
+                             "0;\n" +
+                                 operation + "st.shared.u32 [s], %r9;\n"),
+                      {zeros<uint32_t>(1)});
+    EXPECT_EQ(r.report.fault, Fault::illegal_address);
+    EXPECT_THAT(only(r).message, testing::HasSubstr("4 bytes at 0x"));
+  }
+}
+
 TEST(MemoryFaults, SourcePlace) {
   const std::string ptx = module(
       ".visible .entry k(.param .u64 in)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\n.loc 1 41 3\nld.param.u64 %rd1, "
