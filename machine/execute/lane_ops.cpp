@@ -182,9 +182,11 @@ void reduce_lanes(const Step& s, Context& c) {
 void elect(const Step& s, Context& c) {
   const LaneOp& op = op_of(s);
   Warp& w = static_cast<Warp&>(c);
-  const uint32_t leader = lowest(w.active);
-  write_uniform<uint32_t>(op, w, 0, leader);
-  write_predicate(op, w, 1, 1u << leader, w.active);
+  for_groups(op, w, [&](uint32_t lanes) {
+    const uint32_t leader = lowest(lanes);
+    write_uniform<uint32_t>(op, w, 0, leader, lanes);
+    write_predicate(op, w, 1, 1u << leader, lanes);
+  });
 }
 
 // The machine says nothing about time: %clock is 16 times the warp instructions the block has executed so far, a

@@ -75,8 +75,8 @@ struct Location {
   uint32_t file = 0;  // .file index as written; 0 unknown
   uint32_t line = 0;
   uint32_t column = 0;
-  std::string function;  // inlined function's mangled name, from .debug_str; its label where the text lacks that
-                         // section; empty when not inlined
+  std::string function;     // inlined function's mangled name, from .debug_str; its label where the text lacks that
+                            // section; empty when not inlined
   int32_t inlined_at = -1;  // index into Function::locations of the call site, -1 none
 };
 

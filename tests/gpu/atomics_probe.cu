@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <cstdio>
 
-#define GLOBAL(name, type, text, ...)                                                \
-  __global__ void name(char* p, int stride, uint32_t* out) {                         \
-    char* a = p + threadIdx.x * stride;                                              \
-    asm volatile(text ::"l"(a), __VA_ARGS__ : "memory");                             \
+#define GLOBAL(name, type, text, ...)                        \
+  __global__ void name(char* p, int stride, uint32_t* out) { \
+    char* a = p + threadIdx.x * stride;                      \
+    asm volatile(text ::"l"(a), __VA_ARGS__ : "memory");     \
   }
-#define SHARED(name, text, ...)                                                      \
-  __global__ void name(char* p, int stride, uint32_t* out) {                         \
-    extern __shared__ __align__(16) char s[];                                        \
-    unsigned a = (unsigned)__cvta_generic_to_shared(s) + threadIdx.x * stride;       \
-    asm volatile(text ::"r"(a), __VA_ARGS__ : "memory");                             \
+#define SHARED(name, text, ...)                                                \
+  __global__ void name(char* p, int stride, uint32_t* out) {                   \
+    extern __shared__ __align__(16) char s[];                                  \
+    unsigned a = (unsigned)__cvta_generic_to_shared(s) + threadIdx.x * stride; \
+    asm volatile(text ::"r"(a), __VA_ARGS__ : "memory");                       \
   }
 
 GLOBAL(g_atom_add_u32_unused, u32, "{.reg .u32 r; atom.global.add.u32 r, [%0], %1;}", "r"(1))
@@ -41,13 +41,14 @@ SHARED(s_red_add_f32, "red.shared.add.f32 [%0], %1;", "f"(1.f))
 SHARED(s_atom_cas_b16, "{.reg .b16 r; atom.shared.cas.b16 r, [%0], 0, %1;}", "h"((short)1))
 SHARED(s_atom_min_u64, "{.reg .b64 r; atom.shared.min.u64 r, [%0], %1;}", "l"(1ull))
 
-#define ASYNC(name, bytes, kind)                                                                         \
-  __global__ void name(char* p, int stride, uint32_t* out) {                                             \
-    extern __shared__ __align__(16) char s[];                                                            \
-    unsigned a = (unsigned)__cvta_generic_to_shared(s) + threadIdx.x * stride;                           \
-    asm volatile("cp.async." kind ".shared.global [%0], [%1], " #bytes ";\n cp.async.wait_all;"          \
-                 ::"r"(a), "l"(p + threadIdx.x * stride) : "memory");                                    \
-    out[threadIdx.x] = s[threadIdx.x];                                                                   \
+#define ASYNC(name, bytes, kind)                                                                          \
+  __global__ void name(char* p, int stride, uint32_t* out) {                                              \
+    extern __shared__ __align__(16) char s[];                                                             \
+    unsigned a = (unsigned)__cvta_generic_to_shared(s) + threadIdx.x * stride;                            \
+    asm volatile("cp.async." kind ".shared.global [%0], [%1], " #bytes ";\n cp.async.wait_all;" ::"r"(a), \
+                 "l"(p + threadIdx.x * stride)                                                            \
+                 : "memory");                                                                             \
+    out[threadIdx.x] = s[threadIdx.x];                                                                    \
   }
 ASYNC(c_async_ca_4, 4, "ca")
 ASYNC(c_async_ca_8, 8, "ca")
@@ -61,16 +62,17 @@ int main() {
   cudaMemset(p, 0, 1 << 20);
 #define RUN(name, ...) \
   for (int stride : {__VA_ARGS__}) name<<<1, 32, 16384>>>(p, stride, out);
-  RUN(g_atom_add_u32_unused, 0, 4) RUN(g_atom_add_u32_sink, 0, 4) RUN(g_red_add_u32, 0, 4)
-  RUN(g_atom_exch_b32_unused, 0, 4) RUN(g_atom_cas_b32_unused, 0, 4) RUN(g_atom_add_f32_unused, 0, 4)
-  RUN(g_atom_add_f64_unused, 0, 8) RUN(g_red_add_u64, 0, 8)
-  RUN(g_red_add_f16x2, 0, 4) RUN(g_red_add_f16, 0, 2, 4) RUN(g_atom_cas_b16, 0, 2, 4)
-  RUN(g_red_v2_f32, 0, 8, 16) RUN(g_red_v4_f32, 0, 16, 32) RUN(g_red_v4_f16x2, 0, 16) RUN(g_atom_exch_b128, 0, 16)
-  RUN(s_atom_add_u32_unused, 0, 4, 8) RUN(s_atom_add_u32_one, 0, 4) RUN(s_red_add_u64, 0, 8, 16)
-  RUN(s_atom_exch_b64, 0, 8, 16, 128) RUN(s_atom_cas_b64, 0, 8, 16, 128) RUN(s_atom_cas_b32, 0, 4, 8)
-  RUN(s_red_add_f32, 0, 4) RUN(s_atom_cas_b16, 0, 2, 4) RUN(s_atom_min_u64, 0, 8)
-  RUN(c_async_ca_4, 4, 8) RUN(c_async_ca_8, 8, 16) RUN(c_async_ca_16, 16, 32) RUN(c_async_cg_16, 16, 32)
-  cudaError_t e = cudaDeviceSynchronize();
+  RUN(g_atom_add_u32_unused, 0, 4)
+  RUN(g_atom_add_u32_sink, 0, 4) RUN(g_red_add_u32, 0, 4) RUN(g_atom_exch_b32_unused, 0, 4)
+      RUN(g_atom_cas_b32_unused, 0, 4) RUN(g_atom_add_f32_unused, 0, 4) RUN(g_atom_add_f64_unused, 0, 8)
+          RUN(g_red_add_u64, 0, 8) RUN(g_red_add_f16x2, 0, 4) RUN(g_red_add_f16, 0, 2, 4) RUN(g_atom_cas_b16, 0, 2, 4)
+              RUN(g_red_v2_f32, 0, 8, 16) RUN(g_red_v4_f32, 0, 16, 32) RUN(g_red_v4_f16x2, 0, 16)
+                  RUN(g_atom_exch_b128, 0, 16) RUN(s_atom_add_u32_unused, 0, 4, 8) RUN(s_atom_add_u32_one, 0, 4)
+                      RUN(s_red_add_u64, 0, 8, 16) RUN(s_atom_exch_b64, 0, 8, 16, 128)
+                          RUN(s_atom_cas_b64, 0, 8, 16, 128) RUN(s_atom_cas_b32, 0, 4, 8) RUN(s_red_add_f32, 0, 4)
+                              RUN(s_atom_cas_b16, 0, 2, 4) RUN(s_atom_min_u64, 0, 8) RUN(c_async_ca_4, 4, 8)
+                                  RUN(c_async_ca_8, 8, 16) RUN(c_async_ca_16, 16, 32) RUN(c_async_cg_16, 16, 32)
+                                      cudaError_t e = cudaDeviceSynchronize();
   printf("%s\n", cudaGetErrorString(e));
   return e != cudaSuccess;
 }
