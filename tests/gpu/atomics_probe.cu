@@ -62,17 +62,37 @@ int main() {
   cudaMemset(p, 0, 1 << 20);
 #define RUN(name, ...) \
   for (int stride : {__VA_ARGS__}) name<<<1, 32, 16384>>>(p, stride, out);
+  // clang-format off
   RUN(g_atom_add_u32_unused, 0, 4)
-  RUN(g_atom_add_u32_sink, 0, 4) RUN(g_red_add_u32, 0, 4) RUN(g_atom_exch_b32_unused, 0, 4)
-      RUN(g_atom_cas_b32_unused, 0, 4) RUN(g_atom_add_f32_unused, 0, 4) RUN(g_atom_add_f64_unused, 0, 8)
-          RUN(g_red_add_u64, 0, 8) RUN(g_red_add_f16x2, 0, 4) RUN(g_red_add_f16, 0, 2, 4) RUN(g_atom_cas_b16, 0, 2, 4)
-              RUN(g_red_v2_f32, 0, 8, 16) RUN(g_red_v4_f32, 0, 16, 32) RUN(g_red_v4_f16x2, 0, 16)
-                  RUN(g_atom_exch_b128, 0, 16) RUN(s_atom_add_u32_unused, 0, 4, 8) RUN(s_atom_add_u32_one, 0, 4)
-                      RUN(s_red_add_u64, 0, 8, 16) RUN(s_atom_exch_b64, 0, 8, 16, 128)
-                          RUN(s_atom_cas_b64, 0, 8, 16, 128) RUN(s_atom_cas_b32, 0, 4, 8) RUN(s_red_add_f32, 0, 4)
-                              RUN(s_atom_cas_b16, 0, 2, 4) RUN(s_atom_min_u64, 0, 8) RUN(c_async_ca_4, 4, 8)
-                                  RUN(c_async_ca_8, 8, 16) RUN(c_async_ca_16, 16, 32) RUN(c_async_cg_16, 16, 32)
-                                      cudaError_t e = cudaDeviceSynchronize();
+  RUN(g_atom_add_u32_sink, 0, 4)
+  RUN(g_red_add_u32, 0, 4)
+  RUN(g_atom_exch_b32_unused, 0, 4)
+  RUN(g_atom_cas_b32_unused, 0, 4)
+  RUN(g_atom_add_f32_unused, 0, 4)
+  RUN(g_atom_add_f64_unused, 0, 8)
+  RUN(g_red_add_u64, 0, 8)
+  RUN(g_red_add_f16x2, 0, 4)
+  RUN(g_red_add_f16, 0, 2, 4)
+  RUN(g_atom_cas_b16, 0, 2, 4)
+  RUN(g_red_v2_f32, 0, 8, 16)
+  RUN(g_red_v4_f32, 0, 16, 32)
+  RUN(g_red_v4_f16x2, 0, 16)
+  RUN(g_atom_exch_b128, 0, 16)
+  RUN(s_atom_add_u32_unused, 0, 4, 8)
+  RUN(s_atom_add_u32_one, 0, 4)
+  RUN(s_red_add_u64, 0, 8, 16)
+  RUN(s_atom_exch_b64, 0, 8, 16, 128)
+  RUN(s_atom_cas_b64, 0, 8, 16, 128)
+  RUN(s_atom_cas_b32, 0, 4, 8)
+  RUN(s_red_add_f32, 0, 4)
+  RUN(s_atom_cas_b16, 0, 2, 4)
+  RUN(s_atom_min_u64, 0, 8)
+  RUN(c_async_ca_4, 4, 8)
+  RUN(c_async_ca_8, 8, 16)
+  RUN(c_async_ca_16, 16, 32)
+  RUN(c_async_cg_16, 16, 32)
+  // clang-format on
+  cudaError_t e = cudaDeviceSynchronize();
   printf("%s\n", cudaGetErrorString(e));
   return e != cudaSuccess;
 }
