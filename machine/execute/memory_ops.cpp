@@ -149,7 +149,7 @@ const Window& window_for(const Access& a, Warp& w, uint64_t low, uint64_t high, 
   if (!wraps && low >= cached.base && high <= cached.end) return cached;
   if (const Allocation* found = wraps ? nullptr : w.worker->launch.memory->find(low);
       found && high <= found->base + found->size) {
-    cached = {found->base, found->base + found->size, found};
+    cached = {found->base, found->base + found->size, found, cached.last};
     return cached;
   }
   for (uint32_t m = mask; m; m &= m - 1) {
@@ -175,7 +175,7 @@ void touch_lanes(Warp& w, const Window& win, const uint64_t* table, uint32_t mas
     if (win.allocation) {
       touch(win, at, at + bytes);
     } else if (const Allocation* found = w.worker->launch.memory->find(at)) {
-      touch({found->base, found->base + found->size, found}, at, at + bytes);
+      touch({found->base, found->base + found->size, found, 0}, at, at + bytes);
     }
   }
 }
@@ -200,6 +200,12 @@ Where global_where(const Access& a, Warp& w, const uint64_t* table, bool known_c
   if (known_contiguous) {
     const uint64_t low = base + uint64_t{lowest(mask)} * bytes, high = base + uint64_t{highest(mask) + 1} * bytes;
     if (low & (bytes - 1)) fault_at(a, w, Fault::misaligned_address, low, lowest(mask), "");
+    // Rows of a matrix lie apart, where the hardware does not look ahead: fetch what the next warp will want.
+    Window& site = w.worker->windows[a.window];
+    const uint64_t ahead = base + (base - site.last);
+    site.last = base;
+    __builtin_prefetch(reinterpret_cast<const void*>(ahead));
+    __builtin_prefetch(reinterpret_cast<const void*>(ahead + 64));
     const Window& win = window_for(a, w, low, high, nullptr, base, mask);
     if constexpr (Counted) {
       SiteTally& t = w.worker->tally.sites[a.site];
@@ -274,7 +280,7 @@ void global_access(const Step& s, Context& context) {
     const Allocation* found = w.worker->launch.memory->find(base);
     if (!found || base + a.bytes > found->base + found->size)
       fault_at(a, w, Fault::illegal_address, base, lowest(mask), w.worker->launch.memory->describe(base, a.bytes));
-    cached = {found->base, found->base + found->size, found};
+    cached = {found->base, found->base + found->size, found, cached.last};
   }
   if constexpr (Counted) {
     SiteTally& t = w.worker->tally.sites[a.site];

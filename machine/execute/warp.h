@@ -81,6 +81,7 @@ struct Warp : Context {
 struct Window {
   uint64_t base = 1, end = 0;  // empty
   const Allocation* allocation = nullptr;
+  uint64_t last = 0;  // where contiguous lanes began last time: the next warp goes, as a rule, as far again
 };
 
 // The launch's slots: constants, parameters, dimensions.
