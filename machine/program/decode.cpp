@@ -31,7 +31,7 @@ void find_reductions(Decoded& p) {
     if (m.returns && !read[m.result] && m.op != AtomicOp::cas && m.op != AtomicOp::exch) {
       m.returns = false;
       m.result = kNone;
-      m.ordered = m.number >= Number::f16;
+      m.ordered = m.number >= Number::f16 || m.op == AtomicOp::inc || m.op == AtomicOp::dec;
       for (uint32_t s = m.site; s < p.sites.size() && &p.memory[p.code[p.sites[s].instruction].memory] == &m; ++s)
         p.sites[s].returns = false;
     }
