@@ -470,21 +470,25 @@ TEST(SpecialRegisters, ClocksAdvance) {
 TEST(SpecialRegisters, EnvregOfACooperativeLaunch) {
   const std::string ptx = kernel(".param .u64 out",
                                  "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %envreg2;\nmov.u32 %r2, %envreg1;\n"
-                                 "st.global.v2.u32 [%rd1], {%r1, %r2};\n");
+                                 "mov.u32 %r3, %ctaid.x;\nmul.wide.u32 %rd2, %r3, 8;\nadd.u64 %rd1, %rd1, %rd2;\n"
+                                 "st.global.v2.u32 [%rd1], {%r1, %r2};\n");  // each block has a place of its own
   for (const bool cooperative : {false, true}) {
     Bench bench(2);
     Machine& m = bench.machine();
     const auto program = m.load(ptx, "test.ptx");
-    const Allocation* out = m.memory().allocate(8, Origin::device, "cudaMalloc");
+    const Allocation* out = m.memory().allocate(4 * 8, Origin::device, "cudaMalloc");
     LaunchConfig config;
     config.grid = {4, 1, 1};
     config.cooperative = cooperative;
     config.parameters = value(out->base).bytes;
     ASSERT_EQ(m.launch(*program, "k", config).fault, Fault::none);
-    uint64_t workspace = 0;
-    std::memcpy(&workspace, reinterpret_cast<const void*>(out->base), 8);
-    EXPECT_EQ(workspace != 0, cooperative);
-    EXPECT_EQ(workspace % 4, 0u);
+    std::array<uint64_t, 4> workspace{};
+    std::memcpy(workspace.data(), reinterpret_cast<const void*>(out->base), sizeof workspace);
+    for (const uint64_t w : workspace) {
+      EXPECT_EQ(w, workspace[0]);
+      EXPECT_EQ(w != 0, cooperative);
+      EXPECT_EQ(w % 4, 0u);
+    }
   }
 }
 
