@@ -17,9 +17,10 @@ namespace {
 template <class T, AtomicOp Op>
 T combine(T old, T a, [[maybe_unused]] T b) {
   if constexpr (Op == AtomicOp::add)
-    return static_cast<T>(old + a);
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(old) +
+                          static_cast<std::make_unsigned_t<T>>(a));  // wraps
   else if constexpr (Op == AtomicOp::sub)
-    return static_cast<T>(old - a);
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(old) - static_cast<std::make_unsigned_t<T>>(a));
   else if constexpr (Op == AtomicOp::min)
     return a < old ? a : old;
   else if constexpr (Op == AtomicOp::max)
