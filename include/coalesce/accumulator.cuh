@@ -15,7 +15,7 @@
 //                                                          tile[i], counted from the reduction's first element. It
 //                                                          grows with i, and from tile to tile of one state.
 //   void merge(S& into, const S& from) const;              associative and commutative
-//   R    finish(const S&) const;
+//   R    finish(const S&, std::int64_t count) const;       count: how many elements there were, 0 or more
 //
 // All are __device__ and const. A tile is what a thread has in flight at once: 1 element at the ragged ends, up to 128
 // (8 loads of 16 bytes) inside. Adding it as a tree, not one by one, is what makes sums pairwise.
@@ -33,8 +33,9 @@
 //   void fold(S&, char* shared, const groups&, P* out) const;        whole block: out[g] = group g's partial result.
 //   `out` is
 //                                               global memory. Ends so that begin() may follow at once.
-//   void finish(const P* in, int64_t count, int64_t stride, char* shared, R* out) const;  whole block: writes *out from
-//                                               in[0], in[stride], ... (count of them)
+//   void finish(const P* in, int64_t count, int64_t stride, int64_t elements, char* shared, R* out) const;
+//                                               whole block: writes *out from in[0], in[stride], ... (count of them),
+//                                               which are the partial results of `elements` elements
 //   using narrow = ...;                         a register accumulator with the same element and result, for groups
 //   smaller than a warp
 //                                               and for columns that one thread holds several of

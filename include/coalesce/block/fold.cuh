@@ -1,0 +1,47 @@
+// The block layer: threads of a block bring their partial results together, and the last block to end does it for all.
+#pragma once
+
+#include "../warp/reduce.cuh"
+
+namespace coalesce::detail {
+
+// Room in shared memory for N values of a type that may have constructors.
+template <class T, int N>
+struct room {
+  alignas(T) unsigned char bytes[N * sizeof(T)];
+  __device__ T& operator[](int i) { return reinterpret_cast<T*>(bytes)[i]; }
+};
+
+// The merged state of all threads, in warp 0; what other warps return means nothing. One barrier; shared memory is free
+// again after the next barrier.
+template <int Threads, class A>
+__device__ __forceinline__ typename A::state fold_block(const A& a, typename A::state state) {
+  constexpr int warps = Threads / 32;
+  static_assert(Threads % 32 == 0 && Threads <= 1024 && (warps & (warps - 1)) == 0);
+  state = merge_lanes(a, state, 32);
+  if constexpr (warps > 1) {
+    __shared__ room<typename A::state, warps> of_warp;
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = state;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+      state = threadIdx.x < warps ? of_warp[threadIdx.x] : a.identity();
+      state = merge_lanes(a, state, warps);
+    }
+  }
+  return state;
+}
+
+// Whether this block is the last of `blocks` to get here; all its threads call it and get the same answer. What the
+// other blocks' threads wrote before is then visible. The ticket must be 0 before the first block, and is 0 again after
+// the last.
+__device__ inline bool last_block(unsigned int* ticket, unsigned int blocks) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) last = atomicInc(ticket, blocks - 1) == blocks - 1;
+  __syncthreads();
+  if (last) __threadfence();
+  return last;
+}
+
+}  // namespace coalesce::detail

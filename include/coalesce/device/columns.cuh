@@ -1,0 +1,292 @@
+// Columns: the axis whose neighbours lie side by side is kept, another is reduced. Also the middle axes of an array:
+// planes of columns.
+//
+// A thread owns a vector of columns and goes down the rows, 8 rows under way. A block is `across` threads side by side
+// and `down` threads below each other; `slices` blocks share a column's rows when there are too few columns to fill the
+// device. At the end the block's threads of a column meet in shared memory, and the last block of a tile folds the
+// slices in order.
+//
+// Crooked matrices: where rows do not all begin at the same place between two 16-byte boundaries, row r is shifted by r
+// * stride elements, which repeats every `phases` rows. A thread's rows are all of one phase (`down` is a multiple of
+// phases), so its vectors are aligned and always hold the same columns, other ones for other phases; the fold knows. A
+// vector that sticks out of its row is read element by element.
+//
+// A dense narrow matrix would be mostly such edges. It is **folded** instead: `phases` rows are taken as one row of a
+// matrix with fewer, longer, aligned rows, in which each column appears `phases` times.
+#pragma once
+
+#include "../source.cuh"
+#include "launch.cuh"
+
+namespace coalesce::detail {
+
+inline constexpr int columns_threads = 512;
+
+template <class A, class Source>
+struct columns {
+  A accumulator;
+  Source in;
+  typename A::result* out;
+  std::int64_t rows_count, stride;  // rows that are reduced, and how far apart they begin
+  std::int64_t columns_count;
+  std::int64_t plane_stride;  // from one matrix to the next
+  std::int64_t tiles;         // of a matrix, side by side
+  int across, down, phases;
+  bool crooked, folded;
+  int slices;
+  typename A::state* partials;  // [plane][tile][slice][column of the tile]
+  unsigned int* tickets;        // [plane][tile]
+};
+
+// Elements that a thread owns side by side: a vector of 16 bytes, less where the states would take too many registers.
+template <class A, class Source>
+constexpr int columns_width() {
+  int width = Source::width;
+  while (width > 1 && width * static_cast<int>(sizeof(typename A::state)) > 64) width /= 2;
+  return width;
+}
+
+template <class A>
+inline constexpr int columns_blocks = shape<A>::state_words <= 8 ? 2 : 1;
+
+// Merges the states of `rows` rows of `width` threads each, those of thread (x, y) being states[y * width + x], until
+// `least` rows are left, whose distance from the merged ones is a multiple of `least`. A block of columns_threads.
+template <class A>
+__device__ void fold_rows(const A& a, typename A::state* states, int width, int rows, int least) {
+  while (rows > least) {
+    const int pairs = rows / least, half = (pairs + 1) / 2 * least;
+    __syncthreads();
+    for (int i = threadIdx.x; i < (rows - half) * width; i += columns_threads) {
+      a.merge(states[i], states[i + half * width]);
+    }
+    rows = half;
+  }
+  __syncthreads();
+}
+
+// A thread's way down its rows.
+template <int Width, class A, class Source, class State>
+__device__ __forceinline__ void walk_columns(const A& a, const Source& in, State (&state)[Width], std::int64_t at,
+                                             std::int64_t step, std::int64_t row, std::int64_t row_step,
+                                             std::int64_t rows_count, const int (&row_of)[Width], int rows_each) {
+  using element = typename A::element;
+  constexpr int at_once = 8;
+  for (; row + (at_once - 1) * row_step < rows_count; row += at_once * row_step) {
+    element loaded[at_once][Width];
+#pragma unroll
+    for (int r = 0; r < at_once; ++r) in.template vector<Width>(at + r * step, loaded[r]);
+#pragma unroll
+    for (int e = 0; e < Width; ++e) {
+      element tile[at_once];
+#pragma unroll
+      for (int r = 0; r < at_once; ++r) tile[r] = loaded[r][e];
+      a.add(state[e], tile, positions<1>{row * rows_each + row_of[e], row_step * rows_each});
+    }
+    at += at_once * step;
+  }
+  element loaded[at_once - 1][Width];
+#pragma unroll
+  for (int r = 0; r < at_once - 1; ++r) {
+    if (row + r * row_step < rows_count) in.template vector<Width>(at + r * step, loaded[r]);
+  }
+#pragma unroll
+  for (int r = 0; r < at_once - 1; ++r) {
+    if (row + r * row_step < rows_count) {
+#pragma unroll
+      for (int e = 0; e < Width; ++e) {
+        const element one[1] = {loaded[r][e]};
+        a.add(state[e], one, positions<1>{(row + r * row_step) * rows_each + row_of[e], 0});
+      }
+    }
+  }
+}
+
+template <int Width, class A, class Source>
+__global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_columns(const columns<A, Source> problem) {
+  using state_type = typename A::state;
+  using element = typename A::element;
+  __shared__ room<state_type, columns_threads * Width> store;
+  state_type* states = &store[0];
+  const A& a = problem.accumulator;
+  const int across = problem.across, down = problem.down, phases = problem.phases;
+  const bool folded = problem.folded;
+  const int x = threadIdx.x % across, y = threadIdx.x / across;
+  const int slice = blockIdx.x % problem.slices;
+  const int plane_tile = blockIdx.x / problem.slices;
+  const int plane = plane_tile / static_cast<int>(problem.tiles);
+  const int tile = plane_tile - plane * static_cast<int>(problem.tiles);
+  const std::int64_t columns_count = problem.columns_count, rows_count = problem.rows_count;
+  const Source in = problem.in.from(plane * problem.plane_stride);
+  const int head = in.template head<Width>();
+  // The columns that the tile gives results for. In a crooked matrix a tile reads one vector more than it has results.
+  const int row_of_states = across * Width;
+  const int usable = folded ? static_cast<int>(columns_count) : row_of_states - (problem.crooked ? Width : 0);
+  const std::int64_t first_column = folded ? 0 : static_cast<std::int64_t>(tile) * usable;
+  // How many elements row r begins behind a vector's beginning.
+  const auto shift_of = [&](int r) {
+    return problem.crooked ? static_cast<int>(((r % phases) * (problem.stride % Width) - head) & (Width - 1)) : 0;
+  };
+
+  state_type state[Width];
+#pragma unroll
+  for (int e = 0; e < Width; ++e) state[e] = a.identity();
+  if (y < down) {
+    const std::int64_t row_step = static_cast<std::int64_t>(down) * problem.slices, row = slice * down + y;
+    int row_of[Width] = {};
+    if (folded) {
+      // Row m of the folded matrix begins at element head + m * period; -1 and the last one are there in part.
+      const std::int64_t period = columns_count * phases, total = rows_count * columns_count;
+      const std::int64_t whole = total > head ? (total - head) / period : 0;
+      const int place = x * Width;
+      if constexpr (A::indexed) {
+#pragma unroll
+        for (int e = 0; e < Width; ++e) row_of[e] = (head + place + e) / static_cast<int>(columns_count);
+      }
+      walk_columns<Width>(a, in, state, head + row * period + place, row_step * period, row, row_step, whole, row_of,
+                          phases);
+      const bool begins = slice == 0 && y == 0, ends = slice == problem.slices - 1 && y == 0;
+      if (begins || ends) {
+#pragma unroll
+        for (int e = 0; e < Width; ++e) {
+          const std::int64_t before = head - period + place + e, behind = head + whole * period + place + e;
+          if (begins && before >= 0 && before < total) {
+            const element one[1] = {in.at(before)};
+            a.add(state[e], one, positions<1>{divide(before, columns_count), 0});
+          }
+          if (ends && behind < total) {
+            const element one[1] = {in.at(behind)};
+            a.add(state[e], one, positions<1>{divide(behind, columns_count), 0});
+          }
+        }
+      }
+    } else {
+      const std::int64_t column = first_column + x * Width - shift_of(y);
+      const std::int64_t at = row * problem.stride + column, step = row_step * problem.stride;
+      if (column >= 0 && column + Width <= columns_count) {
+        walk_columns<Width>(a, in, state, at, step, row, row_step, rows_count, row_of, 1);
+      } else if (column + Width > 0 && column < columns_count) {
+        for (std::int64_t r = 0; row + r * row_step < rows_count; ++r) {
+#pragma unroll
+          for (int e = 0; e < Width; ++e) {
+            if (column + e >= 0 && column + e < columns_count) {
+              const element one[1] = {in.at(at + r * step + e)};
+              a.add(state[e], one, positions<1>{row + r * row_step, 0});
+            }
+          }
+        }
+      }
+    }
+#pragma unroll
+    for (int e = 0; e < Width; ++e) states[y * row_of_states + x * Width + e] = state[e];
+  }
+  // Rows of all phases are left; a folded matrix has only one phase.
+  const int rows_left = folded || phases > down ? 1 : phases;
+  fold_rows(a, states, row_of_states, down, rows_left);
+
+  const std::int64_t left = columns_count - first_column;
+  const int here = left < usable ? static_cast<int>(left) : usable;
+  const std::int64_t result = plane * columns_count + first_column;
+  const bool alone = problem.slices == 1;
+  // Each slice's partial results lie `usable` apart.
+  state_type* partials =
+      alone ? nullptr : problem.partials + static_cast<std::int64_t>(plane_tile) * problem.slices * usable;
+  for (int c = threadIdx.x; c < here; c += columns_threads) {
+    state_type merged = a.identity();
+    if (folded) {
+      int place = (c - head) % usable;
+      if (place < 0) place += usable;
+      for (int copy = 0; copy < phases; ++copy) a.merge(merged, states[place + copy * usable]);
+    } else {
+      for (int r = 0; r < rows_left; ++r) a.merge(merged, states[r * row_of_states + c + shift_of(r)]);
+    }
+    if (alone) {
+      problem.out[result + c] = a.finish(merged, rows_count);
+    } else {
+      partials[slice * static_cast<std::int64_t>(usable) + c] = merged;
+    }
+  }
+  if (alone || !last_block(problem.tickets + plane_tile, problem.slices)) return;
+
+  // As many threads to a column as there are; then again by halves.
+  const int teams = here < columns_threads ? columns_threads / here : 1;
+  for (int first = 0; first < here; first += columns_threads) {
+    const int wide = here - first < columns_threads ? here - first : columns_threads;
+    const int c = threadIdx.x % wide, team = threadIdx.x / wide;
+    state_type merged = a.identity();
+    if (team < teams) {
+#pragma unroll 8
+      for (int s = team; s < problem.slices; s += teams) {
+        a.merge(merged, partials[s * static_cast<std::int64_t>(usable) + first + c]);
+      }
+      states[team * wide + c] = merged;
+    }
+    fold_rows(a, states, wide, teams, 1);
+    if (threadIdx.x < wide) problem.out[result + first + threadIdx.x] = a.finish(states[threadIdx.x], rows_count);
+    __syncthreads();
+  }
+}
+
+constexpr int common_divisor(std::int64_t a, int b) {
+  while (b) {
+    const int rest = static_cast<int>(a % b);
+    a = b;
+    b = rest;
+  }
+  return static_cast<int>(a);
+}
+
+template <class A, class Source>
+status launch_columns(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
+                      std::int64_t plane_stride, std::int64_t rows_count, std::int64_t stride,
+                      std::int64_t columns_count, cudaStream_t stream, workspace* work) {
+  constexpr int width = columns_width<A, Source>();
+  device_facts device;
+  if (const status s = current_device(device); !s) return s;
+  columns<A, Source> problem = {a, in, out,   rows_count, stride, columns_count, plane_stride, 1, 1,
+                                1, 1,  false, false,      1,      nullptr,       nullptr};
+  const bool aligned = in.template begins_aligned<width>() && (planes == 1 || plane_stride % width == 0);
+  // Vectors of one row of the folded matrix.
+  const std::int64_t period = columns_count / common_divisor(columns_count, width);
+  problem.folded = stride == columns_count && period <= 128 && (rows_count >= 64 || period * width < 256);
+  if (problem.folded) {
+    problem.phases = width / common_divisor(columns_count, width);
+    problem.across = static_cast<int>(period);
+    problem.down = columns_threads / problem.across;
+  } else {
+    problem.crooked = !(aligned && stride % width == 0);
+    problem.phases = problem.crooked ? width / common_divisor(stride, width) : 1;
+    // Enough rows for each thread to have 8 under way; 32 threads side by side at least.
+    int down = 16;
+    while (down > 1 && down > problem.phases && down * 8 > rows_count) down /= 2;
+    const int most = columns_threads / down;
+    const int extra = problem.crooked ? 1 : 0;
+    const std::int64_t vectors = ceil_div(columns_count, width);
+    problem.tiles = ceil_div(vectors, most - extra);
+    // Tiles of equal size, in whole sectors.
+    problem.across = static_cast<int>(ceil_div(ceil_div(vectors, problem.tiles), 2)) * 2 + extra;
+    if (problem.across > most) problem.across = most;
+    problem.tiles = ceil_div(vectors, problem.across - extra);
+    problem.down = columns_threads / problem.across / problem.phases * problem.phases;
+  }
+  const std::int64_t tiles = planes * problem.tiles;
+  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * columns_blocks<A>;
+  if (tiles > 0x7fffffff) return refuse("more results than one launch can have: split the call");
+  if (tiles < 4 * resident && tiles <= max_tickets) {
+    // A slice has at least two rounds of 8 rows for each thread.
+    const std::int64_t rows_here = problem.folded ? rows_count / problem.phases : rows_count;
+    const std::int64_t most = rows_here / (16 * problem.down);
+    std::int64_t slices = tiles >= resident ? ceil_div(4 * resident, tiles) : resident / tiles;
+    if (slices > most) slices = most;
+    if (slices > 1) problem.slices = static_cast<int>(slices);
+  }
+  if (problem.slices > 1) {
+    const std::int64_t bytes =
+        tiles * problem.slices * problem.across * width * static_cast<std::int64_t>(sizeof(typename A::state));
+    if (const status s = find_workspace(stream, device.device, bytes, work); !s) return s;
+    problem.partials = static_cast<typename A::state*>(work->partials());
+    problem.tickets = work->tickets();
+  }
+  return launch(reduce_columns<width, A, Source>, problem, tiles * problem.slices, columns_threads, 0, stream);
+}
+
+}  // namespace coalesce::detail

@@ -1,0 +1,38 @@
+// What all kernels of device/ share: where an index lies, and how a kernel is started.
+#pragma once
+
+#include "../block/fold.cuh"
+#include "workspace.cuh"
+
+namespace coalesce::detail {
+
+// i / by, both at least 0. 32-bit division is several times cheaper, and nearly always enough.
+__device__ __forceinline__ std::int64_t divide(std::int64_t i, std::int64_t by) {
+  return (i | by) >> 32 == 0 ? static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(by) : i / by;
+}
+
+// Where row i begins, in elements: rows lie `stride` apart, or are `inner` rows to a plane and the planes `plane`
+// apart.
+struct row_map {
+  std::int64_t stride = 0, inner = 0, plane = 0;  // inner = 0: no planes
+
+  __device__ __forceinline__ std::int64_t operator()(std::int64_t i) const {
+    if (inner == 0) return i * stride;
+    const std::int64_t outer = divide(i, inner);
+    return outer * plane + (i - outer * inner) * stride;
+  }
+};
+
+// The grid is `blocks` blocks in one dimension: up to 2^31 - 1.
+template <class Problem>
+status launch(void (*kernel)(Problem), const Problem& problem, std::int64_t blocks, int threads, int shared,
+              cudaStream_t stream) {
+  if (blocks > 0x7fffffff) return refuse("more results than one launch can have: split the call");
+  void* arguments[] = {const_cast<Problem*>(&problem)};
+  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(static_cast<unsigned int>(blocks)), dim3(threads),
+                          arguments, shared, stream);
+}
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace coalesce::detail

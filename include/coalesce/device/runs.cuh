@@ -1,0 +1,112 @@
+// Long runs: each result is the reduction of `count` neighbouring elements, by one block or by several. The whole array
+// is the case of one run.
+//
+// The blocks of a run take its vectors in turn (block/visit.cuh), so all have equally much to do. When a run has
+// several, each leaves a partial result, and the last to end folds them in the order of the blocks: the same bits in
+// every run.
+#pragma once
+
+#include "../block/visit.cuh"
+#include "launch.cuh"
+
+namespace coalesce::detail {
+
+template <class A, class Source>
+struct runs {
+  A accumulator;
+  Source in;
+  typename A::result* out;
+  std::int64_t count;
+  row_map map;                           // run -> offset of its first element
+  int slices;                            // blocks for each run
+  typename shape<A>::partial* partials;  // one for each block; register accumulators of a single block need none
+  unsigned int* tickets;                 // one for each run, where slices > 1
+};
+
+template <class A>
+struct runs_shape {
+  static constexpr bool small = shape<A>::state_words <= 6;
+  static constexpr int threads = small ? 512 : 256;
+  static constexpr int blocks = small ? 2 : shape<A>::blocks_per_processor;
+};
+
+// Of a column accumulator.
+template <class A>
+struct runs_column_shape {
+  static constexpr int threads = shape<A>::threads;
+  static constexpr int blocks = shape<A>::blocks_per_processor;
+};
+
+template <class A>
+using runs_bounds = std::conditional_t<column_accumulator<A>, runs_column_shape<A>, runs_shape<A>>;
+
+template <class A, class Source>
+__global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::blocks)
+    reduce_runs(const runs<A, Source> problem) {
+  constexpr int threads = runs_bounds<A>::threads;
+  const A& a = problem.accumulator;
+  const int slices = problem.slices;
+  const int run = blockIdx.x / slices, slice = blockIdx.x % slices;
+  const Source in = problem.in.from(problem.map(run));
+  const std::int64_t thread = static_cast<std::int64_t>(slice) * threads + threadIdx.x;
+
+  if constexpr (column_accumulator<A>) {
+    extern __shared__ __align__(16) char shared[];
+    typename A::state state = a.begin(shared);
+    visit_run<shape<A>::loads>(in, problem.count, thread, static_cast<std::int64_t>(slices) * threads,
+                               [&](const auto& tile, auto at) { a.add(state, tile, at); });
+    a.fold(state, shared, groups{1, threads, threads}, problem.partials + blockIdx.x);
+    if (slices > 1 ? !last_block(problem.tickets + run, slices) : (__syncthreads(), false)) return;
+    a.finish(problem.partials + static_cast<std::int64_t>(run) * slices, slices, 1, problem.count, shared,
+             problem.out + run);
+  } else {
+    typename A::state state = a.identity();
+    visit_run<shape<A>::loads>(in, problem.count, thread, static_cast<std::int64_t>(slices) * threads,
+                               [&](const auto& tile, auto at) { a.add(state, tile, at); });
+    state = fold_block<threads>(a, state);
+    if (slices > 1) {
+      if (threadIdx.x == 0) problem.partials[blockIdx.x] = state;
+      if (!last_block(problem.tickets + run, slices)) return;
+      const typename A::state* partials = problem.partials + static_cast<std::int64_t>(run) * slices;
+      state = a.identity();
+      for (int i = threadIdx.x; i < slices; i += threads) a.merge(state, partials[i]);
+      state = fold_block<threads>(a, state);
+    }
+    if (threadIdx.x == 0) problem.out[run] = a.finish(state, problem.count);
+  }
+}
+
+// `runs` results of `count` elements each, `map` saying where they begin.
+template <class A, class Source>
+status launch_runs(const A& a, const Source& in, typename A::result* out, std::int64_t count, std::int64_t runs_count,
+                   const row_map& map, cudaStream_t stream, workspace* work) {
+  using bounds = runs_bounds<A>;
+  device_facts device;
+  if (const status s = current_device(device); !s) return s;
+  // A block for at least 16 KB; as many as the device holds at once, shared evenly among the runs.
+  const std::int64_t least = 16384 / static_cast<std::int64_t>(sizeof(typename A::element));
+  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * bounds::blocks;
+  std::int64_t slices = ceil_div(count, least);
+  if (slices > resident / runs_count) slices = resident / runs_count;
+  if (slices < 1) slices = 1;
+  if (slices > 1 && runs_count < max_tickets) {
+    // Enough blocks that the last wave of them is a small part of all.
+  } else {
+    slices = 1;
+  }
+  runs<A, Source> problem = {a, in, out, count, map, static_cast<int>(slices), nullptr, nullptr};
+  if (slices > 1 || column_accumulator<A>) {
+    const std::int64_t bytes = runs_count * slices * static_cast<std::int64_t>(sizeof(typename shape<A>::partial));
+    if (const status s = find_workspace(stream, device.device, bytes, work); !s) return s;
+    problem.partials = static_cast<typename shape<A>::partial*>(work->partials());
+    problem.tickets = work->tickets();
+  }
+  if constexpr (shape<A>::shared_bytes > 48 * 1024) {
+    const cudaError_t error = cudaFuncSetAttribute(reduce_runs<A, Source>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                   shape<A>::shared_bytes);
+    if (error != cudaSuccess) return error;
+  }
+  return launch(reduce_runs<A, Source>, problem, runs_count * slices, bounds::threads, shape<A>::shared_bytes, stream);
+}
+
+}  // namespace coalesce::detail

@@ -1,0 +1,49 @@
+// The warp layer: lanes hand each other partial results by shuffles.
+#pragma once
+
+#include <cstring>
+
+#include "../accumulator.cuh"
+
+namespace coalesce::warp {
+
+// The value of the lane whose number differs in `bits`. T: any trivially copyable type, 4 bytes a shuffle. All lanes of
+// the warp call it.
+template <class T>
+__device__ __forceinline__ T exchange(const T& value, int bits) {
+  static_assert(std::is_trivially_copyable_v<T>,
+                "coalesce: only trivially copyable values can be shuffled between lanes");
+  constexpr int words = (sizeof(T) + 3) / 4;
+  unsigned int word[words] = {};
+  memcpy(word, &value, sizeof(T));
+#pragma unroll
+  for (int i = 0; i < words; ++i) word[i] = __shfl_xor_sync(0xffffffffu, word[i], bits);
+  T other;
+  memcpy(&other, word, sizeof(T));
+  return other;
+}
+
+// Combines `value` over each group of `lanes` neighbouring lanes (1, 2, 4 ... 32) with `combine(a, b)`, associative and
+// commutative; every lane of a group returns its group's result, the same bits in each. All lanes of the warp call it.
+template <class T, class Combine>
+__device__ __forceinline__ T reduce(T value, Combine combine, int lanes = 32) {
+  for (int step = lanes / 2; step > 0; step /= 2) {
+    const T other = exchange(value, step);
+    // The lower lane's value first, in both lanes: so they compute the same bits whatever `combine` is.
+    value = threadIdx.x & step ? combine(other, value) : combine(value, other);
+  }
+  return value;
+}
+
+}  // namespace coalesce::warp
+
+namespace coalesce::detail {
+
+// The same for an accumulator's state. Merging is commutative bit for bit in every accumulator of the library.
+template <class A>
+__device__ __forceinline__ typename A::state merge_lanes(const A& a, typename A::state state, int lanes) {
+  for (int step = lanes / 2; step > 0; step /= 2) a.merge(state, warp::exchange(state, step));
+  return state;
+}
+
+}  // namespace coalesce::detail
