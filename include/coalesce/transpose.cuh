@@ -1,0 +1,60 @@
+// Turns a matrix over, any element of up to 16 bytes, any alignment, with one launch.
+#pragma once
+
+#include <type_traits>
+
+#include "device/transpose.cuh"
+
+namespace coalesce {
+
+// out[c * out_stride + r] = in[r * in_stride + c] for `rows` x `columns` elements; strides, in elements, are from one
+// row of the input to the next (at least `columns`) and from one row of the output to the next (at least `rows`).
+template <class T>
+status transpose(const T* in, std::int64_t in_stride, T* out, std::int64_t out_stride, std::int64_t rows,
+                 std::int64_t columns, cudaStream_t stream = nullptr) {
+  static_assert(std::is_trivially_copyable_v<T>,
+                "coalesce::transpose moves bytes: the element type must be trivially copyable");
+  static_assert(sizeof(T) <= 16,
+                "coalesce::transpose moves elements of up to 16 bytes: transpose a matrix of indices instead");
+  using namespace detail;
+  if (rows < 0 || columns < 0) return refuse("transpose: rows or columns are negative");
+  if (rows == 0 || columns == 0) return {};
+  if (in_stride < columns || out_stride < rows) {
+    return refuse("transpose: in_stride is less than columns or out_stride less than rows: rows would overlap");
+  }
+  std::int64_t in_count = 0, out_count = 0;
+  if (!multiply(in_stride, rows, in_count) || !multiply(out_stride, columns, out_count)) {
+    return refuse("transpose: rows times stride do not fit in 63 bits");
+  }
+  if (status s = check_array(in, in_count, "transpose: in is null: pass device memory"); !s) return s;
+  if (status s = check_array(out, out_count, "transpose: out is null: pass device memory"); !s) return s;
+  constexpr int size = sizeof(T);
+  if (status s = check_apart(bytes_of(in, (in_count - in_stride + columns) * size),
+                             bytes_of(out, (out_count - out_stride + rows) * size));
+      !s) {
+    return s;
+  }
+  transpose_shape shape{rows, columns, in_stride, out_stride, 0};
+  unsigned int blocks = 0;
+  if constexpr (size <= 2) {
+    const std::uintptr_t addresses = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
+    if (addresses % 4 == 0 && (rows | columns | in_stride | out_stride) % (4 / size) == 0) {
+      blocks = tiles_of(shape, 32 * 4 / size);
+      if (!blocks) return refuse(too_many_blocks);
+      transpose_packed<size><<<blocks, 2 * transpose_threads, 0, stream>>>(in, out, shape);
+      return cudaGetLastError();
+    }
+  }
+  blocks = tiles_of(shape, tile_side);
+  if (!blocks) return refuse(too_many_blocks);
+  transpose_tile<size, unit_bytes<T>><<<blocks, transpose_threads, 0, stream>>>(in, out, shape);
+  return cudaGetLastError();
+}
+
+// Without gaps between rows.
+template <class T>
+status transpose(const T* in, T* out, std::int64_t rows, std::int64_t columns, cudaStream_t stream = nullptr) {
+  return transpose(in, columns, out, rows, rows, columns, stream);
+}
+
+}  // namespace coalesce
