@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(transpose_threads) transpose_tile(const void* 
   using unit = typename unit_of<Bytes>::type;
   constexpr int units = Size / Bytes, pitch = tile_pitch(Size, Bytes), warps = transpose_threads / 32;
   constexpr int each = tile_side / warps;  // rows of a warp
-  __shared__ alignas(16) unsigned char tile[tile_side * pitch];
+  alignas(16) __shared__ unsigned char tile[tile_side * pitch];
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x / shape.tiles_across) * tile_side;
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x % shape.tiles_across) * tile_side;
   const int height = shape.rows - row < tile_side ? static_cast<int>(shape.rows - row) : tile_side;
