@@ -87,13 +87,13 @@ __device__ inline void move_chunk(const unsigned char* from, unsigned char* to, 
   if (c.shift) {
 #pragma unroll
     for (int k = 0; k < copy_vectors; ++k) {
-      // Lane 31's neighbour is lane 0 of the next row of vectors.
-      const uint4 given = lane == 0 ? v[k + 1] : v[k];
+      // Lane 31's neighbour is lane 0 of the next row of vectors. (Word by word: a choice between two whole vectors
+      // would be made by address, and put the array into memory.)
       uint4 next;
-      next.x = __shfl_sync(0xffffffffu, given.x, lane + 1);
-      next.y = __shfl_sync(0xffffffffu, given.y, lane + 1);
-      next.z = __shfl_sync(0xffffffffu, given.z, lane + 1);
-      next.w = __shfl_sync(0xffffffffu, given.w, lane + 1);
+      next.x = __shfl_sync(0xffffffffu, lane == 0 ? v[k + 1].x : v[k].x, lane + 1);
+      next.y = __shfl_sync(0xffffffffu, lane == 0 ? v[k + 1].y : v[k].y, lane + 1);
+      next.z = __shfl_sync(0xffffffffu, lane == 0 ? v[k + 1].z : v[k].z, lane + 1);
+      next.w = __shfl_sync(0xffffffffu, lane == 0 ? v[k + 1].w : v[k].w, lane + 1);
       v[k] = window(v[k], next, c.shift);
     }
   }
