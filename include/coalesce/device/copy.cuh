@@ -57,6 +57,16 @@ __device__ inline copy_cut cut(std::uintptr_t from, std::uintptr_t to, std::int6
   return result;
 }
 
+// The right neighbour's `own`; lane 31 gets lane 0's `row_below`. By value: a choice between two elements of an array
+// would put the array into memory.
+__device__ inline uint4 from_right(int lane, uint4 own, uint4 row_below) {
+  const bool first = lane == 0;
+  return make_uint4(__shfl_sync(0xffffffffu, first ? row_below.x : own.x, lane + 1),
+                    __shfl_sync(0xffffffffu, first ? row_below.y : own.y, lane + 1),
+                    __shfl_sync(0xffffffffu, first ? row_below.z : own.z, lane + 1),
+                    __shfl_sync(0xffffffffu, first ? row_below.w : own.w, lane + 1));
+}
+
 // One warp moves chunk `chunk` of the body, and with chunk 0 head and tail.
 template <int Size, bool Mirrored>
 __device__ inline void move_chunk(const unsigned char* from, unsigned char* to, std::int64_t bytes,
@@ -87,25 +97,15 @@ __device__ inline void move_chunk(const unsigned char* from, unsigned char* to, 
   if (c.shift) {
 #pragma unroll
     for (int k = 0; k < copy_vectors; ++k) {
-      // Lane 31's neighbour is lane 0 of the next row of vectors. (Word by word: a choice between two whole vectors
-      // would be made by address, and put the array into memory.)
-      uint4 next;
-      next.x = __shfl_sync(0xffffffffu, lane == 0 ? v[k + 1].x : v[k].x, lane + 1);
-      next.y = __shfl_sync(0xffffffffu, lane == 0 ? v[k + 1].y : v[k].y, lane + 1);
-      next.z = __shfl_sync(0xffffffffu, lane == 0 ? v[k + 1].z : v[k].z, lane + 1);
-      next.w = __shfl_sync(0xffffffffu, lane == 0 ? v[k + 1].w : v[k].w, lane + 1);
+      // Lane 31's neighbour is lane 0 of the next row of vectors.
+      const uint4 next = from_right(lane, v[k], v[k + 1]);
       v[k] = window(v[k], next, c.shift);
     }
   }
 #pragma unroll
   for (int k = 0; k < copy_vectors; ++k) {
     const int i = k * 32 + lane;
-    if (i >= left) continue;
-    if constexpr (Mirrored) {
-      out[-i] = mirrored<Size>(v[k]);
-    } else {
-      out[i] = v[k];
-    }
+    if (i < left) out[Mirrored ? -i : i] = Mirrored ? mirrored<Size>(v[k]) : v[k];
   }
 }
 
