@@ -26,9 +26,9 @@ __global__ void __launch_bounds__(reverse_threads) reverse_units(const void* fro
   }
   __syncthreads();
   const int lane = threadIdx.x % 32, element = lane / units, part = lane % units;
-  if (element >= at_once) return;
-  for (int e = threadIdx.x / 32 * at_once + element; e < here; e += reverse_threads / 32 * at_once) {
-    out[e * units + part] = tile[(here - 1 - e) * units + part];
+  for (int start = 0; start < here; start += reverse_threads / 32 * at_once) {
+    const int e = start + threadIdx.x / 32 * at_once + element;
+    if (element < at_once && e < here) out[e * units + part] = tile[(here - 1 - e) * units + part];
   }
 }
 
