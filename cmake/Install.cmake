@@ -32,8 +32,7 @@ if(TARGET coalesce)
   endforeach()
 endif()
 
-# Headers that clang needs where there is no CUDA toolkit; the experiments; the library.
+# Headers that clang needs where there is no CUDA toolkit; the experiments. (The library: cmake/Package.cmake.)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/cudart/include DESTINATION ${COALESCE_SHARE_DIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lab DESTINATION ${COALESCE_SHARE_DIR} PATTERN CMakeLists.txt EXCLUDE)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/coalesce DESTINATION include OPTIONAL)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION share/doc/coalesce)

@@ -1,8 +1,6 @@
 // Copies a matrix whose rows lie apart, any element type, any alignment, with one launch.
 #pragma once
 
-#include <type_traits>
-
 #include "device/copy.cuh"
 
 namespace coalesce {
@@ -12,8 +10,7 @@ namespace coalesce {
 template <class T>
 status copy(const T* in, std::int64_t in_pitch, T* out, std::int64_t out_pitch, std::int64_t rows, std::int64_t columns,
             cudaStream_t stream = nullptr) {
-  static_assert(std::is_trivially_copyable_v<T>,
-                "coalesce::copy moves bytes: the element type must be trivially copyable");
+  static_assert(detail::is_bytes<T>, "coalesce::copy moves bytes: the element type must be trivially copyable");
   using namespace detail;
   if (rows < 0 || columns < 0) return refuse("copy: rows or columns are negative");
   if (rows == 0 || columns == 0) return {};

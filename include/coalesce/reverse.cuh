@@ -1,8 +1,6 @@
 // Writes an array back to front, any element of up to 16 bytes, any alignment, with one launch.
 #pragma once
 
-#include <type_traits>
-
 #include "device/reverse.cuh"
 
 namespace coalesce {
@@ -10,8 +8,7 @@ namespace coalesce {
 // out[count - 1 - i] = in[i].
 template <class T>
 status reverse(const T* in, std::int64_t count, T* out, cudaStream_t stream = nullptr) {
-  static_assert(std::is_trivially_copyable_v<T>,
-                "coalesce::reverse moves bytes: the element type must be trivially copyable");
+  static_assert(detail::is_bytes<T>, "coalesce::reverse moves bytes: the element type must be trivially copyable");
   static_assert(sizeof(T) <= 16,
                 "coalesce::reverse moves elements of up to 16 bytes: reverse an array of indices instead");
   using namespace detail;

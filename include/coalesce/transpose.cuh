@@ -1,8 +1,6 @@
 // Turns a matrix over, any element of up to 16 bytes, any alignment, with one launch.
 #pragma once
 
-#include <type_traits>
-
 #include "device/transpose.cuh"
 
 namespace coalesce {
@@ -12,8 +10,7 @@ namespace coalesce {
 template <class T>
 status transpose(const T* in, std::int64_t in_stride, T* out, std::int64_t out_stride, std::int64_t rows,
                  std::int64_t columns, cudaStream_t stream = nullptr) {
-  static_assert(std::is_trivially_copyable_v<T>,
-                "coalesce::transpose moves bytes: the element type must be trivially copyable");
+  static_assert(detail::is_bytes<T>, "coalesce::transpose moves bytes: the element type must be trivially copyable");
   static_assert(sizeof(T) <= 16,
                 "coalesce::transpose moves elements of up to 16 bytes: transpose a matrix of indices instead");
   using namespace detail;

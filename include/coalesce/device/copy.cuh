@@ -87,12 +87,13 @@ __device__ inline void move_chunk(const unsigned char* from, unsigned char* to, 
   const uint4* in = reinterpret_cast<const uint4*>(from + start - c.shift) + first;
   uint4* out = reinterpret_cast<uint4*>(to + c.head) + (Mirrored ? c.vectors - 1 - first : first);
   const std::int64_t present = left + (c.shift ? 1 : 0);  // aligned vectors to load
+  // By __ldg and __stwb: clang would make narrower accesses of an assignment.
   uint4 v[copy_vectors + 1];
 #pragma unroll
   for (int k = 0; k <= copy_vectors; ++k) {
     const int i = k * 32 + lane;
     v[k] = make_uint4(0, 0, 0, 0);
-    if (i < present && (k < copy_vectors || (lane == 0 && c.shift))) v[k] = in[i];
+    if (i < present && (k < copy_vectors || (lane == 0 && c.shift))) v[k] = __ldg(in + i);
   }
   if (c.shift) {
 #pragma unroll
@@ -105,7 +106,7 @@ __device__ inline void move_chunk(const unsigned char* from, unsigned char* to, 
 #pragma unroll
   for (int k = 0; k < copy_vectors; ++k) {
     const int i = k * 32 + lane;
-    if (i < left) out[Mirrored ? -i : i] = Mirrored ? mirrored<Size>(v[k]) : v[k];
+    if (i < left) __stwb(out + (Mirrored ? -i : i), Mirrored ? mirrored<Size>(v[k]) : v[k]);
   }
 }
 

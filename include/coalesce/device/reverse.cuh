@@ -18,7 +18,8 @@ __global__ void __launch_bounds__(reverse_threads) reverse_units(const void* fro
   const int here = count - first < reverse_tile ? static_cast<int>(count - first) : reverse_tile;
   const unit* in = static_cast<const unit*>(from) + first * units;
   unit* out = static_cast<unit*>(to) + (count - first - here) * units;
-  // The lanes of a warp go round together: unrolled, a loop of each lane's own length would leave them apart at its end.
+  // The lanes of a warp go round together: unrolled, a loop of each lane's own length would leave them apart at its
+  // end.
 #pragma unroll 4
   for (int start = 0; start < here * units; start += reverse_threads) {
     const int i = start + threadIdx.x;

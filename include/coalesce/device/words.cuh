@@ -3,6 +3,8 @@
 
 #include <cuda_runtime.h>
 
+#include <type_traits>
+
 namespace coalesce::detail {
 
 // Bytes shift ... shift + 15 of the 32 that `low` and `high` are; shift from 0 to 15.
@@ -50,6 +52,11 @@ template <>
 struct unit_of<16> {
   using type = uint4;
 };
+
+// Types that a copy of their bytes is a copy of. (is_trivially_copyable would also ask for the assignment, which vector
+// types such as double2 may have of their own to be moved in one piece.)
+template <class T>
+inline constexpr bool is_bytes = std::is_trivially_copy_constructible_v<T> && std::is_trivially_destructible_v<T>;
 
 // Bytes of the unit an element is moved in: what its alignment allows, 16 at most.
 template <class T>

@@ -1,0 +1,128 @@
+// The library on the machine, by the programs of tests/library (`./dev gpu-test` runs the same ones on a GPU): they
+// check their own results; what they may cost is held here against what was counted.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "tests/end_to_end/command.h"
+
+namespace coalesce::end_to_end {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kPrograms = kSource + "/tests/library/";
+
+std::vector<std::string> names_in(const std::string& folder, const std::string& extension) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() == extension) names.push_back(fs::relative(entry.path(), folder).string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// For gtest's names.
+std::string word(std::string name) {
+  name.resize(name.rfind('.'));
+  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
+}
+
+long long sum(const nlohmann::json& launch, const std::string& what) {
+  long long all = 0;
+  for (const char* access : {"shared_load_", "shared_store_", "shared_atomic_"}) {
+    all += launch["counters"][access + what].get<long long>();
+  }
+  return all;
+}
+
+class LibraryTest : public testing::TestWithParam<std::string> {};
+
+// Every launch of every program is free of bank conflicts, except those that `may_conflict` names.
+TEST_P(LibraryTest, IsRightAndHasNoBankConflicts) {
+  const Workplace here;
+  const Result result =
+      here.coalesce({"--compiler", "clang", "--max-instructions", "100000000", kPrograms + GetParam()});
+  ASSERT_EQ(result.code, 0) << result.out << result.err;
+  const nlohmann::json counted = here.json();
+  for (const auto& launch : counted["launches"]) {
+    EXPECT_EQ(sum(launch, "wavefronts"), sum(launch, "wavefronts_ideal")) << launch["kernel"] << launch["grid"];
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, LibraryTest, testing::ValuesIn(names_in(kPrograms, ".cu")),
+                         [](const auto& test) { return word(test.param); });
+
+// budgets.cu prints a line for each of its calls, in order: "budget WHAT least SECTORS over PER_MILLE". One launch
+// each, which loads at least so many sectors, and at most that much more.
+TEST(LibraryBudgets, EveryCallIsOneLaunchThatLoadsWhatItMust) {
+  const Workplace here;
+  const Result result = here.coalesce({"--compiler", "clang", kPrograms + "budgets.cu"});
+  ASSERT_EQ(result.code, 0) << result.out << result.err;
+  const nlohmann::json launches = here.json()["launches"];
+  std::istringstream lines(result.out);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string budget, what, least_word, over_word;
+    long long least = 0, over = 0;
+    words >> budget >> what >> least_word >> least >> over_word >> over;
+    ASSERT_TRUE(words && budget == "budget") << line;
+    ASSERT_LT(count, launches.size()) << "fewer launches than calls";
+    const auto& launch = launches[count++];
+    const long long loaded = launch["counters"]["global_load_sectors"];
+    EXPECT_GE(loaded, least) << what << ": " << launch["kernel"];
+    EXPECT_LE(loaded * 1000, least * (1000 + over)) << what << ": " << launch["kernel"];
+  }
+  EXPECT_EQ(count, launches.size()) << "more launches than calls";
+}
+
+// Each header compiles alone, by both compilers; clang as the command calls it, device and host.
+class HeaderTest : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
+
+TEST_P(HeaderTest, CompilesAlone) {
+  const auto& [header, compiler] = GetParam();
+  NEEDS_COMPILER(compiler);
+  const Workplace here;
+  const fs::path source = here.write("alone.cu", "#include <coalesce/" + header + ">\nint main() {}\n");
+  const Result result = here.coalesce({"--compiler", compiler, source.string()});
+  EXPECT_EQ(result.code, 0) << result.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Headers, HeaderTest,
+                         testing::Combine(testing::ValuesIn(names_in(kSource + "/include/coalesce", ".cuh")),
+                                          testing::Values("clang", "nvcc")),
+                         [](const auto& test) {
+                           return word(std::get<0>(test.param)) + "_" + std::get<1>(test.param);
+                         });
+
+// After each `// refused: MESSAGE` of tests/library/refused.txt something must not compile, and the compiler must say
+// MESSAGE, which is ours, and nothing else.
+TEST(LibraryRefusals, MisuseIsRefusedInOurOwnWords) {
+  const Workplace here;
+  const std::string text = here.read(kPrograms + "refused.txt"), mark = "// refused: ";
+  const fs::path source = here.write("refused.cu", text + "\nint main() {}\n");
+  const Result result = here.coalesce({"--compiler", "clang", "-X", "-ferror-limit=0", source.string()});
+  EXPECT_NE(result.code, 0);
+  std::istringstream lines(text);
+  int cases = 0, errors = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(mark)) continue;
+    ++cases;
+    EXPECT_NE(result.err.find(line.substr(mark.size())), std::string::npos) << "not said: " << line << "\n"
+                                                                            << result.err;
+  }
+  std::istringstream said(result.err);
+  for (std::string line; std::getline(said, line);) {
+    errors += line.find(" error: ") != std::string::npos;
+    EXPECT_TRUE(line.find(" error: ") == std::string::npos || line.find("static assertion failed") != std::string::npos)
+        << line;
+  }
+  EXPECT_EQ(errors, cases) << result.err;
+  EXPECT_GE(cases, 3);
+}
+
+}  // namespace
+}  // namespace coalesce::end_to_end
