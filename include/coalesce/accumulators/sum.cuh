@@ -14,15 +14,15 @@
 
 namespace coalesce::detail {
 
-// The sum of N numbers as a balanced tree.
-template <class T, int N>
-__device__ __forceinline__ T sum_as_tree(T (&x)[N]) {
-#pragma unroll
-  for (int n = N; n > 1; n = (n + 1) / 2) {
-#pragma unroll
-    for (int i = 0; i < n / 2; ++i) x[i] += x[i + (n + 1) / 2];
+// The sum of x[First] ... x[First + N - 1] as a balanced tree. A recursion, not a loop over a shrinking array, which not every
+// compiler unrolls far enough to keep it in registers.
+template <int First, int N, class T, int Size>
+__device__ __forceinline__ T sum_as_tree(const T (&x)[Size]) {
+  if constexpr (N == 1) {
+    return x[First];
+  } else {
+    return sum_as_tree<First, N / 2>(x) + sum_as_tree<First + N / 2, N - N / 2>(x);
   }
-  return x[0];
 }
 
 // A double with what its additions lost. The sum of Infs is right in `high`; `low` is then NaN.
@@ -116,7 +116,7 @@ struct sum {
       if constexpr (counts) s.count += x[i] == x[i];
       if constexpr (IgnoreNan) x[i] = x[i] == x[i] ? x[i] : 0;
     }
-    sum_in(s).add(sum_as_tree(x));
+    sum_in(s).add(sum_as_tree<0, N>(x));
   }
   __device__ __forceinline__ void merge(state& into, const state& from) const {
     if constexpr (counts) {

@@ -74,7 +74,7 @@ __device__ __forceinline__ void walk_columns(const A& a, const Source& in, State
   for (; row + (at_once - 1) * row_step < rows_count; row += at_once * row_step) {
     element loaded[at_once][Width];
 #pragma unroll
-    for (int r = 0; r < at_once; ++r) in.template vector<Width>(at + r * step, loaded[r]);
+    for (int r = 0; r < at_once; ++r, at += step) in.template vector<Width>(at, loaded[r]);
 #pragma unroll
     for (int e = 0; e < Width; ++e) {
       element tile[at_once];
@@ -82,12 +82,11 @@ __device__ __forceinline__ void walk_columns(const A& a, const Source& in, State
       for (int r = 0; r < at_once; ++r) tile[r] = loaded[r][e];
       a.add(state[e], tile, positions<1>{row * rows_each + row_of[e], row_step * rows_each});
     }
-    at += at_once * step;
   }
   element loaded[at_once - 1][Width];
 #pragma unroll
-  for (int r = 0; r < at_once - 1; ++r) {
-    if (row + r * row_step < rows_count) in.template vector<Width>(at + r * step, loaded[r]);
+  for (int r = 0; r < at_once - 1; ++r, at += step) {
+    if (row + r * row_step < rows_count) in.template vector<Width>(at, loaded[r]);
   }
 #pragma unroll
   for (int r = 0; r < at_once - 1; ++r) {

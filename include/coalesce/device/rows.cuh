@@ -24,7 +24,8 @@ struct rows {
 template <class A>
 inline constexpr int rows_threads = 256;
 
-template <int Loads, int Rows, class A, class Source>
+// Even: every row begins at a 16-byte boundary and has whole vectors only.
+template <int Loads, int Rows, bool Even, class A, class Source>
 __global__ void __launch_bounds__(rows_threads<A>, shape<A>::blocks_per_processor)
     reduce_rows(const rows<A, Source> problem) {
   constexpr int width = Source::width;
@@ -54,7 +55,7 @@ __global__ void __launch_bounds__(rows_threads<A>, shape<A>::blocks_per_processo
         head[r] = vectors[r] = 0;
         if (row < rows_count) {
           const Source in = problem.in.from(problem.map(row));
-          head[r] = in.head();
+          if (!Even) head[r] = in.head();
           vectors[r] = count > head[r] ? static_cast<int>(count - head[r]) / width : 0;
 #pragma unroll
           for (int k = 0; k < Loads; ++k) {
@@ -70,18 +71,16 @@ __global__ void __launch_bounds__(rows_threads<A>, shape<A>::blocks_per_processo
           const int vector = lane + k * lanes;
           if (vector < vectors[r]) a.add(state[r], tile[r][k], positions<width>{head[r] + vector * width, 0});
         }
-      }
-      if constexpr (width > 1) {
-#pragma unroll
-        for (int r = 0; r < Rows; ++r) {
+        if constexpr (!Even && width > 1) {
           const std::int64_t row = first + r * groups + group;
           const int inside = vectors[r] * width, single = static_cast<int>(count) - inside;
-          if (row >= rows_count || single == 0) continue;
-          const Source in = problem.in.from(problem.map(row));
-          for (int i = lane; i < single; i += lanes) {
-            const int at = i < head[r] ? i : i + inside;
-            const element one[1] = {in.at(at)};
-            a.add(state[r], one, positions<1>{at, 0});
+          if (row < rows_count && single > 0) {
+            const Source in = problem.in.from(problem.map(row));
+            for (int i = lane; i < single; i += lanes) {
+              const int at = i < head[r] ? i : i + inside;
+              const element one[1] = {in.at(at)};
+              a.add(state[r], one, positions<1>{at, 0});
+            }
           }
         }
       }
@@ -100,22 +99,26 @@ status launch_rows(const A& a, const Source& in, typename A::result* out, std::i
                    const row_map& map, cudaStream_t stream) {
   device_facts device;
   if (const status s = current_device(device); !s) return s;
-  const std::int64_t vectors = ceil_div(count, Source::width);
+  constexpr int width = Source::width;
+  const std::int64_t vectors = ceil_div(count, width);
+  const bool even = in.template begins_aligned<width>() && count % width == 0 && map.stride % width == 0 &&
+                    (map.inner == 0 || map.plane % width == 0);
   // Pairs of lanes at least: 32 bytes, a sector, are then read by one request.
-  const int loads = vectors <= 2 ? 1 : vectors <= 8 ? 2 : vectors <= 128 ? 4 : 8;
+  const int loads = vectors > 128 ? 8 : vectors > 8 || !even ? 4 : vectors > 2 ? 2 : 1;
   int lanes = 1;
   while (lanes < 32 && lanes * loads < vectors) lanes *= 2;
   const rows<A, Source> problem = {a, in, out, rows_count, count, map, lanes};
-  const std::int64_t at_once = static_cast<std::int64_t>(rows_threads<A> / lanes) * (8 / loads);
+  const std::int64_t at_once = static_cast<std::int64_t>(rows_threads<A> / lanes) * (loads == 1 ? 4 : 8 / loads);
   // Blocks come in many waves, so that those on a slower multiprocessor do not hold up the rest, but each does several
   // rounds, so that starting it does not count.
   const std::int64_t waves = static_cast<std::int64_t>(device.processors) * shape<A>::blocks_per_processor * 8;
   std::int64_t blocks = ceil_div(rows_count, at_once);
   if (blocks > waves) blocks = waves;
-  void (*kernel)(rows<A, Source>) = loads == 1   ? reduce_rows<1, 8, A, Source>
-                                    : loads == 2 ? reduce_rows<2, 4, A, Source>
-                                    : loads == 4 ? reduce_rows<4, 2, A, Source>
-                                                 : reduce_rows<8, 1, A, Source>;
+  void (*kernel)(rows<A, Source>) = loads == 8   ? reduce_rows<8, 1, false, A, Source>
+                                    : !even      ? reduce_rows<4, 2, false, A, Source>
+                                    : loads == 4 ? reduce_rows<4, 2, true, A, Source>
+                                    : loads == 2 ? reduce_rows<2, 4, true, A, Source>
+                                                 : reduce_rows<1, 4, true, A, Source>;
   return launch(kernel, problem, blocks, rows_threads<A>, 0, stream);
 }
 

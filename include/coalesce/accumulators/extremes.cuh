@@ -1,0 +1,153 @@
+// Minimum and maximum, and where they are.
+//
+// NaN: the result is NaN where any element is, and its position that of the first NaN; ignoring NaN, the result is that of
+// the other elements. Of equal elements (-0 and +0 are equal) the first one's position counts; which of -0 and +0 a minimum
+// or maximum returns is not specified, but the same in every run. Nothing at all: the other end of the range, position -1.
+#pragma once
+
+#include "../number.cuh"
+#include "../source.cuh"
+
+namespace coalesce::detail {
+
+struct smaller {
+  template <class T>
+  __device__ static bool before(T a, T b) {
+    return a < b;
+  }
+  template <class T>
+  __device__ static constexpr T last() {
+    return highest<T>();
+  }
+};
+struct larger {
+  template <class T>
+  __device__ static bool before(T a, T b) {
+    return a > b;
+  }
+  template <class T>
+  __device__ static constexpr T last() {
+    return lowest<T>();
+  }
+};
+
+// The one of a and b that comes first in Order, NaN before all (IgnoreNan: after all).
+template <class Order, bool IgnoreNan, class T>
+__device__ __forceinline__ T earlier(T a, T b) {
+  constexpr bool high = std::is_same_v<Order, larger>;
+  if constexpr (std::is_same_v<T, float> && IgnoreNan) {
+    return high ? fmaxf(a, b) : fminf(a, b);
+  } else if constexpr (std::is_same_v<T, float>) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    float result;
+    if constexpr (high) {
+      asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    } else {
+      asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    }
+    return result;
+#else
+    return a != a || Order::before(a, b) ? a : b != b || Order::before(b, a) ? b : a;
+#endif
+  } else if constexpr (IgnoreNan && std::is_floating_point_v<T>) {
+    return high ? fmax(a, b) : fmin(a, b);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return !(Order::before(b, a) || b != b) || a != a ? a : b;
+  } else {
+    return Order::before(b, a) ? b : a;
+  }
+}
+
+// x[First] ... x[First + N - 1] as a tree.
+template <class Order, bool IgnoreNan, int First, int N, class T, int Size>
+__device__ __forceinline__ T earliest(const T (&x)[Size]) {
+  if constexpr (N == 1) {
+    return x[First];
+  } else {
+    return earlier<Order, IgnoreNan>(earliest<Order, IgnoreNan, First, N / 2>(x),
+                                     earliest<Order, IgnoreNan, First + N / 2, N - N / 2>(x));
+  }
+}
+
+// The type a number is compared in: small integers as int, so that a comparison is one instruction.
+template <class T>
+using compared_type = typename std::conditional_t<(sizeof(T) < 4 && std::is_integral_v<T>), tag<int>, tag<value_type<T>>>::type;
+
+template <class T, class Order, bool IgnoreNan = false>
+struct extreme {
+  using element = T;
+  using result = T;
+  static constexpr bool indexed = false;
+  using state = compared_type<T>;
+
+  __device__ static constexpr state nothing() {
+    return static_cast<state>(Order::template last<value_type<T>>());
+  }
+  __device__ state identity() const { return nothing(); }
+  template <int N, class At>
+  __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {
+    state x[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) x[i] = static_cast<state>(tile[i]);
+    s = earlier<Order, IgnoreNan>(s, earliest<Order, IgnoreNan, 0, N>(x));
+  }
+  __device__ __forceinline__ void merge(state& into, const state& from) const {
+    into = earlier<Order, IgnoreNan>(into, from);
+  }
+  __device__ T finish(const state& s, std::int64_t) const { return static_cast<T>(s); }
+};
+
+// A value and where it is; -1: none yet.
+template <class T>
+struct found {
+  T value;
+  std::int64_t position;
+};
+
+template <class T, class Order, bool IgnoreNan = false>
+struct extreme_position {
+  using element = T;
+  using result = std::int64_t;
+  static constexpr bool indexed = true;
+  using value = compared_type<T>;
+  using state = found<value>;
+
+  __device__ state identity() const { return {extreme<T, Order>::nothing(), -1}; }
+
+  // Whether a at position p comes before b at position q; both are there.
+  __device__ __forceinline__ static bool precedes(value a, std::int64_t p, value b, std::int64_t q) {
+    if (Order::before(a, b)) return true;
+    if (Order::before(b, a)) return false;
+    if (is_nan(a) != is_nan(b)) return is_nan(a);
+    return p < q;
+  }
+
+  // Usually nothing in a tile comes before what was found, so first only the tile's best value is looked for; where it is
+  // only when it is needed.
+  template <int N, class At>
+  __device__ __forceinline__ void add(state& s, const T (&tile)[N], At at) const {
+    value x[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) x[i] = static_cast<value>(tile[i]);
+    const value best = earliest<Order, IgnoreNan, 0, N>(x);
+    if (IgnoreNan && is_nan(best)) return;
+    // The tile's first position stands for all: equal values further on in the tile come before what lies behind it, too.
+    if (s.position >= 0 && !precedes(best, at(0), s.value, s.position)) return;
+    int where = 0;
+#pragma unroll
+    for (int i = N - 1; i >= 0; --i) {
+      if (x[i] == best || (is_nan(x[i]) && is_nan(best))) where = i;
+    }
+    const std::int64_t position = at(where);
+    if (s.position < 0 || precedes(best, position, s.value, s.position)) s = {best, position};
+  }
+  __device__ __forceinline__ void merge(state& into, const state& from) const {
+    if (from.position >= 0 &&
+        (into.position < 0 || precedes(from.value, from.position, into.value, into.position))) {
+      into = from;
+    }
+  }
+  __device__ std::int64_t finish(const state& s, std::int64_t) const { return s.position; }
+};
+
+}  // namespace coalesce::detail

@@ -1,0 +1,230 @@
+// Mean and variance, and statistics of all kinds in one reading.
+//
+// Every thread subtracts the first element it met (the shift) from all its elements, in double, and adds up the differences and
+// their squares: cancellation then only costs digits where that element is far from the others, and no element is further from
+// the mean than sqrt(n) standard deviations. States of different shifts are merged by their means (Chan, Golub, LeVeque 1979).
+// Relative error of the variance: below n 2^-50.
+#pragma once
+
+#include "extremes.cuh"
+
+namespace coalesce::detail {
+
+struct moments {
+  double count, shift, sum, squares;  // of x - shift
+
+  __device__ double mean() const { return shift + sum / count; }
+  // The sum of the squared distances from the mean.
+  __device__ double spread() const { return squares - sum * (sum / count); }
+
+  __device__ __forceinline__ void merge(const moments& other) {
+    if (other.count == 0) return;
+    if (count == 0) {
+      *this = other;
+      return;
+    }
+    const double apart = other.mean() - mean(), all = count + other.count;
+    const double around = spread() + other.spread() + apart * apart * (count / all * other.count);
+    shift = mean() + apart * (other.count / all);
+    sum = 0;
+    squares = around;
+    count = all;
+  }
+};
+
+struct the_variance {
+  __device__ double operator()(const moments& m, double freedom) const {
+    return m.count > freedom ? m.spread() / (m.count - freedom) : not_a_number<double>();
+  }
+};
+struct the_deviation {
+  __device__ double operator()(const moments& m, double freedom) const { return sqrt(the_variance()(m, freedom)); }
+};
+
+template <class T, class Result, class Finish, bool IgnoreNan = false>
+struct moment {
+  using element = T;
+  using result = Result;
+  static constexpr bool indexed = false;
+  using state = moments;
+
+  double freedom;  // what is subtracted from the count: 0 for the variance of all, 1 for an estimate from a sample
+
+  __device__ state identity() const { return {0, 0, 0, 0}; }
+  template <int N, class At>
+  __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {
+    add_moments<IgnoreNan>(s, tile);
+  }
+  template <bool Ignore, int N>
+  __device__ __forceinline__ static void add_moments(state& s, const T (&tile)[N]) {
+    if (Ignore ? !(s.count > 0) : s.count == 0) s.shift = first_number<Ignore>(tile);
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      const double x = static_cast<double>(static_cast<value_type<T>>(tile[i]));
+      const double apart = Ignore && x != x ? 0 : x - s.shift;
+      if (Ignore) s.count += x == x;
+      s.sum += apart;
+      s.squares = fma(apart, apart, s.squares);
+    }
+    if (!Ignore) s.count += N;
+  }
+  template <bool Ignore, int N>
+  __device__ __forceinline__ static double first_number(const T (&tile)[N]) {
+    double first = static_cast<double>(static_cast<value_type<T>>(tile[0]));
+    if constexpr (Ignore) {
+#pragma unroll
+      for (int i = N - 1; i >= 0; --i) {
+        const double x = static_cast<double>(static_cast<value_type<T>>(tile[i]));
+        if (x == x) first = x;
+      }
+      if (first != first) first = 0;
+    }
+    return first;
+  }
+  __device__ __forceinline__ void merge(state& into, const state& from) const { into.merge(from); }
+  __device__ Result finish(const state& s, std::int64_t) const { return static_cast<Result>(Finish()(s, freedom)); }
+};
+
+}  // namespace coalesce::detail
+
+namespace coalesce {
+
+// What `stats` writes. Of nothing: count 0, mean and variance NaN, positions -1, min and max the ends of the range. NaN propagates
+// to min, max, mean and variance.
+template <class T>
+struct statistics {
+  std::int64_t count;
+  T min, max;
+  typename detail::real_result<T>::type mean, variance;  // of all: divided by count
+  std::int64_t argmin, argmax;
+};
+
+namespace detail {
+
+template <class T, bool IgnoreNan = false>
+struct all_statistics {
+  using element = T;
+  using result = statistics<T>;
+  static constexpr bool indexed = true;
+  using smallest = extreme_position<T, smaller, IgnoreNan>;
+  using largest = extreme_position<T, larger, IgnoreNan>;
+  using mean = moment<T, double, the_variance, IgnoreNan>;
+  struct state {
+    typename smallest::state low;
+    typename largest::state high;
+    moments numbers;
+  };
+
+  __device__ state identity() const { return {smallest().identity(), largest().identity(), {0, 0, 0, 0}}; }
+  template <int N, class At>
+  __device__ __forceinline__ void add(state& s, const T (&tile)[N], At at) const {
+    smallest().add(s.low, tile, at);
+    largest().add(s.high, tile, at);
+    mean::template add_moments<IgnoreNan>(s.numbers, tile);
+  }
+  __device__ __forceinline__ void merge(state& into, const state& from) const {
+    smallest().merge(into.low, from.low);
+    largest().merge(into.high, from.high);
+    into.numbers.merge(from.numbers);
+  }
+  __device__ result finish(const state& s, std::int64_t count) const {
+    using real = typename real_result<T>::type;
+    return {IgnoreNan ? static_cast<std::int64_t>(s.numbers.count) : count,
+            static_cast<T>(s.low.value),
+            static_cast<T>(s.high.value),
+            static_cast<real>(s.numbers.mean()),
+            static_cast<real>(the_variance()(s.numbers, 0)),
+            s.low.position,
+            s.high.position};
+  }
+};
+
+// log(sum of exp(x)), without overflow: relative to the largest element so far.
+template <class T, class Result, bool IgnoreNan = false>
+struct log_of_sum {
+  using element = T;
+  using result = Result;
+  static constexpr bool indexed = false;
+  using value = value_type<T>;
+  struct state {
+    value largest;
+    double sum;  // of exp(x - largest)
+  };
+
+  __device__ static float exponential(float x) { return expf(x); }
+  __device__ static double exponential(double x) { return exp(x); }
+  // exp(x - largest), 1 for the largest itself even where it is infinite.
+  __device__ static value scaled(value x, value largest) { return x == largest ? value(1) : exponential(x - largest); }
+
+  __device__ state identity() const { return {lowest<value>(), 0}; }
+  template <int N, class At>
+  __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {
+    value x[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) x[i] = static_cast<value>(tile[i]);
+    const value best = earlier<larger, IgnoreNan>(s.largest, earliest<larger, IgnoreNan, 0, N>(x));
+    value sum = 0;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      // -inf adds nothing, also where it is the largest.
+      if (!(IgnoreNan && is_nan(x[i])) && x[i] != lowest<value>()) sum += scaled(x[i], best);
+    }
+    s.sum = (s.sum == 0 ? 0 : s.sum * static_cast<double>(scaled(s.largest, best))) + static_cast<double>(sum);
+    s.largest = best;
+  }
+  __device__ __forceinline__ void merge(state& into, const state& from) const {
+    const value best = earlier<larger, IgnoreNan>(into.largest, from.largest);
+    const double left = into.sum == 0 ? 0 : into.sum * static_cast<double>(scaled(into.largest, best));
+    const double right = from.sum == 0 ? 0 : from.sum * static_cast<double>(scaled(from.largest, best));
+    into = {best, left + right};
+  }
+  __device__ Result finish(const state& s, std::int64_t) const {
+    return static_cast<Result>(s.sum == 0 ? static_cast<double>(s.largest) : static_cast<double>(s.largest) + log(s.sum));
+  }
+};
+
+// Any operation. `start` is combined with the elements once; without an identity a state says whether it has a value yet.
+template <class T, class Value, class Operation>
+struct any_operation {
+  using element = T;
+  using result = Value;
+  static constexpr bool indexed = false;
+  struct state {
+    Value value;
+    bool there;
+  };
+
+  Operation operation;
+  Value start;
+
+  __device__ state identity() const { return {start, false}; }
+  template <int N, class At>
+  __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {
+    Value x[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) x[i] = static_cast<Value>(tile[i]);
+    const Value all = combine_as_tree<0, N>(x);
+    s.value = s.there ? static_cast<Value>(operation(s.value, all)) : all;
+    s.there = true;
+  }
+  template <int First, int N, int Size>
+  __device__ __forceinline__ Value combine_as_tree(const Value (&x)[Size]) const {
+    if constexpr (N == 1) {
+      return x[First];
+    } else {
+      return static_cast<Value>(
+          operation(combine_as_tree<First, N / 2>(x), combine_as_tree<First + N / 2, N - N / 2>(x)));
+    }
+  }
+  __device__ __forceinline__ void merge(state& into, const state& from) const {
+    if (!from.there) return;
+    into.value = into.there ? static_cast<Value>(operation(into.value, from.value)) : from.value;
+    into.there = true;
+  }
+  __device__ Value finish(const state& s, std::int64_t) const {
+    return s.there ? static_cast<Value>(operation(start, s.value)) : start;
+  }
+};
+
+}  // namespace detail
+}  // namespace coalesce
