@@ -70,12 +70,16 @@ struct array {
   using element = decltype(std::declval<const Projection&>()(std::declval<T>()));
   static constexpr int width = elements_in_vector<T>;
   static constexpr int inputs = 1;
+  static constexpr int bytes = sizeof(T);  // of memory, for one element
 
   const T* data;
   Projection project;
 
   __device__ element at(std::int64_t i) const { return project(data[i]); }
-  __device__ array from(std::int64_t offset) const { return {data + offset, project}; }
+  // The element at offset i of the first input and j of the second.
+  __device__ element at_both(std::int64_t i, std::int64_t) const { return at(i); }
+  __host__ __device__ array from(std::int64_t offset) const { return {data + offset, project}; }
+  __host__ __device__ array from_both(std::int64_t offset, std::int64_t) const { return from(offset); }
   // Elements before the first whole vector of N, a power of two up to width.
   template <int N = width>
   __device__ __forceinline__ int head() const {
@@ -103,13 +107,18 @@ struct arrays {
   static constexpr int width =
       elements_in_vector<T> < elements_in_vector<U> ? elements_in_vector<T> : elements_in_vector<U>;
   static constexpr int inputs = 2;
+  static constexpr int bytes = sizeof(T) + sizeof(U);
 
   const T* first;
   const U* second;
   Projection project;
 
   __device__ element at(std::int64_t i) const { return project(first[i], second[i]); }
-  __device__ arrays from(std::int64_t offset) const { return {first + offset, second + offset, project}; }
+  __device__ element at_both(std::int64_t i, std::int64_t j) const { return project(first[i], second[j]); }
+  __host__ __device__ arrays from(std::int64_t offset) const { return {first + offset, second + offset, project}; }
+  __host__ __device__ arrays from_both(std::int64_t i, std::int64_t j) const {
+    return {first + i, second + j, project};
+  }
   // Vectors are aligned for the first array. Where the second array's vectors then are not, its elements are loaded one
   // by one: the same sectors, more instructions.
   template <int N = width>

@@ -1,8 +1,9 @@
 // Minimum and maximum, and where they are.
 //
-// NaN: the result is NaN where any element is, and its position that of the first NaN; ignoring NaN, the result is that of
-// the other elements. Of equal elements (-0 and +0 are equal) the first one's position counts; which of -0 and +0 a minimum
-// or maximum returns is not specified, but the same in every run. Nothing at all: the other end of the range, position -1.
+// NaN: the result is NaN where any element is, and its position that of the first NaN; ignoring NaN, the result is that
+// of the other elements. Of equal elements (-0 and +0 are equal) the first one's position counts; which of -0 and +0 a
+// minimum or maximum returns is not specified, but the same in every run. Nothing at all: the other end of the range,
+// position -1.
 #pragma once
 
 #include "../number.cuh"
@@ -71,18 +72,17 @@ __device__ __forceinline__ T earliest(const T (&x)[Size]) {
 
 // The type a number is compared in: small integers as int, so that a comparison is one instruction.
 template <class T>
-using compared_type = typename std::conditional_t<(sizeof(T) < 4 && std::is_integral_v<T>), tag<int>, tag<value_type<T>>>::type;
+using compared_type =
+    typename std::conditional_t<(sizeof(T) < 4 && std::is_integral_v<T>), tag<int>, tag<value_type<T>>>::type;
 
-template <class T, class Order, bool IgnoreNan = false>
+template <class T, class Order, bool IgnoreNan = false, class Result = T>
 struct extreme {
   using element = T;
-  using result = T;
+  using result = Result;
   static constexpr bool indexed = false;
   using state = compared_type<T>;
 
-  __device__ static constexpr state nothing() {
-    return static_cast<state>(Order::template last<value_type<T>>());
-  }
+  __device__ static constexpr state nothing() { return static_cast<state>(Order::template last<value_type<T>>()); }
   __device__ state identity() const { return nothing(); }
   template <int N, class At>
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {
@@ -94,7 +94,7 @@ struct extreme {
   __device__ __forceinline__ void merge(state& into, const state& from) const {
     into = earlier<Order, IgnoreNan>(into, from);
   }
-  __device__ T finish(const state& s, std::int64_t) const { return static_cast<T>(s); }
+  __device__ Result finish(const state& s, std::int64_t) const { return static_cast<Result>(s); }
 };
 
 // A value and where it is; -1: none yet.
@@ -122,8 +122,8 @@ struct extreme_position {
     return p < q;
   }
 
-  // Usually nothing in a tile comes before what was found, so first only the tile's best value is looked for; where it is
-  // only when it is needed.
+  // Usually nothing in a tile comes before what was found, so first only the tile's best value is looked for; where it
+  // is only when it is needed.
   template <int N, class At>
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At at) const {
     value x[N];
@@ -131,7 +131,8 @@ struct extreme_position {
     for (int i = 0; i < N; ++i) x[i] = static_cast<value>(tile[i]);
     const value best = earliest<Order, IgnoreNan, 0, N>(x);
     if (IgnoreNan && is_nan(best)) return;
-    // The tile's first position stands for all: equal values further on in the tile come before what lies behind it, too.
+    // The tile's first position stands for all: equal values further on in the tile come before what lies behind it,
+    // too.
     if (s.position >= 0 && !precedes(best, at(0), s.value, s.position)) return;
     int where = 0;
 #pragma unroll
@@ -142,8 +143,7 @@ struct extreme_position {
     if (s.position < 0 || precedes(best, position, s.value, s.position)) s = {best, position};
   }
   __device__ __forceinline__ void merge(state& into, const state& from) const {
-    if (from.position >= 0 &&
-        (into.position < 0 || precedes(from.value, from.position, into.value, into.position))) {
+    if (from.position >= 0 && (into.position < 0 || precedes(from.value, from.position, into.value, into.position))) {
       into = from;
     }
   }

@@ -1,9 +1,9 @@
 // Mean and variance, and statistics of all kinds in one reading.
 //
-// Every thread subtracts the first element it met (the shift) from all its elements, in double, and adds up the differences and
-// their squares: cancellation then only costs digits where that element is far from the others, and no element is further from
-// the mean than sqrt(n) standard deviations. States of different shifts are merged by their means (Chan, Golub, LeVeque 1979).
-// Relative error of the variance: below n 2^-50.
+// Every thread subtracts the first element it met (the shift) from all its elements, in double, and adds up the
+// differences and their squares: cancellation then only costs digits where that element is far from the others, and no
+// element is further from the mean than sqrt(n) standard deviations. States of different shifts are merged by their
+// means (Chan, Golub, LeVeque 1979). Relative error of the variance: below n 2^-50.
 #pragma once
 
 #include "extremes.cuh"
@@ -89,8 +89,8 @@ struct moment {
 
 namespace coalesce {
 
-// What `stats` writes. Of nothing: count 0, mean and variance NaN, positions -1, min and max the ends of the range. NaN propagates
-// to min, max, mean and variance.
+// What `stats` writes. Of nothing: count 0, mean and variance NaN, positions -1, min and max the ends of the range. NaN
+// propagates to min, max, mean and variance.
 template <class T>
 struct statistics {
   std::int64_t count;
@@ -179,11 +179,13 @@ struct log_of_sum {
     into = {best, left + right};
   }
   __device__ Result finish(const state& s, std::int64_t) const {
-    return static_cast<Result>(s.sum == 0 ? static_cast<double>(s.largest) : static_cast<double>(s.largest) + log(s.sum));
+    return static_cast<Result>(s.sum == 0 ? static_cast<double>(s.largest)
+                                          : static_cast<double>(s.largest) + log(s.sum));
   }
 };
 
-// Any operation. `start` is combined with the elements once; without an identity a state says whether it has a value yet.
+// Any operation. `start` is combined with the elements once; without an identity a state says whether it has a value
+// yet.
 template <class T, class Value, class Operation>
 struct any_operation {
   using element = T;

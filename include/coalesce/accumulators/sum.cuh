@@ -14,8 +14,8 @@
 
 namespace coalesce::detail {
 
-// The sum of x[First] ... x[First + N - 1] as a balanced tree. A recursion, not a loop over a shrinking array, which not every
-// compiler unrolls far enough to keep it in registers.
+// The sum of x[First] ... x[First + N - 1] as a balanced tree. A recursion, not a loop over a shrinking array, which
+// not every compiler unrolls far enough to keep it in registers.
 template <int First, int N, class T, int Size>
 __device__ __forceinline__ T sum_as_tree(const T (&x)[Size]) {
   if constexpr (N == 1) {

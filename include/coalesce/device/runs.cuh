@@ -76,6 +76,25 @@ __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::block
   }
 }
 
+// How many blocks share a run. One run: all that the device holds at once, 16 KB for each at least. Several: as many as
+// fill the device's rounds best, as long as each has enough to do; ever fewer as there are more runs.
+inline std::int64_t slices_of_runs(std::int64_t runs_count, std::int64_t bytes, std::int64_t resident) {
+  const std::int64_t least = runs_count == 1 ? 16384 : 65536;
+  const std::int64_t most = runs_count < max_tickets ? bytes / least : 1;
+  if (runs_count == 1) return most < 1 ? 1 : most < resident ? most : resident;
+  std::int64_t best = 1;
+  double best_share = 0;
+  for (std::int64_t slices = 1; slices <= most && runs_count * slices <= 8 * resident; ++slices) {
+    const std::int64_t blocks = runs_count * slices, rounds = ceil_div(blocks, resident);
+    const double share = static_cast<double>(blocks) / static_cast<double>(rounds * resident);
+    if (share > best_share + 0.01) {
+      best = slices;
+      best_share = share;
+    }
+  }
+  return best;
+}
+
 // `runs` results of `count` elements each, `map` saying where they begin.
 template <class A, class Source>
 status launch_runs(const A& a, const Source& in, typename A::result* out, std::int64_t count, std::int64_t runs_count,
@@ -83,17 +102,9 @@ status launch_runs(const A& a, const Source& in, typename A::result* out, std::i
   using bounds = runs_bounds<A>;
   device_facts device;
   if (const status s = current_device(device); !s) return s;
-  // A block for at least 16 KB; as many as the device holds at once, shared evenly among the runs.
-  const std::int64_t least = 16384 / static_cast<std::int64_t>(sizeof(typename A::element));
+  const std::int64_t bytes_of_run = count * static_cast<std::int64_t>(sizeof(typename A::element));
   const std::int64_t resident = static_cast<std::int64_t>(device.processors) * bounds::blocks;
-  std::int64_t slices = ceil_div(count, least);
-  if (slices > resident / runs_count) slices = resident / runs_count;
-  if (slices < 1) slices = 1;
-  if (slices > 1 && runs_count < max_tickets) {
-    // Enough blocks that the last wave of them is a small part of all.
-  } else {
-    slices = 1;
-  }
+  const std::int64_t slices = slices_of_runs(runs_count, bytes_of_run, resident);
   runs<A, Source> problem = {a, in, out, count, map, static_cast<int>(slices), nullptr, nullptr};
   if (slices > 1 || column_accumulator<A>) {
     const std::int64_t bytes = runs_count * slices * static_cast<std::int64_t>(sizeof(typename shape<A>::partial));

@@ -5,7 +5,7 @@
 // kept, so that later calls allocate nothing. A call that is captured into a graph gets a piece for that node alone,
 // kept as long as the program runs. Pass a `workspace` of your own to have the say over the memory instead.
 //
-// Size: a piece has 64 KB, or twice what the largest call needed. No call needs more than 16 MB.
+// Size: a piece has 65 KB, or twice what the largest call needed. No call needs more than 16 MB.
 //
 // Tickets are 0 between launches. Each goes up by 1 a block and wraps to 0 with the last block of its launch, so
 // nothing has to be zeroed, and a launch that never started has left nothing behind. A kernel that faults takes the
@@ -68,7 +68,7 @@ class workspace {
     const std::size_t wanted = bytes < least ? least : 2 * bytes;
     const detail::relaxed_capture relaxed;
     void* fresh = nullptr;
-    cudaError_t error = cudaMalloc(&fresh, tickets_bytes + wanted);
+    cudaError_t error = cudaMalloc(&fresh, tickets_bytes + result_bytes + wanted);
     if (error == cudaSuccess) error = detail::zero_bytes(fresh, tickets_bytes);
     if (error != cudaSuccess) {
       cudaFree(fresh);
@@ -80,9 +80,13 @@ class workspace {
     return {};
   }
 
-  std::size_t bytes() const { return data_ ? tickets_bytes + bytes_ : 0; }
+  std::size_t bytes() const { return data_ ? tickets_bytes + result_bytes + bytes_ : 0; }
   unsigned int* tickets() const { return reinterpret_cast<unsigned int*>(data_); }
-  void* partials() const { return data_ + tickets_bytes; }
+  // Room for one result on its way to the host.
+  void* result() const { return data_ + tickets_bytes; }
+  void* partials() const { return data_ + tickets_bytes + result_bytes; }
+
+  static constexpr std::size_t result_bytes = 256;
 
  private:
   static constexpr std::size_t tickets_bytes = detail::max_tickets * sizeof(unsigned int);

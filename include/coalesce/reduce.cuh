@@ -1,0 +1,296 @@
+// Reductions of arrays in device memory at the speed of memory, one launch each.
+//
+//   coalesce::sum(in, count, out);                     // all of an array, result at out in device memory
+//   coalesce::sum(coalesce::view(in, {rows, columns}), {1}, out, stream);   // over the axes named: a result for each
+//   row coalesce::sum(in, offsets, segments, out);         // of segment i: elements offsets[i] ... offsets[i + 1] - 1
+//   float total;
+//   coalesce::sum_host(in, count, total);              // to the host; waits for the stream
+//
+// and so for every function in the table below. All return a coalesce::status and run on a stream; further parameters,
+// in this order: the stream (default: the null stream) and a workspace (default: one that belongs to the stream).
+//
+// The result's type is that of `out`. Accumulated are: integers in 64 bits; half, bfloat16 and float in float within a
+// tile and in double across tiles; double in double with what was lost kept beside. Bounds: accumulators/sum.cuh.
+//
+// The same call with the same arguments gives the same bits, every time, on devices with as many multiprocessors.
+// Integer results, extremes and positions are the same everywhere.
+//
+// Nothing (no elements): sum, norms, dot, count_if 0; prod 1; any false, all true; mean, variance, stddev NaN;
+// logsumexp -inf; stats says count 0. min, max, argmin, argmax and norm_inf refuse it.
+//
+// NaN: propagates. In coalesce::nan_ignoring NaNs are left out as if they were not there.
+#pragma once
+
+#include "accumulators/moments.cuh"
+#include "accumulators/sum.cuh"
+#include "device/call.cuh"
+#include "projections.cuh"
+
+namespace coalesce {
+namespace detail {
+
+template <class T, class R>
+constexpr void require_result() {
+  static_assert(
+      std::is_same_v<T, R>,
+      "coalesce: out has another type than this function's results: min and max write elements, argmin and argmax "
+      "std::int64_t, stats coalesce::statistics<T>, any and all bool");
+}
+
+struct plain_projection {
+  using projection_type = as_it_is;
+  static as_it_is projection() { return {}; }
+};
+template <class Projection>
+struct with_projection {
+  using projection_type = Projection;
+  static Projection projection() { return {}; }
+};
+
+// Sums of numbers or complex ones.
+template <class Finish, class Projection, bool IgnoreNan>
+struct sum_rule : with_projection<Projection> {
+  static constexpr bool needs_elements = false;
+  template <class T, class R>
+  static auto accumulator() {
+    require_number<T>();
+    if constexpr (is_complex<T>) {
+      static_assert(is_complex<R>,
+                    "coalesce: the sum or mean of complex numbers is complex: make out a pointer to a complex type");
+      return complex_sum<T, R, Finish, IgnoreNan>();
+    } else {
+      return sum<T, R, Finish, IgnoreNan>();
+    }
+  }
+};
+template <class Finish, class Projection>
+struct truth_rule : sum_rule<Finish, Projection, false> {
+  template <class T, class R>
+  static auto accumulator() {
+    require_result<bool, R>();
+    return sum<T, R, Finish>();
+  }
+};
+template <bool IgnoreNan>
+struct product_rule : plain_projection {
+  static constexpr bool needs_elements = false;
+  template <class T, class R>
+  static auto accumulator() {
+    require_ordered<T>();
+    return product<T, R, IgnoreNan>();
+  }
+};
+template <class Order, class Projection, bool IgnoreNan>
+struct extreme_rule : with_projection<Projection> {
+  static constexpr bool needs_elements = true;
+  template <class T, class R>
+  static auto accumulator() {
+    require_ordered<T>();
+    if constexpr (std::is_same_v<Projection, as_it_is>) require_result<T, R>();
+    return extreme<T, Order, IgnoreNan, R>();
+  }
+};
+template <class Order, bool IgnoreNan>
+struct position_rule : plain_projection {
+  static constexpr bool needs_elements = true;
+  template <class T, class R>
+  static auto accumulator() {
+    require_ordered<T>();
+    require_result<std::int64_t, R>();
+    return extreme_position<T, Order, IgnoreNan>();
+  }
+};
+template <class Finish, bool IgnoreNan>
+struct moment_rule : plain_projection {
+  static constexpr bool needs_elements = false;
+  double freedom = 0;
+  template <class T, class R>
+  auto accumulator() const {
+    require_ordered<T>();
+    return moment<T, R, Finish, IgnoreNan>{freedom};
+  }
+};
+template <bool IgnoreNan>
+struct statistics_rule : plain_projection {
+  static constexpr bool needs_elements = false;
+  template <class T, class R>
+  static auto accumulator() {
+    require_ordered<T>();
+    require_result<statistics<T>, R>();
+    return all_statistics<T, IgnoreNan>();
+  }
+};
+template <bool IgnoreNan>
+struct logarithm_rule : plain_projection {
+  static constexpr bool needs_elements = false;
+  template <class T, class R>
+  static auto accumulator() {
+    static_assert(is_floating<T>,
+                  "coalesce: logsumexp takes half, bfloat16, float or double: convert integers first, by "
+                  "transform_reduce or in a pass of your own");
+    return log_of_sum<T, R, IgnoreNan>();
+  }
+};
+
+}  // namespace detail
+
+#define COALESCE_FUNCTION(name, ...)                     \
+  inline constexpr detail::function<__VA_ARGS__> name{}; \
+  inline constexpr detail::host_function<__VA_ARGS__> name##_host{};
+
+// The functions without parameters of their own, NaN propagating and ignored.
+#define COALESCE_FUNCTIONS(ignore)                                                                \
+  COALESCE_FUNCTION(sum, detail::sum_rule<detail::the_total, detail::as_it_is, ignore>)           \
+  COALESCE_FUNCTION(mean, detail::sum_rule<detail::over_count, detail::as_it_is, ignore>)         \
+  COALESCE_FUNCTION(norm1, detail::sum_rule<detail::the_total, detail::absolute, ignore>)         \
+  COALESCE_FUNCTION(norm2, detail::sum_rule<detail::square_root, detail::squared, ignore>)        \
+  COALESCE_FUNCTION(sum_of_squares, detail::sum_rule<detail::the_total, detail::squared, ignore>) \
+  COALESCE_FUNCTION(prod, detail::product_rule<ignore>)                                           \
+  COALESCE_FUNCTION(min, detail::extreme_rule<detail::smaller, detail::as_it_is, ignore>)         \
+  COALESCE_FUNCTION(max, detail::extreme_rule<detail::larger, detail::as_it_is, ignore>)          \
+  COALESCE_FUNCTION(norm_inf, detail::extreme_rule<detail::larger, detail::absolute, ignore>)     \
+  COALESCE_FUNCTION(argmin, detail::position_rule<detail::smaller, ignore>)                       \
+  COALESCE_FUNCTION(argmax, detail::position_rule<detail::larger, ignore>)                        \
+  COALESCE_FUNCTION(stats, detail::statistics_rule<ignore>)                                       \
+  COALESCE_FUNCTION(logsumexp, detail::logarithm_rule<ignore>)                                    \
+  COALESCE_FUNCTION(variance, detail::moment_rule<detail::the_variance, ignore>)                  \
+  COALESCE_FUNCTION(stddev, detail::moment_rule<detail::the_deviation, ignore>)
+
+COALESCE_FUNCTIONS(false)
+// Whether an element is not 0; whether all are. NaN is not 0.
+COALESCE_FUNCTION(any, detail::truth_rule<detail::is_positive, detail::not_zero>)
+COALESCE_FUNCTION(all, detail::truth_rule<detail::is_count, detail::not_zero>)
+
+namespace nan_ignoring {
+COALESCE_FUNCTIONS(true)
+}
+
+#undef COALESCE_FUNCTIONS
+#undef COALESCE_FUNCTION
+
+namespace detail {
+
+template <class Predicate>
+struct count_rule {
+  static constexpr bool needs_elements = false;
+  using projection_type = as_bool<Predicate>;
+  Predicate predicate;
+  projection_type projection() const { return {predicate}; }
+  template <class T, class R>
+  static auto accumulator() {
+    return sum<T, R>();
+  }
+};
+
+template <class Value, class Operation, class Projection>
+struct operation_rule {
+  static constexpr bool needs_elements = false;
+  using projection_type = Projection;
+  Operation operation;
+  Projection project;
+  Value start;
+  Projection projection() const { return project; }
+  template <class T, class R>
+  auto accumulator() const {
+    static_assert(
+        std::is_same_v<Value, R>,
+        "coalesce: init has another type than out points to: the operation works on one type, make both that one");
+    return any_operation<T, Value, Operation>{operation, start};
+  }
+};
+
+}  // namespace detail
+
+// How many elements `predicate(x)` (device code, trivially copyable) holds for. out: std::int64_t or another integer.
+template <class T, class Predicate, class R>
+status count_if(const T* in, std::int64_t count, Predicate predicate, R* out, cudaStream_t stream = nullptr,
+                workspace* work = nullptr) {
+  using rule = detail::count_rule<Predicate>;
+  return detail::reduction<rule>::array_of(rule{predicate}, in, count, out, stream, work);
+}
+template <class T, class Predicate, class R>
+status count_if(const view<T>& in, axes reduced, Predicate predicate, R* out, cudaStream_t stream = nullptr,
+                workspace* work = nullptr) {
+  using rule = detail::count_rule<Predicate>;
+  return detail::reduction<rule>::view_of(rule{predicate}, in, reduced, out, stream, work);
+}
+
+// `operation(a, b)`: device code, associative and commutative, on values of out's type; `init` is combined with the
+// elements once, and is the result where there are none. Any trivially copyable type.
+template <class T, class R, class Operation, class Projection>
+status transform_reduce(const T* in, std::int64_t count, R* out, Operation operation, Projection projection, R init,
+                        cudaStream_t stream = nullptr, workspace* work = nullptr) {
+  using rule = detail::operation_rule<R, Operation, Projection>;
+  return detail::reduction<rule>::array_of(rule{operation, projection, init}, in, count, out, stream, work);
+}
+template <class T, class R, class Operation, class Projection>
+status transform_reduce(const view<T>& in, axes reduced, R* out, Operation operation, Projection projection, R init,
+                        cudaStream_t stream = nullptr, workspace* work = nullptr) {
+  using rule = detail::operation_rule<R, Operation, Projection>;
+  return detail::reduction<rule>::view_of(rule{operation, projection, init}, in, reduced, out, stream, work);
+}
+template <class T, class R, class Operation>
+status reduce(const T* in, std::int64_t count, R* out, Operation operation, R init, cudaStream_t stream = nullptr,
+              workspace* work = nullptr) {
+  return transform_reduce(in, count, out, operation, detail::as_it_is(), init, stream, work);
+}
+template <class T, class R, class Operation>
+status reduce(const view<T>& in, axes reduced, R* out, Operation operation, R init, cudaStream_t stream = nullptr,
+              workspace* work = nullptr) {
+  return transform_reduce(in, reduced, out, operation, detail::as_it_is(), init, stream, work);
+}
+
+namespace detail {
+
+template <class T, class U, class Projection, class A>
+status reduce_two(const A& a, const T* first, const U* second, std::int64_t count, Projection projection,
+                  typename A::result* out, cudaStream_t stream, workspace* work) {
+  span bytes, more;
+  if (const status s = check_input(first, count, bytes); !s) return s;
+  if (const status s = check_input(second, count, more); !s) return s;
+  return reduce_array(a, arrays<T, U, Projection>{first, second, projection}, count, false, out, bytes, more, stream,
+                      work);
+}
+template <class T, class U, class Projection, class A>
+status reduce_two(const A& a, const view<T>& first, const view<U>& second, axes reduced, Projection projection,
+                  typename A::result* out, cudaStream_t stream, workspace* work) {
+  span bytes, more;
+  reduction_layout layout;
+  if (const status s = canonical(first, second, reduced, order::free, layout, bytes, more); !s) return s;
+  return reduce_view(a, arrays<T, U, Projection>{first.data, second.data, projection}, layout, false, out, bytes, more,
+                     stream, work);
+}
+template <class T, class U, class Projection>
+using projected = typename arrays<T, U, Projection>::element;
+
+}  // namespace detail
+
+// Two inputs: `projection(x, y)` of elements at the same position.
+template <class T, class U, class R, class Operation, class Projection>
+status transform_reduce(const T* first, const U* second, std::int64_t count, R* out, Operation operation,
+                        Projection projection, R init, cudaStream_t stream = nullptr, workspace* work = nullptr) {
+  const detail::any_operation<detail::projected<T, U, Projection>, R, Operation> a{operation, init};
+  return detail::reduce_two(a, first, second, count, projection, out, stream, work);
+}
+template <class T, class U, class R, class Operation, class Projection>
+status transform_reduce(const view<T>& first, const view<U>& second, axes reduced, R* out, Operation operation,
+                        Projection projection, R init, cudaStream_t stream = nullptr, workspace* work = nullptr) {
+  const detail::any_operation<detail::projected<T, U, Projection>, R, Operation> a{operation, init};
+  return detail::reduce_two(a, first, second, reduced, projection, out, stream, work);
+}
+
+// The sum of x * y; products of halves and floats are exact.
+template <class T, class U, class R>
+status dot(const T* first, const U* second, std::int64_t count, R* out, cudaStream_t stream = nullptr,
+           workspace* work = nullptr) {
+  const detail::sum<detail::projected<T, U, detail::multiplied>, R> a;
+  return detail::reduce_two(a, first, second, count, detail::multiplied(), out, stream, work);
+}
+template <class T, class U, class R>
+status dot(const view<T>& first, const view<U>& second, axes reduced, R* out, cudaStream_t stream = nullptr,
+           workspace* work = nullptr) {
+  const detail::sum<detail::projected<T, U, detail::multiplied>, R> a;
+  return detail::reduce_two(a, first, second, reduced, detail::multiplied(), out, stream, work);
+}
+
+}  // namespace coalesce
