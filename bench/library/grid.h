@@ -1,0 +1,108 @@
+// What is measured: the same cases for every library. torch.py reads them from `limit --list`.
+#pragma once
+
+#include "bench.h"
+
+namespace bench {
+
+// Whole arrays: bytes from 2^10 to 2^32.
+inline std::vector<i64> flat_bytes() {
+  std::vector<i64> list;
+  for (int log2 = 10; log2 <= 32; log2 += 2) list.push_back(i64{1} << log2);
+  return list;
+}
+inline constexpr i64 kLargest = i64{1} << 32;
+
+// An array that begins one element behind an aligned address, too.
+inline std::vector<Case> flat_cases(const char* type, int element, const std::vector<const char*>& ops) {
+  std::vector<Case> list;
+  for (const char* op : ops) {
+    for (const i64 bytes : flat_bytes()) {
+      list.push_back({"flat", op, type, std::to_string(bytes / element), "", bytes});
+      if (bytes >= i64{1} << 20 && (bytes == i64{1} << 20 || bytes == i64{1} << 28 || bytes == i64{1} << 32)) {
+        list.push_back({"flat", op, type, std::to_string(bytes / element - 1), "", bytes - element, 1});
+      }
+    }
+  }
+  return list;
+}
+
+struct Matrix {
+  i64 rows, columns;
+};
+// 2^28 floats in matrices of every form, and some whose sides are no powers of two.
+inline std::vector<Matrix> matrices() {
+  std::vector<Matrix> list;
+  for (int log2 = 0; log2 <= 28; ++log2) list.push_back({i64{1} << log2, i64{1} << (28 - log2)});
+  for (const i64 side : {i64{3}, i64{7}, i64{13}, i64{100}, i64{1000}, i64{16383}}) {
+    list.push_back({side, (i64{1} << 28) / side});
+    list.push_back({(i64{1} << 28) / side, side});
+  }
+  return list;
+}
+inline std::vector<Case> matrix_cases(const std::vector<const char*>& ops, const char* axes) {
+  std::vector<Case> list;
+  for (const char* op : ops) {
+    for (const Matrix& m : matrices()) {
+      list.push_back({"matrix", op, "float", std::to_string(m.rows) + "x" + std::to_string(m.columns), axes,
+                      m.rows * m.columns * 4});
+    }
+  }
+  return list;
+}
+
+// More axes than two.
+struct Block {
+  std::vector<i64> extents;
+  std::vector<int> axes;
+};
+inline std::vector<Block> blocks() {
+  return {{{256, 1024, 1024}, {1}},         {{256, 1024, 1024}, {0, 2}},     {{64, 64, 256, 256}, {1, 3}},
+          {{64, 64, 256, 256}, {0, 2}},     {{1024, 512, 512}, {0, 1}},      {{128, 3, 1000, 700}, {2}},
+          {{128, 3, 1000, 700}, {0, 2, 3}}, {{32, 32, 32, 32, 256}, {1, 3}}, {{4096, 16, 4096}, {1}},
+          {{1000, 37, 7000}, {0, 2}}};
+}
+inline Case block_case(const Block& b, const char* op) {
+  Case c{"nd", op, "float", "", "", 4};
+  for (const i64 extent : b.extents) {
+    c.shape += (c.shape.empty() ? "" : "x") + std::to_string(extent);
+    c.bytes *= extent;
+  }
+  for (const int axis : b.axes) c.axes += (c.axes.empty() ? "" : ",") + std::to_string(axis);
+  return c;
+}
+
+// Ragged: lengths of segments of floats, about 2^28 elements in all.
+inline std::vector<i64> ragged(const std::string& kind) {
+  std::vector<i64> offsets = {0};
+  std::uint64_t state = 1;
+  const auto random = [&] {  // [0, 1)
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    return static_cast<double>(state >> 11) * 0x1p-53;
+  };
+  const i64 wanted = i64{1} << 28;
+  if (kind == "giant") {  // one of nearly everything among a million of 1 to 64
+    for (int i = 0; i < 1000000; ++i) {
+      const i64 length = i == 500000 ? wanted - 33000000 : 1 + static_cast<i64>(random() * 64);
+      offsets.push_back(offsets.back() + length);
+    }
+    return offsets;
+  }
+  while (offsets.back() < wanted) {
+    // uniform: 1 to 64. power: P(length > x) = 1 / x, cut at a million.
+    const i64 length = kind == "uniform" ? 1 + static_cast<i64>(random() * 64)
+                                         : std::min<i64>(1000000, static_cast<i64>(1 / (1 - random())));
+    offsets.push_back(std::min(wanted, offsets.back() + length));
+  }
+  return offsets;
+}
+inline const std::vector<const char*>& ragged_kinds() {
+  static const std::vector<const char*> kinds = {"uniform", "power", "giant"};
+  return kinds;
+}
+// Read: the elements and the offsets (32 bits).
+inline Case ragged_case(const char* kind, const char* op, const std::vector<i64>& offsets) {
+  return {"ragged", op, "float", kind, "", offsets.back() * 4 + static_cast<i64>(offsets.size()) * 4};
+}
+
+}  // namespace bench

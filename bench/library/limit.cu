@@ -1,0 +1,88 @@
+// What the card's memory can do, measured like everything else: a kernel that only reads, and one that copies.
+//
+//   limit [--only REGEX] [--seconds S]
+//   limit --list                         the cases of grid.h, a line of JSON each, for torch.py
+#include "grid.h"
+
+namespace {
+
+using bench::i64;
+
+// 8 loads of 16 bytes in flight a thread; the store never happens, and the compiler cannot know it.
+__global__ void __launch_bounds__(512) read(const uint4* data, i64 vectors, unsigned int* out) {
+  unsigned int all = 0;
+  const i64 stride = static_cast<i64>(gridDim.x) * 512 * 8;
+  for (i64 base = static_cast<i64>(blockIdx.x) * 512 * 8 + threadIdx.x; base < vectors; base += stride) {
+    uint4 v[8];
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const i64 i = base + k * 512;
+      v[k] = i < vectors ? __ldcs(data + i) : make_uint4(0, 0, 0, 0);
+    }
+#pragma unroll
+    for (int k = 0; k < 8; ++k) all |= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
+  }
+  if (all == 0x12345678u) *out = all;
+}
+
+void print(const bench::Case& c) {
+  std::printf(
+      "{\"part\": \"%s\", \"op\": \"%s\", \"type\": \"%s\", \"shape\": \"%s\", \"axes\": \"%s\", \"offset\": %d, "
+      "\"bytes\": %lld}\n",
+      c.part.c_str(), c.op.c_str(), c.type.c_str(), c.shape.c_str(), c.axes.c_str(), c.offset,
+      static_cast<long long>(c.bytes));
+}
+
+void list() {
+  struct Type {
+    const char* name;
+    int size;
+  };
+  for (const Type& type : {Type{"int8", 1}, Type{"half", 2}, Type{"float", 4}, Type{"double", 8}}) {
+    for (const bench::Case& c : bench::flat_cases(type.name, type.size, {"sum", "max", "argmax"})) print(c);
+  }
+  for (const char* axis : {"0", "1"}) {
+    for (const bench::Case& c : bench::matrix_cases({"sum", "max", "argmin", "variance"}, axis)) print(c);
+  }
+  for (const bench::Block& b : bench::blocks()) print(bench::block_case(b, "sum"));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && !std::strcmp(argv[1], "--list")) {
+    list();
+    return 0;
+  }
+  bench::Program program(argc, argv, "limit");
+  void *memory = nullptr, *copied = nullptr;
+  unsigned int* out = nullptr;
+  CHECK(cudaMalloc(&memory, bench::kLargest));
+  CHECK(cudaMalloc(&copied, bench::kLargest));
+  CHECK(cudaMalloc(&out, 4));
+  bench::data<float>(memory, bench::kLargest / 4);
+  int processors = 0;
+  CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+  for (const i64 bytes : bench::flat_bytes()) {
+    bench::Case c{"flat", "read", "float", std::to_string(bytes / 4), "", bytes};
+    const unsigned int blocks = static_cast<unsigned int>(std::min<i64>(2 * processors, (bytes / 16 + 4095) / 4096));
+    const int areas = static_cast<int>(std::min<i64>(32, bench::kLargest / bytes));
+    if (program.wants(c)) {
+      program.measure(c, areas, [&](int area) {
+        read<<<blocks, 512, 0, program.stream()>>>(
+            reinterpret_cast<const uint4*>(static_cast<char*>(memory) + area * (bench::kLargest / areas)), bytes / 16,
+            out);
+      });
+    }
+    c.op = "copy";
+    c.bytes = 2 * bytes;
+    if (program.wants(c)) {
+      program.measure(c, areas, [&](int area) {
+        const i64 place = area * (bench::kLargest / areas);
+        CHECK(cudaMemcpyAsync(static_cast<char*>(copied) + place, static_cast<char*>(memory) + place, bytes,
+                              cudaMemcpyDeviceToDevice, program.stream()));
+      });
+    }
+  }
+  return program.end();
+}
