@@ -1,0 +1,132 @@
+// How one thread adds numbers exactly: to a column of integers of its own in shared memory, column[bin * threads], which no other
+// thread touches and where 32 lanes never meet in a bank. A bin stands for a range of exponents; adding a number is reading a bin,
+// adding the significand shifted to its place, and writing it back: no branch, no atomic, and no order.
+//
+// Bits are counted from 2^unit of the range (format.hpp): a number with exponent field e has its last bit at bit max(e, 1).
+#pragma once
+
+#include <coalesce/exact/total.hpp>
+
+namespace coalesce::exact {
+
+// The conversion as PTX has it: under -ftz (-use_fast_math) the operator would flush subnormals.
+__device__ __forceinline__ double widened(float x) {
+  double wide;
+  asm("cvt.f64.f32 %0, %1;" : "=d"(wide) : "f"(x));
+  return wide;
+}
+
+// `Bins` bins of Word, bin i worth 2^(origin + i * spacing).
+template <class Word, int Bins, int Threads>
+struct column_of {
+  using word = Word;
+  static constexpr int bins = Bins, threads = Threads;
+  static constexpr int shared_bytes = Bins * Threads * static_cast<int>(sizeof(Word));
+  Word* column;
+
+  __device__ __forceinline__ void zero(char* shared, int thread) {
+    column = reinterpret_cast<Word*>(shared) + thread;
+#pragma unroll 8
+    for (int i = 0; i < Bins; ++i) column[i * Threads] = 0;
+  }
+};
+
+// float: 16 bins of 64 bits, each for 16 exponents. The FP64 unit does sign, shift and subnormals: x + 1.5 * 2^k has x in its last
+// bits, in units of the bin's, and a difference of bits is that integer.
+template <int Threads>
+struct float_columns : column_of<unsigned long long, 16, Threads> {
+  static constexpr range values = range::narrow;
+  static constexpr int spacing = 16, origin = 0;
+  static constexpr int most = 1 << 23;  // numbers between two settle()
+
+  __device__ __forceinline__ void add(float x) {
+    const unsigned block = (__float_as_uint(x) >> 3) & 0x0f000000u;  // 16 * bin, where a double keeps its exponent
+    const unsigned magic = block + ((925u << 20) | 0x80000u);        // 1.5 * 2^(16 * bin - 98): last bit 2^(16 * bin - 150)
+    const double sum = __dadd_rn(widened(x), __hiloint2double(static_cast<int>(magic), 0));
+    unsigned long long* bin = this->column + (block >> 24) * Threads;
+    *bin += static_cast<unsigned long long>(__double_as_longlong(sum)) - (static_cast<unsigned long long>(magic) << 32);
+  }
+  __device__ __forceinline__ void settle() {}
+};
+
+// bfloat16: a significand of 8 bits fits 32-bit bins, each for 8 exponents: half the traffic to shared memory. FP32 does sign, shift
+// and subnormals. Three bins more than there are exponents take the carries.
+template <int Threads>
+struct bfloat16_columns : column_of<unsigned, 35, Threads> {
+  static constexpr range values = range::narrow;
+  static constexpr int spacing = 8, origin = 16;  // a bfloat16's last bit lies 16 bits above the float's that it is
+  static constexpr int most = 1 << 15;
+  static constexpr unsigned large = 0x78000000u;  // 2^113: from here on 1.5 * 2^k would be infinite
+
+  __device__ __forceinline__ void put(float x, unsigned block, unsigned magic) {
+    float sum;
+    asm("add.rn.f32 %0, %1, %2;" : "=f"(sum) : "f"(x), "f"(__uint_as_float(magic)));
+    unsigned* bin = this->column + (block >> 26) * Threads;
+    *bin += __float_as_uint(sum) - magic;
+  }
+  // |x| < 2^113. Numbers of bin i are less than 2^(8i - 119) with last bits from 2^(8i - 134) on, as 1.5 * 2^(8i - 111) has.
+  __device__ __forceinline__ void add(float x) {
+    const unsigned block = __float_as_uint(x) & 0x7c000000u;
+    put(x, block, block + ((16u << 23) | 0x400000u));
+  }
+  __device__ __forceinline__ void add_large(float x) {  // scaled by 2^-32, and so is the bin's unit
+    const unsigned block = __float_as_uint(x) & 0x7c000000u;
+    put(x * 0x1p-32f, block, block - (32u << 23) + ((16u << 23) | 0x400000u));
+  }
+  __device__ __forceinline__ void settle() {
+    int carry = 0;
+#pragma unroll 7
+    for (int i = 0; i < 35; ++i) {
+      const int sum = static_cast<int>(this->column[i * Threads]) + carry;
+      carry = sum >> 8;
+      this->column[i * Threads] = static_cast<unsigned>(i < 34 ? sum & 255 : sum);
+    }
+  }
+};
+
+// double: bins of 64 bits that lie 32 bits apart; a number's 53 bits, shifted by up to 31, touch two. FirstLimb and Bins leave out
+// what cannot occur: doubles need limbs 0 ... 65, products of two float or bfloat16 only 22 ... 41.
+template <int FirstLimb, int Bins, int Threads>
+struct double_columns : column_of<unsigned long long, Bins, Threads> {
+  static constexpr range values = range::wide;
+  static constexpr int spacing = 32, origin = 32 * FirstLimb;
+  static constexpr int most = 960;  // a bin takes 1023 numbers of 52 bits and what is left from before
+
+  __device__ __forceinline__ void add(double x) {
+    const unsigned low = static_cast<unsigned>(__double2loint(x)), high = static_cast<unsigned>(__double2hiint(x));
+    const unsigned sign = static_cast<unsigned>(static_cast<int>(high) >> 31), field = high & 0x7ff00000u;
+    // Subnormals count as exponent 1 without the hidden bit: adding it and taking off the difference gives both at once.
+    const unsigned exponent = max(field, 0x00100000u), position = exponent >> 20;
+    const unsigned upper = ((((high & 0xfffffu) | 0x100000u) + field - exponent) ^ sign), lower = low ^ sign;
+    // Negative numbers are flipped, ones shifted in from both ends, and 1 is added at the end of the lowest word. (The
+    // shifts take their distance modulo 32.)
+    const unsigned w0 = __funnelshift_l(sign, lower, position), w1 = __funnelshift_l(lower, upper, position),
+                   w2 = __funnelshift_l(upper, sign, position);
+    // 0 alone lies below the first limb, and may go to any.
+    const int limb = FirstLimb == 0 ? static_cast<int>(field >> 25) : max(static_cast<int>(field >> 25), FirstLimb) - FirstLimb;
+    unsigned long long* bin = this->column + limb * Threads;
+    const unsigned long long v0 = bin[0] + w0 + (high >> 31);
+    const unsigned long long v1 = bin[Threads] + (static_cast<unsigned long long>(w2) << 32 | w1);
+    bin[0] = v0;
+    bin[Threads] = v1;
+  }
+  __device__ __forceinline__ void settle() {
+    long long carry = 0;
+    constexpr int batch = Bins % 11 == 0 ? 11 : 10;
+    static_assert(Bins % batch == 0, "bins are carried in batches");
+    for (int i = 0; i < Bins; i += batch) {
+      long long v[batch];
+#pragma unroll
+      for (int j = 0; j < batch; ++j) v[j] = static_cast<long long>(this->column[(i + j) * Threads]);
+#pragma unroll
+      for (int j = 0; j < batch; ++j) {
+        const long long sum = v[j] + carry;
+        const bool last = i + j == Bins - 1;
+        carry = sum >> 32;
+        this->column[(i + j) * Threads] = static_cast<unsigned long long>(last ? sum : sum & 0xffffffffll);
+      }
+    }
+  }
+};
+
+}  // namespace coalesce::exact

@@ -1,0 +1,110 @@
+// From bins to the answer: limbs are 64-bit integers 32 bits apart, L[k] worth 2^(32 k), in shared memory. One warp carries and
+// rounds them, all lanes at once: adders with look-ahead, as in hardware, with ballots as their wires.
+#pragma once
+
+#include <coalesce/exact/total.hpp>
+
+namespace coalesce::exact {
+
+template <range R>
+constexpr int limbs_of = 2 * layout<R>::words;
+
+__device__ __forceinline__ long long warp_sum(long long value) {
+#pragma unroll
+  for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(~0u, value, step);
+  return value;
+}
+
+// What a warp knows of an exact number after carrying: in `word` the integer in two's complement, limbs of 32 bits, and the leading
+// bits. Limbs must lie within +-2^62 before. All lanes call it, and all get the same answer.
+struct carried {
+  head number;
+  bool zero;
+};
+
+template <int Limbs>
+__device__ carried carry_limbs(const long long* limb, unsigned* word) {
+  constexpr int each = (Limbs + 31) / 32;  // a lane has `each` neighbours
+  const int lane = threadIdx.x & 31, first = lane * each;
+  unsigned digit[each];
+  // With 2^62 added to each limb none is negative; the sum of all that, negated, is added limb by limb too.
+  unsigned long long carry = 0;
+#pragma unroll
+  for (int j = 0; j < each; ++j) {
+    const int k = first + j;
+    const unsigned long long back = k == 0 ? 0ull : k == 1 ? 0xC0000000ull : 0xBFFFFFFFull;
+    carry += k < Limbs ? static_cast<unsigned long long>(limb[k]) + (1ull << 62) + back : 0ull;
+    digit[j] = static_cast<unsigned>(carry);
+    carry >>= 32;
+  }
+  const auto add_in = [&](unsigned long long in) {  // returns what is carried out
+#pragma unroll
+    for (int j = 0; j < each; ++j) {
+      in += digit[j];
+      digit[j] = static_cast<unsigned>(in);
+      in >>= 32;
+    }
+    return static_cast<unsigned>(in);
+  };
+  const auto all_are = [&](unsigned value) {
+    bool all = true;
+#pragma unroll
+    for (int j = 0; j < each; ++j) all = all && digit[j] == value;
+    return all;
+  };
+  const unsigned long long from_below = __shfl_up_sync(~0u, carry, 1);
+  const unsigned out = add_in(lane == 0 ? 0ull : from_below);
+  // Carries are 0 or 1 from here on: a lane makes one, or hands on the one it gets if all its bits are 1.
+  const unsigned makes = __ballot_sync(~0u, out != 0), hands_on = __ballot_sync(~0u, all_are(~0u));
+  add_in(((makes + (makes | hands_on)) ^ hands_on) >> lane & 1);
+  // What lies beyond the last limb is the sign's.
+  constexpr int top_lane = (Limbs - 1) / each, top_slot = (Limbs - 1) % each;
+  const bool negative = __shfl_sync(~0u, digit[top_slot], top_lane) >> 31;
+#pragma unroll
+  for (int j = 0; j < each; ++j) {
+    if (first + j < Limbs) word[first + j] = digit[j];
+    if (first + j >= Limbs) digit[j] = 0;
+    else if (negative) digit[j] = ~digit[j];
+  }
+  const unsigned ones = __ballot_sync(~0u, all_are(~0u));
+  if (negative) add_in((ones ^ (ones + 1)) >> lane & 1);
+  int highest = -1;
+#pragma unroll
+  for (int j = 0; j < each; ++j) highest = digit[j] != 0 ? first + j : highest;
+  const unsigned filled = __ballot_sync(~0u, highest >= 0);
+  carried result;
+  result.zero = filled == 0;
+  const int top = __shfl_sync(~0u, highest, filled == 0 ? 0 : 31 - __clz(filled));
+  // The highest five limbs, by their distance from the top, and whether any lower one is not 0.
+  unsigned long long part[3] = {0, 0, 0};
+  bool lower = false;
+#pragma unroll
+  for (int j = 0; j < each; ++j) {
+    const int down = top - (first + j);
+#pragma unroll
+    for (int d = 0; d < 5; ++d) {
+      const unsigned has = __ballot_sync(~0u, down == d);
+      const unsigned value = has == 0 ? 0u : __shfl_sync(~0u, digit[j], __ffs(static_cast<int>(has)) - 1);
+      part[d / 2] |= static_cast<unsigned long long>(value) << (d % 2 == 0 ? 32 : 0);
+    }
+    lower = lower || (down > 4 && digit[j] != 0);
+  }
+  head& h = result.number;
+  h.negative = negative;
+  h.more = __any_sync(~0u, lower);
+  h.high = part[0];
+  h.low = part[1];
+  if (!result.zero) {
+    const int up = leading_zeros(part[0]);  // less than 32
+    if (up != 0) {
+      h.high = part[0] << up | part[1] >> (64 - up);
+      h.low = part[1] << up | part[2] >> (64 - up);
+    }
+    h.more = h.more || part[2] << up != 0;
+    h.exponent = 32 * (top - 3) - up;  // in units of the range
+  }
+  __syncwarp();
+  return result;
+}
+
+}  // namespace coalesce::exact
