@@ -137,7 +137,7 @@ class pile {
     }
     // All elements are less than 2^bound, and the least bit of the second half is not less than a unit.
     int bound = static_cast<int>(top >> (format::precision - 1)) + format::unit + format::precision - 1;
-    if (bound < unit + second_depth) bound = unit + second_depth;
+    if (bound < format::unit + second_depth) bound = format::unit + second_depth;
     if (bound + first_room > 1023 || !add_window(x, bound)) {
       add_singly(x, block_size);
       failures_ = failures_ < 4 ? failures_ + 1 : 4;
