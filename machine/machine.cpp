@@ -241,6 +241,7 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   launch.max_instructions = state_->options.max_instructions;
   launch.interrupted = &state_->interrupted;
   launch.heap = &state_->heap;
+  launch.native = config.cooperative ? nullptr : state_->options.native.get();
   if (launch.threads_per_block == 0 || launch.threads_per_block > 1024 || launch.blocks == 0) {
     Diagnostic d;
     d.message = "a launch needs 1 to 1024 threads a block and at least one block";

@@ -23,6 +23,8 @@
 
 namespace coalesce::machine {
 
+class NativeProvider;
+
 struct Options {
   unsigned threads = 0;                              // host threads; 0: all cores
   uint64_t max_instructions = 1'000'000'000'000ull;  // warp instructions per launch before it is stopped
@@ -30,6 +32,8 @@ struct Options {
   std::function<void(std::string_view kernel, uint64_t done, uint64_t total)> progress;
   // Receives what kernels print (printf), in block order, while the launch ends; empty: stdout.
   std::function<void(std::string_view text)> output;
+  // Gives kernels as the CPU's own code (execute/native.h); null: everything is interpreted.
+  std::shared_ptr<NativeProvider> native = nullptr;
 };
 
 struct KernelInfo {

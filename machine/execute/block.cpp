@@ -120,16 +120,42 @@ void BlockRun::set_block_builtins(std::byte* block_area) {
   }
 }
 
-void BlockRun::start(uint64_t index) {
+void BlockRun::use(std::shared_ptr<const NativeKernel> kernel) {
+  if (kernel == native_) return;
+  runner_ = kernel ? kernel->runner(*this) : nullptr;
+  native_ = std::move(kernel);
+}
+
+void BlockRun::native_at(uint64_t block, uint32_t warp, uint32_t basic_block) {
+  index_ = block;
+  current_ = warp;
+  last_block_ = basic_block;
+  ctaid_ = {static_cast<uint32_t>(block % launch_.grid[0]),
+            static_cast<uint32_t>(block / launch_.grid[0] % launch_.grid[1]),
+            static_cast<uint32_t>(block / launch_.grid[0] / launch_.grid[1])};
+}
+
+void BlockRun::native_charge(uint64_t block, uint32_t warp, uint32_t basic_block, uint32_t mask) {
+  native_at(block, warp, basic_block);
+  warps_[warp].now.mask = mask;
+  charge();
+}
+
+void BlockRun::start(uint64_t first, uint64_t end) {
+  if (!native_ || !native_->enters(0) || launch_.program->needs_general_mode) return start(first);
+  if (code_ != launch_.code) lay_out(*launch_.code);
+  begin(first);
+  native_end_ = end;
+}
+
+// Bookkeeping of a new block in lockstep mode; registers and memory are as they are.
+void BlockRun::begin(uint64_t index) {
   index_ = index;
   ctaid_ = {static_cast<uint32_t>(index % launch_.grid[0]),
             static_cast<uint32_t>(index / launch_.grid[0] % launch_.grid[1]),
             static_cast<uint32_t>(index / launch_.grid[0] / launch_.grid[1])};
-  if (code_ != launch_.code) lay_out(*launch_.code);
   set_block_builtins(block_area_);
   for (Warp& w : warps_) {
-    const uint32_t first = w.index * kLanes, left = launch_.threads_per_block - first;
-    w.alive = left >= kLanes ? ~0u : (1u << left) - 1;
     w.base[kBlock] = block_area_;
     w.running = false;
     w.ready.clear();
@@ -138,6 +164,24 @@ void BlockRun::start(uint64_t index) {
     w.joins.clear();
     w.free_join = kNone;
     w.frames.clear();
+  }
+  arrived_.fill(0);
+  native_end_ = 0;
+  region_ = 0;
+  spins_ = released_ = false;
+  idle_yields_ = alive_at_yield_ = 0;
+  last_block_ = 0;
+  executed_ = 0;
+  uncounted_ = worker_.instructions;
+  mode_ = Mode::lockstep;
+}
+
+void BlockRun::start(uint64_t index) {
+  if (code_ != launch_.code) lay_out(*launch_.code);
+  begin(index);
+  for (Warp& w : warps_) {
+    const uint32_t first = w.index * kLanes, left = launch_.threads_per_block - first;
+    w.alive = left >= kLanes ? ~0u : (1u << left) - 1;
   }
   // Registers read before they are written, local and shared memory hold anything on hardware. Zeros make runs
   // repeatable, whatever ran here before.
@@ -152,14 +196,6 @@ void BlockRun::start(uint64_t index) {
   }
   std::fill(local_.begin(), local_.end(), std::byte{0});
   std::fill(shared_.begin(), shared_.end(), std::byte{0});
-  arrived_.fill(0);
-  region_ = 0;
-  spins_ = released_ = false;
-  idle_yields_ = alive_at_yield_ = 0;
-  last_block_ = 0;
-  executed_ = 0;
-  uncounted_ = worker_.instructions;
-  mode_ = Mode::lockstep;
   if (launch_.program->needs_general_mode) {
     enter_general(kNone, 0);
   }
@@ -193,6 +229,7 @@ void BlockRun::charge() {
 
 BlockRun::Status BlockRun::advance() {
   uncounted_ = worker_.instructions;
+  if (native_end_ && advance_native(native_end_) == Status::done) return Status::done;
   for (;;) {
     if (mode_ == Mode::lockstep) {
       if (advance_lockstep() == Status::done) return Status::done;
@@ -223,10 +260,27 @@ uint32_t BlockRun::next_after_region(const BlockCode& c) const {
   }
 }
 
+// Native code goes on from the beginning of region_. Done: all blocks up to `end` have ended. Yielded: the interpreter
+// goes on, at the beginning of region_ of block index().
+BlockRun::Status BlockRun::advance_native(uint64_t end) {
+  const NativeStop stop = runner_->run(index_, end, region_);
+  if (stop.block != index_) {
+    begin(stop.block);
+  } else if (native_end_) {
+    native_end_ = 0;
+    set_block_builtins(block_area_);
+  }
+  if (stop.region == kNone) return Status::done;
+  region_ = stop.region;
+  return Status::yielded;
+}
+
 // Returns done, or yielded after having switched to general mode.
 BlockRun::Status BlockRun::advance_lockstep() {
   const Decoded& program = *launch_.program;
   for (;;) {
+    if (native_ && code_ == launch_.code && native_->enters(region_) && advance_native(index_ + 1) == Status::done)
+      return Status::done;
     const Region& region = program.regions[region_];
     {
       std::byte* to = saved_.data();

@@ -10,6 +10,7 @@
 
 #include <vector>
 
+#include "machine/execute/native.h"
 #include "machine/execute/warp.h"
 
 namespace coalesce::machine {
@@ -19,6 +20,10 @@ class BlockRun {
   BlockRun(Worker& worker);
 
   void start(uint64_t index);
+  // Native code for this kernel from now on; may be null.
+  void use(std::shared_ptr<const NativeKernel> kernel);
+  // start() for [first, end): advance() runs them all, as far as there is native code. index() is the one it is at.
+  void start(uint64_t first, uint64_t end);
   enum class Status : uint8_t { done, yielded };
   // Runs until the block has ended, or until it has made no visible progress for a while (it may wait for other
   // blocks). Throws KernelFault.
@@ -34,6 +39,15 @@ class BlockRun {
   // The warp that ran last, for messages; its number within the block.
   uint32_t current_warp() const { return current_; }
   const std::vector<Diagnostic>& warnings() const { return warnings_; }
+
+  // --- for native code, which runs on this block's state
+  Worker& worker() { return worker_; }
+  std::vector<Warp>& warps() { return warps_; }
+  std::byte* block_area() { return block_area_; }
+  // Where it is, for messages.
+  void native_at(uint64_t block, uint32_t warp, uint32_t basic_block);
+  // Adds up what has run so far, as charge(), with the block, warp and lanes it stands at.
+  void native_charge(uint64_t block, uint32_t warp, uint32_t basic_block, uint32_t mask);
 
  private:
   enum class Stop : uint8_t { region_end, exited, waiting, slice };
@@ -58,6 +72,8 @@ class BlockRun {
   // --- the block
   Status advance_lockstep();
   Status advance_general();
+  Status advance_native(uint64_t end);
+  void begin(uint64_t index);  // bookkeeping of a new block, without its memory
   void lay_out(const Code& code);  // areas and builtin values for this code
   void set_block_builtins(std::byte* block_area);
   void enter_general(uint32_t region, uint32_t stopped);
@@ -74,6 +90,9 @@ class BlockRun {
   Worker& worker_;
   const Launch& launch_;
   const Code* code_ = nullptr;  // the launch's, or its scattered form
+  std::shared_ptr<const NativeKernel> native_;
+  std::unique_ptr<NativeRunner> runner_;
+  uint64_t native_end_ = 0;  // blocks [index_, native_end_) are still to be begun by native code; 0: none
   uint64_t index_ = 0;
   std::array<uint32_t, 3> ctaid_{};
   std::vector<std::byte> area_;  // block area, then the warps' areas

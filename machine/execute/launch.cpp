@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "machine/execute/block.h"
+#include "machine/execute/native.h"
 
 namespace coalesce::machine {
 
@@ -38,7 +39,10 @@ Diagnostic diagnose(const Launch& launch, const BlockRun& run, uint32_t instruct
 
 class Executor {
  public:
-  Executor(Launch& launch, unsigned number) : launch_(launch), number_(number), worker_(launch) {}
+  Executor(Launch& launch, unsigned number) : launch_(launch), number_(number), worker_(launch) {
+    for (const Instruction& i : launch.program->code) turns_ = turns_ || i.kind == Kind::call;
+    turns_ = turns_ || launch.program->ordered_atomics;
+  }
 
   void run(const std::function<void(uint64_t)>& progress) {
     auto last = std::chrono::steady_clock::now();
@@ -53,9 +57,13 @@ class Executor {
           block = std::move(spare_.back());
           spare_.pop_back();
         }
+        if (launch_.native) {
+          if (!native_) native_ = launch_.native->find(launch_);
+          block->use(native_);
+        }
         set_position(at);
-        block->start(at++);
-        advance(std::move(block));
+        block->start(at, turns_ ? at + 1 : end);
+        at = advance(std::move(block)) + 1;
       }
       if (!waiting_.empty() && (at == end || waiting_.size() >= limit())) {
         // Blocks that wait for others: each in turn.
@@ -100,7 +108,10 @@ class Executor {
     }
   }
 
-  void advance(std::unique_ptr<BlockRun> block) {
+  // Runs the block, and those after it that it was started with. Returns the last one that has ended, faulted or waits.
+  uint64_t advance(std::unique_ptr<BlockRun> block) {
+    const uint64_t first = block->index();
+    uint64_t last = first;
     try {
       if (block->index() > launch_.fault_block.load(std::memory_order_relaxed)) throw Abandoned{};
       // A block that polls is given time before the next one starts beside it: what it waits for is most often a lock
@@ -108,14 +119,17 @@ class Executor {
       BlockRun::Status status;
       do status = block->advance();
       while (status == BlockRun::Status::yielded && !launch_.cooperative && block->idle_yields() < kPatience);
+      last = block->index();
       if (status == BlockRun::Status::yielded) {
+        launch_.done.fetch_add(last - first, std::memory_order_relaxed);
         waiting_.push_back(std::move(block));
-        return;
+        return last;
       }
-      launch_.done.fetch_add(1, std::memory_order_relaxed);
+      launch_.done.fetch_add(last - first + 1, std::memory_order_relaxed);
       warn(*block);
       spare_.push_back(std::move(block));
     } catch (const KernelFault& f) {
+      last = block->index();
       Diagnostic d;
       d.fault = f.fault;
       d.message = f.message;
@@ -127,6 +141,7 @@ class Executor {
       launch_.turn_changed.notify_all();
     } catch (const Abandoned&) {
     } catch (const TurnAbandoned&) {}
+    return last;
   }
 
   void warn(const BlockRun& block) {
@@ -145,6 +160,8 @@ class Executor {
   Launch& launch_;
   unsigned number_;
   Worker worker_;
+  bool turns_ = false;  // blocks may have to wait for their turn, which positions say: one at a time
+  std::shared_ptr<const NativeKernel> native_;
   std::vector<std::unique_ptr<BlockRun>> spare_, waiting_;
 };
 

@@ -17,6 +17,7 @@
 namespace coalesce::machine {
 
 class BlockRun;
+class NativeProvider;
 struct Worker;
 
 // Thrown by handlers; ends the launch.
@@ -127,6 +128,7 @@ struct Launch {
   std::multimap<uint64_t, Diagnostic> diagnostics;
   std::map<uint64_t, std::string> output;  // what blocks printed
   class DeviceHeap* heap = nullptr;
+  NativeProvider* native = nullptr;  // may be null
 
   void wait_turn(uint64_t block);  // throws TurnAbandoned when a lower block has faulted
 };

@@ -1,0 +1,74 @@
+// What generated code sees of the world: one frame per runner, and the helpers it calls. Generated code knows the
+// offsets of these members and nothing else of the process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace coalesce::machine {
+struct Context;
+struct Step;
+}  // namespace coalesce::machine
+
+namespace coalesce::native {
+
+// Of one memory instruction: the allocation it touched last, and the range of it that is still to be marked as touched.
+struct SiteState {
+  uint64_t base = ~uint64_t{0};  // of the allocation; none: nothing lies in it
+  uint64_t size = 0;             // its bytes
+  uint64_t limit = 0;            // base + x has room for all the access's lanes for x < limit
+  uint64_t low = 0, high = 0;    // touched and not marked yet
+  uint64_t last = 0;             // where lane 0 was last: the next warp goes, as a rule, as far again
+};
+
+// Of one shared access whose addresses have no closed form, and one warp: they are often the same every time.
+struct Memo {
+  uint32_t address[32];
+  uint32_t mask = 0;  // 0: empty
+  uint32_t wavefronts = 0, ideal = 0;
+  uint32_t unused[13] = {};
+};
+static_assert(sizeof(Memo) == 192);
+
+using Status = uint32_t;  // of helpers; not 0: return kFaulted at once, an exception waits
+
+struct Frame {
+  uint64_t block = 0, end = 0;  // blocks to run; afterwards `block` is the one it stopped in
+  uint64_t region = 0;          // where to begin; afterwards: which comes next
+  uint64_t grid_x = 0, grid_y = 0, multiprocessors = 0;
+  std::byte* launch_area = nullptr;
+  std::byte* block_area = nullptr;
+  std::byte* warp_area = nullptr;  // of warp 0; the others follow
+  std::byte* shared = nullptr;
+  uint64_t shared_bytes = 0;
+  std::byte* local = nullptr;
+  uint32_t* alive = nullptr;  // per warp
+  uint64_t* tally = nullptr;
+  uint64_t instructions = 0;  // out: executed since the call
+  SiteState* sites = nullptr;
+  Memo* memos = nullptr;
+  std::byte* scratch = nullptr;         // operands of computing steps
+  machine::Context* context = nullptr;  // its warp base is the scratch
+  const machine::Step* pure = nullptr;  // steps on the scratch
+
+  // Zeroes what a block finds at its beginning.
+  void (*start_block)(Frame*) = nullptr;
+  // Runs the interpreter's step on the warp's slots under `mask`. `block`: the basic block, for counts at a fault.
+  Status (*step)(Frame*, uint32_t step, uint32_t warp, uint32_t mask, uint32_t block) = nullptr;
+  // Marks the site's range and begins a new one.
+  void (*touch)(Frame*, uint32_t site, uint64_t low, uint64_t high) = nullptr;
+  // Contiguous access under a mask with gaps: counts it and marks its sectors.
+  void (*gaps)(Frame*, uint32_t site, uint64_t base, uint32_t mask) = nullptr;
+  // Wavefronts and ideal (high half) of lanes at base + lane * stride. `how`: width; bit 8: a store.
+  uint64_t (*affine_cost)(uint32_t base, uint32_t stride, uint32_t mask, uint32_t how) = nullptr;
+  // Fills the memo for the shared addresses in it, lanes of `mask`; 0: some are out of bounds or misaligned.
+  uint32_t (*judge)(Frame*, Memo*, uint32_t mask, uint32_t how) = nullptr;
+  // A long divergent loop: `instructions` more have run in it.
+  Status (*tick)(Frame*, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions) = nullptr;
+};
+
+// What the generated code returns.
+enum Outcome : uint32_t { kDone = 0, kStopped = 1, kFaulted = 2, kPaused = 3 };  // paused: stopped to be charged
+using Entry = uint32_t (*)(Frame*);
+
+}  // namespace coalesce::native
