@@ -95,17 +95,36 @@ Words answer_transpose(uint32_t n, const Words& a, const Words&) {
   return out;
 }
 
+void fill_words(uint32_t n, Words& a, Words& b) {
+  for (uint32_t i = 0; i < n; ++i) a[i] = scrambled(i), b[i] = scrambled(i + n);
+}
+
+Words answer_add(uint32_t n, const Words& a, const Words& b) {
+  Words out(n);
+  for (uint32_t i = 0; i < n; ++i) out[i] = a[i] + b[i];
+  return out;
+}
+
+Words answer_histogram(uint32_t n, const Words& a, const Words&) {
+  Words out(n / 16);
+  for (uint32_t i = 0; i < n; ++i) ++out[i / 4096 * 256 + a[i] % 256];
+  return out;
+}
+
 // clang-format off
 constexpr Case kCases[] = {
-  // kernel           n        small_n  block      tile      sums   twin   target
-  {"arithmetic",      1 << 19, 1 << 10, {256, 1},  {256, 0}, false, true,  400, fill_arithmetic, answer_arithmetic},
-  {"tree_neighbours", 1 << 24, 1 << 15, {512, 1},  {512, 0}, true,  true,  150, fill_integers,   answer_sums},
-  {"tree_halving",    1 << 24, 1 << 15, {512, 1},  {512, 0}, true,  true,  0,   fill_integers,   answer_sums},
-  {"tree_shuffle",    1 << 24, 1 << 15, {512, 1},  {512, 0}, true,  false, 0,   fill_integers,   answer_sums},
-  {"matmul",          512,     64,      {32, 32},  {32, 32}, false, true,  150, fill_square,     answer_matmul},
-  {"vector_add",      1 << 25, 1 << 17, {256, 1},  {256, 0}, false, true,  0,   fill_line,       answer_vector_add},
-  {"strided",         1 << 21, 1 << 13, {256, 1},  {256, 0}, false, true,  0,   fill_integers,   answer_strided},
-  {"transpose",       4096,    256,     {32, 8},   {32, 32}, false, true,  100, fill_square,     answer_transpose},
+  // kernel           n        small_n  block      tile       out  twin   target fill             answer
+  {"arithmetic",      1 << 19, 1 << 10, {256, 1},  {256, 0},  0,   true,  0,    fill_arithmetic, answer_arithmetic},
+  {"tree_neighbours", 1 << 24, 1 << 15, {512, 1},  {512, 0},  1,   true,  5000, fill_integers,   answer_sums},
+  {"tree_halving",    1 << 24, 1 << 15, {512, 1},  {512, 0},  1,   true,  5000, fill_integers,   answer_sums},
+  {"tree_shuffle",    1 << 24, 1 << 15, {512, 1},  {512, 0},  1,   false, 0,    fill_integers,   answer_sums},
+  {"matmul",          512,     64,      {32, 32},  {32, 32},  0,   true,  5000, fill_square,     answer_matmul},
+  {"vector_add",      1 << 25, 1 << 17, {256, 1},  {256, 0},  0,   true,  0,    fill_line,       answer_vector_add},
+  {"strided",         1 << 21, 1 << 13, {256, 1},  {256, 0},  0,   true,  1500, fill_integers,   answer_strided},
+  {"transpose",       4096,    256,     {32, 8},   {32, 32},  0,   true,  0,    fill_square,     answer_transpose},
+  {"histogram",       1 << 24, 1 << 16, {256, 1},  {4096, 0}, 256, true,  0,    fill_integers,   answer_histogram},
+  {"add_64bit",       1 << 24, 1 << 17, {256, 1},  {512, 0},  0,   true,  0,    fill_words,      answer_add},
+  {"add_128bit",      1 << 24, 1 << 17, {256, 1},  {1024, 0}, 0,   true,  0,    fill_words,      answer_add},
 };
 // clang-format on
 
@@ -113,7 +132,9 @@ constexpr Case kCases[] = {
 
 std::array<uint32_t, 2> Case::grid(uint32_t size) const { return {size / tile[0], tile[1] ? size / tile[1] : 1}; }
 uint64_t Case::words_in(uint32_t size) const { return tile[1] ? uint64_t{size} * size : size; }
-uint64_t Case::words_out(uint32_t size) const { return sums ? size / tile[0] : words_in(size); }
+uint64_t Case::words_out(uint32_t size) const {
+  return block_out ? uint64_t{size} / tile[0] * block_out : words_in(size);
+}
 
 std::span<const Case> cases() { return kCases; }
 

@@ -14,13 +14,13 @@ using Words = std::vector<uint32_t>;  // ints or floats, as bits
 
 struct Case {
   std::string_view kernel;
-  uint32_t n;         // elements, or the side of a square
-  uint32_t small_n;   // for executors that would take minutes for n
-  uint32_t block[2];  // threads
-  uint32_t tile[2];   // elements a block deals with; tile[1] == 0: n is a length, else a side
-  bool sums;          // one word of output per block instead of one per element
-  bool twin;          // twins.cl has it
-  double target;      // millions of warp instructions a second with one thread; 0: none was set
+  uint32_t n;          // elements, or the side of a square
+  uint32_t small_n;    // for executors that would take minutes for n
+  uint32_t block[2];   // threads
+  uint32_t tile[2];    // elements a block deals with; tile[1] == 0: n is a length, else a side
+  uint32_t block_out;  // words of output per block; 0: one per element
+  bool twin;           // twins.cl has it
+  double target;       // millions of warp instructions a second with one thread; 0: none was set
   void (*fill)(uint32_t n, Words& a, Words& b);
   Words (*answer)(uint32_t n, const Words& a, const Words& b);  // what the kernel must leave, bit by bit
 

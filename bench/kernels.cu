@@ -114,3 +114,28 @@ extern "C" __global__ void transpose(const float* a, const float*, float* out, u
 #pragma unroll
   for (int k = 0; k < kTile; k += kRows) out[(column + y + k) * n + row + x] = tile[x][y + k];
 }
+
+// Counts of bytes: 16 words a thread, 256 counters of the block in shared memory. Lanes meet on counters and on banks.
+extern "C" __global__ void histogram(const unsigned* a, const unsigned*, unsigned* out, unsigned) {
+  __shared__ unsigned counts[256];
+  const unsigned tid = threadIdx.x, first = blockIdx.x * kRounds * 256 + tid;
+  counts[tid] = 0;
+  __syncthreads();
+#pragma unroll 4
+  for (int round = 0; round < kRounds; ++round) atomicAdd(&counts[a[first + round * 256] % 256], 1u);
+  __syncthreads();
+  out[blockIdx.x * 256 + tid] = counts[tid];
+}
+
+// Sums of two and of four words a thread, loaded and stored as one.
+extern "C" __global__ void add_64bit(const uint2* a, const uint2* b, uint2* out, unsigned) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint2 x = a[i], y = b[i];
+  out[i] = make_uint2(x.x + y.x, x.y + y.y);
+}
+
+extern "C" __global__ void add_128bit(const uint4* a, const uint4* b, uint4* out, unsigned) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint4 x = a[i], y = b[i];
+  out[i] = make_uint4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+}

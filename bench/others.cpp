@@ -97,6 +97,31 @@ Timing time_start_up(int repetitions) {
   return timing;
 }
 
+FirstLaunch time_first_launch(const Case& c, int repetitions) {
+  const std::string self = quoted(fs::read_symlink("/proc/self/exe"));
+  std::string pattern = (fs::temp_directory_path() / "coalesce-bench-XXXXXX").string();
+  if (!mkdtemp(pattern.data())) return {};
+  const auto first = [&](const char* engine, std::vector<double>& seconds) {
+    const Ended ended = run("env XDG_CACHE_HOME=" + quoted(pattern) + " " + self + " --first " + std::string(c.kernel) +
+                                " --engine " + engine,
+                            120);
+    double time = 0;
+    if (ended.code == 0 && std::istringstream(ended.output) >> time) seconds.push_back(time);
+  };
+  FirstLaunch all;
+  std::error_code ignored;
+  for (int i = 0; i < repetitions; ++i) {
+    first("interpreter", all.interpreter);
+    fs::remove_all(fs::path(pattern) / "coalesce", ignored);
+    first("auto", all.cold);
+    std::vector<double> untimed;
+    first("native", untimed);  // leaves the code in the cache
+    first("auto", all.warm);
+  }
+  fs::remove_all(pattern, ignored);
+  return all;
+}
+
 Peak peak_memory(const Case& c) {
   const Ended ended = run(quoted(fs::read_symlink("/proc/self/exe")) + " --peak " + std::string(c.kernel), 120);
   Peak peak;

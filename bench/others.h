@@ -24,6 +24,13 @@ Timing time_twin(Executor executor, const Case& c, uint32_t n, int repetitions);
 // `coalesce run` on bench/empty.cu, from start to exit. The compiler runs before, untimed.
 Timing time_start_up(int repetitions);
 
+// Seconds of a kernel's first launch with all cores, in a process of its own, interpreted and with `--engine auto`:
+// with an empty cache folder, and with one that has the kernel's native code.
+struct FirstLaunch {
+  std::vector<double> interpreter, cold, warm;
+};
+FirstLaunch time_first_launch(const Case& c, int repetitions);
+
 // Peak resident memory of this program while it runs a case in a new process, and what the case allocates.
 struct Peak {
   uint64_t resident_bytes = 0, allocated_bytes = 0;  // 0: not measured

@@ -89,3 +89,24 @@ kernel void transpose(global const float* a, global const float* b, global float
 #pragma unroll
   for (int k = 0; k < kTile; k += kRows) out[(column + y + k) * n + row + x] = tile[x][y + k];
 }
+
+kernel void histogram(global const uint* a, global const uint* b, global uint* out, uint n) {
+  local uint counts[256];
+  const uint tid = get_local_id(0), first = get_group_id(0) * kRounds * 256 + tid;
+  counts[tid] = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll 4
+  for (int round = 0; round < kRounds; ++round) atomic_inc(&counts[a[first + round * 256] % 256]);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  out[get_group_id(0) * 256 + tid] = counts[tid];
+}
+
+kernel void add_64bit(global const uint2* a, global const uint2* b, global uint2* out, uint n) {
+  const uint i = get_global_id(0);
+  out[i] = a[i] + b[i];
+}
+
+kernel void add_128bit(global const uint4* a, global const uint4* b, global uint4* out, uint n) {
+  const uint i = get_global_id(0);
+  out[i] = a[i] + b[i];
+}

@@ -7,7 +7,8 @@ set(COALESCE_RUNTIME_DIR lib/coalesce)
 set(COALESCE_SHARE_DIR share/coalesce)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME coalesce)
 
-# `coalesce-lab`: all that `coalesce run` and `coalesce lab` need, and nothing else. `coalesce-runtime`: libcudart alone.
+# `coalesce-lab`: all that `coalesce run` and `coalesce lab` need, and nothing else. `coalesce-runtime`: libcudart, and the
+# compiler for native code that it loads.
 add_custom_target(coalesce-runtime)
 add_custom_target(coalesce-lab DEPENDS coalesce-runtime)
 foreach(toolkit 11 12 13)
@@ -15,6 +16,9 @@ foreach(toolkit 11 12 13)
     add_dependencies(coalesce-runtime cudart${toolkit})
   endif()
 endforeach()
+if(TARGET coalesce_native)
+  add_dependencies(coalesce-runtime coalesce_native)
+endif()
 if(TARGET coalesce)
   add_dependencies(coalesce-lab coalesce)
   install(TARGETS coalesce RUNTIME DESTINATION bin)

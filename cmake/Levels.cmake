@@ -25,6 +25,7 @@ foreach(level IN LISTS higher_levels)
       -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}
       -DCOALESCE_MARCH=${level}
       -DCOALESCE_LEVELS=
+      -DCOALESCE_NATIVE=OFF
       -DCOALESCE_TESTS=OFF
       -DCOALESCE_BENCHMARKS=OFF
     BUILD_COMMAND ${CMAKE_COMMAND} --build . --target coalesce-runtime

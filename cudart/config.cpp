@@ -39,6 +39,11 @@ Config read() {
   if (const char* text = std::getenv("COALESCE_RECORD"); text != nullptr) c.record = text;
   read_number("COALESCE_THREADS", c.threads);
   read_number("COALESCE_MAX_INSTRUCTIONS", c.max_instructions);
+  if (const char* text = std::getenv("COALESCE_ENGINE"); text != nullptr && *text != '\0') {
+    if (!machine::find_engine(text, c.engine)) {
+      std::fprintf(stderr, "coalesce: warning: COALESCE_ENGINE is '%s', not auto, interpreter or native; ignored\n", text);
+    }
+  }
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const char* no_color = std::getenv("NO_COLOR");
   c.progress = read_choice("COALESCE_PROGRESS", terminal);

@@ -8,6 +8,7 @@
 #include "cudart/config.h"
 #include "cudart/progress.h"
 #include "cudart/registry.h"
+#include "native/engine.h"
 
 namespace coalesce::cudart {
 namespace {
@@ -42,6 +43,9 @@ cudaError_t Runtime::context() {
     options.threads = config().threads;
     if (config().max_instructions != 0) options.max_instructions = config().max_instructions;
     if (config().progress) options.progress = draw_progress;
+    options.native = native::make_provider(config().engine, [](const std::string& text) {
+      std::fprintf(stderr, "coalesce: warning: %s\n", text.c_str());
+    });
     try {
       machine_ = std::make_unique<machine::Machine>(*device_, std::move(options));
     } catch (const std::exception& e) {

@@ -12,6 +12,7 @@
 
 #include "machine/execute/calls.h"
 #include "machine/execute/launch.h"
+#include "machine/execute/native.h"
 #include "machine/program/tally.h"
 #include "machine/ptx/parser.h"
 
@@ -158,7 +159,7 @@ class LoadedProgram final : public Program, public SymbolTable {
   std::vector<std::size_t> lines_;
   std::map<std::string, VariableInfo> variables_;
   mutable std::map<std::string, KernelInfo> infos_;
-  std::map<std::string, std::map<LaunchShape, std::unique_ptr<Code>>> codes_;
+  std::map<std::string, std::map<LaunchShape, std::shared_ptr<const Code>>> codes_;
 };
 
 }  // namespace
@@ -261,10 +262,12 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   if (state_->options.progress)
     progress = [&](uint64_t done) { state_->options.progress(kernel, done, launch.blocks); };
   run_blocks(launch, *state_->pool, threads, total, progress);
+  if (launch.native) launch.native->ended(launch);
 
   report.counters = count(*launch.program, total);
   report.counters.compulsory_bytes = 32 * state_->memory.touched_sectors();
   report.lines = count_lines(*launch.program, total);
+  report.tally = std::move(total.words);
   for (const auto& [block, text] : launch.output) {
     if (state_->options.output)
       state_->options.output(text);

@@ -87,6 +87,7 @@ struct LaunchReport {
   Counters counters;                    // of what ran
   std::vector<LineCounters> lines;      // only lines with a non-zero memory or branch counter, in source order
   std::vector<Diagnostic> diagnostics;  // the fault first, then warnings (divergent barrier ...)
+  std::vector<uint64_t> tally;          // what was counted while running, before anything static (program/tally.h)
   double seconds = 0;                   // host time the launch took
 };
 

@@ -2,53 +2,26 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 
+#include "cache/folder.h"
+#include "cache/hash.h"
 #include "tool/error.h"
-#include "tool/hash.h"
 
 namespace coalesce::tool {
 namespace fs = std::filesystem;
 namespace {
 
-// Entries this young may be about to be started by another run.
-constexpr auto kInUse = std::chrono::minutes(10);
-
 fs::path make_folder(const fs::path& pattern) {
-  std::string text = pattern.string();
-  if (!mkdtemp(text.data()))
-    throw Error(Exit::environment,
-                "cannot make a folder in " + pattern.parent_path().string() + ": " + std::strerror(errno));
-  return text;
-}
-
-uint64_t size_of(const fs::path& path) {
   std::error_code error;
-  if (fs::is_regular_file(path, error)) return fs::file_size(path, error);
-  uint64_t total = 0;
-  for (fs::recursive_directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    const auto size = it->is_regular_file(ignored) ? it->file_size(ignored) : 0;
-    if (!ignored) total += size;
-  }
-  return total;
+  const fs::path folder = cache::make_folder(pattern, error);
+  if (error)
+    throw Error(Exit::environment, "cannot make a folder in " + pattern.parent_path().string() + ": " + error.message());
+  return folder;
 }
 
 }  // namespace
-
-std::optional<std::string> read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (in.bad()) return std::nullopt;
-  return text.str();
-}
 
 std::vector<fs::path> parse_dependencies(const std::string& rule) {
   std::vector<fs::path> files;
@@ -78,13 +51,6 @@ std::vector<fs::path> parse_dependencies(const std::string& rule) {
   return files;
 }
 
-fs::path Cache::default_folder() {
-  const char* xdg = std::getenv("XDG_CACHE_HOME");
-  if (xdg && *xdg == '/') return fs::path(xdg) / "coalesce";  // the standard says to ignore relative ones
-  const char* home = std::getenv("HOME");
-  return home && *home == '/' ? fs::path(home) / ".cache/coalesce" : fs::path();
-}
-
 Cache::Cache(fs::path folder, uint64_t limit_bytes) : folder_(std::move(folder)), limit_(limit_bytes) {
   std::error_code error;
   if (!folder_.empty()) fs::create_directories(folder_, error);
@@ -101,7 +67,7 @@ Cache::~Cache() {
 }
 
 std::optional<std::string> Cache::content(const std::string& request, const std::vector<fs::path>& files) const {
-  Sha256 hash;
+  cache::Sha256 hash;
   hash.field(request);
   for (const fs::path& file : files) {
     const auto text = read_file(file);
@@ -122,7 +88,7 @@ std::optional<fs::path> Cache::find(const std::string& request) {
   const fs::path entry = folder_ / *name;
   std::error_code error;
   if (!fs::exists(entry / "program", error)) return std::nullopt;
-  fs::last_write_time(entry, fs::file_time_type::clock::now(), error);  // used now: trimmed last
+  cache::touch(entry);
   return entry / "program";
 }
 
@@ -166,34 +132,8 @@ fs::path Cache::keep(const std::string& request, const fs::path& scratch, const 
     return fs::exists(entry / "program", ignored) ? entry / "program" : scratch / "program";
   }
   std::erase(scratches_, scratch);
-  trim();
+  cache::trim(folder_, limit_);
   return entry / "program";
-}
-
-void Cache::trim() const {
-  struct Item {
-    fs::file_time_type used;
-    uint64_t bytes;
-    fs::path path;
-  };
-  std::vector<Item> items;
-  uint64_t total = 0;
-  std::error_code error;
-  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    const auto used = it->last_write_time(ignored);
-    if (ignored) continue;  // another run's, gone meanwhile
-    items.push_back({used, size_of(it->path()), it->path()});
-    total += items.back().bytes;
-  }
-  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.used < b.used; });
-  const auto young = fs::file_time_type::clock::now() - kInUse;
-  for (const Item& item : items) {
-    if (total <= limit_ || item.used >= young) break;
-    std::error_code ignored;
-    fs::remove_all(item.path, ignored);
-    total -= item.bytes;
-  }
 }
 
 }  // namespace coalesce::tool

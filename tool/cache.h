@@ -1,4 +1,4 @@
-// Compiled programs, kept by content in $XDG_CACHE_HOME/coalesce (or ~/.cache/coalesce).
+// Compiled programs, kept by content in the folder that cache/folder.h describes.
 //
 // Two steps, because which headers a source includes is known only after compiling it:
 //   <request>.files           the files that the compiler read, one a line; <request> hashes source, flags and compiler
@@ -14,18 +14,17 @@
 #include <string>
 #include <vector>
 
+#include "cache/folder.h"
+
 namespace coalesce::tool {
 
 class Cache {
  public:
   // Falls back to a private temporary folder, removed in the end, where the wished one cannot be written.
-  explicit Cache(std::filesystem::path folder = default_folder(), uint64_t limit_bytes = kLimit);
+  explicit Cache(std::filesystem::path folder = cache::default_folder(), uint64_t limit_bytes = cache::kLimit);
   ~Cache();
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
-
-  static std::filesystem::path default_folder();
-  static constexpr uint64_t kLimit = 512ull << 20;  // a few hundred programs; the least recently used go first
 
   std::optional<std::filesystem::path> find(const std::string& request);
 
@@ -38,15 +37,13 @@ class Cache {
 
  private:
   std::optional<std::string> content(const std::string& request, const std::vector<std::filesystem::path>& files) const;
-  void trim() const;
   std::filesystem::path folder_;
   std::vector<std::filesystem::path> scratches_;  // to remove in the end
   bool temporary_ = false;
   uint64_t limit_;
 };
 
-// The whole file; nothing where it cannot be read.
-std::optional<std::string> read_file(const std::filesystem::path& path);
+using cache::read_file;
 
 // The files in a makefile rule as compilers write it with -MD ("out: a.cu b.h \<newline> c\ d.h").
 std::vector<std::filesystem::path> parse_dependencies(const std::string& rule);

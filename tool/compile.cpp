@@ -8,7 +8,7 @@
 
 #include "tool/child.h"
 #include "tool/error.h"
-#include "tool/hash.h"
+#include "cache/hash.h"
 
 namespace coalesce::tool {
 namespace fs = std::filesystem;
@@ -109,7 +109,7 @@ std::vector<std::vector<std::string>> commands(const Tool& tool, const fs::path&
 
 // The compiler is part of the key by what it is, not by asking it: starting nvcc costs as much as a small program
 // takes.
-void hash_compiler(Sha256& hash, const fs::path& path) {
+void hash_compiler(cache::Sha256& hash, const fs::path& path) {
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
   struct stat status{};
@@ -120,7 +120,7 @@ void hash_compiler(Sha256& hash, const fs::path& path) {
 }
 
 std::string request_key(const Tool& tool, const std::vector<std::vector<std::string>>& lines, const std::string& text) {
-  Sha256 hash;
+  cache::Sha256 hash;
   hash.field("coalesce compile 1").field(text);
   hash_compiler(hash, tool.path);
   // Relative -I flags mean the current folder's; these variables add flags and folders unseen.

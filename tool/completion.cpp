@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "machine/device.h"
+#include "machine/engine.h"
 
 namespace coalesce::tool {
 namespace {
@@ -29,6 +30,11 @@ std::vector<std::string> values_of(const std::string& option) {
   std::vector<std::string> devices;
   for (const machine::Device& device : machine::devices()) devices.emplace_back(device.key);
   if (option == "device") return devices;
+  if (option == "engine") {
+    std::vector<std::string> engines;
+    for (const auto& [name, engine] : machine::kEngines) engines.emplace_back(name);
+    return engines;
+  }
   if (option == "color") return {"auto", "always", "never"};
   if (option == "compiler") return {"auto", "nvcc", "clang"};
   return {};

@@ -59,6 +59,13 @@ void require_runtime(const Layout& layout) {
               "it belongs beside the command; build or install the project as a whole");
 }
 
+void require_native(const Layout& layout) {
+  std::error_code ignored;
+  if (fs::exists(layout.runtime / "libcoalesce_native.so", ignored)) return;
+  throw Error(Exit::environment, "no libcoalesce_native.so in " + layout.runtime.string(),
+              "--engine auto or interpreter; for native code, build with llvm-19-dev (COALESCE_NATIVE=ON)");
+}
+
 fs::path runtime_library(const Layout& layout) {
   require_runtime(layout);
   std::error_code ignored;

@@ -21,6 +21,8 @@ Layout find_layout();
 
 // Throws Error (environment) when libcudart is not where it should be.
 void require_runtime(const Layout& layout);
+// Throws Error (environment) when there is no native engine beside libcudart: it was built without LLVM.
+void require_native(const Layout& layout);
 // The libcudart to link with: libcudart.so, or the newest with a version.
 std::filesystem::path runtime_library(const Layout& layout);
 

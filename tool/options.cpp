@@ -38,6 +38,11 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--max-instructions", options.max_instructions, "Stop a launch after so many warp instructions")
       ->envname("COALESCE_MAX_INSTRUCTIONS")
       ->type_name("N");
+  add_choice<machine::Engine>(command, "--engine", options.engine,
+                              "What executes kernels: auto, interpreter, native (the CPU's own code)",
+                              {machine::kEngines.begin(), machine::kEngines.end()})
+      ->envname("COALESCE_ENGINE")
+      ->type_name("NAME");
   add_choice<Colour>(command, "--color", options.colour, "When to colour: auto, always, never",
                      {{"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}})
       ->type_name("WHEN");

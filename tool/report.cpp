@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "tool/hash.h"
+#include "cache/hash.h"
 #include "tool/html_assets.h"
 #include "tool/html_page.h"
 #include "tool/html_pictures.h"
@@ -113,7 +113,7 @@ std::string base64_of_hex(const std::string& hex) {
 void write_page(std::ostream& out, const std::string& title, const std::string& subtitle,
                 const std::vector<Section>& sections, const Json& data) {
   const std::string script(report_script());
-  const std::string hash = base64_of_hex(Sha256().add(script).hex());
+  const std::string hash = base64_of_hex(cache::Sha256().add(script).hex());
   out << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       << "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
          "img-src "

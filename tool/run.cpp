@@ -105,6 +105,7 @@ void print_error(const std::string& message, const std::string& hint, bool colou
 Execution execute(const std::vector<std::string>& words, const MachineOptions& options, const Layout& layout,
                   bool quiet, bool output_to_stderr, bool output_to_pipe) {
   require_runtime(layout);
+  if (options.engine == machine::Engine::native) require_native(layout);
   const Executable executable = inspect_file(words.front());
   require_runnable(executable, words.front());
 
@@ -120,6 +121,7 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   environment["COALESCE_DEVICE"] = std::string(find_device(options.device).key);
   environment["COALESCE_THREADS"] = std::to_string(options.threads);
   environment["COALESCE_MAX_INSTRUCTIONS"] = std::to_string(options.max_instructions);
+  environment["COALESCE_ENGINE"] = machine::engine_name(options.engine);
   environment["COALESCE_PROGRESS"] = !quiet && isatty(STDERR_FILENO) == 1 ? "1" : "0";
   environment["COALESCE_COLOR"] = use_colour(options.colour, STDERR_FILENO) ? "1" : "0";
   environment["COALESCE_RECORD"] = file.path();

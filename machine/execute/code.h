@@ -131,7 +131,8 @@ struct Saved {
   uint32_t offset = 0, bytes = 0;
 };
 
-struct Code {
+// Shared, so that who makes native code of it beside a launch keeps it.
+struct Code : std::enable_shared_from_this<Code> {
   std::unique_ptr<Decoded> program;
   std::vector<Step> steps;
   std::vector<BlockCode> blocks;  // as program->blocks

@@ -53,6 +53,8 @@ class NativeProvider {
   // it runs the blocks it has taken (at most 64 at a time), from several threads at once: must be cheap when it has
   // nothing. `launch` says how large the launch is and how far it has come (blocks, done, instructions).
   virtual std::shared_ptr<const NativeKernel> find(const Launch& launch) = 0;
+  // The launch has run to its end: launch.instructions says what it has executed.
+  virtual void ended(const Launch&) {}
 };
 
 }  // namespace coalesce::machine

@@ -5,10 +5,11 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "generator.h"
 #include "harness.h"
 #include "machine/ptx/parser.h"
-#include "reference.h"
+#include "tests/random/generator.h"
+#include "tests/random/reduce.h"
+#include "tests/random/reference.h"
 
 namespace coalesce::machine::test {
 
@@ -25,8 +26,7 @@ class Differential {
   // Empty: all agree.
   std::string run(const GeneratedKernel& k) {
     const uint32_t threads = k.block[0] * k.block[1] * k.block[2] * k.grid[0] * k.grid[1] * k.grid[2];
-    std::vector<uint32_t> in(kInWords);
-    for (uint32_t i = 0; i < kInWords; ++i) in[i] = i % 3 == 0 ? i : (i * 2654435761u) >> (i % 29);
+    const std::vector<uint32_t> in = generated_input(Breadth::reference);
     const std::vector<uint8_t> out(std::size_t{threads} * kOutBytesPerThread), acc(4 * kAccWords);
     const std::vector<Argument> arguments{{true, out}, buffer(in), {true, acc}, value(kN), value(kM)};
 
@@ -93,37 +93,6 @@ class Differential {
   Bench one_{1}, two_{2}, eight_{8};
 };
 
-// Leaves out lines, one after the other, as long as memory or counters still differ: what remains is the reason.
-GeneratedKernel reduced(Differential& differential, GeneratedKernel k) {
-  const std::string how = differential.run(k).substr(0, 13);  // "1 thread: out": a wrong result stays one
-  const auto still = [&](const GeneratedKernel& less) {
-    try {
-      return differential.run(less).starts_with(how);
-    } catch (const std::exception&) {
-      return false;  // no PTX any more
-    }
-  };
-  for (std::size_t lines = 32; lines > 0; lines /= 2)
-    for (std::size_t at = k.ptx.find("mov.u32 %c0, B"); at < k.ptx.size();) {
-      std::size_t end = at;
-      for (std::size_t l = 0; l < lines; ++l) end = std::min(k.ptx.find('\n', end), k.ptx.size() - 1) + 1;
-      GeneratedKernel less = k;
-      less.ptx.erase(at, end - at);
-      // Loop counters and temporaries stay initialised: what they hold otherwise is nobody's business.
-      const std::string gone = k.ptx.substr(at, end - at);
-      const bool initialises =
-          gone.find("ld.param.b32") != std::string::npos || gone.find("mov.u32 %c") != std::string::npos ||
-          gone.find("and.b32 %c") != std::string::npos || gone.find("setp.lt.u32 %p") != std::string::npos ||
-          gone.find("mov.u32 %t") != std::string::npos || gone.find("mov.u32 %v") != std::string::npos ||
-          gone.find("cvt.u64.u32 %w") != std::string::npos;
-      if (!initialises && still(less))
-        k = less;
-      else
-        at = k.ptx.find('\n', at) + 1;
-    }
-  return k;
-}
-
 TEST(Differential, RandomKernels) {
   uint64_t from = 1, count = kQuickKernels;
   if (const char* range = std::getenv("COALESCE_DIFFERENTIAL")) {
@@ -137,7 +106,17 @@ TEST(Differential, RandomKernels) {
     GeneratedKernel k = generate_kernel(seed);
     std::string wrong = differential.run(k);
     if (wrong.empty()) continue;
-    if (count == 1) k = reduced(differential, k), wrong = differential.run(k);
+    if (count == 1) {
+      const std::string how = wrong.substr(0, 13);  // "1 thread: out": a wrong result stays one
+      k = reduced(k, [&](const GeneratedKernel& less) {
+        try {
+          return differential.run(less).starts_with(how);
+        } catch (const std::exception&) {
+          return false;  // no PTX any more
+        }
+      });
+      wrong = differential.run(k);
+    }
     ADD_FAILURE() << "seed " << seed << ", grid " << k.grid[0] << "x" << k.grid[1] << ", block " << k.block[0] << "x"
                   << k.block[1] << "x" << k.block[2] << ": " << wrong << (count == 1 ? "\n" + k.ptx : "");
     if (++failures == 20) break;

@@ -1,4 +1,5 @@
-// Runs PTX text on the machine with 1, 2 and 8 threads and insists that memory, counters, lines and diagnostics agree.
+// Runs PTX text on the machine, interpreted and as native code, with 1, 2 and 8 threads, and insists that memory, counters,
+// lines and diagnostics agree.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "machine/machine.h"
+#include "tests/random/native_code.h"
 
 namespace coalesce::machine::test {
 
@@ -62,11 +64,13 @@ struct Ran {
 // Keeps one machine per number of threads: making one is slower than a small launch.
 class Bench {
  public:
-  explicit Bench(unsigned threads, uint64_t max_instructions = Shape{}.max_instructions)
+  explicit Bench(unsigned threads, uint64_t max_instructions = Shape{}.max_instructions,
+                 std::shared_ptr<NativeProvider> native = nullptr)
       : machine_(*find_device("h200"), Options{.threads = threads,
                                                .max_instructions = max_instructions,
                                                .progress = {},
-                                               .output = [this](std::string_view t) { output_ += t; }}) {}
+                                               .output = [this](std::string_view t) { output_ += t; },
+                                               .native = std::move(native)}) {}
 
   Ran run(const std::string& ptx, const std::vector<Argument>& arguments, const Shape& setup,
           const std::string& kernel) {
@@ -103,6 +107,39 @@ class Bench {
   std::string output_;
   Machine machine_;
 };
+
+// The first of what differs; empty: nothing. After a fault, how far other blocks had come is promised only for one
+// thread.
+inline std::string difference(const Ran& a, const Ran& b, unsigned threads) {
+  if (a.report.fault != b.report.fault) return "fault: " + a.message() + " / " + b.message();
+  if (a.report.diagnostics.size() != b.report.diagnostics.size())
+    return "diagnostics: " + a.message() + " / " + b.message();
+  for (std::size_t k = 0; k < a.report.diagnostics.size(); ++k) {
+    const std::string one = render(a.report.diagnostics[k], false), other = render(b.report.diagnostics[k], false);
+    if (one != other) return "diagnostics:\n" + one + other;
+  }
+  if (a.report.fault != Fault::none && threads > 1) return {};
+  for (std::size_t k = 0; k < a.buffers.size(); ++k)
+    for (std::size_t at = 0; at < a.buffers[k].size(); ++at)
+      if (a.buffers[k][at] != b.buffers[k][at])
+        return "buffer " + std::to_string(k) + ", byte " + std::to_string(at) + ": " + std::to_string(a.buffers[k][at]) +
+               " / " + std::to_string(b.buffers[k][at]);
+  if (a.output != b.output) return "output: " + a.output + " / " + b.output;
+  for (const CounterRow& row : kCounterRows)
+    if (a.counters().*row.field != b.counters().*row.field)
+      return std::string(row.name) + ": " + std::to_string(a.counters().*row.field) + " / " +
+             std::to_string(b.counters().*row.field);
+  for (std::size_t k = 0; k < a.report.tally.size(); ++k)
+    if (a.report.tally[k] != b.report.tally[k])
+      return "tally word " + std::to_string(k) + ": " + std::to_string(a.report.tally[k]) + " / " +
+             std::to_string(b.report.tally[k]);
+  if (a.report.lines.size() != b.report.lines.size()) return "number of lines";
+  for (std::size_t k = 0; k < a.report.lines.size(); ++k)
+    if (a.report.lines[k].ptx_line != b.report.lines[k].ptx_line ||
+        !(a.report.lines[k].counters == b.report.lines[k].counters))
+      return "line " + std::to_string(a.report.lines[k].ptx_line);
+  return {};
+}
 
 inline void expect_same(const Ran& a, const Ran& b, unsigned threads) {
   EXPECT_EQ(a.report.fault, b.report.fault) << threads << " threads: " << b.message();
@@ -142,6 +179,11 @@ inline Ran run(const std::string& ptx, const std::vector<Argument>& arguments, c
       first = std::move(r);
     else
       expect_same(first, r, threads);
+  }
+  for (unsigned threads : kThreadCounts) {
+    if (!native_code()) break;
+    Bench bench(threads, setup.max_instructions, native_code());
+    EXPECT_EQ(difference(first, bench.run(ptx, arguments, setup, name), threads), "") << "native, threads: " << threads;
   }
   return first;
 }

@@ -5,23 +5,24 @@
 #include <fstream>
 #include <thread>
 
-#include "tool/hash.h"
+#include "cache/hash.h"
 
 namespace coalesce::tool {
 namespace {
 
 namespace fs = std::filesystem;
+using cache::Sha256;
 using testing::ElementsAre;
 
 // The examples in FIPS 180-4, and lengths around the block size.
 TEST(Hash, Sha256) {
-  EXPECT_EQ(Sha256().hex(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(Sha256().add("abc").hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(Sha256().add("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq").hex(),
+  EXPECT_EQ(cache::Sha256().hex(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(cache::Sha256().add("abc").hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(cache::Sha256().add("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq").hex(),
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-  EXPECT_EQ(Sha256().add(std::string(1'000'000, 'a')).hex(),
+  EXPECT_EQ(cache::Sha256().add(std::string(1'000'000, 'a')).hex(),
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-  EXPECT_NE(Sha256().field("ab").field("c").hex(), Sha256().field("a").field("bc").hex());
+  EXPECT_NE(cache::Sha256().field("ab").field("c").hex(), Sha256().field("a").field("bc").hex());
 }
 
 TEST(Dependencies, AsCompilersWriteThem) {

@@ -1,10 +1,10 @@
-#include "tool/hash.h"
+#include "cache/hash.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-namespace coalesce::tool {
+namespace coalesce::cache {
 namespace {
 
 // The standard's constants: the first 32 bits of the fractional parts of the cube roots of the first 64 primes.
@@ -71,4 +71,4 @@ std::string Sha256::hex() {
   return text;
 }
 
-}  // namespace coalesce::tool
+}  // namespace coalesce::cache

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace coalesce::tool {
+namespace coalesce::cache {
 
 class Sha256 {
  public:
@@ -24,4 +24,4 @@ class Sha256 {
   uint64_t size_ = 0;
 };
 
-}  // namespace coalesce::tool
+}  // namespace coalesce::cache

@@ -1,4 +1,4 @@
-#include "reference.h"
+#include "tests/random/reference.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,167 @@
+#include "bench/own.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+
+#include "bench/others.h"
+
+namespace coalesce::bench {
+
+using nlohmann::json;
+
+namespace {
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+std::shared_ptr<native::Engine> engine_of(const Way& way) {
+  if (way.engine == machine::Engine::interpreter) return nullptr;
+  native::Settings settings;
+  settings.engine = way.engine;
+  settings.library = native::find_library();
+  settings.cpu = way.cpu;
+  settings.warn = [](const std::string& text) { throw std::runtime_error(text); };
+  return std::make_shared<native::Engine>(std::move(settings));
+}
+
+json own_rates(uint64_t instructions, const Seconds& seconds, unsigned threads) {
+  json result = rates(instructions, seconds.wall);
+  const double cpu = median(seconds.cpu);
+  result["cpu_seconds"] = seconds.cpu;
+  result["per_cpu_second"] = static_cast<double>(instructions) / cpu / 1e6;
+  result["share_of_cores"] = cpu / (threads * median(seconds.wall));
+  return result;
+}
+
+}  // namespace
+
+const std::vector<Way>& ways() {
+  static const std::vector<Way> all = [] {
+    std::vector<Way> list{{"one_thread", machine::Engine::interpreter, 1, ""}};
+    const bool both = std::thread::hardware_concurrency() >= 2, native = !native::find_library().empty();
+    if (both) list.push_back({"two_threads", machine::Engine::interpreter, 2, ""});
+    if (native) list.push_back({"native", machine::Engine::native, 1, ""});
+    if (native && both) list.push_back({"native_two", machine::Engine::native, 2, ""});
+#if defined(__x86_64__)
+    if (native) list.push_back({"avx2", machine::Engine::native, 1, "x86-64-v3"});
+    if (native) list.push_back({"sse", machine::Engine::native, 1, "x86-64-v2"});
+#endif
+    return list;
+  }();
+  return all;
+}
+
+std::string read_kernels() {
+  const std::string name = std::string(COALESCE_BENCH_DIR) + "/kernels.ptx";
+  std::ifstream file(name);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (text.empty()) throw std::runtime_error("cannot read " + name);
+  return text;
+}
+
+Prepared::Prepared(const Case& c, uint32_t n, const Way& way, bool check)
+    : case_(c),
+      engine_(engine_of(way)),
+      machine_(*machine::find_device("h200"),
+               {.threads = way.threads, .progress = {}, .output = {}, .native = engine_}) {
+  program_ = machine_.load(read_kernels(), "bench/kernels.ptx");
+  Words a(c.words_in(n)), b(c.words_in(n));
+  c.fill(n, a, b);
+  if (check) answer_ = c.answer(n, a, b);
+  out_words_ = c.words_out(n);
+  const uint64_t in_a = place(a.size()), in_b = place(b.size());
+  out_ = place(out_words_);
+  std::memcpy(reinterpret_cast<void*>(in_a), a.data(), a.size() * 4);
+  std::memcpy(reinterpret_cast<void*>(in_b), b.data(), b.size() * 4);
+  const auto grid = c.grid(n);
+  config_.grid = {grid[0], grid[1], 1};
+  config_.block = {c.block[0], c.block[1], 1};
+  config_.parameters.resize(28);  // three pointers and the size
+  const uint64_t pointers[] = {in_a, in_b, out_};
+  std::memcpy(config_.parameters.data(), pointers, 24);
+  std::memcpy(config_.parameters.data() + 24, &n, 4);
+}
+
+void Prepared::launch(Seconds* seconds) {
+  std::memset(reinterpret_cast<void*>(out_), 0xff, out_words_ * 4);
+  const double cpu_start = cpu_seconds();
+  const auto start = std::chrono::steady_clock::now();
+  const machine::LaunchReport report = machine_.launch(*program_, case_.kernel, config_);
+  const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double cpu = cpu_seconds() - cpu_start;
+  const std::string kernel(case_.kernel);
+  if (report.fault != machine::Fault::none) {
+    throw std::runtime_error(kernel + ": " +
+                             (report.diagnostics.empty() ? "fault" : render(report.diagnostics[0], false)));
+  }
+  if (!answer_.empty() && std::memcmp(reinterpret_cast<void*>(out_), answer_.data(), answer_.size() * 4) != 0)
+    throw std::runtime_error(kernel + ": wrong result");
+  if (counters_ && *counters_ != report.counters)
+    throw std::runtime_error(kernel + ": counters differ between launches");
+  counters_ = report.counters;
+  if (seconds) seconds->wall.push_back(wall), seconds->cpu.push_back(cpu);
+}
+
+uint64_t Prepared::place(uint64_t words) {
+  const machine::Allocation* allocation = machine_.memory().allocate(words * 4, machine::Origin::device, "benchmark");
+  if (!allocation) throw std::runtime_error("no memory for " + std::to_string(words * 4 / 1'000'000) + " MB");
+  return allocation->base;  // a simulated address is a host address
+}
+
+json measure_ways(const Case& c, int repetitions) {
+  std::vector<std::unique_ptr<Prepared>> prepared;
+  std::vector<Seconds> seconds(ways().size());
+  for (const Way& way : ways()) prepared.push_back(std::make_unique<Prepared>(c, c.n, way));
+  for (int i = -1; i < repetitions; ++i)  // the first decodes and compiles
+    for (std::size_t w = 0; w < ways().size(); ++w) prepared[w]->launch(i < 0 ? nullptr : &seconds[w]);
+  const machine::Counters& counters = prepared[0]->counters();
+  json row = {{"kernel", c.kernel}, {"n", c.n}, {"instructions", counters.instructions}, {"target", c.target}};
+  for (std::size_t w = 0; w < ways().size(); ++w) {
+    const Way& way = ways()[w];
+    if (prepared[w]->counters() != counters)
+      throw std::runtime_error(std::string(c.kernel) + ": counters of " + way.key + " differ from the first way's");
+    row[way.key] = own_rates(counters.instructions, seconds[w], way.threads);
+    if (way.engine == machine::Engine::native) row[way.key]["compile_seconds"] = prepared[w]->compile_seconds();
+  }
+  const auto ratio = [&](const char* name, const char* one, const char* two) {
+    if (row.contains(one) && row.contains(two))
+      row[name] = row[two]["median"].get<double>() / row[one]["median"].get<double>();
+  };
+  ratio("ratio", "one_thread", "two_threads");
+  ratio("native_ratio", "native", "native_two");
+  ratio("faster", "one_thread", "native");
+  return row;
+}
+
+json rates(uint64_t instructions, const std::vector<double>& seconds) {
+  const auto rate = [&](double s) { return static_cast<double>(instructions) / s / 1e6; };
+  return {{"median", rate(median(seconds))},
+          {"min", rate(*std::max_element(seconds.begin(), seconds.end()))},
+          {"max", rate(*std::min_element(seconds.begin(), seconds.end()))},
+          {"seconds", seconds}};
+}
+
+std::vector<double> time_plain_add(uint32_t n, int repetitions) {
+  std::vector<float> a(n, 1), b(n, 2), out(n);
+  std::vector<double> seconds;
+  for (int i = -1; i < repetitions; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    for (uint32_t k = 0; k < n; ++k) out[k] = a[k] + b[k];
+    const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (out[n / 2] != 3) throw std::runtime_error("the plain loop is wrong");
+    if (i >= 0) seconds.push_back(wall);
+  }
+  return seconds;
+}
+
+}  // namespace coalesce::bench

@@ -1,0 +1,151 @@
+#include "bench/tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "bench/others.h"
+
+namespace coalesce::bench {
+
+using nlohmann::json;
+
+namespace {
+
+std::string number(double value) { return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0); }
+
+std::string rate(const json& row, const char* key) {
+  return row.contains(key) ? number(row[key]["median"].get<double>()) : "-";
+}
+std::string plain(const json& row, const char* key) {
+  return row.contains(key) ? fmt::format("{:.2f}", row[key].get<double>()) : "-";
+}
+std::string milliseconds(const json& row, const char* where, const char* key) {
+  if (!row.contains(where) || !row[where].contains(key)) return "-";
+  const json& value = row[where][key];
+  if (value.is_number()) return fmt::format("{:.0f}", value.get<double>() * 1e3);
+  return value.empty() ? "-" : fmt::format("{:.1f}", median(value.get<std::vector<double>>()) * 1e3);
+}
+
+struct Column {
+  const char* head;
+  std::string (*text)(const json& row);
+};
+
+const Column kRates[] = {
+    {"kernel", [](const json& r) { return r["kernel"].get<std::string>(); }},
+    {"n", [](const json& r) { return std::to_string(r["n"].get<uint64_t>()); }},
+    {"instructions", [](const json& r) { return fmt::format("{:.1f} M", r["instructions"].get<double>() / 1e6); }},
+    {"interpreter", [](const json& r) { return rate(r, "one_thread"); }},
+    {"2 threads", [](const json& r) { return rate(r, "two_threads"); }},
+    {"target", [](const json& r) { return r["target"] > 0 ? number(r["target"].get<double>()) : "-"; }},
+    {"native", [](const json& r) { return rate(r, "native"); }},
+    {"2 threads", [](const json& r) { return rate(r, "native_two"); }},
+    {"ratio", [](const json& r) { return plain(r, "native_ratio"); }},
+    {"faster", [](const json& r) { return plain(r, "faster"); }},
+    {"AVX2", [](const json& r) { return rate(r, "avx2"); }},
+    {"SSE", [](const json& r) { return rate(r, "sse"); }},
+    {"POCL", [](const json& r) { return rate(r, "pocl"); }},
+    {"Oclgrind", [](const json& r) { return rate(r, "oclgrind"); }},
+};
+
+std::string range(const json& row, const char* key) {
+  if (!row.contains(key)) return "-";
+  return number(row[key]["min"].get<double>()) + " to " + number(row[key]["max"].get<double>());
+}
+
+const Column kRanges[] = {
+    {"kernel", [](const json& r) { return r["kernel"].get<std::string>(); }},
+    {"interpreter", [](const json& r) { return range(r, "one_thread"); }},
+    {"2 threads", [](const json& r) { return range(r, "two_threads"); }},
+    {"native", [](const json& r) { return range(r, "native"); }},
+    {"2 threads", [](const json& r) { return range(r, "native_two"); }},
+};
+
+const Column kFirst[] = {
+    {"kernel", [](const json& r) { return r["kernel"].get<std::string>(); }},
+    {"compiling, ms", [](const json& r) { return milliseconds(r, "native", "compile_seconds"); }},
+    {"first launch interpreted, ms", [](const json& r) { return milliseconds(r, "first_launch", "interpreter"); }},
+    {"`auto`, empty cache", [](const json& r) { return milliseconds(r, "first_launch", "cold"); }},
+    {"`auto`, in the cache", [](const json& r) { return milliseconds(r, "first_launch", "warm"); }},
+};
+
+template <std::size_t N>
+std::string table(const Column (&columns)[N], const json& rows) {
+  std::string text = "|", rule = "|";
+  for (const Column& c : columns) {
+    text += fmt::format(" {} |", c.head);
+    rule += &c == columns ? " --- |" : " ---: |";
+  }
+  text += "\n" + rule + "\n";
+  for (const json& row : rows) {
+    text += "|";
+    for (const Column& c : columns) text += " " + c.text(row) + " |";
+    text += "\n";
+  }
+  return text;
+}
+
+int width(const Column& c) {
+  return &c == kRates ? -16 : std::max(8, static_cast<int>(std::string(c.head).size()) + 1);
+}
+
+void print_cell(const Column& c, const std::string& text) { std::printf("%*s", width(c), text.c_str()); }
+
+}  // namespace
+
+void print_head() {
+  for (const Column& c : kRates) print_cell(c, c.head);
+  std::printf("\n");
+}
+
+void print_row(const json& row) {
+  for (const Column& c : kRates) print_cell(c, c.text(row));
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+std::string markdown(const json& rows) {
+  return table(kRates, rows) + "\nLeast and most:\n\n" + table(kRanges, rows) + "\n" + table(kFirst, rows);
+}
+
+void print_notes(const json& rows, int repetitions) {
+  fmt::print(
+      "\nMillions of warp instructions of PTX a second, all counters on; the median of {} launches after a first.\n"
+      "target: native, one thread; ratio: native, two threads to one, target 1.9; faster: native to interpreter, one\n"
+      "thread. AVX2, SSE: native code for x86-64-v3 and x86-64-v2. All results checked, all counters equal.\n"
+      "POCL, Oclgrind: OpenCL twins, one thread; our count of the kernel's warp instructions / their time.\n",
+      repetitions);
+  for (const json& row : rows) {
+    const std::string kernel = row["kernel"];
+    if (row.contains("oclgrind"))
+      fmt::print("Oclgrind on {}: scaled from n = {}\n", kernel, row["oclgrind"]["scaled_from_n"].get<uint64_t>());
+    for (const auto& [key, name] : {std::pair{"pocl_skipped", "POCL"}, {"oclgrind_skipped", "Oclgrind"}})
+      if (row.contains(key)) fmt::print("{} on {}: {}\n", name, kernel, row[key].get<std::string>());
+    if (row.contains("plain_seconds") && row.contains("native")) {
+      const double loop = median(row["plain_seconds"].get<std::vector<double>>());
+      const double native = median(row["native"]["seconds"].get<std::vector<double>>());
+      fmt::print(
+          "{}: a plain C++ loop takes {:.1f} ms, native code {:.1f} ms: {:.2f} of the loop's bandwidth, target 0.9\n",
+          kernel, loop * 1e3, native * 1e3, loop / native);
+    }
+  }
+  fmt::print("\n{}", table(kFirst, rows));
+  double least = 1;
+  for (const json& row : rows) least = std::min(least, row["one_thread"]["share_of_cores"].get<double>());
+  if (least >= 0.95) return;
+  fmt::print(
+      "\nDisturbed: other programs ran, and one thread had down to {:.0f} % of a core. Per second of CPU time:\n",
+      least * 100);
+  for (const json& row : rows) {
+    fmt::print("  {:<16} {:>6.0f} interpreted", row["kernel"].get<std::string>(),
+               row["one_thread"]["per_cpu_second"].get<double>());
+    for (const char* key : {"native", "native_two", "avx2", "sse"})
+      if (row.contains(key)) fmt::print(", {} {:.0f}", key, row[key]["per_cpu_second"].get<double>());
+    fmt::print("\n");
+  }
+}
+
+}  // namespace coalesce::bench

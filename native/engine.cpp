@@ -1,0 +1,248 @@
+#include "native/engine.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "cache/folder.h"
+#include "cache/hash.h"
+#include "native/cpu.h"
+#include "native/fingerprint.h"
+#include "native/load.h"
+#include "native/object_file.h"
+#include "native/park.h"
+
+namespace coalesce::native {
+
+using namespace machine;
+
+namespace {
+
+// Warp instructions. The interpreter executes some 200 million a second with one thread; looking an object up takes
+// about 1 ms, compiling one 20 to 60 ms, after LLVM has been loaded (docs/results/speed.md).
+constexpr uint64_t kLookUp = 1'000'000;
+constexpr uint64_t kCompile = 8'000'000;    // still to execute in this launch, per thread
+constexpr uint64_t kRepeated = 20'000'000;  // executed so far, by all launches: there will be more of them
+// The compiling thread's niceness: where every core is busy with thread blocks, it gets a quarter of one.
+constexpr int kNice = 5;
+// find() is asked before each thread block; every so many times is enough.
+constexpr uint32_t kPatience = 16;
+
+std::string object_name(const std::string& identity, unsigned level, const Decoded& program) {
+  return cache::Sha256().field(identity).field(std::to_string(level)).field(fingerprint(program)).hex() + ".object";
+}
+
+}  // namespace
+
+std::shared_ptr<NativeProvider> make_provider(machine::Engine engine, std::function<void(const std::string&)> warn) {
+  if (engine == machine::Engine::interpreter) return nullptr;
+  Settings settings;
+  settings.engine = engine;
+  settings.library = find_library();
+  if (settings.library.empty()) {
+    if (engine == machine::Engine::native && warn) warn("this build has no native engine; kernels are interpreted");
+    return nullptr;
+  }
+  settings.folder = cache::default_folder();
+  if (const char* cpu = std::getenv("COALESCE_NATIVE_CPU")) settings.cpu = cpu;
+  settings.warn = std::move(warn);
+  return std::make_shared<Engine>(std::move(settings));
+}
+
+Engine::Engine(Settings settings)
+    : settings_(std::move(settings)),
+      identity_(cache::Sha256()
+                    .field(std::to_string(kObjectVersion))
+                    .field(library_identity(settings_.library))
+                    .field(settings_.cpu.empty() ? cpu_identity() : settings_.cpu)
+                    .hex()) {}
+
+Engine::~Engine() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    queue_.clear();
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+Statistics Engine::statistics() const {
+  const std::lock_guard lock(mutex_);
+  return statistics_;
+}
+
+void Engine::wait() const {
+  Lock lock(mutex_);
+  changed_.wait(lock, [&] { return queue_.empty() && !busy_; });
+}
+
+// Under the lock. What belongs to kernels that are gone goes too.
+std::shared_ptr<Engine::Entry> Engine::entry(const Code& code) {
+  std::shared_ptr<Entry>& e = entries_[&code];
+  if (e && !e->code.expired()) return e;
+  std::erase_if(entries_, [&](const auto& item) {
+    return item.first != &code && item.second && item.second->code.expired();
+  });
+  std::shared_ptr<Entry>& fresh = entries_[&code];
+  fresh = std::make_shared<Entry>();
+  fresh->code = code.weak_from_this();
+  return fresh;
+}
+
+std::shared_ptr<const NativeKernel> Engine::find(const Launch& launch) {
+  // Most answers are "not yet": give them without the lock.
+  thread_local const Code* asked_for = nullptr;
+  thread_local uint64_t asked_at = 0;
+  thread_local uint32_t patience = 0;
+  const uint64_t now = settled_.load(std::memory_order_acquire);
+  if (asked_for == launch.code && asked_at == now && patience > 0) {
+    --patience;
+    return nullptr;
+  }
+  Lock lock(mutex_);
+  const std::shared_ptr<Entry> e = entry(*launch.code);
+  if (settings_.engine == machine::Engine::native) {
+    if (e->state == State::cold) look_up(lock, e, *launch.code);
+    if (e->state == State::cold) queue(e);
+    changed_.wait(lock, [&] { return e->state == State::settled || stop_; });
+  } else {
+    if (e->state == State::cold && !e->looked && wanted(*e, launch)) look_up(lock, e, *launch.code);
+    if (e->state == State::cold && e->looked && wanted(*e, launch)) queue(e);
+  }
+  if (e->state == State::settled) {
+    // Without code for this kernel there is nothing more to ask.
+    asked_for = nullptr;
+    return e->kernel;
+  }
+  asked_for = launch.code;
+  asked_at = now;
+  patience = kPatience;
+  return nullptr;
+}
+
+void Engine::ended(const Launch& launch) {
+  const std::lock_guard lock(mutex_);
+  entry(*launch.code)->executed += launch.instructions.load(std::memory_order_relaxed);
+}
+
+// Whether the next step (looking in the cache, then compiling) is worth its time. What a launch will execute is known
+// from its first blocks; before those, take it that each warp executes every instruction once.
+bool Engine::wanted(const Entry& e, const Launch& launch) const {
+  const uint64_t executed = launch.instructions.load(std::memory_order_relaxed);
+  const uint64_t done = launch.done.load(std::memory_order_relaxed);
+  const double a_block = done > 0 && executed > 0
+                             ? static_cast<double>(executed) / static_cast<double>(done)
+                             : static_cast<double>(launch.warps_per_block) * static_cast<double>(launch.program->code.size());
+  const double left = a_block * static_cast<double>(launch.blocks - std::min(done, launch.blocks));
+  if (!e.looked) return left >= kLookUp || e.executed + executed >= kLookUp;
+  const auto threads = static_cast<double>(launch.positions.size());
+  return (done > 0 && left >= kCompile * threads) || e.executed + executed >= kRepeated;
+}
+
+// Unlocks meanwhile; other threads go on interpreting.
+void Engine::look_up(Lock& lock, const std::shared_ptr<Entry>& e, const Code& code) {
+  e->state = State::looking;
+  lock.unlock();
+  const std::string name = object_name(identity_, settings_.level, *code.program);
+  std::shared_ptr<const NativeKernel> kernel;
+  bool found = false;
+  if (!settings_.folder.empty()) {
+    if (const auto bytes = cache::find(settings_.folder, name))
+      if (const auto object = from_bytes(*bytes)) {
+        found = true;
+        kernel = object->code.empty() ? nullptr : load(code, *object);
+        found = kernel || object->code.empty();
+      }
+  }
+  lock.lock();
+  e->looked = true;
+  e->name = name;
+  e->state = State::cold;
+  if (!found) return;
+  ++statistics_.found;
+  settle(*e, std::move(kernel));
+}
+
+void Engine::settle(Entry& e, std::shared_ptr<const NativeKernel> kernel) {
+  e.kernel = std::move(kernel);
+  e.state = State::settled;
+  settled_.fetch_add(1, std::memory_order_release);
+  changed_.notify_all();
+}
+
+void Engine::queue(const std::shared_ptr<Entry>& e) {
+  if (stop_) return;
+  e->state = State::compiling;
+  queue_.push_back(e);
+  if (!thread_.joinable()) {
+    // Signals are the program's threads' business.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { loop(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  changed_.notify_all();
+}
+
+void Engine::loop() {
+  if (settings_.engine == machine::Engine::automatic)
+    setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);  // on Linux: of this thread
+  Lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return stop_ || !queue_.empty(); });
+    if (stop_) return;
+    const std::shared_ptr<Entry> e = queue_.front();
+    queue_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    compile(e);
+    lock.lock();
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+void Engine::compile(const std::shared_ptr<Entry>& e) {
+  const std::shared_ptr<const Code> code = e->code.lock();
+  const auto start = std::chrono::steady_clock::now();
+  std::shared_ptr<const NativeKernel> kernel;
+  Request request;
+  if (code) {
+    static const CompileFunction function = [&] {
+      CompileFunction loaded = load_library(settings_.library, request.error);
+      if (loaded) park_at_exit();
+      return loaded;
+    }();
+    request.code = code.get();
+    request.cpu = settings_.cpu;
+    request.options.level = settings_.level;
+    request.options.yield = park_here;
+    if (function) {
+      const Compiling compiling;
+      function(&request);
+    } else if (request.error.empty()) {
+      request.error = "libcoalesce_native.so cannot be loaded";
+    }
+    if (request.error.empty() && !request.object.code.empty()) {
+      kernel = load(*code, request.object);
+      if (!kernel) request.error = "what was compiled cannot be loaded";
+    }
+  }
+  if (request.error.empty() && code && !settings_.folder.empty())
+    cache::keep(settings_.folder, e->name, to_bytes(request.object));
+  if (!request.error.empty() && settings_.warn)
+    settings_.warn("no native code for kernel " + code->program->kernel + ": " + request.error);
+  const std::lock_guard lock(mutex_);
+  ++(request.error.empty() ? statistics_.compiled : statistics_.failed);
+  statistics_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  settle(*e, std::move(kernel));
+}
+
+}  // namespace coalesce::native

@@ -1,0 +1,89 @@
+// Decides when a kernel is worth native code, gets it (from the cache folder, or compiled in the background) and hands
+// it to the machine at the next thread block.
+//
+// automatic: a launch begins interpreted. Once it is clear that the kernel will execute enough (kLookUp), the cache is
+// looked at; once compiling pays (kCompile), one thread of low priority compiles, while the launch goes on. native: the
+// first block waits for the code.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "machine/engine.h"
+#include "machine/execute/launch.h"
+#include "machine/execute/native.h"
+#include "native/library.h"
+
+namespace coalesce::native {
+
+struct Settings {
+  machine::Engine engine = machine::Engine::automatic;
+  std::filesystem::path library;                  // libcoalesce_native.so
+  std::filesystem::path folder;                   // the cache's; empty: nothing is kept
+  std::string cpu;                                // an LLVM name; empty: the CPU at hand
+  unsigned level = 2;                             // how hard LLVM tries: 0 is quick, 2 usual
+  std::function<void(const std::string&)> warn;  // told once per kernel that cannot be compiled; may be empty
+};
+
+// From the environment: COALESCE_NATIVE_CPU, the cache folder; the library beside us. Null where there is no library or
+// `engine` is the interpreter.
+std::shared_ptr<machine::NativeProvider> make_provider(machine::Engine engine,
+                                                       std::function<void(const std::string&)> warn);
+
+struct Statistics {
+  uint64_t compiled = 0, found = 0, failed = 0;  // kernels; found: in the cache
+  double seconds = 0;                            // spent compiling, by the background thread's clock
+};
+
+class Engine final : public machine::NativeProvider {
+ public:
+  explicit Engine(Settings settings);
+  ~Engine() override;  // waits for a compilation under way
+
+  std::shared_ptr<const machine::NativeKernel> find(const machine::Launch& launch) override;
+  void ended(const machine::Launch& launch) override;
+
+  Statistics statistics() const;
+  // Returns when nothing is left to compile.
+  void wait() const;
+
+ private:
+  enum class State : uint8_t { cold, looking, compiling, settled };
+  struct Entry {
+    std::weak_ptr<const machine::Code> code;
+    State state = State::cold;
+    bool looked = false;    // in the cache
+    uint64_t executed = 0;  // warp instructions of launches that have ended
+    std::string name;       // of its object in the cache
+    std::shared_ptr<const machine::NativeKernel> kernel;  // settled; null: there is none
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  std::shared_ptr<Entry> entry(const machine::Code& code);
+  bool wanted(const Entry& e, const machine::Launch& launch) const;
+  void look_up(Lock& lock, const std::shared_ptr<Entry>& e, const machine::Code& code);
+  void queue(const std::shared_ptr<Entry>& e);
+  void loop();
+  void compile(const std::shared_ptr<Entry>& e);
+  void settle(Entry& e, std::shared_ptr<const machine::NativeKernel> kernel);
+
+  const Settings settings_;
+  const std::string identity_;  // of compiler and CPU
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::map<const machine::Code*, std::shared_ptr<Entry>> entries_;
+  std::deque<std::shared_ptr<Entry>> queue_;
+  bool stop_ = false, busy_ = false;
+  Statistics statistics_;
+  std::atomic<uint64_t> settled_{0};  // how often an entry has been settled
+  std::thread thread_;                // begun with the first compilation
+};
+
+}  // namespace coalesce::native

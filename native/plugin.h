@@ -1,0 +1,21 @@
+// What libcoalesce_native.so exports: the compiler behind two C functions. The library is loaded when the first kernel
+// is compiled (native/library.h) and shares structs with who loads it, so both must be of one build.
+#pragma once
+
+#include "native/generate.h"
+
+namespace coalesce::native {
+
+struct Request {
+  const machine::Code* code = nullptr;
+  std::string cpu;  // a name of LLVM's ("x86-64-v3"); empty: the CPU at hand
+  CompileOptions options;
+  Object object;      // the result
+  std::string error;  // why there is none
+};
+
+// Never throws.
+using CompileFunction = void (*)(Request*);
+inline constexpr const char* kCompileSymbol = "coalesce_native_compile";
+
+}  // namespace coalesce::native

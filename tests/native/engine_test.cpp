@@ -1,0 +1,212 @@
+// When there is native code, and where it comes from: thresholds, the background thread, the cache folder.
+#include "native/engine.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cache/folder.h"
+#include "native/fingerprint.h"
+#include "tests/ptx/harness.h"
+#include "tests/random/native_code.h"
+
+namespace coalesce::native {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace machine;
+using namespace machine::test;
+
+// 64 additions a thread, in a loop: some 200 warp instructions a warp.
+const std::string kKernel = kernel(".param .u64 out, .param .u32 n", R"(
+  ld.param.u64 %rd1, [out];
+  ld.param.u32 %r9, [n];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, %ctaid.x;
+  mad.lo.u32 %r3, %r2, 256, %r1;
+  mul.wide.u32 %rd2, %r3, 4;
+  add.u64 %rd3, %rd1, %rd2;
+  mov.u32 %r4, 0;
+  mov.u32 %r5, 0;
+NEXT:
+  mad.lo.u32 %r4, %r4, 3, %r3;
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p1, %r5, %r9;
+  @%p1 bra NEXT;
+  st.global.u32 [%rd3], %r4;
+)");
+
+class EngineTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!native_code()) GTEST_SKIP() << "built without LLVM";
+    std::string pattern = testing::TempDir() + "coalesce-native-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  std::shared_ptr<Engine> engine(machine::Engine mode) const {
+    Settings settings = native_settings();
+    settings.engine = mode;
+    settings.folder = folder;
+    return std::make_shared<Engine>(std::move(settings));
+  }
+  // `blocks` of 256 threads, each with `n` times round the loop.
+  static Ran run(Bench& bench, uint32_t blocks, uint32_t n) {
+    Shape shape;
+    shape.grid = {blocks, 1, 1};
+    shape.block = {256, 1, 1};
+    return bench.run(kKernel, {zeros<uint32_t>(std::size_t{blocks} * 256), value(n)}, shape, "k");
+  }
+  static Ran interpreted(uint32_t blocks, uint32_t n) {
+    Bench bench(1);
+    return run(bench, blocks, n);
+  }
+  std::vector<fs::path> objects() const {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(folder)) found.push_back(entry.path());
+    return found;
+  }
+  static constexpr uint64_t kMost = Shape{}.max_instructions;
+  fs::path folder;
+};
+
+TEST_F(EngineTest, NativeCompilesBeforeTheFirstBlock) {
+  const auto native = engine(machine::Engine::native);
+  Bench bench(2, kMost, native);
+  EXPECT_EQ(difference(interpreted(3, 5), run(bench, 3, 5), 2), "");
+  EXPECT_EQ(native->statistics().compiled, 1u);
+  EXPECT_EQ(native->statistics().found, 0u);
+}
+
+TEST_F(EngineTest, TinyLaunchesStayInterpreted) {
+  const auto native = engine(machine::Engine::automatic);
+  Bench bench(1, kMost, native);
+  for (int k = 0; k < 3; ++k) run(bench, 2, 5);
+  native->wait();
+  EXPECT_EQ(native->statistics().compiled + native->statistics().found, 0u);
+  EXPECT_TRUE(objects().empty());
+}
+
+TEST_F(EngineTest, ALargeLaunchSwitchesWhileItRuns) {
+  const Ran expected = interpreted(8192, 64);  // 17 million warp instructions
+  for (unsigned threads : {1u, 2u}) {
+    fs::remove_all(folder);
+    const auto native = engine(machine::Engine::automatic);
+    Bench bench(threads, kMost, native);
+    EXPECT_EQ(difference(expected, run(bench, 8192, 64), threads), "") << threads;
+    native->wait();
+    EXPECT_EQ(native->statistics().compiled, threads == 1 ? 1u : native->statistics().compiled);
+    EXPECT_EQ(difference(expected, run(bench, 8192, 64), threads), "") << threads;
+  }
+}
+
+TEST_F(EngineTest, ManySmallLaunchesAreALargeOne) {
+  const auto native = engine(machine::Engine::automatic);
+  Bench bench(1, kMost, native);
+  Machine& machine = bench.machine();
+  const auto program = machine.load(kKernel, "test");
+  const Allocation* out = machine.memory().allocate(256 * 4 * 64, Origin::device, "out");
+  LaunchConfig config{.grid = {64, 1, 1}, .block = {256, 1, 1}, .parameters = std::vector<uint8_t>(12)};
+  const uint32_t n = 64;
+  std::memcpy(config.parameters.data(), &out->base, 8);
+  std::memcpy(config.parameters.data() + 8, &n, 4);
+  for (int k = 0; k < 400 && native->statistics().compiled == 0; ++k) {  // 130,000 warp instructions each
+    machine.launch(*program, "k", config);
+    native->wait();
+  }
+  EXPECT_EQ(native->statistics().compiled, 1u);
+}
+
+TEST_F(EngineTest, TheCacheSparesCompiling) {
+  const Ran expected = interpreted(3, 5);
+  {
+    Bench bench(1, kMost, engine(machine::Engine::native));
+    run(bench, 3, 5);
+  }
+  ASSERT_EQ(objects().size(), 1u);
+  const auto again = engine(machine::Engine::native);
+  Bench bench(1, kMost, again);
+  EXPECT_EQ(difference(expected, run(bench, 3, 5), 1), "");
+  EXPECT_EQ(again->statistics().found, 1u);
+  EXPECT_EQ(again->statistics().compiled, 0u);
+  // Another block: another program, as its dimensions are part of it.
+  Shape shape;
+  shape.block = {64, 1, 1};
+  bench.run(kKernel, {zeros<uint32_t>(256), value(5u)}, shape, "k");
+  EXPECT_EQ(again->statistics().compiled, 1u);
+}
+
+TEST_F(EngineTest, DamagedObjectsAreCompiledAnew) {
+  const Ran expected = interpreted(3, 5);
+  const auto fresh = [&] {
+    const auto native = engine(machine::Engine::native);
+    Bench bench(1, kMost, native);
+    EXPECT_EQ(difference(expected, run(bench, 3, 5), 1), "");
+    return native->statistics();
+  };
+  fresh();
+  ASSERT_EQ(objects().size(), 1u);
+  const fs::path object = objects()[0];
+  const auto size = fs::file_size(object);
+  for (const uint64_t shorter : {size - 1, size / 2, uint64_t{63}, uint64_t{0}}) {
+    fs::resize_file(object, shorter);
+    EXPECT_EQ(fresh().compiled, 1u) << shorter;
+    EXPECT_EQ(fs::file_size(object), size);
+  }
+  for (const uint64_t at : {uint64_t{0}, size / 2, size - 1}) {
+    std::fstream file(object, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(at));
+    const int byte = file.get();
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(static_cast<char>(byte ^ 1));
+    file.close();
+    EXPECT_EQ(fresh().compiled, 1u) << at;
+  }
+  EXPECT_EQ(fresh().found, 1u);
+}
+
+TEST_F(EngineTest, AFolderThatCannotBeWrittenIsNoTrouble) {
+  std::ofstream(folder / "file") << "";
+  Settings settings = native_settings();
+  settings.folder = folder / "file";
+  const auto native = std::make_shared<Engine>(settings);
+  Bench bench(1, kMost, native);
+  EXPECT_EQ(difference(interpreted(3, 5), run(bench, 3, 5), 1), "");
+  EXPECT_EQ(native->statistics().compiled, 1u);
+}
+
+TEST_F(EngineTest, WithoutTheLibraryKernelsAreInterpreted) {
+  Settings settings = native_settings();
+  settings.library = folder / "none.so";
+  std::string said;
+  settings.warn = [&](const std::string& text) { said = text; };
+  const auto native = std::make_shared<Engine>(settings);
+  Bench bench(1, kMost, native);
+  EXPECT_EQ(difference(interpreted(3, 5), run(bench, 3, 5), 1), "");
+  EXPECT_EQ(native->statistics().failed, 1u);
+  EXPECT_THAT(said, testing::HasSubstr("none.so"));
+}
+
+TEST(CacheEntries, TheLeastRecentlyUsedGoFirst) {
+  std::string pattern = testing::TempDir() + "coalesce-entries-XXXXXX";
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  const fs::path folder = pattern;
+  const auto hours = [&](const char* name, int age) {
+    fs::last_write_time(folder / name, fs::file_time_type::clock::now() - std::chrono::hours(age));
+  };
+  const std::string kilobyte(1000, 'x');
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(cache::keep(folder, name, kilobyte));
+  hours("a", 3), hours("b", 2), hours("c", 1);
+  EXPECT_EQ(cache::find(folder, "a"), kilobyte) << "used now";
+  ASSERT_TRUE(cache::keep(folder, "d", kilobyte, 3500));
+  EXPECT_TRUE(cache::find(folder, "a"));
+  EXPECT_FALSE(cache::find(folder, "b"));
+  EXPECT_TRUE(cache::find(folder, "d"));
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace coalesce::native

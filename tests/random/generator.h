@@ -1,0 +1,37 @@
+// Random small kernels: structured control flow over a handful of variables, with everything the executors treat
+// specially near at hand (uniform and affine values, loops, block-local temporaries, early exits).
+//
+// Every kernel ends, has no data race (but for reductions whose result nobody reads before a barrier), and never meets
+// a barrier in divergent code. Parameters: out, in, acc (u64), n, m (u32).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "machine/execute/ops.h"
+
+namespace coalesce::machine::test {
+
+enum class Breadth : uint8_t {
+  reference,  // only what reference.h knows; memory is touched in bounds only
+  // Every row of the table of operations on odd operands (NaN payloads, subnormals, limits), every width of memory
+  // access, atomics of all types with their old values used, more of what lanes do together; one kernel in 16 may
+  // fault.
+  all,
+};
+
+struct GeneratedKernel {
+  std::string ptx;
+  std::array<uint32_t, 3> grid{1, 1, 1}, block{32, 1, 1};
+};
+
+inline constexpr uint32_t kInWords = 4096, kAccWords = 256, kOutBytesPerThread = 64;
+
+GeneratedKernel generate_kernel(uint64_t seed, Breadth breadth = Breadth::reference);
+
+// What `in` points to.
+std::vector<uint32_t> generated_input(Breadth breadth);
+
+}  // namespace coalesce::machine::test
