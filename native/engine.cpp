@@ -221,7 +221,7 @@ void Engine::compile(const std::shared_ptr<Entry>& e) {
       return loaded;
     }();
     request.code = code.get();
-    request.cpu = settings_.cpu;
+    request.target.cpu = settings_.cpu;
     request.options.level = settings_.level;
     request.options.yield = park_here;
     if (function) {

@@ -28,7 +28,7 @@ struct Settings {
   std::filesystem::path library;                  // libcoalesce_native.so
   std::filesystem::path folder;                   // the cache's; empty: nothing is kept
   std::string cpu;                                // an LLVM name; empty: the CPU at hand
-  unsigned level = 2;                             // how hard LLVM tries: 0 is quick, 2 usual
+  unsigned level = 1;                             // CompileOptions::level
   std::function<void(const std::string&)> warn;  // told once per kernel that cannot be compiled; may be empty
 };
 

@@ -8,7 +8,7 @@ namespace coalesce::native {
 
 struct Request {
   const machine::Code* code = nullptr;
-  std::string cpu;  // a name of LLVM's ("x86-64-v3"); empty: the CPU at hand
+  Target target;
   CompileOptions options;
   Object object;      // the result
   std::string error;  // why there is none

@@ -2,7 +2,7 @@
 // turn: memory, diagnostics, counters and the tally word by word.
 //
 // COALESCE_EXECUTORS="first,count" runs other seeds than the quick test does; of a single one that fails, what is left
-// after removing all lines that do not matter is printed. COALESCE_NATIVE_LEVEL=2 has LLVM try as hard as usual.
+// after removing all lines that do not matter is printed. COALESCE_NATIVE_LEVEL=1 has LLVM try as hard as usual.
 #include <cstdlib>
 #include <iostream>
 
