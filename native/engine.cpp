@@ -86,9 +86,8 @@ void Engine::wait() const {
 std::shared_ptr<Engine::Entry> Engine::entry(const Code& code) {
   std::shared_ptr<Entry>& e = entries_[&code];
   if (e && !e->code.expired()) return e;
-  std::erase_if(entries_, [&](const auto& item) {
-    return item.first != &code && item.second && item.second->code.expired();
-  });
+  std::erase_if(entries_,
+                [&](const auto& item) { return item.first != &code && item.second && item.second->code.expired(); });
   std::shared_ptr<Entry>& fresh = entries_[&code];
   fresh = std::make_shared<Entry>();
   fresh->code = code.weak_from_this();
@@ -136,9 +135,9 @@ void Engine::ended(const Launch& launch) {
 bool Engine::wanted(const Entry& e, const Launch& launch) const {
   const uint64_t executed = launch.instructions.load(std::memory_order_relaxed);
   const uint64_t done = launch.done.load(std::memory_order_relaxed);
-  const double a_block = done > 0 && executed > 0
-                             ? static_cast<double>(executed) / static_cast<double>(done)
-                             : static_cast<double>(launch.warps_per_block) * static_cast<double>(launch.program->code.size());
+  const double a_block = done > 0 && executed > 0 ? static_cast<double>(executed) / static_cast<double>(done)
+                                                  : static_cast<double>(launch.warps_per_block) *
+                                                        static_cast<double>(launch.program->code.size());
   const double left = a_block * static_cast<double>(launch.blocks - std::min(done, launch.blocks));
   if (!e.looked) return left >= kLookUp || e.executed + executed >= kLookUp;
   const auto threads = static_cast<double>(launch.positions.size());

@@ -25,10 +25,10 @@ namespace coalesce::native {
 
 struct Settings {
   machine::Engine engine = machine::Engine::automatic;
-  std::filesystem::path library;                  // libcoalesce_native.so
-  std::filesystem::path folder;                   // the cache's; empty: nothing is kept
-  std::string cpu;                                // an LLVM name; empty: the CPU at hand
-  unsigned level = 1;                             // CompileOptions::level
+  std::filesystem::path library;                 // libcoalesce_native.so
+  std::filesystem::path folder;                  // the cache's; empty: nothing is kept
+  std::string cpu;                               // an LLVM name; empty: the CPU at hand
+  unsigned level = 1;                            // CompileOptions::level
   std::function<void(const std::string&)> warn;  // told once per kernel that cannot be compiled; may be empty
 };
 
@@ -59,9 +59,9 @@ class Engine final : public machine::NativeProvider {
   struct Entry {
     std::weak_ptr<const machine::Code> code;
     State state = State::cold;
-    bool looked = false;    // in the cache
-    uint64_t executed = 0;  // warp instructions of launches that have ended
-    std::string name;       // of its object in the cache
+    bool looked = false;                                  // in the cache
+    uint64_t executed = 0;                                // warp instructions of launches that have ended
+    std::string name;                                     // of its object in the cache
     std::shared_ptr<const machine::NativeKernel> kernel;  // settled; null: there is none
   };
   using Lock = std::unique_lock<std::mutex>;

@@ -10,7 +10,8 @@ std::string to_bytes(const Object& object) {
   std::string bytes(sizeof words + 4 * words + object.code.size(), '\0');
   std::memcpy(bytes.data(), &words, sizeof words);
   if (words) std::memcpy(bytes.data() + sizeof words, object.words.data(), 4 * words);
-  if (!object.code.empty()) std::memcpy(bytes.data() + sizeof words + 4 * words, object.code.data(), object.code.size());
+  if (!object.code.empty())
+    std::memcpy(bytes.data() + sizeof words + 4 * words, object.code.data(), object.code.size());
   return bytes;
 }
 

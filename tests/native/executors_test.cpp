@@ -27,35 +27,35 @@ constexpr uint64_t kQuickKernels = 10'000;
 
 class Executors {
  public:
-  Executors() : interpreter_(1), native_{Bench(1, kMost, code()), Bench(2, kMost, code()), Bench(8, kMost, code())} {}
-
-  // Empty: all agree. `threads`: 0 to 2, which of 1, 2 and 8.
-  std::string run(const GeneratedKernel& k, uint64_t threads) {
-    const uint32_t all = k.block[0] * k.block[1] * k.block[2] * k.grid[0] * k.grid[1] * k.grid[2];
-    const std::vector<uint8_t> out(std::size_t{all} * kOutBytesPerThread), acc(4 * kAccWords);
-    const std::vector<Argument> arguments{
-        {true, out}, buffer(generated_input(Breadth::all)), {true, acc}, value(37), value(1000003)};
+  // Empty: interpreter and native code agree. `which`: 0 to 2, with 1, 2 or 8 threads.
+  std::string run(const GeneratedKernel& k, uint64_t which) {
+    const uint32_t threads = k.block[0] * k.block[1] * k.block[2] * k.grid[0] * k.grid[1] * k.grid[2];
+    const std::vector<uint8_t> out(std::size_t{threads} * kOutBytesPerThread), acc(4 * kAccWords);
+    const std::vector<Argument> arguments{{true, out}, in_, {true, acc}, value(37), value(1000003)};
     Shape setup;
     setup.grid = k.grid;
     setup.block = k.block;
-    const Ran expected = interpreter_.run(k.ptx, arguments, setup, "k");
+    Bench& bench = *benches_[which];
+    const auto program = bench.machine().load(k.ptx, "test.ptx");
+    native_->on = false;
+    const Ran expected = bench.run(*program, arguments, setup, "k");
+    native_->on = true;
     faults_ += expected.report.fault != Fault::none;
-    return difference(expected, native_[threads].run(k.ptx, arguments, setup, "k"), kThreadCounts[threads]);
+    return difference(expected, bench.run(*program, arguments, setup, "k"), kThreadCounts[which]);
   }
   uint64_t faults() const { return faults_; }
 
  private:
-  static constexpr uint64_t kMost = Shape{}.max_instructions;
-  static std::shared_ptr<NativeProvider> code() {
-    static const std::shared_ptr<NativeProvider> the = [] {
-      native::Settings settings = native_settings();
-      if (!std::getenv("COALESCE_NATIVE_LEVEL")) settings.level = 0;
-      return std::make_shared<native::Engine>(std::move(settings));
-    }();
-    return the;
+  static std::shared_ptr<NativeProvider> quick() {
+    native::Settings settings = native_settings();
+    if (!std::getenv("COALESCE_NATIVE_LEVEL")) settings.level = 0;
+    return std::make_shared<native::Engine>(std::move(settings));
   }
-  Bench interpreter_;
-  std::array<Bench, 3> native_;
+  const Argument in_ = buffer(generated_input(Breadth::all));
+  const std::shared_ptr<Switch> native_ = std::make_shared<Switch>(quick());
+  const std::unique_ptr<Bench> benches_[3] = {std::make_unique<Bench>(1, Shape{}.max_instructions, native_),
+                                              std::make_unique<Bench>(2, Shape{}.max_instructions, native_),
+                                              std::make_unique<Bench>(8, Shape{}.max_instructions, native_)};
   uint64_t faults_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Runs PTX text on the machine, interpreted and as native code, with 1, 2 and 8 threads, and insists that memory, counters,
-// lines and diagnostics agree.
+// Runs PTX text on the machine, interpreted and as native code, with 1, 2 and 8 threads, and insists that memory,
+// counters, lines and diagnostics agree.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -74,9 +74,12 @@ class Bench {
 
   Ran run(const std::string& ptx, const std::vector<Argument>& arguments, const Shape& setup,
           const std::string& kernel) {
+    return run(*machine_.load(ptx, "test.ptx"), arguments, setup, kernel);
+  }
+
+  Ran run(Program& program, const std::vector<Argument>& arguments, const Shape& setup, const std::string& kernel) {
     Ran r;
     output_.clear();
-    const auto program = machine_.load(ptx, "test.ptx");
     LaunchConfig config{setup.grid, setup.block, setup.dynamic_shared_bytes, false, {}};
     for (const Argument& a : arguments) {
       std::vector<uint8_t> bytes = a.bytes;
@@ -89,7 +92,7 @@ class Bench {
       config.parameters.resize((config.parameters.size() + bytes.size() - 1) / bytes.size() * bytes.size());
       config.parameters.insert(config.parameters.end(), bytes.begin(), bytes.end());
     }
-    r.report = machine_.launch(*program, kernel, config);
+    r.report = machine_.launch(program, kernel, config);
     std::size_t b = 0;
     for (const Argument& a : arguments)
       if (a.is_buffer) {
@@ -108,6 +111,23 @@ class Bench {
   Machine machine_;
 };
 
+// A diagnostic with addresses in buffers as places in them: where a buffer lies is nobody's promise.
+inline std::string rendered(const Diagnostic& d, const Ran& r) {
+  std::string text = render(d, false);
+  for (std::size_t at = text.find("0x"); at != std::string::npos; at = text.find("0x", at + 2)) {
+    char* end = nullptr;
+    const uint64_t address = std::strtoull(text.c_str() + at, &end, 16);
+    uint64_t base = 0;
+    std::size_t which = 0;
+    for (std::size_t k = 0; k < r.addresses.size(); ++k)
+      if (r.addresses[k] <= address + 4096 && r.addresses[k] > base) base = r.addresses[k], which = k;
+    if (address < 0x100000000 || base == 0) continue;
+    text.replace(at, static_cast<std::size_t>(end - text.c_str()) - at,
+                 "buffer " + std::to_string(which) + " + " + std::to_string(static_cast<int64_t>(address - base)));
+  }
+  return text;
+}
+
 // The first of what differs; empty: nothing. After a fault, how far other blocks had come is promised only for one
 // thread.
 inline std::string difference(const Ran& a, const Ran& b, unsigned threads) {
@@ -115,15 +135,15 @@ inline std::string difference(const Ran& a, const Ran& b, unsigned threads) {
   if (a.report.diagnostics.size() != b.report.diagnostics.size())
     return "diagnostics: " + a.message() + " / " + b.message();
   for (std::size_t k = 0; k < a.report.diagnostics.size(); ++k) {
-    const std::string one = render(a.report.diagnostics[k], false), other = render(b.report.diagnostics[k], false);
+    const std::string one = rendered(a.report.diagnostics[k], a), other = rendered(b.report.diagnostics[k], b);
     if (one != other) return "diagnostics:\n" + one + other;
   }
   if (a.report.fault != Fault::none && threads > 1) return {};
   for (std::size_t k = 0; k < a.buffers.size(); ++k)
     for (std::size_t at = 0; at < a.buffers[k].size(); ++at)
       if (a.buffers[k][at] != b.buffers[k][at])
-        return "buffer " + std::to_string(k) + ", byte " + std::to_string(at) + ": " + std::to_string(a.buffers[k][at]) +
-               " / " + std::to_string(b.buffers[k][at]);
+        return "buffer " + std::to_string(k) + ", byte " + std::to_string(at) + ": " +
+               std::to_string(a.buffers[k][at]) + " / " + std::to_string(b.buffers[k][at]);
   if (a.output != b.output) return "output: " + a.output + " / " + b.output;
   for (const CounterRow& row : kCounterRows)
     if (a.counters().*row.field != b.counters().*row.field)

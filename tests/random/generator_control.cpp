@@ -106,7 +106,7 @@ void Generator::table(bool uniform_context, uint32_t depth) {
 }
 
 void Generator::wide_statement(bool uniform_context) {
-  if (faulty_ && chance(6)) return trouble();
+  if (faulty_ && chance(3)) return trouble();
   switch (below(8)) {
     case 0:
     case 1:

@@ -11,7 +11,8 @@ native::Settings native_settings() {
   settings.engine = Engine::native;
   settings.library = COALESCE_NATIVE_LIBRARY;
   if (const char* cpu = std::getenv("COALESCE_NATIVE_CPU")) settings.cpu = cpu;
-  if (const char* level = std::getenv("COALESCE_NATIVE_LEVEL")) settings.level = static_cast<unsigned>(std::atoi(level));
+  if (const char* level = std::getenv("COALESCE_NATIVE_LEVEL"))
+    settings.level = static_cast<unsigned>(std::atoi(level));
   settings.warn = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
   return settings;
 }

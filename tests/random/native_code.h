@@ -15,4 +15,21 @@ native::Settings native_settings();
 // One engine for all tests of a program; null where the build has no generator.
 std::shared_ptr<native::Engine> native_code();
 
+// Native code that can be turned off: two executors for one loaded program.
+class Switch final : public NativeProvider {
+ public:
+  explicit Switch(std::shared_ptr<NativeProvider> inner) : inner_(std::move(inner)) {}
+  bool on = false;  // between launches
+
+  std::shared_ptr<const NativeKernel> find(const Launch& launch) override {
+    return on ? inner_->find(launch) : nullptr;
+  }
+  void ended(const Launch& launch) override {
+    if (on) inner_->ended(launch);
+  }
+
+ private:
+  std::shared_ptr<NativeProvider> inner_;
+};
+
 }  // namespace coalesce::machine::test

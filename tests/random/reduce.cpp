@@ -5,8 +5,9 @@
 namespace coalesce::machine::test {
 
 GeneratedKernel reduced(GeneratedKernel k, const std::function<bool(const GeneratedKernel&)>& still) {
-  constexpr const char* kInitialisers[] = {"ld.param.b32",  "mov.u32 %c", "and.b32 %c",     "setp.lt.u32 %p", "mov.u32 %t",
-                                           "mov.u32 %v",    "cvt.u64.u32 %w", "cvt.u16.u32 %h", "mov.b128 %q"};
+  constexpr const char* kInitialisers[] = {"ld.param.b32",   "mov.u32 %c",     "and.b32 %c",
+                                           "setp.lt.u32 %p", "mov.u32 %t",     "mov.u32 %v",
+                                           "cvt.u64.u32 %w", "cvt.u16.u32 %h", "mov.b128 %q"};
   for (std::size_t lines = 32; lines > 0; lines /= 2)
     for (std::size_t at = k.ptx.find("mov.u32 %c0, B"); at < k.ptx.size();) {
       std::size_t end = at;

@@ -79,7 +79,8 @@ class CommandTest : public testing::Test {
     };
     to("out", 1), to("err", 2);
     setenv("XDG_CACHE_HOME", (tree / "cache").c_str(), 1);
-    for (const char* name : {"COALESCE_DEVICE", "COALESCE_THREADS", "COALESCE_MAX_INSTRUCTIONS"}) unsetenv(name);
+    for (const char* name : {"COALESCE_DEVICE", "COALESCE_THREADS", "COALESCE_MAX_INSTRUCTIONS", "COALESCE_ENGINE"})
+      unsetenv(name);
     std::vector<char*> words;
     const std::string self = (tree / "bin/coalesce").string();
     words.push_back(const_cast<char*>(self.c_str()));
@@ -175,11 +176,24 @@ TEST_F(CommandTest, AnInterruptionReachesTheProgramAndTheJsonIsWritten) {
 }
 
 TEST_F(CommandTest, TheEnvironmentOfTheProgram) {
-  const Result result = call({"run", "--device", "a100", "--threads", "3", "--max-instructions", "99", "-q",
-                              script("echo $LD_LIBRARY_PATH $COALESCE_DEVICE $COALESCE_THREADS "
-                                     "$COALESCE_MAX_INSTRUCTIONS $COALESCE_PROGRESS $COALESCE_COLOR\nexit 1\n")});
+  const Result result =
+      call({"run", "--device", "a100", "--threads", "3", "--max-instructions", "99", "-q", "--engine", "interpreter",
+            script("echo $LD_LIBRARY_PATH $COALESCE_DEVICE $COALESCE_THREADS "
+                   "$COALESCE_MAX_INSTRUCTIONS $COALESCE_PROGRESS $COALESCE_COLOR $COALESCE_ENGINE\n"
+                   "exit 1\n")});
   EXPECT_THAT(result.out, testing::StartsWith((tree / "lib/coalesce").string()));
-  EXPECT_THAT(result.out, HasSubstr(" a100 3 99 0 0\n"));
+  EXPECT_THAT(result.out, HasSubstr(" a100 3 99 0 0 interpreter\n"));
+}
+
+TEST_F(CommandTest, NativeCodeNeedsItsLibrary) {
+  const std::string app = script("echo $COALESCE_ENGINE\nexit 1\n").string();
+  const Result without = call({"run", "-q", "--engine", "native", app});
+  EXPECT_EQ(without.code, 3);
+  EXPECT_THAT(without.err, HasSubstr("error: no libcoalesce_native.so"));
+  EXPECT_THAT(without.err, HasSubstr("hint: --engine auto"));
+  EXPECT_EQ(call({"run", "-q", app}).out, "auto\n") << "makes do without";
+  write(tree / "lib/coalesce/libcoalesce_native.so", "");
+  EXPECT_EQ(call({"run", "-q", "--engine", "native", app}).out, "native\n");
 }
 
 TEST_F(CommandTest, TheRecordIsRemoved) {
@@ -198,6 +212,7 @@ TEST_F(CommandTest, UsageErrorsAreTwoWithOneErrorLine) {
                                                        {"run", "--filter", "(", app},
                                                        {"run", "--threads", "-3", app},
                                                        {"run", "--color", "pink", app},
+                                                       {"run", "--engine", "steam", app},
                                                        {"run", "--json"},
                                                        {"completion", "tcsh"}};
   for (const auto& arguments : wrong) {
