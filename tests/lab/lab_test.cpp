@@ -61,6 +61,23 @@ TEST_P(Experiments, OddSizes) {
   }
 }
 
+TEST_P(Experiments, NativeCodeCountsTheSame) {
+  if (!fs::exists(COALESCE_BINARY_DIR "/lib/libcoalesce_native.so")) GTEST_SKIP() << "built without LLVM";
+  const std::string name = GetParam();
+  const std::string options = name == "banks" ? " --stride 3"
+                              : name == "matmul" || name == "transpose" || name == "transfer" || name == "latency"
+                                  ? " --n 100"
+                                  : " --n 8191";
+  const json interpreted = lab(name + options + " --compiler clang --engine interpreter");
+  const json native = lab(name + options + " --compiler clang --engine native");
+  ASSERT_FALSE(interpreted.is_null() || native.is_null());
+  ASSERT_EQ(interpreted["rungs"].size(), native["rungs"].size());
+  for (std::size_t k = 0; k < interpreted["rungs"].size(); ++k) {
+    EXPECT_EQ(native["rungs"][k]["result"], "ok") << interpreted["rungs"][k]["name"];
+    EXPECT_EQ(interpreted["rungs"][k]["counters"], native["rungs"][k]["counters"]) << interpreted["rungs"][k]["name"];
+  }
+}
+
 TEST_P(Experiments, DefaultsCountWhatHardwareCounted) {
   if (!on_path("nvcc")) GTEST_SKIP() << "there is no nvcc, and other compilers' PTX differs";
   const json experiment = lab(std::string(GetParam()) + " --compiler nvcc");

@@ -111,7 +111,8 @@ class Bench {
   Machine machine_;
 };
 
-// A diagnostic with addresses in buffers as places in them: where a buffer lies is nobody's promise.
+// A diagnostic with addresses in buffers as places in them, and without the allocations' numbers: where a buffer lies,
+// and how many there were before it, is nobody's promise.
 inline std::string rendered(const Diagnostic& d, const Ran& r) {
   std::string text = render(d, false);
   for (std::size_t at = text.find("0x"); at != std::string::npos; at = text.find("0x", at + 2)) {
@@ -125,6 +126,8 @@ inline std::string rendered(const Diagnostic& d, const Ran& r) {
     text.replace(at, static_cast<std::size_t>(end - text.c_str()) - at,
                  "buffer " + std::to_string(which) + " + " + std::to_string(static_cast<int64_t>(address - base)));
   }
+  for (std::size_t at = text.find(" #"); at != std::string::npos; at = text.find(" #", at + 2))
+    text.erase(at + 2, text.find_first_not_of("0123456789", at + 2) - (at + 2));
   return text;
 }
 
