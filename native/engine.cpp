@@ -95,12 +95,13 @@ std::shared_ptr<Engine::Entry> Engine::entry(const Code& code) {
 }
 
 std::shared_ptr<const NativeKernel> Engine::find(const Launch& launch) {
-  // Most answers are "not yet": give them without the lock.
+  // Most answers are "not yet": give them without the lock. (Should another kernel have come to lie where an earlier
+  // one was, it is asked about a few blocks later.)
   thread_local const Code* asked_for = nullptr;
   thread_local uint64_t asked_at = 0;
   thread_local uint32_t patience = 0;
   const uint64_t now = settled_.load(std::memory_order_acquire);
-  if (asked_for == launch.code && asked_at == now && patience > 0) {
+  if (settings_.engine == machine::Engine::automatic && asked_for == launch.code && asked_at == now && patience > 0) {
     --patience;
     return nullptr;
   }
@@ -214,20 +215,14 @@ void Engine::compile(const std::shared_ptr<Entry>& e) {
   std::shared_ptr<const NativeKernel> kernel;
   Request request;
   if (code) {
-    static const CompileFunction function = [&] {
-      CompileFunction loaded = load_library(settings_.library, request.error);
-      if (loaded) park_at_exit();
-      return loaded;
-    }();
+    if (!function_ && (function_ = load_library(settings_.library, request.error))) park_at_exit();
     request.code = code.get();
     request.target.cpu = settings_.cpu;
     request.options.level = settings_.level;
     request.options.yield = park_here;
-    if (function) {
+    if (function_) {
       const Compiling compiling;
-      function(&request);
-    } else if (request.error.empty()) {
-      request.error = "libcoalesce_native.so cannot be loaded";
+      function_(&request);
     }
     if (request.error.empty() && !request.object.code.empty()) {
       kernel = load(*code, request.object);

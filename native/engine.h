@@ -82,8 +82,9 @@ class Engine final : public machine::NativeProvider {
   std::deque<std::shared_ptr<Entry>> queue_;
   bool stop_ = false, busy_ = false;
   Statistics statistics_;
-  std::atomic<uint64_t> settled_{0};  // how often an entry has been settled
-  std::thread thread_;                // begun with the first compilation
+  std::atomic<uint64_t> settled_{0};    // how often an entry has been settled
+  CompileFunction function_ = nullptr;  // the compiling thread's
+  std::thread thread_;                  // begun with the first compilation
 };
 
 }  // namespace coalesce::native

@@ -14,7 +14,8 @@ class Compiling {
   Compiling& operator=(const Compiling&) = delete;
 };
 
-// Asks the exit to wait for Compiling. To be called after LLVM has been loaded: exit handlers run last to first.
+// Asks the exit to wait for Compiling. To be called after LLVM has been loaded: exit handlers run last to first. Again
+// is no harm.
 void park_at_exit();
 
 // Between two passes: returns at once, or, when the process is ending, never.
