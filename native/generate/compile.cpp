@@ -1,0 +1,140 @@
+// LLVM around the generator: target, passes, object file.
+#include <llvm/Analysis/CGSCCPassManager.h>
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Passes/StandardInstrumentations.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/DCE.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/Mem2Reg.h>
+
+#include <mutex>
+#include <stdexcept>
+
+#include "native/generate.h"
+#include "native/generate/generator.h"
+
+namespace coalesce::native {
+
+using namespace llvm;
+
+namespace {
+
+std::unique_ptr<TargetMachine> machine_for(const Target& target, const CompileOptions& options) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    InitializeNativeTarget();
+    InitializeNativeTargetAsmPrinter();
+  });
+  const std::string triple = sys::getProcessTriple();
+  std::string error;
+  const llvm::Target* found = TargetRegistry::lookupTarget(triple, error);
+  if (!found) throw std::runtime_error("LLVM knows no " + triple + ": " + error);
+  std::string cpu = target.cpu, features = target.features;
+  if (cpu.empty()) cpu = sys::getHostCPUName().str();
+  TargetOptions how;
+  how.AllowFPOpFusion = FPOpFusion::Strict;  // PTX says where to fuse
+  std::unique_ptr<TargetMachine> machine(
+      found->createTargetMachine(triple, cpu, features, how, Reloc::PIC_, CodeModel::Small,
+                                 options.level ? CodeGenOptLevel::Default : CodeGenOptLevel::None, true));
+  if (!machine) throw std::runtime_error("LLVM makes no code for " + cpu);
+  return machine;
+}
+
+bool make(const machine::Code& code, const Target& target, const CompileOptions& options, LLVMContext& context,
+          Module& module, TargetMachine& machine, std::vector<uint32_t>* words) {
+  module.setTargetTriple(machine.getTargetTriple().str());
+  module.setDataLayout(machine.createDataLayout());
+  module.setPICLevel(PICLevel::BigPIC);
+  Generator generator(code, module);
+  if (!generator.run()) return false;
+  if (words) *words = generator.words();
+  Function& f = *module.getFunction("kernel");
+  // The widest vectors the target has, also where its tuning would rather not.
+  f.addFnAttr("prefer-vector-width", "512");
+  f.addFnAttr("min-legal-vector-width", "512");
+  f.addFnAttr("target-cpu", machine.getTargetCPU());
+  f.addFnAttr("target-features", machine.getTargetFeatureString());
+  std::string problem;
+  raw_string_ostream out(problem);
+  if (verifyModule(module, &out)) throw std::runtime_error("generated code is not sound: " + problem);
+  if (options.yield)
+    context.setYieldCallback([](LLVMContext*, void* o) { static_cast<const CompileOptions*>(o)->yield(static_cast<const CompileOptions*>(o)->argument); },
+                             const_cast<CompileOptions*>(&options));
+  (void)target;
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager calls;
+  ModuleAnalysisManager modules;
+  PassInstrumentationCallbacks callbacks;
+  if (options.yield)
+    callbacks.registerBeforeNonSkippedPassCallback([&](StringRef, Any) { options.yield(options.argument); });
+  PassBuilder builder(&machine, PipelineTuningOptions(), {}, &callbacks);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(calls);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, calls, modules);
+  FunctionPassManager passes;
+  passes.addPass(PromotePass());
+  if (options.level) {
+    passes.addPass(SimplifyCFGPass());
+    passes.addPass(EarlyCSEPass(true));
+    passes.addPass(InstCombinePass());
+    passes.addPass(SimplifyCFGPass());
+    passes.addPass(EarlyCSEPass(true));
+    passes.addPass(DCEPass());
+  }
+  passes.run(f, functions);
+  return true;
+}
+
+SmallVector<char, 0> emit(Module& module, TargetMachine& machine, CodeGenFileType type) {
+  SmallVector<char, 0> bytes;
+  raw_svector_ostream out(bytes);
+  legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, out, nullptr, type)) throw std::runtime_error("LLVM cannot write this file");
+  passes.run(module);
+  return bytes;
+}
+
+}  // namespace
+
+Object compile(const machine::Code& code, const Target& target, const CompileOptions& options) {
+  Object object;
+  LLVMContext context;
+  Module module("kernel", context);
+  std::unique_ptr<TargetMachine> machine = machine_for(target, options);
+  if (!make(code, target, options, context, module, *machine, &object.words)) return object;
+  const SmallVector<char, 0> bytes = emit(module, *machine, CodeGenFileType::ObjectFile);
+  object.code.assign(bytes.begin(), bytes.end());
+  return object;
+}
+
+std::string text(const machine::Code& code, const Target& target, const CompileOptions& options, bool ir) {
+  LLVMContext context;
+  Module module("kernel", context);
+  std::unique_ptr<TargetMachine> machine = machine_for(target, options);
+  if (!make(code, target, options, context, module, *machine, nullptr)) return {};
+  std::string result;
+  if (ir) {
+    raw_string_ostream out(result);
+    module.print(out, nullptr);
+    return result;
+  }
+  const SmallVector<char, 0> bytes = emit(module, *machine, CodeGenFileType::AssemblyFile);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+}  // namespace coalesce::native

@@ -1,0 +1,691 @@
+// A kernel as native code.
+//
+// Why it is fast, in the order of what it gains: all warps of a thread block run a region (program.h) in one loop, so
+// that control that is the same for the block, and values that are, are computed once for all warps. A register's lane
+// class decides what it is: block-uniform and warp-uniform ones are scalars, affine ones a scalar and a known step, so that
+// most addresses are never vectors. Ranges known from the block's dimensions leave out checks. What one execution of a block
+// adds to the counters is added once for all warps. Every block stands twice: for warps with all lanes on, without
+// any masks, and for the others.
+//
+// Registers are variables (LLVM's alloca, which it turns into values and registers). Those of the block live in them
+// from region to region. Those of a warp are read from the warp's slots when its turn comes in a region and written
+// there at the region's end: the interpreter's own slots, so at the beginning of a region either can take over.
+//
+// What has no native form is a call of the interpreter's handler on those slots (step()). Where an access fails its
+// cheap checks it goes the same way: the handler faults, or does what is unusual. Nothing is thrown through generated
+// code: helpers return a status, and what was thrown waits in the runner (load.cpp).
+#include "native/generate/generator.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "machine/execute/warp.h"
+
+namespace coalesce::native {
+
+using namespace llvm;
+using machine::Builtin;
+using machine::kLanes;
+using machine::Kind;
+
+namespace {
+constexpr uint64_t kFuel = 1u << 12;  // repetitions of a uniform loop before it is charged for
+}
+
+Generator::Generator(const machine::Code& code, Module& module)
+    : code_(code),
+      p_(*code.program),
+      module_(module),
+      context_(module.getContext()),
+      ir_(context_),
+      blocks_(static_cast<uint32_t>(p_.blocks.size())) {}
+
+bool Generator::run() {
+  plans_ = plan(p_);
+  if (plans_.empty()) return false;
+  for (const auto& a : code_.accesses) access_of_.emplace(a->instruction, a.get());
+  for (const auto& o : code_.lane_ops) lane_op_of_.emplace(o->index, o.get());
+  variables_.resize(p_.registers.size());
+  executed_.resize(blocks_);
+  lanes_on_.resize(blocks_);
+  pending_.resize(blocks_);
+  prologue();
+  for (uint32_t r = 0; r < plans_.size(); ++r) {
+    if (!plans_[r].native) {
+      stop(r);
+      continue;
+    }
+    region(r);
+  }
+  finish();
+  return true;
+}
+
+void Generator::prologue() {
+  FunctionType* type = FunctionType::get(ir_.getInt32Ty(), {ir_.getPtrTy()}, false);
+  function_ = Function::Create(type, Function::ExternalLinkage, "kernel", module_);
+  frame_ = function_->getArg(0);
+  frame_->setName("frame");
+  function_->getArg(0)->addAttr(Attribute::NoAlias);
+  function_->addFnAttr(Attribute::NoUnwind);
+  entry_ = block("entry");
+  constants_ = block("constants");
+  fault_ = block("fault");
+  out_ = block("out");
+  begin_ = block("begin");
+  next_block_ = block("next_block");
+  ir_.SetInsertPoint(entry_);
+  Type *i32 = ir_.getInt32Ty(), *i64 = ir_.getInt64Ty();
+  outcome_ = ir_.CreateAlloca(i32, nullptr, "outcome");
+  block_ = ir_.CreateAlloca(i64, nullptr, "block");
+  alive_warps_ = ir_.CreateAlloca(i64, nullptr, "alive_warps");
+  alive_lanes_ = ir_.CreateAlloca(i64, nullptr, "alive_lanes");
+  mask_ = ir_.CreateAlloca(i32, nullptr, "mask");
+  warp_ = ir_.CreateAlloca(i32, nullptr, "warp");
+  fuel_ = ir_.CreateAlloca(i64, nullptr, "fuel");
+  for (AllocaInst*& c : ctaid_) c = ir_.CreateAlloca(i32, nullptr, "ctaid");
+  smid_ = ir_.CreateAlloca(i32, nullptr, "smid");
+  ir_.CreateStore(ir_.getInt64(kFuel), fuel_);
+  ir_.CreateStore(ir_.CreateLoad(i64, frame_at(offsetof(Frame, block))), block_);
+  ir_.CreateBr(constants_);
+  for (uint32_t r = 0; r < plans_.size(); ++r) {
+    heads_.push_back(block(("region" + std::to_string(r)).c_str()));
+    stops_.push_back(nullptr);
+  }
+  entries();
+  begin_block();
+  ir_.SetInsertPoint(fault_);
+  ir_.CreateStore(ir_.getInt32(kFaulted), outcome_);
+  ir_.CreateBr(out_);
+}
+
+// Where to begin: region 0 of a new block, or a region of one that has begun.
+void Generator::entries() {
+  ir_.SetInsertPoint(constants_);
+  BB* dispatch = block("dispatch");
+  ir_.CreateBr(dispatch);
+  ir_.SetInsertPoint(dispatch);
+  Value* region = ir_.CreateLoad(ir_.getInt64Ty(), frame_at(offsetof(Frame, region)));
+  BB* never = block("never");
+  SwitchInst* to = ir_.CreateSwitch(region, never);
+  ir_.SetInsertPoint(never);
+  ir_.CreateUnreachable();
+  to->addCase(ir_.getInt64(0), begin_);
+  // Region 0 can be come back to within a block only as a loop's head; the number after the last stands for that.
+  for (uint32_t r = 0; r < plans_.size(); ++r) {
+    if (!plans_[r].native) continue;
+    BB* at = block("enter");
+    to->addCase(ir_.getInt64(r == 0 ? plans_.size() : r), at);
+    ir_.SetInsertPoint(at);
+    for (uint32_t reg : p_.blocks[p_.regions[r].chain.front()].live_in)
+      if (p_.registers[reg].builtin == Builtin::none && block_level(reg))
+        set(reg, load_slot(code_.homes[reg].scalar, p_.registers[reg].element, false));
+    // Who is alive.
+    Value* alive = field(offsetof(Frame, alive), ir_.getPtrTy(), "alive");
+    const uint32_t warps = (p_.shape.block[0] * p_.shape.block[1] * p_.shape.block[2] + kLanes - 1) / kLanes;
+    Value *n = ir_.getInt64(0), *lanes = ir_.getInt64(0);
+    for (uint32_t w = 0; w < warps; ++w) {
+      Value* m = ir_.CreateLoad(ir_.getInt32Ty(), ir_.CreateConstInBoundsGEP1_64(ir_.getInt32Ty(), alive, w));
+      n = ir_.CreateAdd(n, ir_.CreateZExt(ir_.CreateIsNotNull(m), ir_.getInt64Ty()));
+      lanes = ir_.CreateAdd(lanes, count_lanes(m));
+    }
+    ir_.CreateStore(n, alive_warps_);
+    ir_.CreateStore(lanes, alive_lanes_);
+    ir_.CreateStore(ir_.CreateLoad(ir_.getInt64Ty(), frame_at(offsetof(Frame, block))), block_);
+    ir_.CreateBr(heads_[r]);
+  }
+}
+
+void Generator::begin_block() {
+  const uint32_t threads = p_.shape.block[0] * p_.shape.block[1] * p_.shape.block[2];
+  const uint32_t warps = (threads + kLanes - 1) / kLanes;
+  ir_.SetInsertPoint(begin_);
+  ir_.CreateStore(ir_.CreateLoad(ir_.getInt64Ty(), block_), frame_at(offsetof(Frame, block)));
+  Value* alive = field(offsetof(Frame, alive), ir_.getPtrTy(), "alive");
+  for (uint32_t w = 0; w < warps; ++w) {
+    const uint32_t left = threads - w * kLanes;
+    ir_.CreateStore(ir_.getInt32(left >= kLanes ? ~0u : (1u << left) - 1),
+                    ir_.CreateConstInBoundsGEP1_64(ir_.getInt32Ty(), alive, w));
+  }
+  ir_.CreateStore(ir_.getInt64(warps), alive_warps_);
+  ir_.CreateStore(ir_.getInt64(threads), alive_lanes_);
+  call(offsetof(Frame, start_block), ir_.getVoidTy(), {});
+  if (!plans_[0].native) {
+    stop(0);
+    ir_.SetInsertPoint(begin_);
+    ir_.CreateBr(stops_[0]);
+  } else {
+    // Registers read before they are written hold zeros.
+    for (uint32_t reg : p_.blocks[0].live_in)
+      if (p_.registers[reg].builtin == Builtin::none && block_level(reg))
+        set(reg, Constant::getNullValue(variable(reg)->getAllocatedType()));
+    ir_.CreateBr(heads_[0]);
+  }
+  ir_.SetInsertPoint(next_block_);
+  Value* next = ir_.CreateAdd(ir_.CreateLoad(ir_.getInt64Ty(), block_), ir_.getInt64(1));
+  BB *more = block("more"), *done = block("done");
+  Value* end = field(offsetof(Frame, end), ir_.getInt64Ty(), "end");
+  ir_.CreateCondBr(ir_.CreateICmpULT(next, end), more, done);
+  ir_.SetInsertPoint(more);
+  ir_.CreateStore(next, block_);
+  ir_.CreateBr(begin_);
+  ir_.SetInsertPoint(done);
+  ir_.CreateStore(ir_.getInt32(kDone), outcome_);
+  ir_.CreateBr(out_);
+}
+
+// Whether the region's counts of this block are added for all its warps at once.
+bool Generator::counted_by_region(uint32_t r, uint32_t b) const { return !plans_[r].exits && !p_.blocks[b].divergent; }
+
+void Generator::region(uint32_t r) {
+  const RegionPlan& plan = plans_[r];
+  const machine::Region& region = p_.regions[r];
+  ir_.SetInsertPoint(heads_[r]);
+  ir_.CreateStore(ir_.getInt64(r), frame_at(offsetof(Frame, region)));
+  // ctaid, where the region reads it: from the block's number.
+  Where hoisted;
+  hoisted.scalar_only = true;
+  for (uint32_t b : region.chain) {
+    if (p_.blocks[b].divergent) continue;
+    hoisted.block = b;
+    for (uint32_t k = p_.blocks[b].first; k < p_.blocks[b].last; ++k)
+      if (machine::hoistable(p_, p_.code[k])) pure(k, hoisted);
+  }
+  if (plan.has_work || plan.exits) warp_loop(r);
+  if (!plan.exits) {
+    std::vector<Target> warps, lanes;
+    for (uint32_t b : region.chain)
+      if (!p_.blocks[b].divergent) warps.push_back({word_executions(b), 1}), lanes.push_back({word_lanes(b), 1});
+    count(counter(warps), ir_.CreateLoad(ir_.getInt64Ty(), alive_warps_));
+    count(counter(lanes), ir_.CreateLoad(ir_.getInt64Ty(), alive_lanes_));
+  }
+  end_of_region(r);
+}
+
+void Generator::warp_loop(uint32_t r) {
+  const RegionPlan& plan = plans_[r];
+  const machine::Region& region = p_.regions[r];
+  const uint32_t threads = p_.shape.block[0] * p_.shape.block[1] * p_.shape.block[2];
+  const uint32_t warps = (threads + kLanes - 1) / kLanes;
+  BB *loop = block("warp"), *dead_or_alive = block("alive"), *after = block("after");
+  warp_end_ = block("warp_end");
+  warp_next_ = block("warp_next");
+  full_.assign(blocks_, nullptr);
+  masked_.assign(blocks_, nullptr);
+  arrive_.assign(plan.scopes.size(), nullptr);
+  arrived_.assign(plan.scopes.size(), nullptr);
+  for (uint32_t b : plan.blocks) full_[b] = block("full"), masked_[b] = block("masked");
+  for (uint32_t s = 0; s < plan.scopes.size(); ++s) {
+    arrive_[s] = block("arrive");
+    IRBuilder<> at(entry_, entry_->begin());
+    arrived_[s] = at.CreateAlloca(ir_.getInt32Ty(), nullptr, "arrived");
+    for (uint32_t b : plan.scopes[s].two_sided)
+      if (!pending_[b]) pending_[b] = at.CreateAlloca(ir_.getInt32Ty(), nullptr, "pending");
+  }
+  if (plan.exits) {
+    ir_.CreateStore(ir_.getInt64(0), alive_warps_);
+    ir_.CreateStore(ir_.getInt64(0), alive_lanes_);
+  }
+  ir_.CreateStore(ir_.getInt32(0), warp_);
+  ir_.CreateBr(loop);
+
+  ir_.SetInsertPoint(loop);
+  w_ = ir_.CreateLoad(ir_.getInt32Ty(), warp_, "w");
+  Value* warp_area = field(offsetof(Frame, warp_area), ir_.getPtrTy(), "warps");
+  area_ = ir_.CreateInBoundsGEP(ir_.getInt8Ty(), warp_area,
+                                ir_.CreateMul(ir_.CreateZExt(w_, ir_.getInt64Ty()), ir_.getInt64(code_.warp_bytes)));
+  Value* alive_at = ir_.CreateInBoundsGEP(ir_.getInt32Ty(), field(offsetof(Frame, alive), ir_.getPtrTy(), "alive"),
+                                          ir_.CreateZExt(w_, ir_.getInt64Ty()));
+  Value* alive = ir_.CreateLoad(ir_.getInt32Ty(), alive_at);
+  ir_.CreateCondBr(ir_.CreateIsNotNull(alive), dead_or_alive, warp_next_);
+
+  ir_.SetInsertPoint(dead_or_alive);
+  for (AllocaInst* a : arrived_) ir_.CreateStore(ir_.getInt32(0), a);
+  for (const Scope& s : plan.scopes)
+    for (uint32_t b : s.two_sided) ir_.CreateStore(ir_.getInt32(0), pending_[b]);
+  // The warp's registers: those that live on from before, and zeros for what is written under a mask first.
+  const uint32_t head = region.chain.front();
+  std::vector<bool> used(p_.registers.size()), written(p_.registers.size());
+  const auto mark = [&](std::vector<bool>& set, uint32_t reg) {
+    if (reg != kNone && p_.registers[reg].builtin == Builtin::none && !block_level(reg)) set[reg] = true;
+  };
+  for (uint32_t b : plan.blocks)
+    for (uint32_t k = p_.blocks[b].first; k < p_.blocks[b].last; ++k) {
+      const Instruction& i = p_.code[k];
+      mark(used, i.guard);
+      for (const machine::Value& v : i.sources)
+        if (v.is_reg()) mark(used, v.reg);
+      for (uint32_t reg : i.results) mark(written, reg);
+      if (i.memory == kNone) continue;
+      const MemoryOp& m = p_.memory[i.memory];
+      if (m.address.is_reg()) mark(used, m.address.reg);
+      for (const machine::Value& v : m.values)
+        if (v.is_reg()) mark(i.kind == Kind::load ? written : used, v.reg);
+      mark(written, m.result);
+    }
+  const std::vector<uint32_t>& live = p_.blocks[head].live_in;
+  for (uint32_t reg = 0; reg < p_.registers.size(); ++reg) {
+    if (!used[reg] && !written[reg]) continue;
+    const Register& of = p_.registers[reg];
+    if (std::binary_search(live.begin(), live.end(), reg))
+      set(reg, load_slot(is_scalar(reg) ? code_.homes[reg].scalar : code_.homes[reg].vector, of.element, !is_scalar(reg)));
+    else
+      set(reg, Constant::getNullValue(variable(reg)->getAllocatedType()));
+  }
+  enter(r, head, alive);
+
+  for (uint32_t b : plan.blocks) {
+    body(r, b, true);
+    body(r, b, false);
+  }
+  for (uint32_t s = 0; s < plan.scopes.size(); ++s) arrival(r, s);
+
+  // What lives on, back to its slot.
+  ir_.SetInsertPoint(warp_end_);
+  std::vector<bool> lives(p_.registers.size());
+  const auto out = [&](uint32_t b) {
+    if (b == kNone) return;
+    for (uint32_t reg : p_.blocks[b].live_in) lives[reg] = true;
+  };
+  const uint32_t last = region.chain.back();
+  if (p_.blocks[last].divergent || p_.blocks[last].divergent_branch) {
+    out(region.after);
+  } else {
+    out(p_.blocks[last].next);
+    out(p_.blocks[last].taken);
+    for (uint32_t t : p_.blocks[last].table) out(t);
+  }
+  for (uint32_t reg = 0; reg < p_.registers.size(); ++reg) {
+    if (!written[reg] || !lives[reg]) continue;
+    Value* v = ir_.CreateLoad(variable(reg)->getAllocatedType(), variable(reg));
+    store_slot(is_scalar(reg) ? code_.homes[reg].scalar : code_.homes[reg].vector, v);
+  }
+  ir_.CreateBr(warp_next_);
+
+  ir_.SetInsertPoint(warp_next_);
+  if (plan.exits) {
+    Value* m = ir_.CreateLoad(ir_.getInt32Ty(), alive_at);
+    count(alive_warps_, ir_.CreateZExt(ir_.CreateIsNotNull(m), ir_.getInt64Ty()));
+    count(alive_lanes_, count_lanes(m));
+  }
+  Value* next = ir_.CreateAdd(w_, ir_.getInt32(1));
+  ir_.CreateStore(next, warp_);
+  ir_.CreateCondBr(ir_.CreateICmpULT(next, ir_.getInt32(warps)), loop, after);
+  ir_.SetInsertPoint(after);
+}
+
+// A block of the region, for warps that are whole or for any lanes.
+void Generator::body(uint32_t r, uint32_t b, bool full) {
+  const machine::BasicBlock& block = p_.blocks[b];
+  ir_.SetInsertPoint(full ? full_[b] : masked_[b]);
+  Where where;
+  where.block = b;
+  if (!full) {
+    where.mask = ir_.CreateLoad(ir_.getInt32Ty(), mask_);
+    where.lanes = lanes_of(where.mask);
+    where.keeps = block.divergent;
+  }
+  if (!counted_by_region(r, b)) {
+    if (!executed_[b]) {
+      executed_[b] = counter({{word_executions(b), 1}});
+      lanes_on_[b] = counter({{word_lanes(b), 1}});
+    }
+    count(executed_[b], 1);
+    count(lanes_on_[b], full ? ir_.getInt64(kLanes) : count_lanes(where.mask));
+  }
+  for (uint32_t k = block.first; k < block.last; ++k)
+    if (block.divergent || !machine::hoistable(p_, p_.code[k])) instruction(k, where);
+  end_of_block(r, b, where);
+}
+
+void Generator::instruction(uint32_t index, const Where& outer) {
+  const Instruction& i = p_.code[index];
+  switch (i.kind) {
+    case Kind::nothing:
+    case Kind::branch:
+    case Kind::branch_table:
+    case Kind::exit:
+    case Kind::barrier:
+    case Kind::warp_barrier:
+      return;
+    default:
+      break;
+  }
+  Where where = outer;
+  BB* after = nullptr;
+  if (i.guard != kNone) {
+    Value* p = mask_of(i.guard);
+    if (i.guard_negated) p = ir_.CreateNot(p);
+    where.mask = outer.mask ? ir_.CreateAnd(p, outer.mask) : p;
+    where.keeps = true;
+    after = block("guarded");
+    BB* on = block("on");
+    ir_.CreateCondBr(ir_.CreateIsNotNull(where.mask), on, after);
+    ir_.SetInsertPoint(on);
+    where.lanes = lanes_of(where.mask);
+    if (i.counts && i.guard_tally != kNone) {
+      count(counter({{word_guard_executions(i.guard_tally), 1}}), 1);
+      count(counter({{word_guard_lanes(i.guard_tally), 1}}), count_lanes(where.mask));
+    }
+  }
+  if (i.kind == Kind::pure)
+    pure(index, where);
+  else if (i.memory != kNone)
+    memory(index, where);
+  else if (!lanes_together(index, where))
+    step(index, where);
+  if (after) {
+    ir_.CreateBr(after);
+    ir_.SetInsertPoint(after);
+  }
+}
+
+// ---- Where lanes go ------------------------------------------------------------------------------------------------
+
+void Generator::end_of_block(uint32_t r, uint32_t b, const Where& where) {
+  const machine::BasicBlock& block = p_.blocks[b];
+  const machine::Region& region = p_.regions[r];
+  const Instruction& last = p_.code[block.last - 1];
+  if (!block.divergent && !block.divergent_branch) {
+    if (b == region.chain.back()) {
+      ir_.CreateBr(warp_end_);
+      return;
+    }
+    return go(r, b, block.next, where);
+  }
+  if (last.kind == Kind::exit) {
+    Value* at = ir_.CreateInBoundsGEP(ir_.getInt32Ty(), field(offsetof(Frame, alive), ir_.getPtrTy(), "alive"),
+                                      ir_.CreateZExt(w_, ir_.getInt64Ty()));
+    Value* alive = ir_.CreateLoad(ir_.getInt32Ty(), at);
+    ir_.CreateStore(where.mask ? ir_.CreateAnd(alive, ir_.CreateNot(where.mask)) : ir_.getInt32(0), at);
+    const uint32_t s = plans_[r].scope_of[b];
+    ir_.CreateStore(ir_.getInt32(0), mask_);
+    ir_.CreateBr(s == kNone ? warp_next_ : arrive_[s]);
+    return;
+  }
+  if (block.taken == kNone) return go(r, b, block.next, where);
+  branch(r, b, where);
+}
+
+// All lanes of `where` go on at `to`.
+void Generator::go(uint32_t r, uint32_t from, uint32_t to, const Where& where) {
+  const RegionPlan& plan = plans_[r];
+  const uint32_t s = plan.scope_of[from];
+  if (s != kNone && plan.scopes[s].at == to) {
+    ir_.CreateStore(mask_value(where), mask_);
+    ir_.CreateBr(arrive_[s]);
+    return;
+  }
+  if (!full_[to]) {  // the region's end
+    ir_.CreateBr(warp_end_);
+    return;
+  }
+  if (where.mask) {
+    ir_.CreateStore(where.mask, mask_);
+    ir_.CreateBr(masked_[to]);
+  } else {
+    ir_.CreateBr(full_[to]);
+  }
+}
+
+// Lanes of `mask`, at least one, begin at `b`.
+void Generator::enter(uint32_t r, uint32_t b, Value* mask) {
+  (void)r;
+  if (!full_[b]) {
+    ir_.CreateBr(warp_end_);
+    return;
+  }
+  ir_.CreateStore(mask, mask_);
+  ir_.CreateCondBr(ir_.CreateICmpEQ(mask, ir_.getInt32(~0u)), full_[b], masked_[b]);
+}
+
+void Generator::branch(uint32_t r, uint32_t b, const Where& where) {
+  const machine::BasicBlock& block = p_.blocks[b];
+  const RegionPlan& plan = plans_[r];
+  const Instruction& last = p_.code[block.last - 1];
+  Value* taken = mask_of(last.guard);
+  if (last.guard_negated) taken = ir_.CreateNot(taken);
+  if (where.mask) taken = ir_.CreateAnd(taken, where.mask);
+  Value* rest = ir_.CreateXor(taken, mask_value(where));
+  uint32_t s = 0;
+  while (plan.scopes[s].at != block.reconverge) ++s;
+  const bool taken_waits = block.taken == block.reconverge, next_waits = block.next == block.reconverge;
+  BB *all_taken = this->block("all_taken"), *not_all = this->block("not_all"), *all_next = this->block("all_next"),
+     *part = this->block("part");
+  // A loop over few warps or many: either way is likely.
+  ir_.CreateCondBr(ir_.CreateIsNull(rest), all_taken, not_all);
+  ir_.SetInsertPoint(all_taken);
+  go(r, b, block.taken, where);
+  ir_.SetInsertPoint(not_all);
+  ir_.CreateCondBr(ir_.CreateIsNull(taken), all_next, part);
+  ir_.SetInsertPoint(all_next);
+  go(r, b, block.next, where);
+
+  ir_.SetInsertPoint(part);
+  count(counter({{word_divergent(b), 1}}), 1);
+  const auto wait = [&](Value* m) {
+    ir_.CreateStore(ir_.CreateOr(ir_.CreateLoad(ir_.getInt32Ty(), arrived_[s]), m), arrived_[s]);
+  };
+  Value* now = rest;
+  uint32_t to = block.next;
+  if (next_waits) {
+    wait(rest);
+    now = taken;
+    to = block.taken;
+  } else if (taken_waits) {
+    wait(taken);
+  } else {
+    ir_.CreateStore(taken, pending_[b]);
+  }
+  ir_.CreateStore(now, mask_);
+  ir_.CreateBr(masked_[to]);
+}
+
+// Lanes of mask_ have come to where the scope's lanes meet (none: they have exited). Those that wait run first.
+void Generator::arrival(uint32_t r, uint32_t index) {
+  const Scope& s = plans_[r].scopes[index];
+  Type* i32 = ir_.getInt32Ty();
+  ir_.SetInsertPoint(arrive_[index]);
+  Value* here = ir_.CreateOr(ir_.CreateLoad(i32, arrived_[index]), ir_.CreateLoad(i32, mask_));
+  for (uint32_t b : s.two_sided) {
+    Value* waiting = ir_.CreateLoad(i32, pending_[b]);
+    BB *side = block("side"), *none = block("none");
+    ir_.CreateCondBr(ir_.CreateIsNull(waiting), none, side);
+    ir_.SetInsertPoint(side);
+    ir_.CreateStore(here, arrived_[index]);
+    ir_.CreateStore(ir_.getInt32(0), pending_[b]);
+    ir_.CreateStore(waiting, mask_);
+    ir_.CreateBr(masked_[p_.blocks[b].taken]);
+    ir_.SetInsertPoint(none);
+  }
+  ir_.CreateStore(ir_.getInt32(0), arrived_[index]);
+  if (plans_[r].exits) {
+    BB *some = block("some"), *gone = block("gone");
+    ir_.CreateCondBr(ir_.CreateIsNotNull(here), some, gone);
+    ir_.SetInsertPoint(gone);
+    ir_.CreateStore(ir_.getInt32(0), mask_);
+    ir_.CreateBr(s.parent == kNone ? warp_next_ : arrive_[s.parent]);
+    ir_.SetInsertPoint(some);
+  }
+  if (s.at == kNone) {
+    ir_.CreateUnreachable();
+    return;
+  }
+  // It may be where the scope around it meets, too.
+  if (s.parent != kNone && plans_[r].scopes[s.parent].at == s.at) {
+    ir_.CreateStore(here, mask_);
+    ir_.CreateBr(arrive_[s.parent]);
+    return;
+  }
+  enter(r, s.at, here);
+}
+
+void Generator::end_of_region(uint32_t r) {
+  const machine::Region& region = p_.regions[r];
+  const uint32_t last = region.chain.back();
+  const machine::BasicBlock& block = p_.blocks[last];
+  const Instruction& end = p_.code[block.last - 1];
+  if (plans_[r].exits) {
+    BB* some = this->block("some_alive");
+    ir_.CreateCondBr(ir_.CreateIsNotNull(ir_.CreateLoad(ir_.getInt64Ty(), alive_warps_)), some, next_block_);
+    ir_.SetInsertPoint(some);
+  }
+  if (block.divergent || block.divergent_branch) return go_region(r, region.after);
+  if (end.kind == Kind::exit) {
+    ir_.CreateBr(next_block_);
+  } else if (end.kind == Kind::branch_table) {
+    Value* index = scalar(end.sources[0], Element::b32);
+    BB* others = this->block("others");
+    SwitchInst* to = ir_.CreateSwitch(index, others);
+    for (uint32_t k = 0; k < block.table.size(); ++k) {
+      BB* at = k + 1 < block.table.size() ? this->block("case") : others;
+      if (at != others) to->addCase(ir_.getInt32(k), at);
+      ir_.SetInsertPoint(at);
+      go_region(r, block.table[k]);
+    }
+  } else if (block.taken != kNone && end.kind == Kind::branch) {
+    Value* p = scalar(machine::Value::of(end.guard), Element::pred);
+    BB *taken = this->block("taken"), *next = this->block("next");
+    ir_.CreateCondBr(p, end.guard_negated ? next : taken, end.guard_negated ? taken : next);
+    ir_.SetInsertPoint(taken);
+    go_region(r, block.taken);
+    ir_.SetInsertPoint(next);
+    go_region(r, block.next);
+  } else {
+    go_region(r, block.next);
+  }
+}
+
+// All warps go on with the region at `b`. Backwards: a loop, which is stopped now and then to be charged.
+void Generator::go_region(uint32_t from, uint32_t b) {
+  if (b == kNone) {
+    ir_.CreateBr(next_block_);
+    return;
+  }
+  const uint32_t to = p_.region_of[b];
+  if (!plans_[to].native || p_.regions[to].chain.front() > p_.regions[from].chain.front()) {
+    if (!plans_[to].native) {
+      IRBuilderBase::InsertPointGuard guard(ir_);
+      stop(to);
+    }
+    ir_.CreateBr(plans_[to].native ? heads_[to] : stops_[to]);
+    return;
+  }
+  Value* left = ir_.CreateSub(ir_.CreateLoad(ir_.getInt64Ty(), fuel_), ir_.getInt64(1));
+  ir_.CreateStore(left, fuel_);
+  BB *pause = block("pause"), *on = block("on");
+  ir_.CreateCondBr(ir_.CreateIsNull(left), pause, on);
+  ir_.SetInsertPoint(pause);
+  ir_.CreateStore(ir_.getInt32(kPaused), outcome_);
+  {
+    IRBuilderBase::InsertPointGuard guard(ir_);
+    stop(to);
+  }
+  ir_.CreateBr(stops_[to]);
+  ir_.SetInsertPoint(on);
+  ir_.CreateBr(heads_[to]);
+}
+
+// Returns at the beginning of region `r`: what the block's registers hold goes to their slots.
+void Generator::stop(uint32_t r) {
+  if (stops_[r]) return;
+  BB* at = stops_[r] = block("stop");
+  ir_.SetInsertPoint(at);
+  ir_.CreateStore(ir_.getInt64(r), frame_at(offsetof(Frame, region)));
+  for (uint32_t reg : p_.blocks[p_.regions[r].chain.front()].live_in)
+    if (p_.registers[reg].builtin == Builtin::none && block_level(reg))
+      store_slot(code_.homes[reg].scalar, ir_.CreateLoad(variable(reg)->getAllocatedType(), variable(reg)));
+  ir_.CreateBr(out_);
+  if (!plans_[r].native && heads_[r]->empty()) {
+    ir_.SetInsertPoint(heads_[r]);
+    ir_.CreateBr(at);
+  }
+}
+
+// ---- Counters ------------------------------------------------------------------------------------------------------
+
+AllocaInst* Generator::counter(const std::vector<Target>& targets) {
+  if (targets.size() == 1 && targets[0].times == 1) {
+    auto found = single_.find(targets[0].word);
+    if (found != single_.end()) return found->second;
+  }
+  IRBuilder<> at(entry_, entry_->begin());
+  AllocaInst* sum = at.CreateAlloca(ir_.getInt64Ty(), nullptr, "count");
+  IRBuilder<> zero(entry_->getTerminator());
+  zero.CreateStore(ir_.getInt64(0), sum);
+  counters_.push_back({sum, targets});
+  if (targets.size() == 1 && targets[0].times == 1) single_[targets[0].word] = sum;
+  return sum;
+}
+
+AllocaInst* Generator::site_counter(uint32_t site, uint32_t k) { return counter({{word_site(site, k), 1}}); }
+
+void Generator::count(AllocaInst* c, Value* n) {
+  ir_.CreateStore(ir_.CreateAdd(ir_.CreateLoad(ir_.getInt64Ty(), c), n), c);
+}
+
+void Generator::finish() {
+  // What blocks ask of their number.
+  ir_.SetInsertPoint(out_);
+  Value* tally = field(offsetof(Frame, tally), ir_.getPtrTy(), "tally");
+  Value* instructions = ir_.getInt64(0);
+  for (const Counter& c : counters_) {
+    Value* n = ir_.CreateLoad(ir_.getInt64Ty(), c.sum);
+    uint64_t each = 0;
+    for (const Target& t : c.targets) {
+      Value* word = ir_.CreateConstInBoundsGEP1_64(ir_.getInt64Ty(), tally, t.word);
+      Value* amount = t.times == 1 ? n : ir_.CreateMul(n, ir_.getInt64(t.times));
+      ir_.CreateStore(ir_.CreateAdd(ir_.CreateLoad(ir_.getInt64Ty(), word), amount), word);
+      if (t.word < blocks_) each += p_.blocks[t.word].instructions;
+    }
+    if (each) instructions = ir_.CreateAdd(instructions, ir_.CreateMul(n, ir_.getInt64(each)));
+  }
+  ir_.CreateStore(instructions, frame_at(offsetof(Frame, instructions)));
+  ir_.CreateStore(ir_.CreateLoad(ir_.getInt64Ty(), block_), frame_at(offsetof(Frame, block)));
+  Value* outcome = ir_.CreateLoad(ir_.getInt32Ty(), outcome_);
+  ir_.CreateRet(outcome);
+  IRBuilder<> start(entry_->getTerminator());
+  start.CreateStore(start.getInt32(kStopped), outcome_);
+  // The block's coordinates: wherever a block begins or is gone on with.
+  const auto coordinates = [&](BB* at) {
+    IRBuilder<> ir(at, at->getFirstInsertionPt());
+    Value* number = ir.CreateLoad(ir.getInt64Ty(), block_);
+    bool any = false;
+    for (AllocaInst* c : ctaid_) any = any || !c->use_empty();
+    if (any) {
+      Value* x = ir.CreateLoad(ir.getInt64Ty(), ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), frame_, offsetof(Frame, grid_x)));
+      Value* y = ir.CreateLoad(ir.getInt64Ty(), ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), frame_, offsetof(Frame, grid_y)));
+      if (p_.shape.grid_below[1] == 1 && p_.shape.grid_below[2] == 1) {
+        ir.CreateStore(ir.CreateTrunc(number, ir.getInt32Ty()), ctaid_[0]);
+        ir.CreateStore(ir.getInt32(0), ctaid_[1]);
+        ir.CreateStore(ir.getInt32(0), ctaid_[2]);
+      } else {
+        Value* rows = ir.CreateUDiv(number, x);
+        ir.CreateStore(ir.CreateTrunc(ir.CreateURem(number, x), ir.getInt32Ty()), ctaid_[0]);
+        ir.CreateStore(ir.CreateTrunc(ir.CreateURem(rows, y), ir.getInt32Ty()), ctaid_[1]);
+        ir.CreateStore(ir.CreateTrunc(ir.CreateUDiv(rows, y), ir.getInt32Ty()), ctaid_[2]);
+      }
+    }
+    if (!smid_->use_empty()) {
+      Value* n = ir.CreateLoad(ir.getInt64Ty(),
+                               ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), frame_, offsetof(Frame, multiprocessors)));
+      ir.CreateStore(ir.CreateTrunc(ir.CreateURem(number, n), ir.getInt32Ty()), smid_);
+    }
+  };
+  std::vector<BB*> starts{begin_};
+  for (BB& b : *function_)
+    if (b.getName().starts_with("enter")) starts.push_back(&b);
+  for (BB* at : starts) coordinates(at);
+}
+
+std::vector<uint32_t> Generator::words() const {
+  std::vector<uint32_t> w{static_cast<uint32_t>(plans_.size())};
+  for (const RegionPlan& plan : plans_) w.push_back(plan.native);
+  for (const std::vector<uint32_t>* list : {&pure_steps_, &steps_, &memos_}) {
+    w.push_back(static_cast<uint32_t>(list->size()));
+    w.insert(w.end(), list->begin(), list->end());
+  }
+  return w;
+}
+
+}  // namespace coalesce::native

@@ -1,0 +1,178 @@
+// One kernel becomes one function. What is where:
+//   generator.cpp  the function: thread blocks, regions, the loop over warps, lanes that part and meet, counters
+//   values.cpp     registers as values: scalars, vectors of 32 lanes, predicates as masks; steps of the interpreter
+//   pure.cpp       instructions that compute
+//   memory.cpp     loads and stores
+//   lanes.cpp      what the lanes of a warp do together
+//   compile.cpp    LLVM around it
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "machine/execute/code.h"
+#include "native/frame.h"
+#include "native/plan.h"
+
+namespace coalesce::native {
+
+using machine::Decoded;
+using machine::Element;
+using machine::Instruction;
+using machine::kNone;
+using machine::LaneClass;
+using machine::MemoryOp;
+using machine::Register;
+using llvm::Value;
+
+// What an instruction is generated for: a block's body for warps with all lanes on (mask null), or for any lanes.
+struct Where {
+  uint32_t block = kNone;
+  Value* mask = nullptr;   // i32; null: all on
+  Value* lanes = nullptr;  // the same as <32 x i1>; null with mask
+  bool keeps = false;      // lanes that are off keep what they have: their registers may be read elsewhere
+  bool scalar_only = false;  // hoisted: there is no warp
+};
+
+class Generator {
+ public:
+  Generator(const machine::Code& code, llvm::Module& module);
+  // False: nothing of the kernel has a native form.
+  bool run();
+  // For the loader: see load.cpp.
+  std::vector<uint32_t> words() const;
+
+ private:
+  using BB = llvm::BasicBlock;
+  // --- generator.cpp
+  void prologue();
+  void entries();
+  void begin_block();
+  void region(uint32_t r);
+  void warp_loop(uint32_t r);
+  void body(uint32_t r, uint32_t block, bool full);
+  void end_of_block(uint32_t r, uint32_t block, const Where& where);
+  void branch(uint32_t r, uint32_t block, const Where& where);
+  void arrival(uint32_t r, uint32_t scope);
+  void go(uint32_t r, uint32_t from, uint32_t to, const Where& where);
+  void enter(uint32_t r, uint32_t block, Value* mask);
+  void end_of_region(uint32_t r);
+  void go_region(uint32_t from, uint32_t block);
+  void stop(uint32_t r);
+  void finish();
+  void fuel_check(const Where& where);
+  bool counted_by_region(uint32_t r, uint32_t block) const;
+  void instruction(uint32_t index, const Where& where);
+
+  // --- counters: summed in variables, added to the tally when the function returns
+  struct Target {
+    uint32_t word, times;
+  };
+  llvm::AllocaInst* counter(const std::vector<Target>& targets);
+  void count(llvm::AllocaInst* c, Value* n);
+  void count(llvm::AllocaInst* c, uint64_t n) { count(c, ir_.getInt64(n)); }
+  uint32_t word_executions(uint32_t b) const { return b; }
+  uint32_t word_lanes(uint32_t b) const { return blocks_ + b; }
+  uint32_t word_divergent(uint32_t b) const { return 2 * blocks_ + b; }
+  uint32_t word_guard_executions(uint32_t g) const { return 3 * blocks_ + g; }
+  uint32_t word_guard_lanes(uint32_t g) const { return 3 * blocks_ + p_.guards + g; }
+  // k: 0 requests, 1 sectors, 2 lines, 3 bytes, 4 wavefronts, 5 ideal
+  uint32_t word_site(uint32_t s, uint32_t k) const { return 3 * blocks_ + 2 * p_.guards + 6 * s + k; }
+  llvm::AllocaInst* site_counter(uint32_t site, uint32_t k);
+
+  // --- values.cpp
+  llvm::Type* type_of(Element e) const;  // of one lane; i1 for predicates
+  llvm::VectorType* wide(llvm::Type* t) const { return llvm::FixedVectorType::get(t, 32); }
+  bool is_scalar(uint32_t r) const { return p_.registers[r].lanes != LaneClass::general; }
+  bool block_level(uint32_t r) const { return p_.registers[r].lanes <= LaneClass::block_uniform; }
+  llvm::AllocaInst* variable(uint32_t r);
+  Value* scalar(const machine::Value& v, Element e);       // of a scalar register or constant; predicate: i1
+  Value* vector(const machine::Value& v, Element e);       // <32 x T>; predicate: <32 x i1>
+  Value* mask_of(const machine::Value& v);                 // predicate as i32
+  Value* mask_of(uint32_t reg) { return mask_of(machine::Value::of(reg)); }
+  Value* builtin(uint32_t r);                              // scalar or vector, as its class says
+  Value* spread(Value* scalar, int64_t stride);
+  Value* lanes_of(Value* mask) { return ir_.CreateBitCast(mask, wide(ir_.getInt1Ty())); }
+  Value* bits_of(Value* lanes) { return ir_.CreateBitCast(lanes, ir_.getInt32Ty()); }
+  void write(uint32_t r, Value* v, const Where& where);         // a general register; predicate: i32
+  void write_scalar(uint32_t r, Value* v);
+  void set(uint32_t r, Value* v) { ir_.CreateStore(v, variable(r)); }
+  Value* slot(machine::Slot s);                                 // address
+  void store_slot(machine::Slot s, Value* v);                   // i1 and <32 x i1> as a word
+  Value* load_slot(machine::Slot s, Element e, bool is_vector);
+  void spill(uint32_t r, machine::Slot s, bool as_vector);
+  void step(uint32_t index, const Where& where);                // by the interpreter's handler
+  void pure_step(uint32_t index, const Instruction& i, bool as_scalar, const std::vector<Value*>& sources, Value* out[2]);
+  Value* mask_value(const Where& where) { return where.mask ? where.mask : ir_.getInt32(~0u); }
+  Value* count_lanes(Value* mask);
+  Value* field(std::size_t offset, llvm::Type* type, const char* name);  // of the frame
+  Value* frame_at(std::size_t offset);
+  Value* call(std::size_t offset, llvm::Type* result, std::initializer_list<Value*> arguments);
+  void check(Value* status);  // returns kFaulted unless 0
+  BB* block(const char* name);
+  BB* split(Value* condition, const char* name, bool likely);  // goes on where it holds; returns the block for the rest
+
+  // --- pure.cpp
+  void pure(uint32_t index, const Where& where);
+  bool compute(const Instruction& i, bool as_scalar, const std::vector<Value*>& s, Value* out[2]);
+  Value* integer(const machine::PureOp& op, const Instruction& i, bool as_scalar, const std::vector<Value*>& s);
+  Value* convert(std::string_view name, const std::vector<Value*>& s);
+  Value* floating(std::string_view name, const std::vector<Value*>& s);
+  bool compare(std::string_view name, const std::vector<Value*>& s, Value* out[2]);
+
+  // --- memory.cpp
+  void memory(uint32_t index, const Where& where);
+  void global(uint32_t index, const Where& where, bool uniform);
+  void shared(uint32_t index, const Where& where, int64_t stride);
+  void shared_general(uint32_t index, const Where& where);
+  void move_contiguous(const Instruction& i, Value* pointer, unsigned alignment, const Where& where, bool pad);
+  void move_uniform(const Instruction& i, Value* pointer, const Where& where);
+  void move_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where);
+  void load_result(const MemoryOp& m, std::size_t k, Value* element, const Where& where);
+  Value* store_value(const MemoryOp& m, std::size_t k);
+  void touch(uint32_t memory, Value* low, Value* high);
+
+  // --- lanes.cpp
+  bool lanes_together(uint32_t index, const Where& where);
+  bool shuffle(const Instruction& i, const Where& where);
+
+  const machine::Code& code_;
+  const Decoded& p_;
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilder<> ir_;
+  uint32_t blocks_ = 0;
+  std::vector<RegionPlan> plans_;
+  llvm::Function* function_ = nullptr;
+  Value* frame_ = nullptr;
+  BB *entry_ = nullptr, *fault_ = nullptr, *out_ = nullptr, *begin_ = nullptr, *next_block_ = nullptr;
+  BB* constants_ = nullptr;  // where values of the launch are read: runs once
+  llvm::AllocaInst *outcome_ = nullptr, *block_ = nullptr, *alive_warps_ = nullptr, *alive_lanes_ = nullptr;
+  llvm::AllocaInst *mask_ = nullptr, *warp_ = nullptr, *fuel_ = nullptr;
+  llvm::AllocaInst *ctaid_[3] = {}, *smid_ = nullptr;
+  std::map<std::size_t, Value*> fields_;
+  std::vector<llvm::AllocaInst*> variables_;
+  std::map<uint32_t, Value*> builtins_;
+  Value *w_ = nullptr, *area_ = nullptr;  // the warp, its slots: within the loop over warps
+  // Of the region being generated.
+  std::vector<BB*> heads_, stops_;
+  std::vector<BB*> full_, masked_, arrive_;
+  std::vector<llvm::AllocaInst*> arrived_, pending_;  // by scope; by block
+  BB *warp_end_ = nullptr, *warp_next_ = nullptr;
+  struct Counter {
+    llvm::AllocaInst* sum;
+    std::vector<Target> targets;
+  };
+  std::vector<Counter> counters_;
+  std::map<uint32_t, llvm::AllocaInst*> single_;  // counters of one word
+  std::vector<llvm::AllocaInst*> executed_, lanes_on_;  // by block
+  std::vector<uint32_t> pure_steps_, steps_, memos_;  // instructions; bit 31 of a pure step: as scalars
+  std::map<uint32_t, const machine::Access*> access_of_;
+  std::map<uint32_t, const machine::LaneOp*> lane_op_of_;
+};
+
+}  // namespace coalesce::native

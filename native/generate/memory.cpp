@@ -1,0 +1,401 @@
+// Loads and stores. Where the address is a scalar and a known step, the access is checked, counted and carried out here;
+// what fails a check, and every other access, goes through the interpreter's handler (step()).
+#include <cstddef>
+
+#include "machine/observe/traffic.h"
+#include "native/generate/generator.h"
+
+namespace coalesce::native {
+
+using namespace llvm;
+using machine::AddressSpace;
+using machine::kLanes;
+using machine::Kind;
+
+namespace {
+constexpr unsigned kRequests = 0, kSectors = 1, kLines = 2, kBytes = 3, kWavefronts = 4, kIdeal = 5;
+}
+
+void Generator::memory(uint32_t index, const Where& where) {
+  const Instruction& i = p_.code[index];
+  const MemoryOp& m = p_.memory[i.memory];
+  const bool plain = (i.kind == Kind::load || i.kind == Kind::store) && m.width <= 8 &&
+                     (m.count & (m.count - 1)) == 0 && m.bytes() <= 16;
+  LaneClass lanes = LaneClass::constant;
+  int64_t stride = 0;
+  if (m.address.is_reg()) {
+    lanes = p_.registers[m.address.reg].lanes;
+    stride = p_.registers[m.address.reg].stride;
+  }
+  const bool uniform = lanes <= LaneClass::warp_uniform;
+  const bool contiguous = lanes == LaneClass::affine && stride == static_cast<int64_t>(m.bytes());
+  if (plain && (m.space == AddressSpace::global || m.space == AddressSpace::constant)) {
+    if (uniform && i.kind == Kind::load) return global(index, where, true);
+    // Under a mask LLVM may move a load; one that waits for other blocks must stay where it is.
+    if (contiguous && !(m.is_volatile && where.mask)) return global(index, where, false);
+  }
+  if (plain && m.space == AddressSpace::shared) {
+    if (uniform || lanes == LaneClass::affine) return shared(index, where, stride);
+    if (m.address.is_reg() && p_.registers[m.address.reg].element == Element::b32) return shared_general(index, where);
+  }
+  step(index, where);
+}
+
+// ---- Values between registers and memory --------------------------------------------------------------------------
+
+// Element k of every lane (or the one of all lanes) as memory has it, to its register.
+void Generator::load_result(const MemoryOp& m, std::size_t k, Value* element, const Where& where) {
+  const uint32_t r = m.values[k].reg;
+  Type* type = element->getType()->getWithNewBitWidth(8u * m.value_bytes[k]);
+  element = m.sign_extend ? ir_.CreateSExtOrTrunc(element, type) : ir_.CreateZExtOrTrunc(element, type);
+  if (element->getType()->isVectorTy()) {
+    Where to = where;
+    to.keeps = true;  // lanes that are off keep what they have, everywhere
+    write(r, element, to);
+  } else if (is_scalar(r)) {
+    write_scalar(r, element);
+  } else {
+    Where to = where;
+    to.keeps = true;
+    write(r, spread(element, 0), to);
+  }
+}
+
+Value* Generator::store_value(const MemoryOp& m, std::size_t k) {
+  const machine::Value& v = m.values[k];
+  Value* all = vector(v, v.is_reg() ? p_.registers[v.reg].element : machine::Element::b64);
+  return ir_.CreateZExtOrTrunc(all, wide(ir_.getIntNTy(8u * m.width)));
+}
+
+// All lanes at pointer + lane * bytes. `pad`: memory beyond the lanes that are on may be read and written back.
+void Generator::move_contiguous(const Instruction& i, Value* pointer, unsigned alignment, const Where& where, bool pad) {
+  const MemoryOp& m = p_.memory[i.memory];
+  Type* element = ir_.getIntNTy(8u * m.width);
+  VectorType* all = FixedVectorType::get(element, kLanes * m.count);
+  Value* on = nullptr;
+  if (where.mask) {
+    SmallVector<int, 128> each;
+    for (uint32_t k = 0; k < kLanes * m.count; ++k) each.push_back(static_cast<int>(k / m.count));
+    on = m.count == 1 ? where.lanes : ir_.CreateShuffleVector(where.lanes, each);
+  }
+  if (i.kind == Kind::load) {
+    Value* data;
+    if (on && !pad) {
+      data = ir_.CreateMaskedLoad(all, pointer, Align(alignment), on, Constant::getNullValue(all));
+    } else {
+      LoadInst* load = ir_.CreateAlignedLoad(all, pointer, Align(alignment));
+      load->setVolatile(m.is_volatile);
+      data = load;
+    }
+    for (uint32_t k = 0; k < m.count; ++k) {
+      if (!m.values[k].is_reg()) continue;
+      SmallVector<int, 32> mine;
+      for (uint32_t l = 0; l < kLanes; ++l) mine.push_back(static_cast<int>(l * m.count + k));
+      load_result(m, k, m.count == 1 ? data : ir_.CreateShuffleVector(data, mine), where);
+    }
+    return;
+  }
+  Value* data = store_value(m, 0);
+  if (m.count > 1) {
+    // Interleaved, two at a time: (v0, v1), (v2, v3), then those.
+    std::vector<Value*> parts;
+    for (uint32_t k = 0; k < m.count; ++k) parts.push_back(store_value(m, k));
+    while (parts.size() > 1) {
+      // parts[k] and parts[k + half] hold elements k, k + half of every run: the order comes right in the end.
+      const std::size_t half = parts.size() / 2;
+      std::vector<Value*> joined;
+      for (std::size_t k = 0; k < half; ++k) {
+        const unsigned n = cast<FixedVectorType>(parts[k]->getType())->getNumElements();
+        SmallVector<int, 128> order;
+        for (unsigned l = 0; l < n; ++l) order.push_back(static_cast<int>(l)), order.push_back(static_cast<int>(n + l));
+        joined.push_back(ir_.CreateShuffleVector(parts[k], parts[k + half], order));
+      }
+      parts = joined;
+    }
+    data = parts[0];
+  }
+  if (!on) {
+    ir_.CreateAlignedStore(data, pointer, Align(alignment))->setVolatile(m.is_volatile);
+  } else if (pad) {
+    Value* old = ir_.CreateAlignedLoad(all, pointer, Align(alignment));
+    ir_.CreateAlignedStore(ir_.CreateSelect(on, data, old), pointer, Align(alignment));
+  } else {
+    ir_.CreateMaskedStore(data, pointer, Align(alignment), on);
+  }
+}
+
+// All lanes at one address: of stores the highest lane's stays.
+void Generator::move_uniform(const Instruction& i, Value* pointer, const Where& where) {
+  const MemoryOp& m = p_.memory[i.memory];
+  Type* element = ir_.getIntNTy(8u * m.width);
+  for (uint32_t k = 0; k < m.count; ++k) {
+    Value* at = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), pointer, uint64_t{k} * m.width);
+    if (i.kind == Kind::load) {
+      LoadInst* load = ir_.CreateAlignedLoad(element, at, Align(m.width));
+      load->setVolatile(m.is_volatile);
+      if (m.values[k].is_reg()) load_result(m, k, load, where);
+      continue;
+    }
+    const machine::Value& v = m.values[k];
+    Value* one;
+    if (!v.is_reg() || (is_scalar(v.reg) && p_.registers[v.reg].lanes <= LaneClass::warp_uniform)) {
+      one = ir_.CreateZExtOrTrunc(scalar(v, v.is_reg() ? p_.registers[v.reg].element : Element::b64), element);
+    } else {
+      Value* lane = where.mask ? ir_.CreateSub(ir_.getInt32(31), ir_.CreateBinaryIntrinsic(Intrinsic::ctlz, where.mask,
+                                                                                          ir_.getTrue()))
+                               : ir_.getInt32(31);
+      one = ir_.CreateExtractElement(store_value(m, k), lane);
+    }
+    ir_.CreateAlignedStore(one, at, Align(m.width))->setVolatile(m.is_volatile);
+  }
+}
+
+// Lane l at base + offsets[l] (bytes below 2^31).
+void Generator::move_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where) {
+  const MemoryOp& m = p_.memory[i.memory];
+  VectorType* all = wide(ir_.getIntNTy(8u * m.width));
+  Value* on = where.mask ? where.lanes : Constant::getAllOnesValue(wide(ir_.getInt1Ty()));
+  for (uint32_t k = 0; k < m.count; ++k) {
+    Value* from = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), base, uint64_t{k} * m.width);
+    Value* at = ir_.CreateGEP(ir_.getInt8Ty(), from, offsets);
+    if (i.kind == Kind::load) {
+      if (m.values[k].is_reg())
+        load_result(m, k, ir_.CreateMaskedGather(all, at, Align(m.width), on, Constant::getNullValue(all)), where);
+    } else {
+      ir_.CreateMaskedScatter(store_value(m, k), at, Align(m.width), on);
+    }
+  }
+}
+
+// ---- Global --------------------------------------------------------------------------------------------------------
+
+// Bytes [low, high) have been touched. Ranges that follow one another are marked as one.
+void Generator::touch(uint32_t memory, Value* low, Value* high) {
+  Value* site = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), field(offsetof(Frame, sites), ir_.getPtrTy(), "sites"),
+                                               sizeof(SiteState) * memory);
+  const auto at = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), site, offset); };
+  Value* end = ir_.CreateLoad(ir_.getInt64Ty(), at(offsetof(SiteState, high)));
+  BB *follows = block("follows"), *jumps = block("jumps"), *marked = block("marked"), *again = block("again");
+  ir_.CreateCondBr(ir_.CreateICmpEQ(low, end), follows, again);
+  ir_.SetInsertPoint(follows);
+  ir_.CreateStore(high, at(offsetof(SiteState, high)));
+  ir_.CreateBr(marked);
+  ir_.SetInsertPoint(again);
+  Value* begin = ir_.CreateLoad(ir_.getInt64Ty(), at(offsetof(SiteState, low)));
+  ir_.CreateCondBr(ir_.CreateAnd(ir_.CreateICmpUGE(low, begin), ir_.CreateICmpULE(high, end)), marked, jumps);
+  ir_.SetInsertPoint(jumps);
+  call(offsetof(Frame, touch), ir_.getVoidTy(), {ir_.getInt32(memory), low, high});
+  ir_.CreateBr(marked);
+  ir_.SetInsertPoint(marked);
+}
+
+void Generator::global(uint32_t index, const Where& where, bool uniform) {
+  const Instruction& i = p_.code[index];
+  const MemoryOp& m = p_.memory[i.memory];
+  const uint64_t bytes = m.bytes();
+  Type* i64 = ir_.getInt64Ty();
+  const Element e = m.address.is_reg() ? p_.registers[m.address.reg].element : Element::b64;
+  Value* base = ir_.CreateAdd(ir_.CreateZExt(scalar(m.address, e), i64), ir_.getInt64(static_cast<uint64_t>(m.offset)));
+  Value* site = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), field(offsetof(Frame, sites), ir_.getPtrTy(), "sites"),
+                                               sizeof(SiteState) * i.memory);
+  const auto state = [&](std::size_t offset) {
+    return ir_.CreateLoad(i64, ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), site, offset));
+  };
+  Value* start = state(offsetof(SiteState, base));
+  Value *low = base, *high, *inside;
+  if (uniform || !where.mask) {
+    high = ir_.CreateAdd(base, ir_.getInt64(uniform ? bytes : bytes * kLanes));
+    inside = ir_.CreateICmpULT(ir_.CreateSub(base, start), state(offsetof(SiteState, limit)));
+  } else {
+    Value* first = ir_.CreateZExt(ir_.CreateBinaryIntrinsic(Intrinsic::cttz, where.mask, ir_.getTrue()), i64);
+    Value* last = ir_.CreateSub(ir_.getInt64(kLanes),
+                                ir_.CreateZExt(ir_.CreateBinaryIntrinsic(Intrinsic::ctlz, where.mask, ir_.getTrue()), i64));
+    low = ir_.CreateAdd(base, ir_.CreateMul(first, ir_.getInt64(bytes)));
+    high = ir_.CreateAdd(base, ir_.CreateMul(last, ir_.getInt64(bytes)));
+    inside = ir_.CreateAnd(ir_.CreateAnd(ir_.CreateICmpULT(low, high), ir_.CreateICmpUGE(low, start)),
+                           ir_.CreateICmpULE(ir_.CreateSub(high, start), state(offsetof(SiteState, size))));
+  }
+  if (bytes > 1) inside = ir_.CreateAnd(inside, ir_.CreateIsNull(ir_.CreateAnd(base, ir_.getInt64(bytes - 1))));
+  BB* slow = split(inside, "slow", true);
+  BB* done = block("accessed");
+  if (m.site != kNone) {
+    if (p_.sites[m.site].dynamic_requests) count(site_counter(m.site, kRequests), 1);
+    if (uniform) {
+      count(counter({{word_site(m.site, kSectors), 1},
+                     {word_site(m.site, kLines), 1},
+                     {word_site(m.site, kBytes), static_cast<uint32_t>(bytes)}}),
+            1);
+      touch(i.memory, low, high);
+    } else {
+      BB* counted = block("counted");
+      if (where.mask) {
+        // A run of lanes; lanes with gaps between them are rare.
+        Value* run = ir_.CreateLShr(where.mask, ir_.CreateBinaryIntrinsic(Intrinsic::cttz, where.mask, ir_.getTrue()));
+        Value* whole = ir_.CreateIsNull(ir_.CreateAnd(run, ir_.CreateAdd(run, ir_.getInt32(1))));
+        BB* gaps = split(whole, "gaps", true);
+        BB* here = ir_.GetInsertBlock();
+        ir_.SetInsertPoint(gaps);
+        call(offsetof(Frame, gaps), ir_.getVoidTy(), {ir_.getInt32(i.memory), base, where.mask});
+        ir_.CreateBr(counted);
+        ir_.SetInsertPoint(here);
+      }
+      Value* last = ir_.CreateSub(high, ir_.getInt64(1));
+      const auto units = [&](unsigned shift) {
+        return ir_.CreateAdd(ir_.CreateSub(ir_.CreateLShr(last, shift), ir_.CreateLShr(low, shift)), ir_.getInt64(1));
+      };
+      count(site_counter(m.site, kSectors), units(5));
+      count(site_counter(m.site, kLines), units(7));
+      if (where.mask)
+        count(site_counter(m.site, kBytes), ir_.CreateMul(count_lanes(where.mask), ir_.getInt64(bytes)));
+      else
+        count(counter({{word_site(m.site, kBytes), static_cast<uint32_t>(bytes * kLanes)}}), 1);
+      touch(i.memory, low, high);
+      ir_.CreateBr(counted);
+      ir_.SetInsertPoint(counted);
+    }
+  }
+  Value* pointer = ir_.CreateIntToPtr(base, ir_.getPtrTy());
+  if (uniform)
+    move_uniform(i, pointer, where);
+  else
+    move_contiguous(i, pointer, static_cast<unsigned>(bytes), where, false);
+  ir_.CreateBr(done);
+  ir_.SetInsertPoint(slow);
+  step(index, where);
+  ir_.CreateBr(done);
+  ir_.SetInsertPoint(done);
+}
+
+// ---- Shared --------------------------------------------------------------------------------------------------------
+
+// Lane l at base + l * stride.
+void Generator::shared(uint32_t index, const Where& where, int64_t stride) {
+  const Instruction& i = p_.code[index];
+  const MemoryOp& m = p_.memory[i.memory];
+  const int64_t bytes = m.bytes();
+  const bool store = i.kind == Kind::store;
+  const int64_t span = stride * (kLanes - 1);
+  // Costs have a closed form where a lane's distance is whole banks.
+  const int64_t unit = std::max<int64_t>(bytes, 4);
+  const bool contiguous = stride == bytes;
+  if ((stride % bytes) != 0 || span > (1 << 24) || span < -(1 << 24) || (stride % unit != 0 && !contiguous))
+    return step(index, where);
+  Type* i64 = ir_.getInt64Ty();
+  const Element e = m.address.is_reg() ? p_.registers[m.address.reg].element : Element::b64;
+  Value* base = ir_.CreateAdd(ir_.CreateTrunc(ir_.CreateZExt(scalar(m.address, e), i64), ir_.getInt32Ty()),
+                              ir_.getInt32(static_cast<uint32_t>(m.offset)));
+  BB *slow = nullptr, *done = nullptr;
+  // What the block's dimensions prove needs no check.
+  bool proven = false;
+  if (m.address.is_reg()) {
+    const Register& r = p_.registers[m.address.reg];
+    // The range holds every lane's address.
+    proven = r.range.known() && r.range.low + m.offset >= 0 &&
+             r.range.high + m.offset + bytes <= static_cast<int64_t>(p_.static_shared_bytes) &&
+             r.alignment % bytes == 0 && m.offset % bytes == 0 && r.range.high < (int64_t{1} << 31);
+  } else {
+    const int64_t at = static_cast<int64_t>(m.address.bits) + m.offset;
+    proven = at >= 0 && at + bytes <= static_cast<int64_t>(p_.static_shared_bytes) && at % bytes == 0;
+  }
+  if (!proven) {
+    Value *first = ir_.getInt64(0), *last = ir_.getInt64(kLanes - 1);
+    if (where.mask) {
+      first = ir_.CreateZExt(ir_.CreateBinaryIntrinsic(Intrinsic::cttz, where.mask, ir_.getTrue()), i64);
+      last = ir_.CreateSub(ir_.getInt64(31),
+                           ir_.CreateZExt(ir_.CreateBinaryIntrinsic(Intrinsic::ctlz, where.mask, ir_.getTrue()), i64));
+    }
+    // Modulo 2^32, as the lanes' addresses are; a base before 0 whose first lanes are off is good.
+    const auto lane = [&](Value* l) {
+      return ir_.CreateAdd(base, ir_.CreateTrunc(ir_.CreateMul(l, ir_.getInt64(static_cast<uint64_t>(stride))), ir_.getInt32Ty()));
+    };
+    Value* low = ir_.CreateZExt(lane(stride >= 0 ? first : last), i64);
+    Value* high = ir_.CreateZExt(lane(stride >= 0 ? last : first), i64);
+    Value* size = field(offsetof(Frame, shared_bytes), i64, "shared_bytes");
+    Value* good = ir_.CreateAnd(ir_.CreateICmpULE(low, high),
+                                ir_.CreateICmpULE(ir_.CreateAdd(high, ir_.getInt64(static_cast<uint64_t>(bytes))), size));
+    if (bytes > 1)
+      good = ir_.CreateAnd(good, ir_.CreateIsNull(ir_.CreateAnd(base, ir_.getInt32(static_cast<uint32_t>(bytes - 1)))));
+    slow = split(good, "slow", true);
+    done = block("accessed");
+  }
+  if (p_.sites[m.site].dynamic_requests) count(site_counter(m.site, kRequests), 1);
+  if (bytes > 4 || (!contiguous && stride != 0)) {
+    const uint32_t step_bytes = static_cast<uint32_t>(stride), width = static_cast<uint32_t>(bytes);
+    if (!where.mask) {
+      const machine::SharedCost c = store ? machine::shared_store_cost_affine(0, step_bytes, ~0u, width)
+                                          : machine::shared_load_cost_affine(0, step_bytes, ~0u, width);
+      if (bytes > 4)
+        count(counter({{word_site(m.site, kWavefronts), c.wavefronts}, {word_site(m.site, kIdeal), c.ideal}}), 1);
+      else if (c.wavefronts > 1)
+        count(counter({{word_site(m.site, kWavefronts), c.wavefronts - 1}}), 1);
+    } else {
+      Value* c = call(offsetof(Frame, affine_cost), i64,
+                      {base, ir_.getInt32(step_bytes), where.mask, ir_.getInt32(width | (store ? 256 : 0))});
+      Value* wavefronts = ir_.CreateAnd(c, ir_.getInt64(0xffffffffu));
+      if (bytes > 4) {
+        count(site_counter(m.site, kWavefronts), wavefronts);
+        count(site_counter(m.site, kIdeal), ir_.CreateLShr(c, 32));
+      } else {
+        count(site_counter(m.site, kWavefronts), ir_.CreateSub(wavefronts, ir_.getInt64(1)));
+      }
+    }
+  }
+  Value* memory = field(offsetof(Frame, shared), ir_.getPtrTy(), "shared");
+  if (stride == 0 || contiguous) {
+    Value* pointer = ir_.CreateGEP(ir_.getInt8Ty(), memory, ir_.CreateSExt(base, i64));
+    if (stride == 0)
+      move_uniform(i, pointer, where);
+    else
+      move_contiguous(i, pointer, static_cast<unsigned>(bytes), where, m.count == 1 && bytes <= 4);
+  } else {
+    move_scattered(i, memory, spread(base, stride), where);
+  }
+  if (!slow) return;
+  ir_.CreateBr(done);
+  ir_.SetInsertPoint(slow);
+  step(index, where);
+  ir_.CreateBr(done);
+  ir_.SetInsertPoint(done);
+}
+
+// Any addresses. What they cost is remembered for each warp: most often they are the same every time.
+void Generator::shared_general(uint32_t index, const Where& where) {
+  const Instruction& i = p_.code[index];
+  const MemoryOp& m = p_.memory[i.memory];
+  const uint32_t bytes = m.bytes();
+  Type *i32 = ir_.getInt32Ty(), *i64 = ir_.getInt64Ty();
+  const uint32_t warps = (p_.shape.block[0] * p_.shape.block[1] * p_.shape.block[2] + kLanes - 1) / kLanes;
+  uint32_t number = 0;
+  while (number < memos_.size() && memos_[number] != index) ++number;
+  if (number == memos_.size()) memos_.push_back(index);
+  Value* address = ir_.CreateAdd(vector(m.address, Element::b32), spread(ir_.getInt32(static_cast<uint32_t>(m.offset)), 0));
+  if (where.mask) address = ir_.CreateSelect(where.lanes, address, Constant::getNullValue(address->getType()));
+  Value* memo = ir_.CreateInBoundsGEP(
+      ir_.getInt8Ty(), field(offsetof(Frame, memos), ir_.getPtrTy(), "memos"),
+      ir_.CreateMul(ir_.CreateAdd(ir_.CreateZExt(w_, i64), ir_.getInt64(uint64_t{number} * warps)), ir_.getInt64(sizeof(Memo))));
+  const auto at = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), memo, offset); };
+  Value* known = ir_.CreateAlignedLoad(wide(i32), memo, Align(64));
+  Value* same = ir_.CreateIsNull(bits_of(ir_.CreateICmpNE(known, address)));
+  same = ir_.CreateAnd(same, ir_.CreateICmpEQ(ir_.CreateLoad(i32, at(offsetof(Memo, mask))), mask_value(where)));
+  BB* judge = split(same, "judge", false);
+  BB *access = block("access"), *done = block("accessed");
+  ir_.CreateBr(access);
+  ir_.SetInsertPoint(judge);
+  ir_.CreateAlignedStore(address, memo, Align(64));
+  Value* good = call(offsetof(Frame, judge), i32,
+                     {memo, mask_value(where), ir_.getInt32(bytes | (i.kind == Kind::store ? 256 : 0))});
+  BB* slow = split(ir_.CreateIsNotNull(good), "slow", true);
+  ir_.CreateBr(access);
+  ir_.SetInsertPoint(access);
+  if (p_.sites[m.site].dynamic_requests) count(site_counter(m.site, kRequests), 1);
+  count(site_counter(m.site, kWavefronts), ir_.CreateZExt(ir_.CreateLoad(i32, at(offsetof(Memo, wavefronts))), i64));
+  if (bytes > 4) count(site_counter(m.site, kIdeal), ir_.CreateZExt(ir_.CreateLoad(i32, at(offsetof(Memo, ideal))), i64));
+  move_scattered(i, field(offsetof(Frame, shared), ir_.getPtrTy(), "shared"), address, where);
+  ir_.CreateBr(done);
+  ir_.SetInsertPoint(slow);
+  step(index, where);
+  ir_.CreateBr(done);
+  ir_.SetInsertPoint(done);
+}
+
+}  // namespace coalesce::native
