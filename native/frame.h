@@ -22,7 +22,7 @@ struct SiteState {
 };
 
 // Of one shared access whose addresses have no closed form, and one warp: they are often the same every time.
-struct Memo {
+struct alignas(64) Memo {
   uint32_t address[32];
   uint32_t mask = 0;  // 0: empty
   uint32_t wavefronts = 0, ideal = 0;

@@ -44,6 +44,7 @@ class BlockRun {
   Worker& worker() { return worker_; }
   std::vector<Warp>& warps() { return warps_; }
   std::byte* block_area() { return block_area_; }
+  bool native_fresh() const { return native_end_ != 0; }  // the block has not begun
   // Where it is, for messages.
   void native_at(uint64_t block, uint32_t warp, uint32_t basic_block);
   // Adds up what has run so far, as charge(), with the block, warp and lanes it stands at.
@@ -73,7 +74,7 @@ class BlockRun {
   Status advance_lockstep();
   Status advance_general();
   Status advance_native(uint64_t end);
-  void begin(uint64_t index);  // bookkeeping of a new block, without its memory
+  void begin(uint64_t index);      // bookkeeping of a new block, without its memory
   void lay_out(const Code& code);  // areas and builtin values for this code
   void set_block_builtins(std::byte* block_area);
   void enter_general(uint32_t region, uint32_t stopped);

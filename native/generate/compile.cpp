@@ -70,8 +70,11 @@ bool make(const machine::Code& code, const Target& target, const CompileOptions&
   raw_string_ostream out(problem);
   if (verifyModule(module, &out)) throw std::runtime_error("generated code is not sound: " + problem);
   if (options.yield)
-    context.setYieldCallback([](LLVMContext*, void* o) { static_cast<const CompileOptions*>(o)->yield(static_cast<const CompileOptions*>(o)->argument); },
-                             const_cast<CompileOptions*>(&options));
+    context.setYieldCallback(
+        [](LLVMContext*, void* o) {
+          static_cast<const CompileOptions*>(o)->yield(static_cast<const CompileOptions*>(o)->argument);
+        },
+        const_cast<CompileOptions*>(&options));
   (void)target;
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;

@@ -2,10 +2,10 @@
 //
 // Why it is fast, in the order of what it gains: all warps of a thread block run a region (program.h) in one loop, so
 // that control that is the same for the block, and values that are, are computed once for all warps. A register's lane
-// class decides what it is: block-uniform and warp-uniform ones are scalars, affine ones a scalar and a known step, so that
-// most addresses are never vectors. Ranges known from the block's dimensions leave out checks. What one execution of a block
-// adds to the counters is added once for all warps. Every block stands twice: for warps with all lanes on, without
-// any masks, and for the others.
+// class decides what it is: block-uniform and warp-uniform ones are scalars, affine ones a scalar and a known step, so
+// that most addresses are never vectors. Ranges known from the block's dimensions leave out checks. What one execution
+// of a block adds to the counters is added once for all warps. Every block stands twice: for warps with all lanes on,
+// without any masks, and for the others.
 //
 // Registers are variables (LLVM's alloca, which it turns into values and registers). Those of the block live in them
 // from region to region. Those of a warp are read from the warp's slots when its turn comes in a region and written
@@ -25,8 +25,8 @@ namespace coalesce::native {
 
 using namespace llvm;
 using machine::Builtin;
-using machine::kLanes;
 using machine::Kind;
+using machine::kLanes;
 
 namespace {
 constexpr uint64_t kFuel = 1u << 12;  // repetitions of a uniform loop before it is charged for
@@ -268,7 +268,8 @@ void Generator::warp_loop(uint32_t r) {
     if (!used[reg] && !written[reg]) continue;
     const Register& of = p_.registers[reg];
     if (std::binary_search(live.begin(), live.end(), reg))
-      set(reg, load_slot(is_scalar(reg) ? code_.homes[reg].scalar : code_.homes[reg].vector, of.element, !is_scalar(reg)));
+      set(reg,
+          load_slot(is_scalar(reg) ? code_.homes[reg].scalar : code_.homes[reg].vector, of.element, !is_scalar(reg)));
     else
       set(reg, Constant::getNullValue(variable(reg)->getAllocatedType()));
   }
@@ -653,8 +654,10 @@ void Generator::finish() {
     bool any = false;
     for (AllocaInst* c : ctaid_) any = any || !c->use_empty();
     if (any) {
-      Value* x = ir.CreateLoad(ir.getInt64Ty(), ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), frame_, offsetof(Frame, grid_x)));
-      Value* y = ir.CreateLoad(ir.getInt64Ty(), ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), frame_, offsetof(Frame, grid_y)));
+      Value* x = ir.CreateLoad(ir.getInt64Ty(),
+                               ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), frame_, offsetof(Frame, grid_x)));
+      Value* y = ir.CreateLoad(ir.getInt64Ty(),
+                               ir.CreateConstInBoundsGEP1_64(ir.getInt8Ty(), frame_, offsetof(Frame, grid_y)));
       if (p_.shape.grid_below[1] == 1 && p_.shape.grid_below[2] == 1) {
         ir.CreateStore(ir.CreateTrunc(number, ir.getInt32Ty()), ctaid_[0]);
         ir.CreateStore(ir.getInt32(0), ctaid_[1]);
@@ -680,7 +683,13 @@ void Generator::finish() {
 
 std::vector<uint32_t> Generator::words() const {
   std::vector<uint32_t> w{static_cast<uint32_t>(plans_.size())};
-  for (const RegionPlan& plan : plans_) w.push_back(plan.native);
+  for (const RegionPlan& plan : plans_) {
+    w.push_back(plan.native ? 1u : 0u);
+    w.push_back(plan.exits ? 1u : 0u);
+    w.push_back(static_cast<uint32_t>(plan.native ? plan.blocks.size() : 0));
+    if (plan.native)
+      for (uint32_t b : plan.blocks) w.push_back(b), w.push_back(plan.position[b]);
+  }
   for (const std::vector<uint32_t>* list : {&pure_steps_, &steps_, &memos_}) {
     w.push_back(static_cast<uint32_t>(list->size()));
     w.insert(w.end(), list->begin(), list->end());

@@ -16,10 +16,11 @@
 
 #include "machine/execute/code.h"
 #include "native/frame.h"
-#include "native/plan.h"
+#include "native/generate/plan.h"
 
 namespace coalesce::native {
 
+using llvm::Value;
 using machine::Decoded;
 using machine::Element;
 using machine::Instruction;
@@ -27,14 +28,13 @@ using machine::kNone;
 using machine::LaneClass;
 using machine::MemoryOp;
 using machine::Register;
-using llvm::Value;
 
 // What an instruction is generated for: a block's body for warps with all lanes on (mask null), or for any lanes.
 struct Where {
   uint32_t block = kNone;
-  Value* mask = nullptr;   // i32; null: all on
-  Value* lanes = nullptr;  // the same as <32 x i1>; null with mask
-  bool keeps = false;      // lanes that are off keep what they have: their registers may be read elsewhere
+  Value* mask = nullptr;     // i32; null: all on
+  Value* lanes = nullptr;    // the same as <32 x i1>; null with mask
+  bool keeps = false;        // lanes that are off keep what they have: their registers may be read elsewhere
   bool scalar_only = false;  // hoisted: there is no warp
 };
 
@@ -90,23 +90,24 @@ class Generator {
   bool is_scalar(uint32_t r) const { return p_.registers[r].lanes != LaneClass::general; }
   bool block_level(uint32_t r) const { return p_.registers[r].lanes <= LaneClass::block_uniform; }
   llvm::AllocaInst* variable(uint32_t r);
-  Value* scalar(const machine::Value& v, Element e);       // of a scalar register or constant; predicate: i1
-  Value* vector(const machine::Value& v, Element e);       // <32 x T>; predicate: <32 x i1>
-  Value* mask_of(const machine::Value& v);                 // predicate as i32
+  Value* scalar(const machine::Value& v, Element e);  // of a scalar register or constant; predicate: i1
+  Value* vector(const machine::Value& v, Element e);  // <32 x T>; predicate: <32 x i1>
+  Value* mask_of(const machine::Value& v);            // predicate as i32
   Value* mask_of(uint32_t reg) { return mask_of(machine::Value::of(reg)); }
-  Value* builtin(uint32_t r);                              // scalar or vector, as its class says
+  Value* builtin(uint32_t r);  // scalar or vector, as its class says
   Value* spread(Value* scalar, int64_t stride);
   Value* lanes_of(Value* mask) { return ir_.CreateBitCast(mask, wide(ir_.getInt1Ty())); }
   Value* bits_of(Value* lanes) { return ir_.CreateBitCast(lanes, ir_.getInt32Ty()); }
-  void write(uint32_t r, Value* v, const Where& where);         // a general register; predicate: i32
+  void write(uint32_t r, Value* v, const Where& where);  // a general register; predicate: i32
   void write_scalar(uint32_t r, Value* v);
   void set(uint32_t r, Value* v) { ir_.CreateStore(v, variable(r)); }
-  Value* slot(machine::Slot s);                                 // address
-  void store_slot(machine::Slot s, Value* v);                   // i1 and <32 x i1> as a word
+  Value* slot(machine::Slot s);                // address
+  void store_slot(machine::Slot s, Value* v);  // i1 and <32 x i1> as a word
   Value* load_slot(machine::Slot s, Element e, bool is_vector);
   void spill(uint32_t r, machine::Slot s, bool as_vector);
-  void step(uint32_t index, const Where& where);                // by the interpreter's handler
-  void pure_step(uint32_t index, const Instruction& i, bool as_scalar, const std::vector<Value*>& sources, Value* out[2]);
+  void step(uint32_t index, const Where& where);  // by the interpreter's handler
+  void pure_step(uint32_t index, const Instruction& i, bool as_scalar, const std::vector<Value*>& sources,
+                 Value* out[2]);
   Value* mask_value(const Where& where) { return where.mask ? where.mask : ir_.getInt32(~0u); }
   Value* count_lanes(Value* mask);
   Value* field(std::size_t offset, llvm::Type* type, const char* name);  // of the frame
@@ -168,9 +169,9 @@ class Generator {
     std::vector<Target> targets;
   };
   std::vector<Counter> counters_;
-  std::map<uint32_t, llvm::AllocaInst*> single_;  // counters of one word
+  std::map<uint32_t, llvm::AllocaInst*> single_;        // counters of one word
   std::vector<llvm::AllocaInst*> executed_, lanes_on_;  // by block
-  std::vector<uint32_t> pure_steps_, steps_, memos_;  // instructions; bit 31 of a pure step: as scalars
+  std::vector<uint32_t> pure_steps_, steps_, memos_;    // instructions; bit 31 of a pure step: as scalars
   std::map<uint32_t, const machine::Access*> access_of_;
   std::map<uint32_t, const machine::LaneOp*> lane_op_of_;
 };

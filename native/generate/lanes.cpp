@@ -25,8 +25,7 @@ bool Generator::lanes_together(uint32_t index, const Where& where) {
   }
   if (i.kind != Kind::vote || i.results[0] == kNone) return false;
   // Lanes that name different companions get different answers.
-  if (i.names_lanes && i.sources.back().is_reg() &&
-      p_.registers[i.sources.back().reg].lanes > LaneClass::warp_uniform)
+  if (i.names_lanes && i.sources.back().is_reg() && p_.registers[i.sources.back().reg].lanes > LaneClass::warp_uniform)
     return false;
   Value* all = mask_value(where);
   Value* q = ir_.CreateAnd(mask_of(i.sources[0]), all);

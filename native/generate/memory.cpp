@@ -1,5 +1,5 @@
-// Loads and stores. Where the address is a scalar and a known step, the access is checked, counted and carried out here;
-// what fails a check, and every other access, goes through the interpreter's handler (step()).
+// Loads and stores. Where the address is a scalar and a known step, the access is checked, counted and carried out
+// here; what fails a check, and every other access, goes through the interpreter's handler (step()).
 #include <cstddef>
 
 #include "machine/observe/traffic.h"
@@ -9,8 +9,8 @@ namespace coalesce::native {
 
 using namespace llvm;
 using machine::AddressSpace;
-using machine::kLanes;
 using machine::Kind;
+using machine::kLanes;
 
 namespace {
 constexpr unsigned kRequests = 0, kSectors = 1, kLines = 2, kBytes = 3, kWavefronts = 4, kIdeal = 5;
@@ -68,7 +68,8 @@ Value* Generator::store_value(const MemoryOp& m, std::size_t k) {
 }
 
 // All lanes at pointer + lane * bytes. `pad`: memory beyond the lanes that are on may be read and written back.
-void Generator::move_contiguous(const Instruction& i, Value* pointer, unsigned alignment, const Where& where, bool pad) {
+void Generator::move_contiguous(const Instruction& i, Value* pointer, unsigned alignment, const Where& where,
+                                bool pad) {
   const MemoryOp& m = p_.memory[i.memory];
   Type* element = ir_.getIntNTy(8u * m.width);
   VectorType* all = FixedVectorType::get(element, kLanes * m.count);
@@ -141,8 +142,8 @@ void Generator::move_uniform(const Instruction& i, Value* pointer, const Where& 
     if (!v.is_reg() || (is_scalar(v.reg) && p_.registers[v.reg].lanes <= LaneClass::warp_uniform)) {
       one = ir_.CreateZExtOrTrunc(scalar(v, v.is_reg() ? p_.registers[v.reg].element : Element::b64), element);
     } else {
-      Value* lane = where.mask ? ir_.CreateSub(ir_.getInt32(31), ir_.CreateBinaryIntrinsic(Intrinsic::ctlz, where.mask,
-                                                                                          ir_.getTrue()))
+      Value* lane = where.mask ? ir_.CreateSub(ir_.getInt32(31),
+                                               ir_.CreateBinaryIntrinsic(Intrinsic::ctlz, where.mask, ir_.getTrue()))
                                : ir_.getInt32(31);
       one = ir_.CreateExtractElement(store_value(m, k), lane);
     }
@@ -208,8 +209,9 @@ void Generator::global(uint32_t index, const Where& where, bool uniform) {
     inside = ir_.CreateICmpULT(ir_.CreateSub(base, start), state(offsetof(SiteState, limit)));
   } else {
     Value* first = ir_.CreateZExt(ir_.CreateBinaryIntrinsic(Intrinsic::cttz, where.mask, ir_.getTrue()), i64);
-    Value* last = ir_.CreateSub(ir_.getInt64(kLanes),
-                                ir_.CreateZExt(ir_.CreateBinaryIntrinsic(Intrinsic::ctlz, where.mask, ir_.getTrue()), i64));
+    Value* last =
+        ir_.CreateSub(ir_.getInt64(kLanes),
+                      ir_.CreateZExt(ir_.CreateBinaryIntrinsic(Intrinsic::ctlz, where.mask, ir_.getTrue()), i64));
     low = ir_.CreateAdd(base, ir_.CreateMul(first, ir_.getInt64(bytes)));
     high = ir_.CreateAdd(base, ir_.CreateMul(last, ir_.getInt64(bytes)));
     inside = ir_.CreateAnd(ir_.CreateAnd(ir_.CreateICmpULT(low, high), ir_.CreateICmpUGE(low, start)),
@@ -306,13 +308,15 @@ void Generator::shared(uint32_t index, const Where& where, int64_t stride) {
     }
     // Modulo 2^32, as the lanes' addresses are; a base before 0 whose first lanes are off is good.
     const auto lane = [&](Value* l) {
-      return ir_.CreateAdd(base, ir_.CreateTrunc(ir_.CreateMul(l, ir_.getInt64(static_cast<uint64_t>(stride))), ir_.getInt32Ty()));
+      return ir_.CreateAdd(
+          base, ir_.CreateTrunc(ir_.CreateMul(l, ir_.getInt64(static_cast<uint64_t>(stride))), ir_.getInt32Ty()));
     };
     Value* low = ir_.CreateZExt(lane(stride >= 0 ? first : last), i64);
     Value* high = ir_.CreateZExt(lane(stride >= 0 ? last : first), i64);
     Value* size = field(offsetof(Frame, shared_bytes), i64, "shared_bytes");
-    Value* good = ir_.CreateAnd(ir_.CreateICmpULE(low, high),
-                                ir_.CreateICmpULE(ir_.CreateAdd(high, ir_.getInt64(static_cast<uint64_t>(bytes))), size));
+    Value* good =
+        ir_.CreateAnd(ir_.CreateICmpULE(low, high),
+                      ir_.CreateICmpULE(ir_.CreateAdd(high, ir_.getInt64(static_cast<uint64_t>(bytes))), size));
     if (bytes > 1)
       good = ir_.CreateAnd(good, ir_.CreateIsNull(ir_.CreateAnd(base, ir_.getInt32(static_cast<uint32_t>(bytes - 1)))));
     slow = split(good, "slow", true);
@@ -368,11 +372,13 @@ void Generator::shared_general(uint32_t index, const Where& where) {
   uint32_t number = 0;
   while (number < memos_.size() && memos_[number] != index) ++number;
   if (number == memos_.size()) memos_.push_back(index);
-  Value* address = ir_.CreateAdd(vector(m.address, Element::b32), spread(ir_.getInt32(static_cast<uint32_t>(m.offset)), 0));
+  Value* address =
+      ir_.CreateAdd(vector(m.address, Element::b32), spread(ir_.getInt32(static_cast<uint32_t>(m.offset)), 0));
   if (where.mask) address = ir_.CreateSelect(where.lanes, address, Constant::getNullValue(address->getType()));
   Value* memo = ir_.CreateInBoundsGEP(
       ir_.getInt8Ty(), field(offsetof(Frame, memos), ir_.getPtrTy(), "memos"),
-      ir_.CreateMul(ir_.CreateAdd(ir_.CreateZExt(w_, i64), ir_.getInt64(uint64_t{number} * warps)), ir_.getInt64(sizeof(Memo))));
+      ir_.CreateMul(ir_.CreateAdd(ir_.CreateZExt(w_, i64), ir_.getInt64(uint64_t{number} * warps)),
+                    ir_.getInt64(sizeof(Memo))));
   const auto at = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), memo, offset); };
   Value* known = ir_.CreateAlignedLoad(wide(i32), memo, Align(64));
   Value* same = ir_.CreateIsNull(bits_of(ir_.CreateICmpNE(known, address)));
@@ -389,7 +395,8 @@ void Generator::shared_general(uint32_t index, const Where& where) {
   ir_.SetInsertPoint(access);
   if (p_.sites[m.site].dynamic_requests) count(site_counter(m.site, kRequests), 1);
   count(site_counter(m.site, kWavefronts), ir_.CreateZExt(ir_.CreateLoad(i32, at(offsetof(Memo, wavefronts))), i64));
-  if (bytes > 4) count(site_counter(m.site, kIdeal), ir_.CreateZExt(ir_.CreateLoad(i32, at(offsetof(Memo, ideal))), i64));
+  if (bytes > 4)
+    count(site_counter(m.site, kIdeal), ir_.CreateZExt(ir_.CreateLoad(i32, at(offsetof(Memo, ideal))), i64));
   move_scattered(i, field(offsetof(Frame, shared), ir_.getPtrTy(), "shared"), address, where);
   ir_.CreateBr(done);
   ir_.SetInsertPoint(slow);

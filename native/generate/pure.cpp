@@ -14,8 +14,8 @@ unsigned bits_of_type(std::string_view t) {
   return t.ends_with("64") ? 64 : t.ends_with("32") ? 32 : t.ends_with("16") ? 16 : t.ends_with("8") ? 8 : 0;
 }
 bool is_integer(std::string_view t) {
-  return (t[0] == 's' || t[0] == 'u' || t[0] == 'b') && bits_of_type(t) >= 16 && t.find('x') == std::string_view::npos &&
-         t.substr(0, 2) != "bf";
+  return (t[0] == 's' || t[0] == 'u' || t[0] == 'b') && bits_of_type(t) >= 16 &&
+         t.find('x') == std::string_view::npos && t.substr(0, 2) != "bf";
 }
 // Constant of the same shape as `like`.
 Value* splat(Value* like, uint64_t v) { return ConstantInt::get(like->getType(), v); }
@@ -31,7 +31,8 @@ bool constant(Value* v, uint64_t* out) {
 
 void Generator::pure(uint32_t index, const Where& where) {
   const Instruction& i = p_.code[index];
-  const bool as_scalar = i.guard == kNone && is_scalar(i.results[0]) && (i.results[1] == kNone || is_scalar(i.results[1]));
+  const bool as_scalar =
+      i.guard == kNone && is_scalar(i.results[0]) && (i.results[1] == kNone || is_scalar(i.results[1]));
   // Predicates among themselves, as words.
   const std::string_view name = i.pure->mnemonic;
   if (!as_scalar && i.pure->results == 1 && name.ends_with(".pred") && name.find('.') == name.size() - 5) {
@@ -118,8 +119,9 @@ Value* Generator::integer(const machine::PureOp& op, const Instruction& i, bool,
     Value* d = nullptr;
     for (unsigned term = 0; term < 8; ++term) {
       if (!(table >> term & 1)) continue;
-      Value* p = ir_.CreateAnd(ir_.CreateAnd(term & 4 ? s[0] : ir_.CreateNot(s[0]), term & 2 ? s[1] : ir_.CreateNot(s[1])),
-                               term & 1 ? s[2] : ir_.CreateNot(s[2]));
+      Value* p =
+          ir_.CreateAnd(ir_.CreateAnd(term & 4 ? s[0] : ir_.CreateNot(s[0]), term & 2 ? s[1] : ir_.CreateNot(s[1])),
+                        term & 1 ? s[2] : ir_.CreateNot(s[2]));
       d = d ? ir_.CreateOr(d, p) : p;
     }
     return d ? d : splat(s[0], 0);
@@ -140,7 +142,9 @@ Value* Generator::integer(const machine::PureOp& op, const Instruction& i, bool,
     return is_signed ? ir_.CreateMul(ir_.CreateSExt(a, w), ir_.CreateSExt(b, w))
                      : ir_.CreateMul(ir_.CreateZExt(a, w), ir_.CreateZExt(b, w));
   };
-  const auto high = [&](Value* a, Value* b) { return ir_.CreateTrunc(ir_.CreateLShr(mul_wide(a, b), bits), a->getType()); };
+  const auto high = [&](Value* a, Value* b) {
+    return ir_.CreateTrunc(ir_.CreateLShr(mul_wide(a, b), bits), a->getType());
+  };
   if (n == 1) {
     if (o == "add") return ir_.CreateAdd(s[0], s[1]);
     if (o == "sub") return ir_.CreateSub(s[0], s[1]);
@@ -162,7 +166,8 @@ Value* Generator::integer(const machine::PureOp& op, const Instruction& i, bool,
                           : ir_.CreateAnd(amount, splat(amount, bits - 1));
       amount = ir_.CreateZExtOrTrunc(amount, type);
       if (arithmetic) return ir_.CreateAShr(s[0], amount);
-      return ir_.CreateSelect(big, splat(s[0], 0), o == "shl" ? ir_.CreateShl(s[0], amount) : ir_.CreateLShr(s[0], amount));
+      return ir_.CreateSelect(big, splat(s[0], 0),
+                              o == "shl" ? ir_.CreateShl(s[0], amount) : ir_.CreateLShr(s[0], amount));
     }
     if (o == "popc" || o == "clz" || o == "brev") {
       Value* r = o == "popc"  ? ir_.CreateUnaryIntrinsic(Intrinsic::ctpop, s[0])
@@ -257,7 +262,7 @@ bool Generator::compare(std::string_view name, const std::vector<Value*>& s, Val
   const std::string_view how = m.suffixes[0], t = m.suffixes.back();
   if (m.has("ftz")) return false;
   static const std::pair<std::string_view, CmpInst::Predicate> kInteger[] = {
-      {"eq", CmpInst::ICMP_EQ}, {"ne", CmpInst::ICMP_NE},   {"lt", CmpInst::ICMP_SLT}, {"le", CmpInst::ICMP_SLE},
+      {"eq", CmpInst::ICMP_EQ},  {"ne", CmpInst::ICMP_NE},  {"lt", CmpInst::ICMP_SLT}, {"le", CmpInst::ICMP_SLE},
       {"gt", CmpInst::ICMP_SGT}, {"ge", CmpInst::ICMP_SGE}, {"lo", CmpInst::ICMP_ULT}, {"ls", CmpInst::ICMP_ULE},
       {"hi", CmpInst::ICMP_UGT}, {"hs", CmpInst::ICMP_UGE}};
   static const std::pair<std::string_view, CmpInst::Predicate> kFloat[] = {
@@ -317,7 +322,8 @@ Value* Generator::convert(std::string_view name, const std::vector<Value*>& s) {
                                                 : Intrinsic::ceil;
     f = ir_.CreateUnaryIntrinsic(whole, f);
     // Out of range: the nearest number; NaN: 0.
-    return ir_.CreateIntrinsic(to[0] == 's' ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat, {of_bits(32), f->getType()}, {f});
+    return ir_.CreateIntrinsic(to[0] == 's' ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat,
+                               {of_bits(32), f->getType()}, {f});
   }
   (void)from_float;
   return nullptr;
@@ -355,7 +361,8 @@ Value* Generator::floating(std::string_view name, const std::vector<Value*>& s) 
   if (o == "sqrt" && n == 2) return finish(ir_.CreateUnaryIntrinsic(Intrinsic::sqrt, f[0]), {});
   if (n != 1) return nullptr;
   if (o == "neg" || o == "abs") {
-    Value* r = o == "neg" ? ir_.CreateXor(s[0], splat(s[0], 0x80000000u)) : ir_.CreateAnd(s[0], splat(s[0], 0x7fffffffu));
+    Value* r =
+        o == "neg" ? ir_.CreateXor(s[0], splat(s[0], 0x80000000u)) : ir_.CreateAnd(s[0], splat(s[0], 0x7fffffffu));
     return ir_.CreateSelect(is_nan(f[0]), splat(s[0], 0x7fffffffu), r);
   }
   if (o == "min" || o == "max") {

@@ -30,7 +30,9 @@ Type* Generator::type_of(Element e) const {
 AllocaInst* Generator::variable(uint32_t r) {
   if (variables_[r]) return variables_[r];
   const Element e = p_.registers[r].element;
-  Type* t = is_scalar(r) ? type_of(e) : e == Element::pred ? Type::getInt32Ty(context_) : wide(type_of(e));
+  Type* t = is_scalar(r)         ? type_of(e)
+            : e == Element::pred ? Type::getInt32Ty(context_)
+                                 : static_cast<Type*>(wide(type_of(e)));
   IRBuilder<> at(entry_, entry_->begin());
   return variables_[r] = at.CreateAlloca(t, nullptr, "r" + std::to_string(r));
 }
@@ -58,7 +60,8 @@ Value* Generator::builtin(uint32_t r) {
     return once([&] { return load_slot(code_.homes[r].scalar, reg.element, false); });
   const auto lane_mask = [&](auto f) -> Value* {
     SmallVector<Constant*, 32> masks;
-    for (uint32_t l = 0; l < kLanes; ++l) masks.push_back(ConstantInt::get(Type::getInt32Ty(context_), f(l) & 0xffffffffu));
+    for (uint32_t l = 0; l < kLanes; ++l)
+      masks.push_back(ConstantInt::get(Type::getInt32Ty(context_), f(l) & 0xffffffffu));
     return ConstantVector::get(masks);
   };
   const bool flat = p_.shape.block[1] == 1 && p_.shape.block[2] == 1;
@@ -78,7 +81,8 @@ Value* Generator::builtin(uint32_t r) {
     case Builtin::ctaid_x:
     case Builtin::ctaid_y:
     case Builtin::ctaid_z:
-      return ir_.CreateLoad(ir_.getInt32Ty(), ctaid_[static_cast<int>(reg.builtin) - static_cast<int>(Builtin::ctaid_x)]);
+      return ir_.CreateLoad(ir_.getInt32Ty(),
+                            ctaid_[static_cast<int>(reg.builtin) - static_cast<int>(Builtin::ctaid_x)]);
     case Builtin::smid:
       return ir_.CreateLoad(ir_.getInt32Ty(), smid_);
     case Builtin::warpid:
@@ -196,9 +200,9 @@ BasicBlock* Generator::split(Value* condition, const char* name, bool likely) {
 
 void Generator::check(Value* status) {
   BB* good = block("good");
-  MDNode* weights = MDNode::get(context_, {MDString::get(context_, "branch_weights"),
-                                           ConstantAsMetadata::get(ir_.getInt32(2000)),
-                                           ConstantAsMetadata::get(ir_.getInt32(1))});
+  MDNode* weights =
+      MDNode::get(context_, {MDString::get(context_, "branch_weights"), ConstantAsMetadata::get(ir_.getInt32(2000)),
+                             ConstantAsMetadata::get(ir_.getInt32(1))});
   ir_.CreateCondBr(ir_.CreateIsNull(status), good, fault_, weights);
   ir_.SetInsertPoint(good);
 }
@@ -241,8 +245,9 @@ void Generator::step(uint32_t index, const Where& where) {
       if (!r.scalar && !r.collapse)
         store_slot(r.slot, ir_.CreateLoad(variable(r.reg)->getAllocatedType(), variable(r.reg)));
   steps_.push_back(index);
-  check(call(offsetof(Frame, step), ir_.getInt32Ty(),
-             {ir_.getInt32(static_cast<uint32_t>(steps_.size() - 1)), w_, mask_value(where), ir_.getInt32(where.block)}));
+  check(
+      call(offsetof(Frame, step), ir_.getInt32Ty(),
+           {ir_.getInt32(static_cast<uint32_t>(steps_.size() - 1)), w_, mask_value(where), ir_.getInt32(where.block)}));
   for (const Result& r : results) {
     const Element e = p_.registers[r.reg].element;
     if (r.collapse) {
@@ -266,7 +271,8 @@ void Generator::pure_step(uint32_t index, const Instruction& i, bool as_scalar, 
   }
   pure_steps_.push_back(index | (as_scalar ? 1u << 31 : 0));
   Value* steps = field(offsetof(Frame, pure), ir_.getPtrTy(), "pure");
-  Value* step = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), steps, sizeof(machine::Step) * (pure_steps_.size() - 1));
+  Value* step =
+      ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), steps, sizeof(machine::Step) * (pure_steps_.size() - 1));
   Value* handler = ir_.CreateLoad(ir_.getPtrTy(), step);
   Value* context = field(offsetof(Frame, context), ir_.getPtrTy(), "context");
   ir_.CreateCall(FunctionType::get(ir_.getVoidTy(), {ir_.getPtrTy(), ir_.getPtrTy()}, false), handler, {step, context});

@@ -1,4 +1,4 @@
-#include "native/plan.h"
+#include "native/generate/plan.h"
 
 #include <algorithm>
 

@@ -1,0 +1,521 @@
+// Loading native code, and running it: the helpers it calls.
+//
+// The object is an ELF file of the CPU's kind with a few sections that refer to one another and to nothing else, so
+// that loading it is: lay the sections out in one mapping, resolve the references between them, make it executable.
+#include "native/load.h"
+
+#include <elf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <exception>
+#include <map>
+#include <stdexcept>
+
+#include "machine/execute/block.h"
+#include "machine/execute/memory_ops.h"
+#include "machine/observe/traffic.h"
+#include "native/frame.h"
+
+namespace coalesce::native {
+
+using namespace machine;
+
+namespace {
+
+// ---- The object file -----------------------------------------------------------------------------------------------
+
+class Mapping {
+ public:
+  explicit Mapping(std::size_t bytes) : bytes_((bytes + 4095) / 4096 * 4096) {
+    void* got = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (got == MAP_FAILED) throw std::bad_alloc();
+    base_ = static_cast<std::byte*>(got);
+  }
+  ~Mapping() { munmap(base_, bytes_); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  std::byte* base() const { return base_; }
+  bool seal() { return mprotect(base_, bytes_, PROT_READ | PROT_EXEC) == 0; }
+
+ private:
+  std::byte* base_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+template <class T>
+const T* table(const std::vector<uint8_t>& file, uint64_t offset, uint64_t count) {
+  if (offset > file.size() || count > (file.size() - offset) / sizeof(T)) throw std::runtime_error("cut off");
+  return reinterpret_cast<const T*>(file.data() + offset);
+}
+
+struct Loaded {
+  std::unique_ptr<Mapping> memory;
+  Entry entry = nullptr;
+};
+
+// Throws std::runtime_error for what it does not understand.
+Loaded load_elf(const std::vector<uint8_t>& file) {
+  const Elf64_Ehdr& header = *table<Elf64_Ehdr>(file, 0, 1);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_type != ET_REL)
+    throw std::runtime_error("not an object file");
+  const Elf64_Shdr* sections = table<Elf64_Shdr>(file, header.e_shoff, header.e_shnum);
+  std::vector<uint64_t> offset(header.e_shnum, ~uint64_t{0});
+  uint64_t size = 0;
+  for (unsigned k = 0; k < header.e_shnum; ++k) {
+    const Elf64_Shdr& s = sections[k];
+    if (!(s.sh_flags & SHF_ALLOC) || s.sh_type == SHT_NOTE) continue;
+    const uint64_t alignment = std::max<uint64_t>(64, s.sh_addralign);
+    size = (size + alignment - 1) / alignment * alignment;
+    offset[k] = size;
+    size += s.sh_size;
+  }
+  Loaded result;
+  result.memory = std::make_unique<Mapping>(size);
+  std::byte* const base = result.memory->base();
+  for (unsigned k = 0; k < header.e_shnum; ++k)
+    if (offset[k] != ~uint64_t{0} && sections[k].sh_type != SHT_NOBITS && sections[k].sh_size)
+      std::memcpy(base + offset[k], table<uint8_t>(file, sections[k].sh_offset, sections[k].sh_size),
+                  sections[k].sh_size);
+  for (unsigned k = 0; k < header.e_shnum; ++k) {
+    const Elf64_Shdr& s = sections[k];
+    if (s.sh_type == SHT_SYMTAB) {
+      const Elf64_Sym* symbols = table<Elf64_Sym>(file, s.sh_offset, s.sh_size / sizeof(Elf64_Sym));
+      const Elf64_Shdr& names = sections[s.sh_link];
+      for (uint64_t n = 0; n < s.sh_size / sizeof(Elf64_Sym); ++n)
+        if (symbols[n].st_shndx < header.e_shnum && symbols[n].st_shndx &&
+            offset[symbols[n].st_shndx] != ~uint64_t{0} &&
+            std::strcmp(reinterpret_cast<const char*>(table<uint8_t>(file, names.sh_offset + symbols[n].st_name, 7)),
+                        "kernel") == 0)
+          result.entry = reinterpret_cast<Entry>(base + offset[symbols[n].st_shndx] + symbols[n].st_value);
+    }
+    if (s.sh_type != SHT_RELA || s.sh_info >= header.e_shnum || offset[s.sh_info] == ~uint64_t{0}) continue;
+    const Elf64_Shdr& symbol_section = sections[s.sh_link];
+    const uint64_t count = symbol_section.sh_size / sizeof(Elf64_Sym);
+    const Elf64_Sym* symbols = table<Elf64_Sym>(file, symbol_section.sh_offset, count);
+    const Elf64_Rela* relocations = table<Elf64_Rela>(file, s.sh_offset, s.sh_size / sizeof(Elf64_Rela));
+    for (uint64_t n = 0; n < s.sh_size / sizeof(Elf64_Rela); ++n) {
+      const Elf64_Rela& r = relocations[n];
+      const uint64_t index = ELF64_R_SYM(r.r_info);
+      if (index >= count) throw std::runtime_error("reference to no symbol");
+      const Elf64_Sym& symbol = symbols[index];
+      if (symbol.st_shndx >= header.e_shnum || offset[symbol.st_shndx] == ~uint64_t{0})
+        throw std::runtime_error("reference to something outside");
+      const uint64_t target = offset[symbol.st_shndx] + symbol.st_value + static_cast<uint64_t>(r.r_addend);
+      const uint64_t place = offset[s.sh_info] + r.r_offset;
+      switch (ELF64_R_TYPE(r.r_info)) {
+#if defined(__x86_64__)
+        case R_X86_64_PC32:
+        case R_X86_64_PLT32: {
+          const uint32_t distance = static_cast<uint32_t>(target - place);
+          std::memcpy(base + place, &distance, 4);
+          break;
+        }
+        case R_X86_64_PC64: {
+          const uint64_t distance = target - place;
+          std::memcpy(base + place, &distance, 8);
+          break;
+        }
+        case R_X86_64_64: {
+          const uint64_t address = reinterpret_cast<uint64_t>(base) + target;
+          std::memcpy(base + place, &address, 8);
+          break;
+        }
+#endif
+        default:
+          throw std::runtime_error("a reference of a kind that is not known");
+      }
+    }
+  }
+  if (!result.entry || !result.memory->seal()) throw std::runtime_error("no code in it");
+  return result;
+}
+
+// ---- The kernel ----------------------------------------------------------------------------------------------------
+
+struct Plan {
+  bool native = false, exits = false;
+  std::map<uint32_t, uint32_t> position;  // by block
+};
+
+class Kernel : public NativeKernel, public std::enable_shared_from_this<Kernel> {
+ public:
+  Kernel(const Code& code, const Object& object);
+  bool enters(uint32_t region) const override { return regions[region].native; }
+  std::unique_ptr<NativeRunner> runner(BlockRun& owner) const override;
+
+  const Code& code;
+  Loaded loaded;
+  std::vector<Plan> regions;
+  std::vector<Step> pure;        // on the scratch
+  std::vector<Step> steps;       // on the warp's slots
+  std::vector<uint32_t> window;  // by step: the memory operation whose allocation it looks up
+  uint32_t memos = 0;
+};
+
+// Operand k of a computing step is at 512 k of the scratch, result k at 512 (4 + k).
+constexpr std::size_t kOperand = 512, kResults = 4, kScratch = kOperand * 6;
+
+Kernel::Kernel(const Code& of, const Object& object) : code(of), loaded(load_elf(object.code)) {
+  auto next = object.words.begin();
+  const auto take = [&] {
+    if (next == object.words.end()) throw std::runtime_error("cut off");
+    return *next++;
+  };
+  if (take() != code.program->regions.size()) throw std::runtime_error("of another kernel");
+  for (std::size_t r = 0; r < code.program->regions.size(); ++r) {
+    Plan plan;
+    plan.native = take();
+    plan.exits = take();
+    for (uint32_t n = take(); n > 0; --n) {
+      const uint32_t block = take();
+      plan.position[block] = take();
+    }
+    regions.push_back(std::move(plan));
+  }
+  for (uint32_t n = take(); n > 0; --n) {
+    const uint32_t index = take();
+    const PureOp& op = *code.program->code.at(index & 0x7fffffffu).pure;
+    Step s;
+    s.run = index >> 31 ? op.scalar : op.full;
+    for (uint32_t k = 0; k < 4; ++k) s.src[k] = static_cast<Slot>(kOperand * k) | kWarp;
+    for (uint32_t k = 0; k < 2; ++k) s.dst[k] = static_cast<Slot>(kOperand * (kResults + k)) | kWarp;
+    pure.push_back(s);
+  }
+  std::map<uint32_t, Step> by_instruction;
+  const auto remember = [&](const Step& s) {
+    const void* extra = s.extra;
+    for (const auto& a : code.accesses)
+      if (a.get() == extra) by_instruction.emplace(a->instruction, s);
+    for (const auto& o : code.lane_ops)
+      if (o.get() == extra) by_instruction.emplace(o->index, s);
+  };
+  for (const Step& s : code.steps) {
+    if (!s.extra) continue;
+    remember(s);
+    for (const auto& g : code.guards)
+      if (g.get() == s.extra) remember(g->inner);
+  }
+  for (uint32_t n = take(); n > 0; --n) {
+    const uint32_t index = take();
+    steps.push_back(by_instruction.at(index));
+    const Instruction& i = code.program->code[index];
+    const bool caches = i.memory != kNone && i.kind != Kind::atomic &&
+                        (code.program->memory[i.memory].space == AddressSpace::global ||
+                         code.program->memory[i.memory].space == AddressSpace::constant);
+    window.push_back(caches ? i.memory : kNone);
+  }
+  memos = take();
+}
+
+class Runner : public NativeRunner {
+ public:
+  Runner(std::shared_ptr<const Kernel> kernel, BlockRun& owner);
+  NativeStop run(uint64_t block, uint64_t end, uint32_t region) override;
+
+ private:
+  static Runner& of(Frame* f) { return *reinterpret_cast<Holder*>(f)->runner; }
+  static void start_block(Frame* f);
+  static Status step(Frame* f, uint32_t index, uint32_t warp, uint32_t mask, uint32_t block);
+  static void touch(Frame* f, uint32_t site, uint64_t low, uint64_t high);
+  static void gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask);
+  static uint64_t affine_cost(uint32_t base, uint32_t stride, uint32_t mask, uint32_t how);
+  static uint32_t judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how);
+  static Status tick(Frame* f, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions);
+
+  void mark(uint32_t site);
+  void adopt_window(uint32_t site);
+  void count_faulted();
+  void begin_warps();
+  void end_warps(uint32_t region);
+
+  struct Holder {  // the frame, and whose it is
+    Frame frame;
+    Runner* runner;
+  };
+  std::shared_ptr<const Kernel> kernel_;
+  BlockRun& owner_;
+  Worker& worker_;
+  const Launch& launch_;
+  const Decoded& program_;
+  Holder holder_;
+  Frame& frame_;
+  std::vector<uint32_t> alive_;
+  std::vector<SiteState> sites_;
+  std::vector<const Allocation*> allocations_;  // by site
+  std::vector<Memo> memo_space_;
+  std::vector<std::byte> scratch_space_;
+  Context context_{};
+  std::exception_ptr thrown_;
+  uint32_t fault_warp_ = 0, fault_block_ = 0;
+  std::vector<std::pair<Slot, std::size_t>> zeroed_;  // registers of a warp read before they are written
+};
+
+template <class T>
+T* align64(T* p) {
+  return reinterpret_cast<T*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64);
+}
+
+std::size_t slot_bytes(const Register& r) {
+  const std::size_t each = r.element == Element::b64    ? 8
+                           : r.element == Element::b128 ? 16
+                           : r.element == Element::b32  ? 4
+                                                        : 2;
+  return r.element == Element::pred ? 4 : r.lanes == LaneClass::general ? kLanes * each : 16;
+}
+
+Runner::Runner(std::shared_ptr<const Kernel> kernel, BlockRun& owner)
+    : kernel_(std::move(kernel)),
+      owner_(owner),
+      worker_(owner.worker()),
+      launch_(worker_.launch),
+      program_(*launch_.program),
+      holder_{{}, this},
+      frame_(holder_.frame),
+      alive_(owner.warps().size()),
+      sites_(program_.memory.size()),
+      allocations_(program_.memory.size()),
+      memo_space_((kernel_->memos * owner.warps().size()) + 1),
+      scratch_space_(kScratch + 64) {
+  frame_.grid_x = launch_.grid[0];
+  frame_.grid_y = launch_.grid[1];
+  frame_.multiprocessors = std::max(1u, launch_.device->multiprocessors);
+  frame_.launch_area = launch_.area.base;
+  frame_.alive = alive_.data();
+  frame_.tally = worker_.tally.words.data();
+  frame_.sites = sites_.data();
+  frame_.memos = memo_space_.data();
+  frame_.scratch = align64(scratch_space_.data());
+  context_.base[kLaunch] = context_.base[kBlock] = context_.base[kWarp] = frame_.scratch;
+  context_.active = ~0u;
+  frame_.context = &context_;
+  frame_.pure = kernel_->pure.data();
+  frame_.start_block = start_block;
+  frame_.step = step;
+  frame_.touch = touch;
+  frame_.gaps = gaps;
+  frame_.affine_cost = affine_cost;
+  frame_.judge = judge;
+  frame_.tick = tick;
+  for (uint32_t r : program_.blocks[0].live_in) {
+    const Register& reg = program_.registers[r];
+    const Slot slot = reg.lanes == LaneClass::general ? kernel_->code.homes[r].vector : kernel_->code.homes[r].scalar;
+    if (reg.builtin == Builtin::none && reg.lanes > LaneClass::block_uniform)
+      zeroed_.push_back({slot, slot_bytes(reg)});
+  }
+}
+
+std::unique_ptr<NativeRunner> Kernel::runner(BlockRun& owner) const {
+  return std::make_unique<Runner>(shared_from_this(), owner);
+}
+
+NativeStop Runner::run(uint64_t block, uint64_t end, uint32_t region) {
+  std::vector<Warp>& warps = owner_.warps();
+  frame_.block_area = owner_.block_area();
+  frame_.warp_area = warps[0].base[kWarp];
+  frame_.shared = warps[0].shared;
+  frame_.shared_bytes = warps[0].shared_bytes;
+  frame_.local = warps[0].local;
+  frame_.end = end;
+  frame_.block = block;
+  frame_.region = region;
+  if (!owner_.native_fresh() || region != 0) {  // in the middle of a block
+    for (std::size_t w = 0; w < warps.size(); ++w) alive_[w] = warps[w].alive;
+    if (region == 0) frame_.region = program_.regions.size();
+  }
+  for (;;) {
+    const uint32_t outcome = kernel_->loaded.entry(&frame_);
+    worker_.instructions += frame_.instructions;
+    for (std::size_t w = 0; w < warps.size(); ++w) warps[w].alive = alive_[w];
+    for (uint32_t k = 0; k < sites_.size(); ++k) mark(k);
+    if (outcome == kPaused) {
+      const uint32_t at = program_.regions[frame_.region].chain.front();
+      owner_.native_charge(frame_.block, 0, at, warps[0].alive);
+      if (frame_.region == 0) frame_.region = program_.regions.size();
+      continue;
+    }
+    if (outcome == kFaulted) {
+      count_faulted();
+      owner_.native_at(frame_.block, fault_warp_, fault_block_);
+      std::rethrow_exception(std::exchange(thrown_, nullptr));
+    }
+    if (worker_.instructions > (1u << 16)) owner_.native_charge(frame_.block, 0, 0, warps[0].alive);
+    if (outcome == kDone) return {frame_.block, kNone};
+    end_warps(static_cast<uint32_t>(frame_.region));
+    return {frame_.block, static_cast<uint32_t>(frame_.region)};
+  }
+}
+
+// At the beginning of `region` for the interpreter: scalars are in their slots, here come their vector forms.
+void Runner::end_warps(uint32_t region) {
+  const Code& code = kernel_->code;
+  const auto expand = [&](uint32_t r, Warp& w) {
+    const Register& reg = program_.registers[r];
+    const Home& home = code.homes[r];
+    const std::size_t size = slot_bytes(reg) == 16 ? (reg.element == Element::b64    ? 8
+                                                      : reg.element == Element::b128 ? 16
+                                                      : reg.element == Element::b32  ? 4
+                                                                                     : 2)
+                                                   : 0;
+    if (!size || home.vector == kNoSlot || home.vector == home.scalar) return;
+    u128 value = 0;
+    std::memcpy(&value, w.at<std::byte>(home.scalar), size);
+    for (uint32_t l = 0; l < kLanes; ++l, value += static_cast<u128>(static_cast<uint64_t>(reg.stride)))
+      std::memcpy(w.at<std::byte>(home.vector) + l * size, &value, size);
+  };
+  for (uint32_t r : program_.blocks[program_.regions[region].chain.front()].live_in) {
+    const Register& reg = program_.registers[r];
+    if (reg.builtin != Builtin::none || reg.lanes == LaneClass::general) continue;
+    for (Warp& w : owner_.warps()) {
+      expand(r, w);
+      if (reg.lanes <= LaneClass::block_uniform) break;
+    }
+  }
+}
+
+// A fault ends the block in the middle of a region whose warps are counted at its end: counts those that have run.
+void Runner::count_faulted() {
+  const Plan& plan = kernel_->regions[frame_.region];
+  if (plan.exits) return;
+  const std::vector<uint32_t>& chain = program_.regions[frame_.region].chain;
+  for (uint32_t w = 0; w <= fault_warp_; ++w) {
+    if (!alive_[w]) continue;
+    for (uint32_t k = 0; k < chain.size(); ++k) {
+      if (program_.blocks[chain[k]].divergent) continue;
+      if (w == fault_warp_ && k > plan.position.at(fault_block_)) break;
+      worker_.tally.executions[chain[k]] += 1;
+      worker_.tally.lanes[chain[k]] += count_lanes(alive_[w]);
+      worker_.instructions += program_.blocks[chain[k]].instructions;
+    }
+  }
+}
+
+// ---- What generated code calls ------------------------------------------------------------------------------------
+
+void Runner::start_block(Frame* f) {
+  Runner& r = of(f);
+  if (f->shared_bytes) std::memset(f->shared, 0, f->shared_bytes);
+  std::vector<Warp>& warps = r.owner_.warps();
+  if (r.program_.local_bytes) std::memset(f->local, 0, std::size_t{warps[0].local_bytes} * kLanes * warps.size());
+  for (const auto& [slot, bytes] : r.zeroed_)
+    for (Warp& w : warps) std::memset(w.at<std::byte>(slot), 0, bytes);
+}
+
+Status Runner::step(Frame* f, uint32_t index, uint32_t warp, uint32_t mask, uint32_t block) {
+  Runner& r = of(f);
+  const Step& s = r.kernel_->steps[index];
+  Warp& w = r.owner_.warps()[warp];
+  w.active = mask;
+  w.alive = r.alive_[warp];
+  try {
+    s.run(s, w);
+  } catch (...) {
+    r.thrown_ = std::current_exception();
+    r.fault_warp_ = warp;
+    r.fault_block_ = block;
+    return 1;
+  }
+  if (const uint32_t window = r.kernel_->window[index]; window != kNone) r.adopt_window(window);
+  return 0;
+}
+
+void Runner::mark(uint32_t site) {
+  SiteState& s = sites_[site];
+  if (s.low < s.high) {
+    const Allocation& a = *allocations_[site];
+    const uint64_t first = (s.low - a.base) / 32, last = (s.high - 1 - a.base) / 32;
+    Memory::mark(a, first, last - first + 1);
+  }
+  s.low = s.high = 0;
+}
+
+// The interpreter has looked up this site's allocation: from now on it is checked against here.
+void Runner::adopt_window(uint32_t site) {
+  const Window& w = worker_.windows[site];
+  SiteState& s = sites_[site];
+  if (!w.allocation || (w.allocation == allocations_[site] && s.base == w.base && s.size == w.end - w.base)) return;
+  mark(site);
+  const MemoryOp& m = program_.memory[site];
+  const bool uniform = !m.address.is_reg() || program_.registers[m.address.reg].lanes <= LaneClass::warp_uniform;
+  const uint64_t needs = uniform ? m.bytes() : uint64_t{m.bytes()} * kLanes;
+  allocations_[site] = w.allocation;
+  s.base = w.base;
+  s.size = w.end - w.base;
+  s.limit = s.size >= needs ? s.size - needs + 1 : 0;
+}
+
+void Runner::touch(Frame* f, uint32_t site, uint64_t low, uint64_t high) {
+  Runner& r = of(f);
+  r.mark(site);
+  r.sites_[site].low = low;
+  r.sites_[site].high = high;
+}
+
+void Runner::gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask) {
+  Runner& r = of(f);
+  const MemoryOp& m = r.program_.memory[site];
+  SiteTally& t = r.worker_.tally.sites[m.site];
+  const GlobalCost c = global_cost_contiguous(base, mask, m.bytes());
+  t.sectors += c.sectors;
+  t.lines += c.lines;
+  t.bytes += c.bytes;
+  const Allocation& a = *r.allocations_[site];
+  for (uint32_t left = mask; left; left &= left - 1) {
+    const uint64_t low = base + uint64_t{lowest(left)} * m.bytes() - a.base, last = low + m.bytes() - 1;
+    Memory::mark(a, low / 32, last / 32 - low / 32 + 1);
+  }
+}
+
+uint64_t Runner::affine_cost(uint32_t base, uint32_t stride, uint32_t mask, uint32_t how) {
+  const SharedCost c = how & 256 ? shared_store_cost_affine(base, stride, mask, how & 255)
+                                 : shared_load_cost_affine(base, stride, mask, how & 255);
+  return c.wavefronts | uint64_t{c.ideal} << 32;
+}
+
+// `wavefronts` as the tally has them: of accesses up to 4 bytes only what exceeds one.
+uint32_t Runner::judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how) {
+  const uint32_t bytes = how & 255;
+  uint32_t bits = 0;
+  uint64_t high = 0;
+  memo->mask = 0;
+  for (uint32_t left = mask; left; left &= left - 1) {
+    const uint32_t at = memo->address[lowest(left)];
+    bits |= at;
+    high = std::max<uint64_t>(high, at);
+  }
+  if ((bits & (bytes - 1)) || high + bytes > f->shared_bytes) return 0;
+  const SharedCost c =
+      how & 256 ? shared_store_cost(memo->address, mask, bytes) : shared_load_cost(memo->address, mask, bytes);
+  memo->wavefronts = bytes > 4 ? c.wavefronts : c.wavefronts - 1;
+  memo->ideal = bytes > 4 ? c.ideal : 0;
+  memo->mask = mask;
+  return 1;
+}
+
+Status Runner::tick(Frame* f, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions) {
+  Runner& r = of(f);
+  try {
+    r.worker_.instructions += instructions;
+    r.owner_.native_charge(f->block, warp, block, mask);
+    return 0;
+  } catch (...) {
+    r.thrown_ = std::current_exception();
+    r.fault_warp_ = warp;
+    r.fault_block_ = block;
+    return 1;
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const NativeKernel> load(const Code& code, const Object& object) {
+  if (object.code.empty()) return nullptr;
+  try {
+    return std::make_shared<Kernel>(code, object);
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+}  // namespace coalesce::native
