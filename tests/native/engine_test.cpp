@@ -3,10 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "cache/folder.h"
+#include "machine/ptx/parser.h"
 #include "native/fingerprint.h"
 #include "tests/ptx/harness.h"
 #include "tests/random/native_code.h"
@@ -168,6 +171,31 @@ TEST_F(EngineTest, DamagedObjectsAreCompiledAnew) {
   EXPECT_EQ(fresh().found, 1u);
 }
 
+TEST_F(EngineTest, ConcurrentRunsShareAFolder) {
+  const Ran expected = interpreted(3, 5);
+  std::vector<std::thread> runs;
+  std::atomic<int> right{0};
+  for (int k = 0; k < 4; ++k) {
+    runs.emplace_back([&] {
+      const auto native = engine(machine::Engine::native);
+      Bench bench(1, kMost, native);
+      right += difference(expected, run(bench, 3, 5), 1).empty();
+      right += native->statistics().compiled + native->statistics().found == 1;
+    });
+  }
+  for (std::thread& run : runs) run.join();
+  EXPECT_EQ(right, 8);
+  EXPECT_EQ(objects().size(), 1u);
+}
+
+TEST_F(EngineTest, KernelsThatAreGoneAreForgotten) {
+  const auto native = engine(machine::Engine::native);
+  Bench bench(1, kMost, native);
+  for (int k = 0; k < 5; ++k) EXPECT_EQ(difference(interpreted(1, 5), run(bench, 1, 5), 1), "");
+  EXPECT_EQ(native->statistics().compiled, 1u);
+  EXPECT_EQ(native->statistics().found, 4u) << "each load is a program of its own";
+}
+
 TEST_F(EngineTest, AFolderThatCannotBeWrittenIsNoTrouble) {
   std::ofstream(folder / "file") << "";
   Settings settings = native_settings();
@@ -188,6 +216,33 @@ TEST_F(EngineTest, WithoutTheLibraryKernelsAreInterpreted) {
   EXPECT_EQ(difference(interpreted(3, 5), run(bench, 3, 5), 1), "");
   EXPECT_EQ(native->statistics().failed, 1u);
   EXPECT_THAT(said, testing::HasSubstr("none.so"));
+}
+
+// Decoded as a launch with these blocks decodes it.
+std::string fingerprint_of(const std::string& ptx, std::array<uint32_t, 3> block) {
+  struct Nothing : SymbolTable {
+    Symbol symbol(const std::string&) const override { return {}; }
+    uint64_t function_address(const std::string&) const override { return 0; }
+  };
+  const ptx::Module module = ptx::parse(ptx, "test");
+  return fingerprint(*decode(module, module.functions[0], Nothing(), LaunchShape{block, {1, 1, 1}}));
+}
+
+TEST(Fingerprint, SaysWhatTheCodeDependsOn) {
+  const std::string same = fingerprint_of(kKernel, {256, 1, 1});
+  EXPECT_EQ(fingerprint_of(kKernel, {256, 1, 1}), same);
+  EXPECT_EQ(fingerprint_of("// a comment\n" + kKernel, {256, 1, 1}), same) << "lines are not code";
+  EXPECT_NE(fingerprint_of(kKernel, {128, 2, 1}), same);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = kKernel;
+    text.replace(text.find(from), from.size(), to);
+    return fingerprint_of(text, {256, 1, 1});
+  };
+  EXPECT_NE(with("%r4, 3,", "%r4, 5,"), same) << "a constant";
+  EXPECT_NE(with("mad.lo.u32 %r4", "mad.lo.s32 %r4"), same) << "an operation";
+  EXPECT_NE(with("%r4, %r4, 3, %r3", "%r4, %r5, 3, %r3"), same) << "an operand";
+  EXPECT_NE(with("@%p1 bra", "@!%p1 bra"), same) << "a guard";
+  EXPECT_NE(with("st.global.u32", "st.volatile.global.u32"), same) << "a way of access";
 }
 
 TEST(CacheEntries, TheLeastRecentlyUsedGoFirst) {
