@@ -1,0 +1,89 @@
+// Native code as a user meets it: switched to while a program runs, found in the cache by the next run, and no
+// hindrance to a program that ends while its kernel is being compiled.
+#include <gtest/gtest.h>
+
+#include "tests/end_to_end/command.h"
+
+namespace coalesce::end_to_end {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Launches 2^18 elements `times` times round a loop of dependent steps, checks some, and ends.
+constexpr const char* kProgram = R"(
+#include <cstdio>
+#include <cstdlib>
+__global__ void steps(unsigned* out, int times) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned x = i;
+  for (int k = 0; k < times; ++k) x = x * 1664525u + 1013904223u;
+  out[i] = x;
+}
+int main(int, char** argv) {
+  const int times = std::atoi(argv[1]), n = 1 << 18;
+  unsigned *out, *host = new unsigned[n];
+  cudaMalloc(reinterpret_cast<void**>(&out), n * sizeof(unsigned));
+  steps<<<n / 256, 256>>>(out, times);
+  cudaMemcpy(host, out, n * sizeof(unsigned), cudaMemcpyDeviceToHost);
+  for (unsigned i = 0; i < n; i += 12345) {
+    unsigned x = i;
+    for (int k = 0; k < times; ++k) x = x * 1664525u + 1013904223u;
+    if (host[i] != x) return 1;
+  }
+  std::puts("right");
+  return 0;
+}
+)";
+
+class NativeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!fs::exists(COALESCE_BINARY_DIR "/lib/libcoalesce_native.so")) GTEST_SKIP() << "built without LLVM";
+    const fs::path source = here.write("steps.cu", kProgram);
+    folder = source.parent_path();
+    ASSERT_EQ(run(source.string(), "compiled", "interpreter", "1").code, 0);
+    for (const auto& entry : fs::directory_iterator(folder / "compiled/coalesce"))
+      if (fs::exists(entry.path() / "program")) program = (entry.path() / "program").string();
+    ASSERT_FALSE(program.empty());
+  }
+  // With a cache folder of this name.
+  Result run(const std::string& what, const std::string& cache, const std::string& engine, const std::string& times) {
+    return here.call({"env", "XDG_CACHE_HOME=" + (folder / cache).string(), kCommand, "run", "-q", "--engine", engine,
+                      "--compiler", "clang", "--json", (folder / "json").string(), what, times});
+  }
+  std::size_t objects(const std::string& cache) const {
+    std::size_t count = 0;
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(folder / cache / "coalesce", none))
+      count += entry.path().extension() == ".object";
+    return count;
+  }
+  const Workplace here;
+  fs::path folder;
+  std::string program;
+};
+
+TEST_F(NativeTest, ARunLeavesItsCodeToTheNext) {
+  ASSERT_EQ(run(program, "a", "interpreter", "100").code, 0);
+  const nlohmann::json interpreted = here.json();
+  EXPECT_EQ(objects("a"), 0u);
+  ASSERT_EQ(run(program, "a", "native", "100").code, 0);
+  EXPECT_EQ(here.json()["launches"], interpreted["launches"]);
+  EXPECT_EQ(objects("a"), 1u);
+  ASSERT_EQ(run(program, "a", "auto", "100").code, 0);
+  EXPECT_EQ(here.json()["launches"], interpreted["launches"]);
+  EXPECT_EQ(objects("a"), 1u);
+}
+
+// Some 10 to 50 million warp instructions: compiling has begun and, in some of the runs, not ended when the program
+// does.
+TEST_F(NativeTest, AProgramMayEndWhileItsKernelIsCompiled) {
+  for (const char* times : {"250", "400", "500", "700", "1000", "1400"}) {
+    const Result result = run(program, times, "auto", times);
+    EXPECT_EQ(result.code, 0) << times << result.err;
+    EXPECT_EQ(result.out, "right\n") << times;
+  }
+}
+
+}  // namespace
+}  // namespace coalesce::end_to_end
