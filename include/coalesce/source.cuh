@@ -52,6 +52,18 @@ __device__ __forceinline__ void load_elements(const T* from, T (&to)[N]) {
   }
 }
 
+template <int N, class T>
+__device__ __forceinline__ void store_elements(T* to, const T (&from)[N]) {
+  if constexpr (sizeof(from) == 16) {
+    uint4 bits;
+    memcpy(&bits, &from, 16);
+    *reinterpret_cast<uint4*>(to) = bits;
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) to[i] = from[i];
+  }
+}
+
 struct as_it_is {
   template <class T>
   __device__ T operator()(T x) const {

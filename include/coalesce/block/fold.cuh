@@ -8,7 +8,7 @@ namespace coalesce::detail {
 // Room in shared memory for N values of a type that may have constructors.
 template <class T, int N>
 struct room {
-  alignas(T) unsigned char bytes[N * sizeof(T)];
+  alignas(16) alignas(T) unsigned char bytes[N * sizeof(T)];  // stored to by vectors
   __device__ T& operator[](int i) { return reinterpret_cast<T*>(bytes)[i]; }
 };
 

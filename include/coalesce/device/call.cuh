@@ -7,6 +7,7 @@
 #pragma once
 
 #include "dispatch.cuh"
+#include "segments.cuh"
 
 namespace coalesce::detail {
 
@@ -104,6 +105,26 @@ struct reduction {
     return reduce_view(a, source{in.data, rule.projection()}, layout, Rule::needs_elements, out, bytes, {}, stream,
                        work);
   }
+  template <class T, class O, class R>
+  static status segments_of(const Rule& rule, const T* in, const O* offsets, std::int64_t count, R* out,
+                            cudaStream_t stream, workspace* work) {
+    static_assert(
+        std::is_integral_v<O> && (sizeof(O) == 4 || sizeof(O) == 8),
+        "coalesce: segments are given by offsets of 32 or 64 bits: one more than there are segments, ascending");
+    using source = array<T, typename Rule::projection_type>;
+    const auto a = rule.template accumulator<typename source::element, R>();
+    if (count == 0) return {};
+    if (const status s =
+            check_array(offsets, count < 0 ? count : count + 1, "the offsets are null: pass device memory");
+        !s)
+      return s;
+    if (!in) return refuse("the input is null: pass device memory");
+    if (!aligned(in)) return refuse("the input is not aligned to its element type: offset it by whole elements");
+    if (const status s = check_out(out, count, sizeof(R), alignof(R)); !s) return s;
+    const span written = bytes_of(out, count * sizeof(R));
+    if (const status s = check_apart(bytes_of(offsets, (count + 1) * sizeof(O)), written); !s) return s;
+    return launch_segments(a, source{in, rule.projection()}, offsets, count, out, stream, work);
+  }
 };
 
 // A function of the library without parameters of its own.
@@ -120,6 +141,14 @@ struct function {
   status operator()(const view<T>& in, axes reduced, R* out, cudaStream_t stream = nullptr,
                     workspace* work = nullptr) const {
     return reduction<Rule>::view_of(Rule(), in, reduced, out, stream, work);
+  }
+  // Each of `segments` segments, segment s being elements offsets[s] ... offsets[s + 1] - 1 (offsets ascend; in device
+  // memory, like all else). Of an empty segment: the result of nothing; for min, max, norm_inf the other end of the
+  // range, for argmin and argmax -1. Positions count from the segment's begin.
+  template <class T, class O, class R>
+  status operator()(const T* in, const O* offsets, std::int64_t segments, R* out, cudaStream_t stream = nullptr,
+                    workspace* work = nullptr) const {
+    return reduction<Rule>::segments_of(Rule(), in, offsets, segments, out, stream, work);
   }
 };
 

@@ -60,15 +60,7 @@ __global__ void __launch_bounds__(staged_threads, 4) reduce_staged(const staged<
 #pragma unroll
       for (int k = 0; k < loads; ++k) {
         if (i + k * staged_threads < vectors) {
-          element* to = base + head + (i + k * staged_threads) * width;
-          if constexpr (sizeof(tile[k]) == 16) {
-            uint4 bits;
-            memcpy(&bits, tile[k], 16);
-            *reinterpret_cast<uint4*>(to) = bits;
-          } else {
-#pragma unroll
-            for (int e = 0; e < width; ++e) to[e] = tile[k][e];
-          }
+          store_elements<width>(base + head + (i + k * staged_threads) * width, tile[k]);
         }
       }
     }
