@@ -81,6 +81,23 @@ class Array {
   i64 count() const { return count_; }
   // Waits for all work.
   std::vector<T> download() const {
+    const std::vector<unsigned char> all = checked();
+    std::vector<T> values(count_);
+    if (count_) std::memcpy(static_cast<void*>(values.data()), all.data() + before_, count_ * sizeof(T));
+    return values;
+  }
+  // The first element alone; T may be bool.
+  T first() const {
+    const std::vector<unsigned char> all = checked();
+    T value;
+    std::memcpy(static_cast<void*>(&value), all.data() + before_, sizeof(T));
+    return value;
+  }
+
+ private:
+  static constexpr int kGuard = 0xa5;
+  // Everything, once all launches have ended and the guards are found as they were.
+  std::vector<unsigned char> checked() const {
     CHECK(cudaGetLastError());
     CHECK(cudaDeviceSynchronize());
     std::vector<unsigned char> all(bytes());
@@ -90,13 +107,8 @@ class Array {
       EXPECT(!guard || all[i] == kGuard, "byte %lld of an array of %lld bytes was overwritten",
              static_cast<long long>(i) - static_cast<long long>(before_), static_cast<long long>(count_ * sizeof(T)));
     }
-    std::vector<T> values(count_);
-    if (count_) std::memcpy(static_cast<void*>(values.data()), all.data() + before_, count_ * sizeof(T));
-    return values;
+    return all;
   }
-
- private:
-  static constexpr int kGuard = 0xa5;
   std::size_t bytes() const { return before_ + count_ * sizeof(T) + 64; }
   i64 count_;
   std::size_t before_;
