@@ -1,0 +1,286 @@
+// Axes of views: shapes of every class around the kernels' boundaries, then random ones with random axes and strides,
+// each result against a loop over the elements that belong to it.
+//
+// The tests in CI compile it for few functions; -DALL_TYPES for more (./dev gpu-test).
+#include <algorithm>
+#include <coalesce/reduce.cuh>
+
+#include "reference.h"
+
+namespace {
+
+using coalesce::axes;
+using coalesce::view;
+
+struct Shape {
+  std::vector<i64> extents, strides;  // strides in elements; empty: row-major
+  std::vector<int> reduced;
+  int shift = 0;
+};
+
+std::string text(const Shape& s, const char* type) {
+  std::string line = std::string(type) + " [";
+  for (std::size_t i = 0; i < s.extents.size(); ++i) {
+    line += (i ? " x " : "") + std::to_string(s.extents[i]);
+    if (!s.strides.empty()) line += ":" + std::to_string(s.strides[i]);
+  }
+  line += "] over axes";
+  for (const int axis : s.reduced) line += " " + std::to_string(axis);
+  return line + ", shifted by " + std::to_string(s.shift);
+}
+
+Shape with_strides(Shape s) {
+  if (!s.strides.empty()) return s;
+  i64 next = 1;
+  s.strides.resize(s.extents.size());
+  for (std::size_t i = s.extents.size(); i-- > 0; next *= std::max<i64>(s.extents[i], 1)) s.strides[i] = next;
+  return s;
+}
+
+axes axes_of(const Shape& s) {
+  const std::vector<int>& r = s.reduced;
+  switch (r.size()) {
+    case 0:
+      return {};
+    case 1:
+      return {r[0]};
+    case 2:
+      return {r[0], r[1]};
+    case 3:
+      return {r[0], r[1], r[2]};
+    default:
+      return axes::all();
+  }
+}
+
+// An array on the device for a shape, and where its element (0, 0, ...) is.
+template <class T>
+struct Data {
+  std::vector<T> host;
+  Array<T> device;
+  i64 start;
+
+  static i64 lowest(const Shape& s) {
+    i64 low = 0;
+    for (std::size_t i = 0; i < s.extents.size(); ++i) low += std::min<i64>(0, s.strides[i] * (s.extents[i] - 1));
+    return low;
+  }
+  static i64 size(const Shape& s) {
+    i64 high = 1;
+    for (std::size_t i = 0; i < s.extents.size(); ++i) {
+      if (s.extents[i] == 0) return 0;
+      high += std::max<i64>(0, s.strides[i] * (s.extents[i] - 1));
+    }
+    return high - lowest(s);
+  }
+  Data(const Shape& s, Random& random)
+      : host(values<T>(size(s), random)), device(host, s.shift), start(host.empty() ? 0 : -lowest(s)) {}
+  view<T> of(const Shape& s) const {
+    return view<T>(device.get() + start, static_cast<int>(s.extents.size()), s.extents.data(), s.strides.data());
+  }
+};
+
+i64 results_of(const Shape& s) {
+  i64 results = 1;
+  for (std::size_t i = 0; i < s.extents.size(); ++i) {
+    if (std::find(s.reduced.begin(), s.reduced.end(), static_cast<int>(i)) == s.reduced.end()) results *= s.extents[i];
+  }
+  return results;
+}
+
+// Calls f(result, offset from the element (0, 0, ...)) for every element, row-major.
+template <class F>
+void for_each(const Shape& s, const F& f) {
+  i64 all = 1;
+  for (const i64 extent : s.extents) all *= extent;
+  const int rank = static_cast<int>(s.extents.size());
+  for (i64 i = 0; i < all; ++i) {
+    i64 rest = i, offset = 0, result = 0, step = 1;
+    for (int axis = rank - 1; axis >= 0; --axis) {
+      const i64 at = rest % s.extents[axis];
+      rest /= s.extents[axis];
+      offset += at * s.strides[axis];
+      if (std::find(s.reduced.begin(), s.reduced.end(), axis) == s.reduced.end()) {
+        result += at * step;
+        step *= s.extents[axis];
+      }
+    }
+    f(result, offset);
+  }
+}
+
+template <class T>
+std::vector<Facts<T>> facts_of(const Shape& s, const Data<T>& data) {
+  std::vector<Facts<T>> all(results_of(s));
+  for_each(s, [&](i64 result, i64 offset) { all[result].add(data.host[data.start + offset]); });
+  return all;
+}
+
+template <class T>
+void check_sum(const Shape& s, Random& random) {
+  const Data<T> data(s, random);
+  const auto facts = facts_of(s, data);
+  Array<T> out(static_cast<i64>(facts.size()));
+  CALL(coalesce::sum(data.of(s), axes_of(s), out.get()));
+  const std::vector<T> results = out.download();
+  const What what{text(s, type_name<T>())};
+  for (std::size_t i = 0; i < results.size(); ++i)
+    expect_near(results[i], facts[i].sum, sum_bound(facts[i]), "sum", what);
+}
+
+template <class T>
+void check_argmin(const Shape& s, Random& random) {
+  const Data<T> data(s, random);
+  const auto facts = facts_of(s, data);
+  if (!facts.empty() && facts[0].count == 0) return;  // refused; see edges.cu
+  Array<i64> out(static_cast<i64>(facts.size()));
+  CALL(coalesce::argmin(data.of(s), axes_of(s), out.get()));
+  const std::vector<i64> results = out.download();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    EXPECT(results[i] == facts[i].lowest_at, "argmin of %s: result %zu is %lld, not %lld",
+           text(s, type_name<T>()).c_str(), i, static_cast<long long>(results[i]),
+           static_cast<long long>(facts[i].lowest_at));
+  }
+}
+
+template <class T>
+void check_stats(const Shape& s, Random& random) {
+  const Data<T> data(s, random);
+  const auto facts = facts_of(s, data);
+  if (!facts.empty() && facts[0].count == 0) return;
+  Array<coalesce::statistics<T>> out(static_cast<i64>(facts.size()));
+  CALL(coalesce::stats(data.of(s), axes_of(s), out.get()));
+  const auto results = out.download();
+  const What what{text(s, type_name<T>())};
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto& f = facts[i];
+    expect_same(results[i].count, f.count, "stats' count", what);
+    expect_same(number(results[i].max), f.highest, "stats' max", what);
+    expect_same(results[i].argmin, f.lowest_at, "stats' argmin", what);
+    expect_same(results[i].argmax, f.highest_at, "stats' argmax", what);
+    expect_near(results[i].variance, f.variance(), variance_bound(f), "stats' variance", what);
+  }
+}
+
+// Two views of one shape, of different strides.
+void check_dot(const Shape& s, Random& random) {
+  Shape other = s;
+  std::reverse(other.extents.begin(), other.extents.end());
+  other.strides.clear();
+  other = with_strides(other);
+  std::reverse(other.extents.begin(), other.extents.end());
+  std::reverse(other.strides.begin(), other.strides.end());
+  const Shape& form = random.between(0, 1) ? s : other;
+  const Data<float> first(s, random), b(form, random);
+  std::vector<real> sums(results_of(s)), absolute(results_of(s));
+  std::vector<i64> at_first, at_second;
+  for_each(s, [&](i64, i64 offset) { at_first.push_back(offset); });
+  for_each(form, [&](i64, i64 offset) { at_second.push_back(offset); });
+  std::size_t i = 0;
+  for_each(s, [&](i64 result, i64) {
+    const real product = number(first.host[first.start + at_first[i]]) * number(b.host[b.start + at_second[i]]);
+    ++i;
+    sums[result] += product, absolute[result] += std::fabs(product);
+  });
+  Array<float> out(static_cast<i64>(sums.size()));
+  CALL(coalesce::dot(first.of(s), b.of(form), axes_of(s), out.get()));
+  const std::vector<float> results = out.download();
+  const What what{text(s, "two floats")};
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    expect_near(results[k], sums[k], static_cast<real>(at_first.size() + 8) * 0x1p-53L * absolute[k], "dot", what);
+  }
+}
+
+void check(Shape s, Random& random) {
+  s = with_strides(s);
+  check_sum<float>(s, random);
+  check_argmin<std::int8_t>(s, random);
+#ifdef ALL_TYPES
+  check_sum<double>(s, random);
+  check_sum<__half>(s, random);
+  check_argmin<float>(s, random);
+  check_argmin<std::int64_t>(s, random);
+  check_stats<float>(s, random);
+  check_stats<std::int16_t>(s, random);
+  check_dot(s, random);
+#endif
+}
+
+void check_known(Random& random) {
+  // Rows: short ones (staged, or lanes to a row), long ones, with gaps, crooked.
+  for (const i64 length : {1, 2, 3, 4, 7, 8, 16, 31, 33, 64, 127, 129, 511, 1024, 1025, 4100}) {
+    check({{37, length}, {}, {1}}, random);
+    check({{37, length}, {length + 3, 1}, {1}, 1}, random);
+    check({{3, length}, {}, {1}, static_cast<int>(length % 5)}, random);
+  }
+  check({{300, 16}, {}, {1}}, random);
+  check({{300, 100}, {}, {1}}, random);
+  check({{260, 1000}, {}, {1}, 1}, random);
+  check({{2, 40000}, {}, {1}}, random);
+  // Columns: few and many, folded, crooked, sliced.
+  for (const i64 columns : {1, 2, 3, 4, 5, 8, 13, 32, 100, 257, 1024, 2051}) {
+    check({{40, columns}, {}, {0}}, random);
+    check({{9, columns}, {columns + 1, 1}, {0}, 3}, random);
+  }
+  check({{20000, 3}, {}, {0}}, random);
+  check({{5000, 16}, {}, {0}}, random);
+  check({{1000, 70}, {72, 1}, {0}}, random);
+  check({{2, 5000}, {}, {0}}, random);
+  // Axes in the middle and on both sides.
+  check({{5, 6, 7}, {}, {1}}, random);
+  check({{5, 6, 7}, {}, {0, 2}}, random);
+  check({{70, 3, 5}, {}, {1}}, random);
+  check({{3, 100, 40}, {}, {1}}, random);
+  check({{3, 4, 5, 6}, {}, {1, 3}}, random);
+  check({{3, 4, 5, 6}, {}, {0, 2}}, random);
+  check({{3, 4, 5, 6}, {}, {0, 3}}, random);
+  check({{3, 4, 5, 6}, {}, {}}, random);
+  check({{3, 4, 5, 6, 2}, {}, {0, 1, 2, 3, 4}}, random);
+  // Turned round, transposed, broadcast, empty, one element.
+  check({{30, 20}, {1, 30}, {1}}, random);
+  check({{30, 20}, {-20, -1}, {1}}, random);
+  check({{30, 20}, {-20, 1}, {0}}, random);
+  check({{30, 20}, {-20, -1}, {0, 1}}, random);
+  check({{500}, {-3}, {0}}, random);
+  check({{30, 20}, {0, 1}, {0}}, random);
+  check({{30, 20}, {0, 1}, {1}}, random);
+  check({{30, 20}, {1, 0}, {1}}, random);
+  //check({{9, 0}, {}, {1}}, random);
+  check({{0, 9}, {}, {1}}, random);
+  check({{}, {}, {}}, random);
+}
+
+Shape random_shape(Random& random) {
+  Shape s;
+  const int rank = static_cast<int>(random.between(1, 5));
+  std::vector<int> places(rank);
+  for (int i = 0; i < rank; ++i) places[i] = i;
+  if (random.between(0, 1)) {
+    for (int i = rank - 1; i > 0; --i) std::swap(places[i], places[random.between(0, i)]);
+  }
+  s.extents.resize(rank), s.strides.resize(rank);
+  i64 left = 6000, step = 1;
+  for (int i = rank - 1; i >= 0; --i) {
+    const int axis = places[i];
+    s.extents[axis] = random.between(1, std::min<i64>(left, random.between(0, 2) ? 20 : 700));
+    left /= s.extents[axis];
+    s.strides[axis] = step * (random.between(0, 7) ? 1 : -1) * (random.between(0, 9) ? 1 : 0);
+    step *= s.extents[axis];
+    if (!random.between(0, 4)) step += random.between(0, 9);
+    if (random.between(0, 1)) s.reduced.push_back(axis);
+  }
+  if (s.reduced.size() > 3 && static_cast<int>(s.reduced.size()) < rank) s.reduced.resize(3);
+  s.shift = static_cast<int>(random.between(0, 5));
+  return s;
+}
+
+}  // namespace
+
+// shapes [SEED [COUNT]]: other random shapes, and how many.
+int main(int argc, char** argv) {
+  Random random(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1);
+  check_known(random);
+  const int count = argc > 2 ? std::atoi(argv[2]) : 60;
+  for (int k = 0; k < count; ++k) check(random_shape(random), random);
+  std::puts("axes of views: ok");
+}
