@@ -38,14 +38,12 @@ status transpose(const T* in, std::int64_t in_stride, T* out, std::int64_t out_s
     if (addresses % 4 == 0 && (rows | columns | in_stride | out_stride) % (4 / size) == 0) {
       blocks = tiles_of(shape, 32 * 4 / size);
       if (!blocks) return refuse(too_many_blocks);
-      transpose_packed<size><<<blocks, 2 * transpose_threads, 0, stream>>>(in, out, shape);
-      return cudaGetLastError();
+      return start(transpose_packed<size>, blocks, 2 * transpose_threads, stream, in, out, shape);
     }
   }
   blocks = tiles_of(shape, tile_side);
   if (!blocks) return refuse(too_many_blocks);
-  transpose_tile<size, unit_bytes<T>><<<blocks, transpose_threads, 0, stream>>>(in, out, shape);
-  return cudaGetLastError();
+  return start(transpose_tile<size, unit_bytes<T>>, blocks, transpose_threads, stream, in, out, shape);
 }
 
 // Without gaps between rows.

@@ -156,6 +156,14 @@ inline unsigned int grid_for(std::int64_t items, std::int64_t per_block) {
 inline constexpr const char* too_many_blocks =
     "more rows or elements than a grid has thread blocks for: split the call";
 
+// Not <<< >>> and cudaGetLastError, which may speak of somebody else's earlier error.
+template <class... Parameters>
+status start(void (*kernel)(Parameters...), unsigned int blocks, int threads, cudaStream_t stream,
+             std::common_type_t<Parameters>... arguments) {
+  void* list[] = {&arguments...};
+  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(threads), list, 0, stream);
+}
+
 template <class Unit>
 status start_short_rows(const unsigned char* from, std::int64_t from_pitch, unsigned char* to, std::int64_t to_pitch,
                         std::int64_t bytes, std::int64_t rows, cudaStream_t stream) {
@@ -164,8 +172,8 @@ status start_short_rows(const unsigned char* from, std::int64_t from_pitch, unsi
   while (lanes_log2 < 5 && (1 << lanes_log2) < units) ++lanes_log2;
   const unsigned int blocks = grid_for(rows, static_cast<std::int64_t>(copy_threads >> lanes_log2) * short_rows);
   if (!blocks) return refuse(too_many_blocks);
-  move_short_rows<Unit><<<blocks, copy_threads, 0, stream>>>(from, from_pitch, to, to_pitch, units, rows, lanes_log2);
-  return cudaGetLastError();
+  return start(move_short_rows<Unit>, blocks, copy_threads, stream, from, from_pitch, to, to_pitch, units, rows,
+               lanes_log2);
 }
 
 template <int Size, bool Mirrored>
@@ -175,9 +183,8 @@ status start_rows(const unsigned char* from, std::int64_t from_pitch, unsigned c
   std::int64_t warps = 0;
   const unsigned int blocks = multiply(row_chunks, rows, warps) ? grid_for(warps, copy_threads / 32) : 0;
   if (!blocks) return refuse(too_many_blocks);
-  move_rows<Size, Mirrored>
-      <<<blocks, copy_threads, 0, stream>>>(from, from_pitch, to, to_pitch, bytes, rows, row_chunks);
-  return cudaGetLastError();
+  return start(move_rows<Size, Mirrored>, blocks, copy_threads, stream, from, from_pitch, to, to_pitch, bytes, rows,
+               row_chunks);
 }
 
 }  // namespace coalesce::detail

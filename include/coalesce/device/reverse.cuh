@@ -37,8 +37,7 @@ template <int Size, int Bytes>
 status start_reverse_units(const void* from, void* to, std::int64_t count, cudaStream_t stream) {
   const unsigned int blocks = grid_for(count, reverse_tile);
   if (!blocks) return refuse(too_many_blocks);
-  reverse_units<Size, Bytes><<<blocks, reverse_threads, 0, stream>>>(from, to, count);
-  return cudaGetLastError();
+  return start(reverse_units<Size, Bytes>, blocks, reverse_threads, stream, from, to, count);
 }
 
 }  // namespace coalesce::detail
