@@ -1,0 +1,134 @@
+// This library on the cases of grid.h.
+//
+//   reductions [--only REGEX] [--seconds S]
+//
+// One program per element type keeps the build parallel: -DTYPE=float also brings the matrices and the other shapes.
+#include <cuda_fp16.h>
+
+#include <coalesce/reduce.cuh>
+
+#include "grid.h"
+
+#ifndef TYPE
+#define TYPE float
+#endif
+#define WORD(x) #x
+#define TEXT(x) WORD(x)
+
+namespace {
+
+using bench::i64;
+using int8 = signed char;
+using half = __half;
+using T = TYPE;
+constexpr i64 kSize = sizeof(T);
+
+void right(const coalesce::status& s) {
+  if (s) return;
+  std::fprintf(stderr, "error: %s\n", s.message());
+  std::exit(1);
+}
+
+// Calls the function that `op` names, whichever way it is called.
+template <class In>
+void call(const std::string& op, const In& in, void* out, cudaStream_t stream) {
+  using wide = std::conditional_t<std::is_integral_v<T>, i64, std::conditional_t<std::is_same_v<T, half>, float, T>>;
+  if (op == "sum") return right(in(coalesce::sum, static_cast<wide*>(out), stream));
+  if (op == "max") return right(in(coalesce::max, static_cast<T*>(out), stream));
+  if (op == "argmax") return right(in(coalesce::argmax, static_cast<i64*>(out), stream));
+  if (op == "argmin") return right(in(coalesce::argmin, static_cast<i64*>(out), stream));
+  if (op == "stats") return right(in(coalesce::stats, static_cast<coalesce::statistics<T>*>(out), stream));
+  if constexpr (std::is_same_v<T, float>) {
+    if (op == "variance") return right(in(coalesce::variance, static_cast<float*>(out), stream));
+  }
+  std::fprintf(stderr, "error: no function '%s'\n", op.c_str());
+  std::exit(1);
+}
+
+void flat(bench::Program& program, const T* in, void* out) {
+  for (const bench::Case& c : bench::flat_cases(TEXT(TYPE), kSize, {"sum", "max", "argmax", "stats"})) {
+    if (!program.wants(c)) continue;
+    const i64 count = c.bytes / kSize;
+    const int areas = static_cast<int>(std::max<i64>(1, std::min<i64>(32, bench::kLargest / (c.bytes + 64))));
+    const i64 apart = bench::kLargest / areas / kSize;
+    program.measure(c, areas, [&](int area) {
+      const auto from = [&](const auto& function, auto* to, cudaStream_t stream) {
+        return function(in + area * apart + c.offset, count, to, stream);
+      };
+      call(c.op, from, out, program.stream());
+    });
+  }
+}
+
+#ifdef SHAPES
+void matrices(bench::Program& program, const T* in, void* out) {
+  const auto list = bench::matrices();
+  for (const int axis : {0, 1}) {
+    std::size_t index = 0;
+    for (const bench::Case& c : bench::matrix_cases({"sum", "max", "argmin", "variance"}, axis ? "1" : "0")) {
+      const bench::Matrix m = list[index++ % list.size()];
+      if (!program.wants(c)) continue;
+      program.measure(c, 1, [&](int) {
+        const auto from = [&](const auto& function, auto* to, cudaStream_t stream) {
+          return function(coalesce::view<T>(in, {m.rows, m.columns}), {axis}, to, stream);
+        };
+        call(c.op, from, out, program.stream());
+      });
+    }
+  }
+}
+
+void blocks(bench::Program& program, const T* in, void* out) {
+  for (const bench::Block& b : bench::blocks()) {
+    const bench::Case c = bench::block_case(b, "sum");
+    if (!program.wants(c)) continue;
+    const coalesce::view<T> v(in, static_cast<int>(b.extents.size()), b.extents.data(), nullptr);
+    const coalesce::axes axes = b.axes.size() == 1   ? coalesce::axes{b.axes[0]}
+                                : b.axes.size() == 2 ? coalesce::axes{b.axes[0], b.axes[1]}
+                                                     : coalesce::axes{b.axes[0], b.axes[1], b.axes[2]};
+    program.measure(c, 1, [&](int) { right(coalesce::sum(v, axes, static_cast<float*>(out), program.stream())); });
+  }
+}
+#endif
+
+#ifdef RAGGED
+void ragged(bench::Program& program, const T* in, void* out) {
+  for (const char* kind : bench::ragged_kinds()) {
+    const std::vector<i64> offsets64 = bench::ragged(kind);
+    const std::vector<int> offsets(offsets64.begin(), offsets64.end());
+    int* device = nullptr;
+    CHECK(cudaMalloc(&device, offsets.size() * sizeof(int)));
+    CHECK(cudaMemcpy(device, offsets.data(), offsets.size() * sizeof(int), cudaMemcpyHostToDevice));
+    for (const char* op : {"sum", "max"}) {
+      const bench::Case c = bench::ragged_case(kind, op, offsets64);
+      if (!program.wants(c)) continue;
+      program.measure(c, 1, [&](int) {
+        const auto from = [&](const auto& function, auto* to, cudaStream_t stream) {
+          return function(in, device, static_cast<i64>(offsets.size()) - 1, to, stream);
+        };
+        call(op, from, out, program.stream());
+      });
+    }
+    CHECK(cudaFree(device));
+  }
+}
+#endif
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::Program program(argc, argv, "coalesce");
+  void *memory = nullptr, *out = nullptr;
+  CHECK(cudaMalloc(&memory, bench::kLargest + 4096));
+  CHECK(cudaMalloc(&out, std::size_t{8} << 28));
+  const T* in = bench::data<T>(memory, bench::kLargest / kSize);
+#ifdef SHAPES
+  matrices(program, in, out);
+  blocks(program, in, out);
+#endif
+#ifdef RAGGED
+  ragged(program, in, out);
+#endif
+  flat(program, in, out);
+  return program.end();
+}
