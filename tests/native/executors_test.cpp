@@ -3,6 +3,9 @@
 //
 // COALESCE_EXECUTORS="first,count" runs other seeds than the quick test does; of a single one that fails, what is left
 // after removing all lines that do not matter is printed. COALESCE_NATIVE_LEVEL=1 has LLVM try as hard as usual.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <iostream>
 
@@ -62,6 +65,36 @@ class Executors {
   uint64_t faults_ = 0;
 };
 
+std::string differ(Executors& executors, const GeneratedKernel& k, uint64_t seed) {
+  try {
+    return executors.run(k, threads_of(seed));
+  } catch (const Error& e) {
+    return "not decoded: " + render(e.diagnostic, false);
+  }
+}
+
+// The same in a process of its own: a crash is a difference too.
+std::string differ_apart(const GeneratedKernel& k, uint64_t seed) {
+  int ends[2];
+  if (pipe(ends) != 0) return "no pipe";
+  const pid_t child = fork();
+  if (child == 0) {
+    Executors executors;
+    const std::string wrong = differ(executors, k, seed);
+    const bool written = write(ends[1], wrong.data(), wrong.size()) == static_cast<ssize_t>(wrong.size());
+    _exit(written ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string wrong;
+  char buffer[4096];
+  for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
+    wrong.append(buffer, static_cast<std::size_t>(got));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? "ended by signal " + std::to_string(WTERMSIG(status)) : wrong;
+}
+
 TEST(Executors, AgreeOnRandomKernels) {
   if (!native_code()) GTEST_SKIP() << "built without LLVM";
   uint64_t from = 1, count = kQuickKernels;
@@ -70,28 +103,24 @@ TEST(Executors, AgreeOnRandomKernels) {
     from = std::strtoull(range, &rest, 10);
     if (rest && *rest == ',') count = std::strtoull(rest + 1, nullptr, 10);
   }
+  if (count == 1) {
+    GeneratedKernel k = generate_kernel(from, Breadth::all);
+    std::string wrong = differ_apart(k, from);
+    if (wrong.empty()) return;
+    const std::string how = wrong.substr(0, 8);
+    k = reduced(k, [&](const GeneratedKernel& less) { return differ_apart(less, from).starts_with(how); });
+    wrong = differ_apart(k, from);
+    FAIL() << "grid " << k.grid[0] << "x" << k.grid[1] << ", block " << k.block[0] << "x" << k.block[1] << "x"
+           << k.block[2] << ", threads " << kThreadCounts[threads_of(from)] << ": " << wrong << "\n"
+           << k.ptx;
+  }
   Executors executors;
   int failures = 0;
-  for (uint64_t seed = from; seed < from + count; ++seed) {
-    GeneratedKernel k = generate_kernel(seed, Breadth::all);
-    const auto differ = [&](const GeneratedKernel& kernel) -> std::string {
-      try {
-        return executors.run(kernel, threads_of(seed));
-      } catch (const Error& e) {
-        return "not decoded: " + render(e.diagnostic, false);
-      }
-    };
-    std::string wrong = differ(k);
+  for (uint64_t seed = from; seed < from + count && failures < 20; ++seed) {
+    const std::string wrong = differ(executors, generate_kernel(seed, Breadth::all), seed);
     if (wrong.empty()) continue;
-    if (count == 1) {
-      const std::string how = wrong.substr(0, 8);
-      k = reduced(k, [&](const GeneratedKernel& less) { return differ(less).starts_with(how); });
-      wrong = differ(k);
-    }
-    ADD_FAILURE() << "seed " << seed << ", threads " << kThreadCounts[threads_of(seed)] << ", grid " << k.grid[0] << "x"
-                  << k.grid[1] << ", block " << k.block[0] << "x" << k.block[1] << "x" << k.block[2] << ": " << wrong
-                  << (count == 1 ? "\n" + k.ptx : "");
-    if (++failures == 20) break;
+    ++failures;
+    ADD_FAILURE() << "seed " << seed << ", threads " << kThreadCounts[threads_of(seed)] << ": " << wrong;
   }
   if (count > 1000) std::cout << executors.faults() << " of " << count << " kernels faulted\n";
 }
