@@ -42,7 +42,8 @@ struct Frame {
   std::byte* shared = nullptr;
   uint64_t shared_bytes = 0;
   std::byte* local = nullptr;
-  uint32_t* alive = nullptr;  // per warp
+  uint32_t* alive = nullptr;                  // per warp
+  uint64_t alive_warps = 0, alive_lanes = 0;  // in: in the middle of a block
   uint64_t* tally = nullptr;
   uint64_t instructions = 0;  // out: executed since the call
   SiteState* sites = nullptr;

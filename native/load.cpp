@@ -325,6 +325,11 @@ NativeStop Runner::run(uint64_t block, uint64_t end, uint32_t region) {
     if (region == 0) frame_.region = program_.regions.size();
   }
   for (;;) {
+    frame_.alive_warps = frame_.alive_lanes = 0;
+    for (const uint32_t mask : alive_) {
+      frame_.alive_warps += mask != 0;
+      frame_.alive_lanes += count_lanes(mask);
+    }
     const uint32_t outcome = kernel_->loaded.entry(&frame_);
     worker_.instructions += frame_.instructions;
     for (std::size_t w = 0; w < warps.size(); ++w) warps[w].alive = alive_[w];

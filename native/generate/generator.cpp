@@ -46,6 +46,10 @@ bool Generator::run() {
   for (const auto& a : code_.accesses) access_of_.emplace(a->instruction, a.get());
   for (const auto& o : code_.lane_ops) lane_op_of_.emplace(o->index, o.get());
   variables_.resize(p_.registers.size());
+  unset_.assign(p_.registers.size(), false);
+  for (uint32_t r : p_.blocks[0].live_in) unset_[r] = p_.registers[r].builtin == Builtin::none;
+  find_lazy();
+  find_entered();
   executed_.resize(blocks_);
   lanes_on_.resize(blocks_);
   pending_.resize(blocks_);
@@ -99,6 +103,25 @@ void Generator::prologue() {
   ir_.CreateBr(out_);
 }
 
+// Regions at which code may begin: after those that the interpreter runs, and where loops are stopped to be charged.
+void Generator::find_entered() {
+  entered_.assign(plans_.size(), false);
+  for (uint32_t r = 0; r < plans_.size(); ++r) {
+    const machine::Region& region = p_.regions[r];
+    const machine::BasicBlock& last = p_.blocks[region.chain.back()];
+    std::vector<uint32_t> next = last.table;
+    if (last.divergent || last.divergent_branch)
+      next = {region.after};
+    else
+      next.insert(next.end(), {last.next, last.taken});
+    for (uint32_t b : next) {
+      if (b == kNone || p_.region_of[b] == kNone) continue;
+      const uint32_t to = p_.region_of[b];
+      if (!plans_[r].native || p_.regions[to].chain.front() <= region.chain.front()) entered_[to] = plans_[to].native;
+    }
+  }
+}
+
 // Where to begin: region 0 of a new block, or a region of one that has begun.
 void Generator::entries() {
   ir_.SetInsertPoint(constants_);
@@ -113,24 +136,15 @@ void Generator::entries() {
   to->addCase(ir_.getInt64(0), begin_);
   // Region 0 can be come back to within a block only as a loop's head; the number after the last stands for that.
   for (uint32_t r = 0; r < plans_.size(); ++r) {
-    if (!plans_[r].native) continue;
+    if (!entered_[r]) continue;
     BB* at = block("enter");
     to->addCase(ir_.getInt64(r == 0 ? plans_.size() : r), at);
     ir_.SetInsertPoint(at);
     for (uint32_t reg : p_.blocks[p_.regions[r].chain.front()].live_in)
       if (p_.registers[reg].builtin == Builtin::none && block_level(reg))
         set(reg, load_slot(code_.homes[reg].scalar, p_.registers[reg].element, false));
-    // Who is alive.
-    Value* alive = field(offsetof(Frame, alive), ir_.getPtrTy(), "alive");
-    const uint32_t warps = (p_.shape.block[0] * p_.shape.block[1] * p_.shape.block[2] + kLanes - 1) / kLanes;
-    Value *n = ir_.getInt64(0), *lanes = ir_.getInt64(0);
-    for (uint32_t w = 0; w < warps; ++w) {
-      Value* m = ir_.CreateLoad(ir_.getInt32Ty(), ir_.CreateConstInBoundsGEP1_64(ir_.getInt32Ty(), alive, w));
-      n = ir_.CreateAdd(n, ir_.CreateZExt(ir_.CreateIsNotNull(m), ir_.getInt64Ty()));
-      lanes = ir_.CreateAdd(lanes, count_lanes(m));
-    }
-    ir_.CreateStore(n, alive_warps_);
-    ir_.CreateStore(lanes, alive_lanes_);
+    ir_.CreateStore(ir_.CreateLoad(ir_.getInt64Ty(), frame_at(offsetof(Frame, alive_warps))), alive_warps_);
+    ir_.CreateStore(ir_.CreateLoad(ir_.getInt64Ty(), frame_at(offsetof(Frame, alive_lanes))), alive_lanes_);
     ir_.CreateStore(ir_.CreateLoad(ir_.getInt64Ty(), frame_at(offsetof(Frame, block))), block_);
     ir_.CreateBr(heads_[r]);
   }
@@ -298,8 +312,7 @@ void Generator::warp_loop(uint32_t r) {
   }
   for (uint32_t reg = 0; reg < p_.registers.size(); ++reg) {
     if (!written[reg] || !lives[reg]) continue;
-    Value* v = ir_.CreateLoad(variable(reg)->getAllocatedType(), variable(reg));
-    store_slot(is_scalar(reg) ? code_.homes[reg].scalar : code_.homes[reg].vector, v);
+    spill(reg, is_scalar(reg) ? code_.homes[reg].scalar : code_.homes[reg].vector, !is_scalar(reg));
   }
   ir_.CreateBr(warp_next_);
 
@@ -594,8 +607,7 @@ void Generator::stop(uint32_t r) {
   ir_.SetInsertPoint(at);
   ir_.CreateStore(ir_.getInt64(r), frame_at(offsetof(Frame, region)));
   for (uint32_t reg : p_.blocks[p_.regions[r].chain.front()].live_in)
-    if (p_.registers[reg].builtin == Builtin::none && block_level(reg))
-      store_slot(code_.homes[reg].scalar, ir_.CreateLoad(variable(reg)->getAllocatedType(), variable(reg)));
+    if (p_.registers[reg].builtin == Builtin::none && block_level(reg)) spill(reg, code_.homes[reg].scalar, false);
   ir_.CreateBr(out_);
   if (!plans_[r].native && heads_[r]->empty()) {
     ir_.SetInsertPoint(heads_[r]);
@@ -683,8 +695,10 @@ void Generator::finish() {
 
 std::vector<uint32_t> Generator::words() const {
   std::vector<uint32_t> w{static_cast<uint32_t>(plans_.size())};
-  for (const RegionPlan& plan : plans_) {
-    w.push_back(plan.native ? 1u : 0u);
+  for (uint32_t r = 0; r < plans_.size(); ++r) {
+    const RegionPlan& plan = plans_[r];
+    const bool begins = entered_[r] || (r == 0 && plan.native);
+    w.push_back(begins ? 1u : 0u);
     w.push_back(plan.exits ? 1u : 0u);
     w.push_back(static_cast<uint32_t>(plan.native ? plan.blocks.size() : 0));
     if (plan.native)

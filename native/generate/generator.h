@@ -50,6 +50,7 @@ class Generator {
   using BB = llvm::BasicBlock;
   // --- generator.cpp
   void prologue();
+  void find_entered();
   void entries();
   void begin_block();
   void region(uint32_t r);
@@ -90,9 +91,14 @@ class Generator {
   bool is_scalar(uint32_t r) const { return p_.registers[r].lanes != LaneClass::general; }
   bool block_level(uint32_t r) const { return p_.registers[r].lanes <= LaneClass::block_uniform; }
   llvm::AllocaInst* variable(uint32_t r);
-  Value* scalar(const machine::Value& v, Element e);  // of a scalar register or constant; predicate: i1
-  Value* vector(const machine::Value& v, Element e);  // <32 x T>; predicate: <32 x i1>
-  Value* mask_of(const machine::Value& v);            // predicate as i32
+  // Of a scalar register or constant; predicate: i1. `raw`: a NaN may be any.
+  Value* scalar(const machine::Value& v, Element e, bool raw = false);
+  Value* vector(const machine::Value& v, Element e, bool raw = false);  // <32 x T>; predicate: <32 x i1>
+  bool known(const machine::Value& v, uint64_t* bits) const;            // one value, known now
+  Value* canonical(Value* bits);
+  void find_lazy();
+  static bool makes_nan(const machine::PureOp& op);  // single precision arithmetic: a NaN result is canonical
+  Value* mask_of(const machine::Value& v);           // predicate as i32
   Value* mask_of(uint32_t reg) { return mask_of(machine::Value::of(reg)); }
   Value* builtin(uint32_t r);  // scalar or vector, as its class says
   Value* spread(Value* scalar, int64_t stride);
@@ -157,6 +163,9 @@ class Generator {
   llvm::AllocaInst *ctaid_[3] = {}, *smid_ = nullptr;
   std::map<std::size_t, Value*> fields_;
   std::vector<llvm::AllocaInst*> variables_;
+  std::vector<bool> lazy_;     // by register: see find_lazy()
+  std::vector<bool> unset_;    // by register: may be read before it is written
+  std::vector<bool> entered_;  // by region: code may begin there
   std::map<uint32_t, Value*> builtins_;
   Value *w_ = nullptr, *area_ = nullptr;  // the warp, its slots: within the loop over warps
   // Of the region being generated.

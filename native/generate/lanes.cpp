@@ -53,9 +53,11 @@ bool Generator::lanes_together(uint32_t index, const Where& where) {
 
 // By a distance known when compiling: a permutation known when compiling.
 bool Generator::shuffle(const Instruction& i, const Where& where) {
-  if (i.sources.size() < 3 || !i.sources[1].is_constant() || !i.sources[2].is_constant()) return false;
+  uint64_t distance, limits;
+  if (i.sources.size() < 3 || !known(i.sources[1], &distance) || !known(i.sources[2], &limits)) return false;
+  if (i.results[1] != kNone && is_scalar(i.results[1])) return false;
   if (i.sources[0].is_reg() && p_.registers[i.sources[0].reg].element != Element::b32) return false;
-  const uint32_t b = static_cast<uint32_t>(i.sources[1].bits) & 31, bounds = static_cast<uint32_t>(i.sources[2].bits);
+  const uint32_t b = static_cast<uint32_t>(distance) & 31, bounds = static_cast<uint32_t>(limits);
   const uint32_t segment = bounds >> 8 & 31, clamp = bounds & 31;
   SmallVector<int, 32> from;
   uint32_t valid = 0;
@@ -87,7 +89,6 @@ bool Generator::shuffle(const Instruction& i, const Where& where) {
   Value* all = vector(i.sources[0], Element::b32);
   if (i.results[0] != kNone) write(i.results[0], ir_.CreateShuffleVector(all, from), where);
   if (i.results[1] != kNone) {
-    if (is_scalar(i.results[1])) return false;
     write(i.results[1], ir_.getInt32(valid), where);
   }
   return true;

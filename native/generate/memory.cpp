@@ -30,7 +30,7 @@ void Generator::memory(uint32_t index, const Where& where) {
   const bool uniform = lanes <= LaneClass::warp_uniform;
   const bool contiguous = lanes == LaneClass::affine && stride == static_cast<int64_t>(m.bytes());
   if (plain && (m.space == AddressSpace::global || m.space == AddressSpace::constant)) {
-    if (uniform && i.kind == Kind::load) return global(index, where, true);
+    if (uniform) return global(index, where, true);
     // Under a mask LLVM may move a load; one that waits for other blocks must stay where it is.
     if (contiguous && !(m.is_volatile && where.mask)) return global(index, where, false);
   }
@@ -346,7 +346,13 @@ void Generator::shared(uint32_t index, const Where& where, int64_t stride) {
   }
   Value* memory = field(offsetof(Frame, shared), ir_.getPtrTy(), "shared");
   if (stride == 0 || contiguous) {
-    Value* pointer = ir_.CreateGEP(ir_.getInt8Ty(), memory, ir_.CreateSExt(base, i64));
+    Value* pointer;
+    if (proven) {  // nothing wraps: the offset is part of the addressing
+      pointer = ir_.CreateGEP(ir_.getInt8Ty(), memory, ir_.CreateZExt(scalar(m.address, e), i64));
+      pointer = ir_.CreateConstGEP1_64(ir_.getInt8Ty(), pointer, static_cast<uint64_t>(m.offset));
+    } else {
+      pointer = ir_.CreateGEP(ir_.getInt8Ty(), memory, ir_.CreateZExt(base, i64));
+    }
     if (stride == 0)
       move_uniform(i, pointer, where);
     else

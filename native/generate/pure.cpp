@@ -46,13 +46,19 @@ void Generator::pure(uint32_t index, const Where& where) {
                                          : nullptr;
     if (r) return write(i.results[0], r, where);
   }
+  // What any NaN is good for: arithmetic, comparisons of numbers, moves between registers that may hold any.
+  const bool arithmetic = makes_nan(*i.pure);
+  const bool moves = (name == "mov.f32" || name == "mov.b32") && lazy_[i.results[0]];
+  const bool raw =
+      arithmetic || moves || (name.starts_with("setp.") && (name.ends_with(".f32") || name.ends_with(".f32|")));
   std::vector<Value*> sources;
   for (std::size_t k = 0; k < i.sources.size() && k < 4; ++k) {
-    Value* v = as_scalar ? scalar(i.sources[k], i.pure->source[k]) : vector(i.sources[k], i.pure->source[k]);
+    Value* v = as_scalar ? scalar(i.sources[k], i.pure->source[k], raw) : vector(i.sources[k], i.pure->source[k], raw);
     sources.push_back(v);
   }
   Value* out[2] = {nullptr, nullptr};
   if (!compute(i, as_scalar, sources, out)) pure_step(index, i, as_scalar, sources, out);
+  if (arithmetic && !lazy_[i.results[0]]) out[0] = canonical(out[0]);
   // Lanes that are off keep their values where they may be read again.
   Where to = where;
   for (std::size_t k = 0; k < 2; ++k) {
@@ -329,8 +335,19 @@ Value* Generator::convert(std::string_view name, const std::vector<Value*>& s) {
   return nullptr;
 }
 
-// Rounding to nearest without .ftz and .sat. Single precision NaN results are canonical; double precision ones are an
-// operand's (numbers.h).
+bool Generator::makes_nan(const machine::PureOp& op) {
+  const Mnemonic m(op.mnemonic);
+  const std::size_t n = m.suffixes.size();
+  if (n == 0 || n > 2 || m.suffixes.back() != "f32" || (n == 2 && m.suffixes[0] != "rn")) return false;
+  for (const std::string_view o : {"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt"})
+    if (m.opcode == o) return true;
+  for (const std::string_view o : {"neg", "abs", "min", "max"})
+    if (m.opcode == o) return n == 1;
+  return false;
+}
+
+// Rounding to nearest without .ftz and .sat. Single precision NaN results are any (makes_nan()); double precision ones
+// are an operand's (numbers.h).
 Value* Generator::floating(std::string_view name, const std::vector<Value*>& s) {
   const Mnemonic m(name);
   const std::size_t n = m.suffixes.size();
@@ -346,7 +363,7 @@ Value* Generator::floating(std::string_view name, const std::vector<Value*>& s) 
   // NaN operands come first: the later in `order` before the earlier.
   const auto finish = [&](Value* r, std::initializer_list<unsigned> order) -> Value* {
     Value* result = ir_.CreateBitCast(r, bits);
-    if (single) return ir_.CreateSelect(is_nan(r), splat(s[0], 0x7fffffffu), result);
+    if (single) return result;
     for (unsigned k : order) result = ir_.CreateSelect(is_nan(f[k]), quiet(s[k]), result);
     return result;
   };
@@ -371,8 +388,7 @@ Value* Generator::floating(std::string_view name, const std::vector<Value*>& s) 
                                 ir_.CreateAnd(ir_.CreateFCmpOEQ(f[0], f[1]), ir_.CreateICmpSLT(s[0], splat(s[0], 0))));
     Value* r = o == "min" ? ir_.CreateSelect(first, s[0], s[1]) : ir_.CreateSelect(first, s[1], s[0]);
     r = ir_.CreateSelect(is_nan(f[1]), s[0], r);
-    r = ir_.CreateSelect(is_nan(f[0]), s[1], r);
-    return ir_.CreateSelect(is_nan(ir_.CreateBitCast(r, type)), splat(s[0], 0x7fffffffu), r);
+    return ir_.CreateSelect(is_nan(f[0]), s[1], r);
   }
   return nullptr;
 }

@@ -95,20 +95,75 @@ Value* Generator::builtin(uint32_t r) {
   }
 }
 
-Value* Generator::scalar(const machine::Value& v, Element e) {
+bool Generator::known(const machine::Value& v, uint64_t* bits) const {
+  if (v.is_constant()) return *bits = v.bits, true;
+  if (!v.is_reg()) return false;
+  const Register& r = p_.registers[v.reg];
+  if (r.lanes > LaneClass::warp_uniform || r.element == Element::pred || !r.range.known() ||
+      r.range.low != r.range.high)
+    return false;
+  if (unset_[v.reg]) return false;  // on some way it is zero
+  return *bits = static_cast<uint64_t>(r.range.low), true;
+}
+
+Value* Generator::scalar(const machine::Value& v, Element e, bool raw) {
+  if (uint64_t bits; v.is_reg() && known(v, &bits))
+    return ConstantInt::get(type_of(p_.registers[v.reg].element), bits, true);
   if (!v.is_reg()) {
     if (e == Element::pred) return ir_.getInt1(v.bits & 1);
     return ConstantInt::get(type_of(e), APInt(type_of(e)->getIntegerBitWidth(), v.bits));
   }
   if (p_.registers[v.reg].builtin != Builtin::none) return builtin(v.reg);
-  return ir_.CreateLoad(type_of(p_.registers[v.reg].element), variable(v.reg));
+  Value* one = ir_.CreateLoad(type_of(p_.registers[v.reg].element), variable(v.reg));
+  return !raw && lazy_[v.reg] ? canonical(one) : one;
 }
 
-Value* Generator::vector(const machine::Value& v, Element e) {
-  if (!v.is_reg() || is_scalar(v.reg)) return spread(scalar(v, e), v.is_reg() ? p_.registers[v.reg].stride : 0);
+Value* Generator::vector(const machine::Value& v, Element e, bool raw) {
+  if (!v.is_reg() || is_scalar(v.reg)) return spread(scalar(v, e, raw), v.is_reg() ? p_.registers[v.reg].stride : 0);
   if (p_.registers[v.reg].builtin != Builtin::none) return builtin(v.reg);
   Value* all = ir_.CreateLoad(variable(v.reg)->getAllocatedType(), variable(v.reg));
+  if (!raw && lazy_[v.reg]) return canonical(all);
   return e == Element::pred ? lanes_of(all) : all;
+}
+
+// A single precision NaN result is this one.
+Value* Generator::canonical(Value* bits) {
+  Value* f = ir_.CreateBitCast(bits, bits->getType()->getWithNewType(ir_.getFloatTy()));
+  return ir_.CreateSelect(ir_.CreateFCmpUNO(f, f), ConstantInt::get(bits->getType(), 0x7fffffffu), bits);
+}
+
+// Which registers hold results of single precision arithmetic and nothing else. They keep whatever NaN the CPU makes,
+// which arithmetic cannot tell from another, and are made canonical where something else reads them.
+void Generator::find_lazy() {
+  lazy_.assign(p_.registers.size(), false);
+  for (uint32_t r = 0; r < p_.registers.size(); ++r)
+    lazy_[r] = p_.registers[r].element == Element::b32 && p_.registers[r].builtin == Builtin::none;
+  const auto not_lazy = [&](uint32_t r) {
+    const bool was = r != kNone && lazy_[r];
+    if (was) lazy_[r] = false;
+    return was;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Instruction& i : p_.code) {
+      if (i.memory != kNone) {
+        const MemoryOp& m = p_.memory[i.memory];
+        changed = not_lazy(m.result) || changed;
+        if (i.kind == machine::Kind::load)
+          for (const machine::Value& v : m.values)
+            if (v.is_reg()) changed = not_lazy(v.reg) || changed;
+      }
+      for (uint32_t r : i.results) {
+        if (r == kNone || !lazy_[r]) continue;
+        bool good = i.kind == machine::Kind::pure && makes_nan(*i.pure);
+        if (i.kind == machine::Kind::pure && (i.pure->mnemonic == "mov.f32" || i.pure->mnemonic == "mov.b32")) {
+          const machine::Value& v = i.sources[0];
+          good = v.is_reg() ? lazy_[v.reg] : (v.bits & 0x7fffffffu) <= 0x7f800000u;
+        }
+        if (!good) changed = not_lazy(r) || changed;
+      }
+    }
+  }
 }
 
 Value* Generator::mask_of(const machine::Value& v) {
@@ -242,8 +297,7 @@ void Generator::step(uint32_t index, const Where& where) {
   }
   if (where.mask)
     for (const Result& r : results)
-      if (!r.scalar && !r.collapse)
-        store_slot(r.slot, ir_.CreateLoad(variable(r.reg)->getAllocatedType(), variable(r.reg)));
+      if (!r.scalar && !r.collapse) spill(r.reg, r.slot, true);
   steps_.push_back(index);
   check(
       call(offsetof(Frame, step), ir_.getInt32Ty(),
