@@ -12,44 +12,49 @@ namespace coalesce::detail {
 template <class T>
 inline constexpr int elements_in_vector = 16 % sizeof(T) == 0 ? 16 / static_cast<int>(sizeof(T)) : 1;
 
-// `Bytes` aligned bytes that this kernel reads once and nobody writes meanwhile: past L1, which would keep them in
-// vain.
+// N neighbouring elements as they come from memory: elements of 1 or 2 bytes stay packed until they are used.
 template <int Bytes>
-struct loaded;
+struct packed;
 template <>
-struct loaded<16> {
+struct packed<16> {
   uint4 bits;
-  __device__ explicit loaded(const void* from) {
-    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-        : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
-        : "l"(from));
-  }
 };
 template <>
-struct loaded<8> {
+struct packed<8> {
   uint2 bits;
-  __device__ explicit loaded(const void* from) : bits(*static_cast<const uint2*>(from)) {}
 };
 template <>
-struct loaded<4> {
-  unsigned bits;
-  __device__ explicit loaded(const void* from) : bits(*static_cast<const unsigned*>(from)) {}
+struct packed<4> {
+  unsigned int bits;
 };
 template <>
-struct loaded<2> {
+struct packed<2> {
   unsigned short bits;
-  __device__ explicit loaded(const void* from) : bits(*static_cast<const unsigned short*>(from)) {}
 };
-
-// N neighbouring elements whose address is a multiple of their size together.
+template <class T>
+struct single {
+  T bits;
+};
 template <int N, class T>
-__device__ __forceinline__ void load_elements(const T* from, T (&to)[N]) {
-  if constexpr (N == 1) {
-    to[0] = *from;
+using packet = std::conditional_t<N == 1, single<T>, packed<N == 1 ? 16 : N* static_cast<int>(sizeof(T))>>;
+
+// Of memory that nobody writes meanwhile, at an address that is a multiple of N elements. Vectors of 16 bytes are read
+// once and go past L1, which would keep them in vain.
+template <int N, class T>
+__device__ __forceinline__ packet<N, T> fetch_elements(const T* from) {
+  packet<N, T> result;
+  if constexpr (N > 1 && sizeof(result) == 16) {
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(result.bits.x), "=r"(result.bits.y), "=r"(result.bits.z), "=r"(result.bits.w)
+        : "l"(from));
   } else {
-    const loaded<N* static_cast<int>(sizeof(T))> vector(from);
-    memcpy(&to, &vector.bits, sizeof(to));
+    result.bits = *reinterpret_cast<const decltype(result.bits)*>(from);
   }
+  return result;
+}
+template <int N, class T>
+__device__ __forceinline__ void unpack_elements(const packet<N, T>& from, T (&to)[N]) {
+  memcpy(static_cast<void*>(&to), &from.bits, sizeof(to));
 }
 
 template <int N, class T>
@@ -81,6 +86,7 @@ template <class T, class Projection = as_it_is>
 struct array {
   using element = decltype(std::declval<const Projection&>()(std::declval<T>()));
   static constexpr int width = elements_in_vector<T>;
+  using memory = T;
   static constexpr int inputs = 1;
   static constexpr int bytes = sizeof(T);  // of memory, for one element
 
@@ -92,7 +98,7 @@ struct array {
   __device__ element at_both(std::int64_t i, std::int64_t) const { return at(i); }
   __host__ __device__ array from(std::int64_t offset) const { return {data + offset, project}; }
   __host__ __device__ array from_both(std::int64_t offset, std::int64_t) const { return from(offset); }
-  // Elements before the first whole vector of N, a power of two up to width.
+  // Elements before the first whole vector of N, a power of two; with N * sizeof(T) = 128, before the first line.
   template <int N = width>
   __device__ __forceinline__ int head() const {
     return N == 1 ? 0 : elements_before(data, N * sizeof(T), sizeof(T));
@@ -102,11 +108,17 @@ struct array {
   bool begins_aligned() const {
     return N == 1 || reinterpret_cast<std::uintptr_t>(data) % (N * sizeof(T)) == 0;
   }
-  // The N elements from i on; i - head<N>() is a multiple of N.
+  // The N elements from i on, N up to width; i - head<N>() is a multiple of N.
   template <int N = width>
-  __device__ __forceinline__ void vector(std::int64_t i, element* to) const {
+  using vector_of = packet<N, T>;
+  template <int N = width>
+  __device__ __forceinline__ vector_of<N> fetch(std::int64_t i) const {
+    return fetch_elements<N>(data + i);
+  }
+  template <int N = width>
+  __device__ __forceinline__ void unpack(const vector_of<N>& from, element* to) const {
     T raw[N];
-    load_elements<N>(data + i, raw);
+    unpack_elements<N>(from, raw);
 #pragma unroll
     for (int k = 0; k < N; ++k) to[k] = project(raw[k]);
   }
@@ -118,6 +130,7 @@ struct arrays {
   using element = decltype(std::declval<const Projection&>()(std::declval<T>(), std::declval<U>()));
   static constexpr int width =
       elements_in_vector<T> < elements_in_vector<U> ? elements_in_vector<T> : elements_in_vector<U>;
+  using memory = void;
   static constexpr int inputs = 2;
   static constexpr int bytes = sizeof(T) + sizeof(U);
 
@@ -142,16 +155,30 @@ struct arrays {
     return N == 1 || reinterpret_cast<std::uintptr_t>(first) % (N * sizeof(T)) == 0;
   }
   template <int N = width>
-  __device__ __forceinline__ void vector(std::int64_t i, element* to) const {
+  struct vector_of {
+    packet<N, T> first;
+    packet<N, U> second;
+  };
+  template <int N = width>
+  __device__ __forceinline__ vector_of<N> fetch(std::int64_t i) const {
+    vector_of<N> result;
+    result.first = fetch_elements<N>(first + i);
+    if (reinterpret_cast<std::uintptr_t>(second + i) % (N * sizeof(U)) == 0) {
+      result.second = fetch_elements<N>(second + i);
+    } else {
+      U single[N];
+#pragma unroll
+      for (int k = 0; k < N; ++k) single[k] = second[i + k];
+      memcpy(static_cast<void*>(&result.second.bits), single, sizeof(single));
+    }
+    return result;
+  }
+  template <int N = width>
+  __device__ __forceinline__ void unpack(const vector_of<N>& from, element* to) const {
     T a[N];
     U b[N];
-    load_elements<N>(first + i, a);
-    if (reinterpret_cast<std::uintptr_t>(second + i) % (N * sizeof(U)) == 0) {
-      load_elements<N>(second + i, b);
-    } else {
-#pragma unroll
-      for (int k = 0; k < N; ++k) b[k] = second[i + k];
-    }
+    unpack_elements<N>(from.first, a);
+    unpack_elements<N>(from.second, b);
 #pragma unroll
     for (int k = 0; k < N; ++k) to[k] = project(a[k], b[k]);
   }

@@ -131,7 +131,7 @@ struct extreme_position {
     for (int i = 0; i < N; ++i) x[i] = static_cast<value>(tile[i]);
     const value best = earliest<Order, IgnoreNan, 0, N>(x);
     if (IgnoreNan && is_nan(best)) return;
-    // The tile's first position stands for all: equal values further on in the tile come before what lies behind it,
+    // The first position stands for all: equal values further on come before what lies behind it,
     // too.
     if (s.position >= 0 && !precedes(best, at(0), s.value, s.position)) return;
     int where = 0;
@@ -148,6 +148,83 @@ struct extreme_position {
     }
   }
   __device__ std::int64_t finish(const state& s, std::int64_t) const { return s.position; }
+  __device__ static value value_of(const state& s) { return s.value; }
 };
+
+// The same where there are fewer than 2^32 - 1 elements, of up to 32 bits: value and position in one 64-bit number, the
+// larger the earlier. Merging is then one comparison.
+template <class T, class Order, bool IgnoreNan = false>
+struct packed_position {
+  using element = T;
+  using result = std::int64_t;
+  static constexpr bool indexed = true;
+  using value = compared_type<T>;
+  using state = unsigned long long;  // value's key, then 2^32 - 1 - position; 0: none yet
+  static_assert(sizeof(value) == 4);
+
+  // Grows in Order; the same for all NaN, the largest; the same for -0 and +0.
+  __device__ __forceinline__ static unsigned int key(value x) {
+    constexpr bool high = std::is_same_v<Order, larger>;
+    if constexpr (std::is_floating_point_v<T> || is_half<T>) {
+      const int bits = __float_as_int((high ? x : -x) + 0.0f);
+      const int ordered = is_nan(x) ? 0x7fffffff : bits ^ ((bits >> 31) & 0x7fffffff);
+      return static_cast<unsigned int>(ordered) ^ 0x80000000u;
+    } else {
+      const unsigned int ordered =
+          std::is_signed_v<value> ? static_cast<unsigned int>(x) ^ 0x80000000u : static_cast<unsigned int>(x);
+      return high ? ordered : ~ordered;
+    }
+  }
+
+  __device__ state identity() const { return 0; }
+  template <int N, class At>
+  __device__ __forceinline__ void add(state& s, const T (&tile)[N], At at) const {
+    value x[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) x[i] = static_cast<value>(tile[i]);
+    const value best = earliest<Order, IgnoreNan, 0, N>(x);
+    if (IgnoreNan && is_nan(best)) return;
+    const state high = static_cast<state>(key(best)) << 32;
+    if (N > 2 && (high | ~static_cast<unsigned int>(at(0))) <= s) return;
+    int where = 0;
+#pragma unroll
+    for (int i = N - 1; i >= 0; --i) {
+      if (x[i] == best || (is_nan(x[i]) && is_nan(best))) where = i;
+    }
+    const state found = high | ~static_cast<unsigned int>(at(where));
+    if (found > s) s = found;
+  }
+  __device__ __forceinline__ void merge(state& into, const state& from) const { into = from > into ? from : into; }
+  __device__ std::int64_t finish(const state& s, std::int64_t) const {
+    return s == 0 ? -1 : static_cast<std::int64_t>(~static_cast<unsigned int>(s));
+  }
+  __device__ static value value_of(const state& s) {
+    if (s == 0) return extreme<T, Order>::nothing();
+    constexpr bool high = std::is_same_v<Order, larger>;
+    const unsigned int of_value = static_cast<unsigned int>(s >> 32);
+    if constexpr (std::is_floating_point_v<T> || is_half<T>) {
+      const int ordered = static_cast<int>(of_value ^ 0x80000000u);
+      const float x = __int_as_float(ordered ^ ((ordered >> 31) & 0x7fffffff));
+      return high ? x : -x;
+    } else {
+      const unsigned int ordered = high ? of_value : ~of_value;
+      return static_cast<value>(std::is_signed_v<value> ? ordered ^ 0x80000000u : ordered);
+    }
+  }
+};
+
+// An accumulator for reductions of fewer than 2^32 - 1 elements each, where there is a smaller one.
+template <class A>
+struct of_few {
+  using type = A;
+  static type from(const A& a) { return a; }
+};
+template <class T, class Order, bool IgnoreNan>
+struct of_few<extreme_position<T, Order, IgnoreNan>> {
+  using type = std::conditional_t<sizeof(compared_type<T>) == 4, packed_position<T, Order, IgnoreNan>,
+                                  extreme_position<T, Order, IgnoreNan>>;
+  static type from(const extreme_position<T, Order, IgnoreNan>&) { return {}; }
+};
+inline constexpr std::int64_t few = 0xffffffff;
 
 }  // namespace coalesce::detail

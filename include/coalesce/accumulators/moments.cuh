@@ -7,6 +7,7 @@
 #pragma once
 
 #include "extremes.cuh"
+#include "sum.cuh"
 
 namespace coalesce::detail {
 
@@ -17,18 +18,13 @@ struct moments {
   // The sum of the squared distances from the mean.
   __device__ double spread() const { return squares - sum * (sum / count); }
 
+  // The other's sums are brought to this one's shift: no division, and fused, so that they lose nothing more.
   __device__ __forceinline__ void merge(const moments& other) {
-    if (other.count == 0) return;
-    if (count == 0) {
-      *this = other;
-      return;
-    }
-    const double apart = other.mean() - mean(), all = count + other.count;
-    const double around = spread() + other.spread() + apart * apart * (count / all * other.count);
-    shift = mean() + apart * (other.count / all);
-    sum = 0;
-    squares = around;
-    count = all;
+    const double away = count == 0 ? 0 : other.shift - shift;
+    shift = count == 0 ? other.shift : shift;
+    squares += fma(away, fma(away, other.count, 2 * other.sum), other.squares);
+    sum += fma(away, other.count, other.sum);
+    count += other.count;
   }
 };
 
@@ -55,8 +51,44 @@ struct moment {
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {
     add_moments<IgnoreNan>(s, tile);
   }
+  // Integers of up to 16 bits: a tile's sums are exact as integers. half and bfloat16: a tile's mean first, then the
+  // distances from it, in float; float and double: in double from the start.
   template <bool Ignore, int N>
   __device__ __forceinline__ static void add_moments(state& s, const T (&tile)[N]) {
+    if constexpr (std::is_integral_v<T> && sizeof(T) <= 2) {
+      int sum = 0;
+      std::conditional_t<sizeof(T) == 1, unsigned int, unsigned long long> squares = 0;
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        const int x = tile[i];
+        sum += x;
+        squares += static_cast<unsigned int>(x * x);
+      }
+      s.count += N;
+      s.sum += sum;
+      s.squares += static_cast<double>(squares);
+    } else if constexpr (is_half<T> && !Ignore && N >= 8) {
+      float x[N], apart[N];
+#pragma unroll
+      for (int i = 0; i < N; ++i) x[i] = static_cast<float>(tile[i]);
+      const float center = sum_as_tree<0, N>(x) / N;
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        apart[i] = x[i] - center;
+        x[i] = apart[i] * apart[i];
+      }
+      const double rest = sum_as_tree<0, N>(apart), squares = sum_as_tree<0, N>(x);
+      if (s.count == 0) s.shift = center;
+      const double away = center - s.shift;
+      s.count += N;
+      s.sum += fma(away, static_cast<double>(N), rest);
+      s.squares += fma(away, fma(away, static_cast<double>(N), 2 * rest), squares);
+    } else {
+      add_doubles<Ignore>(s, tile);
+    }
+  }
+  template <bool Ignore, int N>
+  __device__ __forceinline__ static void add_doubles(state& s, const T (&tile)[N]) {
     if (Ignore ? !(s.count > 0) : s.count == 0) s.shift = first_number<Ignore>(tile);
 #pragma unroll
     for (int i = 0; i < N; ++i) {
@@ -101,13 +133,15 @@ struct statistics {
 
 namespace detail {
 
-template <class T, bool IgnoreNan = false>
+template <class T, bool IgnoreNan = false, bool Few = false>
 struct all_statistics {
   using element = T;
   using result = statistics<T>;
   static constexpr bool indexed = true;
-  using smallest = extreme_position<T, smaller, IgnoreNan>;
-  using largest = extreme_position<T, larger, IgnoreNan>;
+  template <class Order>
+  using position = extreme_position<T, Order, IgnoreNan>;
+  using smallest = std::conditional_t<Few, typename of_few<position<smaller>>::type, position<smaller>>;
+  using largest = std::conditional_t<Few, typename of_few<position<larger>>::type, position<larger>>;
   using mean = moment<T, double, the_variance, IgnoreNan>;
   struct state {
     typename smallest::state low;
@@ -130,13 +164,18 @@ struct all_statistics {
   __device__ result finish(const state& s, std::int64_t count) const {
     using real = typename real_result<T>::type;
     return {IgnoreNan ? static_cast<std::int64_t>(s.numbers.count) : count,
-            static_cast<T>(s.low.value),
-            static_cast<T>(s.high.value),
+            static_cast<T>(smallest::value_of(s.low)),
+            static_cast<T>(largest::value_of(s.high)),
             static_cast<real>(s.numbers.mean()),
             static_cast<real>(the_variance()(s.numbers, 0)),
-            s.low.position,
-            s.high.position};
+            smallest().finish(s.low, count),
+            largest().finish(s.high, count)};
   }
+};
+template <class T, bool IgnoreNan>
+struct of_few<all_statistics<T, IgnoreNan, false>> {
+  using type = all_statistics<T, IgnoreNan, true>;
+  static type from(const all_statistics<T, IgnoreNan, false>&) { return {}; }
 };
 
 // log(sum of exp(x)), without overflow: relative to the largest element so far.

@@ -1,21 +1,30 @@
 // Who reads which elements of a run: `count` neighbouring elements, read by threads 0 ... threads - 1 of whatever team
 // (a few lanes, a warp, a block, several blocks). Each thread calls visit_run and gets its elements tile by tile.
 //
-// Elements up to the first 16-byte boundary and behind the last go one each to the first threads. Between, thread t
-// reads vectors t, t + threads, ...: `Loads` of them per tile, all requested before the first is used. Shares differ by
-// one vector at most, so all threads end together.
+// Between, thread t reads vectors of 16 bytes t, t + threads, ...: `Loads` of them requested before the first is used,
+// and given to `body` in tiles of up to 32 elements. The first vector is at a multiple of Align bytes: 16, or 128 where
+// threads are whole warps, which then read whole lines of the cache. Elements before it and behind the last go one each
+// to the first threads. Shares differ by one vector at most, so all threads end together.
 #pragma once
 
 #include "../source.cuh"
 
 namespace coalesce::detail {
 
-template <int Loads, class Source, class Body>
+// Elements in a tile at most.
+inline constexpr int longest_tile = 32;
+
+template <int Loads, int Align, class Source, class Body>
 __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, std::int64_t thread,
                                           std::int64_t threads, Body&& body) {
   using element = typename Source::element;
+  using vector = typename Source::template vector_of<>;
   constexpr int width = Source::width;
-  const std::int64_t head = width == 1 || in.head() < count ? in.head() : count;
+  std::int64_t head = 0;
+  if constexpr (width > 1) {
+    head = in.template head<width*(Align / 16)>();
+    if (head > count) head = count;
+  }
   const std::int64_t vectors = (count - head) / width;
   if constexpr (width > 1) {
     const std::int64_t inside = vectors * width, single = count - inside;
@@ -27,20 +36,31 @@ __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, 
   }
   std::int64_t i = thread;
   for (; i + (Loads - 1) * threads < vectors; i += Loads * threads) {
-    element tile[Loads * width];
+    vector loaded[Loads];
 #pragma unroll
-    for (int k = 0; k < Loads; ++k) in.vector(head + (i + k * threads) * width, tile + k * width);
-    body(tile, positions<width>{head + i * width, threads * width});
+    for (int k = 0; k < Loads; ++k) loaded[k] = in.fetch(head + (i + k * threads) * width);
+    constexpr int together = longest_tile / width < 1 ? 1 : longest_tile / width < Loads ? longest_tile / width : Loads;
+#pragma unroll
+    for (int k = 0; k < Loads; k += together) {
+      element tile[together * width];
+#pragma unroll
+      for (int j = 0; j < together; ++j) in.unpack(loaded[k + j], tile + j * width);
+      body(tile, positions<width>{head + (i + k * threads) * width, threads * width});
+    }
   }
   if constexpr (Loads > 1) {
-    element rest[Loads - 1][width];
+    vector rest[Loads - 1];
 #pragma unroll
     for (int k = 0; k < Loads - 1; ++k) {
-      if (i + k * threads < vectors) in.vector(head + (i + k * threads) * width, rest[k]);
+      if (i + k * threads < vectors) rest[k] = in.fetch(head + (i + k * threads) * width);
     }
 #pragma unroll
     for (int k = 0; k < Loads - 1; ++k) {
-      if (i + k * threads < vectors) body(rest[k], positions<width>{head + (i + k * threads) * width, 0});
+      if (i + k * threads < vectors) {
+        element tile[width];
+        in.unpack(rest[k], tile);
+        body(tile, positions<width>{head + (i + k * threads) * width, 0});
+      }
     }
   }
 }

@@ -38,7 +38,10 @@ status reduce_array(const A& a, const Source& in, std::int64_t count, bool needs
   const span written = bytes_of(out, sizeof(result));
   if (const status s = check_apart(first, written); !s) return s;
   if (const status s = check_apart(second, written); !s) return s;
-  return launch_runs(a, in, out, count, 1, row_map(), stream, work);
+  if (std::is_same_v<A, typename of_few<A>::type> || count >= few) {
+    return launch_runs(a, in, out, count, 1, row_map(), stream, work);
+  }
+  return launch_runs(of_few<A>::from(a), in, out, count, 1, row_map(), stream, work);
 }
 
 // Axes of a view.
@@ -123,6 +126,10 @@ struct reduction {
     if (const status s = check_out(out, count, sizeof(R), alignof(R)); !s) return s;
     const span written = bytes_of(out, count * sizeof(R));
     if (const status s = check_apart(bytes_of(offsets, (count + 1) * sizeof(O)), written); !s) return s;
+    if constexpr (sizeof(O) == 4) {  // then no segment has more elements than that
+      using smaller = of_few<std::remove_const_t<decltype(a)>>;
+      return launch_segments(smaller::from(a), source{in, rule.projection()}, offsets, count, out, stream, work);
+    }
     return launch_segments(a, source{in, rule.projection()}, offsets, count, out, stream, work);
   }
 };

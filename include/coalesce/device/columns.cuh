@@ -16,7 +16,7 @@
 #pragma once
 
 #include "../source.cuh"
-#include "launch.cuh"
+#include "whole_columns.cuh"
 
 namespace coalesce::detail {
 
@@ -64,36 +64,43 @@ __device__ void fold_rows(const A& a, typename A::state* states, int width, int 
   __syncthreads();
 }
 
-// A thread's way down its rows.
+// A thread's way down `count` rows `step` elements apart, the first of them at `at`: row `row` of the matrix, the next
+// one row_step further. Column e's position in that row's numbering is row * rows_each + row_of[e].
 template <int Width, class A, class Source, class State>
 __device__ __forceinline__ void walk_columns(const A& a, const Source& in, State (&state)[Width], std::int64_t at,
-                                             std::int64_t step, std::int64_t row, std::int64_t row_step,
-                                             std::int64_t rows_count, const int (&row_of)[Width], int rows_each) {
+                                             std::int64_t step, std::int64_t count, std::int64_t row,
+                                             std::int64_t row_step, const int (&row_of)[Width], int rows_each) {
   using element = typename A::element;
   constexpr int at_once = 8;
-  for (; row + (at_once - 1) * row_step < rows_count; row += at_once * row_step) {
-    element loaded[at_once][Width];
+  for (; count >= at_once; count -= at_once) {
+    typename Source::template vector_of<Width> loaded[at_once];
 #pragma unroll
-    for (int r = 0; r < at_once; ++r, at += step) in.template vector<Width>(at, loaded[r]);
+    for (int r = 0; r < at_once; ++r, at += step) loaded[r] = in.template fetch<Width>(at);
+    element rows[at_once][Width];
+#pragma unroll
+    for (int r = 0; r < at_once; ++r) in.template unpack<Width>(loaded[r], rows[r]);
 #pragma unroll
     for (int e = 0; e < Width; ++e) {
       element tile[at_once];
 #pragma unroll
-      for (int r = 0; r < at_once; ++r) tile[r] = loaded[r][e];
+      for (int r = 0; r < at_once; ++r) tile[r] = rows[r][e];
       a.add(state[e], tile, positions<1>{row * rows_each + row_of[e], row_step * rows_each});
     }
+    if constexpr (A::indexed) row += at_once * row_step;
   }
-  element loaded[at_once - 1][Width];
+  typename Source::template vector_of<Width> loaded[at_once - 1];
 #pragma unroll
   for (int r = 0; r < at_once - 1; ++r, at += step) {
-    if (row + r * row_step < rows_count) in.template vector<Width>(at, loaded[r]);
+    if (r < count) loaded[r] = in.template fetch<Width>(at);
   }
 #pragma unroll
   for (int r = 0; r < at_once - 1; ++r) {
-    if (row + r * row_step < rows_count) {
+    if (r < count) {
+      element rows[Width];
+      in.template unpack<Width>(loaded[r], rows);
 #pragma unroll
       for (int e = 0; e < Width; ++e) {
-        const element one[1] = {loaded[r][e]};
+        const element one[1] = {rows[e]};
         a.add(state[e], one, positions<1>{(row + r * row_step) * rows_each + row_of[e], 0});
       }
     }
@@ -141,7 +148,8 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
 #pragma unroll
         for (int e = 0; e < Width; ++e) row_of[e] = (head + place + e) / static_cast<int>(columns_count);
       }
-      walk_columns<Width>(a, in, state, head + row * period + place, row_step * period, row, row_step, whole, row_of,
+      const std::int64_t mine = row < whole ? divide(whole - row + row_step - 1, row_step) : 0;
+      walk_columns<Width>(a, in, state, head + row * period + place, row_step * period, mine, row, row_step, row_of,
                           phases);
       const bool begins = slice == 0 && y == 0, ends = slice == problem.slices - 1 && y == 0;
       if (begins || ends) {
@@ -162,7 +170,8 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
       const std::int64_t column = first_column + x * Width - shift_of(y);
       const std::int64_t at = row * problem.stride + column, step = row_step * problem.stride;
       if (column >= 0 && column + Width <= columns_count) {
-        walk_columns<Width>(a, in, state, at, step, row, row_step, rows_count, row_of, 1);
+        const std::int64_t mine = row < rows_count ? divide(rows_count - row + row_step - 1, row_step) : 0;
+        walk_columns<Width>(a, in, state, at, step, mine, row, row_step, row_of, 1);
       } else if (column + Width > 0 && column < columns_count) {
         for (std::int64_t r = 0; row + r * row_step < rows_count; ++r) {
 #pragma unroll
@@ -234,6 +243,22 @@ constexpr int common_divisor(std::int64_t a, int b) {
   return static_cast<int>(a);
 }
 
+// How many slices fill the device best: whole rounds of `resident` blocks, few of them, each slice with enough rows.
+inline std::int64_t slices_of_tiles(std::int64_t tiles, std::int64_t most, std::int64_t resident, double& share) {
+  std::int64_t best = 1;
+  share = 0;
+  for (std::int64_t slices = 1; slices == 1 || (slices <= most && tiles * slices <= 4 * resident); ++slices) {
+    const std::int64_t blocks = tiles * slices, rounds = ceil_div(blocks, resident);
+    const double filled = static_cast<double>(blocks) / static_cast<double>(rounds * resident);
+    const double here = filled - 0.01 * static_cast<double>(rounds < 8 ? rounds : 8);
+    if (slices == 1 || here > share) {
+      best = slices;
+      share = here;
+    }
+  }
+  return best;
+}
+
 template <class A, class Source>
 status launch_columns(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
                       std::int64_t plane_stride, std::int64_t rows_count, std::int64_t stride,
@@ -243,41 +268,59 @@ status launch_columns(const A& a, const Source& in, typename A::result* out, std
   if (const status s = current_device(device); !s) return s;
   columns<A, Source> problem = {a, in, out,   rows_count, stride, columns_count, plane_stride, 1, 1,
                                 1, 1,  false, false,      1,      nullptr,       nullptr};
+  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * columns_blocks<A>;
   const bool aligned = in.template begins_aligned<width>() && (planes == 1 || plane_stride % width == 0);
   // Vectors of one row of the folded matrix.
   const std::int64_t period = columns_count / common_divisor(columns_count, width);
   problem.folded = stride == columns_count && period <= 128 && (rows_count >= 64 || period * width < 256);
+  problem.crooked = !problem.folded && !(aligned && stride % width == 0);
+  if (!problem.folded && (rows_count <= 8 || !problem.crooked)) {
+    // So many columns that each can have a thread of its own.
+    const std::int64_t vectors = planes * (problem.crooked ? columns_count : ceil_div(columns_count, width));
+    const std::int64_t rounds = ceil_div(vectors, resident * columns_threads);
+    if (rows_count <= 8 || rounds >= 8 || vectors * 10 >= rounds * resident * columns_threads * 9) {
+      return problem.crooked
+                 ? launch_whole_columns<1>(a, in, out, planes, plane_stride, rows_count, stride, columns_count, stream)
+                 : launch_whole_columns<width>(a, in, out, planes, plane_stride, rows_count, stride, columns_count,
+                                               stream);
+    }
+  }
+  double share = 0;
+  std::int64_t slices = 1;
   if (problem.folded) {
     problem.phases = width / common_divisor(columns_count, width);
     problem.across = static_cast<int>(period);
     problem.down = columns_threads / problem.across;
+    slices = slices_of_tiles(planes, planes <= max_tickets ? rows_count / problem.phases / (16 * problem.down) : 1,
+                             resident, share);
   } else {
-    problem.crooked = !(aligned && stride % width == 0);
     problem.phases = problem.crooked ? width / common_divisor(stride, width) : 1;
-    // Enough rows for each thread to have 8 under way; 32 threads side by side at least.
-    int down = 16;
-    while (down > 1 && down > problem.phases && down * 8 > rows_count) down /= 2;
-    const int most = columns_threads / down;
     const int extra = problem.crooked ? 1 : 0;
     const std::int64_t vectors = ceil_div(columns_count, width);
-    problem.tiles = ceil_div(vectors, most - extra);
-    // Tiles of equal size, in whole sectors.
-    problem.across = static_cast<int>(ceil_div(ceil_div(vectors, problem.tiles), 2)) * 2 + extra;
-    if (problem.across > most) problem.across = most;
-    problem.tiles = ceil_div(vectors, problem.across - extra);
-    problem.down = columns_threads / problem.across / problem.phases * problem.phases;
+    // The number of threads below each other with which the blocks fill the device best.
+    for (int wish = 16; wish >= problem.phases && wish >= 2; wish /= 2) {
+      const int most = columns_threads / wish;
+      std::int64_t tiles = ceil_div(vectors, most - extra);
+      // Tiles of equal size, in whole sectors.
+      int across = static_cast<int>(ceil_div(ceil_div(vectors, tiles), 2)) * 2 + extra;
+      if (across > most) across = most;
+      tiles = ceil_div(vectors, across - extra);
+      const int down = columns_threads / across / problem.phases * problem.phases;
+      double here = 0;
+      const std::int64_t parts =
+          slices_of_tiles(planes * tiles, planes * tiles <= max_tickets ? rows_count / (16 * down) : 1, resident, here);
+      if (problem.across == 1 || here > share + 0.01) {
+        problem.across = across;
+        problem.down = down;
+        problem.tiles = tiles;
+        slices = parts;
+        share = here;
+      }
+    }
   }
+  problem.slices = static_cast<int>(slices);
   const std::int64_t tiles = planes * problem.tiles;
-  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * columns_blocks<A>;
   if (tiles > 0x7fffffff) return refuse("more results than one launch can have: split the call");
-  if (tiles < 4 * resident && tiles <= max_tickets) {
-    // A slice has at least two rounds of 8 rows for each thread.
-    const std::int64_t rows_here = problem.folded ? rows_count / problem.phases : rows_count;
-    const std::int64_t most = rows_here / (16 * problem.down);
-    std::int64_t slices = tiles >= resident ? ceil_div(4 * resident, tiles) : resident / tiles;
-    if (slices > most) slices = most;
-    if (slices > 1) problem.slices = static_cast<int>(slices);
-  }
   if (problem.slices > 1) {
     const std::int64_t bytes =
         tiles * problem.slices * problem.across * width * static_cast<std::int64_t>(sizeof(typename A::state));

@@ -1,6 +1,7 @@
 // Which kernel reduces which shape.
 #pragma once
 
+#include "../accumulators/extremes.cuh"
 #include "columns.cuh"
 #include "rows.cuh"
 #include "runs.cuh"
@@ -28,6 +29,7 @@ status reduce_layout(const A& a, const Source& view_in, typename A::result* out,
   const std::int64_t results = l.kept_count, count = l.reduced_count;
   constexpr std::int64_t size = Source::bytes;
   constexpr int longest = longest_staged<typename A::element>;
+  const typename of_few<A>::type b = of_few<A>::from(a);  // where a reduction cannot have 2^32 elements
   // Both inputs of a pair lie alike, or one by one it is.
   bool alike = true;
   for (int i = 0; i < l.kept_rank; ++i) alike = alike && (Source::inputs == 1 || l.kept[i].stride == l.kept[i].other);
@@ -48,23 +50,25 @@ status reduce_layout(const A& a, const Source& view_in, typename A::result* out,
       }
       const bool dense = !outer && (!inner || row_stride == count);
       const bool crooked = Source::width > 1 && count % Source::width != 0;
-      if (dense && count <= longest && (crooked || count <= Source::width / 2) && results > 1) {
-        return launch_staged(a, in, out, results, static_cast<int>(count), 1, stream);
+      if constexpr (Source::inputs == 1) {
+        if (dense && count <= longest && (crooked || count <= Source::width / 2) && results > 1)
+          return launch_staged(b, in, out, results, static_cast<int>(count), 1, stream);
       }
       // A warp for a row while rows are short and many.
       if (count * size <= 32768 && results >= (count * size <= 4096 ? 256 : 16384)) {
-        return launch_rows(a, in, out, results, count, map, stream);
+        return launch_rows(b, in, out, results, count, map, stream);
       }
       return launch_runs(a, in, out, count, results, map, stream, work);
     }
-    if (inner && inner->stride == 1) {
+    if (inner && inner->stride == 1 && count < few) {
       const std::int64_t planes = outer ? outer->extent : 1, rows = reduced ? reduced->extent : 1;
       const std::int64_t stride = reduced ? reduced->stride : inner->extent;
       const std::int64_t stretch = rows * inner->extent;
-      if (outer && stretch <= longest && stride == inner->extent && outer->stride == stretch) {
-        return launch_staged(a, in, out, planes, static_cast<int>(rows), static_cast<int>(inner->extent), stream);
+      if constexpr (Source::inputs == 1) {
+        if (outer && stretch <= longest && stride == inner->extent && outer->stride == stretch)
+          return launch_staged(b, in, out, planes, static_cast<int>(rows), static_cast<int>(inner->extent), stream);
       }
-      return launch_columns(a, in, out, planes, outer ? outer->stride : 0, rows, stride, inner->extent, stream, work);
+      return launch_columns(b, in, out, planes, outer ? outer->stride : 0, rows, stride, inner->extent, stream, work);
     }
   }
   return launch_strided(a, in, out, l, stream, work);

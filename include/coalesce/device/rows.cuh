@@ -43,11 +43,11 @@ __global__ void __launch_bounds__(rows_threads<A>, shape<A>::blocks_per_processo
       const std::int64_t row = first + group;
       state[0] = a.identity();
       if (row < rows_count) {
-        visit_run<Loads>(problem.in.from(problem.map(row)), count, lane, lanes,
-                         [&](const auto& tile, auto at) { a.add(state[0], tile, at); });
+        visit_run<Loads, 16>(problem.in.from(problem.map(row)), count, lane, lanes,
+                             [&](const auto& tile, auto at) { a.add(state[0], tile, at); });
       }
     } else {
-      element tile[Rows][Loads][width];
+      typename Source::template vector_of<> loaded[Rows][Loads];
       int head[Rows], vectors[Rows];
 #pragma unroll
       for (int r = 0; r < Rows; ++r) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(rows_threads<A>, shape<A>::blocks_per_processo
           vectors[r] = count > head[r] ? static_cast<int>(count - head[r]) / width : 0;
 #pragma unroll
           for (int k = 0; k < Loads; ++k) {
-            if (lane + k * lanes < vectors[r]) in.vector(head[r] + (lane + k * lanes) * width, tile[r][k]);
+            if (lane + k * lanes < vectors[r]) loaded[r][k] = in.fetch(head[r] + (lane + k * lanes) * width);
           }
         }
       }
@@ -69,7 +69,11 @@ __global__ void __launch_bounds__(rows_threads<A>, shape<A>::blocks_per_processo
 #pragma unroll
         for (int k = 0; k < Loads; ++k) {
           const int vector = lane + k * lanes;
-          if (vector < vectors[r]) a.add(state[r], tile[r][k], positions<width>{head[r] + vector * width, 0});
+          if (vector < vectors[r]) {
+            element tile[width];
+            problem.in.unpack(loaded[r][k], tile);
+            a.add(state[r], tile, positions<width>{head[r] + vector * width, 0});
+          }
         }
         if constexpr (!Even && width > 1) {
           const std::int64_t row = first + r * groups + group;

@@ -53,16 +53,16 @@ __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::block
   if constexpr (column_accumulator<A>) {
     extern __shared__ __align__(16) char shared[];
     typename A::state state = a.begin(shared);
-    visit_run<shape<A>::loads>(in, problem.count, thread, static_cast<std::int64_t>(slices) * threads,
-                               [&](const auto& tile, auto at) { a.add(state, tile, at); });
+    visit_run<shape<A>::loads, 128>(in, problem.count, thread, static_cast<std::int64_t>(slices) * threads,
+                                    [&](const auto& tile, auto at) { a.add(state, tile, at); });
     a.fold(state, shared, groups{1, threads, threads}, problem.partials + blockIdx.x);
     if (slices > 1 ? !last_block(problem.tickets + run, slices) : (__syncthreads(), false)) return;
     a.finish(problem.partials + static_cast<std::int64_t>(run) * slices, slices, 1, problem.count, shared,
              problem.out + run);
   } else {
     typename A::state state = a.identity();
-    visit_run<shape<A>::loads>(in, problem.count, thread, static_cast<std::int64_t>(slices) * threads,
-                               [&](const auto& tile, auto at) { a.add(state, tile, at); });
+    visit_run<shape<A>::loads, 128>(in, problem.count, thread, static_cast<std::int64_t>(slices) * threads,
+                                    [&](const auto& tile, auto at) { a.add(state, tile, at); });
     state = fold_block<threads>(a, state);
     if (slices > 1) {
       if (threadIdx.x == 0) problem.partials[blockIdx.x] = state;
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::block
 // How many blocks share a run. One run: all that the device holds at once, 16 KB for each at least. Several: as many as
 // fill the device's rounds best, as long as each has enough to do; ever fewer as there are more runs.
 inline std::int64_t slices_of_runs(std::int64_t runs_count, std::int64_t bytes, std::int64_t resident) {
-  const std::int64_t least = runs_count == 1 ? 16384 : 65536;
+  const std::int64_t least = 65536 / 4 * (runs_count == 1 ? 1 : 4);
   const std::int64_t most = runs_count < max_tickets ? bytes / least : 1;
   if (runs_count == 1) return most < 1 ? 1 : most < resident ? most : resident;
   std::int64_t best = 1;

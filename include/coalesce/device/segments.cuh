@@ -186,11 +186,11 @@ __global__ void __launch_bounds__(segments_threads, shape<A>::state_words <= 4 ?
       if (stop - first >= 2 * tile_units) {  // a long part of the open segment: as a run
         state_type state = a.identity();
         const std::int64_t at_begin = first - begin;
-        visit_run<shape<A>::loads>(problem.in.from(first), stop - first, threadIdx.x, threads,
-                                   [&](const auto& tile, auto at) {
-                                     at.first += at_begin;
-                                     a.add(state, tile, at);
-                                   });
+        visit_run<shape<A>::loads, 128>(problem.in.from(first), stop - first, threadIdx.x, threads,
+                                        [&](const auto& tile, auto at) {
+                                          at.first += at_begin;
+                                          a.add(state, tile, at);
+                                        });
         state = fold_block<threads>(a, state);
         if (threadIdx.x == 0) of_warp[0].state = state;
         __syncthreads();
@@ -225,14 +225,18 @@ __global__ void __launch_bounds__(segments_threads, shape<A>::state_words <= 4 ?
     const int vectors = (tile_elements - head) / width;
     constexpr int loads = 4;
     for (int i = threadIdx.x; i < vectors; i += loads * threads) {
-      element tile[loads][width];
+      typename Source::template vector_of<> loaded[loads];
 #pragma unroll
       for (int k = 0; k < loads; ++k) {
-        if (i + k * threads < vectors) in.vector(head + (i + k * threads) * width, tile[k]);
+        if (i + k * threads < vectors) loaded[k] = in.fetch(head + (i + k * threads) * width);
       }
 #pragma unroll
       for (int k = 0; k < loads; ++k) {
-        if (i + k * threads < vectors) store_elements<width>(base + head + (i + k * threads) * width, tile[k]);
+        if (i + k * threads < vectors) {
+          element tile[width];
+          in.unpack(loaded[k], tile);
+          store_elements<width>(base + head + (i + k * threads) * width, tile);
+        }
       }
     }
     const int inside = vectors * width;

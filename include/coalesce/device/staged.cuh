@@ -9,13 +9,13 @@
 // multiple of 2^b 2^b lanes would share one, so lanes start at different j: rotation (t * 2^b / 32), and go around.
 #pragma once
 
-#include "../block/visit.cuh"
+#include "../block/stage.cuh"
 #include "launch.cuh"
 
 namespace coalesce::detail {
 
 inline constexpr int staged_threads = 256;
-inline constexpr int staged_bytes = 24 * 1024;
+inline constexpr int staged_bytes = 16 * 1024;  // of one of two buffers
 
 template <class A, class Source>
 struct staged {
@@ -29,49 +29,57 @@ struct staged {
   int in_block;     // stretches that a block stages at once
 };
 
+// Elements from[first * inner], from[(first + 1) * inner] ... up to `end`; their positions begin with `position`.
 template <class A, class Source>
-__global__ void __launch_bounds__(staged_threads, 4) reduce_staged(const staged<A, Source> problem) {
+__device__ __forceinline__ void add_staged(const A& a, typename A::state& state, const Source& in,
+                                           const typename Source::memory* from, int inner, int first, int end,
+                                           int position) {
   using element = typename A::element;
-  constexpr int width = Source::width;
-  constexpr int capacity = staged_bytes / static_cast<int>(sizeof(element)) + 2 * width;
-  __shared__ room<element, capacity> store;
-  element* elements = &store[0];
+  int j = first;
+  for (; j + 3 < end; j += 4) {
+    element tile[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) tile[k] = in.project(from[(j + k) * inner]);
+    a.add(state, tile, positions<1>{position + j, 1});
+  }
+#pragma unroll
+  for (int k = 0; k < 3; ++k) {
+    if (j + k < end) {
+      const element one[1] = {in.project(from[(j + k) * inner])};
+      a.add(state, one, positions<1>{position + j + k, 0});
+    }
+  }
+}
+
+template <class A, class Source>
+__global__ void __launch_bounds__(staged_threads, shape<A>::state_words <= 4 ? 6 : 4)
+    reduce_staged(const staged<A, Source> problem) {
+  using memory = typename Source::memory;
+  constexpr int capacity = staged_bytes / static_cast<int>(sizeof(memory)) + elements_in_vector<memory>;
+  __shared__ room<memory, (capacity * sizeof(memory) + 15) / 16 * 16 / sizeof(memory)> buffers[2];
   const A& a = problem.accumulator;
   const int inner = problem.inner, stretch = problem.length * inner;
   const int parts = problem.parts, part = threadIdx.x & (parts - 1);
-
-  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * problem.in_block; first < problem.stretches;
-       first += static_cast<std::int64_t>(gridDim.x) * problem.in_block) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * problem.in_block;
+  const auto stage = [&](std::int64_t first, int buffer) {
     const std::int64_t left = problem.stretches - first;
-    const int here = left < problem.in_block ? static_cast<int>(left) : problem.in_block;
-    const int count = here * stretch;
-    const Source in = problem.in.from(first * stretch);
-    // Kept so that the first whole vector is aligned in shared memory too.
-    const int head = in.head() < count ? in.head() : count;
-    element* base = elements + (width - head) % width;
-    const int vectors = (count - head) / width;
-    constexpr int loads = 4;
-    for (int i = threadIdx.x; i < vectors; i += loads * staged_threads) {
-      element tile[loads][width];
-#pragma unroll
-      for (int k = 0; k < loads; ++k) {
-        if (i + k * staged_threads < vectors) in.vector(head + (i + k * staged_threads) * width, tile[k]);
-      }
-#pragma unroll
-      for (int k = 0; k < loads; ++k) {
-        if (i + k * staged_threads < vectors) {
-          store_elements<width>(base + head + (i + k * staged_threads) * width, tile[k]);
-        }
-      }
+    const memory* from = problem.in.data + first * stretch;
+    if (left > 0) {
+      start_staging<staged_threads>(staged_at(&buffers[buffer][0], from), from,
+                                    (left < problem.in_block ? static_cast<int>(left) : problem.in_block) * stretch);
     }
-    const int inside = vectors * width;
-    for (int i = threadIdx.x; i < count - inside; i += staged_threads) {
-      const int at = i < head ? i : i + inside;
-      base[at] = in.at(at);
-    }
-    __syncthreads();
+    end_group();
+  };
 
-    const int results = here * inner;
+  std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * problem.in_block;
+  stage(first, 0);
+  for (int buffer = 0; first < problem.stretches; first += step, buffer ^= 1) {
+    stage(first + step, buffer ^ 1);
+    wait_for_groups<1>();
+    __syncthreads();
+    const std::int64_t left = problem.stretches - first;
+    const int results = (left < problem.in_block ? static_cast<int>(left) : problem.in_block) * inner;
+    const memory* base = staged_at(&buffers[buffer][0], problem.in.data + first * stretch);
     // Whole warps go round together: the parts of a result meet in shuffles.
     for (int t = threadIdx.x; t < ((results * parts + 31) & ~31); t += staged_threads) {
       const int result = t / parts;
@@ -81,17 +89,14 @@ __global__ void __launch_bounds__(staged_threads, 4) reduce_staged(const staged<
         const int begin = part * problem.part_length;
         int length = problem.length - begin;
         length = length < 0 ? 0 : length < problem.part_length ? length : problem.part_length;
-        const element* from = base + row * stretch + (inner == 1 ? 0 : result - row * inner) + begin * inner;
+        const memory* from = base + row * stretch + (inner == 1 ? 0 : result - row * inner) + begin * inner;
         // 2^b lanes would meet in a bank without rotation.
-        constexpr int banks = sizeof(element) <= 4 ? 32 : 16;
+        constexpr int banks = sizeof(memory) <= 4 ? 32 : 16;
         const int together = inner == 1 ? (problem.part_length & -problem.part_length) : 1;
-        int j = together > 1 && together < banks ? (t % banks) * together / banks : together > 1 ? t % banks : 0;
-        if (j >= length) j = 0;
-        for (int i = 0; i < length; ++i) {
-          const element one[1] = {from[j * inner]};
-          a.add(state, one, positions<1>{begin + j, 0});
-          if (++j == length) j = 0;
-        }
+        int turn = together == 1 ? 0 : together < banks ? (t % banks) * together / banks : t % banks;
+        if (turn >= length) turn = 0;
+        add_staged(a, state, problem.in, from, inner, turn, length, begin);
+        if (turn > 0) add_staged(a, state, problem.in, from, inner, 0, turn, begin);
       }
       state = merge_lanes(a, state, parts);
       if (part == 0 && result < results) problem.out[first * inner + result] = a.finish(state, problem.length);
@@ -110,15 +115,15 @@ status launch_staged(const A& a, const Source& in, typename A::result* out, std:
   device_facts device;
   if (const status s = current_device(device); !s) return s;
   const int stretch = length * inner;
-  int in_block = staged_bytes / static_cast<int>(sizeof(typename A::element)) / stretch;
+  const int in_block = staged_bytes / static_cast<int>(sizeof(typename Source::memory)) / stretch;
   // Threads for a result, so that all of a block have something to do.
   int parts = 1;
   while (parts < 32 && parts * in_block * inner < staged_threads && parts < length) parts *= 2;
   const staged<A, Source> problem = {
       a, in, out, stretches, length, inner, parts, static_cast<int>(ceil_div(length, parts)), in_block};
-  const std::int64_t waves = static_cast<std::int64_t>(device.processors) * 6 * 4;
+  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * (shape<A>::state_words <= 4 ? 6 : 4);
   std::int64_t blocks = ceil_div(stretches, in_block);
-  if (blocks > waves) blocks = waves;
+  if (blocks > resident) blocks = resident;
   return launch(reduce_staged<A, Source>, problem, blocks, staged_threads, 0, stream);
 }
 

@@ -1,0 +1,53 @@
+// Copies from global to shared memory that threads start and do not wait for: no registers are held meanwhile.
+#pragma once
+
+#include "../source.cuh"
+
+namespace coalesce::detail {
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+__device__ __forceinline__ void start_copy16(void* shared, const void* global) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+               :
+               : "r"(static_cast<unsigned int>(__cvta_generic_to_shared(shared))), "l"(global)
+               : "memory");
+}
+// Copies started so far are a group.
+__device__ __forceinline__ void end_group() { asm volatile("cp.async.commit_group;" : : : "memory"); }
+// Until all but the last N of this thread's groups are there. Other threads' need a barrier, too.
+template <int N>
+__device__ __forceinline__ void wait_for_groups() {
+  asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");
+}
+#else
+__device__ __forceinline__ void start_copy16(void* shared, const void* global) {
+  *static_cast<uint4*>(shared) = *static_cast<const uint4*>(global);
+}
+__device__ __forceinline__ void end_group() {}
+template <int N>
+__device__ __forceinline__ void wait_for_groups() {}
+#endif
+
+// Where `from[0]` goes in a buffer aligned to 16 bytes: as far behind such a boundary as it is in memory.
+template <class T>
+__device__ __forceinline__ T* staged_at(T* buffer, const T* from) {
+  return buffer + reinterpret_cast<std::uintptr_t>(from) % 16 / sizeof(T);
+}
+
+// Starts copying from[0] ... from[count - 1] to `to` (of staged_at) by all `Threads` threads.
+template <int Threads, class T>
+__device__ __forceinline__ void start_staging(T* to, const T* from, int count) {
+  constexpr int width = elements_in_vector<T>;
+  if constexpr (width == 1 && sizeof(T) != 16) {
+    for (int i = threadIdx.x; i < count; i += Threads) to[i] = from[i];
+  } else {
+    int head = width == 1 ? 0 : elements_before(from, 16, sizeof(T));
+    if (head > count) head = count;
+    const int vectors = (count - head) / width, inside = vectors * width;
+    for (int i = threadIdx.x; i < vectors; i += Threads) start_copy16(to + head + i * width, from + head + i * width);
+    const int at = static_cast<int>(threadIdx.x) < head ? threadIdx.x : threadIdx.x + inside;
+    if (at < count) to[at] = from[at];  // there are fewer than 32 of these
+  }
+}
+
+}  // namespace coalesce::detail

@@ -1,0 +1,148 @@
+// Columns so many that each has a thread of its own, which goes down all its rows: nothing is shared, nobody waits.
+//
+// A thread owns a vector of columns at a time. Where there are few rows it has several vectors under way: Rows rows of
+// each of 8 / Rows vectors. With Rows = 8 any number of rows will do, 8 of them under way.
+#pragma once
+
+#include "../source.cuh"
+#include "launch.cuh"
+
+namespace coalesce::detail {
+
+template <class A, class Source>
+struct whole_columns {
+  A accumulator;
+  Source in;
+  typename A::result* out;
+  std::int64_t planes, plane_stride, rows_count, stride, columns_count;
+};
+
+inline constexpr int whole_threads = 256;
+
+// Neighbouring results, by vectors where they lie so.
+template <int N, class R>
+__device__ __forceinline__ void store_results(R* to, const R (&from)[N]) {
+  constexpr int together = sizeof(R) < 16 && 16 % sizeof(R) == 0 ? 16 / static_cast<int>(sizeof(R)) : 1;
+  if constexpr (N > 1 && N % together == 0 && together > 1) {
+    if (reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+#pragma unroll
+      for (int i = 0; i < N; i += together) {
+        uint4 bits;
+        memcpy(&bits, &from[i], 16);
+        *reinterpret_cast<uint4*>(to + i) = bits;
+      }
+      return;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < N; ++i) to[i] = from[i];
+}
+
+template <int Width, int Rows, class A, class Source>
+__global__ void __launch_bounds__(whole_threads, Width == 1 ? 6 : shape<A>::blocks_per_processor)
+    reduce_whole_columns(const whole_columns<A, Source> problem) {
+  using element = typename A::element;
+  using result = typename A::result;
+  constexpr int vectors_at_once = 8 / Rows;
+  const A& a = problem.accumulator;
+  const std::int64_t rows_count = problem.rows_count, columns_count = problem.columns_count, stride = problem.stride;
+  const std::int64_t across = ceil_div(columns_count, Width), total = problem.planes * across;
+  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * whole_threads;
+
+  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * whole_threads + threadIdx.x; first < total;
+       first += threads * vectors_at_once) {
+    typename Source::template vector_of<Width> loaded[vectors_at_once][Rows];
+    std::int64_t place[vectors_at_once];  // of the first result
+    bool whole[vectors_at_once];
+    element rows[Rows][Width];
+#pragma unroll
+    for (int v = 0; v < vectors_at_once; ++v) {
+      const std::int64_t i = first + v * threads;
+      const std::int64_t plane = problem.planes == 1 ? 0 : divide(i, across), column = (i - plane * across) * Width;
+      place[v] = i < total ? plane * columns_count + column : -1;
+      whole[v] = place[v] >= 0 && column + Width <= columns_count;
+      if (whole[v]) {
+        const std::int64_t at = plane * problem.plane_stride + column;
+#pragma unroll
+        for (int r = 0; r < Rows; ++r) {
+          if (r < rows_count) loaded[v][r] = problem.in.template fetch<Width>(at + r * stride);
+        }
+      }
+    }
+#pragma unroll
+    for (int v = 0; v < vectors_at_once; ++v) {
+      if (place[v] < 0) continue;
+      const std::int64_t plane = problem.planes == 1 ? 0 : divide(place[v], columns_count);
+      const std::int64_t column = place[v] - plane * columns_count;
+      const Source in = problem.in.from(plane * problem.plane_stride + column);
+      if (whole[v]) {
+        typename A::state state[Width];
+#pragma unroll
+        for (int e = 0; e < Width; ++e) state[e] = a.identity();
+        std::int64_t row = 0;
+        while (true) {
+          const std::int64_t left = rows_count - row;
+#pragma unroll
+          for (int r = 0; r < Rows; ++r) {
+            if (r < left) in.template unpack<Width>(loaded[v][r], rows[r]);
+          }
+#pragma unroll
+          for (int e = 0; e < Width; ++e) {
+            if (left >= Rows) {
+              element tile[Rows];
+#pragma unroll
+              for (int r = 0; r < Rows; ++r) tile[r] = rows[r][e];
+              a.add(state[e], tile, positions<1>{row, 1});
+            } else {
+#pragma unroll
+              for (int r = 0; r < Rows; ++r) {
+                const element one[1] = {rows[r][e]};
+                if (r < left) a.add(state[e], one, positions<1>{row + r, 0});
+              }
+            }
+          }
+          row += Rows;
+          if (Rows < 8 || row >= rows_count) break;
+#pragma unroll
+          for (int r = 0; r < Rows; ++r) {
+            if (row + r < rows_count) loaded[v][r] = in.template fetch<Width>((row + r) * stride);
+          }
+        }
+        result results[Width];
+#pragma unroll
+        for (int e = 0; e < Width; ++e) results[e] = a.finish(state[e], rows_count);
+        store_results<Width>(problem.out + place[v], results);
+      } else {
+        for (int e = 0; e < Width && column + e < columns_count; ++e) {
+          typename A::state state = a.identity();
+          for (std::int64_t row = 0; row < rows_count; ++row) {
+            const element one[1] = {in.at(row * stride + e)};
+            a.add(state, one, positions<1>{row, 0});
+          }
+          problem.out[place[v] + e] = a.finish(state, rows_count);
+        }
+      }
+    }
+  }
+}
+
+// Width: of vectors that begin aligned in every row, or 1.
+template <int Width, class A, class Source>
+status launch_whole_columns(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
+                            std::int64_t plane_stride, std::int64_t rows_count, std::int64_t stride,
+                            std::int64_t columns_count, cudaStream_t stream) {
+  device_facts device;
+  if (const status s = current_device(device); !s) return s;
+  const whole_columns<A, Source> problem = {a, in, out, planes, plane_stride, rows_count, stride, columns_count};
+  const std::int64_t resident =
+      static_cast<std::int64_t>(device.processors) * (Width == 1 ? 6 : shape<A>::blocks_per_processor);
+  const int at_once = rows_count <= 1 ? 8 : rows_count <= 2 ? 4 : rows_count <= 4 ? 2 : 1;
+  const std::int64_t needed = ceil_div(planes * ceil_div(columns_count, Width), whole_threads * at_once);
+  void (*kernel)(whole_columns<A, Source>) = at_once == 8   ? reduce_whole_columns<Width, 1, A, Source>
+                                             : at_once == 4 ? reduce_whole_columns<Width, 2, A, Source>
+                                             : at_once == 2 ? reduce_whole_columns<Width, 4, A, Source>
+                                                            : reduce_whole_columns<Width, 8, A, Source>;
+  return launch(kernel, problem, needed < resident ? needed : resident, whole_threads, 0, stream);
+}
+
+}  // namespace coalesce::detail
