@@ -12,6 +12,29 @@ struct room {
   __device__ T& operator[](int i) { return reinterpret_cast<T*>(bytes)[i]; }
 };
 
+// Room in shared memory for N values, each word of them in an array of its own: threads that take neighbouring values
+// are in neighbouring banks, however large a value is.
+template <class T, int N>
+struct planes {
+  static constexpr int count = (sizeof(T) + 3) / 4;
+  unsigned int words[count][N];
+
+  __device__ __forceinline__ void put(int i, const T& value) {
+    unsigned int word[count] = {};
+    memcpy(word, &value, sizeof(T));
+#pragma unroll
+    for (int w = 0; w < count; ++w) words[w][i] = word[w];
+  }
+  __device__ __forceinline__ T get(int i) const {
+    unsigned int word[count];
+#pragma unroll
+    for (int w = 0; w < count; ++w) word[w] = words[w][i];
+    T value;
+    memcpy(static_cast<void*>(&value), word, sizeof(T));
+    return value;
+  }
+};
+
 // The merged state of all threads, in warp 0; what other warps return means nothing. One barrier; shared memory is free
 // again after the next barrier.
 template <int Threads, class A>
@@ -20,11 +43,12 @@ __device__ __forceinline__ typename A::state fold_block(const A& a, typename A::
   static_assert(Threads % 32 == 0 && Threads <= 1024 && (warps & (warps - 1)) == 0);
   state = merge_lanes(a, state, 32);
   if constexpr (warps > 1) {
-    __shared__ room<typename A::state, warps> of_warp;
-    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = state;
+    __shared__ planes<typename A::state, warps> of_warp;
+    if (threadIdx.x % 32 == 0) of_warp.put(threadIdx.x / 32, state);
     __syncthreads();
     if (threadIdx.x < 32) {
-      state = threadIdx.x < warps ? of_warp[threadIdx.x] : a.identity();
+      state = a.identity();
+      if (threadIdx.x < warps) state = of_warp.get(threadIdx.x);
       state = merge_lanes(a, state, warps);
     }
   }

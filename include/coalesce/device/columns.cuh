@@ -49,15 +49,27 @@ constexpr int columns_width() {
 template <class A>
 inline constexpr int columns_blocks = shape<A>::state_words <= 8 ? 2 : 1;
 
-// Merges the states of `rows` rows of `width` threads each, those of thread (x, y) being states[y * width + x], until
-// `least` rows are left, whose distance from the merged ones is a multiple of `least`. A block of columns_threads.
-template <class A>
-__device__ void fold_rows(const A& a, typename A::state* states, int width, int rows, int least) {
+// The states of a block: e of thread t in place e * states_pitch + t. The pitch spreads a thread's Width states over
+// the banks, so that 32 neighbouring columns are in 32 of them.
+template <int Width>
+inline constexpr int states_pitch = columns_threads + 32 / Width;
+template <int Width, class A>
+using column_states = planes<typename A::state, Width * states_pitch<Width>>;
+
+// Merges rows of threads, row y being threads y * across ... (y + 1) * across - 1, until `least` of `rows` are left,
+// whose distance from the merged ones is a multiple of `least`.
+template <int Width, class A>
+__device__ void fold_rows(const A& a, column_states<Width, A>& states, int used, int across, int rows, int least) {
   while (rows > least) {
-    const int pairs = rows / least, half = (pairs + 1) / 2 * least;
+    const int half = (rows / least + 1) / 2 * least, count = (rows - half) * across;
     __syncthreads();
-    for (int i = threadIdx.x; i < (rows - half) * width; i += columns_threads) {
-      a.merge(states[i], states[i + half * width]);
+    if (static_cast<int>(threadIdx.x) < count) {
+      for (int e = 0; e < used; ++e) {
+        const int i = e * states_pitch<Width> + threadIdx.x;
+        typename A::state state = states.get(i);
+        a.merge(state, states.get(i + half * across));
+        states.put(i, state);
+      }
     }
     rows = half;
   }
@@ -111,8 +123,7 @@ template <int Width, class A, class Source>
 __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_columns(const columns<A, Source> problem) {
   using state_type = typename A::state;
   using element = typename A::element;
-  __shared__ room<state_type, columns_threads * Width> store;
-  state_type* states = &store[0];
+  __shared__ column_states<Width, A> states;
   const A& a = problem.accumulator;
   const int across = problem.across, down = problem.down, phases = problem.phases;
   const bool folded = problem.folded;
@@ -185,11 +196,15 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
       }
     }
 #pragma unroll
-    for (int e = 0; e < Width; ++e) states[y * row_of_states + x * Width + e] = state[e];
+    for (int e = 0; e < Width; ++e) states.put(e * states_pitch<Width> + threadIdx.x, state[e]);
   }
   // Rows of all phases are left; a folded matrix has only one phase.
   const int rows_left = folded || phases > down ? 1 : phases;
-  fold_rows(a, states, row_of_states, down, rows_left);
+  fold_rows<Width>(a, states, Width, across, down, rows_left);
+  // Element j of row r of threads.
+  const auto merge_in = [&](state_type& merged, int r, int j) {
+    a.merge(merged, states.get(j % Width * states_pitch<Width> + r * across + j / Width));
+  };
 
   const std::int64_t left = columns_count - first_column;
   const int here = left < usable ? static_cast<int>(left) : usable;
@@ -203,9 +218,9 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
     if (folded) {
       int place = (c - head) % usable;
       if (place < 0) place += usable;
-      for (int copy = 0; copy < phases; ++copy) a.merge(merged, states[place + copy * usable]);
+      for (int copy = 0; copy < phases; ++copy) merge_in(merged, 0, place + copy * usable);
     } else {
-      for (int r = 0; r < rows_left; ++r) a.merge(merged, states[r * row_of_states + c + shift_of(r)]);
+      for (int r = 0; r < rows_left; ++r) merge_in(merged, r, c + shift_of(r));
     }
     if (alone) {
       problem.out[result + c] = a.finish(merged, rows_count);
@@ -226,10 +241,10 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
       for (int s = team; s < problem.slices; s += teams) {
         a.merge(merged, partials[s * static_cast<std::int64_t>(usable) + first + c]);
       }
-      states[team * wide + c] = merged;
+      states.put(threadIdx.x, merged);
     }
-    fold_rows(a, states, wide, teams, 1);
-    if (threadIdx.x < wide) problem.out[result + first + threadIdx.x] = a.finish(states[threadIdx.x], rows_count);
+    fold_rows<Width>(a, states, 1, wide, teams, 1);
+    if (threadIdx.x < wide) problem.out[result + first + threadIdx.x] = a.finish(states.get(threadIdx.x), rows_count);
     __syncthreads();
   }
 }

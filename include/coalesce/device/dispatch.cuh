@@ -30,6 +30,8 @@ status reduce_layout(const A& a, const Source& view_in, typename A::result* out,
   constexpr std::int64_t size = Source::bytes;
   constexpr int longest = longest_staged<typename A::element>;
   const typename of_few<A>::type b = of_few<A>::from(a);  // where a reduction cannot have 2^32 elements
+  // Nothing to read: every result is that of nothing.
+  if (count == 0) return launch_rows(b, in, out, results, 0, row_map(), stream);
   // Both inputs of a pair lie alike, or one by one it is.
   bool alike = true;
   for (int i = 0; i < l.kept_rank; ++i) alike = alike && (Source::inputs == 1 || l.kept[i].stride == l.kept[i].other);

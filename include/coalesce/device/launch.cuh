@@ -33,6 +33,6 @@ status launch(void (*kernel)(Problem), const Problem& problem, std::int64_t bloc
                           arguments, shared, stream);
 }
 
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+__host__ __device__ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace coalesce::detail

@@ -9,6 +9,9 @@
 #include "../block/visit.cuh"
 #include "launch.cuh"
 
+#ifndef COALESCE_ROWS_WAVES
+#define COALESCE_ROWS_WAVES 8
+#endif
 namespace coalesce::detail {
 
 template <class A, class Source>
@@ -115,7 +118,8 @@ status launch_rows(const A& a, const Source& in, typename A::result* out, std::i
   const std::int64_t at_once = static_cast<std::int64_t>(rows_threads<A> / lanes) * (loads == 1 ? 4 : 8 / loads);
   // Blocks come in many waves, so that those on a slower multiprocessor do not hold up the rest, but each does several
   // rounds, so that starting it does not count.
-  const std::int64_t waves = static_cast<std::int64_t>(device.processors) * shape<A>::blocks_per_processor * 8;
+  const std::int64_t waves =
+      static_cast<std::int64_t>(device.processors) * shape<A>::blocks_per_processor * COALESCE_ROWS_WAVES;
   std::int64_t blocks = ceil_div(rows_count, at_once);
   if (blocks > waves) blocks = waves;
   void (*kernel)(rows<A, Source>) = loads == 8   ? reduce_rows<8, 1, false, A, Source>

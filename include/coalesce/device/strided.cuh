@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(strided_threads)
     reduce_strided(const COALESCE_GRID_CONSTANT strided<A, Source> problem) {
   using element = typename A::element;
   using state_type = typename A::state;
-  __shared__ room<state_type, strided_threads> states;
+  __shared__ planes<state_type, strided_threads> states;
   const A& a = problem.accumulator;
   const int across = problem.across, down = problem.down;
   const int x = problem.along_reduced ? threadIdx.x / down : threadIdx.x % across;
@@ -97,19 +97,29 @@ __global__ void __launch_bounds__(strided_threads)
       }
     }
   }
-  // By halves: thread (x, y) keeps its state at states[y * across + x].
-  states[y * across + x] = state;
-  for (int rows = down; rows > 1; rows /= 2) {
+  // By halves: the state of thread (x, y) is in place y * across + x.
+  if (problem.along_reduced) {
+    // Those of one result are neighbouring lanes: first by shuffles, which is all where 32 of them do it.
+    const int lanes = down < 32 ? down : 32;
+    state = merge_lanes(a, state, lanes);
+    if (y % lanes == 0) states.put(y / lanes * across + x, state);
+  } else {
+    states.put(y * across + x, state);
+  }
+  for (int rows = problem.along_reduced ? (down + 31) / 32 : down; rows > 1; rows /= 2) {
     __syncthreads();
-    for (int i = threadIdx.x; i < rows / 2 * across; i += strided_threads) {
-      a.merge(states[i], states[i + rows / 2 * across]);
+    const int i = threadIdx.x;
+    if (i < rows / 2 * across) {
+      state_type merged = states.get(i);
+      a.merge(merged, states.get(i + rows / 2 * across));
+      states.put(i, merged);
     }
   }
   __syncthreads();
   const bool writes =
       threadIdx.x < across && static_cast<std::int64_t>(tile) * across + threadIdx.x < problem.kept_count;
   const std::int64_t mine = static_cast<std::int64_t>(tile) * across + threadIdx.x;
-  if (writes) state = states[threadIdx.x];
+  if (writes) state = states.get(threadIdx.x);
   if (problem.slices > 1) {
     state_type* partials = problem.partials + static_cast<std::int64_t>(tile) * problem.slices * across;
     if (writes) partials[slice * across + threadIdx.x] = state;

@@ -19,6 +19,12 @@ struct whole_columns {
 
 inline constexpr int whole_threads = 256;
 
+// Blocks on a multiprocessor: registers for states of several columns and 8 vectors.
+template <int Width, class A>
+inline constexpr int whole_blocks = Width == 1                           ? 4
+                                    : shape<A>::blocks_per_processor < 3 ? shape<A>::blocks_per_processor
+                                                                         : 3;
+
 // Neighbouring results, by vectors where they lie so.
 template <int N, class R>
 __device__ __forceinline__ void store_results(R* to, const R (&from)[N]) {
@@ -39,7 +45,7 @@ __device__ __forceinline__ void store_results(R* to, const R (&from)[N]) {
 }
 
 template <int Width, int Rows, class A, class Source>
-__global__ void __launch_bounds__(whole_threads, Width == 1 ? 6 : shape<A>::blocks_per_processor)
+__global__ void __launch_bounds__(whole_threads, whole_blocks<Width, A>)
     reduce_whole_columns(const whole_columns<A, Source> problem) {
   using element = typename A::element;
   using result = typename A::result;
@@ -134,8 +140,7 @@ status launch_whole_columns(const A& a, const Source& in, typename A::result* ou
   device_facts device;
   if (const status s = current_device(device); !s) return s;
   const whole_columns<A, Source> problem = {a, in, out, planes, plane_stride, rows_count, stride, columns_count};
-  const std::int64_t resident =
-      static_cast<std::int64_t>(device.processors) * (Width == 1 ? 6 : shape<A>::blocks_per_processor);
+  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * whole_blocks<Width, A>;
   const int at_once = rows_count <= 1 ? 8 : rows_count <= 2 ? 4 : rows_count <= 4 ? 2 : 1;
   const std::int64_t needed = ceil_div(planes * ceil_div(columns_count, Width), whole_threads * at_once);
   void (*kernel)(whole_columns<A, Source>) = at_once == 8   ? reduce_whole_columns<Width, 1, A, Source>
