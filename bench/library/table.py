@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""docs/results/library.md's tables and plots from what run.sh wrote.
+
+    table.py FILE...        replaces what is between the markers of docs/results/library.md, writes library-*.svg beside it,
+                            and prints each cell that misses an aim
+"""
+import json
+import pathlib
+import re
+import sys
+
+from chart import chart
+
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs/results/library.md"
+PEERS = ("cub", "cub-main", "thrust", "torch")
+LARGE = 2**28  # bytes, from which the aims for bandwidth hold
+OF_LIMIT, OF_PEER, OF_CUB_EAGER = 0.95, 0.97, 0.5
+
+
+def key(row):
+    return row["part"], row["op"], row["type"], row["shape"], row["axes"], row["offset"]
+
+
+class Figures:
+    def __init__(self, files):
+        self.machine, self.rows = {}, {}
+        for file in files:
+            for line in open(file):
+                row = json.loads(line)
+                if "machine" in row:
+                    self.machine = row
+                else:
+                    self.rows[(row["library"], key(row), row["mode"])] = row
+        self.limits = sorted((r["bytes"], r["bytes"] / r["seconds"]) for (l, k, m), r in self.rows.items()
+                             if l == "limit" and r["op"] == "read" and m == "eager")
+
+    def limit(self, bytes):
+        """Bytes per second of the bare read kernel, at the measured size that is nearest from below."""
+        return max((b, rate) for b, rate in self.limits if b <= max(bytes, self.limits[0][0]))[1]
+
+    def seconds(self, library, case, mode="eager"):
+        row = self.rows.get((library, case, mode))
+        return row["seconds"] if row else None
+
+    def cases(self, part):
+        return [(k, r) for (l, k, m), r in self.rows.items() if l == "coalesce" and k[0] == part and m == "eager"]
+
+    def best_peer(self, case, mode="eager"):
+        found = [(s, p) for p in PEERS if (s := self.seconds(p, case, mode)) is not None]
+        return min(found) if found else (None, "")
+
+
+def markdown(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|---" * 1 + "|---:" * (len(head) - 1) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def rate(bytes, seconds):
+    return f"{bytes / seconds / 1e12:.2f}" if seconds else ""
+
+
+def name(case):
+    part, op, type, shape, axes, offset = case
+    return f"{op} {type} {shape}" + (f" over {axes}" if axes else "") + (" +1" if offset else "")
+
+
+def extents(case):
+    return [int(x) for x in case[3].split("x")] if re.fullmatch(r"[\dx]+", case[3]) else [0]
+
+
+def bandwidth_table(figures, cases):
+    rows = []
+    for case, row in cases:
+        seconds, bytes = row["seconds"], row["bytes"]
+        peer, who = figures.best_peer(case)
+        rows.append([name(case), rate(bytes, seconds), f"{bytes / seconds / figures.limit(bytes):.0%}",
+                     f"{rate(bytes, peer)} {who}" if peer else "", f"{peer / seconds:.2f}" if peer else ""])
+    return markdown(["case", "TB/s", "of the limit", "best peer, TB/s", "times as fast"], rows)
+
+
+def small_table(figures):
+    rows = []
+    for case, row in figures.cases("flat"):
+        if case[1] in ("sum", "argmax") and case[2] == "float" and not case[5] and row["bytes"] <= 2**24:
+            cells = [name(case)]
+            for library in ("coalesce", "cub", "thrust", "torch"):
+                cells += [f"{s * 1e6:.1f}" if (s := figures.seconds(library, case, m)) else "" for m in ("eager", "graph", "cold")[: 1 if library == "thrust" else 3]]
+            rows.append(cells)
+    return markdown(["case, us", "eager", "graph", "cold", "CUB eager", "graph", "cold", "Thrust eager", "PyTorch eager", "graph", "cold"], rows)
+
+
+def moving_table(figures):
+    copy = max(r["bytes"] / r["seconds"] for (l, k, m), r in figures.rows.items() if l == "limit" and r["op"] == "copy" and r["bytes"] <= 2**31)
+    rows = [[name(case), rate(row["bytes"], row["seconds"]), f"{row['bytes'] / row['seconds'] / copy:.0%}"] for case, row in figures.cases("moving")]
+    return markdown(["case", "TB/s", f"of cudaMemcpy's {copy / 1e12:.2f}"], rows)
+
+
+def misses(figures):
+    """Cells that do not reach an aim: (case, what was measured)."""
+    found = []
+    for part in ("flat", "matrix", "nd", "ragged"):
+        for case, row in figures.cases(part):
+            peer, who = figures.best_peer(case)
+            if row["bytes"] >= LARGE - 64:
+                share = row["bytes"] / row["seconds"] / figures.limit(row["bytes"])
+                if share < OF_LIMIT:
+                    found.append((name(case), f"{share:.0%} of the read limit"))
+                if peer and peer / row["seconds"] < OF_PEER:
+                    found.append((name(case), f"{peer / row['seconds']:.2f} of {who}"))
+            elif part == "flat" and 2**16 <= row["bytes"] <= 2**22:
+                cub = figures.seconds("cub", case)
+                if cub and row["seconds"] / cub > OF_CUB_EAGER:
+                    found.append((name(case), f"eagerly {row['seconds'] / cub:.2f} of CUB's time"))
+            graph, cub = figures.seconds("coalesce", case, "graph"), figures.seconds("cub", case, "graph")
+            if graph and cub and graph > cub * 1.03:  # two measurements of one kernel differ by so much
+                found.append((name(case), f"in a graph {graph / cub:.2f} of CUB's time"))
+    return found
+
+
+def plots(figures):
+    flat = {}
+    for library in ("limit", "coalesce", "cub", "torch"):
+        op = "read" if library == "limit" else "sum"
+        points = [(r["bytes"], r["bytes"] / r["seconds"] / 1e12) for (l, k, m), r in figures.rows.items()
+                  if l == library and k[0] == "flat" and k[1] == op and k[2] == "float" and not k[5]
+                  and (m == "cold" or (m == "eager" and (l, k, "cold") not in figures.rows))]
+        if points:
+            flat[library] = sorted(points)
+    sizes = lambda x: next(f"{x / 2**s:g} {n}" for s, n in ((30, "GiB"), (20, "MiB"), (10, "KiB"), (0, "B")) if x >= 2**s)
+    yield "flat", chart("Sum of a whole array of floats, cold", "array", "TB/s", flat, sizes)
+    for axis in ("0", "1"):
+        for op in ("sum", "argmin", "variance"):
+            lines = {}
+            for library in ("coalesce", "cub", "cub-main", "torch"):
+                points = [(e[0], r["bytes"] / r["seconds"] / 1e12) for (l, k, m), r in figures.rows.items()
+                          if l == library and k[0] == "matrix" and k[1] == op and k[4] == axis and m == "eager"
+                          and (e := extents(k))[0] & (e[0] - 1) == 0]
+                if points:
+                    lines[library] = sorted(points)
+            if "coalesce" in lines:
+                title = f"{op} of 2^28 floats over the {'rows (axis 0)' if axis == '0' else 'columns (axis 1)'}"
+                yield f"{op}-axis{axis}", chart(title, "rows", "TB/s", lines, lambda x: f"2^{x.bit_length() - 1}")
+
+
+def main():
+    figures = Figures(sys.argv[1:] or sys.exit(__doc__))
+    m = figures.machine
+    missing = misses(figures)
+    text = [f"{m.get('machine', '?')}, driver {m.get('driver', '?')}, {m.get('date', '?')}, `./dev bench library`.", ""]
+    pictures = dict(plots(figures))
+    for file, svg in pictures.items():
+        (DOCUMENT.parent / f"library-{file}.svg").write_text(svg)
+    text += [f"![{file}](library-{file}.svg)" for file in pictures] + [""]
+    large = lambda part: sorted(((c, r) for c, r in figures.cases(part) if r["bytes"] >= LARGE - 64), key=lambda cr: (cr[0][1], cr[0][4], extents(cr[0])))
+    text += ["## Whole arrays", "", bandwidth_table(figures, large("flat")), "", "## Small arrays", "", small_table(figures), ""]
+    text += ["## Matrices of 2^28 floats", "", bandwidth_table(figures, large("matrix")), "", "## More axes", "", bandwidth_table(figures, large("nd")), ""]
+    if figures.cases("ragged"):
+        text += ["## Ragged segments", "", bandwidth_table(figures, large("ragged")), ""]
+    text += ["## transpose, reverse, copy", "", moving_table(figures), ""]
+    text += ["## What misses an aim", "", markdown(["case", "measured"], [[c, w] for c, w in missing]) if missing else "Nothing."]
+    begin, end = "<!-- begin: bench/library/table.py -->\n", "<!-- end -->"
+    document = DOCUMENT.read_text()
+    head, rest = document.split(begin)
+    DOCUMENT.write_text(head + begin + "\n".join(text) + "\n" + rest[rest.index(end):])
+    for case, what in missing:
+        print(f"{case}: {what}")
+
+
+if __name__ == "__main__":
+    main()

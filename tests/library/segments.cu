@@ -1,0 +1,104 @@
+// Ragged segments: lengths around every boundary, empty ones, one giant, offsets of 32 and 64 bits, any beginning.
+#include <algorithm>
+#include <coalesce/reduce.cuh>
+
+#include "reference.h"
+
+namespace {
+
+std::vector<i64> offsets_of(const std::vector<i64>& lengths, i64 first) {
+  std::vector<i64> offsets = {first};
+  for (const i64 length : lengths) offsets.push_back(offsets.back() + length);
+  return offsets;
+}
+
+template <class T, class O>
+void check(const std::vector<i64>& lengths, i64 first, const char* what, Random& random) {
+  const std::vector<i64> offsets = offsets_of(lengths, first);
+  const i64 segments = static_cast<i64>(lengths.size());
+  const std::vector<T> host = values<T>(offsets.back() + 3, random);
+  const Array<T> in(host, 1);
+  const Array<O> device(std::vector<O>(offsets.begin(), offsets.end()), 1);
+  using wide = std::conditional_t<floating<T>, T, i64>;
+  Array<wide> sums(segments);
+  Array<T> least(segments);
+  CALL(coalesce::sum(in.get(), device.get(), segments, sums.get()));
+  CALL(coalesce::min(in.get(), device.get(), segments, least.get()));
+  const std::vector<wide> sum = sums.download();
+  const std::vector<T> min = least.download();
+#ifdef ALL_TYPES
+  Array<i64> places(segments);
+  Array<coalesce::statistics<T>> statistics(segments);
+  CALL(coalesce::argmax(in.get(), device.get(), segments, places.get()));
+  CALL(coalesce::stats(in.get(), device.get(), segments, statistics.get()));
+  const std::vector<i64> argmax = places.download();
+  const auto stats = statistics.download();
+#endif
+  for (i64 s = 0; s < segments; ++s) {
+    const Facts<T> f = facts(std::vector<T>(host.begin() + offsets[s], host.begin() + offsets[s + 1]));
+    const What which{"segment " + std::to_string(s) + " of " + std::to_string(segments) + " of " + type_name<T>() +
+                     ", " + what + ": elements " + std::to_string(offsets[s]) + " to " +
+                     std::to_string(offsets[s + 1])};
+    if constexpr (floating<T>) {
+      // Threads take a segment's elements in pieces of their own: at worst one by one.
+      expect_near(sum[s], f.sum, sum_bound(f), "sum", which);
+    } else {
+      expect_same(sum[s], static_cast<i64>(f.wrapped), "sum", which);
+    }
+    if (f.count) {
+      expect_same(number(min[s]), f.lowest, "min", which);
+    } else {
+      const real last =
+          floating<T> ? std::numeric_limits<real>::infinity() : static_cast<real>(std::numeric_limits<T>::max());
+      expect_same(number(min[s]), last, "min", which);
+    }
+#ifdef ALL_TYPES
+    expect_same(argmax[s], f.highest_at, "argmax", which);
+    expect_same(stats[s].count, f.count, "stats' count", which);
+    if (f.count) expect_near(stats[s].variance, f.variance(), variance_bound(f), "stats' variance", which);
+#endif
+  }
+}
+
+template <class T, class O>
+void check_all(Random& random) {
+  const auto many = [&](i64 count, i64 low, i64 high) {
+    std::vector<i64> lengths(count);
+    for (i64& length : lengths) length = random.between(low, high);
+    return lengths;
+  };
+  check<T, O>({}, 0, "no segments", random);
+  check<T, O>({0}, 0, "one, empty", random);
+  check<T, O>({1}, 2, "one of one", random);
+  check<T, O>({5000}, 0, "one", random);
+  check<T, O>(std::vector<i64>(3000, 0), 1, "all empty", random);
+  check<T, O>(std::vector<i64>(3000, 1), 0, "all of one", random);
+  check<T, O>(many(1000, 1, 64), 0, "1 to 64", random);
+  check<T, O>(many(800, 0, 3), 5, "0 to 3", random);
+  std::vector<i64> giant = many(900, 0, 9);
+  giant[450] = 30000;
+  check<T, O>(giant, 3, "a giant", random);
+  giant = many(10, 3000, 5000);
+  giant[3] = giant[9] = 0;
+  check<T, O>(giant, 0, "long ones", random);
+  // About a tile (256 threads x 15 or 7 units): just under, at, over.
+  for (const i64 length : {3838, 3839, 3840, 3841, 1791, 1792, 1793})
+    check<T, O>({length, 1, length, 0, length}, 0, "a tile each", random);
+  std::vector<i64> power;
+  while (power.size() < 400) power.push_back(std::min<i64>(20000, static_cast<i64>(1 / (1 - random.unit()))));
+  check<T, O>(power, 1, "a power law", random);
+}
+
+}  // namespace
+
+// segments [SEED]: other random lengths and numbers.
+int main(int argc, char** argv) {
+  Random random(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 21);
+  check_all<float, std::int32_t>(random);
+  check_all<std::int8_t, std::int64_t>(random);
+#ifdef ALL_TYPES
+  check_all<double, std::int32_t>(random);
+  check_all<__half, std::int64_t>(random);
+#endif
+  std::puts("segments: ok");
+}
