@@ -41,12 +41,17 @@ status copy(const T* in, std::int64_t in_pitch, T* out, std::int64_t out_pitch, 
       reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out) |
       static_cast<std::uintptr_t>(bytes) |
       (rows > 1 ? static_cast<std::uintptr_t>(in_pitch) | static_cast<std::uintptr_t>(out_pitch) : 0);
-  if (rows > 1 && bytes < 512) {
+  const bool words = all % 4 == 0;
+  if (rows > 1 && (bytes < 128 || (bytes < 512 && all % 16 == 0))) {
     if (all % 16 == 0) return start_short_rows<uint4>(from, in_pitch, to, out_pitch, bytes, rows, stream);
     if (all % 8 == 0) return start_short_rows<uint2>(from, in_pitch, to, out_pitch, bytes, rows, stream);
-    if (all % 4 == 0) return start_short_rows<unsigned int>(from, in_pitch, to, out_pitch, bytes, rows, stream);
+    if (words) return start_short_rows<unsigned int>(from, in_pitch, to, out_pitch, bytes, rows, stream);
     if (all % 2 == 0) return start_short_rows<unsigned short>(from, in_pitch, to, out_pitch, bytes, rows, stream);
     return start_short_rows<unsigned char>(from, in_pitch, to, out_pitch, bytes, rows, stream);
+  }
+  if (rows > 1 && bytes <= 2048) {
+    return words ? start_medium_rows<4>(from, in_pitch, to, out_pitch, bytes, rows, stream)
+                 : start_medium_rows<1>(from, in_pitch, to, out_pitch, bytes, rows, stream);
   }
   return start_rows<1, false>(from, in_pitch, to, out_pitch, bytes, rows, stream);
 }

@@ -101,13 +101,15 @@ void check_copies(Random& random) {
     for (int out_shift = 0; out_shift < 16; out_shift += 1 + in_shift % 3)
       check_copy(1, 700, 700, 700, in_shift, out_shift, random);
   }
-  for (const i64 width : {1, 15, 16, 17, 31, 32, 47, 64, 100, 511, 512, 513, 4095, 4096, 4128, 9000}) {
+  for (const i64 width : {1,   15,  16,  17,   31,   32,   47,   64,   100,  127,  128,  131, 400,
+                          511, 512, 513, 1000, 1024, 1025, 2047, 2048, 2049, 4095, 4128, 9000}) {
     check_copy(3, width, width + 5, width + 16, 0, 3, random);
     check_copy(1, width, width, width, 16, 0, random);
   }
   for (const i64 unit : {1, 2, 4, 8, 16}) {
     check_copy(70, 3 * unit, 5 * unit, 4 * unit, 0, 0, random);
     check_copy(9, 600, -608, 624, static_cast<int>(unit), 0, random);
+    check_copy(35, 400, 404, 412, static_cast<int>(unit), 4, random);
     check_copy(5, 20 * unit, 0, 32 * unit, 0, 0, random);
   }
   for (int k = 0; k < 20; ++k) {

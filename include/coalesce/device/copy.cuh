@@ -121,6 +121,67 @@ __global__ void __launch_bounds__(copy_threads)
   move_chunk<Size, Mirrored>(from + row * from_pitch, to + row * to_pitch, bytes, warp - row * row_chunks);
 }
 
+// Rows of up to Vectors x 512 bytes: a warp moves 8 / Vectors of them at once, so that as much is in flight as with
+// long ones. Edges are single elements of Size bytes.
+template <int Size, int Vectors>
+__global__ void __launch_bounds__(copy_threads)
+    move_medium_rows(const unsigned char* from, std::int64_t from_pitch, unsigned char* to, std::int64_t to_pitch,
+                     std::int64_t bytes, std::int64_t rows) {
+  using element = typename unit_of<Size>::type;
+  constexpr int at_once = copy_vectors / Vectors;
+  const int lane = threadIdx.x % 32;
+  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * copy_threads + threadIdx.x) / 32 * at_once;
+  uint4 v[at_once][Vectors + 1];
+  element edge[at_once];
+  copy_cut c[at_once];
+  // Edge i of a row: its head's and its tail's elements in turn.
+  const auto place = [](const copy_cut& row, int i) {
+    const int before = static_cast<int>(row.head) / Size;
+    return i < before ? i : i + static_cast<int>(row.vectors) * (16 / Size);
+  };
+  const int count = static_cast<int>(bytes / Size);
+  const auto edges = [&](const copy_cut& row) { return count - static_cast<int>(row.vectors) * (16 / Size); };
+#pragma unroll
+  for (int r = 0; r < at_once; ++r) {
+    const std::int64_t row = first + r;
+    c[r] = {0, 0, 0};
+    edge[r] = {};
+#pragma unroll
+    for (int k = 0; k <= Vectors; ++k) v[r][k] = make_uint4(0, 0, 0, 0);
+    if (row >= rows) continue;
+    const unsigned char* source = from + row * from_pitch;
+    c[r] = cut<false>(reinterpret_cast<std::uintptr_t>(source), reinterpret_cast<std::uintptr_t>(to + row * to_pitch),
+                      bytes);
+    const uint4* in = reinterpret_cast<const uint4*>(source + c[r].head - c[r].shift);
+    const std::int64_t present = c[r].vectors > 0 ? c[r].vectors + (c[r].shift ? 1 : 0) : 0;
+#pragma unroll
+    for (int k = 0; k < Vectors; ++k) {
+      if (k * 32 + lane < present) v[r][k] = __ldg(in + k * 32 + lane);
+    }
+    if (lane < edges(c[r])) edge[r] = reinterpret_cast<const element*>(source)[place(c[r], lane)];
+  }
+#pragma unroll
+  for (int r = 0; r < at_once; ++r) {
+    const std::int64_t row = first + r;
+#pragma unroll
+    for (int k = 0; k < Vectors; ++k) {
+      // Shifted, a row's last vector ends before lane 31's right neighbour would be needed.
+      const uint4 next = from_right(lane, v[r][k], v[r][k + 1]);
+      v[r][k] = window(v[r][k], next, c[r].shift);
+    }
+    if (row >= rows) continue;
+    const element* source = reinterpret_cast<const element*>(from + row * from_pitch);
+    element* target = reinterpret_cast<element*>(to + row * to_pitch);
+    uint4* out = reinterpret_cast<uint4*>(to + row * to_pitch + c[r].head);
+#pragma unroll
+    for (int k = 0; k < Vectors; ++k) {
+      if (k * 32 + lane < c[r].vectors) __stwb(out + k * 32 + lane, v[r][k]);
+    }
+    if (lane < edges(c[r])) target[place(c[r], lane)] = edge[r];
+    for (int i = lane + 32; i < edges(c[r]); i += 32) target[place(c[r], i)] = source[place(c[r], i)];
+  }
+}
+
 inline constexpr int short_rows = 4;  // a thread has in flight
 
 // Rows too short for a warp each: 2^lanes_log2 lanes a row, a unit at a time.
@@ -174,6 +235,18 @@ status start_short_rows(const unsigned char* from, std::int64_t from_pitch, unsi
   if (!blocks) return refuse(too_many_blocks);
   return start(move_short_rows<Unit>, blocks, copy_threads, stream, from, from_pitch, to, to_pitch, units, rows,
                lanes_log2);
+}
+
+template <int Size>
+status start_medium_rows(const unsigned char* from, std::int64_t from_pitch, unsigned char* to, std::int64_t to_pitch,
+                         std::int64_t bytes, std::int64_t rows, cudaStream_t stream) {
+  const int vectors = bytes <= 512 ? 1 : bytes <= 1024 ? 2 : 4;
+  const unsigned int blocks = grid_for(rows, copy_threads / 32 * (copy_vectors / vectors));
+  if (!blocks) return refuse(too_many_blocks);
+  const auto kernel = vectors == 1   ? move_medium_rows<Size, 1>
+                      : vectors == 2 ? move_medium_rows<Size, 2>
+                                     : move_medium_rows<Size, 4>;
+  return start(kernel, blocks, copy_threads, stream, from, from_pitch, to, to_pitch, bytes, rows);
 }
 
 template <int Size, bool Mirrored>
