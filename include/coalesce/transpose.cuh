@@ -36,14 +36,14 @@ status transpose(const T* in, std::int64_t in_stride, T* out, std::int64_t out_s
   if constexpr (size <= 2) {
     const std::uintptr_t addresses = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
     if (addresses % 4 == 0 && (rows | columns | in_stride | out_stride) % (4 / size) == 0) {
-      blocks = tiles_of(shape, 32 * 4 / size);
+      blocks = tiles_of(shape, packed_words<size> * 4 / size);
       if (!blocks) return refuse(too_many_blocks);
-      return start(transpose_packed<size>, blocks, 2 * transpose_threads, stream, in, out, shape);
+      return start(transpose_packed<size>, blocks, packed_threads<size>, stream, in, out, shape);
     }
   }
-  blocks = tiles_of(shape, tile_side);
+  blocks = tiles_of(shape, tile_side<size>);
   if (!blocks) return refuse(too_many_blocks);
-  return start(transpose_tile<size, unit_bytes<T>>, blocks, transpose_threads, stream, in, out, shape);
+  return start(transpose_tile<size, unit_bytes<T>>, blocks, transpose_threads<size>, stream, in, out, shape);
 }
 
 // Without gaps between rows.

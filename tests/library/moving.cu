@@ -89,6 +89,7 @@ void check_type(Random& random) {
   check_reverse<T>(9000, 1, 0, random);
   for (const i64 side : {1, 31, 32, 33}) check_transpose<T>(side, 65 - side, 0, 0, 0, 0, random);
   check_transpose<T>(64, 128, 0, 0, 0, 0, random);
+  check_transpose<T>(63, 130, 0, 0, 0, 0, random);
   check_transpose<T>(132, 136, 4, 8, 4, 8, random);  // words of whole bytes and halves
   for (int k = 0; k < 4; ++k) {
     check_transpose<T>(random.between(1, 80), random.between(1, 80), random.between(0, 5), random.between(0, 5),
