@@ -163,7 +163,7 @@ void check_stats(const Shape& s, Random& random) {
 }
 
 // Two views of one shape, of different strides.
-void check_dot(const Shape& s, Random& random) {
+[[maybe_unused]] void check_dot(const Shape& s, Random& random) {
   Shape other = s;
   std::reverse(other.extents.begin(), other.extents.end());
   other.strides.clear();
@@ -245,7 +245,7 @@ void check_known(Random& random) {
   check({{30, 20}, {0, 1}, {0}}, random);
   check({{30, 20}, {0, 1}, {1}}, random);
   check({{30, 20}, {1, 0}, {1}}, random);
-  //check({{9, 0}, {}, {1}}, random);
+  // check({{9, 0}, {}, {1}}, random);
   check({{0, 9}, {}, {1}}, random);
   check({{}, {}, {}}, random);
 }
