@@ -16,7 +16,7 @@ __device__ __forceinline__ T reduce(T value, Combine combine) {
   constexpr int warps = Threads / 32;
   value = warp::reduce(value, combine);
   if constexpr (warps > 1) {
-    __shared__ alignas(T) unsigned char bytes[warps * sizeof(T)];
+    alignas(T) __shared__ unsigned char bytes[warps * sizeof(T)];
     T* of_warp = reinterpret_cast<T*>(bytes);
     if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
     __syncthreads();
