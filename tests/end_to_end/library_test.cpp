@@ -98,6 +98,34 @@ INSTANTIATE_TEST_SUITE_P(Headers, HeaderTest,
                            return word(std::get<0>(test.param)) + "_" + std::get<1>(test.param);
                          });
 
+// docs/library.md quotes regions of programs that LibraryTest runs; `./dev docs` puts them there.
+TEST(LibraryDocument, QuotesWhatIsCompiled) {
+  const Workplace here;
+  std::istringstream document(here.read(kSource + "/docs/library.md"));
+  const std::string begin = "<!-- begin: ";
+  int quoted = 0;
+  for (std::string line; std::getline(document, line);) {
+    if (!line.starts_with(begin)) continue;
+    ++quoted;
+    std::istringstream words(line.substr(begin.size()));
+    std::string file, name, quote, region;
+    words >> file >> name;
+    for (std::string text; std::getline(document, text) && text != "<!-- end -->";) quote += text + "\n";
+    std::istringstream source(here.read(kSource + "/" + file));
+    std::size_t indent = std::string::npos;
+    for (std::string text; std::getline(source, text);) {
+      const std::size_t start = text.find_first_not_of(' ');
+      const std::string rest = start == std::string::npos ? "" : text.substr(start);
+      if (indent != std::string::npos && rest == "// [end]") break;
+      if (indent != std::string::npos) region += (text.size() > indent ? text.substr(indent) : "") + "\n";
+      if (rest == "// [" + name + "]") indent = start;
+    }
+    EXPECT_FALSE(region.empty()) << file << " has no region " << name;
+    EXPECT_EQ(quote, "```cpp\n" + region + "```\n") << "./dev docs brings " << name << " up to date";
+  }
+  EXPECT_GE(quoted, 10);
+}
+
 // After each `// refused: MESSAGE` of tests/library/refused.txt something must not compile, and the compiler must say
 // MESSAGE, which is ours, and nothing else.
 TEST(LibraryRefusals, MisuseIsRefusedInOurOwnWords) {
