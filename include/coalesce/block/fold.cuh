@@ -55,16 +55,29 @@ __device__ __forceinline__ typename A::state fold_block(const A& a, typename A::
   return state;
 }
 
+// atomicInc, before which this thread's writes and those it waited for are visible to the whole device, and after which
+// the same holds for what other blocks wrote before theirs. A fence on both sides would do more and take longer.
+__device__ __forceinline__ unsigned int take_ticket(unsigned int* ticket, unsigned int last) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
+  unsigned int mine;
+  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(mine) : "l"(ticket), "r"(last) : "memory");
+  return mine;
+#else
+  __threadfence();
+  const unsigned int mine = atomicInc(ticket, last);
+  __threadfence();
+  return mine;
+#endif
+}
+
 // Whether this block is the last of `blocks` to get here; all its threads call it and get the same answer. What the
 // other blocks' threads wrote before is then visible. The ticket must be 0 before the first block, and is 0 again after
 // the last.
 __device__ inline bool last_block(unsigned int* ticket, unsigned int blocks) {
   __shared__ bool last;
-  __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0) last = atomicInc(ticket, blocks - 1) == blocks - 1;
+  if (threadIdx.x == 0) last = take_ticket(ticket, blocks - 1) == blocks - 1;
   __syncthreads();
-  if (last) __threadfence();
   return last;
 }
 

@@ -76,12 +76,15 @@ __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::block
   }
 }
 
-// How many blocks share a run. One run: all that the device holds at once, 16 KB for each at least. Several: as many as
-// fill the device's rounds best, as long as each has enough to do; ever fewer as there are more runs.
+// How many blocks share a run. One run: one block up to 64 KB, which are its 8 vectors a thread; then all that the
+// device holds at once, 16 KB for each at least. Several: as many as fill the device's rounds best, as long as each has
+// enough to do; ever fewer as there are more runs.
 inline std::int64_t slices_of_runs(std::int64_t runs_count, std::int64_t bytes, std::int64_t resident) {
-  const std::int64_t least = 65536 / 4 * (runs_count == 1 ? 1 : 4);
-  const std::int64_t most = runs_count < max_tickets ? bytes / least : 1;
-  if (runs_count == 1) return most < 1 ? 1 : most < resident ? most : resident;
+  if (runs_count == 1) {
+    const std::int64_t blocks = bytes <= 65536 ? 1 : bytes / 16384;
+    return blocks < resident ? blocks : resident;
+  }
+  const std::int64_t most = runs_count < max_tickets ? bytes / 65536 : 1;
   std::int64_t best = 1;
   double best_share = 0;
   for (std::int64_t slices = 1; slices <= most && runs_count * slices <= 8 * resident; ++slices) {

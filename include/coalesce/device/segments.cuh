@@ -18,6 +18,9 @@ namespace coalesce::detail {
 
 inline constexpr int segments_threads = 256;
 
+template <class A>
+inline constexpr int segments_blocks = shape<A>::state_words <= 4 ? 4 : 3;
+
 template <class T>
 inline constexpr int segments_items = sizeof(T) <= 4   ? 15
                                       : sizeof(T) <= 8 ? 7
@@ -112,7 +115,7 @@ __device__ inline std::int64_t ends_before(const Offset* offsets, std::int64_t c
 }
 
 template <class A, class Source, class Offset>
-__global__ void __launch_bounds__(segments_threads, shape<A>::state_words <= 4 ? 5 : 3)
+__global__ void __launch_bounds__(segments_threads, segments_blocks<A>)
     reduce_segments(const segments<A, Source, Offset> problem) {
   using element = typename A::element;
   using state_type = typename A::state;
@@ -332,7 +335,7 @@ status launch_segments(const A& a, const Source& in, const Offset* offsets, std:
   using left = segments_left<typename A::state>;
   device_facts device;
   if (const status s = current_device(device); !s) return s;
-  const std::int64_t blocks = static_cast<std::int64_t>(device.processors) * (shape<A>::state_words <= 4 ? 5 : 3);
+  const std::int64_t blocks = static_cast<std::int64_t>(device.processors) * (segments_blocks<A>);
   if (const status s = find_workspace(stream, device.device, blocks * sizeof(left), work); !s) return s;
   const segments<A, Source, Offset> problem = {
       a, in, offsets, count, out, static_cast<left*>(work->partials()), work->tickets()};

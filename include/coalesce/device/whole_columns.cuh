@@ -108,10 +108,14 @@ __global__ void __launch_bounds__(whole_threads, whole_blocks<Width, A>)
             }
           }
           row += Rows;
-          if (Rows < 8 || row >= rows_count) break;
+          if constexpr (Rows < 8) {
+            break;
+          } else {
+            if (row >= rows_count) break;
 #pragma unroll
-          for (int r = 0; r < Rows; ++r) {
-            if (row + r < rows_count) loaded[v][r] = in.template fetch<Width>((row + r) * stride);
+            for (int r = 0; r < Rows; ++r) {
+              if (row + r < rows_count) loaded[v][r] = in.template fetch<Width>((row + r) * stride);
+            }
           }
         }
         result results[Width];

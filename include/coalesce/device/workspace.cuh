@@ -142,9 +142,18 @@ inline workspace* workspace_of(int device, unsigned long long stream) {
   return last.work;
 }
 
+// nvcc --default-stream per-thread makes the null stream another one.
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
+inline constexpr bool null_is_legacy = false;
+#else
+inline constexpr bool null_is_legacy = true;
+#endif
+
 // `work` with room for `bytes`: the caller's, the stream's, or for a captured call a new one.
 inline status find_workspace(cudaStream_t stream, int device, std::size_t bytes, workspace*& work) {
-  if (!work) {
+  if (!work && (stream == cudaStreamLegacy || (stream == nullptr && null_is_legacy))) {
+    work = workspace_of(device, 1);  // never captured; its id is 1
+  } else if (!work) {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     if (const cudaError_t error = cudaStreamIsCapturing(stream, &capture); error != cudaSuccess) return error;
     if (capture == cudaStreamCaptureStatusActive) {

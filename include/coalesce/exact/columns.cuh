@@ -1,8 +1,10 @@
-// How one thread adds numbers exactly: to a column of integers of its own in shared memory, column[bin * threads], which no other
-// thread touches and where 32 lanes never meet in a bank. A bin stands for a range of exponents; adding a number is reading a bin,
-// adding the significand shifted to its place, and writing it back: no branch, no atomic, and no order.
+// How one thread adds numbers exactly: to a column of integers of its own in shared memory, column[bin * threads],
+// which no other thread touches and where 32 lanes never meet in a bank. A bin stands for a range of exponents; adding
+// a number is reading a bin, adding the significand shifted to its place, and writing it back: no branch, no atomic,
+// and no order.
 //
-// Bits are counted from 2^unit of the range (format.hpp): a number with exponent field e has its last bit at bit max(e, 1).
+// Bits are counted from 2^unit of the range (format.hpp): a number with exponent field e has its last bit at bit max(e,
+// 1).
 #pragma once
 
 #include <coalesce/exact/total.hpp>
@@ -31,8 +33,8 @@ struct column_of {
   }
 };
 
-// float: 16 bins of 64 bits, each for 16 exponents. The FP64 unit does sign, shift and subnormals: x + 1.5 * 2^k has x in its last
-// bits, in units of the bin's, and a difference of bits is that integer.
+// float: 16 bins of 64 bits, each for 16 exponents. The FP64 unit does sign, shift and subnormals: x + 1.5 * 2^k has x
+// in its last bits, in units of the bin's, and a difference of bits is that integer.
 template <int Threads>
 struct float_columns : column_of<unsigned long long, 16, Threads> {
   static constexpr range values = range::narrow;
@@ -41,7 +43,7 @@ struct float_columns : column_of<unsigned long long, 16, Threads> {
 
   __device__ __forceinline__ void add(float x) {
     const unsigned block = (__float_as_uint(x) >> 3) & 0x0f000000u;  // 16 * bin, where a double keeps its exponent
-    const unsigned magic = block + ((925u << 20) | 0x80000u);        // 1.5 * 2^(16 * bin - 98): last bit 2^(16 * bin - 150)
+    const unsigned magic = block + ((925u << 20) | 0x80000u);  // 1.5 * 2^(16 * bin - 98): last bit 2^(16 * bin - 150)
     const double sum = __dadd_rn(widened(x), __hiloint2double(static_cast<int>(magic), 0));
     unsigned long long* bin = this->column + (block >> 24) * Threads;
     *bin += static_cast<unsigned long long>(__double_as_longlong(sum)) - (static_cast<unsigned long long>(magic) << 32);
@@ -49,8 +51,8 @@ struct float_columns : column_of<unsigned long long, 16, Threads> {
   __device__ __forceinline__ void settle() {}
 };
 
-// bfloat16: a significand of 8 bits fits 32-bit bins, each for 8 exponents: half the traffic to shared memory. FP32 does sign, shift
-// and subnormals. Three bins more than there are exponents take the carries.
+// bfloat16: a significand of 8 bits fits 32-bit bins, each for 8 exponents: half the traffic to shared memory. FP32
+// does sign, shift and subnormals. Three bins more than there are exponents take the carries.
 template <int Threads>
 struct bfloat16_columns : column_of<unsigned, 35, Threads> {
   static constexpr range values = range::narrow;
@@ -64,7 +66,8 @@ struct bfloat16_columns : column_of<unsigned, 35, Threads> {
     unsigned* bin = this->column + (block >> 26) * Threads;
     *bin += __float_as_uint(sum) - magic;
   }
-  // |x| < 2^113. Numbers of bin i are less than 2^(8i - 119) with last bits from 2^(8i - 134) on, as 1.5 * 2^(8i - 111) has.
+  // |x| < 2^113. Numbers of bin i are less than 2^(8i - 119) with last bits from 2^(8i - 134) on, as 1.5 * 2^(8i - 111)
+  // has.
   __device__ __forceinline__ void add(float x) {
     const unsigned block = __float_as_uint(x) & 0x7c000000u;
     put(x, block, block + ((16u << 23) | 0x400000u));
@@ -84,8 +87,8 @@ struct bfloat16_columns : column_of<unsigned, 35, Threads> {
   }
 };
 
-// double: bins of 64 bits that lie 32 bits apart; a number's 53 bits, shifted by up to 31, touch two. FirstLimb and Bins leave out
-// what cannot occur: doubles need limbs 0 ... 65, products of two float or bfloat16 only 22 ... 41.
+// double: bins of 64 bits that lie 32 bits apart; a number's 53 bits, shifted by up to 31, touch two. FirstLimb and
+// Bins leave out what cannot occur: doubles need limbs 0 ... 65, products of two float or bfloat16 only 22 ... 41.
 template <int FirstLimb, int Bins, int Threads>
 struct double_columns : column_of<unsigned long long, Bins, Threads> {
   static constexpr range values = range::wide;
@@ -95,7 +98,8 @@ struct double_columns : column_of<unsigned long long, Bins, Threads> {
   __device__ __forceinline__ void add(double x) {
     const unsigned low = static_cast<unsigned>(__double2loint(x)), high = static_cast<unsigned>(__double2hiint(x));
     const unsigned sign = static_cast<unsigned>(static_cast<int>(high) >> 31), field = high & 0x7ff00000u;
-    // Subnormals count as exponent 1 without the hidden bit: adding it and taking off the difference gives both at once.
+    // Subnormals count as exponent 1 without the hidden bit: adding it and taking off the difference gives both at
+    // once.
     const unsigned exponent = max(field, 0x00100000u), position = exponent >> 20;
     const unsigned upper = ((((high & 0xfffffu) | 0x100000u) + field - exponent) ^ sign), lower = low ^ sign;
     // Negative numbers are flipped, ones shifted in from both ends, and 1 is added at the end of the lowest word. (The
@@ -103,7 +107,8 @@ struct double_columns : column_of<unsigned long long, Bins, Threads> {
     const unsigned w0 = __funnelshift_l(sign, lower, position), w1 = __funnelshift_l(lower, upper, position),
                    w2 = __funnelshift_l(upper, sign, position);
     // 0 alone lies below the first limb, and may go to any.
-    const int limb = FirstLimb == 0 ? static_cast<int>(field >> 25) : max(static_cast<int>(field >> 25), FirstLimb) - FirstLimb;
+    const int limb =
+        FirstLimb == 0 ? static_cast<int>(field >> 25) : max(static_cast<int>(field >> 25), FirstLimb) - FirstLimb;
     unsigned long long* bin = this->column + limb * Threads;
     const unsigned long long v0 = bin[0] + w0 + (high >> 31);
     const unsigned long long v1 = bin[Threads] + (static_cast<unsigned long long>(w2) << 32 | w1);

@@ -1,5 +1,5 @@
-// What a thread does with the 16 bytes it has loaded, for each element type: sums and sums of products. An engine is a thread's state;
-// its bins are in shared memory.
+// What a thread does with the 16 bytes it has loaded, for each element type: sums and sums of products. An engine is a
+// thread's state; its bins are in shared memory.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -37,7 +37,8 @@ __device__ __forceinline__ void watch(float& special, float x) {
   asm("fma.rn.f32 %0, %1, 0f00000000, %0;" : "+f"(special) : "f"(x));
 }
 
-// A round: every vector in flight is replaced by the next one as soon as it is taken. `pending` counts numbers up to settle().
+// A round: every vector in flight is replaced by the next one as soon as it is taken. `pending` counts numbers up to
+// settle().
 template <class Engine, class Next>
 __device__ __forceinline__ void simple_round(Engine& engine, uint4 (&flying)[Engine::loads], Next next) {
 #pragma unroll
@@ -103,16 +104,21 @@ struct sum_engine<__nv_bfloat16, Threads, Loads> : bfloat16_columns<Threads> {
   __device__ __forceinline__ void begin(char* shared, int thread) { this->zero(shared, thread); }
   __device__ __forceinline__ void any(float x) {
     watch(special, x);
-    if ((__float_as_uint(x) & 0x7fffffffu) < columns::large) this->add(x);
-    else this->add_large(x);
+    if ((__float_as_uint(x) & 0x7fffffffu) < columns::large)
+      this->add(x);
+    else
+      this->add_large(x);
   }
-  __device__ __forceinline__ void one(__nv_bfloat16 x) { any(__uint_as_float(static_cast<unsigned>(to_bits(x)) << 16)); }
+  __device__ __forceinline__ void one(__nv_bfloat16 x) {
+    any(__uint_as_float(static_cast<unsigned>(to_bits(x)) << 16));
+  }
   __device__ __forceinline__ void pair(unsigned two) {
     this->add(low_bfloat16(two));
     this->add(high_bfloat16(two));
   }
   __device__ __forceinline__ void vector(const uint4& v) {
-    const unsigned top = __vmaxu2(__vmaxu2(v.x & 0x7fff7fffu, v.y & 0x7fff7fffu), __vmaxu2(v.z & 0x7fff7fffu, v.w & 0x7fff7fffu));
+    const unsigned top =
+        __vmaxu2(__vmaxu2(v.x & 0x7fff7fffu, v.y & 0x7fff7fffu), __vmaxu2(v.z & 0x7fff7fffu, v.w & 0x7fff7fffu));
     if (max(top & 0xffffu, top >> 16) >= columns::large >> 16) {
       uint4 left = v;
 #pragma unroll 1
@@ -136,8 +142,8 @@ struct sum_engine<__nv_bfloat16, Threads, Loads> : bfloat16_columns<Threads> {
   __device__ __forceinline__ void close() {}
 };
 
-// half needs no bins: all halves are multiples of 2^-24 under 2^16, so a double holds the sum of 2^13 of them, and an integer of 64
-// bits that of 2^23. An infinity or NaN goes through the double as it would through any sum.
+// half needs no bins: all halves are multiples of 2^-24 under 2^16, so a double holds the sum of 2^13 of them, and an
+// integer of 64 bits that of 2^23. An infinity or NaN goes through the double as it would through any sum.
 template <int Threads, int Loads>
 struct sum_engine<__half, Threads, Loads> : column_of<unsigned long long, 1, Threads> {
   static constexpr range values = range::narrow;
@@ -186,18 +192,20 @@ struct sum_engine<__half, Threads, Loads> : column_of<unsigned long long, 1, Thr
   }
 };
 
-// Two doubles in registers stand before the bins: windows on the exponents that the data mostly has. t = a + x; t - a is what of x the
-// first window took, and the rest goes to the second in the same way. This is exact as long as each t keeps its exponent and the
-// second window leaves nothing. Both are looked at once a round: where a lane of the warp failed, the warp puts its windows back as
-// they were and adds the round to the bins. Data that fails twice running goes straight to the bins for a while.
+// Two doubles in registers stand before the bins: windows on the exponents that the data mostly has. t = a + x; t - a
+// is what of x the first window took, and the rest goes to the second in the same way. This is exact as long as each t
+// keeps its exponent and the second window leaves nothing. Both are looked at once a round: where a lane of the warp
+// failed, the warp puts its windows back as they were and adds the round to the bins. Data that fails twice running
+// goes straight to the bins for a while.
 template <int Threads, int Loads, int FirstLimb, int Bins>
 struct wide_engine : double_columns<FirstLimb, Bins, Threads> {
   using columns = double_columns<FirstLimb, Bins, Threads>;
   static constexpr int loads = Loads, blocks = 1;
   double first = 0, second = 0, first_start = 0, second_start = 0;
-  unsigned largest = 0;                    // of all high words, without sign
-  int pending = 0;                         // numbers added to the bins since settle()
-  int aside = 0, failures = 0, lost = 0;   // rounds still to go to the bins; failures running; times given up. Equal in a warp
+  unsigned largest = 0;  // of all high words, without sign
+  int pending = 0;       // numbers added to the bins since settle()
+  int aside = 0, failures = 0,
+      lost = 0;  // rounds still to go to the bins; failures running; times given up. Equal in a warp
 
   __device__ __forceinline__ void begin(char* shared, int thread) { this->zero(shared, thread); }
   __device__ __forceinline__ bool met_special() const { return largest >= 0x7ff00000u; }
@@ -227,7 +235,8 @@ struct wide_engine : double_columns<FirstLimb, Bins, Threads> {
     }
     const bool off = exponent > 2040;
     first = first_start = __hiloint2double(off ? 0 : exponent << 20 | 0x80000, 0);
-    second = second_start = __hiloint2double(off ? 0 : (exponent - 40) << 20 | 0x80000, 0);  // 2^12 halves of the first's last bit
+    second = second_start =
+        __hiloint2double(off ? 0 : (exponent - 40) << 20 | 0x80000, 0);  // 2^12 halves of the first's last bit
   }
   __device__ __forceinline__ void windowed(double x, double y, unsigned& moved, unsigned& left) {
     const auto high = [](double d) { return static_cast<unsigned>(__double2hiint(d)); };
@@ -280,7 +289,8 @@ struct wide_engine : double_columns<FirstLimb, Bins, Threads> {
 #pragma unroll
     for (int u = 0; u < Loads; ++u) {
       numbers(held[u], [&](double x, double y) {
-        high = max(high, max(static_cast<unsigned>(__double2hiint(x)) & 0x7fffffffu, static_cast<unsigned>(__double2hiint(y)) & 0x7fffffffu));
+        high = max(high, max(static_cast<unsigned>(__double2hiint(x)) & 0x7fffffffu,
+                             static_cast<unsigned>(__double2hiint(y)) & 0x7fffffffu));
         take(x, y);
       });
     }
@@ -298,7 +308,8 @@ struct sum_engine<double, Threads, Loads> : wide_engine<Threads, Loads, 0, 66> {
   }
   template <class Body>
   static __device__ __forceinline__ void numbers(const uint4& v, Body body) {
-    body(__hiloint2double(static_cast<int>(v.y), static_cast<int>(v.x)), __hiloint2double(static_cast<int>(v.w), static_cast<int>(v.z)));
+    body(__hiloint2double(static_cast<int>(v.y), static_cast<int>(v.x)),
+         __hiloint2double(static_cast<int>(v.w), static_cast<int>(v.z)));
   }
   __device__ __forceinline__ void vector(const uint4& v) {
     numbers(v, [&](double x, double y) {

@@ -1,5 +1,5 @@
-// The exact sum of one whole array: one launch. Each block adds its share to its threads' columns, folds the columns to limbs, and
-// leaves them in the workspace; the last block adds the blocks' limbs and rounds.
+// The exact sum of one whole array: one launch. Each block adds its share to its threads' columns, folds the columns to
+// limbs, and leaves them in the workspace; the last block adds the blocks' limbs and rounds.
 #pragma once
 
 #include <coalesce/exact/engines.cuh>
@@ -66,7 +66,8 @@ __device__ void fold_block(const Engine& engine, const char* shared, long long* 
 
 template <class T, class Engine>
 __global__ void __launch_bounds__(Engine::threads, Engine::blocks)
-    sum_flat(const T* data, std::size_t count, partial<Engine::values>* partials, unsigned* ticket, T* out, reading how) {
+    sum_flat(const T* data, std::size_t count, partial<Engine::values>* partials, unsigned* ticket, T* out,
+             reading how) {
   constexpr int threads = Engine::threads, loads = Engine::loads, width = 16 / sizeof(T);
   constexpr range values = Engine::values;
   constexpr int limbs = limbs_of<values>;
@@ -129,9 +130,11 @@ __global__ void __launch_bounds__(Engine::threads, Engine::blocks)
       const int k = static_cast<int>(i % limbs);
       const long long v = __ldcg(partials[i / limbs].limb + k);
       atomicAdd(reinterpret_cast<unsigned long long*>(limb + k), static_cast<unsigned long long>(v & 0xffffffffll));
-      if (k + 1 < limbs) atomicAdd(reinterpret_cast<unsigned long long*>(limb + k + 1), static_cast<unsigned long long>(v >> 32));
+      if (k + 1 < limbs)
+        atomicAdd(reinterpret_cast<unsigned long long*>(limb + k + 1), static_cast<unsigned long long>(v >> 32));
     }
-    for (unsigned i = t; i < gridDim.x; i += threads) atomicOr(&flags, static_cast<unsigned>(__ldcg(&partials[i].flags)));
+    for (unsigned i = t; i < gridDim.x; i += threads)
+      atomicOr(&flags, static_cast<unsigned>(__ldcg(&partials[i].flags)));
     __syncthreads();
   }
   if (t < 32) {

@@ -1,5 +1,5 @@
-// From bins to the answer: limbs are 64-bit integers 32 bits apart, L[k] worth 2^(32 k), in shared memory. One warp carries and
-// rounds them, all lanes at once: adders with look-ahead, as in hardware, with ballots as their wires.
+// From bins to the answer: limbs are 64-bit integers 32 bits apart, L[k] worth 2^(32 k), in shared memory. One warp
+// carries and rounds them, all lanes at once: adders with look-ahead, as in hardware, with ballots as their wires.
 #pragma once
 
 #include <coalesce/exact/total.hpp>
@@ -15,8 +15,8 @@ __device__ __forceinline__ long long warp_sum(long long value) {
   return value;
 }
 
-// What a warp knows of an exact number after carrying: in `word` the integer in two's complement, limbs of 32 bits, and the leading
-// bits. Limbs must lie within +-2^62 before. All lanes call it, and all get the same answer.
+// What a warp knows of an exact number after carrying: in `word` the integer in two's complement, limbs of 32 bits, and
+// the leading bits. Limbs must lie within +-2^62 before. All lanes call it, and all get the same answer.
 struct carried {
   head number;
   bool zero;
@@ -63,8 +63,10 @@ __device__ carried carry_limbs(const long long* limb, unsigned* word) {
 #pragma unroll
   for (int j = 0; j < each; ++j) {
     if (first + j < Limbs) word[first + j] = digit[j];
-    if (first + j >= Limbs) digit[j] = 0;
-    else if (negative) digit[j] = ~digit[j];
+    if (first + j >= Limbs)
+      digit[j] = 0;
+    else if (negative)
+      digit[j] = ~digit[j];
   }
   const unsigned ones = __ballot_sync(~0u, all_are(~0u));
   if (negative) add_in((ones ^ (ones + 1)) >> lane & 1);
