@@ -26,8 +26,8 @@ struct column_of {
   static constexpr int shared_bytes = Bins * Threads * static_cast<int>(sizeof(Word));
   Word* column;
 
-  __device__ __forceinline__ void zero(char* shared, int thread) {
-    column = reinterpret_cast<Word*>(shared) + thread;
+  __device__ __forceinline__ void place(char* shared, int thread) { column = reinterpret_cast<Word*>(shared) + thread; }
+  __device__ __forceinline__ void zero() {
 #pragma unroll 8
     for (int i = 0; i < Bins; ++i) column[i * Threads] = 0;
   }

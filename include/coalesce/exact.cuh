@@ -1,0 +1,35 @@
+// Exact sums on the GPU: the real-number result, rounded once to nearest even. The bits depend on the elements and on nothing else:
+// not on their order, the grid, the device, how they are cut into ranges; and coalesce/host/exact.hpp has the same on the CPU.
+//
+//   coalesce::exact_sum(in, count, out);                   // out: float*, double*, __half* or __nv_bfloat16* in device memory
+//   coalesce::exact_sum(view, axes{0}, out, stream);       // columns, rows, any axes
+//   coalesce::exact_sum(in, offsets, segments, out);       // ragged segments
+//
+// In the same ways exact_mean, exact_sum_of_squares, exact_norm2 and, with two arrays or views, exact_dot. Elements: __half,
+// __nv_bfloat16, float, double. Products are not rounded. The mean is the exact sum / count, rounded once; norm2 the root of the exact
+// sum of squares, rounded once. `*_host`: one result, returned to the host; waits for the stream.
+//
+// Special values: any NaN, or infinities of both signs: NaN. Infinities of one sign: that one. A result beyond the range of out's type:
+// the infinity it rounds to; partial sums beyond the range do no harm. Only -0: -0. Nothing at all: +0, and its mean is NaN. Subnormal
+// elements and results count, whatever -ftz says.
+//
+// Needs a device that has 227 KB of shared memory for a block.
+#pragma once
+
+#include <coalesce/exact/accumulate.cuh>
+
+namespace coalesce {
+
+inline constexpr exact::function<exact::reading::sum, false> exact_sum{};
+inline constexpr exact::function<exact::reading::mean, false> exact_mean{};
+inline constexpr exact::function<exact::reading::sum, true> exact_sum_of_squares{};
+inline constexpr exact::function<exact::reading::root, true> exact_norm2{};
+inline constexpr exact::dot_function exact_dot{};
+
+inline constexpr exact::to_host<exact::function<exact::reading::sum, false>> exact_sum_host{};
+inline constexpr exact::to_host<exact::function<exact::reading::mean, false>> exact_mean_host{};
+inline constexpr exact::to_host<exact::function<exact::reading::sum, true>> exact_sum_of_squares_host{};
+inline constexpr exact::to_host<exact::function<exact::reading::root, true>> exact_norm2_host{};
+inline constexpr exact::to_host<exact::dot_function> exact_dot_host{};
+
+}  // namespace coalesce

@@ -1,0 +1,184 @@
+// From threads' columns to one number: of a block, of a warp, of a few threads of a block.
+#pragma once
+
+#include <coalesce/exact/engines.cuh>
+
+namespace coalesce::exact {
+
+// What is read from the sum, and where it goes.
+template <class R>
+struct answer_to {
+  R* out;
+  reading how;
+};
+
+template <class R>
+__device__ __forceinline__ R answer_of(head number, bool zero, unsigned flags, reading how, std::uint64_t count) {
+  typename format<R>::bits bits;
+  if (!read_special<R>(flags, zero, how, count, bits)) bits = read_head<R>(number, how, count);
+  return from_bits<R>(bits);
+}
+
+// Shared memory of a block beside the columns.
+template <class Engine>
+struct block_room {
+  static constexpr int limbs = limbs_of<Engine::values>;
+  static constexpr int sums = Engine::bins > limbs ? Engine::bins : limbs;
+  long long limb[limbs];
+  long long low[sums], high[sums];
+  unsigned word[limbs];
+  unsigned flags;
+};
+
+// Limb k's part of bins whose sums are low[i] + high[i] * 2^32: each bin gives three pieces.
+template <class Engine>
+__device__ __forceinline__ long long gathered(const long long* low, const long long* high, int k) {
+  constexpr int spacing = Engine::spacing, origin = Engine::origin;
+  long long sum = 0;
+  const int from = (32 * (k - 2) - origin + spacing - 1) / spacing;
+  for (int i = max(from, 0); i < Engine::bins; ++i) {
+    const int position = origin + spacing * i, piece = k - position / 32, shift = position % 32;
+    if (piece < 0) break;
+    if (piece > 2) continue;
+    const long long top = high[i] + (low[i] >> 32);
+    const unsigned long long a = static_cast<unsigned long long>(low[i] & 0xffffffffll) << shift;
+    const unsigned long long b = static_cast<unsigned long long>(top & 0xffffffffll) << shift;
+    sum += piece == 0   ? static_cast<long long>(a & 0xffffffffull)
+           : piece == 1 ? static_cast<long long>((a >> 32) + (b & 0xffffffffull))
+                        : static_cast<long long>((b >> 32) + (static_cast<unsigned long long>(top >> 32) << shift));
+  }
+  return sum;
+}
+
+// Adds up all threads' columns into room.limb. Called by all threads of the block, `threads` many.
+template <class Engine>
+__device__ __forceinline__ void fold_block(const char* shared, block_room<Engine>& room, int threads) {
+  using word = typename Engine::word;
+  const int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = threads / 32;
+  const word* columns = reinterpret_cast<const word*>(shared);
+  __syncthreads();
+  for (int i = warp; i < Engine::bins; i += warps) {
+    long long low = 0, high = 0;
+#pragma unroll 8
+    for (int j = lane; j < threads; j += 32) {
+      const word v = columns[i * Engine::threads + j];
+      if constexpr (sizeof(word) == 8) {
+        low += static_cast<unsigned>(v);
+        high += static_cast<long long>(v) >> 32;
+      } else {
+        low += static_cast<int>(v);
+      }
+    }
+    low = warp_sum(low);
+    if constexpr (sizeof(word) == 8) high = warp_sum(high);
+    if (lane == 0) {
+      room.low[i] = low;
+      room.high[i] = high;
+    }
+  }
+  __syncthreads();
+  for (int k = static_cast<int>(threadIdx.x); k < block_room<Engine>::limbs; k += threads) room.limb[k] += gathered<Engine>(room.low, room.high, k);
+  __syncthreads();
+}
+
+template <class Engine>
+struct warp_room {
+  static constexpr int limbs = limbs_of<Engine::values>;
+  long long limb[limbs], low[Engine::bins], high[Engine::bins];
+  unsigned word[limbs];
+};
+
+// The same for one warp: `column` is lane 0's. Leaves the columns 0. Lanes read bins, each its own, and go
+// through the columns one apart from each other, so that no two meet in a bank.
+template <class Engine>
+__device__ __forceinline__ void fold_warp(typename Engine::word* column, warp_room<Engine>& room) {
+  using word = typename Engine::word;
+  constexpr int threads = Engine::threads, bins = Engine::bins;
+  const int lane = threadIdx.x & 31;
+  __syncwarp();
+  // With 16 bins or fewer two lanes share one.
+  constexpr int share = bins <= 16 ? 2 : 1, at_once = 32 / share, columns_each = 32 / share;
+  const int part = lane / at_once;
+#pragma unroll 1
+  for (int first = 0; first < bins; first += at_once) {
+    const int i = first + lane % at_once;
+    long long low = 0, high = 0;
+    if (i < bins) {
+#pragma unroll 8
+      for (int j = 0; j < columns_each; ++j) {
+        word* from = column + i * threads + part * columns_each + (j + lane) % columns_each;
+        const word v = *from;
+        *from = 0;
+        if constexpr (sizeof(word) == 8) {
+          low += static_cast<unsigned>(v);
+          high += static_cast<long long>(v) >> 32;
+        } else {
+          low += static_cast<int>(v);
+        }
+      }
+    }
+    if (share == 2) {
+      low += __shfl_xor_sync(~0u, low, 16);
+      high += __shfl_xor_sync(~0u, high, 16);
+    }
+    if (i < bins) {
+      room.low[i] = low;
+      room.high[i] = high;
+    }
+  }
+  __syncwarp();
+  for (int k = lane; k < warp_room<Engine>::limbs; k += 32) room.limb[k] += gathered<Engine>(room.low, room.high, k);
+  __syncwarp();
+}
+
+// One thread's column, carried to digits of `spacing` bits; what is left over at the top, with the number's sign.
+template <class Engine>
+__device__ __forceinline__ long long carry_column(const Engine& engine) {
+  using word = typename Engine::word;
+  long long carry = 0;
+  constexpr long long mask = (1ll << Engine::spacing) - 1;
+#pragma unroll 1
+  for (int i = 0; i < Engine::bins; ++i) {
+    word& bin = engine.column[i * Engine::threads];
+    const long long value = sizeof(word) == 8 ? static_cast<long long>(bin) : static_cast<long long>(static_cast<int>(bin));
+    const long long low = (value & mask) + (carry & mask);
+    carry = (value >> Engine::spacing) + (carry >> Engine::spacing) + (low >> Engine::spacing);
+    bin = static_cast<word>(low & mask);
+  }
+  return carry;
+}
+
+// The leading bits of digits and carry. False: the number is 0.
+template <class Engine>
+__device__ bool head_of_column(const Engine& engine, long long carry, head& number) {
+  const bool negative = carry < 0;
+  constexpr unsigned long long mask = (1ull << Engine::spacing) - 1;
+  // -x is ~x + 1: the 1 gets as far as the lowest digit that is not 0.
+  int lowest = 0;
+  while (lowest < Engine::bins && engine.column[lowest * Engine::threads] == 0) ++lowest;
+  const bool through = lowest == Engine::bins;
+  if (through && carry == 0) return false;
+  number.negative = negative;
+  number.more = false;
+  number.high = 0;
+  number.low = static_cast<unsigned long long>(negative ? ~carry + (through ? 1 : 0) : carry);
+  number.exponent = Engine::origin + Engine::spacing * Engine::bins + layout<Engine::values>::unit;
+#pragma unroll 1
+  for (int i = Engine::bins - 1; i >= lowest; --i) {
+    unsigned long long digit = engine.column[i * Engine::threads];
+    if (negative) digit = i == lowest ? mask + 1 - digit : mask - digit;
+    const int room = number.high == 0 ? 64 : leading_zeros(number.high);
+    const int width = room < Engine::spacing ? room : Engine::spacing, rest = Engine::spacing - width;
+    if (width > 0) {
+      number.high = number.high << width | number.low >> (64 - width);
+      number.low = number.low << width | digit >> rest;
+      number.exponent -= width;
+    }
+    number.more = number.more || (digit & ((1ull << rest) - 1)) != 0;
+  }
+  number = aligned(number);
+  // Digits below the last one read are 0, whatever their number.
+  return true;
+}
+
+}  // namespace coalesce::exact
