@@ -28,6 +28,7 @@ struct block_room {
   long long low[sums], high[sums];
   unsigned word[limbs];
   unsigned flags;
+  bool zero;
 };
 
 // Limb k's part of bins whose sums are low[i] + high[i] * 2^32: each bin gives three pieces.
@@ -84,8 +85,14 @@ __device__ __forceinline__ void fold_block(const char* shared, block_room<Engine
 template <class Engine>
 struct warp_room {
   static constexpr int limbs = limbs_of<Engine::values>;
-  long long limb[limbs], low[Engine::bins], high[Engine::bins];
-  unsigned word[limbs];
+  struct sums {
+    long long low[Engine::bins], high[Engine::bins];
+  };
+  long long limb[limbs];
+  union {  // the words come when the sums are no longer needed
+    sums bin;
+    unsigned word[limbs];
+  };
 };
 
 // The same for one warp: `column` is lane 0's. Leaves the columns 0. Lanes read bins, each its own, and go
@@ -122,12 +129,12 @@ __device__ __forceinline__ void fold_warp(typename Engine::word* column, warp_ro
       high += __shfl_xor_sync(~0u, high, 16);
     }
     if (i < bins) {
-      room.low[i] = low;
-      room.high[i] = high;
+      room.bin.low[i] = low;
+      room.bin.high[i] = high;
     }
   }
   __syncwarp();
-  for (int k = lane; k < warp_room<Engine>::limbs; k += 32) room.limb[k] += gathered<Engine>(room.low, room.high, k);
+  for (int k = lane; k < warp_room<Engine>::limbs; k += 32) room.limb[k] += gathered<Engine>(room.bin.low, room.bin.high, k);
   __syncwarp();
 }
 

@@ -100,8 +100,8 @@ __device__ unsigned flags_of_share(const Input& in, std::int64_t count, int thre
 // A block's part of a sum.
 template <range R>
 struct partial {
-  unsigned long long flags;
-  long long limb[limbs_of<R>];
+  unsigned flags;
+  unsigned word[limbs_of<R>];
 };
 
 template <class Input, class R>
@@ -139,49 +139,40 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_runs(const runs
   engine.close();
   const bool special = __syncthreads_or(engine.met_special());
   fold_block<Engine>(shared, room, threads);
+  carried sum;
+  if (t < 32) {
+    sum = carry_limbs<limbs>(room.limb, room.word);
+    if (t == 0) room.zero = sum.zero;
+  }
+  __syncthreads();
   // Elements are looked at again where the sum cannot tell: after infinities and NaN, and whether a sum of 0 is one of -0s.
-  bool nothing = true;
-  for (int k = t; k < limbs; k += threads) nothing = nothing && room.limb[k] == 0;
-  if (special || __syncthreads_and(nothing)) {
+  if (special || room.zero) {
     const unsigned seen = flags_of_share(in, problem.count, t, threads, slice, slices, special);
     if (seen != 0) atomicOr(&room.flags, seen);
-    if (special) {
-      for (int k = t; k < limbs; k += threads) room.limb[k] = 0;
-    }
     __syncthreads();
   } else if (t == 0) {
     room.flags = something;
   }
   if (slices > 1) {
     partial<Input::values>& mine = problem.partials[blockIdx.x];
-    for (int k = t; k < limbs; k += threads) mine.limb[k] = room.limb[k];
+    for (int k = t; k < limbs; k += threads) mine.word[k] = room.word[k];
     if (t == 0) mine.flags = room.flags;
     if (!detail::last_block(problem.tickets + run, slices)) return;
-    // A warp takes a limb. Low and high halves are added apart, so that no sum of many leaves its 64 bits.
+    // A warp takes a limb. Sums are in two's complement: what goes beyond the last limb is not missed.
     const partial<Input::values>* all = problem.partials + static_cast<std::int64_t>(run) * slices;
     for (int k = t / 32; k < limbs; k += threads / 32) {
-      long long low = 0, high = 0;
-      for (int i = t % 32; i < slices; i += 32) {
-        const long long v = __ldcg(all[i].limb + k);
-        low += v & 0xffffffffll;
-        high += v >> 32;
-      }
-      low = warp_sum(low);
-      high = warp_sum(high);
-      if (t % 32 == 0) {
-        room.low[k] = low;
-        room.high[k] = high;
-      }
+      long long part = 0;
+      for (int i = t % 32; i < slices; i += 32) part += __ldcg(all[i].word + k);
+      part = warp_sum(part);
+      if (t % 32 == 0) room.limb[k] = part;
     }
-    for (int i = t; i < slices; i += threads) atomicOr(&room.flags, static_cast<unsigned>(__ldcg(&all[i].flags)));
+    for (int i = t; i < slices; i += threads) atomicOr(&room.flags, __ldcg(&all[i].flags));
     __syncthreads();
-    for (int k = t; k < limbs; k += threads) room.limb[k] = room.low[k] + (k > 0 ? room.high[k - 1] : 0);
-    __syncthreads();
+    if (t < 32) sum = carry_limbs<limbs>(room.limb, room.word);
   } else {
     __syncthreads();
   }
   if (t >= 32) return;
-  carried sum = carry_limbs<limbs>(room.limb, room.word);
   sum.number.exponent += layout<Input::values>::unit;
   if (t > 0) return;
   if (problem.into != nullptr) {

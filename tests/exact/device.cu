@@ -1,0 +1,198 @@
+// The exact sums of a GPU, or of the machine, against the CPU's: the same bits for every function, type and shape. Ordinary CUDA:
+// ELEMENT is one of half_t, bfloat16_t, float, double (-DELEMENT=...); the argument is the number of random arrays.
+#include <coalesce/exact.cuh>
+#include <coalesce/host/exact.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "tests/exact/cases.h"
+
+namespace {
+
+using half_t = __half;
+using bfloat16_t = __nv_bfloat16;
+using element = ELEMENT;
+namespace exact = coalesce::exact;
+namespace host = coalesce::host;
+using bits = exact::format<element>::bits;
+using host_element = std::conditional_t<
+    std::is_same_v<element, half_t>, coalesce::half_bits,
+    std::conditional_t<std::is_same_v<element, bfloat16_t>, coalesce::bfloat16_bits, element>>;
+
+long checks = 0, wrong = 0;
+
+void require(const coalesce::status& s, const char* what) {
+  if (s.ok()) return;
+  std::printf("%s: %s\n", what, s.message());
+  std::exit(1);
+}
+
+// `count` elements on the device, `shift` elements behind a 256-byte boundary.
+class on_device {
+ public:
+  explicit on_device(const std::vector<host_element>& x, std::size_t shift = 0) : shift_(shift) {
+    require(cudaMalloc(&memory_, (x.size() + shift + 1) * sizeof(element)), "cudaMalloc");
+    require(cudaMemcpy(memory_ + shift, x.data(), x.size() * sizeof(element), cudaMemcpyHostToDevice), "cudaMemcpy");
+  }
+  ~on_device() { cudaFree(memory_); }
+  const element* get() const { return memory_ + shift_; }
+
+ private:
+  element* memory_ = nullptr;
+  std::size_t shift_;
+};
+
+class results {
+ public:
+  explicit results(std::size_t count) : count_(count) {
+    require(cudaMalloc(&memory_, count * sizeof(element)), "cudaMalloc");
+  }
+  ~results() { cudaFree(memory_); }
+  element* get() const { return memory_; }
+  std::vector<bits> read() const {
+    std::vector<bits> x(count_);
+    require(cudaMemcpy(x.data(), memory_, count_ * sizeof(element), cudaMemcpyDeviceToHost), "the kernel");
+    return x;
+  }
+
+ private:
+  element* memory_ = nullptr;
+  std::size_t count_;
+};
+
+void expect(bits got, host_element expected, const char* what, std::uint64_t seed, std::size_t count) {
+  ++checks;
+  if (got == exact::to_bits(expected)) return;
+  if (++wrong <= 20) {
+    std::printf("wrong: %s of %zu, seed %llu: %llx in place of %llx\n", what, count, static_cast<unsigned long long>(seed),
+                static_cast<unsigned long long>(got), static_cast<unsigned long long>(exact::to_bits(expected)));
+  }
+}
+
+void whole_arrays(std::uint64_t seed) {
+  cases::generator random(seed);
+  const std::size_t n = seed % 5 == 0 ? random() % 40000 : cases::size(random);
+  const auto x = cases::array<host_element>(random, n), y = cases::array<host_element>(random, n);
+  const on_device dx(x, seed % 9), dy(y, seed % 2);
+  const results out(5);
+  const std::int64_t count = static_cast<std::int64_t>(n);
+  require(coalesce::exact_sum(dx.get(), count, out.get()), "exact_sum");
+  require(coalesce::exact_mean(dx.get(), count, out.get() + 1), "exact_mean");
+  require(coalesce::exact_dot(dx.get(), dy.get(), count, out.get() + 2), "exact_dot");
+  require(coalesce::exact_sum_of_squares(dx.get(), count, out.get() + 3), "exact_sum_of_squares");
+  require(coalesce::exact_norm2(dx.get(), count, out.get() + 4), "exact_norm2");
+  const auto got = out.read();
+  expect(got[0], host::exact_sum(x.data(), n, 1), "sum", seed, n);
+  expect(got[1], host::exact_mean(x.data(), n, 1), "mean", seed, n);
+  expect(got[2], host::exact_dot(x.data(), y.data(), n, 1), "dot", seed, n);
+  expect(got[3], host::exact_sum_of_squares(x.data(), n, 1), "sum of squares", seed, n);
+  expect(got[4], host::exact_norm2(x.data(), n, 1), "norm2", seed, n);
+}
+
+// Rows, columns, and the middle axis of three, of the same elements; also backwards and with gaps.
+void axes_of_arrays(std::uint64_t seed) {
+  cases::generator random(seed);
+  const std::size_t a = 1 + random() % 5, b = 1 + random() % (seed % 3 == 0 ? 700 : 40), c = 1 + random() % (seed % 3 == 1 ? 1500 : 20);
+  const std::size_t n = a * b * c;
+  const auto x = cases::array<host_element>(random, n), y = cases::array<host_element>(random, n);
+  const on_device dx(x, seed % 3), dy(y);
+  const auto l = [](std::size_t i) { return static_cast<std::int64_t>(i); };
+  const coalesce::view<element> vx(dx.get(), {l(a), l(b), l(c)}), vy(dy.get(), {l(a), l(b), l(c)});
+  const auto along = [&](int axis) {  // over `axis`: sums and dots, and where the elements of result (i, j) lie
+    const std::size_t extent[3] = {a, b, c}, stride[3] = {b * c, c, 1};
+    const int first = axis == 0 ? 1 : 0, second = axis == 2 ? 1 : 2;
+    const std::size_t count = extent[first] * extent[second];
+    const results sums(count), dots(count);
+    require(coalesce::exact_sum(vx, coalesce::axes{axis}, sums.get()), "exact_sum of a view");
+    require(coalesce::exact_dot(vx, vy, coalesce::axes{axis}, dots.get()), "exact_dot of views");
+    const auto sum = sums.read(), dot = dots.read();
+    std::vector<host_element> p(extent[axis]), q(extent[axis]);
+    for (std::size_t r = 0; r < count; r += 1 + count / 40) {
+      for (std::size_t k = 0; k < extent[axis]; ++k) {
+        const std::size_t at = r / extent[second] * stride[first] + r % extent[second] * stride[second] + k * stride[axis];
+        p[k] = x[at];
+        q[k] = y[at];
+      }
+      expect(sum[r], host::exact_sum(p.data(), p.size(), 1), "sum over an axis", seed * 10 + static_cast<unsigned>(axis), p.size());
+      expect(dot[r], host::exact_dot(p.data(), q.data(), p.size(), 1), "dot over an axis", seed * 10 + static_cast<unsigned>(axis), p.size());
+    }
+  };
+  for (int axis = 0; axis < 3; ++axis) along(axis);
+  // Every second element of the rows, last row first: axes 0 and 2 reduced.
+  const coalesce::view<element> odd(dx.get() + (a - 1) * b * c, {l(a), l(b), l((c + 1) / 2)}, {-l(b * c), l(c), 2});
+  const results out(b);
+  require(coalesce::exact_mean(odd, coalesce::axes{0, 2}, out.get()), "exact_mean of two axes");
+  const auto got = out.read();
+  for (std::size_t j = 0; j < b; j += 1 + b / 20) {
+    std::vector<host_element> p;
+    for (std::size_t i = 0; i < a; ++i) {
+      for (std::size_t k = 0; k < c; k += 2) p.push_back(x[i * b * c + j * c + k]);
+    }
+    expect(got[j], host::exact_mean(p.data(), p.size(), 1), "mean over two axes", seed, p.size());
+  }
+}
+
+void segments(std::uint64_t seed) {
+  std::vector<host_element> x;
+  std::vector<int> offsets = {0};
+  for (std::uint64_t s = 0; s < 150; ++s) {
+    cases::generator random(seed * 1000 + s);
+    const auto part = cases::array<host_element>(random, cases::size(random) % 900);
+    x.insert(x.end(), part.begin(), part.end());
+    offsets.push_back(static_cast<int>(x.size()));
+  }
+  const on_device dx(x);
+  int* at = nullptr;
+  require(cudaMalloc(&at, offsets.size() * sizeof(int)), "cudaMalloc");
+  require(cudaMemcpy(at, offsets.data(), offsets.size() * sizeof(int), cudaMemcpyHostToDevice), "cudaMemcpy");
+  const results sums(offsets.size() - 1), norms(offsets.size() - 1);
+  require(coalesce::exact_sum(dx.get(), at, 150, sums.get()), "exact_sum of segments");
+  require(coalesce::exact_norm2(dx.get(), at, 150, norms.get()), "exact_norm2 of segments");
+  const auto sum = sums.read(), norm = norms.read();
+  for (std::size_t s = 0; s < 150; ++s) {
+    const std::size_t count = static_cast<std::size_t>(offsets[s + 1] - offsets[s]);
+    expect(sum[s], host::exact_sum(x.data() + offsets[s], count, 1), "segment's sum", seed * 1000 + s, count);
+    expect(norm[s], host::exact_norm2(x.data() + offsets[s], count, 1), "segment's norm2", seed * 1000 + s, count);
+  }
+  cudaFree(at);
+}
+
+// Ranges added in pieces to two accumulators that are merged have the stored bytes of the CPU's accumulator.
+void accumulators(std::uint64_t seed) {
+  cases::generator random(seed);
+  const std::size_t n = random() % 9000, cut = n == 0 ? 0 : random() % n;
+  const auto x = cases::array<host_element>(random, n);
+  const on_device dx(x);
+  const results out(1);
+  coalesce::exact_accumulator<element> first, second;
+  require(first.add(dx.get() + cut, static_cast<std::int64_t>(n - cut)), "add");
+  require(second.add(dx.get(), static_cast<std::int64_t>(cut)), "add");
+  require(second.merge(first), "merge");
+  require(second.sum(out.get()), "sum");
+  expect(out.read()[0], host::exact_sum(x.data(), n, 1), "accumulator", seed, n);
+  coalesce::exact_accumulator<element>::total stored;
+  require(second.store(stored), "store");
+  host::exact_accumulator<host_element> mine;
+  mine.add(x.data(), n, 1);
+  ++checks;
+  if (std::memcmp(&stored, &mine.total(), sizeof(stored)) != 0 && ++wrong <= 20) std::printf("wrong: stored form, seed %llu\n", static_cast<unsigned long long>(seed));
+  require(first.load(stored), "load");
+  stored.header ^= 1;
+  if (first.load(stored).ok()) ++wrong;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::uint64_t arrays = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20;
+  for (std::uint64_t seed = 0; seed < arrays; ++seed) whole_arrays(seed);
+  for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) axes_of_arrays(seed);
+  for (std::uint64_t seed = 0; seed < arrays / 10 + 1; ++seed) segments(seed);
+  for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) accumulators(seed);
+  std::printf("%ld results compared, %ld wrong\n", checks, wrong);
+  return wrong > 0 ? 1 : 0;
+}
