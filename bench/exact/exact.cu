@@ -1,5 +1,5 @@
-// Exact sums on a GPU: speed beside the library's plain sum and CUB's, and correctness against the CPU's exact sums. One element type
-// a program (-DELEMENT=float ...), one JSON object a line. Needs nvcc, as CUB does.
+// Exact sums on a GPU: speed beside the library's plain sum and CUB's, and correctness against the CPU's exact sums.
+// One element type a program (-DELEMENT=float ...), one JSON object a line. Needs nvcc, as CUB does.
 //   exact_<type> check | flat | sustained | small | shapes ...
 // -DONLY_CHECK=1, -DONLY_FLAT=1 (with sustained and small) or -DONLY_SHAPES=1 leave out the rest: less to compile.
 #if defined(ONLY_CHECK) || defined(ONLY_FLAT) || defined(ONLY_SHAPES)
@@ -7,14 +7,13 @@
 #else
 #define HAS(part) 1
 #endif
+#include <algorithm>
 #include <coalesce/exact.cuh>
 #include <coalesce/host/exact.hpp>
 #include <coalesce/reduce.cuh>
-#include <cub/device/device_reduce.cuh>
-
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <cub/device/device_reduce.cuh>
 #include <functional>
 #include <string>
 #include <vector>
@@ -26,10 +25,14 @@ namespace {
 using element = ELEMENT;
 namespace exact = coalesce::exact;
 using bits = exact::format<element>::bits;
-using host_element = std::conditional_t<std::is_same_v<element, __half>, coalesce::half_bits,
-                                        std::conditional_t<std::is_same_v<element, __nv_bfloat16>, coalesce::bfloat16_bits, element>>;
+using host_element =
+    std::conditional_t<std::is_same_v<element, __half>, coalesce::half_bits,
+                       std::conditional_t<std::is_same_v<element, __nv_bfloat16>, coalesce::bfloat16_bits, element>>;
 const char* type_name() {
-  return std::is_same_v<element, __half> ? "half" : std::is_same_v<element, __nv_bfloat16> ? "bfloat16" : sizeof(element) == 4 ? "float" : "double";
+  return std::is_same_v<element, __half>          ? "half"
+         : std::is_same_v<element, __nv_bfloat16> ? "bfloat16"
+         : sizeof(element) == 4                   ? "float"
+                                                  : "double";
 }
 
 void require(cudaError_t error, int line) {
@@ -55,7 +58,8 @@ const char* const kinds[] = {"uniform", "normal", "wide", "bits", "cancelling", 
 constexpr int kind_count = 9;
 __global__ void generate(element* x, std::int64_t n, int kind) {
   constexpr int precision = exact::format<element>::precision;
-  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < n; i += static_cast<std::int64_t>(gridDim.x) * blockDim.x) {
+  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < n;
+       i += static_cast<std::int64_t>(gridDim.x) * blockDim.x) {
     const std::int64_t pair = kind == 4 && i >= n / 2 ? n - 1 - i : i;
     const std::uint64_t h = mixed(pair), g = mixed(h);
     const double uniform = static_cast<double>(h >> 11) * 0x1p-53;
@@ -63,7 +67,8 @@ __global__ void generate(element* x, std::int64_t n, int kind) {
     if (kind == 0) v = uniform;
     if (kind == 1) v = sqrt(-2 * log(uniform + 0x1p-54)) * cospi(2 * static_cast<double>(g >> 11) * 0x1p-53);
     const int reach = std::is_same_v<element, __half> ? 8 : 60;
-    if (kind == 2 || kind == 4) v = ldexp(1 + uniform, static_cast<int>((g >> 8) % (2 * reach)) - reach) * (g & 1 ? -1 : 1);
+    if (kind == 2 || kind == 4)
+      v = ldexp(1 + uniform, static_cast<int>((g >> 8) % (2 * reach)) - reach) * (g & 1 ? -1 : 1);
     if (kind == 4 && i >= n / 2) v = -v;
     if (kind == 5) v = 0.1;
     if (kind == 6) v = (static_cast<double>(i) + 0.5) / static_cast<double>(n);
@@ -120,8 +125,10 @@ std::vector<double> compare(const std::vector<contender>& all, int turns) {
   for (auto& t : times) result.push_back(median(t));
   return result;
 }
-void print(const char* what, const std::string& where, double bytes, const std::vector<contender>& all, const std::vector<double>& us) {
-  std::printf("{\"part\": \"%s\", \"type\": \"%s\", \"case\": \"%s\", \"bytes\": %.0f", what, type_name(), where.c_str(), bytes);
+void print(const char* what, const std::string& where, double bytes, const std::vector<contender>& all,
+           const std::vector<double>& us) {
+  std::printf("{\"part\": \"%s\", \"type\": \"%s\", \"case\": \"%s\", \"bytes\": %.0f", what, type_name(),
+              where.c_str(), bytes);
   for (std::size_t i = 0; i < all.size(); ++i) std::printf(", \"%s\": %.3f", all[i].name, us[i]);
   std::printf(", \"of_plain\": %.4f}\n", us[0] / us[1]);
   std::fflush(stdout);
@@ -134,14 +141,16 @@ std::int64_t capacity;
 
 #if HAS(FLAT)
 std::vector<contender> flat_contenders(const element* x, std::int64_t n) {
-  return {{"plain", [=] { REQUIRE(coalesce::sum(x, n, results)); }},
-          {"exact", [=] { REQUIRE(coalesce::exact_sum(x, n, results + 1)); }},
-          {"cub", [=] { REQUIRE(cub::DeviceReduce::Sum(cub_space, cub_bytes, x, results + 2, n)); }},
+  return {
+      {"plain", [=] { REQUIRE(coalesce::sum(x, n, results)); }},
+      {"exact", [=] { REQUIRE(coalesce::exact_sum(x, n, results + 1)); }},
+      {"cub", [=] { REQUIRE(cub::DeviceReduce::Sum(cub_space, cub_bytes, x, results + 2, n)); }},
 #ifdef COALESCE_CUB_MAIN
-          {"cub_gpu_to_gpu", [=] {
-             const auto environment = cuda::execution::require(cuda::execution::determinism::gpu_to_gpu);
-             REQUIRE(cub::DeviceReduce::Reduce(x, results + 3, n, cuda::std::plus<>{}, element(0), environment));
-           }},
+      {"cub_gpu_to_gpu",
+       [=] {
+         const auto environment = cuda::execution::require(cuda::execution::determinism::gpu_to_gpu);
+         REQUIRE(cub::DeviceReduce::Reduce(x, results + 3, n, cuda::std::plus<>{}, element(0), environment));
+       }},
 #endif
   };
 }
@@ -162,8 +171,9 @@ void flat() {
   }
   const std::int64_t n = (std::int64_t(1) << 29) / sizeof(element);
   // Plain: the sum of as many bytes.
-  const std::vector<contender> dots = {{"plain", [=] { REQUIRE(coalesce::sum(data, 2 * n, results)); }},
-                                       {"exact", [=] { REQUIRE(coalesce::exact_dot(data, data + n, n, results + 1)); }}};
+  const std::vector<contender> dots = {
+      {"plain", [=] { REQUIRE(coalesce::sum(data, 2 * n, results)); }},
+      {"exact", [=] { REQUIRE(coalesce::exact_dot(data, data + n, n, results + 1)); }}};
   print("dot 2 x 512 MiB", "normal", static_cast<double>(2 * n) * sizeof(element), dots, compare(dots, 7));
 }
 
@@ -197,6 +207,57 @@ void small() {
   }
 }
 
+// ---- how wrong other sums are
+float one_by_one(const float* x, std::int64_t n) {
+  float sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += x[i];
+  return sum;
+}
+float pairwise(const float* x, std::int64_t n) {
+  if (n <= 8) return one_by_one(x, n);
+  return pairwise(x, n / 2) + pairwise(x + n / 2, n - n / 2);
+}
+float kahan(const float* x, std::int64_t n) {
+  volatile float sum = 0, lost = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float y = x[i] - lost, t = sum + y;
+    lost = (t - sum) - y;
+    sum = t;
+  }
+  return sum;
+}
+// Writes the arrays to errors_<kind>_<n>.bin for programs that are not C++ (errors_torch.py).
+void errors() {
+  if constexpr (std::is_same_v<element, float>) {
+    for (int kind : {0, 1, 2}) {
+      for (int k = 10; k <= 26; k += 4) {
+        const std::int64_t n = std::int64_t(1) << k;
+        fill(data, n, kind);
+        std::vector<float> h(static_cast<std::size_t>(n));
+        REQUIRE(cudaMemcpy(h.data(), data, h.size() * sizeof(float), cudaMemcpyDeviceToHost));
+        coalesce::host::exact_accumulator<float> sum;
+        sum.add(h.data(), h.size());
+        float result[3];
+        const auto all = flat_contenders(data, n);
+        for (int i = 0; i < 3; ++i) all[static_cast<std::size_t>(i)].call();
+        REQUIRE(cudaMemcpy(result, results, sizeof(result), cudaMemcpyDeviceToHost));
+        std::printf(
+            "{\"part\": \"errors\", \"case\": \"%s\", \"n\": %lld, \"sum\": %.17g, \"one_by_one\": %.9g, \"pairwise\": "
+            "%.9g, \"kahan\": %.9g, "
+            "\"plain\": %.9g, \"exact\": %.9g, \"cub\": %.9g}\n",
+            kinds[kind], static_cast<long long>(n), sum.sum<double>(), one_by_one(h.data(), n), pairwise(h.data(), n),
+            kahan(h.data(), n), result[0], result[1], result[2]);
+        std::fflush(stdout);
+        const std::string name = "errors_" + std::string(kinds[kind]) + "_" + std::to_string(n) + ".bin";
+        if (std::FILE* file = std::fopen(name.c_str(), "wb")) {
+          std::fwrite(h.data(), sizeof(float), h.size(), file);
+          std::fclose(file);
+        }
+      }
+    }
+  }
+}
+
 #endif
 #if HAS(SHAPES)
 void shapes() {
@@ -206,13 +267,16 @@ void shapes() {
     const std::int64_t others = n / length;
     const coalesce::view<element> rows(data, {others, length}), columns(data, {length, others});
     element* out = data + n;
-    const std::vector<contender> by_row = {{"plain", [=] { REQUIRE(coalesce::sum(rows, coalesce::axes{1}, out)); }},
-                                           {"exact", [=] { REQUIRE(coalesce::exact_sum(rows, coalesce::axes{1}, out)); }}};
-    print("rows, 1 GiB", std::to_string(others) + " of " + std::to_string(length), static_cast<double>(n) * sizeof(element), by_row, compare(by_row, 5));
-    const std::vector<contender> by_column = {{"plain", [=] { REQUIRE(coalesce::sum(columns, coalesce::axes{0}, out)); }},
-                                              {"exact", [=] { REQUIRE(coalesce::exact_sum(columns, coalesce::axes{0}, out)); }}};
-    print("columns, 1 GiB", std::to_string(others) + " of " + std::to_string(length), static_cast<double>(n) * sizeof(element), by_column,
-          compare(by_column, 5));
+    const std::vector<contender> by_row = {
+        {"plain", [=] { REQUIRE(coalesce::sum(rows, coalesce::axes{1}, out)); }},
+        {"exact", [=] { REQUIRE(coalesce::exact_sum(rows, coalesce::axes{1}, out)); }}};
+    print("rows, 1 GiB", std::to_string(others) + " of " + std::to_string(length),
+          static_cast<double>(n) * sizeof(element), by_row, compare(by_row, 5));
+    const std::vector<contender> by_column = {
+        {"plain", [=] { REQUIRE(coalesce::sum(columns, coalesce::axes{0}, out)); }},
+        {"exact", [=] { REQUIRE(coalesce::exact_sum(columns, coalesce::axes{0}, out)); }}};
+    print("columns, 1 GiB", std::to_string(others) + " of " + std::to_string(length),
+          static_cast<double>(n) * sizeof(element), by_column, compare(by_column, 5));
   }
 }
 
@@ -224,8 +288,9 @@ void expect(const element* out, const host_element& expected, const char* what, 
   ++checks;
   if (exact::to_bits(*out) == exact::to_bits(expected)) return;
   if (++wrong <= 20) {
-    std::printf("{\"wrong\": \"%s\", \"type\": \"%s\", \"case\": %ld, \"got\": \"%llx\", \"expected\": \"%llx\"}\n", what, type_name(), seed,
-                static_cast<unsigned long long>(exact::to_bits(*out)), static_cast<unsigned long long>(exact::to_bits(expected)));
+    std::printf("{\"wrong\": \"%s\", \"type\": \"%s\", \"case\": %ld, \"got\": \"%llx\", \"expected\": \"%llx\"}\n",
+                what, type_name(), seed, static_cast<unsigned long long>(exact::to_bits(*out)),
+                static_cast<unsigned long long>(exact::to_bits(expected)));
   }
 }
 
@@ -251,18 +316,25 @@ void check(long segments) {
   REQUIRE(cudaMemcpy(second, y.data(), y.size() * sizeof(element), cudaMemcpyHostToDevice));
   REQUIRE(cudaMemcpy(at, offsets.data(), offsets.size() * sizeof(*at), cudaMemcpyHostToDevice));
   std::vector<element> got(static_cast<std::size_t>(segments));
-  const auto fetch = [&](std::size_t count) { REQUIRE(cudaMemcpy(got.data(), out, count * sizeof(element), cudaMemcpyDeviceToHost)); };
+  const auto fetch = [&](std::size_t count) {
+    REQUIRE(cudaMemcpy(got.data(), out, count * sizeof(element), cudaMemcpyDeviceToHost));
+  };
   const auto begin = [&](long s) { return x.data() + offsets[static_cast<std::size_t>(s)]; };
-  const auto size = [&](long s) { return static_cast<std::size_t>(offsets[static_cast<std::size_t>(s) + 1] - offsets[static_cast<std::size_t>(s)]); };
+  const auto size = [&](long s) {
+    return static_cast<std::size_t>(offsets[static_cast<std::size_t>(s) + 1] - offsets[static_cast<std::size_t>(s)]);
+  };
   REQUIRE(coalesce::exact_sum(data, at, segments, out));
   fetch(got.size());
-  for (long s = 0; s < segments; ++s) expect(&got[static_cast<std::size_t>(s)], host::exact_sum(begin(s), size(s), 1), "segments, sum", s);
+  for (long s = 0; s < segments; ++s)
+    expect(&got[static_cast<std::size_t>(s)], host::exact_sum(begin(s), size(s), 1), "segments, sum", s);
   REQUIRE(coalesce::exact_mean(data, at, segments, out));
   fetch(got.size());
-  for (long s = 0; s < segments; ++s) expect(&got[static_cast<std::size_t>(s)], host::exact_mean(begin(s), size(s), 1), "segments, mean", s);
+  for (long s = 0; s < segments; ++s)
+    expect(&got[static_cast<std::size_t>(s)], host::exact_mean(begin(s), size(s), 1), "segments, mean", s);
   REQUIRE(coalesce::exact_norm2(data, at, segments, out));
   fetch(got.size());
-  for (long s = 0; s < segments; ++s) expect(&got[static_cast<std::size_t>(s)], host::exact_norm2(begin(s), size(s), 1), "segments, norm2", s);
+  for (long s = 0; s < segments; ++s)
+    expect(&got[static_cast<std::size_t>(s)], host::exact_norm2(begin(s), size(s), 1), "segments, norm2", s);
   for (long s = 0; s < segments; s += 29) {
     const std::int64_t from = offsets[static_cast<std::size_t>(s)], n = static_cast<std::int64_t>(size(s));
     REQUIRE(coalesce::exact_dot(data + from, second + from, n, out));
@@ -278,7 +350,8 @@ void check(long segments) {
     fetch(static_cast<std::size_t>(columns));
     std::vector<host_element> column(static_cast<std::size_t>(rows));
     for (std::int64_t c = 0; c < columns; ++c) {
-      for (std::int64_t r = 0; r < rows; ++r) column[static_cast<std::size_t>(r)] = x[static_cast<std::size_t>(r * columns + c)];
+      for (std::int64_t r = 0; r < rows; ++r)
+        column[static_cast<std::size_t>(r)] = x[static_cast<std::size_t>(r * columns + c)];
       expect(&got[static_cast<std::size_t>(c)], host::exact_sum(column.data(), column.size(), 1), "columns", c);
     }
   }
@@ -308,7 +381,9 @@ void check(long segments) {
       std::printf("{\"wrong\": \"stored form\", \"type\": \"%s\", \"case\": \"%s\"}\n", type_name(), kinds[kind]);
     }
   }
-  std::printf("{\"part\": \"check\", \"type\": \"%s\", \"random arrays\": %ld, \"results compared\": %ld, \"wrong\": %ld}\n", type_name(), segments, checks, wrong);
+  std::printf(
+      "{\"part\": \"check\", \"type\": \"%s\", \"random arrays\": %ld, \"results compared\": %ld, \"wrong\": %ld}\n",
+      type_name(), segments, checks, wrong);
   std::fflush(stdout);
 }
 #else
@@ -320,7 +395,8 @@ long wrong = 0;
 int main(int argc, char** argv) {
   cudaDeviceProp device;
   REQUIRE(cudaGetDeviceProperties(&device, 0));
-  capacity = static_cast<std::int64_t>(std::min<std::size_t>(std::size_t(4) << 30, device.totalGlobalMem / 2) / sizeof(element));
+  capacity = static_cast<std::int64_t>(std::min<std::size_t>(std::size_t(4) << 30, device.totalGlobalMem / 2) /
+                                       sizeof(element));
   REQUIRE(cudaMalloc(&data, static_cast<std::size_t>(capacity) * sizeof(element) + (std::size_t(1) << 29)));
   REQUIRE(cudaMalloc(&results, 1024));
   REQUIRE(cudaEventCreate(&begin_event));
@@ -330,20 +406,29 @@ int main(int argc, char** argv) {
   std::printf("{\"machine\": \"%s\", \"type\": \"%s\"}\n", device.name, type_name());
   for (int i = 1; i < argc; ++i) {
     const std::string part = argv[i];
-    if (false) {}
+    if (false) {
+    }
 #if HAS(CHECK)
-    else if (part == "check") check(i + 1 < argc && std::atol(argv[i + 1]) > 0 ? std::atol(argv[++i]) : 25000);
+    else if (part == "check")
+      check(i + 1 < argc && std::atol(argv[i + 1]) > 0 ? std::atol(argv[++i]) : 25000);
 #endif
 #if HAS(FLAT)
-    else if (part == "flat") flat();
-    else if (part == "sustained") sustained();
-    else if (part == "small") small();
+    else if (part == "flat")
+      flat();
+    else if (part == "sustained")
+      sustained();
+    else if (part == "small")
+      small();
+    else if (part == "errors")
+      errors();
 #endif
 #if HAS(SHAPES)
-    else if (part == "shapes") shapes();
+    else if (part == "shapes")
+      shapes();
 #endif
     else {
-      std::fprintf(stderr, "error: no part '%s'\nhint: check [ARRAYS], flat, sustained, small, shapes\n", part.c_str());
+      std::fprintf(stderr, "error: no part '%s'\nhint: check [ARRAYS], flat, sustained, small, errors, shapes\n",
+                   part.c_str());
       return 2;
     }
   }

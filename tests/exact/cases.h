@@ -2,7 +2,6 @@
 #pragma once
 
 #include <coalesce/exact/format.hpp>
-
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -21,7 +20,8 @@ T finite(generator& random, unsigned low, unsigned high) {
   const bits field = static_cast<bits>(low + random() % (high - low + 1));
   const bits sign = random() % 2 ? exact::sign_bit<T> : bits(0);
   // Often few bits are set: ties and exact cancellation are otherwise never met.
-  const bits kept = random() % 4 ? fraction : static_cast<bits>(fraction & fraction << (precision - 1 - random() % precision));
+  const bits kept =
+      random() % 4 ? fraction : static_cast<bits>(fraction & fraction << (precision - 1 - random() % precision));
   return exact::from_bits<T>(static_cast<bits>(sign | field << (precision - 1) | kept));
 }
 
@@ -35,7 +35,8 @@ template <class T>
 std::vector<T> array(generator& random, std::size_t count) {
   namespace exact = coalesce::exact;
   using bits = typename exact::format<T>::bits;
-  const unsigned top = static_cast<unsigned>(exact::infinity<T> >> (exact::format<T>::precision - 1)) - 1;  // the largest finite field
+  const unsigned top =
+      static_cast<unsigned>(exact::infinity<T> >> (exact::format<T>::precision - 1)) - 1;  // the largest finite field
   std::vector<T> x(count);
   const unsigned centre = static_cast<unsigned>(random() % (top + 1)), width = static_cast<unsigned>(random() % 12);
   const unsigned low = centre > width ? centre - width : 0, high = centre + width < top ? centre + width : top;
@@ -60,22 +61,28 @@ std::vector<T> array(generator& random, std::size_t count) {
         const unsigned precision = exact::format<T>::precision;
         const unsigned field = static_cast<unsigned>(random() % (top + 1));
         x[0] = finite<T>(random, field, field);
-        if (field > precision) x[1] = exact::from_bits<T>(static_cast<bits>(bits(field - precision) << (precision - 1)));
+        if (field > precision)
+          x[1] = exact::from_bits<T>(static_cast<bits>(bits(field - precision) << (precision - 1)));
         const unsigned below = field > precision ? field - precision : 0;
         if (random() % 3) x[2] = finite<T>(random, 0, below);
         if (random() % 2) x[1] = negated(x[1]);
       }
       break;
     case 6:  // the largest ones, of both signs
-      for (auto& v : x) v = exact::from_bits<T>(static_cast<bits>((exact::infinity<T> - 1 - random() % 2) | (random() % 2 ? exact::sign_bit<T> : 0)));
+      for (auto& v : x)
+        v = exact::from_bits<T>(
+            static_cast<bits>((exact::infinity<T> - 1 - random() % 2) | (random() % 2 ? exact::sign_bit<T> : 0)));
       break;
     default:  // zeros of both signs, and now and then something else
-      for (auto& v : x) v = random() % 16 ? exact::from_bits<T>(random() % 4 ? exact::sign_bit<T> : bits(0)) : finite<T>(random, low, high);
+      for (auto& v : x)
+        v = random() % 16 ? exact::from_bits<T>(random() % 4 ? exact::sign_bit<T> : bits(0))
+                          : finite<T>(random, low, high);
       break;
   }
   if (count > 0 && random() % 32 == 0) {  // infinities and NaN
     for (std::size_t k = random() % 3 + 1; k > 0; --k) {
-      const bits special[] = {exact::infinity<T>, static_cast<bits>(exact::infinity<T> | exact::sign_bit<T>), static_cast<bits>(exact::infinity<T> + 1)};
+      const bits special[] = {exact::infinity<T>, static_cast<bits>(exact::infinity<T> | exact::sign_bit<T>),
+                              static_cast<bits>(exact::infinity<T> + 1)};
       x[random() % count] = exact::from_bits<T>(special[random() % 8 < 4 ? 0 : random() % 3]);
     }
   }

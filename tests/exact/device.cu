@@ -1,9 +1,9 @@
-// The exact sums of a GPU, or of the machine, against the CPU's: the same bits for every function, type and shape. Ordinary CUDA:
-// ELEMENT is one of half_t, bfloat16_t, float, double (-DELEMENT=...); the argument is the number of random arrays.
+// The exact sums of a GPU, or of the machine, against the CPU's: the same bits for every function, type and shape.
+// Ordinary CUDA: ELEMENT is one of half_t, bfloat16_t, float, double (-DELEMENT=...); the argument is the number of
+// random arrays.
+#include <algorithm>
 #include <coalesce/exact.cuh>
 #include <coalesce/host/exact.hpp>
-
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,9 +19,9 @@ using element = ELEMENT;
 namespace exact = coalesce::exact;
 namespace host = coalesce::host;
 using bits = exact::format<element>::bits;
-using host_element = std::conditional_t<
-    std::is_same_v<element, half_t>, coalesce::half_bits,
-    std::conditional_t<std::is_same_v<element, bfloat16_t>, coalesce::bfloat16_bits, element>>;
+using host_element =
+    std::conditional_t<std::is_same_v<element, half_t>, coalesce::half_bits,
+                       std::conditional_t<std::is_same_v<element, bfloat16_t>, coalesce::bfloat16_bits, element>>;
 
 long checks = 0, wrong = 0;
 
@@ -68,8 +68,9 @@ void expect(bits got, host_element expected, const char* what, std::uint64_t see
   ++checks;
   if (got == exact::to_bits(expected)) return;
   if (++wrong <= 20) {
-    std::printf("wrong: %s of %zu, seed %llu: %llx in place of %llx\n", what, count, static_cast<unsigned long long>(seed),
-                static_cast<unsigned long long>(got), static_cast<unsigned long long>(exact::to_bits(expected)));
+    std::printf("wrong: %s of %zu, seed %llu: %llx in place of %llx\n", what, count,
+                static_cast<unsigned long long>(seed), static_cast<unsigned long long>(got),
+                static_cast<unsigned long long>(exact::to_bits(expected)));
   }
 }
 
@@ -96,7 +97,8 @@ void whole_arrays(std::uint64_t seed) {
 // Rows, columns, and the middle axis of three, of the same elements; also backwards and with gaps.
 void axes_of_arrays(std::uint64_t seed) {
   cases::generator random(seed);
-  const std::size_t a = 1 + random() % 5, b = 1 + random() % (seed % 3 == 0 ? 700 : 40), c = 1 + random() % (seed % 3 == 1 ? 1500 : 20);
+  const std::size_t a = 1 + random() % 5, b = 1 + random() % (seed % 3 == 0 ? 700 : 40),
+                    c = 1 + random() % (seed % 3 == 1 ? 1500 : 20);
   const std::size_t n = a * b * c;
   const auto x = cases::array<host_element>(random, n), y = cases::array<host_element>(random, n);
   const on_device dx(x, seed % 3), dy(y);
@@ -113,12 +115,15 @@ void axes_of_arrays(std::uint64_t seed) {
     std::vector<host_element> p(extent[axis]), q(extent[axis]);
     for (std::size_t r = 0; r < count; r += 1 + count / 40) {
       for (std::size_t k = 0; k < extent[axis]; ++k) {
-        const std::size_t at = r / extent[second] * stride[first] + r % extent[second] * stride[second] + k * stride[axis];
+        const std::size_t at =
+            r / extent[second] * stride[first] + r % extent[second] * stride[second] + k * stride[axis];
         p[k] = x[at];
         q[k] = y[at];
       }
-      expect(sum[r], host::exact_sum(p.data(), p.size(), 1), "sum over an axis", seed * 10 + static_cast<unsigned>(axis), p.size());
-      expect(dot[r], host::exact_dot(p.data(), q.data(), p.size(), 1), "dot over an axis", seed * 10 + static_cast<unsigned>(axis), p.size());
+      expect(sum[r], host::exact_sum(p.data(), p.size(), 1), "sum over an axis",
+             seed * 10 + static_cast<unsigned>(axis), p.size());
+      expect(dot[r], host::exact_dot(p.data(), q.data(), p.size(), 1), "dot over an axis",
+             seed * 10 + static_cast<unsigned>(axis), p.size());
     }
   };
   for (int axis = 0; axis < 3; ++axis) along(axis);
@@ -179,7 +184,8 @@ void accumulators(std::uint64_t seed) {
   host::exact_accumulator<host_element> mine;
   mine.add(x.data(), n, 1);
   ++checks;
-  if (std::memcmp(&stored, &mine.total(), sizeof(stored)) != 0 && ++wrong <= 20) std::printf("wrong: stored form, seed %llu\n", static_cast<unsigned long long>(seed));
+  if (std::memcmp(&stored, &mine.total(), sizeof(stored)) != 0 && ++wrong <= 20)
+    std::printf("wrong: stored form, seed %llu\n", static_cast<unsigned long long>(seed));
   require(first.load(stored), "load");
   stored.header ^= 1;
   if (first.load(stored).ok()) ++wrong;

@@ -42,14 +42,19 @@ TYPED_TEST(Host, RandomArraysAgreeWithMpfr) {
     const auto x = cases::array<T>(random, count), y = cases::array<T>(random, count);
     reference::number sum, dot, squares;
     for (std::size_t i = 0; i < count; ++i) sum.add(x[i]);
-    ASSERT_EQ(exact::to_bits(host::exact_sum(x.data(), count)), sum.read<T>(what::sum)) << "seed " << seed << ", " << count;
-    ASSERT_EQ(exact::to_bits(host::exact_mean(x.data(), count)), sum.read<T>(what::mean, count)) << "seed " << seed << ", " << count;
+    ASSERT_EQ(exact::to_bits(host::exact_sum(x.data(), count)), sum.read<T>(what::sum))
+        << "seed " << seed << ", " << count;
+    ASSERT_EQ(exact::to_bits(host::exact_mean(x.data(), count)), sum.read<T>(what::mean, count))
+        << "seed " << seed << ", " << count;
     for (std::size_t i = 0; i < count; ++i) dot.add_product(x[i], y[i]);
-    ASSERT_EQ(exact::to_bits(host::exact_dot(x.data(), y.data(), count)), dot.read<T>(what::sum)) << "seed " << seed << ", " << count;
+    ASSERT_EQ(exact::to_bits(host::exact_dot(x.data(), y.data(), count)), dot.read<T>(what::sum))
+        << "seed " << seed << ", " << count;
     if (seed % 2 == 0) continue;
     for (std::size_t i = 0; i < count; ++i) squares.add_product(x[i], x[i]);
-    ASSERT_EQ(exact::to_bits(host::exact_sum_of_squares(x.data(), count)), squares.read<T>(what::sum)) << "seed " << seed;
-    ASSERT_EQ(exact::to_bits(host::exact_norm2(x.data(), count)), squares.read<T>(what::root)) << "seed " << seed << ", " << count;
+    ASSERT_EQ(exact::to_bits(host::exact_sum_of_squares(x.data(), count)), squares.read<T>(what::sum))
+        << "seed " << seed;
+    ASSERT_EQ(exact::to_bits(host::exact_norm2(x.data(), count)), squares.read<T>(what::root))
+        << "seed " << seed << ", " << count;
   }
 }
 
@@ -89,7 +94,8 @@ TYPED_TEST(Host, OrderChunksThreadsAndMergesChangeNothing) {
 TYPED_TEST(Host, EdgesOfTheRange) {
   using T = TypeParam;
   using B = typename exact::format<T>::bits;
-  const T largest = bits<T>(exact::infinity<T> - 1), least = bits<T>(1), minus_zero = bits<T>(exact::sign_bit<T>), zero = bits<T>(0);
+  const T largest = bits<T>(exact::infinity<T> - 1), least = bits<T>(1), minus_zero = bits<T>(exact::sign_bit<T>),
+          zero = bits<T>(0);
   const auto sum = [](std::vector<T> x) { return exact::to_bits(host::exact_sum(x.data(), x.size())); };
   const T minus_largest = cases::negated(largest), minus_least = cases::negated(least);
   EXPECT_EQ(sum({}), B(0));
@@ -102,8 +108,9 @@ TYPED_TEST(Host, EdgesOfTheRange) {
   EXPECT_EQ(sum({largest, largest, minus_largest}), exact::infinity<T> - 1);
   EXPECT_EQ(sum({largest, least}), exact::infinity<T> - 1);
   // Half of the last place above the largest is a tie, and goes to the even neighbour, infinity; a hair less does not.
-  const T half_place = bits<T>(static_cast<B>((exact::infinity<T> >> (exact::format<T>::precision - 1)) - 1 - exact::format<T>::precision)
-                               << (exact::format<T>::precision - 1));
+  const T half_place = bits<T>(
+      static_cast<B>((exact::infinity<T> >> (exact::format<T>::precision - 1)) - 1 - exact::format<T>::precision)
+      << (exact::format<T>::precision - 1));
   EXPECT_EQ(sum({largest, half_place}), exact::infinity<T>);
   EXPECT_EQ(sum({largest, half_place, minus_least}), exact::infinity<T> - 1);
   const T inf = bits<T>(exact::infinity<T>), minus_inf = cases::negated(inf), nan = bits<T>(exact::infinity<T> + 1);
@@ -127,11 +134,14 @@ TYPED_TEST(Host, EdgesOfTheRange) {
 TYPED_TEST(Host, CarriesRunThroughAllBins) {
   using T = TypeParam;
   using B = typename exact::format<T>::bits;
-  // The least of each exponent, from the highest down, then their negatives plus one least subnormal: a borrow through everything.
+  // The least of each exponent, from the highest down, then their negatives plus one least subnormal: a borrow through
+  // everything.
   std::vector<T> x;
   const unsigned fields = static_cast<unsigned>(exact::infinity<T> >> (exact::format<T>::precision - 1));
-  for (unsigned f = fields - 1; f > 0; --f) x.push_back(bits<T>(static_cast<B>(B(f) << (exact::format<T>::precision - 1))));
-  for (unsigned f = fields - 1; f > 0; --f) x.push_back(bits<T>(static_cast<B>(B(f) << (exact::format<T>::precision - 1) | exact::sign_bit<T>)));
+  for (unsigned f = fields - 1; f > 0; --f)
+    x.push_back(bits<T>(static_cast<B>(B(f) << (exact::format<T>::precision - 1))));
+  for (unsigned f = fields - 1; f > 0; --f)
+    x.push_back(bits<T>(static_cast<B>(B(f) << (exact::format<T>::precision - 1) | exact::sign_bit<T>)));
   x.push_back(bits<T>(static_cast<B>(1 | exact::sign_bit<T>)));
   for (int repeat = 0; repeat < 9; ++repeat) {
     host::exact_accumulator<T> a;
@@ -163,7 +173,8 @@ TEST(Host, MoreElementsThan31Bits) {
   std::uint64_t count = 0;
   for (; count < (std::uint64_t(1) << 32) + chunk; count += chunk) sum.add(x.data(), chunk);
   EXPECT_EQ(sum.mean(count), 0.1f);
-  EXPECT_EQ(sum.sum<double>(), static_cast<double>(0.1f) * static_cast<double>(count));  // 24 + 11 bits: exact in a double
+  EXPECT_EQ(sum.sum<double>(),
+            static_cast<double>(0.1f) * static_cast<double>(count));  // 24 + 11 bits: exact in a double
 }
 
 TEST(Host, WhatIsNoStoredAccumulatorIsNotLoaded) {

@@ -1,10 +1,10 @@
-// Exact sums by other means: MPFR's numbers with so many bits that nothing is ever rounded, and one rounding in the end, by MPFR.
-// Shares no line with the library but the names of formats.
+// Exact sums by other means: MPFR's numbers with so many bits that nothing is ever rounded, and one rounding in the
+// end, by MPFR. Shares no line with the library but the names of formats.
 #pragma once
 
-#include <coalesce/host/exact.hpp>
-
 #include <mpfr.h>
+
+#include <coalesce/host/exact.hpp>
 
 namespace reference {
 
@@ -70,8 +70,10 @@ class number {
       mpz_abs(digits, digits);
       const long field = top - (precision - 1) > 0 ? top - (precision - 1) : 0;
       const long up = last - (field + unit);
-      if (up >= 0) mpz_mul_2exp(digits, digits, static_cast<unsigned long>(up));
-      else mpz_tdiv_q_2exp(digits, digits, static_cast<unsigned long>(-up));
+      if (up >= 0)
+        mpz_mul_2exp(digits, digits, static_cast<unsigned long>(up));
+      else
+        mpz_tdiv_q_2exp(digits, digits, static_cast<unsigned long>(-up));
       const unsigned long long whole = (static_cast<unsigned long long>(field) << (precision - 1)) + mpz_get_ui(digits);
       answer = whole > exact::infinity<T> ? exact::infinity<T> : static_cast<bits>(whole);
       mpz_clear(digits);
@@ -87,8 +89,11 @@ class number {
  private:
   template <class T>
   static void set(mpfr_t to, T x) {
-    if constexpr (sizeof(T) >= 4) mpfr_set_d(to, static_cast<double>(x), MPFR_RNDN);
-    else small(to, x.bits, coalesce::exact::format<T>::precision, coalesce::exact::format<T>::unit, coalesce::exact::infinity<T>);
+    if constexpr (sizeof(T) >= 4)
+      mpfr_set_d(to, static_cast<double>(x), MPFR_RNDN);
+    else
+      small(to, x.bits, coalesce::exact::format<T>::precision, coalesce::exact::format<T>::unit,
+            coalesce::exact::infinity<T>);
   }
   static void small(mpfr_t to, unsigned bits, int precision, int unit, unsigned infinity) {
     const int sign = bits >> 15 ? -1 : 1;

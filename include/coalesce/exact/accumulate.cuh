@@ -1,4 +1,5 @@
-// A sum in the making, in device memory: ranges are added on a stream, accumulators merged, and the result read when wanted.
+// A sum in the making, in device memory: ranges are added on a stream, accumulators merged, and the result read when
+// wanted.
 #pragma once
 
 #include <coalesce/exact/dispatch.cuh>
@@ -18,11 +19,12 @@ __global__ void read_total(const total<Range>* sum, R* out, reading how, std::ui
 
 }  // namespace exact
 
-// Of sums of T (the default), or of sums of products of two T: Range = exact::format<T>::dot. All calls are asynchronous on their
-// stream; calls for one accumulator belong on one stream, or have to be ordered by events. Its 56 to 552 bytes of device memory are
-// allocated with it and freed with it.
+// Of sums of T (the default), or of sums of products of two T: Range = exact::format<T>::dot. All calls are
+// asynchronous on their stream; calls for one accumulator belong on one stream, or have to be ordered by events. Its 56
+// to 552 bytes of device memory are allocated with it and freed with it.
 //
-// The stored form (docs/exact.md) is the device memory itself: a sum has one form, in which host and device agree byte for byte.
+// The stored form (docs/exact.md) is the device memory itself: a sum has one form, in which host and device agree byte
+// for byte.
 template <class T, exact::range Range = exact::format<T>::sum>
 class exact_accumulator {
   static_assert(exact::has_format<T>, "coalesce: exact_accumulator is of __half, __nv_bfloat16, float or double");
@@ -50,8 +52,10 @@ class exact_accumulator {
     if (const status s = detail::check_input(in, count, bytes); !s) return s;
     return add_input(exact::elements<T>{in}, count, stream, work);
   }
-  status add_products(const T* a, const T* b, std::int64_t count, cudaStream_t stream = nullptr, workspace* work = nullptr) {
-    static_assert(Range == exact::format<T>::dot, "coalesce: for products: exact_accumulator<T, coalesce::exact::format<T>::dot>");
+  status add_products(const T* a, const T* b, std::int64_t count, cudaStream_t stream = nullptr,
+                      workspace* work = nullptr) {
+    static_assert(Range == exact::format<T>::dot,
+                  "coalesce: for products: exact_accumulator<T, coalesce::exact::format<T>::dot>");
     detail::span bytes;
     if (const status s = detail::check_input(a, count, bytes); !s) return s;
     if (const status s = detail::check_input(b, count, bytes); !s) return s;
@@ -80,7 +84,9 @@ class exact_accumulator {
   // The stored form, to and from the host: wait for the stream. load() refuses what store() has not written.
   status store(total& to, cudaStream_t stream = nullptr) const {
     if (!error_) return error_;
-    if (const cudaError_t e = cudaMemcpyAsync(&to, total_, sizeof(total), cudaMemcpyDeviceToHost, stream); e != cudaSuccess) return e;
+    if (const cudaError_t e = cudaMemcpyAsync(&to, total_, sizeof(total), cudaMemcpyDeviceToHost, stream);
+        e != cudaSuccess)
+      return e;
     return cudaStreamSynchronize(stream);
   }
   status load(const total& from, cudaStream_t stream = nullptr) {
@@ -88,9 +94,12 @@ class exact_accumulator {
     total canonical = from;
     exact::set_flags(canonical, from.flags());
     if (memcmp(&canonical, &from, sizeof(total)) != 0) {
-      return detail::refuse("these bytes are no stored exact sum of this range and version: pass what store() has written");
+      return detail::refuse(
+          "these bytes are no stored exact sum of this range and version: pass what store() has written");
     }
-    if (const cudaError_t e = cudaMemcpyAsync(total_, &from, sizeof(total), cudaMemcpyHostToDevice, stream); e != cudaSuccess) return e;
+    if (const cudaError_t e = cudaMemcpyAsync(total_, &from, sizeof(total), cudaMemcpyHostToDevice, stream);
+        e != cudaSuccess)
+      return e;
     return cudaStreamSynchronize(stream);
   }
 
@@ -100,7 +109,8 @@ class exact_accumulator {
     if (!error_) return error_;
     detail::device_facts device;
     if (const status s = detail::current_device(device); !s) return s;
-    return exact::start_runs(in, exact::answer_to<T>{nullptr, exact::reading::sum}, exact::one_run(count), total_, device, stream, work);
+    return exact::start_runs(in, exact::answer_to<T>{nullptr, exact::reading::sum}, exact::one_run(count), total_,
+                             device, stream, work);
   }
   template <class R>
   status read(R* out, exact::reading how, std::uint64_t count, cudaStream_t stream) const {

@@ -27,8 +27,8 @@ __device__ __forceinline__ void deposit(long long* limb, long long low, long lon
   add(k + 2, (b >> 32) + (static_cast<unsigned long long>(high >> 32) << shift));
 }
 
-// What a warp knows of an exact number after carrying: in `word` the integer in two's complement, limbs of 32 bits, and the leading
-// bits. Limbs must lie within +-2^62 before. All lanes call it, and all get the same answer.
+// What a warp knows of an exact number after carrying: in `word` the integer in two's complement, limbs of 32 bits, and
+// the leading bits. Limbs must lie within +-2^62 before. All lanes call it, and all get the same answer.
 struct carried {
   head number;
   bool zero;

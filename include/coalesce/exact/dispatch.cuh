@@ -9,11 +9,14 @@ namespace coalesce::exact {
 
 // Engines take more shared memory than kernels get unasked; asked for once for each kernel and device.
 template <auto Kernel, class Problem>
-status start(const Problem& problem, std::int64_t blocks, int threads, int shared, const detail::device_facts& device, cudaStream_t stream) {
+status start(const Problem& problem, std::int64_t blocks, int threads, int shared, const detail::device_facts& device,
+             cudaStream_t stream) {
   static thread_local int allowed = -1;
   if (allowed != device.device) {
-    if (const cudaError_t error = cudaFuncSetAttribute(Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared); error != cudaSuccess) {
-      return {error, "the exact sums need a device with 227 KB of shared memory for a block (compute capability 9.0 or 10.0)"};
+    if (const cudaError_t error = cudaFuncSetAttribute(Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+        error != cudaSuccess) {
+      return {error,
+              "the exact sums need a device with 227 KB of shared memory for a block (compute capability 9.0 or 10.0)"};
     }
     allowed = device.device;
   }
@@ -27,7 +30,10 @@ status start_runs(const Input& in, const answer_to<R>& to, const reduction_layou
   const std::int64_t slices = detail::slices_of_runs(results, bytes, device.processors);
   runs<Input, R> problem{in, to, layout.reduced_count, {layout}, static_cast<int>(slices), nullptr, nullptr, into};
   if (slices > 1) {
-    if (const status s = detail::find_workspace(stream, device.device, results * slices * sizeof(partial<Input::values>), work); !s) return s;
+    if (const status s =
+            detail::find_workspace(stream, device.device, results * slices * sizeof(partial<Input::values>), work);
+        !s)
+      return s;
     problem.partials = static_cast<partial<Input::values>*>(work->partials());
     problem.tickets = work->tickets();
   }
@@ -40,17 +46,17 @@ status start_runs(const Input& in, const answer_to<R>& to, const reduction_layou
 }
 
 template <bool Dense, class Input, class Rows, class R>
-status start_rows(const Input& in, const answer_to<R>& to, const Rows& rows, std::int64_t results, const detail::device_facts& device,
-                  cudaStream_t stream) {
+status start_rows(const Input& in, const answer_to<R>& to, const Rows& rows, std::int64_t results,
+                  const detail::device_facts& device, cudaStream_t stream) {
   const std::int64_t blocks = detail::ceil_div(results, engine<Input>::threads / 32);
   const row_sums<Input, Rows, R> problem{in, to, rows, results};
-  return start<sum_rows<Dense, Input, Rows, R>>(problem, blocks < device.processors ? blocks : device.processors, engine<Input>::threads,
-               row_bytes<Input>, device, stream);
+  return start<sum_rows<Dense, Input, Rows, R>>(problem, blocks < device.processors ? blocks : device.processors,
+                                                engine<Input>::threads, row_bytes<Input>, device, stream);
 }
 
 template <class Input, class R>
-status start_columns(const Input& in, const answer_to<R>& to, const reduction_layout& layout, const detail::device_facts& device,
-                     cudaStream_t stream, workspace* work) {
+status start_columns(const Input& in, const answer_to<R>& to, const reduction_layout& layout,
+                     const detail::device_facts& device, cudaStream_t stream, workspace* work) {
   using Engine = engine<Input>;
   const std::int64_t results = layout.kept_count, tile = results < Engine::threads ? results : Engine::threads;
   const std::int64_t groups = detail::ceil_div(results, tile);
@@ -59,7 +65,9 @@ status start_columns(const Input& in, const answer_to<R>& to, const reduction_la
   std::int64_t slices = 2 * device.processors / groups;
   if (slices > bytes / 65536) slices = bytes / 65536;
   if (slices < 1 || groups >= detail::max_tickets) slices = 1;
-  column_sums<Input, R> problem{in, to, {layout}, results, layout.reduced_count, static_cast<int>(tile), static_cast<int>(slices), nullptr, nullptr};
+  column_sums<Input, R> problem{
+      in,      to,     {layout}, results, layout.reduced_count, static_cast<int>(tile), static_cast<int>(slices),
+      nullptr, nullptr};
   if (slices > 1) {
     const std::size_t left = static_cast<std::size_t>(groups * slices * words_left<Engine> * tile) * sizeof(long long);
     if (const status s = detail::find_workspace(stream, device.device, left, work); !s) return s;
@@ -70,16 +78,19 @@ status start_columns(const Input& in, const answer_to<R>& to, const reduction_la
 }
 
 template <class Input, class R>
-status start_layout(const Input& in, const answer_to<R>& to, const reduction_layout& l, cudaStream_t stream, workspace* work) {
+status start_layout(const Input& in, const answer_to<R>& to, const reduction_layout& l, cudaStream_t stream,
+                    workspace* work) {
   if (l.kept_count == 0) return {};
   detail::device_facts device;
   if (const status s = detail::current_device(device); !s) return s;
   const bool two = Input::inputs == 2;
   const axis* reduced = l.reduced_rank > 0 ? &l.reduced[l.reduced_rank - 1] : nullptr;
-  const bool dense = l.reduced_count == 0 || (reduced && l.reduced_rank == 1 && reduced->stride == 1 && (!two || reduced->other == 1));
+  const bool dense =
+      l.reduced_count == 0 || (reduced && l.reduced_rank == 1 && reduced->stride == 1 && (!two || reduced->other == 1));
   const rows_of_layout rows{{l}};
   if (dense) {
-    const std::int64_t bytes = l.reduced_count * 16 / Input::width, warps = static_cast<std::int64_t>(device.processors) * engine<Input>::threads / 32;
+    const std::int64_t bytes = l.reduced_count * 16 / Input::width,
+                       warps = static_cast<std::int64_t>(device.processors) * engine<Input>::threads / 32;
     if (l.kept_count > 1 && (bytes <= 16384 || l.kept_count >= 8 * warps)) {
       return start_rows<true>(in, to, rows, l.kept_count, device, stream);
     }
@@ -103,12 +114,17 @@ inline reduction_layout one_run(std::int64_t count) {
 }
 
 template <class T>
-constexpr bool has_format = std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, float> || std::is_same_v<T, double>;
+constexpr bool has_format = std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, float> ||
+                            std::is_same_v<T, double>;
 
 template <class T, class R>
 constexpr void require_formats() {
-  static_assert(has_format<T>, "coalesce: exact sums are of __half, __nv_bfloat16, float or double: convert other elements first; integers' plain sums are exact");
-  static_assert(has_format<R>, "coalesce: an exact sum is rounded to __half, __nv_bfloat16, float or double: point out to one of these");
+  static_assert(has_format<T>,
+                "coalesce: exact sums are of __half, __nv_bfloat16, float or double: convert other elements first; "
+                "integers' plain sums are exact");
+  static_assert(
+      has_format<R>,
+      "coalesce: an exact sum is rounded to __half, __nv_bfloat16, float or double: point out to one of these");
 }
 
 // A function of one array: its elements (dot false), or their squares.
@@ -116,11 +132,14 @@ template <reading How, bool Squares>
 struct function {
   template <class T>
   static auto input(const T* data) {
-    if constexpr (Squares) return products_of<T>{data, data};
-    else return elements<T>{data};
+    if constexpr (Squares)
+      return products_of<T>{data, data};
+    else
+      return elements<T>{data};
   }
   template <class T, class R>
-  status operator()(const T* in, std::int64_t count, R* out, cudaStream_t stream = nullptr, workspace* work = nullptr) const {
+  status operator()(const T* in, std::int64_t count, R* out, cudaStream_t stream = nullptr,
+                    workspace* work = nullptr) const {
     require_formats<T, R>();
     detail::span bytes;
     if (const status s = detail::check_input(in, count, bytes); !s) return s;
@@ -128,27 +147,37 @@ struct function {
     return start_layout(input(in), answer_to<R>{out, How}, one_run(count), stream, work);
   }
   template <class T, class R>
-  status operator()(const view<T>& in, axes reduced, R* out, cudaStream_t stream = nullptr, workspace* work = nullptr) const {
+  status operator()(const view<T>& in, axes reduced, R* out, cudaStream_t stream = nullptr,
+                    workspace* work = nullptr) const {
     require_formats<T, R>();
     detail::span bytes, again;
     reduction_layout layout;
-    const status s = Squares ? canonical(in, in, reduced, order::free, layout, bytes, again) : canonical(in, reduced, order::free, layout, bytes);
+    const status s = Squares ? canonical(in, in, reduced, order::free, layout, bytes, again)
+                             : canonical(in, reduced, order::free, layout, bytes);
     if (!s) return s;
     if (const status t = checked_out(out, layout.kept_count, bytes, {}); !t) return t;
     return start_layout(input(in.data), answer_to<R>{out, How}, layout, stream, work);
   }
-  // Ragged: out[s] is of in[offsets[s]] ... in[offsets[s + 1] - 1]. `offsets` is in device memory and has segments + 1 entries.
+  // Ragged: out[s] is of in[offsets[s]] ... in[offsets[s + 1] - 1]. `offsets` is in device memory and has segments + 1
+  // entries.
   template <class T, class Offset, class R, class = std::enable_if_t<std::is_integral_v<Offset>>>
-  status operator()(const T* in, const Offset* offsets, std::int64_t segments, R* out, cudaStream_t stream = nullptr, workspace* = nullptr) const {
+  status operator()(const T* in, const Offset* offsets, std::int64_t segments, R* out, cudaStream_t stream = nullptr,
+                    workspace* = nullptr) const {
     require_formats<T, R>();
     detail::span bytes;
-    if (const status s = detail::check_array(offsets, segments < 0 ? -1 : segments + 1, "offsets is null: pass device memory with one more offset than segments"); !s) return s;
+    if (const status s = detail::check_array(offsets, segments < 0 ? -1 : segments + 1,
+                                             "offsets is null: pass device memory with one more offset than segments");
+        !s)
+      return s;
     if (segments == 0) return {};
     if (!in) return detail::refuse("the input is null: pass device memory");
-    if (const status s = checked_out(out, segments, detail::bytes_of(offsets, (segments + 1) * sizeof(Offset)), bytes); !s) return s;
+    if (const status s = checked_out(out, segments, detail::bytes_of(offsets, (segments + 1) * sizeof(Offset)), bytes);
+        !s)
+      return s;
     detail::device_facts device;
     if (const status s = detail::current_device(device); !s) return s;
-    return start_rows<true>(input(in), answer_to<R>{out, How}, rows_of_segments<Offset>{offsets}, segments, device, stream);
+    return start_rows<true>(input(in), answer_to<R>{out, How}, rows_of_segments<Offset>{offsets}, segments, device,
+                            stream);
   }
 
   template <class R>
@@ -162,7 +191,8 @@ struct function {
 
 struct dot_function {
   template <class T, class R>
-  status operator()(const T* a, const T* b, std::int64_t count, R* out, cudaStream_t stream = nullptr, workspace* work = nullptr) const {
+  status operator()(const T* a, const T* b, std::int64_t count, R* out, cudaStream_t stream = nullptr,
+                    workspace* work = nullptr) const {
     require_formats<T, R>();
     detail::span first, second;
     if (const status s = detail::check_input(a, count, first); !s) return s;
@@ -171,12 +201,14 @@ struct dot_function {
     return start_layout(products_of<T>{a, b}, answer_to<R>{out, reading::sum}, one_run(count), stream, work);
   }
   template <class T, class R>
-  status operator()(const view<T>& a, const view<T>& b, axes reduced, R* out, cudaStream_t stream = nullptr, workspace* work = nullptr) const {
+  status operator()(const view<T>& a, const view<T>& b, axes reduced, R* out, cudaStream_t stream = nullptr,
+                    workspace* work = nullptr) const {
     require_formats<T, R>();
     detail::span first, second;
     reduction_layout layout;
     if (const status s = canonical(a, b, reduced, order::free, layout, first, second); !s) return s;
-    if (const status s = function<reading::sum, false>::checked_out(out, layout.kept_count, first, second); !s) return s;
+    if (const status s = function<reading::sum, false>::checked_out(out, layout.kept_count, first, second); !s)
+      return s;
     return start_layout(products_of<T>{a.data, b.data}, answer_to<R>{out, reading::sum}, layout, stream, work);
   }
 };
@@ -185,12 +217,16 @@ struct dot_function {
 template <class Function>
 struct to_host {
   template <class T, class R>
-  status operator()(const T* in, std::int64_t count, R& result, cudaStream_t stream = nullptr, workspace* work = nullptr) const {
-    return detail::to_host(result, stream, work, [&](R* out, workspace* with) { return Function()(in, count, out, stream, with); });
+  status operator()(const T* in, std::int64_t count, R& result, cudaStream_t stream = nullptr,
+                    workspace* work = nullptr) const {
+    return detail::to_host(result, stream, work,
+                           [&](R* out, workspace* with) { return Function()(in, count, out, stream, with); });
   }
   template <class T, class R>
-  status operator()(const T* a, const T* b, std::int64_t count, R& result, cudaStream_t stream = nullptr, workspace* work = nullptr) const {
-    return detail::to_host(result, stream, work, [&](R* out, workspace* with) { return Function()(a, b, count, out, stream, with); });
+  status operator()(const T* a, const T* b, std::int64_t count, R& result, cudaStream_t stream = nullptr,
+                    workspace* work = nullptr) const {
+    return detail::to_host(result, stream, work,
+                           [&](R* out, workspace* with) { return Function()(a, b, count, out, stream, with); });
   }
 };
 

@@ -1,7 +1,8 @@
 // From threads' columns to one number: of a block, of a warp, of a few threads of a block.
 #pragma once
 
-#include <coalesce/exact/engines.cuh>
+#include <coalesce/exact/engines_narrow.cuh>
+#include <coalesce/exact/engines_wide.cuh>
 
 namespace coalesce::exact {
 
@@ -78,7 +79,8 @@ __device__ __forceinline__ void fold_block(const char* shared, block_room<Engine
     }
   }
   __syncthreads();
-  for (int k = static_cast<int>(threadIdx.x); k < block_room<Engine>::limbs; k += threads) room.limb[k] += gathered<Engine>(room.low, room.high, k);
+  for (int k = static_cast<int>(threadIdx.x); k < block_room<Engine>::limbs; k += threads)
+    room.limb[k] += gathered<Engine>(room.low, room.high, k);
   __syncthreads();
 }
 
@@ -134,7 +136,8 @@ __device__ __forceinline__ void fold_warp(typename Engine::word* column, warp_ro
     }
   }
   __syncwarp();
-  for (int k = lane; k < warp_room<Engine>::limbs; k += 32) room.limb[k] += gathered<Engine>(room.bin.low, room.bin.high, k);
+  for (int k = lane; k < warp_room<Engine>::limbs; k += 32)
+    room.limb[k] += gathered<Engine>(room.bin.low, room.bin.high, k);
   __syncwarp();
 }
 
@@ -147,7 +150,8 @@ __device__ __forceinline__ long long carry_column(const Engine& engine) {
 #pragma unroll 1
   for (int i = 0; i < Engine::bins; ++i) {
     word& bin = engine.column[i * Engine::threads];
-    const long long value = sizeof(word) == 8 ? static_cast<long long>(bin) : static_cast<long long>(static_cast<int>(bin));
+    const long long value =
+        sizeof(word) == 8 ? static_cast<long long>(bin) : static_cast<long long>(static_cast<int>(bin));
     const long long low = (value & mask) + (carry & mask);
     carry = (value >> Engine::spacing) + (carry >> Engine::spacing) + (low >> Engine::spacing);
     bin = static_cast<word>(low & mask);

@@ -28,9 +28,9 @@ namespace exact {
 //   product  every product of two doubles
 enum class range : std::uint8_t { narrow = 1, wide = 2, product = 3 };
 
-// A sum is `words` 64-bit words, the least first, in two's complement, times 2^unit. The words hold any 2^63 elements. The units are half
-// of the least subnormal, so that the last bit of an element with exponent field e is bit max(e, 1); in the range of products, word
-// 17 is word 0 of the wide range.
+// A sum is `words` 64-bit words, the least first, in two's complement, times 2^unit. The words hold any 2^63 elements.
+// The units are half of the least subnormal, so that the last bit of an element with exponent field e is bit max(e, 1);
+// in the range of products, word 17 is word 0 of the wide range.
 template <range R>
 struct layout;
 template <>
@@ -46,8 +46,8 @@ struct layout<range::product> {
   static constexpr int words = 68, unit = -2163;
 };
 
-// Per element type: bits of the significand (the hidden one included), exponent of the least subnormal, type of the bits; and in
-// which range a sum of elements and a sum of products of two elements lies.
+// Per element type: bits of the significand (the hidden one included), exponent of the least subnormal, type of the
+// bits; and in which range a sum of elements and a sum of products of two elements lies.
 template <class T>
 struct format;
 template <>
@@ -76,16 +76,16 @@ struct format<double> {
 };
 
 template <class T>
-constexpr typename format<T>::bits sign_bit = typename format<T>::bits(typename format<T>::bits(1)
-                                                                      << (8 * sizeof(typename format<T>::bits) - 1));
+constexpr typename format<T>::bits sign_bit =
+    typename format<T>::bits(typename format<T>::bits(1) << (8 * sizeof(typename format<T>::bits) - 1));
 // The bits of +infinity: all ones in the exponent. What is larger, the sign aside, is NaN.
 template <class T>
-constexpr typename format<T>::bits infinity = typename format<T>::bits(
-    sign_bit<T> - (typename format<T>::bits(1) << (format<T>::precision - 1)));
+constexpr typename format<T>::bits infinity =
+    typename format<T>::bits(sign_bit<T> - (typename format<T>::bits(1) << (format<T>::precision - 1)));
 // The NaN that results are: quiet, positive, nothing else set.
 template <class T>
-constexpr typename format<T>::bits quiet_nan = typename format<T>::bits(
-    infinity<T> | (typename format<T>::bits(1) << (format<T>::precision - 2)));
+constexpr typename format<T>::bits quiet_nan =
+    typename format<T>::bits(infinity<T> | (typename format<T>::bits(1) << (format<T>::precision - 2)));
 
 template <class T>
 COALESCE_EXACT_CALL typename format<T>::bits to_bits(T value) {

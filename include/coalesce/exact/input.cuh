@@ -1,5 +1,6 @@
-// What is added: the elements of one array, or the products of two arrays' elements. An input gives its numbers singly or by vectors
-// of 16 bytes; a number is a float or double that is exactly the element or product. Products of two doubles stay pairs.
+// What is added: the elements of one array, or the products of two arrays' elements. An input gives its numbers singly
+// or by vectors of 16 bytes; a number is a float or double that is exactly the element or product. Products of two
+// doubles stay pairs.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -43,7 +44,9 @@ __device__ __forceinline__ float2 both(unsigned two, __nv_bfloat16) {
 __device__ __forceinline__ float number_of(float x) { return x; }
 __device__ __forceinline__ double number_of(double x) { return x; }
 __device__ __forceinline__ float number_of(__half x) { return __half2float(x); }
-__device__ __forceinline__ float number_of(__nv_bfloat16 x) { return __uint_as_float(static_cast<unsigned>(to_bits(x)) << 16); }
+__device__ __forceinline__ float number_of(__nv_bfloat16 x) {
+  return __uint_as_float(static_cast<unsigned>(to_bits(x)) << 16);
+}
 
 // What a number says beside its value.
 template <class Number>
@@ -67,7 +70,9 @@ struct elements {
   const T* data;
 
   __device__ elements from(std::int64_t offset, std::int64_t) const { return {data + offset}; }
-  __device__ int before() const { return static_cast<int>((16 - reinterpret_cast<std::uintptr_t>(data) % 16) % 16 / sizeof(T)); }
+  __device__ int before() const {
+    return static_cast<int>((16 - reinterpret_cast<std::uintptr_t>(data) % 16) % 16 / sizeof(T));
+  }
   __device__ __forceinline__ vector load(std::int64_t i) const { return load_once(data + i); }
   __device__ __forceinline__ number at(std::int64_t i, std::int64_t) const { return number_of(data[i]); }
   __device__ __forceinline__ unsigned flags(std::int64_t i, std::int64_t) const { return flags_of(data[i]); }
@@ -89,20 +94,26 @@ struct elements {
   }
 };
 
-// Products of elements at the same position. Halves' products are exact in float, those of bfloat16 and float in double.
+// Products of elements at the same position. Halves' products are exact in float, those of bfloat16 and float in
+// double.
 template <class T>
 struct products_of {
   using element = T;
   using vector = two_vectors;
-  using number = std::conditional_t<sizeof(T) == 8, two_doubles, std::conditional_t<std::is_same_v<T, __half>, float, double>>;
+  using number =
+      std::conditional_t<sizeof(T) == 8, two_doubles, std::conditional_t<std::is_same_v<T, __half>, float, double>>;
   static constexpr range values = format<T>::dot;
   static constexpr int width = 16 / sizeof(T), inputs = 2;
   static constexpr bool products = true;
   const T* data;
   const T* other;
 
-  __device__ products_of from(std::int64_t offset, std::int64_t other_offset) const { return {data + offset, other + other_offset}; }
-  __device__ int before() const { return static_cast<int>((16 - reinterpret_cast<std::uintptr_t>(data) % 16) % 16 / sizeof(T)); }
+  __device__ products_of from(std::int64_t offset, std::int64_t other_offset) const {
+    return {data + offset, other + other_offset};
+  }
+  __device__ int before() const {
+    return static_cast<int>((16 - reinterpret_cast<std::uintptr_t>(data) % 16) % 16 / sizeof(T));
+  }
   // Vectors are aligned in the first array; the second's elements are then read one by one if its are not.
   __device__ __forceinline__ vector load(std::int64_t i) const {
     vector v;
@@ -118,9 +129,12 @@ struct products_of {
     return v;
   }
   static __device__ __forceinline__ number product(T x, T y) {
-    if constexpr (sizeof(T) == 8) return two_doubles{x, y};
-    else if constexpr (std::is_same_v<T, __half>) return __fmul_rn(number_of(x), number_of(y));
-    else return __dmul_rn(widened(number_of(x)), widened(number_of(y)));
+    if constexpr (sizeof(T) == 8)
+      return two_doubles{x, y};
+    else if constexpr (std::is_same_v<T, __half>)
+      return __fmul_rn(number_of(x), number_of(y));
+    else
+      return __dmul_rn(widened(number_of(x)), widened(number_of(y)));
   }
   __device__ __forceinline__ number at(std::int64_t i, std::int64_t j) const { return product(data[i], other[j]); }
   __device__ __forceinline__ unsigned flags(std::int64_t i, std::int64_t j) const {
@@ -138,7 +152,8 @@ struct products_of {
   template <class Body>
   static __device__ __forceinline__ void numbers(const vector& v, Body body) {
     if constexpr (sizeof(T) == 8) {
-      body(two_doubles{joined(v.a.x, v.a.y), joined(v.b.x, v.b.y)}, two_doubles{joined(v.a.z, v.a.w), joined(v.b.z, v.b.w)});
+      body(two_doubles{joined(v.a.x, v.a.y), joined(v.b.x, v.b.y)},
+           two_doubles{joined(v.a.z, v.a.w), joined(v.b.z, v.b.w)});
     } else if constexpr (sizeof(T) == 4) {
       const auto times = [](unsigned a, unsigned b) { return product(__uint_as_float(a), __uint_as_float(b)); };
       body(times(v.a.x, v.b.x), times(v.a.y, v.b.y));
@@ -146,8 +161,10 @@ struct products_of {
     } else {
       const auto two = [&](unsigned a, unsigned b) {
         const float2 p = both(a, T()), q = both(b, T());
-        if constexpr (std::is_same_v<T, __half>) body(__fmul_rn(p.x, q.x), __fmul_rn(p.y, q.y));
-        else body(__dmul_rn(widened(p.x), widened(q.x)), __dmul_rn(widened(p.y), widened(q.y)));
+        if constexpr (std::is_same_v<T, __half>)
+          body(__fmul_rn(p.x, q.x), __fmul_rn(p.y, q.y));
+        else
+          body(__dmul_rn(widened(p.x), widened(q.x)), __dmul_rn(widened(p.y), widened(q.y)));
       };
       two(v.a.x, v.b.x);
       two(v.a.y, v.b.y);

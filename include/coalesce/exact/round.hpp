@@ -13,9 +13,9 @@ COALESCE_EXACT_CALL int leading_zeros(std::uint64_t word) {  // word != 0
 #endif
 }
 
-// The leading 128 bits of a number that is not 0, and whether anything but zeros follows: (high:low + rest) x 2^exponent with 0 <=
-// rest < 1, and rest > 0 exactly if `more`. The top bit of `high` is set. 64 of these bits, and `more`, are enough to round sum, mean
-// and root to any element type, because a quotient or root keeps at least 64.
+// The leading 128 bits of a number that is not 0, and whether anything but zeros follows: (high:low + rest) x
+// 2^exponent with 0 <= rest < 1, and rest > 0 exactly if `more`. The top bit of `high` is set. 64 of these bits, and
+// `more`, are enough to round sum, mean and root to any element type, because a quotient or root keeps at least 64.
 struct head {
   std::uint64_t high, low;
   int exponent;
@@ -37,8 +37,8 @@ COALESCE_EXACT_CALL head aligned(head number) {  // brings the top bit up; numbe
   return number;
 }
 
-// Magnitude / count, for means. count > 0. What `more` stands for may be pushed down into the quotient's own rest, because the
-// quotient's last bit is worth more than everything that was cut off.
+// Magnitude / count, for means. count > 0. What `more` stands for may be pushed down into the quotient's own rest,
+// because the quotient's last bit is worth more than everything that was cut off.
 COALESCE_EXACT_CALL head divided(head number, std::uint64_t count) {
   std::uint64_t rest = number.high % count;
   number.high /= count;
@@ -103,7 +103,8 @@ COALESCE_EXACT_CALL typename format<T>::bits rounded(const head& number) {
     below = below || number.high << 1 != 0;
   }
   if (half != 0 && (below || (mantissa & 1) != 0)) ++mantissa;
-  // The hidden bit counts 1 in the exponent's field, and so does a carry out of the significand: both come out by adding.
+  // The hidden bit counts 1 in the exponent's field, and so does a carry out of the significand: both come out by
+  // adding.
   const std::uint64_t field = static_cast<std::uint64_t>(last - unit);
   const std::uint64_t limit = infinity<T>;
   std::uint64_t result = limit;

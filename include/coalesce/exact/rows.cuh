@@ -1,5 +1,5 @@
-// Many results, each of a row that one warp adds: rows of an array, ragged segments, or any elements that do not lie one behind the
-// other. A warp folds and rounds on its own, so no thread waits for a block.
+// Many results, each of a row that one warp adds: rows of an array, ragged segments, or any elements that do not lie
+// one behind the other. A warp folds and rounds on its own, so no thread waits for a block.
 #pragma once
 
 #include <coalesce/exact/runs.cuh>
@@ -13,7 +13,9 @@ struct rows_of_layout {
     places::pair begin;
     std::int64_t count, index;
   };
-  __device__ __forceinline__ row at(std::int64_t r) const { return {where.begin(r), where.layout.reduced_count, where.index(r)}; }
+  __device__ __forceinline__ row at(std::int64_t r) const {
+    return {where.begin(r), where.layout.reduced_count, where.index(r)};
+  }
   __device__ __forceinline__ places::pair element(std::int64_t j) const { return where.element(j); }
 };
 

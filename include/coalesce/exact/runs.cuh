@@ -1,5 +1,5 @@
-// The exact sum of one whole array, or of each of a few long rows: blocks share a row, each folds its threads' columns to limbs and
-// leaves them in the workspace; the row's last block adds the limbs up and rounds.
+// The exact sum of one whole array, or of each of a few long rows: blocks share a row, each folds its threads' columns
+// to limbs and leaves them in the workspace; the row's last block adds the limbs up and rounds.
 #pragma once
 
 #include <coalesce/device/launch.cuh>
@@ -29,7 +29,9 @@ struct places {
     return at;
   }
   // Element j of a reduction, from its beginning.
-  __device__ __forceinline__ pair element(std::int64_t j) const { return decode(layout.reduced, layout.reduced_rank, j); }
+  __device__ __forceinline__ pair element(std::int64_t j) const {
+    return decode(layout.reduced, layout.reduced_rank, j);
+  }
   // Where result r begins, and to which index of `out` it goes.
   __device__ __forceinline__ pair begin(std::int64_t r) const {
     pair at = decode(layout.kept, layout.kept_rank, r);
@@ -48,11 +50,11 @@ struct places {
   }
 };
 
-// The share of `worker` (of `workers`, each of `team` threads) in `count` neighbouring elements. Tiles of loads x team vectors go
-// round the workers, the next tile is requested while one is added.
+// The share of `worker` (of `workers`, each of `team` threads) in `count` neighbouring elements. Tiles of loads x team
+// vectors go round the workers, the next tile is requested while one is added.
 template <class Input, class Engine>
-__device__ __forceinline__ void add_share(const Input& in, std::int64_t count, Engine& engine, int thread, int team, std::int64_t worker,
-                                          std::int64_t workers) {
+__device__ __forceinline__ void add_share(const Input& in, std::int64_t count, Engine& engine, int thread, int team,
+                                          std::int64_t worker, std::int64_t workers) {
   constexpr int loads = Engine::loads, width = Input::width;
   std::int64_t before = in.before();
   if (before > count) before = count;
@@ -88,12 +90,14 @@ __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, E
   }
 }
 
-// The same elements' flags, by a slower way that is rarely gone. Stops at the first that says `something` unless all have to be seen.
+// The same elements' flags, by a slower way that is rarely gone. Stops at the first that says `something` unless all
+// have to be seen.
 template <class Input>
-__device__ unsigned flags_of_share(const Input& in, std::int64_t count, int thread, int team, std::int64_t worker, std::int64_t workers,
-                                   bool all) {
+__device__ unsigned flags_of_share(const Input& in, std::int64_t count, int thread, int team, std::int64_t worker,
+                                   std::int64_t workers, bool all) {
   unsigned flags = 0;
-  for (std::int64_t i = worker * team + thread; i < count && (all || !(flags & something)); i += workers * team) flags |= in.flags(i, i);
+  for (std::int64_t i = worker * team + thread; i < count && (all || !(flags & something)); i += workers * team)
+    flags |= in.flags(i, i);
   return flags;
 }
 
@@ -145,7 +149,8 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_runs(const runs
     if (t == 0) room.zero = sum.zero;
   }
   __syncthreads();
-  // Elements are looked at again where the sum cannot tell: after infinities and NaN, and whether a sum of 0 is one of -0s.
+  // Elements are looked at again where the sum cannot tell: after infinities and NaN, and whether a sum of 0 is one of
+  // -0s.
   if (special || room.zero) {
     const unsigned seen = flags_of_share(in, problem.count, t, threads, slice, slices, special);
     if (seen != 0) atomicOr(&room.flags, seen);
@@ -178,7 +183,8 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_runs(const runs
   if (problem.into != nullptr) {
     total<Input::values> part;
     part.header = total<Input::values>::blank_header;
-    for (int i = 0; i < part.words; ++i) part.word[i] = room.word[2 * i] | static_cast<unsigned long long>(room.word[2 * i + 1]) << 32;
+    for (int i = 0; i < part.words; ++i)
+      part.word[i] = room.word[2 * i] | static_cast<unsigned long long>(room.word[2 * i + 1]) << 32;
     set_flags(part, room.flags);
     merge(*problem.into, part);
   } else {

@@ -1,6 +1,7 @@
-// A result for each thread: columns of an array, and whatever else has its results' elements side by side. Neighbouring threads add
-// neighbouring results. Where there are fewer results than threads, several threads share one; where there are too few for all
-// multiprocessors, the reduced axis is cut into slices, and the last block of a group of results puts theirs together.
+// A result for each thread: columns of an array, and whatever else has its results' elements side by side. Neighbouring
+// threads add neighbouring results. Where there are fewer results than threads, several threads share one; where there
+// are too few for all multiprocessors, the reduced axis is cut into slices, and the last block of a group of results
+// puts theirs together.
 #pragma once
 
 #include <coalesce/exact/runs.cuh>
@@ -26,7 +27,8 @@ template <class Input, class R>
 __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_columns(const column_sums<Input, R> problem) {
   using Engine = engine<Input>;
   using word = typename Engine::word;
-  static_assert(Input::values != range::product, "columns of products of doubles have no limbs for rare ones: use sum_rows");
+  static_assert(Input::values != range::product,
+                "columns of products of doubles have no limbs for rare ones: use sum_rows");
   constexpr int threads = Engine::threads;
   extern __shared__ __align__(16) char shared[];
   __shared__ unsigned look[threads], flags[threads];
@@ -41,7 +43,8 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_columns(const c
   engine.zero();
   engine.begin();
   look[t] = flags[t] = 0;
-  const std::int64_t first = static_cast<std::int64_t>(slice) * members + member, step = static_cast<std::int64_t>(slices) * members;
+  const std::int64_t first = static_cast<std::int64_t>(slice) * members + member,
+                     step = static_cast<std::int64_t>(slices) * members;
   places::pair begin{0, 0};
   if (works) begin = problem.where.begin(r);
   const Input in = problem.in.from(begin.first, begin.second);
@@ -122,7 +125,8 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_columns(const c
       for (int s = 0; s < slices; ++s) {
         if (s == slice) continue;
         const long long* other = problem.left + (group * slices + s) * words_left<Engine> * tile;
-        for (int i = 0; i < Engine::bins; ++i) engine.column[i * threads] += static_cast<word>(__ldcg(other + i * tile + mine));
+        for (int i = 0; i < Engine::bins; ++i)
+          engine.column[i * threads] += static_cast<word>(__ldcg(other + i * tile + mine));
         carry += __ldcg(other + Engine::bins * tile + mine);
         flags[mine] |= static_cast<unsigned>(__ldcg(other + (Engine::bins + 1) * tile + mine));
       }

@@ -1,4 +1,5 @@
-// An exact sum as it is kept, merged, stored and read. Plain C++17, host and device; the layout is documented in docs/exact.md.
+// An exact sum as it is kept, merged, stored and read. Plain C++17, host and device; the layout is documented in
+// docs/exact.md.
 #pragma once
 
 #include <coalesce/exact/round.hpp>
@@ -8,8 +9,8 @@ namespace coalesce::exact {
 // What has been seen that no integer can say. `something` is any element but -0: without it the sum of -0s is -0.
 enum seen : std::uint32_t { nan_seen = 1, plus_infinity = 2, minus_infinity = 4, negative_zero = 8, something = 16 };
 
-// In memory as in a file (where words are little-endian): a header, then the integer, least word first. Two totals of one range
-// are equal as sums exactly if their bytes are equal.
+// In memory as in a file (where words are little-endian): a header, then the integer, least word first. Two totals of
+// one range are equal as sums exactly if their bytes are equal.
 template <range R>
 struct total {
   static constexpr int words = layout<R>::words, unit = layout<R>::unit;
@@ -145,9 +146,11 @@ COALESCE_EXACT_CALL bool head_of(const total<R>& sum, head& number) {
   return true;
 }
 
-// The sum, the sum / count, or the sum's square root, rounded once. A mean of nothing, and a root of less than 0, is NaN.
+// The sum, the sum / count, or the sum's square root, rounded once. A mean of nothing, and a root of less than 0, is
+// NaN.
 template <class T, range R>
-COALESCE_EXACT_CALL typename format<T>::bits read(const total<R>& sum, reading how = reading::sum, std::uint64_t count = 1) {
+COALESCE_EXACT_CALL typename format<T>::bits read(const total<R>& sum, reading how = reading::sum,
+                                                  std::uint64_t count = 1) {
   typename format<T>::bits answer;
   head number{};
   const bool zero = !head_of(sum, number);

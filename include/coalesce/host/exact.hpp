@@ -1,23 +1,23 @@
-// Exact sums on the CPU: the real-number result, rounded once to nearest even. The same bits as coalesce/exact.cuh on a GPU, whatever
-// the order, the number of threads, the compiler's vector width, or how the data is cut into ranges. Plain C++17 for GCC and Clang;
-// no CUDA. T is float, double, coalesce::half_bits or coalesce::bfloat16_bits.
+// Exact sums on the CPU: the real-number result, rounded once to nearest even. The same bits as coalesce/exact.cuh on a
+// GPU, whatever the order, the number of threads, the compiler's vector width, or how the data is cut into ranges.
+// Plain C++17 for GCC and Clang; no CUDA. T is float, double, coalesce::half_bits or coalesce::bfloat16_bits.
 //
 //   double total = coalesce::host::exact_sum(data, count);
 //
-// Special values: any NaN, or infinities of both signs: NaN. Infinities of one sign: that one. A result beyond T's range: the infinity
-// it rounds to; partial sums beyond the range do no harm. Only -0: -0. Nothing at all: +0, and its mean is NaN.
+// Special values: any NaN, or infinities of both signs: NaN. Infinities of one sign: that one. A result beyond T's
+// range: the infinity it rounds to; partial sums beyond the range do no harm. Only -0: -0. Nothing at all: +0, and its
+// mean is NaN.
 #pragma once
 
 #include <coalesce/host/detail/terms.hpp>
-
 #include <system_error>
 #include <thread>
 #include <vector>
 
 namespace coalesce::host {
 
-// A sum in the making. It holds every bit, so that ranges may be added, and accumulators merged, in any order and grouping.
-// R says what it has room for: sums of T (the default), or sums of products of two T, as format<T>::dot.
+// A sum in the making. It holds every bit, so that ranges may be added, and accumulators merged, in any order and
+// grouping. R says what it has room for: sums of T (the default), or sums of products of two T, as format<T>::dot.
 template <class T, exact::range R = exact::format<T>::sum>
 class exact_accumulator {
   static_assert(R == exact::format<T>::sum || R == exact::format<T>::dot,
@@ -78,7 +78,8 @@ class exact_accumulator {
     put(bytes, total_.header);
     for (int i = 0; i < total_type::words; ++i) put(bytes + 8 * (i + 1), total_.word[i]);
   }
-  // False, and nothing changed, if these are not `stored_bytes` bytes that store() has written for this range and version.
+  // False, and nothing changed, if these are not `stored_bytes` bytes that store() has written for this range and
+  // version.
   bool load(const unsigned char* bytes) {
     total_type found;
     found.header = get(bytes);
@@ -104,7 +105,8 @@ class exact_accumulator {
 
   template <class Part>
   void in_parts(std::size_t count, unsigned threads, Part part) {
-    constexpr std::size_t worth_while = std::size_t(1) << 18;  // elements: some 50 us of work, twice what a thread costs
+    constexpr std::size_t worth_while = std::size_t(1)
+                                        << 18;  // elements: some 50 us of work, twice what a thread costs
     const std::size_t most = count / worth_while;
     if (threads == 0) {
       threads = most < 2 ? 1 : std::thread::hardware_concurrency();

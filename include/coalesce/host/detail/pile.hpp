@@ -1,14 +1,14 @@
 // Adds floats or doubles exactly on the CPU, block by block.
 //
-// A block is first taken as if its elements were alike: the largest one says where a window of 2 x 45 bits begins, and every element
-// is cut by it with three additions that the CPU does for a whole vector: t = a + x, where `a` is so large that its last bit is the
-// window's; h = t - a is what of x went in, x - h what is left for the second half. If nothing is left over in the end, the two
-// accumulators are integers in disguise, and hold the block's sum exactly. If something is, the block is added element by element to
-// bins, integers that lie 16 or 32 bits apart. Both ways need no order: integers only.
+// A block is first taken as if its elements were alike: the largest one says where a window of 2 x 45 bits begins, and
+// every element is cut by it with three additions that the CPU does for a whole vector: t = a + x, where `a` is so
+// large that its last bit is the window's; h = t - a is what of x went in, x - h what is left for the second half. If
+// nothing is left over in the end, the two accumulators are integers in disguise, and hold the block's sum exactly. If
+// something is, the block is added element by element to bins, integers that lie 16 or 32 bits apart. Both ways need no
+// order: integers only.
 #pragma once
 
 #include <coalesce/exact/total.hpp>
-
 #include <cstddef>
 
 #if !defined(__GNUC__)
@@ -56,8 +56,8 @@ struct term<double> {
   static void widen(const doubles& x, doubles& out) { out = x; }
 };
 
-// The window's additions need IEEE arithmetic to nearest with subnormals. A program built with -ffast-math, or that has told its CPU
-// otherwise, gets the bins, which are integers.
+// The window's additions need IEEE arithmetic to nearest with subnormals. A program built with -ffast-math, or that has
+// told its CPU otherwise, gets the bins, which are integers.
 inline bool arithmetic_is_ieee() {
 #ifdef __FAST_MATH__
   return false;
@@ -107,7 +107,8 @@ class pile {
   }
 
  private:
-  static constexpr int copies = 4;  // neighbours go to different copies, so that no addition waits for the last one's store
+  static constexpr int copies =
+      4;  // neighbours go to different copies, so that no addition waits for the last one's store
 
   void add_block(const Term* x) {
     using integers = typename traits::integers;
@@ -148,11 +149,14 @@ class pile {
     }
   }
 
-  // |x| < 2^bound. The first accumulator begins at 1.5 x 2^(bound + 8), and 128 additions leave it between 2^(bound + 8) and twice that:
-  // its last bit stays 2^(bound + 8 - 52). What is left of an element is at most half of that, and so on.
+  // |x| < 2^bound. The first accumulator begins at 1.5 x 2^(bound + 8), and 128 additions leave it between 2^(bound +
+  // 8) and twice that: its last bit stays 2^(bound + 8 - 52). What is left of an element is at most half of that, and
+  // so on.
   static constexpr int first_room = 8, first_depth = 52 - first_room, second_depth = first_depth + 1 - first_room + 52;
 
-  static double power(int exponent) { return exact::from_bits<double>(static_cast<std::uint64_t>(exponent + 1023) << 52); }
+  static double power(int exponent) {
+    return exact::from_bits<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+  }
 
   bool add_window(const Term* x, int bound) {
     const double start1 = 1.5 * power(bound + first_room), start2 = 1.5 * power(bound - second_depth + 52);
@@ -204,7 +208,9 @@ class pile {
         other = other || b != exact::sign_bit<Term>;
         const unsigned field = static_cast<unsigned>((b & ~exact::sign_bit<Term>) >> (precision - 1));
         if (field == exact::infinity<Term> >> (precision - 1)) {
-          flags_ |= (b & fraction) != 0 ? exact::nan_seen : b >> (8 * sizeof(b) - 1) != 0 ? exact::minus_infinity : exact::plus_infinity;
+          flags_ |= (b & fraction) != 0             ? exact::nan_seen
+                    : b >> (8 * sizeof(b) - 1) != 0 ? exact::minus_infinity
+                                                    : exact::plus_infinity;
           continue;
         }
         const unsigned normal = field != 0, position = field + (1 - normal);
