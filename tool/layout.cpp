@@ -36,6 +36,9 @@ Layout find_layout() {
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const fs::path prefix = error ? fs::path() : self.parent_path().parent_path();
   Layout layout;
+  for (const fs::path& file : {prefix / "lib/coalesce/libcoalesce_gpu.so", prefix / "lib/libcoalesce_gpu.so"}) {
+    if (layout.gpu.empty() && fs::exists(file, error)) layout.gpu = file;
+  }
   layout.runtime = holds_runtime(prefix / "lib/coalesce") ? prefix / "lib/coalesce" : prefix / "lib";
   // Only a build tree looks into the source tree: an installed command must not depend on where it was built.
   fs::path source;
@@ -50,6 +53,8 @@ Layout find_layout() {
     layout.lab = existing({source / "lab"});
     layout.library = fs::is_directory(source / "include/coalesce", error) ? source / "include" : fs::path();
   }
+  const fs::path limits = (source.empty() ? share : source) / "gpu/limits.cu";
+  if (fs::exists(limits, error)) layout.limits = limits;
   return layout;
 }
 

@@ -1,5 +1,5 @@
 // Where the parts of the project lie, seen from the executable itself, so that an installed tree may be moved:
-//   <prefix>/bin/coalesce   <prefix>/lib/coalesce/libcudart.so.*   <prefix>/share/coalesce/{include,lab}
+//   <prefix>/bin/coalesce   <prefix>/lib/coalesce/{libcudart,libcoalesce_gpu}.so*   <prefix>/share/coalesce/{include,lab}
 //   <prefix>/include
 // and in a build tree <build>/bin/coalesce, <build>/lib/libcudart.so.*, the rest in the source tree.
 #pragma once
@@ -14,6 +14,8 @@ struct Layout {
   std::filesystem::path headers;  // CUDA headers for clang; empty: not there
   std::filesystem::path library;  // folder that holds coalesce/: the library's headers; empty: not there
   std::filesystem::path lab;      // empty: not there
+  std::filesystem::path gpu;      // libcoalesce_gpu.so, which measures on a GPU; empty: not there
+  std::filesystem::path limits;   // gpu/limits.cu; empty: not there
 };
 
 // Never throws: a missing part is an empty path, and whoever needs it says so with require_*.

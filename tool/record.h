@@ -6,6 +6,8 @@
 //    "counters":{every counter:value},"lines":[[file,line,ptx_line,{non-zero counters}],...]}
 //                                                      no "lines": the same as the kernel's launch before
 //   {"diagnostic":{...}}  {"copies":{"h2d":{"calls":n,"bytes":n},...}}  {"end":true}
+// From a GPU (gpu/session.h) the first line has "on":"gpu"; a launch has only the counters that were read, and
+// "times":{"cold":[s,...],"warm":[s,...]}; copies have "seconds"; and there are {"note":text} and {"span":seconds}.
 //
 // A program can die at any byte, so a last line cut short is no error: everything before it counts.
 #pragma once
@@ -30,6 +32,9 @@ struct Line {
 };
 using Lines = std::vector<Line>;
 
+inline constexpr uint64_t kAllCounters = (uint64_t{1} << machine::kCounterCount) - 1;
+static_assert(machine::kCounterCount < 64);
+
 struct Launch {
   std::size_t kernel = 0;  // into Record::kernels
   std::array<uint32_t, 3> grid{}, block{};
@@ -39,6 +44,10 @@ struct Launch {
   bool interrupted = false;  // counters are of what had run
   machine::Counters counters;
   std::shared_ptr<const Lines> lines;  // never null; shared by launches that counted the same
+  // On a GPU: which of the counters were read (bit i: row i of kCounterRows), and the times of its repetitions in
+  // seconds, with a cold L2 cache and with a warm one.
+  uint64_t known = kAllCounters;
+  std::vector<double> cold, warm;
 
   uint64_t warps() const;  // warps launched: blocks x ceil(threads of a block / 32)
 };
@@ -57,8 +66,11 @@ struct DeviceName {
 struct Record {
   bool started = false;   // the CUDA runtime came up and wrote its first line
   bool complete = false;  // it also wrote its last one
+  bool on_gpu = false;    // measured on a real GPU, not counted by the machine
   DeviceName device;
   std::string program;
+  std::vector<std::string> notes;  // what could not be measured, and why
+  double span = 0;  // on a GPU: host seconds from the first launch or copy to the last call that waited for the device
   std::vector<Kernel> kernels;
   std::vector<Launch> launches;
   std::vector<nlohmann::ordered_json> diagnostics;  // as written

@@ -1,0 +1,229 @@
+#include "gpu/counters.h"
+
+#include <dlfcn.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "gpu/cupti.h"
+
+namespace coalesce::gpu {
+namespace {
+
+constexpr const char* kPermission =
+    "this user may not read the GPU's counters; as root, or after an administrator has put \"options nvidia "
+    "NVreg_RestrictProfilingToAdminUsers=0\" into /etc/modprobe.d/ and loaded the driver anew "
+    "(https://developer.nvidia.com/ERR_NVGPUCTRPERM)";
+
+// $COALESCE_CUPTI is a file or empty: no other place is tried then.
+void* open_cupti(std::string& why) {
+  std::vector<std::string> names;
+  if (const char* given = std::getenv("COALESCE_CUPTI")) {
+    names = {given};
+  } else {
+    for (const char* file : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"}) {
+      names.push_back(file);
+      for (const char* folder : {"/usr/local/cuda/lib64/", "/usr/local/cuda/extras/CUPTI/lib64/"})
+        names.push_back(folder + std::string(file));
+    }
+  }
+  for (const std::string& name : names) {
+    if (name.empty()) continue;
+    if (void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+    if (const char* error = dlerror(); names.size() == 1 && error) why = error;
+  }
+  if (why.empty()) why = "no libcupti (12.6 or later) on this computer";
+  why += "; it comes with the CUDA toolkit, and COALESCE_CUPTI names the file where it lies elsewhere";
+  return nullptr;
+}
+
+bool look_up(void* library, cupti::Functions& f, std::string& why) {
+  const auto one = [&](auto& function, const char* symbol) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
+    if (!function && why.empty())
+      why = std::string("libcupti has no ") + symbol + "; a CUDA toolkit of 12.6 or later has";
+    return function != nullptr;
+  };
+  bool all = one(f.text, "cuptiGetErrorMessage");
+#define COALESCE_LOOK_UP(name, symbol, block) all = one(f.name, #symbol) && all;
+  COALESCE_CUPTI(COALESCE_LOOK_UP)
+#undef COALESCE_LOOK_UP
+  return all;
+}
+
+class Cupti : public HardwareCounters {
+ public:
+  bool open(void* context, int device, const std::vector<std::string>& extra, std::string& why) {
+    void* library = open_cupti(why);
+    if (!library || !look_up(library, f_, why)) return false;
+    for (const CounterSource& source : counter_sources())
+      for (const std::string& metric : source.metrics) names_.push_back(metric.c_str());
+    own_ = names_.size();
+    extra_ = extra;
+    for (const std::string& metric : extra_) names_.push_back(metric.c_str());
+
+    cupti::Initialize initialize;
+    if (!done(f_.initialize(&initialize), "cuptiProfilerInitialize", why)) return false;
+    cupti::ChipName chip;
+    chip.device = static_cast<size_t>(device);
+    if (!done(f_.chip_name(&chip), "cuptiDeviceGetChipName", why)) return false;
+    cupti::CounterAvailability available;
+    available.context = context;
+    if (!done(f_.availability(&available), "cuptiProfilerGetCounterAvailability", why)) return false;
+    std::vector<uint8_t> availability(available.image_size);
+    available.image = availability.data();
+    if (!done(f_.availability(&available), "cuptiProfilerGetCounterAvailability", why)) return false;
+
+    cupti::HostInitialize host;
+    host.chip = chip.name;
+    host.availability = availability.data();
+    if (!done(f_.host_initialize(&host), "cuptiProfilerHostInitialize", why)) return false;
+    host_ = host.host;
+    cupti::AddMetrics add;
+    add.host = host_, add.names = names_.data(), add.count = names_.size();
+    if (!done(f_.add_metrics(&add), "cuptiProfilerHostConfigAddMetrics", why)) return false;
+    cupti::ConfigImageSize size;
+    size.host = host_;
+    if (!done(f_.config_image_size(&size), "cuptiProfilerHostGetConfigImageSize", why)) return false;
+    config_.resize(size.image_size);
+    cupti::ConfigImage image;
+    image.host = host_, image.image_size = config_.size(), image.image = config_.data();
+    if (!done(f_.config_image(&image), "cuptiProfilerHostGetConfigImage", why)) return false;
+    cupti::NumberOfPasses passes;
+    passes.image_size = config_.size(), passes.image = config_.data();
+    if (!done(f_.passes(&passes), "cuptiProfilerHostGetNumOfPasses", why)) return false;
+    passes_ = static_cast<int>(passes.passes);
+
+    cupti::RangeEnable enable;
+    enable.context = context;
+    if (!done(f_.enable(&enable), "cuptiRangeProfilerEnable", why)) return false;
+    object_ = enable.object;
+    cupti::DataSize data;
+    data.object = object_, data.names = names_.data(), data.count = names_.size();
+    if (!done(f_.data_size(&data), "cuptiRangeProfilerGetCounterDataSize", why)) return false;
+    data_.resize(data.data_size);
+    return true;
+  }
+
+  // No ~Cupti that disables the profiler: this lives until the process ends, when the driver may be gone already.
+
+  bool read(const std::function<void()>& launch, Reading& reading, std::string& why) override {
+    cupti::DataInitialize fresh;
+    fresh.object = object_, fresh.data_size = data_.size(), fresh.data = data_.data();
+    if (!done(f_.data_initialize(&fresh), "cuptiRangeProfilerCounterDataImageInitialize", why)) return false;
+    cupti::RangeConfig config;
+    config.object = object_;
+    config.config_size = config_.size(), config.config = config_.data();
+    config.data_size = data_.size(), config.data = data_.data();
+    if (!done(f_.configure(&config), "cuptiRangeProfilerSetConfig", why)) return false;
+    cupti::RangeStart start;
+    start.object = object_;
+    if (!done(f_.start(&start), "cuptiRangeProfilerStart", why)) return false;
+    launch();
+    cupti::RangeStop stop;
+    stop.object = object_;
+    if (!done(f_.stop(&stop), "cuptiRangeProfilerStop", why)) return false;
+    cupti::RangeDecode decode;
+    decode.object = object_;
+    if (!done(f_.decode(&decode), "cuptiRangeProfilerDecodeData", why)) return false;
+    cupti::DataInfo info;
+    info.data = data_.data(), info.data_size = data_.size();
+    if (!done(f_.data_info(&info), "cuptiRangeProfilerGetCounterDataInfo", why)) return false;
+    if (info.ranges != 1) {
+      why = "CUPTI saw " + std::to_string(info.ranges) + " launches where there was one";
+      return false;
+    }
+    std::vector<double> values(names_.size());
+    cupti::Evaluate evaluate;
+    evaluate.host = host_, evaluate.data = data_.data(), evaluate.data_size = data_.size();
+    evaluate.names = names_.data(), evaluate.count = names_.size(), evaluate.values = values.data();
+    if (!done(f_.evaluate(&evaluate), "cuptiProfilerHostEvaluateToGpuValues", why)) return false;
+    take(values, reading);
+    return true;
+  }
+
+  int passes() const override { return passes_; }
+
+ private:
+  bool done(cupti::Result result, const char* call, std::string& why) const {
+    if (result == cupti::kSuccess) return true;
+    if (result == cupti::kInsufficientPrivileges || result == cupti::kVirtualizedInsufficientPrivileges) {
+      why = kPermission;
+      return false;
+    }
+    const char* text = nullptr;
+    f_.text(result, &text);
+    why = std::string(call) + ": " + (text ? text : "unknown error") + " (" + std::to_string(result) + ")";
+    return false;
+  }
+
+  void take(const std::vector<double>& values, Reading& reading) const {
+    reading = {};
+    reading.read.assign(machine::kCounterCount, false);
+    size_t at = 0;
+    for (const CounterSource& source : counter_sources()) {
+      double sum = 0;
+      for (size_t i = 0; i < source.metrics.size(); ++i) sum += values[at++];
+      if (std::isnan(sum)) continue;
+      reading.counters.*source.field = static_cast<uint64_t>(sum + 0.5);
+      for (size_t row = 0; row < machine::kCounterCount; ++row) {
+        if (machine::kCounterRows[row].field == source.field) reading.read[row] = true;
+      }
+    }
+    for (size_t i = own_; i < values.size(); ++i) reading.extra.emplace_back(names_[i], values[i]);
+  }
+
+  cupti::Functions f_;
+  cupti::HostObject* host_ = nullptr;
+  cupti::RangeObject* object_ = nullptr;
+  std::vector<const char*> names_;
+  size_t own_ = 0;
+  std::vector<std::string> extra_;
+  std::vector<uint8_t> config_, data_;
+  int passes_ = 0;
+};
+
+}  // namespace
+
+const std::vector<CounterSource>& counter_sources() {
+  using C = machine::Counters;
+  static const std::string t = "l1tex__t_", global = "_pipe_lsu_mem_global_op_", local = "_pipe_lsu_mem_local_op_",
+                           wavefronts = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_",
+                           shared = "smsp__inst_executed_op_shared_";
+  static const std::vector<CounterSource> sources = {
+      {&C::global_load_requests, {t + "requests" + global + "ld.sum"}},
+      {&C::global_load_sectors, {t + "sectors" + global + "ld.sum"}},
+      {&C::global_load_lines, {t + "set_accesses" + global + "ld.sum"}},
+      {&C::global_store_requests, {t + "requests" + global + "st.sum"}},
+      {&C::global_store_sectors, {t + "sectors" + global + "st.sum"}},
+      {&C::global_store_lines, {t + "set_accesses" + global + "st.sum"}},
+      {&C::global_atomic_requests, {t + "requests" + global + "atom.sum"}},
+      {&C::global_atomic_sectors, {t + "sectors" + global + "atom.sum"}},
+      {&C::global_reduction_requests, {t + "requests" + global + "red.sum"}},
+      {&C::global_reduction_sectors, {t + "sectors" + global + "red.sum"}},
+      {&C::local_load_requests, {t + "requests" + local + "ld.sum"}},
+      {&C::local_load_sectors, {t + "sectors" + local + "ld.sum"}},
+      {&C::local_store_requests, {t + "requests" + local + "st.sum"}},
+      {&C::local_store_sectors, {t + "sectors" + local + "st.sum"}},
+      {&C::shared_load_requests, {shared + "ld.sum"}},
+      {&C::shared_load_wavefronts, {wavefronts + "ld.sum"}},
+      {&C::shared_store_requests, {shared + "st.sum"}},
+      {&C::shared_store_wavefronts, {wavefronts + "st.sum"}},
+      {&C::shared_atomic_requests, {shared + "atom.sum"}},
+      {&C::shared_atomic_wavefronts, {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum"}},
+      {&C::instructions, {"smsp__inst_executed.sum"}},
+      {&C::thread_instructions, {"smsp__thread_inst_executed.sum"}},
+      {&C::branches, {"smsp__sass_branch_targets.sum"}},
+      {&C::divergent_branches, {"smsp__sass_branch_targets_threads_divergent.sum"}},
+  };
+  return sources;
+}
+
+std::unique_ptr<HardwareCounters> HardwareCounters::open(void* context, int device,
+                                                         const std::vector<std::string>& extra, std::string& why) {
+  auto counters = std::make_unique<Cupti>();
+  if (!counters->open(context, device, extra, why)) return nullptr;
+  return counters;
+}
+
+}  // namespace coalesce::gpu

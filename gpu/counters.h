@@ -1,0 +1,42 @@
+// Hardware counters of single launches, by CUPTI's range profiler in this process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "machine/observe/counters.h"
+
+namespace coalesce::gpu {
+
+// What a counter is the sum of on hardware.
+struct CounterSource {
+  uint64_t machine::Counters::* field;
+  std::vector<std::string> metrics;  // all of them valid on every chip with compute capability 7.0 or later
+};
+const std::vector<CounterSource>& counter_sources();
+
+// One launch's counters: those that were read; the others are absent, not zero.
+struct Reading {
+  machine::Counters counters;
+  std::vector<bool> read;  // per row of kCounterRows
+  std::vector<std::pair<std::string, double>> extra;
+};
+
+class HardwareCounters {
+ public:
+  // Null, and `why` says what is missing and how to get it, where counters cannot be read. `context`: the CUcontext the
+  // launches go to; `device` its index. `extra`: metrics by CUPTI's names to be read beside ours.
+  static std::unique_ptr<HardwareCounters> open(void* context, int device, const std::vector<std::string>& extra,
+                                                std::string& why);
+  virtual ~HardwareCounters() = default;
+
+  // Calls `launch`, which launches one kernel. It runs several times on the device (memory is restored between), once
+  // for the caller. False and `why`: nothing could be read, and the kernel may not have run.
+  virtual bool read(const std::function<void()>& launch, Reading& reading, std::string& why) = 0;
+  virtual int passes() const = 0;
+};
+
+}  // namespace coalesce::gpu

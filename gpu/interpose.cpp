@@ -1,0 +1,167 @@
+// The functions of the CUDA runtime that this library stands in front of (LD_PRELOAD): each tells what happens and goes
+// on to NVIDIA's own. They carry no symbol version, which satisfies a reference to any: one library for CUDA 11 to 13.
+#include <cstdlib>
+
+#include "gpu/memory.h"
+#include "gpu/runtime.h"
+#include "gpu/session.h"
+
+namespace coalesce::gpu {
+namespace {
+
+// The real function of the same type; the program could not have been started without those it names.
+template <typename Function>
+Function* real(Function*, const char* name) {
+  static_assert(sizeof(Function*) == sizeof(void*));
+  return reinterpret_cast<Function*>(next_symbol(name));
+}
+
+#define NEXT(name)                                  \
+  static auto* const next = real(&name, #name);   \
+  if (!next) return cudaErrorInitializationError
+
+Session::Path path_of(cudaMemcpyKind kind) {
+  switch (kind) {
+    case cudaMemcpyHostToDevice:
+      return Session::h2d;
+    case cudaMemcpyDeviceToHost:
+      return Session::d2h;
+    case cudaMemcpyHostToHost:
+      return Session::h2h;
+    default:
+      return Session::d2d;  // cudaMemcpyDefault: the runtime finds out; counted as on the device
+  }
+}
+
+void remember(cudaError_t result, void** pointer, size_t bytes) {
+  if (result == cudaSuccess && pointer) device_memory().allocated(*pointer, bytes);
+}
+
+__attribute__((destructor)) void ended() { Session::get().end(); }
+
+}  // namespace
+
+// Launches. _ptsz: the same with another default stream.
+#define LAUNCH(name, Handle)                                                                                          \
+  COALESCE_API cudaError_t name(Handle function, dim3 grid, dim3 block, void** arguments, size_t shared,              \
+                                cudaStream_t stream) {                                                                \
+    NEXT(name);                                                                                                       \
+    return Session::get().launch({reinterpret_cast<const void*>(function), grid, block, shared, stream},              \
+                                 [&] { return next(function, grid, block, arguments, shared, stream); });             \
+  }
+LAUNCH(cudaLaunchKernel, const void*)
+LAUNCH(cudaLaunchKernel_ptsz, const void*)
+LAUNCH(cudaLaunchCooperativeKernel, const void*)
+LAUNCH(cudaLaunchCooperativeKernel_ptsz, const void*)
+LAUNCH(__cudaLaunchKernel, cudaKernel_t)
+LAUNCH(__cudaLaunchKernel_ptsz, cudaKernel_t)
+
+#define LAUNCH_CONFIGURED(name)                                                                                      \
+  COALESCE_API cudaError_t name(const cudaLaunchConfig_t* config, const void* function, void** arguments) {          \
+    NEXT(name);                                                                                                      \
+    const auto run = [&] { return next(config, function, arguments); };                                              \
+    if (!config) return run();                                                                                       \
+    return Session::get().launch(                                                                                    \
+        {function, config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream}, run);               \
+  }
+LAUNCH_CONFIGURED(cudaLaunchKernelExC)
+LAUNCH_CONFIGURED(cudaLaunchKernelExC_ptsz)
+
+#define LAUNCH_GRAPH(name)                                                        \
+  COALESCE_API cudaError_t name(void* graph, cudaStream_t stream) {               \
+    NEXT(name);                                                                   \
+    Session::get().note("launches of graphs are not measured");                   \
+    return next(graph, stream);                                                   \
+  }
+LAUNCH_GRAPH(cudaGraphLaunch)
+LAUNCH_GRAPH(cudaGraphLaunch_ptsz)
+
+// Memory.
+COALESCE_API cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+  NEXT(cudaMalloc);
+  const cudaError_t result = next(pointer, bytes);
+  remember(result, pointer, bytes);
+  return result;
+}
+COALESCE_API cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
+  NEXT(cudaMallocPitch);
+  const cudaError_t result = next(pointer, pitch, width, height);
+  remember(result, pointer, pitch ? *pitch * height : 0);
+  return result;
+}
+COALESCE_API cudaError_t cudaMalloc3D(cudaPitchedPtr* pitched, cudaExtent extent) {
+  NEXT(cudaMalloc3D);
+  const cudaError_t result = next(pitched, extent);
+  if (pitched) remember(result, &pitched->ptr, pitched->pitch * extent.height * extent.depth);
+  return result;
+}
+#define MALLOC_ASYNC(name)                                                                  \
+  COALESCE_API cudaError_t name(void** pointer, size_t bytes, cudaStream_t stream) {        \
+    NEXT(name);                                                                             \
+    const cudaError_t result = next(pointer, bytes, stream);                                \
+    remember(result, pointer, bytes);                                                       \
+    return result;                                                                          \
+  }
+MALLOC_ASYNC(cudaMallocAsync)
+MALLOC_ASYNC(cudaMallocAsync_ptsz)
+COALESCE_API cudaError_t cudaFree(void* pointer) {
+  NEXT(cudaFree);
+  device_memory().freed(pointer);
+  return next(pointer);
+}
+#define FREE_ASYNC(name)                                                 \
+  COALESCE_API cudaError_t name(void* pointer, cudaStream_t stream) {    \
+    NEXT(name);                                                          \
+    device_memory().freed(pointer);                                      \
+    return next(pointer, stream);                                        \
+  }
+FREE_ASYNC(cudaFreeAsync)
+FREE_ASYNC(cudaFreeAsync_ptsz)
+
+COALESCE_API void __cudaRegisterVar(void** module, char* host, char* address, const char* name, int external, size_t size,
+                                    int constant, int global) {
+  static auto* const next = real(&__cudaRegisterVar, "__cudaRegisterVar");
+  if (!next) std::abort();  // no CUDA runtime behind this library
+  device_memory().variable(host, size);
+  next(module, host, address, name, external, size, constant, global);
+}
+
+// Copies.
+#define COPY(name)                                                                                     \
+  COALESCE_API cudaError_t name(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {       \
+    NEXT(name);                                                                                        \
+    return Session::get().copy(path_of(kind), bytes, [&] { return next(to, from, bytes, kind); });     \
+  }
+COPY(cudaMemcpy)
+COPY(cudaMemcpy_ptds)
+#define COPY_ASYNC(name)                                                                                           \
+  COALESCE_API cudaError_t name(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) { \
+    NEXT(name);                                                                                                    \
+    return Session::get().copy(path_of(kind), bytes, [&] { return next(to, from, bytes, kind, stream); });         \
+  }
+COPY_ASYNC(cudaMemcpyAsync)
+COPY_ASYNC(cudaMemcpyAsync_ptsz)
+#define COPY_2D(name)                                                                                                 \
+  COALESCE_API cudaError_t name(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,         \
+                                size_t height, cudaMemcpyKind kind) {                                                 \
+    NEXT(name);                                                                                                       \
+    return Session::get().copy(path_of(kind), width * height,                                                         \
+                               [&] { return next(to, to_pitch, from, from_pitch, width, height, kind); });            \
+  }
+COPY_2D(cudaMemcpy2D)
+COPY_2D(cudaMemcpy2D_ptds)
+
+// What waits for the device.
+COALESCE_API cudaError_t cudaDeviceSynchronize() {
+  NEXT(cudaDeviceSynchronize);
+  return Session::get().wait([&] { return next(); });
+}
+#define WAIT_STREAM(name)                                          \
+  COALESCE_API cudaError_t name(cudaStream_t stream) {             \
+    NEXT(name);                                                    \
+    return Session::get().wait([&] { return next(stream); });      \
+  }
+WAIT_STREAM(cudaStreamSynchronize)
+WAIT_STREAM(cudaStreamSynchronize_ptsz)
+
+}  // namespace coalesce::gpu

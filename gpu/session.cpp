@@ -1,0 +1,277 @@
+#include "gpu/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "gpu/memory.h"
+
+namespace coalesce::gpu {
+namespace {
+
+constexpr const char* kPaths[] = {"h2d", "d2h", "d2d", "h2h"};
+// A launch's repetitions may take so long in all.
+constexpr double kMostSeconds = 2;
+
+uint64_t number_from(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+std::vector<std::string> words_from(const char* variable) {
+  std::vector<std::string> words;
+  const char* text = std::getenv(variable);
+  for (std::string rest = text ? text : ""; !rest.empty();) {
+    const auto comma = rest.find(',');
+    if (comma != 0) words.push_back(rest.substr(0, comma));
+    rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+  }
+  return words;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\', out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", c);
+      out += escape;
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+// Nanoseconds as a JSON number of seconds, whatever the program's locale writes between them.
+std::string seconds_text(double seconds) {
+  const long long n = static_cast<long long>(seconds * 1e9 + 0.5);
+  char text[40];
+  std::snprintf(text, sizeof text, "%lld.%09lld", n / 1000000000, n % 1000000000);
+  return text;
+}
+
+std::string seconds_list(const std::vector<double>& seconds) {
+  std::string out;
+  for (const double s : seconds) out += (out.empty() ? "" : ",") + seconds_text(s);
+  return '[' + out + ']';
+}
+
+std::string triple(const dim3& d) {
+  return '[' + std::to_string(d.x) + ',' + std::to_string(d.y) + ',' + std::to_string(d.z) + ']';
+}
+
+std::string counters_text(const Reading& reading) {
+  std::string out;
+  for (size_t row = 0; row < reading.read.size(); ++row) {
+    if (!reading.read[row]) continue;
+    const auto& r = machine::kCounterRows[row];
+    out += (out.empty() ? "" : ",") + quoted(std::string(r.name)) + ':' + std::to_string(reading.counters.*r.field);
+  }
+  return '{' + out + '}';
+}
+
+// What we do on the program's behalf must not be measured as if it had done it.
+thread_local bool inside = false;
+
+}  // namespace
+
+Session& Session::get() {
+  static Session& session = *new Session;  // used from destructors of the program's that run after ours would
+  return session;
+}
+
+Session::Session() {
+  const char* path = std::getenv("COALESCE_RECORD");
+  if (!path || !*path) return;
+  const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) {
+    std::fprintf(stderr, "coalesce: error: cannot write the record '%s': %s\n", path, std::strerror(errno));
+    return;
+  }
+  // A recorded program may start others that use CUDA too; the first one's record stands.
+  struct stat info{};
+  if (flock(file, LOCK_EX | LOCK_NB) != 0 || (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_size != 0)) {
+    close(file);
+    return;
+  }
+  file_ = file;
+  owner_ = getpid();
+  repeat_ = static_cast<int>(number_from("COALESCE_GPU_REPEAT", 0));
+  most_launches_ = number_from("COALESCE_GPU_LAUNCHES", 100);
+  plain_ = number_from("COALESCE_GPU_PLAIN", 0) != 0;
+  want_counters_ = number_from("COALESCE_GPU_COUNTERS", 0) != 0;
+}
+
+bool Session::active() const { return file_ >= 0 && !inside && getpid() == owner_; }
+
+void Session::write(const std::string& text) {
+  const std::string line = text + '\n';
+  if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    std::fprintf(stderr, "coalesce: error: cannot write the record: %s\n", std::strerror(errno));
+    close(file_);
+    file_ = -1;
+  }
+}
+
+void Session::begin() {
+  if (begun_) return;
+  begun_ = true;
+  runtime().cudaFree(nullptr);  // makes the context
+  const DeviceFacts facts = device_facts();
+  write("{\"record\":\"coalesce.record/1\",\"on\":\"gpu\",\"device\":{\"key\":\"gpu\",\"name\":" + quoted(facts.name) +
+        ",\"compute_capability\":[" + std::to_string(facts.major) + ',' + std::to_string(facts.minor) +
+        "],\"l2_bytes\":" + std::to_string(facts.l2_bytes) + "},\"program\":" + quoted(program_invocation_name) +
+        ",\"pid\":" + std::to_string(owner_) + '}');
+  if (plain_) return;
+  timer_ = std::make_unique<Timer>(facts);
+  if (!want_counters_) return;
+  void* context = nullptr;
+  if (driver()) driver()->cuCtxGetCurrent(&context);
+  std::string why;
+  counters_ = HardwareCounters::open(context, facts.index, words_from("COALESCE_GPU_METRICS"), why);
+  if (!counters_) note("no hardware counters: " + why);
+}
+
+void Session::note(const std::string& text) {
+  if (file_ < 0 || !notes_.try_emplace(text, true).second) return;
+  write("{\"note\":" + quoted(text) + '}');
+}
+
+uint32_t Session::kernel_number(const void* function) {
+  const auto [entry, fresh] = kernels_.try_emplace(function, static_cast<uint32_t>(kernels_.size()));
+  if (fresh) {
+    const char* name = nullptr;
+    if (!runtime().cudaFuncGetName || runtime().cudaFuncGetName(&name, function) != cudaSuccess) name = nullptr;
+    write("{\"kernel\":" + std::to_string(entry->second) + ",\"name\":" + quoted(name ? name : "kernel") + '}');
+  }
+  return entry->second;
+}
+
+void Session::begin_span() {
+  if (!spanning_) first_ = Clock::now();
+  spanning_ = true;
+}
+void Session::end_span() { last_ = Clock::now(); }
+
+cudaError_t Session::launch(const Launch& l, const std::function<cudaError_t()>& run) {
+  if (!active()) return run();
+  const std::lock_guard lock(mutex_);
+  inside = true;
+  struct Leave {
+    ~Leave() { inside = false; }
+  } leave;
+  begin();
+  int capturing = 0;
+  if (runtime().cudaStreamIsCapturing && runtime().cudaStreamIsCapturing(l.stream, &capturing) == cudaSuccess &&
+      capturing != 0) {
+    note("launches of graphs are not measured");
+    return run();
+  }
+  const uint32_t kernel = kernel_number(l.function);
+  begin_span();
+  if (plain_ || launched_[kernel]++ >= most_launches_) {
+    if (!plain_)
+      note("of each kernel the first " + std::to_string(most_launches_) + " launches were measured");
+    return run();
+  }
+  runtime().cudaDeviceSynchronize();
+  cudaError_t result = cudaSuccess;
+  const auto go = [&] {
+    if (result == cudaSuccess) result = run();
+  };
+  Times times;
+  if (repeat_ > 0) {
+    if (device_memory().save()) {
+      times = timer_->measure(go, l.stream, repeat_, kMostSeconds);
+      device_memory().restore();
+      device_memory().drop();
+    } else {
+      note("a launch was not repeated: no room to keep a copy of the program's memory");
+    }
+  }
+  Reading reading;
+  double seconds = 0;
+  bool ran = false;
+  if (counters_ && result == cudaSuccess) {
+    std::string why;
+    ran = counters_->read(go, reading, why);
+    if (!ran) {
+      note("no hardware counters: " + why);
+      counters_.reset();
+    }
+  }
+  if (!ran && result == cudaSuccess) seconds = timer_->once(go, l.stream);
+  if (result != cudaSuccess) return result;  // it never ran; the program is told
+  const cudaError_t after = runtime().cudaDeviceSynchronize();
+  std::string line = "{\"launch\":" + std::to_string(launches_++) + ",\"kernel\":" + std::to_string(kernel) +
+                     ",\"grid\":" + triple(l.grid) + ",\"block\":" + triple(l.block) +
+                     ",\"dynamic_shared_bytes\":" + std::to_string(l.shared) + ",\"seconds\":" + seconds_text(seconds) +
+                     ",\"fault\":" + quoted(after == cudaSuccess ? "" : "error " + std::to_string(after)) +
+                     ",\"counters\":" + counters_text(reading);
+  if (!times.cold.empty())
+    line += ",\"times\":{\"cold\":" + seconds_list(times.cold) + ",\"warm\":" + seconds_list(times.warm) + '}';
+  if (!reading.extra.empty()) {
+    std::string extra;
+    for (const auto& [name, value] : reading.extra)
+      extra += (extra.empty() ? "" : ",") + quoted(name) + ':' + std::to_string(static_cast<long long>(value + 0.5));
+    line += ",\"metrics\":{" + extra + '}';
+  }
+  write(line + '}');
+  return result;
+}
+
+cudaError_t Session::copy(Path path, size_t bytes, const std::function<cudaError_t()>& run) {
+  if (!active()) return run();
+  {
+    const std::lock_guard lock(mutex_);
+    inside = true;
+    begin();
+    inside = false;
+    begin_span();
+  }
+  const auto from = Clock::now();
+  const cudaError_t result = run();
+  const std::lock_guard lock(mutex_);
+  end_span();
+  Copies& c = copies_[path];
+  ++c.calls;
+  c.bytes += bytes;
+  c.seconds += std::chrono::duration<double>(last_ - from).count();
+  return result;
+}
+
+cudaError_t Session::wait(const std::function<cudaError_t()>& run) {
+  const cudaError_t result = run();
+  if (active()) {
+    const std::lock_guard lock(mutex_);
+    end_span();
+  }
+  return result;
+}
+
+void Session::end() {
+  if (!active() || !begun_) return;
+  const std::lock_guard lock(mutex_);
+  std::string copies;
+  for (size_t i = 0; i < 4; ++i) {
+    copies += (i ? ",\"" : "\"") + std::string(kPaths[i]) + "\":{\"calls\":" + std::to_string(copies_[i].calls) +
+              ",\"bytes\":" + std::to_string(copies_[i].bytes) +
+              ",\"seconds\":" + seconds_text(copies_[i].seconds) + '}';
+  }
+  write("{\"copies\":{" + copies + "}}");
+  if (spanning_) write("{\"span\":" + seconds_text(std::chrono::duration<double>(last_ - first_).count()) + '}');
+  write("{\"end\":true}");
+  close(file_);
+  file_ = -1;
+}
+
+}  // namespace coalesce::gpu

@@ -1,0 +1,74 @@
+// What is done with each launch and copy of the program, and what is written down about it.
+//
+// The record is the machine's (cudart/record.h) with "on":"gpu" in its first line. A launch names the counters that were
+// read and no others, and has "times":{"cold":[s,...],"warm":[s,...]} where it was repeated; "seconds" is its own time on
+// the device. {"note":text} says once what could not be done. Copies have "seconds" too.
+//
+// From the environment: COALESCE_RECORD (file; nothing is measured without it), COALESCE_GPU_REPEAT (times a launch is
+// repeated for each of cold and warm; 0: never), COALESCE_GPU_COUNTERS (1: read them), COALESCE_GPU_METRICS (more
+// metrics by CUPTI's names, with commas), COALESCE_GPU_LAUNCHES (launches of one kernel that are measured; later ones
+// only run), COALESCE_GPU_PLAIN (1: nothing is waited for or repeated, only copies and the whole are timed).
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "gpu/counters.h"
+#include "gpu/runtime.h"
+#include "gpu/timing.h"
+
+namespace coalesce::gpu {
+
+class Session {
+ public:
+  static Session& get();
+
+  struct Launch {
+    const void* function = nullptr;  // what the program names its kernel by
+    dim3 grid, block;
+    size_t shared = 0;
+    cudaStream_t stream = nullptr;
+  };
+  cudaError_t launch(const Launch& launch, const std::function<cudaError_t()>& run);
+
+  enum Path { h2d, d2h, d2d, h2h };
+  cudaError_t copy(Path path, size_t bytes, const std::function<cudaError_t()>& run);
+  // A call that waits for the device: the end of what was measured so far.
+  cudaError_t wait(const std::function<cudaError_t()>& run);
+  void note(const std::string& text);  // the same text once
+  void end();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Session();
+  bool active() const;
+  void begin();
+  void write(const std::string& line);
+  uint32_t kernel_number(const void* function);
+  void begin_span();
+  void end_span();
+
+  std::mutex mutex_;
+  int file_ = -1;
+  long owner_ = 0;
+  bool begun_ = false, plain_ = false, want_counters_ = false;
+  int repeat_ = 0;
+  uint64_t most_launches_ = 0, launches_ = 0;
+  std::unique_ptr<Timer> timer_;
+  std::unique_ptr<HardwareCounters> counters_;
+  std::map<const void*, uint32_t> kernels_;
+  std::map<uint32_t, uint64_t> launched_;
+  std::map<std::string, bool> notes_;
+  struct Copies {
+    uint64_t calls = 0, bytes = 0;
+    double seconds = 0;
+  } copies_[4];
+  bool spanning_ = false;
+  Clock::time_point first_, last_;
+};
+
+}  // namespace coalesce::gpu

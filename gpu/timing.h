@@ -1,0 +1,39 @@
+// The time of one launch, repeated: with a cold L2 cache and with a warm one.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "gpu/runtime.h"
+
+namespace coalesce::gpu {
+
+struct Times {
+  std::vector<double> cold, warm;  // seconds, in the order they were measured
+};
+
+class Timer {
+ public:
+  explicit Timer(const DeviceFacts& facts);
+  // Calls `launch` on `stream` up to 2 x `repetitions` + 1 times, at most for about `most_seconds`; before each time the
+  // device's memory is as save() found it. Cold: a buffer of twice the L2 has been read since. Warm: the program's own
+  // arrays have been read since, in the order of their addresses. The first run of all is not counted.
+  Times measure(const std::function<void()>& launch, cudaStream_t stream, int repetitions, double most_seconds);
+  // One launch, as the caches happen to be.
+  double once(const std::function<void()>& launch, cudaStream_t stream);
+
+ private:
+  // Reads the bytes and so brings them into the cache; nothing is left there that would have to be written back.
+  void read(const void* from, size_t bytes, cudaStream_t stream);
+  // Between two events on the stream, with nothing waited for before: what is queued there still runs meanwhile, so that
+  // the time the host takes to launch is not part of the figure.
+  double between_events(const std::function<void()>& launch, cudaStream_t stream);
+
+  void* flush_ = nullptr;
+  size_t flush_bytes_ = 0;
+  void* reader_ = nullptr;  // CUfunction
+  unsigned blocks_ = 0;
+  cudaEvent_t start_ = nullptr, stop_ = nullptr;
+};
+
+}  // namespace coalesce::gpu
