@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "gpu/cupti.h"
 
@@ -53,7 +54,8 @@ bool look_up(void* library, cupti::Functions& f, std::string& why) {
 
 class Cupti : public HardwareCounters {
  public:
-  bool open(void* context, int device, const std::vector<std::string>& extra, std::string& why) {
+  bool open(void* context, int device, size_t most, const std::vector<std::string>& extra, std::string& why) {
+    most_ = most;
     void* library = open_cupti(why);
     if (!library || !look_up(library, f_, why)) return false;
     for (const CounterSource& source : counter_sources())
@@ -100,6 +102,7 @@ class Cupti : public HardwareCounters {
     object_ = enable.object;
     cupti::DataSize data;
     data.object = object_, data.names = names_.data(), data.count = names_.size();
+    data.ranges = most_, data.tree_nodes = static_cast<uint32_t>(most_);
     if (!done(f_.data_size(&data), "cuptiRangeProfilerGetCounterDataSize", why)) return false;
     data_.resize(data.data_size);
     return true;
@@ -107,19 +110,17 @@ class Cupti : public HardwareCounters {
 
   // No ~Cupti that disables the profiler: this lives until the process ends, when the driver may be gone already.
 
-  bool read(const std::function<void()>& launch, Reading& reading, std::string& why) override {
-    cupti::DataInitialize fresh;
-    fresh.object = object_, fresh.data_size = data_.size(), fresh.data = data_.data();
-    if (!done(f_.data_initialize(&fresh), "cuptiRangeProfilerCounterDataImageInitialize", why)) return false;
-    cupti::RangeConfig config;
-    config.object = object_;
-    config.config_size = config_.size(), config.config = config_.data();
-    config.data_size = data_.size(), config.data = data_.data();
-    if (!done(f_.configure(&config), "cuptiRangeProfilerSetConfig", why)) return false;
-    cupti::RangeStart start;
-    start.object = object_;
-    if (!done(f_.start(&start), "cuptiRangeProfilerStart", why)) return false;
-    launch();
+  bool launch(const std::function<void()>& run, std::string& why) override {
+    if (pending_ == 0 && !start(why)) return false;
+    run();
+    ++pending_;
+    return true;
+  }
+
+  bool collect(std::vector<Reading>& readings, std::string& why) override {
+    readings.clear();
+    const size_t launches = std::exchange(pending_, 0);
+    if (launches == 0) return true;
     cupti::RangeStop stop;
     stop.object = object_;
     if (!done(f_.stop(&stop), "cuptiRangeProfilerStop", why)) return false;
@@ -129,22 +130,39 @@ class Cupti : public HardwareCounters {
     cupti::DataInfo info;
     info.data = data_.data(), info.data_size = data_.size();
     if (!done(f_.data_info(&info), "cuptiRangeProfilerGetCounterDataInfo", why)) return false;
-    if (info.ranges != 1) {
-      why = "CUPTI saw " + std::to_string(info.ranges) + " launches where there was one";
+    if (info.ranges != launches) {
+      why = "CUPTI saw " + std::to_string(info.ranges) + " launches where there were " + std::to_string(launches);
       return false;
     }
-    std::vector<double> values(names_.size());
-    cupti::Evaluate evaluate;
-    evaluate.host = host_, evaluate.data = data_.data(), evaluate.data_size = data_.size();
-    evaluate.names = names_.data(), evaluate.count = names_.size(), evaluate.values = values.data();
-    if (!done(f_.evaluate(&evaluate), "cuptiProfilerHostEvaluateToGpuValues", why)) return false;
-    take(values, reading);
+    for (size_t range = 0; range < launches; ++range) {
+      std::vector<double> values(names_.size());
+      cupti::Evaluate evaluate;
+      evaluate.host = host_, evaluate.data = data_.data(), evaluate.data_size = data_.size(), evaluate.range = range;
+      evaluate.names = names_.data(), evaluate.count = names_.size(), evaluate.values = values.data();
+      if (!done(f_.evaluate(&evaluate), "cuptiProfilerHostEvaluateToGpuValues", why)) return false;
+      take(values, readings.emplace_back());
+    }
     return true;
   }
 
+  bool full() const override { return pending_ >= most_; }
   int passes() const override { return passes_; }
 
  private:
+  bool start(std::string& why) {
+    cupti::DataInitialize fresh;
+    fresh.object = object_, fresh.data_size = data_.size(), fresh.data = data_.data();
+    if (!done(f_.data_initialize(&fresh), "cuptiRangeProfilerCounterDataImageInitialize", why)) return false;
+    cupti::RangeConfig config;
+    config.object = object_, config.ranges_per_pass = most_;
+    config.config_size = config_.size(), config.config = config_.data();
+    config.data_size = data_.size(), config.data = data_.data();
+    if (!done(f_.configure(&config), "cuptiRangeProfilerSetConfig", why)) return false;
+    cupti::RangeStart start;
+    start.object = object_;
+    return done(f_.start(&start), "cuptiRangeProfilerStart", why);
+  }
+
   bool done(cupti::Result result, const char* call, std::string& why) const {
     if (result == cupti::kSuccess) return true;
     if (result == cupti::kInsufficientPrivileges || result == cupti::kVirtualizedInsufficientPrivileges) {
@@ -181,6 +199,7 @@ class Cupti : public HardwareCounters {
   std::vector<std::string> extra_;
   std::vector<uint8_t> config_, data_;
   int passes_ = 0;
+  size_t most_ = 1, pending_ = 0;
 };
 
 }  // namespace
@@ -205,11 +224,11 @@ const std::vector<CounterSource>& counter_sources() {
       {&C::local_load_sectors, {t + "sectors" + local + "ld.sum"}},
       {&C::local_store_requests, {t + "requests" + local + "st.sum"}},
       {&C::local_store_sectors, {t + "sectors" + local + "st.sum"}},
-      {&C::shared_load_requests, {shared + "ld.sum"}},
+      {&C::shared_load_requests, {shared + "ld_pred_on_any.sum"}},
       {&C::shared_load_wavefronts, {wavefronts + "ld.sum"}},
-      {&C::shared_store_requests, {shared + "st.sum"}},
+      {&C::shared_store_requests, {shared + "st_pred_on_any.sum"}},
       {&C::shared_store_wavefronts, {wavefronts + "st.sum"}},
-      {&C::shared_atomic_requests, {shared + "atom.sum"}},
+      {&C::shared_atomic_requests, {shared + "atom_pred_on_any.sum"}},
       {&C::shared_atomic_wavefronts, {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum"}},
       {&C::instructions, {"smsp__inst_executed.sum"}},
       {&C::thread_instructions, {"smsp__thread_inst_executed.sum"}},
@@ -219,10 +238,10 @@ const std::vector<CounterSource>& counter_sources() {
   return sources;
 }
 
-std::unique_ptr<HardwareCounters> HardwareCounters::open(void* context, int device,
+std::unique_ptr<HardwareCounters> HardwareCounters::open(void* context, int device, size_t most,
                                                          const std::vector<std::string>& extra, std::string& why) {
   auto counters = std::make_unique<Cupti>();
-  if (!counters->open(context, device, extra, why)) return nullptr;
+  if (!counters->open(context, device, most, extra, why)) return nullptr;
   return counters;
 }
 

@@ -28,14 +28,20 @@ struct Reading {
 class HardwareCounters {
  public:
   // Null, and `why` says what is missing and how to get it, where counters cannot be read. `context`: the CUcontext the
-  // launches go to; `device` its index. `extra`: metrics by CUPTI's names to be read beside ours.
-  static std::unique_ptr<HardwareCounters> open(void* context, int device, const std::vector<std::string>& extra,
-                                                std::string& why);
+  // launches go to; `device` its index; `most`: launches that are collected at a time, as beginning and ending costs a
+  // tenth of a second; `extra`: metrics by CUPTI's names to be read beside ours.
+  static std::unique_ptr<HardwareCounters> open(void* context, int device, size_t most,
+                                                const std::vector<std::string>& extra, std::string& why);
   virtual ~HardwareCounters() = default;
 
-  // Calls `launch`, which launches one kernel. It runs several times on the device (memory is restored between), once
-  // for the caller. False and `why`: nothing could be read, and the kernel may not have run.
-  virtual bool read(const std::function<void()>& launch, Reading& reading, std::string& why) = 0;
+  // Calls `run`, which launches one kernel. It runs several times on the device (memory is restored between), once for
+  // the caller. False and `why`: it was not called.
+  virtual bool launch(const std::function<void()>& run, std::string& why) = 0;
+  // Whether `most` launches wait to be collected.
+  virtual bool full() const = 0;
+  // What the launches since the last call counted, in order. Kernels that go past launch() in between, other than the
+  // driver's own, would be counted too. False and `why`: nothing could be read.
+  virtual bool collect(std::vector<Reading>& readings, std::string& why) = 0;
   virtual int passes() const = 0;
 };
 

@@ -44,11 +44,6 @@ struct HostInitialize {
   const uint8_t* availability = nullptr;
   HostObject* host = nullptr;  // out
 };
-struct HostDeinitialize {
-  size_t size = sizeof(HostDeinitialize);
-  void* reserved = nullptr;
-  HostObject* host = nullptr;
-};
 struct AddMetrics {
   size_t size = sizeof(AddMetrics);
   void* reserved = nullptr;
@@ -162,7 +157,6 @@ struct DataInfo {
   X(chip_name, cuptiDeviceGetChipName, ChipName)                      \
   X(availability, cuptiProfilerGetCounterAvailability, CounterAvailability) \
   X(host_initialize, cuptiProfilerHostInitialize, HostInitialize)     \
-  X(host_deinitialize, cuptiProfilerHostDeinitialize, HostDeinitialize) \
   X(add_metrics, cuptiProfilerHostConfigAddMetrics, AddMetrics)       \
   X(config_image_size, cuptiProfilerHostGetConfigImageSize, ConfigImageSize) \
   X(config_image, cuptiProfilerHostGetConfigImage, ConfigImage)       \

@@ -70,8 +70,7 @@ LAUNCH_CONFIGURED(cudaLaunchKernelExC_ptsz)
 #define LAUNCH_GRAPH(name)                                                        \
   COALESCE_API cudaError_t name(void* graph, cudaStream_t stream) {               \
     NEXT(name);                                                                   \
-    Session::get().note("launches of graphs are not measured");                   \
-    return next(graph, stream);                                                   \
+    return Session::get().graph([&] { return next(graph, stream); });             \
   }
 LAUNCH_GRAPH(cudaGraphLaunch)
 LAUNCH_GRAPH(cudaGraphLaunch_ptsz)

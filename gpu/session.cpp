@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,7 @@ namespace {
 constexpr const char* kPaths[] = {"h2d", "d2h", "d2d", "h2h"};
 // A launch's repetitions may take so long in all.
 constexpr double kMostSeconds = 2;
+constexpr const char* kGraphs = "launches of graphs are not measured";
 
 uint64_t number_from(const char* variable, uint64_t otherwise) {
   const char* text = std::getenv(variable);
@@ -137,8 +139,11 @@ void Session::begin() {
   void* context = nullptr;
   if (driver()) driver()->cuCtxGetCurrent(&context);
   std::string why;
-  counters_ = HardwareCounters::open(context, facts.index, words_from("COALESCE_GPU_METRICS"), why);
+  counters_ = HardwareCounters::open(context, facts.index, number_from("COALESCE_GPU_BATCH", 32),
+                                     words_from("COALESCE_GPU_METRICS"), why);
   if (!counters_) note("no hardware counters: " + why);
+  // Handlers run in the opposite order of their registration: this one before the driver's, which is registered by now.
+  std::atexit([] { Session::get().end(); });
 }
 
 void Session::note(const std::string& text) {
@@ -173,14 +178,16 @@ cudaError_t Session::launch(const Launch& l, const std::function<cudaError_t()>&
   int capturing = 0;
   if (runtime().cudaStreamIsCapturing && runtime().cudaStreamIsCapturing(l.stream, &capturing) == cudaSuccess &&
       capturing != 0) {
-    note("launches of graphs are not measured");
+    note(kGraphs);
     return run();
   }
   const uint32_t kernel = kernel_number(l.function);
   begin_span();
   if (plain_ || launched_[kernel]++ >= most_launches_) {
-    if (!plain_)
+    if (!plain_) {
+      collect();
       note("of each kernel the first " + std::to_string(most_launches_) + " launches were measured");
+    }
     return run();
   }
   runtime().cudaDeviceSynchronize();
@@ -190,6 +197,7 @@ cudaError_t Session::launch(const Launch& l, const std::function<cudaError_t()>&
   };
   Times times;
   if (repeat_ > 0) {
+    collect();  // the repetitions must not be counted
     if (device_memory().save()) {
       times = timer_->measure(go, l.stream, repeat_, kMostSeconds);
       device_memory().restore();
@@ -198,16 +206,12 @@ cudaError_t Session::launch(const Launch& l, const std::function<cudaError_t()>&
       note("a launch was not repeated: no room to keep a copy of the program's memory");
     }
   }
-  Reading reading;
   double seconds = 0;
   bool ran = false;
   if (counters_ && result == cudaSuccess) {
     std::string why;
-    ran = counters_->read(go, reading, why);
-    if (!ran) {
-      note("no hardware counters: " + why);
-      counters_.reset();
-    }
+    ran = counters_->launch(go, why);
+    if (!ran) no_counters(why);
   }
   if (!ran && result == cudaSuccess) seconds = timer_->once(go, l.stream);
   if (result != cudaSuccess) return result;  // it never ran; the program is told
@@ -215,18 +219,39 @@ cudaError_t Session::launch(const Launch& l, const std::function<cudaError_t()>&
   std::string line = "{\"launch\":" + std::to_string(launches_++) + ",\"kernel\":" + std::to_string(kernel) +
                      ",\"grid\":" + triple(l.grid) + ",\"block\":" + triple(l.block) +
                      ",\"dynamic_shared_bytes\":" + std::to_string(l.shared) + ",\"seconds\":" + seconds_text(seconds) +
-                     ",\"fault\":" + quoted(after == cudaSuccess ? "" : "error " + std::to_string(after)) +
-                     ",\"counters\":" + counters_text(reading);
+                     ",\"fault\":" + quoted(after == cudaSuccess ? "" : "error " + std::to_string(after));
   if (!times.cold.empty())
     line += ",\"times\":{\"cold\":" + seconds_list(times.cold) + ",\"warm\":" + seconds_list(times.warm) + '}';
-  if (!reading.extra.empty()) {
-    std::string extra;
-    for (const auto& [name, value] : reading.extra)
-      extra += (extra.empty() ? "" : ",") + quoted(name) + ':' + std::to_string(static_cast<long long>(value + 0.5));
-    line += ",\"metrics\":{" + extra + '}';
-  }
-  write(line + '}');
+  waiting_.push_back(std::move(line));
+  // A program that is killed should not lose more than a second's launches.
+  if (!ran || counters_->full() || Clock::now() - collected_ > std::chrono::seconds(1)) collect();
   return result;
+}
+
+void Session::no_counters(const std::string& why) {
+  note("no hardware counters: " + why);
+  counters_.reset();
+}
+
+void Session::collect() {
+  std::vector<Reading> readings;
+  std::string why;
+  if (counters_ && !counters_->collect(readings, why)) no_counters(why);
+  // Launches that ran without being counted come first: they are why this was called before.
+  const size_t uncounted = waiting_.size() - std::min(waiting_.size(), readings.size());
+  for (size_t i = 0; i < waiting_.size(); ++i) {
+    const Reading none, &reading = i < uncounted ? none : readings[i - uncounted];
+    std::string line = waiting_[i] + ",\"counters\":" + counters_text(reading);
+    if (!reading.extra.empty()) {
+      std::string extra;
+      for (const auto& [name, value] : reading.extra)
+        extra += (extra.empty() ? "" : ",") + quoted(name) + ':' + std::to_string(static_cast<long long>(value + 0.5));
+      line += ",\"metrics\":{" + extra + '}';
+    }
+    write(line + '}');
+  }
+  waiting_.clear();
+  collected_ = Clock::now();
 }
 
 cudaError_t Session::copy(Path path, size_t bytes, const std::function<cudaError_t()>& run) {
@@ -258,9 +283,22 @@ cudaError_t Session::wait(const std::function<cudaError_t()>& run) {
   return result;
 }
 
+cudaError_t Session::graph(const std::function<cudaError_t()>& run) {
+  if (!active()) return run();
+  const std::lock_guard lock(mutex_);
+  inside = true;
+  begin();
+  collect();  // its kernels must not be counted as ours
+  inside = false;
+  note(kGraphs);
+  begin_span();
+  return run();
+}
+
 void Session::end() {
   if (!active() || !begun_) return;
   const std::lock_guard lock(mutex_);
+  collect();
   std::string copies;
   for (size_t i = 0; i < 4; ++i) {
     copies += (i ? ",\"" : "\"") + std::string(kPaths[i]) + "\":{\"calls\":" + std::to_string(copies_[i].calls) +

@@ -7,7 +7,7 @@
 // From the environment: COALESCE_RECORD (file; nothing is measured without it), COALESCE_GPU_REPEAT (times a launch is
 // repeated for each of cold and warm; 0: never), COALESCE_GPU_COUNTERS (1: read them), COALESCE_GPU_METRICS (more
 // metrics by CUPTI's names, with commas), COALESCE_GPU_LAUNCHES (launches of one kernel that are measured; later ones
-// only run), COALESCE_GPU_PLAIN (1: nothing is waited for or repeated, only copies and the whole are timed).
+// only run), COALESCE_GPU_BATCH (launches whose counters are read together), COALESCE_GPU_PLAIN (1: nothing is waited for or repeated, only copies and the whole are timed).
 #pragma once
 
 #include <chrono>
@@ -39,16 +39,21 @@ class Session {
   cudaError_t copy(Path path, size_t bytes, const std::function<cudaError_t()>& run);
   // A call that waits for the device: the end of what was measured so far.
   cudaError_t wait(const std::function<cudaError_t()>& run);
-  void note(const std::string& text);  // the same text once
   void end();
+  // A graph's launch: its kernels cannot be told apart; a note says that they are missing.
+  cudaError_t graph(const std::function<cudaError_t()>& run);
 
  private:
   using Clock = std::chrono::steady_clock;
   Session();
   bool active() const;
   void begin();
+  void note(const std::string& text);  // the same text once
+  void no_counters(const std::string& why);
   void write(const std::string& line);
   uint32_t kernel_number(const void* function);
+  // Reads the counters of the launches that wait for theirs, and writes all of them down.
+  void collect();
   void begin_span();
   void end_span();
 
@@ -63,6 +68,8 @@ class Session {
   std::map<const void*, uint32_t> kernels_;
   std::map<uint32_t, uint64_t> launched_;
   std::map<std::string, bool> notes_;
+  std::vector<std::string> waiting_;  // lines of launches whose counters are still to be read, up to "counters":
+  Clock::time_point collected_;
   struct Copies {
     uint64_t calls = 0, bytes = 0;
     double seconds = 0;

@@ -45,6 +45,26 @@ const Quantity kQuantities[] = {
     {"d2d_bytes", [](const Rung& r) { return of_copies(r, &Copies::d2d_bytes); }},
 };
 
+// What only a GPU can tell; 0 is what it did not tell.
+double of_hardware(const Rung& rung, double (*value)(const Hardware&), const char* what) {
+  const double result = rung.hardware ? value(*rung.hardware) : 0;
+  if (result == 0) throw Unjudged{std::string(what) + " of " + rung.name + ": needs a GPU"};
+  return result;
+}
+const Quantity kHardwareQuantities[] = {
+    {"seconds",
+     [](const Rung& r) { return of_hardware(r, [](const Hardware& h) { return h.seconds(); }, "the time"); }},
+    {"warm_seconds",
+     [](const Rung& r) { return of_hardware(r, [](const Hardware& h) { return median(h.warm); }, "the time"); }},
+    {"cycles", [](const Rung& r) { return of_hardware(r, [](const Hardware& h) { return h.cycles; }, "the cycles"); }},
+    {"span", [](const Rung& r) { return of_hardware(r, [](const Hardware& h) { return h.span; }, "the time"); }},
+    {"h2d_seconds",
+     [](const Rung& r) { return of_hardware(r, [](const Hardware& h) { return h.h2d_seconds; }, "the time"); }},
+    {"d2h_seconds",
+     [](const Rung& r) { return of_hardware(r, [](const Hardware& h) { return h.d2h_seconds; }, "the time"); }},
+};
+constexpr std::string_view kFromHardware = "gpu_";
+
 struct StepQuantity {
   std::string_view name;
   double (*value)(const Step& step);
@@ -64,8 +84,19 @@ auto find(const Rows& rows, const std::string& name) {
 
 bool known(const Name& name) {
   if (name.rung.empty() || find(machine::kCounterRows, name.quantity) != std::end(machine::kCounterRows)) return true;
-  return name.step ? find(kStepQuantities, name.quantity) != std::end(kStepQuantities)
-                   : find(kQuantities, name.quantity) != std::end(kQuantities);
+  if (name.step) return find(kStepQuantities, name.quantity) != std::end(kStepQuantities);
+  if (name.quantity.starts_with(kFromHardware))
+    return find(machine::kCounterRows, name.quantity.substr(kFromHardware.size())) != std::end(machine::kCounterRows);
+  return find(kQuantities, name.quantity) != std::end(kQuantities) ||
+         find(kHardwareQuantities, name.quantity) != std::end(kHardwareQuantities);
+}
+
+double counter_of_hardware(const Rung& rung, const std::string& quantity) {
+  const auto row = find(machine::kCounterRows, quantity.substr(kFromHardware.size()));
+  const auto number = static_cast<unsigned>(row - std::begin(machine::kCounterRows));
+  if (!rung.hardware || !(rung.hardware->known >> number & 1))
+    throw Unjudged{"the hardware's counters of " + rung.name + " were not read"};
+  return static_cast<double>(rung.hardware->counters.*(row->field));
 }
 
 double quantity_of(const Name& name, const std::vector<Rung>& rungs) {
@@ -80,6 +111,9 @@ double quantity_of(const Name& name, const std::vector<Rung>& rungs) {
     return static_cast<double>((step ? step->counters : rung->counters).*(counter->field));
   }
   if (step) return find(kStepQuantities, name.quantity)->value(*step);
+  if (name.quantity.starts_with(kFromHardware)) return counter_of_hardware(*rung, name.quantity);
+  if (const auto row = find(kHardwareQuantities, name.quantity); row != std::end(kHardwareQuantities))
+    return row->value(*rung);
   return find(kQuantities, name.quantity)->value(*rung);
 }
 
@@ -144,7 +178,8 @@ class File {
 
 ClaimRule read_row(const File& file, const toml::table& table) {
   file.only_keys(table,
-                 {"text", "document", "device", "figure", "unit", "value", "holds", "needs", "defaults_only", "note"});
+                 {"text", "document", "device", "figure", "unit", "value", "holds", "needs", "gpu_value", "gpu_holds",
+                  "defaults_only", "note"});
   ClaimRule row;
   Claim& claim = row.claim;
   claim.text = file.text(table, "text");
@@ -156,6 +191,8 @@ ClaimRule read_row(const File& file, const toml::table& table) {
   claim.note = file.text(table, "note");
   if (table.contains("figure")) claim.figure = file.get<double>(table, "figure", "a number", 0);
   row.needs = file.text(table, "needs");
+  row.gpu_value = file.text(table, "gpu_value");
+  row.gpu_holds = file.text(table, "gpu_holds");
   row.defaults_only = file.get<bool>(table, "defaults_only", "true or false", false);
 
   if (claim.text.empty() || claim.document.empty()) file.fail(table.source(), "a claim needs 'text' and 'document'");
@@ -165,6 +202,10 @@ ClaimRule read_row(const File& file, const toml::table& table) {
     file.fail(table.get("needs")->source(), "'needs' is \"time\" or \"gpu\"");
   file.check(table, "value", claim.value_expression);
   file.check(table, "holds", claim.holds_expression);
+  if (row.needs.empty() && !(row.gpu_value.empty() && row.gpu_holds.empty()))
+    file.fail(table.source(), "'gpu_value' and 'gpu_holds' go with 'needs'");
+  file.check(table, "gpu_value", row.gpu_value);
+  file.check(table, "gpu_holds", row.gpu_holds);
   return row;
 }
 
@@ -207,9 +248,13 @@ Claim judge(const ClaimRule& row, const std::vector<Rung>& rungs, bool defaults)
   };
   try {
     if (!claim.value_expression.empty()) claim.value = evaluate(claim.value_expression, lookup);
-    if (!row.needs.empty()) throw Unjudged{row.needs == "time" ? "a time: needs a GPU" : "needs a GPU"};
+    const bool on_gpu = std::any_of(rungs.begin(), rungs.end(), [](const Rung& r) { return r.hardware.has_value(); });
+    if (!row.needs.empty() && (!on_gpu || row.gpu_holds.empty()))
+      throw Unjudged{row.needs == "time" ? "a time: needs a GPU" : "needs a GPU"};
+    claim.measured = !row.needs.empty();
+    if (claim.measured && !row.gpu_value.empty()) claim.value = evaluate(row.gpu_value, lookup);
     if (row.defaults_only && !defaults) throw Unjudged{"its figure is of the default sizes"};
-    const bool holds = evaluate(claim.holds_expression, lookup) != 0;
+    const bool holds = evaluate(claim.measured ? row.gpu_holds : claim.holds_expression, lookup) != 0;
     claim.verdict = holds ? Verdict::holds : Verdict::does_not_hold;
   } catch (const Unjudged& why) {
     claim.reason = why.reason;

@@ -15,6 +15,7 @@
 //   holds = "value >= figure"    true: the claim holds; an expression. Left out: see needs
 //   needs = "time"               why the machine cannot judge it: it speaks of "time", or of something else that only a
 //                                "gpu" shows
+//   gpu_value, gpu_holds         with needs: the expressions where the experiment ran on a GPU too
 //   defaults_only = true         the figure is of the default sizes; other sizes cannot be compared with it
 //   note = "…"                   what else is known, as the time that a GPU took
 //
@@ -23,6 +24,9 @@
 //   RUNG.QUANTITY                a rung's counter (docs/counters.md), or sectors, moved_bytes, shared_wavefronts,
 //                                shared_requests, bank_conflicts, mean_active_lanes, launches, dynamic_shared_bytes, or
 //                                with `separate` h2d_calls, h2d_bytes, d2h_calls, d2h_bytes, d2d_calls, d2d_bytes
+//   RUNG.QUANTITY in gpu_value and gpu_holds besides: seconds and warm_seconds (medians with a cold and a warm cache),
+//                                cycles (a step), span, h2d_seconds, d2h_seconds (with `separate`), gpu_COUNTER (read from
+//                                the hardware)
 //   RUNG.step[K].QUANTITY        of the K-th step (from 1), with active_warps, divergent_warps, conflict_degree besides
 // A rung whose name is no identifier stands in single quotes: 'offset_copy<1>'.global_load_sectors.
 #pragma once
@@ -39,7 +43,7 @@ namespace coalesce::tool {
 
 struct ClaimRule {
   Claim claim;
-  std::string needs;
+  std::string needs, gpu_value, gpu_holds;
   bool defaults_only = false;
 };
 

@@ -68,9 +68,18 @@ std::vector<std::vector<std::string>> commands(const Tool& tool, const fs::path&
     result.push_back(std::move(words));
   };
   if (tool.kind == Compiler::nvcc) {
-    add({"-cudart", "shared", "-lineinfo", "-gencode", fmt::format("arch=compute_{0},code=compute_{0}", arch), "-O3",
-         "-std=c++17", "-MD", "-MF", (out / "deps").string(), "-o", (out / "program").string()},
-        false);
+    std::vector<std::string> words = {"-cudart", "shared", "-lineinfo"};
+    // Where both are of one architecture, the machine code is made of the very PTX beside it.
+    if (options.native == arch) {
+      words.insert(words.end(), {"-gencode", fmt::format("arch=compute_{0},code=[compute_{0},sm_{0}]", arch)});
+    } else {
+      words.insert(words.end(), {"-gencode", fmt::format("arch=compute_{0},code=compute_{0}", arch)});
+      if (options.native)
+        words.insert(words.end(), {"-gencode", fmt::format("arch=compute_{0},code=sm_{0}", options.native)});
+    }
+    words.insert(words.end(),
+                 {"-O3", "-std=c++17", "-MD", "-MF", (out / "deps").string(), "-o", (out / "program").string()});
+    add(std::move(words), false);
     return result;
   }
   // -nocudainc and a path that is no toolkit: clang then brings none of a toolkit's headers, and ours take their place.

@@ -6,6 +6,7 @@
 
 #include "tool/claims.h"
 #include "tool/error.h"
+#include "tool/experiment_gpu.h"
 #include "tool/experiment_source.h"
 #include "tool/run.h"
 
@@ -194,12 +195,18 @@ std::vector<Experiment> find_experiments(const fs::path& lab) {
   return found;
 }
 
-void run_experiment(Experiment& experiment, const LabOptions& options, const Layout& layout, Cache& cache) {
+void run_experiment(Experiment& experiment, const LabOptions& options, const Target& target, const Layout& layout,
+                    Cache& cache) {
   const ClaimFile claims = claims_of(experiment);
   experiment.sizes = size_words(experiment, claims, options);
   const auto started = std::chrono::steady_clock::now();
+  CompileOptions compiling = options.machine.compile;
+  if (target.gpu) {  // one program for both, with machine code of the PTX that the machine runs
+    compiling.compiler = Compiler::nvcc;
+    compiling.native = target.gpu->major * 10 + target.gpu->minor;
+  }
   std::vector<std::string> words = {
-      compile(experiment.source, options.machine.compile, find_device(options.machine.device), layout, cache).string()};
+      compile(experiment.source, compiling, find_device(options.machine.device), layout, cache).string()};
   words.insert(words.end(), experiment.sizes.begin(), experiment.sizes.end());
   if (claims.separate) {
     for (const std::string& rung : claims.rungs) {
@@ -211,6 +218,12 @@ void run_experiment(Experiment& experiment, const LabOptions& options, const Lay
   }
   experiment.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
 
+  if (target.gpu && !experiment.interrupted) {
+    experiment.gpu = target.gpu->name;
+    experiment.limits = target.limits;
+    experiment.every_counter = options.on == "both";
+    run_on_gpu(experiment, claims, words, layout);
+  }
   const std::string source = read_file(experiment.source).value_or("");
   for (Rung& rung : experiment.rungs) {
     const Comment comment = comment_of(source, without_template_arguments(rung.name));

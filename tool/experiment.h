@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "tool/figures.h"
+#include "tool/gpu.h"
 #include "tool/options.h"
 #include "tool/record.h"
 
@@ -31,6 +32,19 @@ namespace coalesce::tool {
 // Calls of cudaMemcpy and its relatives, by direction.
 struct Copies {
   uint64_t h2d_calls = 0, h2d_bytes = 0, d2h_calls = 0, d2h_bytes = 0, d2d_calls = 0, d2d_bytes = 0;
+};
+
+// What a GPU told of a rung.
+struct Hardware {
+  machine::Counters counters;       // all launches of it, added up
+  uint64_t known = 0;               // which of them were read (Launch::known)
+  std::vector<double> cold, warm;   // seconds of each repetition, all launches added up
+  double cycles = 0;                // clock cycles a step, where the experiment prints them; 0: it does not
+  // Rungs that run one by one: medians of several runs in seconds of the host's clock: all of it, and in the calls that
+  // copy (asynchronous ones return before the copy is done).
+  double span = 0, h2d_seconds = 0, d2h_seconds = 0;
+
+  double seconds() const;  // median with a cold cache; 0: not timed
 };
 
 // One step of a rung's loop, over all blocks of the launch that was taken apart (often one block only).
@@ -55,6 +69,7 @@ struct Rung {
   Lines lines;                              // per source line, in source order
   std::vector<Step> steps;                  // empty: not taken apart
   std::optional<Copies> copies;             // only where rungs run one by one (ClaimFile::separate)
+  std::optional<Hardware> hardware;         // only where it also ran on a GPU
 };
 
 enum class Verdict { holds, does_not_hold, cannot_be_judged };
@@ -71,7 +86,8 @@ struct Claim {
   std::string note;             // what else is known, e.g. what a GPU measured; may be empty
   std::optional<double> value;  // what was counted; empty: could not be
   Verdict verdict = Verdict::cannot_be_judged;
-  std::string reason;  // why it cannot be judged; else empty
+  std::string reason;      // why it cannot be judged; else empty
+  bool measured = false;   // value and verdict are a GPU's, not counted
 };
 
 // "unroll4_shared moves 7.94 times fewer sectors than neighbored_global".
@@ -96,6 +112,11 @@ struct Experiment {
   int exit_code = 0;   // as the command's
   bool interrupted = false;
   double seconds = 0;  // this computer's time for it; says nothing about a GPU
+  // With a GPU:
+  std::string gpu;                 // its name; empty: not run on one
+  Limits limits;                   // what it can do at best
+  bool every_counter = false;      // show also the counters on which both agree
+  std::vector<std::string> notes;  // what could not be measured, and why
 };
 
 // The experiments there are, by name, not run. Throws Error (environment) where the installation has none.
@@ -108,9 +129,16 @@ std::vector<Rung> rungs(const Record& record, const std::string& output);
 // comparisons at most.
 std::vector<Comparison> compare(const std::vector<Rung>& ladder);
 
-// Compiles and runs it on the machine, and fills in the rest. Throws Error as compile() and execute() do, and
-// (environment) for a claims.toml that cannot be read.
-void run_experiment(Experiment& experiment, const LabOptions& options, const Layout& layout, Cache& cache);
+// Where an experiment runs: on the machine always; on a GPU too where there is one here.
+struct Target {
+  std::optional<Gpu> gpu;
+  Limits limits;  // of the GPU
+};
+
+// Compiles and runs it, and fills in the rest. Throws Error as compile() and execute() do, and (environment) for a
+// claims.toml that cannot be read.
+void run_experiment(Experiment& experiment, const LabOptions& options, const Target& target, const Layout& layout,
+                    Cache& cache);
 
 // For the HTML report: tool/report.h is expected to declare
 //   void write_report(std::ostream& out, const std::vector<Experiment>& experiments);

@@ -11,6 +11,8 @@
 
 #include "tool/error.h"
 #include "tool/figures.h"
+#include "tool/gpu.h"
+#include "tool/lab_gpu.h"
 #include "tool/table.h"
 
 namespace coalesce::tool {
@@ -32,6 +34,10 @@ Json counters_json(const machine::Counters& counters, bool zeros) {
   return object;
 }
 
+Json times_json(const std::vector<double>& seconds) {
+  return {{"median", median(seconds)}, {"spread", spread(seconds)}, {"repetitions", seconds}};
+}
+
 Json launch_json(const Record& record, const Launch& launch, bool lines) {
   Json object = {{"kernel", record.kernels[launch.kernel].full},
                  {"grid", launch.grid},
@@ -39,7 +45,10 @@ Json launch_json(const Record& record, const Launch& launch, bool lines) {
                  {"dynamic_shared_bytes", launch.dynamic_shared_bytes}};
   if (!launch.fault.empty()) object["fault"] = launch.fault;
   if (launch.interrupted) object["interrupted"] = true;
-  object["counters"] = counters_json(launch.counters, true);
+  object["counters"] = record.on_gpu ? known_counters_json(launch.counters, launch.known)
+                                     : counters_json(launch.counters, true);
+  if (record.on_gpu && launch.seconds > 0) object["seconds"] = launch.seconds;
+  if (!launch.cold.empty()) object["times"] = {{"cold", times_json(launch.cold)}, {"warm", times_json(launch.warm)}};
   if (lines) {
     Json list = Json::array();
     for (const Line& line : *launch.lines) {
@@ -55,12 +64,20 @@ Json launch_json(const Record& record, const Launch& launch, bool lines) {
 
 }  // namespace
 
+Json known_counters_json(const machine::Counters& counters, uint64_t known) {
+  Json object = Json::object();
+  for (std::size_t row = 0; row < machine::kCounterCount; ++row) {
+    if (known >> row & 1) object[std::string(kCounterRows[row].name)] = counters.*kCounterRows[row].field;
+  }
+  return object;
+}
+
 void write_json(std::ostream& out, const Record& record, int exit_code, bool lines) {
   // Launch by launch: a program may launch a million times.
   const Json device = {{"key", record.device.key},
                        {"name", record.device.name},
                        {"compute_capability", record.device.compute_capability}};
-  out << "{\"schema\":\"coalesce.run/1\",\n\"device\":" << text(device) << ",\n\"program\":" << text(record.program)
+  out << "{\"schema\":\"coalesce.run/1\",\n" << (record.on_gpu ? "\"on\":\"gpu\",\n" : "") << "\"device\":" << text(device) << ",\n\"program\":" << text(record.program)
       << ",\n\"exit_code\":" << exit_code << ",\n\"complete\":" << (record.complete ? "true" : "false")
       << ",\n\"launches\":[";
   const char* separator = "\n";
@@ -69,7 +86,9 @@ void write_json(std::ostream& out, const Record& record, int exit_code, bool lin
     separator = ",\n";
   }
   out << "\n],\n\"copies\":" << text(record.copies.is_null() ? Json::object() : record.copies)
-      << ",\n\"diagnostics\":" << text(Json(record.diagnostics)) << "}\n";
+      << ",\n\"diagnostics\":" << text(Json(record.diagnostics));
+  if (record.on_gpu) out << ",\n\"notes\":" << text(Json(record.notes)) << ",\n\"span_seconds\":" << record.span;
+  out << "}\n";
 }
 
 void write_csv(std::ostream& out, const Record& record) {
@@ -85,7 +104,10 @@ void write_csv(std::ostream& out, const Record& record) {
               shape(launch.block),
               std::to_string(launch.dynamic_shared_bytes),
               launch.interrupted ? "interrupted" : launch.fault};
-    for (const auto& row : kCounterRows) fields.push_back(std::to_string(launch.counters.*row.field));
+    for (std::size_t row = 0; row < machine::kCounterCount; ++row) {
+      const bool known = launch.known >> row & 1;  // nothing in the field of a counter that a GPU did not read
+      fields.push_back(known ? std::to_string(launch.counters.*kCounterRows[row].field) : "");
+    }
     out << csv_record(fields);
   }
 }

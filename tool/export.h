@@ -2,6 +2,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tool/record.h"
@@ -13,6 +14,12 @@ namespace coalesce::tool {
 // A launch that did not end well also has "fault" or "interrupted"; `lines` adds "lines":[{"file","line","ptx_line",
 // "counters":{non-zero}}]. "complete" is false when the program died before its runtime could close the record.
 void write_json(std::ostream& out, const Record& record, int exit_code, bool lines);
+
+// From a GPU there is also "on":"gpu"; launches have only the counters that were read, "seconds", and "times":{"cold":
+// {"median","spread","repetitions":[s,...]},"warm":{...}} where they were repeated; "notes" say what was not measured.
+
+// The counters whose bits are set (Launch::known), by name.
+nlohmann::ordered_json known_counters_json(const machine::Counters& counters, uint64_t known);
 
 // One record per launch, every counter a column.
 void write_csv(std::ostream& out, const Record& record);

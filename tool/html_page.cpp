@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tool/advice.h"
+#include "tool/html_gpu.h"
 #include "tool/html_text.h"
 #include "tool/terminal.h"
 
@@ -264,7 +265,7 @@ std::string claims_html(const std::vector<ClaimRow>& claims, bool named, const s
                    {.title = "claim", .hint = "", .number = false},
                    {.title = "document", .hint = "and the device it speaks of", .number = false},
                    {.title = "it says", .hint = "the document's figure, from its device"},
-                   {.title = "counted here", .hint = "by the machine"},
+                   {.title = "counted here", .hint = "by the machine; of times, measured by the GPU"},
                    {.title = "verdict", .hint = "", .number = false},
                    {.title = "remarks", .hint = "", .number = false}});
   for (const ClaimRow& row : claims) {
@@ -301,6 +302,7 @@ std::string page_html(const Experiment& experiment, const std::string& id, Sourc
                        ladder_html(experiment.rungs, links, experiment.name + ": the rungs", one ? "kernel" : "rung"));
     out += fmt::format("<div class=\"chart\" data-page=\"{}\"></div>\n", id);
   }
+  out += measured_html(experiment, id);
   if (!experiment.comparisons.empty()) {
     out += "<h3>In words</h3>\n<ul class=\"words\">\n";
     for (const Comparison& c : experiment.comparisons) {
@@ -371,6 +373,7 @@ Json page_json(const Experiment& experiment, const std::string& id) {
                 {"wasted_sectors", wasted_sectors(rung.counters)},
                 {"bank_conflicts", bank_conflicts(rung.counters)},
                 {"lines", std::move(lines)}};
+    if (rung.hardware) one["gpu"] = measured_json(rung);
     if (!steps.empty()) one["steps"] = std::move(steps);
     rungs.push_back(std::move(one));
   }

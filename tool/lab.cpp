@@ -66,13 +66,29 @@ void show(const Experiment& experiment, bool first, const LabOptions& options, b
   std::cout.flush();
 }
 
+// The GPU, if one is wanted and there is one that programs can be built for.
+Target target_of(const LabOptions& options, const Layout& layout, Cache& cache, bool colour) {
+  Target target;
+  if (options.on == "machine") return target;
+  std::string why;
+  target.gpu = find_gpu(why);
+  if (target.gpu && find_program("nvcc").empty()) {
+    why = "there is no nvcc on PATH to build programs for the " + target.gpu->name;
+    target.gpu.reset();
+  }
+  if (!target.gpu) {
+    if (options.on != "auto")
+      throw Error(Exit::environment, "cannot run on a GPU: " + why, "--on machine counts without one");
+    return target;
+  }
+  std::cerr << styled("measuring what the " + target.gpu->name + " can do at best", Style::dim, colour) << '\n';
+  target.limits = measure_limits(*target.gpu, layout, cache);
+  return target;
+}
+
 }  // namespace
 
 int lab(const LabOptions& options) {
-  if (options.on == "gpu") {
-    throw Error(Exit::environment, "experiments cannot be run on a GPU yet",
-                "--on machine counts; the programs under lab/ can be compiled with nvcc and run by themselves");
-  }
   const Layout layout = find_layout();
   const std::vector<Experiment> known = find_experiments(layout.lab);
   const bool colour = use_colour(options.machine.colour, STDOUT_FILENO);
@@ -90,14 +106,21 @@ int lab(const LabOptions& options) {
   const bool several = experiments.size() > 1;
 
   Cache cache;
+  const Target target = target_of(options, layout, cache, error_colour);
   int code = 0;
+  std::vector<std::string> said;
   for (std::size_t i = 0; i < experiments.size(); ++i) {
     Experiment& e = experiments[i];
     // A line of its own: the machine may have warnings to print meanwhile.
     if (several)
       std::cerr << styled(fmt::format("[{}/{}] {}", i + 1, experiments.size(), e.name), Style::dim, error_colour)
                 << '\n';
-    run_experiment(e, options, layout, cache);
+    run_experiment(e, options, target, layout, cache);
+    for (const std::string& note : e.notes) {  // the same for most experiments: once
+      if (std::find(said.begin(), said.end(), note) != said.end()) continue;
+      said.push_back(note);
+      std::cerr << styled("note:", Style::bold, error_colour) << ' ' << note << '\n';
+    }
     if (tables) show(e, i == 0, options, colour);
     if (e.exit_code) {
       // What it printed says which result is wrong.

@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "tool/export.h"
 #include "tool/lab.h"
+#include "tool/lab_gpu.h"
 #include "tool/table.h"
 
 namespace coalesce::tool {
@@ -24,6 +26,27 @@ Json counters_json(const machine::Counters& counters) {
   return object;
 }
 
+// Seconds, and with them what follows: bytes a second over the cold median.
+Json hardware_json(const Rung& rung) {
+  const Hardware& h = *rung.hardware;
+  Json object = Json::object();
+  const auto times = [&](const char* name, const std::vector<double>& seconds) {
+    if (!seconds.empty())
+      object[name] = {{"median", median(seconds)}, {"spread", spread(seconds)}, {"repetitions", seconds}};
+  };
+  times("cold_seconds", h.cold);
+  times("warm_seconds", h.warm);
+  if (const double rate = bandwidth(rung); rate != 0) object["effective_bytes_per_second"] = rate;
+  if (h.cycles != 0) object["cycles"] = h.cycles;
+  if (h.span != 0) {
+    object["span_seconds"] = h.span;
+    object["h2d_seconds"] = h.h2d_seconds;
+    object["d2h_seconds"] = h.d2h_seconds;
+  }
+  if (h.known) object["counters"] = known_counters_json(h.counters, h.known);
+  return object;
+}
+
 Json rung_json(const Rung& rung) {
   Json object = {{"name", rung.name},         {"result", result_text(rung.result)},
                  {"changed", rung.changed},   {"expected", rung.expected},
@@ -37,6 +60,7 @@ Json rung_json(const Rung& rung) {
                         {"d2h", {{"calls", c.d2h_calls}, {"bytes", c.d2h_bytes}}},
                         {"d2d", {{"calls", c.d2d_calls}, {"bytes", c.d2d_bytes}}}};
   }
+  if (rung.hardware) object["gpu"] = hardware_json(rung);
   if (!rung.steps.empty()) {
     Json steps = Json::array();
     for (const Step& s : rung.steps) {
@@ -59,6 +83,7 @@ Json claim_json(const Claim& c) {
   object["value_expression"] = c.value_expression;
   object["holds_expression"] = c.holds_expression;
   object["verdict"] = verdict_text(c.verdict);
+  if (c.measured) object["measured"] = true;
   object["reason"] = c.reason;
   object["note"] = c.note;
   return object;
@@ -71,6 +96,14 @@ Json experiment_json(const Experiment& e) {
       {"device", {{"key", e.device.key}, {"name", e.device.name}, {"compute_capability", e.device.compute_capability}}},
       {"sizes", e.sizes},
       {"exit_code", e.exit_code}};
+  if (!e.gpu.empty()) {
+    object["gpu"] = {{"name", e.gpu},
+                     {"read_bytes_per_second", e.limits.read},
+                     {"copy_bytes_per_second", e.limits.copy},
+                     {"launch_following_seconds", e.limits.launch_following},
+                     {"launch_waited_seconds", e.limits.launch_waited},
+                     {"notes", e.notes}};
+  }
   for (const char* list : {"rungs", "comparisons", "claims"}) object[list] = Json::array();
   for (const Rung& rung : e.rungs) object["rungs"].push_back(rung_json(rung));
   for (const Comparison& c : e.comparisons) {

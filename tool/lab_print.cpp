@@ -8,6 +8,7 @@
 
 #include "tool/banks.h"
 #include "tool/lab.h"
+#include "tool/lab_gpu.h"
 #include "tool/summary.h"
 #include "tool/table.h"
 #include "tool/terminal.h"
@@ -146,7 +147,10 @@ uint32_t size_of(const Experiment& experiment, const std::string& option, uint32
 void print_heading(std::ostream& out, const Experiment& e, bool colour) {
   std::string sizes;
   for (const std::string& word : e.sizes) sizes += ' ' + word;
-  out << styled(e.name + sizes, Style::bold, colour) << " on " << e.device.name << " (counted, not timed)\n";
+  out << styled(e.name + sizes, Style::bold, colour) << " on "
+      << (e.gpu.empty() ? e.device.name + " (counted, not timed)"
+                        : e.gpu + " (timed), beside " + e.device.name + " (counted)")
+      << '\n';
   if (!e.title.empty()) print_wrapped(out, 0, 0, e.title);
   out << '\n';
 }
@@ -174,7 +178,7 @@ std::string figures_text(const Claim& claim) {
   const std::string unit = claim.unit.empty() ? "" : ' ' + claim.unit;
   if (claim.figure) text = "claimed " + figure_text(*claim.figure) + unit;
   if (claim.value)
-    text += (text.empty() ? "" : ", ") + ("counted " + figure_text(*claim.value)) + (claim.figure ? "" : unit);
+    text += (text.empty() ? "" : ", ") + ((claim.measured ? "measured " : "counted ") + figure_text(*claim.value)) + (claim.figure ? "" : unit);
   return text;
 }
 
@@ -219,6 +223,7 @@ void print_experiment(std::ostream& out, const Experiment& e, bool colour) {
     ladder_table(e.rungs).print(out, colour);
     print_legend(out, colour);
   }
+  if (!e.gpu.empty()) print_measured(out, e, colour);
   out << '\n';
   print_changes(out, e.rungs, colour);
   if (has_steps(e)) {
@@ -262,10 +267,11 @@ void print_experiment_markdown(std::ostream& out, const Experiment& e) {
   std::string sizes;
   for (const std::string& word : e.sizes) sizes += ' ' + word;
   out << "## " << e.name << "\n\n"
-      << e.title << " (" << e.device.name << ", counted;" << " `coalesce lab " << e.name << sizes << "`)\n\n";
+      << e.title << " (" << e.device.name << ", counted" << (e.gpu.empty() ? "" : "; " + e.gpu + ", measured") << ";" << " `coalesce lab " << e.name << sizes << "`)\n\n";
   if (e.rungs.empty()) return;
   (has_copies(e) ? copies_table(e.rungs) : ladder_table(e.rungs)).print_markdown(out);
   out << '\n';
+  if (!e.gpu.empty()) print_measured_markdown(out, e);
   if (has_steps(e)) {
     out << kStepsLegend << ":\n\n";
     steps_table(e.rungs).print_markdown(out);
@@ -278,7 +284,7 @@ void print_experiment_markdown(std::ostream& out, const Experiment& e) {
   Table claims({{.title = "claim", .left = true},
                 {.title = "document", .left = true},
                 {.title = "claimed"},
-                {.title = "counted"},
+                {.title = e.gpu.empty() ? "counted" : "counted or measured"},
                 {.title = "verdict", .left = true}});
   for (const Claim& claim : e.claims) {
     const std::string unit = claim.unit.empty() ? "" : ' ' + claim.unit;

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "tool/banks.h"
+#include "tool/compare.h"
 #include "tool/completion.h"
 #include "tool/error.h"
 #include "tool/lab.h"
@@ -23,6 +24,7 @@ int dispatch(const CLI::App& app, Options& options) {
   }
   if (app.got_subcommand("lab")) return lab(options.lab);
   if (app.got_subcommand("banks")) return banks(options.banks);
+  if (app.got_subcommand("compare")) return compare(options.compare);
   if (app.get_subcommands().empty()) {
     const std::vector<std::string> words = app.remaining();
     if (words.empty()) throw Error(Exit::usage, "which command?", "coalesce --help lists them");
@@ -36,7 +38,9 @@ int dispatch(const CLI::App& app, Options& options) {
     std::cout << completion_script(app, options.shell);
     return 0;
   }
-  if (options.markdown) {
+  if (options.ncu) {
+    std::cout << ncu_metrics() << '\n';
+  } else if (options.markdown) {
     print_counters_markdown(std::cout);
   } else {
     list_metrics(std::cout, use_colour(Colour::automatic, STDOUT_FILENO));

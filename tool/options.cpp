@@ -83,6 +83,13 @@ void add_run(CLI::App& app, RunOptions& options) {
   run->add_flag("--lines", options.lines, "Count per source line, also in the JSON");
   run->add_option("--filter", options.filter, "Only kernels whose name matches (POSIX extended regular expression)")
       ->type_name("REGEX");
+  run->add_option("--on", options.on,
+                  "Where to run: machine, gpu (times and the hardware's counters), both (one beside the other)")
+      ->type_name("WHERE")
+      ->check(CLI::IsMember({"machine", "gpu", "both"}).description(""));
+  run->add_option("--repeat", options.repeat, "On a GPU, time each launch so often with a cold and with a warm cache")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000).description(""));
   run->add_option("-o,--output", options.output,
                   "Write the tables there in place of standard error; '-' is standard output")
       ->type_name("FILE");
@@ -116,9 +123,10 @@ void add_lab(CLI::App& app, LabOptions& options) {
         ->type_name("N")
         ->check(CLI::NonNegativeNumber.description(""));
   }
-  lab->add_option("--on", options.on, "Where to run: machine, gpu, auto (a GPU where there is one)")
+  lab->add_option("--on", options.on, "Where to run: machine; gpu (times, the hardware's counters); both (counted beside measured); auto "
+                  "(a GPU where there is one)")
       ->type_name("WHERE")
-      ->check(CLI::IsMember({"machine", "gpu", "auto"}).description(""));
+      ->check(CLI::IsMember({"machine", "gpu", "both", "auto"}).description(""));
   lab->add_option("--json", options.json,
                   "Write rungs, steps and claims; '-' is standard output, in place of the tables")
       ->type_name("FILE");
@@ -160,6 +168,28 @@ void add_banks(CLI::App& app, BankOptions& options) {
       "  coalesce banks --stride 2 --width 8 --json");
 }
 
+void add_compare(CLI::App& app, CompareOptions& options) {
+  CLI::App* compare = app.add_subcommand("compare", "Lay two runs' counters side by side: ours, the GPU's, Nsight's");
+  compare->add_option("counted", options.counted, "What `coalesce run --json` wrote")->type_name("RUN.json")->required();
+  compare
+      ->add_option("measured", options.measured,
+                   "The same from elsewhere, or `ncu --csv` (with or without --page raw) of the same program")
+      ->type_name("RUN.json|NCU.csv")
+      ->required();
+  compare->add_flag("--all", options.all, "Print what is equal too");
+  compare->add_option("--json", options.json, "Write every comparison; '-' is standard output, in place of the table")
+      ->type_name("FILE");
+  add_choice<Colour>(*compare, "--color", options.colour, "When to colour: auto, always, never",
+                     {{"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}})
+      ->type_name("WHEN");
+  compare->footer(
+      "Examples:\n"
+      "  coalesce run --json counted.json -q ./app\n"
+      "  ncu --csv --page raw --metrics $(coalesce counters --ncu) ./app > ncu.csv\n"
+      "  coalesce compare counted.json ncu.csv\n"
+      "Exit code: 0 all equal, 1 something differs.");
+}
+
 }  // namespace
 
 void add_options(CLI::App& app, Options& options) {
@@ -168,9 +198,11 @@ void add_options(CLI::App& app, Options& options) {
   add_run(app, options.run);
   add_lab(app, options.lab);
   add_banks(app, options.banks);
+  add_compare(app, options.compare);
   CLI::App* counters = app.add_subcommand("counters", "Explain every counter and metric");
   counters->add_flag("--markdown", options.markdown, "As the tables in docs/counters.md");
-  counters->footer("Examples:\n  coalesce counters\n  coalesce counters --markdown");
+  counters->add_flag("--ncu", options.ncu, "Only the names of Nsight Compute that `coalesce compare` understands");
+  counters->footer("Examples:\n  coalesce counters\n  coalesce counters --markdown\n  coalesce counters --ncu");
   CLI::App* completion = app.add_subcommand("completion", "Print a completion script for a shell");
   completion->add_option("shell", options.shell, "bash, zsh or fish")
       ->required()

@@ -27,6 +27,8 @@ struct RunOptions {
   MachineOptions machine;
   std::vector<std::string> program;  // and its arguments
   std::string metrics, json, html, filter, output;
+  std::string on = "machine";  // where: machine, gpu, both
+  int repeat = 0;              // on a GPU: repetitions of each launch
   bool quiet = false, csv = false, lines = false;
 };
 
@@ -36,7 +38,7 @@ struct LabOptions {
   // Sizes as they are given to the programs. Empty: the experiment's own.
   std::string n, block, stride, width, pad, lanes;
   std::string json, html;
-  std::string on = "auto";  // where: machine, gpu, auto
+  std::string on = "auto";  // where: machine, gpu, both, auto
   bool csv = false, markdown = false;
 };
 
@@ -47,12 +49,21 @@ struct BankOptions {
   Colour colour = Colour::automatic;
 };
 
+// `coalesce compare`: two exports of counters, launch by launch.
+struct CompareOptions {
+  std::string counted, measured, json;
+  bool all = false;  // also what is equal
+  Colour colour = Colour::automatic;
+};
+
 struct Options {
   RunOptions run;
   LabOptions lab;
   BankOptions banks;
+  CompareOptions compare;
   std::string shell;      // completion
   bool markdown = false;  // counters
+  bool ncu = false;       // counters
 };
 
 // Adds the subcommands run, lab, banks, counters and completion.

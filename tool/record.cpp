@@ -54,6 +54,15 @@ Counters counters_of(const Json& object, bool all) {
   return counters;
 }
 
+// Which counters an object has.
+uint64_t named(const Json& object) {
+  uint64_t known = 0;
+  for (std::size_t row = 0; row < machine::kCounterCount; ++row) {
+    if (object.contains(std::string(kCounterRows[row].name))) known |= uint64_t{1} << row;
+  }
+  return known;
+}
+
 std::shared_ptr<const Lines> lines_of(const Json& array) {
   if (!array.is_array()) malformed("lines that are no list");
   auto lines = std::make_shared<Lines>();
@@ -83,6 +92,10 @@ class Reader {
       record.diagnostics.push_back(value["diagnostic"]);
     } else if (value.contains("copies")) {
       record.copies = value["copies"];
+    } else if (value.contains("note")) {
+      record.notes.push_back(text_at(value, "note"));
+    } else if (value.contains("span")) {
+      record.span = value["span"].get<double>();
     } else if (value.contains("end")) {
       record.complete = true;
     }  // Anything else is a newer runtime's addition.
@@ -99,6 +112,7 @@ class Reader {
     record.device.name = text_at(device, "name");
     const Json& capability = device.at("compute_capability");
     record.device.compute_capability = {small(capability.at(0)), small(capability.at(1))};
+    record.on_gpu = value.contains("on") && value["on"] == "gpu";
     if (!record.started) record.program = text_at(value, "program");
     record.started = true;
     record.complete = false;
@@ -125,7 +139,13 @@ class Reader {
     if (value.contains("seconds") && value["seconds"].is_number()) launch.seconds = value["seconds"].get<double>();
     if (value.contains("fault")) launch.fault = text_at(value, "fault");
     launch.interrupted = value.contains("interrupted") && value["interrupted"] == true;
-    launch.counters = counters_of(value.at("counters"), true);
+    const Json& counters = value.at("counters");
+    launch.counters = counters_of(counters, !record.on_gpu);
+    if (record.on_gpu) launch.known = named(counters);
+    if (value.contains("times")) {
+      launch.cold = value["times"].at("cold").get<std::vector<double>>();
+      launch.warm = value["times"].at("warm").get<std::vector<double>>();
+    }
     auto& last = known->second.lines;
     if (value.contains("lines")) last = lines_of(value["lines"]);
     if (!last) last = std::make_shared<Lines>();

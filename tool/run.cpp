@@ -11,9 +11,11 @@
 #include <memory>
 #include <sstream>
 
+#include "tool/compare.h"
 #include "tool/elf.h"
 #include "tool/error.h"
 #include "tool/export.h"
+#include "tool/gpu.h"
 #include "tool/metrics.h"
 #include "tool/report.h"
 #include "tool/summary.h"
@@ -21,33 +23,6 @@
 namespace coalesce::tool {
 namespace fs = std::filesystem;
 namespace {
-
-// An empty file for the record, gone with this object.
-class RecordFile {
- public:
-  RecordFile() {
-    std::error_code error;
-    const fs::path folder = fs::temp_directory_path(error);
-    path_ = (error ? fs::path("/tmp") : folder) / "coalesce-record-XXXXXX";
-    const int file = mkostemp(path_.data(), O_CLOEXEC);
-    if (file < 0)
-      throw Error(Exit::environment, "cannot write " + path_ + ": " + std::strerror(errno),
-                  "set TMPDIR to a folder that can be written");
-    close(file);
-  }
-  ~RecordFile() { unlink(path_.c_str()); }
-  RecordFile(const RecordFile&) = delete;
-  RecordFile& operator=(const RecordFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-std::string prepended(const std::string& first, const char* variable, char separator) {
-  const char* rest = std::getenv(variable);
-  return rest && *rest ? first + separator + rest : first;
-}
 
 bool is_source(const std::string& path) { return path.ends_with(".cu"); }
 
@@ -72,6 +47,8 @@ void print_report(std::ostream& out, const Record& record, const RunOptions& opt
     options.csv ? print_metrics_csv(out, record, metrics) : print_metrics(out, record, metrics);
   } else if (options.csv) {
     options.lines ? write_lines_csv(out, record) : write_csv(out, record);
+  } else if (record.on_gpu) {
+    print_gpu_summary(out, record, colour);
   } else {
     print_summary(out, record, colour);
   }
@@ -86,6 +63,7 @@ void print_warnings(const Execution& execution, bool colour) {
   };
   if (!record.damage.empty())
     warn("the record of this run is damaged, launches after it are missing: " + record.damage);
+  for (const std::string& note : record.notes) warn(note);
   if (!record.started && execution.outcome.code == 0) warn("the program made no call to the machine's CUDA runtime");
   if (record.started && !record.complete && record.damage.empty()) {
     warn(execution.outcome.signal
@@ -95,7 +73,47 @@ void print_warnings(const Execution& execution, bool colour) {
   }
 }
 
+// The program twice: on the machine, then on the GPU; what each counted, launch by launch.
+int run_on_both(const std::vector<std::string>& words, const RunOptions& options, const Layout& layout,
+                Export* json) {
+  const bool divert = options.json == "-" || options.output == "-";
+  Execution counted = execute(words, options.machine, layout, options.quiet, divert, false);
+  // What the program prints is the same: once.
+  Execution measured = execute_on_gpu(words, {.counters = true}, layout, divert, true);
+  for (Record* record : {&counted.record, &measured.record}) {
+    if (!options.filter.empty()) filter(*record, options.filter);
+  }
+  const Comparing comparing = compare_launches(launches_of(counted.record), launches_of(measured.record));
+  if (json) json->write(comparing_json(comparing));
+  const bool colour = use_colour(options.machine.colour, STDERR_FILENO);
+  if (!options.quiet) {
+    print_comparing(std::cerr, comparing, true, colour);
+    print_warnings(counted, colour);
+    print_warnings(measured, colour);
+  }
+  const int code = exit_code(counted);
+  return code ? code : exit_code(measured);
+}
+
 }  // namespace
+
+RecordFile::RecordFile() {
+  std::error_code error;
+  const fs::path folder = fs::temp_directory_path(error);
+  path_ = (error ? fs::path("/tmp") : folder) / "coalesce-record-XXXXXX";
+  const int file = mkostemp(path_.data(), O_CLOEXEC);
+  if (file < 0)
+    throw Error(Exit::environment, "cannot write " + path_ + ": " + std::strerror(errno),
+                "set TMPDIR to a folder that can be written");
+  close(file);
+}
+
+RecordFile::~RecordFile() { unlink(path_.c_str()); }
+
+std::string prepended(const std::string& first, const char* variable, char separator) {
+  const char* rest = std::getenv(variable);
+  return rest && *rest ? first + separator + rest : first;
+}
 
 void print_error(const std::string& message, const std::string& hint, bool colour) {
   std::cerr << styled("error:", Style::bad, colour) << ' ' << message << '\n';
@@ -157,6 +175,10 @@ int run(const RunOptions& options) {
   const std::vector<Metric> metrics = options.metrics.empty() ? std::vector<Metric>() : parse_metrics(options.metrics);
   Record nothing;
   if (!options.filter.empty()) filter(nothing, options.filter);
+  if (options.on == "gpu" && (!metrics.empty() || options.lines || !options.html.empty())) {
+    throw Error(Exit::usage, "--metrics, --lines and --html need what only the machine counts",
+                "--on machine, or --json and --csv with --on gpu");
+  }
   if (options.program.empty())
     throw Error(Exit::usage, "which program?", "coalesce run [OPTIONS] PROGRAM|FILE.cu [ARGUMENTS...]");
   if (options.json == "-" && options.output == "-")
@@ -167,18 +189,28 @@ int run(const RunOptions& options) {
   const auto output = options.output.empty() ? nullptr : std::make_unique<Export>("--output", options.output);
   const auto html = options.html.empty() ? nullptr : std::make_unique<Export>("--html", options.html);
 
+  std::optional<Gpu> gpu;
+  if (options.on != "machine") gpu = require_gpu();
   const Layout layout = find_layout();
   std::vector<std::string> words = options.program;
   std::unique_ptr<Cache> cache;
   if (is_source(words[0])) {
     cache = std::make_unique<Cache>();
-    words[0] = compile(words[0], options.machine.compile, device, layout, *cache);
+    CompileOptions compiling = options.machine.compile;
+    if (gpu) {
+      compiling.compiler = Compiler::nvcc;
+      compiling.native = gpu->major * 10 + gpu->minor;
+    }
+    words[0] = compile(words[0], compiling, device, layout, *cache);
   } else {
     words[0] = find_executable(words[0]);
   }
   // Standard output that carries an export must carry nothing else.
   const bool divert = options.json == "-" || options.output == "-" || options.html == "-";
-  Execution execution = execute(words, options.machine, layout, options.quiet, divert, false);
+  if (options.on == "both") return run_on_both(words, options, layout, json.get());
+  Execution execution = options.on == "gpu"
+                            ? execute_on_gpu(words, {.repeat = options.repeat, .counters = true}, layout, divert, false)
+                            : execute(words, options.machine, layout, options.quiet, divert, false);
   execution.record.program = options.program[0];
   const int code = exit_code(execution);
   if (!options.filter.empty()) filter(execution.record, options.filter);

@@ -12,6 +12,22 @@
 
 namespace coalesce::tool {
 
+// An empty file for a record, gone with this object.
+class RecordFile {
+ public:
+  RecordFile();  // throws Error (environment)
+  ~RecordFile();
+  RecordFile(const RecordFile&) = delete;
+  RecordFile& operator=(const RecordFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// `first`, then what the environment variable holds already.
+std::string prepended(const std::string& first, const char* variable, char separator);
+
 struct Execution {
   Outcome outcome;
   Record record;

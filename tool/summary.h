@@ -17,6 +17,8 @@ std::vector<Cell> counter_cells(const machine::Counters& counters, bool whole_ke
 void print_legend(std::ostream& out, bool colour);
 
 void print_summary(std::ostream& out, const Record& record, bool colour);
+// The same for a run on a GPU: times, and what the hardware counted.
+void print_gpu_summary(std::ostream& out, const Record& record, bool colour);
 void print_lines(std::ostream& out, const Record& record, bool colour);
 
 }  // namespace coalesce::tool

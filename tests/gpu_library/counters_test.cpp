@@ -1,0 +1,95 @@
+// Reading hardware counters: with a CUPTI of ours (fake_cupti.cpp), what is said when a step of it fails.
+#include "gpu/counters.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+namespace coalesce::gpu {
+namespace {
+
+using testing::HasSubstr;
+
+class Counters : public testing::Test {
+ protected:
+  void SetUp() override { setenv("COALESCE_CUPTI", FAKE_CUPTI, 1); }
+  void TearDown() override {
+    for (const char* name : {"COALESCE_CUPTI", "FAKE_CUPTI_FAIL", "FAKE_CUPTI_RESULT", "FAKE_CUPTI_RANGES"}) unsetenv(name);
+  }
+  // Opens and reads one launch; what went wrong, or nothing.
+  std::string attempt(const std::vector<std::string>& extra = {}) {
+    std::string why;
+    const auto counters = HardwareCounters::open(nullptr, 0, extra, why);
+    if (!counters) return why;
+    passes_ = counters->passes();
+    launched_ = 0;
+    return counters->read([&] { ++launched_; }, reading_, why) ? "" : why;
+  }
+  Reading reading_;
+  int launched_ = 0, passes_ = 0;
+};
+
+TEST_F(Counters, EachFromItsOwnMetric) {
+  EXPECT_EQ(attempt({"dram__bytes_read.sum"}), "");
+  EXPECT_EQ(launched_, 1);
+  EXPECT_EQ(passes_, 8);
+  uint64_t next = 1000;  // the fake's values: 1000 and up in the order of the metrics
+  for (const CounterSource& source : counter_sources()) {
+    ASSERT_EQ(source.metrics.size(), 1u);
+    EXPECT_EQ(reading_.counters.*source.field, next++);
+  }
+  ASSERT_EQ(reading_.extra.size(), 1u);
+  EXPECT_EQ(reading_.extra[0].first, "dram__bytes_read.sum");
+  EXPECT_EQ(reading_.extra[0].second, static_cast<double>(next));
+  for (size_t row = 0; row < machine::kCounterCount; ++row) {
+    const uint64_t value = reading_.counters.*machine::kCounterRows[row].field;
+    EXPECT_EQ(reading_.read[row], value != 0) << machine::kCounterRows[row].name;
+  }
+}
+
+TEST_F(Counters, NamesAreThoseOfTheTable) {
+  for (const CounterSource& source : counter_sources()) {
+    for (const auto& row : machine::kCounterRows) {
+      if (row.field == source.field) EXPECT_EQ(source.metrics[0], row.nsight) << row.name;
+    }
+  }
+}
+
+TEST_F(Counters, MissingLibrary) {
+  setenv("COALESCE_CUPTI", "/nowhere/libcupti.so", 1);
+  const std::string why = attempt();
+  EXPECT_THAT(why, HasSubstr("/nowhere/libcupti.so"));
+  EXPECT_THAT(why, HasSubstr("comes with the CUDA toolkit"));
+}
+
+TEST_F(Counters, OlderLibrary) {
+  setenv("COALESCE_CUPTI", "libc.so.6", 1);
+  EXPECT_THAT(attempt(), HasSubstr("libcupti has no cuptiGetErrorMessage; a CUDA toolkit of 12.6"));
+}
+
+TEST_F(Counters, ForbiddenSaysHowToGetPermission) {
+  setenv("FAKE_CUPTI_RESULT", "35", 1);
+  for (const char* function : {"cuptiRangeProfilerEnable", "cuptiProfilerGetCounterAvailability", "cuptiRangeProfilerStart"}) {
+    setenv("FAKE_CUPTI_FAIL", function, 1);
+    EXPECT_THAT(attempt(), HasSubstr("NVreg_RestrictProfilingToAdminUsers=0")) << function;
+  }
+}
+
+TEST_F(Counters, EveryCallsFailureIsSaid) {
+#define FUNCTION(name, symbol, block) #symbol,
+  for (const std::string function : {COALESCE_CUPTI(FUNCTION)}) {
+#undef FUNCTION
+    // The profiler lives as long as the process.
+    if (function == "cuptiRangeProfilerDisable") continue;
+    setenv("FAKE_CUPTI_FAIL", function.c_str(), 1);
+    EXPECT_EQ(attempt(), function + ": it would not (999)");
+  }
+}
+
+TEST_F(Counters, AnotherNumberOfLaunches) {
+  setenv("FAKE_CUPTI_RANGES", "3", 1);
+  EXPECT_EQ(attempt(), "CUPTI saw 3 launches where there was one");
+}
+
+}  // namespace
+}  // namespace coalesce::gpu

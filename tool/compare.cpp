@@ -1,0 +1,173 @@
+#include "tool/compare.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tool/cache.h"
+#include "tool/error.h"
+#include "tool/export.h"
+#include "tool/lab_gpu.h"
+#include "tool/ncu.h"
+#include "tool/table.h"
+
+namespace coalesce::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using machine::kCounterRows;
+
+std::vector<ComparedLaunch> from_json(const Json& run) {
+  std::vector<ComparedLaunch> launches;
+  for (const Json& each : run.at("launches")) {
+    ComparedLaunch launch;
+    launch.kernel = each.at("kernel").get<std::string>();
+    launch.grid = each.at("grid").get<std::array<uint32_t, 3>>();
+    launch.block = each.at("block").get<std::array<uint32_t, 3>>();
+    const Json& counters = each.at("counters");
+    for (std::size_t row = 0; row < machine::kCounterCount; ++row) {
+      const auto found = counters.find(std::string(kCounterRows[row].name));
+      if (found == counters.end()) continue;
+      launch.counters.*kCounterRows[row].field = found->get<uint64_t>();
+      launch.known |= uint64_t{1} << row;
+    }
+    launches.push_back(std::move(launch));
+  }
+  return launches;
+}
+
+// "void sum<(int)4>(const int *, int)" and "sum<4>(int const*, int)" are written differently by different demanglers:
+// the bare name is what they agree on.
+std::string bare(const std::string& kernel) { return without_template_arguments(shorten(kernel)); }
+
+std::string at(std::size_t number, const std::string& kernel) { return fmt::format("{} (launch {})", kernel, number); }
+
+}  // namespace
+
+std::vector<ComparedLaunch> read_launches(const std::string& text, const std::string& name) {
+  const auto start = text.find_first_not_of(" \t\r\n");
+  if (start != std::string::npos && text[start] == '{') {
+    try {
+      const Json run = Json::parse(text);
+      if (run.value("schema", "") == "coalesce.run/1") return from_json(run);
+    } catch (const nlohmann::json::exception& error) {
+      throw Error(Exit::usage, name + " is no export of a run: " + error.what());
+    }
+    throw Error(Exit::usage, name + " is no export of a run", "coalesce run --json FILE writes one");
+  }
+  if (auto launches = read_ncu(text)) return *launches;
+  throw Error(Exit::usage, name + " is neither an export of a run nor CSV of Nsight Compute",
+              "coalesce run --json FILE, or ncu --csv --page raw --metrics $(coalesce counters --ncu) PROGRAM");
+}
+
+std::vector<ComparedLaunch> launches_of(const Record& record) {
+  std::vector<ComparedLaunch> launches;
+  for (const Launch& launch : record.launches)
+    launches.push_back({record.kernels[launch.kernel].full, launch.grid, launch.block, launch.counters, launch.known});
+  return launches;
+}
+
+Comparing compare_launches(const std::vector<ComparedLaunch>& counted, const std::vector<ComparedLaunch>& measured) {
+  std::map<std::string, std::vector<std::size_t>> places;
+  for (std::size_t i = 0; i < measured.size(); ++i) places[bare(measured[i].kernel)].push_back(i);
+  std::map<std::string, std::size_t> next;
+  Comparing result;
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    const std::string name = bare(counted[i].kernel);
+    const std::size_t k = next[name]++;
+    if (k >= places[name].size()) {
+      result.unmatched.push_back("only counted: " + at(i, counted[i].kernel));
+      continue;
+    }
+    const ComparedLaunch& other = measured[places[name][k]];
+    if (other.grid != counted[i].grid || other.block != counted[i].block) {
+      result.unmatched.push_back("of another shape: " + at(i, counted[i].kernel));
+      continue;
+    }
+    bool equal = true;
+    for (const std::size_t row : kMemoryCounters) {
+      if (!(counted[i].known & other.known & uint64_t{1} << row)) continue;
+      const uint64_t a = counted[i].counters.*kCounterRows[row].field, b = other.counters.*kCounterRows[row].field;
+      if (!a && !b) continue;
+      result.rows.push_back({i, counted[i].kernel, row, a, b});
+      result.equal += a == b;
+      equal &= a == b;
+    }
+    ++result.launches;
+    result.equal_launches += equal;
+  }
+  for (const auto& [name, indices] : places) {
+    for (std::size_t k = next[name]; k < indices.size(); ++k)
+      result.unmatched.push_back("only measured: " + at(indices[k], measured[indices[k]].kernel));
+  }
+  return result;
+}
+
+void print_comparing(std::ostream& out, const Comparing& comparing, bool all, bool colour) {
+  Table table({{.title = "kernel", .left = true},
+               {.title = "launch"},
+               {.title = "counter", .left = true},
+               {.title = "counted"},
+               {.title = "measured"},
+               {.title = "equal"}});
+  for (const Difference& row : comparing.rows) {
+    const bool equal = row.counted == row.measured;
+    if (equal && !all) continue;
+    table.row({{shorten(row.kernel)},
+               {std::to_string(row.launch)},
+               {std::string(kCounterRows[row.row].name)},
+               {grouped(row.counted)},
+               {grouped(row.measured)},
+               equal ? Cell{"yes", Style::good} : Cell{"no", Style::bad}});
+  }
+  if (!table.empty()) table.print(out, colour);
+  for (const std::string& text : comparing.unmatched) out << text << '\n';
+  out << fmt::format("{} of {} launches agree in all counters, {} of {} counters that are not 0 are equal\n",
+                     comparing.equal_launches, comparing.launches, comparing.equal, comparing.rows.size());
+}
+
+std::string comparing_json(const Comparing& comparing) {
+  Json rows = Json::array();
+  for (const Difference& row : comparing.rows) {
+    rows.push_back({{"launch", row.launch},
+                    {"kernel", row.kernel},
+                    {"counter", kCounterRows[row.row].name},
+                    {"counted", row.counted},
+                    {"measured", row.measured}});
+  }
+  const Json whole = {{"schema", "coalesce.compare/1"},
+                      {"launches", comparing.launches},
+                      {"equal_launches", comparing.equal_launches},
+                      {"counters", std::move(rows)},
+                      {"unmatched", comparing.unmatched}};
+  return whole.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::string ncu_metrics() {
+  std::string names;
+  for (const std::size_t row : kMemoryCounters) {
+    if (!kCounterRows[row].nsight.empty()) names += (names.empty() ? "" : ",") + std::string(kCounterRows[row].nsight);
+  }
+  return names;
+}
+
+int compare(const CompareOptions& options) {
+  const auto load = [](const std::string& path) {
+    const auto text = read_file(path);
+    if (!text) throw Error(Exit::usage, "cannot read '" + path + "'");
+    return read_launches(*text, path);
+  };
+  const auto json = options.json.empty() ? nullptr : std::make_unique<Export>("--json", options.json);
+  const Comparing comparing = compare_launches(load(options.counted), load(options.measured));
+  if (json) json->write(comparing_json(comparing));
+  if (options.json != "-")
+    print_comparing(std::cout, comparing, options.all, use_colour(options.colour, STDOUT_FILENO));
+  return comparing.equal == comparing.rows.size() && comparing.unmatched.empty() ? 0 : static_cast<int>(Exit::failed);
+}
+
+}  // namespace coalesce::tool

@@ -1,0 +1,51 @@
+// `coalesce compare`: two runs of one program, launch by launch: what the machine counted, what hardware counted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tool/options.h"
+#include "tool/record.h"
+
+namespace coalesce::tool {
+
+struct ComparedLaunch {
+  std::string kernel;
+  std::array<uint32_t, 3> grid{}, block{};
+  machine::Counters counters;
+  uint64_t known = 0;  // as Launch::known
+};
+
+// Reads what `coalesce run --json` wrote or ncu's CSV. `name` is how messages call it. Throws Error (usage) for neither.
+std::vector<ComparedLaunch> read_launches(const std::string& text, const std::string& name);
+std::vector<ComparedLaunch> launches_of(const Record& record);
+
+struct Difference {
+  std::size_t launch = 0;  // among the launches of the first
+  std::string kernel;
+  std::size_t row = 0;  // of kCounterRows
+  uint64_t counted = 0, measured = 0;
+};
+struct Comparing {
+  std::vector<Difference> rows;  // every counter of memory that both know and that is not 0 in both
+  std::size_t equal = 0;         // of these
+  std::size_t launches = 0, equal_launches = 0;
+  std::vector<std::string> unmatched;  // launches that the other does not have
+};
+// The k-th launch of a kernel is compared with the k-th of that name (names without parameters and spaces), so that either
+// side may leave kernels out.
+Comparing compare_launches(const std::vector<ComparedLaunch>& counted, const std::vector<ComparedLaunch>& measured);
+
+void print_comparing(std::ostream& out, const Comparing& comparing, bool all, bool colour);
+// {"schema":"coalesce.compare/1","launches","equal_launches","counters":[{launch,kernel,counter,counted,measured}...],
+//  "unmatched":[...]}
+std::string comparing_json(const Comparing& comparing);
+
+// Nsight Compute's names of the memory counters, with commas: for ncu --metrics.
+std::string ncu_metrics();
+
+// The whole subcommand; the exit code.
+int compare(const CompareOptions& options);
+
+}  // namespace coalesce::tool

@@ -1,0 +1,16 @@
+// What a GPU told of an experiment, in the report: times, bandwidth, and the hardware's counters beside ours.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tool/experiment.h"
+
+namespace coalesce::tool {
+
+// Empty where the experiment did not run on a GPU. `id` begins all ids within.
+std::string measured_html(const Experiment& experiment, const std::string& id);
+// For the page's data: median times in seconds, bytes a second, hardware counters.
+nlohmann::ordered_json measured_json(const Rung& rung);
+
+}  // namespace coalesce::tool
