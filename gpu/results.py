@@ -12,6 +12,7 @@ hold arguments. Nothing but Python is needed; cuobjdump, where there is one, tel
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import datetime
 import json
 import os
@@ -20,6 +21,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 
 MEMORY = re.compile(r"^(global|local|shared)_")
 LEVELS = {"O3": [], "O0": ["-X", "-Xptxas=-O0"]}
@@ -47,6 +49,24 @@ def provenance():
     release = re.search(r"release ([\d.]+)", version.stdout if version else "")
     return {"gpu": gpu, "cuda": release[1] if release else "", "date": datetime.date.today().isoformat(),
             "host": f"{os.cpu_count()} cores, {platform.machine()}", "command": "./dev gpu"}
+
+
+def compile_ahead(coalesce, experiments):
+    """All programs into the command's cache, as many at a time as there are cores; one run compiles them in turn."""
+    listed = run([coalesce, "lab"]).stdout
+    names = [line.split()[0] for line in listed.splitlines() if line and not line.startswith(" ")]
+    wanted = names if experiments == ["all"] else experiments
+    jobs = [(name, level) for level in LEVELS for name in wanted]
+
+    def small(job):
+        words = [coalesce, "lab", job[0], "--on", "gpu", *LEVELS[job[1]]]
+        done = run([*words, "--n", "1"], 200)
+        return run(words, 200) if done is not None and done.returncode == 2 else done  # it takes no --n
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for (name, level), done in zip(jobs, pool.map(small, jobs)):
+            if done is None or done.returncode:
+                sys.stderr.write(f"{name} at -{level}: {done.stderr if done else 'took too long'}\n")
 
 
 def lab(coalesce, experiments, level, folder):
@@ -177,6 +197,9 @@ def rows_of_lab(data, level):
                    "counters": counters}
 
 
+GPU = threading.Lock()  # one program at a time may read its counters
+
+
 def rows_of_program(coalesce, path, launches):
     """Every launch's counters by the machine and by the GPU, or why there are none."""
     name, level = os.path.basename(path).rsplit(".", 1)
@@ -185,8 +208,9 @@ def rows_of_program(coalesce, path, launches):
         sides = {}
         for side, more in (("machine", ["--threads", "4"]), ("gpu", ["--on", "gpu"])):
             file = os.path.join(folder, side + ".json")
-            done = run([coalesce, "run", "-q", "--json", file, *more, path, *words], 60,
-                       {"COALESCE_GPU_LAUNCHES": str(launches)}, cwd=os.path.dirname(path))
+            with GPU if side == "gpu" else contextlib.nullcontext():
+                done = run([coalesce, "run", "-q", "--json", file, *more, path, *words], 60,
+                           {"COALESCE_GPU_LAUNCHES": str(launches)}, cwd=os.path.dirname(path))
             if done is None or not os.path.exists(file) or not os.path.getsize(file):
                 return [{"program": name, "level": level,
                          "failed": f"{side}: {'took too long' if done is None else done.stderr.strip()[:200]}"}]
@@ -371,6 +395,7 @@ def main():
     where = provenance()
     os.makedirs(chosen.docs, exist_ok=True)
     rows, failed, binaries = [], [], {}
+    compile_ahead(chosen.coalesce, chosen.experiments.split(","))
     with tempfile.TemporaryDirectory() as folder:
         for level in LEVELS:
             data = lab(chosen.coalesce, chosen.experiments.split(","), level, folder)

@@ -208,6 +208,7 @@ uint32_t element(int pattern, uint32_t i) {
 
 int main(int argc, char** argv) {
   // Which instructions: those whose names begin with an argument; all without arguments.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // whole lines, should it be stopped
   char* p;
   uint32_t* out;
   if (cudaMalloc(&p, 1 << 16) || cudaMalloc(&out, 4096)) return 1;

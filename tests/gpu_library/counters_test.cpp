@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "gpu/cupti.h"
+
 namespace coalesce::gpu {
 namespace {
 
@@ -16,34 +18,41 @@ class Counters : public testing::Test {
   void TearDown() override {
     for (const char* name : {"COALESCE_CUPTI", "FAKE_CUPTI_FAIL", "FAKE_CUPTI_RESULT", "FAKE_CUPTI_RANGES"}) unsetenv(name);
   }
-  // Opens and reads one launch; what went wrong, or nothing.
-  std::string attempt(const std::vector<std::string>& extra = {}) {
+  // Opens and counts launches; what went wrong, or nothing.
+  std::string attempt(int launches = 1, const std::vector<std::string>& extra = {}) {
     std::string why;
-    const auto counters = HardwareCounters::open(nullptr, 0, extra, why);
+    const auto counters = HardwareCounters::open(nullptr, 0, 4, extra, why);
     if (!counters) return why;
     passes_ = counters->passes();
     launched_ = 0;
-    return counters->read([&] { ++launched_; }, reading_, why) ? "" : why;
+    for (int i = 0; i < launches; ++i) {
+      EXPECT_FALSE(counters->full());
+      if (!counters->launch([&] { ++launched_; }, why)) return why;
+    }
+    EXPECT_EQ(counters->full(), launches == 4);
+    return counters->collect(readings_, why) ? "" : why;
   }
-  Reading reading_;
+  std::vector<Reading> readings_;
   int launched_ = 0, passes_ = 0;
 };
 
 TEST_F(Counters, EachFromItsOwnMetric) {
-  EXPECT_EQ(attempt({"dram__bytes_read.sum"}), "");
+  EXPECT_EQ(attempt(1, {"dram__bytes_read.sum"}), "");
   EXPECT_EQ(launched_, 1);
+  ASSERT_EQ(readings_.size(), 1u);
+  const Reading& reading = readings_[0];
   EXPECT_EQ(passes_, 8);
   uint64_t next = 1000;  // the fake's values: 1000 and up in the order of the metrics
   for (const CounterSource& source : counter_sources()) {
     ASSERT_EQ(source.metrics.size(), 1u);
-    EXPECT_EQ(reading_.counters.*source.field, next++);
+    EXPECT_EQ(reading.counters.*source.field, next++);
   }
-  ASSERT_EQ(reading_.extra.size(), 1u);
-  EXPECT_EQ(reading_.extra[0].first, "dram__bytes_read.sum");
-  EXPECT_EQ(reading_.extra[0].second, static_cast<double>(next));
+  ASSERT_EQ(reading.extra.size(), 1u);
+  EXPECT_EQ(reading.extra[0].first, "dram__bytes_read.sum");
+  EXPECT_EQ(reading.extra[0].second, static_cast<double>(next));
   for (size_t row = 0; row < machine::kCounterCount; ++row) {
-    const uint64_t value = reading_.counters.*machine::kCounterRows[row].field;
-    EXPECT_EQ(reading_.read[row], value != 0) << machine::kCounterRows[row].name;
+    const uint64_t value = reading.counters.*machine::kCounterRows[row].field;
+    EXPECT_EQ(reading.read[row], value != 0) << machine::kCounterRows[row].name;
   }
 }
 
@@ -76,9 +85,9 @@ TEST_F(Counters, ForbiddenSaysHowToGetPermission) {
 }
 
 TEST_F(Counters, EveryCallsFailureIsSaid) {
-#define FUNCTION(name, symbol, block) #symbol,
-  for (const std::string function : {COALESCE_CUPTI(FUNCTION)}) {
-#undef FUNCTION
+#define COALESCE_NAME(name, symbol, block) #symbol,
+  for (const std::string function : {COALESCE_CUPTI(COALESCE_NAME)}) {
+#undef COALESCE_NAME
     // The profiler lives as long as the process.
     if (function == "cuptiRangeProfilerDisable") continue;
     setenv("FAKE_CUPTI_FAIL", function.c_str(), 1);
@@ -86,9 +95,20 @@ TEST_F(Counters, EveryCallsFailureIsSaid) {
   }
 }
 
+TEST_F(Counters, SeveralLaunchesAtATime) {
+  setenv("FAKE_CUPTI_RANGES", "4", 1);
+  EXPECT_EQ(attempt(4), "");
+  EXPECT_EQ(readings_.size(), 4u);
+}
+
 TEST_F(Counters, AnotherNumberOfLaunches) {
   setenv("FAKE_CUPTI_RANGES", "3", 1);
-  EXPECT_EQ(attempt(), "CUPTI saw 3 launches where there was one");
+  EXPECT_EQ(attempt(2), "CUPTI saw 3 launches where there were 2");
+}
+
+TEST_F(Counters, NothingLaunchedNothingRead) {
+  EXPECT_EQ(attempt(0), "");
+  EXPECT_TRUE(readings_.empty());
 }
 
 }  // namespace

@@ -1,0 +1,116 @@
+// `coalesce compare`: our exports, Nsight Compute's CSV in both layouts, and how launches find each other.
+#include "tool/compare.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/tool/fixture.h"
+#include "tool/error.h"
+#include "tool/export.h"
+#include "tool/ncu.h"
+
+namespace coalesce::tool {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// As ncu 2025.3 wrote it: the program's own lines, its own, the table with a row of units.
+const char* const kRaw =
+    "a \"quote\" of the program\n"
+    "==PROF== Connected to process 5953 (/tmp/reduce)\n"
+    "\"ID\",\"Process ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\",\"CC\","
+    "\"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum\",\"gpu__time_duration.sum\"\n"
+    "\"\",\"\",\"\",\"\",\"\",\"\",\"sector\",\"ns\"\n"
+    "\"0\",\"5953\",\"sum(int *, int *, unsigned long)\",\"(48, 1, 1)\",\"(4, 1, 1)\",\"9.0\",\"16,744,448\",\"241,792\"\n"
+    "\"1\",\"5953\",\"sum(int *, int *, unsigned long)\",\"(48, 1, 1)\",\"(4, 1, 1)\",\"9.0\",\"12\",\"100\"\n";
+const char* const kDetails =
+    "\"ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"
+    "\"0\",\"sum<int>(T1 *)\",\"(48, 1, 1)\",\"(4, 1, 1)\",\"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum\",\"sector\","
+    "\"16'744'448\"\n"
+    "\"0\",\"sum<int>(T1 *)\",\"(48, 1, 1)\",\"(4, 1, 1)\",\"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum\",\"sector\","
+    "\"7\"\n"
+    "==PROF== Disconnected from process 5953\n";
+
+TEST(Ncu, ColumnsOfMetrics) {
+  const auto launches = read_launches(kRaw, "ncu.csv");
+  ASSERT_EQ(launches.size(), 2u);
+  EXPECT_EQ(launches[0].kernel, "sum(int *, int *, unsigned long)");
+  EXPECT_THAT(launches[0].grid, ElementsAre(4, 1, 1));
+  EXPECT_THAT(launches[0].block, ElementsAre(48, 1, 1));
+  EXPECT_EQ(launches[0].counters.global_load_sectors, 16744448u);
+  EXPECT_EQ(launches[1].counters.global_load_sectors, 12u);
+  EXPECT_EQ(std::popcount(launches[0].known), 1);  // nothing but what the file names
+}
+
+TEST(Ncu, RowsOfMetrics) {
+  const auto launches = read_launches(kDetails, "ncu.csv");
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_EQ(launches[0].counters.global_load_sectors, 16744448u);
+  EXPECT_EQ(launches[0].counters.global_store_sectors, 7u);
+}
+
+TEST(Ncu, QuotesAndCommasInFields) {
+  EXPECT_THAT(csv_records("a,\"b,\"\"c\"\"\nd\",\r\n1,2,3"),
+              ElementsAre(ElementsAre("a", "b,\"c\"\nd", ""), ElementsAre("1", "2", "3")));
+}
+
+TEST(Compare, WhatIsNeitherIsAnError) {
+  for (const char* text : {"", "hello", "{\"schema\":\"coalesce.lab/1\"}", "{"}) {
+    EXPECT_THROW(read_launches(text, "file"), Error) << text;
+  }
+}
+
+// Two launches of `sum`, by the machine.
+Record counted() {
+  return read_text(std::string(kHeader) + kernel_text(0, "_Z3sumPiS_m") +
+                   launch_text(0, {{"global_load_sectors", 16744448}, {"global_store_sectors", 3}}) +
+                   launch_text(0, {{"global_load_sectors", 11}}) + kEnd);
+}
+
+TEST(Compare, LaunchByLaunch) {
+  const Comparing result = compare_launches(launches_of(counted()), read_launches(kRaw, "ncu.csv"));
+  EXPECT_EQ(result.launches, 2u);
+  EXPECT_EQ(result.equal_launches, 1u);
+  ASSERT_EQ(result.rows.size(), 2u);  // stores are known on one side only
+  EXPECT_EQ(result.rows[0].counted, result.rows[0].measured);
+  EXPECT_EQ(result.rows[1].counted, 11u);
+  EXPECT_EQ(result.rows[1].measured, 12u);
+  EXPECT_TRUE(result.unmatched.empty());
+  std::ostringstream out;
+  print_comparing(out, result, false, false);
+  EXPECT_THAT(out.str(), HasSubstr("1 of 2 launches agree in all counters, 1 of 2 counters"));
+  EXPECT_THAT(out.str(), Not(HasSubstr("16,744,448")));
+  const auto json = nlohmann::json::parse(comparing_json(result));
+  EXPECT_EQ(json["counters"][1]["measured"], 12);
+}
+
+TEST(Compare, OurOwnExportAgreesWithItself) {
+  std::ostringstream text;
+  write_json(text, counted(), 0, false);
+  const auto launches = read_launches(text.str(), "run.json");
+  const Comparing result = compare_launches(launches_of(counted()), launches);
+  EXPECT_EQ(result.equal_launches, 2u);
+  EXPECT_EQ(result.equal, result.rows.size());
+}
+
+TEST(Compare, LaunchesThatOneSideLacks) {
+  auto measured = read_launches(kRaw, "ncu.csv");
+  measured[1].grid = {5, 1, 1};
+  measured.push_back(measured[0]);
+  measured.back().kernel = "other()";
+  const Comparing result = compare_launches(launches_of(counted()), measured);
+  EXPECT_EQ(result.launches, 1u);
+  EXPECT_THAT(result.unmatched,
+              ElementsAre("of another shape: sum(int*, int*, unsigned long) (launch 1)", "only measured: other() (launch 2)"));
+}
+
+TEST(Compare, NamesForNcu) {
+  EXPECT_THAT(ncu_metrics(), HasSubstr("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum,"));
+  EXPECT_THAT(ncu_metrics(), Not(HasSubstr("inst_executed.sum")));
+}
+
+}  // namespace
+}  // namespace coalesce::tool
