@@ -37,6 +37,7 @@ std::vector<std::string> values_of(const std::string& option) {
   }
   if (option == "color") return {"auto", "always", "never"};
   if (option == "compiler") return {"auto", "nvcc", "clang"};
+  if (option == "on") return {"machine", "gpu", "both"};
   return {};
 }
 
@@ -52,7 +53,7 @@ std::vector<Subcommand> describe(const CLI::App& app) {
       if (!option->get_lnames().empty()) flag.values = values_of(option->get_lnames()[0]);
       sub.flags.push_back(std::move(flag));
     }
-    sub.files = sub.name == "run";
+    sub.files = sub.name == "run" || sub.name == "compare";
     if (sub.name == "completion") sub.words = {"bash", "zsh", "fish"};
     if (sub.name == "lab") sub.words = {"all", "list"};
     result.push_back(std::move(sub));

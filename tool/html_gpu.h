@@ -10,7 +10,7 @@ namespace coalesce::tool {
 
 // Empty where the experiment did not run on a GPU. `id` begins all ids within.
 std::string measured_html(const Experiment& experiment, const std::string& id);
-// For the page's data: median times in seconds, bytes a second, hardware counters.
+// For the page's data: median times, bandwidth, hardware counters.
 nlohmann::ordered_json measured_json(const Rung& rung);
 
 }  // namespace coalesce::tool

@@ -394,6 +394,7 @@ Json page_json(const Experiment& experiment, const std::string& id) {
           {"name", experiment.name},
           {"title", experiment.title},
           {"sizes", experiment.sizes},
+          {"gpu", experiment.gpu},
           {"rungs", std::move(rungs)},
           {"comparisons", std::move(comparisons)},
           {"claims", std::move(claims)}};

@@ -5,11 +5,12 @@ import { makeCopyable } from "./tables.js";
 
 const short = (value) => (value < 1e4 ? format(",")(value) : format(".3~s")(value));
 const FIRST = ["moved_sectors", "bank_conflicts", "wasted_sectors"];
+const TIMED = ["cold_microseconds", "warm_microseconds", "gigabytes_per_second"]; // of a GPU, where there was one
 
 // Names of everything that was counted on some rung and not alike on all of them first.
 function measures(rungs) {
-  const value = (rung, name) => (name in rung ? rung[name] : rung.counters[name]);
-  const names = [...FIRST, ...Object.keys(rungs[0].counters)].filter((name) => rungs.some((r) => value(r, name)));
+  const value = (rung, name) => rung[name] ?? rung.gpu?.[name] ?? rung.counters[name];
+  const names = [...FIRST, ...TIMED, ...Object.keys(rungs[0].counters)].filter((name) => rungs.some((r) => value(r, name)));
   return { names, value };
 }
 
@@ -40,8 +41,6 @@ export function makeChart(place, page, data) {
   if (first.length) form.elements.name.value = first.find((name) => spread(name) > 1.1) ?? first[0];
   const figure = document.createElement("figure");
   figure.innerHTML = '<figcaption><span class="t"></span> <span class="how"><b></b> <span></span></span></figcaption><div></div>';
-  figure.querySelector(".how b").textContent = data.how;
-  figure.querySelector(".how span").textContent = data.where;
   const rows = () => {
     const name = form.elements.name.value;
     return page.rungs.map((r) => ({ rung: r.name, [name]: value(r, name) }));
@@ -53,6 +52,9 @@ export function makeChart(place, page, data) {
     const colour = COLOURS.find(([pattern]) => pattern.test(name))[1];
     const longest = Math.max(...bars.map((b) => b.rung.length));
     const width = Math.max(320, Math.min(900, place.clientWidth || 900));
+    const timed = TIMED.includes(name);
+    figure.querySelector(".how b").textContent = timed ? "timed" : data.how;
+    figure.querySelector(".how span").textContent = timed ? `on an ${page.gpu}` : data.where;
     figure.querySelector(".t").textContent = `${page.name}: ${name.replaceAll("_", " ")}`;
     figure.lastElementChild.replaceChildren(
       plot({

@@ -2,7 +2,7 @@
 _coalesce() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
   COMPREPLY=()
-  if [[ $COMP_CWORD -eq 1 ]]; then COMPREPLY=($(compgen -W 'run lab banks counters completion --help --version' -- "$word")); return; fi
+  if [[ $COMP_CWORD -eq 1 ]]; then COMPREPLY=($(compgen -W 'run lab banks compare counters completion --help --version' -- "$word")); return; fi
   case ${COMP_WORDS[1]} in
     run)
       case "$before" in
@@ -16,9 +16,11 @@ _coalesce() {
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --html) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --filter) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --on) COMPREPLY=($(compgen -W 'machine gpu both' -- "$word")); return ;;
+        --repeat) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --output|-o) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --color --compiler -X --metrics --json --html --csv --lines --filter --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --color --compiler -X --metrics --json --html --csv --lines --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     lab)
       case "$before" in
         --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
@@ -33,7 +35,7 @@ _coalesce() {
         --width) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --pad) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --lanes) COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --on) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --on) COMPREPLY=($(compgen -W 'machine gpu both' -- "$word")); return ;;
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --html) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
@@ -47,10 +49,16 @@ _coalesce() {
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
       esac
       COMPREPLY=($(compgen -W '--help -h --stride --width --pad --lanes --json --color ' -- "$word")) ;;
+    compare)
+      case "$before" in
+        --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
+      esac
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --all --json --color ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     counters)
       case "$before" in
       esac
-      COMPREPLY=($(compgen -W '--help -h --markdown ' -- "$word")) ;;
+      COMPREPLY=($(compgen -W '--help -h --markdown --ncu ' -- "$word")) ;;
     completion)
       case "$before" in
       esac
