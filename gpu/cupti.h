@@ -17,7 +17,6 @@ using Context = void*;  // CUcontext
 struct HostObject;
 struct RangeObject;
 
-
 struct Initialize {
   size_t size = sizeof(Initialize);
   void* reserved = nullptr;
@@ -109,8 +108,8 @@ struct RangeStop {
   size_t pass = 0, nesting = 0;  // out
   uint8_t all_passes = 0;        // out
 };
-enum class Range : int { kernel = 1 };           // one for each launch
-enum class Replay : int { kernel = 2 };          // CUPTI runs the kernel once a pass and restores memory between
+enum class Range : int { kernel = 1 };   // one for each launch
+enum class Replay : int { kernel = 2 };  // CUPTI runs the kernel once a pass and restores memory between
 struct RangeConfig {
   size_t size = 90;  // up to and with the last field
   void* reserved = nullptr;
@@ -152,23 +151,23 @@ struct DataInfo {
 };
 
 // What is looked up in libcupti: our name, CUPTI's, the parameter block.
-#define COALESCE_CUPTI(X)                                             \
-  X(initialize, cuptiProfilerInitialize, Initialize)                  \
-  X(chip_name, cuptiDeviceGetChipName, ChipName)                      \
-  X(availability, cuptiProfilerGetCounterAvailability, CounterAvailability) \
-  X(host_initialize, cuptiProfilerHostInitialize, HostInitialize)     \
-  X(add_metrics, cuptiProfilerHostConfigAddMetrics, AddMetrics)       \
-  X(config_image_size, cuptiProfilerHostGetConfigImageSize, ConfigImageSize) \
-  X(config_image, cuptiProfilerHostGetConfigImage, ConfigImage)       \
-  X(passes, cuptiProfilerHostGetNumOfPasses, NumberOfPasses)          \
-  X(evaluate, cuptiProfilerHostEvaluateToGpuValues, Evaluate)         \
-  X(enable, cuptiRangeProfilerEnable, RangeEnable)                    \
-  X(disable, cuptiRangeProfilerDisable, RangeDisable)                 \
-  X(configure, cuptiRangeProfilerSetConfig, RangeConfig)              \
-  X(start, cuptiRangeProfilerStart, RangeStart)                       \
-  X(stop, cuptiRangeProfilerStop, RangeStop)                          \
-  X(decode, cuptiRangeProfilerDecodeData, RangeDecode)                \
-  X(data_size, cuptiRangeProfilerGetCounterDataSize, DataSize)        \
+#define COALESCE_CUPTI(X)                                                          \
+  X(initialize, cuptiProfilerInitialize, Initialize)                               \
+  X(chip_name, cuptiDeviceGetChipName, ChipName)                                   \
+  X(availability, cuptiProfilerGetCounterAvailability, CounterAvailability)        \
+  X(host_initialize, cuptiProfilerHostInitialize, HostInitialize)                  \
+  X(add_metrics, cuptiProfilerHostConfigAddMetrics, AddMetrics)                    \
+  X(config_image_size, cuptiProfilerHostGetConfigImageSize, ConfigImageSize)       \
+  X(config_image, cuptiProfilerHostGetConfigImage, ConfigImage)                    \
+  X(passes, cuptiProfilerHostGetNumOfPasses, NumberOfPasses)                       \
+  X(evaluate, cuptiProfilerHostEvaluateToGpuValues, Evaluate)                      \
+  X(enable, cuptiRangeProfilerEnable, RangeEnable)                                 \
+  X(disable, cuptiRangeProfilerDisable, RangeDisable)                              \
+  X(configure, cuptiRangeProfilerSetConfig, RangeConfig)                           \
+  X(start, cuptiRangeProfilerStart, RangeStart)                                    \
+  X(stop, cuptiRangeProfilerStop, RangeStop)                                       \
+  X(decode, cuptiRangeProfilerDecodeData, RangeDecode)                             \
+  X(data_size, cuptiRangeProfilerGetCounterDataSize, DataSize)                     \
   X(data_initialize, cuptiRangeProfilerCounterDataImageInitialize, DataInitialize) \
   X(data_info, cuptiRangeProfilerGetCounterDataInfo, DataInfo)
 

@@ -16,8 +16,8 @@ Function* real(Function*, const char* name) {
   return reinterpret_cast<Function*>(next_symbol(name));
 }
 
-#define NEXT(name)                                  \
-  static auto* const next = real(&name, #name);   \
+#define NEXT(name)                              \
+  static auto* const next = real(&name, #name); \
   if (!next) return cudaErrorInitializationError
 
 Session::Path path_of(cudaMemcpyKind kind) {
@@ -42,12 +42,12 @@ __attribute__((destructor)) void ended() { Session::get().end(); }
 }  // namespace
 
 // Launches. _ptsz: the same with another default stream.
-#define LAUNCH(name, Handle)                                                                                          \
-  COALESCE_API cudaError_t name(Handle function, dim3 grid, dim3 block, void** arguments, size_t shared,              \
-                                cudaStream_t stream) {                                                                \
-    NEXT(name);                                                                                                       \
-    return Session::get().launch({reinterpret_cast<const void*>(function), grid, block, shared, stream},              \
-                                 [&] { return next(function, grid, block, arguments, shared, stream); });             \
+#define LAUNCH(name, Handle)                                                                              \
+  COALESCE_API cudaError_t name(Handle function, dim3 grid, dim3 block, void** arguments, size_t shared,  \
+                                cudaStream_t stream) {                                                    \
+    NEXT(name);                                                                                           \
+    return Session::get().launch({reinterpret_cast<const void*>(function), grid, block, shared, stream},  \
+                                 [&] { return next(function, grid, block, arguments, shared, stream); }); \
   }
 LAUNCH(cudaLaunchKernel, const void*)
 LAUNCH(cudaLaunchKernel_ptsz, const void*)
@@ -56,21 +56,21 @@ LAUNCH(cudaLaunchCooperativeKernel_ptsz, const void*)
 LAUNCH(__cudaLaunchKernel, cudaKernel_t)
 LAUNCH(__cudaLaunchKernel_ptsz, cudaKernel_t)
 
-#define LAUNCH_CONFIGURED(name)                                                                                      \
-  COALESCE_API cudaError_t name(const cudaLaunchConfig_t* config, const void* function, void** arguments) {          \
-    NEXT(name);                                                                                                      \
-    const auto run = [&] { return next(config, function, arguments); };                                              \
-    if (!config) return run();                                                                                       \
-    return Session::get().launch(                                                                                    \
-        {function, config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream}, run);               \
+#define LAUNCH_CONFIGURED(name)                                                                             \
+  COALESCE_API cudaError_t name(const cudaLaunchConfig_t* config, const void* function, void** arguments) { \
+    NEXT(name);                                                                                             \
+    const auto run = [&] { return next(config, function, arguments); };                                     \
+    if (!config) return run();                                                                              \
+    return Session::get().launch(                                                                           \
+        {function, config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream}, run);      \
   }
 LAUNCH_CONFIGURED(cudaLaunchKernelExC)
 LAUNCH_CONFIGURED(cudaLaunchKernelExC_ptsz)
 
-#define LAUNCH_GRAPH(name)                                                        \
-  COALESCE_API cudaError_t name(void* graph, cudaStream_t stream) {               \
-    NEXT(name);                                                                   \
-    return Session::get().graph([&] { return next(graph, stream); });             \
+#define LAUNCH_GRAPH(name)                                            \
+  COALESCE_API cudaError_t name(void* graph, cudaStream_t stream) {   \
+    NEXT(name);                                                       \
+    return Session::get().graph([&] { return next(graph, stream); }); \
   }
 LAUNCH_GRAPH(cudaGraphLaunch)
 LAUNCH_GRAPH(cudaGraphLaunch_ptsz)
@@ -94,12 +94,12 @@ COALESCE_API cudaError_t cudaMalloc3D(cudaPitchedPtr* pitched, cudaExtent extent
   if (pitched) remember(result, &pitched->ptr, pitched->pitch * extent.height * extent.depth);
   return result;
 }
-#define MALLOC_ASYNC(name)                                                                  \
-  COALESCE_API cudaError_t name(void** pointer, size_t bytes, cudaStream_t stream) {        \
-    NEXT(name);                                                                             \
-    const cudaError_t result = next(pointer, bytes, stream);                                \
-    remember(result, pointer, bytes);                                                       \
-    return result;                                                                          \
+#define MALLOC_ASYNC(name)                                                           \
+  COALESCE_API cudaError_t name(void** pointer, size_t bytes, cudaStream_t stream) { \
+    NEXT(name);                                                                      \
+    const cudaError_t result = next(pointer, bytes, stream);                         \
+    remember(result, pointer, bytes);                                                \
+    return result;                                                                   \
   }
 MALLOC_ASYNC(cudaMallocAsync)
 MALLOC_ASYNC(cudaMallocAsync_ptsz)
@@ -108,17 +108,17 @@ COALESCE_API cudaError_t cudaFree(void* pointer) {
   device_memory().freed(pointer);
   return next(pointer);
 }
-#define FREE_ASYNC(name)                                                 \
-  COALESCE_API cudaError_t name(void* pointer, cudaStream_t stream) {    \
-    NEXT(name);                                                          \
-    device_memory().freed(pointer);                                      \
-    return next(pointer, stream);                                        \
+#define FREE_ASYNC(name)                                              \
+  COALESCE_API cudaError_t name(void* pointer, cudaStream_t stream) { \
+    NEXT(name);                                                       \
+    device_memory().freed(pointer);                                   \
+    return next(pointer, stream);                                     \
   }
 FREE_ASYNC(cudaFreeAsync)
 FREE_ASYNC(cudaFreeAsync_ptsz)
 
-COALESCE_API void __cudaRegisterVar(void** module, char* host, char* address, const char* name, int external, size_t size,
-                                    int constant, int global) {
+COALESCE_API void __cudaRegisterVar(void** module, char* host, char* address, const char* name, int external,
+                                    size_t size, int constant, int global) {
   static auto* const next = real(&__cudaRegisterVar, "__cudaRegisterVar");
   if (!next) std::abort();  // no CUDA runtime behind this library
   device_memory().variable(host, size);
@@ -126,26 +126,26 @@ COALESCE_API void __cudaRegisterVar(void** module, char* host, char* address, co
 }
 
 // Copies.
-#define COPY(name)                                                                                     \
-  COALESCE_API cudaError_t name(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {       \
-    NEXT(name);                                                                                        \
-    return Session::get().copy(path_of(kind), bytes, [&] { return next(to, from, bytes, kind); });     \
+#define COPY(name)                                                                                 \
+  COALESCE_API cudaError_t name(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {   \
+    NEXT(name);                                                                                    \
+    return Session::get().copy(path_of(kind), bytes, [&] { return next(to, from, bytes, kind); }); \
   }
 COPY(cudaMemcpy)
 COPY(cudaMemcpy_ptds)
-#define COPY_ASYNC(name)                                                                                           \
+#define COPY_ASYNC(name)                                                                                              \
   COALESCE_API cudaError_t name(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) { \
-    NEXT(name);                                                                                                    \
-    return Session::get().copy(path_of(kind), bytes, [&] { return next(to, from, bytes, kind, stream); });         \
+    NEXT(name);                                                                                                       \
+    return Session::get().copy(path_of(kind), bytes, [&] { return next(to, from, bytes, kind, stream); });            \
   }
 COPY_ASYNC(cudaMemcpyAsync)
 COPY_ASYNC(cudaMemcpyAsync_ptsz)
-#define COPY_2D(name)                                                                                                 \
-  COALESCE_API cudaError_t name(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,         \
-                                size_t height, cudaMemcpyKind kind) {                                                 \
-    NEXT(name);                                                                                                       \
-    return Session::get().copy(path_of(kind), width * height,                                                         \
-                               [&] { return next(to, to_pitch, from, from_pitch, width, height, kind); });            \
+#define COPY_2D(name)                                                                                         \
+  COALESCE_API cudaError_t name(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, \
+                                size_t height, cudaMemcpyKind kind) {                                         \
+    NEXT(name);                                                                                               \
+    return Session::get().copy(path_of(kind), width * height,                                                 \
+                               [&] { return next(to, to_pitch, from, from_pitch, width, height, kind); });    \
   }
 COPY_2D(cudaMemcpy2D)
 COPY_2D(cudaMemcpy2D_ptds)
@@ -155,10 +155,10 @@ COALESCE_API cudaError_t cudaDeviceSynchronize() {
   NEXT(cudaDeviceSynchronize);
   return Session::get().wait([&] { return next(); });
 }
-#define WAIT_STREAM(name)                                          \
-  COALESCE_API cudaError_t name(cudaStream_t stream) {             \
-    NEXT(name);                                                    \
-    return Session::get().wait([&] { return next(stream); });      \
+#define WAIT_STREAM(name)                                     \
+  COALESCE_API cudaError_t name(cudaStream_t stream) {        \
+    NEXT(name);                                               \
+    return Session::get().wait([&] { return next(stream); }); \
   }
 WAIT_STREAM(cudaStreamSynchronize)
 WAIT_STREAM(cudaStreamSynchronize_ptsz)

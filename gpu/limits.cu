@@ -12,13 +12,13 @@
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(call)                                                                     \
-  do {                                                                                  \
-    const cudaError_t error = (call);                                                   \
-    if (error != cudaSuccess) {                                                         \
-      std::fprintf(stderr, "error: %s: %s\n", #call, cudaGetErrorString(error));        \
-      std::exit(1);                                                                     \
-    }                                                                                   \
+#define CHECK(call)                                                              \
+  do {                                                                           \
+    const cudaError_t error = (call);                                            \
+    if (error != cudaSuccess) {                                                  \
+      std::fprintf(stderr, "error: %s: %s\n", #call, cudaGetErrorString(error)); \
+      std::exit(1);                                                              \
+    }                                                                            \
   } while (0)
 
 constexpr int kThreads = 512, kUnroll = 4, kRepetitions = 15;
@@ -100,7 +100,8 @@ int main(int argc, char** argv) {
   fill<<<blocks, kThreads>>>(reinterpret_cast<unsigned int*>(out), bytes / 4);
   CHECK(cudaDeviceSynchronize());
 
-  std::vector<double> read = timed([&] { read_all<<<blocks, kThreads>>>(in, n, reinterpret_cast<unsigned int*>(out)); });
+  std::vector<double> read =
+      timed([&] { read_all<<<blocks, kThreads>>>(in, n, reinterpret_cast<unsigned int*>(out)); });
   std::vector<double> copy = timed([&] { copy_all<<<blocks, kThreads>>>(in, out, n); });
   for (double& s : read) s = static_cast<double>(bytes) / s;
   for (double& s : copy) s = 2 * static_cast<double>(bytes) / s;

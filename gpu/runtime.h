@@ -13,23 +13,23 @@ using namespace coalesce::cudart;  // the ABI's types, by CUDA's names
 // The next definition of an exported function; null where the program's runtime has none.
 void* next_symbol(const char* name);
 
-#define COALESCE_RUNTIME(X)                                                                                         \
-  X(cudaDeviceSynchronize, cudaError_t, ())                                                                         \
-  X(cudaGetLastError, cudaError_t, ())                                                                              \
-  X(cudaPeekAtLastError, cudaError_t, ())                                                                           \
-  X(cudaGetDevice, cudaError_t, (int*))                                                                             \
-  X(cudaDeviceGetAttribute, cudaError_t, (int*, int, int))                                                          \
-  X(cudaMalloc, cudaError_t, (void**, size_t))                                                                      \
-  X(cudaFree, cudaError_t, (void*))                                                                                 \
-  X(cudaMemcpy, cudaError_t, (void*, const void*, size_t, cudaMemcpyKind))                                          \
-  X(cudaMemsetAsync, cudaError_t, (void*, int, size_t, cudaStream_t))                                               \
-  X(cudaGetSymbolAddress, cudaError_t, (void**, const void*))                                                       \
-  X(cudaFuncGetName, cudaError_t, (const char**, const void*))                                                      \
-  X(cudaEventCreate, cudaError_t, (cudaEvent_t*))                                                                   \
-  X(cudaEventDestroy, cudaError_t, (cudaEvent_t))                                                                   \
-  X(cudaEventRecord, cudaError_t, (cudaEvent_t, cudaStream_t))                                                      \
-  X(cudaEventSynchronize, cudaError_t, (cudaEvent_t))                                                               \
-  X(cudaEventElapsedTime, cudaError_t, (float*, cudaEvent_t, cudaEvent_t))                                          \
+#define COALESCE_RUNTIME(X)                                                \
+  X(cudaDeviceSynchronize, cudaError_t, ())                                \
+  X(cudaGetLastError, cudaError_t, ())                                     \
+  X(cudaPeekAtLastError, cudaError_t, ())                                  \
+  X(cudaGetDevice, cudaError_t, (int*))                                    \
+  X(cudaDeviceGetAttribute, cudaError_t, (int*, int, int))                 \
+  X(cudaMalloc, cudaError_t, (void**, size_t))                             \
+  X(cudaFree, cudaError_t, (void*))                                        \
+  X(cudaMemcpy, cudaError_t, (void*, const void*, size_t, cudaMemcpyKind)) \
+  X(cudaMemsetAsync, cudaError_t, (void*, int, size_t, cudaStream_t))      \
+  X(cudaGetSymbolAddress, cudaError_t, (void**, const void*))              \
+  X(cudaFuncGetName, cudaError_t, (const char**, const void*))             \
+  X(cudaEventCreate, cudaError_t, (cudaEvent_t*))                          \
+  X(cudaEventDestroy, cudaError_t, (cudaEvent_t))                          \
+  X(cudaEventRecord, cudaError_t, (cudaEvent_t, cudaStream_t))             \
+  X(cudaEventSynchronize, cudaError_t, (cudaEvent_t))                      \
+  X(cudaEventElapsedTime, cudaError_t, (float*, cudaEvent_t, cudaEvent_t)) \
   X(cudaStreamIsCapturing, cudaError_t, (cudaStream_t, int*))
 
 struct Runtime {

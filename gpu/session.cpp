@@ -92,7 +92,7 @@ Session& Session::get() {
 }
 
 Session::Session() {
-  const char* path = std::getenv("COALESCE_RECORD");
+  const char* path = std::getenv("COALESCE_GPU_RECORD");
   if (!path || !*path) return;
   const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0) {
@@ -302,8 +302,8 @@ void Session::end() {
   std::string copies;
   for (size_t i = 0; i < 4; ++i) {
     copies += (i ? ",\"" : "\"") + std::string(kPaths[i]) + "\":{\"calls\":" + std::to_string(copies_[i].calls) +
-              ",\"bytes\":" + std::to_string(copies_[i].bytes) +
-              ",\"seconds\":" + seconds_text(copies_[i].seconds) + '}';
+              ",\"bytes\":" + std::to_string(copies_[i].bytes) + ",\"seconds\":" + seconds_text(copies_[i].seconds) +
+              '}';
   }
   write("{\"copies\":{" + copies + "}}");
   if (spanning_) write("{\"span\":" + seconds_text(std::chrono::duration<double>(last_ - first_).count()) + '}');

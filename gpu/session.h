@@ -1,13 +1,14 @@
 // What is done with each launch and copy of the program, and what is written down about it.
 //
-// The record is the machine's (cudart/record.h) with "on":"gpu" in its first line. A launch names the counters that were
-// read and no others, and has "times":{"cold":[s,...],"warm":[s,...]} where it was repeated; "seconds" is its own time on
-// the device. {"note":text} says once what could not be done. Copies have "seconds" too.
+// The record is the machine's (cudart/record.h) with "on":"gpu" in its first line. A launch names the counters that
+// were read and no others, and has "times":{"cold":[s,...],"warm":[s,...]} where it was repeated; "seconds" is its own
+// time on the device. {"note":text} says once what could not be done. Copies have "seconds" too.
 //
-// From the environment: COALESCE_RECORD (file; nothing is measured without it), COALESCE_GPU_REPEAT (times a launch is
-// repeated for each of cold and warm; 0: never), COALESCE_GPU_COUNTERS (1: read them), COALESCE_GPU_METRICS (more
+// From the environment: COALESCE_GPU_RECORD (file; nothing is measured without it), COALESCE_GPU_REPEAT (times a launch
+// is repeated for each of cold and warm; 0: never), COALESCE_GPU_COUNTERS (1: read them), COALESCE_GPU_METRICS (more
 // metrics by CUPTI's names, with commas), COALESCE_GPU_LAUNCHES (launches of one kernel that are measured; later ones
-// only run), COALESCE_GPU_BATCH (launches whose counters are read together), COALESCE_GPU_PLAIN (1: nothing is waited for or repeated, only copies and the whole are timed).
+// only run), COALESCE_GPU_BATCH (launches whose counters are read together), COALESCE_GPU_PLAIN (1: nothing is waited
+// for or repeated, only copies and the whole are timed).
 #pragma once
 
 #include <chrono>

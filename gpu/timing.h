@@ -15,9 +15,9 @@ struct Times {
 class Timer {
  public:
   explicit Timer(const DeviceFacts& facts);
-  // Calls `launch` on `stream` up to 2 x `repetitions` + 1 times, at most for about `most_seconds`; before each time the
-  // device's memory is as save() found it. Cold: a buffer of twice the L2 has been read since. Warm: the program's own
-  // arrays have been read since, in the order of their addresses. The first run of all is not counted.
+  // Calls `launch` on `stream` up to 2 x `repetitions` + 1 times, at most for about `most_seconds`; before each time
+  // the device's memory is as save() found it. Cold: a buffer of twice the L2 has been read since. Warm: the program's
+  // own arrays have been read since, in the order of their addresses. The first run of all is not counted.
   Times measure(const std::function<void()>& launch, cudaStream_t stream, int repetitions, double most_seconds);
   // One launch, as the caches happen to be.
   double once(const std::function<void()>& launch, cudaStream_t stream);
@@ -25,8 +25,8 @@ class Timer {
  private:
   // Reads the bytes and so brings them into the cache; nothing is left there that would have to be written back.
   void read(const void* from, size_t bytes, cudaStream_t stream);
-  // Between two events on the stream, with nothing waited for before: what is queued there still runs meanwhile, so that
-  // the time the host takes to launch is not part of the figure.
+  // Between two events on the stream, with nothing waited for before: what is queued there still runs meanwhile, so
+  // that the time the host takes to launch is not part of the figure.
   double between_events(const std::function<void()>& launch, cudaStream_t stream);
 
   void* flush_ = nullptr;

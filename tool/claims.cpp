@@ -177,9 +177,8 @@ class File {
 };
 
 ClaimRule read_row(const File& file, const toml::table& table) {
-  file.only_keys(table,
-                 {"text", "document", "device", "figure", "unit", "value", "holds", "needs", "gpu_value", "gpu_holds",
-                  "defaults_only", "note"});
+  file.only_keys(table, {"text", "document", "device", "figure", "unit", "value", "holds", "needs", "gpu_value",
+                         "gpu_holds", "defaults_only", "note"});
   ClaimRule row;
   Claim& claim = row.claim;
   claim.text = file.text(table, "text");

@@ -25,8 +25,8 @@
 //                                shared_requests, bank_conflicts, mean_active_lanes, launches, dynamic_shared_bytes, or
 //                                with `separate` h2d_calls, h2d_bytes, d2h_calls, d2h_bytes, d2d_calls, d2d_bytes
 //   RUNG.QUANTITY in gpu_value and gpu_holds besides: seconds and warm_seconds (medians with a cold and a warm cache),
-//                                cycles (a step), span, h2d_seconds, d2h_seconds (with `separate`), gpu_COUNTER (read from
-//                                the hardware)
+//                                cycles (a step), span, h2d_seconds, d2h_seconds (with `separate`), gpu_COUNTER (read
+//                                from the hardware)
 //   RUNG.step[K].QUANTITY        of the K-th step (from 1), with active_warps, divergent_warps, conflict_degree besides
 // A rung whose name is no identifier stands in single quotes: 'offset_copy<1>'.global_load_sectors.
 #pragma once

@@ -17,7 +17,8 @@ struct ComparedLaunch {
   uint64_t known = 0;  // as Launch::known
 };
 
-// Reads what `coalesce run --json` wrote or ncu's CSV. `name` is how messages call it. Throws Error (usage) for neither.
+// Reads what `coalesce run --json` wrote or ncu's CSV. `name` is how messages call it. Throws Error (usage) for
+// neither.
 std::vector<ComparedLaunch> read_launches(const std::string& text, const std::string& name);
 std::vector<ComparedLaunch> launches_of(const Record& record);
 
@@ -33,8 +34,8 @@ struct Comparing {
   std::size_t launches = 0, equal_launches = 0;
   std::vector<std::string> unmatched;  // launches that the other does not have
 };
-// The k-th launch of a kernel is compared with the k-th of that name (names without parameters and spaces), so that either
-// side may leave kernels out.
+// The k-th launch of a kernel is compared with the k-th of that name (names without parameters and spaces), so that
+// either side may leave kernels out.
 Comparing compare_launches(const std::vector<ComparedLaunch>& counted, const std::vector<ComparedLaunch>& measured);
 
 void print_comparing(std::ostream& out, const Comparing& comparing, bool all, bool colour);

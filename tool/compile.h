@@ -16,7 +16,8 @@ enum class Compiler { automatic, nvcc, clang };
 struct CompileOptions {
   Compiler compiler = Compiler::automatic;
   std::vector<std::string> flags;  // the user's, last on the command line
-  // Not 0: for a GPU of this compute capability (90: 9.0), by nvcc. The program also holds the PTX that the machine runs.
+  // Not 0: for a GPU of this compute capability (90: 9.0), by nvcc. The program also holds the PTX that the machine
+  // runs.
   unsigned native = 0;
 };
 

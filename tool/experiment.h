@@ -36,10 +36,10 @@ struct Copies {
 
 // What a GPU told of a rung.
 struct Hardware {
-  machine::Counters counters;       // all launches of it, added up
-  uint64_t known = 0;               // which of them were read (Launch::known)
-  std::vector<double> cold, warm;   // seconds of each repetition, all launches added up
-  double cycles = 0;                // clock cycles a step, where the experiment prints them; 0: it does not
+  machine::Counters counters;      // all launches of it, added up
+  uint64_t known = 0;              // which of them were read (Launch::known)
+  std::vector<double> cold, warm;  // seconds of each repetition, all launches added up
+  double cycles = 0;               // clock cycles a step, where the experiment prints them; 0: it does not
   // Rungs that run one by one: medians of several runs in seconds of the host's clock: all of it, and in the calls that
   // copy (asynchronous ones return before the copy is done).
   double span = 0, h2d_seconds = 0, d2h_seconds = 0;
@@ -86,8 +86,8 @@ struct Claim {
   std::string note;             // what else is known, e.g. what a GPU measured; may be empty
   std::optional<double> value;  // what was counted; empty: could not be
   Verdict verdict = Verdict::cannot_be_judged;
-  std::string reason;      // why it cannot be judged; else empty
-  bool measured = false;   // value and verdict are a GPU's, not counted
+  std::string reason;     // why it cannot be judged; else empty
+  bool measured = false;  // value and verdict are a GPU's, not counted
 };
 
 // "unroll4_shared moves 7.94 times fewer sectors than neighbored_global".

@@ -45,8 +45,8 @@ Json launch_json(const Record& record, const Launch& launch, bool lines) {
                  {"dynamic_shared_bytes", launch.dynamic_shared_bytes}};
   if (!launch.fault.empty()) object["fault"] = launch.fault;
   if (launch.interrupted) object["interrupted"] = true;
-  object["counters"] = record.on_gpu ? known_counters_json(launch.counters, launch.known)
-                                     : counters_json(launch.counters, true);
+  object["counters"] =
+      record.on_gpu ? known_counters_json(launch.counters, launch.known) : counters_json(launch.counters, true);
   if (record.on_gpu && launch.seconds > 0) object["seconds"] = launch.seconds;
   if (!launch.cold.empty()) object["times"] = {{"cold", times_json(launch.cold)}, {"warm", times_json(launch.warm)}};
   if (lines) {
@@ -77,9 +77,10 @@ void write_json(std::ostream& out, const Record& record, int exit_code, bool lin
   const Json device = {{"key", record.device.key},
                        {"name", record.device.name},
                        {"compute_capability", record.device.compute_capability}};
-  out << "{\"schema\":\"coalesce.run/1\",\n" << (record.on_gpu ? "\"on\":\"gpu\",\n" : "") << "\"device\":" << text(device) << ",\n\"program\":" << text(record.program)
-      << ",\n\"exit_code\":" << exit_code << ",\n\"complete\":" << (record.complete ? "true" : "false")
-      << ",\n\"launches\":[";
+  out << "{\"schema\":\"coalesce.run/1\",\n"
+      << (record.on_gpu ? "\"on\":\"gpu\",\n" : "") << "\"device\":" << text(device)
+      << ",\n\"program\":" << text(record.program) << ",\n\"exit_code\":" << exit_code
+      << ",\n\"complete\":" << (record.complete ? "true" : "false") << ",\n\"launches\":[";
   const char* separator = "\n";
   for (const Launch& launch : record.launches) {
     out << separator << text(launch_json(record, launch, lines));

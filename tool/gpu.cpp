@@ -45,7 +45,7 @@ std::optional<Gpu> find_gpu(std::string& why) {
     return pointer != nullptr;
   };
   int (*initialize)(unsigned) = nullptr, (*count)(int*) = nullptr, (*name)(char*, int, int) = nullptr,
-                            (*attribute)(int*, int, int) = nullptr;
+      (*attribute)(int*, int, int) = nullptr;
   int devices = 0, major = 0, minor = 0;
   char text[256] = "";
   if (!function(initialize, "cuInit") || !function(count, "cuDeviceGetCount") || !function(name, "cuDeviceGetName") ||
@@ -55,7 +55,8 @@ std::optional<Gpu> find_gpu(std::string& why) {
     why = fmt::format("the CUDA driver finds no GPU (error {})", status);
   } else if (count(&devices) != 0 || devices == 0) {
     why = "the CUDA driver knows of no GPU";
-  } else if (name(text, sizeof text, 0) != 0 || attribute(&major, kMajor, 0) != 0 || attribute(&minor, kMinor, 0) != 0) {
+  } else if (name(text, sizeof text, 0) != 0 || attribute(&major, kMajor, 0) != 0 ||
+             attribute(&minor, kMinor, 0) != 0) {
     why = "the CUDA driver does not answer";
   } else {
     return Gpu{text, static_cast<unsigned>(major), static_cast<unsigned>(minor)};
@@ -85,7 +86,7 @@ Execution execute_on_gpu(const std::vector<std::string>& words, const Measuremen
     const char* own = std::getenv("LD_LIBRARY_PATH");
     environment["LD_LIBRARY_PATH"] = own && *own ? own + (':' + folders) : folders;
   }
-  environment["COALESCE_RECORD"] = file.path();
+  environment["COALESCE_GPU_RECORD"] = file.path();
   environment["COALESCE_GPU_REPEAT"] = std::to_string(measurement.repeat);
   environment["COALESCE_GPU_COUNTERS"] = measurement.counters ? "1" : "0";
   environment["COALESCE_GPU_PLAIN"] = measurement.plain ? "1" : "0";

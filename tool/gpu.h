@@ -33,9 +33,9 @@ Execution execute_on_gpu(const std::vector<std::string>& words, const Measuremen
 
 // Medians of several repetitions, by our own kernels (gpu/limits.cu).
 struct Limits {
-  double read = 0, copy = 0;              // bytes a second; copy counts bytes read and written
-  double launch_following = 0;            // seconds from one empty launch to the next
-  double launch_waited = 0;               // seconds until the host knows that an empty launch is done
+  double read = 0, copy = 0;    // bytes a second; copy counts bytes read and written
+  double launch_following = 0;  // seconds from one empty launch to the next
+  double launch_waited = 0;     // seconds until the host knows that an empty launch is done
 };
 Limits measure_limits(const Gpu& gpu, const Layout& layout, Cache& cache);
 

@@ -71,7 +71,8 @@ std::string hardware_html(const Experiment& e) {
       const uint64_t measured = rung.hardware->counters.*kCounterRows[row].field;
       if (!(rung.hardware->known >> row & 1) || (!counted && !measured)) continue;
       table.row({text_cell(rung.name), text_cell(std::string(kCounterRows[row].name)), count_cell(counted),
-                 count_cell(measured), text_cell(counted == measured ? "yes" : "no", counted == measured ? "good" : "bad")});
+                 count_cell(measured),
+                 text_cell(counted == measured ? "yes" : "no", counted == measured ? "good" : "bad")});
     }
   }
   return table.empty() ? "" : scroll_html(e.name + ": counted and measured", table.html());
@@ -85,7 +86,8 @@ std::string measured_html(const Experiment& e, const std::string& id) {
                     figure_html(id + "---times", "Time and bandwidth", {"timed", "on an " + e.gpu}, times_html(e)) +
                     "<p>" + escape(limits_text(e.limits)) + ".</p>\n";
   if (const std::string counters = hardware_html(e); !counters.empty())
-    out += figure_html(id + "---hardware", "Counted and measured", {"measured", "by the counters of an " + e.gpu}, counters);
+    out += figure_html(id + "---hardware", "Counted and measured", {"measured", "by the counters of an " + e.gpu},
+                       counters);
   for (const std::string& note : e.notes) out += "<p>" + escape(note) + "</p>\n";
   return out;
 }

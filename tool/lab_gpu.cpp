@@ -51,7 +51,9 @@ Table copies_times(const Experiment& e) {
   for (const Rung& rung : e.rungs) {
     const Hardware h = rung.hardware.value_or(Hardware{});
     const Copies c = rung.copies.value_or(Copies{});
-    const auto rate = [](uint64_t bytes, double seconds) { return seconds == 0 ? 0 : static_cast<double>(bytes) / seconds; };
+    const auto rate = [](uint64_t bytes, double seconds) {
+      return seconds == 0 ? 0 : static_cast<double>(bytes) / seconds;
+    };
     table.row({{rung.name},
                {microseconds(h.span)},
                {microseconds(h.h2d_seconds)},
@@ -67,12 +69,14 @@ bool has_counters(const Experiment& e) {
 }
 
 std::string agreement_text(std::size_t equal, std::size_t total) {
-  return fmt::format("Hardware read {} counters of memory that are not 0; {} of them are what was counted", total, equal);
+  return fmt::format("Hardware read {} counters of memory that are not 0; {} of them are what was counted", total,
+                     equal);
 }
 
 constexpr const char* kTimesLegend =
     "cold: the L2 cache emptied before each repetition; warm: the arrays just read; ±: half the distance of the "
-    "quartiles;\nGB/s: the bytes an infinite cache would still move, over the cold time; %: of what our own kernels read "
+    "quartiles;\nGB/s: the bytes an infinite cache would still move, over the cold time; %: of what our own kernels "
+    "read "
     "and copied";
 
 }  // namespace
@@ -150,9 +154,10 @@ Table hardware_table(const Experiment& e, std::size_t& equal, std::size_t& total
 }
 
 std::string limits_text(const Limits& l) {
-  return fmt::format("This GPU reads {:.0f} GB/s and copies {:.0f} GB/s at best; an empty launch follows the last in "
-                     "{:.1f} us and is waited for {:.1f} us",
-                     l.read * 1e-9, l.copy * 1e-9, l.launch_following * 1e6, l.launch_waited * 1e6);
+  return fmt::format(
+      "This GPU reads {:.0f} GB/s and copies {:.0f} GB/s at best; an empty launch follows the last in "
+      "{:.1f} us and is waited for {:.1f} us",
+      l.read * 1e-9, l.copy * 1e-9, l.launch_following * 1e6, l.launch_waited * 1e6);
 }
 
 void print_measured(std::ostream& out, const Experiment& e, bool colour) {

@@ -178,7 +178,8 @@ std::string figures_text(const Claim& claim) {
   const std::string unit = claim.unit.empty() ? "" : ' ' + claim.unit;
   if (claim.figure) text = "claimed " + figure_text(*claim.figure) + unit;
   if (claim.value)
-    text += (text.empty() ? "" : ", ") + ((claim.measured ? "measured " : "counted ") + figure_text(*claim.value)) + (claim.figure ? "" : unit);
+    text += (text.empty() ? "" : ", ") + ((claim.measured ? "measured " : "counted ") + figure_text(*claim.value)) +
+            (claim.figure ? "" : unit);
   return text;
 }
 
@@ -267,7 +268,8 @@ void print_experiment_markdown(std::ostream& out, const Experiment& e) {
   std::string sizes;
   for (const std::string& word : e.sizes) sizes += ' ' + word;
   out << "## " << e.name << "\n\n"
-      << e.title << " (" << e.device.name << ", counted" << (e.gpu.empty() ? "" : "; " + e.gpu + ", measured") << ";" << " `coalesce lab " << e.name << sizes << "`)\n\n";
+      << e.title << " (" << e.device.name << ", counted" << (e.gpu.empty() ? "" : "; " + e.gpu + ", measured") << ";"
+      << " `coalesce lab " << e.name << sizes << "`)\n\n";
   if (e.rungs.empty()) return;
   (has_copies(e) ? copies_table(e.rungs) : ladder_table(e.rungs)).print_markdown(out);
   out << '\n';

@@ -123,7 +123,8 @@ void add_lab(CLI::App& app, LabOptions& options) {
         ->type_name("N")
         ->check(CLI::NonNegativeNumber.description(""));
   }
-  lab->add_option("--on", options.on, "Where to run: machine; gpu (times, the hardware's counters); both (counted beside measured); auto "
+  lab->add_option("--on", options.on,
+                  "Where to run: machine; gpu (times, the hardware's counters); both (counted beside measured); auto "
                   "(a GPU where there is one)")
       ->type_name("WHERE")
       ->check(CLI::IsMember({"machine", "gpu", "both", "auto"}).description(""));
@@ -170,7 +171,9 @@ void add_banks(CLI::App& app, BankOptions& options) {
 
 void add_compare(CLI::App& app, CompareOptions& options) {
   CLI::App* compare = app.add_subcommand("compare", "Lay two runs' counters side by side: ours, the GPU's, Nsight's");
-  compare->add_option("counted", options.counted, "What `coalesce run --json` wrote")->type_name("RUN.json")->required();
+  compare->add_option("counted", options.counted, "What `coalesce run --json` wrote")
+      ->type_name("RUN.json")
+      ->required();
   compare
       ->add_option("measured", options.measured,
                    "The same from elsewhere, or `ncu --csv` (with or without --page raw) of the same program")

@@ -74,8 +74,7 @@ void print_warnings(const Execution& execution, bool colour) {
 }
 
 // The program twice: on the machine, then on the GPU; what each counted, launch by launch.
-int run_on_both(const std::vector<std::string>& words, const RunOptions& options, const Layout& layout,
-                Export* json) {
+int run_on_both(const std::vector<std::string>& words, const RunOptions& options, const Layout& layout, Export* json) {
   const bool divert = options.json == "-" || options.output == "-";
   Execution counted = execute(words, options.machine, layout, options.quiet, divert, false);
   // What the program prints is the same: once.

@@ -2,7 +2,7 @@
 """Lays what a GPU counted beside the patterns of patterns_probe.cu, for tests/truth/patterns.jsonl.
 
   nvcc -O3 -arch=sm_90 -cudart shared -o patterns tests/gpu/patterns_probe.cu
-  LD_PRELOAD=build/lib/libcoalesce_gpu.so COALESCE_RECORD=record.jsonl COALESCE_GPU_COUNTERS=1 \
+  LD_PRELOAD=build/lib/libcoalesce_gpu.so COALESCE_GPU_RECORD=record.jsonl COALESCE_GPU_COUNTERS=1 \
     COALESCE_GPU_METRICS=$(tests/gpu/patterns.py --metrics) ./patterns > printed.jsonl
   tests/gpu/patterns.py printed.jsonl record.jsonl > tests/truth/patterns.jsonl
 

@@ -11,55 +11,55 @@ __constant__ uint32_t c_offsets[16][kPatterns][32];  // by log2 of the width; by
 
 // An instruction: %0 a 32-bit result, %1 the address, %2 a value of the lane's own. The result is stored, so that no
 // load or atomic becomes another instruction by having none.
-#define BODY(address, letter, text)                                                \
-  const unsigned lane = threadIdx.x;                                               \
-  uint32_t result = 0;                                                             \
-  if (mask >> lane & 1)                                                            \
-    asm volatile(text : "=r"(result) : letter(address), "r"(lane + 1) : "memory"); \
+#define BODY(address, letter, text)                                                                    \
+  const unsigned lane = threadIdx.x;                                                                   \
+  uint32_t result = 0;                                                                                 \
+  if (mask >> lane & 1) asm volatile(text : "=r"(result) : letter(address), "r"(lane + 1) : "memory"); \
   out[lane] = result;
 #define PARAMETERS char *p, int width, int pattern, uint32_t mask, uint32_t *out
 #define OFFSET c_offsets[width][pattern][threadIdx.x]
-#define GLOBAL(name, bytes, text)                   \
-  __global__ void name(PARAMETERS) {                \
-    char* a = p + OFFSET;                           \
-    BODY(a, "l", "{" text "}")                      \
+#define GLOBAL(name, bytes, text)    \
+  __global__ void name(PARAMETERS) { \
+    char* a = p + OFFSET;            \
+    BODY(a, "l", "{" text "}")       \
   }
-#define SHARED(name, bytes, text)                                           \
-  __global__ void name(PARAMETERS) {                                        \
-    extern __shared__ __align__(128) char s[];                              \
-    unsigned a = (unsigned)__cvta_generic_to_shared(s) + OFFSET;            \
-    BODY(a, "r", "{" text "}")                                              \
+#define SHARED(name, bytes, text)                                \
+  __global__ void name(PARAMETERS) {                             \
+    extern __shared__ __align__(128) char s[];                   \
+    unsigned a = (unsigned)__cvta_generic_to_shared(s) + OFFSET; \
+    BODY(a, "r", "{" text "}")                                   \
   }
-#define LOCAL(name, bytes, text)                                              \
-  __global__ void name(PARAMETERS) {                                          \
-    __align__(16) char array[4096];                                           \
-    unsigned a = (unsigned)__cvta_generic_to_local(array) + OFFSET;           \
-    BODY(a, "r", "{" text "}")                                                \
+#define LOCAL(name, bytes, text)                                    \
+  __global__ void name(PARAMETERS) {                                \
+    __align__(16) char array[4096];                                 \
+    unsigned a = (unsigned)__cvta_generic_to_local(array) + OFFSET; \
+    BODY(a, "r", "{" text "}")                                      \
   }
 // cp.async from global to shared memory: the pattern on one side, neighbouring places on the other.
-#define ASYNC_FROM(name, bytes, text)                                                      \
-  __global__ void name(PARAMETERS) {                                                       \
-    extern __shared__ __align__(128) char s[];                                             \
-    unsigned a = (unsigned)__cvta_generic_to_shared(s) + threadIdx.x * bytes;              \
-    const char* from = p + OFFSET;                                                         \
-    if (mask >> threadIdx.x & 1) asm volatile(text ::"r"(a), "l"(from) : "memory");        \
-    asm volatile("cp.async.wait_all;" ::: "memory");                                       \
-    out[threadIdx.x] = 1;                                                                  \
+#define ASYNC_FROM(name, bytes, text)                                               \
+  __global__ void name(PARAMETERS) {                                                \
+    extern __shared__ __align__(128) char s[];                                      \
+    unsigned a = (unsigned)__cvta_generic_to_shared(s) + threadIdx.x * bytes;       \
+    const char* from = p + OFFSET;                                                  \
+    if (mask >> threadIdx.x & 1) asm volatile(text ::"r"(a), "l"(from) : "memory"); \
+    asm volatile("cp.async.wait_all;" ::: "memory");                                \
+    out[threadIdx.x] = 1;                                                           \
   }
-#define ASYNC_TO(name, bytes, text)                                                        \
-  __global__ void name(PARAMETERS) {                                                       \
-    extern __shared__ __align__(128) char s[];                                             \
-    unsigned a = (unsigned)__cvta_generic_to_shared(s) + OFFSET;                           \
-    const char* from = p + threadIdx.x * bytes;                                            \
-    if (mask >> threadIdx.x & 1) asm volatile(text ::"r"(a), "l"(from) : "memory");        \
-    asm volatile("cp.async.wait_all;" ::: "memory");                                       \
-    out[threadIdx.x] = 1;                                                                  \
+#define ASYNC_TO(name, bytes, text)                                                 \
+  __global__ void name(PARAMETERS) {                                                \
+    extern __shared__ __align__(128) char s[];                                      \
+    unsigned a = (unsigned)__cvta_generic_to_shared(s) + OFFSET;                    \
+    const char* from = p + threadIdx.x * bytes;                                     \
+    if (mask >> threadIdx.x & 1) asm volatile(text ::"r"(a), "l"(from) : "memory"); \
+    asm volatile("cp.async.wait_all;" ::: "memory");                                \
+    out[threadIdx.x] = 1;                                                           \
   }
 
 #define R32(text) ".reg .b32 r;" text " mov.b32 %0, r;"
 #define R64(text) ".reg .b64 r, v; cvt.u64.u32 v, %2;" text " cvt.u32.u64 %0, r;"
-#define R128(text)                                                                                              \
-  ".reg .b64 lo, hi, v; .reg .b128 r, q; cvt.u64.u32 v, %2; mov.b128 q, {v, v};" text " mov.b128 {lo, hi}, r; " \
+#define R128(text)                                                                    \
+  ".reg .b64 lo, hi, v; .reg .b128 r, q; cvt.u64.u32 v, %2; mov.b128 q, {v, v};" text \
+  " mov.b128 {lo, hi}, r; "                                                           \
   "cvt.u32.u64 %0, lo;"
 #define NONE(text) text " mov.b32 %0, 0;"
 #define NONE64(text) ".reg .b64 v; cvt.u64.u32 v, %2;" text " mov.b32 %0, 0;"
@@ -153,13 +153,13 @@ __constant__ uint32_t c_offsets[16][kPatterns][32];  // by log2 of the width; by
   X(ASYNC_TO, cto_ca_16, 16, "cp.async.ca.shared.global [%0], [%1], 16;") \
   X(ASYNC_TO, cto_cg_16, 16, "cp.async.cg.shared.global [%0], [%1], 16;")
 // clang-format on
-#define MATRIX(name, bytes, text)                                                                            \
-  __global__ void name(PARAMETERS) {                                                                         \
-    extern __shared__ __align__(128) char s[];                                                               \
-    unsigned a = (unsigned)__cvta_generic_to_shared(s) + OFFSET;                                             \
-    uint32_t result = 0;                                                                                     \
-    asm volatile("{" text "}" : "=r"(result) : "r"(a), "r"(threadIdx.x + 1) : "memory");                     \
-    out[threadIdx.x] = result;                                                                               \
+#define MATRIX(name, bytes, text)                                                        \
+  __global__ void name(PARAMETERS) {                                                     \
+    extern __shared__ __align__(128) char s[];                                           \
+    unsigned a = (unsigned)__cvta_generic_to_shared(s) + OFFSET;                         \
+    uint32_t result = 0;                                                                 \
+    asm volatile("{" text "}" : "=r"(result) : "r"(a), "r"(threadIdx.x + 1) : "memory"); \
+    out[threadIdx.x] = result;                                                           \
   }
 
 #define DEFINE(kind, name, bytes, text) kind(name, bytes, text)
@@ -179,30 +179,50 @@ uint32_t next_random() {
   return state;
 }
 
-// Lane i's element in each pattern. Below 128 elements, so that 16-byte ones stay within 2 KiB; the last patterns within
-// 240 elements.
+// Lane i's element in each pattern. Below 128 elements, so that 16-byte ones stay within 2 KiB; the last patterns
+// within 240 elements.
 uint32_t element(int pattern, uint32_t i) {
   switch (pattern) {
-    case 0: return 0;                       // all one address
-    case 1: return i;                       // neighbours
-    case 2: return i / 2;                   // pairs
-    case 3: return i / 4;
-    case 4: return i / 16;                  // two addresses
-    case 5: return i % 2;                   // two, alternating
-    case 6: return 31 - i;
-    case 7: return 2 * i;
-    case 8: return 4 * i;
-    case 9: return i % 8;                   // each of eight by four lanes
-    case 10: return i + 1;                  // one element off
-    case 11: return i < 16 ? 0 : i;         // half one address, half distinct
-    case 12: return i % 4 * 32 + i / 4;     // columns
-    case 13: return next_random() % 8;
-    case 14: return next_random() % 32;
-    case 15: return next_random() % 128;
-    case 16: return next_random() % 240;
-    case 17: return next_random() % 240;
-    case 18: return i ^ 5;
-    default: return next_random() % 64 * 2;
+    case 0:
+      return 0;  // all one address
+    case 1:
+      return i;  // neighbours
+    case 2:
+      return i / 2;  // pairs
+    case 3:
+      return i / 4;
+    case 4:
+      return i / 16;  // two addresses
+    case 5:
+      return i % 2;  // two, alternating
+    case 6:
+      return 31 - i;
+    case 7:
+      return 2 * i;
+    case 8:
+      return 4 * i;
+    case 9:
+      return i % 8;  // each of eight by four lanes
+    case 10:
+      return i + 1;  // one element off
+    case 11:
+      return i < 16 ? 0 : i;  // half one address, half distinct
+    case 12:
+      return i % 4 * 32 + i / 4;  // columns
+    case 13:
+      return next_random() % 8;
+    case 14:
+      return next_random() % 32;
+    case 15:
+      return next_random() % 128;
+    case 16:
+      return next_random() % 240;
+    case 17:
+      return next_random() % 240;
+    case 18:
+      return i ^ 5;
+    default:
+      return next_random() % 64 * 2;
   }
 }
 
@@ -235,8 +255,8 @@ int main(int argc, char** argv) {
         if (m && !std::strcmp(instruction.kind, "MATRIX")) continue;
 
         instruction.kernel<<<1, 32, 16384>>>(p, log, pattern, masks[m], out);
-        std::printf("{\"op\": \"%s\", \"kind\": \"%s\", \"bytes\": %d, \"mask\": \"%08x\", \"offsets\": [", instruction.name,
-                    instruction.kind, instruction.bytes, masks[m]);
+        std::printf("{\"op\": \"%s\", \"kind\": \"%s\", \"bytes\": %d, \"mask\": \"%08x\", \"offsets\": [",
+                    instruction.name, instruction.kind, instruction.bytes, masks[m]);
         for (int i = 0; i < 32; ++i) std::printf("%s%u", i ? ", " : "", offsets[log][pattern][i]);
         std::printf("]}\n");
       }

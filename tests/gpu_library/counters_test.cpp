@@ -16,7 +16,8 @@ class Counters : public testing::Test {
  protected:
   void SetUp() override { setenv("COALESCE_CUPTI", FAKE_CUPTI, 1); }
   void TearDown() override {
-    for (const char* name : {"COALESCE_CUPTI", "FAKE_CUPTI_FAIL", "FAKE_CUPTI_RESULT", "FAKE_CUPTI_RANGES"}) unsetenv(name);
+    for (const char* name : {"COALESCE_CUPTI", "FAKE_CUPTI_FAIL", "FAKE_CUPTI_RESULT", "FAKE_CUPTI_RANGES"})
+      unsetenv(name);
   }
   // Opens and counts launches; what went wrong, or nothing.
   std::string attempt(int launches = 1, const std::vector<std::string>& extra = {}) {
@@ -78,7 +79,8 @@ TEST_F(Counters, OlderLibrary) {
 
 TEST_F(Counters, ForbiddenSaysHowToGetPermission) {
   setenv("FAKE_CUPTI_RESULT", "35", 1);
-  for (const char* function : {"cuptiRangeProfilerEnable", "cuptiProfilerGetCounterAvailability", "cuptiRangeProfilerStart"}) {
+  for (const char* function :
+       {"cuptiRangeProfilerEnable", "cuptiProfilerGetCounterAvailability", "cuptiRangeProfilerStart"}) {
     setenv("FAKE_CUPTI_FAIL", function, 1);
     EXPECT_THAT(attempt(), HasSubstr("NVreg_RestrictProfilingToAdminUsers=0")) << function;
   }

@@ -1,7 +1,7 @@
 // Our declarations of CUPTI's structures against CUPTI's own, where its headers are installed.
-#include "gpu/cupti.h"
-
 #include <gtest/gtest.h>
+
+#include "gpu/cupti.h"
 
 #if __has_include(<cupti_range_profiler.h>) && __has_include(<cuda.h>)
 #include <cupti_profiler_host.h>

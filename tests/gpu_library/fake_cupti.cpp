@@ -1,6 +1,6 @@
-// A CUPTI that counts nothing: each of the functions we use answers as CUPTI does for a launch whose every metric is 1000
-// plus its place in the list. FAKE_CUPTI_FAIL names a function that fails, FAKE_CUPTI_RESULT says how (default 999), and
-// FAKE_CUPTI_RANGES how many launches were seen (default 1).
+// A CUPTI that counts nothing: each of the functions we use answers as CUPTI does for a launch whose every metric is
+// 1000 plus its place in the list. FAKE_CUPTI_FAIL names a function that fails, FAKE_CUPTI_RESULT says how (default
+// 999), and FAKE_CUPTI_RANGES how many launches were seen (default 1).
 #include <cstdlib>
 #include <cstring>
 
@@ -42,11 +42,11 @@ void fill(DataInfo* p) {
 
 }  // namespace
 
-#define FAKE(name, symbol, block)                                                             \
-  extern "C" __attribute__((visibility("default"))) Result symbol(block* parameters) {        \
-    if (const Result result = result_of(#symbol); result != kSuccess) return result;          \
-    fill(parameters);                                                                         \
-    return kSuccess;                                                                          \
+#define FAKE(name, symbol, block)                                                      \
+  extern "C" __attribute__((visibility("default"))) Result symbol(block* parameters) { \
+    if (const Result result = result_of(#symbol); result != kSuccess) return result;   \
+    fill(parameters);                                                                  \
+    return kSuccess;                                                                   \
   }
 COALESCE_CUPTI(FAKE)
 

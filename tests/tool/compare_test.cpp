@@ -24,13 +24,16 @@ const char* const kRaw =
     "\"ID\",\"Process ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\",\"CC\","
     "\"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum\",\"gpu__time_duration.sum\"\n"
     "\"\",\"\",\"\",\"\",\"\",\"\",\"sector\",\"ns\"\n"
-    "\"0\",\"5953\",\"sum(int *, int *, unsigned long)\",\"(48, 1, 1)\",\"(4, 1, 1)\",\"9.0\",\"16,744,448\",\"241,792\"\n"
+    "\"0\",\"5953\",\"sum(int *, int *, unsigned long)\",\"(48, 1, 1)\",\"(4, 1, "
+    "1)\",\"9.0\",\"16,744,448\",\"241,792\"\n"
     "\"1\",\"5953\",\"sum(int *, int *, unsigned long)\",\"(48, 1, 1)\",\"(4, 1, 1)\",\"9.0\",\"12\",\"100\"\n";
 const char* const kDetails =
     "\"ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"
-    "\"0\",\"sum<int>(T1 *)\",\"(48, 1, 1)\",\"(4, 1, 1)\",\"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum\",\"sector\","
+    "\"0\",\"sum<int>(T1 *)\",\"(48, 1, 1)\",\"(4, 1, "
+    "1)\",\"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum\",\"sector\","
     "\"16'744'448\"\n"
-    "\"0\",\"sum<int>(T1 *)\",\"(48, 1, 1)\",\"(4, 1, 1)\",\"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum\",\"sector\","
+    "\"0\",\"sum<int>(T1 *)\",\"(48, 1, 1)\",\"(4, 1, "
+    "1)\",\"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum\",\"sector\","
     "\"7\"\n"
     "==PROF== Disconnected from process 5953\n";
 
@@ -103,8 +106,8 @@ TEST(Compare, LaunchesThatOneSideLacks) {
   measured.back().kernel = "other()";
   const Comparing result = compare_launches(launches_of(counted()), measured);
   EXPECT_EQ(result.launches, 1u);
-  EXPECT_THAT(result.unmatched,
-              ElementsAre("of another shape: sum(int*, int*, unsigned long) (launch 1)", "only measured: other() (launch 2)"));
+  EXPECT_THAT(result.unmatched, ElementsAre("of another shape: sum(int*, int*, unsigned long) (launch 1)",
+                                            "only measured: other() (launch 2)"));
 }
 
 TEST(Compare, NamesForNcu) {

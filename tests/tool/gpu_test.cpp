@@ -29,7 +29,9 @@ const char* const kCounted =
     R"({"launch":1,"kernel":0,"grid":[8,1,1],"block":[512,1,1],"dynamic_shared_bytes":0,"seconds":0.000000000,"fault":"","counters":{"global_load_sectors":100,"shared_load_wavefronts":9}})"
     "\n";
 
-Record record(const std::string& launches) { return read_text(kGpuHeader + kernel_text(0, "_Z3sumPiS_m") + launches + kEnd); }
+Record record(const std::string& launches) {
+  return read_text(kGpuHeader + kernel_text(0, "_Z3sumPiS_m") + launches + kEnd);
+}
 
 Experiment experiment() {
   Experiment e;
@@ -153,8 +155,9 @@ TEST(GpuClaims, TimesAreJudgedWhereThereAreTimes) {
 }
 
 TEST(GpuClaims, HardwareCounters) {
-  EXPECT_EQ(judged("needs = \"gpu\"\ngpu_holds = \"sum.gpu_shared_load_wavefronts == 9\"\n", experiment().rungs).verdict,
-            Verdict::holds);
+  EXPECT_EQ(
+      judged("needs = \"gpu\"\ngpu_holds = \"sum.gpu_shared_load_wavefronts == 9\"\n", experiment().rungs).verdict,
+      Verdict::holds);
   EXPECT_THAT(judged("needs = \"gpu\"\ngpu_holds = \"sum.gpu_local_load_sectors == 0\"\n", experiment().rungs).reason,
               HasSubstr("were not read"));
 }
