@@ -11,13 +11,13 @@ namespace coalesce::machine {
 
 namespace {
 
-// Basic blocks a warp runs before it lets others have a turn, if it polls memory meanwhile (BlockCode::polls).
-// Counted in blocks, never in time, and by each thread block for itself: counters must not depend on the threads.
-constexpr uint32_t kSlice = 1u << 12;
-constexpr uint32_t kSpinningSlice = 1u << 8;  // once the block is known to hold lanes that wait for each other
+// BlockRun::kSlice once the block is known to hold lanes that wait for each other.
+constexpr uint32_t kSpinningSlice = 1u << 8;
 // Slices a warp polls in vain, while other warps and blocks have had their turns, before lanes that it holds at a
 // meeting point are let go.
 constexpr uint32_t kStallsBeforeBreak = 8;
+// Registers of warps that run together, in bytes: what stays in the first cache beside the memory they use.
+constexpr uint32_t kTogetherBytes = 24u << 10;
 
 std::byte* align64(std::byte* p) {
   return reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64);
@@ -45,6 +45,7 @@ BlockRun::BlockRun(Worker& worker)
     warp.worker = &worker_;
     warp.owner = this;
     warp.index = w;
+    warp.next = sizeof(Warp);
     warp.base[3] = nullptr;
     warp.shared = shared;
     warp.shared_bytes = launch_.shared_bytes;
@@ -58,12 +59,14 @@ void BlockRun::lay_out(const Code& code) {
   code_ = &code;
   area_.assign(code.block_bytes + std::size_t{code.warp_bytes} * warps_.size() + 64, std::byte{0});
   block_area_ = align64(area_.data());
+  group_ = std::max(1u, kTogetherBytes / std::max(1u, code.warp_bytes));
   const auto& ntid = launch_.block;
   for (uint32_t w = 0; w < warps_.size(); ++w) {
     Warp& warp = warps_[w];
     warp.base[kLaunch] = code_ == launch_.code ? launch_.area.base : launch_.scattered_area.base;
     warp.base[kBlock] = block_area_;
     warp.base[kWarp] = block_area_ + code.block_bytes + std::size_t{code.warp_bytes} * w;
+    warp.stride[kWarp] = code.warp_bytes;
     for (const BuiltinSlot& slot : code.builtins) {
       const Register& r = launch_.program->registers[slot.reg];
       if (r.lanes == LaneClass::constant) continue;
@@ -197,7 +200,7 @@ void BlockRun::start(uint64_t index) {
   std::fill(local_.begin(), local_.end(), std::byte{0});
   std::fill(shared_.begin(), shared_.end(), std::byte{0});
   if (launch_.program->needs_general_mode) {
-    enter_general(kNone, 0);
+    enter_general(kNone, 0, 0);
   }
 }
 
@@ -296,20 +299,29 @@ BlockRun::Status BlockRun::advance_lockstep() {
         code_->steps[s].run(code_->steps[s], uniform);
     }
     bool any = false;
-    for (Warp& w : warps_) {
-      if (!w.alive) continue;
-      current_ = w.index;
-      w.now = {region.chain.front(), w.alive, kNone, false, false};
-      w.running = true;
-      w.last_lockstep = kNone;
-      polled_ = false;
-      fuel_ = kSlice;
-      const Stop stop = run_warp(w, Mode::lockstep);
-      if (stop == Stop::waiting || stop == Stop::slice) {
-        enter_general(region_, w.index);
-        return Status::yielded;
+    const uint32_t n = static_cast<uint32_t>(warps_.size()), step = code_->together[region_].empty() ? 1 : group_;
+    for (uint32_t first = 0; first < n; first += step) {
+      const uint32_t last = std::min(first + step, n);
+      for (uint32_t k = first; k < last; ++k) {
+        warps_[k].now = {region.chain.front(), warps_[k].alive, kNone, false, false};
+        warps_[k].running = warps_[k].alive != 0;
+        warps_[k].last_lockstep = kNone;
       }
-      any = any || w.alive;
+      const bool ended = last - first > 1 && run_together(region_, first, last);
+      for (uint32_t k = first; k < last; ++k) {
+        Warp& w = warps_[k];
+        if (!ended && w.alive) {
+          current_ = k;
+          polled_ = false;
+          fuel_ = kSlice;
+          const Stop stop = run_warp(w, Mode::lockstep);
+          if (stop == Stop::waiting || stop == Stop::slice) {
+            enter_general(region_, k, last);
+            return Status::yielded;
+          }
+        }
+        any = any || w.alive;
+      }
     }
     if (worker_.instructions > (1u << 16)) charge();
     if (!any) return Status::done;
@@ -343,8 +355,9 @@ void BlockRun::finish_barrier_lockstep(const BlockCode& c) {
 }
 
 // From here on warps have places of their own, and values of the block of their own. Warps before `stopped` have run
-// region `region` and stand at its end; `stopped` is where it is; those after it stand at the region's beginning.
-void BlockRun::enter_general(uint32_t region, uint32_t stopped) {
+// region `region` and stand at its end; `stopped` is where it is; those after it, up to `begun`, stand where they came
+// to together, the others at the region's beginning.
+void BlockRun::enter_general(uint32_t region, uint32_t stopped, uint32_t begun) {
   mode_ = Mode::general;
   for (Warp& w : warps_) {
     if (!w.alive) continue;
@@ -370,7 +383,7 @@ void BlockRun::enter_general(uint32_t region, uint32_t stopped) {
     // The region's uniform values are all computed already: back to what they were where this warp stands.
     const std::byte* from = saved_.data();
     for (const Saved& s : code_->saved[region]) std::memcpy(own + s.offset, from, s.bytes), from += s.bytes;
-    if (w.index > stopped) {
+    if (w.index >= begun) {
       w.now = {chain.front(), w.alive, kNone, false, false};
       w.running = true;
       continue;

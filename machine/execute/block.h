@@ -53,6 +53,9 @@ class BlockRun {
  private:
   enum class Stop : uint8_t { region_end, exited, waiting, slice };
   enum class Mode : uint8_t { lockstep, general };
+  // Basic blocks a warp runs before it lets others have a turn, if it polls memory meanwhile (BlockCode::polls).
+  // Counted in blocks, never in time, and by each thread block for itself: counters must not depend on the threads.
+  static constexpr uint32_t kSlice = 1u << 12;
 
   // --- one warp
   Stop run_warp(Warp& w, Mode mode);
@@ -70,6 +73,11 @@ class BlockRun {
   bool enters_region(const Warp& w) const;
   void count(uint32_t block, uint32_t mask);
 
+  // --- several warps step by step (together.cpp)
+  bool run_together(uint32_t region, uint32_t first, uint32_t last);
+  bool run_beside(const Together& at, uint32_t next, uint32_t first, uint32_t last);
+  void run_steps(const Stream& stream, uint32_t first, uint32_t last, bool all, const Split& onward);
+
   // --- the block
   Status advance_lockstep();
   Status advance_general();
@@ -77,7 +85,7 @@ class BlockRun {
   void begin(uint64_t index);      // bookkeeping of a new block, without its memory
   void lay_out(const Code& code);  // areas and builtin values for this code
   void set_block_builtins(std::byte* block_area);
-  void enter_general(uint32_t region, uint32_t stopped);
+  void enter_general(uint32_t region, uint32_t stopped, uint32_t begun);
   void enter_scattered();
   bool break_joins(Warp& w);
   bool try_lockstep(uint32_t block);
@@ -102,6 +110,7 @@ class BlockRun {
   std::byte* block_area_ = nullptr;
   std::vector<Warp> warps_;
   Mode mode_ = Mode::lockstep;
+  uint32_t group_ = 1;   // warps that run step by step together
   uint32_t region_ = 0;  // lockstep: to run next
   uint32_t current_ = 0;
   uint32_t fuel_ = 0;        // blocks the running warp may still execute before it must yield, if it polls

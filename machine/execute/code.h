@@ -36,8 +36,10 @@ struct Access {
   uint32_t window = 0;    // index of the worker's cached allocation (one per memory operation)
   AddressShape shape = AddressShape::vector;
   bool address_is_64 = true;
-  bool scalar_results = false;  // loads with a uniform address into scalar slots
-  uint8_t bytes = 4;            // per lane: width * count
+  bool scalar_results = false;   // loads with a uniform address into scalar slots
+  bool counts_requests = false;  // Site::dynamic_requests
+  bool words = false;            // one element of 4 bytes a lane, registers of 4 bytes
+  uint8_t bytes = 4;             // per lane: width * count
   Slot address = 0;
   int64_t offset = 0;
   std::array<Slot, 8> values{};
@@ -131,6 +133,12 @@ struct Saved {
   uint32_t offset = 0, bytes = 0;
 };
 
+// A block that several warps of a thread block can run step by step, and the one beside the way to the next such block,
+// if there is one: lanes that its branch sends there run it and come to that next block, too.
+struct Together {
+  uint32_t block = kNone, beside = kNone;
+};
+
 // Shared, so that who makes native code of it beside a launch keeps it.
 struct Code : std::enable_shared_from_this<Code> {
   std::unique_ptr<Decoded> program;
@@ -139,7 +147,8 @@ struct Code : std::enable_shared_from_this<Code> {
   // Per region, per block of its chain: the hoisted instructions; and what to save before they run.
   std::vector<std::vector<Stream>> hoisted;
   std::vector<std::vector<Saved>> saved;
-  std::vector<Home> homes;  // as program->registers
+  std::vector<std::vector<Together>> together;  // per region: how it begins
+  std::vector<Home> homes;                      // as program->registers
   std::vector<std::unique_ptr<Access>> accesses;
   std::vector<std::unique_ptr<LaneOp>> lane_ops;
   std::vector<std::unique_ptr<SaveOp>> saves;

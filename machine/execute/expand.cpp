@@ -11,10 +11,17 @@ namespace {
 
 template <class T>
 void expand(const Step& s, Context& c) {
-  const T base = *c.at<T>(s.src[0]);
   const T stride = static_cast<T>(static_cast<const Expand*>(s.extra)->stride);
-  T* to = c.at<T>(s.dst[0]);
-  for (uint32_t l = 0; l < kLanes; ++l) to[l] = static_cast<T>(base + static_cast<T>(static_cast<T>(l) * stride));
+  const std::byte* from = c.at<std::byte>(s.src[0]);
+  std::byte* to = c.at<std::byte>(s.dst[0]);
+  for (uint32_t left = c.together;;) {
+    const T base = *reinterpret_cast<const T*>(from);
+    T* lanes = reinterpret_cast<T*>(to);
+    for (uint32_t l = 0; l < kLanes; ++l) lanes[l] = static_cast<T>(base + static_cast<T>(static_cast<T>(l) * stride));
+    if (--left == 0) return;
+    from += c.stride[s.src[0] & 3u];
+    to += c.stride[s.dst[0] & 3u];
+  }
 }
 
 template <class T>

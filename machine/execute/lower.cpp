@@ -234,6 +234,7 @@ class Lowering {
     s.run = expand_handler(p_->registers[r].element);
     s.dst[0] = h.vector;
     s.src[0] = h.scalar;
+    s.many = Many::all;
     s.extra = code_->expands.back().get();
     push(s);
   }
@@ -290,6 +291,7 @@ class Lowering {
       if (block.divergent && !p_->registers[r].block_local) masked = true;
     }
     s.run = scalar ? i.pure->scalar : masked ? i.pure->masked : i.pure->full;
+    s.many = scalar ? Many::all : i.pure->many ? Many::active : Many::no;
     push_guarded(s, i);
     if (scalar)
       for (uint32_t r : i.results)
@@ -305,6 +307,8 @@ class Lowering {
     a.site = m.site;
     a.window = i.memory;
     a.bytes = static_cast<uint8_t>(m.bytes());
+    a.words = m.bytes() == 4 && m.count == 1 && m.value_bytes[0] == 4;
+    a.counts_requests = m.site != kNone && p_->sites[m.site].dynamic_requests;
     a.offset = m.offset;
     a.shape = shape_of(m, i.kind);
     const Element address = m.address.is_reg() ? p_->registers[m.address.reg].element : Element::b64;
@@ -332,6 +336,9 @@ class Lowering {
     if (m.result != kNone) a.result = homes_[m.result].vector;
     Step s;
     s.run = memory_handler(m, i.kind);
+    if (i.kind != Kind::atomic &&
+        (m.space == AddressSpace::global || m.space == AddressSpace::shared || m.space == AddressSpace::constant))
+      s.many = Many::active;
     s.extra = &a;
     choose_movers(a, i.kind);
     if (i.kind == Kind::atomic) a.atomic = atomic_lane(m);
@@ -417,8 +424,42 @@ class Lowering {
       streams.push_back(s);
     }
     code_->blocks[region.chain.back()].ends_region = true;
+    code_->together.push_back(together(region));
     code_->hoisted.push_back(std::move(streams));
     code_->saved.push_back(std::move(saved));
+  }
+
+  // Atomics, reads of what others may write and calls happen in order: one warp after the other.
+  bool has_order(uint32_t b) const {
+    const BasicBlock& block = p_->blocks[b];
+    bool any = code_->blocks[b].polls;
+    for (uint32_t k = block.first; k < block.last; ++k) {
+      const Kind kind = p_->code[k].kind;
+      any = any || kind == Kind::atomic || kind == Kind::call || kind == Kind::clock;
+    }
+    return any;
+  }
+
+  // The blocks at the region's beginning that its warps can run together.
+  std::vector<Together> together(const Region& region) const {
+    std::vector<Together> blocks;
+    for (std::size_t k = 0; k < region.chain.size(); ++k) {
+      const uint32_t b = region.chain[k];
+      const BasicBlock& block = p_->blocks[b];
+      if (block.divergent || has_order(b)) break;
+      blocks.push_back({b});
+      if (k + 1 == region.chain.size() || (code_->blocks[b].end != EndKind::jump && !block.divergent_branch)) break;
+      if (!block.divergent_branch) continue;
+      const uint32_t next = region.chain[k + 1];
+      if (code_->blocks[b].end != EndKind::branch || block.reconverge != next) break;
+      if (block.taken != next && block.next != next) break;
+      const uint32_t beside = block.taken == next ? block.next : block.taken;
+      const BlockCode& side = code_->blocks[beside];
+      if (p_->blocks[beside].divergent && !p_->blocks[beside].waits && side.end == EndKind::jump && side.next == next &&
+          !has_order(beside))
+        blocks.back().beside = beside;
+    }
+    return blocks;
   }
 
   void lower_block(uint32_t b) {

@@ -127,7 +127,7 @@ Movers movers_for(unsigned width, bool sign) {
                                                                                         : "store of";
   std::snprintf(text, sizeof text, "%s %u byte%s at 0x%llx", verb, a.bytes, a.bytes == 1 ? "" : "s",
                 static_cast<unsigned long long>(address));
-  KernelFault f{fault, text, a.instruction, 1u << lane, {}};
+  KernelFault f{fault, text, a.instruction, 1u << lane, {}, w.index};
   f.message +=
       fault == Fault::misaligned_address ? ", which is not a multiple of " + std::to_string(a.bytes) : " is " + where;
   throw f;
@@ -256,10 +256,16 @@ void global_vector(const Access& a, Warp& w, const uint64_t* table, uint32_t mas
     a.move_table(a, w, host, mask);
 }
 
+// `work` for each of the warps that run a step together, as far as they have lanes.
+template <class Work>
+void each_warp(Context& context, Work work) {
+  Warp* w = &static_cast<Warp&>(context);
+  for (uint32_t left = w->together; left; --left, ++w)
+    if (w->active) work(*w);
+}
+
 template <bool IsLoad, bool Counted>
-void global_access(const Step& s, Context& context) {
-  const Access& a = *static_cast<const Access*>(s.extra);
-  Warp& w = static_cast<Warp&>(context);
+void global_of_warp(const Access& a, Warp& w) {
   const uint32_t mask = w.active;
   if (a.shape == AddressShape::vector) {
     if (a.address_is_64) return global_vector<IsLoad, Counted>(a, w, w.at<uint64_t>(a.address), mask);
@@ -290,6 +296,16 @@ void global_access(const Step& s, Context& context) {
     touch(cached, base, base + a.bytes);
   }
   a.move_uniform(a, w, reinterpret_cast<const std::byte*>(base), mask);
+}
+
+template <bool IsLoad, bool Counted>
+void global_access(const Step& s, Context& context) {
+  const Access& a = *static_cast<const Access*>(s.extra);
+  each_warp(context, [&](Warp& w) {
+    if constexpr (Counted)
+      if (a.counts_requests) w.worker->tally.sites[a.site].requests += 1;
+    global_of_warp<IsLoad, Counted>(a, w);
+  });
 }
 
 // ---- Shared ------------------------------------------------------------------------------------------------------
@@ -341,11 +357,9 @@ void shared_vector(const Access& a, Warp& w, const uint32_t* address, uint32_t m
 }
 
 template <bool IsLoad>
-void shared_access(const Step& s, Context& context) {
-  const Access& a = *static_cast<const Access*>(s.extra);
-  Warp& w = static_cast<Warp&>(context);
+void shared_of_warp(const Access& a, Warp& w) {
   const uint32_t mask = w.active;
-  if (w.worker->launch.program->sites[a.site].dynamic_requests) w.worker->tally.sites[a.site].requests += 1;
+  if (a.counts_requests) w.worker->tally.sites[a.site].requests += 1;
   if (a.shape == AddressShape::vector) {
     if (!a.address_is_64) return shared_vector<IsLoad>(a, w, w.at<uint32_t>(a.address), mask, a.site);
     alignas(64) uint32_t table[kLanes];
@@ -369,10 +383,23 @@ void shared_access(const Step& s, Context& context) {
     w.worker->tally.sites[a.site].wavefronts += c.wavefronts;
     w.worker->tally.sites[a.site].ideal += c.ideal;
   }
-  if (one)
-    a.move_uniform(a, w, w.shared + base, mask);
-  else
+  if (one) {
+    if (a.words && a.scalar_results)
+      std::memcpy(w.at<uint32_t>(a.values[0]), w.shared + base, 4);
+    else
+      a.move_uniform(a, w, w.shared + base, mask);
+  } else if (a.words && mask == ~0u) {
+    void* const lanes = w.at<uint32_t>(a.values[0]);
+    IsLoad ? std::memcpy(lanes, w.shared + base, 4 * kLanes) : std::memcpy(w.shared + base, lanes, 4 * kLanes);
+  } else {
     a.move_contiguous(a, w, w.shared + static_cast<int32_t>(base), mask);
+  }
+}
+
+template <bool IsLoad>
+void shared_access(const Step& s, Context& context) {
+  const Access& a = *static_cast<const Access*>(s.extra);
+  each_warp(context, [&](Warp& w) { shared_of_warp<IsLoad>(a, w); });
 }
 
 // ---- Local, generic, parameters ----------------------------------------------------------------------------------
@@ -407,8 +434,7 @@ void local_access(const Step& s, Context& context) {
   const Access& a = *static_cast<const Access*>(s.extra);
   Warp& w = static_cast<Warp&>(context);
   alignas(64) uint64_t table[kLanes];
-  if (a.site != kNone && w.worker->launch.program->sites[a.site].dynamic_requests)
-    w.worker->tally.sites[a.site].requests += 1;
+  if (a.counts_requests) w.worker->tally.sites[a.site].requests += 1;
   local_vector<IsLoad>(a, w, address_table(a, w, table), w.active, a.site);
 }
 
@@ -476,14 +502,6 @@ void generic_access(const Step& s, Context& context) {
                "in the kernel's parameters, which are read-only");
     param_vector(a, w, offsets, masks.param);
   }
-}
-
-template <bool IsLoad>
-void global_site(const Step& s, Context& context) {
-  const Access& a = *static_cast<const Access*>(s.extra);
-  Warp& w = static_cast<Warp&>(context);
-  if (w.worker->launch.program->sites[a.site].dynamic_requests) w.worker->tally.sites[a.site].requests += 1;
-  global_access<IsLoad, true>(s, context);
 }
 
 }  // namespace
@@ -579,7 +597,7 @@ Handler memory_handler(const MemoryOp& op, Kind kind) {
   const bool load = kind == Kind::load;
   switch (op.space) {
     case AddressSpace::global:
-      return load ? global_site<true> : global_site<false>;
+      return load ? global_access<true, true> : global_access<false, true>;
     case AddressSpace::shared:
       return load ? shared_access<true> : shared_access<false>;
     case AddressSpace::local:

@@ -24,17 +24,26 @@ using Handler = void (*)(const Step&, Context&);
 using Slot = uint32_t;
 enum Base : uint32_t { kLaunch = 0, kBlock = 1, kWarp = 2 };
 
+// Whether a step's handler obeys Context::together, and whether it leaves warps alone that have no lanes on.
+enum class Many : uint8_t { no, active, all };
+
 struct Step {
   Handler run = nullptr;
   Slot dst[2] = {0, 0};
   Slot src[4] = {0, 0, 0, 0};
   const void* extra = nullptr;  // descriptor of memory and control operations
+  Many many = Many::no;
 };
 
 // The part of a warp that computing handlers see (execute/warp.h holds the rest, derived from this).
 struct Context {
   std::byte* base[4];
   uint32_t active = 0;  // lanes switched on
+  // Handlers of steps that say so (Step::many) run for this many warps: this one and the next, whose contexts lie
+  // `next` bytes apart, and what lies at base[b] stride[b] bytes (0 but for the warp's own area).
+  uint32_t together = 1;
+  std::size_t next = 0;
+  std::size_t stride[4] = {0, 0, 0, 0};
 
   template <class T>
   T* at(Slot slot) const {
@@ -51,6 +60,7 @@ struct PureOp {
   Handler scalar, full, masked;
   uint8_t results, sources;
   Element result[2], source[4];
+  bool many = false;  // `full` and `masked` obey Context::together; `scalar` always does
 };
 
 template <class A, class B>

@@ -27,6 +27,7 @@ struct KernelFault {
   uint32_t instruction = kNone;
   uint32_t lanes = 0;
   std::vector<std::string> notes;
+  uint32_t warp = kNone;  // memory accesses: whose, which need not be the one that was called (Context::together)
 };
 
 // Lanes of a warp that are at the same place. A warp that has not diverged is one split.
@@ -54,6 +55,7 @@ struct Join {
   uint32_t frame = kNone;  // of the call that returns here; kNone: lanes that parted at a branch
 };
 
+// A block's warps lie one after the other: handlers that obey Context::together count on it.
 struct Warp : Context {
   Worker* worker = nullptr;
   BlockRun* owner = nullptr;

@@ -137,7 +137,7 @@ struct Memory::State {
   // Whether the host can back `bytes` more. Asks the system only when the credit of the last answer is spent: a
   // sixteenth of what was left then.
   bool affordable(uint64_t bytes) {
-    const uint64_t need = bytes + bytes / 256;  // with the bits that mark its sectors
+    const uint64_t need = bytes + TouchMap::bytes(bytes / kSector);  // with the marks of its sectors
     if (need > credit) {
       uint64_t spendable = read_host_memory().spendable();
       const uint64_t untouched = promised - std::min(promised, resident_bytes());

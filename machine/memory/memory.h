@@ -34,7 +34,7 @@ struct Allocation {
   std::string label;    // "cudaMalloc", "variable table" ...
   bool live = true;
   TouchMap* touched = nullptr;  // where its sectors are marked; many allocations share one map
-  uint64_t touched_at = 0;      // the bit of its first sector in that map
+  uint64_t touched_at = 0;      // its first sector in that map
   // 32-byte sectors it covers, wholly or in part. Sector k of an allocation is address / 32 - base / 32.
   uint64_t sectors() const { return size ? (base + size - 1) / 32 - base / 32 + 1 : 0; }
 };
@@ -72,7 +72,8 @@ class Memory {
   // All live allocations and the freed ones still remembered, oldest first.
   const std::vector<std::unique_ptr<Allocation>>& all() const;
 
-  // First-touch sectors of one launch: begin clears, touched_sectors sums what mark() set since. O(touched bitmaps).
+  // First-touch sectors of one launch: begin clears, touched_sectors sums what mark() set since. O(touched pages of the
+  // map).
   void begin_touch();
   uint64_t touched_sectors() const;
   // Marks sectors [first, first+count) of `a` as touched; relative to its base. Safe from many threads, cheap when set

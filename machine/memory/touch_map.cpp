@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 namespace coalesce::machine {
@@ -21,14 +22,24 @@ void each_set_bit(const std::atomic<uint64_t>* words, uint64_t bits, Visit visit
   }
 }
 
+uint64_t pages_for(uint64_t sectors, uint64_t page) { return (sectors + page - 1) / page; }
+
+// True: it was not there yet.
+template <typename Word>
+bool put(Word* at, Word value) {
+  if (__atomic_load_n(at, __ATOMIC_RELAXED) == value) return false;
+  __atomic_store_n(at, value, __ATOMIC_RELAXED);
+  return true;
+}
+
 }  // namespace
 
-TouchMap::TouchMap(uint64_t bits) : bits_(bits) {
+uint64_t TouchMap::bytes(uint64_t sectors) {
+  return (sectors + 7) / 8 * 8 + (pages_for(sectors, kPage) + 63) / 64 * sizeof(uint64_t);
+}
+
+TouchMap::TouchMap(uint64_t sectors) : sectors_(sectors), pages_(pages_for(sectors, kPage)), mapped_(bytes(sectors)) {
   static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t));
-  const uint64_t words = (bits + 63) / 64;
-  pages_ = (words + kWordsPerPage - 1) / kWordsPerPage;
-  const uint64_t dirty_words = (pages_ + 63) / 64;
-  mapped_ = (words + dirty_words) * sizeof(uint64_t);
   void* got = nullptr;
   if (mapped_ >= kMapFrom) {
     got = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -37,54 +48,51 @@ TouchMap::TouchMap(uint64_t bits) : bits_(bits) {
     got = std::calloc(std::max<uint64_t>(mapped_, 1), 1);
     if (!got) throw std::bad_alloc();
   }
-  words_ = static_cast<std::atomic<uint64_t>*>(got);
-  dirty_ = words_ + words;
+  marks_ = static_cast<uint8_t*>(got);
+  dirty_ = reinterpret_cast<std::atomic<uint64_t>*>(marks_ + (sectors + 7) / 8 * 8);
 }
 
 TouchMap::~TouchMap() {
   if (mapped_ >= kMapFrom) {
-    munmap(words_, mapped_);
+    munmap(marks_, mapped_);
   } else {
-    std::free(words_);
+    std::free(marks_);
   }
 }
 
-void TouchMap::mark_new(uint64_t first, uint64_t count) {
-  if (first >= bits_) return;
-  const uint64_t end = first + std::min(count, bits_ - first);
+void TouchMap::mark_each(uint64_t first, uint64_t count) {
+  if (first >= sectors_) return;
+  const uint64_t end = first + std::min(count, sectors_ - first);
   while (first < end) {
-    const uint64_t word = first / 64, shift = first % 64;
-    const uint64_t here = std::min(64 - shift, end - first);
-    const uint64_t need = (~uint64_t{0} >> (64 - here)) << shift;
-    if ((words_[word].load(std::memory_order_relaxed) & need) != need) {
-      words_[word].fetch_or(need, std::memory_order_relaxed);
-      const uint64_t page = word / kWordsPerPage;
-      const uint64_t bit = uint64_t{1} << (page % 64);
-      if (!(dirty_[page / 64].load(std::memory_order_relaxed) & bit)) {
-        dirty_[page / 64].fetch_or(bit, std::memory_order_relaxed);
+    const uint64_t here = std::min(end, (first / kPage + 1) * kPage);
+    bool any = false;
+    for (uint64_t s = first; s < here;) {
+      if (s % 8 == 0 && here - s >= 8) {
+        any |= put(reinterpret_cast<uint64_t*>(marks_ + s), uint64_t{0x0101010101010101});
+        s += 8;
+      } else {
+        any |= put(marks_ + s, uint8_t{1});
+        s += 1;
       }
     }
-    first += here;
+    if (any) mark_page(first / kPage);
+    first = here;
   }
 }
 
 void TouchMap::clear() {
-  const uint64_t words = (bits_ + 63) / 64;
   each_set_bit(dirty_, pages_, [&](uint64_t page) {
-    const uint64_t end = std::min((page + 1) * kWordsPerPage, words);
-    for (uint64_t w = page * kWordsPerPage; w < end; ++w) words_[w].store(0, std::memory_order_relaxed);
+    const uint64_t first = page * kPage;
+    std::memset(marks_ + first, 0, std::min(kPage, sectors_ - first));
   });
   for (uint64_t w = 0; w * 64 < pages_; ++w) dirty_[w].store(0, std::memory_order_relaxed);
 }
 
 uint64_t TouchMap::count() const {
-  const uint64_t words = (bits_ + 63) / 64;
   uint64_t sum = 0;
   each_set_bit(dirty_, pages_, [&](uint64_t page) {
-    const uint64_t end = std::min((page + 1) * kWordsPerPage, words);
-    for (uint64_t w = page * kWordsPerPage; w < end; ++w) {
-      sum += static_cast<uint64_t>(std::popcount(words_[w].load(std::memory_order_relaxed)));
-    }
+    const uint64_t first = page * kPage, last = std::min(first + kPage, sectors_);
+    for (uint64_t s = first; s < last; ++s) sum += marks_[s];
   });
   return sum;
 }

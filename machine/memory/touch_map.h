@@ -1,4 +1,5 @@
-// Which 32-byte sectors a launch touched: one bit each, with one dirty bit per 4 KiB of bits, so that clearing and
+// Which 32-byte sectors a launch touched: one byte each, so that marking is a plain store (a bit would need an atomic
+// read-modify-write for almost every first access), with one dirty bit per 16 KiB of bytes, so that clearing and
 // counting cost what was touched and not what exists.
 //
 // Threads: mark() from many at once; everything else from one, while nobody marks.
@@ -11,32 +12,41 @@ namespace coalesce::machine {
 
 class TouchMap {
  public:
-  // For bits [0, bits). Takes address space only; pages come from the system when first marked.
-  explicit TouchMap(uint64_t bits);
+  // For sectors [0, sectors). Takes address space only; pages come from the system when first marked.
+  explicit TouchMap(uint64_t sectors);
   ~TouchMap();
   TouchMap(const TouchMap&) = delete;
   TouchMap& operator=(const TouchMap&) = delete;
 
-  // Sets bits [first, first + count). Bits outside the map are ignored. Reads before it writes: a bit that is set
+  // Marks sectors [first, first + count). Sectors outside the map are ignored. Reads before it writes: what is marked
   // already costs no traffic between cores.
   void mark(uint64_t first, uint64_t count) {
-    const uint64_t shift = first % 64;
-    if (count - 1 < 64 - shift && first < bits_) {  // within one word, and count > 0
-      const uint64_t need = (~uint64_t{0} >> (64 - count)) << shift;
-      if ((words_[first / 64].load(std::memory_order_relaxed) & need) == need) return;
+    // 32 consecutive words: four sectors at a time
+    if (count == 4 && first % 4 == 0 && first + 4 <= sectors_) {
+      auto* four = reinterpret_cast<uint32_t*>(marks_ + first);
+      if (__atomic_load_n(four, __ATOMIC_RELAXED) == 0x01010101u) return;
+      __atomic_store_n(four, 0x01010101u, __ATOMIC_RELAXED);
+      return mark_page(first / kPage);
     }
-    mark_new(first, count);
+    mark_each(first, count);
   }
   void clear();
   uint64_t count() const;
+  // Of address space, for `sectors`.
+  static uint64_t bytes(uint64_t sectors);
 
  private:
-  void mark_new(uint64_t first, uint64_t count);
-  static constexpr uint64_t kWordsPerPage = 512;
-  uint64_t bits_ = 0, pages_ = 0;
-  uint64_t mapped_ = 0;                     // bytes of words_ and dirty_ together
-  std::atomic<uint64_t>* words_ = nullptr;  // one bit per sector
-  std::atomic<uint64_t>* dirty_ = nullptr;  // one bit per kWordsPerPage words; lies behind them
+  static constexpr uint64_t kPage = 16 * 1024;  // sectors of one dirty bit
+  void mark_each(uint64_t first, uint64_t count);
+  void mark_page(uint64_t page) {
+    const uint64_t bit = uint64_t{1} << (page % 64);
+    if (!(dirty_[page / 64].load(std::memory_order_relaxed) & bit))
+      dirty_[page / 64].fetch_or(bit, std::memory_order_relaxed);
+  }
+  uint64_t sectors_ = 0, pages_ = 0;
+  uint64_t mapped_ = 0;  // bytes of marks_ and dirty_ together
+  uint8_t* marks_ = nullptr;
+  std::atomic<uint64_t>* dirty_ = nullptr;  // lies behind them
 };
 
 }  // namespace coalesce::machine

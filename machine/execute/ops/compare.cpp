@@ -24,7 +24,6 @@ uint32_t joined(uint32_t test, const Step& step, const Context& context) {
   return J == Join::conjunction ? test & c : J == Join::disjunction ? test | c : test ^ c;
 }
 
-enum class Form { scalar, full, masked };
 template <class F>
 using Compare = Handlers<Shape::kVector, F>;
 
@@ -38,13 +37,32 @@ uint32_t lanes_on(const Context& context) {
 }
 inline void assign(uint32_t& d, uint32_t value, uint32_t on) { d = (d & ~on) | (value & on); }
 
+// `work` for each warp of Context::together.
+template <Form kForm, class Work>
+void each_warp(Context& context, Work work) {
+  std::byte* const area = context.base[kWarp];
+  const uint32_t active = context.active;
+  const Context* warp = &context;
+  for (uint32_t left = context.together;;) {
+    work();
+    if (--left == 0) break;
+    context.base[kWarp] += context.stride[kWarp];
+    warp = reinterpret_cast<const Context*>(reinterpret_cast<const std::byte*>(warp) + context.next);
+    if (kForm == Form::masked) context.active = warp->active;
+  }
+  context.base[kWarp] = area;
+  context.active = active;
+}
+
 template <class F, Join J, bool kPair, Form kForm>
 void setp(const Step& step, Context& context) {
-  const uint32_t t = test<F, kForm>(step, context);
-  const uint32_t on = lanes_on<kForm>(context);
-  const uint32_t p = joined<J>(t, step, context), q = joined<J>(~t, step, context);
-  assign(*context.at<uint32_t>(step.dst[0]), p, on);
-  if constexpr (kPair) assign(*context.at<uint32_t>(step.dst[1]), q, on);
+  each_warp<kForm>(context, [&] {
+    const uint32_t t = test<F, kForm>(step, context);
+    const uint32_t on = lanes_on<kForm>(context);
+    const uint32_t p = joined<J>(t, step, context), q = joined<J>(~t, step, context);
+    assign(*context.at<uint32_t>(step.dst[0]), p, on);
+    if constexpr (kPair) assign(*context.at<uint32_t>(step.dst[1]), q, on);
+  });
 }
 
 // Writes kTrue or 0 to each lane of a 32-bit result.
@@ -63,8 +81,10 @@ void spread(uint32_t* d, uint32_t bits, uint32_t on) {
 }
 template <class F, Join J, uint32_t kTrue, Form kForm>
 void set(const Step& step, Context& context) {
-  const uint32_t bits = joined<J>(test<F, kForm>(step, context), step, context);
-  spread<kForm, kTrue>(context.at<uint32_t>(step.dst[0]), bits, lanes_on<kForm>(context));
+  each_warp<kForm>(context, [&] {
+    const uint32_t bits = joined<J>(test<F, kForm>(step, context), step, context);
+    spread<kForm, kTrue>(context.at<uint32_t>(step.dst[0]), bits, lanes_on<kForm>(context));
+  });
 }
 
 template <class F, Join J>

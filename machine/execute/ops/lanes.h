@@ -138,7 +138,7 @@ inline uint32_t bits_of(const uint64_t* flags) {
 template <class T, class Flag>
 struct Output {
   T* at;
-  Output(const Context& context, Slot slot, Flag*) : at(context.at<T>(slot)) {}
+  Output(std::byte* to, Flag*) : at(reinterpret_cast<T*>(to)) {}
   // Blended bit by bit: of a plain choice between two memory cells compilers make gathers.
   COALESCE_INLINE void set(uint32_t i, T value, bool on) const {
     using Bits = BitsFor<sizeof(T)>;
@@ -153,7 +153,7 @@ struct Output<bool, Flag> {
   uint32_t* at;
   Flag* flags;
   explicit Output(Flag* buffer) : at(nullptr), flags(buffer) {}
-  Output(const Context& context, Slot slot, Flag* buffer) : at(context.at<uint32_t>(slot)), flags(buffer) {}
+  Output(std::byte* to, Flag* buffer) : at(reinterpret_cast<uint32_t*>(to)), flags(buffer) {}
   COALESCE_INLINE void set(uint32_t i, bool value, bool) const {
     flags[i] = static_cast<Flag>(value ? ~Flag{0} : Flag{0});
   }

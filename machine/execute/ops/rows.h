@@ -53,6 +53,8 @@ constexpr Element element_of() {
 // execute in number (it keeps the build short and the code small) or whose function does not vectorise anyway.
 enum class Shape { kVector, kLoop };
 
+enum class Form { scalar, full, masked };
+
 template <Shape S, class F, class Member = decltype(&F::operator())>
 struct Handlers;
 
@@ -63,35 +65,35 @@ struct Handlers<S, F, R (F::*)(A...) const> {
   static constexpr bool kOnlyPredicates = (std::is_same_v<A, bool> && ...) && std::is_same_v<R, bool>;
 
   template <class T>
-  static T read(const Step& step, const Context& context, size_t k) {
+  static T read(const std::byte* from) {
     if constexpr (std::is_same_v<T, bool>)
-      return *context.at<uint32_t>(step.src[k]) & 1u;
+      return *reinterpret_cast<const uint32_t*>(from) & 1u;
     else
-      return *context.at<T>(step.src[k]);
+      return *reinterpret_cast<const T*>(from);
   }
   template <class T>
-  static void write(const Step& step, const Context& context, size_t k, T value) {
+  static void write(std::byte* to, T value) {
     if constexpr (std::is_same_v<T, bool>)
-      *context.at<uint32_t>(step.dst[k]) = value ? ~0u : 0u;
+      *reinterpret_cast<uint32_t*>(to) = value ? ~0u : 0u;
     else
-      *context.at<T>(step.dst[k]) = value;
+      *reinterpret_cast<T*>(to) = value;
   }
 
   template <size_t... I>
-  static void one(const Step& step, Context& context, std::index_sequence<I...>) {
-    const R r = F{}(read<A>(step, context, I)...);
+  COALESCE_INLINE static void one(const std::byte* const* from, std::byte* const* to, std::index_sequence<I...>) {
+    const R r = F{}(read<A>(from[I])...);
     if constexpr (kIsTwo<R>) {
-      write(step, context, 0, r.first);
-      write(step, context, 1, r.second);
+      write(to[0], r.first);
+      write(to[1], r.second);
     } else {
-      write(step, context, 0, r);
+      write(to[0], r);
     }
   }
 
   // Predicates among themselves: the lambda's truth table as a sum of products; the optimiser makes and/or/xor of it.
   template <size_t... I>
-  static uint32_t word(const Step& step, const Context& context, std::index_sequence<I...>) {
-    [[maybe_unused]] const uint32_t in[] = {0, *context.at<uint32_t>(step.src[I])...};
+  static uint32_t word(const std::byte* const* from, std::index_sequence<I...>) {
+    [[maybe_unused]] const uint32_t in[] = {0, *reinterpret_cast<const uint32_t*>(from[I])...};
     uint32_t out = 0;
     for (uint32_t row = 0; row < (1u << sizeof...(A)); ++row) {
       uint32_t term = F{}(((row >> I) & 1u) != 0 ...) ? ~0u : 0u;
@@ -107,8 +109,7 @@ struct Handlers<S, F, R (F::*)(A...) const> {
     static constexpr size_t kBytes = sizeof(T);
     static constexpr Element kElement[2] = {element_of<T>(), Element::none};
     Output<T, Flag> first;
-    Results(const Step& step, const Context& context, Flag (*buffer)[kLanes])
-        : first(context, step.dst[0], buffer[0]) {}
+    Results(std::byte* d, std::byte*, Flag (*buffer)[kLanes]) : first(d, buffer[0]) {}
     COALESCE_INLINE void set(uint32_t i, T value, bool on) const { first.set(i, value, on); }
     void close(uint32_t active) const { first.close(active); }
   };
@@ -119,8 +120,7 @@ struct Handlers<S, F, R (F::*)(A...) const> {
     static constexpr Element kElement[2] = {element_of<T>(), element_of<U>()};
     Output<T, Flag> first;
     Output<U, Flag> second;
-    Results(const Step& step, const Context& context, Flag (*buffer)[kLanes])
-        : first(context, step.dst[0], buffer[0]), second(context, step.dst[1], buffer[1]) {}
+    Results(std::byte* d, std::byte* e, Flag (*buffer)[kLanes]) : first(d, buffer[0]), second(e, buffer[1]) {}
     COALESCE_INLINE void set(uint32_t i, Two<T, U> value, bool on) const {
       first.set(i, value.first, on);
       second.set(i, value.second, on);
@@ -150,19 +150,21 @@ struct Handlers<S, F, R (F::*)(A...) const> {
   }
   static uint32_t bit(const Step& step, const Context& context) {
     return [&]<size_t... I>(std::index_sequence<I...>) {
-      return F{}(read<A>(step, context, I)...) ? ~0u : 0u;
+      return F{}(read<A>(context.at<std::byte>(step.src[I]))...) ? ~0u : 0u;
     }(std::index_sequence_for<A...>{});
   }
 
+  // One warp: operands at `from`, results at `to`.
   template <bool kMasked, size_t... I>
-  static void lanes(const Step& step, Context& context, uint32_t active, std::index_sequence<I...> sources) {
+  COALESCE_INLINE static void lanes(const std::byte* const* from, std::byte* const* to, uint32_t active,
+                                    std::index_sequence<I...> sources) {
     if constexpr (kOnlyPredicates) {
-      uint32_t& d = *context.at<uint32_t>(step.dst[0]);
-      d = (d & ~active) | (word(step, context, sources) & active);
+      uint32_t& d = *reinterpret_cast<uint32_t*>(to[0]);
+      d = (d & ~active) | (word(from, sources) & active);
     } else {
-      const std::tuple<Input<A>...> in{Input<A>(context.at<StorageOf<A>>(step.src[I]))...};
+      const std::tuple<Input<A>...> in{Input<A>(reinterpret_cast<const StorageOf<A>*>(from[I]))...};
       alignas(64) Flag flags[2][kLanes];
-      const Results<R> out(step, context, flags);
+      const Results<R> out(to[0], to[1], flags);
       if constexpr (S == Shape::kVector) {
         COALESCE_INDEPENDENT_LANES
         for (uint32_t i = 0; i < kLanes; ++i) {
@@ -177,19 +179,49 @@ struct Handlers<S, F, R (F::*)(A...) const> {
       out.close(active);
     }
   }
+  template <bool kMasked, size_t... I>
+  COALESCE_INLINE static void lanes(const Step& step, Context& context, uint32_t active,
+                                    std::index_sequence<I...> sources) {
+    const std::byte* const from[] = {context.at<std::byte>(step.src[I])..., nullptr};
+    std::byte* const to[] = {context.at<std::byte>(step.dst[0]), context.at<std::byte>(step.dst[1])};
+    lanes<kMasked>(from, to, active, sources);
+  }
+  // As many warps as the context says: finding the operands costs more than the work on one warp, and is done once.
+  template <Form kForm, size_t... I>
+  COALESCE_INLINE static void warps(const Step& step, Context& context, std::index_sequence<I...> sources) {
+    const std::byte* from[] = {context.at<std::byte>(step.src[I])..., nullptr};
+    std::byte* to[] = {context.at<std::byte>(step.dst[0]), context.at<std::byte>(step.dst[1])};
+    const std::size_t stride[] = {context.stride[step.src[I] & 3u]..., context.stride[step.dst[0] & 3u],
+                                  context.stride[step.dst[1] & 3u]};
+    const Context* warp = &context;
+    for (uint32_t left = context.together;;) {
+      if constexpr (kForm == Form::scalar)
+        one(from, to, sources);
+      else
+        lanes<kForm == Form::masked>(from, to, kForm == Form::masked ? warp->active : ~0u, sources);
+      if (--left == 0) return;
+      ((from[I] += stride[I]), ...);
+      to[0] += stride[sizeof...(A)];
+      if constexpr (kIsTwo<R>) to[1] += stride[sizeof...(A) + 1];
+      if constexpr (kForm == Form::masked)
+        warp = reinterpret_cast<const Context*>(reinterpret_cast<const std::byte*>(warp) + context.next);
+    }
+  }
 
-  static void scalar(const Step& step, Context& context) { one(step, context, std::index_sequence_for<A...>{}); }
+  static void scalar(const Step& step, Context& context) {
+    warps<Form::scalar>(step, context, std::index_sequence_for<A...>{});
+  }
   static void full(const Step& step, Context& context) {
     if constexpr (S == Shape::kLoop)
       loop(step, context, ~0u);
     else
-      lanes<false>(step, context, ~0u, std::index_sequence_for<A...>{});
+      warps<Form::full>(step, context, std::index_sequence_for<A...>{});
   }
   static void masked(const Step& step, Context& context) {
     if constexpr (S == Shape::kLoop)
       loop(step, context, context.active);
     else
-      lanes<true>(step, context, context.active, std::index_sequence_for<A...>{});
+      warps<Form::masked>(step, context, std::index_sequence_for<A...>{});
   }
   __attribute__((noinline)) static void loop(const Step& step, Context& context, uint32_t active) {
     lanes<true>(step, context, active, std::index_sequence_for<A...>{});
@@ -197,7 +229,7 @@ struct Handlers<S, F, R (F::*)(A...) const> {
 
   static constexpr PureOp made() {
     static_assert(sizeof...(A) <= 4, "a step has at most four sources");
-    PureOp op{{}, scalar, full, masked, Results<R>::kCount, uint8_t(sizeof...(A)), {}, {}};
+    PureOp op{{}, scalar, full, masked, Results<R>::kCount, uint8_t(sizeof...(A)), {}, {}, S == Shape::kVector};
     op.result[0] = Results<R>::kElement[0];
     op.result[1] = Results<R>::kElement[1];
     size_t k = 0;
