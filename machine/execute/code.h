@@ -26,7 +26,8 @@ using MoveTable = void (*)(const Access&, Warp&, const uint64_t* host, uint32_t 
 __extension__ typedef unsigned __int128 u128;
 using AtomicLane = u128 (*)(std::byte* where, u128 a, u128 b);
 
-enum class AddressShape : uint8_t { vector, uniform, contiguous };  // the last two: from a scalar slot
+// All but the first: from a scalar slot. strided: lane l at base + l * stride.
+enum class AddressShape : uint8_t { vector, uniform, contiguous, strided };
 
 // A memory operation as its handlers see it.
 struct Access {
@@ -40,6 +41,8 @@ struct Access {
   bool counts_requests = false;  // Site::dynamic_requests
   bool words = false;            // one element of 4 bytes a lane, registers of 4 bytes
   uint8_t bytes = 4;             // per lane: width * count
+  uint32_t stride = 0;           // strided: bytes, a multiple of 4
+  uint32_t wavefronts = 0;       // strided: of a full warp, wherever it begins
   Slot address = 0;
   int64_t offset = 0;
   std::array<Slot, 8> values{};

@@ -10,6 +10,7 @@
 
 #include "machine/execute/code.h"
 #include "machine/execute/expand.h"
+#include "machine/observe/traffic.h"
 #include "machine/program/flatten.h"
 
 namespace coalesce::machine {
@@ -52,6 +53,16 @@ class Lowering {
            (i.results[1] == kNone || is_scalar(i.results[1]));
   }
 
+  // One element of 4 bytes a lane, from or to registers of 4 bytes.
+  static bool is_word(const MemoryOp& m) { return m.bytes() == 4 && m.count == 1 && m.value_bytes[0] == 4; }
+
+  // Wavefronts of 32 words `stride` bytes apart: of which bank the first one is does not matter.
+  static uint32_t wavefronts(uint32_t stride, Kind kind) {
+    alignas(64) uint32_t address[kLanes];
+    for (uint32_t l = 0; l < kLanes; ++l) address[l] = l * stride;
+    return (kind == Kind::load ? shared_load_cost(address, ~0u, 4) : shared_store_cost(address, ~0u, 4)).wavefronts;
+  }
+
   // Address shape of an access, from its register's class.
   AddressShape shape_of(const MemoryOp& m, Kind kind) const {
     if (kind == Kind::atomic || m.space == AddressSpace::generic || m.space == AddressSpace::local)
@@ -60,6 +71,10 @@ class Lowering {
     const Register& r = p_->registers[m.address.reg];
     if (r.lanes <= LaneClass::warp_uniform) return kind == Kind::load ? AddressShape::uniform : AddressShape::vector;
     if (r.lanes == LaneClass::affine && r.stride == static_cast<int64_t>(m.bytes())) return AddressShape::contiguous;
+    constexpr int64_t kFar = 1 << 16;  // no two lanes further apart than shared memory can be
+    if (m.space == AddressSpace::shared && r.lanes == LaneClass::affine && is_word(m) && r.stride > 0 &&
+        r.stride % 4 == 0 && r.stride < kFar)
+      return AddressShape::strided;
     return AddressShape::vector;
   }
 
@@ -307,10 +322,14 @@ class Lowering {
     a.site = m.site;
     a.window = i.memory;
     a.bytes = static_cast<uint8_t>(m.bytes());
-    a.words = m.bytes() == 4 && m.count == 1 && m.value_bytes[0] == 4;
+    a.words = is_word(m);
     a.counts_requests = m.site != kNone && p_->sites[m.site].dynamic_requests;
     a.offset = m.offset;
     a.shape = shape_of(m, i.kind);
+    if (a.shape == AddressShape::strided) {
+      a.stride = static_cast<uint32_t>(p_->registers[m.address.reg].stride);
+      a.wavefronts = wavefronts(a.stride, i.kind);
+    }
     const Element address = m.address.is_reg() ? p_->registers[m.address.reg].element : Element::b64;
     a.address_is_64 = address == Element::b64;
     a.address = a.shape == AddressShape::vector ? vector_slot(m.address, address) : scalar_slot(m.address, address);

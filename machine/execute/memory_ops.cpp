@@ -356,6 +356,26 @@ void shared_vector(const Access& a, Warp& w, const uint32_t* address, uint32_t m
   a.move_table(a, w, host, mask);
 }
 
+// Lane l at base + l * stride, words.
+template <bool IsLoad>
+void shared_strided(const Access& a, Warp& w, uint32_t base, uint32_t mask) {
+  if (mask != ~0u || base % 4 || base + uint64_t{kLanes - 1} * a.stride + 4 > w.shared_bytes) {
+    alignas(64) uint32_t table[kLanes];
+    for (uint32_t l = 0; l < kLanes; ++l) table[l] = base - static_cast<uint32_t>(a.offset) + l * a.stride;
+    return shared_vector<IsLoad>(a, w, table, mask, a.site);
+  }
+  w.worker->tally.sites[a.site].wavefronts += a.wavefronts - 1;
+  const std::size_t stride = a.stride / 4;
+  uint32_t* const lanes = w.at<uint32_t>(a.values[0]);
+  uint32_t* const words = reinterpret_cast<uint32_t*>(w.shared + base);
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if constexpr (IsLoad)
+      lanes[l] = words[l * stride];
+    else
+      words[l * stride] = lanes[l];
+  }
+}
+
 template <bool IsLoad>
 void shared_of_warp(const Access& a, Warp& w) {
   const uint32_t mask = w.active;
@@ -369,6 +389,7 @@ void shared_of_warp(const Access& a, Warp& w) {
   }
   const uint32_t base = *w.at<uint32_t>(a.address) + static_cast<uint32_t>(a.offset);
   const uint32_t bytes = a.bytes;
+  if (a.shape == AddressShape::strided) return shared_strided<IsLoad>(a, w, base, mask);
   const bool one = a.shape == AddressShape::uniform;
   const uint64_t low = one ? base : base + lowest(mask) * bytes,
                  high = low + (one ? 1 : highest(mask) - lowest(mask) + 1) * uint64_t{bytes};
