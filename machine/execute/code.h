@@ -40,6 +40,7 @@ struct Access {
   bool scalar_results = false;   // loads with a uniform address into scalar slots
   bool counts_requests = false;  // Site::dynamic_requests
   bool words = false;            // one element of 4 bytes a lane, registers of 4 bytes
+  bool plain = false;            // words of shared memory in a row, or one into a scalar; requests not counted
   uint8_t bytes = 4;             // per lane: width * count
   uint32_t stride = 0;           // strided: bytes, a multiple of 4
   uint32_t wavefronts = 0;       // strided: of a full warp, wherever it begins

@@ -9,7 +9,7 @@ namespace coalesce::machine {
 
 namespace {
 
-template <class T>
+template <class T, bool kUniform>
 void expand(const Step& s, Context& c) {
   const T stride = static_cast<T>(static_cast<const Expand*>(s.extra)->stride);
   const std::byte* from = c.at<std::byte>(s.src[0]);
@@ -17,11 +17,17 @@ void expand(const Step& s, Context& c) {
   for (uint32_t left = c.together;;) {
     const T base = *reinterpret_cast<const T*>(from);
     T* lanes = reinterpret_cast<T*>(to);
-    for (uint32_t l = 0; l < kLanes; ++l) lanes[l] = static_cast<T>(base + static_cast<T>(static_cast<T>(l) * stride));
+    for (uint32_t l = 0; l < kLanes; ++l)
+      lanes[l] = kUniform ? base : static_cast<T>(base + static_cast<T>(static_cast<T>(l) * stride));
     if (--left == 0) return;
     from += c.stride[s.src[0] & 3u];
     to += c.stride[s.dst[0] & 3u];
   }
+}
+
+template <class T>
+Handler expand_of(bool uniform) {
+  return uniform ? expand<T, true> : expand<T, false>;
 }
 
 template <class T>
@@ -106,17 +112,17 @@ void restore_frame(Warp& w, uint32_t index, uint32_t mask) {
 
 Handler save_handler() { return save; }
 
-Handler expand_handler(Element e) {
+Handler expand_handler(Element e, bool uniform) {
   switch (e) {
     case Element::b8:
     case Element::b16:
-      return expand<uint16_t>;
+      return expand_of<uint16_t>(uniform);
     case Element::b64:
-      return expand<uint64_t>;
+      return expand_of<uint64_t>(uniform);
     case Element::b128:
-      return expand<u128>;
+      return expand_of<u128>(uniform);
     default:
-      return expand<uint32_t>;
+      return expand_of<uint32_t>(uniform);
   }
 }
 

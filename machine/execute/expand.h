@@ -7,8 +7,8 @@ namespace coalesce::machine {
 
 struct Warp;
 
-Handler expand_handler(Element element);    // dst[lane] = src + lane * Expand::stride
-Handler collapse_handler(Element element);  // dst = src[lowest active lane]
+Handler expand_handler(Element element, bool uniform);  // dst[lane] = src + lane * Expand::stride; uniform: that is 0
+Handler collapse_handler(Element element);              // dst = src[lowest active lane]
 Handler guarded_handler();
 
 // Saves registers before a call (SaveOp), and gives them back to the lanes of `mask`.

@@ -246,7 +246,7 @@ class Lowering {
     if (!is_scalar(r) || h.vector == kNoSlot || h.vector == h.scalar) return;
     code_->expands.push_back(std::make_unique<Expand>(Expand{p_->registers[r].stride}));
     Step s;
-    s.run = expand_handler(p_->registers[r].element);
+    s.run = expand_handler(p_->registers[r].element, p_->registers[r].stride == 0);
     s.dst[0] = h.vector;
     s.src[0] = h.scalar;
     s.many = Many::all;
@@ -352,6 +352,8 @@ class Lowering {
       for (std::size_t k = 0; k < m.values.size(); ++k)
         if (m.values[k].is_reg() && is_scalar(m.values[k].reg))
           a.values[k] = take(warp_, vector_bytes(p_->registers[m.values[k].reg].element), kWarp);
+    a.plain = a.words && !a.counts_requests && m.space == AddressSpace::shared &&
+              (a.shape == AddressShape::contiguous || (a.shape == AddressShape::uniform && a.scalar_results));
     if (m.result != kNone) a.result = homes_[m.result].vector;
     Step s;
     s.run = memory_handler(m, i.kind);

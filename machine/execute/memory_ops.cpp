@@ -404,22 +404,45 @@ void shared_of_warp(const Access& a, Warp& w) {
     w.worker->tally.sites[a.site].wavefronts += c.wavefronts;
     w.worker->tally.sites[a.site].ideal += c.ideal;
   }
-  if (one) {
-    if (a.words && a.scalar_results)
-      std::memcpy(w.at<uint32_t>(a.values[0]), w.shared + base, 4);
-    else
-      a.move_uniform(a, w, w.shared + base, mask);
-  } else if (a.words && mask == ~0u) {
-    void* const lanes = w.at<uint32_t>(a.values[0]);
-    IsLoad ? std::memcpy(lanes, w.shared + base, 4 * kLanes) : std::memcpy(w.shared + base, lanes, 4 * kLanes);
-  } else {
+  if (one)
+    a.move_uniform(a, w, w.shared + base, mask);
+  else
     a.move_contiguous(a, w, w.shared + static_cast<int32_t>(base), mask);
+}
+
+// Access::plain: what full warps do within bounds, without a call for each.
+template <bool IsLoad>
+void shared_plain(const Access& a, Warp& first) {
+  const std::byte* address = first.at<std::byte>(a.address);
+  std::byte* value = first.at<std::byte>(a.values[0]);
+  const std::size_t address_stride = first.stride[a.address & 3u], value_stride = first.stride[a.values[0] & 3u];
+  const uint32_t offset = static_cast<uint32_t>(a.offset), bytes = a.shape == AddressShape::uniform ? 4 : 4 * kLanes;
+  std::byte* const shared = first.shared;
+  const uint64_t end = first.shared_bytes;
+  Warp* w = &first;
+  for (uint32_t left = first.together;;) {
+    const uint32_t base = *reinterpret_cast<const uint32_t*>(address) + offset;
+    if (w->active == ~0u && base % 4 == 0 && base + uint64_t{bytes} <= end) {
+      std::byte* const from = IsLoad ? shared + base : value;
+      std::byte* const to = IsLoad ? value : shared + base;
+      if (bytes == 4)
+        std::memcpy(to, from, 4);
+      else
+        std::memcpy(to, from, 4 * kLanes);
+    } else if (w->active) {
+      shared_of_warp<IsLoad>(a, *w);
+    }
+    if (--left == 0) return;
+    ++w;
+    address += address_stride;
+    value += value_stride;
   }
 }
 
 template <bool IsLoad>
 void shared_access(const Step& s, Context& context) {
   const Access& a = *static_cast<const Access*>(s.extra);
+  if (a.plain) return shared_plain<IsLoad>(a, static_cast<Warp&>(context));
   each_warp(context, [&](Warp& w) { shared_of_warp<IsLoad>(a, w); });
 }
 
