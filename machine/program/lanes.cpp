@@ -393,6 +393,11 @@ class Lanes {
           f.alignment = 1;
           if (f.lanes == LaneClass::affine) f.lanes = LaneClass::general;
           join(i.results[1], f, block);
+          // One step computes both: as scalars or as vectors.
+          const auto is_general = [&](uint32_t r) { return facts_[r].lanes == LaneClass::general; };
+          f.lanes = LaneClass::general;
+          if (is_general(i.results[0]) != is_general(i.results[1]))
+            for (uint32_t r : i.results) join(r, f, block);
         }
         return;
       }

@@ -54,6 +54,18 @@ TEST(Divergence, BranchToTheNextInstruction) {
   EXPECT_EQ(r.counters().divergent_branches, 0);
 }
 
+// Of the two halves of a value that all lanes share, one never leaves the lanes' side of the branch (a scalar) and one
+// does (a vector). They were once computed as a vector each, one of which had no place.
+TEST(Divergence, HalvesOfAUniformValue) {
+  const Ran r =
+      run(with_prologue("mov.u32 %r10, 1;\nsetp.lt.u32 %p1, %r1, 10;\n@%p1 bra B;\n"
+                        "mov.b64 {%r5, %r10}, %rd1;\nadd.u32 %r6, %r5, 1;\nsub.u32 %r10, %r6, %r5;\n"
+                        "mov.b64 {%r5, %r10}, 0x700000005;\nxor.b32 %r7, %r5, 2;\nadd.u32 %r10, %r10, %r7;\nB:\n"),
+          {zeros<uint32_t>(32)});
+  ASSERT_EQ(r.report.fault, Fault::none);
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], i < 10 ? 1 : 14);
+}
+
 // Lane l goes round l % 4 + 1 times.
 TEST(Divergence, LoopWithDivergentTripCount) {
   const Ran r = run(with_prologue("and.b32 %r2, %r1, 3;\nmov.u32 %r10, 0;\nLOOP:\nadd.u32 %r10, %r10, 1;\nsetp.le.u32 "
