@@ -23,9 +23,9 @@ namespace {
 #endif
 #endif
 #ifdef COALESCE_SLOW
-constexpr uint64_t kQuickKernels = 100;
+constexpr uint64_t kQuickKernels = 40;
 #else
-constexpr uint64_t kQuickKernels = 10'000;
+constexpr uint64_t kQuickKernels = 800;  // a minute: LLVM takes some 70 ms for each
 #endif
 
 // Which of 1, 2 and 8 threads a seed gets: waking eight costs more than all else.
