@@ -49,6 +49,7 @@ bool Generator::run() {
   unset_.assign(p_.registers.size(), false);
   for (uint32_t r : p_.blocks[0].live_in) unset_[r] = p_.registers[r].builtin == Builtin::none;
   find_lazy();
+  find_steps();
   find_entered();
   executed_.resize(blocks_);
   lanes_on_.resize(blocks_);
@@ -281,11 +282,13 @@ void Generator::warp_loop(uint32_t r) {
   for (uint32_t reg = 0; reg < p_.registers.size(); ++reg) {
     if (!used[reg] && !written[reg]) continue;
     const Register& of = p_.registers[reg];
-    if (std::binary_search(live.begin(), live.end(), reg))
+    if (std::binary_search(live.begin(), live.end(), reg)) {
       set(reg,
           load_slot(is_scalar(reg) ? code_.homes[reg].scalar : code_.homes[reg].vector, of.element, !is_scalar(reg)));
-    else
+      if (!is_scalar(reg)) step_from_vector(reg, vector(machine::Value::of(reg), of.element));
+    } else {
       set(reg, Constant::getNullValue(variable(reg)->getAllocatedType()));
+    }
   }
   enter(r, head, alive);
 
@@ -382,12 +385,14 @@ void Generator::instruction(uint32_t index, const Where& outer) {
       count(counter({{word_guard_lanes(i.guard_tally), 1}}), count_lanes(where.mask));
     }
   }
-  if (i.kind == Kind::pure)
+  if (i.kind == Kind::pure) {
+    step_result(i);
     pure(index, where);
-  else if (i.memory != kNone)
+  } else if (i.memory != kNone) {
     memory(index, where);
-  else if (!lanes_together(index, where))
+  } else if (!lanes_together(index, where)) {
     step(index, where);
+  }
   if (after) {
     ir_.CreateBr(after);
     ir_.SetInsertPoint(after);

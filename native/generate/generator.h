@@ -2,6 +2,7 @@
 //   generator.cpp  the function: thread blocks, regions, the loop over warps, lanes that part and meet, counters
 //   values.cpp     registers as values: scalars, vectors of 32 lanes, predicates as masks; steps of the interpreter
 //   pure.cpp       instructions that compute
+//   stepped.cpp    addresses that are affine unless a number wraps
 //   memory.cpp     loads and stores
 //   lanes.cpp      what the lanes of a warp do together
 //   compile.cpp    LLVM around it
@@ -131,9 +132,25 @@ class Generator {
   Value* floating(std::string_view name, const std::vector<Value*>& s);
   bool compare(std::string_view name, const std::vector<Value*>& s, Value* out[2]);
 
+  // --- stepped.cpp
+  struct Stepped {
+    Value *base, *whole;  // lane 0's value; i1: no lane has wrapped (null: known)
+  };
+  struct Variables {
+    llvm::AllocaInst *base = nullptr, *whole = nullptr;
+  };
+  void find_steps();
+  bool step_of(const machine::Value& v, int64_t* step) const;
+  bool step_of_result(const Instruction& i, int64_t* step) const;
+  Stepped stepped(const machine::Value& v);
+  Variables& stepped_variables(uint32_t r);
+  void step_result(const Instruction& i);
+  void step_from_vector(uint32_t r, Value* all);
+
   // --- memory.cpp
   void memory(uint32_t index, const Where& where);
-  void global(uint32_t index, const Where& where, bool uniform);
+  void global(uint32_t index, const Where& where, bool uniform, Value* address, Value* whole);
+  void global_general(uint32_t index, const Where& where);
   void shared(uint32_t index, const Where& where, int64_t stride);
   void shared_general(uint32_t index, const Where& where);
   void move_contiguous(const Instruction& i, Value* pointer, unsigned alignment, const Where& where, bool pad);
@@ -165,6 +182,9 @@ class Generator {
   std::vector<llvm::AllocaInst*> variables_;
   std::vector<bool> lazy_;     // by register: see find_lazy()
   std::vector<bool> unset_;    // by register: may be read before it is written
+  std::vector<int64_t> step_;  // by general 64-bit register: see stepped.cpp
+  std::vector<bool> has_step_;
+  std::map<uint32_t, Variables> steps_of_;
   std::vector<bool> entered_;  // by region: code may begin there
   std::map<uint32_t, Value*> builtins_;
   Value *w_ = nullptr, *area_ = nullptr;  // the warp, its slots: within the loop over warps

@@ -30,9 +30,11 @@ void Generator::memory(uint32_t index, const Where& where) {
   const bool uniform = lanes <= LaneClass::warp_uniform;
   const bool contiguous = lanes == LaneClass::affine && stride == static_cast<int64_t>(m.bytes());
   if (plain && (m.space == AddressSpace::global || m.space == AddressSpace::constant)) {
-    if (uniform) return global(index, where, true);
+    const Element e = m.address.is_reg() ? p_.registers[m.address.reg].element : Element::b64;
     // Under a mask LLVM may move a load; one that waits for other blocks must stay where it is.
-    if (contiguous && !(m.is_volatile && where.mask)) return global(index, where, false);
+    const bool moves = m.is_volatile && where.mask;
+    if (uniform || (contiguous && !moves)) return global(index, where, uniform, scalar(m.address, e), nullptr);
+    if (lanes == LaneClass::general && e == Element::b64 && !moves) return global_general(index, where);
   }
   if (plain && m.space == AddressSpace::shared) {
     if (uniform || lanes == LaneClass::affine) return shared(index, where, stride);
@@ -190,13 +192,13 @@ void Generator::touch(uint32_t memory, Value* low, Value* high) {
   ir_.SetInsertPoint(marked);
 }
 
-void Generator::global(uint32_t index, const Where& where, bool uniform) {
+// `address`: of lane 0, or of all lanes; `whole`: whether it is so (null: known).
+void Generator::global(uint32_t index, const Where& where, bool uniform, Value* address, Value* whole) {
   const Instruction& i = p_.code[index];
   const MemoryOp& m = p_.memory[i.memory];
   const uint64_t bytes = m.bytes();
   Type* i64 = ir_.getInt64Ty();
-  const Element e = m.address.is_reg() ? p_.registers[m.address.reg].element : Element::b64;
-  Value* base = ir_.CreateAdd(ir_.CreateZExt(scalar(m.address, e), i64), ir_.getInt64(static_cast<uint64_t>(m.offset)));
+  Value* base = ir_.CreateAdd(ir_.CreateZExt(address, i64), ir_.getInt64(static_cast<uint64_t>(m.offset)));
   Value* site = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), field(offsetof(Frame, sites), ir_.getPtrTy(), "sites"),
                                                sizeof(SiteState) * i.memory);
   const auto state = [&](std::size_t offset) {
@@ -218,6 +220,7 @@ void Generator::global(uint32_t index, const Where& where, bool uniform) {
                            ir_.CreateICmpULE(ir_.CreateSub(high, start), state(offsetof(SiteState, size))));
   }
   if (bytes > 1) inside = ir_.CreateAnd(inside, ir_.CreateIsNull(ir_.CreateAnd(base, ir_.getInt64(bytes - 1))));
+  if (whole) inside = ir_.CreateAnd(inside, whole);
   BB* slow = split(inside, "slow", true);
   BB* done = block("accessed");
   if (m.site != kNone) {
@@ -266,6 +269,28 @@ void Generator::global(uint32_t index, const Where& where, bool uniform) {
   step(index, where);
   ir_.CreateBr(done);
   ir_.SetInsertPoint(done);
+}
+
+// Addresses that no lane class describes: most often lane after lane all the same.
+void Generator::global_general(uint32_t index, const Where& where) {
+  const MemoryOp& m = p_.memory[p_.code[index].memory];
+  if (int64_t step; step_of(m.address, &step)) {
+    if (step != static_cast<int64_t>(m.bytes())) return this->step(index, where);
+    const Stepped a = stepped(m.address);
+    return global(index, where, false, a.base, a.whole);
+  }
+  Value* all = vector(m.address, Element::b64);
+  Value *base, *apart;
+  if (where.mask) {
+    Value* first = ir_.CreateBinaryIntrinsic(Intrinsic::cttz, where.mask, ir_.getTrue());
+    base = ir_.CreateSub(ir_.CreateExtractElement(all, first),
+                         ir_.CreateMul(ir_.CreateZExt(first, ir_.getInt64Ty()), ir_.getInt64(m.bytes())));
+    apart = ir_.CreateAnd(bits_of(ir_.CreateICmpNE(all, spread(base, m.bytes()))), where.mask);
+  } else {
+    base = ir_.CreateExtractElement(all, uint64_t{0});
+    apart = bits_of(ir_.CreateICmpNE(all, spread(base, m.bytes())));
+  }
+  global(index, where, false, base, ir_.CreateIsNull(apart));
 }
 
 // ---- Shared --------------------------------------------------------------------------------------------------------
