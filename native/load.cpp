@@ -222,6 +222,7 @@ class Runner : public NativeRunner {
   static void gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask);
   static uint64_t affine_cost(uint32_t base, uint32_t stride, uint32_t mask, uint32_t how);
   static uint32_t judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how);
+  static uint32_t shared_atomic(Frame* f, uint32_t memory, uint32_t mask);
   static Status tick(Frame* f, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions);
 
   void mark(uint32_t site);
@@ -248,6 +249,7 @@ class Runner : public NativeRunner {
   std::vector<std::byte> scratch_space_;
   Context context_{};
   std::exception_ptr thrown_;
+  uint64_t prepaid_ = 0;  // instructions charged for while the code runs
   uint32_t fault_warp_ = 0, fault_block_ = 0;
   std::vector<std::pair<Slot, std::size_t>> zeroed_;  // registers of a warp read before they are written
 };
@@ -298,6 +300,7 @@ Runner::Runner(std::shared_ptr<const Kernel> kernel, BlockRun& owner)
   frame_.affine_cost = affine_cost;
   frame_.judge = judge;
   frame_.tick = tick;
+  frame_.shared_atomic = shared_atomic;
   for (uint32_t r : program_.blocks[0].live_in) {
     const Register& reg = program_.registers[r];
     const Slot slot = reg.lanes == LaneClass::general ? kernel_->code.homes[r].vector : kernel_->code.homes[r].scalar;
@@ -331,7 +334,7 @@ NativeStop Runner::run(uint64_t block, uint64_t end, uint32_t region) {
       frame_.alive_lanes += count_lanes(mask);
     }
     const uint32_t outcome = kernel_->loaded.entry(&frame_);
-    worker_.instructions += frame_.instructions;
+    worker_.instructions += frame_.instructions - std::exchange(prepaid_, 0);
     for (std::size_t w = 0; w < warps.size(); ++w) warps[w].alive = alive_[w];
     for (uint32_t k = 0; k < sites_.size(); ++k) mark(k);
     if (outcome == kPaused) {
@@ -498,10 +501,76 @@ uint32_t Runner::judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how) {
   return 1;
 }
 
+namespace {
+
+template <class T, class Update>
+void update_lanes(std::byte* shared, const uint32_t* scratch, uint32_t mask, Update update) {
+  const uint32_t *address = scratch, *operand = scratch + 128;
+  uint32_t* old = const_cast<uint32_t*>(scratch) + 256;
+  const auto one = [&](uint32_t l) {
+    T value;
+    std::memcpy(&value, shared + address[l], 4);
+    old[l] = static_cast<uint32_t>(value);
+    value = update(value, static_cast<T>(operand[l]));
+    std::memcpy(shared + address[l], &value, 4);
+  };
+  if (mask == ~0u)
+    for (uint32_t l = 0; l < kLanes; ++l) one(l);
+  else
+    for (uint32_t left = mask; left; left &= left - 1) one(lowest(left));
+}
+
+}  // namespace
+
+uint32_t Runner::shared_atomic(Frame* f, uint32_t memory, uint32_t mask) {
+  Runner& r = of(f);
+  const MemoryOp& m = r.program_.memory[memory];
+  const uint32_t* address = reinterpret_cast<const uint32_t*>(f->scratch);
+  uint32_t bits = 0, high = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    const uint32_t at = address[l] & (0u - (mask >> l & 1));
+    bits |= at;
+    high = std::max(high, at);
+  }
+  if ((bits & 3) || uint64_t{high} + 4 > f->shared_bytes) return 0;
+  SiteTally& t = r.worker_.tally.sites[m.site];
+  if (r.program_.sites[m.site].dynamic_requests) t.requests += 1;
+  t.wavefronts += shared_atomic_cost(address, mask, 4).wavefronts - 1;
+  const auto update = [&](auto zero, auto how) { update_lanes<decltype(zero)>(f->shared, address, mask, how); };
+  const bool is_signed = m.number == Number::signed_;
+  switch (m.op) {
+    case AtomicOp::add:
+      update(0u, [](uint32_t a, uint32_t b) { return a + b; });
+      break;
+    case AtomicOp::min:
+      is_signed ? update(0, [](int32_t a, int32_t b) { return std::min(a, b); })
+                : update(0u, [](uint32_t a, uint32_t b) { return std::min(a, b); });
+      break;
+    case AtomicOp::max:
+      is_signed ? update(0, [](int32_t a, int32_t b) { return std::max(a, b); })
+                : update(0u, [](uint32_t a, uint32_t b) { return std::max(a, b); });
+      break;
+    case AtomicOp::and_:
+      update(0u, [](uint32_t a, uint32_t b) { return a & b; });
+      break;
+    case AtomicOp::or_:
+      update(0u, [](uint32_t a, uint32_t b) { return a | b; });
+      break;
+    case AtomicOp::xor_:
+      update(0u, [](uint32_t a, uint32_t b) { return a ^ b; });
+      break;
+    default:  // exch
+      update(0u, [](uint32_t, uint32_t b) { return b; });
+      break;
+  }
+  return 1;
+}
+
 Status Runner::tick(Frame* f, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions) {
   Runner& r = of(f);
   try {
     r.worker_.instructions += instructions;
+    r.prepaid_ += instructions;
     r.owner_.native_charge(f->block, warp, block, mask);
     return 0;
   } catch (...) {

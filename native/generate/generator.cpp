@@ -466,6 +466,7 @@ void Generator::branch(uint32_t r, uint32_t b, const Where& where) {
   if (last.guard_negated) taken = ir_.CreateNot(taken);
   if (where.mask) taken = ir_.CreateAnd(taken, where.mask);
   Value* rest = ir_.CreateXor(taken, mask_value(where));
+  if (block.divergent && (block.taken <= b || block.next <= b)) tick(b, where);
   uint32_t s = 0;
   while (plan.scopes[s].at != block.reconverge) ++s;
   const bool taken_waits = block.taken == block.reconverge, next_waits = block.next == block.reconverge;
@@ -498,6 +499,23 @@ void Generator::branch(uint32_t r, uint32_t b, const Where& where) {
   }
   ir_.CreateStore(now, mask_);
   ir_.CreateBr(masked_[to]);
+}
+
+// A loop within a region: now and then its instructions are charged for, so that it cannot run for ever.
+void Generator::tick(uint32_t b, const Where& where) {
+  Value* left = ir_.CreateSub(ir_.CreateLoad(ir_.getInt64Ty(), fuel_), ir_.getInt64(1));
+  ir_.CreateStore(left, fuel_);
+  BB* empty = split(ir_.CreateIsNotNull(left), "empty", true);
+  BB* on = ir_.GetInsertBlock();
+  ir_.SetInsertPoint(empty);
+  ir_.CreateStore(ir_.getInt64(kFuel), fuel_);
+  check(call(offsetof(Frame, tick), ir_.getInt32Ty(),
+             {w_, mask_value(where), ir_.getInt32(b), ir_.getInt64(kFuel * p_.blocks[b].instructions)}));
+  BB* onward = block("onward");
+  ir_.CreateBr(onward);
+  ir_.SetInsertPoint(on);
+  ir_.CreateBr(onward);
+  ir_.SetInsertPoint(onward);
 }
 
 // Lanes of mask_ have come to where the scope's lanes meet (none: they have exited). Those that wait run first.

@@ -66,7 +66,7 @@ class Generator {
   void go_region(uint32_t from, uint32_t block);
   void stop(uint32_t r);
   void finish();
-  void fuel_check(const Where& where);
+  void tick(uint32_t block, const Where& where);
   bool counted_by_region(uint32_t r, uint32_t block) const;
   void instruction(uint32_t index, const Where& where);
 
@@ -153,6 +153,7 @@ class Generator {
   void global_general(uint32_t index, const Where& where);
   void shared(uint32_t index, const Where& where, int64_t stride);
   void shared_general(uint32_t index, const Where& where);
+  bool shared_atomic(uint32_t index, const Where& where);
   void move_contiguous(const Instruction& i, Value* pointer, unsigned alignment, const Where& where, bool pad);
   void move_uniform(const Instruction& i, Value* pointer, const Where& where);
   void move_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where);

@@ -40,6 +40,7 @@ void Generator::memory(uint32_t index, const Where& where) {
     if (uniform || lanes == LaneClass::affine) return shared(index, where, stride);
     if (m.address.is_reg() && p_.registers[m.address.reg].element == Element::b32) return shared_general(index, where);
   }
+  if (i.kind == Kind::atomic && shared_atomic(index, where)) return;
   step(index, where);
 }
 
@@ -260,6 +261,17 @@ void Generator::global(uint32_t index, const Where& where, bool uniform, Value* 
     }
   }
   Value* pointer = ir_.CreateIntToPtr(base, ir_.getPtrTy());
+  if (!uniform && i.kind == Kind::load) {
+    // Rows of a matrix lie apart, where the CPU does not look ahead: fetch what the next warp will want.
+    Value* last_at = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), site, offsetof(SiteState, last));
+    Value* ahead = ir_.CreateSub(ir_.CreateShl(base, 1), ir_.CreateLoad(i64, last_at));
+    ir_.CreateStore(base, last_at);
+    for (uint64_t line = 0; line < bytes * kLanes; line += 64) {
+      Value* at = ir_.CreateIntToPtr(ir_.CreateAdd(ahead, ir_.getInt64(line)), ir_.getPtrTy());
+      ir_.CreateIntrinsic(Intrinsic::prefetch, {ir_.getPtrTy()},
+                          {at, ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
+    }
+  }
   if (uniform)
     move_uniform(i, pointer, where);
   else
@@ -434,6 +446,41 @@ void Generator::shared_general(uint32_t index, const Where& where) {
   step(index, where);
   ir_.CreateBr(done);
   ir_.SetInsertPoint(done);
+}
+
+// Integers of 32 bits: nobody but this thread sees the block's shared memory, so that they need not be atomic.
+bool Generator::shared_atomic(uint32_t index, const Where& where) {
+  using machine::AtomicOp;
+  const MemoryOp& m = p_.memory[p_.code[index].memory];
+  const bool simple = m.op == AtomicOp::add || m.op == AtomicOp::min || m.op == AtomicOp::max ||
+                      m.op == AtomicOp::and_ || m.op == AtomicOp::or_ || m.op == AtomicOp::xor_ ||
+                      m.op == AtomicOp::exch;
+  if (m.space != AddressSpace::shared || m.width != 4 || m.count != 1 || m.number > machine::Number::signed_ ||
+      !simple || m.site == kNone)
+    return false;
+  const Element e = m.address.is_reg() ? p_.registers[m.address.reg].element : Element::b64;
+  if (m.values[0].is_reg() && p_.registers[m.values[0].reg].element != Element::b32) return false;
+  Type* i32 = ir_.getInt32Ty();
+  Value* address = ir_.CreateZExtOrTrunc(vector(m.address, e), wide(i32));
+  address = ir_.CreateAdd(address, spread(ir_.getInt32(static_cast<uint32_t>(m.offset)), 0));
+  Value* scratch = field(offsetof(Frame, scratch), ir_.getPtrTy(), "scratch");
+  const auto at = [&](uint32_t k) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), scratch, 512 * k); };
+  ir_.CreateAlignedStore(address, at(0), Align(64));
+  ir_.CreateAlignedStore(vector(m.values[0], Element::b32), at(1), Align(64));
+  Value* good = call(offsetof(Frame, shared_atomic), i32, {ir_.getInt32(p_.code[index].memory), mask_value(where)});
+  BB* slow = split(ir_.CreateIsNotNull(good), "slow", true);
+  BB* done = block("accessed");
+  if (m.result != kNone) {
+    Where to = where;
+    to.keeps = true;
+    write(m.result, ir_.CreateAlignedLoad(wide(i32), at(2), Align(64)), to);
+  }
+  ir_.CreateBr(done);
+  ir_.SetInsertPoint(slow);
+  step(index, where);
+  ir_.CreateBr(done);
+  ir_.SetInsertPoint(done);
+  return true;
 }
 
 }  // namespace coalesce::native

@@ -112,6 +112,7 @@ class Planner {
       }
       for (uint32_t k = 0; k < inside.size(); ++k)
         if (inside[k]) s->inside[k] = true;
+      if (inside[b] && polls()) return false;  // it may be waiting for others: they must have their turns
       if (block.taken != r && block.next != r) {
         if (inside[b]) return false;  // comes back to itself: any number of sides may wait
         s->two_sided.push_back(b);
@@ -144,6 +145,17 @@ class Planner {
         for (uint32_t s = 0; s < plan_.scopes.size() && plan_.scope_of[b] == kNone; ++s)
           if (plan_.scopes[s].inside[b]) plan_.scope_of[b] = s;
     return check_edges();
+  }
+
+  // Whether lanes that have parted read what other threads may write.
+  bool polls() const {
+    for (uint32_t b : plan_.blocks)
+      for (uint32_t k = p_.blocks[b].first; p_.blocks[b].divergent && k < p_.blocks[b].last; ++k) {
+        const Instruction& i = p_.code[k];
+        if (i.memory == kNone || i.kind == Kind::store) continue;
+        if (i.kind == Kind::load ? p_.memory[i.memory].is_volatile : p_.memory[i.memory].returns) return true;
+      }
+    return false;
   }
 
   // Every edge stays in its scope, goes to where the scope's lanes meet, or into a scope within.
