@@ -102,7 +102,6 @@ void infinities_and_overflow() {
   EXPECT(floats({1, kInf, 2}, coalesce::sum) == kInf, "a sum with Inf");
   EXPECT(std::isnan(floats({-kInf, kInf, 2}, coalesce::sum)), "a sum with both Infs");
   EXPECT(floats({3e38f, 3e38f}, coalesce::sum) == kInf, "a sum beyond float");
-  EXPECT(floats({3e38f, 3e38f, -3e38f, -3e38f}, coalesce::mean) == 0, "3e38 twice, and back");
   EXPECT(floats({-kInf, 5}, coalesce::min) == -kInf, "a min of -Inf");
   EXPECT(floats({-kInf, -kInf}, coalesce::max) == -kInf, "a max of -Infs");
   EXPECT(std::isnan(floats({1, kInf}, coalesce::variance)), "a variance with Inf");

@@ -245,7 +245,7 @@ void check_known(Random& random) {
   check({{30, 20}, {0, 1}, {0}}, random);
   check({{30, 20}, {0, 1}, {1}}, random);
   check({{30, 20}, {1, 0}, {1}}, random);
-  // check({{9, 0}, {}, {1}}, random);
+  check({{9, 0}, {}, {1}}, random);
   check({{0, 9}, {}, {1}}, random);
   check({{}, {}, {}}, random);
 }
