@@ -7,7 +7,6 @@
 #else
 #define HAS(part) 1
 #endif
-#include <algorithm>
 #include <coalesce/exact.cuh>
 #include <coalesce/host/exact.hpp>
 #include <coalesce/reduce.cuh>
@@ -207,57 +206,6 @@ void small() {
   }
 }
 
-// ---- how wrong other sums are
-float one_by_one(const float* x, std::int64_t n) {
-  float sum = 0;
-  for (std::int64_t i = 0; i < n; ++i) sum += x[i];
-  return sum;
-}
-float pairwise(const float* x, std::int64_t n) {
-  if (n <= 8) return one_by_one(x, n);
-  return pairwise(x, n / 2) + pairwise(x + n / 2, n - n / 2);
-}
-float kahan(const float* x, std::int64_t n) {
-  volatile float sum = 0, lost = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const float y = x[i] - lost, t = sum + y;
-    lost = (t - sum) - y;
-    sum = t;
-  }
-  return sum;
-}
-// Writes the arrays to errors_<kind>_<n>.bin for programs that are not C++ (errors_torch.py).
-void errors() {
-  if constexpr (std::is_same_v<element, float>) {
-    for (int kind : {0, 1, 2}) {
-      for (int k = 10; k <= 26; k += 4) {
-        const std::int64_t n = std::int64_t(1) << k;
-        fill(data, n, kind);
-        std::vector<float> h(static_cast<std::size_t>(n));
-        REQUIRE(cudaMemcpy(h.data(), data, h.size() * sizeof(float), cudaMemcpyDeviceToHost));
-        coalesce::host::exact_accumulator<float> sum;
-        sum.add(h.data(), h.size());
-        float result[3];
-        const auto all = flat_contenders(data, n);
-        for (int i = 0; i < 3; ++i) all[static_cast<std::size_t>(i)].call();
-        REQUIRE(cudaMemcpy(result, results, sizeof(result), cudaMemcpyDeviceToHost));
-        std::printf(
-            "{\"part\": \"errors\", \"case\": \"%s\", \"n\": %lld, \"sum\": %.17g, \"one_by_one\": %.9g, \"pairwise\": "
-            "%.9g, \"kahan\": %.9g, "
-            "\"plain\": %.9g, \"exact\": %.9g, \"cub\": %.9g}\n",
-            kinds[kind], static_cast<long long>(n), sum.sum<double>(), one_by_one(h.data(), n), pairwise(h.data(), n),
-            kahan(h.data(), n), result[0], result[1], result[2]);
-        std::fflush(stdout);
-        const std::string name = "errors_" + std::string(kinds[kind]) + "_" + std::to_string(n) + ".bin";
-        if (std::FILE* file = std::fopen(name.c_str(), "wb")) {
-          std::fwrite(h.data(), sizeof(float), h.size(), file);
-          std::fclose(file);
-        }
-      }
-    }
-  }
-}
-
 #endif
 #if HAS(SHAPES)
 void shapes() {
@@ -406,25 +354,17 @@ int main(int argc, char** argv) {
   std::printf("{\"machine\": \"%s\", \"type\": \"%s\"}\n", device.name, type_name());
   for (int i = 1; i < argc; ++i) {
     const std::string part = argv[i];
-    if (false) {
-    }
+    if (false) {}
 #if HAS(CHECK)
-    else if (part == "check")
-      check(i + 1 < argc && std::atol(argv[i + 1]) > 0 ? std::atol(argv[++i]) : 25000);
+    else if (part == "check") check(i + 1 < argc && std::atol(argv[i + 1]) > 0 ? std::atol(argv[++i]) : 25000);
 #endif
 #if HAS(FLAT)
-    else if (part == "flat")
-      flat();
-    else if (part == "sustained")
-      sustained();
-    else if (part == "small")
-      small();
-    else if (part == "errors")
-      errors();
+    else if (part == "flat") flat();
+    else if (part == "sustained") sustained();
+    else if (part == "small") small();
 #endif
 #if HAS(SHAPES)
-    else if (part == "shapes")
-      shapes();
+    else if (part == "shapes") shapes();
 #endif
     else {
       std::fprintf(stderr, "error: no part '%s'\nhint: check [ARRAYS], flat, sustained, small, errors, shapes\n",

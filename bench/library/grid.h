@@ -40,6 +40,9 @@ inline std::vector<Matrix> matrices() {
   }
   return list;
 }
+// Bytes of a result: positions have 64 bits.
+inline i64 result_bytes(const std::string& op) { return op.rfind("arg", 0) == 0 ? 8 : 4; }
+
 inline std::vector<Case> matrix_cases(const std::vector<const char*>& ops, const char* axes) {
   std::vector<Case> list;
   for (const char* op : ops) {
@@ -64,11 +67,17 @@ inline std::vector<Block> blocks() {
 }
 inline Case block_case(const Block& b, const char* op) {
   Case c{"nd", op, "float", "", "", 4};
+  i64 results = result_bytes(op);
   for (const i64 extent : b.extents) {
     c.shape += (c.shape.empty() ? "" : "x") + std::to_string(extent);
     c.bytes *= extent;
+    results *= extent;
   }
-  for (const int axis : b.axes) c.axes += (c.axes.empty() ? "" : ",") + std::to_string(axis);
+  for (const int axis : b.axes) {
+    c.axes += (c.axes.empty() ? "" : ",") + std::to_string(axis);
+    results /= b.extents[axis];
+  }
+  c.bytes += results;
   return c;
 }
 
@@ -100,9 +109,15 @@ inline const std::vector<const char*>& ragged_kinds() {
   static const std::vector<const char*> kinds = {"uniform", "power", "giant"};
   return kinds;
 }
-// Read: the elements and the offsets (32 bits).
+// Read: the elements and the offsets (32 bits). Written: the results.
 inline Case ragged_case(const char* kind, const char* op, const std::vector<i64>& offsets) {
-  return {"ragged", op, "float", kind, "", offsets.back() * 4 + static_cast<i64>(offsets.size()) * 4};
+  return {"ragged",
+          op,
+          "float",
+          kind,
+          "",
+          offsets.back() * 4 + static_cast<i64>(offsets.size()) * 4 +
+              (static_cast<i64>(offsets.size()) - 1) * result_bytes(op)};
 }
 
 }  // namespace bench
