@@ -146,7 +146,9 @@ void segments(std::uint64_t seed) {
   std::vector<int> offsets = {0};
   for (std::uint64_t s = 0; s < 150; ++s) {
     cases::generator random(seed * 1000 + s);
-    const auto part = cases::array<host_element>(random, cases::size(random) % 900);
+    // A warp leaves one of them to the blocks.
+    const std::size_t count = seed == 1 && s == 77 ? 140000 : cases::size(random) % 900;
+    const auto part = cases::array<host_element>(random, count);
     x.insert(x.end(), part.begin(), part.end());
     offsets.push_back(static_cast<int>(x.size()));
   }
@@ -197,7 +199,7 @@ int main(int argc, char** argv) {
   const std::uint64_t arrays = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20;
   for (std::uint64_t seed = 0; seed < arrays; ++seed) whole_arrays(seed);
   for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) axes_of_arrays(seed);
-  for (std::uint64_t seed = 0; seed < arrays / 10 + 1; ++seed) segments(seed);
+  for (std::uint64_t seed = 0; seed < arrays / 10 + 2; ++seed) segments(seed);
   for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) accumulators(seed);
   std::printf("%ld results compared, %ld wrong\n", checks, wrong);
   return wrong > 0 ? 1 : 0;

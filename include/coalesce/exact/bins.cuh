@@ -72,9 +72,11 @@ struct bfloat16_columns : column_of<unsigned, 35, Threads> {
     const unsigned block = __float_as_uint(x) & 0x7c000000u;
     put(x, block, block + ((16u << 23) | 0x400000u));
   }
-  __device__ __forceinline__ void add_large(float x) {  // scaled by 2^-32, and so is the bin's unit
+  // Any: large ones are scaled by 2^-32, and so is their bins' unit.
+  __device__ __forceinline__ void add_any(float x) {
     const unsigned block = __float_as_uint(x) & 0x7c000000u;
-    put(x * 0x1p-32f, block, block - (32u << 23) + ((16u << 23) | 0x400000u));
+    const bool scaled = (__float_as_uint(x) & 0x7fffffffu) >= large;
+    put(scaled ? x * 0x1p-32f : x, block, block + ((16u << 23) | 0x400000u) - (scaled ? 32u << 23 : 0u));
   }
   __device__ __forceinline__ void settle() {
     int carry = 0;

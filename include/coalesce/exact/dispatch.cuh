@@ -39,7 +39,7 @@ status start_runs(const Input& in, const answer_to<R>& to, const reduction_layou
   }
   constexpr int threads = engine<Input>::threads, shared = engine<Input>::shared_bytes;
   if (slices == 1 && bytes <= 16384) {
-    const int few = bytes <= 2048 ? 32 : bytes <= 8192 ? 128 : 256;
+    const int few = 256;
     return start<sum_runs<true, Input, R>>(problem, results, few, shared, device, stream);
   }
   return start<sum_runs<false, Input, R>>(problem, results * slices, threads, shared, device, stream);
@@ -52,6 +52,28 @@ status start_rows(const Input& in, const answer_to<R>& to, const Rows& rows, std
   const row_sums<Input, Rows, R> problem{in, to, rows, results};
   return start<sum_rows<Dense, Input, Rows, R>>(problem, blocks < device.processors ? blocks : device.processors,
                                                 engine<Input>::threads, row_bytes<Input>, device, stream);
+}
+
+// Two launches: warps add the segments and list the long ones, blocks add those.
+template <class Input, class Offset, class R>
+status start_segments(const Input& in, const answer_to<R>& to, const Offset* offsets, std::int64_t segments,
+                      cudaStream_t stream, workspace* work) {
+  detail::device_facts device;
+  if (const status s = detail::current_device(device); !s) return s;
+  // No device holds more long segments than this.
+  const std::int64_t blocks = device.processors, most_long = std::int64_t(1) << 19;
+  const std::int64_t listed = segments < most_long ? segments : most_long;
+  const std::size_t list_bytes = static_cast<std::size_t>(listed) * sizeof(std::int64_t);
+  const std::size_t bytes = list_bytes + static_cast<std::size_t>(blocks * blocks) * sizeof(partial<Input::values>);
+  if (const status s = detail::find_workspace(stream, device.device, bytes, work); !s) return s;
+  char* space = static_cast<char*>(work->partials());
+  unsigned* tickets = work->tickets();
+  const rows_of_segments<Offset> rows{offsets, reinterpret_cast<std::int64_t*>(space), tickets};
+  if (const status s = start_rows<true>(in, to, rows, segments, device, stream); !s) return s;
+  const long_segments<Input, Offset, R> rest{
+      in, to, rows, reinterpret_cast<partial<Input::values>*>(space + list_bytes), tickets + 1};
+  return start<sum_long_segments<Input, Offset, R>>(rest, blocks, engine<Input>::threads, engine<Input>::shared_bytes,
+                                                    device, stream);
 }
 
 template <class Input, class R>
@@ -162,7 +184,7 @@ struct function {
   // entries.
   template <class T, class Offset, class R, class = std::enable_if_t<std::is_integral_v<Offset>>>
   status operator()(const T* in, const Offset* offsets, std::int64_t segments, R* out, cudaStream_t stream = nullptr,
-                    workspace* = nullptr) const {
+                    workspace* work = nullptr) const {
     require_formats<T, R>();
     detail::span bytes;
     if (const status s = detail::check_array(offsets, segments < 0 ? -1 : segments + 1,
@@ -174,10 +196,7 @@ struct function {
     if (const status s = checked_out(out, segments, detail::bytes_of(offsets, (segments + 1) * sizeof(Offset)), bytes);
         !s)
       return s;
-    detail::device_facts device;
-    if (const status s = detail::current_device(device); !s) return s;
-    return start_rows<true>(input(in), answer_to<R>{out, How}, rows_of_segments<Offset>{offsets}, segments, device,
-                            stream);
+    return start_segments(input(in), answer_to<R>{out, How}, offsets, segments, stream, work);
   }
 
   template <class R>

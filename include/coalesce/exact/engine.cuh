@@ -1,14 +1,12 @@
 // How one thread takes numbers, vectors and rounds of vectors, for each input. An engine is the thread's state; its
 // bins are in shared memory.
 //
-//   place(shared, thread, rare)   once. rare: limbs for what fits no bin (products of doubles), shared by the threads
-//   that are
-//                                 folded together
-//   begin()                       before each result: all is 0
-//   one(number), round(...)       adding
-//   close()                       after the last number: all is in the bins
-//   met_special()                 whether an infinity or NaN may have been among the numbers: then what is in the bins
-//   is worthless
+//   place(shared, thread, rare)  once. rare: limbs for what fits no bin (products of doubles), shared by the threads
+//                                that are folded together
+//   begin()                      before each result: all is 0
+//   one(number), round(...)      adding; vector(v) too, with settled(numbers) after some of them
+//   close()                      after the last number: all is in the bins
+//   met_special()                whether there was an infinity or NaN: then what is in the bins is worthless
 #pragma once
 
 #include <coalesce/exact/carry.cuh>
@@ -42,7 +40,7 @@ struct settling {
   template <class Bins>
   __device__ __forceinline__ void settle_after(int numbers, Bins& bins) {
     if constexpr (Most < 1 << 20) {
-      if ((pending += numbers) > Most - 256) {
+      if ((pending += numbers) > Most - 256) {  // so many more may be added at once
         pending = 0;
         bins.settle();
       }

@@ -32,58 +32,7 @@ struct float_engine : float_columns<1024> {
   __device__ __forceinline__ void close() {}
 };
 template <>
-struct engine<elements<float>> : float_engine<elements<float>>, window {
-  using columns = float_columns<1024>;
-  __device__ __forceinline__ void empty_window() {
-    int bit;
-    const long long sum = take_out(bit);
-    if (sum == 0) return;
-    // Pieces of 24 bits, as elements are; beyond the last bin they are shifted further.
-#pragma unroll
-    for (int i = 0; i < 3; ++i) {
-      const long long piece = i < 2 ? sum >> 24 * i & 0xffffff : sum >> 48;
-      const int at = bit + 24 * i, bin = min(at >> 4, bins - 1);
-      column[bin * threads] += static_cast<unsigned long long>(piece) << (at - 16 * bin);
-    }
-  }
-  __device__ __forceinline__ void close() { empty_window(); }
-  template <class Next>
-  __device__ __forceinline__ void round(uint4 (&flying)[loads], Next next) {
-    if (aside > 0) {
-      --aside;
-      simple_round(*this, flying, next);
-      return;
-    }
-    const double kept = first;
-    bool inexact = false;
-    unsigned moved = 0;
-    uint4 held_back[loads];
-#pragma unroll
-    for (int u = 0; u < loads; ++u) {
-      held_back[u] = flying[u];
-      flying[u] = next(u);
-      elements<float>::numbers(held_back[u], [&](float x, float y) {
-        into_window(widened(x), inexact, moved);
-        into_window(widened(y), inexact, moved);
-      });
-    }
-    if (!__any_sync(~0u, inexact || (moved & 0x7ff00000u) != 0)) {
-      held();
-      return;
-    }
-    first = kept;
-    unsigned largest = 0;
-#pragma unroll
-    for (int u = 0; u < loads; ++u) {
-      vector(held_back[u]);
-      const uint4& v = held_back[u];
-      largest = max(max(max(largest, v.x & 0x7fffffffu), max(v.y & 0x7fffffffu, v.z & 0x7fffffffu)), v.w & 0x7fffffffu);
-    }
-    empty_window();
-    place_window(__reduce_max_sync(~0u, largest) >> 23, 0);
-    failed();
-  }
-};
+struct engine<elements<float>> : float_engine<elements<float>> {};
 template <>
 struct engine<products_of<__half>> : float_engine<products_of<__half>> {};
 
@@ -99,10 +48,7 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<1024>, settling<bfloat
   }
   __device__ __forceinline__ void any(float x) {
     watch(special, x);
-    if ((__float_as_uint(x) & 0x7fffffffu) < large)
-      add(x);
-    else
-      add_large(x);
+    add_any(x);
   }
   __device__ __forceinline__ void one(float x) {
     any(x);
@@ -112,14 +58,10 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<1024>, settling<bfloat
     const unsigned top =
         __vmaxu2(__vmaxu2(v.x & 0x7fff7fffu, v.y & 0x7fff7fffu), __vmaxu2(v.z & 0x7fff7fffu, v.w & 0x7fff7fffu));
     if (max(top & 0xffffu, top >> 16) >= large >> 16) {
-      uint4 left = v;
-#pragma unroll 1
-      for (int i = 0; i < 4; ++i) {
-        const float2 two = both(left.x, __nv_bfloat16());
-        any(two.x);
-        any(two.y);
-        left = make_uint4(left.y, left.z, left.w, 0);
-      }
+      elements<__nv_bfloat16>::numbers(v, [&](float x, float y) {
+        any(x);
+        any(y);
+      });
     } else {
       elements<__nv_bfloat16>::numbers(v, [&](float x, float y) {
         add(x);
@@ -194,6 +136,7 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<1024>, settling<bfloat
     empty_window();
     place_window(__reduce_max_sync(~0u, max(largest & 0xffffu, largest >> 16)) >> 7, origin);
     failed();
+    settle_after(8 * loads, *this);
   }
 };
 
@@ -223,11 +166,11 @@ struct engine<elements<__half>> : column_of<unsigned long long, 1, 1024>, settli
       first += widened(x);
       second += widened(y);
     });
-    settle_after(8, *this);
   }
   template <class Next>
   __device__ __forceinline__ void round(uint4 (&flying)[loads], Next next) {
     simple_round(*this, flying, next);
+    settle_after(8 * loads, *this);
   }
   __device__ __forceinline__ void settle() {
     const double sum = first + second;  // less than 2^29, in units of 2^-24: exact

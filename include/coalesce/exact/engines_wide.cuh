@@ -29,11 +29,11 @@ struct product_engine : double_columns<22, 20, 768>, settling<double_columns<22,
       take(x);
       take(y);
     });
-    settle_after(Input::width, *this);
   }
   template <class Next>
   __device__ __forceinline__ void round(typename Input::vector (&flying)[loads], Next next) {
     simple_round(*this, flying, next);
+    settle_after(Input::width * loads, *this);
   }
   __device__ __forceinline__ bool met_special() const { return largest >= 0x7ff00000u; }
   __device__ __forceinline__ void close() {}
@@ -101,11 +101,11 @@ struct engine<products_of<double>> : double_columns<0, 66, 384>, settling<double
       take(x);
       take(y);
     });
-    settle_after(4, *this);
   }
   template <class Next>
   __device__ __forceinline__ void round(two_vectors (&flying)[loads], Next next) {
     simple_round(*this, flying, next);
+    settle_after(4 * loads, *this);
   }
   __device__ __forceinline__ bool met_special() const { return special; }
   __device__ __forceinline__ void close() {}
@@ -138,7 +138,6 @@ struct engine<elements<double>> : double_columns<0, 66, 384>, settling<double_co
       direct(x);
       direct(y);
     });
-    settle_after(2, *this);
   }
   __device__ __forceinline__ void empty_windows() {
     add(__dsub_rn(first, first_start));

@@ -29,7 +29,6 @@ struct block_room {
   long long low[sums], high[sums];
   unsigned word[limbs];
   unsigned flags;
-  bool zero;
 };
 
 // Limb k's part of bins whose sums are low[i] + high[i] * 2^32: each bin gives three pieces.

@@ -17,17 +17,27 @@ struct rows_of_layout {
     return {where.begin(r), where.layout.reduced_count, where.index(r)};
   }
   __device__ __forceinline__ places::pair element(std::int64_t j) const { return where.element(j); }
+  __device__ __forceinline__ bool left_for_blocks(const row&) const { return false; }
 };
 
 // Segment s is the elements from offsets[s] up to offsets[s + 1].
+// Those of more than 2^17 elements are left for whole blocks: a warp only lists them.
+inline constexpr std::int64_t longest_of_warp = 1 << 17;
 template <class Offset>
 struct rows_of_segments {
   const Offset* offsets;
+  std::int64_t* list;
+  unsigned* listed;
   __device__ __forceinline__ rows_of_layout::row at(std::int64_t s) const {
     const std::int64_t begin = offsets[s];
     return {{begin, begin}, offsets[s + 1] - begin, s};
   }
   __device__ __forceinline__ places::pair element(std::int64_t j) const { return {j, j}; }
+  __device__ __forceinline__ bool left_for_blocks(const rows_of_layout::row& row) const {
+    if (row.count <= longest_of_warp) return false;
+    if (threadIdx.x % 32 == 0) list[atomicAdd(listed, 1u)] = row.index;
+    return true;
+  }
 };
 
 template <class Input, class Rows, class R>
@@ -58,6 +68,7 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_rows(const row_
   for (std::int64_t r = static_cast<std::int64_t>(blockIdx.x) * warps + warp; r < problem.results;
        r += static_cast<std::int64_t>(gridDim.x) * warps) {
     const auto row = problem.rows.at(r);
+    if (problem.rows.left_for_blocks(row)) continue;
     const Input in = problem.in.from(row.begin.first, row.begin.second);
     engine.begin();
     if constexpr (Dense) {
@@ -89,6 +100,49 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_rows(const row_
     if (lane == 0) problem.to.out[row.index] = answer;
     __syncwarp();
   }
+}
+
+// The segments that were listed: all blocks share each, one after the other; or, where there are as many as blocks,
+// each block takes some.
+template <class Input, class Offset, class R>
+struct long_segments {
+  Input in;
+  answer_to<R> to;
+  rows_of_segments<Offset> rows;
+  partial<Input::values>* partials;  // blocks x blocks: of a segment that they share, and of a block
+  unsigned* tickets;                 // one for the launch, and one for each shared segment
+};
+
+template <class Input, class Offset, class R>
+__global__ void __launch_bounds__(engine<Input>::threads, 1)
+    sum_long_segments(const long_segments<Input, Offset, R> problem) {
+  using Engine = engine<Input>;
+  extern __shared__ __align__(16) char shared[];
+  __shared__ block_room<Engine> room;
+  const unsigned listed = *problem.rows.listed, blocks = gridDim.x;
+  if (listed == 0) return;
+  const bool together = listed < blocks;
+  for (unsigned i = together ? 0 : blockIdx.x; i < listed; i += together ? 1 : blocks) {
+    const auto row = problem.rows.at(problem.rows.list[i]);
+    const int slice = together ? static_cast<int>(blockIdx.x) : 0, slices = together ? static_cast<int>(blocks) : 1;
+    const Input in = problem.in.from(row.begin.first, row.begin.second);
+    sum_slice(in, row.count, shared, room, Engine::threads, slice, slices);
+    bool writes = true;
+    if (together) {
+      partial<Input::values>* all = problem.partials + i * blocks;
+      leave(all[blockIdx.x], room, Engine::threads);
+      writes = detail::last_block(problem.tickets + 1 + i, blocks);
+      if (writes) put_together<Engine>(all, slices, room, Engine::threads);
+    }
+    carried sum{};
+    if (writes) sum = carry_room(room);
+    if (writes && threadIdx.x == 0) {
+      problem.to.out[row.index] = answer_of<R>(sum.number, sum.zero, room.flags, problem.to.how, row.count);
+    }
+    __syncthreads();
+  }
+  // The next call finds an empty list.
+  if (detail::last_block(problem.tickets, blocks) && threadIdx.x == 0) *problem.rows.listed = 0;
 }
 
 }  // namespace coalesce::exact

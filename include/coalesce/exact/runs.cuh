@@ -50,6 +50,11 @@ struct places {
   }
 };
 
+template <class Engine>
+__device__ __forceinline__ void settle(Engine& engine, int numbers) {
+  if constexpr (Engine::most < 1 << 20) engine.settle_after(numbers, engine);
+}
+
 // The share of `worker` (of `workers`, each of `team` threads) in `count` neighbouring elements. Tiles of loads x team
 // vectors go round the workers, the next tile is requested while one is added.
 template <class Input, class Engine>
@@ -60,9 +65,11 @@ __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, E
   if (before > count) before = count;
   const std::int64_t whole = (count - before) / width, tile = static_cast<std::int64_t>(loads) * team;
   const std::int64_t rounds = whole / (workers * tile);
+  // The last, short tile of each worker is cut anew, evenly, and requested at once like the others.
+  const std::int64_t stride = workers * team, rest = rounds * workers * tile + worker * team + thread;
   std::int64_t at = worker * tile + thread;
+  typename Input::vector flying[loads];
   if (rounds > 0) {
-    typename Input::vector flying[loads];
 #pragma unroll
     for (int u = 0; u < loads; ++u) flying[u] = in.load(before + (at + u * team) * width);
     for (std::int64_t i = 1; i < rounds; ++i) {
@@ -70,17 +77,23 @@ __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, E
       engine.round(flying, [&](int u) { return in.load(before + (at + u * team) * width); });
     }
 #pragma unroll
-    for (int u = 0; u < loads; ++u) engine.vector(flying[u]);
+    for (int u = 0; u < loads; ++u) {
+      const typename Input::vector v = flying[u];
+      if (rest + u * stride < whole) flying[u] = in.load(before + (rest + u * stride) * width);
+      engine.vector(v);
+    }
+    settle(engine, loads * width);
+  } else {
+#pragma unroll
+    for (int u = 0; u < loads; ++u) {
+      if (rest + u * stride < whole) flying[u] = in.load(before + (rest + u * stride) * width);
+    }
   }
-  // What is left: less than a tile for each worker.
-  at = rounds * workers * tile + worker * team + thread;
-  const std::int64_t stride = workers * team;
-  for (; at + stride < whole; at += 2 * stride) {
-    const typename Input::vector v = in.load(before + at * width), w = in.load(before + (at + stride) * width);
-    engine.vector(v);
-    engine.vector(w);
+#pragma unroll
+  for (int u = 0; u < loads; ++u) {
+    if (rest + u * stride < whole) engine.vector(flying[u]);
   }
-  if (at < whole) engine.vector(in.load(before + at * width));
+  settle(engine, loads * width);
   if (worker == workers - 1) {
     const std::int64_t inside = whole * width;
     for (std::int64_t i = thread; i < count - inside; i += team) {
@@ -104,9 +117,82 @@ __device__ unsigned flags_of_share(const Input& in, std::int64_t count, int thre
 // A block's part of a sum.
 template <range R>
 struct partial {
-  unsigned flags;
-  unsigned word[limbs_of<R>];
+  unsigned long long flags;
+  long long limb[limbs_of<R>];
 };
+
+// Slice `slice` of a run, by a whole block: the sum in room.limb and room.flags.
+template <class Input>
+__device__ __forceinline__ void sum_slice(const Input& in, std::int64_t count, char* shared,
+                                          block_room<engine<Input>>& room, int threads, int slice, int slices) {
+  using Engine = engine<Input>;
+  constexpr int limbs = limbs_of<Input::values>;
+  const int t = threadIdx.x;
+  for (int k = t; k < limbs; k += threads) room.limb[k] = 0;
+  if (t == 0) room.flags = 0;
+  Engine engine;
+  engine.place(shared, t, room.limb);
+  engine.zero();
+  engine.begin();
+  if (Input::values == range::product) __syncthreads();  // before rare products go to the limbs
+  add_share(in, count, engine, t, threads, slice, slices);
+  engine.close();
+  const bool special = __syncthreads_or(engine.met_special());
+  fold_block<Engine>(shared, room, threads);
+  // Elements are looked at again where the sum cannot tell: after infinities and NaN, and whether it is one of -0s
+  // only, which leave nothing above the lowest limbs.
+  bool nothing = true;
+  for (int k = 3 + t; k < limbs; k += threads) nothing = nothing && room.limb[k] == 0;
+  if (__syncthreads_and(nothing) || special) {
+    const unsigned seen = flags_of_share(in, count, t, threads, slice, slices, special);
+    if (seen != 0) atomicOr(&room.flags, seen);
+  } else if (t == 0) {
+    room.flags = something;
+  }
+  __syncthreads();
+}
+
+// The number that room.limb holds, for the first warp.
+template <class Engine>
+__device__ __forceinline__ carried carry_room(block_room<Engine>& room) {
+  carried sum{};
+  if (threadIdx.x < 32) sum = carry_limbs<block_room<Engine>::limbs>(room.limb, room.word);
+  sum.number.exponent += layout<Engine::values>::unit;
+  return sum;
+}
+
+template <class Engine>
+__device__ __forceinline__ void leave(partial<Engine::values>& to, const block_room<Engine>& room, int threads) {
+  for (int k = threadIdx.x; k < block_room<Engine>::limbs; k += threads) to.limb[k] = room.limb[k];
+  if (threadIdx.x == 0) to.flags = room.flags;
+}
+
+// What `slices` blocks have left, put together by the last of them, in room.limb.
+template <class Engine>
+__device__ __forceinline__ void put_together(const partial<Engine::values>* all, int slices, block_room<Engine>& room,
+                                             int threads) {
+  constexpr int limbs = block_room<Engine>::limbs;
+  const int t = threadIdx.x;
+  // A warp takes a limb. Low and high halves are added apart, so that no sum of many leaves its 64 bits.
+  for (int k = t / 32; k < limbs; k += threads / 32) {
+    long long low = 0, high = 0;
+    for (int i = t % 32; i < slices; i += 32) {
+      const long long part = __ldcg(all[i].limb + k);
+      low += part & 0xffffffffll;
+      high += part >> 32;
+    }
+    low = warp_sum(low);
+    high = warp_sum(high);
+    if (t % 32 == 0) {
+      room.low[k] = low;
+      room.high[k] = high;
+    }
+  }
+  for (int i = t; i < slices; i += threads) atomicOr(&room.flags, static_cast<unsigned>(__ldcg(&all[i].flags)));
+  __syncthreads();
+  for (int k = t; k < limbs; k += threads) room.limb[k] = room.low[k] + (k > 0 ? room.high[k - 1] : 0);
+  __syncthreads();
+}
 
 template <class Input, class R>
 struct runs {
@@ -124,62 +210,20 @@ struct runs {
 template <bool Small, class Input, class R>
 __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_runs(const runs<Input, R> problem) {
   using Engine = engine<Input>;
-  constexpr int limbs = limbs_of<Input::values>;
-  const int threads = Small ? static_cast<int>(blockDim.x) : Engine::threads;
   extern __shared__ __align__(16) char shared[];
   __shared__ block_room<Engine> room;
-  const int t = threadIdx.x, slices = problem.slices;
+  const int threads = Small ? static_cast<int>(blockDim.x) : Engine::threads, slices = problem.slices;
   const int run = static_cast<int>(blockIdx.x) / slices, slice = static_cast<int>(blockIdx.x) % slices;
   const auto begin = problem.where.begin(run);
   const Input in = problem.in.from(begin.first, begin.second);
-  for (int k = t; k < limbs; k += threads) room.limb[k] = 0;
-  if (t == 0) room.flags = 0;
-  Engine engine;
-  engine.place(shared, t, room.limb);
-  engine.zero();
-  engine.begin();
-  if (Input::values == range::product) __syncthreads();  // before rare products go to the limbs
-  add_share(in, problem.count, engine, t, threads, slice, slices);
-  engine.close();
-  const bool special = __syncthreads_or(engine.met_special());
-  fold_block<Engine>(shared, room, threads);
-  carried sum;
-  if (t < 32) {
-    sum = carry_limbs<limbs>(room.limb, room.word);
-    if (t == 0) room.zero = sum.zero;
-  }
-  __syncthreads();
-  // Elements are looked at again where the sum cannot tell: after infinities and NaN, and whether a sum of 0 is one of
-  // -0s.
-  if (special || room.zero) {
-    const unsigned seen = flags_of_share(in, problem.count, t, threads, slice, slices, special);
-    if (seen != 0) atomicOr(&room.flags, seen);
-    __syncthreads();
-  } else if (t == 0) {
-    room.flags = something;
-  }
+  sum_slice(in, problem.count, shared, room, threads, slice, slices);
   if (slices > 1) {
-    partial<Input::values>& mine = problem.partials[blockIdx.x];
-    for (int k = t; k < limbs; k += threads) mine.word[k] = room.word[k];
-    if (t == 0) mine.flags = room.flags;
+    leave(problem.partials[blockIdx.x], room, threads);
     if (!detail::last_block(problem.tickets + run, slices)) return;
-    // A warp takes a limb. Sums are in two's complement: what goes beyond the last limb is not missed.
-    const partial<Input::values>* all = problem.partials + static_cast<std::int64_t>(run) * slices;
-    for (int k = t / 32; k < limbs; k += threads / 32) {
-      long long part = 0;
-      for (int i = t % 32; i < slices; i += 32) part += __ldcg(all[i].word + k);
-      part = warp_sum(part);
-      if (t % 32 == 0) room.limb[k] = part;
-    }
-    for (int i = t; i < slices; i += threads) atomicOr(&room.flags, __ldcg(&all[i].flags));
-    __syncthreads();
-    if (t < 32) sum = carry_limbs<limbs>(room.limb, room.word);
-  } else {
-    __syncthreads();
+    put_together<Engine>(problem.partials + static_cast<std::int64_t>(run) * slices, slices, room, threads);
   }
-  if (t >= 32) return;
-  sum.number.exponent += layout<Input::values>::unit;
-  if (t > 0) return;
+  const carried sum = carry_room(room);
+  if (threadIdx.x > 0) return;
   if (problem.into != nullptr) {
     total<Input::values> part;
     part.header = total<Input::values>::blank_header;

@@ -57,15 +57,20 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_columns(const c
   if (works) {
     constexpr int ahead = 8;
     std::int64_t j = first;
-    for (; j + (ahead - 1) * step < problem.count; j += ahead * step) {
-      typename Input::number x[ahead];
+    if (problem.where.layout.reduced_rank == 1) {
+      const axis& along = problem.where.layout.reduced[0];
+      const std::int64_t next = along.stride * step, other_next = along.other * step;
+      Input here = in.from(along.stride * j, along.other * j);
+      for (; j + (ahead - 1) * step < problem.count; j += ahead * step) {
+        typename Input::number x[ahead];
 #pragma unroll
-      for (int u = 0; u < ahead; ++u) {
-        const auto at = problem.where.element(j + u * step);
-        x[u] = in.at(at.first, at.second);
+        for (int u = 0; u < ahead; ++u) {
+          x[u] = here.at(0, 0);
+          here = here.from(next, other_next);
+        }
+#pragma unroll
+        for (int u = 0; u < ahead; ++u) engine.one(x[u]);
       }
-#pragma unroll
-      for (int u = 0; u < ahead; ++u) engine.one(x[u]);
     }
     for (; j < problem.count; j += step) {
       const auto at = problem.where.element(j);
