@@ -2,7 +2,7 @@
 #pragma once
 
 #include <coalesce/device/call.cuh>
-#include <coalesce/exact/rows.cuh>
+#include <coalesce/exact/short_rows.cuh>
 #include <coalesce/exact/threads.cuh>
 
 namespace coalesce::exact {
@@ -54,7 +54,30 @@ status start_rows(const Input& in, const answer_to<R>& to, const Rows& rows, std
                                                 engine<Input>::threads, row_bytes<Input>, device, stream);
 }
 
-// Two launches: warps add the segments and list the long ones, blocks add those.
+// Neighbouring elements by windows, and what does not fit them by bins. `aligned`: every row begins at a multiple of 16
+// bytes and has whole vectors; `typical`: elements of a row. `space` has room for most_listed numbers; two tickets.
+template <class Input, class Rows, class R>
+status start_short_rows(const Input& in, const answer_to<R>& to, const Rows& rows, std::int64_t results, bool aligned,
+                        std::int64_t typical, std::int64_t* space, unsigned* tickets,
+                        const detail::device_facts& device, cudaStream_t stream) {
+  if constexpr (Input::values == range::product) {
+    return start_rows<true>(in, to, rows, results, device, stream);
+  } else {
+    const std::int64_t steps = aligned ? typical / Input::width / 4 : typical / 8;
+    int lanes = 1;
+    while (lanes < 32 && lanes < steps) lanes *= 2;
+    const std::int64_t needed = detail::ceil_div(results * lanes, 256), most = 4 * device.processors;
+    const short_row_sums<Input, Rows, R> problem{in, to, rows, results, lanes, space, tickets};
+    const std::int64_t blocks = needed < most ? needed : most;
+    const status s = aligned ? detail::launch(sum_short_rows<true, Input, Rows, R>, problem, blocks, 256, 0, stream)
+                             : detail::launch(sum_short_rows<false, Input, Rows, R>, problem, blocks, 256, 0, stream);
+    if (!s) return s;
+    const listed_rows<Rows> rest{rows, space, tickets, tickets + 1};
+    return start_rows<true>(in, to, rest, results, device, stream);
+  }
+}
+
+// Three launches: rows by windows, those that do not fit, and those that are long.
 template <class Input, class Offset, class R>
 status start_segments(const Input& in, const answer_to<R>& to, const Offset* offsets, std::int64_t segments,
                       cudaStream_t stream, workspace* work) {
@@ -62,16 +85,18 @@ status start_segments(const Input& in, const answer_to<R>& to, const Offset* off
   if (const status s = detail::current_device(device); !s) return s;
   // No device holds more long segments than this.
   const std::int64_t blocks = device.processors, most_long = std::int64_t(1) << 19;
-  const std::int64_t listed = segments < most_long ? segments : most_long;
-  const std::size_t list_bytes = static_cast<std::size_t>(listed) * sizeof(std::int64_t);
+  const std::int64_t room = most_listed + (segments < most_long ? segments : most_long);
+  const std::size_t list_bytes = static_cast<std::size_t>(room) * sizeof(std::int64_t);
   const std::size_t bytes = list_bytes + static_cast<std::size_t>(blocks * blocks) * sizeof(partial<Input::values>);
   if (const status s = detail::find_workspace(stream, device.device, bytes, work); !s) return s;
   char* space = static_cast<char*>(work->partials());
+  std::int64_t* list = reinterpret_cast<std::int64_t*>(space);
   unsigned* tickets = work->tickets();
-  const rows_of_segments<Offset> rows{offsets, reinterpret_cast<std::int64_t*>(space), tickets};
-  if (const status s = start_rows<true>(in, to, rows, segments, device, stream); !s) return s;
+  const rows_of_segments<Offset> rows{offsets, list + most_listed, tickets + 2};
+  if (const status s = start_short_rows(in, to, rows, segments, false, 256, list, tickets, device, stream); !s)
+    return s;
   const long_segments<Input, Offset, R> rest{
-      in, to, rows, reinterpret_cast<partial<Input::values>*>(space + list_bytes), tickets + 1};
+      in, to, rows, reinterpret_cast<partial<Input::values>*>(space + list_bytes), tickets + 3};
   return start<sum_long_segments<Input, Offset, R>>(rest, blocks, engine<Input>::threads, engine<Input>::shared_bytes,
                                                     device, stream);
 }
@@ -111,10 +136,20 @@ status start_layout(const Input& in, const answer_to<R>& to, const reduction_lay
       l.reduced_count == 0 || (reduced && l.reduced_rank == 1 && reduced->stride == 1 && (!two || reduced->other == 1));
   const rows_of_layout rows{{l}};
   if (dense) {
-    const std::int64_t bytes = l.reduced_count * 16 / Input::width,
-                       warps = static_cast<std::int64_t>(device.processors) * engine<Input>::threads / 32;
-    if (l.kept_count > 1 && (bytes <= 16384 || l.kept_count >= 8 * warps)) {
-      return start_rows<true>(in, to, rows, l.kept_count, device, stream);
+    constexpr std::int64_t size = 16 / Input::width;
+    const std::int64_t bytes = l.reduced_count * size, results = l.kept_count;
+    const std::int64_t warps = static_cast<std::int64_t>(device.processors) * 32;
+    // A warp a row, unless that leaves many idle for long.
+    const bool even = results * 10 >= detail::ceil_div(results, warps) * warps * 9;
+    if (results > 1 && (bytes <= 16384 || even)) {
+      const auto whole = [&](std::int64_t stride) { return stride * size % 16 == 0; };
+      bool aligned = l.reduced_count % Input::width == 0 && in.before() == 0 && in.other_aligned() && whole(l.offset) &&
+                     whole(l.other_offset);
+      for (int k = 0; k < l.kept_rank; ++k) aligned = aligned && whole(l.kept[k].stride) && whole(l.kept[k].other);
+      const std::size_t room = static_cast<std::size_t>(most_listed) * sizeof(std::int64_t);
+      if (const status s = detail::find_workspace(stream, device.device, room, work); !s) return s;
+      return start_short_rows(in, to, rows, results, aligned, l.reduced_count,
+                              static_cast<std::int64_t*>(work->partials()), work->tickets(), device, stream);
     }
     return start_runs(in, to, l, nullptr, device, stream, work);
   }

@@ -70,7 +70,8 @@ struct elements {
   const T* data;
 
   __device__ elements from(std::int64_t offset, std::int64_t) const { return {data + offset}; }
-  __device__ int before() const {
+  bool other_aligned() const { return true; }
+  __host__ __device__ int before() const {
     return static_cast<int>((16 - reinterpret_cast<std::uintptr_t>(data) % 16) % 16 / sizeof(T));
   }
   __device__ __forceinline__ vector load(std::int64_t i) const { return load_once(data + i); }
@@ -111,7 +112,8 @@ struct products_of {
   __device__ products_of from(std::int64_t offset, std::int64_t other_offset) const {
     return {data + offset, other + other_offset};
   }
-  __device__ int before() const {
+  bool other_aligned() const { return reinterpret_cast<std::uintptr_t>(other) % 16 == 0; }
+  __host__ __device__ int before() const {
     return static_cast<int>((16 - reinterpret_cast<std::uintptr_t>(data) % 16) % 16 / sizeof(T));
   }
   // Vectors are aligned in the first array; the second's elements are then read one by one if its are not.

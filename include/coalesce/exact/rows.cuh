@@ -17,7 +17,9 @@ struct rows_of_layout {
     return {where.begin(r), where.layout.reduced_count, where.index(r)};
   }
   __device__ __forceinline__ places::pair element(std::int64_t j) const { return where.element(j); }
-  __device__ __forceinline__ bool left_for_blocks(const row&) const { return false; }
+  __device__ __forceinline__ bool left_for_blocks(const row&, bool) const { return false; }
+  __device__ __forceinline__ std::int64_t count(std::int64_t results) const { return results; }
+  __device__ __forceinline__ void done() const {}
 };
 
 // Segment s is the elements from offsets[s] up to offsets[s + 1].
@@ -32,10 +34,12 @@ struct rows_of_segments {
     const std::int64_t begin = offsets[s];
     return {{begin, begin}, offsets[s + 1] - begin, s};
   }
+  __device__ __forceinline__ std::int64_t count(std::int64_t results) const { return results; }
+  __device__ __forceinline__ void done() const {}
   __device__ __forceinline__ places::pair element(std::int64_t j) const { return {j, j}; }
-  __device__ __forceinline__ bool left_for_blocks(const rows_of_layout::row& row) const {
+  __device__ __forceinline__ bool left_for_blocks(const rows_of_layout::row& row, bool lists) const {
     if (row.count <= longest_of_warp) return false;
-    if (threadIdx.x % 32 == 0) list[atomicAdd(listed, 1u)] = row.index;
+    if (lists) list[atomicAdd(listed, 1u)] = row.index;
     return true;
   }
 };
@@ -58,6 +62,8 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_rows(const row_
   constexpr int threads = Engine::threads, limbs = limbs_of<Input::values>;
   extern __shared__ __align__(16) char shared[];
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  const std::int64_t results = problem.rows.count(problem.results);
+  if (results == 0) return;
   auto& room = reinterpret_cast<warp_room<Engine>*>(shared + Engine::shared_bytes)[warp];
   Engine engine;
   engine.place(shared, static_cast<int>(threadIdx.x), room.limb);
@@ -65,10 +71,10 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_rows(const row_
   for (int k = lane; k < limbs; k += 32) room.limb[k] = 0;
   __syncwarp();
   constexpr int warps = threads / 32;
-  for (std::int64_t r = static_cast<std::int64_t>(blockIdx.x) * warps + warp; r < problem.results;
+  for (std::int64_t r = static_cast<std::int64_t>(blockIdx.x) * warps + warp; r < results;
        r += static_cast<std::int64_t>(gridDim.x) * warps) {
     const auto row = problem.rows.at(r);
-    if (problem.rows.left_for_blocks(row)) continue;
+    if (problem.rows.left_for_blocks(row, lane == 0)) continue;
     const Input in = problem.in.from(row.begin.first, row.begin.second);
     engine.begin();
     if constexpr (Dense) {
@@ -100,6 +106,7 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_rows(const row_
     if (lane == 0) problem.to.out[row.index] = answer;
     __syncwarp();
   }
+  problem.rows.done();
 }
 
 // The segments that were listed: all blocks share each, one after the other; or, where there are as many as blocks,
