@@ -106,7 +106,7 @@ struct cudaPos {
   size_t x, y, z;
 };
 
-struct cudaArray;  // CUDA arrays are not supported: only null pointers to them
+struct cudaArray;  // array.h
 struct cudaMemcpy3DParms {
   cudaArray* srcArray;
   cudaPos srcPos;

@@ -1,6 +1,7 @@
 // Copies: every form becomes one box of bytes.
 #include <cstring>
 
+#include "cudart/array.h"
 #include "cudart/capture.h"
 #include "cudart/registry.h"
 #include "cudart/stream.h"
@@ -79,11 +80,20 @@ Layout layout_of(const cudaPitchedPtr& p, const cudaPos& at) {
 
 cudaError_t copy_of(const cudaMemcpy3DParms* p, CopyOperation& out) {
   if (p == nullptr) return cudaErrorInvalidValue;
-  if (p->srcArray != nullptr || p->dstArray != nullptr) return cudaErrorNotSupported;
-  if (p->srcPtr.ptr == nullptr || p->dstPtr.ptr == nullptr) return cudaErrorInvalidValue;
+  const cudaArray *from = p->srcArray, *to = p->dstArray;
+  for (const cudaArray* array : {from, to}) {
+    if (array != nullptr && !is_array(array)) return cudaErrorInvalidResourceHandle;
+  }
+  if ((from == nullptr) == (p->srcPtr.ptr == nullptr) || (to == nullptr) == (p->dstPtr.ptr == nullptr)) {
+    return cudaErrorInvalidValue;
+  }
   if (p->kind < cudaMemcpyHostToHost || p->kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
-  const Box box{p->extent.width, p->extent.height, p->extent.depth};
+  Box box{p->extent.width, p->extent.height, p->extent.depth};
+  // With an array the extent is in its texels, and so are places in arrays.
+  if (from != nullptr || to != nullptr) box.width *= texel_bytes((from != nullptr ? from : to)->format);
   out = {box, layout_of(p->dstPtr, p->dstPos), layout_of(p->srcPtr, p->srcPos), p->kind};
+  if (from != nullptr && !layout_of_array(*from, p->srcPos, p->extent, out.from)) return cudaErrorInvalidValue;
+  if (to != nullptr && !layout_of_array(*to, p->dstPos, p->extent, out.to)) return cudaErrorInvalidValue;
   return cudaSuccess;
 }
 

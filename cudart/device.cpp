@@ -14,6 +14,7 @@ constexpr char kBusId[] = "0000:01:00.0";  // as pciDomainID, pciBusID and pciDe
 
 // As the driver starts: stack per thread, printf buffer, heap, sync depth, pending launches, L2 fetch, persisting L2.
 constexpr size_t kFreshLimits[kLimits] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
+constexpr size_t kMostStack = 512 << 10;  // local memory of a thread, at most: the programming guide's table
 size_t limits[kLimits] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
 unsigned device_flags = 0;
 int cache_preference = 0;
@@ -80,6 +81,8 @@ COALESCE_API cudaError_t cudaDeviceReset() {
     forget_host_memory();
     forget_pools();
     forget_libraries();
+    forget_arrays();
+    forget_textures();
     std::memcpy(limits, kFreshLimits, sizeof limits);
     device_flags = 0;
     r.reset();
@@ -95,7 +98,13 @@ COALESCE_API cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
 COALESCE_API cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   if (limit < 0 || limit >= kLimits) return note(cudaErrorInvalidValue);
   if (limit == cudaLimitDevRuntimeSyncDepth) return note(cudaErrorUnsupportedLimit);
-  return query([&](Runtime&) {
+  return call([&](Runtime& r) {
+    if (limit == cudaLimitStackSize) {
+      if (value > kMostStack) return cudaErrorInvalidValue;
+      r.machine().set_stack_bytes(static_cast<uint32_t>(value));
+    }
+    // The heap's size is fixed once a kernel has used it.
+    if (limit == cudaLimitMallocHeapSize && !r.machine().set_heap_bytes(value)) return cudaErrorInvalidValue;
     limits[limit] = value;
     return cudaSuccess;
   });

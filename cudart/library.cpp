@@ -46,14 +46,11 @@ cudaError_t with(cudaLibrary_t library, Body&& body) {
 cudaError_t variable(void** address, size_t* bytes, cudaLibrary_t library, const char* name, bool managed) {
   if (name == nullptr) return note(cudaErrorInvalidValue);
   return with(library, [&](Runtime&, Module& module) {
-    for (const auto& program : module.programs) {
-      const machine::VariableInfo* info = program->variable(name);
-      if (info == nullptr || info->managed != managed) continue;
-      if (address != nullptr) *address = reinterpret_cast<void*>(info->address);
-      if (bytes != nullptr) *bytes = info->size;
-      return cudaSuccess;
-    }
-    return cudaErrorSymbolNotFound;
+    const machine::VariableInfo* info = module.program->variable(name);
+    if (info == nullptr || info->managed != managed) return cudaErrorSymbolNotFound;
+    if (address != nullptr) *address = reinterpret_cast<void*>(info->address);
+    if (bytes != nullptr) *bytes = info->size;
+    return cudaSuccess;
   });
 }
 
@@ -87,7 +84,7 @@ COALESCE_API cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
     const auto at = libraries().find(library);
     if (at == libraries().end()) return cudaErrorInvalidResourceHandle;
     r.registry().remove(at->second->module);
-    at->second->module->programs.clear();  // gives its variables back
+    at->second->module->program.reset();  // gives its variables back
     libraries().erase(at);
     return cudaSuccess;
   });
@@ -104,8 +101,7 @@ COALESCE_API cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_
 COALESCE_API cudaError_t cudaLibraryGetKernelCount(unsigned* count, cudaLibrary_t library) {
   if (count == nullptr) return note(cudaErrorInvalidValue);
   return with(library, [&](Runtime&, Module& module) {
-    *count = 0;
-    for (const auto& program : module.programs) *count += static_cast<unsigned>(program->kernels().size());
+    *count = static_cast<unsigned>(module.program->kernels().size());
     return cudaSuccess;
   });
 }
@@ -114,10 +110,8 @@ COALESCE_API cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t* kernels, unsi
   if (kernels == nullptr) return note(cudaErrorInvalidValue);
   return with(library, [&](Runtime& r, Module& module) {
     unsigned n = 0;
-    for (const auto& program : module.programs) {
-      for (const std::string& name : program->kernels()) {
-        if (n < room) kernels[n++] = r.registry().kernel_named(module, name);
-      }
+    for (const std::string& name : module.program->kernels()) {
+      if (n < room) kernels[n++] = r.registry().kernel_named(module, name);
     }
     return cudaSuccess;
   });

@@ -1,5 +1,5 @@
 // What compilers' start-up code calls before main() and at exit, for every file with device code. Nothing is loaded
-// here.
+// here, but modules with __managed__ variables of clang's.
 #include "cudart/registry.h"
 #include "cudart/runtime.h"
 
@@ -23,7 +23,16 @@ COALESCE_API void** __cudaRegisterFatBinary(void* wrapper) {
   return reinterpret_cast<void**>(module);  // opaque to the program
 }
 
-COALESCE_API void __cudaRegisterFatBinaryEnd(void**) {}
+COALESCE_API void __cudaRegisterFatBinaryEnd(void** handle) {
+  bool placed = false;
+  locked([&](Registry&) { placed = Registry::has_placed_variables(*module_of(handle)); });
+  if (placed) call([&](Runtime& r) { return r.registry().load(*module_of(handle)); });
+}
+
+// Ours alone: what coalesce_cuda/managed.h calls.
+COALESCE_API void __coalesceRegisterManaged(void* begin, void* end) {
+  locked([&](Registry& registry) { registry.add_managed_range(begin, end); });
+}
 
 COALESCE_API void __cudaUnregisterFatBinary(void** handle) {
   locked([&](Registry& registry) { registry.remove(module_of(handle)); });

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cudart/fatbin.h"
@@ -34,12 +35,18 @@ void Registry::add_kernel(Module* module, const void* host, const char* name) {
   kernel_by_host_[host] = make_kernel(module, name);
 }
 
-void Registry::add_variable(Module* module, const void* host, const char* name, void** managed_pointer) {
+void Registry::add_variable(Module* module, void* host, const char* name, void** managed_pointer) {
   variables_.push_back(std::make_unique<Variable>());
   Variable* variable = variables_.back().get();
-  *variable = {module, name, managed_pointer, nullptr};
+  const auto holds = [=](const auto& range) { return range.first <= host && host < range.second; };
+  const bool placed = std::any_of(managed_ranges_.begin(), managed_ranges_.end(), holds);
+  *variable = {module, name, managed_pointer, placed ? host : nullptr, nullptr};
   module->variables.push_back(variable);
   variable_by_host_[host] = variable;
+}
+
+bool Registry::has_placed_variables(const Module& module) {
+  return std::any_of(module.variables.begin(), module.variables.end(), [](const Variable* v) { return v->place; });
 }
 
 void Registry::remove(const Module* module) {
@@ -79,21 +86,24 @@ cudaError_t Registry::find_kernel(const void* function, Kernel*& kernel) {
 }
 
 Kernel* Registry::kernel_named(Module& module, const std::string& name) {
-  for (const auto& program : module.programs) {
-    const machine::KernelInfo* info = program->kernel(name);
-    if (info == nullptr) continue;
-    Kernel* kernel = make_kernel(&module, name);
-    kernel->program = program.get();
-    kernel->info = info;
-    const uint32_t limit = runtime().device()->shared_per_block;
-    kernel->dynamic_shared_limit = info->static_shared_bytes < limit ? limit - info->static_shared_bytes : 0;
-    return kernel;
-  }
-  return nullptr;
+  const machine::KernelInfo* info = module.program->kernel(name);
+  if (info == nullptr) return nullptr;
+  Kernel* kernel = make_kernel(&module, name);
+  kernel->program = module.program.get();
+  kernel->info = info;
+  const uint32_t limit = runtime().device()->shared_per_block;
+  kernel->dynamic_shared_limit = info->static_shared_bytes < limit ? limit - info->static_shared_bytes : 0;
+  return kernel;
 }
 
 cudaError_t Registry::find_variable(const void* symbol, const Variable*& variable) {
-  const auto at = variable_by_host_.find(symbol);
+  auto at = variable_by_host_.find(symbol);
+  if (at == variable_by_host_.end()) {  // a managed variable may be named by its own address
+    at = std::find_if(variable_by_host_.begin(), variable_by_host_.end(), [=](const auto& entry) {
+      const Variable& v = *entry.second;
+      return v.managed_pointer != nullptr && v.info != nullptr && *v.managed_pointer == symbol;
+    });
+  }
   if (at == variable_by_host_.end()) return cudaErrorInvalidSymbol;
   if (const cudaError_t error = load(*at->second->module); error != cudaSuccess) return error;
   if (at->second->info == nullptr) return cudaErrorInvalidSymbol;
@@ -103,15 +113,10 @@ cudaError_t Registry::find_variable(const void* symbol, const Variable*& variabl
 
 cudaError_t Registry::load(Module& module) {
   if (module.state != cudaErrorNotReady) return module.state;
-  module.state = load_programs(module);
-  if (module.state != cudaSuccess) {
-    module.programs.clear();
-    return module.state;
-  }
+  module.state = load_program(module);
+  if (module.state != cudaSuccess) return module.state;
   for (Variable* variable : module.variables) {
-    for (const auto& program : module.programs) {
-      if (variable->info == nullptr) variable->info = program->variable(variable->name);
-    }
+    variable->info = module.program->variable(variable->name);
     if (variable->info != nullptr && variable->managed_pointer != nullptr) {
       *variable->managed_pointer = reinterpret_cast<void*>(variable->info->address);
     }
@@ -119,7 +124,7 @@ cudaError_t Registry::load(Module& module) {
   return module.state;
 }
 
-cudaError_t Registry::load_programs(Module& module) {
+cudaError_t Registry::load_program(Module& module) {
   Runtime& r = runtime();
   try {
     Image image = read_image(module.image, module.image_bytes, r.device()->major, r.device()->minor);
@@ -128,10 +133,12 @@ cudaError_t Registry::load_programs(Module& module) {
                    image.problem.c_str(), image.hint.c_str());
       return cudaErrorNoKernelImageForDevice;
     }
-    for (std::string& ptx : image.ptx) {
-      module.programs.push_back(
-          r.machine().load(std::move(ptx), std::string("embedded PTX of ") + program_invocation_name));
+    machine::Places places;
+    for (const Variable* variable : module.variables) {
+      if (variable->place != nullptr) places[variable->name] = variable->place;
     }
+    module.program =
+        r.machine().load(std::move(image.ptx), std::string("embedded PTX of ") + program_invocation_name, places);
     return cudaSuccess;
   } catch (const FatbinError& e) {
     std::fprintf(stderr, "coalesce: error: %s: %s\n", program_invocation_name, e.what());
@@ -145,7 +152,7 @@ cudaError_t Registry::load_programs(Module& module) {
 void Registry::unload() {
   for (const auto& module : modules_) {
     if (module->image != nullptr) module->state = cudaErrorNotReady;
-    module->programs.clear();
+    module->program.reset();
     for (Variable* variable : module->variables) variable->info = nullptr;
   }
   for (const auto& kernel : kernels_) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "cudart/abi.h"
@@ -30,15 +31,16 @@ struct Variable {
   Module* module = nullptr;
   std::string name;
   void** managed_pointer = nullptr;             // __managed__: the host's pointer to it, filled in when loaded
+  void* place = nullptr;                        // __managed__ of clang: where it has to lie, in the program's memory
   const machine::VariableInfo* info = nullptr;  // set once loaded
 };
 
 // An embedded fat binary, or PTX given at run time.
 struct Module {
-  const void* image = nullptr;  // wrapper, container or text
-  size_t image_bytes = 0;       // 0: as the image itself says
-  std::vector<std::shared_ptr<machine::Program>> programs;
-  cudaError_t state = cudaErrorNotReady;  // cudaErrorNotReady: not tried; else how loading ended
+  const void* image = nullptr;                // wrapper, container or text
+  size_t image_bytes = 0;                     // 0: as the image itself says
+  std::shared_ptr<machine::Program> program;  // set once loaded
+  cudaError_t state = cudaErrorNotReady;      // cudaErrorNotReady: not tried; else how loading ended
   std::vector<Variable*> variables;
   std::unordered_map<std::string, Kernel*> kernels;
 };
@@ -48,7 +50,11 @@ class Registry {
   // The returned modules, kernels and variables live as long as the process: programs keep their addresses.
   Module* add_module(const void* image, size_t bytes = 0);
   void add_kernel(Module* module, const void* host, const char* name);
-  void add_variable(Module* module, const void* host, const char* name, void** managed_pointer);
+  void add_variable(Module* module, void* host, const char* name, void** managed_pointer);
+  // Host variables in [begin, end) are where the device's variables of their names are to lie.
+  void add_managed_range(const void* begin, const void* end) { managed_ranges_.emplace_back(begin, end); }
+  // Whether the module has such variables: it is loaded before the host can touch them.
+  static bool has_placed_variables(const Module& module);
   // Forgets the host addresses of a module (its shared library is being closed).
   void remove(const Module* module);
 
@@ -66,7 +72,7 @@ class Registry {
 
  private:
   Kernel* make_kernel(Module* module, const std::string& name);
-  cudaError_t load_programs(Module& module);
+  cudaError_t load_program(Module& module);
 
   std::vector<std::unique_ptr<Module>> modules_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
@@ -74,6 +80,7 @@ class Registry {
   std::unordered_map<const void*, Kernel*> kernel_by_host_;
   std::unordered_set<const void*> kernel_handles_;
   std::unordered_map<const void*, Variable*> variable_by_host_;
+  std::vector<std::pair<const void*, const void*>> managed_ranges_;
 };
 
 }  // namespace coalesce::cudart

@@ -14,6 +14,8 @@ void forget_events();
 void forget_host_memory();
 void forget_pools();
 void forget_libraries();
+void forget_arrays();
+void forget_textures();
 
 // Memory was released: the pool it came from, if any, gets it back on its account.
 void pool_released(uint64_t address);

@@ -14,6 +14,7 @@
 #include "machine/execute/launch.h"
 #include "machine/execute/native.h"
 #include "machine/program/tally.h"
+#include "machine/ptx/link.h"
 #include "machine/ptx/parser.h"
 
 namespace coalesce::machine {
@@ -26,9 +27,9 @@ constexpr std::size_t kMaxDecodedShapes = 64;    // per kernel; programs that la
 
 class LoadedProgram final : public Program, public SymbolTable {
  public:
-  LoadedProgram(Memory& memory, const Device& device, std::string ptx, const std::string& name)
-      : memory_(memory), device_(device), module_(ptx::parse(std::move(ptx), name)) {
-    for (const ptx::Variable& v : module_.variables) place(v);
+  LoadedProgram(Memory& memory, const Device& device, ptx::Module module, const Places& places)
+      : memory_(memory), device_(device), module_(std::move(module)) {
+    for (const ptx::Variable& v : module_.variables) place(v, places);
     for (const ptx::Variable& v : module_.variables) initialise(v);
     std::size_t at = 0;
     for (std::size_t k = 0; k < module_.text.size(); ++k)
@@ -120,24 +121,26 @@ class LoadedProgram final : public Program, public SymbolTable {
     return nullptr;
   }
 
-  void place(const ptx::Variable& v) {
+  void place(const ptx::Variable& v, const Places& places) {
     if ((v.space != ptx::Space::global && v.space != ptx::Space::constant) || v.is_extern ||
         variables_.contains(v.name))
       return;
     const bool constant = v.space == ptx::Space::constant;
-    const Allocation* a = memory_.allocate(std::max<uint64_t>(1, v.size),
-                                           constant    ? Origin::constant
-                                           : v.managed ? Origin::managed
-                                                       : Origin::variable,
-                                           "variable " + v.name);
+    const auto given = places.find(v.name);
+    const bool placed = given != places.end(), managed = v.managed || placed;
+    const Origin origin = constant ? Origin::constant : managed ? Origin::managed : Origin::variable;
+    const uint64_t bytes = std::max<uint64_t>(1, v.size);
+    const Allocation* a = placed ? memory_.adopt(given->second, bytes, origin, "variable " + v.name)
+                                 : memory_.allocate(bytes, origin, "variable " + v.name);
+    if (a && placed) std::memset(given->second, 0, v.size);
     if (!a) {
       Diagnostic d;
       d.message = "no memory for variable '" + v.name + "' of " + std::to_string(v.size) + " bytes";
-      for (const auto& [name, placed] : variables_) memory_.release(placed.address);
+      for (const auto& [name, other] : variables_) memory_.release(other.address);
       variables_.clear();
       throw Error(d);
     }
-    variables_[v.name] = {v.name, a->base, v.size, constant, v.managed};
+    variables_[v.name] = {v.name, a->base, v.size, constant, managed};
   }
 
   void initialise(const ptx::Variable& v) {
@@ -173,6 +176,8 @@ struct Machine::State {
   Options options;
   Memory memory;
   DeviceHeap heap;
+  Textures textures;
+  uint32_t stack_bytes = kLeastStackBytes;
   const Allocation* grid_workspace = nullptr;  // made by the first cooperative launch
   std::optional<Pool> pool;                    // made by the first launch
   std::atomic<bool> interrupted{false};
@@ -182,11 +187,21 @@ Machine::Machine(const Device& device, Options options) : state_(std::make_uniqu
 Machine::~Machine() = default;
 const Device& Machine::device() const { return state_->device; }
 Memory& Machine::memory() { return state_->memory; }
+Textures& Machine::textures() { return state_->textures; }
 void Machine::interrupt() { state_->interrupted.store(true); }
 bool Machine::interrupted() const { return state_->interrupted.load(); }
 
+bool Machine::set_heap_bytes(uint64_t bytes) { return state_->heap.resize(bytes); }
+void Machine::set_stack_bytes(uint32_t bytes) { state_->stack_bytes = std::max(bytes, kLeastStackBytes); }
+
 std::shared_ptr<Program> Machine::load(std::string ptx, const std::string& name) {
-  return std::make_shared<LoadedProgram>(state_->memory, state_->device, std::move(ptx), name);
+  return std::make_shared<LoadedProgram>(state_->memory, state_->device, ptx::parse(std::move(ptx), name), Places{});
+}
+
+std::shared_ptr<Program> Machine::load(std::vector<std::string> ptx, const std::string& name, const Places& places) {
+  std::vector<ptx::Module> modules;
+  for (std::string& text : ptx) modules.push_back(ptx::parse(std::move(text), name));
+  return std::make_shared<LoadedProgram>(state_->memory, state_->device, ptx::link(std::move(modules)), places);
 }
 
 LaunchReport Machine::launch(Program& program, std::string_view kernel, const LaunchConfig& config) {
@@ -203,6 +218,7 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   };
   LaunchShape shape;
   shape.block = config.block;
+  shape.stack_bytes = state_->stack_bytes;
   for (std::size_t k = 0; k < 3; ++k) shape.grid_below[k] = std::bit_ceil(std::max<uint64_t>(1, config.grid[k]));
   const Code* code = nullptr;
   try {
@@ -243,6 +259,7 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   launch.interrupted = &state_->interrupted;
   launch.heap = &state_->heap;
   launch.native = config.cooperative ? nullptr : state_->options.native.get();
+  launch.textures = &state_->textures;
   if (launch.threads_per_block == 0 || launch.threads_per_block > 1024 || launch.blocks == 0) {
     Diagnostic d;
     d.message = "a launch needs 1 to 1024 threads a block and at least one block";

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "machine/device.h"
 #include "machine/diagnostic.h"
 #include "machine/memory/memory.h"
+#include "machine/memory/texture.h"
 #include "machine/observe/counters.h"
 
 namespace coalesce::machine {
@@ -67,6 +69,8 @@ class Program {
   virtual std::vector<std::string> variables() const = 0;
 };
 
+using Places = std::map<std::string, void*>;  // by a variable's name
+
 struct LaunchConfig {
   std::array<uint32_t, 3> grid{1, 1, 1};
   std::array<uint32_t, 3> block{1, 1, 1};
@@ -100,9 +104,18 @@ class Machine {
 
   const Device& device() const;
   Memory& memory();
+  Textures& textures();
 
   // `name` stands for the text in diagnostics. Throws Error when the text is not PTX or a variable cannot be allocated.
   std::shared_ptr<Program> load(std::string ptx, const std::string& name);
+  // The same for the modules of separately compiled files, linked to one program (ptx/link.h). Variables named in
+  // `places` lie there, in memory of the host that outlives the program.
+  std::shared_ptr<Program> load(std::vector<std::string> ptx, const std::string& name, const Places& places = {});
+
+  // Bytes that malloc in kernels has to give, 8 MiB at first. False: a kernel that uses malloc has run already.
+  bool set_heap_bytes(uint64_t bytes);
+  // Local memory for a thread's stack from the next launch on (recursion, alloca); never less than 16 KiB.
+  void set_stack_bytes(uint32_t bytes);
 
   // Runs a kernel to its end. The caller has checked the configuration against the device and KernelInfo.
   // Never throws for what the kernel does: faults are in the report, with the counters of what ran.

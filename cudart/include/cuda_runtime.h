@@ -15,6 +15,7 @@
 
 #ifdef __CUDA__
 // clang-format off: the order matters
+#include "coalesce_cuda/managed.h"
 #include "coalesce_cuda/qualifiers.h"
 #include "coalesce_cuda/make_vectors.h"
 #include "coalesce_cuda/math_declarations.h"

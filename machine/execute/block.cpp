@@ -159,6 +159,7 @@ void BlockRun::begin(uint64_t index) {
             static_cast<uint32_t>(index / launch_.grid[0] / launch_.grid[1])};
   set_block_builtins(block_area_);
   for (Warp& w : warps_) {
+    w.let_go = false;
     w.base[kBlock] = block_area_;
     w.running = false;
     w.ready.clear();
@@ -443,7 +444,7 @@ bool BlockRun::break_joins(Warp& w) {
     const uint32_t mask = join.arrived & w.alive;
     if (!mask || join.frame != kNone) continue;  // who has returned from a call waits for the others
     join.arrived = 0;
-    any = true;
+    any = w.let_go = true;
     if (join.parent != kNone) w.joins[join.parent].pending += 1;
     w.ready.push_back({join.block, mask, join.parent, false, false});
   }
@@ -486,7 +487,7 @@ BlockRun::Status BlockRun::advance_general() {
       pass = 0;
       continue;
     }
-    if (!ran) deadlock();
+    if (!ran && !release_barriers(true)) deadlock();
     if (sliced) ++pass;
   }
   // Has anything happened since the last time? Lanes that exit count: they are what a lock hands on to.
@@ -497,25 +498,36 @@ BlockRun::Status BlockRun::advance_general() {
   return Status::yielded;
 }
 
-// Lets go the warps whose barrier is complete. Back to lockstep when all of them are there, together.
-bool BlockRun::release_barriers() {
+// Lets go the warps whose barrier is complete. Back to lockstep when all of them are there, together. `stuck`: nothing
+// else can run; then lanes that wait where their warp meets again do not keep the others at the barrier, as long as
+// each warp has some there (as an H200 does it: loops that lanes leave at different times, with a barrier in them,
+// end).
+bool BlockRun::release_barriers(bool stuck) {
   struct Waiting {
     uint32_t lanes = 0, warps = 0, expected = 0;
+    uint32_t different_warps = 0;  // warps with some lanes here
   };
   std::array<Waiting, 16> at{};
-  for (const Warp& w : warps_)
+  uint32_t alive_warps = 0;
+  for (const Warp& w : warps_) {
+    uint32_t seen = 0;  // a bit per barrier
+    alive_warps += w.alive != 0;
     for (const Split& s : w.at_barrier) {
       const BlockCode& c = code_->blocks[s.block];
       const uint32_t id = w.at<uint32_t>(c.barrier_id_slot)[lowest(s.mask)] & 15;
       at[id].lanes += count_lanes(s.mask);
       at[id].warps += 1;
+      at[id].different_warps += (seen >> id & 1) == 0;
+      seen |= 1u << id;
       at[id].expected = w.at<uint32_t>(c.barrier_count_slot)[lowest(s.mask)];
     }
+  }
   bool released = false;
   for (uint32_t id = 0; id < 16; ++id) {
     const Waiting& b = at[id];
     if (b.lanes == 0) continue;
-    const bool complete = b.expected == 0 ? b.lanes == alive_lanes() : b.warps * kLanes + arrived_[id] >= b.expected;
+    const bool all = b.lanes == alive_lanes() || (stuck && b.different_warps == alive_warps);
+    const bool complete = b.expected == 0 ? all : b.warps * kLanes + arrived_[id] >= b.expected;
     if (!complete) continue;
     released = true;
     arrived_[id] = 0;
@@ -531,7 +543,7 @@ bool BlockRun::release_barriers() {
     uint32_t common = kNone;
     bool together = b.expected == 0;
     for (Warp& w : warps_) {
-      std::vector<Split> still;
+      std::vector<Split> still, leaving;
       for (Split s : w.at_barrier) {
         const BlockCode& c = code_->blocks[s.block];
         if ((w.at<uint32_t>(c.barrier_id_slot)[lowest(s.mask)] & 15) != id) {
@@ -550,13 +562,26 @@ bool BlockRun::release_barriers() {
             for (uint32_t m = s.mask; m; m &= m - 1) to[lowest(m)] = votes;
           if (c.barrier_expand.run) c.barrier_expand.run(c.barrier_expand, w);
         }
+        // Lanes that came to it one after the other go on as one.
+        const auto same = std::find_if(leaving.begin(), leaving.end(),
+                                       [&](const Split& o) { return o.block == s.block && o.join == s.join; });
+        if (same == leaving.end()) {
+          leaving.push_back(s);
+        } else {
+          same->mask |= s.mask;
+          if (s.join != kNone) w.joins[s.join].pending -= 1;
+        }
+      }
+      w.at_barrier = std::move(still);
+      for (const Split& s : leaving) {
+        if (w.let_go) warn_if_apart(w, s);
+        if (s.mask == w.alive) w.let_go = false;
         together = together && s.mask == w.alive && s.join == kNone && (common == kNone || common == s.block);
         common = s.block;
         w.now = s;
-        if (go(w, c.next)) w.ready.push_back(w.now);
+        if (go(w, code_->blocks[s.block].next)) w.ready.push_back(w.now);
         w.running = false;
       }
-      w.at_barrier = std::move(still);
     }
     if (together && common != kNone && !launch_.program->needs_general_mode && try_lockstep(code_->blocks[common].next))
       return true;

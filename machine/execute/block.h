@@ -88,8 +88,9 @@ class BlockRun {
   void enter_general(uint32_t region, uint32_t stopped, uint32_t begun);
   void enter_scattered();
   bool break_joins(Warp& w);
+  void warn_if_apart(const Warp& w, const Split& s);
   bool try_lockstep(uint32_t block);
-  bool release_barriers();
+  bool release_barriers(bool stuck = false);
   void finish_barrier_lockstep(const BlockCode& code);
   uint32_t next_after_region(const BlockCode& code) const;
   uint32_t alive_lanes() const;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "machine/execute/memory_ops.h"
+#include "machine/execute/textures.h"
 
 namespace coalesce::machine {
 
@@ -210,9 +211,17 @@ Handler call_handler(Callee callee) {
       return release;
     case Callee::assertion:
       return assertion;
+    case Callee::texture:
+      return texture_access;
     default:
       return missing;
   }
+}
+
+bool DeviceHeap::resize(uint64_t bytes) {
+  if (base_ != 0) return false;
+  bytes_ = bytes;
+  return true;
 }
 
 void DeviceHeap::prepare() {

@@ -15,6 +15,7 @@ Handler call_handler(Callee callee);
 class DeviceHeap {
  public:
   DeviceHeap(Memory& memory, uint64_t bytes) : memory_(memory), bytes_(bytes) {}
+  bool resize(uint64_t bytes);        // false: too late, its memory is reserved
   void prepare();                     // reserves the heap's memory; before a launch whose kernel may use it
   uint64_t allocate(uint64_t bytes);  // 0: exhausted
   bool release(uint64_t address);     // false: no live block begins there

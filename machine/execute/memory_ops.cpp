@@ -133,9 +133,12 @@ Movers movers_for(unsigned width, bool sign) {
   throw f;
 }
 
-std::string outside_shared(const Warp& w, uint64_t address) {
-  return "outside the block's " + std::to_string(w.shared_bytes) + " bytes of shared memory (by " +
-         std::to_string(address + 1 > w.shared_bytes ? address + 1 - w.shared_bytes : 0) + ")";
+// Addresses of the upper half are what subtracting from a small one gives.
+std::string outside_shared(const Warp& w, uint32_t address, uint32_t bytes) {
+  const std::string whole = "the block's " + std::to_string(w.shared_bytes) + " bytes of shared memory";
+  if (const auto below = static_cast<int32_t>(address); below < 0)
+    return "outside " + whole + ", " + std::to_string(-int64_t{below}) + " before its start";
+  return "outside " + whole + " (by " + std::to_string(uint64_t{address} + bytes - w.shared_bytes) + ")";
 }
 
 // ---- Global ------------------------------------------------------------------------------------------------------
@@ -343,7 +346,7 @@ void shared_vector(const Access& a, Warp& w, const uint32_t* address, uint32_t m
     for (uint32_t m = mask; m; m &= m - 1) {
       const uint32_t l = lowest(m);
       if (uint64_t{at[l]} + bytes > w.shared_bytes)
-        fault_at(a, w, Fault::illegal_address, at[l], l, outside_shared(w, uint64_t{at[l]} + bytes - 1));
+        fault_at(a, w, Fault::illegal_address, at[l], l, outside_shared(w, at[l], bytes));
       if (at[l] & (bytes - 1)) fault_at(a, w, Fault::misaligned_address, at[l], l, "");
     }
   const SharedCost c = IsLoad ? shared_load_cost(at, mask, bytes) : shared_store_cost(at, mask, bytes);
@@ -597,7 +600,7 @@ void shared_atomic_where(const Access& a, Warp& w, const uint32_t* address, uint
     host[l] = reinterpret_cast<uint64_t>(w.shared) + at[l];
     if (!(mask >> l & 1)) continue;
     if (uint64_t{at[l]} + a.bytes > w.shared_bytes)
-      fault_at(a, w, Fault::illegal_address, at[l], l, outside_shared(w, uint64_t{at[l]} + a.bytes - 1));
+      fault_at(a, w, Fault::illegal_address, at[l], l, outside_shared(w, at[l], a.bytes));
     if (at[l] & (a.bytes - 1u)) fault_at(a, w, Fault::misaligned_address, at[l], l, "");
   }
   if (site == kNone) return;

@@ -182,9 +182,23 @@ bool BlockRun::meets(const Split& a, const Split& b) const {
   return a.block == b.block || (code_->blocks[a.block].waits_for_any && code_->blocks[b.block].waits_for_any);
 }
 
+// A barrier that the lanes of a warp may reach only together is reached by `s`, which is not all of them.
+void BlockRun::warn_if_apart(const Warp& w, const Split& s) {
+  const BlockCode& c = code_->blocks[s.block];
+  if (!c.barrier->together || s.mask == w.alive || warned_[s.block]) return;
+  warned_[s.block] = true;
+  Diagnostic d;
+  d.severity = Severity::warning;
+  d.message = "barrier reached by some lanes of a warp while others are elsewhere";
+  d.ptx_line = c.barrier->ptx_line;
+  d.warp = w.index;
+  d.lanes = s.mask;
+  d.notes = {std::to_string(launch_.program->blocks[s.block].last - 1)};
+  warnings_.push_back(std::move(d));
+}
+
 // Runs the warp until its region ends (lockstep), it exits, it must wait, or its slice is used up.
 BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
-  const Decoded& program = *launch_.program;
   const Step* const steps = code_->steps.data();
   for (;;) {
     if (!w.running) {
@@ -294,17 +308,7 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
       }
       case EndKind::barrier: {
         const auto barrier_mode = static_cast<BarrierMode>(c.barrier->mode);
-        if (c.barrier->together && w.now.mask != w.alive && !warned_[at]) {
-          warned_[at] = true;
-          Diagnostic d;
-          d.severity = Severity::warning;
-          d.message = "barrier reached by some lanes of a warp while others are elsewhere";
-          d.ptx_line = c.barrier->ptx_line;
-          d.warp = w.index;
-          d.lanes = w.now.mask;
-          d.notes = {std::to_string(program.blocks[at].last - 1)};
-          warnings_.push_back(std::move(d));
-        }
+        if (!w.let_go) warn_if_apart(w, w.now);
         if (barrier_mode == BarrierMode::arrive) {
           arrived_[w.at<uint32_t>(c.barrier_id_slot)[lowest(w.now.mask)] & 15] += kLanes;
           break;

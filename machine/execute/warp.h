@@ -74,7 +74,9 @@ struct Warp : Context {
   std::vector<Join> joins;
   uint32_t free_join = kNone;
   std::vector<CallFrame> frames;
-  uint32_t pending_frame = kNone;         // saved, for the call that ends this block
+  uint32_t pending_frame = kNone;  // saved, for the call that ends this block
+  bool let_go =
+      false;  // lanes were let go from where they meet: until it is whole again they reach barriers one by one
   uint32_t stalled = 0;                   // general mode: slices spent polling since something last happened
   uint32_t last_lockstep = 0;             // lockstep mode: the region's block it came through last
   std::vector<std::byte> own_block_area;  // general mode
@@ -131,6 +133,7 @@ struct Launch {
   std::map<uint64_t, std::string> output;  // what blocks printed
   class DeviceHeap* heap = nullptr;
   NativeProvider* native = nullptr;  // may be null
+  const class Textures* textures = nullptr;
 
   void wait_turn(uint64_t block);  // throws TurnAbandoned when a lower block has faulted
 };

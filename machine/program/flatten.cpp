@@ -132,6 +132,10 @@ const std::map<std::string_view, void (Flattener::*)()>& opcode_table() {
                                                         {"call", &Flattener::call},
                                                         {"cp", &Flattener::async_copy},
                                                         {"cvta", &Flattener::address_conversion},
+                                                        {"tex", &Flattener::texture},
+                                                        {"tld4", &Flattener::texture},
+                                                        {"suld", &Flattener::surface},
+                                                        {"sust", &Flattener::surface},
                                                         {"isspacep", &Flattener::is_space}};
     for (std::string_view name : kNothing) t.emplace(name, &Flattener::nothing);
     return t;
@@ -430,11 +434,11 @@ void Flattener::move() {
       emit_pure("unpack" + part_name(2), {a, b}, {whole}, true);
       return finish_results();
     }
-    if (n != 4 || !find_pure("unpack" + part_name(2))) return unknown();
+    const std::string second = "unpack.b" + std::to_string(4 * bytes) + ".b" + std::to_string(2 * bytes) + "x2";
+    if (n != 4 || !find_pure("unpack" + part_name(2)) || !find_pure(second)) return unknown();
     const Element half = element_of_bytes(bytes / 2);
     const uint32_t lo = new_register(half), hi = new_register(half);
     emit_pure("unpack" + part_name(2), {lo, hi}, {whole}, false);
-    const std::string second = "unpack.b" + std::to_string(4 * bytes) + ".b" + std::to_string(2 * bytes) + "x2";
     for (int h = 0; h < 2; ++h) {
       const uint32_t a = result(to.elements[static_cast<std::size_t>(2 * h)], part, false);
       const uint32_t b = result(to.elements[static_cast<std::size_t>(2 * h + 1)], part, false);

@@ -33,11 +33,6 @@ unsigned bytes_of(Element element);
 Element element_of_bytes(unsigned bytes);
 
 // Variables that .param names stand for while a call is being inlined: pieces by (offset, size), each a register.
-// Local memory set aside for the frames of recursive functions, per thread.
-inline constexpr uint32_t kCallStackBytes = 16 * 1024;
-// And for alloca.
-inline constexpr uint32_t kAllocaBytes = 16 * 1024;
-
 struct ParamStorage {
   std::string owner, name;  // function and variable, for the retry in memory
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> pieces;
@@ -110,6 +105,11 @@ class Flattener {
   void trap();
   void call();
   void address_conversion();
+  void texture();
+  void surface();
+  bool texture_place(const ptx::Operand& place, unsigned wanted, const ptx::Operand& results,
+                     std::vector<Value>& sources);
+  void texture_call(const std::vector<Value>& sources, uint32_t a, uint32_t b, bool counts);
   void is_space();
   void nothing();
   void reduce_lanes();

@@ -236,7 +236,7 @@ void Flattener::emit_instances() {
   for (const auto& [instruction, f] : return_fixups_)
     for (uint32_t s : instances_.at(f).returns)
       for (const auto& [piece, reg] : storages_[s].pieces) out_.code[instruction].sources.push_back(Value::of(reg));
-  if (!instances_.empty()) out_.local_bytes += kCallStackBytes;
+  if (!instances_.empty()) out_.local_bytes += out_.shape.stack_bytes;
 }
 
 // A call through a function pointer: the functions it may mean are those whose address the program takes.
@@ -306,7 +306,7 @@ void Flattener::finish_stack() {
   if (stack_pointer_ == kNone) return;
   out_.local_bytes = (out_.local_bytes + 15) / 16 * 16;
   out_.code[stack_start_].sources[0] = Value::imm(out_.local_bytes);
-  out_.local_bytes += kAllocaBytes;
+  out_.local_bytes += out_.shape.stack_bytes;
 }
 
 void Flattener::allocate_stack() {

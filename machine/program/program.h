@@ -23,12 +23,19 @@ namespace coalesce::machine {
 
 inline constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
+// Local memory set aside for a thread's stack: so much for the frames of recursive functions, and so much for alloca.
+// Programs may ask for more, not for less: our frames are not laid out as a GPU's are.
+inline constexpr uint32_t kLeastStackBytes = 16 * 1024;
+
 // What decoding may assume of a launch. Block dimensions are exact; grid dimensions only bounded, so that programs
 // which launch many grid sizes decode a kernel a few times at most.
 struct LaunchShape {
   std::array<uint32_t, 3> block{1, 1, 1};
   std::array<uint64_t, 3> grid_below{1, 1, 1};  // grid[i] <= grid_below[i], a power of two
-  bool operator<(const LaunchShape& o) const { return std::tie(block, grid_below) < std::tie(o.block, o.grid_below); }
+  uint32_t stack_bytes = kLeastStackBytes;
+  bool operator<(const LaunchShape& o) const {
+    return std::tie(block, grid_below, stack_bytes) < std::tie(o.block, o.grid_below, o.stack_bytes);
+  }
 };
 
 // How a register's value varies over the lanes of a warp. Ordered: joining two takes the larger (and affine with
@@ -165,7 +172,7 @@ struct MemoryOp {
 enum class ShuffleMode : uint8_t { up, down, bfly, idx };
 enum class VoteMode : uint8_t { all, any, uni, ballot };
 enum class BarrierMode : uint8_t { sync, arrive, popc, and_, or_ };
-enum class Callee : uint8_t { printf, malloc, free, assertion, function };
+enum class Callee : uint8_t { printf, malloc, free, assertion, texture, function };
 
 struct Instruction {
   Kind kind = Kind::nothing;

@@ -104,8 +104,16 @@ struct Relocation {
   unsigned shift = 0;    // mask form: byte `shift/8` of the address (0xFF00(sym) has shift 8, size 1)
 };
 
+// Who else may mean the same thing by a name, when modules are linked.
+enum class Linkage : uint8_t {
+  local,    // nobody
+  visible,  // .visible, .extern
+  weak,     // .weak, .common: gives way to a visible definition
+};
+
 struct Variable {
   std::string name;
+  Linkage linkage = Linkage::local;
   Space space = Space::none;
   Type type = Type::none;
   unsigned alignment = 0;        // bytes; 0: natural
@@ -118,6 +126,7 @@ struct Variable {
 
 struct Function {
   std::string name;
+  Linkage linkage = Linkage::local;
   bool is_entry = false;  // .entry, else .func
   bool is_declaration = false;
   std::vector<Variable> params;   // in order; offsets follow from size and alignment

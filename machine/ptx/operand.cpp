@@ -79,9 +79,12 @@ Operand BodyParser::word(bool may_be_label) {
         result.reg2 = register_here("a declared register after '|'");
       }
     }
-    if (in_.is_directive())
-      in_.fail("parts of a register (" + std::string(name.substr(0, 40)) + "." +
-               std::string(in_.token.text.substr(0, 20)) + ") are not supported");
+    if (in_.is_directive()) {  // a part of it (%r1.b0, for the scalar video instructions): unknown where it is used
+      result = {};
+      result.kind = Operand::Kind::symbol;
+      result.name = std::string(name) + "." + std::string(in_.token.text);
+      in_.advance();
+    }
     return result;
   }
   result.kind = Operand::Kind::symbol;

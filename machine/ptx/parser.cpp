@@ -31,7 +31,7 @@ class ModuleParser {
   void debug_strings();
   void alias();
   void declaration();
-  void function(bool is_entry, uint32_t line);
+  void function(bool is_entry, Linkage linkage, uint32_t line);
   void performance_directives(Function& function);
   void dimensions(uint32_t (&out)[3]);
   void resolve_function_names();
@@ -164,22 +164,28 @@ void ModuleParser::alias() {
 
 void ModuleParser::declaration() {
   bool is_extern = false;
+  Linkage linkage = Linkage::local;
   while (in_.is_directive("visible") || in_.is_directive("extern") || in_.is_directive("weak") ||
          in_.is_directive("common")) {
     is_extern |= in_.is_directive("extern");
+    linkage = in_.is_directive("weak") || in_.is_directive("common") ? Linkage::weak : Linkage::visible;
     in_.advance();
   }
   const uint32_t line = in_.token.line;
-  if (in_.accept_directive("entry")) return function(true, line);
-  if (in_.accept_directive("func")) return function(false, line);
+  if (in_.accept_directive("entry")) return function(true, linkage, line);
+  if (in_.accept_directive("func")) return function(false, linkage, line);
   if (!in_.is_directive()) in_.unexpected("'.entry', '.func' or a state space such as '.global'");
   const size_t first = module_.variables.size();
   declarations_.variables(is_extern, module_.variables);
-  for (size_t i = first; i < module_.variables.size(); i++) names_.symbols.insert(module_.variables[i].name);
+  for (size_t i = first; i < module_.variables.size(); i++) {
+    module_.variables[i].linkage = linkage;
+    names_.symbols.insert(module_.variables[i].name);
+  }
 }
 
-void ModuleParser::function(bool is_entry, uint32_t line) {
+void ModuleParser::function(bool is_entry, Linkage linkage, uint32_t line) {
   Function function;
+  function.linkage = linkage;
   function.is_entry = is_entry;
   function.line = line;
   while (in_.is_directive("attribute") || in_.is_directive("noreturn")) {

@@ -10,6 +10,7 @@
 #include "cudart/abi.h"
 #include "cudart/graph_abi.h"
 #include "cudart/properties.h"
+#include "cudart/texture_abi.h"
 
 namespace real {
 // The real headers, inside a namespace: their names would otherwise meet ours. The path is where the toolkit installs
@@ -36,6 +37,14 @@ SAME_PLACE(cudaMemcpy3DParms, dstArray);
 SAME_PLACE(cudaMemcpy3DParms, dstPtr);
 SAME_PLACE(cudaMemcpy3DParms, extent);
 SAME_PLACE(cudaMemcpy3DParms, kind);
+SAME_SIZE(cudaChannelFormatDesc);
+SAME_SIZE(cudaTextureDesc);
+SAME_PLACE(cudaTextureDesc, borderColor);
+SAME_PLACE(cudaTextureDesc, normalizedCoords);
+SAME_PLACE(cudaTextureDesc, seamlessCubemap);
+SAME_PLACE(cudaResourceDesc, res.linear.sizeInBytes);
+SAME_PLACE(cudaResourceDesc, res.pitch2D.pitchInBytes);
+static_assert(sizeof(ours::cudaResourceDesc) <= sizeof(real::cudaResourceDesc), "the rest is reserved");
 SAME_SIZE(cudaMemcpy3DPeerParms);
 SAME_PLACE(cudaMemcpy3DPeerParms, srcDevice);
 SAME_PLACE(cudaMemcpy3DPeerParms, dstDevice);

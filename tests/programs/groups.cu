@@ -1,5 +1,6 @@
-// Cooperative groups: block, tiles, whichever lanes are active, the grid.
+// Cooperative groups: block, tiles, whichever lanes are active, scans over them, the grid.
 #include <cooperative_groups.h>
+#include <cooperative_groups/scan.h>
 
 #include "check.h"
 
@@ -29,7 +30,33 @@ __global__ void stages(int* a, int* b, int n) {
   a[i] = b[(i + 1) % n];
 }
 
+// Every third lane: sums up to each, before each, and the largest so far.
+__global__ void scans(int* out) {
+  const int lane = int(threadIdx.x);
+  const auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+  out[lane] = cg::inclusive_scan(tile, lane, cg::plus<int>());
+  out[32 + lane] = cg::exclusive_scan(tile, lane);
+  if (lane % 3 == 0) {
+    const cg::coalesced_group some = cg::coalesced_threads();
+    out[64 + lane] = cg::inclusive_scan(some, 31 - lane, cg::greater<int>());
+    out[96 + lane] = cg::exclusive_scan(some, lane, cg::plus<int>());
+  }
+}
+
 int main() {
+  int* sums = upload(std::vector<int>(128, 0));
+  scans<<<1, 32>>>(sums);
+  const std::vector<int> s = download(sums, 128);
+  for (int lane = 0, all = 0, some = 0; lane < 32; ++lane) {
+    if (lane % 16 == 0) all = 0;
+    EXPECT(s[32 + lane] == all);
+    all += lane;
+    EXPECT(s[lane] == all);
+    if (lane % 3 != 0) continue;
+    EXPECT(s[64 + lane] == 31 && s[96 + lane] == some);
+    some += lane;
+  }
+
   int* out = upload(std::vector<int>(65, 0));
   tiles<<<1, 64>>>(out);
   const std::vector<int> v = download(out, 65);

@@ -485,6 +485,7 @@ TEST(MemoryFaults, SharedOutOfBoundsAndMisaligned) {
   EXPECT_EQ(only(past).lanes, 1u << 30);
   const Ran before = run(body("ld.shared.u32 %r4, [%r3+-4];\n"), {});
   EXPECT_EQ(before.report.fault, Fault::illegal_address);
+  EXPECT_THAT(only(before).message, testing::HasSubstr("128 bytes of shared memory, 4 before its start"));
   EXPECT_EQ(only(before).lanes, 1u);
   const Ran odd = run(body("ld.shared.u64 %rd1, [%r3];\n"), {});
   EXPECT_EQ(odd.report.fault, Fault::misaligned_address);

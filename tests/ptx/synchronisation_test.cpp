@@ -45,6 +45,49 @@ TEST(Barriers, InDivergentCodeWorkAndWarnOnce) {
   EXPECT_LE(warnings, 2u);
 }
 
+// Lane 0 of warp 0 polls what warp 1 sets after a long while, so that the lanes waiting for it are let go; they meet
+// again at the barrier, which is no divergent one.
+TEST(Barriers, AfterALaneThatPolled) {
+  const Ran r = run(with_prologue(".shared .align 4 .b32 S[2];\nmov.u32 %r20, S;\nsetp.eq.u32 %p1, %r1, 0;\n"
+                                  "setp.ge.u32 %p2, %r1, 32;\n@%p2 bra SETTER;\n@%p1 bra POLL;\nbra.uni MEET;\n"
+                                  "POLL:\nld.volatile.shared.u32 %r3, [%r20];\nsetp.eq.u32 %p3, %r3, 0;\n"
+                                  "@%p3 bra POLL;\nbra.uni MEET;\nSETTER:\nmov.u32 %r4, 0;\nWAIT:\n"
+                                  "ld.volatile.shared.u32 %r5, [%r20+4];\nadd.u32 %r4, %r4, 1;\n"
+                                  "setp.lt.u32 %p4, %r4, 100000;\n@%p4 bra WAIT;\nst.volatile.shared.u32 [%r20], 7;\n"
+                                  "MEET:\nbar.sync 0;\nld.shared.u32 %r10, [%r20];\nbar.sync 0;\n"
+                                  "add.u32 %r10, %r10, %r1;\n"),
+                    {zeros<uint32_t>(64)}, threads(64));
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(r.read()[i], 7 + i);
+  EXPECT_TRUE(r.report.diagnostics.empty()) << r.message();
+}
+
+// Undefined in CUDA, and common: a barrier that lanes pass by. An H200 lets those who are there go on once the others
+// can do nothing but wait for them.
+TEST(Barriers, InALoopThatLanesLeaveAtDifferentTimes) {
+  // Lane t goes round t % 3 + 1 times, then adds what it left in shared memory.
+  const Ran r = run(with_prologue(".shared .align 4 .b32 S[64];\nmov.u32 %r20, S;\nshl.b32 %r2, %r1, 2;\n"
+                                  "add.u32 %r20, %r20, %r2;\nrem.u32 %r3, %r1, 3;\nmov.u32 %r4, 0;\nL:\n"
+                                  "st.shared.u32 [%r20], %r4;\nbar.sync 0;\nadd.u32 %r4, %r4, 1;\n"
+                                  "setp.le.u32 %p1, %r4, %r3;\n@%p1 bra L;\nld.shared.u32 %r5, [%r20];\n"
+                                  "mad.lo.u32 %r10, %r4, 100, %r5;\n"),
+                    {zeros<uint32_t>(64)}, threads(64));
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(r.read()[i], (i % 3 + 1) * 100 + i % 3);
+  ASSERT_EQ(r.report.diagnostics.size(), 1u);
+  EXPECT_EQ(r.report.diagnostics[0].severity, Severity::warning);
+}
+
+TEST(Barriers, InAnIfThatSomeLanesSkip) {
+  for (const char* limit : {"10", "40"}) {
+    const Ran r = run(with_prologue("mov.u32 %r10, 1;\nsetp.ge.u32 %p1, %r1, " + std::string(limit) +
+                                    ";\n@%p1 bra PAST;\nbar.sync 0;\nadd.u32 %r10, %r10, 1;\nPAST:\nbar.sync 0;\n"),
+                      {zeros<uint32_t>(64)}, threads(64));
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(r.read()[i], i < std::stoul(limit) ? 2 : 1);
+  }
+}
+
 TEST(Barriers, Reductions) {
   const Ran r = run(
       with_prologue(

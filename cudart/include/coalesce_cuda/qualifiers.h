@@ -20,10 +20,13 @@
 #else
 #define __grid_constant__  // a copy of the parameter then; the same values
 #endif
-// clang has no managed variables for CUDA: one variable behind one name on both sides cannot be had from headers.
-#define __managed__ \
-  static_assert(    \
-      false, "__managed__ variables need nvcc; with clang use cudaMallocManaged or __device__ + cudaMemcpyToSymbol");
+// One variable behind one name on both sides: the device's variable lies where the host's counterpart of it does. The
+// section tells the runtime which ones those are (managed.h).
+#ifdef __CUDA_ARCH__
+#define __managed__ __attribute__((device))
+#else
+#define __managed__ __attribute__((device)) __attribute__((section("coalesce_managed"), aligned(256)))
+#endif
 #else
 #define __host__
 #define __device__

@@ -139,6 +139,11 @@ void integer_to_float(Rows& row, const Name& from, const Name& to) {
       row, head + tail, [](Carrier<From> a) { return from_integer<To, R>(static_cast<From>(a)); });
   row.rare(head + ".sat" + tail,
            [](Carrier<From> a) { return finish<false, true>(from_integer<To, R>(static_cast<From>(a))); });
+  if constexpr (std::is_same_v<To, float>) {  // no integer becomes a subnormal: .ftz changes nothing
+    row.rare(head + ".ftz" + tail, [](Carrier<From> a) { return from_integer<To, R>(static_cast<From>(a)); });
+    row.rare(head + ".ftz.sat" + tail,
+             [](Carrier<From> a) { return finish<false, true>(from_integer<To, R>(static_cast<From>(a))); });
+  }
 }
 
 // NaN between floating-point formats (measured; PTX promises nothing): narrowing f64 keeps what of sign and payload

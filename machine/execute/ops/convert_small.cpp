@@ -144,21 +144,6 @@ void packs(Rows& row, const Name& bits) {
            [](uint32_t a, uint32_t b, uint32_t c) { return packed<kBits, true>(a, b, c); });
 }
 
-// cvt.rn.ftz.f32.s32: integers have no subnormals, so .ftz changes nothing.
-template <class From, Round R>
-void flushing(Rows& row, const Name& from) {
-  const Name head = Name("cvt.") + name_of(R) + ".ftz";
-  row.rare(head + ".f32." + from, [](From a) { return narrow<R>(static_cast<double>(a)); });
-  row.rare(head + ".sat.f32." + from, [](From a) { return saturate(narrow<R>(static_cast<double>(a))); });
-}
-template <class From>
-void flushing_modes(Rows& row, const Name& from) {
-  flushing<From, Round::rn>(row, from);
-  flushing<From, Round::rz>(row, from);
-  flushing<From, Round::rm>(row, from);
-  flushing<From, Round::rp>(row, from);
-}
-
 }  // namespace
 
 void convert_small_rows(Rows& row) {
@@ -176,10 +161,6 @@ void convert_small_rows(Rows& row) {
   packs<8>(row, "8");
   packs<4>(row, "4");
   packs<2>(row, "2");
-  flushing_modes<int32_t>(row, "s32");
-  flushing_modes<uint32_t>(row, "u32");
-  flushing_modes<int16_t>(row, "s16");
-  flushing_modes<uint16_t>(row, "u16");
 }
 
 }  // namespace coalesce::machine

@@ -1,0 +1,280 @@
+// Arrays, textures and surfaces: what kernels read and write through them, against the addresses and weights worked out
+// here by hand.
+#include <gmock/gmock.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "api.h"
+#include "cudart/array.h"
+
+namespace coalesce::cudart {
+
+extern "C" {
+cudaChannelFormatDesc cudaCreateChannelDesc(int, int, int, int, cudaChannelFormatKind);
+cudaError_t cudaMallocArray(cudaArray**, const cudaChannelFormatDesc*, size_t, size_t, unsigned);
+cudaError_t cudaMalloc3DArray(cudaArray**, const cudaChannelFormatDesc*, cudaExtent, unsigned);
+cudaError_t cudaFreeArray(cudaArray*);
+cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc*, cudaExtent*, unsigned*, cudaArray*);
+cudaError_t cudaMemcpy2DToArray(cudaArray*, size_t, size_t, const void*, size_t, size_t, size_t, cudaMemcpyKind);
+cudaError_t cudaMemcpy2DFromArray(void*, size_t, const cudaArray*, size_t, size_t, size_t, size_t, cudaMemcpyKind);
+cudaError_t cudaMemcpyToArray(cudaArray*, size_t, size_t, const void*, size_t, cudaMemcpyKind);
+cudaError_t cudaCreateTextureObject(unsigned long long*, const cudaResourceDesc*, const cudaTextureDesc*, const void*);
+cudaError_t cudaDestroyTextureObject(unsigned long long);
+cudaError_t cudaCreateSurfaceObject(unsigned long long*, const cudaResourceDesc*);
+}
+
+namespace {
+
+using testing::ElementsAre;
+
+// A kernel in which thread t has the coordinates in[4t] to in[4t + 3] in %r1 to %r4 (and %f1 to %f4), does `body`, and
+// writes %r5 to %r8 to out[4t] to out[4t + 3].
+std::string kernel(const std::string& body) {
+  return ".version 8.0\n.target sm_80\n.address_size 64\n"
+         ".visible .entry k(.param .u64 t, .param .u64 in, .param .u64 out)\n{\n"
+         ".reg .b16 %h<9>;\n.reg .b32 %r<12>;\n.reg .f32 %f<9>;\n.reg .b64 %rd<8>;\n"
+         "ld.param.u64 %rd1, [t];\nld.param.u64 %rd2, [in];\nld.param.u64 %rd3, [out];\nmov.u32 %r9, %tid.x;\n"
+         "mul.wide.u32 %rd4, %r9, 16;\nadd.s64 %rd2, %rd2, %rd4;\nadd.s64 %rd3, %rd3, %rd4;\n"
+         "ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd2];\nld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd2];\n"
+         "mov.b32 %r5, 0;\nmov.b32 %r6, 0;\nmov.b32 %r7, 0;\nmov.b32 %r8, 0;\n" +
+         body + "\nst.global.v4.b32 [%rd3], {%r5, %r6, %r7, %r8};\nret;\n}\n";
+}
+
+class TextureTest : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    cudaDeviceReset();
+    cudaGetLastError();
+  }
+
+  // An array of floats (or of what `format` says) with these contents, row by row and slice by slice.
+  template <class T>
+  cudaArray* array(const std::vector<T>& content, cudaExtent extent, unsigned flags = 0,
+                   cudaChannelFormatDesc format = {32, 0, 0, 0, 2}) {
+    cudaArray* a = nullptr;
+    EXPECT_EQ(cudaMalloc3DArray(&a, &format, extent, flags), cudaSuccess);
+    const size_t row = extent.width * texel_bytes(format), rows = extent.height ? extent.height : 1;
+    cudaMemcpy3DParms p{};
+    p.srcPtr = {const_cast<T*>(content.data()), row, row, rows};
+    p.dstArray = a;
+    p.extent = {extent.width, rows, extent.depth ? extent.depth : 1};
+    p.kind = cudaMemcpyHostToDevice;
+    EXPECT_EQ(cudaMemcpy3D(&p), cudaSuccess);
+    return a;
+  }
+
+  static cudaResourceDesc resource(cudaArray* a) {
+    cudaResourceDesc r{};
+    r.res.array.array = a;
+    return r;
+  }
+  // Modes: 0 wrap, 1 clamp, 2 mirror, 3 border.
+  static cudaTextureDesc reading(int mode, bool linear = false, bool normalised = false, bool fractions = false) {
+    cudaTextureDesc d{};
+    for (int& m : d.addressMode) m = mode;
+    d.filterMode = linear;
+    d.normalizedCoords = normalised;
+    d.readMode = fractions;
+    return d;
+  }
+  static unsigned long long texture(const cudaResourceDesc& r, const cudaTextureDesc& d) {
+    unsigned long long t = 0;
+    EXPECT_EQ(cudaCreateTextureObject(&t, &r, &d, nullptr), cudaSuccess);
+    return t;
+  }
+
+  // Runs `body`, one thread for each place.
+  template <class Out, class In>
+  std::vector<std::array<Out, 4>> run(const std::string& body, unsigned long long handle,
+                                      const std::vector<std::array<In, 4>>& places) {
+    const std::string text = kernel(body);
+    cudaLibrary_t library = nullptr;
+    cudaKernel_t k = nullptr;
+    EXPECT_EQ(cudaLibraryLoadData(&library, text.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0), cudaSuccess);
+    EXPECT_EQ(cudaLibraryGetKernel(&k, library, "k"), cudaSuccess);
+    void *in = nullptr, *out = nullptr;
+    const size_t bytes = places.size() * 16;
+    EXPECT_EQ(cudaMalloc(&in, bytes), cudaSuccess);
+    EXPECT_EQ(cudaMalloc(&out, bytes), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(in, places.data(), bytes, cudaMemcpyHostToDevice), cudaSuccess);
+    void* arguments[] = {&handle, &in, &out};
+    EXPECT_EQ(cudaLaunchKernel(k, {}, {static_cast<unsigned>(places.size())}, arguments, 0, nullptr), cudaSuccess);
+    std::vector<std::array<Out, 4>> result(places.size());
+    error_ = cudaMemcpy(result.data(), out, bytes, cudaMemcpyDeviceToHost);
+    return result;
+  }
+  // The first component at each place.
+  std::vector<float> sampled(const std::string& instruction, unsigned long long handle,
+                             const std::vector<std::array<float, 4>>& places) {
+    std::vector<float> first;
+    for (const auto& v : run<float>(instruction, handle, places)) first.push_back(v[0]);
+    EXPECT_EQ(error_, cudaSuccess);
+    return first;
+  }
+
+  cudaError_t error_ = cudaSuccess;
+};
+
+const std::string k1d = "tex.1d.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1}];";
+const std::string k2d = "tex.2d.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2}];";
+
+std::vector<float> ramp(size_t n) {
+  std::vector<float> v(n);
+  for (size_t i = 0; i < n; ++i) v[i] = static_cast<float>(i);
+  return v;
+}
+
+TEST_F(TextureTest, TheNearestTexelOfTwoDimensions) {
+  const auto t = texture(resource(array(ramp(15), {5, 3, 0})), reading(1));
+  EXPECT_THAT(sampled(k2d, t, {{0.f, 0.f}, {0.99f, 0.5f}, {1.f, 1.f}, {4.9f, 2.9f}, {-3.f, 1.5f}, {9.f, 9.f}}),
+              ElementsAre(0, 0, 6, 14, 5, 14));
+}
+
+TEST_F(TextureTest, AddressModes) {
+  cudaArray* a = array(ramp(4), {4, 0, 0});
+  const std::vector<std::array<float, 4>> places{{-0.3f}, {-1.1f}, {0.1f}, {1.f}, {1.3f}, {2.6f}};
+  EXPECT_THAT(sampled(k1d, texture(resource(a), reading(0, false, true)), places), ElementsAre(2, 3, 0, 0, 1, 2));
+  EXPECT_THAT(sampled(k1d, texture(resource(a), reading(1, false, true)), places), ElementsAre(0, 0, 0, 3, 3, 3));
+  EXPECT_THAT(sampled(k1d, texture(resource(a), reading(2, false, true)), places), ElementsAre(1, 3, 0, 3, 2, 2));
+  cudaTextureDesc border = reading(3, false, true);
+  border.borderColor[0] = 9;
+  EXPECT_THAT(sampled(k1d, texture(resource(a), border), places), ElementsAre(9, 9, 0, 9, 9, 9));
+  // Texels for coordinates: nothing to wrap.
+  EXPECT_THAT(sampled(k1d, texture(resource(a), reading(0)), {{-1.f}, {5.f}}), ElementsAre(0, 3));
+}
+
+// Texel i stands at i + 0.5; between two the weights are multiples of 1/256.
+TEST_F(TextureTest, Interpolates) {
+  const auto t = texture(resource(array(std::vector<float>{0, 256, 512, 1024}, {4, 0, 0})), reading(1, true));
+  EXPECT_THAT(sampled(k1d, t, {{0.5f}, {1.f}, {1.75f}, {2.5f}, {3.f}, {0.f}, {7.f}, {0.5f + 3.2f / 256}}),
+              ElementsAre(0, 128, 320, 512, 768, 0, 1024, 3));
+  const auto plane = texture(resource(array(std::vector<float>{0, 100, 1000, 1100}, {2, 2, 0})), reading(1, true));
+  EXPECT_THAT(sampled(k2d, plane, {{1.f, 1.f}, {0.75f, 0.5f}, {0.5f, 1.25f}, {1.5f, 1.5f}}),
+              ElementsAre(550, 25, 750, 1100));
+  const auto cube = texture(resource(array(ramp(8), {2, 2, 2})), reading(1, true));
+  EXPECT_THAT(sampled("tex.3d.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2, %f3, %f3}];", cube,
+                      {{1.f, 1.f, 1.f}, {0.5f, 0.5f, 1.f}, {1.5f, 0.5f, 0.5f}}),
+              ElementsAre(3.5f, 2, 1));
+}
+
+TEST_F(TextureTest, IntegersAsFractionsOfTheirRange) {
+  const std::vector<uint8_t> bytes{0, 51, 255, 102};
+  cudaArray* a = array(bytes, {1, 0, 0}, 0, {8, 8, 8, 8, 1});
+  const auto v = run<float>(k1d, texture(resource(a), reading(1, false, false, true)),
+                            std::vector{std::array{0.f, 0.f, 0.f, 0.f}});
+  EXPECT_THAT(v[0], ElementsAre(0.f, 0.2f, 1.f, 0.4f));
+  const std::vector<int16_t> shorts{-32768, 32767};
+  cudaArray* s = array(shorts, {2, 0, 0}, 0, {16, 0, 0, 0, 0});
+  EXPECT_THAT(sampled(k1d, texture(resource(s), reading(1, false, false, true)), {{0.f}, {1.f}}), ElementsAre(-1, 1));
+  // As they are, of either sign.
+  const auto raw = run<int32_t>("tex.1d.v4.s32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1}];",
+                                texture(resource(s), reading(1)), std::vector<std::array<float, 4>>{{0.f}, {1.f}});
+  EXPECT_EQ(raw[0][0], -32768);
+  EXPECT_EQ(raw[1][0], 32767);
+}
+
+TEST_F(TextureTest, MemoryByIndex) {
+  std::vector<int32_t> numbers{7, -8, 9};
+  void* memory = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, 12), cudaSuccess);
+  ASSERT_EQ(cudaMemcpy(memory, numbers.data(), 12, cudaMemcpyHostToDevice), cudaSuccess);
+  cudaResourceDesc r{};
+  r.resType = cudaResourceTypeLinear;
+  r.res.linear = {memory, {32, 0, 0, 0, 0}, 12};
+  const auto v = run<int32_t>("tex.1d.v4.s32.s32 {%r5, %r6, %r7, %r8}, [%rd1, {%r1}];", texture(r, reading(1)),
+                              std::vector<std::array<int32_t, 4>>{{0}, {1}, {2}, {3}, {-1}});
+  EXPECT_THAT((std::vector{v[0][0], v[1][0], v[2][0], v[3][0], v[4][0]}), ElementsAre(7, -8, 9, 0, 0));
+}
+
+TEST_F(TextureTest, LayersAndCubes) {
+  const auto layers = texture(resource(array(ramp(12), {2, 2, 3}, cudaArrayLayered)), reading(1));
+  EXPECT_THAT(sampled("tex.a2d.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%r1, %f2, %f3, %f3}];", layers,
+                      {{0.f, 0.f, 0.f}, {std::bit_cast<float>(2), 1.f, 1.f}, {std::bit_cast<float>(7), 0.f, 1.f}}),
+              ElementsAre(0, 11, 10));
+  // Faces +x -x +y -y +z -z, one texel each.
+  const auto cube = texture(resource(array(ramp(6), {1, 1, 6}, cudaArrayCubemap)), reading(1, false, true));
+  EXPECT_THAT(
+      sampled(
+          "tex.cube.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2, %f3, %f3}];", cube,
+          {{2.f, 1.f, 0.f}, {-2.f, 1.f, 0.f}, {0.f, 3.f, 1.f}, {0.f, -3.f, 1.f}, {0.f, 1.f, 5.f}, {0.f, 1.f, -5.f}}),
+      ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST_F(TextureTest, GathersOneComponentOfFourTexels) {
+  const auto t = texture(resource(array(ramp(9), {3, 3, 0}, cudaArrayTextureGather)), reading(1));
+  const auto v = run<float>("tld4.r.2d.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2}];", t,
+                            std::vector{std::array{1.f, 2.f, 0.f, 0.f}});
+  EXPECT_THAT(v[0], ElementsAre(6, 7, 4, 3));
+}
+
+TEST_F(TextureTest, SurfacesByByte) {
+  cudaArray* a = array(ramp(8), {4, 2, 0}, cudaArraySurfaceLoadStore);
+  unsigned long long s = 0;
+  const cudaResourceDesc r = resource(a);
+  ASSERT_EQ(cudaCreateSurfaceObject(&s, &r), cudaSuccess);
+  const auto v = run<float>(
+      "suld.b.2d.b32.trap {%r5}, [%rd1, {%r1, %r2}];\n"
+      "suld.b.2d.v2.b32.clamp {%r6, %r7}, [%rd1, {%r3, %r2}];\n"
+      "suld.b.2d.b32.zero {%r8}, [%rd1, {%r4, %r2}];\n"
+      "sust.b.2d.b32.trap [%rd1, {%r1, %r2}], {%r8};\n"
+      "sust.b.2d.b16.zero [%rd1, {%r4, %r2}], {%h1};",
+      s, std::vector<std::array<int32_t, 4>>{{4, 1, 400, 16}});
+  ASSERT_EQ(error_, cudaSuccess);
+  EXPECT_THAT(v[0], ElementsAre(5, 6, 7, 0));
+  std::vector<float> back(8);
+  ASSERT_EQ(cudaMemcpy2DFromArray(back.data(), 16, a, 0, 0, 16, 2, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_THAT(back, ElementsAre(0, 1, 2, 3, 4, 0, 6, 7));
+
+  run<float>("sust.b.2d.b32.trap [%rd1, {%r1, %r2}], {%r1};", s, std::vector<std::array<int32_t, 4>>{{16, 0}});
+  EXPECT_EQ(error_, cudaErrorIllegalAddress);
+}
+
+TEST_F(TextureTest, WhatIsGoneIsAFault) {
+  cudaArray* a = array(ramp(4), {4, 0, 0});
+  const auto t = texture(resource(a), reading(1));
+  ASSERT_EQ(cudaFreeArray(a), cudaSuccess);
+  run<float>(k1d, t, std::vector<std::array<float, 4>>{{0.f}});
+  EXPECT_EQ(error_, cudaErrorIllegalAddress);
+  cudaDeviceReset();
+  run<float>(k1d, 12345, std::vector<std::array<float, 4>>{{0.f}});
+  EXPECT_EQ(error_, cudaErrorIllegalAddress);
+}
+
+TEST_F(TextureTest, ArraysAreChecked) {
+  const cudaChannelFormatDesc floats = cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindFloat),
+                              three{8, 8, 8, 0, 1};
+  cudaArray* a = nullptr;
+  EXPECT_EQ(cudaMallocArray(&a, &three, 4, 4, 0), cudaErrorInvalidChannelDescriptor);
+  ASSERT_EQ(cudaMallocArray(&a, &floats, 5, 3, 0), cudaSuccess);
+  cudaExtent extent{};
+  cudaChannelFormatDesc format{};
+  EXPECT_EQ(cudaArrayGetInfo(&format, &extent, nullptr, a), cudaSuccess);
+  EXPECT_EQ(extent.width * 100 + extent.height * 10 + extent.depth, 530u);
+  EXPECT_EQ(format.x, 32);
+  // 15 numbers that run on over the rows, from the second row's third.
+  const std::vector<float> in = ramp(8);
+  EXPECT_EQ(cudaMemcpyToArray(a, 8, 1, in.data(), 32, cudaMemcpyHostToDevice), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyToArray(a, 8, 1, in.data(), 36, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  std::vector<float> out(15, -1.f);
+  EXPECT_EQ(cudaMemcpy2DFromArray(out.data(), 20, a, 0, 0, 20, 3, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_THAT(out, ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_EQ(cudaMemcpy2DToArray(a, 4, 0, in.data(), 20, 20, 1, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy2DToArray(nullptr, 0, 0, in.data(), 4, 4, 1, cudaMemcpyHostToDevice),
+            cudaErrorInvalidResourceHandle);
+
+  const cudaTextureDesc linear = reading(1, true);
+  const cudaChannelFormatDesc integers{32, 0, 0, 0, 1};
+  cudaArray* b = nullptr;
+  ASSERT_EQ(cudaMallocArray(&b, &integers, 4, 0, 0), cudaSuccess);
+  unsigned long long t = 0;
+  const cudaResourceDesc r = resource(b);
+  EXPECT_EQ(cudaCreateTextureObject(&t, &r, &linear, nullptr), cudaErrorInvalidFilterSetting);
+  EXPECT_EQ(cudaDestroyTextureObject(77), cudaErrorInvalidValue);
+}
+
+}  // namespace
+}  // namespace coalesce::cudart
