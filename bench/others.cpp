@@ -99,10 +99,11 @@ Timing time_start_up(int repetitions) {
 
 FirstLaunch time_first_launch(const Case& c, int repetitions) {
   const std::string self = quoted(fs::read_symlink("/proc/self/exe"));
-  std::string pattern = (fs::temp_directory_path() / "coalesce-bench-XXXXXX").string();
-  if (!mkdtemp(pattern.data())) return {};
+  std::string made = (fs::temp_directory_path() / "coalesce-bench-XXXXXX").string();
+  if (!mkdtemp(made.data())) return {};
+  const std::string& folder = made;
   const auto first = [&](const char* engine, std::vector<double>& seconds) {
-    const Ended ended = run("env XDG_CACHE_HOME=" + quoted(pattern) + " " + self + " --first " + std::string(c.kernel) +
+    const Ended ended = run("env XDG_CACHE_HOME=" + quoted(folder) + " " + self + " --first " + std::string(c.kernel) +
                                 " --engine " + engine,
                             120);
     double time = 0;
@@ -112,13 +113,13 @@ FirstLaunch time_first_launch(const Case& c, int repetitions) {
   std::error_code ignored;
   for (int i = 0; i < repetitions; ++i) {
     first("interpreter", all.interpreter);
-    fs::remove_all(fs::path(pattern) / "coalesce", ignored);
+    fs::remove_all(fs::path(folder) / "coalesce", ignored);
     first("auto", all.cold);
     std::vector<double> untimed;
     first("native", untimed);  // leaves the code in the cache
     first("auto", all.warm);
   }
-  fs::remove_all(pattern, ignored);
+  fs::remove_all(folder, ignored);
   return all;
 }
 
