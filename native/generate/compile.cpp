@@ -3,6 +3,7 @@
 #include <llvm/Analysis/LoopAnalysisManager.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Passes/StandardInstrumentations.h>
@@ -52,12 +53,15 @@ std::unique_ptr<TargetMachine> machine_for(const Target& target, const CompileOp
   return machine;
 }
 
-bool make(const machine::Code& code, const Target& target, const CompileOptions& options, LLVMContext& context,
-          Module& module, TargetMachine& machine, std::vector<uint32_t>* words) {
+bool make(const machine::Code& code, const CompileOptions& options, LLVMContext& context, Module& module,
+          TargetMachine& machine, std::vector<uint32_t>* words) {
   module.setTargetTriple(machine.getTargetTriple().str());
   module.setDataLayout(machine.createDataLayout());
   module.setPICLevel(PICLevel::BigPIC);
-  Generator generator(code, module);
+  // Without such an instruction LLVM would call a function of the C library.
+  const bool is_x86 = machine.getTargetTriple().isX86();
+  const auto has = [&](const char* feature) { return !is_x86 || machine.getMCSubtargetInfo()->checkFeatures(feature); };
+  Generator generator(code, module, has("+fma"), has("+sse4.1"));
   if (!generator.run()) return false;
   if (words) *words = generator.words();
   Function& f = *module.getFunction("kernel");
@@ -75,7 +79,6 @@ bool make(const machine::Code& code, const Target& target, const CompileOptions&
           static_cast<const CompileOptions*>(o)->yield(static_cast<const CompileOptions*>(o)->argument);
         },
         const_cast<CompileOptions*>(&options));
-  (void)target;
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager calls;
@@ -119,7 +122,7 @@ Object compile(const machine::Code& code, const Target& target, const CompileOpt
   LLVMContext context;
   Module module("kernel", context);
   std::unique_ptr<TargetMachine> machine = machine_for(target, options);
-  if (!make(code, target, options, context, module, *machine, &object.words)) return object;
+  if (!make(code, options, context, module, *machine, &object.words)) return object;
   const SmallVector<char, 0> bytes = emit(module, *machine, CodeGenFileType::ObjectFile);
   object.code.assign(bytes.begin(), bytes.end());
   return object;
@@ -129,7 +132,7 @@ std::string text(const machine::Code& code, const Target& target, const CompileO
   LLVMContext context;
   Module module("kernel", context);
   std::unique_ptr<TargetMachine> machine = machine_for(target, options);
-  if (!make(code, target, options, context, module, *machine, nullptr)) return {};
+  if (!make(code, options, context, module, *machine, nullptr)) return {};
   std::string result;
   if (ir) {
     raw_string_ostream out(result);

@@ -32,12 +32,14 @@ namespace {
 constexpr uint64_t kFuel = 1u << 12;  // repetitions of a uniform loop before it is charged for
 }
 
-Generator::Generator(const machine::Code& code, Module& module)
+Generator::Generator(const machine::Code& code, Module& module, bool fuses, bool rounds)
     : code_(code),
       p_(*code.program),
       module_(module),
       context_(module.getContext()),
       ir_(context_),
+      fuses_(fuses),
+      rounds_(rounds),
       blocks_(static_cast<uint32_t>(p_.blocks.size())) {}
 
 bool Generator::run() {
@@ -197,9 +199,7 @@ void Generator::region(uint32_t r) {
   const machine::Region& region = p_.regions[r];
   ir_.SetInsertPoint(heads_[r]);
   ir_.CreateStore(ir_.getInt64(r), frame_at(offsetof(Frame, region)));
-  // ctaid, where the region reads it: from the block's number.
   Where hoisted;
-  hoisted.scalar_only = true;
   for (uint32_t b : region.chain) {
     if (p_.blocks[b].divergent) continue;
     hoisted.block = b;
@@ -290,7 +290,7 @@ void Generator::warp_loop(uint32_t r) {
       set(reg, Constant::getNullValue(variable(reg)->getAllocatedType()));
     }
   }
-  enter(r, head, alive);
+  enter(head, alive);
 
   for (uint32_t b : plan.blocks) {
     body(r, b, true);
@@ -448,8 +448,7 @@ void Generator::go(uint32_t r, uint32_t from, uint32_t to, const Where& where) {
 }
 
 // Lanes of `mask`, at least one, begin at `b`.
-void Generator::enter(uint32_t r, uint32_t b, Value* mask) {
-  (void)r;
+void Generator::enter(uint32_t b, Value* mask) {
   if (!full_[b]) {
     ir_.CreateBr(warp_end_);
     return;
@@ -554,7 +553,7 @@ void Generator::arrival(uint32_t r, uint32_t index) {
     ir_.CreateBr(arrive_[s.parent]);
     return;
   }
-  enter(r, s.at, here);
+  enter(s.at, here);
 }
 
 void Generator::end_of_region(uint32_t r) {
@@ -661,7 +660,6 @@ void Generator::count(AllocaInst* c, Value* n) {
 }
 
 void Generator::finish() {
-  // What blocks ask of their number.
   ir_.SetInsertPoint(out_);
   Value* tally = field(offsetof(Frame, tally), ir_.getPtrTy(), "tally");
   Value* instructions = ir_.getInt64(0);

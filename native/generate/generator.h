@@ -33,15 +33,15 @@ using machine::Register;
 // What an instruction is generated for: a block's body for warps with all lanes on (mask null), or for any lanes.
 struct Where {
   uint32_t block = kNone;
-  Value* mask = nullptr;     // i32; null: all on
-  Value* lanes = nullptr;    // the same as <32 x i1>; null with mask
-  bool keeps = false;        // lanes that are off keep what they have: their registers may be read elsewhere
-  bool scalar_only = false;  // hoisted: there is no warp
+  Value* mask = nullptr;   // i32; null: all on
+  Value* lanes = nullptr;  // the same as <32 x i1>; null with mask
+  bool keeps = false;      // lanes that are off keep what they have: their registers may be read elsewhere
 };
 
 class Generator {
  public:
-  Generator(const machine::Code& code, llvm::Module& module);
+  // `fuses`, `rounds`: whether the CPU has instructions for fma and for rounding to whole numbers.
+  Generator(const machine::Code& code, llvm::Module& module, bool fuses, bool rounds);
   // False: nothing of the kernel has a native form.
   bool run();
   // For the loader: see load.cpp.
@@ -61,7 +61,7 @@ class Generator {
   void branch(uint32_t r, uint32_t block, const Where& where);
   void arrival(uint32_t r, uint32_t scope);
   void go(uint32_t r, uint32_t from, uint32_t to, const Where& where);
-  void enter(uint32_t r, uint32_t block, Value* mask);
+  void enter(uint32_t block, Value* mask);
   void end_of_region(uint32_t r);
   void go_region(uint32_t from, uint32_t block);
   void stop(uint32_t r);
@@ -170,6 +170,7 @@ class Generator {
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> ir_;
+  bool fuses_, rounds_;
   uint32_t blocks_ = 0;
   std::vector<RegionPlan> plans_;
   llvm::Function* function_ = nullptr;

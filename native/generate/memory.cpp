@@ -388,7 +388,8 @@ void Generator::shared(uint32_t index, const Where& where, int64_t stride) {
       pointer = ir_.CreateGEP(ir_.getInt8Ty(), memory, ir_.CreateZExt(scalar(m.address, e), i64));
       pointer = ir_.CreateConstGEP1_64(ir_.getInt8Ty(), pointer, static_cast<uint64_t>(m.offset));
     } else {
-      pointer = ir_.CreateGEP(ir_.getInt8Ty(), memory, ir_.CreateZExt(base, i64));
+      // Lane 0, if it is off, may lie before the beginning.
+      pointer = ir_.CreateGEP(ir_.getInt8Ty(), memory, ir_.CreateSExt(base, i64));
     }
     if (stride == 0)
       move_uniform(i, pointer, where);

@@ -310,7 +310,7 @@ Value* Generator::convert(std::string_view name, const std::vector<Value*>& s) {
     Type* type = of_bits(bits_of_type(to));
     return from[0] == 's' ? ir_.CreateSExtOrTrunc(s[0], type) : ir_.CreateZExtOrTrunc(s[0], type);
   }
-  const bool to_float = to == "f32" || to == "f64", from_float = from == "f32" || from == "f64";
+  const bool to_float = to == "f32" || to == "f64";
   const auto float_type = [&](std::string_view t) {
     return s[0]->getType()->getWithNewType(t == "f32" ? ir_.getFloatTy() : ir_.getDoubleTy());
   };
@@ -319,7 +319,7 @@ Value* Generator::convert(std::string_view name, const std::vector<Value*>& s) {
     Value* f = from[0] == 's' ? ir_.CreateSIToFP(s[0], float_type(to)) : ir_.CreateUIToFP(s[0], float_type(to));
     return ir_.CreateBitCast(f, of_bits(bits_of_type(to)));
   }
-  if (from == "f32" && (to == "s32" || to == "u32") && n == 3) {
+  if (from == "f32" && (to == "s32" || to == "u32") && n == 3 && rounds_) {
     Value* f = ir_.CreateBitCast(s[0], float_type(from));
     const std::string_view mode = m.suffixes[0];
     const Intrinsic::ID whole = mode == "rni"   ? Intrinsic::roundeven
@@ -331,7 +331,6 @@ Value* Generator::convert(std::string_view name, const std::vector<Value*>& s) {
     return ir_.CreateIntrinsic(to[0] == 's' ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat,
                                {of_bits(32), f->getType()}, {f});
   }
-  (void)from_float;
   return nullptr;
 }
 
@@ -370,6 +369,7 @@ Value* Generator::floating(std::string_view name, const std::vector<Value*>& s) 
   if (o == "add") return finish(ir_.CreateFAdd(f[0], f[1]), {0, 1});
   if (o == "sub") return finish(ir_.CreateFSub(f[0], f[1]), {0, 1});
   if (o == "mul") return finish(ir_.CreateFMul(f[0], f[1]), {0, 1});
+  if ((o == "fma" || o == "mad") && !fuses_) return nullptr;
   if (o == "fma" || o == "mad")
     return finish(ir_.CreateIntrinsic(Intrinsic::fma, {type}, {f[0], f[1], f[2]}), {0, 2, 1});
   if (!single) return nullptr;
