@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -30,7 +31,7 @@ std::shared_ptr<native::Engine> engine_of(const Way& way) {
   settings.engine = way.engine;
   settings.library = native::find_library();
   settings.cpu = way.cpu;
-  settings.warn = [](const std::string& text) { throw std::runtime_error(text); };
+  settings.warn = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
   return std::make_shared<native::Engine>(std::move(settings));
 }
 
@@ -100,6 +101,7 @@ void Prepared::launch(Seconds* seconds) {
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const double cpu = cpu_seconds() - cpu_start;
   const std::string kernel(case_.kernel);
+  if (engine_ && engine_->statistics().failed) throw std::runtime_error(kernel + ": no native code");
   if (report.fault != machine::Fault::none) {
     throw std::runtime_error(kernel + ": " +
                              (report.diagnostics.empty() ? "fault" : render(report.diagnostics[0], false)));
