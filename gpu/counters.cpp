@@ -54,15 +54,14 @@ bool look_up(void* library, cupti::Functions& f, std::string& why) {
 
 class Cupti : public HardwareCounters {
  public:
-  bool open(void* context, int device, size_t most, const std::vector<std::string>& extra, std::string& why) {
-    most_ = most;
+  bool open(void* context, int device, const Wanted& wanted, std::string& why) {
+    wanted_ = wanted;
     void* library = open_cupti(why);
     if (!library || !look_up(library, f_, why)) return false;
-    for (const CounterSource& source : counter_sources())
-      for (const std::string& metric : source.metrics) names_.push_back(metric.c_str());
-    own_ = names_.size();
-    extra_ = extra;
-    for (const std::string& metric : extra_) names_.push_back(metric.c_str());
+    if (wanted_.ours) {
+      for (const CounterSource& source : counter_sources()) names_.push_back(source.metric.c_str());
+    }
+    for (const std::string& metric : wanted_.extra) names_.push_back(metric.c_str());
 
     cupti::Initialize initialize;
     if (!done(f_.initialize(&initialize), "cuptiProfilerInitialize", why)) return false;
@@ -102,7 +101,7 @@ class Cupti : public HardwareCounters {
     object_ = enable.object;
     cupti::DataSize data;
     data.object = object_, data.names = names_.data(), data.count = names_.size();
-    data.ranges = most_, data.tree_nodes = static_cast<uint32_t>(most_);
+    data.ranges = wanted_.most, data.tree_nodes = static_cast<uint32_t>(wanted_.most);
     if (!done(f_.data_size(&data), "cuptiRangeProfilerGetCounterDataSize", why)) return false;
     data_.resize(data.data_size);
     return true;
@@ -145,7 +144,7 @@ class Cupti : public HardwareCounters {
     return true;
   }
 
-  bool full() const override { return pending_ >= most_; }
+  bool full() const override { return pending_ >= wanted_.most; }
   int passes() const override { return passes_; }
 
  private:
@@ -154,7 +153,7 @@ class Cupti : public HardwareCounters {
     fresh.object = object_, fresh.data_size = data_.size(), fresh.data = data_.data();
     if (!done(f_.data_initialize(&fresh), "cuptiRangeProfilerCounterDataImageInitialize", why)) return false;
     cupti::RangeConfig config;
-    config.object = object_, config.ranges_per_pass = most_;
+    config.object = object_, config.ranges_per_pass = wanted_.most;
     config.config_size = config_.size(), config.config = config_.data();
     config.data_size = data_.size(), config.data = data_.data();
     if (!done(f_.configure(&config), "cuptiRangeProfilerSetConfig", why)) return false;
@@ -178,28 +177,26 @@ class Cupti : public HardwareCounters {
   void take(const std::vector<double>& values, Reading& reading) const {
     reading = {};
     reading.read.assign(machine::kCounterCount, false);
-    size_t at = 0;
-    for (const CounterSource& source : counter_sources()) {
-      double sum = 0;
-      for (size_t i = 0; i < source.metrics.size(); ++i) sum += values[at++];
-      if (std::isnan(sum)) continue;
-      reading.counters.*source.field = static_cast<uint64_t>(sum + 0.5);
+    const size_t ours = values.size() - wanted_.extra.size();
+    for (size_t i = 0; i < ours; ++i) {
+      const auto field = counter_sources()[i].field;
+      if (std::isnan(values[i])) continue;
+      reading.counters.*field = static_cast<uint64_t>(values[i] + 0.5);
       for (size_t row = 0; row < machine::kCounterCount; ++row) {
-        if (machine::kCounterRows[row].field == source.field) reading.read[row] = true;
+        if (machine::kCounterRows[row].field == field) reading.read[row] = true;
       }
     }
-    for (size_t i = own_; i < values.size(); ++i) reading.extra.emplace_back(names_[i], values[i]);
+    for (size_t i = ours; i < values.size(); ++i) reading.extra.emplace_back(names_[i], values[i]);
   }
 
   cupti::Functions f_;
   cupti::HostObject* host_ = nullptr;
   cupti::RangeObject* object_ = nullptr;
   std::vector<const char*> names_;
-  size_t own_ = 0;
-  std::vector<std::string> extra_;
+  Wanted wanted_;
   std::vector<uint8_t> config_, data_;
   int passes_ = 0;
-  size_t most_ = 1, pending_ = 0;
+  size_t pending_ = 0;
 };
 
 }  // namespace
@@ -207,41 +204,37 @@ class Cupti : public HardwareCounters {
 const std::vector<CounterSource>& counter_sources() {
   using C = machine::Counters;
   static const std::string t = "l1tex__t_", global = "_pipe_lsu_mem_global_op_", local = "_pipe_lsu_mem_local_op_",
-                           wavefronts = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_",
-                           shared = "smsp__inst_executed_op_shared_";
+                           wavefronts = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_";
   static const std::vector<CounterSource> sources = {
-      {&C::global_load_requests, {t + "requests" + global + "ld.sum"}},
-      {&C::global_load_sectors, {t + "sectors" + global + "ld.sum"}},
-      {&C::global_load_lines, {t + "set_accesses" + global + "ld.sum"}},
-      {&C::global_store_requests, {t + "requests" + global + "st.sum"}},
-      {&C::global_store_sectors, {t + "sectors" + global + "st.sum"}},
-      {&C::global_store_lines, {t + "set_accesses" + global + "st.sum"}},
-      {&C::global_atomic_requests, {t + "requests" + global + "atom.sum"}},
-      {&C::global_atomic_sectors, {t + "sectors" + global + "atom.sum"}},
-      {&C::global_reduction_requests, {t + "requests" + global + "red.sum"}},
-      {&C::global_reduction_sectors, {t + "sectors" + global + "red.sum"}},
-      {&C::local_load_requests, {t + "requests" + local + "ld.sum"}},
-      {&C::local_load_sectors, {t + "sectors" + local + "ld.sum"}},
-      {&C::local_store_requests, {t + "requests" + local + "st.sum"}},
-      {&C::local_store_sectors, {t + "sectors" + local + "st.sum"}},
-      {&C::shared_load_requests, {shared + "ld_pred_on_any.sum"}},
-      {&C::shared_load_wavefronts, {wavefronts + "ld.sum"}},
-      {&C::shared_store_requests, {shared + "st_pred_on_any.sum"}},
-      {&C::shared_store_wavefronts, {wavefronts + "st.sum"}},
-      {&C::shared_atomic_requests, {shared + "atom_pred_on_any.sum"}},
-      {&C::shared_atomic_wavefronts, {"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum"}},
-      {&C::instructions, {"smsp__inst_executed.sum"}},
-      {&C::thread_instructions, {"smsp__thread_inst_executed.sum"}},
-      {&C::branches, {"smsp__sass_branch_targets.sum"}},
-      {&C::divergent_branches, {"smsp__sass_branch_targets_threads_divergent.sum"}},
+      {&C::global_load_requests, t + "requests" + global + "ld.sum"},
+      {&C::global_load_sectors, t + "sectors" + global + "ld.sum"},
+      {&C::global_load_lines, t + "set_accesses" + global + "ld.sum"},
+      {&C::global_store_requests, t + "requests" + global + "st.sum"},
+      {&C::global_store_sectors, t + "sectors" + global + "st.sum"},
+      {&C::global_store_lines, t + "set_accesses" + global + "st.sum"},
+      {&C::global_atomic_requests, t + "requests" + global + "atom.sum"},
+      {&C::global_atomic_sectors, t + "sectors" + global + "atom.sum"},
+      {&C::global_reduction_requests, t + "requests" + global + "red.sum"},
+      {&C::global_reduction_sectors, t + "sectors" + global + "red.sum"},
+      {&C::local_load_requests, t + "requests" + local + "ld.sum"},
+      {&C::local_load_sectors, t + "sectors" + local + "ld.sum"},
+      {&C::local_store_requests, t + "requests" + local + "st.sum"},
+      {&C::local_store_sectors, t + "sectors" + local + "st.sum"},
+      {&C::shared_load_wavefronts, wavefronts + "ld.sum"},
+      {&C::shared_store_wavefronts, wavefronts + "st.sum"},
+      {&C::shared_atomic_wavefronts, "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum"},
+      {&C::instructions, "smsp__inst_executed.sum"},
+      {&C::thread_instructions, "smsp__thread_inst_executed.sum"},
+      {&C::branches, "smsp__sass_branch_targets.sum"},
+      {&C::divergent_branches, "smsp__sass_branch_targets_threads_divergent.sum"},
   };
   return sources;
 }
 
-std::unique_ptr<HardwareCounters> HardwareCounters::open(void* context, int device, size_t most,
-                                                         const std::vector<std::string>& extra, std::string& why) {
+std::unique_ptr<HardwareCounters> HardwareCounters::open(void* context, int device, const Wanted& wanted,
+                                                         std::string& why) {
   auto counters = std::make_unique<Cupti>();
-  if (!counters->open(context, device, most, extra, why)) return nullptr;
+  if (!counters->open(context, device, wanted, why)) return nullptr;
   return counters;
 }
 

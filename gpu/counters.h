@@ -11,10 +11,12 @@
 
 namespace coalesce::gpu {
 
-// What a counter is the sum of on hardware.
+// What hardware calls a counter. Shared requests are not among them: of the two counters there are, one also counts
+// instructions whose lanes are all predicated off, the other again what the arbiter sends back. All of these names are
+// valid on chips of compute capability 7.0 and later.
 struct CounterSource {
   uint64_t machine::Counters::* field;
-  std::vector<std::string> metrics;  // all of them valid on every chip with compute capability 7.0 or later
+  std::string metric;
 };
 const std::vector<CounterSource>& counter_sources();
 
@@ -25,13 +27,18 @@ struct Reading {
   std::vector<std::pair<std::string, double>> extra;
 };
 
+// What to read. Each metric takes its share of the passes that a launch is run over, some 10 ms each on an H200.
+struct Wanted {
+  bool ours = true;                // all of counter_sources()
+  std::vector<std::string> extra;  // more, by CUPTI's names
+  size_t most = 32;                // launches that are collected at a time
+};
+
 class HardwareCounters {
  public:
   // Null, and `why` says what is missing and how to get it, where counters cannot be read. `context`: the CUcontext the
-  // launches go to; `device` its index; `most`: launches that are collected at a time, as beginning and ending costs a
-  // tenth of a second; `extra`: metrics by CUPTI's names to be read beside ours.
-  static std::unique_ptr<HardwareCounters> open(void* context, int device, size_t most,
-                                                const std::vector<std::string>& extra, std::string& why);
+  // launches go to; `device` its index.
+  static std::unique_ptr<HardwareCounters> open(void* context, int device, const Wanted& wanted, std::string& why);
   virtual ~HardwareCounters() = default;
 
   // Calls `run`, which launches one kernel. It runs several times on the device (memory is restored between), once for

@@ -126,17 +126,17 @@ COALESCE_API void __cudaRegisterVar(void** module, char* host, char* address, co
 }
 
 // Copies.
-#define COPY(name)                                                                                 \
-  COALESCE_API cudaError_t name(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {   \
-    NEXT(name);                                                                                    \
-    return Session::get().copy(path_of(kind), bytes, [&] { return next(to, from, bytes, kind); }); \
+#define COPY(name)                                                                                       \
+  COALESCE_API cudaError_t name(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {         \
+    NEXT(name);                                                                                          \
+    return Session::get().copy(path_of(kind), bytes, true, [&] { return next(to, from, bytes, kind); }); \
   }
 COPY(cudaMemcpy)
 COPY(cudaMemcpy_ptds)
 #define COPY_ASYNC(name)                                                                                              \
   COALESCE_API cudaError_t name(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) { \
     NEXT(name);                                                                                                       \
-    return Session::get().copy(path_of(kind), bytes, [&] { return next(to, from, bytes, kind, stream); });            \
+    return Session::get().copy(path_of(kind), bytes, false, [&] { return next(to, from, bytes, kind, stream); });     \
   }
 COPY_ASYNC(cudaMemcpyAsync)
 COPY_ASYNC(cudaMemcpyAsync_ptsz)
@@ -144,7 +144,7 @@ COPY_ASYNC(cudaMemcpyAsync_ptsz)
   COALESCE_API cudaError_t name(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, \
                                 size_t height, cudaMemcpyKind kind) {                                         \
     NEXT(name);                                                                                               \
-    return Session::get().copy(path_of(kind), width * height,                                                 \
+    return Session::get().copy(path_of(kind), width * height, true,                                           \
                                [&] { return next(to, to_pitch, from, from_pitch, width, height, kind); });    \
   }
 COPY_2D(cudaMemcpy2D)

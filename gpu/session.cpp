@@ -110,7 +110,7 @@ Session::Session() {
   repeat_ = static_cast<int>(number_from("COALESCE_GPU_REPEAT", 0));
   most_launches_ = number_from("COALESCE_GPU_LAUNCHES", 100);
   plain_ = number_from("COALESCE_GPU_PLAIN", 0) != 0;
-  want_counters_ = number_from("COALESCE_GPU_COUNTERS", 0) != 0;
+  want_counters_ = number_from("COALESCE_GPU_COUNTERS", 0) != 0 || !words_from("COALESCE_GPU_METRICS").empty();
 }
 
 bool Session::active() const { return file_ >= 0 && !inside && getpid() == owner_; }
@@ -139,8 +139,11 @@ void Session::begin() {
   void* context = nullptr;
   if (driver()) driver()->cuCtxGetCurrent(&context);
   std::string why;
-  counters_ = HardwareCounters::open(context, facts.index, number_from("COALESCE_GPU_BATCH", 32),
-                                     words_from("COALESCE_GPU_METRICS"), why);
+  counters_ = HardwareCounters::open(context, facts.index,
+                                     {.ours = number_from("COALESCE_GPU_COUNTERS", 0) != 0,
+                                      .extra = words_from("COALESCE_GPU_METRICS"),
+                                      .most = number_from("COALESCE_GPU_BATCH", 32)},
+                                     why);
   if (!counters_) note("no hardware counters: " + why);
   // Handlers run in the opposite order of their registration: this one before the driver's, which is registered by now.
   std::atexit([] { Session::get().end(); });
@@ -254,7 +257,7 @@ void Session::collect() {
   collected_ = Clock::now();
 }
 
-cudaError_t Session::copy(Path path, size_t bytes, const std::function<cudaError_t()>& run) {
+cudaError_t Session::copy(Path path, size_t bytes, bool waits, const std::function<cudaError_t()>& run) {
   if (!active()) return run();
   {
     const std::lock_guard lock(mutex_);
@@ -270,7 +273,7 @@ cudaError_t Session::copy(Path path, size_t bytes, const std::function<cudaError
   Copies& c = copies_[path];
   ++c.calls;
   c.bytes += bytes;
-  c.seconds += std::chrono::duration<double>(last_ - from).count();
+  if (waits) c.seconds += std::chrono::duration<double>(last_ - from).count();
   return result;
 }
 

@@ -2,13 +2,14 @@
 //
 // The record is the machine's (cudart/record.h) with "on":"gpu" in its first line. A launch names the counters that
 // were read and no others, and has "times":{"cold":[s,...],"warm":[s,...]} where it was repeated; "seconds" is its own
-// time on the device. {"note":text} says once what could not be done. Copies have "seconds" too.
+// time on the device. {"note":text} says once what could not be done. Copies have "seconds" too, of the calls that wait
+// for them.
 //
 // From the environment: COALESCE_GPU_RECORD (file; nothing is measured without it), COALESCE_GPU_REPEAT (times a launch
-// is repeated for each of cold and warm; 0: never), COALESCE_GPU_COUNTERS (1: read them), COALESCE_GPU_METRICS (more
-// metrics by CUPTI's names, with commas), COALESCE_GPU_LAUNCHES (launches of one kernel that are measured; later ones
-// only run), COALESCE_GPU_BATCH (launches whose counters are read together), COALESCE_GPU_PLAIN (1: nothing is waited
-// for or repeated, only copies and the whole are timed).
+// is repeated for each of cold and warm; 0: never), COALESCE_GPU_COUNTERS (1: read ours), COALESCE_GPU_METRICS (metrics
+// by CUPTI's names, with commas, alone or besides), COALESCE_GPU_LAUNCHES (launches of one kernel that are measured;
+// later ones only run), COALESCE_GPU_BATCH (launches whose counters are read together), COALESCE_GPU_PLAIN (1: nothing
+// is waited for or repeated, only copies and the whole are timed).
 #pragma once
 
 #include <chrono>
@@ -37,7 +38,8 @@ class Session {
   cudaError_t launch(const Launch& launch, const std::function<cudaError_t()>& run);
 
   enum Path { h2d, d2h, d2d, h2h };
-  cudaError_t copy(Path path, size_t bytes, const std::function<cudaError_t()>& run);
+  // `waits`: the call returns when the copy is done, so that its time is the copy's.
+  cudaError_t copy(Path path, size_t bytes, bool waits, const std::function<cudaError_t()>& run);
   // A call that waits for the device: the end of what was measured so far.
   cudaError_t wait(const std::function<cudaError_t()>& run);
   void end();

@@ -41,7 +41,7 @@ struct Hardware {
   std::vector<double> cold, warm;  // seconds of each repetition, all launches added up
   double cycles = 0;               // clock cycles a step, where the experiment prints them; 0: it does not
   // Rungs that run one by one: medians of several runs in seconds of the host's clock: all of it, and in the calls that
-  // copy (asynchronous ones return before the copy is done).
+  // copy and wait for it.
   double span = 0, h2d_seconds = 0, d2h_seconds = 0;
 
   double seconds() const;  // median with a cold cache; 0: not timed

@@ -20,8 +20,7 @@ std::vector<std::size_t> memory_counters() {
       &Counters::global_store_sectors,      &Counters::global_atomic_requests,   &Counters::global_atomic_sectors,
       &Counters::global_reduction_requests, &Counters::global_reduction_sectors, &Counters::local_load_requests,
       &Counters::local_load_sectors,        &Counters::local_store_requests,     &Counters::local_store_sectors,
-      &Counters::shared_load_requests,      &Counters::shared_load_wavefronts,   &Counters::shared_store_requests,
-      &Counters::shared_store_wavefronts,   &Counters::shared_atomic_requests,   &Counters::shared_atomic_wavefronts};
+      &Counters::shared_load_wavefronts,    &Counters::shared_store_wavefronts,  &Counters::shared_atomic_wavefronts};
   std::vector<std::size_t> rows;
   for (std::size_t row = 0; row < machine::kCounterCount; ++row) {
     if (std::find(std::begin(kFields), std::end(kFields), kCounterRows[row].field) != std::end(kFields))

@@ -26,7 +26,7 @@ double bandwidth(const Rung& rung);
 // Half the distance between the quartiles.
 double spread(std::vector<double> values);
 
-// The counters of memory, which the machine and a GPU must agree on.
+// The counters of memory on which the machine and a GPU must agree: those that hardware counts exactly.
 extern const std::vector<std::size_t> kMemoryCounters;  // rows of kCounterRows
 
 }  // namespace coalesce::tool

@@ -604,7 +604,9 @@ void shared_atomic_where(const Access& a, Warp& w, const uint32_t* address, uint
     if (at[l] & (a.bytes - 1u)) fault_at(a, w, Fault::misaligned_address, at[l], l, "");
   }
   if (site == kNone) return;
-  const SharedCost c = shared_atomic_cost(at, mask, a.bytes);
+  // Measured: tests/truth/patterns.jsonl. What adds lanes up is judged like a store.
+  const SharedCost c =
+      a.op->counts_lanes ? shared_store_cost(at, mask, a.bytes) : shared_atomic_cost(at, mask, a.bytes);
   SiteTally& t = w.worker->tally.sites[site];
   // cas has two operands to carry and takes every pass twice (measured: tests/truth/atomics.jsonl).
   const uint32_t twice = a.op->op == AtomicOp::cas ? 2 : 1;

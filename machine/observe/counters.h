@@ -30,13 +30,13 @@ namespace coalesce::machine {
   X(local_load_sectors,         sector,    "local_load_transactions", "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "32-byte sectors those loads touched") \
   X(local_store_requests,       request,   "local_store_requests", "l1tex__t_requests_pipe_lsu_mem_local_op_st.sum", "warp instructions that stored to local memory") \
   X(local_store_sectors,        sector,    "local_store_transactions", "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum", "32-byte sectors those stores touched") \
-  X(shared_load_requests,       request,   "",                 "smsp__inst_executed_op_shared_ld_pred_on_any.sum",             "warp instructions that loaded from shared memory") \
+  X(shared_load_requests,       request,   "",                 "smsp__inst_executed_op_shared_ld.sum",             "warp instructions that loaded from shared memory") \
   X(shared_load_wavefronts,     wavefront, "shared_load_transactions",  "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "passes of the 32 banks those loads took") \
   X(shared_load_wavefronts_ideal, wavefront, "",               "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld_ideal.sum", "passes had there been no bank conflict") \
-  X(shared_store_requests,      request,   "",                 "smsp__inst_executed_op_shared_st_pred_on_any.sum",             "warp instructions that stored to shared memory") \
+  X(shared_store_requests,      request,   "",                 "smsp__inst_executed_op_shared_st.sum",             "warp instructions that stored to shared memory") \
   X(shared_store_wavefronts,    wavefront, "shared_store_transactions", "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum", "passes of the 32 banks those stores took") \
   X(shared_store_wavefronts_ideal, wavefront, "",              "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st_ideal.sum", "passes had there been no bank conflict") \
-  X(shared_atomic_requests,     request,   "",                 "smsp__inst_executed_op_shared_atom_pred_on_any.sum",           "warp instructions of atomics on shared memory") \
+  X(shared_atomic_requests,     request,   "",                 "smsp__inst_executed_op_shared_atom.sum",           "warp instructions of atomics on shared memory") \
   X(shared_atomic_wavefronts,   wavefront, "",                 "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum", "passes of the 32 banks those atomics took") \
   X(shared_atomic_wavefronts_ideal, wavefront, "",             "",                                                 "passes had every lane had a bank of its own") \
   X(instructions,               instruction, "inst_executed",  "smsp__inst_executed.sum",                          "warp instructions executed, of PTX") \

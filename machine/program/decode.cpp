@@ -35,6 +35,10 @@ void find_reductions(Decoded& p) {
       for (uint32_t s = m.site; s < p.sites.size() && &p.memory[p.code[p.sites[s].instruction].memory] == &m; ++s)
         p.sites[s].returns = false;
     }
+    const bool adds_one = (m.op == AtomicOp::add && m.values[0].bits == 1) ||
+                          (m.op == AtomicOp::inc && static_cast<uint32_t>(m.values[0].bits) == ~0u);
+    m.counts_lanes =
+        !m.returns && m.bytes() == 4 && m.number <= Number::signed_ && m.values[0].is_constant() && adds_one;
     p.ordered_atomics = p.ordered_atomics || m.ordered;
   }
 }
@@ -101,7 +105,8 @@ void add_site(const Site& site, const SiteTally& t, uint64_t requests, Counters&
       c.local_load_requests += requests;
       c.local_load_sectors += t.sectors;
     } else {
-      c.local_store_requests += requests;
+      // 8 bytes a lane go as two accesses of 4, 16 as four (tests/truth/patterns.jsonl).
+      c.local_store_requests += requests * std::max<uint32_t>(site.bytes / 4, 1);
       c.local_store_sectors += t.sectors;
     }
   } else if (site.kind == Kind::load) {

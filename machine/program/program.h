@@ -160,6 +160,8 @@ struct MemoryOp {
   bool returns = false;      // atom (with a result), not red
   AtomicOp op = AtomicOp::add;
   Number number = Number::bits;
+  // Atomic without a result that adds 1 to a 32-bit word: lanes on one word go together, as their number is added.
+  bool counts_lanes = false;
   Value address;
   int64_t offset = 0;
   std::array<Value, 8> values{};         // loaded into / stored from; atomics: operands [0..1]

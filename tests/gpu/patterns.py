@@ -2,64 +2,82 @@
 """Lays what a GPU counted beside the patterns of patterns_probe.cu, for tests/truth/patterns.jsonl.
 
   nvcc -O3 -arch=sm_90 -cudart shared -o patterns tests/gpu/patterns_probe.cu
-  LD_PRELOAD=build/lib/libcoalesce_gpu.so COALESCE_GPU_RECORD=record.jsonl COALESCE_GPU_COUNTERS=1 \
-    COALESCE_GPU_METRICS=$(tests/gpu/patterns.py --metrics) ./patterns > printed.jsonl
-  tests/gpu/patterns.py printed.jsonl record.jsonl > tests/truth/patterns.jsonl
+  patterns.py --measure ./patterns build/lib/libcoalesce_gpu.so FOLDER    runs it once for each family of instructions
+  patterns.py FOLDER > tests/truth/patterns.jsonl
 
-One line a launch: the pattern as printed, and "measured": the counters that are not 0, by our names and, for what we
-have no counter of, by CUPTI's.
+The first line is where and when; the second the patterns: each lane's element. Then one line a launch: the instruction,
+which pattern, the mask of lanes, and the metrics that were read, 0 left out. A family is measured by as few metrics as it
+needs: each takes passes, and a launch is run once for each pass.
 """
+import datetime
+import glob
 import json
+import os
+import subprocess
 import sys
 
-# What the launches do besides the instruction in question: the store of the result.
-BESIDES = {"global_store_requests": 1, "global_store_sectors": 4, "global_store_lines": 1}
-# Counters that say nothing about memory.
-LEFT_OUT = {"instructions", "thread_instructions", "branches", "divergent_branches"}
-METRICS = [
-    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm.sum",
-    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_stsm.sum",
-    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
-    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_atom.sum",
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
-    "l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts_cache_access.sum",
-    "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum",
-    "smsp__inst_executed_op_ldgsts.sum",
-    "smsp__inst_executed_op_ldsm.sum",
-    "smsp__sass_inst_executed_op_ldgsts_cache_bypass.sum",
-    "l1tex__t_requests_pipe_tex_mem_texture.sum",
-    "smsp__sass_sectors_mem_local.sum",
-    "smsp__sass_sectors_mem_global.sum",
-]
+GLOBAL, LOCAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum", "l1tex__t_{}_pipe_lsu_mem_local_op_{}.sum"
+WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 
 
-def launches(path):
+def pair(name, *ops):
+    return [name.format(what, op) for op in ops for what in ("requests", "sectors")]
+
+
+FAMILIES = {  # name: beginnings of the instructions' names, metrics
+    "local": (["lst", "lld"], pair(LOCAL, "ld", "st")),
+    "shared": (["sred", "satom", "sld", "sst", "ldmatrix", "stmatrix"],
+               [WAVEFRONTS.format(op) for op in ("ld", "st", "atom", "ldsm", "stsm")] +
+               ["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum"]),
+    "reduction": (["gred"], pair(GLOBAL, "red", "atom")),
+    "async": (["cfrom", "cto"], pair(GLOBAL, "ld", "ldgsts_cache_access") + [WAVEFRONTS.format("ldgsts")]),
+    "atomic": (["gatom"], pair(GLOBAL, "red", "atom")),
+    "load": (["gnc", "gld", "gst"], pair(GLOBAL, "ld", "st")),
+}
+# What a launch does besides: the result of each lane is stored.
+BESIDES = {GLOBAL.format("requests", "st"): 1, GLOBAL.format("sectors", "st"): 4}
+
+
+def measure(probe, library, folder):
+    os.makedirs(folder, exist_ok=True)
+    for name, (instructions, metrics) in FAMILIES.items():
+        path = os.path.join(folder, name)
+        environment = {**os.environ, "LD_PRELOAD": os.path.abspath(library), "COALESCE_GPU_RECORD": path + ".jsonl",
+                       "COALESCE_GPU_BATCH": "128", "COALESCE_GPU_METRICS": ",".join(metrics)}
+        with open(path + ".out", "w") as out:
+            subprocess.run([os.path.abspath(probe), *instructions], env=environment, stdout=out, check=True)
+    card = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+                          capture_output=True, text=True).stdout.strip()
+    with open(os.path.join(folder, "where.json"), "w") as out:
+        json.dump({"gpu": card, "date": datetime.date.today().isoformat(), "command": "tests/gpu/patterns.py --measure"}, out)
+
+
+def whole_lines(path):
+    """A run that was stopped leaves a last line cut short."""
     for line in open(path):
-        entry = json.loads(line)
-        if "note" in entry:
-            sys.exit(f"{path}: {entry['note']}")
-        if "launch" in entry:
-            yield entry
+        if line.startswith("{") and line.endswith("}\n"):
+            yield json.loads(line)
 
 
 def main():
-    if sys.argv[1:] == ["--metrics"]:
-        print(",".join(METRICS))
-        return
-    printed, record = sys.argv[1:]
-    patterns = [json.loads(line) for line in open(printed) if line.startswith("{")]
-    measured = list(launches(record))
-    if len(patterns) != len(measured):
-        sys.exit(f"{len(patterns)} patterns, but {len(measured)} launches")
-    for pattern, launch in zip(patterns, measured):
-        counters = {k: v for k, v in launch["counters"].items() if k not in LEFT_OUT}
-        for name, value in BESIDES.items():
-            counters[name] -= value
-        counters.update(launch.get("metrics", {}))
-        pattern["measured"] = {k: v for k, v in counters.items() if v}
-        print(json.dumps(pattern))
+    if sys.argv[1:2] == ["--measure"]:
+        return measure(*sys.argv[2:5])
+    folder = sys.argv[1]
+    patterns, lines = {}, []
+    for path in sorted(glob.glob(os.path.join(folder, "*.out"))):
+        printed = list(whole_lines(path))
+        record = list(whole_lines(path[:-4] + ".jsonl"))
+        for note in (r["note"] for r in record if "note" in r):
+            sys.exit(f"{path}: {note}")
+        for pattern, launch in zip(printed, (r for r in record if "launch" in r)):
+            elements = tuple(o // pattern["bytes"] for o in pattern["offsets"])
+            measured = {k: v - BESIDES.get(k, 0) for k, v in launch["metrics"].items()}
+            lines.append({"op": pattern["op"], "pattern": patterns.setdefault(elements, len(patterns)),
+                          "mask": pattern["mask"], "measured": {k: v for k, v in measured.items() if v}})
+    print(json.dumps(json.load(open(os.path.join(folder, "where.json")))))
+    print(json.dumps({"patterns": [list(p) for p in patterns]}))
+    for line in lines:
+        print(json.dumps(line))
 
 
 if __name__ == "__main__":
