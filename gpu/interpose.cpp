@@ -150,6 +150,11 @@ COPY_ASYNC(cudaMemcpyAsync_ptsz)
 COPY_2D(cudaMemcpy2D)
 COPY_2D(cudaMemcpy2D_ptds)
 
+COALESCE_API cudaError_t cudaDeviceReset() {
+  NEXT(cudaDeviceReset);
+  return Session::get().reset([&] { return next(); });
+}
+
 // What waits for the device.
 COALESCE_API cudaError_t cudaDeviceSynchronize() {
   NEXT(cudaDeviceSynchronize);

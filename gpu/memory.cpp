@@ -14,6 +14,11 @@ void DeviceMemory::freed(void* pointer) {
   allocations_.erase(pointer);
 }
 
+void DeviceMemory::forget() {
+  const std::lock_guard lock(mutex_);
+  allocations_.clear();
+}
+
 void DeviceMemory::variable(const void* handle, size_t bytes) {
   const std::lock_guard lock(mutex_);
   if (handle && bytes) variables_[handle] = bytes;

@@ -12,6 +12,7 @@ class DeviceMemory {
  public:
   void allocated(void* pointer, size_t bytes);
   void freed(void* pointer);
+  void forget();  // all allocations
   // A __device__ or __constant__ variable, by the host's handle for it.
   void variable(const void* handle, size_t bytes);
 

@@ -47,10 +47,7 @@ def provenance():
 
 def compile_ahead(coalesce, experiments, levels):
     """All programs into the command's cache, as many at a time as there are cores; one run compiles them in turn."""
-    listed = run([coalesce, "lab"]).stdout
-    names = [line.split()[0] for line in listed.splitlines() if line and not line.startswith(" ")]
-    wanted = names if experiments == ["all"] else experiments
-    jobs = [(name, level) for level in levels for name in wanted]
+    jobs = [(name, level) for level in levels for name in experiments]
 
     def small(job):
         words = [coalesce, "lab", job[0], "--on", "gpu", *LEVELS[job[1]]]
@@ -63,13 +60,21 @@ def compile_ahead(coalesce, experiments, levels):
                 sys.stderr.write(f"{name} at -{level}: {done.stderr if done else 'took too long'}\n")
 
 
-def lab(coalesce, experiments, level, folder):
-    path = os.path.join(folder, f"lab.{level}.json")
-    done = run([coalesce, "lab", *experiments, "--on", "both", "--color", "never", "--json", path, *LEVELS[level]], 400)
-    if done is None or not os.path.exists(path):
-        sys.exit(f"coalesce lab: {done.stderr if done else 'took too long'}")
-    sys.stderr.write(done.stderr)
-    return json.load(open(path))
+def names_of(coalesce, experiments):
+    if experiments != ["all"]:
+        return experiments
+    listed = run([coalesce, "lab"]).stdout
+    return [line.split()[0] for line in listed.splitlines() if line and not line.startswith(" ")]
+
+
+def lab(coalesce, name, level, folder):
+    """One experiment, as `coalesce lab --json` has it; None where it failed."""
+    path = os.path.join(folder, f"{name}.{level}.json")
+    done = run([coalesce, "lab", name, "--on", "both", "--color", "never", "--json", path, *LEVELS[level]], 200)
+    if done is None or not os.path.exists(path) or not os.path.getsize(path):
+        sys.stderr.write(f"{name} at -{level}: {done.stderr if done else 'took too long'}\n")
+        return None
+    return json.load(open(path))["experiments"][0]
 
 
 # ---- The experiments' page ------------------------------------------------------------------------------------------
@@ -170,13 +175,17 @@ def write_results(data, where, docs, name):
 def measure(chosen, where):
     """The lab's figures by level, and rows of all kernels."""
     until = time.monotonic() + chosen.seconds
-    experiments = [e for e in chosen.experiments.split(",") if e]
-    compile_ahead(chosen.coalesce, experiments, chosen.levels.split(","))
-    data, rows, failed, binaries = {}, [], [], {}
+    experiments = names_of(chosen.coalesce, [e for e in chosen.experiments.split(",") if e])
+    levels = chosen.levels.split(",")
+    compile_ahead(chosen.coalesce, experiments, levels)
+    data, rows, failed, binaries = {level: {"experiments": []} for level in levels}, [], [], {}
     with tempfile.TemporaryDirectory() as folder:
-        for level in chosen.levels.split(",") if experiments else []:
-            data[level] = lab(chosen.coalesce, experiments, level, folder)
-            rows += agreement.rows_of_lab(data[level], level)
+        for level in levels:
+            for name in experiments:
+                if experiment := lab(chosen.coalesce, name, level, folder):
+                    data[level]["experiments"].append(experiment)
+                    rows += agreement.rows_of_lab({"experiments": [experiment]}, level)
+                    agreement.write(rows, failed, where, chosen.docs)
     paths = []
     if chosen.programs:
         folder = os.path.abspath(chosen.programs)
@@ -226,7 +235,7 @@ def main():
     else:
         where = provenance()
         data, rows, failed = measure(chosen, where)
-    if "O3" in data:
+    if data.get("O3", {}).get("experiments"):
         write_results(data["O3"], where, chosen.docs, chosen.name)
     agreement.write(rows, failed, where, chosen.docs)
 

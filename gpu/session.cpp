@@ -135,6 +135,7 @@ void Session::begin() {
         ",\"pid\":" + std::to_string(owner_) + '}');
   if (plain_) return;
   timer_ = std::make_unique<Timer>(facts);
+  collected_ = Clock::now();
   if (!want_counters_) return;
   void* context = nullptr;
   if (driver()) driver()->cuCtxGetCurrent(&context);
@@ -146,7 +147,8 @@ void Session::begin() {
                                      why);
   if (!counters_) note("no hardware counters: " + why);
   // Handlers run in the opposite order of their registration: this one before the driver's, which is registered by now.
-  std::atexit([] { Session::get().end(); });
+  static const int registered = std::atexit([] { Session::get().end(); });
+  static_cast<void>(registered);
 }
 
 void Session::note(const std::string& text) {
@@ -298,8 +300,25 @@ cudaError_t Session::graph(const std::function<cudaError_t()>& run) {
   return run();
 }
 
+cudaError_t Session::reset(const std::function<cudaError_t()>& run) {
+  if (!active() || !begun_) return run();
+  const std::lock_guard lock(mutex_);
+  inside = true;
+  collect();
+  const cudaError_t result = run();
+  // The context is gone, and with it all that was made in it; a new header tells that kernels' numbers begin anew.
+  begun_ = false;
+  counters_.reset();
+  timer_.reset();
+  kernels_.clear();
+  launched_.clear();
+  device_memory().forget();
+  inside = false;
+  return result;
+}
+
 void Session::end() {
-  if (!active() || !begun_) return;
+  if (!active() || launches_ + waiting_.size() + spanning_ == 0) return;
   const std::lock_guard lock(mutex_);
   collect();
   std::string copies;

@@ -43,6 +43,8 @@ class Session {
   // A call that waits for the device: the end of what was measured so far.
   cudaError_t wait(const std::function<cudaError_t()>& run);
   void end();
+  // The program resets the device: what waits is read before, and all begins anew after.
+  cudaError_t reset(const std::function<cudaError_t()>& run);
   // A graph's launch: its kernels cannot be told apart; a note says that they are missing.
   cudaError_t graph(const std::function<cudaError_t()>& run);
 

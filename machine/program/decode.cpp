@@ -101,12 +101,13 @@ void add_site(const Site& site, const SiteTally& t, uint64_t requests, Counters&
       c.shared_atomic_wavefronts_ideal += ideal;
     }
   } else if (site.space == AddressSpace::local) {
+    // 8 bytes a lane go as two accesses of 4, 16 as four (tests/truth/patterns.jsonl).
+    const uint64_t accesses = requests * std::max<uint32_t>(site.bytes / 4, 1);
     if (site.kind == Kind::load) {
-      c.local_load_requests += requests;
+      c.local_load_requests += accesses;
       c.local_load_sectors += t.sectors;
     } else {
-      // 8 bytes a lane go as two accesses of 4, 16 as four (tests/truth/patterns.jsonl).
-      c.local_store_requests += requests * std::max<uint32_t>(site.bytes / 4, 1);
+      c.local_store_requests += accesses;
       c.local_store_sectors += t.sectors;
     }
   } else if (site.kind == Kind::load) {

@@ -142,7 +142,7 @@ const std::set<std::string> kOneMore = {
     "gred_min_s32 17 ffffffff",    "gred_or_b32 17 ffffffff",     "gred_add_f32 17 ffffffff",
     "gred_add_f16x2 17 ffffffff",  "gred_add_u64 19 ffffffff",    "gred_max_s64 19 ffffffff"};
 // cp.async past L1: no rule found yet, other than that neighbours touch the sectors they lie in.
-bool open_question(const std::string& op) { return op == "cfrom_cg_16"; }
+bool open_question(const std::string& op) { return op == "cfrom_cg_16" || op == "cto_cg_16"; }
 
 TEST(PatternsTruth, CountedAsMeasured) {
   std::ifstream file(std::string(COALESCE_SOURCE_DIR) + "/tests/truth/patterns.jsonl");

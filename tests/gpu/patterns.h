@@ -48,13 +48,13 @@
   X(GLOBAL, gnc_u8, 1, R32("ld.global.nc.u8 r, [%1];")) \
   X(GLOBAL, gnc_u16, 2, ".reg .b16 h; ld.global.nc.u16 h, [%1]; cvt.u32.u16 %0, h;") \
   X(GLOBAL, gnc_u32, 4, R32("ld.global.nc.u32 r, [%1];")) \
-  X(GLOBAL, gnc_u64, 8, ".reg .b64 r; ld.global.nc.u64 r, [%1]; cvt.u32.u64 %0, r;") \
+  X(GLOBAL, gnc_u64, 8, ".reg .b64 r; .reg .b32 a, b; ld.global.nc.u64 r, [%1]; mov.b64 {a, b}, r; xor.b32 %0, a, b;") \
   X(GLOBAL, gnc_v2_u32, 8, ".reg .b32 r, s; ld.global.nc.v2.u32 {r, s}, [%1]; xor.b32 %0, r, s;") \
   X(GLOBAL, gnc_v4_u32, 16, ".reg .b32 r<4>; ld.global.nc.v4.u32 {r0, r1, r2, r3}, [%1]; xor.b32 r0, r0, r1; xor.b32 r2, r2, r3; xor.b32 %0, r0, r2;") \
   X(GLOBAL, gld_v2_u8, 2, ".reg .b16 r, s; ld.global.v2.u8 {r, s}, [%1]; xor.b16 r, r, s; cvt.u32.u16 %0, r;") \
   X(GLOBAL, gld_v4_u8, 4, ".reg .b16 r<4>; ld.global.v4.u8 {r0, r1, r2, r3}, [%1]; xor.b16 r0, r0, r1; xor.b16 r2, r2, r3; xor.b16 r0, r0, r2; cvt.u32.u16 %0, r0;") \
   X(GLOBAL, gld_v4_u16, 8, ".reg .b16 r<4>; ld.global.v4.u16 {r0, r1, r2, r3}, [%1]; xor.b16 r0, r0, r1; xor.b16 r2, r2, r3; xor.b16 r0, r0, r2; cvt.u32.u16 %0, r0;") \
-  X(GLOBAL, gld_v2_u64, 16, ".reg .b64 r, s; ld.global.v2.u64 {r, s}, [%1]; xor.b64 r, r, s; cvt.u32.u64 %0, r;") \
+  X(GLOBAL, gld_v2_u64, 16, ".reg .b64 r, s; .reg .b32 a, b; ld.global.v2.u64 {r, s}, [%1]; xor.b64 r, r, s; mov.b64 {a, b}, r; xor.b32 %0, a, b;") \
   X(GLOBAL, gst_v4_u8, 4, ".reg .b16 h; cvt.u16.u32 h, %2; st.global.v4.u8 [%1], {h, h, h, h}; mov.b32 %0, 0;") \
   X(GLOBAL, gst_v2_u64, 16, NONE64("st.global.v2.u64 [%1], {v, v};")) \
   X(SHARED, satom_add_u32, 4, R32("atom.shared.add.u32 r, [%1], %2;")) \
@@ -91,7 +91,7 @@
   X(LOCAL, lst_v4_u32, 16, NONE("st.local.v4.u32 [%1], {%2, %2, %2, %2};")) \
   X(LOCAL, lld_u8, 1, R32("ld.local.u8 r, [%1];")) \
   X(LOCAL, lld_u32, 4, R32("ld.local.u32 r, [%1];")) \
-  X(LOCAL, lld_u64, 8, ".reg .b64 r; ld.local.u64 r, [%1]; cvt.u32.u64 %0, r;") \
+  X(LOCAL, lld_u64, 8, ".reg .b64 r; .reg .b32 a, b; ld.local.u64 r, [%1]; mov.b64 {a, b}, r; xor.b32 %0, a, b;") \
   X(LOCAL, lld_v4_u32, 16, ".reg .b32 r<4>; ld.local.v4.u32 {r0, r1, r2, r3}, [%1]; xor.b32 r0, r0, r1; xor.b32 r2, r2, r3; xor.b32 %0, r0, r2;") \
   X(ASYNC_FROM, cfrom_ca_4, 4, "cp.async.ca.shared.global [%0], [%1], 4;") \
   X(ASYNC_FROM, cfrom_ca_8, 8, "cp.async.ca.shared.global [%0], [%1], 8;") \

@@ -645,7 +645,7 @@ class Block {
     }
     if (d.space == "local") {
       if (is_load)
-        c.local_load_requests += 1, c.local_load_sectors += sectors.size();
+        c.local_load_requests += std::max(1u, bytes / 4), c.local_load_sectors += sectors.size();
       else
         c.local_store_requests += std::max(1u, bytes / 4), c.local_store_sectors += sectors.size();
       return;
