@@ -87,6 +87,29 @@ TEST(GpuLibrary, PlainTimesCopiesAndTheWhole) {
   EXPECT_GE(span[0]["span"], copies[0]["copies"]["h2d"]["seconds"]);
 }
 
+// What waits to be read is read before the device is reset, and the counting begins anew after it.
+TEST(GpuLibrary, AResetOfTheDeviceLosesNothing) {
+  const Workplace here;
+  here.write("reset.cu",
+             "__global__ void one(int* p) { p[threadIdx.x] = 1; }\n"
+             "int main() {\n"
+             "  for (int i = 0; i < 2; ++i) {\n"
+             "    int* p;\n"
+             "    cudaMalloc(&p, 128);\n"
+             "    one<<<1, 32>>>(p);\n"
+             "    if (cudaDeviceReset()) return 1;\n"
+             "  }\n"
+             "}\n");
+  Result result;
+  const auto lines = measured(here, {"COALESCE_GPU_COUNTERS=1", "COALESCE_GPU_BATCH=32"}, {"reset.cu"}, result);
+  ASSERT_EQ(result.code, 0) << result.out << result.err;
+  const auto launches = of(lines, "launch");
+  ASSERT_EQ(launches.size(), 2u);
+  for (const Json& launch : launches) EXPECT_EQ(launch["counters"]["global_load_requests"], 1000);
+  EXPECT_EQ(of(lines, "record").size(), 2u);
+  EXPECT_EQ(of(lines, "end").size(), 1u);
+}
+
 // Every launch is measured only so often; the others run.
 TEST(GpuLibrary, LaunchesPastTheLimitOnlyRun) {
   const Workplace here;
