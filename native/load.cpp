@@ -535,7 +535,8 @@ uint32_t Runner::shared_atomic(Frame* f, uint32_t memory, uint32_t mask) {
   if ((bits & 3) || uint64_t{high} + 4 > f->shared_bytes) return 0;
   SiteTally& t = r.worker_.tally.sites[m.site];
   if (r.program_.sites[m.site].dynamic_requests) t.requests += 1;
-  t.wavefronts += shared_atomic_cost(address, mask, 4).wavefronts - 1;
+  const SharedCost cost = m.counts_lanes ? shared_store_cost(address, mask, 4) : shared_atomic_cost(address, mask, 4);
+  t.wavefronts += cost.wavefronts - 1;
   const auto update = [&](auto zero, auto how) { update_lanes<decltype(zero)>(f->shared, address, mask, how); };
   const bool is_signed = m.number == Number::signed_;
   switch (m.op) {
