@@ -182,7 +182,7 @@ struct count_rule {
   }
 };
 
-template <class Value, class Operation, class Projection>
+template <class Value, class Operation, class Projection, bool Ordered = false>
 struct operation_rule {
   static constexpr bool needs_elements = false;
   using projection_type = Projection;
@@ -195,7 +195,7 @@ struct operation_rule {
     static_assert(
         std::is_same_v<Value, R>,
         "coalesce: init has another type than out points to: the operation works on one type, make both that one");
-    return any_operation<T, Value, Operation>{operation, start};
+    return any_operation<T, Value, Operation, Ordered>{operation, start};
   }
 };
 
@@ -238,6 +238,34 @@ template <class T, class R, class Operation>
 status reduce(const view<T>& in, axes reduced, R* out, Operation operation, R init, cudaStream_t stream = nullptr,
               workspace* work = nullptr) {
   return transform_reduce(in, reduced, out, operation, detail::as_it_is(), init, stream, work);
+}
+
+// The same for operations that are associative but do not commute (a product of matrices, "the last one that is not
+// null"): elements are combined in their order. A whole array, or segments. Slower: all elements go through shared
+// memory.
+template <class T, class R, class Operation>
+status ordered_reduce(const T* in, std::int64_t count, R* out, Operation operation, R init,
+                      cudaStream_t stream = nullptr, workspace* work = nullptr) {
+  using source = detail::array<T>;
+  detail::span bytes;
+  if (const status s = detail::check_input(in, count, bytes); !s) return s;
+  if (const status s = detail::check_out(out, 1, sizeof(R), alignof(R)); !s) return s;
+  if (const status s = detail::check_apart(bytes, detail::bytes_of(out, sizeof(R))); !s) return s;
+  const detail::any_operation<T, R, Operation, true> a{operation, init};
+  return detail::launch_segments(a, source{in, {}}, detail::equal_segments{count}, 1, out, stream, work);
+}
+template <class T, class O, class R, class Operation>
+status ordered_reduce(const T* in, const O* offsets, std::int64_t segments, R* out, Operation operation, R init,
+                      cudaStream_t stream = nullptr, workspace* work = nullptr) {
+  using rule = detail::operation_rule<R, Operation, detail::as_it_is, true>;
+  return detail::reduction<rule>::segments_of(rule{operation, {}, init}, in, offsets, segments, out, stream, work);
+}
+// Of segments, in any order.
+template <class T, class O, class R, class Operation>
+status reduce(const T* in, const O* offsets, std::int64_t segments, R* out, Operation operation, R init,
+              cudaStream_t stream = nullptr, workspace* work = nullptr) {
+  using rule = detail::operation_rule<R, Operation, detail::as_it_is>;
+  return detail::reduction<rule>::segments_of(rule{operation, {}, init}, in, offsets, segments, out, stream, work);
 }
 
 namespace detail {

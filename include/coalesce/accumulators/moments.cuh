@@ -225,8 +225,9 @@ struct log_of_sum {
 
 // Any operation. `start` is combined with the elements once; without an identity a state says whether it has a value
 // yet.
-template <class T, class Value, class Operation>
+template <class T, class Value, class Operation, bool Ordered = false>
 struct any_operation {
+  static constexpr bool is_ordered = Ordered;
   using element = T;
   using result = Value;
   static constexpr bool indexed = false;

@@ -76,49 +76,6 @@ __device__ void fold_rows(const A& a, column_states<Width, A>& states, int used,
   __syncthreads();
 }
 
-// A thread's way down `count` rows `step` elements apart, the first of them at `at`: row `row` of the matrix, the next
-// one row_step further. Column e's position in that row's numbering is row * rows_each + row_of[e].
-template <int Width, class A, class Source, class State>
-__device__ __forceinline__ void walk_columns(const A& a, const Source& in, State (&state)[Width], std::int64_t at,
-                                             std::int64_t step, std::int64_t count, std::int64_t row,
-                                             std::int64_t row_step, const int (&row_of)[Width], int rows_each) {
-  using element = typename A::element;
-  constexpr int at_once = 8;
-  for (; count >= at_once; count -= at_once) {
-    typename Source::template vector_of<Width> loaded[at_once];
-#pragma unroll
-    for (int r = 0; r < at_once; ++r, at += step) loaded[r] = in.template fetch<Width>(at);
-    element rows[at_once][Width];
-#pragma unroll
-    for (int r = 0; r < at_once; ++r) in.template unpack<Width>(loaded[r], rows[r]);
-#pragma unroll
-    for (int e = 0; e < Width; ++e) {
-      element tile[at_once];
-#pragma unroll
-      for (int r = 0; r < at_once; ++r) tile[r] = rows[r][e];
-      a.add(state[e], tile, positions<1>{row * rows_each + row_of[e], row_step * rows_each});
-    }
-    if constexpr (A::indexed) row += at_once * row_step;
-  }
-  typename Source::template vector_of<Width> loaded[at_once - 1];
-#pragma unroll
-  for (int r = 0; r < at_once - 1; ++r, at += step) {
-    if (r < count) loaded[r] = in.template fetch<Width>(at);
-  }
-#pragma unroll
-  for (int r = 0; r < at_once - 1; ++r) {
-    if (r < count) {
-      element rows[Width];
-      in.template unpack<Width>(loaded[r], rows);
-#pragma unroll
-      for (int e = 0; e < Width; ++e) {
-        const element one[1] = {rows[e]};
-        a.add(state[e], one, positions<1>{(row + r * row_step) * rows_each + row_of[e], 0});
-      }
-    }
-  }
-}
-
 template <int Width, class A, class Source>
 __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_columns(const columns<A, Source> problem) {
   using state_type = typename A::state;
@@ -184,12 +141,24 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
         const std::int64_t mine = row < rows_count ? divide(rows_count - row + row_step - 1, row_step) : 0;
         walk_columns<Width>(a, in, state, at, step, mine, row, row_step, row_of, 1);
       } else if (column + Width > 0 && column < columns_count) {
-        for (std::int64_t r = 0; row + r * row_step < rows_count; ++r) {
+        const std::int64_t mine = row < rows_count ? divide(rows_count - row + row_step - 1, row_step) : 0;
+        for (std::int64_t r = 0; r < mine; r += 8) {
+          element loaded[8][Width];
 #pragma unroll
-          for (int e = 0; e < Width; ++e) {
-            if (column + e >= 0 && column + e < columns_count) {
-              const element one[1] = {in.at(at + r * step + e)};
-              a.add(state[e], one, positions<1>{row + r * row_step, 0});
+          for (int k = 0; k < 8; ++k) {
+#pragma unroll
+            for (int e = 0; e < Width; ++e) {
+              if (r + k < mine && column + e >= 0 && column + e < columns_count)
+                loaded[k][e] = in.at(at + (r + k) * step + e);
+            }
+          }
+#pragma unroll
+          for (int k = 0; k < 8; ++k) {
+#pragma unroll
+            for (int e = 0; e < Width; ++e) {
+              const element one[1] = {loaded[k][e]};
+              if (r + k < mine && column + e >= 0 && column + e < columns_count)
+                a.add(state[e], one, positions<1>{row + (r + k) * row_step, 0});
             }
           }
         }
@@ -288,8 +257,8 @@ status launch_columns(const A& a, const Source& in, typename A::result* out, std
   // Vectors of one row of the folded matrix.
   const std::int64_t period = columns_count / common_divisor(columns_count, width);
   problem.folded = stride == columns_count && period <= 128 && (rows_count >= 64 || period * width < 256);
-  problem.crooked = !problem.folded && !(aligned && stride % width == 0);
-  if (!problem.folded && (rows_count <= 8 || !problem.crooked)) {
+  problem.crooked = !(aligned && stride % width == 0);
+  if (columns_count >= 2 * width && (!problem.crooked || (rows_count <= 8 && !problem.folded))) {
     // So many columns that each can have a thread of its own.
     const std::int64_t vectors = planes * (problem.crooked ? columns_count : ceil_div(columns_count, width));
     const std::int64_t rounds = ceil_div(vectors, resident * columns_threads);
@@ -303,6 +272,7 @@ status launch_columns(const A& a, const Source& in, typename A::result* out, std
   double share = 0;
   std::int64_t slices = 1;
   if (problem.folded) {
+    problem.crooked = false;
     problem.phases = width / common_divisor(columns_count, width);
     problem.across = static_cast<int>(period);
     problem.down = columns_threads / problem.across;

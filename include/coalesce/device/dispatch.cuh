@@ -53,13 +53,14 @@ status reduce_layout(const A& a, const Source& view_in, typename A::result* out,
       const bool dense = !outer && (!inner || row_stride == count);
       const bool crooked = Source::width > 1 && count % Source::width != 0;
       if constexpr (Source::inputs == 1) {
-        if (dense && count <= longest && (crooked || count <= Source::width / 2) && results > 1)
+        if (dense && count * size <= 128 && (crooked || count <= Source::width / 2) && results > 1)
           return launch_staged(b, in, out, results, static_cast<int>(count), 1, stream);
       }
       // A warp for a row while rows are short and many.
       if (count * size <= 32768 && results >= (count * size <= 4096 ? 256 : 16384)) {
         return launch_rows(b, in, out, results, count, map, stream);
       }
+      if (count < few) return launch_runs(b, in, out, count, results, map, stream, work);
       return launch_runs(a, in, out, count, results, map, stream, work);
     }
     if (inner && inner->stride == 1 && count < few) {

@@ -1,17 +1,14 @@
 // Rows of up to a few thousand neighbouring elements, one result each: a group of lanes takes a row, so that a warp
 // works at 1 to 32 rows at once and no barrier is needed.
 //
-// A lane has Loads x Rows = 8 vectors under way: Loads of each of Rows rows. The host chooses the pair and the number
-// of lanes so that a row's vectors just fit (lanes x Loads); longer rows are for Loads = 8, where the group goes along
-// the row.
+// A lane has Loads x Rows = 8 vectors under way: Loads of each of Rows rows. A warp's rows are neighbours, and where
+// they lie one behind the other each of its requests is for 512 bytes in a piece: so lanes come first, Loads only grow
+// where a row has more than 32 vectors. Loads = 8 is for rows of any length; the group then goes along the row.
 #pragma once
 
 #include "../block/visit.cuh"
 #include "launch.cuh"
 
-#ifndef COALESCE_ROWS_WAVES
-#define COALESCE_ROWS_WAVES 8
-#endif
 namespace coalesce::detail {
 
 template <class A, class Source>
@@ -24,42 +21,81 @@ struct rows {
   int lanes;                       // of a group: 1, 2, 4 ... 32
 };
 
-template <class A>
 inline constexpr int rows_threads = 256;
+
+// Merges states of Rows rows over groups of `lanes` lanes. Instead of all lanes merging all rows, at each step a lane
+// gives away half of its rows and gets its partner's part of the other half: Rows - 1 exchanges, not Rows *
+// log2(lanes). Afterwards the first `return value` states are merged; state k is that of row (mine << log2(return
+// value)) + k.
+template <int Rows, class A>
+__device__ __forceinline__ int merge_rows(const A& a, typename A::state (&state)[Rows], int lanes, int& mine) {
+  int left = Rows;
+  mine = 0;
+#pragma unroll
+  for (int half = Rows / 2; half > 0; half /= 2) {
+    const int step = lanes * half / Rows;  // lanes / 2, lanes / 4, ...
+    if (step > 0) {
+      const bool upper = threadIdx.x & step;
+#pragma unroll
+      for (int k = 0; k < half; ++k) {
+        const typename A::state given = upper ? state[k] : state[k + half];
+        if (upper) state[k] = state[k + half];
+        a.merge(state[k], warp::exchange(given, step));
+      }
+      mine = 2 * mine + upper;
+      left = half;
+    }
+  }
+  for (int step = lanes / Rows / 2; step > 0; step /= 2) {
+    a.merge(state[0], warp::exchange(state[0], step));
+  }
+  return left;
+}
 
 // Even: every row begins at a 16-byte boundary and has whole vectors only.
 template <int Loads, int Rows, bool Even, class A, class Source>
-__global__ void __launch_bounds__(rows_threads<A>, shape<A>::blocks_per_processor)
+__global__ void __launch_bounds__(rows_threads, shape<A>::blocks_per_processor)
     reduce_rows(const rows<A, Source> problem) {
   constexpr int width = Source::width;
   using element = typename A::element;
   const A& a = problem.accumulator;
   const int lanes = problem.lanes, lane = threadIdx.x & (lanes - 1);
-  const int groups = rows_threads<A> / lanes, group = threadIdx.x / lanes;
+  const int groups = 32 / lanes, group = threadIdx.x % 32 / lanes;  // in the warp
   const std::int64_t count = problem.count, rows_count = problem.rows_count;
+  const std::int64_t warp = (static_cast<std::int64_t>(blockIdx.x) * rows_threads + threadIdx.x) / 32;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * (rows_threads / 32) * groups * Rows;
 
-  // All lanes of a warp make the same number of rounds: they meet in the shuffles.
-  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * groups * Rows; first < rows_count;
-       first += static_cast<std::int64_t>(gridDim.x) * groups * Rows) {
-    typename A::state state[Rows];
+  for (std::int64_t first = warp * groups * Rows; first < rows_count; first += step) {
     if constexpr (Rows == 1) {
+      typename A::state state = a.identity();
       const std::int64_t row = first + group;
-      state[0] = a.identity();
       if (row < rows_count) {
         visit_run<Loads, 16>(problem.in.from(problem.map(row)), count, lane, lanes,
-                             [&](const auto& tile, auto at) { a.add(state[0], tile, at); });
+                             [&](const auto& tile, auto at) { a.add(state, tile, at); });
       }
+      state = merge_lanes(a, state, lanes);
+      if (lane == 0 && row < rows_count) problem.out[row] = a.finish(state, count);
     } else {
+      // Row r of this group is row first + r * groups + group.
+      typename A::state state[Rows];
       typename Source::template vector_of<> loaded[Rows][Loads];
       int head[Rows], vectors[Rows];
+      element edge[Rows];
 #pragma unroll
       for (int r = 0; r < Rows; ++r) {
         const std::int64_t row = first + r * groups + group;
         head[r] = vectors[r] = 0;
         if (row < rows_count) {
           const Source in = problem.in.from(problem.map(row));
-          if (!Even) head[r] = in.head();
-          vectors[r] = count > head[r] ? static_cast<int>(count - head[r]) / width : 0;
+          if constexpr (!Even) {
+            head[r] = in.head();
+            if (head[r] > count) head[r] = static_cast<int>(count);
+            vectors[r] = static_cast<int>(count - head[r]) / width;
+            const int inside = vectors[r] * width, at = lane < head[r] ? lane : lane + inside;
+            if (at < count) edge[r] = in.at(at);
+          } else {
+            vectors[r] = static_cast<int>(count / width);
+          }
 #pragma unroll
           for (int k = 0; k < Loads; ++k) {
             if (lane + k * lanes < vectors[r]) loaded[r][k] = in.fetch(head[r] + (lane + k * lanes) * width);
@@ -69,34 +105,45 @@ __global__ void __launch_bounds__(rows_threads<A>, shape<A>::blocks_per_processo
 #pragma unroll
       for (int r = 0; r < Rows; ++r) {
         state[r] = a.identity();
+        if (Loads > 1 && lane + (Loads - 1) * lanes < vectors[r]) {
+          element tile[Loads * width];
 #pragma unroll
-        for (int k = 0; k < Loads; ++k) {
-          const int vector = lane + k * lanes;
-          if (vector < vectors[r]) {
-            element tile[width];
-            problem.in.unpack(loaded[r][k], tile);
-            a.add(state[r], tile, positions<width>{head[r] + vector * width, 0});
-          }
-        }
-        if constexpr (!Even && width > 1) {
-          const std::int64_t row = first + r * groups + group;
-          const int inside = vectors[r] * width, single = static_cast<int>(count) - inside;
-          if (row < rows_count && single > 0) {
-            const Source in = problem.in.from(problem.map(row));
-            for (int i = lane; i < single; i += lanes) {
-              const int at = i < head[r] ? i : i + inside;
-              const element one[1] = {in.at(at)};
-              a.add(state[r], one, positions<1>{at, 0});
+          for (int k = 0; k < Loads; ++k) problem.in.unpack(loaded[r][k], tile + k * width);
+          a.add(state[r], tile, positions<width>{head[r] + lane * width, lanes * width});
+        } else {
+#pragma unroll
+          for (int k = 0; k < (Loads > 1 ? Loads - 1 : 1); ++k) {
+            const int vector = lane + k * lanes;
+            if (vector < vectors[r]) {
+              element tile[width];
+              problem.in.unpack(loaded[r][k], tile);
+              a.add(state[r], tile, positions<width>{head[r] + vector * width, 0});
             }
           }
         }
+        if constexpr (!Even) {
+          const std::int64_t row = first + r * groups + group;
+          const int inside = vectors[r] * width, single = row < rows_count ? static_cast<int>(count) - inside : 0;
+          if (lane < single) {
+            const element one[1] = {edge[r]};
+            a.add(state[r], one, positions<1>{lane < head[r] ? lane : lane + inside, 0});
+          }
+          for (int i = lane + lanes; i < single; i += lanes) {  // more than a group has lanes: small elements
+            const int at = i < head[r] ? i : i + inside;
+            const element one[1] = {problem.in.from(problem.map(row)).at(at)};
+            a.add(state[r], one, positions<1>{at, 0});
+          }
+        }
       }
-    }
+      int mine = 0;
+      const int left = merge_rows<Rows>(a, state, lanes, mine);
+      // Where several lanes have the same row, the lowest writes.
+      const bool writes = lanes <= Rows || lane % (lanes / Rows) == 0;
 #pragma unroll
-    for (int r = 0; r < Rows; ++r) {
-      const std::int64_t row = first + r * groups + group;
-      state[r] = merge_lanes(a, state[r], lanes);
-      if (lane == 0 && row < rows_count) problem.out[row] = a.finish(state[r], count);
+      for (int k = 0; k < Rows; ++k) {
+        const std::int64_t row = first + (mine * left + k) * groups + group;
+        if (writes && k < left && row < rows_count) problem.out[row] = a.finish(state[k], count);
+      }
     }
   }
 }
@@ -110,24 +157,29 @@ status launch_rows(const A& a, const Source& in, typename A::result* out, std::i
   const std::int64_t vectors = ceil_div(count, width);
   const bool even = in.template begins_aligned<width>() && count % width == 0 && map.stride % width == 0 &&
                     (map.inner == 0 || map.plane % width == 0);
-  // Pairs of lanes at least: 32 bytes, a sector, are then read by one request.
-  const int loads = vectors > 128 ? 8 : vectors > 8 || !even ? 4 : vectors > 2 ? 2 : 1;
+  // Large states: fewer rows at once, so that they fit in registers.
+  constexpr int most = shape<A>::state_words <= 2 ? 8 : 4;
+  const int loads = vectors > 128 ? 8 : vectors > 64 ? 4 : vectors > 32 ? 2 : 1;
   int lanes = 1;
   while (lanes < 32 && lanes * loads < vectors) lanes *= 2;
   const rows<A, Source> problem = {a, in, out, rows_count, count, map, lanes};
-  const std::int64_t at_once = static_cast<std::int64_t>(rows_threads<A> / lanes) * (loads == 1 ? 4 : 8 / loads);
+  const int at_once = loads == 1 ? most : loads == 2 ? 4 : loads == 4 ? 2 : 1;
   // Blocks come in many waves, so that those on a slower multiprocessor do not hold up the rest, but each does several
   // rounds, so that starting it does not count.
-  const std::int64_t waves =
-      static_cast<std::int64_t>(device.processors) * shape<A>::blocks_per_processor * COALESCE_ROWS_WAVES;
-  std::int64_t blocks = ceil_div(rows_count, at_once);
+  const std::int64_t waves = static_cast<std::int64_t>(device.processors) * shape<A>::blocks_per_processor * 16;
+  std::int64_t blocks = ceil_div(rows_count, static_cast<std::int64_t>(rows_threads / lanes) * at_once);
   if (blocks > waves) blocks = waves;
-  void (*kernel)(rows<A, Source>) = loads == 8   ? reduce_rows<8, 1, false, A, Source>
-                                    : !even      ? reduce_rows<4, 2, false, A, Source>
-                                    : loads == 4 ? reduce_rows<4, 2, true, A, Source>
-                                    : loads == 2 ? reduce_rows<2, 4, true, A, Source>
-                                                 : reduce_rows<1, 4, true, A, Source>;
-  return launch(kernel, problem, blocks, rows_threads<A>, 0, stream);
+  void (*kernel)(rows<A, Source>) = nullptr;
+  if (loads == 8) {
+    kernel = reduce_rows<8, 1, false, A, Source>;
+  } else if (loads == 4) {
+    kernel = even ? reduce_rows<4, 2, true, A, Source> : reduce_rows<4, 2, false, A, Source>;
+  } else if (loads == 2) {
+    kernel = even ? reduce_rows<2, 4, true, A, Source> : reduce_rows<2, 4, false, A, Source>;
+  } else {
+    kernel = even ? reduce_rows<1, most, true, A, Source> : reduce_rows<1, most, false, A, Source>;
+  }
+  return launch(kernel, problem, blocks, rows_threads, 0, stream);
 }
 
 }  // namespace coalesce::detail

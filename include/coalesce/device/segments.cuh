@@ -26,6 +26,19 @@ inline constexpr int segments_items = sizeof(T) <= 4   ? 15
                                       : sizeof(T) <= 8 ? 7
                                                        : 3;
 
+// Segments of equal length, one behind the other.
+struct equal_segments {
+  std::int64_t length;
+  __device__ std::int64_t operator[](std::int64_t i) const { return i * length; }
+};
+
+// Whether A's merge must have what comes first on the left. Here all merges are in order but those of long runs, which
+// ordered accumulators therefore take tile by tile.
+template <class A, class = void>
+inline constexpr bool ordered = false;
+template <class A>
+inline constexpr bool ordered<A, std::void_t<decltype(A::is_ordered)>> = A::is_ordered;
+
 // What a block leaves to the others.
 template <class State>
 struct segments_left {
@@ -34,11 +47,12 @@ struct segments_left {
   std::int64_t segment;  // the first that ended; -1: none
 };
 
-template <class A, class Source, class Offset>
+// Offsets: a pointer, or what gives an offset for an index.
+template <class A, class Source, class Offsets>
 struct segments {
   A accumulator;
   Source in;
-  const Offset* offsets;
+  Offsets offsets;
   std::int64_t count;  // of segments
   typename A::result* out;
   segments_left<typename A::state>* left;  // one for each block
@@ -93,8 +107,8 @@ __device__ __forceinline__ open_state<State> scan_open(const A& a, open_state<St
 }
 
 // How many segments end among the first `units` units. By a whole warp, 32 places at a time.
-template <class Offset>
-__device__ inline std::int64_t ends_before(const Offset* offsets, std::int64_t count, std::int64_t units) {
+template <class Offsets>
+__device__ inline std::int64_t ends_before(const Offsets& offsets, std::int64_t count, std::int64_t units) {
   const std::int64_t origin = offsets[0];
   const int lane = threadIdx.x % 32;
   std::int64_t low = 0, high = count;  // the answer is in low ... high
@@ -114,9 +128,9 @@ __device__ inline std::int64_t ends_before(const Offset* offsets, std::int64_t c
   return low;
 }
 
-template <class A, class Source, class Offset>
+template <class A, class Source, class Offsets>
 __global__ void __launch_bounds__(segments_threads, segments_blocks<A>)
-    reduce_segments(const segments<A, Source, Offset> problem) {
+    reduce_segments(const segments<A, Source, Offsets> problem) {
   using element = typename A::element;
   using state_type = typename A::state;
   constexpr int threads = segments_threads, items = segments_items<element>, tile_units = threads * items;
@@ -128,7 +142,7 @@ __global__ void __launch_bounds__(segments_threads, segments_blocks<A>)
   __shared__ room<open_state<state_type>, threads / 32> of_warp;
   __shared__ std::int64_t edges[2];
   const A& a = problem.accumulator;
-  const Offset* offsets = problem.offsets;
+  const Offsets offsets = problem.offsets;
   element* elements = &element_store[0];
 
   // This block's units.
@@ -183,7 +197,7 @@ __global__ void __launch_bounds__(segments_threads, segments_blocks<A>)
   fill(ring, 0, known, segment, first);
   __syncthreads();
   while (unit < unit_end) {
-    if (ring[0] > tile_units && segment < problem.count) {
+    if (!ordered<A> && ring[0] > tile_units && segment < problem.count) {
       std::int64_t stop = static_cast<std::int64_t>(offsets[segment + 1]);
       if (stop > end) stop = end;
       if (stop - first >= 2 * tile_units) {  // a long part of the open segment: as a run
@@ -329,17 +343,17 @@ __global__ void __launch_bounds__(segments_threads, segments_blocks<A>)
   }
 }
 
-template <class A, class Source, class Offset>
-status launch_segments(const A& a, const Source& in, const Offset* offsets, std::int64_t count, typename A::result* out,
-                       cudaStream_t stream, workspace* work) {
+template <class A, class Source, class Offsets>
+status launch_segments(const A& a, const Source& in, const Offsets& offsets, std::int64_t count,
+                       typename A::result* out, cudaStream_t stream, workspace* work) {
   using left = segments_left<typename A::state>;
   device_facts device;
   if (const status s = current_device(device); !s) return s;
   const std::int64_t blocks = static_cast<std::int64_t>(device.processors) * (segments_blocks<A>);
   if (const status s = find_workspace(stream, device.device, blocks * sizeof(left), work); !s) return s;
-  const segments<A, Source, Offset> problem = {
+  const segments<A, Source, Offsets> problem = {
       a, in, offsets, count, out, static_cast<left*>(work->partials()), work->tickets()};
-  return launch(reduce_segments<A, Source, Offset>, problem, blocks, segments_threads, 0, stream);
+  return launch(reduce_segments<A, Source, Offsets>, problem, blocks, segments_threads, 0, stream);
 }
 
 }  // namespace coalesce::detail
