@@ -2,10 +2,12 @@
 //
 //   reductions [--only REGEX] [--seconds S]
 //
-// One program per element type keeps the build parallel: -DTYPE=float also brings the matrices and the other shapes.
+// Built as several programs, side by side: -DTYPE=half for an element type, -DSHAPES for matrices and more axes
+// (float), -DRAGGED for segments, -DOP=sum for one function alone.
 #include <cuda_fp16.h>
 
 #include <coalesce/reduce.cuh>
+#include <string_view>
 
 #include "grid.h"
 
@@ -29,25 +31,37 @@ void right(const coalesce::status& s) {
   std::exit(1);
 }
 
+// Whether this program has that function.
+constexpr bool has(std::string_view op) {
+#ifdef OP
+  return op == TEXT(OP);
+#else
+  return op != "variance" || std::is_same_v<T, float>;
+#endif
+}
+
 // Calls the function that `op` names, whichever way it is called.
 template <class In>
 void call(const std::string& op, const In& in, void* out, cudaStream_t stream) {
   using wide = std::conditional_t<std::is_integral_v<T>, i64, std::conditional_t<std::is_same_v<T, half>, float, T>>;
-  if (op == "sum") return right(in(coalesce::sum, static_cast<wide*>(out), stream));
-  if (op == "max") return right(in(coalesce::max, static_cast<T*>(out), stream));
-  if (op == "argmax") return right(in(coalesce::argmax, static_cast<i64*>(out), stream));
-  if (op == "argmin") return right(in(coalesce::argmin, static_cast<i64*>(out), stream));
-  if (op == "stats") return right(in(coalesce::stats, static_cast<coalesce::statistics<T>*>(out), stream));
-  if constexpr (std::is_same_v<T, float>) {
-    if (op == "variance") return right(in(coalesce::variance, static_cast<float*>(out), stream));
-  }
-  std::fprintf(stderr, "error: no function '%s'\n", op.c_str());
-  std::exit(1);
+  const auto call_if = [&](auto there, const char* name, const auto& function, auto* typed) {
+    if constexpr (decltype(there)::value) {
+      if (op == name) right(in(function, typed, stream));
+    }
+  };
+#define CALL(name, type) call_if(std::bool_constant<has(#name)>(), #name, coalesce::name, static_cast<type*>(out))
+  CALL(sum, wide);
+  CALL(max, T);
+  CALL(argmax, i64);
+  CALL(argmin, i64);
+  CALL(stats, coalesce::statistics<T>);
+  CALL(variance, float);
+#undef CALL
 }
 
 void flat(bench::Program& program, const T* in, void* out) {
   for (const bench::Case& c : bench::flat_cases(TEXT(TYPE), kSize, {"sum", "max", "argmax", "stats"})) {
-    if (!program.wants(c)) continue;
+    if (!has(c.op) || !program.wants(c)) continue;
     const i64 count = c.bytes / kSize;
     const int areas = static_cast<int>(std::max<i64>(1, std::min<i64>(32, bench::kLargest / (c.bytes + 64))));
     const i64 apart = bench::kLargest / areas / kSize;
@@ -67,7 +81,7 @@ void matrices(bench::Program& program, const T* in, void* out) {
     std::size_t index = 0;
     for (const bench::Case& c : bench::matrix_cases({"sum", "max", "argmin", "variance"}, axis ? "1" : "0")) {
       const bench::Matrix m = list[index++ % list.size()];
-      if (!program.wants(c)) continue;
+      if (!has(c.op) || !program.wants(c)) continue;
       program.measure(c, 1, [&](int) {
         const auto from = [&](const auto& function, auto* to, cudaStream_t stream) {
           return function(coalesce::view<T>(in, {m.rows, m.columns}), {axis}, to, stream);
@@ -81,12 +95,17 @@ void matrices(bench::Program& program, const T* in, void* out) {
 void blocks(bench::Program& program, const T* in, void* out) {
   for (const bench::Block& b : bench::blocks()) {
     const bench::Case c = bench::block_case(b, "sum");
-    if (!program.wants(c)) continue;
+    if (!has(c.op) || !program.wants(c)) continue;
     const coalesce::view<T> v(in, static_cast<int>(b.extents.size()), b.extents.data(), nullptr);
     const coalesce::axes axes = b.axes.size() == 1   ? coalesce::axes{b.axes[0]}
                                 : b.axes.size() == 2 ? coalesce::axes{b.axes[0], b.axes[1]}
                                                      : coalesce::axes{b.axes[0], b.axes[1], b.axes[2]};
-    program.measure(c, 1, [&](int) { right(coalesce::sum(v, axes, static_cast<float*>(out), program.stream())); });
+    program.measure(c, 1, [&](int) {
+      const auto from = [&](const auto& function, auto* to, cudaStream_t stream) {
+        return function(v, axes, to, stream);
+      };
+      call(c.op, from, out, program.stream());
+    });
   }
 }
 #endif
@@ -101,7 +120,7 @@ void ragged(bench::Program& program, const T* in, void* out) {
     CHECK(cudaMemcpy(device, offsets.data(), offsets.size() * sizeof(int), cudaMemcpyHostToDevice));
     for (const char* op : {"sum", "max"}) {
       const bench::Case c = bench::ragged_case(kind, op, offsets64);
-      if (!program.wants(c)) continue;
+      if (!has(c.op) || !program.wants(c)) continue;
       program.measure(c, 1, [&](int) {
         const auto from = [&](const auto& function, auto* to, cudaStream_t stream) {
           return function(in, device, static_cast<i64>(offsets.size()) - 1, to, stream);

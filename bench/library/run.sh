@@ -33,7 +33,11 @@ build() {
   for type in int8 half double; do
     "${nvcc[@]}" -DTYPE=$type -o "$binaries/reductions-$type" "$here/reductions.cu" & jobs+=($!)
   done
-  "${nvcc[@]}" -DTYPE=float -DSHAPES -o "$binaries/reductions-float" "$here/reductions.cu" & jobs+=($!)
+  for op in sum max argmax argmin variance stats; do
+    local more=(-DTYPE=float -DSHAPES "-DOP=$op")
+    [[ $op != sum && $op != max ]] || more+=(-DRAGGED)
+    "${nvcc[@]}" "${more[@]}" -o "$binaries/reductions-float-$op" "$here/reductions.cu" & jobs+=($!)
+  done
   "${nvcc[@]}" -o "$binaries/moving" "$here/moving.cu" & jobs+=($!)
   "${nvcc[@]}" -o "$binaries/limit" "$here/limit.cu" & jobs+=($!)
   "${nvcc[@]}" -o "$binaries/cub" "$here/cub.cu" & jobs+=($!)
@@ -53,7 +57,8 @@ mkdir -p "$(dirname "$output")"
   # What the figures are of: the first line.
   nvidia-smi --query-gpu=name,driver_version --format=csv,noheader |
     awk -F', ' -v date="$(LC_ALL=C date -u +%F)" 'NR == 1 { printf "{\"machine\": \"%s\", \"driver\": \"%s\", \"date\": \"%s\"}\n", $1, $2, date }'
-  for program in limit reductions-float reductions-int8 reductions-half reductions-double moving cub cub-main; do
+  for program in limit "$binaries"/reductions-* moving cub cub-main; do
+    program=${program##*/}
     [[ -x $binaries/$program ]] || continue
     echo "== $program" >&2
     "$binaries/$program" --only "$only" --seconds "$seconds" || echo "$program ended with $?" >&2
