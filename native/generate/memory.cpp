@@ -237,8 +237,8 @@ void Generator::global(uint32_t index, const Where& where, bool uniform, Value* 
       if (where.mask) {
         // A run of lanes; lanes with gaps between them are rare.
         Value* run = ir_.CreateLShr(where.mask, ir_.CreateBinaryIntrinsic(Intrinsic::cttz, where.mask, ir_.getTrue()));
-        Value* whole = ir_.CreateIsNull(ir_.CreateAnd(run, ir_.CreateAdd(run, ir_.getInt32(1))));
-        BB* gaps = split(whole, "gaps", true);
+        Value* unbroken = ir_.CreateIsNull(ir_.CreateAnd(run, ir_.CreateAdd(run, ir_.getInt32(1))));
+        BB* gaps = split(unbroken, "gaps", true);
         BB* here = ir_.GetInsertBlock();
         ir_.SetInsertPoint(gaps);
         call(offsetof(Frame, gaps), ir_.getVoidTy(), {ir_.getInt32(i.memory), base, where.mask});
