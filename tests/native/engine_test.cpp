@@ -79,7 +79,7 @@ class EngineTest : public testing::Test {
 TEST_F(EngineTest, NativeCompilesBeforeTheFirstBlock) {
   const auto native = engine(machine::Engine::native);
   Bench bench(2, kMost, native);
-  EXPECT_EQ(difference(interpreted(3, 5), run(bench, 3, 5), 2), "");
+  EXPECT_EQ(difference(interpreted(3, 5), run(bench, 3, 5)), "");
   EXPECT_EQ(native->statistics().compiled, 1u);
   EXPECT_EQ(native->statistics().found, 0u);
 }
@@ -99,10 +99,10 @@ TEST_F(EngineTest, ALargeLaunchSwitchesWhileItRuns) {
     fs::remove_all(folder);
     const auto native = engine(machine::Engine::automatic);
     Bench bench(threads, kMost, native);
-    EXPECT_EQ(difference(expected, run(bench, 8192, 64), threads), "") << threads;
+    EXPECT_EQ(difference(expected, run(bench, 8192, 64)), "") << threads;
     native->wait();
     EXPECT_EQ(native->statistics().compiled, threads == 1 ? 1u : native->statistics().compiled);
-    EXPECT_EQ(difference(expected, run(bench, 8192, 64), threads), "") << threads;
+    EXPECT_EQ(difference(expected, run(bench, 8192, 64)), "") << threads;
   }
 }
 
@@ -132,7 +132,7 @@ TEST_F(EngineTest, TheCacheSparesCompiling) {
   ASSERT_EQ(objects().size(), 1u);
   const auto again = engine(machine::Engine::native);
   Bench bench(1, kMost, again);
-  EXPECT_EQ(difference(expected, run(bench, 3, 5), 1), "");
+  EXPECT_EQ(difference(expected, run(bench, 3, 5)), "");
   EXPECT_EQ(again->statistics().found, 1u);
   EXPECT_EQ(again->statistics().compiled, 0u);
   // Another block: another program, as its dimensions are part of it.
@@ -147,7 +147,7 @@ TEST_F(EngineTest, DamagedObjectsAreCompiledAnew) {
   const auto fresh = [&] {
     const auto native = engine(machine::Engine::native);
     Bench bench(1, kMost, native);
-    EXPECT_EQ(difference(expected, run(bench, 3, 5), 1), "");
+    EXPECT_EQ(difference(expected, run(bench, 3, 5)), "");
     return native->statistics();
   };
   fresh();
@@ -179,7 +179,7 @@ TEST_F(EngineTest, ConcurrentRunsShareAFolder) {
     runs.emplace_back([&] {
       const auto native = engine(machine::Engine::native);
       Bench bench(1, kMost, native);
-      right += difference(expected, run(bench, 3, 5), 1).empty();
+      right += difference(expected, run(bench, 3, 5)).empty();
       right += native->statistics().compiled + native->statistics().found == 1;
     });
   }
@@ -191,7 +191,7 @@ TEST_F(EngineTest, ConcurrentRunsShareAFolder) {
 TEST_F(EngineTest, KernelsThatAreGoneAreForgotten) {
   const auto native = engine(machine::Engine::native);
   Bench bench(1, kMost, native);
-  for (int k = 0; k < 5; ++k) EXPECT_EQ(difference(interpreted(1, 5), run(bench, 1, 5), 1), "");
+  for (int k = 0; k < 5; ++k) EXPECT_EQ(difference(interpreted(1, 5), run(bench, 1, 5)), "");
   EXPECT_EQ(native->statistics().compiled, 1u);
   EXPECT_EQ(native->statistics().found, 4u) << "each load is a program of its own";
 }
@@ -202,7 +202,7 @@ TEST_F(EngineTest, AFolderThatCannotBeWrittenIsNoTrouble) {
   settings.folder = folder / "file";
   const auto native = std::make_shared<Engine>(settings);
   Bench bench(1, kMost, native);
-  EXPECT_EQ(difference(interpreted(3, 5), run(bench, 3, 5), 1), "");
+  EXPECT_EQ(difference(interpreted(3, 5), run(bench, 3, 5)), "");
   EXPECT_EQ(native->statistics().compiled, 1u);
 }
 
@@ -213,7 +213,7 @@ TEST_F(EngineTest, WithoutTheLibraryKernelsAreInterpreted) {
   settings.warn = [&](const std::string& text) { said = text; };
   const auto native = std::make_shared<Engine>(settings);
   Bench bench(1, kMost, native);
-  EXPECT_EQ(difference(interpreted(3, 5), run(bench, 3, 5), 1), "");
+  EXPECT_EQ(difference(interpreted(3, 5), run(bench, 3, 5)), "");
   EXPECT_EQ(native->statistics().failed, 1u);
   EXPECT_THAT(said, testing::HasSubstr("none.so"));
 }

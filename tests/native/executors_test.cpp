@@ -50,7 +50,7 @@ class Executors {
     const Ran expected = bench.run(*program, arguments, setup, "k");
     native_->on = true;
     faults_ += expected.report.fault != Fault::none;
-    return difference(expected, bench.run(*program, arguments, setup, "k"), kThreadCounts[which]);
+    return difference(expected, bench.run(*program, arguments, setup, "k"));
   }
   uint64_t faults() const { return faults_; }
 
