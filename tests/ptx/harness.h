@@ -42,7 +42,7 @@ Argument value(T v) {
 struct Shape {
   std::array<uint32_t, 3> grid{1, 1, 1}, block{32, 1, 1};
   uint32_t dynamic_shared_bytes = 0;
-  uint64_t max_instructions = 50'000'000;
+  uint64_t max_instructions = 1'000'000'000;  // with fewer, launches are interpreted only
 };
 
 struct Ran {
