@@ -9,6 +9,7 @@ _coalesce() {
         --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
         --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --engine) COMPREPLY=($(compgen -W 'auto interpreter native' -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
         -X) COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -20,12 +21,13 @@ _coalesce() {
         --repeat) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --output|-o) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --color --compiler -X --metrics --json --html --csv --lines --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --engine --color --compiler -X --metrics --json --html --csv --lines --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     lab)
       case "$before" in
         --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
         --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --engine) COMPREPLY=($(compgen -W 'auto interpreter native' -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
         -X) COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -39,7 +41,7 @@ _coalesce() {
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --html) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --color --compiler -X --n --block --stride --width --pad --lanes --on --json --html --csv --markdown all list' -- "$word")) ;;
+      COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --engine --color --compiler -X --n --block --stride --width --pad --lanes --on --json --html --csv --markdown all list' -- "$word")) ;;
     banks)
       case "$before" in
         --stride) COMPREPLY=($(compgen -f -- "$word")); return ;;
