@@ -21,6 +21,9 @@ namespace coalesce::machine {
 
 namespace {
 
+// Warp instructions a launch must be allowed for native code to run it: some seconds of the interpreter.
+constexpr uint64_t kNativeBudget = 1'000'000'000;
+
 constexpr uint64_t kDeviceHeapBytes = 8u << 20;  // CUDA's default cudaLimitMallocHeapSize
 constexpr uint64_t kGridWorkspaceBytes = 256;    // what cooperative groups keep per grid: a size, a barrier
 constexpr std::size_t kMaxDecodedShapes = 64;    // per kernel; programs that launch more shapes decode again
@@ -258,7 +261,9 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   launch.max_instructions = state_->options.max_instructions;
   launch.interrupted = &state_->interrupted;
   launch.heap = &state_->heap;
-  launch.native = config.cooperative ? nullptr : state_->options.native.get();
+  // What is to stop after few instructions stops where the interpreter would, with its counters.
+  const bool short_leash = launch.max_instructions < kNativeBudget;
+  launch.native = config.cooperative || short_leash ? nullptr : state_->options.native.get();
   launch.textures = &state_->textures;
   if (launch.threads_per_block == 0 || launch.threads_per_block > 1024 || launch.blocks == 0) {
     Diagnostic d;

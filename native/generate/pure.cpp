@@ -68,6 +68,10 @@ void Generator::pure(uint32_t index, const Where& where) {
       write_scalar(r, out[k]);
       continue;
     }
+    if (is_scalar(r)) {  // of two results one may be a vector because it is elsewhere
+      write_scalar(r, ir_.CreateExtractElement(out[k], uint64_t{0}));
+      continue;
+    }
     to.keeps = i.guard != kNone || (where.keeps && !p_.registers[r].block_local);
     write(r, p_.registers[r].element == Element::pred ? bits_of(out[k]) : out[k], to);
   }

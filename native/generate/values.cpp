@@ -1,5 +1,6 @@
 // Registers as values, and steps that the interpreter's handlers carry out.
 #include <cstddef>
+#include <stdexcept>
 
 #include "machine/execute/ops.h"
 #include "native/generate/generator.h"
@@ -172,6 +173,8 @@ Value* Generator::mask_of(const machine::Value& v) {
 }
 
 void Generator::write(uint32_t r, Value* v, const Where& where) {
+  if (v->getType() != variable(r)->getAllocatedType())
+    throw std::runtime_error("a value of another shape than its register");
   if (where.mask && where.keeps) {
     Value* old = ir_.CreateLoad(v->getType(), variable(r));
     v = p_.registers[r].element == Element::pred
