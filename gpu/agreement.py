@@ -83,6 +83,8 @@ def cause_of(row, same_at_o0, code):
     """Why a launch's counters differ, from how they differ and what is in the machine code."""
     wrong = {c["counter"]: (c["counted"], c["measured"]) for c in row["counters"] if c["counted"] != c["measured"]}
     parts = []
+    if wrong.get("global_load_requests", (1, 0))[0] == 0 and wrong.get("local_load_requests", (1, 0))[0] == 0:
+        return "printf or malloc on the device: on hardware they are code that moves data of its own"
     for space, letters in (("load", "LDS"), ("store", "STS")):
         if f"shared_{space}_wavefronts" not in wrong:
             continue
@@ -103,6 +105,9 @@ def cause_of(row, same_at_o0, code):
                      "ptxas widened accesses to local arrays, or spilled")
     if any(k.startswith(("global_atomic", "global_reduction")) for k in wrong):
         parts.append("ptxas gathers a warp's updates of one address into one")
+    tickets = code and code["ATOMG"] and all(k in ("global_load_sectors", "global_store_sectors") for k in wrong)
+    if tickets:
+        return "places that warps get by atomics: they depend on which comes first, and are not the same from run to run"
     if any(k.startswith("global_load") for k in wrong):
         counted, measured = wrong.get("global_load_requests", (0, 0))
         parts.append("ptxas left out or merged global loads" if measured < counted else
@@ -168,9 +173,9 @@ def write(rows, failed, where, docs):
     public = {k for k in kernels if not k[0].startswith("lab/")}
     text = ("# The machine's counters and a GPU's\n\n"
             f"The same binaries, counted by the machine and by the hardware counters of {where['gpu']} (CUDA {where['cuda']}), "
-            f"{where['date']}, by `{where['command']}`: {len(kernels) - len(public)} rungs of the lab and {len(public)} kernels of "
+            f"{where['date']}, by `{where['command']}` (`./dev gpu`): {len(kernels) - len(public)} rungs of the lab and {len(public)} kernels of "
             "unmodified public programs. `O3` is nvcc's usual; `O0` the same PTX assembled with `-Xptxas -O0`. Compared are the "
-            "counters of memory that are not 0 on both sides, launch by launch. "
+            "counters of memory that are not 0 on both sides, launch by launch: of each kernel of a program the first two launches. "
             "[agreement.json](agreement.json) has every figure.\n\n")
     rows_ = []
     for name, _ in FAMILIES:

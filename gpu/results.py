@@ -43,7 +43,7 @@ def provenance():
     version = run(["nvcc", "--version"])
     release = re.search(r"release ([\d.]+)", version.stdout if version else "")
     return {"gpu": gpu, "cuda": release[1] if release else "", "date": datetime.date.today().isoformat(),
-            "host": f"{os.cpu_count()} cores, {platform.machine()}", "command": "./dev gpu"}
+            "host": f"{os.cpu_count()} cores, {platform.machine()}", "command": "gpu/results.py"}
 
 
 def compile_ahead(coalesce, experiments, levels):
@@ -149,7 +149,7 @@ def write_results(data, where, docs, name):
     verdicts = collections.Counter(c["verdict"] for e in experiments for c in e["claims"])
     text = (f"# The lab on an {limits['name']}\n\n"
             f"Every experiment of the lab, run natively on {where['gpu']} (CUDA {where['cuda']}, {where['host']}), "
-            f"{where['date']}; `{where['command']}` makes this page, its plots and [{name}.json]({name}.json) anew.\n\n"
+            f"{where['date']}; by `{where['command']}`; `./dev gpu` makes this page, its plots and [{name}.json]({name}.json) anew.\n\n"
             "Times are CUDA events around one launch, ten repetitions after one that is not counted; shown is the median, "
             "± half the distance of the quartiles. *Cold*: a buffer of twice the L2 cache was read before each. *Warm*: the "
             "program's own arrays were. Before each repetition device memory is put back as it was, so kernels that work in "
