@@ -58,7 +58,8 @@ TEST_F(Counters, EachFromItsOwnMetric) {
 
 TEST_F(Counters, OnlyWhatIsAskedFor) {
   std::string why;
-  const auto counters = HardwareCounters::open(nullptr, 0, {.ours = false, .extra = {"dram__bytes_read.sum"}, .most = 1}, why);
+  const auto counters =
+      HardwareCounters::open(nullptr, 0, {.ours = false, .extra = {"dram__bytes_read.sum"}, .most = 1}, why);
   ASSERT_TRUE(counters) << why;
   ASSERT_TRUE(counters->launch([] {}, why) && counters->collect(readings_, why)) << why;
   EXPECT_EQ(readings_[0].counters, machine::Counters{});
