@@ -306,6 +306,7 @@ cudaError_t Session::reset(const std::function<cudaError_t()>& run) {
   inside = true;
   collect();
   const cudaError_t result = run();
+  end_span();
   // The context is gone, and with it all that was made in it; a new header tells that kernels' numbers begin anew.
   begun_ = false;
   counters_.reset();
@@ -328,7 +329,8 @@ void Session::end() {
               '}';
   }
   write("{\"copies\":{" + copies + "}}");
-  if (spanning_) write("{\"span\":" + seconds_text(std::chrono::duration<double>(last_ - first_).count()) + '}');
+  if (spanning_ && last_ > first_)
+    write("{\"span\":" + seconds_text(std::chrono::duration<double>(last_ - first_).count()) + '}');
   write("{\"end\":true}");
   close(file_);
   file_ = -1;
