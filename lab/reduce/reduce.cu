@@ -233,9 +233,9 @@ __global__ void single_pass(int* data, int* partial, size_t n) {
   if (threadIdx.x == 0) partial[0] = total;
 }
 
-// Rung 11. The library's sum, whose kernel is called reduce_runs. The same plan, for any type, operation and shape; 8 loads
-// under way in each thread, and the elements before the first line of 128 bytes and behind the last vector apart, so that any
-// address will do. Counters: those of single_pass, in fewer instructions.
+// Rung 11. The library's sum, whose kernel is called reduce_runs. The same plan, for any type, operation and shape; 8
+// loads under way in each thread, and the elements before the first line of 128 bytes and behind the last vector apart,
+// so that any address will do. Counters: those of single_pass, in fewer instructions.
 void library_sum(const int* data, int* total, size_t n) {
   const coalesce::status done = coalesce::sum(data, static_cast<std::int64_t>(n), total);
   if (!done) {

@@ -258,7 +258,7 @@ status launch_columns(const A& a, const Source& in, typename A::result* out, std
   const std::int64_t period = columns_count / common_divisor(columns_count, width);
   problem.folded = stride == columns_count && period <= 128 && (rows_count >= 64 || period * width < 256);
   problem.crooked = !(aligned && stride % width == 0);
-  if (columns_count >= 2 * width && (!problem.crooked || (rows_count <= 8 && !problem.folded))) {
+  if (columns_count >= 2 * width && (!problem.crooked || !problem.folded)) {
     // So many columns that each can have a thread of its own.
     const std::int64_t vectors = planes * (problem.crooked ? columns_count : ceil_div(columns_count, width));
     const std::int64_t rounds = ceil_div(vectors, resident * columns_threads);

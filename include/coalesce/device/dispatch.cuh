@@ -53,7 +53,7 @@ status reduce_layout(const A& a, const Source& view_in, typename A::result* out,
       const bool dense = !outer && (!inner || row_stride == count);
       const bool crooked = Source::width > 1 && count % Source::width != 0;
       if constexpr (Source::inputs == 1) {
-        if (dense && count * size <= 128 && (crooked || count <= Source::width / 2) && results > 1)
+        if (dense && count * size <= 1024 && (crooked || count <= Source::width / 2) && results > 1)
           return launch_staged(b, in, out, results, static_cast<int>(count), 1, stream);
       }
       // A warp for a row while rows are short and many.

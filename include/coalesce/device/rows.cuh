@@ -159,7 +159,9 @@ status launch_rows(const A& a, const Source& in, typename A::result* out, std::i
                     (map.inner == 0 || map.plane % width == 0);
   // Large states: fewer rows at once, so that they fit in registers.
   constexpr int most = shape<A>::state_words <= 2 ? 8 : 4;
-  const int loads = vectors > 128 ? 8 : vectors > 64 ? 4 : vectors > 32 ? 2 : 1;
+  // Where merging costs more than an addition, a lane takes more of a row, so that fewer lanes have to merge.
+  constexpr bool cheap = shape<A>::state_words <= 2 && !A::indexed;
+  const int loads = vectors > 128 ? 8 : vectors > (cheap ? 64 : 4) ? 4 : vectors > (cheap ? 32 : 2) ? 2 : 1;
   int lanes = 1;
   while (lanes < 32 && lanes * loads < vectors) lanes *= 2;
   const rows<A, Source> problem = {a, in, out, rows_count, count, map, lanes};
