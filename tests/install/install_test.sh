@@ -47,3 +47,34 @@ as_user coalesce run --json counted.json fill.cu hello || code=$?
 grep -qxF "filled 1024, told 'hello'" "$work/stdout" || fail "the program's output did not come through"
 grep -q fill "$work/stderr" || fail "no row for kernel fill"
 grep -Eq '"global_store_sectors": ?128\b' counted.json || fail "not 128 sectors stored: $(cat counted.json)"
+
+# The library: found by CMake and by pkg-config, and by the command without being told.
+for file in include/coalesce/reduce.cuh lib/cmake/coalesce/coalesceConfig.cmake share/pkgconfig/coalesce.pc; do
+  [[ -s $prefix/$file ]] || fail "$file is not installed"
+done
+mkdir "$work/consumer"
+cat >"$work/consumer/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(consumer LANGUAGES CXX)
+find_package(coalesce 0.1 REQUIRED)
+get_target_property(folders coalesce::coalesce INTERFACE_INCLUDE_DIRECTORIES)
+foreach(folder IN LISTS folders)
+  if(NOT EXISTS "${folder}/coalesce/reduce.cuh")
+    message(FATAL_ERROR "no coalesce/reduce.cuh in ${folder}")
+  endif()
+endforeach()
+END
+"$cmake" -S "$work/consumer" -B "$work/consumer/build" -DCMAKE_PREFIX_PATH="$prefix" >"$work/stdout" 2>"$work/stderr" ||
+  fail "find_package(coalesce) does not find the library"
+if command -v pkg-config >/dev/null; then
+  flags=$(PKG_CONFIG_PATH="$prefix/share/pkgconfig" pkg-config --cflags coalesce) || fail "pkg-config does not know coalesce"
+  eval "set -- $flags" # the folder's name has a blank, which pkg-config escapes for a shell
+  [[ -s ${1#-I}/coalesce/reduce.cuh ]] || fail "pkg-config names a folder without the library: $flags"
+fi
+cat >sum.cu <<'END'
+#include <coalesce/transpose.cuh>
+int main() { return coalesce::transpose<float>(nullptr, nullptr, 0, 5) ? 9 : 1; }
+END
+code=0
+as_user coalesce run -q sum.cu || code=$?
+[[ $code -eq 9 ]] || fail "a program that includes the library ends with $code, not 9"

