@@ -1,4 +1,5 @@
-// What is made of an element before it is accumulated.
+// What is made of an element before it is accumulated. Also host code where the type is deduced: for nvcc's host pass
+// the body of a function for the device alone is not there, and its type void.
 #pragma once
 
 #include "number.cuh"
@@ -7,7 +8,7 @@ namespace coalesce::detail {
 
 struct absolute {
   template <class T>
-  __device__ auto operator()(T x) const {
+  __host__ __device__ auto operator()(T x) const {
     if constexpr (is_complex<T>) {
       typename complex_parts<T>::type parts[2];
       memcpy(parts, &x, sizeof(parts));
@@ -33,7 +34,7 @@ using product_type =
 
 struct squared {
   template <class T>
-  __device__ auto operator()(T x) const {
+  __host__ __device__ auto operator()(T x) const {
     if constexpr (is_complex<T>) {
       typename complex_parts<T>::type parts[2];
       memcpy(parts, &x, sizeof(parts));
@@ -48,7 +49,7 @@ struct squared {
 
 struct multiplied {
   template <class T, class U>
-  __device__ auto operator()(T x, U y) const {
+  __host__ __device__ auto operator()(T x, U y) const {
     static_assert(is_number<T> && is_number<U>, "coalesce: dot takes numbers; for other types call transform_reduce");
     using product = decltype(product_type<T>() * product_type<U>());
     return static_cast<product>(static_cast<value_type<T>>(x)) * static_cast<product>(static_cast<value_type<U>>(y));
