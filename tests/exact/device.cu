@@ -141,6 +141,39 @@ void axes_of_arrays(std::uint64_t seed) {
   }
 }
 
+// Large enough for the windows' kernel: most columns fit windows, some have all exponents, zeros, or an infinity.
+void many_columns() {
+  constexpr std::size_t columns = 208;
+  const std::size_t rows = (std::size_t(1) << 20) / sizeof(element) / columns + 7;
+  cases::generator random(5);
+  std::vector<host_element> x(rows * columns);
+  const unsigned top = static_cast<unsigned>(exact::infinity<element> >> (exact::format<element>::precision - 1)) - 1;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t c = i % columns;
+    if (c % 50 == 7)
+      x[i] = cases::finite<host_element>(random, 0, top);
+    else if (c % 50 == 8)
+      x[i] = exact::from_bits<host_element>(c == 8 ? exact::sign_bit<element> : bits(0));
+    else
+      x[i] = cases::finite<host_element>(random, top / 2, top / 2 + 6);
+  }
+  x[3 * columns + 9] = exact::from_bits<host_element>(exact::infinity<element>);
+  const on_device dx(x);
+  const results sums(columns), norms(columns);
+  const coalesce::view<element> v(dx.get(), {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)});
+  for (int again = 0; again < 2; ++again) {  // the second call finds the list empty
+    require(coalesce::exact_sum(v, coalesce::axes{0}, sums.get()), "exact_sum of columns");
+    require(coalesce::exact_norm2(v, coalesce::axes{0}, norms.get()), "exact_norm2 of columns");
+  }
+  const auto sum = sums.read(), norm = norms.read();
+  std::vector<host_element> column(rows);
+  for (std::size_t c = 0; c < columns; c += c < 12 ? 1 : 5) {
+    for (std::size_t r = 0; r < rows; ++r) column[r] = x[r * columns + c];
+    expect(sum[c], host::exact_sum(column.data(), rows, 1), "column's sum", c, rows);
+    expect(norm[c], host::exact_norm2(column.data(), rows, 1), "column's norm2", c, rows);
+  }
+}
+
 void segments(std::uint64_t seed) {
   std::vector<host_element> x;
   std::vector<int> offsets = {0};
@@ -201,6 +234,7 @@ int main(int argc, char** argv) {
   for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) axes_of_arrays(seed);
   for (std::uint64_t seed = 0; seed < arrays / 10 + 2; ++seed) segments(seed);
   for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) accumulators(seed);
+  many_columns();
   std::printf("%ld results compared, %ld wrong\n", checks, wrong);
   return wrong > 0 ? 1 : 0;
 }

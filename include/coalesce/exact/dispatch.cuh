@@ -2,8 +2,7 @@
 #pragma once
 
 #include <coalesce/device/call.cuh>
-#include <coalesce/exact/short_rows.cuh>
-#include <coalesce/exact/threads.cuh>
+#include <coalesce/exact/short_columns.cuh>
 
 namespace coalesce::exact {
 
@@ -101,27 +100,88 @@ status start_segments(const Input& in, const answer_to<R>& to, const Offset* off
                                                     device, stream);
 }
 
+// Columns by bins; and where `Input::width` of them lie side by side in vectors, by windows first.
 template <class Input, class R>
 status start_columns(const Input& in, const answer_to<R>& to, const reduction_layout& layout,
                      const detail::device_facts& device, cudaStream_t stream, workspace* work) {
   using Engine = engine<Input>;
+  constexpr int width = Input::width;
+  constexpr std::int64_t size = 16 / width;
   const std::int64_t results = layout.kept_count, tile = results < Engine::threads ? results : Engine::threads;
   const std::int64_t groups = detail::ceil_div(results, tile);
-  const std::int64_t bytes = layout.reduced_count * tile * 16 / Input::width;
+  const std::int64_t bytes = layout.reduced_count * tile * size;
   // Few slices: what they leave behind is as large as the blocks' shared memory.
   std::int64_t slices = 2 * device.processors / groups;
   if (slices > bytes / 65536) slices = bytes / 65536;
-  if (slices < 1 || groups >= detail::max_tickets) slices = 1;
-  column_sums<Input, R> problem{
-      in,      to,     {layout}, results, layout.reduced_count, static_cast<int>(tile), static_cast<int>(slices),
-      nullptr, nullptr};
-  if (slices > 1) {
-    const std::size_t left = static_cast<std::size_t>(groups * slices * words_left<Engine> * tile) * sizeof(long long);
-    if (const status s = detail::find_workspace(stream, device.device, left, work); !s) return s;
-    problem.left = static_cast<long long*>(work->partials());
-    problem.tickets = work->tickets();
+  if (slices < 1 || groups >= detail::max_tickets / 2) slices = 1;
+  column_sums<Input, R> problem{in,
+                                to,
+                                {layout},
+                                results,
+                                layout.reduced_count,
+                                static_cast<int>(tile),
+                                static_cast<int>(slices),
+                                nullptr,
+                                nullptr,
+                                nullptr,
+                                most_columns_listed};
+  const std::size_t by_bins =
+      slices > 1 ? static_cast<std::size_t>(groups * slices * words_left<Engine> * tile) * 8 : 0;
+
+  const auto whole = [&](std::int64_t stride) { return stride * size % 16 == 0; };
+  const axis* inner = layout.kept_rank > 0 ? &layout.kept[layout.kept_rank - 1] : nullptr;
+  bool by_vectors = inner && inner->stride == 1 && (Input::inputs == 1 || inner->other == 1) && whole(inner->extent) &&
+                    inner->index == 1 && layout.reduced_rank == 1 && in.before() == 0 && in.other_aligned() &&
+                    whole(layout.offset) && whole(layout.other_offset) && whole(layout.reduced[0].stride) &&
+                    whole(layout.reduced[0].other) && results * layout.reduced_count * size >= 1 << 20;
+  for (int k = 0; k + 1 < layout.kept_rank; ++k) {
+    by_vectors = by_vectors && whole(layout.kept[k].stride) && whole(layout.kept[k].other);
   }
-  return start<sum_columns<Input, R>>(problem, groups * slices, Engine::threads, Engine::shared_bytes, device, stream);
+  // Vectors side by side: 32, or all there are.
+  const std::int64_t vectors = results / width;
+  int across = 32;
+  while (across > vectors) across /= 2;
+  const std::int64_t teams = by_vectors ? detail::ceil_div(vectors, across) : 1;
+  std::int64_t shares = 4 * device.processors / teams;
+  const std::int64_t most_shares = layout.reduced_count * across / (256 * 16);  // 16 rows for a thread at least
+  if (shares > most_shares) shares = most_shares;
+  if (shares < 1 || teams >= detail::max_tickets / 2) shares = 1;
+  const std::size_t by_windows = static_cast<std::size_t>(teams * shares * across * width) * sizeof(window_sum);
+  const std::size_t list = static_cast<std::size_t>(most_columns_listed) * sizeof(std::int64_t);
+  if (by_bins > 0 || by_vectors) {
+    const std::size_t most = by_bins > by_windows ? by_bins : by_windows;
+    if (const status s = detail::find_workspace(stream, device.device, list + most, work); !s) return s;
+    char* space = static_cast<char*>(work->partials());
+    problem.left = reinterpret_cast<long long*>(space + list);
+    problem.tickets = work->tickets() + 1;
+  }
+  if (by_vectors) {
+    char* space = static_cast<char*>(work->partials());
+    std::int64_t* columns = reinterpret_cast<std::int64_t*>(space);
+    unsigned* listed = work->tickets();
+    const short_column_sums<Input, R> quick{in,
+                                            to,
+                                            {layout},
+                                            results,
+                                            layout.reduced_count,
+                                            across,
+                                            static_cast<int>(shares),
+                                            reinterpret_cast<window_sum*>(space + list),
+                                            work->tickets() + 1,
+                                            columns,
+                                            listed};
+    if (const status s = detail::launch(sum_short_columns<Input, R>, quick, teams * shares, 256, 0, stream); !s)
+      return s;
+    const listed_columns some{{layout}, columns, listed};
+    if (const status s = start_rows<false>(in, to, some, most_columns_listed, device, stream); !s) return s;
+    problem.listed = listed;
+  }
+  if (const status s =
+          start<sum_columns<Input, R>>(problem, groups * slices, Engine::threads, Engine::shared_bytes, device, stream);
+      !s) {
+    return s;
+  }
+  return by_vectors ? detail::launch(empty_list<unsigned>, work->tickets(), 1, 1, 0, stream) : status();
 }
 
 template <class Input, class R>

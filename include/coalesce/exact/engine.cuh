@@ -33,6 +33,18 @@ __device__ __forceinline__ void simple_round(Engine& engine, Vector (&flying)[Lo
   }
 }
 
+// The first `count` vectors, by a loop that is not unrolled: code that runs once has to come from memory first, and
+// costs more than its instructions.
+template <class Engine, class Vector, int Loads>
+__device__ __forceinline__ void drain(Engine& engine, Vector (&vectors)[Loads], int count) {
+#pragma unroll 1
+  for (int i = 0; i < count; ++i) {
+    engine.vector(vectors[0]);
+#pragma unroll
+    for (int u = 0; u + 1 < Loads; ++u) vectors[u] = vectors[u + 1];
+  }
+}
+
 // Counts numbers up to the time when bins have to hand on their carries. `Most` beyond 2^20 is never reached.
 template <int Most>
 struct settling {

@@ -58,10 +58,14 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<1024>, settling<bfloat
     const unsigned top =
         __vmaxu2(__vmaxu2(v.x & 0x7fff7fffu, v.y & 0x7fff7fffu), __vmaxu2(v.z & 0x7fff7fffu, v.w & 0x7fff7fffu));
     if (max(top & 0xffffu, top >> 16) >= large >> 16) {
-      elements<__nv_bfloat16>::numbers(v, [&](float x, float y) {
-        any(x);
-        any(y);
-      });
+      uint4 left = v;
+#pragma unroll 1
+      for (int i = 0; i < 4; ++i) {
+        const float2 two = both(left.x, __nv_bfloat16());
+        any(two.x);
+        any(two.y);
+        left = make_uint4(left.y, left.z, left.w, 0);
+      }
     } else {
       elements<__nv_bfloat16>::numbers(v, [&](float x, float y) {
         add(x);
@@ -129,10 +133,10 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<1024>, settling<bfloat
 #pragma unroll
     for (int u = 0; u < loads; ++u) {
       const uint4& v = held_back[u];
-      vector(v);
       largest = __vmaxu2(largest, __vmaxu2(__vmaxu2(v.x & 0x7fff7fffu, v.y & 0x7fff7fffu),
                                            __vmaxu2(v.z & 0x7fff7fffu, v.w & 0x7fff7fffu)));
     }
+    drain(*this, held_back, loads);
     empty_window();
     place_window(__reduce_max_sync(~0u, max(largest & 0xffffu, largest >> 16)) >> 7, origin);
     failed();
@@ -144,6 +148,7 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<1024>, settling<bfloat
 // them, and an integer of 64 bits that of 2^23. An infinity or NaN goes through the double as it would through any sum.
 template <>
 struct engine<elements<__half>> : column_of<unsigned long long, 1, 1024>, settling<1 << 12> {
+  static constexpr int most = 1 << 12;
   static constexpr range values = range::narrow;
   static constexpr int spacing = 32, origin = -24 - layout<range::narrow>::unit;
   static constexpr int loads = 4;

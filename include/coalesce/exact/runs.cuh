@@ -76,23 +76,18 @@ __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, E
       at += workers * tile;
       engine.round(flying, [&](int u) { return in.load(before + (at + u * team) * width); });
     }
-#pragma unroll
-    for (int u = 0; u < loads; ++u) {
-      const typename Input::vector v = flying[u];
-      if (rest + u * stride < whole) flying[u] = in.load(before + (rest + u * stride) * width);
-      engine.vector(v);
-    }
+    drain(engine, flying, loads);
     settle(engine, loads * width);
-  } else {
-#pragma unroll
-    for (int u = 0; u < loads; ++u) {
-      if (rest + u * stride < whole) flying[u] = in.load(before + (rest + u * stride) * width);
-    }
   }
+  int left = 0;
 #pragma unroll
   for (int u = 0; u < loads; ++u) {
-    if (rest + u * stride < whole) engine.vector(flying[u]);
+    if (rest + u * stride < whole) {
+      flying[u] = in.load(before + (rest + u * stride) * width);
+      left = u + 1;
+    }
   }
+  drain(engine, flying, left);
   settle(engine, loads * width);
   if (worker == workers - 1) {
     const std::int64_t inside = whole * width;
@@ -141,8 +136,12 @@ __device__ __forceinline__ void sum_slice(const Input& in, std::int64_t count, c
   fold_block<Engine>(shared, room, threads);
   // Elements are looked at again where the sum cannot tell: after infinities and NaN, and whether it is one of -0s
   // only, which leave nothing above the lowest limbs.
+  // In two's complement -0 leaves 2^32 - 2^32 in the engine's lowest bins: four limbs that say nothing here.
   bool nothing = true;
-  for (int k = 3 + t; k < limbs; k += threads) nothing = nothing && room.limb[k] == 0;
+  constexpr int lowest = Engine::origin / 32;
+  for (int k = t; k < limbs; k += threads) {
+    nothing = nothing && (room.limb[k] == 0 || (k >= lowest && k < lowest + 4));
+  }
   if (__syncthreads_and(nothing) || special) {
     const unsigned seen = flags_of_share(in, count, t, threads, slice, slices, special);
     if (seen != 0) atomicOr(&room.flags, seen);

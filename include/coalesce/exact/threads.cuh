@@ -18,6 +18,8 @@ struct column_sums {
   int slices;       // blocks that share a tile
   long long* left;  // of each block: bins + 2 rows of `tile` words (digits, carry, flags)
   unsigned* tickets;
+  const unsigned* listed;  // null, or: nothing is to be done unless more than `most` columns were listed
+  std::int64_t most;
 };
 
 template <class Engine>
@@ -30,6 +32,7 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_columns(const c
   static_assert(Input::values != range::product,
                 "columns of products of doubles have no limbs for rare ones: use sum_rows");
   constexpr int threads = Engine::threads;
+  if (problem.listed != nullptr && *problem.listed <= problem.most) return;
   extern __shared__ __align__(16) char shared[];
   __shared__ unsigned look[threads], flags[threads];
   const int t = static_cast<int>(threadIdx.x), tile = problem.tile, slices = problem.slices;
