@@ -3,8 +3,8 @@
 // a number is reading a bin, adding the significand shifted to its place, and writing it back: no branch, no atomic,
 // and no order.
 //
-// Bits are counted from 2^unit of the range (format.hpp): a number with exponent field e has its last bit at bit max(e,
-// 1).
+// Bits are counted from 2^unit of the range (format.hpp): a number with exponent field e has its last bit at bit
+// ::max(e, 1).
 #pragma once
 
 #include <coalesce/exact/total.hpp>
@@ -102,7 +102,7 @@ struct double_columns : column_of<unsigned long long, Bins, Threads> {
     const unsigned sign = static_cast<unsigned>(static_cast<int>(high) >> 31), field = high & 0x7ff00000u;
     // Subnormals count as exponent 1 without the hidden bit: adding it and taking off the difference gives both at
     // once.
-    const unsigned exponent = max(field, 0x00100000u), position = exponent >> 20;
+    const unsigned exponent = ::max(field, 0x00100000u), position = exponent >> 20;
     const unsigned upper = ((((high & 0xfffffu) | 0x100000u) + field - exponent) ^ sign), lower = low ^ sign;
     // Negative numbers are flipped, ones shifted in from both ends, and 1 is added at the end of the lowest word. (The
     // shifts take their distance modulo 32.)
@@ -110,7 +110,7 @@ struct double_columns : column_of<unsigned long long, Bins, Threads> {
                    w2 = __funnelshift_l(upper, sign, position);
     // 0 alone lies below the first limb, and may go to any.
     const int limb =
-        FirstLimb == 0 ? static_cast<int>(field >> 25) : max(static_cast<int>(field >> 25), FirstLimb) - FirstLimb;
+        FirstLimb == 0 ? static_cast<int>(field >> 25) : ::max(static_cast<int>(field >> 25), FirstLimb) - FirstLimb;
     unsigned long long* bin = this->column + limb * Threads;
     const unsigned long long v0 = bin[0] + w0 + (high >> 31);
     const unsigned long long v1 = bin[Threads] + (static_cast<unsigned long long>(w2) << 32 | w1);

@@ -72,7 +72,7 @@ struct window {
   __device__ __forceinline__ void failed() {
     if (++failures > 1) {
       aside = 16 << 2 * lost;
-      lost = min(lost + 1, 3);
+      lost = ::min(lost + 1, 3);
     }
   }
   __device__ __forceinline__ void held() { failures = lost = 0; }
@@ -88,7 +88,7 @@ struct window {
   // below `bit`.
   __device__ __forceinline__ void place_window(unsigned field, int bit) {
     const int exponent =
-        max(static_cast<int>(field) + (1023 - 127 + 10), 1023 + 52 + layout<range::narrow>::unit + bit);
+        ::max(static_cast<int>(field) + (1023 - 127 + 10), 1023 + 52 + layout<range::narrow>::unit + bit);
     first = first_start = __hiloint2double(exponent << 20 | 0x80000, 0);
   }
   // What is in the window, in units of 2^(the result): the window is empty after.

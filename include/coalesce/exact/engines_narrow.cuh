@@ -57,7 +57,7 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<1024>, settling<bfloat
   __device__ __forceinline__ void vector(const uint4& v) {
     const unsigned top =
         __vmaxu2(__vmaxu2(v.x & 0x7fff7fffu, v.y & 0x7fff7fffu), __vmaxu2(v.z & 0x7fff7fffu, v.w & 0x7fff7fffu));
-    if (max(top & 0xffffu, top >> 16) >= large >> 16) {
+    if (::max(top & 0xffffu, top >> 16) >= large >> 16) {
       uint4 left = v;
 #pragma unroll 1
       for (int i = 0; i < 4; ++i) {
@@ -138,7 +138,7 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<1024>, settling<bfloat
     }
     drain(*this, held_back, loads);
     empty_window();
-    place_window(__reduce_max_sync(~0u, max(largest & 0xffffu, largest >> 16)) >> 7, origin);
+    place_window(__reduce_max_sync(~0u, ::max(largest & 0xffffu, largest >> 16)) >> 7, origin);
     failed();
     settle_after(8 * loads, *this);
   }

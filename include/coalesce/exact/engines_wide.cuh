@@ -17,7 +17,7 @@ struct product_engine : double_columns<22, 20, 768>, settling<double_columns<22,
     pending = 0;
   }
   __device__ __forceinline__ void take(double x) {
-    largest = max(largest, static_cast<unsigned>(__double2hiint(x)) & 0x7fffffffu);
+    largest = ::max(largest, static_cast<unsigned>(__double2hiint(x)) & 0x7fffffffu);
     if (largest < 0x7ff00000u) add(x);  // an infinity's bin does not exist here
   }
   __device__ __forceinline__ void one(double x) {
@@ -70,7 +70,7 @@ struct engine<products_of<double>> : double_columns<0, 66, 384>, settling<double
                              my = (y & fraction) | (ey != 0 ? 1ull << 52 : 0);
     const unsigned long long low = mx * my, high = __umul64hi(mx, my);
     const bool negative = (x ^ y) >> 63;
-    const int position = max(ex, 1) + max(ey, 1) + 2 * layout<range::wide>::unit - layout<range::product>::unit;
+    const int position = ::max(ex, 1) + ::max(ey, 1) + 2 * layout<range::wide>::unit - layout<range::product>::unit;
     const unsigned part[4] = {static_cast<unsigned>(low), static_cast<unsigned>(low >> 32), static_cast<unsigned>(high),
                               static_cast<unsigned>(high >> 32)};
 #pragma unroll
@@ -126,7 +126,7 @@ struct engine<elements<double>> : double_columns<0, 66, 384>, settling<double_co
   }
   __device__ __forceinline__ bool met_special() const { return largest >= 0x7ff00000u; }
   __device__ __forceinline__ void direct(double x) {
-    largest = max(largest, static_cast<unsigned>(__double2hiint(x)) & 0x7fffffffu);
+    largest = ::max(largest, static_cast<unsigned>(__double2hiint(x)) & 0x7fffffffu);
     add(x);
   }
   __device__ __forceinline__ void one(double x) {
@@ -148,7 +148,7 @@ struct engine<elements<double>> : double_columns<0, 66, 384>, settling<double_co
   __device__ __forceinline__ void place_windows(unsigned largest_high) {
     empty_windows();
     // 2^14 above the largest number: so many of them fit. Not so low that the second window would be subnormal.
-    const int exponent = max(static_cast<int>(__reduce_max_sync(~0u, largest_high) >> 20) + 14, 41);
+    const int exponent = ::max(static_cast<int>(__reduce_max_sync(~0u, largest_high) >> 20) + 14, 41);
     failed();
     const bool off = exponent > 2040;
     first = first_start = __hiloint2double(off ? 0 : exponent << 20 | 0x80000, 0);
@@ -203,8 +203,8 @@ struct engine<elements<double>> : double_columns<0, 66, 384>, settling<double_co
 #pragma unroll
     for (int u = 0; u < loads; ++u) {
       elements<double>::numbers(held_back[u], [&](double x, double y) {
-        most_high = max(most_high, max(static_cast<unsigned>(__double2hiint(x)) & 0x7fffffffu,
-                                       static_cast<unsigned>(__double2hiint(y)) & 0x7fffffffu));
+        most_high = ::max(most_high, ::max(static_cast<unsigned>(__double2hiint(x)) & 0x7fffffffu,
+                                           static_cast<unsigned>(__double2hiint(y)) & 0x7fffffffu));
       });
     }
     drain(*this, held_back, loads);

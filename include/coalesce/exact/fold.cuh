@@ -37,7 +37,7 @@ __device__ __forceinline__ long long gathered(const long long* low, const long l
   constexpr int spacing = Engine::spacing, origin = Engine::origin;
   long long sum = 0;
   const int from = (32 * (k - 2) - origin + spacing - 1) / spacing;
-  for (int i = max(from, 0); i < Engine::bins; ++i) {
+  for (int i = ::max(from, 0); i < Engine::bins; ++i) {
     const int position = origin + spacing * i, piece = k - position / 32, shift = position % 32;
     if (piece < 0) break;
     if (piece > 2) continue;

@@ -100,12 +100,29 @@ __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, E
 
 // The same elements' flags, by a slower way that is rarely gone. Stops at the first that says `something` unless all
 // have to be seen.
-template <class Input>
+template <class Input, int Loads>
 __device__ unsigned flags_of_share(const Input& in, std::int64_t count, int thread, int team, std::int64_t worker,
                                    std::int64_t workers, bool all) {
+  constexpr int width = Input::width;
+  std::int64_t before = in.before();
+  if (before > count) before = count;
+  const std::int64_t whole = (count - before) / width, tile = static_cast<std::int64_t>(Loads) * team;
+  const std::int64_t tiled = whole / (workers * tile) * (workers * tile);
   unsigned flags = 0;
-  for (std::int64_t i = worker * team + thread; i < count && (all || !(flags & something)); i += workers * team)
-    flags |= in.flags(i, i);
+  const auto look = [&](std::int64_t i) { flags |= in.flags(i, i); };
+  const auto goes_on = [&] { return all || !(flags & something); };
+  for (std::int64_t at = worker * tile; at < tiled && goes_on(); at += workers * tile) {
+    for (int u = 0; u < Loads; ++u) {
+      for (int k = 0; k < width; ++k) look(before + (at + u * team + thread) * width + k);
+    }
+  }
+  for (std::int64_t at = tiled + worker * team + thread; at < whole && goes_on(); at += workers * team) {
+    for (int k = 0; k < width; ++k) look(before + at * width + k);
+  }
+  if (worker == workers - 1) {
+    const std::int64_t inside = whole * width;
+    for (std::int64_t i = thread; i < count - inside && goes_on(); i += team) look(i < before ? i : i + inside);
+  }
   return flags;
 }
 
@@ -143,7 +160,7 @@ __device__ __forceinline__ void sum_slice(const Input& in, std::int64_t count, c
     nothing = nothing && (room.limb[k] == 0 || (k >= lowest && k < lowest + 4));
   }
   if (__syncthreads_and(nothing) || special) {
-    const unsigned seen = flags_of_share(in, count, t, threads, slice, slices, special);
+    const unsigned seen = flags_of_share<Input, Engine::loads>(in, count, t, threads, slice, slices, special);
     if (seen != 0) atomicOr(&room.flags, seen);
   } else if (t == 0) {
     room.flags = something;

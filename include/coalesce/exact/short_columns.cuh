@@ -90,10 +90,10 @@ __global__ void __launch_bounds__(256, 2) sum_short_columns(const short_column_s
 #pragma unroll
       for (int u = 0; u < loads; ++u) {
         Input::numbers(flying[u], [&](auto p, auto q) {
-          largest = max(largest, max(high(as_double(p)) & 0x7fffffffu, high(as_double(q)) & 0x7fffffffu));
+          largest = ::max(largest, ::max(high(as_double(p)) & 0x7fffffffu, high(as_double(q)) & 0x7fffffffu));
         });
       }
-      const int exponent = max(static_cast<int>(largest >> 20) + 12, 41);  // room for 2^11 of them
+      const int exponent = ::max(static_cast<int>(largest >> 20) + 12, 41);  // room for 2^11 of them
       const bool off = exponent > 2040;
       first_start = __hiloint2double(off ? 0 : exponent << 20 | 0x80000, 0);
       second_start = __hiloint2double(off ? 0 : (exponent - 40) << 20 | 0x80000, 0);

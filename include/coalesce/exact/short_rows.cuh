@@ -82,10 +82,10 @@ __global__ void __launch_bounds__(256, 4) sum_short_rows(const short_row_sums<In
       };
       if (i == member) {  // the first tile places the windows
         unsigned largest = 0;
-        each([&](double x) { largest = max(largest, high(x) & 0x7fffffffu); });
-        for (int step = lanes / 2; step > 0; step /= 2) largest = max(largest, __shfl_xor_sync(~0u, largest, step));
-        const int room = 34 - __clz(static_cast<int>(min(row.count, static_cast<std::int64_t>(1 << 20)) | 1));
-        const int exponent = max(static_cast<int>(largest >> 20) + room, 41);
+        each([&](double x) { largest = ::max(largest, high(x) & 0x7fffffffu); });
+        for (int step = lanes / 2; step > 0; step /= 2) largest = ::max(largest, __shfl_xor_sync(~0u, largest, step));
+        const int room = 34 - __clz(static_cast<int>(::min(row.count, static_cast<std::int64_t>(1 << 20)) | 1));
+        const int exponent = ::max(static_cast<int>(largest >> 20) + room, 41);
         const bool off = exponent > 2040;
         first = first_start = __hiloint2double(off ? 0 : exponent << 20 | 0x80000, 0);
         second = second_start = __hiloint2double(off ? 0 : (exponent - 40) << 20 | 0x80000, 0);
