@@ -29,7 +29,7 @@ namespace exact {
 enum class range : std::uint8_t { narrow = 1, wide = 2, product = 3 };
 
 // A sum is `words` 64-bit words, the least first, in two's complement, times 2^unit. The words hold any 2^63 elements.
-// The units are half of the least subnormal, so that the last bit of an element with exponent field e is bit ::max(e, 1);
+// The units are half of the least subnormal, so that the last bit of an element with exponent field e is bit max(e, 1);
 // in the range of products, word 17 is word 0 of the wide range.
 template <range R>
 struct layout;
