@@ -231,6 +231,7 @@ void accumulators(std::uint64_t seed) {
 int main(int argc, char** argv) {
   const std::uint64_t arrays = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20;
   for (std::uint64_t seed = 0; seed < arrays; ++seed) whole_arrays(seed);
+  for (std::uint64_t seed : {90, 170, 195}) whole_arrays(seed);  // infinities and NaN in what several blocks add
   for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) axes_of_arrays(seed);
   for (std::uint64_t seed = 0; seed < arrays / 10 + 2; ++seed) segments(seed);
   for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) accumulators(seed);
