@@ -4,7 +4,7 @@
 // and no order.
 //
 // Bits are counted from 2^unit of the range (format.hpp): a number with exponent field e has its last bit at bit
-// ::max(e, 1).
+// max(e, 1).
 #pragma once
 
 #include <coalesce/exact/total.hpp>
