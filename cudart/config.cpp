@@ -41,7 +41,8 @@ Config read() {
   read_number("COALESCE_MAX_INSTRUCTIONS", c.max_instructions);
   if (const char* text = std::getenv("COALESCE_ENGINE"); text != nullptr && *text != '\0') {
     if (!machine::find_engine(text, c.engine)) {
-      std::fprintf(stderr, "coalesce: warning: COALESCE_ENGINE is '%s', not auto, interpreter or native; ignored\n", text);
+      std::fprintf(stderr, "coalesce: warning: COALESCE_ENGINE is '%s', not auto, interpreter or native; ignored\n",
+                   text);
     }
   }
   const bool terminal = isatty(STDERR_FILENO) == 1;

@@ -10,13 +10,13 @@
 namespace coalesce::cudart {
 
 struct Config {
-  std::string device = "h200";    // COALESCE_DEVICE
-  unsigned threads = 0;           // COALESCE_THREADS; 0: all cores
-  uint64_t max_instructions = 0;  // COALESCE_MAX_INSTRUCTIONS; 0: the machine's default
+  std::string device = "h200";                          // COALESCE_DEVICE
+  unsigned threads = 0;                                 // COALESCE_THREADS; 0: all cores
+  uint64_t max_instructions = 0;                        // COALESCE_MAX_INSTRUCTIONS; 0: the machine's default
   machine::Engine engine = machine::Engine::automatic;  // COALESCE_ENGINE
-  std::string record;             // COALESCE_RECORD: path; empty: no record
-  bool progress = false;          // COALESCE_PROGRESS: 1/always, 0/never; else when stderr is a terminal
-  bool colour = false;            // COALESCE_COLOR: likewise; NO_COLOR counts as never
+  std::string record;                                   // COALESCE_RECORD: path; empty: no record
+  bool progress = false;  // COALESCE_PROGRESS: 1/always, 0/never; else when stderr is a terminal
+  bool colour = false;    // COALESCE_COLOR: likewise; NO_COLOR counts as never
 };
 
 // Reads the environment once. Values that are no numbers are reported on stderr and ignored.

@@ -17,7 +17,8 @@ fs::path make_folder(const fs::path& pattern) {
   std::error_code error;
   const fs::path folder = cache::make_folder(pattern, error);
   if (error)
-    throw Error(Exit::environment, "cannot make a folder in " + pattern.parent_path().string() + ": " + error.message());
+    throw Error(Exit::environment,
+                "cannot make a folder in " + pattern.parent_path().string() + ": " + error.message());
   return folder;
 }
 

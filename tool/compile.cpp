@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "cache/hash.h"
 #include "tool/child.h"
 #include "tool/error.h"
-#include "cache/hash.h"
 
 namespace coalesce::tool {
 namespace fs = std::filesystem;

@@ -354,17 +354,23 @@ int main(int argc, char** argv) {
   std::printf("{\"machine\": \"%s\", \"type\": \"%s\"}\n", device.name, type_name());
   for (int i = 1; i < argc; ++i) {
     const std::string part = argv[i];
-    if (false) {}
+    if (false) {
+    }
 #if HAS(CHECK)
-    else if (part == "check") check(i + 1 < argc && std::atol(argv[i + 1]) > 0 ? std::atol(argv[++i]) : 25000);
+    else if (part == "check")
+      check(i + 1 < argc && std::atol(argv[i + 1]) > 0 ? std::atol(argv[++i]) : 25000);
 #endif
 #if HAS(FLAT)
-    else if (part == "flat") flat();
-    else if (part == "sustained") sustained();
-    else if (part == "small") small();
+    else if (part == "flat")
+      flat();
+    else if (part == "sustained")
+      sustained();
+    else if (part == "small")
+      small();
 #endif
 #if HAS(SHAPES)
-    else if (part == "shapes") shapes();
+    else if (part == "shapes")
+      shapes();
 #endif
     else {
       std::fprintf(stderr, "error: no part '%s'\nhint: check [ARRAYS], flat, sustained, small, errors, shapes\n",
