@@ -205,9 +205,9 @@ struct engine<elements<double>> : double_columns<0, 66, 384>, settling<double_co
       elements<double>::numbers(held_back[u], [&](double x, double y) {
         most_high = ::max(most_high, ::max(static_cast<unsigned>(__double2hiint(x)) & 0x7fffffffu,
                                            static_cast<unsigned>(__double2hiint(y)) & 0x7fffffffu));
+        take(x, y);
       });
     }
-    drain(*this, held_back, loads);
     place_windows(most_high);
     settle_after(2 * loads, *this);
   }
