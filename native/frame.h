@@ -61,7 +61,7 @@ struct Frame {
   // Contiguous access under a mask with gaps: counts it and marks its sectors.
   void (*gaps)(Frame*, uint32_t site, uint64_t base, uint32_t mask) = nullptr;
   // Wavefronts and ideal (high half) of lanes at base + lane * stride. `how`: width; bit 8: a store.
-  uint64_t (*affine_cost)(uint32_t base, uint32_t stride, uint32_t mask, uint32_t how) = nullptr;
+  uint64_t (*affine_cost)(Frame*, uint32_t base, uint32_t stride, uint32_t mask, uint32_t how) = nullptr;
   // Fills the memo for the shared addresses in it, lanes of `mask`; 0: some are out of bounds or misaligned.
   uint32_t (*judge)(Frame*, Memo*, uint32_t mask, uint32_t how) = nullptr;
   // An atomic of 32-bit integers on shared memory: addresses at the beginning of the scratch, operands 512 bytes on,

@@ -220,7 +220,7 @@ class Runner : public NativeRunner {
   static Status step(Frame* f, uint32_t index, uint32_t warp, uint32_t mask, uint32_t block);
   static void touch(Frame* f, uint32_t site, uint64_t low, uint64_t high);
   static void gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask);
-  static uint64_t affine_cost(uint32_t base, uint32_t stride, uint32_t mask, uint32_t how);
+  static uint64_t affine_cost(Frame* f, uint32_t base, uint32_t stride, uint32_t mask, uint32_t how);
   static uint32_t judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how);
   static uint32_t shared_atomic(Frame* f, uint32_t memory, uint32_t mask);
   static Status tick(Frame* f, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions);
@@ -475,7 +475,7 @@ void Runner::gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask) {
   }
 }
 
-uint64_t Runner::affine_cost(uint32_t base, uint32_t stride, uint32_t mask, uint32_t how) {
+uint64_t Runner::affine_cost(Frame*, uint32_t base, uint32_t stride, uint32_t mask, uint32_t how) {
   const SharedCost c = how & 256 ? shared_store_cost_affine(base, stride, mask, how & 255)
                                  : shared_load_cost_affine(base, stride, mask, how & 255);
   return c.wavefronts | uint64_t{c.ideal} << 32;
