@@ -1,8 +1,9 @@
 // Texture reads at many places, by all modes and of several formats: one line each, with the bits of the first
 // component at the first places and a hash of everything. By hand, on a GPU and on the machine:
 //   nvcc -arch=native textures_probe.cu -o textures_probe && ./textures_probe
-// Against an H200 (CUDA 13.0, 21 November 2026) nearest texels agree, apart from cube maps' edges; interpolated values
-// differ where the hardware rounds a weight or a fraction of an integer's range otherwise: by one weight's 1/256.
+// Against an H200 (CUDA 13.0, 21 November 2026; the first 24 values of 206 configurations): of nearest texels 49 of
+// 2,544 differ (normalised coordinates exactly on a texel's border, gathers); every configuration with interpolation
+// differs somewhere, most by up to 0.4 % of the values' range, one-dimensional ones with a border by up to 38 %.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
