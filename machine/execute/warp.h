@@ -37,6 +37,10 @@ struct Split {
   uint32_t join = kNone;  // where it will meet the others
   bool at_end = false;    // the block's steps have run already, only its end is left
   bool passed = false;    // the *.sync at the block's head has been met already
+  // at_end, where a branch ends the block: the lanes that take it. Its predicate lives no longer than the block does,
+  // and others of the warp may run before this split goes on.
+  bool decided = false;
+  uint32_t taken = 0;
 };
 
 // Where splits meet again: when the last of `pending` splits has arrived (or its lanes have exited), they go on as one.
