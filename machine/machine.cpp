@@ -290,24 +290,25 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   report.counters.compulsory_bytes = 32 * state_->memory.touched_sectors();
   report.lines = count_lines(*launch.program, total);
   report.tally = std::move(total.words);
+  // The lowest faulting block's fault, whichever thread came first; one warning for each place. What blocks after it
+  // have said depends on the threads.
+  for (auto& [block, d] : launch.diagnostics) {
+    d.ptx_text = loaded.line_text(d.ptx_line);
+    if (d.severity == Severity::error) {
+      report.fault = d.fault;
+      report.diagnostics.insert(report.diagnostics.begin(), std::move(d));
+      break;
+    }
+    if (std::none_of(report.diagnostics.begin(), report.diagnostics.end(),
+                     [&](const Diagnostic& o) { return o.ptx_line == d.ptx_line && o.severity == d.severity; }))
+      report.diagnostics.push_back(std::move(d));
+  }
   for (const auto& [block, text] : launch.output) {
+    if (block > launch.fault_block.load()) break;
     if (state_->options.output)
       state_->options.output(text);
     else
       std::fwrite(text.data(), 1, text.size(), stdout);
-  }
-  // The lowest faulting block's fault, whichever thread came first; one warning for each place.
-  for (auto& [block, d] : launch.diagnostics) {
-    d.ptx_text = loaded.line_text(d.ptx_line);
-    if (d.severity == Severity::error) {
-      if (report.fault != Fault::none) continue;
-      report.fault = d.fault;
-      report.diagnostics.insert(report.diagnostics.begin(), std::move(d));
-    } else if (std::none_of(report.diagnostics.begin(), report.diagnostics.end(), [&](const Diagnostic& o) {
-                 return o.ptx_line == d.ptx_line && o.severity == d.severity;
-               })) {
-      report.diagnostics.push_back(std::move(d));
-    }
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;

@@ -1,11 +1,12 @@
-// A block's life: its slots, lockstep regions, barriers. How one warp runs: warp.cpp.
+// A block's life: its slots, lockstep regions, turns of its warps. How one warp runs: warp.cpp; barriers: barriers.cpp;
+// from one mode to another: modes.cpp.
 #include "machine/execute/block.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "machine/execute/launch.h"
+#include "machine/program/flatten.h"
 
 namespace coalesce::machine {
 
@@ -18,14 +19,6 @@ constexpr uint32_t kSpinningSlice = 1u << 8;
 constexpr uint32_t kStallsBeforeBreak = 8;
 // Registers of warps that run together, in bytes: what stays in the first cache beside the memory they use.
 constexpr uint32_t kTogetherBytes = 24u << 10;
-
-std::byte* align64(std::byte* p) {
-  return reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64);
-}
-
-unsigned element_bytes(Element e) {
-  return e == Element::b128 ? 16 : e == Element::b64 ? 8 : e == Element::b32 ? 4 : 2;
-}
 
 }  // namespace
 
@@ -193,9 +186,10 @@ void BlockRun::start(uint64_t index) {
     const Register& reg = launch_.program->registers[r];
     const Slot slot = reg.lanes == LaneClass::general ? code_->homes[r].vector : code_->homes[r].scalar;
     if (reg.builtin != Builtin::none || slot == kNoSlot) continue;
-    const std::size_t bytes = reg.element == Element::pred      ? 4
-                              : reg.lanes == LaneClass::general ? std::size_t{kLanes} * element_bytes(reg.element)
-                                                                : 16;
+    const std::size_t bytes = reg.element == Element::pred ? 4
+                              : reg.lanes == LaneClass::general
+                                  ? std::size_t{kLanes} * std::max(2u, bytes_of(reg.element))
+                                  : 16;
     for (Warp& w : warps_) std::memset(w.at<std::byte>(slot), 0, bytes);
   }
   std::fill(local_.begin(), local_.end(), std::byte{0});
@@ -334,123 +328,6 @@ BlockRun::Status BlockRun::advance_lockstep() {
   }
 }
 
-// bar.red: what every thread contributed, to where the threads read it.
-void BlockRun::finish_barrier_lockstep(const BlockCode& c) {
-  if (c.barrier_result == kNoSlot) return;
-  uint32_t votes = 0, lanes = 0;
-  for (const Warp& w : warps_) {
-    votes += count_lanes(*w.at<uint32_t>(c.barrier_predicate) & w.alive);
-    lanes += count_lanes(w.alive);
-  }
-  const auto mode = static_cast<BarrierMode>(c.barrier->mode);
-  const bool holds = mode == BarrierMode::and_ ? votes == lanes : votes > 0;
-  for (Warp& w : warps_) {
-    uint32_t* to = w.at<uint32_t>(c.barrier_result);
-    const uint32_t value = mode == BarrierMode::popc ? votes : holds ? ~0u : 0;
-    if (c.barrier_result_scalar || mode != BarrierMode::popc)
-      *to = value;
-    else
-      std::fill(to, to + kLanes, value);
-    if (c.barrier_expand.run) c.barrier_expand.run(c.barrier_expand, w);
-  }
-}
-
-// From here on warps have places of their own, and values of the block of their own. Warps before `stopped` have run
-// region `region` and stand at its end; `stopped` is where it is; those after it, up to `begun`, stand where they came
-// to together, the others at the region's beginning.
-void BlockRun::enter_general(uint32_t region, uint32_t stopped, uint32_t begun) {
-  mode_ = Mode::general;
-  for (Warp& w : warps_) {
-    if (!w.alive) continue;
-    w.own_block_area.assign(code_->block_bytes + 64, std::byte{0});
-    std::byte* const own = align64(w.own_block_area.data());
-    std::memcpy(own, block_area_, code_->block_bytes);
-    w.base[kBlock] = own;
-    if (region == kNone) {
-      w.now = {0, w.alive, kNone, false, false};
-      w.running = true;
-      continue;
-    }
-    const std::vector<uint32_t>& chain = launch_.program->regions[region].chain;
-    if (w.index < stopped) {
-      const BlockCode& last = code_->blocks[chain.back()];
-      w.running = true;
-      if (last.divergent || last.divergent_branch)
-        w.now = {launch_.program->regions[region].after, w.alive, kNone, false, false};
-      else
-        w.now = {chain.back(), w.alive, kNone, true, false};  // only its end is left
-      continue;
-    }
-    // The region's uniform values are all computed already: back to what they were where this warp stands.
-    const std::byte* from = saved_.data();
-    for (const Saved& s : code_->saved[region]) std::memcpy(own + s.offset, from, s.bytes), from += s.bytes;
-    if (w.index >= begun) {
-      w.now = {chain.front(), w.alive, kNone, false, false};
-      w.running = true;
-      continue;
-    }
-    w.active = 1;
-    for (std::size_t k = 0; k < chain.size() && w.last_lockstep != kNone; ++k) {
-      const Stream& s = code_->hoisted[region][k];
-      for (uint32_t i = s.first; i < s.last; ++i) code_->steps[i].run(code_->steps[i], w);
-      if (chain[k] == w.last_lockstep) break;
-    }
-  }
-}
-
-// The block's state moves to code in which every computed register is a vector of its warp.
-void BlockRun::enter_scattered() {
-  Launch& launch = worker_.launch;
-  std::call_once(launch.scattered_once, [&] {
-    launch.scattered = &scatter(*launch.code);
-    fill_launch_area(launch, *launch.scattered, launch.scattered_area);
-  });
-  const Code& from = *code_;
-  std::vector<std::byte> old_area = std::move(area_);
-  std::vector<std::array<std::byte*, 4>> old_bases;
-  for (const Warp& w : warps_) old_bases.push_back({w.base[0], w.base[1], w.base[2], w.base[3]});
-  lay_out(*launch.scattered);
-  set_block_builtins(block_area_);
-  for (Warp& w : warps_) {
-    if (!w.alive) continue;
-    const auto old = [&](Slot s) { return old_bases[w.index][s & 3u] + (s & ~3u); };
-    for (uint32_t r = 0; r < launch_.program->registers.size(); ++r) {
-      const Register& reg = launch_.program->registers[r];
-      const Slot to = code_->homes[r].vector;
-      if (reg.builtin != Builtin::none || reg.block_local || to == kNoSlot) continue;
-      const Home& home = from.homes[r];
-      if (reg.lanes == LaneClass::general || reg.element == Element::pred) {
-        if (home.vector == kNoSlot) continue;
-        const std::size_t bytes =
-            reg.element == Element::pred ? 4 : std::size_t{kLanes} * std::max(2u, element_bytes(reg.element));
-        std::memcpy(w.at<std::byte>(to), old(home.vector), bytes);
-        continue;
-      }
-      const uint32_t size = std::max(2u, element_bytes(reg.element));
-      u128 value = 0;
-      std::memcpy(&value, old(home.scalar), size);
-      for (uint32_t l = 0; l < kLanes; ++l, value += static_cast<u128>(static_cast<uint64_t>(reg.stride)))
-        std::memcpy(w.at<std::byte>(to) + std::size_t{l} * size, &value, size);
-    }
-    w.own_block_area.clear();
-  }
-}
-
-// The running split waits, it seems, for lanes that wait for it where they meet: those go on without it.
-bool BlockRun::break_joins(Warp& w) {
-  bool any = false;
-  for (uint32_t j = w.now.join; j != kNone; j = w.joins[j].parent) {
-    Join& join = w.joins[j];
-    const uint32_t mask = join.arrived & w.alive;
-    if (!mask || join.frame != kNone) continue;  // who has returned from a call waits for the others
-    join.arrived = 0;
-    any = w.let_go = true;
-    if (join.parent != kNone) w.joins[join.parent].pending += 1;
-    w.ready.push_back({join.block, mask, join.parent, false, false});
-  }
-  return any;
-}
-
 BlockRun::Status BlockRun::advance_general() {
   for (int pass = 0; pass < 4;) {
     bool ran = false, sliced = false;
@@ -496,144 +373,6 @@ BlockRun::Status BlockRun::advance_general() {
   alive_at_yield_ = alive;
   released_ = false;
   return Status::yielded;
-}
-
-// Lets go the warps whose barrier is complete. Back to lockstep when all of them are there, together. `stuck`: nothing
-// else can run; then lanes that wait where their warp meets again do not keep the others at the barrier, as long as
-// each warp has some there (as an H200 does it: loops that lanes leave at different times, with a barrier in them,
-// end).
-bool BlockRun::release_barriers(bool stuck) {
-  struct Waiting {
-    uint32_t lanes = 0, warps = 0, expected = 0;
-    uint32_t different_warps = 0;  // warps with some lanes here
-  };
-  std::array<Waiting, 16> at{};
-  uint32_t alive_warps = 0;
-  for (const Warp& w : warps_) {
-    uint32_t seen = 0;  // a bit per barrier
-    alive_warps += w.alive != 0;
-    for (const Split& s : w.at_barrier) {
-      const BlockCode& c = code_->blocks[s.block];
-      const uint32_t id = w.at<uint32_t>(c.barrier_id_slot)[lowest(s.mask)] & 15;
-      at[id].lanes += count_lanes(s.mask);
-      at[id].warps += 1;
-      at[id].different_warps += (seen >> id & 1) == 0;
-      seen |= 1u << id;
-      at[id].expected = w.at<uint32_t>(c.barrier_count_slot)[lowest(s.mask)];
-    }
-  }
-  bool released = false;
-  for (uint32_t id = 0; id < 16; ++id) {
-    const Waiting& b = at[id];
-    if (b.lanes == 0) continue;
-    const bool all = b.lanes == alive_lanes() || (stuck && b.different_warps == alive_warps);
-    const bool complete = b.expected == 0 ? all : b.warps * kLanes + arrived_[id] >= b.expected;
-    if (!complete) continue;
-    released = true;
-    arrived_[id] = 0;
-    // What a bar.red gives to everybody who waits at it.
-    uint32_t votes = 0, lanes = 0;
-    for (const Warp& w : warps_)
-      for (const Split& s : w.at_barrier) {
-        const BlockCode& c = code_->blocks[s.block];
-        if ((w.at<uint32_t>(c.barrier_id_slot)[lowest(s.mask)] & 15) != id) continue;
-        lanes += count_lanes(s.mask);
-        if (c.barrier_predicate != kNoSlot) votes += count_lanes(*w.at<uint32_t>(c.barrier_predicate) & s.mask);
-      }
-    uint32_t common = kNone;
-    bool together = b.expected == 0;
-    for (Warp& w : warps_) {
-      std::vector<Split> still, leaving;
-      for (Split s : w.at_barrier) {
-        const BlockCode& c = code_->blocks[s.block];
-        if ((w.at<uint32_t>(c.barrier_id_slot)[lowest(s.mask)] & 15) != id) {
-          still.push_back(s);
-          continue;
-        }
-        if (c.barrier_result != kNoSlot) {
-          const auto mode = static_cast<BarrierMode>(c.barrier->mode);
-          const uint32_t holds = (mode == BarrierMode::and_ ? votes == lanes : votes > 0) ? ~0u : 0;
-          uint32_t* to = w.at<uint32_t>(c.barrier_result);
-          if (mode != BarrierMode::popc)
-            *to = c.barrier_result_scalar ? holds : (*to & ~s.mask) | (holds & s.mask);
-          else if (c.barrier_result_scalar)
-            *to = votes;
-          else
-            for (uint32_t m = s.mask; m; m &= m - 1) to[lowest(m)] = votes;
-          if (c.barrier_expand.run) c.barrier_expand.run(c.barrier_expand, w);
-        }
-        // Lanes that came to it one after the other go on as one.
-        const auto same = std::find_if(leaving.begin(), leaving.end(),
-                                       [&](const Split& o) { return o.block == s.block && o.join == s.join; });
-        if (same == leaving.end()) {
-          leaving.push_back(s);
-        } else {
-          same->mask |= s.mask;
-          if (s.join != kNone) w.joins[s.join].pending -= 1;
-        }
-      }
-      w.at_barrier = std::move(still);
-      for (const Split& s : leaving) {
-        if (w.let_go) warn_if_apart(w, s);
-        if (s.mask == w.alive) w.let_go = false;
-        together = together && s.mask == w.alive && s.join == kNone && (common == kNone || common == s.block);
-        common = s.block;
-        w.now = s;
-        if (go(w, code_->blocks[s.block].next)) w.ready.push_back(w.now);
-        w.running = false;
-      }
-    }
-    if (together && common != kNone && !launch_.program->needs_general_mode && try_lockstep(code_->blocks[common].next))
-      return true;
-  }
-  return released;
-}
-
-bool BlockRun::try_lockstep(uint32_t block) {
-  if (code_ != launch_.code || launch_.program->region_of[block] == kNone) return false;
-  const Warp* first = nullptr;
-  for (const Warp& w : warps_) {
-    if (!w.alive) continue;
-    if (w.ready.size() != 1 || !w.at_sync.empty() || !w.at_barrier.empty() || w.ready[0].block != block ||
-        w.ready[0].mask != w.alive || w.ready[0].join != kNone)
-      return false;
-    if (!first) first = &w;
-  }
-  if (!first) return false;
-  std::memcpy(block_area_, first->base[kBlock], code_->block_bytes);
-  for (Warp& w : warps_) {
-    w.base[kBlock] = block_area_;
-    w.ready.clear();
-    w.joins.clear();
-    w.free_join = kNone;
-    w.running = false;
-  }
-  region_ = launch_.program->region_of[block];
-  mode_ = Mode::lockstep;
-  return true;
-}
-
-void BlockRun::deadlock() {
-  KernelFault f{Fault::deadlock, {}, kNone, 0, {}};
-  for (const Warp& w : warps_) {
-    for (const std::vector<Split>* waiting : {&w.at_sync, &w.at_barrier})
-      for (const Split& s : *waiting) {
-        const BasicBlock& b = launch_.program->blocks[s.block];
-        const bool barrier = waiting == &w.at_barrier;
-        const Instruction& i = launch_.program->code[barrier ? b.last - 1 : b.first];
-        char text[128];
-        std::snprintf(text, sizeof text, "warp %u, lanes 0x%08x wait at PTX line %u (%s)", w.index, s.mask, i.ptx_line,
-                      barrier ? "a barrier of the block" : "for lanes of their warp that never come");
-        if (f.instruction == kNone) {
-          f.instruction = barrier ? b.last - 1 : b.first;
-          f.lanes = s.mask;
-          current_ = w.index;
-        }
-        if (f.notes.size() < 8) f.notes.push_back(text);
-      }
-  }
-  f.message = "deadlock: no thread of the block can go on; a real GPU would hang here";
-  throw f;
 }
 
 uint64_t block_index(const Warp& warp) { return warp.owner->index(); }

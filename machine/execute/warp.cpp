@@ -12,18 +12,6 @@ namespace coalesce::machine {
 
 namespace {
 constexpr uint32_t kUnpolledSlice = 1u << 22;  // blocks of a loop that polls nothing visible
-
-uint32_t lanes_taking(const Warp& w, const BlockCode& code) {
-  const uint32_t predicate = *w.at<uint32_t>(code.predicate);
-  return code.negated ? ~predicate : predicate;
-}
-
-// `split` has run the block's steps and goes on from the block's end later.
-void stop_at_end(const Warp& w, Split& split, const BlockCode& code) {
-  split.at_end = true;
-  split.decided = code.end == EndKind::branch;
-  if (split.decided) split.taken = lanes_taking(w, code);
-}
 }  // namespace
 
 inline void BlockRun::count(uint32_t block, uint32_t mask) {
@@ -250,7 +238,7 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
       const Stream stream = lockstep ? c.lockstep : c.general;
       for (const Step *s = steps + stream.first, *last = steps + stream.last; s != last; ++s) s->run(*s, w);
       for (Split& s : gathered) {  // those that waited here go on from the block's end, each to its own join
-        stop_at_end(w, s, c);
+        s.at_end = true;
         w.ready.push_back(s);
       }
       polled_ = polled_ || c.polls;
@@ -259,9 +247,11 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
         if (!polled_) {
           fuel_ = kUnpolledSlice;
           polled_ = true;  // next time it yields all the same: who knows
+        } else if (c.end == EndKind::call) {
+          fuel_ = 1;  // not between a call and what it has saved: others of the warp may call, too
         } else {
           // Others first: splits of this warp in turn, then other warps.
-          stop_at_end(w, w.now, c);
+          w.now.at_end = true;
           if (!w.ready.empty()) {
             w.ready.insert(w.ready.begin(), w.now);
             w.running = false;
@@ -282,8 +272,9 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
       case EndKind::jump:
         break;
       case EndKind::branch: {
-        const uint32_t taken = (w.now.decided ? w.now.taken : lanes_taking(w, c)) & w.now.mask;
-        w.now.decided = false;
+        uint32_t taken = *w.at<uint32_t>(c.predicate);
+        if (c.negated) taken = ~taken;
+        taken &= w.now.mask;
         if (taken == w.now.mask) {
           to = c.taken;
         } else if (taken != 0) {

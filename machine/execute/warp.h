@@ -37,10 +37,6 @@ struct Split {
   uint32_t join = kNone;  // where it will meet the others
   bool at_end = false;    // the block's steps have run already, only its end is left
   bool passed = false;    // the *.sync at the block's head has been met already
-  // at_end, where a branch ends the block: the lanes that take it. Its predicate lives no longer than the block does,
-  // and others of the warp may run before this split goes on.
-  bool decided = false;
-  uint32_t taken = 0;
 };
 
 // Where splits meet again: when the last of `pending` splits has arrived (or its lanes have exited), they go on as one.
@@ -150,6 +146,9 @@ struct Worker {
   uint64_t instructions = 0;  // since last added to the launch's
 };
 
+inline std::byte* align64(std::byte* p) {
+  return reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64);
+}
 inline uint32_t lowest(uint32_t mask) { return static_cast<uint32_t>(__builtin_ctz(mask)); }
 inline uint32_t highest(uint32_t mask) { return 31u - static_cast<uint32_t>(__builtin_clz(mask)); }
 inline uint32_t count_lanes(uint32_t mask) { return static_cast<uint32_t>(__builtin_popcount(mask)); }

@@ -153,6 +153,8 @@ void build_graph(Decoded& p) {
       // Helper instructions before it belong to it, but may run earlier: the block begins at the instruction itself.
       leader[i] = true;
     }
+    // What a call saves is one split's: not in a block that several may run together, as they do after a *.sync.
+    if (in.kind == Kind::call && static_cast<Callee>(in.mode) == Callee::function) leader[i] = true;
   }
   std::vector<uint32_t> block_at(n + 1, kNone);
   for (uint32_t i = 0; i < n;) {

@@ -133,6 +133,58 @@ TEST(Recursion, InOneLaneOfSeveral) {
   for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], i == 37 ? 55u : 5u);
 }
 
+// Two sides call a function again and again, polling, so that they take turns: what each saved before a call is its
+// own.
+TEST(Recursion, SidesThatTakeTurns) {
+  const std::string count =
+      declaration("count") +
+      function("count",
+               "mov.u32 %r2, 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra DONE;\nmov.u32 %r8, seen;\n"
+               "ld.volatile.shared.u32 %r7, [%r8];\nsub.u32 %r3, %r1, 1;\n" +
+                   call("count", "%r4", "%r3") +
+                   "sub.u32 %r9, %r1, %r3;\nadd.u32 %r2, %r4, %r7;\nadd.u32 %r2, %r2, %r9;\n" + "DONE:\n");
+  const auto side = [](const std::string& name, const std::string& times) {
+    return name + ":\nmov.u32 %r8, seen;\nld.volatile.shared.u32 %r7, [%r8];\nand.b32 %r10, %r9, 3;\n" +
+           call("count", "%r11", "%r10") + "add.u32 %r2, %r2, %r11;\nadd.u32 %r9, %r9, 1;\nsetp.lt.u32 %p3, %r9, " +
+           times + ";\n@%p3 bra " + name + ";\n";
+  };
+  std::vector<uint32_t> in(32);
+  for (uint32_t i = 0; i < 32; ++i) in[i] = i;
+  const Ran r = run_map(".shared .align 4 .u32 seen;\n" + count,
+                        "mov.u32 %r2, 0;\nmov.u32 %r9, 0;\nmov.u32 %r8, seen;\nst.shared.u32 [%r8], 0;\nsetp.ge.u32 "
+                        "%p2, %r1, 16;\n@%p2 bra B;\n" +
+                            side("A", "8000") + "bra.uni END;\n" + side("B", "9603") + "END:\n",
+                        in, 1);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  const auto expected = [](uint32_t times) {
+    uint32_t sum = 0;
+    for (uint32_t k = 0; k < times; ++k) sum += 1 + k % 4;
+    return sum;
+  };
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], i < 16 ? expected(8000) : expected(9603)) << i;
+}
+
+// Lanes that come to one vote by different ways vote together, and each goes on to its own call.
+TEST(Recursion, AfterAVoteOfSeveralSplits) {
+  const std::string tree =
+      declaration("tree") +
+      function("tree",
+               "mov.u32 %r2, 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra DONE;\nmov.u32 %r5, %laneid;\nand.b32 %r6, %r5, "
+               "1;\nsetp.eq.u32 %p2, %r6, 0;\n@%p2 bra VOTE;\nsetp.gt.u32 %p3, %r1, 99;\n@%p3 bra DONE;\n"
+               "VOTE:\nvote.sync.ballot.b32 %r7, %p2, -1;\nsub.u32 %r3, %r1, 1;\n" +
+                   call("tree", "%r4", "%r3") +
+                   "add.u32 %r8, %r6, %r1;\nadd.u32 %r8, %r8, %r4;\nsub.u32 %r3, %r1, 1;\n" +
+                   call("tree", "%r4", "%r3") + "add.u32 %r2, %r8, %r4;\nDONE:\n");
+  std::vector<uint32_t> in(32, 4);
+  const Ran r = run_map(tree, call("tree", "%r2", "%r1"), in, 1);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 32; ++i) {
+    uint32_t expected = 1;
+    for (uint32_t x = 1; x <= 4; ++x) expected = 2 * expected + x + i % 2;
+    EXPECT_EQ(r.read()[i], expected) << i;
+  }
+}
+
 TEST(Recursion, Mutual) {
   const auto half = [](const std::string& name, const std::string& other, const std::string& at_end) {
     return function(name, "mov.u32 %r2, " + at_end +

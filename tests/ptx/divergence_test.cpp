@@ -54,18 +54,6 @@ TEST(Divergence, BranchToTheNextInstruction) {
   EXPECT_EQ(r.counters().divergent_branches, 0);
 }
 
-// Two sides poll for longer than a warp may run in one go, so that they take turns, each at the end of a block.
-TEST(Divergence, SidesThatTakeTurnsKeepTheirBranches) {
-  const Ran r = run(with_prologue("mov.u32 %r10, 0;\nmov.u32 %r11, 0;\nsetp.ge.u32 %p1, %r1, 16;\n@%p1 bra B;\n"
-                                  "A:\nld.volatile.global.u32 %r5, [%rd3];\nadd.u32 %r10, %r10, 1;\n"
-                                  "setp.lt.u32 %p2, %r10, 9000;\n@%p2 bra A;\nbra.uni END;\n"
-                                  "B:\nld.volatile.global.u32 %r5, [%rd3];\nadd.u32 %r11, %r11, 1;\n"
-                                  "setp.ge.u32 %p2, %r11, 9000;\n@!%p2 bra B;\nmov.u32 %r10, %r11;\nEND:\n"),
-                    {zeros<uint32_t>(32)});
-  ASSERT_EQ(r.report.fault, Fault::none);
-  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], 9000u) << i;
-}
-
 // Of the two halves of a value that all lanes share, one never leaves the lanes' side of the branch (a scalar) and one
 // does (a vector). They were once computed as a vector each, one of which had no place.
 TEST(Divergence, HalvesOfAUniformValue) {

@@ -1,0 +1,144 @@
+// The block's barriers: who waits, when one is complete, what a bar.red gives; and when nobody can go on.
+#include <algorithm>
+#include <cstdio>
+
+#include "machine/execute/block.h"
+
+namespace coalesce::machine {
+
+// bar.red: what every thread contributed, to where the threads read it.
+void BlockRun::finish_barrier_lockstep(const BlockCode& c) {
+  if (c.barrier_result == kNoSlot) return;
+  uint32_t votes = 0, lanes = 0;
+  for (const Warp& w : warps_) {
+    votes += count_lanes(*w.at<uint32_t>(c.barrier_predicate) & w.alive);
+    lanes += count_lanes(w.alive);
+  }
+  const auto mode = static_cast<BarrierMode>(c.barrier->mode);
+  const bool holds = mode == BarrierMode::and_ ? votes == lanes : votes > 0;
+  for (Warp& w : warps_) {
+    uint32_t* to = w.at<uint32_t>(c.barrier_result);
+    const uint32_t value = mode == BarrierMode::popc ? votes : holds ? ~0u : 0;
+    if (c.barrier_result_scalar || mode != BarrierMode::popc)
+      *to = value;
+    else
+      std::fill(to, to + kLanes, value);
+    if (c.barrier_expand.run) c.barrier_expand.run(c.barrier_expand, w);
+  }
+}
+
+// Lets go the warps whose barrier is complete. Back to lockstep when all of them are there, together. `stuck`: nothing
+// else can run; then lanes that wait where their warp meets again do not keep the others at the barrier, as long as
+// each warp has some there (as an H200 does it: loops that lanes leave at different times, with a barrier in them,
+// end).
+bool BlockRun::release_barriers(bool stuck) {
+  struct Waiting {
+    uint32_t lanes = 0, warps = 0, expected = 0;
+    uint32_t different_warps = 0;  // warps with some lanes here
+  };
+  std::array<Waiting, 16> at{};
+  uint32_t alive_warps = 0;
+  for (const Warp& w : warps_) {
+    uint32_t seen = 0;  // a bit per barrier
+    alive_warps += w.alive != 0;
+    for (const Split& s : w.at_barrier) {
+      const BlockCode& c = code_->blocks[s.block];
+      const uint32_t id = w.at<uint32_t>(c.barrier_id_slot)[lowest(s.mask)] & 15;
+      at[id].lanes += count_lanes(s.mask);
+      at[id].warps += 1;
+      at[id].different_warps += (seen >> id & 1) == 0;
+      seen |= 1u << id;
+      at[id].expected = w.at<uint32_t>(c.barrier_count_slot)[lowest(s.mask)];
+    }
+  }
+  bool released = false;
+  for (uint32_t id = 0; id < 16; ++id) {
+    const Waiting& b = at[id];
+    if (b.lanes == 0) continue;
+    const bool all = b.lanes == alive_lanes() || (stuck && b.different_warps == alive_warps);
+    const bool complete = b.expected == 0 ? all : b.warps * kLanes + arrived_[id] >= b.expected;
+    if (!complete) continue;
+    released = true;
+    arrived_[id] = 0;
+    // What a bar.red gives to everybody who waits at it.
+    uint32_t votes = 0, lanes = 0;
+    for (const Warp& w : warps_)
+      for (const Split& s : w.at_barrier) {
+        const BlockCode& c = code_->blocks[s.block];
+        if ((w.at<uint32_t>(c.barrier_id_slot)[lowest(s.mask)] & 15) != id) continue;
+        lanes += count_lanes(s.mask);
+        if (c.barrier_predicate != kNoSlot) votes += count_lanes(*w.at<uint32_t>(c.barrier_predicate) & s.mask);
+      }
+    uint32_t common = kNone;
+    bool together = b.expected == 0;
+    for (Warp& w : warps_) {
+      std::vector<Split> still, leaving;
+      for (Split s : w.at_barrier) {
+        const BlockCode& c = code_->blocks[s.block];
+        if ((w.at<uint32_t>(c.barrier_id_slot)[lowest(s.mask)] & 15) != id) {
+          still.push_back(s);
+          continue;
+        }
+        if (c.barrier_result != kNoSlot) {
+          const auto mode = static_cast<BarrierMode>(c.barrier->mode);
+          const uint32_t holds = (mode == BarrierMode::and_ ? votes == lanes : votes > 0) ? ~0u : 0;
+          uint32_t* to = w.at<uint32_t>(c.barrier_result);
+          if (mode != BarrierMode::popc)
+            *to = c.barrier_result_scalar ? holds : (*to & ~s.mask) | (holds & s.mask);
+          else if (c.barrier_result_scalar)
+            *to = votes;
+          else
+            for (uint32_t m = s.mask; m; m &= m - 1) to[lowest(m)] = votes;
+          if (c.barrier_expand.run) c.barrier_expand.run(c.barrier_expand, w);
+        }
+        // Lanes that came to it one after the other go on as one.
+        const auto same = std::find_if(leaving.begin(), leaving.end(),
+                                       [&](const Split& o) { return o.block == s.block && o.join == s.join; });
+        if (same == leaving.end()) {
+          leaving.push_back(s);
+        } else {
+          same->mask |= s.mask;
+          if (s.join != kNone) w.joins[s.join].pending -= 1;
+        }
+      }
+      w.at_barrier = std::move(still);
+      for (const Split& s : leaving) {
+        if (w.let_go) warn_if_apart(w, s);
+        if (s.mask == w.alive) w.let_go = false;
+        together = together && s.mask == w.alive && s.join == kNone && (common == kNone || common == s.block);
+        common = s.block;
+        w.now = s;
+        if (go(w, code_->blocks[s.block].next)) w.ready.push_back(w.now);
+        w.running = false;
+      }
+    }
+    if (together && common != kNone && !launch_.program->needs_general_mode && try_lockstep(code_->blocks[common].next))
+      return true;
+  }
+  return released;
+}
+
+void BlockRun::deadlock() {
+  KernelFault f{Fault::deadlock, {}, kNone, 0, {}};
+  for (const Warp& w : warps_) {
+    for (const std::vector<Split>* waiting : {&w.at_sync, &w.at_barrier})
+      for (const Split& s : *waiting) {
+        const BasicBlock& b = launch_.program->blocks[s.block];
+        const bool barrier = waiting == &w.at_barrier;
+        const Instruction& i = launch_.program->code[barrier ? b.last - 1 : b.first];
+        char text[128];
+        std::snprintf(text, sizeof text, "warp %u, lanes 0x%08x wait at PTX line %u (%s)", w.index, s.mask, i.ptx_line,
+                      barrier ? "a barrier of the block" : "for lanes of their warp that never come");
+        if (f.instruction == kNone) {
+          f.instruction = barrier ? b.last - 1 : b.first;
+          f.lanes = s.mask;
+          current_ = w.index;
+        }
+        if (f.notes.size() < 8) f.notes.push_back(text);
+      }
+  }
+  f.message = "deadlock: no thread of the block can go on; a real GPU would hang here";
+  throw f;
+}
+
+}  // namespace coalesce::machine
