@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "tool/error.h"
 #include "tool/metrics.h"
 
@@ -26,6 +28,18 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, T& value, co
         throw CLI::ValidationError(name, "takes one of " + known + ", not '" + word + "'");
       },
       description);
+}
+
+// A whole number of at least `least`, kept as it was written: the experiment reads it.
+CLI::Validator whole_number(uint64_t least) {
+  const auto check = [least](const std::string& word) {
+    uint64_t value = 0;
+    const char* const end = word.data() + word.size();
+    const auto [stopped, error] = std::from_chars(word.data(), end, value);
+    if (error == std::errc() && stopped == end && value >= least) return std::string();
+    return fmt::format("takes a whole number from {} on, not '{}'", least, word);
+  };
+  return {check, "", "whole number"};
 }
 
 void add_machine_options(CLI::App& command, MachineOptions& options) {
@@ -109,19 +123,13 @@ void add_lab(CLI::App& app, LabOptions& options) {
   CLI::App* lab = app.add_subcommand("lab", "Run an experiment and compare its rungs");
   add_machine_options(*lab, options.machine);
   lab->add_option("names", options.names, "Experiments; 'all'; 'list' or nothing lists them")->type_name("NAME");
-  lab->add_option("--n", options.n, "Number of elements")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber.description(""));
-  lab->add_option("--block", options.block, "Threads per block")
-      ->type_name("B")
-      ->check(CLI::PositiveNumber.description(""));
+  lab->add_option("--n", options.n, "Number of elements")->type_name("N")->check(whole_number(0));
+  lab->add_option("--block", options.block, "Threads per block")->type_name("B")->check(whole_number(1));
   // What an experiment takes beyond these it says itself, and checks itself.
   const std::pair<const char*, std::string*> sizes[] = {
       {"--stride", &options.stride}, {"--width", &options.width}, {"--pad", &options.pad}, {"--lanes", &options.lanes}};
   for (const auto& [name, value] : sizes) {
-    lab->add_option(name, *value, "For banks, as in `coalesce banks`")
-        ->type_name("N")
-        ->check(CLI::NonNegativeNumber.description(""));
+    lab->add_option(name, *value, "For banks, as in `coalesce banks`")->type_name("N")->check(whole_number(0));
   }
   lab->add_option("--on", options.on,
                   "Where to run: machine; gpu (times, the hardware's counters); both (counted beside measured); auto "

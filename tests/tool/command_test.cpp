@@ -215,6 +215,9 @@ TEST_F(CommandTest, UsageErrorsAreTwoWithOneErrorLine) {
                                                        {"run", "--color", "pink", app},
                                                        {"run", "--engine", "steam", app},
                                                        {"run", "--json"},
+                                                       {"lab", "reduce", "--n", "-5"},
+                                                       {"lab", "reduce", "--n", "1.5"},
+                                                       {"lab", "reduce", "--block", "0"},
                                                        {"completion", "tcsh"}};
   for (const auto& arguments : wrong) {
     const Result result = call(arguments);
