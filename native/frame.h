@@ -12,13 +12,22 @@ struct Step;
 
 namespace coalesce::native {
 
-// Of one memory instruction: the allocation it touched last, and the range of it that is still to be marked as touched.
+// Of one memory instruction: the allocation it touched last.
 struct SiteState {
   uint64_t base = ~uint64_t{0};  // of the allocation; none: nothing lies in it
   uint64_t size = 0;             // its bytes
   uint64_t limit = 0;            // base + x has room for all the access's lanes for x < limit
-  uint64_t low = 0, high = 0;    // touched and not marked yet
-  uint64_t last = 0;             // where lane 0 was last: the next warp goes, as a rule, as far again
+  // Which range a warp extends: that of number warp & own. 0: all warps one, as where a block's warps touch bytes that
+  // follow one another; ~0: each its own, as where each warp has a row of a matrix, and the next block goes on with it.
+  uint32_t own = 0;
+  uint32_t jumps = 0;  // ranges that ended since `own` was last changed
+};
+
+// Of one memory instruction and one warp.
+struct Track {
+  uint64_t low = 0, high = 0;  // touched and not marked yet
+  uint64_t last = 0;           // where lane 0 was: next time it goes, as a rule, as far again
+  uint64_t unused = 0;
 };
 
 // Of one shared access whose addresses have no closed form, and one warp: they are often the same every time.
@@ -47,6 +56,7 @@ struct Frame {
   uint64_t* tally = nullptr;
   uint64_t instructions = 0;  // out: executed since the call
   SiteState* sites = nullptr;
+  Track* tracks = nullptr;  // by site, then warp
   Memo* memos = nullptr;
   std::byte* scratch = nullptr;         // operands of computing steps
   machine::Context* context = nullptr;  // its warp base is the scratch
@@ -56,8 +66,8 @@ struct Frame {
   void (*start_block)(Frame*) = nullptr;
   // Runs the interpreter's step on the warp's slots under `mask`. `block`: the basic block, for counts at a fault.
   Status (*step)(Frame*, uint32_t step, uint32_t warp, uint32_t mask, uint32_t block) = nullptr;
-  // Marks the site's range and begins a new one.
-  void (*touch)(Frame*, uint32_t site, uint64_t low, uint64_t high) = nullptr;
+  // Marks the range that the warp extends and begins a new one.
+  void (*touch)(Frame*, uint32_t site, uint32_t warp, uint64_t low, uint64_t high) = nullptr;
   // Contiguous access under a mask with gaps: counts it and marks its sectors.
   void (*gaps)(Frame*, uint32_t site, uint64_t base, uint32_t mask) = nullptr;
   // Wavefronts and ideal (high half) of lanes at base + lane * stride. `how`: width; bit 8: a store.

@@ -218,14 +218,16 @@ class Runner : public NativeRunner {
   static Runner& of(Frame* f) { return *reinterpret_cast<Holder*>(f)->runner; }
   static void start_block(Frame* f);
   static Status step(Frame* f, uint32_t index, uint32_t warp, uint32_t mask, uint32_t block);
-  static void touch(Frame* f, uint32_t site, uint64_t low, uint64_t high);
+  static void touch(Frame* f, uint32_t site, uint32_t warp, uint64_t low, uint64_t high);
   static void gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask);
   static uint64_t affine_cost(Frame* f, uint32_t base, uint32_t stride, uint32_t mask, uint32_t how);
   static uint32_t judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how);
   static uint32_t shared_atomic(Frame* f, uint32_t memory, uint32_t mask);
   static Status tick(Frame* f, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions);
 
-  void mark(uint32_t site);
+  Track& track(uint32_t site, uint32_t warp) { return tracks_[(site * alive_.size()) + (warp & sites_[site].own)]; }
+  void mark(uint32_t site, Track& track);
+  void mark_all(uint32_t site);
   void adopt_window(uint32_t site);
   void count_faulted();
   void begin_warps();
@@ -244,6 +246,7 @@ class Runner : public NativeRunner {
   Frame& frame_;
   std::vector<uint32_t> alive_;
   std::vector<SiteState> sites_;
+  std::vector<Track> tracks_;                   // by site, then warp
   std::vector<const Allocation*> allocations_;  // by site
   std::vector<Memo> memo_space_;
   std::vector<std::byte> scratch_space_;
@@ -277,6 +280,7 @@ Runner::Runner(std::shared_ptr<const Kernel> kernel, BlockRun& owner)
       frame_(holder_.frame),
       alive_(owner.warps().size()),
       sites_(program_.memory.size()),
+      tracks_(program_.memory.size() * owner.warps().size()),
       allocations_(program_.memory.size()),
       memo_space_((kernel_->memos * owner.warps().size()) + 1),
       scratch_space_(kScratch + 64) {
@@ -287,6 +291,7 @@ Runner::Runner(std::shared_ptr<const Kernel> kernel, BlockRun& owner)
   frame_.alive = alive_.data();
   frame_.tally = worker_.tally.words.data();
   frame_.sites = sites_.data();
+  frame_.tracks = tracks_.data();
   frame_.memos = memo_space_.data();
   frame_.scratch = align64(scratch_space_.data());
   context_.base[kLaunch] = context_.base[kBlock] = context_.base[kWarp] = frame_.scratch;
@@ -336,7 +341,7 @@ NativeStop Runner::run(uint64_t block, uint64_t end, uint32_t region) {
     const uint32_t outcome = kernel_->loaded.entry(&frame_);
     worker_.instructions += frame_.instructions - std::exchange(prepaid_, 0);
     for (std::size_t w = 0; w < warps.size(); ++w) warps[w].alive = alive_[w];
-    for (uint32_t k = 0; k < sites_.size(); ++k) mark(k);
+    for (uint32_t k = 0; k < sites_.size(); ++k) mark_all(k);
     if (outcome == kPaused) {
       const uint32_t at = program_.regions[frame_.region].chain.front();
       owner_.native_charge(frame_.block, 0, at, warps[0].alive);
@@ -428,14 +433,19 @@ Status Runner::step(Frame* f, uint32_t index, uint32_t warp, uint32_t mask, uint
   return 0;
 }
 
-void Runner::mark(uint32_t site) {
-  SiteState& s = sites_[site];
-  if (s.low < s.high) {
+void Runner::mark(uint32_t site, Track& t) {
+  if (t.low < t.high) {
     const Allocation& a = *allocations_[site];
-    const uint64_t first = (s.low - a.base) / 32, last = (s.high - 1 - a.base) / 32;
+    const uint64_t first = (t.low - a.base) / 32, last = (t.high - 1 - a.base) / 32;
     Memory::mark(a, first, last - first + 1);
   }
-  s.low = s.high = 0;
+  t.low = t.high = 0;
+}
+
+void Runner::mark_all(uint32_t site) {
+  if (!allocations_[site]) return;
+  const std::size_t ranges = sites_[site].own ? alive_.size() : 1;
+  for (std::size_t w = 0; w < ranges; ++w) mark(site, track(site, static_cast<uint32_t>(w)));
 }
 
 // The interpreter has looked up this site's allocation: from now on it is checked against here.
@@ -443,7 +453,7 @@ void Runner::adopt_window(uint32_t site) {
   const Window& w = worker_.windows[site];
   SiteState& s = sites_[site];
   if (!w.allocation || (w.allocation == allocations_[site] && s.base == w.base && s.size == w.end - w.base)) return;
-  mark(site);
+  mark_all(site);
   const MemoryOp& m = program_.memory[site];
   const bool uniform = !m.address.is_reg() || program_.registers[m.address.reg].lanes <= LaneClass::warp_uniform;
   const uint64_t needs = uniform ? m.bytes() : uint64_t{m.bytes()} * kLanes;
@@ -453,11 +463,19 @@ void Runner::adopt_window(uint32_t site) {
   s.limit = s.size >= needs ? s.size - needs + 1 : 0;
 }
 
-void Runner::touch(Frame* f, uint32_t site, uint64_t low, uint64_t high) {
+void Runner::touch(Frame* f, uint32_t site, uint32_t warp, uint64_t low, uint64_t high) {
+  constexpr uint32_t kMany = 256;  // ranges that end: try the other way
   Runner& r = of(f);
-  r.mark(site);
-  r.sites_[site].low = low;
-  r.sites_[site].high = high;
+  SiteState& s = r.sites_[site];
+  if (++s.jumps == kMany) {
+    r.mark_all(site);
+    s.own = ~s.own;
+    s.jumps = 0;
+  }
+  Track& t = r.track(site, warp);
+  r.mark(site, t);
+  t.low = low;
+  t.high = high;
 }
 
 void Runner::gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask) {

@@ -159,6 +159,8 @@ class Generator {
   void move_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where);
   void load_result(const MemoryOp& m, std::size_t k, Value* element, const Where& where);
   Value* store_value(const MemoryOp& m, std::size_t k);
+  Value* site_state(uint32_t memory, std::size_t offset);  // address of a member
+  Value* track(uint32_t memory, Value* warp);              // address of the warp's
   void touch(uint32_t memory, Value* low, Value* high);
 
   // --- lanes.cpp

@@ -173,22 +173,35 @@ void Generator::move_scattered(const Instruction& i, Value* base, Value* offsets
 
 // ---- Global --------------------------------------------------------------------------------------------------------
 
+Value* Generator::site_state(uint32_t memory, std::size_t offset) {
+  return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), field(offsetof(Frame, sites), ir_.getPtrTy(), "sites"),
+                                        sizeof(SiteState) * memory + offset);
+}
+
+Value* Generator::track(uint32_t memory, Value* warp) {
+  const uint32_t warps = (p_.shape.block[0] * p_.shape.block[1] * p_.shape.block[2] + kLanes - 1) / kLanes;
+  Value* first = ir_.CreateConstInBoundsGEP1_64(
+      ir_.getInt8Ty(), field(offsetof(Frame, tracks), ir_.getPtrTy(), "tracks"), sizeof(Track) * memory * warps);
+  return ir_.CreateInBoundsGEP(ir_.getInt8Ty(), first,
+                               ir_.CreateMul(ir_.CreateZExt(warp, ir_.getInt64Ty()), ir_.getInt64(sizeof(Track))));
+}
+
 // Bytes [low, high) have been touched. Ranges that follow one another are marked as one.
 void Generator::touch(uint32_t memory, Value* low, Value* high) {
-  Value* site = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), field(offsetof(Frame, sites), ir_.getPtrTy(), "sites"),
-                                               sizeof(SiteState) * memory);
-  const auto at = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), site, offset); };
-  Value* end = ir_.CreateLoad(ir_.getInt64Ty(), at(offsetof(SiteState, high)));
+  Value* own = ir_.CreateLoad(ir_.getInt32Ty(), site_state(memory, offsetof(SiteState, own)));
+  Value* range = track(memory, ir_.CreateAnd(w_, own));
+  const auto at = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), range, offset); };
+  Value* end = ir_.CreateLoad(ir_.getInt64Ty(), at(offsetof(Track, high)));
   BB *follows = block("follows"), *jumps = block("jumps"), *marked = block("marked"), *again = block("again");
   ir_.CreateCondBr(ir_.CreateICmpEQ(low, end), follows, again);
   ir_.SetInsertPoint(follows);
-  ir_.CreateStore(high, at(offsetof(SiteState, high)));
+  ir_.CreateStore(high, at(offsetof(Track, high)));
   ir_.CreateBr(marked);
   ir_.SetInsertPoint(again);
-  Value* begin = ir_.CreateLoad(ir_.getInt64Ty(), at(offsetof(SiteState, low)));
+  Value* begin = ir_.CreateLoad(ir_.getInt64Ty(), at(offsetof(Track, low)));
   ir_.CreateCondBr(ir_.CreateAnd(ir_.CreateICmpUGE(low, begin), ir_.CreateICmpULE(high, end)), marked, jumps);
   ir_.SetInsertPoint(jumps);
-  call(offsetof(Frame, touch), ir_.getVoidTy(), {ir_.getInt32(memory), low, high});
+  call(offsetof(Frame, touch), ir_.getVoidTy(), {ir_.getInt32(memory), w_, low, high});
   ir_.CreateBr(marked);
   ir_.SetInsertPoint(marked);
 }
@@ -200,11 +213,7 @@ void Generator::global(uint32_t index, const Where& where, bool uniform, Value* 
   const uint64_t bytes = m.bytes();
   Type* i64 = ir_.getInt64Ty();
   Value* base = ir_.CreateAdd(ir_.CreateZExt(address, i64), ir_.getInt64(static_cast<uint64_t>(m.offset)));
-  Value* site = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), field(offsetof(Frame, sites), ir_.getPtrTy(), "sites"),
-                                               sizeof(SiteState) * i.memory);
-  const auto state = [&](std::size_t offset) {
-    return ir_.CreateLoad(i64, ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), site, offset));
-  };
+  const auto state = [&](std::size_t offset) { return ir_.CreateLoad(i64, site_state(i.memory, offset)); };
   Value* start = state(offsetof(SiteState, base));
   Value *low = base, *high, *inside;
   if (uniform || !where.mask) {
@@ -261,15 +270,16 @@ void Generator::global(uint32_t index, const Where& where, bool uniform, Value* 
     }
   }
   Value* pointer = ir_.CreateIntToPtr(base, ir_.getPtrTy());
-  if (!uniform && i.kind == Kind::load) {
-    // Rows of a matrix lie apart, where the CPU does not look ahead: fetch what the next warp will want.
-    Value* last_at = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), site, offsetof(SiteState, last));
+  if (!uniform) {
+    // Rows of a matrix lie apart, where the CPU does not look ahead: fetch what this warp will want next time, in the
+    // next thread block as a rule.
+    Value* last_at = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), track(i.memory, w_), offsetof(Track, last));
     Value* ahead = ir_.CreateSub(ir_.CreateShl(base, 1), ir_.CreateLoad(i64, last_at));
     ir_.CreateStore(base, last_at);
     for (uint64_t line = 0; line < bytes * kLanes; line += 64) {
       Value* at = ir_.CreateIntToPtr(ir_.CreateAdd(ahead, ir_.getInt64(line)), ir_.getPtrTy());
       ir_.CreateIntrinsic(Intrinsic::prefetch, {ir_.getPtrTy()},
-                          {at, ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
+                          {at, ir_.getInt32(i.kind == Kind::store), ir_.getInt32(3), ir_.getInt32(1)});
     }
   }
   if (uniform)
