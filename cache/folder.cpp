@@ -1,6 +1,7 @@
 #include "cache/folder.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +19,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto kInUse = std::chrono::minutes(10);
-constexpr std::size_t kDigits = 64;  // of a SHA-256
+constexpr auto kAbandoned = std::chrono::hours(1);  // what is being made takes seconds
+constexpr std::size_t kDigits = 64;                 // of a SHA-256
 
 uint64_t size_of(const fs::path& path) {
   std::error_code error;
@@ -78,6 +80,8 @@ void trim(const fs::path& folder, uint64_t limit) {
     uint64_t bytes;
     fs::path path;
   };
+  const std::string_view unfinished = std::string_view(kUnfinished).substr(0, std::string_view(kUnfinished).find('X'));
+  const auto now = fs::file_time_type::clock::now();
   std::vector<Item> items;
   uint64_t total = 0;
   std::error_code error;
@@ -85,11 +89,15 @@ void trim(const fs::path& folder, uint64_t limit) {
     std::error_code ignored;
     const auto used = it->last_write_time(ignored);
     if (ignored) continue;  // another run's, gone meanwhile
+    if (it->path().filename().native().starts_with(unfinished) && used < now - kAbandoned) {
+      fs::remove_all(it->path(), ignored);
+      continue;
+    }
     items.push_back({used, size_of(it->path()), it->path()});
     total += items.back().bytes;
   }
   std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.used < b.used; });
-  const auto young = fs::file_time_type::clock::now() - kInUse;
+  const auto young = now - kInUse;
   for (const Item& item : items) {
     if (total <= limit || item.used >= young) break;
     std::error_code ignored;
@@ -99,6 +107,10 @@ void trim(const fs::path& folder, uint64_t limit) {
 }
 
 std::optional<std::string> find(const fs::path& folder, const std::string& name) {
+  struct stat s{};
+  if (lstat((folder / name).c_str(), &s) != 0 || !S_ISREG(s.st_mode) || s.st_uid != geteuid() ||
+      (s.st_mode & (S_IWGRP | S_IWOTH)))
+    return std::nullopt;
   std::optional<std::string> text = read_file(folder / name);
   if (!text) return std::nullopt;
   if (text->size() < kDigits ||
@@ -116,7 +128,7 @@ bool keep(const fs::path& folder, const std::string& name, std::string_view byte
   std::error_code error;
   if (folder.empty()) return false;
   fs::create_directories(folder, error);
-  std::string fresh = (folder / "new-XXXXXX").string();
+  std::string fresh = (folder / kUnfinished).string();
   const int file = mkostemp(fresh.data(), O_CLOEXEC);
   if (file < 0) return false;
   const bool whole = write_all(file, Sha256().add(bytes).hex()) && write_all(file, bytes);

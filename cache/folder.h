@@ -13,6 +13,9 @@ namespace coalesce::cache {
 
 inline constexpr uint64_t kLimit = 512ull << 20;  // bytes; a few hundred programs
 
+// What is being made is called so (for mkstemp), until it gets its name.
+inline constexpr const char* kUnfinished = "new-XXXXXX";
+
 // Empty: neither variable names an absolute path.
 std::filesystem::path default_folder();
 
@@ -26,12 +29,13 @@ std::filesystem::path make_folder(const std::filesystem::path& pattern, std::err
 void touch(const std::filesystem::path& entry);
 
 // Removes files and folders of `folder`, the least recently used first, until at most `limit` bytes are left. Spares
-// what is younger than ten minutes: another run may be about to use it.
+// what is younger than ten minutes: another run may be about to use it. What has been unfinished for an hour goes in
+// any case: who was making it has been killed.
 void trim(const std::filesystem::path& folder, uint64_t limit);
 
 // Entries that are one file: bytes under a name, with their SHA-256 before them. `find` gives them back only if they
-// are what was kept; a file that was cut short or changed is removed. Neither throws: a cache that does not work is
-// slow and nothing else.
+// are what was kept, and nobody else could have written them: they may be code. A file that was cut short or changed
+// is removed. Neither throws: a cache that does not work is slow and nothing else.
 std::optional<std::string> find(const std::filesystem::path& folder, const std::string& name);
 bool keep(const std::filesystem::path& folder, const std::string& name, std::string_view bytes,
           uint64_t limit = kLimit);

@@ -10,11 +10,11 @@
 namespace coalesce::cudart {
 
 struct Config {
-  std::string device = "h200";                            // COALESCE_DEVICE
-  unsigned threads = 0;                                   // COALESCE_THREADS; 0: all cores
-  uint64_t max_instructions = 0;                          // COALESCE_MAX_INSTRUCTIONS; 0: the machine's default
-  machine::Engine engine = machine::Engine::interpreter;  // COALESCE_ENGINE
-  std::string record;                                     // COALESCE_RECORD: path; empty: no record
+  std::string device = "h200";                          // COALESCE_DEVICE
+  unsigned threads = 0;                                 // COALESCE_THREADS; 0: all cores
+  uint64_t max_instructions = 0;                        // COALESCE_MAX_INSTRUCTIONS; 0: the machine's default
+  machine::Engine engine = machine::Engine::automatic;  // COALESCE_ENGINE
+  std::string record;                                   // COALESCE_RECORD: path; empty: no record
   bool progress = false;  // COALESCE_PROGRESS: 1/always, 0/never; else when stderr is a terminal
   bool colour = false;    // COALESCE_COLOR: likewise; NO_COLOR counts as never
 };

@@ -8,6 +8,7 @@
 #include "cudart/config.h"
 #include "cudart/progress.h"
 #include "cudart/registry.h"
+#include "machine/execute/native.h"
 #include "native/engine.h"
 
 namespace coalesce::cudart {
@@ -43,9 +44,12 @@ cudaError_t Runtime::context() {
     options.threads = config().threads;
     if (config().max_instructions != 0) options.max_instructions = config().max_instructions;
     if (config().progress) options.progress = draw_progress;
-    options.native = native::make_provider(config().engine, [](const std::string& text) {
-      std::fprintf(stderr, "coalesce: warning: %s\n", text.c_str());
-    });
+    if (!native_) {
+      native_ = native::make_provider(config().engine, [](const std::string& text) {
+        std::fprintf(stderr, "coalesce: warning: %s\n", text.c_str());
+      });
+    }
+    options.native = native_;
     try {
       machine_ = std::make_unique<machine::Machine>(*device_, std::move(options));
     } catch (const std::exception& e) {
@@ -61,6 +65,7 @@ cudaError_t Runtime::context() {
 }
 
 void Runtime::reset() {
+  if (machine_ && getpid() != owner_) return;  // a forked child: there are no threads to end here
   registry_->unload();
   machine_.reset();
   sticky_ = cudaSuccess;

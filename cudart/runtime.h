@@ -49,6 +49,8 @@ class Runtime {
 
  private:
   const machine::Device* device_ = nullptr;
+  // Outlives machines: resetting the device does not wait for a kernel that is being compiled.
+  std::shared_ptr<machine::NativeProvider> native_;
   std::unique_ptr<machine::Machine> machine_;
   std::unique_ptr<Registry> registry_;
   std::unique_ptr<Record> record_;

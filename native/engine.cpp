@@ -15,7 +15,6 @@
 #include "native/fingerprint.h"
 #include "native/load.h"
 #include "native/object_file.h"
-#include "native/park.h"
 
 namespace coalesce::native {
 
@@ -37,6 +36,27 @@ std::string object_name(const std::string& identity, unsigned level, const Decod
   return cache::Sha256().field(identity).field(std::to_string(level)).field(fingerprint(program)).hex() + ".object";
 }
 
+// A process may end while a kernel is being compiled: it does not wait, and nothing that the compiler
+// uses is destroyed (generate/keep_llvm.cpp). But it lets a file that is being written be finished, and none be begun
+// after that.
+class Writing {
+ public:
+  Writing() : lock_(mutex()) {}
+
+ private:
+  static std::timed_mutex& mutex() {
+    static std::timed_mutex* the = [] {
+      std::atexit([] {
+        if (getpid() == owner) (void)mutex().try_lock_for(std::chrono::seconds(1));  // and never unlocks
+      });
+      return new std::timed_mutex;
+    }();
+    return *the;
+  }
+  static inline const pid_t owner = getpid();  // a child by fork() has no compiling thread
+  std::lock_guard<std::timed_mutex> lock_;
+};
+
 }  // namespace
 
 std::shared_ptr<NativeProvider> make_provider(machine::Engine engine, std::function<void(const std::string&)> warn) {
@@ -54,13 +74,18 @@ std::shared_ptr<NativeProvider> make_provider(machine::Engine engine, std::funct
   return std::make_shared<Engine>(std::move(settings));
 }
 
-Engine::Engine(Settings settings)
-    : settings_(std::move(settings)),
-      identity_(cache::Sha256()
+Engine::Engine(Settings settings) : settings_(std::move(settings)) {}
+
+const std::string& Engine::identity() {
+  std::call_once(identified_, [&] {
+    identity_ = cache::Sha256()
                     .field(std::to_string(kObjectVersion))
                     .field(library_identity(settings_.library))
                     .field(settings_.cpu.empty() ? cpu_identity() : settings_.cpu)
-                    .hex()) {}
+                    .hex();
+  });
+  return identity_;
+}
 
 Engine::~Engine() {
   {
@@ -149,7 +174,7 @@ bool Engine::wanted(const Entry& e, const Launch& launch) const {
 void Engine::look_up(Lock& lock, const std::shared_ptr<Entry>& e, const Code& code) {
   e->state = State::looking;
   lock.unlock();
-  const std::string name = object_name(identity_, settings_.level, *code.program);
+  const std::string name = object_name(identity(), settings_.level, *code.program);
   std::shared_ptr<const NativeKernel> kernel;
   bool found = false;
   if (!settings_.folder.empty()) {
@@ -215,22 +240,20 @@ void Engine::compile(const std::shared_ptr<Entry>& e) {
   std::shared_ptr<const NativeKernel> kernel;
   Request request;
   if (code) {
-    if (!function_ && (function_ = load_library(settings_.library, request.error))) park_at_exit();
+    if (!function_) function_ = load_library(settings_.library, request.error);
     request.code = code.get();
     request.target.cpu = settings_.cpu;
     request.options.level = settings_.level;
-    request.options.yield = park_here;
-    if (function_) {
-      const Compiling compiling;
-      function_(&request);
-    }
+    if (function_) function_(&request);
     if (request.error.empty() && !request.object.code.empty()) {
       kernel = load(*code, request.object);
       if (!kernel) request.error = "what was compiled cannot be loaded";
     }
   }
-  if (request.error.empty() && code && !settings_.folder.empty())
+  if (request.error.empty() && code && !settings_.folder.empty()) {
+    const Writing writing;
     cache::keep(settings_.folder, e->name, to_bytes(request.object));
+  }
   if (!request.error.empty() && settings_.warn)
     settings_.warn("no native code for kernel " + code->program->kernel + ": " + request.error);
   const std::lock_guard lock(mutex_);

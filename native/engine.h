@@ -67,6 +67,7 @@ class Engine final : public machine::NativeProvider {
   using Lock = std::unique_lock<std::mutex>;
 
   std::shared_ptr<Entry> entry(const machine::Code& code);
+  const std::string& identity();
   bool wanted(const Entry& e, const machine::Launch& launch) const;
   void look_up(Lock& lock, const std::shared_ptr<Entry>& e, const machine::Code& code);
   void queue(const std::shared_ptr<Entry>& e);
@@ -75,7 +76,8 @@ class Engine final : public machine::NativeProvider {
   void settle(Entry& e, std::shared_ptr<const machine::NativeKernel> kernel);
 
   const Settings settings_;
-  const std::string identity_;  // of compiler and CPU
+  std::once_flag identified_;
+  std::string identity_;  // of compiler and CPU; made when first needed: tiny programs never ask
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::map<const machine::Code*, std::shared_ptr<Entry>> entries_;

@@ -16,9 +16,6 @@ struct Target {
 
 struct CompileOptions {
   unsigned level = 1;  // of optimisation: 0 compiles fastest, 1 is what pays
-  // Called now and then while compiling, unless null. It may wait for ever, when the process is about to end.
-  void (*yield)(void*) = nullptr;
-  void* argument = nullptr;
 };
 
 // Relocatable machine code and what its loader must know. It holds no addresses of this process: everything else

@@ -94,7 +94,7 @@ std::optional<fs::path> Cache::find(const std::string& request) {
 }
 
 fs::path Cache::scratch() {
-  scratches_.push_back(make_folder(folder_ / "new-XXXXXX"));
+  scratches_.push_back(make_folder(folder_ / cache::kUnfinished));
   return scratches_.back();
 }
 

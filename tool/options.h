@@ -18,7 +18,7 @@ struct MachineOptions {
   std::string device = "h200";
   unsigned threads = 0;           // 0: all cores
   uint64_t max_instructions = 0;  // per launch; 0: the machine's default
-  machine::Engine engine = machine::Engine::interpreter;
+  machine::Engine engine = machine::Engine::automatic;
   Colour colour = Colour::automatic;
   CompileOptions compile;
 };

@@ -6,7 +6,6 @@
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
-#include <llvm/Passes/StandardInstrumentations.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
@@ -53,8 +52,8 @@ std::unique_ptr<TargetMachine> machine_for(const Target& target, const CompileOp
   return machine;
 }
 
-bool make(const machine::Code& code, const CompileOptions& options, LLVMContext& context, Module& module,
-          TargetMachine& machine, std::vector<uint32_t>* words) {
+bool make(const machine::Code& code, const CompileOptions& options, Module& module, TargetMachine& machine,
+          std::vector<uint32_t>* words) {
   module.setTargetTriple(machine.getTargetTriple().str());
   module.setDataLayout(machine.createDataLayout());
   module.setPICLevel(PICLevel::BigPIC);
@@ -73,20 +72,11 @@ bool make(const machine::Code& code, const CompileOptions& options, LLVMContext&
   std::string problem;
   raw_string_ostream out(problem);
   if (verifyModule(module, &out)) throw std::runtime_error("generated code is not sound: " + problem);
-  if (options.yield)
-    context.setYieldCallback(
-        [](LLVMContext*, void* o) {
-          static_cast<const CompileOptions*>(o)->yield(static_cast<const CompileOptions*>(o)->argument);
-        },
-        const_cast<CompileOptions*>(&options));
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager calls;
   ModuleAnalysisManager modules;
-  PassInstrumentationCallbacks callbacks;
-  if (options.yield)
-    callbacks.registerBeforeNonSkippedPassCallback([&](StringRef, Any) { options.yield(options.argument); });
-  PassBuilder builder(&machine, PipelineTuningOptions(), {}, &callbacks);
+  PassBuilder builder(&machine);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(calls);
   builder.registerFunctionAnalyses(functions);
@@ -122,7 +112,7 @@ Object compile(const machine::Code& code, const Target& target, const CompileOpt
   LLVMContext context;
   Module module("kernel", context);
   std::unique_ptr<TargetMachine> machine = machine_for(target, options);
-  if (!make(code, options, context, module, *machine, &object.words)) return object;
+  if (!make(code, options, module, *machine, &object.words)) return object;
   const SmallVector<char, 0> bytes = emit(module, *machine, CodeGenFileType::ObjectFile);
   object.code.assign(bytes.begin(), bytes.end());
   return object;
@@ -132,7 +122,7 @@ std::string text(const machine::Code& code, const Target& target, const CompileO
   LLVMContext context;
   Module module("kernel", context);
   std::unique_ptr<TargetMachine> machine = machine_for(target, options);
-  if (!make(code, options, context, module, *machine, nullptr)) return {};
+  if (!make(code, options, module, *machine, nullptr)) return {};
   std::string result;
   if (ir) {
     raw_string_ostream out(result);

@@ -2,8 +2,10 @@
 #include "native/engine.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -219,13 +221,39 @@ TEST_F(EngineTest, WithoutTheLibraryKernelsAreInterpreted) {
 }
 
 // Decoded as a launch with these blocks decodes it.
-std::string fingerprint_of(const std::string& ptx, std::array<uint32_t, 3> block) {
+std::unique_ptr<Decoded> decoded(const std::string& ptx, std::array<uint32_t, 3> block) {
   struct Nothing : SymbolTable {
     Symbol symbol(const std::string&) const override { return {}; }
     uint64_t function_address(const std::string&) const override { return 0; }
   };
   const ptx::Module module = ptx::parse(ptx, "test");
-  return fingerprint(*decode(module, module.functions[0], Nothing(), LaunchShape{block, {1, 1, 1}}));
+  return decode(module, module.functions[0], Nothing(), LaunchShape{block, {1, 1, 1}});
+}
+std::string fingerprint_of(const std::string& ptx, std::array<uint32_t, 3> block) {
+  return fingerprint(*decoded(ptx, block));
+}
+
+// The compiling thread goes on while the process ends, so nothing that it uses may be destroyed then: here it compiles
+// in an exit handler that was registered before LLVM was loaded, and so runs after all that LLVM would have registered.
+void compile_at_the_end() {
+  static const std::shared_ptr<const Code> code = lower(decoded(kKernel, {256, 1, 1}));
+  static CompileFunction compile = nullptr;
+  static Request before;
+  before.code = code.get();
+  std::atexit([] {
+    Request after;
+    after.code = code.get();
+    compile(&after);
+    std::_Exit(after.error.empty() && after.object.code == before.object.code ? 0 : 1);
+  });
+  compile = load_library(native_settings().library, before.error);
+  if (compile) compile(&before);
+  std::exit(before.error.empty() && !before.object.code.empty() ? 2 : 3);
+}
+
+TEST_F(EngineTest, NothingOfTheCompilerIsDestroyedAtExit) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process in which LLVM has not been loaded
+  EXPECT_EXIT(compile_at_the_end(), testing::ExitedWithCode(0), "");
 }
 
 TEST(Fingerprint, SaysWhatTheCodeDependsOn) {
@@ -260,6 +288,34 @@ TEST(CacheEntries, TheLeastRecentlyUsedGoFirst) {
   EXPECT_TRUE(cache::find(folder, "a"));
   EXPECT_FALSE(cache::find(folder, "b"));
   EXPECT_TRUE(cache::find(folder, "d"));
+  // Left by a run that was killed; and one that is being written.
+  std::ofstream(folder / "new-000000") << "half";
+  std::ofstream(folder / "new-111111") << "half";
+  hours("new-000000", 2);
+  ASSERT_TRUE(cache::keep(folder, "e", kilobyte));
+  EXPECT_FALSE(fs::exists(folder / "new-000000"));
+  EXPECT_TRUE(fs::exists(folder / "new-111111"));
+  fs::remove_all(folder);
+}
+
+TEST(CacheEntries, WhatOthersMayWriteIsNotRead) {
+  std::string pattern = testing::TempDir() + "coalesce-entries-XXXXXX";
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  const fs::path folder = pattern;
+  ASSERT_TRUE(cache::keep(folder, "a", "bytes"));
+  EXPECT_TRUE(cache::find(folder, "a"));
+  fs::permissions(folder / "a", fs::perms::others_write, fs::perm_options::add);
+  EXPECT_FALSE(cache::find(folder, "a"));
+  fs::create_symlink("a", folder / "b");
+  EXPECT_FALSE(cache::find(folder, "b"));
+  fs::create_directory(folder / "c");
+  EXPECT_FALSE(cache::find(folder, "c"));
+  if (geteuid() == 0) {
+    fs::permissions(folder / "a", fs::perms::owner_read, fs::perm_options::replace);
+    EXPECT_TRUE(cache::find(folder, "a"));
+    ASSERT_EQ(chown((folder / "a").c_str(), 1, 1), 0);
+    EXPECT_FALSE(cache::find(folder, "a"));
+  }
   fs::remove_all(folder);
 }
 

@@ -10,7 +10,8 @@ namespace coalesce::machine::test {
 
 class Generator {
  public:
-  Generator(uint64_t seed, Breadth breadth) : state_(seed), wide_(breadth == Breadth::all) {
+  Generator(uint64_t seed, Breadth breadth)
+      : state_(seed), wide_(breadth != Breadth::reference), small_(breadth == Breadth::small) {
     state_ = next() ^ next() << 1;
   }
 
@@ -136,13 +137,16 @@ class Generator {
 
   void prologue(uint32_t threads, uint32_t total);
   void epilogue();
+  // For small kernels (generator_small.cpp): the statements begin at `body`.
+  void digest(std::size_t body);
+  void drop_unused(std::size_t body);
   void function();
 
   uint64_t state_;
   std::string text_, function_;
   uint32_t labels_ = 0, counters_ = 0, planes_ = 0;
   bool exits_ = false, whole_ = false, flat_ = false;
-  bool wide_, faulty_ = false;
+  bool wide_, small_, faulty_ = false;
   std::vector<Loop> loops_;
 };
 

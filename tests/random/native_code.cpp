@@ -1,5 +1,7 @@
 #include "tests/random/native_code.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -17,9 +19,31 @@ native::Settings native_settings() {
   return settings;
 }
 
+namespace {
+
+struct Folder {
+  Folder() {
+    std::string pattern = std::filesystem::temp_directory_path() / "coalesce-objects-XXXXXX";
+    if (mkdtemp(pattern.data())) path = pattern;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    if (getpid() == owner && !path.empty()) std::filesystem::remove_all(path, ignored);
+  }
+  std::filesystem::path path;
+  const pid_t owner = getpid();
+};
+
+}  // namespace
+
 std::shared_ptr<native::Engine> native_code() {
-  static const std::shared_ptr<native::Engine> the =
-      std::filesystem::exists(COALESCE_NATIVE_LIBRARY) ? std::make_shared<native::Engine>(native_settings()) : nullptr;
+  if (!std::filesystem::exists(COALESCE_NATIVE_LIBRARY)) return nullptr;
+  static const Folder folder;
+  static const std::shared_ptr<native::Engine> the = [] {
+    native::Settings settings = native_settings();
+    settings.folder = folder.path;
+    return std::make_shared<native::Engine>(std::move(settings));
+  }();
   return the;
 }
 

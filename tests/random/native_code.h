@@ -1,6 +1,7 @@
 // Native code for tests that compare executors.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "machine/execute/native.h"
@@ -12,17 +13,22 @@ namespace coalesce::machine::test {
 // COALESCE_NATIVE_LEVEL and COALESCE_NATIVE_CPU choose other code than the usual.
 native::Settings native_settings();
 
-// One engine for all tests of a program; null where the build has no generator.
+// One engine for all tests of a program; null where the build has no generator. What it has compiled it keeps in a
+// folder until the program ends: runs with other numbers of threads load a kernel anew, and compiling is what costs.
 std::shared_ptr<native::Engine> native_code();
 
-// Native code that can be turned off: two executors for one loaded program.
+// Native code that can be turned off: two executors for one loaded program. Or that comes late, as from a compiler that
+// works while the launch goes on.
 class Switch final : public NativeProvider {
  public:
   explicit Switch(std::shared_ptr<NativeProvider> inner) : inner_(std::move(inner)) {}
-  bool on = false;  // between launches
+  bool on = false;                // between launches
+  std::atomic<uint32_t> late{0};  // questions that are still answered with "not yet"
 
   std::shared_ptr<const NativeKernel> find(const Launch& launch) override {
-    return on ? inner_->find(launch) : nullptr;
+    uint32_t left = late.load();
+    while (left > 0 && !late.compare_exchange_weak(left, left - 1)) {}
+    return on && left == 0 ? inner_->find(launch) : nullptr;
   }
   void ended(const Launch& launch) override {
     if (on) inner_->ended(launch);

@@ -192,7 +192,7 @@ TEST_F(CommandTest, NativeCodeNeedsItsLibrary) {
   EXPECT_THAT(without.err, HasSubstr("error: no libcoalesce_native.so"));
   EXPECT_THAT(without.err, HasSubstr("hint: --engine auto"));
   EXPECT_EQ(call({"run", "-q", "--engine", "auto", app}).out, "auto\n") << "makes do without";
-  EXPECT_EQ(call({"run", "-q", app}).out, "interpreter\n") << "the default";
+  EXPECT_EQ(call({"run", "-q", app}).out, "auto\n") << "the default";
   write(tree / "lib/coalesce/libcoalesce_native.so", "");
   EXPECT_EQ(call({"run", "-q", "--engine", "native", app}).out, "native\n");
 }
