@@ -31,7 +31,12 @@ using namespace llvm;
 
 namespace {
 
-std::unique_ptr<TargetMachine> machine_for(const Target& target, const CompileOptions& options) {
+// Each thread keeps the last one: making it, and what it makes of the CPU's features, takes a millisecond.
+TargetMachine& machine_for(const Target& target, const CompileOptions& options) {
+  thread_local std::unique_ptr<TargetMachine> machine;
+  thread_local std::string made_for;
+  const std::string wanted = target.cpu + ' ' + target.features + ' ' + std::to_string(options.level);
+  if (machine && made_for == wanted) return *machine;
   static std::once_flag once;
   std::call_once(once, [] {
     InitializeNativeTarget();
@@ -45,11 +50,11 @@ std::unique_ptr<TargetMachine> machine_for(const Target& target, const CompileOp
   if (cpu.empty()) cpu = sys::getHostCPUName().str();
   TargetOptions how;
   how.AllowFPOpFusion = FPOpFusion::Strict;  // PTX says where to fuse
-  std::unique_ptr<TargetMachine> machine(
-      found->createTargetMachine(triple, cpu, features, how, Reloc::PIC_, CodeModel::Small,
-                                 options.level ? CodeGenOptLevel::Default : CodeGenOptLevel::None, true));
+  machine.reset(found->createTargetMachine(triple, cpu, features, how, Reloc::PIC_, CodeModel::Small,
+                                           options.level ? CodeGenOptLevel::Default : CodeGenOptLevel::None, true));
   if (!machine) throw std::runtime_error("LLVM makes no code for " + cpu);
-  return machine;
+  made_for = wanted;
+  return *machine;
 }
 
 bool make(const machine::Code& code, const CompileOptions& options, Module& module, TargetMachine& machine,
@@ -111,9 +116,9 @@ Object compile(const machine::Code& code, const Target& target, const CompileOpt
   Object object;
   LLVMContext context;
   Module module("kernel", context);
-  std::unique_ptr<TargetMachine> machine = machine_for(target, options);
-  if (!make(code, options, module, *machine, &object.words)) return object;
-  const SmallVector<char, 0> bytes = emit(module, *machine, CodeGenFileType::ObjectFile);
+  TargetMachine& machine = machine_for(target, options);
+  if (!make(code, options, module, machine, &object.words)) return object;
+  const SmallVector<char, 0> bytes = emit(module, machine, CodeGenFileType::ObjectFile);
   object.code.assign(bytes.begin(), bytes.end());
   return object;
 }
@@ -121,15 +126,15 @@ Object compile(const machine::Code& code, const Target& target, const CompileOpt
 std::string text(const machine::Code& code, const Target& target, const CompileOptions& options, bool ir) {
   LLVMContext context;
   Module module("kernel", context);
-  std::unique_ptr<TargetMachine> machine = machine_for(target, options);
-  if (!make(code, options, module, *machine, nullptr)) return {};
+  TargetMachine& machine = machine_for(target, options);
+  if (!make(code, options, module, machine, nullptr)) return {};
   std::string result;
   if (ir) {
     raw_string_ostream out(result);
     module.print(out, nullptr);
     return result;
   }
-  const SmallVector<char, 0> bytes = emit(module, *machine, CodeGenFileType::AssemblyFile);
+  const SmallVector<char, 0> bytes = emit(module, machine, CodeGenFileType::AssemblyFile);
   return std::string(bytes.begin(), bytes.end());
 }
 
