@@ -20,7 +20,7 @@ struct SiteState {
   // Which range a warp extends: that of number warp & own. 0: all warps one, as where a block's warps touch bytes that
   // follow one another; ~0: each its own, as where each warp has a row of a matrix, and the next block goes on with it.
   uint32_t own = 0;
-  uint32_t jumps = 0;  // ranges that ended since `own` was last changed
+  uint32_t jumps = 0;  // ranges that ended because of it
 };
 
 // Of one memory instruction and one warp.

@@ -464,10 +464,12 @@ void Runner::adopt_window(uint32_t site) {
 }
 
 void Runner::touch(Frame* f, uint32_t site, uint32_t warp, uint64_t low, uint64_t high) {
-  constexpr uint32_t kMany = 256;  // ranges that end: try the other way
+  constexpr uint32_t kMany = 256;
   Runner& r = of(f);
   SiteState& s = r.sites_[site];
-  if (++s.jumps == kMany) {
+  // Ranges that do not go on, but might have had the warps extended them the other way.
+  const bool better = !s.own || (warp > 0 && r.track(site, warp - 1).high == low);
+  if (better && ++s.jumps == kMany) {
     r.mark_all(site);
     s.own = ~s.own;
     s.jumps = 0;

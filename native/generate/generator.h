@@ -150,6 +150,7 @@ class Generator {
   // --- memory.cpp
   void memory(uint32_t index, const Where& where);
   void global(uint32_t index, const Where& where, bool uniform, Value* address, Value* whole);
+  void fetch_ahead(const Instruction& i, Value* base);
   void global_general(uint32_t index, const Where& where);
   void shared(uint32_t index, const Where& where, int64_t stride);
   void shared_general(uint32_t index, const Where& where);

@@ -206,6 +206,26 @@ void Generator::touch(uint32_t memory, Value* low, Value* high) {
   ir_.SetInsertPoint(marked);
 }
 
+// What the warp will want next: as far again from its last visit as this one is, in the next thread block as a rule;
+// where warps follow one another, eight warps on (kAhead). The CPU looks ahead by itself only within a page.
+void Generator::fetch_ahead(const Instruction& i, Value* base) {
+  constexpr uint32_t kAhead = 3;
+  const uint64_t bytes = uint64_t{p_.memory[i.memory].bytes()} * kLanes;
+  Type* i64 = ir_.getInt64Ty();
+  Value* own = ir_.CreateLoad(ir_.getInt32Ty(), site_state(i.memory, offsetof(SiteState, own)));
+  Value* last_at =
+      ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), track(i.memory, ir_.CreateAnd(w_, own)), offsetof(Track, last));
+  Value* step = ir_.CreateSub(base, ir_.CreateLoad(i64, last_at));
+  Value* far = ir_.CreateZExt(ir_.CreateAnd(ir_.CreateNot(own), ir_.getInt32(kAhead)), i64);
+  Value* ahead = ir_.CreateAdd(base, ir_.CreateShl(step, far));
+  ir_.CreateStore(base, last_at);
+  for (uint64_t line = 0; line < bytes; line += 64) {
+    Value* at = ir_.CreateIntToPtr(ir_.CreateAdd(ahead, ir_.getInt64(line)), ir_.getPtrTy());
+    ir_.CreateIntrinsic(Intrinsic::prefetch, {ir_.getPtrTy()},
+                        {at, ir_.getInt32(i.kind == Kind::store), ir_.getInt32(3), ir_.getInt32(1)});
+  }
+}
+
 // `address`: of lane 0, or of all lanes; `whole`: whether it is so (null: known).
 void Generator::global(uint32_t index, const Where& where, bool uniform, Value* address, Value* whole) {
   const Instruction& i = p_.code[index];
@@ -270,18 +290,7 @@ void Generator::global(uint32_t index, const Where& where, bool uniform, Value* 
     }
   }
   Value* pointer = ir_.CreateIntToPtr(base, ir_.getPtrTy());
-  if (!uniform) {
-    // Rows of a matrix lie apart, where the CPU does not look ahead: fetch what this warp will want next time, in the
-    // next thread block as a rule.
-    Value* last_at = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), track(i.memory, w_), offsetof(Track, last));
-    Value* ahead = ir_.CreateSub(ir_.CreateShl(base, 1), ir_.CreateLoad(i64, last_at));
-    ir_.CreateStore(base, last_at);
-    for (uint64_t line = 0; line < bytes * kLanes; line += 64) {
-      Value* at = ir_.CreateIntToPtr(ir_.CreateAdd(ahead, ir_.getInt64(line)), ir_.getPtrTy());
-      ir_.CreateIntrinsic(Intrinsic::prefetch, {ir_.getPtrTy()},
-                          {at, ir_.getInt32(i.kind == Kind::store), ir_.getInt32(3), ir_.getInt32(1)});
-    }
-  }
+  if (!uniform) fetch_ahead(i, base);
   if (uniform)
     move_uniform(i, pointer, where);
   else
