@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
@@ -23,12 +24,14 @@ using namespace machine;
 namespace {
 
 // Warp instructions. The interpreter executes some 200 million a second with one thread; looking an object up takes
-// about 1 ms, compiling one 20 to 60 ms, after LLVM has been loaded (docs/results/speed.md).
+// about 1 ms, compiling one 0.3 to 4 ms for each instruction of the kernel (docs/results/speed.md).
 constexpr uint64_t kLookUp = 1'000'000;
 constexpr uint64_t kCompile = 8'000'000;    // still to execute in this launch, per thread
-constexpr uint64_t kRepeated = 20'000'000;  // executed so far, by all launches: there will be more of them
-// The compiling thread's niceness: where every core is busy with thread blocks, it gets a quarter of one.
-constexpr int kNice = 5;
+constexpr uint64_t kPays = 1'000'000;       // the same, for each instruction of the kernel
+constexpr uint64_t kRepeated = 20'000'000;  // executed by launches that have ended: there will be more of them
+// Niceness. Where every core is busy with thread blocks, who compiles at once gets a quarter of one: a kernel is
+// through after four times its own time, for which kPays is the interpreter's work. At leisure it gets a hundredth.
+constexpr int kAtOnceNice = 5, kLeisureNice = 19;
 // find() is asked before each thread block; every so many times is enough.
 constexpr uint32_t kPatience = 16;
 
@@ -91,10 +94,10 @@ Engine::~Engine() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
-    queue_.clear();
   }
   changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  for (Compiler& c : compilers_)
+    if (c.thread.joinable()) c.thread.join();
 }
 
 Statistics Engine::statistics() const {
@@ -102,9 +105,14 @@ Statistics Engine::statistics() const {
   return statistics_;
 }
 
-void Engine::wait() const {
+void Engine::wait() {
   Lock lock(mutex_);
-  changed_.wait(lock, [&] { return queue_.empty() && !busy_; });
+  for (const auto& [code, e] : entries_)
+    if (e->state == State::compiling) queue(e, Haste::at_once);
+  changed_.wait(lock, [&] {
+    return std::none_of(entries_.begin(), entries_.end(),
+                        [](const auto& item) { return item.second->state == State::compiling; });
+  });
 }
 
 // Under the lock. What belongs to kernels that are gone goes too.
@@ -134,11 +142,11 @@ std::shared_ptr<const NativeKernel> Engine::find(const Launch& launch) {
   const std::shared_ptr<Entry> e = entry(*launch.code);
   if (settings_.engine == machine::Engine::native) {
     if (e->state == State::cold) look_up(lock, e, *launch.code);
-    if (e->state == State::cold) queue(e);
+    if (e->state == State::cold) queue(e, Haste::at_once);
     changed_.wait(lock, [&] { return e->state == State::settled || stop_; });
   } else {
-    if (e->state == State::cold && !e->looked && wanted(*e, launch)) look_up(lock, e, *launch.code);
-    if (e->state == State::cold && e->looked && wanted(*e, launch)) queue(e);
+    if (e->state == State::cold && !e->looked && worth_looking(*e, launch)) look_up(lock, e, *launch.code);
+    if (e->looked && (e->state == State::cold || e->state == State::compiling)) queue(e, wanted(*e, launch));
   }
   if (e->state == State::settled) {
     // Without code for this kernel there is nothing more to ask.
@@ -156,18 +164,29 @@ void Engine::ended(const Launch& launch) {
   entry(*launch.code)->executed += launch.instructions.load(std::memory_order_relaxed);
 }
 
-// Whether the next step (looking in the cache, then compiling) is worth its time. What a launch will execute is known
-// from its first blocks; before those, take it that each warp executes every instruction once.
-bool Engine::wanted(const Entry& e, const Launch& launch) const {
+// What a launch will execute is known from its first blocks; before those, take it that each warp executes every
+// instruction once.
+double Engine::left_to_execute(const Launch& launch) {
   const uint64_t executed = launch.instructions.load(std::memory_order_relaxed);
   const uint64_t done = launch.done.load(std::memory_order_relaxed);
   const double a_block = done > 0 && executed > 0 ? static_cast<double>(executed) / static_cast<double>(done)
                                                   : static_cast<double>(launch.warps_per_block) *
                                                         static_cast<double>(launch.program->code.size());
-  const double left = a_block * static_cast<double>(launch.blocks - std::min(done, launch.blocks));
-  if (!e.looked) return left >= kLookUp || e.executed + executed >= kLookUp;
-  const auto threads = static_cast<double>(launch.positions.size());
-  return (done > 0 && left >= kCompile * threads) || e.executed + executed >= kRepeated;
+  return a_block * static_cast<double>(launch.blocks - std::min(done, launch.blocks));
+}
+
+bool Engine::worth_looking(const Entry& e, const Launch& launch) const {
+  return left_to_execute(launch) >= kLookUp ||
+         e.executed + launch.instructions.load(std::memory_order_relaxed) >= kLookUp;
+}
+
+Engine::Haste Engine::wanted(const Entry& e, const Launch& launch) const {
+  const bool known = launch.done.load(std::memory_order_relaxed) > 0;
+  const double each = left_to_execute(launch) / static_cast<double>(launch.positions.size());
+  const auto size = static_cast<double>(launch.program->code.size());
+  if (e.executed >= kRepeated || (known && each >= kPays * size)) return Haste::at_once;
+  const bool enough = e.executed + launch.instructions.load(std::memory_order_relaxed) >= kRepeated;
+  return enough || (known && each >= kCompile) ? Haste::leisure : Haste::none;
 }
 
 // Unlocks meanwhile; other threads go on interpreting.
@@ -201,50 +220,56 @@ void Engine::settle(Entry& e, std::shared_ptr<const NativeKernel> kernel) {
   changed_.notify_all();
 }
 
-void Engine::queue(const std::shared_ptr<Entry>& e) {
-  if (stop_) return;
+// Under the lock. Nothing where it is being compiled with such haste already.
+void Engine::queue(const std::shared_ptr<Entry>& e, Haste haste) {
+  if (stop_ || haste <= e->haste) return;
   e->state = State::compiling;
-  queue_.push_back(e);
-  if (!thread_.joinable()) {
+  e->haste = haste;
+  Compiler& c = compiler(haste);
+  c.queue.push_back(e);
+  if (!c.thread.joinable()) {
     // Signals are the program's threads' business.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { loop(); });
+    c.thread = std::thread([this, haste] { loop(haste); });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   changed_.notify_all();
 }
 
-void Engine::loop() {
+void Engine::loop(Haste haste) {
+  // First the library, with no less haste than others: the dynamic linker's lock is everybody's.
+  std::string why_not;
+  const CompileFunction function = load_library(settings_.library, why_not);
   if (settings_.engine == machine::Engine::automatic)
-    setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);  // on Linux: of this thread
+    setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)),  // on Linux: of this thread
+                haste == Haste::leisure ? kLeisureNice : kAtOnceNice);
+  Compiler& c = compiler(haste);
   Lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stop_ || !queue_.empty(); });
+    changed_.wait(lock, [&] { return stop_ || !c.queue.empty(); });
     if (stop_) return;
-    const std::shared_ptr<Entry> e = queue_.front();
-    queue_.pop_front();
-    busy_ = true;
+    const std::shared_ptr<Entry> e = c.queue.front();
+    c.queue.pop_front();
+    if (e->state == State::settled) continue;  // the other one was quicker
     lock.unlock();
-    compile(e);
+    compile(e, function, why_not);
     lock.lock();
-    busy_ = false;
-    changed_.notify_all();
   }
 }
 
-void Engine::compile(const std::shared_ptr<Entry>& e) {
+void Engine::compile(const std::shared_ptr<Entry>& e, CompileFunction function, std::string why_not) {
   const std::shared_ptr<const Code> code = e->code.lock();
   const auto start = std::chrono::steady_clock::now();
   std::shared_ptr<const NativeKernel> kernel;
   Request request;
   if (code) {
-    if (!function_) function_ = load_library(settings_.library, request.error);
+    request.error = std::move(why_not);
     request.code = code.get();
     request.target.cpu = settings_.cpu;
     request.options.level = settings_.level;
-    if (function_) function_(&request);
+    if (function) function(&request);
     if (request.error.empty() && !request.object.code.empty()) {
       kernel = load(*code, request.object);
       if (!kernel) request.error = "what was compiled cannot be loaded";
@@ -257,6 +282,7 @@ void Engine::compile(const std::shared_ptr<Entry>& e) {
   if (!request.error.empty() && settings_.warn)
     settings_.warn("no native code for kernel " + code->program->kernel + ": " + request.error);
   const std::lock_guard lock(mutex_);
+  if (e->state == State::settled) return;
   ++(request.error.empty() ? statistics_.compiled : statistics_.failed);
   statistics_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   settle(*e, std::move(kernel));

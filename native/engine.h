@@ -2,8 +2,9 @@
 // it to the machine at the next thread block.
 //
 // automatic: a launch begins interpreted. Once it is clear that the kernel will execute enough (kLookUp), the cache is
-// looked at; once compiling pays (kCompile), one thread of low priority compiles, while the launch goes on. native: the
-// first block waits for the code.
+// looked at; what is worth compiling (kCompile) is compiled at leisure, in time that nobody else wants, so that no
+// launch comes later for it; what pays even where all cores are busy (kPays, kRepeated) at once. native: the first
+// block waits for the code.
 #pragma once
 
 #include <condition_variable>
@@ -51,14 +52,16 @@ class Engine final : public machine::NativeProvider {
   void ended(const machine::Launch& launch) override;
 
   Statistics statistics() const;
-  // Returns when nothing is left to compile.
-  void wait() const;
+  // Has all that is to be compiled compiled at once, and returns when nothing is left.
+  void wait();
 
  private:
   enum class State : uint8_t { cold, looking, compiling, settled };
+  enum class Haste : uint8_t { none, leisure, at_once };
   struct Entry {
     std::weak_ptr<const machine::Code> code;
     State state = State::cold;
+    Haste haste = Haste::none;                            // with which it is being compiled
     bool looked = false;                                  // in the cache
     uint64_t executed = 0;                                // warp instructions of launches that have ended
     std::string name;                                     // of its object in the cache
@@ -68,11 +71,19 @@ class Engine final : public machine::NativeProvider {
 
   std::shared_ptr<Entry> entry(const machine::Code& code);
   const std::string& identity();
-  bool wanted(const Entry& e, const machine::Launch& launch) const;
+  // One for each haste. A kernel may be with both: the first to be through settles it.
+  struct Compiler {
+    std::deque<std::shared_ptr<Entry>> queue;
+    std::thread thread;  // begun with the first kernel
+  };
+  static double left_to_execute(const machine::Launch& launch);
+  bool worth_looking(const Entry& e, const machine::Launch& launch) const;
+  Haste wanted(const Entry& e, const machine::Launch& launch) const;
+  Compiler& compiler(Haste haste) { return compilers_[haste == Haste::at_once]; }
   void look_up(Lock& lock, const std::shared_ptr<Entry>& e, const machine::Code& code);
-  void queue(const std::shared_ptr<Entry>& e);
-  void loop();
-  void compile(const std::shared_ptr<Entry>& e);
+  void queue(const std::shared_ptr<Entry>& e, Haste haste);
+  void loop(Haste haste);
+  void compile(const std::shared_ptr<Entry>& e, CompileFunction function, std::string why_not);
   void settle(Entry& e, std::shared_ptr<const machine::NativeKernel> kernel);
 
   const Settings settings_;
@@ -81,12 +92,10 @@ class Engine final : public machine::NativeProvider {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::map<const machine::Code*, std::shared_ptr<Entry>> entries_;
-  std::deque<std::shared_ptr<Entry>> queue_;
-  bool stop_ = false, busy_ = false;
+  Compiler compilers_[2];
+  bool stop_ = false;
   Statistics statistics_;
-  std::atomic<uint64_t> settled_{0};    // how often an entry has been settled
-  CompileFunction function_ = nullptr;  // the compiling thread's
-  std::thread thread_;                  // begun with the first compilation
+  std::atomic<uint64_t> settled_{0};  // how often an entry has been settled
 };
 
 }  // namespace coalesce::native
