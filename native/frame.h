@@ -74,9 +74,9 @@ struct Frame {
   uint64_t (*affine_cost)(Frame*, uint32_t base, uint32_t stride, uint32_t mask, uint32_t how) = nullptr;
   // Fills the memo for the shared addresses in it, lanes of `mask`; 0: some are out of bounds or misaligned.
   uint32_t (*judge)(Frame*, Memo*, uint32_t mask, uint32_t how) = nullptr;
-  // An atomic of 32-bit integers on shared memory: addresses at the beginning of the scratch, operands 512 bytes on,
-  // old values another 512. 0: some address is out of bounds or misaligned, and nothing has happened.
-  uint32_t (*shared_atomic)(Frame*, uint32_t memory, uint32_t mask) = nullptr;
+  // An atomic of 32-bit integers on shared memory: addresses, all good, at the beginning of the scratch, operands 512
+  // bytes on, old values (if there is a result) another 512.
+  void (*shared_atomic)(Frame*, uint32_t memory, uint32_t mask) = nullptr;
   // A long divergent loop: `instructions` more have run in it.
   Status (*tick)(Frame*, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions) = nullptr;
 };

@@ -222,7 +222,7 @@ class Runner : public NativeRunner {
   static void gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask);
   static uint64_t affine_cost(Frame* f, uint32_t base, uint32_t stride, uint32_t mask, uint32_t how);
   static uint32_t judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how);
-  static uint32_t shared_atomic(Frame* f, uint32_t memory, uint32_t mask);
+  static void shared_atomic(Frame* f, uint32_t memory, uint32_t mask);
   static Status tick(Frame* f, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions);
 
   Track& track(uint32_t site, uint32_t warp) { return tracks_[(site * alive_.size()) + (warp & sites_[site].own)]; }
@@ -523,41 +523,40 @@ uint32_t Runner::judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how) {
 
 namespace {
 
+// Lane after lane. `old`: whether the words as they were are asked for.
 template <class T, class Update>
-void update_lanes(std::byte* shared, const uint32_t* scratch, uint32_t mask, Update update) {
+void update_lanes(std::byte* shared, uint32_t* scratch, uint32_t mask, bool old, Update update) {
   const uint32_t *address = scratch, *operand = scratch + 128;
-  uint32_t* old = const_cast<uint32_t*>(scratch) + 256;
   const auto one = [&](uint32_t l) {
     T value;
     std::memcpy(&value, shared + address[l], 4);
-    old[l] = static_cast<uint32_t>(value);
+    if (old) scratch[256 + l] = static_cast<uint32_t>(value);
     value = update(value, static_cast<T>(operand[l]));
     std::memcpy(shared + address[l], &value, 4);
   };
-  if (mask == ~0u)
-    for (uint32_t l = 0; l < kLanes; ++l) one(l);
-  else
+  if (mask != ~0u) {
     for (uint32_t left = mask; left; left &= left - 1) one(lowest(left));
+  } else if (old) {
+    for (uint32_t l = 0; l < kLanes; ++l) one(l);
+  } else {
+    for (uint32_t l = 0; l < kLanes; l += 8)
+      one(l), one(l + 1), one(l + 2), one(l + 3), one(l + 4), one(l + 5), one(l + 6), one(l + 7);
+  }
 }
 
 }  // namespace
 
-uint32_t Runner::shared_atomic(Frame* f, uint32_t memory, uint32_t mask) {
+void Runner::shared_atomic(Frame* f, uint32_t memory, uint32_t mask) {
   Runner& r = of(f);
   const MemoryOp& m = r.program_.memory[memory];
-  const uint32_t* address = reinterpret_cast<const uint32_t*>(f->scratch);
-  uint32_t bits = 0, high = 0;
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    const uint32_t at = address[l] & (0u - (mask >> l & 1));
-    bits |= at;
-    high = std::max(high, at);
-  }
-  if ((bits & 3) || uint64_t{high} + 4 > f->shared_bytes) return 0;
+  uint32_t* address = reinterpret_cast<uint32_t*>(f->scratch);
   SiteTally& t = r.worker_.tally.sites[m.site];
   if (r.program_.sites[m.site].dynamic_requests) t.requests += 1;
   const SharedCost cost = m.counts_lanes ? shared_store_cost(address, mask, 4) : shared_atomic_cost(address, mask, 4);
   t.wavefronts += cost.wavefronts - 1;
-  const auto update = [&](auto zero, auto how) { update_lanes<decltype(zero)>(f->shared, address, mask, how); };
+  const auto update = [&](auto zero, auto how) {
+    update_lanes<decltype(zero)>(f->shared, address, mask, m.result != kNone, how);
+  };
   const bool is_signed = m.number == Number::signed_;
   switch (m.op) {
     case AtomicOp::add:
@@ -584,7 +583,6 @@ uint32_t Runner::shared_atomic(Frame* f, uint32_t memory, uint32_t mask) {
       update(0u, [](uint32_t, uint32_t b) { return b; });
       break;
   }
-  return 1;
 }
 
 Status Runner::tick(Frame* f, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions) {
