@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace coalesce::cudart {
@@ -33,18 +34,24 @@ bool read_choice(const char* variable, bool otherwise) {
   return otherwise;
 }
 
+// One of a table's names; anything else is said and ignored.
+template <class T, std::size_t N>
+void read_name(const char* variable, const machine::Names<T, N>& names, T& value) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr || *text == '\0' || machine::find_named(names, text, value)) return;
+  std::string known;
+  for (std::size_t k = 0; k < N; ++k) known += (k == 0 ? "" : k + 1 < N ? ", " : " or ") + std::string(names[k].first);
+  std::fprintf(stderr, "coalesce: warning: %s is '%s', not %s; ignored\n", variable, text, known.c_str());
+}
+
 Config read() {
   Config c;
   if (const char* text = std::getenv("COALESCE_DEVICE"); text != nullptr && *text != '\0') c.device = text;
   if (const char* text = std::getenv("COALESCE_RECORD"); text != nullptr) c.record = text;
   read_number("COALESCE_THREADS", c.threads);
   read_number("COALESCE_MAX_INSTRUCTIONS", c.max_instructions);
-  if (const char* text = std::getenv("COALESCE_ENGINE"); text != nullptr && *text != '\0') {
-    if (!machine::find_engine(text, c.engine)) {
-      std::fprintf(stderr, "coalesce: warning: COALESCE_ENGINE is '%s', not auto, interpreter or native; ignored\n",
-                   text);
-    }
-  }
+  read_name("COALESCE_ENGINE", machine::kEngines, c.engine);
+  read_name("COALESCE_MODEL", machine::kModels, c.model);
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const char* no_color = std::getenv("NO_COLOR");
   c.progress = read_choice("COALESCE_PROGRESS", terminal);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "machine/engine.h"
+#include "machine/model.h"
 
 namespace coalesce::cudart {
 
@@ -14,6 +15,7 @@ struct Config {
   unsigned threads = 0;                                 // COALESCE_THREADS; 0: all cores
   uint64_t max_instructions = 0;                        // COALESCE_MAX_INSTRUCTIONS; 0: the machine's default
   machine::Engine engine = machine::Engine::automatic;  // COALESCE_ENGINE
+  machine::Model model = machine::Model::ptx;           // COALESCE_MODEL
   std::string record;                                   // COALESCE_RECORD: path; empty: no record
   bool progress = false;  // COALESCE_PROGRESS: 1/always, 0/never; else when stderr is a terminal
   bool colour = false;    // COALESCE_COLOR: likewise; NO_COLOR counts as never

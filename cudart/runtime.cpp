@@ -43,6 +43,7 @@ cudaError_t Runtime::context() {
     machine::Options options;
     options.threads = config().threads;
     if (config().max_instructions != 0) options.max_instructions = config().max_instructions;
+    options.model = config().model;
     if (config().progress) options.progress = draw_progress;
     if (!native_) {
       native_ = native::make_provider(config().engine, [](const std::string& text) {

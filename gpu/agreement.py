@@ -13,14 +13,21 @@ from common import run, table
 MEMORY = re.compile(r"^(global|local)_(load|store|atomic|reduction)_(requests|sectors)$|^shared_.*_wavefronts$")
 
 
-def rows_of_lab(data, level):
+AGAIN = 9  # further measurements of a program that differs: does hardware agree with itself?
+
+
+def rows_of_lab(data, level, modelled=None):
+    """Rows of the lab's JSON; `modelled`: the same experiments as `--model ptxas` counts them."""
+    model = {(e["name"], r["name"]): r["counters"] for e in (modelled or {"experiments": []})["experiments"] for r in e["rungs"]}
     for e in data["experiments"]:
         for r in e["rungs"]:
             measured = r.get("gpu", {}).get("counters")
             if measured is None:
                 continue
-            counters = [{"counter": k, "counted": r["counters"][k], "measured": v} for k, v in measured.items()
-                        if MEMORY.match(k) and (r["counters"][k] or v)]
+            foreseen = model.get((e["name"], r["name"]))
+            counters = [{"counter": k, "counted": r["counters"][k], "measured": v,
+                         **({"modelled": foreseen[k]} if foreseen else {})}
+                        for k, v in measured.items() if MEMORY.match(k) and (r["counters"][k] or v)]
             yield {"program": "lab/" + e["name"], "kernel": r["name"], "level": level, "launches": r["launches"],
                    "counters": counters}
 
@@ -28,30 +35,58 @@ def rows_of_lab(data, level):
 GPU = threading.Lock()  # one program at a time may read its counters
 
 
+class Failed(Exception):
+    pass
+
+
+def run_once(coalesce, path, words, launches, file, more):
+    on_gpu = "gpu" in more
+    with GPU if on_gpu else contextlib.nullcontext():
+        done = run([coalesce, "run", "-q", "--json", file, *more, path, *words], 60,
+                   {"COALESCE_GPU_LAUNCHES": str(launches)}, cwd=os.path.dirname(path))
+    if done is None or not os.path.exists(file) or not os.path.getsize(file):
+        raise Failed(f"{'gpu' if on_gpu else 'machine'}: {'took too long' if done is None else done.stderr.strip()[:200]}")
+    return file
+
+
+def compared(coalesce, counted, measured):
+    """{(kernel, launch, counter): (counted, measured)} of two runs' exports."""
+    done = run([coalesce, "compare", "--json", "-", counted, measured])
+    try:
+        return {(r["kernel"], r["launch"], r["counter"]): (r["counted"], r["measured"])
+                for r in json.loads(done.stdout)["counters"]}
+    except (ValueError, AttributeError):
+        raise Failed("compare: " + (done.stderr.strip()[:200] if done else "took too long"))
+
+
 def rows_of_program(coalesce, path, launches):
     """Every launch's counters by the machine and by the GPU, or why there are none."""
     name, level = os.path.basename(path).rsplit(".", 1)
     words = open(path[:-3] + ".args").read().split() if os.path.exists(path[:-3] + ".args") else []
     with tempfile.TemporaryDirectory() as folder:
-        sides = {}
-        for side, more in (("machine", ["--threads", "4"]), ("gpu", ["--on", "gpu"])):
-            file = os.path.join(folder, side + ".json")
-            with GPU if side == "gpu" else contextlib.nullcontext():
-                done = run([coalesce, "run", "-q", "--json", file, *more, path, *words], 60,
-                           {"COALESCE_GPU_LAUNCHES": str(launches)}, cwd=os.path.dirname(path))
-            if done is None or not os.path.exists(file) or not os.path.getsize(file):
-                return [{"program": name, "level": level,
-                         "failed": f"{side}: {'took too long' if done is None else done.stderr.strip()[:200]}"}]
-            sides[side] = file
-        done = run([coalesce, "compare", "--json", "-", sides["machine"], sides["gpu"]])
+        def once(title, *more):
+            return run_once(coalesce, path, words, launches, os.path.join(folder, title + ".json"), more)
         try:
-            compared = json.loads(done.stdout)
-        except (ValueError, AttributeError):
-            return [{"program": name, "level": level, "failed": "compare: " + (done.stderr if done else "took too long")}]
+            gpu = once("gpu", "--on", "gpu")
+            counted = compared(coalesce, once("machine", "--threads", "4"), gpu)
+            model = compared(coalesce, once("model", "--threads", "4", "--model", "ptxas"), gpu) if level == "O3" else {}
+            spread = {}
+            if any(a != b for a, b in counted.values()):
+                for k in range(AGAIN):
+                    for key, (_, value) in compared(coalesce, os.path.join(folder, "machine.json"),
+                                                    once(f"again{k}", "--on", "gpu")).items():
+                        spread.setdefault(key, []).append(value)
+        except Failed as failed:
+            return [{"program": name, "level": level, "failed": str(failed)}]
     kernels = collections.OrderedDict()
-    for row in compared["counters"]:
-        kernel = kernels.setdefault(row["kernel"], collections.OrderedDict())
-        kernel.setdefault(row["launch"], []).append({k: row[k] for k in ("counter", "counted", "measured")})
+    for key, (ours, measured) in counted.items():
+        row = {"counter": key[2], "counted": ours, "measured": measured}
+        if level == "O3":
+            row["modelled"] = model.get(key, (0, 0))[0]
+        values = spread.get(key, []) + [measured]
+        if min(values) != max(values):
+            row["measured_between"] = [min(values), max(values)]
+        kernels.setdefault(key[0], collections.OrderedDict()).setdefault(key[1], []).append(row)
     rows = []
     for kernel, numbered in kernels.items():
         # One entry a launch with figures of its own; equal launches are one entry.
@@ -60,6 +95,12 @@ def rows_of_program(coalesce, path, launches):
             seen.setdefault(json.dumps(counters), [0, counters])[0] += 1
         rows += [{"program": name, "kernel": kernel, "level": level, "launches": n, "counters": c} for n, c in seen.values()]
     return rows or [{"program": name, "level": level, "failed": "no launch on both sides"}]
+
+
+def agrees(counter, whose="counted"):
+    """Equal; or, where hardware differs from itself, no further away than it."""
+    least, most = counter.get("measured_between", [counter["measured"]] * 2)
+    return least <= counter.get(whose, counter["counted"]) <= most
 
 
 OPCODES = re.compile(r"\b(LDG|STG|LDS|STS|LDL|STL|ATOMS|ATOMG|ATOM|RED|REDG|REDUX|LDSM|LDGSTS)((?:\.[A-Z0-9_]+)*)")
@@ -79,12 +120,31 @@ def machine_code(path):
     return kernels
 
 
+def prints(path):
+    """Mangled names of the kernels that print or allocate, from the PTX within the program; needs cuobjdump."""
+    done = run(["cuobjdump", "-ptx", path]) if os.path.exists(path) else None
+    functions, now = {}, None
+    for line in done.stdout.splitlines() if done else []:
+        if found := re.search(r"\.(entry|func)\b(?:\s*\([^)]*\))?\s*([A-Za-z_$][\w$]*)", line):
+            now = functions.setdefault(found[2], [found[1], ""])
+        elif now is not None and "call" in line or now is not None and now[1].endswith("("):
+            now[1] += line
+        elif now is not None and re.match(r"\s*[A-Za-z_$][\w$]*,?\s*$", line):
+            now[1] += line  # the callee's name stands on a line of its own
+    own = {"vprintf", "malloc", "free", "__assertfail"}
+    guilty = set(own)
+    for _ in functions:
+        more = {n for n, (_, text) in functions.items() if n not in guilty and any(re.search(rf"\b{re.escape(g)}\b", text) for g in guilty)}
+        if not more:
+            break
+        guilty |= more
+    return {n for n in guilty if functions.get(n, [""])[0] == "entry"}
+
+
 def cause_of(row, same_at_o0, code):
     """Why a launch's counters differ, from how they differ and what is in the machine code."""
-    wrong = {c["counter"]: (c["counted"], c["measured"]) for c in row["counters"] if c["counted"] != c["measured"]}
+    wrong = {c["counter"]: (c["counted"], c["measured"]) for c in row["counters"] if not agrees(c)}
     parts = []
-    if wrong.get("global_load_requests", (1, 0))[0] == 0 and wrong.get("local_load_requests", (1, 0))[0] == 0:
-        return "printf or malloc on the device: on hardware they are code that moves data of its own"
     for space, letters in (("load", "LDS"), ("store", "STS")):
         if f"shared_{space}_wavefronts" not in wrong:
             continue
@@ -105,9 +165,8 @@ def cause_of(row, same_at_o0, code):
                      "ptxas widened accesses to local arrays, or spilled")
     if any(k.startswith(("global_atomic", "global_reduction")) for k in wrong):
         parts.append("ptxas gathers a warp's updates of one address into one")
-    tickets = code and code["ATOMG"] and all(k in ("global_load_sectors", "global_store_sectors") for k in wrong)
-    if tickets:
-        return "places that warps get by atomics: they depend on which comes first, and are not the same from run to run"
+    if any("measured_between" in c for c in row["counters"]):
+        return "places that warps get by atomics: they depend on which comes first"
     if any(k.startswith("global_load") for k in wrong):
         counted, measured = wrong.get("global_load_requests", (0, 0))
         parts.append("ptxas left out or merged global loads" if measured < counted else
@@ -115,8 +174,10 @@ def cause_of(row, same_at_o0, code):
                      "global loads of the same number touch other sectors")
     if any(k.startswith("global_store") for k in wrong):
         parts.append("ptxas left out or merged global stores")
-    text = "; ".join(parts)
-    return text + (" (equal at -O0)" if same_at_o0 else "")
+    notes = ["equal at -O0"] if same_at_o0 else []
+    if all(agrees(c, "modelled") for c in row["counters"]) and any("modelled" in c for c in row["counters"]):
+        notes.append("as `--model ptxas` counts")
+    return "; ".join(parts) + (f" ({', '.join(notes)})" if notes else "")
 
 
 FAMILIES = [("global requests and sectors", re.compile(r"^global_")), ("shared wavefronts", re.compile(r"^shared_.*wavefronts")),
@@ -124,29 +185,37 @@ FAMILIES = [("global requests and sectors", re.compile(r"^global_")), ("shared w
 
 
 def totals(rows):
-    """{level: {family: [launches that agree, launches that have any]}}"""
+    """{level: {family: [launches that agree, launches that have any]}}; "model": -O3 as `--model ptxas` counts."""
     counts = {}
-    for row in rows:
+    columns = [(r["level"], "counted", r) for r in rows] + [("model", "modelled", r) for r in rows if r["level"] == "O3"]
+    for column, whose, row in columns:
+        if row.get("prints"):
+            continue
         for name, pattern in FAMILIES:
             mine = [c for c in row["counters"] if pattern.match(c["counter"])]
             if not mine:
                 continue
-            entry = counts.setdefault(row["level"], {}).setdefault(name, [0, 0])
+            entry = counts.setdefault(column, {}).setdefault(name, [0, 0])
             entry[1] += row["launches"]
-            entry[0] += row["launches"] * all(c["counted"] == c["measured"] for c in mine)
+            entry[0] += row["launches"] * all(agrees(c, whose) for c in mine)
     return counts
 
 
 def note_machine_code(rows, binaries):
-    """Puts the machine code's memory instructions into rows that differ; needs cuobjdump."""
-    code = {}
+    """Marks rows of kernels that print; puts the machine code's memory instructions into rows that differ. Needs cuobjdump."""
+    code, printing = {}, {}
     for row in rows:
         path = binaries.get((row["program"], row["level"]))
-        if not path or all(c["counted"] == c["measured"] for c in row["counters"]):
+        if not path:
+            continue
+        if path not in printing:
+            printing[path] = prints(path)
+        bare = re.sub(r"<.*", "", short(row["kernel"])).split(" ")[-1].split("::")[-1]
+        row["prints"] = any(bare in k for k in printing[path])
+        if all(agrees(c) for c in row["counters"]):
             continue
         if path not in code:
             code[path] = machine_code(path)
-        bare = re.sub(r"<.*", "", short(row["kernel"])).split(" ")[-1].split("::")[-1]
         own = sum((v for k, v in code[path].items() if bare in k), collections.Counter())
         if own:
             row["machine_code"] = dict(own)
@@ -157,13 +226,27 @@ def explain(rows):
     equal = {}
     for r in rows:
         if r["level"] == "O0":
-            same = all(c["counted"] == c["measured"] for c in r["counters"])
-            equal[r["program"], r["kernel"]] = equal.get((r["program"], r["kernel"]), True) and same
+            equal[r["program"], r["kernel"]] = equal.get((r["program"], r["kernel"]), True) and all(map(agrees, r["counters"]))
     for row in rows:
         row.pop("cause", None)
-        if any(c["counted"] != c["measured"] for c in row["counters"]):
+        if not all(map(agrees, row["counters"])):
             same_at_o0 = row["level"] == "O3" and equal.get((row["program"], row["kernel"]), False)
             row["cause"] = cause_of(row, same_at_o0, collections.Counter(row.get("machine_code", {})))
+
+
+def figure(counter):
+    least, most = counter.get("measured_between", [counter["measured"]] * 2)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def lines_of(rows, wanted):
+    """Table rows of the counters that are wanted."""
+    return [[r["program"], f"`{short(r['kernel'])}`", r["level"], r["launches"], f"`{c['counter']}`", f"{c['counted']:,}",
+             f"{c['modelled']:,}" if "modelled" in c else "", figure(c), r.get("cause", "")]
+            for r in rows for c in r["counters"] if wanted(c)]
+
+
+TITLES = ["program", "kernel", "level", "launches", "counter", "counted", "`--model ptxas`", "measured", "cause"]
 
 
 def write(rows, failed, where, docs):
@@ -174,45 +257,59 @@ def write(rows, failed, where, docs):
     text = ("# The machine's counters and a GPU's\n\n"
             f"The same binaries, counted by the machine and by the hardware counters of {where['gpu']} (CUDA {where['cuda']}), "
             f"{where['date']}, by `{where['command']}` (`./dev gpu`): {len(kernels) - len(public)} rungs of the lab and {len(public)} kernels of "
-            "unmodified public programs. `O3` is nvcc's usual; `O0` the same PTX assembled with `-Xptxas -O0`. Compared are the "
+            "unmodified public programs. `O3` is nvcc's usual; `O0` the same PTX assembled with `-Xptxas -O0`; `--model ptxas` counts "
+            "the first as if the machine had merged what ptxas merges ([counters.md](../counters.md)). Compared are the "
             "counters of memory that are not 0 on both sides, launch by launch: of each kernel of a program the first two launches. "
             "[agreement.json](agreement.json) has every figure.\n\n")
     rows_ = []
     for name, _ in FAMILIES:
         line = [name]
-        for level in ("O0", "O3"):
-            equal, total = counts.get(level, {}).get(name, [0, 0])
+        for column in ("O0", "O3", "model"):
+            equal, total = counts.get(column, {}).get(name, [0, 0])
             line.append(f"{equal} of {total} ({100 * equal / total:.2f} %)" if total else "")
         rows_.append(line)
-    text += table(["launches that agree in", "-Xptxas -O0", "-O3"], rows_)
-    differing = [r for r in rows if r.get("cause")]
+    text += table(["launches that agree in", "-Xptxas -O0", "-O3", "-O3, `--model ptxas`"], rows_)
+    compared_ = [r for r in rows if not r.get("prints")]
+    differing = [r for r in compared_ if r.get("cause")]
     text += "\n## What differs, and why\n\n"
     by_cause = collections.Counter()
     for r in differing:
         by_cause[r["level"], r["cause"]] += r["launches"]
     text += table(["cause", "level", "launches"], [[c, l, n] for (l, c), n in by_cause.most_common()], False) + "\n"
-    lines = []
-    for r in differing:
-        for c in r["counters"]:
-            if c["counted"] != c["measured"]:
-                lines.append([f"{r['program']}", f"`{short(r['kernel'])}`", r["level"], r["launches"], f"`{c['counter']}`",
-                              f"{c['counted']:,}", f"{c['measured']:,}", r["cause"]])
-    text += table(["program", "kernel", "level", "launches", "counter", "counted", "measured", "cause"], lines, False)
+    text += table(TITLES, lines_of(differing, lambda c: not agrees(c)), False)
+    foreseen = [r for r in compared_ if not all(agrees(c, "modelled") for c in r["counters"])]
+    if foreseen:
+        text += ("\n## Where `--model ptxas` is wrong\n\n"
+                 + table(TITLES[:8], [l[:8] for l in lines_of(foreseen, lambda c: not agrees(c, "modelled"))], False))
+    unsettled = [r for r in compared_ if any("measured_between" in c for c in r["counters"])]
+    if unsettled:
+        text += (f"\n## Where hardware differs from itself\n\nA program with a launch that differs was measured {AGAIN} times more. "
+                 "Where these measurements differ among themselves there is no one right figure: places that warps get by atomics "
+                 "depend on which warp comes first. Such a counter agrees if the machine's figure is not below the least "
+                 "nor above the greatest measured.\n\n"
+                 + table(TITLES[:8], [l[:8] for l in lines_of(unsettled, lambda c: "measured_between" in c)], False))
+    printing = [r for r in rows if r.get("prints")]
+    if printing:
+        text += ("\n## Kernels that print or allocate\n\nThey are not compared: on hardware `printf`, `malloc` and failing assertions "
+                 "are code of NVIDIA's that moves data of its own, through buffers whose layout is not public; on the machine they "
+                 "are not memory traffic at all. What both counted all the same:\n\n"
+                 + table(TITLES[:8], [l[:8] for l in lines_of(printing, lambda c: True)], False))
     text += "\n## All kernels\n\n"
     all_rows = collections.OrderedDict()
-    for r in rows:
-        entry = all_rows.setdefault((r["program"], short(r["kernel"])), {"O0": [0, 0], "O3": [0, 0]})[r["level"]]
-        entry[0] += r["launches"] * all(c["counted"] == c["measured"] for c in r["counters"])
-        entry[1] += r["launches"]
-    text += table(["program", "kernel", "-O0: launches equal", "-O3: launches equal"],
-                  [[p, f"`{k}`"] + [f"{e[l][0]} of {e[l][1]}" if e[l][1] else "" for l in ("O0", "O3")]
+    for r in compared_:
+        entry = all_rows.setdefault((r["program"], short(r["kernel"])), {"O0": [0, 0], "O3": [0, 0], "model": [0, 0]})
+        for column, whose in [(r["level"], "counted")] + [("model", "modelled")] * (r["level"] == "O3"):
+            entry[column][0] += r["launches"] * all(agrees(c, whose) for c in r["counters"])
+            entry[column][1] += r["launches"]
+    text += table(["program", "kernel", "-O0: launches equal", "-O3: launches equal", "`--model ptxas`"],
+                  [[p, f"`{k}`"] + [f"{e[l][0]} of {e[l][1]}" if e[l][1] else "" for l in ("O0", "O3", "model")]
                    for (p, k), e in all_rows.items()])
     if failed:
         text += "\n## Not compared\n\n" + table(["program", "level", "why"], [[f["program"], f["level"], f["failed"].replace("\n", " ").replace("|", "/")] for f in failed])
     with open(os.path.join(docs, "agreement.md"), "w") as out:
         out.write(text)
     with open(os.path.join(docs, "agreement.json"), "w") as out:
-        json.dump({"schema": "coalesce.agreement/1", "measured": where, "summary": counts, "rows": rows, "failed": failed}, out,
+        json.dump({"schema": "coalesce.agreement/2", "measured": where, "summary": counts, "rows": rows, "failed": failed}, out,
                   separators=(",", ":"))
         out.write("\n")
 

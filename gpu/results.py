@@ -68,10 +68,10 @@ def names_of(coalesce, experiments):
     return [line.split()[0] for line in listed.splitlines() if line and not line.startswith(" ")]
 
 
-def lab(coalesce, name, level, folder):
+def lab(coalesce, name, level, folder, more=("--on", "both")):
     """One experiment, as `coalesce lab --json` has it; None where it failed."""
-    path = os.path.join(folder, f"{name}.{level}.json")
-    done = run([coalesce, "lab", name, "--on", "both", "--color", "never", "--json", path, *LEVELS[level]], 200)
+    path = os.path.join(folder, f"{name}.{level}{len(more)}.json")
+    done = run([coalesce, "lab", name, "--color", "never", "--json", path, *LEVELS[level], *more], 200)
     if done is None or not os.path.exists(path) or not os.path.getsize(path):
         sys.stderr.write(f"{name} at -{level}: {done.stderr if done else 'took too long'}\n")
         return None
@@ -180,12 +180,15 @@ def measure(chosen, where):
     levels = chosen.levels.split(",")
     compile_ahead(chosen.coalesce, experiments, levels)
     data, rows, failed, binaries = {level: {"experiments": []} for level in levels}, [], [], {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as beside:
+        foreseen = {name: beside.submit(lab, chosen.coalesce, name, "O3", folder, ("--model", "ptxas", "--threads", "4"))
+                    for name in experiments if "O3" in levels}
         for level in levels:
             for name in experiments:
                 if experiment := lab(chosen.coalesce, name, level, folder):
                     data[level]["experiments"].append(experiment)
-                    rows += agreement.rows_of_lab({"experiments": [experiment]}, level)
+                    model = foreseen[name].result() if level == "O3" else None
+                    rows += agreement.rows_of_lab({"experiments": [experiment]}, level, model and {"experiments": [model]})
                     agreement.write(rows, failed, where, chosen.docs)
     paths = []
     if chosen.programs:
@@ -228,10 +231,10 @@ def main():
     if chosen.again:
         saved = json.load(open(kept))
         where, data = saved["measured"], {"O3": saved["lab"]}
-        rows, failed = list(agreement.rows_of_lab(saved["lab"], "O3")), []
+        rows, failed = [], []
         for path in chosen.more or [os.path.join(chosen.docs, "agreement.json")]:
             more = json.load(open(path))
-            rows += [r for r in more["rows"] if not (r["program"].startswith("lab/") and r["level"] == "O3")]
+            rows += more["rows"]
             failed += more["failed"]
     else:
         where = provenance()

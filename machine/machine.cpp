@@ -13,6 +13,7 @@
 #include "machine/execute/calls.h"
 #include "machine/execute/launch.h"
 #include "machine/execute/native.h"
+#include "machine/program/merge.h"
 #include "machine/program/tally.h"
 #include "machine/ptx/link.h"
 #include "machine/ptx/parser.h"
@@ -101,12 +102,14 @@ class LoadedProgram final : public Program, public SymbolTable {
     return 0;
   }
 
-  const Code& code(std::string_view name, const LaunchShape& shape) {
+  const Code& code(std::string_view name, const LaunchShape& shape, Model model) {
     auto& shapes = codes_[std::string(name)];
     const auto known = shapes.find(shape);
     if (known != shapes.end()) return *known->second;
     if (shapes.size() >= kMaxDecodedShapes) shapes.clear();
-    return *(shapes[shape] = lower(decode(module_, *find(name), *this, shape)));
+    std::unique_ptr<Decoded> decoded = decode(module_, *find(name), *this, shape);
+    if (model == Model::ptxas) merge_as_ptxas(*decoded);
+    return *(shapes[shape] = lower(std::move(decoded)));
   }
 
   std::string line_text(uint32_t line) const {
@@ -230,7 +233,7 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
       d.message = "no such kernel";
       return refuse(d, Fault::invalid_pc);
     }
-    code = &loaded.code(kernel, shape);
+    code = &loaded.code(kernel, shape, state_->options.model);
   } catch (const Error& e) {
     return refuse(e.diagnostic, Fault::illegal_instruction);
   }

@@ -21,6 +21,7 @@
 #include "machine/diagnostic.h"
 #include "machine/memory/memory.h"
 #include "machine/memory/texture.h"
+#include "machine/model.h"
 #include "machine/observe/counters.h"
 
 namespace coalesce::machine {
@@ -36,6 +37,7 @@ struct Options {
   std::function<void(std::string_view text)> output;
   // Gives kernels as the CPU's own code (execute/native.h); null: everything is interpreted.
   std::shared_ptr<NativeProvider> native = nullptr;
+  Model model = Model::ptx;  // whose memory requests are counted
 };
 
 struct KernelInfo {

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "tool/cache.h"
 #include "tool/error.h"
@@ -22,18 +24,34 @@ namespace {
 using Json = nlohmann::ordered_json;
 using machine::kCounterRows;
 
+uint64_t whole(const Json& value, const std::string& what) {
+  if (!value.is_number_unsigned()) throw std::runtime_error(what + " is " + value.dump() + ", no count");
+  return value.get<uint64_t>();
+}
+
+std::array<uint32_t, 3> triple(const Json& launch, const char* key) {
+  std::array<uint32_t, 3> result{};
+  if (launch.at(key).size() != result.size()) throw std::runtime_error(std::string(key) + " is no three numbers");
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const uint64_t value = whole(launch.at(key).at(i), key);
+    if (value > std::numeric_limits<uint32_t>::max()) throw std::runtime_error(std::string(key) + " is too large");
+    result[i] = static_cast<uint32_t>(value);
+  }
+  return result;
+}
+
 std::vector<ComparedLaunch> from_json(const Json& run) {
   std::vector<ComparedLaunch> launches;
   for (const Json& each : run.at("launches")) {
     ComparedLaunch launch;
     launch.kernel = each.at("kernel").get<std::string>();
-    launch.grid = each.at("grid").get<std::array<uint32_t, 3>>();
-    launch.block = each.at("block").get<std::array<uint32_t, 3>>();
+    launch.grid = triple(each, "grid");
+    launch.block = triple(each, "block");
     const Json& counters = each.at("counters");
     for (std::size_t row = 0; row < machine::kCounterCount; ++row) {
       const auto found = counters.find(std::string(kCounterRows[row].name));
       if (found == counters.end()) continue;
-      launch.counters.*kCounterRows[row].field = found->get<uint64_t>();
+      launch.counters.*kCounterRows[row].field = whole(*found, std::string(kCounterRows[row].name));
       launch.known |= uint64_t{1} << row;
     }
     launches.push_back(std::move(launch));
@@ -55,12 +73,16 @@ std::vector<ComparedLaunch> read_launches(const std::string& text, const std::st
     try {
       const Json run = Json::parse(text);
       if (run.value("schema", "") == "coalesce.run/1") return from_json(run);
-    } catch (const nlohmann::json::exception& error) {
-      throw Error(Exit::usage, name + " is no export of a run: " + error.what());
+    } catch (const std::exception& error) {
+      throw Error(Exit::usage, name + " is no export of a run: " + error.what(), "coalesce run --json FILE writes one");
     }
     throw Error(Exit::usage, name + " is no export of a run", "coalesce run --json FILE writes one");
   }
-  if (auto launches = read_ncu(text)) return *launches;
+  try {
+    if (auto launches = read_ncu(text)) return *launches;
+  } catch (const std::exception& error) {
+    throw Error(Exit::usage, name + " cannot be read as Nsight Compute's CSV: " + error.what());
+  }
   throw Error(Exit::usage, name + " is neither an export of a run nor CSV of Nsight Compute",
               "coalesce run --json FILE, or ncu --csv --page raw --metrics $(coalesce counters --ncu) PROGRAM");
 }
@@ -92,6 +114,7 @@ Comparing compare_launches(const std::vector<ComparedLaunch>& counted, const std
     bool equal = true;
     for (const std::size_t row : kMemoryCounters) {
       if (!(counted[i].known & other.known & uint64_t{1} << row)) continue;
+      result.common = true;
       const uint64_t a = counted[i].counters.*kCounterRows[row].field, b = other.counters.*kCounterRows[row].field;
       if (!a && !b) continue;
       result.rows.push_back({i, counted[i].kernel, row, a, b});
@@ -163,7 +186,13 @@ int compare(const CompareOptions& options) {
     return read_launches(*text, path);
   };
   const auto json = options.json.empty() ? nullptr : std::make_unique<Export>("--json", options.json);
-  const Comparing comparing = compare_launches(load(options.counted), load(options.measured));
+  const std::vector<ComparedLaunch> counted = load(options.counted), measured = load(options.measured);
+  for (const auto& [launches, path] : {std::pair{&counted, &options.counted}, std::pair{&measured, &options.measured}})
+    if (launches->empty()) throw Error(Exit::usage, *path + " holds no launch of a kernel");
+  const Comparing comparing = compare_launches(counted, measured);
+  if (comparing.launches != 0 && !comparing.common)
+    throw Error(Exit::usage, "no counter of memory is in both files",
+                "ncu --csv --page raw --metrics $(coalesce counters --ncu) PROGRAM reads those that are compared");
   if (json) json->write(comparing_json(comparing));
   if (options.json != "-")
     print_comparing(std::cout, comparing, options.all, use_colour(options.colour, STDOUT_FILENO));

@@ -32,6 +32,7 @@ struct Comparing {
   std::vector<Difference> rows;  // every counter of memory that both know and that is not 0 in both
   std::size_t equal = 0;         // of these
   std::size_t launches = 0, equal_launches = 0;
+  bool common = false;                 // some launch has a counter of memory in both
   std::vector<std::string> unmatched;  // launches that the other does not have
 };
 // The k-th launch of a kernel is compared with the k-th of that name (names without parameters and spaces), so that

@@ -7,6 +7,7 @@
 
 #include "machine/device.h"
 #include "machine/engine.h"
+#include "machine/model.h"
 
 namespace coalesce::tool {
 namespace {
@@ -25,19 +26,23 @@ struct Subcommand {
   bool files = false;              // positional files
 };
 
+template <class T, std::size_t N>
+std::vector<std::string> words_of(const machine::Names<T, N>& names) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : names) words.emplace_back(name);
+  return words;
+}
+
 // What values an option takes, where they are a short list. The options' own descriptions name them for people.
 std::vector<std::string> values_of(const std::string& option) {
   std::vector<std::string> devices;
   for (const machine::Device& device : machine::devices()) devices.emplace_back(device.key);
   if (option == "device") return devices;
-  if (option == "engine") {
-    std::vector<std::string> engines;
-    for (const auto& [name, engine] : machine::kEngines) engines.emplace_back(name);
-    return engines;
-  }
+  if (option == "engine") return words_of(machine::kEngines);
+  if (option == "model") return words_of(machine::kModels);
   if (option == "color") return {"auto", "always", "never"};
   if (option == "compiler") return {"auto", "nvcc", "clang"};
-  if (option == "on") return {"machine", "gpu", "both"};
+  if (option == "on") return {"machine", "gpu", "both", "auto"};
   return {};
 }
 

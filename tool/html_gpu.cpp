@@ -83,8 +83,8 @@ std::string hardware_html(const Experiment& e) {
 std::string measured_html(const Experiment& e, const std::string& id) {
   if (e.gpu.empty()) return "";
   std::string out = "<h3>On the GPU</h3>\n" +
-                    figure_html(id + "---times", "Time and bandwidth", {"timed", "on an " + e.gpu}, times_html(e)) +
-                    "<p>" + escape(limits_text(e.limits)) + ".</p>\n";
+                    figure_html(id + "---times", "Time and bandwidth", {"timed", "on an " + e.gpu}, times_html(e));
+  if (e.limits.read > 0) out += "<p>" + escape(limits_text(e.limits)) + ".</p>\n";
   if (const std::string counters = hardware_html(e); !counters.empty())
     out += figure_html(id + "---hardware", "Counted and measured", {"measured", "by the counters of an " + e.gpu},
                        counters);

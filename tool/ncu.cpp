@@ -2,50 +2,62 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <map>
+#include <stdexcept>
 
 namespace coalesce::tool {
 namespace {
 
 using machine::kCounterRows;
 
-// "16,777,216" or "1.5": ncu groups digits as the locale does. Nothing: no number.
-std::optional<double> number(const std::string& text) {
+[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what); }
+
+// "16,777,216" or "3.00": ncu groups digits as the locale does. Nothing: not read ("", "n/a", "(!) n/a").
+std::optional<uint64_t> count_of(const std::string& metric, const std::string& text) {
+  if (text.empty() || text.ends_with("n/a")) return {};
   std::string digits;
   for (const char c : text) {
     if (c != ',' && c != '\'' && c != ' ') digits += c;
   }
-  char* end = nullptr;
-  const double value = std::strtod(digits.c_str(), &end);
-  if (digits.empty() || *end) return {};
-  return value;
+  const bool plain = digits.find_first_not_of("0123456789.") == std::string::npos && digits.find('.') != 0;
+  const double value = plain ? std::strtod(digits.c_str(), nullptr) : -1;
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  if (value < 0 || value > kExact || value != std::floor(value))
+    fail("metric " + metric + " is '" + text + "', no count");
+  return static_cast<uint64_t>(value);
 }
 
 // "(128, 1, 1)"
-std::array<uint32_t, 3> triple(const std::string& text) {
+std::array<uint32_t, 3> triple(const char* column, const std::string& text) {
   std::array<uint32_t, 3> result{};
   std::size_t at = 0;
   for (uint32_t& value : result) {
     while (at < text.size() && !std::isdigit(static_cast<unsigned char>(text[at]))) ++at;
-    while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])))
-      value = value * 10 + static_cast<uint32_t>(text[at++] - '0');
+    const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
+    if (error != std::errc()) fail(std::string(column) + " is '" + text + "', no three numbers");
+    at = static_cast<std::size_t>(end - text.data());
   }
   return result;
 }
 
-void set(ComparedLaunch& launch, const std::string& metric, const std::string& text) {
+void set(ComparedLaunch& launch, const std::string& metric, const std::string& text, const std::string& unit) {
   const auto row = std::find_if(std::begin(kCounterRows), std::end(kCounterRows),
                                 [&](const auto& r) { return !r.nsight.empty() && r.nsight == metric; });
-  const auto value = number(text);
-  if (row == std::end(kCounterRows) || !value) return;
-  launch.counters.*(row->field) = static_cast<uint64_t>(*value + 0.5);
+  if (row == std::end(kCounterRows)) return;
+  if (!unit.empty() && std::isupper(static_cast<unsigned char>(unit[0])))  // "Ksector": rounded
+    fail("metric " + metric + " is in " + unit + "; ncu --print-units base gives whole numbers");
+  const auto value = count_of(metric, text);
+  if (!value) return;
+  launch.counters.*(row->field) = *value;
   launch.known |= uint64_t{1} << (row - std::begin(kCounterRows));
 }
 
 }  // namespace
 
-std::vector<std::vector<std::string>> csv_records(const std::string& text) {
+std::vector<std::vector<std::string>> csv_records(const std::string& text, bool* complete) {
   std::vector<std::vector<std::string>> records;
   std::vector<std::string> fields(1);
   bool quoted = false;
@@ -71,6 +83,7 @@ std::vector<std::vector<std::string>> csv_records(const std::string& text) {
     }
   }
   if (fields.size() > 1 || !fields[0].empty()) records.push_back(std::move(fields));
+  if (complete) *complete = !quoted;
   return records;
 }
 
@@ -78,7 +91,9 @@ std::optional<std::vector<ComparedLaunch>> read_ncu(const std::string& text) {
   // The table begins at its heading; a quote in the program's own output before it must not swallow it.
   const auto start = text.find("\"ID\",");
   if (start == std::string::npos) return {};
-  const auto records = csv_records(text.substr(start));
+  bool complete = false;
+  const auto records = csv_records(text.substr(start), &complete);
+  if (!complete) fail("the table ends inside a quoted field: it was cut short");
   const std::vector<std::string>& heading = records[0];
   const auto column = [&](const char* title) -> std::optional<std::size_t> {
     const auto found = std::find(heading.begin(), heading.end(), title);
@@ -86,24 +101,37 @@ std::optional<std::vector<ComparedLaunch>> read_ncu(const std::string& text) {
     return static_cast<std::size_t>(found - heading.begin());
   };
   const auto id = column("ID"), kernel = column("Kernel Name"), grid = column("Grid Size"),
-             block = column("Block Size"), metric = column("Metric Name"), value = column("Metric Value");
+             block = column("Block Size"), metric = column("Metric Name"), value = column("Metric Value"),
+             unit = column("Metric Unit");
   if (!id || !kernel || !grid || !block) return {};
+  const bool row_per_metric = metric && value;
+  std::vector<std::string> units(heading.size());
   std::vector<ComparedLaunch> launches;
   std::map<std::string, std::size_t> by_id;
   for (std::size_t i = 1; i < records.size(); ++i) {
     const std::vector<std::string>& fields = records[i];
-    if (fields.size() != heading.size() || fields[*id].empty()) continue;  // the row of units, or ncu's last words
+    if (fields.size() == 1) continue;  // what ncu or the program says after the table
+    if (fields.size() != heading.size())
+      fail("row " + std::to_string(i) + " of the table has " + std::to_string(fields.size()) +
+           " columns, its heading " + std::to_string(heading.size()) + ": it was cut short, or is not one table");
+    if (fields[*id].empty()) {
+      units = fields;
+      continue;
+    }
     const auto [place, fresh] = by_id.try_emplace(fields[*id], launches.size());
     if (fresh) {
       ComparedLaunch launch;
-      launch.kernel = fields[*kernel], launch.grid = triple(fields[*grid]), launch.block = triple(fields[*block]);
+      launch.kernel = fields[*kernel];
+      launch.grid = triple("Grid Size", fields[*grid]), launch.block = triple("Block Size", fields[*block]);
       launches.push_back(std::move(launch));
+    } else if (!row_per_metric) {
+      fail("launch " + fields[*id] + " stands there twice: these are two reports");
     }
     ComparedLaunch& launch = launches[place->second];
-    if (metric && value) {
-      set(launch, fields[*metric], fields[*value]);
+    if (row_per_metric) {
+      set(launch, fields[*metric], fields[*value], unit ? fields[*unit] : std::string());
     } else {
-      for (std::size_t c = 0; c < heading.size(); ++c) set(launch, heading[c], fields[c]);
+      for (std::size_t c = 0; c < heading.size(); ++c) set(launch, heading[c], fields[c], units[c]);
     }
   }
   return launches;

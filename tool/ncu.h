@@ -13,7 +13,7 @@ namespace coalesce::tool {
 // program's own, ncu's "==PROF==") are skipped. Nothing: the text holds no such table.
 std::optional<std::vector<ComparedLaunch>> read_ncu(const std::string& text);
 
-// The records of RFC 4180 text.
-std::vector<std::vector<std::string>> csv_records(const std::string& text);
+// The records of RFC 4180 text; not complete: it ends inside a quoted field.
+std::vector<std::vector<std::string>> csv_records(const std::string& text, bool* complete = nullptr);
 
 }  // namespace coalesce::tool

@@ -57,6 +57,11 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
                               {machine::kEngines.begin(), machine::kEngines.end()})
       ->envname("COALESCE_ENGINE")
       ->type_name("NAME");
+  add_choice<machine::Model>(command, "--model", options.model,
+                             "Whose memory requests are counted: ptx, or ptxas (what it merges at -O3)",
+                             {machine::kModels.begin(), machine::kModels.end()})
+      ->envname("COALESCE_MODEL")
+      ->type_name("NAME");
   add_choice<Colour>(command, "--color", options.colour, "When to colour: auto, always, never",
                      {{"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}})
       ->type_name("WHEN");
@@ -97,10 +102,12 @@ void add_run(CLI::App& app, RunOptions& options) {
   run->add_flag("--lines", options.lines, "Count per source line, also in the JSON");
   run->add_option("--filter", options.filter, "Only kernels whose name matches (POSIX extended regular expression)")
       ->type_name("REGEX");
-  run->add_option("--on", options.on,
-                  "Where to run: machine, gpu (times and the hardware's counters), both (one beside the other)")
+  run->add_option(
+         "--on", options.on,
+         "Where to run: machine; gpu (times and the hardware's counters); both (one beside the other); auto (a "
+         "GPU where there is one)")
       ->type_name("WHERE")
-      ->check(CLI::IsMember({"machine", "gpu", "both"}).description(""));
+      ->check(CLI::IsMember({"machine", "gpu", "both", "auto"}).description(""));
   run->add_option("--repeat", options.repeat, "On a GPU, time each launch so often with a cold and with a warm cache")
       ->type_name("N")
       ->check(CLI::Range(0, 1000).description(""));

@@ -8,6 +8,7 @@
 
 #include "machine/device.h"
 #include "machine/engine.h"
+#include "machine/model.h"
 #include "tool/compile.h"
 #include "tool/terminal.h"
 
@@ -19,6 +20,7 @@ struct MachineOptions {
   unsigned threads = 0;           // 0: all cores
   uint64_t max_instructions = 0;  // per launch; 0: the machine's default
   machine::Engine engine = machine::Engine::automatic;
+  machine::Model model = machine::Model::ptx;
   Colour colour = Colour::automatic;
   CompileOptions compile;
 };

@@ -58,6 +58,8 @@ struct Kernel {
   std::string short_name;  // without return type, parameters and namespaces
 };
 
+inline constexpr const char* kGpuKey = "gpu";  // DeviceName::key in a GPU's record
+
 struct DeviceName {
   std::string key, name;
   std::array<uint32_t, 2> compute_capability{};

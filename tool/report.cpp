@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "cache/hash.h"
+#include "tool/experiment_gpu.h"
 #include "tool/html_assets.h"
 #include "tool/html_page.h"
 #include "tool/html_pictures.h"
@@ -151,11 +152,16 @@ std::string verdict_chips(const std::vector<ClaimRow>& claims) {
   return out;
 }
 
-std::string device_text(const DeviceName& device) {
-  return fmt::format(
-      "Counted by the Coalesce machine, which stands in for an <b>{}</b> (compute capability {}.{}). No GPU "
-      "was used; nothing is timed.",
-      escape(device.name), device.compute_capability[0], device.compute_capability[1]);
+// `gpu`: on which it was measured besides; empty: on none.
+std::string device_text(const DeviceName& device, const std::string& gpu) {
+  if (device.key == kGpuKey) {
+    return fmt::format("Measured on an <b>{}</b> (compute capability {}.{}), by its own counters.", escape(device.name),
+                       device.compute_capability[0], device.compute_capability[1]);
+  }
+  return fmt::format("Counted by the Coalesce machine, which stands in for an <b>{}</b> (compute capability {}.{}). {}",
+                     escape(device.name), device.compute_capability[0], device.compute_capability[1],
+                     gpu.empty() ? "No GPU was used; nothing is timed."
+                                 : "Times, and what is called measured, are an <b>" + escape(gpu) + "</b>'s.");
 }
 
 Json report_json(const char* kind, const DeviceName& device, const std::string& program) {
@@ -270,10 +276,13 @@ void write_report(std::ostream& out, const std::vector<Experiment>& experiments)
   sections.push_back(words_section());
   const std::string what =
       experiments.size() == 1 ? experiments[0].name : fmt::format("{} experiments", experiments.size());
-  write_page(out, "Coalesce lab: " + what, device_text(device), sections, data);
+  write_page(out, "Coalesce lab: " + what, device_text(device, experiments.empty() ? "" : experiments.front().gpu),
+             sections, data);
 }
 
-void write_report(std::ostream& out, const Record& record, const std::filesystem::path& source) {
+void write_report(std::ostream& out, const Record& record, const std::filesystem::path& source,
+                  const Record* measured) {
+  if (record.on_gpu) measured = &record;
   const std::string program = record.program.substr(record.program.rfind('/') + 1);
   Json data = report_json("run", record.device, program);
   data["complete"] = record.complete;
@@ -307,6 +316,8 @@ void write_report(std::ostream& out, const Record& record, const std::filesystem
     rung.block = first->block;
     rung.shared_bytes = first->dynamic_shared_bytes;
     rung.lines = total.lines;
+    if (measured) rung.hardware = hardware_of(*measured, kernel.short_name);
+    if (record.on_gpu) rung.hardware->known = 0;  // they stand in the rung already
     std::string id;
     if (has_page[i]) {
       id = ids.make(kernel.short_name);
@@ -316,6 +327,8 @@ void write_report(std::ostream& out, const Record& record, const std::filesystem
       page.source = source;
       page.device = record.device;
       page.rungs = {rung};
+      if (measured) page.gpu = measured->device.name;
+      if (measured) page.notes = measured->notes;
       sections.push_back({id, kernel.short_name, kernel.short_name,
                           "<p><code>" + escape(kernel.full) + "</code></p>\n" + page_html(page, id, sources)});
       data["pages"].push_back(page_json(page, id));
@@ -343,7 +356,8 @@ void write_report(std::ostream& out, const Record& record, const std::filesystem
   sections.push_back(banks_section());
   sections.push_back(sectors_section());
   sections.push_back(words_section());
-  write_page(out, program + " \u2013 Coalesce", device_text(record.device), sections, data);
+  write_page(out, program + " \u2013 Coalesce", device_text(record.device, measured ? measured->device.name : ""),
+             sections, data);
 }
 
 }  // namespace coalesce::tool

@@ -16,6 +16,8 @@ void write_report(std::ostream& out, const std::vector<Experiment>& experiments)
 // `coalesce run … --html`: an overview and a page per kernel; pages only for the kReportPages kernels that moved most,
 // and the overview says so. `source`: the .cu given on the command line, else empty.
 inline constexpr std::size_t kReportPages = 60;
-void write_report(std::ostream& out, const Record& record, const std::filesystem::path& source);
+// `measured`: the same program's record from a GPU, or null; a record that is a GPU's own needs none.
+void write_report(std::ostream& out, const Record& record, const std::filesystem::path& source,
+                  const Record* measured = nullptr);
 
 }  // namespace coalesce::tool

@@ -73,17 +73,32 @@ void print_warnings(const Execution& execution, bool colour) {
   }
 }
 
+// A report is to show times; without one they are read only where they are asked for.
+int repetitions(const RunOptions& options) {
+  constexpr int kForReport = 10;
+  return options.repeat == 0 && !options.html.empty() ? kForReport : options.repeat;
+}
+
+void write_html(Export& html, Record& record, const RunOptions& options, const Record* measured) {
+  record.program = options.program[0];
+  std::ostringstream page;
+  write_report(page, record, is_source(options.program[0]) ? options.program[0] : std::string(), measured);
+  html.write(page.str());
+}
+
 // The program twice: on the machine, then on the GPU; what each counted, launch by launch.
-int run_on_both(const std::vector<std::string>& words, const RunOptions& options, const Layout& layout, Export* json) {
-  const bool divert = options.json == "-" || options.output == "-";
+int run_on_both(const std::vector<std::string>& words, const RunOptions& options, const Layout& layout, Export* json,
+                Export* html) {
+  const bool divert = options.json == "-" || options.output == "-" || options.html == "-";
   Execution counted = execute(words, options.machine, layout, options.quiet, divert, false);
   // What the program prints is the same: once.
-  Execution measured = execute_on_gpu(words, {.counters = true}, layout, divert, true);
+  Execution measured = execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout, divert, true);
   for (Record* record : {&counted.record, &measured.record}) {
     if (!options.filter.empty()) filter(*record, options.filter);
   }
   const Comparing comparing = compare_launches(launches_of(counted.record), launches_of(measured.record));
   if (json) json->write(comparing_json(comparing));
+  if (html) write_html(*html, counted.record, options, &measured.record);
   const bool colour = use_colour(options.machine.colour, STDERR_FILENO);
   if (!options.quiet) {
     print_comparing(std::cerr, comparing, true, colour);
@@ -139,6 +154,7 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   environment["COALESCE_THREADS"] = std::to_string(options.threads);
   environment["COALESCE_MAX_INSTRUCTIONS"] = std::to_string(options.max_instructions);
   environment["COALESCE_ENGINE"] = machine::engine_name(options.engine);
+  environment["COALESCE_MODEL"] = machine::name_of(machine::kModels, options.model);
   environment["COALESCE_PROGRESS"] = !quiet && isatty(STDERR_FILENO) == 1 ? "1" : "0";
   environment["COALESCE_COLOR"] = use_colour(options.colour, STDERR_FILENO) ? "1" : "0";
   environment["COALESCE_RECORD"] = file.path();
@@ -174,9 +190,10 @@ int run(const RunOptions& options) {
   const std::vector<Metric> metrics = options.metrics.empty() ? std::vector<Metric>() : parse_metrics(options.metrics);
   Record nothing;
   if (!options.filter.empty()) filter(nothing, options.filter);
-  if (options.on == "gpu" && (!metrics.empty() || options.lines || !options.html.empty())) {
-    throw Error(Exit::usage, "--metrics, --lines and --html need what only the machine counts",
-                "--on machine, or --json and --csv with --on gpu");
+  const bool counts_only = !metrics.empty() || options.lines;
+  if (options.on == "gpu" && counts_only) {
+    throw Error(Exit::usage, "--metrics and --lines need what only the machine counts",
+                "--on machine, or --json, --csv and --html with --on gpu");
   }
   if (options.program.empty())
     throw Error(Exit::usage, "which program?", "coalesce run [OPTIONS] PROGRAM|FILE.cu [ARGUMENTS...]");
@@ -189,7 +206,14 @@ int run(const RunOptions& options) {
   const auto html = options.html.empty() ? nullptr : std::make_unique<Export>("--html", options.html);
 
   std::optional<Gpu> gpu;
-  if (options.on != "machine") gpu = require_gpu();
+  std::string on = options.on, why;
+  if (on == "auto") {
+    gpu = counts_only ? std::nullopt : find_gpu(why);
+    if (gpu && is_source(options.program[0]) && find_program("nvcc").empty()) gpu.reset();  // nothing builds it
+    on = gpu ? "gpu" : "machine";
+  } else if (on != "machine") {
+    gpu = require_gpu();
+  }
   const Layout layout = find_layout();
   std::vector<std::string> words = options.program;
   std::unique_ptr<Cache> cache;
@@ -206,10 +230,10 @@ int run(const RunOptions& options) {
   }
   // Standard output that carries an export must carry nothing else.
   const bool divert = options.json == "-" || options.output == "-" || options.html == "-";
-  if (options.on == "both") return run_on_both(words, options, layout, json.get());
-  Execution execution = options.on == "gpu"
-                            ? execute_on_gpu(words, {.repeat = options.repeat, .counters = true}, layout, divert, false)
-                            : execute(words, options.machine, layout, options.quiet, divert, false);
+  if (on == "both") return run_on_both(words, options, layout, json.get(), html.get());
+  Execution execution =
+      on == "gpu" ? execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout, divert, false)
+                  : execute(words, options.machine, layout, options.quiet, divert, false);
   execution.record.program = options.program[0];
   const int code = exit_code(execution);
   if (!options.filter.empty()) filter(execution.record, options.filter);
@@ -219,11 +243,7 @@ int run(const RunOptions& options) {
     write_json(text, execution.record, code, options.lines);
     json->write(text.str());
   }
-  if (html) {
-    std::ostringstream page;
-    write_report(page, execution.record, is_source(options.program[0]) ? options.program[0] : std::string());
-    html->write(page.str());
-  }
+  if (html) write_html(*html, execution.record, options, nullptr);
   if (options.quiet && !output) return code;
   std::ostringstream text;
   print_report(text, execution.record, options, metrics,

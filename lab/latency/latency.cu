@@ -34,6 +34,7 @@ constexpr unsigned int kSmall = 1024;  // words of the chains in shared, constan
 // Counters: one shared load and one wavefront a step, and before that the copying of the chain.
 __global__ void in_shared(const unsigned int* chain, unsigned int words, unsigned int start, int n, Result* result) {
   __shared__ unsigned int near[kSmall];
+#pragma unroll 1  // unrolled, the assembler would make wider stores of these than the program says
   for (unsigned int i = 0; i < kSmall; ++i) near[i] = chain[i % words];
   FOLLOW(at = near[at]);
 }

@@ -65,7 +65,8 @@ class Lowering {
 
   // Address shape of an access, from its register's class.
   AddressShape shape_of(const MemoryOp& m, Kind kind) const {
-    if (kind == Kind::atomic || m.space == AddressSpace::generic || m.space == AddressSpace::local)
+    if (kind == Kind::atomic || kind == Kind::request || m.space == AddressSpace::generic ||
+        m.space == AddressSpace::local)
       return AddressShape::vector;
     if (!m.address.is_reg()) return kind == Kind::load ? AddressShape::uniform : AddressShape::vector;
     const Register& r = p_->registers[m.address.reg];
@@ -275,6 +276,7 @@ class Lowering {
       case Kind::load:
       case Kind::store:
       case Kind::atomic:
+      case Kind::request:
         return lower_memory(i, index);
       case Kind::nothing:
       case Kind::branch:

@@ -259,14 +259,6 @@ void global_vector(const Access& a, Warp& w, const uint64_t* table, uint32_t mas
     a.move_table(a, w, host, mask);
 }
 
-// `work` for each of the warps that run a step together, as far as they have lanes.
-template <class Work>
-void each_warp(Context& context, Work work) {
-  Warp* w = &static_cast<Warp&>(context);
-  for (uint32_t left = w->together; left; --left, ++w)
-    if (w->active) work(*w);
-}
-
 template <bool IsLoad, bool Counted>
 void global_of_warp(const Access& a, Warp& w) {
   const uint32_t mask = w.active;
@@ -619,7 +611,7 @@ void shared_atomic_where(const Access& a, Warp& w, const uint32_t* address, uint
 }
 
 void choose_movers(Access& a, Kind kind) {
-  if (kind == Kind::atomic) return;
+  if (kind != Kind::load && kind != Kind::store) return;
   const MemoryOp& m = *a.op;
   Movers chosen;
   switch (m.value_bytes[0]) {
@@ -643,6 +635,7 @@ void choose_movers(Access& a, Kind kind) {
 
 Handler memory_handler(const MemoryOp& op, Kind kind) {
   if (kind == Kind::atomic) return atomic_handler(op);
+  if (kind == Kind::request) return request_handler();
   const bool load = kind == Kind::load;
   switch (op.space) {
     case AddressSpace::global:

@@ -18,5 +18,14 @@ void shared_atomic_where(const Access& a, Warp& w, const uint32_t* address, uint
 [[noreturn]] void fault_no_space(const Access& a, Warp& w, uint64_t address, uint32_t lane);
 
 Handler atomic_handler(const MemoryOp& op);
+Handler request_handler();  // Kind::request
+
+// `work` for each of the warps that run a step together, as far as they have lanes.
+template <class Work>
+void each_warp(Context& context, Work work) {
+  Warp* w = &static_cast<Warp&>(context);
+  for (uint32_t left = w->together; left; --left, ++w)
+    if (w->active) work(*w);
+}
 
 }  // namespace coalesce::machine

@@ -160,7 +160,8 @@ void distribute(const Decoded& p, const Tally& t, To to) {
       p, t, [&](const Instruction& i, uint64_t n, uint64_t lanes) { add_instruction(i, n, lanes, to(i.place)); });
   const std::vector<uint64_t> requests = requests_of(p, t);
   for (std::size_t s = 0; s < p.sites.size(); ++s)
-    if (requests[s]) add_site(p.sites[s], t.sites[s], requests[s], to(p.code[p.sites[s].instruction].place));
+    if (requests[s] && !p.sites[s].merged)
+      add_site(p.sites[s], t.sites[s], requests[s], to(p.code[p.sites[s].instruction].place));
   for (uint32_t b = 0; b < p.blocks.size(); ++b) {
     const Instruction& last = p.code[p.blocks[b].last - 1];
     if (t.divergent[b] && is_bra(last)) to(last.place).divergent_branches += t.divergent[b];

@@ -95,7 +95,7 @@ struct Fact {  // what is known of one value
   uint32_t alignment = 1;
 };
 
-using Wide = __int128;
+__extension__ using Wide = __int128;
 constexpr uint32_t kMaxAlignment = 1u << 30;
 
 // The range [low, high] as a signed value of `bits`; unknown when it does not fit.

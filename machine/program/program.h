@@ -123,6 +123,7 @@ enum class Kind : uint8_t {
   load,
   store,
   atomic,
+  request,  // counts what the accesses it stands for cost together (merge.h); moves nothing
   shuffle,
   vote,
   match,
@@ -227,6 +228,7 @@ struct Site {  // one memory instruction (one per space for generic ones)
   Kind kind = Kind::load;
   bool returns = false;
   bool dynamic_requests = false;  // guarded or generic: requests are tallied, not derived
+  bool merged = false;            // another site counts its requests (merge.h)
   uint8_t bytes = 4;              // per lane
 };
 
