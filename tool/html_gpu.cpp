@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
+#include "tool/experiment_gpu.h"
 #include "tool/export.h"
 #include "tool/html_table.h"
 #include "tool/html_text.h"
@@ -89,6 +91,38 @@ std::string measured_html(const Experiment& e, const std::string& id) {
     out += figure_html(id + "---hardware", "Counted and measured", {"measured", "by the counters of an " + e.gpu},
                        counters);
   for (const std::string& note : e.notes) out += "<p>" + escape(note) + "</p>\n";
+  return out;
+}
+
+std::string measured_html(const Record& record) {
+  std::map<std::size_t, Rung> kernels;
+  for (const Launch& launch : record.launches) {
+    Rung& rung = kernels[launch.kernel];
+    ++rung.launches;
+    rung.name = record.kernels[launch.kernel].short_name;
+    rung.counters += launch.counters;
+  }
+  if (kernels.empty()) return "<p>No kernel was launched.</p>\n";
+  std::vector<HtmlColumn> columns{
+      {.title = "kernel", .hint = "", .number = false},
+      {.title = "launches", .hint = ""},
+      {.title = "cold, us", .hint = "median, the L2 cache emptied before each repetition", .bar = "bs"},
+      {.title = "warm, us", .hint = "median, the arrays just read", .bar = "bv"}};
+  for (const std::size_t row : kMemoryCounters)
+    columns.push_back({.title = std::string(kCounterRows[row].name), .hint = std::string(kCounterRows[row].meaning)});
+  HtmlTable table(columns);
+  for (const auto& [kernel, rung] : kernels) {
+    const Hardware h = hardware_of(record, rung.name);
+    std::vector<HtmlCell> cells{text_cell(rung.name), count_cell(rung.launches), time_cell(h.cold), time_cell(h.warm)};
+    for (const std::size_t row : kMemoryCounters) {
+      const uint64_t value = h.counters.*kCounterRows[row].field;
+      cells.push_back(count_cell(value, !(h.known >> row & 1) || value == 0));
+    }
+    table.row(std::move(cells));
+  }
+  std::string out = figure_html("kernels", "Kernels, all launches added up",
+                                {"measured", "on an " + record.device.name}, scroll_html("kernels", table.html()));
+  for (const std::string& note : record.notes) out += "<p>" + escape(note) + "</p>\n";
   return out;
 }
 

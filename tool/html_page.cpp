@@ -219,7 +219,6 @@ const char* result_text(Rung::Result result) {
 }  // namespace
 
 Origin counted_on(const DeviceName& device) {
-  if (device.key == kGpuKey) return {"measured", "by the counters of an " + device.name};
   return {"counted", fmt::format("by the machine as {} (compute capability {}.{}), no GPU",
                                  device.name.empty() ? "a GPU" : device.name, device.compute_capability[0],
                                  device.compute_capability[1])};

@@ -93,7 +93,7 @@ std::optional<std::vector<ComparedLaunch>> read_ncu(const std::string& text) {
   if (start == std::string::npos) return {};
   bool complete = false;
   const auto records = csv_records(text.substr(start), &complete);
-  if (!complete) fail("the table ends inside a quoted field: it was cut short");
+  if (!complete || text.back() == ',') fail("the table ends within a row: it was cut short");
   const std::vector<std::string>& heading = records[0];
   const auto column = [&](const char* title) -> std::optional<std::size_t> {
     const auto found = std::find(heading.begin(), heading.end(), title);
@@ -110,7 +110,8 @@ std::optional<std::vector<ComparedLaunch>> read_ncu(const std::string& text) {
   std::map<std::string, std::size_t> by_id;
   for (std::size_t i = 1; i < records.size(); ++i) {
     const std::vector<std::string>& fields = records[i];
-    if (fields.size() == 1) continue;  // what ncu or the program says after the table
+    const bool words = fields.size() == 1 && fields[0].find_first_not_of("0123456789") != std::string::npos;
+    if (words) continue;  // what ncu or the program says after the table
     if (fields.size() != heading.size())
       fail("row " + std::to_string(i) + " of the table has " + std::to_string(fields.size()) +
            " columns, its heading " + std::to_string(heading.size()) + ": it was cut short, or is not one table");

@@ -8,6 +8,7 @@
 #include "cache/hash.h"
 #include "tool/experiment_gpu.h"
 #include "tool/html_assets.h"
+#include "tool/html_gpu.h"
 #include "tool/html_page.h"
 #include "tool/html_pictures.h"
 #include "tool/html_text.h"
@@ -167,8 +168,8 @@ std::string device_text(const DeviceName& device, const std::string& gpu) {
 Json report_json(const char* kind, const DeviceName& device, const std::string& program) {
   return {{"schema", "coalesce.report/1"},
           {"kind", kind},
-          {"how", "counted"},
-          {"where", counted_on(device).where},
+          {"how", device.key == kGpuKey ? "measured" : "counted"},
+          {"where", device.key == kGpuKey ? "on an " + device.name : counted_on(device).where},
           {"device", {{"key", device.key}, {"name", device.name}, {"compute_capability", device.compute_capability}}},
           {"program", program},
           {"pages", Json::array()}};
@@ -280,10 +281,24 @@ void write_report(std::ostream& out, const std::vector<Experiment>& experiments)
              sections, data);
 }
 
+namespace {
+
+// A GPU's own record: no source lines, no bytes asked for, hence nothing to judge; one page.
+void write_measured_report(std::ostream& out, const Record& record, const std::string& program) {
+  std::vector<Section> sections{{"overview", "overview", program, measured_html(record)}};
+  sections.push_back(banks_section());
+  sections.push_back(sectors_section());
+  sections.push_back(words_section());
+  write_page(out, program + " \u2013 Coalesce", device_text(record.device, ""), sections,
+             report_json("run", record.device, program));
+}
+
+}  // namespace
+
 void write_report(std::ostream& out, const Record& record, const std::filesystem::path& source,
                   const Record* measured) {
-  if (record.on_gpu) measured = &record;
   const std::string program = record.program.substr(record.program.rfind('/') + 1);
+  if (record.on_gpu) return write_measured_report(out, record, program);
   Json data = report_json("run", record.device, program);
   data["complete"] = record.complete;
   const std::vector<KernelTotal> kernels = totals(record);
@@ -317,7 +332,6 @@ void write_report(std::ostream& out, const Record& record, const std::filesystem
     rung.shared_bytes = first->dynamic_shared_bytes;
     rung.lines = total.lines;
     if (measured) rung.hardware = hardware_of(*measured, kernel.short_name);
-    if (record.on_gpu) rung.hardware->known = 0;  // they stand in the rung already
     std::string id;
     if (has_page[i]) {
       id = ids.make(kernel.short_name);

@@ -69,12 +69,14 @@ struct Ran {
 class Bench {
  public:
   explicit Bench(unsigned threads, uint64_t max_instructions = Shape{}.max_instructions,
-                 std::shared_ptr<NativeProvider> native = nullptr)
+                 std::shared_ptr<NativeProvider> native = nullptr, Model model = Model::ptx)
       : machine_(*find_device("h200"), Options{.threads = threads,
                                                .max_instructions = max_instructions,
                                                .progress = {},
                                                .output = [this](std::string_view t) { texts_.emplace_back(t); },
-                                               .native = std::move(native)}) {}
+
+                                               .native = std::move(native),
+                                               .model = model}) {}
 
   Ran run(const std::string& ptx, const std::vector<Argument>& arguments, const Shape& setup,
           const std::string& kernel) {

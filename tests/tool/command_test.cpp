@@ -79,7 +79,8 @@ class CommandTest : public testing::Test {
     };
     to("out", 1), to("err", 2);
     setenv("XDG_CACHE_HOME", (tree / "cache").c_str(), 1);
-    for (const char* name : {"COALESCE_DEVICE", "COALESCE_THREADS", "COALESCE_MAX_INSTRUCTIONS", "COALESCE_ENGINE"})
+    for (const char* name :
+         {"COALESCE_DEVICE", "COALESCE_THREADS", "COALESCE_MAX_INSTRUCTIONS", "COALESCE_ENGINE", "COALESCE_MODEL"})
       unsetenv(name);
     std::vector<char*> words;
     const std::string self = (tree / "bin/coalesce").string();
@@ -178,11 +179,12 @@ TEST_F(CommandTest, AnInterruptionReachesTheProgramAndTheJsonIsWritten) {
 TEST_F(CommandTest, TheEnvironmentOfTheProgram) {
   const Result result =
       call({"run", "--device", "a100", "--threads", "3", "--max-instructions", "99", "-q", "--engine", "interpreter",
+            "--model", "ptxas",
             script("echo $LD_LIBRARY_PATH $COALESCE_DEVICE $COALESCE_THREADS "
-                   "$COALESCE_MAX_INSTRUCTIONS $COALESCE_PROGRESS $COALESCE_COLOR $COALESCE_ENGINE\n"
+                   "$COALESCE_MAX_INSTRUCTIONS $COALESCE_PROGRESS $COALESCE_COLOR $COALESCE_ENGINE $COALESCE_MODEL\n"
                    "exit 1\n")});
   EXPECT_THAT(result.out, testing::StartsWith((tree / "lib/coalesce").string()));
-  EXPECT_THAT(result.out, HasSubstr(" a100 3 99 0 0 interpreter\n"));
+  EXPECT_THAT(result.out, HasSubstr(" a100 3 99 0 0 interpreter ptxas\n"));
 }
 
 TEST_F(CommandTest, NativeCodeNeedsItsLibrary) {

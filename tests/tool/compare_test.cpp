@@ -66,6 +66,60 @@ TEST(Compare, WhatIsNeitherIsAnError) {
   }
 }
 
+// What the error says; empty: there was none.
+std::string refusal(const std::string& text) {
+  try {
+    read_launches(text, "file");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST(Ncu, AFileThatWasCutShortIsRefused) {
+  const std::string whole = kRaw;
+  const std::size_t table = whole.find("\"ID\",");
+  // Wherever the last row is cut, but not where only its end of line is missing.
+  for (std::size_t end = whole.rfind("\n\"1\"") + 2; end + 1 < whole.size(); ++end)
+    EXPECT_THAT(refusal(whole.substr(0, end)), HasSubstr("cut short")) << whole.substr(end);
+  EXPECT_EQ(refusal(whole.substr(0, whole.size() - 1)), "");
+  EXPECT_THAT(refusal(whole.substr(0, table + 4)), HasSubstr("neither"));
+}
+
+TEST(Ncu, WhatIsNoCountIsRefused) {
+  for (const char* value : {"-12", "nan", "inf", "0x10", "1e9", "1.5", "99999999999999999999", "twelve", ".5"})
+    EXPECT_THAT(refusal(replaced(kRaw, "\"12\"", '"' + std::string(value) + '"')), HasSubstr("no count")) << value;
+  EXPECT_EQ(refusal(replaced(kRaw, "\"12\"", "\"n/a\"")), "");
+  EXPECT_EQ(read_launches(replaced(kRaw, "\"12\"", "\"12.00\""), "file")[1].counters.global_load_sectors, 12u);
+}
+
+TEST(Ncu, RoundedUnitsAndOddShapesAreRefused) {
+  EXPECT_THAT(refusal(replaced(kRaw, "\"sector\"", "\"Ksector\"")), HasSubstr("--print-units base"));
+  EXPECT_THAT(refusal(replaced(kDetails, "\"sector\"", "\"Msector\"")), HasSubstr("--print-units base"));
+  for (const char* grid : {"(4, 1)", "", "(4, 1, 99999999999)"})
+    EXPECT_THAT(refusal(replaced(kRaw, "\"(4, 1, 1)\"", '"' + std::string(grid) + '"')), HasSubstr("Grid Size"));
+  EXPECT_THAT(refusal(replaced(kRaw, "\"1\",\"5953\"", "\"0\",\"5953\"")), HasSubstr("two reports"));
+}
+
+TEST(Compare, AnExportWithOtherThanCountsIsRefused) {
+  const auto run = [](const std::string& grid, const std::string& value) {
+    return refusal(R"({"schema":"coalesce.run/1","launches":[{"kernel":"k","grid":)" + grid +
+                   R"(,"block":[1,1,1],"counters":{"global_load_sectors":)" + value + "}}]}");
+  };
+  EXPECT_EQ(run("[1,1,1]", "3"), "");
+  for (const char* value : {"-3", "3.5", "\"3\"", "null", "1e30"})
+    EXPECT_THAT(run("[1,1,1]", value), HasSubstr("global_load_sectors")) << value;
+  for (const char* grid : {"[1,1]", "[1,1,-1]", "[1,1,4294967296]", "7", "\"abc\""})
+    EXPECT_THAT(run(grid, "3"), HasSubstr("no export of a run")) << grid;
+  EXPECT_THAT(refusal(R"({"schema":"coalesce.run/1"})"), HasSubstr("launches"));
+  EXPECT_THAT(refusal(R"({"schema":"coalesce.run/1","launches":[{"kernel":"k")"), HasSubstr("no export of a run"));
+  EXPECT_THAT(refusal(std::string(100000, '[')), HasSubstr("neither"));
+  EXPECT_THAT(refusal(R"({"schema":)" + std::string(100000, '[')), HasSubstr("no export of a run"));
+}
+
 // Two launches of `sum`, by the machine.
 Record counted() {
   return read_text(std::string(kHeader) + kernel_text(0, "_Z3sumPiS_m") +

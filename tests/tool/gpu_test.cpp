@@ -11,6 +11,7 @@
 #include "tool/html_gpu.h"
 #include "tool/lab.h"
 #include "tool/lab_gpu.h"
+#include "tool/report.h"
 #include "tool/summary.h"
 
 namespace coalesce::tool {
@@ -140,6 +141,34 @@ TEST(GpuHtml, TimesAndCounters) {
 Claim judged(const std::string& rule, const std::vector<Rung>& rungs) {
   const ClaimFile file = parse_claims("[[claim]]\ntext = \"t\"\ndocument = \"d\"\nfigure = 2\n" + rule, "claims.toml");
   return judge(file.rows.at(0), rungs, true);
+}
+
+const char* const kWhole =  // repeated, and counted
+    R"({"launch":0,"kernel":0,"grid":[8,1,1],"block":[512,1,1],"dynamic_shared_bytes":0,"seconds":0.000003,"fault":"","times":{"cold":[0.000004,0.000002,0.000003],"warm":[0.000002,0.000001,0.000001]},"counters":{"global_load_sectors":100,"shared_load_wavefronts":9}})"
+    "\n";
+
+// ---- The report of a run
+// ---------------------------------------------------------------------------------------------
+
+TEST(GpuReport, OfAGpuAlone) {
+  std::ostringstream out;
+  write_report(out, record(kWhole), {});
+  for (const char* wanted : {"Measured on an <b>NVIDIA H200</b>", "on an NVIDIA H200", ">3.00<", ">100<"})
+    EXPECT_TRUE(out.str().find(wanted) != std::string::npos) << wanted;
+  // What a GPU does not tell must not be shown as if it were 0.
+  for (const char* unwanted : {"Counted by the Coalesce machine", "nothing is timed", "Most wasted", "wasted</th>"})
+    EXPECT_TRUE(out.str().find(unwanted) == std::string::npos) << unwanted;
+}
+
+TEST(GpuReport, OfTheMachineAndAGpu) {
+  const Record counted = read_text(std::string(kHeader) + kernel_text(0, "_Z3sumPiS_m") +
+                                   launch_text(0, {{"global_load_sectors", 100}, {"compulsory_bytes", 3000}}) + kEnd);
+  const Record measured = record(kWhole);
+  std::ostringstream out;
+  write_report(out, counted, {}, &measured);
+  for (const char* wanted :
+       {"Counted and measured", "Time and bandwidth", "are an <b>NVIDIA H200</b>'s", ">3.00<", ">1.0<"})
+    EXPECT_TRUE(out.str().find(wanted) != std::string::npos) << wanted;
 }
 
 TEST(GpuClaims, TimesAreJudgedWhereThereAreTimes) {
