@@ -74,7 +74,6 @@ class Bench {
                                                .max_instructions = max_instructions,
                                                .progress = {},
                                                .output = [this](std::string_view t) { texts_.emplace_back(t); },
-
                                                .native = std::move(native),
                                                .model = model}) {}
 
