@@ -1,5 +1,6 @@
 """The counters of memory on both sides, kernel by kernel: how many agree, and why the others do not (results.py)."""
 import collections
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -128,10 +129,8 @@ def prints(path):
     for line in done.stdout.splitlines() if done else []:
         if found := re.search(r"\.(entry|func)\b(?:\s*\([^)]*\))?\s*([A-Za-z_$][\w$]*)", line):
             now = functions.setdefault(found[2], [found[1], ""])
-        elif now is not None and "call" in line or now is not None and now[1].endswith("("):
-            now[1] += line
-        elif now is not None and re.match(r"\s*[A-Za-z_$][\w$]*,?\s*$", line):
-            now[1] += line  # the callee's name stands on a line of its own
+        elif now is not None and ("call" in line or re.match(r"\s*[A-Za-z_$][\w$]*,?\s*$", line)):
+            now[1] += line  # or the callee's name, which stands on a line of its own
     own = {"vprintf", "malloc", "free", "__assertfail"}
     guilty = set(own)
     for _ in functions:
@@ -204,13 +203,13 @@ def totals(rows):
 
 def note_machine_code(rows, binaries):
     """Marks rows of kernels that print; puts the machine code's memory instructions into rows that differ. Needs cuobjdump."""
-    code, printing = {}, {}
+    code = {}
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        printing = dict(zip(binaries.values(), pool.map(prints, binaries.values())))
     for row in rows:
         path = binaries.get((row["program"], row["level"]))
         if not path:
             continue
-        if path not in printing:
-            printing[path] = prints(path)
         bare = re.sub(r"<.*", "", short(row["kernel"])).split(" ")[-1].split("::")[-1]
         row["prints"] = any(bare in k for k in printing[path])
         if all(agrees(c) for c in row["counters"]):
