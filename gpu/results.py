@@ -149,7 +149,8 @@ def write_results(data, where, docs, name):
     verdicts = collections.Counter(c["verdict"] for e in experiments for c in e["claims"])
     text = (f"# The lab on an {limits['name']}\n\n"
             f"Every experiment of the lab, run natively on {where['gpu']} (CUDA {where['cuda']}, {where['host']}), "
-            f"{where['date']}; by `{where['command']}`; `./dev gpu` makes this page, its plots and [{name}.json]({name}.json) anew.\n\n"
+            f"{where['date']}; by `{where['command']}`; `./dev gpu` makes this page, its plots and [{name}.json]({name}.json) anew"
+            + (f" (in {where['seconds']} s, agreement.md and building the experiments included)" if "seconds" in where else "") + ".\n\n"
             "Times are CUDA events around one launch, ten repetitions after one that is not counted; shown is the median, "
             "± half the distance of the quartiles. *Cold*: a buffer of twice the L2 cache was read before each. *Warm*: the "
             "program's own arrays were. Before each repetition device memory is put back as it was, so kernels that work in "
@@ -237,8 +238,9 @@ def main():
             rows += more["rows"]
             failed += more["failed"]
     else:
-        where = provenance()
+        where, begun = provenance(), time.monotonic()
         data, rows, failed = measure(chosen, where)
+        where["seconds"] = round(time.monotonic() - begun)
     if data.get("O3", {}).get("experiments"):
         write_results(data["O3"], where, chosen.docs, chosen.name)
     agreement.write(rows, failed, where, chosen.docs)
