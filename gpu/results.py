@@ -196,7 +196,7 @@ def measure(chosen, where):
         folder = os.path.abspath(chosen.programs)
         paths = sorted(os.path.join(folder, f) for f in os.listdir(folder) if f.endswith((".O0", ".O3")))
     # The GPU is one: programs take turns there; the machine counts several at a time.
-    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 4) // 4)) as pool:
+    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 4) // 2)) as pool:
         def each(path):
             if time.monotonic() > until:
                 name, level = os.path.basename(path).rsplit(".", 1)
