@@ -260,7 +260,8 @@ def write(rows, failed, where, docs):
             "unmodified public programs. `O3` is nvcc's usual; `O0` the same PTX assembled with `-Xptxas -O0`; `--model ptxas` counts "
             "the first as if the machine had merged what ptxas merges ([counters.md](../counters.md)). Compared are the "
             "counters of memory that are not 0 on both sides, launch by launch: of each kernel of a program the first two launches. "
-            "[agreement.json](agreement.json) has every figure.\n\n")
+            "[agreement.json](agreement.json) has every figure."
+            + (f" The programs are from {where['sources']}." if where.get("sources") else "") + "\n\n")
     rows_ = []
     for name, _ in FAMILIES:
         line = [name]

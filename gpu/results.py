@@ -8,7 +8,7 @@ Writes NAME.md, NAME.json and NAME-*.svg: every experiment of the lab, counted a
 agreement.json: the counters of memory on both sides, of the experiments (ptxas as it is, and with -Xptxas -O0) and of the
 programs in the folder. Those are built beforehand with `nvcc -cudart shared -gencode
 arch=compute_90,code=[sm_90,compute_90]`, each as NAME.O3 and NAME.O0 (the latter with -Xptxas -O0); a file NAME.args may
-hold arguments. Nothing but Python is needed; cuobjdump, where there is one, tells what ptxas made of a kernel.
+hold arguments, a file SOURCES says where all of them are from. Nothing but Python is needed; cuobjdump, where there is one, tells what ptxas made of a kernel.
 """
 import argparse
 import collections
@@ -194,6 +194,8 @@ def measure(chosen, where):
     paths = []
     if chosen.programs:
         folder = os.path.abspath(chosen.programs)
+        if os.path.exists(os.path.join(folder, "SOURCES")):
+            where["sources"] = open(os.path.join(folder, "SOURCES")).read().strip()
         paths = sorted(os.path.join(folder, f) for f in os.listdir(folder) if f.endswith((".O0", ".O3")))
     # The GPU is one: programs take turns there; the machine counts several at a time.
     with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 4) // 2)) as pool:
