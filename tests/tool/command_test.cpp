@@ -187,6 +187,14 @@ TEST_F(CommandTest, TheEnvironmentOfTheProgram) {
   EXPECT_THAT(result.out, HasSubstr(" a100 3 99 0 0 interpreter ptxas\n"));
 }
 
+TEST_F(CommandTest, WhatOnlyTheMachineCountsIsCountedThere) {
+  const std::string app = script("echo $COALESCE_DEVICE\nexit 1\n").string();
+  EXPECT_EQ(call({"run", "-q", "--on", "auto", "--lines", app}).out, "h200\n");
+  const Result refused = call({"run", "-q", "--on", "gpu", "--lines", app});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("hint: --on machine"));
+}
+
 TEST_F(CommandTest, NativeCodeNeedsItsLibrary) {
   const std::string app = script("echo $COALESCE_ENGINE\nexit 1\n").string();
   const Result without = call({"run", "-q", "--engine", "native", app});

@@ -10,6 +10,7 @@ _coalesce() {
         --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --engine) COMPREPLY=($(compgen -W 'auto interpreter native' -- "$word")); return ;;
+        --model) COMPREPLY=($(compgen -W 'ptx ptxas' -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
         -X) COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -17,17 +18,18 @@ _coalesce() {
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --html) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --filter) COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --on) COMPREPLY=($(compgen -W 'machine gpu both' -- "$word")); return ;;
+        --on) COMPREPLY=($(compgen -W 'machine gpu both auto' -- "$word")); return ;;
         --repeat) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --output|-o) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --engine --color --compiler -X --metrics --json --html --csv --lines --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --engine --model --color --compiler -X --metrics --json --html --csv --lines --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     lab)
       case "$before" in
         --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
         --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --engine) COMPREPLY=($(compgen -W 'auto interpreter native' -- "$word")); return ;;
+        --model) COMPREPLY=($(compgen -W 'ptx ptxas' -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
         -X) COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -37,11 +39,11 @@ _coalesce() {
         --width) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --pad) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --lanes) COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --on) COMPREPLY=($(compgen -W 'machine gpu both' -- "$word")); return ;;
+        --on) COMPREPLY=($(compgen -W 'machine gpu both auto' -- "$word")); return ;;
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --html) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --engine --color --compiler -X --n --block --stride --width --pad --lanes --on --json --html --csv --markdown all list' -- "$word")) ;;
+      COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --engine --model --color --compiler -X --n --block --stride --width --pad --lanes --on --json --html --csv --markdown all list' -- "$word")) ;;
     banks)
       case "$before" in
         --stride) COMPREPLY=($(compgen -f -- "$word")); return ;;
