@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "cudart/config.h"
+
 namespace coalesce::cudart {
 namespace {
 
@@ -158,6 +160,8 @@ Record::Record(const std::string& path, const machine::Device& device) {
   put(line, device.minor);
   put(line, "]}");
   put_member(line, "program", program_invocation_name);
+  if (config().model != machine::Model::ptx)
+    put_member(line, "model", machine::name_of(machine::kModels, config().model));
   put_member(line, "pid", static_cast<uint64_t>(owner_));
   put(line, "}");
   write_line(line);

@@ -72,11 +72,15 @@ Json known_counters_json(const machine::Counters& counters, uint64_t known) {
   return object;
 }
 
+Json device_json(const DeviceName& device) {
+  Json object = {{"key", device.key}, {"name", device.name}, {"compute_capability", device.compute_capability}};
+  if (!device.model.empty()) object["model"] = device.model;
+  return object;
+}
+
 void write_json(std::ostream& out, const Record& record, int exit_code, bool lines) {
   // Launch by launch: a program may launch a million times.
-  const Json device = {{"key", record.device.key},
-                       {"name", record.device.name},
-                       {"compute_capability", record.device.compute_capability}};
+  const Json device = device_json(record.device);
   out << "{\"schema\":\"coalesce.run/1\",\n"
       << (record.on_gpu ? "\"on\":\"gpu\",\n" : "") << "\"device\":" << text(device)
       << ",\n\"program\":" << text(record.program) << ",\n\"exit_code\":" << exit_code

@@ -19,6 +19,8 @@ void write_json(std::ostream& out, const Record& record, int exit_code, bool lin
 // {"median","spread","repetitions":[s,...]},"warm":{...}} where they were repeated; "notes" say what was not measured.
 
 // The counters whose bits are set (Launch::known), by name.
+// "key", "name", "compute_capability", and "model" where it is not ptx.
+nlohmann::ordered_json device_json(const DeviceName& device);
 nlohmann::ordered_json known_counters_json(const machine::Counters& counters, uint64_t known);
 
 // One record per launch, every counter a column.

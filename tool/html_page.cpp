@@ -219,9 +219,9 @@ const char* result_text(Rung::Result result) {
 }  // namespace
 
 Origin counted_on(const DeviceName& device) {
-  return {"counted", fmt::format("by the machine as {} (compute capability {}.{}), no GPU",
-                                 device.name.empty() ? "a GPU" : device.name, device.compute_capability[0],
-                                 device.compute_capability[1])};
+  return {device.counted(), fmt::format("by the machine as {} (compute capability {}.{}), no GPU",
+                                        device.name.empty() ? "a GPU" : device.name, device.compute_capability[0],
+                                        device.compute_capability[1])};
 }
 
 std::string ladder_html(const std::vector<Rung>& rungs, const std::vector<std::string>& links, const std::string& label,

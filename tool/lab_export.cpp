@@ -90,12 +90,11 @@ Json claim_json(const Claim& c) {
 }
 
 Json experiment_json(const Experiment& e) {
-  Json object = {
-      {"name", e.name},
-      {"title", e.title},
-      {"device", {{"key", e.device.key}, {"name", e.device.name}, {"compute_capability", e.device.compute_capability}}},
-      {"sizes", e.sizes},
-      {"exit_code", e.exit_code}};
+  Json object = {{"name", e.name},
+                 {"title", e.title},
+                 {"device", device_json(e.device)},
+                 {"sizes", e.sizes},
+                 {"exit_code", e.exit_code}};
   if (!e.gpu.empty()) {
     object["gpu"] = {{"name", e.gpu},
                      {"read_bytes_per_second", e.limits.read},

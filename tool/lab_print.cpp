@@ -148,8 +148,8 @@ void print_heading(std::ostream& out, const Experiment& e, bool colour) {
   std::string sizes;
   for (const std::string& word : e.sizes) sizes += ' ' + word;
   out << styled(e.name + sizes, Style::bold, colour) << " on "
-      << (e.gpu.empty() ? e.device.name + " (counted, not timed)"
-                        : e.gpu + " (timed), beside " + e.device.name + " (counted)")
+      << (e.gpu.empty() ? e.device.name + " (" + e.device.counted() + ", not timed)"
+                        : e.gpu + " (timed), beside " + e.device.name + " (" + e.device.counted() + ")")
       << '\n';
   if (!e.title.empty()) print_wrapped(out, 0, 0, e.title);
   out << '\n';

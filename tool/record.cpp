@@ -112,6 +112,7 @@ class Reader {
     record.device.name = text_at(device, "name");
     const Json& capability = device.at("compute_capability");
     record.device.compute_capability = {small(capability.at(0)), small(capability.at(1))};
+    record.device.model = value.value("model", std::string());
     record.on_gpu = value.contains("on") && value["on"] == "gpu";
     if (!record.started) record.program = text_at(value, "program");
     record.started = true;

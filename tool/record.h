@@ -1,6 +1,7 @@
 // The record: what the child's CUDA runtime wrote down while the program ran, one JSON value a line.
 //
 //   {"record":"coalesce.record/1","device":{"key","name","compute_capability":[9,0]},"program":argv0,"pid":n}
+//                                                      with "model":name, where it is not ptx
 //   {"kernel":id,"name":mangled}                       when a kernel is first launched
 //   {"launch":i,"kernel":id,"grid":[x,y,z],"block":[x,y,z],"dynamic_shared_bytes":n,"seconds":s,"fault":"" or its name,
 //    "counters":{every counter:value},"lines":[[file,line,ptx_line,{non-zero counters}],...]}
@@ -63,6 +64,9 @@ inline constexpr const char* kGpuKey = "gpu";  // DeviceName::key in a GPU's rec
 struct DeviceName {
   std::string key, name;
   std::array<uint32_t, 2> compute_capability{};
+  std::string model = {};  // whose requests were counted (machine/model.h); empty: those of the PTX
+
+  std::string counted() const { return model.empty() ? "counted" : "counted as --model " + model; }
 };
 
 struct Record {

@@ -75,8 +75,8 @@ void print_legend(std::ostream& out, bool colour) {
 
 void print_summary(std::ostream& out, const Record& record, bool colour) {
   const std::vector<KernelTotal> kernels = totals(record);
-  out << fmt::format("{} on {} (counted, not timed; per kernel, all launches added up)\n",
-                     record.program.substr(record.program.rfind('/') + 1), record.device.name);
+  out << fmt::format("{} on {} ({}, not timed; per kernel, all launches added up)\n",
+                     record.program.substr(record.program.rfind('/') + 1), record.device.name, record.device.counted());
   if (kernels.empty()) {
     out << "No kernel was launched.\n";
     return;

@@ -44,6 +44,14 @@ TEST(Json, TheSchema) {
   EXPECT_FALSE(launch.contains("fault"));
 }
 
+TEST(Json, SaysWhoseRequestsWereCounted) {
+  std::string header = kHeader;
+  EXPECT_FALSE(exported(header + kEnd, false)["device"].contains("model"));
+  header.insert(header.find(R"("pid")"), R"("model":"ptxas",)");
+  EXPECT_EQ(exported(header + kEnd, false)["device"]["model"], "ptxas");
+  EXPECT_EQ(read_text(header + kEnd).device.counted(), "counted as --model ptxas");
+}
+
 TEST(Json, LinesOnRequest) {
   const std::string lines = R"(,"lines":[["a.cu",41,7,{"branches":5}]])";
   const json all = exported(kHeader + kernel_text(0, "k") + launch_text(0, {}, lines) + launch_text(0, {}), true);
