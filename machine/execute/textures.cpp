@@ -5,7 +5,10 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <span>
 
+#include "machine/execute/filter.h"
 #include "machine/execute/ops/half.h"
 #include "machine/execute/warp.h"
 #include "machine/memory/texture.h"
@@ -17,25 +20,37 @@ namespace {
 using Texel = std::array<uint32_t, 4>;  // bits of what a register gets
 
 struct Place {
-  std::array<float, 3> at{};  // in texels, or fractions of the size
-  uint32_t layer = 0;         // of layered textures and cube maps
-  unsigned dimensions = 1;    // of `at` that count
+  std::array<double, 3> at{};  // in texels, or fractions of the size
+  uint32_t layer = 0;          // of layered textures and cube maps
+  unsigned dimensions = 1;     // of `at` that count
   bool layered = false;
 };
 
-uint32_t channel(const Texture& t, const std::byte* from) {
+// As it is stored: an integer, sign-extended if it has one; of reals the bits of the float.
+uint32_t stored(const Texture& t, const std::byte* from) {
   uint32_t raw = 0;
   std::memcpy(&raw, from, t.channel_bytes);
-  const unsigned bits = 8u * t.channel_bytes;
   if (t.kind == TexelKind::real)
     return t.channel_bytes == 2 ? std::bit_cast<uint32_t>(to_float(Half{static_cast<uint16_t>(raw)})) : raw;
-  const bool is_signed = t.kind == TexelKind::signed_integer;
-  if (is_signed) raw = static_cast<uint32_t>(static_cast<int32_t>(raw << (32 - bits)) >> (32 - bits));
-  if (!t.fractions) return raw;
-  const auto most = static_cast<float>((1ull << (bits - (is_signed ? 1 : 0))) - 1);
-  const float f =
-      is_signed ? std::max(-1.f, static_cast<float>(static_cast<int32_t>(raw)) / most) : static_cast<float>(raw) / most;
-  return std::bit_cast<uint32_t>(f);
+  const unsigned unused = 32 - 8u * t.channel_bytes;
+  return t.kind == TexelKind::signed_integer ? static_cast<uint32_t>(static_cast<int32_t>(raw << unused) >> unused)
+                                             : raw;
+}
+
+float most(const Texture& t) {
+  return static_cast<float>((1ull << (8 * t.channel_bytes - (t.kind == TexelKind::signed_integer ? 1 : 0))) - 1);
+}
+
+// What a register gets of a texel that is not mixed with others.
+Texel as_read(const Texture& t, Texel texel) {
+  if (!t.fractions) return texel;
+  for (uint32_t& c : texel) {
+    const float f = t.kind == TexelKind::signed_integer
+                        ? std::max(-1.f, static_cast<float>(static_cast<int32_t>(c)) / most(t))
+                        : static_cast<float>(c) / most(t);
+    c = std::bit_cast<uint32_t>(f);
+  }
+  return texel;
 }
 
 // The texel of that number along each axis; it lies in the texture.
@@ -43,7 +58,7 @@ Texel texel(const Texture& t, uint32_t x, uint32_t y, uint32_t z) {
   const auto* from =
       reinterpret_cast<const std::byte*>(t.address + z * t.slice + y * t.row + uint64_t{x} * t.texel_bytes());
   Texel out{};
-  for (unsigned c = 0; c < t.channels; ++c) out[c] = channel(t, from + c * t.channel_bytes);
+  for (unsigned c = 0; c < t.channels; ++c) out[c] = stored(t, from + c * t.channel_bytes);
   return out;
 }
 
@@ -62,81 +77,94 @@ bool settle(const Texture& t, AddressMode mode, int64_t& i, int64_t n) {
   return true;
 }
 
-// The coordinate in texels, kept where integers can hold it. NaN is 0. Fractions of the size are cut to 24 bits behind
-// the point: on an H200 the float next above 1/13 is in texel 0 of 13, not in texel 1 (tests/gpu/textures_probe.cu).
-// That fits what was measured but for some coordinates exactly on a border (3/7 is one): the hardware's rule is
-// unknown.
-double in_texels(const Texture& t, float u, uint32_t n) {
-  if (u != u) return 0;
-  constexpr double unit = 1 << 24;
-  return std::clamp(t.normalised ? std::floor(double{u} * unit) / unit * n : double{u}, -1e9, 1e9);
+// The coordinate in texels, kept where integers can hold it. As on an H200, fractions of the size are cut to 21 bits
+// behind the point, and what is subnormal is 0; and NaN.
+double in_texels(const Texture& t, double u, uint32_t n) {
+  if (u != u || std::fabs(u) < double{std::numeric_limits<float>::min()}) return 0;
+  constexpr double unit = 1 << 21;
+  return std::clamp(t.normalised ? std::floor(u * unit) / unit * n : u, -1e9, 1e9);
 }
 
-// What a border's colour is in a texture whose integers are read as fractions: the nearest such fraction.
-float as_fraction(const Texture& t, float colour) {
-  const bool is_signed = t.kind == TexelKind::signed_integer;
-  const auto most = static_cast<float>((1ull << (8 * t.channel_bytes - (is_signed ? 1 : 0))) - 1);
-  return std::nearbyint(std::clamp(colour, is_signed ? -1.f : 0.f, 1.f) * most) / most;
+// A channel of the border's colour, as a texel would hold it.
+uint32_t border(const Texture& t, float colour) {
+  if (t.kind == TexelKind::real) return std::bit_cast<uint32_t>(colour);
+  if (!t.fractions) return static_cast<uint32_t>(static_cast<int64_t>(colour));
+  const float least = t.kind == TexelKind::signed_integer ? -1.f : 0.f;
+  return static_cast<uint32_t>(static_cast<int32_t>(std::nearbyint(std::clamp(colour, least, 1.f) * most(t))));
 }
 
 Texel at_indices(const Texture& t, const Place& p, std::array<int64_t, 3> i) {
   bool inside = true;
   for (unsigned d = 0; d < p.dimensions; ++d) inside = settle(t, t.mode[d], i[d], t.size[d]) && inside;
   if (!inside) {
-    Texel border;
-    for (unsigned c = 0; c < 4; ++c)
-      border[c] = t.fractions                 ? std::bit_cast<uint32_t>(as_fraction(t, t.border[c]))
-                  : t.kind == TexelKind::real ? std::bit_cast<uint32_t>(t.border[c])
-                                              : static_cast<uint32_t>(static_cast<int64_t>(t.border[c]));
-    return border;
+    Texel colour;
+    for (unsigned c = 0; c < 4; ++c) colour[c] = border(t, t.border[c]);
+    return colour;
   }
   const uint32_t z = p.layered ? std::min(p.layer, t.size[2] - 1) : static_cast<uint32_t>(i[2]);
   return texel(t, static_cast<uint32_t>(i[0]), static_cast<uint32_t>(i[1]), z);
 }
 
-Texel sample(const Texture& t, const Place& p) {
+Texel nearest(const Texture& t, const Place& p) {
+  std::array<int64_t, 3> i{};
+  for (unsigned d = 0; d < p.dimensions; ++d) i[d] = static_cast<int64_t>(std::floor(in_texels(t, p.at[d], t.size[d])));
+  return as_read(t, at_indices(t, p, i));
+}
+
+// A line is filtered as the first row of a plane, at that row's upper edge: half of it is what the plane's address mode
+// puts above the row, which can be a border.
+Texel interpolated(const Texture& t, Place p) {
+  if (p.dimensions == 1) p.dimensions = 2;
+  const unsigned corners = 1u << p.dimensions;
   std::array<int64_t, 3> low{};
-  std::array<float, 3> part{};
+  std::array<uint32_t, 3> part{};
   for (unsigned d = 0; d < p.dimensions; ++d) {
-    const double u = in_texels(t, p.at[d], t.size[d]) - (t.linear ? 0.5 : 0), floor = std::floor(u);
-    low[d] = static_cast<int64_t>(floor);
-    part[d] = t.linear ? static_cast<float>(std::nearbyint((u - floor) * 256) / 256) : 0.f;
+    FilterPlace f = filter_place(in_texels(t, p.at[d], t.size[d]));
+    const bool outside = f.texel < 0 || f.texel >= int64_t{t.size[d]} - 1;
+    if (outside && (t.mode[d] == AddressMode::clamp || (!t.normalised && t.mode[d] != AddressMode::border)))
+      f = {std::clamp<int64_t>(f.texel, 0, int64_t{t.size[d]} - 1), 0};
+    low[d] = f.texel;
+    part[d] = f.part;
   }
-  if (!t.linear) return at_indices(t, p, low);
-  std::array<float, 4> sum{};
-  for (unsigned corner = 0; corner < 1u << p.dimensions; ++corner) {
+  const std::array<uint32_t, 8> weights = filter_weights(std::span(part).first(p.dimensions));
+  std::array<Texel, 8> around{};
+  for (unsigned corner = 0; corner < corners; ++corner) {
     std::array<int64_t, 3> i = low;
-    float weight = 1;
-    for (unsigned d = 0; d < p.dimensions; ++d) {
-      const bool high = corner >> d & 1;
-      i[d] += high;
-      weight *= high ? part[d] : 1 - part[d];
-    }
-    if (weight == 0) continue;
-    const Texel here = at_indices(t, p, i);
-    for (unsigned c = 0; c < 4; ++c) sum[c] += weight * std::bit_cast<float>(here[c]);
+    for (unsigned d = 0; d < p.dimensions; ++d) i[d] += corner >> d & 1;
+    if (weights[corner] != 0) around[corner] = at_indices(t, p, i);
   }
-  Texel out;
-  for (unsigned c = 0; c < 4; ++c) out[c] = std::bit_cast<uint32_t>(sum[c]);
+  Texel out{};
+  for (unsigned c = 0; c < t.channels; ++c) {
+    std::array<float, 8> reals;
+    std::array<int32_t, 8> integers;
+    for (unsigned k = 0; k < corners; ++k)
+      reals[k] = std::bit_cast<float>(around[k][c]), integers[k] = static_cast<int32_t>(around[k][c]);
+    const auto used = std::span(weights).first(corners);
+    out[c] = std::bit_cast<uint32_t>(t.fractions ? mix_fractions(std::span(integers).first(corners), used,
+                                                                 t.channel_bytes, t.kind == TexelKind::signed_integer)
+                                                 : mix_reals(std::span(reals).first(corners), used));
+  }
   return out;
 }
+
+Texel sample(const Texture& t, const Place& p) { return t.linear ? interpolated(t, p) : nearest(t, p); }
 
 // One component of the four texels that interpolation would use: from the lower left, against the clock.
 Texel gather(const Texture& t, const Place& p, unsigned component) {
   std::array<int64_t, 3> low{};
-  for (unsigned d = 0; d < 2; ++d) low[d] = static_cast<int64_t>(std::floor(in_texels(t, p.at[d], t.size[d]) - 0.5));
+  for (unsigned d = 0; d < 2; ++d) low[d] = filter_place(in_texels(t, p.at[d], t.size[d])).texel;
   constexpr int steps[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
   Texel out;
   for (unsigned k = 0; k < 4; ++k)
-    out[k] = at_indices(t, p, {low[0] + steps[k][0], low[1] + steps[k][1], 0})[component];
+    out[k] = as_read(t, at_indices(t, p, {low[0] + steps[k][0], low[1] + steps[k][1], 0}))[component];
   return out;
 }
 
 // A direction to a place on one of the cube's faces, which are layers 6 * cube + 0 to 5: +x -x +y -y +z -z.
 void onto_cube(Place& p, uint32_t cube) {
   const auto [x, y, z] = p.at;
-  const float ax = std::fabs(x), ay = std::fabs(y), az = std::fabs(z);
-  float m, s, t;
+  const double ax = std::fabs(x), ay = std::fabs(y), az = std::fabs(z);
+  double m, s, t;
   uint32_t face;
   if (ax >= ay && ax >= az) {
     face = x >= 0 ? 0 : 1, m = ax, s = x >= 0 ? -z : z, t = -y;
@@ -169,7 +197,7 @@ Place place_of(const Lane& l, TextureOp op) {
   p.layered = layers;
   for (unsigned d = 0; d < p.dimensions; ++d) {
     const uint32_t bits = l.word(next + d);
-    p.at[d] = op.whole ? static_cast<float>(static_cast<int32_t>(bits)) : std::bit_cast<float>(bits);
+    p.at[d] = op.whole ? static_cast<double>(static_cast<int32_t>(bits)) : double{std::bit_cast<float>(bits)};
   }
   if (geometry == Geometry::cube || geometry == Geometry::cubes)
     onto_cube(p, geometry == Geometry::cubes ? p.layer : 0);
@@ -182,7 +210,8 @@ Place place_of(const Lane& l, TextureOp op) {
 
 // Whole numbers into memory that is no array (tex1Dfetch): no rounding through float; zeros outside.
 Texel fetch(const Texture& t, int32_t i) {
-  return i >= 0 && static_cast<uint32_t>(i) < t.size[0] ? texel(t, static_cast<uint32_t>(i), 0, 0) : Texel{};
+  return i >= 0 && static_cast<uint32_t>(i) < t.size[0] ? as_read(t, texel(t, static_cast<uint32_t>(i), 0, 0))
+                                                        : Texel{};
 }
 
 template <class T>

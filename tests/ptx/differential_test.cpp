@@ -15,7 +15,7 @@ namespace coalesce::machine::test {
 
 namespace {
 
-constexpr uint64_t kQuickKernels = 300;
+constexpr uint64_t kQuickKernels = 300, kQuickLocks = 40;
 constexpr uint32_t kN = 37, kM = 1000003;
 
 // Addresses in the reference's memory: any, as long as they are aligned as the machine's are.
@@ -120,6 +120,35 @@ TEST(Differential, RandomKernels) {
     ADD_FAILURE() << "seed " << seed << ", grid " << k.grid[0] << "x" << k.grid[1] << ", block " << k.block[0] << "x"
                   << k.block[1] << "x" << k.block[2] << ": " << wrong << (count == 1 ? "\n" + k.ptx : "");
     if (++failures == 20) break;
+  }
+}
+
+// What lanes do that wait for each other, anywhere in a kernel, is what they do when nobody has to wait.
+// COALESCE_LOCKS="first,count" runs other seeds.
+TEST(Differential, LocksAreReductions) {
+  uint64_t from = 1, count = kQuickLocks;
+  if (const char* range = std::getenv("COALESCE_LOCKS")) {
+    char* rest = nullptr;
+    from = std::strtoull(range, &rest, 10);
+    if (rest && *rest == ',') count = std::strtoull(rest + 1, nullptr, 10);
+  }
+  Bench one(1);
+  for (uint64_t seed = from; seed < from + count; ++seed) {
+    const GeneratedKernel plain = generate_kernel(seed, Breadth::reference, Sums::reduced);
+    const uint32_t threads =
+        plain.block[0] * plain.block[1] * plain.block[2] * plain.grid[0] * plain.grid[1] * plain.grid[2];
+    const std::vector<Argument> arguments{zeros<uint8_t>(std::size_t{threads} * kOutBytesPerThread),
+                                          buffer(generated_input(Breadth::reference)),
+                                          zeros<uint32_t>(kAccWords + 2 * kLocks), value(kN), value(kM)};
+    Shape setup;
+    setup.grid = plain.grid;
+    setup.block = plain.block;
+    const Ran expected = one.run(plain.ptx, arguments, setup, "k");
+    ASSERT_EQ(expected.report.fault, Fault::none) << seed << ": " << expected.message();
+    const std::string locked = generate_kernel(seed, Breadth::reference, Sums::locked).ptx;
+    const Ran r = one.run(locked, arguments, setup, "k");
+    ASSERT_EQ(r.report.fault, Fault::none) << seed << ": " << r.message();
+    EXPECT_TRUE(r.buffers == expected.buffers) << "seed " << seed;
   }
 }
 

@@ -15,7 +15,9 @@ GeneratedKernel Generator::make() {
                                                 {1, 1, 1},  {127, 1, 1}, {16, 2, 1}, {8, 8, 1},  {32, 2, 1},
                                                 {64, 2, 1}, {10, 5, 1},  {7, 3, 2},  {4, 4, 4},  {32, 1, 2}};
   k.block = shapes[below(std::size(shapes))];
+  if (sums_ != Sums::none && k.block[0] * k.block[1] * k.block[2] > 64) k.block = {64, 1, 1};
   k.grid = {1 + below(3), chance(4) ? 2u : 1u, 1};
+  if (sums_ != Sums::none) k.grid = {1, 1, 1};
   const uint32_t threads = k.block[0] * k.block[1] * k.block[2];
   exits_ = threads % 32 != 0 || chance(2);  // else: shuffles, whose lanes must all be there
   whole_ = threads % 32 == 0;
@@ -39,7 +41,8 @@ GeneratedKernel Generator::make() {
           ".reg .pred %p<16>;\n.reg .b32 %u<8>;\n.reg .b32 %v<12>;\n.reg .b32 %t<16>;\n.reg .b32 %c<" +
           std::to_string(counters_ + 1) +
           ">;\n.reg .b64 %w<6>;\n.reg .b64 %rd<24>;\n.reg .f32 %f<6>;\n.reg .b32 %me;\n.reg .b32 %all;\n"
-          ".reg .b16 %h<6>;\n.reg .b128 %q<3>;\n.shared .align 16 .b32 X[64];\n"
+          ".reg .b32 %lk;\n.reg .b64 %la;\n.reg .pred %lp;\n.reg .b16 %h<6>;\n.reg .b128 %q<3>;\n.shared .align 16 "
+          ".b32 X[64];\n"
           ".shared .align 16 .b32 A[128];\n.shared .align 16 .b32 B[512];\n.shared .align 4 .b32 S[32];\n.local "
           ".align 16 .b32 L[8];\n" +
           text_ + "}\n";
@@ -164,6 +167,8 @@ void Generator::function() {
   text_ = saved;
 }
 
-GeneratedKernel generate_kernel(uint64_t seed, Breadth breadth) { return Generator(seed, breadth).make(); }
+GeneratedKernel generate_kernel(uint64_t seed, Breadth breadth, Sums sums) {
+  return Generator(seed, breadth, sums).make();
+}
 
 }  // namespace coalesce::machine::test

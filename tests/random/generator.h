@@ -24,14 +24,19 @@ enum class Breadth : uint8_t {
   small,
 };
 
+// Sums under spin locks, taken by each lane for itself, anywhere in the kernel; or as one reduction each. All else is
+// the same in both (and nothing in them asks which lanes are together), so that they leave the same memory. One small
+// block; kLocks pairs of a lock and a sum lie behind the words of acc.
+enum class Sums : uint8_t { none, locked, reduced };
+
 struct GeneratedKernel {
   std::string ptx;
   std::array<uint32_t, 3> grid{1, 1, 1}, block{32, 1, 1};
 };
 
-inline constexpr uint32_t kInWords = 4096, kAccWords = 256, kOutBytesPerThread = 64;
+inline constexpr uint32_t kInWords = 4096, kAccWords = 256, kLocks = 4, kOutBytesPerThread = 64;
 
-GeneratedKernel generate_kernel(uint64_t seed, Breadth breadth = Breadth::reference);
+GeneratedKernel generate_kernel(uint64_t seed, Breadth breadth = Breadth::reference, Sums sums = Sums::none);
 
 // What `in` points to.
 std::vector<uint32_t> generated_input(Breadth breadth);

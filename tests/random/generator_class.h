@@ -10,8 +10,8 @@ namespace coalesce::machine::test {
 
 class Generator {
  public:
-  Generator(uint64_t seed, Breadth breadth)
-      : state_(seed), wide_(breadth != Breadth::reference), small_(breadth == Breadth::small) {
+  Generator(uint64_t seed, Breadth breadth, Sums sums)
+      : state_(seed), sums_(sums), wide_(breadth != Breadth::reference), small_(breadth == Breadth::small) {
     state_ = next() ^ next() << 1;
   }
 
@@ -112,6 +112,7 @@ class Generator {
   void load_input(bool uniform_context);
   void own_output();
   void reduce_global();
+  void locked_sum();
   void shared_own();
   void shared_read();
   void shared_reduce();
@@ -143,8 +144,9 @@ class Generator {
   void function();
 
   uint64_t state_;
+  Sums sums_;
   std::string text_, function_;
-  uint32_t labels_ = 0, counters_ = 0, planes_ = 0;
+  uint32_t labels_ = 0, counters_ = 0, planes_ = 0, locked_sums_ = 0;
   bool exits_ = false, whole_ = false, flat_ = false;
   bool wide_, small_, faulty_ = false;
   std::vector<Loop> loops_;

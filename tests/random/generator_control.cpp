@@ -122,6 +122,7 @@ void Generator::wide_statement(bool uniform_context) {
 
 void Generator::statement(bool uniform_context, uint32_t depth) {
   if (wide_ && chance(3)) return wide_statement(uniform_context);
+  if (sums_ != Sums::none && locked_sums_ < 2 && loops_.size() < 2 && chance(6)) return locked_sum();
   switch (below(depth < 3 ? 28 : 19)) {
     case 0:
     case 1:
@@ -150,6 +151,7 @@ void Generator::statement(bool uniform_context, uint32_t depth) {
     case 15:
       return local();
     case 16:
+      if (sums_ != Sums::none) return arithmetic(uniform_context);
       return lanes(uniform_context);
     case 17:
       return call();

@@ -97,6 +97,25 @@ void Generator::reduce_global() {
   line(guard() + "red.global." + ops[which] + " [%rd21], " + any_register());
 }
 
+void Generator::locked_sum() {
+  const std::string retry = label(), x = varying();
+  ++locked_sums_;
+  line("and.b32 %lk, " + any_register() + ", " + std::to_string(kLocks - 1));
+  line("mul.wide.u32 %la, %lk, 8");
+  line("add.s64 %la, %la, %rd2");
+  line("add.s64 %la, %la, " + std::to_string(4 * kAccWords));
+  if (sums_ == Sums::reduced) return line("red.global.add.u32 [%la+4], " + x);
+  put(retry);
+  line("atom.global.cas.b32 %lk, [%la], 0, 1");
+  line("setp.ne.u32 %lp, %lk, 0");
+  line("@%lp bra " + retry);
+  line("ld.volatile.global.u32 %lk, [%la+4]");
+  line("add.u32 %lk, %lk, " + x);
+  line("st.volatile.global.u32 [%la+4], %lk");
+  line("membar.gl");
+  line("atom.global.exch.b32 %lk, [%la], 0");
+}
+
 void Generator::shared_own() {
   switch (below(5)) {
     case 0:

@@ -1,0 +1,28 @@
+// Linear filtering of textures as an H200 does it, bit by bit: found from what one gave at 300,000 places, every one of
+// which fits (tests/gpu/textures_probe.cu; 21 November 2026).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace coalesce::machine {
+
+// Between two texels: the lower one's number, and how many 256ths towards the next.
+struct FilterPlace {
+  int64_t texel = 0;
+  uint32_t part = 0;
+};
+// `at` in texels, whose centres are at halves.
+FilterPlace filter_place(double at);
+
+// Weights of the 2, 4 or 8 texels around a place, in 256ths, together 256. Corner c is the higher texel along axis d
+// where bit d of c is set.
+std::array<uint32_t, 8> filter_weights(std::span<const uint32_t> parts);
+
+// One channel of the texels around a place, mixed.
+float mix_reals(std::span<const float> texels, std::span<const uint32_t> weights);
+// Integers that are read as fractions: as stored, 1 or 2 bytes each.
+float mix_fractions(std::span<const int32_t> texels, std::span<const uint32_t> weights, unsigned bytes, bool is_signed);
+
+}  // namespace coalesce::machine
