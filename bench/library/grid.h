@@ -48,7 +48,7 @@ inline std::vector<Case> matrix_cases(const std::vector<const char*>& ops, const
   for (const char* op : ops) {
     for (const Matrix& m : matrices()) {
       list.push_back({"matrix", op, "float", std::to_string(m.rows) + "x" + std::to_string(m.columns), axes,
-                      m.rows * m.columns * 4});
+                      m.rows * m.columns * 4 + (*axes == '1' ? m.rows : m.columns) * result_bytes(op)});
     }
   }
   return list;

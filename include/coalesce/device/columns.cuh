@@ -38,14 +38,6 @@ struct columns {
   unsigned int* tickets;        // [plane][tile]
 };
 
-// Elements that a thread owns side by side: a vector of 16 bytes, less where the states would take too many registers.
-template <class A, class Source>
-constexpr int columns_width() {
-  int width = Source::width;
-  while (width > 1 && width * static_cast<int>(sizeof(typename A::state)) > 64) width /= 2;
-  return width;
-}
-
 template <class A>
 inline constexpr int columns_blocks = shape<A>::state_words <= 8 ? 2 : 1;
 
@@ -247,7 +239,7 @@ template <class A, class Source>
 status launch_columns(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
                       std::int64_t plane_stride, std::int64_t rows_count, std::int64_t stride,
                       std::int64_t columns_count, cudaStream_t stream, workspace* work) {
-  constexpr int width = columns_width<A, Source>();
+  constexpr int width = vector_of_states<A, Source>;
   device_facts device;
   if (const status s = current_device(device); !s) return s;
   columns<A, Source> problem = {a, in, out,   rows_count, stride, columns_count, plane_stride, 1, 1,

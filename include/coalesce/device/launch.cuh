@@ -23,6 +23,17 @@ struct row_map {
   }
 };
 
+// Neighbouring results that a thread owns where a vector has an element of each: those of 16 bytes, fewer where the
+// states would take too many registers.
+template <class A, class Source>
+constexpr int states_in_vector() {
+  int width = Source::width;
+  while (width > 1 && width * static_cast<int>(sizeof(typename A::state)) > 64) width /= 2;
+  return width;
+}
+template <class A, class Source>
+inline constexpr int vector_of_states = states_in_vector<A, Source>();
+
 // The grid is `blocks` blocks in one dimension: up to 2^31 - 1.
 template <class Problem>
 status launch(void (*kernel)(Problem), const Problem& problem, std::int64_t blocks, int threads, int shared,

@@ -1,7 +1,9 @@
-// Everything else: any axes kept and reduced, any strides. Elements are read one by one, their places computed.
+// Everything else: any axes kept and reduced, any strides. The place of every load is computed from its index.
 //
-// A block is `across` results by `down` threads for each; threads whose elements lie closest together are neighbours:
-// those of one result where a reduced axis has the smallest stride, those of neighbouring results where a kept one has.
+// A block is `across` columns of threads by `down` threads for each; threads whose elements lie closest together are
+// neighbours: those of one result where a reduced axis has the smallest stride, those of neighbouring results where a
+// kept one has. Where that axis is contiguous and begins and ends at 16-byte boundaries wherever the others stand, a
+// load is a vector along it: `Reduced` elements of one result, or one element of `Kept` results. Else both are 1.
 #pragma once
 
 #include "../source.cuh"
@@ -29,6 +31,8 @@ struct axis_map {
   struct place {
     std::int64_t at, other, index;
   };
+  // Between the indices of neighbours along the last axis.
+  __device__ __forceinline__ std::int64_t step() const { return rank == 0 ? 0 : indices[rank - 1]; }
   __device__ __forceinline__ place operator()(std::int64_t i) const {
     place result = {0, 0, 0};
     for (int axis = rank - 1; axis >= 0; --axis) {
@@ -50,8 +54,8 @@ struct strided {
   std::int64_t kept_count, reduced_count, kept_index, reduced_index, tiles;
   axis_map kept, reduced;
   int across, down, slices;
-  bool along_reduced;  // neighbouring threads have elements of one result
-  typename A::state* partials;
+  bool along_reduced;           // neighbouring threads have elements of one result
+  typename A::state* partials;  // [tile][slice][result of the tile]
   unsigned int* tickets;
 };
 
@@ -62,92 +66,186 @@ struct strided {
 #define COALESCE_GRID_CONSTANT
 #endif
 
-template <class A, class Source>
+// The merged states of the `down` threads of each column, in the first of them: thread x * down, or x. Whole block.
+template <int Kept, class A>
+__device__ __forceinline__ void fold_strided(const A& a, typename A::state (&state)[Kept],
+                                             planes<typename A::state, Kept * strided_threads>& states, int across,
+                                             int down, bool along_reduced) {
+  const int t = threadIdx.x;
+  __syncthreads();
+  if (Kept == 1 && along_reduced) {
+    // Neighbouring lanes: by shuffles, which is all where 32 of them do it.
+    state[0] = merge_lanes(a, state[0], down < 32 ? down : 32);
+    if (down <= 32) return;
+    if (t % 32 == 0) states.put(t / 32, state[0]);
+    __syncthreads();
+    if (t % down == 0) {
+      for (int warp = 1; warp < down / 32; ++warp) a.merge(state[0], states.get(t / 32 + warp));
+    }
+    return;
+  }
+#pragma unroll
+  for (int e = 0; e < Kept; ++e) states.put(e * strided_threads + t, state[e]);
+  for (int rows = down / 2; rows > 0; rows /= 2) {
+    __syncthreads();
+    if (t < rows * across) {
+#pragma unroll
+      for (int e = 0; e < Kept; ++e) {
+        a.merge(state[e], states.get(e * strided_threads + t + rows * across));
+        states.put(e * strided_threads + t, state[e]);
+      }
+    }
+  }
+}
+
+template <int Kept, int Reduced, class A, class Source>
 __global__ void __launch_bounds__(strided_threads)
     reduce_strided(const COALESCE_GRID_CONSTANT strided<A, Source> problem) {
   using element = typename A::element;
   using state_type = typename A::state;
-  __shared__ planes<state_type, strided_threads> states;
+  __shared__ planes<state_type, Kept * strided_threads> states;
   const A& a = problem.accumulator;
+  const bool along_reduced = Reduced > 1 || (Kept == 1 && problem.along_reduced);
   const int across = problem.across, down = problem.down;
-  const int x = problem.along_reduced ? threadIdx.x / down : threadIdx.x % across;
-  const int y = problem.along_reduced ? threadIdx.x % down : threadIdx.x / across;
+  const int x = along_reduced ? threadIdx.x / down : threadIdx.x % across;
+  const int y = along_reduced ? threadIdx.x % down : threadIdx.x / across;
   const int slice = blockIdx.x % problem.slices, tile = blockIdx.x / problem.slices;
-  const std::int64_t result = static_cast<std::int64_t>(tile) * across + x;
+  const std::int64_t result = (static_cast<std::int64_t>(tile) * across + x) * Kept;
   const bool there = result < problem.kept_count;
   const axis_map::place kept = problem.kept(there ? result : 0);
-  state_type state = a.identity();
+  state_type state[Kept];
+#pragma unroll
+  for (int e = 0; e < Kept; ++e) state[e] = a.identity();
   if (there) {
-    constexpr int loads = 4;
-    const std::int64_t step = static_cast<std::int64_t>(down) * problem.slices;
-    for (std::int64_t i = static_cast<std::int64_t>(slice) * down + y; i < problem.reduced_count; i += loads * step) {
-      element loaded[loads][1];
+    constexpr int loads = 4, width = Kept * Reduced;
+    const std::int64_t end = problem.reduced_count, step = static_cast<std::int64_t>(down) * problem.slices * Reduced;
+    const std::int64_t between = problem.reduced.step();
+    std::int64_t i = (static_cast<std::int64_t>(slice) * down + y) * Reduced;
+    for (; i < end; i += loads * step) {
+      typename Source::template vector_of<width> loaded[loads];
+      element single[loads];
       std::int64_t position[loads];
 #pragma unroll
       for (int k = 0; k < loads; ++k) {
-        if (i + k * step < problem.reduced_count) {
+        if (i + k * step < end) {
           const axis_map::place reduced = problem.reduced(i + k * step);
-          loaded[k][0] = problem.in.at_both(kept.at + reduced.at, kept.other + reduced.other);
+          if constexpr (width == 1) {
+            single[k] = problem.in.at_both(kept.at + reduced.at, kept.other + reduced.other);
+          } else {
+            loaded[k] = problem.in.template fetch<width>(kept.at + reduced.at);
+          }
           position[k] = problem.reduced_index + reduced.index;
         }
       }
 #pragma unroll
       for (int k = 0; k < loads; ++k) {
-        if (i + k * step < problem.reduced_count) a.add(state, loaded[k], positions<1>{position[k], 0});
+        if (i + k * step < end) {
+          element all[width];
+          if constexpr (width == 1) {
+            all[0] = single[k];
+          } else {
+            problem.in.template unpack<width>(loaded[k], all);
+          }
+          if constexpr (Kept == 1) {
+            a.add(state[0], all, positions<1>{position[k], between});
+          } else {
+#pragma unroll
+            for (int e = 0; e < Kept; ++e) {
+              const element one[1] = {all[e]};
+              a.add(state[e], one, positions<1>{position[k], 0});
+            }
+          }
+        }
       }
     }
   }
-  // By halves: the state of thread (x, y) is in place y * across + x.
-  if (problem.along_reduced) {
-    // Those of one result are neighbouring lanes: first by shuffles, which is all where 32 of them do it.
-    const int lanes = down < 32 ? down : 32;
-    state = merge_lanes(a, state, lanes);
-    if (y % lanes == 0) states.put(y / lanes * across + x, state);
-  } else {
-    states.put(y * across + x, state);
-  }
-  for (int rows = problem.along_reduced ? (down + 31) / 32 : down; rows > 1; rows /= 2) {
-    __syncthreads();
-    const int i = threadIdx.x;
-    if (i < rows / 2 * across) {
-      state_type merged = states.get(i);
-      a.merge(merged, states.get(i + rows / 2 * across));
-      states.put(i, merged);
-    }
-  }
-  __syncthreads();
-  const bool writes =
-      threadIdx.x < across && static_cast<std::int64_t>(tile) * across + threadIdx.x < problem.kept_count;
-  const std::int64_t mine = static_cast<std::int64_t>(tile) * across + threadIdx.x;
-  if (writes) state = states.get(threadIdx.x);
+  fold_strided<Kept>(a, state, states, across, down, along_reduced);
   if (problem.slices > 1) {
-    state_type* partials = problem.partials + static_cast<std::int64_t>(tile) * problem.slices * across;
-    if (writes) partials[slice * across + threadIdx.x] = state;
+    const std::int64_t pitch = static_cast<std::int64_t>(across) * Kept;
+    state_type* partials = problem.partials + static_cast<std::int64_t>(tile) * problem.slices * pitch;
+    if (there && y == 0) {
+#pragma unroll
+      for (int e = 0; e < Kept; ++e) partials[slice * pitch + e * across + x] = state[e];
+    }
     if (!last_block(problem.tickets + tile, problem.slices)) return;
-    if (writes) {
-      state = partials[threadIdx.x];
-      for (int s = 1; s < problem.slices; ++s) a.merge(state, partials[s * across + threadIdx.x]);
+#pragma unroll
+    for (int e = 0; e < Kept; ++e) {
+      state[e] = a.identity();
+      for (int s = y; there && s < problem.slices; s += down) a.merge(state[e], partials[s * pitch + e * across + x]);
+    }
+    fold_strided<Kept>(a, state, states, across, down, along_reduced);
+  }
+  if (there && y == 0) {
+#pragma unroll
+    for (int e = 0; e < Kept; ++e) {
+      problem.out[problem.kept_index + kept.index + e * problem.kept.step()] =
+          a.finish(state[e], problem.reduced_count);
     }
   }
-  if (writes) problem.out[problem.kept_index + problem.kept(mine).index] = a.finish(state, problem.reduced_count);
+}
+
+// Whether the last axis of `inner` lies so that loads of Width elements along it are aligned at every index of the
+// others.
+template <int Width>
+bool lies_in_vectors(const axis* inner, int inner_rank, const axis* others, int others_rank) {
+  if (inner_rank == 0 || inner[inner_rank - 1].stride != 1 || inner[inner_rank - 1].extent % Width != 0) return false;
+  for (int i = 0; i < inner_rank - 1; ++i) {
+    if (inner[i].stride % Width != 0) return false;
+  }
+  for (int i = 0; i < others_rank; ++i) {
+    if (others[i].stride % Width != 0) return false;
+  }
+  return true;
+}
+
+template <int Kept, int Reduced, class A, class Source>
+status launch_strided_as(strided<A, Source> problem, cudaStream_t stream, workspace* work) {
+  device_facts device;
+  if (const status s = current_device(device); !s) return s;
+  // Threads of a result: 32 at most while there are results enough, all of the block for few results.
+  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * 8;
+  const std::int64_t columns = problem.kept_count / Kept, loads = problem.reduced_count / Reduced;
+  int down = 1;
+  const int most = problem.along_reduced || columns < resident * 32 ? strided_threads : 1;
+  while (down < most && down * 4 < loads &&
+         (problem.along_reduced ? down < 32 || ceil_div(columns, strided_threads / down) < resident
+                                : strided_threads / down > 8 || strided_threads / down > columns)) {
+    down *= 2;
+  }
+  problem.down = down;
+  problem.across = strided_threads / down;
+  problem.tiles = ceil_div(columns, problem.across);
+  if (problem.tiles < resident && problem.tiles <= max_tickets) {
+    std::int64_t slices = resident / problem.tiles;
+    const std::int64_t rounds = loads / (8 * problem.down);
+    if (slices > rounds) slices = rounds;
+    if (slices > 1) problem.slices = static_cast<int>(slices);
+  }
+  if (problem.slices > 1) {
+    const std::int64_t bytes =
+        problem.tiles * problem.slices * problem.across * Kept * static_cast<std::int64_t>(sizeof(typename A::state));
+    if (const status s = find_workspace(stream, device.device, bytes, work); !s) return s;
+    problem.partials = static_cast<typename A::state*>(work->partials());
+    problem.tickets = work->tickets();
+  }
+  return launch(reduce_strided<Kept, Reduced, A, Source>, problem, problem.tiles * problem.slices, strided_threads, 0,
+                stream);
 }
 
 // in: at its view's data; the layout's offsets are added here.
 template <class A, class Source>
-status launch_strided(const A& a, const Source& in, typename A::result* out, const reduction_layout& layout,
+status launch_strided(const A& a, const Source& in, typename A::result* out, const reduction_layout& l,
                       cudaStream_t stream, workspace* work) {
-  device_facts device;
-  if (const status s = current_device(device); !s) return s;
   strided<A, Source> problem = {a,
                                 in,
                                 out,
-                                layout.kept_count,
-                                layout.reduced_count,
-                                layout.kept_index,
-                                layout.reduced_index,
+                                l.kept_count,
+                                l.reduced_count,
+                                l.kept_index,
+                                l.reduced_index,
                                 1,
-                                {layout.kept, layout.kept_rank},
-                                {layout.reduced, layout.reduced_rank},
+                                {l.kept, l.kept_rank},
+                                {l.reduced, l.reduced_rank},
                                 1,
                                 1,
                                 1,
@@ -157,33 +255,21 @@ status launch_strided(const A& a, const Source& in, typename A::result* out, con
   const auto smallest = [](const axis* list, int rank) {
     return rank == 0 || list[rank - 1].stride == 0 ? INT64_MAX : magnitude(list[rank - 1].stride);
   };
-  problem.along_reduced = smallest(layout.reduced, layout.reduced_rank) < smallest(layout.kept, layout.kept_rank);
-  // Threads of a result: 32 at most while there are results enough, all of the block for few results.
-  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * 8;
-  int down = 1;
-  const int most = problem.along_reduced || layout.kept_count < resident * 32 ? strided_threads : 1;
-  while (down < most && down * 4 < layout.reduced_count &&
-         (problem.along_reduced ? down < 32 || ceil_div(layout.kept_count, strided_threads / down) < resident
-                                : strided_threads / down > 8 || strided_threads / down > layout.kept_count)) {
-    down *= 2;
+  problem.along_reduced = smallest(l.reduced, l.reduced_rank) < smallest(l.kept, l.kept_rank);
+  if constexpr (Source::inputs == 1) {
+    constexpr int reduced = Source::width, kept = vector_of_states<A, Source>;
+    if constexpr (reduced > 1) {
+      if (problem.along_reduced && in.template begins_aligned<reduced>() &&
+          lies_in_vectors<reduced>(l.reduced, l.reduced_rank, l.kept, l.kept_rank))
+        return launch_strided_as<1, reduced>(problem, stream, work);
+    }
+    if constexpr (kept > 1) {
+      if (!problem.along_reduced && in.template begins_aligned<kept>() &&
+          lies_in_vectors<kept>(l.kept, l.kept_rank, l.reduced, l.reduced_rank))
+        return launch_strided_as<kept, 1>(problem, stream, work);
+    }
   }
-  problem.down = down;
-  problem.across = strided_threads / down;
-  problem.tiles = ceil_div(layout.kept_count, problem.across);
-  if (problem.tiles < resident && problem.tiles <= max_tickets) {
-    std::int64_t slices = resident / problem.tiles;
-    const std::int64_t rounds = layout.reduced_count / (8 * problem.down);
-    if (slices > rounds) slices = rounds;
-    if (slices > 1) problem.slices = static_cast<int>(slices);
-  }
-  if (problem.slices > 1) {
-    const std::int64_t bytes =
-        problem.tiles * problem.slices * problem.across * static_cast<std::int64_t>(sizeof(typename A::state));
-    if (const status s = find_workspace(stream, device.device, bytes, work); !s) return s;
-    problem.partials = static_cast<typename A::state*>(work->partials());
-    problem.tickets = work->tickets();
-  }
-  return launch(reduce_strided<A, Source>, problem, problem.tiles * problem.slices, strided_threads, 0, stream);
+  return launch_strided_as<1, 1>(problem, stream, work);
 }
 
 }  // namespace coalesce::detail
