@@ -40,6 +40,13 @@
 //   smaller than a warp
 //                                               and for columns that one thread holds several of
 //
+// A register accumulator for which the best so far is all that matters may also have
+//
+//   void share(const S& before, S&) const;
+//
+// called after an addition, where all lanes of a warp work at one result; `before` is the state before it. It may hand
+// what one lane has found to those that are there with it. Merging a state twice must then change nothing.
+//
 // Positions are 64-bit; a count of elements is never kept in less.
 #pragma once
 
@@ -83,6 +90,13 @@ struct has_columns : std::false_type {};
 template <class A>
 struct has_columns<A, std::void_t<typename A::partial>> : std::true_type {};
 
+template <class A, class = void>
+struct has_share : std::false_type {};
+template <class A>
+struct has_share<A, std::void_t<decltype(&A::share)>> : std::true_type {};
+template <class A>
+inline constexpr bool shares = has_share<A>::value;
+
 }  // namespace detail
 
 // Whether A keeps its state in shared memory.
@@ -97,8 +111,9 @@ struct shape_of_accumulator {  // of a register accumulator
   static constexpr int state_words = (sizeof(partial) + 3) / 4;
   static constexpr int threads = 256;
   // 64 registers a thread where the state is small: 1024 threads with 128 bytes in flight each. Little's law asks for
-  // some 40 KB a multiprocessor (4.6 TB/s at a latency under 1.2 us, by 132); this is 128 KB.
-  static constexpr int blocks_per_processor = state_words <= 6 ? 4 : state_words <= 12 ? 3 : 2;
+  // some 40 KB a multiprocessor (4.6 TB/s at a latency under 1.2 us, by 132); this is 128 KB. Where positions are
+  // looked for a tile is kept until it is known not to matter: 80 registers.
+  static constexpr int blocks_per_processor = state_words <= 6 && !A::indexed ? 4 : state_words <= 12 ? 3 : 2;
   static constexpr int loads = 8;
   static constexpr int shared_bytes = 0;
 };

@@ -117,10 +117,14 @@ struct array {
   }
   template <int N = width>
   __device__ __forceinline__ void unpack(const vector_of<N>& from, element* to) const {
-    T raw[N];
-    unpack_elements<N>(from, raw);
+    if constexpr (std::is_same_v<Projection, as_it_is>) {
+      memcpy(static_cast<void*>(to), &from.bits, N * sizeof(T));
+    } else {
+      T raw[N];
+      unpack_elements<N>(from, raw);
 #pragma unroll
-    for (int k = 0; k < N; ++k) to[k] = project(raw[k]);
+      for (int k = 0; k < N; ++k) to[k] = project(raw[k]);
+    }
   }
 };
 

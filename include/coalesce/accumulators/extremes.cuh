@@ -6,8 +6,8 @@
 // position -1.
 #pragma once
 
-#include "../number.cuh"
 #include "../source.cuh"
+#include "bytes.cuh"
 
 namespace coalesce::detail {
 
@@ -70,6 +70,48 @@ __device__ __forceinline__ T earliest(const T (&x)[Size]) {
   }
 }
 
+// The first in Order of a tile's elements.
+template <class Order, bool IgnoreNan, class T, int N>
+__device__ __forceinline__ auto first_of_tile(const T (&tile)[N]) {
+  using value =
+      typename std::conditional_t<(sizeof(T) < 4 && std::is_integral_v<T>), tag<int>, tag<value_type<T>>>::type;
+  if constexpr (in_pairs<T, N>) {
+    return static_cast<value>(extreme_of_bytes<std::is_same_v<Order, larger>>(tile));
+  } else {
+    value x[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) x[i] = static_cast<value>(tile[i]);
+    return earliest<Order, IgnoreNan, 0, N>(x);
+  }
+}
+
+// The first place of `best`, which is in the tile.
+template <class Value, class T, int N>
+__device__ __forceinline__ int place_in_tile(const T (&tile)[N], Value best) {
+  if constexpr (in_pairs<T, N>) {
+    return place_among_bytes(tile, best);
+  } else {
+    int where = 0;
+#pragma unroll
+    for (int i = N - 1; i >= 0; --i) {
+      const Value x = static_cast<Value>(tile[i]);
+      if (x == best || (is_nan(x) && is_nan(best))) where = i;
+    }
+    return where;
+  }
+}
+
+// The largest x of the lanes in `mask`, in all of them.
+__device__ __forceinline__ unsigned long long largest_of_lanes(unsigned int mask, unsigned long long x) {
+  const unsigned int high = static_cast<unsigned int>(x >> 32), low = static_cast<unsigned int>(x);
+  unsigned int first = 0, second = 0;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+  asm volatile("redux.sync.max.u32 %0, %1, %2;" : "=r"(first) : "r"(high), "r"(mask));
+  asm volatile("redux.sync.max.u32 %0, %1, %2;" : "=r"(second) : "r"(high == first ? low : 0), "r"(mask));
+#endif
+  return static_cast<unsigned long long>(first) << 32 | second;
+}
+
 // The type a number is compared in: small integers as int, so that a comparison is one instruction.
 template <class T>
 using compared_type =
@@ -86,16 +128,33 @@ struct extreme {
   __device__ state identity() const { return nothing(); }
   template <int N, class At>
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {
-    state x[N];
-#pragma unroll
-    for (int i = 0; i < N; ++i) x[i] = static_cast<state>(tile[i]);
-    s = earlier<Order, IgnoreNan>(s, earliest<Order, IgnoreNan, 0, N>(x));
+    s = earlier<Order, IgnoreNan>(s, first_of_tile<Order, IgnoreNan>(tile));
   }
   __device__ __forceinline__ void merge(state& into, const state& from) const {
     into = earlier<Order, IgnoreNan>(into, from);
   }
   __device__ Result finish(const state& s, std::int64_t) const { return static_cast<Result>(s); }
 };
+
+// A number of as many bits that grows in Order; the same for all NaN, the largest; the same for -0 and +0.
+template <class T, class Order, class Value>
+__device__ __forceinline__ auto order_key(Value x) {
+  constexpr bool high = std::is_same_v<Order, larger>;
+  using bits = std::conditional_t<sizeof(Value) == 8, unsigned long long, unsigned int>;
+  using number = std::make_signed_t<bits>;
+  constexpr bits sign = bits{1} << (8 * sizeof(bits) - 1);
+  if constexpr (std::is_floating_point_v<Value>) {
+    const Value turned = (high ? x : -x) + Value(0);
+    number as_it_is;
+    memcpy(&as_it_is, &turned, sizeof(turned));
+    const number most = static_cast<number>(sign - 1);
+    const number ordered = is_nan(x) ? most : as_it_is ^ ((as_it_is >> (8 * sizeof(bits) - 1)) & most);
+    return static_cast<bits>(ordered) ^ sign;
+  } else {
+    const bits ordered = std::is_signed_v<Value> ? static_cast<bits>(x) ^ sign : static_cast<bits>(x);
+    return high ? ordered : static_cast<bits>(~ordered);
+  }
+}
 
 // A value and where it is; -1: none yet.
 template <class T>
@@ -126,26 +185,35 @@ struct extreme_position {
   // is only when it is needed.
   template <int N, class At>
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At at) const {
-    value x[N];
-#pragma unroll
-    for (int i = 0; i < N; ++i) x[i] = static_cast<value>(tile[i]);
-    const value best = earliest<Order, IgnoreNan, 0, N>(x);
+    add_best(s, first_of_tile<Order, IgnoreNan>(tile), tile, at);
+  }
+  template <int N, class At>
+  __device__ __forceinline__ void add_best(state& s, value best, const T (&tile)[N], At at) const {
     if (IgnoreNan && is_nan(best)) return;
     // The first position stands for all: equal values further on come before what lies behind it,
     // too.
     if (s.position >= 0 && !precedes(best, at(0), s.value, s.position)) return;
-    int where = 0;
-#pragma unroll
-    for (int i = N - 1; i >= 0; --i) {
-      if (x[i] == best || (is_nan(x[i]) && is_nan(best))) where = i;
-    }
-    const std::int64_t position = at(where);
+    const std::int64_t position = at(place_in_tile(tile, best));
     if (s.position < 0 || precedes(best, position, s.value, s.position)) s = {best, position};
   }
   __device__ __forceinline__ void merge(state& into, const state& from) const {
     if (from.position >= 0 && (into.position < 0 || precedes(from.value, from.position, into.value, into.position))) {
       into = from;
     }
+  }
+  __device__ __forceinline__ void share(const state& before, state& s) const {
+    const unsigned int here = __activemask();
+    if (!__any_sync(here, s.position != before.position)) return;
+    const bool there = s.position >= 0;
+    const unsigned long long mine = there ? order_key<T, Order>(s.value) : 0;
+    const bool best = there && mine == largest_of_lanes(here, mine);
+    const unsigned long long place = best ? ~static_cast<unsigned long long>(s.position) : 0;
+    const bool first = best && place == largest_of_lanes(here, place);
+    const unsigned int owners = __ballot_sync(here, first);
+    if (owners == 0) return;
+    const int owner = __ffs(owners) - 1;
+    s.value = __shfl_sync(here, s.value, owner);
+    s.position = __shfl_sync(here, static_cast<long long>(s.position), owner);
   }
   __device__ std::int64_t finish(const state& s, std::int64_t) const { return s.position; }
   __device__ static value value_of(const state& s) { return s.value; }
@@ -162,39 +230,26 @@ struct packed_position {
   using state = unsigned long long;  // value's key, then 2^32 - 1 - position; 0: none yet
   static_assert(sizeof(value) == 4);
 
-  // Grows in Order; the same for all NaN, the largest; the same for -0 and +0.
-  __device__ __forceinline__ static unsigned int key(value x) {
-    constexpr bool high = std::is_same_v<Order, larger>;
-    if constexpr (std::is_floating_point_v<T> || is_half<T>) {
-      const int bits = __float_as_int((high ? x : -x) + 0.0f);
-      const int ordered = is_nan(x) ? 0x7fffffff : bits ^ ((bits >> 31) & 0x7fffffff);
-      return static_cast<unsigned int>(ordered) ^ 0x80000000u;
-    } else {
-      const unsigned int ordered =
-          std::is_signed_v<value> ? static_cast<unsigned int>(x) ^ 0x80000000u : static_cast<unsigned int>(x);
-      return high ? ordered : ~ordered;
-    }
-  }
+  __device__ __forceinline__ static unsigned int key(value x) { return order_key<T, Order>(x); }
 
   __device__ state identity() const { return 0; }
   template <int N, class At>
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At at) const {
-    value x[N];
-#pragma unroll
-    for (int i = 0; i < N; ++i) x[i] = static_cast<value>(tile[i]);
-    const value best = earliest<Order, IgnoreNan, 0, N>(x);
+    add_best(s, first_of_tile<Order, IgnoreNan>(tile), tile, at);
+  }
+  template <int N, class At>
+  __device__ __forceinline__ void add_best(state& s, value best, const T (&tile)[N], At at) const {
     if (IgnoreNan && is_nan(best)) return;
     const state high = static_cast<state>(key(best)) << 32;
     if (N > 2 && (high | ~static_cast<unsigned int>(at(0))) <= s) return;
-    int where = 0;
-#pragma unroll
-    for (int i = N - 1; i >= 0; --i) {
-      if (x[i] == best || (is_nan(x[i]) && is_nan(best))) where = i;
-    }
-    const state found = high | ~static_cast<unsigned int>(at(where));
+    const state found = high | ~static_cast<unsigned int>(at(place_in_tile(tile, best)));
     if (found > s) s = found;
   }
   __device__ __forceinline__ void merge(state& into, const state& from) const { into = from > into ? from : into; }
+  __device__ __forceinline__ void share(const state& before, state& s) const {
+    const unsigned int here = __activemask();
+    if (__any_sync(here, s != before)) s = largest_of_lanes(here, s);
+  }
   __device__ std::int64_t finish(const state& s, std::int64_t) const {
     return s == 0 ? -1 : static_cast<std::int64_t>(~static_cast<unsigned int>(s));
   }

@@ -55,7 +55,11 @@ struct moment {
   // distances from it, in float; float and double: in double from the start.
   template <bool Ignore, int N>
   __device__ __forceinline__ static void add_moments(state& s, const T (&tile)[N]) {
-    if constexpr (std::is_integral_v<T> && sizeof(T) <= 2) {
+    if constexpr (in_words<T, N>) {
+      s.count += N;
+      s.sum += sum_of_bytes(tile);
+      s.squares += squares_of_bytes(tile);
+    } else if constexpr (std::is_integral_v<T> && sizeof(T) <= 2) {
       int sum = 0;
       std::conditional_t<sizeof(T) == 1, unsigned int, unsigned long long> squares = 0;
 #pragma unroll
@@ -90,14 +94,19 @@ struct moment {
   template <bool Ignore, int N>
   __device__ __forceinline__ static void add_doubles(state& s, const T (&tile)[N]) {
     if (Ignore ? !(s.count > 0) : s.count == 0) s.shift = first_number<Ignore>(tile);
+    // Several chains of additions, so that none is waited for.
+    constexpr int chains = N < 4 ? N : 4;
+    double sum[chains] = {}, squares[chains] = {};
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       const double x = static_cast<double>(static_cast<value_type<T>>(tile[i]));
       const double apart = Ignore && x != x ? 0 : x - s.shift;
       if (Ignore) s.count += x == x;
-      s.sum += apart;
-      s.squares = fma(apart, apart, s.squares);
+      sum[i % chains] += apart;
+      squares[i % chains] = fma(apart, apart, squares[i % chains]);
     }
+    s.sum += sum_as_tree<0, chains>(sum);
+    s.squares += sum_as_tree<0, chains>(squares);
     if (!Ignore) s.count += N;
   }
   template <bool Ignore, int N>
@@ -152,14 +161,21 @@ struct all_statistics {
   __device__ state identity() const { return {smallest().identity(), largest().identity(), {0, 0, 0, 0}}; }
   template <int N, class At>
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At at) const {
-    smallest().add(s.low, tile, at);
-    largest().add(s.high, tile, at);
+    // What branches comes last: until then nothing of the tile has to be kept.
+    const auto least = first_of_tile<smaller, IgnoreNan>(tile);
+    const auto most = first_of_tile<larger, IgnoreNan>(tile);
     mean::template add_moments<IgnoreNan>(s.numbers, tile);
+    smallest().add_best(s.low, least, tile, at);
+    largest().add_best(s.high, most, tile, at);
   }
   __device__ __forceinline__ void merge(state& into, const state& from) const {
     smallest().merge(into.low, from.low);
     largest().merge(into.high, from.high);
     into.numbers.merge(from.numbers);
+  }
+  __device__ __forceinline__ void share(const state& before, state& s) const {
+    smallest().share(before.low, s.low);
+    largest().share(before.high, s.high);
   }
   __device__ result finish(const state& s, std::int64_t count) const {
     using real = typename real_result<T>::type;

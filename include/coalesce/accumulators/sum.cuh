@@ -9,8 +9,8 @@
 // floats.)
 #pragma once
 
-#include "../number.cuh"
 #include "../source.cuh"
+#include "bytes.cuh"
 
 namespace coalesce::detail {
 
@@ -109,14 +109,18 @@ struct sum {
   __device__ state identity() const { return state{}; }
   template <int N, class At>
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {
-    tile_sum x[N];
+    if constexpr (in_words<T, N>) {
+      sum_in(s).add(sum_of_bytes(tile));
+    } else {
+      tile_sum x[N];
 #pragma unroll
-    for (int i = 0; i < N; ++i) {
-      x[i] = static_cast<tile_sum>(static_cast<value_type<T>>(tile[i]));
-      if constexpr (counts) s.count += x[i] == x[i];
-      if constexpr (IgnoreNan) x[i] = x[i] == x[i] ? x[i] : 0;
+      for (int i = 0; i < N; ++i) {
+        x[i] = static_cast<tile_sum>(static_cast<value_type<T>>(tile[i]));
+        if constexpr (counts) s.count += x[i] == x[i];
+        if constexpr (IgnoreNan) x[i] = x[i] == x[i] ? x[i] : 0;
+      }
+      sum_in(s).add(sum_as_tree<0, N>(x));
     }
-    sum_in(s).add(sum_as_tree<0, N>(x));
   }
   __device__ __forceinline__ void merge(state& into, const state& from) const {
     if constexpr (counts) {

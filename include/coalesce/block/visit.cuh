@@ -2,9 +2,9 @@
 // (a few lanes, a warp, a block, several blocks). Each thread calls visit_run and gets its elements tile by tile.
 //
 // Between, thread t reads vectors of 16 bytes t, t + threads, ...: `Loads` of them requested before the first is used,
-// and given to `body` in tiles of up to 32 elements. The first vector is at a multiple of Align bytes: 16, or 128 where
-// threads are whole warps, which then read whole lines of the cache. Elements before it and behind the last go one each
-// to the first threads. Shares differ by one vector at most, so all threads end together.
+// and given to `body` in tiles of up to 32 elements, or 128 bytes. The first vector is at a multiple of Align bytes:
+// 16, or 128 where threads are whole warps, which then read whole lines of the cache. Elements before it and behind the
+// last go one each to the first threads. Shares differ by one vector at most, so all threads end together.
 #pragma once
 
 #include "../source.cuh"
@@ -12,7 +12,8 @@
 namespace coalesce::detail {
 
 // Elements in a tile at most.
-inline constexpr int longest_tile = 32;
+template <class T>
+inline constexpr int longest_tile = sizeof(T) == 1 ? 128 : 32;
 
 template <int Loads, int Align, class Source, class Body>
 __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, std::int64_t thread,
@@ -39,7 +40,8 @@ __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, 
     vector loaded[Loads];
 #pragma unroll
     for (int k = 0; k < Loads; ++k) loaded[k] = in.fetch(head + (i + k * threads) * width);
-    constexpr int together = longest_tile / width < 1 ? 1 : longest_tile / width < Loads ? longest_tile / width : Loads;
+    constexpr int most = longest_tile<element> / width;
+    constexpr int together = most < 1 ? 1 : most < Loads ? most : Loads;
 #pragma unroll
     for (int k = 0; k < Loads; k += together) {
       element tile[together * width];

@@ -62,7 +62,15 @@ __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::block
   } else {
     typename A::state state = a.identity();
     visit_run<shape<A>::loads, 128>(in, problem.count, thread, static_cast<std::int64_t>(slices) * threads,
-                                    [&](const auto& tile, auto at) { a.add(state, tile, at); });
+                                    [&](const auto& tile, auto at) {
+                                      if constexpr (shares<A>) {
+                                        const typename A::state before = state;
+                                        a.add(state, tile, at);
+                                        a.share(before, state);
+                                      } else {
+                                        a.add(state, tile, at);
+                                      }
+                                    });
     state = fold_block<threads>(a, state);
     if (slices > 1) {
       if (threadIdx.x == 0) problem.partials[blockIdx.x] = state;

@@ -24,7 +24,7 @@ struct staged {
   typename A::result* out;
   std::int64_t stretches;
   int length, inner;
-  int parts;        // threads for a result: 1, 2, 4 ... 32
+  int log2_parts;   // 2^that threads for a result: 1, 2, 4 ... 32
   int part_length;  // elements for each of them
   int in_block;     // stretches that a block stages at once
 };
@@ -51,7 +51,21 @@ __device__ __forceinline__ void add_staged(const A& a, typename A::state& state,
   }
 }
 
+// Elements from[0] ... from[length - 1], 2^b of which lie apart what neighbouring lanes have between them.
 template <class A, class Source>
+__device__ __forceinline__ void add_turned(const A& a, typename A::state& state, const Source& in,
+                                           const typename Source::memory* from, int length, int apart, int lane,
+                                           int position) {
+  constexpr int banks = sizeof(typename Source::memory) <= 4 ? 32 : 16;
+  const int together = apart & -apart;
+  int turn = together == 1 ? 0 : together < banks ? lane % banks * together / banks : lane % banks;
+  if (turn >= length) turn = 0;
+  add_staged(a, state, in, from, 1, turn, length, position);
+  if (turn > 0) add_staged(a, state, in, from, 1, 0, turn, position);
+}
+
+// Plain: rows of a thread each.
+template <bool Plain, class A, class Source>
 __global__ void __launch_bounds__(staged_threads, shape<A>::state_words <= 4 ? 6 : 4)
     reduce_staged(const staged<A, Source> problem) {
   using memory = typename Source::memory;
@@ -59,7 +73,7 @@ __global__ void __launch_bounds__(staged_threads, shape<A>::state_words <= 4 ? 6
   __shared__ room<memory, (capacity * sizeof(memory) + 15) / 16 * 16 / sizeof(memory)> buffers[2];
   const A& a = problem.accumulator;
   const int inner = problem.inner, stretch = problem.length * inner;
-  const int parts = problem.parts, part = threadIdx.x & (parts - 1);
+  const int log2_parts = problem.log2_parts, parts = 1 << log2_parts, part = threadIdx.x & (parts - 1);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * problem.in_block;
   const auto stage = [&](std::int64_t first, int buffer) {
     const std::int64_t left = problem.stretches - first;
@@ -80,26 +94,32 @@ __global__ void __launch_bounds__(staged_threads, shape<A>::state_words <= 4 ? 6
     const std::int64_t left = problem.stretches - first;
     const int results = (left < problem.in_block ? static_cast<int>(left) : problem.in_block) * inner;
     const memory* base = staged_at(&buffers[buffer][0], problem.in.data + first * stretch);
-    // Whole warps go round together: the parts of a result meet in shuffles.
-    for (int t = threadIdx.x; t < ((results * parts + 31) & ~31); t += staged_threads) {
-      const int result = t / parts;
-      typename A::state state = a.identity();
-      if (result < results) {
-        const int row = inner == 1 ? result : result / inner;
-        const int begin = part * problem.part_length;
-        int length = problem.length - begin;
-        length = length < 0 ? 0 : length < problem.part_length ? length : problem.part_length;
-        const memory* from = base + row * stretch + (inner == 1 ? 0 : result - row * inner) + begin * inner;
-        // 2^b lanes would meet in a bank without rotation.
-        constexpr int banks = sizeof(memory) <= 4 ? 32 : 16;
-        const int together = inner == 1 ? (problem.part_length & -problem.part_length) : 1;
-        int turn = together == 1 ? 0 : together < banks ? (t % banks) * together / banks : t % banks;
-        if (turn >= length) turn = 0;
-        add_staged(a, state, problem.in, from, inner, turn, length, begin);
-        if (turn > 0) add_staged(a, state, problem.in, from, inner, 0, turn, begin);
+    if constexpr (Plain) {
+      for (int row = threadIdx.x; row < results; row += staged_threads) {
+        typename A::state state = a.identity();
+        add_turned(a, state, problem.in, base + row * stretch, stretch, stretch, row, 0);
+        problem.out[first + row] = a.finish(state, stretch);
       }
-      state = merge_lanes(a, state, parts);
-      if (part == 0 && result < results) problem.out[first * inner + result] = a.finish(state, problem.length);
+    } else {
+      // Whole warps go round together: the parts of a result meet in shuffles.
+      for (int t = threadIdx.x; t < (((results << log2_parts) + 31) & ~31); t += staged_threads) {
+        const int result = t >> log2_parts;
+        typename A::state state = a.identity();
+        if (result < results) {
+          const int row = inner == 1 ? result : result / inner;
+          const int begin = part * problem.part_length;
+          int length = problem.length - begin;
+          length = length < 0 ? 0 : length < problem.part_length ? length : problem.part_length;
+          const memory* from = base + row * stretch + (inner == 1 ? 0 : result - row * inner) + begin * inner;
+          if (inner == 1) {
+            add_turned(a, state, problem.in, from, length, problem.part_length, t, begin);
+          } else {
+            add_staged(a, state, problem.in, from, inner, 0, length, begin);
+          }
+        }
+        state = merge_lanes(a, state, parts);
+        if (part == 0 && result < results) problem.out[first * inner + result] = a.finish(state, problem.length);
+      }
     }
     __syncthreads();
   }
@@ -117,14 +137,16 @@ status launch_staged(const A& a, const Source& in, typename A::result* out, std:
   const int stretch = length * inner;
   const int in_block = staged_bytes / static_cast<int>(sizeof(typename Source::memory)) / stretch;
   // Threads for a result, so that all of a block have something to do.
-  int parts = 1;
-  while (parts < 32 && parts * in_block * inner < staged_threads && parts < length) parts *= 2;
-  const staged<A, Source> problem = {
-      a, in, out, stretches, length, inner, parts, static_cast<int>(ceil_div(length, parts)), in_block};
+  int log2_parts = 0;
+  while (log2_parts < 5 && (in_block * inner << log2_parts) < staged_threads && 1 << log2_parts < length) ++log2_parts;
+  const int part_length = static_cast<int>(ceil_div(length, 1 << log2_parts));
+  const staged<A, Source> problem = {a, in, out, stretches, length, inner, log2_parts, part_length, in_block};
   const std::int64_t resident = static_cast<std::int64_t>(device.processors) * (shape<A>::state_words <= 4 ? 6 : 4);
   std::int64_t blocks = ceil_div(stretches, in_block);
   if (blocks > resident) blocks = resident;
-  return launch(reduce_staged<A, Source>, problem, blocks, staged_threads, 0, stream);
+  const bool plain = inner == 1 && log2_parts == 0;
+  return launch(plain ? reduce_staged<true, A, Source> : reduce_staged<false, A, Source>, problem, blocks,
+                staged_threads, 0, stream);
 }
 
 }  // namespace coalesce::detail

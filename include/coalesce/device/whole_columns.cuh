@@ -22,8 +22,8 @@ inline constexpr int whole_threads = 256;
 // Blocks on a multiprocessor: registers for states of several columns and 8 vectors.
 template <int Width, class A>
 inline constexpr int whole_blocks = Width == 1                           ? 4
-                                    : shape<A>::blocks_per_processor < 3 ? shape<A>::blocks_per_processor
-                                                                         : 3;
+                                    : shape<A>::blocks_per_processor > 3 ? 3
+                                                                         : 2;
 
 // Neighbouring results, by vectors where they lie so.
 template <int N, class R>
@@ -52,6 +52,7 @@ __device__ __forceinline__ void walk_columns(const A& a, const Source& in, State
                                              std::int64_t row_step, const int (&row_of)[Width], int rows_each) {
   using element = typename A::element;
   constexpr int at_once = 8;
+#pragma unroll 1
   for (; count >= at_once; count -= at_once) {
     typename Source::template vector_of<Width> loaded[at_once];
 #pragma unroll
