@@ -44,7 +44,11 @@ __device__ __forceinline__ void start_staging(T* to, const T* from, int count) {
     int head = width == 1 ? 0 : elements_before(from, 16, sizeof(T));
     if (head > count) head = count;
     const int vectors = (count - head) / width, inside = vectors * width;
-    for (int i = threadIdx.x; i < vectors; i += Threads) start_copy16(to + head + i * width, from + head + i * width);
+    // Thread 0 has the first half of a sector.
+    const int before = static_cast<int>(reinterpret_cast<std::uintptr_t>(from + head) / 16 % 2);
+    for (int i = static_cast<int>(threadIdx.x) - before; i < vectors; i += Threads) {
+      if (i >= 0) start_copy16(to + head + i * width, from + head + i * width);
+    }
     const int at = static_cast<int>(threadIdx.x) < head ? threadIdx.x : threadIdx.x + inside;
     if (at < count) to[at] = from[at];  // there are fewer than 32 of these
   }

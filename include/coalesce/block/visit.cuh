@@ -26,7 +26,8 @@ __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, 
     head = in.template head<width*(Align / 16)>();
     if (head > count) head = count;
   }
-  const std::int64_t vectors = (count - head) / width;
+  std::int64_t vectors = (count - head) / width;
+  if (Align > 16) vectors &= ~std::int64_t{1};
   if constexpr (width > 1) {
     const std::int64_t inside = vectors * width, single = count - inside;
     for (std::int64_t i = thread; i < single; i += threads) {

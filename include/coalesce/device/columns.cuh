@@ -210,15 +210,6 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
   }
 }
 
-constexpr int common_divisor(std::int64_t a, int b) {
-  while (b) {
-    const int rest = static_cast<int>(a % b);
-    a = b;
-    b = rest;
-  }
-  return static_cast<int>(a);
-}
-
 // How many slices fill the device best: whole rounds of `resident` blocks, few of them, each slice with enough rows.
 inline std::int64_t slices_of_tiles(std::int64_t tiles, std::int64_t most, std::int64_t resident, double& share) {
   std::int64_t best = 1;
@@ -268,6 +259,8 @@ status launch_columns(const A& a, const Source& in, typename A::result* out, std
     problem.phases = width / common_divisor(columns_count, width);
     problem.across = static_cast<int>(period);
     problem.down = columns_threads / problem.across;
+    // Whole sectors to a row of threads, or to two.
+    if (problem.across % 2 == 1 && problem.down > 1) problem.down &= ~1;
     slices = slices_of_tiles(planes, planes <= max_tickets ? rows_count / problem.phases / (16 * problem.down) : 1,
                              resident, share);
   } else {

@@ -46,4 +46,13 @@ status launch(void (*kernel)(Problem), const Problem& problem, std::int64_t bloc
 
 __host__ __device__ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+constexpr int common_divisor(std::int64_t a, int b) {
+  while (b) {
+    const int rest = static_cast<int>(a % b);
+    a = b;
+    b = rest;
+  }
+  return static_cast<int>(a);
+}
+
 }  // namespace coalesce::detail

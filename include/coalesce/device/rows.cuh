@@ -19,6 +19,7 @@ struct rows {
   std::int64_t rows_count, count;  // count: elements of a row
   row_map map;                     // row -> offset of its first element
   int lanes;                       // of a group: 1, 2, 4 ... 32
+  bool sectors;                    // vectors are read in pairs that lie in one sector
 };
 
 inline constexpr int rows_threads = 256;
@@ -70,7 +71,7 @@ __global__ void __launch_bounds__(rows_threads, shape<A>::blocks_per_processor)
       typename A::state state = a.identity();
       const std::int64_t row = first + group;
       if (row < rows_count) {
-        visit_run<Loads, 16>(problem.in.from(problem.map(row)), count, lane, lanes,
+        visit_run<Loads, 32>(problem.in.from(problem.map(row)), count, lane, lanes,
                              [&](const auto& tile, auto at) { a.add(state, tile, at); });
       }
       state = merge_lanes(a, state, lanes);
@@ -88,9 +89,10 @@ __global__ void __launch_bounds__(rows_threads, shape<A>::blocks_per_processor)
         if (row < rows_count) {
           const Source in = problem.in.from(problem.map(row));
           if constexpr (!Even) {
-            head[r] = in.head();
+            head[r] = problem.sectors ? in.template head<2 * width>() : in.head();
             if (head[r] > count) head[r] = static_cast<int>(count);
             vectors[r] = static_cast<int>(count - head[r]) / width;
+            if (problem.sectors) vectors[r] &= ~1;
             const int inside = vectors[r] * width, at = lane < head[r] ? lane : lane + inside;
             if (at < count) edge[r] = in.at(at);
           } else {
@@ -164,7 +166,7 @@ status launch_rows(const A& a, const Source& in, typename A::result* out, std::i
   const int loads = vectors > 128 ? 8 : vectors > (cheap ? 64 : 4) ? 4 : vectors > (cheap ? 32 : 2) ? 2 : 1;
   int lanes = 1;
   while (lanes < 32 && lanes * loads < vectors) lanes *= 2;
-  const rows<A, Source> problem = {a, in, out, rows_count, count, map, lanes};
+  const rows<A, Source> problem = {a, in, out, rows_count, count, map, lanes, lanes == 32};
   const int at_once = loads == 1 ? most : loads == 2 ? 4 : loads == 4 ? 2 : 1;
   // Blocks come in many waves, so that those on a slower multiprocessor do not hold up the rest, but each does several
   // rounds, so that starting it does not count.

@@ -26,6 +26,10 @@ inline constexpr int segments_items = sizeof(T) <= 4   ? 15
                                       : sizeof(T) <= 8 ? 7
                                                        : 3;
 
+// Units that are the least a block is for: two tiles, of which finding their beginning is a tenth.
+template <class T>
+inline constexpr int segments_least = 2 * segments_threads * segments_items<T>;
+
 // Segments of equal length, one behind the other.
 struct equal_segments {
   std::int64_t length;
@@ -106,16 +110,18 @@ __device__ __forceinline__ open_state<State> scan_open(const A& a, open_state<St
   return mine;
 }
 
-// How many segments end among the first `units` units. By a whole warp, 32 places at a time.
+// How many segments end among the first `units` units. By a whole warp, 16 places at a time: more would be fewer steps,
+// but each place is a sector.
 template <class Offsets>
-__device__ inline std::int64_t ends_before(const Offsets& offsets, std::int64_t count, std::int64_t units) {
-  const std::int64_t origin = offsets[0];
+__device__ inline std::int64_t ends_before(const Offsets& offsets, std::int64_t origin, std::int64_t count,
+                                           std::int64_t units) {
   const int lane = threadIdx.x % 32;
   std::int64_t low = 0, high = count;  // the answer is in low ... high
   while (low < high) {
-    const std::int64_t step = (high - low + 31) / 32;
+    const std::int64_t step = (high - low + 15) / 16;
     const std::int64_t place = low + lane * step;  // has segment `place` ended?
-    const bool ended = place < high && static_cast<std::int64_t>(offsets[place + 1]) - origin + place < units;
+    const bool ended =
+        lane < 16 && place < high && static_cast<std::int64_t>(offsets[place + 1]) - origin + place < units;
     const int how_many = __popc(__ballot_sync(0xffffffffu, ended));
     if (how_many == 0) {
       high = low;
@@ -146,15 +152,19 @@ __global__ void __launch_bounds__(segments_threads, segments_blocks<A>)
   element* elements = &element_store[0];
 
   // This block's units.
-  const std::int64_t origin = offsets[0], total = static_cast<std::int64_t>(offsets[problem.count]) - origin;
+  if (threadIdx.x < 2) edges[threadIdx.x] = static_cast<std::int64_t>(offsets[threadIdx.x == 0 ? 0 : problem.count]);
+  __syncthreads();
+  const std::int64_t origin = edges[0], total = edges[1] - origin;
   const std::int64_t units = total + problem.count;
   std::int64_t share = (units + gridDim.x - 1) / gridDim.x;
-  if (share < tile_units) share = tile_units;
-  std::int64_t unit = blockIdx.x * share, unit_end = unit + share;
-  if (unit > units) unit = units;
-  if (unit_end > units) unit_end = units;
+  if (share < segments_least<element>) share = segments_least<element>;
+  const int blocks = static_cast<int>(divide(units + share - 1, share));  // that have something to do
+  if (static_cast<int>(blockIdx.x) >= blocks) return;
+  const std::int64_t unit_end = units < (blockIdx.x + 1) * share ? units : (blockIdx.x + 1) * share;
+  std::int64_t unit = blockIdx.x * share;
+  __syncthreads();
   if (threadIdx.x < 64) {
-    const std::int64_t ends = ends_before(offsets, problem.count, threadIdx.x < 32 ? unit : unit_end);
+    const std::int64_t ends = ends_before(offsets, origin, problem.count, threadIdx.x < 32 ? unit : unit_end);
     if (threadIdx.x % 32 == 0) edges[threadIdx.x / 32] = ends;
   }
   __syncthreads();
@@ -232,7 +242,7 @@ __global__ void __launch_bounds__(segments_threads, segments_blocks<A>)
     }
     const int tile_elements = here - tile_ends;
     // About as many segments will end in the next tile.
-    int next_known = (tile_ends + tile_ends / 4 + threads) / threads * threads;
+    int next_known = (tile_ends + tile_ends / 8 + 63) / 32 * 32;
     if (next_known > ring_size) next_known = ring_size;
 
     // The elements.
@@ -241,15 +251,17 @@ __global__ void __launch_bounds__(segments_threads, segments_blocks<A>)
     element* const base = elements + (width - head) % width;
     const int vectors = (tile_elements - head) / width;
     constexpr int loads = 4;
-    for (int i = threadIdx.x; i < vectors; i += loads * threads) {
+    // Thread 0 has the first half of a sector.
+    const int before = in.template head<2 * width>() == in.head() ? 0 : 1;
+    for (int i = static_cast<int>(threadIdx.x) - before; i < vectors; i += loads * threads) {
       typename Source::template vector_of<> loaded[loads];
 #pragma unroll
       for (int k = 0; k < loads; ++k) {
-        if (i + k * threads < vectors) loaded[k] = in.fetch(head + (i + k * threads) * width);
+        if (i + k * threads >= 0 && i + k * threads < vectors) loaded[k] = in.fetch(head + (i + k * threads) * width);
       }
 #pragma unroll
       for (int k = 0; k < loads; ++k) {
-        if (i + k * threads < vectors) {
+        if (i + k * threads >= 0 && i + k * threads < vectors) {
           element tile[width];
           in.unpack(loaded[k], tile);
           store_elements<width>(base + head + (i + k * threads) * width, tile);
@@ -320,14 +332,14 @@ __global__ void __launch_bounds__(segments_threads, segments_blocks<A>)
   }
 
   if (threadIdx.x == 0) left->tail = carry.state;
-  if (!last_block(problem.ticket, gridDim.x)) return;
+  if (!last_block(problem.ticket, blocks)) return;
   carry = {a.identity(), false};
-  for (int start = 0; start < static_cast<int>(gridDim.x); start += threads) {
+  for (int start = 0; start < blocks; start += threads) {
     const int block = start + threadIdx.x;
     segments_left<state_type> other;
     other.segment = -1;
     other.tail = other.head = a.identity();
-    if (block < static_cast<int>(gridDim.x)) {
+    if (block < blocks) {
       other.segment = problem.left[block].segment;
       other.tail = problem.left[block].tail;
       if (other.segment >= 0) other.head = problem.left[block].head;

@@ -51,17 +51,26 @@ __device__ __forceinline__ void add_staged(const A& a, typename A::state& state,
   }
 }
 
-// Elements from[0] ... from[length - 1], 2^b of which lie apart what neighbouring lanes have between them.
+// Elements from[0] ... from[length - 1] of a lane whose neighbours' are `apart` elements away. With 2^b in `apart`, 2^b
+// lanes would meet in a bank: each begins at another element, and goes around.
 template <class A, class Source>
 __device__ __forceinline__ void add_turned(const A& a, typename A::state& state, const Source& in,
                                            const typename Source::memory* from, int length, int apart, int lane,
                                            int position) {
   constexpr int banks = sizeof(typename Source::memory) <= 4 ? 32 : 16;
   const int together = apart & -apart;
-  int turn = together == 1 ? 0 : together < banks ? lane % banks * together / banks : lane % banks;
+  if (together == 1) {
+    add_staged(a, state, in, from, 1, 0, length, position);
+    return;
+  }
+  int turn = together < banks ? lane % banks * together / banks : lane % banks;
   if (turn >= length) turn = 0;
-  add_staged(a, state, in, from, 1, turn, length, position);
-  if (turn > 0) add_staged(a, state, in, from, 1, 0, turn, position);
+#pragma unroll 4
+  for (int j = 0; j < length; ++j) {
+    const int at = turn + j < length ? turn + j : turn + j - length;
+    const typename A::element one[1] = {in.project(from[at])};
+    a.add(state, one, positions<1>{position + at, 0});
+  }
 }
 
 // Plain: rows of a thread each.
@@ -135,16 +144,23 @@ status launch_staged(const A& a, const Source& in, typename A::result* out, std:
   device_facts device;
   if (const status s = current_device(device); !s) return s;
   const int stretch = length * inner;
-  const int in_block = staged_bytes / static_cast<int>(sizeof(typename Source::memory)) / stretch;
-  // Threads for a result, so that all of a block have something to do.
+  constexpr int size = static_cast<int>(sizeof(typename Source::memory));
+  int in_block = staged_bytes / size / stretch;
+  // Whole sectors, where that can be.
+  const int even = 32 / common_divisor(stretch * size, 32);
+  if (in_block >= even) in_block -= in_block % even;
+  // A thread for a row, even if that leaves most of a block idle: a few warps at work are enough, as each of their
+  // loads is for 32 rows. Else as many threads for a result as there are.
+  const bool plain = inner == 1 && length <= 256;
   int log2_parts = 0;
-  while (log2_parts < 5 && (in_block * inner << log2_parts) < staged_threads && 1 << log2_parts < length) ++log2_parts;
+  while (!plain && log2_parts < 5 && (in_block * inner << log2_parts) < staged_threads && 1 << log2_parts < length) {
+    ++log2_parts;
+  }
   const int part_length = static_cast<int>(ceil_div(length, 1 << log2_parts));
   const staged<A, Source> problem = {a, in, out, stretches, length, inner, log2_parts, part_length, in_block};
   const std::int64_t resident = static_cast<std::int64_t>(device.processors) * (shape<A>::state_words <= 4 ? 6 : 4);
   std::int64_t blocks = ceil_div(stretches, in_block);
   if (blocks > resident) blocks = resident;
-  const bool plain = inner == 1 && log2_parts == 0;
   return launch(plain ? reduce_staged<true, A, Source> : reduce_staged<false, A, Source>, problem, blocks,
                 staged_threads, 0, stream);
 }
