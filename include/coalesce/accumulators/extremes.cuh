@@ -77,6 +77,10 @@ __device__ __forceinline__ auto first_of_tile(const T (&tile)[N]) {
       typename std::conditional_t<(sizeof(T) < 4 && std::is_integral_v<T>), tag<int>, tag<value_type<T>>>::type;
   if constexpr (in_pairs<T, N>) {
     return static_cast<value>(extreme_of_bytes<std::is_same_v<Order, larger>>(tile));
+  } else if constexpr (in_halves<T, N>) {
+    T two[2];
+    extremes_of_halves<std::is_same_v<Order, larger>, IgnoreNan>(tile, two);
+    return earlier<Order, IgnoreNan>(static_cast<value>(two[0]), static_cast<value>(two[1]));
   } else {
     value x[N];
 #pragma unroll

@@ -94,19 +94,19 @@ struct moment {
   template <bool Ignore, int N>
   __device__ __forceinline__ static void add_doubles(state& s, const T (&tile)[N]) {
     if (Ignore ? !(s.count > 0) : s.count == 0) s.shift = first_number<Ignore>(tile);
-    // Several chains of additions, so that none is waited for.
-    constexpr int chains = N < 4 ? N : 4;
-    double sum[chains] = {}, squares[chains] = {};
+    // Two chains of additions, so that each is waited for half as long. The first begins with what there was.
+    constexpr int chains = N < 4 ? 1 : 2;
+    double sum[2] = {s.sum, 0}, squares[2] = {s.squares, 0};
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       const double x = static_cast<double>(static_cast<value_type<T>>(tile[i]));
       const double apart = Ignore && x != x ? 0 : x - s.shift;
       if (Ignore) s.count += x == x;
-      sum[i % chains] += apart;
-      squares[i % chains] = fma(apart, apart, squares[i % chains]);
+      sum[i % chains] = i == 1 && chains == 2 ? apart : sum[i % chains] + apart;
+      squares[i % chains] = i == 1 && chains == 2 ? apart * apart : fma(apart, apart, squares[i % chains]);
     }
-    s.sum += sum_as_tree<0, chains>(sum);
-    s.squares += sum_as_tree<0, chains>(squares);
+    s.sum = chains == 2 ? sum[0] + sum[1] : sum[0];
+    s.squares = chains == 2 ? squares[0] + squares[1] : squares[0];
     if (!Ignore) s.count += N;
   }
   template <bool Ignore, int N>

@@ -12,6 +12,18 @@ __device__ __forceinline__ void start_copy16(void* shared, const void* global) {
                : "r"(static_cast<unsigned int>(__cvta_generic_to_shared(shared))), "l"(global)
                : "memory");
 }
+// The same for one element; those of 1 or 2 bytes are waited for.
+template <class T>
+__device__ __forceinline__ void start_copy_of_one(T* shared, const T* global) {
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+                 :
+                 : "r"(static_cast<unsigned int>(__cvta_generic_to_shared(shared))), "l"(global), "n"(sizeof(T))
+                 : "memory");
+  } else {
+    *shared = *global;
+  }
+}
 // Copies started so far are a group.
 __device__ __forceinline__ void end_group() { asm volatile("cp.async.commit_group;" : : : "memory"); }
 // Until all but the last N of this thread's groups are there. Other threads' need a barrier, too.
@@ -22,6 +34,10 @@ __device__ __forceinline__ void wait_for_groups() {
 #else
 __device__ __forceinline__ void start_copy16(void* shared, const void* global) {
   *static_cast<uint4*>(shared) = *static_cast<const uint4*>(global);
+}
+template <class T>
+__device__ __forceinline__ void start_copy_of_one(T* shared, const T* global) {
+  *shared = *global;
 }
 __device__ __forceinline__ void end_group() {}
 template <int N>

@@ -57,12 +57,19 @@ __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, 
     for (int k = 0; k < Loads - 1; ++k) {
       if (i + k * threads < vectors) rest[k] = in.fetch(head + (i + k * threads) * width);
     }
+    // By twos, where there are two.
 #pragma unroll
-    for (int k = 0; k < Loads - 1; ++k) {
-      if (i + k * threads < vectors) {
+    for (int k = 0; k < Loads - 1; k += 2) {
+      const positions<width> at{head + (i + k * threads) * width, threads * width};
+      if (k + 1 < Loads - 1 && i + (k + 1) * threads < vectors) {
+        element tile[2 * width];
+        in.unpack(rest[k], tile);
+        in.unpack(rest[k + 1 < Loads - 1 ? k + 1 : k], tile + width);
+        body(tile, at);
+      } else if (i + k * threads < vectors) {
         element tile[width];
         in.unpack(rest[k], tile);
-        body(tile, positions<width>{head + (i + k * threads) * width, 0});
+        body(tile, at);
       }
     }
   }

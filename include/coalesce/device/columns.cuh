@@ -226,6 +226,29 @@ inline std::int64_t slices_of_tiles(std::int64_t tiles, std::int64_t most, std::
   return best;
 }
 
+// Vectors of one row of a folded matrix.
+template <int Width>
+std::int64_t period_of_columns(std::int64_t columns_count) {
+  return columns_count / common_divisor(columns_count, Width);
+}
+template <int Width>
+bool columns_fold(std::int64_t rows_count, std::int64_t stride, std::int64_t columns_count) {
+  const std::int64_t period = period_of_columns<Width>(columns_count);
+  return stride == columns_count && period <= 128 && (rows_count >= 64 || period * Width < 256);
+}
+template <int Width, class Source>
+bool columns_begin_aligned(const Source& in, std::int64_t planes, std::int64_t plane_stride, std::int64_t stride) {
+  return in.template begins_aligned<Width>() && (planes == 1 || plane_stride % Width == 0) && stride % Width == 0;
+}
+// Whether rows begin anywhere between two 16-byte boundaries, and are too long to be folded.
+template <class A, class Source>
+bool columns_are_crooked(const A&, const Source& in, std::int64_t planes, std::int64_t plane_stride,
+                         std::int64_t rows_count, std::int64_t stride, std::int64_t columns_count) {
+  constexpr int width = vector_of_states<A, Source>;
+  return !columns_begin_aligned<width>(in, planes, plane_stride, stride) &&
+         !columns_fold<width>(rows_count, stride, columns_count);
+}
+
 template <class A, class Source>
 status launch_columns(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
                       std::int64_t plane_stride, std::int64_t rows_count, std::int64_t stride,
@@ -236,20 +259,18 @@ status launch_columns(const A& a, const Source& in, typename A::result* out, std
   columns<A, Source> problem = {a, in, out,   rows_count, stride, columns_count, plane_stride, 1, 1,
                                 1, 1,  false, false,      1,      nullptr,       nullptr};
   const std::int64_t resident = static_cast<std::int64_t>(device.processors) * columns_blocks<A>;
-  const bool aligned = in.template begins_aligned<width>() && (planes == 1 || plane_stride % width == 0);
-  // Vectors of one row of the folded matrix.
-  const std::int64_t period = columns_count / common_divisor(columns_count, width);
-  problem.folded = stride == columns_count && period <= 128 && (rows_count >= 64 || period * width < 256);
-  problem.crooked = !(aligned && stride % width == 0);
+  const std::int64_t period = period_of_columns<width>(columns_count);
+  problem.folded = columns_fold<width>(rows_count, stride, columns_count);
+  problem.crooked = !columns_begin_aligned<width>(in, planes, plane_stride, stride);
   if (columns_count >= 2 * width && (!problem.crooked || !problem.folded)) {
     // So many columns that each can have a thread of its own.
     const std::int64_t vectors = planes * (problem.crooked ? columns_count : ceil_div(columns_count, width));
     const std::int64_t rounds = ceil_div(vectors, resident * columns_threads);
     if (rows_count <= 8 || rounds >= 8 || vectors * 10 >= rounds * resident * columns_threads * 9) {
-      return problem.crooked
-                 ? launch_whole_columns<1>(a, in, out, planes, plane_stride, rows_count, stride, columns_count, stream)
-                 : launch_whole_columns<width>(a, in, out, planes, plane_stride, rows_count, stride, columns_count,
-                                               stream);
+      if (!problem.crooked)
+        return launch_whole_columns<width>(a, in, out, planes, plane_stride, rows_count, stride, columns_count, stream);
+      if constexpr (Source::inputs > 1)
+        return launch_whole_columns<1>(a, in, out, planes, plane_stride, rows_count, stride, columns_count, stream);
     }
   }
   double share = 0;

@@ -6,6 +6,7 @@
 #include "rows.cuh"
 #include "runs.cuh"
 #include "staged.cuh"
+#include "staged_columns.cuh"
 #include "strided.cuh"
 
 namespace coalesce::detail {
@@ -70,6 +71,12 @@ status reduce_layout(const A& a, const Source& view_in, typename A::result* out,
       if constexpr (Source::inputs == 1) {
         if (outer && stretch <= longest && stride == inner->extent && outer->stride == stretch)
           return launch_staged(b, in, out, planes, static_cast<int>(rows), static_cast<int>(inner->extent), stream);
+      }
+      if constexpr (Source::inputs == 1 && sizeof(typename Source::memory) <= 16) {
+        if (columns_are_crooked(b, in, planes, outer ? outer->stride : 0, rows, stride, inner->extent)) {
+          return launch_staged_columns(b, in, out, planes, outer ? outer->stride : 0, rows, stride, inner->extent,
+                                       stream, work);
+        }
       }
       return launch_columns(b, in, out, planes, outer ? outer->stride : 0, rows, stride, inner->extent, stream, work);
     }

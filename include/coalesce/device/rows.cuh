@@ -55,7 +55,7 @@ __device__ __forceinline__ int merge_rows(const A& a, typename A::state (&state)
 
 // Even: every row begins at a 16-byte boundary and has whole vectors only.
 template <int Loads, int Rows, bool Even, class A, class Source>
-__global__ void __launch_bounds__(rows_threads, shape<A>::blocks_per_processor)
+__global__ void __launch_bounds__(rows_threads, Loads == 8 && A::indexed ? 2 : shape<A>::blocks_per_processor)
     reduce_rows(const rows<A, Source> problem) {
   constexpr int width = Source::width;
   using element = typename A::element;
@@ -113,13 +113,20 @@ __global__ void __launch_bounds__(rows_threads, shape<A>::blocks_per_processor)
           for (int k = 0; k < Loads; ++k) problem.in.unpack(loaded[r][k], tile + k * width);
           a.add(state[r], tile, positions<width>{head[r] + lane * width, lanes * width});
         } else {
+          // By twos, where there are two.
 #pragma unroll
-          for (int k = 0; k < (Loads > 1 ? Loads - 1 : 1); ++k) {
+          for (int k = 0; k < (Loads > 1 ? Loads - 1 : 1); k += 2) {
             const int vector = lane + k * lanes;
-            if (vector < vectors[r]) {
+            const positions<width> at{head[r] + vector * width, lanes * width};
+            if (k + 1 < Loads - 1 && vector + lanes < vectors[r]) {
+              element tile[2 * width];
+              problem.in.unpack(loaded[r][k], tile);
+              problem.in.unpack(loaded[r][k + 1 < Loads ? k + 1 : k], tile + width);
+              a.add(state[r], tile, at);
+            } else if (vector < vectors[r]) {
               element tile[width];
               problem.in.unpack(loaded[r][k], tile);
-              a.add(state[r], tile, positions<width>{head[r] + vector * width, 0});
+              a.add(state[r], tile, at);
             }
           }
         }
@@ -159,11 +166,12 @@ status launch_rows(const A& a, const Source& in, typename A::result* out, std::i
   const std::int64_t vectors = ceil_div(count, width);
   const bool even = in.template begins_aligned<width>() && count % width == 0 && map.stride % width == 0 &&
                     (map.inner == 0 || map.plane % width == 0);
-  // Large states: fewer rows at once, so that they fit in registers.
-  constexpr int most = shape<A>::state_words <= 2 ? 8 : 4;
-  // Where merging costs more than an addition, a lane takes more of a row, so that fewer lanes have to merge.
-  constexpr bool cheap = shape<A>::state_words <= 2 && !A::indexed;
-  const int loads = vectors > 128 ? 8 : vectors > (cheap ? 64 : 4) ? 4 : vectors > (cheap ? 32 : 2) ? 2 : 1;
+  constexpr int most = 4;
+  // Where merging costs more than an addition, a lane takes more of a row, so that fewer lanes have to merge; but a
+  // lane that has fewer vectors than others adds them one by one.
+  constexpr bool cheap = shape<A>::state_words <= 2;
+  const bool few_lanes = !cheap || (A::indexed && vectors % 4 == 0);
+  const int loads = vectors > 128 ? 8 : vectors > (few_lanes ? 4 : 64) ? 4 : vectors > (few_lanes ? 2 : 32) ? 2 : 1;
   int lanes = 1;
   while (lanes < 32 && lanes * loads < vectors) lanes *= 2;
   const rows<A, Source> problem = {a, in, out, rows_count, count, map, lanes, lanes == 32};

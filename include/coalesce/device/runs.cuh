@@ -24,21 +24,11 @@ struct runs {
 };
 
 template <class A>
-struct runs_shape {
-  static constexpr bool small = shape<A>::state_words <= 6;
-  static constexpr int threads = small ? 512 : 256;
-  static constexpr int blocks = small ? 2 : shape<A>::blocks_per_processor;
-};
-
-// Of a column accumulator.
-template <class A>
-struct runs_column_shape {
+struct runs_bounds {
   static constexpr int threads = shape<A>::threads;
-  static constexpr int blocks = shape<A>::blocks_per_processor;
+  static constexpr int blocks =
+      !column_accumulator<A> && sizeof(typename shape<A>::partial) <= 24 ? 4 : shape<A>::blocks_per_processor;
 };
-
-template <class A>
-using runs_bounds = std::conditional_t<column_accumulator<A>, runs_column_shape<A>, runs_shape<A>>;
 
 template <class A, class Source>
 __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::blocks)

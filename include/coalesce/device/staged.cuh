@@ -73,6 +73,47 @@ __device__ __forceinline__ void add_turned(const A& a, typename A::state& state,
   }
 }
 
+// All rows of Length elements, a thread each. Two floats are read at once: with Length / 2 odd, 16 lanes then are in 32
+// banks; with Length odd 32 lanes are.
+template <int Length, class A, class Source>
+__device__ __forceinline__ void reduce_short_rows(const A& a, const Source& in, const typename Source::memory* base,
+                                                  int rows, typename A::result* out) {
+  using memory = typename Source::memory;
+  using element = typename A::element;
+  constexpr bool even = sizeof(memory) == 4 && Length % 2 == 0;
+  const bool twos = even && reinterpret_cast<std::uintptr_t>(base) % 8 == 0;
+  for (int row = threadIdx.x; row < rows; row += staged_threads) {
+    const memory* const from = base + row * Length;
+    memory raw[Length];
+    if (!twos) {
+#pragma unroll
+      for (int k = 0; k < Length; ++k) raw[k] = from[k];
+    } else if constexpr (even) {
+#pragma unroll
+      for (int k = 0; k < Length; k += 2) {
+        const uint2 two = *reinterpret_cast<const uint2*>(from + k);
+        memcpy(static_cast<void*>(raw + k), &two, sizeof(two));
+      }
+    }
+    element tile[Length];
+#pragma unroll
+    for (int k = 0; k < Length; ++k) tile[k] = in.project(raw[k]);
+    typename A::state state = a.identity();
+    a.add(state, tile, positions<1>{0, 1});
+    out[row] = a.finish(state, Length);
+  }
+}
+inline constexpr int short_row = 8;
+template <int Length, class A, class Source>
+__device__ __forceinline__ void reduce_rows_of(int length, const A& a, const Source& in,
+                                               const typename Source::memory* base, int rows, typename A::result* out) {
+  if (length == Length) {
+    reduce_short_rows<Length>(a, in, base, rows, out);
+  } else if constexpr (Length > 1) {
+    reduce_rows_of<Length - 1>(length, a, in, base, rows, out);
+  }
+}
+
 // Plain: rows of a thread each.
 template <bool Plain, class A, class Source>
 __global__ void __launch_bounds__(staged_threads, shape<A>::state_words <= 4 ? 6 : 4)
@@ -103,10 +144,12 @@ __global__ void __launch_bounds__(staged_threads, shape<A>::state_words <= 4 ? 6
     const std::int64_t left = problem.stretches - first;
     const int results = (left < problem.in_block ? static_cast<int>(left) : problem.in_block) * inner;
     const memory* base = staged_at(&buffers[buffer][0], problem.in.data + first * stretch);
-    if constexpr (Plain) {
+    if (Plain && stretch <= short_row) {
+      reduce_rows_of<short_row>(stretch, a, problem.in, base, results, problem.out + first);
+    } else if constexpr (Plain) {
       for (int row = threadIdx.x; row < results; row += staged_threads) {
         typename A::state state = a.identity();
-        add_turned(a, state, problem.in, base + row * stretch, stretch, stretch, row, 0);
+        add_turned(a, state, problem.in, base + row * stretch, stretch, stretch, threadIdx.x, 0);
         problem.out[first + row] = a.finish(state, stretch);
       }
     } else {

@@ -31,11 +31,28 @@ struct axis_map {
   struct place {
     std::int64_t at, other, index;
   };
-  // Between the indices of neighbours along the last axis.
-  __device__ __forceinline__ std::int64_t step() const { return rank == 0 ? 0 : indices[rank - 1]; }
-  __device__ __forceinline__ place operator()(std::int64_t i) const {
-    place result = {0, 0, 0};
-    for (int axis = rank - 1; axis >= 0; --axis) {
+  // Goes along the last axis and over its end without a division: index i is `inner` of the last axis and `outer` of
+  // all others.
+  struct walker {
+    std::int64_t inner, outer;
+  };
+  __device__ __forceinline__ walker at(std::int64_t i) const {
+    const std::int64_t extent = rank == 0 ? 1 : extents[rank - 1], outer = divide(i, extent);
+    return {i - outer * extent, outer};
+  }
+  __device__ __forceinline__ void advance(walker& w, const walker& by) const {
+    w.inner += by.inner;
+    w.outer += by.outer;
+    if (rank > 0 && w.inner >= extents[rank - 1]) {
+      w.inner -= extents[rank - 1];
+      ++w.outer;
+    }
+  }
+  __device__ __forceinline__ place operator()(const walker& w) const {
+    if (rank == 0) return {0, 0, 0};
+    place result = {w.inner * strides[rank - 1], w.inner * others[rank - 1], w.inner * indices[rank - 1]};
+    std::int64_t i = w.outer;
+    for (int axis = rank - 2; axis >= 0; --axis) {
       const std::int64_t next = axis == 0 ? 0 : divide(i, extents[axis]), here = i - next * extents[axis];
       result.at += here * strides[axis];
       result.other += here * others[axis];
@@ -44,6 +61,10 @@ struct axis_map {
     }
     return result;
   }
+  __device__ __forceinline__ place operator()(std::int64_t i) const { return (*this)(at(i)); }
+
+  // Between the indices of neighbours along the last axis.
+  __device__ __forceinline__ std::int64_t step() const { return rank == 0 ? 0 : indices[rank - 1]; }
 };
 
 template <class A, class Source>
@@ -121,6 +142,8 @@ __global__ void __launch_bounds__(strided_threads)
     const std::int64_t end = problem.reduced_count, step = static_cast<std::int64_t>(down) * problem.slices * Reduced;
     const std::int64_t between = problem.reduced.step();
     std::int64_t i = (static_cast<std::int64_t>(slice) * down + y) * Reduced;
+    axis_map::walker next = problem.reduced.at(i);
+    const axis_map::walker by = problem.reduced.at(step);
     for (; i < end; i += loads * step) {
       typename Source::template vector_of<width> loaded[loads];
       element single[loads];
@@ -128,13 +151,14 @@ __global__ void __launch_bounds__(strided_threads)
 #pragma unroll
       for (int k = 0; k < loads; ++k) {
         if (i + k * step < end) {
-          const axis_map::place reduced = problem.reduced(i + k * step);
+          const axis_map::place reduced = problem.reduced(next);
           if constexpr (width == 1) {
             single[k] = problem.in.at_both(kept.at + reduced.at, kept.other + reduced.other);
           } else {
             loaded[k] = problem.in.template fetch<width>(kept.at + reduced.at);
           }
           position[k] = problem.reduced_index + reduced.index;
+          problem.reduced.advance(next, by);
         }
       }
 #pragma unroll

@@ -196,14 +196,15 @@ status launch_whole_columns(const A& a, const Source& in, typename A::result* ou
   device_facts device;
   if (const status s = current_device(device); !s) return s;
   const whole_columns<A, Source> problem = {a, in, out, planes, plane_stride, rows_count, stride, columns_count};
-  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * whole_blocks<Width, A>;
+  // In many waves, so that blocks do not stay in step with each other.
+  const std::int64_t most = static_cast<std::int64_t>(device.processors) * whole_blocks<Width, A> * 16;
   const int at_once = rows_count <= 1 ? 4 : rows_count <= 2 ? 2 : 1;
   const std::int64_t needed = ceil_div(planes * ceil_div(columns_count, Width), whole_threads * at_once);
   void (*kernel)(whole_columns<A, Source>) = rows_count <= 1   ? reduce_few_rows<Width, 1, A, Source>
                                              : rows_count <= 2 ? reduce_few_rows<Width, 2, A, Source>
                                              : rows_count <= 4 ? reduce_few_rows<Width, 4, A, Source>
                                                                : reduce_whole_columns<Width, A, Source>;
-  return launch(kernel, problem, needed < resident ? needed : resident, whole_threads, 0, stream);
+  return launch(kernel, problem, needed < most ? needed : most, whole_threads, 0, stream);
 }
 
 }  // namespace coalesce::detail
