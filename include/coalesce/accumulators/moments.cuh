@@ -15,8 +15,8 @@ struct moments {
   double count, shift, sum, squares;  // of x - shift
 
   __device__ double mean() const { return shift + sum / count; }
-  // The sum of the squared distances from the mean.
-  __device__ double spread() const { return squares - sum * (sum / count); }
+  // The sum of the squared distances from the mean; `inverse` of the count.
+  __device__ double spread(double inverse) const { return squares - sum * (sum * inverse); }
 
   // The other's sums are brought to this one's shift: no division, and fused, so that they lose nothing more.
   __device__ __forceinline__ void merge(const moments& other) {
@@ -28,13 +28,17 @@ struct moments {
   }
 };
 
+// `count`: of the moments, but known outside of them where it is the same for many, so that it is divided by once.
 struct the_variance {
-  __device__ double operator()(const moments& m, double freedom) const {
-    return m.count > freedom ? m.spread() / (m.count - freedom) : not_a_number<double>();
+  __device__ double operator()(const moments& m, double count, double freedom) const {
+    const double inverse = 1 / count, scale = 1 / (count - freedom);
+    return count > freedom ? m.spread(inverse) * scale : not_a_number<double>();
   }
 };
 struct the_deviation {
-  __device__ double operator()(const moments& m, double freedom) const { return sqrt(the_variance()(m, freedom)); }
+  __device__ double operator()(const moments& m, double count, double freedom) const {
+    return sqrt(the_variance()(m, count, freedom));
+  }
 };
 
 template <class T, class Result, class Finish, bool IgnoreNan = false>
@@ -123,7 +127,9 @@ struct moment {
     return first;
   }
   __device__ __forceinline__ void merge(state& into, const state& from) const { into.merge(from); }
-  __device__ Result finish(const state& s, std::int64_t) const { return static_cast<Result>(Finish()(s, freedom)); }
+  __device__ Result finish(const state& s, std::int64_t count) const {
+    return static_cast<Result>(Finish()(s, IgnoreNan ? s.count : static_cast<double>(count), freedom));
+  }
 };
 
 }  // namespace coalesce::detail
@@ -183,7 +189,7 @@ struct all_statistics {
             static_cast<T>(smallest::value_of(s.low)),
             static_cast<T>(largest::value_of(s.high)),
             static_cast<real>(s.numbers.mean()),
-            static_cast<real>(the_variance()(s.numbers, 0)),
+            static_cast<real>(the_variance()(s.numbers, s.numbers.count, 0)),
             smallest().finish(s.low, count),
             largest().finish(s.high, count)};
   }

@@ -27,7 +27,7 @@ __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, 
     if (head > count) head = count;
   }
   std::int64_t vectors = (count - head) / width;
-  if (Align > 16) vectors &= ~std::int64_t{1};
+  if (Align > 16 && width > 1) vectors &= ~std::int64_t{1};
   if constexpr (width > 1) {
     const std::int64_t inside = vectors * width, single = count - inside;
     for (std::int64_t i = thread; i < single; i += threads) {
