@@ -201,6 +201,20 @@ __global__ void __launch_bounds__(segments_threads, segments_blocks<A>)
     return low;
   };
 
+  // The first of `ends` entries that is `place` or more.
+  const auto first_at = [](const unsigned short* ring, int ends, int place) {
+    int low = 0, high = ends;
+    while (low < high) {
+      const int middle = (low + high) / 2;
+      if (ring[middle] < place) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  };
+
   std::int64_t begin = segment < problem.count ? static_cast<std::int64_t>(offsets[segment]) : first;
   unsigned short *ring = rings[0], *next_ring = rings[1];
   int known = threads;  // entries in the ring
@@ -276,38 +290,43 @@ __global__ void __launch_bounds__(segments_threads, segments_blocks<A>)
     fill(next_ring, 0, next_known, segment + tile_ends, first + tile_elements);
     __syncthreads();
 
-    // This thread's units.
-    const int my_unit = threadIdx.x * items < here ? threadIdx.x * items : here;
-    const int my_end = my_unit + items < here ? my_unit + items : here;
-    int at_segment = ends_in(ring, my_unit, known), at_element = my_unit - at_segment;
-    std::int64_t segment_begin = 0;
-    if constexpr (A::indexed) {
-      segment_begin = at_segment == 0 ? begin : first + ring[at_segment - 1];
+    // Of segments without elements all but the first that ends at a place are done.
+    for (int i = threadIdx.x + 1; i < tile_ends; i += threads) {
+      if (ring[i] == ring[i - 1]) problem.out[segment + i] = a.finish(a.identity(), 0);
     }
+    // This thread's elements, one after the other. What ends at an element's place ends before it; what ends behind the
+    // tile's last element, behind it.
+    const int my_first = threadIdx.x * items < tile_elements ? threadIdx.x * items : tile_elements;
+    const int my_end = my_first + items < tile_elements ? my_first + items : tile_elements;
+    const bool is_last = my_end == tile_elements && (my_first < my_end || (threadIdx.x == 0 && tile_elements == 0));
+    int at_segment = is_last || my_first < my_end ? first_at(ring, tile_ends, my_first) : tile_ends;
+    int stop_at = at_segment < tile_ends ? ring[at_segment] : ring_size;
+    std::int64_t segment_begin = 0;
+    if constexpr (A::indexed) segment_begin = at_segment == 0 ? begin : first + ring[at_segment - 1];
     open_state<state_type> mine = {a.identity(), false};
     state_type before_end = mine.state;
     int first_ended = 0;
-    int stop_at = ring[at_segment];
-    for (int i = my_unit; i < my_end; ++i) {
-      if (at_element < stop_at) {
-        const element one[1] = {base[at_element]};
-        a.add(mine.state, one, positions<1>{first + at_element - segment_begin, 0});
-        ++at_element;
+    const auto end_segment = [&] {
+      if (mine.ended) {
+        const std::int64_t s = segment + at_segment;
+        problem.out[s] = a.finish(mine.state, length_of(s));
       } else {
-        if (mine.ended) {
-          const std::int64_t s = segment + at_segment;
-          problem.out[s] = a.finish(mine.state, length_of(s));
-        } else {
-          before_end = mine.state;
-          first_ended = at_segment;
-          mine.ended = true;
-        }
-        mine.state = a.identity();
-        if constexpr (A::indexed) segment_begin = first + stop_at;
-        ++at_segment;
-        stop_at = ring[at_segment];
+        before_end = mine.state;
+        first_ended = at_segment;
+        mine.ended = true;
       }
+      mine.state = a.identity();
+      if constexpr (A::indexed) segment_begin = first + stop_at;
+      ++at_segment;
+      if (at_segment < tile_ends && ring[at_segment] == stop_at) at_segment = first_at(ring, tile_ends, stop_at + 1);
+      stop_at = at_segment < tile_ends ? ring[at_segment] : ring_size;
+    };
+    for (int i = my_first; i < my_end; ++i) {
+      const element one[1] = {base[i]};
+      if (i == stop_at) end_segment();
+      a.add(mine.state, one, positions<1>{first + i - segment_begin, 0});
     }
+    if (is_last && stop_at == tile_elements) end_segment();
     const bool ended = mine.ended;
     open_state<state_type> open = scan_open<threads>(a, mine, carry, &of_warp[0]);
     if (ended) {
