@@ -62,6 +62,7 @@ struct view {
 // A set of axes. axes{} reduces none; a wrong or repeated number is refused when the set meets a view.
 class axes {
  public:
+  axes() = default;  // none; nvcc makes {0} of an empty list otherwise
   axes(std::initializer_list<int> numbers) {
     for (const int number : numbers) {
       if (number < -max_rank || number >= max_rank) {

@@ -44,12 +44,16 @@ class LibraryTest : public testing::TestWithParam<std::string> {};
 // was measured over these programs, rounded up. All others have none.
 struct Conflicts {
   const char* kernel;
+  const char* type;  // also in its name
   long long per_mille;
 };
 constexpr Conflicts kConflicts[] = {
-    {"reduce_columns<", 10},    // folding crooked columns' phases
-    {"reduce_segments<", 180},  // threads that look for the beginning of their segment; short of the aim, which is 0
-    {"reduce_staged<", 600},    // rows whose length shares a factor with 32, by several threads each
+    {"reduce_columns<", "arrays<", 1},           // crooked columns of two inputs: folding their phases
+    {"reduce_staged_columns<", "", 15},          // edges of rows that are copied element by element
+    {"reduce_segments<", "", 40},                // threads that look for the beginning of their segment
+    {"reduce_staged<true", "float", 5},          // rows of 2 and 6 that do not begin at 8 bytes
+    {"reduce_staged<true", "signed char", 600},  // lanes of one bank are up to 128 elements apart, not 32
+    {"reduce_staged<false", "", 600},            // middle axes: a row's end meets the next one's beginning
 };
 
 TEST_P(LibraryTest, IsRightAndHasNoBankConflicts) {
@@ -68,7 +72,9 @@ TEST_P(LibraryTest, IsRightAndHasNoBankConflicts) {
   for (const auto& [kernel, counts] : waves) {
     long long allowed = 0;
     for (const Conflicts& c : kConflicts) {
-      if (kernel.find(c.kernel) != std::string::npos) allowed = c.per_mille;
+      if (kernel.find(c.kernel) != std::string::npos && kernel.find(c.type) != std::string::npos) {
+        allowed = c.per_mille;
+      }
     }
     const auto [all, ideal] = counts;
     EXPECT_LE((all - ideal) * 1000, all * allowed) << kernel << ": " << all - ideal << " conflicts";

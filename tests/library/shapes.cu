@@ -213,6 +213,7 @@ void check_known(Random& random) {
     check({{37, length}, {length + 3, 1}, {1}, 1}, random);
     check({{3, length}, {}, {1}, static_cast<int>(length % 5)}, random);
   }
+  for (const i64 length : {1, 2, 3, 5, 6, 7, 11, 14}) check({{1500, length}, {}, {1}}, random);
   check({{300, 16}, {}, {1}}, random);
   check({{300, 100}, {}, {1}}, random);
   check({{260, 1000}, {}, {1}, 1}, random);
@@ -222,6 +223,8 @@ void check_known(Random& random) {
     check({{40, columns}, {}, {0}}, random);
     check({{9, columns}, {columns + 1, 1}, {0}, 3}, random);
   }
+  check({{300, 1003}, {}, {0}}, random);
+  check({{3, 70, 999}, {}, {1}, 1}, random);
   check({{20000, 3}, {}, {0}}, random);
   check({{5000, 16}, {}, {0}}, random);
   check({{1000, 70}, {72, 1}, {0}}, random);
@@ -229,6 +232,10 @@ void check_known(Random& random) {
   // Axes in the middle and on both sides.
   check({{5, 6, 7}, {}, {1}}, random);
   check({{5, 6, 7}, {}, {0, 2}}, random);
+  check({{8, 6, 32}, {}, {0, 2}}, random);
+  check({{4, 6, 8, 16}, {}, {1, 3}}, random);
+  check({{4, 6, 8, 16}, {}, {0, 2}}, random);
+  check({{30, 2, 1000}, {}, {0, 2}}, random);
   check({{70, 3, 5}, {}, {1}}, random);
   check({{3, 100, 40}, {}, {1}}, random);
   check({{3, 4, 5, 6}, {}, {1, 3}}, random);

@@ -107,11 +107,12 @@ __device__ __forceinline__ int place_in_tile(const T (&tile)[N], Value best) {
 
 // The largest x of the lanes in `mask`, in all of them.
 __device__ __forceinline__ unsigned long long largest_of_lanes(unsigned int mask, unsigned long long x) {
-  const unsigned int high = static_cast<unsigned int>(x >> 32), low = static_cast<unsigned int>(x);
-  unsigned int first = 0, second = 0;
+  unsigned int first = static_cast<unsigned int>(x >> 32), second = static_cast<unsigned int>(x);
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-  asm volatile("redux.sync.max.u32 %0, %1, %2;" : "=r"(first) : "r"(high), "r"(mask));
-  asm volatile("redux.sync.max.u32 %0, %1, %2;" : "=r"(second) : "r"(high == first ? low : 0), "r"(mask));
+  const unsigned int mine = first;
+  asm volatile("redux.sync.max.u32 %0, %1, %2;" : "=r"(first) : "r"(mine), "r"(mask));
+  const unsigned int rest = mine == first ? second : 0;
+  asm volatile("redux.sync.max.u32 %0, %1, %2;" : "=r"(second) : "r"(rest), "r"(mask));
 #endif
   return static_cast<unsigned long long>(first) << 32 | second;
 }
@@ -208,11 +209,13 @@ struct extreme_position {
   __device__ __forceinline__ void share(const state& before, state& s) const {
     const unsigned int here = __activemask();
     if (!__any_sync(here, s.position != before.position)) return;
+    // All lanes that are here take part in each exchange.
     const bool there = s.position >= 0;
-    const unsigned long long mine = there ? order_key<T, Order>(s.value) : 0;
-    const bool best = there && mine == largest_of_lanes(here, mine);
+    const unsigned long long mine = there ? order_key<T, Order>(s.value) : 0, most = largest_of_lanes(here, mine);
+    const bool best = there && mine == most;
     const unsigned long long place = best ? ~static_cast<unsigned long long>(s.position) : 0;
-    const bool first = best && place == largest_of_lanes(here, place);
+    const unsigned long long lowest_place = largest_of_lanes(here, place);
+    const bool first = best && place == lowest_place;
     const unsigned int owners = __ballot_sync(here, first);
     if (owners == 0) return;
     const int owner = __ffs(owners) - 1;

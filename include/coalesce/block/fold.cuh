@@ -81,4 +81,25 @@ __device__ inline bool last_block(unsigned int* ticket, unsigned int blocks) {
   return last;
 }
 
+// partials[first * pitch], partials[(first + step) * pitch] ... of `count`, merged in this order. Several are on their
+// way at once.
+template <class A>
+__device__ __forceinline__ typename A::state merge_partials(const A& a, const typename A::state* partials, int first,
+                                                            int count, int step, std::int64_t pitch) {
+  constexpr int loads = shape<A>::state_words <= 4 ? 8 : 2;
+  typename A::state merged = a.identity();
+  for (int i = first; i < count; i += loads * step) {
+    typename A::state other[loads];
+#pragma unroll
+    for (int k = 0; k < loads; ++k) {
+      if (i + k * step < count) other[k] = partials[(i + k * step) * pitch];
+    }
+#pragma unroll
+    for (int k = 0; k < loads; ++k) {
+      if (i + k * step < count) a.merge(merged, other[k]);
+    }
+  }
+  return merged;
+}
+
 }  // namespace coalesce::detail

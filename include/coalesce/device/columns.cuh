@@ -196,13 +196,8 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
   for (int first = 0; first < here; first += columns_threads) {
     const int wide = here - first < columns_threads ? here - first : columns_threads;
     const int c = threadIdx.x % wide, team = threadIdx.x / wide;
-    state_type merged = a.identity();
     if (team < teams) {
-#pragma unroll 8
-      for (int s = team; s < problem.slices; s += teams) {
-        a.merge(merged, partials[s * static_cast<std::int64_t>(usable) + first + c]);
-      }
-      states.put(threadIdx.x, merged);
+      states.put(threadIdx.x, merge_partials(a, partials + first + c, team, problem.slices, teams, usable));
     }
     fold_rows<Width>(a, states, 1, wide, teams, 1);
     if (threadIdx.x < wide) problem.out[result + first + threadIdx.x] = a.finish(states.get(threadIdx.x), rows_count);

@@ -72,7 +72,7 @@ status reduce_layout(const A& a, const Source& view_in, typename A::result* out,
         if (outer && stretch <= longest && stride == inner->extent && outer->stride == stretch)
           return launch_staged(b, in, out, planes, static_cast<int>(rows), static_cast<int>(inner->extent), stream);
       }
-      if constexpr (Source::inputs == 1 && Source::bytes <= 16) {
+      if constexpr (Source::inputs == 1 && vector_of_states<decltype(b), Source> > 1) {
         if (columns_are_crooked(b, in, planes, outer ? outer->stride : 0, rows, stride, inner->extent)) {
           return launch_staged_columns(b, in, out, planes, outer ? outer->stride : 0, rows, stride, inner->extent,
                                        stream, work);

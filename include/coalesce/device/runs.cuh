@@ -66,8 +66,7 @@ __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::block
       if (threadIdx.x == 0) problem.partials[blockIdx.x] = state;
       if (!last_block(problem.tickets + run, slices)) return;
       const typename A::state* partials = problem.partials + static_cast<std::int64_t>(run) * slices;
-      state = a.identity();
-      for (int i = threadIdx.x; i < slices; i += threads) a.merge(state, partials[i]);
+      state = merge_partials(a, partials, threadIdx.x, slices, threads, 1);
       state = fold_block<threads>(a, state);
     }
     if (threadIdx.x == 0) problem.out[run] = a.finish(state, problem.count);

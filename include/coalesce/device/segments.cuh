@@ -16,15 +16,15 @@
 
 namespace coalesce::detail {
 
-inline constexpr int segments_threads = 256;
+inline constexpr int segments_threads = 128;
 
 template <class A>
-inline constexpr int segments_blocks = shape<A>::state_words <= 4 ? 4 : 3;
+inline constexpr int segments_blocks = shape<A>::state_words <= 4 ? 6 : 4;
 
 template <class T>
-inline constexpr int segments_items = sizeof(T) <= 4   ? 15
-                                      : sizeof(T) <= 8 ? 7
-                                                       : 3;
+inline constexpr int segments_items = sizeof(T) <= 4   ? 31
+                                      : sizeof(T) <= 8 ? 15
+                                                       : 7;
 
 // Units that are the least a block is for: two tiles, of which finding their beginning is a tenth.
 template <class T>
@@ -300,33 +300,34 @@ __global__ void __launch_bounds__(segments_threads, segments_blocks<A>)
     const int my_end = my_first + items < tile_elements ? my_first + items : tile_elements;
     const bool is_last = my_end == tile_elements && (my_first < my_end || (threadIdx.x == 0 && tile_elements == 0));
     int at_segment = is_last || my_first < my_end ? first_at(ring, tile_ends, my_first) : tile_ends;
-    int stop_at = at_segment < tile_ends ? ring[at_segment] : ring_size;
+    int stop_at = ring[at_segment];  // the one behind the tile's ends ends behind its elements
     std::int64_t segment_begin = 0;
     if constexpr (A::indexed) segment_begin = at_segment == 0 ? begin : first + ring[at_segment - 1];
     open_state<state_type> mine = {a.identity(), false};
     state_type before_end = mine.state;
     int first_ended = 0;
+    // The first that ends here may have begun before; its result is written once more below.
     const auto end_segment = [&] {
-      if (mine.ended) {
-        const std::int64_t s = segment + at_segment;
-        problem.out[s] = a.finish(mine.state, length_of(s));
-      } else {
-        before_end = mine.state;
-        first_ended = at_segment;
-        mine.ended = true;
-      }
+      const std::int64_t s = segment + at_segment;
+      problem.out[s] = a.finish(mine.state, length_of(s));
+      before_end = mine.ended ? before_end : mine.state;
+      first_ended = mine.ended ? first_ended : at_segment;
+      mine.ended = true;
       mine.state = a.identity();
       if constexpr (A::indexed) segment_begin = first + stop_at;
-      ++at_segment;
-      if (at_segment < tile_ends && ring[at_segment] == stop_at) at_segment = first_at(ring, tile_ends, stop_at + 1);
-      stop_at = at_segment < tile_ends ? ring[at_segment] : ring_size;
+      const int stopped_at = stop_at;
+      stop_at = ring[++at_segment];
+      if (stop_at == stopped_at) {
+        at_segment = first_at(ring, tile_ends, stopped_at + 1);
+        stop_at = ring[at_segment];
+      }
     };
     for (int i = my_first; i < my_end; ++i) {
       const element one[1] = {base[i]};
       if (i == stop_at) end_segment();
       a.add(mine.state, one, positions<1>{first + i - segment_begin, 0});
     }
-    if (is_last && stop_at == tile_elements) end_segment();
+    if (is_last && at_segment < tile_ends) end_segment();
     const bool ended = mine.ended;
     open_state<state_type> open = scan_open<threads>(a, mine, carry, &of_warp[0]);
     if (ended) {

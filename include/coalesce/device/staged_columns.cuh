@@ -45,36 +45,35 @@ constexpr int columns_of_thread() {
 template <class A, class Source>
 inline constexpr int columns_each = columns_of_thread<A, Source>();
 
-// Starts copying `rows` rows of `columns` elements, `stride` apart, to rows `pitch` apart, each as far behind a 16-byte
-// boundary as it is in memory. Vectors inside low ... high are read whole.
+// Starts copying `rows` rows of `columns` elements, `stride` apart, to rows `pitch` apart, each as far behind the
+// beginning of a sector as it is in memory. `low` ... `high`: what belongs to the view; null: of each row only
+// row_length elements from row_begin on, which are `stride` apart like the rows.
 template <class T>
 __device__ __forceinline__ void start_staging_rows(T* to, const T* from, int rows, int columns, std::int64_t stride,
                                                    int pitch, int log2_across, const T* low, const T* high,
                                                    std::int64_t row_length, const T* row_begin) {
-  constexpr int width = 16 / sizeof(T) > 1 && 16 % sizeof(T) == 0 ? 16 / static_cast<int>(sizeof(T)) : 1;
-  const int across = 1 << log2_across;
+  constexpr int width = 16 % sizeof(T) == 0 ? 16 / static_cast<int>(sizeof(T)) : 1, sector = 2 * width;
+  const int across = 1 << log2_across, thread = static_cast<int>(threadIdx.x) & (across - 1);
+  // Nearly always every sector in reach belongs to the view.
+  const bool inside = low && from - sector >= low && from + (rows - 1) * stride + columns + sector <= high;
   for (int r = static_cast<int>(threadIdx.x) >> log2_across; r < rows; r += staged_columns_threads >> log2_across) {
     const T* const row = from + r * stride;
     T* const place = to + r * pitch;
-    if constexpr (width == 1) {
-      for (int i = static_cast<int>(threadIdx.x) & (across - 1); i < columns; i += across) place[i] = row[i];
-    } else {
-      const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(row) % 16 / sizeof(T));
-      const T* const first = row - shift;
-      const T* const inside = low ? low : row_begin + r * stride;
-      const T* const end = low ? high : inside + row_length;
-      // Thread 0 has the first half of a sector.
-      const int before = static_cast<int>(reinterpret_cast<std::uintptr_t>(first) / 16 % 2);
-      for (int i = (static_cast<int>(threadIdx.x) & (across - 1)) - before; i * width < shift + columns; i += across) {
-        if (i < 0) continue;
-        const T* const vector = first + i * width;
-        if (vector >= inside && vector + width <= end) {
-          start_copy16(place + i * width, vector);
-        } else {
-          for (int e = 0; e < width; ++e) {
-            const int column = i * width + e - shift;
-            if (column >= 0 && column < columns) start_copy_of_one(place + i * width + e, vector + e);
-          }
+    const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(row) % (16 * 2) / sizeof(T));
+    const T* const first = row - shift;
+    for (int i = thread * width; i < shift + columns; i += across * width) {
+      if (i + width <= shift) continue;
+      if (inside) {
+        start_copy16(place + i, first + i);
+        continue;
+      }
+      const T* const begin = low ? low : row_begin + r * stride;
+      const T* const end = low ? high : begin + row_length;
+      if (first + i >= begin && first + i + width <= end) {
+        start_copy16(place + i, first + i);
+      } else {
+        for (int e = i; e < i + width; ++e) {
+          if (e >= shift && e < shift + columns) start_copy_of_one(place + e, first + e);
         }
       }
     }
@@ -90,7 +89,7 @@ __global__ void __launch_bounds__(staged_columns_threads,
   using state_type = typename A::state;
   constexpr int threads = staged_columns_threads, stages = staged_columns_stages, together = 4;
   constexpr int each = columns_each<A, Source>;
-  constexpr int vector = 16 % sizeof(memory) == 0 ? 16 / static_cast<int>(sizeof(memory)) : 1;
+  constexpr int sector = 16 % sizeof(memory) == 0 ? 32 / static_cast<int>(sizeof(memory)) : 1;
   extern __shared__ __align__(16) char shared[];
   const A& a = problem.accumulator;
   const int at_once = problem.at_once, pitch = problem.pitch, slices = problem.slices;
@@ -156,32 +155,34 @@ __global__ void __launch_bounds__(staged_columns_threads,
       __syncthreads();
       const memory* const rows = reinterpret_cast<const memory*>(shared + stage * staged_columns_bytes);
       const int count = rows_of(here);
-      const int first_shift =
-          static_cast<int>(reinterpret_cast<std::uintptr_t>(here.from) % 16 / sizeof(memory)) & (vector - 1);
-      const int step = static_cast<int>(stride & (vector - 1));
-      const auto element_of = [&](int r, int column) {
-        return problem.in.project(rows[r * pitch + ((first_shift + r * step) & (vector - 1)) + column]);
+      const int first_shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(here.from) % 32 / sizeof(memory));
+      const int step = static_cast<int>(stride % sector);
+      // Row r's element in this thread's first column.
+      const auto element_of = [&](int r) {
+        return rows + r * pitch + ((first_shift + r * step) & (sector - 1)) + threadIdx.x;
       };
       const std::int64_t first_row = static_cast<std::int64_t>(here.group) * at_once;
       int r = 0;
       for (; r + together <= count; r += together) {
+        const memory* from[together];
+#pragma unroll
+        for (int k = 0; k < together; ++k) from[k] = element_of(r + k);
 #pragma unroll
         for (int j = 0; j < each; ++j) {
-          const int column = static_cast<int>(threadIdx.x) + j * threads;
-          if (column < here.columns) {
+          if (static_cast<int>(threadIdx.x) + j * threads < here.columns) {
             element tile[together];
 #pragma unroll
-            for (int k = 0; k < together; ++k) tile[k] = element_of(r + k, column);
+            for (int k = 0; k < together; ++k) tile[k] = problem.in.project(from[k][j * threads]);
             a.add(state[j], tile, positions<1>{first_row + r, 1});
           }
         }
       }
       for (; r < count; ++r) {
+        const memory* const from = element_of(r);
 #pragma unroll
         for (int j = 0; j < each; ++j) {
-          const int column = static_cast<int>(threadIdx.x) + j * threads;
-          if (column < here.columns) {
-            const element one[1] = {element_of(r, column)};
+          if (static_cast<int>(threadIdx.x) + j * threads < here.columns) {
+            const element one[1] = {problem.in.project(from[j * threads])};
             a.add(state[j], one, positions<1>{first_row + r, 0});
           }
         }
@@ -207,19 +208,7 @@ __global__ void __launch_bounds__(staged_columns_threads,
     }
     if (slices > 1 && last_block(problem.tickets + tile, slices)) {
       for (int column = threadIdx.x; column < here.columns; column += threads) {
-        state_type merged = a.identity();
-        constexpr int loads = shape<A>::state_words <= 2 ? 8 : 2;
-        for (int s = 0; s < slices; s += loads) {
-          state_type other[loads];
-#pragma unroll
-          for (int k = 0; k < loads; ++k) {
-            if (s + k < slices) other[k] = partials[(s + k) * static_cast<std::int64_t>(problem.width) + column];
-          }
-#pragma unroll
-          for (int k = 0; k < loads; ++k) {
-            if (s + k < slices) a.merge(merged, other[k]);
-          }
-        }
+        const state_type merged = merge_partials(a, partials + column, 0, slices, 1, problem.width);
         problem.out[result + column] = a.finish(merged, problem.rows_count);
       }
     }
@@ -248,18 +237,20 @@ status launch_staged_columns(const A& a, const Source& in, typename A::result* o
   problem.width = static_cast<int>(ceil_div(ceil_div(columns_count, problem.tiles), sector)) * sector;
   if (problem.width > widest) problem.width = widest;
   problem.tiles = ceil_div(columns_count, problem.width);
-  const int vectors = static_cast<int>(ceil_div(problem.width, vector)) + 1;
+  const int vectors = static_cast<int>(ceil_div(problem.width, vector)) + 2;
   problem.pitch = vectors * vector;
   problem.at_once = staged_columns_bytes / (problem.pitch * size);
   if (problem.at_once > 4) problem.at_once &= ~3;
   if (problem.at_once > rows_count) problem.at_once = static_cast<int>(rows_count);
-  while (problem.log2_across < 8 && 1 << problem.log2_across < vectors + 1) ++problem.log2_across;
+  while (problem.log2_across < 8 && 1 << problem.log2_across < vectors) ++problem.log2_across;
   const std::int64_t tiles = planes * problem.tiles, groups = ceil_div(rows_count, problem.at_once);
   problem.groups = static_cast<int>(groups);
-  // Two blocks a multiprocessor are enough to read at full speed, and the fewer there are the less there is to fold.
+  // Two blocks a multiprocessor are enough to read at full speed, and the fewer there are the less there is to fold. Of
+  // fewer than 64 rows a slice's partial results would be too large a part of what is read.
   double share = 0;
-  problem.slices = static_cast<int>(slices_of_tiles(tiles, tiles <= max_tickets ? groups / 4 : 1,
-                                                    static_cast<std::int64_t>(device.processors) * 2, share));
+  problem.slices = static_cast<int>(
+      slices_of_tiles(tiles, tiles <= max_tickets ? (groups < rows_count / 64 ? groups : rows_count / 64) : 1,
+                      static_cast<std::int64_t>(device.processors) * 2, share));
   if (problem.slices > 1) {
     const std::int64_t bytes =
         tiles * problem.slices * problem.width * static_cast<std::int64_t>(sizeof(typename A::state));

@@ -194,8 +194,7 @@ __global__ void __launch_bounds__(strided_threads)
     if (!last_block(problem.tickets + tile, problem.slices)) return;
 #pragma unroll
     for (int e = 0; e < Kept; ++e) {
-      state[e] = a.identity();
-      for (int s = y; there && s < problem.slices; s += down) a.merge(state[e], partials[s * pitch + e * across + x]);
+      state[e] = merge_partials(a, partials + e * across + x, y, there ? problem.slices : 0, down, pitch);
     }
     fold_strided<Kept>(a, state, states, across, down, along_reduced);
   }
