@@ -30,6 +30,8 @@ class TouchMap {
     }
     mark_each(first, count);
   }
+  // Of sector `first` and those that follow: 1 where it is marked. For generated code, which looks before it calls.
+  const uint8_t* marks(uint64_t first) const { return marks_ + first; }
   void clear();
   uint64_t count() const;
   // Of address space, for `sectors`.

@@ -162,7 +162,7 @@ class Generator {
   Value* store_value(const MemoryOp& m, std::size_t k);
   Value* site_state(uint32_t memory, std::size_t offset);  // address of a member
   Value* track(uint32_t memory, Value* warp);              // address of the warp's
-  void touch(uint32_t memory, Value* low, Value* high);
+  void touch(uint32_t memory, Value* low, Value* high, uint64_t bytes);
 
   // --- lanes.cpp
   bool lanes_together(uint32_t index, const Where& where);

@@ -186,8 +186,9 @@ Value* Generator::track(uint32_t memory, Value* warp) {
                                ir_.CreateMul(ir_.CreateZExt(warp, ir_.getInt64Ty()), ir_.getInt64(sizeof(Track))));
 }
 
-// Bytes [low, high) have been touched. Ranges that follow one another are marked as one.
-void Generator::touch(uint32_t memory, Value* low, Value* high) {
+// Bytes [low, high) have been touched. Ranges that follow one another are marked as one. `bytes`: how many, where that
+// is known to be a multiple of 32.
+void Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes) {
   Value* own = ir_.CreateLoad(ir_.getInt32Ty(), site_state(memory, offsetof(SiteState, own)));
   Value* range = track(memory, ir_.CreateAnd(w_, own));
   const auto at = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), range, offset); };
@@ -201,6 +202,20 @@ void Generator::touch(uint32_t memory, Value* low, Value* high) {
   Value* begin = ir_.CreateLoad(ir_.getInt64Ty(), at(offsetof(Track, low)));
   ir_.CreateCondBr(ir_.CreateAnd(ir_.CreateICmpUGE(low, begin), ir_.CreateICmpULE(high, end)), marked, jumps);
   ir_.SetInsertPoint(jumps);
+  if (bytes) {
+    // Whole sectors that have been marked before, as where tiles of a matrix are read again and again.
+    Type* i64 = ir_.getInt64Ty();
+    Value* from = ir_.CreateSub(low, ir_.CreateLoad(i64, site_state(memory, offsetof(SiteState, base))));
+    BB *whole = block("whole"), *unknown = block("unknown");
+    ir_.CreateCondBr(ir_.CreateIsNull(ir_.CreateAnd(from, ir_.getInt64(31))), whole, unknown);
+    ir_.SetInsertPoint(whole);
+    Value* marks = ir_.CreateLoad(ir_.getPtrTy(), site_state(memory, offsetof(SiteState, marks)));
+    IntegerType* sectors = ir_.getIntNTy(static_cast<unsigned>(bytes / 32 * 8));
+    Value* set = ir_.CreateAlignedLoad(sectors, ir_.CreateGEP(ir_.getInt8Ty(), marks, ir_.CreateLShr(from, 5)), Align(1));
+    Value* all = ConstantInt::get(sectors, APInt::getSplat(sectors->getBitWidth(), APInt(8, 1)));
+    ir_.CreateCondBr(ir_.CreateICmpEQ(set, all), marked, unknown);
+    ir_.SetInsertPoint(unknown);
+  }
   call(offsetof(Frame, touch), ir_.getVoidTy(), {ir_.getInt32(memory), w_, low, high});
   ir_.CreateBr(marked);
   ir_.SetInsertPoint(marked);
@@ -260,7 +275,7 @@ void Generator::global(uint32_t index, const Where& where, bool uniform, Value* 
                      {word_site(m.site, kLines), 1},
                      {word_site(m.site, kBytes), static_cast<uint32_t>(bytes)}}),
             1);
-      touch(i.memory, low, high);
+      touch(i.memory, low, high, 0);
     } else {
       BB* counted = block("counted");
       if (where.mask) {
@@ -284,7 +299,7 @@ void Generator::global(uint32_t index, const Where& where, bool uniform, Value* 
         count(site_counter(m.site, kBytes), ir_.CreateMul(count_lanes(where.mask), ir_.getInt64(bytes)));
       else
         count(counter({{word_site(m.site, kBytes), static_cast<uint32_t>(bytes * kLanes)}}), 1);
-      touch(i.memory, low, high);
+      touch(i.memory, low, high, where.mask ? 0 : bytes * kLanes);
       ir_.CreateBr(counted);
       ir_.SetInsertPoint(counted);
     }
