@@ -44,7 +44,7 @@ class Failed(Exception):
 def run_once(coalesce, path, words, launches, file, more):
     on_gpu = "gpu" in more
     with GPU if on_gpu else contextlib.nullcontext():
-        done = run([coalesce, "run", "-q", "--json", file, *more, path, *words], 60,
+        done = run([coalesce, "run", "-q", "--json", file, *more, path, *words], 45,
                    {"COALESCE_GPU_LAUNCHES": str(launches)}, cwd=os.path.dirname(path))
     if done is None or not os.path.exists(file) or not os.path.getsize(file):
         raise Failed(f"{'gpu' if on_gpu else 'machine'}: {'took too long' if done is None else done.stderr.strip()[:200]}")
@@ -156,6 +156,8 @@ def cause_of(row, same_at_o0, code):
                      f"more shared {space}s than in the PTX")
     if any(k.startswith("shared_atomic") for k in wrong):
         parts.append("additions of a constant counted by one lane (ATOMS.POPC.INC)" if code and code["ATOMS.POPC.INC"]
+                     else
+                     "additions of 1 whose lanes the memory does not count at -O0, as it does at -O3" if row["level"] == "O0"
                      else "shared atomics of another form than in the PTX")
     if any(k.startswith("local") for k in wrong):
         counted = sum(c for k, (c, _) in wrong.items() if k.startswith("local"))

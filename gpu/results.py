@@ -176,7 +176,8 @@ def write_results(data, where, docs, name):
 
 def measure(chosen, where):
     """The lab's figures by level, and rows of all kernels."""
-    until = time.monotonic() + chosen.seconds
+    begun = time.monotonic()
+    until = begun + chosen.seconds
     experiments = names_of(chosen.coalesce, [e for e in chosen.experiments.split(",") if e])
     levels = chosen.levels.split(",")
     compile_ahead(chosen.coalesce, experiments, levels)
@@ -186,7 +187,9 @@ def measure(chosen, where):
                     for name in experiments if "O3" in levels}
         for level in levels:
             for name in experiments:
-                if experiment := lab(chosen.coalesce, name, level, folder):
+                experiment = lab(chosen.coalesce, name, level, folder)
+                sys.stderr.write(f"{time.monotonic() - begun:6.1f} s: {name} at -{level}\n")
+                if experiment:
                     data[level]["experiments"].append(experiment)
                     model = foreseen[name].result() if level == "O3" else None
                     rows += agreement.rows_of_lab({"experiments": [experiment]}, level, model and {"experiments": [model]})
@@ -205,12 +208,15 @@ def measure(chosen, where):
                 return [{"program": name, "level": level, "failed": "not begun within --seconds"}]
             return agreement.rows_of_program(chosen.coalesce, path, chosen.launches)
 
-        for path, found in zip(paths, pool.map(each, paths)):
-            name, level = os.path.basename(path).rsplit(".", 1)
-            binaries[name, level] = path
-            for row in found:
+        running = {pool.submit(each, path): path for path in paths}
+        for done in concurrent.futures.as_completed(running):
+            name, level = os.path.basename(running[done]).rsplit(".", 1)
+            binaries[name, level] = running[done]
+            for row in done.result():
                 (failed if "failed" in row else rows).append(row)
             agreement.write(rows, failed, where, chosen.docs)  # should this be stopped, what there is remains
+            sys.stderr.write(f"{time.monotonic() - begun:6.1f} s: {name} at -{level}\n")
+    rows.sort(key=lambda r: (0, "", "") if r["program"].startswith("lab/") else (1, r["program"], r["level"]))
     agreement.note_machine_code(rows, binaries)
     return data, rows, failed
 
