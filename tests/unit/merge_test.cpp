@@ -121,7 +121,7 @@ TEST(Merge, AChangedRegisterIsAnotherAddress) {
 TEST(Merge, LoadsAreMovedOverWhatCannotChangeThem) {
   EXPECT_THAT(loads(load(0) + "st.global.u32 [%rd1], %r3;\n" + load(4)), ElementsAre("8!"));
   EXPECT_THAT(loads(load(0) + "shfl.sync.down.b32 %r8, %r3, 1, 31, -1;\n" + load(4)), ElementsAre("8!"));
-  for (const std::string between :
+  for (const std::string& between :
        {store(2048), store(8), std::string("bar.sync 0;\n"), std::string("bar.warp.sync -1;\n"),
         std::string("membar.cta;\n"), std::string("atom.shared.add.u32 %r8, [%r5], 1;\n"),
         std::string("st.u32 [%rd1], %r3;\n")})
