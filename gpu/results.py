@@ -2,7 +2,8 @@
 """Measures everything on the GPU of this computer and writes what docs/results/ says about it (./dev gpu).
 
   results.py [--coalesce PROGRAM] [--docs FOLDER] [--programs FOLDER] [--experiments A,B,...] [--name h200]
-  results.py --again [--more agreement.json...]     measures nothing: writes the pages from the JSON files
+  results.py --again [--more agreement.json...]     measures nothing: writes the pages from the JSON files; of a program
+                                                    that several have measured, the first one's figures
 
 Writes NAME.md, NAME.json and NAME-*.svg: every experiment of the lab, counted and measured; agreement.md and
 agreement.json: the counters of memory on both sides, of the experiments (ptxas as it is, and with -Xptxas -O0) and of the
@@ -174,6 +175,10 @@ def write_results(data, where, docs, name):
         out.write("\n")
 
 
+def in_order(rows):
+    rows.sort(key=lambda r: (0, "", "") if r["program"].startswith("lab/") else (1, r["program"], r["level"]))
+
+
 def measure(chosen, where):
     """The lab's figures by level, and rows of all kernels."""
     begun = time.monotonic()
@@ -216,7 +221,7 @@ def measure(chosen, where):
                 (failed if "failed" in row else rows).append(row)
             agreement.write(rows, failed, where, chosen.docs)  # should this be stopped, what there is remains
             sys.stderr.write(f"{time.monotonic() - begun:6.1f} s: {name} at -{level}\n")
-    rows.sort(key=lambda r: (0, "", "") if r["program"].startswith("lab/") else (1, r["program"], r["level"]))
+    in_order(rows)
     agreement.note_machine_code(rows, binaries)
     return data, rows, failed
 
@@ -243,8 +248,12 @@ def main():
         rows, failed = [], []
         for path in chosen.more or [os.path.join(chosen.docs, "agreement.json")]:
             more = json.load(open(path))
-            rows += more["rows"]
-            failed += more["failed"]
+            have = {(r["program"], r["level"]) for r in rows}
+            rows += [r for r in more["rows"] if (r["program"], r["level"]) not in have]
+            failed += [f for f in more["failed"] if (f["program"], f["level"]) not in have]
+        have = {(r["program"], r["level"]) for r in rows}
+        failed = [f for f in failed if (f["program"], f["level"]) not in have]
+        in_order(rows)
     else:
         where, begun = provenance(), time.monotonic()
         data, rows, failed = measure(chosen, where)
