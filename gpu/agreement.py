@@ -182,6 +182,15 @@ def cause_of(row, same_at_o0, code):
     return "; ".join(parts) + (f" ({', '.join(notes)})" if notes else "")
 
 
+def polls(row):
+    """How often it asks differs on hardware from run to run: it waits for others, and how long that takes is up to time."""
+    return any("measured_between" in c and c["counter"].endswith("_requests") for c in row["counters"])
+
+
+def without_answer(row):
+    return row.get("prints") or polls(row)
+
+
 FAMILIES = [("global requests and sectors", re.compile(r"^global_")), ("shared wavefronts", re.compile(r"^shared_.*wavefronts")),
             ("local requests and sectors", re.compile(r"^local_"))]
 
@@ -191,7 +200,7 @@ def totals(rows):
     counts = {}
     columns = [(r["level"], "counted", r) for r in rows] + [("model", "modelled", r) for r in rows if r["level"] == "O3"]
     for column, whose, row in columns:
-        if row.get("prints"):
+        if without_answer(row):
             continue
         for name, pattern in FAMILIES:
             mine = [c for c in row["counters"] if pattern.match(c["counter"])]
@@ -272,7 +281,7 @@ def write(rows, failed, where, docs):
             line.append(f"{equal} of {total} ({100 * equal / total:.2f} %)" if total else "")
         rows_.append(line)
     text += table(["launches that agree in", "-Xptxas -O0", "-O3", "-O3, `--model ptxas`"], rows_)
-    compared_ = [r for r in rows if not r.get("prints")]
+    compared_ = [r for r in rows if not without_answer(r)]
     differing = [r for r in compared_ if r.get("cause")]
     text += "\n## What differs, and why\n\n"
     by_cause = collections.Counter()
@@ -280,7 +289,7 @@ def write(rows, failed, where, docs):
         by_cause[r["level"], r["cause"]] += r["launches"]
     text += table(["cause", "level", "launches"], [[c, l, n] for (l, c), n in by_cause.most_common()], False) + "\n"
     text += table(TITLES, lines_of(differing, lambda c: not agrees(c)), False)
-    foreseen = [r for r in compared_ if not all(agrees(c, "modelled") for c in r["counters"])]
+    foreseen = [r for r in compared_ if r["level"] == "O3" and not all(agrees(c, "modelled") for c in r["counters"])]
     if foreseen:
         text += ("\n## Where `--model ptxas` is wrong\n\n"
                  + table(TITLES[:8], [l[:8] for l in lines_of(foreseen, lambda c: not agrees(c, "modelled"))], False))
@@ -291,6 +300,11 @@ def write(rows, failed, where, docs):
                  "depend on which warp comes first. Such a counter agrees if the machine's figure is not below the least "
                  "nor above the greatest measured.\n\n"
                  + table(TITLES[:8], [l[:8] for l in lines_of(unsettled, lambda c: "measured_between" in c)], False))
+    waiting = [r for r in rows if polls(r) and not r.get("prints")]
+    if waiting:
+        text += ("\n## Kernels that wait by asking again and again\n\nThey are not compared: how often a warp asks until another has done its part "
+                 "depends on how long that takes, and the machine knows no time. Hardware's own requests differ from run to run:\n\n"
+                 + table(TITLES[:8], [l[:8] for l in lines_of(waiting, lambda c: not agrees(c) or "measured_between" in c)], False))
     printing = [r for r in rows if r.get("prints")]
     if printing:
         text += ("\n## Kernels that print or allocate\n\nThey are not compared: on hardware `printf`, `malloc` and failing assertions "
