@@ -199,6 +199,8 @@ def measure(chosen, where):
                     model = foreseen[name].result() if level == "O3" else None
                     rows += agreement.rows_of_lab({"experiments": [experiment]}, level, model and {"experiments": [model]})
                     agreement.write(rows, failed, where, chosen.docs)
+    if data.get("O3", {}).get("experiments"):
+        write_results(data["O3"], where, chosen.docs, chosen.name)  # should the programs be stopped, this remains
     paths = []
     if chosen.programs:
         folder = os.path.abspath(chosen.programs)
