@@ -8,6 +8,12 @@
 
 namespace coalesce::machine {
 
+double filter_coordinate(double u, uint32_t size, bool normalised) {
+  if (u != u || std::fabs(u) < double{std::numeric_limits<float>::min()}) return 0;
+  constexpr double unit = 1 << 21;
+  return std::clamp(normalised ? std::floor(u * unit) / unit * size : u, -1e9, 1e9);
+}
+
 FilterPlace filter_place(double at) {
   const auto k = static_cast<int64_t>(std::floor((at - 0.5) * 256 + 0.5));  // halves upwards
   return {k >> 8, static_cast<uint32_t>(k & 255)};
@@ -35,10 +41,11 @@ std::array<uint32_t, 8> filter_weights(std::span<const uint32_t> parts) {
   return w;
 }
 
-// The texels are cut to whole multiples of 2^-27 of the largest one's leading bit; their weighted sum is exact, and
-// rounded once, halves away from zero. Subnormal numbers are zeros.
-float mix_reals(std::span<const float> texels, std::span<const uint32_t> weights) {
-  constexpr int kBits = 27, kMantissa = 24, kBias = 127;
+// The texels are cut to whole multiples of 2^-27 (half precision: 2^-14) of the largest one's leading bit; their
+// weighted sum is exact, and rounded once, halves away from zero. Subnormal numbers of single precision are zeros.
+float mix_reals(std::span<const float> texels, std::span<const uint32_t> weights, bool half) {
+  constexpr int kMantissa = 24, kBias = 127, kLeastHalf = -24;
+  const int bits = half ? 14 : 27;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const auto exponent = [&](std::size_t k) { return static_cast<int>(std::bit_cast<uint32_t>(texels[k]) >> 23 & 255); };
   int highest = 0;
@@ -56,15 +63,17 @@ float mix_reals(std::span<const float> texels, std::span<const uint32_t> weights
   int64_t sum = 0;
   for (std::size_t k = 0; k < texels.size(); ++k) {
     const int e = exponent(k);
-    if (e == 0 || highest - e > kBits) continue;
+    if (e == 0 || highest - e > bits) continue;
     const int64_t mantissa = (std::bit_cast<uint32_t>(texels[k]) & 0x7fffff) | 0x800000;
-    const int64_t part = (mantissa << (kBits + 1 - kMantissa) >> (highest - e)) * weights[k];
+    const int64_t part = (mantissa << 4 >> (27 - bits + highest - e)) * weights[k];
     sum += std::signbit(texels[k]) ? -part : part;
   }
   if (sum == 0) return negative ? -0.f : 0.f;
   auto size = static_cast<uint64_t>(std::abs(sum));
-  int shift = highest - kBias - kBits - 8;
-  if (const int extra = static_cast<int>(std::bit_width(size)) - kMantissa; extra > 0) {
+  int shift = highest - kBias - bits - 8;
+  int extra = static_cast<int>(std::bit_width(size)) - (half ? 11 : kMantissa);
+  if (half) extra = std::max(extra, kLeastHalf - shift);
+  if (extra > 0) {
     size = (size >> extra) + (size >> (extra - 1) & 1);
     shift += extra;
   }
@@ -76,15 +85,14 @@ float mix_reals(std::span<const float> texels, std::span<const uint32_t> weights
 // with one, by three terms of the series for 32767 / 127 to three more bits.
 float mix_fractions(std::span<const int32_t> texels, std::span<const uint32_t> weights, unsigned bytes,
                     bool is_signed) {
-  const int64_t least = is_signed ? (bytes == 1 ? -127 : -32767) : 0;
   int64_t sum = 0;
-  for (std::size_t k = 0; k < texels.size(); ++k) sum += std::max<int64_t>(texels[k], least) * weights[k];
+  for (std::size_t k = 0; k < texels.size(); ++k) sum += int64_t{texels[k]} * weights[k];
   if (is_signed && bytes == 1) {
     const int64_t s = 8 * sum;
-    return static_cast<float>((s + (s >> 7) + (s >> 15) + 4) >> 3) / 32767;
+    return std::max(-1.f, static_cast<float>((s + (s >> 7) + (s >> 15) + 4) >> 3) / 32767);
   }
   if (bytes == 1) sum *= 257;
-  return static_cast<float>((sum + 128) >> 8) / (is_signed ? 32767.f : 65535.f);
+  return std::max(-1.f, static_cast<float>((sum + 128) >> 8) / (is_signed ? 32767.f : 65535.f));
 }
 
 }  // namespace coalesce::machine

@@ -1,4 +1,4 @@
-// Linear filtering of textures as an H200 does it, bit by bit: found from what one gave at 300,000 places, every one of
+// Linear filtering of textures as an H200 does it, bit by bit: found from what one gave at 800,000 places, every one of
 // which fits (tests/gpu/textures_probe.cu; 21 November 2026).
 #pragma once
 
@@ -7,6 +7,10 @@
 #include <span>
 
 namespace coalesce::machine {
+
+// A coordinate in texels, kept where integers can hold it. Fractions of the size (`normalised`) are cut to 21 bits
+// behind the point, and what is subnormal is 0; and NaN.
+double filter_coordinate(double u, uint32_t size, bool normalised);
 
 // Between two texels: the lower one's number, and how many 256ths towards the next.
 struct FilterPlace {
@@ -20,8 +24,8 @@ FilterPlace filter_place(double at);
 // where bit d of c is set.
 std::array<uint32_t, 8> filter_weights(std::span<const uint32_t> parts);
 
-// One channel of the texels around a place, mixed.
-float mix_reals(std::span<const float> texels, std::span<const uint32_t> weights);
+// One channel of the texels around a place, mixed; of single or of half precision.
+float mix_reals(std::span<const float> texels, std::span<const uint32_t> weights, bool half);
 // Integers that are read as fractions: as stored, 1 or 2 bytes each.
 float mix_fractions(std::span<const int32_t> texels, std::span<const uint32_t> weights, unsigned bytes, bool is_signed);
 

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <span>
 
 #include "machine/execute/filter.h"
@@ -77,14 +76,6 @@ bool settle(const Texture& t, AddressMode mode, int64_t& i, int64_t n) {
   return true;
 }
 
-// The coordinate in texels, kept where integers can hold it. As on an H200, fractions of the size are cut to 21 bits
-// behind the point, and what is subnormal is 0; and NaN.
-double in_texels(const Texture& t, double u, uint32_t n) {
-  if (u != u || std::fabs(u) < double{std::numeric_limits<float>::min()}) return 0;
-  constexpr double unit = 1 << 21;
-  return std::clamp(t.normalised ? std::floor(u * unit) / unit * n : u, -1e9, 1e9);
-}
-
 // A channel of the border's colour, as a texel would hold it.
 uint32_t border(const Texture& t, float colour) {
   if (t.kind == TexelKind::real) return std::bit_cast<uint32_t>(colour);
@@ -107,7 +98,8 @@ Texel at_indices(const Texture& t, const Place& p, std::array<int64_t, 3> i) {
 
 Texel nearest(const Texture& t, const Place& p) {
   std::array<int64_t, 3> i{};
-  for (unsigned d = 0; d < p.dimensions; ++d) i[d] = static_cast<int64_t>(std::floor(in_texels(t, p.at[d], t.size[d])));
+  for (unsigned d = 0; d < p.dimensions; ++d)
+    i[d] = static_cast<int64_t>(std::floor(filter_coordinate(p.at[d], t.size[d], t.normalised)));
   return as_read(t, at_indices(t, p, i));
 }
 
@@ -119,7 +111,7 @@ Texel interpolated(const Texture& t, Place p) {
   std::array<int64_t, 3> low{};
   std::array<uint32_t, 3> part{};
   for (unsigned d = 0; d < p.dimensions; ++d) {
-    FilterPlace f = filter_place(in_texels(t, p.at[d], t.size[d]));
+    FilterPlace f = filter_place(filter_coordinate(p.at[d], t.size[d], t.normalised));
     const bool outside = f.texel < 0 || f.texel >= int64_t{t.size[d]} - 1;
     if (outside && (t.mode[d] == AddressMode::clamp || (!t.normalised && t.mode[d] != AddressMode::border)))
       f = {std::clamp<int64_t>(f.texel, 0, int64_t{t.size[d]} - 1), 0};
@@ -140,9 +132,10 @@ Texel interpolated(const Texture& t, Place p) {
     for (unsigned k = 0; k < corners; ++k)
       reals[k] = std::bit_cast<float>(around[k][c]), integers[k] = static_cast<int32_t>(around[k][c]);
     const auto used = std::span(weights).first(corners);
-    out[c] = std::bit_cast<uint32_t>(t.fractions ? mix_fractions(std::span(integers).first(corners), used,
-                                                                 t.channel_bytes, t.kind == TexelKind::signed_integer)
-                                                 : mix_reals(std::span(reals).first(corners), used));
+    out[c] =
+        std::bit_cast<uint32_t>(t.fractions ? mix_fractions(std::span(integers).first(corners), used, t.channel_bytes,
+                                                            t.kind == TexelKind::signed_integer)
+                                            : mix_reals(std::span(reals).first(corners), used, t.channel_bytes == 2));
   }
   return out;
 }
@@ -152,7 +145,7 @@ Texel sample(const Texture& t, const Place& p) { return t.linear ? interpolated(
 // One component of the four texels that interpolation would use: from the lower left, against the clock.
 Texel gather(const Texture& t, const Place& p, unsigned component) {
   std::array<int64_t, 3> low{};
-  for (unsigned d = 0; d < 2; ++d) low[d] = filter_place(in_texels(t, p.at[d], t.size[d])).texel;
+  for (unsigned d = 0; d < 2; ++d) low[d] = filter_place(filter_coordinate(p.at[d], t.size[d], t.normalised)).texel;
   constexpr int steps[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
   Texel out;
   for (unsigned k = 0; k < 4; ++k)

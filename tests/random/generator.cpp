@@ -15,7 +15,7 @@ GeneratedKernel Generator::make() {
                                                 {1, 1, 1},  {127, 1, 1}, {16, 2, 1}, {8, 8, 1},  {32, 2, 1},
                                                 {64, 2, 1}, {10, 5, 1},  {7, 3, 2},  {4, 4, 4},  {32, 1, 2}};
   k.block = shapes[below(std::size(shapes))];
-  if (sums_ != Sums::none && k.block[0] * k.block[1] * k.block[2] > 64) k.block = {64, 1, 1};
+  if (sums_ != Sums::none && k.block[0] * k.block[1] * k.block[2] > 32) k.block = {32, 1, 1};
   k.grid = {1 + below(3), chance(4) ? 2u : 1u, 1};
   if (sums_ != Sums::none) k.grid = {1, 1, 1};
   const uint32_t threads = k.block[0] * k.block[1] * k.block[2];
