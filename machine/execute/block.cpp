@@ -343,18 +343,13 @@ BlockRun::Status BlockRun::advance_general() {
         continue;
       }
       sliced = true;
-      if (!w.running || !w.ready.empty() || w.now.join == kNone || ++w.stalled < kStallsBeforeBreak) continue;
+      // Each of its splits has had that many turns.
+      if (++w.stalled < kStallsBeforeBreak * (w.ready.size() + w.running)) continue;
       w.stalled = 0;
-      bool held = false;  // are there lanes that wait where this split is to arrive?
-      for (uint32_t j = w.now.join; j != kNone; j = w.joins[j].parent)
-        held = held || (w.joins[j].frame == kNone && (w.joins[j].arrived & w.alive));
-      if (!held) continue;
+      if (holding_joins(w).empty()) continue;
       if (code_ == launch_.code && !launch_.program->regions.empty()) enter_scattered();
       break_joins(w);
       spins_ = true;
-      // Whoever was held goes first.
-      w.ready.insert(w.ready.begin(), w.now);
-      w.running = false;
     }
     charge();
     if (alive_lanes() == 0) return Status::done;

@@ -129,19 +129,32 @@ void BlockRun::enter_scattered() {
   }
 }
 
-// The running split waits, it seems, for lanes that wait for it where they meet: those go on without it.
-bool BlockRun::break_joins(Warp& w) {
-  bool any = false;
-  for (uint32_t j = w.now.join; j != kNone; j = w.joins[j].parent) {
+// Meeting points on the ways of the warp's splits where lanes wait. Who has returned from a call waits for the others.
+std::vector<uint32_t> BlockRun::holding_joins(const Warp& w) const {
+  std::vector<uint32_t> found;
+  const auto on_the_way = [&](const Split& s) {
+    for (uint32_t j = s.join; j != kNone; j = w.joins[j].parent)
+      if (w.joins[j].frame == kNone && (w.joins[j].arrived & w.alive) &&
+          std::find(found.begin(), found.end(), j) == found.end())
+        found.push_back(j);
+  };
+  if (w.running) on_the_way(w.now);
+  for (const Split& s : w.ready) on_the_way(s);
+  return found;
+}
+
+// All splits wait, it seems, for lanes that wait for them where they meet: those go on without them, and first.
+void BlockRun::break_joins(Warp& w) {
+  if (w.running) w.ready.insert(w.ready.begin(), w.now);
+  w.running = false;
+  for (uint32_t j : holding_joins(w)) {
     Join& join = w.joins[j];
     const uint32_t mask = join.arrived & w.alive;
-    if (!mask || join.frame != kNone) continue;  // who has returned from a call waits for the others
     join.arrived = 0;
-    any = w.let_go = true;
+    w.let_go = true;
     if (join.parent != kNone) w.joins[join.parent].pending += 1;
     w.ready.push_back({join.block, mask, join.parent, false, false});
   }
-  return any;
 }
 
 bool BlockRun::try_lockstep(uint32_t block) {

@@ -329,6 +329,26 @@ TEST(SpinLocks, VotesOfWarpsThatWait) {
   EXPECT_EQ(r.read()[65], 8u);
 }
 
+// Some lanes wait for one lock, others for another one behind it, which a lane holds that waits where they meet.
+TEST(SpinLocks, OneBehindAnother) {
+  const auto section = [](const std::string& retry, const std::string& lock) {
+    return "and.b32 %r20, %r1, 3;\nmad.wide.u32 %rd10, %r20, 8, %rd1;\n" + retry +
+           ":\natom.global.cas.b32 %r60, [%rd10+" + lock + "], 0, 1;\nsetp.ne.u32 %p30, %r60, 0;\n@%p30 bra " + retry +
+           ";\nld.volatile.global.u32 %r61, [%rd10+132];\n"
+           "add.u32 %r61, %r61, 1;\nst.volatile.global.u32 [%rd10+132], %r61;\nmembar.gl;\natom.global.exch.b32 %r62, "
+           "[%rd10+" +
+           lock + "], 0;\n";
+  };
+  Shape s = threads(32);
+  s.max_instructions = 50'000'000;
+  const Ran r =
+      run(with_prologue("mov.u32 %r10, 0;\nand.b32 %r2, %r1, 6;\nsetp.gt.u32 %p1, %r2, 4;\n@%p1 bra SECOND;\n" +
+                        section("FIRST", "128") + "SECOND:\n" + section("AGAIN", "128")),
+          {zeros<uint32_t>(40)}, s);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t k = 0; k < 4; ++k) EXPECT_EQ(r.read()[33 + 2 * k], k < 2 ? 16u : 12u) << k;
+}
+
 // A branch by table, decided before others of the warp had their turn.
 TEST(SpinLocks, SidesThatTakeTurnsKeepTheirTables) {
   const auto side = [](const std::string& name, const std::string& counter, const std::string& limit) {
