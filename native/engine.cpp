@@ -27,10 +27,11 @@ namespace {
 // about 1 ms, compiling one 0.3 to 4 ms for each instruction of the kernel (docs/results/speed.md).
 constexpr uint64_t kLookUp = 1'000'000;
 constexpr uint64_t kCompile = 8'000'000;    // still to execute in this launch, per thread
-constexpr uint64_t kPays = 1'000'000;       // the same, for each instruction of the kernel
+constexpr uint64_t kPays = 3'000'000;       // the same, for each instruction of the kernel
 constexpr uint64_t kRepeated = 20'000'000;  // executed by launches that have ended: there will be more of them
 // Niceness. Where every core is busy with thread blocks, who compiles at once gets a quarter of one: a kernel is
-// through after four times its own time, for which kPays is the interpreter's work. At leisure it gets a hundredth.
+// through after four times its own time, and kPays is the interpreter's work for 15 ms an instruction. At leisure it
+// gets a hundredth.
 constexpr int kAtOnceNice = 5, kLeisureNice = 19;
 // find() is asked before each thread block; every so many times is enough.
 constexpr uint32_t kPatience = 16;
