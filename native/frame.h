@@ -14,9 +14,9 @@ namespace coalesce::native {
 
 // Of one memory instruction: the allocation it touched last.
 struct SiteState {
-  uint64_t base = ~uint64_t{0};  // of the allocation; none: nothing lies in it
-  uint64_t size = 0;             // its bytes
-  uint64_t limit = 0;            // base + x has room for all the access's lanes for x < limit
+  uint64_t base = ~uint64_t{0};    // of the allocation; none: nothing lies in it
+  uint64_t size = 0;               // its bytes
+  uint64_t limit = 0;              // base + x has room for all the access's lanes for x < limit
   const uint8_t* marks = nullptr;  // byte (x - base) / 32: whether x's sector has been marked
   // Which range a warp extends: that of number warp & own. 0: all warps one, as where a block's warps touch bytes that
   // follow one another; ~0: each its own, as where each warp has a row of a matrix, and the next block goes on with it.

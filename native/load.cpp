@@ -461,7 +461,7 @@ void Runner::adopt_window(uint32_t site) {
   s.base = w.base;
   s.size = w.end - w.base;
   s.limit = s.size >= needs ? s.size - needs + 1 : 0;
-  s.marks = w.allocation->touched->marks(w.allocation->touched_at + (s.base - w.allocation->base) / 32);
+  s.marks = w.allocation->touched->marks(w.allocation->touched_at);
 }
 
 void Runner::touch(Frame* f, uint32_t site, uint32_t warp, uint64_t low, uint64_t high) {

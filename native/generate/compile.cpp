@@ -65,7 +65,8 @@ bool make(const machine::Code& code, const CompileOptions& options, Module& modu
   // Without such an instruction LLVM would call a function of the C library.
   const bool is_x86 = machine.getTargetTriple().isX86();
   const auto has = [&](const char* feature) { return !is_x86 || machine.getMCSubtargetInfo()->checkFeatures(feature); };
-  Generator generator(code, module, has("+fma"), has("+sse4.1"));
+  const unsigned vector_bits = !is_x86 ? 32 * 128 : has("+avx512f") ? 32 * 512 : has("+avx2") ? 16 * 256 : 16 * 128;
+  Generator generator(code, module, {has("+fma"), has("+sse4.1"), vector_bits});
   if (!generator.run()) return false;
   if (words) *words = generator.words();
   Function& f = *module.getFunction("kernel");

@@ -1,5 +1,7 @@
 // One kernel becomes one function. What is where:
-//   generator.cpp  the function: thread blocks, regions, the loop over warps, lanes that part and meet, counters
+//   generator.cpp  the function: thread blocks, regions, counters
+//   warps.cpp      a region's loop over the block's warps
+//   lanes_part.cpp lanes that part and meet
 //   values.cpp     registers as values: scalars, vectors of 32 lanes, predicates as masks; steps of the interpreter
 //   pure.cpp       instructions that compute
 //   stepped.cpp    addresses that are affine unless a number wraps
@@ -38,10 +40,14 @@ struct Where {
   bool keeps = false;      // lanes that are off keep what they have: their registers may be read elsewhere
 };
 
+struct TargetTraits {
+  bool fuses, rounds;    // the CPU has instructions for fma, for rounding to whole numbers
+  unsigned vector_bits;  // all its vector registers together
+};
+
 class Generator {
  public:
-  // `fuses`, `rounds`: whether the CPU has instructions for fma and for rounding to whole numbers.
-  Generator(const machine::Code& code, llvm::Module& module, bool fuses, bool rounds);
+  Generator(const machine::Code& code, llvm::Module& module, const TargetTraits& target);
   // False: nothing of the kernel has a native form.
   bool run();
   // For the loader: see load.cpp.
@@ -55,20 +61,33 @@ class Generator {
   void entries();
   void begin_block();
   void region(uint32_t r);
+  void end_of_region(uint32_t r);
+  void go_region(uint32_t from, uint32_t block);
+  void stop(uint32_t r);
+  void finish();
+  static constexpr uint64_t kFuel = 1u << 12;  // repetitions of a uniform loop before it is charged for
+
+  // --- warps.cpp
+  static constexpr uint32_t kTogether = 4;  // warps, at most
   void warp_loop(uint32_t r);
+  void find_registers(uint32_t r);
+  uint32_t together(uint32_t r) const;
+  void several(uint32_t r, uint32_t n, BB* loop, BB* after);
+  void at_warp(Value* w);
+  Value* alive_of(Value* w);  // address of its mask
+  void take_registers(uint32_t r);
+  void leave_registers();
   void body(uint32_t r, uint32_t block, bool full);
+  bool counted_by_region(uint32_t r, uint32_t block) const;
+  void instruction(uint32_t index, const Where& where);
+
+  // --- lanes_part.cpp
   void end_of_block(uint32_t r, uint32_t block, const Where& where);
   void branch(uint32_t r, uint32_t block, const Where& where);
   void arrival(uint32_t r, uint32_t scope);
   void go(uint32_t r, uint32_t from, uint32_t to, const Where& where);
   void enter(uint32_t block, Value* mask);
-  void end_of_region(uint32_t r);
-  void go_region(uint32_t from, uint32_t block);
-  void stop(uint32_t r);
-  void finish();
   void tick(uint32_t block, const Where& where);
-  bool counted_by_region(uint32_t r, uint32_t block) const;
-  void instruction(uint32_t index, const Where& where);
 
   // --- counters: summed in variables, added to the tally when the function returns
   struct Target {
@@ -89,6 +108,9 @@ class Generator {
   // --- values.cpp
   llvm::Type* type_of(Element e) const;  // of one lane; i1 for predicates
   llvm::VectorType* wide(llvm::Type* t) const { return llvm::FixedVectorType::get(t, 32); }
+  uint32_t warps() const {  // of a thread block
+    return (p_.shape.block[0] * p_.shape.block[1] * p_.shape.block[2] + machine::kLanes - 1) / machine::kLanes;
+  }
   bool is_scalar(uint32_t r) const { return p_.registers[r].lanes != LaneClass::general; }
   bool block_level(uint32_t r) const { return p_.registers[r].lanes <= LaneClass::block_uniform; }
   llvm::AllocaInst* variable(uint32_t r);
@@ -96,6 +118,7 @@ class Generator {
   Value* scalar(const machine::Value& v, Element e, bool raw = false);
   Value* vector(const machine::Value& v, Element e, bool raw = false);  // <32 x T>; predicate: <32 x i1>
   bool known(const machine::Value& v, uint64_t* bits) const;            // one value, known now
+  bool known_base(uint32_t r, uint64_t* bits) const;                    // of affine lanes
   Value* canonical(Value* bits);
   void find_lazy();
   static bool makes_nan(const machine::PureOp& op);  // single precision arithmetic: a NaN result is canonical
@@ -152,6 +175,8 @@ class Generator {
   void global(uint32_t index, const Where& where, bool uniform, Value* address, Value* whole);
   void fetch_ahead(const Instruction& i, Value* base);
   void global_general(uint32_t index, const Where& where);
+  bool in_bounds(const MemoryOp& m) const;
+  bool reads_safely(const MemoryOp& m) const;
   void shared(uint32_t index, const Where& where, int64_t stride);
   void shared_general(uint32_t index, const Where& where);
   bool shared_atomic(uint32_t index, const Where& where);
@@ -173,7 +198,7 @@ class Generator {
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> ir_;
-  bool fuses_, rounds_;
+  TargetTraits target_;
   uint32_t blocks_ = 0;
   std::vector<RegionPlan> plans_;
   llvm::Function* function_ = nullptr;
@@ -184,16 +209,18 @@ class Generator {
   llvm::AllocaInst *mask_ = nullptr, *warp_ = nullptr, *fuel_ = nullptr;
   llvm::AllocaInst *ctaid_[3] = {}, *smid_ = nullptr;
   std::map<std::size_t, Value*> fields_;
-  std::vector<llvm::AllocaInst*> variables_;
-  std::vector<bool> lazy_;     // by register: see find_lazy()
-  std::vector<bool> unset_;    // by register: may be read before it is written
-  std::vector<int64_t> step_;  // by general 64-bit register: see stepped.cpp
+  uint32_t copy_ = 0;                                      // which of the warps that run together: see warps.cpp
+  std::vector<std::vector<llvm::AllocaInst*>> variables_;  // by copy, then register
+  std::vector<bool> lazy_;                                 // by register: see find_lazy()
+  std::vector<bool> unset_;                                // by register: may be read before it is written
+  std::vector<int64_t> step_;                              // by general 64-bit register: see stepped.cpp
   std::vector<bool> has_step_;
-  std::map<uint32_t, Variables> steps_of_;
-  std::vector<bool> entered_;  // by region: code may begin there
+  std::map<std::pair<uint32_t, uint32_t>, Variables> steps_of_;  // by copy and register
+  std::vector<bool> entered_;                                    // by region: code may begin there
   std::map<uint32_t, Value*> builtins_;
   Value *w_ = nullptr, *area_ = nullptr;  // the warp, its slots: within the loop over warps
   // Of the region being generated.
+  std::vector<bool> taken_, written_, left_;  // by register: of a warp, used; written; written and read afterwards
   std::vector<BB*> heads_, stops_;
   std::vector<BB*> full_, masked_, arrive_;
   std::vector<llvm::AllocaInst*> arrived_, pending_;  // by scope; by block

@@ -179,9 +179,8 @@ Value* Generator::site_state(uint32_t memory, std::size_t offset) {
 }
 
 Value* Generator::track(uint32_t memory, Value* warp) {
-  const uint32_t warps = (p_.shape.block[0] * p_.shape.block[1] * p_.shape.block[2] + kLanes - 1) / kLanes;
   Value* first = ir_.CreateConstInBoundsGEP1_64(
-      ir_.getInt8Ty(), field(offsetof(Frame, tracks), ir_.getPtrTy(), "tracks"), sizeof(Track) * memory * warps);
+      ir_.getInt8Ty(), field(offsetof(Frame, tracks), ir_.getPtrTy(), "tracks"), sizeof(Track) * memory * warps());
   return ir_.CreateInBoundsGEP(ir_.getInt8Ty(), first,
                                ir_.CreateMul(ir_.CreateZExt(warp, ir_.getInt64Ty()), ir_.getInt64(sizeof(Track))));
 }
@@ -211,7 +210,8 @@ void Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes) 
     ir_.SetInsertPoint(whole);
     Value* marks = ir_.CreateLoad(ir_.getPtrTy(), site_state(memory, offsetof(SiteState, marks)));
     IntegerType* sectors = ir_.getIntNTy(static_cast<unsigned>(bytes / 32 * 8));
-    Value* set = ir_.CreateAlignedLoad(sectors, ir_.CreateGEP(ir_.getInt8Ty(), marks, ir_.CreateLShr(from, 5)), Align(1));
+    Value* set =
+        ir_.CreateAlignedLoad(sectors, ir_.CreateGEP(ir_.getInt8Ty(), marks, ir_.CreateLShr(from, 5)), Align(1));
     Value* all = ConstantInt::get(sectors, APInt::getSplat(sectors->getBitWidth(), APInt(8, 1)));
     ir_.CreateCondBr(ir_.CreateICmpEQ(set, all), marked, unknown);
     ir_.SetInsertPoint(unknown);
@@ -341,6 +341,29 @@ void Generator::global_general(uint32_t index, const Where& where) {
 
 // ---- Shared --------------------------------------------------------------------------------------------------------
 
+// Of shared memory: what the block's dimensions prove needs no check.
+bool Generator::in_bounds(const MemoryOp& m) const {
+  const int64_t bytes = m.bytes(), size = static_cast<int64_t>(p_.static_shared_bytes);
+  if (!m.address.is_reg()) {
+    const int64_t at = static_cast<int64_t>(m.address.bits) + m.offset;
+    return at >= 0 && at + bytes <= size && at % bytes == 0;
+  }
+  const Register& r = p_.registers[m.address.reg];
+  // The range holds every lane's address.
+  return r.range.known() && r.range.low + m.offset >= 0 && r.range.high + m.offset + bytes <= size &&
+         r.alignment % bytes == 0 && m.offset % bytes == 0 && r.range.high < (int64_t{1} << 31);
+}
+
+// A load that never faults, of memory that others do not write meanwhile.
+bool Generator::reads_safely(const MemoryOp& m) const {
+  if (m.space != AddressSpace::shared || m.is_volatile || m.width > 8 || (m.count & (m.count - 1)) != 0 ||
+      m.bytes() > 16 || !in_bounds(m))
+    return false;
+  if (!m.address.is_reg()) return true;
+  const Register& r = p_.registers[m.address.reg];
+  return r.lanes <= LaneClass::warp_uniform || (r.lanes == LaneClass::affine && r.stride == int64_t{m.bytes()});
+}
+
 // Lane l at base + l * stride.
 void Generator::shared(uint32_t index, const Where& where, int64_t stride) {
   const Instruction& i = p_.code[index];
@@ -358,18 +381,7 @@ void Generator::shared(uint32_t index, const Where& where, int64_t stride) {
   Value* base = ir_.CreateAdd(ir_.CreateTrunc(ir_.CreateZExt(scalar(m.address, e), i64), ir_.getInt32Ty()),
                               ir_.getInt32(static_cast<uint32_t>(m.offset)));
   BB *slow = nullptr, *done = nullptr;
-  // What the block's dimensions prove needs no check.
-  bool proven = false;
-  if (m.address.is_reg()) {
-    const Register& r = p_.registers[m.address.reg];
-    // The range holds every lane's address.
-    proven = r.range.known() && r.range.low + m.offset >= 0 &&
-             r.range.high + m.offset + bytes <= static_cast<int64_t>(p_.static_shared_bytes) &&
-             r.alignment % bytes == 0 && m.offset % bytes == 0 && r.range.high < (int64_t{1} << 31);
-  } else {
-    const int64_t at = static_cast<int64_t>(m.address.bits) + m.offset;
-    proven = at >= 0 && at + bytes <= static_cast<int64_t>(p_.static_shared_bytes) && at % bytes == 0;
-  }
+  const bool proven = in_bounds(m);
   if (!proven) {
     Value *first = ir_.getInt64(0), *last = ir_.getInt64(kLanes - 1);
     if (where.mask) {
@@ -446,7 +458,6 @@ void Generator::shared_general(uint32_t index, const Where& where) {
   const MemoryOp& m = p_.memory[i.memory];
   const uint32_t bytes = m.bytes();
   Type *i32 = ir_.getInt32Ty(), *i64 = ir_.getInt64Ty();
-  const uint32_t warps = (p_.shape.block[0] * p_.shape.block[1] * p_.shape.block[2] + kLanes - 1) / kLanes;
   uint32_t number = 0;
   while (number < memos_.size() && memos_[number] != index) ++number;
   if (number == memos_.size()) memos_.push_back(index);
@@ -455,7 +466,7 @@ void Generator::shared_general(uint32_t index, const Where& where) {
   if (where.mask) address = ir_.CreateSelect(where.lanes, address, Constant::getNullValue(address->getType()));
   Value* memo = ir_.CreateInBoundsGEP(
       ir_.getInt8Ty(), field(offsetof(Frame, memos), ir_.getPtrTy(), "memos"),
-      ir_.CreateMul(ir_.CreateAdd(ir_.CreateZExt(w_, i64), ir_.getInt64(uint64_t{number} * warps)),
+      ir_.CreateMul(ir_.CreateAdd(ir_.CreateZExt(w_, i64), ir_.getInt64(uint64_t{number} * warps())),
                     ir_.getInt64(sizeof(Memo))));
   const auto at = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), memo, offset); };
   Value* known = ir_.CreateAlignedLoad(wide(i32), memo, Align(64));

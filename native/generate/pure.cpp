@@ -323,7 +323,7 @@ Value* Generator::convert(std::string_view name, const std::vector<Value*>& s) {
     Value* f = from[0] == 's' ? ir_.CreateSIToFP(s[0], float_type(to)) : ir_.CreateUIToFP(s[0], float_type(to));
     return ir_.CreateBitCast(f, of_bits(bits_of_type(to)));
   }
-  if (from == "f32" && (to == "s32" || to == "u32") && n == 3 && rounds_) {
+  if (from == "f32" && (to == "s32" || to == "u32") && n == 3 && target_.rounds) {
     Value* f = ir_.CreateBitCast(s[0], float_type(from));
     const std::string_view mode = m.suffixes[0];
     const Intrinsic::ID whole = mode == "rni"   ? Intrinsic::roundeven
@@ -373,7 +373,7 @@ Value* Generator::floating(std::string_view name, const std::vector<Value*>& s) 
   if (o == "add") return finish(ir_.CreateFAdd(f[0], f[1]), {0, 1});
   if (o == "sub") return finish(ir_.CreateFSub(f[0], f[1]), {0, 1});
   if (o == "mul") return finish(ir_.CreateFMul(f[0], f[1]), {0, 1});
-  if ((o == "fma" || o == "mad") && !fuses_) return nullptr;
+  if ((o == "fma" || o == "mad") && !target_.fuses) return nullptr;
   if (o == "fma" || o == "mad")
     return finish(ir_.CreateIntrinsic(Intrinsic::fma, {type}, {f[0], f[1], f[2]}), {0, 2, 1});
   if (!single) return nullptr;

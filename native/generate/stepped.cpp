@@ -163,7 +163,7 @@ Generator::Stepped Generator::stepped(const machine::Value& v) {
 }
 
 Generator::Variables& Generator::stepped_variables(uint32_t r) {
-  Variables& s = steps_of_[r];
+  Variables& s = steps_of_[{copy_, r}];
   if (!s.base) {
     IRBuilder<> at(entry_, entry_->begin());
     s.base = at.CreateAlloca(ir_.getInt64Ty(), nullptr, "base");

@@ -29,13 +29,14 @@ Type* Generator::type_of(Element e) const {
 }
 
 AllocaInst* Generator::variable(uint32_t r) {
-  if (variables_[r]) return variables_[r];
+  std::vector<AllocaInst*>& mine = variables_[block_level(r) ? 0 : copy_];
+  if (mine[r]) return mine[r];
   const Element e = p_.registers[r].element;
   Type* t = is_scalar(r)         ? type_of(e)
             : e == Element::pred ? Type::getInt32Ty(context_)
                                  : static_cast<Type*>(wide(type_of(e)));
   IRBuilder<> at(entry_, entry_->begin());
-  return variables_[r] = at.CreateAlloca(t, nullptr, "r" + std::to_string(r));
+  return mine[r] = at.CreateAlloca(t, nullptr, "r" + std::to_string(r));
 }
 
 Value* Generator::spread(Value* scalar, int64_t stride) {
@@ -107,8 +108,17 @@ bool Generator::known(const machine::Value& v, uint64_t* bits) const {
   return *bits = static_cast<uint64_t>(r.range.low), true;
 }
 
+// Lane 0's value where 32 lanes fill the register's range: threadIdx.x in rows of 32 begins with 0 in every warp.
+bool Generator::known_base(uint32_t r, uint64_t* bits) const {
+  const Register& of = p_.registers[r];
+  if (of.lanes != LaneClass::affine || of.stride <= 0 || unset_[r] || !of.range.known() || of.range.low < 0 ||
+      of.range.high - of.range.low != of.stride * int64_t{kLanes - 1})
+    return false;
+  return *bits = static_cast<uint64_t>(of.range.low), true;
+}
+
 Value* Generator::scalar(const machine::Value& v, Element e, bool raw) {
-  if (uint64_t bits; v.is_reg() && known(v, &bits))
+  if (uint64_t bits; v.is_reg() && (known(v, &bits) || known_base(v.reg, &bits)))
     return ConstantInt::get(type_of(p_.registers[v.reg].element), bits, true);
   if (!v.is_reg()) {
     if (e == Element::pred) return ir_.getInt1(v.bits & 1);
