@@ -505,17 +505,23 @@ uint64_t Runner::affine_cost(Frame*, uint32_t base, uint32_t stride, uint32_t ma
 // `wavefronts` as the tally has them: of accesses up to 4 bytes only what exceeds one.
 uint32_t Runner::judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how) {
   const uint32_t bytes = how & 255;
-  uint32_t bits = 0;
-  uint64_t high = 0;
+  const uint32_t* address = memo->address;
   memo->mask = 0;
-  for (uint32_t left = mask; left; left &= left - 1) {
-    const uint32_t at = memo->address[lowest(left)];
-    bits |= at;
-    high = std::max<uint64_t>(high, at);
-  }
-  if ((bits & (bytes - 1)) || high + bytes > f->shared_bytes) return 0;
-  const SharedCost c =
-      how & 256 ? shared_store_cost(memo->address, mask, bytes) : shared_load_cost(memo->address, mask, bytes);
+  if (f->shared_bytes < bytes) return 0;
+  const auto limit = static_cast<uint32_t>(f->shared_bytes - bytes);
+  uint32_t bad = 0;  // one bit for all lanes: a maximum would be found lane by lane
+  for (uint32_t l = 0; l < kLanes; ++l)
+    bad |= (uint32_t{address[l] > limit} | (address[l] & (bytes - 1))) & (0u - (mask >> l & 1));
+  if (bad) return 0;
+  // index * 2 * stride: lanes a step apart that nobody could know before.
+  const uint32_t first = lowest(mask), step = address[(first + 1) & 31] - address[first];
+  const bool store = how & 256;
+  SharedCost c;
+  if (affine(address, mask, step))
+    c = store ? shared_store_cost_affine(address[first] - first * step, step, mask, bytes)
+              : shared_load_cost_affine(address[first] - first * step, step, mask, bytes);
+  else
+    c = store ? shared_store_cost(address, mask, bytes) : shared_load_cost(address, mask, bytes);
   memo->wavefronts = bytes > 4 ? c.wavefronts : c.wavefronts - 1;
   memo->ideal = bytes > 4 ? c.ideal : 0;
   memo->mask = mask;
