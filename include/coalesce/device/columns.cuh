@@ -205,22 +205,6 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
   }
 }
 
-// How many slices fill the device best: whole rounds of `resident` blocks, few of them, each slice with enough rows.
-inline std::int64_t slices_of_tiles(std::int64_t tiles, std::int64_t most, std::int64_t resident, double& share) {
-  std::int64_t best = 1;
-  share = 0;
-  for (std::int64_t slices = 1; slices == 1 || (slices <= most && tiles * slices <= 4 * resident); ++slices) {
-    const std::int64_t blocks = tiles * slices, rounds = ceil_div(blocks, resident);
-    const double filled = static_cast<double>(blocks) / static_cast<double>(rounds * resident);
-    const double here = filled - 0.01 * static_cast<double>(rounds < 8 ? rounds : 8);
-    if (slices == 1 || here > share) {
-      best = slices;
-      share = here;
-    }
-  }
-  return best;
-}
-
 // Vectors of one row of a folded matrix.
 template <int Width>
 std::int64_t period_of_columns(std::int64_t columns_count) {

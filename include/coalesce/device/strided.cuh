@@ -13,6 +13,7 @@
 namespace coalesce::detail {
 
 inline constexpr int strided_threads = 256;
+inline constexpr int strided_blocks = 3;  // of a multiprocessor
 
 // Axes as divisions: the place of index i, in elements and in the order of `index`.
 struct axis_map {
@@ -120,7 +121,7 @@ __device__ __forceinline__ void fold_strided(const A& a, typename A::state (&sta
 }
 
 template <int Kept, int Reduced, class A, class Source>
-__global__ void __launch_bounds__(strided_threads)
+__global__ void __launch_bounds__(strided_threads, shape<A>::state_words* Kept <= 8 ? strided_blocks : 2)
     reduce_strided(const COALESCE_GRID_CONSTANT strided<A, Source> problem) {
   using element = typename A::element;
   using state_type = typename A::state;
@@ -226,7 +227,7 @@ status launch_strided_as(strided<A, Source> problem, cudaStream_t stream, worksp
   device_facts device;
   if (const status s = current_device(device); !s) return s;
   // Threads of a result: 32 at most while there are results enough, all of the block for few results.
-  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * 8;
+  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * strided_blocks;
   const std::int64_t columns = problem.kept_count / Kept, loads = problem.reduced_count / Reduced;
   int down = 1;
   const int most = problem.along_reduced || columns < resident * 32 ? strided_threads : 1;
@@ -238,12 +239,9 @@ status launch_strided_as(strided<A, Source> problem, cudaStream_t stream, worksp
   problem.down = down;
   problem.across = strided_threads / down;
   problem.tiles = ceil_div(columns, problem.across);
-  if (problem.tiles < resident && problem.tiles <= max_tickets) {
-    std::int64_t slices = resident / problem.tiles;
-    const std::int64_t rounds = loads / (8 * problem.down);
-    if (slices > rounds) slices = rounds;
-    if (slices > 1) problem.slices = static_cast<int>(slices);
-  }
+  double share = 0;
+  problem.slices = static_cast<int>(
+      slices_of_tiles(problem.tiles, problem.tiles <= max_tickets ? loads / (8 * problem.down) : 1, resident, share));
   if (problem.slices > 1) {
     const std::int64_t bytes =
         problem.tiles * problem.slices * problem.across * Kept * static_cast<std::int64_t>(sizeof(typename A::state));
