@@ -219,12 +219,22 @@ template <int Width, class Source>
 bool columns_begin_aligned(const Source& in, std::int64_t planes, std::int64_t plane_stride, std::int64_t stride) {
   return in.template begins_aligned<Width>() && (planes == 1 || plane_stride % Width == 0) && stride % Width == 0;
 }
-// Whether rows begin anywhere between two 16-byte boundaries, and are too long to be folded.
+// Whether there are so many columns (or vectors of them) that each can have a thread of its own: `resident` fit at
+// once.
+inline bool a_thread_each(std::int64_t columns, std::int64_t rows_count, std::int64_t resident) {
+  const std::int64_t rounds = ceil_div(columns, resident);
+  return rows_count <= 8 || rounds >= 8 || columns * 10 >= rounds * resident * 9;
+}
+// Whether rows begin anywhere between two 16-byte boundaries, are too long to be folded and too short for a thread a
+// column.
 template <class A, class Source>
 bool columns_are_crooked(const A&, const Source& in, std::int64_t planes, std::int64_t plane_stride,
-                         std::int64_t rows_count, std::int64_t stride, std::int64_t columns_count) {
+                         std::int64_t rows_count, std::int64_t stride, std::int64_t columns_count, int processors) {
   constexpr int width = vector_of_states<A, Source>;
-  return !columns_begin_aligned<width>(in, planes, plane_stride, stride) &&
+  return !(columns_count >= 2 * width &&
+           a_thread_each(planes * columns_count, rows_count,
+                         std::int64_t{processors} * columns_blocks<A> * columns_threads)) &&
+         !columns_begin_aligned<width>(in, planes, plane_stride, stride) &&
          !columns_fold<width>(rows_count, stride, columns_count);
 }
 
@@ -241,16 +251,13 @@ status launch_columns(const A& a, const Source& in, typename A::result* out, std
   const std::int64_t period = period_of_columns<width>(columns_count);
   problem.folded = columns_fold<width>(rows_count, stride, columns_count);
   problem.crooked = !columns_begin_aligned<width>(in, planes, plane_stride, stride);
-  if (columns_count >= 2 * width && (!problem.crooked || !problem.folded)) {
-    // So many columns that each can have a thread of its own.
-    const std::int64_t vectors = planes * (problem.crooked ? columns_count : ceil_div(columns_count, width));
-    const std::int64_t rounds = ceil_div(vectors, resident * columns_threads);
-    if (rows_count <= 8 || rounds >= 8 || vectors * 10 >= rounds * resident * columns_threads * 9) {
-      if (!problem.crooked)
-        return launch_whole_columns<width>(a, in, out, planes, plane_stride, rows_count, stride, columns_count, stream);
-      if constexpr (Source::inputs > 1)
-        return launch_whole_columns<1>(a, in, out, planes, plane_stride, rows_count, stride, columns_count, stream);
-    }
+  if (columns_count >= 2 * width && (!problem.crooked || !problem.folded) &&
+      a_thread_each(planes * (problem.crooked ? columns_count : ceil_div(columns_count, width)), rows_count,
+                    resident * columns_threads)) {
+    return problem.crooked
+               ? launch_whole_columns<1>(a, in, out, planes, plane_stride, rows_count, stride, columns_count, stream)
+               : launch_whole_columns<width>(a, in, out, planes, plane_stride, rows_count, stride, columns_count,
+                                             stream);
   }
   double share = 0;
   std::int64_t slices = 1;

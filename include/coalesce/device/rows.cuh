@@ -166,7 +166,7 @@ status launch_rows(const A& a, const Source& in, typename A::result* out, std::i
   const std::int64_t vectors = ceil_div(count, width);
   const bool even = in.template begins_aligned<width>() && count % width == 0 && map.stride % width == 0 &&
                     (map.inner == 0 || map.plane % width == 0);
-  constexpr int most = 4, by_two = shape<A>::state_words <= 2 ? 4 : 2;  // rows at once, of 1 and of 2 loads
+  constexpr int most = 4;  // rows at once, of 1 load or 2
   // Where merging costs more than an addition, a lane takes more of a row, so that fewer lanes have to merge; but not
   // so few that a row's piece of a request is much less than a line.
   constexpr bool cheap = shape<A>::state_words <= 2, plain = cheap && !A::indexed;
@@ -180,7 +180,7 @@ status launch_rows(const A& a, const Source& in, typename A::result* out, std::i
   int lanes = 1;
   while (lanes < 32 && lanes * loads < vectors) lanes *= 2;
   const rows<A, Source> problem = {a, in, out, rows_count, count, map, lanes, lanes == 32 && width > 1};
-  const int at_once = loads == 1 ? most : loads == 2 ? by_two : loads == 4 ? 2 : 1;
+  const int at_once = loads == 1 ? most : loads == 2 ? most : loads == 4 ? 2 : 1;
   // Blocks come in many waves, so that those on a slower multiprocessor do not hold up the rest, but each does several
   // rounds, so that starting it does not count.
   const std::int64_t waves = static_cast<std::int64_t>(device.processors) * shape<A>::blocks_per_processor * 16;
@@ -192,7 +192,7 @@ status launch_rows(const A& a, const Source& in, typename A::result* out, std::i
   } else if (loads == 4) {
     kernel = even ? reduce_rows<4, 2, true, A, Source> : reduce_rows<4, 2, false, A, Source>;
   } else if (loads == 2) {
-    kernel = even ? reduce_rows<2, by_two, true, A, Source> : reduce_rows<2, by_two, false, A, Source>;
+    kernel = even ? reduce_rows<2, most, true, A, Source> : reduce_rows<2, most, false, A, Source>;
   } else {
     kernel = even ? reduce_rows<1, most, true, A, Source> : reduce_rows<1, most, false, A, Source>;
   }

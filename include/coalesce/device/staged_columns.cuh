@@ -32,8 +32,8 @@ struct staged_columns {
 };
 
 inline constexpr int staged_columns_threads = 256;
-inline constexpr int staged_columns_stages = 3;
-inline constexpr int staged_columns_bytes = 15744;  // of a stage: three of them are just below 48 KB
+inline constexpr int staged_columns_stages = 2;
+inline constexpr int staged_columns_bytes = 15744;  // of a stage: four rows of nearly 4 KB
 inline constexpr int staged_columns_blocks = 4;     // of a multiprocessor
 
 template <class A, class Source>
@@ -48,33 +48,34 @@ inline constexpr int columns_each = columns_of_thread<A, Source>();
 // Starts copying `rows` rows of `columns` elements, `stride` apart, to rows `pitch` apart, each as far behind the
 // beginning of a sector as it is in memory. `low` ... `high`: what belongs to the view; null: of each row only
 // row_length elements from row_begin on, which are `stride` apart like the rows.
+// There is a thread for each vector that a row can have.
 template <class T>
 __device__ __forceinline__ void start_staging_rows(T* to, const T* from, int rows, int columns, std::int64_t stride,
                                                    int pitch, int log2_across, const T* low, const T* high,
                                                    std::int64_t row_length, const T* row_begin) {
   constexpr int width = 16 % sizeof(T) == 0 ? 16 / static_cast<int>(sizeof(T)) : 1, sector = 2 * width;
-  const int across = 1 << log2_across, thread = static_cast<int>(threadIdx.x) & (across - 1);
+  const int thread = static_cast<int>(threadIdx.x) & ((1 << log2_across) - 1);
+  const int y = static_cast<int>(threadIdx.x) >> log2_across, step = staged_columns_threads >> log2_across;
   // Nearly always every sector in reach belongs to the view.
   const bool inside = low && from - sector >= low && from + (rows - 1) * stride + columns + sector <= high;
-  for (int r = static_cast<int>(threadIdx.x) >> log2_across; r < rows; r += staged_columns_threads >> log2_across) {
-    const T* const row = from + r * stride;
-    T* const place = to + r * pitch;
-    const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(row) % (16 * 2) / sizeof(T));
-    const T* const first = row - shift;
-    for (int i = thread * width; i < shift + columns; i += across * width) {
-      if (i + width <= shift) continue;
-      if (inside) {
-        start_copy16(place + i, first + i);
-        continue;
-      }
-      const T* const begin = low ? low : row_begin + r * stride;
-      const T* const end = low ? high : begin + row_length;
-      if (first + i >= begin && first + i + width <= end) {
-        start_copy16(place + i, first + i);
-      } else {
-        for (int e = i; e < i + width; ++e) {
-          if (e >= shift && e < shift + columns) start_copy_of_one(place + e, first + e);
-        }
+  const T* row = from + y * stride;
+  T* place = to + y * pitch + thread * width;
+  const std::int64_t row_step = step * stride;
+  for (int r = y; r < rows; r += step, row += row_step, place += step * pitch) {
+    const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(row) % 32 / sizeof(T));
+    const int at = thread * width - shift;  // this thread's vector, counted from the row's beginning
+    if (at <= -width || at >= columns) continue;
+    if (inside) {
+      start_copy16(place, row + at);
+      continue;
+    }
+    const T* const begin = low ? low : row_begin + r * stride;
+    const T* const end = low ? high : begin + row_length;
+    if (row + at >= begin && row + at + width <= end) {
+      start_copy16(place, row + at);
+    } else {
+      for (int e = 0; e < width; ++e) {
+        if (at + e >= 0 && at + e < columns) start_copy_of_one(place + e, row + at + e);
       }
     }
   }

@@ -196,8 +196,9 @@ status launch_whole_columns(const A& a, const Source& in, typename A::result* ou
   device_facts device;
   if (const status s = current_device(device); !s) return s;
   const whole_columns<A, Source> problem = {a, in, out, planes, plane_stride, rows_count, stride, columns_count};
-  // In many waves, so that blocks do not stay in step with each other.
-  const std::int64_t most = static_cast<std::int64_t>(device.processors) * whole_blocks<Width, A> * 16;
+  // In many waves, so that blocks do not stay in step with each other; unless each has much to do.
+  const std::int64_t most =
+      static_cast<std::int64_t>(device.processors) * whole_blocks<Width, A> * (rows_count < 256 ? 16 : 1);
   const int at_once = rows_count <= 1 ? 4 : rows_count <= 2 ? 2 : 1;
   const std::int64_t needed = ceil_div(planes * ceil_div(columns_count, Width), whole_threads * at_once);
   void (*kernel)(whole_columns<A, Source>) = rows_count <= 1   ? reduce_few_rows<Width, 1, A, Source>
