@@ -10,7 +10,7 @@ COLORS = ["#b2182b", "#ef8a62", "#8073ac", "#4d9221", "#01665e", "#2166ac", "#00
 
 
 def svg(title, x_label, y_label, series, x_log, y_log, floor, note):
-    """series: [(name, [(x, y), ...])]. With y_log, y at or under `floor` is drawn on the floor's line."""
+    """series: [(name, [(x, y), ...])]. With y_log, y at or under `floor` is drawn on the floor's line: "exact" if it is no speed."""
     width, height, left, bottom, top, right = 760, 420, 70, 60, 40, 190
     xs = [x for _, points in series for x, _ in points]
     ys = [max(y, floor) for _, points in series for _, y in points]
@@ -24,7 +24,7 @@ def svg(title, x_label, y_label, series, x_log, y_log, floor, note):
     ticks = range(int(y0), int(y1) + 1) if y_log else range(0, int(y1) + 1, max(1, int(y1) // 5))
     for t in ticks:
         y = 10.0 ** t if y_log else t
-        name = ("exact" if 10.0 ** t <= floor else f"10<tspan dy='-5' font-size='10'>{t}</tspan>") if y_log else str(t)
+        name = ("exact" if 10.0 ** t <= floor < 1e-3 else f"10<tspan dy='-5' font-size='10'>{t}</tspan>") if y_log else str(t)
         out.append(f'<line x1="{left}" x2="{width - right}" y1="{py(y):.1f}" y2="{py(y):.1f}" stroke="#ddd"/>'
                    f'<text x="{left - 8}" y="{py(y) + 4:.1f}" text-anchor="end">{name}</text>')
     for x in sorted(set(xs)):
@@ -41,6 +41,7 @@ def svg(title, x_label, y_label, series, x_log, y_log, floor, note):
     return "\n".join(out) + "\n"
 
 
+SPEEDS = [("torch", "PyTorch"), ("cub_gpu_to_gpu", "CUB gpu_to_gpu"), ("cub", "CUB"), ("plain", "this library's sum"), ("exact", "exact_sum")]
 ERRORS = [("one_by_one", "one by one"), ("torch", "PyTorch"), ("cub", "CUB"), ("numpy", "NumPy"), ("pairwise", "pairwise"), ("kahan", "Kahan"), ("exact", "exact_sum")]
 
 
@@ -72,12 +73,22 @@ def main():
             table.append(f"| {case} | 2^{int(math.log2(n))} | " + " | ".join(cells) + " |")
         tables["errors"] = table
 
+    speeds = {}
+    for r in rows:
+        if r.get("part") == "speed" and r["type"] == "float":
+            speeds.setdefault(int(r["case"]), {}).update(r)
+    series = [(name, [(n, r["bytes"] / r[key] * 1e-3) for n, r in speeds.items() if key in r]) for key, name in SPEEDS]
+    series = [(name, points) for name, points in series if points]
+    if series:
+        open(f"{docs}/images/exact-speed.svg", "w").write(
+            svg("Speed of float sums of n numbers, one call", "n", "GB/s", series, True, True, 0.1, note))
+
     def comparison(parts, extra=()):
         found = [r for r in rows if r.get("part") in parts]
-        table = ["| elements | data | plain sum | exact sum | exact / plain | CUB |" , "| --- | --- | ---: | ---: | ---: | ---: |"]
+        table = ["| elements | data | plain sum | exact sum | exact / plain | CUB | CUB gpu_to_gpu |", "| --- | --- | ---: | ---: | ---: | ---: | ---: |"]
         for r in found:
             gb = lambda us: f"{r['bytes'] / us * 1e-3:.0f} GB/s" if us else "-"
-            table.append(f"| {r['type']} | {r['case']} | {gb(r['plain'])} | {gb(r['exact'])} | {100 * r['of_plain']:.1f} % | {gb(r.get('cub'))} |")
+            table.append(f"| {r['type']} | {r['case']} | {gb(r['plain'])} | {gb(r['exact'])} | {100 * r['of_plain']:.1f} % | {gb(r.get('cub'))} | {gb(r.get('cub_gpu_to_gpu'))} |")
         return table
     tables["flat"] = comparison(["flat 1 GiB"])
     tables["large"] = comparison(["flat 4 GiB"])

@@ -15,12 +15,13 @@ for name in sorted(glob.glob("errors_*.bin")):
     os.remove(name)
 
 x = torch.rand(1 << 28, device="cuda")
-times = []
-for _ in range(12):
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    begin.record()
-    x.sum()
-    end.record()
-    end.synchronize()
-    times.append(begin.elapsed_time(end) * 1e3)
-print(json.dumps({"part": "torch speed", "type": "float", "bytes": 1 << 30, "torch": sorted(times[2:])[5], "version": torch.__version__}))
+for k in range(10, 29, 3):
+    times = []
+    for _ in range(12):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        x[:1 << k].sum()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) * 1e3)
+    print(json.dumps({"part": "speed", "type": "float", "case": str(1 << k), "bytes": 4 << k, "torch": sorted(times[2:])[5], "version": torch.__version__}))

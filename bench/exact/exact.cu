@@ -1,6 +1,6 @@
 // Exact sums on a GPU: speed beside the library's plain sum and CUB's, and correctness against the CPU's exact sums.
 // One element type a program (-DELEMENT=float ...), one JSON object a line. Needs nvcc, as CUB does.
-//   exact_<type> check | flat | sustained | small | shapes ...
+//   exact_<type> check | flat | sustained | small | speed | errors | shapes ...
 // -DONLY_CHECK=1, -DONLY_FLAT=1 (with sustained and small) or -DONLY_SHAPES=1 leave out the rest: less to compile.
 #if defined(ONLY_CHECK) || defined(ONLY_FLAT) || defined(ONLY_SHAPES)
 #define HAS(part) (ONLY_##part + 0)
@@ -206,6 +206,68 @@ void small() {
   }
 }
 
+// Of float sums on the CPU, for the plot of errors.
+float one_by_one(const float* x, std::int64_t n) {
+  float sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += x[i];
+  return sum;
+}
+float pairwise(const float* x, std::int64_t n) {
+  if (n <= 8) return one_by_one(x, n);
+  return pairwise(x, n / 2) + pairwise(x + n / 2, n - n / 2);
+}
+float kahan(const float* x, std::int64_t n) {
+  volatile float sum = 0, lost = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float y = x[i] - lost, t = sum + y;
+    lost = (t - sum) - y;
+    sum = t;
+  }
+  return sum;
+}
+
+// Writes the arrays to errors_<kind>_<n>.bin for programs that are not C++ (errors_torch.py).
+void errors() {
+  if constexpr (std::is_same_v<element, float>) {
+    for (int kind : {0, 1, 2}) {
+      for (int k = 10; k <= 26; k += 4) {
+        const std::int64_t n = std::int64_t(1) << k;
+        fill(data, n, kind);
+        std::vector<float> h(static_cast<std::size_t>(n));
+        REQUIRE(cudaMemcpy(h.data(), data, h.size() * sizeof(float), cudaMemcpyDeviceToHost));
+        coalesce::host::exact_accumulator<float> sum;
+        sum.add(h.data(), h.size());
+        float result[3];
+        const auto all = flat_contenders(data, n);
+        for (int i = 0; i < 3; ++i) all[static_cast<std::size_t>(i)].call();
+        REQUIRE(cudaMemcpy(result, results, sizeof(result), cudaMemcpyDeviceToHost));
+        std::printf(
+            "{\"part\": \"errors\", \"case\": \"%s\", \"n\": %lld, \"sum\": %.17g, \"one_by_one\": %.9g, \"pairwise\": "
+            "%.9g, \"kahan\": %.9g, "
+            "\"plain\": %.9g, \"exact\": %.9g, \"cub\": %.9g}\n",
+            kinds[kind], static_cast<long long>(n), sum.sum<double>(), one_by_one(h.data(), n), pairwise(h.data(), n),
+            kahan(h.data(), n), result[0], result[1], result[2]);
+        std::fflush(stdout);
+        const std::string name = "errors_" + std::string(kinds[kind]) + "_" + std::to_string(n) + ".bin";
+        if (std::FILE* file = std::fopen(name.c_str(), "wb")) {
+          std::fwrite(h.data(), sizeof(float), h.size(), file);
+          std::fclose(file);
+        }
+      }
+    }
+  }
+}
+
+// From cache to memory: the plot of speed.
+void speed() {
+  fill(data, std::int64_t(1) << 30, 0);
+  for (int k = 10; k <= 28; k += 3) {
+    const std::int64_t n = std::int64_t(1) << k;
+    const auto all = flat_contenders(data, n);
+    print("speed", std::to_string(n), static_cast<double>(n) * sizeof(element), all, compare(all, 9));
+  }
+}
+
 #endif
 #if HAS(SHAPES)
 void shapes() {
@@ -367,13 +429,17 @@ int main(int argc, char** argv) {
       sustained();
     else if (part == "small")
       small();
+    else if (part == "errors")
+      errors();
+    else if (part == "speed")
+      speed();
 #endif
 #if HAS(SHAPES)
     else if (part == "shapes")
       shapes();
 #endif
     else {
-      std::fprintf(stderr, "error: no part '%s'\nhint: check [ARRAYS], flat, sustained, small, errors, shapes\n",
+      std::fprintf(stderr, "error: no part '%s'\nhint: check [ARRAYS], flat, sustained, small, speed, errors, shapes\n",
                    part.c_str());
       return 2;
     }

@@ -3,7 +3,7 @@
 # nvcc builds (or --binaries holds) the programs, beside the library's plain sum and CUB's; and on its CPU. Lines of JSON go to FILE
 # (build/exact.jsonl), which chart.py makes the documents' tables and plots from.
 #
-#   PART             check, flat, sustained, small, shapes, errors, torch, host; without any: all
+#   PART             check, flat, sustained, small, speed, shapes, errors, torch, host; without any: all
 #   --cub-main DIR   a checkout of NVIDIA/cccl: its sum that is the same on every GPU is measured too
 #   --binaries DIR   programs that are built already
 set -euo pipefail
@@ -21,7 +21,7 @@ while [[ $# -gt 0 ]]; do
   esac
   shift
 done
-[[ ${#parts[@]} -gt 0 ]] || parts=(check flat sustained small shapes errors torch host)
+[[ ${#parts[@]} -gt 0 ]] || parts=(check flat sustained small speed shapes errors torch host)
 has() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 types=(float double __half __nv_bfloat16)
 mkdir -p "$(dirname "$output")"
@@ -39,7 +39,7 @@ fi
 
 # group | parts: one program for each type and group, so that they build side by side
 groups='CHECK check
-FLAT flat sustained small errors
+FLAT flat sustained small speed errors
 SHAPES shapes'
 build() {
   command -v nvcc >/dev/null || fail 3 "there is no nvcc on PATH; give programs that are built already with --binaries"

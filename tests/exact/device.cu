@@ -174,6 +174,40 @@ void many_columns() {
   }
 }
 
+// A number that comes late and is as large as a window, of either sign: row r ends, and its column has in its last row,
+// -3 * 2^r.
+void late_giants() {
+  constexpr std::size_t rows = 40, length = 500;
+  const int most = std::is_same_v<element, half_t> ? 13 : 39;
+  cases::generator random(7);
+  const unsigned middle = static_cast<unsigned>(exact::infinity<element> >> exact::format<element>::precision);
+  std::vector<host_element> by_row(rows * length), by_column(rows * length);
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t i = 0; i < length; ++i) {
+      host_element x = cases::finite<host_element>(random, middle, middle);
+      if (i == length - 1) {
+        const unsigned field = middle + 1 + std::min<unsigned>(static_cast<unsigned>(r), static_cast<unsigned>(most));
+        x = exact::from_bits<host_element>(
+            static_cast<bits>(exact::sign_bit<element> |
+                              static_cast<bits>(bits(2 * field + 1) << (exact::format<element>::precision - 2))));
+      }
+      by_row[r * length + i] = by_column[i * rows + r] = x;
+    }
+  }
+  const on_device dr(by_row), dc(by_column);
+  const results first(rows), second(rows);
+  require(coalesce::exact_sum(coalesce::view<element>(dr.get(), {rows, length}), coalesce::axes{1}, first.get()),
+          "rows");
+  require(coalesce::exact_sum(coalesce::view<element>(dc.get(), {length, rows}), coalesce::axes{0}, second.get()),
+          "columns");
+  const auto a = first.read(), b = second.read();
+  for (std::size_t r = 0; r < rows; ++r) {
+    const host_element sum = host::exact_sum(by_row.data() + r * length, length, 1);
+    expect(a[r], sum, "row with a late giant", r, length);
+    expect(b[r], sum, "column with a late giant", r, length);
+  }
+}
+
 void segments(std::uint64_t seed) {
   std::vector<host_element> x;
   std::vector<int> offsets = {0};
@@ -236,6 +270,7 @@ int main(int argc, char** argv) {
   for (std::uint64_t seed = 0; seed < arrays / 10 + 2; ++seed) segments(seed);
   for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) accumulators(seed);
   many_columns();
+  late_giants();
   std::printf("%ld results compared, %ld wrong\n", checks, wrong);
   return wrong > 0 ? 1 : 0;
 }

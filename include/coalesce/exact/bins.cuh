@@ -23,6 +23,7 @@ template <class Word, int Bins, int Threads>
 struct column_of {
   using word = Word;
   static constexpr int bins = Bins, threads = Threads;
+  static constexpr bool zeros_leave_traces = false;  // whether adding -0 changes bins
   static constexpr int shared_bytes = Bins * Threads * static_cast<int>(sizeof(Word));
   Word* column;
 
@@ -31,6 +32,7 @@ struct column_of {
 #pragma unroll 8
     for (int i = 0; i < Bins; ++i) column[i * Threads] = 0;
   }
+  __device__ __forceinline__ void need_bins() { zero(); }
 };
 
 // float: 16 bins of 64 bits, each for 16 exponents. The FP64 unit does sign, shift and subnormals: x + 1.5 * 2^k has x
@@ -58,25 +60,17 @@ struct bfloat16_columns : column_of<unsigned, 35, Threads> {
   static constexpr range values = range::narrow;
   static constexpr int spacing = 8, origin = 16;  // a bfloat16's last bit lies 16 bits above the float's that it is
   static constexpr int most = 1 << 15;
-  static constexpr unsigned large = 0x78000000u;  // 2^113: from here on 1.5 * 2^k would be infinite
 
-  __device__ __forceinline__ void put(float x, unsigned block, unsigned magic) {
-    float sum;
-    asm("add.rn.f32 %0, %1, %2;" : "=f"(sum) : "f"(x), "f"(__uint_as_float(magic)));
-    unsigned* bin = this->column + (block >> 26) * Threads;
-    *bin += __float_as_uint(sum) - magic;
-  }
-  // |x| < 2^113. Numbers of bin i are less than 2^(8i - 119) with last bits from 2^(8i - 134) on, as 1.5 * 2^(8i - 111)
-  // has.
+  // Numbers of bin i are less than 2^(8i - 119), with last bits from 2^(8i - 134) on: times 2^(124 - 8i) they are less
+  // than 2^5, with last bits from 2^-10 on, as 1.5 * 2^13 has.
   __device__ __forceinline__ void add(float x) {
-    const unsigned block = __float_as_uint(x) & 0x7c000000u;
-    put(x, block, block + ((16u << 23) | 0x400000u));
-  }
-  // Any: large ones are scaled by 2^-32, and so is their bins' unit.
-  __device__ __forceinline__ void add_any(float x) {
-    const unsigned block = __float_as_uint(x) & 0x7c000000u;
-    const bool scaled = (__float_as_uint(x) & 0x7fffffffu) >= large;
-    put(scaled ? x * 0x1p-32f : x, block, block + ((16u << 23) | 0x400000u) - (scaled ? 32u << 23 : 0u));
+    const unsigned block = __float_as_uint(x) & 0x7c000000u, start = 0x46400000u;
+    float sum;
+    asm("fma.rn.f32 %0, %1, %2, %3;"
+        : "=f"(sum)
+        : "f"(x), "f"(__uint_as_float((251u << 23) - block)), "f"(__uint_as_float(start)));
+    unsigned* bin = this->column + (block >> 26) * Threads;
+    *bin += __float_as_uint(sum) - start;
   }
   __device__ __forceinline__ void settle() {
     int carry = 0;
@@ -89,12 +83,32 @@ struct bfloat16_columns : column_of<unsigned, 35, Threads> {
   }
 };
 
+// Products of two bfloat16: doubles of 16 bits. As for float, bins for 16 exponents each; 33 of them reach from 2^-271
+// to 2^257, and are found by the exponent modulo 1024: 0, infinities and NaN meet some bin too.
+template <int Threads>
+struct bfloat16_product_columns : column_of<unsigned long long, 33, Threads> {
+  static constexpr range values = range::wide;
+  static constexpr int first_block = 47;  // exponent field / 16
+  static constexpr int spacing = 16, origin = 16 * first_block - 15 + 52;
+  static constexpr int most = 1 << 23;
+
+  __device__ __forceinline__ void add(double x) {
+    const unsigned block = static_cast<unsigned>(__double2hiint(x)) & 0x7f000000u;
+    const unsigned magic = (block + ((37u << 20) | 0x80000u)) & 0x7fffffffu;  // 37 = 52 - 15: last bits are the bin's
+    const double sum = __dadd_rn(x, __hiloint2double(static_cast<int>(magic), 0));
+    unsigned long long* bin = this->column + (((block >> 24) + 64 - first_block) & 63) * Threads;
+    *bin += static_cast<unsigned long long>(__double_as_longlong(sum)) - (static_cast<unsigned long long>(magic) << 32);
+  }
+  __device__ __forceinline__ void settle() {}
+};
+
 // double: bins of 64 bits that lie 32 bits apart; a number's 53 bits, shifted by up to 31, touch two. FirstLimb and
 // Bins leave out what cannot occur: doubles need limbs 0 ... 65, products of two float or bfloat16 only 22 ... 41.
 template <int FirstLimb, int Bins, int Threads>
 struct double_columns : column_of<unsigned long long, Bins, Threads> {
   static constexpr range values = range::wide;
   static constexpr int spacing = 32, origin = 32 * FirstLimb;
+  static constexpr bool zeros_leave_traces = true;
   static constexpr int most = 960;  // a bin takes 1023 numbers of 52 bits and what is left from before
 
   __device__ __forceinline__ void add(double x) {

@@ -28,14 +28,15 @@ __device__ __forceinline__ void deposit(long long* limb, long long low, long lon
 }
 
 // What a warp knows of an exact number after carrying: in `word` the integer in two's complement, limbs of 32 bits, and
-// the leading bits. Limbs must lie within +-2^62 before. All lanes call it, and all get the same answer.
+// the leading bits. Limbs must lie within +-2^62 before, and are not kept. All lanes call it, and all get the same
+// answer.
 struct carried {
   head number;
   bool zero;
 };
 
 template <int Limbs>
-__device__ carried carry_limbs(const long long* limb, unsigned* word) {
+__device__ carried carry_limbs(long long* limb, unsigned* word) {
   constexpr int each = (Limbs + 31) / 32;  // a lane has `each` neighbours
   const int lane = threadIdx.x & 31, first = lane * each;
   unsigned digit[each];
@@ -89,20 +90,18 @@ __device__ carried carry_limbs(const long long* limb, unsigned* word) {
   carried result;
   result.zero = filled == 0;
   const int top = __shfl_sync(~0u, highest, filled == 0 ? 0 : 31 - __clz(filled));
-  // The highest five limbs, by their distance from the top, and whether any lower one is not 0.
-  unsigned long long part[3] = {0, 0, 0};
+  // The highest five limbs, and whether any lower one is not 0.
   bool lower = false;
 #pragma unroll
   for (int j = 0; j < each; ++j) {
-    const int down = top - (first + j);
-#pragma unroll
-    for (int d = 0; d < 5; ++d) {
-      const unsigned has = __ballot_sync(~0u, down == d);
-      const unsigned value = has == 0 ? 0u : __shfl_sync(~0u, digit[j], __ffs(static_cast<int>(has)) - 1);
-      part[d / 2] |= static_cast<unsigned long long>(value) << (d % 2 == 0 ? 32 : 0);
-    }
-    lower = lower || (down > 4 && digit[j] != 0);
+    if (first + j < Limbs) limb[first + j] = digit[j];
+    lower = lower || (first + j < top - 4 && digit[j] != 0);
   }
+  __syncwarp();
+  unsigned long long part[3] = {0, 0, 0};
+#pragma unroll
+  for (int d = 0; d < 5; ++d)
+    part[d / 2] |= static_cast<unsigned long long>(top >= d ? limb[top - d] : 0) << (d % 2 == 0 ? 32 : 0);
   head& h = result.number;
   h.negative = negative;
   h.more = __any_sync(~0u, lower);

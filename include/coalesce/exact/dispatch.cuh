@@ -3,6 +3,7 @@
 
 #include <coalesce/device/call.cuh>
 #include <coalesce/exact/short_columns.cuh>
+#include <coalesce/exact/short_rows.cuh>
 
 namespace coalesce::exact {
 
@@ -30,18 +31,25 @@ status start_runs(const Input& in, const answer_to<R>& to, const reduction_layou
   runs<Input, R> problem{in, to, layout.reduced_count, {layout}, static_cast<int>(slices), nullptr, nullptr, into};
   if (slices > 1) {
     if (const status s =
-            detail::find_workspace(stream, device.device, results * slices * sizeof(partial<Input::values>), work);
+            detail::find_workspace(stream, device.device, results * slices * left_words<Input::values> * 8, work);
         !s)
       return s;
-    problem.partials = static_cast<partial<Input::values>*>(work->partials());
+    problem.partials = static_cast<long long*>(work->partials());
     problem.tickets = work->tickets();
   }
-  constexpr int threads = engine<Input>::threads, shared = engine<Input>::shared_bytes;
-  if (slices == 1 && bytes <= 16384) {
-    const int few = 256;
-    return start<sum_runs<true, Input, R>>(problem, results, few, shared, device, stream);
+  using small = small_engine<Input>;
+  // Floats' windows have no bins to zero and fold, but at length bins take less power.
+  constexpr bool apart = small::threads < engine<Input>::threads;
+#ifdef EX_FW
+  if (apart || bytes <= 16384) {
+#else
+  if (bytes <= (apart ? 8 << 20 : 16384)) {
+#endif
+    return start<sum_runs<true, Input, R>>(problem, results * slices, bytes <= 16384 ? 256 : small::threads,
+                                           small::shared_bytes, device, stream);
   }
-  return start<sum_runs<false, Input, R>>(problem, results * slices, threads, shared, device, stream);
+  return start<sum_runs<false, Input, R>>(problem, results * slices, engine<Input>::threads,
+                                          engine<Input>::shared_bytes, device, stream);
 }
 
 template <bool Dense, class Input, class Rows, class R>
@@ -53,23 +61,23 @@ status start_rows(const Input& in, const answer_to<R>& to, const Rows& rows, std
                                                 engine<Input>::threads, row_bytes<Input>, device, stream);
 }
 
-// Neighbouring elements by windows, and what does not fit them by bins. `aligned`: every row begins at a multiple of 16
-// bytes and has whole vectors; `typical`: elements of a row. `space` has room for most_listed numbers; two tickets.
+// Neighbouring elements in registers, and what does not fit them by bins. `typical`: elements of a row; `by_blocks`: a
+// block to a row. `space` has room for most_listed numbers; two tickets.
 template <class Input, class Rows, class R>
-status start_short_rows(const Input& in, const answer_to<R>& to, const Rows& rows, std::int64_t results, bool aligned,
+status start_short_rows(const Input& in, const answer_to<R>& to, const Rows& rows, std::int64_t results, bool by_blocks,
                         std::int64_t typical, std::int64_t* space, unsigned* tickets,
                         const detail::device_facts& device, cudaStream_t stream) {
   if constexpr (Input::values == range::product) {
     return start_rows<true>(in, to, rows, results, device, stream);
   } else {
-    const std::int64_t steps = aligned ? typical / Input::width / 4 : typical / 8;
-    int lanes = 1;
-    while (lanes < 32 && lanes < steps) lanes *= 2;
-    const std::int64_t needed = detail::ceil_div(results * lanes, 256), most = 4 * device.processors;
+    int lanes = by_blocks ? quick_threads : 1;
+    while (lanes < 32 && lanes < typical / Input::width / 4) lanes *= 2;
+    const std::int64_t needed = detail::ceil_div(results * lanes, quick_threads), most = 16 * device.processors;
     const short_row_sums<Input, Rows, R> problem{in, to, rows, results, lanes, space, tickets};
-    const std::int64_t blocks = needed < most ? needed : most;
-    const status s = aligned ? detail::launch(sum_short_rows<true, Input, Rows, R>, problem, blocks, 256, 0, stream)
-                             : detail::launch(sum_short_rows<false, Input, Rows, R>, problem, blocks, 256, 0, stream);
+    const std::int64_t blocks = by_blocks || needed < most ? needed : most;
+    const status s =
+        by_blocks ? detail::launch(sum_short_rows<true, Input, Rows, R>, problem, blocks, quick_threads, 0, stream)
+                  : detail::launch(sum_short_rows<false, Input, Rows, R>, problem, blocks, quick_threads, 0, stream);
     if (!s) return s;
     const listed_rows<Rows> rest{rows, space, tickets, tickets + 1};
     return start_rows<true>(in, to, rest, results, device, stream);
@@ -86,7 +94,7 @@ status start_segments(const Input& in, const answer_to<R>& to, const Offset* off
   const std::int64_t blocks = device.processors, most_long = std::int64_t(1) << 19;
   const std::int64_t room = most_listed + (segments < most_long ? segments : most_long);
   const std::size_t list_bytes = static_cast<std::size_t>(room) * sizeof(std::int64_t);
-  const std::size_t bytes = list_bytes + static_cast<std::size_t>(blocks * blocks) * sizeof(partial<Input::values>);
+  const std::size_t bytes = list_bytes + static_cast<std::size_t>(blocks * blocks) * left_words<Input::values> * 8;
   if (const status s = detail::find_workspace(stream, device.device, bytes, work); !s) return s;
   char* space = static_cast<char*>(work->partials());
   std::int64_t* list = reinterpret_cast<std::int64_t*>(space);
@@ -94,8 +102,8 @@ status start_segments(const Input& in, const answer_to<R>& to, const Offset* off
   const rows_of_segments<Offset> rows{offsets, list + most_listed, tickets + 2};
   if (const status s = start_short_rows(in, to, rows, segments, false, 256, list, tickets, device, stream); !s)
     return s;
-  const long_segments<Input, Offset, R> rest{
-      in, to, rows, reinterpret_cast<partial<Input::values>*>(space + list_bytes), tickets + 3};
+  const long_segments<Input, Offset, R> rest{in, to, rows, reinterpret_cast<long long*>(space + list_bytes),
+                                             tickets + 3};
   return start<sum_long_segments<Input, Offset, R>>(rest, blocks, engine<Input>::threads, engine<Input>::shared_bytes,
                                                     device, stream);
 }
@@ -119,8 +127,10 @@ status start_columns(const Input& in, const answer_to<R>& to, const reduction_la
                                 {layout},
                                 results,
                                 layout.reduced_count,
+                                groups * slices,
                                 static_cast<int>(tile),
                                 static_cast<int>(slices),
+                                nullptr,
                                 nullptr,
                                 nullptr,
                                 nullptr,
@@ -137,16 +147,17 @@ status start_columns(const Input& in, const answer_to<R>& to, const reduction_la
   for (int k = 0; k + 1 < layout.kept_rank; ++k) {
     by_vectors = by_vectors && whole(layout.kept[k].stride) && whole(layout.kept[k].other);
   }
-  // Vectors side by side: 32, or all there are.
-  const std::int64_t vectors = results / width;
-  int across = 32;
+  // Vectors side by side: a thread for each of many, and of short columns; 128 bytes of few, or all there are.
+  const std::int64_t vectors = results / width, busy = std::int64_t(512) * device.processors;
+  int across = vectors >= busy || layout.reduced_count <= 32 ? 256 : 8;
   while (across > vectors) across /= 2;
   const std::int64_t teams = by_vectors ? detail::ceil_div(vectors, across) : 1;
   std::int64_t shares = 4 * device.processors / teams;
   const std::int64_t most_shares = layout.reduced_count * across / (256 * 16);  // 16 rows for a thread at least
   if (shares > most_shares) shares = most_shares;
   if (shares < 1 || teams >= detail::max_tickets / 2) shares = 1;
-  const std::size_t by_windows = static_cast<std::size_t>(teams * shares * across * width) * sizeof(window_sum);
+  const std::size_t by_windows =
+      shares > 1 ? static_cast<std::size_t>(teams * shares * across * width) * sizeof(window_sum) : 0;
   const std::size_t list = static_cast<std::size_t>(most_columns_listed) * sizeof(std::int64_t);
   if (by_bins > 0 || by_vectors) {
     const std::size_t most = by_bins > by_windows ? by_bins : by_windows;
@@ -175,13 +186,11 @@ status start_columns(const Input& in, const answer_to<R>& to, const reduction_la
     const listed_columns some{{layout}, columns, listed};
     if (const status s = start_rows<false>(in, to, some, most_columns_listed, device, stream); !s) return s;
     problem.listed = listed;
+    problem.done = work->tickets() + detail::max_tickets - 1;  // groups of blocks use fewer
   }
-  if (const status s =
-          start<sum_columns<Input, R>>(problem, groups * slices, Engine::threads, Engine::shared_bytes, device, stream);
-      !s) {
-    return s;
-  }
-  return by_vectors ? detail::launch(empty_list<unsigned>, work->tickets(), 1, 1, 0, stream) : status();
+  // Most often these blocks find that nothing is to be done: few of them.
+  const std::int64_t blocks = by_vectors && problem.blocks > device.processors ? device.processors : problem.blocks;
+  return start<sum_columns<Input, R>>(problem, blocks, Engine::threads, Engine::shared_bytes, device, stream);
 }
 
 template <class Input, class R>
@@ -198,17 +207,15 @@ status start_layout(const Input& in, const answer_to<R>& to, const reduction_lay
   if (dense) {
     constexpr std::int64_t size = 16 / Input::width;
     const std::int64_t bytes = l.reduced_count * size, results = l.kept_count;
-    const std::int64_t warps = static_cast<std::int64_t>(device.processors) * 32;
-    // A warp a row, unless that leaves many idle for long.
-    const bool even = results * 10 >= detail::ceil_div(results, warps) * warps * 9;
-    if (results > 1 && (bytes <= 16384 || even)) {
-      const auto whole = [&](std::int64_t stride) { return stride * size % 16 == 0; };
-      bool aligned = l.reduced_count % Input::width == 0 && in.before() == 0 && in.other_aligned() && whole(l.offset) &&
-                     whole(l.other_offset);
-      for (int k = 0; k < l.kept_rank; ++k) aligned = aligned && whole(l.kept[k].stride) && whole(l.kept[k].other);
+    // A warp a row, or a block, unless that leaves many idle for long.
+    const auto even = [&](std::int64_t at_once) {
+      return results * 10 >= detail::ceil_div(results, at_once) * at_once * 9;
+    };
+    const bool by_warps = bytes <= 16384 || even(std::int64_t(32) * device.processors);
+    if (results > 1 && (by_warps || even(4 * device.processors))) {
       const std::size_t room = static_cast<std::size_t>(most_listed) * sizeof(std::int64_t);
       if (const status s = detail::find_workspace(stream, device.device, room, work); !s) return s;
-      return start_short_rows(in, to, rows, results, aligned, l.reduced_count,
+      return start_short_rows(in, to, rows, results, !by_warps, l.reduced_count,
                               static_cast<std::int64_t*>(work->partials()), work->tickets(), device, stream);
     }
     return start_runs(in, to, l, nullptr, device, stream, work);

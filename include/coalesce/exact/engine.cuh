@@ -1,11 +1,15 @@
 // How one thread takes numbers, vectors and rounds of vectors, for each input. An engine is the thread's state; its
 // bins are in shared memory.
 //
-//   place(shared, thread, rare)  once. rare: limbs for what fits no bin (products of doubles), shared by the threads
-//                                that are folded together
+//   place(shared, thread, limb)  once. limb: shared by the threads that are folded together, for what does not go to
+//                                bins; null if each thread has a result of its own
 //   begin()                      before each result: all is 0
-//   one(number), round(...)      adding; vector(v) too, with settled(numbers) after some of them
-//   close()                      after the last number: all is in the bins
+//   start()                      in a block of its own, after the first requests to memory
+//   one(number)                  adding a number
+//   round(flying, next, again)   adding the vectors in flight; next(u) requests vector u of the next round, again(u)
+//                                that of this one once more
+//   close()                      after the last number: all is in the bins. Or, for the engines of a block:
+//   parts()                      what is not in the bins, of all the warp's lanes
 //   met_special()                whether there was an infinity or NaN: then what is in the bins is worthless
 #pragma once
 
@@ -16,10 +20,25 @@ namespace coalesce::exact {
 
 template <class Input>
 struct engine;
+// For little to add.
+template <class Input>
+struct small_engine : engine<Input> {};
 
 // Adds 0 * x: NaN, for good, from the first infinity or NaN on.
 __device__ __forceinline__ void watch(float& special, float x) {
   asm("fma.rn.f32 %0, %1, 0f00000000, %0;" : "+f"(special) : "f"(x));
+}
+
+// x + y in float, and whether that is not exact. bfloat16 are added in float before they go to a window: exact where
+// they lie within 14 powers of two.
+__device__ __forceinline__ float exact_pair(float x, float y, bool& inexact) {
+  float sum, back, other;
+  asm("add.rn.f32 %0, %1, %2;" : "=f"(sum) : "f"(x), "f"(y));
+  // The larger one's part comes back exactly, so the other's must; which is the larger one is not asked.
+  asm("sub.rn.f32 %0, %1, %2;" : "=f"(back) : "f"(sum), "f"(x));
+  asm("sub.rn.f32 %0, %1, %2;" : "=f"(other) : "f"(sum), "f"(y));
+  inexact = inexact || back != y || other != x;
+  return sum;
 }
 
 // A round: every vector in flight is replaced by the next one as soon as it is taken.
@@ -30,18 +49,6 @@ __device__ __forceinline__ void simple_round(Engine& engine, Vector (&flying)[Lo
     const Vector v = flying[u];
     flying[u] = next(u);
     engine.vector(v);
-  }
-}
-
-// The first `count` vectors, by a loop that is not unrolled: code that runs once has to come from memory first, and
-// costs more than its instructions.
-template <class Engine, class Vector, int Loads>
-__device__ __forceinline__ void drain(Engine& engine, Vector (&vectors)[Loads], int count) {
-#pragma unroll 1
-  for (int i = 0; i < count; ++i) {
-    engine.vector(vectors[0]);
-#pragma unroll
-    for (int u = 0; u + 1 < Loads; ++u) vectors[u] = vectors[u + 1];
   }
 }
 
@@ -61,13 +68,15 @@ struct settling {
 };
 
 // A window is a double in a register that stands before the bins: a = 1.5 * 2^k + what was added, so large that the
-// last bits of the numbers are multiples of its last bit. While t = a + x keeps a's exponent and t - a == x, nothing is
-// lost. Both are looked at once a round, for a whole warp: where a lane failed, the warp puts its windows back as they
-// were and adds the round to the bins, and the window is placed anew by the round's largest number. Data that fails
-// twice running goes straight to the bins for a while.
-struct window {
-  double first = 0, first_start = 0;      // starts are the same in all lanes of a warp, and so is what follows
+// last bits of the numbers are multiples of its last bit. While t = a + x keeps a's sign and exponent and t - a == x,
+// nothing is lost. Both are looked at once a round, for a whole warp: where a lane failed, the warp puts its windows
+// back as they were, requests the round's vectors again and adds them to the bins, and the window is placed anew by
+// the round's largest number. Data that fails twice running goes straight to the bins for a while.
+//
+// Bins are zeroed when they are needed: data that fits windows never touches them.
+struct trials {
   int aside = 0, failures = 0, lost = 0;  // rounds still to go to the bins; failures running; how often given up
+  bool used_bins = false;                 // whether this thread's bins are in use
 
   __device__ __forceinline__ void failed() {
     if (++failures > 1) {
@@ -76,28 +85,157 @@ struct window {
     }
   }
   __device__ __forceinline__ void held() { failures = lost = 0; }
-  static __device__ __forceinline__ unsigned high(double d) { return static_cast<unsigned>(__double2hiint(d)); }
-  static __device__ __forceinline__ unsigned low(double d) { return static_cast<unsigned>(__double2loint(d)); }
-  __device__ __forceinline__ void into_window(double x, bool& inexact, unsigned& moved) {
-    const double t = __dadd_rn(first, x);
-    inexact = inexact || __dsub_rn(t, first) != x;
-    first = t;
-    moved |= high(t) ^ high(first_start);
+};
+// What a warp has in windows: upper * 2^upper_bit + lower * 2^lower_bit, in the range's units.
+struct window_parts {
+  long long upper, lower;
+  int upper_bit, lower_bit;
+};
+
+// Of what changes in a window's high word: sign and exponent.
+inline constexpr unsigned place_bits = 0xfff00000u;
+__device__ __forceinline__ unsigned high(double d) { return static_cast<unsigned>(__double2hiint(d)); }
+__device__ __forceinline__ unsigned low(double d) { return static_cast<unsigned>(__double2loint(d)); }
+__device__ __forceinline__ double window_at(unsigned place) { return __hiloint2double(static_cast<int>(place), 0); }
+// What was added to the window that was placed at `place`, in units of its last bit.
+__device__ __forceinline__ long long content(double window, unsigned place) {
+  return __double_as_longlong(window) - (static_cast<long long>(place) << 32);
+}
+
+__device__ __forceinline__ double as_double(float x) { return widened(x); }
+__device__ __forceinline__ double as_double(double x) { return x; }
+__device__ __forceinline__ unsigned exponent_bits(float x) { return __float_as_uint(x) & 0x7f800000u; }
+__device__ __forceinline__ unsigned exponent_bits(double x) { return high(x) & 0x7ff00000u; }
+
+// Two windows: the second takes what the first leaves, t = a + x; x - (t - a). What does not fit goes to Columns.
+template <class Input, class Columns, int Loads>
+struct windows_engine : Columns, settling<Columns::most>, trials {
+  static constexpr int loads = Loads;
+  static constexpr bool lazy = true;
+  __device__ __forceinline__ void start() {}
+  double first, second;
+  unsigned place_first, place_second;  // the same in all lanes of a warp; 0: nowhere
+  unsigned largest;                    // of the exponents of all that went to bins
+  long long* limb;
+  // A window's last bit is 2^(its exponent field - 1075): in the range's units, bit field - lowest_bit.
+  static constexpr int lowest_bit = 1075 + layout<Columns::values>::unit;
+
+  __device__ __forceinline__ void place(char* shared, int thread, long long* limbs) {
+    Columns::place(shared, thread);
+    limb = limbs;
+    first = second = 0;
+    place_first = place_second = 0;
   }
-  // For numbers up to that with exponent field `field` (of a float): 2^10 of them fit. Not so low that its last bit is
-  // below `bit`.
-  __device__ __forceinline__ void place_window(unsigned field, int bit) {
-    const int exponent =
-        ::max(static_cast<int>(field) + (1023 - 127 + 10), 1023 + 52 + layout<range::narrow>::unit + bit);
-    first = first_start = __hiloint2double(exponent << 20 | 0x80000, 0);
+  __device__ __forceinline__ void begin() {
+    largest = 0;
+    this->pending = 0;
   }
-  // What is in the window, in units of 2^(the result): the window is empty after.
-  __device__ __forceinline__ long long take_out(int& bit) {
-    const long long sum = __double_as_longlong(first) - __double_as_longlong(first_start);
-    bit = static_cast<int>(high(first_start) >> 20) - 1023 - 52 - layout<range::narrow>::unit;
-    first = first_start;
-    return sum;
+  __device__ __forceinline__ void need_bins() {
+    if (used_bins) return;
+    used_bins = true;
+    this->zero();
   }
+  using number = typename Input::number;
+  __device__ __forceinline__ bool met_special() const { return largest == exponent_bits(number(INFINITY)); }
+  __device__ __forceinline__ void direct(number x) {
+    largest = ::max(largest, exponent_bits(x));
+    this->add(x);
+  }
+  __device__ __forceinline__ void one(number x) {
+    need_bins();
+    direct(x);
+    this->settle_after(1, *this);
+  }
+  __device__ __forceinline__ void vector(const typename Input::vector& v) {
+    Input::numbers(v, [&](number x, number y) {
+      direct(x);
+      direct(y);
+    });
+  }
+  // For numbers up to that with high word `most`, 2^14 of them. Not so low that the second window would be below the
+  // bins; nowhere if the first would be beyond doubles.
+  __device__ __forceinline__ void place_windows(unsigned most) {
+    const int exponent = ::max(static_cast<int>(__reduce_max_sync(~0u, most) >> 20) + 14, lowest_bit + 41);
+    const bool off = exponent > 2040;
+    place_first = off ? 0 : static_cast<unsigned>(exponent) << 20 | 0x80000u;
+    place_second = off ? 0 : place_first - (40u << 20);  // 2^12 halves of the first's last bit
+    first = window_at(place_first);
+    second = window_at(place_second);
+  }
+  __device__ __forceinline__ window_parts parts() {
+    const long long upper = content(first, place_first), lower = content(second, place_second);
+    return {warp_sum(upper), warp_sum(lower), static_cast<int>(place_first >> 20) - lowest_bit,
+            static_cast<int>(place_second >> 20) - lowest_bit};
+  }
+  // To the limbs.
+  __device__ __forceinline__ void empty_windows() {
+    if (place_first == 0) return;
+    const window_parts p = parts();
+    if (threadIdx.x % 32 == 0) {
+      deposit(limb, p.upper, 0, p.upper_bit);
+      deposit(limb, p.lower, 0, p.lower_bit);
+    }
+    first = window_at(place_first);
+    second = window_at(place_second);
+  }
+  template <class Next, class Again>
+  __device__ __forceinline__ void round(typename Input::vector (&flying)[loads], Next next, Again again) {
+    if (aside > 0) {
+      --aside;
+      simple_round(*this, flying, next);
+      this->settle_after(Input::width * loads, *this);
+      return;
+    }
+    if (place_first == 0) {
+      unsigned most = 0;
+#pragma unroll
+      for (int u = 0; u < loads; ++u) look(flying[u], most);
+      place_windows(most);
+    }
+    const double kept = first, kept_second = second;
+    unsigned moved = 0, left = 0;
+    const auto put = [&](double x) {
+      const double t = __dadd_rn(first, x), rest = __dsub_rn(x, __dsub_rn(t, first));
+      const double u = __dadd_rn(second, rest), none = __dsub_rn(rest, __dsub_rn(u, second));
+      first = t;
+      second = u;
+      moved |= (high(t) ^ place_first) | (high(u) ^ place_second);
+      left |= high(none) | low(none);
+    };
+#pragma unroll
+    for (int u = 0; u < loads; ++u) {
+      const typename Input::vector v = flying[u];
+      flying[u] = next(u);
+      Input::numbers(v, [&](number x, number y) {
+        put(as_double(x));
+        put(as_double(y));
+      });
+    }
+    if (!__any_sync(~0u, ((moved & place_bits) | left) != 0)) {
+      held();
+      return;
+    }
+    first = kept;
+    second = kept_second;
+    need_bins();
+    unsigned most = 0;
+#pragma unroll 1
+    for (int u = 0; u < loads; ++u) {
+      const typename Input::vector v = again(u);
+      look(v, most);
+      vector(v);
+    }
+    empty_windows();
+    place_windows(most);
+    failed();
+    this->settle_after(Input::width * loads, *this);
+  }
+  static __device__ __forceinline__ void look(const typename Input::vector& v, unsigned& most) {
+    Input::numbers(v, [&](number x, number y) {
+      most = ::max(most, ::max(high(as_double(x)) & 0x7fffffffu, high(as_double(y)) & 0x7fffffffu));
+    });
+  }
+  __device__ __forceinline__ void close() { empty_windows(); }
 };
 
 }  // namespace coalesce::exact

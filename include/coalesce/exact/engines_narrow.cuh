@@ -9,6 +9,8 @@ namespace coalesce::exact {
 template <class Input>
 struct float_engine : float_columns<1024> {
   static constexpr int loads = Input::products ? 2 : 4;
+  static constexpr bool lazy = false;
+  __device__ __forceinline__ void start() { this->zero(); }
   float special;
   __device__ __forceinline__ void place(char* shared, int thread, long long*) {
     float_columns<1024>::place(shared, thread);
@@ -24,8 +26,8 @@ struct float_engine : float_columns<1024> {
       one(y);
     });
   }
-  template <class Next>
-  __device__ __forceinline__ void round(typename Input::vector (&flying)[loads], Next next) {
+  template <class Next, class Again>
+  __device__ __forceinline__ void round(typename Input::vector (&flying)[loads], Next next, Again) {
     simple_round(*this, flying, next);
   }
   __device__ __forceinline__ bool met_special() const { return special != 0; }
@@ -33,112 +35,140 @@ struct float_engine : float_columns<1024> {
 };
 template <>
 struct engine<elements<float>> : float_engine<elements<float>> {};
+// Zeroing and folding 128 KB of bins would be most of the work of a small sum.
+template <>
+struct small_engine<elements<float>> : windows_engine<elements<float>, float_columns<512>, 8> {};
 template <>
 struct engine<products_of<__half>> : float_engine<products_of<__half>> {};
 
 template <>
-struct engine<elements<__nv_bfloat16>> : bfloat16_columns<1024>, settling<bfloat16_columns<1024>::most>, window {
+struct engine<elements<__nv_bfloat16>> : bfloat16_columns<1024>, settling<bfloat16_columns<1024>::most>, trials {
   using columns = bfloat16_columns<1024>;
   static constexpr int loads = 4;
-  float special;
-  __device__ __forceinline__ void place(char* shared, int thread, long long*) { columns::place(shared, thread); }
+  static constexpr bool lazy = true;
+  __device__ __forceinline__ void start() {}
+  double first;
+  unsigned place_first;  // the same in all lanes of a warp; 0: nowhere
+  unsigned special;      // two bfloat16: NaN for good from the first infinity or NaN that went to the bins
+  long long* limb;
+  __device__ __forceinline__ void place(char* shared, int thread, long long* limbs) {
+    columns::place(shared, thread);
+    limb = limbs;
+    first = 0;
+    place_first = 0;
+  }
   __device__ __forceinline__ void begin() {
     special = 0;
     pending = 0;
   }
-  __device__ __forceinline__ void any(float x) {
-    watch(special, x);
-    add_any(x);
+  __device__ __forceinline__ void need_bins() {
+    if (used_bins) return;
+    used_bins = true;
+    zero();
+  }
+  __device__ __forceinline__ void two(unsigned x) {
+    asm("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(special) : "r"(x), "r"(0u));
+    const float2 p = both(x, __nv_bfloat16());
+    add(p.x);
+    add(p.y);
   }
   __device__ __forceinline__ void one(float x) {
-    any(x);
-    settle_after(1, *this);
+    need_bins();
+    two(__float_as_uint(x) >> 16);
+    settle_after(2, *this);
   }
   __device__ __forceinline__ void vector(const uint4& v) {
-    const unsigned top =
-        __vmaxu2(__vmaxu2(v.x & 0x7fff7fffu, v.y & 0x7fff7fffu), __vmaxu2(v.z & 0x7fff7fffu, v.w & 0x7fff7fffu));
-    if (::max(top & 0xffffu, top >> 16) >= large >> 16) {
-      uint4 left = v;
-#pragma unroll 1
-      for (int i = 0; i < 4; ++i) {
-        const float2 two = both(left.x, __nv_bfloat16());
-        any(two.x);
-        any(two.y);
-        left = make_uint4(left.y, left.z, left.w, 0);
-      }
-    } else {
-      elements<__nv_bfloat16>::numbers(v, [&](float x, float y) {
-        add(x);
-        add(y);
-      });
-    }
-    settle_after(8, *this);
+    two(v.x);
+    two(v.y);
+    two(v.z);
+    two(v.w);
   }
-  __device__ __forceinline__ bool met_special() const { return special != 0; }
+  __device__ __forceinline__ bool met_special() const { return (special & 0x7fff7fffu) != 0; }
 
-  // Before the window two and two numbers are added in float, and these two again: exact where they lie within 14
-  // powers of two.
-  static __device__ __forceinline__ float exact_sum(float x, float y, bool& inexact) {
-    float sum, back;
-    asm("add.rn.f32 %0, %1, %2;" : "=f"(sum) : "f"(x), "f"(y));
-    // Of |x| >= |y| or not: the larger one's part comes back exactly, so the other's must.
-    asm("sub.rn.f32 %0, %1, %2;" : "=f"(back) : "f"(sum), "f"(x));
-    float other;
-    asm("sub.rn.f32 %0, %1, %2;" : "=f"(other) : "f"(sum), "f"(y));
-    inexact = inexact || back != y || other != x;
-    return sum;
+  // For numbers up to that with exponent field `field`, 2^10 of them. The last bit is not below a bfloat16's.
+  __device__ __forceinline__ void place_window(unsigned most) {
+    const unsigned field = __reduce_max_sync(~0u, ::max(most & 0xffffu, most >> 16)) >> 7;
+    const int exponent = ::max(static_cast<int>(field) + (1023 - 127 + 10), lowest);
+    place_first = static_cast<unsigned>(exponent) << 20 | 0x80000u;
+    first = window_at(place_first);
   }
+  static constexpr int bit_zero = 1023 + 52 + layout<range::narrow>::unit;  // of a window whose last bit is bit 0
+  static constexpr int lowest = bit_zero + origin;
+  __device__ __forceinline__ int window_bit() const { return static_cast<int>(place_first >> 20) - bit_zero; }
+  __device__ __forceinline__ window_parts parts() {
+    return {0, warp_sum(content(first, place_first)), 0, window_bit()};
+  }
+  // To the limbs.
   __device__ __forceinline__ void empty_window() {
-    int bit;
-    const long long sum = take_out(bit);
-    if (sum == 0) return;
-#pragma unroll
-    for (int i = 0; i < 7; ++i) {  // pieces of 8 bits, as elements are
-      const long long piece = i < 6 ? sum >> 8 * i & 0xff : sum >> 48;
-      const int at = bit - origin + 8 * i;
-      column[(at >> 3) * threads] += static_cast<unsigned>(piece) << (at & 7);
-    }
-    pending += 2;
+    if (place_first == 0) return;
+    const window_parts p = parts();
+    if (threadIdx.x % 32 == 0) deposit(limb, p.lower, 0, p.lower_bit);
+    first = window_at(place_first);
   }
   __device__ __forceinline__ void close() { empty_window(); }
-  template <class Next>
-  __device__ __forceinline__ void round(uint4 (&flying)[loads], Next next) {
+  static __device__ __forceinline__ void look(const uint4& v, unsigned& most) {
+    most = __vmaxu2(
+        most, __vmaxu2(__vmaxu2(v.x & 0x7fff7fffu, v.y & 0x7fff7fffu), __vmaxu2(v.z & 0x7fff7fffu, v.w & 0x7fff7fffu)));
+  }
+  template <class Next, class Again>
+  __device__ __forceinline__ void round(uint4 (&flying)[loads], Next next, Again again) {
     if (aside > 0) {
       --aside;
       simple_round(*this, flying, next);
+      settle_after(8 * loads, *this);
       return;
+    }
+    if (place_first == 0) {
+      unsigned most = 0;
+#pragma unroll
+      for (int u = 0; u < loads; ++u) look(flying[u], most);
+      place_window(most);
     }
     const double kept = first;
     bool inexact = false;
     unsigned moved = 0;
-    uint4 held_back[loads];
+    const auto put = [&](float x) {
+      const double wide = widened(x), t = __dadd_rn(first, wide);
+      inexact = inexact || __dsub_rn(t, first) != wide;
+      first = t;
+      moved |= high(t) ^ place_first;
+    };
 #pragma unroll
     for (int u = 0; u < loads; ++u) {
-      held_back[u] = flying[u];
+      const uint4 v = flying[u];
       flying[u] = next(u);
-      const uint4& v = held_back[u];
-      const auto two = [&](unsigned w) {
+      const auto sum = [&](unsigned w) {
         const float2 p = both(w, __nv_bfloat16());
-        return exact_sum(p.x, p.y, inexact);
+        return exact_pair(p.x, p.y, inexact);
       };
-      into_window(widened(exact_sum(two(v.x), two(v.y), inexact)), inexact, moved);
-      into_window(widened(exact_sum(two(v.z), two(v.w), inexact)), inexact, moved);
+      put(exact_pair(sum(v.x), sum(v.y), inexact));
+      put(exact_pair(sum(v.z), sum(v.w), inexact));
     }
-    if (!__any_sync(~0u, inexact || (moved & 0x7ff00000u) != 0)) {
+    if (!__any_sync(~0u, inexact || (moved & place_bits) != 0)) {
       held();
       return;
     }
+    // Once more, number by number.
     first = kept;
-    unsigned largest = 0;
-#pragma unroll
+    moved = 0;
+    inexact = false;
+    unsigned most = 0;
+#pragma unroll 1
     for (int u = 0; u < loads; ++u) {
-      const uint4& v = held_back[u];
-      largest = __vmaxu2(largest, __vmaxu2(__vmaxu2(v.x & 0x7fff7fffu, v.y & 0x7fff7fffu),
-                                           __vmaxu2(v.z & 0x7fff7fffu, v.w & 0x7fff7fffu)));
+      const uint4 v = again(u);
+      look(v, most);
+      elements<__nv_bfloat16>::numbers(v, [&](float x, float y) {
+        put(x);
+        put(y);
+      });
     }
-    drain(*this, held_back, loads);
+    if (!__any_sync(~0u, inexact || (moved & place_bits) != 0)) return;
+    first = kept;
+    need_bins();
+#pragma unroll 1
+    for (int u = 0; u < loads; ++u) vector(again(u));
     empty_window();
-    place_window(__reduce_max_sync(~0u, ::max(largest & 0xffffu, largest >> 16)) >> 7, origin);
+    place_window(most);
     failed();
     settle_after(8 * loads, *this);
   }
@@ -147,11 +177,13 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<1024>, settling<bfloat
 // half needs no bins while it adds: all halves are multiples of 2^-24 under 2^16, so a double holds the sum of 2^13 of
 // them, and an integer of 64 bits that of 2^23. An infinity or NaN goes through the double as it would through any sum.
 template <>
-struct engine<elements<__half>> : column_of<unsigned long long, 1, 1024>, settling<1 << 12> {
+struct engine<elements<__half>> : column_of<unsigned long long, 1, 1024>, settling<1 << 12>, trials {
   static constexpr int most = 1 << 12;
   static constexpr range values = range::narrow;
   static constexpr int spacing = 32, origin = -24 - layout<range::narrow>::unit;
   static constexpr int loads = 4;
+  static constexpr bool lazy = true;
+  __device__ __forceinline__ void start() {}
   double first, second;
   long long settled;
   bool special;
@@ -172,10 +204,18 @@ struct engine<elements<__half>> : column_of<unsigned long long, 1, 1024>, settli
       second += widened(y);
     });
   }
-  template <class Next>
-  __device__ __forceinline__ void round(uint4 (&flying)[loads], Next next) {
+  __device__ __forceinline__ void need_bins() {
+    if (!used_bins) zero();
+    used_bins = true;
+  }
+  template <class Next, class Again>
+  __device__ __forceinline__ void round(uint4 (&flying)[loads], Next next, Again) {
     simple_round(*this, flying, next);
     settle_after(8 * loads, *this);
+  }
+  __device__ __forceinline__ window_parts parts() {
+    settle();
+    return {warp_sum(settled >> 32), warp_sum(settled & 0xffffffffll), origin + 32, origin};
   }
   __device__ __forceinline__ void settle() {
     const double sum = first + second;  // less than 2^29, in units of 2^-24: exact
@@ -183,7 +223,10 @@ struct engine<elements<__half>> : column_of<unsigned long long, 1, 1024>, settli
     settled += special ? 0 : static_cast<long long>(sum * 0x1p24);
     first = second = 0;
   }
-  __device__ __forceinline__ bool met_special() const { return special; }
+  __device__ __forceinline__ bool met_special() {
+    settle();
+    return special;
+  }
   __device__ __forceinline__ void close() {
     settle();
     *column += static_cast<unsigned long long>(settled);

@@ -28,7 +28,8 @@ struct block_room {
   long long limb[limbs];
   long long low[sums], high[sums];
   unsigned word[limbs];
-  unsigned flags;
+  unsigned flags, next;
+  window_parts parts[32];  // of each warp
 };
 
 // Limb k's part of bins whose sums are low[i] + high[i] * 2^32: each bin gives three pieces.
@@ -51,12 +52,39 @@ __device__ __forceinline__ long long gathered(const long long* low, const long l
   return sum;
 }
 
-// Adds up all threads' columns into room.limb. Called by all threads of the block, `threads` many.
+// What the warps had in windows, by the first warp. Most often all their windows lie alike.
+template <class Room>
+__device__ __forceinline__ void fold_parts(Room& room, bool is_there) {
+  const int lane = threadIdx.x;
+  window_parts mine{};
+  if (is_there) mine = room.parts[lane];
+  const int upper_bit = __shfl_sync(~0u, mine.upper_bit, 0), lower_bit = __shfl_sync(~0u, mine.lower_bit, 0);
+  const bool nothing = mine.upper == 0 && mine.lower == 0;
+  if (__all_sync(~0u, nothing || (mine.upper_bit == upper_bit && mine.lower_bit == lower_bit))) {
+    mine = {warp_sum(mine.upper), warp_sum(mine.lower), upper_bit, lower_bit};
+    if (lane > 0) return;
+  }
+  if (mine.upper != 0) deposit(room.limb, mine.upper, 0, mine.upper_bit);
+  if (mine.lower != 0) deposit(room.limb, mine.lower, 0, mine.lower_bit);
+}
+
+// Adds up all that the threads have into room.limb. Called by all threads of the block, `threads` many.
 template <class Engine>
-__device__ __forceinline__ void fold_block(const char* shared, block_room<Engine>& room, int threads) {
+__device__ __forceinline__ void fold_block(Engine& engine, const char* shared, block_room<Engine>& room, int threads) {
   using word = typename Engine::word;
   const int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = threads / 32;
   const word* columns = reinterpret_cast<const word*>(shared);
+  if constexpr (Engine::lazy) {
+    const window_parts mine = engine.parts();
+    if (lane == 0) room.parts[warp] = mine;
+    const bool bins = __syncthreads_or(engine.used_bins);
+    if (warp == 0) fold_parts(room, lane < warps);
+    if (!bins) {
+      __syncthreads();
+      return;
+    }
+    engine.need_bins();
+  }
   __syncthreads();
   for (int i = warp; i < Engine::bins; i += warps) {
     long long low = 0, high = 0;

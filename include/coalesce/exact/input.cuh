@@ -58,6 +58,16 @@ __device__ __forceinline__ unsigned flags_of(Number x) {
   return b == sign_bit<Number> ? negative_zero : something;
 }
 
+template <class T>
+__device__ __forceinline__ uint4 part_of_vector(const T* first, int from, int to) {
+  T part[16 / sizeof(T)];
+#pragma unroll
+  for (int k = 0; k < static_cast<int>(16 / sizeof(T)); ++k) part[k] = k >= from && k < to ? first[k] : T(0.0f);
+  uint4 v;
+  memcpy(&v, part, sizeof(v));
+  return v;
+}
+
 // Elements.
 template <class T>
 struct elements {
@@ -75,6 +85,15 @@ struct elements {
     return static_cast<int>((16 - reinterpret_cast<std::uintptr_t>(data) % 16) % 16 / sizeof(T));
   }
   __device__ __forceinline__ vector load(std::int64_t i) const { return load_once(data + i); }
+  __device__ __forceinline__ vector single(std::int64_t i) const {  // one element and zeros
+    vector v{};
+    memcpy(&v, data + i, sizeof(T));
+    return v;
+  }
+  // Of elements i ... those from `from` up to `to`, and zeros.
+  __device__ __forceinline__ vector part(std::int64_t i, int from, int to) const {
+    return part_of_vector(data + i, from, to);
+  }
   __device__ __forceinline__ number at(std::int64_t i, std::int64_t) const { return number_of(data[i]); }
   __device__ __forceinline__ unsigned flags(std::int64_t i, std::int64_t) const { return flags_of(data[i]); }
 
@@ -128,6 +147,15 @@ struct products_of {
       for (int k = 0; k < width; ++k) part[k] = other[i + k];
       memcpy(&v.b, part, sizeof(v.b));
     }
+    return v;
+  }
+  __device__ __forceinline__ vector part(std::int64_t i, int from, int to) const {
+    return {part_of_vector(data + i, from, to), part_of_vector(other + i, from, to)};
+  }
+  __device__ __forceinline__ vector single(std::int64_t i) const {
+    vector v{};
+    memcpy(&v.a, data + i, sizeof(T));
+    memcpy(&v.b, other + i, sizeof(T));
     return v;
   }
   static __device__ __forceinline__ number product(T x, T y) {

@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_rows(const row_
   auto& room = reinterpret_cast<warp_room<Engine>*>(shared + Engine::shared_bytes)[warp];
   Engine engine;
   engine.place(shared, static_cast<int>(threadIdx.x), room.limb);
-  engine.zero();
+  engine.need_bins();
   for (int k = lane; k < limbs; k += 32) room.limb[k] = 0;
   __syncwarp();
   constexpr int warps = threads / 32;
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_rows(const row_
     const Input in = problem.in.from(row.begin.first, row.begin.second);
     engine.begin();
     if constexpr (Dense) {
-      add_share(in, row.count, engine, lane, 32, 0, 1);
+      add_share(in, row.count, engine, 0, nullptr, 0, 1, [] {});
     } else {
       for (std::int64_t j = lane; j < row.count; j += 32) {
         const auto at = problem.rows.element(j);
@@ -116,8 +116,8 @@ struct long_segments {
   Input in;
   answer_to<R> to;
   rows_of_segments<Offset> rows;
-  partial<Input::values>* partials;  // blocks x blocks: of a segment that they share, and of a block
-  unsigned* tickets;                 // one for the launch, and one for each shared segment
+  long long* partials;  // blocks x blocks: of a segment that they share, and of a block
+  unsigned* tickets;    // one for the launch, and one for each shared segment
 };
 
 template <class Input, class Offset, class R>
@@ -136,8 +136,8 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1)
     sum_slice(in, row.count, shared, room, Engine::threads, slice, slices);
     bool writes = true;
     if (together) {
-      partial<Input::values>* all = problem.partials + i * blocks;
-      leave(all[blockIdx.x], room, Engine::threads);
+      long long* all = problem.partials + static_cast<std::int64_t>(i) * blocks * left_words<Input::values>;
+      leave(all, slice, slices, room, Engine::threads);
       writes = detail::last_block(problem.tickets + 1 + i, blocks);
       if (writes) put_together<Engine>(all, slices, room, Engine::threads);
     }

@@ -55,112 +55,112 @@ __device__ __forceinline__ void settle(Engine& engine, int numbers) {
   if constexpr (Engine::most < 1 << 20) engine.settle_after(numbers, engine);
 }
 
-// The share of `worker` (of `workers`, each of `team` threads) in `count` neighbouring elements. Tiles of loads x team
-// vectors go round the workers, the next tile is requested while one is added.
-template <class Input, class Engine>
-__device__ __forceinline__ void add_share(const Input& in, std::int64_t count, Engine& engine, int thread, int team,
-                                          std::int64_t worker, std::int64_t workers) {
-  constexpr int loads = Engine::loads, width = Input::width;
+// Adds a share of `count` neighbouring elements, a warp a call. Tiles of 32 x loads vectors go round the workers
+// (blocks); a worker's tiles go to whichever of its warps is free: `next` counts those that are taken (null: there is
+// one warp). While a tile is added the next one is requested. Elements before and after the whole vectors count as
+// vectors of one element and zeros, at the end of all; zeros also stand for vectors that are not there: the sum does
+// not change.
+template <class Input, class Engine, class Start>
+__device__ __forceinline__ void add_share(const Input& in, std::int64_t count, Engine& engine, unsigned warp,
+                                          unsigned* next, std::int64_t worker, std::int64_t workers, Start start) {
+  constexpr int loads = Engine::loads, width = Input::width, tile = 32 * loads;
+  const int lane = threadIdx.x % 32;
   std::int64_t before = in.before();
   if (before > count) before = count;
-  const std::int64_t whole = (count - before) / width, tile = static_cast<std::int64_t>(loads) * team;
-  const std::int64_t rounds = whole / (workers * tile);
-  // The last, short tile of each worker is cut anew, evenly, and requested at once like the others.
-  const std::int64_t stride = workers * team, rest = rounds * workers * tile + worker * team + thread;
-  std::int64_t at = worker * tile + thread;
+  const std::int64_t whole = (count - before) / width;
+  const int single = static_cast<int>(count - whole * width);
+  const std::int64_t full = whole / tile, tiles = (whole + single + tile - 1) / tile;
+  const auto request = [&](std::int64_t at, int u) {
+    const std::int64_t i = at * tile + lane + u * 32;
+    typename Input::vector v{};
+    if (i < whole) {
+      v = in.load(before + i * width);
+    } else if (i - whole < single) {
+      const std::int64_t j = i - whole;
+      v = in.single(j < before ? j : j + whole * width);
+    }
+    return v;
+  };
   typename Input::vector flying[loads];
-  if (rounds > 0) {
+  std::int64_t at = warp * workers + worker;
 #pragma unroll
-    for (int u = 0; u < loads; ++u) flying[u] = in.load(before + (at + u * team) * width);
-    for (std::int64_t i = 1; i < rounds; ++i) {
-      at += workers * tile;
-      engine.round(flying, [&](int u) { return in.load(before + (at + u * team) * width); });
+  for (int u = 0; u < loads; ++u) flying[u] = request(at, u);
+  start();  // what can be done while the first requests are under way
+  while (at < tiles) {
+    if (next != nullptr) {
+      unsigned taken = 0;
+      if (lane == 0) taken = atomicAdd(next, 1u);
+      warp = __shfl_sync(~0u, taken, 0);
+    } else {
+      ++warp;
     }
-    drain(engine, flying, loads);
-    settle(engine, loads * width);
-  }
-  int left = 0;
-#pragma unroll
-  for (int u = 0; u < loads; ++u) {
-    if (rest + u * stride < whole) {
-      flying[u] = in.load(before + (rest + u * stride) * width);
-      left = u + 1;
+    const std::int64_t following = warp * workers + worker;
+    const auto again = [&](int u) { return request(at, u); };
+    if (following < full) {
+      const Input here =
+          in.from(before + (following * tile + lane) * width, before + (following * tile + lane) * width);
+      engine.round(flying, [&](int u) { return here.load(u * 32 * width); }, again);
+    } else {
+      engine.round(flying, [&](int u) { return request(following, u); }, again);
     }
-  }
-  drain(engine, flying, left);
-  settle(engine, loads * width);
-  if (worker == workers - 1) {
-    const std::int64_t inside = whole * width;
-    for (std::int64_t i = thread; i < count - inside; i += team) {
-      const std::int64_t j = i < before ? i : i + inside;
-      engine.one(in.at(j, j));
-    }
+    at = following;
   }
 }
 
-// The same elements' flags, by a slower way that is rarely gone. Stops at the first that says `something` unless all
-// have to be seen.
+// The flags of the same elements, by a slower way that is rarely gone. Stops at the first that says `something` unless
+// all have to be seen.
 template <class Input, int Loads>
-__device__ unsigned flags_of_share(const Input& in, std::int64_t count, int thread, int team, std::int64_t worker,
+__device__ unsigned flags_of_share(const Input& in, std::int64_t count, int warp, int warps, std::int64_t worker,
                                    std::int64_t workers, bool all) {
-  constexpr int width = Input::width;
+  constexpr int width = Input::width, tile = 32 * Loads;
   std::int64_t before = in.before();
   if (before > count) before = count;
-  const std::int64_t whole = (count - before) / width, tile = static_cast<std::int64_t>(Loads) * team;
-  const std::int64_t tiled = whole / (workers * tile) * (workers * tile);
+  const std::int64_t whole = (count - before) / width, vectors = whole + count - whole * width;
   unsigned flags = 0;
-  const auto look = [&](std::int64_t i) { flags |= in.flags(i, i); };
   const auto goes_on = [&] { return all || !(flags & something); };
-  for (std::int64_t at = worker * tile; at < tiled && goes_on(); at += workers * tile) {
-    for (int u = 0; u < Loads; ++u) {
-      for (int k = 0; k < width; ++k) look(before + (at + u * team + thread) * width + k);
+  for (std::int64_t at = warp * workers + worker; at * tile < vectors && goes_on(); at += warps * workers) {
+    for (std::int64_t i = at * tile + threadIdx.x % 32; i < (at + 1) * tile && i < vectors && goes_on(); i += 32) {
+      const std::int64_t j = i - whole, first = j < 0 ? before + i * width : j < before ? j : j + whole * width;
+      for (int k = 0; k < (j < 0 ? width : 1); ++k) flags |= in.flags(first + k, first + k);
     }
-  }
-  for (std::int64_t at = tiled + worker * team + thread; at < whole && goes_on(); at += workers * team) {
-    for (int k = 0; k < width; ++k) look(before + at * width + k);
-  }
-  if (worker == workers - 1) {
-    const std::int64_t inside = whole * width;
-    for (std::int64_t i = thread; i < count - inside && goes_on(); i += team) look(i < before ? i : i + inside);
   }
   return flags;
 }
 
-// A block's part of a sum.
+// What blocks leave for the last of them: limb k of block i is word k * blocks + i, after the limbs come the flags.
 template <range R>
-struct partial {
-  unsigned long long flags;
-  long long limb[limbs_of<R>];
-};
+constexpr int left_words = limbs_of<R> + 1;
 
 // Slice `slice` of a run, by a whole block: the sum in room.limb and room.flags.
-template <class Input>
-__device__ __forceinline__ void sum_slice(const Input& in, std::int64_t count, char* shared,
-                                          block_room<engine<Input>>& room, int threads, int slice, int slices) {
-  using Engine = engine<Input>;
+template <class Engine, class Input>
+__device__ __forceinline__ void sum_slice(const Input& in, std::int64_t count, char* shared, block_room<Engine>& room,
+                                          int threads, int slice, int slices) {
   constexpr int limbs = limbs_of<Input::values>;
   const int t = threadIdx.x;
   for (int k = t; k < limbs; k += threads) room.limb[k] = 0;
-  if (t == 0) room.flags = 0;
+  if (t == 0) {
+    room.flags = 0;
+    room.next = static_cast<unsigned>(threads) / 32;
+  }
   Engine engine;
   engine.place(shared, t, room.limb);
-  engine.zero();
   engine.begin();
-  if (Input::values == range::product) __syncthreads();  // before rare products go to the limbs
-  add_share(in, count, engine, t, threads, slice, slices);
-  engine.close();
+  add_share(in, count, engine, t / 32, &room.next, slice, slices, [&] {
+    engine.start();
+    __syncthreads();
+  });
   const bool special = __syncthreads_or(engine.met_special());
-  fold_block<Engine>(shared, room, threads);
+  fold_block(engine, shared, room, threads);
   // Elements are looked at again where the sum cannot tell: after infinities and NaN, and whether it is one of -0s
   // only, which leave nothing above the lowest limbs.
-  // In two's complement -0 leaves 2^32 - 2^32 in the engine's lowest bins: four limbs that say nothing here.
+  // In two's complement -0 leaves 2^32 - 2^32 in the lowest bins of doubles: four limbs that say nothing here.
   bool nothing = true;
-  constexpr int lowest = Engine::origin / 32;
+  constexpr int lowest = Engine::origin / 32, silent = Engine::zeros_leave_traces ? 4 : 0;
   for (int k = t; k < limbs; k += threads) {
-    nothing = nothing && (room.limb[k] == 0 || (k >= lowest && k < lowest + 4));
+    nothing = nothing && (room.limb[k] == 0 || (k >= lowest && k < lowest + silent));
   }
   if (__syncthreads_and(nothing) || special) {
-    const unsigned seen = flags_of_share<Input, Engine::loads>(in, count, t, threads, slice, slices, special);
+    const unsigned seen = flags_of_share<Input, Engine::loads>(in, count, t / 32, threads / 32, slice, slices, special);
     if (seen != 0) atomicOr(&room.flags, seen);
   } else if (t == 0) {
     room.flags = something;
@@ -178,35 +178,51 @@ __device__ __forceinline__ carried carry_room(block_room<Engine>& room) {
 }
 
 template <class Engine>
-__device__ __forceinline__ void leave(partial<Engine::values>& to, const block_room<Engine>& room, int threads) {
-  for (int k = threadIdx.x; k < block_room<Engine>::limbs; k += threads) to.limb[k] = room.limb[k];
-  if (threadIdx.x == 0) to.flags = room.flags;
+__device__ __forceinline__ void leave(long long* all, int slice, int slices, const block_room<Engine>& room,
+                                      int threads) {
+  constexpr int limbs = block_room<Engine>::limbs;
+  // In pieces of 32 bits, so that no sum of many leaves its 64 bits.
+  for (int k = threadIdx.x; k < limbs; k += threads) {
+    const long long own = k == limbs - 1 ? room.limb[k] : room.limb[k] & 0xffffffffll;
+    all[k * slices + slice] = own + (k > 0 ? room.limb[k - 1] >> 32 : 0);
+  }
+  if (threadIdx.x == 0) all[limbs * slices + slice] = room.flags;
 }
 
 // What `slices` blocks have left, put together by the last of them, in room.limb.
 template <class Engine>
-__device__ __forceinline__ void put_together(const partial<Engine::values>* all, int slices, block_room<Engine>& room,
-                                             int threads) {
+__device__ __forceinline__ void put_together(const long long* all, int slices, block_room<Engine>& room, int threads) {
   constexpr int limbs = block_room<Engine>::limbs;
-  const int t = threadIdx.x;
-  // A warp takes a limb. Low and high halves are added apart, so that no sum of many leaves its 64 bits.
-  for (int k = t / 32; k < limbs; k += threads / 32) {
-    long long low = 0, high = 0;
-    for (int i = t % 32; i < slices; i += 32) {
-      const long long part = __ldcg(all[i].limb + k);
-      low += part & 0xffffffffll;
-      high += part >> 32;
+  const int t = threadIdx.x, lane = t % 32;
+  // A warp takes every `warps`th limb, and the flags; all are requested before the first is added.
+  const int warps = threads / 32;
+  constexpr int most = Engine::threads / 32 >= limbs + 1 ? 1 : 3;
+  for (int first = t / 32; first <= limbs; first += most * warps) {
+    long long sum[most] = {};
+    unsigned flags = 0;
+#pragma unroll 5
+    for (int i = lane; i < slices; i += 32) {
+#pragma unroll
+      for (int j = 0; j < most; ++j) {
+        const int k = first + j * warps;
+        if (k > limbs) continue;
+        const long long part = __ldcg(all + k * slices + i);
+        sum[j] += part;
+        if (k == limbs) flags |= static_cast<unsigned>(part);
+      }
     }
-    low = warp_sum(low);
-    high = warp_sum(high);
-    if (t % 32 == 0) {
-      room.low[k] = low;
-      room.high[k] = high;
+#pragma unroll
+    for (int j = 0; j < most; ++j) {
+      const int k = first + j * warps;
+      if (k < limbs) {
+        const long long whole = warp_sum(sum[j]);
+        if (lane == 0) room.limb[k] = whole;
+      } else if (k == limbs) {
+        flags = __reduce_or_sync(~0u, flags);
+        if (lane == 0) room.flags = flags;
+      }
     }
   }
-  for (int i = t; i < slices; i += threads) atomicOr(&room.flags, static_cast<unsigned>(__ldcg(&all[i].flags)));
-  __syncthreads();
-  for (int k = t; k < limbs; k += threads) room.limb[k] = room.low[k] + (k > 0 ? room.high[k - 1] : 0);
   __syncthreads();
 }
 
@@ -217,15 +233,18 @@ struct runs {
   std::int64_t count;
   places where;
   int slices;  // blocks for a run
-  partial<Input::values>* partials;
+  long long* partials;
   unsigned* tickets;
   total<Input::values>* into;  // not null: the sum is added to this total, and `to` is not used
 };
 
-// Small: with fewer threads than columns, for little to add: zeroing and folding columns would be most of the work.
+template <bool Small, class Input>
+using engine_of_runs = std::conditional_t<Small, small_engine<Input>, engine<Input>>;
+
+// Small: for little to add, and with fewer threads than the engine has columns.
 template <bool Small, class Input, class R>
-__global__ void __launch_bounds__(engine<Input>::threads, 1) sum_runs(const runs<Input, R> problem) {
-  using Engine = engine<Input>;
+__global__ void __launch_bounds__(engine_of_runs<Small, Input>::threads, 1) sum_runs(const runs<Input, R> problem) {
+  using Engine = engine_of_runs<Small, Input>;
   extern __shared__ __align__(16) char shared[];
   __shared__ block_room<Engine> room;
   const int threads = Small ? static_cast<int>(blockDim.x) : Engine::threads, slices = problem.slices;
@@ -234,9 +253,10 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_runs(const runs
   const Input in = problem.in.from(begin.first, begin.second);
   sum_slice(in, problem.count, shared, room, threads, slice, slices);
   if (slices > 1) {
-    leave(problem.partials[blockIdx.x], room, threads);
+    long long* all = problem.partials + static_cast<std::int64_t>(run) * slices * left_words<Input::values>;
+    leave(all, slice, slices, room, threads);
     if (!detail::last_block(problem.tickets + run, slices)) return;
-    put_together<Engine>(problem.partials + static_cast<std::int64_t>(run) * slices, slices, room, threads);
+    put_together<Engine>(all, slices, room, threads);
   }
   const carried sum = carry_room(room);
   if (threadIdx.x > 0) return;

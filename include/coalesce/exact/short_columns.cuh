@@ -1,18 +1,13 @@
-// Many columns, quickly: a thread adds 16 bytes' worth of neighbouring columns to windows in registers (as in
-// short_rows.cuh), several threads and blocks share the rows. Columns whose sum the windows do not hold are listed, and
-// added with bins by later launches.
+// Many columns, quickly: a thread adds 16 bytes' worth of neighbouring columns in registers (quick.cuh); where there
+// are few of them, several threads and blocks share the rows. Columns that do not fit are listed, and added with bins
+// by later launches.
 #pragma once
 
-#include <coalesce/exact/short_rows.cuh>
+#include <coalesce/exact/quick.cuh>
+#include <coalesce/exact/rows.cuh>
 #include <coalesce/exact/threads.cuh>
 
 namespace coalesce::exact {
-
-// (high:low), signed, times 2^exponent.
-struct window_sum {
-  unsigned long long low, high;
-  int exponent, failed;
-};
 
 __device__ __forceinline__ window_sum together(window_sum a, window_sum b) {
   if (a.failed | b.failed) return {0, 0, 0, 1};
@@ -40,6 +35,79 @@ __device__ __forceinline__ window_sum together(window_sum a, window_sum b) {
   return a;
 }
 
+// A thread's columns: `width` sums, of `loads` rows at once.
+template <class Input>
+struct quick_columns {
+  static constexpr int width = Input::width, loads = 4;
+  window_places at;
+  window_losses losses;
+  window_pair sum[width];
+  bool inexact = false;
+
+  __device__ __forceinline__ void place(const typename Input::vector (&rows)[loads]) {
+    unsigned most = 0;
+#pragma unroll
+    for (int u = 0; u < loads; ++u) quick_sum<Input>::look(rows[u], most);
+    at.place(most, 14);  // room for 2^13 of the first rows' largest
+#pragma unroll
+    for (int k = 0; k < width; ++k) sum[k].begin(at);
+  }
+  __device__ __forceinline__ void add(const typename Input::vector (&rows)[loads]) {
+    if constexpr (std::is_same_v<Input, elements<__nv_bfloat16>>) {
+      const auto two = [&](unsigned a, unsigned b, unsigned c, unsigned d, int k) {
+        const float2 p = both(a, __nv_bfloat16()), q = both(b, __nv_bfloat16()), r = both(c, __nv_bfloat16()),
+                     s = both(d, __nv_bfloat16());
+        const float x = exact_pair(exact_pair(p.x, q.x, inexact), exact_pair(r.x, s.x, inexact), inexact);
+        const float y = exact_pair(exact_pair(p.y, q.y, inexact), exact_pair(r.y, s.y, inexact), inexact);
+        sum[k].put(widened(x), at, losses);
+        sum[k + 1].put(widened(y), at, losses);
+      };
+      two(rows[0].x, rows[1].x, rows[2].x, rows[3].x, 0);
+      two(rows[0].y, rows[1].y, rows[2].y, rows[3].y, 2);
+      two(rows[0].z, rows[1].z, rows[2].z, rows[3].z, 4);
+      two(rows[0].w, rows[1].w, rows[2].w, rows[3].w, 6);
+    } else {
+#pragma unroll
+      for (int u = 0; u < loads; ++u) {
+        int k = 0;
+        Input::numbers(rows[u], [&](auto x, auto y) {
+          sum[k++].put(as_double(x), at, losses);
+          sum[k++].put(as_double(y), at, losses);
+        });
+      }
+    }
+  }
+  __device__ __forceinline__ window_sum result(int k) const {
+    return sum_of(content(sum[k].first, at.first), content(sum[k].second, at.second), at.exponent(),
+                  inexact || losses.any());
+  }
+};
+
+template <>
+struct quick_columns<elements<__half>> {
+  static constexpr int width = 8, loads = 4;
+  double sum[width] = {};
+  int rows_added = 0;
+
+  __device__ __forceinline__ void place(const uint4 (&)[loads]) {}
+  __device__ __forceinline__ void add(const uint4 (&rows)[loads]) {
+    rows_added += loads;
+#pragma unroll
+    for (int u = 0; u < loads; ++u) {
+      int k = 0;
+      elements<__half>::numbers(rows[u], [&](float x, float y) {
+        sum[k] = __dadd_rn(sum[k], widened(x));
+        sum[k + 1] = __dadd_rn(sum[k + 1], widened(y));
+        k += 2;
+      });
+    }
+  }
+  __device__ __forceinline__ window_sum result(int k) const {
+    const bool fits = fabs(sum[k]) < 0x1p40 && rows_added <= 8192;
+    return sum_of(0, fits ? static_cast<long long>(sum[k] * 0x1p24) : 0, -24, !fits);
+  }
+};
+
 template <class Input, class R>
 struct short_column_sums {
   Input in;
@@ -57,8 +125,10 @@ struct short_column_sums {
 inline constexpr std::int64_t most_columns_listed = 1024;
 
 template <class Input, class R>
-__global__ void __launch_bounds__(256, 2) sum_short_columns(const short_column_sums<Input, R> problem) {
-  constexpr int threads = 256, width = Input::width, loads = 4;
+__global__ void __launch_bounds__(256, std::is_same_v<Input, elements<__nv_bfloat16>> ? 2 : 3)
+    sum_short_columns(const short_column_sums<Input, R> problem) {
+  using columns = quick_columns<Input>;
+  constexpr int threads = 256, width = Input::width, loads = columns::loads;
   __shared__ window_sum part[threads];
   const int t = static_cast<int>(threadIdx.x), across = problem.across, slices = problem.slices;
   const int x = t % across, y = t / across, members = threads / across;
@@ -66,97 +136,57 @@ __global__ void __launch_bounds__(256, 2) sum_short_columns(const short_column_s
   const int slice = static_cast<int>(blockIdx.x % slices);
   const std::int64_t r = (group * across + x) * width;
   const bool works = r < problem.results;
-  const auto high = [](double d) { return static_cast<unsigned>(__double2hiint(d)); };
-  const auto low = [](double d) { return static_cast<unsigned>(__double2loint(d)); };
   places::pair begin{0, 0};
   if (works) begin = problem.where.begin(r);
   const Input in = problem.in.from(begin.first, begin.second);
   const axis along = problem.where.layout.reduced[0];
-  double first[width] = {}, second[width] = {}, first_start = 0, second_start = 0;
-  unsigned moved = 0, over = 0;
+  columns sums;
   const std::int64_t start = static_cast<std::int64_t>(slice) * members + y;
   const std::int64_t step = static_cast<std::int64_t>(slices) * members;
   const std::int64_t count = works ? problem.count : 0;
   for (std::int64_t j = start; j < count; j += loads * step) {
-    typename Input::vector flying[loads];
+    typename Input::vector rows[loads];
 #pragma unroll
     for (int u = 0; u < loads; ++u) {
       const std::int64_t at = j + u * step;
-      flying[u] = {};
-      if (at < count) flying[u] = in.from(at * along.stride, at * along.other).load(0);
+      rows[u] = {};
+      if (at < count) rows[u] = in.from(at * along.stride, at * along.other).load(0);
     }
-    if (j == start) {
-      unsigned largest = 0;
-#pragma unroll
-      for (int u = 0; u < loads; ++u) {
-        Input::numbers(flying[u], [&](auto p, auto q) {
-          largest = ::max(largest, ::max(high(as_double(p)) & 0x7fffffffu, high(as_double(q)) & 0x7fffffffu));
-        });
-      }
-      const int exponent = ::max(static_cast<int>(largest >> 20) + 12, 41);  // room for 2^11 of them
-      const bool off = exponent > 2040;
-      first_start = __hiloint2double(off ? 0 : exponent << 20 | 0x80000, 0);
-      second_start = __hiloint2double(off ? 0 : (exponent - 40) << 20 | 0x80000, 0);
-#pragma unroll
-      for (int k = 0; k < width; ++k) {
-        first[k] = first_start;
-        second[k] = second_start;
-      }
-    }
-#pragma unroll
-    for (int u = 0; u < loads; ++u) {
-      int k = 0;
-      const auto put = [&](double v) {
-        const double a = __dadd_rn(first[k], v), rest = __dsub_rn(v, __dsub_rn(a, first[k]));
-        const double b = __dadd_rn(second[k], rest), none = __dsub_rn(rest, __dsub_rn(b, second[k]));
-        first[k] = a;
-        second[k] = b;
-        moved |= (high(a) ^ high(first_start)) | (high(b) ^ high(second_start));
-        over |= high(none) | low(none);
-        ++k;
-      };
-      Input::numbers(flying[u], [&](auto p, auto q) {
-        put(as_double(p));
-        put(as_double(q));
-      });
-    }
+    if (j == start) sums.place(rows);
+    sums.add(rows);
   }
-  const int failed = ((moved & 0x7ff00000u) | over) != 0;
   const auto finish = [&](std::int64_t result, const window_sum& sum) {
     if (sum.failed) {
       const unsigned at = atomicAdd(problem.listed, 1u);
       if (at < most_columns_listed) problem.list[at] = result;
       return;
     }
-    const bool negative = sum.high >> 63 != 0, zero = (sum.high | sum.low) == 0;
-    head number{negative ? ~sum.high + (sum.low == 0 ? 1 : 0) : sum.high, negative ? ~sum.low + 1 : sum.low,
-                sum.exponent, negative, false};
-    unsigned flags = something;
-    if (zero) {  // of which sign?
-      flags = 0;
+    R answer;
+    if ((sum.high | sum.low) == 0) {  // of which sign?
+      unsigned flags = 0;
       const auto at = problem.where.begin(result);
       const Input column = problem.in.from(at.first, at.second);
       for (std::int64_t j = 0; j < problem.count && !(flags & something); ++j) {
         flags |= column.flags(j * along.stride, j * along.other);
       }
+      answer = answer_of<R>(head{}, true, flags, problem.to.how, problem.count);
     } else {
-      number = aligned(number);
+      answer = quick_answer<R>(sum.low, sum.high, sum.exponent, problem.to.how, problem.count);
     }
-    problem.to.out[problem.where.index(result)] = answer_of<R>(number, zero, flags, problem.to.how, problem.count);
+    problem.to.out[problem.where.index(result)] = answer;
   };
+  if (members == 1 && slices == 1) {
+    if (!works) return;
+#pragma unroll
+    for (int k = 0; k < width; ++k) finish(r + k, sums.result(k));
+    return;
+  }
+  // Members' sums meet in shared memory, a column of each thread's at a time; half of the rest adds the other half.
   window_sum* mine = problem.left + static_cast<std::int64_t>(blockIdx.x) * across * width;
 #pragma unroll
   for (int k = 0; k < width; ++k) {
-    const long long upper = __double_as_longlong(first[k]) - __double_as_longlong(first_start);
-    const long long lower = __double_as_longlong(second[k]) - __double_as_longlong(second_start);
-    window_sum sum{static_cast<unsigned long long>(upper) << 40, static_cast<unsigned long long>(upper >> 24),
-                   static_cast<int>(high(second_start) >> 20) - 1023 - 52, failed};
-    sum.low += static_cast<unsigned long long>(lower);
-    sum.high +=
-        static_cast<unsigned long long>(lower >> 63) + (sum.low < static_cast<unsigned long long>(lower) ? 1 : 0);
-    if (start >= count) sum = {0, 0, 0, 0};
     __syncthreads();
-    part[t] = sum;
+    part[t] = start < count ? sums.result(k) : window_sum{0, 0, 0, 0};
     for (int half = members / 2; half > 0; half /= 2) {
       __syncthreads();
       if (y < half) part[t] = together(part[t], part[t + half * across]);
@@ -169,16 +199,31 @@ __global__ void __launch_bounds__(256, 2) sum_short_columns(const short_column_s
     }
   }
   if (slices == 1 || !detail::last_block(problem.tickets + group, static_cast<unsigned>(slices))) return;
-  for (int c = t; c < across * width; c += threads) {
+  // As many threads to a column as there are.
+  const int wide = across * width < threads ? across * width : threads, teams = threads / wide;
+  for (int first = 0; first < across * width; first += wide) {
+    const int c = first + t % wide, team = t / wide;
     const std::int64_t result = group * across * width + c;
-    if (result >= problem.results) break;
     window_sum sum{0, 0, 0, 0};
-    for (int s = 0; s < slices; ++s) {
-      const window_sum* other = problem.left + (group * slices + s) * across * width + c;
-      sum =
-          together(sum, {__ldcg(&other->low), __ldcg(&other->high), __ldcg(&other->exponent), __ldcg(&other->failed)});
+    if (result < problem.results) {
+#pragma unroll 4
+      for (int s = team; s < slices; s += teams) {
+        const window_sum* other = problem.left + (group * slices + s) * across * width + c;
+        const uint4 digits = __ldcg(reinterpret_cast<const uint4*>(other)),
+                    rest = __ldcg(reinterpret_cast<const uint4*>(other) + 1);
+        window_sum one;
+        memcpy(&one, &digits, 16);
+        memcpy(reinterpret_cast<char*>(&one) + 16, &rest, 16);
+        sum = together(sum, one);
+      }
     }
-    finish(result, sum);
+    __syncthreads();
+    part[t] = sum;
+    for (int half = teams / 2; half > 0; half /= 2) {
+      __syncthreads();
+      if (team < half) part[t] = together(part[t], part[t + half * wide]);
+    }
+    if (team == 0 && result < problem.results) finish(result, part[t]);
   }
 }
 
@@ -197,11 +242,5 @@ struct listed_columns {
   }
   __device__ __forceinline__ void done() const {}
 };
-
-// Behind all that look at the list. (A template, as kernels in headers have to be.)
-template <class Count>
-__global__ void empty_list(Count* const listed) {
-  *listed = 0;
-}
 
 }  // namespace coalesce::exact

@@ -13,37 +13,36 @@ struct column_sums {
   Input in;
   answer_to<R> to;
   places where;
-  std::int64_t results, count;
+  std::int64_t results, count, blocks;
   int tile;         // results of a block: at most its threads
   int slices;       // blocks that share a tile
   long long* left;  // of each block: bins + 2 rows of `tile` words (digits, carry, flags)
   unsigned* tickets;
-  const unsigned* listed;  // null, or: nothing is to be done unless more than `most` columns were listed
+  unsigned *listed, *done;  // null, or: nothing is to be done unless more than `most` columns were listed; a ticket
   std::int64_t most;
 };
 
 template <class Engine>
 constexpr int words_left = Engine::bins + 2;
 
+// Block `block` of the problem's.
 template <class Input, class R>
-__global__ void __launch_bounds__(engine<Input>::threads, 1) sum_columns(const column_sums<Input, R> problem) {
+__device__ __forceinline__ void sum_columns_of(const column_sums<Input, R>& problem, std::int64_t block, char* shared,
+                                               unsigned* look, unsigned* flags) {
   using Engine = engine<Input>;
   using word = typename Engine::word;
   static_assert(Input::values != range::product,
                 "columns of products of doubles have no limbs for rare ones: use sum_rows");
   constexpr int threads = Engine::threads;
-  if (problem.listed != nullptr && *problem.listed <= problem.most) return;
-  extern __shared__ __align__(16) char shared[];
-  __shared__ unsigned look[threads], flags[threads];
   const int t = static_cast<int>(threadIdx.x), tile = problem.tile, slices = problem.slices;
-  const std::int64_t group = blockIdx.x / slices;
-  const int slice = static_cast<int>(blockIdx.x % slices), members = threads / tile;
+  const std::int64_t group = block / slices;
+  const int slice = static_cast<int>(block % slices), members = threads / tile;
   const int mine = t % tile, member = t / tile;
   const std::int64_t r = group * tile + mine;
   const bool works = member < members && r < problem.results;
   Engine engine;
   engine.place(shared, t, nullptr);
-  engine.zero();
+  engine.need_bins();
   engine.begin();
   look[t] = flags[t] = 0;
   const std::int64_t first = static_cast<std::int64_t>(slice) * members + member,
@@ -121,7 +120,7 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_columns(const c
   }
   __syncthreads();
   if (slices > 1) {
-    long long* here = problem.left + static_cast<std::int64_t>(blockIdx.x) * words_left<Engine> * tile;
+    long long* here = problem.left + block * words_left<Engine> * tile;
     if (leads) {
       for (int i = 0; i < Engine::bins; ++i) here[i * tile + mine] = static_cast<long long>(engine.column[i * threads]);
       here[Engine::bins * tile + mine] = carry;
@@ -146,6 +145,20 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_columns(const c
     const bool none = !head_of_column(engine, carry, number);
     problem.to.out[problem.where.index(r)] = answer_of<R>(number, none, flags[mine], problem.to.how, problem.count);
   }
+}
+
+template <class Input, class R>
+__global__ void __launch_bounds__(engine<Input>::threads, 1) sum_columns(const column_sums<Input, R> problem) {
+  extern __shared__ __align__(16) char shared[];
+  __shared__ unsigned look[engine<Input>::threads], flags[engine<Input>::threads];
+  if (problem.listed == nullptr || *problem.listed > problem.most) {
+    for (std::int64_t block = blockIdx.x; block < problem.blocks; block += gridDim.x) {
+      sum_columns_of(problem, block, shared, look, flags);
+      __syncthreads();
+    }
+  }
+  // The next call finds an empty list.
+  if (problem.listed != nullptr && detail::last_block(problem.done, gridDim.x) && threadIdx.x == 0) *problem.listed = 0;
 }
 
 }  // namespace coalesce::exact
