@@ -70,8 +70,12 @@ status start_short_rows(const Input& in, const answer_to<R>& to, const Rows& row
   if constexpr (Input::values == range::product) {
     return start_rows<true>(in, to, rows, results, device, stream);
   } else {
+    // What comes once a row costs as much as some hundred elements: few lanes a row, so that each has 16 vectors, but
+    // 64 bytes at once, and work for all multiprocessors.
+    const std::int64_t vectors = detail::ceil_div(typical, Input::width), busy = std::int64_t(2048) * device.processors;
     int lanes = by_blocks ? quick_threads : 1;
-    while (lanes < 32 && lanes < typical / Input::width / 4) lanes *= 2;
+    while (lanes < 32 && (lanes < 4 ? lanes * 4 : lanes * 16) < vectors) lanes *= 2;
+    while (lanes < 32 && lanes * 4 < vectors && results * lanes < busy) lanes *= 2;
     const std::int64_t needed = detail::ceil_div(results * lanes, quick_threads), most = 16 * device.processors;
     const short_row_sums<Input, Rows, R> problem{in, to, rows, results, lanes, space, tickets};
     const std::int64_t blocks = by_blocks || needed < most ? needed : most;
@@ -100,7 +104,7 @@ status start_segments(const Input& in, const answer_to<R>& to, const Offset* off
   std::int64_t* list = reinterpret_cast<std::int64_t*>(space);
   unsigned* tickets = work->tickets();
   const rows_of_segments<Offset> rows{offsets, list + most_listed, tickets + 2};
-  if (const status s = start_short_rows(in, to, rows, segments, false, 256, list, tickets, device, stream); !s)
+  if (const status s = start_short_rows(in, to, rows, segments, false, 1024, list, tickets, device, stream); !s)
     return s;
   const long_segments<Input, Offset, R> rest{in, to, rows, reinterpret_cast<long long*>(space + list_bytes),
                                              tickets + 3};

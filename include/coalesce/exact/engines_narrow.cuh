@@ -41,10 +41,16 @@ struct small_engine<elements<float>> : windows_engine<elements<float>, float_col
 template <>
 struct engine<products_of<__half>> : float_engine<products_of<__half>> {};
 
+#ifndef EX_BT
+#define EX_BT 768
+#endif
+#ifndef EX_BL
+#define EX_BL 4
+#endif
 template <>
-struct engine<elements<__nv_bfloat16>> : bfloat16_columns<1024>, settling<bfloat16_columns<1024>::most>, trials {
-  using columns = bfloat16_columns<1024>;
-  static constexpr int loads = 4;
+struct engine<elements<__nv_bfloat16>> : bfloat16_columns<EX_BT>, settling<bfloat16_columns<EX_BT>::most>, trials {
+  using columns = bfloat16_columns<EX_BT>;
+  static constexpr int loads = EX_BL;
   static constexpr bool lazy = true;
   __device__ __forceinline__ void start() {}
   double first;

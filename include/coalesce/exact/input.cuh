@@ -85,6 +85,8 @@ struct elements {
     return static_cast<int>((16 - reinterpret_cast<std::uintptr_t>(data) % 16) % 16 / sizeof(T));
   }
   __device__ __forceinline__ vector load(std::int64_t i) const { return load_once(data + i); }
+  __device__ __forceinline__ vector load_aligned(std::int64_t i) const { return load_once(data + i); }
+  __device__ __forceinline__ bool all_aligned(std::int64_t) const { return true; }
   __device__ __forceinline__ vector single(std::int64_t i) const {  // one element and zeros
     vector v{};
     memcpy(&v, data + i, sizeof(T));
@@ -134,6 +136,13 @@ struct products_of {
   bool other_aligned() const { return reinterpret_cast<std::uintptr_t>(other) % 16 == 0; }
   __host__ __device__ int before() const {
     return static_cast<int>((16 - reinterpret_cast<std::uintptr_t>(data) % 16) % 16 / sizeof(T));
+  }
+  __device__ __forceinline__ vector load_aligned(std::int64_t i) const {
+    return {load_once(data + i), load_once(other + i)};
+  }
+  // Whether both arrays' vectors are aligned where those of the first are, from element `before` on.
+  __device__ __forceinline__ bool all_aligned(std::int64_t before) const {
+    return reinterpret_cast<std::uintptr_t>(other + before) % 16 == 0;
   }
   // Vectors are aligned in the first array; the second's elements are then read one by one if its are not.
   __device__ __forceinline__ vector load(std::int64_t i) const {

@@ -1,100 +1,149 @@
 // One result's numbers in registers of one lane, without bins: what most data needs. Where that does not hold the sum
-// exactly (it spans too many powers of two, or has an infinity or NaN), `failed` says so, and the result is left to the
-// bins.
-//
-// quick_sum: of one lane. Its sum is upper * 2^40 + lower, times 2^exponent(). Sums of lanes that were placed alike are
-// added by adding upper and lower.
+// exactly (it spans too many powers of two, or has an infinity or NaN), it says so, and the result is left to the bins.
 #pragma once
 
 #include <coalesce/exact/runs.cuh>
 
 namespace coalesce::exact {
 
-// Where two windows lie: high words; 0: nowhere. The second lies 40 powers of two below the first: together some 75
-// bits, into which a float fits down to 2^-50 of the largest, a double down to 2^-22.
-struct window_places {
-  unsigned first = 0, second = 0;
+// Windows one below the other: the second 40 powers of two below the first (2^12 halves of the first's last bit fit), a
+// third 32 below the second. Two hold some 75 bits: a float fits down to 2^-50 of the largest. Three hold 107: a double
+// fits down to 2^-54.
+template <class Number>
+constexpr int windows_for = sizeof(Number) == 8 ? 3 : 2;
+__host__ __device__ constexpr int below_window(int i) { return i == 0 ? 40 : 32; }
 
-  // For numbers up to that with high word `most`, with `room` powers of two above it.
-  __device__ __forceinline__ void place(unsigned most, int room) {
-    const int exponent = ::max(static_cast<int>(most >> 20) + room, 41);
+// Where windows lie: high words; 0: nowhere.
+template <int Count>
+struct window_places {
+  unsigned place[Count] = {};
+
+  // For numbers up to those with exponent field `field` (of a double), with `room` powers of two above.
+  __device__ __forceinline__ void set(int field, int room) {
+    const int exponent = ::max(field + room, 73);
     const bool off = exponent > 2040;
-    first = off ? 0 : static_cast<unsigned>(exponent) << 20 | 0x80000u;
-    second = off ? 0 : first - (40u << 20);  // 2^12 halves of the first's last bit
+    place[0] = off ? 0 : static_cast<unsigned>(exponent) << 20 | 0x80000u;
+#pragma unroll
+    for (int i = 1; i < Count; ++i)
+      place[i] = off ? 0 : place[i - 1] - (static_cast<unsigned>(below_window(i - 1)) << 20);
   }
-  __device__ __forceinline__ int exponent() const { return static_cast<int>(second >> 20) - 1023 - 52; }
+  __device__ __forceinline__ int exponent() const { return static_cast<int>(place[Count - 1] >> 20) - 1023 - 52; }
 };
 
-// Whether something was lost: a window left its place, or something was left below the second.
+// Whether something was lost: a window left its place, or something was left below the last.
 struct window_losses {
   unsigned moved = 0, left = 0;
   __device__ __forceinline__ bool any() const { return ((moved & place_bits) | left) != 0; }
 };
 
-struct window_pair {
-  double first, second;
-  __device__ __forceinline__ void begin(const window_places& at) {
-    first = window_at(at.first);
-    second = window_at(at.second);
+template <int Count>
+struct windows {
+  double at[Count];
+  __device__ __forceinline__ void begin(const window_places<Count>& places) {
+#pragma unroll
+    for (int i = 0; i < Count; ++i) at[i] = window_at(places.place[i]);
   }
-  __device__ __forceinline__ void put(double x, const window_places& at, window_losses& losses) {
-    const double t = __dadd_rn(first, x), rest = __dsub_rn(x, __dsub_rn(t, first));
-    const double u = __dadd_rn(second, rest), none = __dsub_rn(rest, __dsub_rn(u, second));
-    first = t;
-    second = u;
-    losses.moved |= (high(t) ^ at.first) | (high(u) ^ at.second);
-    losses.left |= high(none) | low(none);
+  __device__ __forceinline__ void put(double x, const window_places<Count>& places, window_losses& losses) {
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+      const double t = __dadd_rn(at[i], x);
+      x = __dsub_rn(x, __dsub_rn(t, at[i]));
+      at[i] = t;
+      losses.moved |= high(t) ^ places.place[i];
+    }
+    losses.left |= high(x) | low(x);
+  }
+  __device__ __forceinline__ long long part(int i, const window_places<Count>& places) const {
+    return content(at[i], places.place[i]);
   }
 };
 
+// The exponent field that the largest of some vectors' numbers has as a double. largest() is of patterns of bits.
+__device__ __forceinline__ unsigned largest_of(const uint4& v, unsigned so_far, float) {
+  const unsigned m = 0x7fffffffu;
+  return ::max(::max(::max(v.x & m, v.y & m), ::max(v.z & m, v.w & m)), so_far);
+}
+__device__ __forceinline__ unsigned largest_of(const uint4& v, unsigned so_far, __nv_bfloat16) {
+  const unsigned m = 0x7fff7fffu, w = __vmaxu2(__vmaxu2(v.x & m, v.y & m), __vmaxu2(v.z & m, v.w & m));
+  return ::max(so_far, ::max(w << 16, w & 0xffff0000u));
+}
+__device__ __forceinline__ unsigned largest_of(const uint4& v, unsigned so_far, double) {
+  return ::max(::max(v.y & 0x7fffffffu, v.w & 0x7fffffffu), so_far);
+}
 template <class Input>
-struct quick_sum {
-  window_places at;
-  window_losses losses;
-  window_pair sum;
-  bool inexact;
-
-  __device__ __forceinline__ void begin() {
-    at = {};
-    losses = {};
-    sum.begin(at);
-    inexact = false;
-  }
-  static __device__ __forceinline__ void look(const typename Input::vector& v, unsigned& most) {
+__device__ __forceinline__ void look_at(const typename Input::vector& v, unsigned& most) {
+  if constexpr (Input::products) {
     Input::numbers(v, [&](auto x, auto y) {
       most = ::max(most, ::max(high(as_double(x)) & 0x7fffffffu, high(as_double(y)) & 0x7fffffffu));
     });
+  } else {
+    most = largest_of(v, most, typename Input::element());
+  }
+}
+template <class Input>
+__device__ __forceinline__ int field_of(unsigned most) {
+  const bool is_float = !Input::products && sizeof(typename Input::element) < 8;
+  return is_float ? static_cast<int>(most >> 23) + 1023 - 127 : static_cast<int>(most >> 20);
+}
+
+// What a lane has of one result: part 0 * 2^(40 + 32) + part 1 * 2^32 + part 2, or part 0 * 2^40 + part 1, times
+// 2^exponent(). Those of lanes that were placed alike are added part by part.
+template <class Input>
+struct quick_sum {
+  static constexpr int parts = windows_for<typename Input::number>;
+  window_places<parts> places;
+  window_losses losses;
+  windows<parts> sum;
+
+  __device__ __forceinline__ void begin() {
+    places = {};
+    losses = {};
+    sum.begin(places);
+  }
+  static __device__ __forceinline__ void look(const typename Input::vector& v, unsigned& most) {
+    look_at<Input>(v, most);
   }
   __device__ __forceinline__ void place(unsigned most, int room) {
-    at.place(most, room);
-    sum.begin(at);
+    places.set(field_of<Input>(most), room);
+    sum.begin(places);
   }
+  __device__ __forceinline__ void put(double x) { sum.put(x, places, losses); }
   __device__ __forceinline__ void vector(const typename Input::vector& v) {
+    const auto one_by_one = [&] {
+      Input::numbers(v, [&](auto x, auto y) {
+        put(as_double(x));
+        put(as_double(y));
+      });
+    };
     if constexpr (std::is_same_v<Input, elements<__nv_bfloat16>>) {
+      bool inexact = false;
       const auto two = [&](unsigned w) {
         const float2 p = both(w, __nv_bfloat16());
         return exact_pair(p.x, p.y, inexact);
       };
-      sum.put(widened(exact_pair(two(v.x), two(v.y), inexact)), at, losses);
-      sum.put(widened(exact_pair(two(v.z), two(v.w), inexact)), at, losses);
+      const float x = exact_pair(two(v.x), two(v.y), inexact), y = exact_pair(two(v.z), two(v.w), inexact);
+      if (inexact) {
+        one_by_one();
+      } else {
+        put(widened(x));
+        put(widened(y));
+      }
     } else {
-      Input::numbers(v, [&](auto x, auto y) {
-        sum.put(as_double(x), at, losses);
-        sum.put(as_double(y), at, losses);
-      });
+      one_by_one();
     }
   }
-  __device__ __forceinline__ bool close(long long& upper, long long& lower) {
-    upper = content(sum.first, at.first);
-    lower = content(sum.second, at.second);
-    return !inexact && !losses.any();
+  __device__ __forceinline__ bool close(long long (&part)[parts]) {
+#pragma unroll
+    for (int i = 0; i < parts; ++i) part[i] = sum.part(i, places);
+    return !losses.any();
   }
-  __device__ __forceinline__ int exponent() const { return at.exponent(); }
+  __device__ __forceinline__ int exponent() const { return places.exponent(); }
 };
 
 // Halves are multiples of 2^-24 below 2^16: a double holds the sum of 2^13 of them.
 template <>
 struct quick_sum<elements<__half>> {
+  static constexpr int parts = 1;
   double first, second;
   long long settled;
   int pending;
@@ -122,10 +171,9 @@ struct quick_sum<elements<__half>> {
     first = second = 0;
     pending = 0;
   }
-  __device__ __forceinline__ bool close(long long& upper, long long& lower) {
+  __device__ __forceinline__ bool close(long long (&part)[parts]) {
     settle();
-    upper = 0;
-    lower = settled;
+    part[0] = settled;
     return !special;
   }
   __device__ __forceinline__ int exponent() const { return -24; }
@@ -136,11 +184,18 @@ struct __align__(16) window_sum {
   unsigned long long low, high;
   int exponent, failed;
 };
-__device__ __forceinline__ window_sum sum_of(long long upper, long long lower, int exponent, bool failed = false) {
-  window_sum sum{static_cast<unsigned long long>(upper) << 40, static_cast<unsigned long long>(upper >> 24), exponent,
+template <int Parts>
+__device__ __forceinline__ window_sum total_of(const long long (&part)[Parts], int exponent, bool failed = false) {
+  window_sum sum{static_cast<unsigned long long>(part[0]), static_cast<unsigned long long>(part[0] >> 63), exponent,
                  failed};
-  sum.low += static_cast<unsigned long long>(lower);
-  sum.high += static_cast<unsigned long long>(lower >> 63) + (sum.low < static_cast<unsigned long long>(lower) ? 1 : 0);
+#pragma unroll
+  for (int i = 1; i < Parts; ++i) {
+    const int up = below_window(i - 1);
+    sum.high = sum.high << up | sum.low >> (64 - up);
+    sum.low = (sum.low << up) + static_cast<unsigned long long>(part[i]);
+    sum.high +=
+        static_cast<unsigned long long>(part[i] >> 63) + (sum.low < static_cast<unsigned long long>(part[i]) ? 1 : 0);
+  }
   return sum;
 }
 

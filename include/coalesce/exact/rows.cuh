@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1)
     bool writes = true;
     if (together) {
       long long* all = problem.partials + static_cast<std::int64_t>(i) * blocks * left_words<Input::values>;
-      leave(all, slice, slices, room, Engine::threads);
+      leave(all, slice, slices, room);
       writes = detail::last_block(problem.tickets + 1 + i, blocks);
       if (writes) put_together<Engine>(all, slices, room, Engine::threads);
     }

@@ -86,23 +86,31 @@ __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, E
 #pragma unroll
   for (int u = 0; u < loads; ++u) flying[u] = request(at, u);
   start();  // what can be done while the first requests are under way
-  while (at < tiles) {
-    if (next != nullptr) {
-      unsigned taken = 0;
-      if (lane == 0) taken = atomicAdd(next, 1u);
-      warp = __shfl_sync(~0u, taken, 0);
-    } else {
-      ++warp;
+  // Asked for a round before it is needed.
+  const auto take = [&] {
+    unsigned taken = ++warp;
+    if (next != nullptr && lane == 0) {
+      asm volatile("atom.shared.add.u32 %0, [%1], 1;"
+                   : "=r"(taken)
+                   : "r"(static_cast<unsigned>(__cvta_generic_to_shared(next)))
+                   : "memory");
     }
-    const std::int64_t following = warp * workers + worker;
+    return taken;
+  };
+  const bool aligned = in.all_aligned(before);
+  unsigned ahead = __shfl_sync(~0u, take(), 0);
+  while (at < tiles) {
+    const std::int64_t following = ahead * workers + worker;
+    const unsigned taken = take();
     const auto again = [&](int u) { return request(at, u); };
-    if (following < full) {
-      const Input here =
-          in.from(before + (following * tile + lane) * width, before + (following * tile + lane) * width);
-      engine.round(flying, [&](int u) { return here.load(u * 32 * width); }, again);
+    if (following < full && aligned) {
+      const std::int64_t first = before + (following * tile + lane) * width;
+      const Input here = in.from(first, first);
+      engine.round(flying, [&](int u) { return here.load_aligned(u * 32 * width); }, again);
     } else {
       engine.round(flying, [&](int u) { return request(following, u); }, again);
     }
+    ahead = __shfl_sync(~0u, taken, 0);
     at = following;
   }
 }
@@ -178,15 +186,23 @@ __device__ __forceinline__ carried carry_room(block_room<Engine>& room) {
 }
 
 template <class Engine>
-__device__ __forceinline__ void leave(long long* all, int slice, int slices, const block_room<Engine>& room,
-                                      int threads) {
+__device__ __forceinline__ void leave(long long* all, int slice, int slices, const block_room<Engine>& room) {
   constexpr int limbs = block_room<Engine>::limbs;
-  // In pieces of 32 bits, so that no sum of many leaves its 64 bits.
-  for (int k = threadIdx.x; k < limbs; k += threads) {
+  if (threadIdx.x >= 32) return;
+  int lowest = limbs, end = 0;  // of the limbs that are not 0: most are
+  for (int k = threadIdx.x; k < limbs; k += 32) {
+    // In pieces of 32 bits, so that no sum of many leaves its 64 bits.
     const long long own = k == limbs - 1 ? room.limb[k] : room.limb[k] & 0xffffffffll;
-    all[k * slices + slice] = own + (k > 0 ? room.limb[k - 1] >> 32 : 0);
+    const long long left = own + (k > 0 ? room.limb[k - 1] >> 32 : 0);
+    all[k * slices + slice] = left;
+    if (left != 0) {
+      lowest = ::min(lowest, k);
+      end = k + 1;
+    }
   }
-  if (threadIdx.x == 0) all[limbs * slices + slice] = room.flags;
+  lowest = __reduce_min_sync(~0u, lowest);
+  end = __reduce_max_sync(~0u, end);
+  if (threadIdx.x == 0) all[limbs * slices + slice] = room.flags | lowest << 8 | end << 16;
 }
 
 // What `slices` blocks have left, put together by the last of them, in room.limb.
@@ -194,35 +210,28 @@ template <class Engine>
 __device__ __forceinline__ void put_together(const long long* all, int slices, block_room<Engine>& room, int threads) {
   constexpr int limbs = block_room<Engine>::limbs;
   const int t = threadIdx.x, lane = t % 32;
-  // A warp takes every `warps`th limb, and the flags; all are requested before the first is added.
-  const int warps = threads / 32;
-  constexpr int most = Engine::threads / 32 >= limbs + 1 ? 1 : 3;
-  for (int first = t / 32; first <= limbs; first += most * warps) {
-    long long sum[most] = {};
-    unsigned flags = 0;
+  unsigned flags = 0;
+  int lowest = limbs, end = 0;
 #pragma unroll 5
-    for (int i = lane; i < slices; i += 32) {
-#pragma unroll
-      for (int j = 0; j < most; ++j) {
-        const int k = first + j * warps;
-        if (k > limbs) continue;
-        const long long part = __ldcg(all + k * slices + i);
-        sum[j] += part;
-        if (k == limbs) flags |= static_cast<unsigned>(part);
-      }
-    }
-#pragma unroll
-    for (int j = 0; j < most; ++j) {
-      const int k = first + j * warps;
-      if (k < limbs) {
-        const long long whole = warp_sum(sum[j]);
-        if (lane == 0) room.limb[k] = whole;
-      } else if (k == limbs) {
-        flags = __reduce_or_sync(~0u, flags);
-        if (lane == 0) room.flags = flags;
-      }
-    }
+  for (int i = lane; i < slices; i += 32) {
+    const unsigned said = static_cast<unsigned>(__ldcg(all + limbs * slices + i));
+    flags |= said & 0xff;
+    lowest = ::min(lowest, static_cast<int>(said >> 8 & 0xff));
+    end = ::max(end, static_cast<int>(said >> 16));
   }
+  flags = __reduce_or_sync(~0u, flags);
+  lowest = __reduce_min_sync(~0u, lowest);
+  end = __reduce_max_sync(~0u, end);
+  for (int k = t / 32; k < limbs; k += threads / 32) {  // a warp takes a limb
+    long long sum = 0;
+    if (k >= lowest && k < end) {
+#pragma unroll 5
+      for (int i = lane; i < slices; i += 32) sum += __ldcg(all + k * slices + i);
+      sum = warp_sum(sum);
+    }
+    if (lane == 0) room.limb[k] = sum;
+  }
+  if (t == 0) room.flags = flags;
   __syncthreads();
 }
 
@@ -254,7 +263,7 @@ __global__ void __launch_bounds__(engine_of_runs<Small, Input>::threads, 1) sum_
   sum_slice(in, problem.count, shared, room, threads, slice, slices);
   if (slices > 1) {
     long long* all = problem.partials + static_cast<std::int64_t>(run) * slices * left_words<Input::values>;
-    leave(all, slice, slices, room, threads);
+    leave(all, slice, slices, room);
     if (!detail::last_block(problem.tickets + run, slices)) return;
     put_together<Engine>(all, slices, room, threads);
   }

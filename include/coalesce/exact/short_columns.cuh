@@ -39,28 +39,37 @@ __device__ __forceinline__ window_sum together(window_sum a, window_sum b) {
 template <class Input>
 struct quick_columns {
   static constexpr int width = Input::width, loads = 4;
-  window_places at;
+  static constexpr int parts = windows_for<typename Input::number>;
+  window_places<parts> places;
   window_losses losses;
-  window_pair sum[width];
-  bool inexact = false;
+  windows<parts> sum[width];
 
   __device__ __forceinline__ void place(const typename Input::vector (&rows)[loads]) {
     unsigned most = 0;
 #pragma unroll
-    for (int u = 0; u < loads; ++u) quick_sum<Input>::look(rows[u], most);
-    at.place(most, 14);  // room for 2^13 of the first rows' largest
+    for (int u = 0; u < loads; ++u) look_at<Input>(rows[u], most);
+    places.set(field_of<Input>(most), 14);  // room for 2^13 of the first rows' largest
 #pragma unroll
-    for (int k = 0; k < width; ++k) sum[k].begin(at);
+    for (int k = 0; k < width; ++k) sum[k].begin(places);
   }
   __device__ __forceinline__ void add(const typename Input::vector (&rows)[loads]) {
     if constexpr (std::is_same_v<Input, elements<__nv_bfloat16>>) {
+      // Four rows' numbers are added in float first.
+      const auto four = [&](float a, float b, float c, float d, int k) {
+        bool inexact = false;
+        const float x = exact_pair(exact_pair(a, b, inexact), exact_pair(c, d, inexact), inexact);
+        put(inexact ? a : x, k);
+        if (inexact) {
+          put(b, k);
+          put(c, k);
+          put(d, k);
+        }
+      };
       const auto two = [&](unsigned a, unsigned b, unsigned c, unsigned d, int k) {
         const float2 p = both(a, __nv_bfloat16()), q = both(b, __nv_bfloat16()), r = both(c, __nv_bfloat16()),
                      s = both(d, __nv_bfloat16());
-        const float x = exact_pair(exact_pair(p.x, q.x, inexact), exact_pair(r.x, s.x, inexact), inexact);
-        const float y = exact_pair(exact_pair(p.y, q.y, inexact), exact_pair(r.y, s.y, inexact), inexact);
-        sum[k].put(widened(x), at, losses);
-        sum[k + 1].put(widened(y), at, losses);
+        four(p.x, q.x, r.x, s.x, k);
+        four(p.y, q.y, r.y, s.y, k + 1);
       };
       two(rows[0].x, rows[1].x, rows[2].x, rows[3].x, 0);
       two(rows[0].y, rows[1].y, rows[2].y, rows[3].y, 2);
@@ -71,15 +80,21 @@ struct quick_columns {
       for (int u = 0; u < loads; ++u) {
         int k = 0;
         Input::numbers(rows[u], [&](auto x, auto y) {
-          sum[k++].put(as_double(x), at, losses);
-          sum[k++].put(as_double(y), at, losses);
+          put(x, k++);
+          put(y, k++);
         });
       }
     }
   }
+  template <class Number>
+  __device__ __forceinline__ void put(Number x, int k) {
+    sum[k].put(as_double(x), places, losses);
+  }
   __device__ __forceinline__ window_sum result(int k) const {
-    return sum_of(content(sum[k].first, at.first), content(sum[k].second, at.second), at.exponent(),
-                  inexact || losses.any());
+    long long part[parts];
+#pragma unroll
+    for (int i = 0; i < parts; ++i) part[i] = sum[k].part(i, places);
+    return total_of(part, places.exponent(), losses.any());
   }
 };
 
@@ -104,7 +119,8 @@ struct quick_columns<elements<__half>> {
   }
   __device__ __forceinline__ window_sum result(int k) const {
     const bool fits = fabs(sum[k]) < 0x1p40 && rows_added <= 8192;
-    return sum_of(0, fits ? static_cast<long long>(sum[k] * 0x1p24) : 0, -24, !fits);
+    const long long part[1] = {fits ? static_cast<long long>(sum[k] * 0x1p24) : 0};
+    return total_of(part, -24, !fits);
   }
 };
 
@@ -125,8 +141,7 @@ struct short_column_sums {
 inline constexpr std::int64_t most_columns_listed = 1024;
 
 template <class Input, class R>
-__global__ void __launch_bounds__(256, std::is_same_v<Input, elements<__nv_bfloat16>> ? 2 : 3)
-    sum_short_columns(const short_column_sums<Input, R> problem) {
+__global__ void __launch_bounds__(256, 2) sum_short_columns(const short_column_sums<Input, R> problem) {
   using columns = quick_columns<Input>;
   constexpr int threads = 256, width = Input::width, loads = columns::loads;
   __shared__ window_sum part[threads];
@@ -144,16 +159,22 @@ __global__ void __launch_bounds__(256, std::is_same_v<Input, elements<__nv_bfloa
   const std::int64_t start = static_cast<std::int64_t>(slice) * members + y;
   const std::int64_t step = static_cast<std::int64_t>(slices) * members;
   const std::int64_t count = works ? problem.count : 0;
-  for (std::int64_t j = start; j < count; j += loads * step) {
-    typename Input::vector rows[loads];
+  typename Input::vector rows[loads], coming[loads];
+  const auto request = [&](std::int64_t j, typename Input::vector(&into)[loads]) {
 #pragma unroll
     for (int u = 0; u < loads; ++u) {
       const std::int64_t at = j + u * step;
-      rows[u] = {};
-      if (at < count) rows[u] = in.from(at * along.stride, at * along.other).load(0);
+      into[u] = {};
+      if (at < count) into[u] = in.from(at * along.stride, at * along.other).load(0);
     }
+  };
+  request(start, rows);
+  for (std::int64_t j = start; j < count; j += loads * step) {
+    request(j + loads * step, coming);
     if (j == start) sums.place(rows);
     sums.add(rows);
+#pragma unroll
+    for (int u = 0; u < loads; ++u) rows[u] = coming[u];
   }
   const auto finish = [&](std::int64_t result, const window_sum& sum) {
     if (sum.failed) {

@@ -1,5 +1,5 @@
-// Many rows, quickly: a group of lanes takes a row, and its numbers go to registers (quick.cuh), without bins. A row
-// that does not fit is listed, and sum_rows adds the listed rows in a second launch.
+// Many rows of less than 2^31 elements, quickly: a group of lanes takes a row, and its numbers go to registers
+// (quick.cuh), without bins. A row that does not fit is listed, and sum_rows adds the listed rows in a second launch.
 //
 // A row's vectors are those of memory, aligned, so that rows may begin anywhere: the first and the last may be part of
 // the row only, and zeros stand for what is not.
@@ -27,7 +27,7 @@ inline constexpr int quick_threads = 256;
 
 // What the warps of a block tell each other of a row that they share.
 struct shared_row {
-  unsigned long long upper, lower;
+  unsigned long long part[3];
   unsigned most, failed;
 };
 
@@ -47,25 +47,23 @@ __global__ void __launch_bounds__(quick_threads, 4) sum_short_rows(const short_r
     const bool too_long = problem.rows.left_for_blocks(row, false);
     // Element 0 is element `shift` of vector 0.
     const int shift = (width - in.before()) & (width - 1);
-    const std::int64_t count = too_long ? 0 : row.count, end = shift + count, vectors = (end + width - 1) / width;
-    const auto request = [&](std::int64_t i) {
+    const int end = too_long ? 0 : shift + static_cast<int>(row.count), vectors = (end + width - 1) / width;
+    const auto request = [&](int i) {
       typename Input::vector v{};
-      const std::int64_t first = i * width;
+      const int first = i * width;
       if (first >= shift && first + width <= end) {
         v = in.load(first - shift);
       } else if (i < vectors) {
-        v = in.part(first - shift, first < shift ? static_cast<int>(shift - first) : 0,
-                    end - first < width ? static_cast<int>(end - first) : width);
+        v = in.part(first - shift, ::max(shift - first, 0), ::min(end - first, width));
       }
       return v;
     };
     quick_sum<Input> sum;
     sum.begin();
     if (Block) {
-      if (threadIdx.x == 0) together = {0, 0, 0, 0};
+      if (threadIdx.x == 0) together = {};
       __syncthreads();
     }
-    const std::int64_t step = static_cast<std::int64_t>(loads) * lanes;
     typename Input::vector flying[loads];
 #pragma unroll
     for (int u = 0; u < loads; ++u) flying[u] = request(member + u * lanes);
@@ -83,46 +81,51 @@ __global__ void __launch_bounds__(quick_threads, 4) sum_short_rows(const short_r
     }
     // Room for as many of the first tile's largest as there are numbers.
     sum.place(most, 34 - __clz(static_cast<int>(::min(row.count, static_cast<std::int64_t>(1 << 20)) | 1)));
-    std::int64_t i = member;
+    int at = member;
     while (true) {
 #pragma unroll
-      for (int u = 0; u < loads; ++u) sum.vector(flying[u]);
-      i += step;
-      if (!__any_sync(~0u, i < vectors)) break;
+      for (int u = 0; u < loads; ++u) {
+        if (at + u * lanes < vectors) sum.vector(flying[u]);
+      }
+      at += loads * lanes;
+      if (!__any_sync(~0u, at < vectors)) break;
 #pragma unroll
-      for (int u = 0; u < loads; ++u) flying[u] = request(i + u * lanes);
+      for (int u = 0; u < loads; ++u) flying[u] = request(at + u * lanes);
     }
-    long long upper, lower;
-    unsigned failed = sum.close(upper, lower) ? 0 : 1;
+    constexpr int parts = quick_sum<Input>::parts;
+    long long part[parts];
+    unsigned failed = sum.close(part) ? 0 : 1;
     const int across = Block ? 32 : lanes;
     for (int distance = across / 2; distance > 0; distance /= 2) {
-      upper += __shfl_xor_sync(~0u, upper, distance);
-      lower += __shfl_xor_sync(~0u, lower, distance);
+#pragma unroll
+      for (int i = 0; i < parts; ++i) part[i] += __shfl_xor_sync(~0u, part[i], distance);
       failed |= __shfl_xor_sync(~0u, failed, distance);
     }
     if (Block) {
       if (threadIdx.x % 32 == 0) {
-        atomicAdd(&together.upper, static_cast<unsigned long long>(upper));
-        atomicAdd(&together.lower, static_cast<unsigned long long>(lower));
+#pragma unroll
+        for (int i = 0; i < parts; ++i) atomicAdd(&together.part[i], static_cast<unsigned long long>(part[i]));
         if (failed != 0) together.failed = 1;
       }
       __syncthreads();
-      upper = static_cast<long long>(together.upper);
-      lower = static_cast<long long>(together.lower);
+#pragma unroll
+      for (int i = 0; i < parts; ++i) part[i] = static_cast<long long>(together.part[i]);
       failed = together.failed;
       __syncthreads();
     }
+    // Many full windows may need more bits than there are.
+    if (part[0] != part[0] << 9 >> 9) failed = 1;
     if (!works || member != 0) continue;
     if (too_long) {
       problem.rows.left_for_blocks(row, true);
       continue;
     }
     if (failed != 0) {
-      const unsigned at = atomicAdd(problem.listed, 1u);
-      if (at < most_listed) problem.list[at] = r;
+      const unsigned place = atomicAdd(problem.listed, 1u);
+      if (place < most_listed) problem.list[place] = r;
       continue;
     }
-    const window_sum total = sum_of(upper, lower, sum.exponent());
+    const window_sum total = total_of(part, sum.exponent());
     if ((total.low | total.high) == 0) {  // of which sign?
       unsigned flags = 0;
       for (std::int64_t j = 0; j < row.count && !(flags & something); ++j) flags |= in.flags(j, j);
