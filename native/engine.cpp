@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <utility>
 
 #include "cache/folder.h"
 #include "cache/hash.h"
@@ -248,6 +249,8 @@ void Engine::loop(Haste haste) {
                 haste == Haste::leisure ? kLeisureNice : kAtOnceNice);
   Compiler& c = compiler(haste);
   Lock lock(mutex_);
+  if (!function && !std::exchange(told_, true) && settings_.warn)
+    settings_.warn("kernels are interpreted, there is no native code: " + why_not);
   for (;;) {
     changed_.wait(lock, [&] { return stop_ || !c.queue.empty(); });
     if (stop_) return;
@@ -255,22 +258,24 @@ void Engine::loop(Haste haste) {
     c.queue.pop_front();
     if (e->state == State::settled) continue;  // the other one was quicker
     lock.unlock();
-    compile(e, function, why_not);
+    compile(e, function);
     lock.lock();
   }
 }
 
-void Engine::compile(const std::shared_ptr<Entry>& e, CompileFunction function, std::string why_not) {
+void Engine::compile(const std::shared_ptr<Entry>& e, CompileFunction function) {
   const std::shared_ptr<const Code> code = e->code.lock();
   const auto start = std::chrono::steady_clock::now();
   std::shared_ptr<const NativeKernel> kernel;
   Request request;
   if (code) {
-    request.error = std::move(why_not);
     request.code = code.get();
     request.target.cpu = settings_.cpu;
     request.options.level = settings_.level;
-    if (function) function(&request);
+    if (function)
+      function(&request);
+    else
+      request.error = "no compiler";
     if (request.error.empty() && !request.object.code.empty()) {
       kernel = load(*code, request.object);
       if (!kernel) request.error = "what was compiled cannot be loaded";
@@ -280,7 +285,7 @@ void Engine::compile(const std::shared_ptr<Entry>& e, CompileFunction function, 
     const Writing writing;
     cache::keep(settings_.folder, e->name, to_bytes(request.object));
   }
-  if (!request.error.empty() && settings_.warn)
+  if (!request.error.empty() && function && settings_.warn)
     settings_.warn("no native code for kernel " + code->program->kernel + ": " + request.error);
   const std::lock_guard lock(mutex_);
   if (e->state == State::settled) return;

@@ -26,11 +26,12 @@ namespace coalesce::native {
 
 struct Settings {
   machine::Engine engine = machine::Engine::automatic;
-  std::filesystem::path library;                 // libcoalesce_native.so
-  std::filesystem::path folder;                  // the cache's; empty: nothing is kept
-  std::string cpu;                               // an LLVM name; empty: the CPU at hand
-  unsigned level = 1;                            // CompileOptions::level
-  std::function<void(const std::string&)> warn;  // told once per kernel that cannot be compiled; may be empty
+  std::filesystem::path library;  // libcoalesce_native.so
+  std::filesystem::path folder;   // the cache's; empty: nothing is kept
+  std::string cpu;                // an LLVM name; empty: the CPU at hand
+  unsigned level = 1;             // CompileOptions::level
+  // Told once per kernel that cannot be compiled, once in all where the library cannot be loaded; may be empty.
+  std::function<void(const std::string&)> warn;
 };
 
 // From the environment: COALESCE_NATIVE_CPU, the cache folder; the library beside us. Null where there is no library or
@@ -83,7 +84,7 @@ class Engine final : public machine::NativeProvider {
   void look_up(Lock& lock, const std::shared_ptr<Entry>& e, const machine::Code& code);
   void queue(const std::shared_ptr<Entry>& e, Haste haste);
   void loop(Haste haste);
-  void compile(const std::shared_ptr<Entry>& e, CompileFunction function, std::string why_not);
+  void compile(const std::shared_ptr<Entry>& e, CompileFunction function);
   void settle(Entry& e, std::shared_ptr<const machine::NativeKernel> kernel);
 
   const Settings settings_;
@@ -93,7 +94,7 @@ class Engine final : public machine::NativeProvider {
   mutable std::condition_variable changed_;
   std::map<const machine::Code*, std::shared_ptr<Entry>> entries_;
   Compiler compilers_[2];
-  bool stop_ = false;
+  bool stop_ = false, told_ = false;
   Statistics statistics_;
   std::atomic<uint64_t> settled_{0};  // how often an entry has been settled
 };
