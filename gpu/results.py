@@ -256,6 +256,7 @@ def main():
         have = {(r["program"], r["level"]) for r in rows}
         failed = [f for f in failed if (f["program"], f["level"]) not in have]
         in_order(rows)
+        where["runs"] = max(1, len(chosen.more))
     else:
         where, begun = provenance(), time.monotonic()
         data, rows, failed = measure(chosen, where)
