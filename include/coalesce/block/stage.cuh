@@ -44,6 +44,16 @@ template <int N>
 __device__ __forceinline__ void wait_for_groups() {}
 #endif
 
+// Two words of shared memory by one load, which clang would make two of.
+__device__ __forceinline__ uint2 load_two(const void* shared) {
+  uint2 two;
+  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+               : "=r"(two.x), "=r"(two.y)
+               : "r"(static_cast<unsigned int>(__cvta_generic_to_shared(shared)))
+               : "memory");
+  return two;
+}
+
 // Where `from[0]` goes in a buffer aligned to 16 bytes: as far behind such a boundary as it is in memory.
 template <class T>
 __device__ __forceinline__ T* staged_at(T* buffer, const T* from) {

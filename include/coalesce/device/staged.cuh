@@ -91,7 +91,7 @@ __device__ __forceinline__ void reduce_short_rows(const A& a, const Source& in, 
     } else if constexpr (even) {
 #pragma unroll
       for (int k = 0; k < Length; k += 2) {
-        const uint2 two = *reinterpret_cast<const uint2*>(from + k);
+        const uint2 two = load_two(from + k);
         memcpy(static_cast<void*>(raw + k), &two, sizeof(two));
       }
     }
