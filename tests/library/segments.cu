@@ -48,8 +48,8 @@ void check(const std::vector<i64>& lengths, i64 first, const char* what, Random&
     if (f.count) {
       expect_same(number(min[s]), f.lowest, "min", which);
     } else {
-      const real last =
-          floating<T> ? std::numeric_limits<real>::infinity() : static_cast<real>(number(std::numeric_limits<T>::max()));
+      const real last = floating<T> ? std::numeric_limits<real>::infinity()
+                                    : static_cast<real>(number(std::numeric_limits<T>::max()));
       expect_same(number(min[s]), last, "min", which);
     }
 #ifdef ALL_TYPES
