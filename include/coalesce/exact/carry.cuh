@@ -15,13 +15,19 @@ __device__ __forceinline__ long long warp_sum(long long value) {
   return value;
 }
 
-// limb += (low + high * 2^32) * 2^position, in pieces of 32 bits but for the last.
+// limb += (low + high * 2^32) * 2^position, in pieces of 32 bits but for the last. Alone: no other thread does so now.
+template <bool Alone = false>
 __device__ __forceinline__ void deposit(long long* limb, long long low, long long high, int position) {
   const int k = position / 32, shift = position % 32;
   high += low >> 32;
   const unsigned long long a = static_cast<unsigned long long>(low & 0xffffffffll) << shift;
   const unsigned long long b = static_cast<unsigned long long>(high & 0xffffffffll) << shift;
-  const auto add = [&](int i, unsigned long long v) { atomicAdd(reinterpret_cast<unsigned long long*>(limb + i), v); };
+  const auto add = [&](int i, unsigned long long v) {
+    if (Alone)
+      limb[i] += static_cast<long long>(v);
+    else
+      atomicAdd(reinterpret_cast<unsigned long long*>(limb + i), v);
+  };
   add(k, a & 0xffffffffull);
   add(k + 1, (a >> 32) + (b & 0xffffffffull));
   add(k + 2, (b >> 32) + (static_cast<unsigned long long>(high >> 32) << shift));

@@ -151,9 +151,11 @@ status start_columns(const Input& in, const answer_to<R>& to, const reduction_la
   for (int k = 0; k + 1 < layout.kept_rank; ++k) {
     by_vectors = by_vectors && whole(layout.kept[k].stride) && whole(layout.kept[k].other);
   }
-  // Vectors side by side: a thread for each of many, and of short columns; 128 bytes of few, or all there are.
-  const std::int64_t vectors = results / width, busy = std::int64_t(512) * device.processors;
-  int across = vectors >= busy || layout.reduced_count <= 32 ? 256 : 8;
+  // Vectors side by side: 128 bytes of few, more of more as long as all multiprocessors have work; 256 of short
+  // columns.
+  const std::int64_t vectors = results / width;
+  int across = layout.reduced_count <= 32 ? 256 : 8;
+  while (across < 256 && vectors >= 256 * across) across *= 2;
   while (across > vectors) across /= 2;
   const std::int64_t teams = by_vectors ? detail::ceil_div(vectors, across) : 1;
   std::int64_t shares = 4 * device.processors / teams;
@@ -215,11 +217,12 @@ status start_layout(const Input& in, const answer_to<R>& to, const reduction_lay
     const auto even = [&](std::int64_t at_once) {
       return results * 10 >= detail::ceil_div(results, at_once) * at_once * 9;
     };
+    const bool by_blocks = bytes >= 131072 && even(4 * device.processors);
     const bool by_warps = bytes <= 16384 || even(std::int64_t(32) * device.processors);
-    if (results > 1 && (by_warps || even(4 * device.processors))) {
+    if (results > 1 && (by_blocks || by_warps)) {
       const std::size_t room = static_cast<std::size_t>(most_listed) * sizeof(std::int64_t);
       if (const status s = detail::find_workspace(stream, device.device, room, work); !s) return s;
-      return start_short_rows(in, to, rows, results, !by_warps, l.reduced_count,
+      return start_short_rows(in, to, rows, results, by_blocks, l.reduced_count,
                               static_cast<std::int64_t*>(work->partials()), work->tickets(), device, stream);
     }
     return start_runs(in, to, l, nullptr, device, stream, work);

@@ -41,6 +41,13 @@ __device__ __forceinline__ float exact_pair(float x, float y, bool& inexact) {
   return sum;
 }
 
+// Keeps a request where it was written: to save registers the compiler would move it behind what is to go on meanwhile.
+__device__ __forceinline__ void request_now() {
+#ifdef EX_PIN
+  __syncwarp();
+#endif
+}
+
 // A round: every vector in flight is replaced by the next one as soon as it is taken.
 template <class Engine, class Vector, int Loads, class Next>
 __device__ __forceinline__ void simple_round(Engine& engine, Vector (&flying)[Loads], Next next) {
@@ -48,7 +55,22 @@ __device__ __forceinline__ void simple_round(Engine& engine, Vector (&flying)[Lo
   for (int u = 0; u < Loads; ++u) {
     const Vector v = flying[u];
     flying[u] = next(u);
+    request_now();
     engine.vector(v);
+  }
+}
+
+// Each vector in turn, by a loop that is not unrolled, because it is rarely gone: body sees vectors[0]. In the end all
+// are where they were.
+template <class Vector, int Loads, class Body>
+__device__ __forceinline__ void in_turn(Vector (&vectors)[Loads], Body body) {
+#pragma unroll 1
+  for (int i = 0; i < Loads; ++i) {
+    const Vector v = vectors[0];
+    body(v);
+#pragma unroll
+    for (int u = 0; u + 1 < Loads; ++u) vectors[u] = vectors[u + 1];
+    vectors[Loads - 1] = v;
   }
 }
 
@@ -80,7 +102,7 @@ struct trials {
 
   __device__ __forceinline__ void failed() {
     if (++failures > 1) {
-      aside = 16 << 2 * lost;
+      aside = 64 << 2 * lost;
       lost = ::min(lost + 1, 3);
     }
   }
@@ -206,6 +228,7 @@ struct windows_engine : Columns, settling<Columns::most>, trials {
     for (int u = 0; u < loads; ++u) {
       const typename Input::vector v = flying[u];
       flying[u] = next(u);
+      request_now();
       Input::numbers(v, [&](number x, number y) {
         put(as_double(x));
         put(as_double(y));
@@ -218,13 +241,14 @@ struct windows_engine : Columns, settling<Columns::most>, trials {
     first = kept;
     second = kept_second;
     need_bins();
+    typename Input::vector back[loads];
+#pragma unroll
+    for (int u = 0; u < loads; ++u) back[u] = again(u);
     unsigned most = 0;
-#pragma unroll 1
-    for (int u = 0; u < loads; ++u) {
-      const typename Input::vector v = again(u);
+    in_turn(back, [&](const typename Input::vector& v) {
       look(v, most);
       vector(v);
-    }
+    });
     empty_windows();
     place_windows(most);
     failed();

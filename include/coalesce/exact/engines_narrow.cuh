@@ -91,10 +91,10 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<EX_BT>, settling<bfloa
   }
   __device__ __forceinline__ bool met_special() const { return (special & 0x7fff7fffu) != 0; }
 
-  // For numbers up to that with exponent field `field`, 2^10 of them. The last bit is not below a bfloat16's.
+  // For numbers up to that with exponent field `field`, 2^16 of them. The last bit is not below a bfloat16's.
   __device__ __forceinline__ void place_window(unsigned most) {
     const unsigned field = __reduce_max_sync(~0u, ::max(most & 0xffffu, most >> 16)) >> 7;
-    const int exponent = ::max(static_cast<int>(field) + (1023 - 127 + 10), lowest);
+    const int exponent = ::max(static_cast<int>(field) + (1023 - 127 + 16), lowest);
     place_first = static_cast<unsigned>(exponent) << 20 | 0x80000u;
     first = window_at(place_first);
   }
@@ -143,6 +143,7 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<EX_BT>, settling<bfloa
     for (int u = 0; u < loads; ++u) {
       const uint4 v = flying[u];
       flying[u] = next(u);
+      request_now();
       const auto sum = [&](unsigned w) {
         const float2 p = both(w, __nv_bfloat16());
         return exact_pair(p.x, p.y, inexact);
@@ -158,21 +159,21 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<EX_BT>, settling<bfloa
     first = kept;
     moved = 0;
     inexact = false;
+    uint4 back[loads];
+#pragma unroll
+    for (int u = 0; u < loads; ++u) back[u] = again(u);
     unsigned most = 0;
-#pragma unroll 1
-    for (int u = 0; u < loads; ++u) {
-      const uint4 v = again(u);
+    in_turn(back, [&](const uint4& v) {
       look(v, most);
       elements<__nv_bfloat16>::numbers(v, [&](float x, float y) {
         put(x);
         put(y);
       });
-    }
+    });
     if (!__any_sync(~0u, inexact || (moved & place_bits) != 0)) return;
     first = kept;
     need_bins();
-#pragma unroll 1
-    for (int u = 0; u < loads; ++u) vector(again(u));
+    in_turn(back, [&](const uint4& v) { vector(v); });
     empty_window();
     place_window(most);
     failed();

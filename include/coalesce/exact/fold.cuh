@@ -61,8 +61,11 @@ __device__ __forceinline__ void fold_parts(Room& room, bool is_there) {
   const int upper_bit = __shfl_sync(~0u, mine.upper_bit, 0), lower_bit = __shfl_sync(~0u, mine.lower_bit, 0);
   const bool nothing = mine.upper == 0 && mine.lower == 0;
   if (__all_sync(~0u, nothing || (mine.upper_bit == upper_bit && mine.lower_bit == lower_bit))) {
-    mine = {warp_sum(mine.upper), warp_sum(mine.lower), upper_bit, lower_bit};
+    const long long upper = warp_sum(mine.upper), lower = warp_sum(mine.lower);
     if (lane > 0) return;
+    if (upper != 0) deposit<true>(room.limb, upper, 0, upper_bit);
+    if (lower != 0) deposit<true>(room.limb, lower, 0, lower_bit);
+    return;
   }
   if (mine.upper != 0) deposit(room.limb, mine.upper, 0, mine.upper_bit);
   if (mine.lower != 0) deposit(room.limb, mine.lower, 0, mine.lower_bit);

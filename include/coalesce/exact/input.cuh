@@ -88,8 +88,9 @@ struct elements {
   __device__ __forceinline__ vector load_aligned(std::int64_t i) const { return load_once(data + i); }
   __device__ __forceinline__ bool all_aligned(std::int64_t) const { return true; }
   __device__ __forceinline__ vector single(std::int64_t i) const {  // one element and zeros
+    const T x = data[i];  // as what it is: copying from memory would go byte by byte
     vector v{};
-    memcpy(&v, data + i, sizeof(T));
+    memcpy(&v, &x, sizeof(x));
     return v;
   }
   // Of elements i ... those from `from` up to `to`, and zeros.
@@ -162,9 +163,10 @@ struct products_of {
     return {part_of_vector(data + i, from, to), part_of_vector(other + i, from, to)};
   }
   __device__ __forceinline__ vector single(std::int64_t i) const {
+    const T x = data[i], y = other[i];
     vector v{};
-    memcpy(&v.a, data + i, sizeof(T));
-    memcpy(&v.b, other + i, sizeof(T));
+    memcpy(&v.a, &x, sizeof(x));
+    memcpy(&v.b, &y, sizeof(y));
     return v;
   }
   static __device__ __forceinline__ number product(T x, T y) {

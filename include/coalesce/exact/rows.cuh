@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_rows(const row_
     const Input in = problem.in.from(row.begin.first, row.begin.second);
     engine.begin();
     if constexpr (Dense) {
-      add_share(in, row.count, engine, 0, nullptr, 0, 1, [] {});
+      add_share(in, row.count, engine, 0, 1, nullptr, 0, 1, [] {});
     } else {
       for (std::int64_t j = lane; j < row.count; j += 32) {
         const auto at = problem.rows.element(j);

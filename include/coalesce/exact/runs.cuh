@@ -62,7 +62,8 @@ __device__ __forceinline__ void settle(Engine& engine, int numbers) {
 // not change.
 template <class Input, class Engine, class Start>
 __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, Engine& engine, unsigned warp,
-                                          unsigned* next, std::int64_t worker, std::int64_t workers, Start start) {
+                                          unsigned warps, unsigned* next, std::int64_t worker, std::int64_t workers,
+                                          Start start) {
   constexpr int loads = Engine::loads, width = Input::width, tile = 32 * loads;
   const int lane = threadIdx.x % 32;
   std::int64_t before = in.before();
@@ -88,7 +89,7 @@ __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, E
   start();  // what can be done while the first requests are under way
   // Asked for a round before it is needed.
   const auto take = [&] {
-    unsigned taken = ++warp;
+    unsigned taken = warp += warps;
     if (next != nullptr && lane == 0) {
       asm volatile("atom.shared.add.u32 %0, [%1], 1;"
                    : "=r"(taken)
@@ -153,7 +154,12 @@ __device__ __forceinline__ void sum_slice(const Input& in, std::int64_t count, c
   Engine engine;
   engine.place(shared, t, room.limb);
   engine.begin();
-  add_share(in, count, engine, t / 32, &room.next, slice, slices, [&] {
+#ifdef EX_STATIC
+  unsigned* const tiles = nullptr;
+#else
+  unsigned* const tiles = &room.next;
+#endif
+  add_share(in, count, engine, t / 32, threads / 32, tiles, slice, slices, [&] {
     engine.start();
     __syncthreads();
   });
@@ -205,6 +211,18 @@ __device__ __forceinline__ void leave(long long* all, int slice, int slices, con
   if (threadIdx.x == 0) all[limbs * slices + slice] = room.flags | lowest << 8 | end << 16;
 }
 
+// Of a word of each block, a lane's: five at once are requested. `nothing` stands for those that are not there.
+template <class Use>
+__device__ __forceinline__ void over_blocks(const long long* words, int blocks, long long nothing, Use use) {
+  for (int first = threadIdx.x % 32; first < blocks; first += 5 * 32) {
+    long long word[5];
+#pragma unroll
+    for (int u = 0; u < 5; ++u) word[u] = first + 32 * u < blocks ? __ldcg(words + first + 32 * u) : nothing;
+#pragma unroll
+    for (int u = 0; u < 5; ++u) use(word[u]);
+  }
+}
+
 // What `slices` blocks have left, put together by the last of them, in room.limb.
 template <class Engine>
 __device__ __forceinline__ void put_together(const long long* all, int slices, block_room<Engine>& room, int threads) {
@@ -212,21 +230,19 @@ __device__ __forceinline__ void put_together(const long long* all, int slices, b
   const int t = threadIdx.x, lane = t % 32;
   unsigned flags = 0;
   int lowest = limbs, end = 0;
-#pragma unroll 5
-  for (int i = lane; i < slices; i += 32) {
-    const unsigned said = static_cast<unsigned>(__ldcg(all + limbs * slices + i));
+  over_blocks(all + limbs * slices, slices, limbs << 8, [&](long long word) {
+    const unsigned said = static_cast<unsigned>(word);
     flags |= said & 0xff;
     lowest = ::min(lowest, static_cast<int>(said >> 8 & 0xff));
     end = ::max(end, static_cast<int>(said >> 16));
-  }
+  });
   flags = __reduce_or_sync(~0u, flags);
   lowest = __reduce_min_sync(~0u, lowest);
   end = __reduce_max_sync(~0u, end);
   for (int k = t / 32; k < limbs; k += threads / 32) {  // a warp takes a limb
     long long sum = 0;
     if (k >= lowest && k < end) {
-#pragma unroll 5
-      for (int i = lane; i < slices; i += 32) sum += __ldcg(all + k * slices + i);
+      over_blocks(all + k * slices, slices, 0, [&](long long part) { sum += part; });
       sum = warp_sum(sum);
     }
     if (lane == 0) room.limb[k] = sum;

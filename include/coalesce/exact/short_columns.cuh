@@ -227,7 +227,6 @@ __global__ void __launch_bounds__(256, 2) sum_short_columns(const short_column_s
     const std::int64_t result = group * across * width + c;
     window_sum sum{0, 0, 0, 0};
     if (result < problem.results) {
-#pragma unroll 4
       for (int s = team; s < slices; s += teams) {
         const window_sum* other = problem.left + (group * slices + s) * across * width + c;
         const uint4 digits = __ldcg(reinterpret_cast<const uint4*>(other)),
