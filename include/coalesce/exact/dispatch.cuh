@@ -40,11 +40,7 @@ status start_runs(const Input& in, const answer_to<R>& to, const reduction_layou
   using small = small_engine<Input>;
   // Floats' windows have no bins to zero and fold, but at length bins take less power.
   constexpr bool apart = small::threads < engine<Input>::threads;
-#ifdef EX_FW
-  if (apart || bytes <= 16384) {
-#else
   if (bytes <= (apart ? 8 << 20 : 16384)) {
-#endif
     return start<sum_runs<true, Input, R>>(problem, results * slices, bytes <= 16384 ? 256 : small::threads,
                                            small::shared_bytes, device, stream);
   }

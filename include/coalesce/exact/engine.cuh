@@ -42,10 +42,10 @@ __device__ __forceinline__ float exact_pair(float x, float y, bool& inexact) {
 }
 
 // Keeps a request where it was written: to save registers the compiler would move it behind what is to go on meanwhile.
+// For which engines that pays was measured.
+template <class Engine>
 __device__ __forceinline__ void request_now() {
-#ifdef EX_PIN
-  __syncwarp();
-#endif
+  if (Engine::requests_early) __syncwarp();
 }
 
 // A round: every vector in flight is replaced by the next one as soon as it is taken.
@@ -55,7 +55,7 @@ __device__ __forceinline__ void simple_round(Engine& engine, Vector (&flying)[Lo
   for (int u = 0; u < Loads; ++u) {
     const Vector v = flying[u];
     flying[u] = next(u);
-    request_now();
+    request_now<Engine>();
     engine.vector(v);
   }
 }
@@ -134,6 +134,7 @@ template <class Input, class Columns, int Loads>
 struct windows_engine : Columns, settling<Columns::most>, trials {
   static constexpr int loads = Loads;
   static constexpr bool lazy = true;
+  static constexpr bool requests_early = true;
   __device__ __forceinline__ void start() {}
   double first, second;
   unsigned place_first, place_second;  // the same in all lanes of a warp; 0: nowhere
@@ -228,7 +229,7 @@ struct windows_engine : Columns, settling<Columns::most>, trials {
     for (int u = 0; u < loads; ++u) {
       const typename Input::vector v = flying[u];
       flying[u] = next(u);
-      request_now();
+      request_now<windows_engine>();
       Input::numbers(v, [&](number x, number y) {
         put(as_double(x));
         put(as_double(y));

@@ -10,6 +10,7 @@ template <class Input>
 struct float_engine : float_columns<1024> {
   static constexpr int loads = Input::products ? 2 : 4;
   static constexpr bool lazy = false;
+  static constexpr bool requests_early = false;
   __device__ __forceinline__ void start() { this->zero(); }
   float special;
   __device__ __forceinline__ void place(char* shared, int thread, long long*) {
@@ -41,17 +42,12 @@ struct small_engine<elements<float>> : windows_engine<elements<float>, float_col
 template <>
 struct engine<products_of<__half>> : float_engine<products_of<__half>> {};
 
-#ifndef EX_BT
-#define EX_BT 768
-#endif
-#ifndef EX_BL
-#define EX_BL 4
-#endif
 template <>
-struct engine<elements<__nv_bfloat16>> : bfloat16_columns<EX_BT>, settling<bfloat16_columns<EX_BT>::most>, trials {
-  using columns = bfloat16_columns<EX_BT>;
-  static constexpr int loads = EX_BL;
+struct engine<elements<__nv_bfloat16>> : bfloat16_columns<768>, settling<bfloat16_columns<768>::most>, trials {
+  using columns = bfloat16_columns<768>;
+  static constexpr int loads = 4;
   static constexpr bool lazy = true;
+  static constexpr bool requests_early = true;
   __device__ __forceinline__ void start() {}
   double first;
   unsigned place_first;  // the same in all lanes of a warp; 0: nowhere
@@ -143,7 +139,7 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<EX_BT>, settling<bfloa
     for (int u = 0; u < loads; ++u) {
       const uint4 v = flying[u];
       flying[u] = next(u);
-      request_now();
+      request_now<engine>();
       const auto sum = [&](unsigned w) {
         const float2 p = both(w, __nv_bfloat16());
         return exact_pair(p.x, p.y, inexact);
@@ -190,6 +186,7 @@ struct engine<elements<__half>> : column_of<unsigned long long, 1, 1024>, settli
   static constexpr int spacing = 32, origin = -24 - layout<range::narrow>::unit;
   static constexpr int loads = 4;
   static constexpr bool lazy = true;
+  static constexpr bool requests_early = true;
   __device__ __forceinline__ void start() {}
   double first, second;
   long long settled;

@@ -5,17 +5,15 @@
 
 namespace coalesce::exact {
 
-#ifndef EX_DL
-#define EX_DL 8
-#endif
 template <>
-struct engine<elements<double>> : windows_engine<elements<double>, double_columns<0, 66, 384>, EX_DL> {};
+struct engine<elements<double>> : windows_engine<elements<double>, double_columns<0, 66, 384>, 8> {};
 
 // Numbers that are doubles and go straight to the bins. Products of floats lie within 20 bins.
 template <class Input, class Columns>
 struct product_engine : Columns, settling<Columns::most> {
   static constexpr int loads = 2;
   static constexpr bool lazy = false;
+  static constexpr bool requests_early = false;
   __device__ __forceinline__ void start() { this->zero(); }
   unsigned largest;  // of all high words, without sign
   __device__ __forceinline__ void place(char* shared, int thread, long long*) { Columns::place(shared, thread); }
@@ -61,6 +59,7 @@ struct engine<products_of<double>> : double_columns<0, 66, 384>, settling<double
   static constexpr int origin = layout<range::wide>::unit - layout<range::product>::unit;
   static constexpr int loads = 3;
   static constexpr bool lazy = false;
+  static constexpr bool requests_early = true;
   __device__ __forceinline__ void start() { this->zero(); }
   long long* rare;
   bool special;

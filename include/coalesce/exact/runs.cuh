@@ -154,12 +154,7 @@ __device__ __forceinline__ void sum_slice(const Input& in, std::int64_t count, c
   Engine engine;
   engine.place(shared, t, room.limb);
   engine.begin();
-#ifdef EX_STATIC
-  unsigned* const tiles = nullptr;
-#else
-  unsigned* const tiles = &room.next;
-#endif
-  add_share(in, count, engine, t / 32, threads / 32, tiles, slice, slices, [&] {
+  add_share(in, count, engine, t / 32, threads / 32, &room.next, slice, slices, [&] {
     engine.start();
     __syncthreads();
   });
