@@ -18,20 +18,25 @@ AGAIN = 5  # further measurements where what warps do may depend on which comes 
 ORDERED = re.compile(r"^global_(load|store|atomic)_sectors$")
 
 
-def rows_of_lab(data, level, modelled=None):
-    """Rows of the lab's JSON; `modelled`: the same experiments as `--model ptxas` counts them."""
-    model = {(e["name"], r["name"]): r["counters"] for e in (modelled or {"experiments": []})["experiments"] for r in e["rungs"]}
+def rows_of_lab(data, level):
     for e in data["experiments"]:
         for r in e["rungs"]:
             measured = r.get("gpu", {}).get("counters")
             if measured is None:
                 continue
-            foreseen = model.get((e["name"], r["name"]))
-            counters = [{"counter": k, "counted": r["counters"][k], "measured": v,
-                         **({"modelled": foreseen[k]} if foreseen else {})}
-                        for k, v in measured.items() if MEMORY.match(k) and (r["counters"][k] or v)]
+            counters = [{"counter": k, "counted": r["counters"][k], "measured": v} for k, v in measured.items()
+                        if MEMORY.match(k) and (r["counters"][k] or v)]
             yield {"program": "lab/" + e["name"], "kernel": r["name"], "level": level, "launches": r["launches"],
                    "counters": counters}
+
+
+def add_model(rows, experiments):
+    """Puts into rows of the lab at -O3 what `--model ptxas` counted of the same; None: it failed."""
+    model = {("lab/" + e["name"], r["name"]): r["counters"] for e in experiments if e for r in e["rungs"]}
+    for row in rows:
+        foreseen = model.get((row["program"], row["kernel"])) if row["level"] == "O3" else None
+        for c in row["counters"] if foreseen else []:
+            c["modelled"] = foreseen[c["counter"]]
 
 
 GPU = threading.Lock()  # one program at a time may read its counters
@@ -165,8 +170,9 @@ def cause_of(row, same_at_o0, code):
         parts.append("spills and the stack of calls, which ptxas makes" if not counted else
                      "ptxas kept a local array in registers" if not measured else
                      "ptxas widened accesses to local arrays, or spilled")
-    if any(k.startswith(("global_atomic", "global_reduction")) for k in wrong):
-        parts.append("ptxas gathers a warp's updates of one address into one")
+    if atomics := [v for k, v in wrong.items() if k.startswith(("global_atomic", "global_reduction"))]:
+        parts.append("ptxas gathers a warp's updates of one address into one" if sum(m for _, m in atomics) < sum(c for c, _ in atomics)
+                     else "scattered words that several lanes want take a pass more now and then, why is not known")
     if any("measured_between" in c for c in row["counters"]):
         return "places that warps get by atomics: they depend on which comes first"
     if any(k.startswith("global_load") for k in wrong):
