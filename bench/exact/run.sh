@@ -45,10 +45,13 @@ build() {
   command -v nvcc >/dev/null || fail 3 "there is no nvcc on PATH; give programs that are built already with --binaries"
   mkdir -p "$binaries"
   local flags=(-std=c++17 -O3 -arch=native -cudart static -Xcompiler -pthread "-I$root/include" "-I$root") group rest type jobs=() job
-  [[ -z $cub_main ]] || flags+=(-DCOALESCE_CUB_MAIN "-I$cub_main/cub" "-I$cub_main/thrust" "-I$cub_main/libcudacxx/include")
+  local main=() cub=()
+  [[ -z $cub_main ]] || main=(-DCOALESCE_CUB_MAIN "-I$cub_main/cub" "-I$cub_main/thrust" "-I$cub_main/libcudacxx/include")
   while read -r group rest; do
     for type in "${types[@]}"; do
-      nvcc "${flags[@]}" "-DELEMENT=$type" "-DONLY_$group=1" -o "$binaries/$group-$type" "$here/exact.cu" &
+      cub=()
+      [[ $type == __* ]] || cub=("${main[@]}")  # its sum that is the same everywhere knows float and double
+      nvcc "${flags[@]}" "${cub[@]}" "-DELEMENT=$type" "-DONLY_$group=1" -o "$binaries/$group-$type" "$here/exact.cu" &
       jobs+=($!)
     done
   done <<<"$groups"
