@@ -173,7 +173,8 @@ def cause_of(row, same_at_o0, code):
     if atomics := [v for k, v in wrong.items() if k.startswith(("global_atomic", "global_reduction"))]:
         parts.append("ptxas gathers a warp's updates of one address into one" if sum(m for _, m in atomics) < sum(c for c, _ in atomics)
                      else "scattered words that several lanes want take a pass more now and then, why is not known")
-    if any("measured_between" in c for c in row["counters"]):
+    tickets = code and code["ATOMG"] and all(ORDERED.match(k) for k in wrong)
+    if tickets or any("measured_between" in c for c in row["counters"]):
         return "places that warps get by atomics: they depend on which comes first"
     if any(k.startswith("global_load") for k in wrong):
         counted, measured = wrong.get("global_load_requests", (0, 0))
@@ -201,10 +202,14 @@ FAMILIES = [("global requests and sectors", re.compile(r"^global_")), ("shared w
             ("local requests and sectors", re.compile(r"^local_"))]
 
 
+def foreseen(row):
+    return row["level"] == "O3" and all("modelled" in c for c in row["counters"])
+
+
 def totals(rows):
     """{level: {family: [launches that agree, launches that have any]}}; "model": -O3 as `--model ptxas` counts."""
     counts = {}
-    columns = [(r["level"], "counted", r) for r in rows] + [("model", "modelled", r) for r in rows if r["level"] == "O3"]
+    columns = [(r["level"], "counted", r) for r in rows] + [("model", "modelled", r) for r in rows if foreseen(r)]
     for column, whose, row in columns:
         if without_answer(row):
             continue
@@ -297,10 +302,10 @@ def write(rows, failed, where, docs):
         by_cause[r["level"], r["cause"]] += r["launches"]
     text += table(["cause", "level", "launches"], [[c, l, n] for (l, c), n in by_cause.most_common()], False) + "\n"
     text += table(TITLES, lines_of(differing, lambda c: not agrees(c)), False)
-    foreseen = [r for r in compared_ if r["level"] == "O3" and not all(agrees(c, "modelled") for c in r["counters"])]
-    if foreseen:
+    missed = [r for r in compared_ if foreseen(r) and not all(agrees(c, "modelled") for c in r["counters"])]
+    if missed:
         text += ("\n## Where `--model ptxas` is wrong\n\n"
-                 + table(TITLES[:8], [l[:8] for l in lines_of(foreseen, lambda c: not agrees(c, "modelled"))], False))
+                 + table(TITLES[:8], [l[:8] for l in lines_of(missed, lambda c: not agrees(c, "modelled"))], False))
     unsettled = [r for r in compared_ if any("measured_between" in c for c in r["counters"])]
     if unsettled:
         text += (f"\n## Where hardware differs from itself\n\nA program with a launch whose sectors differ was measured {AGAIN} times more. "
@@ -323,7 +328,7 @@ def write(rows, failed, where, docs):
     all_rows = collections.OrderedDict()
     for r in compared_:
         entry = all_rows.setdefault((r["program"], short(r["kernel"])), {"O0": [0, 0], "O3": [0, 0], "model": [0, 0]})
-        for column, whose in [(r["level"], "counted")] + [("model", "modelled")] * (r["level"] == "O3"):
+        for column, whose in [(r["level"], "counted")] + [("model", "modelled")] * foreseen(r):
             entry[column][0] += r["launches"] * all(agrees(c, whose) for c in r["counters"])
             entry[column][1] += r["launches"]
     text += table(["program", "kernel", "-O0: launches equal", "-O3: launches equal", "`--model ptxas`"],

@@ -255,7 +255,8 @@ def main():
             rows += [r for r in more["rows"] if (r["program"], r["level"]) not in have]
             failed += [f for f in more["failed"] if (f["program"], f["level"]) not in have]
         have = {(r["program"], r["level"]) for r in rows}
-        failed = [f for f in failed if (f["program"], f["level"]) not in have]
+        failed = list({(f["program"], f["level"]): f for f in reversed(failed)
+                       if (f["program"], f["level"]) not in have}.values())[::-1]
         in_order(rows)
         where["runs"] = max(1, len(chosen.more))
     else:
