@@ -294,6 +294,10 @@ def write(rows, failed, where, docs):
             line.append(f"{equal} of {total} ({100 * equal / total:.2f} %)" if total else "")
         rows_.append(line)
     text += table(["launches that agree in", "-Xptxas -O0", "-O3", "-O3, `--model ptxas`"], rows_)
+    older = sorted({r["program"] for r in rows if r["level"] == "O3" and not any("modelled" in c for c in r["counters"])})
+    if older:
+        text += ("\nThe model's column has fewer launches: programs that the later runs did not reach have the figures of an earlier one, "
+                 f"by the machine as it was before it knew the model: {', '.join(older)}.\n")
     compared_ = [r for r in rows if not without_answer(r)]
     differing = [r for r in compared_ if r.get("cause")]
     text += "\n## What differs, and why\n\n"
