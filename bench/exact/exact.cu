@@ -260,7 +260,7 @@ void errors() {
 
 // From cache to memory: the plot of speed.
 void speed() {
-  fill(data, std::int64_t(1) << 30, 0);
+  fill(data, std::int64_t(1) << 28, 0);
   for (int k = 10; k <= 28; k += 3) {
     const std::int64_t n = std::int64_t(1) << k;
     const auto all = flat_contenders(data, n);
