@@ -14,7 +14,8 @@ const std::string kKernel = kernel(
     "%r3;\n"
     "bar.sync 0;\nld.shared.u32 %r5, [%r4];\nld.shared.u32 %r6, [%r4+4];\nmov.u32 %r7, 0;\nmov.u32 %r8, 0;\n"
     "bar.sync 0;\n@%p1 ld.shared.u32 %r7, [%r4+8];\n@%p1 ld.shared.u32 %r8, [%r4+12];\n"
-    "add.s32 %r9, %r5, %r6;\nadd.s32 %r9, %r9, %r7;\nadd.s32 %r9, %r9, %r8;\nmul.wide.u32 %rd3, %r1, 4;\n"
+    "add.s32 %r9, %r5, %r6;\nadd.s32 %r9, %r9, %r7;\nadd.s32 %r9, %r9, %r8;\nmov.u32 %r10, %ctaid.x;\n"
+    "mad.lo.u32 %r10, %r10, 72, %r1;\nmul.wide.u32 %rd3, %r10, 4;\n"
     "add.s64 %rd4, %rd1, %rd3;\nst.global.u32 [%rd4], %r9;\nred.global.add.u32 [%rd2], %r9;\n");
 
 Ran run_with(Model model, unsigned threads, std::shared_ptr<NativeProvider> native) {
@@ -22,7 +23,7 @@ Ran run_with(Model model, unsigned threads, std::shared_ptr<NativeProvider> nati
   shape.grid = {3, 1, 1};
   shape.block = {72, 1, 1};
   Bench bench(threads, shape.max_instructions, std::move(native), model);
-  return bench.run(kKernel, {zeros<uint32_t>(72), zeros<uint32_t>(1)}, shape, "k");
+  return bench.run(kKernel, {zeros<uint32_t>(3 * 72), zeros<uint32_t>(1)}, shape, "k");
 }
 
 TEST(Model, PtxasOtherRequestsAndTheSameResults) {
