@@ -63,7 +63,7 @@ float mix_reals(std::span<const float> texels, std::span<const uint32_t> weights
   int64_t sum = 0;
   for (std::size_t k = 0; k < texels.size(); ++k) {
     const int e = exponent(k);
-    if (e == 0 || highest - e > bits) continue;
+    if (weights[k] == 0 || e == 0 || highest - e > bits) continue;
     const int64_t mantissa = (std::bit_cast<uint32_t>(texels[k]) & 0x7fffff) | 0x800000;
     const int64_t part = (mantissa << 4 >> (27 - bits + highest - e)) * weights[k];
     sum += std::signbit(texels[k]) ? -part : part;
