@@ -1,12 +1,5 @@
-// Loading native code, and running it: the helpers it calls.
-//
-// The object is an ELF file of the CPU's kind with a few sections that refer to one another and to nothing else, so
-// that loading it is: lay the sections out in one mapping, resolve the references between them, make it executable.
+// Running native code: what a kernel keeps beside its code, and the helpers that the code calls.
 #include "native/load.h"
-
-#include <elf.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <exception>
@@ -16,6 +9,7 @@
 #include "machine/execute/block.h"
 #include "machine/execute/memory_ops.h"
 #include "machine/observe/traffic.h"
+#include "native/elf.h"
 #include "native/frame.h"
 
 namespace coalesce::native {
@@ -23,114 +17,6 @@ namespace coalesce::native {
 using namespace machine;
 
 namespace {
-
-// ---- The object file -----------------------------------------------------------------------------------------------
-
-class Mapping {
- public:
-  explicit Mapping(std::size_t bytes) : bytes_((bytes + 4095) / 4096 * 4096) {
-    void* got = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (got == MAP_FAILED) throw std::bad_alloc();
-    base_ = static_cast<std::byte*>(got);
-  }
-  ~Mapping() { munmap(base_, bytes_); }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-  std::byte* base() const { return base_; }
-  bool seal() { return mprotect(base_, bytes_, PROT_READ | PROT_EXEC) == 0; }
-
- private:
-  std::byte* base_ = nullptr;
-  std::size_t bytes_ = 0;
-};
-
-template <class T>
-const T* table(const std::vector<uint8_t>& file, uint64_t offset, uint64_t count) {
-  if (offset > file.size() || count > (file.size() - offset) / sizeof(T)) throw std::runtime_error("cut off");
-  return reinterpret_cast<const T*>(file.data() + offset);
-}
-
-struct Loaded {
-  std::unique_ptr<Mapping> memory;
-  Entry entry = nullptr;
-};
-
-// Throws std::runtime_error for what it does not understand.
-Loaded load_elf(const std::vector<uint8_t>& file) {
-  const Elf64_Ehdr& header = *table<Elf64_Ehdr>(file, 0, 1);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_type != ET_REL)
-    throw std::runtime_error("not an object file");
-  const Elf64_Shdr* sections = table<Elf64_Shdr>(file, header.e_shoff, header.e_shnum);
-  std::vector<uint64_t> offset(header.e_shnum, ~uint64_t{0});
-  uint64_t size = 0;
-  for (unsigned k = 0; k < header.e_shnum; ++k) {
-    const Elf64_Shdr& s = sections[k];
-    if (!(s.sh_flags & SHF_ALLOC) || s.sh_type == SHT_NOTE) continue;
-    const uint64_t alignment = std::max<uint64_t>(64, s.sh_addralign);
-    size = (size + alignment - 1) / alignment * alignment;
-    offset[k] = size;
-    size += s.sh_size;
-  }
-  Loaded result;
-  result.memory = std::make_unique<Mapping>(size);
-  std::byte* const base = result.memory->base();
-  for (unsigned k = 0; k < header.e_shnum; ++k)
-    if (offset[k] != ~uint64_t{0} && sections[k].sh_type != SHT_NOBITS && sections[k].sh_size)
-      std::memcpy(base + offset[k], table<uint8_t>(file, sections[k].sh_offset, sections[k].sh_size),
-                  sections[k].sh_size);
-  for (unsigned k = 0; k < header.e_shnum; ++k) {
-    const Elf64_Shdr& s = sections[k];
-    if (s.sh_type == SHT_SYMTAB) {
-      const Elf64_Sym* symbols = table<Elf64_Sym>(file, s.sh_offset, s.sh_size / sizeof(Elf64_Sym));
-      const Elf64_Shdr& names = sections[s.sh_link];
-      for (uint64_t n = 0; n < s.sh_size / sizeof(Elf64_Sym); ++n)
-        if (symbols[n].st_shndx < header.e_shnum && symbols[n].st_shndx &&
-            offset[symbols[n].st_shndx] != ~uint64_t{0} &&
-            std::strcmp(reinterpret_cast<const char*>(table<uint8_t>(file, names.sh_offset + symbols[n].st_name, 7)),
-                        "kernel") == 0)
-          result.entry = reinterpret_cast<Entry>(base + offset[symbols[n].st_shndx] + symbols[n].st_value);
-    }
-    if (s.sh_type != SHT_RELA || s.sh_info >= header.e_shnum || offset[s.sh_info] == ~uint64_t{0}) continue;
-    const Elf64_Shdr& symbol_section = sections[s.sh_link];
-    const uint64_t count = symbol_section.sh_size / sizeof(Elf64_Sym);
-    const Elf64_Sym* symbols = table<Elf64_Sym>(file, symbol_section.sh_offset, count);
-    const Elf64_Rela* relocations = table<Elf64_Rela>(file, s.sh_offset, s.sh_size / sizeof(Elf64_Rela));
-    for (uint64_t n = 0; n < s.sh_size / sizeof(Elf64_Rela); ++n) {
-      const Elf64_Rela& r = relocations[n];
-      const uint64_t index = ELF64_R_SYM(r.r_info);
-      if (index >= count) throw std::runtime_error("reference to no symbol");
-      const Elf64_Sym& symbol = symbols[index];
-      if (symbol.st_shndx >= header.e_shnum || offset[symbol.st_shndx] == ~uint64_t{0})
-        throw std::runtime_error("reference to something outside");
-      const uint64_t target = offset[symbol.st_shndx] + symbol.st_value + static_cast<uint64_t>(r.r_addend);
-      const uint64_t place = offset[s.sh_info] + r.r_offset;
-      switch (ELF64_R_TYPE(r.r_info)) {
-#if defined(__x86_64__)
-        case R_X86_64_PC32:
-        case R_X86_64_PLT32: {
-          const uint32_t distance = static_cast<uint32_t>(target - place);
-          std::memcpy(base + place, &distance, 4);
-          break;
-        }
-        case R_X86_64_PC64: {
-          const uint64_t distance = target - place;
-          std::memcpy(base + place, &distance, 8);
-          break;
-        }
-        case R_X86_64_64: {
-          const uint64_t address = reinterpret_cast<uint64_t>(base) + target;
-          std::memcpy(base + place, &address, 8);
-          break;
-        }
-#endif
-        default:
-          throw std::runtime_error("a reference of a kind that is not known");
-      }
-    }
-  }
-  if (!result.entry || !result.memory->seal()) throw std::runtime_error("no code in it");
-  return result;
-}
 
 // ---- The kernel ----------------------------------------------------------------------------------------------------
 
@@ -146,7 +32,7 @@ class Kernel : public NativeKernel, public std::enable_shared_from_this<Kernel> 
   std::unique_ptr<NativeRunner> runner(BlockRun& owner) const override;
 
   const Code& code;
-  Loaded loaded;
+  Executable loaded;
   std::vector<Plan> regions;
   std::vector<Step> pure;        // on the scratch
   std::vector<Step> steps;       // on the warp's slots

@@ -1,0 +1,137 @@
+// Values between registers and memory: one function for each pair of element and register width, chosen when the
+// kernel is lowered. Where they go is known and checked by then (memory_ops.cpp).
+#include <cstring>
+
+#include "machine/execute/warp.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+// M: the element in memory; R: the register. Sign extension is in M's and R's signedness.
+template <class M, class R>
+struct Move {
+  static M get(const std::byte* p) {
+    M m;
+    std::memcpy(&m, p, sizeof m);
+    return m;
+  }
+
+  static void load_contiguous(const Access& a, Warp& w, std::byte* base, uint32_t mask) {
+    if (a.op->count == 1 && mask == ~0u) {
+      R* to = w.at<R>(a.values[0]);
+      if constexpr (sizeof(M) == sizeof(R))
+        std::memcpy(to, base, sizeof(R) * kLanes);
+      else
+        for (uint32_t l = 0; l < kLanes; ++l) to[l] = static_cast<R>(get(base + l * sizeof(M)));
+      return;
+    }
+    const std::size_t step = a.bytes;
+    for (uint32_t k = 0; k < a.op->count; ++k) {
+      R* to = w.at<R>(a.values[k]);
+      const std::byte* from = base + k * sizeof(M);
+      if (mask == ~0u)
+        for (uint32_t l = 0; l < kLanes; ++l) to[l] = static_cast<R>(get(from + l * step));
+      else
+        for (uint32_t m = mask; m; m &= m - 1) to[lowest(m)] = static_cast<R>(get(from + lowest(m) * step));
+    }
+  }
+  static void load_table(const Access& a, Warp& w, const uint64_t* host, uint32_t mask) {
+    for (uint32_t k = 0; k < a.op->count; ++k) {
+      R* to = w.at<R>(a.values[k]);
+      if (mask == ~0u)
+        for (uint32_t l = 0; l < kLanes; ++l)
+          to[l] = static_cast<R>(get(reinterpret_cast<const std::byte*>(host[l]) + k * sizeof(M)));
+      else
+        for (uint32_t m = mask; m; m &= m - 1)
+          to[lowest(m)] = static_cast<R>(get(reinterpret_cast<const std::byte*>(host[lowest(m)]) + k * sizeof(M)));
+    }
+  }
+  static void load_uniform(const Access& a, Warp& w, const std::byte* at, uint32_t mask) {
+    for (uint32_t k = 0; k < a.op->count; ++k) {
+      const R value = static_cast<R>(get(at + k * sizeof(M)));
+      R* to = w.at<R>(a.values[k]);
+      if (a.scalar_results)
+        *to = value;
+      else if (mask == ~0u)
+        for (uint32_t l = 0; l < kLanes; ++l) to[l] = value;
+      else
+        for (uint32_t m = mask; m; m &= m - 1) to[lowest(m)] = value;
+    }
+  }
+  static void store_contiguous(const Access& a, Warp& w, std::byte* base, uint32_t mask) {
+    if (a.op->count == 1 && mask == ~0u && sizeof(M) == sizeof(R)) {
+      std::memcpy(base, w.at<R>(a.values[0]), sizeof(R) * kLanes);
+      return;
+    }
+    for (uint32_t k = 0; k < a.op->count; ++k) {
+      const R* from = w.at<R>(a.values[k]);
+      for (uint32_t m = mask; m; m &= m - 1)
+        put(base + lowest(m) * std::size_t{a.bytes} + k * sizeof(M), from[lowest(m)]);
+    }
+  }
+  static void store_table(const Access& a, Warp& w, const uint64_t* host, uint32_t mask) {
+    for (uint32_t m = mask; m; m &= m - 1)  // lanes in order: of several at one address the last wins
+      for (uint32_t k = 0; k < a.op->count; ++k)
+        put(reinterpret_cast<std::byte*>(host[lowest(m)]) + k * sizeof(M), w.at<R>(a.values[k])[lowest(m)]);
+  }
+  static void put(std::byte* p, R value) {
+    const M m = static_cast<M>(value);
+    std::memcpy(p, &m, sizeof m);
+  }
+};
+
+struct Movers {
+  MoveContiguous load_contiguous, store_contiguous;
+  MoveTable load_table, store_table;
+  void (*load_uniform)(const Access&, Warp&, const std::byte*, uint32_t);
+};
+
+template <class M, class R>
+constexpr Movers movers() {
+  using T = Move<M, R>;
+  return {T::load_contiguous, T::store_contiguous, T::load_table, T::store_table, T::load_uniform};
+}
+
+template <class R, class S>  // R: unsigned register type, S: signed
+Movers movers_for(unsigned width, bool sign) {
+  switch (width) {
+    case 1:
+      return sign ? movers<int8_t, S>() : movers<uint8_t, R>();
+    case 2:
+      return sign ? movers<int16_t, S>() : movers<uint16_t, R>();
+    case 4:
+      return sign ? movers<int32_t, S>() : movers<uint32_t, R>();
+    case 8:
+      return movers<uint64_t, R>();
+    default:
+      return movers<u128, R>();
+  }
+}
+
+}  // namespace
+
+void choose_movers(Access& a, Kind kind) {
+  if (kind != Kind::load && kind != Kind::store) return;
+  const MemoryOp& m = *a.op;
+  Movers chosen;
+  switch (m.value_bytes[0]) {
+    case 2:
+      chosen = m.width > 2 ? Movers{} : movers_for<uint16_t, int16_t>(m.width, m.sign_extend && kind == Kind::load);
+      break;
+    case 4:
+      chosen = movers_for<uint32_t, int32_t>(m.width, m.sign_extend && kind == Kind::load);
+      break;
+    case 8:
+      chosen = movers_for<uint64_t, int64_t>(m.width, m.sign_extend && kind == Kind::load);
+      break;
+    default:
+      chosen = movers_for<u128, u128>(m.width, false);
+      break;
+  }
+  a.move_contiguous = kind == Kind::load ? chosen.load_contiguous : chosen.store_contiguous;
+  a.move_table = kind == Kind::load ? chosen.load_table : chosen.store_table;
+  a.move_uniform = chosen.load_uniform;
+}
+
+}  // namespace coalesce::machine
