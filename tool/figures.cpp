@@ -71,6 +71,11 @@ uint64_t bank_conflicts(const Counters& c) { return above(shared_wavefronts(c), 
 
 uint64_t ideal_sectors(uint64_t requests, uint64_t bytes) { return std::max(requests, bytes / 32 + (bytes % 32 != 0)); }
 
+uint64_t wasted_sectors(const Counters& c) {
+  return above(c.global_load_sectors, ideal_sectors(c.global_load_requests, c.global_load_bytes_requested)) +
+         above(c.global_store_sectors, ideal_sectors(c.global_store_requests, c.global_store_bytes_requested));
+}
+
 std::optional<double> ratio(uint64_t numerator, uint64_t denominator) {
   if (denominator == 0) return std::nullopt;
   return static_cast<double>(numerator) / static_cast<double>(denominator);

@@ -35,6 +35,7 @@ uint64_t above(uint64_t value, uint64_t base);
 // Sectors that `requests` asking for `bytes` distinct bytes in all need at best: a request costs at least one, and a
 // sector holds 32 bytes. A lower bound: counters do not say how the bytes were spread over the requests.
 uint64_t ideal_sectors(uint64_t requests, uint64_t bytes);
+uint64_t wasted_sectors(const machine::Counters& counters);  // above these, of global loads and stores
 
 // A quotient; empty where there is nothing to divide by.
 std::optional<double> ratio(uint64_t numerator, uint64_t denominator);

@@ -17,11 +17,6 @@ using Json = nlohmann::ordered_json;
 using machine::Counters;
 using machine::kCounterRows;
 
-uint64_t wasted_sectors(const Counters& c) {
-  return above(c.global_load_sectors, ideal_sectors(c.global_load_requests, c.global_load_bytes_requested)) +
-         above(c.global_store_sectors, ideal_sectors(c.global_store_requests, c.global_store_bytes_requested));
-}
-
 bool touches_global(const Counters& c) { return moved_bytes(c) != 0; }
 
 HtmlCell bar_cell(uint64_t value, bool applies) {

@@ -23,10 +23,6 @@ constexpr std::uintmax_t kLargestFile = 4u << 20;
 uint64_t sectors(const Counters& c) {
   return c.global_load_sectors + c.global_store_sectors + c.global_atomic_sectors + c.global_reduction_sectors;
 }
-uint64_t wasted_sectors(const Counters& c) {
-  return above(c.global_load_sectors, ideal_sectors(c.global_load_requests, c.global_load_bytes_requested)) +
-         above(c.global_store_sectors, ideal_sectors(c.global_store_requests, c.global_store_bytes_requested));
-}
 uint64_t local_sectors(const Counters& c) { return c.local_load_sectors + c.local_store_sectors; }
 
 struct Measure {

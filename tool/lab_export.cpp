@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using machine::kCounterRows;
 
-const char* result_text(Rung::Result result) {
+const char* outcome(Rung::Result result) {
   static const char* const kTexts[] = {"unknown", "ok", "wrong"};
   return kTexts[static_cast<int>(result)];
 }
@@ -48,7 +48,7 @@ Json hardware_json(const Rung& rung) {
 }
 
 Json rung_json(const Rung& rung) {
-  Json object = {{"name", rung.name},         {"result", result_text(rung.result)},
+  Json object = {{"name", rung.name},         {"result", outcome(rung.result)},
                  {"changed", rung.changed},   {"expected", rung.expected},
                  {"launches", rung.launches}, {"grid", rung.grid},
                  {"block", rung.block},       {"dynamic_shared_bytes", rung.shared_bytes}};
@@ -138,8 +138,13 @@ void write_lab_csv(std::ostream& out, const std::vector<Experiment>& experiments
   const auto shape = [](const std::array<uint32_t, 3>& s) { return fmt::format("{}x{}x{}", s[0], s[1], s[2]); };
   for (const Experiment& e : experiments) {
     for (const Rung& rung : e.rungs) {
-      fields = {e.name,           rung.name,         result_text(rung.result),         std::to_string(rung.launches),
-                shape(rung.grid), shape(rung.block), std::to_string(rung.shared_bytes)};
+      fields = {e.name,
+                rung.name,
+                outcome(rung.result),
+                std::to_string(rung.launches),
+                shape(rung.grid),
+                shape(rung.block),
+                std::to_string(rung.shared_bytes)};
       for (const auto& row : kCounterRows) fields.push_back(std::to_string(rung.counters.*row.field));
       // Nothing in these where copies were not counted apart.
       const Copies c = rung.copies.value_or(Copies{});

@@ -11,10 +11,10 @@ namespace {
 // M: the element in memory; R: the register. Sign extension is in M's and R's signedness.
 template <class M, class R>
 struct Move {
-  static M get(const std::byte* p) {
+  static R get(const std::byte* p) {
     M m;
     std::memcpy(&m, p, sizeof m);
-    return m;
+    return static_cast<R>(m);  // NOLINT(bugprone-signed-char-misuse): ld.s8 extends the sign
   }
 
   static void load_contiguous(const Access& a, Warp& w, std::byte* base, uint32_t mask) {
@@ -23,7 +23,7 @@ struct Move {
       if constexpr (sizeof(M) == sizeof(R))
         std::memcpy(to, base, sizeof(R) * kLanes);
       else
-        for (uint32_t l = 0; l < kLanes; ++l) to[l] = static_cast<R>(get(base + l * sizeof(M)));
+        for (uint32_t l = 0; l < kLanes; ++l) to[l] = get(base + l * sizeof(M));
       return;
     }
     const std::size_t step = a.bytes;
@@ -31,25 +31,24 @@ struct Move {
       R* to = w.at<R>(a.values[k]);
       const std::byte* from = base + k * sizeof(M);
       if (mask == ~0u)
-        for (uint32_t l = 0; l < kLanes; ++l) to[l] = static_cast<R>(get(from + l * step));
+        for (uint32_t l = 0; l < kLanes; ++l) to[l] = get(from + l * step);
       else
-        for (uint32_t m = mask; m; m &= m - 1) to[lowest(m)] = static_cast<R>(get(from + lowest(m) * step));
+        for (uint32_t m = mask; m; m &= m - 1) to[lowest(m)] = get(from + lowest(m) * step);
     }
   }
   static void load_table(const Access& a, Warp& w, const uint64_t* host, uint32_t mask) {
     for (uint32_t k = 0; k < a.op->count; ++k) {
       R* to = w.at<R>(a.values[k]);
       if (mask == ~0u)
-        for (uint32_t l = 0; l < kLanes; ++l)
-          to[l] = static_cast<R>(get(reinterpret_cast<const std::byte*>(host[l]) + k * sizeof(M)));
+        for (uint32_t l = 0; l < kLanes; ++l) to[l] = get(reinterpret_cast<const std::byte*>(host[l]) + k * sizeof(M));
       else
         for (uint32_t m = mask; m; m &= m - 1)
-          to[lowest(m)] = static_cast<R>(get(reinterpret_cast<const std::byte*>(host[lowest(m)]) + k * sizeof(M)));
+          to[lowest(m)] = get(reinterpret_cast<const std::byte*>(host[lowest(m)]) + k * sizeof(M));
     }
   }
   static void load_uniform(const Access& a, Warp& w, const std::byte* at, uint32_t mask) {
     for (uint32_t k = 0; k < a.op->count; ++k) {
-      const R value = static_cast<R>(get(at + k * sizeof(M)));
+      const R value = get(at + k * sizeof(M));
       R* to = w.at<R>(a.values[k]);
       if (a.scalar_results)
         *to = value;
