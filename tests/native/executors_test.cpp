@@ -13,6 +13,7 @@
 #include "tests/random/generator.h"
 #include "tests/random/native_code.h"
 #include "tests/random/reduce.h"
+#include "tests/random/seeds.h"
 
 namespace coalesce::machine::test {
 namespace {
@@ -110,13 +111,10 @@ std::string differ_apart(const GeneratedKernel& k, uint64_t seed) {
   return WIFSIGNALED(status) ? "ended by signal " + std::to_string(WTERMSIG(status)) : wrong;
 }
 
-void agree(Breadth breadth, uint64_t from, uint64_t count) {
+// COALESCE_EXECUTORS="first,count" runs other seeds.
+void agree(Breadth breadth, Seeds usual) {
   if (!native_code()) GTEST_SKIP() << "built without LLVM";
-  if (const char* range = std::getenv("COALESCE_EXECUTORS")) {
-    char* rest = nullptr;
-    from = std::strtoull(range, &rest, 10);
-    if (rest && *rest == ',') count = std::strtoull(rest + 1, nullptr, 10);
-  }
+  const auto [from, count] = seeds("COALESCE_EXECUTORS", usual);
   if (count == 1) {
     GeneratedKernel k = generate_kernel(from, breadth);
     std::string wrong = differ_apart(k, from);
@@ -146,13 +144,13 @@ void agree(Breadth breadth, uint64_t from, uint64_t count) {
   if (count > 2000) std::cout << executors.faults() << " of " << count << " kernels faulted\n";
 }
 
-TEST(Executors, AgreeOnRandomKernels) { agree(Breadth::all, 1, kKernels); }
+TEST(Executors, AgreeOnRandomKernels) { agree(Breadth::all, {1, kKernels}); }
 
 // In parts: tests run beside each other.
 class SmallKernels : public testing::TestWithParam<uint64_t> {};
 constexpr uint64_t kParts = 5;
 TEST_P(SmallKernels, Agree) {
-  agree(Breadth::small, 1 + GetParam() * (kSmallKernels / kParts), kSmallKernels / kParts);
+  agree(Breadth::small, {1 + GetParam() * (kSmallKernels / kParts), kSmallKernels / kParts});
 }
 INSTANTIATE_TEST_SUITE_P(Executors, SmallKernels, testing::Range(uint64_t{0}, kParts));
 

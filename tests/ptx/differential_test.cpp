@@ -2,7 +2,6 @@
 //
 // COALESCE_DIFFERENTIAL="first,count" runs other seeds than the quick test does; of a single one that fails, what
 // is left after removing all lines that do not matter is printed.
-#include <cstdlib>
 #include <fstream>
 
 #include "harness.h"
@@ -10,6 +9,7 @@
 #include "tests/random/generator.h"
 #include "tests/random/reduce.h"
 #include "tests/random/reference.h"
+#include "tests/random/seeds.h"
 
 namespace coalesce::machine::test {
 
@@ -95,12 +95,7 @@ class Differential {
 };
 
 TEST(Differential, RandomKernels) {
-  uint64_t from = 1, count = kQuickKernels;
-  if (const char* range = std::getenv("COALESCE_DIFFERENTIAL")) {
-    char* rest = nullptr;
-    from = std::strtoull(range, &rest, 10);
-    if (rest && *rest == ',') count = std::strtoull(rest + 1, nullptr, 10);
-  }
+  const auto [from, count] = seeds("COALESCE_DIFFERENTIAL", {1, kQuickKernels});
   Differential differential;
   int failures = 0;
   for (uint64_t seed = from; seed < from + count; ++seed) {
@@ -127,12 +122,7 @@ TEST(Differential, RandomKernels) {
 // What lanes do that wait for each other, anywhere in a kernel, is what they do when nobody has to wait.
 // COALESCE_LOCKS="first,count" runs other seeds.
 TEST(Differential, LocksAreReductions) {
-  uint64_t from = 1, count = kQuickLocks;
-  if (const char* range = std::getenv("COALESCE_LOCKS")) {
-    char* rest = nullptr;
-    from = std::strtoull(range, &rest, 10);
-    if (rest && *rest == ',') count = std::strtoull(rest + 1, nullptr, 10);
-  }
+  const auto [from, count] = seeds("COALESCE_LOCKS", {1, kQuickLocks});
   Bench one(1, kMostOfLocks);
   for (uint64_t seed = from; seed < from + count; ++seed) {
     const GeneratedKernel plain = generate_kernel(seed, Breadth::reference, Sums::reduced);
