@@ -73,8 +73,8 @@ struct Frame {
   void (*gaps)(Frame*, uint32_t site, uint64_t base, uint32_t mask) = nullptr;
   // Wavefronts and ideal (high half) of lanes at base + lane * stride. `how`: width; bit 8: a store.
   uint64_t (*affine_cost)(Frame*, uint32_t base, uint32_t stride, uint32_t mask, uint32_t how) = nullptr;
-  // Fills the memo for the shared addresses in it, lanes of `mask`; 0: some are out of bounds or misaligned.
-  uint32_t (*judge)(Frame*, Memo*, uint32_t mask, uint32_t how) = nullptr;
+  // Fills the memo for the shared addresses in it, lanes of `mask`, all in bounds and aligned.
+  void (*judge)(Frame*, Memo*, uint32_t mask, uint32_t how) = nullptr;
   // An atomic of 32-bit integers on shared memory: addresses, all good, at the beginning of the scratch, operands 512
   // bytes on, old values (if there is a result) another 512.
   void (*shared_atomic)(Frame*, uint32_t memory, uint32_t mask) = nullptr;

@@ -107,7 +107,7 @@ class Runner : public NativeRunner {
   static void touch(Frame* f, uint32_t site, uint32_t warp, uint64_t low, uint64_t high);
   static void gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask);
   static uint64_t affine_cost(Frame* f, uint32_t base, uint32_t stride, uint32_t mask, uint32_t how);
-  static uint32_t judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how);
+  static void judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how);
   static void shared_atomic(Frame* f, uint32_t memory, uint32_t mask);
   static Status tick(Frame* f, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions);
 
@@ -389,16 +389,9 @@ uint64_t Runner::affine_cost(Frame*, uint32_t base, uint32_t stride, uint32_t ma
 }
 
 // `wavefronts` as the tally has them: of accesses up to 4 bytes only what exceeds one.
-uint32_t Runner::judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how) {
+void Runner::judge(Frame*, Memo* memo, uint32_t mask, uint32_t how) {
   const uint32_t bytes = how & 255;
   const uint32_t* address = memo->address;
-  memo->mask = 0;
-  if (f->shared_bytes < bytes) return 0;
-  const auto limit = static_cast<uint32_t>(f->shared_bytes - bytes);
-  uint32_t bad = 0;  // one bit for all lanes: a maximum would be found lane by lane
-  for (uint32_t l = 0; l < kLanes; ++l)
-    bad |= (uint32_t{address[l] > limit} | (address[l] & (bytes - 1))) & (0u - (mask >> l & 1));
-  if (bad) return 0;
   // index * 2 * stride: lanes a step apart that nobody could know before.
   const uint32_t first = lowest(mask), step = address[(first + 1) & 31] - address[first];
   const bool store = how & 256;
@@ -410,8 +403,6 @@ uint32_t Runner::judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how) {
     c = store ? shared_store_cost(address, mask, bytes) : shared_load_cost(address, mask, bytes);
   memo->wavefronts = bytes > 4 ? c.wavefronts : c.wavefronts - 1;
   memo->ideal = bytes > 4 ? c.ideal : 0;
-  memo->mask = mask;
-  return 1;
 }
 
 namespace {

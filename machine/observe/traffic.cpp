@@ -295,13 +295,14 @@ bool affine_in_closed_form(uint32_t base, uint32_t stride, uint32_t mask, uint32
     const uint32_t groups = width <= kBankBytes ? 1 : 32 / banks;
     cost->wavefronts = load && groups > 1 ? groups / 2 : groups;
   } else if (stride % unit == 0) {
-    // k distinct wide words a step apart come back to a bank after banks / gcd(step, banks).
+    // k distinct wide words a step apart come back to a bank after banks / gcd(step, banks): 2^period.
     const uint32_t step = stride / unit;
-    const uint32_t period = banks >> std::min<uint32_t>(static_cast<uint32_t>(std::countr_zero(step)), log2_of(banks));
+    const uint32_t period =
+        log2_of(banks) - std::min<uint32_t>(static_cast<uint32_t>(std::countr_zero(step)), log2_of(banks));
     // Addresses repeat only when 2^32 is a divisor of what 32 lanes span: a stride of 2^28 or more.
     if ((stride & 0x07ff'ffffu) == 0) return false;
     const uint32_t per_group = width <= kBankBytes ? n : banks;
-    cost->wavefronts = (per_group + period - 1) / period * (width <= kBankBytes ? 1 : 32 / banks);
+    cost->wavefronts = (((per_group - 1) >> period) + 1) * (width <= kBankBytes ? 1 : 32 / banks);
   } else {
     return false;
   }

@@ -96,6 +96,7 @@ bool make(const machine::Code& code, const CompileOptions& options, Module& modu
     passes.addPass(InstCombinePass());
     passes.addPass(SimplifyCFGPass());
     passes.addPass(EarlyCSEPass(true));
+    passes.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()), true));
     passes.addPass(DCEPass());
   }
   passes.run(f, functions);

@@ -5,7 +5,8 @@
 //   values.cpp     registers as values: scalars, vectors of 32 lanes, predicates as masks; steps of the interpreter
 //   pure.cpp       instructions that compute
 //   stepped.cpp    addresses that are affine unless a number wraps
-//   memory.cpp     loads and stores
+//   memory.cpp     loads and stores of global memory; moving values
+//   shared.cpp     shared memory
 //   lanes.cpp      what the lanes of a warp do together
 //   compile.cpp    LLVM around it
 #pragma once
@@ -175,11 +176,6 @@ class Generator {
   void global(uint32_t index, const Where& where, bool uniform, Value* address, Value* whole);
   void fetch_ahead(const Instruction& i, Value* base);
   void global_general(uint32_t index, const Where& where);
-  bool in_bounds(const MemoryOp& m) const;
-  bool reads_safely(const MemoryOp& m) const;
-  void shared(uint32_t index, const Where& where, int64_t stride);
-  void shared_general(uint32_t index, const Where& where);
-  bool shared_atomic(uint32_t index, const Where& where);
   void move_contiguous(const Instruction& i, Value* pointer, unsigned alignment, const Where& where, bool pad);
   void move_uniform(const Instruction& i, Value* pointer, const Where& where);
   void move_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where);
@@ -188,6 +184,15 @@ class Generator {
   Value* site_state(uint32_t memory, std::size_t offset);  // address of a member
   Value* track(uint32_t memory, Value* warp);              // address of the warp's
   void touch(uint32_t memory, Value* low, Value* high, uint64_t bytes);
+
+  // --- shared.cpp
+  bool in_bounds(const MemoryOp& m) const;
+  bool reads_safely(const MemoryOp& m) const;
+  Value* in_units(Value* address, int64_t bytes);
+  Value* shared_limit(int64_t span, int64_t bytes);
+  void shared(uint32_t index, const Where& where, int64_t stride);
+  void shared_general(uint32_t index, const Where& where);
+  bool shared_atomic(uint32_t index, const Where& where);
 
   // --- lanes.cpp
   bool lanes_together(uint32_t index, const Where& where);
@@ -209,6 +214,7 @@ class Generator {
   llvm::AllocaInst *mask_ = nullptr, *warp_ = nullptr, *fuel_ = nullptr;
   llvm::AllocaInst *ctaid_[3] = {}, *smid_ = nullptr;
   std::map<std::size_t, Value*> fields_;
+  std::map<std::pair<int64_t, int64_t>, Value*> shared_limits_;
   uint32_t copy_ = 0;                                      // which of the warps that run together: see warps.cpp
   std::vector<std::vector<llvm::AllocaInst*>> variables_;  // by copy, then register
   std::vector<bool> lazy_;                                 // by register: see find_lazy()

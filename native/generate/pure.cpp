@@ -214,9 +214,7 @@ Value* Generator::integer(const machine::PureOp& op, const Instruction& i, bool,
         if (type->isVectorTy()) less = spread(less, 0), shift = spread(shift, 0);
         return o == "rem" ? ir_.CreateAnd(s[0], less) : ir_.CreateLShr(s[0], shift);
       }
-      BB *simple = block("simple"), *other = block("other"), *join = block("join");
-      ir_.CreateCondBr(power, simple, other);
-      ir_.SetInsertPoint(simple);
+      BB *other = split(power, "other", true), *join = block("join");
       Value* shift = ir_.CreateBinaryIntrinsic(Intrinsic::cttz, one, ir_.getFalse());
       if (type->isVectorTy()) less = spread(less, 0), shift = spread(shift, 0);
       Value* r = o == "rem" ? ir_.CreateAnd(s[0], less) : ir_.CreateLShr(s[0], shift);

@@ -43,14 +43,21 @@ void Generator::warp_loop(uint32_t r) {
   if (const uint32_t n = together(r)) several(r, n, loop, after);
   Value* alive_at = alive_of(w_);
   Value* alive = ir_.CreateLoad(ir_.getInt32Ty(), alive_at);
-  ir_.CreateCondBr(ir_.CreateIsNotNull(alive), dead_or_alive, warp_next_);
-
+  // All lanes on: one comparison and no other test.
+  BB *whole = block("whole"), *some = block("some");
+  ir_.CreateCondBr(ir_.CreateICmpEQ(alive, ir_.getInt32(~0u)), whole, dead_or_alive);
   ir_.SetInsertPoint(dead_or_alive);
-  for (AllocaInst* a : arrived_) ir_.CreateStore(ir_.getInt32(0), a);
-  for (const Scope& s : plan.scopes)
-    for (uint32_t b : s.two_sided) ir_.CreateStore(ir_.getInt32(0), pending_[b]);
-  take_registers(r);
-  enter(p_.regions[r].chain.front(), alive);
+  ir_.CreateCondBr(ir_.CreateIsNotNull(alive), some, warp_next_);
+  const uint32_t head = p_.regions[r].chain.front();
+  for (BB* at : {whole, some}) {
+    ir_.SetInsertPoint(at);
+    for (AllocaInst* a : arrived_) ir_.CreateStore(ir_.getInt32(0), a);
+    for (const Scope& s : plan.scopes)
+      for (uint32_t b : s.two_sided) ir_.CreateStore(ir_.getInt32(0), pending_[b]);
+    take_registers(r);
+    ir_.CreateStore(alive, mask_);
+    ir_.CreateBr(!full_[head] ? warp_end_ : at == whole ? full_[head] : masked_[head]);
+  }
 
   for (uint32_t b : plan.blocks) {
     body(r, b, true);

@@ -1,0 +1,268 @@
+// Shared memory. What the block's dimensions prove to be in bounds needs no check, other affine addresses one
+// comparison; what any addresses cost is worked out here where lanes meet in no bank, and remembered.
+#include <bit>
+#include <cstddef>
+
+#include "machine/observe/traffic.h"
+#include "native/generate/generator.h"
+
+namespace coalesce::native {
+
+using namespace llvm;
+using machine::AddressSpace;
+using machine::Kind;
+using machine::kLanes;
+
+namespace {
+constexpr unsigned kRequests = 0, kWavefronts = 4, kIdeal = 5;
+}
+
+// Of shared memory: what the block's dimensions prove needs no check.
+bool Generator::in_bounds(const MemoryOp& m) const {
+  const int64_t bytes = m.bytes(), size = static_cast<int64_t>(p_.static_shared_bytes);
+  if (!m.address.is_reg()) {
+    const int64_t at = static_cast<int64_t>(m.address.bits) + m.offset;
+    return at >= 0 && at + bytes <= size && at % bytes == 0;
+  }
+  const Register& r = p_.registers[m.address.reg];
+  // The range holds every lane's address.
+  return r.range.known() && r.range.low + m.offset >= 0 && r.range.high + m.offset + bytes <= size &&
+         r.alignment % bytes == 0 && m.offset % bytes == 0 && r.range.high < (int64_t{1} << 31);
+}
+
+// A load that never faults, of memory that others do not write meanwhile.
+bool Generator::reads_safely(const MemoryOp& m) const {
+  if (m.space != AddressSpace::shared || m.is_volatile || m.width > 8 || (m.count & (m.count - 1)) != 0 ||
+      m.bytes() > 16 || !in_bounds(m))
+    return false;
+  if (!m.address.is_reg()) return true;
+  const Register& r = p_.registers[m.address.reg];
+  return r.lanes <= LaneClass::warp_uniform || (r.lanes == LaneClass::affine && r.stride == int64_t{m.bytes()});
+}
+
+// An address in units of `bytes`; one that is no multiple of them becomes a number above all limits.
+Value* Generator::in_units(Value* address, int64_t bytes) {
+  Value* places =
+      ConstantInt::get(address->getType(), static_cast<uint64_t>(std::countr_zero(static_cast<uint64_t>(bytes))));
+  return ir_.CreateIntrinsic(Intrinsic::fshr, {address->getType()}, {address, address, places});
+}
+
+// How many units of `bytes` there are in shared memory behind which an access that ends `span` bytes after its first
+// lane's has room.
+Value* Generator::shared_limit(int64_t span, int64_t bytes) {
+  Value*& known = shared_limits_[{span, bytes}];
+  if (known) return known;
+  Value* size = field(offsetof(Frame, shared_bytes), ir_.getInt64Ty(), "shared_bytes");
+  IRBuilderBase::InsertPointGuard guard(ir_);
+  ir_.SetInsertPoint(constants_->getTerminator());
+  Value* room = ir_.CreateBinaryIntrinsic(Intrinsic::usub_sat, size, ir_.getInt64(static_cast<uint64_t>(span)));
+  return known = ir_.CreateTrunc(ir_.CreateUDiv(room, ir_.getInt64(static_cast<uint64_t>(bytes))), ir_.getInt32Ty());
+}
+
+// Lane l at base + l * stride.
+void Generator::shared(uint32_t index, const Where& where, int64_t stride) {
+  const Instruction& i = p_.code[index];
+  const MemoryOp& m = p_.memory[i.memory];
+  const int64_t bytes = m.bytes();
+  const bool store = i.kind == Kind::store;
+  const int64_t span = stride * (kLanes - 1);
+  // Costs have a closed form where a lane's distance is whole banks.
+  const int64_t unit = std::max<int64_t>(bytes, 4);
+  const bool contiguous = stride == bytes;
+  if ((stride % bytes) != 0 || span > (1 << 24) || span < -(1 << 24) || (stride % unit != 0 && !contiguous))
+    return step(index, where);
+  Type* i64 = ir_.getInt64Ty();
+  const Element e = m.address.is_reg() ? p_.registers[m.address.reg].element : Element::b64;
+  Value* base = ir_.CreateAdd(ir_.CreateTrunc(ir_.CreateZExt(scalar(m.address, e), i64), ir_.getInt32Ty()),
+                              ir_.getInt32(static_cast<uint32_t>(m.offset)));
+  BB *slow = nullptr, *done = nullptr;
+  const bool proven = in_bounds(m);
+  if (!proven) {
+    // All lanes first, those that are off as well: one comparison. Lanes' addresses are modulo 2^32.
+    const auto lane = [&](Value* l) {
+      return ir_.CreateAdd(base, ir_.CreateMul(l, ir_.getInt32(static_cast<uint32_t>(stride))));
+    };
+    Value* lowest = stride >= 0 ? base : lane(ir_.getInt32(kLanes - 1));
+    slow = split(ir_.CreateICmpULT(in_units(lowest, bytes), shared_limit(std::abs(span), bytes)), "edge", true);
+    done = block("accessed");
+    if (where.mask) {
+      BB* good = block("good");
+      ir_.CreateBr(good);
+      ir_.SetInsertPoint(slow);
+      Value* first = ir_.CreateBinaryIntrinsic(Intrinsic::cttz, where.mask, ir_.getTrue());
+      Value* last =
+          ir_.CreateXor(ir_.CreateBinaryIntrinsic(Intrinsic::ctlz, where.mask, ir_.getTrue()), ir_.getInt32(31));
+      // Without a wrap between them: a base before 0 whose first lanes are off is good.
+      Value *low = lane(stride >= 0 ? first : last), *high = lane(stride >= 0 ? last : first);
+      Value* inside = ir_.CreateAnd(ir_.CreateICmpULT(in_units(low, bytes), shared_limit(0, bytes)),
+                                    ir_.CreateICmpULT(in_units(high, bytes), shared_limit(0, bytes)));
+      slow = split(ir_.CreateAnd(inside, ir_.CreateICmpULE(low, high)), "slow", true);
+      ir_.CreateBr(good);
+      ir_.SetInsertPoint(good);
+    }
+  }
+  if (p_.sites[m.site].dynamic_requests) count(site_counter(m.site, kRequests), 1);
+  if (bytes > 4 || (!contiguous && stride != 0)) {
+    const uint32_t step_bytes = static_cast<uint32_t>(stride), width = static_cast<uint32_t>(bytes);
+    if (!where.mask) {
+      const machine::SharedCost c = store ? machine::shared_store_cost_affine(0, step_bytes, ~0u, width)
+                                          : machine::shared_load_cost_affine(0, step_bytes, ~0u, width);
+      if (bytes > 4)
+        count(counter({{word_site(m.site, kWavefronts), c.wavefronts}, {word_site(m.site, kIdeal), c.ideal}}), 1);
+      else if (c.wavefronts > 1)
+        count(counter({{word_site(m.site, kWavefronts), c.wavefronts - 1}}), 1);
+    } else {
+      Value* c = call(offsetof(Frame, affine_cost), i64,
+                      {base, ir_.getInt32(step_bytes), where.mask, ir_.getInt32(width | (store ? 256 : 0))});
+      Value* wavefronts = ir_.CreateAnd(c, ir_.getInt64(0xffffffffu));
+      if (bytes > 4) {
+        count(site_counter(m.site, kWavefronts), wavefronts);
+        count(site_counter(m.site, kIdeal), ir_.CreateLShr(c, 32));
+      } else {
+        count(site_counter(m.site, kWavefronts), ir_.CreateSub(wavefronts, ir_.getInt64(1)));
+      }
+    }
+  }
+  Value* memory = field(offsetof(Frame, shared), ir_.getPtrTy(), "shared");
+  if (stride == 0 || contiguous) {
+    Value* pointer;
+    if (proven) {  // nothing wraps: the offset is part of the addressing
+      pointer = ir_.CreateGEP(ir_.getInt8Ty(), memory, ir_.CreateZExt(scalar(m.address, e), i64));
+      pointer = ir_.CreateConstGEP1_64(ir_.getInt8Ty(), pointer, static_cast<uint64_t>(m.offset));
+    } else {
+      // Lane 0, if it is off, may lie before the beginning.
+      pointer = ir_.CreateGEP(ir_.getInt8Ty(), memory, ir_.CreateSExt(base, i64));
+    }
+    if (stride == 0)
+      move_uniform(i, pointer, where);
+    else
+      move_contiguous(i, pointer, static_cast<unsigned>(bytes), where, m.count == 1 && bytes <= 4);
+  } else {
+    move_scattered(i, memory, spread(base, stride), where);
+  }
+  if (!slow) return;
+  ir_.CreateBr(done);
+  ir_.SetInsertPoint(slow);
+  step(index, where);
+  ir_.CreateBr(done);
+  ir_.SetInsertPoint(done);
+}
+
+// Any addresses. What they cost is remembered for each warp: most often they are the same every time.
+void Generator::shared_general(uint32_t index, const Where& where) {
+  const Instruction& i = p_.code[index];
+  const MemoryOp& m = p_.memory[i.memory];
+  const uint32_t bytes = m.bytes();
+  Type *i32 = ir_.getInt32Ty(), *i64 = ir_.getInt64Ty();
+  uint32_t number = 0;
+  while (number < memos_.size() && memos_[number] != index) ++number;
+  if (number == memos_.size()) memos_.push_back(index);
+  Value* address =
+      ir_.CreateAdd(vector(m.address, Element::b32), spread(ir_.getInt32(static_cast<uint32_t>(m.offset)), 0));
+  if (where.mask) address = ir_.CreateSelect(where.lanes, address, Constant::getNullValue(address->getType()));
+  Value* memo = ir_.CreateInBoundsGEP(
+      ir_.getInt8Ty(), field(offsetof(Frame, memos), ir_.getPtrTy(), "memos"),
+      ir_.CreateMul(ir_.CreateAdd(ir_.CreateZExt(w_, i64), ir_.getInt64(uint64_t{number} * warps())),
+                    ir_.getInt64(sizeof(Memo))));
+  const auto at = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), memo, offset); };
+  Value* known = ir_.CreateAlignedLoad(wide(i32), memo, Align(64));
+  Value* same = ir_.CreateIsNull(bits_of(ir_.CreateICmpNE(known, address)));
+  same = ir_.CreateAnd(same, ir_.CreateICmpEQ(ir_.CreateLoad(i32, at(offsetof(Memo, mask))), mask_value(where)));
+  BB* judge = split(same, "judge", false);
+  BB *access = block("access"), *done = block("accessed");
+  ir_.CreateBr(access);
+  ir_.SetInsertPoint(judge);
+  Value* outside = bits_of(ir_.CreateICmpUGE(in_units(address, bytes), spread(shared_limit(0, bytes), 0)));
+  BB* slow = split(ir_.CreateIsNull(ir_.CreateAnd(outside, mask_value(where))), "slow", true);
+  ir_.CreateAlignedStore(address, memo, Align(64));
+  ir_.CreateStore(mask_value(where), at(offsetof(Memo, mask)));
+  if (bytes == 4) {
+    // Lanes that are all on banks of their own: one wavefront.
+    Value* bank = ir_.CreateAnd(ir_.CreateLShr(address, 2), spread(ir_.getInt32(31), 0));
+    Value* bit = ir_.CreateShl(spread(ir_.getInt32(1), 0), bank);
+    if (where.mask) bit = ir_.CreateSelect(where.lanes, bit, Constant::getNullValue(bit->getType()));
+    Value* apart = ir_.CreateICmpEQ(count_lanes(ir_.CreateOrReduce(bit)), count_lanes(mask_value(where)));
+    ir_.CreateStore(ir_.getInt32(0), at(offsetof(Memo, wavefronts)));
+    BB *meet = block("meet"), *step_apart = block("step_apart"), *odd = block("odd");
+    ir_.CreateCondBr(apart, access, meet);
+    ir_.SetInsertPoint(meet);
+    // index * 2 * distance: a run of lanes a step apart that nobody could know before. They come back to a bank after
+    // 32 / gcd(step, 32) words; not where the step is so large that they come back to a word (or one of 0).
+    Value* mask = mask_value(where);
+    Value* first = ir_.CreateBinaryIntrinsic(Intrinsic::cttz, mask, ir_.getTrue());
+    const auto lane = [&](Value* l) {
+      return ir_.CreateLoad(i32, ir_.CreateInBoundsGEP(i32, memo, ir_.CreateZExt(l, i64)));
+    };
+    Value* start = lane(first);
+    Value* step = ir_.CreateSub(lane(ir_.CreateAnd(ir_.CreateAdd(first, ir_.getInt32(1)), ir_.getInt32(31))), start);
+    Value* lanes = spread(ir_.getInt32(0), 1);
+    Value* line = ir_.CreateAdd(spread(ir_.CreateSub(start, ir_.CreateMul(first, step)), 0),
+                                ir_.CreateMul(lanes, spread(step, 0)));
+    Value* off = ir_.CreateAnd(bits_of(ir_.CreateICmpNE(address, line)), mask);
+    Value* run = ir_.CreateLShr(mask, first);
+    off = ir_.CreateOr(off, ir_.CreateAnd(run, ir_.CreateAdd(run, ir_.getInt32(1))));
+    Value* small = ir_.CreateIsNotNull(ir_.CreateAnd(step, ir_.getInt32(0x07ff'ffff)));
+    ir_.CreateCondBr(ir_.CreateAnd(ir_.CreateIsNull(off), small), step_apart, odd);
+    ir_.SetInsertPoint(step_apart);
+    Value* common =
+        ir_.CreateBinaryIntrinsic(Intrinsic::cttz, ir_.CreateOr(step, ir_.getInt32(1u << 7)), ir_.getTrue());
+    Value* period = ir_.CreateSub(ir_.getInt32(7), common);  // as a power of two
+    Value* more = ir_.CreateLShr(ir_.CreateSub(ir_.CreateTrunc(count_lanes(mask), i32), ir_.getInt32(1)), period);
+    ir_.CreateStore(more, at(offsetof(Memo, wavefronts)));
+    ir_.CreateBr(access);
+    ir_.SetInsertPoint(odd);
+  }
+  call(offsetof(Frame, judge), ir_.getVoidTy(),
+       {memo, mask_value(where), ir_.getInt32(bytes | (i.kind == Kind::store ? 256 : 0))});
+  ir_.CreateBr(access);
+  ir_.SetInsertPoint(access);
+  if (p_.sites[m.site].dynamic_requests) count(site_counter(m.site, kRequests), 1);
+  count(site_counter(m.site, kWavefronts), ir_.CreateZExt(ir_.CreateLoad(i32, at(offsetof(Memo, wavefronts))), i64));
+  if (bytes > 4)
+    count(site_counter(m.site, kIdeal), ir_.CreateZExt(ir_.CreateLoad(i32, at(offsetof(Memo, ideal))), i64));
+  move_scattered(i, field(offsetof(Frame, shared), ir_.getPtrTy(), "shared"), address, where);
+  ir_.CreateBr(done);
+  ir_.SetInsertPoint(slow);
+  step(index, where);
+  ir_.CreateBr(done);
+  ir_.SetInsertPoint(done);
+}
+
+// Integers of 32 bits: nobody but this thread sees the block's shared memory, so that they need not be atomic.
+bool Generator::shared_atomic(uint32_t index, const Where& where) {
+  using machine::AtomicOp;
+  const MemoryOp& m = p_.memory[p_.code[index].memory];
+  const bool simple = m.op == AtomicOp::add || m.op == AtomicOp::min || m.op == AtomicOp::max ||
+                      m.op == AtomicOp::and_ || m.op == AtomicOp::or_ || m.op == AtomicOp::xor_ ||
+                      m.op == AtomicOp::exch;
+  if (m.space != AddressSpace::shared || m.width != 4 || m.count != 1 || m.number > machine::Number::signed_ ||
+      !simple || m.site == kNone)
+    return false;
+  const Element e = m.address.is_reg() ? p_.registers[m.address.reg].element : Element::b64;
+  if (m.values[0].is_reg() && p_.registers[m.values[0].reg].element != Element::b32) return false;
+  Type* i32 = ir_.getInt32Ty();
+  Value* address = ir_.CreateZExtOrTrunc(vector(m.address, e), wide(i32));
+  address = ir_.CreateAdd(address, spread(ir_.getInt32(static_cast<uint32_t>(m.offset)), 0));
+  Value* scratch = field(offsetof(Frame, scratch), ir_.getPtrTy(), "scratch");
+  const auto at = [&](uint32_t k) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), scratch, 512 * k); };
+  ir_.CreateAlignedStore(address, at(0), Align(64));
+  ir_.CreateAlignedStore(vector(m.values[0], Element::b32), at(1), Align(64));
+  Value* outside = bits_of(ir_.CreateICmpUGE(in_units(address, 4), spread(shared_limit(0, 4), 0)));
+  Value* bad = ir_.CreateAnd(outside, mask_value(where));
+  BB* slow = split(ir_.CreateIsNull(bad), "slow", true);
+  BB* done = block("accessed");
+  call(offsetof(Frame, shared_atomic), ir_.getVoidTy(), {ir_.getInt32(p_.code[index].memory), mask_value(where)});
+  if (m.result != kNone) {
+    Where to = where;
+    to.keeps = true;
+    write(m.result, ir_.CreateAlignedLoad(wide(i32), at(2), Align(64)), to);
+  }
+  ir_.CreateBr(done);
+  ir_.SetInsertPoint(slow);
+  step(index, where);
+  ir_.CreateBr(done);
+  ir_.SetInsertPoint(done);
+  return true;
+}
+
+}  // namespace coalesce::native
