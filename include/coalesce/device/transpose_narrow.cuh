@@ -1,0 +1,213 @@
+// Matrices of few columns, or of few rows, without gaps between rows: one side of the copy is a stream, which a tile of
+// the usual form would take a few elements of at a time.
+//
+// Tall: the input is the stream. A block reads so many rows of it, word by word as they lie, and writes their part of
+// every output row, from one sector's beginning to another's. Flat: the output is the stream; a block writes whole
+// sectors of it and reads the columns that these are made of, of every row.
+#pragma once
+
+#include "transpose_crooked.cuh"
+
+namespace coalesce::detail {
+
+inline constexpr int narrow_threads = 256;
+inline constexpr int narrow_bytes = 24576;  // of shared memory
+
+// Where unit `unit` of the stream is kept: lanes that are `columns` units apart are in banks of their own, and so are
+// neighbours. Say n units fill all banks once (32 words, 16 units of 8 bytes) and 2^k divides `columns`: then lanes n /
+// 2^k apart meet, and are told apart by how often the banks were filled before them.
+template <int UnitSize>
+struct swizzle {
+  static constexpr int log2_fill = UnitSize <= 4 ? 5 : UnitSize == 8 ? 4 : 3;
+  int shift, mask;
+  __device__ explicit swizzle(int columns) {
+    const int log2 = __ffs(columns) - 1;
+    shift = log2 > log2_fill ? log2 : log2_fill;
+    mask = ((1 << log2) - 1) & ((1 << log2_fill) - 1);
+  }
+  __device__ __forceinline__ int operator()(int unit) const { return unit ^ ((unit >> shift) & mask); }
+};
+
+// A unit of `group` elements of which some may lie outside of low ... high, which are then 0.
+template <int Size>
+__device__ __forceinline__ typename unit_of<(Size < 4 ? 4 : Size)>::type load_unit(
+    const typename unit_of<Size>::type* at, const typename unit_of<Size>::type* low,
+    const typename unit_of<Size>::type* high) {
+  using unit = typename unit_of<(Size < 4 ? 4 : Size)>::type;
+  constexpr int group = Size < 4 ? 4 / Size : 1;
+  unit result = {};
+  if constexpr (group == 1) {
+    if (at >= low && at < high) result = *reinterpret_cast<const unit*>(at);
+  } else {
+    if (at >= low && at + group <= high) {
+      result = *reinterpret_cast<const unit*>(at);
+    } else {
+      for (int e = 0; e < group; ++e) {
+        if (at + e >= low && at + e < high) result |= static_cast<unsigned int>(at[e]) << (8 * Size * e);
+      }
+    }
+  }
+  return result;
+}
+// Element e of a unit. (No memcpy: of vectors of 8 and 16 bytes clang would make narrower accesses.)
+template <int Size, class Unit>
+__device__ __forceinline__ typename unit_of<Size>::type element_of(const Unit& from, int e) {
+  if constexpr (Size >= 4) {
+    return from;
+  } else {
+    return static_cast<typename unit_of<Size>::type>(from >> (8 * Size * e));
+  }
+}
+// Writes those of a unit's elements that lie in low ... high.
+template <int Size, class Unit>
+__device__ __forceinline__ void store_unit(typename unit_of<Size>::type* at, const Unit& from,
+                                           const typename unit_of<Size>::type* low,
+                                           const typename unit_of<Size>::type* high) {
+  constexpr int group = Size < 4 ? 4 / Size : 1;
+  if (at >= low && at + group <= high) {
+    *reinterpret_cast<Unit*>(at) = from;
+  } else if constexpr (group > 1) {
+#pragma unroll
+    for (int e = 0; e < group; ++e) {
+      if (at + e >= low && at + e < high) at[e] = element_of<Size>(from, e);
+    }
+  }
+}
+
+// height: rows of a block, a multiple of a sector's elements.
+template <int Size>
+__global__ void __launch_bounds__(narrow_threads)
+    transpose_tall(const void* from, void* to, transpose_shape shape, int height) {
+  using element = typename unit_of<Size>::type;
+  constexpr int unit_size = Size < 4 ? 4 : Size, group = unit_size / Size, above = 32 / Size - 1;
+  using unit = typename unit_of<unit_size>::type;
+  __shared__ unit tile[narrow_bytes / unit_size];
+  const int columns = static_cast<int>(shape.columns);
+  const swizzle<unit_size> kept(columns);
+  const std::int64_t down = static_cast<std::int64_t>(blockIdx.x) * height;
+  const std::int64_t first_row = down > above ? down - above : 0;
+  const std::int64_t end_row = shape.rows < down + height ? shape.rows : down + height;
+  const element* const in = static_cast<const element*>(from);
+  const element* const low = in + first_row * columns;
+  const element* const high = in + end_row * columns;
+  const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(low) % unit_size) / Size;
+  const int units = static_cast<int>(high - low + shift + group - 1) / group;
+  constexpr int at_once = 8;
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x); i < units; i += at_once * narrow_threads) {
+    unit loaded[at_once];
+#pragma unroll
+    for (int k = 0; k < at_once; ++k) {
+      loaded[k] = load_unit<Size>(low - shift + (i + k * narrow_threads) * group, low, high);
+    }
+#pragma unroll
+    for (int k = 0; k < at_once; ++k) {
+      if (i + k * narrow_threads < units) tile[kept(i + k * narrow_threads)] = loaded[k];
+    }
+  }
+  __syncthreads();
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  constexpr int warps = narrow_threads / 32;
+  for (int c = 0; c < columns; ++c) {
+    element* const row_begin = static_cast<element*>(to) + c * shape.out_stride;
+    const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(row_begin + down) % 32) / Size;
+    element* const begin = row_begin + down - phase;
+    // Element r of it is row down - phase + r of the matrix.
+    const int first = static_cast<int>(down - phase - first_row) * columns + c + shift;
+    // The warps take turns at who begins.
+    for (int i = ((warp + c) % warps * 32 + lane) * group; i < height; i += narrow_threads * group) {
+      unit whole = {};
+#pragma unroll
+      for (int k = 0; k < group; ++k) {
+        const int e = first + (i + k) * columns;
+        if (e < shift) continue;
+        if constexpr (group == 1) {
+          whole = tile[kept(e)];
+        } else {
+          const unsigned int bits = reinterpret_cast<const element*>(tile + kept(e / group))[e % group];
+          whole |= bits << (8 * Size * k);
+        }
+      }
+      store_unit<Size>(begin + i, whole, row_begin, row_begin + shape.rows);
+    }
+  }
+}
+
+// count: elements of the output that a block writes, whole sectors.
+template <int Size>
+__global__ void __launch_bounds__(narrow_threads)
+    transpose_flat(const void* from, void* to, transpose_shape shape, int count) {
+  using element = typename unit_of<Size>::type;
+  constexpr int unit_size = Size < 4 ? 4 : Size, group = unit_size / Size;
+  using unit = typename unit_of<unit_size>::type;
+  __shared__ unit tile[narrow_bytes / unit_size];
+  const int rows = static_cast<int>(shape.rows);
+  const swizzle<unit_size> kept(rows);
+  element* const out = static_cast<element*>(to);
+  // Counted from the beginning of the sector in which the output begins.
+  const int lead = static_cast<int>(reinterpret_cast<std::uintptr_t>(out) % 32) / Size;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * count - lead, all = shape.columns * rows;
+  const std::int64_t begin = first > 0 ? first : 0, end = first + count < all ? first + count : all;
+  const std::int64_t column = begin / rows;
+  const int width = static_cast<int>((end + rows - 1) / rows - column),
+            skipped = static_cast<int>(first - column * rows);
+  const element* const in = static_cast<const element*>(from) + column;
+  const element* const low = static_cast<const element*>(from);
+  const element* const high = low + (rows - 1) * shape.in_stride + shape.columns;
+  const bool dense = shape.in_stride == shape.columns;
+  constexpr int at_once = 8;
+  for (int i = static_cast<int>(threadIdx.x) * group; i < width + group - 1; i += narrow_threads * group) {
+#pragma unroll 1
+    for (int r = 0; r < rows; r += at_once) {
+      unit loaded[at_once];
+#pragma unroll
+      for (int k = 0; k < at_once; ++k) {
+        const element* const row = in + (r + k) * shape.in_stride;
+        const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(row) % unit_size) / Size;
+        const element* const row_begin = row - column;
+        if (r + k < rows && i - shift < width) {
+          loaded[k] =
+              load_unit<Size>(row - shift + i, dense ? low : row_begin, dense ? high : row_begin + shape.columns);
+        }
+      }
+#pragma unroll
+      for (int k = 0; k < at_once; ++k) {
+        if (r + k >= rows) continue;
+        const element* const row = in + (r + k) * shape.in_stride;
+        const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(row) % unit_size) / Size;
+#pragma unroll
+        for (int e = 0; e < group; ++e) {
+          const int c = i - shift + e, place = c * rows + r + k - skipped;
+          if (c >= 0 && c < width && place >= 0 && place < count) {
+            reinterpret_cast<element*>(tile + kept(place / group))[place % group] = element_of<Size>(loaded[k], e);
+          }
+        }
+      }
+    }
+  }
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < count / group; i += narrow_threads) {
+    store_unit<Size>(out + first + i * group, tile[kept(i)], out, out + all);
+  }
+}
+
+template <int Size>
+status start_tall(const void* in, void* out, const transpose_shape& shape, cudaStream_t stream) {
+  constexpr int sector = 32 / Size;
+  // As many rows as fit, with those above and a unit for the shift; whole sectors of the output.
+  const int fit = static_cast<int>((narrow_bytes - 8) / (shape.columns * Size)) - sector;
+  const int height = fit / sector * sector;
+  const unsigned int blocks = grid_for(shape.rows + sector - 1, height);
+  if (!blocks) return refuse(too_many_blocks);
+  return start(transpose_tall<Size>, blocks, narrow_threads, stream, in, out, shape, height);
+}
+
+template <int Size>
+status start_flat(const void* in, void* out, const transpose_shape& shape, cudaStream_t stream) {
+  constexpr int sector = 32 / Size, count = narrow_bytes / Size;
+  const unsigned int blocks = grid_for(shape.columns * shape.rows + sector - 1, count);
+  if (!blocks) return refuse(too_many_blocks);
+  return start(transpose_flat<Size>, blocks, narrow_threads, stream, in, out, shape, count);
+}
+
+}  // namespace coalesce::detail
