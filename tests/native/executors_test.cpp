@@ -111,7 +111,6 @@ std::string differ_apart(const GeneratedKernel& k, uint64_t seed) {
   return WIFSIGNALED(status) ? "ended by signal " + std::to_string(WTERMSIG(status)) : wrong;
 }
 
-// COALESCE_EXECUTORS="first,count" runs other seeds.
 void agree(Breadth breadth, Seeds usual) {
   if (!native_code()) GTEST_SKIP() << "built without LLVM";
   const auto [from, count] = seeds("COALESCE_EXECUTORS", usual);
