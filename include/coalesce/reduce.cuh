@@ -12,8 +12,37 @@
 // The result's type is that of `out`. Accumulated are: integers in 64 bits; half, bfloat16 and float in float within a
 // tile and in double across tiles; double in double with what was lost kept beside. Bounds: accumulators/sum.cuh.
 //
-// The same call with the same arguments gives the same bits, every time, on devices with as many multiprocessors.
-// Integer results, extremes and positions are the same everywhere.
+// The same call with the same arguments gives the same bits, every time, on devices with as many multiprocessors. What
+// the bits depend on, for each function:
+//   elements    on the elements alone: not on their order, their address, the shape, the device, the library's version
+//   positions   on the elements and where they stand
+//   launch      on the elements, where they stand, their address modulo 16 bytes, the shape, the device's number of
+//               multiprocessors and the library's version; never on the run
+//   operation   as `elements` if the operation is exact whatever the order (integers, min, max); else as `launch`
+//
+//   reproducible      of integers   of floating-point elements
+//   sum               elements      launch (exact_sum: elements)
+//   mean              elements      launch (exact_mean: elements)
+//   dot               elements      launch (exact_dot: elements)
+//   sum_of_squares    elements      launch (exact_sum_of_squares: elements)
+//   norm2             elements      launch (exact_norm2: elements)
+//   norm1             elements      launch
+//   prod              elements      launch
+//   variance          launch        launch
+//   stddev            launch        launch
+//   stats             launch        launch; count, min and max: elements
+//   logsumexp         -             launch
+//   min               elements      elements, but which of -0 and +0: launch
+//   max               elements      elements, but which of -0 and +0: launch
+//   norm_inf          elements      elements
+//   argmin            positions     positions
+//   argmax            positions     positions
+//   any               elements      elements
+//   all               elements      elements
+//   count_if          elements      elements
+//   reduce            operation     operation
+//   transform_reduce  operation     operation
+//   ordered_reduce    operation     operation, and always on where the elements stand
 //
 // Nothing (no elements): sum, norms, dot, count_if 0; prod 1; any false, all true; mean, variance, stddev NaN;
 // logsumexp -inf; stats says count 0. min, max, argmin, argmax and norm_inf refuse it.

@@ -8,6 +8,8 @@ namespace coalesce::block {
 // Combines `value` of all Threads threads with `combine(a, b)`, associative and commutative; thread 0 returns the
 // result, the other threads something without meaning. Threads: the block's size in one dimension, a multiple of 32.
 // All threads call it. Contains two barriers: it may be called again at once. Shared memory: sizeof(T) for each warp.
+//   reproducible    (words: coalesce/reduce.cuh)
+//   block::reduce   operation; else on which thread has which value, and on Threads
 template <int Threads, class T, class Combine>
 __device__ __forceinline__ T reduce(T value, Combine combine) {
   static_assert(Threads > 0 && Threads % 32 == 0 && Threads <= 1024,

@@ -4,6 +4,14 @@
 //
 //   double total = coalesce::host::exact_sum(data, count);
 //
+//   reproducible           (words: coalesce/reduce.cuh)
+//   exact_sum              elements
+//   exact_mean             elements
+//   exact_dot              elements, in their pairs
+//   exact_sum_of_squares   elements
+//   exact_norm2            elements
+//   exact_accumulator      elements, however they were added and merged; so are the bytes that it stores
+//
 // Special values: any NaN, or infinities of both signs: NaN. Infinities of one sign: that one. A result beyond T's
 // range: the infinity it rounds to; partial sums beyond the range do no harm. Only -0: -0. Nothing at all: +0, and its
 // mean is NaN.

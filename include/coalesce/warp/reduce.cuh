@@ -40,6 +40,8 @@ __device__ __forceinline__ T from_below(const T& value, int steps) {
 
 // Combines `value` over each group of `lanes` neighbouring lanes (1, 2, 4 ... 32) with `combine(a, b)`, associative and
 // commutative; every lane of a group returns its group's result, the same bits in each. All lanes of the warp call it.
+//   reproducible   (words: coalesce/reduce.cuh)
+//   warp::reduce   operation; else on which lane has which value, and on `lanes`
 template <class T, class Combine>
 __device__ __forceinline__ T reduce(T value, Combine combine, int lanes = 32) {
   for (int step = lanes / 2; step > 0; step /= 2) {
