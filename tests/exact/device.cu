@@ -174,6 +174,33 @@ void many_columns() {
   }
 }
 
+// Rows of 8, 16 and 32 bytes: a thread takes several. Most fit one window, some two, some none; and zeros, infinities.
+void tiny_rows() {
+  const unsigned top = static_cast<unsigned>(exact::infinity<element> >> (exact::format<element>::precision - 1)) - 1;
+  for (std::size_t length : {8 / sizeof(element), 16 / sizeof(element), 32 / sizeof(element)}) {
+    constexpr std::size_t rows = 700;
+    cases::generator random(length);
+    std::vector<host_element> x(rows * length);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t r = i / length, kind = r % 10;
+      const unsigned span = kind < 5 ? 4 : kind < 8 ? top / 6 : top / 2;
+      x[i] = cases::finite<host_element>(random, top / 2 - span / 2, top / 2 + span / 2);
+      if (r % 50 == 8) x[i] = exact::from_bits<host_element>(r == 8 ? exact::sign_bit<element> : bits(0));
+    }
+    x[9 * length] = exact::from_bits<host_element>(exact::infinity<element>);
+    const on_device dx(x);
+    const results sums(rows), means(rows);
+    const coalesce::view<element> v(dx.get(), {rows, static_cast<std::int64_t>(length)});
+    require(coalesce::exact_sum(v, coalesce::axes{1}, sums.get()), "exact_sum of tiny rows");
+    require(coalesce::exact_mean(v, coalesce::axes{1}, means.get()), "exact_mean of tiny rows");
+    const auto sum = sums.read(), mean = means.read();
+    for (std::size_t r = 0; r < rows; r += r < 20 ? 1 : 3) {
+      expect(sum[r], host::exact_sum(x.data() + r * length, length, 1), "tiny row's sum", r, length);
+      expect(mean[r], host::exact_mean(x.data() + r * length, length, 1), "tiny row's mean", r, length);
+    }
+  }
+}
+
 // A number that comes late and is as large as a window, of either sign: row r ends, and its column has in its last row,
 // -3 * 2^r.
 void late_giants() {
@@ -270,6 +297,7 @@ int main(int argc, char** argv) {
   for (std::uint64_t seed = 0; seed < arrays / 10 + 2; ++seed) segments(seed);
   for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) accumulators(seed);
   many_columns();
+  tiny_rows();
   late_giants();
   std::printf("%ld results compared, %ld wrong\n", checks, wrong);
   return wrong > 0 ? 1 : 0;

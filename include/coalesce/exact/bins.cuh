@@ -44,10 +44,15 @@ struct float_columns : column_of<unsigned long long, 16, Threads> {
   static constexpr int most = 1 << 23;  // numbers between two settle()
 
   __device__ __forceinline__ void add(float x) {
-    const unsigned block = (__float_as_uint(x) >> 3) & 0x0f000000u;  // 16 * bin, where a double keeps its exponent
-    const unsigned magic = block + ((925u << 20) | 0x80000u);  // 1.5 * 2^(16 * bin - 98): last bit 2^(16 * bin - 150)
-    const double sum = __dadd_rn(widened(x), __hiloint2double(static_cast<int>(magic), 0));
-    unsigned long long* bin = this->column + (block >> 24) * Threads;
+    // 1.5 * 2^(16 * bin + 1): last bit 2^(16 * bin - 51), which is the bin's of x * 2^99.
+    unsigned magic;  // (x >> 3 & 0x0f000000) | 0x40080000
+    asm("lop3.b32 %0, %1, %2, %3, 0xea;"
+        : "=r"(magic)
+        : "r"(__float_as_uint(x) >> 3), "r"(0x0f000000u), "r"(0x40080000u));
+    const double sum = __fma_rn(widened(x), 0x1p99, __hiloint2double(static_cast<int>(magic), 0));
+    constexpr unsigned per_byte = (1u << 24) / (Threads * 8);  // of `magic`, from bin to bin
+    unsigned long long* bin = reinterpret_cast<unsigned long long*>(reinterpret_cast<char*>(this->column) +
+                                                                    (magic / per_byte - 0x40080000u / per_byte));
     *bin += static_cast<unsigned long long>(__double_as_longlong(sum)) - (static_cast<unsigned long long>(magic) << 32);
   }
   __device__ __forceinline__ void settle() {}

@@ -9,10 +9,14 @@ namespace coalesce::exact {
 template <range R>
 constexpr int limbs_of = 2 * layout<R>::words;
 
+// In pieces of 22, 22 and 20 bits, whose sums fit the adder that a warp has.
 __device__ __forceinline__ long long warp_sum(long long value) {
-#pragma unroll
-  for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(~0u, value, step);
-  return value;
+  const unsigned long long bits = static_cast<unsigned long long>(value);
+  const auto piece = [](unsigned long long part) {
+    return static_cast<unsigned long long>(__reduce_add_sync(~0u, static_cast<unsigned>(part)));
+  };
+  constexpr unsigned mask = (1u << 22) - 1;
+  return static_cast<long long>(piece(bits & mask) + (piece(bits >> 22 & mask) << 22) + (piece(bits >> 44) << 44));
 }
 
 // limb += (low + high * 2^32) * 2^position, in pieces of 32 bits but for the last. Alone: no other thread does so now.

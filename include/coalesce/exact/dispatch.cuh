@@ -4,6 +4,7 @@
 #include <coalesce/device/call.cuh>
 #include <coalesce/exact/short_columns.cuh>
 #include <coalesce/exact/short_rows.cuh>
+#include <coalesce/exact/tiny_rows.cuh>
 
 namespace coalesce::exact {
 
@@ -75,9 +76,17 @@ status start_short_rows(const Input& in, const answer_to<R>& to, const Rows& row
     const std::int64_t needed = detail::ceil_div(results * lanes, quick_threads), most = 16 * device.processors;
     const short_row_sums<Input, Rows, R> problem{in, to, rows, results, lanes, space, tickets};
     const std::int64_t blocks = by_blocks || needed < most ? needed : most;
-    const status s =
-        by_blocks ? detail::launch(sum_short_rows<true, Input, Rows, R>, problem, blocks, quick_threads, 0, stream)
-                  : detail::launch(sum_short_rows<false, Input, Rows, R>, problem, blocks, quick_threads, 0, stream);
+    int tiny = 0;
+    if constexpr (std::is_same_v<Rows, rows_of_layout>) tiny = tiny_rows(in, rows.where.layout);
+    status s;
+    if constexpr (std::is_same_v<Rows, rows_of_layout> && Input::inputs == 1) {
+      const std::int64_t few = detail::ceil_div(results, quick_threads), grid = few < most ? few : most;
+      if (tiny == 1) s = detail::launch(sum_tiny_rows<1, Input, R>, problem, grid, quick_threads, 0, stream);
+      if (tiny == 2) s = detail::launch(sum_tiny_rows<2, Input, R>, problem, grid, quick_threads, 0, stream);
+    }
+    if (tiny == 0)
+      s = by_blocks ? detail::launch(sum_short_rows<true, Input, Rows, R>, problem, blocks, quick_threads, 0, stream)
+                    : detail::launch(sum_short_rows<false, Input, Rows, R>, problem, blocks, quick_threads, 0, stream);
     if (!s) return s;
     const listed_rows<Rows> rest{rows, space, tickets, tickets + 1};
     return start_rows<true>(in, to, rest, results, device, stream);

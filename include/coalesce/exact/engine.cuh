@@ -9,12 +9,12 @@
 //   round(flying, next, again)   adding the vectors in flight; next(u) requests vector u of the next round, again(u)
 //                                that of this one once more
 //   close()                      after the last number: all is in the bins. Or, for the engines of a block:
-//   parts()                      what is not in the bins, of all the warp's lanes
+//   parts()                      what is not in the bins, of all the warp's lanes together
 //   met_special()                whether there was an infinity or NaN: then what is in the bins is worthless
 #pragma once
 
-#include <coalesce/exact/carry.cuh>
 #include <coalesce/exact/input.cuh>
+#include <coalesce/exact/window_sum.cuh>
 
 namespace coalesce::exact {
 
@@ -48,15 +48,17 @@ __device__ __forceinline__ void request_now() {
   if (Engine::requests_early) __syncwarp();
 }
 
-// A round: every vector in flight is replaced by the next one as soon as it is taken.
+// A round: every vector in flight is replaced by the next one, as soon as it is taken or, to save registers, as soon as
+// it is added.
 template <class Engine, class Vector, int Loads, class Next>
 __device__ __forceinline__ void simple_round(Engine& engine, Vector (&flying)[Loads], Next next) {
 #pragma unroll
   for (int u = 0; u < Loads; ++u) {
     const Vector v = flying[u];
+    if (!Engine::requests_early) engine.vector(v);
     flying[u] = next(u);
     request_now<Engine>();
-    engine.vector(v);
+    if (Engine::requests_early) engine.vector(v);
   }
 }
 
@@ -107,11 +109,6 @@ struct trials {
     }
   }
   __device__ __forceinline__ void held() { failures = lost = 0; }
-};
-// What a warp has in windows: upper * 2^upper_bit + lower * 2^lower_bit, in the range's units.
-struct window_parts {
-  long long upper, lower;
-  int upper_bit, lower_bit;
 };
 
 // Of what changes in a window's high word: sign and exponent.
@@ -185,19 +182,15 @@ struct windows_engine : Columns, settling<Columns::most>, trials {
     first = window_at(place_first);
     second = window_at(place_second);
   }
-  __device__ __forceinline__ window_parts parts() {
+  __device__ __forceinline__ window_sum parts() {
+    if (place_first == 0) return {0, 0, 0, 0};
     const long long upper = content(first, place_first), lower = content(second, place_second);
-    return {warp_sum(upper), warp_sum(lower), static_cast<int>(place_first >> 20) - lowest_bit,
-            static_cast<int>(place_second >> 20) - lowest_bit};
+    return two_parts(warp_sum(upper), warp_sum(lower), 40, static_cast<int>(place_second >> 20) - 1075);
   }
   // To the limbs.
   __device__ __forceinline__ void empty_windows() {
-    if (place_first == 0) return;
-    const window_parts p = parts();
-    if (threadIdx.x % 32 == 0) {
-      deposit(limb, p.upper, 0, p.upper_bit);
-      deposit(limb, p.lower, 0, p.lower_bit);
-    }
+    const window_sum sum = parts();
+    if (threadIdx.x % 32 == 0) deposit<Columns::values>(limb, sum);
     first = window_at(place_first);
     second = window_at(place_second);
   }

@@ -94,17 +94,15 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<768>, settling<bfloat1
     place_first = static_cast<unsigned>(exponent) << 20 | 0x80000u;
     first = window_at(place_first);
   }
-  static constexpr int bit_zero = 1023 + 52 + layout<range::narrow>::unit;  // of a window whose last bit is bit 0
-  static constexpr int lowest = bit_zero + origin;
-  __device__ __forceinline__ int window_bit() const { return static_cast<int>(place_first >> 20) - bit_zero; }
-  __device__ __forceinline__ window_parts parts() {
-    return {0, warp_sum(content(first, place_first)), 0, window_bit()};
+  static constexpr int lowest = 1023 + 52 + layout<range::narrow>::unit + origin;
+  __device__ __forceinline__ window_sum parts() {
+    if (place_first == 0) return {0, 0, 0, 0};
+    return two_parts(0, warp_sum(content(first, place_first)), 1, static_cast<int>(place_first >> 20) - 1075);
   }
   // To the limbs.
   __device__ __forceinline__ void empty_window() {
-    if (place_first == 0) return;
-    const window_parts p = parts();
-    if (threadIdx.x % 32 == 0) deposit(limb, p.lower, 0, p.lower_bit);
+    const window_sum sum = parts();
+    if (threadIdx.x % 32 == 0) deposit<range::narrow>(limb, sum);
     first = window_at(place_first);
   }
   __device__ __forceinline__ void close() { empty_window(); }
@@ -217,9 +215,9 @@ struct engine<elements<__half>> : column_of<unsigned long long, 1, 1024>, settli
     simple_round(*this, flying, next);
     settle_after(8 * loads, *this);
   }
-  __device__ __forceinline__ window_parts parts() {
+  __device__ __forceinline__ window_sum parts() {
     settle();
-    return {warp_sum(settled >> 32), warp_sum(settled & 0xffffffffll), origin + 32, origin};
+    return two_parts(warp_sum(settled >> 32), warp_sum(settled & 0xffffffffll), 32, -24);
   }
   __device__ __forceinline__ void settle() {
     const double sum = first + second;  // less than 2^29, in units of 2^-24: exact

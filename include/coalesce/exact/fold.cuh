@@ -1,24 +1,11 @@
 // From threads' columns to one number: of a block, of a warp, of a few threads of a block.
 #pragma once
 
+#include <coalesce/exact/answer.cuh>
 #include <coalesce/exact/engines_narrow.cuh>
 #include <coalesce/exact/engines_wide.cuh>
 
 namespace coalesce::exact {
-
-// What is read from the sum, and where it goes.
-template <class R>
-struct answer_to {
-  R* out;
-  reading how;
-};
-
-template <class R>
-__device__ __forceinline__ R answer_of(head number, bool zero, unsigned flags, reading how, std::uint64_t count) {
-  typename format<R>::bits bits;
-  if (!read_special<R>(flags, zero, how, count, bits)) bits = read_head<R>(number, how, count);
-  return from_bits<R>(bits);
-}
 
 // Shared memory of a block beside the columns.
 template <class Engine>
@@ -28,8 +15,10 @@ struct block_room {
   long long limb[limbs];
   long long low[sums], high[sums];
   unsigned word[limbs];
-  unsigned flags, next;
-  window_parts parts[32];  // of each warp
+  unsigned flags, next, lowest, end;
+  window_sum part[32];  // of each warp
+  window_sum sum;       // of all
+  bool last;
 };
 
 // Limb k's part of bins whose sums are low[i] + high[i] * 2^32: each bin gives three pieces.
@@ -52,43 +41,50 @@ __device__ __forceinline__ long long gathered(const long long* low, const long l
   return sum;
 }
 
-// What the warps had in windows, by the first warp. Most often all their windows lie alike.
+// Adds up what each warp has in room.part, by the first warp: room.sum. A barrier lies behind, none before.
 template <class Room>
-__device__ __forceinline__ void fold_parts(Room& room, bool is_there) {
-  const int lane = threadIdx.x;
-  window_parts mine{};
-  if (is_there) mine = room.parts[lane];
-  const int upper_bit = __shfl_sync(~0u, mine.upper_bit, 0), lower_bit = __shfl_sync(~0u, mine.lower_bit, 0);
-  const bool nothing = mine.upper == 0 && mine.lower == 0;
-  if (__all_sync(~0u, nothing || (mine.upper_bit == upper_bit && mine.lower_bit == lower_bit))) {
-    const long long upper = warp_sum(mine.upper), lower = warp_sum(mine.lower);
-    if (lane > 0) return;
-    if (upper != 0) deposit<true>(room.limb, upper, 0, upper_bit);
-    if (lower != 0) deposit<true>(room.limb, lower, 0, lower_bit);
-    return;
+__device__ __forceinline__ void fold_parts(Room& room, int warps) {
+  if (threadIdx.x < 32) {
+    window_sum mine{};
+    if (static_cast<int>(threadIdx.x) < warps) mine = room.part[threadIdx.x];
+    const window_sum sum = sum_of_lanes(mine);
+    if (threadIdx.x == 0) room.sum = sum;
   }
-  if (mine.upper != 0) deposit(room.limb, mine.upper, 0, mine.upper_bit);
-  if (mine.lower != 0) deposit(room.limb, mine.lower, 0, mine.lower_bit);
+  __syncthreads();
 }
 
-// Adds up all that the threads have into room.limb. Called by all threads of the block, `threads` many.
+// What a block's sum is: held in room.sum, where no thread needed its bins; or in room.limb.
+struct folded {
+  bool held, special;
+};
+
+// Adds up all that the threads have. Called by all threads of the block, `threads` many.
 template <class Engine>
-__device__ __forceinline__ void fold_block(Engine& engine, const char* shared, block_room<Engine>& room, int threads) {
+__device__ __forceinline__ folded fold_block(Engine& engine, const char* shared, block_room<Engine>& room,
+                                             int threads) {
   using word = typename Engine::word;
   const int lane = threadIdx.x & 31, warp = threadIdx.x / 32, warps = threads / 32;
   const word* columns = reinterpret_cast<const word*>(shared);
+  bool special = false;
   if constexpr (Engine::lazy) {
-    const window_parts mine = engine.parts();
-    if (lane == 0) room.parts[warp] = mine;
-    const bool bins = __syncthreads_or(engine.used_bins);
-    if (warp == 0) fold_parts(room, lane < warps);
-    if (!bins) {
-      __syncthreads();
-      return;
+    window_sum mine = engine.parts();
+    constexpr int used_bins = 1, met_special = 2;
+    if (__any_sync(~0u, engine.used_bins)) mine.failed |= used_bins;
+    if (__any_sync(~0u, engine.met_special())) mine.failed |= met_special;
+    if (lane == 0) room.part[warp] = mine;
+    __syncthreads();
+    const int said = lane < warps ? room.part[lane].failed : 0;
+    special = __any_sync(~0u, (said & met_special) != 0);
+    if (!__any_sync(~0u, said != 0)) {
+      fold_parts(room, warps);
+      if (!room.sum.failed) return {true, false};
     }
+    if (lane == 0) deposit<Engine::values>(room.limb, mine);
     engine.need_bins();
+    __syncthreads();
+  } else {
+    special = __syncthreads_or(engine.met_special());
   }
-  __syncthreads();
   for (int i = warp; i < Engine::bins; i += warps) {
     long long low = 0, high = 0;
 #pragma unroll 8
@@ -112,6 +108,7 @@ __device__ __forceinline__ void fold_block(Engine& engine, const char* shared, b
   for (int k = static_cast<int>(threadIdx.x); k < block_room<Engine>::limbs; k += threads)
     room.limb[k] += gathered<Engine>(room.low, room.high, k);
   __syncthreads();
+  return {false, special};
 }
 
 template <class Engine>

@@ -87,6 +87,11 @@ struct elements {
   __device__ __forceinline__ vector load(std::int64_t i) const { return load_once(data + i); }
   __device__ __forceinline__ vector load_aligned(std::int64_t i) const { return load_once(data + i); }
   __device__ __forceinline__ bool all_aligned(std::int64_t) const { return true; }
+  __device__ __forceinline__ vector half_of_vector() const {  // the first 8 bytes, and zeros
+    vector v{};
+    asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(data));
+    return v;
+  }
   __device__ __forceinline__ vector single(std::int64_t i) const {  // one element and zeros
     const T x = data[i];  // as what it is: copying from memory would go byte by byte
     vector v{};

@@ -6,12 +6,18 @@
 
 namespace coalesce::exact {
 
-// Windows one below the other: the second 40 powers of two below the first (2^12 halves of the first's last bit fit), a
-// third 32 below the second. Two hold some 75 bits: a float fits down to 2^-50 of the largest. Three hold 107: a double
-// fits down to 2^-54.
+// Windows one below the other (below_window): 2^12 halves of the first's last bit fit the second. Two hold some 75
+// bits: a float fits down to 2^-50 of the largest. Three hold 107: a double fits down to 2^-54.
 template <class Number>
 constexpr int windows_for = sizeof(Number) == 8 ? 3 : 2;
-__host__ __device__ constexpr int below_window(int i) { return i == 0 ? 40 : 32; }
+// Rows are first tried with one less, which is half as much work: of n numbers a float then fits down to n * 2^-28 of
+// the largest, a bfloat16 to n * 2^-44, a double to n * 2^-39. So of normal data one row in n^-2 * 2^28 (2^44, 2^39) or
+// so fails: it is tried for rows up to a length at which few do.
+template <class Number>
+constexpr int windows_at_first = windows_for<Number> - 1;
+template <class Input>
+constexpr std::int64_t longest_at_first =
+    std::is_same_v<Input, elements<__nv_bfloat16>> || sizeof(typename Input::number) == 8 ? 1 << 16 : 1 << 11;
 
 // Where windows lie: high words; 0: nowhere.
 template <int Count>
@@ -86,11 +92,11 @@ __device__ __forceinline__ int field_of(unsigned most) {
   return is_float ? static_cast<int>(most >> 23) + 1023 - 127 : static_cast<int>(most >> 20);
 }
 
-// What a lane has of one result: part 0 * 2^(40 + 32) + part 1 * 2^32 + part 2, or part 0 * 2^40 + part 1, times
-// 2^exponent(). Those of lanes that were placed alike are added part by part.
-template <class Input>
+// What a lane has of one result, in Windows windows: part 0 * 2^(40 + 32) + part 1 * 2^32 + part 2, or
+// part 0 * 2^40 + part 1, or part 0, times 2^exponent(). Those of lanes that were placed alike are added part by part.
+template <class Input, int Windows>
 struct quick_sum {
-  static constexpr int parts = windows_for<typename Input::number>;
+  static constexpr int parts = Windows;
   window_places<parts> places;
   window_losses losses;
   windows<parts> sum;
@@ -141,8 +147,8 @@ struct quick_sum {
 };
 
 // Halves are multiples of 2^-24 below 2^16: a double holds the sum of 2^13 of them.
-template <>
-struct quick_sum<elements<__half>> {
+template <int Windows>
+struct quick_sum<elements<__half>, Windows> {
   static constexpr int parts = 1;
   double first, second;
   long long settled;
@@ -178,70 +184,5 @@ struct quick_sum<elements<__half>> {
   }
   __device__ __forceinline__ int exponent() const { return -24; }
 };
-
-// (high:low), signed, times 2^exponent.
-struct __align__(16) window_sum {
-  unsigned long long low, high;
-  int exponent, failed;
-};
-template <int Parts>
-__device__ __forceinline__ window_sum total_of(const long long (&part)[Parts], int exponent, bool failed = false) {
-  window_sum sum{static_cast<unsigned long long>(part[0]), static_cast<unsigned long long>(part[0] >> 63), exponent,
-                 failed};
-#pragma unroll
-  for (int i = 1; i < Parts; ++i) {
-    const int up = below_window(i - 1);
-    sum.high = sum.high << up | sum.low >> (64 - up);
-    sum.low = (sum.low << up) + static_cast<unsigned long long>(part[i]);
-    sum.high +=
-        static_cast<unsigned long long>(part[i] >> 63) + (sum.low < static_cast<unsigned long long>(part[i]) ? 1 : 0);
-  }
-  return sum;
-}
-
-// s, and e below half its last bit: the double next to s + e that says on which side of s it lies. Rounding it to a
-// type with two bits less is rounding s + e.
-__device__ __forceinline__ double towards_odd(double s, double e) {
-  const long long bits = __double_as_longlong(s);
-  const bool even = (bits & 1) == 0, outwards = (e > 0) == (s > 0);
-  return e != 0 && even ? __longlong_as_double(bits + (outwards ? 1 : -1)) : s;
-}
-
-__device__ __forceinline__ void narrowed(double x, double& to) { to = x; }
-__device__ __forceinline__ void narrowed(double x, float& to) { asm("cvt.rn.f32.f64 %0, %1;" : "=f"(to) : "d"(x)); }
-__device__ __forceinline__ unsigned odd_float(double x) {
-  float cut;
-  asm("cvt.rz.f32.f64 %0, %1;" : "=f"(cut) : "d"(x));
-  return __float_as_uint(cut) | (widened(cut) != x ? 1u : 0u);
-}
-__device__ __forceinline__ void narrowed(double x, __half& to) { to = __float2half_rn(__uint_as_float(odd_float(x))); }
-__device__ __forceinline__ void narrowed(double x, __nv_bfloat16& to) {
-  const unsigned bits = odd_float(x);
-  to = from_bits<__nv_bfloat16>(static_cast<unsigned short>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16));
-}
-
-// (high:low) * 2^exponent, not 0, rounded once: by a few instructions where it is a sum of usual size, else in general.
-template <class R>
-__device__ __forceinline__ R quick_answer(unsigned long long low, unsigned long long high, int exponent, reading how,
-                                          std::uint64_t count) {
-  // a * 2^48 + b with |a| <= 2^53: both parts are exact doubles.
-  const long long a = static_cast<long long>(high << 16 | low >> 48);
-  const bool fits = static_cast<long long>(high) >> 37 == static_cast<long long>(high) >> 63;
-  if (how == reading::sum && exponent >= -1022 && exponent < 900 && fits) {
-    const double top = static_cast<double>(a) * 0x1p48, rest = static_cast<double>(low & 0xffffffffffffull);
-    const double s = __dadd_rn(top, rest), part = __dsub_rn(s, top);
-    const double e = __dadd_rn(__dsub_rn(top, __dsub_rn(s, part)), __dsub_rn(rest, part));
-    const double scale = __hiloint2double((exponent + 1023) << 20, 0);
-    R result;
-    narrowed(__dmul_rn(sizeof(R) == 8 ? s : towards_odd(s, e), scale), result);
-    return result;
-  }
-  head number{};
-  number.negative = high >> 63 != 0;
-  number.high = number.negative ? ~high + (low == 0 ? 1 : 0) : high;
-  number.low = number.negative ? ~low + 1 : low;
-  number.exponent = exponent;
-  return answer_of<R>(aligned(number), false, something, how, count);
-}
 
 }  // namespace coalesce::exact

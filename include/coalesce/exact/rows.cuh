@@ -133,18 +133,15 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1)
     const auto row = problem.rows.at(problem.rows.list[i]);
     const int slice = together ? static_cast<int>(blockIdx.x) : 0, slices = together ? static_cast<int>(blocks) : 1;
     const Input in = problem.in.from(row.begin.first, row.begin.second);
-    sum_slice(in, row.count, shared, room, Engine::threads, slice, slices);
-    bool writes = true;
+    bool held = sum_slice(in, row.count, shared, room, Engine::threads, slice, slices), writes = true;
     if (together) {
       long long* all = problem.partials + static_cast<std::int64_t>(i) * blocks * left_words<Input::values>;
-      leave(all, slice, slices, room);
-      writes = detail::last_block(problem.tickets + 1 + i, blocks);
-      if (writes) put_together<Engine>(all, slices, room, Engine::threads);
+      writes = leave(all, problem.tickets + 1 + i, slice, slices, held, room);
+      if (writes) held = put_together<Engine>(all, slices, room, Engine::threads);
     }
-    carried sum{};
-    if (writes) sum = carry_room(room);
-    if (writes && threadIdx.x == 0) {
-      problem.to.out[row.index] = answer_of<R>(sum.number, sum.zero, room.flags, problem.to.how, row.count);
+    if (writes && threadIdx.x < 32) {
+      const R answer = answer_of_room<R>(room, held, problem.to.how, row.count);
+      if (threadIdx.x == 0) problem.to.out[row.index] = answer;
     }
     __syncthreads();
   }

@@ -56,10 +56,10 @@ __device__ __forceinline__ void settle(Engine& engine, int numbers) {
 }
 
 // Adds a share of `count` neighbouring elements, a warp a call. Tiles of 32 x loads vectors go round the workers
-// (blocks); a worker's tiles go to whichever of its warps is free: `next` counts those that are taken (null: there is
-// one warp). While a tile is added the next one is requested. Elements before and after the whole vectors count as
-// vectors of one element and zeros, at the end of all; zeros also stand for vectors that are not there: the sum does
-// not change.
+// (blocks). Of a worker's tiles each of its warps has as many, but the last eighth goes to whichever warp is free:
+// warps do not run equally fast. `next` counts the rounds of tiles that are taken (null: there is one warp). While a
+// tile is added the next one is requested. Elements before and after the whole vectors count as vectors of one element
+// and zeros, at the end of all; zeros also stand for vectors that are not there: the sum does not change.
 template <class Input, class Engine, class Start>
 __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, Engine& engine, unsigned warp,
                                           unsigned warps, unsigned* next, std::int64_t worker, std::int64_t workers,
@@ -87,6 +87,24 @@ __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, E
 #pragma unroll
   for (int u = 0; u < loads; ++u) flying[u] = request(at, u);
   start();  // what can be done while the first requests are under way
+  const bool aligned = in.all_aligned(before);
+  const std::int64_t step = warps * workers, rounds = full / step;
+  unsigned fixed = !aligned || rounds < 16 ? 0 : static_cast<unsigned>(rounds - rounds / 8 - 1);
+  const unsigned given = fixed * warps;
+  {
+    const std::int64_t first = before + (at * tile + lane) * width, stride = step * tile * width;
+    Input here = in.from(first, first);
+    at += fixed * step;
+    warp += given;
+#pragma unroll 1
+    for (; fixed > 0; --fixed) {
+      const Input now = here;
+      here = here.from(stride, stride);
+      engine.round(
+          flying, [&](int u) { return here.load_aligned(u * 32 * width); },
+          [&](int u) { return now.load_aligned(u * 32 * width); });
+    }
+  }
   // Asked for a round before it is needed.
   const auto take = [&] {
     unsigned taken = warp += warps;
@@ -95,22 +113,21 @@ __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, E
                    : "=r"(taken)
                    : "r"(static_cast<unsigned>(__cvta_generic_to_shared(next)))
                    : "memory");
+      taken += given;
     }
     return taken;
   };
-  const bool aligned = in.all_aligned(before);
   unsigned ahead = __shfl_sync(~0u, take(), 0);
+#pragma unroll 1
   while (at < tiles) {
     const std::int64_t following = ahead * workers + worker;
     const unsigned taken = take();
-    const auto again = [&](int u) { return request(at, u); };
-    if (following < full && aligned) {
-      const std::int64_t first = before + (following * tile + lane) * width;
-      const Input here = in.from(first, first);
-      engine.round(flying, [&](int u) { return here.load_aligned(u * 32 * width); }, again);
-    } else {
-      engine.round(flying, [&](int u) { return request(following, u); }, again);
-    }
+    const bool easy = following < full && aligned;
+    const std::int64_t first = before + (following * tile + lane) * width;
+    const Input here = in.from(first, first);
+    engine.round(
+        flying, [&](int u) { return easy ? here.load_aligned(u * 32 * width) : request(following, u); },
+        [&](int u) { return request(at, u); });
     ahead = __shfl_sync(~0u, taken, 0);
     at = following;
   }
@@ -136,19 +153,16 @@ __device__ unsigned flags_of_share(const Input& in, std::int64_t count, int warp
   return flags;
 }
 
-// What blocks leave for the last of them: limb k of block i is word k * blocks + i, after the limbs come the flags.
-template <range R>
-constexpr int left_words = limbs_of<R> + 1;
-
-// Slice `slice` of a run, by a whole block: the sum in room.limb and room.flags.
+// Slice `slice` of a run, by a whole block. True: the sum is held in room.sum; else it is in room.limb. And in
+// room.flags.
 template <class Engine, class Input>
-__device__ __forceinline__ void sum_slice(const Input& in, std::int64_t count, char* shared, block_room<Engine>& room,
+__device__ __forceinline__ bool sum_slice(const Input& in, std::int64_t count, char* shared, block_room<Engine>& room,
                                           int threads, int slice, int slices) {
   constexpr int limbs = limbs_of<Input::values>;
   const int t = threadIdx.x;
   for (int k = t; k < limbs; k += threads) room.limb[k] = 0;
   if (t == 0) {
-    room.flags = 0;
+    room.flags = something;
     room.next = static_cast<unsigned>(threads) / 32;
   }
   Engine engine;
@@ -158,52 +172,71 @@ __device__ __forceinline__ void sum_slice(const Input& in, std::int64_t count, c
     engine.start();
     __syncthreads();
   });
-  const bool special = __syncthreads_or(engine.met_special());
-  fold_block(engine, shared, room, threads);
+  const folded sum = fold_block(engine, shared, room, threads);
   // Elements are looked at again where the sum cannot tell: after infinities and NaN, and whether it is one of -0s
   // only, which leave nothing above the lowest limbs.
-  // In two's complement -0 leaves 2^32 - 2^32 in the lowest bins of doubles: four limbs that say nothing here.
   bool nothing = true;
-  constexpr int lowest = Engine::origin / 32, silent = Engine::zeros_leave_traces ? 4 : 0;
-  for (int k = t; k < limbs; k += threads) {
-    nothing = nothing && (room.limb[k] == 0 || (k >= lowest && k < lowest + silent));
-  }
-  if (__syncthreads_and(nothing) || special) {
-    const unsigned seen = flags_of_share<Input, Engine::loads>(in, count, t / 32, threads / 32, slice, slices, special);
-    if (seen != 0) atomicOr(&room.flags, seen);
-  } else if (t == 0) {
-    room.flags = something;
-  }
-  __syncthreads();
-}
-
-// The number that room.limb holds, for the first warp.
-template <class Engine>
-__device__ __forceinline__ carried carry_room(block_room<Engine>& room) {
-  carried sum{};
-  if (threadIdx.x < 32) sum = carry_limbs<block_room<Engine>::limbs>(room.limb, room.word);
-  sum.number.exponent += layout<Engine::values>::unit;
-  return sum;
-}
-
-template <class Engine>
-__device__ __forceinline__ void leave(long long* all, int slice, int slices, const block_room<Engine>& room) {
-  constexpr int limbs = block_room<Engine>::limbs;
-  if (threadIdx.x >= 32) return;
-  int lowest = limbs, end = 0;  // of the limbs that are not 0: most are
-  for (int k = threadIdx.x; k < limbs; k += 32) {
-    // In pieces of 32 bits, so that no sum of many leaves its 64 bits.
-    const long long own = k == limbs - 1 ? room.limb[k] : room.limb[k] & 0xffffffffll;
-    const long long left = own + (k > 0 ? room.limb[k - 1] >> 32 : 0);
-    all[k * slices + slice] = left;
-    if (left != 0) {
-      lowest = ::min(lowest, k);
-      end = k + 1;
+  if (sum.held) {
+    nothing = (room.sum.low | room.sum.high) == 0;
+  } else {
+    // In two's complement -0 leaves 2^32 - 2^32 in the lowest bins of doubles: four limbs that say nothing here.
+    constexpr int lowest = Engine::origin / 32, silent = Engine::zeros_leave_traces ? 4 : 0;
+    for (int k = t; k < limbs; k += threads) {
+      nothing = nothing && (room.limb[k] == 0 || (k >= lowest && k < lowest + silent));
     }
+    nothing = __syncthreads_and(nothing);
   }
-  lowest = __reduce_min_sync(~0u, lowest);
-  end = __reduce_max_sync(~0u, end);
-  if (threadIdx.x == 0) all[limbs * slices + slice] = room.flags | lowest << 8 | end << 16;
+  if (nothing || sum.special) {
+    const unsigned seen =
+        flags_of_share<Input, Engine::loads>(in, count, t / 32, threads / 32, slice, slices, sum.special);
+    if (t == 0) room.flags = 0;
+    __syncthreads();
+    if (seen != 0) atomicOr(&room.flags, seen);
+    __syncthreads();
+  }
+  return sum.held;
+}
+
+// What blocks leave for the last of them: a record each, which is a sum held in 128 bits, with flags in the place of
+// `failed`; and then, for those that did not hold theirs, limbs: limb k of block i is word k * blocks + i, and the
+// record's flags have the lowest limb that is not 0 << 8, and the end of them << 16.
+constexpr int record_words = sizeof(window_sum) / 8;
+template <range R>
+constexpr int left_words = limbs_of<R> + record_words;
+
+// Leaves what sum_slice found. Returns whether this block is the last of `slices`, to which all is visible.
+template <class Engine>
+__device__ __forceinline__ bool leave(long long* all, unsigned* ticket, int slice, int slices, bool held,
+                                      block_room<Engine>& room) {
+  constexpr int limbs = block_room<Engine>::limbs;
+  window_sum* const record = reinterpret_cast<window_sum*>(all) + slice;
+  if (held) {
+    if (threadIdx.x == 0) {
+      const window_sum sum = room.sum;
+      *record = {sum.low, sum.high, sum.exponent, static_cast<int>(room.flags)};
+      room.last = detail::take_ticket(ticket, slices - 1) == slices - 1;
+    }
+    __syncthreads();
+    return room.last;
+  }
+  if (threadIdx.x < 32) {
+    long long* const words = all + slices * record_words;
+    int lowest = limbs, end = 0;  // of the limbs that are not 0: most are
+    for (int k = threadIdx.x; k < limbs; k += 32) {
+      // In pieces of 32 bits, so that no sum of many leaves its 64 bits.
+      const long long own = k == limbs - 1 ? room.limb[k] : room.limb[k] & 0xffffffffll;
+      const long long left = own + (k > 0 ? room.limb[k - 1] >> 32 : 0);
+      words[k * slices + slice] = left;
+      if (left != 0) {
+        lowest = ::min(lowest, k);
+        end = k + 1;
+      }
+    }
+    lowest = __reduce_min_sync(~0u, lowest);
+    end = __reduce_max_sync(~0u, end);
+    if (threadIdx.x == 0) *record = {0, 0, 0, static_cast<int>(room.flags) | lowest << 8 | end << 16};
+  }
+  return detail::last_block(ticket, slices);
 }
 
 // Of a word of each block, a lane's: five at once are requested. `nothing` stands for those that are not there.
@@ -218,32 +251,91 @@ __device__ __forceinline__ void over_blocks(const long long* words, int blocks, 
   }
 }
 
-// What `slices` blocks have left, put together by the last of them, in room.limb.
+__device__ __forceinline__ window_sum record_of(const long long* all, int block) {
+  const uint4* const words = reinterpret_cast<const uint4*>(all) + 2 * block;
+  const uint4 word[2] = {__ldcg(words), __ldcg(words + 1)};
+  window_sum record;
+  static_assert(sizeof(record) == sizeof(word), "a record is two words of 16 bytes");
+  memcpy(&record, word, sizeof(record));
+  return record;
+}
+
+// What `slices` blocks have left, put together by the last of them: true if it is held in room.sum, else it is in
+// room.limb. And in room.flags.
 template <class Engine>
-__device__ __forceinline__ void put_together(const long long* all, int slices, block_room<Engine>& room, int threads) {
+__device__ __forceinline__ bool put_together(const long long* all, int slices, block_room<Engine>& room, int threads) {
   constexpr int limbs = block_room<Engine>::limbs;
-  const int t = threadIdx.x, lane = t % 32;
-  unsigned flags = 0;
-  int lowest = limbs, end = 0;
-  over_blocks(all + limbs * slices, slices, limbs << 8, [&](long long word) {
-    const unsigned said = static_cast<unsigned>(word);
+  const int t = threadIdx.x, lane = t % 32, warp = t / 32;
+  window_sum sum{};
+  unsigned flags = 0, lowest = limbs, end = 0;
+  for (int i = t; i < slices; i += threads) {
+    window_sum one = record_of(all, i);
+    const unsigned said = static_cast<unsigned>(one.failed);
+    one.failed = 0;
+    sum = together(sum, one);
     flags |= said & 0xff;
-    lowest = ::min(lowest, static_cast<int>(said >> 8 & 0xff));
-    end = ::max(end, static_cast<int>(said >> 16));
-  });
+    if (said >> 16 != 0) {
+      lowest = ::min(lowest, said >> 8 & 0xff);
+      end = ::max(end, said >> 16);
+    }
+  }
+  const window_sum of_warp = sum_of_lanes(sum);
   flags = __reduce_or_sync(~0u, flags);
   lowest = __reduce_min_sync(~0u, lowest);
   end = __reduce_max_sync(~0u, end);
-  for (int k = t / 32; k < limbs; k += threads / 32) {  // a warp takes a limb
-    long long sum = 0;
-    if (k >= lowest && k < end) {
-      over_blocks(all + k * slices, slices, 0, [&](long long part) { sum += part; });
-      sum = warp_sum(sum);
-    }
-    if (lane == 0) room.limb[k] = sum;
+  if (t == 0) {
+    room.flags = 0;
+    room.lowest = limbs;
+    room.end = 0;
   }
-  if (t == 0) room.flags = flags;
+  if (lane == 0) room.part[warp] = of_warp;
   __syncthreads();
+  if (lane == 0 && flags != 0) {
+    atomicOr(&room.flags, flags);
+    atomicMin(&room.lowest, lowest);
+    atomicMax(&room.end, end);
+  }
+  fold_parts(room, threads / 32);
+  lowest = room.lowest;
+  end = room.end;
+  if (end == 0 && !room.sum.failed) return true;
+  const long long* const words = all + slices * record_words;
+  for (unsigned k = warp; k < limbs; k += threads / 32) {  // a warp takes a limb
+    long long one = 0;
+    if (k >= lowest && k < end) {
+      over_blocks(words + k * slices, slices, 0, [&](long long part) { one += part; });
+      one = warp_sum(one);
+    }
+    if (lane == 0) room.limb[k] = one;
+  }
+  __syncthreads();
+  for (int i = t; i < slices; i += threads) deposit<Engine::values>(room.limb, record_of(all, i));
+  __syncthreads();
+  return false;
+}
+
+// The first warp's: what is held goes to the limbs.
+template <class Engine>
+__device__ __forceinline__ void to_limbs(block_room<Engine>& room) {
+  for (int k = threadIdx.x; k < block_room<Engine>::limbs; k += 32) room.limb[k] = 0;
+  __syncwarp();
+  if (threadIdx.x == 0) deposit<Engine::values>(room.limb, room.sum);
+  __syncwarp();
+}
+
+// A block's answer, for its first thread; called by its first warp.
+template <class R, class Engine>
+__device__ __forceinline__ R answer_of_room(block_room<Engine>& room, bool held, reading how, std::uint64_t count) {
+  if (held) {
+    const window_sum sum = room.sum;
+    if (threadIdx.x > 0) return R();
+    if ((sum.low | sum.high) == 0 || (room.flags & (nan_seen | plus_infinity | minus_infinity)) != 0)
+      return answer_of<R>(head{}, true, room.flags, how, count);
+    return quick_answer<R>(sum.low, sum.high, sum.exponent, how, count);
+  }
+  carried sum = carry_limbs<block_room<Engine>::limbs>(room.limb, room.word);
+  sum.number.exponent += layout<Engine::values>::unit;
+  return answer_of<R>(sum.number, sum.zero, room.flags, how, count);
 }
 
 template <class Input, class R>
@@ -271,26 +363,27 @@ __global__ void __launch_bounds__(engine_of_runs<Small, Input>::threads, 1) sum_
   const int run = static_cast<int>(blockIdx.x) / slices, slice = static_cast<int>(blockIdx.x) % slices;
   const auto begin = problem.where.begin(run);
   const Input in = problem.in.from(begin.first, begin.second);
-  sum_slice(in, problem.count, shared, room, threads, slice, slices);
+  bool held = sum_slice(in, problem.count, shared, room, threads, slice, slices);
   if (slices > 1) {
     long long* all = problem.partials + static_cast<std::int64_t>(run) * slices * left_words<Input::values>;
-    leave(all, slice, slices, room);
-    if (!detail::last_block(problem.tickets + run, slices)) return;
-    put_together<Engine>(all, slices, room, threads);
+    if (!leave(all, problem.tickets + run, slice, slices, held, room)) return;
+    held = put_together<Engine>(all, slices, room, threads);
   }
-  const carried sum = carry_room(room);
+  if (threadIdx.x >= 32) return;
+  if (problem.into == nullptr) {
+    const R answer = answer_of_room<R>(room, held, problem.to.how, problem.count);
+    if (threadIdx.x == 0) problem.to.out[problem.where.index(run)] = answer;
+    return;
+  }
+  if (held) to_limbs(room);
+  carry_limbs<block_room<Engine>::limbs>(room.limb, room.word);
   if (threadIdx.x > 0) return;
-  if (problem.into != nullptr) {
-    total<Input::values> part;
-    part.header = total<Input::values>::blank_header;
-    for (int i = 0; i < part.words; ++i)
-      part.word[i] = room.word[2 * i] | static_cast<unsigned long long>(room.word[2 * i + 1]) << 32;
-    set_flags(part, room.flags);
-    merge(*problem.into, part);
-  } else {
-    const R answer = answer_of<R>(sum.number, sum.zero, room.flags, problem.to.how, problem.count);
-    problem.to.out[problem.where.index(run)] = answer;
-  }
+  total<Input::values> part;
+  part.header = total<Input::values>::blank_header;
+  for (int i = 0; i < part.words; ++i)
+    part.word[i] = room.word[2 * i] | static_cast<unsigned long long>(room.word[2 * i + 1]) << 32;
+  set_flags(part, room.flags);
+  merge(*problem.into, part);
 }
 
 }  // namespace coalesce::exact

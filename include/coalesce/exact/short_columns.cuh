@@ -9,36 +9,11 @@
 
 namespace coalesce::exact {
 
-__device__ __forceinline__ window_sum together(window_sum a, window_sum b) {
-  if (a.failed | b.failed) return {0, 0, 0, 1};
-  if ((a.low | a.high) == 0) return b;
-  if ((b.low | b.high) == 0) return a;
-  if (a.exponent < b.exponent) {
-    const window_sum other = a;
-    a = b;
-    b = other;
-  }
-  const int up = a.exponent - b.exponent;
-  if (up > 0) {
-    const unsigned long long sign = a.high >> 63 ? ~0ull : 0ull;
-    if (up > 60 || (a.high ^ sign) >> (62 - up) != 0) return {0, 0, 0, 1};  // a bit is left for the carry
-    a.high = a.high << up | a.low >> (64 - up);
-    a.low <<= up;
-  }
-  a.exponent = b.exponent;
-  const unsigned long long low = a.low + b.low;
-  a.high += b.high + (low < b.low ? 1 : 0);
-  a.low = low;
-  // Of two numbers that need no more than 127 bits each: only the sum's top bits can be too many.
-  const unsigned long long top = a.high >> 62;
-  a.failed = top == 1 || top == 2;
-  return a;
-}
-
-// A thread's columns: `width` sums, of `loads` rows at once.
+// A thread's columns: `width` sums, of `loads` rows that are under way, added `at_once` at a time.
 template <class Input>
 struct quick_columns {
-  static constexpr int width = Input::width, loads = 4;
+  static constexpr bool by_fours = std::is_same_v<Input, elements<__nv_bfloat16>>;  // are added in float first
+  static constexpr int width = Input::width, loads = 4, at_once = by_fours ? 4 : 1;
   static constexpr int parts = windows_for<typename Input::number>;
   window_places<parts> places;
   window_losses losses;
@@ -52,9 +27,8 @@ struct quick_columns {
 #pragma unroll
     for (int k = 0; k < width; ++k) sum[k].begin(places);
   }
-  __device__ __forceinline__ void add(const typename Input::vector (&rows)[loads]) {
-    if constexpr (std::is_same_v<Input, elements<__nv_bfloat16>>) {
-      // Four rows' numbers are added in float first.
+  __device__ __forceinline__ void add(const typename Input::vector (&rows)[at_once]) {
+    if constexpr (by_fours) {
       const auto four = [&](float a, float b, float c, float d, int k) {
         bool inexact = false;
         const float x = exact_pair(exact_pair(a, b, inexact), exact_pair(c, d, inexact), inexact);
@@ -76,14 +50,11 @@ struct quick_columns {
       two(rows[0].z, rows[1].z, rows[2].z, rows[3].z, 4);
       two(rows[0].w, rows[1].w, rows[2].w, rows[3].w, 6);
     } else {
-#pragma unroll
-      for (int u = 0; u < loads; ++u) {
-        int k = 0;
-        Input::numbers(rows[u], [&](auto x, auto y) {
-          put(x, k++);
-          put(y, k++);
-        });
-      }
+      int k = 0;
+      Input::numbers(rows[0], [&](auto x, auto y) {
+        put(x, k++);
+        put(y, k++);
+      });
     }
   }
   template <class Number>
@@ -100,22 +71,19 @@ struct quick_columns {
 
 template <>
 struct quick_columns<elements<__half>> {
-  static constexpr int width = 8, loads = 4;
+  static constexpr int width = 8, loads = 4, at_once = 1;
   double sum[width] = {};
   int rows_added = 0;
 
   __device__ __forceinline__ void place(const uint4 (&)[loads]) {}
-  __device__ __forceinline__ void add(const uint4 (&rows)[loads]) {
-    rows_added += loads;
-#pragma unroll
-    for (int u = 0; u < loads; ++u) {
-      int k = 0;
-      elements<__half>::numbers(rows[u], [&](float x, float y) {
-        sum[k] = __dadd_rn(sum[k], widened(x));
-        sum[k + 1] = __dadd_rn(sum[k + 1], widened(y));
-        k += 2;
-      });
-    }
+  __device__ __forceinline__ void add(const uint4 (&rows)[1]) {
+    ++rows_added;
+    int k = 0;
+    elements<__half>::numbers(rows[0], [&](float x, float y) {
+      sum[k] = __dadd_rn(sum[k], widened(x));
+      sum[k + 1] = __dadd_rn(sum[k + 1], widened(y));
+      k += 2;
+    });
   }
   __device__ __forceinline__ window_sum result(int k) const {
     const bool fits = fabs(sum[k]) < 0x1p40 && rows_added <= 8192;
@@ -159,23 +127,35 @@ __global__ void __launch_bounds__(256, 2) sum_short_columns(const short_column_s
   const std::int64_t start = static_cast<std::int64_t>(slice) * members + y;
   const std::int64_t step = static_cast<std::int64_t>(slices) * members;
   const std::int64_t count = works ? problem.count : 0;
-  typename Input::vector rows[loads], coming[loads];
-  const auto request = [&](std::int64_t j, typename Input::vector(&into)[loads]) {
-#pragma unroll
-    for (int u = 0; u < loads; ++u) {
-      const std::int64_t at = j + u * step;
-      into[u] = {};
-      if (at < count) into[u] = in.from(at * along.stride, at * along.other).load(0);
-    }
+  // A thread's rows, one after the other; zeros stand for those that are not there.
+  std::int64_t left = start < count ? (count - start + step - 1) / step : 0;
+  Input here = in.from(start * along.stride, start * along.other);
+  const std::int64_t next = step * along.stride, other_next = step * along.other;
+  typename Input::vector rows[loads];
+  const auto request = [&](bool is_there) {
+    typename Input::vector row{};
+    if (is_there) row = here.load_aligned(0);
+    here = here.from(next, other_next);
+    return row;
   };
-  request(start, rows);
-  for (std::int64_t j = start; j < count; j += loads * step) {
-    request(j + loads * step, coming);
-    if (j == start) sums.place(rows);
-    sums.add(rows);
 #pragma unroll
-    for (int u = 0; u < loads; ++u) rows[u] = coming[u];
-  }
+  for (int u = 0; u < loads; ++u) rows[u] = request(u < left);
+  sums.place(rows);
+  constexpr int at_once = columns::at_once;
+  const auto tile = [&](auto is_there) {
+#pragma unroll
+    for (int u = 0; u < loads; u += at_once) {
+      typename Input::vector now[at_once];
+#pragma unroll
+      for (int i = 0; i < at_once; ++i) now[i] = rows[u + i];
+      sums.add(now);
+#pragma unroll
+      for (int i = 0; i < at_once; ++i) rows[u + i] = request(is_there(u + i));
+    }
+    left -= loads;
+  };
+  while (left >= 2 * loads) tile([](int) { return true; });
+  while (left > 0) tile([&](int u) { return loads + u < left; });
   const auto finish = [&](std::int64_t result, const window_sum& sum) {
     if (sum.failed) {
       const unsigned at = atomicAdd(problem.listed, 1u);
@@ -196,18 +176,27 @@ __global__ void __launch_bounds__(256, 2) sum_short_columns(const short_column_s
     }
     problem.to.out[problem.where.index(result)] = answer;
   };
+  // Column k's: loops over k are not unrolled, because what they do is long.
+  const auto result = [&](int k) {
+    window_sum sum{};
+#pragma unroll
+    for (int i = 0; i < width; ++i) {
+      if (i == k) sum = sums.result(i);
+    }
+    return sum;
+  };
   if (members == 1 && slices == 1) {
     if (!works) return;
-#pragma unroll
-    for (int k = 0; k < width; ++k) finish(r + k, sums.result(k));
+#pragma unroll 1
+    for (int k = 0; k < width; ++k) finish(r + k, result(k));
     return;
   }
   // Members' sums meet in shared memory, a column of each thread's at a time; half of the rest adds the other half.
   window_sum* mine = problem.left + static_cast<std::int64_t>(blockIdx.x) * across * width;
-#pragma unroll
+#pragma unroll 1
   for (int k = 0; k < width; ++k) {
     __syncthreads();
-    part[t] = start < count ? sums.result(k) : window_sum{0, 0, 0, 0};
+    part[t] = start < count ? result(k) : window_sum{0, 0, 0, 0};
     for (int half = members / 2; half > 0; half /= 2) {
       __syncthreads();
       if (y < half) part[t] = together(part[t], part[t + half * across]);

@@ -31,9 +31,27 @@ struct shared_row {
   unsigned most, failed;
 };
 
+// Row r's sum is written; or the row listed.
+template <class R, class Input, class Rows>
+__device__ __forceinline__ void finish_row(const short_row_sums<Input, Rows, R>& problem, std::int64_t r,
+                                           const rows_of_layout::row& row, const window_sum& total) {
+  if (total.failed) {
+    const unsigned place = atomicAdd(problem.listed, 1u);
+    if (place < most_listed) problem.list[place] = r;
+  } else if ((total.low | total.high) == 0) {  // of which sign?
+    const Input in = problem.in.from(row.begin.first, row.begin.second);
+    unsigned flags = 0;
+    for (std::int64_t j = 0; j < row.count && !(flags & something); ++j) flags |= in.flags(j, j);
+    problem.to.out[row.index] = answer_of<R>(head{}, true, flags, problem.to.how, row.count);
+  } else {
+    problem.to.out[row.index] = quick_answer<R>(total.low, total.high, total.exponent, problem.to.how, row.count);
+  }
+}
+
 template <bool Block, class Input, class Rows, class R>
 __global__ void __launch_bounds__(quick_threads, 4) sum_short_rows(const short_row_sums<Input, Rows, R> problem) {
   constexpr int loads = Input::inputs == 2 ? 2 : 4, width = Input::width;
+  using quick = quick_sum<Input, windows_at_first<typename Input::number>>;
   const int lanes = Block ? quick_threads : problem.lanes, member = static_cast<int>(threadIdx.x) & (lanes - 1);
   const int groups_here = quick_threads / lanes, mine = static_cast<int>(threadIdx.x) / lanes;
   const std::int64_t groups = static_cast<std::int64_t>(gridDim.x) * groups_here;
@@ -58,19 +76,15 @@ __global__ void __launch_bounds__(quick_threads, 4) sum_short_rows(const short_r
       }
       return v;
     };
-    quick_sum<Input> sum;
-    sum.begin();
-    if (Block) {
-      if (threadIdx.x == 0) together = {};
-      __syncthreads();
-    }
     typename Input::vector flying[loads];
 #pragma unroll
     for (int u = 0; u < loads; ++u) flying[u] = request(member + u * lanes);
     unsigned most = 0;
 #pragma unroll
-    for (int u = 0; u < loads; ++u) sum.look(flying[u], most);
+    for (int u = 0; u < loads; ++u) quick::look(flying[u], most);
     if (Block) {
+      if (threadIdx.x == 0) together = {};
+      __syncthreads();
       most = __reduce_max_sync(~0u, most);
       if (threadIdx.x % 32 == 0) atomicMax(&together.most, most);
       __syncthreads();
@@ -79,60 +93,70 @@ __global__ void __launch_bounds__(quick_threads, 4) sum_short_rows(const short_r
       for (int distance = lanes / 2; distance > 0; distance /= 2)
         most = ::max(most, __shfl_xor_sync(~0u, most, distance));
     }
-    // Room for as many of the first tile's largest as there are numbers.
-    sum.place(most, 34 - __clz(static_cast<int>(::min(row.count, static_cast<std::int64_t>(1 << 20)) | 1)));
-    int at = member;
-    while (true) {
+    window_sum total{0, 0, 0, 1};
+    // The row's sum, in all its lanes; or that it failed.
+    const auto add_up = [&](auto sum) {
+      constexpr int parts = decltype(sum)::parts;
+      sum.begin();
+      // Room for as many of the first tile's largest as there are numbers.
+      sum.place(most, 34 - __clz(static_cast<int>(::min(row.count, static_cast<std::int64_t>(1 << 20)) | 1)));
+      int at = member;
+      while (true) {
 #pragma unroll
-      for (int u = 0; u < loads; ++u) {
-        if (at + u * lanes < vectors) sum.vector(flying[u]);
+        for (int u = 0; u < loads; ++u) {
+          if (at + u * lanes < vectors) sum.vector(flying[u]);
+        }
+        at += loads * lanes;
+        if (!__any_sync(~0u, at < vectors)) break;
+#pragma unroll
+        for (int u = 0; u < loads; ++u) flying[u] = request(at + u * lanes);
       }
-      at += loads * lanes;
-      if (!__any_sync(~0u, at < vectors)) break;
+      long long part[parts];
+      unsigned failed = sum.close(part) ? 0 : 1;
+      const int across = Block ? 32 : lanes;
+      for (int distance = across / 2; distance > 0; distance /= 2) {
 #pragma unroll
-      for (int u = 0; u < loads; ++u) flying[u] = request(at + u * lanes);
-    }
-    constexpr int parts = quick_sum<Input>::parts;
-    long long part[parts];
-    unsigned failed = sum.close(part) ? 0 : 1;
-    const int across = Block ? 32 : lanes;
-    for (int distance = across / 2; distance > 0; distance /= 2) {
-#pragma unroll
-      for (int i = 0; i < parts; ++i) part[i] += __shfl_xor_sync(~0u, part[i], distance);
-      failed |= __shfl_xor_sync(~0u, failed, distance);
-    }
-    if (Block) {
-      if (threadIdx.x % 32 == 0) {
-#pragma unroll
-        for (int i = 0; i < parts; ++i) atomicAdd(&together.part[i], static_cast<unsigned long long>(part[i]));
-        if (failed != 0) together.failed = 1;
+        for (int i = 0; i < parts; ++i) part[i] += __shfl_xor_sync(~0u, part[i], distance);
+        failed |= __shfl_xor_sync(~0u, failed, distance);
       }
-      __syncthreads();
+      if (Block) {
+        if (threadIdx.x % 32 == 0) {
 #pragma unroll
-      for (int i = 0; i < parts; ++i) part[i] = static_cast<long long>(together.part[i]);
-      failed = together.failed;
-      __syncthreads();
+          for (int i = 0; i < parts; ++i) atomicAdd(&together.part[i], static_cast<unsigned long long>(part[i]));
+          if (failed != 0) together.failed = 1;
+        }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < parts; ++i) part[i] = static_cast<long long>(together.part[i]);
+        failed = together.failed;
+        __syncthreads();
+      }
+      // Many full windows may need more bits than there are.
+      if (part[0] != part[0] << 9 >> 9) failed = 1;
+      return total_of(part, sum.exponent(), failed != 0);
+    };
+    using all = quick_sum<Input, windows_for<typename Input::number>>;
+    if constexpr (quick::parts == all::parts) {
+      total = add_up(all());
+    } else {
+      const bool tried = __all_sync(~0u, row.count <= longest_at_first<Input>);
+      if (tried) total = add_up(quick());
+      if (__any_sync(~0u, total.failed)) {
+        if (tried) {
+          if (Block && threadIdx.x == 0) together = {};
+          if (Block) __syncthreads();
+#pragma unroll
+          for (int u = 0; u < loads; ++u) flying[u] = request(member + u * lanes);
+        }
+        total = add_up(all());
+      }
     }
-    // Many full windows may need more bits than there are.
-    if (part[0] != part[0] << 9 >> 9) failed = 1;
     if (!works || member != 0) continue;
     if (too_long) {
       problem.rows.left_for_blocks(row, true);
       continue;
     }
-    if (failed != 0) {
-      const unsigned place = atomicAdd(problem.listed, 1u);
-      if (place < most_listed) problem.list[place] = r;
-      continue;
-    }
-    const window_sum total = total_of(part, sum.exponent());
-    if ((total.low | total.high) == 0) {  // of which sign?
-      unsigned flags = 0;
-      for (std::int64_t j = 0; j < row.count && !(flags & something); ++j) flags |= in.flags(j, j);
-      problem.to.out[row.index] = answer_of<R>(head{}, true, flags, problem.to.how, row.count);
-    } else {
-      problem.to.out[row.index] = quick_answer<R>(total.low, total.high, total.exponent, problem.to.how, row.count);
-    }
+    finish_row<R>(problem, r, row, total);
   }
 }
 
