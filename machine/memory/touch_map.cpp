@@ -35,7 +35,7 @@ bool put(Word* at, Word value) {
 }  // namespace
 
 uint64_t TouchMap::bytes(uint64_t sectors) {
-  return (sectors + 7) / 8 * 8 + (pages_for(sectors, kPage) + 63) / 64 * sizeof(uint64_t);
+  return (sectors + 7) / 8 * 8 + 2 * ((pages_for(sectors, kPage) + 63) / 64) * sizeof(uint64_t);
 }
 
 TouchMap::TouchMap(uint64_t sectors) : sectors_(sectors), pages_(pages_for(sectors, kPage)), mapped_(bytes(sectors)) {
@@ -50,6 +50,7 @@ TouchMap::TouchMap(uint64_t sectors) : sectors_(sectors), pages_(pages_for(secto
   }
   marks_ = static_cast<uint8_t*>(got);
   dirty_ = reinterpret_cast<std::atomic<uint64_t>*>(marks_ + (sectors + 7) / 8 * 8);
+  whole_ = dirty_ + (pages_ + 63) / 64;
 }
 
 TouchMap::~TouchMap() {
@@ -64,7 +65,12 @@ void TouchMap::mark_each(uint64_t first, uint64_t count) {
   if (first >= sectors_) return;
   const uint64_t end = first + std::min(count, sectors_ - first);
   while (first < end) {
-    const uint64_t here = std::min(end, (first / kPage + 1) * kPage);
+    const uint64_t page = first / kPage, here = std::min(end, (page + 1) * kPage);
+    if (first == page * kPage && (here == first + kPage || here == sectors_)) set(whole_, page);
+    if (is_set(whole_, page)) {
+      first = here;
+      continue;
+    }
     bool any = false;
     for (uint64_t s = first; s < here;) {
       if (s % 8 == 0 && here - s >= 8) {
@@ -75,7 +81,7 @@ void TouchMap::mark_each(uint64_t first, uint64_t count) {
         s += 1;
       }
     }
-    if (any) mark_page(first / kPage);
+    if (any) set(dirty_, page);
     first = here;
   }
 }
@@ -85,14 +91,25 @@ void TouchMap::clear() {
     const uint64_t first = page * kPage;
     std::memset(marks_ + first, 0, std::min(kPage, sectors_ - first));
   });
-  for (uint64_t w = 0; w * 64 < pages_; ++w) dirty_[w].store(0, std::memory_order_relaxed);
+  for (uint64_t w = 0; w * 64 < pages_; ++w) {
+    dirty_[w].store(0, std::memory_order_relaxed);
+    whole_[w].store(0, std::memory_order_relaxed);
+  }
 }
 
 uint64_t TouchMap::count() const {
   uint64_t sum = 0;
+  each_set_bit(whole_, pages_, [&](uint64_t page) { sum += std::min(kPage, sectors_ - page * kPage); });
   each_set_bit(dirty_, pages_, [&](uint64_t page) {
+    if (is_set(whole_, page)) return;
     const uint64_t first = page * kPage, last = std::min(first + kPage, sectors_);
-    for (uint64_t s = first; s < last; ++s) sum += marks_[s];
+    uint64_t s = first;
+    for (; s + 8 <= last; s += 8) {
+      uint64_t eight;
+      std::memcpy(&eight, marks_ + s, 8);
+      sum += static_cast<uint64_t>(std::popcount(eight));
+    }
+    for (; s < last; ++s) sum += marks_[s];
   });
   return sum;
 }

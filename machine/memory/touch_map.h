@@ -26,11 +26,12 @@ class TouchMap {
       auto* four = reinterpret_cast<uint32_t*>(marks_ + first);
       if (__atomic_load_n(four, __ATOMIC_RELAXED) == 0x01010101u) return;
       __atomic_store_n(four, 0x01010101u, __ATOMIC_RELAXED);
-      return mark_page(first / kPage);
+      return set(dirty_, first / kPage);
     }
     mark_each(first, count);
   }
-  // Of sector `first` and those that follow: 1 where it is marked. For generated code, which looks before it calls.
+  // Of sector `first` and those that follow: 1 where it is marked, but for pages marked as a whole. For generated code,
+  // which looks before it calls.
   const uint8_t* marks(uint64_t first) const { return marks_ + first; }
   void clear();
   uint64_t count() const;
@@ -38,17 +39,20 @@ class TouchMap {
   static uint64_t bytes(uint64_t sectors);
 
  private:
-  static constexpr uint64_t kPage = 16 * 1024;  // sectors of one dirty bit
+  static constexpr uint64_t kPage = 16 * 1024;  // sectors
   void mark_each(uint64_t first, uint64_t count);
-  void mark_page(uint64_t page) {
-    const uint64_t bit = uint64_t{1} << (page % 64);
-    if (!(dirty_[page / 64].load(std::memory_order_relaxed) & bit))
-      dirty_[page / 64].fetch_or(bit, std::memory_order_relaxed);
+  static bool is_set(const std::atomic<uint64_t>* bits, uint64_t page) {
+    return bits[page / 64].load(std::memory_order_relaxed) >> (page % 64) & 1;
+  }
+  static void set(std::atomic<uint64_t>* bits, uint64_t page) {
+    if (!is_set(bits, page)) bits[page / 64].fetch_or(uint64_t{1} << (page % 64), std::memory_order_relaxed);
   }
   uint64_t sectors_ = 0, pages_ = 0;
-  uint64_t mapped_ = 0;  // bytes of marks_ and dirty_ together
+  uint64_t mapped_ = 0;  // bytes of all three together
   uint8_t* marks_ = nullptr;
-  std::atomic<uint64_t>* dirty_ = nullptr;  // lies behind them
+  // By page, behind the marks: whether any of its sectors has a mark; whether it was marked as a whole, by one range,
+  // which leaves the marks alone.
+  std::atomic<uint64_t>*dirty_ = nullptr, *whole_ = nullptr;
 };
 
 }  // namespace coalesce::machine

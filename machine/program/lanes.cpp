@@ -393,11 +393,13 @@ class Lanes {
           f.alignment = 1;
           if (f.lanes == LaneClass::affine) f.lanes = LaneClass::general;
           join(i.results[1], f, block);
-          // One step computes both: as scalars or as vectors.
-          const auto is_general = [&](uint32_t r) { return facts_[r].lanes == LaneClass::general; };
-          f.lanes = LaneClass::general;
-          if (is_general(i.results[0]) != is_general(i.results[1]))
+          // One step computes both: as scalars or as vectors, once for the block or for each warp.
+          const auto above = [&](uint32_t r, LaneClass c) { return facts_[r].lanes > c; };
+          for (LaneClass c : {LaneClass::affine, LaneClass::block_uniform}) {
+            if (above(i.results[0], c) == above(i.results[1], c)) continue;
+            f.lanes = c == LaneClass::affine ? LaneClass::general : LaneClass::warp_uniform;
             for (uint32_t r : i.results) join(r, f, block);
+          }
         }
         return;
       }

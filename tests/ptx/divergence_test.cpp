@@ -54,6 +54,19 @@ TEST(Divergence, BranchToTheNextInstruction) {
   EXPECT_EQ(r.counters().divergent_branches, 0);
 }
 
+// One of two results is the same for the block, the other for each warp only: neither may be computed before its turn
+// in the loop, nor after what was. The loop once never ended: its condition was computed once for the block, then
+// overwritten for each warp.
+TEST(Divergence, OneResultForTheBlockAndOneForEachWarp) {
+  const Ran r = run(with_prologue("mov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %warpid;\nsetp.lt.u32 %p2, %r4, 26;\n"
+                                  "mov.u32 %r10, 0;\nL:\nsetp.eq.u32 %p1|%p2, %r3, 0;\nadd.u32 %r10, %r10, 1;\n"
+                                  "setp.lt.u32 %p1, %r10, 3;\n@%p1 bra L;\n"),
+                    {zeros<uint32_t>(32)});
+  ASSERT_EQ(r.report.fault, Fault::none);
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], 3);
+  EXPECT_EQ(r.counters().instructions, 4 + 4 + 3 * 4 + 2);
+}
+
 // Of the two halves of a value that all lanes share, one never leaves the lanes' side of the branch (a scalar) and one
 // does (a vector). They were once computed as a vector each, one of which had no place.
 TEST(Divergence, HalvesOfAUniformValue) {

@@ -119,9 +119,15 @@ class Bench {
 };
 
 // A diagnostic with addresses in buffers as places in them, and without the allocations' numbers: where a buffer lies,
-// and how many there were before it, is nobody's promise.
+// how many there were before it, and so which is the nearest to a place in none, is nobody's promise.
 inline std::string rendered(const Diagnostic& d, const Ran& r) {
   std::string text = render(d, false);
+  constexpr std::string_view kNone = " is in no allocation";
+  for (std::size_t none; (none = text.find(kNone)) != std::string::npos;) {
+    const std::size_t place = text.rfind(" at ", none), end = std::min(text.find('\n', none), text.size());
+    if (place == std::string::npos) break;
+    text.replace(place, end - place, " in no allocation");
+  }
   for (std::size_t at = text.find("0x"); at != std::string::npos; at = text.find("0x", at + 2)) {
     char* end = nullptr;
     const uint64_t address = std::strtoull(text.c_str() + at, &end, 16);

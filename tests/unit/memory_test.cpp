@@ -245,8 +245,15 @@ TEST(Memory, TouchedSectorsAreDistinctAndPerLaunch) {
   EXPECT_EQ(memory.touched_sectors(), 3u + 68 + 20);
   Memory::mark(*a, 0, a->sectors());
   EXPECT_EQ(memory.touched_sectors(), a->sectors() + 2 + 20);
+  Memory::mark(*a, 16 * 1024 - 5, 10);  // once more, across two pages of the map
+  EXPECT_EQ(memory.touched_sectors(), a->sectors() + 2 + 20);
   memory.begin_touch();
   EXPECT_EQ(memory.touched_sectors(), 0u);
+  Memory::mark(*a, 16 * 1024 - 5, 20 * 1024);  // a page of the map and parts of its neighbours
+  EXPECT_EQ(memory.touched_sectors(), 20u * 1024);
+  Memory::mark(*a, 16 * 1024 - 6, 3);
+  EXPECT_EQ(memory.touched_sectors(), 20u * 1024 + 1);
+  memory.begin_touch();
   Memory::mark(*a, a->sectors() - 1, 1);
   EXPECT_EQ(memory.touched_sectors(), 1u);
   ASSERT_TRUE(memory.release(c->base));
