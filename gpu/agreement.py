@@ -1,108 +1,12 @@
 """The counters of memory on both sides, kernel by kernel: how many agree, and why the others do not (results.py)."""
 import collections
 import concurrent.futures
-import contextlib
 import json
 import os
 import re
-import tempfile
-import threading
 
 from common import run, table
-
-# Shared requests are left out: gpu/counters.h says why.
-MEMORY = re.compile(r"^(global|local)_(load|store|atomic|reduction)_(requests|sectors)$|^shared_.*_wavefronts$")
-
-
-AGAIN = 5  # further measurements where what warps do may depend on which comes first: does hardware agree with itself?
-ORDERED = re.compile(r"^global_(load|store|atomic)_sectors$")
-
-
-def rows_of_lab(data, level):
-    for e in data["experiments"]:
-        for r in e["rungs"]:
-            measured = r.get("gpu", {}).get("counters")
-            if measured is None:
-                continue
-            counters = [{"counter": k, "counted": r["counters"][k], "measured": v} for k, v in measured.items()
-                        if MEMORY.match(k) and (r["counters"][k] or v)]
-            yield {"program": "lab/" + e["name"], "kernel": r["name"], "level": level, "launches": r["launches"],
-                   "counters": counters}
-
-
-def add_model(rows, experiments):
-    """Puts into rows of the lab at -O3 what `--model ptxas` counted of the same; None: it failed."""
-    model = {("lab/" + e["name"], r["name"]): r["counters"] for e in experiments if e for r in e["rungs"]}
-    for row in rows:
-        foreseen = model.get((row["program"], row["kernel"])) if row["level"] == "O3" else None
-        for c in row["counters"] if foreseen else []:
-            c["modelled"] = foreseen[c["counter"]]
-
-
-GPU = threading.Lock()  # one program at a time may read its counters
-
-
-class Failed(Exception):
-    pass
-
-
-def run_once(coalesce, path, words, launches, file, more):
-    on_gpu = "gpu" in more
-    with GPU if on_gpu else contextlib.nullcontext():
-        done = run([coalesce, "run", "-q", "--json", file, *more, path, *words], 45,
-                   {"COALESCE_GPU_LAUNCHES": str(launches)}, cwd=os.path.dirname(path))
-    if done is None or not os.path.exists(file) or not os.path.getsize(file):
-        raise Failed(f"{'gpu' if on_gpu else 'machine'}: {'took too long' if done is None else done.stderr.strip()[:200]}")
-    return file
-
-
-def compared(coalesce, counted, measured):
-    """{(kernel, launch, counter): (counted, measured)} of two runs' exports."""
-    done = run([coalesce, "compare", "--json", "-", counted, measured])
-    try:
-        return {(r["kernel"], r["launch"], r["counter"]): (r["counted"], r["measured"])
-                for r in json.loads(done.stdout)["counters"]}
-    except (ValueError, AttributeError):
-        raise Failed("compare: " + (done.stderr.strip()[:200] if done else "took too long"))
-
-
-def rows_of_program(coalesce, path, launches):
-    """Every launch's counters by the machine and by the GPU, or why there are none."""
-    name, level = os.path.basename(path).rsplit(".", 1)
-    words = open(path[:-3] + ".args").read().split() if os.path.exists(path[:-3] + ".args") else []
-    with tempfile.TemporaryDirectory() as folder:
-        def once(title, *more):
-            return run_once(coalesce, path, words, launches, os.path.join(folder, title + ".json"), more)
-        try:
-            gpu = once("gpu", "--on", "gpu")
-            counted = compared(coalesce, once("machine", "--threads", "4"), gpu)
-            model = compared(coalesce, once("model", "--threads", "4", "--model", "ptxas"), gpu) if level == "O3" else {}
-            spread = {}
-            if any(a != b and ORDERED.match(key[2]) for key, (a, b) in counted.items()):
-                for k in range(AGAIN):
-                    for key, (_, value) in compared(coalesce, os.path.join(folder, "machine.json"),
-                                                    once(f"again{k}", "--on", "gpu")).items():
-                        spread.setdefault(key, []).append(value)
-        except Failed as failed:
-            return [{"program": name, "level": level, "failed": str(failed)}]
-    kernels = collections.OrderedDict()
-    for key, (ours, measured) in counted.items():
-        row = {"counter": key[2], "counted": ours, "measured": measured}
-        if level == "O3":
-            row["modelled"] = model.get(key, (0, 0))[0]
-        values = spread.get(key, []) + [measured]
-        if min(values) != max(values):
-            row["measured_between"] = [min(values), max(values)]
-        kernels.setdefault(key[0], collections.OrderedDict()).setdefault(key[1], []).append(row)
-    rows = []
-    for kernel, numbered in kernels.items():
-        # One entry a launch with figures of its own; equal launches are one entry.
-        seen = collections.OrderedDict()
-        for counters in numbered.values():
-            seen.setdefault(json.dumps(counters), [0, counters])[0] += 1
-        rows += [{"program": name, "kernel": kernel, "level": level, "launches": n, "counters": c} for n, c in seen.values()]
-    return rows or [{"program": name, "level": level, "failed": "no launch on both sides"}]
-
+from launches import AGAIN
 
 def agrees(counter, whose="counted"):
     """Equal; or, where hardware differs from itself, no further away than it."""

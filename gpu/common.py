@@ -2,14 +2,27 @@
 import os
 import subprocess
 
+GRACE = 5  # seconds from being asked to end to being killed
+
 
 def run(words, seconds=120, environment=None, **more):
-    """The finished process; None where it took too long."""
+    """The finished process; None where it took too long: it was asked to end then, so what it had is written."""
     try:
-        return subprocess.run(words, capture_output=True, text=True, timeout=seconds,
-                              env={**os.environ, **(environment or {})}, errors="replace", **more)
-    except (subprocess.TimeoutExpired, OSError):
+        child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                                 env={**os.environ, **(environment or {})}, **more)
+    except OSError:
         return None
+    try:
+        out, errors = child.communicate(timeout=seconds)
+        return subprocess.CompletedProcess(words, child.returncode, out, errors)
+    except subprocess.TimeoutExpired:
+        child.terminate()
+    try:
+        child.communicate(timeout=GRACE)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.communicate()
+    return None
 
 
 def table(titles, rows, numbers=True):

@@ -26,6 +26,7 @@ import time
 
 sys.dont_write_bytecode = True  # nothing is left in the source tree
 import agreement
+import launches
 from common import run, table
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -195,12 +196,12 @@ def measure(chosen, where):
                 sys.stderr.write(f"{time.monotonic() - begun:6.1f} s: {name} at -{level}\n")
                 if experiment:
                     data[level]["experiments"].append(experiment)
-                    rows += agreement.rows_of_lab({"experiments": [experiment]}, level)
+                    rows += launches.rows_of_lab(experiment, level)
                     agreement.write(rows, failed, where, chosen.docs)
             if level == "O3":  # not beside what is timed for the page
                 foreseen = [beside.submit(lab, chosen.coalesce, name, "O3", folder, ("--model", "ptxas", "--threads", "4"))
                             for name in experiments]
-        agreement.add_model(rows, [f.result() for f in foreseen])
+        launches.add_model(rows, [f.result() for f in foreseen])
     if data.get("O3", {}).get("experiments"):
         write_results(data["O3"], where, chosen.docs, chosen.name)  # should the programs be stopped, this remains
     paths = []
@@ -209,22 +210,16 @@ def measure(chosen, where):
         if os.path.exists(os.path.join(folder, "SOURCES")):
             where["sources"] = open(os.path.join(folder, "SOURCES")).read().strip()
         paths = sorted(os.path.join(folder, f) for f in os.listdir(folder) if f.endswith((".O0", ".O3")))
-    # The GPU is one: programs take turns there; the machine counts several at a time.
-    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 4) // 2)) as pool:
-        def each(path):
-            if time.monotonic() > until:
-                name, level = os.path.basename(path).rsplit(".", 1)
-                return [{"program": name, "level": level, "failed": "not begun within --seconds"}]
-            return agreement.rows_of_program(chosen.coalesce, path, chosen.launches)
-
-        running = {pool.submit(each, path): path for path in paths}
-        for done in concurrent.futures.as_completed(running):
-            name, level = os.path.basename(running[done]).rsplit(".", 1)
-            binaries[name, level] = running[done]
-            for row in done.result():
+    with tempfile.TemporaryDirectory() as folder:
+        programs = launches.Programs(chosen.coalesce, folder, chosen.launches, until)
+        for path, found, spent in programs.all(paths):
+            name, level = launches.name_and_level(path)
+            binaries[name, level] = path
+            for row in found:
                 (failed if "failed" in row else rows).append(row)
             agreement.write(rows, failed, where, chosen.docs)  # should this be stopped, what there is remains
-            sys.stderr.write(f"{time.monotonic() - begun:6.1f} s: {name} at -{level}\n")
+            took = ", ".join(f"{side} {seconds:.1f}" for side, seconds in spent.items())
+            sys.stderr.write(f"{time.monotonic() - begun:6.1f} s: {name} at -{level} ({took})\n")
     in_order(rows)
     agreement.note_machine_code(rows, binaries)
     return data, rows, failed

@@ -54,6 +54,7 @@ std::vector<ComparedLaunch> from_json(const Json& run) {
       launch.counters.*kCounterRows[row].field = whole(*found, std::string(kCounterRows[row].name));
       launch.known |= uint64_t{1} << row;
     }
+    launch.stopped = each.contains("interrupted") || each.contains("fault");
     launches.push_back(std::move(launch));
   }
   return launches;
@@ -90,7 +91,8 @@ std::vector<ComparedLaunch> read_launches(const std::string& text, const std::st
 std::vector<ComparedLaunch> launches_of(const Record& record) {
   std::vector<ComparedLaunch> launches;
   for (const Launch& launch : record.launches)
-    launches.push_back({record.kernels[launch.kernel].full, launch.grid, launch.block, launch.counters, launch.known});
+    launches.push_back({record.kernels[launch.kernel].full, launch.grid, launch.block, launch.counters, launch.known,
+                        launch.interrupted || !launch.fault.empty()});
   return launches;
 }
 
@@ -109,6 +111,10 @@ Comparing compare_launches(const std::vector<ComparedLaunch>& counted, const std
     const ComparedLaunch& other = measured[places[name][k]];
     if (other.grid != counted[i].grid || other.block != counted[i].block) {
       result.unmatched.push_back("of another shape: " + at(i, counted[i].kernel));
+      continue;
+    }
+    if (other.stopped || counted[i].stopped) {
+      result.unmatched.push_back("stopped before its end: " + at(i, counted[i].kernel));
       continue;
     }
     bool equal = true;

@@ -14,7 +14,8 @@ struct ComparedLaunch {
   std::string kernel;
   std::array<uint32_t, 3> grid{}, block{};
   machine::Counters counters;
-  uint64_t known = 0;  // as Launch::known
+  uint64_t known = 0;     // as Launch::known
+  bool stopped = false;   // before its end: its counters are a part
 };
 
 // Reads what `coalesce run --json` wrote or ncu's CSV. `name` is how messages call it. Throws Error (usage) for
@@ -36,7 +37,7 @@ struct Comparing {
   std::vector<std::string> unmatched;  // launches that the other does not have
 };
 // The k-th launch of a kernel is compared with the k-th of that name (names without parameters and spaces), so that
-// either side may leave kernels out.
+// either side may leave kernels out. Launches that were stopped are not.
 Comparing compare_launches(const std::vector<ComparedLaunch>& counted, const std::vector<ComparedLaunch>& measured);
 
 void print_comparing(std::ostream& out, const Comparing& comparing, bool all, bool colour);

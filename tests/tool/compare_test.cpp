@@ -164,6 +164,19 @@ TEST(Compare, LaunchesThatOneSideLacks) {
                                             "only measured: other() (launch 2)"));
 }
 
+// What a run that was ended in the middle of a launch has counted of it is a part.
+TEST(Compare, StoppedLaunches) {
+  Record part = counted();
+  part.launches[1].interrupted = true;
+  std::ostringstream text;
+  write_json(text, part, 130, false);
+  for (const auto& stopped : {launches_of(part), read_launches(text.str(), "run.json")}) {
+    const Comparing result = compare_launches(stopped, launches_of(counted()));
+    EXPECT_EQ(result.launches, 1u);
+    EXPECT_THAT(result.unmatched, ElementsAre(testing::StartsWith("stopped before its end: sum(")));
+  }
+}
+
 TEST(Compare, NamesForNcu) {
   EXPECT_THAT(ncu_metrics(), HasSubstr("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum,"));
   EXPECT_THAT(ncu_metrics(), Not(HasSubstr("inst_executed.sum")));

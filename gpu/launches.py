@@ -1,0 +1,133 @@
+"""Programs on both sides, the machine and the GPU: every launch's counters of memory (results.py)."""
+import collections
+import concurrent.futures
+import json
+import os
+import re
+import time
+
+from common import run
+
+# Shared requests are left out: gpu/counters.h says why.
+MEMORY = re.compile(r"^(global|local)_(load|store|atomic|reduction)_(requests|sectors)$|^shared_.*_wavefronts$")
+AGAIN = 3  # further measurements of a program whose counters differ: does hardware agree with itself?
+SECONDS = 25  # a run that takes longer is stopped; the launches that it has counted stand
+
+
+class Failed(Exception):
+    pass
+
+
+def rows_of_lab(experiment, level):
+    for r in experiment["rungs"]:
+        measured = r.get("gpu", {}).get("counters")
+        if measured is None:
+            continue
+        counters = [{"counter": k, "counted": r["counters"][k], "measured": v} for k, v in measured.items()
+                    if MEMORY.match(k) and (r["counters"][k] or v)]
+        yield {"program": "lab/" + experiment["name"], "kernel": r["name"], "level": level, "launches": r["launches"],
+               "counters": counters}
+
+
+def add_model(rows, experiments):
+    """Puts into rows of the lab at -O3 what `--model ptxas` counted of the same; None: it failed."""
+    model = {("lab/" + e["name"], r["name"]): r["counters"] for e in experiments if e for r in e["rungs"]}
+    for row in rows:
+        foreseen = model.get((row["program"], row["kernel"])) if row["level"] == "O3" else None
+        for c in row["counters"] if foreseen else []:
+            c["modelled"] = foreseen[c["counter"]]
+
+
+def name_and_level(path):
+    return os.path.basename(path).rsplit(".", 1)
+
+
+class Programs:
+    """Runs programs: on the GPU one at a time, for one process at a time may read its counters; on the machine several
+    beside it, so that neither waits for the other."""
+
+    def __init__(self, coalesce, folder, launches, until):
+        self.coalesce, self.folder, self.launches, self.until = coalesce, folder, launches, until
+        cores = os.cpu_count() or 4
+        self.threads = min(4, cores)
+        self.gpu = concurrent.futures.ThreadPoolExecutor(1)
+        self.machine = concurrent.futures.ThreadPoolExecutor(max(1, cores // self.threads))
+
+    def once(self, path, side, *more):
+        """One run's export, and how many seconds it took."""
+        if time.monotonic() > self.until:
+            raise Failed("not begun within --seconds")
+        begun = time.monotonic()
+        words = open(path[:-3] + ".args").read().split() if os.path.exists(path[:-3] + ".args") else []
+        file = os.path.join(self.folder, f"{os.path.basename(path)}.{side}.json")
+        done = run([self.coalesce, "run", "-q", "--json", file, *more, path, *words], SECONDS,
+                   {"COALESCE_GPU_LAUNCHES": str(self.launches)}, cwd=os.path.dirname(path))
+        if not os.path.exists(file) or not os.path.getsize(file):
+            raise Failed(f"{side}: {'took too long' if done is None else done.stderr.strip()[:200]}")
+        return file, time.monotonic() - begun
+
+    def on_gpu(self, path, side="gpu"):
+        return self.gpu.submit(self.once, path, side, "--on", "gpu")
+
+    def on_machine(self, path, model="ptx"):
+        return self.machine.submit(self.once, path, model, "--threads", str(self.threads), "--model", model)
+
+    def compared(self, counted, measured):
+        """{(kernel, launch, counter): (counted, measured)} of two exports."""
+        done = run([self.coalesce, "compare", "--json", "-", counted, measured])
+        try:
+            return {(r["kernel"], r["launch"], r["counter"]): (r["counted"], r["measured"])
+                    for r in json.loads(done.stdout)["counters"]}
+        except (ValueError, AttributeError):
+            raise Failed("compare: " + (done.stderr.strip()[:200] if done else "took too long"))
+
+    def rows(self, path, gpu, counted, model):
+        """Every launch's counters by the machine and by the GPU, from the futures of three runs, or why there are none."""
+        name, level = name_and_level(path)
+        spread, spent = {}, {}
+        try:
+            measured, spent["gpu"] = gpu.result()
+            file, spent["machine"] = counted.result()
+            both = self.compared(file, measured)
+            foreseen = {}
+            if model:
+                modelled, spent["model"] = model.result()
+                foreseen = self.compared(modelled, measured)
+            if any(a != b and MEMORY.match(key[2]) for key, (a, b) in both.items()):
+                for again in [self.on_gpu(path, f"again{k}") for k in range(AGAIN)]:
+                    for key, (_, value) in self.compared(file, again.result()[0]).items():
+                        spread.setdefault(key, []).append(value)
+        except Failed as failed:
+            return [{"program": name, "level": level, "failed": str(failed)}], spent
+        return rows_of(name, level, both, foreseen, spread), spent
+
+    def all(self, paths):
+        """(path, its rows, seconds of each run), as they come."""
+        with concurrent.futures.ThreadPoolExecutor(16) as pool, self.gpu, self.machine:
+            runs = [(path, self.on_gpu(path), self.on_machine(path),
+                     self.on_machine(path, "ptxas") if name_and_level(path)[1] == "O3" else None) for path in paths]
+            running = {pool.submit(self.rows, *each): each[0] for each in runs}
+            for done in concurrent.futures.as_completed(running):
+                yield running[done], *done.result()
+
+
+def rows_of(name, level, compared, foreseen, spread):
+    """compared, foreseen: {(kernel, launch, counter): (counted, measured)} by the machine as it is and by its model;
+    spread: {the same key: what further runs measured}."""
+    kernels = collections.OrderedDict()
+    for key, (ours, measured) in compared.items():
+        row = {"counter": key[2], "counted": ours, "measured": measured}
+        if level == "O3":
+            row["modelled"] = foreseen.get(key, (0, 0))[0]
+        values = spread.get(key, []) + [measured]
+        if min(values) != max(values):
+            row["measured_between"] = [min(values), max(values)]
+        kernels.setdefault(key[0], collections.OrderedDict()).setdefault(key[1], []).append(row)
+    rows = []
+    for kernel, numbered in kernels.items():
+        # One entry a launch with figures of its own; equal launches are one entry.
+        seen = collections.OrderedDict()
+        for counters in numbered.values():
+            seen.setdefault(json.dumps(counters), [0, counters])[0] += 1
+        rows += [{"program": name, "kernel": kernel, "level": level, "launches": n, "counters": c} for n, c in seen.values()]
+    return rows or [{"program": name, "level": level, "failed": "no launch on both sides"}]
