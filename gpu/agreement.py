@@ -9,9 +9,12 @@ from common import run, table
 from launches import AGAIN
 
 def agrees(counter, whose="counted"):
-    """Equal; or, where hardware differs from itself, no further away than it."""
-    least, most = counter.get("measured_between", [counter["measured"]] * 2)
-    return least <= counter.get(whose, counter["counted"]) <= most
+    return counter[whose] == counter["measured"]
+
+
+def unsettled(row):
+    """Hardware gave another figure when it ran the launch again: there is no one right figure to agree with."""
+    return any("measured_between" in c for c in row["counters"])
 
 
 OPCODES = re.compile(r"\b(LDG|STG|LDS|STS|LDL|STL|ATOMS|ATOMG|ATOM|RED|REDG|REDUX|LDSM|LDGSTS)((?:\.[A-Z0-9_]+)*)")
@@ -64,9 +67,7 @@ def cause_of(row, same_at_o0, code):
                      f"ptxas merged or left out shared {space}s" if measured < counted else
                      f"more shared {space}s than in the PTX")
     if any(k.startswith("shared_atomic") for k in wrong):
-        parts.append("additions of a constant counted by one lane (ATOMS.POPC.INC)" if code and code["ATOMS.POPC.INC"]
-                     else
-                     "additions of 1 whose lanes the memory does not count at -O0, as it does at -O3" if row["level"] == "O0"
+        parts.append("additions of 1 whose lanes the memory counts (ATOMS.POPC.INC)" if code and code["ATOMS.POPC.INC"]
                      else "shared atomics of another form than in the PTX")
     if any(k.startswith("local") for k in wrong):
         counted = sum(c for k, (c, _) in wrong.items() if k.startswith("local"))
@@ -77,29 +78,22 @@ def cause_of(row, same_at_o0, code):
     if atomics := [v for k, v in wrong.items() if k.startswith(("global_atomic", "global_reduction"))]:
         parts.append("ptxas gathers a warp's updates of one address into one" if sum(m for _, m in atomics) < sum(c for c, _ in atomics)
                      else "scattered words that several lanes want take a pass more now and then, why is not known")
-    tickets = code and code["ATOMG"] and all(ORDERED.match(k) for k in wrong)
-    if tickets or any("measured_between" in c for c in row["counters"]):
-        return "places that warps get by atomics: they depend on which comes first"
     if any(k.startswith("global_load") for k in wrong):
         counted, measured = wrong.get("global_load_requests", (0, 0))
         parts.append("ptxas left out or merged global loads" if measured < counted else
-                     "ptxas executes a global load that the PTX branches around" if measured > counted else
-                     "global loads of the same number touch other sectors")
+                     "global loads of the same number touch other sectors" if measured == counted else
+                     "ptxas executes a global load that the PTX branches around" if "global_load_sectors" in wrong else
+                     "lanes that leave a loop at different turns execute different copies of its load: ptxas unrolled it")
     if any(k.startswith("global_store") for k in wrong):
         parts.append("ptxas left out or merged global stores")
     notes = ["equal at -O0"] if same_at_o0 else []
-    if all(agrees(c, "modelled") for c in row["counters"]) and any("modelled" in c for c in row["counters"]):
+    if foreseen(row) and all(agrees(c, "modelled") for c in row["counters"]):
         notes.append("as `--model ptxas` counts")
     return "; ".join(parts) + (f" ({', '.join(notes)})" if notes else "")
 
 
-def polls(row):
-    """How often it asks differs on hardware from run to run: it waits for others, and how long that takes is up to time."""
-    return any("measured_between" in c and c["counter"].endswith("_requests") for c in row["counters"])
-
-
 def without_answer(row):
-    return row.get("prints") or polls(row)
+    return row.get("prints") or unsettled(row)
 
 
 FAMILIES = [("global requests and sectors", re.compile(r"^global_")), ("shared wavefronts", re.compile(r"^shared_.*wavefronts")),
@@ -198,10 +192,9 @@ def write(rows, failed, where, docs):
             line.append(f"{equal} of {total} ({100 * equal / total:.2f} %)" if total else "")
         rows_.append(line)
     text += table(["launches that agree in", "-Xptxas -O0", "-O3", "-O3, `--model ptxas`"], rows_)
-    older = sorted({r["program"] for r in rows if r["level"] == "O3" and not any("modelled" in c for c in r["counters"])})
-    if older:
-        text += ("\nThe model's column has fewer launches: programs that the later runs did not reach have the figures of an earlier one, "
-                 f"by the machine as it was before it knew the model: {', '.join(older)}.\n")
+    late = sorted({r["program"] for r in rows if r["level"] == "O3" and not foreseen(r)})
+    if late:
+        text += f"\nThe model's column has fewer launches, as its runs took too long or failed: {', '.join(late)}.\n"
     compared_ = [r for r in rows if not without_answer(r)]
     differing = [r for r in compared_ if r.get("cause")]
     text += "\n## What differs, and why\n\n"
@@ -214,18 +207,13 @@ def write(rows, failed, where, docs):
     if missed:
         text += ("\n## Where `--model ptxas` is wrong\n\n"
                  + table(TITLES[:8], [l[:8] for l in lines_of(missed, lambda c: not agrees(c, "modelled"))], False))
-    unsettled = [r for r in compared_ if any("measured_between" in c for c in r["counters"])]
-    if unsettled:
-        text += (f"\n## Where hardware differs from itself\n\nA program with a launch whose sectors differ was measured {AGAIN} times more. "
-                 "Where these measurements differ among themselves there is no one right figure: places that warps get by atomics "
-                 "depend on which warp comes first. Such a counter agrees if the machine's figure is not below the least "
-                 "nor above the greatest measured.\n\n"
-                 + table(TITLES[:8], [l[:8] for l in lines_of(unsettled, lambda c: "measured_between" in c)], False))
-    waiting = [r for r in rows if polls(r) and not r.get("prints")]
-    if waiting:
-        text += ("\n## Kernels that wait by asking again and again\n\nThey are not compared: how often a warp asks until another has done its part "
-                 "depends on how long that takes, and the machine knows no time. Hardware's own requests differ from run to run:\n\n"
-                 + table(TITLES[:8], [l[:8] for l in lines_of(waiting, lambda c: not agrees(c) or "measured_between" in c)], False))
+    restless = [r for r in rows if unsettled(r) and not r.get("prints")]
+    if restless:
+        text += (f"\n## Where hardware differs from itself\n\nA program with a launch that differs was measured {AGAIN} times more. "
+                 "Launches of which these measurements differ among themselves are not compared, as there is no one right figure: places "
+                 "that warps get by atomics depend on which warp comes first, and a warp that waits asks as often as the other "
+                 "takes long; the machine knows no time.\n\n"
+                 + table(TITLES[:8], [l[:8] for l in lines_of(restless, lambda c: not agrees(c) or "measured_between" in c)], False))
     printing = [r for r in rows if r.get("prints")]
     if printing:
         text += ("\n## Kernels that print or allocate\n\nThey are not compared: on hardware `printf`, `malloc` and failing assertions "

@@ -1,6 +1,7 @@
 """Programs on both sides, the machine and the GPU: every launch's counters of memory (results.py)."""
 import collections
 import concurrent.futures
+import contextlib
 import json
 import os
 import re
@@ -58,7 +59,10 @@ class Programs:
         if time.monotonic() > self.until:
             raise Failed("not begun within --seconds")
         begun = time.monotonic()
-        words = open(path[:-3] + ".args").read().split() if os.path.exists(path[:-3] + ".args") else []
+        words = []
+        if os.path.exists(path[:-3] + ".args"):
+            with open(path[:-3] + ".args") as given:
+                words = given.read().split()
         file = os.path.join(self.folder, f"{os.path.basename(path)}.{side}.json")
         done = run([self.coalesce, "run", "-q", "--json", file, *more, path, *words], SECONDS,
                    {"COALESCE_GPU_LAUNCHES": str(self.launches)}, cwd=os.path.dirname(path))
@@ -91,8 +95,9 @@ class Programs:
             both = self.compared(file, measured)
             foreseen = {}
             if model:
-                modelled, spent["model"] = model.result()
-                foreseen = self.compared(modelled, measured)
+                with contextlib.suppress(Failed):
+                    modelled, spent["model"] = model.result()
+                    foreseen = self.compared(modelled, measured)
             if any(a != b and MEMORY.match(key[2]) for key, (a, b) in both.items()):
                 for again in [self.on_gpu(path, f"again{k}") for k in range(AGAIN)]:
                     for key, (_, value) in self.compared(file, again.result()[0]).items():
@@ -115,9 +120,11 @@ def rows_of(name, level, compared, foreseen, spread):
     """compared, foreseen: {(kernel, launch, counter): (counted, measured)} by the machine as it is and by its model;
     spread: {the same key: what further runs measured}."""
     kernels = collections.OrderedDict()
-    for key, (ours, measured) in compared.items():
+    modelled = {key[:2] for key in foreseen}  # launches; a counter that is 0 on both sides is not among the keys
+    for key in [*compared, *(key for key in foreseen if key not in compared)]:
+        ours, measured = compared.get(key) or (0, foreseen[key][1])
         row = {"counter": key[2], "counted": ours, "measured": measured}
-        if level == "O3":
+        if key[:2] in modelled:
             row["modelled"] = foreseen.get(key, (0, 0))[0]
         values = spread.get(key, []) + [measured]
         if min(values) != max(values):

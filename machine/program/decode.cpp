@@ -35,10 +35,6 @@ void find_reductions(Decoded& p) {
       for (uint32_t s = m.site; s < p.sites.size() && &p.memory[p.code[p.sites[s].instruction].memory] == &m; ++s)
         p.sites[s].returns = false;
     }
-    const bool adds_one = (m.op == AtomicOp::add && m.values[0].bits == 1) ||
-                          (m.op == AtomicOp::inc && static_cast<uint32_t>(m.values[0].bits) == ~0u);
-    m.counts_lanes =
-        !m.returns && m.bytes() == 4 && m.number <= Number::signed_ && m.values[0].is_constant() && adds_one;
     p.ordered_atomics = p.ordered_atomics || m.ordered;
   }
 }

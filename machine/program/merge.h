@@ -14,6 +14,9 @@
 // Gathered are atomics at an address that is the same for the warp whichever threads it has (nothing of it comes from
 // thread numbers): 32-bit add, sub, min, max, and, or, xor without a result; add and sub with one, or of 64 bits in
 // global memory, where the operand is the same for the warp, too. `inc` that never wraps is an add.
+//
+// An atomic on shared memory that adds the constant 1 and returns nothing has the memory count the lanes of each word
+// (ATOMS.POPC.INC): lanes on one word go together.
 #pragma once
 
 #include "machine/program/program.h"

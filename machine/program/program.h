@@ -161,7 +161,7 @@ struct MemoryOp {
   bool returns = false;      // atom (with a result), not red
   AtomicOp op = AtomicOp::add;
   Number number = Number::bits;
-  // Atomic without a result that adds 1 to a 32-bit word: lanes on one word go together, as their number is added.
+  // Set by --model ptxas (merge.h): lanes on one word of shared memory go together, as their number is added.
   bool counts_lanes = false;
   Value address;
   int64_t offset = 0;

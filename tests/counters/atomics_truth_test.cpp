@@ -61,7 +61,7 @@ Counters run(const std::string& code, int stride) {
   mov.u32 %r2, s;
   mad.lo.u32 %r2, %r1, )" + std::to_string(stride) +
                            ", %r2;\n  " + code + "\n  ret;\n}\n";
-  Machine machine(*find_device("h200"), {.threads = 1, .progress = {}, .output = {}});
+  Machine machine(*find_device("h200"), {.threads = 1, .progress = {}, .output = {}, .model = Model::ptxas});
   const auto program = machine.load(text, "test");
   const Allocation* memory = machine.memory().allocate(8192, Origin::device, "memory");
   LaunchConfig config{.grid = {1, 1, 1}, .block = {32, 1, 1}, .parameters = std::vector<uint8_t>(8)};

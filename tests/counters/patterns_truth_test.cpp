@@ -171,7 +171,7 @@ TEST(PatternsTruth, CountedAsMeasured) {
       }
       continue;
     }
-    Machine machine(*find_device("h200"), {.threads = 1, .progress = {}, .output = {}});
+    Machine machine(*find_device("h200"), {.threads = 1, .progress = {}, .output = {}, .model = Model::ptxas});
     const auto program = machine.load(kernel_of(kInstructions.at(op), patterns), op);
     const Allocation* memory = machine.memory().allocate(1 << 16, Origin::device, "memory");
     for (const auto& line : lines) {

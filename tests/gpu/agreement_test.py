@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""The pages of `./dev gpu` (gpu/agreement.py, gpu/launches.py): percentages, causes, what is listed apart, and what a
+comparison does with programs that are slow, fail, or differ. No GPU: `coalesce` is a script of a few lines here.
+
+  agreement_test.py [ROOT]
+"""
+import json
+import os
+import stat
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "gpu"))
+import agreement
+import common
+import launches
+
+
+def row(level="O3", kernel="k", program="p", times=1, code=None, **counters):
+    """counters: name=(counted, measured[, modelled])"""
+    made = {"program": program, "kernel": kernel, "level": level, "launches": times, "counters": []}
+    for name, values in counters.items():
+        made["counters"].append(dict(zip(("counter", "counted", "measured", "modelled"), (name, *values))))
+    if code:
+        made["machine_code"] = code
+    return made
+
+
+def cause(*rows):
+    agreement.explain(list(rows))
+    return rows[-1].get("cause")
+
+
+class Totals(unittest.TestCase):
+    def test_percentages_are_of_launches(self):
+        rows = [row(times=3, global_load_requests=(8, 8, 8), shared_load_wavefronts=(4, 2, 2)),
+                row(times=1, global_load_requests=(8, 9, 8), global_load_sectors=(32, 32, 32)),
+                row("O0", global_load_requests=(8, 8))]
+        self.assertEqual(agreement.totals(rows), {
+            "O3": {"global requests and sectors": [3, 4], "shared wavefronts": [0, 3]},
+            "model": {"global requests and sectors": [3, 4], "shared wavefronts": [3, 3]},
+            "O0": {"global requests and sectors": [1, 1]}})
+
+    def test_what_has_no_right_figure_does_not_count(self):
+        restless = row("O0", global_load_sectors=(8, 9))
+        restless["counters"][0]["measured_between"] = [7, 9]
+        printing = row("O0", global_store_requests=(0, 100))
+        printing["prints"] = True
+        self.assertEqual(agreement.totals([restless, printing]), {})
+
+    def test_a_launch_the_model_did_not_reach_is_not_held_against_it(self):
+        self.assertNotIn("model", agreement.totals([row(global_load_requests=(8, 8))]))
+
+
+class Causes(unittest.TestCase):
+    def test_equal_needs_none(self):
+        self.assertIsNone(cause(row(global_load_requests=(8, 8, 8))))
+
+    def test_merged_loads(self):
+        self.assertEqual(cause(row("O0", shared_load_wavefronts=(8, 8)),
+                               row(shared_load_wavefronts=(8, 2, 2), code={"LDS.128": 1})),
+                         "ptxas merged neighbouring shared loads into wider ones (equal at -O0, as `--model ptxas` counts)")
+
+    def test_lanes_counted(self):
+        self.assertEqual(cause(row(shared_atomic_wavefronts=(9, 4, 4), code={"ATOMS.POPC.INC": 1})),
+                         "additions of 1 whose lanes the memory counts (ATOMS.POPC.INC) (as `--model ptxas` counts)")
+
+    def test_gathered_updates(self):
+        self.assertEqual(cause(row(global_reduction_sectors=(64, 2, 3))),
+                         "ptxas gathers a warp's updates of one address into one")
+
+    def test_loads_ahead_of_their_branch_and_of_unrolled_loops(self):
+        self.assertIn("branches around", cause(row(global_load_requests=(8, 9, 8), global_load_sectors=(8, 9, 8))))
+        self.assertIn("unrolled", cause(row(global_load_requests=(8, 9, 8), global_load_sectors=(8, 8, 8))))
+
+    def test_spills(self):
+        self.assertEqual(cause(row("O0", local_load_requests=(0, 5))), "spills and the stack of calls, which ptxas makes")
+
+
+class Rows(unittest.TestCase):
+    def test_equal_launches_are_one_row(self):
+        key = lambda launch, counter="global_load_requests": ("k", launch, counter)
+        compared = {key(0): (8, 8), key(1): (8, 8), key(2): (8, 7)}
+        rows = launches.rows_of("p", "O0", compared, {}, {})
+        self.assertEqual([r["launches"] for r in rows], [2, 1])
+
+    def test_the_model_and_further_measurements(self):
+        key = ("k", 0, "shared_load_wavefronts")
+        rows = launches.rows_of("p", "O3", {key: (8, 4)}, {("k", 0, "shared_store_wavefronts"): (1, 0)}, {key: [4, 5]})
+        self.assertEqual(rows[0]["counters"], [
+            {"counter": "shared_load_wavefronts", "counted": 8, "measured": 4, "modelled": 0, "measured_between": [4, 5]},
+            {"counter": "shared_store_wavefronts", "counted": 0, "measured": 0, "modelled": 1}])
+
+    def test_nothing_in_common(self):
+        self.assertIn("failed", launches.rows_of("p", "O3", {}, {}, {})[0])
+
+
+# Stands for `coalesce`: an export is {kernel: sectors}. What the GPU measures of `restless` depends on how often it was
+# asked; `slow` never ends by itself, but writes what it has when asked to.
+STAND_IN = '''#!/usr/bin/env python3
+import json, os, signal, sys, time
+words = sys.argv[1:]
+if words[0] == "compare":
+    a, b = (json.loads(open(f).read()) for f in words[-2:])
+    print(json.dumps({"counters": [{"kernel": k, "launch": 0, "counter": "global_load_sectors", "counted": a[k],
+                                    "measured": b[k]} for k in a if k in b]}))
+    sys.exit()
+program, file = os.path.basename(words[-1]).rsplit(".")[0], words[words.index("--json") + 1]
+gpu = "gpu" in words
+with open(os.path.join(os.path.dirname(words[-1]), "log"), "a") as log:
+    log.write(program + (" gpu\\n" if gpu else " machine\\n"))
+with open(log.name) as log:
+    runs = log.read().split("\\n").count(program + " gpu")
+def export(figures):
+    with open(file, "w") as out:
+        json.dump(figures, out)
+if program == "broken":
+    sys.exit("error: it is broken")
+if program == "slow" and not gpu:
+    def end(*_):
+        export({"first": 8})
+        os._exit(130)
+    signal.signal(signal.SIGTERM, end)
+    time.sleep(60)
+export({"first": 8, "second": 8 + gpu * {"other": 1, "restless": runs}.get(program, 0)})
+'''
+
+
+class Comparing(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.tool = os.path.join(self.folder.name, "coalesce")
+        with open(self.tool, "w") as out:
+            out.write(STAND_IN)
+        os.chmod(self.tool, stat.S_IRWXU)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def compare(self, *names, until=None):
+        paths = [os.path.join(self.folder.name, name + ".O0") for name in names]
+        programs = launches.Programs(self.tool, self.folder.name, 2, until or time.monotonic() + 60)
+        return {os.path.basename(path)[:-3]: rows for path, rows, _ in programs.all(paths)}
+
+    def runs_on_gpu(self, name):
+        with open(os.path.join(self.folder.name, "log")) as log:
+            return log.read().split("\n").count(name + " gpu")
+
+    def test_programs(self):
+        seconds, launches.SECONDS = launches.SECONDS, 0.5
+        try:
+            rows = self.compare("same", "other", "restless", "broken", "slow")
+        finally:
+            launches.SECONDS = seconds
+        self.assertTrue(all(agreement.agrees(c) for r in rows["same"] for c in r["counters"]))
+        self.assertEqual(self.runs_on_gpu("same"), 1)
+        # What differs is measured again: hardware may differ from itself.
+        self.assertEqual(self.runs_on_gpu("other"), 1 + launches.AGAIN)
+        self.assertFalse(any(map(agreement.unsettled, rows["other"])))
+        self.assertEqual([agreement.unsettled(r) for r in rows["restless"]], [False, True])
+        self.assertEqual(rows["restless"][1]["counters"][0]["measured_between"], [9, 9 + launches.AGAIN])
+        self.assertEqual(rows["broken"][0]["failed"], "gpu: error: it is broken")
+        self.assertEqual([r["kernel"] for r in rows["slow"]], ["first"])  # what it had when it was stopped
+
+    def test_too_late(self):
+        self.assertIn("not begun", self.compare("same", until=time.monotonic() - 1)["same"][0]["failed"])
+
+
+class Pages(unittest.TestCase):
+    def test_the_page_in_the_repository_is_what_its_figures_give(self):
+        with tempfile.TemporaryDirectory() as folder:
+            results = os.path.join(ROOT, "docs", "results")
+            with open(os.path.join(results, "agreement.json")) as kept:
+                saved = json.load(kept)
+            agreement.write(saved["rows"], saved["failed"], saved["measured"], folder)
+            for name in ("agreement.md", "agreement.json"):
+                with open(os.path.join(results, name)) as expected, open(os.path.join(folder, name)) as made:
+                    self.assertEqual(expected.read(), made.read(), f"{name}: `gpu/results.py --again` makes it anew")
+
+    def test_sections(self):
+        restless = row(kernel="tickets", global_store_sectors=(8, 9, 8))
+        restless["counters"][0]["measured_between"] = [7, 9]
+        printing = row(kernel="says", global_store_requests=(0, 100, 0))
+        printing["prints"] = True
+        rows = [row(kernel="tiled", shared_load_wavefronts=(8, 2, 4), code={"LDS.128": 1}), restless, printing]
+        with tempfile.TemporaryDirectory() as folder:
+            where = {"gpu": "G", "cuda": "13.0", "date": "2026-01-01", "command": "c"}
+            agreement.write(rows, [{"program": "q", "level": "O3", "failed": "it\nfell"}], where, folder)
+            with open(os.path.join(folder, "agreement.md")) as page:
+                text = page.read()
+        titles = [line for line in text.splitlines() if line.startswith("## ")]
+        self.assertEqual(titles, ["## What differs, and why", "## Where `--model ptxas` is wrong",
+                                  "## Where hardware differs from itself", "## Kernels that print or allocate",
+                                  "## All kernels", "## Not compared"])
+        self.assertIn("0 of 1 (0.00 %)", text)
+        self.assertIn("| q | O3 | it fell |", text)
+        self.assertIn("7 to 9", text)
+
+
+class Common(unittest.TestCase):
+    def test_columns_that_nothing_is_in_are_left_out(self):
+        self.assertEqual(common.table(["a", "b", "c"], [["x", "", 1]]), "| a | c |\n|---|---:|\n| x | 1 |\n")
+
+    def test_what_is_no_program(self):
+        self.assertIsNone(common.run([os.path.join(ROOT, "no such program")]))
+
+
+if __name__ == "__main__":
+    unittest.main()
