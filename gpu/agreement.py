@@ -209,7 +209,7 @@ def write(rows, failed, where, docs):
                  + table(TITLES[:8], [l[:8] for l in lines_of(missed, lambda c: not agrees(c, "modelled"))], False))
     restless = [r for r in rows if unsettled(r) and not r.get("prints")]
     if restless:
-        text += (f"\n## Where hardware differs from itself\n\nA program with a launch that differs was measured {AGAIN} times more. "
+        text += (f"\n## Where hardware differs from itself\n\nA program with a launch that differs, and that `--model ptxas` does not foresee, was measured {AGAIN} times more. "
                  "Launches of which these measurements differ among themselves are not compared, as there is no one right figure: places "
                  "that warps get by atomics depend on which warp comes first, and a warp that waits asks as often as the other "
                  "takes long; the machine knows no time.\n\n"

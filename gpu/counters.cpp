@@ -222,7 +222,7 @@ const std::vector<CounterSource>& counter_sources() {
       {&C::local_store_sectors, t + "sectors" + local + "st.sum"},
       {&C::shared_load_wavefronts, wavefronts + "ld.sum"},
       {&C::shared_store_wavefronts, wavefronts + "st.sum"},
-      {&C::shared_atomic_wavefronts, "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum"},
+      {&C::shared_atomic_wavefronts, wavefronts + "atom.sum"},
       {&C::instructions, "smsp__inst_executed.sum"},
       {&C::thread_instructions, "smsp__thread_inst_executed.sum"},
       {&C::branches, "smsp__sass_branch_targets.sum"},

@@ -11,7 +11,7 @@ from common import run
 
 # Shared requests are left out: gpu/counters.h says why.
 MEMORY = re.compile(r"^(global|local)_(load|store|atomic|reduction)_(requests|sectors)$|^shared_.*_wavefronts$")
-AGAIN = 3  # further measurements of a program whose counters differ: does hardware agree with itself?
+AGAIN = 2  # further measurements of a program whose counters differ and were not foreseen: does hardware agree with itself?
 SECONDS = 25  # a run that takes longer is stopped; the launches that it has counted stand
 
 
@@ -19,24 +19,24 @@ class Failed(Exception):
     pass
 
 
-def rows_of_lab(experiment, level):
-    for r in experiment["rungs"]:
-        measured = r.get("gpu", {}).get("counters")
-        if measured is None:
-            continue
-        counters = [{"counter": k, "counted": r["counters"][k], "measured": v} for k, v in measured.items()
+def rows_of_lab(counted, measured, level):
+    """Rows of one experiment's rungs, from two exports of it: by the machine, and by a GPU."""
+    hardware = {r["name"]: r.get("gpu", {}).get("counters", {}) for r in measured["rungs"]}
+    for r in counted["rungs"]:
+        counters = [{"counter": k, "counted": r["counters"][k], "measured": v} for k, v in hardware.get(r["name"], {}).items()
                     if MEMORY.match(k) and (r["counters"][k] or v)]
-        yield {"program": "lab/" + experiment["name"], "kernel": r["name"], "level": level, "launches": r["launches"],
-               "counters": counters}
+        if hardware.get(r["name"]):
+            yield {"program": "lab/" + counted["name"], "kernel": r["name"], "level": level, "launches": r["launches"],
+                   "counters": counters}
 
 
-def add_model(rows, experiments):
-    """Puts into rows of the lab at -O3 what `--model ptxas` counted of the same; None: it failed."""
-    model = {("lab/" + e["name"], r["name"]): r["counters"] for e in experiments if e for r in e["rungs"]}
+def add_model(rows, experiment, model):
+    """Puts into an experiment's rows at -O3 what `--model ptxas` counted of the same; None: it failed."""
+    modelled = {r["name"]: r["counters"] for r in model["rungs"]} if model else {}
     for row in rows:
-        foreseen = model.get((row["program"], row["kernel"])) if row["level"] == "O3" else None
-        for c in row["counters"] if foreseen else []:
-            c["modelled"] = foreseen[c["counter"]]
+        if row["program"] == "lab/" + experiment and row["level"] == "O3" and row["kernel"] in modelled:
+            for c in row["counters"]:
+                c["modelled"] = modelled[row["kernel"]][c["counter"]]
 
 
 def name_and_level(path):
@@ -98,7 +98,7 @@ class Programs:
                 with contextlib.suppress(Failed):
                     modelled, spent["model"] = model.result()
                     foreseen = self.compared(modelled, measured)
-            if any(a != b and MEMORY.match(key[2]) for key, (a, b) in both.items()):
+            if any(a != b and foreseen.get(key) != (b, b) for key, (a, b) in both.items()):
                 for again in [self.on_gpu(path, f"again{k}") for k in range(AGAIN)]:
                     for key, (_, value) in self.compared(file, again.result()[0]).items():
                         spread.setdefault(key, []).append(value)
@@ -107,10 +107,14 @@ class Programs:
         return rows_of(name, level, both, foreseen, spread), spent
 
     def all(self, paths):
-        """(path, its rows, seconds of each run), as they come."""
+        """(path, its rows, seconds of each run), as they come. The machine's runs are of PTX, which is the same at both levels."""
         with concurrent.futures.ThreadPoolExecutor(16) as pool, self.gpu, self.machine:
-            runs = [(path, self.on_gpu(path), self.on_machine(path),
-                     self.on_machine(path, "ptxas") if name_and_level(path)[1] == "O3" else None) for path in paths]
+            counted, runs = {}, []
+            for path in paths:
+                name, level = name_and_level(path)
+                if name not in counted:
+                    counted[name] = self.on_machine(path)
+                runs.append((path, self.on_gpu(path), counted[name], self.on_machine(path, "ptxas") if level == "O3" else None))
             running = {pool.submit(self.rows, *each): each[0] for each in runs}
             for done in concurrent.futures.as_completed(running):
                 yield running[done], *done.result()

@@ -70,14 +70,15 @@ def names_of(coalesce, experiments):
     return [line.split()[0] for line in listed.splitlines() if line and not line.startswith(" ")]
 
 
-def lab(coalesce, name, level, folder, more=("--on", "both")):
+def lab(coalesce, name, level, folder, *more):
     """One experiment, as `coalesce lab --json` has it; None where it failed."""
-    path = os.path.join(folder, f"{name}.{level}{len(more)}.json")
+    path = os.path.join(folder, f"{name}.{level}{more[0]}.json")
     done = run([coalesce, "lab", name, "--color", "never", "--json", path, *LEVELS[level], *more], 200)
     if done is None or not os.path.exists(path) or not os.path.getsize(path):
         sys.stderr.write(f"{name} at -{level}: {done.stderr if done else 'took too long'}\n")
         return None
-    return json.load(open(path))["experiments"][0]
+    with open(path) as exported:
+        return json.load(exported)["experiments"][0]
 
 
 # ---- The experiments' page ------------------------------------------------------------------------------------------
@@ -181,45 +182,48 @@ def in_order(rows):
 
 
 def measure(chosen, where):
-    """The lab's figures by level, and rows of all kernels."""
+    """The lab's figures at -O3, and rows of all kernels. First what is timed for the page, and nothing beside it; then
+    the GPU measures one program after another while the machine counts several."""
     begun = time.monotonic()
-    until = begun + chosen.seconds
     experiments = names_of(chosen.coalesce, [e for e in chosen.experiments.split(",") if e])
-    levels = chosen.levels.split(",")
-    compile_ahead(chosen.coalesce, experiments, levels)
-    data, rows, failed, binaries = {level: {"experiments": []} for level in levels}, [], [], {}
-    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as beside:
-        foreseen = []
-        for level in levels:
-            for name in experiments:
-                experiment = lab(chosen.coalesce, name, level, folder)
-                sys.stderr.write(f"{time.monotonic() - begun:6.1f} s: {name} at -{level}\n")
-                if experiment:
-                    data[level]["experiments"].append(experiment)
-                    rows += launches.rows_of_lab(experiment, level)
-                    agreement.write(rows, failed, where, chosen.docs)
-            if level == "O3":  # not beside what is timed for the page
-                foreseen = [beside.submit(lab, chosen.coalesce, name, "O3", folder, ("--model", "ptxas", "--threads", "4"))
-                            for name in experiments]
-        launches.add_model(rows, [f.result() for f in foreseen])
-    if data.get("O3", {}).get("experiments"):
-        write_results(data["O3"], where, chosen.docs, chosen.name)  # should the programs be stopped, this remains
-    paths = []
-    if chosen.programs:
-        folder = os.path.abspath(chosen.programs)
-        if os.path.exists(os.path.join(folder, "SOURCES")):
-            where["sources"] = open(os.path.join(folder, "SOURCES")).read().strip()
-        paths = sorted(os.path.join(folder, f) for f in os.listdir(folder) if f.endswith((".O0", ".O3")))
+    compile_ahead(chosen.coalesce, experiments, LEVELS)
+    data, rows, failed, binaries = {"experiments": []}, [], [], {}
+
+    def keep(what, more):
+        for row in more:
+            (failed if "failed" in row else rows).append(row)
+        agreement.write(rows, failed, where, chosen.docs)  # should this be stopped, what there is remains
+        sys.stderr.write(f"{time.monotonic() - begun:6.1f} s: {what}\n")
+
     with tempfile.TemporaryDirectory() as folder:
-        programs = launches.Programs(chosen.coalesce, folder, chosen.launches, until)
+        for name in experiments:
+            experiment = lab(chosen.coalesce, name, "O3", folder, "--on", "both")
+            if experiment:
+                data["experiments"].append(experiment)
+                keep(f"{name} at -O3", launches.rows_of_lab(experiment, experiment, "O3"))
+        if data["experiments"]:
+            write_results(data, where, chosen.docs, chosen.name)
+        programs = launches.Programs(chosen.coalesce, folder, chosen.launches, begun + chosen.seconds)
+        counted = [e["name"] for e in data["experiments"]]
+        plain = [programs.gpu.submit(lab, chosen.coalesce, name, "O0", folder, "--on", "gpu") for name in counted]
+        foreseen = [programs.machine.submit(lab, chosen.coalesce, name, "O3", folder, "--model", "ptxas", "--threads", "4")
+                    for name in counted]
+        paths = []
+        if chosen.programs:
+            where_from = os.path.abspath(chosen.programs)
+            if os.path.exists(os.path.join(where_from, "SOURCES")):
+                with open(os.path.join(where_from, "SOURCES")) as sources:
+                    where["sources"] = sources.read().strip()
+            paths = sorted(os.path.join(where_from, f) for f in os.listdir(where_from) if f.endswith((".O0", ".O3")))
         for path, found, spent in programs.all(paths):
             name, level = launches.name_and_level(path)
             binaries[name, level] = path
-            for row in found:
-                (failed if "failed" in row else rows).append(row)
-            agreement.write(rows, failed, where, chosen.docs)  # should this be stopped, what there is remains
             took = ", ".join(f"{side} {seconds:.1f}" for side, seconds in spent.items())
-            sys.stderr.write(f"{time.monotonic() - begun:6.1f} s: {name} at -{level} ({took})\n")
+            keep(f"{name} at -{level} ({took})", found)
+        for experiment, measured, model in zip(data["experiments"], plain, foreseen):
+            launches.add_model(rows, experiment["name"], model.result())
+            if measured.result():
+                keep(f"{experiment['name']} at -O0", launches.rows_of_lab(experiment, measured.result(), "O0"))
     in_order(rows)
     agreement.note_machine_code(rows, binaries)
     return data, rows, failed
@@ -231,10 +235,9 @@ def main():
     options.add_argument("--docs", default=os.path.join(ROOT, "docs/results"))
     options.add_argument("--programs", default="")
     options.add_argument("--experiments", default="all")
-    options.add_argument("--levels", default="O3,O0")
     options.add_argument("--name", default="h200")
     options.add_argument("--launches", type=int, default=2, help="of each kernel of a program")
-    options.add_argument("--seconds", type=float, default=420, help="begin no further program after so long")
+    options.add_argument("--seconds", type=float, default=330, help="begin no further run of a program after so long")
     options.add_argument("--again", action="store_true")
     options.add_argument("--more", nargs="*", default=[])
     chosen = options.parse_args()
@@ -242,7 +245,7 @@ def main():
     kept = os.path.join(chosen.docs, chosen.name + ".json")
     if chosen.again:
         saved = json.load(open(kept))
-        where, data = saved["measured"], {"O3": saved["lab"]}
+        where, data = saved["measured"], saved["lab"]
         rows, failed = [], []
         for path in chosen.more or [os.path.join(chosen.docs, "agreement.json")]:
             more = json.load(open(path))
@@ -258,8 +261,8 @@ def main():
         where, begun = provenance(), time.monotonic()
         data, rows, failed = measure(chosen, where)
         where["seconds"] = round(time.monotonic() - begun)
-    if data.get("O3", {}).get("experiments"):
-        write_results(data["O3"], where, chosen.docs, chosen.name)
+    if data["experiments"]:
+        write_results(data, where, chosen.docs, chosen.name)
     agreement.write(rows, failed, where, chosen.docs)
 
 

@@ -14,8 +14,8 @@ struct ComparedLaunch {
   std::string kernel;
   std::array<uint32_t, 3> grid{}, block{};
   machine::Counters counters;
-  uint64_t known = 0;     // as Launch::known
-  bool stopped = false;   // before its end: its counters are a part
+  uint64_t known = 0;    // as Launch::known
+  bool stopped = false;  // before its end: its counters are a part
 };
 
 // Reads what `coalesce run --json` wrote or ncu's CSV. `name` is how messages call it. Throws Error (usage) for

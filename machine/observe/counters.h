@@ -37,7 +37,7 @@ namespace coalesce::machine {
   X(shared_store_wavefronts,    wavefront, "shared_store_transactions", "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum", "passes of the 32 banks those stores took") \
   X(shared_store_wavefronts_ideal, wavefront, "",              "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st_ideal.sum", "passes had there been no bank conflict") \
   X(shared_atomic_requests,     request,   "",                 "smsp__inst_executed_op_shared_atom.sum",           "warp instructions of atomics on shared memory") \
-  X(shared_atomic_wavefronts,   wavefront, "",                 "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum", "passes of the 32 banks those atomics took") \
+  X(shared_atomic_wavefronts,   wavefront, "",                 "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_atom.sum", "passes of the 32 banks those atomics took") \
   X(shared_atomic_wavefronts_ideal, wavefront, "",             "",                                                 "passes had every lane had a bank of its own") \
   X(instructions,               instruction, "inst_executed",  "smsp__inst_executed.sum",                          "warp instructions executed, of PTX") \
   X(thread_instructions,        instruction, "thread_inst_executed", "smsp__thread_inst_executed.sum",             "lanes switched on, summed over them") \

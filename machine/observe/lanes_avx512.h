@@ -74,16 +74,6 @@ struct Avx512Lanes {
     return mask & ~join(low_repeats, static_cast<__mmask16>(high_repeats | in_low));
   }
 
-  static uint32_t equal_to(const Table& t, uint32_t mask, uint32_t number) {
-    const __m512i n = _mm512_set1_epi32(static_cast<int>(number));
-    return mask & join(_mm512_cmpeq_epi32_mask(t.low, n), _mm512_cmpeq_epi32_mask(t.high, n));
-  }
-  static uint32_t number_of(const Table& t, uint32_t lane) {
-    const __m512i index = _mm512_set1_epi32(static_cast<int>(lane));
-    return static_cast<uint32_t>(
-        _mm_cvtsi128_si32(_mm512_castsi512_si128(_mm512_permutex2var_epi32(t.low, index, t.high))));
-  }
-
   template <uint32_t flip>
   static uint32_t unlike_partner(const Table& t) {
     static_assert(flip == 1 || flip == 2);

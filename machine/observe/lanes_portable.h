@@ -108,14 +108,6 @@ struct PortableLanes {
     return mask & ~all;
   }
 
-  // Lanes of `mask` that carry `number`.
-  static uint32_t equal_to(const Table& t, uint32_t mask, uint32_t number) {
-    uint32_t equal = 0;
-    for (uint32_t i = 0; i < 32; ++i) equal |= static_cast<uint32_t>(t.n[i] == number) << i;
-    return equal & mask;
-  }
-  static uint32_t number_of(const Table& t, uint32_t lane) { return t.n[lane]; }
-
   // Lanes whose number differs from that of lane ^ flip.
   template <uint32_t flip>
   static uint32_t unlike_partner(const Table& t) {

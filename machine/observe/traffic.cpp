@@ -87,49 +87,56 @@ GlobalCost global_cost_of(const uint64_t* address, uint32_t mask, uint32_t width
   return cost;
 }
 
-// The most of `lanes` on one word of the sector they all lie in.
-uint32_t most_on_one_word(const uint64_t* address, uint32_t lanes, uint32_t word_shift) {
-  uint8_t on_word[32 / kBankBytes] = {};
-  uint8_t most = 0;
-  for (; lanes; lanes &= lanes - 1) {
-    const uint64_t word = address[std::countr_zero(lanes)] >> word_shift;
-    most = std::max(most, ++on_word[word % (32u >> word_shift)]);
+// Lines are kept in four sets, by the parity of these bits of a line's number (tests/truth/scattered.jsonl). They reach
+// as far as a page of 2 MiB does; the bits above are those of wherever the driver has put the page, another place each
+// time.
+constexpr uint64_t kSetBits[2] = {0x3ab5, 0x15da};
+
+uint32_t set_of(uint64_t line) {
+  return static_cast<uint32_t>(std::popcount(line & kSetBits[0]) & 1) |
+         static_cast<uint32_t>(std::popcount(line & kSetBits[1]) & 1) << 1;
+}
+
+// Sectors of all passes. Each set makes passes of its own. In each, every bank's first waiting lane stands up, and of
+// those the ones go that lie in the line of the set's first waiting lane. Banks are as those of shared memory.
+uint32_t atomic_passes(const uint64_t* address, uint32_t mask, uint32_t word_shift) {
+  uint32_t in_set[4] = {};
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(rest));
+    in_set[set_of(address[lane] >> kLineShift)] |= 1u << lane;
   }
-  return most;
+  uint32_t sectors = 0;
+  for (uint32_t waiting : in_set) {
+    while (waiting) {
+      const uint64_t line = address[std::countr_zero(waiting)] >> kLineShift;
+      uint32_t taken = 0, going = 0, touched = 0;  // banks, lanes, sectors of the line
+      for (uint32_t rest = waiting; rest; rest &= rest - 1) {
+        const uint64_t at = address[std::countr_zero(rest)];
+        const uint32_t bank = 1u << (at >> word_shift) % (kPassBytes >> word_shift);
+        if (taken & bank) continue;
+        taken |= bank;
+        if (at >> kLineShift != line) continue;
+        going |= rest & (~rest + 1);
+        touched |= 1u << (at >> kSectorShift) % 4;
+      }
+      sectors += count(touched);
+      waiting &= ~going;
+    }
+  }
+  return sectors;
 }
 
 template <typename Lanes>
 GlobalCost global_atomic_cost_of(const uint64_t* address, uint32_t mask, uint32_t width) {
   if (mask == 0) return {};
   GlobalCost cost = global_cost_of<Lanes>(address, mask, width);
-  const uint32_t word = std::max(width, kBankBytes), word_shift = log2_of(word);
-  if (width == word && cost.bytes == width) {  // all lanes on one word
-    cost.sectors = count(mask);
-    return cost;
-  }
-  // No word twice: every sector takes one pass.
-  if (width == word && cost.bytes == count(mask) * width) return cost;
-  typename Lanes::Table distance;
-  const uint64_t base = address[std::countr_zero(mask)] >> kLineShift << kLineShift;
-  if (!Lanes::distances(address, mask, base, &distance) || Lanes::any(distance, width - 1)) {
-    cost.sectors = 0;
-    for (uint32_t rest = mask; rest;) {
-      const uint64_t sector = address[std::countr_zero(rest)] >> kSectorShift;
-      uint32_t inside = 0;
-      for (uint32_t i = 0; i < 32; ++i) inside |= uint32_t{address[i] >> kSectorShift == sector} << i;
-      cost.sectors += most_on_one_word(address, inside & rest, word_shift);
-      rest &= ~inside;
-    }
-    return cost;
-  }
-  // One pass for each sector, and more for those that hold a word met before.
-  const auto sectors = distance >> kSectorShift;
-  for (uint32_t again = mask & ~Lanes::first_of_each(distance >> word_shift, mask); again;) {
-    const auto lane = static_cast<uint32_t>(std::countr_zero(again));
-    const uint32_t inside = Lanes::equal_to(sectors, mask, Lanes::number_of(sectors, lane));
-    cost.sectors += most_on_one_word(address, inside, word_shift) - 1;
-    again &= ~inside;
-  }
+  const uint32_t word = std::max(width, kBankBytes);
+  const bool one_word = width == word && cost.bytes == width;
+  if (one_word) cost.sectors = count(mask);
+  // A sector for each lane, or neighbours within one line: no two lanes want the same.
+  const bool apart =
+      cost.sectors == count(mask) || (cost.lines == 1 && width == word && cost.bytes == count(mask) * width);
+  if (!apart) cost.sectors = atomic_passes(address, mask, log2_of(word));
   return cost;
 }
 

@@ -29,7 +29,7 @@ GlobalCost global_cost_with_gaps(uint64_t base, uint32_t mask, uint32_t width); 
 constexpr GlobalCost global_cost_uniform(uint32_t mask, uint32_t width) {
   return mask ? GlobalCost{1, 1, width} : GlobalCost{};
 }
-// atom/red: sectors = per sector the largest number of lanes on one word, summed. A word is `width` bytes, at least 4.
+// atom/red: the sectors of all passes that the lanes take (traffic.cpp). A word is `width` bytes, at least 4.
 GlobalCost global_atomic_cost(const uint64_t* address, uint32_t mask, uint32_t width);
 
 struct SharedCost {

@@ -105,7 +105,7 @@ const std::map<std::string, uint64_t Counters::*> kCounters = [] {
 // Read besides, and no counter of ours: a part of the global loads; the same as the counter that the table names.
 const std::set<std::string> kBesides = {"l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts_cache_access.sum",
                                         "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum",
-                                        "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_atom.sum",
+                                        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum",
                                         "smsp__inst_executed_op_ldgsts.sum"};
 const std::string kWavefronts = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_";
 
@@ -132,16 +132,8 @@ uint64_t async_cost(uint32_t bytes, uint32_t mask, const std::vector<uint32_t>& 
   return shared_atomic_cost(offsets_of(elements, bytes).data(), mask, bytes).wavefronts;
 }
 
-// Scattered atomics with a word that several lanes want, for which hardware took one sector pass more than the rule.
-// Why is not known: cas of 16 bytes did not for one of the patterns for which exch did.
-const std::set<std::string> kOneMore = {
-    "gatom_add_u32 17 ffffffff",   "gatom_cas_b32 17 ffffffff",   "gatom_add_f32 17 ffffffff",
-    "gatom_add_f16x2 17 ffffffff", "gatom_add_u64 19 ffffffff",   "gatom_cas_b64 19 ffffffff",
-    "gatom_add_f64 19 ffffffff",   "gatom_v2_f32 19 ffffffff",    "gatom_v4_f32 16 ffffffff",
-    "gatom_v4_f32 17 ffffffff",    "gatom_exch_b128 16 ffffffff", "gatom_exch_b128 17 ffffffff",
-    "gatom_cas_b128 16 ffffffff",  "gred_add_u32 17 ffffffff",    "gred_one_u32 17 ffffffff",
-    "gred_min_s32 17 ffffffff",    "gred_or_b32 17 ffffffff",     "gred_add_f32 17 ffffffff",
-    "gred_add_f16x2 17 ffffffff",  "gred_add_u64 19 ffffffff",    "gred_max_s64 19 ffffffff"};
+// Hardware took one sector pass less than the rule, which exch of the same width obeys; why is not known.
+const std::set<std::string> kOneLess = {"gatom_cas_b128 17 ffffffff"};
 // cp.async past L1: of lanes with one destination the highest counts; what goes from one line into one sector of shared
 // memory is one sector, and global memory is asked for each such pair apart. (The machine counts the sources' sectors,
 // which is the same for neighbours.)
@@ -226,10 +218,10 @@ TEST(PatternsTruth, CountedAsMeasured) {
             metric.find("set_accesses") != std::string::npos || metric.find("ideal") != std::string::npos ||
             metric.find("inst_executed") != std::string::npos)
           continue;  // not of these launches' memory, or not read
-        const bool one_more =
+        const bool one_less =
             metric.find("sectors") != std::string::npos &&
-            kOneMore.contains(op + ' ' + std::to_string(pattern) + ' ' + line.at("mask").get<std::string>());
-        EXPECT_EQ(counted + one_more, measured.value(metric, uint64_t{0}))
+            kOneLess.contains(op + ' ' + std::to_string(pattern) + ' ' + line.at("mask").get<std::string>());
+        EXPECT_EQ(counted - one_less, measured.value(metric, uint64_t{0}))
             << op << ", mask " << line.at("mask") << ", elements " << nlohmann::json(patterns[pattern]) << ": "
             << metric;
         ++compared;

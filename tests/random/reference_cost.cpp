@@ -4,6 +4,8 @@
 #include <bit>
 #include <map>
 
+#include "tests/random/atomic_passes.h"
+
 namespace coalesce::machine::test::reference {
 
 namespace {
@@ -67,10 +69,10 @@ void count_access(const Decoded& d, const Lanes& address, uint32_t on, Access ac
     return;
   }
   std::set<uint64_t> sectors, lines, distinct;
-  std::map<uint64_t, std::map<uint64_t, uint64_t>> on_word;  // sector -> word -> lanes
+  std::vector<uint64_t> addresses;
   for (uint32_t l = 0; l < 32; ++l) {
     if (!(on >> l & 1)) continue;
-    ++on_word[address[l] / 32][address[l] / std::max(4u, bytes)];
+    addresses.push_back(address[l]);
     for (unsigned b = 0; b < bytes; ++b) {
       uint64_t at = address[l] + b;
       if (d.space == "local") at = at / 4 * 128 + l * 4 + at % 4;
@@ -88,12 +90,7 @@ void count_access(const Decoded& d, const Lanes& address, uint32_t on, Access ac
   }
   touched.insert(sectors.begin(), sectors.end());
   if (is_atomic) {
-    uint64_t passes = 0;
-    for (const auto& [sector, words] : on_word) {
-      uint64_t most = 0;
-      for (const auto& [word, lanes] : words) most = std::max(most, lanes);
-      passes += most;
-    }
+    const uint64_t passes = atomic_passes(addresses, bytes);
     if (d.returns)
       c.global_atomic_requests += 1, c.global_atomic_sectors += passes, c.global_atomic_lines += lines.size();
     else

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/random/atomic_passes.h"
+
 namespace coalesce::machine {
 
 // For GoogleTest's messages and names.
@@ -56,14 +58,9 @@ GlobalCost naive_global(const Addresses& a, uint32_t mask, uint32_t width) {
 
 GlobalCost naive_global_atomic(const Addresses& a, uint32_t mask, uint32_t width) {
   GlobalCost cost = naive_global(a, mask, width);
-  std::map<uint64_t, std::map<uint64_t, uint32_t>> lanes_on;  // sector, word
-  for (unsigned i : lanes_of(mask)) ++lanes_on[a[i] / 32][a[i] / std::max(width, 4u)];
-  cost.sectors = 0;
-  for (const auto& [sector, words] : lanes_on) {
-    uint32_t most = 0;
-    for (const auto& [word, lanes] : words) most = std::max(most, lanes);
-    cost.sectors += most;
-  }
+  std::vector<uint64_t> address;
+  for (unsigned i : lanes_of(mask)) address.push_back(a[i]);
+  cost.sectors = static_cast<uint32_t>(atomic_passes(address, width));
   return cost;
 }
 

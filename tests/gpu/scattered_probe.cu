@@ -1,0 +1,32 @@
+// scattered_probe FILE: one warp's red.global.add.u32 for each pattern of FILE (tests/gpu/scattered.py writes it): a
+// word with the mask of lanes, then 32 byte offsets.
+//   nvcc -arch=sm_90 -cudart shared -o scattered scattered_probe.cu
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+constexpr size_t kBytes = 2 << 20;  // what the offsets may span: one page, so that they are within one on the chip, too
+constexpr size_t kWords = 33;
+
+__global__ void scattered(char* memory, const uint32_t* pattern) {
+  const unsigned lane = threadIdx.x;
+  char* at = memory + pattern[1 + lane];
+  if (pattern[0] >> lane & 1) asm volatile("red.global.add.u32 [%0], %1;" ::"l"(at), "r"(lane + 1) : "memory");
+}
+
+int main(int count, char** words) {
+  std::FILE* file = count == 2 ? std::fopen(words[1], "rb") : nullptr;
+  if (!file) return std::fprintf(stderr, "scattered_probe FILE\n"), 2;
+  std::vector<uint32_t> patterns, part(kWords * 1024);
+  while (const size_t n = std::fread(part.data(), 4, part.size(), file))
+    patterns.insert(patterns.end(), part.begin(), part.begin() + n);
+  char* memory;
+  uint32_t* device;
+  cudaMalloc(&memory, kBytes);
+  cudaMalloc(&device, patterns.size() * 4);
+  cudaMemcpy(device, patterns.data(), patterns.size() * 4, cudaMemcpyHostToDevice);
+  for (size_t at = 0; at + kWords <= patterns.size(); at += kWords) scattered<<<1, 32>>>(memory, device + at);
+  const cudaError_t error = cudaDeviceSynchronize();
+  if (error != cudaSuccess) std::fprintf(stderr, "%s\n", cudaGetErrorString(error));
+  return error != cudaSuccess;
+}
