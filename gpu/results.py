@@ -256,7 +256,8 @@ def main():
         failed = list({(f["program"], f["level"]): f for f in reversed(failed)
                        if (f["program"], f["level"]) not in have}.values())[::-1]
         in_order(rows)
-        where["runs"] = max(1, len(chosen.more))
+        if chosen.more:
+            where["runs"] = len(chosen.more)
     else:
         where, begun = provenance(), time.monotonic()
         data, rows, failed = measure(chosen, where)

@@ -3,7 +3,10 @@
 
   nvcc -O3 -arch=sm_90 -cudart shared -o patterns tests/gpu/patterns_probe.cu
   patterns.py --measure ./patterns build/lib/libcoalesce_gpu.so FOLDER    runs it once for each family of instructions
-  patterns.py FOLDER > tests/truth/patterns.jsonl
+  patterns.py FOLDER... > tests/truth/patterns.jsonl
+
+Built with -Xptxas -O0, and measured with a further argument O0, it gives what ptxas has not rewritten: additions of 1 in
+shared memory are another instruction then.
 
 The first line is where and when; the second the patterns: each lane's element. Then one line a launch: the instruction,
 which pattern, the mask of lanes, and the metrics that were read, 0 left out. A family is measured by as few metrics as it
@@ -38,7 +41,7 @@ FAMILIES = {  # name: beginnings of the instructions' names, metrics
 BESIDES = {GLOBAL.format("requests", "st"): 1, GLOBAL.format("sectors", "st"): 4}
 
 
-def measure(probe, library, folder):
+def measure(probe, library, folder, level="O3"):
     os.makedirs(folder, exist_ok=True)
     for name, (instructions, metrics) in FAMILIES.items():
         path = os.path.join(folder, name)
@@ -49,7 +52,8 @@ def measure(probe, library, folder):
     card = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
                           capture_output=True, text=True).stdout.strip()
     with open(os.path.join(folder, "where.json"), "w") as out:
-        json.dump({"gpu": card, "date": datetime.date.today().isoformat(), "command": "tests/gpu/patterns.py --measure"}, out)
+        json.dump({"gpu": card, "date": datetime.date.today().isoformat(), "command": "tests/gpu/patterns.py --measure",
+                   "level": level}, out)
 
 
 def whole_lines(path):
@@ -61,10 +65,11 @@ def whole_lines(path):
 
 def main():
     if sys.argv[1:2] == ["--measure"]:
-        return measure(*sys.argv[2:5])
-    folder = sys.argv[1]
+        return measure(*sys.argv[2:6])
     patterns, lines = {}, []
-    for path in sorted(glob.glob(os.path.join(folder, "*.out"))):
+    where = [json.load(open(os.path.join(folder, "where.json"))) for folder in sys.argv[1:]]
+    for level, path in [(w["level"], path) for w, folder in zip(where, sys.argv[1:])
+                        for path in sorted(glob.glob(os.path.join(folder, "*.out")))]:
         printed = list(whole_lines(path))
         record = list(whole_lines(path[:-4] + ".jsonl"))
         for note in (r["note"] for r in record if "note" in r):
@@ -72,9 +77,10 @@ def main():
         for pattern, launch in zip(printed, (r for r in record if "launch" in r)):
             elements = tuple(o // pattern["bytes"] for o in pattern["offsets"])
             measured = {k: v - BESIDES.get(k, 0) for k, v in launch["metrics"].items()}
-            lines.append({"op": pattern["op"], "pattern": patterns.setdefault(elements, len(patterns)),
+            lines.append({"op": pattern["op"], **({"level": level} if level != "O3" else {}),
+                          "pattern": patterns.setdefault(elements, len(patterns)),
                           "mask": pattern["mask"], "measured": {k: v for k, v in measured.items() if v}})
-    print(json.dumps(json.load(open(os.path.join(folder, "where.json")))))
+    print(json.dumps({k: v for k, v in where[0].items() if k != "level"}))
     print(json.dumps({"patterns": [list(p) for p in patterns]}))
     for line in lines:
         print(json.dumps(line))
