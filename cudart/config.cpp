@@ -52,6 +52,7 @@ Config read() {
   read_number("COALESCE_MAX_INSTRUCTIONS", c.max_instructions);
   read_name("COALESCE_ENGINE", machine::kEngines, c.engine);
   read_name("COALESCE_MODEL", machine::kModels, c.model);
+  c.check = read_choice("COALESCE_CHECK", false);
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const char* no_color = std::getenv("NO_COLOR");
   c.progress = read_choice("COALESCE_PROGRESS", terminal);

@@ -16,6 +16,7 @@ struct Config {
   uint64_t max_instructions = 0;                        // COALESCE_MAX_INSTRUCTIONS; 0: the machine's default
   machine::Engine engine = machine::Engine::automatic;  // COALESCE_ENGINE
   machine::Model model = machine::Model::ptx;           // COALESCE_MODEL
+  bool check = false;                                   // COALESCE_CHECK: 1 looks for hazards (machine/check)
   std::string record;                                   // COALESCE_RECORD: path; empty: no record
   bool progress = false;  // COALESCE_PROGRESS: 1/always, 0/never; else when stderr is a terminal
   bool colour = false;    // COALESCE_COLOR: likewise; NO_COLOR counts as never

@@ -42,6 +42,10 @@ cudaError_t run(Runtime& r, const CopyOperation& c) {
     for (size_t y = 0; y < c.box.height; ++y) {
       std::memmove(destination + z * c.to.slice + y * c.to.pitch, source + z * c.from.slice + y * c.from.pitch,
                    c.box.width);
+      const uint64_t to_row = c.to.address + z * c.to.slice + y * c.to.pitch;
+      const uint64_t from_row = c.from.address + z * c.from.slice + y * c.from.pitch;
+      if (to_device && from_device) r.machine().copied(to_row, from_row, c.box.width);
+      if (to_device && !from_device) r.machine().wrote(to_row, c.box.width);
     }
   }
   r.record().copy(kPaths[from_device][to_device], c.box.bytes());

@@ -18,6 +18,7 @@ cudaError_t run(Runtime& r, const FillOperation& f) {
   auto* destination = reinterpret_cast<char*>(f.to.address);
   for (size_t z = 0; z < box.depth; ++z) {
     for (size_t y = 0; y < box.height; ++y) {
+      r.machine().wrote(f.to.address + z * f.to.slice + y * f.to.pitch, box.width);
       char* row = destination + z * f.to.slice + y * f.to.pitch;
       if (f.element == 1) {
         std::memset(row, static_cast<int>(f.value & 0xff), box.width);

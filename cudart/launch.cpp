@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "cudart/capture.h"
+#include "cudart/config.h"
 #include "cudart/interrupt.h"
 #include "cudart/progress.h"
 #include "cudart/stream.h"
@@ -107,7 +108,9 @@ cudaError_t run(Runtime& r, const KernelOperation& k) {
 
   r.record().launch(kernel->id, kernel->name, config, report, signal != 0);
   if (signal != 0) raise_default(signal);
-  for (const auto& d : report.diagnostics) show(d);
+  // `coalesce check` adds up what launches have found, and prints it.
+  if (const Config& settings = cudart::config(); !settings.check || settings.record.empty())
+    for (const auto& d : report.diagnostics) show(d);
   if (report.fault != machine::Fault::none) r.fail(error_of(report.fault));
   return cudaSuccess;
 }

@@ -101,33 +101,6 @@ std::string lines_text(const std::vector<machine::LineCounters>& lines) {
 
 }  // namespace
 
-const char* fault_name(machine::Fault fault) {
-  using enum machine::Fault;
-  switch (fault) {
-    case none:
-      return "";
-    case illegal_address:
-      return "illegal_address";
-    case misaligned_address:
-      return "misaligned_address";
-    case illegal_instruction:
-      return "illegal_instruction";
-    case trap:
-      return "trap";
-    case assertion:
-      return "assertion";
-    case deadlock:
-      return "deadlock";
-    case budget:
-      return "budget";
-    case invalid_pc:
-      return "invalid_pc";
-    case stack_overflow:
-      return "stack_overflow";
-  }
-  return "unknown";
-}
-
 Record::Record(const std::string& path, const machine::Device& device) {
   if (path.empty()) return;
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -217,7 +190,7 @@ void Record::launch(uint32_t kernel, const std::string& name, const machine::Lau
     if (c == ',' && &c != seconds) c = '.';  // a program may have set a locale with decimal commas
   }
   put(line, seconds);
-  put_member(line, "fault", fault_name(report.fault));
+  put_member(line, "fault", machine::name_of(machine::kFaults, report.fault));
   put(line, ",\"counters\":");
   put_counters(line, report.counters, true);
   if (first || lines != previous->second) {
@@ -236,7 +209,7 @@ void Record::diagnostic(const machine::Diagnostic& d) {
   if (!active()) return;
   std::string line = "{\"diagnostic\":{\"severity\":";
   put_string(line, d.severity == machine::Severity::error ? "error" : "warning");
-  put_member(line, "fault", fault_name(d.fault));
+  put_member(line, "fault", machine::name_of(machine::kFaults, d.fault));
   put_member(line, "message", d.message);
   put_member(line, "file", d.place.file);
   put_member(line, "line", d.place.line);
@@ -248,6 +221,22 @@ void Record::diagnostic(const machine::Diagnostic& d) {
   put_member(line, "warp", d.warp);
   put_member(line, "lanes", d.lanes);
   put_triple(line, "thread", d.thread);
+  if (d.hazard != machine::Hazard::none) {
+    put_member(line, "hazard", machine::name_of(machine::kHazards, d.hazard));
+    if (!d.what.empty()) put_member(line, "access", d.what);
+    if (!d.address.empty()) put_member(line, "address", d.address);
+    put_member(line, "count", d.count);
+  }
+  if (d.other) {
+    put(line, ",\"other\":{\"access\":");
+    put_string(line, d.other->what);
+    put_member(line, "file", d.other->place.file);
+    put_member(line, "line", d.other->place.line);
+    put_member(line, "ptx_line", d.other->ptx_line);
+    put_triple(line, "block", d.other->block);
+    put_triple(line, "thread", d.other->thread);
+    put(line, "}");
+  }
   put(line, ",\"notes\":[");
   for (size_t i = 0; i < d.notes.size(); ++i) {
     if (i != 0) put(line, ",");

@@ -56,6 +56,4 @@ class Record {
   } copies_[4];
 };
 
-const char* fault_name(machine::Fault fault);  // "": none
-
 }  // namespace coalesce::cudart

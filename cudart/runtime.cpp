@@ -44,6 +44,7 @@ cudaError_t Runtime::context() {
     options.threads = config().threads;
     if (config().max_instructions != 0) options.max_instructions = config().max_instructions;
     options.model = config().model;
+    options.check = config().check;
     if (config().progress) options.progress = draw_progress;
     if (!native_) {
       native_ = native::make_provider(config().engine, [](const std::string& text) {
@@ -90,10 +91,31 @@ void print(const machine::Diagnostic& d) {
 
 namespace {
 
+// Device memory that the program has not freed.
+void report_leaks(Runtime& r) {
+  constexpr std::size_t kShown = 8;
+  machine::Diagnostic d;
+  uint64_t bytes = 0;
+  std::size_t count = 0;
+  for (const auto& a : r.memory().all()) {
+    const bool on_device = a->origin == machine::Origin::device || a->origin == machine::Origin::managed;
+    if (!a->live || !on_device || !a->label.starts_with("cuda")) continue;  // not variables
+    bytes += a->size;
+    if (++count <= kShown) d.notes.push_back(a->label + " of " + std::to_string(a->size) + " bytes");
+  }
+  if (count == 0) return;
+  if (count > kShown) d.notes.push_back("and " + std::to_string(count - kShown) + " more");
+  d.severity = machine::Severity::warning;
+  d.hazard = machine::Hazard::leak;
+  d.message = std::to_string(bytes) + " bytes of device memory were not freed";
+  r.record().diagnostic(d);
+}
+
 // Runs after the program's own atexit functions and destructors, so the record closes when nothing more can come.
 __attribute__((destructor)) void at_exit() {
   Runtime& r = runtime();
   if (r.mutex.try_lock()) {  // a thread still in a call at exit keeps its half-done line out of the file
+    if (config().check && r.has_machine()) report_leaks(r);
     r.record().end();
     r.mutex.unlock();
   }

@@ -79,6 +79,7 @@ std::string render(const Diagnostic& d, bool colour) {
     out += " ";
   }
   const bool error = d.severity == Severity::error;
+  const bool race = d.other.has_value();
   out += std::string(error ? colours.red : colours.magenta) + (error ? "error: " : "warning: ") + colours.off;
   out += colours.bold + printable(d.message) + colours.off + "\n";
 
@@ -96,15 +97,31 @@ std::string render(const Diagnostic& d, bool colour) {
   if (!d.kernel.empty()) {
     item("kernel  ", printable(demangled(d.kernel)));
     std::string where = triple(d.block) + ", warp " + std::to_string(d.warp);
-    if (d.lanes != 0) {
+    if (race) where.clear();
+    if (d.lanes != 0 && !race) {
       char mask[16];
       std::snprintf(mask, sizeof mask, "0x%08x", d.lanes);
       const int count = std::popcount(d.lanes);
       where += std::string(", lanes ") + mask + " (" + std::to_string(count) + (count == 1 ? " lane)" : " lanes)");
     }
-    item("block   ", where);
-    item("thread  ", triple(d.thread));
+    const auto party = [&](const std::string& what, const auto& block, const auto& thread, const std::string& at) {
+      item((what + std::string(8 - what.size(), ' ')).c_str(),
+           "thread " + triple(thread) + " of block " + triple(block) + at);
+    };
+    if (race) {
+      const Party& o = *d.other;
+      party(d.what, d.block, d.thread, "");
+      party(o.what, o.block, o.thread,
+            " before, at " +
+                (o.place.file.empty() ? "" : printable(o.place.file) + ":" + std::to_string(o.place.line) + ", ") +
+                "PTX line " + std::to_string(o.ptx_line));
+    } else {
+      item("block   ", where);
+      item("thread  ", triple(d.thread));
+    }
   }
+  if (!d.address.empty()) item("memory  ", printable(d.address));
+  if (d.count > 1) item("times   ", std::to_string(d.count));
   if (!in_ptx && d.ptx_line > 0) {
     std::string text = std::to_string(d.ptx_line);
     if (const size_t begin = d.ptx_text.find_first_not_of(" \t"); begin != std::string::npos)

@@ -5,9 +5,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "machine/named.h"
 
 namespace coalesce::machine {
 
@@ -34,6 +37,44 @@ enum class Fault : uint8_t {
   stack_overflow,       // recursion past the limit
 };
 
+inline constexpr Names<Fault, 10> kFaults{{{"", Fault::none},
+                                           {"illegal_address", Fault::illegal_address},
+                                           {"misaligned_address", Fault::misaligned_address},
+                                           {"illegal_instruction", Fault::illegal_instruction},
+                                           {"trap", Fault::trap},
+                                           {"assertion", Fault::assertion},
+                                           {"deadlock", Fault::deadlock},
+                                           {"budget", Fault::budget},
+                                           {"invalid_pc", Fault::invalid_pc},
+                                           {"stack_overflow", Fault::stack_overflow}}};
+
+// What `coalesce check` finds (machine/check).
+enum class Hazard : uint8_t {
+  none,
+  race_shared,        // two accesses of shared memory, at least one of them a write, that nothing orders
+  race_global,        // the same in global memory
+  uninitialised,      // read of memory that nothing has written
+  early_use,          // use of shared memory that a cp.async is still copying to
+  divergent_barrier,  // reached by some lanes of a warp while others are elsewhere
+  leak,               // device memory that the program had not freed when it ended
+};
+
+inline constexpr Names<Hazard, 7> kHazards{{{"", Hazard::none},
+                                            {"race_shared", Hazard::race_shared},
+                                            {"race_global", Hazard::race_global},
+                                            {"uninitialised", Hazard::uninitialised},
+                                            {"early_use", Hazard::early_use},
+                                            {"divergent_barrier", Hazard::divergent_barrier},
+                                            {"leak", Hazard::leak}}};
+
+// The other access of a race: the one that ran before.
+struct Party {
+  std::string what;  // "read", "write", "atomic"
+  SourcePlace place;
+  uint32_t ptx_line = 0;
+  std::array<uint32_t, 3> block{}, thread{};
+};
+
 struct Diagnostic {
   Severity severity = Severity::error;
   Fault fault = Fault::none;
@@ -47,6 +88,12 @@ struct Diagnostic {
   uint32_t lanes = 0;                // lanes concerned, bit per lane
   std::array<uint32_t, 3> thread{};  // first lane concerned
   std::vector<std::string> notes;    // further lines: the allocation concerned, where it was freed, ...
+  // Of `check` only.
+  Hazard hazard = Hazard::none;
+  std::string what;            // "read", "write", "atomic": this access
+  std::optional<Party> other;  // of a race
+  std::string address;         // what was accessed: "offset 128 of shared memory 'sums'"
+  uint64_t count = 1;          // lanes that did the same at these lines
 };
 
 // Prints `d` as compilers do, several lines, ending in a newline; reads the source line from disk where it can.

@@ -10,9 +10,11 @@
 #include <optional>
 #include <thread>
 
+#include "machine/check/check.h"
 #include "machine/execute/calls.h"
 #include "machine/execute/launch.h"
 #include "machine/execute/native.h"
+#include "machine/memory/host_memory.h"
 #include "machine/program/merge.h"
 #include "machine/program/tally.h"
 #include "machine/ptx/link.h"
@@ -27,6 +29,7 @@ constexpr uint64_t kNativeBudget = 1'000'000'000;
 
 constexpr uint64_t kDeviceHeapBytes = 8u << 20;  // CUDA's default cudaLimitMallocHeapSize
 constexpr uint64_t kGridWorkspaceBytes = 256;    // what cooperative groups keep per grid: a size, a barrier
+constexpr AccessId kMostAccesses = 1u << 31;     // of checked launches, before their ids begin anew
 constexpr std::size_t kMaxDecodedShapes = 64;    // per kernel; programs that launch more shapes decode again
 
 class LoadedProgram final : public Program, public SymbolTable {
@@ -102,14 +105,14 @@ class LoadedProgram final : public Program, public SymbolTable {
     return 0;
   }
 
-  const Code& code(std::string_view name, const LaunchShape& shape, Model model) {
+  const Code& code(std::string_view name, const LaunchShape& shape, Model model, bool checked) {
     auto& shapes = codes_[std::string(name)];
     const auto known = shapes.find(shape);
     if (known != shapes.end()) return *known->second;
     if (shapes.size() >= kMaxDecodedShapes) shapes.clear();
     std::unique_ptr<Decoded> decoded = decode(module_, *find(name), *this, shape);
     if (model == Model::ptxas) merge_as_ptxas(*decoded);
-    return *(shapes[shape] = lower(std::move(decoded)));
+    return *(shapes[shape] = lower(std::move(decoded), checked));
   }
 
   std::string line_text(uint32_t line) const {
@@ -176,6 +179,7 @@ class LoadedProgram final : public Program, public SymbolTable {
 struct Machine::State {
   State(const Device& d, Options o)
       : device(d), options(std::move(o)), memory(d.memory_bytes), heap(memory, kDeviceHeapBytes) {
+    if (options.check) options.threads = 1;
     if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
   }
   Device device;
@@ -187,6 +191,17 @@ struct Machine::State {
   const Allocation* grid_workspace = nullptr;  // made by the first cooperative launch
   std::optional<Pool> pool;                    // made by the first launch
   std::atomic<bool> interrupted{false};
+  AccessId next_access = 1;  // of checked launches
+
+  // For a launch to come. Ids are few enough for any one launch; now and then they begin anew.
+  LaunchCheck begin_check(Launch& launch) {
+    if (next_access > kMostAccesses) {
+      for (const auto& a : memory.all())
+        if (a->shadow) a->shadow->cells = Cells(a->size);
+      next_access = 1;
+    }
+    return LaunchCheck(launch, next_access, read_host_memory().spendable() / 2);
+  }
 };
 
 Machine::Machine(const Device& device, Options options) : state_(std::make_unique<State>(device, std::move(options))) {}
@@ -198,6 +213,21 @@ void Machine::interrupt() { state_->interrupted.store(true); }
 bool Machine::interrupted() const { return state_->interrupted.load(); }
 
 bool Machine::set_heap_bytes(uint64_t bytes) { return state_->heap.resize(bytes); }
+void Machine::wrote(uint64_t address, uint64_t bytes) {
+  if (!state_->options.check) return;
+  const Allocation* a = state_->memory.find(address);
+  if (!a) return;
+  if (Shadow& s = shadow_of(*a); !s.all_written) s.written.set(address - a->base, bytes);
+}
+
+void Machine::copied(uint64_t to, uint64_t from, uint64_t bytes) {
+  if (!state_->options.check) return;
+  const Allocation* a = state_->memory.find(from);
+  if (!a || shadow_of(*a).all_written) return wrote(to, bytes);
+  for (uint64_t k = 0; k < bytes; ++k)
+    if (shadow_of(*a).written.get(from - a->base + k)) wrote(to + k, 1);
+}
+
 void Machine::set_stack_bytes(uint32_t bytes) { state_->stack_bytes = std::max(bytes, kLeastStackBytes); }
 
 std::shared_ptr<Program> Machine::load(std::string ptx, const std::string& name) {
@@ -233,7 +263,7 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
       d.message = "no such kernel";
       return refuse(d, Fault::invalid_pc);
     }
-    code = &loaded.code(kernel, shape, state_->options.model);
+    code = &loaded.code(kernel, shape, state_->options.model, state_->options.check);
   } catch (const Error& e) {
     return refuse(e.diagnostic, Fault::illegal_instruction);
   }
@@ -266,7 +296,7 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   launch.heap = &state_->heap;
   // What is to stop after few instructions stops where the interpreter would, with its counters.
   const bool short_leash = launch.max_instructions < kNativeBudget;
-  launch.native = config.cooperative || short_leash ? nullptr : state_->options.native.get();
+  launch.native = config.cooperative || short_leash || state_->options.check ? nullptr : state_->options.native.get();
   launch.textures = &state_->textures;
   if (launch.threads_per_block == 0 || launch.threads_per_block > 1024 || launch.blocks == 0) {
     Diagnostic d;
@@ -282,6 +312,8 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   unsigned threads =
       config.cooperative ? 1u : static_cast<unsigned>(std::min<uint64_t>(state_->options.threads, launch.blocks));
   Tally total(*launch.program);
+  std::optional<LaunchCheck> check;
+  if (state_->options.check) launch.check = &check.emplace(state_->begin_check(launch));
   state_->memory.begin_touch();
   std::function<void(uint64_t)> progress;
   if (state_->options.progress)
@@ -305,6 +337,13 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
     if (std::none_of(report.diagnostics.begin(), report.diagnostics.end(),
                      [&](const Diagnostic& o) { return o.ptx_line == d.ptx_line && o.severity == d.severity; }))
       report.diagnostics.push_back(std::move(d));
+  }
+  if (check) {
+    state_->next_access = check->next();
+    for (Diagnostic& d : check->take()) {
+      d.ptx_text = loaded.line_text(d.ptx_line);
+      report.diagnostics.push_back(std::move(d));
+    }
   }
   for (const auto& [block, text] : launch.output) {
     if (block > launch.fault_block.load()) break;

@@ -38,6 +38,9 @@ struct Options {
   // Gives kernels as the CPU's own code (execute/native.h); null: everything is interpreted.
   std::shared_ptr<NativeProvider> native = nullptr;
   Model model = Model::ptx;  // whose memory requests are counted
+  // Looks for races and reads of what nothing has written, and reports them with the launch's diagnostics. Everything
+  // is interpreted, by one thread.
+  bool check = false;
 };
 
 struct KernelInfo {
@@ -118,6 +121,10 @@ class Machine {
   bool set_heap_bytes(uint64_t bytes);
   // Local memory for a thread's stack from the next launch on (recursion, alloca); never less than 16 KiB.
   void set_stack_bytes(uint32_t bytes);
+
+  // For Options::check: the host has written there, or copied from one place of the device to another.
+  void wrote(uint64_t address, uint64_t bytes);
+  void copied(uint64_t to, uint64_t from, uint64_t bytes);
 
   // Runs a kernel to its end. The caller has checked the configuration against the device and KernelInfo.
   // Never throws for what the kernel does: faults are in the report, with the counters of what ran.

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "tool/banks.h"
+#include "tool/check.h"
 #include "tool/compare.h"
 #include "tool/completion.h"
 #include "tool/error.h"
@@ -19,8 +20,12 @@ namespace {
 
 int dispatch(const CLI::App& app, Options& options) {
   if (app.got_subcommand("run")) {
-    if (options.run.metrics != "list") take_program(app, options.run);
+    if (options.run.metrics != "list") take_program(app, "run", options.run.program);
     return run(options.run);
+  }
+  if (app.got_subcommand("check")) {
+    take_program(app, "check", options.check.program);
+    return check(options.check);
   }
   if (app.got_subcommand("lab")) return lab(options.lab);
   if (app.got_subcommand("banks")) return banks(options.banks);

@@ -42,26 +42,14 @@ CLI::Validator whole_number(uint64_t least) {
   return {check, "", "whole number"};
 }
 
-void add_machine_options(CLI::App& command, MachineOptions& options) {
+// How a program comes to run on the machine at all.
+void add_program_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--device", options.device, "The GPU the machine stands for")
       ->envname("COALESCE_DEVICE")
       ->type_name("NAME");
-  command.add_option("--threads", options.threads, "Threads of this computer to use; 0 is all cores")
-      ->envname("COALESCE_THREADS")
-      ->type_name("N");
   command.add_option("--max-instructions", options.max_instructions, "Stop a launch after so many warp instructions")
       ->envname("COALESCE_MAX_INSTRUCTIONS")
       ->type_name("N");
-  add_choice<machine::Engine>(command, "--engine", options.engine,
-                              "What executes kernels: auto, interpreter, native (the CPU's own code)",
-                              {machine::kEngines.begin(), machine::kEngines.end()})
-      ->envname("COALESCE_ENGINE")
-      ->type_name("NAME");
-  add_choice<machine::Model>(command, "--model", options.model,
-                             "Whose memory requests are counted: ptx, or ptxas (what it merges at -O3)",
-                             {machine::kModels.begin(), machine::kModels.end()})
-      ->envname("COALESCE_MODEL")
-      ->type_name("NAME");
   add_choice<Colour>(command, "--color", options.colour, "When to colour: auto, always, never",
                      {{"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}})
       ->type_name("WHEN");
@@ -75,11 +63,29 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+// And how the machine executes it.
+void add_machine_options(CLI::App& command, MachineOptions& options) {
+  command.add_option("--threads", options.threads, "Threads of this computer to use; 0 is all cores")
+      ->envname("COALESCE_THREADS")
+      ->type_name("N");
+  add_choice<machine::Engine>(command, "--engine", options.engine,
+                              "What executes kernels: auto, interpreter, native (the CPU's own code)",
+                              {machine::kEngines.begin(), machine::kEngines.end()})
+      ->envname("COALESCE_ENGINE")
+      ->type_name("NAME");
+  add_choice<machine::Model>(command, "--model", options.model,
+                             "Whose memory requests are counted: ptx, or ptxas (what it merges at -O3)",
+                             {machine::kModels.begin(), machine::kModels.end()})
+      ->envname("COALESCE_MODEL")
+      ->type_name("NAME");
+  add_program_options(command, options);
+}
+
 // The program is not an option of ours, so CLI11 would not show it.
-class RunFormatter : public CLI::Formatter {
+class ProgramFormatter : public CLI::Formatter {
  public:
-  std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: coalesce run [OPTIONS] PROGRAM|FILE.cu [ARGUMENTS...]\n";
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    return "Usage: coalesce " + app->get_name() + " [OPTIONS] PROGRAM|FILE.cu [ARGUMENTS...]\n";
   }
 };
 
@@ -87,7 +93,7 @@ void add_run(CLI::App& app, RunOptions& options) {
   CLI::App* run = app.add_subcommand("run", "Run a CUDA program on the machine and count what it moves");
   // Everything from the program's name on belongs to the program.
   run->prefix_command();
-  run->formatter(std::make_shared<RunFormatter>());
+  run->formatter(std::make_shared<ProgramFormatter>());
   add_machine_options(*run, options.machine);
   run->add_option("--metrics", options.metrics,
                   "Print these metrics in nvprof's layout (nvprof's and Nsight's names); 'list' shows all")
@@ -124,6 +130,28 @@ void add_run(CLI::App& app, RunOptions& options) {
       "Exit code: the program's; 2 wrong usage, 3 something is missing here, 4 a launch was stopped though the "
       "program\n"
       "ended well, 130 interrupted.");
+}
+
+void add_check(CLI::App& app, CheckOptions& options) {
+  CLI::App* check = app.add_subcommand("check", "Run a CUDA program and look for races and uninitialised reads");
+  check->prefix_command();
+  check->formatter(std::make_shared<ProgramFormatter>());
+  add_program_options(*check, options.machine);
+  check
+      ->add_option("--json", options.json,
+                   "Write what was found; '-' is standard output (the program's then goes to standard error)")
+      ->type_name("FILE");
+  check->add_flag("-q,--quiet", options.quiet, "Print nothing but what the program prints");
+  check->footer(
+      "Examples:\n"
+      "  coalesce check reduce.cu 100000             each hazard with both source lines and threads\n"
+      "  coalesce check --json hazards.json -q ./app  for scripts and CI\n"
+      "Found are races in shared and global memory, reads of memory that nothing has written, uses of what a cp.async "
+      "is\n"
+      "still copying, accesses out of bounds, misaligned or after free, divergent barriers; docs/check.md has the "
+      "rules.\n"
+      "Exit code: 4 when there is a hazard; else the program's; 2 wrong usage, 3 something is missing here, 130\n"
+      "interrupted.");
 }
 
 void add_lab(CLI::App& app, LabOptions& options) {
@@ -214,6 +242,7 @@ void add_options(CLI::App& app, Options& options) {
   app.require_subcommand(0, 1);
   app.allow_extras();
   add_run(app, options.run);
+  add_check(app, options.check);
   add_lab(app, options.lab);
   add_banks(app, options.banks);
   add_compare(app, options.compare);
@@ -233,21 +262,21 @@ void add_options(CLI::App& app, Options& options) {
       "  coalesce completion fish > ~/.config/fish/completions/coalesce.fish");
 }
 
-void take_program(const CLI::App& app, RunOptions& options) {
-  const CLI::App* run = app.get_subcommand("run");
-  options.program = run->remaining();
-  if (options.program.empty()) return;
-  std::string& first = options.program.front();
+void take_program(const CLI::App& app, const std::string& name, std::vector<std::string>& program) {
+  const CLI::App* command = app.get_subcommand(name);
+  program = command->remaining();
+  if (program.empty()) return;
+  std::string& first = program.front();
   if (first == "--") {
-    options.program.erase(options.program.begin());
+    program.erase(program.begin());
   } else if (first.starts_with('-')) {
     std::vector<std::string> names;
-    for (const CLI::Option* option : run->get_options()) {
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
     }
     const auto near = nearest(first.substr(0, first.find('=')), names, 1);
     throw Error(Exit::usage, "unknown option '" + first + "'",
-                near.empty() ? "coalesce run --help lists them; the program's own options come after its name"
+                near.empty() ? "coalesce " + name + " --help lists them; the program's own options come after its name"
                              : "did you mean " + near[0] + "?");
   }
 }

@@ -21,6 +21,7 @@ struct MachineOptions {
   uint64_t max_instructions = 0;  // per launch; 0: the machine's default
   machine::Engine engine = machine::Engine::automatic;
   machine::Model model = machine::Model::ptx;
+  bool check = false;  // look for hazards (tool/check.h): what has no option of its own
   Colour colour = Colour::automatic;
   CompileOptions compile;
 };
@@ -32,6 +33,13 @@ struct RunOptions {
   std::string on = "machine";  // where: machine, gpu, both
   int repeat = 0;              // on a GPU: repetitions of each launch
   bool quiet = false, csv = false, lines = false;
+};
+
+struct CheckOptions {
+  MachineOptions machine;
+  std::vector<std::string> program;  // and its arguments
+  std::string json;
+  bool quiet = false;
 };
 
 struct LabOptions {
@@ -60,6 +68,7 @@ struct CompareOptions {
 
 struct Options {
   RunOptions run;
+  CheckOptions check;
   LabOptions lab;
   BankOptions banks;
   CompareOptions compare;
@@ -68,12 +77,12 @@ struct Options {
   bool ncu = false;       // counters
 };
 
-// Adds the subcommands run, lab, banks, counters and completion.
+// Adds all subcommands.
 void add_options(CLI::App& app, Options& options);
 
 // After parsing: what CLI11 left over is the program and its arguments. Throws Error (usage) for an unknown option
 // before it.
-void take_program(const CLI::App& app, RunOptions& options);
+void take_program(const CLI::App& app, const std::string& command, std::vector<std::string>& program);
 
 // Throws Error (usage), listing the known devices.
 const machine::Device& find_device(const std::string& key);

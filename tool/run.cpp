@@ -22,9 +22,10 @@
 
 namespace coalesce::tool {
 namespace fs = std::filesystem;
-namespace {
 
 bool is_source(const std::string& path) { return path.ends_with(".cu"); }
+
+namespace {
 
 fs::path find_executable(const std::string& name) {
   const fs::path found = find_program(name);
@@ -41,6 +42,17 @@ fs::path find_executable(const std::string& name) {
   throw Error(Exit::failed, "no such program: '" + name + "'");
 }
 
+}  // namespace
+
+std::string runnable(const std::string& program, const CompileOptions& options, const machine::Device& device,
+                     const Layout& layout, std::unique_ptr<Cache>& cache) {
+  if (!is_source(program)) return find_executable(program);
+  cache = std::make_unique<Cache>();
+  return compile(program, options, device, layout, *cache);
+}
+
+namespace {
+
 void print_report(std::ostream& out, const Record& record, const RunOptions& options,
                   const std::vector<Metric>& metrics, bool colour) {
   if (!metrics.empty()) {
@@ -54,6 +66,8 @@ void print_report(std::ostream& out, const Record& record, const RunOptions& opt
   }
   if (options.lines && !options.csv) print_lines(out, record, colour);
 }
+
+}  // namespace
 
 // What the figures do not cover, said beside them.
 void print_warnings(const Execution& execution, bool colour) {
@@ -72,6 +86,8 @@ void print_warnings(const Execution& execution, bool colour) {
              : "the program ended without closing its record; counted is what finished before");
   }
 }
+
+namespace {
 
 // A report is to show times; without one they are read only where they are asked for.
 int repetitions(const RunOptions& options) {
@@ -154,6 +170,7 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   environment["COALESCE_THREADS"] = std::to_string(options.threads);
   environment["COALESCE_MAX_INSTRUCTIONS"] = std::to_string(options.max_instructions);
   environment["COALESCE_ENGINE"] = machine::engine_name(options.engine);
+  environment["COALESCE_CHECK"] = options.check ? "1" : "0";
   environment["COALESCE_MODEL"] = machine::name_of(machine::kModels, options.model);
   environment["COALESCE_PROGRESS"] = !quiet && isatty(STDERR_FILENO) == 1 ? "1" : "0";
   environment["COALESCE_COLOR"] = use_colour(options.colour, STDERR_FILENO) ? "1" : "0";
@@ -217,17 +234,12 @@ int run(const RunOptions& options) {
   const Layout layout = find_layout();
   std::vector<std::string> words = options.program;
   std::unique_ptr<Cache> cache;
-  if (is_source(words[0])) {
-    cache = std::make_unique<Cache>();
-    CompileOptions compiling = options.machine.compile;
-    if (gpu) {
-      compiling.compiler = Compiler::nvcc;
-      compiling.native = gpu->major * 10 + gpu->minor;
-    }
-    words[0] = compile(words[0], compiling, device, layout, *cache);
-  } else {
-    words[0] = find_executable(words[0]);
+  CompileOptions compiling = options.machine.compile;
+  if (gpu) {
+    compiling.compiler = Compiler::nvcc;
+    compiling.native = gpu->major * 10 + gpu->minor;
   }
+  words[0] = runnable(words[0], compiling, device, layout, cache);
   // Standard output that carries an export must carry nothing else.
   const bool divert = options.json == "-" || options.output == "-" || options.html == "-";
   if (on == "both") return run_on_both(words, options, layout, json.get(), html.get());

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "tool/cache.h"
 #include "tool/child.h"
 #include "tool/layout.h"
 #include "tool/options.h"
@@ -33,9 +35,17 @@ struct Execution {
   Record record;
 };
 
+bool is_source(const std::string& path);
+// The executable that `program` names: itself, or what it is compiled to, which lives as long as `cache`. Throws Error.
+std::string runnable(const std::string& program, const CompileOptions& options, const machine::Device& device,
+                     const Layout& layout, std::unique_ptr<Cache>& cache);
+
 // Runs `words` (the program's path first) on the machine and reads its record. Throws Error when it cannot be started.
 Execution execute(const std::vector<std::string>& words, const MachineOptions& options, const Layout& layout,
                   bool quiet, bool output_to_stderr, bool output_to_pipe);
+
+// What the record does not cover, on standard error.
+void print_warnings(const Execution& execution, bool colour);
 
 // The exit code for what happened: the program's own; when that is 0, 130 after an interruption and 4 after a fault.
 int exit_code(const Execution& execution);

@@ -2,12 +2,19 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "machine/check/check.h"
 #include "machine/execute/block.h"
 
 namespace coalesce::machine {
 
 // bar.red: what every thread contributed, to where the threads read it.
 void BlockRun::finish_barrier_lockstep(const BlockCode& c) {
+  if (check_) {
+    std::vector<std::pair<uint32_t, uint32_t>> all;
+    for (const Warp& w : warps_)
+      if (w.alive) all.emplace_back(w.index, w.alive);
+    check_->barrier(all, 0);
+  }
   if (c.barrier_result == kNoSlot) return;
   uint32_t votes = 0, lanes = 0;
   for (const Warp& w : warps_) {
@@ -62,13 +69,16 @@ bool BlockRun::release_barriers(bool stuck) {
     arrived_[id] = 0;
     // What a bar.red gives to everybody who waits at it.
     uint32_t votes = 0, lanes = 0;
+    std::vector<std::pair<uint32_t, uint32_t>> here;
     for (const Warp& w : warps_)
       for (const Split& s : w.at_barrier) {
         const BlockCode& c = code_->blocks[s.block];
         if ((w.at<uint32_t>(c.barrier_id_slot)[lowest(s.mask)] & 15) != id) continue;
         lanes += count_lanes(s.mask);
+        if (check_) here.emplace_back(w.index, s.mask);
         if (c.barrier_predicate != kNoSlot) votes += count_lanes(*w.at<uint32_t>(c.barrier_predicate) & s.mask);
       }
+    if (check_) check_->barrier(here, id);
     uint32_t common = kNone;
     bool together = b.expected == 0;
     for (Warp& w : warps_) {

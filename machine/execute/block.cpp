@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "machine/check/check.h"
 #include "machine/execute/launch.h"
 #include "machine/program/flatten.h"
 
@@ -46,7 +47,10 @@ BlockRun::BlockRun(Worker& worker)
     warp.local_bytes = local;
   }
   lay_out(*launch_.code);
+  if (launch_.check) check_ = std::make_unique<BlockCheck>(*launch_.check);
 }
+
+BlockRun::~BlockRun() = default;
 
 void BlockRun::lay_out(const Code& code) {
   code_ = &code;
@@ -194,6 +198,7 @@ void BlockRun::start(uint64_t index) {
   }
   std::fill(local_.begin(), local_.end(), std::byte{0});
   std::fill(shared_.begin(), shared_.end(), std::byte{0});
+  if (check_) check_->begin(index);
   if (launch_.program->needs_general_mode) {
     enter_general(kNone, 0, 0);
   }

@@ -15,9 +15,12 @@
 
 namespace coalesce::machine {
 
+class BlockCheck;
+
 class BlockRun {
  public:
   BlockRun(Worker& worker);
+  ~BlockRun();
 
   void start(uint64_t index);
   // Native code for this kernel from now on; may be null.
@@ -39,6 +42,8 @@ class BlockRun {
   // The warp that ran last, for messages; its number within the block.
   uint32_t current_warp() const { return current_; }
   const std::vector<Diagnostic>& warnings() const { return warnings_; }
+
+  BlockCheck* check() { return check_.get(); }  // null: nobody looks at what it does
 
   // --- for native code, which runs on this block's state
   Worker& worker() { return worker_; }
@@ -123,7 +128,8 @@ class BlockRun {
   uint32_t idle_yields_ = 0, alive_at_yield_ = 0;
   bool released_ = false;               // a barrier has completed since the last yield
   std::array<uint32_t, 16> arrived_{};  // named barriers: threads that arrived without waiting (bar.arrive)
-  std::vector<bool> warned_;            // per block: divergent barrier reported
+  std::unique_ptr<BlockCheck> check_;
+  std::vector<bool> warned_;  // per block: divergent barrier reported
   std::vector<Diagnostic> warnings_;
 };
 

@@ -52,6 +52,7 @@ struct Access {
   MoveTable move_table = nullptr;
   void (*move_uniform)(const Access&, Warp&, const std::byte* at, uint32_t mask) = nullptr;
   AtomicLane atomic = nullptr;
+  Handler unchecked = nullptr;  // of checked code: what moves and counts
 };
 
 // What lanes do together: shuffles, votes ... (execute/lane_ops.cpp), and calls.
@@ -161,6 +162,7 @@ struct Code : std::enable_shared_from_this<Code> {
   std::vector<Constant> constants;
   std::vector<BuiltinSlot> builtins;
   uint32_t launch_bytes = 0, block_bytes = 0, warp_bytes = 0;
+  bool checked = false;  // every access is looked at first (machine/check)
   // The same program with every computed register general: for blocks whose lanes wait for each other, so that they
   // must be able to be anywhere. Made when first needed.
   mutable std::once_flag scattered_once;
@@ -168,7 +170,7 @@ struct Code : std::enable_shared_from_this<Code> {
 };
 
 // Cost: linear in the program. `program` is kept.
-std::unique_ptr<Code> lower(std::unique_ptr<Decoded> program);
+std::unique_ptr<Code> lower(std::unique_ptr<Decoded> program, bool checked = false);
 // code.scattered, made now if need be. Safe from several threads.
 const Code& scatter(const Code& code);
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "machine/check/check.h"
 #include "machine/execute/code.h"
 #include "machine/execute/expand.h"
 #include "machine/observe/traffic.h"
@@ -23,8 +24,9 @@ uint32_t vector_bytes(Element e) { return e == Element::pred ? 64 : kLanes * std
 
 class Lowering {
  public:
-  explicit Lowering(std::unique_ptr<Decoded> program) : code_(std::make_unique<Code>()) {
+  Lowering(std::unique_ptr<Decoded> program, bool checked) : code_(std::make_unique<Code>()) {
     code_->program = std::move(program);
+    code_->checked = checked;
     p_ = code_->program.get();
   }
 
@@ -279,6 +281,13 @@ class Lowering {
       case Kind::request:
         return lower_memory(i, index);
       case Kind::nothing:
+        if (!code_->checked || static_cast<Nothing>(i.mode) == Nothing::nothing) return;
+        {
+          Step s;
+          s.run = checked_event;
+          s.extra = &i;
+          return push_guarded(s, i);
+        }
       case Kind::branch:
       case Kind::branch_table:
       case Kind::exit:
@@ -363,6 +372,11 @@ class Lowering {
         (m.space == AddressSpace::global || m.space == AddressSpace::shared || m.space == AddressSpace::constant))
       s.many = Many::active;
     s.extra = &a;
+    if (code_->checked && i.kind != Kind::request) {
+      a.unchecked = s.run;
+      s.run = checked_access;
+      s.many = Many::no;
+    }
     choose_movers(a, i.kind);
     if (i.kind == Kind::atomic) a.atomic = atomic_lane(m);
     push_guarded(s, i);
@@ -415,7 +429,7 @@ class Lowering {
         op.results[k] = op.scalar[k] ? homes_[i.results[k]].scalar : homes_[i.results[k]].vector;
       }
     Step s;
-    s.run = lane_handler(i);
+    s.run = code_->checked && i.kind == Kind::warp_barrier ? checked_warp_barrier : lane_handler(i);
     s.extra = &op;
     push_guarded(s, i);
     for (uint32_t r : i.results)
@@ -568,13 +582,15 @@ class Lowering {
 
 }  // namespace
 
-std::unique_ptr<Code> lower(std::unique_ptr<Decoded> program) { return Lowering(std::move(program)).run(); }
+std::unique_ptr<Code> lower(std::unique_ptr<Decoded> program, bool checked) {
+  return Lowering(std::move(program), checked).run();
+}
 
 const Code& scatter(const Code& code) {
   std::call_once(code.scattered_once, [&] {
     auto p = std::make_unique<Decoded>(*code.program);
     make_general(*p);
-    code.scattered = lower(std::move(p));
+    code.scattered = lower(std::move(p), code.checked);
   });
   return *code.scattered;
 }

@@ -5,6 +5,7 @@
 // would never end, because it waits for a lane of another split, the splits take turns (as GPUs since Volta do).
 #include <algorithm>
 
+#include "machine/check/check.h"
 #include "machine/execute/block.h"
 #include "machine/execute/expand.h"
 
@@ -189,6 +190,7 @@ void BlockRun::warn_if_apart(const Warp& w, const Split& s) {
   warned_[s.block] = true;
   Diagnostic d;
   d.severity = Severity::warning;
+  d.hazard = Hazard::divergent_barrier;
   d.message = "barrier reached by some lanes of a warp while others are elsewhere";
   d.ptx_line = c.barrier->ptx_line;
   d.warp = w.index;
@@ -312,7 +314,9 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
         const auto barrier_mode = static_cast<BarrierMode>(c.barrier->mode);
         if (!w.let_go) warn_if_apart(w, w.now);
         if (barrier_mode == BarrierMode::arrive) {
-          arrived_[w.at<uint32_t>(c.barrier_id_slot)[lowest(w.now.mask)] & 15] += kLanes;
+          const uint32_t id = w.at<uint32_t>(c.barrier_id_slot)[lowest(w.now.mask)] & 15;
+          arrived_[id] += kLanes;
+          if (check_) check_->arrive(w.index, id);
           break;
         }
         w.at_barrier.push_back(w.now);

@@ -17,6 +17,7 @@
 namespace coalesce::machine {
 
 class BlockRun;
+class LaunchCheck;
 class NativeProvider;
 struct Worker;
 
@@ -133,6 +134,7 @@ struct Launch {
   std::map<uint64_t, std::string> output;  // what blocks printed
   class DeviceHeap* heap = nullptr;
   NativeProvider* native = nullptr;  // may be null
+  LaunchCheck* check = nullptr;      // null: nobody looks at what it does
   const class Textures* textures = nullptr;
 
   void wait_turn(uint64_t block);  // throws TurnAbandoned when a lower block has faulted

@@ -245,6 +245,7 @@ bool Memory::release(uint64_t address) {
   Allocation* a = s.index_of(address).at_or_before(address);
   if (!a || !a->live || a->base != address) return false;
   a->live = false;
+  a->shadow.reset();
   s.released.push_back(a);
   if (own) {
     s.arena->give(a->base, a->size);

@@ -26,6 +26,8 @@ inline constexpr uint64_t kWindowSize = 0x0000'0001'0000'0000ull;      // each w
 
 enum class Origin : uint8_t { device, host, managed, variable, constant, heap };  // cudaMalloc, cudaMallocHost, ...
 
+struct Shadow;  // machine/check
+
 struct Allocation {
   uint64_t base = 0;
   uint64_t size = 0;
@@ -33,8 +35,9 @@ struct Allocation {
   uint32_t serial = 0;  // nth allocation of the program, from 1, for messages
   std::string label;    // "cudaMalloc", "variable table" ...
   bool live = true;
-  TouchMap* touched = nullptr;  // where its sectors are marked; many allocations share one map
-  uint64_t touched_at = 0;      // its first sector in that map
+  TouchMap* touched = nullptr;             // where its sectors are marked; many allocations share one map
+  uint64_t touched_at = 0;                 // its first sector in that map
+  mutable std::shared_ptr<Shadow> shadow;  // what `check` remembers of it; null otherwise, and before it is used
   // 32-byte sectors it covers, wholly or in part. Sector k of an allocation is address / 32 - base / 32.
   uint64_t sectors() const { return size ? (base + size - 1) / 32 - base / 32 + 1 : 0; }
 };

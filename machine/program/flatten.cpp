@@ -12,10 +12,9 @@ namespace {
 
 constexpr uint32_t kMaxInstructions = 4'000'000;  // after inlining; a call tree past this is a mistake or an attack
 
-// Opcodes that change nothing the machine models: fences (execution is sequentially consistent per block), prefetches,
-// hints. They are counted as instructions.
-constexpr std::string_view kNothing[] = {"membar",        "fence", "prefetch", "prefetchu",  "nanosleep",     "discard",
-                                         "applypriority", "brkpt", "pmevent",  "setmaxnreg", "griddepcontrol"};
+// Opcodes that change nothing the machine models: prefetches, hints. They are counted as instructions.
+constexpr std::string_view kNothing[] = {"prefetch", "prefetchu", "nanosleep",  "discard",       "applypriority",
+                                         "brkpt",    "pmevent",   "setmaxnreg", "griddepcontrol"};
 
 bool is_float_type(std::string_view word) {
   return word == "f32" || word == "f64" || word == "f16" || word == "bf16" || word == "f16x2" || word == "bf16x2";
@@ -137,6 +136,7 @@ const std::map<std::string_view, void (Flattener::*)()>& opcode_table() {
                                                         {"suld", &Flattener::surface},
                                                         {"sust", &Flattener::surface},
                                                         {"isspacep", &Flattener::is_space}};
+    for (std::string_view name : {"membar", "fence"}) t.emplace(name, &Flattener::fence);
     for (std::string_view name : kNothing) t.emplace(name, &Flattener::nothing);
     return t;
   }();
@@ -453,6 +453,16 @@ void Flattener::move() {
 }
 
 void Flattener::nothing() { emit(Kind::nothing); }
+
+// Execution is sequentially consistent within a block, so that fences have nothing to do; `check` wants to know of
+// them.
+void Flattener::fence() {
+  Nothing what = Nothing::nothing;  // of a proxy: between ways to memory that are one here
+  if (m_->has("cta")) what = Nothing::block_fence;
+  if (m_->has("gl") || m_->has("gpu") || m_->has("sys") || m_->has("cluster")) what = Nothing::device_fence;
+  if (m_->suffixes.size() > 0 && m_->suffixes[0].starts_with("proxy")) what = Nothing::nothing;
+  emit(Kind::nothing).mode = static_cast<uint8_t>(what);
+}
 
 void Flattener::instruction(const ptx::Instruction& in) {
   in_ = &in;

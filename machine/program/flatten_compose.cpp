@@ -185,7 +185,14 @@ void Flattener::async_access(Kind kind, MemoryOp op, uint32_t guard, bool counts
 void Flattener::async_copy() {
   const auto& ops = in_->operands;
   if (m_->has("bulk") || m_->has("mbarrier")) return unknown();
-  if (m_->has("commit_group") || m_->has("wait_group") || m_->has("wait_all")) return nothing();
+  if (m_->has("commit_group") || m_->has("wait_group") || m_->has("wait_all")) {
+    Instruction& i = emit(Kind::nothing);
+    i.mode = static_cast<uint8_t>(m_->has("commit_group") ? Nothing::copies_commit
+                                  : m_->has("wait_group") ? Nothing::copies_wait
+                                                          : Nothing::copies_wait_all);
+    if (m_->has("wait_group") && !ops.empty() && ops[0].kind == OK::integer) i.sources = {Value::imm(ops[0].bits)};
+    return;
+  }
   if (!m_->has("global") || ops.size() < 3 || ops[2].kind != OK::integer) return unknown();
   const uint32_t bytes = static_cast<uint32_t>(ops[2].bits);
   if (bytes != 4 && bytes != 8 && bytes != 16) return unknown();
@@ -260,6 +267,7 @@ void Flattener::async_copy() {
   store.count = load.count;
   store.values = load.values;
   store.value_bytes = load.value_bytes;
+  store.is_copy = true;
   async_access(Kind::store, store, kNone, false);
 }
 

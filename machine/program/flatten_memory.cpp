@@ -17,8 +17,16 @@ bool is_hint(std::string_view s) {
     if (s == h) return true;
   return s.find("::") != std::string_view::npos && !s.starts_with("shared::");  // L1::no_allocate, L2::128B ...
 }
-bool is_strong(std::string_view s) {
-  return s == "volatile" || s == "relaxed" || s == "acquire" || s == "release" || s == "acq_rel" || s == "mmio";
+bool order_from(std::string_view s, Order* order) {
+  static constexpr std::pair<std::string_view, Order> names[] = {
+      {"volatile", Order::volatile_}, {"relaxed", Order::relaxed}, {"acquire", Order::acquire},
+      {"release", Order::release},    {"acq_rel", Order::acq_rel}, {"mmio", Order::relaxed}};
+  for (const auto& [name, value] : names)
+    if (name == s) {
+      *order = value;
+      return true;
+    }
+  return false;
 }
 
 bool space_from(std::string_view s, AddressSpace* space) {
@@ -136,16 +144,14 @@ void Flattener::load_store(bool is_store) {
   MemoryOp op;
   ptx::Type type = ptx::Type::none;
   std::size_t count = 1;
-  bool strong = false;
+  Order order = Order::weak;
   for (std::string_view s : m_->suffixes) {
     const ptx::Type t = ptx::type_from(s);
     if (t != ptx::Type::none && t != ptx::Type::other)
       type = t;
     else if (s == "v2" || s == "v4" || s == "v8")
       count = static_cast<std::size_t>(s[1] - '0');
-    else if (is_strong(s))
-      strong = true;
-    else if (!space_from(s, &op.space) && !is_hint(s))
+    else if (!order_from(s, &order) && !space_from(s, &op.space) && !is_hint(s))
       return unknown();
   }
   const unsigned width = ptx::size_of(type);
@@ -170,7 +176,8 @@ void Flattener::load_store(bool is_store) {
   if (uncounted) op.space = AddressSpace::local;
   op.width = static_cast<uint8_t>(width);
   op.count = static_cast<uint8_t>(count);
-  op.is_volatile = strong;
+  op.order = order;
+  op.is_volatile = order != Order::weak;
   op.sign_extend = ptx::name_of(type).starts_with("s");
   const bool is_float = type == ptx::Type::f32 || type == ptx::Type::f64;
   for (std::size_t k = 0; k < count; ++k) {
@@ -298,6 +305,7 @@ void Flattener::atomic(bool returns) {
   MemoryOp op;
   bool has_op = false, has_type = false;
   unsigned width = 0;
+  Order order = Order::relaxed;
   for (std::string_view s : m_->suffixes) {
     if (!has_op && op_from(s, &op.op))
       has_op = true;
@@ -305,7 +313,7 @@ void Flattener::atomic(bool returns) {
       op.count = static_cast<uint8_t>(s[1] - '0');
     else if (number_from(s, &op.number))
       has_type = true, width = ptx::size_of(ptx::type_from(s));
-    else if (!space_from(s, &op.space) && !is_hint(s) && !is_strong(s))
+    else if (!order_from(s, &order) && !space_from(s, &op.space) && !is_hint(s))
       return unknown();
   }
   const std::size_t first = returns ? 1 : 0;
@@ -329,6 +337,7 @@ void Flattener::atomic(bool returns) {
   op.number = number;
   op.returns = returns;
   op.width = static_cast<uint8_t>(width);
+  op.order = order;
   op.is_volatile = true;
   if (count > 1) {
     op.count = count;

@@ -147,6 +147,11 @@ enum class Kind : uint8_t {
 // Where an address points, as far as decoding can tell.
 enum class AddressSpace : uint8_t { generic, global, shared, local, constant, param };
 
+// How an access takes part in ordering (PTX's memory model). Execution does not need it; `check` does.
+enum class Order : uint8_t { weak, volatile_, relaxed, acquire, release, acq_rel };
+// What a Kind::nothing is to `check` (Instruction::mode).
+enum class Nothing : uint8_t { nothing, block_fence, device_fence, copies_commit, copies_wait, copies_wait_all };
+
 enum class AtomicOp : uint8_t { add, sub, min, max, inc, dec, and_, or_, xor_, exch, cas };
 enum class Number : uint8_t { bits, unsigned_, signed_, f16, f16x2, bf16, bf16x2, f32, f64 };
 
@@ -157,8 +162,10 @@ struct MemoryOp {
   uint8_t count = 1;         // elements (v2, v4, v8)
   bool sign_extend = false;  // loads narrower than their register
   bool is_volatile = false;  // volatile, relaxed, acquire ...: never merged, never hoisted
-  bool ordered = false;      // atomic whose effect depends on the order of blocks: waits for its block's turn
-  bool returns = false;      // atom (with a result), not red
+  Order order = Order::weak;
+  bool is_copy = false;  // of a cp.async: done some time before the wait for it
+  bool ordered = false;  // atomic whose effect depends on the order of blocks: waits for its block's turn
+  bool returns = false;  // atom (with a result), not red
   AtomicOp op = AtomicOp::add;
   Number number = Number::bits;
   // Set by --model ptxas (merge.h): lanes on one word of shared memory go together, as their number is added.
@@ -179,8 +186,8 @@ enum class Callee : uint8_t { printf, malloc, free, assertion, texture, function
 
 struct Instruction {
   Kind kind = Kind::nothing;
-  uint8_t mode = 0;    // ShuffleMode, VoteMode, BarrierMode, Callee, redux's AtomicOp; branch: 1 = made from a ret;
-                       // unknown: 1 = a call that leads to no function
+  uint8_t mode = 0;    // ShuffleMode, VoteMode, BarrierMode, Callee, redux's AtomicOp, Nothing; branch: 1 = made from
+                       // a ret; unknown: 1 = a call that leads to no function
   bool counts = true;  // false: helper of a PTX instruction that another entry counts
   bool names_lanes = false;  // *.sync: the last source is the mask of lanes that must take part
   bool is_signed = false;

@@ -1,0 +1,211 @@
+// What a launch's blocks share, and how findings become diagnostics.
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+
+#include "machine/check/check.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+// Distinct findings of one launch; programs that are wrong everywhere need not say everything.
+constexpr std::size_t kMostFindings = 200;
+
+const char* verb(Kind kind) { return kind == Kind::load ? "read" : kind == Kind::store ? "write" : "atomic"; }
+
+// Basic blocks in loops, by component: two blocks are in one loop when they reach each other. Tarjan's algorithm.
+class Loops {
+ public:
+  explicit Loops(const Decoded& p)
+      : p_(p), index_(p.blocks.size()), low_(p.blocks.size()), of_(p.blocks.size(), kNone) {
+    for (uint32_t b = 0; b < p.blocks.size(); ++b)
+      if (p.blocks[b].reachable && !index_[b]) walk(b);
+  }
+  // Of the loop that the block is in; kNone: in none.
+  uint32_t of(uint32_t block) const { return looping_[of_[block]] ? of_[block] : kNone; }
+
+ private:
+  std::vector<uint32_t> successors(uint32_t b) const {
+    std::vector<uint32_t> all = p_.blocks[b].table;
+    for (uint32_t s : {p_.blocks[b].next, p_.blocks[b].taken})
+      if (s != kNone) all.push_back(s);
+    return all;
+  }
+  void walk(uint32_t root) {
+    struct Frame {
+      uint32_t block;
+      std::vector<uint32_t> next;
+    };
+    std::vector<Frame> frames;
+    const auto enter = [&](uint32_t b) {
+      index_[b] = low_[b] = ++count_;
+      stack_.push_back(b);
+      frames.push_back({b, successors(b)});
+    };
+    enter(root);
+    while (!frames.empty()) {
+      const uint32_t b = frames.back().block;
+      if (!frames.back().next.empty()) {
+        const uint32_t s = frames.back().next.back();
+        frames.back().next.pop_back();
+        if (!index_[s])
+          enter(s);
+        else if (of_[s] == kNone)
+          low_[b] = std::min(low_[b], index_[s]);
+        continue;
+      }
+      frames.pop_back();
+      if (!frames.empty()) low_[frames.back().block] = std::min(low_[frames.back().block], low_[b]);
+      if (low_[b] != index_[b]) continue;
+      const std::vector<uint32_t> after = successors(b);
+      bool loops = stack_.back() != b || std::find(after.begin(), after.end(), b) != after.end();
+      uint32_t s;
+      do {
+        s = stack_.back();
+        stack_.pop_back();
+        of_[s] = static_cast<uint32_t>(looping_.size());
+      } while (s != b);
+      looping_.push_back(loops);
+    }
+  }
+  const Decoded& p_;
+  std::vector<uint32_t> index_, low_, of_, stack_;
+  std::vector<bool> looping_;
+  uint32_t count_ = 0;
+};
+
+}  // namespace
+
+LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room) : launch_(launch), first_(first), room_(room) {
+  find_rules();
+}
+
+void LaunchCheck::find_rules() {
+  const Decoded& p = *launch_.program;
+  rules_.resize(p.code.size());
+  for (uint32_t k = 0; k < p.code.size(); ++k)
+    if (p.code[k].memory != kNone) rules_[k] = {p.code[k].kind, p.memory[p.code[k].memory].order, false};
+  const Loops loops(p);
+  std::map<uint32_t, bool> stores;
+  const auto each = [&](auto visit) {
+    for (uint32_t b = 0; b < p.blocks.size(); ++b)
+      if (const uint32_t loop = p.blocks[b].reachable ? loops.of(b) : kNone; loop != kNone)
+        for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k) visit(loop, k);
+  };
+  each([&](uint32_t loop, uint32_t k) { stores[loop] = stores[loop] || p.code[k].kind == Kind::store; });
+  each([&](uint32_t loop, uint32_t k) {
+    rules_[k].polls = rules_[k].kind == Kind::load && rules_[k].order != Order::weak && !stores[loop];
+  });
+}
+
+AccessId LaunchCheck::add(const AccessRecord& record) {
+  records_.push_back(record);
+  return next() - 1;
+}
+
+std::array<uint32_t, 3> LaunchCheck::block(uint64_t index) const {
+  const auto& g = launch_.grid;
+  return {static_cast<uint32_t>(index % g[0]), static_cast<uint32_t>(index / g[0] % g[1]),
+          static_cast<uint32_t>(index / g[0] / g[1])};
+}
+
+std::array<uint32_t, 3> LaunchCheck::thread(uint32_t warp, uint32_t lane) const {
+  const uint32_t t = warp * kLanes + lane;
+  const auto& b = launch_.block;
+  return {t % b[0], t / b[0] % b[1], t / b[0] / b[1]};
+}
+
+// "words + 128" of shared memory, "16 bytes into allocation #3 (cudaMalloc, ...)".
+std::string LaunchCheck::name_address(const Seen& s) const {
+  const std::string bytes = std::to_string(s.bytes) + (s.bytes == 1 ? " byte " : " bytes ");
+  if (s.space == AddressSpace::global) return bytes + launch_.memory->describe(s.address, s.bytes);
+  if (s.space == AddressSpace::local)
+    return bytes + "at offset " + std::to_string(s.address) + " of the thread's local memory";
+  const Decoded& p = *launch_.program;
+  if (s.address >= p.static_shared_bytes)
+    return bytes + "at offset " + std::to_string(s.address - p.static_shared_bytes) + " of dynamic shared memory";
+  for (const SharedVariable& v : p.shared) {
+    if (s.address < v.offset || s.address >= v.offset + v.size) continue;
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(v.name.c_str(), nullptr, nullptr, &status),
+                                                      std::free);
+    std::string name = status == 0 && text ? text.get() : v.name;
+    if (const std::size_t at = name.rfind("::"); at != std::string::npos) name.erase(0, at + 2);
+    return bytes + "at offset " + std::to_string(s.address - v.offset) + " of shared memory '" + name + "'";
+  }
+  return bytes + "at offset " + std::to_string(s.address) + " of shared memory";
+}
+
+void LaunchCheck::found(const Seen& s) {
+  const uint32_t before = s.before ? (*this)[s.before].instruction : kNone;
+  const auto key = std::make_tuple(s.hazard, std::min(before, s.instruction), std::max(before, s.instruction));
+  const auto known = findings_.find(key);
+  if (known != findings_.end()) {
+    ++known->second.count;
+    return;
+  }
+  if (findings_.size() == kMostFindings) return;
+  const Decoded& p = *launch_.program;
+  Diagnostic d;
+  d.hazard = s.hazard;
+  d.what = verb(rule(s.instruction).kind);
+  const Instruction& i = p.code[s.instruction];
+  d.place = p.places[i.place].source;
+  d.ptx_line = i.ptx_line;
+  d.kernel = p.kernel;
+  d.block = block(s.block);
+  d.warp = s.warp;
+  d.lanes = 1u << s.lane;
+  d.thread = thread(s.warp, s.lane);
+  d.address = name_address(s);
+  for (const SourcePlace& from : p.places[i.place].inlined_at)
+    d.notes.push_back("inlined at " + from.file + ":" + std::to_string(from.line));
+  if (s.before) {
+    const AccessRecord& r = (*this)[s.before];
+    const Instruction& j = p.code[r.instruction];
+    d.other = Party{verb(rule(r.instruction).kind), p.places[j.place].source, j.ptx_line, block(r.block),
+                    thread(r.warp, s.before_lane)};
+  }
+  const char* space = s.space == AddressSpace::shared ? "shared" : s.space == AddressSpace::local ? "local" : "global";
+  switch (s.hazard) {
+    case Hazard::race_shared:
+    case Hazard::race_global:
+      d.message = "race in " + std::string(space) + " memory: this " + d.what + " and another thread's " +
+                  d.other->what + " have no order";
+      break;
+    case Hazard::uninitialised:
+      d.message = d.what + " of " + space + " memory that nothing has written";
+      break;
+    default:
+      d.message = d.what + " of shared memory that a cp.async may still be copying to";
+      d.notes.push_back("cp.async.wait_group (__pipeline_wait_prior) by the thread that copies has to come before");
+      break;
+  }
+  if (s.note) d.notes.push_back(s.note);
+  findings_.emplace(key, std::move(d));
+}
+
+std::vector<Diagnostic> LaunchCheck::take() {
+  std::vector<Diagnostic> all;
+  for (auto& [key, d] : findings_) all.push_back(std::move(d));
+  // As the source reads.
+  const auto order = [](const Diagnostic& d) {
+    return std::make_tuple(std::cref(d.place.file), d.place.line, d.ptx_line, d.hazard,
+                           d.other ? d.other->ptx_line : 0u);
+  };
+  std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  if (full_) {
+    Diagnostic d;
+    d.severity = Severity::warning;
+    d.kernel = launch_.program->kernel;
+    d.message = "races were looked for in a part of this launch only: this computer has no memory for more";
+    d.notes.push_back("a smaller problem shows the same races");
+    all.push_back(std::move(d));
+  }
+  return all;
+}
+
+}  // namespace coalesce::machine

@@ -1,0 +1,99 @@
+// `coalesce check`: each mistake of tests/check/kernels.cu is found, as what it is and on the line that says so, and
+// the kernels put right are clean; so is every kernel of the library and of the experiments.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "tests/end_to_end/command.h"
+
+namespace coalesce::end_to_end {
+namespace {
+
+const std::string kKernels = kSource + "/tests/check/kernels.cu";
+
+using Finding = std::pair<std::string, int>;  // kind, line
+
+// What the source announces: `HERE: hazard`, by the kernel's name.
+std::map<std::string, std::set<Finding>> announced() {
+  std::map<std::string, std::set<Finding>> all;
+  std::ifstream in(kKernels);
+  std::string kernel, line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    const std::string begin = "__global__ void ", here = "// HERE: ";
+    if (line.starts_with(begin)) kernel = line.substr(begin.size(), line.find('(') - begin.size());
+    if (const auto at = line.find(here); at != std::string::npos)
+      all[kernel].emplace(line.substr(at + here.size()), number);
+  }
+  return all;
+}
+
+class Check {
+ public:
+  Check(const Workplace& here, std::vector<std::string> words) {
+    words.insert(words.begin(), {kCommand, "check", "--json", "found", "-q"});
+    result = here.call(words);
+    if (here.exists("found")) report = here.json("found");
+    for (const auto& f : report.value("findings", nlohmann::json::array())) {
+      findings.emplace(f["kind"].get<std::string>(), f["line"].is_null() ? 0 : f["line"].get<int>());
+      text += f.dump(1) + '\n';
+    }
+  }
+  Result result;
+  nlohmann::json report;
+  std::set<Finding> findings;
+  std::string text;
+};
+
+TEST(CheckTest, FindsEachMistakeAndNothingElse) {
+  const Workplace here;
+  const Result list = here.call({kCommand, "run", "-q", kKernels, "list"});
+  ASSERT_EQ(list.code, 0) << list.err;
+  const auto expected = announced();
+  std::istringstream lines(list.out);
+  std::size_t mistakes = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string name = line.substr(0, line.find(' '));
+    SCOPED_TRACE(name);
+    const Check right(here, {kKernels, name, "right"});
+    EXPECT_EQ(right.result.code, 0) << right.result.err;
+    EXPECT_EQ(right.findings, std::set<Finding>{}) << right.text;
+    EXPECT_EQ(right.report["launches"], 1);
+    if (line != name) continue;  // there is no wrong form
+    ++mistakes;
+    const Check wrong(here, {kKernels, name, "wrong"});
+    EXPECT_EQ(wrong.result.code, 4);
+    EXPECT_EQ(wrong.findings, expected.at(name)) << wrong.text;
+  }
+  EXPECT_EQ(mistakes, expected.size());
+}
+
+TEST(CheckTest, NamesBothPartiesAndTheMemory) {
+  const Workplace here;
+  const Check check(here, {kKernels, "missing_barrier", "wrong"});
+  ASSERT_EQ(check.report["findings"].size(), 1u) << check.text;
+  const auto& f = check.report["findings"][0];
+  // Thread 0's word is written by thread 127, of the last warp: so a reader of the first warp to run comes first, and a
+  // writer of a later one second, or the other way round.
+  EXPECT_EQ(f["access"].get<std::string>() + f["other"]["access"].get<std::string>(), "writeread");
+  EXPECT_EQ(f["count"], 128);
+  EXPECT_THAT(f["memory"].get<std::string>(), testing::HasSubstr("shared memory 'turned'"));
+  EXPECT_EQ(f["block"], (std::vector<int>{0, 0, 0}));
+  const int first = f["thread"][0], second = f["other"]["thread"][0];
+  EXPECT_NE(first / 32, second / 32);
+  const Result text = here.call({kCommand, "check", kKernels, "missing_barrier", "wrong"});
+  EXPECT_EQ(text.code, 4);
+  EXPECT_THAT(text.err, testing::HasSubstr("1 hazard in 1 launch of 1 kernel"));
+  EXPECT_THAT(text.err, testing::HasSubstr("__syncthreads() has to come between them"));
+}
+
+TEST(CheckTest, PassesTheProgramsExitCodeOn) {
+  const Workplace here;
+  EXPECT_EQ(here.call({kCommand, "check", "-q", kKernels, "no_such_kernel", "right"}).code, 2);
+  EXPECT_EQ(here.call({kCommand, "check"}).code, 2);
+}
+
+}  // namespace
+}  // namespace coalesce::end_to_end

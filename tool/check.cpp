@@ -1,0 +1,162 @@
+#include "tool/check.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <set>
+#include <tuple>
+
+#include "tool/error.h"
+#include "tool/export.h"
+#include "tool/run.h"
+
+namespace coalesce::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using machine::Diagnostic;
+using machine::Hazard;
+
+std::array<uint32_t, 3> triple(const Json& value) { return value.get<std::array<uint32_t, 3>>(); }
+
+machine::SourcePlace place(const Json& value) {
+  return {value.at("file").get<std::string>(), value.at("line").get<uint32_t>(), value.value("column", 0u)};
+}
+
+// As cudart/record.cpp writes it; a record that was damaged has lost its last lines and nothing else.
+Diagnostic diagnostic_of(const Json& value) {
+  Diagnostic d;
+  d.severity = value.at("severity") == "error" ? machine::Severity::error : machine::Severity::warning;
+  machine::find_named(machine::kFaults, value.at("fault").get<std::string>(), d.fault);
+  d.message = value.at("message").get<std::string>();
+  d.place = place(value);
+  d.ptx_line = value.at("ptx_line").get<uint32_t>();
+  d.ptx_text = value.at("ptx_text").get<std::string>();
+  d.kernel = value.at("kernel").get<std::string>();
+  d.block = triple(value.at("block"));
+  d.warp = value.at("warp").get<uint32_t>();
+  d.lanes = value.at("lanes").get<uint32_t>();
+  d.thread = triple(value.at("thread"));
+  d.notes = value.at("notes").get<std::vector<std::string>>();
+  machine::find_named(machine::kHazards, value.value("hazard", std::string()), d.hazard);
+  d.what = value.value("access", std::string());
+  d.address = value.value("address", std::string());
+  d.count = value.value("count", uint64_t{1});
+  if (const auto other = value.find("other"); other != value.end())
+    d.other =
+        machine::Party{other->at("access").get<std::string>(), place(*other), other->at("ptx_line").get<uint32_t>(),
+                       triple(other->at("block")), triple(other->at("thread"))};
+  return d;
+}
+
+// What a finding is called: its hazard, or the fault that ended the launch.
+std::string kind_of(const Diagnostic& d) {
+  return d.hazard != Hazard::none ? machine::name_of(machine::kHazards, d.hazard)
+                                  : machine::name_of(machine::kFaults, d.fault);
+}
+
+// The pair of source lines, in either order; of PTX where the program does not say.
+auto lines_of(const Diagnostic& d) {
+  const auto line = [](const machine::SourcePlace& p, uint32_t ptx_line) {
+    return p.file.empty() ? std::make_pair(std::string(), ptx_line) : std::make_pair(p.file, p.line);
+  };
+  auto a = line(d.place, d.ptx_line), b = d.other ? line(d.other->place, d.other->ptx_line) : a;
+  if (b < a) std::swap(a, b);
+  return std::make_tuple(d.kernel, d.hazard, d.fault, a, b);
+}
+
+std::string plural(std::size_t n, const char* one) { return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s"); }
+
+void print(std::ostream& out, const Findings& found, const Record& record, bool colour) {
+  for (const Diagnostic& d : found.hazards) out << machine::render(d, colour);
+  for (const Diagnostic& d : found.notes) out << machine::render(d, colour);
+  std::set<std::size_t> kernels;
+  for (const Launch& launch : record.launches) kernels.insert(launch.kernel);
+  std::string looked_at = plural(record.launches.size(), "launch");
+  if (record.launches.size() != 1) looked_at.replace(looked_at.size() - 1, 1, "es");
+  looked_at += " of " + plural(kernels.size(), "kernel");
+  if (found.hazards.empty())
+    out << styled("no hazards", Style::good, colour) << " in " << looked_at << '\n';
+  else
+    out << styled(plural(found.hazards.size(), "hazard"), Style::bad, colour) << " in " << looked_at << '\n';
+}
+
+}  // namespace
+
+Findings findings(const Record& record) {
+  Findings all;
+  std::map<decltype(lines_of(Diagnostic())), std::size_t> known;
+  for (const Json& value : record.diagnostics) {
+    Diagnostic d = diagnostic_of(value);
+    if (d.hazard == Hazard::leak) {
+      all.notes.push_back(std::move(d));
+      continue;
+    }
+    const auto [at, fresh] = known.try_emplace(lines_of(d), all.hazards.size());
+    if (fresh)
+      all.hazards.push_back(std::move(d));
+    else
+      all.hazards[at->second].count += d.count;
+  }
+  return all;
+}
+
+Json findings_json(const Findings& found, const Record& record, int exit_code) {
+  const auto line = [](const machine::SourcePlace& p) { return p.file.empty() ? Json(nullptr) : Json(p.line); };
+  Json list = Json::array(), leaks = Json::array();
+  for (const Diagnostic& d : found.hazards) {
+    Json j = {{"kind", kind_of(d)},    {"message", d.message},   {"kernel", demangle(d.kernel)}, {"file", d.place.file},
+              {"line", line(d.place)}, {"ptx_line", d.ptx_line}, {"ptx_text", d.ptx_text},       {"access", d.what},
+              {"block", d.block},      {"thread", d.thread},     {"memory", d.address},          {"count", d.count}};
+    if (d.other)
+      j["other"] = {{"access", d.other->what},       {"file", d.other->place.file}, {"line", line(d.other->place)},
+                    {"ptx_line", d.other->ptx_line}, {"block", d.other->block},     {"thread", d.other->thread}};
+    j["notes"] = d.notes;
+    list.push_back(std::move(j));
+  }
+  for (const Diagnostic& d : found.notes)
+    for (const std::string& note : d.notes) leaks.push_back(note);
+  std::set<std::size_t> kernels;
+  for (const Launch& launch : record.launches) kernels.insert(launch.kernel);
+  return {{"schema", "coalesce.check/1"},
+          {"device", device_json(record.device)},
+          {"program", record.program},
+          {"exit_code", exit_code},
+          {"complete", record.complete},
+          {"launches", record.launches.size()},
+          {"kernels", kernels.size()},
+          {"findings", list},
+          {"leaks", leaks}};
+}
+
+int check(const CheckOptions& options) {
+  const machine::Device& device = find_device(options.machine.device);
+  if (options.program.empty())
+    throw Error(Exit::usage, "which program?", "coalesce check [OPTIONS] PROGRAM|FILE.cu [ARGUMENTS...]");
+  const auto json = options.json.empty() ? nullptr : std::make_unique<Export>("--json", options.json);
+  const Layout layout = find_layout();
+  std::unique_ptr<Cache> cache;
+  std::vector<std::string> words = options.program;
+  words[0] = runnable(words[0], options.machine.compile, device, layout, cache);
+  MachineOptions machine = options.machine;
+  machine.check = true;
+  machine.engine = machine::Engine::interpreter;
+  machine.threads = 1;
+  Execution execution = execute(words, machine, layout, options.quiet, options.json == "-", false);
+  execution.record.program = options.program[0];
+  const Findings found = findings(execution.record);
+  int code = exit_code(execution);
+  if (!found.hazards.empty() && !execution.record.interrupted()) code = static_cast<int>(Exit::hazard);
+  if (json) json->write(findings_json(found, execution.record, code).dump(1) + '\n');
+  if (!options.quiet) {
+    const bool colour = use_colour(options.machine.colour, STDERR_FILENO);
+    print(std::cerr, found, execution.record, colour);
+    print_warnings(execution, colour);
+  }
+  return code;
+}
+
+}  // namespace coalesce::tool
