@@ -109,13 +109,16 @@ bool BlockCheck::store_lane(const Access& a, Warp& w, const Target& t) {
 }
 
 // Reads are judged element by element: one of which no byte has been written is reported. What is written in part is
-// taken for a structure with padding, copied as a whole.
+// taken for a structure with padding, copied as a whole. Local memory is where structures are copied word by word, or
+// byte by byte: there, what is only moved on is not judged (AccessRule::used).
 void BlockCheck::check_written(const Access& a, const Target& t) {
   const Kind kind = check_.rule(a.instruction).kind;
   if (!t.written) return;
   const bool reads = kind == Kind::load || (kind == Kind::atomic && a.op->op != AtomicOp::exch);
-  for (uint32_t k = 0; reads && k < a.op->count; ++k) {
-    if (t.written->any(t.at + k * a.op->width, a.op->width)) continue;
+  const bool judged = reads && (t.space != AddressSpace::local || check_.rule(a.instruction).used);
+  const uint32_t unit = t.space == AddressSpace::local ? a.bytes : a.op->width;
+  for (uint32_t k = 0; judged && k < a.bytes; k += unit) {
+    if (t.written->any(t.at + k, unit)) continue;
     check_.found(seen(Hazard::uninitialised, a, t));
     break;
   }
@@ -140,10 +143,11 @@ bool BlockCheck::ordered(const Accessed& before, const Target& t, bool strong, u
   if (r.block != block_)
     return check_.handovers().shows(view.known, r.block, r.warp, r.clock) ||
            (strong && check_.handovers().shows(view.pending, r.block, r.warp, r.clock));
-  if (r.warp != t.warp) return view.seen[r.warp] > r.clock;
+  if (view.seen[r.warp] > r.clock || (strong && view.offered[r.warp] > r.clock)) return true;
+  if (r.warp != t.warp) return false;
   for (uint32_t m = before.lanes & ~(1u << t.lane); m; m &= m - 1) {
     *lane = lowest(m);
-    if (!view.ordered(t.lane, *lane, r.clock, t.warp)) return false;
+    if (view.lanes[t.lane][*lane] <= r.clock) return false;
   }
   return true;
 }
@@ -154,11 +158,14 @@ void BlockCheck::race(const Accessed& before, uint32_t lane, const Access& a, co
   s.before = before.id;
   s.before_lane = lane;
   const WarpView& view = warps_[t.warp].view;
-  if (r.block != block_)
-    s.note = check_.handovers().shows(view.pending, r.block, r.warp, r.clock)
-                 ? "the other block has released it, but this thread has no __threadfence() after the atomic that tells"
-                 : "blocks run in any order: a __threadfence() and then an atomic by the one, the atomic and then a "
-                   "__threadfence() by the other, or a launch of its own";
+  const bool told = r.block == block_ ? view.offered[r.warp] > r.clock
+                                      : check_.handovers().shows(view.pending, r.block, r.warp, r.clock);
+  if (told)
+    s.note = "the other thread has released it, but this one has no __threadfence() after the atomic that says so";
+  else if (r.block != block_)
+    s.note =
+        "blocks run in any order: a __threadfence() and then an atomic by the one, the atomic and then a "
+        "__threadfence() by the other, or a launch of its own";
   else if (r.warp != t.warp)
     s.note = "__syncthreads() has to come between them";
   else if (r.instruction == a.instruction && check_.rule(a.instruction).kind == Kind::store &&
@@ -236,6 +243,7 @@ void BlockCheck::hand_over(const Access& a, const Target& t) {
   if (rule.kind != Kind::store && !all.empty()) {
     if (const uint32_t place = all.find(whose, t.address); place != Handovers::kNowhere) {
       take_later(view.pending, {{place, all.entries(place)}});
+      all.take_own(place, all.entries(place), block_, view.offered);
       if (acquires) take_pending(view);
     }
   }
@@ -252,7 +260,7 @@ void BlockCheck::hand_over(const Access& a, const Target& t) {
 }
 
 void BlockCheck::take_pending(WarpView& view) {
-  for (const auto& [place, entries] : view.pending) check_.handovers().take_own(place, entries, block_, view.seen);
+  take_later(view.seen, view.offered);
   take_later(view.known, view.pending);
   view.pending.clear();
 }
@@ -334,13 +342,14 @@ void BlockCheck::sync_warp(const LaneOp& op, Warp& w) {
 void BlockCheck::arrive(uint32_t warp, uint32_t id) {
   WarpView& view = warps_[warp].view;
   Arrived& a = arrived_[id];
-  for (Clocks* c : {&a.seen, &a.block_fenced, &a.fenced}) c->resize(warps_.size());
+  for (Clocks* c : {&a.seen, &a.block_fenced, &a.fenced, &a.offered}) c->resize(warps_.size());
   ++view.now;
   take_later(a.seen, view.seen);
   a.seen[warp] = view.now;
   take_later(a.block_fenced, view.block_fenced);
   take_later(a.fenced, view.fenced);
   take_later(a.known, view.known);
+  take_later(a.offered, view.offered);
   take_later(a.pending, view.pending);
 }
 
@@ -350,7 +359,7 @@ void BlockCheck::barrier(const std::vector<std::pair<uint32_t, uint32_t>>& at, u
     all = std::move(early->second);
     arrived_.erase(early);
   }
-  for (Clocks* c : {&all.seen, &all.block_fenced, &all.fenced}) c->resize(warps_.size());
+  for (Clocks* c : {&all.seen, &all.block_fenced, &all.fenced, &all.offered}) c->resize(warps_.size());
   bool fenced = false;
   for (const auto& [warp, lanes] : at) {
     WarpView& view = warps_[warp].view;
@@ -360,6 +369,7 @@ void BlockCheck::barrier(const std::vector<std::pair<uint32_t, uint32_t>>& at, u
     take_later(all.block_fenced, view.block_fenced);
     take_later(all.fenced, view.fenced);
     take_later(all.known, view.known);
+    take_later(all.offered, view.offered);
     take_later(all.pending, view.pending);
     fenced = fenced || view.has_fenced;
   }
@@ -369,6 +379,7 @@ void BlockCheck::barrier(const std::vector<std::pair<uint32_t, uint32_t>>& at, u
     view.block_fenced = all.block_fenced;
     view.fenced = all.fenced;
     view.known = all.known;
+    view.offered = all.offered;
     view.pending = all.pending;
     view.has_fenced = fenced;
   }

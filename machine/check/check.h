@@ -32,7 +32,9 @@ struct AccessRule {
   Kind kind = Kind::nothing;
   Order order = Order::weak;
   bool polls = false;  // a strong load in a loop without stores: it waits for what it reads
+  bool used = true;    // the value loaded is not only moved on
 };
+std::vector<AccessRule> find_rules(const Decoded& program);  // by instruction
 
 // Of a launch: what blocks share. The accesses' ids go on from launch to launch, so that shadow cells need no clearing.
 class LaunchCheck {
@@ -68,7 +70,6 @@ class LaunchCheck {
   std::vector<Diagnostic> take();
 
  private:
-  void find_rules();
   std::array<uint32_t, 3> thread(uint32_t warp, uint32_t lane) const;
   std::array<uint32_t, 3> block(uint64_t index) const;
   std::string name_address(const Seen& s) const;
@@ -131,7 +132,7 @@ class BlockCheck {
   Written shared_written_, local_written_;
   Cells shared_;
   struct Arrived {
-    Clocks seen, block_fenced, fenced;
+    Clocks seen, block_fenced, fenced, offered;
     Known known, pending;
   };
   std::map<uint32_t, Arrived> arrived_;  // by barrier

@@ -21,6 +21,7 @@ void take_later(Known& to, const Known& from) {
 void WarpView::begin(uint32_t warps) {
   for (auto& lane : lanes) lane.fill(0);
   seen.assign(warps, 0);
+  offered.assign(warps, 0);
   block_fenced.assign(warps, 0);
   fenced.assign(warps, 0);
   has_fenced = false;

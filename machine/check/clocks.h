@@ -33,13 +33,12 @@ struct WarpView {
   std::array<std::array<Clock, 32>, 32> lanes{};  // lanes[l][k]: of lane k's accesses lane l has seen those before it
   Clocks seen, block_fenced, fenced;              // by warp; when the last fence came: of the block, of the device
   bool has_fenced = false;                        // block_fenced or fenced says something
-  Known known, pending;                           // of other blocks; without a fence since
+  Known known;                                    // of other blocks
+  // What atomics and strong loads have come by since the last fence: seen by strong accesses, not yet by others.
+  Clocks offered;
+  Known pending;
 
   void begin(uint32_t warps);
-  // What lane l has seen of lane k of this warp, at clock `then`.
-  bool ordered(uint32_t l, uint32_t k, Clock then, uint32_t self) const {
-    return lanes[l][k] > then || seen[self] > then;
-  }
   void sync_lanes(uint32_t mask);  // they have seen each other's accesses up to now; the clock goes on
   void fence(uint32_t self, bool device);
 };

@@ -16,90 +16,10 @@ constexpr std::size_t kMostFindings = 200;
 
 const char* verb(Kind kind) { return kind == Kind::load ? "read" : kind == Kind::store ? "write" : "atomic"; }
 
-// Basic blocks in loops, by component: two blocks are in one loop when they reach each other. Tarjan's algorithm.
-class Loops {
- public:
-  explicit Loops(const Decoded& p)
-      : p_(p), index_(p.blocks.size()), low_(p.blocks.size()), of_(p.blocks.size(), kNone) {
-    for (uint32_t b = 0; b < p.blocks.size(); ++b)
-      if (p.blocks[b].reachable && !index_[b]) walk(b);
-  }
-  // Of the loop that the block is in; kNone: in none.
-  uint32_t of(uint32_t block) const { return looping_[of_[block]] ? of_[block] : kNone; }
-
- private:
-  std::vector<uint32_t> successors(uint32_t b) const {
-    std::vector<uint32_t> all = p_.blocks[b].table;
-    for (uint32_t s : {p_.blocks[b].next, p_.blocks[b].taken})
-      if (s != kNone) all.push_back(s);
-    return all;
-  }
-  void walk(uint32_t root) {
-    struct Frame {
-      uint32_t block;
-      std::vector<uint32_t> next;
-    };
-    std::vector<Frame> frames;
-    const auto enter = [&](uint32_t b) {
-      index_[b] = low_[b] = ++count_;
-      stack_.push_back(b);
-      frames.push_back({b, successors(b)});
-    };
-    enter(root);
-    while (!frames.empty()) {
-      const uint32_t b = frames.back().block;
-      if (!frames.back().next.empty()) {
-        const uint32_t s = frames.back().next.back();
-        frames.back().next.pop_back();
-        if (!index_[s])
-          enter(s);
-        else if (of_[s] == kNone)
-          low_[b] = std::min(low_[b], index_[s]);
-        continue;
-      }
-      frames.pop_back();
-      if (!frames.empty()) low_[frames.back().block] = std::min(low_[frames.back().block], low_[b]);
-      if (low_[b] != index_[b]) continue;
-      const std::vector<uint32_t> after = successors(b);
-      bool loops = stack_.back() != b || std::find(after.begin(), after.end(), b) != after.end();
-      uint32_t s;
-      do {
-        s = stack_.back();
-        stack_.pop_back();
-        of_[s] = static_cast<uint32_t>(looping_.size());
-      } while (s != b);
-      looping_.push_back(loops);
-    }
-  }
-  const Decoded& p_;
-  std::vector<uint32_t> index_, low_, of_, stack_;
-  std::vector<bool> looping_;
-  uint32_t count_ = 0;
-};
-
 }  // namespace
 
-LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room) : launch_(launch), first_(first), room_(room) {
-  find_rules();
-}
-
-void LaunchCheck::find_rules() {
-  const Decoded& p = *launch_.program;
-  rules_.resize(p.code.size());
-  for (uint32_t k = 0; k < p.code.size(); ++k)
-    if (p.code[k].memory != kNone) rules_[k] = {p.code[k].kind, p.memory[p.code[k].memory].order, false};
-  const Loops loops(p);
-  std::map<uint32_t, bool> stores;
-  const auto each = [&](auto visit) {
-    for (uint32_t b = 0; b < p.blocks.size(); ++b)
-      if (const uint32_t loop = p.blocks[b].reachable ? loops.of(b) : kNone; loop != kNone)
-        for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k) visit(loop, k);
-  };
-  each([&](uint32_t loop, uint32_t k) { stores[loop] = stores[loop] || p.code[k].kind == Kind::store; });
-  each([&](uint32_t loop, uint32_t k) {
-    rules_[k].polls = rules_[k].kind == Kind::load && rules_[k].order != Order::weak && !stores[loop];
-  });
-}
+LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room)
+    : launch_(launch), first_(first), room_(room), rules_(find_rules(*launch.program)) {}
 
 AccessId LaunchCheck::add(const AccessRecord& record) {
   records_.push_back(record);

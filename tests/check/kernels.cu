@@ -68,9 +68,9 @@ __global__ void warp_in_step(const int* in, int* out) {
   __syncthreads();
   if (t < 32) {
     for (int step = 32; step > 0; step /= 2) {
-      const int other = sums[t + step];
+      const int other = sums[t + step];  // HERE: race_shared
       if (Right) __syncwarp();
-      sums[t] = sums[t] + other;  // HERE: race_shared
+      sums[t] = sums[t] + other;
       if (Right) __syncwarp();
     }
     if (t == 0) out[0] = sums[0];
@@ -100,9 +100,9 @@ __global__ void ticket(const int* in, int* out, unsigned int* tickets) {
 template <bool Right>
 __global__ void neighbour(const int* in, int* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
-  out[i] = in[i];
+  out[i] = in[i];  // HERE: race_global
   const int* from = Right ? in : out;
-  out[n + i] = from[(i + blockDim.x) % n];  // HERE: race_global
+  out[n + i] = from[(i + blockDim.x) % n];
 }
 
 // All threads count in one word.
@@ -158,7 +158,7 @@ template <bool Right>
 __global__ void local_unwritten(const int* in, int* out) {
   volatile int mine[16];
   for (int k = 0; k < (Right ? 16 : 15); ++k) mine[k] = in[k] + threadIdx.x;
-  out[threadIdx.x] = mine[(threadIdx.x + in[0]) % 16];  // HERE: uninitialised
+  out[threadIdx.x] = mine[(threadIdx.x + in[0]) % 16] * 3;  // HERE: uninitialised
 }
 
 // ---- asynchronous copies

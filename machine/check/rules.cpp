@@ -1,0 +1,158 @@
+// What the accesses of a kernel are to `check`, as far as its text says it.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "machine/check/check.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+// Basic blocks in loops, by component: two blocks are in one loop when they reach each other. Tarjan's algorithm.
+class Loops {
+ public:
+  explicit Loops(const Decoded& p)
+      : p_(p), index_(p.blocks.size()), low_(p.blocks.size()), of_(p.blocks.size(), kNone) {
+    for (uint32_t b = 0; b < p.blocks.size(); ++b)
+      if (p.blocks[b].reachable && !index_[b]) walk(b);
+  }
+  // Of the loop that the block is in; kNone: in none.
+  uint32_t of(uint32_t block) const { return looping_[of_[block]] ? of_[block] : kNone; }
+
+ private:
+  std::vector<uint32_t> successors(uint32_t b) const {
+    std::vector<uint32_t> all = p_.blocks[b].table;
+    for (uint32_t s : {p_.blocks[b].next, p_.blocks[b].taken})
+      if (s != kNone) all.push_back(s);
+    return all;
+  }
+  void walk(uint32_t root) {
+    struct Frame {
+      uint32_t block;
+      std::vector<uint32_t> next;
+    };
+    std::vector<Frame> frames;
+    const auto enter = [&](uint32_t b) {
+      index_[b] = low_[b] = ++count_;
+      stack_.push_back(b);
+      frames.push_back({b, successors(b)});
+    };
+    enter(root);
+    while (!frames.empty()) {
+      const uint32_t b = frames.back().block;
+      if (!frames.back().next.empty()) {
+        const uint32_t s = frames.back().next.back();
+        frames.back().next.pop_back();
+        if (!index_[s])
+          enter(s);
+        else if (of_[s] == kNone)
+          low_[b] = std::min(low_[b], index_[s]);
+        continue;
+      }
+      frames.pop_back();
+      if (!frames.empty()) low_[frames.back().block] = std::min(low_[frames.back().block], low_[b]);
+      if (low_[b] != index_[b]) continue;
+      const std::vector<uint32_t> after = successors(b);
+      bool loops = stack_.back() != b || std::find(after.begin(), after.end(), b) != after.end();
+      uint32_t s;
+      do {
+        s = stack_.back();
+        stack_.pop_back();
+        of_[s] = static_cast<uint32_t>(looping_.size());
+      } while (s != b);
+      looping_.push_back(loops);
+    }
+  }
+  const Decoded& p_;
+  std::vector<uint32_t> index_, low_, of_, stack_;
+  std::vector<bool> looping_;
+  uint32_t count_ = 0;
+};
+
+// Registers whose values matter: what is computed with them, branched on, or used as an address. One that is only moved
+// on, to memory or to another lane, does not: so goes the padding of structures that are copied word by word.
+class Used {
+ public:
+  explicit Used(const Decoded& p) : p_(p), used_(p.registers.size()) {
+    for (const Instruction& i : p.code) {
+      if (i.guard != kNone) used_[i.guard] = true;
+      if (i.memory != kNone) memory(i);
+      if (i.kind == Kind::shuffle)
+        for (std::size_t k = 1; k < i.sources.size(); ++k) use(i.sources[k]);
+      else if (!moves(i) && i.kind != Kind::load && i.kind != Kind::store)
+        for (const Value& v : i.sources) use(v);
+    }
+    for (bool again = true; again;) {
+      again = false;
+      for (std::size_t k = p.code.size(); k-- > 0;) {
+        const Instruction& i = p.code[k];
+        if (!moves(i) || !(used_[i.results[0]] || (i.results[1] != kNone && used_[i.results[1]]))) continue;
+        for (const Value& v : i.sources) again = use(v) || again;
+      }
+    }
+  }
+  bool any(const MemoryOp& m) const {
+    return std::any_of(m.values.begin(), m.values.end(), [&](const Value& v) { return v.is_reg() && used_[v.reg]; });
+  }
+
+ private:
+  static bool moves(const Instruction& i) {
+    static constexpr std::string_view names[] = {"mov",  "cvt", "shl",  "shr",    "or",    "and",
+                                                 "prmt", "bfi", "pack", "unpack", "widen", "narrow"};
+    if (i.kind != Kind::pure) return false;
+    const std::string_view name = i.pure->mnemonic.substr(0, i.pure->mnemonic.find('.'));
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  }
+  bool use(const Value& v) {
+    if (!v.is_reg() || used_[v.reg]) return false;
+    return used_[v.reg] = true;
+  }
+  void memory(const Instruction& i) {
+    const MemoryOp& m = p_.memory[i.memory];
+    use(m.address);
+    if (i.kind == Kind::atomic)
+      for (const Value& v : m.values) use(v);
+  }
+  const Decoded& p_;
+  std::vector<bool> used_;
+};
+
+}  // namespace
+
+std::vector<AccessRule> find_rules(const Decoded& p) {
+  std::vector<AccessRule> rules(p.code.size());
+  const Used used(p);
+  for (uint32_t k = 0; k < p.code.size(); ++k)
+    if (p.code[k].memory != kNone) {
+      const MemoryOp& m = p.memory[p.code[k].memory];
+      rules[k] = {p.code[k].kind, m.order, false, p.code[k].kind != Kind::load || used.any(m)};
+    }
+  // A plain load in front of a loop around atomicCAS is its first guess: a wrong one costs a round, nothing else.
+  const auto address = [&](uint32_t k) {
+    const MemoryOp& m = p.memory[p.code[k].memory];
+    return std::make_tuple(m.address.kind, m.address.reg, m.address.bits, m.offset, m.width);
+  };
+  std::set<decltype(address(0))> compared;
+  for (uint32_t k = 0; k < p.code.size(); ++k)
+    if (p.code[k].kind == Kind::atomic && p.memory[p.code[k].memory].op == AtomicOp::cas) compared.insert(address(k));
+  for (uint32_t k = 0; k < p.code.size() && !compared.empty(); ++k)
+    if (p.code[k].kind == Kind::load && p.memory[p.code[k].memory].order == Order::weak &&
+        compared.contains(address(k)))
+      rules[k].order = Order::relaxed;
+  const Loops loops(p);
+  std::map<uint32_t, bool> stores;
+  const auto each = [&](auto visit) {
+    for (uint32_t b = 0; b < p.blocks.size(); ++b)
+      if (const uint32_t loop = p.blocks[b].reachable ? loops.of(b) : kNone; loop != kNone)
+        for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k) visit(loop, k);
+  };
+  each([&](uint32_t loop, uint32_t k) { stores[loop] = stores[loop] || p.code[k].kind == Kind::store; });
+  each([&](uint32_t loop, uint32_t k) {
+    rules[k].polls = rules[k].kind == Kind::load && rules[k].order != Order::weak && !stores[loop];
+  });
+  return rules;
+}
+
+}  // namespace coalesce::machine
