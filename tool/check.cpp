@@ -91,7 +91,7 @@ Findings findings(const Record& record) {
   std::map<decltype(lines_of(Diagnostic())), std::size_t> known;
   for (const Json& value : record.diagnostics) {
     Diagnostic d = diagnostic_of(value);
-    if (d.hazard == Hazard::leak) {
+    if (d.hazard == Hazard::leak || (d.hazard == Hazard::none && d.severity == machine::Severity::warning)) {
       all.notes.push_back(std::move(d));
       continue;
     }
@@ -106,7 +106,7 @@ Findings findings(const Record& record) {
 
 Json findings_json(const Findings& found, const Record& record, int exit_code) {
   const auto line = [](const machine::SourcePlace& p) { return p.file.empty() ? Json(nullptr) : Json(p.line); };
-  Json list = Json::array(), leaks = Json::array();
+  Json list = Json::array(), notes = Json::array();
   for (const Diagnostic& d : found.hazards) {
     Json j = {{"kind", kind_of(d)},    {"message", d.message},   {"kernel", demangle(d.kernel)}, {"file", d.place.file},
               {"line", line(d.place)}, {"ptx_line", d.ptx_line}, {"ptx_text", d.ptx_text},       {"access", d.what},
@@ -117,8 +117,7 @@ Json findings_json(const Findings& found, const Record& record, int exit_code) {
     j["notes"] = d.notes;
     list.push_back(std::move(j));
   }
-  for (const Diagnostic& d : found.notes)
-    for (const std::string& note : d.notes) leaks.push_back(note);
+  for (const Diagnostic& d : found.notes) notes.push_back(d.message);
   std::set<std::size_t> kernels;
   for (const Launch& launch : record.launches) kernels.insert(launch.kernel);
   return {{"schema", "coalesce.check/1"},
@@ -129,7 +128,7 @@ Json findings_json(const Findings& found, const Record& record, int exit_code) {
           {"launches", record.launches.size()},
           {"kernels", kernels.size()},
           {"findings", list},
-          {"leaks", leaks}};
+          {"notes", notes}};
 }
 
 int check(const CheckOptions& options) {

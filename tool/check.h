@@ -15,13 +15,13 @@ namespace coalesce::tool {
 // What a record's diagnostics say, those of the same kernel and source lines added up; first the ones found first.
 struct Findings {
   std::vector<machine::Diagnostic> hazards;
-  std::vector<machine::Diagnostic> notes;  // leaks: no hazard to a kernel
+  std::vector<machine::Diagnostic> notes;  // leaks, and what could not be looked at: no hazards
 };
 Findings findings(const Record& record);
 
 // {"schema":"coalesce.check/1","device":{...},"program":...,"exit_code":n,"complete":bool,"launches":n,"kernels":n,
 //  "findings":[{"kind","message","kernel","file","line","ptx_line","ptx_text","access","block","thread","memory","count",
-//  "other":{"access","file","line","ptx_line","block","thread"},"notes"}],"leaks":[text]}
+//  "other":{"access","file","line","ptx_line","block","thread"},"notes"}],"notes":[text]}
 nlohmann::ordered_json findings_json(const Findings& findings, const Record& record, int exit_code);
 
 // The whole subcommand; the exit code.

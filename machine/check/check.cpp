@@ -109,20 +109,21 @@ bool BlockCheck::store_lane(const Access& a, Warp& w, const Target& t) {
 }
 
 // Reads are judged element by element: one of which no byte has been written is reported. What is written in part is
-// taken for a structure with padding, copied as a whole. Local memory is where structures are copied word by word, or
-// byte by byte: there, what is only moved on is not judged (AccessRule::used).
+// taken for a structure with padding, copied as a whole; and so is an unwritten element beside written bytes, within
+// the 16 that the widest alignment can leave free, if its value is only moved on (AccessRule::used).
 void BlockCheck::check_written(const Access& a, const Target& t) {
-  const Kind kind = check_.rule(a.instruction).kind;
   if (!t.written) return;
-  const bool reads = kind == Kind::load || (kind == Kind::atomic && a.op->op != AtomicOp::exch);
-  const bool judged = reads && (t.space != AddressSpace::local || check_.rule(a.instruction).used);
-  const uint32_t unit = t.space == AddressSpace::local ? a.bytes : a.op->width;
-  for (uint32_t k = 0; judged && k < a.bytes; k += unit) {
-    if (t.written->any(t.at + k, unit)) continue;
+  constexpr uint64_t kAlignment = 16;
+  const AccessRule& rule = check_.rule(a.instruction);
+  const bool reads = rule.kind == Kind::load || (rule.kind == Kind::atomic && a.op->op != AtomicOp::exch);
+  for (uint32_t k = 0; reads && k < a.op->count; ++k) {
+    const uint64_t at = t.at + k * a.op->width;
+    if (t.written->any(at, a.op->width)) continue;
+    if (!(rule.used >> k & 1) && t.written->any(at / kAlignment * kAlignment, kAlignment)) continue;
     check_.found(seen(Hazard::uninitialised, a, t));
     break;
   }
-  if (kind != Kind::load) t.written->set(t.at, a.bytes);
+  if (rule.kind != Kind::load) t.written->set(t.at, a.bytes);
 }
 
 LaunchCheck::Seen BlockCheck::seen(Hazard hazard, const Access& a, const Target& t) const {

@@ -31,8 +31,8 @@ struct AccessRecord {
 struct AccessRule {
   Kind kind = Kind::nothing;
   Order order = Order::weak;
-  bool polls = false;  // a strong load in a loop without stores: it waits for what it reads
-  bool used = true;    // the value loaded is not only moved on
+  bool polls = false;   // a strong load in a loop without stores: it waits for what it reads
+  uint8_t used = 0xff;  // loads: bit k, the value of element k is not only moved on
 };
 std::vector<AccessRule> find_rules(const Decoded& program);  // by instruction
 

@@ -2,9 +2,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include "machine/check/check.h"
+#include "machine/program/addresses.h"
 
 namespace coalesce::machine {
 
@@ -93,8 +94,11 @@ class Used {
       }
     }
   }
-  bool any(const MemoryOp& m) const {
-    return std::any_of(m.values.begin(), m.values.end(), [&](const Value& v) { return v.is_reg() && used_[v.reg]; });
+  uint8_t of(const MemoryOp& m) const {
+    uint32_t mask = 0;
+    for (uint32_t k = 0; k < m.values.size(); ++k)
+      mask |= uint32_t{m.values[k].is_reg() && used_[m.values[k].reg]} << k;
+    return static_cast<uint8_t>(mask);
   }
 
  private:
@@ -119,6 +123,26 @@ class Used {
   std::vector<bool> used_;
 };
 
+// A plain load of what an atomicCAS compares is a first guess: a wrong one costs a round of its loop, nothing else.
+void accept_first_guesses(const Decoded& p, std::vector<AccessRule>& rules) {
+  const auto is = [&](uint32_t k, Kind kind) { return p.code[k].kind == kind; };
+  const auto memory = [&](uint32_t k) -> const MemoryOp& { return p.memory[p.code[k].memory]; };
+  std::vector<uint32_t> compared;
+  for (uint32_t k = 0; k < p.code.size(); ++k)
+    if (is(k, Kind::atomic) && memory(k).op == AtomicOp::cas) compared.push_back(k);
+  if (compared.empty()) return;
+  const Addresses addresses(p);
+  const auto where = [&](uint32_t k) {
+    const AddressSum sum = addresses.sum(memory(k));
+    return std::make_pair(sum.terms, sum.constant);
+  };
+  std::set<decltype(where(0))> places;
+  for (uint32_t k : compared) places.insert(where(k));
+  for (uint32_t k = 0; k < p.code.size(); ++k)
+    if (is(k, Kind::load) && rules[k].order == Order::weak && places.contains(where(k)))
+      rules[k].order = Order::relaxed;
+}
+
 }  // namespace
 
 std::vector<AccessRule> find_rules(const Decoded& p) {
@@ -127,20 +151,10 @@ std::vector<AccessRule> find_rules(const Decoded& p) {
   for (uint32_t k = 0; k < p.code.size(); ++k)
     if (p.code[k].memory != kNone) {
       const MemoryOp& m = p.memory[p.code[k].memory];
-      rules[k] = {p.code[k].kind, m.order, false, p.code[k].kind != Kind::load || used.any(m)};
+      rules[k] = {p.code[k].kind, m.order};
+      if (p.code[k].kind == Kind::load) rules[k].used = used.of(m);
     }
-  // A plain load in front of a loop around atomicCAS is its first guess: a wrong one costs a round, nothing else.
-  const auto address = [&](uint32_t k) {
-    const MemoryOp& m = p.memory[p.code[k].memory];
-    return std::make_tuple(m.address.kind, m.address.reg, m.address.bits, m.offset, m.width);
-  };
-  std::set<decltype(address(0))> compared;
-  for (uint32_t k = 0; k < p.code.size(); ++k)
-    if (p.code[k].kind == Kind::atomic && p.memory[p.code[k].memory].op == AtomicOp::cas) compared.insert(address(k));
-  for (uint32_t k = 0; k < p.code.size() && !compared.empty(); ++k)
-    if (p.code[k].kind == Kind::load && p.memory[p.code[k].memory].order == Order::weak &&
-        compared.contains(address(k)))
-      rules[k].order = Order::relaxed;
+  accept_first_guesses(p, rules);
   const Loops loops(p);
   std::map<uint32_t, bool> stores;
   const auto each = [&](auto visit) {

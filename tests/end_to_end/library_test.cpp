@@ -1,5 +1,6 @@
 // The library on the machine, by the programs of tests/library (`./dev gpu-test` runs the same ones on a GPU): they
 // check their own results; what they may cost is held here against what was counted.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,11 +57,12 @@ constexpr Conflicts kConflicts[] = {
     {"reduce_staged<false", "", 600},            // middle axes: a row's end meets the next one's beginning
 };
 
-TEST_P(LibraryTest, IsRightAndHasNoBankConflicts) {
+TEST_P(LibraryTest, IsRightAndCleanAndHasNoBankConflicts) {
   const Workplace here;
   // Half the time of -O3, and the same shared memory.
-  const Result result =
-      here.coalesce({"--compiler", "clang", "-X", "-O1", "--max-instructions", "100000000", kPrograms + GetParam()});
+  const std::vector<std::string> words = {
+      "--compiler", "clang", "-X", "-O1", "--max-instructions", "100000000", kPrograms + GetParam()};
+  const Result result = here.coalesce(words);
   ASSERT_EQ(result.code, 0) << result.out << result.err;
   const nlohmann::json counted = here.json();
   std::map<std::string, std::pair<long long, long long>> waves;  // of a kernel: all, and ideal
@@ -79,6 +81,12 @@ TEST_P(LibraryTest, IsRightAndHasNoBankConflicts) {
     const auto [all, ideal] = counts;
     EXPECT_LE((all - ideal) * 1000, all * allowed) << kernel << ": " << all - ideal << " conflicts";
   }
+  // No race, and nothing read that was not written.
+  std::vector<std::string> check = {kCommand, "check"};
+  check.insert(check.end(), words.begin(), words.end());
+  const Result checked = here.call(check);
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  EXPECT_THAT(checked.err, testing::HasSubstr("no hazards in "));
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, LibraryTest, testing::ValuesIn(names_in(kPrograms, ".cu")),
