@@ -48,9 +48,10 @@ void fill_integers(uint32_t n, Words& a, Words&) {
 }
 
 // Sums wrap around, as they do in the kernels.
+template <uint32_t block>
 Words answer_sums(uint32_t n, const Words& a, const Words&) {
-  Words out(n / 512);
-  for (uint32_t i = 0; i < n; ++i) out[i / 512] += a[i];
+  Words out(n / block);
+  for (uint32_t i = 0; i < n; ++i) out[i / block] += a[i];
   return out;
 }
 
@@ -113,18 +114,19 @@ Words answer_histogram(uint32_t n, const Words& a, const Words&) {
 
 // clang-format off
 constexpr Case kCases[] = {
-  // kernel           n        small_n  block      tile       out  twin   target fill             answer
-  {"arithmetic",      1 << 19, 1 << 10, {256, 1},  {256, 0},  0,   true,  0,    fill_arithmetic, answer_arithmetic},
-  {"tree_neighbours", 1 << 24, 1 << 15, {512, 1},  {512, 0},  1,   true,  5000, fill_integers,   answer_sums},
-  {"tree_halving",    1 << 24, 1 << 15, {512, 1},  {512, 0},  1,   true,  5000, fill_integers,   answer_sums},
-  {"tree_shuffle",    1 << 24, 1 << 15, {512, 1},  {512, 0},  1,   false, 0,    fill_integers,   answer_sums},
-  {"matmul",          512,     64,      {32, 32},  {32, 32},  0,   true,  5000, fill_square,     answer_matmul},
-  {"vector_add",      1 << 25, 1 << 17, {256, 1},  {256, 0},  0,   true,  0,    fill_line,       answer_vector_add},
-  {"strided",         1 << 21, 1 << 13, {256, 1},  {256, 0},  0,   true,  1500, fill_integers,   answer_strided},
-  {"transpose",       4096,    256,     {32, 8},   {32, 32},  0,   true,  0,    fill_square,     answer_transpose},
-  {"histogram",       1 << 24, 1 << 16, {256, 1},  {4096, 0}, 256, true,  0,    fill_integers,   answer_histogram},
-  {"add_64bit",       1 << 24, 1 << 17, {256, 1},  {512, 0},  0,   true,  0,    fill_words,      answer_add},
-  {"add_128bit",      1 << 24, 1 << 17, {256, 1},  {1024, 0}, 0,   true,  0,    fill_words,      answer_add},
+  // kernel           n        small_n  block      tile       out  twin   target faster plain    fill            answer
+  {"arithmetic",      1 << 19, 1 << 10, {256, 1},  {256, 0},  0,   true,  0,    0,  Plain::none, fill_arithmetic, answer_arithmetic},
+  {"tree_neighbours", 1 << 24, 1 << 13, {512, 1},  {512, 0},  1,   true,  5000, 0,  Plain::none, fill_integers,   answer_sums<512>},
+  {"tree_halving",    1 << 24, 1 << 13, {512, 1},  {512, 0},  1,   true,  5000, 0,  Plain::none, fill_integers,   answer_sums<512>},
+  {"tree_strided",    1 << 24, 1 << 13, {256, 1},  {256, 0},  1,   true,  1500, 0,  Plain::none, fill_integers,   answer_sums<256>},
+  {"tree_shuffle",    1 << 24, 1 << 13, {512, 1},  {512, 0},  1,   false, 0,    10, Plain::none, fill_integers,   answer_sums<512>},
+  {"matmul",          512,     64,      {32, 32},  {32, 32},  0,   true,  5000, 0,  Plain::none, fill_square,     answer_matmul},
+  {"vector_add",      1 << 25, 1 << 15, {256, 1},  {256, 0},  0,   true,  0,    0,  Plain::add,  fill_line,     answer_vector_add},
+  {"strided",         1 << 21, 1 << 12, {256, 1},  {256, 0},  0,   true,  0,    0,  Plain::none, fill_integers,   answer_strided},
+  {"transpose",       4096,    256,     {32, 8},   {32, 32},  0,   true,  0,    10, Plain::copy, fill_square,  answer_transpose},
+  {"histogram",       1 << 24, 1 << 15, {256, 1},  {4096, 0}, 256, true,  0,    10, Plain::none, fill_integers,   answer_histogram},
+  {"add_64bit",       1 << 24, 1 << 15, {256, 1},  {512, 0},  0,   true,  0,    10, Plain::add,  fill_words,    answer_add},
+  {"add_128bit",      1 << 24, 1 << 15, {256, 1},  {1024, 0}, 0,   true,  0,    10, Plain::add,  fill_words,    answer_add},
 };
 // clang-format on
 

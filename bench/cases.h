@@ -12,6 +12,9 @@ namespace coalesce::bench {
 
 using Words = std::vector<uint32_t>;  // ints or floats, as bits
 
+// A loop in plain C++ that reads and writes what a kernel must, once: what memory leaves possible.
+enum class Plain : uint8_t { none, copy, add };
+
 struct Case {
   std::string_view kernel;
   uint32_t n;          // elements, or the side of a square
@@ -21,6 +24,8 @@ struct Case {
   uint32_t block_out;  // words of output per block; 0: one per element
   bool twin;           // twins.cl has it
   double target;       // millions of warp instructions a second with one thread; 0: none was set
+  double faster;       // target: native to interpreted; 0: none was set
+  Plain plain;         // what moves as many bytes
   void (*fill)(uint32_t n, Words& a, Words& b);
   Words (*answer)(uint32_t n, const Words& a, const Words& b);  // what the kernel must leave, bit by bit
 

@@ -51,6 +51,19 @@ extern "C" __global__ void tree_halving(const int* a, const int*, int* out, unsi
   if (tid == 0) out[blockIdx.x] = sums[0];
 }
 
+// The same sums: each step's threads are neighbours, their words 2, 4, 8 ... apart, on ever fewer banks.
+extern "C" __global__ void tree_strided(const int* a, const int*, int* out, unsigned) {
+  __shared__ int sums[256];
+  const unsigned tid = threadIdx.x;
+  sums[tid] = a[blockIdx.x * blockDim.x + tid];
+  for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
+    __syncthreads();
+    const unsigned index = 2 * stride * tid;
+    if (index < blockDim.x) sums[index] += sums[index + stride];
+  }
+  if (tid == 0) out[blockIdx.x] = sums[0];
+}
+
 // The same sums: within warps by shuffles, then the warps' sums by the first warp.
 extern "C" __global__ void tree_shuffle(const int* a, const int*, int* out, unsigned n) {
   __shared__ int sums[16];

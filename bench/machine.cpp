@@ -26,9 +26,9 @@ using nlohmann::json;
 json measure_case(const Case& c, int repetitions, bool others) {
   json row = measure_ways(c, repetitions);
   const uint64_t all = row["instructions"];
-  if (c.kernel == "vector_add") row["plain_seconds"] = time_plain_add(c.n, repetitions);
+  if (c.plain != Plain::none) row["plain_seconds"] = time_plain(c.plain, c.words_in(c.n), repetitions);
   if (!native::find_library().empty()) {
-    const FirstLaunch first = time_first_launch(c, std::min(repetitions, 5));
+    const FirstLaunch first = time_first_launch(c, std::min(repetitions, 3));
     row["first_launch"] = {{"interpreter", first.interpreter}, {"cold", first.cold}, {"warm", first.warm}};
   }
   if (!others) return row;
@@ -130,7 +130,7 @@ int print_first(const Case& c, const std::string& engine_name) {
 struct Arguments {
   std::vector<std::string> kernels;
   std::string json_file, markdown_file, peak, first, engine;
-  int repetitions = 7;
+  int repetitions = 5;
   bool alone = false;
 };
 
@@ -170,7 +170,7 @@ int main(int argc, char** argv) {
   });
   app.add_option("--json", arguments.json_file, "also write all figures to this file");
   app.add_option("--markdown", arguments.markdown_file, "also write the tables of docs/results/speed.md to this file");
-  app.add_option("--repetitions", arguments.repetitions, "launches of which the median is taken (7)")
+  app.add_option("--repetitions", arguments.repetitions, "launches of which the median is taken (5)")
       ->check(CLI::Range(1, 1000));
   app.add_flag("--alone", arguments.alone, "leave POCL and Oclgrind out");
   app.add_option("--peak", arguments.peak, "")->group("")->check([](const std::string& name) {

@@ -127,7 +127,11 @@ json measure_ways(const Case& c, int repetitions) {
   for (int i = -1; i < repetitions; ++i)  // the first decodes and compiles
     for (std::size_t w = 0; w < ways().size(); ++w) prepared[w]->launch(i < 0 ? nullptr : &seconds[w]);
   const machine::Counters& counters = prepared[0]->counters();
-  json row = {{"kernel", c.kernel}, {"n", c.n}, {"instructions", counters.instructions}, {"target", c.target}};
+  json row = {{"kernel", c.kernel},
+              {"n", c.n},
+              {"instructions", counters.instructions},
+              {"target", c.target},
+              {"faster_target", c.faster}};
   for (std::size_t w = 0; w < ways().size(); ++w) {
     const Way& way = ways()[w];
     if (prepared[w]->counters() != counters)
@@ -153,14 +157,18 @@ json rates(uint64_t instructions, const std::vector<double>& seconds) {
           {"seconds", seconds}};
 }
 
-std::vector<double> time_plain_add(uint32_t n, int repetitions) {
-  std::vector<float> a(n, 1), b(n, 2), out(n);
+std::vector<double> time_plain(Plain plain, uint64_t words, int repetitions) {
+  std::vector<float> a(words, 1), b(plain == Plain::add ? words : 0, 2), out(words);
   std::vector<double> seconds;
   for (int i = -1; i < repetitions; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    for (uint32_t k = 0; k < n; ++k) out[k] = a[k] + b[k];
+    if (plain == Plain::add) {
+      for (uint64_t k = 0; k < words; ++k) out[k] = a[k] + b[k];
+    } else {
+      for (uint64_t k = 0; k < words; ++k) out[k] = a[k];
+    }
     const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (out[n / 2] != 3) throw std::runtime_error("the plain loop is wrong");
+    if (out[words / 2] != (plain == Plain::add ? 3 : 1)) throw std::runtime_error("the plain loop is wrong");
     if (i >= 0) seconds.push_back(wall);
   }
   return seconds;

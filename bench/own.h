@@ -61,8 +61,8 @@ nlohmann::json measure_ways(const Case& c, int repetitions);
 // Millions of `instructions` a second: median, least, most.
 nlohmann::json rates(uint64_t instructions, const std::vector<double>& seconds);
 
-// Seconds that the loop out[i] = a[i] + b[i] over floats takes in plain C++, one thread.
-std::vector<double> time_plain_add(uint32_t n, int repetitions);
+// Seconds that the loop takes over arrays of as many words, one thread.
+std::vector<double> time_plain(Plain plain, uint64_t words, int repetitions);
 
 // The text of kernels.ptx.
 std::string read_kernels();

@@ -44,6 +44,19 @@ kernel void tree_halving(global const int* a, global const int* b, global int* o
   if (tid == 0) out[get_group_id(0)] = sums[0];
 }
 
+kernel void tree_strided(global const int* a, global const int* b, global int* out, uint n) {
+  local int sums[256];
+  const uint tid = get_local_id(0);
+  sums[tid] = a[get_global_id(0)];
+  for (uint stride = 1; stride < 256; stride *= 2) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const uint index = 2 * stride * tid;
+    if (index < 256) sums[index] += sums[index + stride];
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (tid == 0) out[get_group_id(0)] = sums[0];
+}
+
 kernel void matmul(global const float* a, global const float* b, global float* out, uint n) {
   local float left[kTile][kTile], right[kTile][kTile];
   const uint x = get_local_id(0), y = get_local_id(1);
