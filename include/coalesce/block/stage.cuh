@@ -54,6 +54,15 @@ __device__ __forceinline__ uint2 load_two(const void* shared) {
   return two;
 }
 
+__device__ __forceinline__ uint4 load_four(const void* shared) {
+  uint4 four;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w)
+               : "r"(static_cast<unsigned int>(__cvta_generic_to_shared(shared)))
+               : "memory");
+  return four;
+}
+
 // Where `from[0]` goes in a buffer aligned to 16 bytes: as far behind such a boundary as it is in memory.
 template <class T>
 __device__ __forceinline__ T* staged_at(T* buffer, const T* from) {

@@ -44,6 +44,39 @@ status launch(void (*kernel)(Problem), const Problem& problem, std::int64_t bloc
                           arguments, shared, stream);
 }
 
+// The same for a kernel that begins with wait_for_stream(): it may be started while the one before it in the stream
+// still runs, and saves what starting takes.
+template <class Problem>
+status launch_early(void (*kernel)(Problem), const Problem& problem, std::int64_t blocks, int threads, int shared,
+                    cudaStream_t stream, const device_facts& device) {
+#if CUDART_VERSION >= 12030  // before, graphs do not know it
+  if (device.starts_early && blocks <= 0x7fffffff) {
+    cudaLaunchAttribute early;
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(static_cast<unsigned int>(blocks));
+    config.blockDim = dim3(static_cast<unsigned int>(threads));
+    config.dynamicSmemBytes = static_cast<std::size_t>(shared);
+    config.stream = stream;
+    config.attrs = &early;
+    config.numAttrs = 1;
+    void* arguments[] = {const_cast<Problem*>(&problem)};
+    return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), arguments);
+  }
+#endif
+  return launch(kernel, problem, blocks, threads, shared, stream);
+}
+
+// Lets the next launch start, and waits until what was before this one in the stream has ended and can be seen. Called
+// by all threads before they read or write anything: also the workspace is that of the launch before.
+__device__ __forceinline__ void wait_for_stream() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" : : : "memory");
+#endif
+}
+
 __host__ __device__ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 constexpr int common_divisor(std::int64_t a, int b) {

@@ -34,6 +34,7 @@ template <class A, class Source>
 __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::blocks)
     reduce_runs(const runs<A, Source> problem) {
   constexpr int threads = runs_bounds<A>::threads;
+  wait_for_stream();
   const A& a = problem.accumulator;
   const int slices = problem.slices;
   const int run = blockIdx.x / slices, slice = blockIdx.x % slices;
@@ -117,7 +118,8 @@ status launch_runs(const A& a, const Source& in, typename A::result* out, std::i
                                                    shape<A>::shared_bytes);
     if (error != cudaSuccess) return error;
   }
-  return launch(reduce_runs<A, Source>, problem, runs_count * slices, bounds::threads, shape<A>::shared_bytes, stream);
+  return launch_early(reduce_runs<A, Source>, problem, runs_count * slices, bounds::threads, shape<A>::shared_bytes,
+                      stream, device);
 }
 
 }  // namespace coalesce::detail

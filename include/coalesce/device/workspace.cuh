@@ -101,6 +101,7 @@ namespace detail {
 
 struct device_facts {
   int device = 0, processors = 0;
+  bool starts_early = false;  // whether a launch can be started before the one ahead of it has ended
 };
 
 // The current device; asked of the runtime once per device and thread.
@@ -112,7 +113,12 @@ inline status current_device(device_facts& facts) {
     int processors = 0;
     const cudaError_t error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     if (error != cudaSuccess) return error;
-    last = {device, processors};
+    int major = 0, driver = 0;
+    if (const cudaError_t asked = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+        asked != cudaSuccess)
+      return asked;
+    if (const cudaError_t asked = cudaDriverGetVersion(&driver); asked != cudaSuccess) return asked;
+    last = {device, processors, major >= 9 && driver >= 12030};
   }
   facts = last;
   return {};

@@ -38,6 +38,21 @@ __device__ __forceinline__ T from_below(const T& value, int steps) {
   return other;
 }
 
+// The value of lane `lane`. All lanes of the warp call it.
+template <class T>
+__device__ __forceinline__ T from_lane(const T& value, int lane) {
+  static_assert(std::is_trivially_copyable_v<T>,
+                "coalesce: only trivially copyable values can be shuffled between lanes");
+  constexpr int words = (sizeof(T) + 3) / 4;
+  unsigned int word[words] = {};
+  memcpy(word, &value, sizeof(T));
+#pragma unroll
+  for (int i = 0; i < words; ++i) word[i] = __shfl_sync(0xffffffffu, word[i], lane);
+  T other;
+  memcpy(&other, word, sizeof(T));
+  return other;
+}
+
 // Combines `value` over each group of `lanes` neighbouring lanes (1, 2, 4 ... 32) with `combine(a, b)`, associative and
 // commutative; every lane of a group returns its group's result, the same bits in each. All lanes of the warp call it.
 //   reproducible   (words: coalesce/reduce.cuh)
