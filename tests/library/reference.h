@@ -8,6 +8,8 @@
 //   squares  as a sum of exact products (of halves and floats; one rounding d each for double), added in double
 //   product  n factors, each rounded once in double: n d, relative
 //   variance squares of x - s for some element s of the data, in double: each at most range^2, (n + 8) d range^2
+//            (integers of up to 16 bits: of x itself, whose sums are exact; the squares less sum^2 / n round three
+//            times, and all of that is at most n max x^2)
 //   logsumexp  exp within 2 ulp and 128 added one by one in the element's type e: (4 + 128) e, absolute in the
 //   logarithm
 #pragma once
@@ -161,5 +163,7 @@ real squares_bound(const Facts<T>& f) {
 }
 template <class T>
 real variance_bound(const Facts<T>& f) {
-  return static_cast<real>(f.count + 8) * 0x1p-53L * f.range() * f.range();
+  const real most = std::max(std::fabs(f.lowest), std::fabs(f.highest));
+  const real small = !floating<T> && sizeof(T) <= 2 ? 4 * 0x1p-53L * most * most : 0;
+  return small + static_cast<real>(f.count + 8) * 0x1p-53L * f.range() * f.range();
 }

@@ -53,14 +53,10 @@ status reduce_layout(const A& a, const Source& view_in, typename A::result* out,
         map.plane = outer->stride;
       }
       const bool dense = !outer && (!inner || row_stride == count);
-      const bool crooked = Source::width > 1 && count % Source::width != 0;
       if constexpr (Source::inputs == 1 && 16 % size == 0) {
-        const int unit = dense && results > 1 ? unit_of_staged_rows<typename of_few<A>::type>(in, count) : 0;
-        if (unit != 0) return launch_staged_rows(b, in, out, results, static_cast<int>(count), unit, stream);
-      }
-      if constexpr (Source::inputs == 1) {
-        if (dense && count * size <= 1024 && (crooked || count <= Source::width / 2) && results > 1)
-          return launch_staged(b, in, out, results, static_cast<int>(count), 1, stream);
+        const row_form form =
+            dense && results > 1 ? form_of_staged_rows<typename of_few<A>::type>(in, count) : row_form{0, 0};
+        if (form.unit != 0) return launch_staged_rows(b, in, out, results, static_cast<int>(count), form, stream);
       }
       // A warp for a row while rows are short and many.
       if (count * size <= 32768 && results >= (count * size <= 4096 ? 256 : 16384)) {

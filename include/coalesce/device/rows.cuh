@@ -59,6 +59,7 @@ __global__ void __launch_bounds__(rows_threads, Loads == 8 && A::indexed ? 2 : s
     reduce_rows(const rows<A, Source> problem) {
   constexpr int width = Source::width;
   using element = typename A::element;
+  wait_for_stream();
   const A& a = problem.accumulator;
   const int lanes = problem.lanes, lane = threadIdx.x & (lanes - 1);
   const int groups = 32 / lanes, group = threadIdx.x % 32 / lanes;  // in the warp
@@ -196,7 +197,7 @@ status launch_rows(const A& a, const Source& in, typename A::result* out, std::i
   } else {
     kernel = even ? reduce_rows<1, most, true, A, Source> : reduce_rows<1, most, false, A, Source>;
   }
-  return launch(kernel, problem, blocks, rows_threads, 0, stream);
+  return launch_early(kernel, problem, blocks, rows_threads, 0, stream, device);
 }
 
 }  // namespace coalesce::detail

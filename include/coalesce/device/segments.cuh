@@ -13,13 +13,7 @@ namespace coalesce::detail {
 
 inline constexpr int segments_threads = 128;
 inline constexpr int segments_warps = segments_threads / 32;
-inline constexpr int segments_blocks = 4;  // on a multiprocessor: what shared memory allows
-
-// Segments of equal length, one behind the other.
-struct equal_segments {
-  std::int64_t length;
-  __device__ std::int64_t operator[](std::int64_t i) const { return i * length; }
-};
+inline constexpr int segments_blocks = 5;  // on a multiprocessor: what shared memory allows
 
 // Offsets: a pointer, or what gives an offset for an index.
 template <class A, class Source, class Offsets>
@@ -115,6 +109,7 @@ __global__ void __launch_bounds__(segments_threads, segments_blocks)
   __shared__ room<left_type, warps> left_of_warp;
   __shared__ room<open_state<state_type>, warps> of_warp;
   __shared__ std::int64_t edges[warps + 1];
+  wait_for_stream();
   const A& a = problem.accumulator;
   const Offsets offsets = problem.offsets;
   const int warp = threadIdx.x / 32;
@@ -147,8 +142,9 @@ __global__ void __launch_bounds__(segments_threads, segments_blocks)
   const std::int64_t begin = static_cast<std::int64_t>(offsets[segment]);
   const std::int64_t first = element_at(index, segment, begin);
   const std::int64_t end = element_at(index + 1, stop, static_cast<std::int64_t>(offsets[stop]));
-  walk(a, problem.in, offsets, problem.out, rooms[warp])
-      .run(segment, stop, begin, first, end, origin, origin + total, left_of_warp[warp]);
+  walk(a, problem.in, offsets, problem.out, rooms[warp], segment, static_cast<int>(stop - segment), begin, first, end,
+       origin, origin + total)
+      .run(left_of_warp[warp]);
   __syncthreads();
 
   const auto length_of = [&](std::int64_t s) {
@@ -206,7 +202,7 @@ status launch_segments(const A& a, const Source& in, const Offsets& offsets, std
   if (const status s = find_workspace(stream, device.device, blocks * sizeof(left), work); !s) return s;
   const segments<A, Source, Offsets> problem = {
       a, in, offsets, count, out, static_cast<left*>(work->partials()), work->tickets()};
-  return launch(reduce_segments<A, Source, Offsets>, problem, blocks, segments_threads, 0, stream);
+  return launch_early(reduce_segments<A, Source, Offsets>, problem, blocks, segments_threads, 0, stream, device);
 }
 
 }  // namespace coalesce::detail

@@ -21,9 +21,28 @@
 
 namespace coalesce::detail {
 
+// Whether A's merge must have what comes first on the left. What many lanes have then is put together at once.
+template <class A, class = void>
+inline constexpr bool ordered = false;
+template <class A>
+inline constexpr bool ordered<A, std::void_t<decltype(A::is_ordered)>> = A::is_ordered;
+
+// Segments of equal length, one behind the other.
+struct equal_segments {
+  std::int64_t length, first = 0;
+  __device__ __forceinline__ std::int64_t operator[](std::int64_t i) const { return (first + i) * length; }
+};
+template <class O>
+__device__ __forceinline__ const O* offsets_from(const O* offsets, std::int64_t first) {
+  return offsets + first;
+}
+__device__ __forceinline__ equal_segments offsets_from(const equal_segments& offsets, std::int64_t first) {
+  return {offsets.length, offsets.first + first};
+}
+
 // How a warp's tiles lie. Elements of one array are staged as they are in memory; those of two, or of sizes that no
 // vector is made of, one by one.
-template <class A, class Source, class Offset>
+template <class A, class Source>
 struct segment_tiles {
   static constexpr bool as_in_memory = Source::inputs == 1;
   using staged =
@@ -36,28 +55,28 @@ struct segment_tiles {
   static constexpr int elements = 32 * items;
   // 8 KB, of which what is not worked at is on its way. One by one there is nothing on its way.
   static constexpr int stages = by_vectors ? 8192 / (elements * size) : 1;
-  // Segments that may end in a round: 4 warps are to have enough with 48 KB.
-  static constexpr int words = shape<A>::state_words + static_cast<int>(sizeof(Offset)) / 4;
-  static constexpr int slots = words <= 3 ? 256 : words <= 6 ? 128 : words <= 12 ? 64 : 32;
+  // Segments that may end in a round: 4 warps are to have enough with 48 KB, and 5 times 4 with a multiprocessor's.
+  static constexpr int slots = shape<A>::state_words <= 2 ? 128 : shape<A>::state_words <= 8 ? 64 : 32;
 };
 
-// Values in shared memory, by words of 8 bytes or of 4.
+// Values in shared memory, by words of 8 bytes or of 4. Where there are many, each lane's own have a gap before them:
+// so lanes that end equally many segments do not meet in a bank, unless that is an odd number.
 template <class T, int N>
 struct segment_slots {
   using word = std::conditional_t<sizeof(T) % 8 == 0, unsigned long long, unsigned int>;
-  static constexpr int count = (sizeof(T) + sizeof(word) - 1) / sizeof(word), row = 128 / sizeof(word);
-  word words[count][N + N / row];
+  static constexpr int count = (sizeof(T) + sizeof(word) - 1) / sizeof(word);
+  word words[count][N + 32];
 
-  __device__ __forceinline__ void put(unsigned int slot, const T& value) {
+  __device__ __forceinline__ void put(int slot, const T& value) {
     word bits[count] = {};
     memcpy(bits, &value, sizeof(T));
 #pragma unroll
-    for (int w = 0; w < count; ++w) words[w][slot + slot / row] = bits[w];
+    for (int w = 0; w < count; ++w) words[w][slot] = bits[w];
   }
-  __device__ __forceinline__ T get(unsigned int slot) const {
+  __device__ __forceinline__ T get(int slot) const {
     word bits[count];
 #pragma unroll
-    for (int w = 0; w < count; ++w) bits[w] = words[w][slot + slot / row];
+    for (int w = 0; w < count; ++w) bits[w] = words[w][slot];
     T value;
     memcpy(static_cast<void*>(&value), bits, sizeof(T));
     return value;
@@ -65,13 +84,13 @@ struct segment_slots {
 };
 
 // Shared memory of a warp.
-template <class A, class Source, class Offset>
+template <class A, class Source>
 struct segments_room {
-  using tiles = segment_tiles<A, Source, Offset>;
+  using tiles = segment_tiles<A, Source>;
   room<typename tiles::staged, tiles::elements> elements[tiles::stages];
   segment_slots<typename A::state, tiles::slots> slots;
-  Offset ring[tiles::slots];  // segment s ends at ring[s % slots]
-  unsigned int ends[32];      // a bit for each element of a lane: the last one of a segment
+  int ring[tiles::slots];  // segment s ends at ring[s % slots], counted from the warp's first tile
+  unsigned int ends[32];   // a bit for each element of a lane: the last one of a segment
 };
 
 // What a warp or a block leaves to the others.
@@ -85,40 +104,52 @@ struct segments_left {
 template <class A, class Source, class Offsets>
 class segments_walk {
   using offset = std::decay_t<decltype(std::declval<const Offsets&>()[0])>;
-  using tiles = segment_tiles<A, Source, offset>;
+  using tiles = segment_tiles<A, Source>;
   using staged = typename tiles::staged;
   using element = typename A::element;
   using state_type = typename A::state;
   static constexpr int width = tiles::width, items = tiles::items, slots = tiles::slots, stages = tiles::stages;
-  static constexpr int ahead = slots < 128 ? slots / 32 : 4;  // registers for what comes into the ring
+  static constexpr int ahead = slots / 32;  // registers for what comes into the ring
   static constexpr unsigned int all = 0xffffffffu;
 
  public:
-  using shared = segments_room<A, Source, offset>;
+  using shared = segments_room<A, Source>;
   static constexpr int tile_elements = tiles::elements;
 
+  // Segments segment ... segment + count - 1 end in elements first ... end - 1, or behind the last of these; `begin` is
+  // where the first of them begins. There are elements from `lowest` to `highest` - 1, in all.
+  //
+  // Elements are counted from the warp's first tile, which begins at a line of the cache; segments from its first one.
   __device__ __forceinline__ segments_walk(const A& a, const Source& in, const Offsets& offsets,
-                                           typename A::result* out, shared& room)
-      : a_(a), in_(in), offsets_(offsets), out_(out), room_(room), lane_(threadIdx.x % 32) {}
+                                           typename A::result* out, shared& room, std::int64_t segment, int count,
+                                           std::int64_t begin, std::int64_t first, std::int64_t end,
+                                           std::int64_t lowest, std::int64_t highest)
+      : a_(a),
+        base_(tile_of(in, first)),
+        in_(in.from(base_)),
+        offsets_(offsets_from(offsets, segment)),
+        out_(out + segment),
+        room_(room),
+        lane_(threadIdx.x % 32),
+        first_segment_(segment),
+        count_(count),
+        first_(static_cast<int>(first - base_)),
+        end_(static_cast<int>(end - base_)),
+        low_(first - lowest >= width ? first_ - width : first_ - static_cast<int>(first - lowest)),
+        high_(highest - end >= width ? end_ + width : end_ + static_cast<int>(highest - end)),
+        begin_(begin < base_ ? -1 : static_cast<int>(begin - base_)),
+        open_from_(begin - base_) {}
 
-  // Segments segment ... stop - 1 end in elements first ... end - 1, or behind the last of these; `begin` is where the
-  // first of them begins. There are elements from `lowest` to `highest` - 1, in all. All lanes call it.
-  __device__ __forceinline__ void run(std::int64_t segment, std::int64_t stop, std::int64_t begin, std::int64_t first,
-                                      std::int64_t end, std::int64_t lowest, std::int64_t highest,
-                                      segments_left<state_type>& left) {
-    segment_ = loaded_ = segment, stop_ = stop, begin_ = begin;
-    first_ = first, end_ = end, lowest_ = lowest, highest_ = highest;
+  // All lanes call it.
+  __device__ __forceinline__ void run(segments_left<state_type>& left) {
     fetch_offsets();
-    carry_ = a_.identity();
-    ended_ = false;
+    open_ = a_.identity();
     if (lane_ == 0) left.segment = -1;
     room_.ends[lane_] = 0;
-    // Tiles begin at a line of the cache.
-    const int lead = tiles::by_vectors ? static_cast<int>(address() % 128) / tiles::size : 0;
-    std::int64_t tile = (first + lead) / tiles::elements * tiles::elements - lead;
 #pragma unroll 1
-    for (int k = 0; k < stages - 1; ++k) stage(tile + k * tiles::elements, k);
-    int at = 0;
+    for (int k = 0; k < stages - 1; ++k) stage(k * tiles::elements, k);
+    int at = 0, tile = 0;
+#pragma unroll 1
     do {
       stage(tile + (stages - 1) * tiles::elements, at == 0 ? stages - 1 : at - 1);
       wait_for_groups<stages - 1>();
@@ -126,27 +157,27 @@ class segments_walk {
       work(tile, &room_.elements[at][0], left);
       at = at == stages - 1 ? 0 : at + 1;
       tile += tiles::elements;
-    } while (tile < end);
-    if (lane_ == 0) left.tail = carry_;
+    } while (tile < end_);
+    gather();
+    if (lane_ == 0) left.tail = open_;
   }
 
  private:
-  __device__ __forceinline__ std::uintptr_t address() const {
-    if constexpr (tiles::by_vectors) return reinterpret_cast<std::uintptr_t>(in_.data);
-    return 0;
-  }
-  // Where element i of a tile lies.
-  __device__ __forceinline__ static int place(int i) {
-    if constexpr (!tiles::by_vectors) return i;
-    const int vector = i / width;
-    return place_of_vector(vector) * width + i % width;
+  // Where the tile begins in which `first` is.
+  __device__ __forceinline__ static std::int64_t tile_of(const Source& in, std::int64_t first) {
+    int lead = 0;
+    if constexpr (tiles::by_vectors) {
+      lead = static_cast<int>(reinterpret_cast<std::uintptr_t>(in.data) % 128) / tiles::size;
+    }
+    const std::int64_t i = first + lead;
+    return i - i % tiles::elements - lead;
   }
   __device__ __forceinline__ static int place_of_vector(int vector) {
     return vector ^ (vector / 8 & (items / width - 1));
   }
 
-  // Starts copying the elements of the tile that begins with element `tile`, those of this warp.
-  __device__ __forceinline__ void stage(std::int64_t tile, int at) {
+  // Starts copying the elements of a tile, those of this warp.
+  __device__ __forceinline__ void stage(int tile, int at) {
     staged* const to = &room_.elements[at][0];
     if constexpr (tiles::by_vectors) {
       constexpr int vectors = tiles::elements / width;
@@ -155,17 +186,17 @@ class segments_walk {
         for (int k = 0; k < vectors; k += 32) {
           start_copy16(to + place_of_vector(k + lane_) * width, in_.data + tile + (k + lane_) * width);
         }
-      } else {
+      } else if (tile < end_) {
 #pragma unroll 1
         for (int vector = lane_; vector < vectors; vector += 32) {
-          const std::int64_t from = tile + vector * width;
+          const int from = tile + vector * width;
           staged* const there = to + place_of_vector(vector) * width;
           if (from + width <= first_ || from >= end_) continue;
-          if (from >= lowest_ && from + width <= highest_) {
+          if (from >= low_ && from + width <= high_) {
             start_copy16(there, in_.data + from);
           } else {
             for (int k = 0; k < width; ++k) {
-              if (from + k >= lowest_ && from + k < highest_) there[k] = in_.data[from + k];
+              if (from + k >= low_ && from + k < high_) there[k] = in_.data[from + k];
             }
           }
         }
@@ -185,146 +216,166 @@ class segments_walk {
 
   // Asks for the ends of the next segments, as many as the ring will have room for.
   __device__ __forceinline__ void fetch_offsets() {
-    const std::int64_t most = segment_ + slots < stop_ ? segment_ + slots : stop_;
+    const int most = segment_ + slots < count_ ? segment_ + slots : count_;
     ready_ = loaded_;
 #pragma unroll
     for (int k = 0; k < ahead; ++k) {
       if (loaded_ + k * 32 + lane_ < most) coming_[k] = offsets_[loaded_ + k * 32 + lane_ + 1];
     }
-    loaded_ = loaded_ + ahead * 32 < most ? loaded_ + ahead * 32 : most;
+    loaded_ = most;
   }
   __device__ __forceinline__ void store_offsets() {
 #pragma unroll
     for (int k = 0; k < ahead; ++k) {
-      const std::int64_t at = ready_ + k * 32 + lane_;
-      if (at < loaded_) room_.ring[at % slots] = coming_[k];
+      const int at = ready_ + k * 32 + lane_;
+      if (at < loaded_) room_.ring[at % slots] = static_cast<int>(static_cast<std::int64_t>(coming_[k]) - base_);
     }
     ready_ = loaded_;
     __syncwarp();
   }
 
-  // A bit in room_.ends for each segment that ends behind element `last` of the tile; `here` says whether one does.
-  // Lanes are in the order of their ends: those with one word of bits are neighbours.
-  __device__ __forceinline__ void mark(int last, bool here) {
-    const int word = last >= 0 ? last / items : -1;
-    unsigned int bits = here ? 1u << (last - word * items) : 0;
+  // The tile that begins with element `tile`, in one round or in several.
+  __device__ __forceinline__ void work(int tile, const staged* elements, segments_left<state_type>& left) {
+    int from = tile < first_ ? first_ - tile : 0;
+    const int limit = end_ - tile < tiles::elements ? end_ - tile : tiles::elements;
+    bool more;
 #pragma unroll 1
-    for (int step = 1; step < 32; step *= 2) {
-      const int other_word = __shfl_up_sync(all, word, step);
-      const unsigned int other = __shfl_up_sync(all, bits, step);
-      const bool same = lane_ >= step && other_word == word;
-      if (same) bits |= other;
-      if (!__any_sync(all, same)) break;
-    }
-    const int next = __shfl_down_sync(all, word, 1);
-    if (bits && (lane_ == 31 || next != word)) room_.ends[word] |= bits;
-    __syncwarp();
-  }
-
-  // The tile that begins with element `tile`.
-  __device__ __forceinline__ void work(std::int64_t tile, const staged* elements, segments_left<state_type>& left) {
-    int from = tile < first_ ? static_cast<int>(first_ - tile) : 0;
-    const int limit = end_ - tile < tiles::elements ? static_cast<int>(end_ - tile) : tiles::elements;
-    bool more = true;
-    while (more) {
+    do {
       store_offsets();
-      // Which segments end in this round: `count` of them. The round is over where the tile is, or what the ring holds.
-      int count = 0, filled = 0, to = limit;
-      int before = begin_ < tile ? -1 : static_cast<int>(begin_ - tile);
+      // `count` segments end in this round, `filled` of them have elements. The round is over where the tile is, or
+      // what the ring holds.
+      int count = 0, filled = 0, to = limit, before = begin_ - tile;
       more = false;
+#pragma unroll 1
       for (;;) {
-        const std::int64_t at = segment_ + count + lane_;
-        int end = tiles::elements + 1;
-        if (at < stop_) {
-          const std::int64_t away = static_cast<std::int64_t>(room_.ring[at % slots]) - tile;
-          if (away < end) end = static_cast<int>(away);
-        }
-        const bool here = end <= limit;
-        const int previous = __shfl_up_sync(all, end, 1);
-        const bool has_elements = here && end != (lane_ == 0 ? before : previous);
-        filled += __popc(__ballot_sync(all, has_elements));
-        mark(end - 1, has_elements);
-        const int how_many = __popc(__ballot_sync(all, here));
-        count += how_many;
-        if (how_many < 32) break;
+        const int at = segment_ + count + lane_;
+        const int end = at < ready_ ? room_.ring[at % slots] - tile : tiles::elements + 1;
+        const unsigned int here = __ballot_sync(all, end <= limit);
+        int previous = __shfl_up_sync(all, end, 1);
+        if (lane_ == 0) previous = before;
+        const bool has_elements = end <= limit && end != previous;
+        const unsigned int with_elements = __ballot_sync(all, has_elements);
+        if (with_elements != 0) mark(end - 1, previous - 1, has_elements);
+        filled += __popc(with_elements);
+        count += __popc(here);
+        if (here != all) break;
         before = __shfl_sync(all, end, 31);
-        if (segment_ + count == stop_) break;
-        if (segment_ + count + 32 > ready_ && ready_ < stop_) {
-          more = true;
-          to = before;
+        if (segment_ + count == ready_) {
+          more = ready_ < count_;
+          if (more) to = before;
           break;
         }
       }
       round(tile, elements, from, to, filled);
-      write(count, filled, left);
+      if (count != 0) write(tile, count, filled, left);
       segment_ += count;
       fetch_offsets();
       from = to;
+    } while (more);
+  }
+
+  // A bit in room_.ends for each segment whose last element is `last` of the tile; `here` says whether one ends in this
+  // lane. Lanes are in the order of their ends: those with one word of bits are neighbours.
+  __device__ __forceinline__ void mark(int last, int previous, bool here) {
+    const int word = last < 0 ? -1 : last / items;
+    const bool begins = lane_ == 0 || previous < 0 || previous / items != word;
+    const unsigned int beginnings = __ballot_sync(all, begins);
+    const int reach = lane_ - (31 - __clz(static_cast<int>(beginnings & (all >> (31 - lane_)))));
+    unsigned int bits = here ? 1u << (last - word * items) : 0;
+#pragma unroll 1
+    for (int step = 1; __any_sync(all, reach >= step); step *= 2) {
+      const unsigned int other = __shfl_up_sync(all, bits, step);
+      if (reach >= step) bits |= other;
     }
+    const bool is_last = lane_ == 31 || (beginnings >> lane_ & 2) != 0;
+    if (bits && is_last) room_.ends[word] |= bits;
+    __syncwarp();
   }
 
   // Elements from ... to - 1 of the tile, in which `filled` segments with elements end.
-  __device__ __forceinline__ void round(std::int64_t tile, const staged* elements, int from, int to, int filled) {
-    const unsigned int ends = room_.ends[lane_];
-    const unsigned int with_ends = __ballot_sync(all, ends != 0), below = with_ends & ((1u << lane_) - 1);
-    // What has ended in the lanes before, and where the segment begins that is open before this lane's first element.
-    int slot = 0;
-    std::int64_t open_begin = begin_;
-    if (filled != 0) {
-      int sum = __popc(ends);
-#pragma unroll
-      for (int step = 1; step < 32; step *= 2) {
-        const int other = __shfl_up_sync(all, sum, step);
-        if (lane_ >= step) sum += other;
-      }
-      slot = sum - __popc(ends);
-      if constexpr (A::indexed) {
-        const int owner = below ? 31 - __clz(static_cast<int>(below)) : 0;
-        const unsigned int theirs = __shfl_sync(all, ends, owner);
-        if (below) open_begin = tile + owner * items + 32 - __clz(static_cast<int>(theirs));
-      }
-      room_.ends[lane_] = 0;
-    }
-    const int first_slot = slot;
-    state_type state = a_.identity();
-    const std::int64_t at = tile + lane_ * items - open_begin;
-    if (from == 0 && to == tiles::elements) {
-      if (filled == 0) {
-        go_without_ends(state, elements, at);
+  __device__ __forceinline__ void round(int tile, const staged* elements, int from, int to, int filled) {
+    const bool whole = from == 0 && to == tiles::elements;
+    if (filled == 0) {  // every lane keeps what it has
+      const std::int64_t at = tile + lane_ * items - open_from_;
+      if (ordered<A>) {
+        state_type state = a_.identity();
+        go(state, elements, at, 0, 0, from - lane_ * items, to - lane_ * items);
+        scan(state, lane_, 0);
       } else {
-        go(state, elements, at, ends, slot, 0, items);
+        if (!spread_ && lane_ != 0) open_ = a_.identity();
+        spread_ = true;
+        if (whole) {
+          go_without_ends(open_, elements, at);
+        } else {
+          go(open_, elements, at, 0, 0, from - lane_ * items, to - lane_ * items);
+        }
       }
+      return;
+    }
+    gather();
+    const unsigned int ends = room_.ends[lane_];
+    room_.ends[lane_] = 0;
+    const unsigned int with_ends = __ballot_sync(all, ends != 0), below = with_ends & ((1u << lane_) - 1);
+    const int owner = 31 - __clz(static_cast<int>(below));  // the last lane before with an end, or -1
+    // Where this lane's ends go, and where the segment begins that is open before its first element.
+    int slot = __popc(ends);
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+      const int other = __shfl_up_sync(all, slot, step);
+      if (lane_ >= step) slot += other;
+    }
+    slot += gap(filled, lane_) - __popc(ends);
+    std::int64_t open_from = open_from_;
+    if constexpr (A::indexed) {
+      const unsigned int theirs = __shfl_sync(all, ends, owner < 0 ? 0 : owner);
+      if (owner >= 0) open_from = tile + owner * items + 32 - __clz(static_cast<int>(theirs));
+    }
+    state_type state = a_.identity();
+    const std::int64_t at = tile + lane_ * items - open_from;
+    if (whole) {
+      go(state, elements, at, ends, slot, 0, items);
     } else {
       go(state, elements, at, ends, slot, from - lane_ * items, to - lane_ * items);
     }
+    scan(state, ends != 0 ? 0 : owner < 0 ? lane_ : lane_ - owner, ends, slot);
+    if constexpr (A::indexed) {
+      const int last = 31 - __clz(static_cast<int>(with_ends));
+      open_from_ = tile + last * items + 32 - __clz(static_cast<int>(__shfl_sync(all, ends, last)));
+    }
+  }
+  __device__ __forceinline__ static int gap(int filled, int lane) { return filled > 32 ? lane : 0; }
 
-    // What is open behind each lane: lane - reach is the last lane at or before it with an end, or lane 0.
-    const unsigned int ended = with_ends & (all >> (31 - lane_));
-    const int reach = ended ? lane_ - (31 - __clz(static_cast<int>(ended))) : lane_;
+  // `state` is what is open behind this lane, of the lanes from lane - reach on, which is the last one at or before it
+  // with an end, or lane 0. The first end of a lane (in `slot`) gets what was open before. Then open_ is what is open
+  // behind all.
+  __device__ __forceinline__ void scan(state_type state, int reach, unsigned int ends, int slot = 0) {
     if (lane_ == 0 && ends == 0) {
-      state_type whole = carry_;
+      state_type whole = open_;
       a_.merge(whole, state);
       state = whole;
     }
 #pragma unroll 1
-    for (int step = 1; step < 32; step *= 2) {
-      if (!__any_sync(all, reach >= step)) break;
+    for (int step = 1; __any_sync(all, reach >= step); step *= 2) {
       state_type other = warp::from_below(state, step);
       if (reach >= step) {
         a_.merge(other, state);
         state = other;
       }
     }
-    if (filled != 0) {
-      state_type open = warp::from_below(state, 1);
-      if (lane_ == 0) open = carry_;
-      if (ends != 0) {
-        a_.merge(open, room_.slots.get(first_slot));
-        room_.slots.put(first_slot, open);
-      }
-      __syncwarp();
+    state_type before = warp::from_below(state, 1);
+    if (lane_ == 0) before = open_;
+    if (ends != 0) {
+      a_.merge(before, room_.slots.get(slot));
+      room_.slots.put(slot, before);
     }
-    carry_ = warp::from_lane(state, 31);
+    __syncwarp();
+    open_ = warp::from_lane(state, 31);
+  }
+  // What lanes have kept of the open segment.
+  __device__ __forceinline__ void gather() {
+    if (!spread_) return;
+    open_ = merge_lanes(a_, open_, 32);
+    spread_ = false;
   }
 
   // This lane's elements low ... high - 1, of those it has; `at` is the position of its first one. State by state to
@@ -350,14 +401,16 @@ class segments_walk {
     }
   }
   __device__ __forceinline__ void go_without_ends(state_type& state, const staged* elements, std::int64_t at) {
+    constexpr int together = items / width < 4 ? 1 : 4;
 #pragma unroll 1
-    for (int i = 0; i < items; i += width) {
-      element tile[width];
-      load(elements, i, tile);
-      a_.add(state, tile, positions<width>{at + i, 0});
+    for (int i = 0; i < items; i += width * together) {
+      element tile[width * together];
+#pragma unroll
+      for (int k = 0; k < together; ++k) load(elements, i + k * width, tile + k * width);
+      a_.add(state, tile, positions<1>{at + i, 1});
     }
   }
-  __device__ __forceinline__ void load(const staged* elements, int i, element (&tile)[width]) const {
+  __device__ __forceinline__ void load(const staged* elements, int i, element* tile) const {
     if constexpr (tiles::by_vectors) {
       typename Source::template vector_of<width> vector;
       const uint4 bits = load_four(elements + place_of_vector((lane_ * items + i) / width) * width);
@@ -371,47 +424,51 @@ class segments_walk {
   }
 
   // The results of the round's segments, a lane each.
-  __device__ __forceinline__ void write(int count, int filled, segments_left<state_type>& left) {
+  __device__ __forceinline__ void write(int tile, int count, int filled, segments_left<state_type>& left) {
     int slot = 0;
+#pragma unroll 1
     for (int i = 0; i < count; i += 32) {
-      const std::int64_t at = segment_ + i + lane_;
+      const int at = segment_ + i + lane_;
       const bool here = i + lane_ < count;
-      const std::int64_t end = here ? static_cast<std::int64_t>(room_.ring[at % slots]) : 0;
-      std::int64_t before = warp::from_below(end, 1);
+      const int end = here ? room_.ring[at % slots] : 0;
+      int before = __shfl_up_sync(all, end, 1);
       if (lane_ == 0) before = begin_;
       const bool has_elements = here && end != before;
       const unsigned int with_elements = __ballot_sync(all, has_elements);
       const int mine = slot + __popc(with_elements & ((1u << lane_) - 1));
-      if (here) {
-        const state_type state = has_elements ? room_.slots.get(mine) : a_.identity();
-        if (has_elements && mine == 0 && !ended_) {
-          left.head = state;
-          left.segment = at;
-        } else {
-          out_[at] = a_.finish(state, end - before);
-        }
+      state_type state = a_.identity();
+      if (has_elements) state = room_.slots.get(mine + gap(filled, (end - 1 - tile) / items));
+      if (has_elements && mine == 0 && !ended_) {
+        left.head = state;
+        left.segment = first_segment_ + at;
+      } else if (here) {
+        out_[at] = a_.finish(state, end - before);
       }
       slot += __popc(with_elements);
-      begin_ = warp::from_lane(end, count - i < 32 ? count - i - 1 : 31);
+      begin_ = __shfl_sync(all, end, count - i < 32 ? count - i - 1 : 31);
     }
     if (filled != 0) ended_ = true;
     __syncwarp();
   }
 
   const A& a_;
+  const std::int64_t base_;
   const Source in_;
   const Offsets offsets_;
   typename A::result* const out_;
   shared& room_;
   const int lane_;
-
-  std::int64_t segment_, stop_, begin_;  // the open segment, the one behind the last; where the open one begins
-  std::int64_t ready_, loaded_;          // segments whose ends are in the ring; and in registers
-  std::int64_t first_, end_;             // elements of this warp
-  std::int64_t lowest_, highest_;        // of all
+  const std::int64_t first_segment_;
+  const int count_;             // segments
+  const int first_, end_;       // elements of this warp
+  const int low_, high_;        // as far as there are elements, and no further than a vector
+  int begin_;                   // where the open segment begins; -1: before
+  std::int64_t open_from_;      // the same, also before
+  int segment_ = 0;             // the open one
+  int ready_ = 0, loaded_ = 0;  // segments whose ends are in the ring; and in registers
   offset coming_[ahead];
-  state_type carry_;  // what is open, in all lanes alike
-  bool ended_;        // whether a segment has
+  state_type open_;                      // what is open: in all lanes alike, or spread over them
+  bool spread_ = false, ended_ = false;  // ended_: whether a segment has
 };
 
 }  // namespace coalesce::detail

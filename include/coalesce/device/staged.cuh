@@ -1,12 +1,8 @@
-// Short stretches that follow each other without gaps, and are too short or too crooked to be read as rows: 7-long
-// rows, rows of one vector or less, the short middle axis of a row-major array.
+// Short stretches that follow each other without gaps: the short middle axis of a row-major array.
 //
 // A stretch is `length` x `inner` elements, and has `inner` results: result c of elements c, c + inner, ... A block
 // copies as many whole stretches as fit into shared memory, 16 bytes a load wherever a stretch begins; then `parts`
 // threads reduce each result from there.
-//
-// Banks: thread t reads elements t * L + j (inner = 1, one part). With L odd, 32 lanes are in 32 banks; with L a
-// multiple of 2^b 2^b lanes would share one, so lanes start at different j: rotation (t * 2^b / 32), and go around.
 #pragma once
 
 #include "../block/stage.cuh"
@@ -51,76 +47,13 @@ __device__ __forceinline__ void add_staged(const A& a, typename A::state& state,
   }
 }
 
-// Elements from[0] ... from[length - 1] of a lane whose neighbours' are `apart` elements away. With 2^b in `apart`, 2^b
-// lanes would meet in a bank: each begins at another element, and goes around.
 template <class A, class Source>
-__device__ __forceinline__ void add_turned(const A& a, typename A::state& state, const Source& in,
-                                           const typename Source::memory* from, int length, int apart, int lane,
-                                           int position) {
-  constexpr int banks = sizeof(typename Source::memory) <= 4 ? 32 : 16;
-  const int together = apart & -apart;
-  if (together == 1) {
-    add_staged(a, state, in, from, 1, 0, length, position);
-    return;
-  }
-  int turn = together < banks ? lane % banks * together / banks : lane % banks;
-  if (turn >= length) turn = 0;
-#pragma unroll 4
-  for (int j = 0; j < length; ++j) {
-    const int at = turn + j < length ? turn + j : turn + j - length;
-    const typename A::element one[1] = {in.project(from[at])};
-    a.add(state, one, positions<1>{position + at, 0});
-  }
-}
-
-// All rows of Length elements, a thread each. Two floats are read at once: with Length / 2 odd, 16 lanes then are in 32
-// banks; with Length odd 32 lanes are.
-template <int Length, class A, class Source>
-__device__ __forceinline__ void reduce_short_rows(const A& a, const Source& in, const typename Source::memory* base,
-                                                  int rows, typename A::result* out) {
-  using memory = typename Source::memory;
-  using element = typename A::element;
-  constexpr bool even = sizeof(memory) == 4 && Length % 2 == 0;
-  const bool twos = even && reinterpret_cast<std::uintptr_t>(base) % 8 == 0;
-  for (int row = threadIdx.x; row < rows; row += staged_threads) {
-    const memory* const from = base + row * Length;
-    memory raw[Length];
-    if (!twos) {
-#pragma unroll
-      for (int k = 0; k < Length; ++k) raw[k] = from[k];
-    } else if constexpr (even) {
-#pragma unroll
-      for (int k = 0; k < Length; k += 2) {
-        const uint2 two = load_two(from + k);
-        memcpy(static_cast<void*>(raw + k), &two, sizeof(two));
-      }
-    }
-    element tile[Length];
-#pragma unroll
-    for (int k = 0; k < Length; ++k) tile[k] = in.project(raw[k]);
-    typename A::state state = a.identity();
-    a.add(state, tile, positions<1>{0, 1});
-    out[row] = a.finish(state, Length);
-  }
-}
-inline constexpr int short_row = 8;
-template <int Length, class A, class Source>
-__device__ __forceinline__ void reduce_rows_of(int length, const A& a, const Source& in,
-                                               const typename Source::memory* base, int rows, typename A::result* out) {
-  if (length == Length) {
-    reduce_short_rows<Length>(a, in, base, rows, out);
-  } else if constexpr (Length > 1) {
-    reduce_rows_of<Length - 1>(length, a, in, base, rows, out);
-  }
-}
-
-// Plain: rows of a thread each.
-template <bool Plain, class A, class Source>
 __global__ void __launch_bounds__(staged_threads, shape<A>::state_words <= 4 ? 6 : 4)
     reduce_staged(const staged<A, Source> problem) {
   using memory = typename Source::memory;
   constexpr int capacity = staged_bytes / static_cast<int>(sizeof(memory)) + elements_in_vector<memory>;
   __shared__ room<memory, (capacity * sizeof(memory) + 15) / 16 * 16 / sizeof(memory)> buffers[2];
+  wait_for_stream();
   const A& a = problem.accumulator;
   const int inner = problem.inner, stretch = problem.length * inner;
   const int log2_parts = problem.log2_parts, parts = 1 << log2_parts, part = threadIdx.x & (parts - 1);
@@ -144,34 +77,19 @@ __global__ void __launch_bounds__(staged_threads, shape<A>::state_words <= 4 ? 6
     const std::int64_t left = problem.stretches - first;
     const int results = (left < problem.in_block ? static_cast<int>(left) : problem.in_block) * inner;
     const memory* base = staged_at(&buffers[buffer][0], problem.in.data + first * stretch);
-    if (Plain && stretch <= short_row) {
-      reduce_rows_of<short_row>(stretch, a, problem.in, base, results, problem.out + first);
-    } else if constexpr (Plain) {
-      for (int row = threadIdx.x; row < results; row += staged_threads) {
-        typename A::state state = a.identity();
-        add_turned(a, state, problem.in, base + row * stretch, stretch, stretch, threadIdx.x, 0);
-        problem.out[first + row] = a.finish(state, stretch);
+    // Whole warps go round together: the parts of a result meet in shuffles.
+    for (int t = threadIdx.x; t < (((results << log2_parts) + 31) & ~31); t += staged_threads) {
+      const int result = t >> log2_parts;
+      typename A::state state = a.identity();
+      if (result < results) {
+        const int stretch_of = result / inner, begin = part * problem.part_length;
+        int length = problem.length - begin;
+        length = length < 0 ? 0 : length < problem.part_length ? length : problem.part_length;
+        const memory* from = base + stretch_of * stretch + (result - stretch_of * inner) + begin * inner;
+        add_staged(a, state, problem.in, from, inner, 0, length, begin);
       }
-    } else {
-      // Whole warps go round together: the parts of a result meet in shuffles.
-      for (int t = threadIdx.x; t < (((results << log2_parts) + 31) & ~31); t += staged_threads) {
-        const int result = t >> log2_parts;
-        typename A::state state = a.identity();
-        if (result < results) {
-          const int row = inner == 1 ? result : result / inner;
-          const int begin = part * problem.part_length;
-          int length = problem.length - begin;
-          length = length < 0 ? 0 : length < problem.part_length ? length : problem.part_length;
-          const memory* from = base + row * stretch + (inner == 1 ? 0 : result - row * inner) + begin * inner;
-          if (inner == 1) {
-            add_turned(a, state, problem.in, from, length, problem.part_length, t, begin);
-          } else {
-            add_staged(a, state, problem.in, from, inner, 0, length, begin);
-          }
-        }
-        state = merge_lanes(a, state, parts);
-        if (part == 0 && result < results) problem.out[first * inner + result] = a.finish(state, problem.length);
-      }
+      state = merge_lanes(a, state, parts);
+      if (part == 0 && result < results) problem.out[first * inner + result] = a.finish(state, problem.length);
     }
     __syncthreads();
   }
@@ -192,20 +110,15 @@ status launch_staged(const A& a, const Source& in, typename A::result* out, std:
   // Whole sectors, where that can be.
   const int even = 32 / common_divisor(stretch * size, 32);
   if (in_block >= even) in_block -= in_block % even;
-  // A thread for a row, even if that leaves most of a block idle: a few warps at work are enough, as each of their
-  // loads is for 32 rows. Else as many threads for a result as there are.
-  const bool plain = inner == 1 && length <= 256;
+  // As many threads for a result as there are.
   int log2_parts = 0;
-  while (!plain && log2_parts < 5 && (in_block * inner << log2_parts) < staged_threads && 1 << log2_parts < length) {
-    ++log2_parts;
-  }
+  while (log2_parts < 5 && (in_block * inner << log2_parts) < staged_threads && 1 << log2_parts < length) ++log2_parts;
   const int part_length = static_cast<int>(ceil_div(length, 1 << log2_parts));
   const staged<A, Source> problem = {a, in, out, stretches, length, inner, log2_parts, part_length, in_block};
   const std::int64_t resident = static_cast<std::int64_t>(device.processors) * (shape<A>::state_words <= 4 ? 6 : 4);
   std::int64_t blocks = ceil_div(stretches, in_block);
   if (blocks > resident) blocks = resident;
-  return launch(plain ? reduce_staged<true, A, Source> : reduce_staged<false, A, Source>, problem, blocks,
-                staged_threads, 0, stream);
+  return launch_early(reduce_staged<A, Source>, problem, blocks, staged_threads, 0, stream, device);
 }
 
 }  // namespace coalesce::detail

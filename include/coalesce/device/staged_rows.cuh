@@ -2,12 +2,14 @@
 // one before: all that is on its way holds no registers, and no warp waits for another.
 //
 // Up to 768 bytes a lane has a row: it need not merge what it has with another's, and all lanes do the same number of
-// the same steps. Up to 6 KB a warp has one. Rows are read from shared memory in units of 16, 8 or 4 bytes, the largest
-// that all rows are made of.
+// the same steps. Up to 6 KB 8 lanes share one, or a warp. Rows are read from shared memory in units of 16, 8 or 4
+// bytes, the largest that all rows are made of; those that are of no whole words, in words and what is before and
+// behind these.
 //
 // Banks: with units of 4 and 8 bytes a row has an odd number of them (or the unit would be larger), which puts 32 lanes
 // in 32 banks. With 16 bytes it may have g = 2, 4 or 8 times an odd number: 8 / g neighbouring rows then are apart, and
-// the next ones meet them. So unit u lies at u ^ (u / group % g), where a group is 8 / g rows.
+// the next ones meet them. So unit u lies at u ^ (u / group % g), where a group is 8 / g rows. With 2 bytes and 1 lanes
+// take every second or fourth row, which are an odd number of words apart, and all begin alike within a word.
 #pragma once
 
 #include "../block/stage.cuh"
@@ -23,9 +25,11 @@ struct staged_rows {
   std::int64_t rows, tiles;
   int length;        // elements of a row
   int units;         // of a row
+  int log2_lanes;    // for each row
   int tile_rows;     // of a tile: a multiple of 32, where a row is a lane's
   int tile_vectors;  // 16 bytes each, of a whole tile
   int g_less_one;
+  bool by_vectors;     // whether all tiles begin at 16 bytes; else elements are copied one by one
   unsigned int group;  // 2^32 / units of a group, rounded up
 };
 
@@ -50,9 +54,11 @@ __device__ __forceinline__ void load_unit(const Source& in, const typename Sourc
   } else if constexpr (Unit == 8) {
     const uint2 bits = load_two(from);
     memcpy(static_cast<void*>(raw), &bits, Unit);
-  } else {
+  } else if constexpr (Unit == 4) {
     const unsigned int bits = *reinterpret_cast<const unsigned int*>(from);
     memcpy(static_cast<void*>(raw), &bits, Unit);
+  } else {
+    raw[0] = *from;
   }
 #pragma unroll
   for (int k = 0; k < count; ++k) to[k] = in.project(raw[k]);
@@ -75,8 +81,17 @@ __device__ __forceinline__ void go_through_tiles(const staged_rows<A, Source>& p
       const std::int64_t first = tile * tile_rows;
       const memory* const from = problem.in.data + first * length;
       const int count = rows_of(first) * length, vectors = count / width;
-      for (int v = lane; v < vectors; v += 32) start_copy16(to + place_of<Unit>(problem, v) * width, from + v * width);
-      for (int i = vectors * width + lane; i < count; i += 32) to[i] = from[i];  // at the end; with a unit of 16: none
+      if (problem.by_vectors) {
+        for (int v = lane; v < vectors; v += 32)
+          start_copy16(to + place_of<Unit>(problem, v) * width, from + v * width);
+      }
+      // One by one: each request for whole sectors. By vectors: what is left at the end.
+      const int begin = problem.by_vectors
+                            ? vectors * width
+                            : -static_cast<int>(reinterpret_cast<std::uintptr_t>(from) % 128 / sizeof(memory));
+      for (int i = begin + lane; i < count; i += 32) {
+        if (i >= 0) start_copy_of_one(to + place_of<Unit>(problem, i / width) * width + i % width, from + i);
+      }
     }
     end_group();
   };
@@ -92,41 +107,66 @@ __device__ __forceinline__ void go_through_tiles(const staged_rows<A, Source>& p
   }
 }
 
+// Units 0 ... count - 1 of a row, `unit(u)` being where unit u lies; its first element is at `position`.
+template <int Unit, class A, class Source, class Place>
+__device__ __forceinline__ void add_units(const A& a, typename A::state& state, const Source& in, int count,
+                                          int position, Place&& unit) {
+  using element = typename A::element;
+  constexpr int width = Unit / static_cast<int>(sizeof(typename Source::memory));
+  constexpr int together = 64 / Unit > 4 ? 4 : 64 / Unit;  // added as one tile
+  int u = 0;
+#pragma unroll 1
+  for (; u + together <= count; u += together) {
+    element tile[together * width];
+#pragma unroll
+    for (int k = 0; k < together; ++k) load_unit<Unit, A>(in, unit(u + k), tile + k * width);
+    a.add(state, tile, positions<1>{position + u * width, 1});
+  }
+#pragma unroll 1
+  for (; u < count; ++u) {
+    element tile[width];
+    load_unit<Unit, A>(in, unit(u), tile);
+    a.add(state, tile, positions<1>{position + u * width, 1});
+  }
+}
+
 template <int Unit, class A, class Source>
 __global__ void __launch_bounds__(128) reduce_staged_rows(const staged_rows<A, Source> problem) {
   using memory = typename Source::memory;
-  using element = typename A::element;
-  constexpr int width = Unit / static_cast<int>(sizeof(memory));
-  constexpr int together = 64 / Unit > 4 ? 4 : 64 / Unit;  // units added as one tile
+  constexpr int every = Unit < 4 ? 4 / Unit : 1;  // a lane's rows
   wait_for_stream();
   const A& a = problem.accumulator;
-  const int units = problem.units;
+  const int length = problem.length, units = problem.units;
   go_through_tiles<Unit>(problem, [&](const memory* buffer, std::int64_t first, int rows) {
-    for (int row = threadIdx.x % 32; row < rows; row += 32) {
-      typename A::state state = a.identity();
-      const int begin = row * units, turn = place_of<Unit>(problem, begin) ^ begin;
-      int u = 0;
+    for (int group = 0; group < rows; group += 32 * every) {
 #pragma unroll 1
-      for (; u + together <= units; u += together) {
-        element tile[together * width];
-#pragma unroll
-        for (int k = 0; k < together; ++k) {
-          load_unit<Unit, A>(problem.in, buffer + ((begin + u + k) ^ turn) * width, tile + k * width);
+      for (int which = 0; which < every; ++which) {
+        const int row = group + static_cast<int>(threadIdx.x % 32) * every + which;
+        if (row >= rows) continue;
+        typename A::state state = a.identity();
+        if constexpr (Unit >= 4) {
+          const int begin = row * units, turn = place_of<Unit>(problem, begin) ^ begin;
+          constexpr int width = Unit / static_cast<int>(sizeof(memory));
+          add_units<Unit>(a, state, problem.in, units, 0, [&](int u) { return buffer + ((begin + u) ^ turn) * width; });
+        } else {
+          constexpr int in_word = 4 / static_cast<int>(sizeof(memory)), size = static_cast<int>(sizeof(memory));
+          const memory* const from = buffer + row * length;
+          // The same in all lanes.
+          int before = (4 - which * length * size % 4) % 4 / size;
+          if (before > length) before = length;
+          const int words = (length - before) / in_word, behind = before + words * in_word;
+          add_units<size>(a, state, problem.in, before, 0, [&](int i) { return from + i; });
+          add_units<4>(a, state, problem.in, words, before, [&](int i) { return from + before + i * in_word; });
+          add_units<size>(a, state, problem.in, length - behind, behind, [&](int i) { return from + behind + i; });
         }
-        a.add(state, tile, positions<1>{u * width, 1});
+        problem.out[first + row] = a.finish(state, length);
       }
-#pragma unroll 1
-      for (; u < units; ++u) {
-        element tile[width];
-        load_unit<Unit, A>(problem.in, buffer + ((begin + u) ^ turn) * width, tile);
-        a.add(state, tile, positions<1>{u * width, 1});
-      }
-      problem.out[first + row] = a.finish(state, problem.length);
     }
   });
 }
 
-// Longer rows of whole vectors: a warp for each. All lanes have the same number of vectors but for one.
+// Rows of whole vectors, 2^log2_lanes lanes for each: 8 or more, whose vectors then are in all banks. All lanes have
+// the same number of vectors but for one.
 template <class A, class Source>
 __global__ void __launch_bounds__(128) reduce_staged_long_rows(const staged_rows<A, Source> problem) {
   using memory = typename Source::memory;
@@ -134,59 +174,71 @@ __global__ void __launch_bounds__(128) reduce_staged_long_rows(const staged_rows
   constexpr int width = 16 / static_cast<int>(sizeof(memory)), together = 4;
   wait_for_stream();
   const A& a = problem.accumulator;
-  const int units = problem.units, lane = threadIdx.x % 32;
+  const int units = problem.units, lanes = 1 << problem.log2_lanes, lane = threadIdx.x & (lanes - 1);
   go_through_tiles<0>(problem, [&](const memory* buffer, std::int64_t first, int rows) {
-    for (int row = 0; row < rows; ++row) {
+    const int at_once = 32 >> problem.log2_lanes;
+    for (int group = 0; group < rows; group += at_once) {
+      const int row = group + (static_cast<int>(threadIdx.x % 32) >> problem.log2_lanes);
       typename A::state state = a.identity();
-      const memory* const from = buffer + row * units * width;
-      int u = 0;
+      if (row < rows) {
+        const memory* const from = buffer + (row * units + lane) * width;
+        int u = 0;
 #pragma unroll 1
-      for (; u + together * 32 <= units; u += together * 32) {
-        element tile[together * width];
+        for (; u + together * lanes <= units; u += together * lanes) {
+          element tile[together * width];
 #pragma unroll
-        for (int k = 0; k < together; ++k) {
-          load_unit<16, A>(problem.in, from + (u + k * 32 + lane) * width, tile + k * width);
+          for (int k = 0; k < together; ++k) {
+            load_unit<16, A>(problem.in, from + (u + k * lanes) * width, tile + k * width);
+          }
+          a.add(state, tile, positions<width>{(u + lane) * width, lanes * width});
         }
-        a.add(state, tile, positions<width>{(u + lane) * width, 32 * width});
-      }
 #pragma unroll 1
-      for (; u < units; u += 32) {
-        element tile[width];
-        if (u + lane < units) {
-          load_unit<16, A>(problem.in, from + (u + lane) * width, tile);
-          a.add(state, tile, positions<1>{(u + lane) * width, 1});
+        for (; u < units; u += lanes) {
+          if (u + lane < units) {
+            element tile[width];
+            load_unit<16, A>(problem.in, from + u * width, tile);
+            a.add(state, tile, positions<1>{(u + lane) * width, 1});
+          }
         }
       }
-      state = merge_lanes(a, state, 32);
-      if (lane == 0) problem.out[first + row] = a.finish(state, problem.length);
+      state = merge_lanes(a, state, lanes);
+      if (lane == 0 && row < rows) problem.out[first + row] = a.finish(state, problem.length);
     }
   });
 }
 
-// Whether `length` elements at `data` are rows for these kernels: the unit, or 0. Longer ones are of whole vectors.
-inline constexpr int longest_row_of_lane = 768, longest_row_of_warp = 6144;
+inline constexpr int longest_row_of_lane = 768, longest_staged_row = 6144;
+
+// How a row of so many bytes is taken: in which units, by how many lanes. A lane has it all, unless that makes tiles so
+// large that few warps have room; and unless 8 lanes or more share it evenly. Then rows are of whole vectors.
+struct row_form {
+  int unit, log2_lanes;  // unit 0: not by these kernels
+};
 template <class A, class Source>
-int unit_of_staged_rows(const Source& in, std::int64_t length) {
+row_form form_of_staged_rows(const Source& in, std::int64_t length) {
   constexpr std::int64_t size = sizeof(typename Source::memory);
-  const std::int64_t bytes = length * size;
-  if (16 % size != 0 || bytes > longest_row_of_warp || reinterpret_cast<std::uintptr_t>(in.data) % 16 != 0) return 0;
+  const std::int64_t bytes = length * size, vectors = bytes / 16;
+  if (16 % size != 0 || bytes > longest_staged_row) return {0, 0};
   const int unit = common_divisor(bytes, 16);
-  // Where states are costly to merge, lanes are to have some 16 elements each.
-  if (bytes > longest_row_of_lane && (unit < 16 || (shape<A>::state_words > 2 && bytes < 2048))) return 0;
-  return unit >= 4 && unit >= size ? unit : 0;
+  if (unit < 4) return {bytes <= longest_row_of_lane * unit / 4 ? unit : 0, 0};  // tiles of 2, 4 times as many rows
+  const bool even = unit == 16 && in.template begins_aligned<16 / size>();
+  if (bytes <= longest_row_of_lane && !(even && vectors >= 16 && vectors % 8 == 0)) return {unit, 0};
+  if (!even) return {0, 0};
+  return {16, vectors < 128 ? 3 : 5};
 }
 
 template <class A, class Source>
 status launch_staged_rows(const A& a, const Source& in, typename A::result* out, std::int64_t rows, int length,
-                          int unit, cudaStream_t stream) {
+                          const row_form& form, cudaStream_t stream) {
   using memory = typename Source::memory;
   device_facts device;
   if (const status s = current_device(device); !s) return s;
-  const int bytes = length * static_cast<int>(sizeof(memory)), units = bytes / unit;
-  const bool of_warp = bytes > longest_row_of_lane;
-  const int g = unit == 16 && !of_warp ? common_divisor(units, 8) : 1, group = units * 8 / g;
-  int tile_rows = of_warp ? 4096 / bytes : 4096 / bytes / 32 * 32;
-  if (tile_rows == 0) tile_rows = of_warp ? 1 : 32;
+  const int unit = form.unit, bytes = length * static_cast<int>(sizeof(memory)), units = bytes / unit;
+  const bool shared_by_lanes = form.log2_lanes > 0;
+  const int g = unit == 16 && !shared_by_lanes ? common_divisor(units, 8) : 1, group = units * 8 / g;
+  const int least = shared_by_lanes ? 32 >> form.log2_lanes : unit < 4 ? 128 / unit : 32;
+  int tile_rows = 4096 / bytes / least * least;
+  if (tile_rows == 0) tile_rows = least;
   const int tile_vectors = tile_rows * bytes / 16;
   int warps = staged_rows_bytes / (32 * tile_vectors);
   warps = warps >= 4 ? 4 : warps >= 2 ? 2 : 1;
@@ -199,9 +251,11 @@ status launch_staged_rows(const A& a, const Source& in, typename A::result* out,
                                           tiles,
                                           length,
                                           units,
+                                          form.log2_lanes,
                                           tile_rows,
                                           tile_vectors,
                                           g - 1,
+                                          in.template begins_aligned<16 / sizeof(memory)>(),
                                           static_cast<unsigned int>(((std::uint64_t{1} << 32) + group - 1) / group)};
   int resident = 227 * 1024 / (shared + 1024);
   if (resident > 48 / warps) resident = 48 / warps;
@@ -209,12 +263,19 @@ status launch_staged_rows(const A& a, const Source& in, typename A::result* out,
   std::int64_t blocks = ceil_div(tiles, warps);
   if (blocks > device.processors * resident) blocks = device.processors * resident;
   void (*kernel)(staged_rows<A, Source>) = reduce_staged_rows<16, A, Source>;
-  if (of_warp) kernel = reduce_staged_long_rows<A, Source>;
-  if constexpr (sizeof(memory) <= 8) {
+  if (shared_by_lanes) kernel = reduce_staged_long_rows<A, Source>;
+  constexpr int size = sizeof(memory);
+  if constexpr (size <= 8) {
     if (unit == 8) kernel = reduce_staged_rows<8, A, Source>;
   }
-  if constexpr (sizeof(memory) <= 4) {
+  if constexpr (size <= 4) {
     if (unit == 4) kernel = reduce_staged_rows<4, A, Source>;
+  }
+  if constexpr (size < 4) {  // a unit of 1 is for rows of an odd number of bytes
+    if (unit == 2) kernel = reduce_staged_rows<2, A, Source>;
+    if constexpr (size == 1) {
+      if (unit == 1) kernel = reduce_staged_rows<1, A, Source>;
+    }
   }
   return launch_early(kernel, problem, blocks, warps * 32, shared, stream, device);
 }
