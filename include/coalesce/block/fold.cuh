@@ -36,19 +36,20 @@ struct planes {
 };
 
 // The merged state of all threads, in warp 0; what other warps return means nothing. One barrier; shared memory is free
-// again after the next barrier.
+// again after the next barrier. `threads`: how many there are, Threads or fewer.
 template <int Threads, class A>
-__device__ __forceinline__ typename A::state fold_block(const A& a, typename A::state state) {
+__device__ __forceinline__ typename A::state fold_block(const A& a, typename A::state state, int threads = Threads) {
   constexpr int warps = Threads / 32;
   static_assert(Threads % 32 == 0 && Threads <= 1024 && (warps & (warps - 1)) == 0);
   state = merge_lanes(a, state, 32);
   if constexpr (warps > 1) {
+    if (threads == 32) return state;
     __shared__ planes<typename A::state, warps> of_warp;
     if (threadIdx.x % 32 == 0) of_warp.put(threadIdx.x / 32, state);
     __syncthreads();
     if (threadIdx.x < 32) {
       state = a.identity();
-      if (threadIdx.x < warps) state = of_warp.get(threadIdx.x);
+      if (threadIdx.x < threads / 32) state = of_warp.get(threadIdx.x);
       state = merge_lanes(a, state, warps);
     }
   }

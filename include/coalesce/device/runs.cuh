@@ -52,17 +52,17 @@ __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::block
              problem.out + run);
   } else {
     typename A::state state = a.identity();
-    visit_run<shape<A>::loads, 128>(in, problem.count, thread, static_cast<std::int64_t>(slices) * threads,
-                                    [&](const auto& tile, auto at) {
-                                      if constexpr (shares<A>) {
-                                        const typename A::state before = state;
-                                        a.add(state, tile, at);
-                                        a.share(before, state);
-                                      } else {
-                                        a.add(state, tile, at);
-                                      }
-                                    });
-    state = fold_block<threads>(a, state);
+    const std::int64_t all = slices == 1 ? blockDim.x : static_cast<std::int64_t>(slices) * threads;
+    visit_run<shape<A>::loads, 128>(in, problem.count, thread, all, [&](const auto& tile, auto at) {
+      if constexpr (shares<A>) {
+        const typename A::state before = state;
+        a.add(state, tile, at);
+        a.share(before, state);
+      } else {
+        a.add(state, tile, at);
+      }
+    });
+    state = fold_block<threads>(a, state, blockDim.x);
     if (slices > 1) {
       if (threadIdx.x == 0) problem.partials[blockIdx.x] = state;
       if (!last_block(problem.tickets + run, slices)) return;
@@ -118,8 +118,10 @@ status launch_runs(const A& a, const Source& in, typename A::result* out, std::i
                                                    shape<A>::shared_bytes);
     if (error != cudaSuccess) return error;
   }
-  return launch_early(reduce_runs<A, Source>, problem, runs_count * slices, bounds::threads, shape<A>::shared_bytes,
-                      stream, device);
+  // A warp is enough for what it has under way at once, and needs no barrier.
+  const bool tiny = !column_accumulator<A> && slices == 1 && bytes_of_run <= 32 * 16 * shape<A>::loads;
+  return launch_early(reduce_runs<A, Source>, problem, runs_count * slices, tiny ? 32 : bounds::threads,
+                      shape<A>::shared_bytes, stream, device);
 }
 
 }  // namespace coalesce::detail
