@@ -55,8 +55,10 @@ struct segment_tiles {
   static constexpr int elements = 32 * items;
   // 8 KB, of which what is not worked at is on its way. One by one there is nothing on its way.
   static constexpr int stages = by_vectors ? 8192 / (elements * size) : 1;
-  // Segments that may end in a round: 4 warps are to have enough with 48 KB, and 5 times 4 with a multiprocessor's.
-  static constexpr int slots = shape<A>::state_words <= 2 ? 128 : shape<A>::state_words <= 8 ? 64 : 32;
+  // Segments that may end in a round, and whose ends are kept: 4 warps are to have enough with 48 KB, and 5 times 4
+  // with a multiprocessor's.
+  static constexpr int words = shape<A>::state_words, slots = words <= 2 ? 160 : words <= 8 ? 64 : 32;
+  static constexpr int ring = 256;
 };
 
 // Values in shared memory, by words of 8 bytes or of 4. Where there are many, each lane's own have a gap before them:
@@ -65,13 +67,15 @@ template <class T, int N>
 struct segment_slots {
   using word = std::conditional_t<sizeof(T) % 8 == 0, unsigned long long, unsigned int>;
   static constexpr int count = (sizeof(T) + sizeof(word) - 1) / sizeof(word);
-  word words[count][N + 32];
+  static constexpr int size = N > 32 ? N + 32 : N;
+  word words[count][size];
 
-  __device__ __forceinline__ void put(int slot, const T& value) {
+  __device__ __forceinline__ word* at(int slot) { return &words[0][slot]; }
+  __device__ __forceinline__ static void put(word* at, const T& value) {
     word bits[count] = {};
     memcpy(bits, &value, sizeof(T));
 #pragma unroll
-    for (int w = 0; w < count; ++w) words[w][slot] = bits[w];
+    for (int w = 0; w < count; ++w) at[w * size] = bits[w];
   }
   __device__ __forceinline__ T get(int slot) const {
     word bits[count];
@@ -89,8 +93,8 @@ struct segments_room {
   using tiles = segment_tiles<A, Source>;
   room<typename tiles::staged, tiles::elements> elements[tiles::stages];
   segment_slots<typename A::state, tiles::slots> slots;
-  int ring[tiles::slots];  // segment s ends at ring[s % slots], counted from the warp's first tile
-  unsigned int ends[32];   // a bit for each element of a lane: the last one of a segment
+  int ring[tiles::ring];  // segment s ends at ring[s % size], counted from the warp's first tile
+  unsigned int ends[32];  // a bit for each element of a lane: the last one of a segment
 };
 
 // What a warp or a block leaves to the others.
@@ -109,7 +113,7 @@ class segments_walk {
   using element = typename A::element;
   using state_type = typename A::state;
   static constexpr int width = tiles::width, items = tiles::items, slots = tiles::slots, stages = tiles::stages;
-  static constexpr int ahead = slots / 32;  // registers for what comes into the ring
+  static constexpr int ahead = 4;  // registers for what comes into the ring
   static constexpr unsigned int all = 0xffffffffu;
 
  public:
@@ -137,7 +141,6 @@ class segments_walk {
         end_(static_cast<int>(end - base_)),
         low_(first - lowest >= width ? first_ - width : first_ - static_cast<int>(first - lowest)),
         high_(highest - end >= width ? end_ + width : end_ + static_cast<int>(highest - end)),
-        begin_(begin < base_ ? -1 : static_cast<int>(begin - base_)),
         open_from_(begin - base_) {}
 
   // All lanes call it.
@@ -146,6 +149,7 @@ class segments_walk {
     open_ = a_.identity();
     if (lane_ == 0) left.segment = -1;
     room_.ends[lane_] = 0;
+    if (lane_ == 0) end_of(-1) = open_from_ < -1 ? -1 : static_cast<int>(open_from_);
 #pragma unroll 1
     for (int k = 0; k < stages - 1; ++k) stage(k * tiles::elements, k);
     int at = 0, tile = 0;
@@ -176,16 +180,20 @@ class segments_walk {
     return vector ^ (vector / 8 & (items / width - 1));
   }
 
+  // The end of segment i, or the beginning of segment i + 1.
+  __device__ __forceinline__ int& end_of(int i) { return room_.ring[i & (tiles::ring - 1)]; }
+
   // Starts copying the elements of a tile, those of this warp.
   __device__ __forceinline__ void stage(int tile, int at) {
     staged* const to = &room_.elements[at][0];
     if constexpr (tiles::by_vectors) {
       constexpr int vectors = tiles::elements / width;
       if (tile >= first_ && tile + tiles::elements <= end_) {
+        const staged* const from = in_.data + tile + lane_ * width;
+        staged* const even = to + place_of_vector(lane_) * width;
+        staged* const odd = to + (place_of_vector(32 + lane_) - 32) * width;
 #pragma unroll
-        for (int k = 0; k < vectors; k += 32) {
-          start_copy16(to + place_of_vector(k + lane_) * width, in_.data + tile + (k + lane_) * width);
-        }
+        for (int k = 0; k < vectors; k += 32) start_copy16((k % 64 == 0 ? even : odd) + k * width, from + k * width);
       } else if (tile < end_) {
 #pragma unroll 1
         for (int vector = lane_; vector < vectors; vector += 32) {
@@ -214,21 +222,21 @@ class segments_walk {
     end_group();
   }
 
-  // Asks for the ends of the next segments, as many as the ring will have room for.
+  // Asks for the ends of the next segments, if many of those are gone that are here; room is for all but one.
   __device__ __forceinline__ void fetch_offsets() {
-    const int most = segment_ + slots < count_ ? segment_ + slots : count_;
-    ready_ = loaded_;
+    if (loaded_ - segment_ >= tiles::ring / 2 || loaded_ == count_) return;
 #pragma unroll
     for (int k = 0; k < ahead; ++k) {
-      if (loaded_ + k * 32 + lane_ < most) coming_[k] = offsets_[loaded_ + k * 32 + lane_ + 1];
+      if (loaded_ + k * 32 + lane_ < count_) coming_[k] = offsets_[loaded_ + k * 32 + lane_ + 1];
     }
-    loaded_ = most;
+    loaded_ = loaded_ + ahead * 32 < count_ ? loaded_ + ahead * 32 : count_;
   }
   __device__ __forceinline__ void store_offsets() {
+    if (ready_ == loaded_) return;
 #pragma unroll
     for (int k = 0; k < ahead; ++k) {
       const int at = ready_ + k * 32 + lane_;
-      if (at < loaded_) room_.ring[at % slots] = static_cast<int>(static_cast<std::int64_t>(coming_[k]) - base_);
+      if (at < loaded_) end_of(at) = static_cast<int>(static_cast<std::int64_t>(coming_[k]) - base_);
     }
     ready_ = loaded_;
     __syncwarp();
@@ -243,53 +251,35 @@ class segments_walk {
     do {
       store_offsets();
       // `count` segments end in this round, `filled` of them have elements. The round is over where the tile is, or
-      // what the ring holds.
-      int count = 0, filled = 0, to = limit, before = begin_ - tile;
+      // with as many as there are slots for, or known ends.
+      int count = 0, filled = 0, to = limit;
       more = false;
 #pragma unroll 1
       for (;;) {
         const int at = segment_ + count + lane_;
-        const int end = at < ready_ ? room_.ring[at % slots] - tile : tiles::elements + 1;
-        const unsigned int here = __ballot_sync(all, end <= limit);
-        int previous = __shfl_up_sync(all, end, 1);
-        if (lane_ == 0) previous = before;
-        const bool has_elements = end <= limit && end != previous;
-        const unsigned int with_elements = __ballot_sync(all, has_elements);
-        if (with_elements != 0) mark(end - 1, previous - 1, has_elements);
-        filled += __popc(with_elements);
-        count += __popc(here);
-        if (here != all) break;
-        before = __shfl_sync(all, end, 31);
-        if (segment_ + count == ready_) {
-          more = ready_ < count_;
-          if (more) to = before;
+        const bool here = at < ready_ && end_of(at) <= limit + tile;
+        const int last = end_of(at) - 1;
+        const bool has_elements = here && last >= end_of(at - 1);
+        if (has_elements) atomicOr(&room_.ends[(last - tile) / items], 1u << (last - tile) % items);
+        const unsigned int all_here = __ballot_sync(all, here);
+        filled += __popc(__ballot_sync(all, has_elements));
+        count += __popc(all_here);
+        if (all_here != all) break;
+        if (count == slots || segment_ + count + 32 > ready_) {
+          if (segment_ + count == count_) break;
+          if (count < slots && ready_ == count_) continue;
+          more = true;
+          to = end_of(segment_ + count - 1) - tile;
           break;
         }
       }
+      __syncwarp();
       round(tile, elements, from, to, filled);
       if (count != 0) write(tile, count, filled, left);
       segment_ += count;
       fetch_offsets();
       from = to;
     } while (more);
-  }
-
-  // A bit in room_.ends for each segment whose last element is `last` of the tile; `here` says whether one ends in this
-  // lane. Lanes are in the order of their ends: those with one word of bits are neighbours.
-  __device__ __forceinline__ void mark(int last, int previous, bool here) {
-    const int word = last < 0 ? -1 : last / items;
-    const bool begins = lane_ == 0 || previous < 0 || previous / items != word;
-    const unsigned int beginnings = __ballot_sync(all, begins);
-    const int reach = lane_ - (31 - __clz(static_cast<int>(beginnings & (all >> (31 - lane_)))));
-    unsigned int bits = here ? 1u << (last - word * items) : 0;
-#pragma unroll 1
-    for (int step = 1; __any_sync(all, reach >= step); step *= 2) {
-      const unsigned int other = __shfl_up_sync(all, bits, step);
-      if (reach >= step) bits |= other;
-    }
-    const bool is_last = lane_ == 31 || (beginnings >> lane_ & 2) != 0;
-    if (bits && is_last) room_.ends[word] |= bits;
-    __syncwarp();
   }
 
   // Elements from ... to - 1 of the tile, in which `filled` segments with elements end.
@@ -299,7 +289,7 @@ class segments_walk {
       const std::int64_t at = tile + lane_ * items - open_from_;
       if (ordered<A>) {
         state_type state = a_.identity();
-        go(state, elements, at, 0, 0, from - lane_ * items, to - lane_ * items);
+        go(state, elements, at, 0, 0, bits_between(from - lane_ * items, to - lane_ * items));
         scan(state, lane_, 0);
       } else {
         if (!spread_ && lane_ != 0) open_ = a_.identity();
@@ -307,7 +297,7 @@ class segments_walk {
         if (whole) {
           go_without_ends(open_, elements, at);
         } else {
-          go(open_, elements, at, 0, 0, from - lane_ * items, to - lane_ * items);
+          go(open_, elements, at, 0, 0, bits_between(from - lane_ * items, to - lane_ * items));
         }
       }
       return;
@@ -333,9 +323,9 @@ class segments_walk {
     state_type state = a_.identity();
     const std::int64_t at = tile + lane_ * items - open_from;
     if (whole) {
-      go(state, elements, at, ends, slot, 0, items);
+      go(state, elements, at, ends, slot, all);
     } else {
-      go(state, elements, at, ends, slot, from - lane_ * items, to - lane_ * items);
+      go(state, elements, at, ends, slot, bits_between(from - lane_ * items, to - lane_ * items));
     }
     scan(state, ends != 0 ? 0 : owner < 0 ? lane_ : lane_ - owner, ends, slot);
     if constexpr (A::indexed) {
@@ -366,7 +356,7 @@ class segments_walk {
     if (lane_ == 0) before = open_;
     if (ends != 0) {
       a_.merge(before, room_.slots.get(slot));
-      room_.slots.put(slot, before);
+      room_.slots.put(room_.slots.at(slot), before);
     }
     __syncwarp();
     open_ = warp::from_lane(state, 31);
@@ -378,10 +368,11 @@ class segments_walk {
     spread_ = false;
   }
 
-  // This lane's elements low ... high - 1, of those it has; `at` is the position of its first one. State by state to
+  // This lane's elements of which there is a bit in `inside`; `at` is the position of its first one. State by state to
   // the slots; what is open at the end stays in `state`.
   __device__ __forceinline__ void go(state_type& state, const staged* elements, std::int64_t at, unsigned int ends,
-                                     int slot, int low, int high) {
+                                     int slot, unsigned int inside) {
+    auto* to = room_.slots.at(slot);
 #pragma unroll 1
     for (int i = 0; i < items; i += width) {
       element tile[width];
@@ -389,16 +380,24 @@ class segments_walk {
 #pragma unroll
       for (int k = 0; k < width; ++k) {
         const element one[1] = {tile[k]};
-        if (i + k >= low && i + k < high) a_.add(state, one, positions<1>{at + i + k, 0});
+        if (inside >> k & 1) a_.add(state, one, positions<1>{at + i + k, 0});
         if (ends >> k & 1) {
-          room_.slots.put(slot, state);
-          ++slot;
+          room_.slots.put(to, state);
+          ++to;
           state = a_.identity();
           if constexpr (A::indexed) at = -(i + k + 1);
         }
       }
-      if constexpr (width < 32) ends >>= width;
+      if constexpr (width < 32) {
+        ends >>= width;
+        if (inside != all) inside >>= width;
+      }
     }
+  }
+  // Bits low ... high - 1 of a lane's.
+  __device__ __forceinline__ static unsigned int bits_between(int low, int high) {
+    if (high <= 0 || low >= 32 || low >= high) return 0;
+    return (high >= 32 ? all : (1u << high) - 1) & (low <= 0 ? all : all << low);
   }
   __device__ __forceinline__ void go_without_ends(state_type& state, const staged* elements, std::int64_t at) {
     constexpr int together = items / width < 4 ? 1 : 4;
@@ -413,7 +412,7 @@ class segments_walk {
   __device__ __forceinline__ void load(const staged* elements, int i, element* tile) const {
     if constexpr (tiles::by_vectors) {
       typename Source::template vector_of<width> vector;
-      const uint4 bits = load_four(elements + place_of_vector((lane_ * items + i) / width) * width);
+      const uint4 bits = load_four(elements + lane_ * items + (i ^ turn_));
       memcpy(static_cast<void*>(&vector), &bits, sizeof(bits));
       in_.template unpack<width>(vector, tile);
     } else if constexpr (tiles::as_in_memory) {
@@ -427,25 +426,20 @@ class segments_walk {
   __device__ __forceinline__ void write(int tile, int count, int filled, segments_left<state_type>& left) {
     int slot = 0;
 #pragma unroll 1
-    for (int i = 0; i < count; i += 32) {
-      const int at = segment_ + i + lane_;
-      const bool here = i + lane_ < count;
-      const int end = here ? room_.ring[at % slots] : 0;
-      int before = __shfl_up_sync(all, end, 1);
-      if (lane_ == 0) before = begin_;
-      const bool has_elements = here && end != before;
+    for (int i = lane_; i - lane_ < count; i += 32) {
+      const int at = segment_ + i, end = end_of(at), before = end_of(at - 1);
+      const bool has_elements = i < count && end > before;
       const unsigned int with_elements = __ballot_sync(all, has_elements);
       const int mine = slot + __popc(with_elements & ((1u << lane_) - 1));
+      slot += __popc(with_elements);
       state_type state = a_.identity();
       if (has_elements) state = room_.slots.get(mine + gap(filled, (end - 1 - tile) / items));
       if (has_elements && mine == 0 && !ended_) {
         left.head = state;
         left.segment = first_segment_ + at;
-      } else if (here) {
+      } else if (i < count) {
         out_[at] = a_.finish(state, end - before);
       }
-      slot += __popc(with_elements);
-      begin_ = __shfl_sync(all, end, count - i < 32 ? count - i - 1 : 31);
     }
     if (filled != 0) ended_ = true;
     __syncwarp();
@@ -458,12 +452,12 @@ class segments_walk {
   typename A::result* const out_;
   shared& room_;
   const int lane_;
+  const int turn_ = (lane_ * items / width / 8 & (items / width - 1)) * width;  // see place_of_vector
   const std::int64_t first_segment_;
   const int count_;             // segments
   const int first_, end_;       // elements of this warp
   const int low_, high_;        // as far as there are elements, and no further than a vector
-  int begin_;                   // where the open segment begins; -1: before
-  std::int64_t open_from_;      // the same, also before
+  std::int64_t open_from_;      // where the open segment begins
   int segment_ = 0;             // the open one
   int ready_ = 0, loaded_ = 0;  // segments whose ends are in the ring; and in registers
   offset coming_[ahead];

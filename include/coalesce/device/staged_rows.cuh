@@ -130,6 +130,37 @@ __device__ __forceinline__ void add_units(const A& a, typename A::state& state, 
   }
 }
 
+// Rows of Units units: of several each lane loads all before it adds the first.
+template <int Unit, int Units, class A, class Source>
+__device__ __forceinline__ void reduce_tiny_rows(const staged_rows<A, Source>& problem,
+                                                 const typename Source::memory* buffer, std::int64_t first, int rows) {
+  constexpr int width = Unit / static_cast<int>(sizeof(typename Source::memory)), at_once = 4;
+  const A& a = problem.accumulator;
+  for (int begin = threadIdx.x % 32; begin < rows; begin += 32 * at_once) {
+    typename A::element tiles[at_once][Units * width];
+#pragma unroll
+    for (int r = 0; r < at_once; ++r) {
+      const int row = begin + 32 * r;
+      if (row < rows) {
+#pragma unroll
+        for (int u = 0; u < Units; ++u) {
+          load_unit<Unit, A>(problem.in, buffer + place_of<Unit>(problem, row * Units + u) * width,
+                             tiles[r] + u * width);
+        }
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < at_once; ++r) {
+      const int row = begin + 32 * r;
+      if (row < rows) {
+        typename A::state state = a.identity();
+        a.add(state, tiles[r], positions<1>{0, 1});
+        problem.out[first + row] = a.finish(state, Units * width);
+      }
+    }
+  }
+}
+
 template <int Unit, class A, class Source>
 __global__ void __launch_bounds__(128) reduce_staged_rows(const staged_rows<A, Source> problem) {
   using memory = typename Source::memory;
@@ -138,6 +169,12 @@ __global__ void __launch_bounds__(128) reduce_staged_rows(const staged_rows<A, S
   const A& a = problem.accumulator;
   const int length = problem.length, units = problem.units;
   go_through_tiles<Unit>(problem, [&](const memory* buffer, std::int64_t first, int rows) {
+    if constexpr (Unit >= 4) {
+      if (units == 1) return reduce_tiny_rows<Unit, 1>(problem, buffer, first, rows);
+      if (Unit == 16 ? units == 2 : units == 3) {
+        return reduce_tiny_rows < Unit, Unit == 16 ? 2 : 3 > (problem, buffer, first, rows);
+      }
+    }
     for (int group = 0; group < rows; group += 32 * every) {
 #pragma unroll 1
       for (int which = 0; which < every; ++which) {
@@ -210,7 +247,7 @@ __global__ void __launch_bounds__(128) reduce_staged_long_rows(const staged_rows
 inline constexpr int longest_row_of_lane = 768, longest_staged_row = 6144;
 
 // How a row of so many bytes is taken: in which units, by how many lanes. A lane has it all, unless that makes tiles so
-// large that few warps have room; and unless 8 lanes or more share it evenly. Then rows are of whole vectors.
+// large that few warps have room; then rows are of whole vectors.
 struct row_form {
   int unit, log2_lanes;  // unit 0: not by these kernels
 };
@@ -222,7 +259,10 @@ row_form form_of_staged_rows(const Source& in, std::int64_t length) {
   const int unit = common_divisor(bytes, 16);
   if (unit < 4) return {bytes <= longest_row_of_lane * unit / 4 ? unit : 0, 0};  // tiles of 2, 4 times as many rows
   const bool even = unit == 16 && in.template begins_aligned<16 / size>();
-  if (bytes <= longest_row_of_lane && !(even && vectors >= 16 && vectors % 8 == 0)) return {unit, 0};
+  // What lanes without shared memory share evenly (rows.cuh).
+  const std::int64_t least = shape<A>::state_words <= 2 ? 16 : 32;
+  if (even && vectors >= least && vectors < 256 && (vectors & (vectors - 1)) == 0) return {0, 0};
+  if (bytes <= longest_row_of_lane) return {unit, 0};
   if (!even) return {0, 0};
   return {16, vectors < 128 ? 3 : 5};
 }
