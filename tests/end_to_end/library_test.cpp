@@ -49,12 +49,12 @@ struct Conflicts {
   long long per_mille;
 };
 constexpr Conflicts kConflicts[] = {
-    {"reduce_columns<", "", 1},           // folded matrices: where their copies of a column meet
-    {"reduce_staged_columns<", "", 15},   // edges of rows that are copied element by element
-    {"reduce_segments<", "", 40},         // slots of lanes that end different numbers of segments
-    {"reduce_staged_rows<16", "", 120},   // rows that do not begin at 16 bytes, copied element by element
-    {"reduce_staged_long_rows<", "", 1},  // the last vectors of rows that 8 lanes share
-    {"reduce_staged<", "", 600},          // middle axes: a row's end meets the next one's beginning
+    {"reduce_columns<", "", 1},            // folded matrices: where their copies of a column meet
+    {"reduce_staged_columns<", "", 15},    // edges of rows that are copied element by element
+    {"reduce_segments<", "", 60},          // lanes that mark ends in one word, and slots of lanes that end several
+    {"reduce_staged_rows<16", "", 120},    // rows that do not begin at 16 bytes, copied element by element
+    {"reduce_staged_long_rows<", "", 10},  // the last vectors of rows that 8 lanes share
+    {"reduce_staged<", "", 600},           // middle axes: a row's end meets the next one's beginning
 };
 
 TEST_P(LibraryTest, IsRightAndCleanAndHasNoBankConflicts) {

@@ -101,7 +101,7 @@ void ragged() {
   // Two tiles a block: it looks for its first and last segment, and every block looks how many segments there are. With
   // 100 times as many elements that is no more.
   std::printf("budget segments least %lld over %d\n", static_cast<long long>((elements + 7) / 8 + (segments + 8) / 8),
-              200);
+              150);
   CALL(coalesce::sum(in.get(), device.get(), segments, out.get()));
 }
 

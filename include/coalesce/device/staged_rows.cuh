@@ -162,7 +162,7 @@ __device__ __forceinline__ void reduce_tiny_rows(const staged_rows<A, Source>& p
 }
 
 template <int Unit, class A, class Source>
-__global__ void __launch_bounds__(128) reduce_staged_rows(const staged_rows<A, Source> problem) {
+__global__ void __launch_bounds__(128, 6) reduce_staged_rows(const staged_rows<A, Source> problem) {
   using memory = typename Source::memory;
   constexpr int every = Unit < 4 ? 4 / Unit : 1;  // a lane's rows
   wait_for_stream();
