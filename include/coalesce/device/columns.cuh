@@ -6,17 +6,13 @@
 // device. At the end the block's threads of a column meet in shared memory, and the last block of a tile folds the
 // slices in order.
 //
-// Crooked matrices: where rows do not all begin at the same place between two 16-byte boundaries, row r is shifted by r
-// * stride elements, which repeats every `phases` rows. A thread's rows are all of one phase (`down` is a multiple of
-// phases), so its vectors are aligned and always hold the same columns, other ones for other phases; the fold knows. A
-// vector that sticks out of its row is read element by element.
-//
-// A dense narrow matrix would be mostly such edges. It is **folded** instead: `phases` rows are taken as one row of a
-// matrix with fewer, longer, aligned rows, in which each column appears `phases` times.
+// A dense narrow matrix whose rows do not begin at 16-byte boundaries is **folded**: `phases` rows, after which rows
+// begin so again, are taken as one row of a matrix with fewer, longer, aligned rows, in which each column appears
+// `phases` times.
 #pragma once
 
 #include "../source.cuh"
-#include "whole_columns.cuh"
+#include "wide_columns.cuh"
 
 namespace coalesce::detail {
 
@@ -32,7 +28,7 @@ struct columns {
   std::int64_t plane_stride;  // from one matrix to the next
   std::int64_t tiles;         // of a matrix, side by side
   int across, down, phases;
-  bool crooked, folded;
+  bool folded;
   int slices;
   typename A::state* partials;  // [plane][tile][slice][column of the tile]
   unsigned int* tickets;        // [plane][tile]
@@ -41,6 +37,50 @@ struct columns {
 template <class A>
 inline constexpr int columns_blocks = shape<A>::state_words <= 8 ? 2 : 1;
 
+// A thread's way down `count` rows `step` elements apart, the first of them at `at`: row `row` of the matrix, the next
+// one row_step further. Column e's position in that row's numbering is row * rows_each + row_of[e].
+template <int Width, class A, class Source, class State>
+__device__ __forceinline__ void walk_columns(const A& a, const Source& in, State (&state)[Width], std::int64_t at,
+                                             std::int64_t step, std::int64_t count, std::int64_t row,
+                                             std::int64_t row_step, const int (&row_of)[Width], int rows_each) {
+  using element = typename A::element;
+  constexpr int at_once = 8;
+#pragma unroll 1
+  for (; count >= at_once; count -= at_once) {
+    typename Source::template vector_of<Width> loaded[at_once];
+#pragma unroll
+    for (int r = 0; r < at_once; ++r, at += step) loaded[r] = in.template fetch<Width>(at);
+    element rows[at_once][Width];
+#pragma unroll
+    for (int r = 0; r < at_once; ++r) in.template unpack<Width>(loaded[r], rows[r]);
+#pragma unroll
+    for (int e = 0; e < Width; ++e) {
+      element tile[at_once];
+#pragma unroll
+      for (int r = 0; r < at_once; ++r) tile[r] = rows[r][e];
+      a.add(state[e], tile, positions<1>{row * rows_each + row_of[e], row_step * rows_each});
+    }
+    if constexpr (A::indexed) row += at_once * row_step;
+  }
+  typename Source::template vector_of<Width> loaded[at_once - 1];
+#pragma unroll
+  for (int r = 0; r < at_once - 1; ++r, at += step) {
+    if (r < count) loaded[r] = in.template fetch<Width>(at);
+  }
+#pragma unroll
+  for (int r = 0; r < at_once - 1; ++r) {
+    if (r < count) {
+      element rows[Width];
+      in.template unpack<Width>(loaded[r], rows);
+#pragma unroll
+      for (int e = 0; e < Width; ++e) {
+        const element one[1] = {rows[e]};
+        a.add(state[e], one, positions<1>{(row + r * row_step) * rows_each + row_of[e], 0});
+      }
+    }
+  }
+}
+
 // The states of a block: e of thread t in place e * states_pitch + t. The pitch spreads a thread's Width states over
 // the banks, so that 32 neighbouring columns are in 32 of them.
 template <int Width>
@@ -48,12 +88,11 @@ inline constexpr int states_pitch = columns_threads + 32 / Width;
 template <int Width, class A>
 using column_states = planes<typename A::state, Width * states_pitch<Width>>;
 
-// Merges rows of threads, row y being threads y * across ... (y + 1) * across - 1, until `least` of `rows` are left,
-// whose distance from the merged ones is a multiple of `least`.
+// Merges rows of threads, row y being threads y * across ... (y + 1) * across - 1, into the first.
 template <int Width, class A>
-__device__ void fold_rows(const A& a, column_states<Width, A>& states, int used, int across, int rows, int least) {
-  while (rows > least) {
-    const int half = (rows / least + 1) / 2 * least, count = (rows - half) * across;
+__device__ void fold_rows(const A& a, column_states<Width, A>& states, int used, int across, int rows) {
+  while (rows > 1) {
+    const int half = (rows + 1) / 2, count = (rows - half) * across;
     __syncthreads();
     if (static_cast<int>(threadIdx.x) < count) {
       for (int e = 0; e < used; ++e) {
@@ -84,15 +123,9 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
   const std::int64_t columns_count = problem.columns_count, rows_count = problem.rows_count;
   const Source in = problem.in.from(plane * problem.plane_stride);
   const int head = in.template head<Width>();
-  // The columns that the tile gives results for. In a crooked matrix a tile reads one vector more than it has results.
-  const int row_of_states = across * Width;
-  const int usable = folded ? static_cast<int>(columns_count) : row_of_states - (problem.crooked ? Width : 0);
+  // The columns that the tile gives results for.
+  const int usable = folded ? static_cast<int>(columns_count) : across * Width;
   const std::int64_t first_column = folded ? 0 : static_cast<std::int64_t>(tile) * usable;
-  // How many elements row r begins behind a vector's beginning.
-  const auto shift_of = [&](int r) {
-    return problem.crooked ? static_cast<int>(((r % phases) * (problem.stride % Width) - head) & (Width - 1)) : 0;
-  };
-
   state_type state[Width];
 #pragma unroll
   for (int e = 0; e < Width; ++e) state[e] = a.identity();
@@ -127,12 +160,12 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
         }
       }
     } else {
-      const std::int64_t column = first_column + x * Width - shift_of(y);
+      const std::int64_t column = first_column + x * Width;
       const std::int64_t at = row * problem.stride + column, step = row_step * problem.stride;
-      if (column >= 0 && column + Width <= columns_count) {
+      if (column + Width <= columns_count) {
         const std::int64_t mine = row < rows_count ? divide(rows_count - row + row_step - 1, row_step) : 0;
         walk_columns<Width>(a, in, state, at, step, mine, row, row_step, row_of, 1);
-      } else if (column + Width > 0 && column < columns_count) {
+      } else if (column < columns_count) {
         const std::int64_t mine = row < rows_count ? divide(rows_count - row + row_step - 1, row_step) : 0;
         for (std::int64_t r = 0; r < mine; r += 8) {
           element loaded[8][Width];
@@ -140,8 +173,7 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
           for (int k = 0; k < 8; ++k) {
 #pragma unroll
             for (int e = 0; e < Width; ++e) {
-              if (r + k < mine && column + e >= 0 && column + e < columns_count)
-                loaded[k][e] = in.at(at + (r + k) * step + e);
+              if (r + k < mine && column + e < columns_count) loaded[k][e] = in.at(at + (r + k) * step + e);
             }
           }
 #pragma unroll
@@ -149,7 +181,7 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
 #pragma unroll
             for (int e = 0; e < Width; ++e) {
               const element one[1] = {loaded[k][e]};
-              if (r + k < mine && column + e >= 0 && column + e < columns_count)
+              if (r + k < mine && column + e < columns_count)
                 a.add(state[e], one, positions<1>{row + (r + k) * row_step, 0});
             }
           }
@@ -159,13 +191,9 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
 #pragma unroll
     for (int e = 0; e < Width; ++e) states.put(e * states_pitch<Width> + threadIdx.x, state[e]);
   }
-  // Rows of all phases are left; a folded matrix has only one phase.
-  const int rows_left = folded || phases > down ? 1 : phases;
-  fold_rows<Width>(a, states, Width, across, down, rows_left);
-  // Element j of row r of threads.
-  const auto merge_in = [&](state_type& merged, int r, int j) {
-    a.merge(merged, states.get(j % Width * states_pitch<Width> + r * across + j / Width));
-  };
+  fold_rows<Width>(a, states, Width, across, down);
+  // Element j of the row of threads.
+  const auto state_of = [&](int j) { return states.get(j % Width * states_pitch<Width> + j / Width); };
 
   const std::int64_t left = columns_count - first_column;
   const int here = left < usable ? static_cast<int>(left) : usable;
@@ -175,13 +203,14 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
   state_type* partials =
       alone ? nullptr : problem.partials + static_cast<std::int64_t>(plane_tile) * problem.slices * usable;
   for (int c = threadIdx.x; c < here; c += columns_threads) {
-    state_type merged = a.identity();
+    state_type merged;
     if (folded) {
       int place = (c - head) % usable;
       if (place < 0) place += usable;
-      for (int copy = 0; copy < phases; ++copy) merge_in(merged, 0, place + copy * usable);
+      merged = state_of(place);
+      for (int copy = 1; copy < phases; ++copy) a.merge(merged, state_of(place + copy * usable));
     } else {
-      for (int r = 0; r < rows_left; ++r) merge_in(merged, r, c + shift_of(r));
+      merged = state_of(c);
     }
     if (alone) {
       problem.out[result + c] = a.finish(merged, rows_count);
@@ -199,7 +228,7 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
     if (team < teams) {
       states.put(threadIdx.x, merge_partials(a, partials + first + c, team, problem.slices, teams, usable));
     }
-    fold_rows<Width>(a, states, 1, wide, teams, 1);
+    fold_rows<Width>(a, states, 1, wide, teams);
     if (threadIdx.x < wide) problem.out[result + first + threadIdx.x] = a.finish(states.get(threadIdx.x), rows_count);
     __syncthreads();
   }
@@ -225,19 +254,6 @@ inline bool a_thread_each(std::int64_t columns, std::int64_t rows_count, std::in
   const std::int64_t rounds = ceil_div(columns, resident);
   return rows_count <= 8 || rounds >= 8 || columns * 10 >= rounds * resident * 9;
 }
-// Whether rows begin anywhere between two 16-byte boundaries, are too long to be folded and too short for a thread a
-// column.
-template <class A, class Source>
-bool columns_are_crooked(const A&, const Source& in, std::int64_t planes, std::int64_t plane_stride,
-                         std::int64_t rows_count, std::int64_t stride, std::int64_t columns_count, int processors) {
-  constexpr int width = vector_of_states<A, Source>;
-  return !(columns_count >= 2 * width &&
-           a_thread_each(planes * columns_count, rows_count,
-                         std::int64_t{processors} * columns_blocks<A> * columns_threads)) &&
-         !columns_begin_aligned<width>(in, planes, plane_stride, stride) &&
-         !columns_fold<width>(rows_count, stride, columns_count);
-}
-
 template <class A, class Source>
 status launch_columns(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
                       std::int64_t plane_stride, std::int64_t rows_count, std::int64_t stride,
@@ -245,24 +261,22 @@ status launch_columns(const A& a, const Source& in, typename A::result* out, std
   constexpr int width = vector_of_states<A, Source>;
   device_facts device;
   if (const status s = current_device(device); !s) return s;
-  columns<A, Source> problem = {a, in, out,   rows_count, stride, columns_count, plane_stride, 1, 1,
-                                1, 1,  false, false,      1,      nullptr,       nullptr};
+  columns<A, Source> problem = {a, in, out, rows_count, stride, columns_count, plane_stride, 1,
+                                1, 1,  1,   false,      1,      nullptr,       nullptr};
   const std::int64_t resident = static_cast<std::int64_t>(device.processors) * columns_blocks<A>;
   const std::int64_t period = period_of_columns<width>(columns_count);
   problem.folded = columns_fold<width>(rows_count, stride, columns_count);
-  problem.crooked = !columns_begin_aligned<width>(in, planes, plane_stride, stride);
-  if (columns_count >= 2 * width && (!problem.crooked || !problem.folded) &&
-      a_thread_each(planes * (problem.crooked ? columns_count : ceil_div(columns_count, width)), rows_count,
-                    resident * columns_threads)) {
-    return problem.crooked
-               ? launch_whole_columns<1>(a, in, out, planes, plane_stride, rows_count, stride, columns_count, stream)
-               : launch_whole_columns<width>(a, in, out, planes, plane_stride, rows_count, stride, columns_count,
-                                             stream);
+  const bool aligned = columns_begin_aligned<width>(in, planes, plane_stride, stride);
+  if (!problem.folded && !aligned) {
+    return launch_wide_columns(a, in, out, planes, plane_stride, rows_count, stride, columns_count, stream, work);
+  }
+  if (aligned && columns_count >= 2 * width && columns_count % width == 0 &&
+      a_thread_each(planes * columns_count / width, rows_count, resident * columns_threads)) {
+    return launch_wide_columns(a, in, out, planes, plane_stride, rows_count, stride, columns_count, stream, work);
   }
   double share = 0;
   std::int64_t slices = 1;
   if (problem.folded) {
-    problem.crooked = false;
     problem.phases = width / common_divisor(columns_count, width);
     problem.across = static_cast<int>(period);
     problem.down = columns_threads / problem.across;
@@ -271,18 +285,16 @@ status launch_columns(const A& a, const Source& in, typename A::result* out, std
     slices = slices_of_tiles(planes, planes <= max_tickets ? rows_count / problem.phases / (16 * problem.down) : 1,
                              resident, share);
   } else {
-    problem.phases = problem.crooked ? width / common_divisor(stride, width) : 1;
-    const int extra = problem.crooked ? 1 : 0;
     const std::int64_t vectors = ceil_div(columns_count, width);
     // The number of threads below each other with which the blocks fill the device best.
-    for (int wish = 16; wish >= problem.phases && wish >= 2; wish /= 2) {
+    for (int wish = 16; wish >= 2; wish /= 2) {
       const int most = columns_threads / wish;
-      std::int64_t tiles = ceil_div(vectors, most - extra);
+      std::int64_t tiles = ceil_div(vectors, most);
       // Tiles of equal size, in whole sectors.
-      int across = static_cast<int>(ceil_div(ceil_div(vectors, tiles), 2)) * 2 + extra;
+      int across = static_cast<int>(ceil_div(ceil_div(vectors, tiles), 2)) * 2;
       if (across > most) across = most;
-      tiles = ceil_div(vectors, across - extra);
-      const int down = columns_threads / across / problem.phases * problem.phases;
+      tiles = ceil_div(vectors, across);
+      const int down = columns_threads / across;
       double here = 0;
       const std::int64_t parts =
           slices_of_tiles(planes * tiles, planes * tiles <= max_tickets ? rows_count / (16 * down) : 1, resident, here);

@@ -6,7 +6,6 @@
 #include "rows.cuh"
 #include "runs.cuh"
 #include "staged.cuh"
-#include "staged_columns.cuh"
 #include "staged_rows.cuh"
 #include "strided.cuh"
 
@@ -72,15 +71,6 @@ status reduce_layout(const A& a, const Source& view_in, typename A::result* out,
       if constexpr (Source::inputs == 1) {
         if (outer && stretch <= longest && stride == inner->extent && outer->stride == stretch)
           return launch_staged(b, in, out, planes, static_cast<int>(rows), static_cast<int>(inner->extent), stream);
-      }
-      if constexpr (Source::inputs == 1 && vector_of_states<decltype(b), Source> > 1) {
-        device_facts device;
-        if (const status s = current_device(device); !s) return s;
-        if (columns_are_crooked(b, in, planes, outer ? outer->stride : 0, rows, stride, inner->extent,
-                                device.processors)) {
-          return launch_staged_columns(b, in, out, planes, outer ? outer->stride : 0, rows, stride, inner->extent,
-                                       stream, work);
-        }
       }
       return launch_columns(b, in, out, planes, outer ? outer->stride : 0, rows, stride, inner->extent, stream, work);
     }

@@ -11,6 +11,10 @@ __device__ __forceinline__ std::int64_t divide(std::int64_t i, std::int64_t by) 
   return (i | by) >> 32 == 0 ? static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(by) : i / by;
 }
 
+// Hides how an index came about: a compiler that sees it keeps the places of all loads under way in registers, at all
+// times.
+__device__ __forceinline__ void forget(std::int64_t& index) { asm("" : "+l"(index)); }
+
 // Where row i begins, in elements: rows lie `stride` apart, or are `inner` rows to a plane and the planes `plane`
 // apart.
 struct row_map {
@@ -89,10 +93,11 @@ constexpr int common_divisor(std::int64_t a, int b) {
 }
 
 // How many slices fill the device best: whole rounds of `resident` blocks, few of them, each slice with enough rows.
-inline std::int64_t slices_of_tiles(std::int64_t tiles, std::int64_t most, std::int64_t resident, double& share) {
+inline std::int64_t slices_of_tiles(std::int64_t tiles, std::int64_t most, std::int64_t resident, double& share,
+                                    std::int64_t most_rounds = 4) {
   std::int64_t best = 1;
   share = 0;
-  for (std::int64_t slices = 1; slices == 1 || (slices <= most && tiles * slices <= 4 * resident); ++slices) {
+  for (std::int64_t slices = 1; slices == 1 || (slices <= most && tiles * slices <= most_rounds * resident); ++slices) {
     const std::int64_t blocks = tiles * slices, rounds = ceil_div(blocks, resident);
     const double filled = static_cast<double>(blocks) / static_cast<double>(rounds * resident);
     const double here = filled - 0.01 * static_cast<double>(rounds < 8 ? rounds : 8);

@@ -32,28 +32,9 @@ struct axis_map {
   struct place {
     std::int64_t at, other, index;
   };
-  // Goes along the last axis and over its end without a division: index i is `inner` of the last axis and `outer` of
-  // all others.
-  struct walker {
-    std::int64_t inner, outer;
-  };
-  __device__ __forceinline__ walker at(std::int64_t i) const {
-    const std::int64_t extent = rank == 0 ? 1 : extents[rank - 1], outer = divide(i, extent);
-    return {i - outer * extent, outer};
-  }
-  __device__ __forceinline__ void advance(walker& w, const walker& by) const {
-    w.inner += by.inner;
-    w.outer += by.outer;
-    if (rank > 0 && w.inner >= extents[rank - 1]) {
-      w.inner -= extents[rank - 1];
-      ++w.outer;
-    }
-  }
-  __device__ __forceinline__ place operator()(const walker& w) const {
-    if (rank == 0) return {0, 0, 0};
-    place result = {w.inner * strides[rank - 1], w.inner * others[rank - 1], w.inner * indices[rank - 1]};
-    std::int64_t i = w.outer;
-    for (int axis = rank - 2; axis >= 0; --axis) {
+  __device__ __forceinline__ place operator()(std::int64_t i) const {
+    place result = {0, 0, 0};
+    for (int axis = rank - 1; axis >= 0; --axis) {
       const std::int64_t next = axis == 0 ? 0 : divide(i, extents[axis]), here = i - next * extents[axis];
       result.at += here * strides[axis];
       result.other += here * others[axis];
@@ -62,10 +43,45 @@ struct axis_map {
     }
     return result;
   }
-  __device__ __forceinline__ place operator()(std::int64_t i) const { return (*this)(at(i)); }
 
   // Between the indices of neighbours along the last axis.
   __device__ __forceinline__ std::int64_t step() const { return rank == 0 ? 0 : indices[rank - 1]; }
+};
+
+// Goes through indices i, i + step, i + 2 step ... of up to two axes, of which the last is shorter than 2^30, without a
+// division: a step is so far along each of them, and where the last one ends it is so far to the next one's beginning.
+class walker {
+ public:
+  __device__ __forceinline__ walker(const axis_map& map, std::int64_t i, std::int64_t step)
+      : here_(map(i)), by_(map(step)) {
+    if (map.rank == 2) {
+      last_ = static_cast<int>(map.extents[1]);
+      inner_ = static_cast<int>(i - divide(i, last_) * last_);
+      by_inner_ = static_cast<int>(step - divide(step, last_) * last_);
+      over_ = {map.strides[0] - last_ * map.strides[1], map.others[0] - last_ * map.others[1],
+               map.indices[0] - last_ * map.indices[1]};
+    }
+  }
+  __device__ __forceinline__ const axis_map::place& here() const { return here_; }
+  __device__ __forceinline__ void advance() {
+    add(by_);
+    inner_ += by_inner_;
+    if (inner_ >= last_) {
+      inner_ -= last_;
+      add(over_);
+    }
+    // Else the places of all loads under way would be in registers at once.
+    forget(here_.at);
+  }
+
+ private:
+  __device__ __forceinline__ void add(const axis_map::place& way) {
+    here_.at += way.at;
+    here_.other += way.other;
+    here_.index += way.index;
+  }
+  axis_map::place here_, by_, over_ = {0, 0, 0};
+  int last_ = 0x7fffffff, inner_ = 0, by_inner_ = 0;
 };
 
 template <class A, class Source>
@@ -74,7 +90,8 @@ struct strided {
   Source in;
   typename A::result* out;
   std::int64_t kept_count, reduced_count, kept_index, reduced_index, tiles;
-  axis_map kept, reduced;
+  std::int64_t outer_count;  // of reduced_count, what is left when `reduced` is walked
+  axis_map kept, outer, reduced;
   int across, down, slices;
   bool along_reduced;           // neighbouring threads have elements of one result
   typename A::state* partials;  // [tile][slice][result of the tile]
@@ -139,49 +156,80 @@ __global__ void __launch_bounds__(strided_threads, shape<A>::state_words* Kept <
 #pragma unroll
   for (int e = 0; e < Kept; ++e) state[e] = a.identity();
   if (there) {
-    constexpr int loads = 4, width = Kept * Reduced;
-    const std::int64_t end = problem.reduced_count, step = static_cast<std::int64_t>(down) * problem.slices * Reduced;
+    constexpr int width = Kept * Reduced;
+    const std::int64_t inner_count = divide(problem.reduced_count, problem.outer_count);
+    const std::int64_t step = static_cast<std::int64_t>(down) * problem.slices * Reduced;
+    const std::int64_t first = (static_cast<std::int64_t>(slice) * down + y) * Reduced;
+    const std::int64_t mine = first < inner_count ? divide(inner_count - first + step - 1, step) : 0;
     const std::int64_t between = problem.reduced.step();
-    std::int64_t i = (static_cast<std::int64_t>(slice) * down + y) * Reduced;
-    axis_map::walker next = problem.reduced.at(i);
-    const axis_map::walker by = problem.reduced.at(step);
-    for (; i < end; i += loads * step) {
-      typename Source::template vector_of<width> loaded[loads];
-      element single[loads];
-      std::int64_t position[loads];
+    for (std::int64_t o = 0; o < problem.outer_count; ++o) {
+      const axis_map::place outer = problem.outer(o);
+      const Source in = problem.in.from_both(kept.at + outer.at, kept.other + outer.other);
+      const std::int64_t position_of_outer = problem.reduced_index + outer.index;
+      walker next(problem.reduced, first, step);
+      const auto add_some = [&](auto how_many) {
+        constexpr int loads = decltype(how_many)::value;
+        std::conditional_t<width == 1, single<element>, typename Source::template vector_of<width>> loaded[loads];
+        std::int64_t position[loads];
 #pragma unroll
-      for (int k = 0; k < loads; ++k) {
-        if (i + k * step < end) {
-          const axis_map::place reduced = problem.reduced(next);
+        for (int k = 0; k < loads; ++k) {
+          const axis_map::place reduced = next.here();
           if constexpr (width == 1) {
-            single[k] = problem.in.at_both(kept.at + reduced.at, kept.other + reduced.other);
+            loaded[k].bits = in.at_both(reduced.at, reduced.other);
           } else {
-            loaded[k] = problem.in.template fetch<width>(kept.at + reduced.at);
+            loaded[k] = in.template fetch<width>(reduced.at);
           }
-          position[k] = problem.reduced_index + reduced.index;
-          problem.reduced.advance(next, by);
+          position[k] = position_of_outer + reduced.index;
+          next.advance();
         }
-      }
+        if constexpr (!A::indexed) {
+          // All that is under way as one tile.
+          element rows[loads][width];
 #pragma unroll
-      for (int k = 0; k < loads; ++k) {
-        if (i + k * step < end) {
-          element all[width];
-          if constexpr (width == 1) {
-            all[0] = single[k];
-          } else {
-            problem.in.template unpack<width>(loaded[k], all);
+          for (int k = 0; k < loads; ++k) {
+            if constexpr (width == 1) {
+              rows[k][0] = loaded[k].bits;
+            } else {
+              in.template unpack<width>(loaded[k], rows[k]);
+            }
           }
-          if constexpr (Kept == 1) {
-            a.add(state[0], all, positions<1>{position[k], between});
-          } else {
 #pragma unroll
-            for (int e = 0; e < Kept; ++e) {
-              const element one[1] = {all[e]};
-              a.add(state[e], one, positions<1>{position[k], 0});
+          for (int e = 0; e < Kept; ++e) {
+            element tile[loads * Reduced];
+#pragma unroll
+            for (int k = 0; k < loads; ++k) {
+#pragma unroll
+              for (int r = 0; r < Reduced; ++r) tile[k * Reduced + r] = rows[k][Kept == 1 ? r : e];
+            }
+            a.add(state[e], tile, positions<1>{0, 0});
+          }
+        } else {
+#pragma unroll
+          for (int k = 0; k < loads; ++k) {
+            element all[width];
+            if constexpr (width == 1) {
+              all[0] = loaded[k].bits;
+            } else {
+              in.template unpack<width>(loaded[k], all);
+            }
+            if constexpr (Kept == 1) {
+              a.add(state[0], all, positions<1>{position[k], between});
+            } else {
+#pragma unroll
+              for (int e = 0; e < Kept; ++e) {
+                const element one[1] = {all[e]};
+                a.add(state[e], one, positions<1>{position[k], 0});
+              }
             }
           }
         }
-      }
+      };
+      constexpr int loads = A::indexed && Reduced > 1 ? 4 : 8;
+      std::int64_t left = mine;
+#pragma unroll 1
+      for (; left >= loads; left -= loads) add_some(std::integral_constant<int, loads>());
+#pragma unroll 1
+      for (; left > 0; --left) add_some(std::integral_constant<int, 1>());
     }
   }
   fold_strided<Kept>(a, state, states, across, down, along_reduced);
@@ -226,22 +274,29 @@ template <int Kept, int Reduced, class A, class Source>
 status launch_strided_as(strided<A, Source> problem, cudaStream_t stream, workspace* work) {
   device_facts device;
   if (const status s = current_device(device); !s) return s;
-  // Threads of a result: 32 at most while there are results enough, all of the block for few results.
   const std::int64_t resident = static_cast<std::int64_t>(device.processors) * strided_blocks;
-  const std::int64_t columns = problem.kept_count / Kept, loads = problem.reduced_count / Reduced;
-  int down = 1;
-  const int most = problem.along_reduced || columns < resident * 32 ? strided_threads : 1;
-  while (down < most && down * 4 < loads &&
-         (problem.along_reduced ? down < 32 || ceil_div(columns, strided_threads / down) < resident
-                                : strided_threads / down > 8 || strided_threads / down > columns)) {
-    down *= 2;
+  const std::int64_t columns = problem.kept_count / Kept, loads = problem.reduced_count / problem.outer_count / Reduced;
+  // The fewest threads of a result with which the blocks' lanes fill the device.
+  double best = 0;
+  for (int down = 1; down <= strided_threads; down *= 2) {
+    const int across = strided_threads / down;
+    const bool too_few = problem.along_reduced && down < 32 && down * 4 < loads;
+    const bool too_many = down > 1 && (down * 2 > loads || (!problem.along_reduced && across < 8 && across < columns));
+    if (too_few || (too_many && best > 0)) continue;
+    const std::int64_t tiles = ceil_div(columns, across);
+    double share = 0;
+    const std::int64_t slices = slices_of_tiles(tiles, tiles <= max_tickets ? loads / (8 * down) : 1, resident, share,
+                                                tiles < resident ? 2 : 16);
+    const std::int64_t places = ceil_div(tiles * slices, resident) * resident * across;
+    share = static_cast<double>(columns * slices) / static_cast<double>(places);
+    if (share > best * 1.05) {
+      best = share;
+      problem.down = down;
+      problem.across = across;
+      problem.tiles = tiles;
+      problem.slices = static_cast<int>(slices);
+    }
   }
-  problem.down = down;
-  problem.across = strided_threads / down;
-  problem.tiles = ceil_div(columns, problem.across);
-  double share = 0;
-  problem.slices = static_cast<int>(
-      slices_of_tiles(problem.tiles, problem.tiles <= max_tickets ? loads / (8 * problem.down) : 1, resident, share));
   if (problem.slices > 1) {
     const std::int64_t bytes =
         problem.tiles * problem.slices * problem.across * Kept * static_cast<std::int64_t>(sizeof(typename A::state));
@@ -257,6 +312,9 @@ status launch_strided_as(strided<A, Source> problem, cudaStream_t stream, worksp
 template <class A, class Source>
 status launch_strided(const A& a, const Source& in, typename A::result* out, const reduction_layout& l,
                       cudaStream_t stream, workspace* work) {
+  const int walked = l.reduced_rank < 2 || l.reduced[l.reduced_rank - 1].extent >= std::int64_t{1} << 30
+                         ? (l.reduced_rank > 0 ? 1 : 0)
+                         : 2;
   strided<A, Source> problem = {a,
                                 in,
                                 out,
@@ -265,8 +323,10 @@ status launch_strided(const A& a, const Source& in, typename A::result* out, con
                                 l.kept_index,
                                 l.reduced_index,
                                 1,
+                                1,
                                 {l.kept, l.kept_rank},
-                                {l.reduced, l.reduced_rank},
+                                {l.reduced, l.reduced_rank - walked},
+                                {l.reduced + l.reduced_rank - walked, walked},
                                 1,
                                 1,
                                 1,
@@ -276,6 +336,7 @@ status launch_strided(const A& a, const Source& in, typename A::result* out, con
   const auto smallest = [](const axis* list, int rank) {
     return rank == 0 || list[rank - 1].stride == 0 ? INT64_MAX : magnitude(list[rank - 1].stride);
   };
+  for (int i = 0; i < l.reduced_rank - walked; ++i) problem.outer_count *= l.reduced[i].extent;
   problem.along_reduced = smallest(l.reduced, l.reduced_rank) < smallest(l.kept, l.kept_rank);
   if constexpr (Source::inputs == 1) {
     constexpr int reduced = Source::width, kept = vector_of_states<A, Source>;

@@ -14,19 +14,64 @@ namespace coalesce::detail {
 
 inline constexpr int crooked_threads = 256;
 
+// A unit of `group` elements of which some may lie outside of low ... high, which are then 0.
+template <int Size>
+__device__ __forceinline__ typename unit_of<(Size < 4 ? 4 : Size)>::type load_unit(
+    const typename unit_of<Size>::type* at, const typename unit_of<Size>::type* low,
+    const typename unit_of<Size>::type* high) {
+  using unit = typename unit_of<(Size < 4 ? 4 : Size)>::type;
+  constexpr int group = Size < 4 ? 4 / Size : 1;
+  unit result = {};
+  if constexpr (group == 1) {
+    if (at >= low && at < high) result = *reinterpret_cast<const unit*>(at);
+  } else {
+    if (at >= low && at + group <= high) {
+      result = *reinterpret_cast<const unit*>(at);
+    } else {
+      for (int e = 0; e < group; ++e) {
+        if (at + e >= low && at + e < high) result |= static_cast<unsigned int>(at[e]) << (8 * Size * e);
+      }
+    }
+  }
+  return result;
+}
+// Element e of a unit. (No memcpy: of vectors of 8 and 16 bytes clang would make narrower accesses.)
+template <int Size, class Unit>
+__device__ __forceinline__ typename unit_of<Size>::type element_of(const Unit& from, int e) {
+  if constexpr (Size >= 4) {
+    return from;
+  } else {
+    return static_cast<typename unit_of<Size>::type>(from >> (8 * Size * e));
+  }
+}
+// Writes those of a unit's elements that lie in low ... high.
+template <int Size, class Unit>
+__device__ __forceinline__ void store_unit(typename unit_of<Size>::type* at, const Unit& from,
+                                           const typename unit_of<Size>::type* low,
+                                           const typename unit_of<Size>::type* high) {
+  constexpr int group = Size < 4 ? 4 / Size : 1;
+  if (at >= low && at + group <= high) {
+    *reinterpret_cast<Unit*>(at) = from;
+  } else if constexpr (group > 1) {
+#pragma unroll
+    for (int e = 0; e < group; ++e) {
+      if (at + e >= low && at + e < high) at[e] = element_of<Size>(from, e);
+    }
+  }
+}
+
 // Size: of an element, 1 to 16 and a power of two. A unit is a word, or an element that is larger.
 template <int Size>
 struct crooked_tile {
   static constexpr int unit = Size < 4 ? 4 : Size, group = unit / Size;
-  static constexpr int above = 32 / Size - 1;                   // rows for the output's shift
-  static constexpr int height = 256 / Size;                     // of what is written
-  static constexpr int row_units = Size < 4 ? 32 : 256 / Size;  // of what is read
-  static constexpr int width = Size < 4 ? row_units * group - (group - 1) : row_units;
-  static constexpr int rows = (height + above + group - 1) / group * group;  // of what is read
-  static constexpr int pitch = row_units + 1 - row_units % 2;                // units; odd
+  static constexpr int above = 32 / Size - 1;                                    // rows for the output's shift
+  static constexpr int height = 256 / Size;                                      // of what is written
+  static constexpr int row_units = Size < 4 ? 32 : Size < 16 ? 256 / Size : 32;  // of what is read
+  static constexpr int width = row_units * group - (group - 1);
+  static constexpr int rows = (height + above + 7) / 8 * 8;    // of what is read: as many for each warp
+  static constexpr int pitch = row_units + 1 - row_units % 2;  // units; odd
 };
 
-// One more row than `rows` of each phase may be needed, `group` of them.
 template <int Size>
 __global__ void __launch_bounds__(crooked_threads)
     transpose_crooked(const void* from, void* to, transpose_shape shape) {
@@ -34,105 +79,87 @@ __global__ void __launch_bounds__(crooked_threads)
   using unit = typename unit_of<tile_of::unit>::type;
   using element = typename unit_of<Size>::type;
   constexpr int group = tile_of::group, units = tile_of::row_units, pitch = tile_of::pitch, above = tile_of::above;
-  constexpr int warps = crooked_threads / 32, rows = tile_of::rows, of_phase = rows / group;
-  __shared__ unit tile[rows * pitch];
+  constexpr int warps = crooked_threads / 32, rows = tile_of::rows, of_phase = rows / group, parts = units / 32;
+  static_assert(warps % group == 0 && rows % warps == 0 && units % 32 == 0);
+  __shared__ unit tile[rows * pitch];  // row r is kept at place (r % group) * of_phase + r / group
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const std::int64_t down = static_cast<std::int64_t>(blockIdx.x / shape.tiles_across) * tile_of::height;
-  const std::int64_t first_row = down - above,
-                     column = static_cast<std::int64_t>(blockIdx.x % shape.tiles_across) * tile_of::width;
-  const int width = shape.columns - column < tile_of::width ? static_cast<int>(shape.columns - column) : tile_of::width;
-  const element* const in = static_cast<const element*>(from);
-  const bool dense = shape.in_stride == shape.columns;
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x % shape.tiles_across) * tile_of::width;
+  const std::int64_t first_row = down - above, left = shape.columns - column;
+  const int width = left < tile_of::width ? static_cast<int>(left) : tile_of::width;
+  // Whether all units that the tile's elements lie in have nothing but elements of the same row.
+  const bool inside = first_row >= 0 && first_row + rows <= shape.rows && left >= units * group + group - 1 &&
+                      (group == 1 || column > 0);
 
   // Each row's units, from the one that holds the tile's first element on.
-  constexpr int parts = (units + 31) / 32;
-  constexpr int passes = (rows + warps - 1) / warps, at_once = passes < 16 / parts ? passes : 16 / parts;
+  const element* row_begin = static_cast<const element*>(from) + (first_row + warp) * shape.in_stride + column;
+  unit* place = tile + (warp % group * of_phase + warp / group) * pitch + lane;
+  const auto shift_of = [](const element* at) {
+    return static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % tile_of::unit) / Size;
+  };
+  constexpr int passes = rows / warps, at_once = passes * parts <= 18 ? passes : passes % 9 == 0 ? 9 : 6;
+  static_assert(passes % at_once == 0);
 #pragma unroll 1
   for (int pass = 0; pass < passes; pass += at_once) {
-    unit loaded[at_once][parts] = {};
+    unit loaded[at_once][parts];
 #pragma unroll
-    for (int k = 0; k < at_once; ++k) {
-      const int r = (pass + k) * warps + warp;
-      const std::int64_t row = first_row + r;
-      if (r < rows && row >= 0 && row < shape.rows) {
-        const element* const begin = in + row * shape.in_stride + column;
-        const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(begin) % tile_of::unit) / Size;
+    for (int k = 0; k < at_once; ++k, row_begin += warps * shape.in_stride) {
+      const element* const begin = row_begin - shift_of(row_begin) + lane * group;
+      if (inside) {
+#pragma unroll
+        for (int p = 0; p < parts; ++p) loaded[k][p] = *reinterpret_cast<const unit*>(begin + p * 32 * group);
+      } else {
+        const std::int64_t row = first_row + (pass + k) * warps + warp;
+        const bool there = row >= 0 && row < shape.rows;
+        const element* const low = row_begin - column;
 #pragma unroll
         for (int p = 0; p < parts; ++p) {
-          const int at = (p * 32 + lane) * group - shift;  // this lane's unit, from the tile's first element on
-          if (at < width && (parts * 32 == units || p * 32 + lane < units)) {
-            if constexpr (group == 1) {
-              loaded[k][p] = reinterpret_cast<const unit*>(begin)[p * 32 + lane];
-            } else {
-              const element* const low = dense ? in : begin - column;
-              const element* const high = dense ? in + shape.rows * shape.in_stride : begin - column + shape.columns;
-              if (begin + at >= low && begin + at + group <= high) {
-                loaded[k][p] = *reinterpret_cast<const unit*>(begin + at);
-              } else {
-                unsigned int bits = 0;
-                for (int e = 0; e < group; ++e) {
-                  if (at + e >= 0 && at + e < width) bits |= static_cast<unsigned int>(begin[at + e]) << (8 * Size * e);
-                }
-                loaded[k][p] = bits;
-              }
-            }
-          }
+          loaded[k][p] = load_unit<Size>(begin + p * 32 * group, low, there ? low + shape.columns : low);
         }
       }
     }
 #pragma unroll
-    for (int k = 0; k < at_once; ++k) {
-      const int r = (pass + k) * warps + warp;
-      if (r < rows) {
+    for (int k = 0; k < at_once; ++k, place += warps / group * pitch) {
 #pragma unroll
-        for (int p = 0; p < parts; ++p) {
-          if (parts * 32 == units || p * 32 + lane < units)
-            tile[(r % group * of_phase + r / group) * pitch + p * 32 + lane] = loaded[k][p];
-        }
-      }
+      for (int p = 0; p < parts; ++p) place[p * 32] = loaded[k][p];
     }
   }
   __syncthreads();
 
-  constexpr int out_units = tile_of::height / group, out_parts = (out_units + 31) / 32;
-#pragma unroll 2
-  for (int c = warp; c < width; c += warps) {
-    element* const row_begin = static_cast<element*>(to) + (column + c) * shape.out_stride;
-    const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(row_begin + down) % 32) / Size;
-    element* const begin = row_begin + down - phase;
-    const int first = above - phase;  // row of the tile
-    const element* place[group];
+  // A unit of the output has an element of each of the `group` kinds of rows that lie alike.
+  const element* kind[group];
 #pragma unroll
-    for (int k = 0; k < group; ++k) {
-      const int r = first + k;
-      int shift = 0;
-      if constexpr (group > 1)
-        shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(in + (first_row + r) * shape.in_stride + column) %
-                                 tile_of::unit) /
-                Size;
-      place[k] = reinterpret_cast<const element*>(tile + (r % group * of_phase + r / group) * pitch) + shift + c;
-    }
+  for (int m = 0; m < group; ++m) {
+    const element* const row = static_cast<const element*>(from) + (first_row + m) * shape.in_stride + column;
+    kind[m] = reinterpret_cast<const element*>(tile + (m * of_phase + lane) * pitch) + shift_of(row);
+  }
+  constexpr int out_parts = tile_of::height / group / 32 > 0 ? tile_of::height / group / 32 : 1;
+  constexpr bool part_of_warp = tile_of::height / group < 32;
+  element* out = static_cast<element*>(to) + (column + warp) * shape.out_stride;
+  for (int c = warp; c < width; c += warps, out += warps * shape.out_stride) {
+    __syncwarp();  // lanes that stored nothing wait for the others: apart they would meet in banks
+    const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(out + down) % 32) / Size;
+    element* const begin = out + down - phase + lane * group;
+    const int first = above - phase;  // row of the tile
 #pragma unroll
     for (int p = 0; p < out_parts; ++p) {
-      const int i = p * 32 + lane;
-      if (out_parts * 32 != out_units && i >= out_units) continue;
-      const std::int64_t r = down - phase + i * group;  // row of the matrix
-      element elements[group];
-#pragma unroll
-      for (int k = 0; k < group; ++k) elements[k] = place[k][i * pitch * group];
-      if (r >= 0 && r + group <= shape.rows) {
-        unit whole;
-        if constexpr (group == 1) {
-          whole = elements[0];
-        } else {
-          memcpy(&whole, elements, sizeof(whole));
-        }
-        *reinterpret_cast<unit*>(begin + i * group) = whole;
+      if (part_of_warp && lane >= tile_of::height / group) continue;
+      unit whole;
+      if constexpr (group == 1) {
+        whole = kind[0][(first + p * 32) * pitch + c];
       } else {
+        unsigned int all = 0;
 #pragma unroll
-        for (int k = 0; k < group; ++k) {
-          if (r + k >= 0 && r + k < shape.rows) begin[i * group + k] = elements[k];
+        for (int m = 0; m < group; ++m) {
+          const int r = first / group + (m < first % group ? 1 : 0);
+          all |= static_cast<unsigned int>(kind[m][(r + p * 32) * pitch * group + c]) << (8 * Size * m);
         }
+        whole = __funnelshift_r(all, all, 8 * Size * (first % group));
+      }
+      if (inside) {
+        *reinterpret_cast<unit*>(begin + p * 32 * group) = whole;
+      } else {
+        store_unit<Size>(begin + p * 32 * group, whole, out, out + shape.rows);
       }
     }
   }

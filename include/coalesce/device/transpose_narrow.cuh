@@ -28,52 +28,6 @@ struct swizzle {
   __device__ __forceinline__ int operator()(int unit) const { return unit ^ ((unit >> shift) & mask); }
 };
 
-// A unit of `group` elements of which some may lie outside of low ... high, which are then 0.
-template <int Size>
-__device__ __forceinline__ typename unit_of<(Size < 4 ? 4 : Size)>::type load_unit(
-    const typename unit_of<Size>::type* at, const typename unit_of<Size>::type* low,
-    const typename unit_of<Size>::type* high) {
-  using unit = typename unit_of<(Size < 4 ? 4 : Size)>::type;
-  constexpr int group = Size < 4 ? 4 / Size : 1;
-  unit result = {};
-  if constexpr (group == 1) {
-    if (at >= low && at < high) result = *reinterpret_cast<const unit*>(at);
-  } else {
-    if (at >= low && at + group <= high) {
-      result = *reinterpret_cast<const unit*>(at);
-    } else {
-      for (int e = 0; e < group; ++e) {
-        if (at + e >= low && at + e < high) result |= static_cast<unsigned int>(at[e]) << (8 * Size * e);
-      }
-    }
-  }
-  return result;
-}
-// Element e of a unit. (No memcpy: of vectors of 8 and 16 bytes clang would make narrower accesses.)
-template <int Size, class Unit>
-__device__ __forceinline__ typename unit_of<Size>::type element_of(const Unit& from, int e) {
-  if constexpr (Size >= 4) {
-    return from;
-  } else {
-    return static_cast<typename unit_of<Size>::type>(from >> (8 * Size * e));
-  }
-}
-// Writes those of a unit's elements that lie in low ... high.
-template <int Size, class Unit>
-__device__ __forceinline__ void store_unit(typename unit_of<Size>::type* at, const Unit& from,
-                                           const typename unit_of<Size>::type* low,
-                                           const typename unit_of<Size>::type* high) {
-  constexpr int group = Size < 4 ? 4 / Size : 1;
-  if (at >= low && at + group <= high) {
-    *reinterpret_cast<Unit*>(at) = from;
-  } else if constexpr (group > 1) {
-#pragma unroll
-    for (int e = 0; e < group; ++e) {
-      if (at + e >= low && at + e < high) at[e] = element_of<Size>(from, e);
-    }
-  }
-}
-
 // height: rows of a block, a multiple of a sector's elements.
 template <int Size>
 __global__ void __launch_bounds__(narrow_threads)
@@ -92,13 +46,21 @@ __global__ void __launch_bounds__(narrow_threads)
   const element* const high = in + end_row * columns;
   const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(low) % unit_size) / Size;
   const int units = static_cast<int>(high - low + shift + group - 1) / group;
+  // Whether all of it is there: nothing has to be looked at one by one.
+  const bool inside = down >= above && down + height <= shape.rows && low - shift >= in &&
+                      low - shift + units * group <= in + shape.rows * columns;
   constexpr int at_once = 8;
 #pragma unroll 1
   for (int i = static_cast<int>(threadIdx.x); i < units; i += at_once * narrow_threads) {
     unit loaded[at_once];
 #pragma unroll
     for (int k = 0; k < at_once; ++k) {
-      loaded[k] = load_unit<Size>(low - shift + (i + k * narrow_threads) * group, low, high);
+      const element* const at = low - shift + (i + k * narrow_threads) * group;
+      if (!inside) {
+        loaded[k] = load_unit<Size>(at, low, high);
+      } else if (i + k * narrow_threads < units) {
+        loaded[k] = *reinterpret_cast<const unit*>(at);
+      }
     }
 #pragma unroll
     for (int k = 0; k < at_once; ++k) {
@@ -115,12 +77,13 @@ __global__ void __launch_bounds__(narrow_threads)
     // Element r of it is row down - phase + r of the matrix.
     const int first = static_cast<int>(down - phase - first_row) * columns + c + shift;
     // The warps take turns at who begins.
+#pragma unroll 2
     for (int i = ((warp + c) % warps * 32 + lane) * group; i < height; i += narrow_threads * group) {
       unit whole = {};
+      int e = first + i * columns;
 #pragma unroll
-      for (int k = 0; k < group; ++k) {
-        const int e = first + (i + k) * columns;
-        if (e < shift) continue;
+      for (int k = 0; k < group; ++k, e += columns) {
+        if (!inside && e < shift) continue;
         if constexpr (group == 1) {
           whole = tile[kept(e)];
         } else {
@@ -128,7 +91,11 @@ __global__ void __launch_bounds__(narrow_threads)
           whole |= bits << (8 * Size * k);
         }
       }
-      store_unit<Size>(begin + i, whole, row_begin, row_begin + shape.rows);
+      if (inside) {
+        *reinterpret_cast<unit*>(begin + i) = whole;
+      } else {
+        store_unit<Size>(begin + i, whole, row_begin, row_begin + shape.rows);
+      }
     }
   }
 }
@@ -155,31 +122,47 @@ __global__ void __launch_bounds__(narrow_threads)
   const element* const low = static_cast<const element*>(from);
   const element* const high = low + (rows - 1) * shape.in_stride + shape.columns;
   const bool dense = shape.in_stride == shape.columns;
+  // Whether every unit that is read or written is there as a whole.
+  const bool inside = first >= 0 && first + count <= all && column >= group && column + width + group <= shape.columns;
   constexpr int at_once = 8;
-  for (int i = static_cast<int>(threadIdx.x) * group; i < width + group - 1; i += narrow_threads * group) {
 #pragma unroll 1
-    for (int r = 0; r < rows; r += at_once) {
+  for (int r = 0; r < rows; r += at_once) {
+    const element* row[at_once];  // each from the beginning of a unit
+    int shift[at_once];
+#pragma unroll
+    for (int k = 0; k < at_once; ++k) {
+      row[k] = in + (r + k < rows ? r + k : 0) * shape.in_stride;
+      shift[k] = static_cast<int>(reinterpret_cast<std::uintptr_t>(row[k]) % unit_size) / Size;
+      row[k] -= shift[k];
+    }
+#pragma unroll 1
+    for (int i = static_cast<int>(threadIdx.x) * group; i < width + group - 1; i += narrow_threads * group) {
       unit loaded[at_once];
 #pragma unroll
       for (int k = 0; k < at_once; ++k) {
-        const element* const row = in + (r + k) * shape.in_stride;
-        const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(row) % unit_size) / Size;
-        const element* const row_begin = row - column;
-        if (r + k < rows && i - shift < width) {
-          loaded[k] =
-              load_unit<Size>(row - shift + i, dense ? low : row_begin, dense ? high : row_begin + shape.columns);
+        if (r + k >= rows || i - shift[k] >= width) continue;
+        if (inside) {
+          loaded[k] = *reinterpret_cast<const unit*>(row[k] + i);
+        } else {
+          const element* const row_begin = row[k] + shift[k] - column;
+          loaded[k] = load_unit<Size>(row[k] + i, dense ? low : row_begin, dense ? high : row_begin + shape.columns);
         }
       }
+      // The first and the last column may belong to two blocks.
+      const bool whole = i >= group && i + group < width;
 #pragma unroll
       for (int k = 0; k < at_once; ++k) {
         if (r + k >= rows) continue;
-        const element* const row = in + (r + k) * shape.in_stride;
-        const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(row) % unit_size) / Size;
+        int place = (i - shift[k]) * rows + r + k - skipped;
 #pragma unroll
-        for (int e = 0; e < group; ++e) {
-          const int c = i - shift + e, place = c * rows + r + k - skipped;
-          if (c >= 0 && c < width && place >= 0 && place < count) {
-            reinterpret_cast<element*>(tile + kept(place / group))[place % group] = element_of<Size>(loaded[k], e);
+        for (int e = 0; e < group; ++e, place += rows) {
+          const int c = i - shift[k] + e;
+          if (whole || (c >= 0 && c < width && place >= 0 && place < count)) {
+            if constexpr (group == 1) {
+              tile[kept(place)] = loaded[k];
+            } else {
+              reinterpret_cast<element*>(tile + kept(place / group))[place % group] = element_of<Size>(loaded[k], e);
+            }
           }
         }
       }
@@ -187,7 +170,11 @@ __global__ void __launch_bounds__(narrow_threads)
   }
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < count / group; i += narrow_threads) {
-    store_unit<Size>(out + first + i * group, tile[kept(i)], out, out + all);
+    if (inside) {
+      *reinterpret_cast<unit*>(out + first + i * group) = tile[kept(i)];
+    } else {
+      store_unit<Size>(out + first + i * group, tile[kept(i)], out, out + all);
+    }
   }
 }
 

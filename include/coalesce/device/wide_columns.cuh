@@ -1,0 +1,365 @@
+// Wide matrices: columns enough that neighbouring threads have neighbouring columns, wherever rows begin.
+//
+// A thread owns `Each` vectors of columns, a block's width apart, so that a warp's loads lie side by side; `Rows` rows
+// of them are under way at once. Width is that of vectors that begin aligned in every row, or 1.
+//
+// Where rows begin anywhere between two sectors, where they begin repeats every `phases` rows. A block takes the rows
+// of one phase after the other; in each a thread has the column with which its warp's loads begin at a sector, and
+// between two phases the states of columns change hands in shared memory. (With a column of its own for every thread a
+// warp's 128 bytes of a row would be parts of five sectors: matrices of few rows are read so.) A tile is a sector
+// narrower than its block then.
+//
+// Where there are too few columns for all threads, a block is `across` threads side by side and `down` below each
+// other, and `slices` blocks share a tile's rows; the last one folds.
+#pragma once
+
+#include "../source.cuh"
+#include "launch.cuh"
+
+namespace coalesce::detail {
+
+template <class A, class Source>
+struct wide_columns {
+  A accumulator;
+  Source in;
+  typename A::result* out;
+  std::int64_t planes, plane_stride, rows_count, stride, columns_count;
+  std::int64_t across_plane = 0;  // vectors of a row
+  std::int64_t tiles = 1;         // of a plane
+  int tile_vectors = 0;           // a sector fewer than a block's where rows are shifted
+  int phases = 1;                 // rows after which they begin alike between two sectors
+  std::int64_t rows_of_slice = 0;
+  int slices = 1;
+  typename A::state* partials = nullptr;  // [tile][slice][element of the tile]
+  unsigned int* tickets = nullptr;        // [tile]
+};
+
+inline constexpr int wide_threads = 256;
+inline constexpr int wide_rows_of_slice = 64;  // at least
+
+// What a thread has under way: Each x Rows vectors. An H200 likes many small loads of many threads: 4 bytes each where
+// there are few rows; of long columns 16 rows of one, so that tiles are narrow and few blocks share one.
+// Neighbouring results, by vectors where they lie so.
+template <int N, class R>
+__device__ __forceinline__ void store_results(R* to, const R (&from)[N]) {
+  constexpr int together = sizeof(R) < 16 && 16 % sizeof(R) == 0 ? 16 / static_cast<int>(sizeof(R)) : 1;
+  if constexpr (N > 1 && N % together == 0 && together > 1) {
+    if (reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+#pragma unroll
+      for (int i = 0; i < N; i += together) {
+        uint4 bits;
+        memcpy(&bits, &from[i], 16);
+        *reinterpret_cast<uint4*>(to + i) = bits;
+      }
+      return;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < N; ++i) to[i] = from[i];
+}
+
+// Few rows, exactly Rows: nothing is kept but what is under way.
+template <int Width, int Each, int Rows, int Blocks, class A, class Source>
+__global__ void __launch_bounds__(wide_threads, Blocks) reduce_few_rows(const wide_columns<A, Source> problem) {
+  using element = typename A::element;
+  const A& a = problem.accumulator;
+  const std::int64_t total = problem.planes * problem.across_plane;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (wide_threads * Each) + threadIdx.x;
+  typename Source::template vector_of<Width> loaded[Each][Rows];
+#pragma unroll
+  for (int j = 0; j < Each; ++j) {
+    const std::int64_t i = first + j * wide_threads;
+    if (i < total) {
+      const std::int64_t plane = problem.planes == 1 ? 0 : divide(i, problem.across_plane);
+      const Source in = problem.in.from(plane * problem.plane_stride + (i - plane * problem.across_plane) * Width);
+#pragma unroll
+      for (int r = 0; r < Rows; ++r) loaded[j][r] = in.template fetch<Width>(r * problem.stride);
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < Each; ++j) {
+    const std::int64_t i = first + j * wide_threads;
+    if (i < total) {
+      element rows[Rows][Width];
+#pragma unroll
+      for (int r = 0; r < Rows; ++r) problem.in.template unpack<Width>(loaded[j][r], rows[r]);
+      typename A::result results[Width];
+#pragma unroll
+      for (int e = 0; e < Width; ++e) {
+        typename A::state state = a.identity();
+        element tile[Rows];
+#pragma unroll
+        for (int r = 0; r < Rows; ++r) tile[r] = rows[r][e];
+        a.add(state, tile, positions<1>{0, 1});
+        results[e] = a.finish(state, problem.rows_count);
+      }
+      store_results<Width>(problem.out + i * Width, results);
+    }
+  }
+}
+
+// The states of the `down` threads of each column merged into those of the first. Whole block.
+template <int N, class A>
+__device__ __forceinline__ void fold_down(const A& a, typename A::state (&state)[N],
+                                          planes<typename A::state, N * wide_threads>& states, int across) {
+  const int t = static_cast<int>(threadIdx.x);
+#pragma unroll
+  for (int e = 0; e < N; ++e) states.put(e * wide_threads + t, state[e]);
+  for (int half = wide_threads / 2; half >= across; half /= 2) {
+    __syncthreads();
+    if (t < half) {
+#pragma unroll
+      for (int e = 0; e < N; ++e) {
+        a.merge(state[e], states.get(e * wide_threads + t + half));
+        states.put(e * wide_threads + t, state[e]);
+      }
+    }
+  }
+  __syncthreads();
+}
+
+// Log2Across: 2^that threads side by side, at least a warp.
+template <int Width, int Each, int Rows, int Blocks, int Log2Across, class A, class Source>
+__global__ void __launch_bounds__(wide_threads, Blocks) reduce_wide_columns(const wide_columns<A, Source> problem) {
+  using element = typename A::element;
+  using state_type = typename A::state;
+  constexpr int states_count = Each * Width, across = 1 << Log2Across, down = wide_threads / across;
+  constexpr int sector = Width == 1 && 32 % Source::bytes == 0 ? 32 / Source::bytes : 1;
+  constexpr bool shares = down > 1 || sector > 1;
+  __shared__ planes<state_type, shares ? states_count * wide_threads : 1> states;
+  const A& a = problem.accumulator;
+  const int x = static_cast<int>(threadIdx.x) % across, y = static_cast<int>(threadIdx.x) / across;
+  const int slices = problem.slices, phases = sector > 1 ? problem.phases : 1;
+  const std::int64_t tile = blockIdx.x / slices, plane = problem.planes == 1 ? 0 : divide(tile, problem.tiles);
+  const int slice = static_cast<int>(blockIdx.x - tile * slices);
+  // In vectors: where the tile begins, and how many it has.
+  const std::int64_t first = (tile - plane * problem.tiles) * problem.tile_vectors, left = problem.across_plane - first;
+  const int vectors = left < problem.tile_vectors ? static_cast<int>(left) : problem.tile_vectors;
+  const bool shifted = problem.tile_vectors < across * Each;
+  const std::int64_t begin = slice * problem.rows_of_slice, rows_left = problem.rows_count - begin;
+  const std::int64_t end = begin + (rows_left < problem.rows_of_slice ? rows_left : problem.rows_of_slice);
+  const std::int64_t stride = problem.stride * phases;
+  const Source in = problem.in.from(plane * problem.plane_stride + first * Width);
+  state_type state[states_count];
+#pragma unroll
+  for (int e = 0; e < states_count; ++e) state[e] = a.identity();
+  int mine = x;  // the thread's first vector of the tile
+  const auto change_hands = [&](int next, bool nothing_yet) {
+    if (!nothing_yet) {
+      const int row_of_states = y * (Each * across);
+#pragma unroll
+      for (int j = 0; j < Each; ++j) {
+        const int c = mine + j * across;
+        if (c >= 0 && c < vectors) states.put(row_of_states + c, state[j]);
+      }
+      __syncthreads();
+#pragma unroll
+      for (int j = 0; j < Each; ++j) {
+        const int c = next + j * across;
+        if (c >= 0 && c < vectors) state[j] = states.get(row_of_states + c);
+      }
+      __syncthreads();
+    }
+    mine = next;
+  };
+#pragma unroll 1
+  for (int phase = 0; phase < phases; ++phase) {
+    std::int64_t row = begin + phase + static_cast<std::int64_t>(y) * Rows * phases;
+    if constexpr (sector > 1) {
+      if (shifted) {
+        const int head = in.from((begin + phase) * problem.stride).template head<sector>();
+        change_hands(x - ((sector - head) & (sector - 1)), phase == 0);
+      }
+    }
+    const auto there = [&](int j) { return mine + j * across < vectors && (sector == 1 || j > 0 || mine >= 0); };
+    std::int64_t at = row * problem.stride + mine * Width;
+    using vector = typename Source::template vector_of<Width>;
+    // How many rows are loaded, or added up, is `count`; the first of them goes to, or comes from, place `place`.
+    const auto load = [&](vector(&loaded)[Rows][Each], auto count, int place) {
+#pragma unroll
+      for (int r = 0; r < decltype(count)::value; ++r, at += stride) {
+        forget(at);
+#pragma unroll
+        for (int j = 0; j < Each; ++j) {
+          if (there(j)) loaded[place + r][j] = in.template fetch<Width>(at + j * across * Width);
+        }
+      }
+    };
+    const auto add = [&](const vector(&loaded)[Rows][Each], auto count, int place) {
+      constexpr int n = decltype(count)::value;
+#pragma unroll
+      for (int j = 0; j < Each; ++j) {
+        if (there(j)) {
+          element rows[n][Width];
+#pragma unroll
+          for (int r = 0; r < n; ++r) in.template unpack<Width>(loaded[place + r][j], rows[r]);
+#pragma unroll
+          for (int e = 0; e < Width; ++e) {
+            element tile[n];
+#pragma unroll
+            for (int r = 0; r < n; ++r) tile[r] = rows[r][e];
+            a.add(state[j * Width + e], tile, positions<1>{row, phases});
+          }
+        }
+      }
+    };
+    const std::int64_t skipped = (down - 1) * Rows * stride;
+#pragma unroll 1
+    for (; row + (Rows - 1) * phases < end; row += down * Rows * phases, at += skipped) {
+      vector loaded[Rows][Each];
+      load(loaded, std::integral_constant<int, Rows>(), 0);
+      add(loaded, std::integral_constant<int, Rows>(), 0);
+    }
+    // One of the threads below each other has fewer than Rows rows left: by halves, all of them under way at once.
+    const int left = row < end ? static_cast<int>((end - row + phases - 1) / phases) : 0;
+    if (left > 0) {
+      vector loaded[Rows][Each];
+      const auto halves = [&](const auto& each_half) {
+        if constexpr (Rows > 8) each_half(std::integral_constant<int, 8>());
+        if constexpr (Rows > 4) each_half(std::integral_constant<int, 4>());
+        if constexpr (Rows > 2) each_half(std::integral_constant<int, 2>());
+        each_half(std::integral_constant<int, 1>());
+      };
+      halves([&](auto count) {
+        constexpr int n = decltype(count)::value;
+        if (left & n) load(loaded, count, Rows - 2 * n);
+      });
+      halves([&](auto count) {
+        constexpr int n = decltype(count)::value;
+        if (left & n) {
+          add(loaded, count, Rows - 2 * n);
+          row += n * phases;
+        }
+      });
+    }
+  }
+  if constexpr (sector > 1) {
+    if (shifted) change_hands(x, false);
+  }
+  if constexpr (down > 1) fold_down<states_count>(a, state, states, across);
+  if (slices > 1) {
+    const int pitch = across * states_count;
+    state_type* const partials = problem.partials + (tile * slices) * pitch;
+    if (y == 0) {
+#pragma unroll
+      for (int e = 0; e < states_count; ++e)
+        partials[static_cast<std::int64_t>(slice) * pitch + e * across + x] = state[e];
+    }
+    if (!last_block(problem.tickets + tile, slices)) return;
+#pragma unroll
+    for (int e = 0; e < states_count; ++e) state[e] = a.identity();
+    constexpr int together = states_count * shape<A>::state_words <= 4 ? 8 : 2;
+    for (int s = y; s < slices; s += together * down) {
+      state_type other[together][states_count];
+#pragma unroll
+      for (int k = 0; k < together; ++k) {
+#pragma unroll
+        for (int e = 0; e < states_count; ++e) {
+          if (s + k * down < slices)
+            other[k][e] = partials[static_cast<std::int64_t>(s + k * down) * pitch + e * across + x];
+        }
+      }
+#pragma unroll
+      for (int k = 0; k < together; ++k) {
+#pragma unroll
+        for (int e = 0; e < states_count; ++e) {
+          if (s + k * down < slices) a.merge(state[e], other[k][e]);
+        }
+      }
+    }
+    if constexpr (down > 1) fold_down<states_count>(a, state, states, across);
+  }
+  if (y == 0) {
+#pragma unroll
+    for (int j = 0; j < Each; ++j) {
+      if (x + j * across >= vectors) continue;
+      typename A::result results[Width];
+#pragma unroll
+      for (int e = 0; e < Width; ++e) results[e] = a.finish(state[j * Width + e], problem.rows_count);
+      store_results<Width>(problem.out + plane * problem.columns_count + (first + x + j * across) * Width, results);
+    }
+  }
+}
+
+template <int Width, class A, class Source>
+status launch_few_rows(const wide_columns<A, Source>& problem, cudaStream_t stream) {
+  constexpr int each = 4, blocks = 5;
+  void (*kernel)(wide_columns<A, Source>) =
+      problem.rows_count == 1   ? reduce_few_rows<Width, each, 1, blocks, A, Source>
+      : problem.rows_count == 2 ? reduce_few_rows<Width, each, 2, blocks, A, Source>
+      : problem.rows_count == 3 ? reduce_few_rows<Width, each, 3, blocks, A, Source>
+                                : reduce_few_rows<Width, each, 4, blocks, A, Source>;
+  return launch(kernel, problem, ceil_div(problem.planes * problem.across_plane, wide_threads * each), wide_threads, 0,
+                stream);
+}
+
+// Blocks: of a multiprocessor.
+template <int Width, int Each, int Rows, int Blocks, int Log2Across, class A, class Source>
+status launch_wide_tiles(wide_columns<A, Source> problem, cudaStream_t stream, workspace* work) {
+  constexpr int of_block = (1 << Log2Across) * Each, down = wide_threads >> Log2Across;
+  constexpr int sector = Width == 1 && 32 % Source::bytes == 0 ? 32 / Source::bytes : 1;
+  device_facts device;
+  if (const status s = current_device(device); !s) return s;
+  problem.phases = sector / common_divisor(problem.stride, sector);
+  std::int64_t together = problem.phases * Rows;  // rows
+  // Of fewer rows there are not enough of a phase.
+  const bool shifted = sector > 1 && problem.rows_count >= together;
+  if (!shifted) {
+    problem.phases = 1;
+    together = Rows;
+  }
+  problem.tile_vectors = of_block - (shifted ? sector : 0);
+  problem.tiles = ceil_div(problem.across_plane, problem.tile_vectors);
+  const std::int64_t tiles = problem.planes * problem.tiles;
+  // A slice's partial results are to be a small part of what it reads.
+  const std::int64_t least = (together > wide_rows_of_slice ? together : wide_rows_of_slice) * down;
+  double share = 0;
+  const std::int64_t slices = slices_of_tiles(tiles, tiles <= max_tickets ? problem.rows_count / least : 1,
+                                              static_cast<std::int64_t>(device.processors) * Blocks, share);
+  problem.rows_of_slice = ceil_div(ceil_div(problem.rows_count, slices), together) * together;
+  problem.slices = static_cast<int>(ceil_div(problem.rows_count, problem.rows_of_slice));
+  if (problem.slices > 1) {
+    const std::int64_t bytes =
+        tiles * problem.slices * of_block * Width * static_cast<std::int64_t>(sizeof(typename A::state));
+    if (const status s = find_workspace(stream, device.device, bytes, work); !s) return s;
+    problem.partials = static_cast<typename A::state*>(work->partials());
+    problem.tickets = work->tickets();
+  }
+  return launch(reduce_wide_columns<Width, Each, Rows, Blocks, Log2Across, A, Source>, problem, tiles * problem.slices,
+                wide_threads, 0, stream);
+}
+
+template <int Width, class A, class Source>
+bool columns_in_vectors(const Source& in, std::int64_t planes, std::int64_t plane_stride, std::int64_t stride,
+                        std::int64_t columns_count) {
+  return in.template begins_aligned<Width>() && (planes == 1 || plane_stride % Width == 0) && stride % Width == 0 &&
+         columns_count % Width == 0;
+}
+
+template <class A, class Source>
+status launch_wide_columns(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
+                           std::int64_t plane_stride, std::int64_t rows_count, std::int64_t stride,
+                           std::int64_t columns_count, cudaStream_t stream, workspace* work) {
+  constexpr int vector = vector_of_states<A, Source>;  // elements of up to 16 bytes, and of up to 4
+  constexpr int word = Source::bytes >= 4 || vector * Source::bytes < 4 ? 1 : 4 / Source::bytes;
+  const bool in_words = columns_in_vectors<word, A>(in, planes, plane_stride, stride, columns_count);
+  const bool in_vectors = columns_in_vectors<vector, A>(in, planes, plane_stride, stride, columns_count);
+  wide_columns<A, Source> problem = {a, in, out, planes, plane_stride, rows_count, stride, columns_count};
+  problem.across_plane = columns_count;
+  if (rows_count <= 4) {
+    if (!in_words) return launch_few_rows<1>(problem, stream);
+    problem.across_plane = columns_count / word;
+    return launch_few_rows<word>(problem, stream);
+  }
+  // Of few rows of words or larger elements single ones are faster.
+  if (vector > 1 && in_vectors && (rows_count >= 64 || word > 1)) {
+    problem.across_plane = columns_count / vector;
+    constexpr int blocks = shape<A>::state_words > 2 ? 2 : 3;
+    return launch_wide_tiles<vector, 1, 8, blocks, 8>(problem, stream, work);
+  }
+  if (columns_count <= 128) return launch_wide_tiles<1, 1, 16, 4, 5>(problem, stream, work);
+  if (rows_count < 1024) return launch_wide_tiles<1, 2, 8, 4, 8>(problem, stream, work);
+  return launch_wide_tiles<1, 1, 16, 4, 8>(problem, stream, work);
+}
+
+}  // namespace coalesce::detail
