@@ -91,6 +91,11 @@ void check_type(Random& random) {
   check_transpose<T>(64, 128, 0, 0, 0, 0, random);
   check_transpose<T>(63, 130, 0, 0, 0, 0, random);
   check_transpose<T>(132, 136, 4, 8, 4, 8, random);  // words of whole bytes and halves
+  // Streams of several blocks, and crooked tiles below and beside each other.
+  constexpr i64 stream = 60000 / static_cast<i64>(sizeof(T)) / 6;
+  check_transpose<T>(6, stream, 0, 0, 1, 0, random);
+  check_transpose<T>(stream, 6, 0, 1, 0, 1, random);
+  check_transpose<T>(270, 259, 1, 1, 1, 1, random);
   for (int k = 0; k < 4; ++k) {
     check_transpose<T>(random.between(1, 80), random.between(1, 80), random.between(0, 5), random.between(0, 5),
                        static_cast<int>(random.between(0, 7)), static_cast<int>(random.between(0, 7)), random);

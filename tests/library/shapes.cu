@@ -48,6 +48,8 @@ axes axes_of(const Shape& s) {
       return {r[0], r[1]};
     case 3:
       return {r[0], r[1], r[2]};
+    case 4:
+      return {r[0], r[1], r[2], r[3]};
     default:
       return axes::all();
   }
@@ -233,6 +235,11 @@ void check_known(Random& random) {
   check({{5000, 16}, {}, {0}}, random);
   check({{1000, 70}, {72, 1}, {0}}, random);
   check({{2, 5000}, {}, {0}}, random);
+  // Crooked: few rows, fewer than a sector's phases have, enough for them; narrow; enough to be shared among blocks.
+  for (const i64 rows : {1, 2, 3, 4, 5, 7, 8, 15, 63, 64, 77}) check({{rows, 521}, {523, 1}, {0}, 1}, random);
+  check({{2, 150, 130}, {}, {1}, 2}, random);
+  check({{700, 40}, {41, 1}, {0}, 1}, random);
+  check({{1100, 261}, {262, 1}, {0}}, random);
   // Axes in the middle and on both sides.
   check({{5, 6, 7}, {}, {1}}, random);
   check({{5, 6, 7}, {}, {0, 2}}, random);
@@ -247,6 +254,9 @@ void check_known(Random& random) {
   check({{3, 4, 5, 6}, {}, {0, 3}}, random);
   check({{3, 4, 5, 6}, {}, {}}, random);
   check({{3, 4, 5, 6, 2}, {}, {0, 1, 2, 3, 4}}, random);
+  check({{2, 3, 2, 3, 2, 3, 2, 5}, {}, {0, 2, 4, 6}}, random);
+  check({{2, 3, 2, 3, 2, 3, 2, 5}, {}, {1, 3, 5, 7}}, random);
+  check({{2, 3, 4, 3, 2, 3, 2, 8}, {}, {1, 3, 5, 7}}, random);
   // Turned round, transposed, broadcast, empty, one element.
   check({{30, 20}, {1, 30}, {1}}, random);
   check({{30, 20}, {-20, -1}, {1}}, random);

@@ -202,16 +202,14 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
   // Each slice's partial results lie `usable` apart.
   state_type* partials =
       alone ? nullptr : problem.partials + static_cast<std::int64_t>(plane_tile) * problem.slices * usable;
-  for (int c = threadIdx.x; c < here; c += columns_threads) {
-    state_type merged;
+  // A folded matrix's row of threads begins `head` elements behind the first column.
+  const int turned = folded ? head % usable : 0;
+  for (int place = threadIdx.x; place < here; place += columns_threads) {
+    state_type merged = state_of(place);
     if (folded) {
-      int place = (c - head) % usable;
-      if (place < 0) place += usable;
-      merged = state_of(place);
       for (int copy = 1; copy < phases; ++copy) a.merge(merged, state_of(place + copy * usable));
-    } else {
-      merged = state_of(c);
     }
+    const int c = place + turned < usable ? place + turned : place + turned - usable;
     if (alone) {
       problem.out[result + c] = a.finish(merged, rows_count);
     } else {

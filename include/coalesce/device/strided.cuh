@@ -48,40 +48,58 @@ struct axis_map {
   __device__ __forceinline__ std::int64_t step() const { return rank == 0 ? 0 : indices[rank - 1]; }
 };
 
-// Goes through indices i, i + step, i + 2 step ... of up to two axes, of which the last is shorter than 2^30, without a
-// division: a step is so far along each of them, and where the last one ends it is so far to the next one's beginning.
+// Goes through indices i, i + step, i + 2 step ... of up to three axes, of which the last two are shorter than 2^30,
+// without a division: a step is so far along each of them, and where one ends it is so far to the next one's beginning.
 class walker {
  public:
   __device__ __forceinline__ walker(const axis_map& map, std::int64_t i, std::int64_t step)
       : here_(map(i)), by_(map(step)) {
-    if (map.rank == 2) {
-      last_ = static_cast<int>(map.extents[1]);
-      inner_ = static_cast<int>(i - divide(i, last_) * last_);
-      by_inner_ = static_cast<int>(step - divide(step, last_) * last_);
-      over_ = {map.strides[0] - last_ * map.strides[1], map.others[0] - last_ * map.others[1],
-               map.indices[0] - last_ * map.indices[1]};
-    }
+    digit(map, map.rank - 1, i, step, last_);
+    digit(map, map.rank - 2, i, step, middle_);
   }
   __device__ __forceinline__ const axis_map::place& here() const { return here_; }
   __device__ __forceinline__ void advance() {
     add(by_);
-    inner_ += by_inner_;
-    if (inner_ >= last_) {
-      inner_ -= last_;
-      add(over_);
+    last_.here += last_.by;
+    middle_.here += middle_.by;
+    if (last_.here >= last_.extent) {
+      last_.here -= last_.extent;
+      ++middle_.here;
+      add(last_.over);
+    }
+    if (middle_.here >= middle_.extent) {
+      middle_.here -= middle_.extent;
+      add(middle_.over);
     }
     // Else the places of all loads under way would be in registers at once.
     forget(here_.at);
   }
 
  private:
+  // Where an axis that has a slower one is, how far a step is along it, and the way over its end.
+  struct wheel {
+    int extent = 0x7fffffff, here = 0, by = 0;
+    axis_map::place over = {0, 0, 0};
+  };
+  __device__ __forceinline__ static void digit(const axis_map& map, int axis, std::int64_t& i, std::int64_t& step,
+                                               wheel& w) {
+    if (axis < 1) return;
+    const std::int64_t extent = map.extents[axis], i_over = divide(i, extent), step_over = divide(step, extent);
+    w.extent = static_cast<int>(extent);
+    w.here = static_cast<int>(i - i_over * extent);
+    w.by = static_cast<int>(step - step_over * extent);
+    w.over = {map.strides[axis - 1] - extent * map.strides[axis], map.others[axis - 1] - extent * map.others[axis],
+              map.indices[axis - 1] - extent * map.indices[axis]};
+    i = i_over;
+    step = step_over;
+  }
   __device__ __forceinline__ void add(const axis_map::place& way) {
     here_.at += way.at;
     here_.other += way.other;
     here_.index += way.index;
   }
-  axis_map::place here_, by_, over_ = {0, 0, 0};
-  int last_ = 0x7fffffff, inner_ = 0, by_inner_ = 0;
+  axis_map::place here_, by_;
+  wheel last_, middle_;
 };
 
 template <class A, class Source>
@@ -312,9 +330,10 @@ status launch_strided_as(strided<A, Source> problem, cudaStream_t stream, worksp
 template <class A, class Source>
 status launch_strided(const A& a, const Source& in, typename A::result* out, const reduction_layout& l,
                       cudaStream_t stream, workspace* work) {
-  const int walked = l.reduced_rank < 2 || l.reduced[l.reduced_rank - 1].extent >= std::int64_t{1} << 30
-                         ? (l.reduced_rank > 0 ? 1 : 0)
-                         : 2;
+  int walked = l.reduced_rank > 0 ? 1 : 0;
+  while (walked < 3 && walked < l.reduced_rank && l.reduced[l.reduced_rank - walked].extent < std::int64_t{1} << 30) {
+    ++walked;
+  }
   strided<A, Source> problem = {a,
                                 in,
                                 out,

@@ -281,16 +281,20 @@ __global__ void __launch_bounds__(wide_threads, Blocks) reduce_wide_columns(cons
   }
 }
 
-template <int Width, class A, class Source>
+// Vectors of a thread of the kernel for so many rows: 8 to 16 under way.
+constexpr int few_vectors(int rows) { return rows <= 4 ? 4 : 2; }
+inline constexpr int most_few_rows = 8;
+
+template <int Width, int Rows, class A, class Source>
 status launch_few_rows(const wide_columns<A, Source>& problem, cudaStream_t stream) {
-  constexpr int each = 4, blocks = 5;
-  void (*kernel)(wide_columns<A, Source>) =
-      problem.rows_count == 1   ? reduce_few_rows<Width, each, 1, blocks, A, Source>
-      : problem.rows_count == 2 ? reduce_few_rows<Width, each, 2, blocks, A, Source>
-      : problem.rows_count == 3 ? reduce_few_rows<Width, each, 3, blocks, A, Source>
-                                : reduce_few_rows<Width, each, 4, blocks, A, Source>;
-  return launch(kernel, problem, ceil_div(problem.planes * problem.across_plane, wide_threads * each), wide_threads, 0,
-                stream);
+  if constexpr (Rows > most_few_rows) {
+    return {};
+  } else {
+    if (problem.rows_count != Rows) return launch_few_rows<Width, Rows + 1>(problem, stream);
+    constexpr int each = few_vectors(Rows);
+    const std::int64_t blocks = ceil_div(problem.planes * problem.across_plane, wide_threads * each);
+    return launch(reduce_few_rows<Width, each, Rows, 5, A, Source>, problem, blocks, wide_threads, 0, stream);
+  }
 }
 
 // Blocks: of a multiprocessor.
@@ -298,12 +302,15 @@ template <int Width, int Each, int Rows, int Blocks, int Log2Across, class A, cl
 status launch_wide_tiles(wide_columns<A, Source> problem, cudaStream_t stream, workspace* work) {
   constexpr int of_block = (1 << Log2Across) * Each, down = wide_threads >> Log2Across;
   constexpr int sector = Width == 1 && 32 % Source::bytes == 0 ? 32 / Source::bytes : 1;
+  static_assert(of_block > sector);
   device_facts device;
   if (const status s = current_device(device); !s) return s;
   problem.phases = sector / common_divisor(problem.stride, sector);
   std::int64_t together = problem.phases * Rows;  // rows
   // Of fewer rows there are not enough of a phase.
-  const bool shifted = sector > 1 && problem.rows_count >= together;
+  const bool level = problem.phases == 1 && problem.in.template begins_aligned<sector>() &&
+                     (problem.planes == 1 || problem.plane_stride % sector == 0);
+  const bool shifted = sector > 1 && !level && problem.rows_count >= together;
   if (!shifted) {
     problem.phases = 1;
     together = Rows;
@@ -346,20 +353,21 @@ status launch_wide_columns(const A& a, const Source& in, typename A::result* out
   const bool in_vectors = columns_in_vectors<vector, A>(in, planes, plane_stride, stride, columns_count);
   wide_columns<A, Source> problem = {a, in, out, planes, plane_stride, rows_count, stride, columns_count};
   problem.across_plane = columns_count;
-  if (rows_count <= 4) {
-    if (!in_words) return launch_few_rows<1>(problem, stream);
+  if (rows_count <= most_few_rows) {
+    if (!in_words) return launch_few_rows<1, 1>(problem, stream);
     problem.across_plane = columns_count / word;
-    return launch_few_rows<word>(problem, stream);
+    return launch_few_rows<word, 1>(problem, stream);
   }
   // Of few rows of words or larger elements single ones are faster.
   if (vector > 1 && in_vectors && (rows_count >= 64 || word > 1)) {
     problem.across_plane = columns_count / vector;
-    constexpr int blocks = shape<A>::state_words > 2 ? 2 : 3;
-    return launch_wide_tiles<vector, 1, 8, blocks, 8>(problem, stream, work);
+    constexpr int blocks_of_vectors = shape<A>::state_words > 2 ? 2 : 3;
+    return launch_wide_tiles<vector, 1, 8, blocks_of_vectors, 8>(problem, stream, work);
   }
-  if (columns_count <= 128) return launch_wide_tiles<1, 1, 16, 4, 5>(problem, stream, work);
-  if (rows_count < 1024) return launch_wide_tiles<1, 2, 8, 4, 8>(problem, stream, work);
-  return launch_wide_tiles<1, 1, 16, 4, 8>(problem, stream, work);
+  constexpr int blocks = shape<A>::state_words > 2 ? 3 : 4;
+  if (columns_count <= 128) return launch_wide_tiles<1, 2, 8, blocks, 5>(problem, stream, work);
+  if (rows_count < 1024) return launch_wide_tiles<1, 2, 8, blocks, 8>(problem, stream, work);
+  return launch_wide_tiles<1, 1, 16, blocks, 8>(problem, stream, work);
 }
 
 }  // namespace coalesce::detail
