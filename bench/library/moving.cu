@@ -1,4 +1,5 @@
-// transpose, reverse and copy, beside the runtime's own copy of as many bytes (limit.cu).
+// transpose, reverse and copy, beside the runtime's own copy of as many bytes (limit.cu) and, where rows lie apart, of
+// the same rows.
 //
 //   moving [--only REGEX] [--seconds S]
 #include <coalesce/copy.cuh>
@@ -54,7 +55,7 @@ void all(bench::Program& program, const char* type, void* in, void* out) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::Program program(argc, argv, "coalesce");
+  bench::Program program(argc, argv, "coalesce"), runtime(argc, argv, "cudaMemcpy2D");
   void *in = nullptr, *out = nullptr;
   CHECK(cudaMalloc(&in, kBytes));
   CHECK(cudaMalloc(&out, kBytes + 4096));
@@ -76,6 +77,10 @@ int main(int argc, char** argv) {
       program.measure(c, 1, [&](int) {
         right(coalesce::copy(static_cast<const byte*>(in) + offset, pitch, static_cast<byte*>(out), pitch, rows, width,
                              program.stream()));
+      });
+      runtime.measure(c, 1, [&](int) {
+        CHECK(cudaMemcpy2DAsync(out, pitch, static_cast<const byte*>(in) + offset, pitch, width, rows,
+                                cudaMemcpyDeviceToDevice, runtime.stream()));
       });
     }
   }

@@ -6,6 +6,7 @@
 // sectors of it and reads the columns that these are made of, of every row.
 #pragma once
 
+#include "../block/stage.cuh"
 #include "transpose_crooked.cuh"
 
 namespace coalesce::detail {
@@ -49,22 +50,24 @@ __global__ void __launch_bounds__(narrow_threads)
   // Whether all of it is there: nothing has to be looked at one by one.
   const bool inside = down >= above && down + height <= shape.rows && low - shift >= in &&
                       low - shift + units * group <= in + shape.rows * columns;
-  constexpr int at_once = 8;
-#pragma unroll 1
-  for (int i = static_cast<int>(threadIdx.x); i < units; i += at_once * narrow_threads) {
-    unit loaded[at_once];
+  const element* const begin_of_units = low - shift;
+  constexpr int at_once = 4;
+  if (inside) {
+    for (int i = static_cast<int>(threadIdx.x); i < units; i += at_once * narrow_threads) {
 #pragma unroll
-    for (int k = 0; k < at_once; ++k) {
-      const element* const at = low - shift + (i + k * narrow_threads) * group;
-      if (!inside) {
-        loaded[k] = load_unit<Size>(at, low, high);
-      } else if (i + k * narrow_threads < units) {
-        loaded[k] = *reinterpret_cast<const unit*>(at);
+      for (int k = 0; k < at_once; ++k) {
+        const int u = i + k * narrow_threads;
+        if (u < units) start_copy_of_one(tile + kept(u), reinterpret_cast<const unit*>(begin_of_units + u * group));
       }
     }
-#pragma unroll
-    for (int k = 0; k < at_once; ++k) {
-      if (i + k * narrow_threads < units) tile[kept(i + k * narrow_threads)] = loaded[k];
+    end_group();
+    wait_for_groups<0>();
+  } else {
+    for (int first = 0; first < units; first += narrow_threads) {
+      const int i = first + static_cast<int>(threadIdx.x);
+      const unit loaded = load_unit<Size>(begin_of_units + i * group, low, high);
+      __syncwarp();  // lanes that stayed behind would meet others in a bank
+      if (i < units) tile[kept(i)] = loaded;
     }
   }
   __syncthreads();
@@ -124,44 +127,64 @@ __global__ void __launch_bounds__(narrow_threads)
   const bool dense = shape.in_stride == shape.columns;
   // Whether every unit that is read or written is there as a whole.
   const bool inside = first >= 0 && first + count <= all && column >= group && column + width + group <= shape.columns;
-  constexpr int at_once = 8;
-#pragma unroll 1
-  for (int r = 0; r < rows; r += at_once) {
-    const element* row[at_once];  // each from the beginning of a unit
-    int shift[at_once];
+  if constexpr (group == 1) {
+    constexpr int at_once = 4;
+    if (inside) {
+      // Column 0 may begin in the block before, the last one end in the next.
+      for (int r = 0; r < rows; ++r) {
+        const element* const row = in + r * shape.in_stride;
+        for (int c = static_cast<int>(threadIdx.x); c < width; c += at_once * narrow_threads) {
 #pragma unroll
-    for (int k = 0; k < at_once; ++k) {
-      row[k] = in + (r + k < rows ? r + k : 0) * shape.in_stride;
-      shift[k] = static_cast<int>(reinterpret_cast<std::uintptr_t>(row[k]) % unit_size) / Size;
-      row[k] -= shift[k];
-    }
-#pragma unroll 1
-    for (int i = static_cast<int>(threadIdx.x) * group; i < width + group - 1; i += narrow_threads * group) {
-      unit loaded[at_once];
-#pragma unroll
-      for (int k = 0; k < at_once; ++k) {
-        if (r + k >= rows || i - shift[k] >= width) continue;
-        if (inside) {
-          loaded[k] = *reinterpret_cast<const unit*>(row[k] + i);
-        } else {
-          const element* const row_begin = row[k] + shift[k] - column;
-          loaded[k] = load_unit<Size>(row[k] + i, dense ? low : row_begin, dense ? high : row_begin + shape.columns);
+          for (int k = 0; k < at_once; ++k) {
+            const int place = (c + k * narrow_threads) * rows + r - skipped;
+            if (place >= 0 && place < count) start_copy_of_one(tile + kept(place), row + c + k * narrow_threads);
+          }
         }
       }
-      // The first and the last column may belong to two blocks.
-      const bool whole = i >= group && i + group < width;
+      end_group();
+      wait_for_groups<0>();
+    }
+  }
+  if (group > 1 || !inside) {
+    constexpr int at_once = 8;
+#pragma unroll 1
+    for (int r = 0; r < rows; r += at_once) {
+      const element* row[at_once];  // each from the beginning of a unit
+      int shift[at_once];
 #pragma unroll
       for (int k = 0; k < at_once; ++k) {
-        if (r + k >= rows) continue;
-        int place = (i - shift[k]) * rows + r + k - skipped;
+        row[k] = in + (r + k < rows ? r + k : 0) * shape.in_stride;
+        shift[k] = static_cast<int>(reinterpret_cast<std::uintptr_t>(row[k]) % unit_size) / Size;
+        row[k] -= shift[k];
+      }
+#pragma unroll 1
+      for (int i = static_cast<int>(threadIdx.x) * group; i < width + group - 1; i += narrow_threads * group) {
+        unit loaded[at_once];
 #pragma unroll
-        for (int e = 0; e < group; ++e, place += rows) {
-          const int c = i - shift[k] + e;
-          if (whole || (c >= 0 && c < width && place >= 0 && place < count)) {
-            if constexpr (group == 1) {
-              tile[kept(place)] = loaded[k];
-            } else {
-              reinterpret_cast<element*>(tile + kept(place / group))[place % group] = element_of<Size>(loaded[k], e);
+        for (int k = 0; k < at_once; ++k) {
+          if (r + k >= rows || i - shift[k] >= width) continue;
+          if (inside) {
+            loaded[k] = *reinterpret_cast<const unit*>(row[k] + i);
+          } else {
+            const element* const row_begin = row[k] + shift[k] - column;
+            loaded[k] = load_unit<Size>(row[k] + i, dense ? low : row_begin, dense ? high : row_begin + shape.columns);
+          }
+        }
+        // The first and the last column may belong to two blocks.
+        const bool whole = i >= group && i + group < width;
+#pragma unroll
+        for (int k = 0; k < at_once; ++k) {
+          if (r + k >= rows) continue;
+          int place = (i - shift[k]) * rows + r + k - skipped;
+#pragma unroll
+          for (int e = 0; e < group; ++e, place += rows) {
+            const int c = i - shift[k] + e;
+            if (whole || (c >= 0 && c < width && place >= 0 && place < count)) {
+              if constexpr (group == 1) {
+                tile[kept(place)] = loaded[k];
+              } else {
+                reinterpret_cast<element*>(tile + kept(place / group))[place % group] = element_of<Size>(loaded[k], e);
+              }
             }
           }
         }
