@@ -75,6 +75,7 @@ status reduce_layout(const A& a, const Source& view_in, typename A::result* out,
       return launch_columns(b, in, out, planes, outer ? outer->stride : 0, rows, stride, inner->extent, stream, work);
     }
   }
+  if (count < few) return launch_strided(b, in, out, l, stream, work);
   return launch_strided(a, in, out, l, stream, work);
 }
 
