@@ -2,15 +2,15 @@
 _coalesce() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
   COMPREPLY=()
-  if [[ $COMP_CWORD -eq 1 ]]; then COMPREPLY=($(compgen -W 'run lab banks compare counters completion --help --version' -- "$word")); return; fi
+  if [[ $COMP_CWORD -eq 1 ]]; then COMPREPLY=($(compgen -W 'run check lab banks compare counters completion --help --version' -- "$word")); return; fi
   case ${COMP_WORDS[1]} in
     run)
       case "$before" in
-        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
         --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --engine) COMPREPLY=($(compgen -W 'auto interpreter native' -- "$word")); return ;;
         --model) COMPREPLY=($(compgen -W 'ptx ptxas' -- "$word")); return ;;
+        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
+        --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
         -X) COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -22,14 +22,24 @@ _coalesce() {
         --repeat) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --output|-o) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --engine --model --color --compiler -X --metrics --json --html --csv --lines --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
-    lab)
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --threads --engine --model --device --max-instructions --color --compiler -X --metrics --json --html --csv --lines --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+    check)
       case "$before" in
         --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
-        --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
+        --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
+        -X) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
+      esac
+      COMPREPLY=($(compgen -W '--help -h --device --max-instructions --color --compiler -X --json --quiet -q ' -- "$word")) ;;
+    lab)
+      case "$before" in
+        --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --engine) COMPREPLY=($(compgen -W 'auto interpreter native' -- "$word")); return ;;
         --model) COMPREPLY=($(compgen -W 'ptx ptxas' -- "$word")); return ;;
+        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
+        --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
         -X) COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -43,7 +53,7 @@ _coalesce() {
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --html) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      COMPREPLY=($(compgen -W '--help -h --device --threads --max-instructions --engine --model --color --compiler -X --n --block --stride --width --pad --lanes --on --json --html --csv --markdown all list' -- "$word")) ;;
+      COMPREPLY=($(compgen -W '--help -h --threads --engine --model --device --max-instructions --color --compiler -X --n --block --stride --width --pad --lanes --on --json --html --csv --markdown all list' -- "$word")) ;;
     banks)
       case "$before" in
         --stride) COMPREPLY=($(compgen -f -- "$word")); return ;;
