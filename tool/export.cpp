@@ -26,14 +26,6 @@ std::string text(const Json& value, int indent = -1) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-Json counters_json(const machine::Counters& counters, bool zeros) {
-  Json object = Json::object();
-  for (const auto& row : kCounterRows) {
-    if (zeros || counters.*row.field) object[std::string(row.name)] = counters.*row.field;
-  }
-  return object;
-}
-
 Json times_json(const std::vector<double>& seconds) {
   return {{"median", median(seconds)}, {"spread", spread(seconds)}, {"repetitions", seconds}};
 }
@@ -63,6 +55,14 @@ Json launch_json(const Record& record, const Launch& launch, bool lines) {
 }
 
 }  // namespace
+
+Json counters_json(const machine::Counters& counters, bool zeros) {
+  Json object = Json::object();
+  for (const auto& row : kCounterRows) {
+    if (zeros || counters.*row.field) object[std::string(row.name)] = counters.*row.field;
+  }
+  return object;
+}
 
 Json known_counters_json(const machine::Counters& counters, uint64_t known) {
   Json object = Json::object();

@@ -18,9 +18,10 @@ void write_json(std::ostream& out, const Record& record, int exit_code, bool lin
 // From a GPU there is also "on":"gpu"; launches have only the counters that were read, "seconds", and "times":{"cold":
 // {"median","spread","repetitions":[s,...]},"warm":{...}} where they were repeated; "notes" say what was not measured.
 
-// The counters whose bits are set (Launch::known), by name.
 // "key", "name", "compute_capability", and "model" where it is not ptx.
 nlohmann::ordered_json device_json(const DeviceName& device);
+// All counters by name, with or without those that are 0; those whose bits are set (Launch::known).
+nlohmann::ordered_json counters_json(const machine::Counters& counters, bool zeros);
 nlohmann::ordered_json known_counters_json(const machine::Counters& counters, uint64_t known);
 
 // One record per launch, every counter a column.

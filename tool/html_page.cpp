@@ -199,14 +199,6 @@ std::string rung_html(const Rung& rung, const std::string& id, bool open, const 
   return out + "</details>\n";
 }
 
-Json counters_json(const Counters& counters, bool zeros) {
-  Json object = Json::object();
-  for (const auto& row : kCounterRows) {
-    if (zeros || counters.*row.field) object[std::string(row.name)] = counters.*row.field;
-  }
-  return object;
-}
-
 const char* result_text(Rung::Result result) {
   return result == Rung::Result::right ? "right" : result == Rung::Result::wrong ? "wrong" : "unknown";
 }

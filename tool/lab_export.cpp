@@ -20,12 +20,6 @@ const char* outcome(Rung::Result result) {
   return kTexts[static_cast<int>(result)];
 }
 
-Json counters_json(const machine::Counters& counters) {
-  Json object = Json::object();
-  for (const auto& row : kCounterRows) object[std::string(row.name)] = counters.*row.field;
-  return object;
-}
-
 // Seconds, and with them what follows: bytes a second over the cold median.
 Json hardware_json(const Rung& rung) {
   const Hardware& h = *rung.hardware;
@@ -53,7 +47,7 @@ Json rung_json(const Rung& rung) {
                  {"launches", rung.launches}, {"grid", rung.grid},
                  {"block", rung.block},       {"dynamic_shared_bytes", rung.shared_bytes}};
   if (!rung.fault.empty()) object["fault"] = rung.fault;
-  object["counters"] = counters_json(rung.counters);
+  object["counters"] = counters_json(rung.counters, true);
   if (rung.copies) {
     const Copies& c = *rung.copies;
     object["copies"] = {{"h2d", {{"calls", c.h2d_calls}, {"bytes", c.h2d_bytes}}},
@@ -68,7 +62,7 @@ Json rung_json(const Rung& rung) {
                        {"active_warps", s.active_warps},
                        {"divergent_warps", s.divergent_warps},
                        {"conflict_degree", s.conflict_degree},
-                       {"counters", counters_json(s.counters)}});
+                       {"counters", counters_json(s.counters, true)}});
     }
     object["steps"] = std::move(steps);
   }
