@@ -6,12 +6,13 @@ GRACE = 5  # seconds from being asked to end to being killed
 
 
 def run(words, seconds=120, environment=None, **more):
-    """The finished process; None where it took too long: it was asked to end then, so what it had is written."""
+    """The finished process, of code 127 if there is no such program; None where it took too long: it was asked to end
+    then, so what it had is written."""
     try:
         child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
                                  env={**os.environ, **(environment or {})}, **more)
-    except OSError:
-        return None
+    except OSError as error:
+        return subprocess.CompletedProcess(words, 127, "", str(error))
     try:
         out, errors = child.communicate(timeout=seconds)
         return subprocess.CompletedProcess(words, child.returncode, out, errors)

@@ -241,6 +241,7 @@ def main():
     options.add_argument("--again", action="store_true")
     options.add_argument("--more", nargs="*", default=[])
     chosen = options.parse_args()
+    chosen.coalesce = os.path.abspath(chosen.coalesce)  # programs run in their own folders
     os.makedirs(chosen.docs, exist_ok=True)
     kept = os.path.join(chosen.docs, chosen.name + ".json")
     if chosen.again:

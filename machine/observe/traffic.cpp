@@ -100,27 +100,33 @@ uint32_t set_of(uint64_t line) {
 // Sectors of all passes. Each set makes passes of its own. In each, every bank's first waiting lane stands up, and of
 // those the ones go that lie in the line of the set's first waiting lane. Banks are as those of shared memory.
 uint32_t atomic_passes(const uint64_t* address, uint32_t mask, uint32_t word_shift) {
-  uint32_t in_set[4] = {};
+  // A lane is one number: its line, bank (5 bits) and sector in the line (2 bits).
+  constexpr uint32_t kLineAt = 7, kBankAt = 2;
+  uint64_t waiting[4][32];
+  uint32_t counts[4] = {};
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
-    const auto lane = static_cast<uint32_t>(std::countr_zero(rest));
-    in_set[set_of(address[lane] >> kLineShift)] |= 1u << lane;
+    const uint64_t at = address[std::countr_zero(rest)], line = at >> kLineShift;
+    const uint32_t set = set_of(line);
+    waiting[set][counts[set]++] =
+        line << kLineAt | (at >> word_shift) % (kPassBytes >> word_shift) << kBankAt | (at >> kSectorShift) % 4;
   }
   uint32_t sectors = 0;
-  for (uint32_t waiting : in_set) {
-    while (waiting) {
-      const uint64_t line = address[std::countr_zero(waiting)] >> kLineShift;
-      uint32_t taken = 0, going = 0, touched = 0;  // banks, lanes, sectors of the line
-      for (uint32_t rest = waiting; rest; rest &= rest - 1) {
-        const uint64_t at = address[std::countr_zero(rest)];
-        const uint32_t bank = 1u << (at >> word_shift) % (kPassBytes >> word_shift);
-        if (taken & bank) continue;
-        taken |= bank;
-        if (at >> kLineShift != line) continue;
-        going |= rest & (~rest + 1);
-        touched |= 1u << (at >> kSectorShift) % 4;
+  for (uint32_t set = 0; set < 4; ++set) {
+    uint64_t* lanes = waiting[set];
+    for (uint32_t n = counts[set]; n;) {
+      const uint64_t line = lanes[0] >> kLineAt;
+      uint32_t taken = 0, touched = 0, left = 0;
+      for (uint32_t i = 0; i < n; ++i) {  // no branches: which lane goes cannot be foreseen
+        const uint64_t lane = lanes[i];
+        const uint32_t bank = static_cast<uint32_t>(lane >> kBankAt) % kBanks;
+        const uint32_t goes = static_cast<uint32_t>(lane >> kLineAt == line) & ~(taken >> bank);
+        taken |= 1u << bank;
+        touched |= goes << lane % 4;
+        lanes[left] = lane;
+        left += 1 - goes;
       }
       sectors += count(touched);
-      waiting &= ~going;
+      n = left;
     }
   }
   return sectors;

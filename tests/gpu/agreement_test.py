@@ -208,7 +208,9 @@ class Common(unittest.TestCase):
         self.assertEqual(common.table(["a", "b", "c"], [["x", "", 1]]), "| a | c |\n|---|---:|\n| x | 1 |\n")
 
     def test_what_is_no_program(self):
-        self.assertIsNone(common.run([os.path.join(ROOT, "no such program")]))
+        done = common.run([os.path.join(ROOT, "no such program")])
+        self.assertEqual(done.returncode, 127)
+        self.assertIn("no such program", done.stderr)
 
 
 if __name__ == "__main__":

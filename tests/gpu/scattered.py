@@ -2,7 +2,7 @@
 """Sectors of atomics whose lanes are scattered over several lines of global memory, for tests/truth/scattered.jsonl.
 
   nvcc -arch=sm_90 -cudart shared -o scattered tests/gpu/scattered_probe.cu
-  scattered.py --measure ./scattered build/lib/libcoalesce_gpu.so FOLDER    runs it; 22 ms a pattern on an H200
+  scattered.py --measure ./scattered build/lib/libcoalesce_gpu.so FOLDER    runs it; 30 ms a pattern on an H200; may be stopped
   scattered.py FOLDER > tests/truth/scattered.jsonl
 
 The first line is where and when; each other one has a pattern's mask of lanes, their byte offsets and the sectors that
@@ -78,13 +78,13 @@ def measure(probe, library, folder):
     with open(file, "wb") as out:
         for mask, offsets in patterns():
             out.write(struct.pack("<33I", mask, *offsets))
+    card = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+                          capture_output=True, text=True).stdout.splitlines()
+    with open(os.path.join(folder, "where.json"), "w") as out:
+        json.dump({"gpu": card[0], "date": datetime.date.today().isoformat(), "command": "tests/gpu/scattered.py --measure"}, out)
     subprocess.run([os.path.abspath(probe), file], check=True, env={
         **os.environ, "LD_PRELOAD": os.path.abspath(library), "COALESCE_GPU_RECORD": record, "COALESCE_GPU_BATCH": "128",
         "COALESCE_GPU_LAUNCHES": "1000000", "COALESCE_GPU_METRICS": METRIC})
-    card = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
-                          capture_output=True, text=True).stdout.strip()
-    with open(os.path.join(folder, "where.json"), "w") as out:
-        json.dump({"gpu": card, "date": datetime.date.today().isoformat(), "command": "tests/gpu/scattered.py --measure"}, out)
 
 
 def unhindered(mask, offsets):
