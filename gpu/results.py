@@ -206,7 +206,8 @@ def measure(chosen, where):
         programs = launches.Programs(chosen.coalesce, folder, chosen.launches, begun + chosen.seconds)
         counted = [e["name"] for e in data["experiments"]]
         plain = [programs.gpu.submit(lab, chosen.coalesce, name, "O0", folder, "--on", "gpu") for name in counted]
-        foreseen = [programs.machine.submit(lab, chosen.coalesce, name, "O3", folder, "--model", "ptxas", "--threads", "4")
+        foreseen = [programs.machine.submit(lab, chosen.coalesce, name, "O3", folder, "--model", "ptxas", "--on", "machine",
+                                             "--threads", str(programs.threads))
                     for name in counted]
         paths = []
         if chosen.programs:
