@@ -164,8 +164,9 @@ enum class Place : uint8_t { global, shared, generic_global, generic_shared };
 
 constexpr uint32_t kThreads = 64;
 
-// atom (or red) on word i % `words`, thread i. Operands at a and b; old values to `old`.
-std::string program(const Row& row, Place place, uint32_t words, bool returns) {
+// atom (or red) on word i % words, thread i. Operands at a and b; old values to `old`. How many words there are is a
+// parameter: one kernel for all numbers is compiled once.
+std::string program(const Row& row, Place place, bool returns) {
   const bool in_shared = place == Place::shared || place == Place::generic_shared;
   const bool generic = place == Place::generic_global || place == Place::generic_shared;
   const std::string bits = "b" + std::to_string(8 * row.bytes), bytes = std::to_string(row.bytes);
@@ -177,9 +178,8 @@ std::string program(const Row& row, Place place, uint32_t words, bool returns) {
       ".reg .b128 %q<32>;\n.shared .align 16 .b8 words[1024];\nld.param.u64 %rd1, [memory];\nld.param.u64 %rd2, "
       "[a];\nld.param.u64 %rd3, [b];\nld.param.u64 %rd4, [old];\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r2, "
       "%ntid.x;\nmov.u32 "
-      "%r3, %tid.x;\nmad.lo.u32 %r4, %r1, %r2, %r3;\nrem.u32 %r5, %r4, " +
-      std::to_string(words) + ";\n" + at("%rd5", "%r4", "%rd2") + at("%rd6", "%r4", "%rd3") +
-      at("%rd7", "%r4", "%rd4") + at("%rd8", "%r5", "%rd1");
+      "%r3, %tid.x;\nmad.lo.u32 %r4, %r1, %r2, %r3;\nld.param.u32 %r6, [n];\nrem.u32 %r5, %r4, %r6;\n" +
+      at("%rd5", "%r4", "%rd2") + at("%rd6", "%r4", "%rd3") + at("%rd7", "%r4", "%rd4") + at("%rd8", "%r5", "%rd1");
   if (in_shared)
     body += "mov.u64 %rd9, words;\n" + at("%rd10", "%r5", "%rd9") + "ld.global." + bits + " " + reg +
             "20, [%rd8];\nst.shared." + bits + " [%rd10], " + reg + "20;\nbar.sync 0;\n";
@@ -197,7 +197,7 @@ std::string program(const Row& row, Place place, uint32_t words, bool returns) {
   if (in_shared)
     body += "bar.sync 0;\n" + at("%rd10", "%r5", "%rd9") + "ld.shared." + bits + " " + reg +
             "24, [%rd10];\nst.global." + bits + " [%rd8], " + reg + "24;\n";
-  return kernel(".param .u64 memory, .param .u64 a, .param .u64 b, .param .u64 old", body);
+  return kernel(".param .u64 memory, .param .u64 a, .param .u64 b, .param .u64 old, .param .u32 n", body);
 }
 
 void put(std::vector<uint8_t>& to, uint32_t index, uint32_t bytes, const Word& w) {
@@ -227,7 +227,7 @@ void check(const Row& row, Place place, uint32_t words, bool returns) {
     if (returns) put(wanted_old, i, row.bytes, before);
     put(wanted, i % words, row.bytes, row.apply(before, get(a, i, row.bytes), get(b, i, row.bytes)));
   }
-  const Ran r = run(program(row, place, words, returns), {buffer(memory), buffer(a), buffer(b), buffer(old)},
+  const Ran r = run(program(row, place, returns), {buffer(memory), buffer(a), buffer(b), buffer(old), value(words)},
                     {{blocks, 1, 1}, {kThreads, 1, 1}});
   ASSERT_EQ(r.report.fault, Fault::none) << r.message();
   EXPECT_EQ(r.buffers[0], wanted);
