@@ -13,7 +13,9 @@ namespace coalesce::detail {
 
 inline constexpr int segments_threads = 128;
 inline constexpr int segments_warps = segments_threads / 32;
-inline constexpr int segments_blocks = 5;  // on a multiprocessor: what shared memory allows
+// On a multiprocessor: what shared memory allows, and registers.
+template <class A>
+inline constexpr int segments_blocks = shape<A>::state_words <= 4 ? 5 : 4;
 
 // Offsets: a pointer, or what gives an offset for an index.
 template <class A, class Source, class Offsets>
@@ -99,7 +101,7 @@ __device__ inline std::int64_t ends_before(const Offsets& offsets, std::int64_t 
 }
 
 template <class A, class Source, class Offsets>
-__global__ void __launch_bounds__(segments_threads, segments_blocks)
+__global__ void __launch_bounds__(segments_threads, segments_blocks<A>)
     reduce_segments(const segments<A, Source, Offsets> problem) {
   using state_type = typename A::state;
   using walk = segments_walk<A, Source, Offsets>;
@@ -198,7 +200,7 @@ status launch_segments(const A& a, const Source& in, const Offsets& offsets, std
   using left = segments_left<typename A::state>;
   device_facts device;
   if (const status s = current_device(device); !s) return s;
-  const std::int64_t blocks = static_cast<std::int64_t>(device.processors) * segments_blocks;
+  const std::int64_t blocks = static_cast<std::int64_t>(device.processors) * segments_blocks<A>;
   if (const status s = find_workspace(stream, device.device, blocks * sizeof(left), work); !s) return s;
   const segments<A, Source, Offsets> problem = {
       a, in, offsets, count, out, static_cast<left*>(work->partials()), work->tickets()};

@@ -57,7 +57,7 @@ struct segment_tiles {
   static constexpr int stages = by_vectors ? 8192 / (elements * size) : 1;
   // Segments that may end in a round, and whose ends are kept: 4 warps are to have enough with 48 KB, and 5 times 4
   // with a multiprocessor's.
-  static constexpr int words = shape<A>::state_words, slots = words <= 2 ? 160 : words <= 8 ? 64 : 32;
+  static constexpr int words = shape<A>::state_words, slots = words <= 2 ? 192 : words <= 4 ? 96 : 32;
   static constexpr int ring = 256;
 };
 
@@ -113,7 +113,7 @@ class segments_walk {
   using element = typename A::element;
   using state_type = typename A::state;
   static constexpr int width = tiles::width, items = tiles::items, slots = tiles::slots, stages = tiles::stages;
-  static constexpr int ahead = 4;  // registers for what comes into the ring
+  static constexpr int ahead = 6;  // registers for what comes into the ring
   static constexpr unsigned int all = 0xffffffffu;
 
  public:
@@ -224,12 +224,15 @@ class segments_walk {
 
   // Asks for the ends of the next segments, if many of those are gone that are here; room is for all but one.
   __device__ __forceinline__ void fetch_offsets() {
-    if (loaded_ - segment_ >= tiles::ring / 2 || loaded_ == count_) return;
+    const int here = loaded_ - segment_;
+    if (here >= tiles::ring / 2 + 32 || loaded_ == count_) return;
+    const int room = (tiles::ring - 1 - here) / 32 * 32, wanted = room < ahead * 32 ? room : ahead * 32;
+    const int most = count_ - loaded_ < wanted ? count_ : loaded_ + wanted;
 #pragma unroll
     for (int k = 0; k < ahead; ++k) {
-      if (loaded_ + k * 32 + lane_ < count_) coming_[k] = offsets_[loaded_ + k * 32 + lane_ + 1];
+      if (loaded_ + k * 32 + lane_ < most) coming_[k] = offsets_[loaded_ + k * 32 + lane_ + 1];
     }
-    loaded_ = loaded_ + ahead * 32 < count_ ? loaded_ + ahead * 32 : count_;
+    loaded_ = most;
   }
   __device__ __forceinline__ void store_offsets() {
     if (ready_ == loaded_) return;

@@ -130,51 +130,48 @@ __device__ __forceinline__ void add_units(const A& a, typename A::state& state, 
   }
 }
 
-// Rows of Units units: of several each lane loads all before it adds the first.
+// Rows of Units units: a lane loads those of several before it adds the first.
 template <int Unit, int Units, class A, class Source>
-__device__ __forceinline__ void reduce_tiny_rows(const staged_rows<A, Source>& problem,
-                                                 const typename Source::memory* buffer, std::int64_t first, int rows) {
-  constexpr int width = Unit / static_cast<int>(sizeof(typename Source::memory)), at_once = 4;
+__global__ void __launch_bounds__(128, 6) reduce_tiny_rows(const staged_rows<A, Source> problem) {
+  using memory = typename Source::memory;
+  constexpr int width = Unit / static_cast<int>(sizeof(memory)), at_once = 4;
+  wait_for_stream();
   const A& a = problem.accumulator;
-  for (int begin = threadIdx.x % 32; begin < rows; begin += 32 * at_once) {
-    typename A::element tiles[at_once][Units * width];
+  go_through_tiles<Unit>(problem, [&](const memory* buffer, std::int64_t first, int rows) {
+    for (int begin = threadIdx.x % 32; begin < rows; begin += 32 * at_once) {
+      typename A::element tiles[at_once][Units * width];
 #pragma unroll
-    for (int r = 0; r < at_once; ++r) {
-      const int row = begin + 32 * r;
-      if (row < rows) {
+      for (int r = 0; r < at_once; ++r) {
+        const int row = begin + 32 * r;
+        if (row < rows) {
 #pragma unroll
-        for (int u = 0; u < Units; ++u) {
-          load_unit<Unit, A>(problem.in, buffer + place_of<Unit>(problem, row * Units + u) * width,
-                             tiles[r] + u * width);
+          for (int u = 0; u < Units; ++u) {
+            load_unit<Unit, A>(problem.in, buffer + place_of<Unit>(problem, row * Units + u) * width,
+                               tiles[r] + u * width);
+          }
+        }
+      }
+#pragma unroll
+      for (int r = 0; r < at_once; ++r) {
+        const int row = begin + 32 * r;
+        if (row < rows) {
+          typename A::state state = a.identity();
+          a.add(state, tiles[r], positions<1>{0, 1});
+          problem.out[first + row] = a.finish(state, Units * width);
         }
       }
     }
-#pragma unroll
-    for (int r = 0; r < at_once; ++r) {
-      const int row = begin + 32 * r;
-      if (row < rows) {
-        typename A::state state = a.identity();
-        a.add(state, tiles[r], positions<1>{0, 1});
-        problem.out[first + row] = a.finish(state, Units * width);
-      }
-    }
-  }
+  });
 }
 
 template <int Unit, class A, class Source>
-__global__ void __launch_bounds__(128, 6) reduce_staged_rows(const staged_rows<A, Source> problem) {
+__global__ void __launch_bounds__(128, 8) reduce_staged_rows(const staged_rows<A, Source> problem) {
   using memory = typename Source::memory;
   constexpr int every = Unit < 4 ? 4 / Unit : 1;  // a lane's rows
   wait_for_stream();
   const A& a = problem.accumulator;
   const int length = problem.length, units = problem.units;
   go_through_tiles<Unit>(problem, [&](const memory* buffer, std::int64_t first, int rows) {
-    if constexpr (Unit >= 4) {
-      if (units == 1) return reduce_tiny_rows<Unit, 1>(problem, buffer, first, rows);
-      if (Unit == 16 ? units == 2 : units == 3) {
-        return reduce_tiny_rows < Unit, Unit == 16 ? 2 : 3 > (problem, buffer, first, rows);
-      }
-    }
     for (int group = 0; group < rows; group += 32 * every) {
 #pragma unroll 1
       for (int which = 0; which < every; ++which) {
@@ -205,7 +202,7 @@ __global__ void __launch_bounds__(128, 6) reduce_staged_rows(const staged_rows<A
 // Rows of whole vectors, 2^log2_lanes lanes for each: 8 or more, whose vectors then are in all banks. All lanes have
 // the same number of vectors but for one.
 template <class A, class Source>
-__global__ void __launch_bounds__(128) reduce_staged_long_rows(const staged_rows<A, Source> problem) {
+__global__ void __launch_bounds__(128, 8) reduce_staged_long_rows(const staged_rows<A, Source> problem) {
   using memory = typename Source::memory;
   using element = typename A::element;
   constexpr int width = 16 / static_cast<int>(sizeof(memory)), together = 4;
@@ -262,6 +259,8 @@ row_form form_of_staged_rows(const Source& in, std::int64_t length) {
   // What lanes without shared memory share evenly (rows.cuh).
   const std::int64_t least = shape<A>::state_words <= 2 ? 16 : 32;
   if (even && vectors >= least && vectors < 256 && (vectors & (vectors - 1)) == 0) return {0, 0};
+  // One or two requests bring them where they are to be, and there is little else to do.
+  if (even && A::indexed && vectors <= 2) return {0, 0};
   if (bytes <= longest_row_of_lane) return {unit, 0};
   if (!even) return {0, 0};
   return {16, vectors < 128 ? 3 : 5};
@@ -297,24 +296,39 @@ status launch_staged_rows(const A& a, const Source& in, typename A::result* out,
                                           g - 1,
                                           in.template begins_aligned<16 / sizeof(memory)>(),
                                           static_cast<unsigned int>(((std::uint64_t{1} << 32) + group - 1) / group)};
+  // One that adds little to what it reads: `tiny`.
+  const bool tiny = unit >= 4 && shape<A>::state_words <= 2 && !shared_by_lanes &&
+                    (unit == 16 ? units <= 2 : units == 1 || units == 3);
   int resident = 227 * 1024 / (shared + 1024);
-  if (resident > 48 / warps) resident = 48 / warps;
-  if (resident > 32) resident = 32;
+  const int by_registers = (tiny ? 24 : 32) / warps;  // see __launch_bounds__
+  if (resident > by_registers) resident = by_registers;
   std::int64_t blocks = ceil_div(tiles, warps);
   if (blocks > device.processors * resident) blocks = device.processors * resident;
-  void (*kernel)(staged_rows<A, Source>) = reduce_staged_rows<16, A, Source>;
-  if (shared_by_lanes) kernel = reduce_staged_long_rows<A, Source>;
+  void (*kernel)(staged_rows<A, Source>) = nullptr;
   constexpr int size = sizeof(memory);
-  if constexpr (size <= 8) {
-    if (unit == 8) kernel = reduce_staged_rows<8, A, Source>;
+  if (shared_by_lanes) {
+    kernel = reduce_staged_long_rows<A, Source>;
+  } else if (unit == 16) {
+    kernel = reduce_staged_rows<16, A, Source>;
+  } else if (unit == 8) {
+    if constexpr (size <= 8) kernel = reduce_staged_rows<8, A, Source>;
+  } else if (unit == 4) {
+    if constexpr (size <= 4) kernel = reduce_staged_rows<4, A, Source>;
+  } else if (unit == 2) {  // of an odd number of these
+    if constexpr (size <= 2) kernel = reduce_staged_rows<2, A, Source>;
+  } else {
+    if constexpr (size == 1) kernel = reduce_staged_rows<1, A, Source>;
   }
-  if constexpr (size <= 4) {
-    if (unit == 4) kernel = reduce_staged_rows<4, A, Source>;
-  }
-  if constexpr (size < 4) {  // a unit of 1 is for rows of an odd number of bytes
-    if (unit == 2) kernel = reduce_staged_rows<2, A, Source>;
-    if constexpr (size == 1) {
-      if (unit == 1) kernel = reduce_staged_rows<1, A, Source>;
+  if constexpr (shape<A>::state_words <= 2) {
+    if (tiny && unit == 16)
+      kernel = units == 1 ? reduce_tiny_rows<16, 1, A, Source> : reduce_tiny_rows<16, 2, A, Source>;
+    if constexpr (size <= 8) {
+      if (tiny && unit == 8)
+        kernel = units == 1 ? reduce_tiny_rows<8, 1, A, Source> : reduce_tiny_rows<8, 3, A, Source>;
+    }
+    if constexpr (size <= 4) {
+      if (tiny && unit == 4)
+        kernel = units == 1 ? reduce_tiny_rows<4, 1, A, Source> : reduce_tiny_rows<4, 3, A, Source>;
     }
   }
   return launch_early(kernel, problem, blocks, warps * 32, shared, stream, device);
