@@ -161,6 +161,7 @@ class segments_walk {
       work(tile, &room_.elements[at][0], left);
       at = at == stages - 1 ? 0 : at + 1;
       tile += tiles::elements;
+      __syncwarp();  // the next copies are to where these elements were
     } while (tile < end_);
     gather();
     if (lane_ == 0) left.tail = open_;
@@ -260,9 +261,13 @@ class segments_walk {
 #pragma unroll 1
       for (;;) {
         const int at = segment_ + count + lane_;
-        const bool here = at < ready_ && end_of(at) <= limit + tile;
-        const int last = end_of(at) - 1;
-        const bool has_elements = here && last >= end_of(at - 1);
+        bool here = false, has_elements = false;
+        int last = 0;
+        if (at < ready_) {
+          last = end_of(at) - 1;
+          here = last < limit + tile;
+          has_elements = here && last >= end_of(at - 1);
+        }
         if (has_elements) atomicOr(&room_.ends[(last - tile) / items], 1u << (last - tile) % items);
         const unsigned int all_here = __ballot_sync(all, here);
         filled += __popc(__ballot_sync(all, has_elements));
@@ -430,7 +435,7 @@ class segments_walk {
     int slot = 0;
 #pragma unroll 1
     for (int i = lane_; i - lane_ < count; i += 32) {
-      const int at = segment_ + i, end = end_of(at), before = end_of(at - 1);
+      const int at = segment_ + i, end = i < count ? end_of(at) : 0, before = i < count ? end_of(at - 1) : 0;
       const bool has_elements = i < count && end > before;
       const unsigned int with_elements = __ballot_sync(all, has_elements);
       const int mine = slot + __popc(with_elements & ((1u << lane_) - 1));
