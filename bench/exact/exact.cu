@@ -304,6 +304,45 @@ void expect(const element* out, const host_element& expected, const char* what, 
   }
 }
 
+// More than 2^31 elements: the largest number and its negative in turn, and in the end five of the smallest subnormal;
+// then that one only.
+__global__ void extremes(element* x, std::int64_t n, bool small) {
+  const bits largest = static_cast<bits>(exact::infinity<element> - 1);
+  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < n;
+       i += static_cast<std::int64_t>(gridDim.x) * blockDim.x) {
+    const bits sign = i % 2 != 0 ? exact::sign_bit<element> : bits(0);
+    x[i] = exact::from_bits<element>(small || i >= n - 5 ? bits(1) : static_cast<bits>(largest | sign));
+  }
+}
+void check_many() {
+  const std::int64_t n = (std::int64_t(1) << 31) + 5;
+  element* x;
+  if (cudaMalloc(&x, static_cast<std::size_t>(n) * sizeof(element)) != cudaSuccess) {
+    cudaGetLastError();
+    std::printf("{\"skipped\": \"2^31 elements: not enough memory\", \"type\": \"%s\"}\n", type_name());
+    return;
+  }
+  for (const bool small : {false, true}) {
+    extremes<<<1320, 256>>>(x, n, small);
+    REQUIRE(coalesce::exact_sum(x, n, results));
+    element got;
+    REQUIRE(cudaMemcpy(&got, results, sizeof(got), cudaMemcpyDeviceToHost));
+    coalesce::host::exact_accumulator<host_element> sum, five;
+    const host_element smallest = exact::from_bits<host_element>(bits(1));
+    for (int i = 0; i < 5; ++i) five.add(smallest);
+    if (small) {
+      sum.add(smallest);
+      for (int doubled = 0; doubled < 31; ++doubled) {
+        const auto same = sum;
+        sum.merge(same);
+      }
+    }
+    sum.merge(five);
+    expect(&got, sum.sum(), small ? "2^31 subnormals" : "2^31 largest numbers of both signs", n);
+  }
+  cudaFree(x);
+}
+
 // Random arrays, one behind the other: as segments, many in one launch; and some of them on their own.
 void check(long segments) {
   namespace host = coalesce::host;
@@ -391,6 +430,7 @@ void check(long segments) {
       std::printf("{\"wrong\": \"stored form\", \"type\": \"%s\", \"case\": \"%s\"}\n", type_name(), kinds[kind]);
     }
   }
+  check_many();
   std::printf(
       "{\"part\": \"check\", \"type\": \"%s\", \"random arrays\": %ld, \"results compared\": %ld, \"wrong\": %ld}\n",
       type_name(), segments, checks, wrong);

@@ -29,7 +29,8 @@ status start_runs(const Input& in, const answer_to<R>& to, const reduction_layou
                   const detail::device_facts& device, cudaStream_t stream, workspace* work) {
   const std::int64_t results = layout.kept_count, bytes = layout.reduced_count * 16 / Input::width * Input::inputs;
   const std::int64_t slices = detail::slices_of_runs(results, bytes, device.processors);
-  runs<Input, R> problem{in, to, layout.reduced_count, {layout}, static_cast<int>(slices), nullptr, nullptr, into};
+  runs<Input, R> problem{
+      in, to, layout.reduced_count, {layout}, static_cast<int>(slices), bytes <= 8 << 20, nullptr, nullptr, into};
   if (slices > 1) {
     if (const status s =
             detail::find_workspace(stream, device.device, results * slices * left_words<Input::values> * 8, work);
@@ -38,15 +39,12 @@ status start_runs(const Input& in, const answer_to<R>& to, const reduction_layou
     problem.partials = static_cast<long long*>(work->partials());
     problem.tickets = work->tickets();
   }
-  using small = small_engine<Input>;
-  // Floats' windows have no bins to zero and fold, but at length bins take less power.
-  constexpr bool apart = small::threads < engine<Input>::threads;
-  if (bytes <= (apart ? 8 << 20 : 16384)) {
-    return start<sum_runs<true, Input, R>>(problem, results * slices, bytes <= 16384 ? 256 : small::threads,
-                                           small::shared_bytes, device, stream);
-  }
-  return start<sum_runs<false, Input, R>>(problem, results * slices, engine<Input>::threads,
-                                          engine<Input>::shared_bytes, device, stream);
+  using Engine = engine<Input>;
+  const int threads = !problem.little         ? Engine::threads
+                      : bytes <= 16384        ? 256
+                      : Engine::threads < 512 ? Engine::threads
+                                              : 512;
+  return start<sum_runs<Input, R>>(problem, results * slices, threads, Engine::shared_bytes, device, stream);
 }
 
 template <bool Dense, class Input, class Rows, class R>
@@ -81,8 +79,9 @@ status start_short_rows(const Input& in, const answer_to<R>& to, const Rows& row
     status s;
     if constexpr (std::is_same_v<Rows, rows_of_layout> && Input::inputs == 1) {
       const std::int64_t few = detail::ceil_div(results, quick_threads), grid = few < most ? few : most;
-      if (tiny == 1) s = detail::launch(sum_tiny_rows<1, Input, R>, problem, grid, quick_threads, 0, stream);
-      if (tiny == 2) s = detail::launch(sum_tiny_rows<2, Input, R>, problem, grid, quick_threads, 0, stream);
+      if (tiny == 8) s = detail::launch(sum_tiny_rows<8, Input, R>, problem, grid, quick_threads, 0, stream);
+      if (tiny == 16) s = detail::launch(sum_tiny_rows<16, Input, R>, problem, grid, quick_threads, 0, stream);
+      if (tiny == 32) s = detail::launch(sum_tiny_rows<32, Input, R>, problem, grid, quick_threads, 0, stream);
     }
     if (tiny == 0)
       s = by_blocks ? detail::launch(sum_short_rows<true, Input, Rows, R>, problem, blocks, quick_threads, 0, stream)
@@ -160,7 +159,7 @@ status start_columns(const Input& in, const answer_to<R>& to, const reduction_la
   // columns.
   const std::int64_t vectors = results / width;
   int across = layout.reduced_count <= 32 ? 256 : 8;
-  while (across < 256 && vectors >= 256 * across) across *= 2;
+  while (across < 256 && vectors >= 1024 * across) across *= 2;
   while (across > vectors) across /= 2;
   const std::int64_t teams = by_vectors ? detail::ceil_div(vectors, across) : 1;
   std::int64_t shares = 4 * device.processors / teams;

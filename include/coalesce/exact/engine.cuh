@@ -20,9 +20,6 @@ namespace coalesce::exact {
 
 template <class Input>
 struct engine;
-// For little to add.
-template <class Input>
-struct small_engine : engine<Input> {};
 
 // Adds 0 * x: NaN, for good, from the first infinity or NaN on.
 __device__ __forceinline__ void watch(float& special, float x) {
@@ -130,7 +127,7 @@ __device__ __forceinline__ unsigned exponent_bits(double x) { return high(x) & 0
 template <class Input, class Columns, int Loads>
 struct windows_engine : Columns, settling<Columns::most>, trials {
   static constexpr int loads = Loads;
-  static constexpr bool lazy = true;
+  static constexpr bool lazy = true, fixed_shares = false;
   static constexpr bool requests_early = true;
   __device__ __forceinline__ void start() {}
   double first, second;

@@ -9,7 +9,7 @@ namespace coalesce::exact {
 template <class Input>
 struct float_engine : float_columns<1024> {
   static constexpr int loads = Input::products ? 2 : 4;
-  static constexpr bool lazy = false;
+  static constexpr bool lazy = false, fixed_shares = true;
   static constexpr bool requests_early = false;
   __device__ __forceinline__ void start() { this->zero(); }
   float special;
@@ -36,9 +36,6 @@ struct float_engine : float_columns<1024> {
 };
 template <>
 struct engine<elements<float>> : float_engine<elements<float>> {};
-// Zeroing and folding 128 KB of bins would be most of the work of a small sum.
-template <>
-struct small_engine<elements<float>> : windows_engine<elements<float>, float_columns<512>, 8> {};
 template <>
 struct engine<products_of<__half>> : float_engine<products_of<__half>> {};
 
@@ -46,7 +43,7 @@ template <>
 struct engine<elements<__nv_bfloat16>> : bfloat16_columns<768>, settling<bfloat16_columns<768>::most>, trials {
   using columns = bfloat16_columns<768>;
   static constexpr int loads = 4;
-  static constexpr bool lazy = true;
+  static constexpr bool lazy = true, fixed_shares = false;
   static constexpr bool requests_early = true;
   __device__ __forceinline__ void start() {}
   double first;
@@ -183,7 +180,7 @@ struct engine<elements<__half>> : column_of<unsigned long long, 1, 1024>, settli
   static constexpr range values = range::narrow;
   static constexpr int spacing = 32, origin = -24 - layout<range::narrow>::unit;
   static constexpr int loads = 4;
-  static constexpr bool lazy = true;
+  static constexpr bool lazy = true, fixed_shares = false;
   static constexpr bool requests_early = true;
   __device__ __forceinline__ void start() {}
   double first, second;

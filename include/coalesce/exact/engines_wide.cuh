@@ -12,7 +12,7 @@ struct engine<elements<double>> : windows_engine<elements<double>, double_column
 template <class Input, class Columns>
 struct product_engine : Columns, settling<Columns::most> {
   static constexpr int loads = 2;
-  static constexpr bool lazy = false;
+  static constexpr bool lazy = false, fixed_shares = true;
   static constexpr bool requests_early = false;
   __device__ __forceinline__ void start() { this->zero(); }
   unsigned largest;  // of all high words, without sign
@@ -58,7 +58,7 @@ struct engine<products_of<double>> : double_columns<0, 66, 384>, settling<double
   static constexpr range values = range::product;
   static constexpr int origin = layout<range::wide>::unit - layout<range::product>::unit;
   static constexpr int loads = 3;
-  static constexpr bool lazy = false;
+  static constexpr bool lazy = false, fixed_shares = true;
   static constexpr bool requests_early = true;
   __device__ __forceinline__ void start() { this->zero(); }
   long long* rare;

@@ -2,7 +2,7 @@
 // exactly (it spans too many powers of two, or has an infinity or NaN), it says so, and the result is left to the bins.
 #pragma once
 
-#include <coalesce/exact/runs.cuh>
+#include <coalesce/exact/engine.cuh>
 
 namespace coalesce::exact {
 
@@ -144,6 +144,11 @@ struct quick_sum {
     return !losses.any();
   }
   __device__ __forceinline__ int exponent() const { return places.exponent(); }
+  // The sum as a double, where there is one window, or that it was not held.
+  __device__ __forceinline__ bool value(double& all) const {
+    all = __dsub_rn(sum.at[0], window_at(places.place[0]));
+    return !losses.any();
+  }
 };
 
 // Halves are multiples of 2^-24 below 2^16: a double holds the sum of 2^13 of them.
@@ -183,6 +188,10 @@ struct quick_sum<elements<__half>, Windows> {
     return !special;
   }
   __device__ __forceinline__ int exponent() const { return -24; }
+  __device__ __forceinline__ bool value(double& all) const {
+    all = first + second;
+    return fabs(all) < 0x1p40;
+  }
 };
 
 }  // namespace coalesce::exact

@@ -4,6 +4,7 @@
 
 #include <coalesce/device/launch.cuh>
 #include <coalesce/exact/fold.cuh>
+#include <coalesce/exact/quick.cuh>
 
 namespace coalesce::exact {
 
@@ -56,10 +57,11 @@ __device__ __forceinline__ void settle(Engine& engine, int numbers) {
 }
 
 // Adds a share of `count` neighbouring elements, a warp a call. Tiles of 32 x loads vectors go round the workers
-// (blocks). Of a worker's tiles each of its warps has as many, but the last eighth goes to whichever warp is free:
-// warps do not run equally fast. `next` counts the rounds of tiles that are taken (null: there is one warp). While a
-// tile is added the next one is requested. Elements before and after the whole vectors count as vectors of one element
-// and zeros, at the end of all; zeros also stand for vectors that are not there: the sum does not change.
+// (blocks). A worker's tiles go to whichever of its warps is free: `next` counts those that are taken (null: there is
+// one warp). With engines that say so each warp first has as many as the others, which saves asking, and only the last
+// eighth is for whoever is free. While a tile is added the next one is requested. Elements before and after the whole
+// vectors count as vectors of one element and zeros, at the end of all; zeros also stand for vectors that are not
+// there: the sum does not change.
 template <class Input, class Engine, class Start>
 __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, Engine& engine, unsigned warp,
                                           unsigned warps, unsigned* next, std::int64_t worker, std::int64_t workers,
@@ -88,11 +90,12 @@ __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, E
   for (int u = 0; u < loads; ++u) flying[u] = request(at, u);
   start();  // what can be done while the first requests are under way
   const bool aligned = in.all_aligned(before);
-  const std::int64_t step = warps * workers, rounds = full / step;
-  unsigned fixed = !aligned || rounds < 16 ? 0 : static_cast<unsigned>(rounds - rounds / 8 - 1);
-  const unsigned given = fixed * warps;
-  {
-    const std::int64_t first = before + (at * tile + lane) * width, stride = step * tile * width;
+  unsigned given = 0;
+  if constexpr (Engine::fixed_shares) {
+    const std::int64_t step = warps * workers, rounds = full / step, stride = step * tile * width,
+                       first = before + (at * tile + lane) * width;
+    unsigned fixed = !aligned || rounds < 16 ? 0 : static_cast<unsigned>(rounds - rounds / 8 - 1);
+    given = fixed * warps;
     Input here = in.from(first, first);
     at += fixed * step;
     warp += given;
@@ -109,7 +112,8 @@ __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, E
   const auto take = [&] {
     unsigned taken = warp += warps;
     if (next != nullptr && lane == 0) {
-      asm volatile("atom.shared.add.u32 %0, [%1], 1;"
+      // inc, and up to 2^31: an add would be made one for all active lanes at once, which takes longer.
+      asm volatile("atom.shared.inc.u32 %0, [%1], 0x7fffffff;"
                    : "=r"(taken)
                    : "r"(static_cast<unsigned>(__cvta_generic_to_shared(next)))
                    : "memory");
@@ -118,16 +122,17 @@ __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, E
     return taken;
   };
   unsigned ahead = __shfl_sync(~0u, take(), 0);
-#pragma unroll 1
   while (at < tiles) {
     const std::int64_t following = ahead * workers + worker;
     const unsigned taken = take();
-    const bool easy = following < full && aligned;
-    const std::int64_t first = before + (following * tile + lane) * width;
-    const Input here = in.from(first, first);
-    engine.round(
-        flying, [&](int u) { return easy ? here.load_aligned(u * 32 * width) : request(following, u); },
-        [&](int u) { return request(at, u); });
+    const auto again = [&](int u) { return request(at, u); };
+    if (following < full && aligned) {
+      const std::int64_t first = before + (following * tile + lane) * width;
+      const Input here = in.from(first, first);
+      engine.round(flying, [&](int u) { return here.load_aligned(u * 32 * width); }, again);
+    } else {
+      engine.round(flying, [&](int u) { return request(following, u); }, again);
+    }
     ahead = __shfl_sync(~0u, taken, 0);
     at = following;
   }
@@ -153,6 +158,19 @@ __device__ unsigned flags_of_share(const Input& in, std::int64_t count, int warp
   return flags;
 }
 
+// Elements are looked at again where the sum cannot tell: after infinities and NaN (all), and whether it is one of -0s
+// only.
+template <class Engine, class Input>
+__device__ __forceinline__ void find_flags(const Input& in, std::int64_t count, block_room<Engine>& room, int threads,
+                                           int slice, int slices, bool all) {
+  const unsigned seen =
+      flags_of_share<Input, Engine::loads>(in, count, threadIdx.x / 32, threads / 32, slice, slices, all);
+  if (threadIdx.x == 0) room.flags = 0;
+  __syncthreads();
+  if (seen != 0) atomicOr(&room.flags, seen);
+  __syncthreads();
+}
+
 // Slice `slice` of a run, by a whole block. True: the sum is held in room.sum; else it is in room.limb. And in
 // room.flags.
 template <class Engine, class Input>
@@ -173,9 +191,7 @@ __device__ __forceinline__ bool sum_slice(const Input& in, std::int64_t count, c
     __syncthreads();
   });
   const folded sum = fold_block(engine, shared, room, threads);
-  // Elements are looked at again where the sum cannot tell: after infinities and NaN, and whether it is one of -0s
-  // only, which leave nothing above the lowest limbs.
-  bool nothing = true;
+  bool nothing = true;  // -0s leave nothing above the lowest limbs
   if (sum.held) {
     nothing = (room.sum.low | room.sum.high) == 0;
   } else {
@@ -186,15 +202,66 @@ __device__ __forceinline__ bool sum_slice(const Input& in, std::int64_t count, c
     }
     nothing = __syncthreads_and(nothing);
   }
-  if (nothing || sum.special) {
-    const unsigned seen =
-        flags_of_share<Input, Engine::loads>(in, count, t / 32, threads / 32, slice, slices, sum.special);
-    if (t == 0) room.flags = 0;
-    __syncthreads();
-    if (seen != 0) atomicOr(&room.flags, seen);
-    __syncthreads();
-  }
+  if (nothing || sum.special) find_flags<Engine>(in, count, room, threads, slice, slices, sum.special);
   return sum.held;
+}
+
+// The same for little to add: to registers, and by little code, because code that runs once takes as long as it takes
+// to be fetched. False: they did not hold it, and nothing is done.
+template <class Engine, class Input>
+__device__ __forceinline__ bool sum_quickly(const Input& in, std::int64_t count, block_room<Engine>& room,
+                                            int threads) {
+  using quick = quick_sum<Input, windows_for<typename Input::number>>;
+  constexpr int loads = Input::inputs == 2 ? 2 : 4, width = Input::width, parts = quick::parts;
+  const int t = threadIdx.x;
+  // Element 0 is element `shift` of vector 0: vectors are those of memory.
+  const int shift = (width - in.before()) & (width - 1), end = shift + static_cast<int>(count),
+            vectors = (end + width - 1) / width;
+  const auto request = [&](int i) {
+    typename Input::vector v{};
+    const int first = i * width;
+    if (first >= shift && first + width <= end) {
+      v = in.load(first - shift);
+    } else if (i < vectors) {
+      v = in.part(first - shift, ::max(shift - first, 0), ::min(end - first, width));
+    }
+    return v;
+  };
+  typename Input::vector flying[loads], coming[loads];
+  int at = t;
+#pragma unroll
+  for (int u = 0; u < loads; ++u) flying[u] = request(at + u * threads);
+  quick sum;
+  sum.begin();
+  unsigned most = 0;
+#pragma unroll
+  for (int u = 0; u < loads; ++u) quick::look(flying[u], most);
+  sum.place(__reduce_max_sync(~0u, most), 14);  // room for 2^13 of the first vectors' largest
+#pragma unroll 1
+  while (__any_sync(~0u, at < vectors)) {
+    const int next = at + loads * threads;
+#pragma unroll
+    for (int u = 0; u < loads; ++u) coming[u] = request(next + u * threads);
+    in_turn(flying, [&](const typename Input::vector& v) {
+      if (__any_sync(~0u, at < vectors)) sum.vector(v);
+      at += threads;
+    });
+#pragma unroll
+    for (int u = 0; u < loads; ++u) flying[u] = coming[u];
+  }
+  long long part[parts];
+  const bool failed = !sum.close(part);
+#pragma unroll
+  for (int i = 0; i < parts; ++i) part[i] = warp_sum(part[i]);
+  const window_sum of_warp = total_of(part, sum.exponent(), __any_sync(~0u, failed));
+  if (t % 32 == 0) room.part[t / 32] = of_warp;
+  if (t == 0) room.flags = something;
+  __syncthreads();
+  fold_parts(room, threads / 32);
+  const window_sum all = room.sum;
+  if (all.failed) return false;
+  if ((all.low | all.high) == 0) find_flags<Engine>(in, count, room, threads, 0, 1, false);
+  return true;
 }
 
 // What blocks leave for the last of them: a record each, which is a sum held in 128 bits, with flags in the place of
@@ -239,16 +306,22 @@ __device__ __forceinline__ bool leave(long long* all, unsigned* ticket, int slic
   return detail::last_block(ticket, slices);
 }
 
-// Of a word of each block, a lane's: five at once are requested. `nothing` stands for those that are not there.
-template <class Use>
-__device__ __forceinline__ void over_blocks(const long long* words, int blocks, long long nothing, Use use) {
+// The sum of a word of each block that left limbs, a lane's part: five at once are requested.
+__device__ __forceinline__ long long sum_of_words(const long long* words, const window_sum* records, int blocks) {
+  long long sum = 0;
   for (int first = threadIdx.x % 32; first < blocks; first += 5 * 32) {
     long long word[5];
+    int said[5];
 #pragma unroll
-    for (int u = 0; u < 5; ++u) word[u] = first + 32 * u < blocks ? __ldcg(words + first + 32 * u) : nothing;
+    for (int u = 0; u < 5; ++u) {
+      const bool there = first + 32 * u < blocks;
+      word[u] = there ? __ldcg(words + first + 32 * u) : 0;
+      said[u] = there ? __ldcg(&records[first + 32 * u].failed) : 0;
+    }
 #pragma unroll
-    for (int u = 0; u < 5; ++u) use(word[u]);
+    for (int u = 0; u < 5; ++u) sum += said[u] >> 16 != 0 ? word[u] : 0;
   }
+  return sum;
 }
 
 __device__ __forceinline__ window_sum record_of(const long long* all, int block) {
@@ -303,8 +376,7 @@ __device__ __forceinline__ bool put_together(const long long* all, int slices, b
   for (unsigned k = warp; k < limbs; k += threads / 32) {  // a warp takes a limb
     long long one = 0;
     if (k >= lowest && k < end) {
-      over_blocks(words + k * slices, slices, 0, [&](long long part) { one += part; });
-      one = warp_sum(one);
+      one = warp_sum(sum_of_words(words + k * slices, reinterpret_cast<const window_sum*>(all), slices));
     }
     if (lane == 0) room.limb[k] = one;
   }
@@ -344,26 +416,35 @@ struct runs {
   answer_to<R> to;
   std::int64_t count;
   places where;
-  int slices;  // blocks for a run
+  int slices;   // blocks for a run
+  bool little;  // is worth trying to be added quickly
   long long* partials;
   unsigned* tickets;
   total<Input::values>* into;  // not null: the sum is added to this total, and `to` is not used
 };
 
-template <bool Small, class Input>
-using engine_of_runs = std::conditional_t<Small, small_engine<Input>, engine<Input>>;
-
-// Small: for little to add, and with fewer threads than the engine has columns.
-template <bool Small, class Input, class R>
-__global__ void __launch_bounds__(engine_of_runs<Small, Input>::threads, 1) sum_runs(const runs<Input, R> problem) {
-  using Engine = engine_of_runs<Small, Input>;
+template <class Input, class R>
+__global__ void __launch_bounds__(engine<Input>::threads, 1) sum_runs(const runs<Input, R> problem) {
+  using Engine = engine<Input>;
   extern __shared__ __align__(16) char shared[];
   __shared__ block_room<Engine> room;
-  const int threads = Small ? static_cast<int>(blockDim.x) : Engine::threads, slices = problem.slices;
+  // For little to add there may be fewer threads than the engine has columns.
+  const int threads = static_cast<int>(blockDim.x), slices = problem.slices;
   const int run = static_cast<int>(blockIdx.x) / slices, slice = static_cast<int>(blockIdx.x) % slices;
   const auto begin = problem.where.begin(run);
-  const Input in = problem.in.from(begin.first, begin.second);
-  bool held = sum_slice(in, problem.count, shared, room, threads, slice, slices);
+  Input in = problem.in.from(begin.first, begin.second);
+  std::int64_t count = problem.count;
+  int worker = slice, workers = slices;
+  bool held = false;
+  if (problem.little) {  // a piece for each block, which it adds quickly or not
+    const std::int64_t each = (count / slices + 127) / 128 * 128, first = ::min(slice * each, count);
+    count = slice == slices - 1 ? count - first : ::min(each, count - first);
+    in = in.from(first, first);
+    worker = 0;
+    workers = 1;
+    if constexpr (Input::values != range::product) held = sum_quickly(in, count, room, threads);
+  }
+  if (!held) held = sum_slice(in, count, shared, room, threads, worker, workers);
   if (slices > 1) {
     long long* all = problem.partials + static_cast<std::int64_t>(run) * slices * left_words<Input::values>;
     if (!leave(all, problem.tickets + run, slice, slices, held, room)) return;

@@ -9,87 +9,75 @@
 
 namespace coalesce::exact {
 
-// A thread's columns: `width` sums, of `loads` rows that are under way, added `at_once` at a time.
+// A thread's columns: `width` sums, of `loads` rows that are under way; `blocks` of a multiprocessor. Measured.
 template <class Input>
 struct quick_columns {
-  static constexpr bool by_fours = std::is_same_v<Input, elements<__nv_bfloat16>>;  // are added in float first
-  static constexpr int width = Input::width, loads = 4, at_once = by_fours ? 4 : 1;
-  static constexpr int parts = windows_for<typename Input::number>;
+  using element = typename Input::element;
+  static constexpr bool is_float = std::is_same_v<Input, elements<float>>,
+                        is_bfloat16 = std::is_same_v<Input, elements<__nv_bfloat16>>;
+  static constexpr int width = Input::width, loads = is_float || Input::products ? 4 : 8, blocks = is_float ? 4 : 2;
+  static constexpr int parts = windows_for<typename Input::number> - (is_bfloat16 ? 1 : 0);
   window_places<parts> places;
   window_losses losses;
   windows<parts> sum[width];
 
-  __device__ __forceinline__ void place(const typename Input::vector (&rows)[loads]) {
-    unsigned most = 0;
-#pragma unroll
-    for (int u = 0; u < loads; ++u) look_at<Input>(rows[u], most);
-    places.set(field_of<Input>(most), 14);  // room for 2^13 of the first rows' largest
+  // For numbers up to those with the bits `most` has of the largest; room for 2^13 of them.
+  __device__ __forceinline__ void place(unsigned most) {
+    places.set(field_of<Input>(most), 14);
 #pragma unroll
     for (int k = 0; k < width; ++k) sum[k].begin(places);
   }
-  __device__ __forceinline__ void add(const typename Input::vector (&rows)[at_once]) {
-    if constexpr (by_fours) {
-      const auto four = [&](float a, float b, float c, float d, int k) {
-        bool inexact = false;
-        const float x = exact_pair(exact_pair(a, b, inexact), exact_pair(c, d, inexact), inexact);
-        put(inexact ? a : x, k);
-        if (inexact) {
-          put(b, k);
-          put(c, k);
-          put(d, k);
-        }
-      };
-      const auto two = [&](unsigned a, unsigned b, unsigned c, unsigned d, int k) {
-        const float2 p = both(a, __nv_bfloat16()), q = both(b, __nv_bfloat16()), r = both(c, __nv_bfloat16()),
-                     s = both(d, __nv_bfloat16());
-        four(p.x, q.x, r.x, s.x, k);
-        four(p.y, q.y, r.y, s.y, k + 1);
-      };
-      two(rows[0].x, rows[1].x, rows[2].x, rows[3].x, 0);
-      two(rows[0].y, rows[1].y, rows[2].y, rows[3].y, 2);
-      two(rows[0].z, rows[1].z, rows[2].z, rows[3].z, 4);
-      two(rows[0].w, rows[1].w, rows[2].w, rows[3].w, 6);
-    } else {
-      int k = 0;
-      Input::numbers(rows[0], [&](auto x, auto y) {
-        put(x, k++);
-        put(y, k++);
-      });
-    }
+  static __device__ __forceinline__ unsigned largest(const typename Input::vector (&rows)[loads]) {
+    unsigned most = 0;
+#pragma unroll
+    for (int u = 0; u < loads; ++u) look_at<Input>(rows[u], most);
+    return most;
+  }
+  __device__ __forceinline__ void add(const typename Input::vector& row) {
+    int k = 0;
+    Input::numbers(row, [&](auto x, auto y) {
+      put(x, k++);
+      put(y, k++);
+    });
   }
   template <class Number>
   __device__ __forceinline__ void put(Number x, int k) {
     sum[k].put(as_double(x), places, losses);
   }
-  __device__ __forceinline__ window_sum result(int k) const {
-    long long part[parts];
-#pragma unroll
-    for (int i = 0; i < parts; ++i) part[i] = sum[k].part(i, places);
-    return total_of(part, places.exponent(), losses.any());
+  __device__ __forceinline__ long long part(int k, int i) const { return sum[k].part(i, places); }
+  __device__ __forceinline__ bool failed() const { return losses.any(); }
+  static __device__ __forceinline__ int exponent(unsigned most) {
+    window_places<parts> there;
+    there.set(field_of<Input>(most), 14);
+    return there.exponent();
   }
 };
 
 template <>
 struct quick_columns<elements<__half>> {
-  static constexpr int width = 8, loads = 4, at_once = 1;
+  static constexpr int width = 8, loads = 4, blocks = 3, parts = 1;
   double sum[width] = {};
   int rows_added = 0;
 
-  __device__ __forceinline__ void place(const uint4 (&)[loads]) {}
-  __device__ __forceinline__ void add(const uint4 (&rows)[1]) {
+  __device__ __forceinline__ void place(unsigned) {}
+  static __device__ __forceinline__ unsigned largest(const uint4 (&)[loads]) { return 0; }
+  __device__ __forceinline__ void add(const uint4& row) {
     ++rows_added;
     int k = 0;
-    elements<__half>::numbers(rows[0], [&](float x, float y) {
+    elements<__half>::numbers(row, [&](float x, float y) {
       sum[k] = __dadd_rn(sum[k], widened(x));
       sum[k + 1] = __dadd_rn(sum[k + 1], widened(y));
       k += 2;
     });
   }
-  __device__ __forceinline__ window_sum result(int k) const {
-    const bool fits = fabs(sum[k]) < 0x1p40 && rows_added <= 8192;
-    const long long part[1] = {fits ? static_cast<long long>(sum[k] * 0x1p24) : 0};
-    return total_of(part, -24, !fits);
+  __device__ __forceinline__ long long part(int k, int) const { return static_cast<long long>(sum[k] * 0x1p24); }
+  __device__ __forceinline__ bool failed() const {
+    bool fits = rows_added <= 8192;
+#pragma unroll
+    for (int k = 0; k < width; ++k) fits = fits && fabs(sum[k]) < 0x1p40;
+    return !fits;
   }
+  static __device__ __forceinline__ int exponent(unsigned) { return -24; }
 };
 
 template <class Input, class R>
@@ -109,10 +97,17 @@ struct short_column_sums {
 inline constexpr std::int64_t most_columns_listed = 1024;
 
 template <class Input, class R>
-__global__ void __launch_bounds__(256, 2) sum_short_columns(const short_column_sums<Input, R> problem) {
+__global__ void __launch_bounds__(256, quick_columns<Input>::blocks)
+    sum_short_columns(const short_column_sums<Input, R> problem) {
   using columns = quick_columns<Input>;
-  constexpr int threads = 256, width = Input::width, loads = columns::loads;
-  __shared__ window_sum part[threads];
+  constexpr int threads = 256, width = Input::width, loads = columns::loads, parts = columns::parts;
+  constexpr int pitch = threads + 1;                               // so that a column's parts do not meet in a bank
+  constexpr int at_once = width * parts > 20 ? width / 2 : width;  // of a thread's columns, in 48 KB of shared memory
+  __shared__ union {
+    long long of_member[at_once * parts * pitch];
+    window_sum of_slice[threads];
+  } room;
+  __shared__ unsigned most_of[threads], failed_of[threads];
   const int t = static_cast<int>(threadIdx.x), across = problem.across, slices = problem.slices;
   const int x = t % across, y = t / across, members = threads / across;
   const std::int64_t group = blockIdx.x / slices;
@@ -140,17 +135,19 @@ __global__ void __launch_bounds__(256, 2) sum_short_columns(const short_column_s
   };
 #pragma unroll
   for (int u = 0; u < loads; ++u) rows[u] = request(u < left);
-  sums.place(rows);
-  constexpr int at_once = columns::at_once;
+  // All that add a column have their windows at the same places, so that in the end their parts are integers to be
+  // added.
+  most_of[t] = failed_of[t] = 0;
+  __syncthreads();
+  atomicMax(&most_of[x], columns::largest(rows));
+  __syncthreads();
+  const unsigned most = most_of[x];
+  sums.place(most);
   const auto tile = [&](auto is_there) {
 #pragma unroll
-    for (int u = 0; u < loads; u += at_once) {
-      typename Input::vector now[at_once];
-#pragma unroll
-      for (int i = 0; i < at_once; ++i) now[i] = rows[u + i];
-      sums.add(now);
-#pragma unroll
-      for (int i = 0; i < at_once; ++i) rows[u + i] = request(is_there(u + i));
+    for (int u = 0; u < loads; ++u) {
+      sums.add(rows[u]);
+      rows[u] = request(is_there(u));
     }
     left -= loads;
   };
@@ -176,36 +173,39 @@ __global__ void __launch_bounds__(256, 2) sum_short_columns(const short_column_s
     }
     problem.to.out[problem.where.index(result)] = answer;
   };
-  // Column k's: loops over k are not unrolled, because what they do is long.
-  const auto result = [&](int k) {
-    window_sum sum{};
-#pragma unroll
-    for (int i = 0; i < width; ++i) {
-      if (i == k) sum = sums.result(i);
-    }
-    return sum;
-  };
-  if (members == 1 && slices == 1) {
-    if (!works) return;
-#pragma unroll 1
-    for (int k = 0; k < width; ++k) finish(r + k, result(k));
-    return;
-  }
-  // Members' sums meet in shared memory, a column of each thread's at a time; half of the rest adds the other half.
+  // Members' sums meet: by shuffles those of a warp, then in shared memory.
+  const int lanes = across < 32 ? across : 32, entries = threads / 32 * lanes, entry = t / 32 * lanes + t % 32;
   window_sum* mine = problem.left + static_cast<std::int64_t>(blockIdx.x) * across * width;
-#pragma unroll 1
-  for (int k = 0; k < width; ++k) {
-    __syncthreads();
-    part[t] = start < count ? result(k) : window_sum{0, 0, 0, 0};
-    for (int half = members / 2; half > 0; half /= 2) {
-      __syncthreads();
-      if (y < half) part[t] = together(part[t], part[t + half * across]);
+  const std::int64_t first_result = group * across * width;
+  if (sums.failed()) failed_of[x] = 1;
+#pragma unroll
+  for (int from = 0; from < width; from += at_once) {
+    if (from > 0) __syncthreads();
+#pragma unroll
+    for (int k = 0; k < at_once; ++k) {
+#pragma unroll
+      for (int i = 0; i < parts; ++i) {
+        long long part = sums.part(from + k, i);
+        for (int distance = 16; distance >= lanes; distance /= 2) part += __shfl_xor_sync(~0u, part, distance);
+        if (t % 32 < lanes) room.of_member[(k * parts + i) * pitch + entry] = part;
+      }
     }
-    if (y == 0 && works) {
+    __syncthreads();
+    // Then a thread takes a column.
+#pragma unroll 1
+    for (int i = t; i < across * at_once; i += threads) {
+      const int of = i / at_once, k = i % at_once, c = of * width + from + k;
+      if (first_result + c >= problem.results) break;
+      long long part[parts] = {};
+      for (int e = of; e < entries; e += across) {
+#pragma unroll
+        for (int j = 0; j < parts; ++j) part[j] += room.of_member[(k * parts + j) * pitch + e];
+      }
+      const window_sum sum = total_of(part, columns::exponent(most_of[of]), failed_of[of] != 0);
       if (slices == 1)
-        finish(r + k, part[t]);
+        finish(first_result + c, sum);
       else
-        mine[x * width + k] = part[t];
+        mine[c] = sum;
     }
   }
   if (slices == 1 || !detail::last_block(problem.tickets + group, static_cast<unsigned>(slices))) return;
@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(256, 2) sum_short_columns(const short_column_s
   const int wide = across * width < threads ? across * width : threads, teams = threads / wide;
   for (int first = 0; first < across * width; first += wide) {
     const int c = first + t % wide, team = t / wide;
-    const std::int64_t result = group * across * width + c;
+    const std::int64_t result = first_result + c;
     window_sum sum{0, 0, 0, 0};
     if (result < problem.results) {
       for (int s = team; s < slices; s += teams) {
@@ -227,12 +227,12 @@ __global__ void __launch_bounds__(256, 2) sum_short_columns(const short_column_s
       }
     }
     __syncthreads();
-    part[t] = sum;
+    room.of_slice[t] = sum;
     for (int half = teams / 2; half > 0; half /= 2) {
       __syncthreads();
-      if (team < half) part[t] = together(part[t], part[t + half * wide]);
+      if (team < half) room.of_slice[t] = together(room.of_slice[t], room.of_slice[t + half * wide]);
     }
-    if (team == 0 && result < problem.results) finish(result, part[t]);
+    if (team == 0 && result < problem.results) finish(result, room.of_slice[t]);
   }
 }
 

@@ -6,66 +6,85 @@
 
 namespace coalesce::exact {
 
-// Vectors: of 16 bytes, of a row; one may be half full.
-template <int Vectors, class Input, class R>
+// Bytes: of a row.
+template <int Bytes, class Input, class R>
 __global__ void __launch_bounds__(quick_threads, 4)
     sum_tiny_rows(const short_row_sums<Input, rows_of_layout, R> problem) {
-  constexpr int at_once = 4 / Vectors;
+  constexpr int at_once = Bytes == 8 ? 8 : Bytes == 16 ? 4 : 2, vectors = (Bytes + 15) / 16;
   using quick = quick_sum<Input, windows_at_first<typename Input::number>>;
   using all = quick_sum<Input, windows_for<typename Input::number>>;
+  struct row_data {
+    uint4 vector[vectors];
+  };
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * quick_threads;
-  const int count = static_cast<int>(problem.rows.where.layout.reduced_count);
-  const bool half_vector = Vectors == 1 && count < Input::width;
-  const int room = 34 - __clz(count);  // as many of the largest as there are numbers
+  const int room = 34 - __clz(static_cast<int>(problem.rows.where.layout.reduced_count));  // for as many as there are
+  const auto request = [&](std::int64_t r) {
+    row_data row{};
+    if (r < problem.results) {
+      const Input in = problem.in.from(problem.rows.where.begin(r).first, 0);
+#pragma unroll
+      for (int v = 0; v < vectors; ++v)
+        row.vector[v] = Bytes == 8 ? in.half_of_vector() : in.load_aligned(v * Input::width);
+    }
+    return row;
+  };
+  const auto put = [&](auto& sum, const row_data& row) {
+    unsigned most = 0;
+#pragma unroll
+    for (int v = 0; v < vectors; ++v) quick::look(row.vector[v], most);
+    sum.begin();
+    sum.place(most, room);
+#pragma unroll
+    for (int v = 0; v < vectors; ++v) sum.vector(row.vector[v]);
+  };
+  const auto in_general = [&](std::int64_t r, const row_data& row) {
+    const auto add_up = [&](auto sum) {
+      put(sum, row);
+      long long part[decltype(sum)::parts];
+      const bool failed = !sum.close(part);
+      return total_of(part, sum.exponent(), failed);
+    };
+    window_sum total = add_up(quick());
+    if (quick::parts < all::parts && total.failed) total = add_up(all());
+    finish_row<R>(problem, r, problem.rows.at(r), total);
+  };
   for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * quick_threads + threadIdx.x;
        first < problem.results; first += at_once * step) {
-    uint4 flying[at_once][Vectors];
+    row_data flying[at_once];
 #pragma unroll
-    for (int u = 0; u < at_once; ++u) {
-      const std::int64_t r = first + u * step;
-      const Input in = problem.in.from(r < problem.results ? problem.rows.where.begin(r).first : 0, 0);
+    for (int u = 0; u < at_once; ++u) flying[u] = request(first + u * step);
+    if constexpr (quick::parts == 1) {
+      // With one window the sum is a double, and most are answered by rounding it.
+      unsigned left = 0;
 #pragma unroll
-      for (int v = 0; v < Vectors; ++v) {
-        flying[u][v] = uint4{};
+      for (int u = 0; u < at_once; ++u) {
+        const std::int64_t r = first + u * step;
+        quick sum;
+        put(sum, flying[u]);
+        double value;
+        R answer;
+        const bool held = sum.value(value) && value != 0 && problem.to.how == reading::sum;
+        narrowed(value, answer);
         if (r >= problem.results) continue;
-        if (half_vector)
-          flying[u][v] = in.half_of_vector();
+        if (held)
+          problem.to.out[problem.rows.where.index(r)] = answer;
         else
-          flying[u][v] = in.load_aligned(v * Input::width);
+          left |= 1u << u;
       }
-    }
-#pragma unroll 1
-    for (int u = 0; u < at_once; ++u) {
-      const std::int64_t r = first + u * step;
-      if (r >= problem.results) break;
-      uint4 row[Vectors];
-#pragma unroll
-      for (int v = 0; v < Vectors; ++v) row[v] = flying[0][v];
-#pragma unroll
-      for (int next = 0; next + 1 < at_once; ++next) {
-#pragma unroll
-        for (int v = 0; v < Vectors; ++v) flying[next][v] = flying[next + 1][v];
+      for (; left != 0; left &= left - 1) {
+        const std::int64_t r = first + (__ffs(static_cast<int>(left)) - 1) * step;
+        in_general(r, request(r));
       }
-      unsigned most = 0;
+    } else {
 #pragma unroll
-      for (int v = 0; v < Vectors; ++v) quick::look(row[v], most);
-      const auto add_up = [&](auto sum) {
-        sum.begin();
-        sum.place(most, room);
-#pragma unroll
-        for (int v = 0; v < Vectors; ++v) sum.vector(row[v]);
-        long long part[decltype(sum)::parts];
-        const bool failed = !sum.close(part);
-        return total_of(part, sum.exponent(), failed);
-      };
-      window_sum total = add_up(quick());
-      if (quick::parts < all::parts && total.failed) total = add_up(all());
-      finish_row<R>(problem, r, problem.rows.at(r), total);
+      for (int u = 0; u < at_once; ++u) {
+        if (first + u * step < problem.results) in_general(first + u * step, flying[u]);
+      }
     }
   }
 }
 
-// Whether the rows of a layout are such: how many vectors a row is, or 0. Half a vector counts as one.
+// The bytes of a layout's rows, if they are such; else 0.
 template <class Input>
 int tiny_rows(const Input& in, const reduction_layout& l) {
   constexpr std::int64_t size = 16 / Input::width;
@@ -75,7 +94,7 @@ int tiny_rows(const Input& in, const reduction_layout& l) {
   const std::int64_t whole = bytes == 8 ? 8 : 16;
   bool all = reinterpret_cast<std::uintptr_t>(in.data + l.offset) % static_cast<std::uintptr_t>(whole) == 0;
   for (int k = 0; k < l.kept_rank; ++k) all = all && l.kept[k].stride * size % whole == 0;
-  return all ? (bytes == 32 ? 2 : 1) : 0;
+  return all ? static_cast<int>(bytes) : 0;
 }
 
 }  // namespace coalesce::exact
