@@ -7,7 +7,7 @@
 // in memory, and rows that are `group` apart lie alike.
 #pragma once
 
-#include "../block/stage.cuh"
+#include "copy.cuh"
 #include "transpose.cuh"
 
 namespace coalesce::detail {
@@ -97,26 +97,35 @@ __global__ void __launch_bounds__(crooked_threads)
   const auto shift_of = [](const element* at) {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % tile_of::unit) / Size;
   };
-  constexpr int passes = rows / warps, between = warps / group * pitch;
-  const auto units_of_row = [&] { return row_begin - shift_of(row_begin) + lane * group; };
-  if (inside) {
+  constexpr int passes = rows / warps, at_once = passes * parts <= 18 ? passes : passes % 9 == 0 ? 9 : 6;
+  static_assert(passes % at_once == 0);
+#pragma unroll 1
+  for (int pass = 0; pass < passes; pass += at_once) {
+    unit loaded[at_once][parts];
+    const auto units_of_row = [&] { return row_begin - shift_of(row_begin) + lane * group; };
+    if (inside) {
 #pragma unroll
-    for (int pass = 0; pass < passes; ++pass, row_begin += warps * shape.in_stride, place += between) {
-      const unit* const at = reinterpret_cast<const unit*>(units_of_row());
+      for (int k = 0; k < at_once; ++k, row_begin += warps * shape.in_stride) {
+        const element* const begin = units_of_row();
 #pragma unroll
-      for (int p = 0; p < parts; ++p) start_copy_of_one(place + p * 32, at + p * 32);
-    }
-    end_group();
-    wait_for_groups<0>();
-  } else {
-    for (int pass = 0; pass < passes; ++pass, row_begin += warps * shape.in_stride, place += between) {
-      const std::int64_t row = first_row + pass * warps + warp;
-      const element* const low = row_begin - column;
-      const element* const high = row >= 0 && row < shape.rows ? low + shape.columns : low;
-#pragma unroll
-      for (int p = 0; p < parts; ++p) {
-        place[p * 32] = load_unit<Size>(units_of_row() + p * 32 * group, low, high);
+        for (int p = 0; p < parts; ++p) loaded[k][p] = *reinterpret_cast<const unit*>(begin + p * 32 * group);
       }
+    } else {
+#pragma unroll
+      for (int k = 0; k < at_once; ++k, row_begin += warps * shape.in_stride) {
+        const std::int64_t row = first_row + (pass + k) * warps + warp;
+        const element* const low = row_begin - column;
+        const element* const high = row >= 0 && row < shape.rows ? low + shape.columns : low;
+#pragma unroll
+        for (int p = 0; p < parts; ++p) {
+          loaded[k][p] = load_unit<Size>(units_of_row() + p * 32 * group, low, high);
+        }
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < at_once; ++k, place += warps / group * pitch) {
+#pragma unroll
+      for (int p = 0; p < parts; ++p) place[p * 32] = loaded[k][p];
     }
   }
   __syncthreads();

@@ -3,11 +3,11 @@
 // A thread owns `Each` vectors of columns, a block's width apart, so that a warp's loads lie side by side; `Rows` rows
 // of them are under way at once. Width is that of vectors that begin aligned in every row, or 1.
 //
-// Where rows begin anywhere between two sectors, where they begin repeats every `phases` rows. A block takes the rows
-// of one phase after the other; in each a thread has the column with which its warp's loads begin at a sector, and
-// between two phases the states of columns change hands in shared memory. (With a column of its own for every thread a
-// warp's 128 bytes of a row would be parts of five sectors: matrices of few rows are read so.) A tile is a sector
-// narrower than its block then.
+// Where rows begin anywhere between two lines, a warp's 128 bytes of a row are parts of two of them, which L2 is asked
+// for twice. Where rows begin repeats every `phases` rows. So a block takes the rows of one phase after the other; in
+// each a thread has the column with which its warp's loads begin at a line, and between two phases the states of
+// columns change hands in shared memory. A tile is a line narrower than its block then. Matrices with too few rows for
+// phases of lines go by phases of sectors, those with fewer still as they lie.
 //
 // Where there are too few columns for all threads, a block is `across` threads side by side and `down` below each
 // other, and `slices` blocks share a tile's rows; the last one folds.
@@ -26,8 +26,8 @@ struct wide_columns {
   std::int64_t planes, plane_stride, rows_count, stride, columns_count;
   std::int64_t across_plane = 0;  // vectors of a row
   std::int64_t tiles = 1;         // of a plane
-  int tile_vectors = 0;           // a sector fewer than a block's where rows are shifted
-  int phases = 1;                 // rows after which they begin alike between two sectors
+  int tile_vectors = 0;           // fewer than a block's where rows are shifted: by Align bytes
+  int phases = 1;                 // rows after which they begin alike between two multiples of Align
   std::int64_t rows_of_slice = 0;
   int slices = 1;
   typename A::state* partials = nullptr;  // [tile][slice][element of the tile]
@@ -98,6 +98,10 @@ __global__ void __launch_bounds__(wide_threads, Blocks) reduce_few_rows(const wi
   }
 }
 
+// Elements in Align bytes, from the beginning of which a warp's loads go; 1: they begin where the tile does.
+template <int Align, class Source>
+inline constexpr int elements_of_shift = Align > 0 && Align % Source::bytes == 0 ? Align / Source::bytes : 1;
+
 // The states of the `down` threads of each column merged into those of the first. Whole block.
 template <int N, class A>
 __device__ __forceinline__ void fold_down(const A& a, typename A::state (&state)[N],
@@ -119,17 +123,17 @@ __device__ __forceinline__ void fold_down(const A& a, typename A::state (&state)
 }
 
 // Log2Across: 2^that threads side by side, at least a warp.
-template <int Width, int Each, int Rows, int Blocks, int Log2Across, class A, class Source>
+template <int Width, int Each, int Rows, int Blocks, int Log2Across, int Align, class A, class Source>
 __global__ void __launch_bounds__(wide_threads, Blocks) reduce_wide_columns(const wide_columns<A, Source> problem) {
   using element = typename A::element;
   using state_type = typename A::state;
   constexpr int states_count = Each * Width, across = 1 << Log2Across, down = wide_threads / across;
-  constexpr int sector = Width == 1 && 32 % Source::bytes == 0 ? 32 / Source::bytes : 1;
-  constexpr bool shares = down > 1 || sector > 1;
+  constexpr int line = elements_of_shift<Align, Source>;
+  constexpr bool shares = down > 1 || line > 1;
   __shared__ planes<state_type, shares ? states_count * wide_threads : 1> states;
   const A& a = problem.accumulator;
   const int x = static_cast<int>(threadIdx.x) % across, y = static_cast<int>(threadIdx.x) / across;
-  const int slices = problem.slices, phases = sector > 1 ? problem.phases : 1;
+  const int slices = problem.slices, phases = line > 1 ? problem.phases : 1;
   const std::int64_t tile = blockIdx.x / slices, plane = problem.planes == 1 ? 0 : divide(tile, problem.tiles);
   const int slice = static_cast<int>(blockIdx.x - tile * slices);
   // In vectors: where the tile begins, and how many it has.
@@ -165,13 +169,13 @@ __global__ void __launch_bounds__(wide_threads, Blocks) reduce_wide_columns(cons
 #pragma unroll 1
   for (int phase = 0; phase < phases; ++phase) {
     std::int64_t row = begin + phase + static_cast<std::int64_t>(y) * Rows * phases;
-    if constexpr (sector > 1) {
+    if constexpr (line > 1) {
       if (shifted) {
-        const int head = in.from((begin + phase) * problem.stride).template head<sector>();
-        change_hands(x - ((sector - head) & (sector - 1)), phase == 0);
+        const int head = in.from((begin + phase) * problem.stride).template head<line>();
+        change_hands(x - ((line - head) & (line - 1)), phase == 0);
       }
     }
-    const auto there = [&](int j) { return mine + j * across < vectors && (sector == 1 || j > 0 || mine >= 0); };
+    const auto there = [&](int j) { return mine + j * across < vectors && (line == 1 || j > 0 || mine >= 0); };
     std::int64_t at = row * problem.stride + mine * Width;
     using vector = typename Source::template vector_of<Width>;
     // How many rows are loaded, or added up, is `count`; the first of them goes to, or comes from, place `place`.
@@ -210,30 +214,37 @@ __global__ void __launch_bounds__(wide_threads, Blocks) reduce_wide_columns(cons
       load(loaded, std::integral_constant<int, Rows>(), 0);
       add(loaded, std::integral_constant<int, Rows>(), 0);
     }
-    // One of the threads below each other has fewer than Rows rows left: by halves, all of them under way at once.
+    // One of the threads below each other has fewer than Rows rows left, all of them under way at once: added up by
+    // halves, or one by one where a tile's rows are not added up by themselves first.
     const int left = row < end ? static_cast<int>((end - row + phases - 1) / phases) : 0;
     if (left > 0) {
       vector loaded[Rows][Each];
-      const auto halves = [&](const auto& each_half) {
-        if constexpr (Rows > 8) each_half(std::integral_constant<int, 8>());
-        if constexpr (Rows > 4) each_half(std::integral_constant<int, 4>());
-        if constexpr (Rows > 2) each_half(std::integral_constant<int, 2>());
-        each_half(std::integral_constant<int, 1>());
+      constexpr bool one_by_one = shape<A>::state_words > 2;
+      const auto parts = [&](const auto& part) {
+        if constexpr (one_by_one) {
+#pragma unroll
+          for (int r = 0; r < Rows - 1; ++r) {
+            if (r < left) part(std::integral_constant<int, 1>(), r);
+          }
+        } else {
+          if constexpr (Rows > 8) part(std::integral_constant<int, 8>(), Rows - 16);
+          if constexpr (Rows > 4) part(std::integral_constant<int, 4>(), Rows - 8);
+          if constexpr (Rows > 2) part(std::integral_constant<int, 2>(), Rows - 4);
+          part(std::integral_constant<int, 1>(), Rows - 2);
+        }
       };
-      halves([&](auto count) {
-        constexpr int n = decltype(count)::value;
-        if (left & n) load(loaded, count, Rows - 2 * n);
+      parts([&](auto count, int place) {
+        if (one_by_one || (left & decltype(count)::value)) load(loaded, count, place);
       });
-      halves([&](auto count) {
-        constexpr int n = decltype(count)::value;
-        if (left & n) {
-          add(loaded, count, Rows - 2 * n);
-          row += n * phases;
+      parts([&](auto count, int place) {
+        if (one_by_one || (left & decltype(count)::value)) {
+          add(loaded, count, place);
+          row += decltype(count)::value * phases;
         }
       });
     }
   }
-  if constexpr (sector > 1) {
+  if constexpr (line > 1) {
     if (shifted) change_hands(x, false);
   }
   if constexpr (down > 1) fold_down<states_count>(a, state, states, across);
@@ -298,24 +309,24 @@ status launch_few_rows(const wide_columns<A, Source>& problem, cudaStream_t stre
 }
 
 // Blocks: of a multiprocessor.
-template <int Width, int Each, int Rows, int Blocks, int Log2Across, class A, class Source>
+template <int Width, int Each, int Rows, int Blocks, int Log2Across, int Align, class A, class Source>
 status launch_wide_tiles(wide_columns<A, Source> problem, cudaStream_t stream, workspace* work) {
   constexpr int of_block = (1 << Log2Across) * Each, down = wide_threads >> Log2Across;
-  constexpr int sector = Width == 1 && 32 % Source::bytes == 0 ? 32 / Source::bytes : 1;
-  static_assert(of_block > sector);
+  constexpr int line = elements_of_shift<Align, Source>;
+  static_assert(of_block > line);
   device_facts device;
   if (const status s = current_device(device); !s) return s;
-  problem.phases = sector / common_divisor(problem.stride, sector);
+  problem.phases = line / common_divisor(problem.stride, line);
   std::int64_t together = problem.phases * Rows;  // rows
   // Of fewer rows there are not enough of a phase.
-  const bool level = problem.phases == 1 && problem.in.template begins_aligned<sector>() &&
-                     (problem.planes == 1 || problem.plane_stride % sector == 0);
-  const bool shifted = sector > 1 && !level && problem.rows_count >= together;
+  const bool level = problem.phases == 1 && problem.in.template begins_aligned<line>() &&
+                     (problem.planes == 1 || problem.plane_stride % line == 0);
+  const bool shifted = line > 1 && !level && problem.rows_count >= together;
   if (!shifted) {
     problem.phases = 1;
     together = Rows;
   }
-  problem.tile_vectors = of_block - (shifted ? sector : 0);
+  problem.tile_vectors = of_block - (shifted ? line : 0);
   problem.tiles = ceil_div(problem.across_plane, problem.tile_vectors);
   const std::int64_t tiles = problem.planes * problem.tiles;
   // A slice's partial results are to be a small part of what it reads.
@@ -332,8 +343,8 @@ status launch_wide_tiles(wide_columns<A, Source> problem, cudaStream_t stream, w
     problem.partials = static_cast<typename A::state*>(work->partials());
     problem.tickets = work->tickets();
   }
-  return launch(reduce_wide_columns<Width, Each, Rows, Blocks, Log2Across, A, Source>, problem, tiles * problem.slices,
-                wide_threads, 0, stream);
+  return launch(reduce_wide_columns<Width, Each, Rows, Blocks, Log2Across, Align, A, Source>, problem,
+                tiles * problem.slices, wide_threads, 0, stream);
 }
 
 template <int Width, class A, class Source>
@@ -358,16 +369,24 @@ status launch_wide_columns(const A& a, const Source& in, typename A::result* out
     problem.across_plane = columns_count / word;
     return launch_few_rows<word, 1>(problem, stream);
   }
-  // Of few rows of words or larger elements single ones are faster.
+  constexpr bool large = shape<A>::state_words > 2;
+  // Single elements, all of whose loads are of 4 bytes, are faster than vectors where there are few rows.
   if (vector > 1 && in_vectors && (rows_count >= 64 || word > 1)) {
     problem.across_plane = columns_count / vector;
-    constexpr int blocks_of_vectors = shape<A>::state_words > 2 ? 2 : 3;
-    return launch_wide_tiles<vector, 1, 8, blocks_of_vectors, 8>(problem, stream, work);
+    return launch_wide_tiles<vector, 1, 8, 3, 8, 0>(problem, stream, work);
   }
-  constexpr int blocks = shape<A>::state_words > 2 ? 3 : 4;
-  if (columns_count <= 128) return launch_wide_tiles<1, 2, 8, blocks, 5>(problem, stream, work);
-  if (rows_count < 1024) return launch_wide_tiles<1, 2, 8, blocks, 8>(problem, stream, work);
-  return launch_wide_tiles<1, 1, 16, blocks, 8>(problem, stream, work);
+  if (rows_count < 1024 && columns_count > 4096) {
+    if constexpr (!large) {
+      if (rows_count < 32) return launch_wide_tiles<1, 4, 4, 4, 8, 0>(problem, stream, work);
+    }
+    return launch_wide_tiles<1, 1, 8, 4, 8, 0>(problem, stream, work);
+  }
+  // Loads that begin at lines: a warp's is one request to L2 and not two.
+  constexpr int blocks = large ? 3 : 4;
+  if (columns_count > 128 && rows_count < 512) return launch_wide_tiles<1, 2, 8, blocks, 8, 32>(problem, stream, work);
+  if (columns_count >= 1024) return launch_wide_tiles<1, 2, 8, blocks, 8, 128>(problem, stream, work);
+  if (columns_count > 128) return launch_wide_tiles<1, 1, 16, blocks, 8, 128>(problem, stream, work);
+  return launch_wide_tiles<1, 2, 8, blocks, 5, 32>(problem, stream, work);
 }
 
 }  // namespace coalesce::detail
