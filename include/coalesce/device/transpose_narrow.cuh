@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(narrow_threads)
   const element* const low = in + first_row * columns;
   const element* const high = in + end_row * columns;
   const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(low) % unit_size) / Size;
-  const int units = static_cast<int>(high - low + shift + group - 1) / group;
+  const int end = static_cast<int>(high - low) + shift, units = (end + group - 1) / group;
   // Whether all of it is there: nothing has to be looked at one by one.
   const bool inside = down >= above && down + height <= shape.rows && low - shift >= in &&
                       low - shift + units * group <= in + shape.rows * columns;
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(narrow_threads)
       int e = first + i * columns;
 #pragma unroll
       for (int k = 0; k < group; ++k, e += columns) {
-        if (!inside && e < shift) continue;
+        if (!inside && (e < shift || e >= end)) continue;  // rows that there are not, or not here
         if constexpr (group == 1) {
           whole = tile[kept(e)];
         } else {
