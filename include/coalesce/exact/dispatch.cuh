@@ -29,8 +29,7 @@ status start_runs(const Input& in, const answer_to<R>& to, const reduction_layou
                   const detail::device_facts& device, cudaStream_t stream, workspace* work) {
   const std::int64_t results = layout.kept_count, bytes = layout.reduced_count * 16 / Input::width * Input::inputs;
   const std::int64_t slices = detail::slices_of_runs(results, bytes, device.processors);
-  runs<Input, R> problem{
-      in, to, layout.reduced_count, {layout}, static_cast<int>(slices), bytes <= 8 << 20, nullptr, nullptr, into};
+  runs<Input, R> problem{in, to, layout.reduced_count, {layout}, static_cast<int>(slices), nullptr, nullptr, into};
   if (slices > 1) {
     if (const status s =
             detail::find_workspace(stream, device.device, results * slices * left_words<Input::values> * 8, work);
@@ -40,11 +39,12 @@ status start_runs(const Input& in, const answer_to<R>& to, const reduction_layou
     problem.tickets = work->tickets();
   }
   using Engine = engine<Input>;
-  const int threads = !problem.little         ? Engine::threads
-                      : bytes <= 16384        ? 256
-                      : Engine::threads < 512 ? Engine::threads
-                                              : 512;
-  return start<sum_runs<Input, R>>(problem, results * slices, threads, Engine::shared_bytes, device, stream);
+  if (bytes <= 8 << 20) {
+    const int threads = bytes <= 16384 ? 256 : Engine::threads < 512 ? Engine::threads : 512;
+    return start<sum_runs<true, Input, R>>(problem, results * slices, threads, Engine::shared_bytes, device, stream);
+  }
+  return start<sum_runs<false, Input, R>>(problem, results * slices, Engine::threads, Engine::shared_bytes, device,
+                                          stream);
 }
 
 template <bool Dense, class Input, class Rows, class R>

@@ -416,35 +416,33 @@ struct runs {
   answer_to<R> to;
   std::int64_t count;
   places where;
-  int slices;   // blocks for a run
-  bool little;  // is worth trying to be added quickly
+  int slices;  // blocks for a run
   long long* partials;
   unsigned* tickets;
   total<Input::values>* into;  // not null: the sum is added to this total, and `to` is not used
 };
 
-template <class Input, class R>
+// Little: each block adds a piece of the run quickly or, if that fails, as others do. With fewer threads than the
+// engine has columns.
+template <bool Little, class Input, class R>
 __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_runs(const runs<Input, R> problem) {
   using Engine = engine<Input>;
   extern __shared__ __align__(16) char shared[];
   __shared__ block_room<Engine> room;
-  // For little to add there may be fewer threads than the engine has columns.
-  const int threads = static_cast<int>(blockDim.x), slices = problem.slices;
+  const int threads = Little ? static_cast<int>(blockDim.x) : Engine::threads, slices = problem.slices;
   const int run = static_cast<int>(blockIdx.x) / slices, slice = static_cast<int>(blockIdx.x) % slices;
   const auto begin = problem.where.begin(run);
-  Input in = problem.in.from(begin.first, begin.second);
-  std::int64_t count = problem.count;
-  int worker = slice, workers = slices;
+  const Input in = problem.in.from(begin.first, begin.second);
   bool held = false;
-  if (problem.little) {  // a piece for each block, which it adds quickly or not
-    const std::int64_t each = (count / slices + 127) / 128 * 128, first = ::min(slice * each, count);
-    count = slice == slices - 1 ? count - first : ::min(each, count - first);
-    in = in.from(first, first);
-    worker = 0;
-    workers = 1;
-    if constexpr (Input::values != range::product) held = sum_quickly(in, count, room, threads);
+  if constexpr (Little) {
+    const std::int64_t each = (problem.count / slices + 127) / 128 * 128, first = ::min(slice * each, problem.count);
+    const std::int64_t left = problem.count - first, count = slice == slices - 1 ? left : ::min(each, left);
+    const Input piece = in.from(first, first);
+    if constexpr (Input::values != range::product) held = sum_quickly(piece, count, room, threads);
+    if (!held) held = sum_slice(piece, count, shared, room, threads, 0, 1);
+  } else {
+    held = sum_slice(in, problem.count, shared, room, threads, slice, slices);
   }
-  if (!held) held = sum_slice(in, count, shared, room, threads, worker, workers);
   if (slices > 1) {
     long long* all = problem.partials + static_cast<std::int64_t>(run) * slices * left_words<Input::values>;
     if (!leave(all, problem.tickets + run, slice, slices, held, room)) return;

@@ -55,7 +55,7 @@ struct quick_columns {
 
 template <>
 struct quick_columns<elements<__half>> {
-  static constexpr int width = 8, loads = 4, blocks = 3, parts = 1;
+  static constexpr int width = 8, loads = 8, blocks = 2, parts = 1;
   double sum[width] = {};
   int rows_added = 0;
 
