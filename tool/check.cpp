@@ -91,6 +91,7 @@ Findings findings(const Record& record) {
   std::map<decltype(lines_of(Diagnostic())), std::size_t> known;
   for (const Json& value : record.diagnostics) {
     Diagnostic d = diagnostic_of(value);
+    if (record.interrupted() && d.fault == machine::Fault::budget) continue;  // that is what the signal left
     if (d.hazard == Hazard::leak || (d.hazard == Hazard::none && d.severity == machine::Severity::warning)) {
       all.notes.push_back(std::move(d));
       continue;
