@@ -32,7 +32,7 @@ _coalesce() {
         -X) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      COMPREPLY=($(compgen -W '--help -h --device --max-instructions --color --compiler -X --json --quiet -q ' -- "$word")) ;;
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --max-instructions --color --compiler -X --json --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     lab)
       case "$before" in
         --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
