@@ -204,8 +204,9 @@ class segments_walk {
           if (from >= low_ && from + width <= high_) {
             start_copy16(there, in_.data + from);
           } else {
-            for (int k = 0; k < width; ++k) {
-              if (from + k >= low_ && from + k < high_) there[k] = in_.data[from + k];
+            for (int k = 0; k < width; ++k) {  // where there is none, a neighbour: all of a vector is read
+              const int here = from + k < low_ ? low_ : from + k < high_ ? from + k : high_ - 1;
+              there[k] = in_.data[here];
             }
           }
         }
@@ -384,7 +385,7 @@ class segments_walk {
 #pragma unroll 1
     for (int i = 0; i < items; i += width) {
       element tile[width];
-      load(elements, i, tile);
+      if (inside == all || (inside & all >> (32 - width)) != 0) load(elements, i, tile);
 #pragma unroll
       for (int k = 0; k < width; ++k) {
         const element one[1] = {tile[k]};
