@@ -49,7 +49,7 @@ __device__ __forceinline__ typename A::state fold_block(const A& a, typename A::
     __syncthreads();
     if (threadIdx.x < 32) {
       state = a.identity();
-      if (threadIdx.x < threads / 32) state = of_warp.get(threadIdx.x);
+      if (threadIdx.x < static_cast<unsigned>(threads) / 32) state = of_warp.get(threadIdx.x);
       state = merge_lanes(a, state, warps);
     }
   }

@@ -216,15 +216,15 @@ __global__ void __launch_bounds__(wide_threads, Blocks) reduce_wide_columns(cons
     }
     // One of the threads below each other has fewer than Rows rows left, all of them under way at once: added up by
     // halves, or one by one where a tile's rows are not added up by themselves first.
-    const int left = row < end ? static_cast<int>((end - row + phases - 1) / phases) : 0;
-    if (left > 0) {
+    const int rest = row < end ? static_cast<int>((end - row + phases - 1) / phases) : 0;
+    if (rest > 0) {
       vector loaded[Rows][Each];
       constexpr bool one_by_one = shape<A>::state_words > 2;
       const auto parts = [&](const auto& part) {
         if constexpr (one_by_one) {
 #pragma unroll
           for (int r = 0; r < Rows - 1; ++r) {
-            if (r < left) part(std::integral_constant<int, 1>(), r);
+            if (r < rest) part(std::integral_constant<int, 1>(), r);
           }
         } else {
           if constexpr (Rows > 8) part(std::integral_constant<int, 8>(), Rows - 16);
@@ -234,10 +234,10 @@ __global__ void __launch_bounds__(wide_threads, Blocks) reduce_wide_columns(cons
         }
       };
       parts([&](auto count, int place) {
-        if (one_by_one || (left & decltype(count)::value)) load(loaded, count, place);
+        if (one_by_one || (rest & decltype(count)::value)) load(loaded, count, place);
       });
       parts([&](auto count, int place) {
-        if (one_by_one || (left & decltype(count)::value)) {
+        if (one_by_one || (rest & decltype(count)::value)) {
           add(loaded, count, place);
           row += decltype(count)::value * phases;
         }
