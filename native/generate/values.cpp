@@ -109,7 +109,11 @@ bool Generator::known(const machine::Value& v, uint64_t* bits) const {
 }
 
 // Lane 0's value where 32 lanes fill the register's range: threadIdx.x in rows of 32 begins with 0 in every warp.
+// Lane 0's value, where it is the same in every warp. A range is that of lanes that exist: it has room for one base
+// only if every value that the register is given was given to all lanes of some warp.
 bool Generator::known_base(uint32_t r, uint64_t* bits) const {
+  const auto& block = p_.shape.block;
+  if (uint64_t{block[0]} * block[1] * block[2] < kLanes) return false;
   const Register& of = p_.registers[r];
   if (of.lanes != LaneClass::affine || of.stride <= 0 || unset_[r] || !of.range.known() || of.range.low < 0 ||
       of.range.high - of.range.low != of.stride * int64_t{kLanes - 1})

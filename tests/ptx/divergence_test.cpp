@@ -79,6 +79,15 @@ TEST(Divergence, HalvesOfAUniformValue) {
   for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], i < 10 ? 1 : 14);
 }
 
+// Two values a lane apart in a block of less than a warp: where the second begins cannot be read off the range of both,
+// 0 to 31. It was once taken to begin where the first does.
+TEST(Divergence, ValuesALaneApartInASmallBlock) {
+  const Ran r = run(with_prologue("mov.u32 %r10, %laneid;\nadd.u32 %r10, %r1, 2;\n"), {zeros<uint32_t>(3)},
+                    Shape{.block = {3, 1, 1}});
+  ASSERT_EQ(r.report.fault, Fault::none);
+  for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(r.read()[i], i + 2);
+}
+
 // Lane l goes round l % 4 + 1 times.
 TEST(Divergence, LoopWithDivergentTripCount) {
   const Ran r = run(with_prologue("and.b32 %r2, %r1, 3;\nmov.u32 %r10, 0;\nLOOP:\nadd.u32 %r10, %r10, 1;\nsetp.le.u32 "
