@@ -8,8 +8,12 @@
 //   squares  as a sum of exact products (of halves and floats; one rounding d each for double), added in double
 //   product  n factors, each rounded once in double: n d, relative
 //   variance squares of x - s for some element s of the data, in double: each at most range^2, (n + 8) d range^2
-//            (integers of up to 16 bits: of x itself, whose sums are exact; the squares less sum^2 / n round three
-//            times, and all of that is at most n max x^2)
+//   - integers of up to 16 bits: of x itself, whose sums are exact; the squares less sum^2 / n round three times, and
+//     all of that is at most n max x^2
+//   - integers of 64 bits: x is rounded to a double, by d max|x|: four times in (x - mean)^2, times the range
+//   - half, bfloat16 (e = 2^-24): x - c in float, e; tiles as trees, 7 e; so a tile's sum is off by 8 e range, its
+//     squares by 10 e range^2. Brought to the shift, at most the range away: 26 e; less the square of the mean, which
+//     is off by 8 e range: 42 e range^2
 //   logsumexp  exp within 2 ulp and 128 added one by one in the element's type e: (4 + 128) e, absolute in the
 //   logarithm
 #pragma once
@@ -162,8 +166,18 @@ real squares_bound(const Facts<T>& f) {
   return static_cast<real>(f.count + 8) * 0x1p-53L * f.squares;
 }
 template <class T>
+inline constexpr bool of_halves = unit<T>() > 0x1p-24L;
+template <class T>
 real variance_bound(const Facts<T>& f) {
-  const real most = std::max(std::fabs(f.lowest), std::fabs(f.highest));
-  const real small = !floating<T> && sizeof(T) <= 2 ? 4 * 0x1p-53L * most * most : 0;
-  return small + static_cast<real>(f.count + 8) * 0x1p-53L * f.range() * f.range();
+  const real most = std::max(std::fabs(f.lowest), std::fabs(f.highest)), range = f.range();
+  real more = 0;
+  if (of_halves<T>) more = 42 * 0x1p-24L * range * range;
+  if (!floating<T> && sizeof(T) <= 2) more = 4 * 0x1p-53L * most * most;
+  if (!floating<T> && sizeof(T) == 8) more = 4 * 0x1p-53L * most * range;
+  return more + static_cast<real>(f.count + 8) * 0x1p-53L * range * range;
+}
+template <class T>
+real mean_bound(const Facts<T>& f) {  // of the same sums
+  return (of_halves<T> ? 8 * 0x1p-24L * f.range() : 0) + static_cast<real>(f.count + 8) * 0x1p-53L * f.range() +
+         f.absolute / f.count * 0x1p-52L;
 }

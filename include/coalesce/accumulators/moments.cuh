@@ -3,7 +3,8 @@
 // Every thread subtracts the first element it met (the shift) from all its elements, in double, and adds up the
 // differences and their squares: cancellation then only costs digits where that element is far from the others, and no
 // element is further from the mean than sqrt(n) standard deviations. States of different shifts are merged by their
-// means (Chan, Golub, LeVeque 1979). Relative error of the variance: below n 2^-50.
+// means (Chan, Golub, LeVeque 1979). Relative error of the variance: below n 2^-50. Of half and bfloat16, whose tiles
+// are added in float: the mean within 2^-21, the variance within 42 * 2^-24 of the range and of its square.
 #pragma once
 
 #include "extremes.cuh"
@@ -70,7 +71,7 @@ struct moment {
       for (int i = 0; i < N; ++i) {
         const int x = tile[i];
         sum += x;
-        squares += static_cast<unsigned int>(x * x);
+        squares += static_cast<unsigned int>(x) * static_cast<unsigned int>(x);  // 65535^2 is no int
       }
       s.count += N;
       s.sum += sum;
