@@ -85,7 +85,9 @@ def cause_of(row, same_at_o0, code):
                      "ptxas executes a global load that the PTX branches around" if "global_load_sectors" in wrong else
                      "lanes that leave a loop at different turns execute different copies of its load: ptxas unrolled it")
     if any(k.startswith("global_store") for k in wrong):
-        parts.append("ptxas left out or merged global stores")
+        tickets = code and code["ATOMG"] and "global_store_requests" not in wrong
+        parts.append("places that warps get by atomics: they depend on which comes first" if tickets else
+                     "ptxas left out or merged global stores")
     notes = ["equal at -O0"] if same_at_o0 else []
     if foreseen(row) and all(agrees(c, "modelled") for c in row["counters"]):
         notes.append("as `--model ptxas` counts")
@@ -183,7 +185,8 @@ def write(rows, failed, where, docs):
             "the first as if the machine had merged what ptxas merges ([counters.md](../counters.md)). Compared are the "
             "counters of memory that are not 0 on both sides, launch by launch: of each kernel of a program the first two launches. "
             "[agreement.json](agreement.json) has every figure."
-            + (f" The programs are from {where['sources']}." if where.get("sources") else "") + "\n\n")
+            + (f" The programs are from {where['sources']}." if where.get("sources") else "")
+            + (f" {where['note']}" if where.get("note") else "") + "\n\n")
     rows_ = []
     for name, _ in FAMILIES:
         line = [name]
@@ -194,7 +197,7 @@ def write(rows, failed, where, docs):
     text += table(["launches that agree in", "-Xptxas -O0", "-O3", "-O3, `--model ptxas`"], rows_)
     late = sorted({r["program"] for r in rows if r["level"] == "O3" and not foreseen(r)})
     if late:
-        text += f"\nThe model's column has fewer launches, as its runs took too long or failed: {', '.join(late)}.\n"
+        text += f"\nThe model's column has fewer launches: there is no run of it that ended, of {', '.join(late)}.\n"
     compared_ = [r for r in rows if not without_answer(r)]
     differing = [r for r in compared_ if r.get("cause")]
     text += "\n## What differs, and why\n\n"
@@ -209,7 +212,7 @@ def write(rows, failed, where, docs):
                  + table(TITLES[:8], [l[:8] for l in lines_of(missed, lambda c: not agrees(c, "modelled"))], False))
     restless = [r for r in rows if unsettled(r) and not r.get("prints")]
     if restless:
-        text += (f"\n## Where hardware differs from itself\n\nA program with a launch that differs, and that `--model ptxas` does not foresee, was measured {AGAIN} times more. "
+        text += (f"\n## Where hardware differs from itself\n\nA program with a launch that differs, and that `--model ptxas` does not foresee, was measured again, {AGAIN} times at least. "
                  "Launches of which these measurements differ among themselves are not compared, as there is no one right figure: places "
                  "that warps get by atomics depend on which warp comes first, and a warp that waits asks as often as the other "
                  "takes long; the machine knows no time.\n\n"

@@ -248,9 +248,11 @@ def main():
     if chosen.again:
         saved = json.load(open(kept))
         where, data = saved["measured"], saved["lab"]
-        rows, failed = [], []
+        rows, failed, compared = [], [], None
         for path in chosen.more or [os.path.join(chosen.docs, "agreement.json")]:
-            more = json.load(open(path))
+            with open(path) as kept_rows:
+                more = json.load(kept_rows)
+            compared = compared or more["measured"]
             have = {(r["program"], r["level"]) for r in rows}
             rows += [r for r in more["rows"] if (r["program"], r["level"]) not in have]
             failed += [f for f in more["failed"] if (f["program"], f["level"]) not in have]
@@ -259,14 +261,15 @@ def main():
                        if (f["program"], f["level"]) not in have}.values())[::-1]
         in_order(rows)
         if chosen.more:
-            where["runs"] = len(chosen.more)
+            compared["runs"] = len(chosen.more)
     else:
         where, begun = provenance(), time.monotonic()
         data, rows, failed = measure(chosen, where)
         where["seconds"] = round(time.monotonic() - begun)
+        compared = where
     if data["experiments"]:
         write_results(data, where, chosen.docs, chosen.name)
-    agreement.write(rows, failed, where, chosen.docs)
+    agreement.write(rows, failed, compared, chosen.docs)
 
 
 if __name__ == "__main__":

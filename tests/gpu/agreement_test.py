@@ -77,6 +77,10 @@ class Causes(unittest.TestCase):
         self.assertIn("branches around", cause(row(global_load_requests=(8, 9, 8), global_load_sectors=(8, 9, 8))))
         self.assertIn("unrolled", cause(row(global_load_requests=(8, 9, 8), global_load_sectors=(8, 8, 8))))
 
+    def test_stores_to_places_that_atomics_gave(self):
+        self.assertIn("which comes first", cause(row(global_store_sectors=(8, 9, 8), code={"ATOMG": 1})))
+        self.assertIn("left out", cause(row(global_store_requests=(8, 7, 8), code={"ATOMG": 1})))
+
     def test_spills(self):
         self.assertEqual(cause(row("O0", local_load_requests=(0, 5))), "spills and the stack of calls, which ptxas makes")
 
