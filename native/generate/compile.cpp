@@ -6,6 +6,7 @@
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
@@ -31,6 +32,10 @@ using namespace llvm;
 
 namespace {
 
+// LLVM ends the process where it knows no way on. Thrown through it instead: a kernel that LLVM cannot compile is
+// interpreted. It was built without exceptions, so what it was working on is never tidied up: see Work.
+void give_up(void*, const char* reason, bool) { throw std::runtime_error(std::string("LLVM: ") + reason); }
+
 // Each thread keeps the last one: making it, and what it makes of the CPU's features, takes a millisecond.
 TargetMachine& machine_for(const Target& target, const CompileOptions& options) {
   thread_local std::unique_ptr<TargetMachine> machine;
@@ -41,6 +46,7 @@ TargetMachine& machine_for(const Target& target, const CompileOptions& options) 
   std::call_once(once, [] {
     InitializeNativeTarget();
     InitializeNativeTargetAsmPrinter();
+    install_fatal_error_handler(give_up);
   });
   const std::string triple = sys::getProcessTriple();
   std::string error;
@@ -103,41 +109,56 @@ bool make(const machine::Code& code, const CompileOptions& options, Module& modu
   return true;
 }
 
-SmallVector<char, 0> emit(Module& module, TargetMachine& machine, CodeGenFileType type) {
+// All that LLVM works on. Left behind, not destroyed, when something was thrown meanwhile.
+struct Work {
+  LLVMContext context;
+  Module module{"kernel", context};
   SmallVector<char, 0> bytes;
-  raw_svector_ostream out(bytes);
+  raw_svector_ostream out{bytes};
   legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, out, nullptr, type)) throw std::runtime_error("LLVM cannot write this file");
-  passes.run(module);
-  return bytes;
+
+  SmallVector<char, 0> emit(TargetMachine& machine, CodeGenFileType type) {
+    if (machine.addPassesToEmitFile(passes, out, nullptr, type))
+      throw std::runtime_error("LLVM cannot write this file");
+    passes.run(module);
+    return std::move(bytes);
+  }
+};
+
+template <class Use>
+auto with_work(Use use) {
+  auto* work = new Work;
+  auto result = use(*work);
+  delete work;
+  return result;
 }
 
 }  // namespace
 
 Object compile(const machine::Code& code, const Target& target, const CompileOptions& options) {
-  Object object;
-  LLVMContext context;
-  Module module("kernel", context);
-  TargetMachine& machine = machine_for(target, options);
-  if (!make(code, options, module, machine, &object.words)) return object;
-  const SmallVector<char, 0> bytes = emit(module, machine, CodeGenFileType::ObjectFile);
-  object.code.assign(bytes.begin(), bytes.end());
-  return object;
+  return with_work([&](Work& work) {
+    Object object;
+    TargetMachine& machine = machine_for(target, options);
+    if (!make(code, options, work.module, machine, &object.words)) return object;
+    const SmallVector<char, 0> bytes = work.emit(machine, CodeGenFileType::ObjectFile);
+    object.code.assign(bytes.begin(), bytes.end());
+    return object;
+  });
 }
 
 std::string text(const machine::Code& code, const Target& target, const CompileOptions& options, bool ir) {
-  LLVMContext context;
-  Module module("kernel", context);
-  TargetMachine& machine = machine_for(target, options);
-  if (!make(code, options, module, machine, nullptr)) return {};
-  std::string result;
-  if (ir) {
-    raw_string_ostream out(result);
-    module.print(out, nullptr);
-    return result;
-  }
-  const SmallVector<char, 0> bytes = emit(module, machine, CodeGenFileType::AssemblyFile);
-  return std::string(bytes.begin(), bytes.end());
+  return with_work([&](Work& work) {
+    std::string result;
+    TargetMachine& machine = machine_for(target, options);
+    if (!make(code, options, work.module, machine, nullptr)) return result;
+    if (ir) {
+      raw_string_ostream out(result);
+      work.module.print(out, nullptr);
+      return result;
+    }
+    const SmallVector<char, 0> bytes = work.emit(machine, CodeGenFileType::AssemblyFile);
+    return std::string(bytes.begin(), bytes.end());
+  });
 }
 
 }  // namespace coalesce::native

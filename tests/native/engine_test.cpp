@@ -220,6 +220,16 @@ TEST_F(EngineTest, WithoutTheLibraryKernelsAreInterpreted) {
   EXPECT_THAT(said, testing::HasSubstr("none.so"));
 }
 
+// LLVM would end the process: code of 64 bits for a CPU that has none.
+TEST_F(EngineTest, WhatLlvmCannotCompileIsInterpreted) {
+  Settings settings = native_settings();
+  settings.cpu = "pentium";
+  const auto native = std::make_shared<Engine>(settings);
+  Bench bench(1, kMost, native);
+  EXPECT_EQ(difference(interpreted(3, 5), run(bench, 3, 5)), "");
+  EXPECT_EQ(native->statistics().failed, 1u);
+}
+
 // Decoded as a launch with these blocks decodes it.
 std::unique_ptr<Decoded> decoded(const std::string& ptx, std::array<uint32_t, 3> block) {
   struct Nothing : SymbolTable {
