@@ -109,7 +109,7 @@ bool Generator::known(const machine::Value& v, uint64_t* bits) const {
 }
 
 // Lane 0's value where 32 lanes fill the register's range: threadIdx.x in rows of 32 begins with 0 in every warp.
-// Lane 0's value, where it is the same in every warp. A range is that of lanes that exist: it has room for one base
+// A range is that of lanes that exist: it has room for one base
 // only if every value that the register is given was given to all lanes of some warp.
 bool Generator::known_base(uint32_t r, uint64_t* bits) const {
   const auto& block = p_.shape.block;
