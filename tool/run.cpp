@@ -78,7 +78,11 @@ void print_warnings(const Execution& execution, bool colour) {
   if (!record.damage.empty())
     warn("the record of this run is damaged, launches after it are missing: " + record.damage);
   for (const std::string& note : record.notes) warn(note);
-  if (!record.started && execution.outcome.code == 0) warn("the program made no call to the machine's CUDA runtime");
+  if (!record.started && execution.outcome.signal)
+    warn(fmt::format("the program was ended by signal {} ({}) before it called the machine's CUDA runtime",
+                     execution.outcome.signal, strsignal(execution.outcome.signal)));
+  else if (!record.started && execution.outcome.code == 0)
+    warn("the program made no call to the machine's CUDA runtime");
   if (record.started && !record.complete && record.damage.empty()) {
     warn(execution.outcome.signal
              ? fmt::format("the program was ended by signal {} ({}); counted is what finished before",

@@ -342,48 +342,24 @@ void BlockCheck::sync_warp(const LaneOp& op, Warp& w) {
 
 void BlockCheck::arrive(uint32_t warp, uint32_t id) {
   WarpView& view = warps_[warp].view;
-  Arrived& a = arrived_[id];
-  for (Clocks* c : {&a.seen, &a.block_fenced, &a.fenced, &a.offered}) c->resize(warps_.size());
-  ++view.now;
-  take_later(a.seen, view.seen);
-  a.seen[warp] = view.now;
-  take_later(a.block_fenced, view.block_fenced);
-  take_later(a.fenced, view.fenced);
-  take_later(a.known, view.known);
-  take_later(a.offered, view.offered);
-  take_later(a.pending, view.pending);
+  Sight& left = arrived_.try_emplace(id, static_cast<uint32_t>(warps_.size())).first->second;
+  take_later(left, view);
+  left.seen[warp] = ++view.now;
 }
 
 void BlockCheck::barrier(const std::vector<std::pair<uint32_t, uint32_t>>& at, uint32_t id) {
-  Arrived all;
+  Sight all(static_cast<uint32_t>(warps_.size()));
   if (const auto early = arrived_.find(id); early != arrived_.end()) {
     all = std::move(early->second);
     arrived_.erase(early);
   }
-  for (Clocks* c : {&all.seen, &all.block_fenced, &all.fenced, &all.offered}) c->resize(warps_.size());
-  bool fenced = false;
   for (const auto& [warp, lanes] : at) {
     WarpView& view = warps_[warp].view;
     view.sync_lanes(lanes);
-    take_later(all.seen, view.seen);
+    take_later(all, view);
     all.seen[warp] = view.now;
-    take_later(all.block_fenced, view.block_fenced);
-    take_later(all.fenced, view.fenced);
-    take_later(all.known, view.known);
-    take_later(all.offered, view.offered);
-    take_later(all.pending, view.pending);
-    fenced = fenced || view.has_fenced;
   }
-  for (const auto& [warp, lanes] : at) {
-    WarpView& view = warps_[warp].view;
-    view.seen = all.seen;
-    view.block_fenced = all.block_fenced;
-    view.fenced = all.fenced;
-    view.known = all.known;
-    view.offered = all.offered;
-    view.pending = all.pending;
-    view.has_fenced = fenced;
-  }
+  for (const auto& [warp, lanes] : at) static_cast<Sight&>(warps_[warp].view) = all;
 }
 
 void checked_access(const Step& s, Context& c) {

@@ -131,12 +131,8 @@ class BlockCheck {
   std::vector<WarpState> warps_;
   Written shared_written_, local_written_;
   Cells shared_;
-  struct Arrived {
-    Clocks seen, block_fenced, fenced, offered;
-    Known known, pending;
-  };
-  std::map<uint32_t, Arrived> arrived_;  // by barrier
-  const Allocation* last_ = nullptr;     // that was accessed
+  std::map<uint32_t, Sight> arrived_;  // by barrier: what warps that did not wait have left there
+  const Allocation* last_ = nullptr;   // that was accessed
 };
 
 // The steps of checked code.

@@ -18,15 +18,19 @@ void take_later(Known& to, const Known& from) {
   }
 }
 
+void take_later(Sight& to, const Sight& from) {
+  take_later(to.seen, from.seen);
+  take_later(to.block_fenced, from.block_fenced);
+  take_later(to.fenced, from.fenced);
+  to.has_fenced = to.has_fenced || from.has_fenced;
+  take_later(to.known, from.known);
+  take_later(to.offered, from.offered);
+  take_later(to.pending, from.pending);
+}
+
 void WarpView::begin(uint32_t warps) {
   for (auto& lane : lanes) lane.fill(0);
-  seen.assign(warps, 0);
-  offered.assign(warps, 0);
-  block_fenced.assign(warps, 0);
-  fenced.assign(warps, 0);
-  has_fenced = false;
-  known.clear();
-  pending.clear();
+  static_cast<Sight&>(*this) = Sight(warps);
 }
 
 void WarpView::sync_lanes(uint32_t mask) {

@@ -28,17 +28,25 @@ void take_later(Clocks& to, const Clocks& from);
 using Known = std::vector<std::pair<uint32_t, uint32_t>>;
 void take_later(Known& to, const Known& from);
 
-struct WarpView {
-  Clock now = 1;
-  std::array<std::array<Clock, 32>, 32> lanes{};  // lanes[l][k]: of lane k's accesses lane l has seen those before it
-  Clocks seen, block_fenced, fenced;              // by warp; when the last fence came: of the block, of the device
-  bool has_fenced = false;                        // block_fenced or fenced says something
-  Known known;                                    // of other blocks
+// What a warp has seen, and what barriers pass on.
+struct Sight {
+  Clocks seen, block_fenced, fenced;  // by warp; when the last fence came: of the block, of the device
+  bool has_fenced = false;            // block_fenced or fenced says something
+  Known known;                        // of other blocks
   // What atomics and strong loads have come by since the last fence: seen by strong accesses, not yet by others.
   Clocks offered;
   Known pending;
 
-  void begin(uint32_t warps);
+  explicit Sight(uint32_t warps) : seen(warps), block_fenced(warps), fenced(warps), offered(warps) {}
+};
+void take_later(Sight& to, const Sight& from);
+
+struct WarpView : Sight {
+  Clock now = 1;
+  std::array<std::array<Clock, 32>, 32> lanes{};  // lanes[l][k]: of lane k's accesses lane l has seen those before it
+
+  explicit WarpView(uint32_t warps = 0) : Sight(warps) {}
+  void begin(uint32_t warps);      // nothing is seen; the clock goes on
   void sync_lanes(uint32_t mask);  // they have seen each other's accesses up to now; the clock goes on
   void fence(uint32_t self, bool device);
 };

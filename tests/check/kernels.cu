@@ -226,6 +226,25 @@ __global__ void named_barrier(const int* in, int* out) {
   }
 }
 
+// What the one half has fenced the other, which it passes a named barrier on to, may announce to other blocks.
+__global__ void fenced_by_others(const int* in, int* out, unsigned int* ready) {
+  const int t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    if (t < 64) {
+      out[t] = in[t];
+      __threadfence();
+      asm volatile("bar.arrive 1, 128;" : : : "memory");
+    } else {
+      asm volatile("bar.sync 1, 128;" : : : "memory");
+      if (t == 64) atomicExch(ready, 1u);
+    }
+  } else if (t == 0) {
+    while (atomicAdd(ready, 0u) == 0) {}
+    __threadfence();
+    out[blockIdx.x * blockDim.x] = out[0] + out[63];
+  }
+}
+
 // A lock, with the fences it needs.
 __global__ void locked(const int* in, int* out, unsigned int* lock) {
   if (threadIdx.x != 0) return;
@@ -335,6 +354,7 @@ const Case kCases[] = {
        cudaFree(d.in);
      }},
     RIGHT(named_barrier),
+    {"fenced_by_others", nullptr, [](const Data& d) { fenced_by_others<<<kBlocks, kThreads>>>(d.in, d.out, d.words); }},
     {"locked", nullptr, [](const Data& d) { locked<<<kBlocks, kThreads>>>(d.in, d.out, d.words); }},
     {"whole_grid", nullptr,
      [](const Data& d) {

@@ -68,6 +68,18 @@ TEST(BadInput, WhatIsNoExecutable) {
   expect_error(here.coalesce({"/bin/true"}), 1, "/bin/true");
 }
 
+// A program that dies before it asks anything of the runtime (half a download, a missing instruction set) is named as
+// what it is, not as one without kernels.
+TEST(BadInput, AProgramEndedBeforeItsFirstCall) {
+  const Workplace here;
+  here.write("x.cu", "#include <csignal>\n__attribute__((constructor(101))) void dies() { std::raise(SIGKILL); }\n" +
+                         std::string(kProgram));
+  const Result result = here.call({kCommand, "run", "x.cu"});
+  EXPECT_EQ(result.code, 128 + 9) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("ended by signal 9"));
+  EXPECT_THAT(result.err, HasSubstr("before it called"));
+}
+
 TEST(BadInput, UnknownOptionMetricDevice) {
   const Workplace here;
   here.write("x.cu", kProgram);

@@ -7,50 +7,38 @@
 
 namespace coalesce::warp {
 
-// The value of the lane whose number differs in `bits`. T: any trivially copyable type, 4 bytes a shuffle. All lanes of
-// the warp call it.
+// What `shuffle` brings of another lane for each word of `value`. T: any trivially copyable type, 4 bytes a shuffle.
+// All lanes of the warp call it.
+template <class T, class Shuffle>
+__device__ __forceinline__ T shuffled(const T& value, const Shuffle& shuffle) {
+  static_assert(std::is_trivially_copyable_v<T>,
+                "coalesce: only trivially copyable values can be shuffled between lanes");
+  constexpr int words = (sizeof(T) + 3) / 4;
+  unsigned int word[words] = {};
+  memcpy(word, &value, sizeof(T));
+#pragma unroll
+  for (int i = 0; i < words; ++i) word[i] = shuffle(word[i]);
+  T other;
+  memcpy(&other, word, sizeof(T));
+  return other;
+}
+
+// The value of the lane whose number differs in `bits`.
 template <class T>
 __device__ __forceinline__ T exchange(const T& value, int bits) {
-  static_assert(std::is_trivially_copyable_v<T>,
-                "coalesce: only trivially copyable values can be shuffled between lanes");
-  constexpr int words = (sizeof(T) + 3) / 4;
-  unsigned int word[words] = {};
-  memcpy(word, &value, sizeof(T));
-#pragma unroll
-  for (int i = 0; i < words; ++i) word[i] = __shfl_xor_sync(0xffffffffu, word[i], bits);
-  T other;
-  memcpy(&other, word, sizeof(T));
-  return other;
+  return shuffled(value, [&](unsigned int word) { return __shfl_xor_sync(0xffffffffu, word, bits); });
 }
 
-// The value of the lane `steps` below; the lowest lanes get their own. All lanes of the warp call it.
+// The value of the lane `steps` below; the lowest lanes get their own.
 template <class T>
 __device__ __forceinline__ T from_below(const T& value, int steps) {
-  static_assert(std::is_trivially_copyable_v<T>,
-                "coalesce: only trivially copyable values can be shuffled between lanes");
-  constexpr int words = (sizeof(T) + 3) / 4;
-  unsigned int word[words] = {};
-  memcpy(word, &value, sizeof(T));
-#pragma unroll
-  for (int i = 0; i < words; ++i) word[i] = __shfl_up_sync(0xffffffffu, word[i], steps);
-  T other;
-  memcpy(&other, word, sizeof(T));
-  return other;
+  return shuffled(value, [&](unsigned int word) { return __shfl_up_sync(0xffffffffu, word, steps); });
 }
 
-// The value of lane `lane`. All lanes of the warp call it.
+// The value of lane `lane`.
 template <class T>
 __device__ __forceinline__ T from_lane(const T& value, int lane) {
-  static_assert(std::is_trivially_copyable_v<T>,
-                "coalesce: only trivially copyable values can be shuffled between lanes");
-  constexpr int words = (sizeof(T) + 3) / 4;
-  unsigned int word[words] = {};
-  memcpy(word, &value, sizeof(T));
-#pragma unroll
-  for (int i = 0; i < words; ++i) word[i] = __shfl_sync(0xffffffffu, word[i], lane);
-  T other;
-  memcpy(&other, word, sizeof(T));
-  return other;
+  return shuffled(value, [&](unsigned int word) { return __shfl_sync(0xffffffffu, word, lane); });
 }
 
 // Combines `value` over each group of `lanes` neighbouring lanes (1, 2, 4 ... 32) with `combine(a, b)`, associative and
