@@ -65,6 +65,7 @@ Kernel::Kernel(const Code& of, const Object& object) : code(of), loaded(load_elf
     const PureOp& op = *code.program->code.at(index & 0x7fffffffu).pure;
     Step s;
     s.run = index >> 31 ? op.scalar : op.full;
+    s.extra = op.extra;
     for (uint32_t k = 0; k < 4; ++k) s.src[k] = static_cast<Slot>(kOperand * k) | kWarp;
     for (uint32_t k = 0; k < 2; ++k) s.dst[k] = static_cast<Slot>(kOperand * (kResults + k)) | kWarp;
     pure.push_back(s);

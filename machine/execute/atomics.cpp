@@ -93,6 +93,7 @@ u128 halves(const PureOp* row, std::byte* where, u128 a) {
     Context c{};
     c.base[0] = slots;
     Step s;
+    s.extra = row->extra;
     s.dst[0] = 0;
     s.src[0] = 16;
     s.src[1] = 32;

@@ -317,6 +317,7 @@ class Lowering {
       if (block.divergent && !p_->registers[r].block_local) masked = true;
     }
     s.run = scalar ? i.pure->scalar : masked ? i.pure->masked : i.pure->full;
+    s.extra = i.pure->extra;
     s.many = scalar ? Many::all : i.pure->many ? Many::active : Many::no;
     push_guarded(s, i);
     if (scalar)

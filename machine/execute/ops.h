@@ -31,7 +31,7 @@ struct Step {
   Handler run = nullptr;
   Slot dst[2] = {0, 0};
   Slot src[4] = {0, 0, 0, 0};
-  const void* extra = nullptr;  // descriptor of memory and control operations
+  const void* extra = nullptr;  // descriptor of memory and control operations; PureOp::extra
   Many many = Many::no;
 };
 
@@ -60,7 +60,8 @@ struct PureOp {
   Handler scalar, full, masked;
   uint8_t results, sources;
   Element result[2], source[4];
-  bool many = false;  // `full` and `masked` obey Context::together; `scalar` always does
+  bool many = false;            // `full` and `masked` obey Context::together; `scalar` always does
+  const void* extra = nullptr;  // for Step::extra
 };
 
 template <class A, class B>

@@ -207,6 +207,7 @@ Outcome evaluate(const Subject& s, uint32_t i, bool sweep) {
   context.active = 1;
   Step step{};
   const PureOp& op = *s.op;
+  step.extra = op.extra;
   Outcome o{};
   const auto slot = [](uint32_t k) { return static_cast<Slot>(k * sizeof(slots[0])) | kWarp; };
   for (uint32_t k = 0; k < op.sources; ++k) {

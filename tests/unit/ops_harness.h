@@ -84,6 +84,7 @@ struct Bench {
   const PureOp& op;
 
   explicit Bench(const PureOp& row) : op(row) {
+    step.extra = op.extra;
     for (auto& base : context.base) base = slots[0];
     for (uint32_t k = 0; k < 4; ++k) step.src[k] = slot(k);
     for (uint32_t k = 0; k < 2; ++k) step.dst[k] = slot(4 + k);

@@ -4,8 +4,9 @@
 // gives the comparison and its opposite. With a boolean operation (setp.lt.and.s32 p, a, b, c) the predicate c is the
 // last source: p = (a < b) and c, q = not (a < b) and c.
 //
-// One function compares the lanes; the forms around it (two predicates, boolean operations, set) are a few words of bit
-// arithmetic each, so that the 8 forms of a comparison do not make 8 copies of it.
+// One function compares the lanes (Step::extra names it); the forms around it (two predicates, boolean operations, set)
+// are a few words of bit arithmetic each and the same for all comparisons: written out for each of the 138 they were
+// 3,700 functions, which took a compiler a minute.
 #include "machine/execute/ops/half.h"
 #include "machine/execute/ops/numbers.h"
 #include "machine/execute/ops/rows.h"
@@ -24,12 +25,20 @@ uint32_t joined(uint32_t test, const Step& step, const Context& context) {
   return J == Join::conjunction ? test & c : J == Join::disjunction ? test | c : test ^ c;
 }
 
+// What differs between comparisons: all lanes' results in a word, and that of the scalar slots as 0 or ~0.
+struct Comparison {
+  uint32_t (*lanes)(const Step&, const Context&);
+  uint32_t (*scalar)(const Step&, const Context&);
+};
 template <class F>
-using Compare = Handlers<Shape::kVector, F>;
+using Compare = Handlers<F>;
+template <class F>
+constexpr Comparison kComparison{Compare<F>::bits, Compare<F>::bit};
 
-template <class F, Form kForm>
+template <Form kForm>
 uint32_t test(const Step& step, const Context& context) {
-  return kForm == Form::scalar ? Compare<F>::bit(step, context) : Compare<F>::bits(step, context);
+  const Comparison& compare = *static_cast<const Comparison*>(step.extra);
+  return kForm == Form::scalar ? compare.scalar(step, context) : compare.lanes(step, context);
 }
 template <Form kForm>
 uint32_t lanes_on(const Context& context) {
@@ -54,10 +63,10 @@ void each_warp(Context& context, Work work) {
   context.active = active;
 }
 
-template <class F, Join J, bool kPair, Form kForm>
+template <Join J, bool kPair, Form kForm>
 void setp(const Step& step, Context& context) {
   each_warp<kForm>(context, [&] {
-    const uint32_t t = test<F, kForm>(step, context);
+    const uint32_t t = test<kForm>(step, context);
     const uint32_t on = lanes_on<kForm>(context);
     const uint32_t p = joined<J>(t, step, context), q = joined<J>(~t, step, context);
     assign(*context.at<uint32_t>(step.dst[0]), p, on);
@@ -79,58 +88,54 @@ void spread(uint32_t* d, uint32_t bits, uint32_t on) {
     }
   }
 }
-template <class F, Join J, uint32_t kTrue, Form kForm>
+template <uint32_t kTrue, Form kForm>
 void set(const Step& step, Context& context) {
   each_warp<kForm>(context, [&] {
-    const uint32_t bits = joined<J>(test<F, kForm>(step, context), step, context);
+    const uint32_t bits = test<kForm>(step, context);
     spread<kForm, kTrue>(context.at<uint32_t>(step.dst[0]), bits, lanes_on<kForm>(context));
   });
 }
 
-template <class F, Join J>
-PureOp described() {
-  PureOp op = Compare<F>::kOp;
+template <Join J, bool kPair>
+void keep_setp(Rows& row, const Name& compare, const Name& rest, PureOp op) {
   if (J != Join::none) op.source[op.sources++] = Element::pred;
-  return op;
+  if (kPair) op.result[op.results++] = Element::pred;
+  op.scalar = setp<J, kPair, Form::scalar>;
+  op.full = setp<J, kPair, Form::full>;
+  op.masked = setp<J, kPair, Form::masked>;
+  row.keep("setp." + compare + name_of(J) + rest + (kPair ? "|" : ""), op);
 }
 
-template <class F, Join J>
-void forms(Rows& row, const Name& compare, const Name& ftz, const Name& type) {
-  const Name head = compare + name_of(J);
-  PureOp op = described<F, J>();
-  op.scalar = setp<F, J, false, Form::scalar>;
-  op.full = setp<F, J, false, Form::full>;
-  op.masked = setp<F, J, false, Form::masked>;
-  row.keep("setp." + head + ftz + type, op);
-
-  op.results = 2;
-  op.result[1] = Element::pred;
-  op.scalar = setp<F, J, true, Form::scalar>;
-  op.full = setp<F, J, true, Form::full>;
-  op.masked = setp<F, J, true, Form::masked>;
-  row.keep("setp." + head + ftz + type + "|", op);
-
-  if constexpr (J != Join::none) return;  // set with a boolean operation is not provided
-  op = described<F, J>();
+// With a boolean operation set is not provided.
+template <uint32_t kTrue>
+void keep_set(Rows& row, const Name& compare, const Name& ftz, const char* result, const Name& type, PureOp op) {
   op.result[0] = Element::b32;
-  op.scalar = set<F, J, ~0u, Form::scalar>;
-  op.full = set<F, J, ~0u, Form::full>;
-  op.masked = set<F, J, ~0u, Form::masked>;
-  row.keep("set." + head + ftz + ".u32" + type, op);
-  row.keep("set." + head + ftz + ".s32" + type, op);
-  constexpr uint32_t kOne = std::bit_cast<uint32_t>(1.0f);
-  op.scalar = set<F, J, kOne, Form::scalar>;
-  op.full = set<F, J, kOne, Form::full>;
-  op.masked = set<F, J, kOne, Form::masked>;
-  row.keep("set." + head + ftz + ".f32" + type, op);
+  op.scalar = set<kTrue, Form::scalar>;
+  op.full = set<kTrue, Form::full>;
+  op.masked = set<kTrue, Form::masked>;
+  row.keep("set." + compare + ftz + result + type, op);
+}
+
+void forms(Rows& row, const Name& compare, const Name& ftz, const Name& type, const PureOp& op) {
+  const Name rest = ftz + type;
+  keep_setp<Join::none, false>(row, compare, rest, op);
+  keep_setp<Join::none, true>(row, compare, rest, op);
+  keep_setp<Join::conjunction, false>(row, compare, rest, op);
+  keep_setp<Join::conjunction, true>(row, compare, rest, op);
+  keep_setp<Join::disjunction, false>(row, compare, rest, op);
+  keep_setp<Join::disjunction, true>(row, compare, rest, op);
+  keep_setp<Join::exclusive, false>(row, compare, rest, op);
+  keep_setp<Join::exclusive, true>(row, compare, rest, op);
+  keep_set<~0u>(row, compare, ftz, ".u32", type, op);
+  keep_set<~0u>(row, compare, ftz, ".s32", type, op);
+  keep_set<std::bit_cast<uint32_t>(1.0f)>(row, compare, ftz, ".f32", type, op);
 }
 
 template <class F>
 void comparison(Rows& row, const Name& compare, const Name& ftz, const Name& type, F) {
-  forms<F, Join::none>(row, compare, ftz, type);
-  forms<F, Join::conjunction>(row, compare, ftz, type);
-  forms<F, Join::disjunction>(row, compare, ftz, type);
-  forms<F, Join::exclusive>(row, compare, ftz, type);
+  PureOp op = Compare<F>::described();
+  op.extra = &kComparison<F>;
+  forms(row, compare, ftz, type, op);
 }
 
 template <class T>

@@ -20,11 +20,9 @@
 #define COALESCE_INDEPENDENT_LANES \
   _Pragma(                         \
       "clang loop vectorize_width(kWidth) interleave_count(kLanes / kWidth) vectorize(assume_safety) unroll(disable)")
-#define COALESCE_PLAIN_LOOP _Pragma("clang loop vectorize(disable) unroll(disable)")
 #pragma clang diagnostic ignored "-Wpass-failed"
 #else
 #define COALESCE_INDEPENDENT_LANES _Pragma("GCC ivdep")
-#define COALESCE_PLAIN_LOOP _Pragma("GCC unroll 1")
 #endif
 
 namespace coalesce::machine {

@@ -1,4 +1,5 @@
-// Rows of the table of computing instructions: one lambda on scalars becomes three handlers.
+// Rows of the table of computing instructions: one lambda on scalars becomes three handlers, or, where an instruction
+// is rare, the one function that three common handlers call for each lane.
 //
 //     void integer_rows(Rows& row) {
 //       row("add.s32", [](uint32_t a, uint32_t b) { return a + b; });
@@ -49,17 +50,24 @@ constexpr Element element_of() {
   static_assert(sizeof(T) != 1 || std::is_same_v<T, bool>, "8-bit operands are carried in 16-bit elements");
 }
 
-// kVector: the loop over lanes is unrolled into vector code. kLoop: a plain loop, for instructions that programs rarely
-// execute in number (it keeps the build short and the code small) or whose function does not vectorise anyway.
-enum class Shape { kVector, kLoop };
-
 enum class Form { scalar, full, masked };
 
-template <Shape S, class F, class Member = decltype(&F::operator())>
+// An instruction seldom executed in number has one function, on scalars, and Step::extra describes it to the handlers,
+// which are the same for all of these (rare.cpp): it keeps the build short and the code small.
+struct RareOp {
+  void (*run)(const std::byte* const* from, std::byte* const* to);
+  uint8_t sources, results;
+  uint8_t source_bytes[4], result_bytes[2];  // of an element; 0: predicate
+};
+void rare_scalar(const Step& step, Context& context);
+void rare_full(const Step& step, Context& context);
+void rare_masked(const Step& step, Context& context);
+
+template <class F, class Member = decltype(&F::operator())>
 struct Handlers;
 
-template <Shape S, class F, class R, class... A>
-struct Handlers<S, F, R (F::*)(A...) const> {
+template <class F, class R, class... A>
+struct Handlers<F, R (F::*)(A...) const> {
   // The width in which comparisons leave their flags: that of the widest source, so that no lane changes its place.
   using Flag = FlagOf<std::max({size_t{1}, (std::is_same_v<A, bool> ? size_t{1} : sizeof(A))...})>;
   static constexpr bool kOnlyPredicates = (std::is_same_v<A, bool> && ...) && std::is_same_v<R, bool>;
@@ -104,10 +112,13 @@ struct Handlers<S, F, R (F::*)(A...) const> {
   }
 
   template <class T>
+  static constexpr uint8_t kBytesOf = std::is_same_v<T, bool> ? 0 : uint8_t(sizeof(T));
+  template <class T>
   struct Results {
     static constexpr uint8_t kCount = 1;
     static constexpr size_t kBytes = sizeof(T);
     static constexpr Element kElement[2] = {element_of<T>(), Element::none};
+    static constexpr uint8_t kBytesOfEach[2] = {kBytesOf<T>, 0};
     Output<T, Flag> first;
     Results(std::byte* d, std::byte*, Flag (*buffer)[kLanes]) : first(d, buffer[0]) {}
     COALESCE_INLINE void set(uint32_t i, T value, bool on) const { first.set(i, value, on); }
@@ -118,6 +129,7 @@ struct Handlers<S, F, R (F::*)(A...) const> {
     static constexpr uint8_t kCount = 2;
     static constexpr size_t kBytes = std::max(sizeof(T), sizeof(U));
     static constexpr Element kElement[2] = {element_of<T>(), element_of<U>()};
+    static constexpr uint8_t kBytesOfEach[2] = {kBytesOf<T>, kBytesOf<U>};
     Output<T, Flag> first;
     Output<U, Flag> second;
     Results(std::byte* d, std::byte* e, Flag (*buffer)[kLanes]) : first(d, buffer[0]), second(e, buffer[1]) {}
@@ -136,17 +148,15 @@ struct Handlers<S, F, R (F::*)(A...) const> {
       std::max(1u, kVectorBytes / uint32_t(std::max({Results<R>::kBytes, sizeof(A)..., size_t{2}})));
 
   // For comparisons: all lanes' results in a word, and that of the scalar slots as 0 or ~0.
-  template <size_t... I>
-  static uint32_t bits(const Step& step, const Context& context, std::index_sequence<I...>) {
-    const std::tuple<Input<A>...> in{Input<A>(context.at<StorageOf<A>>(step.src[I]))...};
-    alignas(64) Flag flags[kLanes];
-    const Output<bool, Flag> out(flags);
-    COALESCE_INDEPENDENT_LANES
-    for (uint32_t i = 0; i < kLanes; ++i) out.set(i, F{}(std::get<I>(in)[i]...), true);
-    return bits_of(flags);
-  }
-  __attribute__((noinline)) static uint32_t bits(const Step& step, const Context& context) {
-    return bits(step, context, std::index_sequence_for<A...>{});
+  static uint32_t bits(const Step& step, const Context& context) {
+    return [&]<size_t... I>(std::index_sequence<I...>) {
+      const std::tuple<Input<A>...> in{Input<A>(context.at<StorageOf<A>>(step.src[I]))...};
+      alignas(64) Flag flags[kLanes];
+      const Output<bool, Flag> out(flags);
+      COALESCE_INDEPENDENT_LANES
+      for (uint32_t i = 0; i < kLanes; ++i) out.set(i, F{}(std::get<I>(in)[i]...), true);
+      return bits_of(flags);
+    }(std::index_sequence_for<A...>{});
   }
   static uint32_t bit(const Step& step, const Context& context) {
     return [&]<size_t... I>(std::index_sequence<I...>) {
@@ -165,26 +175,12 @@ struct Handlers<S, F, R (F::*)(A...) const> {
       const std::tuple<Input<A>...> in{Input<A>(reinterpret_cast<const StorageOf<A>*>(from[I]))...};
       alignas(64) Flag flags[2][kLanes];
       const Results<R> out(to[0], to[1], flags);
-      if constexpr (S == Shape::kVector) {
-        COALESCE_INDEPENDENT_LANES
-        for (uint32_t i = 0; i < kLanes; ++i) {
-          COALESCE_INLINE_CALLS out.set(i, F{}(std::get<I>(in)[i]...), !kMasked || (active & (1u << i)));
-        }
-      } else {
-        COALESCE_PLAIN_LOOP
-        for (uint32_t i = 0; i < kLanes; ++i) {
-          COALESCE_INLINE_CALLS out.set(i, F{}(std::get<I>(in)[i]...), !kMasked || (active & (1u << i)));
-        }
+      COALESCE_INDEPENDENT_LANES
+      for (uint32_t i = 0; i < kLanes; ++i) {
+        COALESCE_INLINE_CALLS out.set(i, F{}(std::get<I>(in)[i]...), !kMasked || (active & (1u << i)));
       }
       out.close(active);
     }
-  }
-  template <bool kMasked, size_t... I>
-  COALESCE_INLINE static void lanes(const Step& step, Context& context, uint32_t active,
-                                    std::index_sequence<I...> sources) {
-    const std::byte* const from[] = {context.at<std::byte>(step.src[I])..., nullptr};
-    std::byte* const to[] = {context.at<std::byte>(step.dst[0]), context.at<std::byte>(step.dst[1])};
-    lanes<kMasked>(from, to, active, sources);
   }
   // As many warps as the context says: finding the operands costs more than the work on one warp, and is done once.
   template <Form kForm, size_t... I>
@@ -212,31 +208,49 @@ struct Handlers<S, F, R (F::*)(A...) const> {
     warps<Form::scalar>(step, context, std::index_sequence_for<A...>{});
   }
   static void full(const Step& step, Context& context) {
-    if constexpr (S == Shape::kLoop)
-      loop(step, context, ~0u);
-    else
-      warps<Form::full>(step, context, std::index_sequence_for<A...>{});
+    warps<Form::full>(step, context, std::index_sequence_for<A...>{});
   }
   static void masked(const Step& step, Context& context) {
-    if constexpr (S == Shape::kLoop)
-      loop(step, context, context.active);
-    else
-      warps<Form::masked>(step, context, std::index_sequence_for<A...>{});
+    warps<Form::masked>(step, context, std::index_sequence_for<A...>{});
   }
-  __attribute__((noinline)) static void loop(const Step& step, Context& context, uint32_t active) {
-    lanes<true>(step, context, active, std::index_sequence_for<A...>{});
+  static void lane(const std::byte* const* from, std::byte* const* to) {
+    one(from, to, std::index_sequence_for<A...>{});
   }
 
-  static constexpr PureOp made() {
+  // The row without its handlers. A function of its own, so that who brings others (compare.cpp) does not make
+  // the compiler write these.
+  static constexpr PureOp described() {
     static_assert(sizeof...(A) <= 4, "a step has at most four sources");
-    PureOp op{{}, scalar, full, masked, Results<R>::kCount, uint8_t(sizeof...(A)), {}, {}, S == Shape::kVector};
+    PureOp op{{}, nullptr, nullptr, nullptr, Results<R>::kCount, uint8_t(sizeof...(A)), {}, {}, true};
     op.result[0] = Results<R>::kElement[0];
     op.result[1] = Results<R>::kElement[1];
     size_t k = 0;
     ((op.source[k++] = element_of<A>()), ...);
     return op;
   }
-  static constexpr PureOp kOp = made();
+  static constexpr PureOp made() {
+    PureOp op = described();
+    op.scalar = scalar;
+    op.full = full;
+    op.masked = masked;
+    return op;
+  }
+
+  static constexpr RareOp rare_op() {
+    RareOp op{lane, uint8_t(sizeof...(A)), Results<R>::kCount, {kBytesOf<A>...}, {}};
+    for (int k = 0; k < op.results; ++k) op.result_bytes[k] = Results<R>::kBytesOfEach[k];
+    return op;
+  }
+  static constexpr RareOp kRareOp = rare_op();
+  static constexpr PureOp made_rare() {
+    PureOp op = described();
+    op.scalar = rare_scalar;
+    op.full = rare_full;
+    op.masked = rare_masked;
+    op.many = false;
+    op.extra = &kRareOp;
+    return op;
+  }
 };
 
 // The rows of one family, in the order written. Owns the mnemonics' text; lives as long as the program.
@@ -244,12 +258,11 @@ class Rows {
  public:
   template <class F>
   void operator()(const Name& mnemonic, F) {
-    keep(mnemonic, Handlers<Shape::kVector, F>::kOp);
+    keep(mnemonic, Handlers<F>::made());
   }
-  // An instruction seldom executed in number: see Shape::kLoop.
   template <class F>
   void rare(const Name& mnemonic, F) {
-    keep(mnemonic, Handlers<Shape::kLoop, F>::kOp);
+    keep(mnemonic, Handlers<F>::made_rare());
   }
   // A row whose handlers are made elsewhere (compare.cpp).
   void keep(const Name& mnemonic, const PureOp& op);
