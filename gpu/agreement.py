@@ -6,7 +6,7 @@ import os
 import re
 
 from common import run, table
-from launches import AGAIN
+from launches import AGAIN, short
 
 def agrees(counter, whose="counted"):
     return counter[whose] == counter["measured"]
@@ -156,6 +156,10 @@ def explain(rows):
             row["cause"] = cause_of(row, same_at_o0, collections.Counter(row.get("machine_code", {})))
 
 
+def tree(where):
+    return f", tree {where['commit']}" if where.get("commit") else ""
+
+
 def figure(counter):
     least, most = counter.get("measured_between", [counter["measured"]] * 2)
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"
@@ -178,7 +182,7 @@ def write(rows, failed, where, docs):
     public = {k for k in kernels if not k[0].startswith("lab/")}
     text = ("# The machine's counters and a GPU's\n\n"
             f"The same binaries, counted by the machine and by the hardware counters of {where['gpu']} (CUDA {where['cuda']}), "
-            f"{where['date']}, by `{where['command']}` (`./dev gpu`"
+            f"{where['date']}{tree(where)}, by `{where['command']}` (`./dev gpu`"
             + (f", in {where['runs']} runs, each with programs of its own" if where.get("runs", 1) > 1 else "") +
             f"): {len(kernels) - len(public)} rungs of the lab and {len(public)} kernels of "
             "unmodified public programs. `O3` is nvcc's usual; `O0` the same PTX assembled with `-Xptxas -O0`; `--model ptxas` counts "
@@ -241,7 +245,3 @@ def write(rows, failed, where, docs):
         json.dump({"schema": "coalesce.agreement/2", "measured": where, "summary": counts, "rows": rows, "failed": failed}, out,
                   separators=(",", ":"))
         out.write("\n")
-
-
-def short(kernel):
-    return re.sub(r"\(anonymous namespace\)::", "", re.sub(r"\((?!anonymous).*", "", kernel)).replace("void ", "", 1)

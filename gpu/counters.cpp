@@ -2,8 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "gpu/cupti.h"
@@ -15,6 +17,21 @@ constexpr const char* kPermission =
     "this user may not read the GPU's counters; as root, or after an administrator has put \"options nvidia "
     "NVreg_RestrictProfilingToAdminUsers=0\" into /etc/modprobe.d/ and loaded the driver anew "
     "(https://developer.nvidia.com/ERR_NVGPUCTRPERM)";
+
+// One process at a time may have a GPU's counters. Who comes second waits so long for the first to end.
+std::chrono::milliseconds patience() {
+  const char* seconds = std::getenv("COALESCE_GPU_WAIT");
+  return std::chrono::milliseconds(static_cast<long>(1000 * (seconds && *seconds ? std::atof(seconds) : 60)));
+}
+
+template <typename Call>
+cupti::Result when_free(const Call& call) {
+  using Clock = std::chrono::steady_clock;
+  for (const auto until = Clock::now() + patience();; std::this_thread::sleep_for(std::chrono::milliseconds(10))) {
+    const cupti::Result result = call();
+    if (result != cupti::kHardwareBusy || Clock::now() >= until) return result;
+  }
+}
 
 // $COALESCE_CUPTI is a file or empty: no other place is tried then.
 void* open_cupti(std::string& why) {
@@ -70,7 +87,8 @@ class Cupti : public HardwareCounters {
     if (!done(f_.chip_name(&chip), "cuptiDeviceGetChipName", why)) return false;
     cupti::CounterAvailability available;
     available.context = context;
-    if (!done(f_.availability(&available), "cuptiProfilerGetCounterAvailability", why)) return false;
+    if (!done(when_free([&] { return f_.availability(&available); }), "cuptiProfilerGetCounterAvailability", why))
+      return false;
     std::vector<uint8_t> availability(available.image_size);
     available.image = availability.data();
     if (!done(f_.availability(&available), "cuptiProfilerGetCounterAvailability", why)) return false;
@@ -97,7 +115,7 @@ class Cupti : public HardwareCounters {
 
     cupti::RangeEnable enable;
     enable.context = context;
-    if (!done(f_.enable(&enable), "cuptiRangeProfilerEnable", why)) return false;
+    if (!done(when_free([&] { return f_.enable(&enable); }), "cuptiRangeProfilerEnable", why)) return false;
     object_ = enable.object;
     cupti::DataSize data;
     data.object = object_, data.names = names_.data(), data.count = names_.size();
@@ -166,6 +184,12 @@ class Cupti : public HardwareCounters {
     if (result == cupti::kSuccess) return true;
     if (result == cupti::kInsufficientPrivileges || result == cupti::kVirtualizedInsufficientPrivileges) {
       why = kPermission;
+      return false;
+    }
+    if (result == cupti::kHardwareBusy) {
+      why =
+          "another process is reading the GPU's counters, and did not end while this one waited; run it again when "
+          "that one has (COALESCE_GPU_WAIT=SECONDS waits longer)";
       return false;
     }
     const char* text = nullptr;

@@ -12,6 +12,8 @@ using Result = int;  // 0: success
 inline constexpr Result kSuccess = 0;
 // The results that mean "this user may not": on bare metal, and in a virtual machine.
 inline constexpr Result kInsufficientPrivileges = 35, kVirtualizedInsufficientPrivileges = 40;
+// Another process has the counters.
+inline constexpr Result kHardwareBusy = 26;
 
 using Context = void*;  // CUcontext
 struct HostObject;

@@ -19,9 +19,30 @@ class Failed(Exception):
     pass
 
 
-def rows_of_lab(counted, measured, level):
-    """Rows of one experiment's rungs, from two exports of it: by the machine, and by a GPU."""
-    hardware = {r["name"]: r.get("gpu", {}).get("counters", {}) for r in measured["rungs"]}
+def short(kernel):
+    """A kernel's name without what it returns and takes."""
+    return re.sub(r"\(anonymous namespace\)::", "", re.sub(r"\((?!anonymous).*", "", kernel)).replace("void ", "", 1)
+
+
+def measured_in_lab(experiment):
+    """{rung: counters} of one experiment's export."""
+    return {r["name"]: r.get("gpu", {}).get("counters", {}) for r in experiment["rungs"]}
+
+
+def measured_in_run(export, rungs):
+    """The same of a run of its program: a rung is all launches of the kernel of that name."""
+    sums = {}
+    for launch in export["launches"]:
+        name = short(launch["kernel"])
+        rung = next((n for n in (name, re.sub(r"<.*", "", name).split("::")[-1]) if n in rungs), None)
+        sum_ = sums.setdefault(rung, collections.Counter())
+        for counter, value in launch["counters"].items():
+            sum_[counter] += value
+    return sums
+
+
+def rows_of_lab(counted, hardware, level):
+    """Rows of one experiment's rungs: counted in its export, measured {rung: counters}."""
     for r in counted["rungs"]:
         counters = [{"counter": k, "counted": r["counters"][k], "measured": v} for k, v in hardware.get(r["name"], {}).items()
                     if MEMORY.match(k) and (r["counters"][k] or v)]
@@ -44,14 +65,14 @@ def name_and_level(path):
 
 
 class Programs:
-    """Runs programs: on the GPU one at a time, for one process at a time may read its counters; on the machine several
-    beside it, so that neither waits for the other."""
+    """Runs programs: on the GPU two at a time, of which one starts or ends while the other's counters are read (they are one
+    process's at a time); on the machine several beside them, so that neither waits for the other."""
 
     def __init__(self, coalesce, folder, launches, until):
         self.coalesce, self.folder, self.launches, self.until = coalesce, folder, launches, until
         cores = os.cpu_count() or 4
         self.threads = min(4, cores)
-        self.gpu = concurrent.futures.ThreadPoolExecutor(1)
+        self.gpu = concurrent.futures.ThreadPoolExecutor(2)
         self.machine = concurrent.futures.ThreadPoolExecutor(max(1, cores // self.threads))
 
     def once(self, path, side, *more):

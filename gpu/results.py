@@ -46,7 +46,12 @@ def provenance():
     version = run(["nvcc", "--version"])
     release = re.search(r"release ([\d.]+)", version.stdout if version else "")
     return {"gpu": gpu, "cuda": release[1] if release else "", "date": datetime.date.today().isoformat(),
-            "host": f"{os.cpu_count()} cores, {platform.machine()}", "command": "gpu/results.py"}
+            "host": f"{os.cpu_count()} cores, {platform.machine()}", "command": "gpu/results.py",
+            "commit": first_line(["git", "-C", ROOT, "describe", "--always", "--dirty"])}
+
+
+def source_of(experiment):
+    return os.path.join(ROOT, "lab", experiment, experiment + ".cu")
 
 
 def compile_ahead(coalesce, experiments, levels):
@@ -54,8 +59,7 @@ def compile_ahead(coalesce, experiments, levels):
     jobs = [(name, level) for level in levels for name in experiments]
 
     def small(job):
-        source = os.path.join(ROOT, "lab", job[0], job[0] + ".cu")
-        return run([coalesce, "run", "-q", "--on", "gpu", *LEVELS[job[1]], source, "--n", "1", "--rung", "none"], 200)  # runs nothing
+        return run([coalesce, "run", "-q", "--on", "gpu", *LEVELS[job[1]], source_of(job[0]), "--n", "1", "--rung", "none"], 200)  # runs nothing
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for (name, level), done in zip(jobs, pool.map(small, jobs)):
@@ -70,15 +74,30 @@ def names_of(coalesce, experiments):
     return [line.split()[0] for line in listed.splitlines() if line and not line.startswith(" ")]
 
 
-def lab(coalesce, name, level, folder, *more):
-    """One experiment, as `coalesce lab --json` has it; None where it failed."""
-    path = os.path.join(folder, f"{name}.{level}{more[0]}.json")
-    done = run([coalesce, "lab", name, "--color", "never", "--json", path, *LEVELS[level], *more], 200)
+def exported(what, words, path):
+    """What a command exports; None where it failed."""
+    done = run([*words[:2], "--json", path, *words[2:]], 200)
     if done is None or not os.path.exists(path) or not os.path.getsize(path):
-        sys.stderr.write(f"{name} at -{level}: {done.stderr if done else 'took too long'}\n")
+        sys.stderr.write(f"{what}: {done.stderr if done else 'took too long'}\n")
         return None
-    with open(path) as exported:
-        return json.load(exported)["experiments"][0]
+    with open(path) as file:
+        return json.load(file)
+
+
+def lab(coalesce, name, folder, *more):
+    """One experiment, as `coalesce lab --json` has it."""
+    export = exported(name, [coalesce, "lab", name, "--color", "never", *more], os.path.join(folder, name + more[-1] + ".json"))
+    return export and export["experiments"][0]
+
+
+def counted_plain(coalesce, experiment, folder):
+    """Rows of an experiment with `-Xptxas -O0`. Nothing is timed, so its program alone is run."""
+    name = experiment["name"]
+    export = exported(name + " at -O0", [coalesce, "run", "-q", "--on", "gpu", *LEVELS["O0"], source_of(name), *experiment["sizes"]],
+                      os.path.join(folder, name + ".O0.json"))
+    if not export:
+        return []
+    return list(launches.rows_of_lab(experiment, launches.measured_in_run(export, [r["name"] for r in experiment["rungs"]]), "O0"))
 
 
 # ---- The experiments' page ------------------------------------------------------------------------------------------
@@ -152,7 +171,7 @@ def write_results(data, where, docs, name):
     verdicts = collections.Counter(c["verdict"] for e in experiments for c in e["claims"])
     text = (f"# The lab on an {limits['name']}\n\n"
             f"Every experiment of the lab, run natively on {where['gpu']} (CUDA {where['cuda']}, {where['host']}), "
-            f"{where['date']}; by `{where['command']}`; `./dev gpu` makes this page, its plots and [{name}.json]({name}.json) anew"
+            f"{where['date']}{agreement.tree(where)}; by `{where['command']}`; `./dev gpu` makes this page, its plots and [{name}.json]({name}.json) anew"
             + (f" (in {where['seconds']} s, agreement.md and building the experiments included)" if "seconds" in where else "") + ".\n\n"
             "Times are CUDA events around one launch, ten repetitions after one that is not counted; shown is the median, "
             "± half the distance of the quartiles. *Cold*: a buffer of twice the L2 cache was read before each. *Warm*: the "
@@ -197,18 +216,19 @@ def measure(chosen, where):
 
     with tempfile.TemporaryDirectory() as folder:
         for name in experiments:
-            experiment = lab(chosen.coalesce, name, "O3", folder, "--on", "both")
+            experiment = lab(chosen.coalesce, name, folder, "--on", "both")
             if experiment:
                 data["experiments"].append(experiment)
-                keep(f"{name} at -O3", launches.rows_of_lab(experiment, experiment, "O3"))
+                keep(f"{name} at -O3", launches.rows_of_lab(experiment, launches.measured_in_lab(experiment), "O3"))
         if data["experiments"]:
             write_results(data, where, chosen.docs, chosen.name)
         programs = launches.Programs(chosen.coalesce, folder, chosen.launches, begun + chosen.seconds)
-        counted = [e["name"] for e in data["experiments"]]
-        plain = [programs.gpu.submit(lab, chosen.coalesce, name, "O0", folder, "--on", "gpu") for name in counted]
-        foreseen = [programs.machine.submit(lab, chosen.coalesce, name, "O3", folder, "--model", "ptxas", "--on", "machine",
-                                             "--threads", str(programs.threads))
-                    for name in counted]
+        # Of rungs that are a matter of copies nothing is compared.
+        compared = [e for e in data["experiments"] if any(launches.measured_in_lab(e).values())]
+        plain = [programs.gpu.submit(counted_plain, chosen.coalesce, e, folder) for e in compared]
+        foreseen = [programs.machine.submit(lab, chosen.coalesce, e["name"], folder, "--threads", str(programs.threads),
+                                             "--on", "machine", "--model", "ptxas")
+                    for e in compared]
         paths = []
         if chosen.programs:
             where_from = os.path.abspath(chosen.programs)
@@ -221,10 +241,9 @@ def measure(chosen, where):
             binaries[name, level] = path
             took = ", ".join(f"{side} {seconds:.1f}" for side, seconds in spent.items())
             keep(f"{name} at -{level} ({took})", found)
-        for experiment, measured, model in zip(data["experiments"], plain, foreseen):
+        for experiment, measured, model in zip(compared, plain, foreseen):
             launches.add_model(rows, experiment["name"], model.result())
-            if measured.result():
-                keep(f"{experiment['name']} at -O0", launches.rows_of_lab(experiment, measured.result(), "O0"))
+            keep(f"{experiment['name']} at -O0", measured.result())
     in_order(rows)
     agreement.note_machine_code(rows, binaries)
     return data, rows, failed

@@ -8,8 +8,9 @@
 // From the environment: COALESCE_GPU_RECORD (file; nothing is measured without it), COALESCE_GPU_REPEAT (times a launch
 // is repeated for each of cold and warm; 0: never), COALESCE_GPU_COUNTERS (1: read ours), COALESCE_GPU_METRICS (metrics
 // by CUPTI's names, with commas, alone or besides), COALESCE_GPU_LAUNCHES (launches of one kernel that are measured;
-// later ones only run), COALESCE_GPU_BATCH (launches whose counters are read together), COALESCE_GPU_PLAIN (1: nothing
-// is waited for or repeated, only copies and the whole are timed).
+// later ones only run), COALESCE_GPU_BATCH (launches whose counters are read together), COALESCE_GPU_WAIT (seconds to
+// wait while another process has the counters), COALESCE_GPU_PLAIN (1: nothing is waited for or repeated, only copies
+// and the whole are timed).
 #pragma once
 
 #include <chrono>

@@ -103,6 +103,24 @@ class Rows(unittest.TestCase):
         self.assertIn("failed", launches.rows_of("p", "O3", {}, {}, {})[0])
 
 
+class Lab(unittest.TestCase):
+    def test_a_rung_is_all_launches_of_its_kernel(self):
+        def launch(kernel, requests):
+            return {"kernel": kernel, "counters": {"global_load_requests": requests}}
+
+        export = {"launches": [launch("void (anonymous namespace)::shift<1>(float*)", 4), launch("void shift<2>(float*)", 8),
+                               launch("sum<int>((anonymous namespace)::Box)", 1), launch("void own::sum<own::of<float> >(own::of<float>)", 2),
+                               launch("helper(int)", 16)]}
+        measured = launches.measured_in_run(export, ["shift<1>", "shift<2>", "sum"])
+        self.assertEqual({k: v["global_load_requests"] for k, v in measured.items() if k},
+                         {"shift<1>": 4, "shift<2>": 8, "sum": 3})
+        counted = {"name": "shifts", "rungs": [{"name": "shift<1>", "launches": 1, "counters": {"global_load_requests": 5}},
+                                               {"name": "absent", "launches": 1, "counters": {"global_load_requests": 5}}]}
+        self.assertEqual(list(launches.rows_of_lab(counted, measured, "O0")), [
+            {"program": "lab/shifts", "kernel": "shift<1>", "level": "O0", "launches": 1,
+             "counters": [{"counter": "global_load_requests", "counted": 5, "measured": 4}]}])
+
+
 # Stands for `coalesce`: an export is {kernel: sectors}. What the GPU measures of `restless` depends on how often it was
 # asked; `slow` never ends by itself, but writes what it has when asked to.
 STAND_IN = '''#!/usr/bin/env python3

@@ -16,7 +16,8 @@ class Counters : public testing::Test {
  protected:
   void SetUp() override { setenv("COALESCE_CUPTI", FAKE_CUPTI, 1); }
   void TearDown() override {
-    for (const char* name : {"COALESCE_CUPTI", "FAKE_CUPTI_FAIL", "FAKE_CUPTI_RESULT", "FAKE_CUPTI_RANGES"})
+    for (const char* name : {"COALESCE_CUPTI", "COALESCE_GPU_WAIT", "FAKE_CUPTI_FAIL", "FAKE_CUPTI_RESULT",
+                             "FAKE_CUPTI_TIMES", "FAKE_CUPTI_RANGES"})
       unsetenv(name);
   }
   // Opens and counts launches; what went wrong, or nothing.
@@ -92,6 +93,20 @@ TEST_F(Counters, ForbiddenSaysHowToGetPermission) {
        {"cuptiRangeProfilerEnable", "cuptiProfilerGetCounterAvailability", "cuptiRangeProfilerStart"}) {
     setenv("FAKE_CUPTI_FAIL", function, 1);
     EXPECT_THAT(attempt(), HasSubstr("NVreg_RestrictProfilingToAdminUsers=0")) << function;
+  }
+}
+
+TEST_F(Counters, WaitForAnotherProcess) {
+  setenv("FAKE_CUPTI_RESULT", "26", 1);
+  for (const char* function : {"cuptiRangeProfilerEnable", "cuptiProfilerGetCounterAvailability"}) {
+    setenv("FAKE_CUPTI_FAIL", function, 1);
+    setenv("FAKE_CUPTI_TIMES", "3", 1);
+    EXPECT_EQ(attempt(), "") << function;
+    EXPECT_STREQ(std::getenv("FAKE_CUPTI_TIMES"), "0") << function;
+    unsetenv("FAKE_CUPTI_TIMES");
+    setenv("COALESCE_GPU_WAIT", "0.02", 1);
+    EXPECT_THAT(attempt(), HasSubstr("another process is reading the GPU's counters")) << function;
+    unsetenv("COALESCE_GPU_WAIT");
   }
 }
 

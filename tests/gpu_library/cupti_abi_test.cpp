@@ -71,6 +71,7 @@ TEST(CuptiAbi, Values) {
   EXPECT_EQ(static_cast<int>(Range::kernel), CUPTI_AutoRange);
   EXPECT_EQ(static_cast<int>(Replay::kernel), CUPTI_KernelReplay);
   EXPECT_EQ(kInsufficientPrivileges, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+  EXPECT_EQ(kHardwareBusy, CUPTI_ERROR_HARDWARE_BUSY);
   EXPECT_EQ(kVirtualizedInsufficientPrivileges, CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES);
   EXPECT_EQ(HostInitialize{}.profiler, CUPTI_PROFILER_TYPE_RANGE_PROFILER);
 }

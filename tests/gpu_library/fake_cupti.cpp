@@ -1,8 +1,10 @@
 // A CUPTI that counts nothing: each of the functions we use answers as CUPTI does for a launch whose every metric is
 // 1000 plus its place in the list. FAKE_CUPTI_FAIL names a function that fails, FAKE_CUPTI_RESULT says how (default
-// 999), and FAKE_CUPTI_RANGES how many launches were seen (default 1).
+// 999) and FAKE_CUPTI_TIMES how often before it succeeds (default: always fails); FAKE_CUPTI_RANGES is how many
+// launches were seen (default 1).
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "gpu/cupti.h"
 
@@ -13,6 +15,11 @@ using namespace coalesce::gpu::cupti;
 Result result_of(const char* function) {
   const char* failing = std::getenv("FAKE_CUPTI_FAIL");
   if (!failing || std::strcmp(failing, function) != 0) return kSuccess;
+  if (const char* times = std::getenv("FAKE_CUPTI_TIMES")) {
+    const int left = std::atoi(times);
+    if (left == 0) return kSuccess;
+    setenv("FAKE_CUPTI_TIMES", std::to_string(left - 1).c_str(), 1);
+  }
   const char* result = std::getenv("FAKE_CUPTI_RESULT");
   return result ? std::atoi(result) : 999;
 }
