@@ -5,7 +5,7 @@
   patterns.py --measure ./patterns build/lib/libcoalesce_gpu.so FOLDER    runs it once for each family of instructions
   patterns.py FOLDER... > tests/truth/patterns.jsonl
 
-Built with -Xptxas -O0, and measured with a further argument O0, it gives what ptxas has not rewritten: additions of 1 in
+Further arguments: the level, and the families that are wanted. Built with -Xptxas -O0, and measured with the level O0, it gives what ptxas has not rewritten: additions of 1 in
 shared memory are another instruction then.
 
 The first line is where and when; the second the patterns: each lane's element. Then one line a launch: the instruction,
@@ -33,7 +33,8 @@ FAMILIES = {  # name: beginnings of the instructions' names, metrics
                [WAVEFRONTS.format(op) for op in ("ld", "st", "atom", "ldsm", "stsm")] +
                ["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum"]),
     "reduction": (["gred"], pair(GLOBAL, "red", "atom")),
-    "async": (["cfrom", "cto"], pair(GLOBAL, "ld", "ldgsts_cache_access") + [WAVEFRONTS.format("ldgsts")]),
+    "async": (["cfrom", "cto", "cboth"], pair(GLOBAL, "ld", "ldgsts_cache_access") +
+              [WAVEFRONTS.format(op) for op in ("ldgsts", "ldgsts_cache_bypass", "st")] + ["l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"]),
     "atomic": (["gatom"], pair(GLOBAL, "red", "atom")),
     "load": (["gnc", "gld", "gst"], pair(GLOBAL, "ld", "st")),
 }
@@ -41,9 +42,11 @@ FAMILIES = {  # name: beginnings of the instructions' names, metrics
 BESIDES = {GLOBAL.format("requests", "st"): 1, GLOBAL.format("sectors", "st"): 4}
 
 
-def measure(probe, library, folder, level="O3"):
+def measure(probe, library, folder, level="O3", *families):
     os.makedirs(folder, exist_ok=True)
     for name, (instructions, metrics) in FAMILIES.items():
+        if families and name not in families:
+            continue
         path = os.path.join(folder, name)
         environment = {**os.environ, "LD_PRELOAD": os.path.abspath(library), "COALESCE_GPU_RECORD": path + ".jsonl",
                        "COALESCE_GPU_BATCH": "128", "COALESCE_GPU_METRICS": ",".join(metrics)}
@@ -65,7 +68,7 @@ def whole_lines(path):
 
 def main():
     if sys.argv[1:2] == ["--measure"]:
-        return measure(*sys.argv[2:6])
+        return measure(*sys.argv[2:])
     patterns, lines = {}, []
     where = [json.load(open(os.path.join(folder, "where.json"))) for folder in sys.argv[1:]]
     for level, path in [(w["level"], path) for w, folder in zip(where, sys.argv[1:])
@@ -75,10 +78,10 @@ def main():
         for note in (r["note"] for r in record if "note" in r):
             sys.exit(f"{path}: {note}")
         for pattern, launch in zip(printed, (r for r in record if "launch" in r)):
-            elements = tuple(o // pattern["bytes"] for o in pattern["offsets"])
+            number = lambda offsets: patterns.setdefault(tuple(o // pattern["bytes"] for o in offsets), len(patterns))
             measured = {k: v - BESIDES.get(k, 0) for k, v in launch["metrics"].items()}
             lines.append({"op": pattern["op"], **({"level": level} if level != "O3" else {}),
-                          "pattern": patterns.setdefault(elements, len(patterns)),
+                          "pattern": number(pattern["offsets"]), **({"to": number(pattern["to"])} if "to" in pattern else {}),
                           "mask": pattern["mask"], "measured": {k: v for k, v in measured.items() if v}})
     print(json.dumps({k: v for k, v in where[0].items() if k != "level"}))
     print(json.dumps({"patterns": [list(p) for p in patterns]}))

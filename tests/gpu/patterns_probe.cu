@@ -37,11 +37,22 @@ __constant__ uint32_t c_offsets[16][kPatterns][32];  // by log2 of the width; by
     unsigned a = (unsigned)__cvta_generic_to_local(array) + OFFSET; \
     BODY(a, "r", "{" text "}")                                      \
   }
-// cp.async from global to shared memory: the pattern on one side, neighbouring places on the other.
+// cp.async from global to shared memory: the pattern on one side, neighbouring places on the other; or on both sides, the
+// destination's counted from the end of the list.
+#define DESTINATION c_offsets[width][kPatterns - 1 - pattern][threadIdx.x]
 #define ASYNC_FROM(name, bytes, text)                                               \
   __global__ void name(PARAMETERS) {                                                \
     extern __shared__ __align__(128) char s[];                                      \
     unsigned a = (unsigned)__cvta_generic_to_shared(s) + threadIdx.x * bytes;       \
+    const char* from = p + OFFSET;                                                  \
+    if (mask >> threadIdx.x & 1) asm volatile(text ::"r"(a), "l"(from) : "memory"); \
+    asm volatile("cp.async.wait_all;" ::: "memory");                                \
+    out[threadIdx.x] = 1;                                                           \
+  }
+#define ASYNC_BOTH(name, bytes, text)                                               \
+  __global__ void name(PARAMETERS) {                                                \
+    extern __shared__ __align__(128) char s[];                                      \
+    unsigned a = (unsigned)__cvta_generic_to_shared(s) + DESTINATION;               \
     const char* from = p + OFFSET;                                                  \
     if (mask >> threadIdx.x & 1) asm volatile(text ::"r"(a), "l"(from) : "memory"); \
     asm volatile("cp.async.wait_all;" ::: "memory");                                \
@@ -166,6 +177,10 @@ int main(int argc, char** argv) {
         std::printf("{\"op\": \"%s\", \"kind\": \"%s\", \"bytes\": %d, \"mask\": \"%08x\", \"offsets\": [",
                     instruction.name, instruction.kind, instruction.bytes, mask);
         for (int i = 0; i < 32; ++i) std::printf("%s%u", i ? ", " : "", offsets[log][pattern][i]);
+        if (!std::strcmp(instruction.kind, "ASYNC_BOTH")) {
+          for (int i = 0; i < 32; ++i)
+            std::printf("%s%u", i ? ", " : "], \"to\": [", offsets[log][kPatterns - 1 - pattern][i]);
+        }
         std::printf("]}\n");
       }
     }
