@@ -80,7 +80,9 @@ void register_all() {
         measure("global" + end, global, width, with.global_cost);
         measure("shared_load" + end, shared, width, with.shared_load_cost);
         if (width == 16) continue;
-        measure("global_atomic" + end, global, width, with.global_atomic_cost);
+        measure("global_atomic" + end, global, width, [=](const uint64_t* a, uint32_t mask, uint32_t bytes) {
+          return with.global_atomic_cost(a, mask, bytes, 128);
+        });
         measure("shared_atomic" + end, shared, width, with.shared_atomic_cost);
         measure("local" + end, shared, width, with.local_sectors);
       }

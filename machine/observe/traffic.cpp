@@ -98,10 +98,12 @@ uint32_t set_of(uint64_t line) {
 }
 
 // Sectors of all passes. Each set makes passes of its own. In each, every bank's first waiting lane stands up, and of
-// those the ones go that lie in the line of the set's first waiting lane. Banks are as those of shared memory.
-uint32_t atomic_passes(const uint64_t* address, uint32_t mask, uint32_t word_shift) {
-  // A lane is one number: its line, bank (5 bits) and sector in the line (2 bits).
+// those the ones go that lie in the line of the set's first waiting lane, or in its half of it. Banks are as those of
+// shared memory.
+uint32_t atomic_passes(const uint64_t* address, uint32_t mask, uint32_t word_shift, bool half_lines) {
+  // A lane is one number: its line, bank (5 bits) and sector in the line (2 bits, of which the higher one is the half).
   constexpr uint32_t kLineAt = 7, kBankAt = 2;
+  const uint64_t place = ~uint64_t{0} << kLineAt | (half_lines ? 2 : 0);
   uint64_t waiting[4][32];
   uint32_t counts[4] = {};
   for (uint32_t rest = mask; rest; rest &= rest - 1) {
@@ -114,12 +116,12 @@ uint32_t atomic_passes(const uint64_t* address, uint32_t mask, uint32_t word_shi
   for (uint32_t set = 0; set < 4; ++set) {
     uint64_t* lanes = waiting[set];
     for (uint32_t n = counts[set]; n;) {
-      const uint64_t line = lanes[0] >> kLineAt;
+      const uint64_t first = lanes[0];
       uint32_t taken = 0, touched = 0, left = 0;
       for (uint32_t i = 0; i < n; ++i) {  // no branches: which lane goes cannot be foreseen
         const uint64_t lane = lanes[i];
         const uint32_t bank = static_cast<uint32_t>(lane >> kBankAt) % kBanks;
-        const uint32_t goes = static_cast<uint32_t>(lane >> kLineAt == line) & ~(taken >> bank);
+        const uint32_t goes = static_cast<uint32_t>(((lane ^ first) & place) == 0) & ~(taken >> bank);
         taken |= 1u << bank;
         touched |= goes << lane % 4;
         lanes[left] = lane;
@@ -133,7 +135,7 @@ uint32_t atomic_passes(const uint64_t* address, uint32_t mask, uint32_t word_shi
 }
 
 template <typename Lanes>
-GlobalCost global_atomic_cost_of(const uint64_t* address, uint32_t mask, uint32_t width) {
+GlobalCost global_atomic_cost_of(const uint64_t* address, uint32_t mask, uint32_t width, uint32_t pass_bytes) {
   if (mask == 0) return {};
   GlobalCost cost = global_cost_of<Lanes>(address, mask, width);
   const uint32_t word = std::max(width, kBankBytes);
@@ -142,7 +144,7 @@ GlobalCost global_atomic_cost_of(const uint64_t* address, uint32_t mask, uint32_
   // A sector for each lane, or neighbours within one line: no two lanes want the same.
   const bool apart =
       cost.sectors == count(mask) || (cost.lines == 1 && width == word && cost.bytes == count(mask) * width);
-  if (!apart) cost.sectors = atomic_passes(address, mask, log2_of(word));
+  if (!apart) cost.sectors = atomic_passes(address, mask, log2_of(word), pass_bytes < kPassBytes);
   return cost;
 }
 
@@ -273,8 +275,8 @@ GlobalCost global_cost_with_gaps(uint64_t base, uint32_t mask, uint32_t width) {
 GlobalCost global_cost(const uint64_t* address, uint32_t mask, uint32_t width) {
   return global_cost_of<BestLanes>(address, mask, width);
 }
-GlobalCost global_atomic_cost(const uint64_t* address, uint32_t mask, uint32_t width) {
-  return global_atomic_cost_of<BestLanes>(address, mask, width);
+GlobalCost global_atomic_cost(const uint64_t* address, uint32_t mask, uint32_t width, uint32_t pass_bytes) {
+  return global_atomic_cost_of<BestLanes>(address, mask, width, pass_bytes);
 }
 SharedCost shared_load_cost(const uint32_t* address, uint32_t mask, uint32_t width) {
   return shared_cost_of<BestLanes, Kind::load>(address, mask, width);

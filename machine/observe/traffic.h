@@ -29,8 +29,9 @@ GlobalCost global_cost_with_gaps(uint64_t base, uint32_t mask, uint32_t width); 
 constexpr GlobalCost global_cost_uniform(uint32_t mask, uint32_t width) {
   return mask ? GlobalCost{1, 1, width} : GlobalCost{};
 }
-// atom/red: the sectors of all passes that the lanes take (traffic.cpp). A word is `width` bytes, at least 4.
-GlobalCost global_atomic_cost(const uint64_t* address, uint32_t mask, uint32_t width);
+// atom/red: the sectors of all passes that the lanes take (traffic.cpp). A word is `width` bytes, at least 4. A pass is
+// of one line; of 16-byte cas, which has two operands to carry, of half a line (pass_bytes 64).
+GlobalCost global_atomic_cost(const uint64_t* address, uint32_t mask, uint32_t width, uint32_t pass_bytes);
 
 struct SharedCost {
   uint32_t wavefronts = 0;
@@ -97,7 +98,7 @@ inline GlobalCost global_cost_contiguous(uint64_t base, uint32_t mask, uint32_t 
 struct TrafficImplementation {
   const char* name;
   GlobalCost (*global_cost)(const uint64_t*, uint32_t, uint32_t);
-  GlobalCost (*global_atomic_cost)(const uint64_t*, uint32_t, uint32_t);
+  GlobalCost (*global_atomic_cost)(const uint64_t*, uint32_t, uint32_t, uint32_t);
   SharedCost (*shared_load_cost)(const uint32_t*, uint32_t, uint32_t);
   SharedCost (*shared_store_cost)(const uint32_t*, uint32_t, uint32_t);
   SharedCost (*shared_atomic_cost)(const uint32_t*, uint32_t, uint32_t);

@@ -40,13 +40,13 @@ std::vector<Pattern> read(const std::string& name) {
 }
 
 // An operation's name in the truth is a prefix and bits per lane: what it is, and which of our rules it goes by.
-enum class Rule { shared_load, shared_store, shared_atomic, global, global_atomic };
+enum class Rule { shared_load, shared_store, shared_atomic, global, global_atomic, global_cas };
 struct Operation {
   const char* prefix;
   Rule rule;
 };
 constexpr Operation kOperations[] = {
-    {"gatom", Rule::global_atomic}, {"gexch", Rule::global_atomic}, {"gcas", Rule::global_atomic},
+    {"gatom", Rule::global_atomic}, {"gexch", Rule::global_atomic}, {"gcas", Rule::global_cas},
     {"gredf", Rule::global_atomic}, {"gred", Rule::global_atomic},  {"gld", Rule::global},
     {"gnc", Rule::global},          {"gst", Rule::global},          {"g", Rule::global},
     {"ld", Rule::shared_load},      {"st", Rule::shared_store},     {"at", Rule::shared_atomic},
@@ -92,7 +92,14 @@ std::set<std::string> differences(const std::vector<Pattern>& patterns, const Tr
         global(with.global_cost);
         break;
       case Rule::global_atomic:
-        global(with.global_atomic_cost);
+        global([&](const uint64_t* at, uint32_t mask, uint32_t bytes) {
+          return with.global_atomic_cost(at, mask, bytes, 128);
+        });
+        break;
+      case Rule::global_cas:
+        global([&](const uint64_t* at, uint32_t mask, uint32_t bytes) {
+          return with.global_atomic_cost(at, mask, bytes, bytes == 16 ? 64 : 128);
+        });
         break;
     }
     for (const auto& [key, value] : counted.items()) {

@@ -1,8 +1,8 @@
 // The instructions whose cost is measured (patterns_probe.cu) and held against the machine (tests/counters): kind,
 // name, bytes a lane, PTX. In it %0 is a 32-bit result, %1 the address, %2 a 32-bit value of the lane's own; for
-// ASYNC_FROM, ASYNC_TO and ASYNC_BOTH, %0 and %1 are the addresses in shared and in global memory. The kinds say where the address
-// lies and which lanes take part: MATRIX takes all lanes and rows of 16 bytes; of ASYNC_FROM the source has the
-// pattern, of ASYNC_TO the destination, the other side is lane x bytes; of ASYNC_BOTH each side has one.
+// ASYNC_FROM, ASYNC_TO and ASYNC_BOTH, %0 and %1 are the addresses in shared and in global memory. The kinds say where
+// the address lies and which lanes take part: MATRIX takes all lanes and rows of 16 bytes; of ASYNC_FROM the source has
+// the pattern, of ASYNC_TO the destination, the other side is lane x bytes; of ASYNC_BOTH each side has one.
 #pragma once
 
 #define R32(text) ".reg .b32 r;" text " mov.b32 %0, r;"

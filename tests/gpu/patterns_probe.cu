@@ -37,8 +37,8 @@ __constant__ uint32_t c_offsets[16][kPatterns][32];  // by log2 of the width; by
     unsigned a = (unsigned)__cvta_generic_to_local(array) + OFFSET; \
     BODY(a, "r", "{" text "}")                                      \
   }
-// cp.async from global to shared memory: the pattern on one side, neighbouring places on the other; or on both sides, the
-// destination's counted from the end of the list.
+// cp.async from global to shared memory: the pattern on one side, neighbouring places on the other; or on both sides,
+// the destination's counted from the end of the list.
 #define DESTINATION c_offsets[width][kPatterns - 1 - pattern][threadIdx.x]
 #define ASYNC_FROM(name, bytes, text)                                               \
   __global__ void name(PARAMETERS) {                                                \

@@ -11,7 +11,8 @@
 
 namespace coalesce {
 
-inline uint64_t atomic_passes(const std::vector<uint64_t>& address, uint64_t width) {
+// `pass`: bytes that one pass may touch, 64 for cas of 16 bytes.
+inline uint64_t atomic_passes(const std::vector<uint64_t>& address, uint64_t width, uint64_t pass = 128) {
   const uint64_t word = std::max<uint64_t>(width, 4);
   // What each bit of a line's number within 2 MiB adds to the number of its set.
   const auto set_of = [](uint64_t line) {
@@ -27,12 +28,12 @@ inline uint64_t atomic_passes(const std::vector<uint64_t>& address, uint64_t wid
   uint64_t sectors = 0;
   for (auto& set : waiting) {
     while (!set.empty()) {
-      const uint64_t line = set.front() / 128;
+      const uint64_t place = set.front() / pass;
       std::set<uint64_t> stood_up, touched;  // banks; sectors
       std::vector<uint64_t> left;
       for (const uint64_t a : set) {
         const bool first = stood_up.insert(a / word % (128 / word)).second;
-        if (first && a / 128 == line)
+        if (first && a / pass == place)
           touched.insert(a / 32);
         else
           left.push_back(a);

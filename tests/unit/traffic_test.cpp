@@ -56,11 +56,11 @@ GlobalCost naive_global(const Addresses& a, uint32_t mask, uint32_t width) {
           static_cast<uint32_t>(bytes.size())};
 }
 
-GlobalCost naive_global_atomic(const Addresses& a, uint32_t mask, uint32_t width) {
+GlobalCost naive_global_atomic(const Addresses& a, uint32_t mask, uint32_t width, uint32_t pass) {
   GlobalCost cost = naive_global(a, mask, width);
   std::vector<uint64_t> address;
   for (unsigned i : lanes_of(mask)) address.push_back(a[i]);
-  cost.sectors = static_cast<uint32_t>(atomic_passes(address, width));
+  cost.sectors = static_cast<uint32_t>(atomic_passes(address, width, pass));
   return cost;
 }
 
@@ -209,14 +209,19 @@ TEST_P(Traffic, GlobalLanesMayBeFarApart) {
     for (uint64_t& x : a) x = (patterns.below(4) << (28 + patterns.below(18))) + patterns.below(64) * 8;
     const uint32_t mask = patterns.mask();
     ASSERT_EQ(GetParam().global_cost(a.data(), mask, 8), naive_global(a, mask, 8)) << show(a, mask, 8);
-    ASSERT_EQ(GetParam().global_atomic_cost(a.data(), mask, 8), naive_global_atomic(a, mask, 8)) << show(a, mask, 8);
+    for (const uint32_t pass : {64u, 128u}) {
+      ASSERT_EQ(GetParam().global_atomic_cost(a.data(), mask, 8, pass), naive_global_atomic(a, mask, 8, pass))
+          << show(a, mask, 8);
+    }
   }
 }
 
 TEST_P(Traffic, GlobalAtomicAgreesWithTheRule) {
   each_pattern(16, false, [&](const Addresses& a, uint32_t mask, uint32_t width) {
-    EXPECT_EQ(GetParam().global_atomic_cost(a.data(), mask, width), naive_global_atomic(a, mask, width))
-        << show(a, mask, width);
+    for (const uint32_t pass : {64u, 128u}) {
+      EXPECT_EQ(GetParam().global_atomic_cost(a.data(), mask, width, pass), naive_global_atomic(a, mask, width, pass))
+          << show(a, mask, width);
+    }
   });
 }
 
@@ -243,7 +248,7 @@ TEST_P(Traffic, NoLanesCostNothing) {
   const Addresses a{};
   const std::array<uint32_t, 32> n{};
   EXPECT_EQ(GetParam().global_cost(a.data(), 0, 4), GlobalCost{});
-  EXPECT_EQ(GetParam().global_atomic_cost(a.data(), 0, 4), GlobalCost{});
+  EXPECT_EQ(GetParam().global_atomic_cost(a.data(), 0, 4, 128), GlobalCost{});
   EXPECT_EQ(GetParam().shared_load_cost(n.data(), 0, 4), SharedCost{});
   EXPECT_EQ(GetParam().shared_store_cost(n.data(), 0, 4), SharedCost{});
   EXPECT_EQ(GetParam().shared_atomic_cost(n.data(), 0, 4), SharedCost{});
