@@ -24,15 +24,6 @@ std::chrono::milliseconds patience() {
   return std::chrono::milliseconds(static_cast<long>(1000 * (seconds && *seconds ? std::atof(seconds) : 60)));
 }
 
-template <typename Call>
-cupti::Result when_free(const Call& call) {
-  using Clock = std::chrono::steady_clock;
-  for (const auto until = Clock::now() + patience();; std::this_thread::sleep_for(std::chrono::milliseconds(10))) {
-    const cupti::Result result = call();
-    if (result != cupti::kHardwareBusy || Clock::now() >= until) return result;
-  }
-}
-
 // $COALESCE_CUPTI is a file or empty: no other place is tried then.
 void* open_cupti(std::string& why) {
   std::vector<std::string> names;
@@ -81,46 +72,45 @@ class Cupti : public HardwareCounters {
     for (const std::string& metric : wanted_.extra) names_.push_back(metric.c_str());
 
     cupti::Initialize initialize;
-    if (!done(f_.initialize(&initialize), "cuptiProfilerInitialize", why)) return false;
+    if (!done(f_.initialize, initialize, "cuptiProfilerInitialize", why)) return false;
     cupti::ChipName chip;
     chip.device = static_cast<size_t>(device);
-    if (!done(f_.chip_name(&chip), "cuptiDeviceGetChipName", why)) return false;
+    if (!done(f_.chip_name, chip, "cuptiDeviceGetChipName", why)) return false;
     cupti::CounterAvailability available;
     available.context = context;
-    if (!done(when_free([&] { return f_.availability(&available); }), "cuptiProfilerGetCounterAvailability", why))
-      return false;
+    if (!done(f_.availability, available, "cuptiProfilerGetCounterAvailability", why)) return false;
     std::vector<uint8_t> availability(available.image_size);
     available.image = availability.data();
-    if (!done(f_.availability(&available), "cuptiProfilerGetCounterAvailability", why)) return false;
+    if (!done(f_.availability, available, "cuptiProfilerGetCounterAvailability", why)) return false;
 
     cupti::HostInitialize host;
     host.chip = chip.name;
     host.availability = availability.data();
-    if (!done(f_.host_initialize(&host), "cuptiProfilerHostInitialize", why)) return false;
+    if (!done(f_.host_initialize, host, "cuptiProfilerHostInitialize", why)) return false;
     host_ = host.host;
     cupti::AddMetrics add;
     add.host = host_, add.names = names_.data(), add.count = names_.size();
-    if (!done(f_.add_metrics(&add), "cuptiProfilerHostConfigAddMetrics", why)) return false;
+    if (!done(f_.add_metrics, add, "cuptiProfilerHostConfigAddMetrics", why)) return false;
     cupti::ConfigImageSize size;
     size.host = host_;
-    if (!done(f_.config_image_size(&size), "cuptiProfilerHostGetConfigImageSize", why)) return false;
+    if (!done(f_.config_image_size, size, "cuptiProfilerHostGetConfigImageSize", why)) return false;
     config_.resize(size.image_size);
     cupti::ConfigImage image;
     image.host = host_, image.image_size = config_.size(), image.image = config_.data();
-    if (!done(f_.config_image(&image), "cuptiProfilerHostGetConfigImage", why)) return false;
+    if (!done(f_.config_image, image, "cuptiProfilerHostGetConfigImage", why)) return false;
     cupti::NumberOfPasses passes;
     passes.image_size = config_.size(), passes.image = config_.data();
-    if (!done(f_.passes(&passes), "cuptiProfilerHostGetNumOfPasses", why)) return false;
+    if (!done(f_.passes, passes, "cuptiProfilerHostGetNumOfPasses", why)) return false;
     passes_ = static_cast<int>(passes.passes);
 
     cupti::RangeEnable enable;
     enable.context = context;
-    if (!done(when_free([&] { return f_.enable(&enable); }), "cuptiRangeProfilerEnable", why)) return false;
+    if (!done(f_.enable, enable, "cuptiRangeProfilerEnable", why)) return false;
     object_ = enable.object;
     cupti::DataSize data;
     data.object = object_, data.names = names_.data(), data.count = names_.size();
     data.ranges = wanted_.most, data.tree_nodes = static_cast<uint32_t>(wanted_.most);
-    if (!done(f_.data_size(&data), "cuptiRangeProfilerGetCounterDataSize", why)) return false;
+    if (!done(f_.data_size, data, "cuptiRangeProfilerGetCounterDataSize", why)) return false;
     data_.resize(data.data_size);
     return true;
   }
@@ -140,13 +130,13 @@ class Cupti : public HardwareCounters {
     if (launches == 0) return true;
     cupti::RangeStop stop;
     stop.object = object_;
-    if (!done(f_.stop(&stop), "cuptiRangeProfilerStop", why)) return false;
+    if (!done(f_.stop, stop, "cuptiRangeProfilerStop", why)) return false;
     cupti::RangeDecode decode;
     decode.object = object_;
-    if (!done(f_.decode(&decode), "cuptiRangeProfilerDecodeData", why)) return false;
+    if (!done(f_.decode, decode, "cuptiRangeProfilerDecodeData", why)) return false;
     cupti::DataInfo info;
     info.data = data_.data(), info.data_size = data_.size();
-    if (!done(f_.data_info(&info), "cuptiRangeProfilerGetCounterDataInfo", why)) return false;
+    if (!done(f_.data_info, info, "cuptiRangeProfilerGetCounterDataInfo", why)) return false;
     if (info.ranges != launches) {
       why = "CUPTI saw " + std::to_string(info.ranges) + " launches where there were " + std::to_string(launches);
       return false;
@@ -156,7 +146,7 @@ class Cupti : public HardwareCounters {
       cupti::Evaluate evaluate;
       evaluate.host = host_, evaluate.data = data_.data(), evaluate.data_size = data_.size(), evaluate.range = range;
       evaluate.names = names_.data(), evaluate.count = names_.size(), evaluate.values = values.data();
-      if (!done(f_.evaluate(&evaluate), "cuptiProfilerHostEvaluateToGpuValues", why)) return false;
+      if (!done(f_.evaluate, evaluate, "cuptiProfilerHostEvaluateToGpuValues", why)) return false;
       take(values, readings.emplace_back());
     }
     return true;
@@ -169,18 +159,25 @@ class Cupti : public HardwareCounters {
   bool start(std::string& why) {
     cupti::DataInitialize fresh;
     fresh.object = object_, fresh.data_size = data_.size(), fresh.data = data_.data();
-    if (!done(f_.data_initialize(&fresh), "cuptiRangeProfilerCounterDataImageInitialize", why)) return false;
+    if (!done(f_.data_initialize, fresh, "cuptiRangeProfilerCounterDataImageInitialize", why)) return false;
     cupti::RangeConfig config;
     config.object = object_, config.ranges_per_pass = wanted_.most;
     config.config_size = config_.size(), config.config = config_.data();
     config.data_size = data_.size(), config.data = data_.data();
-    if (!done(f_.configure(&config), "cuptiRangeProfilerSetConfig", why)) return false;
+    if (!done(f_.configure, config, "cuptiRangeProfilerSetConfig", why)) return false;
     cupti::RangeStart start;
     start.object = object_;
-    return done(f_.start(&start), "cuptiRangeProfilerStart", why);
+    return done(f_.start, start, "cuptiRangeProfilerStart", why);
   }
 
-  bool done(cupti::Result result, const char* call, std::string& why) const {
+  template <typename Function, typename Parameters>
+  bool done(Function function, Parameters& parameters, const char* call, std::string& why) const {
+    using Clock = std::chrono::steady_clock;
+    cupti::Result result = function(&parameters);
+    for (const auto until = Clock::now() + patience(); result == cupti::kHardwareBusy && Clock::now() < until;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      result = function(&parameters);
+    }
     if (result == cupti::kSuccess) return true;
     if (result == cupti::kInsufficientPrivileges || result == cupti::kVirtualizedInsufficientPrivileges) {
       why = kPermission;

@@ -12,7 +12,8 @@ from common import run
 # Shared requests are left out: gpu/counters.h says why.
 MEMORY = re.compile(r"^(global|local)_(load|store|atomic|reduction)_(requests|sectors)$|^shared_.*_wavefronts$")
 AGAIN = 2  # further measurements of a program whose counters differ and were not foreseen: does hardware agree with itself?
-SECONDS = 25  # a run that takes longer is stopped; the launches that it has counted stand
+# A run that takes longer is stopped; the launches that it has counted stand. On the GPU this is waiting for others, too.
+SECONDS = {"gpu": 40, "machine": 100}
 
 
 class Failed(Exception):
@@ -85,7 +86,8 @@ class Programs:
             with open(path[:-3] + ".args") as given:
                 words = given.read().split()
         file = os.path.join(self.folder, f"{os.path.basename(path)}.{side}.json")
-        done = run([self.coalesce, "run", "-q", "--json", file, *more, path, *words], SECONDS,
+        done = run([self.coalesce, "run", "-q", "--json", file, *more, path, *words],
+                   SECONDS["gpu" if "gpu" in more else "machine"],
                    {"COALESCE_GPU_LAUNCHES": str(self.launches)}, cwd=os.path.dirname(path))
         if not os.path.exists(file) or not os.path.getsize(file):
             raise Failed(f"{side}: {'took too long' if done is None else done.stderr.strip()[:200]}")

@@ -15,6 +15,7 @@
 #include "machine/execute/launch.h"
 #include "machine/execute/native.h"
 #include "machine/memory/host_memory.h"
+#include "machine/program/copies.h"
 #include "machine/program/merge.h"
 #include "machine/program/tally.h"
 #include "machine/ptx/link.h"
@@ -111,6 +112,7 @@ class LoadedProgram final : public Program, public SymbolTable {
     if (known != shapes.end()) return *known->second;
     if (shapes.size() >= kMaxDecodedShapes) shapes.clear();
     std::unique_ptr<Decoded> decoded = decode(module_, *find(name), *this, shape);
+    count_copies(*decoded);
     if (model == Model::ptxas) merge_as_ptxas(*decoded);
     return *(shapes[shape] = lower(std::move(decoded), checked));
   }

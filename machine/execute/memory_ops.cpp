@@ -473,8 +473,8 @@ void global_atomic_where(const Access& a, Warp& w, const uint64_t* address, uint
   const Window& win = window_for(a, w, low, high + a.bytes, host, 0, mask);
   if (site == kNone) return;  // a further element of a vector: its first one counts
   SiteTally& t = w.worker->tally.sites[site];
-  const bool half_lines = a.op->op == AtomicOp::cas && a.bytes == 16;
-  const GlobalCost c = global_atomic_cost(host, mask, a.bytes, half_lines ? 64 : 128);
+  const uint32_t pass_bytes = a.op->op == AtomicOp::cas ? 64 : 128;
+  const GlobalCost c = global_atomic_cost(host, mask, a.bytes, pass_bytes);
   t.sectors += c.sectors;
   t.lines += c.lines;
   t.bytes += c.bytes;

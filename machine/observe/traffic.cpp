@@ -278,6 +278,38 @@ GlobalCost global_cost(const uint64_t* address, uint32_t mask, uint32_t width) {
 GlobalCost global_atomic_cost(const uint64_t* address, uint32_t mask, uint32_t width, uint32_t pass_bytes) {
   return global_atomic_cost_of<BestLanes>(address, mask, width, pass_bytes);
 }
+GlobalCost global_copy_cost(const uint64_t* from, const uint64_t* to, uint32_t mask, uint32_t width) {
+  GlobalCost cost = global_cost(from, mask, width);
+  if (mask == 0) return cost;
+  cost.sectors = 0;
+  // Lanes in order, against those before them of other pairs; neighbours, the usual case, meet their own at once.
+  const bool in_order = contiguous(to, mask, width);
+  std::array<uint64_t, 32> lines, parts;
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(rest));
+    const auto overwritten = [&] {
+      for (uint32_t later = rest & (rest - 1); later; later &= later - 1)
+        if (to[std::countr_zero(later)] == to[lane]) return true;
+      return false;
+    };
+    if (!in_order && overwritten()) continue;
+    const uint64_t line = from[lane] >> kLineShift, part = to[lane] >> kSectorShift;
+    uint32_t k = cost.sectors;
+    while (k > 0 && (lines[k - 1] != line || parts[k - 1] != part)) --k;
+    if (k > 0) continue;
+    lines[cost.sectors] = line;
+    parts[cost.sectors++] = part;
+  }
+  return cost;
+}
+SharedCost shared_copy_cost(const uint64_t* from, const uint64_t* to, uint32_t mask, uint32_t width) {
+  alignas(64) uint32_t sources[32], destinations[32];
+  for (uint32_t i = 0; i < 32; ++i)
+    sources[i] = static_cast<uint32_t>(from[i]), destinations[i] = static_cast<uint32_t>(to[i]);
+  const SharedCost source = shared_atomic_cost(sources, mask, width),
+                   destination = shared_atomic_cost(destinations, mask, width);
+  return source.wavefronts > destination.wavefronts ? source : destination;
+}
 SharedCost shared_load_cost(const uint32_t* address, uint32_t mask, uint32_t width) {
   return shared_cost_of<BestLanes, Kind::load>(address, mask, width);
 }

@@ -30,8 +30,12 @@ constexpr GlobalCost global_cost_uniform(uint32_t mask, uint32_t width) {
   return mask ? GlobalCost{1, 1, width} : GlobalCost{};
 }
 // atom/red: the sectors of all passes that the lanes take (traffic.cpp). A word is `width` bytes, at least 4. A pass is
-// of one line; of 16-byte cas, which has two operands to carry, of half a line (pass_bytes 64).
+// of one line; of cas, which has two operands to carry, of half a line (pass_bytes 64).
 GlobalCost global_atomic_cost(const uint64_t* address, uint32_t mask, uint32_t width, uint32_t pass_bytes);
+
+// cp.async past L1 (.cg): of lanes with one destination the highest counts, and what goes from one line into one sector
+// of shared memory is one sector, each such pair apart (tests/truth/patterns.jsonl).
+GlobalCost global_copy_cost(const uint64_t* from, const uint64_t* to, uint32_t mask, uint32_t width);
 
 struct SharedCost {
   uint32_t wavefronts = 0;
@@ -44,6 +48,8 @@ SharedCost shared_load_cost(const uint32_t* address, uint32_t mask, uint32_t wid
 SharedCost shared_store_cost(const uint32_t* address, uint32_t mask, uint32_t width);
 // 64-bit atomics are judged by half-warps like 64-bit stores (tests/truth/atomics.jsonl). Callers double that of cas.
 SharedCost shared_atomic_cost(const uint32_t* address, uint32_t mask, uint32_t width);
+// cp.async by way of L1 (.ca): both sides are judged as atomics are, and the worse one counts.
+SharedCost shared_copy_cost(const uint64_t* from, const uint64_t* to, uint32_t mask, uint32_t width);
 // Lane l at base + l*stride (bytes, modulo 2^32): closed form where lanes are contiguous, else by way of a table.
 SharedCost shared_load_cost_affine(uint32_t base, uint32_t stride, uint32_t mask, uint32_t width);
 SharedCost shared_store_cost_affine(uint32_t base, uint32_t stride, uint32_t mask, uint32_t width);

@@ -179,9 +179,8 @@ void Flattener::async_access(Kind kind, MemoryOp op, uint32_t guard, bool counts
 // cp.async.{ca,cg}.shared.global [to], [from], bytes {, source bytes | ignore} {, cache policy}
 //
 // Done at once, when it is issued: a legal outcome, since the program may not look before it has waited. Counted as
-// what the hardware does: a global load of the bytes and a shared store of them (measured for .ca:
-// docs/results/operations.md). Fewer source bytes than bytes: the rest is zeros, and only those bytes are read (one by
-// one, each a request).
+// a global load of the bytes and a shared store of them, whose costs copies.h mends. Fewer source bytes than bytes: the
+// rest is zeros, and only those bytes are read (one by one, each a request).
 void Flattener::async_copy() {
   const auto& ops = in_->operands;
   if (m_->has("bulk") || m_->has("mbarrier")) return unknown();
@@ -230,6 +229,8 @@ void Flattener::async_copy() {
   const std::string word = ".b" + std::to_string(8 * width);
   MemoryOp load = address(ops[1]);
   load.space = AddressSpace::global;
+  load.is_copy = true;
+  load.past_l1 = m_->has("cg");
   load.width = static_cast<uint8_t>(width);
   load.count = static_cast<uint8_t>(count);
   for (uint32_t k = 0; k < count; ++k) {
@@ -238,6 +239,7 @@ void Flattener::async_copy() {
     if (whole != kNone) emit_pure("mov" + word, {load.values[k].reg}, {Value::imm(0)}, false);
   }
   async_access(Kind::load, load, whole == kNone ? kNone : with_own(whole), true);
+  const uint32_t load_index = static_cast<uint32_t>(out_.memory.size() - 1);
   if (size) {
     // The bytes there are of a source shorter than the whole, one at a time.
     const uint32_t part = new_register(Element::pred);
@@ -268,6 +270,8 @@ void Flattener::async_copy() {
   store.values = load.values;
   store.value_bytes = load.value_bytes;
   store.is_copy = true;
+  store.past_l1 = load.past_l1;
+  store.other_side = whole == kNone ? load_index : kNone;
   async_access(Kind::store, store, kNone, false);
 }
 

@@ -7,19 +7,13 @@
 #include <vector>
 
 #include "machine/program/addresses.h"
+#include "machine/program/requests.h"
 
 namespace coalesce::machine {
 namespace {
 
 constexpr uint32_t kWindow = 16, kWord = 4;  // bytes
 constexpr std::size_t kMostBetween = 32;     // blocks: keeps the cost of large kernels linear
-
-// One request in place of several accesses, or of a warp's lanes.
-struct Request {
-  uint32_t leader = kNone;  // the instruction before which it is counted, and whose lanes and place it has
-  uint32_t bytes = 0;       // a lane
-  int64_t moved = 0;        // from the leader's address
-};
 
 class Merger {
  public:
@@ -37,7 +31,7 @@ class Merger {
     for (uint32_t b = 0; b < p_.blocks.size(); ++b)  // what is left stands in a ring of blocks without a beginning
       if (p_.blocks[b].reachable && !done[b]) chain(b, done);
     gather();
-    insert();
+    add_requests(p_, requests_);
   }
 
  private:
@@ -172,7 +166,7 @@ class Merger {
     if (i.kind == Kind::store ? p_.memory[i.memory].is_volatile : ends || (load && shared(i))) close(stores_, false);
     if ((load || i.kind == Kind::store) && p_.memory[i.memory].space == AddressSpace::shared) {
       const MemoryOp& m = p_.memory[i.memory];
-      if (!m.is_volatile && (m.bytes() == 4 || m.bytes() == 8) && m.site != kNone) {
+      if (!m.is_volatile && !m.is_copy && (m.bytes() == 4 || m.bytes() == 8) && m.site != kNone) {
         const AddressSum sum = addresses_.sum(m);
         Place place;
         for (const auto& [reg, times] : sum.terms) std::get<0>(place).push_back({{reg, version_[reg]}, times});
@@ -224,9 +218,21 @@ class Merger {
     }
   }
 
+  // One request in place of several accesses, or of a warp's lanes: `bytes` a lane, `moved` from the leader's address.
+  void request(uint32_t leader, uint32_t bytes, int64_t moved) {
+    const MemoryOp& from = p_.memory[p_.code[leader].memory];
+    MemoryOp m;
+    m.space = from.space;
+    m.width = static_cast<uint8_t>(bytes);
+    m.address = from.address;
+    m.offset = from.offset + moved;
+    m.returns = from.returns;
+    requests_.push_back({leader, m, from.site});
+  }
+
   void replace(const std::vector<Member>& members, int64_t at, uint32_t bytes) {
     if (members.size() < 2) return;
-    requests_.push_back({members.front().instruction, bytes, at - members.front().offset});
+    request(members.front().instruction, bytes, at - members.front().offset);
     for (const Member& m : members) p_.sites[p_.memory[p_.code[m.instruction].memory].site].merged = true;
   }
 
@@ -271,64 +277,8 @@ class Merger {
       MemoryOp& m = p_.memory[p_.code[k].memory];
       m.counts_lanes = counts_lanes(m);
       if (!gathered(m)) continue;
-      requests_.push_back({k, m.bytes(), 0});
-      p_.sites[m.site].merged = true;
+      request(k, m.bytes(), 0);
     }
-  }
-
-  // ---- The new instructions ----------------------------------------------------------------------------------------
-
-  Instruction made(const Request& r) {
-    const Instruction& leader = p_.code[r.leader];
-    const MemoryOp& from = p_.memory[leader.memory];
-    Instruction i;
-    i.kind = Kind::request;
-    i.counts = false;
-    i.guard = leader.guard;
-    i.guard_negated = leader.guard_negated;
-    i.place = leader.place;
-    i.ptx_line = leader.ptx_line;
-    MemoryOp m;
-    m.space = from.space;
-    m.width = static_cast<uint8_t>(r.bytes);
-    m.address = from.address;
-    m.offset = from.offset + r.moved;
-    m.returns = from.returns;
-    m.site = static_cast<uint32_t>(p_.sites.size());
-    i.memory = static_cast<uint32_t>(p_.memory.size());
-    Site site = p_.sites[from.site];
-    site.merged = false;
-    site.dynamic_requests = true;
-    site.bytes = m.width;
-    p_.sites.push_back(site);
-    p_.memory.push_back(m);
-    return i;
-  }
-
-  // All at once: instructions are known by their number in several places.
-  void insert() {
-    if (requests_.empty()) return;
-    std::multimap<uint32_t, Request> before;
-    for (const Request& r : requests_) before.emplace(r.leader, r);
-    std::vector<Instruction> code;
-    std::vector<uint32_t> moved_to(p_.code.size() + 1), begins_at(p_.code.size() + 1);
-    std::vector<std::pair<uint32_t, uint32_t>> sites;  // site, instruction
-    for (uint32_t k = 0; k < p_.code.size(); ++k) {
-      begins_at[k] = static_cast<uint32_t>(code.size());
-      for (auto [r, end] = before.equal_range(k); r != end; ++r) {
-        Instruction i = made(r->second);
-        sites.emplace_back(p_.memory[i.memory].site, static_cast<uint32_t>(code.size()));
-        code.push_back(std::move(i));
-      }
-      moved_to[k] = static_cast<uint32_t>(code.size());
-      code.push_back(p_.code[k]);
-    }
-    begins_at[p_.code.size()] = static_cast<uint32_t>(code.size());
-    for (BasicBlock& b : p_.blocks) b.first = begins_at[b.first], b.last = begins_at[b.last];
-    const std::size_t old = p_.sites.size() - sites.size();
-    for (std::size_t s = 0; s < old; ++s) p_.sites[s].instruction = moved_to[p_.sites[s].instruction];
-    for (const auto& [site, instruction] : sites) p_.sites[site].instruction = instruction;
-    p_.code = std::move(code);
   }
 
   Decoded& p_;
@@ -337,7 +287,7 @@ class Merger {
   std::vector<Onward> onward_;
   std::vector<uint32_t> version_;
   Open loads_, stores_;
-  std::vector<Request> requests_;
+  std::vector<AddedRequest> requests_;
 };
 
 }  // namespace

@@ -164,6 +164,9 @@ struct MemoryOp {
   bool is_volatile = false;  // volatile, relaxed, acquire ...: never merged, never hoisted
   Order order = Order::weak;
   bool is_copy = false;  // of a cp.async: done some time before the wait for it
+  bool past_l1 = false;  // of a cp.async.cg
+  // Store of a cp.async that reads all its source, and requests that count one: index into Decoded::memory.
+  uint32_t other_side = kNone;
   bool ordered = false;  // atomic whose effect depends on the order of blocks: waits for its block's turn
   bool returns = false;  // atom (with a result), not red
   AtomicOp op = AtomicOp::add;

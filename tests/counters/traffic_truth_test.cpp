@@ -98,7 +98,7 @@ std::set<std::string> differences(const std::vector<Pattern>& patterns, const Tr
         break;
       case Rule::global_cas:
         global([&](const uint64_t* at, uint32_t mask, uint32_t bytes) {
-          return with.global_atomic_cost(at, mask, bytes, bytes == 16 ? 64 : 128);
+          return with.global_atomic_cost(at, mask, bytes, 64);
         });
         break;
     }

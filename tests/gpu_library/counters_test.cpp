@@ -98,7 +98,8 @@ TEST_F(Counters, ForbiddenSaysHowToGetPermission) {
 
 TEST_F(Counters, WaitForAnotherProcess) {
   setenv("FAKE_CUPTI_RESULT", "26", 1);
-  for (const char* function : {"cuptiRangeProfilerEnable", "cuptiProfilerGetCounterAvailability"}) {
+  for (const char* function :
+       {"cuptiProfilerGetCounterAvailability", "cuptiRangeProfilerEnable", "cuptiRangeProfilerStart"}) {
     setenv("FAKE_CUPTI_FAIL", function, 1);
     setenv("FAKE_CUPTI_TIMES", "3", 1);
     EXPECT_EQ(attempt(), "") << function;

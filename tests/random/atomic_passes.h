@@ -11,7 +11,7 @@
 
 namespace coalesce {
 
-// `pass`: bytes that one pass may touch, 64 for cas of 16 bytes.
+// `pass`: bytes that one pass may touch, 64 for cas.
 inline uint64_t atomic_passes(const std::vector<uint64_t>& address, uint64_t width, uint64_t pass = 128) {
   const uint64_t word = std::max<uint64_t>(width, 4);
   // What each bit of a line's number within 2 MiB adds to the number of its set.
