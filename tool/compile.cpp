@@ -128,17 +128,22 @@ void hash_compiler(cache::Sha256& hash, const fs::path& path) {
   }
 }
 
-std::string request_key(const Tool& tool, const std::vector<std::vector<std::string>>& lines, const std::string& text) {
+std::string request_key(const Tool& tool, const std::vector<std::vector<std::string>>& lines, bool with_flags,
+                        const std::string& text) {
   cache::Sha256 hash;
-  hash.field("coalesce compile 1").field(text);
+  hash.field("coalesce compile 2").field(text);
   hash_compiler(hash, tool.path);
-  // Relative -I flags mean the current folder's; these variables add flags and folders unseen.
-  std::error_code ignored;
-  hash.field(fs::current_path(ignored).string());
+  // These variables add flags and folders unseen.
+  bool relative = with_flags;
   for (const char* name : {"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH", "CPLUS_INCLUDE_PATH"}) {
     const char* value = std::getenv(name);
     hash.field(value ? value : "");
+    relative = relative || value;
   }
+  // Relative paths in any of them mean the current folder's; nothing else does, and what is compiled for a source in
+  // one folder serves in all others.
+  std::error_code ignored;
+  hash.field(relative ? fs::current_path(ignored).string() : "");
   for (const auto& line : lines) {
     hash.field(std::to_string(line.size()));
     for (const std::string& word : line) hash.field(word);
@@ -160,7 +165,8 @@ fs::path compile(const fs::path& source, const CompileOptions& options, const ma
   // The absolute path is part of the key: it stands in line information, assertions and __FILE__.
   const fs::path absolute = fs::absolute(source);
   const unsigned arch = architecture(device);
-  const std::string request = request_key(tool, commands(tool, absolute, options, arch, layout, "out"), *text);
+  const std::string request =
+      request_key(tool, commands(tool, absolute, options, arch, layout, "out"), !options.flags.empty(), *text);
   if (const auto program = cache.find(request)) return *program;
 
   const fs::path out = cache.scratch();

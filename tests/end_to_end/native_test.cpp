@@ -85,5 +85,29 @@ TEST_F(NativeTest, AProgramMayEndWhileItsKernelIsCompiled) {
   }
 }
 
+// A source that was compiled serves every folder; with flags of the user's, which may name the current one's, only its
+// own.
+TEST(CompiledPrograms, ServeEveryFolder) {
+  const Workplace here;
+  const fs::path source = here.write("steps.cu", kProgram), folder = source.parent_path(), cache = folder / "cache";
+  const auto programs_after = [&](const char* from, std::vector<std::string> flags) {
+    fs::create_directories(folder / from);
+    std::vector<std::string> words = {
+        "env",        "-C",   (folder / from).string(), "XDG_CACHE_HOME=" + cache.string(), kCommand, "run", "-q",
+        "--compiler", "clang"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    words.insert(words.end(), {source.string(), "1"});
+    EXPECT_EQ(here.call(words).code, 0);
+    int programs = 0;
+    for (const auto& entry : fs::directory_iterator(cache / "coalesce"))
+      programs += fs::exists(entry.path() / "program");
+    return programs;
+  };
+  EXPECT_EQ(programs_after("one", {}), 1);
+  EXPECT_EQ(programs_after("two", {}), 1);
+  EXPECT_EQ(programs_after("one", {"-X", "-Iheaders"}), 2);
+  EXPECT_EQ(programs_after("two", {"-X", "-Iheaders"}), 3);
+}
+
 }  // namespace
 }  // namespace coalesce::end_to_end
