@@ -25,6 +25,11 @@ def short(kernel):
     return re.sub(r"\(anonymous namespace\)::", "", re.sub(r"\((?!anonymous).*", "", kernel)).replace("void ", "", 1)
 
 
+def bare(kernel):
+    """Without its template arguments and namespaces, too."""
+    return re.sub(r"<.*", "", short(kernel)).split(" ")[-1].split("::")[-1]
+
+
 def measured_in_lab(experiment):
     """{rung: counters} of one experiment's export."""
     return {r["name"]: r.get("gpu", {}).get("counters", {}) for r in experiment["rungs"]}
@@ -34,8 +39,7 @@ def measured_in_run(export, rungs):
     """The same of a run of its program: a rung is all launches of the kernel of that name."""
     sums = {}
     for launch in export["launches"]:
-        name = short(launch["kernel"])
-        rung = next((n for n in (name, re.sub(r"<.*", "", name).split("::")[-1]) if n in rungs), None)
+        rung = next((n for n in (short(launch["kernel"]), bare(launch["kernel"])) if n in rungs), None)
         sum_ = sums.setdefault(rung, collections.Counter())
         for counter, value in launch["counters"].items():
             sum_[counter] += value
