@@ -49,7 +49,7 @@ class Executors {
     Bench& bench = *benches_[which];
     const auto program = bench.machine().load(k.ptx, "test.ptx");
     native_->on = false;
-    const Ran expected = bench.run(*program, arguments, setup, "k");
+    const Ran expected = bench.run(*program, arguments, setup, "k", true);
     native_->on = true;
     const bool faulted = expected.report.fault != Fault::none;
     // Most from their first block on, some from a later one.
@@ -61,7 +61,7 @@ class Executors {
       if (buffer != 0) return kNobody;
       return (byte < 32ull * threads ? byte / 4 % threads : (byte - 32ull * threads) / 32) / a_block;
     };
-    return difference(expected, bench.run(*program, arguments, setup, "k"), writer);
+    return difference(expected, bench.run(*program, arguments, setup, "k", false, &expected), writer);
   }
   uint64_t faults() const { return faults_; }
   native::Statistics statistics() const { return engine_->statistics(); }

@@ -82,17 +82,21 @@ class Bench {
     return run(*machine_.load(ptx, "test.ptx"), arguments, setup, kernel);
   }
 
-  Ran run(Program& program, const std::vector<Argument>& arguments, const Shape& setup, const std::string& kernel) {
+  // `before`: runs in the buffers of an earlier run with `keep`. What atomics cost depends on where they lie, and
+  // buffers anew lie elsewhere.
+  Ran run(Program& program, const std::vector<Argument>& arguments, const Shape& setup, const std::string& kernel,
+          bool keep = false, const Ran* before = nullptr) {
     Ran r;
     texts_.clear();
     LaunchConfig config{setup.grid, setup.block, setup.dynamic_shared_bytes, false, {}};
     for (const Argument& a : arguments) {
       std::vector<uint8_t> bytes = a.bytes;
       if (a.is_buffer) {
-        const Allocation* place = machine_.memory().allocate(a.bytes.size(), Origin::device, "cudaMalloc");
-        std::memcpy(reinterpret_cast<void*>(place->base), a.bytes.data(), a.bytes.size());
-        r.addresses.push_back(place->base);
-        bytes = value(place->base).bytes;
+        const uint64_t base = before ? before->addresses[r.addresses.size()]
+                                     : machine_.memory().allocate(a.bytes.size(), Origin::device, "cudaMalloc")->base;
+        std::memcpy(reinterpret_cast<void*>(base), a.bytes.data(), a.bytes.size());
+        r.addresses.push_back(base);
+        bytes = value(base).bytes;
       }
       config.parameters.resize((config.parameters.size() + bytes.size() - 1) / bytes.size() * bytes.size());
       config.parameters.insert(config.parameters.end(), bytes.begin(), bytes.end());
@@ -104,7 +108,8 @@ class Bench {
         const auto* from = reinterpret_cast<const uint8_t*>(r.addresses[b++]);
         r.buffers.emplace_back(from, from + a.bytes.size());
       }
-    for (uint64_t at : r.addresses) machine_.memory().release(at);
+    for (uint64_t at : r.addresses)
+      if (!keep) machine_.memory().release(at);
     r.texts = texts_;
     for (const std::string& t : r.texts) r.output += t;
     r.grid = setup.grid;
