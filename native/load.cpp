@@ -99,6 +99,12 @@ Kernel::Kernel(const Code& of, const Object& object) : code(of), loaded(load_elf
 class Runner : public NativeRunner {
  public:
   Runner(std::shared_ptr<const Kernel> kernel, BlockRun& owner);
+  // Ranges of touched bytes grow over all its thread blocks; what is left of them is marked now.
+  ~Runner() override {
+    for (uint32_t k = 0; k < sites_.size(); ++k) mark_all(k);
+  }
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
   NativeStop run(uint64_t block, uint64_t end, uint32_t region) override;
 
  private:
@@ -228,7 +234,6 @@ NativeStop Runner::run(uint64_t block, uint64_t end, uint32_t region) {
     const uint32_t outcome = kernel_->loaded.entry(&frame_);
     worker_.instructions += frame_.instructions - std::exchange(prepaid_, 0);
     for (std::size_t w = 0; w < warps.size(); ++w) warps[w].alive = alive_[w];
-    for (uint32_t k = 0; k < sites_.size(); ++k) mark_all(k);
     if (outcome == kPaused) {
       const uint32_t at = program_.regions[frame_.region].chain.front();
       owner_.native_charge(frame_.block, 0, at, warps[0].alive);

@@ -33,7 +33,7 @@ class NativeRunner {
   // region 0: nothing has run yet); the following from their beginning. Returns when all have ended (then stop.block is
   // end - 1), or at the beginning of a region of one of them that has no native code, in canonical state.
   // Throws what the interpreter would throw at the same place (KernelFault, TurnAbandoned). The tally is complete
-  // whenever it returns or throws.
+  // whenever it returns or throws, the marks of touched sectors once the runner is gone.
   virtual NativeStop run(uint64_t block, uint64_t end, uint32_t region) = 0;
 };
 
