@@ -46,10 +46,9 @@ bool Generator::run() {
   unset_.assign(p_.registers.size(), false);
   for (uint32_t r : p_.blocks[0].live_in) unset_[r] = p_.registers[r].builtin == Builtin::none;
   find_lazy();
+  find_meetings();
   find_steps();
   find_entered();
-  executed_.resize(blocks_);
-  lanes_on_.resize(blocks_);
   pending_.resize(blocks_);
   prologue();
   for (uint32_t r = 0; r < plans_.size(); ++r) {
@@ -149,8 +148,7 @@ void Generator::entries() {
 }
 
 void Generator::begin_block() {
-  const uint32_t threads = p_.shape.block[0] * p_.shape.block[1] * p_.shape.block[2];
-  const uint32_t warps = (threads + kLanes - 1) / kLanes;
+  const uint32_t threads = this->threads(), warps = this->warps();
   ir_.SetInsertPoint(begin_);
   ir_.CreateStore(ir_.CreateLoad(ir_.getInt64Ty(), block_), frame_at(offsetof(Frame, block)));
   Value* alive = field(offsetof(Frame, alive), ir_.getPtrTy(), "alive");
@@ -296,16 +294,14 @@ void Generator::stop(uint32_t r) {
 // ---- Counters ------------------------------------------------------------------------------------------------------
 
 AllocaInst* Generator::counter(const std::vector<Target>& targets) {
-  if (targets.size() == 1 && targets[0].times == 1) {
-    auto found = single_.find(targets[0].word);
-    if (found != single_.end()) return found->second;
-  }
+  for (const Counter& c : counters_)
+    if (c.targets == targets) return c.sum;
+  // Memory, as an array is: a loop keeps those that it counts in registers (LICM), and no others take any from it.
   IRBuilder<> at(entry_, entry_->begin());
-  AllocaInst* sum = at.CreateAlloca(ir_.getInt64Ty(), nullptr, "count");
+  AllocaInst* sum = at.CreateAlloca(ArrayType::get(ir_.getInt64Ty(), 1), nullptr, "count");
   IRBuilder<> zero(entry_->getTerminator());
   zero.CreateStore(ir_.getInt64(0), sum);
   counters_.push_back({sum, targets});
-  if (targets.size() == 1 && targets[0].times == 1) single_[targets[0].word] = sum;
   return sum;
 }
 

@@ -38,6 +38,7 @@ struct Where {
   uint32_t block = kNone;
   Value* mask = nullptr;   // i32; null: all on
   Value* lanes = nullptr;  // the same as <32 x i1>; null with mask
+  bool guarded = false;    // behind a predicate: lanes that are off may be on in the next instruction
   bool keeps = false;      // lanes that are off keep what they have: their registers may be read elsewhere
 };
 
@@ -73,7 +74,7 @@ class Generator {
   void warp_loop(uint32_t r);
   void find_registers(uint32_t r);
   uint32_t together(uint32_t r) const;
-  void several(uint32_t r, uint32_t n, BB* loop, BB* after);
+  void several(uint32_t r, uint32_t n, Value* all_on, BB* loop, BB* after);
   void at_warp(Value* w);
   Value* alive_of(Value* w);  // address of its mask
   void take_registers(uint32_t r);
@@ -93,6 +94,7 @@ class Generator {
   // --- counters: summed in variables, added to the tally when the function returns
   struct Target {
     uint32_t word, times;
+    bool operator==(const Target&) const = default;
   };
   llvm::AllocaInst* counter(const std::vector<Target>& targets);
   void count(llvm::AllocaInst* c, Value* n);
@@ -110,8 +112,9 @@ class Generator {
   llvm::Type* type_of(Element e) const;  // of one lane; i1 for predicates
   llvm::VectorType* wide(llvm::Type* t) const { return llvm::FixedVectorType::get(t, 32); }
   uint32_t warps() const {  // of a thread block
-    return (p_.shape.block[0] * p_.shape.block[1] * p_.shape.block[2] + machine::kLanes - 1) / machine::kLanes;
+    return (threads() + machine::kLanes - 1) / machine::kLanes;
   }
+  uint32_t threads() const { return p_.shape.block[0] * p_.shape.block[1] * p_.shape.block[2]; }
   bool is_scalar(uint32_t r) const { return p_.registers[r].lanes != LaneClass::general; }
   bool block_level(uint32_t r) const { return p_.registers[r].lanes <= LaneClass::block_uniform; }
   llvm::AllocaInst* variable(uint32_t r);
@@ -122,6 +125,7 @@ class Generator {
   bool known_base(uint32_t r, uint64_t* bits) const;                    // of affine lanes
   Value* canonical(Value* bits);
   void find_lazy();
+  void find_meetings();
   static bool makes_nan(const machine::PureOp& op);  // single precision arithmetic: a NaN result is canonical
   Value* mask_of(const machine::Value& v);           // predicate as i32
   Value* mask_of(uint32_t reg) { return mask_of(machine::Value::of(reg)); }
@@ -150,6 +154,7 @@ class Generator {
 
   // --- pure.cpp
   void pure(uint32_t index, const Where& where);
+  Value* compare_aligned(const Instruction& i);
   bool compute(const Instruction& i, bool as_scalar, const std::vector<Value*>& s, Value* out[2]);
   Value* integer(const machine::PureOp& op, const Instruction& i, bool as_scalar, const std::vector<Value*>& s);
   Value* convert(std::string_view name, const std::vector<Value*>& s);
@@ -174,7 +179,7 @@ class Generator {
   // --- memory.cpp
   void memory(uint32_t index, const Where& where);
   void global(uint32_t index, const Where& where, bool uniform, Value* address, Value* whole);
-  void fetch_ahead(const Instruction& i, Value* base);
+  void fetch_ahead(const Instruction& i, Value* base, Value* range);
   void global_general(uint32_t index, const Where& where);
   void move_contiguous(const Instruction& i, Value* pointer, unsigned alignment, const Where& where, bool pad);
   void move_uniform(const Instruction& i, Value* pointer, const Where& where);
@@ -183,7 +188,7 @@ class Generator {
   Value* store_value(const MemoryOp& m, std::size_t k);
   Value* site_state(uint32_t memory, std::size_t offset);  // address of a member
   Value* track(uint32_t memory, Value* warp);              // address of the warp's
-  void touch(uint32_t memory, Value* low, Value* high, uint64_t bytes);
+  Value* touch(uint32_t memory, Value* low, Value* high, uint64_t bytes);
 
   // --- shared.cpp
   bool in_bounds(const MemoryOp& m) const;
@@ -219,6 +224,7 @@ class Generator {
   std::vector<std::vector<llvm::AllocaInst*>> variables_;  // by copy, then register
   std::vector<bool> lazy_;                                 // by register: see find_lazy()
   std::vector<bool> unset_;                                // by register: may be read before it is written
+  std::vector<bool> lanes_meet_;                           // by block: lanes may read one another's registers there
   std::vector<int64_t> step_;                              // by general 64-bit register: see stepped.cpp
   std::vector<bool> has_step_;
   std::map<std::pair<uint32_t, uint32_t>, Variables> steps_of_;  // by copy and register
@@ -230,15 +236,15 @@ class Generator {
   std::vector<BB*> heads_, stops_;
   std::vector<BB*> full_, masked_, arrive_;
   std::vector<llvm::AllocaInst*> arrived_, pending_;  // by scope; by block
+  // By address, a register and an offset: what is in shared memory for the warp there, as long as nothing is stored.
+  std::map<std::pair<uint32_t, int64_t>, Value*> seen_;
   BB *warp_end_ = nullptr, *warp_next_ = nullptr;
   struct Counter {
     llvm::AllocaInst* sum;
     std::vector<Target> targets;
   };
   std::vector<Counter> counters_;
-  std::map<uint32_t, llvm::AllocaInst*> single_;        // counters of one word
-  std::vector<llvm::AllocaInst*> executed_, lanes_on_;  // by block
-  std::vector<uint32_t> pure_steps_, steps_, memos_;    // instructions; bit 31 of a pure step: as scalars
+  std::vector<uint32_t> pure_steps_, steps_, memos_;  // instructions; bit 31 of a pure step: as scalars
   std::map<uint32_t, const machine::Access*> access_of_;
   std::map<uint32_t, const machine::LaneOp*> lane_op_of_;
 };

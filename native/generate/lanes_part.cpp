@@ -27,7 +27,10 @@ void Generator::end_of_block(uint32_t r, uint32_t b, const Where& where) {
     Value* at = ir_.CreateInBoundsGEP(ir_.getInt32Ty(), field(offsetof(Frame, alive), ir_.getPtrTy(), "alive"),
                                       ir_.CreateZExt(w_, ir_.getInt64Ty()));
     Value* alive = ir_.CreateLoad(ir_.getInt32Ty(), at);
-    ir_.CreateStore(where.mask ? ir_.CreateAnd(alive, ir_.CreateNot(where.mask)) : ir_.getInt32(0), at);
+    Value* left = where.mask ? ir_.CreateAnd(alive, ir_.CreateNot(where.mask)) : ir_.getInt32(0);
+    ir_.CreateStore(left, at);
+    count(alive_lanes_, ir_.CreateNeg(count_lanes(mask_value(where))));
+    count(alive_warps_, ir_.CreateSExt(ir_.CreateIsNull(left), ir_.getInt64Ty()));
     const uint32_t s = plans_[r].scope_of[b];
     ir_.CreateStore(ir_.getInt32(0), mask_);
     ir_.CreateBr(s == kNone ? warp_next_ : arrive_[s]);

@@ -51,15 +51,14 @@ void Generator::load_result(const MemoryOp& m, std::size_t k, Value* element, co
   const uint32_t r = m.values[k].reg;
   Type* type = element->getType()->getWithNewBitWidth(8u * m.value_bytes[k]);
   element = m.sign_extend ? ir_.CreateSExtOrTrunc(element, type) : ir_.CreateZExtOrTrunc(element, type);
+  // Lanes that are off keep what they have, everywhere, unless nobody can see it.
+  Where to = where;
+  to.keeps = where.guarded || lanes_meet_[where.block] || !p_.registers[r].block_local;
   if (element->getType()->isVectorTy()) {
-    Where to = where;
-    to.keeps = true;  // lanes that are off keep what they have, everywhere
     write(r, element, to);
   } else if (is_scalar(r)) {
     write_scalar(r, element);
   } else {
-    Where to = where;
-    to.keeps = true;
     write(r, spread(element, 0), to);
   }
 }
@@ -90,6 +89,7 @@ void Generator::move_contiguous(const Instruction& i, Value* pointer, unsigned a
       LoadInst* load = ir_.CreateAlignedLoad(all, pointer, Align(alignment));
       load->setVolatile(m.is_volatile);
       data = load;
+      if (pad && m.address.is_reg() && in_bounds(m)) seen_[{m.address.reg, m.offset}] = data;
     }
     for (uint32_t k = 0; k < m.count; ++k) {
       if (!m.values[k].is_reg()) continue;
@@ -121,7 +121,10 @@ void Generator::move_contiguous(const Instruction& i, Value* pointer, unsigned a
   if (!on) {
     ir_.CreateAlignedStore(data, pointer, Align(alignment))->setVolatile(m.is_volatile);
   } else if (pad) {
-    Value* old = ir_.CreateAlignedLoad(all, pointer, Align(alignment));
+    const auto seen = m.address.is_reg() ? seen_.find({m.address.reg, m.offset}) : seen_.end();
+    Value* old = seen != seen_.end() && seen->second->getType() == all
+                     ? seen->second
+                     : ir_.CreateAlignedLoad(all, pointer, Align(alignment));
     ir_.CreateAlignedStore(ir_.CreateSelect(on, data, old), pointer, Align(alignment));
   } else {
     ir_.CreateMaskedStore(data, pointer, Align(alignment), on);
@@ -187,7 +190,8 @@ Value* Generator::track(uint32_t memory, Value* warp) {
 
 // Bytes [low, high) have been touched. Ranges that follow one another are marked as one. `bytes`: how many, where that
 // is known to be a multiple of 32.
-void Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes) {
+// Returns the range.
+Value* Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes) {
   Value* own = ir_.CreateLoad(ir_.getInt32Ty(), site_state(memory, offsetof(SiteState, own)));
   Value* range = track(memory, ir_.CreateAnd(w_, own));
   const auto at = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), range, offset); };
@@ -219,17 +223,19 @@ void Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes) 
   call(offsetof(Frame, touch), ir_.getVoidTy(), {ir_.getInt32(memory), w_, low, high});
   ir_.CreateBr(marked);
   ir_.SetInsertPoint(marked);
+  return range;
 }
 
 // What the warp will want next: as far again from its last visit as this one is, in the next thread block as a rule;
 // where warps follow one another, eight warps on (kAhead). The CPU looks ahead by itself only within a page.
-void Generator::fetch_ahead(const Instruction& i, Value* base) {
+// `range`: the warp's, if it is at hand.
+void Generator::fetch_ahead(const Instruction& i, Value* base, Value* range) {
   constexpr uint32_t kAhead = 3;
   const uint64_t bytes = uint64_t{p_.memory[i.memory].bytes()} * kLanes;
   Type* i64 = ir_.getInt64Ty();
   Value* own = ir_.CreateLoad(ir_.getInt32Ty(), site_state(i.memory, offsetof(SiteState, own)));
-  Value* last_at =
-      ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), track(i.memory, ir_.CreateAnd(w_, own)), offsetof(Track, last));
+  if (!range) range = track(i.memory, ir_.CreateAnd(w_, own));
+  Value* last_at = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), range, offsetof(Track, last));
   Value* step = ir_.CreateSub(base, ir_.CreateLoad(i64, last_at));
   Value* far = ir_.CreateZExt(ir_.CreateAnd(ir_.CreateNot(own), ir_.getInt32(kAhead)), i64);
   Value* ahead = ir_.CreateAdd(base, ir_.CreateShl(step, far));
@@ -264,11 +270,34 @@ void Generator::global(uint32_t index, const Where& where, bool uniform, Value* 
     inside = ir_.CreateAnd(ir_.CreateAnd(ir_.CreateICmpULT(low, high), ir_.CreateICmpUGE(low, start)),
                            ir_.CreateICmpULE(ir_.CreateSub(high, start), state(offsetof(SiteState, size))));
   }
-  if (bytes > 1) inside = ir_.CreateAnd(inside, ir_.CreateIsNull(ir_.CreateAnd(base, ir_.getInt64(bytes - 1))));
+  // A warp's lanes fill whole lines, as a rule from a line's beginning on: then its cost is known.
+  constexpr uint64_t kSector = 32, kLine = 128;
+  const bool lines = !uniform && !where.mask && m.site != kNone && (bytes * kLanes) % kLine == 0;
+  if (bytes > 1 && !lines)
+    inside = ir_.CreateAnd(inside, ir_.CreateIsNull(ir_.CreateAnd(base, ir_.getInt64(bytes - 1))));
   if (whole) inside = ir_.CreateAnd(inside, whole);
   BB* slow = split(inside, "slow", true);
   BB* done = block("accessed");
-  if (m.site != kNone) {
+  Value* range = nullptr;
+  if (lines) {
+    const uint32_t all = static_cast<uint32_t>(bytes * kLanes);
+    BB *between = block("between"), *counted = block("counted"), *here = block("here");
+    ir_.CreateCondBr(ir_.CreateIsNull(ir_.CreateAnd(base, ir_.getInt64(kLine - 1))), counted, between);
+    ir_.SetInsertPoint(between);
+    ir_.CreateCondBr(ir_.CreateIsNull(ir_.CreateAnd(base, ir_.getInt64(bytes - 1))), here, slow);
+    ir_.SetInsertPoint(here);
+    Value* crosses = ir_.CreateIsNotNull(ir_.CreateAnd(base, ir_.getInt64(kSector - 1)));
+    count(site_counter(m.site, kSectors), ir_.CreateZExt(crosses, i64));
+    count(site_counter(m.site, kLines), 1);
+    ir_.CreateBr(counted);
+    ir_.SetInsertPoint(counted);
+    std::vector<Target> cost{{word_site(m.site, kSectors), all / static_cast<uint32_t>(kSector)},
+                             {word_site(m.site, kLines), all / static_cast<uint32_t>(kLine)},
+                             {word_site(m.site, kBytes), all}};
+    if (p_.sites[m.site].dynamic_requests) cost.push_back({word_site(m.site, kRequests), 1});
+    count(counter(cost), 1);
+    range = touch(i.memory, low, high, all);
+  } else if (m.site != kNone) {
     if (p_.sites[m.site].dynamic_requests) count(site_counter(m.site, kRequests), 1);
     if (uniform) {
       count(counter({{word_site(m.site, kSectors), 1},
@@ -305,7 +334,7 @@ void Generator::global(uint32_t index, const Where& where, bool uniform, Value* 
     }
   }
   Value* pointer = ir_.CreateIntToPtr(base, ir_.getPtrTy());
-  if (!uniform) fetch_ahead(i, base);
+  if (!uniform) fetch_ahead(i, base, range);
   if (uniform)
     move_uniform(i, pointer, where);
   else

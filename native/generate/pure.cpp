@@ -46,6 +46,11 @@ void Generator::pure(uint32_t index, const Where& where) {
                                          : nullptr;
     if (r) return write(i.results[0], r, where);
   }
+  if (Value* mask = as_scalar ? nullptr : compare_aligned(i)) {
+    write(i.results[0], mask, where);
+    if (i.results[1] != kNone) write(i.results[1], ir_.CreateNot(mask), where);
+    return;
+  }
   // What any NaN is good for: arithmetic, comparisons of numbers, moves between registers that may hold any.
   const bool arithmetic = makes_nan(*i.pure);
   const bool moves = (name == "mov.f32" || name == "mov.b32") && lazy_[i.results[0]];
@@ -75,6 +80,44 @@ void Generator::pure(uint32_t index, const Where& where) {
     to.keeps = i.guard != kNone || (where.keeps && !p_.registers[r].block_local);
     write(r, p_.registers[r].element == Element::pred ? bits_of(out[k]) : out[k], to);
   }
+}
+
+// threadIdx.x < 64: lanes a step apart against a constant, in a warp that begins at a multiple of its own width. All
+// lanes answer alike, or (equality) one of them is known to be different. The mask; null: it is not so.
+Value* Generator::compare_aligned(const Instruction& i) {
+  std::string_view name = i.pure->mnemonic;
+  if (name.ends_with("|")) name.remove_suffix(1);
+  const Mnemonic m(name);
+  if (m.opcode != "setp" || m.suffixes.size() != 2 || !is_integer(m.suffixes[1]) || !i.sources[0].is_reg())
+    return nullptr;
+  const Register& a = p_.registers[i.sources[0].reg];
+  uint64_t c;
+  if (a.lanes != LaneClass::affine || a.element != Element::b32 || a.stride <= 0 || a.stride > (1 << 20) ||
+      !known(i.sources[1], &c) || i.pure->source[0] != Element::b32)
+    return nullptr;
+  for (const uint32_t r : i.results)
+    if (r != kNone && is_scalar(r)) return nullptr;
+  const uint64_t width = static_cast<uint64_t>(a.stride) * machine::kLanes;
+  // Then signed and unsigned numbers are ordered alike, and the width is a power of two.
+  if (!a.range.known() || a.range.low < 0 || a.range.high >= (int64_t{1} << 31) || c >= (uint64_t{1} << 31) ||
+      a.alignment % width != 0)
+    return nullptr;
+  const std::string_view how = m.suffixes[0];
+  Type* i32 = ir_.getInt32Ty();
+  Value* base = scalar(i.sources[0], Element::b32);
+  if (how == "eq" || how == "ne") {
+    const uint64_t in = c % width, lane = in / static_cast<uint64_t>(a.stride);
+    const uint32_t equal = in % static_cast<uint64_t>(a.stride) == 0 ? 1u << lane : 0;
+    Value* here = ir_.CreateICmpEQ(base, ConstantInt::get(i32, c - in));
+    return how == "eq" ? ir_.CreateSelect(here, ir_.getInt32(equal), ir_.getInt32(0))
+                       : ir_.CreateSelect(here, ir_.getInt32(~equal), ir_.getInt32(~0u));
+  }
+  const bool less = how == "lt" || how == "lo" || how == "ge" || how == "hs";
+  const bool more = how == "le" || how == "ls" || how == "gt" || how == "hi";
+  if ((!less && !more) || (less ? c : c + 1) % width != 0) return nullptr;
+  Value* below = ir_.CreateICmpULT(base, ConstantInt::get(i32, less ? c : c + 1));
+  const bool negated = how == "ge" || how == "hs" || how == "gt" || how == "hi";
+  return ir_.CreateSExt(negated ? ir_.CreateNot(below) : below, i32);
 }
 
 bool Generator::compute(const Instruction& i, bool as_scalar, const std::vector<Value*>& s, Value* out[2]) {

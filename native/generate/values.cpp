@@ -181,6 +181,13 @@ void Generator::find_lazy() {
   }
 }
 
+void Generator::find_meetings() {
+  lanes_meet_.assign(blocks_, false);
+  for (uint32_t b = 0; b < blocks_; ++b)
+    for (uint32_t k = p_.blocks[b].first; k < p_.blocks[b].last; ++k)
+      lanes_meet_[b] = lanes_meet_[b] || lane_op_of_.contains(k);
+}
+
 Value* Generator::mask_of(const machine::Value& v) {
   if (!v.is_reg() || is_scalar(v.reg)) return ir_.CreateSExt(scalar(v, Element::pred), ir_.getInt32Ty());
   return ir_.CreateLoad(ir_.getInt32Ty(), variable(v.reg));

@@ -30,21 +30,21 @@ void Generator::warp_loop(uint32_t r) {
     for (uint32_t b : plan.scopes[s].two_sided)
       if (!pending_[b]) pending_[b] = at.CreateAlloca(ir_.getInt32Ty(), nullptr, "pending");
   }
-  if (plan.exits) {
-    ir_.CreateStore(ir_.getInt64(0), alive_warps_);
-    ir_.CreateStore(ir_.getInt64(0), alive_lanes_);
-  }
   ir_.CreateStore(ir_.getInt32(0), warp_);
+  // Whether all lanes of all warps are on: then no warp is asked.
+  Value* all_on = warps() * kLanes == threads()
+                      ? ir_.CreateICmpEQ(ir_.CreateLoad(ir_.getInt64Ty(), alive_lanes_), ir_.getInt64(threads()))
+                      : ir_.getFalse();
   ir_.CreateBr(loop);
 
   ir_.SetInsertPoint(loop);
   find_registers(r);
   at_warp(ir_.CreateLoad(ir_.getInt32Ty(), warp_, "w"));
-  if (const uint32_t n = together(r)) several(r, n, loop, after);
-  Value* alive_at = alive_of(w_);
-  Value* alive = ir_.CreateLoad(ir_.getInt32Ty(), alive_at);
-  // All lanes on: one comparison and no other test.
-  BB *whole = block("whole"), *some = block("some");
+  if (const uint32_t n = together(r)) several(r, n, all_on, loop, after);
+  BB *whole = block("whole"), *some = block("some"), *ask = block("ask");
+  ir_.CreateCondBr(all_on, whole, ask);
+  ir_.SetInsertPoint(ask);
+  Value* alive = ir_.CreateLoad(ir_.getInt32Ty(), alive_of(w_));
   ir_.CreateCondBr(ir_.CreateICmpEQ(alive, ir_.getInt32(~0u)), whole, dead_or_alive);
   ir_.SetInsertPoint(dead_or_alive);
   ir_.CreateCondBr(ir_.CreateIsNotNull(alive), some, warp_next_);
@@ -55,7 +55,7 @@ void Generator::warp_loop(uint32_t r) {
     for (const Scope& s : plan.scopes)
       for (uint32_t b : s.two_sided) ir_.CreateStore(ir_.getInt32(0), pending_[b]);
     take_registers(r);
-    ir_.CreateStore(alive, mask_);
+    ir_.CreateStore(at == whole ? ir_.getInt32(~0u) : alive, mask_);
     ir_.CreateBr(!full_[head] ? warp_end_ : at == whole ? full_[head] : masked_[head]);
   }
 
@@ -70,11 +70,6 @@ void Generator::warp_loop(uint32_t r) {
   ir_.CreateBr(warp_next_);
 
   ir_.SetInsertPoint(warp_next_);
-  if (plan.exits) {
-    Value* m = ir_.CreateLoad(ir_.getInt32Ty(), alive_at);
-    count(alive_warps_, ir_.CreateZExt(ir_.CreateIsNotNull(m), ir_.getInt64Ty()));
-    count(alive_lanes_, count_lanes(m));
-  }
   Value* next = ir_.CreateAdd(w_, ir_.getInt32(1));
   ir_.CreateStore(next, warp_);
   ir_.CreateCondBr(ir_.CreateICmpULT(next, ir_.getInt32(warps())), loop, after);
@@ -183,13 +178,17 @@ uint32_t Generator::together(uint32_t r) const {
 }
 
 // Before what is generated for one warp: where `n` from w_ on have all their lanes, they are done here.
-void Generator::several(uint32_t r, uint32_t n, BB* loop, BB* after) {
+void Generator::several(uint32_t r, uint32_t n, Value* all_on, BB* loop, BB* after) {
   BB *there = block("there"), *all = block("together"), *single = block("single");
   Type* masks = FixedVectorType::get(ir_.getInt32Ty(), n);
   Value *first = w_, *area = area_;
   Value* next = ir_.CreateAdd(first, ir_.getInt32(n));
-  ir_.CreateCondBr(ir_.CreateICmpULE(next, ir_.getInt32(warps())), there, single);
+  Value* enough = warps() % n == 0 ? ir_.getTrue() : ir_.CreateICmpULE(next, ir_.getInt32(warps()));
+  BB* ask = block("ask");
+  ir_.CreateCondBr(enough, there, single);
   ir_.SetInsertPoint(there);
+  ir_.CreateCondBr(all_on, all, ask);
+  ir_.SetInsertPoint(ask);
   Value* alive = ir_.CreateAlignedLoad(masks, alive_of(first), Align(4));
   Value* full = ir_.CreateAndReduce(ir_.CreateICmpEQ(alive, Constant::getAllOnesValue(masks)));
   ir_.CreateCondBr(full, all, single);
@@ -228,6 +227,7 @@ void Generator::several(uint32_t r, uint32_t n, BB* loop, BB* after) {
 void Generator::body(uint32_t r, uint32_t b, bool full) {
   const machine::BasicBlock& block = p_.blocks[b];
   ir_.SetInsertPoint(full ? full_[b] : masked_[b]);
+  seen_.clear();
   Where where;
   where.block = b;
   if (!full) {
@@ -236,12 +236,12 @@ void Generator::body(uint32_t r, uint32_t b, bool full) {
     where.keeps = block.divergent;
   }
   if (!counted_by_region(r, b)) {
-    if (!executed_[b]) {
-      executed_[b] = counter({{word_executions(b), 1}});
-      lanes_on_[b] = counter({{word_lanes(b), 1}});
+    if (full) {
+      count(counter({{word_executions(b), 1}, {word_lanes(b), kLanes}}), 1);
+    } else {
+      count(counter({{word_executions(b), 1}}), 1);
+      count(counter({{word_lanes(b), 1}}), count_lanes(where.mask));
     }
-    count(executed_[b], 1);
-    count(lanes_on_[b], full ? ir_.getInt64(kLanes) : count_lanes(where.mask));
   }
   for (uint32_t k = block.first; k < block.last; ++k)
     if (block.divergent || !machine::hoistable(p_, p_.code[k])) instruction(k, where);
@@ -267,7 +267,7 @@ void Generator::instruction(uint32_t index, const Where& outer) {
     Value* p = mask_of(i.guard);
     if (i.guard_negated) p = ir_.CreateNot(p);
     where.mask = outer.mask ? ir_.CreateAnd(p, outer.mask) : p;
-    where.keeps = true;
+    where.keeps = where.guarded = true;
     after = block("guarded");
     BB* on = block("on");
     ir_.CreateCondBr(ir_.CreateIsNotNull(where.mask), on, after);
@@ -290,6 +290,13 @@ void Generator::instruction(uint32_t index, const Where& outer) {
     ir_.CreateBr(after);
     ir_.SetInsertPoint(after);
   }
+  // What was seen under a guard is not known behind it.
+  if (after || (i.kind != Kind::pure && i.kind != Kind::load)) return seen_.clear();
+  std::erase_if(seen_, [&](const auto& at) {
+    const auto is = [&](const machine::Value& v) { return v.is_reg() && v.reg == at.first.first; };
+    return std::ranges::count(i.results, at.first.first) != 0 ||
+           (i.memory != kNone && std::ranges::any_of(p_.memory[i.memory].values, is));
+  });
 }
 
 }  // namespace coalesce::native
