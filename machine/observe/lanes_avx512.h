@@ -90,6 +90,7 @@ struct Avx512Lanes {
   }
 
 #if defined(__GFNI__) && defined(__AVX512VBMI__) && defined(__AVX512BITALG__)
+  static constexpr bool kQuickPeaks = true;  // as quick as union_of
   static uint32_t sum_of_peaks(const Table& t, uint32_t mask, uint32_t lanes) {
     const __m512i low = lanes_per_bank(t.low, low_of(mask)), high = lanes_per_bank(t.high, high_of(mask));
     const __m256i eighth[4] = {_mm512_castsi512_si256(low), _mm512_extracti64x4_epi64(low, 1),
@@ -100,6 +101,7 @@ struct Avx512Lanes {
     return largest(_mm256_add_epi8(first, second));
   }
 #else
+  static constexpr bool kQuickPeaks = false;
   static uint32_t sum_of_peaks(const Table& t, uint32_t mask, uint32_t lanes) {
     PortableLanes::Table stored;
     _mm512_store_si512(stored.n, t.low);

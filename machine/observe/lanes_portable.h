@@ -123,6 +123,7 @@ struct PortableLanes {
     return all;
   }
 
+  static constexpr bool kQuickPeaks = false;
   // Numbers below 32. For each group of `lanes` lanes (8, 16 or 32), the most lanes of `mask` on one number; the sum.
   static uint32_t sum_of_peaks(const Table& t, uint32_t mask, uint32_t lanes) {
     uint32_t sum = 0;

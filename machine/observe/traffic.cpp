@@ -178,7 +178,9 @@ SharedCost shared_cost_of(const uint32_t* address, uint32_t mask, uint32_t width
     const auto units = table >> log2_of(unit);
     const auto banks = units & (kPassBytes / unit - 1);  // wide banks
     uint32_t active = mask;
-    if (lanes == 32 && count(Lanes::union_of(banks, mask)) == count(mask)) {
+    // Of atomics nothing but the peaks is needed, which say the same.
+    const bool ask_first = kind != Kind::atomic || !Lanes::kQuickPeaks;
+    if (ask_first && lanes == 32 && count(Lanes::union_of(banks, mask)) == count(mask)) {
       cost.wavefronts = 1;
     } else {
       if (kind != Kind::atomic) {
