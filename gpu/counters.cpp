@@ -202,7 +202,7 @@ class Cupti : public HardwareCounters {
     for (size_t i = 0; i < ours; ++i) {
       const auto field = counter_sources()[i].field;
       if (std::isnan(values[i])) continue;
-      reading.counters.*field = static_cast<uint64_t>(values[i] + 0.5);
+      reading.counters.*field += static_cast<uint64_t>(values[i] + 0.5);
       for (size_t row = 0; row < machine::kCounterCount; ++row) {
         if (machine::kCounterRows[row].field == field) reading.read[row] = true;
       }
@@ -226,29 +226,33 @@ const std::vector<CounterSource>& counter_sources() {
   using C = machine::Counters;
   static const std::string t = "l1tex__t_", global = "_pipe_lsu_mem_global_op_", local = "_pipe_lsu_mem_local_op_",
                            wavefronts = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_";
-  static const std::vector<CounterSource> sources = {
-      {&C::global_load_requests, t + "requests" + global + "ld.sum"},
-      {&C::global_load_sectors, t + "sectors" + global + "ld.sum"},
-      {&C::global_load_lines, t + "set_accesses" + global + "ld.sum"},
-      {&C::global_store_requests, t + "requests" + global + "st.sum"},
-      {&C::global_store_sectors, t + "sectors" + global + "st.sum"},
-      {&C::global_store_lines, t + "set_accesses" + global + "st.sum"},
-      {&C::global_atomic_requests, t + "requests" + global + "atom.sum"},
-      {&C::global_atomic_sectors, t + "sectors" + global + "atom.sum"},
-      {&C::global_reduction_requests, t + "requests" + global + "red.sum"},
-      {&C::global_reduction_sectors, t + "sectors" + global + "red.sum"},
-      {&C::local_load_requests, t + "requests" + local + "ld.sum"},
-      {&C::local_load_sectors, t + "sectors" + local + "ld.sum"},
-      {&C::local_store_requests, t + "requests" + local + "st.sum"},
-      {&C::local_store_sectors, t + "sectors" + local + "st.sum"},
-      {&C::shared_load_wavefronts, wavefronts + "ld.sum"},
-      {&C::shared_store_wavefronts, wavefronts + "st.sum"},
-      {&C::shared_atomic_wavefronts, wavefronts + "atom.sum"},
-      {&C::instructions, "smsp__inst_executed.sum"},
-      {&C::thread_instructions, "smsp__thread_inst_executed.sum"},
-      {&C::branches, "smsp__sass_branch_targets.sum"},
-      {&C::divergent_branches, "smsp__sass_branch_targets_threads_divergent.sum"},
-  };
+  static const std::vector<CounterSource> sources = [] {
+    std::vector<CounterSource> all = {
+        {&C::global_load_requests, t + "requests" + global + "ld.sum"},
+        {&C::global_load_sectors, t + "sectors" + global + "ld.sum"},
+        {&C::global_load_lines, t + "set_accesses" + global + "ld.sum"},
+        {&C::global_store_requests, t + "requests" + global + "st.sum"},
+        {&C::global_store_sectors, t + "sectors" + global + "st.sum"},
+        {&C::global_store_lines, t + "set_accesses" + global + "st.sum"},
+        {&C::global_atomic_requests, t + "requests" + global + "atom.sum"},
+        {&C::global_atomic_sectors, t + "sectors" + global + "atom.sum"},
+        {&C::global_reduction_requests, t + "requests" + global + "red.sum"},
+        {&C::global_reduction_sectors, t + "sectors" + global + "red.sum"},
+        {&C::local_load_requests, t + "requests" + local + "ld.sum"},
+        {&C::local_load_sectors, t + "sectors" + local + "ld.sum"},
+        {&C::local_store_requests, t + "requests" + local + "st.sum"},
+        {&C::local_store_sectors, t + "sectors" + local + "st.sum"},
+        {&C::shared_load_wavefronts, wavefronts + "ld.sum"},
+        {&C::shared_store_wavefronts, wavefronts + "st.sum"},
+        {&C::shared_atomic_wavefronts, wavefronts + "atom.sum"},
+        {&C::instructions, "smsp__inst_executed.sum"},
+        {&C::thread_instructions, "smsp__thread_inst_executed.sum"},
+        {&C::branches, "smsp__sass_branch_targets.sum"},
+        {&C::divergent_branches, "smsp__sass_branch_targets_threads_divergent.sum"},
+    };
+    for (const auto& more : machine::kFurtherMetrics) all.push_back({more.field, std::string(more.nsight)});
+    return all;
+  }();
   return sources;
 }
 

@@ -70,14 +70,14 @@ def name_and_level(path):
 
 
 class Programs:
-    """Runs programs: on the GPU two at a time, of which one starts or ends while the other's counters are read (they are one
+    """Runs programs: on the GPU three at a time, of which two start or end while the third's counters are read (they are one
     process's at a time); on the machine several beside them, so that neither waits for the other."""
 
     def __init__(self, coalesce, folder, launches, until):
         self.coalesce, self.folder, self.launches, self.until = coalesce, folder, launches, until
         cores = os.cpu_count() or 4
         self.threads = min(4, cores)
-        self.gpu = concurrent.futures.ThreadPoolExecutor(2)
+        self.gpu = concurrent.futures.ThreadPoolExecutor(3)
         self.machine = concurrent.futures.ThreadPoolExecutor(max(1, cores // self.threads))
 
     def once(self, path, side, *more):

@@ -182,6 +182,7 @@ std::string ncu_metrics() {
   for (const std::size_t row : kMemoryCounters) {
     if (!kCounterRows[row].nsight.empty()) names += (names.empty() ? "" : ",") + std::string(kCounterRows[row].nsight);
   }
+  for (const auto& more : machine::kFurtherMetrics) names += "," + std::string(more.nsight);
   return names;
 }
 

@@ -46,13 +46,16 @@ std::array<uint32_t, 3> triple(const char* column, const std::string& text) {
 void set(ComparedLaunch& launch, const std::string& metric, const std::string& text, const std::string& unit) {
   const auto row = std::find_if(std::begin(kCounterRows), std::end(kCounterRows),
                                 [&](const auto& r) { return !r.nsight.empty() && r.nsight == metric; });
-  if (row == std::end(kCounterRows)) return;
+  const auto more = std::find_if(std::begin(machine::kFurtherMetrics), std::end(machine::kFurtherMetrics),
+                                 [&](const auto& r) { return r.nsight == metric; });
+  const bool own = row != std::end(kCounterRows);
+  if (!own && more == std::end(machine::kFurtherMetrics)) return;
   if (!unit.empty() && std::isupper(static_cast<unsigned char>(unit[0])))  // "Ksector": rounded
     fail("metric " + metric + " is in " + unit + "; ncu --print-units base gives whole numbers");
   const auto value = count_of(metric, text);
   if (!value) return;
-  launch.counters.*(row->field) = *value;
-  launch.known |= uint64_t{1} << (row - std::begin(kCounterRows));
+  launch.counters.*(own ? row->field : more->field) += *value;
+  if (own) launch.known |= uint64_t{1} << (row - std::begin(kCounterRows));
 }
 
 }  // namespace

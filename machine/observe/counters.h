@@ -72,6 +72,16 @@ inline constexpr CounterRow kCounterRows[] = {
 };
 inline constexpr std::size_t kCounterCount = sizeof(kCounterRows) / sizeof(kCounterRows[0]);
 
+// What hardware counts under a name of its own, and we as part of a counter: added to that one's metric.
+struct FurtherMetric {
+  std::string_view nsight;
+  uint64_t Counters::* field;
+};
+inline constexpr FurtherMetric kFurtherMetrics[] = {
+    // cp.async
+    {"smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum", &Counters::shared_store_wavefronts},
+};
+
 inline Counters& Counters::operator+=(const Counters& other) {
   for (const CounterRow& row : kCounterRows) this->*row.field += other.*row.field;
   return *this;

@@ -305,12 +305,25 @@ GlobalCost global_copy_cost(const uint64_t* from, const uint64_t* to, uint32_t m
   return cost;
 }
 SharedCost shared_copy_cost(const uint64_t* from, const uint64_t* to, uint32_t mask, uint32_t width) {
-  alignas(64) uint32_t sources[32], destinations[32];
-  for (uint32_t i = 0; i < 32; ++i)
-    sources[i] = static_cast<uint32_t>(from[i]), destinations[i] = static_cast<uint32_t>(to[i]);
-  const SharedCost source = shared_atomic_cost(sources, mask, width),
-                   destination = shared_atomic_cost(destinations, mask, width);
-  return source.wavefronts > destination.wavefronts ? source : destination;
+  const uint32_t unit = std::max(width, kBankBytes), lanes = kPassBytes / unit;  // judged together; as many wide banks
+  SharedCost cost;
+  for (uint32_t first = 0; first < 32; first += lanes) {
+    uint32_t taking[kBanks] = {}, putting[kBanks] = {};  // lanes on each bank
+    const uint32_t group = mask & (lanes == 32 ? ~0u : ((1u << lanes) - 1) << first);
+    for (uint32_t rest = group; rest; rest &= rest - 1) {
+      const auto lane = static_cast<uint32_t>(std::countr_zero(rest));
+      taking[from[lane] / unit % lanes] |= 1u << lane;
+      putting[to[lane] / unit % lanes] |= 1u << lane;
+    }
+    uint32_t most = 0;
+    for (uint32_t rest = group; rest; rest &= rest - 1) {
+      const auto lane = static_cast<uint32_t>(std::countr_zero(rest));
+      most = std::max(most, count(taking[from[lane] / unit % lanes] | putting[to[lane] / unit % lanes]));
+    }
+    cost.wavefronts += most;
+  }
+  cost.ideal = std::min(cost.wavefronts, (count(mask) * width + kPassBytes - 1) / kPassBytes);
+  return cost;
 }
 SharedCost shared_load_cost(const uint32_t* address, uint32_t mask, uint32_t width) {
   return shared_cost_of<BestLanes, Kind::load>(address, mask, width);

@@ -34,7 +34,7 @@ constexpr GlobalCost global_cost_uniform(uint32_t mask, uint32_t width) {
 GlobalCost global_atomic_cost(const uint64_t* address, uint32_t mask, uint32_t width, uint32_t pass_bytes);
 
 // cp.async past L1 (.cg): of lanes with one destination the highest counts, and what goes from one line into one sector
-// of shared memory is one sector, each such pair apart (tests/truth/patterns.jsonl).
+// of shared memory is one sector, each such pair apart (tests/truth/copies.jsonl).
 GlobalCost global_copy_cost(const uint64_t* from, const uint64_t* to, uint32_t mask, uint32_t width);
 
 struct SharedCost {
@@ -48,7 +48,8 @@ SharedCost shared_load_cost(const uint32_t* address, uint32_t mask, uint32_t wid
 SharedCost shared_store_cost(const uint32_t* address, uint32_t mask, uint32_t width);
 // 64-bit atomics are judged by half-warps like 64-bit stores (tests/truth/atomics.jsonl). Callers double that of cas.
 SharedCost shared_atomic_cost(const uint32_t* address, uint32_t mask, uint32_t width);
-// cp.async by way of L1 (.ca): both sides are judged as atomics are, and the worse one counts.
+// cp.async by way of L1 (.ca): in each group of lanes that a store's lanes are judged in, as many as share a bank, of
+// their sources or of their destinations, with one of them (tests/truth/copies.jsonl).
 SharedCost shared_copy_cost(const uint64_t* from, const uint64_t* to, uint32_t mask, uint32_t width);
 // Lane l at base + l*stride (bytes, modulo 2^32): closed form where lanes are contiguous, else by way of a table.
 SharedCost shared_load_cost_affine(uint32_t base, uint32_t stride, uint32_t mask, uint32_t width);

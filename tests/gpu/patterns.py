@@ -3,7 +3,7 @@
 
   nvcc -O3 -arch=sm_90 -cudart shared -o patterns tests/gpu/patterns_probe.cu
   patterns.py --measure ./patterns build/lib/libcoalesce_gpu.so FOLDER    runs it once for each family of instructions
-  patterns.py FOLDER... > tests/truth/patterns.jsonl
+  patterns.py FOLDER... > tests/truth/patterns.jsonl        (copies.jsonl: family async, measured later with more metrics)
 
 Further arguments: the level, and the families that are wanted. Built with -Xptxas -O0, and measured with the level O0, it gives what ptxas has not rewritten: additions of 1 in
 shared memory are another instruction then.
@@ -53,7 +53,7 @@ def measure(probe, library, folder, level="O3", *families):
         with open(path + ".out", "w") as out:
             subprocess.run([os.path.abspath(probe), *instructions], env=environment, stdout=out, check=True)
     card = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
-                          capture_output=True, text=True).stdout.strip()
+                          capture_output=True, text=True).stdout.splitlines()[0]
     with open(os.path.join(folder, "where.json"), "w") as out:
         json.dump({"gpu": card, "date": datetime.date.today().isoformat(), "command": "tests/gpu/patterns.py --measure",
                    "level": level}, out)

@@ -45,9 +45,10 @@ TEST_F(Counters, EachFromItsOwnMetric) {
   const Reading& reading = readings_[0];
   EXPECT_EQ(passes_, 8);
   uint64_t next = 1000;  // the fake's values: 1000 and up in the order of the metrics
-  for (const CounterSource& source : counter_sources()) {
-    EXPECT_EQ(reading.counters.*source.field, next++);
-  }
+  machine::Counters expected;
+  for (const CounterSource& source : counter_sources()) expected.*source.field += next++;
+  EXPECT_EQ(reading.counters, expected);
+  EXPECT_GT(expected.shared_store_wavefronts, 2000u);  // copies have a metric of their own
   ASSERT_EQ(reading.extra.size(), 1u);
   EXPECT_EQ(reading.extra[0].first, "dram__bytes_read.sum");
   EXPECT_EQ(reading.extra[0].second, static_cast<double>(next));
@@ -68,11 +69,11 @@ TEST_F(Counters, OnlyWhatIsAskedFor) {
 }
 
 TEST_F(Counters, NamesAreThoseOfTheTable) {
+  std::size_t own = 0;
   for (const CounterSource& source : counter_sources()) {
-    for (const auto& row : machine::kCounterRows) {
-      if (row.field == source.field) EXPECT_EQ(source.metric, row.nsight) << row.name;
-    }
+    for (const auto& row : machine::kCounterRows) own += row.field == source.field && source.metric == row.nsight;
   }
+  EXPECT_EQ(own + std::size(machine::kFurtherMetrics), counter_sources().size());
 }
 
 TEST_F(Counters, MissingLibrary) {

@@ -35,6 +35,10 @@ const char* const kDetails =
     "\"0\",\"sum<int>(T1 *)\",\"(48, 1, 1)\",\"(4, 1, "
     "1)\",\"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum\",\"sector\","
     "\"7\"\n"
+    "\"0\",\"sum<int>(T1 *)\",\"(48, 1, 1)\",\"(4, 1, "
+    "1)\",\"smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum\",\"\",\"30\"\n"
+    "\"0\",\"sum<int>(T1 *)\",\"(48, 1, 1)\",\"(4, 1, "
+    "1)\",\"smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum\",\"\",\"4\"\n"
     "==PROF== Disconnected from process 5953\n";
 
 TEST(Ncu, ColumnsOfMetrics) {
@@ -53,6 +57,7 @@ TEST(Ncu, RowsOfMetrics) {
   ASSERT_EQ(launches.size(), 1u);
   EXPECT_EQ(launches[0].counters.global_load_sectors, 16744448u);
   EXPECT_EQ(launches[0].counters.global_store_sectors, 7u);
+  EXPECT_EQ(launches[0].counters.shared_store_wavefronts, 34u);  // stores, and copies
 }
 
 TEST(Ncu, QuotesAndCommasInFields) {
@@ -179,6 +184,7 @@ TEST(Compare, StoppedLaunches) {
 
 TEST(Compare, NamesForNcu) {
   EXPECT_THAT(ncu_metrics(), HasSubstr("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum,"));
+  EXPECT_THAT(ncu_metrics(), HasSubstr("shared_op_ldgsts.sum"));
   EXPECT_THAT(ncu_metrics(), Not(HasSubstr("inst_executed.sum")));
 }
 
