@@ -147,4 +147,41 @@ __device__ __forceinline__ void extremes_of_halves(const T (&tile)[N], T (&two)[
   memcpy(static_cast<void*>(two), &best, sizeof(best));
 }
 
+// Whether the places of equal ones are found two at a time.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+template <class T, int N>
+inline constexpr bool marks_halves = in_halves<T, N>;
+#else
+template <class T, int N>
+inline constexpr bool marks_halves = false;
+#endif
+
+// The first place of `best`, which is there; NaN: of the first NaN. (A NaN is what differs from itself.)
+template <class T, int N>
+__device__ __forceinline__ int place_among_halves(const T (&tile)[N], float best) {
+  unsigned int words[N / 2];
+  memcpy(words, tile, sizeof(tile));
+  const T two[2] = {static_cast<T>(best), static_cast<T>(best)};
+  unsigned int wanted;
+  memcpy(&wanted, two, sizeof(wanted));
+  const bool nan = best != best;
+  const unsigned int turned = nan ? 0xffffffffu : 0;
+  int word = 0;
+  unsigned int marks = 0;
+#pragma unroll
+  for (int i = N / 2 - 1; i >= 0; --i) {
+    const unsigned int other = nan ? words[i] : wanted;
+    unsigned int equal;
+    if constexpr (std::is_same_v<T, __half>) {
+      asm("set.eq.u32.f16x2 %0, %1, %2;" : "=r"(equal) : "r"(words[i]), "r"(other));
+    } else {
+      asm("set.eq.u32.bf16x2 %0, %1, %2;" : "=r"(equal) : "r"(words[i]), "r"(other));
+    }
+    equal ^= turned;
+    word = equal ? i : word;
+    marks = equal ? equal : marks;
+  }
+  return word * 2 + (marks & 0xffff ? 0 : 1);
+}
+
 }  // namespace coalesce::detail

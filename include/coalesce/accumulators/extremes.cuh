@@ -94,6 +94,8 @@ template <class Value, class T, int N>
 __device__ __forceinline__ int place_in_tile(const T (&tile)[N], Value best) {
   if constexpr (in_pairs<T, N>) {
     return place_among_bytes(tile, best);
+  } else if constexpr (marks_halves<T, N>) {
+    return place_among_halves(tile, best);
   } else {
     int where = 0;
 #pragma unroll

@@ -56,8 +56,8 @@ struct moment {
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {
     add_moments<IgnoreNan>(s, tile);
   }
-  // Integers of up to 16 bits: a tile's sums are exact as integers. half and bfloat16: a tile's mean first, then the
-  // distances from it, in float; float and double: in double from the start.
+  // Integers of up to 16 bits: a tile's sums are exact as integers. half and bfloat16: the distances from a tile's
+  // first element, in float; float and double: in double from the start.
   template <bool Ignore, int N>
   __device__ __forceinline__ static void add_moments(state& s, const T (&tile)[N]) {
     if constexpr (in_words<T, N>) {
@@ -77,16 +77,9 @@ struct moment {
       s.sum += sum;
       s.squares += static_cast<double>(squares);
     } else if constexpr (is_half<T> && !Ignore && N >= 8) {
-      float x[N], apart[N];
-#pragma unroll
-      for (int i = 0; i < N; ++i) x[i] = static_cast<float>(tile[i]);
-      const float center = sum_as_tree<0, N>(x) / N;
-#pragma unroll
-      for (int i = 0; i < N; ++i) {
-        apart[i] = x[i] - center;
-        x[i] = apart[i] * apart[i];
-      }
-      const double rest = sum_as_tree<0, N>(apart), squares = sum_as_tree<0, N>(x);
+      const float center = static_cast<float>(tile[0]);
+      const float_moments all = moments_as_tree<0, N>(tile, center);
+      const double rest = all.sum, squares = all.squares;
       if (s.count == 0) s.shift = center;
       const double away = center - s.shift;
       s.count += N;
@@ -94,6 +87,26 @@ struct moment {
       s.squares += fma(away, fma(away, static_cast<double>(N), 2 * rest), squares);
     } else {
       add_doubles<Ignore>(s, tile);
+    }
+  }
+  // Of x - center, in float: four squares are a chain of fused additions, all else is a tree.
+  struct float_moments {
+    float sum, squares;
+  };
+  template <int First, int N, int Size>
+  __device__ __forceinline__ static float_moments moments_as_tree(const T (&tile)[Size], float center) {
+    if constexpr (N == 4) {
+      float apart[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) apart[i] = static_cast<float>(tile[First + i]) - center;
+      float squares = apart[0] * apart[0];
+#pragma unroll
+      for (int i = 1; i < 4; ++i) squares = fmaf(apart[i], apart[i], squares);
+      return {(apart[0] + apart[1]) + (apart[2] + apart[3]), squares};
+    } else {
+      const float_moments left = moments_as_tree<First, N / 2>(tile, center);
+      const float_moments right = moments_as_tree<First + N / 2, N / 2>(tile, center);
+      return {left.sum + right.sum, left.squares + right.squares};
     }
   }
   template <bool Ignore, int N>
