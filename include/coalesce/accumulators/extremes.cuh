@@ -98,10 +98,11 @@ __device__ __forceinline__ int place_in_tile(const T (&tile)[N], Value best) {
     return place_among_halves(tile, best);
   } else {
     int where = 0;
+    const bool nan = is_nan(best);
 #pragma unroll
     for (int i = N - 1; i >= 0; --i) {
       const Value x = static_cast<Value>(tile[i]);
-      if (x == best || (is_nan(x) && is_nan(best))) where = i;
+      where = (x == best) | (nan & is_nan(x)) ? i : where;  // no branches
     }
     return where;
   }

@@ -1,9 +1,10 @@
 // Who reads which elements of a run: `count` neighbouring elements, read by threads 0 ... threads - 1 of whatever team
-// (a few lanes, a warp, a block, several blocks). Each thread calls visit_run and gets its elements tile by tile.
+// (a warp, a block, several blocks; whole warps, thread t being lane t % 32 of its own). Each thread calls visit_run and
+// gets its elements tile by tile.
 //
 // Between, thread t reads vectors of 16 bytes t, t + threads, ...: `Loads` of them requested before the first is used,
 // and given to `body` in tiles of up to 32 elements, or 128 bytes. The first vector is at a multiple of Align bytes:
-// 16, or 128 where threads are whole warps, which then read whole lines of the cache. Elements before it and behind the
+// 32 for a sector, or 128 for a line. Elements before it and behind the
 // last go one each to the first threads. Shares differ by one vector at most, so all threads end together.
 #pragma once
 
@@ -37,7 +38,8 @@ __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, 
     }
   }
   std::int64_t i = thread;
-  for (; i + (Loads - 1) * threads < vectors; i += Loads * threads) {
+  // Of a warp all lanes or none: those that go on would wait for the memory once more than those that do not.
+  for (; (i | 31) + (Loads - 1) * threads < vectors; i += Loads * threads) {
     vector loaded[Loads];
 #pragma unroll
     for (int k = 0; k < Loads; ++k) loaded[k] = in.fetch(head + (i + k * threads) * width);
@@ -51,26 +53,24 @@ __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, 
       body(tile, positions<width>{head + (i + k * threads) * width, threads * width});
     }
   }
-  if constexpr (Loads > 1) {
-    vector rest[Loads - 1];
+  vector rest[Loads];
 #pragma unroll
-    for (int k = 0; k < Loads - 1; ++k) {
-      if (i + k * threads < vectors) rest[k] = in.fetch(head + (i + k * threads) * width);
-    }
-    // By twos, where there are two.
+  for (int k = 0; k < Loads; ++k) {
+    if (i + k * threads < vectors) rest[k] = in.fetch(head + (i + k * threads) * width);
+  }
+  // By twos, where there are two.
 #pragma unroll
-    for (int k = 0; k < Loads - 1; k += 2) {
-      const positions<width> at{head + (i + k * threads) * width, threads * width};
-      if (k + 1 < Loads - 1 && i + (k + 1) * threads < vectors) {
-        element tile[2 * width];
-        in.unpack(rest[k], tile);
-        in.unpack(rest[k + 1 < Loads - 1 ? k + 1 : k], tile + width);
-        body(tile, at);
-      } else if (i + k * threads < vectors) {
-        element tile[width];
-        in.unpack(rest[k], tile);
-        body(tile, at);
-      }
+  for (int k = 0; k < Loads; k += 2) {
+    const positions<width> at{head + (i + k * threads) * width, threads * width};
+    if (k + 1 < Loads && i + (k + 1) * threads < vectors) {
+      element tile[2 * width];
+      in.unpack(rest[k], tile);
+      in.unpack(rest[k + 1 < Loads ? k + 1 : k], tile + width);
+      body(tile, at);
+    } else if (i + k * threads < vectors) {
+      element tile[width];
+      in.unpack(rest[k], tile);
+      body(tile, at);
     }
   }
 }
