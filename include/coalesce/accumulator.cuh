@@ -47,6 +47,12 @@
 // called after an addition, where all lanes of a warp work at one result; `before` is the state before it. It may hand
 // what one lane has found to those that are there with it. Merging a state twice must then change nothing.
 //
+// One that can merge a whole warp's states faster than by shuffles, or parts of them, may have
+//
+//   void merge_warp(S&) const;
+//
+// called by all lanes of a warp, which leaves the merged state in all of them.
+//
 // Positions are 64-bit; a count of elements is never kept in less.
 #pragma once
 
@@ -96,6 +102,18 @@ template <class A>
 struct has_share<A, std::void_t<decltype(&A::share)>> : std::true_type {};
 template <class A>
 inline constexpr bool shares = has_share<A>::value;
+
+template <class A, class = void>
+struct has_merge_warp : std::false_type {};
+template <class A>
+struct has_merge_warp<A, std::void_t<decltype(&A::merge_warp)>> : std::true_type {};
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800  // with redux
+template <class A>
+inline constexpr bool merges_warps = has_merge_warp<A>::value;
+#else
+template <class A>
+inline constexpr bool merges_warps = false;
+#endif
 
 }  // namespace detail
 

@@ -183,10 +183,8 @@ struct extreme_position {
 
   // Whether a at position p comes before b at position q; both are there.
   __device__ __forceinline__ static bool precedes(value a, std::int64_t p, value b, std::int64_t q) {
-    if (Order::before(a, b)) return true;
-    if (Order::before(b, a)) return false;
-    if (is_nan(a) != is_nan(b)) return is_nan(a);
-    return p < q;
+    const bool alike = is_nan(a) == is_nan(b);  // no branches: both are cheap
+    return Order::before(a, b) | (!Order::before(b, a) & ((alike & (p < q)) | (!alike & is_nan(a))));
   }
 
   // Usually nothing in a tile comes before what was found, so first only the tile's best value is looked for; where it
@@ -211,8 +209,11 @@ struct extreme_position {
   }
   __device__ __forceinline__ void share(const state& before, state& s) const {
     const unsigned int here = __activemask();
-    if (!__any_sync(here, s.position != before.position)) return;
-    // All lanes that are here take part in each exchange.
+    if (__any_sync(here, s.position != before.position)) first_of_lanes(here, s);
+  }
+  __device__ __forceinline__ void merge_warp(state& s) const { first_of_lanes(0xffffffffu, s); }
+  // All lanes in `here` take part in each exchange.
+  __device__ __forceinline__ static void first_of_lanes(unsigned int here, state& s) {
     const bool there = s.position >= 0;
     const unsigned long long mine = there ? order_key<T, Order>(s.value) : 0, most = largest_of_lanes(here, mine);
     const bool best = there && mine == most;
@@ -260,6 +261,7 @@ struct packed_position {
     const unsigned int here = __activemask();
     if (__any_sync(here, s != before)) s = largest_of_lanes(here, s);
   }
+  __device__ __forceinline__ void merge_warp(state& s) const { s = largest_of_lanes(0xffffffffu, s); }
   __device__ std::int64_t finish(const state& s, std::int64_t) const {
     return s == 0 ? -1 : static_cast<std::int64_t>(~static_cast<unsigned int>(s));
   }

@@ -7,6 +7,7 @@
 // are added in float: the mean within 2^-21, the variance within 42 * 2^-24 of the range and of its square.
 #pragma once
 
+#include "../warp/reduce.cuh"
 #include "extremes.cuh"
 #include "sum.cuh"
 
@@ -196,6 +197,12 @@ struct all_statistics {
   __device__ __forceinline__ void share(const state& before, state& s) const {
     smallest().share(before.low, s.low);
     largest().share(before.high, s.high);
+  }
+  __device__ __forceinline__ void merge_warp(state& s) const {
+    smallest().merge_warp(s.low);
+    largest().merge_warp(s.high);
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) s.numbers.merge(warp::exchange(s.numbers, step));
   }
   __device__ result finish(const state& s, std::int64_t count) const {
     using real = typename real_result<T>::type;

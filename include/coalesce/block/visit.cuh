@@ -1,6 +1,6 @@
 // Who reads which elements of a run: `count` neighbouring elements, read by threads 0 ... threads - 1 of whatever team
-// (a warp, a block, several blocks; whole warps, thread t being lane t % 32 of its own). Each thread calls visit_run and
-// gets its elements tile by tile.
+// (a warp, a block, several blocks; whole warps, thread t being lane t % 32 of its own). Each thread calls visit_run
+// and gets its elements tile by tile.
 //
 // Between, thread t reads vectors of 16 bytes t, t + threads, ...: `Loads` of them requested before the first is used,
 // and given to `body` in tiles of up to 32 elements, or 128 bytes. The first vector is at a multiple of Align bytes:
@@ -31,6 +31,7 @@ __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, 
   if (Align > 16 && width > 1) vectors &= ~std::int64_t{1};
   if constexpr (width > 1) {
     const std::int64_t inside = vectors * width, single = count - inside;
+#pragma unroll 1
     for (std::int64_t i = thread; i < single; i += threads) {
       const std::int64_t at = i < head ? i : i + inside;
       const element one[1] = {in.at(at)};

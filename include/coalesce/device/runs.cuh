@@ -26,8 +26,9 @@ struct runs {
 template <class A>
 struct runs_bounds {
   static constexpr int threads = shape<A>::threads;
-  static constexpr int blocks =
-      !column_accumulator<A> && sizeof(typename shape<A>::partial) <= 24 ? 4 : shape<A>::blocks_per_processor;
+  static constexpr int blocks = !column_accumulator<A> && sizeof(typename shape<A>::partial) <= (A::indexed ? 8 : 24)
+                                    ? 4
+                                    : shape<A>::blocks_per_processor;
 };
 
 template <class A, class Source>
@@ -57,7 +58,7 @@ __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::block
       if constexpr (shares<A>) {
         const typename A::state before = state;
         a.add(state, tile, at);
-        a.share(before, state);
+        if constexpr (sizeof(tile) > 32) a.share(before, state);  // behind smaller ones nothing comes
       } else {
         a.add(state, tile, at);
       }

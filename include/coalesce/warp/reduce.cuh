@@ -62,6 +62,12 @@ namespace coalesce::detail {
 // The same for an accumulator's state. Merging is commutative bit for bit in every accumulator of the library.
 template <class A>
 __device__ __forceinline__ typename A::state merge_lanes(const A& a, typename A::state state, int lanes) {
+  if constexpr (merges_warps<A>) {
+    if (lanes == 32) {
+      a.merge_warp(state);
+      return state;
+    }
+  }
   for (int step = lanes / 2; step > 0; step /= 2) a.merge(state, warp::exchange(state, step));
   return state;
 }
