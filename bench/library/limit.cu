@@ -25,6 +25,23 @@ __global__ void __launch_bounds__(512) read(const uint4* data, i64 vectors, unsi
   if (all == 0x12345678u) *out = all;
 }
 
+// The same, and of each 4096 vectors read `written` are written, side by side: what writing costs those who must.
+__global__ void __launch_bounds__(512) mixed(const uint4* data, i64 vectors, int written, uint4* out) {
+  for (i64 tile = blockIdx.x; tile < vectors / 4096; tile += gridDim.x) {
+    uint4 v[8];
+#pragma unroll
+    for (int k = 0; k < 8; ++k) v[k] = __ldcs(data + tile * 4096 + k * 512 + threadIdx.x);
+    uint4 all = make_uint4(0, 0, 0, 0);  // so that all is waited for
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      all.x ^= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
+      const int i = k * 512 + static_cast<int>(threadIdx.x);
+      if (i < written) out[tile * written + i] = v[k];
+    }
+    if (all.x == 0x12345678u) out[0] = all;
+  }
+}
+
 void print(const bench::Case& c) {
   std::printf(
       "{\"part\": \"%s\", \"op\": \"%s\", \"type\": \"%s\", \"shape\": \"%s\", \"axes\": \"%s\", \"offset\": %d, "
@@ -83,6 +100,16 @@ int main(int argc, char** argv) {
                               cudaMemcpyDeviceToDevice, program.stream()));
       });
     }
+  }
+  for (int log2 = 0; log2 <= 8; ++log2) {
+    const i64 bytes = i64{1} << 30, more = bytes >> log2;
+    const bench::Case c{"mixed", "read+write", "float", std::to_string(bytes) + "+" + std::to_string(more),
+                        "",      bytes + more};
+    if (!program.wants(c)) continue;
+    program.measure(c, 1, [&](int) {
+      mixed<<<2 * processors, 512, 0, program.stream()>>>(static_cast<const uint4*>(memory), bytes / 16, 4096 >> log2,
+                                                          static_cast<uint4*>(copied));
+    });
   }
   return program.end();
 }
