@@ -29,18 +29,20 @@ __device__ __forceinline__ T sum_as_tree(const T (&x)[Size]) {
 struct compensated {
   double high = 0, low = 0;
 
-  __device__ __forceinline__ void add(double x) {
-    const double sum = high + x, taken = sum - high;
-    low += (high - (sum - taken)) + (x - taken);
-    high = sum;
-  }
+  __device__ __forceinline__ void add(double x) { low += add_high(x); }
   __device__ __forceinline__ void merge(const compensated& other) {
     const double both = low + other.low;
-    low = 0;
-    add(other.high);
-    low += both;
+    low = both + add_high(other.high);
   }
   __device__ double value() const { return high - high == 0 ? high + low : high; }
+
+ private:
+  // What the addition lost.
+  __device__ __forceinline__ double add_high(double x) {
+    const double sum = high + x, taken = sum - high, lost = (high - (sum - taken)) + (x - taken);
+    high = sum;
+    return lost;
+  }
 };
 
 struct uncompensated {

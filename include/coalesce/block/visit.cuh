@@ -54,7 +54,9 @@ __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, 
       body(tile, positions<width>{head + (i + k * threads) * width, threads * width});
     }
   }
-  vector rest[Loads];
+  // Set to nothing: or else, where this is in a loop, what is not loaded counts as kept from the turn before, and has
+  // registers all the time.
+  vector rest[Loads] = {};
 #pragma unroll
   for (int k = 0; k < Loads; ++k) {
     if (i + k * threads < vectors) rest[k] = in.fetch(head + (i + k * threads) * width);

@@ -55,7 +55,7 @@ __device__ __forceinline__ int merge_rows(const A& a, typename A::state (&state)
 
 // Even: every row begins at a 16-byte boundary and has whole vectors only.
 template <int Loads, int Rows, bool Even, class A, class Source>
-__global__ void __launch_bounds__(rows_threads, Loads == 8 && A::indexed ? 2 : shape<A>::blocks_per_processor)
+__global__ void __launch_bounds__(rows_threads, shape<A>::blocks_per_processor)
     reduce_rows(const rows<A, Source> problem) {
   constexpr int width = Source::width;
   using element = typename A::element;
@@ -80,9 +80,9 @@ __global__ void __launch_bounds__(rows_threads, Loads == 8 && A::indexed ? 2 : s
     } else {
       // Row r of this group is row first + r * groups + group.
       typename A::state state[Rows];
-      typename Source::template vector_of<> loaded[Rows][Loads];
+      typename Source::template vector_of<> loaded[Rows][Loads] = {};  // see visit_run
       int head[Rows], vectors[Rows];
-      element edge[Rows];
+      element edge[Rows] = {};
 #pragma unroll
       for (int r = 0; r < Rows; ++r) {
         const std::int64_t row = first + r * groups + group;
