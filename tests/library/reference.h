@@ -118,11 +118,13 @@ struct Facts {
   }
   i64 numbers_count() const { return count - nans; }
   real mean() const { return sum / static_cast<real>(numbers.size()); }
+  // From the first number on: differences of 64-bit integers are exact, and equal ones have none.
   real variance() const {
-    const real middle = mean();
-    real all = 0;
-    for (const real x : numbers) all += (x - middle) * (x - middle);
-    return all / static_cast<real>(numbers.size());
+    const real n = static_cast<real>(numbers.size()), first = numbers[0];
+    real away = 0, all = 0;
+    for (const real x : numbers) away += x - first;
+    for (const real x : numbers) all += (x - first - away / n) * (x - first - away / n);
+    return all / n;
   }
   real range() const { return highest - lowest; }
   real logsumexp() const {

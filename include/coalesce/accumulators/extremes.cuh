@@ -109,14 +109,16 @@ __device__ __forceinline__ int place_in_tile(const T (&tile)[N], Value best) {
 }
 
 // The largest x of the lanes in `mask`, in all of them.
-__device__ __forceinline__ unsigned long long largest_of_lanes(unsigned int mask, unsigned long long x) {
-  unsigned int first = static_cast<unsigned int>(x >> 32), second = static_cast<unsigned int>(x);
+__device__ __forceinline__ unsigned int largest_of_lanes(unsigned int mask, unsigned int x) {
+  unsigned int result = x;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-  const unsigned int mine = first;
-  asm volatile("redux.sync.max.u32 %0, %1, %2;" : "=r"(first) : "r"(mine), "r"(mask));
-  const unsigned int rest = mine == first ? second : 0;
-  asm volatile("redux.sync.max.u32 %0, %1, %2;" : "=r"(second) : "r"(rest), "r"(mask));
+  asm volatile("redux.sync.max.u32 %0, %1, %2;" : "=r"(result) : "r"(x), "r"(mask));
 #endif
+  return result;
+}
+__device__ __forceinline__ unsigned long long largest_of_lanes(unsigned int mask, unsigned long long x) {
+  const unsigned int mine = static_cast<unsigned int>(x >> 32), first = largest_of_lanes(mask, mine);
+  const unsigned int second = largest_of_lanes(mask, mine == first ? static_cast<unsigned int>(x) : 0);
   return static_cast<unsigned long long>(first) << 32 | second;
 }
 
@@ -124,25 +126,6 @@ __device__ __forceinline__ unsigned long long largest_of_lanes(unsigned int mask
 template <class T>
 using compared_type =
     typename std::conditional_t<(sizeof(T) < 4 && std::is_integral_v<T>), tag<int>, tag<value_type<T>>>::type;
-
-template <class T, class Order, bool IgnoreNan = false, class Result = T>
-struct extreme {
-  using element = T;
-  using result = Result;
-  static constexpr bool indexed = false;
-  using state = compared_type<T>;
-
-  __device__ static constexpr state nothing() { return static_cast<state>(Order::template last<value_type<T>>()); }
-  __device__ state identity() const { return nothing(); }
-  template <int N, class At>
-  __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {
-    s = earlier<Order, IgnoreNan>(s, first_of_tile<Order, IgnoreNan>(tile));
-  }
-  __device__ __forceinline__ void merge(state& into, const state& from) const {
-    into = earlier<Order, IgnoreNan>(into, from);
-  }
-  __device__ Result finish(const state& s, std::int64_t) const { return static_cast<Result>(s); }
-};
 
 // A number of as many bits that grows in Order; the same for all NaN, the largest; the same for -0 and +0.
 template <class T, class Order, class Value>
@@ -163,6 +146,46 @@ __device__ __forceinline__ auto order_key(Value x) {
     return high ? ordered : static_cast<bits>(~ordered);
   }
 }
+
+// What it was of; a zero has lost its sign.
+template <class T, class Order, class Value, class Bits>
+__device__ __forceinline__ Value of_order_key(Bits key) {
+  constexpr bool high = std::is_same_v<Order, larger>;
+  using number = std::make_signed_t<Bits>;
+  constexpr Bits sign = Bits{1} << (8 * sizeof(Bits) - 1);
+  if constexpr (std::is_floating_point_v<Value>) {
+    const number ordered = static_cast<number>(key ^ sign);
+    const number as_it_was = ordered ^ ((ordered >> (8 * sizeof(Bits) - 1)) & static_cast<number>(sign - 1));
+    Value x;
+    memcpy(&x, &as_it_was, sizeof(x));
+    return high ? x : -x;
+  } else {
+    const Bits ordered = high ? key : static_cast<Bits>(~key);
+    return static_cast<Value>(std::is_signed_v<Value> ? ordered ^ sign : ordered);
+  }
+}
+
+template <class T, class Order, bool IgnoreNan = false, class Result = T>
+struct extreme {
+  using element = T;
+  using result = Result;
+  static constexpr bool indexed = false;
+  using state = compared_type<T>;
+
+  __device__ static constexpr state nothing() { return static_cast<state>(Order::template last<value_type<T>>()); }
+  __device__ state identity() const { return nothing(); }
+  template <int N, class At>
+  __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {
+    s = earlier<Order, IgnoreNan>(s, first_of_tile<Order, IgnoreNan>(tile));
+  }
+  __device__ __forceinline__ void merge(state& into, const state& from) const {
+    into = earlier<Order, IgnoreNan>(into, from);
+  }
+  __device__ __forceinline__ void merge_warp(state& s) const {
+    s = of_order_key<T, Order, state>(largest_of_lanes(0xffffffffu, order_key<T, Order>(s)));
+  }
+  __device__ Result finish(const state& s, std::int64_t) const { return static_cast<Result>(s); }
+};
 
 // A value and where it is; -1: none yet.
 template <class T>
@@ -267,16 +290,7 @@ struct packed_position {
   }
   __device__ static value value_of(const state& s) {
     if (s == 0) return extreme<T, Order>::nothing();
-    constexpr bool high = std::is_same_v<Order, larger>;
-    const unsigned int of_value = static_cast<unsigned int>(s >> 32);
-    if constexpr (std::is_floating_point_v<T> || is_half<T>) {
-      const int ordered = static_cast<int>(of_value ^ 0x80000000u);
-      const float x = __int_as_float(ordered ^ ((ordered >> 31) & 0x7fffffff));
-      return high ? x : -x;
-    } else {
-      const unsigned int ordered = high ? of_value : ~of_value;
-      return static_cast<value>(std::is_signed_v<value> ? ordered ^ 0x80000000u : ordered);
-    }
+    return of_order_key<T, Order, value>(static_cast<unsigned int>(s >> 32));
   }
 };
 

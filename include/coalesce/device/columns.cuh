@@ -1,10 +1,10 @@
 // Columns: the axis whose neighbours lie side by side is kept, another is reduced. Also the middle axes of an array:
 // planes of columns.
 //
-// A thread owns a vector of columns and goes down the rows, 8 rows under way. A block is `across` threads side by side
-// and `down` threads below each other; `slices` blocks share a column's rows when there are too few columns to fill the
-// device. At the end the block's threads of a column meet in shared memory, and the last block of a tile folds the
-// slices in order.
+// A thread owns a vector of columns and goes down the rows, 4 or 8 rows under way. A block is `across` threads side by
+// side and `down` threads below each other; `slices` blocks share a column's rows when there are too few columns to
+// fill the device. At the end the block's threads of a column meet in shared memory, and the last block of a tile folds
+// the slices in order.
 //
 // A dense narrow matrix whose rows do not begin at 16-byte boundaries is **folded**: `phases` rows, after which rows
 // begin so again, are taken as one row of a matrix with fewer, longer, aligned rows, in which each column appears
@@ -44,7 +44,7 @@ __device__ __forceinline__ void walk_columns(const A& a, const Source& in, State
                                              std::int64_t step, std::int64_t count, std::int64_t row,
                                              std::int64_t row_step, const int (&row_of)[Width], int rows_each) {
   using element = typename A::element;
-  constexpr int at_once = 8;
+  constexpr int at_once = Width * Source::bytes == 16 ? 4 : 8;  // 8 of 16 bytes are more than 64 registers hold
 #pragma unroll 1
   for (; count >= at_once; count -= at_once) {
     typename Source::template vector_of<Width> loaded[at_once];
@@ -167,17 +167,17 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A>) reduce_col
         walk_columns<Width>(a, in, state, at, step, mine, row, row_step, row_of, 1);
       } else if (column < columns_count) {
         const std::int64_t mine = row < rows_count ? divide(rows_count - row + row_step - 1, row_step) : 0;
-        for (std::int64_t r = 0; r < mine; r += 8) {
-          element loaded[8][Width];
+        for (std::int64_t r = 0; r < mine; r += 4) {
+          element loaded[4][Width];
 #pragma unroll
-          for (int k = 0; k < 8; ++k) {
+          for (int k = 0; k < 4; ++k) {
 #pragma unroll
             for (int e = 0; e < Width; ++e) {
               if (r + k < mine && column + e < columns_count) loaded[k][e] = in.at(at + (r + k) * step + e);
             }
           }
 #pragma unroll
-          for (int k = 0; k < 8; ++k) {
+          for (int k = 0; k < 4; ++k) {
 #pragma unroll
             for (int e = 0; e < Width; ++e) {
               const element one[1] = {loaded[k][e]};

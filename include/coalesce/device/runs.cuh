@@ -105,7 +105,9 @@ status launch_runs(const A& a, const Source& in, typename A::result* out, std::i
   device_facts device;
   if (const status s = current_device(device); !s) return s;
   const std::int64_t bytes_of_run = count * static_cast<std::int64_t>(sizeof(typename A::element));
-  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * bounds::blocks;
+  // What fits in L2 is soon read, and every block adds to what the last one has to fold.
+  const bool near_by = !column_accumulator<A> && runs_count == 1 && bytes_of_run <= 32 << 20;
+  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * bounds::blocks / (near_by ? 2 : 1);
   const std::int64_t slices = slices_of_runs(runs_count, bytes_of_run, resident);
   runs<A, Source> problem = {a, in, out, count, map, static_cast<int>(slices), nullptr, nullptr};
   if (slices > 1 || column_accumulator<A>) {

@@ -370,16 +370,20 @@ status launch_wide_columns(const A& a, const Source& in, typename A::result* out
     return launch_few_rows<word, 1>(problem, stream);
   }
   constexpr bool large = shape<A>::state_words > 2;
-  // Single elements, all of whose loads are of 4 bytes, are faster than vectors where there are few rows.
-  if (vector > 1 && in_vectors && (rows_count >= 64 || word > 1)) {
+  if constexpr (Source::bytes == 4 && vector > 1) {
+    if (columns_in_vectors<2, A>(in, planes, plane_stride, stride, columns_count)) {
+      problem.across_plane = columns_count / 2;
+      return launch_wide_tiles<2, large ? 1 : 2, large ? 8 : 4, 4, 8, 0>(problem, stream, work);
+    }
+  } else if (vector > 1 && in_vectors) {
     problem.across_plane = columns_count / vector;
     return launch_wide_tiles<vector, 1, 8, 3, 8, 0>(problem, stream, work);
   }
   if (rows_count < 1024 && columns_count > 4096) {
-    if constexpr (!large) {
-      if (rows_count < 32) return launch_wide_tiles<1, 4, 4, 4, 8, 0>(problem, stream, work);
+    if (rows_count < 32) {
+      return launch_wide_tiles<1, large ? 2 : 4, large ? 8 : 4, 4, 8, 0>(problem, stream, work);
     }
-    return launch_wide_tiles<1, 1, 8, 4, 8, 0>(problem, stream, work);
+    return launch_wide_tiles<1, 1, 16, 4, 8, 0>(problem, stream, work);
   }
   // Loads that begin at lines: a warp's is one request to L2 and not two.
   constexpr int blocks = large ? 3 : 4;
