@@ -236,10 +236,15 @@ void check_known(Random& random) {
   check({{1000, 70}, {72, 1}, {0}}, random);
   check({{2, 5000}, {}, {0}}, random);
   // Crooked: few rows, fewer than a sector's phases have, enough for them; narrow; enough to be shared among blocks.
-  for (const i64 rows : {1, 2, 3, 4, 5, 7, 8, 15, 63, 64, 77}) check({{rows, 521}, {523, 1}, {0}, 1}, random);
+  for (const i64 rows : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 63, 64, 77}) check({{rows, 521}, {523, 1}, {0}, 1}, random);
   check({{2, 150, 130}, {}, {1}, 2}, random);
   check({{700, 40}, {41, 1}, {0}, 1}, random);
   check({{1100, 261}, {262, 1}, {0}}, random);
+  check({{530, 1027}, {}, {0}}, random);
+  // By pairs; long, with rows that begin at lines and that do not.
+  check({{40, 522}, {526, 1}, {0}}, random);
+  check({{2050, 128}, {}, {0}}, random);
+  check({{1050, 252}, {}, {0}}, random);
   // Axes in the middle and on both sides.
   check({{5, 6, 7}, {}, {1}}, random);
   check({{5, 6, 7}, {}, {0, 2}}, random);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "../source.cuh"
+#include "../warp/reduce.cuh"
 #include "bytes.cuh"
 
 namespace coalesce::detail {
@@ -181,8 +182,14 @@ struct extreme {
   __device__ __forceinline__ void merge(state& into, const state& from) const {
     into = earlier<Order, IgnoreNan>(into, from);
   }
+  // Comparing doubles takes long, as keys they take two redux; what a shuffle and a minimum bring is as fast.
   __device__ __forceinline__ void merge_warp(state& s) const {
-    s = of_order_key<T, Order, state>(largest_of_lanes(0xffffffffu, order_key<T, Order>(s)));
+    if constexpr (sizeof(state) == 8) {
+      s = of_order_key<T, Order, state>(largest_of_lanes(0xffffffffu, order_key<T, Order>(s)));
+    } else {
+#pragma unroll
+      for (int step = 16; step > 0; step /= 2) merge(s, warp::exchange(s, step));
+    }
   }
   __device__ Result finish(const state& s, std::int64_t) const { return static_cast<Result>(s); }
 };

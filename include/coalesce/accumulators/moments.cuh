@@ -7,7 +7,6 @@
 // are added in float: the mean within 2^-21, the variance within 42 * 2^-24 of the range and of its square.
 #pragma once
 
-#include "../warp/reduce.cuh"
 #include "extremes.cuh"
 #include "sum.cuh"
 

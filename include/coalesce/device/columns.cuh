@@ -257,6 +257,11 @@ status launch_columns(const A& a, const Source& in, typename A::result* out, std
                       std::int64_t plane_stride, std::int64_t rows_count, std::int64_t stride,
                       std::int64_t columns_count, cudaStream_t stream, workspace* work) {
   constexpr int width = vector_of_states<A, Source>;
+  status result;
+  if (launch_long_columns<A, Source>({a, in, out, planes, plane_stride, rows_count, stride, columns_count}, stream,
+                                     work, result)) {
+    return result;
+  }
   device_facts device;
   if (const status s = current_device(device); !s) return s;
   columns<A, Source> problem = {a, in, out, rows_count, stride, columns_count, plane_stride, 1,

@@ -256,9 +256,12 @@ row_form form_of_staged_rows(const Source& in, std::int64_t length) {
   const int unit = common_divisor(bytes, 16);
   if (unit < 4) return {bytes <= longest_row_of_lane * unit / 4 ? unit : 0, 0};  // tiles of 2, 4 times as many rows
   const bool even = unit == 16 && in.template begins_aligned<16 / size>();
-  // What lanes without shared memory share evenly (rows.cuh).
+  // What lanes share without shared memory (rows.cuh): evenly, or where little has to be merged, or as good as all have
+  // something to do.
+  constexpr bool plain = shape<A>::state_words <= 2 && !A::indexed;
   const std::int64_t least = shape<A>::state_words <= 2 ? 16 : 32;
   if (even && vectors >= least && vectors < 256 && (vectors & (vectors - 1)) == 0) return {0, 0};
+  if (even && bytes > longest_row_of_lane && (plain || vectors >= 192)) return {0, 0};
   // One or two requests bring them where they are to be, and there is little else to do.
   if (even && A::indexed && vectors <= 2) return {0, 0};
   if (bytes <= longest_row_of_lane) return {unit, 0};

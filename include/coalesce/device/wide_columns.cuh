@@ -58,7 +58,27 @@ __device__ __forceinline__ void store_results(R* to, const R (&from)[N]) {
   for (int i = 0; i < N; ++i) to[i] = from[i];
 }
 
-// Few rows, exactly Rows: nothing is kept but what is under way.
+// Up to 8 rows there is a kernel for each number of them, above one for all up to 16.
+inline constexpr int exact_few_rows = 8, most_few_rows = 16;
+
+// Calls part(count, place) for the parts in which `rows` rows are taken: all at once, or 8 and what is left by halves.
+// A part's rows are in registers from `place` on, which is the same at every call.
+template <int Rows, class Part>
+__device__ __forceinline__ void few_parts(std::int64_t rows, Part&& part) {
+  if constexpr (Rows <= exact_few_rows) {
+    part(std::integral_constant<int, Rows>(), 0);
+  } else {
+    static_assert(Rows == 16);
+    const int rest = static_cast<int>(rows) - 8;
+    part(std::integral_constant<int, 8>(), 0);
+    if (rest & 8) part(std::integral_constant<int, 8>(), 8);
+    if (rest & 4) part(std::integral_constant<int, 4>(), 8);
+    if (rest & 2) part(std::integral_constant<int, 2>(), 12);
+    if (rest & 1) part(std::integral_constant<int, 1>(), 14);
+  }
+}
+
+// Few rows, exactly Rows, or 9 to 16: nothing is kept but what is under way.
 template <int Width, int Each, int Rows, int Blocks, class A, class Source>
 __global__ void __launch_bounds__(wide_threads, Blocks) reduce_few_rows(const wide_columns<A, Source> problem) {
   using element = typename A::element;
@@ -72,27 +92,40 @@ __global__ void __launch_bounds__(wide_threads, Blocks) reduce_few_rows(const wi
     if (i < total) {
       const std::int64_t plane = problem.planes == 1 ? 0 : divide(i, problem.across_plane);
       const Source in = problem.in.from(plane * problem.plane_stride + (i - plane * problem.across_plane) * Width);
+      std::int64_t at = 0;
+      few_parts<Rows>(problem.rows_count, [&](auto count, int place) {
 #pragma unroll
-      for (int r = 0; r < Rows; ++r) loaded[j][r] = in.template fetch<Width>(r * problem.stride);
+        for (int r = 0; r < decltype(count)::value; ++r, at += problem.stride) {
+          loaded[j][place + r] = in.template fetch<Width>(at);
+        }
+      });
     }
   }
 #pragma unroll
   for (int j = 0; j < Each; ++j) {
     const std::int64_t i = first + j * wide_threads;
     if (i < total) {
-      element rows[Rows][Width];
+      typename A::state state[Width];
 #pragma unroll
-      for (int r = 0; r < Rows; ++r) problem.in.template unpack<Width>(loaded[j][r], rows[r]);
+      for (int e = 0; e < Width; ++e) state[e] = a.identity();
+      int row = 0;
+      few_parts<Rows>(problem.rows_count, [&](auto count, int place) {
+        constexpr int n = decltype(count)::value;
+        element rows[n][Width];
+#pragma unroll
+        for (int r = 0; r < n; ++r) problem.in.template unpack<Width>(loaded[j][place + r], rows[r]);
+#pragma unroll
+        for (int e = 0; e < Width; ++e) {
+          element tile[n];
+#pragma unroll
+          for (int r = 0; r < n; ++r) tile[r] = rows[r][e];
+          a.add(state[e], tile, positions<1>{row, 1});
+        }
+        row += n;
+      });
       typename A::result results[Width];
 #pragma unroll
-      for (int e = 0; e < Width; ++e) {
-        typename A::state state = a.identity();
-        element tile[Rows];
-#pragma unroll
-        for (int r = 0; r < Rows; ++r) tile[r] = rows[r][e];
-        a.add(state, tile, positions<1>{0, 1});
-        results[e] = a.finish(state, problem.rows_count);
-      }
+      for (int e = 0; e < Width; ++e) results[e] = a.finish(state[e], problem.rows_count);
       store_results<Width>(problem.out + i * Width, results);
     }
   }
@@ -292,20 +325,22 @@ __global__ void __launch_bounds__(wide_threads, Blocks) reduce_wide_columns(cons
   }
 }
 
-// Vectors of a thread of the kernel for so many rows: 8 to 16 under way.
-constexpr int few_vectors(int rows) { return rows <= 4 ? 4 : 2; }
-inline constexpr int most_few_rows = 8;
+// Vectors of a thread of the kernel for so many rows: 8 to 16 under way; and blocks of a multiprocessor.
+constexpr int few_vectors(int rows) { return rows <= 4 ? 4 : rows <= 8 ? 2 : 1; }
+constexpr int few_blocks(int rows) { return rows <= 8 ? 5 : 6; }
 
 template <int Width, int Rows, class A, class Source>
 status launch_few_rows(const wide_columns<A, Source>& problem, cudaStream_t stream) {
-  if constexpr (Rows > most_few_rows) {
-    return {};
-  } else {
-    if (problem.rows_count != Rows) return launch_few_rows<Width, Rows + 1>(problem, stream);
-    constexpr int each = few_vectors(Rows);
-    const std::int64_t blocks = ceil_div(problem.planes * problem.across_plane, wide_threads * each);
-    return launch(reduce_few_rows<Width, each, Rows, 5, A, Source>, problem, blocks, wide_threads, 0, stream);
+  if constexpr (Rows <= exact_few_rows) {
+    if (problem.rows_count != Rows) {
+      constexpr int next = Rows < exact_few_rows ? Rows + 1 : most_few_rows;
+      return launch_few_rows<Width, next>(problem, stream);
+    }
   }
+  constexpr int each = few_vectors(Rows);
+  const std::int64_t blocks = ceil_div(problem.planes * problem.across_plane, wide_threads * each);
+  return launch(reduce_few_rows<Width, each, Rows, few_blocks(Rows), A, Source>, problem, blocks, wide_threads, 0,
+                stream);
 }
 
 // Blocks: of a multiprocessor.
@@ -383,14 +418,52 @@ status launch_wide_columns(const A& a, const Source& in, typename A::result* out
     if (rows_count < 32) {
       return launch_wide_tiles<1, large ? 2 : 4, large ? 8 : 4, 4, 8, 0>(problem, stream, work);
     }
-    return launch_wide_tiles<1, 1, 16, 4, 8, 0>(problem, stream, work);
+    if (rows_count < 128) return launch_wide_tiles<1, 1, 16, 4, 8, 0>(problem, stream, work);
+    return launch_wide_tiles<1, 1, 8, 4, 8, 0>(problem, stream, work);
   }
-  // Loads that begin at lines: a warp's is one request to L2 and not two.
+  // Loads that begin at lines, or at sectors: a warp's is one request to L2 and not two. States change hands between
+  // the phases, which costs the more the larger they are.
   constexpr int blocks = large ? 3 : 4;
   if (columns_count > 128 && rows_count < 512) return launch_wide_tiles<1, 2, 8, blocks, 8, 32>(problem, stream, work);
-  if (columns_count >= 1024) return launch_wide_tiles<1, 2, 8, blocks, 8, 128>(problem, stream, work);
+  if (columns_count >= 1024) {
+    if constexpr (large || A::indexed) {
+      return launch_wide_tiles<1, 2, 16, 2, 8, 32>(problem, stream, work);
+    } else {
+      return launch_wide_tiles<1, 4, 4, 4, 8, 128>(problem, stream, work);
+    }
+  }
   if (columns_count > 128) return launch_wide_tiles<1, 1, 16, blocks, 8, 128>(problem, stream, work);
   return launch_wide_tiles<1, 2, 8, blocks, 5, 32>(problem, stream, work);
+}
+
+// Long columns of a matrix with an even number of them, in narrow tiles, so that few blocks share a row and each goes
+// down many. Where rows begin at lines a tile is two lines wide, else more, of which fewer are shared with neighbours.
+// False: another kernel is better.
+template <class A, class Source>
+bool launch_long_columns(wide_columns<A, Source> problem, cudaStream_t stream, workspace* work, status& result) {
+  if constexpr (Source::bytes == 4 && vector_of_states<A, Source> > 1) {
+    const auto fits = [&](std::int64_t tile) {  // into the columns, with a sixteenth left over
+      return ceil_div(problem.columns_count, tile) * tile * 15 <= problem.columns_count * 16;
+    };
+    constexpr int line = 128 / Source::bytes;
+    constexpr bool large = shape<A>::state_words > 2;
+    const std::int64_t elements = problem.planes * problem.rows_count * problem.columns_count;
+    if (problem.rows_count < 1024 || elements < 1 << 18) return false;
+    if (fits(64) && problem.columns_count % 2 == 0 &&
+        columns_in_vectors<line, A>(problem.in, problem.planes, problem.plane_stride, problem.stride, line)) {
+      problem.across_plane = problem.columns_count / 2;
+      result = launch_wide_tiles<2, 1, 8, 4, 5, 0>(problem, stream, work);
+      return true;
+    }
+    constexpr int width = large ? 2 : 4;
+    if (fits(64 * width) && columns_in_vectors<width, A>(problem.in, problem.planes, problem.plane_stride,
+                                                         problem.stride, problem.columns_count)) {
+      problem.across_plane = problem.columns_count / width;
+      result = launch_wide_tiles<width, 1, large ? 8 : 4, 4, 6, 0>(problem, stream, work);
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace coalesce::detail
