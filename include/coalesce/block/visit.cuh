@@ -16,6 +16,13 @@ namespace coalesce::detail {
 template <class T>
 inline constexpr int longest_tile = sizeof(T) == 1 ? 128 : 32;
 
+// Vectors of one while there are Loads of them for every lane; behind the first smaller one no whole one comes.
+template <int Loads, class Source>
+inline constexpr int vectors_of_tile = longest_tile<typename Source::element> / Source::width < 1 ? 1
+                                       : longest_tile<typename Source::element> / Source::width < Loads
+                                           ? longest_tile<typename Source::element> / Source::width
+                                           : Loads;
+
 template <int Loads, int Align, class Source, class Body>
 __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, std::int64_t thread,
                                           std::int64_t threads, Body&& body) {
@@ -44,8 +51,7 @@ __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, 
     vector loaded[Loads];
 #pragma unroll
     for (int k = 0; k < Loads; ++k) loaded[k] = in.fetch(head + (i + k * threads) * width);
-    constexpr int most = longest_tile<element> / width;
-    constexpr int together = most < 1 ? 1 : most < Loads ? most : Loads;
+    constexpr int together = vectors_of_tile<Loads, Source>;
 #pragma unroll
     for (int k = 0; k < Loads; k += together) {
       element tile[together * width];
@@ -61,19 +67,26 @@ __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, 
   for (int k = 0; k < Loads; ++k) {
     if (i + k * threads < vectors) rest[k] = in.fetch(head + (i + k * threads) * width);
   }
-  // By twos, where there are two.
+  // By fours where there are four, else by twos.
+  const auto add = [&](auto how_many, int k) {
+    constexpr int n = decltype(how_many)::value;
+    element tile[n * width];
 #pragma unroll
-  for (int k = 0; k < Loads; k += 2) {
-    const positions<width> at{head + (i + k * threads) * width, threads * width};
-    if (k + 1 < Loads && i + (k + 1) * threads < vectors) {
-      element tile[2 * width];
-      in.unpack(rest[k], tile);
-      in.unpack(rest[k + 1 < Loads ? k + 1 : k], tile + width);
-      body(tile, at);
-    } else if (i + k * threads < vectors) {
-      element tile[width];
-      in.unpack(rest[k], tile);
-      body(tile, at);
+    for (int j = 0; j < n; ++j) in.unpack(rest[k + j < Loads ? k + j : k], tile + j * width);
+    body(tile, positions<width>{head + (i + k * threads) * width, threads * width});
+  };
+  const auto there = [&](int k) { return k < Loads && i + k * threads < vectors; };
+#pragma unroll
+  for (int k = 0; k < Loads; k += 4) {
+    if (there(k + 3)) {
+      add(std::integral_constant<int, 4>(), k);
+    } else {
+      if (there(k + 1)) {
+        add(std::integral_constant<int, 2>(), k);
+        if (there(k + 2)) add(std::integral_constant<int, 1>(), k + 2);
+      } else if (there(k)) {
+        add(std::integral_constant<int, 1>(), k);
+      }
     }
   }
 }

@@ -58,7 +58,8 @@ __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::block
       if constexpr (shares<A>) {
         const typename A::state before = state;
         a.add(state, tile, at);
-        if constexpr (sizeof(tile) > 32) a.share(before, state);  // behind smaller ones nothing comes
+        constexpr int whole = vectors_of_tile<shape<A>::loads, Source> * Source::width;
+        if constexpr (sizeof(tile) / sizeof(tile[0]) == whole) a.share(before, state);  // smaller ones are the last
       } else {
         a.add(state, tile, at);
       }
