@@ -123,7 +123,7 @@ constexpr Case kCases[] = {
   {"matmul",          512,     64,      {32, 32},  {32, 32},  0,   true,  5000, 0,  Plain::none, fill_square,     answer_matmul},
   {"vector_add",      1 << 25, 1 << 15, {256, 1},  {256, 0},  0,   true,  0,    0,  Plain::add,  fill_line,     answer_vector_add},
   {"strided",         1 << 21, 1 << 12, {256, 1},  {256, 0},  0,   true,  0,    0,  Plain::none, fill_integers,   answer_strided},
-  {"transpose",       4096,    256,     {32, 8},   {32, 32},  0,   true,  0,    10, Plain::copy, fill_square,  answer_transpose},
+  {"transpose",       4096,    256,     {32, 8},   {32, 32},  0,   true,  0,    10, Plain::transpose, fill_square,  answer_transpose},
   {"histogram",       1 << 24, 1 << 15, {256, 1},  {4096, 0}, 256, true,  0,    10, Plain::none, fill_integers,   answer_histogram},
   {"add_64bit",       1 << 24, 1 << 15, {256, 1},  {512, 0},  0,   true,  0,    10, Plain::add,  fill_words,    answer_add},
   {"add_128bit",      1 << 24, 1 << 15, {256, 1},  {1024, 0}, 0,   true,  0,    10, Plain::add,  fill_words,    answer_add},

@@ -13,7 +13,7 @@ namespace coalesce::bench {
 using Words = std::vector<uint32_t>;  // ints or floats, as bits
 
 // A loop in plain C++ that reads and writes what a kernel must, once: what memory leaves possible.
-enum class Plain : uint8_t { none, copy, add };
+enum class Plain : uint8_t { none, transpose, add };
 
 struct Case {
   std::string_view kernel;

@@ -26,9 +26,10 @@ using nlohmann::json;
 json measure_case(const Case& c, int repetitions, bool others) {
   json row = measure_ways(c, repetitions);
   const uint64_t all = row["instructions"];
+  row["plain_two_threads"] = median(plain_two_threads(repetitions));
   if (c.plain != Plain::none) row["plain_seconds"] = time_plain(c.plain, c.words_in(c.n), repetitions);
   if (!native::find_library().empty()) {
-    const FirstLaunch first = time_first_launch(c, std::min(repetitions, 3));
+    const FirstLaunch first = time_first_launch(c, std::min(repetitions, 5));
     row["first_launch"] = {{"interpreter", first.interpreter}, {"cold", first.cold}, {"warm", first.warm}};
   }
   if (!others) return row;

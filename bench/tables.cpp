@@ -52,6 +52,7 @@ const Column kRates[] = {
     {"native", [](const json& r) { return rate(r, "native"); }},
     {"2 threads", [](const json& r) { return rate(r, "native_two"); }},
     {"ratio", [](const json& r) { return plain(r, "native_ratio"); }},
+    {"plain loop's", [](const json& r) { return plain(r, "plain_two_threads"); }},
     {"faster", [](const json& r) { return plain(r, "faster"); }},
     {"of plain loop", [](const json& r) { return of_plain(r) > 0 ? fmt::format("{:.2f}", of_plain(r)) : "-"; }},
     {"AVX2", [](const json& r) { return rate(r, "avx2"); }},
@@ -119,7 +120,7 @@ void print_row(const json& row) {
 // The targets, one a line, and whether they are met.
 static std::string verdicts(const json& rows) {
   std::string text = "| target | measured | |\n| --- | ---: | --- |\n";
-  const auto line = [&](const std::string& what, double target, double measured, const char* unit) {
+  const auto line = [&](const std::string& what, double target, double measured, const std::string& unit) {
     text += fmt::format("| {} at least {}{} | {:.{}f} | {} |\n", what, target, unit, measured, measured < 100 ? 2 : 0,
                         measured >= target ? "met" : "**not met**");
   };
@@ -133,24 +134,29 @@ static std::string verdicts(const json& rows) {
     if (faster > 0) line(kernel + ", times the interpreter", faster, row["faster"], "");
     if (kernel == "vector_add") line(kernel + ", of a plain loop's bandwidth", 0.9, of_plain(row), "");
     if (row.contains("native_ratio") && !row.contains("plain_seconds"))
-      line(kernel + ", two threads", 1.9, row["native_ratio"], " times one");
+      line(kernel + ", two threads", 1.9, row["native_ratio"],
+           " times one (a plain loop: " + plain(row, "plain_two_threads") + ")");
   }
   return text;
 }
 
-// What the first launch of a kernel nobody has compiled takes longer than interpreted.
+// What the first launch of a kernel nobody has compiled takes longer than interpreted: the least of each, for whatever
+// else the machine does makes a launch longer.
 static std::string first_launches(const json& rows) {
   double most = -1e9;
+  std::string kernel;
+  const auto least = [](const json& seconds) { return std::ranges::min(seconds.get<std::vector<double>>()); };
   for (const json& row : rows) {
     if (!row.contains("first_launch")) continue;
     const auto& first = row["first_launch"];
     if (first["cold"].empty() || first["interpreter"].empty()) continue;
-    most = std::max(most, median(first["cold"].get<std::vector<double>>()) -
-                              median(first["interpreter"].get<std::vector<double>>()));
+    const double later = least(first["cold"]) - least(first["interpreter"]);
+    if (later > most) most = later, kernel = row["kernel"];
   }
   if (most < -1e8) return "";
-  return fmt::format("First launch by `auto`, cache empty: {:+.1f} ms at most against interpreted (target 20): {}.\n",
-                     most * 1e3, most <= 0.02 ? "met" : "**not met**");
+  return fmt::format(
+      "First launch by `auto`, cache empty: {:+.1f} ms at most against interpreted ({}; target 20): {}.\n", most * 1e3,
+      kernel, most <= 0.02 ? "met" : "**not met**");
 }
 
 std::string markdown(const json& rows) {
