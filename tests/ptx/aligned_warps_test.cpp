@@ -62,8 +62,8 @@ TEST(AlignedWarps, LinesFromAnyWordOn) {
   EXPECT_NE(run(ptx, {zeros<uint32_t>(kAlignedWords), buffer(in), value(2u)}, kAlignedShape).report.fault, Fault::none);
 }
 
-// if (tid & 1) x[tid] += x[tid + 1], in a loop: lanes that are off keep their words, and what a guard let through is
-// read again behind it.
+// if (tid & 1) x[tid] = x[tid] + x[tid + 1] > 50 ? round : that sum, by two stores of some lanes each: the second keeps
+// what the first has stored.
 TEST(AlignedWarps, WordsReadAndReplaced) {
   const Ran r = run(
       kernel(".param .u64 out",
@@ -73,7 +73,7 @@ TEST(AlignedWarps, WordsReadAndReplaced) {
              "setp.eq.u32 %p1, %r4, 0;\nLOOP:\n@%p1 bra OFF;\n"
              "ld.shared.u32 %r5, [%r3];\nld.shared.u32 %r6, [%r3+4];\nadd.u32 %r5, %r5, %r6;\n"
              "setp.gt.u32 %p2, %r5, 50;\n@%p2 st.shared.u32 [%r3], %r9;\n"
-             "ld.shared.u32 %r7, [%r3];\nadd.u32 %r7, %r7, 1;\nst.shared.u32 [%r3], %r7;\nOFF:\nbar.sync 0;\n"
+             "@!%p2 st.shared.u32 [%r3], %r5;\nOFF:\nbar.sync 0;\n"
              "add.u32 %r9, %r9, 1;\nsetp.lt.u32 %p3, %r9, 5;\n@%p3 bra LOOP;\n"
              "ld.shared.u32 %r8, [%r3];\nst.global.u32 [%rd1], %r8;\n"),
       {zeros<uint32_t>(kAligned)}, Shape{.block = {kAligned, 1, 1}});
@@ -81,7 +81,7 @@ TEST(AlignedWarps, WordsReadAndReplaced) {
   for (uint32_t i = 0; i < kAligned; ++i) {
     uint32_t x = i;
     const uint32_t next = i + 1 < kAligned ? i + 1 : 0;  // behind the last thread's: zero
-    for (uint32_t round = 0; round < 5 && i % 2; ++round) x = (x + next > 50 ? round : x) + 1;
+    for (uint32_t round = 0; round < 5 && i % 2; ++round) x = x + next > 50 ? round : x + next;
     EXPECT_EQ(r.read()[i], x) << i;
   }
 }
