@@ -68,7 +68,7 @@ TEST(AlignedWarps, WordsReadAndReplaced) {
   const Ran r = run(
       kernel(".param .u64 out",
              ".shared .align 4 .b32 x[128];\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, "
-             "4;\nadd.s64 %rd1, %rd1, %rd2;\nshl.b32 %r2, %r1, 2;\nmov.u32 %r3, x;\nadd.u32 %r3, %r3, %r2;\n"
+             "4;\nadd.s64 %rd1, %rd1, %rd2;\nshl.b32 %r2, %r1, 2;\nmov.u32 %r10, x;\nadd.u32 %r3, %r10, %r2;\n"
              "st.shared.u32 [%r3], %r1;\nbar.sync 0;\nmov.u32 %r9, 0;\nand.b32 %r4, %r1, 1;\n"
              "setp.eq.u32 %p1, %r4, 0;\nLOOP:\n@%p1 bra OFF;\n"
              "ld.shared.u32 %r5, [%r3];\nld.shared.u32 %r6, [%r3+4];\nadd.u32 %r5, %r5, %r6;\n"
