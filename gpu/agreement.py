@@ -203,15 +203,12 @@ def write(rows, failed, where, docs):
     public = {k for k in kernels if not k[0].startswith("lab/")}
     text = ("# The machine's counters and a GPU's\n\n"
             f"The same binaries, counted by the machine and by the hardware counters of {where['gpu']} (CUDA {where['cuda']}), "
-            f"{where['date']}{tree(where)}, by `{where['command']}` (`./dev gpu`"
-            + (f", in {where['runs']} runs, each with programs of its own" if where.get("runs", 1) > 1 else "") +
-            f"): {len(kernels) - len(public)} rungs of the lab and {len(public)} kernels of "
+            f"{where['date']}{tree(where)}, by `{where['command']}` (`./dev gpu`): {len(kernels) - len(public)} rungs of the lab and {len(public)} kernels of "
             "unmodified public programs. `O3` is nvcc's usual; `O0` the same PTX assembled with `-Xptxas -O0`; `--model ptxas` counts "
             "the first as if the machine had merged what ptxas merges ([counters.md](../counters.md)). Compared are the "
             "counters of memory that are not 0 on both sides, launch by launch: of each kernel of a program the first two launches. "
             "[agreement.json](agreement.json) has every figure."
-            + (f" The programs are from {where['sources']}." if where.get("sources") else "")
-            + (f" {where['note']}" if where.get("note") else "") + "\n\n")
+            + (f" The programs are from {where['sources']}." if where.get("sources") else "") + "\n\n")
     rows_ = []
     for name, _ in FAMILIES:
         line = [name]

@@ -2,8 +2,7 @@
 """Measures everything on the GPU of this computer and writes what docs/results/ says about it (./dev gpu).
 
   results.py [--coalesce PROGRAM] [--docs FOLDER] [--programs FOLDER] [--experiments A,B,...] [--name h200]
-  results.py --again [--more agreement.json...]     measures nothing: writes the pages from the JSON files; of a program
-                                                    that several have measured, the first one's figures
+  results.py --again     measures nothing: writes the pages from the JSON files
 
 Writes NAME.md, NAME.json and NAME-*.svg: every experiment of the lab, counted and measured; agreement.md and
 agreement.json: the counters of memory on both sides, of the experiments (ptxas as it is, and with -Xptxas -O0) and of the
@@ -259,7 +258,6 @@ def main():
     options.add_argument("--launches", type=int, default=2, help="of each kernel of a program")
     options.add_argument("--seconds", type=float, default=330, help="begin no further run of a program after so long")
     options.add_argument("--again", action="store_true")
-    options.add_argument("--more", nargs="*", default=[])
     chosen = options.parse_args()
     chosen.coalesce = os.path.abspath(chosen.coalesce)  # programs run in their own folders
     os.makedirs(chosen.docs, exist_ok=True)
@@ -267,20 +265,9 @@ def main():
     if chosen.again:
         saved = json.load(open(kept))
         where, data = saved["measured"], saved["lab"]
-        rows, failed, compared = [], [], None
-        for path in chosen.more or [os.path.join(chosen.docs, "agreement.json")]:
-            with open(path) as kept_rows:
-                more = json.load(kept_rows)
-            compared = compared or more["measured"]
-            have = {(r["program"], r["level"]) for r in rows}
-            rows += [r for r in more["rows"] if (r["program"], r["level"]) not in have]
-            failed += [f for f in more["failed"] if (f["program"], f["level"]) not in have]
-        have = {(r["program"], r["level"]) for r in rows}
-        failed = list({(f["program"], f["level"]): f for f in reversed(failed)
-                       if (f["program"], f["level"]) not in have}.values())[::-1]
-        in_order(rows)
-        if chosen.more:
-            compared["runs"] = len(chosen.more)
+        with open(os.path.join(chosen.docs, "agreement.json")) as kept_rows:
+            saved = json.load(kept_rows)
+        rows, failed, compared = saved["rows"], saved["failed"], saved["measured"]
     else:
         where, begun = provenance(), time.monotonic()
         data, rows, failed = measure(chosen, where)
