@@ -1,7 +1,8 @@
 // Wide matrices: columns enough that neighbouring threads have neighbouring columns, wherever rows begin.
 //
 // A thread owns `Each` vectors of columns, a block's width apart, so that a warp's loads lie side by side; `Rows` rows
-// of them are under way at once. Width is that of vectors that begin aligned in every row, or 1.
+// of them are under way at once. Width is that of vectors that begin aligned in every row, or 1. An H200 likes many
+// small loads of many threads: of 4 and 8 bytes.
 //
 // Where rows begin anywhere between two lines, a warp's 128 bytes of a row are parts of two of them, which L2 is asked
 // for twice. Where rows begin repeats every `phases` rows. So a block takes the rows of one phase after the other; in
@@ -37,8 +38,6 @@ struct wide_columns {
 inline constexpr int wide_threads = 256;
 inline constexpr int wide_rows_of_slice = 64;  // at least
 
-// What a thread has under way: Each x Rows vectors. An H200 likes many small loads of many threads: 4 bytes each where
-// there are few rows; of long columns 16 rows of one, so that tiles are narrow and few blocks share one.
 // Neighbouring results, by vectors where they lie so.
 template <int N, class R>
 __device__ __forceinline__ void store_results(R* to, const R (&from)[N]) {
