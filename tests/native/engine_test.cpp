@@ -15,6 +15,7 @@
 #include "native/fingerprint.h"
 #include "tests/ptx/harness.h"
 #include "tests/random/native_code.h"
+#include "tests/sanitized.h"
 
 namespace coalesce::native {
 namespace {
@@ -222,11 +223,7 @@ TEST_F(EngineTest, WithoutTheLibraryKernelsAreInterpreted) {
 
 // LLVM would end the process: code of 64 bits for a CPU that has none.
 TEST_F(EngineTest, WhatLlvmCannotCompileIsInterpreted) {
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-  GTEST_SKIP() << "what LLVM leaves behind then counts as leaked";
-#endif
-#endif
+  if (kAddressSanitizer) GTEST_SKIP() << "what LLVM leaves behind then counts as leaked";
   Settings settings = native_settings();
   settings.cpu = "pentium";
   const auto native = std::make_shared<Engine>(settings);

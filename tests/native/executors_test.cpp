@@ -14,20 +14,13 @@
 #include "tests/random/native_code.h"
 #include "tests/random/reduce.h"
 #include "tests/random/seeds.h"
+#include "tests/sanitized.h"
 
 namespace coalesce::machine::test {
 namespace {
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define COALESCE_SLOW 1
-#endif
-#endif
-#ifdef COALESCE_SLOW
-constexpr uint64_t kKernels = 20, kSmallKernels = 100;
-#else
-constexpr uint64_t kKernels = 100, kSmallKernels = 10'000;  // LLVM takes some 50 and 9 ms for each
-#endif
+// LLVM takes some 50 and 9 ms for each.
+constexpr uint64_t kKernels = kSanitized ? 20 : 100, kSmallKernels = kSanitized ? 100 : 10'000;
 
 // Which of 1, 2 and 8 threads a seed gets: waking eight costs more than all else.
 std::size_t threads_of(uint64_t seed) { return seed % 16 == 0 ? 2 : seed % 16 < 4 ? 1 : 0; }

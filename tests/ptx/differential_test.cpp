@@ -10,12 +10,13 @@
 #include "tests/random/reduce.h"
 #include "tests/random/reference.h"
 #include "tests/random/seeds.h"
+#include "tests/sanitized.h"
 
 namespace coalesce::machine::test {
 
 namespace {
 
-constexpr uint64_t kQuickKernels = 300, kQuickLocks = 40;
+constexpr uint64_t kQuickKernels = kSanitized ? 75 : 300, kQuickLocks = kSanitized ? 20 : 40;
 constexpr uint64_t kMostOfLocks = 50'000'000;  // warp instructions: none of these kernels needs a tenth of it
 constexpr uint32_t kN = 37, kM = 1000003;
 
