@@ -231,23 +231,25 @@ Value* Generator::integer(const machine::PureOp& op, const Instruction& i, bool,
     if ((o == "div" || o == "rem") && bits == 32) {
       // By a power of two that is the same for all lanes, of numbers that are not negative: the usual remainder.
       const machine::Value& d = i.sources[1];
-      Value* zero = ir_.CreateIsNull(s[1]);
-      Value* divisor = ir_.CreateSelect(zero, splat(s[1], 1), s[1]);
-      Type* wide_float = type->getWithNewType(ir_.getDoubleTy());
+      const bool same = !d.is_reg() || (is_scalar(d.reg) && p_.registers[d.reg].lanes != LaneClass::affine);
+      const auto number = [&](Value* v) {
+        Type* to = v->getType()->getWithNewType(ir_.getDoubleTy());
+        return is_signed ? ir_.CreateSIToFP(v, to) : ir_.CreateUIToFP(v, to);
+      };
       const auto general = [&]() -> Value* {
-        Value *a, *b;
-        if (is_signed)
-          a = ir_.CreateSIToFP(s[0], wide_float), b = ir_.CreateSIToFP(divisor, wide_float);
-        else
-          a = ir_.CreateUIToFP(s[0], wide_float), b = ir_.CreateUIToFP(divisor, wide_float);
+        // A divisor that is the same for all lanes is converted once.
+        Value* by = same ? scalar(d, Element::b32) : s[1];
+        Value* zero = ir_.CreateIsNull(by);
+        Value* b = number(ir_.CreateSelect(zero, splat(by, 1), by));
+        if (by->getType() != type) b = spread(b, 0), zero = spread(zero, 0);
+        Value* a = number(s[0]);
         Value* q = ir_.CreateTrunc(ir_.CreateFPToSI(ir_.CreateFDiv(a, b), type->getWithNewBitWidth(64)), type);
         if (o == "rem") q = ir_.CreateSub(s[0], ir_.CreateMul(q, s[1]));
         return ir_.CreateSelect(zero, Constant::getAllOnesValue(type), q);
       };
       const bool natural = !is_signed || (i.sources[0].is_reg() && p_.registers[i.sources[0].reg].range.known() &&
                                           p_.registers[i.sources[0].reg].range.low >= 0);
-      if (!natural || (d.is_reg() && !is_scalar(d.reg))) return general();
-      if (d.is_reg() && p_.registers[d.reg].lanes == LaneClass::affine) return general();
+      if (!natural || !same) return general();
       Value* one = scalar(d, Element::b32);
       Value* less = ir_.CreateSub(one, ir_.getInt32(1));
       Value* power = ir_.CreateAnd(ir_.CreateIsNull(ir_.CreateAnd(one, less)), ir_.CreateICmpSGT(one, ir_.getInt32(0)));
