@@ -1,6 +1,7 @@
 // The exact sums of a GPU, or of the machine, against the CPU's: the same bits for every function, type and shape.
-// Ordinary CUDA: ELEMENT is one of half_t, bfloat16_t, float, double (-DELEMENT=...); the argument is the number of
-// random arrays.
+// Ordinary CUDA: ELEMENT is one of half_t, bfloat16_t, float, double (-DELEMENT=...); the first
+// argument is the number of random arrays that are called for one by one, the second of those of which a launch takes
+// many.
 #include <algorithm>
 #include <coalesce/exact.cuh>
 #include <coalesce/host/exact.hpp>
@@ -24,6 +25,7 @@ using host_element =
                        std::conditional_t<std::is_same_v<element, bfloat16_t>, coalesce::bfloat16_bits, element>>;
 
 long checks = 0, wrong = 0;
+std::size_t arrays_seen = 0;  // by segments() and matrices()
 
 void require(const coalesce::status& s, const char* what) {
   if (s.ok()) return;
@@ -235,31 +237,91 @@ void late_giants() {
   }
 }
 
-void segments(std::uint64_t seed) {
+// `count` random arrays, one behind the other, as segments: many in one launch.
+void segments(std::uint64_t seed, std::size_t count) {
   std::vector<host_element> x;
   std::vector<int> offsets = {0};
-  for (std::uint64_t s = 0; s < 150; ++s) {
-    cases::generator random(seed * 1000 + s);
+  for (std::size_t s = 0; s < count; ++s) {
+    cases::generator random(seed * 1000003 + s);
     // A warp leaves one of them to the blocks.
-    const std::size_t count = seed == 1 && s == 77 ? 140000 : cases::size(random) % 900;
-    const auto part = cases::array<host_element>(random, count);
+    const auto part = cases::array<host_element>(random, seed == 1 && s == 77 ? 140000 : cases::size(random));
     x.insert(x.end(), part.begin(), part.end());
     offsets.push_back(static_cast<int>(x.size()));
   }
+  arrays_seen += count;
   const on_device dx(x);
   int* at = nullptr;
   require(cudaMalloc(&at, offsets.size() * sizeof(int)), "cudaMalloc");
   require(cudaMemcpy(at, offsets.data(), offsets.size() * sizeof(int), cudaMemcpyHostToDevice), "cudaMemcpy");
-  const results sums(offsets.size() - 1), norms(offsets.size() - 1);
-  require(coalesce::exact_sum(dx.get(), at, 150, sums.get()), "exact_sum of segments");
-  require(coalesce::exact_norm2(dx.get(), at, 150, norms.get()), "exact_norm2 of segments");
+  const results sums(count), norms(count);
+  const std::int64_t segments = static_cast<std::int64_t>(count);
+  require(coalesce::exact_sum(dx.get(), at, segments, sums.get()), "exact_sum of segments");
+  require(coalesce::exact_norm2(dx.get(), at, segments, norms.get()), "exact_norm2 of segments");
   const auto sum = sums.read(), norm = norms.read();
-  for (std::size_t s = 0; s < 150; ++s) {
-    const std::size_t count = static_cast<std::size_t>(offsets[s + 1] - offsets[s]);
-    expect(sum[s], host::exact_sum(x.data() + offsets[s], count, 1), "segment's sum", seed * 1000 + s, count);
-    expect(norm[s], host::exact_norm2(x.data() + offsets[s], count, 1), "segment's norm2", seed * 1000 + s, count);
+  for (std::size_t s = 0; s < count; ++s) {
+    const std::size_t n = static_cast<std::size_t>(offsets[s + 1] - offsets[s]);
+    expect(sum[s], host::exact_sum(x.data() + offsets[s], n, 1), "segment's sum", seed * 1000003 + s, n);
+    expect(norm[s], host::exact_norm2(x.data() + offsets[s], n, 1), "segment's norm2", seed * 1000003 + s, n);
   }
   cudaFree(at);
+}
+
+// `count` random arrays of one length, as the rows of a matrix and as the columns of another: sums and dot products of
+// all.
+void matrices(std::uint64_t seed, std::size_t count) {
+  cases::generator shape(seed);
+  const std::size_t lengths[] = {8 / sizeof(element), 16 / sizeof(element), 32 / sizeof(element), 1 + shape() % 40,
+                                 shape() % 200};
+  const std::size_t n = lengths[shape() % 5];
+  std::vector<host_element> x(count * n), y(count * n), across(count * n), other(count * n);
+  for (std::size_t r = 0; r < count; ++r) {
+    cases::generator random(seed * 1000003 + r);
+    const auto a = cases::array<host_element>(random, n), b = cases::array<host_element>(random, n);
+    for (std::size_t k = 0; k < n; ++k) {
+      x[r * n + k] = across[k * count + r] = a[k];
+      y[r * n + k] = other[k * count + r] = b[k];
+    }
+  }
+  arrays_seen += 2 * count;
+  const on_device dx(x, seed % 4), dy(y), da(across, seed % 3), db(other);
+  const results out(4 * count);
+  const std::int64_t rows = static_cast<std::int64_t>(count), length = static_cast<std::int64_t>(n);
+  const coalesce::view<element> vx(dx.get(), {rows, length}), vy(dy.get(), {rows, length});
+  const coalesce::view<element> va(da.get(), {length, rows}), vb(db.get(), {length, rows});
+  require(coalesce::exact_sum(vx, coalesce::axes{1}, out.get()), "exact_sum of rows");
+  require(coalesce::exact_dot(vx, vy, coalesce::axes{1}, out.get() + count), "exact_dot of rows");
+  require(coalesce::exact_sum(va, coalesce::axes{0}, out.get() + 2 * count), "exact_sum of columns");
+  require(coalesce::exact_dot(va, vb, coalesce::axes{0}, out.get() + 3 * count), "exact_dot of columns");
+  const auto got = out.read();
+  for (std::size_t r = 0; r < count; ++r) {
+    const host_element sum = host::exact_sum(x.data() + r * n, n, 1);
+    const host_element dot = host::exact_dot(x.data() + r * n, y.data() + r * n, n, 1);
+    expect(got[r], sum, "row's sum", seed * 1000003 + r, n);
+    expect(got[count + r], dot, "rows' dot product", seed * 1000003 + r, n);
+    expect(got[2 * count + r], sum, "column's sum", seed * 1000003 + r, n);
+    expect(got[3 * count + r], dot, "columns' dot product", seed * 1000003 + r, n);
+  }
+}
+
+// Blocks that do not hold their part of a sum in registers leave it in the workspace as limbs; what the same blocks
+// left there in an earlier call is no part of a later sum, in which only the last of them does so.
+void limbs_of_an_earlier_call() {
+  const unsigned top = static_cast<unsigned>(exact::infinity<element> >> (exact::format<element>::precision - 1)) -
+                       20;                                         // no sum overflows
+  const std::size_t n = (std::size_t(1) << 18) / sizeof(element);  // 16 blocks
+  cases::generator random(11);
+  std::vector<host_element> wide(n), mild(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    wide[i] = cases::finite<host_element>(random, 0, top);
+    mild[i] = i < n - 100 ? cases::finite<host_element>(random, top / 2, top / 2) : wide[i];
+  }
+  const on_device first(wide), second(mild);
+  const results out(2);
+  require(coalesce::exact_sum(first.get(), static_cast<std::int64_t>(n), out.get()), "exact_sum");
+  require(coalesce::exact_sum(second.get(), static_cast<std::int64_t>(n), out.get() + 1), "exact_sum");
+  const auto got = out.read();
+  expect(got[0], host::exact_sum(wide.data(), n, 1), "sum whose blocks leave limbs", 11, n);
+  expect(got[1], host::exact_sum(mild.data(), n, 1), "sum after one whose blocks left limbs", 11, n);
 }
 
 // Ranges added in pieces to two accumulators that are merged have the stored bytes of the CPU's accumulator.
@@ -291,14 +353,19 @@ void accumulators(std::uint64_t seed) {
 
 int main(int argc, char** argv) {
   const std::uint64_t arrays = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20;
+  const std::size_t at_once = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 3000;
   for (std::uint64_t seed = 0; seed < arrays; ++seed) whole_arrays(seed);
   for (std::uint64_t seed : {90, 170, 195}) whole_arrays(seed);  // infinities and NaN in what several blocks add
   for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) axes_of_arrays(seed);
-  for (std::uint64_t seed = 0; seed < arrays / 10 + 2; ++seed) segments(seed);
   for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) accumulators(seed);
   many_columns();
   tiny_rows();
   late_giants();
-  std::printf("%ld results compared, %ld wrong\n", checks, wrong);
+  limbs_of_an_earlier_call();
+  for (std::uint64_t seed = 0; arrays_seen < at_once; ++seed) {
+    segments(seed, 200);
+    matrices(seed, 100);
+  }
+  std::printf("%zu arrays, many in a launch; %ld results compared, %ld wrong\n", arrays_seen, checks, wrong);
   return wrong > 0 ? 1 : 0;
 }
