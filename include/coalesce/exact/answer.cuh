@@ -29,6 +29,13 @@ __device__ __forceinline__ double towards_odd(double s, double e) {
   return e != 0 && even ? __longlong_as_double(bits + (outwards ? 1 : -1)) : s;
 }
 
+__device__ __forceinline__ void narrowed(float x, double& to) { to = widened(x); }
+__device__ __forceinline__ void narrowed(float x, float& to) { to = x; }
+__device__ __forceinline__ void narrowed(float x, __half& to) { to = __float2half_rn(x); }
+__device__ __forceinline__ void narrowed(float x, __nv_bfloat16& to) {
+  const unsigned bits = __float_as_uint(x);
+  to = from_bits<__nv_bfloat16>(static_cast<unsigned short>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16));
+}
 __device__ __forceinline__ void narrowed(double x, double& to) { to = x; }
 __device__ __forceinline__ void narrowed(double x, float& to) { asm("cvt.rn.f32.f64 %0, %1;" : "=f"(to) : "d"(x)); }
 __device__ __forceinline__ unsigned odd_float(double x) {
@@ -37,10 +44,7 @@ __device__ __forceinline__ unsigned odd_float(double x) {
   return __float_as_uint(cut) | (widened(cut) != x ? 1u : 0u);
 }
 __device__ __forceinline__ void narrowed(double x, __half& to) { to = __float2half_rn(__uint_as_float(odd_float(x))); }
-__device__ __forceinline__ void narrowed(double x, __nv_bfloat16& to) {
-  const unsigned bits = odd_float(x);
-  to = from_bits<__nv_bfloat16>(static_cast<unsigned short>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16));
-}
+__device__ __forceinline__ void narrowed(double x, __nv_bfloat16& to) { narrowed(__uint_as_float(odd_float(x)), to); }
 
 // (high:low) * 2^exponent, not 0, rounded once: by a few instructions where it is a sum of usual size, else in general.
 template <class R>

@@ -21,7 +21,7 @@ status start(const Problem& problem, std::int64_t blocks, int threads, int share
     }
     allowed = device.device;
   }
-  return detail::launch(Kernel, problem, blocks, threads, shared, stream);
+  return detail::launch_early(Kernel, problem, blocks, threads, shared, stream, device);
 }
 
 template <class Input, class R>
@@ -39,7 +39,7 @@ status start_runs(const Input& in, const answer_to<R>& to, const reduction_layou
     problem.tickets = work->tickets();
   }
   using Engine = engine<Input>;
-  if (bytes <= 8 << 20) {
+  if (results * bytes <= 8 << 20) {
     const int threads = bytes <= 16384 ? 256 : Engine::threads < 512 ? Engine::threads : 512;
     return start<sum_runs<true, Input, R>>(problem, results * slices, threads, Engine::shared_bytes, device, stream);
   }
@@ -79,13 +79,18 @@ status start_short_rows(const Input& in, const answer_to<R>& to, const Rows& row
     status s;
     if constexpr (std::is_same_v<Rows, rows_of_layout> && Input::inputs == 1) {
       const std::int64_t few = detail::ceil_div(results, quick_threads), grid = few < most ? few : most;
-      if (tiny == 8) s = detail::launch(sum_tiny_rows<8, Input, R>, problem, grid, quick_threads, 0, stream);
-      if (tiny == 16) s = detail::launch(sum_tiny_rows<16, Input, R>, problem, grid, quick_threads, 0, stream);
-      if (tiny == 32) s = detail::launch(sum_tiny_rows<32, Input, R>, problem, grid, quick_threads, 0, stream);
+      if (tiny == 8)
+        s = detail::launch_early(sum_tiny_rows<8, Input, R>, problem, grid, quick_threads, 0, stream, device);
+      if (tiny == 16)
+        s = detail::launch_early(sum_tiny_rows<16, Input, R>, problem, grid, quick_threads, 0, stream, device);
+      if (tiny == 32)
+        s = detail::launch_early(sum_tiny_rows<32, Input, R>, problem, grid, quick_threads, 0, stream, device);
     }
     if (tiny == 0)
-      s = by_blocks ? detail::launch(sum_short_rows<true, Input, Rows, R>, problem, blocks, quick_threads, 0, stream)
-                    : detail::launch(sum_short_rows<false, Input, Rows, R>, problem, blocks, quick_threads, 0, stream);
+      s = by_blocks ? detail::launch_early(sum_short_rows<true, Input, Rows, R>, problem, blocks, quick_threads, 0,
+                                           stream, device)
+                    : detail::launch_early(sum_short_rows<false, Input, Rows, R>, problem, blocks, quick_threads, 0,
+                                           stream, device);
     if (!s) return s;
     const listed_rows<Rows> rest{rows, space, tickets, tickets + 1};
     return start_rows<true>(in, to, rest, results, device, stream);
@@ -191,7 +196,9 @@ status start_columns(const Input& in, const answer_to<R>& to, const reduction_la
                                             work->tickets() + 1,
                                             columns,
                                             listed};
-    if (const status s = detail::launch(sum_short_columns<Input, R>, quick, teams * shares, 256, 0, stream); !s)
+    if (const status s =
+            detail::launch_early(sum_short_columns<Input, R>, quick, teams * shares, 256, 0, stream, device);
+        !s)
       return s;
     const listed_columns some{{layout}, columns, listed};
     if (const status s = start_rows<false>(in, to, some, most_columns_listed, device, stream); !s) return s;

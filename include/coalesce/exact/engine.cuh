@@ -38,6 +38,12 @@ __device__ __forceinline__ float exact_pair(float x, float y, bool& inexact) {
   return sum;
 }
 
+__device__ __forceinline__ double exact_pair(double x, double y, bool& inexact) {
+  const double sum = __dadd_rn(x, y);
+  inexact = inexact || __dsub_rn(sum, x) != y || __dsub_rn(sum, y) != x;
+  return sum;
+}
+
 // Keeps a request where it was written: to save registers the compiler would move it behind what is to go on meanwhile.
 // For which engines that pays was measured.
 template <class Engine>
@@ -94,10 +100,13 @@ struct settling {
 // back as they were, requests the round's vectors again and adds them to the bins, and the window is placed anew by
 // the round's largest number. Data that fails twice running goes straight to the bins for a while.
 //
-// Bins are zeroed when they are needed: data that fits windows never touches them.
+// Bins are zeroed when they are needed: data that fits windows never touches them. Nor does data of which now and then
+// a number does not fit: a few of a round go to the limbs directly.
+inline constexpr int few_of_round = 8;
 struct trials {
   int aside = 0, failures = 0, lost = 0;  // rounds still to go to the bins; failures running; how often given up
   bool used_bins = false;                 // whether this thread's bins are in use
+  bool used_limbs = false;                // whether this warp has put numbers to the limbs
 
   __device__ __forceinline__ void failed() {
     if (++failures > 1) {
@@ -116,6 +125,20 @@ __device__ __forceinline__ double window_at(unsigned place) { return __hiloint2d
 // What was added to the window that was placed at `place`, in units of its last bit.
 __device__ __forceinline__ long long content(double window, unsigned place) {
   return __double_as_longlong(window) - (static_cast<long long>(place) << 32);
+}
+
+// A finite number to the limbs, whose bit 0 is worth 2^unit. Rarely gone.
+__device__ __noinline__ void deposit_number(long long* limb, double x, int unit) {
+  const unsigned long long bits = to_bits(x);
+  const int field = static_cast<int>(bits >> 52 & 0x7ff);
+  long long digits = static_cast<long long>((bits & ((1ull << 52) - 1)) | (field != 0 ? 1ull << 52 : 0));
+  int position = ::max(field, 1) - 1075 - unit;
+  if (position < 0) {  // of a type whose numbers have fewer bits: zeros
+    digits >>= -position;
+    position = 0;
+  }
+  if (x < 0) digits = -digits;
+  deposit(limb, digits & 0xffffffffll, digits >> 32, position);
 }
 
 __device__ __forceinline__ double as_double(float x) { return widened(x); }
@@ -191,6 +214,21 @@ struct windows_engine : Columns, settling<Columns::most>, trials {
     first = window_at(place_first);
     second = window_at(place_second);
   }
+  // Whether a number fits the windows; then it is in them.
+  __device__ __forceinline__ bool fits(double x) {
+    const double t = __dadd_rn(first, x), rest = __dsub_rn(x, __dsub_rn(t, first));
+    const double u = __dadd_rn(second, rest), none = __dsub_rn(rest, __dsub_rn(u, second));
+    const unsigned moved = (high(t) ^ place_first) | (high(u) ^ place_second);
+    const bool holds = ((moved & place_bits) | high(none) | low(none)) == 0;
+    first = holds ? t : first;
+    second = holds ? u : second;
+    return holds;
+  }
+  __device__ __forceinline__ void outside(number x) {
+    largest = ::max(largest, exponent_bits(x));
+    if (exponent_bits(x) != exponent_bits(number(INFINITY)))
+      deposit_number(limb, as_double(x), layout<Columns::values>::unit);
+  }
   template <class Next, class Again>
   __device__ __forceinline__ void round(typename Input::vector (&flying)[loads], Next next, Again again) {
     if (aside > 0) {
@@ -229,12 +267,37 @@ struct windows_engine : Columns, settling<Columns::most>, trials {
       held();
       return;
     }
-    first = kept;
-    second = kept_second;
-    need_bins();
     typename Input::vector back[loads];
 #pragma unroll
     for (int u = 0; u < loads; ++u) back[u] = again(u);
+    if (failures == 0) {
+      first = kept;
+      second = kept_second;
+      unsigned others = 0, bit = 1;
+      const auto each = [&](auto body) {
+        bit = 1;
+        in_turn(back, [&](const typename Input::vector& v) {
+          Input::numbers(v, [&](number x, number y) {
+            body(x);
+            bit <<= 1;
+            body(y);
+            bit <<= 1;
+          });
+        });
+      };
+      each([&](number x) { others |= fits(as_double(x)) ? 0 : bit; });
+      if (__reduce_add_sync(~0u, static_cast<unsigned>(__popc(others))) <= few_of_round) {
+        each([&](number x) {
+          if ((others & bit) != 0) outside(x);
+        });
+        used_limbs = true;
+        ++failures;
+        return;
+      }
+    }
+    first = kept;
+    second = kept_second;
+    need_bins();
     unsigned most = 0;
     in_turn(back, [&](const typename Input::vector& v) {
       look(v, most);

@@ -103,6 +103,17 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<768>, settling<bfloat1
     first = window_at(place_first);
   }
   __device__ __forceinline__ void close() { empty_window(); }
+  // Whether a number fits the window; then it is in it.
+  __device__ __forceinline__ bool fits(double x) {
+    const double t = __dadd_rn(first, x);
+    const bool holds = ((high(t) ^ place_first) & place_bits) == 0 && __dsub_rn(t, first) == x;
+    first = holds ? t : first;
+    return holds;
+  }
+  __device__ __forceinline__ void outside(float x) {
+    asm("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(special) : "r"(__float_as_uint(x) >> 16), "r"(0u));
+    if (fabsf(x) < INFINITY) deposit_number(limb, widened(x), layout<range::narrow>::unit);
+  }
   static __device__ __forceinline__ void look(const uint4& v, unsigned& most) {
     most = __vmaxu2(
         most, __vmaxu2(__vmaxu2(v.x & 0x7fff7fffu, v.y & 0x7fff7fffu), __vmaxu2(v.z & 0x7fff7fffu, v.w & 0x7fff7fffu)));
@@ -148,20 +159,33 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<768>, settling<bfloat1
     }
     // Once more, number by number.
     first = kept;
-    moved = 0;
-    inexact = false;
     uint4 back[loads];
 #pragma unroll
     for (int u = 0; u < loads; ++u) back[u] = again(u);
-    unsigned most = 0;
-    in_turn(back, [&](const uint4& v) {
-      look(v, most);
-      elements<__nv_bfloat16>::numbers(v, [&](float x, float y) {
-        put(x);
-        put(y);
+    unsigned most = 0, others = 0, bit = 1;
+    const auto each = [&](auto body) {
+      bit = 1;
+      in_turn(back, [&](const uint4& v) {
+        elements<__nv_bfloat16>::numbers(v, [&](float x, float y) {
+          body(x);
+          bit <<= 1;
+          body(y);
+          bit <<= 1;
+        });
       });
-    });
-    if (!__any_sync(~0u, inexact || (moved & place_bits) != 0)) return;
+    };
+    each([&](float x) { others |= fits(widened(x)) ? 0 : bit; });
+    const unsigned many = __reduce_add_sync(~0u, static_cast<unsigned>(__popc(others)));
+    if (many == 0) return;
+    if (many <= few_of_round && failures == 0) {
+      each([&](float x) {
+        if ((others & bit) != 0) outside(x);
+      });
+      used_limbs = true;
+      ++failures;
+      return;
+    }
+    in_turn(back, [&](const uint4& v) { look(v, most); });
     first = kept;
     need_bins();
     in_turn(back, [&](const uint4& v) { vector(v); });

@@ -41,12 +41,16 @@ __device__ __forceinline__ long long gathered(const long long* low, const long l
   return sum;
 }
 
+// What a warp says of its part, in `failed`.
+constexpr int not_held = 1, used_bins = 2, used_limbs = 4, met_special = 8;
+
 // Adds up what each warp has in room.part, by the first warp: room.sum. A barrier lies behind, none before.
 template <class Room>
 __device__ __forceinline__ void fold_parts(Room& room, int warps) {
   if (threadIdx.x < 32) {
     window_sum mine{};
     if (static_cast<int>(threadIdx.x) < warps) mine = room.part[threadIdx.x];
+    mine.failed &= not_held;
     const window_sum sum = sum_of_lanes(mine);
     if (threadIdx.x == 0) room.sum = sum;
   }
@@ -68,18 +72,25 @@ __device__ __forceinline__ folded fold_block(Engine& engine, const char* shared,
   bool special = false;
   if constexpr (Engine::lazy) {
     window_sum mine = engine.parts();
-    constexpr int used_bins = 1, met_special = 2;
     if (__any_sync(~0u, engine.used_bins)) mine.failed |= used_bins;
+    if (engine.used_limbs) mine.failed |= used_limbs;
     if (__any_sync(~0u, engine.met_special())) mine.failed |= met_special;
     if (lane == 0) room.part[warp] = mine;
     __syncthreads();
-    const int said = lane < warps ? room.part[lane].failed : 0;
-    special = __any_sync(~0u, (said & met_special) != 0);
-    if (!__any_sync(~0u, said != 0)) {
-      fold_parts(room, warps);
-      if (!room.sum.failed) return {true, false};
+    const int all = __reduce_or_sync(~0u, lane < warps ? room.part[lane].failed : 0);
+    special = (all & met_special) != 0;
+    fold_parts(room, warps);
+    if (all == 0 && !room.sum.failed) return {true, false};
+    // All at once where that is possible, because deposits that meet wait for each other.
+    if (room.sum.failed) {
+      if (lane == 0) deposit<Engine::values>(room.limb, mine);
+    } else {
+      if (threadIdx.x == 0) deposit<Engine::values>(room.limb, room.sum);
     }
-    if (lane == 0) deposit<Engine::values>(room.limb, mine);
+    if ((all & used_bins) == 0) {
+      __syncthreads();
+      return {false, special};
+    }
     engine.need_bins();
     __syncthreads();
   } else {

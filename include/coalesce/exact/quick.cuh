@@ -92,6 +92,30 @@ __device__ __forceinline__ int field_of(unsigned most) {
   return is_float ? static_cast<int>(most >> 23) + 1023 - 127 : static_cast<int>(most >> 20);
 }
 
+// Neighbouring elements by the vectors of memory, which are aligned wherever the elements begin: element 0 is element
+// `shift` of vector 0, and elements before `shift` and from `end` on are others', for which zeros stand.
+template <class Input>
+struct vectors_of_run {
+  const Input& in;
+  int shift, end;
+
+  static __device__ __forceinline__ int shift_of(const Input& in) {
+    return (Input::width - in.before()) & (Input::width - 1);
+  }
+  __device__ __forceinline__ int count() const { return (end + Input::width - 1) / Input::width; }
+  __device__ __forceinline__ typename Input::vector operator()(int i) const {
+    constexpr int width = Input::width;
+    typename Input::vector v{};
+    const int first = i * width;
+    if (first >= shift && first + width <= end) {
+      v = in.load(first - shift);
+    } else if (i < count()) {
+      v = in.part(first - shift, ::max(shift - first, 0), ::min(end - first, width));
+    }
+    return v;
+  }
+};
+
 // What a lane has of one result, in Windows windows: part 0 * 2^(40 + 32) + part 1 * 2^32 + part 2, or
 // part 0 * 2^40 + part 1, or part 0, times 2^exponent(). Those of lanes that were placed alike are added part by part.
 template <class Input, int Windows>

@@ -62,6 +62,7 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_rows(const row_
   constexpr int threads = Engine::threads, limbs = limbs_of<Input::values>;
   extern __shared__ __align__(16) char shared[];
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  detail::wait_for_stream();
   const std::int64_t results = problem.rows.count(problem.results);
   if (results == 0) return;
   auto& room = reinterpret_cast<warp_room<Engine>*>(shared + Engine::shared_bytes)[warp];
@@ -126,6 +127,7 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1)
   using Engine = engine<Input>;
   extern __shared__ __align__(16) char shared[];
   __shared__ block_room<Engine> room;
+  detail::wait_for_stream();
   const unsigned listed = *problem.rows.listed, blocks = gridDim.x;
   if (listed == 0) return;
   const bool together = listed < blocks;

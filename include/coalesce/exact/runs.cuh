@@ -74,7 +74,11 @@ __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, E
   const int single = static_cast<int>(count - whole * width);
   const std::int64_t full = whole / tile, tiles = (whole + single + tile - 1) / tile;
   const auto request = [&](std::int64_t at, int u) {
-    const std::int64_t i = at * tile + lane + u * 32;
+    unsigned own = lane;
+    // Rarely gone: with few registers what it takes is to be computed here, not kept through the loop.
+    if constexpr (Engine::lazy && sizeof(typename Input::element) == 2)
+      asm volatile("mov.u32 %0, %%laneid;" : "=r"(own));
+    const std::int64_t i = at * tile + own + u * 32;
     typename Input::vector v{};
     if (i < whole) {
       v = in.load(before + i * width);
@@ -212,21 +216,11 @@ template <class Engine, class Input>
 __device__ __forceinline__ bool sum_quickly(const Input& in, std::int64_t count, block_room<Engine>& room,
                                             int threads) {
   using quick = quick_sum<Input, windows_for<typename Input::number>>;
-  constexpr int loads = Input::inputs == 2 ? 2 : 4, width = Input::width, parts = quick::parts;
+  constexpr int loads = Input::inputs == 2 ? 2 : 4, parts = quick::parts;
   const int t = threadIdx.x;
-  // Element 0 is element `shift` of vector 0: vectors are those of memory.
-  const int shift = (width - in.before()) & (width - 1), end = shift + static_cast<int>(count),
-            vectors = (end + width - 1) / width;
-  const auto request = [&](int i) {
-    typename Input::vector v{};
-    const int first = i * width;
-    if (first >= shift && first + width <= end) {
-      v = in.load(first - shift);
-    } else if (i < vectors) {
-      v = in.part(first - shift, ::max(shift - first, 0), ::min(end - first, width));
-    }
-    return v;
-  };
+  const int shift = vectors_of_run<Input>::shift_of(in);
+  const vectors_of_run<Input> request{in, shift, shift + static_cast<int>(count)};
+  const int vectors = request.count();
   typename Input::vector flying[loads], coming[loads];
   int at = t;
 #pragma unroll
@@ -381,7 +375,12 @@ __device__ __forceinline__ bool put_together(const long long* all, int slices, b
     if (lane == 0) room.limb[k] = one;
   }
   __syncthreads();
-  for (int i = t; i < slices; i += threads) deposit<Engine::values>(room.limb, record_of(all, i));
+  // All records at once, because deposits that meet wait for each other; one by one where they are too far apart.
+  if (!room.sum.failed) {
+    if (t == 0) deposit<Engine::values>(room.limb, room.sum);
+  } else {
+    for (int i = t; i < slices; i += threads) deposit<Engine::values>(room.limb, record_of(all, i));
+  }
   __syncthreads();
   return false;
 }
@@ -430,6 +429,7 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_runs(const runs
   extern __shared__ __align__(16) char shared[];
   __shared__ block_room<Engine> room;
   const int threads = Little ? static_cast<int>(blockDim.x) : Engine::threads, slices = problem.slices;
+  detail::wait_for_stream();
   const int run = static_cast<int>(blockIdx.x) / slices, slice = static_cast<int>(blockIdx.x) % slices;
   const auto begin = problem.where.begin(run);
   const Input in = problem.in.from(begin.first, begin.second);

@@ -100,6 +100,7 @@ template <class Input, class R>
 __global__ void __launch_bounds__(256, quick_columns<Input>::blocks)
     sum_short_columns(const short_column_sums<Input, R> problem) {
   using columns = quick_columns<Input>;
+  detail::wait_for_stream();
   constexpr int threads = 256, width = Input::width, loads = columns::loads, parts = columns::parts;
   constexpr int pitch = threads + 1;                               // so that a column's parts do not meet in a bank
   constexpr int at_once = width * parts > 20 ? width / 2 : width;  // of a thread's columns, in 48 KB of shared memory

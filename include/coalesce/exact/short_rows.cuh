@@ -50,32 +50,23 @@ __device__ __forceinline__ void finish_row(const short_row_sums<Input, Rows, R>&
 
 template <bool Block, class Input, class Rows, class R>
 __global__ void __launch_bounds__(quick_threads, 4) sum_short_rows(const short_row_sums<Input, Rows, R> problem) {
-  constexpr int loads = Input::inputs == 2 ? 2 : 4, width = Input::width;
+  constexpr int loads = Input::inputs == 2 ? 2 : 4;
   using quick = quick_sum<Input, windows_at_first<typename Input::number>>;
   const int lanes = Block ? quick_threads : problem.lanes, member = static_cast<int>(threadIdx.x) & (lanes - 1);
   const int groups_here = quick_threads / lanes, mine = static_cast<int>(threadIdx.x) / lanes;
   const std::int64_t groups = static_cast<std::int64_t>(gridDim.x) * groups_here;
   const std::int64_t group = static_cast<std::int64_t>(blockIdx.x) * groups_here + mine;
   __shared__ shared_row together;
+  detail::wait_for_stream();
   for (std::int64_t r0 = group - mine; r0 < problem.results; r0 += groups) {  // the same for all threads of a block
     const std::int64_t r = r0 + mine;
     const bool works = r < problem.results;
     const auto row = works ? problem.rows.at(r) : rows_of_layout::row{{0, 0}, 0, 0};
     const Input in = problem.in.from(row.begin.first, row.begin.second);
     const bool too_long = problem.rows.left_for_blocks(row, false);
-    // Element 0 is element `shift` of vector 0.
-    const int shift = (width - in.before()) & (width - 1);
-    const int end = too_long ? 0 : shift + static_cast<int>(row.count), vectors = (end + width - 1) / width;
-    const auto request = [&](int i) {
-      typename Input::vector v{};
-      const int first = i * width;
-      if (first >= shift && first + width <= end) {
-        v = in.load(first - shift);
-      } else if (i < vectors) {
-        v = in.part(first - shift, ::max(shift - first, 0), ::min(end - first, width));
-      }
-      return v;
-    };
+    const int shift = vectors_of_run<Input>::shift_of(in);
+    const vectors_of_run<Input> request{in, shift, too_long ? 0 : shift + static_cast<int>(row.count)};
+    const int vectors = request.count();
     typename Input::vector flying[loads];
 #pragma unroll
     for (int u = 0; u < loads; ++u) flying[u] = request(member + u * lanes);

@@ -151,6 +151,7 @@ template <class Input, class R>
 __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_columns(const column_sums<Input, R> problem) {
   extern __shared__ __align__(16) char shared[];
   __shared__ unsigned look[engine<Input>::threads], flags[engine<Input>::threads];
+  detail::wait_for_stream();
   if (problem.listed == nullptr || *problem.listed > problem.most) {
     for (std::int64_t block = blockIdx.x; block < problem.blocks; block += gridDim.x) {
       sum_columns_of(problem, block, shared, look, flags);
