@@ -56,8 +56,8 @@ class Figures:
                              if l == "limit" and r["op"] == "read" and m == "eager")
 
     def limit(self, bytes):
-        """Bytes per second of the bare read kernel, at the measured size that is nearest from below."""
-        return max((b, rate) for b, rate in self.limits if b <= max(bytes, self.limits[0][0]))[1]
+        """Bytes per second of the bare read kernel, at the measured size that is nearest from below (or as good as there)."""
+        return max((b, rate) for b, rate in self.limits if b <= max(bytes + 64, self.limits[0][0]))[1]
 
     def limit_of(self, case, row):
         """The same of a kernel that also writes as much as the case must: between two measured shares as on a line."""
