@@ -67,25 +67,30 @@ __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, 
   for (int k = 0; k < Loads; ++k) {
     if (i + k * threads < vectors) rest[k] = in.fetch(head + (i + k * threads) * width);
   }
-  // By fours where there are four, else by twos.
-  const auto add = [&](auto how_many, int k) {
-    constexpr int n = decltype(how_many)::value;
-    element tile[n * width];
+  // By twos where there are two; of larger elements than bytes by fours where there are four (64 bytes under way twice
+  // are more than 64 registers hold).
+  constexpr int most = sizeof(element) == 1 ? 2 : 4;
 #pragma unroll
-    for (int j = 0; j < n; ++j) in.unpack(rest[k + j < Loads ? k + j : k], tile + j * width);
-    body(tile, positions<width>{head + (i + k * threads) * width, threads * width});
-  };
-  const auto there = [&](int k) { return k < Loads && i + k * threads < vectors; };
+  for (int k = 0; k < Loads; k += most) {
+    const auto at = [&](int j) { return positions<width>{head + (i + j * threads) * width, threads * width}; };
+    if (most == 4 && k + 3 < Loads && i + (k + 3) * threads < vectors) {
+      element tile[4 * width];
 #pragma unroll
-  for (int k = 0; k < Loads; k += 4) {
-    if (there(k + 3)) {
-      add(std::integral_constant<int, 4>(), k);
-    } else {
-      if (there(k + 1)) {
-        add(std::integral_constant<int, 2>(), k);
-        if (there(k + 2)) add(std::integral_constant<int, 1>(), k + 2);
-      } else if (there(k)) {
-        add(std::integral_constant<int, 1>(), k);
+      for (int j = 0; j < 4; ++j) in.unpack(rest[k + j < Loads ? k + j : k], tile + j * width);
+      if constexpr (most == 4) body(tile, at(k));
+      continue;
+    }
+#pragma unroll
+    for (int j = k; j < k + most; j += 2) {
+      if (j + 1 < Loads && i + (j + 1) * threads < vectors) {
+        element tile[2 * width];
+        in.unpack(rest[j], tile);
+        in.unpack(rest[j + 1 < Loads ? j + 1 : j], tile + width);
+        body(tile, at(j));
+      } else if (j < Loads && i + j * threads < vectors) {
+        element tile[width];
+        in.unpack(rest[j < Loads ? j : 0], tile);
+        body(tile, at(j));
       }
     }
   }

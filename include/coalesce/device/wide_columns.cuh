@@ -57,27 +57,7 @@ __device__ __forceinline__ void store_results(R* to, const R (&from)[N]) {
   for (int i = 0; i < N; ++i) to[i] = from[i];
 }
 
-// Up to 8 rows there is a kernel for each number of them, above one for all up to 16.
-inline constexpr int exact_few_rows = 8, most_few_rows = 16;
-
-// Calls part(count, place) for the parts in which `rows` rows are taken: all at once, or 8 and what is left by halves.
-// A part's rows are in registers from `place` on, which is the same at every call.
-template <int Rows, class Part>
-__device__ __forceinline__ void few_parts(std::int64_t rows, Part&& part) {
-  if constexpr (Rows <= exact_few_rows) {
-    part(std::integral_constant<int, Rows>(), 0);
-  } else {
-    static_assert(Rows == 16);
-    const int rest = static_cast<int>(rows) - 8;
-    part(std::integral_constant<int, 8>(), 0);
-    if (rest & 8) part(std::integral_constant<int, 8>(), 8);
-    if (rest & 4) part(std::integral_constant<int, 4>(), 8);
-    if (rest & 2) part(std::integral_constant<int, 2>(), 12);
-    if (rest & 1) part(std::integral_constant<int, 1>(), 14);
-  }
-}
-
-// Few rows, exactly Rows, or 9 to 16: nothing is kept but what is under way.
+// Few rows, exactly Rows: nothing is kept but what is under way.
 template <int Width, int Each, int Rows, int Blocks, class A, class Source>
 __global__ void __launch_bounds__(wide_threads, Blocks) reduce_few_rows(const wide_columns<A, Source> problem) {
   using element = typename A::element;
@@ -91,40 +71,27 @@ __global__ void __launch_bounds__(wide_threads, Blocks) reduce_few_rows(const wi
     if (i < total) {
       const std::int64_t plane = problem.planes == 1 ? 0 : divide(i, problem.across_plane);
       const Source in = problem.in.from(plane * problem.plane_stride + (i - plane * problem.across_plane) * Width);
-      std::int64_t at = 0;
-      few_parts<Rows>(problem.rows_count, [&](auto count, int place) {
 #pragma unroll
-        for (int r = 0; r < decltype(count)::value; ++r, at += problem.stride) {
-          loaded[j][place + r] = in.template fetch<Width>(at);
-        }
-      });
+      for (int r = 0; r < Rows; ++r) loaded[j][r] = in.template fetch<Width>(r * problem.stride);
     }
   }
 #pragma unroll
   for (int j = 0; j < Each; ++j) {
     const std::int64_t i = first + j * wide_threads;
     if (i < total) {
-      typename A::state state[Width];
+      element rows[Rows][Width];
 #pragma unroll
-      for (int e = 0; e < Width; ++e) state[e] = a.identity();
-      int row = 0;
-      few_parts<Rows>(problem.rows_count, [&](auto count, int place) {
-        constexpr int n = decltype(count)::value;
-        element rows[n][Width];
-#pragma unroll
-        for (int r = 0; r < n; ++r) problem.in.template unpack<Width>(loaded[j][place + r], rows[r]);
-#pragma unroll
-        for (int e = 0; e < Width; ++e) {
-          element tile[n];
-#pragma unroll
-          for (int r = 0; r < n; ++r) tile[r] = rows[r][e];
-          a.add(state[e], tile, positions<1>{row, 1});
-        }
-        row += n;
-      });
+      for (int r = 0; r < Rows; ++r) problem.in.template unpack<Width>(loaded[j][r], rows[r]);
       typename A::result results[Width];
 #pragma unroll
-      for (int e = 0; e < Width; ++e) results[e] = a.finish(state[e], problem.rows_count);
+      for (int e = 0; e < Width; ++e) {
+        typename A::state state = a.identity();
+        element tile[Rows];
+#pragma unroll
+        for (int r = 0; r < Rows; ++r) tile[r] = rows[r][e];
+        a.add(state, tile, positions<1>{0, 1});
+        results[e] = a.finish(state, problem.rows_count);
+      }
       store_results<Width>(problem.out + i * Width, results);
     }
   }
@@ -324,22 +291,20 @@ __global__ void __launch_bounds__(wide_threads, Blocks) reduce_wide_columns(cons
   }
 }
 
-// Vectors of a thread of the kernel for so many rows: 8 to 16 under way; and blocks of a multiprocessor.
-constexpr int few_vectors(int rows) { return rows <= 4 ? 4 : rows <= 8 ? 2 : 1; }
-constexpr int few_blocks(int rows) { return rows <= 8 ? 5 : 6; }
+// Vectors of a thread of the kernel for so many rows: 8 to 16 under way.
+constexpr int few_vectors(int rows) { return rows <= 4 ? 4 : 2; }
+inline constexpr int most_few_rows = 8;
 
 template <int Width, int Rows, class A, class Source>
 status launch_few_rows(const wide_columns<A, Source>& problem, cudaStream_t stream) {
-  if constexpr (Rows <= exact_few_rows) {
-    if (problem.rows_count != Rows) {
-      constexpr int next = Rows < exact_few_rows ? Rows + 1 : most_few_rows;
-      return launch_few_rows<Width, next>(problem, stream);
-    }
+  if constexpr (Rows > most_few_rows) {
+    return {};
+  } else {
+    if (problem.rows_count != Rows) return launch_few_rows<Width, Rows + 1>(problem, stream);
+    constexpr int each = few_vectors(Rows);
+    const std::int64_t blocks = ceil_div(problem.planes * problem.across_plane, wide_threads * each);
+    return launch(reduce_few_rows<Width, each, Rows, 5, A, Source>, problem, blocks, wide_threads, 0, stream);
   }
-  constexpr int each = few_vectors(Rows);
-  const std::int64_t blocks = ceil_div(problem.planes * problem.across_plane, wide_threads * each);
-  return launch(reduce_few_rows<Width, each, Rows, few_blocks(Rows), A, Source>, problem, blocks, wide_threads, 0,
-                stream);
 }
 
 // Blocks: of a multiprocessor.
