@@ -123,7 +123,6 @@ class Runner : public NativeRunner {
   void mark_all(uint32_t site);
   void adopt_window(uint32_t site);
   void count_faulted();
-  void begin_warps();
   void end_warps(uint32_t region);
 
   struct Holder {  // the frame, and whose it is

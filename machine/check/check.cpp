@@ -42,10 +42,14 @@ void BlockCheck::begin(uint64_t block) {
   }
 }
 
+// The half of a cp.async that writes, and is done some time before the wait for it.
+static bool copies_to(const MemoryOp& op) { return op.is_copy && op.space == AddressSpace::shared; }
+
 AccessId BlockCheck::id_of(const Access& a, uint32_t warp) {
   WarpState& s = warps_[warp];
   Ids& ids = s.ids[a.window];
-  if (ids.clock != s.view.now) ids = {s.view.now, check_.add({block_, s.view.now, warp, a.instruction, a.op->is_copy})};
+  if (ids.clock != s.view.now)
+    ids = {s.view.now, check_.add({block_, s.view.now, warp, a.instruction, copies_to(*a.op)})};
   return ids.id;
 }
 
@@ -199,7 +203,7 @@ void BlockCheck::check_cell(Cell& cell, const Access& a, const Target& t, bool s
            !meant_to_meet(check_.rule(check_[before.id].instruction), rule);
   };
   if (cell.writer.id >= t.first && check_[cell.writer.id].under_way && check_[cell.writer.id].block == block_ &&
-      !a.op->is_copy) {
+      !copies_to(*a.op)) {
     LaunchCheck::Seen s = seen(Hazard::early_use, a, t);
     s.before = cell.writer.id;
     s.before_lane = lowest(cell.writer.lanes);
@@ -289,7 +293,7 @@ void BlockCheck::access(const Access& a, Warp& w) {
     const bool same = kind == Kind::store && store_lane(a, w, t);
     if (!t.cells || !races) continue;
     t.cells->visit(t.at, a.bytes, check_.made, [&](Cell& cell) { check_cell(cell, a, t, same); });
-    if (a.op->is_copy) {
+    if (copies_to(*a.op)) {
       WarpState& s = warps_[w.index];
       s.copies.push_back({t.lane, s.group[t.lane], static_cast<uint32_t>(t.address), a.bytes, id});
     }
