@@ -87,12 +87,15 @@ void Flattener::run() {
     for (const ptx::Function& g : module_.functions)
       if (!g.is_declaration && named.contains(g.name) && reached.insert(g.name).second) todo.push_back(&g);
   }
+  // In ptxas's order: what stands in the kernel, then in the module, then in functions (tests/ptx: SharedLayout).
+  // Counts depend on it where 16 or 32 bytes belong together.
+  for (const ptx::Variable& v : kernel_.variables) place(v);
   for (const ptx::Variable& v : module_.variables)
     if (named.contains(v.name)) place(v);
   for (const ptx::Function& f : module_.functions)
-    if (reached.contains(f.name) && !f.is_declaration)
+    if (reached.contains(f.name) && !f.is_declaration && f.name != kernel_.name)
       for (const ptx::Variable& v : f.variables)
-        if (f.name == kernel_.name || named.contains(v.name)) place(v);
+        if (named.contains(v.name)) place(v);
   out_.static_shared_bytes = offset;
   offset = (offset + dynamic_alignment - 1) / dynamic_alignment * dynamic_alignment;
   for (const ptx::Variable* v : dynamic) {

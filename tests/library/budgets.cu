@@ -99,11 +99,9 @@ void ragged() {
   Array<float> in(elements), out(segments);
   const Array<int> device(offsets);
   // Two tiles a warp: it looks for its first segment, and every block looks how many segments there are. With 1000
-  // times as many elements that is 4 times as much. A quarter more are asked for by copies past L1, whose vectors of 16
-  // bytes go to places that no two neighbours share (segments_walk.cuh): what a line gives to a sector of shared memory
-  // is one sector (docs/counters.md). They hit in L2; memory is read once.
+  // times as many elements that is 4 times as much.
   std::printf("budget segments least %lld over %d\n", static_cast<long long>((elements + 7) / 8 + (segments + 8) / 8),
-              390);
+              150);
   CALL(coalesce::sum(in.get(), device.get(), segments, out.get()));
 }
 

@@ -240,6 +240,28 @@ Ran local_array(const std::string& index) {
              {zeros<uint32_t>(64)}, {{1, 1, 1}, {64, 1, 1}});
 }
 
+// Where ptxas (of CUDA 13.0, for sm_90) puts the same variables: those of the kernel, of the module, of functions, each
+// in the order of the text. An H200 counts by it: sectors of cp.async past L1 that are written into one sector of
+// shared memory.
+TEST(MemorySpaces, SharedLayout) {
+  const Ran r = run(module(".shared .align 1 .b8 of_module[3];\n"
+                           ".func f(.param .b64 p)\n{\n.reg .b32 %r1;\n.reg .b64 %rd1;\n"
+                           ".shared .align 4 .b8 of_function[20];\nld.param.u64 %rd1, [p];\n"
+                           "mov.u32 %r1, of_function;\nst.global.u32 [%rd1+12], %r1;\nret;\n}\n"
+                           ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd1;\n"
+                           ".shared .align 1 .b8 first[1];\n.shared .align 16 .b8 second[4096];\n"
+                           "ld.param.u64 %rd1, [out];\nmov.u32 %r1, first;\nst.global.u32 [%rd1], %r1;\n"
+                           "mov.u32 %r1, second;\nst.global.u32 [%rd1+4], %r1;\n"
+                           "mov.u32 %r1, of_module;\nst.global.u32 [%rd1+8], %r1;\n"
+                           "{\n.param .b64 q;\nst.param.b64 [q], %rd1;\ncall.uni f, (q);\n}\nret;\n}\n"),
+                    {zeros<uint32_t>(4)});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  const auto at = r.read();
+  EXPECT_EQ(at[1] - at[0], 16u);
+  EXPECT_EQ(at[2] - at[0], 16u + 4096);
+  EXPECT_EQ(at[3] - at[0], 16u + 4096 + 4);
+}
+
 TEST(MemorySpaces, LocalArrayByLane) {
   const Ran modulo = local_array("and.b32 %r4, %r1, 7;\n");
   for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(modulo.read()[i], 10 * (i % 8) + i);

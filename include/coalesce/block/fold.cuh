@@ -5,10 +5,11 @@
 
 namespace coalesce::detail {
 
-// Room in shared memory for N values of a type that may have constructors.
+// Room in shared memory for N values of a type that may have constructors. It begins at a sector: where copies past L1
+// put the halves of one source sector into two of shared memory, L2 is asked twice (docs/counters.md).
 template <class T, int N>
 struct room {
-  alignas(16) alignas(T) unsigned char bytes[N * sizeof(T)];  // stored to by vectors
+  alignas(32) alignas(T) unsigned char bytes[N * sizeof(T)];  // stored to by vectors
   __device__ T& operator[](int i) { return reinterpret_cast<T*>(bytes)[i]; }
 };
 
