@@ -121,6 +121,14 @@ try {
   });
 
   await check("every figure says how its numbers came about and can be copied", async () => {
+    // A chart is drawn when its page is first shown.
+    await tab.evaluate(`(async () => {
+      const before = location.hash;
+      for (const link of [...document.querySelectorAll("nav a[href^='#']")].map((a) => a.hash).concat(before)) {
+        location.hash = link;
+        await new Promise((r) => setTimeout(r, 30));
+      }
+    })()`);
     const bare = await tab.evaluate(`[...document.querySelectorAll("main figure")].filter((f) =>
       !/^(counted|timed) /.test(f.querySelector(".how")?.textContent ?? "") || f.querySelectorAll(".copy button").length !== 2).map((f) => f.id)`);
     assert.deepEqual(bare, []);
