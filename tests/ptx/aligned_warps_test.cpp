@@ -26,12 +26,14 @@ TEST(AlignedWarps, ComparisonsWithConstants) {
       for (uint32_t k = 0; k < std::size(constants); ++k)
         body += "setp." + how + " %p1, %r2, " + std::to_string(constants[k]) + ";\nselp.u32 %r4, " +
                 std::to_string(1u << k) + ", 0, %p1;\nor.b32 %r3, %r3, %r4;\n";
-      body += "mul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd1, %rd1, %rd2;\nst.global.u32 [%rd1], %r3;\n";
-      const Ran r = run(kernel(".param .u64 out", body), {zeros<uint32_t>(kAligned)}, kAlignedShape);
-      for (uint32_t i = 0; i < kAligned; ++i) {
+      body +=
+          "mov.u32 %r5, %ctaid.x;\nmad.lo.u32 %r5, %r5, 96, %r1;\nmul.wide.u32 %rd2, %r5, 4;\n"
+          "add.s64 %rd1, %rd1, %rd2;\nst.global.u32 [%rd1], %r3;\n";
+      const Ran r = run(kernel(".param .u64 out", body), {zeros<uint32_t>(2 * kAligned)}, kAlignedShape);
+      for (uint32_t i = 0; i < 2 * kAligned; ++i) {
         uint32_t expected = 0;
         for (uint32_t k = 0; k < std::size(constants); ++k)
-          expected |= static_cast<uint32_t>(compare(i * stride, constants[k])) << k;
+          expected |= static_cast<uint32_t>(compare(i % kAligned * stride, constants[k])) << k;
         ASSERT_EQ(r.read()[i], expected) << how << ", thread " << i << ", stride " << stride;
       }
     }
