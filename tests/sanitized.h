@@ -2,22 +2,13 @@
 // than to compare figures once more. Tests that try many cases try fewer then.
 #pragma once
 
+#include <string_view>
+
 namespace coalesce {
 
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kAddressSanitizer = true;
-#elif defined(__has_feature)
-inline constexpr bool kAddressSanitizer = __has_feature(address_sanitizer);
-#else
-inline constexpr bool kAddressSanitizer = false;
-#endif
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool kThreadSanitizer = true;
-#elif defined(__has_feature)
-inline constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
-#else
-inline constexpr bool kThreadSanitizer = false;
-#endif
-inline constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
+inline constexpr std::string_view kSanitizers = COALESCE_SANITIZERS;  // as cmake was told: "address,undefined"
+inline constexpr bool kSanitized = !kSanitizers.empty();
+inline constexpr bool kAddressSanitizer = kSanitizers.find("address") != kSanitizers.npos;
+inline constexpr bool kThreadSanitizer = kSanitizers.find("thread") != kSanitizers.npos;
 
 }  // namespace coalesce

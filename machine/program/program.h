@@ -163,7 +163,7 @@ struct MemoryOp {
   bool sign_extend = false;  // loads narrower than their register
   bool is_volatile = false;  // volatile, relaxed, acquire ...: never merged, never hoisted
   Order order = Order::weak;
-  bool is_copy = false;  // of a cp.async: done some time before the wait for it
+  bool is_copy = false;  // either side of a cp.async; what it stores is there some time before the wait for it
   bool past_l1 = false;  // of a cp.async.cg
   // Store of a cp.async that reads all its source, and requests that count one: index into Decoded::memory.
   uint32_t other_side = kNone;

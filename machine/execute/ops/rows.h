@@ -260,6 +260,7 @@ class Rows {
   void operator()(const Name& mnemonic, F) {
     keep(mnemonic, Handlers<F>::made());
   }
+  // An instruction seldom executed in number (RareOp).
   template <class F>
   void rare(const Name& mnemonic, F) {
     keep(mnemonic, Handlers<F>::made_rare());
