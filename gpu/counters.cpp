@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -20,8 +21,10 @@ constexpr const char* kPermission =
 
 // One process at a time may have a GPU's counters. Who comes second waits so long for the first to end.
 std::chrono::milliseconds patience() {
-  const char* seconds = std::getenv("COALESCE_GPU_WAIT");
-  return std::chrono::milliseconds(static_cast<long>(1000 * (seconds && *seconds ? std::atof(seconds) : 60)));
+  const char* text = std::getenv("COALESCE_GPU_WAIT");
+  const double seconds = text && *text ? std::atof(text) : 60;
+  return std::chrono::milliseconds(seconds > 0 ? static_cast<long>(1000 * std::min(seconds, 1e6))
+                                               : 0);  // "nan" is none
 }
 
 // $COALESCE_CUPTI is a file or empty: no other place is tried then.
