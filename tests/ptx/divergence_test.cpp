@@ -1,6 +1,7 @@
 // Divergence: results and exact counters, derived by hand from docs/counters.md and the rule that lanes which part meet
 // again at the immediate post-dominator.
 #include "harness.h"
+#include "tests/sanitized.h"
 
 namespace coalesce::machine::test {
 
@@ -232,6 +233,7 @@ TEST(Divergence, PredicatedInstructions) {
 // More blocks of code than a warp may run before others get their turn: what a split computed just before it had to
 // pause must still be there when it goes on.
 TEST(Divergence, LongDivergentLoopsKeepTheirState) {
+  if (kSanitized) GTEST_SKIP() << "nine million steps, to see what they compute";
   Shape setup;
   setup.max_instructions = 400'000'000;
   const Ran r =
