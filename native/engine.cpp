@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "cache/folder.h"
@@ -39,6 +41,11 @@ constexpr uint32_t kPatience = 16;
 
 std::string object_name(const std::string& identity, unsigned level, const Decoded& program) {
   return cache::Sha256().field(identity).field(std::to_string(level)).field(fingerprint(program)).hex() + ".object";
+}
+
+// Says, in the cache folder, that a process wanted the kernel's code and may have ended before it was there.
+std::filesystem::path wanted_file(const std::filesystem::path& folder, const std::string& name) {
+  return folder / (name + ".wanted");
 }
 
 // A process may end while a kernel is being compiled: it does not wait, and nothing that the compiler
@@ -188,7 +195,8 @@ Engine::Haste Engine::wanted(const Entry& e, const Launch& launch) const {
   const auto size = static_cast<double>(launch.program->code.size());
   if (e.executed >= kRepeated || (known && each >= kPays * size)) return Haste::at_once;
   const bool enough = e.executed + launch.instructions.load(std::memory_order_relaxed) >= kRepeated;
-  return enough || (known && each >= kCompile) ? Haste::leisure : Haste::none;
+  if (!enough && !(known && each >= kCompile)) return Haste::none;
+  return e.wanted_before ? Haste::at_once : Haste::leisure;
 }
 
 // Unlocks meanwhile; other threads go on interpreting.
@@ -206,7 +214,11 @@ void Engine::look_up(Lock& lock, const std::shared_ptr<Entry>& e, const Code& co
         found = kernel || object->code.empty();
       }
   }
+  std::error_code error;
+  const bool wanted_before =
+      !found && !settings_.folder.empty() && std::filesystem::exists(wanted_file(settings_.folder, name), error);
   lock.lock();
+  e->wanted_before = wanted_before;
   e->looked = true;
   e->name = name;
   e->state = State::cold;
@@ -227,6 +239,12 @@ void Engine::queue(const std::shared_ptr<Entry>& e, Haste haste) {
   if (stop_ || haste <= e->haste) return;
   e->state = State::compiling;
   e->haste = haste;
+  statistics_.hurried += haste == Haste::at_once;
+  if (haste == Haste::leisure && !settings_.folder.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(settings_.folder, error);
+    std::ofstream(wanted_file(settings_.folder, e->name));
+  }
   Compiler& c = compiler(haste);
   c.queue.push_back(e);
   if (!c.thread.joinable()) {
@@ -284,6 +302,8 @@ void Engine::compile(const std::shared_ptr<Entry>& e, CompileFunction function) 
   if (request.error.empty() && code && !settings_.folder.empty()) {
     const Writing writing;
     cache::keep(settings_.folder, e->name, to_bytes(request.object));
+    std::error_code error;
+    std::filesystem::remove(wanted_file(settings_.folder, e->name), error);
   }
   if (!request.error.empty() && function && settings_.warn)
     settings_.warn("no native code for kernel " + code->program->kernel + ": " + request.error);

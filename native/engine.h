@@ -41,6 +41,7 @@ std::shared_ptr<machine::NativeProvider> make_provider(machine::Engine engine,
 
 struct Statistics {
   uint64_t compiled = 0, found = 0, failed = 0;  // kernels; found: in the cache
+  uint64_t hurried = 0;                          // that were to be compiled at once
   double seconds = 0;                            // spent compiling, by the background thread's clock
 };
 
@@ -64,6 +65,7 @@ class Engine final : public machine::NativeProvider {
     State state = State::cold;
     Haste haste = Haste::none;                            // with which it is being compiled
     bool looked = false;                                  // in the cache
+    bool wanted_before = false;                           // by an earlier process, which has left no code
     uint64_t executed = 0;                                // warp instructions of launches that have ended
     std::string name;                                     // of its object in the cache
     std::shared_ptr<const machine::NativeKernel> kernel;  // settled; null: there is none

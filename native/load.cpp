@@ -381,6 +381,13 @@ void Runner::gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask) {
   t.lines += c.lines;
   t.bytes += c.bytes;
   const Allocation& a = *r.allocations_[site];
+  // Gaps smaller than a sector, as in a tree's first steps: all the sectors between the first lane and the last.
+  const uint64_t from = base + uint64_t{lowest(mask)} * m.bytes(),
+                 to = base + uint64_t{highest(mask) + 1} * m.bytes() - 1;
+  if (to / 32 - from / 32 + 1 == c.sectors) {
+    const uint64_t first = (from - a.base) / 32;
+    return Memory::mark(a, first, (to - a.base) / 32 - first + 1);
+  }
   for (uint32_t left = mask; left; left &= left - 1) {
     const uint64_t low = base + uint64_t{lowest(left)} * m.bytes() - a.base, last = low + m.bytes() - 1;
     Memory::mark(a, low / 32, last / 32 - low / 32 + 1);
@@ -441,8 +448,10 @@ void Runner::shared_atomic(Frame* f, uint32_t memory, uint32_t mask) {
   uint32_t* address = reinterpret_cast<uint32_t*>(f->scratch);
   SiteTally& t = r.worker_.tally.sites[m.site];
   if (r.program_.sites[m.site].dynamic_requests) t.requests += 1;
-  const SharedCost cost = m.counts_lanes ? shared_store_cost(address, mask, 4) : shared_atomic_cost(address, mask, 4);
-  t.wavefronts += cost.wavefronts - 1;
+  t.wavefronts += (m.counts_lanes ? shared_store_cost(address, mask, 4).wavefronts
+                   : mask == ~0u  ? shared_atomic_wavefronts(address)
+                                  : shared_atomic_cost(address, mask, 4).wavefronts) -
+                  1;
   const auto update = [&](auto zero, auto how) {
     update_lanes<decltype(zero)>(f->shared, address, mask, m.result != kNone, how);
   };

@@ -79,6 +79,32 @@ void touch_lanes(Warp& w, const Window& win, const uint64_t* table, uint32_t mas
   }
 }
 
+// Lanes at `host`, all aligned, which do not follow one another: counts them and marks their sectors.
+void count_lanes_apart(const Access& a, Warp& w, const Window& win, const uint64_t* host, uint32_t mask) {
+  SiteTally& t = w.worker->tally.sites[a.site];
+  std::unique_ptr<Apart>& last = w.worker->apart[a.window];
+  if (last && last->mask == mask) {
+    uint64_t differ = 0;
+    for (uint32_t l = 0; l < kLanes; ++l) differ |= (host[l] / 32 ^ last->sectors[l]) & (uint64_t{0} - (mask >> l & 1));
+    if (!differ) {
+      t.sectors += count_lanes(mask);
+      t.lines += last->lines;
+      t.bytes += uint64_t{count_lanes(mask)} * a.bytes;
+      return;
+    }
+  }
+  const GlobalCost c = global_cost(host, mask, a.bytes);
+  t.sectors += c.sectors;
+  t.lines += c.lines;
+  t.bytes += c.bytes;
+  touch_lanes(w, win, host, mask, a.bytes);
+  if (c.sectors != count_lanes(mask)) return;  // some share one, and how many bytes they share may change
+  if (!last) last = std::make_unique<Apart>();
+  for (uint32_t l = 0; l < kLanes; ++l) last->sectors[l] = host[l] / 32;
+  last->mask = mask;
+  last->lines = c.lines;
+}
+
 // Where the lanes of `mask` go in global memory. Returns a base for contiguous lanes, else fills `host`.
 struct Where {
   std::byte* base = nullptr;  // contiguous: of lane 0
@@ -134,14 +160,7 @@ Where global_where(const Access& a, Warp& w, const uint64_t* table, bool known_c
     for (uint32_t m = mask; m; m &= m - 1)
       if (host[lowest(m)] & (bytes - 1)) fault_at(a, w, Fault::misaligned_address, host[lowest(m)], lowest(m), "");
   const Window& win = window_for(a, w, low, high + bytes, host, 0, mask);
-  if constexpr (Counted) {
-    SiteTally& t = w.worker->tally.sites[a.site];
-    const GlobalCost c = global_cost(host, mask, bytes);
-    t.sectors += c.sectors;
-    t.lines += c.lines;
-    t.bytes += c.bytes;
-    touch_lanes(w, win, host, mask, bytes);
-  }
+  if constexpr (Counted) count_lanes_apart(a, w, win, host, mask);
   return {};
 }
 

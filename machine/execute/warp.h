@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -90,6 +91,14 @@ struct Window {
   uint64_t last = 0;  // where contiguous lanes began last time: the next warp goes, as a rule, as far again
 };
 
+// The sectors that lanes apart touched last, each one of its own, by one memory operation: a warp that walks along rows
+// of a matrix, a lane a row, stays in them for as many steps as a sector has elements. Then they are marked, and cost
+// the same.
+struct Apart {
+  std::array<uint64_t, kLanes> sectors{};
+  uint32_t mask = 0, lines = 0;  // no lanes: none
+};
+
 // The launch's slots: constants, parameters, dimensions.
 struct LaunchArea {
   std::vector<std::byte> bytes;
@@ -141,11 +150,13 @@ struct Launch {
 };
 
 struct Worker {
-  explicit Worker(Launch& l) : launch(l), tally(*l.program), windows(l.program->memory.size()) {}
+  explicit Worker(Launch& l)
+      : launch(l), tally(*l.program), windows(l.program->memory.size()), apart(l.program->memory.size()) {}
   Launch& launch;
   Tally tally;
   std::vector<Window> windows;
-  uint64_t instructions = 0;  // since last added to the launch's
+  std::vector<std::unique_ptr<Apart>> apart;  // as the windows; null: has not been needed
+  uint64_t instructions = 0;                  // since last added to the launch's
 };
 
 inline std::byte* align64(std::byte* p) {

@@ -28,6 +28,12 @@ class TouchMap {
       __atomic_store_n(four, 0x01010101u, __ATOMIC_RELAXED);
       return set(dirty_, first / kPage);
     }
+    if (count == 1 && first < sectors_) {  // of lanes that lie apart
+      uint8_t* one = marks_ + first;
+      if (__atomic_load_n(one, __ATOMIC_RELAXED)) return;
+      __atomic_store_n(one, 1, __ATOMIC_RELAXED);
+      return set(dirty_, first / kPage);
+    }
     mark_each(first, count);
   }
   // Of sector `first` and those that follow: 1 where it is marked, but for pages marked as a whole. For generated code,

@@ -240,24 +240,28 @@ constexpr TrafficImplementation kImplementations[] = {implementation<PortableLan
 
 }  // namespace
 
-// Non-empty groups of `size` bits (a power of two up to 32).
-static uint32_t groups_with_a_bit(uint64_t bits, uint32_t size) {
-  for (uint32_t s = 1; s < size; s *= 2) bits |= bits >> s;
-  return static_cast<uint32_t>(std::popcount(bits & ~uint64_t{0} / ((uint64_t{1} << size) - 1)));
+// Non-empty groups of 2^log_size bits (32 at most).
+static uint32_t groups_with_a_bit(uint64_t bits, uint32_t log_size) {
+  constexpr uint64_t kFirst[] = {~uint64_t{0},          0x5555'5555'5555'5555, 0x1111'1111'1111'1111,
+                                 0x0101'0101'0101'0101, 0x0001'0001'0001'0001, 0x0000'0001'0000'0001};
+  for (uint32_t k = 0; k < log_size; ++k) bits |= bits >> (1u << k);
+  return static_cast<uint32_t>(std::popcount(bits & kFirst[log_size]));
 }
 
 GlobalCost global_cost_with_gaps(uint64_t base, uint32_t mask, uint32_t width) {
   if (mask == 0) return {};
   GlobalCost cost{0, 0, count(mask) * width};  // lanes do not overlap
-  if (base % width == 0 && width <= 32) {
-    // Lanes shifted so that sectors, then lines, begin at multiples of the lanes they hold.
-    const uint64_t unit = base / width;
-    const uint32_t per_sector = 32 / width, per_line = 128 / width;
-    cost.sectors = groups_with_a_bit(uint64_t{mask} << unit % per_sector, per_sector);
+  if (std::has_single_bit(width) && (base & (width - 1)) == 0 && width <= 32) {
+    // Lanes shifted so that sectors, then lines, begin at multiples of the lanes they hold. Shifts: this is asked for
+    // every access with gaps, and six divisions would take longer than all the rest.
+    const uint32_t log_width = log2_of(width), log_sector = kSectorShift - log_width, log_line = kLineShift - log_width;
+    const uint64_t unit = base >> log_width;
+    const uint32_t per_line = 1u << log_line;
+    cost.sectors = groups_with_a_bit(uint64_t{mask} << (unit & ((1u << log_sector) - 1)), log_sector);
     if (per_line <= 32) {
-      cost.lines = groups_with_a_bit(uint64_t{mask} << unit % per_line, per_line);
+      cost.lines = groups_with_a_bit(uint64_t{mask} << (unit & (per_line - 1)), log_line);
     } else {  // 32 lanes lie in two lines at most
-      const uint64_t in_first = per_line - unit % per_line;
+      const uint64_t in_first = per_line - (unit & (per_line - 1));
       cost.lines = in_first >= 32 ? 1 : (mask >> in_first != 0) + ((mask & ((1u << in_first) - 1)) != 0);
     }
     return cost;
@@ -333,6 +337,10 @@ SharedCost shared_store_cost(const uint32_t* address, uint32_t mask, uint32_t wi
 }
 SharedCost shared_atomic_cost(const uint32_t* address, uint32_t mask, uint32_t width) {
   return shared_cost_of<BestLanes, Kind::atomic>(address, mask, width);
+}
+uint32_t shared_atomic_wavefronts(const uint32_t* address) {
+  const auto words = BestLanes::load(address, ~0u) >> 2;
+  return BestLanes::sum_of_peaks(words & (kBanks - 1), ~0u, 32);
 }
 uint32_t local_sectors(const uint32_t* offset, uint32_t mask, uint32_t width) {
   return local_sectors_of<BestLanes>(offset, mask, width);

@@ -145,6 +145,29 @@ TEST_F(EngineTest, TheCacheSparesCompiling) {
   EXPECT_EQ(again->statistics().compiled, 1u);
 }
 
+// A process that ends before its kernels are compiled would otherwise be interpreted for ever.
+TEST_F(EngineTest, WhatAnEarlierProcessWantedIsCompiledAtOnce) {
+  for (const bool wanted : {false, true}) {
+    fs::remove_all(folder);
+    {
+      Bench bench(1, kMost, engine(machine::Engine::native));
+      run(bench, 8192, 5);
+    }
+    ASSERT_EQ(objects().size(), 1u);
+    const fs::path object = objects()[0];
+    if (wanted)
+      fs::rename(object, object.string() + ".wanted");
+    else
+      fs::remove(object);
+    const auto native = engine(machine::Engine::automatic);
+    Bench bench(1, kMost, native);
+    run(bench, 8192, 64);  // 17 million warp instructions: alone no reason for haste
+    EXPECT_EQ(native->statistics().hurried, wanted ? 1u : 0u);
+    native->wait();
+    EXPECT_EQ(objects(), std::vector<fs::path>{object});
+  }
+}
+
 TEST_F(EngineTest, DamagedObjectsAreCompiledAnew) {
   const Ran expected = interpreted(3, 5);
   const auto fresh = [&] {

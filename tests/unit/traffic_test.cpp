@@ -233,6 +233,10 @@ TEST_P(Traffic, SharedAgreesWithTheRule) {
         << show(a, mask, width);
     EXPECT_EQ(GetParam().shared_store_cost(n.data(), mask, width), naive_shared(a, mask, width, Kind::store))
         << show(a, mask, width);
+    if (mask == ~0u && width == 4 && std::ranges::all_of(n, [](uint32_t at) { return at % 4 == 0; })) {
+      EXPECT_EQ(shared_atomic_wavefronts(n.data()), naive_shared(a, mask, width, Kind::atomic).wavefronts)
+          << show(a, mask, width);
+    }
     EXPECT_EQ(GetParam().shared_atomic_cost(n.data(), mask, width), naive_shared(a, mask, width, Kind::atomic))
         << show(a, mask, width);
   });
