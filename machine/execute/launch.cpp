@@ -92,7 +92,9 @@ class Executor {
     std::lock_guard lock(launch_.turn_mutex);
     const uint64_t next = launch_.next_block.load(std::memory_order_relaxed);
     if (next >= launch_.blocks || next > launch_.fault_block.load(std::memory_order_relaxed)) return false;
-    const uint64_t chunk = std::clamp<uint64_t>(launch_.blocks / (launch_.positions.size() * 16), 1, kMaxChunk);
+    // Fewer towards the end, so that no thread is left alone with many.
+    const uint64_t chunk =
+        std::clamp<uint64_t>((launch_.blocks - next) / (launch_.positions.size() * 16), 1, kMaxChunk);
     *first = next;
     *last = std::min(launch_.blocks, next + chunk);
     launch_.next_block.store(*last, std::memory_order_relaxed);

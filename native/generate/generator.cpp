@@ -49,6 +49,7 @@ bool Generator::run() {
   find_meetings();
   find_steps();
   find_entered();
+  find_memo_ways();
   pending_.resize(blocks_);
   prologue();
   for (uint32_t r = 0; r < plans_.size(); ++r) {
@@ -377,10 +378,11 @@ std::vector<uint32_t> Generator::words() const {
     if (plan.native)
       for (uint32_t b : plan.blocks) w.push_back(b), w.push_back(plan.position[b]);
   }
-  for (const std::vector<uint32_t>* list : {&pure_steps_, &steps_, &memos_}) {
+  for (const std::vector<uint32_t>* list : {&pure_steps_, &steps_}) {
     w.push_back(static_cast<uint32_t>(list->size()));
     w.insert(w.end(), list->begin(), list->end());
   }
+  w.push_back(static_cast<uint32_t>(memos_.size()) * memo_ways_);
   return w;
 }
 

@@ -16,6 +16,7 @@
 
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "machine/execute/code.h"
@@ -44,6 +45,7 @@ struct Where {
 
 struct TargetTraits {
   bool fuses, rounds;    // the CPU has instructions for fma, for rounding to whole numbers
+  bool masks;            // registers for masks: AVX-512
   unsigned vector_bits;  // all its vector registers together
 };
 
@@ -125,6 +127,7 @@ class Generator {
   bool known_base(uint32_t r, uint64_t* bits) const;                    // of affine lanes
   Value* canonical(Value* bits);
   void find_lazy();
+  void find_memo_ways();
   void find_meetings();
   static bool makes_nan(const machine::PureOp& op);  // single precision arithmetic: a NaN result is canonical
   Value* mask_of(const machine::Value& v);           // predicate as i32
@@ -132,6 +135,7 @@ class Generator {
   Value* builtin(uint32_t r);  // scalar or vector, as its class says
   Value* spread(Value* scalar, int64_t stride);
   Value* lanes_of(Value* mask) { return ir_.CreateBitCast(mask, wide(ir_.getInt1Ty())); }
+  Value* lanes_on(Value* mask);
   Value* bits_of(Value* lanes) { return ir_.CreateBitCast(lanes, ir_.getInt32Ty()); }
   void write(uint32_t r, Value* v, const Where& where);  // a general register; predicate: i32
   void write_scalar(uint32_t r, Value* v);
@@ -244,7 +248,10 @@ class Generator {
     std::vector<Target> targets;
   };
   std::vector<Counter> counters_;
-  std::vector<uint32_t> pure_steps_, steps_, memos_;  // instructions; bit 31 of a pure step: as scalars
+  std::vector<uint32_t> pure_steps_, steps_;  // instructions; bit 31 of a pure step: as scalars
+  // What shared accesses cost, by address (a register and an offset) and how it is accessed.
+  std::vector<std::tuple<uint32_t, int64_t, uint32_t>> memos_;
+  uint32_t memo_ways_ = 1;  // memos of one access and one warp, a power of two
   std::map<uint32_t, const machine::Access*> access_of_;
   std::map<uint32_t, const machine::LaneOp*> lane_op_of_;
 };

@@ -1,5 +1,6 @@
 // Shared memory. What the block's dimensions prove to be in bounds needs no check, other affine addresses one
 // comparison; what any addresses cost is worked out here where lanes meet in no bank, and remembered.
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 
@@ -148,22 +149,42 @@ void Generator::shared(uint32_t index, const Where& where, int64_t stride) {
   ir_.SetInsertPoint(done);
 }
 
-// Any addresses. What they cost is remembered for each warp: most often they are the same every time.
+// Of loops in which the distance between lanes doubles or halves, as a tree's, each step has a memo of its own. As many
+// as fit into the CPU's first cache beside what else is there.
+void Generator::find_memo_ways() {
+  constexpr uint32_t kMost = 8, kMemos = 24 * 1024 / sizeof(Memo);
+  uint32_t accesses = 0;
+  for (const Instruction& i : p_.code)
+    accesses += (i.kind == Kind::load || i.kind == Kind::store) && p_.memory[i.memory].space == AddressSpace::shared;
+  for (memo_ways_ = kMost; memo_ways_ > 1 && memo_ways_ * accesses * warps() > kMemos;) memo_ways_ /= 2;
+}
+
+// Any addresses. What they cost is remembered for each warp: most often they are the same every time, or one of a few
+// patterns by turns, told apart by the distance between the first two lanes. What stands at one address shares a memo.
 void Generator::shared_general(uint32_t index, const Where& where) {
   const Instruction& i = p_.code[index];
   const MemoryOp& m = p_.memory[i.memory];
   const uint32_t bytes = m.bytes();
   Type *i32 = ir_.getInt32Ty(), *i64 = ir_.getInt64Ty();
-  uint32_t number = 0;
-  while (number < memos_.size() && memos_[number] != index) ++number;
-  if (number == memos_.size()) memos_.push_back(index);
+  // A load and a store of words cost the same.
+  const uint32_t how = bytes | (i.kind == Kind::store ? 256 : 0);
+  const std::tuple key{m.address.reg, m.offset, bytes > 4 ? how : bytes};
+  const auto number = static_cast<uint64_t>(std::find(memos_.begin(), memos_.end(), key) - memos_.begin());
+  if (number == memos_.size()) memos_.push_back(key);
   Value* address =
       ir_.CreateAdd(vector(m.address, Element::b32), spread(ir_.getInt32(static_cast<uint32_t>(m.offset)), 0));
   if (where.mask) address = ir_.CreateSelect(where.lanes, address, Constant::getNullValue(address->getType()));
-  Value* memo = ir_.CreateInBoundsGEP(
-      ir_.getInt8Ty(), field(offsetof(Frame, memos), ir_.getPtrTy(), "memos"),
-      ir_.CreateMul(ir_.CreateAdd(ir_.CreateZExt(w_, i64), ir_.getInt64(uint64_t{number} * warps())),
-                    ir_.getInt64(sizeof(Memo))));
+  Value* way = ir_.CreateAdd(ir_.CreateZExt(w_, i64), ir_.getInt64(number * warps()));
+  if (memo_ways_ > 1) {
+    Value* distance =
+        ir_.CreateSub(ir_.CreateExtractElement(address, 1), ir_.CreateExtractElement(address, uint64_t{0}));
+    Value* zeros =
+        ir_.CreateBinaryIntrinsic(Intrinsic::cttz, ir_.CreateOr(distance, ir_.getInt32(1u << 31)), ir_.getTrue());
+    way = ir_.CreateAdd(ir_.CreateMul(way, ir_.getInt64(memo_ways_)),
+                        ir_.CreateZExt(ir_.CreateAnd(zeros, ir_.getInt32(memo_ways_ - 1)), i64));
+  }
+  Value* memo = ir_.CreateInBoundsGEP(ir_.getInt8Ty(), field(offsetof(Frame, memos), ir_.getPtrTy(), "memos"),
+                                      ir_.CreateMul(way, ir_.getInt64(sizeof(Memo))));
   const auto at = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), memo, offset); };
   Value* known = ir_.CreateAlignedLoad(wide(i32), memo, Align(64));
   Value* same = ir_.CreateIsNull(bits_of(ir_.CreateICmpNE(known, address)));
@@ -212,8 +233,7 @@ void Generator::shared_general(uint32_t index, const Where& where) {
     ir_.CreateBr(access);
     ir_.SetInsertPoint(odd);
   }
-  call(offsetof(Frame, judge), ir_.getVoidTy(),
-       {memo, mask_value(where), ir_.getInt32(bytes | (i.kind == Kind::store ? 256 : 0))});
+  call(offsetof(Frame, judge), ir_.getVoidTy(), {memo, mask_value(where), ir_.getInt32(how)});
   ir_.CreateBr(access);
   ir_.SetInsertPoint(access);
   if (p_.sites[m.site].dynamic_requests) count(site_counter(m.site, kRequests), 1);

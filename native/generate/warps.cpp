@@ -232,7 +232,7 @@ void Generator::body(uint32_t r, uint32_t b, bool full) {
   where.block = b;
   if (!full) {
     where.mask = ir_.CreateLoad(ir_.getInt32Ty(), mask_);
-    where.lanes = lanes_of(where.mask);
+    where.lanes = lanes_on(where.mask);
     where.keeps = block.divergent;
   }
   if (!counted_by_region(r, b)) {
@@ -272,7 +272,7 @@ void Generator::instruction(uint32_t index, const Where& outer) {
     BB* on = block("on");
     ir_.CreateCondBr(ir_.CreateIsNotNull(where.mask), on, after);
     ir_.SetInsertPoint(on);
-    where.lanes = lanes_of(where.mask);
+    where.lanes = lanes_on(where.mask);
     if (i.counts && i.guard_tally != kNone) {
       count(counter({{word_guard_executions(i.guard_tally), 1}}), 1);
       count(counter({{word_guard_lanes(i.guard_tally), 1}}), count_lanes(where.mask));
