@@ -29,7 +29,7 @@ namespace {
 // Warp instructions. The interpreter executes some 200 million a second with one thread; looking an object up takes
 // about 1 ms, compiling one 0.3 to 4 ms for each instruction of the kernel (docs/results/speed.md).
 constexpr uint64_t kLookUp = 1'000'000;
-constexpr uint64_t kCompile = 8'000'000;    // still to execute in this launch, per thread
+constexpr uint64_t kCompile = 16'000'000;   // still to execute in this launch, per thread
 constexpr uint64_t kPays = 3'000'000;       // the same, for each instruction of the kernel
 constexpr uint64_t kRepeated = 20'000'000;  // executed by launches that have ended: there will be more of them
 // Niceness. Where every core is busy with thread blocks, who compiles at once gets a quarter of one: a kernel is

@@ -187,7 +187,7 @@ class Generator {
   void global_general(uint32_t index, const Where& where);
   void move_contiguous(const Instruction& i, Value* pointer, unsigned alignment, const Where& where, bool pad);
   void move_uniform(const Instruction& i, Value* pointer, const Where& where);
-  void move_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where);
+  void move_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where, bool pad);
   void load_result(const MemoryOp& m, std::size_t k, Value* element, const Where& where);
   Value* store_value(const MemoryOp& m, std::size_t k);
   Value* site_state(uint32_t memory, std::size_t offset);  // address of a member

@@ -1,5 +1,7 @@
 // Loads and stores. Where the address is a scalar and a known step, the access is checked, counted and carried out
 // here; what fails a check, and every other access, goes through the interpreter's handler (step()).
+#include <llvm/Analysis/VectorUtils.h>
+
 #include <cstddef>
 
 #include "machine/observe/traffic.h"
@@ -157,20 +159,52 @@ void Generator::move_uniform(const Instruction& i, Value* pointer, const Where& 
   }
 }
 
-// Lane l at base + offsets[l] (bytes below 2^31).
-void Generator::move_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where) {
+// Lane l at base + offsets[l] (bytes below 2^31). `pad`: lanes that are off may be read.
+void Generator::move_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where, bool pad) {
   const MemoryOp& m = p_.memory[i.memory];
-  VectorType* all = wide(ir_.getIntNTy(8u * m.width));
+  Type* element = ir_.getIntNTy(8u * m.width);
   Value* on = where.mask ? where.lanes : Constant::getAllOnesValue(wide(ir_.getInt1Ty()));
+  // Without gather instructions, a branch for each lane that may be off takes longer than reading it.
+  if (pad && !target_.masks && i.kind == Kind::load) on = Constant::getAllOnesValue(wide(ir_.getInt1Ty()));
+  // The last steps of a tree need few lanes, and a gather or scatter costs the same for none of its lanes as for all.
+  const uint32_t parts = where.mask && target_.masks ? 2 : 1, each = kLanes / parts;
+  const auto part = [&](Value* all, uint32_t p) {
+    return parts == 1 ? all : ir_.CreateShuffleVector(all, createSequentialMask(p * each, each, 0));
+  };
   for (uint32_t k = 0; k < m.count; ++k) {
+    if (i.kind == Kind::load && !m.values[k].is_reg()) continue;
     Value* from = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), base, uint64_t{k} * m.width);
-    Value* at = ir_.CreateGEP(ir_.getInt8Ty(), from, offsets);
-    if (i.kind == Kind::load) {
-      if (m.values[k].is_reg())
-        load_result(m, k, ir_.CreateMaskedGather(all, at, Align(m.width), on, Constant::getNullValue(all)), where);
-    } else {
-      ir_.CreateMaskedScatter(store_value(m, k), at, Align(m.width), on);
+    Value* stored = i.kind == Kind::load ? nullptr : store_value(m, k);
+    Value* none = Constant::getNullValue(FixedVectorType::get(element, each));
+    Value* loaded[2] = {};
+    for (uint32_t p = 0; p < parts; ++p) {
+      BB *before = nullptr, *after = nullptr;
+      if (p > 0) {
+        BB* here = block("upper");
+        before = ir_.GetInsertBlock(), after = block("moved");
+        ir_.CreateCondBr(ir_.CreateIsNull(ir_.CreateLShr(where.mask, each)), after, here);
+        ir_.SetInsertPoint(here);
+      }
+      Value* at = ir_.CreateGEP(ir_.getInt8Ty(), from, part(offsets, p));
+      if (stored)
+        ir_.CreateMaskedScatter(part(stored, p), at, Align(m.width), part(on, p));
+      else
+        loaded[p] = ir_.CreateMaskedGather(none->getType(), at, Align(m.width), part(on, p), none);
+      if (!after) continue;
+      BB* here = ir_.GetInsertBlock();
+      ir_.CreateBr(after);
+      ir_.SetInsertPoint(after);
+      if (stored) continue;
+      PHINode* either = ir_.CreatePHI(none->getType(), 2);
+      either->addIncoming(none, before);
+      either->addIncoming(loaded[p], here);
+      loaded[p] = either;
     }
+    if (stored) continue;
+    load_result(
+        m, k,
+        parts == 1 ? loaded[0] : ir_.CreateShuffleVector(loaded[0], loaded[1], createSequentialMask(0, kLanes, 0)),
+        where);
   }
 }
 

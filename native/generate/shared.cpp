@@ -139,7 +139,7 @@ void Generator::shared(uint32_t index, const Where& where, int64_t stride) {
     else
       move_contiguous(i, pointer, static_cast<unsigned>(bytes), where, m.count == 1 && bytes <= 4);
   } else {
-    move_scattered(i, memory, spread(base, stride), where);
+    move_scattered(i, memory, spread(base, stride), where, false);
   }
   if (!slow) return;
   ir_.CreateBr(done);
@@ -240,7 +240,7 @@ void Generator::shared_general(uint32_t index, const Where& where) {
   count(site_counter(m.site, kWavefronts), ir_.CreateZExt(ir_.CreateLoad(i32, at(offsetof(Memo, wavefronts))), i64));
   if (bytes > 4)
     count(site_counter(m.site, kIdeal), ir_.CreateZExt(ir_.CreateLoad(i32, at(offsetof(Memo, ideal))), i64));
-  move_scattered(i, field(offsetof(Frame, shared), ir_.getPtrTy(), "shared"), address, where);
+  move_scattered(i, field(offsetof(Frame, shared), ir_.getPtrTy(), "shared"), address, where, true);
   ir_.CreateBr(done);
   ir_.SetInsertPoint(slow);
   step(index, where);
