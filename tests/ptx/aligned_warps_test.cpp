@@ -30,11 +30,12 @@ TEST(AlignedWarps, ComparisonsWithConstants) {
           "mov.u32 %r5, %ctaid.x;\nmad.lo.u32 %r5, %r5, 96, %r1;\nmul.wide.u32 %rd2, %r5, 4;\n"
           "add.s64 %rd1, %rd1, %rd2;\nst.global.u32 [%rd1], %r3;\n";
       const Ran r = run(kernel(".param .u64 out", body), {zeros<uint32_t>(2 * kAligned)}, kAlignedShape);
+      const std::vector<uint32_t> results = r.read();
       for (uint32_t i = 0; i < 2 * kAligned; ++i) {
         uint32_t expected = 0;
         for (uint32_t k = 0; k < std::size(constants); ++k)
           expected |= static_cast<uint32_t>(compare(i % kAligned * stride, constants[k])) << k;
-        ASSERT_EQ(r.read()[i], expected) << how << ", thread " << i << ", stride " << stride;
+        ASSERT_EQ(results[i], expected) << how << ", thread " << i << ", stride " << stride;
       }
     }
   }
