@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <stdexcept>
 #include <thread>
@@ -121,6 +122,23 @@ uint64_t Prepared::place(uint64_t words) {
   return allocation->base;  // a simulated address is a host address
 }
 
+// How many times as much as one machine two do at once, of one thread each, which share nothing but the computer.
+// `one`: the first of them. Once for each repetition.
+static std::vector<double> side_by_side(const Case& c, const Way& way, Prepared& one, const std::vector<double>& alone,
+                                        int repetitions) {
+  Prepared other(c, c.n, way);
+  other.launch(nullptr);
+  std::vector<double> ratios;
+  for (int i = 0; i < repetitions; ++i) {
+    Seconds first, second;
+    std::future<void> beside = std::async(std::launch::async, [&] { other.launch(&second); });
+    one.launch(&first);
+    beside.get();
+    ratios.push_back(median(alone) * (1 / first.wall[0] + 1 / second.wall[0]));
+  }
+  return ratios;
+}
+
 json measure_ways(const Case& c, int repetitions) {
   std::vector<std::unique_ptr<Prepared>> prepared;
   std::vector<Seconds> seconds(ways().size());
@@ -139,6 +157,8 @@ json measure_ways(const Case& c, int repetitions) {
       throw std::runtime_error(std::string(c.kernel) + ": counters of " + way.key + " differ from the first way's");
     row[way.key] = own_rates(counters.instructions, seconds[w], way.threads);
     if (way.engine == machine::Engine::native) row[way.key]["compile_seconds"] = prepared[w]->compile_seconds();
+    if (way.key == std::string_view("native"))
+      row["side_by_side"] = median(side_by_side(c, way, *prepared[w], seconds[w].wall, repetitions));
   }
   const auto ratio = [&](const char* name, const char* one, const char* two) {
     if (row.contains(one) && row.contains(two))

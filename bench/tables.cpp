@@ -52,6 +52,7 @@ const Column kRates[] = {
     {"native", [](const json& r) { return rate(r, "native"); }},
     {"2 threads", [](const json& r) { return rate(r, "native_two"); }},
     {"ratio", [](const json& r) { return plain(r, "native_ratio"); }},
+    {"side by side", [](const json& r) { return plain(r, "side_by_side"); }},
     {"plain loop's", [](const json& r) { return plain(r, "plain_two_threads"); }},
     {"faster", [](const json& r) { return plain(r, "faster"); }},
     {"of plain loop", [](const json& r) { return of_plain(r) > 0 ? fmt::format("{:.2f}", of_plain(r)) : "-"; }},
@@ -135,7 +136,8 @@ static std::string verdicts(const json& rows) {
     if (kernel == "vector_add") line(kernel + ", of a plain loop's bandwidth", 0.9, of_plain(row), "");
     if (row.contains("native_ratio") && !row.contains("plain_seconds"))
       line(kernel + ", two threads", 1.9, row["native_ratio"],
-           " times one (a plain loop: " + plain(row, "plain_two_threads") + ")");
+           " times one (two machines side by side: " + plain(row, "side_by_side") +
+               "; a plain loop: " + plain(row, "plain_two_threads") + ")");
   }
   return text;
 }
