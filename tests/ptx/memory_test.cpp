@@ -1,5 +1,7 @@
 // Loads and stores of every width, form and space: values, exact counts, and what faults say.
 #include <algorithm>
+#include <numeric>
+#include <set>
 #include <tuple>
 
 #include "harness.h"
@@ -116,6 +118,53 @@ TEST(MemoryForms, EveryThirdElement) {
 }
 
 // Shared memory by the same forms: 64-bit accesses are judged by half-warps, 128-bit ones by quarters.
+// Each lane walks along a row of its own, 64 bytes apart; every four steps one lane less.
+TEST(MemoryForms, LanesThatStayInTheirSectors) {
+  const std::string ptx = kernel(".param .u64 to, .param .u64 from", R"(
+  ld.param.u64 %rd1, [to];
+  ld.param.u64 %rd2, [from];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd3, %r1, 64;
+  add.s64 %rd4, %rd2, %rd3;
+  mul.wide.u32 %rd5, %r1, 4;
+  add.s64 %rd6, %rd1, %rd5;
+  mov.u32 %r2, 0;
+  mov.u32 %r3, 0;
+NEXT:
+  shr.u32 %r4, %r2, 2;
+  setp.ge.u32 %p1, %r1, %r4;
+  mov.u32 %r5, 0;
+  @%p1 ld.global.u32 %r5, [%rd4];
+  add.u32 %r3, %r3, %r5;
+  add.s64 %rd4, %rd4, 4;
+  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %p2, %r2, 16;
+  @%p2 bra NEXT;
+  st.global.u32 [%rd6], %r3;
+)");
+  std::vector<uint32_t> from(32 * 16), wanted(32);
+  std::iota(from.begin(), from.end(), 1u);
+  uint64_t sectors = 0, lines = 0;
+  std::set<uint32_t> touched;
+  for (uint32_t k = 0; k < 16; ++k) {
+    std::set<uint32_t> of_step;
+    for (uint32_t lane = k / 4; lane < 32; ++lane) {
+      const uint32_t at = lane * 16 + k;
+      wanted[lane] += from[at];
+      touched.insert(at / 8);
+      of_step.insert(at / 32);
+      ++sectors;
+    }
+    lines += of_step.size();
+  }
+  const Ran r = run(ptx, {zeros<uint32_t>(32), buffer(from)});
+  EXPECT_EQ(r.read(), wanted);
+  EXPECT_EQ(r.counters().global_load_sectors, sectors);
+  EXPECT_EQ(r.counters().global_load_lines, lines);
+  EXPECT_EQ(r.counters().global_load_bytes_requested, 4 * sectors);
+  EXPECT_EQ(r.counters().compulsory_bytes, 32 * (touched.size() + 4));
+}
+
 TEST(MemoryForms, SharedNeighbouredLanes) {
   for (const Form& f : kForms) {
     SCOPED_TRACE(f.suffix);
