@@ -1,6 +1,7 @@
 // Turns a matrix over, any element of up to 16 bytes, any alignment, with one launch.
 #pragma once
 
+#include "device/transpose_bytes.cuh"
 #include "device/transpose_narrow.cuh"
 
 namespace coalesce {
@@ -34,14 +35,23 @@ status transpose(const T* in, std::int64_t in_stride, T* out, std::int64_t out_s
   transpose_shape shape{rows, columns, in_stride, out_stride, 0};
   const std::uintptr_t addresses = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
   unsigned int blocks = 0;
-  if constexpr (size <= 16 && (size & (size - 1)) == 0) {
-    if (addresses % size == 0) {
-      if (in_stride == columns && columns * size < 128) return start_tall<size>(in, out, shape, stream);
-      if (out_stride == rows && rows * size < 128) return start_flat<size>(in, out, shape, stream);
+  // An element is moved in parts of this size.
+  constexpr int part = (size & (size - 1)) == 0 ? size : size == 12 ? 4 : 0;
+  if constexpr (part > 0) {
+    constexpr int parts = size / part;
+    if (addresses % part == 0) {
+      if (in_stride == columns && columns * size < 128) return start_tall<part, parts>(in, out, shape, stream);
+      if (out_stride == rows && rows * size < 128) {
+        if constexpr (size < 4) {
+          return start_flat_bytes<size>(in, out, shape, stream);
+        } else {
+          return start_flat<part, parts>(in, out, shape, stream);
+        }
+      }
       if (((in_stride | out_stride) * size) % 32 != 0 || addresses % 32 != 0) {
-        blocks = crooked_tiles_of<size>(shape);
+        blocks = crooked_tiles_of<part, parts>(shape);
         if (!blocks) return refuse(too_many_blocks);
-        return start(transpose_crooked<size>, blocks, crooked_threads, stream, in, out, shape);
+        return start(transpose_crooked<part, parts>, blocks, crooked_threads, stream, in, out, shape);
       }
     }
   }

@@ -94,6 +94,7 @@ void check_type(Random& random) {
   // Streams of several blocks, and crooked tiles below and beside each other.
   constexpr i64 stream = 60000 / static_cast<i64>(sizeof(T)) / 6;
   check_transpose<T>(6, stream, 0, 0, 1, 0, random);
+  if (sizeof(T) < 4) check_transpose<T>(2, 3 * stream, 1, 0, 0, 1, random);  // words of several columns
   check_transpose<T>(stream, 6, 0, 1, 0, 1, random);
   check_transpose<T>(270, 259, 1, 1, 1, 1, random);
   for (int k = 0; k < 4; ++k) {

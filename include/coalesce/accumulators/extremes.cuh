@@ -54,7 +54,7 @@ __device__ __forceinline__ T earlier(T a, T b) {
   } else if constexpr (IgnoreNan && std::is_floating_point_v<T>) {
     return high ? fmax(a, b) : fmin(a, b);
   } else if constexpr (std::is_floating_point_v<T>) {
-    return !(Order::before(b, a) || b != b) || a != a ? a : b;
+    return ((a != a) | Order::before(a, b)) ? a : b;  // of a number and NaN neither is before the other
   } else {
     return Order::before(b, a) ? b : a;
   }
@@ -194,11 +194,9 @@ struct extreme {
   __device__ Result finish(const state& s, std::int64_t) const { return static_cast<Result>(s); }
 };
 
-// A value and where it is; -1: none yet.
-template <class T>
+// The key of a value, and ~ its position; 0 and 0: none yet. The larger the pair, the earlier.
 struct found {
-  T value;
-  std::int64_t position;
+  unsigned long long key, place;
 };
 
 template <class T, class Order, bool IgnoreNan = false>
@@ -207,15 +205,16 @@ struct extreme_position {
   using result = std::int64_t;
   static constexpr bool indexed = true;
   using value = compared_type<T>;
-  using state = found<value>;
+  using state = found;
 
-  __device__ state identity() const { return {extreme<T, Order>::nothing(), -1}; }
-
-  // Whether a at position p comes before b at position q; both are there.
-  __device__ __forceinline__ static bool precedes(value a, std::int64_t p, value b, std::int64_t q) {
-    const bool alike = is_nan(a) == is_nan(b);  // no branches: both are cheap
-    return Order::before(a, b) | (!Order::before(b, a) & ((alike & (p < q)) | (!alike & is_nan(a))));
+  __device__ static unsigned long long place_of(std::int64_t position) {
+    return ~static_cast<unsigned long long>(position);
   }
+  __device__ __forceinline__ static bool precedes(const state& a, const state& b) {
+    return (a.key > b.key) | ((a.key == b.key) & (a.place > b.place));  // no branches: both are cheap
+  }
+
+  __device__ state identity() const { return {0, 0}; }
 
   // Usually nothing in a tile comes before what was found, so first only the tile's best value is looked for; where it
   // is only when it is needed.
@@ -226,38 +225,31 @@ struct extreme_position {
   template <int N, class At>
   __device__ __forceinline__ void add_best(state& s, value best, const T (&tile)[N], At at) const {
     if (IgnoreNan && is_nan(best)) return;
+    const unsigned long long key = order_key<T, Order>(best);
     // The first position stands for all: equal values further on come before what lies behind it,
     // too.
-    if (s.position >= 0 && !precedes(best, at(0), s.value, s.position)) return;
-    const std::int64_t position = at(place_in_tile(tile, best));
-    if (s.position < 0 || precedes(best, position, s.value, s.position)) s = {best, position};
+    if (N > 2 && !precedes({key, place_of(at(0))}, s)) return;
+    merge(s, {key, place_of(at(place_in_tile(tile, best)))});
   }
   __device__ __forceinline__ void merge(state& into, const state& from) const {
-    if (from.position >= 0 && (into.position < 0 || precedes(from.value, from.position, into.value, into.position))) {
-      into = from;
-    }
+    if (precedes(from, into)) into = from;
   }
   __device__ __forceinline__ void share(const state& before, state& s) const {
     const unsigned int here = __activemask();
-    if (__any_sync(here, s.position != before.position)) first_of_lanes(here, s);
+    if (__any_sync(here, s.place != before.place)) first_of_lanes(here, s);
   }
   __device__ __forceinline__ void merge_warp(state& s) const { first_of_lanes(0xffffffffu, s); }
   // All lanes in `here` take part in each exchange.
   __device__ __forceinline__ static void first_of_lanes(unsigned int here, state& s) {
-    const bool there = s.position >= 0;
-    const unsigned long long mine = there ? order_key<T, Order>(s.value) : 0, most = largest_of_lanes(here, mine);
-    const bool best = there && mine == most;
-    const unsigned long long place = best ? ~static_cast<unsigned long long>(s.position) : 0;
-    const unsigned long long lowest_place = largest_of_lanes(here, place);
-    const bool first = best && place == lowest_place;
-    const unsigned int owners = __ballot_sync(here, first);
-    if (owners == 0) return;
-    const int owner = __ffs(owners) - 1;
-    s.value = __shfl_sync(here, s.value, owner);
-    s.position = __shfl_sync(here, static_cast<long long>(s.position), owner);
+    const unsigned long long key = largest_of_lanes(here, s.key);
+    s.place = largest_of_lanes(here, s.key == key ? s.place : 0);
+    s.key = key;
   }
-  __device__ std::int64_t finish(const state& s, std::int64_t) const { return s.position; }
-  __device__ static value value_of(const state& s) { return s.value; }
+  __device__ std::int64_t finish(const state& s, std::int64_t) const { return static_cast<std::int64_t>(~s.place); }
+  __device__ static value value_of(const state& s) {
+    if (s.place == 0) return extreme<T, Order>::nothing();
+    return of_order_key<T, Order, value>(static_cast<decltype(order_key<T, Order>(value()))>(s.key));
+  }
 };
 
 // The same where there are fewer than 2^32 - 1 elements, of up to 32 bits: value and position in one 64-bit number, the

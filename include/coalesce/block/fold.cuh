@@ -49,9 +49,13 @@ __device__ __forceinline__ typename A::state fold_block(const A& a, typename A::
     if (threadIdx.x % 32 == 0) of_warp.put(threadIdx.x / 32, state);
     __syncthreads();
     if (threadIdx.x < 32) {
+      const int there = threads / 32;
       state = a.identity();
-      if (threadIdx.x < static_cast<unsigned>(threads) / 32) state = of_warp.get(threadIdx.x);
-      state = merge_lanes(a, state, warps);
+      if (static_cast<int>(threadIdx.x) < there) state = of_warp.get(threadIdx.x);
+#pragma unroll
+      for (int step = warps / 2; step > 0; step /= 2) {
+        if (step < there) a.merge(state, warp::exchange(state, step));
+      }
     }
   }
   return state;
@@ -72,23 +76,30 @@ __device__ __forceinline__ unsigned int take_ticket(unsigned int* ticket, unsign
 #endif
 }
 
-// Whether this block is the last of `blocks` to get here; all its threads call it and get the same answer. What the
-// other blocks' threads wrote before is then visible. The ticket must be 0 before the first block, and is 0 again after
-// the last.
-__device__ inline bool last_block(unsigned int* ticket, unsigned int blocks) {
-  __shared__ bool last;
-  __syncthreads();
-  if (threadIdx.x == 0) last = take_ticket(ticket, blocks - 1) == blocks - 1;
-  __syncthreads();
-  return last;
+// Whether this block is the last of `blocks` to get here; all its threads call it and get the same answer, or (Threads
+// = 32) those of its first warp do. What the other blocks' threads wrote before is then visible. The ticket must be 0
+// before the first block, and is 0 again after the last.
+template <int Threads = 0>
+__device__ __forceinline__ bool last_block(unsigned int* ticket, unsigned int blocks) {
+  if constexpr (Threads == 32) {
+    __syncwarp();
+    const bool last = threadIdx.x == 0 && take_ticket(ticket, blocks - 1) == blocks - 1;
+    return __shfl_sync(0xffffffffu, last, 0);
+  } else {
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) last = take_ticket(ticket, blocks - 1) == blocks - 1;
+    __syncthreads();
+    return last;
+  }
 }
 
-// partials[first * pitch], partials[(first + step) * pitch] ... of `count`, merged in this order. Several are on their
-// way at once.
-template <class A>
+// partials[first * pitch], partials[(first + step) * pitch] ... of `count`, merged in this order. Several, `Loads`, are
+// on their way at once.
+template <int Loads = 0, class A>
 __device__ __forceinline__ typename A::state merge_partials(const A& a, const typename A::state* partials, int first,
                                                             int count, int step, std::int64_t pitch) {
-  constexpr int loads = shape<A>::state_words <= 4 ? 8 : 2;
+  constexpr int loads = Loads > 0 ? Loads : shape<A>::state_words <= 4 ? 8 : 2;
   typename A::state merged = a.identity();
   for (int i = first; i < count; i += loads * step) {
     typename A::state other[loads];

@@ -23,9 +23,11 @@ inline constexpr int vectors_of_tile = longest_tile<typename Source::element> / 
                                            ? longest_tile<typename Source::element> / Source::width
                                            : Loads;
 
-template <int Loads, int Align, class Source, class Body>
+//
+// `before` is called when all is known that does not need the elements, with what is known.
+template <int Loads, int Align, class Source, class Before, class Body>
 __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, std::int64_t thread,
-                                          std::int64_t threads, Body&& body) {
+                                          std::int64_t threads, Before&& before, Body&& body) {
   using element = typename Source::element;
   using vector = typename Source::template vector_of<>;
   constexpr int width = Source::width;
@@ -36,16 +38,17 @@ __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, 
   }
   std::int64_t vectors = (count - head) / width;
   if (Align > 16 && width > 1) vectors &= ~std::int64_t{1};
+  std::int64_t i = thread;
+  before(head, vectors, i);
   if constexpr (width > 1) {
     const std::int64_t inside = vectors * width, single = count - inside;
 #pragma unroll 1
-    for (std::int64_t i = thread; i < single; i += threads) {
-      const std::int64_t at = i < head ? i : i + inside;
+    for (std::int64_t s = i; s < single; s += threads) {
+      const std::int64_t at = s < head ? s : s + inside;
       const element one[1] = {in.at(at)};
       body(one, positions<1>{at, 0});
     }
   }
-  std::int64_t i = thread;
   // Of a warp all lanes or none: those that go on would wait for the memory once more than those that do not.
   for (; (i | 31) + (Loads - 1) * threads < vectors; i += Loads * threads) {
     vector loaded[Loads];

@@ -38,28 +38,28 @@ constexpr int states_in_vector() {
 template <class A, class Source>
 inline constexpr int vector_of_states = states_in_vector<A, Source>();
 
-// The grid is `blocks` blocks in one dimension: up to 2^31 - 1.
+// The grid is `blocks` blocks, up to 2^31 - 1, by `slices`, up to 2^16 - 1.
 template <class Problem>
 status launch(void (*kernel)(Problem), const Problem& problem, std::int64_t blocks, int threads, int shared,
-              cudaStream_t stream) {
+              cudaStream_t stream, int slices = 1) {
   if (blocks > 0x7fffffff) return refuse("more results than one launch can have: split the call");
   void* arguments[] = {const_cast<Problem*>(&problem)};
-  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(static_cast<unsigned int>(blocks)), dim3(threads),
-                          arguments, shared, stream);
+  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(static_cast<unsigned int>(blocks), slices),
+                          dim3(threads), arguments, shared, stream);
 }
 
-// The same for a kernel that begins with wait_for_stream(): it may be started while the one before it in the stream
-// still runs, and saves what starting takes.
+// The same for a kernel that begins with let_next_start() and calls wait_for_earlier(): it may be started while the one
+// before it in the stream still runs, and saves what starting takes.
 template <class Problem>
 status launch_early(void (*kernel)(Problem), const Problem& problem, std::int64_t blocks, int threads, int shared,
-                    cudaStream_t stream, const device_facts& device) {
+                    cudaStream_t stream, const device_facts& device, int slices = 1) {
 #if CUDART_VERSION >= 12030  // before, graphs do not know it
   if (device.starts_early && blocks <= 0x7fffffff) {
     cudaLaunchAttribute early;
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(static_cast<unsigned int>(blocks));
+    config.gridDim = dim3(static_cast<unsigned int>(blocks), slices);
     config.blockDim = dim3(static_cast<unsigned int>(threads));
     config.dynamicSmemBytes = static_cast<std::size_t>(shared);
     config.stream = stream;
@@ -69,16 +69,30 @@ status launch_early(void (*kernel)(Problem), const Problem& problem, std::int64_
     return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), arguments);
   }
 #endif
-  return launch(kernel, problem, blocks, threads, shared, stream);
+  return launch(kernel, problem, blocks, threads, shared, stream, slices);
 }
 
-// Lets the next launch start, and waits until what was before this one in the stream has ended and can be seen. Called
-// by all threads before they read or write anything: also the workspace is that of the launch before.
-__device__ __forceinline__ void wait_for_stream() {
+// Lets the next launch start.
+__device__ __forceinline__ void let_next_start() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+// Waits until what was before this launch in the stream has ended and can be seen. Called by all threads before they
+// read or write anything: also the workspace is that of the launch before. What needs the parameters alone is best
+// known before: `known`, none of them negative, which ptxas would find out later if the waiting did not depend on it.
+__device__ __forceinline__ void wait_for_earlier() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" : : : "memory");
 #endif
+}
+template <class... Known>
+__device__ __forceinline__ void wait_for_earlier(Known&... known) {
+  if ((known | ... | 0) >= 0) wait_for_earlier();
+}
+__device__ __forceinline__ void wait_for_stream() {
+  let_next_start();
+  wait_for_earlier();
 }
 
 __host__ __device__ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }

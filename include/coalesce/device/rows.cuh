@@ -72,8 +72,9 @@ __global__ void __launch_bounds__(rows_threads, shape<A>::blocks_per_processor)
       typename A::state state = a.identity();
       const std::int64_t row = first + group;
       if (row < rows_count) {
-        visit_run<Loads, 32>(problem.in.from(problem.map(row)), count, lane, lanes,
-                             [&](const auto& tile, auto at) { a.add(state, tile, at); });
+        visit_run<Loads, 32>(
+            problem.in.from(problem.map(row)), count, lane, lanes, [](auto&...) {},
+            [&](const auto& tile, auto at) { a.add(state, tile, at); });
       }
       state = merge_lanes(a, state, lanes);
       if (lane == 0 && row < rows_count) problem.out[row] = a.finish(state, count);

@@ -23,65 +23,74 @@ struct runs {
   unsigned int* tickets;                 // one for each run, where slices > 1
 };
 
+// Threads of a block, at most, and blocks of a multiprocessor.
 template <class A>
 struct runs_bounds {
-  static constexpr int threads = shape<A>::threads;
-  static constexpr int blocks = !column_accumulator<A> && sizeof(typename shape<A>::partial) <= (A::indexed ? 8 : 24)
-                                    ? 4
-                                    : shape<A>::blocks_per_processor;
+  static constexpr bool small = !column_accumulator<A> && sizeof(typename shape<A>::partial) <= (A::indexed ? 16 : 24);
+  static constexpr int threads = small ? 512 : shape<A>::threads;
+  static constexpr int blocks = small ? 2 : shape<A>::blocks_per_processor;  // of so many threads
 };
 
 template <class A, class Source>
 __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::blocks)
     reduce_runs(const runs<A, Source> problem) {
-  constexpr int threads = runs_bounds<A>::threads;
-  wait_for_stream();
+  constexpr int most_threads = runs_bounds<A>::threads;
+  let_next_start();
   const A& a = problem.accumulator;
-  const int slices = problem.slices;
-  const int run = blockIdx.x / slices, slice = blockIdx.x % slices;
+  const int slices = problem.slices, slice = slices > 1 ? blockIdx.x : 0, threads = blockDim.x;
+  const std::int64_t run = slices > 1 ? blockIdx.y : blockIdx.x;
   const Source in = problem.in.from(problem.map(run));
   const std::int64_t thread = static_cast<std::int64_t>(slice) * threads + threadIdx.x;
+  const std::int64_t all = static_cast<std::int64_t>(slices) * threads;
+  typename shape<A>::partial* const partials = problem.partials + run * slices;
+  const auto wait = [](auto&... known) { wait_for_earlier(known...); };
 
   if constexpr (column_accumulator<A>) {
     extern __shared__ __align__(16) char shared[];
     typename A::state state = a.begin(shared);
-    visit_run<shape<A>::loads, 128>(in, problem.count, thread, static_cast<std::int64_t>(slices) * threads,
+    visit_run<shape<A>::loads, 128>(in, problem.count, thread, all, wait,
                                     [&](const auto& tile, auto at) { a.add(state, tile, at); });
-    a.fold(state, shared, groups{1, threads, threads}, problem.partials + blockIdx.x);
+    a.fold(state, shared, groups{1, most_threads, most_threads}, partials + slice);
     if (slices > 1 ? !last_block(problem.tickets + run, slices) : (__syncthreads(), false)) return;
-    a.finish(problem.partials + static_cast<std::int64_t>(run) * slices, slices, 1, problem.count, shared,
-             problem.out + run);
+    a.finish(partials, slices, 1, problem.count, shared, problem.out + run);
   } else {
     typename A::state state = a.identity();
-    const std::int64_t all = slices == 1 ? blockDim.x : static_cast<std::int64_t>(slices) * threads;
-    visit_run<shape<A>::loads, 128>(in, problem.count, thread, all, [&](const auto& tile, auto at) {
+    visit_run<shape<A>::loads, 128>(in, problem.count, thread, all, wait, [&](const auto& tile, auto at) {
       if constexpr (shares<A>) {
         const typename A::state before = state;
         a.add(state, tile, at);
         constexpr int whole = vectors_of_tile<shape<A>::loads, Source> * Source::width;
-        if constexpr (sizeof(tile) / sizeof(tile[0]) == whole) a.share(before, state);  // smaller ones are the last
+        if constexpr (sizeof(tile) / sizeof(tile[0]) == whole) {  // smaller ones are the last
+          if (at(0) + shape<A>::loads * at.step < problem.count) a.share(before, state);
+        }
       } else {
         a.add(state, tile, at);
       }
     });
-    state = fold_block<threads>(a, state, blockDim.x);
+    state = fold_block<most_threads>(a, state, threads);
+    // Of small states the rest is the first warp's: to wait for the others takes longer than what they could do.
+    constexpr int folding = runs_bounds<A>::small ? 32 : most_threads;
+    if (threadIdx.x >= folding) return;
     if (slices > 1) {
-      if (threadIdx.x == 0) problem.partials[blockIdx.x] = state;
-      if (!last_block(problem.tickets + run, slices)) return;
-      const typename A::state* partials = problem.partials + static_cast<std::int64_t>(run) * slices;
-      state = merge_partials(a, partials, threadIdx.x, slices, threads, 1);
-      state = fold_block<threads>(a, state);
+      if (threadIdx.x == 0) partials[slice] = state;
+      if (!last_block<folding>(problem.tickets + run, slices)) return;
+      constexpr int loads = runs_bounds<A>::small ? 9 : 2;
+      state = fold_block<folding>(a, merge_partials<loads>(a, partials, threadIdx.x, slices, folding, 1));
     }
     if (threadIdx.x == 0) problem.out[run] = a.finish(state, problem.count);
   }
 }
 
+// One array: up to so many bytes half of the blocks that fit are best, then, while it fits in L2, smaller ones.
+inline constexpr std::int64_t near_bytes = 6 << 20, in_l2_bytes = 32 << 20;
+
 // How many blocks share a run. One run: one block up to 64 KB, which are its 8 vectors a thread; then all that the
-// device holds at once, 16 KB for each at least. Several: as many as fill the device's rounds best, as long as each has
-// enough to do; ever fewer as there are more runs.
-inline std::int64_t slices_of_runs(std::int64_t runs_count, std::int64_t bytes, std::int64_t resident) {
+// device holds at once, with `least` bytes for each. Several: as many as fill the device's rounds best, as long as each
+// has enough to do; ever fewer as there are more runs.
+inline std::int64_t slices_of_runs(std::int64_t runs_count, std::int64_t bytes, std::int64_t resident,
+                                   std::int64_t least) {
   if (runs_count == 1) {
-    const std::int64_t blocks = bytes <= 65536 ? 1 : bytes / 16384;
+    const std::int64_t blocks = bytes <= 65536 ? 1 : bytes / least;
     return blocks < resident ? blocks : resident;
   }
   const std::int64_t most = runs_count < max_tickets ? bytes / 65536 : 1;
@@ -105,11 +114,17 @@ status launch_runs(const A& a, const Source& in, typename A::result* out, std::i
   using bounds = runs_bounds<A>;
   device_facts device;
   if (const status s = current_device(device); !s) return s;
-  const std::int64_t bytes_of_run = count * static_cast<std::int64_t>(sizeof(typename A::element));
-  // What fits in L2 is soon read, and every block adds to what the last one has to fold.
-  const bool near_by = !column_accumulator<A> && runs_count == 1 && bytes_of_run <= 32 << 20;
-  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * bounds::blocks / (near_by ? 2 : 1);
-  const std::int64_t slices = slices_of_runs(runs_count, bytes_of_run, resident);
+  constexpr std::int64_t size = sizeof(typename A::element);
+  const std::int64_t bytes_of_run = count * size;
+  std::int64_t resident = static_cast<std::int64_t>(device.processors) * bounds::blocks;
+  int threads = bounds::threads;
+  if (!column_accumulator<A> && runs_count == 1 && bytes_of_run <= near_bytes) {
+    resident /= 2;  // what is near is soon read, and every block adds to what the last one has to fold
+  } else if (bounds::small && (runs_count > 1 || bytes_of_run <= in_l2_bytes)) {
+    threads = 256;
+    if (runs_count > 1) resident *= bounds::threads / threads;
+  }
+  const std::int64_t slices = slices_of_runs(runs_count, bytes_of_run, resident, size == 8 ? 8192 : 16384);
   runs<A, Source> problem = {a, in, out, count, map, static_cast<int>(slices), nullptr, nullptr};
   if (slices > 1 || column_accumulator<A>) {
     const std::int64_t bytes = runs_count * slices * static_cast<std::int64_t>(sizeof(typename shape<A>::partial));
@@ -122,10 +137,17 @@ status launch_runs(const A& a, const Source& in, typename A::result* out, std::i
                                                    shape<A>::shared_bytes);
     if (error != cudaSuccess) return error;
   }
-  // A warp is enough for what it has under way at once, and needs no barrier.
-  const bool tiny = !column_accumulator<A> && slices == 1 && bytes_of_run <= 32 * 16 * shape<A>::loads;
-  return launch_early(reduce_runs<A, Source>, problem, runs_count * slices, tiny ? 32 : bounds::threads,
-                      shape<A>::shared_bytes, stream, device);
+  if constexpr (!column_accumulator<A>) {
+    // As many as have the block's share under way at once; a warp needs no barrier. With 256 a fold is a step shorter.
+    const std::int64_t share = bytes_of_run / slices;
+    if (share <= 32 * 16 * shape<A>::loads) {
+      threads = 32;
+    } else if (threads > 256 && share <= (size == 8 ? 16384 : 32768)) {
+      threads = 256;
+    }
+  }
+  return launch_early(reduce_runs<A, Source>, problem, slices > 1 ? slices : runs_count, threads,
+                      shape<A>::shared_bytes, stream, device, slices > 1 ? static_cast<int>(runs_count) : 1);
 }
 
 }  // namespace coalesce::detail

@@ -299,9 +299,10 @@ status launch_staged_rows(const A& a, const Source& in, typename A::result* out,
                                           g - 1,
                                           in.template begins_aligned<16 / sizeof(memory)>(),
                                           static_cast<unsigned int>(((std::uint64_t{1} << 32) + group - 1) / group)};
-  // One that adds little to what it reads: `tiny`.
-  const bool tiny = unit >= 4 && shape<A>::state_words <= 2 && !shared_by_lanes &&
-                    (unit == 16 ? units <= 2 : units == 1 || units == 3);
+  // One that adds little to what it reads, or in long chains: `tiny`.
+  constexpr bool may_be_tiny = shape<A>::state_words <= 2 || !A::indexed;
+  const bool tiny =
+      unit >= 4 && may_be_tiny && !shared_by_lanes && (unit == 16 ? units <= 2 : units == 1 || units == 3);
   int resident = 227 * 1024 / (shared + 1024);
   const int by_registers = (tiny ? 24 : 32) / warps;  // see __launch_bounds__
   if (resident > by_registers) resident = by_registers;
@@ -322,7 +323,7 @@ status launch_staged_rows(const A& a, const Source& in, typename A::result* out,
   } else {
     if constexpr (size == 1) kernel = reduce_staged_rows<1, A, Source>;
   }
-  if constexpr (shape<A>::state_words <= 2) {
+  if constexpr (may_be_tiny) {
     if (tiny && unit == 16)
       kernel = units == 1 ? reduce_tiny_rows<16, 1, A, Source> : reduce_tiny_rows<16, 2, A, Source>;
     if constexpr (size <= 8) {

@@ -13,7 +13,9 @@
 namespace coalesce::detail {
 
 inline constexpr int strided_threads = 256;
-inline constexpr int strided_blocks = 3;  // of a multiprocessor
+// Of a multiprocessor.
+template <class A>
+inline constexpr int strided_blocks = A::indexed ? 3 : 4;
 
 // Axes as divisions: the place of index i, in elements and in the order of `index`.
 struct axis_map {
@@ -156,7 +158,7 @@ __device__ __forceinline__ void fold_strided(const A& a, typename A::state (&sta
 }
 
 template <int Kept, int Reduced, class A, class Source>
-__global__ void __launch_bounds__(strided_threads, shape<A>::state_words* Kept <= 8 ? strided_blocks : 2)
+__global__ void __launch_bounds__(strided_threads, shape<A>::state_words* Kept <= 8 ? strided_blocks<A> : 2)
     reduce_strided(const COALESCE_GRID_CONSTANT strided<A, Source> problem) {
   using element = typename A::element;
   using state_type = typename A::state;
@@ -242,7 +244,7 @@ __global__ void __launch_bounds__(strided_threads, shape<A>::state_words* Kept <
           }
         }
       };
-      constexpr int loads = A::indexed && Reduced > 1 ? 4 : 8;
+      constexpr int loads = Reduced > 1 || (Kept > 1 && !A::indexed) ? 4 : 8;  // vectors: more would be fewer warps
       std::int64_t left = mine;
 #pragma unroll 1
       for (; left >= loads; left -= loads) add_some(std::integral_constant<int, loads>());
@@ -292,7 +294,7 @@ template <int Kept, int Reduced, class A, class Source>
 status launch_strided_as(strided<A, Source> problem, cudaStream_t stream, workspace* work) {
   device_facts device;
   if (const status s = current_device(device); !s) return s;
-  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * strided_blocks;
+  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * strided_blocks<A>;
   const std::int64_t columns = problem.kept_count / Kept, loads = problem.reduced_count / problem.outer_count / Reduced;
   // The fewest threads of a result with which the blocks' lanes fill the device.
   double best = 0;

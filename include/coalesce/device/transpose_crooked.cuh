@@ -60,22 +60,28 @@ __device__ __forceinline__ void store_unit(typename unit_of<Size>::type* at, con
   }
 }
 
-// Size: of an element, 1 to 16 and a power of two. A unit is a word, or an element that is larger.
-template <int Size>
+// Rows above, for the output's shift: up to a sector less one unit.
+template <int Size, int Of>
+inline constexpr int rows_above = (32 / Size - 1 + Of - 1) / Of;
+
+// An element is `Of` parts of Size bytes: one of 1 to 16, a power of two, or several words. A unit is a word, or a part
+// that is larger.
+template <int Size, int Of>
 struct crooked_tile {
   static constexpr int unit = Size < 4 ? 4 : Size, group = unit / Size;
-  static constexpr int above = 32 / Size - 1;                                    // rows for the output's shift
-  static constexpr int height = 256 / Size;                                      // of what is written
-  static constexpr int row_units = Size < 4 ? 32 : Size < 16 ? 256 / Size : 32;  // of what is read
-  static constexpr int width = row_units * group - (group - 1);
-  static constexpr int rows = (height + above + 7) / 8 * 8;    // of what is read: as many for each warp
-  static constexpr int pitch = row_units + 1 - row_units % 2;  // units; odd
+  static constexpr int above = rows_above<Size, Of>;
+  static constexpr int height = 256 / Size;  // of what is written
+  static constexpr int row_units = Of > 1 ? 32 * Of : Size < 4 ? 32 : Size < 16 ? 256 / Size : 32;  // of what is read
+  static constexpr int width = (row_units * group - (group - 1)) / Of;
+  static constexpr int rows = (height + above + 7) / 8 * 8;  // of what is read: as many for each warp
+  // In units; odd, and Of more than all banks: neighbours down a column are in neighbouring banks.
+  static constexpr int pitch = Of > 1 ? row_units + Of : row_units + 1 - row_units % 2;
 };
 
-template <int Size>
+template <int Size, int Of>
 __global__ void __launch_bounds__(crooked_threads)
     transpose_crooked(const void* from, void* to, transpose_shape shape) {
-  using tile_of = crooked_tile<Size>;
+  using tile_of = crooked_tile<Size, Of>;
   using unit = typename unit_of<tile_of::unit>::type;
   using element = typename unit_of<Size>::type;
   constexpr int group = tile_of::group, units = tile_of::row_units, pitch = tile_of::pitch, above = tile_of::above;
@@ -88,11 +94,12 @@ __global__ void __launch_bounds__(crooked_threads)
   const std::int64_t first_row = down - above, left = shape.columns - column;
   const int width = left < tile_of::width ? static_cast<int>(left) : tile_of::width;
   // Whether all units that the tile's elements lie in have nothing but elements of the same row.
-  const bool inside = first_row >= 0 && first_row + rows <= shape.rows && left >= units * group + group - 1 &&
+  const bool inside = first_row >= 0 && first_row + rows <= shape.rows && left * Of >= units * group + group - 1 &&
                       (group == 1 || column > 0);
 
   // Each row's units, from the one that holds the tile's first element on.
-  const element* row_begin = static_cast<const element*>(from) + (first_row + warp) * shape.in_stride + column;
+  const std::int64_t in_stride = shape.in_stride * Of, out_stride = shape.out_stride * Of;
+  const element* row_begin = static_cast<const element*>(from) + (first_row + warp) * in_stride + column * Of;
   unit* place = tile + (warp % group * of_phase + warp / group) * pitch + lane;
   const auto shift_of = [](const element* at) {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % tile_of::unit) / Size;
@@ -105,17 +112,17 @@ __global__ void __launch_bounds__(crooked_threads)
     const auto units_of_row = [&] { return row_begin - shift_of(row_begin) + lane * group; };
     if (inside) {
 #pragma unroll
-      for (int k = 0; k < at_once; ++k, row_begin += warps * shape.in_stride) {
+      for (int k = 0; k < at_once; ++k, row_begin += warps * in_stride) {
         const element* const begin = units_of_row();
 #pragma unroll
         for (int p = 0; p < parts; ++p) loaded[k][p] = *reinterpret_cast<const unit*>(begin + p * 32 * group);
       }
     } else {
 #pragma unroll
-      for (int k = 0; k < at_once; ++k, row_begin += warps * shape.in_stride) {
+      for (int k = 0; k < at_once; ++k, row_begin += warps * in_stride) {
         const std::int64_t row = first_row + (pass + k) * warps + warp;
-        const element* const low = row_begin - column;
-        const element* const high = row >= 0 && row < shape.rows ? low + shape.columns : low;
+        const element* const low = row_begin - column * Of;
+        const element* const high = row >= 0 && row < shape.rows ? low + shape.columns * Of : low;
 #pragma unroll
         for (int p = 0; p < parts; ++p) {
           loaded[k][p] = load_unit<Size>(units_of_row() + p * 32 * group, low, high);
@@ -134,22 +141,24 @@ __global__ void __launch_bounds__(crooked_threads)
   const element* kind[group];
 #pragma unroll
   for (int m = 0; m < group; ++m) {
-    const element* const row = static_cast<const element*>(from) + (first_row + m) * shape.in_stride + column;
+    const element* const row = static_cast<const element*>(from) + (first_row + m) * in_stride + column * Of;
     kind[m] = reinterpret_cast<const element*>(tile + (m * of_phase + lane) * pitch) + shift_of(row);
   }
-  constexpr int out_parts = tile_of::height / group / 32 > 0 ? tile_of::height / group / 32 : 1;
-  constexpr bool part_of_warp = tile_of::height / group < 32;
-  element* out = static_cast<element*>(to) + (column + warp) * shape.out_stride;
-  for (int c = warp; c < width; c += warps, out += warps * shape.out_stride) {
+  constexpr int column_units = tile_of::height * Of / group, out_parts = column_units < 32 ? 1 : column_units / 32;
+  element* out = static_cast<element*>(to) + (column + warp) * out_stride;
+  for (int c = warp; c < width; c += warps, out += warps * out_stride) {
     __syncwarp();  // lanes that stored nothing wait for the others: apart they would meet in banks
-    const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(out + down) % 32) / Size;
-    element* const begin = out + down - phase + lane * group;
-    const int first = above - phase;  // row of the tile
+    const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(out + down * Of) % 32) / Size;
+    element* const begin = out + down * Of - phase + lane * group;
+    const int first = above * Of - phase;  // part of the tile's column
 #pragma unroll
     for (int p = 0; p < out_parts; ++p) {
-      if (part_of_warp && lane >= tile_of::height / group) continue;
+      if (column_units < 32 && lane >= column_units) continue;
       unit whole;
-      if constexpr (group == 1) {
+      if constexpr (Of > 1) {
+        const int i = first + p * 32 + lane;
+        whole = tile[i / Of * pitch + c * Of + i % Of];
+      } else if constexpr (group == 1) {
         whole = kind[0][(first + p * 32) * pitch + c];
       } else {
         unsigned int all = 0;
@@ -163,16 +172,16 @@ __global__ void __launch_bounds__(crooked_threads)
       if (inside) {
         *reinterpret_cast<unit*>(begin + p * 32 * group) = whole;
       } else {
-        store_unit<Size>(begin + p * 32 * group, whole, out, out + shape.rows);
+        store_unit<Size>(begin + p * 32 * group, whole, out, out + shape.rows * Of);
       }
     }
   }
 }
 
 // Tiles, one a block; 0 where a grid cannot hold them.
-template <int Size>
+template <int Size, int Of>
 unsigned int crooked_tiles_of(transpose_shape& shape) {
-  using tile_of = crooked_tile<Size>;
+  using tile_of = crooked_tile<Size, Of>;
   const std::int64_t across = (shape.columns + tile_of::width - 1) / tile_of::width;
   const std::int64_t down = (shape.rows + tile_of::above + tile_of::height - 1) / tile_of::height;
   std::int64_t all = 0;

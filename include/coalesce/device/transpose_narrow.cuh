@@ -29,15 +29,15 @@ struct swizzle {
   __device__ __forceinline__ int operator()(int unit) const { return unit ^ ((unit >> shift) & mask); }
 };
 
-// height: rows of a block, a multiple of a sector's elements.
-template <int Size>
+// height: rows of a block, of which the output has whole sectors. An element is `Of` units of Size bytes.
+template <int Size, int Of>
 __global__ void __launch_bounds__(narrow_threads)
     transpose_tall(const void* from, void* to, transpose_shape shape, int height) {
   using element = typename unit_of<Size>::type;
-  constexpr int unit_size = Size < 4 ? 4 : Size, group = unit_size / Size, above = 32 / Size - 1;
+  constexpr int unit_size = Size < 4 ? 4 : Size, group = unit_size / Size, above = rows_above<Size, Of>;
   using unit = typename unit_of<unit_size>::type;
   __shared__ unit tile[narrow_bytes / unit_size];
-  const int columns = static_cast<int>(shape.columns);
+  const int columns = static_cast<int>(shape.columns) * Of;  // of units
   const swizzle<unit_size> kept(columns);
   const std::int64_t down = static_cast<std::int64_t>(blockIdx.x) * height;
   const std::int64_t first_row = down > above ? down - above : 0;
@@ -73,17 +73,18 @@ __global__ void __launch_bounds__(narrow_threads)
   __syncthreads();
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   constexpr int warps = narrow_threads / 32;
-  for (int c = 0; c < columns; ++c) {
-    element* const row_begin = static_cast<element*>(to) + c * shape.out_stride;
-    const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(row_begin + down) % 32) / Size;
-    element* const begin = row_begin + down - phase;
-    // Element r of it is row down - phase + r of the matrix.
-    const int first = static_cast<int>(down - phase - first_row) * columns + c + shift;
+  for (int c = 0; c < columns / Of; ++c) {
+    element* const row_begin = static_cast<element*>(to) + c * shape.out_stride * Of;
+    const int phase = static_cast<int>(reinterpret_cast<std::uintptr_t>(row_begin + down * Of) % 32) / Size;
+    element* const begin = row_begin + down * Of - phase;
+    // Unit u of it is unit down * Of - phase + u of the matrix's column.
+    const int first = static_cast<int>(down - first_row) * Of - phase;
     // The warps take turns at who begins.
 #pragma unroll 2
-    for (int i = ((warp + c) % warps * 32 + lane) * group; i < height; i += narrow_threads * group) {
+    for (int i = ((warp + c) % warps * 32 + lane) * group; i < height * Of; i += narrow_threads * group) {
       unit whole = {};
-      int e = first + i * columns;
+      const int u = first + i, row = Of == 1 ? u : (u + 8 * Of) / Of - 8;  // rounded down
+      int e = row * columns + c * Of + (u - row * Of) + shift;
 #pragma unroll
       for (int k = 0; k < group; ++k, e += columns) {
         if (!inside && (e < shift || e >= end)) continue;  // rows that there are not, or not here
@@ -97,127 +98,66 @@ __global__ void __launch_bounds__(narrow_threads)
       if (inside) {
         *reinterpret_cast<unit*>(begin + i) = whole;
       } else {
-        store_unit<Size>(begin + i, whole, row_begin, row_begin + shape.rows);
+        store_unit<Size>(begin + i, whole, row_begin, row_begin + shape.rows * Of);
       }
     }
   }
 }
 
-// count: elements of the output that a block writes, whole sectors.
-template <int Size>
+// count: units of the output that a block writes, whole sectors and elements. An element is `Of` units of Size bytes.
+template <int Size, int Of>
 __global__ void __launch_bounds__(narrow_threads)
     transpose_flat(const void* from, void* to, transpose_shape shape, int count) {
-  using element = typename unit_of<Size>::type;
-  constexpr int unit_size = Size < 4 ? 4 : Size, group = unit_size / Size;
-  using unit = typename unit_of<unit_size>::type;
-  __shared__ unit tile[narrow_bytes / unit_size];
+  using unit = typename unit_of<Size>::type;
+  __shared__ unit tile[narrow_bytes / Size];
   const int rows = static_cast<int>(shape.rows);
-  const swizzle<unit_size> kept(rows);
-  element* const out = static_cast<element*>(to);
+  const swizzle<Size> kept(rows * Of);
+  unit* const out = static_cast<unit*>(to);
   // Counted from the beginning of the sector in which the output begins.
   const int lead = static_cast<int>(reinterpret_cast<std::uintptr_t>(out) % 32) / Size;
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * count - lead, all = shape.columns * rows;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * count - lead, all = shape.columns * rows * Of;
   const std::int64_t begin = first > 0 ? first : 0, end = first + count < all ? first + count : all;
-  const std::int64_t column = begin / rows;
-  const int width = static_cast<int>((end + rows - 1) / rows - column),
-            skipped = static_cast<int>(first - column * rows);
-  const element* const in = static_cast<const element*>(from) + column;
-  const element* const low = static_cast<const element*>(from);
-  const element* const high = low + (rows - 1) * shape.in_stride + shape.columns;
-  const bool dense = shape.in_stride == shape.columns;
-  // Whether every unit that is read or written is there as a whole.
-  const bool inside = first >= 0 && first + count <= all && column >= group && column + width + group <= shape.columns;
-  if constexpr (group == 1) {
+  const std::int64_t column = begin / (rows * Of);
+  // The first column may begin in the block before, the last one end in the next.
+  const int units = static_cast<int>((end + rows * Of - 1) / (rows * Of) - column) * Of;
+  const int skipped = static_cast<int>(first - column * rows * Of);
+  const int first_place = static_cast<int>(begin - first), end_place = static_cast<int>(end - first);
+  const unit* row = static_cast<const unit*>(from) + column * Of;
+  for (int r = 0; r < rows; ++r, row += shape.in_stride * Of) {
     constexpr int at_once = 4;
-    if (inside) {
-      // Column 0 may begin in the block before, the last one end in the next.
-      for (int r = 0; r < rows; ++r) {
-        const element* const row = in + r * shape.in_stride;
-        for (int c = static_cast<int>(threadIdx.x); c < width; c += at_once * narrow_threads) {
-#pragma unroll
-          for (int k = 0; k < at_once; ++k) {
-            const int place = (c + k * narrow_threads) * rows + r - skipped;
-            if (place >= 0 && place < count) start_copy_of_one(tile + kept(place), row + c + k * narrow_threads);
-          }
-        }
-      }
-      end_group();
-      wait_for_groups<0>();
-    }
-  }
-  if (group > 1 || !inside) {
-    constexpr int at_once = 8;
-#pragma unroll 1
-    for (int r = 0; r < rows; r += at_once) {
-      const element* row[at_once];  // each from the beginning of a unit
-      int shift[at_once];
+    for (int j = static_cast<int>(threadIdx.x); j < units; j += at_once * narrow_threads) {
 #pragma unroll
       for (int k = 0; k < at_once; ++k) {
-        row[k] = in + (r + k < rows ? r + k : 0) * shape.in_stride;
-        shift[k] = static_cast<int>(reinterpret_cast<std::uintptr_t>(row[k]) % unit_size) / Size;
-        row[k] -= shift[k];
-      }
-#pragma unroll 1
-      for (int i = static_cast<int>(threadIdx.x) * group; i < width + group - 1; i += narrow_threads * group) {
-        unit loaded[at_once];
-#pragma unroll
-        for (int k = 0; k < at_once; ++k) {
-          if (r + k >= rows || i - shift[k] >= width) continue;
-          if (inside) {
-            loaded[k] = *reinterpret_cast<const unit*>(row[k] + i);
-          } else {
-            const element* const row_begin = row[k] + shift[k] - column;
-            loaded[k] = load_unit<Size>(row[k] + i, dense ? low : row_begin, dense ? high : row_begin + shape.columns);
-          }
-        }
-        // The first and the last column may belong to two blocks.
-        const bool whole = i >= group && i + group < width;
-#pragma unroll
-        for (int k = 0; k < at_once; ++k) {
-          if (r + k >= rows) continue;
-          int place = (i - shift[k]) * rows + r + k - skipped;
-#pragma unroll
-          for (int e = 0; e < group; ++e, place += rows) {
-            const int c = i - shift[k] + e;
-            if (whole || (c >= 0 && c < width && place >= 0 && place < count)) {
-              if constexpr (group == 1) {
-                tile[kept(place)] = loaded[k];
-              } else {
-                reinterpret_cast<element*>(tile + kept(place / group))[place % group] = element_of<Size>(loaded[k], e);
-              }
-            }
-          }
-        }
+        const int i = j + k * narrow_threads, place = (i / Of * rows + r) * Of + i % Of - skipped;
+        if (place >= first_place && place < end_place) start_copy_of_one(tile + kept(place), row + i);
       }
     }
   }
+  end_group();
+  wait_for_groups<0>();
   __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < count / group; i += narrow_threads) {
-    if (inside) {
-      *reinterpret_cast<unit*>(out + first + i * group) = tile[kept(i)];
-    } else {
-      store_unit<Size>(out + first + i * group, tile[kept(i)], out, out + all);
-    }
+  for (int i = first_place + static_cast<int>(threadIdx.x); i < end_place; i += narrow_threads) {
+    out[first + i] = tile[kept(i)];
   }
 }
 
-template <int Size>
+template <int Size, int Of>
 status start_tall(const void* in, void* out, const transpose_shape& shape, cudaStream_t stream) {
   constexpr int sector = 32 / Size;
   // As many rows as fit, with those above and a unit for the shift; whole sectors of the output.
-  const int fit = static_cast<int>((narrow_bytes - 8) / (shape.columns * Size)) - sector;
+  const int fit = static_cast<int>((narrow_bytes - 8) / (shape.columns * Size * Of)) - sector;
   const int height = fit / sector * sector;
   const unsigned int blocks = grid_for(shape.rows + sector - 1, height);
   if (!blocks) return refuse(too_many_blocks);
-  return start(transpose_tall<Size>, blocks, narrow_threads, stream, in, out, shape, height);
+  return start(transpose_tall<Size, Of>, blocks, narrow_threads, stream, in, out, shape, height);
 }
 
-template <int Size>
+template <int Size, int Of>
 status start_flat(const void* in, void* out, const transpose_shape& shape, cudaStream_t stream) {
-  constexpr int sector = 32 / Size, count = narrow_bytes / Size;
-  const unsigned int blocks = grid_for(shape.columns * shape.rows + sector - 1, count);
+  constexpr int sector = 32 / Size, count = narrow_bytes / Size / (sector * Of) * (sector * Of);
+  const unsigned int blocks = grid_for(shape.columns * shape.rows * Of + sector - 1, count);
   if (!blocks) return refuse(too_many_blocks);
-  return start(transpose_flat<Size>, blocks, narrow_threads, stream, in, out, shape, count);
+  return start(transpose_flat<Size, Of>, blocks, narrow_threads, stream, in, out, shape, count);
 }
 
 }  // namespace coalesce::detail

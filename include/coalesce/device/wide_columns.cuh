@@ -57,13 +57,17 @@ __device__ __forceinline__ void store_results(R* to, const R (&from)[N]) {
   for (int i = 0; i < N; ++i) to[i] = from[i];
 }
 
-// Few rows, exactly Rows: nothing is kept but what is under way.
+// A kernel for each number of rows up to this one, then for each two.
+inline constexpr int exactly_few_rows = 8, most_few_rows = 16;
+
+// Few rows, Rows of them; of more than 8 also one less: nothing is kept but what is under way.
 template <int Width, int Each, int Rows, int Blocks, class A, class Source>
 __global__ void __launch_bounds__(wide_threads, Blocks) reduce_few_rows(const wide_columns<A, Source> problem) {
   using element = typename A::element;
   const A& a = problem.accumulator;
   const std::int64_t total = problem.planes * problem.across_plane;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (wide_threads * Each) + threadIdx.x;
+  const bool all = Rows <= exactly_few_rows || problem.rows_count == Rows;
   typename Source::template vector_of<Width> loaded[Each][Rows];
 #pragma unroll
   for (int j = 0; j < Each; ++j) {
@@ -72,27 +76,36 @@ __global__ void __launch_bounds__(wide_threads, Blocks) reduce_few_rows(const wi
       const std::int64_t plane = problem.planes == 1 ? 0 : divide(i, problem.across_plane);
       const Source in = problem.in.from(plane * problem.plane_stride + (i - plane * problem.across_plane) * Width);
 #pragma unroll
-      for (int r = 0; r < Rows; ++r) loaded[j][r] = in.template fetch<Width>(r * problem.stride);
+      for (int r = 0; r < Rows; ++r) {
+        if (r < Rows - 1 || all) loaded[j][r] = in.template fetch<Width>(r * problem.stride);
+      }
     }
   }
 #pragma unroll
   for (int j = 0; j < Each; ++j) {
     const std::int64_t i = first + j * wide_threads;
     if (i < total) {
-      element rows[Rows][Width];
+      const auto reduce = [&](auto count) {
+        constexpr int n = decltype(count)::value;
+        element rows[n][Width];
 #pragma unroll
-      for (int r = 0; r < Rows; ++r) problem.in.template unpack<Width>(loaded[j][r], rows[r]);
-      typename A::result results[Width];
+        for (int r = 0; r < n; ++r) problem.in.template unpack<Width>(loaded[j][r], rows[r]);
+        typename A::result results[Width];
 #pragma unroll
-      for (int e = 0; e < Width; ++e) {
-        typename A::state state = a.identity();
-        element tile[Rows];
+        for (int e = 0; e < Width; ++e) {
+          typename A::state state = a.identity();
+          element tile[n];
 #pragma unroll
-        for (int r = 0; r < Rows; ++r) tile[r] = rows[r][e];
-        a.add(state, tile, positions<1>{0, 1});
-        results[e] = a.finish(state, problem.rows_count);
+          for (int r = 0; r < n; ++r) tile[r] = rows[r][e];
+          a.add(state, tile, positions<1>{0, 1});
+          results[e] = a.finish(state, problem.rows_count);
+        }
+        store_results<Width>(problem.out + i * Width, results);
+      };
+      if (all) reduce(std::integral_constant<int, Rows>());
+      if constexpr (Rows > exactly_few_rows) {
+        if (!all) reduce(std::integral_constant<int, Rows - 1>());
       }
-      store_results<Width>(problem.out + i * Width, results);
     }
   }
 }
@@ -292,15 +305,15 @@ __global__ void __launch_bounds__(wide_threads, Blocks) reduce_wide_columns(cons
 }
 
 // Vectors of a thread of the kernel for so many rows: 8 to 16 under way.
-constexpr int few_vectors(int rows) { return rows <= 4 ? 4 : 2; }
-inline constexpr int most_few_rows = 8;
+constexpr int few_vectors(int rows) { return rows <= 4 ? 4 : rows <= 8 ? 2 : 1; }
 
 template <int Width, int Rows, class A, class Source>
 status launch_few_rows(const wide_columns<A, Source>& problem, cudaStream_t stream) {
   if constexpr (Rows > most_few_rows) {
     return {};
   } else {
-    if (problem.rows_count != Rows) return launch_few_rows<Width, Rows + 1>(problem, stream);
+    constexpr int next = Rows + (Rows < exactly_few_rows ? 1 : 2);
+    if (problem.rows_count > Rows) return launch_few_rows<Width, next>(problem, stream);
     constexpr int each = few_vectors(Rows);
     const std::int64_t blocks = ceil_div(problem.planes * problem.across_plane, wide_threads * each);
     return launch(reduce_few_rows<Width, each, Rows, 5, A, Source>, problem, blocks, wide_threads, 0, stream);
