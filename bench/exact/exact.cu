@@ -337,6 +337,22 @@ void check_many() {
         sum.merge(same);
       }
     }
+    if (small) {  // rows of more than a block adds at once: the same elements again and again
+      const std::int64_t length = (std::int64_t(1) << 29) + 77;
+      coalesce::host::exact_accumulator<host_element> row;
+      row.add(smallest);
+      for (int doubled = 0; doubled < 29; ++doubled) {
+        const auto same = row;
+        row.merge(same);
+      }
+      for (int i = 0; i < 77; ++i) row.add(smallest);
+      const coalesce::view<element> rows(x, {120, length}, {0, 1});
+      REQUIRE(coalesce::exact_sum(rows, coalesce::axes{1}, results + 1));
+      element ends[2];
+      REQUIRE(cudaMemcpy(ends, results + 1, sizeof(element), cudaMemcpyDeviceToHost));
+      REQUIRE(cudaMemcpy(ends + 1, results + 120, sizeof(element), cudaMemcpyDeviceToHost));
+      for (const element& end : ends) expect(&end, row.sum(), "rows of 2^29 subnormals", length);
+    }
     sum.merge(five);
     expect(&got, sum.sum(), small ? "2^31 subnormals" : "2^31 largest numbers of both signs", n);
   }

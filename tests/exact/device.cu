@@ -143,18 +143,17 @@ void axes_of_arrays(std::uint64_t seed) {
   }
 }
 
-// Large enough for the windows' kernel: most columns fit windows, some have all exponents, zeros, or an infinity.
-void many_columns() {
-  constexpr std::size_t columns = 208;
-  const std::size_t rows = (std::size_t(1) << 20) / sizeof(element) / columns + 7;
+// Large enough for the windows' kernels: most columns fit windows, some have all exponents, zeros, or an infinity.
+void many_columns(std::size_t columns, std::size_t rows) {
+  const std::size_t period = columns < 1000 ? 50 : columns / 40;
   cases::generator random(5);
   std::vector<host_element> x(rows * columns);
   const unsigned top = static_cast<unsigned>(exact::infinity<element> >> (exact::format<element>::precision - 1)) - 1;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::size_t c = i % columns;
-    if (c % 50 == 7)
+    if (c % period == 7)
       x[i] = cases::finite<host_element>(random, 0, top);
-    else if (c % 50 == 8)
+    else if (c % period == 8)
       x[i] = exact::from_bits<host_element>(c == 8 ? exact::sign_bit<element> : bits(0));
     else
       x[i] = cases::finite<host_element>(random, top / 2, top / 2 + 6);
@@ -169,34 +168,36 @@ void many_columns() {
   }
   const auto sum = sums.read(), norm = norms.read();
   std::vector<host_element> column(rows);
-  for (std::size_t c = 0; c < columns; c += c < 12 ? 1 : 5) {
+  for (std::size_t c = 0; c < columns; c += c < 12 ? 1 : columns < 1000 ? 5 : 23) {
     for (std::size_t r = 0; r < rows; ++r) column[r] = x[r * columns + c];
     expect(sum[c], host::exact_sum(column.data(), rows, 1), "column's sum", c, rows);
     expect(norm[c], host::exact_norm2(column.data(), rows, 1), "column's norm2", c, rows);
   }
 }
 
-// Rows of 8, 16 and 32 bytes: a thread takes several. Most fit one window, some two, some none; and zeros, infinities.
+// Rows of 8, 16 and 32 bytes: a thread takes several. And so many longer ones that each is a thread's, by units of 2,
+// 4, 8 and 16 bytes. Most fit one window, some two, some none; and zeros, infinities.
 void tiny_rows() {
   const unsigned top = static_cast<unsigned>(exact::infinity<element> >> (exact::format<element>::precision - 1)) - 1;
-  for (std::size_t length : {8 / sizeof(element), 16 / sizeof(element), 32 / sizeof(element)}) {
-    constexpr std::size_t rows = 700;
+  for (std::size_t bytes : {8, 16, 32, 34, 44, 72, 96, 128}) {
+    if (bytes % sizeof(element) != 0) continue;
+    const std::size_t length = bytes / sizeof(element), rows = bytes <= 32 ? 700 : 132 * 128 + 3;
     cases::generator random(length);
     std::vector<host_element> x(rows * length);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const std::size_t r = i / length, kind = r % 10;
-      const unsigned span = kind < 5 ? 4 : kind < 8 ? top / 6 : top / 2;
+      const unsigned span = kind < 5 || r > 1000 ? 4 : kind < 8 ? top / 6 : top / 2;
       x[i] = cases::finite<host_element>(random, top / 2 - span / 2, top / 2 + span / 2);
       if (r % 50 == 8) x[i] = exact::from_bits<host_element>(r == 8 ? exact::sign_bit<element> : bits(0));
     }
     x[9 * length] = exact::from_bits<host_element>(exact::infinity<element>);
     const on_device dx(x);
     const results sums(rows), means(rows);
-    const coalesce::view<element> v(dx.get(), {rows, static_cast<std::int64_t>(length)});
+    const coalesce::view<element> v(dx.get(), {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(length)});
     require(coalesce::exact_sum(v, coalesce::axes{1}, sums.get()), "exact_sum of tiny rows");
     require(coalesce::exact_mean(v, coalesce::axes{1}, means.get()), "exact_mean of tiny rows");
     const auto sum = sums.read(), mean = means.read();
-    for (std::size_t r = 0; r < rows; r += r < 20 ? 1 : 3) {
+    for (std::size_t r = 0; r < rows; r += r < 20 ? 1 : r < 1000 ? 3 : 41) {
       expect(sum[r], host::exact_sum(x.data() + r * length, length, 1), "tiny row's sum", r, length);
       expect(mean[r], host::exact_mean(x.data() + r * length, length, 1), "tiny row's mean", r, length);
     }
@@ -358,7 +359,13 @@ int main(int argc, char** argv) {
   for (std::uint64_t seed : {90, 170, 195}) whole_arrays(seed);  // infinities and NaN in what several blocks add
   for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) axes_of_arrays(seed);
   for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) accumulators(seed);
-  many_columns();
+  // By blocks; by a thread each, few rows and more, by vectors and one by one.
+  constexpr std::size_t width = 16 / sizeof(element), elements = width << 16;
+  many_columns(208, elements / 208 + 7);
+  many_columns(width << 14, 4);
+  many_columns(width * 8500, 17);
+  many_columns(elements / 5 + 1, 5);
+  many_columns(8501, elements / 8501 + 5);
   tiny_rows();
   late_giants();
   limbs_of_an_earlier_call();

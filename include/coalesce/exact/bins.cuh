@@ -108,29 +108,31 @@ struct bfloat16_product_columns : column_of<unsigned long long, 33, Threads> {
 };
 
 // double: bins of 64 bits that lie 32 bits apart; a number's 53 bits, shifted by up to 31, touch two. FirstLimb and
-// Bins leave out what cannot occur: doubles need limbs 0 ... 65, products of two float or bfloat16 only 22 ... 41.
+// Bins leave out what cannot occur: doubles need bins 0 ... 65, products of two float or bfloat16 only 22 ... 41.
+// A number with exponent field e lies at place max(e, 1) - 1: subnormals have no hidden bit and the exponent of 1, and
+// the difference of field and hidden bit says both.
 template <int FirstLimb, int Bins, int Threads>
 struct double_columns : column_of<unsigned long long, Bins, Threads> {
   static constexpr range values = range::wide;
-  static constexpr int spacing = 32, origin = 32 * FirstLimb;
+  static constexpr int spacing = 32, origin = 32 * FirstLimb + 1;
   static constexpr bool zeros_leave_traces = true;
   static constexpr int most = 960;  // a bin takes 1023 numbers of 52 bits and what is left from before
 
   __device__ __forceinline__ void add(double x) {
     const unsigned low = static_cast<unsigned>(__double2loint(x)), high = static_cast<unsigned>(__double2hiint(x));
     const unsigned sign = static_cast<unsigned>(static_cast<int>(high) >> 31), field = high & 0x7ff00000u;
-    // Subnormals count as exponent 1 without the hidden bit: adding it and taking off the difference gives both at
-    // once.
-    const unsigned exponent = ::max(field, 0x00100000u), position = exponent >> 20;
-    const unsigned upper = ((((high & 0xfffffu) | 0x100000u) + field - exponent) ^ sign), lower = low ^ sign;
+    const unsigned hidden = ::min(field, 0x00100000u), place = field - hidden, position = place >> 20;
+    const unsigned upper = ((high & 0xfffffu) | hidden) ^ sign, lower = low ^ sign;
     // Negative numbers are flipped, ones shifted in from both ends, and 1 is added at the end of the lowest word. (The
     // shifts take their distance modulo 32.)
     const unsigned w0 = __funnelshift_l(sign, lower, position), w1 = __funnelshift_l(lower, upper, position),
                    w2 = __funnelshift_l(upper, sign, position);
     // 0 alone lies below the first limb, and may go to any.
     const int limb =
-        FirstLimb == 0 ? static_cast<int>(field >> 25) : ::max(static_cast<int>(field >> 25), FirstLimb) - FirstLimb;
-    unsigned long long* bin = this->column + limb * Threads;
+        FirstLimb == 0 ? static_cast<int>(place >> 25) : ::max(static_cast<int>(place >> 25), FirstLimb) - FirstLimb;
+    constexpr int bytes = Threads * static_cast<int>(sizeof(unsigned long long));
+    unsigned long long* bin =
+        reinterpret_cast<unsigned long long*>(reinterpret_cast<char*>(this->column) + limb * bytes);
     const unsigned long long v0 = bin[0] + w0 + (high >> 31);
     const unsigned long long v1 = bin[Threads] + (static_cast<unsigned long long>(w2) << 32 | w1);
     bin[0] = v0;

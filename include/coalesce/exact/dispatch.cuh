@@ -2,8 +2,8 @@
 #pragma once
 
 #include <coalesce/device/call.cuh>
-#include <coalesce/exact/short_columns.cuh>
-#include <coalesce/exact/short_rows.cuh>
+#include <coalesce/exact/staged_rows.cuh>
+#include <coalesce/exact/tiny_columns.cuh>
 #include <coalesce/exact/tiny_rows.cuh>
 
 namespace coalesce::exact {
@@ -38,7 +38,7 @@ status start_runs(const Input& in, const answer_to<R>& to, const reduction_layou
     problem.partials = static_cast<long long*>(work->partials());
     problem.tickets = work->tickets();
   }
-  using Engine = engine<Input>;
+  using Engine = run_engine<Input>;
   if (results * bytes <= 8 << 20) {
     const int threads = bytes <= 16384 ? 256 : Engine::threads < 512 ? Engine::threads : 512;
     return start<sum_runs<true, Input, R>>(problem, results * slices, threads, Engine::shared_bytes, device, stream);
@@ -71,13 +71,21 @@ status start_short_rows(const Input& in, const answer_to<R>& to, const Rows& row
     int lanes = by_blocks ? quick_threads : 1;
     while (lanes < 32 && (lanes < 4 ? lanes * 4 : lanes * 16) < vectors) lanes *= 2;
     while (lanes < 32 && lanes * 4 < vectors && results * lanes < busy) lanes *= 2;
-    const std::int64_t needed = detail::ceil_div(results * lanes, quick_threads), most = 16 * device.processors;
+    // How many blocks go on from row to row was measured.
+    const std::int64_t bytes = typical * 16 / Input::width;
+    constexpr bool by_layout = std::is_same_v<Rows, rows_of_layout>;
+    const std::int64_t needed = detail::ceil_div(results * lanes, quick_threads),
+                       most = (by_layout && (bytes <= 4096 || bytes >= 32768) ? 64 : 16) * device.processors;
     const short_row_sums<Input, Rows, R> problem{in, to, rows, results, lanes, space, tickets};
     const std::int64_t blocks = by_blocks || needed < most ? needed : most;
     int tiny = 0;
-    if constexpr (std::is_same_v<Rows, rows_of_layout>) tiny = tiny_rows(in, rows.where.layout);
+    bool staged = false;
+    if constexpr (by_layout && Input::inputs == 1) {
+      tiny = tiny_rows(in, rows.where.layout);
+      staged = tiny == 0 && stages_rows(in, rows.where.layout, device);
+    }
     status s;
-    if constexpr (std::is_same_v<Rows, rows_of_layout> && Input::inputs == 1) {
+    if constexpr (by_layout && Input::inputs == 1) {
       const std::int64_t few = detail::ceil_div(results, quick_threads), grid = few < most ? few : most;
       if (tiny == 8)
         s = detail::launch_early(sum_tiny_rows<8, Input, R>, problem, grid, quick_threads, 0, stream, device);
@@ -85,8 +93,9 @@ status start_short_rows(const Input& in, const answer_to<R>& to, const Rows& row
         s = detail::launch_early(sum_tiny_rows<16, Input, R>, problem, grid, quick_threads, 0, stream, device);
       if (tiny == 32)
         s = detail::launch_early(sum_tiny_rows<32, Input, R>, problem, grid, quick_threads, 0, stream, device);
+      if (staged) s = start_staged_rows(problem, device, stream);
     }
-    if (tiny == 0)
+    if (tiny == 0 && !staged)
       s = by_blocks ? detail::launch_early(sum_short_rows<true, Input, Rows, R>, problem, blocks, quick_threads, 0,
                                            stream, device)
                     : detail::launch_early(sum_short_rows<false, Input, Rows, R>, problem, blocks, quick_threads, 0,
@@ -117,8 +126,8 @@ status start_segments(const Input& in, const answer_to<R>& to, const Offset* off
     return s;
   const long_segments<Input, Offset, R> rest{in, to, rows, reinterpret_cast<long long*>(space + list_bytes),
                                              tickets + 3};
-  return start<sum_long_segments<Input, Offset, R>>(rest, blocks, engine<Input>::threads, engine<Input>::shared_bytes,
-                                                    device, stream);
+  return start<sum_long_segments<Input, Offset, R>>(rest, blocks, run_engine<Input>::threads,
+                                                    run_engine<Input>::shared_bytes, device, stream);
 }
 
 // Columns by bins; and where `Input::width` of them lie side by side in vectors, by windows first.
@@ -153,13 +162,17 @@ status start_columns(const Input& in, const answer_to<R>& to, const reduction_la
 
   const auto whole = [&](std::int64_t stride) { return stride * size % 16 == 0; };
   const axis* inner = layout.kept_rank > 0 ? &layout.kept[layout.kept_rank - 1] : nullptr;
-  bool by_vectors = inner && inner->stride == 1 && (Input::inputs == 1 || inner->other == 1) && whole(inner->extent) &&
-                    inner->index == 1 && layout.reduced_rank == 1 && in.before() == 0 && in.other_aligned() &&
-                    whole(layout.offset) && whole(layout.other_offset) && whole(layout.reduced[0].stride) &&
-                    whole(layout.reduced[0].other) && results * layout.reduced_count * size >= 1 << 20;
+  const bool beside = inner && inner->stride == 1 && (Input::inputs == 1 || inner->other == 1) && inner->index == 1 &&
+                      layout.reduced_rank == 1 && results * layout.reduced_count * size >= 1 << 20;
+  bool aligned = beside && whole(inner->extent) && in.before() == 0 && in.other_aligned() && whole(layout.offset) &&
+                 whole(layout.other_offset) && whole(layout.reduced[0].stride) && whole(layout.reduced[0].other);
   for (int k = 0; k + 1 < layout.kept_rank; ++k) {
-    by_vectors = by_vectors && whole(layout.kept[k].stride) && whole(layout.kept[k].other);
+    aligned = aligned && whole(layout.kept[k].stride) && whole(layout.kept[k].other);
   }
+  // A thread adds columns from top to bottom where there are enough of them for that.
+  const bool by_threads = Input::inputs == 1 && beside && layout.reduced_count <= (aligned ? 32 : 8192) &&
+                          results >= (aligned ? width : 1) * std::int64_t(64) * device.processors;
+  const bool by_vectors = aligned && !by_threads;
   // Vectors side by side: 128 bytes of few, more of more as long as all multiprocessors have work; 256 of short
   // columns.
   const std::int64_t vectors = results / width;
@@ -167,24 +180,26 @@ status start_columns(const Input& in, const answer_to<R>& to, const reduction_la
   while (across < 256 && vectors >= 1024 * across) across *= 2;
   while (across > vectors) across /= 2;
   const std::int64_t teams = by_vectors ? detail::ceil_div(vectors, across) : 1;
-  std::int64_t shares = 4 * device.processors / teams;
-  const std::int64_t most_shares = layout.reduced_count * across / (256 * 16);  // 16 rows for a thread at least
+  std::int64_t shares = quick_columns<Input>::blocks * device.processors / teams;  // all at once
+  const std::int64_t most_shares = layout.reduced_count * across / (256 * 16);     // 16 rows for a thread at least
   if (shares > most_shares) shares = most_shares;
   if (shares < 1 || teams >= detail::max_tickets / 2) shares = 1;
   const std::size_t by_windows =
       shares > 1 ? static_cast<std::size_t>(teams * shares * across * width) * sizeof(window_sum) : 0;
   const std::size_t list = static_cast<std::size_t>(most_columns_listed) * sizeof(std::int64_t);
-  if (by_bins > 0 || by_vectors) {
+  if (by_bins > 0 || by_vectors || by_threads) {
     const std::size_t most = by_bins > by_windows ? by_bins : by_windows;
     if (const status s = detail::find_workspace(stream, device.device, list + most, work); !s) return s;
     char* space = static_cast<char*>(work->partials());
     problem.left = reinterpret_cast<long long*>(space + list);
     problem.tickets = work->tickets() + 1;
   }
-  if (by_vectors) {
+  if (by_vectors || by_threads) {
     char* space = static_cast<char*>(work->partials());
     std::int64_t* columns = reinterpret_cast<std::int64_t*>(space);
     unsigned* listed = work->tickets();
+    const bool whole_out =
+        layout.kept_rank == 1 && reinterpret_cast<std::uintptr_t>(to.out + layout.kept_index) % 16 == 0;
     const short_column_sums<Input, R> quick{in,
                                             to,
                                             {layout},
@@ -195,18 +210,35 @@ status start_columns(const Input& in, const answer_to<R>& to, const reduction_la
                                             reinterpret_cast<window_sum*>(space + list),
                                             work->tickets() + 1,
                                             columns,
-                                            listed};
-    if (const status s =
-            detail::launch_early(sum_short_columns<Input, R>, quick, teams * shares, 256, 0, stream, device);
-        !s)
-      return s;
+                                            listed,
+                                            whole_out};
+    status s;
+    if constexpr (Input::inputs == 1) {
+      if (by_threads) {
+        const bool few = size < 8 && aligned && layout.reduced_count <= few_rows;
+        const auto launch = [&](auto kernel, int columns_each) {
+          const std::int64_t needed = detail::ceil_div(results / columns_each, 256), most = 16 * device.processors;
+          return detail::launch_early(kernel, quick, needed < most ? needed : most, 256, 0, stream, device);
+        };
+        if constexpr (size < 8) {
+          if (few) s = launch(sum_tiny_columns<true, width, Input, R>, width);
+        }
+        if (!few)
+          s = launch(aligned ? sum_tiny_columns<false, width, Input, R> : sum_tiny_columns<false, 1, Input, R>,
+                     aligned ? width : 1);
+      }
+    }
+    if (by_vectors)
+      s = detail::launch_early(sum_short_columns<Input, R>, quick, teams * shares, 256, 0, stream, device);
+    if (!s) return s;
     const listed_columns some{{layout}, columns, listed};
-    if (const status s = start_rows<false>(in, to, some, most_columns_listed, device, stream); !s) return s;
+    if (const status t = start_rows<false>(in, to, some, most_columns_listed, device, stream); !t) return t;
     problem.listed = listed;
     problem.done = work->tickets() + detail::max_tickets - 1;  // groups of blocks use fewer
   }
   // Most often these blocks find that nothing is to be done: few of them.
-  const std::int64_t blocks = by_vectors && problem.blocks > device.processors ? device.processors : problem.blocks;
+  const std::int64_t blocks =
+      (by_vectors || by_threads) && problem.blocks > device.processors ? device.processors : problem.blocks;
   return start<sum_columns<Input, R>>(problem, blocks, Engine::threads, Engine::shared_bytes, device, stream);
 }
 

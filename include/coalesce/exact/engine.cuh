@@ -229,19 +229,35 @@ struct windows_engine : Columns, settling<Columns::most>, trials {
     if (exponent_bits(x) != exponent_bits(number(INFINITY)))
       deposit_number(limb, as_double(x), layout<Columns::values>::unit);
   }
+  // Places the windows, which are empty, for the round in flight. Where many lanes have numbers that lie below them,
+  // rounds are put aside at once: an attempt that fails takes as long as several rounds.
+  __device__ __forceinline__ void look_ahead(const typename Input::vector (&flying)[loads]) {
+    unsigned most = 0, least = ~0u;
+#pragma unroll
+    for (int u = 0; u < loads; ++u) {
+      Input::numbers(flying[u], [&](number x, number y) {
+        const unsigned a = high(as_double(x)) & 0x7fffffffu, b = high(as_double(y)) & 0x7fffffffu;
+        most = ::max(most, ::max(a, b));
+        least = ::min(least, ::min(a - 1, b - 1));  // 0 lies nowhere
+      });
+    }
+    place_windows(most);
+    const unsigned lowest = place_second & 0x7ff00000u;  // subnormals lie where exponent 1 does
+    const unsigned below = __ballot_sync(~0u, lowest > 0x00100000u && least != ~0u && least + 1 < lowest);
+    if (place_first != 0 && __popc(below) <= few_of_round) return;
+    need_bins();
+    failures = 1;
+    failed();
+  }
   template <class Next, class Again>
   __device__ __forceinline__ void round(typename Input::vector (&flying)[loads], Next next, Again again) {
+    // After two failures running the windows are empty, too.
+    if (aside == 0 && (place_first == 0 || failures > 1)) look_ahead(flying);
     if (aside > 0) {
       --aside;
       simple_round(*this, flying, next);
       this->settle_after(Input::width * loads, *this);
       return;
-    }
-    if (place_first == 0) {
-      unsigned most = 0;
-#pragma unroll
-      for (int u = 0; u < loads; ++u) look(flying[u], most);
-      place_windows(most);
     }
     const double kept = first, kept_second = second;
     unsigned moved = 0, left = 0;

@@ -39,31 +39,19 @@ struct engine<elements<float>> : float_engine<elements<float>> {};
 template <>
 struct engine<products_of<__half>> : float_engine<products_of<__half>> {};
 
+// One result for a thread or a warp; arrays and long runs have shared_bins (below).
 template <>
-struct engine<elements<__nv_bfloat16>> : bfloat16_columns<768>, settling<bfloat16_columns<768>::most>, trials {
+struct engine<elements<__nv_bfloat16>> : bfloat16_columns<768>, settling<bfloat16_columns<768>::most> {
   using columns = bfloat16_columns<768>;
   static constexpr int loads = 4;
-  static constexpr bool lazy = true, fixed_shares = false;
+  static constexpr bool lazy = false, fixed_shares = true;
   static constexpr bool requests_early = true;
-  __device__ __forceinline__ void start() {}
-  double first;
-  unsigned place_first;  // the same in all lanes of a warp; 0: nowhere
-  unsigned special;      // two bfloat16: NaN for good from the first infinity or NaN that went to the bins
-  long long* limb;
-  __device__ __forceinline__ void place(char* shared, int thread, long long* limbs) {
-    columns::place(shared, thread);
-    limb = limbs;
-    first = 0;
-    place_first = 0;
-  }
+  __device__ __forceinline__ void start() { this->zero(); }
+  unsigned special;  // two bfloat16: NaN for good from the first infinity or NaN on
+  __device__ __forceinline__ void place(char* shared, int thread, long long*) { columns::place(shared, thread); }
   __device__ __forceinline__ void begin() {
     special = 0;
     pending = 0;
-  }
-  __device__ __forceinline__ void need_bins() {
-    if (used_bins) return;
-    used_bins = true;
-    zero();
   }
   __device__ __forceinline__ void two(unsigned x) {
     asm("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(special) : "r"(x), "r"(0u));
@@ -72,7 +60,6 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<768>, settling<bfloat1
     add(p.y);
   }
   __device__ __forceinline__ void one(float x) {
-    need_bins();
     two(__float_as_uint(x) >> 16);
     settle_after(2, *this);
   }
@@ -82,119 +69,64 @@ struct engine<elements<__nv_bfloat16>> : bfloat16_columns<768>, settling<bfloat1
     two(v.z);
     two(v.w);
   }
-  __device__ __forceinline__ bool met_special() const { return (special & 0x7fff7fffu) != 0; }
-
-  // For numbers up to that with exponent field `field`, 2^16 of them. The last bit is not below a bfloat16's.
-  __device__ __forceinline__ void place_window(unsigned most) {
-    const unsigned field = __reduce_max_sync(~0u, ::max(most & 0xffffu, most >> 16)) >> 7;
-    const int exponent = ::max(static_cast<int>(field) + (1023 - 127 + 16), lowest);
-    place_first = static_cast<unsigned>(exponent) << 20 | 0x80000u;
-    first = window_at(place_first);
-  }
-  static constexpr int lowest = 1023 + 52 + layout<range::narrow>::unit + origin;
-  __device__ __forceinline__ window_sum parts() {
-    if (place_first == 0) return {0, 0, 0, 0};
-    return two_parts(0, warp_sum(content(first, place_first)), 1, static_cast<int>(place_first >> 20) - 1075);
-  }
-  // To the limbs.
-  __device__ __forceinline__ void empty_window() {
-    const window_sum sum = parts();
-    if (threadIdx.x % 32 == 0) deposit<range::narrow>(limb, sum);
-    first = window_at(place_first);
-  }
-  __device__ __forceinline__ void close() { empty_window(); }
-  // Whether a number fits the window; then it is in it.
-  __device__ __forceinline__ bool fits(double x) {
-    const double t = __dadd_rn(first, x);
-    const bool holds = ((high(t) ^ place_first) & place_bits) == 0 && __dsub_rn(t, first) == x;
-    first = holds ? t : first;
-    return holds;
-  }
-  __device__ __forceinline__ void outside(float x) {
-    asm("fma.rn.bf16x2 %0, %1, %2, %0;" : "+r"(special) : "r"(__float_as_uint(x) >> 16), "r"(0u));
-    if (fabsf(x) < INFINITY) deposit_number(limb, widened(x), layout<range::narrow>::unit);
-  }
-  static __device__ __forceinline__ void look(const uint4& v, unsigned& most) {
-    most = __vmaxu2(
-        most, __vmaxu2(__vmaxu2(v.x & 0x7fff7fffu, v.y & 0x7fff7fffu), __vmaxu2(v.z & 0x7fff7fffu, v.w & 0x7fff7fffu)));
-  }
   template <class Next, class Again>
-  __device__ __forceinline__ void round(uint4 (&flying)[loads], Next next, Again again) {
-    if (aside > 0) {
-      --aside;
-      simple_round(*this, flying, next);
-      settle_after(8 * loads, *this);
-      return;
-    }
-    if (place_first == 0) {
-      unsigned most = 0;
-#pragma unroll
-      for (int u = 0; u < loads; ++u) look(flying[u], most);
-      place_window(most);
-    }
-    const double kept = first;
-    bool inexact = false;
-    unsigned moved = 0;
-    const auto put = [&](float x) {
-      const double wide = widened(x), t = __dadd_rn(first, wide);
-      inexact = inexact || __dsub_rn(t, first) != wide;
-      first = t;
-      moved |= high(t) ^ place_first;
-    };
-#pragma unroll
-    for (int u = 0; u < loads; ++u) {
-      const uint4 v = flying[u];
-      flying[u] = next(u);
-      request_now<engine>();
-      const auto sum = [&](unsigned w) {
-        const float2 p = both(w, __nv_bfloat16());
-        return exact_pair(p.x, p.y, inexact);
-      };
-      put(exact_pair(sum(v.x), sum(v.y), inexact));
-      put(exact_pair(sum(v.z), sum(v.w), inexact));
-    }
-    if (!__any_sync(~0u, inexact || (moved & place_bits) != 0)) {
-      held();
-      return;
-    }
-    // Once more, number by number.
-    first = kept;
-    uint4 back[loads];
-#pragma unroll
-    for (int u = 0; u < loads; ++u) back[u] = again(u);
-    unsigned most = 0, others = 0, bit = 1;
-    const auto each = [&](auto body) {
-      bit = 1;
-      in_turn(back, [&](const uint4& v) {
-        elements<__nv_bfloat16>::numbers(v, [&](float x, float y) {
-          body(x);
-          bit <<= 1;
-          body(y);
-          bit <<= 1;
-        });
-      });
-    };
-    each([&](float x) { others |= fits(widened(x)) ? 0 : bit; });
-    const unsigned many = __reduce_add_sync(~0u, static_cast<unsigned>(__popc(others)));
-    if (many == 0) return;
-    if (many <= few_of_round && failures == 0) {
-      each([&](float x) {
-        if ((others & bit) != 0) outside(x);
-      });
-      used_limbs = true;
-      ++failures;
-      return;
-    }
-    in_turn(back, [&](const uint4& v) { look(v, most); });
-    first = kept;
-    need_bins();
-    in_turn(back, [&](const uint4& v) { vector(v); });
-    empty_window();
-    place_window(most);
-    failed();
+  __device__ __forceinline__ void round(uint4 (&flying)[loads], Next next, Again) {
+    simple_round(*this, flying, next);
     settle_after(8 * loads, *this);
   }
+  __device__ __forceinline__ bool met_special() const { return (special & 0x7fff7fffu) != 0; }
+  __device__ __forceinline__ void close() {}
 };
+
+// bfloat16 of a block: a bin of 32 bits for each sign and exponent and lane, which the warps share. A number's upper 9
+// bits say which bin, by a mask and no shift (a bin's 32 lanes are 128 bytes, and the exponent begins at bit 7); what
+// the bin gets is the significand, by the addition that shared memory does by itself. As a bin has one exponent,
+// nothing is shifted, and no two lanes of a warp ever meet in a bank. Infinities and NaN have bins too.
+struct shared_bins {
+  using word = unsigned;
+  static constexpr range values = range::narrow;
+  static constexpr int bins = 256, threads = 512, loads = 8, shared_bytes = 2 * bins * 128;
+  static constexpr int origin = 16;  // the last bit of exponent 0: a bfloat16's lies 16 bits above a float's
+  static constexpr std::int64_t most_of_block = 1 << 28;  // 2^24 for a lane's bin, were there a lane's for each
+  static constexpr bool lazy = false, fixed_shares = true, zeros_leave_traces = false;
+  static constexpr bool requests_early = true;
+  unsigned lane;  // the first of its bins
+  unsigned* all;
+
+  __device__ __forceinline__ void place(char* shared, int thread, long long*) {
+    all = reinterpret_cast<unsigned*>(shared);
+    lane = static_cast<unsigned>(__cvta_generic_to_shared(shared)) + thread % 32 * 4;
+  }
+  __device__ __forceinline__ void begin() {}
+  __device__ __forceinline__ void start() {
+    for (unsigned i = threadIdx.x; i < 2 * bins * 32; i += blockDim.x) all[i] = 0;
+  }
+  static __device__ __forceinline__ void add(unsigned bin, unsigned significand) {
+    asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(bin), "r"(significand) : "memory");
+  }
+  __device__ __forceinline__ void two(unsigned x) {
+    // The hidden bit, which exponent 0 has not.
+    const unsigned significands = (x & 0x007f007fu) | __vminu2(x & 0x7f807f80u, 0x00800080u);
+    add((x & 0xff80u) + lane, significands & 0xffffu);
+    add((x >> 16 & 0xff80u) + lane, significands >> 16);
+  }
+  __device__ __forceinline__ void vector(const uint4& v) {
+    two(v.x);
+    two(v.y);
+    two(v.z);
+    two(v.w);
+  }
+  template <class Next, class Again>
+  __device__ __forceinline__ void round(uint4 (&flying)[loads], Next next, Again) {
+    simple_round(*this, flying, next);
+  }
+};
+
+// What a block adds an array or a long run with.
+template <class Input>
+using run_engine = std::conditional_t<std::is_same_v<Input, elements<__nv_bfloat16>>, shared_bins, engine<Input>>;
+template <class Engine>
+constexpr bool shares_bins = std::is_same_v<Engine, shared_bins>;
 
 // half needs no bins while it adds: all halves are multiples of 2^-24 under 2^16, so a double holds the sum of 2^13 of
 // them, and an integer of 64 bits that of 2^23. An infinity or NaN goes through the double as it would through any sum.

@@ -56,8 +56,8 @@ template <>
 struct engine<products_of<double>> : double_columns<0, 66, 384>, settling<double_columns<0, 66, 384>::most> {
   using columns = double_columns<0, 66, 384>;
   static constexpr range values = range::product;
-  static constexpr int origin = layout<range::wide>::unit - layout<range::product>::unit;
-  static constexpr int loads = 3;
+  static constexpr int origin = columns::origin + layout<range::wide>::unit - layout<range::product>::unit;
+  static constexpr int loads = 4;
   static constexpr bool lazy = false, fixed_shares = true;
   static constexpr bool requests_early = true;
   __device__ __forceinline__ void start() { this->zero(); }

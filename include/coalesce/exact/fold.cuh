@@ -16,10 +16,21 @@ struct block_room {
   long long low[sums], high[sums];
   unsigned word[limbs];
   unsigned flags, next, lowest, end;
+  unsigned first;       // the flags of a run's first element
   window_sum part[32];  // of each warp
   window_sum sum;       // of all
   bool last;
 };
+
+// Piece 0, 1 or 2 of (low + high * 2^32) << shift: 32 bits each but for the last.
+__device__ __forceinline__ long long piece_of(long long low, long long high, int shift, int piece) {
+  const long long top = high + (low >> 32);
+  const unsigned long long a = static_cast<unsigned long long>(low & 0xffffffffll) << shift;
+  const unsigned long long b = static_cast<unsigned long long>(top & 0xffffffffll) << shift;
+  return piece == 0   ? static_cast<long long>(a & 0xffffffffull)
+         : piece == 1 ? static_cast<long long>((a >> 32) + (b & 0xffffffffull))
+                      : static_cast<long long>((b >> 32) + (static_cast<unsigned long long>(top >> 32) << shift));
+}
 
 // Limb k's part of bins whose sums are low[i] + high[i] * 2^32: each bin gives three pieces.
 template <class Engine>
@@ -28,15 +39,9 @@ __device__ __forceinline__ long long gathered(const long long* low, const long l
   long long sum = 0;
   const int from = (32 * (k - 2) - origin + spacing - 1) / spacing;
   for (int i = ::max(from, 0); i < Engine::bins; ++i) {
-    const int position = origin + spacing * i, piece = k - position / 32, shift = position % 32;
+    const int position = origin + spacing * i, piece = k - position / 32;
     if (piece < 0) break;
-    if (piece > 2) continue;
-    const long long top = high[i] + (low[i] >> 32);
-    const unsigned long long a = static_cast<unsigned long long>(low[i] & 0xffffffffll) << shift;
-    const unsigned long long b = static_cast<unsigned long long>(top & 0xffffffffll) << shift;
-    sum += piece == 0   ? static_cast<long long>(a & 0xffffffffull)
-           : piece == 1 ? static_cast<long long>((a >> 32) + (b & 0xffffffffull))
-                        : static_cast<long long>((b >> 32) + (static_cast<unsigned long long>(top >> 32) << shift));
+    if (piece <= 2) sum += piece_of(low[i], high[i], position % 32, piece);
   }
   return sum;
 }
@@ -61,6 +66,40 @@ __device__ __forceinline__ void fold_parts(Room& room, int warps) {
 struct folded {
   bool held, special;
 };
+
+// The same of bins that the block's warps share.
+template <class Engine>
+__device__ __forceinline__ folded fold_shared(const char* shared, block_room<Engine>& room, int threads) {
+  constexpr int bins = Engine::bins, limbs = block_room<Engine>::limbs;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = threads / 32;
+  const unsigned* const bin = reinterpret_cast<const unsigned*>(shared);
+  __syncthreads();
+  for (int e = warp; e < bins; e += warps) {
+    const unsigned plus = bin[e * 32 + lane], minus = bin[(bins + e) * 32 + lane];
+    const long long sum = warp_sum(static_cast<long long>(plus) - static_cast<long long>(minus));
+    const bool any = __any_sync(~0u, (plus | minus) != 0);
+    if (lane == 0) {
+      room.low[e] = sum;
+      room.high[e] = any ? 1 : 0;
+    }
+  }
+  __syncthreads();
+  // Exponent e's bits begin at bit e + origin; a lane takes the exponents that begin at its bit of a limb. Exponent 0
+  // means what 1 does.
+  for (int k = warp; k < limbs; k += warps) {
+    long long sum = 0;
+#pragma unroll
+    for (int piece = 0; piece < 3; ++piece) {
+      const int e = 32 * (k - piece) + lane - Engine::origin;
+      if (e >= 1 && e < bins - 1) sum += piece_of(room.low[e] + (e == 1 ? room.low[0] : 0), 0, lane, piece);
+    }
+    sum = warp_sum(sum);
+    if (lane == 0) room.limb[k] += sum;
+  }
+  const bool special = room.high[bins - 1] != 0;
+  __syncthreads();
+  return {false, special};
+}
 
 // Adds up all that the threads have. Called by all threads of the block, `threads` many.
 template <class Engine>

@@ -17,7 +17,7 @@ template <class Number>
 constexpr int windows_at_first = windows_for<Number> - 1;
 template <class Input>
 constexpr std::int64_t longest_at_first =
-    std::is_same_v<Input, elements<__nv_bfloat16>> || sizeof(typename Input::number) == 8 ? 1 << 16 : 1 << 11;
+    std::is_same_v<Input, elements<__nv_bfloat16>> || sizeof(typename Input::number) == 8 ? 1 << 14 : 1 << 11;
 
 // Where windows lie: high words; 0: nowhere.
 template <int Count>
@@ -146,7 +146,7 @@ struct quick_sum {
       });
     };
     if constexpr (std::is_same_v<Input, elements<__nv_bfloat16>>) {
-      bool inexact = false;
+      bool inexact = false;  // four are added in float first
       const auto two = [&](unsigned w) {
         const float2 p = both(w, __nv_bfloat16());
         return exact_pair(p.x, p.y, inexact);
@@ -172,6 +172,60 @@ struct quick_sum {
   __device__ __forceinline__ bool value(double& all) const {
     all = __dsub_rn(sum.at[0], window_at(places.place[0]));
     return !losses.any();
+  }
+};
+
+// bfloat16 have 8 bits: the smallest of all numbers but 0 may lie 2^-40 / n below the largest, and doubles still hold
+// the sum of n of them. So they are added without looking back, and that all lay so close together is seen in the end.
+template <>
+struct quick_sum<elements<__nv_bfloat16>, 1> {
+  static constexpr int parts = 1;
+  static constexpr int slack = 2;  // powers of two that a number may lie above those that were looked at
+  double first, second;
+  unsigned most, least;  // of two bits' patterns each; least: less 1, so that 0 is none
+  int top, unit;         // the largest exponent field; the sum's last bit, as an exponent
+
+  __device__ __forceinline__ void begin() {
+    first = second = 0;
+    most = 0;
+    least = ~0u;
+  }
+  static __device__ __forceinline__ void look(const uint4& v, unsigned& largest) {
+    look_at<elements<__nv_bfloat16>>(v, largest);
+  }
+  __device__ __forceinline__ void place(unsigned largest, int room) {
+    top = static_cast<int>(largest >> 23) + slack;
+    unit = top - 127 + room - 52;
+  }
+  __device__ __forceinline__ void two(unsigned w) {
+    const unsigned magnitudes = w & 0x7fff7fffu;
+    most = __vmaxu2(most, magnitudes);
+    least = __vminu2(least, __vadd2(magnitudes, ~0u));
+    const float2 p = both(w, __nv_bfloat16());
+    first = __dadd_rn(first, widened(p.x));
+    second = __dadd_rn(second, widened(p.y));
+  }
+  __device__ __forceinline__ void vector(const uint4& v) {
+    two(v.x);
+    two(v.y);
+    two(v.z);
+    two(v.w);
+  }
+  __device__ __forceinline__ bool holds() const {
+    const int largest = static_cast<int>(::max(most & 0xffffu, most >> 16) >> 7);
+    const int smallest = static_cast<int>((::min(least & 0xffffu, least >> 16) + 1) >> 7);
+    return largest <= ::min(top, 254) && ::max(smallest, 1) - 127 - 7 >= unit;
+  }
+  __device__ __forceinline__ bool close(long long (&part)[parts]) {
+    const bool all = holds();
+    const double scale = __hiloint2double((1023 - unit) << 20, 0);
+    part[0] = all ? static_cast<long long>((first + second) * scale) : 0;
+    return all;
+  }
+  __device__ __forceinline__ int exponent() const { return unit; }
+  __device__ __forceinline__ bool value(double& sum) const {
+    sum = first + second;
+    return holds();
   }
 };
 

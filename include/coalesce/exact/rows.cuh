@@ -122,9 +122,9 @@ struct long_segments {
 };
 
 template <class Input, class Offset, class R>
-__global__ void __launch_bounds__(engine<Input>::threads, 1)
+__global__ void __launch_bounds__(run_engine<Input>::threads, 1)
     sum_long_segments(const long_segments<Input, Offset, R> problem) {
-  using Engine = engine<Input>;
+  using Engine = run_engine<Input>;
   extern __shared__ __align__(16) char shared[];
   __shared__ block_room<Engine> room;
   detail::wait_for_stream();

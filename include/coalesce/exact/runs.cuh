@@ -187,14 +187,30 @@ __device__ __forceinline__ bool sum_slice(const Input& in, std::int64_t count, c
     room.flags = something;
     room.next = static_cast<unsigned>(threads) / 32;
   }
-  Engine engine;
-  engine.place(shared, t, room.limb);
-  engine.begin();
-  add_share(in, count, engine, t / 32, threads / 32, &room.next, slice, slices, [&] {
-    engine.start();
-    __syncthreads();
-  });
-  const folded sum = fold_block(engine, shared, room, threads);
+  folded sum{false, false};
+  // Bins that warps share hold so many numbers at once.
+  std::int64_t at_once = count;
+  if constexpr (shares_bins<Engine>) at_once = Engine::most_of_block * slices;
+  std::int64_t first = 0;
+  do {
+    const bool special = sum.special;
+    Engine engine;
+    engine.place(shared, t, room.limb);
+    engine.begin();
+    const Input part = in.from(first, first);
+    add_share(part, ::min(count - first, at_once), engine, t / 32, threads / 32, &room.next, slice, slices, [&] {
+      if (first > 0 && t == 0) room.next = static_cast<unsigned>(threads) / 32;
+      engine.start();
+      if (t == 0) room.first = count > 0 ? in.flags(0, 0) : 0;
+      __syncthreads();
+    });
+    if constexpr (shares_bins<Engine>)
+      sum = fold_shared<Engine>(shared, room, threads);
+    else
+      sum = fold_block(engine, shared, room, threads);
+    sum.special = sum.special || special;
+    first += at_once;
+  } while (shares_bins<Engine> && first < count);
   bool nothing = true;  // -0s leave nothing above the lowest limbs
   if (sum.held) {
     nothing = (room.sum.low | room.sum.high) == 0;
@@ -206,7 +222,8 @@ __device__ __forceinline__ bool sum_slice(const Input& in, std::int64_t count, c
     }
     nothing = __syncthreads_and(nothing);
   }
-  if (nothing || sum.special) find_flags<Engine>(in, count, room, threads, slice, slices, sum.special);
+  if ((nothing && !(room.first & something)) || sum.special)
+    find_flags<Engine>(in, count, room, threads, slice, slices, sum.special);
   return sum.held;
 }
 
@@ -300,7 +317,9 @@ __device__ __forceinline__ bool leave(long long* all, unsigned* ticket, int slic
   return detail::last_block(ticket, slices);
 }
 
-// The sum of a word of each block that left limbs, a lane's part: five at once are requested.
+// The sum of a word of each block that left limbs (all have, where that is known), a lane's part: five at once are
+// requested.
+template <bool All>
 __device__ __forceinline__ long long sum_of_words(const long long* words, const window_sum* records, int blocks) {
   long long sum = 0;
   for (int first = threadIdx.x % 32; first < blocks; first += 5 * 32) {
@@ -310,10 +329,10 @@ __device__ __forceinline__ long long sum_of_words(const long long* words, const 
     for (int u = 0; u < 5; ++u) {
       const bool there = first + 32 * u < blocks;
       word[u] = there ? __ldcg(words + first + 32 * u) : 0;
-      said[u] = there ? __ldcg(&records[first + 32 * u].failed) : 0;
+      said[u] = !All && there ? __ldcg(&records[first + 32 * u].failed) : 0;
     }
 #pragma unroll
-    for (int u = 0; u < 5; ++u) sum += said[u] >> 16 != 0 ? word[u] : 0;
+    for (int u = 0; u < 5; ++u) sum += All || said[u] >> 16 != 0 ? word[u] : 0;
   }
   return sum;
 }
@@ -370,7 +389,7 @@ __device__ __forceinline__ bool put_together(const long long* all, int slices, b
   for (unsigned k = warp; k < limbs; k += threads / 32) {  // a warp takes a limb
     long long one = 0;
     if (k >= lowest && k < end) {
-      one = warp_sum(sum_of_words(words + k * slices, reinterpret_cast<const window_sum*>(all), slices));
+      one = warp_sum(sum_of_words<false>(words + k * slices, reinterpret_cast<const window_sum*>(all), slices));
     }
     if (lane == 0) room.limb[k] = one;
   }
@@ -383,6 +402,25 @@ __device__ __forceinline__ bool put_together(const long long* all, int slices, b
   }
   __syncthreads();
   return false;
+}
+
+// The same where all blocks have left limbs: nothing has to be known before they are requested.
+template <class Engine>
+__device__ __forceinline__ void put_limbs_together(const long long* all, int slices, block_room<Engine>& room) {
+  constexpr int warps = Engine::threads / 32;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  if (warp == warps - 1) {
+    unsigned flags = 0;
+    for (int i = lane; i < slices; i += 32)
+      flags |= static_cast<unsigned>(__ldcg(&reinterpret_cast<const window_sum*>(all)[i].failed));
+    flags = __reduce_or_sync(~0u, flags & 0xff);
+    if (lane == 0) room.flags = flags;
+  }
+  for (int k = warp; k < block_room<Engine>::limbs; k += warps) {
+    const long long one = warp_sum(sum_of_words<true>(all + slices * record_words + k * slices, nullptr, slices));
+    if (lane == 0) room.limb[k] = one;
+  }
+  __syncthreads();
 }
 
 // The first warp's: what is held goes to the limbs.
@@ -424,8 +462,8 @@ struct runs {
 // Little: each block adds a piece of the run quickly or, if that fails, as others do. With fewer threads than the
 // engine has columns.
 template <bool Little, class Input, class R>
-__global__ void __launch_bounds__(engine<Input>::threads, 1) sum_runs(const runs<Input, R> problem) {
-  using Engine = engine<Input>;
+__global__ void __launch_bounds__(run_engine<Input>::threads, 1) sum_runs(const runs<Input, R> problem) {
+  using Engine = run_engine<Input>;
   extern __shared__ __align__(16) char shared[];
   __shared__ block_room<Engine> room;
   const int threads = Little ? static_cast<int>(blockDim.x) : Engine::threads, slices = problem.slices;
@@ -446,7 +484,10 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_runs(const runs
   if (slices > 1) {
     long long* all = problem.partials + static_cast<std::int64_t>(run) * slices * left_words<Input::values>;
     if (!leave(all, problem.tickets + run, slice, slices, held, room)) return;
-    held = put_together<Engine>(all, slices, room, threads);
+    if constexpr (Little || Engine::lazy)
+      held = put_together<Engine>(all, slices, room, threads);
+    else
+      put_limbs_together<Engine>(all, slices, room);
   }
   if (threadIdx.x >= 32) return;
   if (problem.into == nullptr) {

@@ -91,10 +91,36 @@ struct short_column_sums {
   unsigned* tickets;   // one for each group of blocks
   std::int64_t* list;
   unsigned* listed;
+  bool whole_out;  // whether neighbouring columns' results lie side by side, from a multiple of 16 bytes on
 };
 
 // More than so many columns that do not fit are not listed: all are added again.
 inline constexpr std::int64_t most_columns_listed = 1024;
+
+// A column's sum is written; or the column listed.
+template <class Input, class R>
+__device__ __forceinline__ void finish_column(const short_column_sums<Input, R>& problem, std::int64_t result,
+                                              const window_sum& sum) {
+  if (sum.failed) {
+    const unsigned at = atomicAdd(problem.listed, 1u);
+    if (at < most_columns_listed) problem.list[at] = result;
+    return;
+  }
+  R answer;
+  if ((sum.high | sum.low) == 0) {  // of which sign?
+    unsigned flags = 0;
+    const axis& along = problem.where.layout.reduced[0];
+    const auto at = problem.where.begin(result);
+    const Input column = problem.in.from(at.first, at.second);
+    for (std::int64_t j = 0; j < problem.count && !(flags & something); ++j) {
+      flags |= column.flags(j * along.stride, j * along.other);
+    }
+    answer = answer_of<R>(head{}, true, flags, problem.to.how, problem.count);
+  } else {
+    answer = quick_answer<R>(sum.low, sum.high, sum.exponent, problem.to.how, problem.count);
+  }
+  problem.to.out[problem.where.index(result)] = answer;
+}
 
 template <class Input, class R>
 __global__ void __launch_bounds__(256, quick_columns<Input>::blocks)
@@ -154,26 +180,6 @@ __global__ void __launch_bounds__(256, quick_columns<Input>::blocks)
   };
   while (left >= 2 * loads) tile([](int) { return true; });
   while (left > 0) tile([&](int u) { return loads + u < left; });
-  const auto finish = [&](std::int64_t result, const window_sum& sum) {
-    if (sum.failed) {
-      const unsigned at = atomicAdd(problem.listed, 1u);
-      if (at < most_columns_listed) problem.list[at] = result;
-      return;
-    }
-    R answer;
-    if ((sum.high | sum.low) == 0) {  // of which sign?
-      unsigned flags = 0;
-      const auto at = problem.where.begin(result);
-      const Input column = problem.in.from(at.first, at.second);
-      for (std::int64_t j = 0; j < problem.count && !(flags & something); ++j) {
-        flags |= column.flags(j * along.stride, j * along.other);
-      }
-      answer = answer_of<R>(head{}, true, flags, problem.to.how, problem.count);
-    } else {
-      answer = quick_answer<R>(sum.low, sum.high, sum.exponent, problem.to.how, problem.count);
-    }
-    problem.to.out[problem.where.index(result)] = answer;
-  };
   // Members' sums meet: by shuffles those of a warp, then in shared memory.
   const int lanes = across < 32 ? across : 32, entries = threads / 32 * lanes, entry = t / 32 * lanes + t % 32;
   window_sum* mine = problem.left + static_cast<std::int64_t>(blockIdx.x) * across * width;
@@ -204,7 +210,7 @@ __global__ void __launch_bounds__(256, quick_columns<Input>::blocks)
       }
       const window_sum sum = total_of(part, columns::exponent(most_of[of]), failed_of[of] != 0);
       if (slices == 1)
-        finish(first_result + c, sum);
+        finish_column(problem, first_result + c, sum);
       else
         mine[c] = sum;
     }
@@ -233,7 +239,7 @@ __global__ void __launch_bounds__(256, quick_columns<Input>::blocks)
       __syncthreads();
       if (team < half) room.of_slice[t] = together(room.of_slice[t], room.of_slice[t + half * wide]);
     }
-    if (team == 0 && result < problem.results) finish(result, room.of_slice[t]);
+    if (team == 0 && result < problem.results) finish_column(problem, result, room.of_slice[t]);
   }
 }
 

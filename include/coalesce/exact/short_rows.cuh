@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(quick_threads, 4) sum_short_rows(const short_r
     const bool too_long = problem.rows.left_for_blocks(row, false);
     const int shift = vectors_of_run<Input>::shift_of(in);
     const vectors_of_run<Input> request{in, shift, too_long ? 0 : shift + static_cast<int>(row.count)};
-    const int vectors = request.count();
+    const int vectors = request.count(), whole = request.end / Input::width;
     typename Input::vector flying[loads];
 #pragma unroll
     for (int u = 0; u < loads; ++u) flying[u] = request(member + u * lanes);
@@ -92,6 +92,21 @@ __global__ void __launch_bounds__(quick_threads, 4) sum_short_rows(const short_r
       // Room for as many of the first tile's largest as there are numbers.
       sum.place(most, 34 - __clz(static_cast<int>(::min(row.count, static_cast<std::int64_t>(1 << 20)) | 1)));
       int at = member;
+      // Tiles that are the row's, as are those behind them: nothing is masked, and a vector is requested as soon as its
+      // place is free.
+      const Input inside = in.from(static_cast<std::int64_t>(loads) * lanes * Input::width - shift,
+                                   static_cast<std::int64_t>(loads) * lanes * Input::width - shift);
+      while (__all_sync(~0u, at - member + 2 * loads * lanes <= whole)) {
+        const Input next =
+            inside.from(static_cast<std::int64_t>(at) * Input::width, static_cast<std::int64_t>(at) * Input::width);
+#pragma unroll
+        for (int u = 0; u < loads; ++u) {
+          const typename Input::vector v = flying[u];
+          flying[u] = next.load(u * lanes * Input::width);
+          sum.vector(v);
+        }
+        at += loads * lanes;
+      }
       while (true) {
 #pragma unroll
         for (int u = 0; u < loads; ++u) {

@@ -6,26 +6,46 @@
 
 namespace coalesce::exact {
 
-// A row's elements added two by two, in float if they are of 16 bits, in double if they are float; and whether that is
-// not exact: of usual data it is, and it takes a third of what windows take.
+// A row's elements added two by two, in Number, and whether that is not exact: of usual data it is, and it takes a
+// third of what windows take. Of -0s only the sum is -0.
 template <int Bytes, class T>
 constexpr bool has_short_sum = Bytes <= 16 && sizeof(T) < 8;
-template <int Bytes>
-__device__ __forceinline__ double short_sum(const uint4& v, bool& inexact, float) {
+template <class Number>
+__device__ __forceinline__ Number in_width(float x) {
+  if constexpr (sizeof(Number) == 8)
+    return widened(x);
+  else
+    return x;
+}
+template <int Bytes, class Number>
+__device__ __forceinline__ Number short_sum(const uint4& v, bool& inexact, float) {
   const auto two = [&](unsigned x, unsigned y) {
-    return exact_pair(widened(__uint_as_float(x)), widened(__uint_as_float(y)), inexact);
+    return exact_pair(in_width<Number>(__uint_as_float(x)), in_width<Number>(__uint_as_float(y)), inexact);
   };
-  const double first = two(v.x, v.y);
+  const Number first = two(v.x, v.y);
   return Bytes == 8 ? first : exact_pair(first, two(v.z, v.w), inexact);
 }
-template <int Bytes, class T>
-__device__ __forceinline__ float short_sum(const uint4& v, bool& inexact, T) {
+template <int Bytes, class Number, class T>
+__device__ __forceinline__ Number short_sum(const uint4& v, bool& inexact, T) {
   const auto two = [&](unsigned w) {
     const float2 p = both(w, T());
-    return exact_pair(p.x, p.y, inexact);
+    return exact_pair(in_width<Number>(p.x), in_width<Number>(p.y), inexact);
   };
-  const float first = exact_pair(two(v.x), two(v.y), inexact);
+  const Number first = exact_pair(two(v.x), two(v.y), inexact);
   return Bytes == 8 ? first : exact_pair(first, exact_pair(two(v.z), two(v.w), inexact), inexact);
+}
+// Rounded; false if neither float (which is enough for most of 16 bits) nor double holds it.
+template <int Bytes, class T, class R>
+__device__ __forceinline__ bool short_answer(const uint4& v, R& answer) {
+  const auto added = [&](auto number) {
+    bool inexact = false;
+    narrowed(short_sum<Bytes, decltype(number)>(v, inexact, T()), answer);
+    return !inexact;
+  };
+  if constexpr (sizeof(T) == 2) {
+    if (added(0.0f)) return true;
+  }
+  return added(0.0);
 }
 
 // Bytes: of a row.
@@ -89,10 +109,7 @@ __global__ void __launch_bounds__(quick_threads, 4)
         bool held;
         R answer;
         if constexpr (has_short_sum<Bytes, typename Input::element>) {
-          bool inexact = false;
-          const auto value = short_sum<Bytes>(flying[u].vector[0], inexact, typename Input::element());
-          held = !inexact && value != 0;
-          narrowed(value, answer);
+          held = short_answer<Bytes, typename Input::element>(flying[u].vector[0], answer);
         } else {
           quick sum;
           put(sum, flying[u]);
