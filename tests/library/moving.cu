@@ -92,7 +92,7 @@ void check_type(Random& random) {
   check_transpose<T>(63, 130, 0, 0, 0, 0, random);
   check_transpose<T>(132, 136, 4, 8, 4, 8, random);  // words of whole bytes and halves
   // Streams of several blocks, and crooked tiles below and beside each other.
-  constexpr i64 stream = 60000 / static_cast<i64>(sizeof(T)) / 6;
+  constexpr i64 stream = 200000 / static_cast<i64>(sizeof(T)) / 6;
   check_transpose<T>(6, stream, 0, 0, 1, 0, random);
   if (sizeof(T) < 4) check_transpose<T>(2, 3 * stream, 1, 0, 0, 1, random);  // words of several columns
   check_transpose<T>(stream, 6, 0, 1, 0, 1, random);

@@ -88,7 +88,7 @@ inline constexpr std::int64_t near_bytes = 6 << 20, in_l2_bytes = 32 << 20;
 // device holds at once, with `least` bytes for each. Several: as many as fill the device's rounds best, as long as each
 // has enough to do; ever fewer as there are more runs.
 inline std::int64_t slices_of_runs(std::int64_t runs_count, std::int64_t bytes, std::int64_t resident,
-                                   std::int64_t least) {
+                                   std::int64_t least = 16384) {
   if (runs_count == 1) {
     const std::int64_t blocks = bytes <= 65536 ? 1 : bytes / least;
     return blocks < resident ? blocks : resident;
@@ -138,11 +138,15 @@ status launch_runs(const A& a, const Source& in, typename A::result* out, std::i
     if (error != cudaSuccess) return error;
   }
   if constexpr (!column_accumulator<A>) {
-    // As many as have the block's share under way at once; a warp needs no barrier. With 256 a fold is a step shorter.
+    // As many as have the block's share under way at once; a warp needs no barrier, and half of the threads have a step
+    // less to fold, which for doubles takes longest.
     const std::int64_t share = bytes_of_run / slices;
-    if (share <= 32 * 16 * shape<A>::loads) {
+    const auto enough = [&](int fewer) { return share <= fewer * 16 * shape<A>::loads; };
+    if (enough(32)) {
       threads = 32;
-    } else if (threads > 256 && share <= (size == 8 ? 16384 : 32768)) {
+    } else if (size == 8 && enough(128)) {
+      threads = enough(64) ? 64 : 128;
+    } else if (threads > 256 && size < 8 && enough(256)) {
       threads = 256;
     }
   }

@@ -10,7 +10,7 @@
 namespace coalesce::detail {
 
 inline constexpr int bytes_threads = 256;
-inline constexpr int bytes_words = 6144;  // of shared memory
+inline constexpr int bytes_words = 12288;  // of shared memory
 
 // The elements of `group` words, which are rows, by columns.
 template <int Size>
