@@ -53,6 +53,13 @@
 //
 // called by all lanes of a warp, which leaves the merged state in all of them.
 //
+// One whose elements are added up quickly may have
+//
+//   using part = P;                      what up to 8 neighbours come to, of 4 or 8 bytes; void: there is none
+//   P    part_of(T) const;               of one element
+//   P    join(P left, P right) const;
+//   void add_part(S&, P) const;
+//
 // Positions are 64-bit; a count of elements is never kept in less.
 #pragma once
 
@@ -114,6 +121,19 @@ inline constexpr bool merges_warps = has_merge_warp<A>::value;
 template <class A>
 inline constexpr bool merges_warps = false;
 #endif
+
+template <class A, class = void>
+struct part_of_accumulator {
+  static constexpr int size = 0;
+};
+template <class A>
+struct part_of_accumulator<A, std::enable_if_t<!std::is_void_v<typename A::part>>> {
+  static constexpr int size = sizeof(typename A::part);
+};
+template <class A>
+inline constexpr int size_of_part = part_of_accumulator<A>::size;
+template <class A>
+inline constexpr bool has_parts = size_of_part<A> != 0;
 
 }  // namespace detail
 

@@ -3,6 +3,7 @@
 // The tests in CI compile it for two types and functions; with -DTYPE=double that type is tried, and more functions.
 #include <algorithm>
 #include <coalesce/reduce.cuh>
+#include <cstring>
 
 #include "reference.h"
 
@@ -13,6 +14,13 @@ std::vector<i64> offsets_of(const std::vector<i64>& lengths, i64 first) {
   for (const i64 length : lengths) offsets.push_back(offsets.back() + length);
   return offsets;
 }
+
+struct last_of {
+  template <class T>
+  __host__ __device__ T operator()(T, T b) const {
+    return b;
+  }
+};
 
 template <class T, class O>
 void check(const std::vector<i64>& lengths, i64 first, const char* what, Random& random) {
@@ -29,6 +37,10 @@ void check(const std::vector<i64>& lengths, i64 first, const char* what, Random&
   const std::vector<wide> sum = sums.download();
   const std::vector<T> min = least.download();
 #ifdef TYPE
+  // An operation that does not commute: the last element.
+  Array<T> ends(segments);
+  CALL(coalesce::ordered_reduce(in.get(), device.get(), segments, ends.get(), last_of{}, T(1)));
+  const std::vector<T> last = ends.download();
   Array<i64> places(segments);
   Array<coalesce::statistics<T>> statistics(segments);
   CALL(coalesce::argmax(in.get(), device.get(), segments, places.get()));
@@ -55,6 +67,7 @@ void check(const std::vector<i64>& lengths, i64 first, const char* what, Random&
       expect_same(number(min[s]), last, "min", which);
     }
 #ifdef TYPE
+    expect_same(number(last[s]), number(f.count ? host[offsets[s + 1] - 1] : T(1)), "the last one", which);
     expect_same(argmax[s], f.highest_at, "argmax", which);
     expect_same(stats[s].count, f.count, "stats' count", which);
     if (f.count) expect_near(stats[s].variance, f.variance(), variance_bound(f), "stats' variance", which);
@@ -88,6 +101,13 @@ void check_all(Random& random) {
   for (const i64 length : {tile - 1, tile, tile + 1, 2 * tile}) {
     check<T, O>({length, 1, length, 0, length}, 0, "a tile each", random);
   }
+  // More ends at one place than a warp keeps, in the midst of a tile and at its end.
+  std::vector<i64> masses;
+  for (const i64 length : {i64{5}, i64{0}, tile - 5, i64{1}, 3 * tile / 2}) {
+    masses.push_back(length);
+    masses.insert(masses.end(), 700, 0);
+  }
+  check<T, O>(masses, 2, "masses of empty ones", random);
   std::vector<i64> power;
   while (power.size() < 400) power.push_back(std::min<i64>(20000, static_cast<i64>(1 / (1 - random.unit()))));
   check<T, O>(power, 1, "a power law", random);
@@ -95,8 +115,18 @@ void check_all(Random& random) {
 
 }  // namespace
 
-// segments [SEED]: other random lengths and numbers.
+// segments [SEED]: other random lengths and numbers. segments portions: as many as a device of 8 multiprocessors deals
+// out in several waves.
 int main(int argc, char** argv) {
+  if (argc > 1 && !std::strcmp(argv[1], "portions")) {
+    Random random(22);
+    std::vector<i64> lengths(60000);
+    for (i64& length : lengths) length = random.between(0, 64);
+    lengths[20000] = 200000;
+    check<float, std::int32_t>(lengths, 0, "portions", random);
+    std::puts("portions: ok");
+    return 0;
+  }
   Random random(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 21);
 #ifdef TYPE
   check_all<TYPE, std::int32_t>(random);

@@ -174,7 +174,12 @@ struct extreme {
   using state = compared_type<T>;
 
   __device__ static constexpr state nothing() { return static_cast<state>(Order::template last<value_type<T>>()); }
+  using part = state;
+
   __device__ state identity() const { return nothing(); }
+  __device__ __forceinline__ part part_of(T x) const { return static_cast<part>(x); }
+  __device__ __forceinline__ part join(part a, part b) const { return earlier<Order, IgnoreNan>(a, b); }
+  __device__ __forceinline__ void add_part(state& s, part x) const { s = earlier<Order, IgnoreNan>(s, x); }
   template <int N, class At>
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {
     s = earlier<Order, IgnoreNan>(s, first_of_tile<Order, IgnoreNan>(tile));

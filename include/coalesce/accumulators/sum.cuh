@@ -108,7 +108,15 @@ struct sum {
   __device__ static total& sum_in(total& s) { return s; }
   __device__ static total& sum_in(counted& s) { return s.sum; }
 
+  using part = std::conditional_t<counts, void, tile_sum>;
+
   __device__ state identity() const { return state{}; }
+  __device__ __forceinline__ tile_sum part_of(T element) const {
+    const tile_sum x = static_cast<tile_sum>(static_cast<value_type<T>>(element));
+    return IgnoreNan && x != x ? 0 : x;
+  }
+  __device__ __forceinline__ tile_sum join(tile_sum a, tile_sum b) const { return a + b; }
+  __device__ __forceinline__ void add_part(state& s, tile_sum x) const { sum_in(s).add(x); }
   template <int N, class At>
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {
     if constexpr (in_words<T, N>) {

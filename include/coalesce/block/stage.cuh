@@ -63,6 +63,14 @@ __device__ __forceinline__ uint4 load_four(const void* shared) {
   return four;
 }
 
+__device__ __forceinline__ void store_four(void* shared, const uint4& four) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};"
+               :
+               : "r"(static_cast<unsigned int>(__cvta_generic_to_shared(shared))), "r"(four.x), "r"(four.y),
+                 "r"(four.z), "r"(four.w)
+               : "memory");
+}
+
 // Where `from[0]` goes in a buffer aligned to 16 bytes: as far behind such a boundary as it is in memory.
 template <class T>
 __device__ __forceinline__ T* staged_at(T* buffer, const T* from) {

@@ -2,122 +2,47 @@
 // in it.
 //
 // Elements come in tiles, which are copied to shared memory while the tiles before them are worked at: nothing waits
-// for memory but the first tile, and no warp for another. A lane has 32 neighbouring elements of a tile (128 bytes of
-// them at most) and goes through them one by one; a bit for each says whether a segment ends there. What it has then
-// goes to a slot in shared memory, and it begins anew: the same few instructions in all lanes, whatever the segments
-// are. The first end of a lane lacks what the lanes before have left open, which a segmented scan brings; as many steps
-// of it as there are lanes between two ends. At last a lane for each segment writes its result, in order.
+// for memory but the first tile, and no warp for another. A lane has some neighbouring elements of a tile, and goes
+// through them in one of two ways (segments_parts.cuh, segments_slots.cuh). At last a lane for each segment that ended
+// takes what it came to and writes the result, in order.
 //
-// Where segments end is read ahead, each offset once: to registers, and a round later to a ring in shared memory. A
-// tile in which more segments end than the ring holds is worked at in several rounds.
-//
-// Banks: a lane's vectors are neighbours, which would put those of 8 lanes in the same 4 banks. Vector v of the tile
-// lies at v ^ (v / 8), of whose last bits only as many are changed as keep it with its lane. Slots have a gap behind
-// each row of banks, so that lanes which end equally many segments do not meet.
+// Where segments end is copied ahead to a ring in shared memory, each offset once. A tile in which more segments end
+// than the ring holds is worked at in several rounds, each up to the last end that is known.
 #pragma once
 
-#include "../block/stage.cuh"
-#include "launch.cuh"
+#include "segments_parts.cuh"
+#include "segments_slots.cuh"
 
 namespace coalesce::detail {
 
-// Whether A's merge must have what comes first on the left. What many lanes have then is put together at once.
-template <class A, class = void>
-inline constexpr bool ordered = false;
-template <class A>
-inline constexpr bool ordered<A, std::void_t<decltype(A::is_ordered)>> = A::is_ordered;
-
-// Segments of equal length, one behind the other.
-struct equal_segments {
-  std::int64_t length, first = 0;
-  __device__ __forceinline__ std::int64_t operator[](std::int64_t i) const { return (first + i) * length; }
+template <class A, class Source, bool ByParts = segment_tiles<A, Source>::by_parts>
+struct segment_lanes {
+  using type = segment_slots<A, Source>;
 };
-template <class O>
-__device__ __forceinline__ const O* offsets_from(const O* offsets, std::int64_t first) {
-  return offsets + first;
-}
-__device__ __forceinline__ equal_segments offsets_from(const equal_segments& offsets, std::int64_t first) {
-  return {offsets.length, offsets.first + first};
-}
-
-// How a warp's tiles lie. Elements of one array are staged as they are in memory; those of two, or of sizes that no
-// vector is made of, one by one.
 template <class A, class Source>
-struct segment_tiles {
-  static constexpr bool as_in_memory = Source::inputs == 1;
-  using staged =
-      typename std::conditional_t<as_in_memory, tag<typename Source::memory>, tag<typename A::element>>::type;
-  static constexpr int size = sizeof(staged);
-  static constexpr bool by_vectors = as_in_memory && 16 % size == 0;
-  static constexpr int width = by_vectors ? 16 / size : 1;
-  // Of a lane. An odd number of odd sizes: no two lanes then begin in one bank.
-  static constexpr int items = by_vectors ? (size <= 4 ? 32 : 128 / size) : size <= 16 ? 7 : size <= 40 ? 3 : 1;
-  static constexpr int elements = 32 * items;
-  // 8 KB, of which what is not worked at is on its way. One by one there is nothing on its way.
-  static constexpr int stages = by_vectors ? 8192 / (elements * size) : 1;
-  // Segments that may end in a round, and whose ends are kept: 4 warps are to have enough with 48 KB, and 5 times 4
-  // with a multiprocessor's.
-  static constexpr int words = shape<A>::state_words, slots = words <= 2 ? 192 : words <= 4 ? 96 : 32;
-  static constexpr int ring = 256;
-};
-
-// Values in shared memory, by words of 8 bytes or of 4. Where there are many, each lane's own have a gap before them:
-// so lanes that end equally many segments do not meet in a bank, unless that is an odd number.
-template <class T, int N>
-struct segment_slots {
-  using word = std::conditional_t<sizeof(T) % 8 == 0, unsigned long long, unsigned int>;
-  static constexpr int count = (sizeof(T) + sizeof(word) - 1) / sizeof(word);
-  static constexpr int size = N > 32 ? N + 32 : N;
-  word words[count][size];
-
-  __device__ __forceinline__ word* at(int slot) { return &words[0][slot]; }
-  __device__ __forceinline__ static void put(word* at, const T& value) {
-    word bits[count] = {};
-    memcpy(bits, &value, sizeof(T));
-#pragma unroll
-    for (int w = 0; w < count; ++w) at[w * size] = bits[w];
-  }
-  __device__ __forceinline__ T get(int slot) const {
-    word bits[count];
-#pragma unroll
-    for (int w = 0; w < count; ++w) bits[w] = words[w][slot];
-    T value;
-    memcpy(static_cast<void*>(&value), bits, sizeof(T));
-    return value;
-  }
-};
-
-// Shared memory of a warp.
-template <class A, class Source>
-struct segments_room {
-  using tiles = segment_tiles<A, Source>;
-  room<typename tiles::staged, tiles::elements> elements[tiles::stages];
-  segment_slots<typename A::state, tiles::slots> slots;
-  int ring[tiles::ring];  // segment s ends at ring[s % size], counted from the warp's first tile
-  unsigned int ends[32];  // a bit for each element of a lane: the last one of a segment
-};
-
-// What a warp or a block leaves to the others.
-template <class State>
-struct segments_left {
-  State head;            // of the first segment that ended, what was read of it
-  State tail;            // of the segment that is open at the end
-  std::int64_t segment;  // the first that ended; -1: none
+struct segment_lanes<A, Source, true> {
+  using type = segment_parts<A, Source>;
 };
 
 template <class A, class Source, class Offsets>
 class segments_walk {
-  using offset = std::decay_t<decltype(std::declval<const Offsets&>()[0])>;
+  using offset = offset_type<Offsets>;
   using tiles = segment_tiles<A, Source>;
+  using lanes = typename segment_lanes<A, Source>::type;
   using staged = typename tiles::staged;
-  using element = typename A::element;
   using state_type = typename A::state;
-  static constexpr int width = tiles::width, items = tiles::items, slots = tiles::slots, stages = tiles::stages;
-  static constexpr int ahead = 6;  // registers for what comes into the ring
+  using left_type = segments_left<state_type>;
+  static constexpr int width = tiles::width, stages = tiles::stages;
+  static constexpr int ring = 1024 / sizeof(offset);  // segments whose ends are kept
   static constexpr unsigned int all = 0xffffffffu;
 
  public:
-  using shared = segments_room<A, Source>;
+  struct shared {  // of a warp
+    // A line of what is copied must not lie in two lines of shared memory: that is two accesses.
+    alignas(128) room<staged, tiles::elements> elements[stages];
+    typename lanes::shared lanes_room;
+    offset ends[ring];  // segment s ends at ends[s % ring]
+  };
   static constexpr int tile_elements = tiles::elements;
 
   // Segments segment ... segment + count - 1 end in elements first ... end - 1, or behind the last of these; `begin` is
@@ -134,6 +59,7 @@ class segments_walk {
         offsets_(offsets_from(offsets, segment)),
         out_(out + segment),
         room_(room),
+        lanes_(a, in_, room.lanes_room),
         lane_(threadIdx.x % 32),
         first_segment_(segment),
         count_(count),
@@ -141,65 +67,66 @@ class segments_walk {
         end_(static_cast<int>(end - base_)),
         low_(first - lowest >= width ? first_ - width : first_ - static_cast<int>(first - lowest)),
         high_(highest - end >= width ? end_ + width : end_ + static_cast<int>(highest - end)),
-        open_from_(begin - base_) {}
+        begin_(begin - base_) {}
 
   // All lanes call it.
-  __device__ __forceinline__ void run(segments_left<state_type>& left) {
-    fetch_offsets();
-    open_ = a_.identity();
-    if (lane_ == 0) left.segment = -1;
-    room_.ends[lane_] = 0;
-    if (lane_ == 0) end_of(-1) = open_from_ < -1 ? -1 : static_cast<int>(open_from_);
+  __device__ __forceinline__ void run(left_type& left) {
+    if (lane_ == 0) {
+      left.segment = -1;
+      left.head = a_.identity();
+      room_.ends[ring - 1] = static_cast<offset>(base_ + (begin_ < -1 ? -1 : begin_));  // no further, for end_of()
+    }
+    if constexpr (std::is_pointer_v<Offsets>) {  // 32 at a time, which begin at a line
+      loaded_ = -static_cast<int>(reinterpret_cast<std::uintptr_t>(offsets_ + 1) / sizeof(offset) % 32);
+    }
+    fetch_ends();
 #pragma unroll 1
     for (int k = 0; k < stages - 1; ++k) stage(k * tiles::elements, k);
+#pragma unroll
+    for (int k = 0; k < stages; ++k) copied_[k] = loaded_;
     int at = 0, tile = 0;
 #pragma unroll 1
     do {
+      fetch_ends();
       stage(tile + (stages - 1) * tiles::elements, at == 0 ? stages - 1 : at - 1);
       wait_for_groups<stages - 1>();
+      ready_ = stages == 1 ? loaded_ : copied_[0];
+#pragma unroll
+      for (int k = 0; k + 2 < stages; ++k) copied_[k] = copied_[k + 1];
+      copied_[stages < 2 ? 0 : stages - 2] = loaded_;
       __syncwarp();
       work(tile, &room_.elements[at][0], left);
       at = at == stages - 1 ? 0 : at + 1;
       tile += tiles::elements;
       __syncwarp();  // the next copies are to where these elements were
     } while (tile < end_);
-    gather();
-    if (lane_ == 0) left.tail = open_;
+    const state_type open = lanes_.open();
+    if (lane_ == 0) left.tail = open;
   }
 
  private:
   // Where the tile begins in which `first` is.
   __device__ __forceinline__ static std::int64_t tile_of(const Source& in, std::int64_t first) {
     int lead = 0;
-    if constexpr (tiles::by_vectors) {
-      lead = static_cast<int>(reinterpret_cast<std::uintptr_t>(in.data) % 128) / tiles::size;
-    }
+    if constexpr (tiles::copied) lead = static_cast<int>(reinterpret_cast<std::uintptr_t>(in.data) % 128) / tiles::size;
     const std::int64_t i = first + lead;
     return i - i % tiles::elements - lead;
   }
-  __device__ __forceinline__ static int place_of_vector(int vector) {
-    return vector ^ (vector / 8 & (items / width - 1));
-  }
-
-  // The end of segment i, or the beginning of segment i + 1.
-  __device__ __forceinline__ int& end_of(int i) { return room_.ring[i & (tiles::ring - 1)]; }
 
   // Starts copying the elements of a tile, those of this warp.
   __device__ __forceinline__ void stage(int tile, int at) {
     staged* const to = &room_.elements[at][0];
-    if constexpr (tiles::by_vectors) {
+    if constexpr (tiles::copied) {
       constexpr int vectors = tiles::elements / width;
       if (tile >= first_ && tile + tiles::elements <= end_) {
         const staged* const from = in_.data + tile + lane_ * width;
-        staged* const even = to + place_of_vector(lane_) * width;
-        staged* const odd = to + (place_of_vector(32 + lane_) - 32) * width;
 #pragma unroll
-        for (int k = 0; k < vectors; k += 32) start_copy16((k % 64 == 0 ? even : odd) + k * width, from + k * width);
+        for (int k = 0; k < vectors; k += 32) start_copy16(to + (lane_ + k) * width, from + k * width);
       } else if (tile < end_) {
 #pragma unroll 1
         for (int vector = lane_; vector < vectors; vector += 32) {
           const int from = tile + vector * width;
-          staged* const there = to + place_of_vector(vector) * width;
+          staged* const there = to + vector * width;
           if (from + width <= first_ || from >= end_) continue;
           if (from >= low_ && from + width <= high_) {
             start_copy16(there, in_.data + from);
@@ -213,265 +140,155 @@ class segments_walk {
       }
     } else {
       for (int i = lane_; i < tiles::elements; i += 32) {
-        if (tile + i < first_ || tile + i >= end_) continue;
-        if constexpr (tiles::as_in_memory) {
-          to[i] = in_.data[tile + i];
-        } else {
-          to[i] = in_.at(tile + i);
-        }
+        if (tile + i >= first_ && tile + i < end_) to[i] = in_.at(tile + i);
       }
     }
     end_group();
   }
 
-  // Asks for the ends of the next segments, if many of those are gone that are here; room is for all but one.
-  __device__ __forceinline__ void fetch_offsets() {
-    const int here = loaded_ - segment_;
-    if (here >= tiles::ring / 2 + 32 || loaded_ == count_) return;
-    const int room = (tiles::ring - 1 - here) / 32 * 32, wanted = room < ahead * 32 ? room : ahead * 32;
-    const int most = count_ - loaded_ < wanted ? count_ : loaded_ + wanted;
-#pragma unroll
-    for (int k = 0; k < ahead; ++k) {
-      if (loaded_ + k * 32 + lane_ < most) coming_[k] = offsets_[loaded_ + k * 32 + lane_ + 1];
+  // Starts copying the ends of the next segments, as far as there is room.
+  __device__ __forceinline__ void fetch_ends() {
+#pragma unroll 1
+    for (; loaded_ < count_ && loaded_ + 32 < segment_ + ring; loaded_ += 32) {
+      const int i = loaded_ + lane_;
+      if (static_cast<unsigned int>(i) >= static_cast<unsigned int>(count_)) continue;
+      offset* const there = &room_.ends[i & (ring - 1)];
+      if constexpr (std::is_pointer_v<Offsets>) {
+        start_copy_of_one(there, offsets_ + i + 1);
+      } else {
+        *there = offsets_[i + 1];
+      }
     }
-    loaded_ = most;
   }
-  __device__ __forceinline__ void store_offsets() {
-    if (ready_ == loaded_) return;
-#pragma unroll
-    for (int k = 0; k < ahead; ++k) {
-      const int at = ready_ + k * 32 + lane_;
-      if (at < loaded_) end_of(at) = static_cast<int>(static_cast<std::int64_t>(coming_[k]) - base_);
-    }
-    ready_ = loaded_;
+  // Until all are there that have been asked for.
+  __device__ __forceinline__ void wait_for_ends() {
+    wait_for_groups<0>();
     __syncwarp();
+    ready_ = loaded_;
+#pragma unroll
+    for (int k = 0; k < stages; ++k) copied_[k] = loaded_;
+  }
+  // The end of segment i, or the beginning of segment i + 1. Both it and base_ may be large, but not what is between.
+  __device__ __forceinline__ int end_of(int i) const {
+    return static_cast<int>(static_cast<unsigned int>(room_.ends[i & (ring - 1)]) - static_cast<unsigned int>(base_));
+  }
+
+  // A lane's segment of 32, counted from the tile; behind all else if it is none of `known`.
+  struct extent {
+    int begin, end;
+    __device__ __forceinline__ bool filled() const { return end > begin; }
+  };
+  __device__ __forceinline__ extent look(int tile, int segment, int known) const {
+    extent e = {0x7fffffff, 0x7fffffff};
+    if (segment < known) e = {end_of(segment - 1) - tile, end_of(segment) - tile};
+    return e;
+  }
+  // Marks the ends of those that end at `limit` or before. How many these are; `filled`: whether one has elements.
+  __device__ __forceinline__ int mark(const extent& e, int limit, bool& filled) {
+    const bool here = e.end <= limit, marked = here && e.filled();
+    if (marked) lanes_.mark(static_cast<unsigned int>(e.end - 1));
+    filled |= __any_sync(all, marked) != 0;
+    return __popc(__ballot_sync(all, here));
   }
 
   // The tile that begins with element `tile`, in one round or in several.
-  __device__ __forceinline__ void work(int tile, const staged* elements, segments_left<state_type>& left) {
+  __device__ __forceinline__ void work(int tile, staged* elements, left_type& left) {
     int from = tile < first_ ? first_ - tile : 0;
     const int limit = end_ - tile < tiles::elements ? end_ - tile : tiles::elements;
     bool more;
 #pragma unroll 1
     do {
-      store_offsets();
-      // `count` segments end in this round, `filled` of them have elements. The round is over where the tile is, or
-      // with as many as there are slots for, or known ends.
-      int count = 0, filled = 0, to = limit;
-      more = false;
-#pragma unroll 1
+      // `count` segments end in this round. It is over where the tile is, or with the last end that is known.
+      extent mine;
+      int known, count;
+      bool filled;
       for (;;) {
-        const int at = segment_ + count + lane_;
-        bool here = false, has_elements = false;
-        int last = 0;
-        if (at < ready_) {
-          last = end_of(at) - 1;
-          here = last < limit + tile;
-          has_elements = here && last >= end_of(at - 1);
+        known = ready_ < count_ ? ready_ : count_;
+        if (lanes::most < ring && known > segment_ + lanes::most) known = segment_ + lanes::most;
+        filled = false;
+        mine = look(tile, segment_ + lane_, known);
+        count = mark(mine, limit, filled);
+        if (count == 32) {
+          int also;
+          do {
+            also = mark(look(tile, segment_ + count + lane_, known), limit, filled);
+            count += also;
+          } while (also == 32);
         }
-        if (has_elements) atomicOr(&room_.ends[(last - tile) / items], 1u << (last - tile) % items);
-        const unsigned int all_here = __ballot_sync(all, here);
-        filled += __popc(__ballot_sync(all, has_elements));
-        count += __popc(all_here);
-        if (all_here != all) break;
-        if (count == slots || segment_ + count + 32 > ready_) {
-          if (segment_ + count == count_) break;
-          if (count < slots && ready_ == count_) continue;
-          more = true;
-          to = end_of(segment_ + count - 1) - tile;
-          break;
-        }
+        more = segment_ + count == known && known < count_;
+        if (!more || known < ready_ || ready_ == loaded_) break;
+        wait_for_ends();  // rather than another round
       }
+      const int to = !more ? limit : count != 0 ? end_of(known - 1) - tile : from;
       __syncwarp();
-      round(tile, elements, from, to, filled);
-      if (count != 0) write(tile, count, filled, left);
-      segment_ += count;
-      fetch_offsets();
+      if (!filled && from == 0 && to == tiles::elements) {
+        lanes_.without_ends(elements, opened(tile));
+      } else if (to > from || !more) {
+        lanes_.round(elements, from, to, opened(tile));
+      }
+      if (count != 0) {
+        if (filled && !ended_) take_head(tile, elements, count, left);
+        write(elements, mine, lane_, count);
+#pragma unroll 1
+        for (int i = 32 + lane_; i - lane_ < count; i += 32) write(elements, look(tile, segment_ + i, known), i, count);
+        __syncwarp();
+        segment_ += count;
+        out_ += count;
+      }
       from = to;
+      if (more && segment_ == ready_) {
+        fetch_ends();
+        end_group();
+        wait_for_ends();
+      }
     } while (more);
+    if (limit < tiles::elements) lanes_.cut(elements, limit, end_of(segment_ - 1) - tile);
+  }
+  // Where the open segment begins, counted from the tile.
+  __device__ __forceinline__ std::int64_t opened(int tile) const {
+    if constexpr (!A::indexed) return 0;
+    return (segment_ == 0 ? begin_ : end_of(segment_ - 1)) - tile;
   }
 
-  // Elements from ... to - 1 of the tile, in which `filled` segments with elements end.
-  __device__ __forceinline__ void round(int tile, const staged* elements, int from, int to, int filled) {
-    const bool whole = from == 0 && to == tiles::elements;
-    if (filled == 0) {  // every lane keeps what it has
-      const std::int64_t at = tile + lane_ * items - open_from_;
-      if (ordered<A>) {
-        state_type state = a_.identity();
-        go(state, elements, at, 0, 0, bits_between(from - lane_ * items, to - lane_ * items));
-        scan(state, lane_, 0);
-      } else {
-        if (!spread_ && lane_ != 0) open_ = a_.identity();
-        spread_ = true;
-        if (whole) {
-          go_without_ends(open_, elements, at);
-        } else {
-          go(open_, elements, at, 0, 0, bits_between(from - lane_ * items, to - lane_ * items));
-        }
+  // The first segment with elements, of `count`, may have begun before this warp's share: its result is not known here.
+  __device__ __forceinline__ void take_head(int tile, staged* elements, int count, left_type& left) {
+    ended_ = true;
+    for (int i = lane_;; i += 32) {
+      const extent e = look(tile, segment_ + i, segment_ + count);
+      const unsigned int filled = __ballot_sync(all, e.filled());
+      if (filled == 0) continue;
+      if (lane_ == __ffs(static_cast<int>(filled)) - 1) {
+        left.head = lanes_.value_at(elements, static_cast<unsigned int>(e.end - 1), e.begin);
+        left.segment = first_segment_ + segment_ + i;
       }
       return;
     }
-    gather();
-    const unsigned int ends = room_.ends[lane_];
-    room_.ends[lane_] = 0;
-    const unsigned int with_ends = __ballot_sync(all, ends != 0), below = with_ends & ((1u << lane_) - 1);
-    const int owner = 31 - __clz(static_cast<int>(below));  // the last lane before with an end, or -1
-    // Where this lane's ends go, and where the segment begins that is open before its first element.
-    int slot = __popc(ends);
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-      const int other = __shfl_up_sync(all, slot, step);
-      if (lane_ >= step) slot += other;
-    }
-    slot += gap(filled, lane_) - __popc(ends);
-    std::int64_t open_from = open_from_;
-    if constexpr (A::indexed) {
-      const unsigned int theirs = __shfl_sync(all, ends, owner < 0 ? 0 : owner);
-      if (owner >= 0) open_from = tile + owner * items + 32 - __clz(static_cast<int>(theirs));
-    }
+  }
+  // The result of a lane's segment, if it is one of `count`. That of the first with elements is written anew later.
+  __device__ __forceinline__ void write(staged* elements, const extent& e, int i, int count) {
+    if (i >= count) return;
     state_type state = a_.identity();
-    const std::int64_t at = tile + lane_ * items - open_from;
-    if (whole) {
-      go(state, elements, at, ends, slot, all);
-    } else {
-      go(state, elements, at, ends, slot, bits_between(from - lane_ * items, to - lane_ * items));
-    }
-    scan(state, ends != 0 ? 0 : owner < 0 ? lane_ : lane_ - owner, ends, slot);
-    if constexpr (A::indexed) {
-      const int last = 31 - __clz(static_cast<int>(with_ends));
-      open_from_ = tile + last * items + 32 - __clz(static_cast<int>(__shfl_sync(all, ends, last)));
-    }
-  }
-  __device__ __forceinline__ static int gap(int filled, int lane) { return filled > 32 ? lane : 0; }
-
-  // `state` is what is open behind this lane, of the lanes from lane - reach on, which is the last one at or before it
-  // with an end, or lane 0. The first end of a lane (in `slot`) gets what was open before. Then open_ is what is open
-  // behind all.
-  __device__ __forceinline__ void scan(state_type state, int reach, unsigned int ends, int slot = 0) {
-    if (lane_ == 0 && ends == 0) {
-      state_type whole = open_;
-      a_.merge(whole, state);
-      state = whole;
-    }
-#pragma unroll 1
-    for (int step = 1; __any_sync(all, reach >= step); step *= 2) {
-      state_type other = warp::from_below(state, step);
-      if (reach >= step) {
-        a_.merge(other, state);
-        state = other;
-      }
-    }
-    state_type before = warp::from_below(state, 1);
-    if (lane_ == 0) before = open_;
-    if (ends != 0) {
-      a_.merge(before, room_.slots.get(slot));
-      room_.slots.put(room_.slots.at(slot), before);
-    }
-    __syncwarp();
-    open_ = warp::from_lane(state, 31);
-  }
-  // What lanes have kept of the open segment.
-  __device__ __forceinline__ void gather() {
-    if (!spread_) return;
-    open_ = merge_lanes(a_, open_, 32);
-    spread_ = false;
-  }
-
-  // This lane's elements of which there is a bit in `inside`; `at` is the position of its first one. State by state to
-  // the slots; what is open at the end stays in `state`.
-  __device__ __forceinline__ void go(state_type& state, const staged* elements, std::int64_t at, unsigned int ends,
-                                     int slot, unsigned int inside) {
-    auto* to = room_.slots.at(slot);
-#pragma unroll 1
-    for (int i = 0; i < items; i += width) {
-      element tile[width];
-      if (inside == all || (inside & all >> (32 - width)) != 0) load(elements, i, tile);
-#pragma unroll
-      for (int k = 0; k < width; ++k) {
-        const element one[1] = {tile[k]};
-        if (inside >> k & 1) a_.add(state, one, positions<1>{at + i + k, 0});
-        if (ends >> k & 1) {
-          room_.slots.put(to, state);
-          ++to;
-          state = a_.identity();
-          if constexpr (A::indexed) at = -(i + k + 1);
-        }
-      }
-      if constexpr (width < 32) {
-        ends >>= width;
-        if (inside != all) inside >>= width;
-      }
-    }
-  }
-  // Bits low ... high - 1 of a lane's.
-  __device__ __forceinline__ static unsigned int bits_between(int low, int high) {
-    if (high <= 0 || low >= 32 || low >= high) return 0;
-    return (high >= 32 ? all : (1u << high) - 1) & (low <= 0 ? all : all << low);
-  }
-  __device__ __forceinline__ void go_without_ends(state_type& state, const staged* elements, std::int64_t at) {
-    constexpr int together = items / width < 4 ? 1 : 4;
-#pragma unroll 1
-    for (int i = 0; i < items; i += width * together) {
-      element tile[width * together];
-#pragma unroll
-      for (int k = 0; k < together; ++k) load(elements, i + k * width, tile + k * width);
-      a_.add(state, tile, positions<1>{at + i, 1});
-    }
-  }
-  __device__ __forceinline__ void load(const staged* elements, int i, element* tile) const {
-    if constexpr (tiles::by_vectors) {
-      typename Source::template vector_of<width> vector;
-      const uint4 bits = load_four(elements + lane_ * items + (i ^ turn_));
-      memcpy(static_cast<void*>(&vector), &bits, sizeof(bits));
-      in_.template unpack<width>(vector, tile);
-    } else if constexpr (tiles::as_in_memory) {
-      tile[0] = in_.project(elements[lane_ * items + i]);
-    } else {
-      tile[0] = elements[lane_ * items + i];
-    }
-  }
-
-  // The results of the round's segments, a lane each.
-  __device__ __forceinline__ void write(int tile, int count, int filled, segments_left<state_type>& left) {
-    int slot = 0;
-#pragma unroll 1
-    for (int i = lane_; i - lane_ < count; i += 32) {
-      const int at = segment_ + i, end = i < count ? end_of(at) : 0, before = i < count ? end_of(at - 1) : 0;
-      const bool has_elements = i < count && end > before;
-      const unsigned int with_elements = __ballot_sync(all, has_elements);
-      const int mine = slot + __popc(with_elements & ((1u << lane_) - 1));
-      slot += __popc(with_elements);
-      state_type state = a_.identity();
-      if (has_elements) state = room_.slots.get(mine + gap(filled, (end - 1 - tile) / items));
-      if (has_elements && mine == 0 && !ended_) {
-        left.head = state;
-        left.segment = first_segment_ + at;
-      } else if (i < count) {
-        out_[at] = a_.finish(state, end - before);
-      }
-    }
-    if (filled != 0) ended_ = true;
-    __syncwarp();
+    if (e.filled()) state = lanes_.value_at(elements, static_cast<unsigned int>(e.end - 1), e.begin);
+    out_[i] = a_.finish(state, e.end - e.begin);
   }
 
   const A& a_;
   const std::int64_t base_;
   const Source in_;
   const Offsets offsets_;
-  typename A::result* const out_;
+  typename A::result* out_;  // of the open segment
   shared& room_;
+  lanes lanes_;
   const int lane_;
-  const int turn_ = (lane_ * items / width / 8 & (items / width - 1)) * width;  // see place_of_vector
   const std::int64_t first_segment_;
   const int count_;             // segments
   const int first_, end_;       // elements of this warp
   const int low_, high_;        // as far as there are elements, and no further than a vector
-  std::int64_t open_from_;      // where the open segment begins
+  const std::int64_t begin_;    // where the first segment begins
   int segment_ = 0;             // the open one
-  int ready_ = 0, loaded_ = 0;  // segments whose ends are in the ring; and in registers
-  offset coming_[ahead];
-  state_type open_;                      // what is open: in all lanes alike, or spread over them
-  bool spread_ = false, ended_ = false;  // ended_: whether a segment has
+  int ready_ = 0, loaded_ = 0;  // segments whose ends are in the ring; and on their way there
+  int copied_[stages];          // what loaded_ was when the tiles were asked for that are on their way
+  bool ended_ = false;          // whether a segment has
 };
 
 }  // namespace coalesce::detail

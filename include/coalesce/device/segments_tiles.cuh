@@ -1,0 +1,82 @@
+// How the elements of ragged segments (segments.cuh) come to a warp: by tiles in shared memory.
+#pragma once
+
+#include "../block/stage.cuh"
+#include "launch.cuh"
+
+namespace coalesce::detail {
+
+// Whether A's merge must have what comes first on the left. What many lanes have then is put together at once.
+template <class A, class = void>
+inline constexpr bool ordered = false;
+template <class A>
+inline constexpr bool ordered<A, std::void_t<decltype(A::is_ordered)>> = A::is_ordered;
+
+// Segments of equal length, one behind the other.
+struct equal_segments {
+  std::int64_t length, first = 0;
+  __device__ __forceinline__ std::int64_t operator[](std::int64_t i) const { return (first + i) * length; }
+};
+template <class O>
+__device__ __forceinline__ const O* offsets_from(const O* offsets, std::int64_t first) {
+  return offsets + first;
+}
+__device__ __forceinline__ equal_segments offsets_from(const equal_segments& offsets, std::int64_t first) {
+  return {offsets.length, offsets.first + first};
+}
+template <class Offsets>
+using offset_type = std::decay_t<decltype(std::declval<const Offsets&>()[0])>;
+
+// What a warp or a block leaves to the others.
+template <class State>
+struct segments_left {
+  State head;            // of the first segment that ended, what was read of it
+  State tail;            // of the segment that is open at the end
+  std::int64_t segment;  // the first that ended; -1: none
+};
+
+// How a warp's tiles lie. A lane has `items` neighbouring elements of a tile, in vectors where there are such. Elements
+// of one array are copied as they are in memory, while the tiles before them are worked at; those of two, or of sizes
+// that no vector is made of, one by one, and then there is nothing on its way.
+//
+// Banks: a lane has an odd number of vectors, or of elements. No two of 8 lanes, or of 32, then begin in one bank.
+template <class A, class Source>
+struct segment_tiles {
+  static constexpr bool copied = Source::inputs == 1 && 16 % Source::bytes == 0;
+  using staged = typename std::conditional_t<copied, tag<typename Source::memory>, tag<typename A::element>>::type;
+  static constexpr int size = sizeof(staged);
+  static constexpr bool by_vectors = 16 % size == 0, by_parts = by_vectors && has_parts<A>;
+  static constexpr int width = by_vectors ? 16 / size : 1;
+  // At most 128 bytes of a lane, also of parts, and 32 elements.
+  static constexpr int largest = by_parts && size_of_part<A> > size ? size_of_part<A> : size;
+  static constexpr int most = 128 / largest < 32 ? 128 / largest : 32;
+  static constexpr int vectors = (most / width - 1) / 2 * 2 + 1;
+  static constexpr int items = by_vectors ? vectors * width : size <= 16 ? 7 : size <= 40 ? 3 : 1;
+  static constexpr int elements = 32 * items;
+  // What parts need besides, where they have other sizes than elements.
+  static constexpr int part_bytes = by_parts && size_of_part<A> != size ? elements * size_of_part<A> : 0;
+  // 8 KB in all, of which what is not worked at is on its way.
+  static constexpr int fit = (8192 - part_bytes) / (elements * size);
+  static constexpr int stages = !copied ? 1 : fit < 4 ? fit : 4;
+};
+
+// The elements of one vector of a tile, of which the first is element i.
+template <class A, class Source>
+__device__ __forceinline__ void load_staged(const Source& in, const typename segment_tiles<A, Source>::staged* tile,
+                                            unsigned int i, typename A::element* to) {
+  using tiles = segment_tiles<A, Source>;
+  if constexpr (!tiles::by_vectors) {
+    to[0] = tile[i];
+  } else {
+    const uint4 bits = load_four(tile + i);
+    if constexpr (tiles::copied) {
+      typename Source::template vector_of<tiles::width> vector;
+      memcpy(static_cast<void*>(&vector), &bits, sizeof(bits));
+      in.template unpack<tiles::width>(vector, to);
+    } else {
+      memcpy(static_cast<void*>(to), &bits, sizeof(bits));
+    }
+  }
+}
+
+}  // namespace coalesce::detail
