@@ -134,8 +134,8 @@ TEST(LibraryBudgets, EveryCallIsOneLaunchThatLoadsWhatItMust) {
 // ticket, each block asks once in vain, and has one more ticket to find out which is the last.
 TEST(LibrarySegments, ABlockThatHasEndedTakesAnotherPortion) {
   const Workplace here;
-  const Result result =
-      here.coalesce({"--device", "p2000", "--compiler", "clang", "-X", "-O1", kPrograms + "segments.cu", "portions"});
+  const Result result = here.coalesce({"--device", "p2000", "--compiler", "clang", "-X", "-O1", "-X", "-Xarch_host",
+                                       "-X", "-O0", kPrograms + "segments.cu", "portions"});
   ASSERT_EQ(result.code, 0) << result.out << result.err;
   const nlohmann::json launches = here.json()["launches"];
   ASSERT_EQ(launches.size(), 2u);
