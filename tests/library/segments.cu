@@ -41,6 +41,10 @@ void check(const std::vector<i64>& lengths, i64 first, const char* what, Random&
   Array<T> ends(segments);
   CALL(coalesce::ordered_reduce(in.get(), device.get(), segments, ends.get(), last_of{}, T(1)));
   const std::vector<T> last = ends.download();
+  // What neighbours come to is not as large as they are.
+  Array<unsigned char> some(segments);
+  CALL(coalesce::any(in.get(), device.get(), segments, reinterpret_cast<bool*>(some.get())));
+  const std::vector<unsigned char> any = some.download();
   Array<i64> places(segments);
   Array<coalesce::statistics<T>> statistics(segments);
   CALL(coalesce::argmax(in.get(), device.get(), segments, places.get()));
@@ -68,6 +72,7 @@ void check(const std::vector<i64>& lengths, i64 first, const char* what, Random&
     }
 #ifdef TYPE
     expect_same(number(last[s]), number(f.count ? host[offsets[s + 1] - 1] : T(1)), "the last one", which);
+    expect_same(any[s] != 0, f.nonzero > 0, "any", which);
     expect_same(argmax[s], f.highest_at, "argmax", which);
     expect_same(stats[s].count, f.count, "stats' count", which);
     if (f.count) expect_near(stats[s].variance, f.variance(), variance_bound(f), "stats' variance", which);

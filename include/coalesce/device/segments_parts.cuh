@@ -25,7 +25,9 @@ class segment_parts {
   static constexpr int group = items % 7 == 0 ? 7 : items % 8 == 0 ? 8 : items % 6 == 0 ? 6 : 5, groups = items / group;
   static_assert(items % group == 0 && groups <= 4);
   static constexpr bool in_place = tiles::part_bytes == 0;
-  static constexpr int part_items = in_place ? items : items + (items / part_width % 2 ? 0 : part_width);  // of a lane
+  // Of a lane, in vectors: as many as are odd, where they have room of their own.
+  static constexpr int stored = (items + part_width - 1) / part_width * part_width;
+  static constexpr int part_items = stored / part_width % 2 ? stored : stored + part_width;
   static constexpr unsigned int all = 0xffffffffu;
 
  public:
@@ -129,14 +131,14 @@ class segment_parts {
     for (int i = 0; i < items; i += width) {
       if (inside(i, width)) load_staged<A>(in_, elements, first + i, x + i);
     }
-    part p[items];
+    part p[stored] = {};
 #pragma unroll
     for (int k = 0; k < items; ++k) {
       p[k] = a_.part_of(x[k]);
       if (k % group != 0 && !(bits >> bit_of(k / group, k % group - 1) & 1)) p[k] = a_.join(p[k - 1], p[k]);
     }
 #pragma unroll
-    for (int i = 0; i < items; i += part_width) {
+    for (int i = 0; i < stored; i += part_width) {
       uint4 four;
       memcpy(&four, p + i, 16);
       if (inside(i, part_width)) store_four(parts_of(elements) + lane_ * part_items + i, four);
@@ -144,7 +146,7 @@ class segment_parts {
     scan(bits, p);
   }
 
-  __device__ __forceinline__ void scan(unsigned int bits, const part (&p)[items]) {
+  __device__ __forceinline__ void scan(unsigned int bits, const part (&p)[stored]) {
     state_type state = a_.identity();
 #pragma unroll
     for (int g = 0; g < groups; ++g) pass(state, bits, g, p);
@@ -178,7 +180,7 @@ class segment_parts {
     __syncwarp();
   }
   // From what is open before a group to what is open behind it.
-  __device__ __forceinline__ void pass(state_type& state, unsigned int bits, int g, const part (&p)[items]) const {
+  __device__ __forceinline__ void pass(state_type& state, unsigned int bits, int g, const part (&p)[stored]) const {
     if (bits >> bit_of(g, 0) & ((1u << group) - 1)) state = a_.identity();
     if (!(bits >> bit_of(g, group - 1) & 1)) a_.add_part(state, p[g * group + group - 1]);
   }

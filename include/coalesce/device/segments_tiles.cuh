@@ -57,7 +57,7 @@ struct segment_tiles {
   static constexpr int part_bytes = by_parts && size_of_part<A> != size ? elements * size_of_part<A> : 0;
   // 8 KB in all, of which what is not worked at is on its way.
   static constexpr int fit = (8192 - part_bytes) / (elements * size);
-  static constexpr int stages = !copied ? 1 : fit < 4 ? fit : 4;
+  static constexpr int stages = !copied ? 1 : fit < 2 ? 2 : fit < 4 ? fit : 4;
 };
 
 // The elements of one vector of a tile, of which the first is element i.
