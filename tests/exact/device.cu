@@ -143,6 +143,15 @@ void axes_of_arrays(std::uint64_t seed) {
   }
 }
 
+// Element i of a sum that lies above the middle of two numbers by the smallest there is: rounded up, unless that is
+// lost.
+host_element above_a_tie(std::size_t i) {
+  constexpr int precision = exact::format<element>::precision;
+  constexpr bits one = (exact::infinity<element> >> 1) & exact::infinity<element>;
+  const bits terms[] = {one, static_cast<bits>(one - (bits(precision) << (precision - 1))), bits(1)};
+  return exact::from_bits<host_element>(i < 3 ? terms[i] : bits(0));
+}
+
 // Large enough for the windows' kernels: most columns fit windows, some have all exponents, zeros, or an infinity.
 void many_columns(std::size_t columns, std::size_t rows) {
   const std::size_t period = columns < 1000 ? 50 : columns / 40;
@@ -153,6 +162,8 @@ void many_columns(std::size_t columns, std::size_t rows) {
     const std::size_t c = i % columns;
     if (c % period == 7)
       x[i] = cases::finite<host_element>(random, 0, top);
+    else if (c % period == 10)
+      x[i] = above_a_tie(i / columns);
     else if (c % period == 8)
       x[i] = exact::from_bits<host_element>(c == 8 ? exact::sign_bit<element> : bits(0));
     else
@@ -188,9 +199,10 @@ void tiny_rows() {
       const std::size_t r = i / length, kind = r % 10;
       const unsigned span = kind < 5 || r > 1000 ? 4 : kind < 8 ? top / 6 : top / 2;
       x[i] = cases::finite<host_element>(random, top / 2 - span / 2, top / 2 + span / 2);
+      if (r % 50 == 9 && length > 2) x[i] = above_a_tie(i % length);
       if (r % 50 == 8) x[i] = exact::from_bits<host_element>(r == 8 ? exact::sign_bit<element> : bits(0));
     }
-    x[9 * length] = exact::from_bits<host_element>(exact::infinity<element>);
+    x[19 * length] = exact::from_bits<host_element>(exact::infinity<element>);
     const on_device dx(x);
     const results sums(rows), means(rows);
     const coalesce::view<element> v(dx.get(), {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(length)});

@@ -28,7 +28,7 @@ template <class Input, class R>
 status start_runs(const Input& in, const answer_to<R>& to, const reduction_layout& layout, total<Input::values>* into,
                   const detail::device_facts& device, cudaStream_t stream, workspace* work) {
   const std::int64_t results = layout.kept_count, bytes = layout.reduced_count * 16 / Input::width * Input::inputs;
-  const std::int64_t slices = detail::slices_of_runs(results, bytes, device.processors);
+  const std::int64_t slices = detail::slices_of_runs(results, bytes, device.processors, 16384);
   runs<Input, R> problem{in, to, layout.reduced_count, {layout}, static_cast<int>(slices), nullptr, nullptr, into};
   if (slices > 1) {
     if (const status s =

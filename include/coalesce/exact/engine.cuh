@@ -29,12 +29,23 @@ __device__ __forceinline__ void watch(float& special, float x) {
 // x + y in float, and whether that is not exact. bfloat16 are added in float before they go to a window: exact where
 // they lie within 14 powers of two.
 __device__ __forceinline__ float exact_pair(float x, float y, bool& inexact) {
-  float sum, back, other;
-  asm("add.rn.f32 %0, %1, %2;" : "=f"(sum) : "f"(x), "f"(y));
-  // The larger one's part comes back exactly, so the other's must; which is the larger one is not asked.
-  asm("sub.rn.f32 %0, %1, %2;" : "=f"(back) : "f"(sum), "f"(x));
-  asm("sub.rn.f32 %0, %1, %2;" : "=f"(other) : "f"(sum), "f"(y));
-  inexact = inexact || back != y || other != x;
+  float sum;
+  unsigned differs;
+  // The larger one's part comes back exactly, so the other's must; which is the larger one is not asked. Comparisons,
+  // too, are as PTX has them: under -ftz the operator would take subnormals for 0.
+  asm("{\n\t"
+      ".reg .f32 back, other;\n\t"
+      ".reg .pred p;\n\t"
+      "add.rn.f32 %0, %2, %3;\n\t"
+      "sub.rn.f32 back, %0, %2;\n\t"
+      "sub.rn.f32 other, %0, %3;\n\t"
+      "setp.neu.f32 p, back, %3;\n\t"
+      "setp.neu.or.f32 p, other, %2, p;\n\t"
+      "selp.u32 %1, 1, 0, p;\n\t"
+      "}"
+      : "=&f"(sum), "=r"(differs)
+      : "f"(x), "f"(y));
+  inexact = inexact || differs != 0;
   return sum;
 }
 

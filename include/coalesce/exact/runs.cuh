@@ -317,44 +317,24 @@ __device__ __forceinline__ bool leave(long long* all, unsigned* ticket, int slic
   return detail::last_block(ticket, slices);
 }
 
-// The sums of the limbs from `lowest` up to `end` that blocks have left, to room.limb; a warp takes a limb, or several,
-// so that all are requested at once. All: every block has left limbs; else those of which the record says so.
-template <bool All, class Engine>
-__device__ __forceinline__ void sum_limbs(const long long* all, int slices, int lowest, int end,
-                                          block_room<Engine>& room, int warps) {
-  constexpr int limbs = block_room<Engine>::limbs, each = limbs > 32 ? 4 : 1, at_once = 5;
-  const window_sum* const records = reinterpret_cast<const window_sum*>(all);
-  const long long* const words = all + slices * record_words;
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  for (int first_limb = warp; first_limb < limbs; first_limb += each * warps) {
-    long long sum[each] = {};
-    for (int first = lane; first < slices; first += at_once * 32) {
-      long long word[each][at_once];
-      bool left[at_once];
+// The sum of a word of each block that left limbs (all have, where that is known), a lane's part: five at once are
+// requested.
+template <bool All>
+__device__ __forceinline__ long long sum_of_words(const long long* words, const window_sum* records, int blocks) {
+  long long sum = 0;
+  for (int first = threadIdx.x % 32; first < blocks; first += 5 * 32) {
+    long long word[5];
+    int said[5];
 #pragma unroll
-      for (int u = 0; u < at_once; ++u) {
-        const int block = first + 32 * u;
-        const bool there = block < slices;
-        left[u] = All || (there && __ldcg(&records[block].failed) >> 16 != 0);
-#pragma unroll
-        for (int j = 0; j < each; ++j) {
-          const int limb = first_limb + j * warps;
-          word[j][u] = there && limb >= lowest && limb < end ? __ldcg(words + limb * slices + block) : 0;
-        }
-      }
-#pragma unroll
-      for (int u = 0; u < at_once; ++u) {
-#pragma unroll
-        for (int j = 0; j < each; ++j) sum[j] += left[u] ? word[j][u] : 0;
-      }
+    for (int u = 0; u < 5; ++u) {
+      const bool there = first + 32 * u < blocks;
+      word[u] = there ? __ldcg(words + first + 32 * u) : 0;
+      said[u] = !All && there ? __ldcg(&records[first + 32 * u].failed) : 0;
     }
 #pragma unroll
-    for (int j = 0; j < each; ++j) {
-      const int limb = first_limb + j * warps;
-      const long long one = warp_sum(sum[j]);
-      if (lane == 0 && limb < limbs) room.limb[limb] = one;
-    }
+    for (int u = 0; u < 5; ++u) sum += All || said[u] >> 16 != 0 ? word[u] : 0;
   }
+  return sum;
 }
 
 __device__ __forceinline__ window_sum record_of(const long long* all, int block) {
@@ -405,7 +385,14 @@ __device__ __forceinline__ bool put_together(const long long* all, int slices, b
   lowest = room.lowest;
   end = room.end;
   if (end == 0 && !room.sum.failed) return true;
-  sum_limbs<false, Engine>(all, slices, static_cast<int>(lowest), static_cast<int>(end), room, threads / 32);
+  const long long* const words = all + slices * record_words;
+  for (unsigned k = warp; k < limbs; k += threads / 32) {  // a warp takes a limb
+    long long one = 0;
+    if (k >= lowest && k < end) {
+      one = warp_sum(sum_of_words<false>(words + k * slices, reinterpret_cast<const window_sum*>(all), slices));
+    }
+    if (lane == 0) room.limb[k] = one;
+  }
   __syncthreads();
   // All records at once, because deposits that meet wait for each other; one by one where they are too far apart.
   if (!room.sum.failed) {
@@ -429,7 +416,10 @@ __device__ __forceinline__ void put_limbs_together(const long long* all, int sli
     flags = __reduce_or_sync(~0u, flags & 0xff);
     if (lane == 0) room.flags = flags;
   }
-  sum_limbs<true, Engine>(all, slices, 0, block_room<Engine>::limbs, room, warps);
+  for (int k = warp; k < block_room<Engine>::limbs; k += warps) {
+    const long long one = warp_sum(sum_of_words<true>(all + slices * record_words + k * slices, nullptr, slices));
+    if (lane == 0) room.limb[k] = one;
+  }
   __syncthreads();
 }
 

@@ -13,9 +13,8 @@ namespace coalesce::exact {
 template <class Input>
 struct quick_columns {
   using element = typename Input::element;
-  static constexpr bool is_float = std::is_same_v<Input, elements<float>>,
-                        is_bfloat16 = std::is_same_v<Input, elements<__nv_bfloat16>>;
-  static constexpr int width = Input::width, loads = is_float || Input::products ? 4 : 8, blocks = is_float ? 4 : 2;
+  static constexpr bool is_bfloat16 = std::is_same_v<Input, elements<__nv_bfloat16>>;
+  static constexpr int width = Input::width, loads = Input::products ? 4 : 8, blocks = 2;
   static constexpr int parts = windows_for<typename Input::number> - (is_bfloat16 ? 1 : 0);
   window_places<parts> places;
   window_losses losses;
