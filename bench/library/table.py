@@ -21,9 +21,9 @@ OF_LIMIT, OF_PEER, OF_CUB_EAGER = 0.95, 0.97, 0.5
 # docs/library-kernels.md says.
 WRITTEN = "What is written: a bare kernel that writes as much comes to no more than 1/0.95 of it."
 REASONS = [
-    ("in a graph", r" double ", "Doubles that stay in L2: sums with what they lost, comparisons of 64 bits, twice over 8 steps of a fold."),
-    ("in a graph", r".", "Within 7 %: the last block waits for the states of all others (CUB: for a second launch)."),
-    ("eager", r".", "Eagerly: the host. It starts one kernel in 4 to 5 us; CUB's two in 8.5 on this host, in 10.8 on that of the run before."),
+    ("in a graph", r" double ", "Doubles that stay in L2: sums with what they lost, positions of 64 bits, folded twice."),
+    ("in a graph", r".", "A few per cent: the last block waits for the states of all others (CUB: for a second launch)."),
+    ("eager", r".", "Eagerly: what the host takes to start one kernel, at 4 MB the kernel itself."),
     ("of a peer", r".", "Beside a peer that is at the limit, too."),
     ("of the limit", r"^\w+ (int8|half|float|double) \d+( \+1)?$", "One array up to 256 MiB: what launch, first loads and folds take."),
     ("of the limit", r" (uniform|power|giant)$", "Segments: scans and shuffles that wait for each other."),

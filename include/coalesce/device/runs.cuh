@@ -83,6 +83,8 @@ __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::block
 
 // One array: up to so many bytes half of the blocks that fit are best, then, while it fits in L2, smaller ones.
 inline constexpr std::int64_t near_bytes = 6 << 20, in_l2_bytes = 32 << 20;
+// Several: more of them have smaller blocks, of which one comes after the other.
+inline constexpr std::int64_t few_runs = 16;
 
 // How many blocks share a run. One run: one block up to 64 KB, which are its 8 vectors a thread; then all that the
 // device holds at once, with `least` bytes for each. Several: as many as fill the device's rounds best, as long as each
@@ -120,7 +122,7 @@ status launch_runs(const A& a, const Source& in, typename A::result* out, std::i
   int threads = bounds::threads;
   if (!column_accumulator<A> && runs_count == 1 && bytes_of_run <= near_bytes) {
     resident /= 2;  // what is near is soon read, and every block adds to what the last one has to fold
-  } else if (bounds::small && (runs_count > 1 || bytes_of_run <= in_l2_bytes)) {
+  } else if (bounds::small && (runs_count > few_runs || (runs_count == 1 && bytes_of_run <= in_l2_bytes))) {
     threads = 256;
     if (runs_count > 1) resident *= bounds::threads / threads;
   }
