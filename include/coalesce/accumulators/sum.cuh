@@ -152,9 +152,9 @@ struct sum {
 // Of complex numbers: both parts for themselves. With IgnoreNan a number with one NaN part counts as NaN.
 template <class T, class Result, class Finish = the_total, bool IgnoreNan = false>
 struct complex_sum {
-  using part = typename complex_parts<T>::type;
-  using result_part = typename complex_parts<Result>::type;
-  using of_parts = sum<part, result_part, Finish, false>;
+  using component = typename complex_parts<T>::type;
+  using result_component = typename complex_parts<Result>::type;
+  using of_parts = sum<component, result_component, Finish, false>;
   using element = T;
   using result = Result;
   static constexpr bool indexed = false;
@@ -166,7 +166,7 @@ struct complex_sum {
   __device__ state identity() const { return state{{}, {}, 0}; }
   template <int N, class At>
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At at) const {
-    part parts[2 * N], real[N], imaginary[N];
+    component parts[2 * N], real[N], imaginary[N];
     memcpy(parts, tile, sizeof(parts));
 #pragma unroll
     for (int i = 0; i < N; ++i) {
@@ -188,7 +188,8 @@ struct complex_sum {
   }
   __device__ Result finish(const state& s, std::int64_t count) const {
     const of_parts sums;
-    const result_part parts[2] = {sums.finish(s.real, count - s.ignored), sums.finish(s.imaginary, count - s.ignored)};
+    const result_component parts[2] = {sums.finish(s.real, count - s.ignored),
+                                       sums.finish(s.imaginary, count - s.ignored)};
     Result whole;
     memcpy(static_cast<void*>(&whole), parts, sizeof(whole));
     return whole;
