@@ -217,6 +217,7 @@ const Allocation* Memory::allocate(uint64_t bytes, Origin origin, std::string la
   Allocation* a = s.record(base, bytes, origin, std::move(label));
   a->touched = s.arena_touched.get();
   a->touched_at = (base - s.arena->base()) / kSector;
+  a->touched->reach(a->touched_at + (bytes + kSector - 1) / kSector);
   s.own.insert(a);
   s.promised += bytes;
   if (on_device) s.used += bytes;
@@ -231,7 +232,9 @@ const Allocation* Memory::adopt(void* pointer, uint64_t bytes, Origin origin, st
   s.adopted.erase_freed(base, bytes);
   const Allocation* before = s.adopted.at_or_before(base + bytes - 1);
   if (before && before->live && before->base + before->size > base) return nullptr;
-  auto map = std::make_unique<TouchMap>((base + bytes - 1) / kSector - base / kSector + 1);
+  const uint64_t sectors = (base + bytes - 1) / kSector - base / kSector + 1;
+  auto map = std::make_unique<TouchMap>(sectors);
+  map->reach(sectors);
   Allocation* a = s.record(base, bytes, origin, std::move(label));
   a->touched = map.get();
   s.adopted.insert(a);

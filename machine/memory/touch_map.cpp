@@ -86,21 +86,28 @@ void TouchMap::mark_each(uint64_t first, uint64_t count) {
   }
 }
 
+void TouchMap::reach(uint64_t end) {
+  const uint64_t pages = pages_for(std::min(end, sectors_), kPage);
+  if (pages > reached_.load(std::memory_order_relaxed)) reached_.store(pages, std::memory_order_relaxed);
+}
+
 void TouchMap::clear() {
-  each_set_bit(dirty_, pages_, [&](uint64_t page) {
+  const uint64_t pages = reached_.load(std::memory_order_relaxed);
+  each_set_bit(dirty_, pages, [&](uint64_t page) {
     const uint64_t first = page * kPage;
     std::memset(marks_ + first, 0, std::min(kPage, sectors_ - first));
   });
-  for (uint64_t w = 0; w * 64 < pages_; ++w) {
+  for (uint64_t w = 0; w * 64 < pages; ++w) {
     dirty_[w].store(0, std::memory_order_relaxed);
     whole_[w].store(0, std::memory_order_relaxed);
   }
 }
 
 uint64_t TouchMap::count() const {
+  const uint64_t pages = reached_.load(std::memory_order_relaxed);
   uint64_t sum = 0;
-  each_set_bit(whole_, pages_, [&](uint64_t page) { sum += std::min(kPage, sectors_ - page * kPage); });
-  each_set_bit(dirty_, pages_, [&](uint64_t page) {
+  each_set_bit(whole_, pages, [&](uint64_t page) { sum += std::min(kPage, sectors_ - page * kPage); });
+  each_set_bit(dirty_, pages, [&](uint64_t page) {
     if (is_set(whole_, page)) return;
     const uint64_t first = page * kPage, last = std::min(first + kPage, sectors_);
     uint64_t s = first;
