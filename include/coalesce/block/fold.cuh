@@ -83,8 +83,10 @@ template <int Threads = 0>
 __device__ __forceinline__ bool last_block(unsigned int* ticket, unsigned int blocks) {
   if constexpr (Threads == 32) {
     __syncwarp();
-    const bool last = threadIdx.x == 0 && take_ticket(ticket, blocks - 1) == blocks - 1;
-    return __shfl_sync(0xffffffffu, last, 0);
+    const bool mine = threadIdx.x == 0 && take_ticket(ticket, blocks - 1) == blocks - 1;
+    const bool last = __shfl_sync(0xffffffffu, mine, 0);
+    __syncwarp();  // what the first lane may see now the others may, too: a shuffle orders no memory
+    return last;
   } else {
     __shared__ bool last;
     __syncthreads();
