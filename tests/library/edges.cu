@@ -130,6 +130,18 @@ void infinities_and_overflow() {
   EXPECT(std::fabs(together - 16781312.0f) <= 128 + 2, "2^24 and 4096 ones: %g", static_cast<double>(together));
 }
 
+// Large states of doubles, by blocks of few threads: as many blocks as need two, and more of them than a block has
+// threads.
+void many_partial_results() {
+  for (const i64 n : {8196, 150000}) {
+    std::vector<double> host(n, 1);
+    for (i64 i = 0; i < n; i += 2) host[i] = 3;
+    const Array<double> in(host);
+    const double deviation = result_of<double>([&](double* out) { return coalesce::stddev(in.get(), n, out); });
+    EXPECT(deviation == 1, "stddev of %lld ones and threes: %g", static_cast<long long>(n), deviation);
+  }
+}
+
 void refused(const coalesce::status& s, const char* what, const char* words) {
   EXPECT(!s && s.error() == cudaErrorInvalidValue, "%s was not refused", what);
   EXPECT(std::strstr(s.message(), words), "%s: '%s' does not say '%s'", what, s.message(), words);
@@ -168,6 +180,7 @@ int main() {
   nothing();
   not_a_number();
   infinities_and_overflow();
+  many_partial_results();
   refusals();
   std::puts("edges: ok");
 }

@@ -72,6 +72,7 @@ class Array {
   }
   explicit Array(const std::vector<T>& values, int shift = 0) : Array(static_cast<i64>(values.size()), shift) {
     if (count_) CHECK(cudaMemcpy(get(), values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice));
+    CHECK(cudaDeviceSynchronize());  // from pageable memory the copy may return sooner; not all streams wait for it
   }
   ~Array() { CHECK(cudaFree(memory_)); }
   Array(const Array&) = delete;

@@ -75,7 +75,8 @@ __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::block
       if (threadIdx.x == 0) partials[slice] = state;
       if (!last_block<folding>(problem.tickets + run, slices)) return;
       constexpr int loads = runs_bounds<A>::small ? 9 : 2;
-      state = fold_block<folding>(a, merge_partials<loads>(a, partials, threadIdx.x, slices, folding, 1));
+      const int folders = folding < threads ? folding : threads;
+      state = fold_block<folding>(a, merge_partials<loads>(a, partials, threadIdx.x, slices, folders, 1), folders);
     }
     if (threadIdx.x == 0) problem.out[run] = a.finish(state, problem.count);
   }
