@@ -26,7 +26,7 @@ REASONS = [
     ("eager", r".", "Eagerly: what the host takes to start one kernel, at 4 MB the kernel itself."),
     ("of a peer", r".", "Beside a peer that is at the limit, too."),
     ("of the limit", r"^\w+ (int8|half|float|double) \d+( \+1)?$", "One array up to 256 MiB: what launch, first loads and folds take."),
-    ("of the limit", r" (uniform|power|giant)$", "Segments: scans and shuffles that wait for each other."),
+    ("of the limit", r" (uniform|power|giant)$", "Segments: warps that wait for their tiles, beside what is written."),
     ("of the limit", r" \d+x\d+x\d+", "Axes that do not merge: loads whose places are computed."),
     ("of the limit", r"(16383x16385|16385x16383|x268435|x20648881|x89478485|x38347922) over 0$", "Columns whose rows begin anywhere between two lines."),
     ("of the limit", r"x(1|2|3|7|13|100|1000|4|8|16|32|64|128|256|512) over 0$", "Narrow matrices: lines shared by rows, and states of many threads to fold."),
