@@ -21,6 +21,7 @@ namespace {
 constexpr auto kInUse = std::chrono::minutes(10);
 constexpr auto kAbandoned = std::chrono::hours(1);  // what is being made takes seconds
 constexpr std::size_t kDigits = 64;                 // of a SHA-256
+constexpr uint64_t kEmpty = 4096;                   // what an empty file counts, so that there is an end to them, too
 
 uint64_t size_of(const fs::path& path) {
   std::error_code error;
@@ -93,7 +94,8 @@ void trim(const fs::path& folder, uint64_t limit) {
       fs::remove_all(it->path(), ignored);
       continue;
     }
-    items.push_back({used, size_of(it->path()), it->path()});
+    const uint64_t size = size_of(it->path());
+    items.push_back({used, size > 0 ? size : kEmpty, it->path()});
     total += items.back().bytes;
   }
   std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.used < b.used; });

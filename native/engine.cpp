@@ -299,10 +299,10 @@ void Engine::compile(const std::shared_ptr<Entry>& e, CompileFunction function) 
       if (!kernel) request.error = "what was compiled cannot be loaded";
     }
   }
-  if (request.error.empty() && code && !settings_.folder.empty()) {
+  if (function && code && !settings_.folder.empty()) {
     const Writing writing;
-    cache::keep(settings_.folder, e->name, to_bytes(request.object));
-    std::error_code error;
+    if (request.error.empty()) cache::keep(settings_.folder, e->name, to_bytes(request.object));
+    std::error_code error;  // what LLVM gives up on is not hurried another time either
     std::filesystem::remove(wanted_file(settings_.folder, e->name), error);
   }
   if (!request.error.empty() && function && settings_.warn)

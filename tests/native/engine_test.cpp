@@ -168,6 +168,21 @@ TEST_F(EngineTest, WhatAnEarlierProcessWantedIsCompiledAtOnce) {
   }
 }
 
+TEST_F(EngineTest, WhatIsCompiledAtLeisureIsNotedFirst) {
+  std::vector<fs::path> noted;
+  Settings settings = native_settings();
+  settings.engine = machine::Engine::automatic;
+  settings.folder = folder;
+  settings.library = folder / "none.so";  // the compiling thread says so before it turns to the first kernel
+  settings.warn = [&](const std::string&) { noted = objects(); };
+  const auto native = std::make_shared<Engine>(std::move(settings));
+  Bench bench(1, kMost, native);
+  run(bench, 8192, 64);
+  native->wait();
+  ASSERT_EQ(noted.size(), 1u);
+  EXPECT_EQ(noted[0].extension(), ".wanted");
+}
+
 TEST_F(EngineTest, DamagedObjectsAreCompiledAnew) {
   const Ran expected = interpreted(3, 5);
   const auto fresh = [&] {
@@ -330,6 +345,11 @@ TEST(CacheEntries, TheLeastRecentlyUsedGoFirst) {
   ASSERT_TRUE(cache::keep(folder, "e", kilobyte));
   EXPECT_FALSE(fs::exists(folder / "new-000000"));
   EXPECT_TRUE(fs::exists(folder / "new-111111"));
+  // Empty files are bounded, too.
+  std::ofstream(folder / "empty");
+  hours("empty", 4);
+  ASSERT_TRUE(cache::keep(folder, "f", kilobyte, 8000));
+  EXPECT_FALSE(fs::exists(folder / "empty"));
   fs::remove_all(folder);
 }
 
