@@ -15,7 +15,12 @@
 namespace coalesce::detail {
 
 template <class A, class Source>
-class segment_parts {
+class segment_parts : public open_segment<A> {
+  using base = open_segment<A>;
+  using base::a_;
+  using base::all;
+  using base::lane_;
+  using base::open_;
   using tiles = segment_tiles<A, Source>;
   using staged = typename tiles::staged;
   using element = typename A::element;
@@ -28,7 +33,6 @@ class segment_parts {
   // Of a lane, in vectors: as many as are odd, where they have room of their own.
   static constexpr int stored = (items + part_width - 1) / part_width * part_width;
   static constexpr int part_items = stored / part_width % 2 ? stored : stored + part_width;
-  static constexpr unsigned int all = 0xffffffffu;
 
  public:
   static constexpr int most = 1 << 30;  // ends in a round: any number
@@ -42,8 +46,7 @@ class segment_parts {
     unsigned int marks[32];  // a bit for each element of a lane that is a segment's last: a byte for each group
   };
 
-  __device__ __forceinline__ segment_parts(const A& a, const Source& in, shared& room)
-      : a_(a), in_(in), room_(room), lane_(threadIdx.x % 32), open_(a.identity()) {
+  __device__ __forceinline__ segment_parts(const A& a, const Source& in, shared& room) : base(a), in_(in), room_(room) {
     room_.marks[lane_] = 0;
   }
 
@@ -55,8 +58,7 @@ class segment_parts {
 
   // A tile in which no segment ends.
   __device__ __forceinline__ void without_ends(const staged* elements, std::int64_t) {
-    if (!spread_ && lane_ != 0) open_ = a_.identity();
-    spread_ = true;
+    base::spread();
     element tile[items];
 #pragma unroll
     for (int i = 0; i < items; i += width) load_staged<A>(in_, elements, lane_ * items + i, tile + i);
@@ -87,12 +89,6 @@ class segment_parts {
     if (begin < to) open_ = value_at(elements, to - 1, begin);
   }
 
-  __device__ __forceinline__ state_type open() {
-    if (spread_) open_ = merge_lanes(a_, open_, 32);
-    spread_ = false;
-    return open_;
-  }
-
  private:
   // Of an element: the lane, the lane's group, and which one of that.
   struct place {
@@ -115,7 +111,7 @@ class segment_parts {
 
   template <bool Whole>
   __device__ __forceinline__ void go(staged* elements, int from, int to) {
-    open();
+    base::open();
     const int first = lane_ * items;
     unsigned int bits = room_.marks[lane_];
     room_.marks[lane_] = 0;
@@ -150,25 +146,8 @@ class segment_parts {
     state_type state = a_.identity();
 #pragma unroll
     for (int g = 0; g < groups; ++g) pass(state, bits, g, p);
-    const unsigned int with_ends = __ballot_sync(all, bits != 0), below = with_ends & ((1u << lane_) - 1);
-    const int owner = 31 - __clz(static_cast<int>(below));  // the last lane before with an end, or -1
-    const int reach = bits != 0 ? 0 : owner < 0 ? lane_ : lane_ - owner;
-    if (lane_ == 0 && bits == 0) {
-      state_type whole = open_;
-      a_.merge(whole, state);
-      state = whole;
-    }
-#pragma unroll 1
-    for (int step = 1; __any_sync(all, reach >= step); step *= 2) {
-      state_type other = warp::from_below(state, step);
-      if (reach >= step) {
-        a_.merge(other, state);
-        state = other;
-      }
-    }
     state_type carry[groups];
-    carry[0] = warp::from_below(state, 1);
-    if (lane_ == 0) carry[0] = open_;
+    carry[0] = base::scan_open(state, base::owner_of(bits != 0), bits != 0);
     open_ = warp::from_lane(state, 31);
 #pragma unroll
     for (int g = 1; g < groups; ++g) {
@@ -185,12 +164,8 @@ class segment_parts {
     if (!(bits >> bit_of(g, group - 1) & 1)) a_.add_part(state, p[g * group + group - 1]);
   }
 
-  const A& a_;
   const Source in_;
   shared& room_;
-  const int lane_;
-  state_type open_;  // what is open: in all lanes alike, or spread over them
-  bool spread_ = false;
 };
 
 }  // namespace coalesce::detail

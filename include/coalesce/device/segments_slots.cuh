@@ -37,13 +37,17 @@ struct segment_slot_room {
 };
 
 template <class A, class Source>
-class segment_slots {
+class segment_slots : public open_segment<A> {
+  using base = open_segment<A>;
+  using base::a_;
+  using base::all;
+  using base::lane_;
+  using base::open_;
   using tiles = segment_tiles<A, Source>;
   using staged = typename tiles::staged;
   using element = typename A::element;
   using state_type = typename A::state;
   static constexpr int width = tiles::width, items = tiles::items;
-  static constexpr unsigned int all = 0xffffffffu;
 
  public:
   // Ends in a round. 4 warps are to have enough with 48 KB, and 5 times 4 with a multiprocessor's.
@@ -56,8 +60,7 @@ class segment_slots {
     int first[32];          // a lane's first slot
   };
 
-  __device__ __forceinline__ segment_slots(const A& a, const Source& in, shared& room)
-      : a_(a), in_(in), room_(room), lane_(threadIdx.x % 32), open_(a.identity()) {
+  __device__ __forceinline__ segment_slots(const A& a, const Source& in, shared& room) : base(a), in_(in), room_(room) {
     room_.ends[lane_] = 0;
   }
 
@@ -71,18 +74,16 @@ class segment_slots {
     if constexpr (ordered<A>) {
       round(elements, 0, tiles::elements, opened);
     } else {
-      if (!spread_ && lane_ != 0) open_ = a_.identity();
-      spread_ = true;
+      base::spread();
       add_vectors<0>(elements, opened);
     }
   }
 
   // Elements from ... to - 1 of a tile, in which segments end where it is marked.
   __device__ __forceinline__ void round(staged* elements, int from, int to, std::int64_t opened) {
-    open();
+    base::open();
     const unsigned int ends = room_.ends[lane_];
-    const unsigned int with_ends = __ballot_sync(all, ends != 0), below = with_ends & ((1u << lane_) - 1);
-    const int owner = 31 - __clz(static_cast<int>(below));  // the last lane before with an end, or -1
+    const int owner = base::owner_of(ends != 0);
     // Where this lane's ends go, and where the segment begins that is open before its first element.
     int slot = __popc(ends);
 #pragma unroll
@@ -106,7 +107,7 @@ class segment_slots {
       const unsigned int inside = bits_between(from - lane_ * items, to - lane_ * items);
       go(state, elements, lane_ * items - opened, ends, slot, inside);
     }
-    scan(state, ends != 0 ? 0 : owner < 0 ? lane_ : lane_ - owner, ends, slot);
+    scan(state, owner, ends, slot);
   }
 
   // Of the segment that ends with element `last`, what this warp has read.
@@ -117,12 +118,6 @@ class segment_slots {
 
   // The warp's share ends here: what is open is that.
   __device__ __forceinline__ void cut(staged*, int, int) {}
-
-  __device__ __forceinline__ state_type open() {
-    if (spread_) open_ = merge_lanes(a_, open_, 32);
-    spread_ = false;
-    return open_;
-  }
 
  private:
   // All of this lane's elements from vector First on, as many together as a power of two: add() wants that.
@@ -137,25 +132,9 @@ class segment_slots {
     if constexpr (left > count) add_vectors<First + count>(elements, opened);
   }
 
-  // `state` is what is open behind this lane, of the lanes from lane - reach on, which is the last one at or before it
-  // with an end, or lane 0. The first end of a lane (in `slot`) gets what was open before. Then open_ is what is open
-  // behind all.
-  __device__ __forceinline__ void scan(state_type state, int reach, unsigned int ends, int slot) {
-    if (lane_ == 0 && ends == 0) {
-      state_type whole = open_;
-      a_.merge(whole, state);
-      state = whole;
-    }
-#pragma unroll 1
-    for (int step = 1; __any_sync(all, reach >= step); step *= 2) {
-      state_type other = warp::from_below(state, step);
-      if (reach >= step) {
-        a_.merge(other, state);
-        state = other;
-      }
-    }
-    state_type before = warp::from_below(state, 1);
-    if (lane_ == 0) before = open_;
+  // The first end of a lane (in `slot`) gets what was open before. Then open_ is what is open behind all.
+  __device__ __forceinline__ void scan(state_type state, int owner, unsigned int ends, int slot) {
+    state_type before = base::scan_open(state, owner, ends != 0);
     if (ends != 0) {
       a_.merge(before, room_.slots.get(slot));
       room_.slots.put(room_.slots.at(slot), before);
@@ -194,12 +173,8 @@ class segment_slots {
     return (high >= 32 ? all : (1u << high) - 1) & (low <= 0 ? all : all << low);
   }
 
-  const A& a_;
   const Source in_;
   shared& room_;
-  const int lane_;
-  state_type open_;  // what is open: in all lanes alike, or spread over them
-  bool spread_ = false;
 };
 
 }  // namespace coalesce::detail

@@ -1,4 +1,5 @@
-// How the elements of ragged segments (segments.cuh) come to a warp: by tiles in shared memory.
+// How the elements of ragged segments (segments.cuh) come to a warp, by tiles in shared memory, and what its lanes hand
+// on.
 #pragma once
 
 #include "../block/stage.cuh"
@@ -78,5 +79,65 @@ __device__ __forceinline__ void load_staged(const Source& in, const typename seg
     }
   }
 }
+
+// What a warp has of the segment that is open, and how its lanes hand it on: the same in both ways through a tile.
+template <class A>
+class open_segment {
+  using state_type = typename A::state;
+
+ public:
+  // In all lanes alike.
+  __device__ __forceinline__ state_type open() {
+    if (spread_) open_ = merge_lanes(a_, open_, 32);
+    spread_ = false;
+    return open_;
+  }
+
+ protected:
+  static constexpr unsigned int all = 0xffffffffu;
+
+  __device__ __forceinline__ explicit open_segment(const A& a) : a_(a), lane_(threadIdx.x % 32), open_(a.identity()) {}
+
+  // From here on each lane adds to its own open_, until open() is asked for.
+  __device__ __forceinline__ void spread() {
+    if (!spread_ && lane_ != 0) open_ = a_.identity();
+    spread_ = true;
+  }
+
+  // The last lane before this one with an end, or -1. `ends`: whether this one has any.
+  __device__ __forceinline__ int owner_of(bool ends) const {
+    const unsigned int with_ends = __ballot_sync(all, ends), below = with_ends & ((1u << lane_) - 1);
+    return 31 - __clz(static_cast<int>(below));
+  }
+
+  // `state`, what is open behind this lane of its own elements, gets what the lanes have from the owner on. Returns
+  // what is open before this lane. As many steps as there are lanes between two ends.
+  __device__ __forceinline__ state_type scan_open(state_type& state, int owner, bool ends) const {
+    const int reach = ends ? 0 : owner < 0 ? lane_ : lane_ - owner;
+    if (lane_ == 0 && !ends) {
+      state_type whole = open_;
+      a_.merge(whole, state);
+      state = whole;
+    }
+#pragma unroll 1
+    for (int step = 1; __any_sync(all, reach >= step); step *= 2) {
+      state_type other = warp::from_below(state, step);
+      if (reach >= step) {
+        a_.merge(other, state);
+        state = other;
+      }
+    }
+    state_type before = warp::from_below(state, 1);
+    if (lane_ == 0) before = open_;
+    return before;
+  }
+
+  const A& a_;
+  const int lane_;
+  state_type open_;  // in all lanes alike, or spread over them
+
+ private:
+  bool spread_ = false;
+};
 
 }  // namespace coalesce::detail

@@ -79,6 +79,23 @@ __global__ void __launch_bounds__(transpose_threads<Size>)
   }
 }
 
+// The elements of 4 / Size words, which are rows, by columns.
+template <int Size>
+__device__ __forceinline__ void turn_over(unsigned int (&x)[4 / Size]) {
+  if constexpr (Size == 2) {
+    const unsigned int low = __byte_perm(x[0], x[1], 0x5410), high = __byte_perm(x[0], x[1], 0x7632);
+    x[0] = low;
+    x[1] = high;
+  } else {
+    const unsigned int low = __byte_perm(x[0], x[1], 0x5140), low_below = __byte_perm(x[2], x[3], 0x5140);
+    const unsigned int high = __byte_perm(x[0], x[1], 0x7362), high_below = __byte_perm(x[2], x[3], 0x7362);
+    x[0] = __byte_perm(low, low_below, 0x5410);
+    x[1] = __byte_perm(low, low_below, 0x7632);
+    x[2] = __byte_perm(high, high_below, 0x5410);
+    x[3] = __byte_perm(high, high_below, 0x7632);
+  }
+}
+
 // Elements of 1 or 2 bytes, moved as words: four or two rows' words are turned over in registers. Everything about the
 // matrix is a multiple of a word.
 template <int Size>
@@ -120,23 +137,13 @@ __global__ void __launch_bounds__(packed_threads<Size>)
   for (int k = 0; k < words / warps * parts; ++k) {
     const int c = k / parts * warps + warp;  // word of the tile's row: `group` rows of the output
     const int i = k % parts * 32 + lane;     // word of those rows
-    unsigned int a[group], b[group];
+    unsigned int x[group];
 #pragma unroll
-    for (int g = 0; g < group; ++g) a[g] = tile[(g * words + i) * (words + 1) + c];
-    if constexpr (group == 2) {
-      b[0] = __byte_perm(a[0], a[1], 0x5410);
-      b[1] = __byte_perm(a[0], a[1], 0x7632);
-    } else {
-      const unsigned int low = __byte_perm(a[0], a[1], 0x5140), low_below = __byte_perm(a[2], a[3], 0x5140);
-      const unsigned int high = __byte_perm(a[0], a[1], 0x7362), high_below = __byte_perm(a[2], a[3], 0x7362);
-      b[0] = __byte_perm(low, low_below, 0x5410);
-      b[1] = __byte_perm(low, low_below, 0x7632);
-      b[2] = __byte_perm(high, high_below, 0x5410);
-      b[3] = __byte_perm(high, high_below, 0x7632);
-    }
+    for (int g = 0; g < group; ++g) x[g] = tile[(g * words + i) * (words + 1) + c];
+    turn_over<Size>(x);
     if (c < width && i < height / group) {
 #pragma unroll
-      for (int g = 0; g < group; ++g) out[(c * group + g) * out_stride + i] = b[g];
+      for (int g = 0; g < group; ++g) out[(c * group + g) * out_stride + i] = x[g];
     }
   }
 }

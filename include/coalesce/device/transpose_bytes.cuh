@@ -12,23 +12,6 @@ namespace coalesce::detail {
 inline constexpr int bytes_threads = 256;
 inline constexpr int bytes_words = 12288;  // of shared memory
 
-// The elements of `group` words, which are rows, by columns.
-template <int Size>
-__device__ __forceinline__ void turn_over(unsigned int (&x)[4 / Size]) {
-  if constexpr (Size == 2) {
-    const unsigned int low = __byte_perm(x[0], x[1], 0x5410), high = __byte_perm(x[0], x[1], 0x7632);
-    x[0] = low;
-    x[1] = high;
-  } else {
-    const unsigned int low = __byte_perm(x[0], x[1], 0x5140), low_below = __byte_perm(x[2], x[3], 0x5140);
-    const unsigned int high = __byte_perm(x[0], x[1], 0x7362), high_below = __byte_perm(x[2], x[3], 0x7362);
-    x[0] = __byte_perm(low, low_below, 0x5410);
-    x[1] = __byte_perm(low, low_below, 0x7632);
-    x[2] = __byte_perm(high, high_below, 0x5410);
-    x[3] = __byte_perm(high, high_below, 0x7632);
-  }
-}
-
 // Goes through i, i + step, i + 2 step ... as i / by and i % by, with one division.
 struct two_digits {
   unsigned int high, low, high_step, low_step, by;
