@@ -49,10 +49,6 @@ std::vector<BankGroup> groups_of(const BankAccess& a, uint32_t group_lanes) {
   return groups;
 }
 
-std::string plural(uint64_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 void print_group(std::ostream& out, const BankGroup& group, bool colour) {
   const std::size_t passes = group.passes(), shown = std::min(passes, kMostLines);
   for (std::size_t pass = 0; pass < shown; ++pass) {

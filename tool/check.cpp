@@ -12,6 +12,7 @@
 #include "tool/error.h"
 #include "tool/export.h"
 #include "tool/run.h"
+#include "tool/terminal.h"
 
 namespace coalesce::tool {
 namespace {
@@ -68,16 +69,12 @@ auto lines_of(const Diagnostic& d) {
   return std::make_tuple(d.kernel, d.hazard, d.fault, a, b);
 }
 
-std::string plural(std::size_t n, const char* one) { return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s"); }
-
 void print(std::ostream& out, const Findings& found, const Record& record, bool colour) {
   for (const Diagnostic& d : found.hazards) out << machine::render(d, colour);
   for (const Diagnostic& d : found.notes) out << machine::render(d, colour);
   std::set<std::size_t> kernels;
   for (const Launch& launch : record.launches) kernels.insert(launch.kernel);
-  std::string looked_at = plural(record.launches.size(), "launch");
-  if (record.launches.size() != 1) looked_at.replace(looked_at.size() - 1, 1, "es");
-  looked_at += " of " + plural(kernels.size(), "kernel");
+  const std::string looked_at = plural(record.launches.size(), "launch") + " of " + plural(kernels.size(), "kernel");
   if (found.hazards.empty())
     out << styled("no hazards", Style::good, colour) << " in " << looked_at << '\n';
   else

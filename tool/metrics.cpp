@@ -15,10 +15,6 @@ namespace {
 
 using machine::kCounterRows;
 
-constexpr std::string_view kUnits[] = {"request", "sector", "line", "byte", "wavefront", "instruction"};
-
-std::string_view unit_name(machine::Unit unit) { return kUnits[static_cast<std::size_t>(unit)]; }
-
 // Nsight Compute's users leave the ".sum" off as often as not.
 bool same_nsight(std::string_view known, std::string_view asked) {
   if (known.empty()) return false;
@@ -160,6 +156,11 @@ std::vector<std::string> nearest(const std::string& name, const std::vector<std:
       result.push_back(candidate);
   }
   return result;
+}
+
+std::string_view unit_name(machine::Unit unit) {
+  static constexpr std::string_view kNames[] = {"request", "sector", "line", "byte", "wavefront", "instruction"};
+  return kNames[static_cast<std::size_t>(unit)];
 }
 
 std::vector<Metric> parse_metrics(const std::string& list) {

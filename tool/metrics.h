@@ -4,6 +4,7 @@
 
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tool/figures.h"
@@ -17,6 +18,8 @@ struct Metric {
   const machine::CounterRow* counter = nullptr;
   const Derived* derived = nullptr;
 };
+
+std::string_view unit_name(machine::Unit unit);  // of what a counter counts: "sector"
 
 // "gld_transactions,inst_executed" -> metrics; "all" is every one there is.
 // Throws Error (usage) for a name nobody knows, with the nearest ones as the hint.

@@ -12,6 +12,7 @@
 #include "tool/html_page.h"
 #include "tool/html_pictures.h"
 #include "tool/html_text.h"
+#include "tool/metrics.h"
 
 namespace coalesce::tool {
 namespace {
@@ -75,10 +76,9 @@ Section words_section() {
                    {.title = "meaning", .hint = "", .number = false},
                    {.title = "nvprof", .hint = "", .number = false},
                    {.title = "Nsight Compute", .hint = "", .number = false}});
-  static constexpr const char* kUnits[] = {"request", "sector", "line", "byte", "wavefront", "instruction"};
   for (const auto& row : machine::kCounterRows) {
     table.row({{std::string(row.name)},
-               {kUnits[static_cast<std::size_t>(row.unit)]},
+               {std::string(unit_name(row.unit))},
                text_cell(std::string(row.meaning)),
                {std::string(row.nvprof)},
                {std::string(row.nsight)}});

@@ -52,6 +52,10 @@ std::string styled(std::string_view text, Style style, bool colour) {
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
 }
 
+std::string plural(uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
+}
+
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
   while (!text.empty()) {

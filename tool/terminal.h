@@ -16,6 +16,9 @@ bool use_colour(Colour wish, int descriptor);
 enum class Style { plain, bold, dim, good, bad };
 std::string styled(std::string_view text, Style style, bool colour);
 
+// "1 launch", "2 launches": the noun takes an s, or es where it ends in ch.
+std::string plural(uint64_t count, std::string_view noun);
+
 // Columns that UTF-8 text takes on a terminal. Invalid bytes count one column each.
 std::size_t display_width(std::string_view text);
 // `text` cut in the middle to at most `columns`, with an ellipsis in place of what is left out.

@@ -1,0 +1,80 @@
+// The command `coalesce`: subcommands, errors and exit codes; the work is in run.cpp, lab.cpp and the files they use.
+#include "tool/command.h"
+
+#include <unistd.h>
+
+#include <iostream>
+
+#include "tool/banks.h"
+#include "tool/check.h"
+#include "tool/compare.h"
+#include "tool/completion.h"
+#include "tool/error.h"
+#include "tool/lab.h"
+#include "tool/metrics.h"
+#include "tool/options.h"
+#include "tool/run.h"
+
+namespace coalesce::tool {
+namespace {
+
+int dispatch(const CLI::App& app, Options& options) {
+  if (app.got_subcommand("run")) {
+    if (options.run.metrics != "list") take_program(app, "run", options.run.program);
+    return run(options.run);
+  }
+  if (app.got_subcommand("check")) {
+    take_program(app, "check", options.check.program);
+    return check(options.check);
+  }
+  if (app.got_subcommand("lab")) return lab(options.lab);
+  if (app.got_subcommand("banks")) return banks(options.banks);
+  if (app.got_subcommand("compare")) return compare(options.compare);
+  if (app.get_subcommands().empty()) {
+    const std::vector<std::string> words = app.remaining();
+    if (words.empty()) throw Error(Exit::usage, "which command?", "coalesce --help lists them");
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+    const auto near = nearest(words[0], names, 1);
+    throw Error(Exit::usage, "unknown command '" + words[0] + "'",
+                near.empty() ? "coalesce --help lists them" : "did you mean " + near[0] + "?");
+  }
+  if (app.got_subcommand("completion")) {
+    std::cout << completion_script(app, options.shell);
+    return 0;
+  }
+  if (options.ncu) {
+    std::cout << ncu_metrics() << '\n';
+  } else if (options.markdown) {
+    print_counters_markdown(std::cout);
+  } else {
+    list_metrics(std::cout, use_colour(Colour::automatic, STDOUT_FILENO));
+  }
+  return 0;
+}
+
+}  // namespace
+
+int command(int argc, const char* const* argv, const std::string& version) {
+  CLI::App app("Run CUDA programs without a GPU and count every byte they move.", "coalesce");
+  app.set_version_flag("--version", "coalesce " + version);
+  Options options;
+  add_options(app, options);
+  const bool colour = use_colour(Colour::automatic, STDERR_FILENO);
+  try {
+    app.parse(argc, argv);
+    return dispatch(app, options);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    print_error(error.what(), "coalesce --help", colour);
+    return static_cast<int>(Exit::usage);
+  } catch (const Error& error) {
+    print_error(error.what(), error.hint, colour);
+    return static_cast<int>(error.code);
+  } catch (const std::exception& error) {
+    print_error(error.what(), "", colour);
+    return static_cast<int>(Exit::environment);
+  }
+}
+
+}  // namespace coalesce::tool
