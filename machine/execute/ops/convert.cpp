@@ -89,15 +89,6 @@ To finish(To a) {
     return round_to<To, Round::rn>(saturate(to_float(a)));
 }
 
-// Common conversions become vector code, the others loops.
-template <bool kCommon, class F>
-void put(Rows& row, const Name& mnemonic, F f) {
-  if constexpr (kCommon)
-    row(mnemonic, f);
-  else
-    row.rare(mnemonic, f);
-}
-
 template <class From, class To>
 void integers(Rows& row, const Name& from, const Name& to) {
   const Name tail = "." + to + "." + from;
@@ -108,11 +99,11 @@ void integers(Rows& row, const Name& from, const Name& to) {
 template <class From, class To, Whole kMode, bool kFtz>
 void float_to_integer(Rows& row, const Name& from, const Name& to) {
   constexpr bool kNanIsZero = !std::is_same_v<From, double> && sizeof(To) != 8;
-  constexpr bool kCommon = sizeof(To) >= 4 && sizeof(From) >= 4;
+  constexpr bool kCommon = sizeof(From) >= 4 && (sizeof(To) == 4 || (sizeof(To) == 8 && kMode == Whole::zero && !kFtz));
   const Name head = Name("cvt.") + name_of(kMode) + (kFtz ? ".ftz" : "");
   const auto f = [](From a) { return Carrier<To>{to_integer<To, kNanIsZero>(whole<kMode>(source<kFtz>(a)))}; };
-  put<kCommon>(row, head + "." + to + "." + from, f);
-  put<kCommon>(row, head + ".sat." + to + "." + from, f);  // the conversion saturates anyway
+  row.put<kCommon>(head + "." + to + "." + from, f);
+  row.put<kCommon>(head + ".sat." + to + "." + from, f);  // the conversion saturates anyway
 }
 
 // Integers of up to 32 bits are exact in double; 64 bits are rounded to nearest by the host and corrected.
@@ -135,8 +126,8 @@ To from_integer(T a) {
 template <class From, class To, Round R>
 void integer_to_float(Rows& row, const Name& from, const Name& to) {
   const Name head = Name("cvt.") + name_of(R), tail = "." + to + "." + from;
-  put<R == Round::rn && sizeof(From) >= 4 && sizeof(To) >= 4>(
-      row, head + tail, [](Carrier<From> a) { return from_integer<To, R>(static_cast<From>(a)); });
+  row.put<R == Round::rn && sizeof(From) >= 4 && sizeof(To) >= 4>(
+      head + tail, [](Carrier<From> a) { return from_integer<To, R>(static_cast<From>(a)); });
   row.rare(head + ".sat" + tail,
            [](Carrier<From> a) { return finish<false, true>(from_integer<To, R>(static_cast<From>(a))); });
   if constexpr (std::is_same_v<To, float>) {  // no integer becomes a subnormal: .ftz changes nothing
@@ -178,8 +169,8 @@ To convert(From a) {
 // `mode` is empty where the conversion is exact: PTX names none then.
 template <class From, class To, Round R, bool kFtz, bool kSat>
 void between_floats(Rows& row, const Name& from, const Name& to, const Name& mode) {
-  put<R == Round::rn && !kSat>(row, "cvt" + mode + (kFtz ? ".ftz" : "") + (kSat ? ".sat" : "") + "." + to + "." + from,
-                               [](From a) { return convert<From, To, R, kFtz, kSat>(a); });
+  row.put<R == Round::rn && !kSat>("cvt" + mode + (kFtz ? ".ftz" : "") + (kSat ? ".sat" : "") + "." + to + "." + from,
+                                   [](From a) { return convert<From, To, R, kFtz, kSat>(a); });
 }
 template <class From, class To, Round R>
 void one_mode(Rows& row, const Name& from, const Name& to, const Name& mode) {
@@ -205,8 +196,8 @@ void exact(Rows& row, const Name& from, const Name& to) {
 // To a whole number in the same format: cvt.rni.f32.f32.
 template <class T, Whole kMode, bool kFtz, bool kSat>
 void to_whole(Rows& row, const Name& t) {
-  put<!kSat && sizeof(T) >= 4>(
-      row, Name("cvt.") + name_of(kMode) + (kFtz ? ".ftz" : "") + (kSat ? ".sat" : "") + "." + t + "." + t,
+  row.put<!kSat && sizeof(T) >= 4>(
+      Name("cvt.") + name_of(kMode) + (kFtz ? ".ftz" : "") + (kSat ? ".sat" : "") + "." + t + "." + t,
       [](T a) { return finish<kFtz, kSat>(to_format<T, Round::rn>(whole<kMode>(source<kFtz>(a)))); });
 }
 template <class T, Whole kMode>

@@ -6,22 +6,16 @@
 namespace coalesce::machine {
 namespace {
 
-// Rounding to nearest is common, the directed modes are not.
-template <Round R, class F>
-void put(Rows& row, const Name& mnemonic, F f) {
-  if constexpr (R == Round::rn)
-    row(mnemonic, f);
-  else
-    row.rare(mnemonic, f);
-}
+template <Round R>
+inline constexpr bool kCommon = R == Round::rn;
 
 template <Round R, bool kFtz, bool kSat>
 void single(Rows& row) {
   const Name mode = Name(".") + name_of(R);
   const Name tail = Name(kFtz ? ".ftz" : "") + (kSat ? ".sat" : "") + ".f32";
   const auto put_sum = [&](const Name& name, auto f) {
-    put<R>(row, name + mode + tail, f);
-    if (R == Round::rn) put<R>(row, name + tail, f);  // the default mode
+    row.put<kCommon<R>>(name + mode + tail, f);
+    if (R == Round::rn) row.put<kCommon<R>>(name + tail, f);  // the default mode
   };
   put_sum("add", [](float a, float b) { return out<kFtz, kSat>(add<R>(in<kFtz>(a), in<kFtz>(b))); });
   put_sum("sub", [](float a, float b) { return out<kFtz, kSat>(add<R>(in<kFtz>(a), -in<kFtz>(b))); });
@@ -33,18 +27,18 @@ void single(Rows& row) {
     const float x = in<kFtz>(a), y = in<kFtz>(b), z = in<kFtz>(c);
     return out<kFtz, kSat>(flush_tiny<kFtz>(fused<R>(x, y, z), kFtz ? fused<R>(x * kScale, y, z * kScale) : 0));
   };
-  put<R>(row, "fma" + mode + tail, multiply_add);
+  row.put<kCommon<R>>("fma" + mode + tail, multiply_add);
   put_sum("mad", multiply_add);  // since sm_20 the same as fma
   if constexpr (!kSat) {
-    put<R>(row, "div" + mode + tail, [](float a, float b) {
+    row.put<kCommon<R>>("div" + mode + tail, [](float a, float b) {
       const float x = in<kFtz>(a), y = in<kFtz>(b);
       return out<kFtz, false>(flush_tiny<kFtz>(divide<R>(x, y), kFtz ? divide<R>(x * kScale, y) : 0));
     });
-    put<R>(row, "rcp" + mode + tail, [](float a) {
+    row.put<kCommon<R>>("rcp" + mode + tail, [](float a) {
       const float x = in<kFtz>(a);
       return out<kFtz, false>(flush_tiny<kFtz>(divide<R>(1.0f, x), kFtz ? divide<R>(kScale, x) : 0));
     });
-    put<R>(row, "sqrt" + mode + tail, [](float a) { return out<kFtz, false>(square_root<R>(in<kFtz>(a))); });
+    row.put<kCommon<R>>("sqrt" + mode + tail, [](float a) { return out<kFtz, false>(square_root<R>(in<kFtz>(a))); });
   }
 }
 
@@ -52,8 +46,8 @@ template <Round R>
 void double_precision(Rows& row) {
   const Name mode = Name(".") + name_of(R);
   const auto put_sum = [&](const Name& name, auto f) {
-    put<R>(row, name + mode + ".f64", f);
-    if (R == Round::rn) put<R>(row, name + ".f64", f);
+    row.put<kCommon<R>>(name + mode + ".f64", f);
+    if (R == Round::rn) row.put<kCommon<R>>(name + ".f64", f);
   };
   put_sum("add", [](double a, double b) { return with_nan_of(add<R>(a, b), a, b); });
   put_sum("sub", [](double a, double b) { return with_nan_of(add<R>(a, -b), a, b); });
@@ -61,11 +55,11 @@ void double_precision(Rows& row) {
   const auto multiply_add = [](double a, double b, double c) {
     return with_nan_of(with_nan_of(fused<R>(a, b, c), a, c), b, b);
   };
-  put<R>(row, "fma" + mode + ".f64", multiply_add);
+  row.put<kCommon<R>>("fma" + mode + ".f64", multiply_add);
   put_sum("mad", multiply_add);
-  put<R>(row, "div" + mode + ".f64", [](double a, double b) { return divide<R>(a, b); });
-  put<R>(row, "rcp" + mode + ".f64", [](double a) { return divide<R>(1.0, a); });
-  put<R>(row, "sqrt" + mode + ".f64", [](double a) { return square_root<R>(a); });
+  row.put<kCommon<R>>("div" + mode + ".f64", [](double a, double b) { return divide<R>(a, b); });
+  row.put<kCommon<R>>("rcp" + mode + ".f64", [](double a) { return divide<R>(1.0, a); });
+  row.put<kCommon<R>>("sqrt" + mode + ".f64", [](double a) { return square_root<R>(a); });
 }
 
 template <Round R>

@@ -90,24 +90,25 @@ COALESCE_INLINE T high_of(uint32_t pair) {
 }
 COALESCE_INLINE uint32_t pair_of(uint16_t low, uint16_t high) { return low | static_cast<uint32_t>(high) << 16; }
 
-// A row for single values and one for pairs.
+// A row for single values and one for pairs. What compilers make of ordinary programs has handlers of its own; the rest
+// is rare: clamped, flushed, xorsign, a comparison into a number.
 template <class T, class F>
 void unary(Rows& row, const Name& head, F) {
   row(head + "." + kName<T>, [](T a) { return F{}(a); });
   row(head + "." + kName<T> + "x2",
       [](uint32_t a) { COALESCE_INLINE_CALLS return pair_of(F{}(low_of<T>(a)).bits, F{}(high_of<T>(a)).bits); });
 }
-template <class T, class F>
+template <class T, bool kCommon = true, class F>
 void binary(Rows& row, const Name& head, F) {
-  row(head + "." + kName<T>, [](T a, T b) { return F{}(a, b); });
-  row(head + "." + kName<T> + "x2", [](uint32_t a, uint32_t b) {
+  row.put<kCommon>(head + "." + kName<T>, [](T a, T b) { return F{}(a, b); });
+  row.put<kCommon>(head + "." + kName<T> + "x2", [](uint32_t a, uint32_t b) {
     COALESCE_INLINE_CALLS return pair_of(F{}(low_of<T>(a), low_of<T>(b)).bits, F{}(high_of<T>(a), high_of<T>(b)).bits);
   });
 }
-template <class T, class F>
+template <class T, bool kCommon, class F>
 void ternary(Rows& row, const Name& head, F) {
-  row(head + "." + kName<T>, [](T a, T b, T c) { return F{}(a, b, c); });
-  row(head + "." + kName<T> + "x2", [](uint32_t a, uint32_t b, uint32_t c) {
+  row.put<kCommon>(head + "." + kName<T>, [](T a, T b, T c) { return F{}(a, b, c); });
+  row.put<kCommon>(head + "." + kName<T> + "x2", [](uint32_t a, uint32_t b, uint32_t c) {
     COALESCE_INLINE_CALLS return pair_of(F{}(low_of<T>(a), low_of<T>(b), low_of<T>(c)).bits,
                                          F{}(high_of<T>(a), high_of<T>(b), high_of<T>(c)).bits);
   });
@@ -116,18 +117,21 @@ void ternary(Rows& row, const Name& head, F) {
 template <class T, bool kFtz, End kEnd>
 void arithmetic(Rows& row) {
   const Name tail = Name(kFtz ? ".ftz" : "") + name_of(kEnd);
+  constexpr bool kCommon = !kFtz && kEnd == End::none;
   const auto multiply_add = [](T a, T b, T c) {
     return finish<T, kFtz, kEnd>(times_plus<T>(start<T, kFtz>(a), start<T, kFtz>(b), start<T, kFtz>(c)));
   };
-  ternary<T>(row, "fma.rn" + tail, multiply_add);
+  ternary<T, kCommon>(row, "fma.rn" + tail, multiply_add);
   if constexpr (kEnd != End::relu) {
     for (const char* mode : {"", ".rn"}) {  // the default and only mode
-      binary<T>(row, Name("add") + mode + tail,
-                [](T a, T b) { return finish<T, kFtz, kEnd>(plus<T>(start<T, kFtz>(a), start<T, kFtz>(b))); });
-      binary<T>(row, Name("sub") + mode + tail,
-                [](T a, T b) { return finish<T, kFtz, kEnd>(plus<T>(start<T, kFtz>(a), -start<T, kFtz>(b))); });
-      binary<T>(row, Name("mul") + mode + tail,
-                [](T a, T b) { return finish<T, kFtz, kEnd>(times<T>(start<T, kFtz>(a), start<T, kFtz>(b))); });
+      binary<T, kCommon>(row, Name("add") + mode + tail,
+                         [](T a, T b) { return finish<T, kFtz, kEnd>(plus<T>(start<T, kFtz>(a), start<T, kFtz>(b))); });
+      binary<T, kCommon>(row, Name("sub") + mode + tail, [](T a, T b) {
+        return finish<T, kFtz, kEnd>(plus<T>(start<T, kFtz>(a), -start<T, kFtz>(b)));
+      });
+      binary<T, kCommon>(row, Name("mul") + mode + tail, [](T a, T b) {
+        return finish<T, kFtz, kEnd>(times<T>(start<T, kFtz>(a), start<T, kFtz>(b)));
+      });
     }
   }
 }
@@ -135,14 +139,16 @@ void arithmetic(Rows& row) {
 template <class T, bool kFtz, bool kNan>
 void extremes(Rows& row) {
   const Name tail = Name(kFtz ? ".ftz" : "") + (kNan ? ".NaN" : "");
-  binary<T>(row, "min" + tail,
-            [](T a, T b) { return round_to<T, Round::rn>(extreme<false, kNan>(seen<T, kFtz>(a), seen<T, kFtz>(b))); });
-  binary<T>(row, "max" + tail,
-            [](T a, T b) { return round_to<T, Round::rn>(extreme<true, kNan>(seen<T, kFtz>(a), seen<T, kFtz>(b))); });
-  binary<T>(row, "min" + tail + ".xorsign.abs", [](T a, T b) {
+  binary<T, !kFtz>(row, "min" + tail, [](T a, T b) {
+    return round_to<T, Round::rn>(extreme<false, kNan>(seen<T, kFtz>(a), seen<T, kFtz>(b)));
+  });
+  binary<T, !kFtz>(row, "max" + tail, [](T a, T b) {
+    return round_to<T, Round::rn>(extreme<true, kNan>(seen<T, kFtz>(a), seen<T, kFtz>(b)));
+  });
+  binary<T, false>(row, "min" + tail + ".xorsign.abs", [](T a, T b) {
     return round_to<T, Round::rn>(extreme_xorsign<false, kNan>(seen<T, kFtz>(a), seen<T, kFtz>(b)));
   });
-  binary<T>(row, "max" + tail + ".xorsign.abs", [](T a, T b) {
+  binary<T, false>(row, "max" + tail + ".xorsign.abs", [](T a, T b) {
     return round_to<T, Round::rn>(extreme_xorsign<true, kNan>(seen<T, kFtz>(a), seen<T, kFtz>(b)));
   });
 }
@@ -176,17 +182,17 @@ void set_pair(Rows& row, const Name& compare, F) {
   constexpr uint16_t kOne = kIsHalf<T> ? 0x3c00 : 0x3f80;
   const Name head = "set." + compare + (kFtz ? ".ftz" : "");
   const Name pair = Name(kName<T>) + "x2";
-  row(head + "." + pair + "." + pair, [](uint32_t a, uint32_t b) {
+  row.rare(head + "." + pair + "." + pair, [](uint32_t a, uint32_t b) {
     const bool low = F{}(seen<T, kFtz>(low_of<T>(a)), seen<T, kFtz>(low_of<T>(b)));
     const bool high = F{}(seen<T, kFtz>(high_of<T>(a)), seen<T, kFtz>(high_of<T>(b)));
     return pair_of(low ? kOne : uint16_t{0}, high ? kOne : uint16_t{0});
   });
-  row(head + ".u32." + pair, [](uint32_t a, uint32_t b) {
+  row.rare(head + ".u32." + pair, [](uint32_t a, uint32_t b) {
     const bool low = F{}(seen<T, kFtz>(low_of<T>(a)), seen<T, kFtz>(low_of<T>(b)));
     const bool high = F{}(seen<T, kFtz>(high_of<T>(a)), seen<T, kFtz>(high_of<T>(b)));
     return pair_of(low ? uint16_t{0xffff} : uint16_t{0}, high ? uint16_t{0xffff} : uint16_t{0});
   });
-  row("setp." + compare + (kFtz ? ".ftz." : ".") + pair + "|", [](uint32_t a, uint32_t b) {
+  row.put<!kFtz>("setp." + compare + (kFtz ? ".ftz." : ".") + pair + "|", [](uint32_t a, uint32_t b) {
     return Two<bool, bool>{F{}(seen<T, kFtz>(low_of<T>(a)), seen<T, kFtz>(low_of<T>(b))),
                            F{}(seen<T, kFtz>(high_of<T>(a)), seen<T, kFtz>(high_of<T>(b)))};
   });

@@ -251,6 +251,8 @@ struct Handlers<F, R (F::*)(A...) const> {
     op.extra = &kRareOp;
     return op;
   }
+  // Constants rather than code that fills them in, of which there would be thousands.
+  static constexpr PureOp kCommonRow = made(), kRareRow = made_rare();
 };
 
 // The rows of one family, in the order written. Owns the mnemonics' text; lives as long as the program.
@@ -258,12 +260,19 @@ class Rows {
  public:
   template <class F>
   void operator()(const Name& mnemonic, F) {
-    keep(mnemonic, Handlers<F>::made());
+    keep(mnemonic, Handlers<F>::kCommonRow);
   }
   // An instruction seldom executed in number (RareOp).
   template <class F>
   void rare(const Name& mnemonic, F) {
-    keep(mnemonic, Handlers<F>::made_rare());
+    keep(mnemonic, Handlers<F>::kRareRow);
+  }
+  template <bool kCommon, class F>
+  void put(const Name& mnemonic, F f) {
+    if constexpr (kCommon)
+      (*this)(mnemonic, f);
+    else
+      rare(mnemonic, f);
   }
   // A row whose handlers are made elsewhere (compare.cpp).
   void keep(const Name& mnemonic, const PureOp& op);
