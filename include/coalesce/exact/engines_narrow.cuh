@@ -124,14 +124,24 @@ struct shared_bins {
 
 // What a block adds an array or a long run with.
 template <class Input>
-using run_engine = std::conditional_t<std::is_same_v<Input, elements<__nv_bfloat16>>, shared_bins, engine<Input>>;
+struct run_engine_of {
+  using type = engine<Input>;
+};
+template <>
+struct run_engine_of<elements<__nv_bfloat16>> {
+  using type = shared_bins;
+};
+template <class Input>
+using run_engine = typename run_engine_of<Input>::type;
 template <class Engine>
-constexpr bool shares_bins = std::is_same_v<Engine, shared_bins>;
+constexpr bool shares_bins = false;
+template <>
+constexpr bool shares_bins<shared_bins> = true;
 
 // half needs no bins while it adds: all halves are multiples of 2^-24 under 2^16, so a double holds the sum of 2^13 of
 // them, and an integer of 64 bits that of 2^23. An infinity or NaN goes through the double as it would through any sum.
 template <>
-struct engine<elements<__half>> : column_of<unsigned long long, 1, 1024>, settling<1 << 12>, trials {
+struct engine<elements<__half>> : column_of<unsigned long long, 1, 1024>, settling<1 << 12> {
   static constexpr int most = 1 << 12;
   static constexpr range values = range::narrow;
   static constexpr int spacing = 32, origin = -24 - layout<range::narrow>::unit;
@@ -141,7 +151,7 @@ struct engine<elements<__half>> : column_of<unsigned long long, 1, 1024>, settli
   __device__ __forceinline__ void start() {}
   double first, second;
   long long settled;
-  bool special;
+  bool special, used_bins = false;  // whether this thread's bin is in use
   __device__ __forceinline__ void place(char* shared, int thread, long long*) { column_of::place(shared, thread); }
   __device__ __forceinline__ void begin() {
     first = second = 0;

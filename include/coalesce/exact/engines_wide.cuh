@@ -5,13 +5,10 @@
 
 namespace coalesce::exact {
 
-template <>
-struct engine<elements<double>> : windows_engine<elements<double>, double_columns<0, 66, 384>, 8> {};
-
 // Numbers that are doubles and go straight to the bins. Products of floats lie within 20 bins.
-template <class Input, class Columns>
-struct product_engine : Columns, settling<Columns::most> {
-  static constexpr int loads = 2;
+template <class Input, class Columns, int Loads>
+struct columns_engine : Columns, settling<Columns::most> {
+  static constexpr int loads = Loads;
   static constexpr bool lazy = false, fixed_shares = true;
   static constexpr bool requests_early = false;
   __device__ __forceinline__ void start() { this->zero(); }
@@ -45,10 +42,13 @@ struct product_engine : Columns, settling<Columns::most> {
   __device__ __forceinline__ void close() {}
 };
 template <>
-struct engine<products_of<float>> : product_engine<products_of<float>, double_columns<22, 20, 768>> {};
+struct engine<products_of<float>> : columns_engine<products_of<float>, double_columns<22, 20, 768>, 2> {};
 template <>
-struct engine<products_of<__nv_bfloat16>> : product_engine<products_of<__nv_bfloat16>, bfloat16_product_columns<768>> {
-};
+struct engine<products_of<__nv_bfloat16>>
+    : columns_engine<products_of<__nv_bfloat16>, bfloat16_product_columns<768>, 2> {};
+// One result for a thread or a warp; arrays and long runs have double_pieces (below).
+template <>
+struct engine<elements<double>> : columns_engine<elements<double>, double_columns<0, 66, 384>, 8> {};
 
 // Products of doubles. Away from the ends of the range a product is the sum of two doubles, a*b rounded and its error,
 // and both go to the bins. Near the ends it is an integer of 106 bits, which goes to limbs that the threads share.
@@ -90,16 +90,19 @@ struct engine<products_of<double>> : double_columns<0, 66, 384>, settling<double
     }
     return false;
   }
+  // Whether the product that is p when rounded is p and an error that is a double, by p's exponent field, in place.
+  static __device__ __forceinline__ bool is_sum_of_two(unsigned field) { return field - (64u << 20) < (1959u << 20); }
+  // Where it is not. True: an infinity or NaN.
+  static __device__ __forceinline__ bool take_other(double a, double b, double p, long long* limb) {
+    return a != 0 && b != 0 ? take_rare(a, b, limb) : p != 0;  // 0 * infinity
+  }
   __device__ __forceinline__ void take(const two_doubles& x) {
     const double p = __dmul_rn(x.a, x.b);
-    const unsigned field = static_cast<unsigned>(__double2hiint(p)) & 0x7ff00000u;
-    if (field - (64u << 20) < (1959u << 20)) {
+    if (is_sum_of_two(high(p) & 0x7ff00000u)) {
       add(p);
       add(__fma_rn(x.a, x.b, -p));
-    } else if (x.a != 0 && x.b != 0) {
-      special = take_rare(x.a, x.b, rare) || special;
     } else {
-      special = special || p != 0;  // 0 * infinity
+      special = take_other(x.a, x.b, p, rare) || special;
     }
   }
   __device__ __forceinline__ void one(const two_doubles& x) {

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <coalesce/exact/answer.cuh>
-#include <coalesce/exact/engines_narrow.cuh>
-#include <coalesce/exact/engines_wide.cuh>
+#include <coalesce/exact/double_pieces.cuh>
 
 namespace coalesce::exact {
 
@@ -47,7 +46,7 @@ __device__ __forceinline__ long long gathered(const long long* low, const long l
 }
 
 // What a warp says of its part, in `failed`.
-constexpr int not_held = 1, used_bins = 2, used_limbs = 4, met_special = 8;
+constexpr int not_held = 1, used_bins = 2, met_special = 4;
 
 // Adds up what each warp has in room.part, by the first warp: room.sum. A barrier lies behind, none before.
 template <class Room>
@@ -69,7 +68,7 @@ struct folded {
 
 // The same of bins that the block's warps share.
 template <class Engine>
-__device__ __forceinline__ folded fold_shared(const char* shared, block_room<Engine>& room, int threads) {
+__device__ __forceinline__ folded fold_shared(const Engine&, char* shared, block_room<Engine>& room, int threads) {
   constexpr int bins = Engine::bins, limbs = block_room<Engine>::limbs;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = threads / 32;
   const unsigned* const bin = reinterpret_cast<const unsigned*>(shared);
@@ -101,6 +100,28 @@ __device__ __forceinline__ folded fold_shared(const char* shared, block_room<Eng
   return {false, special};
 }
 
+// The same of doubles' pieces.
+template <class Input>
+__device__ __forceinline__ folded fold_shared(const piece_engine<Input>& engine, char* shared,
+                                              block_room<piece_engine<Input>>& room, int threads) {
+  using Engine = piece_engine<Input>;
+  static_assert(sizeof(room) <= Engine::base / 2, "bins lie above a block's other shared memory");
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = threads / 32;
+  const bool special = __syncthreads_or(engine.met_special());
+  for (int i = warp; i < Engine::bins; i += warps) {
+    const long long sum = warp_sum(Engine::content(Engine::first(shared), lane, i));
+    if (lane == 0) {
+      room.low[i] = sum;
+      room.high[i] = 0;
+    }
+  }
+  __syncthreads();
+  for (int k = static_cast<int>(threadIdx.x); k < block_room<Engine>::limbs; k += threads)
+    room.limb[k] += gathered<Engine>(room.low, room.high, k);
+  __syncthreads();
+  return {false, special};
+}
+
 // Adds up all that the threads have. Called by all threads of the block, `threads` many.
 template <class Engine>
 __device__ __forceinline__ folded fold_block(Engine& engine, const char* shared, block_room<Engine>& room,
@@ -112,7 +133,6 @@ __device__ __forceinline__ folded fold_block(Engine& engine, const char* shared,
   if constexpr (Engine::lazy) {
     window_sum mine = engine.parts();
     if (__any_sync(~0u, engine.used_bins)) mine.failed |= used_bins;
-    if (engine.used_limbs) mine.failed |= used_limbs;
     if (__any_sync(~0u, engine.met_special())) mine.failed |= met_special;
     if (lane == 0) room.part[warp] = mine;
     __syncthreads();

@@ -205,7 +205,7 @@ __device__ __forceinline__ bool sum_slice(const Input& in, std::int64_t count, c
       __syncthreads();
     });
     if constexpr (shares_bins<Engine>)
-      sum = fold_shared<Engine>(shared, room, threads);
+      sum = fold_shared(engine, shared, room, threads);
     else
       sum = fold_block(engine, shared, room, threads);
     sum.special = sum.special || special;
@@ -317,9 +317,7 @@ __device__ __forceinline__ bool leave(long long* all, unsigned* ticket, int slic
   return detail::last_block(ticket, slices);
 }
 
-// The sum of a word of each block that left limbs (all have, where that is known), a lane's part: five at once are
-// requested.
-template <bool All>
+// The sum of a word of each block that left limbs, a lane's part: five at once are requested.
 __device__ __forceinline__ long long sum_of_words(const long long* words, const window_sum* records, int blocks) {
   long long sum = 0;
   for (int first = threadIdx.x % 32; first < blocks; first += 5 * 32) {
@@ -329,10 +327,10 @@ __device__ __forceinline__ long long sum_of_words(const long long* words, const 
     for (int u = 0; u < 5; ++u) {
       const bool there = first + 32 * u < blocks;
       word[u] = there ? __ldcg(words + first + 32 * u) : 0;
-      said[u] = !All && there ? __ldcg(&records[first + 32 * u].failed) : 0;
+      said[u] = there ? __ldcg(&records[first + 32 * u].failed) : 0;
     }
 #pragma unroll
-    for (int u = 0; u < 5; ++u) sum += All || said[u] >> 16 != 0 ? word[u] : 0;
+    for (int u = 0; u < 5; ++u) sum += said[u] >> 16 != 0 ? word[u] : 0;
   }
   return sum;
 }
@@ -389,7 +387,7 @@ __device__ __forceinline__ bool put_together(const long long* all, int slices, b
   for (unsigned k = warp; k < limbs; k += threads / 32) {  // a warp takes a limb
     long long one = 0;
     if (k >= lowest && k < end) {
-      one = warp_sum(sum_of_words<false>(words + k * slices, reinterpret_cast<const window_sum*>(all), slices));
+      one = warp_sum(sum_of_words(words + k * slices, reinterpret_cast<const window_sum*>(all), slices));
     }
     if (lane == 0) room.limb[k] = one;
   }
@@ -404,11 +402,24 @@ __device__ __forceinline__ bool put_together(const long long* all, int slices, b
   return false;
 }
 
-// The same where all blocks have left limbs: nothing has to be known before they are requested.
+// The same where all blocks have left limbs: nothing has to be known before they are requested, all at once.
 template <class Engine>
 __device__ __forceinline__ void put_limbs_together(const long long* all, int slices, block_room<Engine>& room) {
-  constexpr int warps = Engine::threads / 32;
+  constexpr int warps = Engine::threads / 32, limbs = block_room<Engine>::limbs, each = (limbs + warps - 1) / warps;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const long long* const words = all + slices * record_words;
+  long long sum[each] = {};
+  for (int first = lane; first < slices; first += 5 * 32) {
+#pragma unroll
+    for (int j = 0; j < each; ++j) {
+      const int k = warp + j * warps;
+#pragma unroll
+      for (int u = 0; u < 5; ++u) {
+        const int i = first + 32 * u;
+        sum[j] += k < limbs && i < slices ? __ldcg(words + k * slices + i) : 0;
+      }
+    }
+  }
   if (warp == warps - 1) {
     unsigned flags = 0;
     for (int i = lane; i < slices; i += 32)
@@ -416,9 +427,10 @@ __device__ __forceinline__ void put_limbs_together(const long long* all, int sli
     flags = __reduce_or_sync(~0u, flags & 0xff);
     if (lane == 0) room.flags = flags;
   }
-  for (int k = warp; k < block_room<Engine>::limbs; k += warps) {
-    const long long one = warp_sum(sum_of_words<true>(all + slices * record_words + k * slices, nullptr, slices));
-    if (lane == 0) room.limb[k] = one;
+#pragma unroll
+  for (int j = 0; j < each; ++j) {
+    const long long one = warp_sum(sum[j]);
+    if (lane == 0 && warp + j * warps < limbs) room.limb[warp + j * warps] = one;
   }
   __syncthreads();
 }
