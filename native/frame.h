@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "native/touched.h"
+
 namespace coalesce::machine {
 struct Context;
 struct Step;
@@ -17,7 +19,7 @@ struct SiteState {
   uint64_t base = ~uint64_t{0};    // of the allocation; none: nothing lies in it
   uint64_t size = 0;               // its bytes
   uint64_t limit = 0;              // base + x has room for all the access's lanes for x < limit
-  const uint8_t* marks = nullptr;  // byte (x - base) / 32: whether x's sector has been marked
+  const uint8_t* marks = nullptr;  // byte (x - base) / 32 is x's sector's
   // Which range a warp extends: that of number warp & own. 0: all warps one, as where a block's warps touch bytes that
   // follow one another; ~0: each its own, as where each warp has a row of a matrix, and the next block goes on with it.
   uint32_t own = 0;
@@ -59,6 +61,7 @@ struct Frame {
   SiteState* sites = nullptr;
   Track* tracks = nullptr;  // by site, then warp
   Memo* memos = nullptr;
+  TouchedLine* touched = nullptr;
   std::byte* scratch = nullptr;         // operands of computing steps
   machine::Context* context = nullptr;  // its warp base is the scratch
   const machine::Step* pure = nullptr;  // steps on the scratch

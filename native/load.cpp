@@ -102,6 +102,7 @@ class Runner : public NativeRunner {
   // Ranges of touched bytes grow over all its thread blocks; what is left of them is marked now.
   ~Runner() override {
     for (uint32_t k = 0; k < sites_.size(); ++k) mark_all(k);
+    touched_.mark_all();
   }
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -140,6 +141,7 @@ class Runner : public NativeRunner {
   std::vector<SiteState> sites_;
   std::vector<Track> tracks_;                   // by site, then warp
   std::vector<const Allocation*> allocations_;  // by site
+  TouchedLines touched_;
   std::vector<Memo> memo_space_;
   std::vector<std::byte> scratch_space_;
   Context context_{};
@@ -185,6 +187,7 @@ Runner::Runner(std::shared_ptr<const Kernel> kernel, BlockRun& owner)
   frame_.sites = sites_.data();
   frame_.tracks = tracks_.data();
   frame_.memos = memo_space_.data();
+  frame_.touched = touched_.data();
   frame_.scratch = align64(scratch_space_.data());
   context_.base[kLaunch] = context_.base[kBlock] = context_.base[kWarp] = frame_.scratch;
   context_.active = ~0u;
@@ -328,7 +331,7 @@ void Runner::mark(uint32_t site, Track& t) {
   if (t.low < t.high) {
     const Allocation& a = *allocations_[site];
     const uint64_t first = (t.low - a.base) / 32, last = (t.high - 1 - a.base) / 32;
-    Memory::mark(a, first, last - first + 1);
+    touched_.add(*a.touched, a.touched_at + first, last - first + 1);
   }
   t.low = t.high = 0;
 }

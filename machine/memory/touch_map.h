@@ -1,5 +1,5 @@
 // Which 32-byte sectors a launch touched: one byte each, so that marking is a plain store (a bit would need an atomic
-// read-modify-write for almost every first access), with one dirty bit per 16 KiB of bytes, so that clearing and
+// read-modify-write for almost every first access), with one dirty bit per KiB of bytes, so that clearing and
 // counting cost what was touched and not what exists.
 //
 // Threads: mark() from many at once; everything else from one, while nobody marks.
@@ -36,8 +36,7 @@ class TouchMap {
     }
     mark_each(first, count);
   }
-  // Of sector `first` and those that follow: 1 where it is marked, but for pages marked as a whole. For generated code,
-  // which looks before it calls.
+  // Where the marks of sector `first` and those that follow are.
   const uint8_t* marks(uint64_t first) const { return marks_ + first; }
   // Sectors before `end` may be marked from now on. The map is as large as all the memory there could be; clear() and
   // count() look at what has been in use, or each launch would take 0.2 ms for that.
@@ -48,7 +47,7 @@ class TouchMap {
   static uint64_t bytes(uint64_t sectors);
 
  private:
-  static constexpr uint64_t kPage = 16 * 1024;  // sectors
+  static constexpr uint64_t kPage = 1024;  // sectors
   void mark_each(uint64_t first, uint64_t count);
   static bool is_set(const std::atomic<uint64_t>* bits, uint64_t page) {
     return bits[page / 64].load(std::memory_order_relaxed) >> (page % 64) & 1;

@@ -45,6 +45,7 @@ bool Generator::run() {
   variables_.assign(kTogether, std::vector<AllocaInst*>(p_.registers.size()));
   unset_.assign(p_.registers.size(), false);
   for (uint32_t r : p_.blocks[0].live_in) unset_[r] = p_.registers[r].builtin == Builtin::none;
+  find_definitions();
   find_lazy();
   find_meetings();
   find_steps();

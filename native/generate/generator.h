@@ -1,9 +1,11 @@
 // One kernel becomes one function. What is where:
 //   generator.cpp  the function: thread blocks, regions, counters
 //   warps.cpp      a region's loop over the block's warps
+//   visits.cpp     warps that the loop leaves out
 //   lanes_part.cpp lanes that part and meet
 //   values.cpp     registers as values: scalars, vectors of 32 lanes, predicates as masks; steps of the interpreter
 //   pure.cpp       instructions that compute
+//   compare.cpp    comparisons of lanes a step apart
 //   stepped.cpp    addresses that are affine unless a number wraps
 //   memory.cpp     loads and stores of global memory; moving values
 //   shared.cpp     shared memory
@@ -79,11 +81,27 @@ class Generator {
   void several(uint32_t r, uint32_t n, Value* all_on, BB* loop, BB* after);
   void at_warp(Value* w);
   Value* alive_of(Value* w);  // address of its mask
+  void begin_warp(uint32_t r);
   void take_registers(uint32_t r);
   void leave_registers();
   void body(uint32_t r, uint32_t block, bool full);
   bool counted_by_region(uint32_t r, uint32_t block) const;
   void instruction(uint32_t index, const Where& where);
+
+  // --- visits.cpp
+  struct Visits {
+    uint32_t head = kNone;
+    llvm::BasicBlock* done = nullptr;  // behind the loop over warps
+    // i1: behind a warp without lanes that go on there are only such; null: it is not so.
+    Value* ordered = nullptr;
+    // i1: every `step`th warp goes on, with the lanes of `mask`, and no others; null: it is not so.
+    Value *alike = nullptr, *step = nullptr, *mask = nullptr;
+  };
+  void find_definitions();
+  const Instruction* computed_by(const machine::Value& v) const;
+  bool is_thread_index(const machine::Value& v) const;
+  void find_visits(uint32_t r, Value* all_on);
+  void visit_alike(uint32_t r, BB* next);
 
   // --- lanes_part.cpp
   void end_of_block(uint32_t r, uint32_t block, const Where& where);
@@ -158,12 +176,15 @@ class Generator {
 
   // --- pure.cpp
   void pure(uint32_t index, const Where& where);
-  Value* compare_aligned(const Instruction& i);
   bool compute(const Instruction& i, bool as_scalar, const std::vector<Value*>& s, Value* out[2]);
   Value* integer(const machine::PureOp& op, const Instruction& i, bool as_scalar, const std::vector<Value*>& s);
+  Value* product(const Instruction& i, const std::vector<Value*>& s);
   Value* convert(std::string_view name, const std::vector<Value*>& s);
   Value* floating(std::string_view name, const std::vector<Value*>& s);
   bool compare(std::string_view name, const std::vector<Value*>& s, Value* out[2]);
+
+  // --- compare.cpp
+  Value* compare_steps(const Instruction& i);
 
   // --- stepped.cpp
   struct Stepped {
@@ -232,6 +253,8 @@ class Generator {
   std::vector<int64_t> step_;                              // by general 64-bit register: see stepped.cpp
   std::vector<bool> has_step_;
   std::map<std::pair<uint32_t, uint32_t>, Variables> steps_of_;  // by copy and register
+  std::vector<uint32_t> definition_;                             // by register: see find_definitions()
+  Visits visits_;                                                // of the region being generated
   std::vector<bool> entered_;                                    // by region: code may begin there
   std::map<uint32_t, Value*> builtins_;
   Value *w_ = nullptr, *area_ = nullptr;  // the warp, its slots: within the loop over warps

@@ -87,12 +87,19 @@ void Generator::branch(uint32_t r, uint32_t b, const Where& where) {
      *part = this->block("part");
   // A loop over few warps or many: either way is likely.
   ir_.CreateCondBr(ir_.CreateIsNull(rest), all_taken, not_all);
-  ir_.SetInsertPoint(all_taken);
-  go(r, b, block.taken, where);
+  const auto together = [&](BB* at, uint32_t to) {
+    ir_.SetInsertPoint(at);
+    if (visits_.ordered && b == visits_.head && to == block.reconverge && !where.mask) {
+      BB* another = this->block("another");
+      ir_.CreateCondBr(visits_.ordered, visits_.done, another);
+      ir_.SetInsertPoint(another);
+    }
+    go(r, b, to, where);
+  };
+  together(all_taken, block.taken);
   ir_.SetInsertPoint(not_all);
   ir_.CreateCondBr(ir_.CreateIsNull(taken), all_next, part);
-  ir_.SetInsertPoint(all_next);
-  go(r, b, block.next, where);
+  together(all_next, block.next);
 
   ir_.SetInsertPoint(part);
   count(counter({{word_divergent(b), 1}}), 1);

@@ -240,18 +240,28 @@ Value* Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes
   ir_.CreateCondBr(ir_.CreateAnd(ir_.CreateICmpUGE(low, begin), ir_.CreateICmpULE(high, end)), marked, jumps);
   ir_.SetInsertPoint(jumps);
   if (bytes) {
-    // Whole sectors that have been marked before, as where tiles of a matrix are read again and again.
+    // Whole sectors that the thread has touched before, as where tiles of a matrix are read again and again.
     Type* i64 = ir_.getInt64Ty();
     Value* from = ir_.CreateSub(low, ir_.CreateLoad(i64, site_state(memory, offsetof(SiteState, base))));
     BB *whole = block("whole"), *unknown = block("unknown");
     ir_.CreateCondBr(ir_.CreateIsNull(ir_.CreateAnd(from, ir_.getInt64(31))), whole, unknown);
     ir_.SetInsertPoint(whole);
-    Value* marks = ir_.CreateLoad(ir_.getPtrTy(), site_state(memory, offsetof(SiteState, marks)));
-    IntegerType* sectors = ir_.getIntNTy(static_cast<unsigned>(bytes / 32 * 8));
-    Value* set =
-        ir_.CreateAlignedLoad(sectors, ir_.CreateGEP(ir_.getInt8Ty(), marks, ir_.CreateLShr(from, 5)), Align(1));
-    Value* all = ConstantInt::get(sectors, APInt::getSplat(sectors->getBitWidth(), APInt(8, 1)));
-    ir_.CreateCondBr(ir_.CreateICmpEQ(set, all), marked, unknown);
+    Value* mark =
+        ir_.CreateAdd(ir_.CreateLoad(i64, site_state(memory, offsetof(SiteState, marks))), ir_.CreateLShr(from, 5));
+    Value* line = ir_.CreateLShr(mark, 6);
+    Value* here = ir_.CreateInBoundsGEP(
+        ir_.getInt8Ty(), field(offsetof(Frame, touched), ir_.getPtrTy(), "touched"),
+        ir_.CreateMul(ir_.CreateAnd(line, ir_.getInt64(TouchedLines::kLines - 1)), ir_.getInt64(sizeof(TouchedLine))));
+    const auto of = [&](std::size_t offset) {
+      return ir_.CreateLoad(i64, ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), here, offset));
+    };
+    BB* same = block("same");
+    ir_.CreateCondBr(ir_.CreateICmpEQ(of(offsetof(TouchedLine, line)), line), same, unknown);
+    ir_.SetInsertPoint(same);
+    // Those of the next line, if there are any, look as if they had not been touched.
+    Value* set = ir_.CreateLShr(of(offsetof(TouchedLine, sectors)), ir_.CreateAnd(mark, ir_.getInt64(63)));
+    Value* all = ir_.getInt64((uint64_t{1} << bytes / 32) - 1);
+    ir_.CreateCondBr(ir_.CreateICmpEQ(ir_.CreateAnd(set, all), all), marked, unknown);
     ir_.SetInsertPoint(unknown);
   }
   call(offsetof(Frame, touch), ir_.getVoidTy(), {ir_.getInt32(memory), w_, low, high});

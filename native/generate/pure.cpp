@@ -46,7 +46,7 @@ void Generator::pure(uint32_t index, const Where& where) {
                                          : nullptr;
     if (r) return write(i.results[0], r, where);
   }
-  if (Value* mask = as_scalar ? nullptr : compare_aligned(i)) {
+  if (Value* mask = as_scalar ? nullptr : compare_steps(i)) {
     write(i.results[0], mask, where);
     if (i.results[1] != kNone) write(i.results[1], ir_.CreateNot(mask), where);
     return;
@@ -82,44 +82,6 @@ void Generator::pure(uint32_t index, const Where& where) {
   }
 }
 
-// threadIdx.x < 64: lanes a step apart against a constant, in a warp that begins at a multiple of its own width. All
-// lanes answer alike, or (equality) one of them is known to be different. The mask; null: it is not so.
-Value* Generator::compare_aligned(const Instruction& i) {
-  std::string_view name = i.pure->mnemonic;
-  if (name.ends_with("|")) name.remove_suffix(1);
-  const Mnemonic m(name);
-  if (m.opcode != "setp" || m.suffixes.size() != 2 || !is_integer(m.suffixes[1]) || !i.sources[0].is_reg())
-    return nullptr;
-  const Register& a = p_.registers[i.sources[0].reg];
-  uint64_t c;
-  if (a.lanes != LaneClass::affine || a.element != Element::b32 || a.stride <= 0 || a.stride > (1 << 20) ||
-      !known(i.sources[1], &c) || i.pure->source[0] != Element::b32)
-    return nullptr;
-  for (const uint32_t r : i.results)
-    if (r != kNone && is_scalar(r)) return nullptr;
-  const uint64_t width = static_cast<uint64_t>(a.stride) * machine::kLanes;
-  // Then signed and unsigned numbers are ordered alike, and the width is a power of two.
-  if (!a.range.known() || a.range.low < 0 || a.range.high >= (int64_t{1} << 31) || c >= (uint64_t{1} << 31) ||
-      a.alignment % width != 0)
-    return nullptr;
-  const std::string_view how = m.suffixes[0];
-  Type* i32 = ir_.getInt32Ty();
-  Value* base = scalar(i.sources[0], Element::b32);
-  if (how == "eq" || how == "ne") {
-    const uint64_t in = c % width, lane = in / static_cast<uint64_t>(a.stride);
-    const uint32_t equal = in % static_cast<uint64_t>(a.stride) == 0 ? 1u << lane : 0;
-    Value* here = ir_.CreateICmpEQ(base, ConstantInt::get(i32, c - in));
-    return how == "eq" ? ir_.CreateSelect(here, ir_.getInt32(equal), ir_.getInt32(0))
-                       : ir_.CreateSelect(here, ir_.getInt32(~equal), ir_.getInt32(~0u));
-  }
-  const bool less = how == "lt" || how == "lo" || how == "ge" || how == "hs";
-  const bool more = how == "le" || how == "ls" || how == "gt" || how == "hi";
-  if ((!less && !more) || (less ? c : c + 1) % width != 0) return nullptr;
-  Value* below = ir_.CreateICmpULT(base, ConstantInt::get(i32, less ? c : c + 1));
-  const bool negated = how == "ge" || how == "hs" || how == "gt" || how == "hi";
-  return ir_.CreateSExt(negated ? ir_.CreateNot(below) : below, i32);
-}
-
 bool Generator::compute(const Instruction& i, bool as_scalar, const std::vector<Value*>& s, Value* out[2]) {
   const machine::PureOp& op = *i.pure;
   // Registers of another width than the operation's: the interpreter knows what their slots hold.
@@ -145,6 +107,23 @@ bool Generator::compute(const Instruction& i, bool as_scalar, const std::vector<
     if (!out[0]) out[0] = floating(name, s);
   }
   return out[0] != nullptr;
+}
+
+// Of the first two operands. (base + lane x step) x number: base x number, and for each lane what is the same for all
+// warps, so that a loop over them computes it once. Numbers are modulo their width, so it is the same for any.
+Value* Generator::product(const Instruction& i, const std::vector<Value*>& s) {
+  if (!s[0]->getType()->isVectorTy()) return ir_.CreateMul(s[0], s[1]);
+  for (const uint32_t k : {0u, 1u}) {
+    const machine::Value &lanes = i.sources[k], &number = i.sources[1 - k];
+    if (!lanes.is_reg() || !is_scalar(lanes.reg) || p_.registers[lanes.reg].stride == 0 || !number.is_reg() ||
+        !is_scalar(number.reg) || p_.registers[number.reg].stride != 0)
+      continue;
+    const Element e = i.pure->source[k];
+    Value *base = scalar(lanes, e), *by = scalar(number, e);
+    Value* steps = spread(Constant::getNullValue(base->getType()), p_.registers[lanes.reg].stride);
+    return ir_.CreateAdd(spread(ir_.CreateMul(base, by), 0), ir_.CreateMul(steps, spread(by, 0)));
+  }
+  return ir_.CreateMul(s[0], s[1]);
 }
 
 Value* Generator::integer(const machine::PureOp& op, const Instruction& i, bool, const std::vector<Value*>& s) {
@@ -298,8 +277,8 @@ Value* Generator::integer(const machine::PureOp& op, const Instruction& i, bool,
   }
   if (n != 2) return nullptr;
   const std::string_view form = m.suffixes[0];
-  if (o == "mul" && form == "lo") return ir_.CreateMul(s[0], s[1]);
-  if (o == "mad" && form == "lo") return ir_.CreateAdd(ir_.CreateMul(s[0], s[1]), s[2]);
+  if (o == "mul" && form == "lo") return product(i, s);
+  if (o == "mad" && form == "lo") return ir_.CreateAdd(product(i, s), s[2]);
   if (bits == 64) return nullptr;
   if (o == "mul" && form == "hi") return high(s[0], s[1]);
   if (o == "mad" && form == "hi") return ir_.CreateAdd(high(s[0], s[1]), s[2]);

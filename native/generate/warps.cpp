@@ -35,12 +35,19 @@ void Generator::warp_loop(uint32_t r) {
   Value* all_on = warps() * kLanes == threads()
                       ? ir_.CreateICmpEQ(ir_.CreateLoad(ir_.getInt64Ty(), alive_lanes_), ir_.getInt64(threads()))
                       : ir_.getFalse();
+  find_registers(r);
+  find_visits(r, all_on);
+  visits_.done = after;
   ir_.CreateBr(loop);
 
   ir_.SetInsertPoint(loop);
-  find_registers(r);
   at_warp(ir_.CreateLoad(ir_.getInt32Ty(), warp_, "w"));
   if (const uint32_t n = together(r)) several(r, n, all_on, loop, after);
+  if (visits_.alike) {
+    BB* each = block("each");
+    visit_alike(r, each);
+    ir_.SetInsertPoint(each);
+  }
   BB *whole = block("whole"), *some = block("some"), *ask = block("ask");
   ir_.CreateCondBr(all_on, whole, ask);
   ir_.SetInsertPoint(ask);
@@ -51,10 +58,7 @@ void Generator::warp_loop(uint32_t r) {
   const uint32_t head = p_.regions[r].chain.front();
   for (BB* at : {whole, some}) {
     ir_.SetInsertPoint(at);
-    for (AllocaInst* a : arrived_) ir_.CreateStore(ir_.getInt32(0), a);
-    for (const Scope& s : plan.scopes)
-      for (uint32_t b : s.two_sided) ir_.CreateStore(ir_.getInt32(0), pending_[b]);
-    take_registers(r);
+    begin_warp(r);
     ir_.CreateStore(at == whole ? ir_.getInt32(~0u) : alive, mask_);
     ir_.CreateBr(!full_[head] ? warp_end_ : at == whole ? full_[head] : masked_[head]);
   }
@@ -70,10 +74,18 @@ void Generator::warp_loop(uint32_t r) {
   ir_.CreateBr(warp_next_);
 
   ir_.SetInsertPoint(warp_next_);
-  Value* next = ir_.CreateAdd(w_, ir_.getInt32(1));
+  Value* next = ir_.CreateAdd(w_, visits_.step ? visits_.step : ir_.getInt32(1));
   ir_.CreateStore(next, warp_);
   ir_.CreateCondBr(ir_.CreateICmpULT(next, ir_.getInt32(warps())), loop, after);
   ir_.SetInsertPoint(after);
+}
+
+// No lanes wait anywhere; what the warp brings along.
+void Generator::begin_warp(uint32_t r) {
+  for (AllocaInst* a : arrived_) ir_.CreateStore(ir_.getInt32(0), a);
+  for (const Scope& s : plans_[r].scopes)
+    for (uint32_t b : s.two_sided) ir_.CreateStore(ir_.getInt32(0), pending_[b]);
+  take_registers(r);
 }
 
 void Generator::at_warp(Value* w) {

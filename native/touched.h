@@ -1,0 +1,65 @@
+// Sectors that one thread has touched and not marked yet, where it goes to and fro: tiles of a matrix, rows after rows.
+// What all threads mark in one place would travel between their caches at each first touch; here it is gathered for
+// 64 sectors at a time, one line of the marks, and what is asked most often ("have I been here?") is the thread's own.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "machine/memory/touch_map.h"
+
+namespace coalesce::native {
+
+// Generated code looks at these.
+struct TouchedLine {
+  uint64_t line = 0;     // which 64 marks: their address / 64; 0: none
+  uint64_t sectors = 0;  // bit k: mark k is to be set
+};
+
+class TouchedLines {
+ public:
+  static constexpr uint64_t kLines = 1024;  // a line's place is its number modulo this: 2 MiB of the device's memory
+
+  TouchedLine* data() { return lines_.data(); }
+
+  // Sectors [first, first + count) of the map: kept if they share a line of marks, marked otherwise.
+  void add(machine::TouchMap& map, uint64_t first, uint64_t count) {
+    const auto at = reinterpret_cast<uintptr_t>(map.marks(first));
+    if (at % 64 + count > 64) return map.mark(first, count);
+    TouchedLine& here = lines_[at / 64 % kLines];
+    machine::TouchMap*& map_here = maps_[at / 64 % kLines];
+    if (here.line != at / 64) {
+      if (here.line) mark(here, *map_here);
+      here = {at / 64, 0};
+      map_here = &map;
+    }
+    here.sectors |= (~uint64_t{0} >> (64 - count)) << at % 64;
+  }
+
+  // Nothing is kept afterwards.
+  void mark_all() {
+    for (uint64_t k = 0; k < kLines; ++k)
+      if (lines_[k].line) mark(lines_[k], *maps_[k]), lines_[k] = {};
+  }
+
+ private:
+  static void mark(const TouchedLine& here, machine::TouchMap& map) {
+    const uint64_t first = here.line * 64 - reinterpret_cast<uintptr_t>(map.marks(0));
+    for (uint64_t left = here.sectors, from = 0; left;) {
+      const auto gap = static_cast<uint64_t>(std::countr_zero(left));
+      from += gap;
+      left >>= gap;
+      const auto run = static_cast<uint64_t>(std::countr_one(left));
+      map.mark(first + from, run);
+      if (run == 64) break;
+      from += run;
+      left >>= run;
+    }
+  }
+
+  std::array<TouchedLine, kLines> lines_{};
+  std::array<machine::TouchMap*, kLines> maps_{};
+};
+
+}  // namespace coalesce::native
