@@ -167,44 +167,57 @@ void Generator::move_scattered(const Instruction& i, Value* base, Value* offsets
   // Without gather instructions, a branch for each lane that may be off takes longer than reading it.
   if (pad && !target_.masks && i.kind == Kind::load) on = Constant::getAllOnesValue(wide(ir_.getInt1Ty()));
   // The last steps of a tree need few lanes, and a gather or scatter costs the same for none of its lanes as for all.
-  const uint32_t parts = where.mask && target_.masks ? 2 : 1, each = kLanes / parts;
-  const auto part = [&](Value* all, uint32_t p) {
-    return parts == 1 ? all : ir_.CreateShuffleVector(all, createSequentialMask(p * each, each, 0));
-  };
+  const bool in_parts = where.mask && target_.masks;
+  const std::vector<uint32_t> starts =
+      in_parts ? std::vector<uint32_t>{0, 8, 16, kLanes} : std::vector<uint32_t>{0, kLanes};
   for (uint32_t k = 0; k < m.count; ++k) {
     if (i.kind == Kind::load && !m.values[k].is_reg()) continue;
     Value* from = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), base, uint64_t{k} * m.width);
     Value* stored = i.kind == Kind::load ? nullptr : store_value(m, k);
-    Value* none = Constant::getNullValue(FixedVectorType::get(element, each));
-    Value* loaded[2] = {};
-    for (uint32_t p = 0; p < parts; ++p) {
-      BB *before = nullptr, *after = nullptr;
+    Value* loaded = Constant::getNullValue(wide(element));
+    BB* moved = in_parts ? block("moved") : nullptr;
+    std::vector<std::pair<Value*, BB*>> ends;  // what has been loaded, where no more lanes are on
+    for (std::size_t p = 0; p + 1 < starts.size(); ++p) {
+      const uint32_t first = starts[p], n = starts[p + 1] - first;
+      const auto part = [&](Value* all) {
+        return n == kLanes ? all : ir_.CreateShuffleVector(all, createSequentialMask(first, n, 0));
+      };
       if (p > 0) {
-        BB* here = block("upper");
-        before = ir_.GetInsertBlock(), after = block("moved");
-        ir_.CreateCondBr(ir_.CreateIsNull(ir_.CreateLShr(where.mask, each)), after, here);
-        ir_.SetInsertPoint(here);
+        BB* more = block("more_lanes");
+        ends.push_back({loaded, ir_.GetInsertBlock()});
+        ir_.CreateCondBr(ir_.CreateIsNull(ir_.CreateLShr(where.mask, first)), moved, more);
+        ir_.SetInsertPoint(more);
       }
-      Value* at = ir_.CreateGEP(ir_.getInt8Ty(), from, part(offsets, p));
-      if (stored)
-        ir_.CreateMaskedScatter(part(stored, p), at, Align(m.width), part(on, p));
-      else
-        loaded[p] = ir_.CreateMaskedGather(none->getType(), at, Align(m.width), part(on, p), none);
-      if (!after) continue;
-      BB* here = ir_.GetInsertBlock();
-      ir_.CreateBr(after);
-      ir_.SetInsertPoint(after);
-      if (stored) continue;
-      PHINode* either = ir_.CreatePHI(none->getType(), 2);
-      either->addIncoming(none, before);
-      either->addIncoming(loaded[p], here);
-      loaded[p] = either;
+      Value* at = ir_.CreateGEP(ir_.getInt8Ty(), from, part(offsets));
+      if (stored) {
+        ir_.CreateMaskedScatter(part(stored), at, Align(m.width), part(on));
+        continue;
+      }
+      VectorType* type = FixedVectorType::get(element, n);
+      Value* some = ir_.CreateMaskedGather(type, at, Align(m.width), part(on), Constant::getNullValue(type));
+      if (n == kLanes) {
+        loaded = some;
+        continue;
+      }
+      // Into their place among all lanes.
+      SmallVector<int, 32> widened, blended;
+      for (uint32_t l = 0; l < kLanes; ++l) {
+        widened.push_back(l >= first && l < first + n ? static_cast<int>(l - first) : PoisonMaskElem);
+        blended.push_back(static_cast<int>(l >= first && l < first + n ? kLanes + l : l));
+      }
+      loaded = ir_.CreateShuffleVector(loaded, ir_.CreateShuffleVector(some, widened), blended);
     }
-    if (stored) continue;
-    load_result(
-        m, k,
-        parts == 1 ? loaded[0] : ir_.CreateShuffleVector(loaded[0], loaded[1], createSequentialMask(0, kLanes, 0)),
-        where);
+    if (moved) {
+      ends.push_back({loaded, ir_.GetInsertBlock()});
+      ir_.CreateBr(moved);
+      ir_.SetInsertPoint(moved);
+      if (!stored) {
+        PHINode* either = ir_.CreatePHI(loaded->getType(), static_cast<unsigned>(ends.size()));
+        for (const auto& [value, end] : ends) either->addIncoming(value, end);
+        loaded = either;
+      }
+    }
+    if (!stored) load_result(m, k, loaded, where);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <set>
 
 #include "machine/observe/traffic.h"
 #include "native/generate/generator.h"
@@ -153,10 +154,14 @@ void Generator::shared(uint32_t index, const Where& where, int64_t stride) {
 // as fit into the CPU's first cache beside what else is there.
 void Generator::find_memo_ways() {
   constexpr uint32_t kMost = 8, kMemos = 24 * 1024 / sizeof(Memo);
-  uint32_t accesses = 0;
+  std::set<std::pair<uint32_t, int64_t>> addresses;  // of no class: see shared_general()
   for (const Instruction& i : p_.code)
-    accesses += (i.kind == Kind::load || i.kind == Kind::store) && p_.memory[i.memory].space == AddressSpace::shared;
-  for (memo_ways_ = kMost; memo_ways_ > 1 && memo_ways_ * accesses * warps() > kMemos;) memo_ways_ /= 2;
+    if (i.kind == Kind::load || i.kind == Kind::store) {
+      const MemoryOp& m = p_.memory[i.memory];
+      if (m.space == AddressSpace::shared && m.address.is_reg() && !is_scalar(m.address.reg))
+        addresses.insert({m.address.reg, m.offset});
+    }
+  for (memo_ways_ = kMost; memo_ways_ > 1 && memo_ways_ * addresses.size() * warps() > kMemos;) memo_ways_ /= 2;
 }
 
 // Any addresses. What they cost is remembered for each warp: most often they are the same every time, or one of a few
