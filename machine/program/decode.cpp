@@ -1,6 +1,7 @@
 // The passes in order, and the static part of the counts: what tallies are multiplied with when a launch has ended.
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "machine/program/tally.h"
 
@@ -173,11 +174,14 @@ Counters count(const Decoded& p, const Tally& t) {
 }
 
 std::vector<LineCounters> count_lines(const Decoded& p, const Tally& t) {
-  std::map<std::tuple<std::string, uint32_t, uint32_t>, LineCounters> lines;
+  std::map<std::tuple<std::string_view, uint32_t, uint32_t>, LineCounters> lines;
+  std::vector<LineCounters*> of_place(p.places.size());
   distribute(p, t, [&](uint32_t place) -> Counters& {
+    if (of_place[place]) return of_place[place]->counters;
     const Place& where = p.places[place];
     const uint32_t ptx = where.source.line ? 0 : where.ptx_line;
     LineCounters& l = lines[{where.source.file, where.source.line, ptx}];
+    of_place[place] = &l;
     if (l.ptx_line == 0 || where.ptx_line < l.ptx_line) l.ptx_line = where.ptx_line;
     l.place.file = where.source.file;
     l.place.line = where.source.line;

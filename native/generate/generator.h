@@ -213,7 +213,7 @@ class Generator {
   Value* store_value(const MemoryOp& m, std::size_t k);
   Value* site_state(uint32_t memory, std::size_t offset);  // address of a member
   Value* track(uint32_t memory, Value* warp);              // address of the warp's
-  Value* touch(uint32_t memory, Value* low, Value* high, uint64_t bytes);
+  Value* touch(uint32_t memory, Value* low, Value* high, uint64_t bytes, BB* before);
 
   // --- shared.cpp
   bool in_bounds(const MemoryOp& m) const;

@@ -236,21 +236,22 @@ Value* Generator::track(uint32_t memory, Value* warp) {
 }
 
 // Bytes [low, high) have been touched. Ranges that follow one another are marked as one. `bytes`: how many, where that
-// is known to be a multiple of 32.
+// is known to be a multiple of 32. Goes to `before` where they have been touched before, not long ago (null: goes on).
 // Returns the range.
-Value* Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes) {
+Value* Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes, BB* before) {
   Value* own = ir_.CreateLoad(ir_.getInt32Ty(), site_state(memory, offsetof(SiteState, own)));
   Value* range = track(memory, ir_.CreateAnd(w_, own));
   const auto at = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), range, offset); };
   Value* end = ir_.CreateLoad(ir_.getInt64Ty(), at(offsetof(Track, high)));
   BB *follows = block("follows"), *jumps = block("jumps"), *marked = block("marked"), *again = block("again");
+  if (!before) before = marked;
   ir_.CreateCondBr(ir_.CreateICmpEQ(low, end), follows, again);
   ir_.SetInsertPoint(follows);
   ir_.CreateStore(high, at(offsetof(Track, high)));
   ir_.CreateBr(marked);
   ir_.SetInsertPoint(again);
   Value* begin = ir_.CreateLoad(ir_.getInt64Ty(), at(offsetof(Track, low)));
-  ir_.CreateCondBr(ir_.CreateAnd(ir_.CreateICmpUGE(low, begin), ir_.CreateICmpULE(high, end)), marked, jumps);
+  ir_.CreateCondBr(ir_.CreateAnd(ir_.CreateICmpUGE(low, begin), ir_.CreateICmpULE(high, end)), before, jumps);
   ir_.SetInsertPoint(jumps);
   if (bytes) {
     // Whole sectors that the thread has touched before, as where tiles of a matrix are read again and again.
@@ -274,7 +275,7 @@ Value* Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes
     // Those of the next line, if there are any, look as if they had not been touched.
     Value* set = ir_.CreateLShr(of(offsetof(TouchedLine, sectors)), ir_.CreateAnd(mark, ir_.getInt64(63)));
     Value* all = ir_.getInt64((uint64_t{1} << bytes / 32) - 1);
-    ir_.CreateCondBr(ir_.CreateICmpEQ(ir_.CreateAnd(set, all), all), marked, unknown);
+    ir_.CreateCondBr(ir_.CreateICmpEQ(ir_.CreateAnd(set, all), all), before, unknown);
     ir_.SetInsertPoint(unknown);
   }
   call(offsetof(Frame, touch), ir_.getVoidTy(), {ir_.getInt32(memory), w_, low, high});
@@ -284,7 +285,8 @@ Value* Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes
 }
 
 // What the warp will want next: as far again from its last visit as this one is, in the next thread block as a rule;
-// where warps follow one another, eight warps on (kAhead). The CPU looks ahead by itself only within a page.
+// where warps follow one another, eight warps on (kAhead). The CPU looks ahead by itself only within a page. What has
+// been touched before, not long ago, is taken to be in its caches.
 // `range`: the warp's, if it is at hand.
 void Generator::fetch_ahead(const Instruction& i, Value* base, Value* range) {
   constexpr uint32_t kAhead = 3;
@@ -336,6 +338,7 @@ void Generator::global(uint32_t index, const Where& where, bool uniform, Value* 
   BB* slow = split(inside, "slow", true);
   BB* done = block("accessed");
   Value* range = nullptr;
+  BB* fetched = uniform ? nullptr : block("fetched");
   if (lines) {
     const uint32_t all = static_cast<uint32_t>(bytes * kLanes);
     BB *between = block("between"), *counted = block("counted"), *here = block("here");
@@ -353,7 +356,7 @@ void Generator::global(uint32_t index, const Where& where, bool uniform, Value* 
                              {word_site(m.site, kBytes), all}};
     if (p_.sites[m.site].dynamic_requests) cost.push_back({word_site(m.site, kRequests), 1});
     count(counter(cost), 1);
-    range = touch(i.memory, low, high, all);
+    range = touch(i.memory, low, high, all, fetched);
   } else if (m.site != kNone) {
     if (p_.sites[m.site].dynamic_requests) count(site_counter(m.site, kRequests), 1);
     if (uniform) {
@@ -361,7 +364,7 @@ void Generator::global(uint32_t index, const Where& where, bool uniform, Value* 
                      {word_site(m.site, kLines), 1},
                      {word_site(m.site, kBytes), static_cast<uint32_t>(bytes)}}),
             1);
-      touch(i.memory, low, high, 0);
+      touch(i.memory, low, high, 0, nullptr);
     } else {
       BB* counted = block("counted");
       if (where.mask) {
@@ -385,13 +388,17 @@ void Generator::global(uint32_t index, const Where& where, bool uniform, Value* 
         count(site_counter(m.site, kBytes), ir_.CreateMul(count_lanes(where.mask), ir_.getInt64(bytes)));
       else
         count(counter({{word_site(m.site, kBytes), static_cast<uint32_t>(bytes * kLanes)}}), 1);
-      touch(i.memory, low, high, where.mask ? 0 : bytes * kLanes);
+      touch(i.memory, low, high, where.mask ? 0 : bytes * kLanes, nullptr);
       ir_.CreateBr(counted);
       ir_.SetInsertPoint(counted);
     }
   }
+  if (fetched) {
+    fetch_ahead(i, base, range);
+    ir_.CreateBr(fetched);
+    ir_.SetInsertPoint(fetched);
+  }
   Value* pointer = ir_.CreateIntToPtr(base, ir_.getPtrTy());
-  if (!uniform) fetch_ahead(i, base, range);
   if (uniform)
     move_uniform(i, pointer, where);
   else
