@@ -66,7 +66,7 @@ class BlockRun {
   Stop run_warp(Warp& w, Mode mode);
   bool next_split(Warp& w);
   void split(Warp& w, uint32_t mask_taken, uint32_t taken, uint32_t other, uint32_t reconverge);
-  void split_table(Warp& w, const BlockCode& code);
+  uint32_t split_table(Warp& w, const BlockCode& code);
   bool go(Warp& w, uint32_t block);  // moves `now` to `block`; false: it arrived at its join and waits there
   void arrive(Warp& w, uint32_t join, uint32_t mask);
   void leave(Warp& w, uint32_t join);  // a split of the join has ended

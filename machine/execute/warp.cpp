@@ -127,8 +127,8 @@ void BlockRun::split(Warp& w, uint32_t mask_taken, uint32_t taken, uint32_t othe
   }
 }
 
-// brx.idx with several targets: one split for each.
-void BlockRun::split_table(Warp& w, const BlockCode& code) {
+// brx.idx: one split for each of several targets. Returns the one target of all lanes; kNone: they have parted.
+uint32_t BlockRun::split_table(Warp& w, const BlockCode& code) {
   const uint32_t* index = w.at<uint32_t>(code.predicate);
   const Split whole = w.now;
   std::vector<Split> parts;
@@ -141,11 +141,7 @@ void BlockRun::split_table(Warp& w, const BlockCode& code) {
     parts.push_back({target, mask, whole.join, false, false});
     left &= ~mask;
   }
-  if (parts.size() == 1) {
-    w.now = parts[0];
-    if (go(w, parts[0].block)) w.running = true;
-    return;
-  }
+  if (parts.size() == 1) return parts[0].block;
   worker_.tally.divergent[whole.block] += 1;
   uint32_t join = whole.join;
   const uint32_t more = static_cast<uint32_t>(parts.size());
@@ -159,6 +155,7 @@ void BlockRun::split_table(Warp& w, const BlockCode& code) {
     w.now.join = join;
     if (go(w, p->block)) w.ready.push_back(w.now);
   }
+  return kNone;
 }
 
 // The lanes that the *.sync at the head of the split's block names.
@@ -287,8 +284,9 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
         break;
       }
       case EndKind::table:
-        split_table(w, c);
-        continue;
+        to = split_table(w, c);
+        if (to == kNone) continue;
+        break;
       case EndKind::exit:
         w.alive &= ~w.now.mask;
         w.running = false;
