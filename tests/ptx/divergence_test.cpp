@@ -245,6 +245,22 @@ TEST(Divergence, LongDivergentLoopsKeepTheirState) {
   for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], i < 16 ? 4400000 : 4300000);
 }
 
+// Nobody knows before that all lanes take the same target: then the warp is whole where they meet, in a region of its
+// own.
+TEST(Divergence, ATableWithOneTargetForAllLanes) {
+  const std::string ptx = kernel(
+      ".param .u64 out, .param .u32 n",
+      "ld.param.u64 %rd1, [out];\nld.param.u32 %r9, [n];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\n"
+      "add.s64 %rd1, %rd1, %rd2;\nshr.u32 %r2, %r1, 8;\nmov.u32 %r5, 11;\nsetp.eq.u32 %p1, %r9, 0;\n@%p1 bra MEET;\n"
+      "TABLE: .branchtargets MEET, OTHER;\nbrx.idx %r2, TABLE;\nOTHER:\nadd.u32 %r1, %r1, 1;\nMEET:\n"
+      "mov.u32 %r5, 7;\nadd.u32 %r6, %r1, %r5;\nst.global.u32 [%rd1], %r6;\n");
+  for (const uint32_t n : {0u, 1u}) {
+    const Ran r = run(ptx, {zeros<uint32_t>(64), value(n)}, Shape{.block = {64, 1, 1}});
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(r.read()[i], i + 7) << "n " << n;
+  }
+}
+
 }  // namespace
 
 }  // namespace coalesce::machine::test
