@@ -90,19 +90,16 @@ struct engine<products_of<double>> : double_columns<0, 66, 384>, settling<double
     }
     return false;
   }
-  // Whether the product that is p when rounded is p and an error that is a double, by p's exponent field, in place.
-  static __device__ __forceinline__ bool is_sum_of_two(unsigned field) { return field - (64u << 20) < (1959u << 20); }
-  // Where it is not. True: an infinity or NaN.
-  static __device__ __forceinline__ bool take_other(double a, double b, double p, long long* limb) {
-    return a != 0 && b != 0 ? take_rare(a, b, limb) : p != 0;  // 0 * infinity
-  }
   __device__ __forceinline__ void take(const two_doubles& x) {
     const double p = __dmul_rn(x.a, x.b);
-    if (is_sum_of_two(high(p) & 0x7ff00000u)) {
+    const unsigned field = static_cast<unsigned>(__double2hiint(p)) & 0x7ff00000u;
+    if (field - (64u << 20) < (1959u << 20)) {
       add(p);
       add(__fma_rn(x.a, x.b, -p));
+    } else if (x.a != 0 && x.b != 0) {
+      special = take_rare(x.a, x.b, rare) || special;
     } else {
-      special = take_other(x.a, x.b, p, rare) || special;
+      special = special || p != 0;  // 0 * infinity
     }
   }
   __device__ __forceinline__ void one(const two_doubles& x) {
