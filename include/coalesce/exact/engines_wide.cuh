@@ -10,7 +10,7 @@ template <class Input, class Columns, int Loads>
 struct columns_engine : Columns, settling<Columns::most> {
   static constexpr int loads = Loads;
   static constexpr bool lazy = false, fixed_shares = true;
-  static constexpr bool requests_early = false;
+  static constexpr bool requests_early = Loads > 2;
   __device__ __forceinline__ void start() { this->zero(); }
   unsigned largest;  // of all high words, without sign
   __device__ __forceinline__ void place(char* shared, int thread, long long*) { Columns::place(shared, thread); }

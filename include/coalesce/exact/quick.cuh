@@ -162,6 +162,7 @@ struct quick_sum {
       one_by_one();
     }
   }
+  __device__ __forceinline__ bool failed() const { return losses.any(); }
   __device__ __forceinline__ bool close(long long (&part)[parts]) {
 #pragma unroll
     for (int i = 0; i < parts; ++i) part[i] = sum.part(i, places);
@@ -253,6 +254,7 @@ struct quick_sum<elements<__half>, Windows> {
     });
     if (++pending == 512) settle();
   }
+  __device__ __forceinline__ bool failed() const { return special; }
   __device__ __forceinline__ void settle() {
     const double sum = first + second;
     special = special || !(fabs(sum) < 0x1p40);

@@ -249,7 +249,7 @@ __device__ __forceinline__ bool sum_quickly(const Input& in, std::int64_t count,
   for (int u = 0; u < loads; ++u) quick::look(flying[u], most);
   sum.place(__reduce_max_sync(~0u, most), 14);  // room for 2^13 of the first vectors' largest
 #pragma unroll 1
-  while (__any_sync(~0u, at < vectors)) {
+  while (__any_sync(~0u, at < vectors) && !__any_sync(~0u, sum.failed())) {
     const int next = at + loads * threads;
 #pragma unroll
     for (int u = 0; u < loads; ++u) coming[u] = request(next + u * threads);
