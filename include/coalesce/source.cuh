@@ -44,12 +44,28 @@ template <int N, class T>
 __device__ __forceinline__ packet<N, T> fetch_elements(const T* from) {
   packet<N, T> result;
   if constexpr (N > 1 && sizeof(result) == 16) {
-    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-        : "=r"(result.bits.x), "=r"(result.bits.y), "=r"(result.bits.z), "=r"(result.bits.w)
-        : "l"(from));
+    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(result.bits.x), "=r"(result.bits.y), "=r"(result.bits.z), "=r"(result.bits.w)
+                 : "l"(from));
   } else {
     result.bits = *reinterpret_cast<const decltype(result.bits)*>(from);
   }
+  return result;
+}
+// Of such a vector elements begin ... end - 1, the others 0.
+template <int N, class T>
+__device__ __forceinline__ packet<N, T> fetch_part_of(const T* from, int begin, int end) {
+  packet<N, T> result;
+  T elements[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    if (k >= begin && k < end) {
+      elements[k] = from[k];
+    } else {
+      memset(static_cast<void*>(elements + k), 0, sizeof(T));
+    }
+  }
+  memcpy(static_cast<void*>(&result.bits), elements, sizeof(elements));
   return result;
 }
 template <int N, class T>
@@ -115,6 +131,11 @@ struct array {
   __device__ __forceinline__ vector_of<N> fetch(std::int64_t i) const {
     return fetch_elements<N>(data + i);
   }
+  // Of the vector at i elements begin ... end - 1; the others are not read.
+  template <int N>
+  __device__ __forceinline__ vector_of<N> fetch_part(std::int64_t i, int begin, int end) const {
+    return fetch_part_of<N>(data + i, begin, end);
+  }
   template <int N = width>
   __device__ __forceinline__ void unpack(const vector_of<N>& from, element* to) const {
     if constexpr (std::is_same_v<Projection, as_it_is>) {
@@ -176,6 +197,10 @@ struct arrays {
       memcpy(static_cast<void*>(&result.second.bits), single, sizeof(single));
     }
     return result;
+  }
+  template <int N>
+  __device__ __forceinline__ vector_of<N> fetch_part(std::int64_t i, int begin, int end) const {
+    return {fetch_part_of<N>(first + i, begin, end), fetch_part_of<N>(second + i, begin, end)};
   }
   template <int N = width>
   __device__ __forceinline__ void unpack(const vector_of<N>& from, element* to) const {

@@ -1,0 +1,197 @@
+// Columns of a narrow matrix without gaps, which is one array: read as one, in whole lines, wherever its rows begin.
+//
+// A **period** is the fewest vectors in which rows begin alike again; so many vectors further on a thread finds the
+// same columns. A block has a multiple of that many threads at work, of lines where it can, and each of them a state
+// for each element of a vector. `slices` blocks take the array's tiles in turn.
+//
+// At the end the threads of a column meet in shared memory, and the slices as slices.cuh says.
+#pragma once
+
+#include "../source.cuh"
+#include "slices.cuh"
+
+namespace coalesce::detail {
+
+inline constexpr int dense_threads = 256;
+
+template <class A, class Source>
+struct dense_columns {
+  A accumulator;
+  Source in;
+  typename A::result* out;
+  std::int64_t rows_count, columns_count;
+  std::int64_t plane_stride;  // from one matrix to the next
+  int period, working;        // vectors; threads of a block
+  slice_tree tree;
+  typename A::state* partials;  // [plane][partial result of the tree][column]
+  unsigned int* tickets;        // [plane][ticket of the tree]
+};
+
+// The elements of a vector: as many as a thread has room for the states of.
+template <class A, class Source>
+constexpr int width_of_dense() {
+  int width = Source::width;
+  while (width > 1 && width * static_cast<int>(sizeof(typename A::state)) > 128) width /= 2;
+  return width;
+}
+template <class A, int Width>
+inline constexpr int dense_blocks = shape<A>::state_words * Width <= 16 ? 3 : 2;
+// Under way: 128 bytes of a thread, or 16 loads.
+__host__ __device__ constexpr int loads_of_columns(int bytes) {
+  return bytes >= 32 ? 4 : bytes <= 8 ? 16 : 128 / bytes;
+}
+
+template <int Width, int Loads, class A, class Source>
+__global__ void __launch_bounds__(dense_threads, dense_blocks<A, Width>)
+    reduce_dense_columns(const dense_columns<A, Source> problem) {
+  using state_type = typename A::state;
+  using element = typename A::element;
+  using vector = typename Source::template vector_of<Width>;
+  __shared__ states_of_threads<Width, dense_threads, A> room;
+  const A& a = problem.accumulator;
+  const int t = static_cast<int>(threadIdx.x), working = problem.working, period = problem.period;
+  const int slices = problem.tree.slices, columns = static_cast<int>(problem.columns_count);
+  const int plane = static_cast<int>(blockIdx.x) / slices, slice = static_cast<int>(blockIdx.x) - plane * slices;
+  const Source in = problem.in.from(plane * problem.plane_stride);
+  const int head = in.template head<Width>();
+  const std::int64_t total = problem.rows_count * columns;
+  const std::int64_t vectors = total > head ? (total - head) / Width : 0;
+  // Rows of the matrix that a block's threads read at once.
+  const int rows = working * Width / columns;
+  state_type state[Width];
+#pragma unroll
+  for (int e = 0; e < Width; ++e) state[e] = a.identity();
+  if (t < working) {
+    int row_of[Width] = {};
+    if constexpr (A::indexed) {
+#pragma unroll
+      for (int e = 0; e < Width; ++e) row_of[e] = (head + t * Width + e) / columns;
+    }
+    const std::int64_t turn = static_cast<std::int64_t>(slices) * Loads, step = working;
+    std::int64_t m = static_cast<std::int64_t>(slice) * Loads;
+    const int row_step = rows;
+    std::int64_t at = m * working + t;
+#pragma unroll 1
+    for (; at + (Loads - 1) * step < vectors; at += turn * working, m += turn) {
+      vector loaded[Loads];
+#pragma unroll
+      for (int k = 0; k < Loads; ++k) loaded[k] = in.template fetch<Width>(head + (at + k * step) * Width);
+      element tile_of[Loads][Width];
+#pragma unroll
+      for (int k = 0; k < Loads; ++k) in.template unpack<Width>(loaded[k], tile_of[k]);
+#pragma unroll
+      for (int e = 0; e < Width; ++e) {
+        element tile[Loads];
+#pragma unroll
+        for (int k = 0; k < Loads; ++k) tile[k] = tile_of[k][e];
+        a.add(state[e], tile, positions<1>{m * rows + row_of[e], row_step});
+      }
+    }
+    vector rest[Loads] = {};
+#pragma unroll
+    for (int k = 0; k < Loads; ++k) {
+      if (at + k * step < vectors) rest[k] = in.template fetch<Width>(head + (at + k * step) * Width);
+    }
+#pragma unroll
+    for (int k = 0; k < Loads; ++k) {
+      if (at + k * step < vectors) {
+        element one_of[Width];
+        in.template unpack<Width>(rest[k], one_of);
+#pragma unroll
+        for (int e = 0; e < Width; ++e) {
+          const element one[1] = {one_of[e]};
+          a.add(state[e], one, positions<1>{m * rows + row_of[e] + k * row_step, 0});
+        }
+      }
+    }
+    // What is before the first vector belongs to the period's last one, what is behind the last one to the next.
+    if (slice == 0 && (t == period - 1 || t == static_cast<int>(vectors % period))) {
+#pragma unroll
+      for (int e = 0; e < Width; ++e) {
+        const std::int64_t before = head - Width + e, behind = head + vectors * Width + e;
+        if (t == period - 1 && before >= 0 && before < total) {
+          const element one[1] = {in.at(before)};
+          a.add(state[e], one, positions<1>{divide(before, columns), 0});
+        }
+        if (t == static_cast<int>(vectors % period) && behind < total) {
+          const element one[1] = {in.at(behind)};
+          a.add(state[e], one, positions<1>{divide(behind, columns), 0});
+        }
+      }
+    }
+  }
+  fold_rows(a, state, room, period, working / period);
+  if (t < period) {
+#pragma unroll
+    for (int e = 0; e < Width; ++e) room.put(e, t, state[e]);
+  }
+  __syncthreads();
+
+  typename A::result* const out = problem.out + static_cast<std::int64_t>(plane) * columns;
+  state_type* const partials = problem.partials + static_cast<std::int64_t>(plane) * problem.tree.partials() * columns;
+  for (int place = t; place < columns; place += dense_threads) {
+    // The row of threads has each column once for each of the rows in a period.
+    state_type merged = room.column(place);
+    for (int j = place + columns; j < period * Width; j += columns) a.merge(merged, room.column(j));
+    const int c = (place + head) % columns;
+    if (slices == 1) {
+      out[c] = a.finish(merged, problem.rows_count);
+    } else {
+      partials[static_cast<std::int64_t>(slice) * columns + c] = merged;
+    }
+  }
+  merge_slices(a, problem.tree, partials, problem.tickets + plane * problem.tree.tickets(), slice, columns, room,
+               [&](int c, const state_type& merged) { out[c] = a.finish(merged, problem.rows_count); });
+}
+
+// Vectors in which rows begin alike again.
+template <int Width>
+std::int64_t period_of_columns(std::int64_t columns_count) {
+  return columns_count / common_divisor(columns_count, Width);
+}
+// Whether these kernels are best. Of longer rows tiles are narrower than the matrix (columns.cuh), which leaves fewer
+// partial results; but not of many matrices, a few of which are under way, whose rows share sectors.
+template <class A, class Source>
+bool columns_are_dense(std::int64_t planes, std::int64_t rows_count, std::int64_t stride, std::int64_t columns_count) {
+  constexpr int width = width_of_dense<A, Source>();
+  const std::int64_t period = period_of_columns<width>(columns_count);
+  const bool shared_sectors = columns_count * Source::bytes % 32 != 0;
+  return stride == columns_count && (period <= 32 || (planes > 1 && shared_sectors && period <= dense_threads)) &&
+         (rows_count >= 64 || period * width < 256);
+}
+
+template <class A, class Source>
+status launch_dense_columns(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
+                            std::int64_t plane_stride, std::int64_t rows_count, std::int64_t columns_count,
+                            cudaStream_t stream, workspace* work) {
+  constexpr int width = width_of_dense<A, Source>();
+  device_facts device;
+  if (const status s = current_device(device); !s) return s;
+  const int period = static_cast<int>(period_of_columns<width>(columns_count));
+  dense_columns<A, Source> problem = {a,      in, out, rows_count, columns_count, plane_stride,
+                                      period, 0,  {},  nullptr,    nullptr};
+  // Whole lines, if that leaves few threads idle.
+  constexpr int line = 128 / (width * Source::bytes) > 0 ? 128 / (width * Source::bytes) : 1;
+  const int lines = period / common_divisor(period, line) * line;
+  problem.working = dense_threads / period * period;
+  if (lines <= dense_threads && dense_threads / lines * lines * 8 >= dense_threads * 7)
+    problem.working = dense_threads / lines * lines;
+  const std::int64_t vectors = rows_count * columns_count / width;
+  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * dense_blocks<A, width>;
+  double share = 0;
+  const std::int64_t slices =
+      slices_of_tiles(planes, planes <= max_tickets ? vectors / (16 * problem.working) : 1, resident, share, 1);
+  if (planes > 0x7fffffff) return refuse("more results than one launch can have: split the call");
+  const std::int64_t bytes = columns_count * static_cast<std::int64_t>(sizeof(typename A::state));
+  problem.tree = tree_of_slices(planes, slices, bytes);
+  if (slices > 1) {
+    if (const status s = find_workspace(stream, device.device, planes * problem.tree.partials() * bytes, work); !s)
+      return s;
+    problem.partials = static_cast<typename A::state*>(work->partials());
+    problem.tickets = work->tickets();
+  }
+  return launch(reduce_dense_columns<width, loads_of_columns(width * Source::bytes), A, Source>, problem,
+                planes * slices, dense_threads, 0, stream);
+}
+
+}  // namespace coalesce::detail

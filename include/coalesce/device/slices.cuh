@@ -1,0 +1,107 @@
+// What blocks that share columns leave for each other, and how threads of a block do.
+//
+// `slices` blocks have each a partial result of every column of a tile. The last to end of each `fan` of them merges
+// these, in order; then the last of each `fan` of those that are left, until one has them all. Where there is little to
+// merge `fan` is as many as there are: a second turn costs a microsecond or two. Where there is much, one block alone
+// would take longer: it reads some 100 KB a microsecond.
+#pragma once
+
+#include "launch.cuh"
+
+namespace coalesce::detail {
+
+struct slice_tree {
+  int slices = 1, fan = 1;
+
+  // Of all turns: partial results, and tickets.
+  __host__ __device__ int partials() const {
+    int all = 0;
+    for (int count = slices; count > 1; count = (count + fan - 1) / fan) all += count;
+    return all;
+  }
+  __host__ __device__ int tickets() const {
+    int all = 0;
+    for (int count = slices; count > 1;) all += count = (count + fan - 1) / fan;
+    return all;
+  }
+};
+inline constexpr std::int64_t most_for_one_block = 192 * 1024;
+inline slice_tree tree_of_slices(std::int64_t tiles, std::int64_t slices, std::int64_t bytes_of_slice) {
+  const int all = static_cast<int>(slices);
+  slice_tree tree{all, 2};
+  while (tree.fan * tree.fan < all) ++tree.fan;
+  if (slices * bytes_of_slice <= most_for_one_block || tiles * tree.tickets() > max_tickets) tree.fan = all;
+  return tree;
+}
+
+// Room for N states of each of so many threads: e of thread t in place e * pitch + t. The pitch spreads a thread's
+// states over the banks, so that 32 neighbouring columns are in 32 of them.
+template <int N, int Threads, class A>
+struct states_of_threads {
+  static constexpr int pitch = Threads + 32 / N;
+  planes<typename A::state, N * pitch> states;
+  __device__ __forceinline__ void put(int e, int t, const typename A::state& s) { states.put(e * pitch + t, s); }
+  __device__ __forceinline__ typename A::state get(int e, int t) const { return states.get(e * pitch + t); }
+  // Of thread t's vector of N columns the one that is column j of the row of threads.
+  __device__ __forceinline__ typename A::state column(int j) const { return get(j % N, j / N); }
+};
+
+// Merges rows of threads, row y being threads y * across ... (y + 1) * across - 1, into the first. Whole block; `room`
+// is for half of its threads.
+template <int N, class A, class Room>
+__device__ __forceinline__ void fold_rows(const A& a, typename A::state (&state)[N], Room& room, int across, int rows) {
+  const int t = static_cast<int>(threadIdx.x);
+  while (rows > 1) {
+    const int half = (rows + 1) / 2, kept = half * across, given = (rows - half) * across;
+    if (t >= kept && t < kept + given) {
+#pragma unroll
+      for (int e = 0; e < N; ++e) room.put(e, t - kept, state[e]);
+    }
+    __syncthreads();
+    if (t < given) {
+#pragma unroll
+      for (int e = 0; e < N; ++e) a.merge(state[e], room.get(e, t));
+    }
+    __syncthreads();
+    rows = half;
+  }
+}
+
+// Called by each block when it has written its partial results, of `columns` columns, to partials[slice * columns ...].
+// The block that comes to have all of them calls write(column, state) for each.
+template <class A, class Room, class Write>
+__device__ __forceinline__ void merge_slices(const A& a, const slice_tree& tree, typename A::state* partials,
+                                             unsigned int* tickets, int slice, int columns, Room& room,
+                                             const Write& write) {
+  const int t = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x), fan = tree.fan;
+  const int teams = columns < threads ? threads / columns : 1;
+  for (int index = slice, count = tree.slices; count > 1;) {
+    const int group = index / fan, groups = (count + fan - 1) / fan, begin = group * fan;
+    const int members = count - begin < fan ? count - begin : fan;
+    if (!last_block(tickets + group, members)) return;
+    typename A::state* const next = partials + static_cast<std::int64_t>(count) * columns;
+    // As many threads to a column as there are; then again by halves.
+    for (int first = 0; first < columns; first += threads) {
+      const int wide = columns - first < threads ? columns - first : threads, c = t % wide, team = t / wide;
+      typename A::state merged[1] = {a.identity()};
+      if (team < teams) {
+        merged[0] = merge_partials(a, partials + static_cast<std::int64_t>(begin) * columns + first + c, team, members,
+                                   teams, columns);
+      }
+      fold_rows(a, merged, room, wide, teams);
+      if (t < wide) {
+        if (groups == 1) {
+          write(first + t, merged[0]);
+        } else {
+          next[static_cast<std::int64_t>(group) * columns + first + t] = merged[0];
+        }
+      }
+    }
+    partials = next;
+    tickets += groups;
+    index = group;
+    count = groups;
+  }
+}
+
+}  // namespace coalesce::detail
