@@ -12,6 +12,13 @@ __device__ __forceinline__ void start_copy16(void* shared, const void* global) {
                : "r"(static_cast<unsigned int>(__cvta_generic_to_shared(shared))), "l"(global)
                : "memory");
 }
+// The same by a policy for L2 (store.cuh).
+__device__ __forceinline__ void start_copy16(void* shared, const void* global, unsigned long long policy) {
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;"
+               :
+               : "r"(static_cast<unsigned int>(__cvta_generic_to_shared(shared))), "l"(global), "l"(policy)
+               : "memory");
+}
 // The same for one element; those of 1 or 2 bytes are waited for.
 template <class T>
 __device__ __forceinline__ void start_copy_of_one(T* shared, const T* global) {
@@ -34,6 +41,9 @@ __device__ __forceinline__ void wait_for_groups() {
 #else
 __device__ __forceinline__ void start_copy16(void* shared, const void* global) {
   *static_cast<uint4*>(shared) = *static_cast<const uint4*>(global);
+}
+__device__ __forceinline__ void start_copy16(void* shared, const void* global, unsigned long long) {
+  start_copy16(shared, global);
 }
 template <class T>
 __device__ __forceinline__ void start_copy_of_one(T* shared, const T* global) {

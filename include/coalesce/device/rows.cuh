@@ -8,6 +8,7 @@
 
 #include "../block/visit.cuh"
 #include "launch.cuh"
+#include "store.cuh"
 
 namespace coalesce::detail {
 
@@ -20,6 +21,7 @@ struct rows {
   row_map map;                     // row -> offset of its first element
   int lanes;                       // of a group: 1, 2, 4 ... 32
   bool sectors;                    // vectors are read in pairs that lie in one sector
+  place_in_l2 results;
 };
 
 inline constexpr int rows_threads = 256;
@@ -77,7 +79,7 @@ __global__ void __launch_bounds__(rows_threads, shape<A>::blocks_per_processor)
             [&](const auto& tile, auto at) { a.add(state, tile, at); });
       }
       state = merge_lanes(a, state, lanes);
-      if (lane == 0 && row < rows_count) problem.out[row] = a.finish(state, count);
+      if (lane == 0 && row < rows_count) write_result(problem.out + row, a.finish(state, count), problem.results);
     } else {
       // Row r of this group is row first + r * groups + group.
       typename A::state state[Rows];
@@ -153,7 +155,8 @@ __global__ void __launch_bounds__(rows_threads, shape<A>::blocks_per_processor)
 #pragma unroll
       for (int k = 0; k < Rows; ++k) {
         const std::int64_t row = first + (mine * left + k) * groups + group;
-        if (writes && k < left && row < rows_count) problem.out[row] = a.finish(state[k], count);
+        if (writes && k < left && row < rows_count)
+          write_result(problem.out + row, a.finish(state[k], count), problem.results);
       }
     }
   }
@@ -181,7 +184,16 @@ status launch_rows(const A& a, const Source& in, typename A::result* out, std::i
                                                  : 1;
   int lanes = 1;
   while (lanes < 32 && lanes * loads < vectors) lanes *= 2;
-  const rows<A, Source> problem = {a, in, out, rows_count, count, map, lanes, lanes == 32 && width > 1};
+  const bool many = count * Source::bytes < reads_per_result * static_cast<std::int64_t>(sizeof(typename A::result));
+  const rows<A, Source> problem = {a,
+                                   in,
+                                   out,
+                                   rows_count,
+                                   count,
+                                   map,
+                                   lanes,
+                                   lanes == 32 && width > 1,
+                                   many ? place_in_l2::first : place_in_l2::usual};
   const int at_once = loads == 1 ? most : loads == 2 ? most : loads == 4 ? 2 : 1;
   // Blocks come in many waves, so that those on a slower multiprocessor do not hold up the rest, but each does several
   // rounds, so that starting it does not count.

@@ -117,7 +117,7 @@ status launch_staged(const A& a, const Source& in, typename A::result* out, std:
   const staged<A, Source> problem = {a, in, out, stretches, length, inner, log2_parts, part_length, in_block};
   const std::int64_t resident = static_cast<std::int64_t>(device.processors) * (shape<A>::state_words <= 4 ? 6 : 4);
   std::int64_t blocks = ceil_div(stretches, in_block);
-  if (blocks > resident) blocks = resident;
+  if (blocks > resident * waves_of_blocks) blocks = resident * waves_of_blocks;
   return launch_early(reduce_staged<A, Source>, problem, blocks, staged_threads, 0, stream, device);
 }
 

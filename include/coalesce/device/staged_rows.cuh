@@ -14,6 +14,7 @@
 
 #include "../block/stage.cuh"
 #include "launch.cuh"
+#include "store.cuh"
 
 namespace coalesce::detail {
 
@@ -31,6 +32,7 @@ struct staged_rows {
   int g_less_one;
   bool by_vectors;     // whether all tiles begin at 16 bytes; else elements are copied one by one
   unsigned int group;  // 2^32 / units of a group, rounded up
+  place_in_l2 reads;
 };
 
 inline constexpr int staged_rows_bytes = 48 * 1024;  // of a block
@@ -73,6 +75,7 @@ __device__ __forceinline__ void go_through_tiles(const staged_rows<A, Source>& p
   const int lane = threadIdx.x % 32, warps = blockDim.x / 32, tile_rows = problem.tile_rows, length = problem.length;
   memory* const buffers = reinterpret_cast<memory*>(staged_rows_shared + threadIdx.x / 32 * 32 * problem.tile_vectors);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
+  const unsigned long long policy = policy_of(problem.reads);
   const auto rows_of = [&](std::int64_t first) {
     return problem.rows - first < tile_rows ? static_cast<int>(problem.rows - first) : tile_rows;
   };
@@ -83,7 +86,7 @@ __device__ __forceinline__ void go_through_tiles(const staged_rows<A, Source>& p
       const int count = rows_of(first) * length, vectors = count / width;
       if (problem.by_vectors) {
         for (int v = lane; v < vectors; v += 32)
-          start_copy16(to + place_of<Unit>(problem, v) * width, from + v * width);
+          start_copy16(to + place_of<Unit>(problem, v) * width, from + v * width, policy);
       }
       // One by one: each request for whole sectors. By vectors: what is left at the end.
       const int begin = problem.by_vectors
@@ -259,8 +262,7 @@ row_form form_of_staged_rows(const Source& in, std::int64_t length) {
   // What lanes share without shared memory (rows.cuh): evenly, or where little has to be merged, or as good as all have
   // something to do.
   constexpr bool plain = shape<A>::state_words <= 2 && !A::indexed;
-  const std::int64_t least = shape<A>::state_words <= 2 ? 16 : 32;
-  if (even && vectors >= least && vectors < 256 && (vectors & (vectors - 1)) == 0) return {0, 0};
+  if (even && vectors >= 32 && vectors < 256 && (vectors & (vectors - 1)) == 0) return {0, 0};
   if (even && bytes > longest_row_of_lane && (plain || vectors >= 192)) return {0, 0};
   // One or two requests bring them where they are to be, and there is little else to do.
   if (even && A::indexed && vectors <= 2) return {0, 0};
@@ -286,6 +288,7 @@ status launch_staged_rows(const A& a, const Source& in, typename A::result* out,
   warps = warps >= 4 ? 4 : warps >= 2 ? 2 : 1;
   const int shared = warps * 32 * tile_vectors;
   const std::int64_t tiles = ceil_div(rows, tile_rows);
+  const bool many = bytes < reads_per_result * static_cast<int>(sizeof(typename A::result));
   const staged_rows<A, Source> problem = {a,
                                           in,
                                           out,
@@ -298,7 +301,8 @@ status launch_staged_rows(const A& a, const Source& in, typename A::result* out,
                                           tile_vectors,
                                           g - 1,
                                           in.template begins_aligned<16 / sizeof(memory)>(),
-                                          static_cast<unsigned int>(((std::uint64_t{1} << 32) + group - 1) / group)};
+                                          static_cast<unsigned int>(((std::uint64_t{1} << 32) + group - 1) / group),
+                                          many ? place_in_l2::usual : place_in_l2::first};
   // One that adds little to what it reads, or in long chains: `tiny`.
   constexpr bool may_be_tiny = shape<A>::state_words <= 2 || !A::indexed;
   const bool tiny =
@@ -307,7 +311,7 @@ status launch_staged_rows(const A& a, const Source& in, typename A::result* out,
   const int by_registers = (tiny ? 24 : 32) / warps;  // see __launch_bounds__
   if (resident > by_registers) resident = by_registers;
   std::int64_t blocks = ceil_div(tiles, warps);
-  if (blocks > device.processors * resident) blocks = device.processors * resident;
+  if (blocks > device.processors * resident * waves_of_blocks) blocks = device.processors * resident * waves_of_blocks;
   void (*kernel)(staged_rows<A, Source>) = nullptr;
   constexpr int size = sizeof(memory);
   if (shared_by_lanes) {
