@@ -27,6 +27,22 @@ struct moments {
     sum += fma(away, other.count, other.sum);
     count += other.count;
   }
+  // All lanes': brought to one shift at once, so that what is left, three sums, waits for shuffles and little else.
+  __device__ __forceinline__ void merge_warp() {
+    constexpr unsigned int all = 0xffffffffu;
+    const unsigned int some = __ballot_sync(all, count != 0);
+    const double common = warp::from_lane(shift, some ? __ffs(static_cast<int>(some)) - 1 : 0);
+    const double away = count == 0 ? 0 : shift - common;
+    squares = fma(away, fma(away, count, 2 * sum), squares);
+    sum = fma(away, count, sum);
+    shift = common;
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) {
+      count += warp::exchange(count, step);
+      sum += warp::exchange(sum, step);
+      squares += warp::exchange(squares, step);
+    }
+  }
 };
 
 // `count`: of the moments, but known outside of them where it is the same for many, so that it is divided by once.
@@ -141,6 +157,7 @@ struct moment {
     return first;
   }
   __device__ __forceinline__ void merge(state& into, const state& from) const { into.merge(from); }
+  __device__ __forceinline__ void merge_warp(state& s) const { s.merge_warp(); }
   __device__ Result finish(const state& s, std::int64_t count) const {
     return static_cast<Result>(Finish()(s, IgnoreNan ? s.count : static_cast<double>(count), freedom));
   }
@@ -200,8 +217,7 @@ struct all_statistics {
   __device__ __forceinline__ void merge_warp(state& s) const {
     smallest().merge_warp(s.low);
     largest().merge_warp(s.high);
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) s.numbers.merge(warp::exchange(s.numbers, step));
+    s.numbers.merge_warp();
   }
   __device__ result finish(const state& s, std::int64_t count) const {
     using real = typename real_result<T>::type;
