@@ -25,21 +25,26 @@ __global__ void __launch_bounds__(512) read(const uint4* data, i64 vectors, unsi
   if (all == 0x12345678u) *out = all;
 }
 
-// The same, and of each 4096 vectors read `written` are written, side by side: what writing costs those who must.
-__global__ void __launch_bounds__(512) mixed(const uint4* data, i64 vectors, int written, uint4* out) {
-  for (i64 tile = blockIdx.x; tile < vectors / 4096; tile += gridDim.x) {
-    uint4 v[8];
+// The same, and of each 1024 vectors read `written` are written, side by side: what writing costs those who must.
+// Blocks come in the order of memory; what is read gives up its place in L2 first, or like all else. (Which of both is
+// faster depends on how much is written: docs/library-kernels.md.)
+template <bool ReadsFirst>
+__global__ void __launch_bounds__(256) mixed(const uint4* data, int written, uint4* out) {
+  const i64 tile = blockIdx.x;
+  uint4 v[4];
 #pragma unroll
-    for (int k = 0; k < 8; ++k) v[k] = __ldcs(data + tile * 4096 + k * 512 + threadIdx.x);
-    uint4 all = make_uint4(0, 0, 0, 0);  // so that all is waited for
-#pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      all.x ^= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
-      const int i = k * 512 + static_cast<int>(threadIdx.x);
-      if (i < written) out[tile * written + i] = v[k];
-    }
-    if (all.x == 0x12345678u) out[0] = all;
+  for (int k = 0; k < 4; ++k) {
+    const uint4* const from = data + tile * 1024 + k * 256 + threadIdx.x;
+    v[k] = ReadsFirst ? __ldcs(from) : *from;
   }
+  uint4 all = make_uint4(0, 0, 0, 0);  // so that all is waited for
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    all.x ^= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
+    const int i = k * 256 + static_cast<int>(threadIdx.x);
+    if (i < written) out[tile * written + i] = v[k];
+  }
+  if (all.x == 0x12345678u) out[0] = all;
 }
 
 void print(const bench::Case& c) {
@@ -103,13 +108,17 @@ int main(int argc, char** argv) {
   }
   for (int log2 = 0; log2 <= 8; ++log2) {
     const i64 bytes = i64{1} << 30, more = bytes >> log2;
-    const bench::Case c{"mixed", "read+write", "float", std::to_string(bytes) + "+" + std::to_string(more),
-                        "",      bytes + more};
-    if (!program.wants(c)) continue;
-    program.measure(c, 1, [&](int) {
-      mixed<<<2 * processors, 512, 0, program.stream()>>>(static_cast<const uint4*>(memory), bytes / 16, 4096 >> log2,
-                                                          static_cast<uint4*>(copied));
-    });
+    for (const bool first : {false, true}) {
+      const bench::Case c{"mixed", first ? "read first+write" : "read+write",
+                          "float", std::to_string(bytes) + "+" + std::to_string(more),
+                          "",      bytes + more};
+      if (!program.wants(c)) continue;
+      program.measure(c, 1, [&](int) {
+        const auto kernel = first ? mixed<true> : mixed<false>;
+        kernel<<<static_cast<unsigned int>(bytes / 16 / 1024), 256, 0, program.stream()>>>(
+            static_cast<const uint4*>(memory), 1024 >> log2, static_cast<uint4*>(copied));
+      });
+    }
   }
   return program.end();
 }
