@@ -133,8 +133,11 @@ void matrix(bench::Program& program, void* memory, void* out, void* temporary, s
   }
 }
 
-void ragged(bench::Program& program, void* memory, void* out, void* temporary, std::size_t available) {
-  const float* in = bench::data<float>(memory, (i64{1} << 28) + (1 << 20));
+// Sum: what sums are written as.
+template <class T, class Sum>
+void ragged(bench::Program& program, const char* type, void* memory, void* out, void* temporary,
+            std::size_t available) {
+  const T* in = bench::data<T>(memory, (i64{1} << 28) + (1 << 20));
   for (const char* kind : bench::ragged_kinds()) {
     const std::vector<i64> offsets64 = bench::ragged(kind);
     const std::vector<int> offsets(offsets64.begin(), offsets64.end());
@@ -143,13 +146,13 @@ void ragged(bench::Program& program, void* memory, void* out, void* temporary, s
     CHECK(cudaMemcpy(device, offsets.data(), offsets.size() * sizeof(int), cudaMemcpyHostToDevice));
     const i64 segments = static_cast<i64>(offsets.size()) - 1;
     for (const char* op : {"sum", "max"}) {
-      const bench::Case c = bench::ragged_case(kind, op, offsets64);
+      const bench::Case c = bench::ragged_case(type, op, kind, offsets64);
       if (!program.wants(c)) continue;
       measure(program, c, 1, temporary, available, [&](void* t, std::size_t& b, int) {
         if (c.op == "sum")
-          return cub::DeviceSegmentedReduce::Sum(t, b, in, static_cast<float*>(out), segments, device, device + 1,
+          return cub::DeviceSegmentedReduce::Sum(t, b, in, static_cast<Sum*>(out), segments, device, device + 1,
                                                  program.stream());
-        return cub::DeviceSegmentedReduce::Max(t, b, in, static_cast<float*>(out), segments, device, device + 1,
+        return cub::DeviceSegmentedReduce::Max(t, b, in, static_cast<T*>(out), segments, device, device + 1,
                                                program.stream());
       });
     }
@@ -167,7 +170,8 @@ int main(int argc, char** argv) {
   CHECK(cudaMalloc(&out, std::size_t{8} << 28));
   CHECK(cudaMalloc(&temporary, available));
   matrix(program, memory, out, temporary, available);
-  ragged(program, memory, out, temporary, available);
+  ragged<signed char, i64>(program, "int8", memory, out, temporary, available);
+  ragged<float, float>(program, "float", memory, out, temporary, available);
   flat<signed char>(program, thrust_program, "int8", memory, out, temporary, available);
   flat<__half>(program, thrust_program, "half", memory, out, temporary, available);
   flat<float>(program, thrust_program, "float", memory, out, temporary, available);

@@ -40,15 +40,18 @@ inline std::vector<Matrix> matrices() {
   }
   return list;
 }
-// Bytes of a result: positions have 64 bits.
-inline i64 result_bytes(const std::string& op) { return op.rfind("arg", 0) == 0 ? 8 : 4; }
+inline i64 size_of(const std::string& type) { return type == "int8" ? 1 : type == "float" ? 4 : 0; }
+// Bytes of a result: positions have 64 bits, and so have sums of integers.
+inline i64 result_bytes(const std::string& type, const std::string& op) {
+  return op.rfind("arg", 0) == 0 || (op == "sum" && type == "int8") ? 8 : size_of(type);
+}
 
 inline std::vector<Case> matrix_cases(const std::vector<const char*>& ops, const char* axes) {
   std::vector<Case> list;
   for (const char* op : ops) {
     for (const Matrix& m : matrices()) {
       list.push_back({"matrix", op, "float", std::to_string(m.rows) + "x" + std::to_string(m.columns), axes,
-                      m.rows * m.columns * 4 + (*axes == '1' ? m.rows : m.columns) * result_bytes(op)});
+                      m.rows * m.columns * 4 + (*axes == '1' ? m.rows : m.columns) * result_bytes("float", op)});
     }
   }
   return list;
@@ -67,7 +70,7 @@ inline std::vector<Block> blocks() {
 }
 inline Case block_case(const Block& b, const char* op) {
   Case c{"nd", op, "float", "", "", 4};
-  i64 results = result_bytes(op);
+  i64 results = result_bytes("float", op);
   for (const i64 extent : b.extents) {
     c.shape += (c.shape.empty() ? "" : "x") + std::to_string(extent);
     c.bytes *= extent;
@@ -81,7 +84,7 @@ inline Case block_case(const Block& b, const char* op) {
   return c;
 }
 
-// Ragged: lengths of segments of floats, about 2^28 elements in all.
+// Ragged: lengths of segments, about 2^28 elements in all.
 inline std::vector<i64> ragged(const std::string& kind) {
   std::vector<i64> offsets = {0};
   std::uint64_t state = 1;
@@ -110,14 +113,10 @@ inline const std::vector<const char*>& ragged_kinds() {
   return kinds;
 }
 // Read: the elements and the offsets (32 bits). Written: the results.
-inline Case ragged_case(const char* kind, const char* op, const std::vector<i64>& offsets) {
-  return {"ragged",
-          op,
-          "float",
-          kind,
-          "",
-          offsets.back() * 4 + static_cast<i64>(offsets.size()) * 4 +
-              (static_cast<i64>(offsets.size()) - 1) * result_bytes(op)};
+inline Case ragged_case(const char* type, const char* op, const char* kind, const std::vector<i64>& offsets) {
+  const i64 count = static_cast<i64>(offsets.size()) - 1;
+  return {"ragged", op, type,
+          kind,     "", offsets.back() * size_of(type) + (count + 1) * 4 + count * result_bytes(type, op)};
 }
 
 }  // namespace bench

@@ -47,6 +47,28 @@ __global__ void __launch_bounds__(256) mixed(const uint4* data, int written, uin
   if (all.x == 0x12345678u) out[0] = all;
 }
 
+// The same for ragged segments: with each 4096 vectors of elements `ends` vectors of ends are read, at most
+// 1536, and `results` written.
+__global__ void __launch_bounds__(512)
+    ragged(const uint4* data, int tiles, const uint4* of_ends, int ends, uint4* out, int results) {
+  for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    uint4 v[8], all = make_uint4(0, 0, 0, 0);
+    unsigned int e[3];
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+      const int i = k * 512 + static_cast<int>(threadIdx.x);
+      e[k] = i < ends ? __ldcs(of_ends + static_cast<i64>(tile) * ends + i).x : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < 8; ++k) v[k] = __ldcs(data + static_cast<i64>(tile) * 4096 + k * 512 + threadIdx.x);
+#pragma unroll
+    for (int k = 0; k < 8; ++k) all.x ^= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
+    all.x ^= e[0] ^ e[1] ^ e[2];
+    for (int i = threadIdx.x; i < results; i += 512) out[static_cast<i64>(tile) * results + i] = all;
+    if (all.x == 0x12345678u) out[0] = all;
+  }
+}
+
 void print(const bench::Case& c) {
   std::printf(
       "{\"part\": \"%s\", \"op\": \"%s\", \"type\": \"%s\", \"shape\": \"%s\", \"axes\": \"%s\", \"offset\": %d, "
@@ -118,6 +140,26 @@ int main(int argc, char** argv) {
         kernel<<<static_cast<unsigned int>(bytes / 16 / 1024), 256, 0, program.stream()>>>(
             static_cast<const uint4*>(memory), 1024 >> log2, static_cast<uint4*>(copied));
       });
+    }
+  }
+  for (const char* kind : bench::ragged_kinds()) {
+    const std::vector<i64> offsets = bench::ragged(kind);
+    for (const char* type : {"int8", "float"}) {
+      for (const char* op : {"sum", "max"}) {
+        bench::Case c = bench::ragged_case(type, op, kind, offsets);
+        c.part = "mixed";
+        if (!program.wants(c)) continue;
+        const i64 count = static_cast<i64>(offsets.size()) - 1;
+        const int tiles = static_cast<int>(offsets.back() * bench::size_of(type) / 65536);
+        const int ends = static_cast<int>(count / 4 / tiles);
+        const int results = static_cast<int>(count * bench::result_bytes(type, op) / 16 / tiles);
+        c.bytes = i64{tiles} * (4096 + ends + results) * 16;
+        const uint4* in = static_cast<const uint4*>(memory);
+        program.measure(c, 1, [&](int) {
+          ragged<<<2 * processors, 512, 0, program.stream()>>>(in, tiles, in + i64{tiles} * 4096, ends,
+                                                               static_cast<uint4*>(copied), results);
+        });
+      }
     }
   }
   return program.end();

@@ -119,7 +119,7 @@ void ragged(bench::Program& program, const T* in, void* out) {
     CHECK(cudaMalloc(&device, offsets.size() * sizeof(int)));
     CHECK(cudaMemcpy(device, offsets.data(), offsets.size() * sizeof(int), cudaMemcpyHostToDevice));
     for (const char* op : {"sum", "max"}) {
-      const bench::Case c = bench::ragged_case(kind, op, offsets64);
+      const bench::Case c = bench::ragged_case(TEXT(TYPE), op, kind, offsets64);
       if (!has(c.op) || !program.wants(c)) continue;
       program.measure(c, 1, [&](int) {
         const auto from = [&](const auto& function, auto* to, cudaStream_t stream) {

@@ -31,7 +31,8 @@ build() {
   local nvcc=(nvcc -std=c++17 -O3 -arch=native -cudart static "-I$root/include") job jobs=()
   mkdir -p "$binaries"
   for type in int8 half double; do
-    "${nvcc[@]}" -DTYPE=$type -o "$binaries/reductions-$type" "$here/reductions.cu" & jobs+=($!)
+    [[ $type != int8 ]] && more=() || more=(-DRAGGED)
+    "${nvcc[@]}" -DTYPE=$type "${more[@]}" -o "$binaries/reductions-$type" "$here/reductions.cu" & jobs+=($!)
   done
   for op in sum max argmax argmin variance stats; do
     local more=(-DTYPE=float -DSHAPES "-DOP=$op")

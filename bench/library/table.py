@@ -26,7 +26,7 @@ REASONS = [
     ("eager", r".", "Eagerly: what the host takes to start one kernel, at 4 MB the kernel itself."),
     ("of a peer", r".", "Beside a peer that is at the limit, too."),
     ("of the limit", r"^\w+ (int8|half|float|double) \d+( \+1)?$", "One array of 256 MiB: 1.4 us the blocks' fold, 0.5 looking for positions, 2 the last tiles' arithmetic (each left out in turn)."),
-    ("of the limit", r" (uniform|power|giant)$", "Segments: warps that wait for their tiles, beside what is written."),
+    ("of the limit", r" (uniform|power|giant)$", "Segments: where launches begin and end, beside what is written; bytes and power laws: instructions."),
     ("of the limit", r" \d+x\d+x\d+", "Axes that do not merge: loads whose places are computed."),
     ("of the limit", r"(16383x16385|16385x16383|x268435|x20648881|x89478485|x38347922) over 0$", "Columns whose rows begin anywhere between two lines: a bare kernel of such reads comes to 95 to 97 %; and what blocks leave for each other."),
     ("of the limit", r"x(1|2|3|7|13|100|1000|4|8|16|32|64|128|256|512) over 0$", "Narrow matrices: lines shared by rows, and states of many blocks to fold."),
@@ -53,7 +53,7 @@ class Figures:
         # The faster of its two ways.
         mixed = {}
         for (l, k, m), r in self.rows.items():
-            if r["part"] == "mixed" and m == "eager":
+            if r["part"] == "mixed" and "+" in r["shape"] and m == "eager":
                 share, pace = int(r["shape"].split("+")[1]) / r["bytes"], r["seconds"] / r["bytes"]
                 mixed[share] = min(pace, mixed.get(share, pace))
         self.mixed = sorted(mixed.items())
@@ -66,6 +66,9 @@ class Figures:
 
     def limit_of(self, case, row):
         """The same of a kernel that also writes as much as the case must: between two measured shares as on a line."""
+        if case[0] == "ragged":
+            bare = self.rows.get(("limit", ("mixed", *case[1:]), "eager"))
+            return bare and bare["bytes"] / bare["seconds"]
         read, part = 1 / self.limit(row["bytes"]), written(case, row) / row["bytes"]
         points = [(0, 1 / self.limit(2**30))] + self.mixed
         for (a, x), (b, y) in zip(points, points[1:]):
