@@ -60,6 +60,13 @@
 //   P    join(P left, P right) const;
 //   void add_part(S&, P) const;
 //
+// and, where four elements lie in a word, `static constexpr bool by_words = true` and
+//
+//   using packed = P;                    what words come to, of 4 bytes
+//   P    packed_of(unsigned int word, unsigned int kept) const;      of its bytes of which `kept` has the bits
+//   P    join_packed(P, P) const;
+//   void add_packed(S&, P) const;
+//
 // Positions are 64-bit; a count of elements is never kept in less.
 #pragma once
 
@@ -134,6 +141,11 @@ template <class A>
 inline constexpr int size_of_part = part_of_accumulator<A>::size;
 template <class A>
 inline constexpr bool has_parts = size_of_part<A> != 0;
+
+template <class A, class = void>
+inline constexpr bool has_words = false;
+template <class A>
+inline constexpr bool has_words<A, std::void_t<decltype(A::by_words)>> = A::by_words;
 
 }  // namespace detail
 

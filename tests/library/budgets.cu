@@ -100,7 +100,7 @@ void ragged() {
   const Array<int> device(offsets);
   // Docs: library-kernels.md, Budgets. With 1000 times as many elements it is 4 times as much.
   std::printf("budget segments least %lld over %d\n", static_cast<long long>((elements + 7) / 8 + (segments + 8) / 8),
-              120);
+              110);
   CALL(coalesce::sum(in.get(), device.get(), segments, out.get()));
 }
 

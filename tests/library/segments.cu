@@ -101,8 +101,8 @@ void check_all(Random& random) {
   giant = many(10, 3000, 5000);
   giant[3] = giant[9] = 0;
   check<T, O>(giant, 0, "long ones", random);
-  // About a tile of a warp (32 elements a lane, 128 bytes at most): just under, at, over.
-  const i64 tile = 32 * std::min<i64>(32, 128 / static_cast<i64>(sizeof(T)));
+  // About a tile of a warp (bytes: 80 a lane; others: 32 elements, 128 bytes at most): just under, at, over.
+  const i64 tile = 32 * (sizeof(T) == 1 ? 80 : std::min<i64>(32, 128 / static_cast<i64>(sizeof(T))));
   for (const i64 length : {tile - 1, tile, tile + 1, 2 * tile}) {
     check<T, O>({length, 1, length, 0, length}, 0, "a tile each", random);
   }

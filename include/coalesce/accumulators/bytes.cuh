@@ -57,6 +57,7 @@ __device__ __forceinline__ int squares_of_bytes(const T (&tile)[N]) {
 
 template <bool Largest>
 __device__ __forceinline__ unsigned int extreme_of_pairs(unsigned int a, unsigned int b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   unsigned int result;
   if constexpr (Largest) {
     asm("max.s16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
@@ -64,6 +65,11 @@ __device__ __forceinline__ unsigned int extreme_of_pairs(unsigned int a, unsigne
     asm("min.s16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
   }
   return result;
+#else
+  const bool low = (static_cast<short>(a) > static_cast<short>(b)) == Largest;
+  const bool high = (static_cast<short>(a >> 16) > static_cast<short>(b >> 16)) == Largest;
+  return ((low ? a : b) & 0xffffu) | ((high ? a : b) & 0xffff0000u);
+#endif
 }
 // Bytes 0 and 2 (Odd: 1 and 3) as numbers of 16 bits.
 template <class T, bool Odd>

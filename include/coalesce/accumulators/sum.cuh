@@ -117,6 +117,15 @@ struct sum {
   }
   __device__ __forceinline__ tile_sum join(tile_sum a, tile_sum b) const { return a + b; }
   __device__ __forceinline__ void add_part(state& s, tile_sum x) const { sum_in(s).add(x); }
+
+  static constexpr bool by_words = in_words<T, 4> && !counts;
+  using packed = int;
+  __device__ __forceinline__ int packed_of(unsigned int word, unsigned int kept) const {
+    return add_products<T>(word & kept, 0x01010101u, 0);
+  }
+  __device__ __forceinline__ int join_packed(int a, int b) const { return a + b; }
+  __device__ __forceinline__ void add_packed(state& s, int x) const { sum_in(s).add(static_cast<tile_sum>(x)); }
+
   template <int N, class At>
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {
     if constexpr (in_words<T, N>) {

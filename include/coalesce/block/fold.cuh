@@ -76,17 +76,22 @@ __device__ __forceinline__ unsigned int take_ticket(unsigned int* ticket, unsign
 #endif
 }
 
+// Whether this warp is the last of `warps` to get here; all its lanes call it. See last_block.
+__device__ __forceinline__ bool last_warp(unsigned int* ticket, unsigned int warps) {
+  __syncwarp();
+  const bool mine = threadIdx.x % 32 == 0 && take_ticket(ticket, warps - 1) == warps - 1;
+  const bool last = __shfl_sync(0xffffffffu, mine, 0);
+  __syncwarp();  // what the first lane may see now the others may, too: a shuffle orders no memory
+  return last;
+}
+
 // Whether this block is the last of `blocks` to get here; all its threads call it and get the same answer, or (Threads
 // = 32) those of its first warp do. What the other blocks' threads wrote before is then visible. The ticket must be 0
 // before the first block, and is 0 again after the last.
 template <int Threads = 0>
 __device__ __forceinline__ bool last_block(unsigned int* ticket, unsigned int blocks) {
   if constexpr (Threads == 32) {
-    __syncwarp();
-    const bool mine = threadIdx.x == 0 && take_ticket(ticket, blocks - 1) == blocks - 1;
-    const bool last = __shfl_sync(0xffffffffu, mine, 0);
-    __syncwarp();  // what the first lane may see now the others may, too: a shuffle orders no memory
-    return last;
+    return last_warp(ticket, blocks);
   } else {
     __shared__ bool last;
     __syncthreads();

@@ -104,7 +104,7 @@ class segment_slots : public open_segment<A> {
     if (from == 0 && to == tiles::elements) {
       go(state, elements, lane_ * items - opened, ends, slot, all);
     } else {
-      const unsigned int inside = bits_between(from - lane_ * items, to - lane_ * items);
+      const unsigned int inside = base::bits_between(from - lane_ * items, to - lane_ * items);
       go(state, elements, lane_ * items - opened, ends, slot, inside);
     }
     scan(state, owner, ends, slot);
@@ -166,11 +166,6 @@ class segment_slots : public open_segment<A> {
       ends >>= width;
       if (inside != all) inside >>= width;
     }
-  }
-  // Bits low ... high - 1 of a lane's.
-  __device__ __forceinline__ static unsigned int bits_between(int low, int high) {
-    if (high <= 0 || low >= 32 || low >= high) return 0;
-    return (high >= 32 ? all : (1u << high) - 1) & (low <= 0 ? all : all << low);
   }
 
   const Source in_;

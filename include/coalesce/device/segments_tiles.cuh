@@ -4,6 +4,7 @@
 
 #include "../block/stage.cuh"
 #include "launch.cuh"
+#include "store.cuh"
 
 namespace coalesce::detail {
 
@@ -46,16 +47,19 @@ struct segment_tiles {
   static constexpr bool copied = Source::inputs == 1 && 16 % Source::bytes == 0;
   using staged = typename std::conditional_t<copied, tag<typename Source::memory>, tag<typename A::element>>::type;
   static constexpr int size = sizeof(staged);
-  static constexpr bool by_vectors = 16 % size == 0, by_parts = by_vectors && has_parts<A>;
+  static constexpr bool by_vectors = 16 % size == 0, by_words = size == 1 && has_words<A>;
+  static constexpr bool by_parts = by_vectors && has_parts<A> && !by_words;
   static constexpr int width = by_vectors ? 16 / size : 1;
   // At most 128 bytes of a lane, also of parts, and 32 elements.
   static constexpr int largest = by_parts && size_of_part<A> > size ? size_of_part<A> : size;
   static constexpr int most = 128 / largest < 32 ? 128 / largest : 32;
-  static constexpr int vectors = (most / width - 1) / 2 * 2 + 1;
+  static constexpr int vectors = by_words ? 5 : (most / width - 1) / 2 * 2 + 1;
   static constexpr int items = by_vectors ? vectors * width : size <= 16 ? 7 : size <= 40 ? 3 : 1;
   static constexpr int elements = 32 * items;
-  // What parts need besides, where they have other sizes than elements.
-  static constexpr int part_bytes = by_parts && size_of_part<A> != size ? elements * size_of_part<A> : 0;
+  // What parts need besides, where they have other sizes than elements; words, as much as elements.
+  static constexpr int part_bytes = by_words                              ? elements
+                                    : by_parts && size_of_part<A> != size ? elements * size_of_part<A>
+                                                                          : 0;
   // 8 KB in all, of which what is not worked at is on its way.
   static constexpr int fit = (8192 - part_bytes) / (elements * size);
   static constexpr int stages = !copied ? 1 : fit < 2 ? 2 : fit < 4 ? fit : 4;
@@ -130,6 +134,12 @@ class open_segment {
     state_type before = warp::from_below(state, 1);
     if (lane_ == 0) before = open_;
     return before;
+  }
+
+  // Bits low ... high - 1.
+  __device__ __forceinline__ static unsigned int bits_between(int low, int high) {
+    if (high <= 0 || low >= 32 || low >= high) return 0;
+    return (high >= 32 ? all : (1u << high) - 1) & (low <= 0 ? all : all << low);
   }
 
   const A& a_;

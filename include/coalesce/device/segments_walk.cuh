@@ -3,8 +3,8 @@
 //
 // Elements come in tiles, which are copied to shared memory while the tiles before them are worked at: nothing waits
 // for memory but the first tile, and no warp for another. A lane has some neighbouring elements of a tile, and goes
-// through them in one of two ways (segments_parts.cuh, segments_slots.cuh). At last a lane for each segment that ended
-// takes what it came to and writes the result, in order.
+// through them in one of three ways (segments_parts.cuh, segments_words.cuh, segments_slots.cuh). At last a lane for
+// each segment that ended takes what it came to and writes the result, in order.
 //
 // Where segments end is copied ahead to a ring in shared memory, each offset once. A tile in which more segments end
 // than the ring holds is worked at in several rounds, each up to the last end that is known.
@@ -12,16 +12,22 @@
 
 #include "segments_parts.cuh"
 #include "segments_slots.cuh"
+#include "segments_words.cuh"
 
 namespace coalesce::detail {
 
-template <class A, class Source, bool ByParts = segment_tiles<A, Source>::by_parts>
+template <class A, class Source, bool ByWords = segment_tiles<A, Source>::by_words,
+          bool ByParts = segment_tiles<A, Source>::by_parts>
 struct segment_lanes {
   using type = segment_slots<A, Source>;
 };
 template <class A, class Source>
-struct segment_lanes<A, Source, true> {
+struct segment_lanes<A, Source, false, true> {
   using type = segment_parts<A, Source>;
+};
+template <class A, class Source>
+struct segment_lanes<A, Source, true, false> {
+  using type = segment_words<A, Source>;
 };
 
 template <class A, class Source, class Offsets>
@@ -33,8 +39,9 @@ class segments_walk {
   using state_type = typename A::state;
   using left_type = segments_left<state_type>;
   static constexpr int width = tiles::width, stages = tiles::stages;
-  static constexpr int ring = 1024 / sizeof(offset);  // segments whose ends are kept
+  static constexpr int ring = (tiles::by_words ? 2048 : 1024) / sizeof(offset);  // segments whose ends are kept
   static constexpr unsigned int all = 0xffffffffu;
+  static constexpr std::int64_t more_than_cached = 128 << 20;  // bytes: L2 has up to 60 MB
 
  public:
   struct shared {  // of a warp
@@ -67,7 +74,9 @@ class segments_walk {
         end_(static_cast<int>(end - base_)),
         low_(first - lowest >= width ? first_ - width : first_ - static_cast<int>(first - lowest)),
         high_(highest - end >= width ? end_ + width : end_ + static_cast<int>(highest - end)),
-        begin_(begin - base_) {}
+        begin_(begin - base_),
+        policy_(
+            policy_of((highest - lowest) * tiles::size > more_than_cached ? place_in_l2::first : place_in_l2::usual)) {}
 
   // All lanes call it.
   __device__ __forceinline__ void run(left_type& left) {
@@ -121,7 +130,7 @@ class segments_walk {
       if (tile >= first_ && tile + tiles::elements <= end_) {
         const staged* const from = in_.data + tile + lane_ * width;
 #pragma unroll
-        for (int k = 0; k < vectors; k += 32) start_copy16(to + (lane_ + k) * width, from + k * width);
+        for (int k = 0; k < vectors; k += 32) start_copy16(to + (lane_ + k) * width, from + k * width, policy_);
       } else if (tile < end_) {
 #pragma unroll 1
         for (int vector = lane_; vector < vectors; vector += 32) {
@@ -281,14 +290,15 @@ class segments_walk {
   lanes lanes_;
   const int lane_;
   const std::int64_t first_segment_;
-  const int count_;             // segments
-  const int first_, end_;       // elements of this warp
-  const int low_, high_;        // as far as there are elements, and no further than a vector
-  const std::int64_t begin_;    // where the first segment begins
-  int segment_ = 0;             // the open one
-  int ready_ = 0, loaded_ = 0;  // segments whose ends are in the ring; and on their way there
-  int copied_[stages];          // what loaded_ was when the tiles were asked for that are on their way
-  bool ended_ = false;          // whether a segment has
+  const int count_;                  // segments
+  const int first_, end_;            // elements of this warp
+  const int low_, high_;             // as far as there are elements, and no further than a vector
+  const std::int64_t begin_;         // where the first segment begins
+  const unsigned long long policy_;  // of copies of elements
+  int segment_ = 0;                  // the open one
+  int ready_ = 0, loaded_ = 0;       // segments whose ends are in the ring; and on their way there
+  int copied_[stages];               // what loaded_ was when the tiles were asked for that are on their way
+  bool ended_ = false;               // whether a segment has
 };
 
 }  // namespace coalesce::detail
