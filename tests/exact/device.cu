@@ -337,6 +337,50 @@ void limbs_of_an_earlier_call() {
   expect(got[1], host::exact_sum(mild.data(), n, 1), "sum after one whose blocks left limbs", 11, n);
 }
 
+// More than is added in registers: blocks take tiles as they get to them, and bring their sums together. With an
+// infinity the block that has met it looks at its tiles again, whichever they were; and of -0s all do.
+void large_arrays() {
+  const std::size_t n = (std::size_t(17) << 19) / sizeof(element) + 3;
+  cases::generator random(5);
+  std::vector<host_element> few(30011), x(n);
+  for (host_element& one : few) {
+    const unsigned top = static_cast<unsigned>(exact::infinity<element> >> (exact::format<element>::precision - 1));
+    one = cases::finite<host_element>(random, 0, top - 25);  // no sum overflows
+  }
+  for (std::size_t i = 0; i < n; ++i) x[i] = few[i % few.size()];
+  const auto compare = [&](const char* what) {
+    const on_device dx(x, 1);
+    const results out(1);
+    require(coalesce::exact_sum(dx.get(), static_cast<std::int64_t>(n), out.get()), what);
+    expect(out.read()[0], host::exact_sum(x.data(), n, 1), what, 5, n);
+  };
+  compare("large array");
+  x[n - n / 3] = exact::from_bits<host_element>(
+      static_cast<bits>(exact::sign_bit<element> | static_cast<bits>(exact::infinity<element>)));
+  compare("large array with an infinity");
+  for (host_element& one : x) one = exact::from_bits<host_element>(exact::sign_bit<element>);
+  compare("large array of -0s");
+}
+
+// Small numbers only: their windows reach below the smallest.
+void accumulator_of_subnormals() {
+  cases::generator random(6);
+  for (const std::size_t n : {std::size_t(1), std::size_t(700), (std::size_t(1) << 18) / sizeof(element)}) {
+    std::vector<host_element> x(n);
+    for (host_element& one : x) one = cases::finite<host_element>(random, 0, 0);
+    const on_device dx(x);
+    coalesce::exact_accumulator<element> sum;
+    require(sum.add(dx.get(), static_cast<std::int64_t>(n)), "add");
+    coalesce::exact_accumulator<element>::total stored;
+    require(sum.store(stored), "store");
+    host::exact_accumulator<host_element> mine;
+    mine.add(x.data(), n, 1);
+    ++checks;
+    if (std::memcmp(&stored, &mine.total(), sizeof(stored)) != 0 && ++wrong <= 20)
+      std::printf("wrong: stored form of %zu subnormals\n", n);
+  }
+}
+
 // Ranges added in pieces to two accumulators that are merged have the stored bytes of the CPU's accumulator.
 void accumulators(std::uint64_t seed) {
   cases::generator random(seed);
@@ -381,6 +425,8 @@ int main(int argc, char** argv) {
   tiny_rows();
   late_giants();
   limbs_of_an_earlier_call();
+  large_arrays();
+  accumulator_of_subnormals();
   for (std::uint64_t seed = 0; arrays_seen < at_once; ++seed) {
     segments(seed, 200);
     matrices(seed, 100);

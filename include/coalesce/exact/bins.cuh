@@ -22,7 +22,7 @@ __device__ __forceinline__ double widened(float x) {
 template <class Word, int Bins, int Threads>
 struct column_of {
   using word = Word;
-  static constexpr int bins = Bins, threads = Threads;
+  static constexpr int bins = Bins, threads = Threads, sums = Bins;
   static constexpr bool zeros_leave_traces = false;  // whether adding -0 changes bins
   static constexpr int shared_bytes = Bins * Threads * static_cast<int>(sizeof(Word));
   Word* column;

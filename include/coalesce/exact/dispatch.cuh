@@ -28,24 +28,36 @@ template <class Input, class R>
 status start_runs(const Input& in, const answer_to<R>& to, const reduction_layout& layout, total<Input::values>* into,
                   const detail::device_facts& device, cudaStream_t stream, workspace* work) {
   const std::int64_t results = layout.kept_count, bytes = layout.reduced_count * 16 / Input::width * Input::inputs;
-  const std::int64_t slices = detail::slices_of_runs(results, bytes, device.processors, 16384);
-  runs<Input, R> problem{in, to, layout.reduced_count, {layout}, static_cast<int>(slices), nullptr, nullptr, into};
+  const std::int64_t most = device.processors < meeting::most_blocks ? device.processors : meeting::most_blocks;
+  constexpr bool meets = Input::values == range::narrow;
+  std::int64_t slices = results < most_shared_runs ? detail::slices_of_runs(results, bytes, most, 16384) : 1;
+  if (meets && results == 1 && bytes > 32768 && bytes <= 65536) slices = bytes / 16384;  // what meet is soon together
+  runs<Input, R> problem{in,      to,  layout.reduced_count, {layout}, static_cast<int>(slices), nullptr, nullptr,
+                         nullptr, into};
   if (slices > 1) {
-    if (const status s =
-            detail::find_workspace(stream, device.device, results * slices * left_words<Input::values> * 8, work);
-        !s)
-      return s;
+    const bool among_tickets = results * sizeof(meeting) <= detail::max_tickets * sizeof(unsigned);
+    const std::size_t room = !meets ? static_cast<std::size_t>(results * slices) * left_words<Input::values> * 8
+                             : among_tickets ? 0
+                                             : static_cast<std::size_t>(results) * sizeof(meeting);
+    if (const status s = detail::find_workspace(stream, device.device, room, work); !s) return s;
     problem.partials = static_cast<long long*>(work->partials());
     problem.tickets = work->tickets();
+    problem.meetings = static_cast<meeting*>(among_tickets ? static_cast<void*>(work->tickets()) : work->partials());
+    if (meets && !among_tickets) {
+      if (const cudaError_t error = cudaMemsetAsync(problem.meetings, 0, room, stream); error != cudaSuccess)
+        return error;
+    }
   }
-  using Engine = run_engine<Input>;
   // Little: windows are tried first. Of doubles, up to what the second-level cache holds: 4 us less than bins alone, or
   // 5 more where they do not hold it.
   constexpr std::int64_t little = std::is_same_v<Input, elements<double>> ? 32 << 20 : 8 << 20;
   if (results * bytes <= little) {
-    const int threads = bytes <= 16384 ? 256 : Engine::threads < 512 ? Engine::threads : 512;
+    using Engine = engine_of_runs<true, Input>;
+    // What meets: 16 KB of a block are four requests each of 256 threads.
+    const int threads = (meets ? bytes / slices : bytes) <= 16384 ? 256 : Engine::threads < 512 ? Engine::threads : 512;
     return start<sum_runs<true, Input, R>>(problem, results * slices, threads, Engine::shared_bytes, device, stream);
   }
+  using Engine = run_engine<Input>;
   return start<sum_runs<false, Input, R>>(problem, results * slices, Engine::threads, Engine::shared_bytes, device,
                                           stream);
 }

@@ -16,6 +16,7 @@ struct pieces_engine {
   using word = unsigned;
   static constexpr range values = Pieces == 5 ? range::wide : range::product;
   static constexpr int spacing = 16, pieces = Pieces, bins = (1 << BinBits) + Pieces - 1;  // of one sign
+  static constexpr int sums = bins;                                                        // in a block_room
   // A bin's 32 lanes are a row of 128 bytes. The upper bits of a number's exponent and its sign become bits of its
   // first bin's address by shifts and masks, with a bit between them that is the same for all: rows begin at 16 or 32
   // KB, those of negative numbers 32 or 64 KB above. A block's other shared memory lies below.

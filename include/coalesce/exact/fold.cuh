@@ -10,12 +10,11 @@ namespace coalesce::exact {
 template <class Engine>
 struct block_room {
   static constexpr int limbs = limbs_of<Engine::values>;
-  static constexpr int sums = Engine::bins > limbs ? Engine::bins : limbs;
+  static constexpr int sums = Engine::sums > limbs ? Engine::sums : limbs;
   long long limb[limbs];
   long long low[sums], high[sums];
   unsigned word[limbs];
   unsigned flags, next, lowest, end;
-  unsigned first;       // the flags of a run's first element
   window_sum part[32];  // of each warp
   window_sum sum;       // of all
   bool last;
@@ -66,36 +65,47 @@ struct folded {
   bool held, special;
 };
 
-// The same of bins that the block's warps share.
+// The same of bins that the block's warps share. A thread adds up a bin: the lanes' words, which lie in a row, and puts
+// the sum there. Neighbours begin at different words, so that where rows have 128 bytes no two meet in a bank.
 template <class Engine>
 __device__ __forceinline__ folded fold_shared(const Engine&, char* shared, block_room<Engine>& room, int threads) {
-  constexpr int bins = Engine::bins, limbs = block_room<Engine>::limbs;
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = threads / 32;
-  const unsigned* const bin = reinterpret_cast<const unsigned*>(shared);
+  constexpr int exponents = Engine::bins / 2, limbs = block_room<Engine>::limbs;
+  const int t = threadIdx.x, lane = t % 32, warp = t / 32, warps = threads / 32;
+  char* const bins = Engine::first(shared);
+  constexpr int vectors = Engine::row / 16;
+  const auto sum_at = [&](int i) -> long long& {
+    return *reinterpret_cast<long long*>(bins + i * Engine::row + i % (2 * vectors) * 8);
+  };
   __syncthreads();
-  for (int e = warp; e < bins; e += warps) {
-    const unsigned plus = bin[e * 32 + lane], minus = bin[(bins + e) * 32 + lane];
-    const long long sum = warp_sum(static_cast<long long>(plus) - static_cast<long long>(minus));
-    const bool any = __any_sync(~0u, (plus | minus) != 0);
-    if (lane == 0) {
-      room.low[e] = sum;
-      room.high[e] = any ? 1 : 0;
+  for (int i = t; i < Engine::bins; i += threads) {
+    unsigned long long sum[2] = {0, 0};
+#pragma unroll
+    for (int w = 0; w < Engine::words; ++w) {
+      const uint4* const row = reinterpret_cast<const uint4*>(bins + w * Engine::plane) + i * vectors;
+#pragma unroll
+      for (int j = 0; j < vectors; ++j) {
+        const uint4 v = row[(j + lane) % vectors];
+        sum[w] += static_cast<unsigned long long>(v.x) + v.y;
+        sum[w] += static_cast<unsigned long long>(v.z) + v.w;
+      }
     }
+    sum_at(i) = static_cast<long long>((sum[0] << 16) + sum[1]);
   }
   __syncthreads();
-  // Exponent e's bits begin at bit e + origin; a lane takes the exponents that begin at its bit of a limb. Exponent 0
-  // means what 1 does.
+  // Exponent e's bits begin at bit e of the limbs: a lane takes the exponents that begin at its bit of a limb. Exponent
+  // 0 means what 1 does.
+  const auto of_exponent = [&](int e) { return sum_at(e) - sum_at(exponents + e); };
   for (int k = warp; k < limbs; k += warps) {
     long long sum = 0;
 #pragma unroll
     for (int piece = 0; piece < 3; ++piece) {
-      const int e = 32 * (k - piece) + lane - Engine::origin;
-      if (e >= 1 && e < bins - 1) sum += piece_of(room.low[e] + (e == 1 ? room.low[0] : 0), 0, lane, piece);
+      const int e = 32 * (k - piece) + lane;
+      if (e >= 1 && e < exponents - 1) sum += piece_of(of_exponent(e) + (e == 1 ? of_exponent(0) : 0), 0, lane, piece);
     }
     sum = warp_sum(sum);
     if (lane == 0) room.limb[k] += sum;
   }
-  const bool special = room.high[bins - 1] != 0;
+  const bool special = (sum_at(exponents - 1) | sum_at(2 * exponents - 1)) != 0;
   __syncthreads();
   return {false, special};
 }

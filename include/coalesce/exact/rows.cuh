@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(engine<Input>::threads, 1) sum_rows(const row_
     const Input in = problem.in.from(row.begin.first, row.begin.second);
     engine.begin();
     if constexpr (Dense) {
-      add_share(in, row.count, engine, 0, 1, nullptr, 0, 1, [] {});
+      add_share(in, row.count, engine, 0, 1, nullptr, nullptr, 0, 1, [] {});
     } else {
       for (std::int64_t j = lane; j < row.count; j += 32) {
         const auto at = problem.rows.element(j);
@@ -118,7 +118,7 @@ struct long_segments {
   answer_to<R> to;
   rows_of_segments<Offset> rows;
   long long* partials;  // blocks x blocks: of a segment that they share, and of a block
-  unsigned* tickets;    // one for the launch, and one for each shared segment
+  unsigned* tickets;    // one for the launch, one for each shared segment, and one for its tiles
 };
 
 template <class Input, class Offset, class R>
@@ -127,6 +127,7 @@ __global__ void __launch_bounds__(run_engine<Input>::threads, 1)
   using Engine = run_engine<Input>;
   extern __shared__ __align__(16) char shared[];
   __shared__ block_room<Engine> room;
+  __shared__ tiles_of_all rest;
   detail::wait_for_stream();
   const unsigned listed = *problem.rows.listed, blocks = gridDim.x;
   if (listed == 0) return;
@@ -135,10 +136,15 @@ __global__ void __launch_bounds__(run_engine<Input>::threads, 1)
     const auto row = problem.rows.at(problem.rows.list[i]);
     const int slice = together ? static_cast<int>(blockIdx.x) : 0, slices = together ? static_cast<int>(blocks) : 1;
     const Input in = problem.in.from(row.begin.first, row.begin.second);
-    bool held = sum_slice(in, row.count, shared, room, Engine::threads, slice, slices), writes = true;
+    unsigned* const next = problem.tickets + 1 + blocks + i;
+    if (threadIdx.x == 0) rest.next = next;
+    bool held =
+             sum_slice(in, row.count, shared, room, Engine::threads, slice, slices, together ? &rest : nullptr, [] {}),
+         writes = true;
     if (together) {
       long long* all = problem.partials + static_cast<std::int64_t>(i) * blocks * left_words<Input::values>;
       writes = leave(all, problem.tickets + 1 + i, slice, slices, held, room);
+      if (writes && threadIdx.x == 0) *next = 0;
       if (writes) held = put_together<Engine>(all, slices, room, Engine::threads);
     }
     if (writes && threadIdx.x < 32) {
