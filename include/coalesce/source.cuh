@@ -39,7 +39,8 @@ template <int N, class T>
 using packet = std::conditional_t<N == 1, single<T>, packed<N == 1 ? 16 : N* static_cast<int>(sizeof(T))>>;
 
 // Of memory that nobody writes meanwhile, at an address that is a multiple of N elements. Vectors of 16 bytes are read
-// once and go past L1, which would keep them in vain.
+// once and go past L1, which would keep them in vain. Volatile, and not `.nc`: a launch that starts early must not read
+// before it has waited for the one ahead (launch.cuh), nor what a cache still has from before. (An H200 is as fast.)
 template <int N, class T>
 __device__ __forceinline__ packet<N, T> fetch_elements(const T* from) {
   packet<N, T> result;

@@ -142,6 +142,32 @@ void many_partial_results() {
   }
 }
 
+// Columns shared by so many blocks that the last of a group merges theirs, then the last of all what groups have. The
+// elements are small integers: every order of adding them gives the same.
+void slices_of_slices() {
+  struct {
+    i64 rows, columns, shift;
+  } shapes[] = {{3201, 1000, 0}, {6501, 128, 1}};  // tiles of columns, and one array
+  for (const auto& [rows, columns, shift] : shapes) {
+    Random random(5);
+    std::vector<float> host(rows * columns);
+    std::vector<double> sums(columns), squares(columns);
+    for (i64 i = 0; i < rows * columns; ++i) {
+      host[i] = static_cast<float>(random.between(-8, 8));
+      sums[i % columns] += host[i];
+      squares[i % columns] += host[i] * host[i];
+    }
+    const Array<float> in(host, shift);
+    Array<float> out(columns);
+    CALL(coalesce::variance(coalesce::view<float>(in.get(), {rows, columns}), {0}, out.get()));
+    const std::vector<float> variances = out.download();
+    for (i64 c = 0; c < columns; ++c) {
+      const double n = static_cast<double>(rows), mean = sums[c] / n, wanted = squares[c] / n - mean * mean;
+      EXPECT(std::fabs(variances[c] - wanted) <= 1e-6 * wanted, "a variance of columns merged in two turns");
+    }
+  }
+}
+
 void refused(const coalesce::status& s, const char* what, const char* words) {
   EXPECT(!s && s.error() == cudaErrorInvalidValue, "%s was not refused", what);
   EXPECT(std::strstr(s.message(), words), "%s: '%s' does not say '%s'", what, s.message(), words);
@@ -181,6 +207,7 @@ int main() {
   not_a_number();
   infinities_and_overflow();
   many_partial_results();
+  slices_of_slices();
   refusals();
   std::puts("edges: ok");
 }

@@ -111,17 +111,17 @@ struct moment {
   };
   template <int First, int N, int Size>
   __device__ __forceinline__ static float_moments moments_as_tree(const T (&tile)[Size], float center) {
-    if constexpr (N == 4) {
-      float apart[4];
+    if constexpr (N <= 4) {
+      float apart[N];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) apart[i] = static_cast<float>(tile[First + i]) - center;
+      for (int i = 0; i < N; ++i) apart[i] = static_cast<float>(tile[First + i]) - center;
       float squares = apart[0] * apart[0];
 #pragma unroll
-      for (int i = 1; i < 4; ++i) squares = fmaf(apart[i], apart[i], squares);
-      return {(apart[0] + apart[1]) + (apart[2] + apart[3]), squares};
+      for (int i = 1; i < N; ++i) squares = fmaf(apart[i], apart[i], squares);
+      return {sum_as_tree<0, N>(apart), squares};
     } else {
       const float_moments left = moments_as_tree<First, N / 2>(tile, center);
-      const float_moments right = moments_as_tree<First + N / 2, N / 2>(tile, center);
+      const float_moments right = moments_as_tree<First + N / 2, N - N / 2>(tile, center);
       return {left.sum + right.sum, left.squares + right.squares};
     }
   }
