@@ -178,9 +178,11 @@ status launch_dense_columns(const A& a, const Source& in, typename A::result* ou
     problem.working = dense_threads / lines * lines;
   const std::int64_t vectors = rows_count * columns_count / width;
   const std::int64_t resident = static_cast<std::int64_t>(device.processors) * dense_blocks<A, width>;
-  double share = 0;
-  const std::int64_t slices =
-      slices_of_tiles(planes, planes <= max_tickets ? vectors / (16 * problem.working) : 1, resident, share, 1);
+  // Of several matrices two rounds of blocks, as those on some multiprocessors take longer.
+  const std::int64_t most = planes <= max_tickets ? vectors / (16 * problem.working) : 1;
+  std::int64_t slices = (planes == 1 ? 1 : 2) * resident / planes;
+  if (slices > most) slices = most;
+  if (slices < 1) slices = 1;
   if (planes > 0x7fffffff) return refuse("more results than one launch can have: split the call");
   const std::int64_t bytes = columns_count * static_cast<std::int64_t>(sizeof(typename A::state));
   problem.tree = tree_of_slices(planes, slices, bytes);
