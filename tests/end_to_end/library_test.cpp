@@ -56,7 +56,7 @@ constexpr Conflicts kConflicts[] = {
     {"reduce_staged_rows<16", "", 120},             // rows that do not begin at 16 bytes, copied element by element
     {"reduce_staged_long_rows<", "", 10},           // the last vectors of rows that 8 lanes share
     {"reduce_staged<", "", 600},                    // middle axes: a row's end meets the next one's beginning
-    {"transpose_flat_bytes<", "", 450},             // words of columns that are in several planes
+    {"transpose_flat_bytes<", "true>", 450},        // even numbers of rows: lanes on both sides of two gaps
     {"transpose_flat<4, 3>", "", 350},              // elements of three words, which overlap in the banks with those
     {"transpose_tall<4, 3>", "", 350},              // of other rows
 };
