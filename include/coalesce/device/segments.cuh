@@ -86,8 +86,8 @@ struct segments_edge {
 
 // How many segments end among the first `units` units, and the one that ends next if it has no more elements; it is
 // between two edges. All lanes of a warp call it, for one place or, 16 lanes each, for two. They look at many offsets
-// at a time, as one after the other would take long, but each is a sector: where there are few segments at 8, first
-// around where it would be if segments were alike.
+// at a time, as one after the other would take long, but each is a sector: first at 8, around where it would be if
+// segments were alike.
 template <int Lanes, class Offsets>
 __device__ inline std::int64_t ends_before(const Offsets& offsets, std::int64_t origin, const segments_edge& before,
                                            const segments_edge& after, std::int64_t units) {

@@ -84,7 +84,7 @@ __device__ __forceinline__ void load_staged(const Source& in, const typename seg
   }
 }
 
-// What a warp has of the segment that is open, and how its lanes hand it on: the same in both ways through a tile.
+// What a warp has of the segment that is open, and how its lanes hand it on: the same in all ways through a tile.
 template <class A>
 class open_segment {
   using state_type = typename A::state;
