@@ -267,27 +267,31 @@ __device__ __forceinline__ bool sum_slice(const Input& in, std::int64_t count, c
   // Bins that warps share hold so many numbers at once.
   std::int64_t at_once = count;
   if constexpr (shares_bins<Engine>) at_once = Engine::most_of_block * slices;
-  std::int64_t first = 0;
-  do {
-    const bool special = sum.special;
+  unsigned seen = 0;  // of infinities and NaN: looked for where they were met, by those who have
+  for (std::int64_t first = 0; first == 0 || first < count; first += at_once) {
     Engine engine;
     engine.place(shared, t, room.limb);
     engine.begin();
     const Input part = in.from(first, first);
-    add_share(part, ::min(count - first, at_once), engine, t / 32, threads / 32, &room.next,
-              count > at_once ? nullptr : rest, slice, slices, [&] {
-                if (first > 0 && t == 0) room.next = static_cast<unsigned>(threads) / 32;
-                engine.start();
-                __syncthreads();
-                if (first == 0 && t >= threads - 32) meanwhile();
-              });
+    const std::int64_t part_count = ::min(count - first, at_once);
+    tiles_of_all* const shared_rest = count > at_once ? nullptr : rest;
+    add_share(part, part_count, engine, t / 32, threads / 32, &room.next, shared_rest, slice, slices, [&] {
+      if (first > 0 && t == 0) room.next = static_cast<unsigned>(threads) / 32;
+      engine.start();
+      __syncthreads();
+      if (first == 0 && t >= threads - 32) meanwhile();
+    });
     if constexpr (shares_bins<Engine>)
       sum = fold_shared(engine, shared, room, threads);
     else
       sum = fold_block(engine, shared, room, threads);
-    sum.special = sum.special || special;
-    first += at_once;
-  } while (shares_bins<Engine> && first < count);
+    if (sum.special) {
+      find_flags<Engine>(part, part_count, room, threads, slice, slices, true, shared_rest);
+      seen |= room.flags;
+      __syncthreads();
+    }
+    if (!shares_bins<Engine>) break;  // at once
+  }
   bool nothing = true;  // -0s leave nothing above the lowest limbs
   if (sum.held) {
     nothing = (room.sum.low | room.sum.high) == 0;
@@ -299,8 +303,12 @@ __device__ __forceinline__ bool sum_slice(const Input& in, std::int64_t count, c
     }
     nothing = __syncthreads_and(nothing);
   }
-  if (sum.special || (nothing && !(count > 0 && (in.flags(0, 0) & something) != 0)))
-    find_flags<Engine>(in, count, room, threads, slice, slices, sum.special, count > at_once ? nullptr : rest);
+  if (seen != 0) {
+    if (t == 0) room.flags = seen;
+    __syncthreads();
+  } else if (nothing && !(count > 0 && (in.flags(0, 0) & something) != 0)) {
+    find_flags<Engine>(in, count, room, threads, slice, slices, false, count > at_once ? nullptr : rest);
+  }
   return sum.held;
 }
 
