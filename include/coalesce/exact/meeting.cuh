@@ -155,6 +155,20 @@ __device__ __forceinline__ window_sum record_of(const long long* all, int block)
   return record;
 }
 
+// The same of limb k of sums that blocks have left.
+template <range R>
+__device__ __forceinline__ long long sum_of_limbs(const long long* all, int blocks, int k) {
+  long long sum = 0;
+  for (int first = threadIdx.x % 32; first < blocks; first += 5 * 32) {
+    window_sum record[5];
+#pragma unroll
+    for (int u = 0; u < 5; ++u) record[u] = first + 32 * u < blocks ? record_of(all, first + 32 * u) : window_sum{};
+#pragma unroll
+    for (int u = 0; u < 5; ++u) sum += limb_of<R>(record[u], k);
+  }
+  return sum;
+}
+
 // What `slices` blocks have left, put together by the last of them: true if it is held in room.sum, else it is in
 // room.limb. And in room.flags.
 template <class Engine>
@@ -195,20 +209,17 @@ __device__ __forceinline__ bool put_together(const long long* all, int slices, b
   end = room.end;
   if (end == 0 && !room.sum.failed) return true;
   const long long* const words = all + slices * record_words;
+  const bool apart = room.sum.failed;                      // too far for 128 bits
   for (unsigned k = warp; k < limbs; k += threads / 32) {  // a warp takes a limb
     long long one = 0;
-    if (k >= lowest && k < end) {
-      one = warp_sum(sum_of_words(words + k * slices, reinterpret_cast<const window_sum*>(all), slices));
-    }
+    if (k >= lowest && k < end)
+      one = sum_of_words(words + k * slices, reinterpret_cast<const window_sum*>(all), slices);
+    if (apart) one += sum_of_limbs<Engine::values>(all, slices, static_cast<int>(k));
+    one = warp_sum(one);
     if (lane == 0) room.limb[k] = one;
   }
   __syncthreads();
-  // All records at once, because deposits that meet wait for each other; one by one where they are too far apart.
-  if (!room.sum.failed) {
-    if (t == 0) deposit<Engine::values>(room.limb, room.sum);
-  } else {
-    for (int i = t; i < slices; i += threads) deposit<Engine::values>(room.limb, record_of(all, i));
-  }
+  if (!apart && t == 0) deposit<Engine::values>(room.limb, room.sum);
   __syncthreads();
   return false;
 }
