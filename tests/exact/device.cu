@@ -316,6 +316,24 @@ void matrices(std::uint64_t seed, std::size_t count) {
   }
 }
 
+// Doubles, twice as many for each block as are looked at before windows are placed, the later ones so much larger that
+// the windows of whole warps are full: together they have more bits than there are for them.
+template <class T>
+void full_windows() {
+  if constexpr (std::is_same_v<T, double>) {
+    int blocks = 0;
+    require(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, 0), "cudaDeviceGetAttribute");
+    constexpr std::size_t looked_at = 4096;
+    const std::size_t count = static_cast<std::size_t>(blocks) * 2 * looked_at;
+    std::vector<T> x(count);
+    for (std::size_t i = 0; i < count; ++i) x[i] = i / looked_at % 2 == 0 ? 1 : 1021.5;
+    const on_device dx(x);
+    const results out(1);
+    require(coalesce::exact_sum(dx.get(), static_cast<std::int64_t>(count), out.get()), "exact_sum");
+    expect(out.read()[0], host::exact_sum(x.data(), count, 1), "full windows", 0, count);
+  }
+}
+
 // Blocks that do not hold their part of a sum in registers leave it in the workspace as limbs; what the same blocks
 // left there in an earlier call is no part of a later sum, in which only the last of them does so.
 void limbs_of_an_earlier_call() {
@@ -424,6 +442,7 @@ int main(int argc, char** argv) {
   many_columns(8501, elements / 8501 + 5);
   tiny_rows();
   late_giants();
+  full_windows<element>();
   limbs_of_an_earlier_call();
   large_arrays();
   accumulator_of_subnormals();

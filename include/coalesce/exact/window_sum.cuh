@@ -16,8 +16,11 @@ struct __align__(16) window_sum {
 };
 template <int Parts>
 __device__ __forceinline__ window_sum total_of(const long long (&part)[Parts], int exponent, bool failed = false) {
+  // Many full windows may need more bits than there are: one is left for carries.
+  constexpr int room = Parts < 3 ? 63 : 126 - below_window(0) - below_window(1);
+  const bool held = room == 63 || (part[0] >> room) == (part[0] >> 63);
   window_sum sum{static_cast<unsigned long long>(part[0]), static_cast<unsigned long long>(part[0] >> 63), exponent,
-                 failed};
+                 failed || !held};
 #pragma unroll
   for (int i = 1; i < Parts; ++i) {
     const int up = below_window(i - 1);
