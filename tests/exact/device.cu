@@ -334,6 +334,30 @@ void full_windows() {
   }
 }
 
+// Blocks whose sums are held in 128 bits each, but not together: beside each other, beside blocks of zeros only, and
+// beside blocks that leave limbs because their numbers have all exponents.
+template <class T>
+void blocks_far_apart() {
+  if constexpr (std::is_same_v<T, double>) {
+    constexpr std::size_t count = 1 << 16, piece = 8192;
+    cases::generator random(12);
+    for (int kind = 0; kind < 3; ++kind) {
+      std::vector<T> x(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t block = i / piece;
+        const T fraction = static_cast<T>(random() >> 11) * 0x1p-53;
+        if (kind == 0) x[i] = std::ldexp(fraction, block % 3 == 0 ? 1000 : block % 3 == 1 ? -1000 : 3);
+        if (kind == 1) x[i] = block % 2 == 0 ? 0 : std::ldexp(fraction, -static_cast<int>(60 * block));
+        if (kind == 2) x[i] = std::ldexp(fraction, i < count / 2 ? 0 : static_cast<int>(random() % 2000) - 1000);
+      }
+      const on_device dx(x);
+      const results out(1);
+      require(coalesce::exact_sum(dx.get(), static_cast<std::int64_t>(count), out.get()), "exact_sum");
+      expect(out.read()[0], host::exact_sum(x.data(), count, 1), "blocks far apart", kind, count);
+    }
+  }
+}
+
 // Blocks that do not hold their part of a sum in registers leave it in the workspace as limbs; what the same blocks
 // left there in an earlier call is no part of a later sum, in which only the last of them does so.
 void limbs_of_an_earlier_call() {
@@ -443,6 +467,7 @@ int main(int argc, char** argv) {
   tiny_rows();
   late_giants();
   full_windows<element>();
+  blocks_far_apart<element>();
   limbs_of_an_earlier_call();
   large_arrays();
   accumulator_of_subnormals();

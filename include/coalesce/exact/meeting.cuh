@@ -169,6 +169,8 @@ __device__ __forceinline__ long long sum_of_limbs(const long long* all, int bloc
   return sum;
 }
 
+constexpr unsigned left_limbs = 0x80;  // beside the flags of what was seen: some block left limbs
+
 // What `slices` blocks have left, put together by the last of them: true if it is held in room.sum, else it is in
 // room.limb. And in room.flags.
 template <class Engine>
@@ -184,8 +186,13 @@ __device__ __forceinline__ bool put_together(const long long* all, int slices, b
     sum = together(sum, one);
     flags |= said & 0xff;
     if (said >> 16 != 0) {
+      flags |= left_limbs;
       lowest = ::min(lowest, said >> 8 & 0xff);
       end = ::max(end, said >> 16);
+    } else if ((one.low | one.high) != 0) {  // 128 bits lie in five limbs
+      const int first = (one.exponent - layout<Engine::values>::unit) >> 5;
+      lowest = ::min(lowest, static_cast<unsigned>(::max(first, 0)));
+      end = ::max(end, static_cast<unsigned>(::min(first + 5, limbs)));
     }
   }
   const window_sum of_warp = sum_of_lanes(sum);
@@ -207,19 +214,23 @@ __device__ __forceinline__ bool put_together(const long long* all, int slices, b
   fold_parts(room, threads / 32);
   lowest = room.lowest;
   end = room.end;
-  if (end == 0 && !room.sum.failed) return true;
+  const bool left = (room.flags & left_limbs) != 0, apart = room.sum.failed;  // too far for 128 bits
+  if (!left && !apart) return true;
   const long long* const words = all + slices * record_words;
-  const bool apart = room.sum.failed;                      // too far for 128 bits
   for (unsigned k = warp; k < limbs; k += threads / 32) {  // a warp takes a limb
     long long one = 0;
-    if (k >= lowest && k < end)
-      one = sum_of_words(words + k * slices, reinterpret_cast<const window_sum*>(all), slices);
-    if (apart) one += sum_of_limbs<Engine::values>(all, slices, static_cast<int>(k));
-    one = warp_sum(one);
+    if (k >= lowest && k < end) {
+      if (left) one = sum_of_words(words + k * slices, reinterpret_cast<const window_sum*>(all), slices);
+      if (apart) one += sum_of_limbs<Engine::values>(all, slices, static_cast<int>(k));
+      one = warp_sum(one);
+    }
     if (lane == 0) room.limb[k] = one;
   }
   __syncthreads();
-  if (!apart && t == 0) deposit<Engine::values>(room.limb, room.sum);
+  if (t == 0) {
+    room.flags &= ~left_limbs;
+    if (!apart) deposit<Engine::values>(room.limb, room.sum);
+  }
   __syncthreads();
   return false;
 }
