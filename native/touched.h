@@ -40,7 +40,10 @@ class TouchedLines {
   // Nothing is kept afterwards.
   void mark_all() {
     for (uint64_t k = 0; k < kLines; ++k)
-      if (lines_[k].line) mark(lines_[k], *maps_[k]), lines_[k] = {};
+      if (lines_[k].line) {
+        mark(lines_[k], *maps_[k]);
+        lines_[k] = {};
+      }
   }
 
  private:

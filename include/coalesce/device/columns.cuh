@@ -15,8 +15,6 @@
 
 namespace coalesce::detail {
 
-inline constexpr int columns_threads = 256;
-
 template <class A, class Source>
 struct columns {
   A accumulator;
@@ -25,13 +23,11 @@ struct columns {
   std::int64_t planes, plane_stride, rows_count, stride, columns_count;
   std::int64_t tiles = 0, rows_of_slice = 0;
   int tile = 0, across = 0;  // columns of a block: where rows are shifted, a thread's last vector may be the next one's
-  slice_tree tree;
+  slice_tree tree = {};
   typename A::state* partials = nullptr;  // [tile][partial result of the tree][column of the tile]
   unsigned int* tickets = nullptr;        // [tile][ticket of the tree]
 };
 
-template <class A, int Width>
-inline constexpr int columns_blocks = shape<A>::state_words * Width <= 16 ? 3 : 2;
 template <int Width, int Loads, class A, class Source>
 __global__ void __launch_bounds__(columns_threads, columns_blocks<A, Width>)
     reduce_columns(const columns<A, Source> problem) {
@@ -145,7 +141,7 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A, Width>)
 
 template <class A, class Source>
 status launch_tiles_of_columns(columns<A, Source> problem, cudaStream_t stream, workspace* work) {
-  constexpr int width = width_of_dense<A, Source>();
+  constexpr int width = columns_width<A, Source>;
   device_facts device;
   if (const status s = current_device(device); !s) return s;
   const bool aligned =

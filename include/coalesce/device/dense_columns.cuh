@@ -12,7 +12,7 @@
 
 namespace coalesce::detail {
 
-inline constexpr int dense_threads = 256;
+inline constexpr int columns_threads = 256;  // here and in columns.cuh
 
 template <class A, class Source>
 struct dense_columns {
@@ -27,27 +27,23 @@ struct dense_columns {
   unsigned int* tickets;        // [plane][ticket of the tree]
 };
 
-// The elements of a vector: as many as a thread has room for the states of.
+// The elements of a vector, of which a thread has that many states.
 template <class A, class Source>
-constexpr int width_of_dense() {
-  int width = Source::width;
-  while (width > 1 && width * static_cast<int>(sizeof(typename A::state)) > 128) width /= 2;
-  return width;
-}
+inline constexpr int columns_width = states_in_vector<A, Source>(128);
 template <class A, int Width>
-inline constexpr int dense_blocks = shape<A>::state_words * Width <= 16 ? 3 : 2;
+inline constexpr int columns_blocks = shape<A>::state_words * Width <= 16 ? 3 : 2;
 // Under way: 128 bytes of a thread, or 16 loads.
 __host__ __device__ constexpr int loads_of_columns(int bytes) {
   return bytes >= 32 ? 4 : bytes <= 8 ? 16 : 128 / bytes;
 }
 
 template <int Width, int Loads, class A, class Source>
-__global__ void __launch_bounds__(dense_threads, dense_blocks<A, Width>)
+__global__ void __launch_bounds__(columns_threads, columns_blocks<A, Width>)
     reduce_dense_columns(const dense_columns<A, Source> problem) {
   using state_type = typename A::state;
   using element = typename A::element;
   using vector = typename Source::template vector_of<Width>;
-  __shared__ states_of_threads<Width, dense_threads, A> room;
+  __shared__ states_of_threads<Width, columns_threads, A> room;
   const A& a = problem.accumulator;
   const int t = static_cast<int>(threadIdx.x), working = problem.working, period = problem.period;
   const int slices = problem.tree.slices, columns = static_cast<int>(problem.columns_count);
@@ -129,7 +125,7 @@ __global__ void __launch_bounds__(dense_threads, dense_blocks<A, Width>)
 
   typename A::result* const out = problem.out + static_cast<std::int64_t>(plane) * columns;
   state_type* const partials = problem.partials + static_cast<std::int64_t>(plane) * problem.tree.partials() * columns;
-  for (int place = t; place < columns; place += dense_threads) {
+  for (int place = t; place < columns; place += columns_threads) {
     // The row of threads has each column once for each of the rows in a period.
     state_type merged = room.column(place);
     for (int j = place + columns; j < period * Width; j += columns) a.merge(merged, room.column(j));
@@ -153,10 +149,10 @@ std::int64_t period_of_columns(std::int64_t columns_count) {
 // partial results; but not of many matrices, a few of which are under way, whose rows share sectors.
 template <class A, class Source>
 bool columns_are_dense(std::int64_t planes, std::int64_t rows_count, std::int64_t stride, std::int64_t columns_count) {
-  constexpr int width = width_of_dense<A, Source>();
+  constexpr int width = columns_width<A, Source>;
   const std::int64_t period = period_of_columns<width>(columns_count);
   const bool shared_sectors = columns_count * Source::bytes % 32 != 0;
-  return stride == columns_count && (period <= 32 || (planes > 1 && shared_sectors && period <= dense_threads)) &&
+  return stride == columns_count && (period <= 32 || (planes > 1 && shared_sectors && period <= columns_threads)) &&
          (rows_count >= 64 || period * width < 256);
 }
 
@@ -164,7 +160,7 @@ template <class A, class Source>
 status launch_dense_columns(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
                             std::int64_t plane_stride, std::int64_t rows_count, std::int64_t columns_count,
                             cudaStream_t stream, workspace* work) {
-  constexpr int width = width_of_dense<A, Source>();
+  constexpr int width = columns_width<A, Source>;
   device_facts device;
   if (const status s = current_device(device); !s) return s;
   const int period = static_cast<int>(period_of_columns<width>(columns_count));
@@ -173,11 +169,11 @@ status launch_dense_columns(const A& a, const Source& in, typename A::result* ou
   // Whole lines, if that leaves few threads idle.
   constexpr int line = 128 / (width * Source::bytes) > 0 ? 128 / (width * Source::bytes) : 1;
   const int lines = period / common_divisor(period, line) * line;
-  problem.working = dense_threads / period * period;
-  if (lines <= dense_threads && dense_threads / lines * lines * 8 >= dense_threads * 7)
-    problem.working = dense_threads / lines * lines;
+  problem.working = columns_threads / period * period;
+  if (lines <= columns_threads && columns_threads / lines * lines * 8 >= columns_threads * 7)
+    problem.working = columns_threads / lines * lines;
   const std::int64_t vectors = rows_count * columns_count / width;
-  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * dense_blocks<A, width>;
+  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * columns_blocks<A, width>;
   // Of several matrices two rounds of blocks, as those on some multiprocessors take longer.
   const std::int64_t most = planes <= max_tickets ? vectors / (16 * problem.working) : 1;
   std::int64_t slices = (planes == 1 ? 1 : 2) * resident / planes;
@@ -193,7 +189,7 @@ status launch_dense_columns(const A& a, const Source& in, typename A::result* ou
     problem.tickets = work->tickets();
   }
   return launch(reduce_dense_columns<width, loads_of_columns(width * Source::bytes), A, Source>, problem,
-                planes * slices, dense_threads, 0, stream);
+                planes * slices, columns_threads, 0, stream);
 }
 
 }  // namespace coalesce::detail

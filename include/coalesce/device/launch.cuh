@@ -30,9 +30,9 @@ struct row_map {
 // Neighbouring results that a thread owns where a vector has an element of each: those of 16 bytes, fewer where the
 // states would take too many registers.
 template <class A, class Source>
-constexpr int states_in_vector() {
+constexpr int states_in_vector(int most_bytes = 64) {
   int width = Source::width;
-  while (width > 1 && width * static_cast<int>(sizeof(typename A::state)) > 64) width /= 2;
+  while (width > 1 && width * static_cast<int>(sizeof(typename A::state)) > most_bytes) width /= 2;
   return width;
 }
 template <class A, class Source>

@@ -103,7 +103,8 @@ __device__ __forceinline__ bool leave(long long* all, unsigned* ticket, int slic
     if (threadIdx.x == 0) {
       const window_sum sum = room.sum;
       *record = {sum.low, sum.high, sum.exponent, static_cast<int>(room.flags)};
-      room.last = detail::take_ticket(ticket, slices - 1) == slices - 1;
+      const unsigned others = static_cast<unsigned>(slices) - 1;
+      room.last = detail::take_ticket(ticket, others) == others;
     }
     __syncthreads();
     return room.last;
