@@ -97,10 +97,11 @@ def main():
     small = {}
     for r in rows:
         if r.get("part", "").startswith("small"):
-            small.setdefault(int(r["case"]), {})[r["type"]] = r
+            data, n = r["case"].split()
+            small.setdefault((data, int(n)), {})[r["type"]] = r
     types = ["half", "bfloat16", "float", "double"]
-    tables["small"] = ["| n | " + " | ".join(types) + " |", "| ---: |" + " ---: |" * 4] + [
-        f"| {n} | " + " | ".join(f"{by[t]['exact']:.1f} / {by[t]['plain']:.1f} us" if t in by else "-" for t in types) + " |" for n, by in sorted(small.items())]
+    tables["small"] = ["| data | n | " + " | ".join(types) + " |", "| --- | ---: |" + " ---: |" * 4] + [
+        f"| {data} | {n} | " + " | ".join(f"{by[t]['exact']:.1f} / {by[t]['plain']:.1f} us" if t in by else "-" for t in types) + " |" for (data, n), by in sorted(small.items())]
     for shape in ("rows", "columns"):
         found = {}
         for r in rows:

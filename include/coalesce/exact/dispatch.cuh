@@ -24,38 +24,48 @@ status start(const Problem& problem, std::int64_t blocks, int threads, int share
   return detail::launch_early(Kernel, problem, blocks, threads, shared, stream, device);
 }
 
+// `count` meetings, which are 0, in the workspace: among its tickets from the one at `ticket` on, which are 0 already,
+// or behind `bytes` of its other memory.
+template <range R>
+status find_meetings(std::int64_t count, int ticket, std::size_t bytes, const detail::device_facts& device,
+                     cudaStream_t stream, workspace*& work, meeting<R>*& meetings) {
+  const std::size_t room = static_cast<std::size_t>(count) * sizeof(meeting<R>);
+  const bool among_tickets = room <= (detail::max_tickets - ticket) * sizeof(unsigned);
+  bytes = (bytes + 255) / 256 * 256;
+  if (const status s = detail::find_workspace(stream, device.device, bytes + (among_tickets ? 0 : room), work); !s)
+    return s;
+  if (among_tickets) {
+    meetings = reinterpret_cast<meeting<R>*>(work->tickets() + ticket);
+    return {};
+  }
+  meetings = reinterpret_cast<meeting<R>*>(static_cast<char*>(work->partials()) + bytes);
+  return cudaMemsetAsync(meetings, 0, room, stream);
+}
+
 template <class Input, class R>
 status start_runs(const Input& in, const answer_to<R>& to, const reduction_layout& layout, total<Input::values>* into,
                   const detail::device_facts& device, cudaStream_t stream, workspace* work) {
   const std::int64_t results = layout.kept_count, bytes = layout.reduced_count * 16 / Input::width * Input::inputs;
-  const std::int64_t most = device.processors < meeting::most_blocks ? device.processors : meeting::most_blocks;
-  constexpr bool meets = Input::values == range::narrow;
-  std::int64_t slices = results < most_shared_runs ? detail::slices_of_runs(results, bytes, most, 16384) : 1;
-  if (meets && results == 1 && bytes > 32768 && bytes <= 65536) slices = bytes / 16384;  // what meet is soon together
-  runs<Input, R> problem{in,      to,  layout.reduced_count, {layout}, static_cast<int>(slices), nullptr, nullptr,
-                         nullptr, into};
+  constexpr int most_blocks = meeting<Input::values>::most_blocks;
+  const std::int64_t most = device.processors < most_blocks ? device.processors : most_blocks;
+  constexpr std::int64_t most_shared_runs = detail::max_tickets / 2;
+  std::int64_t slices = results < most_shared_runs ? detail::slices_of_runs(results, bytes, most, 8192) : 1;
+  if (results == 1 && bytes > 32768 && bytes <= 65536) slices = bytes / 16384;  // they are soon together
+  runs<Input, R> problem{in, to, layout.reduced_count, {layout}, static_cast<int>(slices), nullptr, into};
   if (slices > 1) {
-    const bool among_tickets = results * sizeof(meeting) <= detail::max_tickets * sizeof(unsigned);
-    const std::size_t room = !meets ? static_cast<std::size_t>(results * slices) * left_words<Input::values> * 8
-                             : among_tickets ? 0
-                                             : static_cast<std::size_t>(results) * sizeof(meeting);
-    if (const status s = detail::find_workspace(stream, device.device, room, work); !s) return s;
-    problem.partials = static_cast<long long*>(work->partials());
-    problem.tickets = work->tickets();
-    problem.meetings = static_cast<meeting*>(among_tickets ? static_cast<void*>(work->tickets()) : work->partials());
-    if (meets && !among_tickets) {
-      if (const cudaError_t error = cudaMemsetAsync(problem.meetings, 0, room, stream); error != cudaSuccess)
-        return error;
-    }
+    if (const status s = find_meetings(results, 0, 0, device, stream, work, problem.meetings); !s) return s;
   }
   // Little: windows are tried first. Of doubles, up to what the second-level cache holds: 4 us less than bins alone, or
   // 5 more where they do not hold it.
   constexpr std::int64_t little = std::is_same_v<Input, elements<double>> ? 32 << 20 : 8 << 20;
   if (results * bytes <= little) {
     using Engine = engine_of_runs<true, Input>;
-    // What meets: 16 KB of a block are four requests each of 256 threads.
-    const int threads = (meets ? bytes / slices : bytes) <= 16384 ? 256 : Engine::threads < 512 ? Engine::threads : 512;
-    return start<sum_runs<true, Input, R>>(problem, results * slices, threads, Engine::shared_bytes, device, stream);
+    // 16 KB of a block are four requests each of 256 threads. No block is to be without numbers.
+    const int threads = bytes / slices <= 16384 ? 256 : Engine::threads < 512 ? Engine::threads : 512;
+    if (slices > 1)
+      problem.slices = static_cast<int>(detail::ceil_div(problem.count, piece_of_run(problem.count, slices)));
+    return start<sum_runs<true, Input, R>>(problem, results * problem.slices, threads, Engine::shared_bytes, device,
+                                           stream);
   }
   using Engine = run_engine<Input>;
   return start<sum_runs<false, Input, R>>(problem, results * slices, Engine::threads, Engine::shared_bytes, device,
@@ -131,16 +141,16 @@ status start_segments(const Input& in, const answer_to<R>& to, const Offset* off
   const std::int64_t blocks = device.processors, most_long = std::int64_t(1) << 19;
   const std::int64_t room = most_listed + (segments < most_long ? segments : most_long);
   const std::size_t list_bytes = static_cast<std::size_t>(room) * sizeof(std::int64_t);
-  const std::size_t bytes = list_bytes + static_cast<std::size_t>(blocks * blocks) * left_words<Input::values> * 8;
-  if (const status s = detail::find_workspace(stream, device.device, bytes, work); !s) return s;
+  meeting<Input::values>* meetings = nullptr;
+  constexpr int first_meeting = 32;  // tickets before
+  if (const status s = find_meetings(blocks, first_meeting, list_bytes, device, stream, work, meetings); !s) return s;
   char* space = static_cast<char*>(work->partials());
   std::int64_t* list = reinterpret_cast<std::int64_t*>(space);
   unsigned* tickets = work->tickets();
   const rows_of_segments<Offset> rows{offsets, list + most_listed, tickets + 2};
   if (const status s = start_short_rows(in, to, rows, segments, false, 1024, list, tickets, device, stream); !s)
     return s;
-  const long_segments<Input, Offset, R> rest{in, to, rows, reinterpret_cast<long long*>(space + list_bytes),
-                                             tickets + 3};
+  const long_segments<Input, Offset, R> rest{in, to, rows, meetings, tickets + 3};
   return start<sum_long_segments<Input, Offset, R>>(rest, blocks, run_engine<Input>::threads,
                                                     run_engine<Input>::shared_bytes, device, stream);
 }

@@ -14,7 +14,7 @@ struct block_room {
   long long limb[limbs];
   long long low[sums], high[sums];
   unsigned word[limbs];
-  unsigned flags, next, lowest, end;
+  unsigned flags, next;
   window_sum part[32];  // of each warp
   window_sum sum;       // of all
   bool last;

@@ -1,5 +1,5 @@
-// How the sums of the blocks that share a run become one: by additions in device memory where they have few limbs, else
-// by the last block, for which the others have left theirs.
+// How the sums of the blocks that share a run become one: by additions in device memory, each of which says how many
+// blocks have added. Nothing has to be written, waited for and read again.
 #pragma once
 
 #include <coalesce/device/launch.cuh>
@@ -7,16 +7,16 @@
 
 namespace coalesce::exact {
 
-// Where the blocks of a run meet whose sums are of the narrow range: 0 between launches. Each block adds its limbs, and
-// how many blocks had which flag, and with each word one to a count in its upper bits. So whoever adds last knows it
-// from what the addition returns, without a ticket, and has the sum: nothing has to be written, waited for and read
-// again.
-struct alignas(128) meeting {
-  static constexpr int limbs = limbs_of<range::narrow>, words = limbs + 1, count_bits = 48, flag_bits = 9;
-  static constexpr int most_blocks = (1 << flag_bits) - 1;
+// Where the blocks of a run meet: 0 between launches. With each word a block adds one to a count in its upper bits. A
+// block adds the limbs that its sum reaches; how many blocks had which flag; and how many limbs it has added. So
+// whoever adds to `limbs_added` last is the last block, and knows when all that was added is there: often at once, from
+// what its own additions return.
+template <range R>
+struct alignas(32) meeting {
+  static constexpr int limbs = limbs_of<R>, flags = limbs, limbs_added = limbs + 1, words = limbs + 2;
+  static constexpr int count_bits = 48, flag_bits = 9, most_blocks = (1 << flag_bits) - 1;
   unsigned long long word[words];
-  unsigned complete;  // of `words`, where not one block was the last for all of them
-  unsigned next;      // counts tiles
+  unsigned next;  // counts tiles
 };
 
 // Limb k of a sum of 128 bits: 32 bits of its magnitude, with its sign.
@@ -37,236 +37,144 @@ __device__ __forceinline__ long long limb_of(const window_sum& sum, int k) {
   return negative ? -limb : limb;
 }
 
-// Called by a block's first warp. True: this was the last of `slices` blocks, and the run's sum is in room.limb and
-// room.flags.
+// A sum of 128 bits lies in so many limbs from an even one on; of a narrow range in any case.
+template <range R>
+constexpr int limbs_of_window = limbs_of<R> < 12 ? limbs_of<R> : 6;
+template <range R>
+__device__ __forceinline__ int first_limb(const window_sum& sum) {
+  return limbs_of_window<R> == limbs_of<R> ? 0 : (sum.exponent - layout<R>::unit) >> 5 & ~1;
+}
+
+// The sum of lanes' limbs, lane 0's worth 2^exponent, if it needs no more than 128 bits.
+template <int Limbs>
+__device__ __forceinline__ bool window_of_limbs(long long limb, int exponent, window_sum& sum) {
+  unsigned digit[Limbs];
+  long long carry = 0;
+#pragma unroll
+  for (int i = 0; i < Limbs; ++i) {
+    carry = (carry >> 32) + __shfl_sync(~0u, limb, i);
+    digit[i] = static_cast<unsigned>(carry);
+  }
+  const unsigned sign = static_cast<unsigned>(carry >> 63);
+  bool fits = carry >> 31 == carry >> 63;
+#pragma unroll
+  for (int times = 0; times < Limbs - 4; ++times) {  // lowest digits that are 0
+    const bool down = digit[0] == 0;
+#pragma unroll
+    for (int i = 0; i < Limbs; ++i) digit[i] = !down ? digit[i] : i + 1 < Limbs ? digit[i + 1] : sign;
+    exponent += down ? 32 : 0;
+  }
+  fits = fits && digit[3] >> 31 == (sign & 1);
+#pragma unroll
+  for (int i = 4; i < Limbs; ++i) fits = fits && digit[i] == sign;
+  sum = {digit[0] | static_cast<unsigned long long>(digit[1]) << 32,
+         digit[2] | static_cast<unsigned long long>(digit[3]) << 32, exponent, 0};
+  return fits;
+}
+
+// Called by a block's first warp, with what sum_slice or sum_quickly found. True: this was the last of `slices` blocks,
+// and the run's sum is in room.sum or, if it is not held, in room.limb. And in room.flags.
 template <class Engine>
-__device__ __forceinline__ bool meet(meeting& all, int slices, bool held, block_room<Engine>& room) {
-  constexpr int limbs = meeting::limbs, flag_bits = meeting::flag_bits, kinds = 5;
-  constexpr unsigned long long one = 1ull << meeting::count_bits;
-  const int k = threadIdx.x;
-  const bool takes_part = k < meeting::words;
-  long long own = 0;
-  if (k < limbs) {
-    if (held)
-      own = limb_of<Engine::values>(room.sum, k);
-    else  // in pieces of 32 bits, so that no sum of many leaves its bits
-      own = (k == limbs - 1 ? room.limb[k] : room.limb[k] & 0xffffffffll) + (k > 0 ? room.limb[k - 1] >> 32 : 0);
-  } else if (k == limbs) {
-    for (int i = 0; i < kinds; ++i) own |= static_cast<long long>(room.flags >> i & 1) << flag_bits * i;
-  }
-  unsigned long long sum = static_cast<unsigned long long>(own) + one;
-  if (takes_part) sum += atomicAdd(&all.word[k], sum);
-  const auto count_of = [](unsigned long long word) {
-    return static_cast<int>((word + one / 2) >> meeting::count_bits);
+__device__ __forceinline__ bool meet(meeting<Engine::values>& all, int slices, bool& held, block_room<Engine>& room) {
+  constexpr range values = Engine::values;
+  using place = meeting<values>;
+  constexpr int limbs = place::limbs, each = limbs_of_window<values>, kinds = 5;
+  constexpr unsigned long long one = 1ull << place::count_bits;
+  const int lane = threadIdx.x;
+  const auto count_of = [](unsigned long long word) { return static_cast<int>((word + one / 2) >> place::count_bits); };
+  const auto content_of = [&](unsigned long long word) {
+    return static_cast<long long>(word - one * static_cast<unsigned>(count_of(word)));
   };
-  const unsigned complete = __ballot_sync(~0u, takes_part && count_of(sum) == slices);
-  if (complete == 0) return false;
-  if (complete != (1u << meeting::words) - 1) {
-    unsigned before = 0;
-    if (k == 0)
-      asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
-                   : "=r"(before)
-                   : "l"(&all.complete), "r"(__popc(complete))
-                   : "memory");
-    before = __shfl_sync(~0u, before, 0);
-    __syncwarp();
-    if (before + __popc(complete) != meeting::words) return false;
-    if (takes_part) sum = __ldcg(&all.word[k]);
+  const auto left_limb = [&](int k) {  // in pieces of 32 bits, so that no sum of many leaves its bits
+    return (k == limbs - 1 ? room.limb[k] : room.limb[k] & 0xffffffffll) + (k > 0 ? room.limb[k - 1] >> 32 : 0);
+  };
+  const bool by_lanes = held || each == limbs;  // a lane's limb each
+  int first = 0, added = 0;                     // limbs
+  int mine = -1;                                // a lane's word
+  long long own = 0;
+  if (by_lanes) {
+    const window_sum sum = room.sum;
+    bool some = lane < each;
+    if (each != limbs) {
+      const bool nothing = (sum.low | sum.high) == 0;
+      if (!nothing) first = first_limb<values>(sum);
+      some = some && !nothing && first + lane < limbs;
+    }
+    if (some) {
+      mine = first + lane;
+      own = held ? limb_of<values>(sum, mine) : left_limb(mine);
+    }
+    added = __popc(__ballot_sync(~0u, some));
+  } else {
+    for (int begin = 0; begin < limbs; begin += 32) {
+      const int k = begin + lane;
+      const long long limb = k < limbs ? left_limb(k) : 0;
+      if (limb != 0) atomicAdd(&all.word[k], static_cast<unsigned long long>(limb) + one);
+      added += __popc(__ballot_sync(~0u, limb != 0));
+    }
   }
-  if (takes_part) all.word[k] = 0;
-  if (k == 0) all.complete = all.next = 0;
-  const unsigned long long value = sum - one * static_cast<unsigned>(slices);
-  if (k < limbs) room.limb[k] = static_cast<long long>(value);
-  if (k == limbs) {
+  constexpr int for_flags = each, for_added = each + 1;  // lanes
+  if (lane == for_flags) {
+    mine = place::flags;
+    for (int i = 0; i < kinds; ++i) own |= static_cast<long long>(room.flags >> i & 1) << place::flag_bits * i;
+  } else if (lane == for_added) {
+    mine = place::limbs_added;
+    own = added;
+  }
+  unsigned long long word = 0;
+  if (mine >= 0) {
+    word = static_cast<unsigned long long>(own) + one;
+    word += atomicAdd(&all.word[mine], word);
+  }
+  if (__shfl_sync(~0u, count_of(word), for_added) != slices) return false;
+  // The last block. If all that added anything have added to its words, their counts say so.
+  const int all_added = static_cast<int>(__shfl_sync(~0u, content_of(word), for_added));
+  const int blocks = lane >= each ? slices : added > 0 ? all_added / added : 0;
+  const bool same = by_lanes && added > 0 && all_added == all_added / added * added;
+  const auto complete = [&] { return same && __all_sync(~0u, mine < 0 || count_of(word) == blocks); };
+  const auto now_at = [&](int k) { return *static_cast<const volatile unsigned long long*>(&all.word[k]); };
+  bool there = complete();
+  if (same && !there) {
+    if (mine >= 0) word = now_at(mine);
+    there = complete();
+  }
+  if (there) {
+    const long long limb = mine >= 0 && lane < each ? content_of(word) : 0;
+    if (held) {
+      window_sum sum;
+      held = window_of_limbs<each>(limb, layout<values>::unit + 32 * first, sum);
+      if (lane == 0) room.sum = sum;
+    }
+    if (!held) {
+      for (int k = lane; k < limbs; k += 32) room.limb[k] = 0;
+      __syncwarp();
+      if (limb != 0) room.limb[mine] = limb;
+    }
+    if (mine >= 0) all.word[mine] = 0;
+  } else {
+    held = false;
+    int counted;
+    do {
+      counted = 0;
+      for (int k = lane; k < limbs; k += 32) {
+        const unsigned long long limb = now_at(k);
+        room.limb[k] = content_of(limb);
+        counted += count_of(limb);
+      }
+      counted = __reduce_add_sync(~0u, counted);
+      if (lane == for_flags) word = now_at(mine);
+    } while (counted != all_added || __shfl_sync(~0u, count_of(word), for_flags) != slices);
+    for (int k = lane; k < place::words; k += 32) all.word[k] = 0;
+  }
+  if (lane == 0) all.next = 0;
+  if (lane == for_flags) {
     unsigned flags = 0;
-    for (int i = 0; i < kinds; ++i) flags |= (value >> flag_bits * i & meeting::most_blocks) != 0 ? 1u << i : 0u;
+    for (int i = 0; i < kinds; ++i)
+      flags |= (content_of(word) >> place::flag_bits * i & place::most_blocks) != 0 ? 1u << i : 0u;
     room.flags = flags;
   }
   __syncwarp();
   return true;
-}
-
-// What blocks leave for the last of them: a record each, which is a sum held in 128 bits, with flags in the place of
-// `failed`; and then, for those that did not hold theirs, limbs: limb k of block i is word k * blocks + i, and the
-// record's flags have the lowest limb that is not 0 << 8, and the end of them << 16.
-constexpr int record_words = sizeof(window_sum) / 8;
-template <range R>
-constexpr int left_words = limbs_of<R> + record_words;
-
-// Leaves what sum_slice found. Returns whether this block is the last of `slices`, to which all is visible.
-template <class Engine>
-__device__ __forceinline__ bool leave(long long* all, unsigned* ticket, int slice, int slices, bool held,
-                                      block_room<Engine>& room) {
-  constexpr int limbs = block_room<Engine>::limbs;
-  window_sum* const record = reinterpret_cast<window_sum*>(all) + slice;
-  if (held) {
-    if (threadIdx.x == 0) {
-      const window_sum sum = room.sum;
-      *record = {sum.low, sum.high, sum.exponent, static_cast<int>(room.flags)};
-      const unsigned others = static_cast<unsigned>(slices) - 1;
-      room.last = detail::take_ticket(ticket, others) == others;
-    }
-    __syncthreads();
-    return room.last;
-  }
-  if (threadIdx.x < 32) {
-    long long* const words = all + slices * record_words;
-    int lowest = limbs, end = 0;  // of the limbs that are not 0: most are
-    for (int k = threadIdx.x; k < limbs; k += 32) {
-      // In pieces of 32 bits, so that no sum of many leaves its 64 bits.
-      const long long own = k == limbs - 1 ? room.limb[k] : room.limb[k] & 0xffffffffll;
-      const long long left = own + (k > 0 ? room.limb[k - 1] >> 32 : 0);
-      words[k * slices + slice] = left;
-      if (left != 0) {
-        lowest = ::min(lowest, k);
-        end = k + 1;
-      }
-    }
-    lowest = __reduce_min_sync(~0u, lowest);
-    end = __reduce_max_sync(~0u, end);
-    if (threadIdx.x == 0) *record = {0, 0, 0, static_cast<int>(room.flags) | lowest << 8 | end << 16};
-  }
-  return detail::last_block(ticket, slices);
-}
-
-// The sum of a word of each block that left limbs, a lane's part: five at once are requested.
-__device__ __forceinline__ long long sum_of_words(const long long* words, const window_sum* records, int blocks) {
-  long long sum = 0;
-  for (int first = threadIdx.x % 32; first < blocks; first += 5 * 32) {
-    long long word[5];
-    int said[5];
-#pragma unroll
-    for (int u = 0; u < 5; ++u) {
-      const bool there = first + 32 * u < blocks;
-      word[u] = there ? __ldcg(words + first + 32 * u) : 0;
-      said[u] = there ? __ldcg(&records[first + 32 * u].failed) : 0;
-    }
-#pragma unroll
-    for (int u = 0; u < 5; ++u) sum += said[u] >> 16 != 0 ? word[u] : 0;
-  }
-  return sum;
-}
-
-__device__ __forceinline__ window_sum record_of(const long long* all, int block) {
-  const uint4* const words = reinterpret_cast<const uint4*>(all) + 2 * block;
-  const uint4 word[2] = {__ldcg(words), __ldcg(words + 1)};
-  window_sum record;
-  static_assert(sizeof(record) == sizeof(word), "a record is two words of 16 bytes");
-  memcpy(&record, word, sizeof(record));
-  return record;
-}
-
-// The same of limb k of sums that blocks have left.
-template <range R>
-__device__ __forceinline__ long long sum_of_limbs(const long long* all, int blocks, int k) {
-  long long sum = 0;
-  for (int first = threadIdx.x % 32; first < blocks; first += 5 * 32) {
-    window_sum record[5];
-#pragma unroll
-    for (int u = 0; u < 5; ++u) record[u] = first + 32 * u < blocks ? record_of(all, first + 32 * u) : window_sum{};
-#pragma unroll
-    for (int u = 0; u < 5; ++u) sum += limb_of<R>(record[u], k);
-  }
-  return sum;
-}
-
-constexpr unsigned left_limbs = 0x80;  // beside the flags of what was seen: some block left limbs
-
-// What `slices` blocks have left, put together by the last of them: true if it is held in room.sum, else it is in
-// room.limb. And in room.flags.
-template <class Engine>
-__device__ __forceinline__ bool put_together(const long long* all, int slices, block_room<Engine>& room, int threads) {
-  constexpr int limbs = block_room<Engine>::limbs;
-  const int t = threadIdx.x, lane = t % 32, warp = t / 32;
-  window_sum sum{};
-  unsigned flags = 0, lowest = limbs, end = 0;
-  for (int i = t; i < slices; i += threads) {
-    window_sum one = record_of(all, i);
-    const unsigned said = static_cast<unsigned>(one.failed);
-    one.failed = 0;
-    sum = together(sum, one);
-    flags |= said & 0xff;
-    if (said >> 16 != 0) {
-      flags |= left_limbs;
-      lowest = ::min(lowest, said >> 8 & 0xff);
-      end = ::max(end, said >> 16);
-    } else if ((one.low | one.high) != 0) {  // 128 bits lie in five limbs
-      const int first = (one.exponent - layout<Engine::values>::unit) >> 5;
-      lowest = ::min(lowest, static_cast<unsigned>(::max(first, 0)));
-      end = ::max(end, static_cast<unsigned>(::min(first + 5, limbs)));
-    }
-  }
-  const window_sum of_warp = sum_of_lanes(sum);
-  flags = __reduce_or_sync(~0u, flags);
-  lowest = __reduce_min_sync(~0u, lowest);
-  end = __reduce_max_sync(~0u, end);
-  if (t == 0) {
-    room.flags = 0;
-    room.lowest = limbs;
-    room.end = 0;
-  }
-  if (lane == 0) room.part[warp] = of_warp;
-  __syncthreads();
-  if (lane == 0 && flags != 0) {
-    atomicOr(&room.flags, flags);
-    atomicMin(&room.lowest, lowest);
-    atomicMax(&room.end, end);
-  }
-  fold_parts(room, threads / 32);
-  lowest = room.lowest;
-  end = room.end;
-  const bool left = (room.flags & left_limbs) != 0, apart = room.sum.failed;  // too far for 128 bits
-  if (!left && !apart) return true;
-  const long long* const words = all + slices * record_words;
-  for (unsigned k = warp; k < limbs; k += threads / 32) {  // a warp takes a limb
-    long long one = 0;
-    if (k >= lowest && k < end) {
-      if (left) one = sum_of_words(words + k * slices, reinterpret_cast<const window_sum*>(all), slices);
-      if (apart) one += sum_of_limbs<Engine::values>(all, slices, static_cast<int>(k));
-      one = warp_sum(one);
-    }
-    if (lane == 0) room.limb[k] = one;
-  }
-  __syncthreads();
-  if (t == 0) {
-    room.flags &= ~left_limbs;
-    if (!apart) deposit<Engine::values>(room.limb, room.sum);
-  }
-  __syncthreads();
-  return false;
-}
-
-// The same where all blocks have left limbs: nothing has to be known before they are requested, all at once.
-template <class Engine>
-__device__ __forceinline__ void put_limbs_together(const long long* all, int slices, block_room<Engine>& room) {
-  constexpr int warps = Engine::threads / 32, limbs = block_room<Engine>::limbs, each = (limbs + warps - 1) / warps;
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const long long* const words = all + slices * record_words;
-  long long sum[each] = {};
-  for (int first = lane; first < slices; first += 5 * 32) {
-#pragma unroll
-    for (int j = 0; j < each; ++j) {
-      const int k = warp + j * warps;
-#pragma unroll
-      for (int u = 0; u < 5; ++u) {
-        const int i = first + 32 * u;
-        sum[j] += k < limbs && i < slices ? __ldcg(words + k * slices + i) : 0;
-      }
-    }
-  }
-  if (warp == warps - 1) {
-    unsigned flags = 0;
-    for (int i = lane; i < slices; i += 32)
-      flags |= static_cast<unsigned>(__ldcg(&reinterpret_cast<const window_sum*>(all)[i].failed));
-    flags = __reduce_or_sync(~0u, flags & 0xff);
-    if (lane == 0) room.flags = flags;
-  }
-#pragma unroll
-  for (int j = 0; j < each; ++j) {
-    const long long one = warp_sum(sum[j]);
-    if (lane == 0 && warp + j * warps < limbs) room.limb[warp + j * warps] = one;
-  }
-  __syncthreads();
 }
 
 }  // namespace coalesce::exact

@@ -217,6 +217,7 @@ struct quick_sum<elements<__nv_bfloat16>, 1> {
     const int smallest = static_cast<int>((::min(least & 0xffffu, least >> 16) + 1) >> 7);
     return largest <= ::min(top, 254) && ::max(smallest, 1) - 127 - 7 >= unit;
   }
+  __device__ __forceinline__ bool failed() const { return !holds(); }
   __device__ __forceinline__ bool close(long long (&part)[parts]) {
     const bool all = holds();
     const double scale = __hiloint2double((1023 - unit) << 20, 0);

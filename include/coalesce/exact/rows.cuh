@@ -117,8 +117,8 @@ struct long_segments {
   Input in;
   answer_to<R> to;
   rows_of_segments<Offset> rows;
-  long long* partials;  // blocks x blocks: of a segment that they share, and of a block
-  unsigned* tickets;    // one for the launch, one for each shared segment, and one for its tiles
+  meeting<Input::values>* meetings;  // as many as blocks
+  unsigned* ticket;                  // of the launch
 };
 
 template <class Input, class Offset, class R>
@@ -136,25 +136,17 @@ __global__ void __launch_bounds__(run_engine<Input>::threads, 1)
     const auto row = problem.rows.at(problem.rows.list[i]);
     const int slice = together ? static_cast<int>(blockIdx.x) : 0, slices = together ? static_cast<int>(blocks) : 1;
     const Input in = problem.in.from(row.begin.first, row.begin.second);
-    unsigned* const next = problem.tickets + 1 + blocks + i;
-    if (threadIdx.x == 0) rest.next = next;
+    if (together && threadIdx.x == 0) rest.next = &problem.meetings[i].next;
     bool held =
-             sum_slice(in, row.count, shared, room, Engine::threads, slice, slices, together ? &rest : nullptr, [] {}),
-         writes = true;
-    if (together) {
-      long long* all = problem.partials + static_cast<std::int64_t>(i) * blocks * left_words<Input::values>;
-      writes = leave(all, problem.tickets + 1 + i, slice, slices, held, room);
-      if (writes && threadIdx.x == 0) *next = 0;
-      if (writes) held = put_together<Engine>(all, slices, room, Engine::threads);
-    }
-    if (writes && threadIdx.x < 32) {
+        sum_slice(in, row.count, shared, room, Engine::threads, slice, slices, together ? &rest : nullptr, [] {});
+    if (threadIdx.x < 32 && (!together || meet(problem.meetings[i], slices, held, room))) {
       const R answer = answer_of_room<R>(room, held, problem.to.how, row.count);
       if (threadIdx.x == 0) problem.to.out[row.index] = answer;
     }
     __syncthreads();
   }
   // The next call finds an empty list.
-  if (detail::last_block(problem.tickets, blocks) && threadIdx.x == 0) *problem.rows.listed = 0;
+  if (detail::last_block(problem.ticket, blocks) && threadIdx.x == 0) *problem.rows.listed = 0;
 }
 
 }  // namespace coalesce::exact

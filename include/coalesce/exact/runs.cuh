@@ -116,50 +116,59 @@ __device__ __forceinline__ bool sum_slice(const Input& in, std::int64_t count, c
 }
 
 // The same for little to add: to registers, and by little code, because code that runs once takes as long as it takes
-// to be fetched. False: they did not hold it, and nothing is done.
+// to be fetched. A warp first tries with a window less. False: windows did not hold it, and nothing is done.
 template <class Engine, class Input>
 __device__ __forceinline__ bool sum_quickly(const Input& in, std::int64_t count, block_room<Engine>& room,
                                             int threads) {
-  using quick = quick_sum<Input, windows_for<typename Input::number>>;
-  constexpr int loads = Input::inputs == 2 ? 2 : 4, parts = quick::parts;
+  using number = typename Input::number;
+  constexpr int loads = Input::inputs == 2 ? 2 : 4;
   const int t = threadIdx.x;
   const int shift = vectors_of_run<Input>::shift_of(in);
   const vectors_of_run<Input> request{in, shift, shift + static_cast<int>(count)};
-  const int vectors = request.count();
-  typename Input::vector flying[loads], coming[loads];
-  int at = t;
+  const int vectors = request.count(), each = (vectors + threads - 1) / threads * Input::width;  // a lane's numbers
+  const auto add_up = [&](auto sum) {
+    using quick = decltype(sum);
+    constexpr int parts = quick::parts;
+    typename Input::vector flying[loads], coming[loads];
+    int at = t;
 #pragma unroll
-  for (int u = 0; u < loads; ++u) flying[u] = request(at + u * threads);
-  quick sum;
-  sum.begin();
-  unsigned most = 0;
+    for (int u = 0; u < loads; ++u) flying[u] = request(at + u * threads);
+    sum.begin();
+    unsigned most = 0;
 #pragma unroll
-  for (int u = 0; u < loads; ++u) quick::look(flying[u], most);
-  sum.place(__reduce_max_sync(~0u, most), 14);  // room for 2^13 of the first vectors' largest
+    for (int u = 0; u < loads; ++u) quick::look(flying[u], most);
+    sum.place(__reduce_max_sync(~0u, most), 34 - __clz(each - 1));  // room for as many of the first vectors' largest
 #pragma unroll 1
-  while (__any_sync(~0u, at < vectors) && !__any_sync(~0u, sum.failed())) {
-    const int next = at + loads * threads;
+    while (__any_sync(~0u, at < vectors) && !__any_sync(~0u, sum.failed())) {
+      const int next = at + loads * threads;
 #pragma unroll
-    for (int u = 0; u < loads; ++u) coming[u] = request(next + u * threads);
-    in_turn(flying, [&](const typename Input::vector& v) {
-      if (__any_sync(~0u, at < vectors)) sum.vector(v);
-      at += threads;
-    });
+      for (int u = 0; u < loads; ++u) coming[u] = request(next + u * threads);
+      in_turn(flying, [&](const typename Input::vector& v) {
+        if (__any_sync(~0u, at < vectors)) sum.vector(v);
+        at += threads;
+      });
 #pragma unroll
-    for (int u = 0; u < loads; ++u) flying[u] = coming[u];
+      for (int u = 0; u < loads; ++u) flying[u] = coming[u];
+    }
+    long long part[parts];
+    const bool failed = !sum.close(part);
+#pragma unroll
+    for (int i = 0; i < parts; ++i) part[i] = warp_sum(part[i]);
+    return total_of(part, sum.exponent(), __any_sync(~0u, failed));
+  };
+  using first = quick_sum<Input, windows_at_first<number>>;
+  using all = quick_sum<Input, windows_for<number>>;
+  window_sum of_warp = add_up(first());
+  if constexpr (first::parts != all::parts) {
+    if (of_warp.failed) of_warp = add_up(all());
   }
-  long long part[parts];
-  const bool failed = !sum.close(part);
-#pragma unroll
-  for (int i = 0; i < parts; ++i) part[i] = warp_sum(part[i]);
-  const window_sum of_warp = total_of(part, sum.exponent(), __any_sync(~0u, failed));
   if (t % 32 == 0) room.part[t / 32] = of_warp;
   if (t == 0) room.flags = something;
   __syncthreads();
   fold_parts(room, threads / 32);
-  const window_sum all = room.sum;
-  if (all.failed) return false;
-  if ((all.low | all.high) == 0) find_flags<Engine>(in, count, room, threads, 0, 1, false, nullptr);
+  const window_sum sum = room.sum;
+  if (sum.failed) return false;
+  if ((sum.low | sum.high) == 0) find_flags<Engine>(in, count, room, threads, 0, 1, false, nullptr);
   return true;
 }
 
@@ -202,21 +211,21 @@ __device__ __forceinline__ R answer_of_room(block_room<Engine>& room, bool held,
   return answer_of_limbs<R>(room, how, count);
 }
 
-// Tickets: one of each run, and as many again that count tiles.
-constexpr int most_shared_runs = detail::max_tickets / 2;
-
 template <class Input, class R>
 struct runs {
   Input in;
   answer_to<R> to;
   std::int64_t count;
   places where;
-  int slices;  // blocks for a run
-  long long* partials;
-  unsigned* tickets;
-  meeting* meetings;           // narrow sums have these, and none of the other two
-  total<Input::values>* into;  // not null: the sum is added to this total, and `to` is not used
+  int slices;                        // blocks for a run
+  meeting<Input::values>* meetings;  // one for each run, where blocks share them
+  total<Input::values>* into;        // not null: the sum is added to this total, and `to` is not used
 };
+
+// Elements of a block where `slices` blocks at most share a run: whole lines of memory, if the run begins with one.
+COALESCE_EXACT_CALL inline std::int64_t piece_of_run(std::int64_t count, std::int64_t slices) {
+  return ((count + slices - 1) / slices + 127) / 128 * 128;
+}
 
 // Little: each block adds a piece of the run quickly or, if that fails, as others do. With fewer threads than the
 // engine has columns.
@@ -234,37 +243,20 @@ __global__ void __launch_bounds__(engine_of_runs<Little, Input>::threads, 1) sum
   const auto begin = problem.where.begin(run);
   const Input in = problem.in.from(begin.first, begin.second);
   bool held = false;
-  constexpr bool meets = Input::values == range::narrow;
-  unsigned* next = nullptr;
-  if constexpr (meets)
-    next = &problem.meetings[run].next;
-  else
-    next = problem.tickets + most_shared_runs + run;
   if constexpr (Little) {
-    const std::int64_t each = (problem.count / slices + 127) / 128 * 128, first = ::min(slice * each, problem.count);
-    const std::int64_t left = problem.count - first, count = slice == slices - 1 ? left : ::min(each, left);
+    const std::int64_t each = piece_of_run(problem.count, slices), first = slice * each;
+    const std::int64_t count = ::min(each, problem.count - first);
     const Input piece = in.from(first, first);
     if constexpr (Input::values != range::product) held = sum_quickly(piece, count, room, threads);
     if (!held) held = sum_slice(piece, count, shared, room, threads, 0, 1, nullptr, [] {});
   } else {
     __shared__ tiles_of_all rest;
-    if (threadIdx.x == 0) rest.next = next;
+    if (threadIdx.x == 0) rest.next = &problem.meetings[run].next;
     held = sum_slice(in, problem.count, shared, room, threads, slice, slices, slices > 1 ? &rest : nullptr,
                      [&] { rehearse<R>(room, problem.to.how); });
   }
-  if (meets && slices > 1) {
-    if (threadIdx.x >= 32 || !meet(problem.meetings[run], slices, held, room)) return;
-    held = false;
-  } else if (slices > 1) {
-    long long* all = problem.partials + static_cast<std::int64_t>(run) * slices * left_words<Input::values>;
-    if (!leave(all, problem.tickets + run, slice, slices, held, room)) return;
-    if (threadIdx.x == 0) *next = 0;
-    if constexpr (Little || Engine::lazy)
-      held = put_together<Engine>(all, slices, room, threads);
-    else
-      put_limbs_together<Engine>(all, slices, room);
-  }
   if (threadIdx.x >= 32) return;
+  if (slices > 1 && !meet(problem.meetings[run], slices, held, room)) return;
   if (problem.into == nullptr) {
     const R answer = answer_of_room<R>(room, held, problem.to.how, problem.count);
     if (threadIdx.x == 0) problem.to.out[problem.where.index(run)] = answer;

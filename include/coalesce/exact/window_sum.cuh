@@ -79,24 +79,38 @@ __device__ __forceinline__ void deposit(long long* limb, const window_sum& sum) 
   }
 }
 
-// The sum of all lanes' numbers, the same in all lanes: brought to the lowest exponent, added in five pieces of up to
-// 27 bits. It fails where that takes too many bits.
+// sum *= 2^up, which must fit; if up < 0, its last -up bits must be 0.
+__device__ __forceinline__ void shift(window_sum& sum, int up) {
+  const long long high = static_cast<long long>(sum.high);
+  if (up >= 64) {
+    sum.high = sum.low << (up & 63);
+    sum.low = 0;
+  } else if (up > 0) {
+    sum.high = sum.high << up | sum.low >> (64 - up);
+    sum.low <<= up;
+  } else if (up > -64) {
+    sum.low = sum.low >> -up | sum.high << 1 << (63 + up);
+    sum.high = static_cast<unsigned long long>(high >> -up);
+  } else {
+    sum.low = static_cast<unsigned long long>(high >> (-up - 64));
+    sum.high = static_cast<unsigned long long>(high >> 63);
+  }
+}
+
+// The sum of all lanes' numbers, the same in all lanes: brought to the exponent of the lowest bit that any of them has,
+// added in five pieces of up to 27 bits. It fails where that takes too many bits.
 __device__ __forceinline__ window_sum sum_of_lanes(window_sum mine) {
   const bool nothing = (mine.low | mine.high) == 0;
-  const int lowest = __reduce_min_sync(~0u, nothing ? 0x7fffffff : mine.exponent),
+  const int zeros = mine.low != 0 ? __ffsll(static_cast<long long>(mine.low)) - 1
+                                  : 63 + __ffsll(static_cast<long long>(mine.high));  // below the lowest bit
+  const int lowest = __reduce_min_sync(~0u, nothing ? 0x7fffffff : mine.exponent + zeros),
             up = nothing ? 0 : mine.exponent - lowest;
   const unsigned long long sign = static_cast<unsigned long long>(static_cast<long long>(mine.high) >> 63);
   const unsigned long long high = mine.high ^ sign, low = mine.low ^ sign;
   const int room = high != 0 ? __clzll(static_cast<long long>(high)) : 64 + __clzll(static_cast<long long>(low));
   const bool failed =
       mine.failed != 0 || up > room - 7;  // a bit for the sign, five for 32 numbers, one for their carries
-  if (up >= 64) {
-    mine.high = mine.low << (up & 63);
-    mine.low = 0;
-  } else if (up > 0) {
-    mine.high = mine.high << up | mine.low >> (64 - up);
-    mine.low <<= up;
-  }
+  shift(mine, up);
   constexpr unsigned mask = (1u << 27) - 1;
   const auto piece = [](unsigned long long bits) {
     return static_cast<unsigned long long>(__reduce_add_sync(~0u, static_cast<unsigned>(bits) & mask));
