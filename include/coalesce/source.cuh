@@ -53,6 +53,20 @@ __device__ __forceinline__ packet<N, T> fetch_elements(const T* from) {
   }
   return result;
 }
+// The same where `there`; `into` is left as it is elsewhere. Where a compiler makes the predicate it may load to other
+// registers and wait for the first vector, to move it, before it asks for the second.
+template <int N, class T>
+__device__ __forceinline__ void fetch_elements_if(bool there, const T* from, packet<N, T>& into) {
+  if constexpr (N > 1 && sizeof(into) == 16) {
+    asm volatile(
+        "{\n.reg .pred there;\nsetp.ne.u32 there, %5, 0;\n"
+        "@there ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+        : "+r"(into.bits.x), "+r"(into.bits.y), "+r"(into.bits.z), "+r"(into.bits.w)
+        : "l"(from), "r"(static_cast<unsigned int>(there)));
+  } else if (there) {
+    into = fetch_elements<N>(from);
+  }
+}
 // Of such a vector elements begin ... end - 1, the others 0.
 template <int N, class T>
 __device__ __forceinline__ packet<N, T> fetch_part_of(const T* from, int begin, int end) {
@@ -110,6 +124,7 @@ struct array {
   const T* data;
   Projection project;
 
+  __device__ std::int64_t address() const { return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data)); }
   __device__ element at(std::int64_t i) const { return project(data[i]); }
   // The element at offset i of the first input and j of the second.
   __device__ element at_both(std::int64_t i, std::int64_t) const { return at(i); }
@@ -131,6 +146,9 @@ struct array {
   template <int N = width>
   __device__ __forceinline__ vector_of<N> fetch(std::int64_t i) const {
     return fetch_elements<N>(data + i);
+  }
+  __device__ __forceinline__ void fetch_if(bool there, std::int64_t i, vector_of<>& into) const {
+    fetch_elements_if<width>(there, data + i, into);
   }
   // Of the vector at i elements begin ... end - 1; the others are not read.
   template <int N>
@@ -164,6 +182,9 @@ struct arrays {
   const U* second;
   Projection project;
 
+  __device__ std::int64_t address() const {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) | reinterpret_cast<std::uintptr_t>(second));
+  }
   __device__ element at(std::int64_t i) const { return project(first[i], second[i]); }
   __device__ element at_both(std::int64_t i, std::int64_t j) const { return project(first[i], second[j]); }
   __host__ __device__ arrays from(std::int64_t offset) const { return {first + offset, second + offset, project}; }
@@ -198,6 +219,9 @@ struct arrays {
       memcpy(static_cast<void*>(&result.second.bits), single, sizeof(single));
     }
     return result;
+  }
+  __device__ __forceinline__ void fetch_if(bool there, std::int64_t i, vector_of<>& into) const {
+    if (there) into = fetch(i);
   }
   template <int N>
   __device__ __forceinline__ vector_of<N> fetch_part(std::int64_t i, int begin, int end) const {

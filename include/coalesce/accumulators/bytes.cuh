@@ -40,10 +40,13 @@ template <class T, int N>
 __device__ __forceinline__ int sum_of_bytes(const T (&tile)[N]) {
   unsigned int words[N / 4];
   words_of(tile, words);
-  int sum = 0;
+  constexpr int chains = N >= 64 ? 4 : 1;  // side by side: each addition waits for the one before
+  int sum[chains] = {};
 #pragma unroll
-  for (int i = 0; i < N / 4; ++i) sum = add_products<T>(words[i], 0x01010101u, sum);
-  return sum;
+  for (int i = 0; i < N / 4; ++i) sum[i % chains] = add_products<T>(words[i], 0x01010101u, sum[i % chains]);
+#pragma unroll
+  for (int i = 1; i < chains; ++i) sum[0] += sum[i];
+  return sum[0];
 }
 template <class T, int N>
 __device__ __forceinline__ int squares_of_bytes(const T (&tile)[N]) {
@@ -80,17 +83,21 @@ __device__ __forceinline__ unsigned int pair_of_bytes(unsigned int word) {
   asm("prmt.b32 %0, %1, 0, %2;" : "=r"(result) : "r"(word), "n"(which));
   return result;
 }
+// The extremes of words[First] ... words[First + N - 1]'s even bytes and of their odd ones, as a tree.
+template <bool Largest, class T, int First, int N, int Size>
+__device__ __forceinline__ unsigned int extremes_of_words(const unsigned int (&words)[Size]) {
+  if constexpr (N == 1) {
+    return extreme_of_pairs<Largest>(pair_of_bytes<T, false>(words[First]), pair_of_bytes<T, true>(words[First]));
+  } else {
+    return extreme_of_pairs<Largest>(extremes_of_words<Largest, T, First, N / 2>(words),
+                                     extremes_of_words<Largest, T, First + N / 2, N - N / 2>(words));
+  }
+}
 template <bool Largest, class T, int N>
 __device__ __forceinline__ int extreme_of_bytes(const T (&tile)[N]) {
   unsigned int words[N / 4];
   words_of(tile, words);
-  unsigned int even = pair_of_bytes<T, false>(words[0]), odd = pair_of_bytes<T, true>(words[0]);
-#pragma unroll
-  for (int i = 1; i < N / 4; ++i) {
-    even = extreme_of_pairs<Largest>(even, pair_of_bytes<T, false>(words[i]));
-    odd = extreme_of_pairs<Largest>(odd, pair_of_bytes<T, true>(words[i]));
-  }
-  even = extreme_of_pairs<Largest>(even, odd);
+  const unsigned int even = extremes_of_words<Largest, T, 0, N / 4>(words);
   const int low = static_cast<short>(even), high = static_cast<short>(even >> 16);
   return (Largest ? low > high : low < high) ? low : high;
 }
@@ -142,14 +149,23 @@ __device__ __forceinline__ unsigned int extreme_of_halves(unsigned int a, unsign
   return result;
 }
 
+// words[First] ... words[First + N - 1] as a tree.
+template <class T, bool Largest, bool IgnoreNan, int First, int N, int Size>
+__device__ __forceinline__ unsigned int extreme_of_many_halves(const unsigned int (&words)[Size]) {
+  if constexpr (N == 1) {
+    return words[First];
+  } else {
+    return extreme_of_halves<T, Largest, IgnoreNan>(
+        extreme_of_many_halves<T, Largest, IgnoreNan, First, N / 2>(words),
+        extreme_of_many_halves<T, Largest, IgnoreNan, First + N / 2, N - N / 2>(words));
+  }
+}
 // Two numbers, whose first in order is that of the tile.
 template <bool Largest, bool IgnoreNan, class T, int N>
 __device__ __forceinline__ void extremes_of_halves(const T (&tile)[N], T (&two)[2]) {
   unsigned int words[N / 2];
   memcpy(words, tile, sizeof(tile));
-  unsigned int best = words[0];
-#pragma unroll
-  for (int i = 1; i < N / 2; ++i) best = extreme_of_halves<T, Largest, IgnoreNan>(best, words[i]);
+  const unsigned int best = extreme_of_many_halves<T, Largest, IgnoreNan, 0, N / 2>(words);
   memcpy(static_cast<void*>(two), &best, sizeof(best));
 }
 

@@ -49,13 +49,10 @@ __device__ __forceinline__ typename A::state fold_block(const A& a, typename A::
     if (threadIdx.x % 32 == 0) of_warp.put(threadIdx.x / 32, state);
     __syncthreads();
     if (threadIdx.x < 32) {
-      const int there = threads / 32;
+      // All steps, however many warps there are: between branches one step would wait for the end of the other.
       state = a.identity();
-      if (static_cast<int>(threadIdx.x) < there) state = of_warp.get(threadIdx.x);
-#pragma unroll
-      for (int step = warps / 2; step > 0; step /= 2) {
-        if (step < there) a.merge(state, warp::exchange(state, step));
-      }
+      if (static_cast<int>(threadIdx.x) < threads / 32) state = of_warp.get(threadIdx.x);
+      state = merge_lanes(a, state, merges_warps<A> ? 32 : warps);
     }
   }
   return state;

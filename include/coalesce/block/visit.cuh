@@ -23,6 +23,57 @@ inline constexpr int vectors_of_tile = longest_tile<typename Source::element> / 
                                            ? longest_tile<typename Source::element> / Source::width
                                            : Loads;
 
+// Gives `body` Loads vectors by tiles; the first begins at element `first`, each next one `step` further on.
+template <int Loads, class Source, class Body>
+__device__ __forceinline__ void visit_whole_turn(const Source& in,
+                                                 const typename Source::template vector_of<> (&loaded)[Loads],
+                                                 std::int64_t first, std::int64_t step, Body&& body) {
+  constexpr int together = vectors_of_tile<Loads, Source>, width = Source::width;
+#pragma unroll
+  for (int k = 0; k < Loads; k += together) {
+    typename Source::element tile[together * width];
+#pragma unroll
+    for (int j = 0; j < together; ++j) in.unpack(loaded[k + j], tile + j * width);
+    body(tile, positions<width>{first + k * step, step});
+  }
+}
+
+// Gives `body` those of a thread's last vectors that are there, `left` and the threads' number saying which; the first
+// begins at element `first`. By twos where there are two; of larger elements than bytes by fours where there are four
+// (64 bytes under way twice are more than 64 registers hold).
+template <int Loads, class Source, class Index, class Body>
+__device__ __forceinline__ void visit_loaded(const Source& in, const typename Source::template vector_of<> (&rest)[Loads],
+                                             Index left, Index threads, std::int64_t first, Body&& body) {
+  using element = typename Source::element;
+  constexpr int width = Source::width;
+  constexpr int most = sizeof(element) == 1 ? 2 : 4;
+  const std::int64_t step = static_cast<std::int64_t>(threads) * width;
+  const auto at = [&](int k) { return positions<width>{first + k * step, step}; };
+#pragma unroll
+  for (int k = 0; k < Loads; k += most) {
+    if (most == 4 && k + 3 < Loads && (k + 3) * threads < left) {
+      element tile[4 * width];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) in.unpack(rest[k + j < Loads ? k + j : k], tile + j * width);
+      if constexpr (most == 4) body(tile, at(k));
+      continue;
+    }
+#pragma unroll
+    for (int j = k; j < k + most; j += 2) {
+      if (j + 1 < Loads && (j + 1) * threads < left) {
+        element tile[2 * width];
+        in.unpack(rest[j], tile);
+        in.unpack(rest[j + 1 < Loads ? j + 1 : j], tile + width);
+        body(tile, at(j));
+      } else if (j < Loads && j * threads < left) {
+        element tile[width];
+        in.unpack(rest[j < Loads ? j : 0], tile);
+        body(tile, at(j));
+      }
+    }
+  }
+}
+
 //
 // `before` is called when all is known that does not need the elements, with what is known.
 template <int Loads, int Align, class Source, class Before, class Body>
@@ -54,49 +105,14 @@ __device__ __forceinline__ void visit_run(const Source& in, std::int64_t count, 
     vector loaded[Loads];
 #pragma unroll
     for (int k = 0; k < Loads; ++k) loaded[k] = in.fetch(head + (i + k * threads) * width);
-    constexpr int together = vectors_of_tile<Loads, Source>;
-#pragma unroll
-    for (int k = 0; k < Loads; k += together) {
-      element tile[together * width];
-#pragma unroll
-      for (int j = 0; j < together; ++j) in.unpack(loaded[k + j], tile + j * width);
-      body(tile, positions<width>{head + (i + k * threads) * width, threads * width});
-    }
+    visit_whole_turn(in, loaded, head + i * width, threads * width, body);
   }
   // Set to nothing: or else, where this is in a loop, what is not loaded counts as kept from the turn before, and has
   // registers all the time.
   vector rest[Loads] = {};
 #pragma unroll
-  for (int k = 0; k < Loads; ++k) {
-    if (i + k * threads < vectors) rest[k] = in.fetch(head + (i + k * threads) * width);
-  }
-  // By twos where there are two; of larger elements than bytes by fours where there are four (64 bytes under way twice
-  // are more than 64 registers hold).
-  constexpr int most = sizeof(element) == 1 ? 2 : 4;
-#pragma unroll
-  for (int k = 0; k < Loads; k += most) {
-    const auto at = [&](int j) { return positions<width>{head + (i + j * threads) * width, threads * width}; };
-    if (most == 4 && k + 3 < Loads && i + (k + 3) * threads < vectors) {
-      element tile[4 * width];
-#pragma unroll
-      for (int j = 0; j < 4; ++j) in.unpack(rest[k + j < Loads ? k + j : k], tile + j * width);
-      if constexpr (most == 4) body(tile, at(k));
-      continue;
-    }
-#pragma unroll
-    for (int j = k; j < k + most; j += 2) {
-      if (j + 1 < Loads && i + (j + 1) * threads < vectors) {
-        element tile[2 * width];
-        in.unpack(rest[j], tile);
-        in.unpack(rest[j + 1 < Loads ? j + 1 : j], tile + width);
-        body(tile, at(j));
-      } else if (j < Loads && i + j * threads < vectors) {
-        element tile[width];
-        in.unpack(rest[j < Loads ? j : 0], tile);
-        body(tile, at(j));
-      }
-    }
-  }
+  for (int k = 0; k < Loads; ++k) in.fetch_if(i + k * threads < vectors, head + (i + k * threads) * width, rest[k]);
+  visit_loaded(in, rest, vectors - i, threads, head + i * width, body);
 }
 
 }  // namespace coalesce::detail

@@ -8,6 +8,7 @@
 
 #include "dispatch.cuh"
 #include "segments.cuh"
+#include "whole.cuh"
 
 namespace coalesce::detail {
 
@@ -27,6 +28,16 @@ inline status nothing_to_reduce() {
       "there is nothing to reduce, and this function has no result for that: call it for one element or more");
 }
 
+template <class A, class Source>
+status launch_array(const A& a, const Source& in, typename A::result* out, std::int64_t count, cudaStream_t stream,
+                    workspace* work) {
+  if constexpr (is_whole<A, Source>) {
+    return launch_whole(a, in, out, count, stream, work);
+  } else {
+    return launch_runs(a, in, out, count, 1, row_map(), stream, work);
+  }
+}
+
 // A whole array.
 template <class A, class Source>
 status reduce_array(const A& a, const Source& in, std::int64_t count, bool needs_elements, typename A::result* out,
@@ -38,10 +49,10 @@ status reduce_array(const A& a, const Source& in, std::int64_t count, bool needs
   const span written = bytes_of(out, sizeof(result));
   if (const status s = check_apart(first, written); !s) return s;
   if (const status s = check_apart(second, written); !s) return s;
-  if (std::is_same_v<A, typename of_few<A>::type> || count >= few) {
-    return launch_runs(a, in, out, count, 1, row_map(), stream, work);
+  if constexpr (!std::is_same_v<A, typename of_few<A>::type>) {
+    if (count < few) return launch_array(of_few<A>::from(a), in, out, count, stream, work);
   }
-  return launch_runs(of_few<A>::from(a), in, out, count, 1, row_map(), stream, work);
+  return launch_array(a, in, out, count, stream, work);
 }
 
 // Axes of a view.

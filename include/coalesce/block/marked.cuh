@@ -1,0 +1,176 @@
+// Partial results that blocks leave for the last of them without a fence: each word lies beside a mark, in the same 8
+// bytes, which are read and written as one. Whoever reads the mark has the word; so the last block need not wait until
+// all that others wrote can be seen, nor they before they take their tickets: half a microsecond on an H200.
+//
+// Every block leaves its words before it takes its ticket, so whoever has the last ticket waits for stores that are on
+// their way, and for no block. Marks are 0 between launches: who reads them clears them.
+#pragma once
+
+#include "fold.cuh"
+
+namespace coalesce::detail {
+
+template <class State>
+inline constexpr int marked_words = (sizeof(State) + 3) / 4;
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
+#define COALESCE_STRONG(what) what ".relaxed.gpu.global"
+#else
+#define COALESCE_STRONG(what) what ".volatile.global"
+#endif
+
+__device__ __forceinline__ void store_marked(unsigned long long* to, unsigned long long a) {
+  asm volatile(COALESCE_STRONG("st") ".u64 [%0], %1;" : : "l"(to), "l"(a) : "memory");
+}
+__device__ __forceinline__ void store_marked(unsigned long long* to, unsigned long long a, unsigned long long b) {
+  asm volatile(COALESCE_STRONG("st") ".v2.u64 [%0], {%1, %2};" : : "l"(to), "l"(a), "l"(b) : "memory");
+}
+// Where `there`; else a and b stay as they are.
+__device__ __forceinline__ void load_marked_if(bool there, const unsigned long long* from, unsigned long long& a) {
+  asm volatile("{\n.reg .pred there;\nsetp.ne.u32 there, %2, 0;\n@there " COALESCE_STRONG("ld") ".u64 %0, [%1];\n}"
+               : "+l"(a)
+               : "l"(from), "r"(static_cast<unsigned int>(there))
+               : "memory");
+}
+__device__ __forceinline__ void load_marked_if(bool there, const unsigned long long* from, unsigned long long& a,
+                                               unsigned long long& b) {
+  asm volatile("{\n.reg .pred there;\nsetp.ne.u32 there, %3, 0;\n@there " COALESCE_STRONG("ld") ".v2.u64 {%0, %1}, [%2];\n}"
+               : "+l"(a), "+l"(b)
+               : "l"(from), "r"(static_cast<unsigned int>(there))
+               : "memory");
+}
+#undef COALESCE_STRONG
+
+// One partial result in memory.
+template <class State>
+struct alignas(marked_words<State> % 2 == 0 ? 16 : 8) marked {
+  static constexpr int words = marked_words<State>;
+  unsigned long long word[words];
+
+  __device__ __forceinline__ static void mark(const State& state, unsigned long long (&to)[words]) {
+    unsigned int of_state[words] = {};
+    memcpy(of_state, &state, sizeof(State));
+#pragma unroll
+    for (int w = 0; w < words; ++w) to[w] = static_cast<unsigned long long>(of_state[w]) << 32 | 0xffffffffu;
+  }
+  // By one thread.
+  __device__ __forceinline__ void leave(const State& state) {
+    unsigned long long with_mark[words];
+    mark(state, with_mark);
+    store(with_mark);
+  }
+  __device__ __forceinline__ void clear() {
+    constexpr unsigned long long nothing[words] = {};
+    store(nothing);
+  }
+  __device__ __forceinline__ void fetch_if(bool there, unsigned long long (&to)[words]) const {
+    if constexpr (words % 2 == 0) {
+#pragma unroll
+      for (int w = 0; w < words; w += 2) load_marked_if(there, word + w, to[w], to[w + 1]);
+    } else {
+#pragma unroll
+      for (int w = 0; w < words; ++w) load_marked_if(there, word + w, to[w]);
+    }
+  }
+  // All ones where all words have their marks.
+  __device__ __forceinline__ static unsigned int marks_of(const unsigned long long (&from)[words]) {
+    unsigned int marks = 0xffffffffu;
+#pragma unroll
+    for (int w = 0; w < words; ++w) marks &= static_cast<unsigned int>(from[w]);
+    return marks;
+  }
+  __device__ __forceinline__ static State state_of(const unsigned long long (&from)[words]) {
+    unsigned int of_state[words];
+#pragma unroll
+    for (int w = 0; w < words; ++w) of_state[w] = static_cast<unsigned int>(from[w] >> 32);
+    State state;
+    memcpy(static_cast<void*>(&state), of_state, sizeof(State));
+    return state;
+  }
+
+ private:
+  __device__ __forceinline__ void store(const unsigned long long (&from)[words]) {
+    if constexpr (words % 2 == 0) {
+#pragma unroll
+      for (int w = 0; w < words; w += 2) store_marked(word + w, from[w], from[w + 1]);
+    } else {
+#pragma unroll
+      for (int w = 0; w < words; ++w) store_marked(word + w, from[w]);
+    }
+  }
+};
+
+// merge(merge(x[0], x[1]), merge(x[2], x[3])) ... into x[First].
+template <int First, int N, class A, int Size>
+__device__ __forceinline__ void merge_as_tree(const A& a, typename A::state (&x)[Size]) {
+  if constexpr (N > 1) {
+    merge_as_tree<First, N / 2>(a, x);
+    merge_as_tree<First + N / 2, N - N / 2>(a, x);
+    a.merge(x[First], x[First + N / 2]);
+  }
+}
+
+// atomicInc, which orders nothing.
+__device__ __forceinline__ unsigned int take_ticket_alone(unsigned int* ticket, unsigned int last) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
+  unsigned int mine;
+  asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(mine) : "l"(ticket), "r"(last) : "memory");
+  return mine;
+#else
+  return atomicInc(ticket, last);
+#endif
+}
+
+// Nothing is done with these words before all loads ahead in the program have been asked for.
+template <int N>
+__device__ __forceinline__ void all_before(unsigned long long (&words)[N]) {
+#pragma unroll
+  for (int w = 0; w < N; ++w) asm volatile("" : "+l"(words[w]));
+}
+
+// A warp of each of `blocks` blocks comes with that block's `state`, in its lane 0. The last of them gets true, and all
+// blocks' merged state in all its lanes.
+template <class A>
+__device__ __forceinline__ bool meet_marked(const A& a, typename A::state& state, marked<typename A::state>* left,
+                                            unsigned int* ticket, int block, int blocks) {
+  using slot = marked<typename A::state>;
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  unsigned int last = 0;
+  if (lane == 0) {
+    left[block].leave(state);
+    last = take_ticket_alone(ticket, blocks - 1) == static_cast<unsigned int>(blocks) - 1;
+  }
+  if (!__shfl_sync(0xffffffffu, last, 0)) return false;
+  constexpr int loads = slot::words <= 2 ? 9 : slot::words <= 4 ? 5 : 3;  // 64 registers have room for as many
+  state = a.identity();
+  for (int first = lane; first - lane < blocks; first += 32 * loads) {
+    unsigned long long word[loads][slot::words];
+#pragma unroll
+    for (int k = 0; k < loads; ++k) slot::mark(a.identity(), word[k]);
+    slot* const from = left + first;
+    const int there = (blocks - first + 31) / 32;
+    unsigned int marks;
+    do {
+#pragma unroll
+      for (int k = 0; k < loads; ++k) from[32 * k].fetch_if(k < there, word[k]);
+      marks = 0xffffffffu;
+#pragma unroll
+      for (int k = 0; k < loads; ++k) {
+        all_before(word[k]);
+        marks &= slot::marks_of(word[k]);
+      }
+    } while (marks != 0xffffffffu);
+    typename A::state part[loads];
+#pragma unroll
+    for (int k = 0; k < loads; ++k) {
+      part[k] = slot::state_of(word[k]);
+      if (k < there) from[32 * k].clear();
+    }
+    merge_as_tree<0, loads>(a, part);
+    a.merge(state, part[0]);
+  }
+  state = merge_lanes(a, state, 32);
+  return true;
+}
+
+}  // namespace coalesce::detail
