@@ -183,7 +183,8 @@ struct arrays {
   Projection project;
 
   __device__ std::int64_t address() const {
-    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) | reinterpret_cast<std::uintptr_t>(second));
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) |
+                                     reinterpret_cast<std::uintptr_t>(second));
   }
   __device__ element at(std::int64_t i) const { return project(first[i], second[i]); }
   __device__ element at_both(std::int64_t i, std::int64_t j) const { return project(first[i], second[j]); }

@@ -8,11 +8,10 @@
 
 namespace {
 
-// 16 bytes are a vector, 128 elements at most a tile, 512 threads a block, 16 KB the least a block is started for.
+// 16 bytes are a vector, 128 a thread's turn of loads; 32, 128 and 512 threads the blocks that are alone.
 template <class T>
 std::vector<i64> counts() {
-  const i64 vector = 16 / static_cast<i64>(sizeof(T)), tile = 8 * vector, block = 512 * tile,
-            slice = 16384 / static_cast<i64>(sizeof(T));
+  const i64 vector = 16 / static_cast<i64>(sizeof(T)), turn = 8 * vector;
   return {1,
           2,
           vector - 1,
@@ -20,12 +19,13 @@ std::vector<i64> counts() {
           vector + 1,
           31,
           33,
-          tile - 1,
-          tile + 1,
+          turn - 1,
+          turn + 1,
+          32 * turn + 1,
           513 * vector,
-          slice - 1,
-          2 * slice + 1,
-          block + vector + 1};
+          128 * turn - 1,
+          256 * turn + 1,
+          512 * turn + vector + 1};
 }
 
 struct is_large {
@@ -131,6 +131,12 @@ void check_type() {
     check<T, AllFunctions>(values<T>(7000 + shift, random), shift);
   for (int k = 0; k < 4; ++k) {
     check<T, AllFunctions>(values<T>(random.between(1, 30000), random), static_cast<int>(random.between(0, width)));
+  }
+  // A block on each multiprocessor, and two of which each has several turns of loads.
+  if constexpr (!AllFunctions) {
+    for (const i64 bytes : {1200000, 9000000}) {
+      if (bytes < 1500000 || sizeof(T) == 1) check<T, false>(values<T>(bytes / sizeof(T), random), 1);
+    }
   }
   // Ties everywhere: the first one counts.
   std::vector<T> few(5000);

@@ -34,10 +34,11 @@ __device__ __forceinline__ void load_marked_if(bool there, const unsigned long l
 }
 __device__ __forceinline__ void load_marked_if(bool there, const unsigned long long* from, unsigned long long& a,
                                                unsigned long long& b) {
-  asm volatile("{\n.reg .pred there;\nsetp.ne.u32 there, %3, 0;\n@there " COALESCE_STRONG("ld") ".v2.u64 {%0, %1}, [%2];\n}"
-               : "+l"(a), "+l"(b)
-               : "l"(from), "r"(static_cast<unsigned int>(there))
-               : "memory");
+  asm volatile(
+      "{\n.reg .pred there;\nsetp.ne.u32 there, %3, 0;\n@there " COALESCE_STRONG("ld") ".v2.u64 {%0, %1}, [%2];\n}"
+      : "+l"(a), "+l"(b)
+      : "l"(from), "r"(static_cast<unsigned int>(there))
+      : "memory");
 }
 #undef COALESCE_STRONG
 
@@ -128,6 +129,15 @@ __device__ __forceinline__ void all_before(unsigned long long (&words)[N]) {
   for (int w = 0; w < N; ++w) asm volatile("" : "+l"(words[w]));
 }
 
+// Partial results that a lane fetches at once: 64 registers have room for as many.
+template <class State>
+inline constexpr int marked_loads = marked_words<State> <= 2   ? 9
+                                    : marked_words<State> <= 4 ? 5
+                                                               : 3;
+// How many blocks need one turn of such loads.
+template <class State>
+inline constexpr int meeting_blocks = 32 * marked_loads<State>;
+
 // A warp of each of `blocks` blocks comes with that block's `state`, in its lane 0. The last of them gets true, and all
 // blocks' merged state in all its lanes.
 template <class A>
@@ -141,7 +151,7 @@ __device__ __forceinline__ bool meet_marked(const A& a, typename A::state& state
     last = take_ticket_alone(ticket, blocks - 1) == static_cast<unsigned int>(blocks) - 1;
   }
   if (!__shfl_sync(0xffffffffu, last, 0)) return false;
-  constexpr int loads = slot::words <= 2 ? 9 : slot::words <= 4 ? 5 : 3;  // 64 registers have room for as many
+  constexpr int loads = marked_loads<typename A::state>;
   state = a.identity();
   for (int first = lane; first - lane < blocks; first += 32 * loads) {
     unsigned long long word[loads][slot::words];

@@ -42,8 +42,9 @@ __device__ __forceinline__ void visit_whole_turn(const Source& in,
 // begins at element `first`. By twos where there are two; of larger elements than bytes by fours where there are four
 // (64 bytes under way twice are more than 64 registers hold).
 template <int Loads, class Source, class Index, class Body>
-__device__ __forceinline__ void visit_loaded(const Source& in, const typename Source::template vector_of<> (&rest)[Loads],
-                                             Index left, Index threads, std::int64_t first, Body&& body) {
+__device__ __forceinline__ void visit_loaded(const Source& in,
+                                             const typename Source::template vector_of<> (&rest)[Loads], Index left,
+                                             Index threads, std::int64_t first, Body&& body) {
   using element = typename Source::element;
   constexpr int width = Source::width;
   constexpr int most = sizeof(element) == 1 ? 2 : 4;

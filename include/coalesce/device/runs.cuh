@@ -1,5 +1,5 @@
-// Long runs: each result is the reduction of `count` neighbouring elements, by one block or by several. The whole array
-// is the case of one run.
+// Long runs: each result is the reduction of `count` neighbouring elements, by one block or by several. A whole array
+// is the case of one run; where its state is small it has a kernel of its own (whole.cuh).
 //
 // The blocks of a run take its vectors in turn (block/visit.cuh), so all have equally much to do. When a run has
 // several, each leaves a partial result, and the last to end folds them in the order of the blocks: the same bits in

@@ -3,8 +3,6 @@
 // what blocks leave for the last of them needs no fence (block/marked.cuh).
 #pragma once
 
-#include <algorithm>
-
 #include "../block/marked.cuh"
 #include "runs.cuh"
 
@@ -37,13 +35,11 @@ __device__ __forceinline__ void visit_at_once(const Source& in, std::int64_t cou
   int head = in.template head<width * 8>();
   if (head > count) head = static_cast<int>(count);
   const int vectors = static_cast<int>((count - head) / width) & ~1, left = vectors - thread;
-  Source of_turn[Loads] = {};
-  std::int64_t known = head | vectors;
+  const std::int64_t first = head + static_cast<std::int64_t>(thread) * width;
+  const std::int64_t step = static_cast<std::int64_t>(threads) * width;
+  std::int64_t known = vectors;
 #pragma unroll
-  for (int k = 0; k < Loads; ++k) {
-    of_turn[k] = k == 0 ? in.from(head + static_cast<std::int64_t>(thread) * width) : of_turn[k - 1].from(threads * width);
-    known |= of_turn[k].address();
-  }
+  for (int k = 0; k < Loads; ++k) known |= in.from(first + k * step).address();
   wait_for_earlier(known);
   const int inside = vectors * width, single = static_cast<int>(count) - inside;
 #pragma unroll 1
@@ -54,10 +50,9 @@ __device__ __forceinline__ void visit_at_once(const Source& in, std::int64_t cou
   }
   vector loaded[Loads] = {};
 #pragma unroll
-  for (int k = 0; k < Loads; ++k) of_turn[k].fetch_if(k * threads < left, 0, loaded[k]);
-  const std::int64_t first = head + static_cast<std::int64_t>(thread) * width;
+  for (int k = 0; k < Loads; ++k) in.fetch_if(k * threads < left, first + k * step, loaded[k]);
   if ((thread | 31) + (Loads - 1) * threads < vectors) {  // of a warp all lanes or none
-    visit_whole_turn(in, loaded, first, static_cast<std::int64_t>(threads) * width, body);
+    visit_whole_turn(in, loaded, first, step, body);
   } else {
     visit_loaded(in, loaded, left, threads, first, body);
   }
@@ -97,27 +92,34 @@ __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::block
   if (threadIdx.x == 0) *problem.out = a.finish(state, problem.count);
 }
 
-// How many blocks, and threads of each. One block up to 64 KB, which are its 8 vectors a thread; then blocks with `least`
-// bytes or more each, until there is one a multiprocessor; beyond `near_bytes` two, each of half the threads while the
-// array fits in L2. As many threads as have the block's share under way at once: a warp needs no barrier, and half of
-// the threads have a step less to fold, which for doubles takes longest.
+// How many blocks, and threads of each: measured (docs/library-kernels.md).
 struct whole_form {
   int blocks, threads;
 };
-inline whole_form form_of_whole(std::int64_t bytes, std::int64_t size, int processors) {
-  const std::int64_t resident = processors * (bytes <= near_bytes ? 1 : 2), least = size == 8 ? 8192 : 16384;
-  const std::int64_t blocks = bytes <= 65536 ? 1 : std::min(resident, bytes / least), share = bytes / blocks;
-  const auto enough = [&](int threads) { return share <= threads * 128; };
-  const int most = bytes <= near_bytes || bytes > in_l2_bytes ? 512 : 256;
-  int threads = most;
-  if (enough(32)) {
-    threads = 32;
-  } else if (size == 8 && enough(128)) {
-    threads = enough(64) ? 64 : 128;
-  } else if (size < 8 && enough(256)) {
-    threads = 256;
+template <class A>
+whole_form form_of_whole(std::int64_t bytes, int processors) {
+  constexpr int turn = 128;  // bytes of a thread
+  const auto blocks_of = [&](std::int64_t threads) { return ceil_div(bytes, threads * turn); };
+  // A block, with as many threads as have all under way at once.
+  if (bytes <= 512 * turn) return {1, bytes <= 32 * turn ? 32 : bytes <= 128 * turn ? 128 : 512};
+  // Warps, which need no barrier, while what they leave comes to the last one by one turn of loads.
+  for (int threads = 32; threads <= 64; threads *= 2) {
+    if (blocks_of(threads) <= meeting_blocks<typename A::state> && bytes <= 1 << 20) {
+      return {static_cast<int>(blocks_of(threads)), threads};
+    }
   }
-  return {static_cast<int>(blocks), threads};
+  // One block a multiprocessor; threads with half a turn each, or a whole one. Where states take long to fold also when
+  // there are several turns.
+  constexpr bool long_folds = marked_words<typename A::state> > 2 && !A::indexed;
+  if (bytes <= (long_folds ? in_l2_bytes : processors * 512ll * turn)) {
+    const std::int64_t share = bytes / processors;
+    return {processors, share <= 128 * turn / 2 ? 128 : share <= 256 * turn / 2 ? 256 : 512};
+  }
+  // Two. Where places of small elements are looked for, that takes less time in several turns, of which the second
+  // knows what was found in the first.
+  if (A::indexed && sizeof(typename A::element) < 8 && bytes <= in_l2_bytes) return {2 * processors, 256};
+  const std::int64_t wanted = blocks_of(512);
+  return {wanted < 2 * processors ? static_cast<int>(wanted) : 2 * processors, 512};
 }
 
 template <class A, class Source>
@@ -144,7 +146,7 @@ status launch_whole(const A& a, const Source& in, typename A::result* out, std::
                     workspace* work) {
   device_facts device;
   if (const status s = current_device(device); !s) return s;
-  const whole_form form = form_of_whole(count * Source::bytes, sizeof(typename A::element), device.processors);
+  const whole_form form = form_of_whole<A>(count * Source::bytes, device.processors);
   return launch_whole(a, in, out, count, form, device, stream, work);
 }
 
