@@ -69,6 +69,9 @@ __device__ __forceinline__ bool window_of_limbs(long long limb, int exponent, wi
   for (int i = 4; i < Limbs; ++i) fits = fits && digit[i] == sign;
   sum = {digit[0] | static_cast<unsigned long long>(digit[1]) << 32,
          digit[2] | static_cast<unsigned long long>(digit[3]) << 32, exponent, 0};
+  const int zeros = sum.low == 0 ? 0 : __ffsll(static_cast<long long>(sum.low)) - 1;
+  shift(sum, -zeros);
+  sum.exponent += zeros;
   return fits;
 }
 
@@ -129,12 +132,14 @@ __device__ __forceinline__ bool meet(meeting<Engine::values>& all, int slices, b
   if (__shfl_sync(~0u, count_of(word), for_added) != slices) return false;
   // The last block. If all that added anything have added to its words, their counts say so.
   const int all_added = static_cast<int>(__shfl_sync(~0u, content_of(word), for_added));
-  const int blocks = lane >= each ? slices : added > 0 ? all_added / added : 0;
-  const bool same = by_lanes && added > 0 && all_added == all_added / added * added;
-  const auto complete = [&] { return same && __all_sync(~0u, mine < 0 || count_of(word) == blocks); };
+  const auto complete = [&] {
+    const int blocks = __shfl_sync(~0u, count_of(word), 0);
+    return added * blocks == all_added &&
+           __all_sync(~0u, mine < 0 || count_of(word) == (lane < each ? blocks : slices));
+  };
   const auto now_at = [&](int k) { return *static_cast<const volatile unsigned long long*>(&all.word[k]); };
   bool there = complete();
-  if (same && !there) {
+  if (by_lanes && !there) {
     if (mine >= 0) word = now_at(mine);
     there = complete();
   }

@@ -223,7 +223,7 @@ struct runs {
 };
 
 // Elements of a block where `slices` blocks at most share a run: whole lines of memory, if the run begins with one.
-COALESCE_EXACT_CALL inline std::int64_t piece_of_run(std::int64_t count, std::int64_t slices) {
+__host__ __device__ inline std::int64_t piece_of_run(std::int64_t count, std::int64_t slices) {
   return ((count + slices - 1) / slices + 127) / 128 * 128;
 }
 
