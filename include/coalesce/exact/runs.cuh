@@ -143,12 +143,12 @@ __device__ __forceinline__ bool sum_quickly(const Input& in, std::int64_t count,
       const int next = at + loads * threads;
 #pragma unroll
       for (int u = 0; u < loads; ++u) coming[u] = request(next + u * threads);
-      in_turn(flying, [&](const typename Input::vector& v) {
-        if (__any_sync(~0u, at < vectors)) sum.vector(v);
-        at += threads;
-      });
 #pragma unroll
-      for (int u = 0; u < loads; ++u) flying[u] = coming[u];
+      for (int u = 0; u < loads; ++u) {
+        if (__any_sync(~0u, at < vectors)) sum.vector(flying[u]);
+        at += threads;
+        flying[u] = coming[u];
+      }
     }
     long long part[parts];
     const bool failed = !sum.close(part);
