@@ -22,7 +22,13 @@ void Generator::warp_loop(uint32_t r) {
   masked_.assign(blocks_, nullptr);
   arrive_.assign(plan.scopes.size(), nullptr);
   arrived_.assign(plan.scopes.size(), nullptr);
-  for (uint32_t b : plan.blocks) full_[b] = block("full"), masked_[b] = block("masked");
+  find_registers(r);
+  // Where several go together, a warp left over is no reason for code of its own for whole warps.
+  const uint32_t n = together(r);
+  for (uint32_t b : plan.blocks) {
+    masked_[b] = block("masked");
+    full_[b] = n ? masked_[b] : block("full");
+  }
   for (uint32_t s = 0; s < plan.scopes.size(); ++s) {
     arrive_[s] = block("arrive");
     IRBuilder<> at(entry_, entry_->begin());
@@ -35,14 +41,13 @@ void Generator::warp_loop(uint32_t r) {
   Value* all_on = warps() * kLanes == threads()
                       ? ir_.CreateICmpEQ(ir_.CreateLoad(ir_.getInt64Ty(), alive_lanes_), ir_.getInt64(threads()))
                       : ir_.getFalse();
-  find_registers(r);
   find_visits(r, all_on);
   visits_.done = after;
   ir_.CreateBr(loop);
 
   ir_.SetInsertPoint(loop);
   at_warp(ir_.CreateLoad(ir_.getInt32Ty(), warp_, "w"));
-  if (const uint32_t n = together(r)) several(r, n, all_on, loop, after);
+  if (n) several(r, n, all_on, loop, after);
   if (visits_.alike) {
     BB* each = block("each");
     visit_alike(r, each);
@@ -64,7 +69,7 @@ void Generator::warp_loop(uint32_t r) {
   }
 
   for (uint32_t b : plan.blocks) {
-    body(r, b, true);
+    if (!n) body(r, b, true);
     body(r, b, false);
   }
   for (uint32_t s = 0; s < plan.scopes.size(); ++s) arrival(r, s);
