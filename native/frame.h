@@ -24,6 +24,10 @@ struct SiteState {
   // follow one another; ~0: each its own, as where each warp has a row of a matrix, and the next block goes on with it.
   uint32_t own = 0;
   uint32_t jumps = 0;  // ranges that ended because of it
+  // Not 0: every sector of the allocation has been touched, so that nobody need ask which.
+  uint32_t all = 0;
+  // Sectors of ranges that have ended; at how many of them it is time to see whether these are all.
+  uint64_t ended = 0, enough = ~uint64_t{0};
 };
 
 // Of one memory instruction and one warp.

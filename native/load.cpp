@@ -38,6 +38,7 @@ class Kernel : public NativeKernel, public std::enable_shared_from_this<Kernel> 
   std::vector<Step> steps;       // on the warp's slots
   std::vector<uint32_t> window;  // by step: the memory operation whose allocation it looks up
   uint32_t memos = 0;
+  std::vector<bool> lazy;  // by register: its slot may hold any NaN, where the interpreter has one only
 };
 
 // Operand k of a computing step is at 512 k of the scratch, result k at 512 (4 + k).
@@ -94,6 +95,8 @@ Kernel::Kernel(const Code& of, const Object& object) : code(of), loaded(load_elf
     window.push_back(caches ? i.memory : kNone);
   }
   memos = take();
+  lazy.assign(code.program->registers.size(), false);
+  while (next != object.words.end()) lazy.at(take()) = true;
 }
 
 class Runner : public NativeRunner {
@@ -122,6 +125,7 @@ class Runner : public NativeRunner {
   Track& track(uint32_t site, uint32_t warp) { return tracks_[(site * alive_.size()) + (warp & sites_[site].own)]; }
   void mark(uint32_t site, Track& track);
   void mark_all(uint32_t site);
+  void look_for_all(uint32_t site);
   void adopt_window(uint32_t site);
   void count_faulted();
   void end_warps(uint32_t region);
@@ -254,7 +258,8 @@ NativeStop Runner::run(uint64_t block, uint64_t end, uint32_t region) {
   }
 }
 
-// At the beginning of `region` for the interpreter: scalars are in their slots, here come their vector forms.
+// At the beginning of `region` for the interpreter: scalars are in their slots, here come their vector forms, and NaNs
+// of single precision arithmetic as PTX has them.
 void Runner::end_warps(uint32_t region) {
   const Code& code = kernel_->code;
   const auto expand = [&](uint32_t r, Warp& w) {
@@ -273,7 +278,16 @@ void Runner::end_warps(uint32_t region) {
   };
   for (uint32_t r : program_.blocks[program_.regions[region].chain.front()].live_in) {
     const Register& reg = program_.registers[r];
-    if (reg.builtin != Builtin::none || reg.lanes == LaneClass::general) continue;
+    if (reg.builtin != Builtin::none) continue;
+    if (reg.lanes == LaneClass::general) {
+      if (!kernel_->lazy[r]) continue;
+      for (Warp& w : owner_.warps()) {
+        auto* lanes = w.at<uint32_t>(code.homes[r].vector);
+        for (uint32_t l = 0; l < kLanes; ++l)
+          if ((lanes[l] & 0x7fffffffu) > 0x7f800000u) lanes[l] = 0x7fffffffu;
+      }
+      continue;
+    }
     for (Warp& w : owner_.warps()) {
       expand(r, w);
       if (reg.lanes <= LaneClass::block_uniform) break;
@@ -331,9 +345,20 @@ void Runner::mark(uint32_t site, Track& t) {
   if (t.low < t.high) {
     const Allocation& a = *allocations_[site];
     const uint64_t first = (t.low - a.base) / 32, last = (t.high - 1 - a.base) / 32;
-    touched_.add(*a.touched, a.touched_at + first, last - first + 1);
+    sites_[site].ended += touched_.add(*a.touched, a.touched_at + first, last - first + 1);
   }
   t.low = t.high = 0;
+}
+
+// Of an allocation of which enough has been touched: whether that is all.
+void Runner::look_for_all(uint32_t site) {
+  SiteState& s = sites_[site];
+  s.enough = ~uint64_t{0};  // once
+  mark_all(site);
+  touched_.mark_all();
+  const Allocation& a = *allocations_[site];
+  const uint64_t first = (s.base - a.base) / 32, last = (s.base + s.size - 1 - a.base) / 32;
+  s.all = a.touched->holds(a.touched_at + first, last - first + 1);
 }
 
 void Runner::mark_all(uint32_t site) {
@@ -356,6 +381,12 @@ void Runner::adopt_window(uint32_t site) {
   s.size = w.end - w.base;
   s.limit = s.size >= needs ? s.size - needs + 1 : 0;
   s.marks = w.allocation->touched->marks(w.allocation->touched_at);
+  // What the thread's own memory of sectors has room for is small enough to be in the CPU's caches: nothing is fetched
+  // ahead there, either. Each warp may be in the middle of a range.
+  const uint64_t sectors = s.size / 32, open = alive_.size() * needs / 32;
+  s.all = 0;
+  s.ended = 0;
+  s.enough = sectors <= TouchedLines::kLines * 64 && sectors > open ? sectors - open : ~uint64_t{0};
 }
 
 void Runner::touch(Frame* f, uint32_t site, uint32_t warp, uint64_t low, uint64_t high) {
@@ -373,6 +404,7 @@ void Runner::touch(Frame* f, uint32_t site, uint32_t warp, uint64_t low, uint64_
   r.mark(site, t);
   t.low = low;
   t.high = high;
+  if (s.ended >= s.enough) r.look_for_all(site);
 }
 
 void Runner::gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask) {

@@ -23,10 +23,14 @@ class TouchedLines {
 
   TouchedLine* data() { return lines_.data(); }
 
-  // Sectors [first, first + count) of the map: kept if they share a line of marks, marked otherwise.
-  void add(machine::TouchMap& map, uint64_t first, uint64_t count) {
+  // Sectors [first, first + count) of the map: kept if they share a line of marks, marked otherwise. Returns how many
+  // of them were not kept yet.
+  uint64_t add(machine::TouchMap& map, uint64_t first, uint64_t count) {
     const auto at = reinterpret_cast<uintptr_t>(map.marks(first));
-    if (at % 64 + count > 64) return map.mark(first, count);
+    if (at % 64 + count > 64) {
+      map.mark(first, count);
+      return count;
+    }
     TouchedLine& here = lines_[at / 64 % kLines];
     machine::TouchMap*& map_here = maps_[at / 64 % kLines];
     if (here.line != at / 64) {
@@ -34,7 +38,9 @@ class TouchedLines {
       here = {at / 64, 0};
       map_here = &map;
     }
-    here.sectors |= (~uint64_t{0} >> (64 - count)) << at % 64;
+    const uint64_t those = (~uint64_t{0} >> (64 - count)) << at % 64, fresh = those & ~here.sectors;
+    here.sectors |= those;
+    return static_cast<uint64_t>(std::popcount(fresh));
   }
 
   // Nothing is kept afterwards.

@@ -20,6 +20,9 @@ constexpr uint32_t kSpinningSlice = 1u << 8;
 constexpr uint32_t kStallsBeforeBreak = 8;
 // Registers of warps that run together, in bytes: what stays in the first cache beside the memory they use.
 constexpr uint32_t kTogetherBytes = 24u << 10;
+// Registers of a block that a thread keeps the memory of. Otherwise the system would take it back after each launch,
+// and hand it out again page by page: 256 KiB in a launch of 3 ms were a twentieth of it.
+constexpr std::size_t kKeptBytes = 4u << 20;
 
 }  // namespace
 
@@ -46,11 +49,14 @@ BlockRun::BlockRun(Worker& worker)
     warp.local = local_base + std::size_t{local} * kLanes * w;
     warp.local_bytes = local;
   }
+  area_.swap(worker_.kept);
   lay_out(*launch_.code);
   if (launch_.check) check_ = std::make_unique<BlockCheck>(*launch_.check);
 }
 
-BlockRun::~BlockRun() = default;
+BlockRun::~BlockRun() {
+  if (area_.capacity() > worker_.kept.capacity() && area_.capacity() <= kKeptBytes) area_.swap(worker_.kept);
+}
 
 void BlockRun::lay_out(const Code& code) {
   code_ = &code;

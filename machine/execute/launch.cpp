@@ -39,7 +39,8 @@ Diagnostic diagnose(const Launch& launch, const BlockRun& run, uint32_t instruct
 
 class Executor {
  public:
-  Executor(Launch& launch, unsigned number) : launch_(launch), number_(number), worker_(launch) {
+  Executor(Launch& launch, Pool& pool, unsigned number)
+      : launch_(launch), number_(number), worker_(launch, pool.kept(number)) {
     for (const Instruction& i : launch.program->code) turns_ = turns_ || i.kind == Kind::call;
     turns_ = turns_ || launch.program->ordered_atomics;
   }
@@ -309,14 +310,14 @@ void run_blocks(Launch& launch, Pool& pool, unsigned threads, Tally& total,
   for (auto& p : launch.positions) p.store(0);  // until each has taken its first blocks nobody's turn has come
   std::mutex merge;
   pool.run(threads, [&](unsigned number) {
-    Executor executor(launch, number);
+    Executor executor(launch, pool, number);
     executor.run(number == 0 ? progress : std::function<void(uint64_t)>());
     std::lock_guard lock(merge);
     total.add(executor.tally());
   });
 }
 
-Pool::Pool(unsigned threads) {
+Pool::Pool(unsigned threads) : kept_(std::max(1u, threads)) {
   for (unsigned k = 1; k < threads; ++k) threads_.emplace_back([this, k] { loop(k); });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -19,9 +20,12 @@ class Pool {
   unsigned size() const { return static_cast<unsigned>(threads_.size()) + 1; }
   // Runs job(0) on the calling thread and job(1) ... job(n - 1) on the pool's; returns when all have ended.
   void run(unsigned n, const std::function<void(unsigned)>& job);
+  // Memory that the thread of that number keeps between jobs.
+  std::vector<std::byte>& kept(unsigned number) { return kept_[number]; }
 
  private:
   void loop(unsigned number);
+  std::vector<std::vector<std::byte>> kept_;  // by thread
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable wake_, idle_;

@@ -150,9 +150,14 @@ struct Launch {
 };
 
 struct Worker {
-  explicit Worker(Launch& l)
-      : launch(l), tally(*l.program), windows(l.program->memory.size()), apart(l.program->memory.size()) {}
+  Worker(Launch& l, std::vector<std::byte>& kept_area)
+      : launch(l),
+        kept(kept_area),
+        tally(*l.program),
+        windows(l.program->memory.size()),
+        apart(l.program->memory.size()) {}
   Launch& launch;
+  std::vector<std::byte>& kept;  // by the thread, from one launch to the next: see BlockRun
   Tally tally;
   std::vector<Window> windows;
   std::vector<std::unique_ptr<Apart>> apart;  // as the windows; null: has not been needed

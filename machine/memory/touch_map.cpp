@@ -86,6 +86,18 @@ void TouchMap::mark_each(uint64_t first, uint64_t count) {
   }
 }
 
+bool TouchMap::holds(uint64_t first, uint64_t count) const {
+  if (first >= sectors_ || count > sectors_ - first) return false;
+  for (uint64_t s = first; s < first + count; ++s) {
+    if (s % kPage == 0 && is_set(whole_, s / kPage)) {
+      s += kPage - 1;
+    } else if (!__atomic_load_n(marks_ + s, __ATOMIC_RELAXED) && !is_set(whole_, s / kPage)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 void TouchMap::reach(uint64_t end) {
   const uint64_t pages = pages_for(std::min(end, sectors_), kPage);
   if (pages > reached_.load(std::memory_order_relaxed)) reached_.store(pages, std::memory_order_relaxed);

@@ -2,7 +2,7 @@
 // read-modify-write for almost every first access), with one dirty bit per KiB of bytes, so that clearing and
 // counting cost what was touched and not what exists.
 //
-// Threads: mark() from many at once; everything else from one, while nobody marks.
+// Threads: mark() from many at once; holds() too; everything else from one, while nobody marks.
 #pragma once
 
 #include <atomic>
@@ -36,6 +36,8 @@ class TouchMap {
     }
     mark_each(first, count);
   }
+  // Whether all of sectors [first, first + count) are marked. False where other threads are just marking the last.
+  bool holds(uint64_t first, uint64_t count) const;
   // Where the marks of sector `first` and those that follow are.
   const uint8_t* marks(uint64_t first) const { return marks_ + first; }
   // Sectors before `end` may be marked from now on. The map is as large as all the memory there could be; clear() and

@@ -384,6 +384,8 @@ std::vector<uint32_t> Generator::words() const {
     w.insert(w.end(), list->begin(), list->end());
   }
   w.push_back(static_cast<uint32_t>(memos_.size()) * memo_ways_);
+  for (uint32_t r = 0; r < p_.registers.size(); ++r)
+    if (lazy_[r] && !is_scalar(r)) w.push_back(r);
   return w;
 }
 

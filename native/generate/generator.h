@@ -74,7 +74,7 @@ class Generator {
   static constexpr uint64_t kFuel = 1u << 12;  // repetitions of a uniform loop before it is charged for
 
   // --- warps.cpp
-  static constexpr uint32_t kTogether = 8;  // warps, at most
+  static constexpr uint32_t kTogether = 4;  // warps, at most
   void warp_loop(uint32_t r);
   void find_registers(uint32_t r);
   uint32_t together(uint32_t r) const;

@@ -237,14 +237,18 @@ Value* Generator::track(uint32_t memory, Value* warp) {
 
 // Bytes [low, high) have been touched. Ranges that follow one another are marked as one. `bytes`: how many, where that
 // is known to be a multiple of 32. Goes to `before` where they have been touched before, not long ago (null: goes on).
-// Returns the range.
+// Returns the range; null `before`: nothing of use.
 Value* Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes, BB* before) {
+  BB *follows = block("follows"), *jumps = block("jumps"), *marked = block("marked"), *again = block("again");
+  BB* some = block("some");
+  if (!before) before = marked;
+  Value* all = ir_.CreateLoad(ir_.getInt32Ty(), site_state(memory, offsetof(SiteState, all)));
+  ir_.CreateCondBr(ir_.CreateIsNull(all), some, before);
+  ir_.SetInsertPoint(some);
   Value* own = ir_.CreateLoad(ir_.getInt32Ty(), site_state(memory, offsetof(SiteState, own)));
   Value* range = track(memory, ir_.CreateAnd(w_, own));
   const auto at = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), range, offset); };
   Value* end = ir_.CreateLoad(ir_.getInt64Ty(), at(offsetof(Track, high)));
-  BB *follows = block("follows"), *jumps = block("jumps"), *marked = block("marked"), *again = block("again");
-  if (!before) before = marked;
   ir_.CreateCondBr(ir_.CreateICmpEQ(low, end), follows, again);
   ir_.SetInsertPoint(follows);
   ir_.CreateStore(high, at(offsetof(Track, high)));
@@ -274,8 +278,8 @@ Value* Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes
     ir_.SetInsertPoint(same);
     // Those of the next line, if there are any, look as if they had not been touched.
     Value* set = ir_.CreateLShr(of(offsetof(TouchedLine, sectors)), ir_.CreateAnd(mark, ir_.getInt64(63)));
-    Value* all = ir_.getInt64((uint64_t{1} << bytes / 32) - 1);
-    ir_.CreateCondBr(ir_.CreateICmpEQ(ir_.CreateAnd(set, all), all), before, unknown);
+    Value* these = ir_.getInt64((uint64_t{1} << bytes / 32) - 1);
+    ir_.CreateCondBr(ir_.CreateICmpEQ(ir_.CreateAnd(set, these), these), before, unknown);
     ir_.SetInsertPoint(unknown);
   }
   call(offsetof(Frame, touch), ir_.getVoidTy(), {ir_.getInt32(memory), w_, low, high});

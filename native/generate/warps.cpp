@@ -156,12 +156,15 @@ void Generator::take_registers(uint32_t r) {
   }
 }
 
-// What lives on, back to its slot.
+// What lives on, back to its slot: NaNs as they are, of which the loader makes what the interpreter expects.
 void Generator::leave_registers() {
   for (uint32_t reg = 0; reg < p_.registers.size(); ++reg) {
     if (!left_[reg]) continue;
     const machine::Home& home = code_.homes[reg];
-    spill(reg, is_scalar(reg) ? home.scalar : home.vector, !is_scalar(reg));
+    if (lazy_[reg] && !is_scalar(reg))
+      store_slot(home.vector, vector(machine::Value::of(reg), Element::b32, true));
+    else
+      spill(reg, is_scalar(reg) ? home.scalar : home.vector, !is_scalar(reg));
   }
 }
 

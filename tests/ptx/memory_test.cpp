@@ -115,6 +115,61 @@ TEST(MemoryForms, EveryThirdElement) {
   }
 }
 
+// A matrix that every row of blocks reads again, the first warp of each block down its column of tiles; but the last
+// line of tile 255 is left to the second row of blocks, that of tile 253 to the third. Native code stops asking what
+// has been touched where everything has.
+TEST(MemoryForms, AMatrixReadAgainAndAgain) {
+  const std::string ptx = kernel(".param .u64 to, .param .u64 from", R"(
+  ld.param.u64 %rd1, [to];
+  ld.param.u64 %rd2, [from];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ctaid.y;
+  setp.ge.u32 %p1, %r1, 32;
+  @%p1 bra DONE;
+  shl.b32 %r4, %r2, 5;
+  add.u32 %r4, %r4, %r1;
+  mul.wide.u32 %rd3, %r4, 4;
+  add.s64 %rd4, %rd2, %rd3;
+  mov.u32 %r5, 0;
+  mov.u32 %r6, 0;
+NEXT:
+  setp.eq.u32 %p2, %r5, 255;
+  setp.lt.u32 %p3, %r3, 1;
+  and.pred %p2, %p2, %p3;
+  setp.eq.u32 %p4, %r5, 253;
+  setp.lt.u32 %p5, %r3, 2;
+  and.pred %p4, %p4, %p5;
+  or.pred %p2, %p2, %p4;
+  setp.eq.u32 %p6, %r2, 7;
+  and.pred %p2, %p2, %p6;
+  selp.u32 %r7, 0, %r5, %p2;
+  mul.wide.u32 %rd5, %r7, 1024;
+  add.s64 %rd6, %rd4, %rd5;
+  ld.global.u32 %r8, [%rd6];
+  add.u32 %r6, %r6, %r8;
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p7, %r5, 256;
+  @%p7 bra NEXT;
+  mad.lo.u32 %r9, %r3, 256, %r4;
+  mul.wide.u32 %rd7, %r9, 4;
+  add.s64 %rd8, %rd1, %rd7;
+  st.global.u32 [%rd8], %r6;
+DONE:
+)");
+  std::vector<uint32_t> from(256 * 256);
+  std::iota(from.begin(), from.end(), 1u);
+  for (const uint32_t rows : {1u, 2u, 3u, 4u}) {
+    SCOPED_TRACE(rows);
+    Shape shape;
+    shape.grid = {8, rows, 1};
+    shape.block = {128, 1, 1};
+    const Ran r = run(ptx, {zeros<uint32_t>(rows * 256), buffer(from)}, shape);
+    const uint64_t left_out = rows == 1 ? 8 : rows == 2 ? 4 : 0;
+    EXPECT_EQ(r.counters().compulsory_bytes, 32 * (from.size() / 8 - left_out + rows * 256 / 8));
+  }
+}
+
 // Shared memory by the same forms: 64-bit accesses are judged by half-warps, 128-bit ones by quarters.
 // Each lane walks along a row of its own, 64 bytes apart; every four steps one lane less.
 TEST(MemoryForms, LanesThatStayInTheirSectors) {

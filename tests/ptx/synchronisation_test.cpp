@@ -17,6 +17,18 @@ Shape threads(uint32_t n) {
   return s;
 }
 
+// Arithmetic makes NaNs before a barrier, and behind it stands a loop in which lanes may wait for each other: what
+// native code leaves for the interpreter there are the NaNs of PTX, not the CPU's.
+TEST(Barriers, NaNsFromBeforeOne) {
+  const Ran r = run(with_prologue("cvt.rn.f32.u32 %f1, %r1;\nmul.f32 %f2, %f1, 0f7F800000;\nsub.f32 %f3, %f2, %f2;\n"
+                                  "mov.u32 %r6, 0;\nbar.sync 0;\nL:\nld.volatile.global.u32 %r5, [%rd3];\n"
+                                  "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, %r1;\n@%p1 bra L;\n"
+                                  "mov.b32 %r10, %f3;\n"),
+                    {zeros<uint32_t>(64)}, threads(64));
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(r.read()[i], 0x7fffffffu) << i;
+}
+
 TEST(Barriers, InAUniformLoop) {
   // Each round every thread takes its right neighbour's value.
   const Ran r = run(with_prologue(".shared .align 4 .b32 S[96];\nmov.u32 %r20, S;\nshl.b32 %r2, %r1, 2;\nadd.u32 %r21, "

@@ -227,14 +227,22 @@ TEST(Memory, TouchedSectorsAreDistinctAndPerLaunch) {
   Memory::mark(*a, 100, 0);  // nothing
   Memory::mark(*c, 5, 20);
   EXPECT_EQ(memory.touched_sectors(), 3u + 68 + 20);
+  const auto holds = [&](uint64_t first, uint64_t count) { return a->touched->holds(a->touched_at + first, count); };
+  EXPECT_TRUE(holds(60, 68));
+  EXPECT_FALSE(holds(59, 69));
+  EXPECT_FALSE(holds(60, 69));
   Memory::mark(*a, 0, a->sectors());
   EXPECT_EQ(memory.touched_sectors(), a->sectors() + 2 + 20);
+  EXPECT_TRUE(holds(0, a->sectors()));
   Memory::mark(*a, 16 * 1024 - 5, 10);  // once more, across two pages of the map
   EXPECT_EQ(memory.touched_sectors(), a->sectors() + 2 + 20);
   memory.begin_touch();
   EXPECT_EQ(memory.touched_sectors(), 0u);
   Memory::mark(*a, 16 * 1024 - 5, 20 * 1024);  // a page of the map and parts of its neighbours
   EXPECT_EQ(memory.touched_sectors(), 20u * 1024);
+  EXPECT_TRUE(holds(16 * 1024 - 5, 20 * 1024));
+  EXPECT_FALSE(holds(16 * 1024 - 6, 20 * 1024));
+  EXPECT_FALSE(holds(16 * 1024 - 5, 20 * 1024 + 1));
   Memory::mark(*a, 16 * 1024 - 6, 3);
   EXPECT_EQ(memory.touched_sectors(), 20u * 1024 + 1);
   memory.begin_touch();
