@@ -1,5 +1,5 @@
 // transpose, reverse and copy, beside the runtime's own copy of as many bytes (limit.cu) and, where rows lie apart, of
-// the same rows.
+// the same rows. Beside transposes also a bare kernel that reads and writes the same pieces of rows ("pieces").
 //
 //   moving [--only REGEX] [--seconds S]
 #include <coalesce/copy.cuh>
@@ -17,6 +17,94 @@ struct Triple {
   float x, y, z;
 };
 
+// Pieces of rows, and where those of the next tile begin, across the matrix and down, in bytes.
+struct Pieces {
+  int count, units;
+  i64 pitch, across, down;
+};
+
+// What a transpose reads and writes, without turning anything over: a block reads pieces of rows, its warps in turn,
+// and writes as many others. Where they are said to begin within a unit they are read from its beginning, and written
+// from a sector's.
+template <class Unit>
+__global__ void __launch_bounds__(256)
+    move_pieces(const char* from, char* to, Pieces in, Pieces out, unsigned int tiles_across) {
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, read = (in.units + 31) / 32,
+            written = (out.units + 31) / 32;
+  const i64 across = blockIdx.x % tiles_across, down = blockIdx.x / tiles_across;
+  from += across * in.across + down * in.down;
+  to += across * out.across + down * out.down;
+  const auto word = [](const Unit& v) {
+    unsigned int x;
+    memcpy(&x, &v, 4);
+    return x;
+  };
+  unsigned int all = 0;
+  for (int i = warp; i < in.count * read; i += 8 * 8) {
+    Unit v[8] = {};
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const int j = i + k * 8, piece = read == 1 ? j : j / read, unit = (j - piece * read) * 32 + lane;
+      if (piece < in.count && unit < in.units) {
+        const auto at = reinterpret_cast<std::uintptr_t>(from + piece * in.pitch) / sizeof(Unit) * sizeof(Unit);
+        v[k] = reinterpret_cast<const Unit*>(at)[unit];
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < 8; ++k) all ^= word(v[k]);
+  }
+  Unit value = {};
+  memcpy(&value, &all, 4);
+  for (int j = warp; j < out.count * written; j += 8) {
+    const int piece = written == 1 ? j : j / written, unit = (j - piece * written) * 32 + lane;
+    if (unit < out.units) {
+      const auto at = reinterpret_cast<std::uintptr_t>(to + piece * out.pitch) / 32 * 32;
+      reinterpret_cast<Unit*>(at)[unit] = value;
+    }
+  }
+}
+
+// The pieces of transpose(), by the same choices.
+template <int Size>
+void pieces_of(bench::Program& program, bench::Case c, i64 rows, i64 columns, const void* from, void* to) {
+  namespace detail = coalesce::detail;
+  constexpr int part = Size == 12 ? 4 : Size, parts = Size / part;
+  using tile = detail::crooked_tile<part, parts>;
+  constexpr int bytes = Size <= 4 || Size == 12 ? 4 : Size == 8 ? 8 : 16;
+  using Unit = std::conditional_t<bytes == 4, unsigned int, std::conditional_t<bytes == 8, uint2, uint4>>;
+  const i64 in_pitch = columns * Size, out_pitch = rows * Size;
+  constexpr int side = Size <= 2 ? detail::packed_words<Size> * 4 / Size : detail::tile_side<Size>;
+  constexpr int line = 128 / bytes;  // units
+  Pieces in{}, out{};
+  i64 across = 1, down = 0;
+  if (columns * Size < 128) {  // a stream is read
+    const int height = static_cast<int>(detail::narrow_bytes / in_pitch / 128 * 128);
+    in = {static_cast<int>(height * in_pitch / 128), line, 128, 0, height * in_pitch};
+    out = {static_cast<int>(columns), height * Size / bytes, out_pitch, 0, i64{height} * Size};
+    down = rows / height;
+  } else if (rows * Size < 128) {
+    const int width = static_cast<int>(detail::narrow_bytes / out_pitch / 128 * 128);
+    in = {static_cast<int>(rows), width * Size / bytes, in_pitch, 0, i64{width} * Size};
+    out = {static_cast<int>(width * out_pitch / 128), line, 128, 0, width * out_pitch};
+    down = columns / width;
+  } else if (in_pitch % 32 || out_pitch % 32) {
+    in = {tile::rows, tile::row_units, in_pitch, tile::width * Size, tile::height * in_pitch};
+    out = {tile::width, tile::height * Size / bytes, out_pitch, tile::width * out_pitch, tile::height * Size};
+    across = columns / tile::width;
+    down = rows / tile::height - 1;
+  } else {
+    in = {side, side * Size / bytes, in_pitch, side * Size, side * in_pitch};
+    out = {side, side * Size / bytes, out_pitch, side * out_pitch, side * Size};
+    across = columns / side;
+    down = rows / side;
+  }
+  c.bytes = 2 * across * down * out.count * out.units * bytes;  // whole tiles only
+  program.measure(c, 1, [&](int) {
+    move_pieces<Unit><<<static_cast<unsigned int>(across * down), 256, 0, program.stream()>>>(
+        static_cast<const char*>(from), static_cast<char*>(to), in, out, static_cast<unsigned int>(across));
+  });
+}
+
 void right(const coalesce::status& s) {
   if (s) return;
   std::fprintf(stderr, "error: %s\n", s.message());
@@ -24,10 +112,11 @@ void right(const coalesce::status& s) {
 }
 
 template <class T>
-void all(bench::Program& program, const char* type, void* in, void* out) {
+void all(bench::Program& program, bench::Program& pieces, const char* type, void* in, void* out) {
   const T* from = static_cast<const T*>(in);
   T* to = static_cast<T*>(out);
-  const i64 size = sizeof(T), count = kBytes / size;
+  constexpr int size = sizeof(T);
+  const i64 count = kBytes / size;
   for (const int offset : {0, 1}) {
     const bench::Case c{"moving", "reverse", type, std::to_string(count - offset), "", 2 * (count - offset) * size,
                         offset};
@@ -48,6 +137,7 @@ void all(bench::Program& program, const char* type, void* in, void* out) {
                         "",       2 * f.rows * f.columns * size};
     if (program.wants(c)) {
       program.measure(c, 1, [&](int) { right(coalesce::transpose(from, to, f.rows, f.columns, program.stream())); });
+      pieces_of<size>(pieces, c, f.rows, f.columns, in, out);
     }
   }
 }
@@ -55,17 +145,17 @@ void all(bench::Program& program, const char* type, void* in, void* out) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::Program program(argc, argv, "coalesce"), runtime(argc, argv, "cudaMemcpy2D");
+  bench::Program program(argc, argv, "coalesce"), runtime(argc, argv, "cudaMemcpy2D"), pieces(argc, argv, "pieces");
   void *in = nullptr, *out = nullptr;
   CHECK(cudaMalloc(&in, kBytes));
   CHECK(cudaMalloc(&out, kBytes + 4096));
   bench::data<float>(in, kBytes / 4);
-  all<unsigned char>(program, "1-byte", in, out);
-  all<unsigned short>(program, "2-byte", in, out);
-  all<float>(program, "4-byte", in, out);
-  all<double>(program, "8-byte", in, out);
-  all<Triple>(program, "12-byte", in, out);
-  all<uint4>(program, "16-byte", in, out);
+  all<unsigned char>(program, pieces, "1-byte", in, out);
+  all<unsigned short>(program, pieces, "2-byte", in, out);
+  all<float>(program, pieces, "4-byte", in, out);
+  all<double>(program, pieces, "8-byte", in, out);
+  all<Triple>(program, pieces, "12-byte", in, out);
+  all<uint4>(program, pieces, "16-byte", in, out);
   // Rows of floats in pitches of 512 bytes, aligned and not.
   using byte = unsigned char;
   for (const i64 width : {i64{16}, i64{60}, i64{400}, i64{1000}, i64{4000}, i64{100000}, kBytes / 2}) {

@@ -96,6 +96,7 @@ void check_type(Random& random) {
   check_transpose<T>(6, stream, 0, 0, 1, 0, random);
   if (sizeof(T) < 4) check_transpose<T>(2, 3 * stream, 1, 0, 0, 1, random);  // words of several columns
   check_transpose<T>(stream, 6, 0, 1, 0, 1, random);
+  if (sizeof(T) < 4) check_transpose<T>(stream, 7, 0, 3, 1, 0, random);  // no swizzle
   check_transpose<T>(270, 259, 1, 1, 1, 1, random);
   for (int k = 0; k < 4; ++k) {
     check_transpose<T>(random.between(1, 80), random.between(1, 80), random.between(0, 5), random.between(0, 5),

@@ -82,6 +82,21 @@ __global__ void __launch_bounds__(narrow_threads)
     element* const begin = row_begin + down * Of - phase;
     // Unit u of it is unit down * Of - phase + u of the matrix's column.
     const int first = static_cast<int>(down - first_row) * Of - phase;
+    if constexpr (group > 1) {
+      if (inside && kept.mask == 0) {  // elements as they lie in memory: places without a swizzle
+        const int i = ((warp + c) % warps * 32 + lane) * group;
+        const element* at = reinterpret_cast<const element*>(tile) + (first + i) * columns + c + shift;
+#pragma unroll 4
+        for (element* to_unit = begin + i; to_unit < begin + height; to_unit += narrow_threads * group) {
+          unsigned int whole = 0;
+#pragma unroll
+          for (int k = 0; k < group; ++k) whole |= static_cast<unsigned int>(at[k * columns]) << (8 * Size * k);
+          *reinterpret_cast<unit*>(to_unit) = whole;
+          at += narrow_threads * group * columns;
+        }
+        continue;
+      }
+    }
     // The warps take turns at who begins.
 #pragma unroll 2
     for (int i = ((warp + c) % warps * 32 + lane) * group; i < height * Of; i += narrow_threads * group) {
