@@ -75,10 +75,11 @@ __device__ __forceinline__ bool window_of_limbs(long long limb, int exponent, wi
   return fits;
 }
 
-// Called by a block's first warp, with what sum_slice or sum_quickly found. True: this was the last of `slices` blocks,
-// and the run's sum is in room.sum or, if it is not held, in room.limb. And in room.flags.
+// Called by a block's first warp, with what sum_slice or sum_quickly found: `sum`, if it is held. True: this was the
+// last of `slices` blocks, and the run's sum is in `sum` or, if it is not held, in room.limb. And in room.flags.
 template <class Engine>
-__device__ __forceinline__ bool meet(meeting<Engine::values>& all, int slices, bool& held, block_room<Engine>& room) {
+__device__ __forceinline__ bool meet(meeting<Engine::values>& all, int slices, bool& held, window_sum& sum,
+                                     block_room<Engine>& room) {
   constexpr range values = Engine::values;
   using place = meeting<values>;
   constexpr int limbs = place::limbs, each = limbs_of_window<values>, kinds = 5;
@@ -96,7 +97,6 @@ __device__ __forceinline__ bool meet(meeting<Engine::values>& all, int slices, b
   int mine = -1;                                // a lane's word
   long long own = 0;
   if (by_lanes) {
-    const window_sum sum = room.sum;
     bool some = lane < each;
     if (each != limbs) {
       const bool nothing = (sum.low | sum.high) == 0;
@@ -137,39 +137,36 @@ __device__ __forceinline__ bool meet(meeting<Engine::values>& all, int slices, b
     return added * blocks == all_added &&
            __all_sync(~0u, mine < 0 || count_of(word) == (lane < each ? blocks : slices));
   };
-  const auto now_at = [&](int k) { return *static_cast<const volatile unsigned long long*>(&all.word[k]); };
+  volatile unsigned long long* const now = all.word;
   bool there = complete();
   if (by_lanes && !there) {
-    if (mine >= 0) word = now_at(mine);
+    if (mine >= 0) word = now[mine];
     there = complete();
   }
   if (there) {
     const long long limb = mine >= 0 && lane < each ? content_of(word) : 0;
-    if (held) {
-      window_sum sum;
-      held = window_of_limbs<each>(limb, layout<values>::unit + 32 * first, sum);
-      if (lane == 0) room.sum = sum;
-    }
+    if (held) held = window_of_limbs<each>(limb, layout<values>::unit + 32 * first, sum);
     if (!held) {
       for (int k = lane; k < limbs; k += 32) room.limb[k] = 0;
       __syncwarp();
       if (limb != 0) room.limb[mine] = limb;
     }
-    if (mine >= 0) all.word[mine] = 0;
+    if (mine >= 0) now[mine] = 0;
   } else {
     held = false;
     int counted;
     do {
       counted = 0;
       for (int k = lane; k < limbs; k += 32) {
-        const unsigned long long limb = now_at(k);
+        const unsigned long long limb = now[k];
         room.limb[k] = content_of(limb);
         counted += count_of(limb);
       }
       counted = __reduce_add_sync(~0u, counted);
-      if (lane == for_flags) word = now_at(mine);
+      if (lane == for_flags) word = now[mine];
     } while (counted != all_added || __shfl_sync(~0u, count_of(word), for_flags) != slices);
-    for (int k = lane; k < place::words; k += 32) all.word[k] = 0;
+    __syncwarp();
+    for (int k = lane; k < place::words; k += 32) now[k] = 0;
   }
   if (lane == 0) all.next = 0;
   if (lane == for_flags) {

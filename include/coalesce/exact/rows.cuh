@@ -139,8 +139,9 @@ __global__ void __launch_bounds__(run_engine<Input>::threads, 1)
     if (together && threadIdx.x == 0) rest.next = &problem.meetings[i].next;
     bool held =
         sum_slice(in, row.count, shared, room, Engine::threads, slice, slices, together ? &rest : nullptr, [] {});
-    if (threadIdx.x < 32 && (!together || meet(problem.meetings[i], slices, held, room))) {
-      const R answer = answer_of_room<R>(room, held, problem.to.how, row.count);
+    window_sum sum = room.sum;
+    if (threadIdx.x < 32 && (!together || meet(problem.meetings[i], slices, held, sum, room))) {
+      const R answer = answer_of_room<R>(room, held, sum, problem.to.how, row.count);
       if (threadIdx.x == 0) problem.to.out[row.index] = answer;
     }
     __syncthreads();

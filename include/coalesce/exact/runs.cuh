@@ -174,8 +174,8 @@ __device__ __forceinline__ bool sum_quickly(const Input& in, std::int64_t count,
 
 // The first warp's: what is held goes to the limbs.
 template <class Engine>
-__device__ __forceinline__ void to_limbs(block_room<Engine>& room) {
-  for (int k = threadIdx.x; k < block_room<Engine>::limbs; k += 32) room.limb[k] = limb_of<Engine::values>(room.sum, k);
+__device__ __forceinline__ void to_limbs(const window_sum& sum, block_room<Engine>& room) {
+  for (int k = threadIdx.x; k < block_room<Engine>::limbs; k += 32) room.limb[k] = limb_of<Engine::values>(sum, k);
   __syncwarp();
 }
 
@@ -198,11 +198,11 @@ __device__ __forceinline__ void rehearse(block_room<Engine>& room, reading how) 
   for (int k = threadIdx.x % 32; k < block_room<Engine>::limbs; k += 32) room.limb[k] = 0;
 }
 
-// A block's answer, for its first thread; called by its first warp.
+// The answer for a sum that is held, or else in room.limb: for the first thread; called by the first warp.
 template <class R, class Engine>
-__device__ __forceinline__ R answer_of_room(block_room<Engine>& room, bool held, reading how, std::uint64_t count) {
+__device__ __forceinline__ R answer_of_room(block_room<Engine>& room, bool held, const window_sum& sum, reading how,
+                                            std::uint64_t count) {
   if (held) {
-    const window_sum sum = room.sum;
     if (threadIdx.x > 0) return R();
     if ((sum.low | sum.high) == 0 || (room.flags & (nan_seen | plus_infinity | minus_infinity)) != 0)
       return answer_of<R>(head{}, true, room.flags, how, count);
@@ -256,13 +256,14 @@ __global__ void __launch_bounds__(engine_of_runs<Little, Input>::threads, 1) sum
                      [&] { rehearse<R>(room, problem.to.how); });
   }
   if (threadIdx.x >= 32) return;
-  if (slices > 1 && !meet(problem.meetings[run], slices, held, room)) return;
+  window_sum sum = room.sum;
+  if (slices > 1 && !meet(problem.meetings[run], slices, held, sum, room)) return;
   if (problem.into == nullptr) {
-    const R answer = answer_of_room<R>(room, held, problem.to.how, problem.count);
+    const R answer = answer_of_room<R>(room, held, sum, problem.to.how, problem.count);
     if (threadIdx.x == 0) problem.to.out[problem.where.index(run)] = answer;
     return;
   }
-  if (held) to_limbs(room);
+  if (held) to_limbs(sum, room);
   carry_limbs<block_room<Engine>::limbs>(room.limb, room.word);
   if (threadIdx.x > 0) return;
   total<Input::values> part;
