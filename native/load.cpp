@@ -350,15 +350,17 @@ void Runner::mark(uint32_t site, Track& t) {
   t.low = t.high = 0;
 }
 
-// Of an allocation of which enough has been touched: whether that is all.
+// Of an allocation of which enough has been touched: whether that is all. Tried twice: when only ranges that go on can
+// be missing, which are counted from then on, and when the count is full.
 void Runner::look_for_all(uint32_t site) {
   SiteState& s = sites_[site];
-  s.enough = ~uint64_t{0};  // once
+  s.enough = s.ended < s.size / 32 ? s.size / 32 : ~uint64_t{0};
   mark_all(site);
   touched_.mark_all();
   const Allocation& a = *allocations_[site];
   const uint64_t first = (s.base - a.base) / 32, last = (s.base + s.size - 1 - a.base) / 32;
   s.all = a.touched->holds(a.touched_at + first, last - first + 1);
+  if (s.all) s.enough = ~uint64_t{0};
 }
 
 void Runner::mark_all(uint32_t site) {
@@ -382,11 +384,11 @@ void Runner::adopt_window(uint32_t site) {
   s.limit = s.size >= needs ? s.size - needs + 1 : 0;
   s.marks = w.allocation->touched->marks(w.allocation->touched_at);
   // What the thread's own memory of sectors has room for is small enough to be in the CPU's caches: nothing is fetched
-  // ahead there, either. Each warp may be in the middle of a range.
-  const uint64_t sectors = s.size / 32, open = alive_.size() * needs / 32;
+  // ahead there, either. Each warp may be in the middle of a range, such as a row of tiles.
+  const uint64_t sectors = s.size / 32, open = std::min<uint64_t>(sectors / 8, alive_.size() * 64);
   s.all = 0;
   s.ended = 0;
-  s.enough = sectors <= TouchedLines::kLines * 64 && sectors > open ? sectors - open : ~uint64_t{0};
+  s.enough = sectors <= TouchedLines::kLines * 64 ? sectors - open : ~uint64_t{0};
 }
 
 void Runner::touch(Frame* f, uint32_t site, uint32_t warp, uint64_t low, uint64_t high) {

@@ -12,6 +12,7 @@ namespace coalesce::machine {
 namespace {
 
 constexpr uint64_t kMapFrom = 1024 * 1024;  // below: the heap
+constexpr uint64_t kEight = 0x0101010101010101;
 
 template <typename Visit>
 void each_set_bit(const std::atomic<uint64_t>* words, uint64_t bits, Visit visit) {
@@ -74,7 +75,7 @@ void TouchMap::mark_each(uint64_t first, uint64_t count) {
     bool any = false;
     for (uint64_t s = first; s < here;) {
       if (s % 8 == 0 && here - s >= 8) {
-        any |= put(reinterpret_cast<uint64_t*>(marks_ + s), uint64_t{0x0101010101010101});
+        any |= put(reinterpret_cast<uint64_t*>(marks_ + s), kEight);
         s += 8;
       } else {
         any |= put(marks_ + s, uint8_t{1});
@@ -88,11 +89,15 @@ void TouchMap::mark_each(uint64_t first, uint64_t count) {
 
 bool TouchMap::holds(uint64_t first, uint64_t count) const {
   if (first >= sectors_ || count > sectors_ - first) return false;
-  for (uint64_t s = first; s < first + count; ++s) {
-    if (s % kPage == 0 && is_set(whole_, s / kPage)) {
-      s += kPage - 1;
-    } else if (!__atomic_load_n(marks_ + s, __ATOMIC_RELAXED) && !is_set(whole_, s / kPage)) {
-      return false;
+  for (uint64_t s = first; s < first + count;) {
+    if (is_set(whole_, s / kPage)) {
+      s = (s / kPage + 1) * kPage;
+    } else if (s % 8 == 0 && first + count - s >= 8) {
+      if (__atomic_load_n(reinterpret_cast<uint64_t*>(marks_ + s), __ATOMIC_RELAXED) != kEight) return false;
+      s += 8;
+    } else {
+      if (!__atomic_load_n(marks_ + s, __ATOMIC_RELAXED)) return false;
+      s += 1;
     }
   }
   return true;

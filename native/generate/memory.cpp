@@ -270,16 +270,27 @@ Value* Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes
     Value* here = ir_.CreateInBoundsGEP(
         ir_.getInt8Ty(), field(offsetof(Frame, touched), ir_.getPtrTy(), "touched"),
         ir_.CreateMul(ir_.CreateAnd(line, ir_.getInt64(TouchedLines::kLines - 1)), ir_.getInt64(sizeof(TouchedLine))));
-    const auto of = [&](std::size_t offset) {
-      return ir_.CreateLoad(i64, ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), here, offset));
-    };
-    BB* same = block("same");
-    ir_.CreateCondBr(ir_.CreateICmpEQ(of(offsetof(TouchedLine, line)), line), same, unknown);
+    const auto of = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), here, offset); };
+    BB *same = block("same"), *fresh = block("fresh"), *fits = block("fits");
+    ir_.CreateCondBr(ir_.CreateICmpEQ(ir_.CreateLoad(i64, of(offsetof(TouchedLine, line))), line), same, unknown);
     ir_.SetInsertPoint(same);
     // Those of the next line, if there are any, look as if they had not been touched.
-    Value* set = ir_.CreateLShr(of(offsetof(TouchedLine, sectors)), ir_.CreateAnd(mark, ir_.getInt64(63)));
+    Value* sectors = ir_.CreateLoad(i64, of(offsetof(TouchedLine, sectors)));
+    Value* place = ir_.CreateAnd(mark, ir_.getInt64(63));
     Value* these = ir_.getInt64((uint64_t{1} << bytes / 32) - 1);
-    ir_.CreateCondBr(ir_.CreateICmpEQ(ir_.CreateAnd(set, these), these), before, unknown);
+    Value* missing = ir_.CreateAnd(ir_.CreateNot(ir_.CreateLShr(sectors, place)), these);
+    ir_.CreateCondBr(ir_.CreateIsNull(missing), before, fresh);
+    // New ones of a line that is known: as Runner::touch would keep them, unless it wants to see every jump.
+    ir_.SetInsertPoint(fresh);
+    Value* one_line = ir_.CreateICmpULE(place, ir_.getInt64(64 - bytes / 32));
+    ir_.CreateCondBr(ir_.CreateAnd(one_line, ir_.CreateIsNotNull(own)), fits, unknown);
+    ir_.SetInsertPoint(fits);
+    ir_.CreateStore(ir_.CreateOr(sectors, ir_.CreateShl(these, place)), of(offsetof(TouchedLine, sectors)));
+    Value* ended = site_state(memory, offsetof(SiteState, ended));
+    Value* sum = ir_.CreateAdd(ir_.CreateLoad(i64, ended), ir_.CreateUnaryIntrinsic(Intrinsic::ctpop, missing));
+    ir_.CreateStore(sum, ended);
+    Value* enough = ir_.CreateLoad(i64, site_state(memory, offsetof(SiteState, enough)));
+    ir_.CreateCondBr(ir_.CreateICmpULT(sum, enough), marked, unknown);
     ir_.SetInsertPoint(unknown);
   }
   call(offsetof(Frame, touch), ir_.getVoidTy(), {ir_.getInt32(memory), w_, low, high});
