@@ -69,6 +69,32 @@ __global__ void __launch_bounds__(512)
   }
 }
 
+// Rows that begin anywhere, by the vectors of 16 bytes that they lie in: blocks of 64 threads side by side, each at a
+// row of every four, go down tiles of 252 columns and a slice of the rows.
+template <int Loads, int Blocks>
+__global__ void __launch_bounds__(256, Blocks)
+    crooked(const float* data, i64 rows, i64 columns, int slices, i64 rows_of_slice, unsigned int* out) {
+  const int x = threadIdx.x % 64, y = threadIdx.x / 64, slice = static_cast<int>(blockIdx.x) % slices;
+  const i64 first = blockIdx.x / slices * i64{252}, end = min(rows, (slice + 1) * rows_of_slice);
+  i64 row = slice * rows_of_slice + y;
+  const int shift = static_cast<int>((row * columns + first) % 4),
+            wide = static_cast<int>(min(i64{252}, columns - first));
+  if (x * 4 >= wide + shift) return;
+  unsigned int all = 0;
+  const float* at = data + row * columns + first - shift + x * 4;
+#pragma unroll 1
+  for (; row < end; row += 4 * Loads, at += 4 * Loads * columns) {
+    uint4 v[Loads];
+#pragma unroll
+    for (int k = 0; k < Loads; ++k) {
+      v[k] = row + 4 * k < end ? __ldcs(reinterpret_cast<const uint4*>(at + 4 * k * columns)) : make_uint4(0, 0, 0, 0);
+    }
+#pragma unroll
+    for (int k = 0; k < Loads; ++k) all |= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
+  }
+  if (all == 0x12345678u) *out = all;
+}
+
 void print(const bench::Case& c) {
   std::printf(
       "{\"part\": \"%s\", \"op\": \"%s\", \"type\": \"%s\", \"shape\": \"%s\", \"axes\": \"%s\", \"offset\": %d, "
@@ -140,6 +166,29 @@ int main(int argc, char** argv) {
         kernel<<<static_cast<unsigned int>(bytes / 16 / 1024), 256, 0, program.stream()>>>(
             static_cast<const uint4*>(memory), 1024 >> log2, static_cast<uint4*>(copied));
       });
+    }
+  }
+  for (const bench::Case& matrix : bench::matrix_cases({"crooked"}, "0")) {
+    const std::size_t by = matrix.shape.find('x');
+    const i64 rows = std::stoll(matrix.shape), columns = std::stoll(matrix.shape.substr(by + 1));
+    if (columns < 10000 || columns % 4 == 0 || rows < 128) continue;
+    for (const int rounds : {1, 2, 4}) {
+      const i64 tiles = (columns + 251) / 252, wanted = std::max<i64>(1, i64{rounds} * 3 * processors / tiles);
+      const i64 rows_of_slice = (rows + wanted * 4 - 1) / (wanted * 4) * 4,
+                slices = (rows + rows_of_slice - 1) / rows_of_slice;
+      bench::Case c = matrix;
+      c.part = "mixed";
+      c.bytes = rows * columns * 4;
+      const auto measure = [&](const char* name, const auto& kernel) {
+        c.op = name + std::to_string(rounds);
+        if (!program.wants(c)) return;
+        program.measure(c, 1, [&](int) {
+          kernel<<<static_cast<unsigned int>(tiles * slices), 256, 0, program.stream()>>>(
+              static_cast<const float*>(memory), rows, columns, static_cast<int>(slices), rows_of_slice, out);
+        });
+      };
+      measure("crooked, 8 loads, rounds ", crooked<8, 3>);
+      measure("crooked, 16 loads, rounds ", crooked<16, 2>);
     }
   }
   for (const char* kind : bench::ragged_kinds()) {

@@ -24,42 +24,56 @@ struct Pieces {
 };
 
 // What a transpose reads and writes, without turning anything over: a block reads pieces of rows, its warps in turn,
-// and writes as many others. Where they are said to begin within a unit they are read from its beginning, and written
-// from a sector's.
+// and writes as many others. Those that begin within a unit are read from its beginning, and written from a sector's.
 template <class Unit>
 __global__ void __launch_bounds__(256)
     move_pieces(const char* from, char* to, Pieces in, Pieces out, unsigned int tiles_across) {
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, read = (in.units + 31) / 32,
-            written = (out.units + 31) / 32;
+  constexpr int loads = sizeof(Unit) == 4 ? 16 : 8;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const i64 across = blockIdx.x % tiles_across, down = blockIdx.x / tiles_across;
   from += across * in.across + down * in.down;
   to += across * out.across + down * out.down;
-  const auto word = [](const Unit& v) {
-    unsigned int x;
-    memcpy(&x, &v, 4);
-    return x;
+  // A warp takes several short pieces at once, or 32 units of a long one.
+  struct Walk {
+    int together, parts, piece, unit;
+    __device__ Walk(const Pieces& of, int lane)
+        : together(of.units < 32 && 32 % of.units == 0 ? 32 / of.units : 1),
+          parts(together > 1 ? 1 : (of.units + 31) / 32),
+          piece(together > 1 ? lane / of.units : 0),
+          unit(lane - piece * of.units) {}
+    __device__ int turns(const Pieces& of) const { return of.count / together * parts; }
+    __device__ int piece_of(int turn, int& unit_of) const {
+      const int some = parts == 1 ? turn : turn / parts;
+      unit_of = unit + (turn - some * parts) * 32;
+      return some * together + piece;
+    }
   };
+  const Walk read(in, lane), written(out, lane);
   unsigned int all = 0;
-  for (int i = warp; i < in.count * read; i += 8 * 8) {
-    Unit v[8] = {};
+  for (int i = warp; i < read.turns(in); i += loads * 8) {
+    Unit v[loads] = {};
 #pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      const int j = i + k * 8, piece = read == 1 ? j : j / read, unit = (j - piece * read) * 32 + lane;
+    for (int k = 0; k < loads; ++k) {
+      int unit = 0;
+      const int piece = read.piece_of(i + k * 8, unit);
       if (piece < in.count && unit < in.units) {
         const auto at = reinterpret_cast<std::uintptr_t>(from + piece * in.pitch) / sizeof(Unit) * sizeof(Unit);
         v[k] = reinterpret_cast<const Unit*>(at)[unit];
       }
     }
 #pragma unroll
-    for (int k = 0; k < 8; ++k) all ^= word(v[k]);
+    for (int k = 0; k < loads; ++k) {
+      unsigned int word;
+      memcpy(&word, &v[k], 4);
+      all ^= word;
+    }
   }
-  Unit value = {};
-  memcpy(&value, &all, 4);
-  for (int j = warp; j < out.count * written; j += 8) {
-    const int piece = written == 1 ? j : j / written, unit = (j - piece * written) * 32 + lane;
-    if (unit < out.units) {
+  for (int i = warp; i < written.turns(out); i += 8) {
+    int unit = 0;
+    const int piece = written.piece_of(i, unit);
+    if (piece < out.count && unit < out.units) {
       const auto at = reinterpret_cast<std::uintptr_t>(to + piece * out.pitch) / 32 * 32;
-      reinterpret_cast<Unit*>(at)[unit] = value;
+      reinterpret_cast<uint4*>(at)[unit] = make_uint4(all, all, all, all);
     }
   }
 }
@@ -70,37 +84,41 @@ void pieces_of(bench::Program& program, bench::Case c, i64 rows, i64 columns, co
   namespace detail = coalesce::detail;
   constexpr int part = Size == 12 ? 4 : Size, parts = Size / part;
   using tile = detail::crooked_tile<part, parts>;
+  // What crooked rows are read in; all else in vectors.
   constexpr int bytes = Size <= 4 || Size == 12 ? 4 : Size == 8 ? 8 : 16;
-  using Unit = std::conditional_t<bytes == 4, unsigned int, std::conditional_t<bytes == 8, uint2, uint4>>;
   const i64 in_pitch = columns * Size, out_pitch = rows * Size;
   constexpr int side = Size <= 2 ? detail::packed_words<Size> * 4 / Size : detail::tile_side<Size>;
-  constexpr int line = 128 / bytes;  // units
   Pieces in{}, out{};
   i64 across = 1, down = 0;
-  if (columns * Size < 128) {  // a stream is read
+  bool crooked = false;
+  if (in_pitch < 128) {  // a stream is read
     const int height = static_cast<int>(detail::narrow_bytes / in_pitch / 128 * 128);
-    in = {static_cast<int>(height * in_pitch / 128), line, 128, 0, height * in_pitch};
-    out = {static_cast<int>(columns), height * Size / bytes, out_pitch, 0, i64{height} * Size};
+    in = {static_cast<int>(height * in_pitch / 128), 8, 128, 0, height * in_pitch};
+    out = {static_cast<int>(columns), height * Size / 16, out_pitch, 0, i64{height} * Size};
     down = rows / height;
-  } else if (rows * Size < 128) {
+  } else if (out_pitch < 128) {
     const int width = static_cast<int>(detail::narrow_bytes / out_pitch / 128 * 128);
     in = {static_cast<int>(rows), width * Size / bytes, in_pitch, 0, i64{width} * Size};
-    out = {static_cast<int>(width * out_pitch / 128), line, 128, 0, width * out_pitch};
+    out = {static_cast<int>(width * out_pitch / 128), 8, 128, 0, width * out_pitch};
     down = columns / width;
+    crooked = true;
   } else if (in_pitch % 32 || out_pitch % 32) {
     in = {tile::rows, tile::row_units, in_pitch, tile::width * Size, tile::height * in_pitch};
-    out = {tile::width, tile::height * Size / bytes, out_pitch, tile::width * out_pitch, tile::height * Size};
+    out = {tile::width, tile::height * Size / 16, out_pitch, tile::width * out_pitch, tile::height * Size};
     across = columns / tile::width;
     down = rows / tile::height - 1;
+    crooked = true;
   } else {
-    in = {side, side * Size / bytes, in_pitch, side * Size, side * in_pitch};
-    out = {side, side * Size / bytes, out_pitch, side * out_pitch, side * Size};
+    in = {side, side * Size / 16, in_pitch, side * Size, side * in_pitch};
+    out = {side, side * Size / 16, out_pitch, side * out_pitch, side * Size};
     across = columns / side;
     down = rows / side;
   }
-  c.bytes = 2 * across * down * out.count * out.units * bytes;  // whole tiles only
+  c.bytes = 2 * across * down * out.count * out.units * 16;  // whole tiles only
+  using Unit = std::conditional_t<bytes == 4, unsigned int, std::conditional_t<bytes == 8, uint2, uint4>>;
+  const auto kernel = crooked ? move_pieces<Unit> : move_pieces<uint4>;
   program.measure(c, 1, [&](int) {
-    move_pieces<Unit><<<static_cast<unsigned int>(across * down), 256, 0, program.stream()>>>(
+    kernel<<<static_cast<unsigned int>(across * down), 256, 0, program.stream()>>>(
         static_cast<const char*>(from), static_cast<char*>(to), in, out, static_cast<unsigned int>(across));
   });
 }

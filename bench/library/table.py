@@ -57,6 +57,11 @@ class Figures:
                 share, pace = int(r["shape"].split("+")[1]) / r["bytes"], r["seconds"] / r["bytes"]
                 mixed[share] = min(pace, mixed.get(share, pace))
         self.mixed = sorted(mixed.items())
+        # The fastest bare kernel that reads crooked rows of a matrix, in bytes per second.
+        self.crooked = {}
+        for (l, k, m), r in self.rows.items():
+            if k[1].startswith("crooked") and m == "eager":
+                self.crooked[k[3], k[4]] = max(r["bytes"] / r["seconds"], self.crooked.get((k[3], k[4]), 0))
         self.limits = sorted((r["bytes"], r["bytes"] / r["seconds"]) for (l, k, m), r in self.rows.items()
                              if l == "limit" and r["op"] == "read" and m == "eager")
 
@@ -69,6 +74,8 @@ class Figures:
         if case[0] == "ragged":
             bare = self.rows.get(("limit", ("mixed", *case[1:]), "eager"))
             return bare and bare["bytes"] / bare["seconds"]
+        if (case[3], case[4]) in self.crooked:
+            return self.crooked[case[3], case[4]]
         read, part = 1 / self.limit(row["bytes"]), written(case, row) / row["bytes"]
         points = [(0, 1 / self.limit(2**30))] + self.mixed
         for (a, x), (b, y) in zip(points, points[1:]):

@@ -132,6 +132,29 @@ TEST(LibraryBudgets, EveryCallIsOneLaunchThatLoadsWhatItMust) {
   EXPECT_EQ(compared, 1);
 }
 
+// A device of 8 multiprocessors has blocks of 512 threads for matrices of 2 MB; of all columns each block leaves one
+// partial result.
+TEST(LibraryColumns, ALargeMatrixHasOneBlockOfManyThreadsAMultiprocessor) {
+  const Workplace here;
+  const std::vector<std::string> words = {"--device",
+                                          "p2000",
+                                          "--compiler",
+                                          "clang",
+                                          "-X",
+                                          "-O1",
+                                          "-X",
+                                          "-Xarch_host",
+                                          "-X",
+                                          "-O0",
+                                          kPrograms + "shapes.cu",
+                                          "large"};
+  const Result result = here.coalesce(words);
+  ASSERT_EQ(result.code, 0) << result.out << result.err;
+  const nlohmann::json launches = here.json()["launches"];
+  ASSERT_EQ(launches.size(), 3u);
+  for (const auto& launch : launches) EXPECT_EQ(launch["block"][0], 512);
+}
+
 // A device of 8 multiprocessors deals out two million elements in two waves of a portion for each warp. Each portion of
 // the second is taken by a ticket, and each warp asks once in vain; each portion has one more ticket, by which the last
 // of 128 is known, and so have these.

@@ -22,7 +22,7 @@ programs() {
     echo "segments-$name tests/library/segments.cu $type"
   done
   for name in flat edges streams moving examples budgets; do echo "$name tests/library/$name.cu"; done
-  echo "library_large tests/gpu/library_large.cu"
+  for name in library_large library_columns; do echo "$name tests/gpu/$name.cu"; done
 }
 
 # One line of these.

@@ -151,23 +151,24 @@ status launch_tiles_of_columns(columns<A, Source> problem, cudaStream_t stream, 
   const auto widest = [&](int across) { return (across - (aligned ? 0 : 1)) * width; };
   while (problem.across > 8 && widest(problem.across / 2) >= problem.columns_count) problem.across /= 2;
   const std::int64_t together = loads_of_columns(width * Source::bytes) * (columns_threads / problem.across);  // rows
-  // Tiles of equal size, in whole sectors.
-  constexpr int sector = 32 / Source::bytes > width ? 32 / Source::bytes : width;
-  problem.tiles = ceil_div(problem.columns_count, widest(problem.across));
-  problem.tile = static_cast<int>(ceil_div(ceil_div(problem.columns_count, problem.tiles), sector)) * sector;
-  if (problem.tile > widest(problem.across)) problem.tile = widest(problem.across);
-  const std::int64_t tiles = problem.planes * problem.tiles;
   // A slice's partial results are to be a small part of what it reads.
   const std::int64_t least = together < 128 ? 128 : together;
   const std::int64_t resident = static_cast<std::int64_t>(device.processors) * columns_blocks<A, width>;
-  // Two rounds of blocks, as those on some multiprocessors take longer; more of them have too much to merge.
-  std::int64_t slices = tiles <= max_tickets ? 2 * resident / tiles : 1;
-  if (slices > problem.rows_count / least) slices = problem.rows_count / least;
-  if (slices < 1) slices = 1;
-  problem.rows_of_slice = ceil_div(ceil_div(problem.rows_count, slices), together) * together;
-  slices = ceil_div(problem.rows_count, problem.rows_of_slice);
+  const std::int64_t fewest = ceil_div(problem.columns_count, widest(problem.across));
+  // Two blocks of a multiprocessor read faster than three, where each is long.
+  const std::int64_t long_ones = static_cast<std::int64_t>(device.processors) * 2;
+  const tiling best = tiling_of_columns(problem.planes, fewest, problem.rows_count / least,
+                                        problem.planes * fewest < resident ? long_ones : resident);
+  problem.tiles = best.tiles;
+  problem.tile = static_cast<int>(ceil_div(problem.columns_count, best.tiles));
+  if (aligned) problem.tile = ceil_div(problem.tile, width) * width;
+  problem.tiles = ceil_div(problem.columns_count, problem.tile);
+  const std::int64_t tiles = problem.planes * problem.tiles;
+  const std::int64_t down = columns_threads / problem.across;
+  problem.rows_of_slice = ceil_div(ceil_div(problem.rows_count, best.slices), down) * down;
+  const std::int64_t slices = ceil_div(problem.rows_count, problem.rows_of_slice);
   const std::int64_t bytes = problem.tile * static_cast<std::int64_t>(sizeof(typename A::state));
-  problem.tree = tree_of_slices(tiles, slices, bytes);
+  problem.tree = tree_of_slices<A>(tiles, slices, problem.tile, columns_threads);
   if (slices > 1) {
     if (const status s = find_workspace(stream, device.device, tiles * problem.tree.partials() * bytes, work); !s) {
       return s;
@@ -183,8 +184,10 @@ template <class A, class Source>
 status launch_columns(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
                       std::int64_t plane_stride, std::int64_t rows_count, std::int64_t stride,
                       std::int64_t columns_count, cudaStream_t stream, workspace* work) {
-  if (rows_count > most_few_rows && columns_are_dense<A, Source>(planes, rows_count, stride, columns_count)) {
-    return launch_dense_columns(a, in, out, planes, plane_stride, rows_count, columns_count, stream, work);
+  device_facts device;
+  if (const status s = current_device(device); !s) return s;
+  if (rows_count > most_few_rows && columns_are_dense<A, Source>(planes, rows_count, stride, columns_count, device)) {
+    return launch_dense_columns(a, in, out, planes, plane_stride, rows_count, columns_count, stream, work, device);
   }
   status result;
   const wide_columns<A, Source> wide = {a, in, out, planes, plane_stride, rows_count, stride, columns_count};

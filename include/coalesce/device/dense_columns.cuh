@@ -13,6 +13,8 @@
 namespace coalesce::detail {
 
 inline constexpr int columns_threads = 256;  // here and in columns.cuh
+// Of one large matrix: one block a multiprocessor, each thread with 256 bytes under way.
+inline constexpr int large_threads = 512;
 
 template <class A, class Source>
 struct dense_columns {
@@ -37,8 +39,8 @@ __host__ __device__ constexpr int loads_of_columns(int bytes) {
   return bytes >= 32 ? 4 : bytes <= 8 ? 16 : 128 / bytes;
 }
 
-template <int Width, int Loads, class A, class Source>
-__global__ void __launch_bounds__(columns_threads, columns_blocks<A, Width>)
+template <int Width, int Loads, int Threads, class A, class Source>
+__global__ void __launch_bounds__(Threads, Threads == large_threads ? 1 : columns_blocks<A, Width>)
     reduce_dense_columns(const dense_columns<A, Source> problem) {
   using state_type = typename A::state;
   using element = typename A::element;
@@ -125,7 +127,7 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A, Width>)
 
   typename A::result* const out = problem.out + static_cast<std::int64_t>(plane) * columns;
   state_type* const partials = problem.partials + static_cast<std::int64_t>(plane) * problem.tree.partials() * columns;
-  for (int place = t; place < columns; place += columns_threads) {
+  for (int place = t; place < columns; place += Threads) {
     // The row of threads has each column once for each of the rows in a period.
     state_type merged = room.column(place);
     for (int j = place + columns; j < period * Width; j += columns) a.merge(merged, room.column(j));
@@ -145,51 +147,71 @@ template <int Width>
 std::int64_t period_of_columns(std::int64_t columns_count) {
   return columns_count / common_divisor(columns_count, Width);
 }
-// Whether these kernels are best. Of longer rows tiles are narrower than the matrix (columns.cuh), which leaves fewer
-// partial results; but not of many matrices, a few of which are under way, whose rows share sectors.
+// Whether there is enough for blocks of these, and a period long enough that they have fewer partial results to leave.
 template <class A, class Source>
-bool columns_are_dense(std::int64_t planes, std::int64_t rows_count, std::int64_t stride, std::int64_t columns_count) {
+bool columns_are_large(std::int64_t rows_count, std::int64_t columns_count, const device_facts& device) {
   constexpr int width = columns_width<A, Source>;
-  const std::int64_t period = period_of_columns<width>(columns_count);
-  const bool shared_sectors = columns_count * Source::bytes % 32 != 0;
-  return stride == columns_count && (period <= 32 || (planes > 1 && shared_sectors && period <= columns_threads)) &&
+  return period_of_columns<width>(columns_count) > 16 &&
+         rows_count * columns_count / width >= std::int64_t{32} * large_threads * device.processors;
+}
+// Whether these kernels are best. Of longer rows tiles are narrower than the matrix (columns.cuh), which leaves fewer
+// partial results; but not where rows share lines in a large one, nor of many matrices, a few of which are under way,
+// whose rows share sectors.
+template <class A, class Source>
+bool columns_are_dense(std::int64_t planes, std::int64_t rows_count, std::int64_t stride, std::int64_t columns_count,
+                       const device_facts& device) {
+  constexpr int width = columns_width<A, Source>;
+  const std::int64_t period = period_of_columns<width>(columns_count), shared = columns_count * Source::bytes % 128;
+  const bool best = planes > 1 ? shared % 32 != 0
+                               : shape<A>::state_words <= 4 && shared != 0 &&
+                                     columns_are_large<A, Source>(rows_count, columns_count, device);
+  return stride == columns_count && (period <= 32 || (best && period <= columns_threads)) &&
          (rows_count >= 64 || period * width < 256);
 }
 
-template <class A, class Source>
-status launch_dense_columns(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
-                            std::int64_t plane_stride, std::int64_t rows_count, std::int64_t columns_count,
-                            cudaStream_t stream, workspace* work) {
+// Blocks of so many threads; `planes` and all else as in launch_columns.
+template <int Threads, class A, class Source>
+status launch_dense_columns_by(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
+                               std::int64_t plane_stride, std::int64_t rows_count, std::int64_t columns_count,
+                               cudaStream_t stream, workspace* work, const device_facts& device) {
   constexpr int width = columns_width<A, Source>;
-  device_facts device;
-  if (const status s = current_device(device); !s) return s;
   const int period = static_cast<int>(period_of_columns<width>(columns_count));
   dense_columns<A, Source> problem = {a,      in, out, rows_count, columns_count, plane_stride,
                                       period, 0,  {},  nullptr,    nullptr};
   // Whole lines, if that leaves few threads idle.
   constexpr int line = 128 / (width * Source::bytes) > 0 ? 128 / (width * Source::bytes) : 1;
   const int lines = period / common_divisor(period, line) * line;
-  problem.working = columns_threads / period * period;
-  if (lines <= columns_threads && columns_threads / lines * lines * 8 >= columns_threads * 7)
-    problem.working = columns_threads / lines * lines;
+  problem.working = Threads / period * period;
+  if (lines <= Threads && Threads / lines * lines * 8 >= Threads * 7) problem.working = Threads / lines * lines;
   const std::int64_t vectors = rows_count * columns_count / width;
-  const std::int64_t resident = static_cast<std::int64_t>(device.processors) * columns_blocks<A, width>;
-  // Of several matrices two rounds of blocks, as those on some multiprocessors take longer.
+  const std::int64_t resident =
+      static_cast<std::int64_t>(device.processors) * (Threads == large_threads ? 1 : columns_blocks<A, width>);
   const std::int64_t most = planes <= max_tickets ? vectors / (16 * problem.working) : 1;
-  std::int64_t slices = (planes == 1 ? 1 : 2) * resident / planes;
-  if (slices > most) slices = most;
-  if (slices < 1) slices = 1;
+  const std::int64_t slices = tiling_of_columns(planes, 1, most < 1 ? 1 : most, resident).slices;
   if (planes > 0x7fffffff) return refuse("more results than one launch can have: split the call");
   const std::int64_t bytes = columns_count * static_cast<std::int64_t>(sizeof(typename A::state));
-  problem.tree = tree_of_slices(planes, slices, bytes);
+  problem.tree = tree_of_slices<A>(planes, slices, columns_count, Threads);
   if (slices > 1) {
     if (const status s = find_workspace(stream, device.device, planes * problem.tree.partials() * bytes, work); !s)
       return s;
     problem.partials = static_cast<typename A::state*>(work->partials());
     problem.tickets = work->tickets();
   }
-  return launch(reduce_dense_columns<width, loads_of_columns(width * Source::bytes), A, Source>, problem,
-                planes * slices, columns_threads, 0, stream);
+  constexpr int loads = loads_of_columns(width * Source::bytes) * (Threads == large_threads ? 2 : 1);
+  return launch(reduce_dense_columns<width, loads, Threads, A, Source>, problem, planes * slices, Threads, 0, stream);
+}
+
+// One large matrix has one block a multiprocessor: as many threads as else several have, and fewer partial results.
+template <class A, class Source>
+status launch_dense_columns(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
+                            std::int64_t plane_stride, std::int64_t rows_count, std::int64_t columns_count,
+                            cudaStream_t stream, workspace* work, const device_facts& device) {
+  if (columns_are_large<A, Source>(planes * rows_count, columns_count, device)) {
+    return launch_dense_columns_by<large_threads>(a, in, out, planes, plane_stride, rows_count, columns_count, stream,
+                                                  work, device);
+  }
+  return launch_dense_columns_by<columns_threads>(a, in, out, planes, plane_stride, rows_count, columns_count, stream,
+                                                  work, device);
 }
 
 }  // namespace coalesce::detail

@@ -111,7 +111,8 @@ constexpr int common_divisor(std::int64_t a, int b) {
 // speed, with 16 waves or more 97). In order of memory, so that what blocks share of a line is read once.
 inline constexpr std::int64_t waves_of_blocks = 32;
 
-// How many slices fill the device best: whole rounds of `resident` blocks, few of them, each slice with enough rows.
+// How many slices fill the device best: whole rounds of `resident` blocks, few of them (one more costs as much as 4 %
+// of a round that is empty), each slice with enough rows.
 inline std::int64_t slices_of_tiles(std::int64_t tiles, std::int64_t most, std::int64_t resident, double& share,
                                     std::int64_t most_rounds = 4) {
   std::int64_t best = 1;
@@ -119,7 +120,7 @@ inline std::int64_t slices_of_tiles(std::int64_t tiles, std::int64_t most, std::
   for (std::int64_t slices = 1; slices == 1 || (slices <= most && tiles * slices <= most_rounds * resident); ++slices) {
     const std::int64_t blocks = tiles * slices, rounds = ceil_div(blocks, resident);
     const double filled = static_cast<double>(blocks) / static_cast<double>(rounds * resident);
-    const double here = filled - 0.01 * static_cast<double>(rounds < 8 ? rounds : 8);
+    const double here = filled - 0.04 * static_cast<double>(rounds < 8 ? rounds : 8);
     if (slices == 1 || here > share) {
       best = slices;
       share = here;

@@ -1,14 +1,40 @@
 // What blocks that share columns leave for each other, and how threads of a block do.
 //
 // `slices` blocks have each a partial result of every column of a tile. The last to end of each `fan` of them merges
-// these, in order; then the last of each `fan` of those that are left, until one has them all. Where there is little to
-// merge `fan` is as many as there are: a second turn costs a microsecond or two. Where there is much, one block alone
-// would take longer: it reads some 100 KB a microsecond.
+// these, in order; then the last of each `fan` of those that are left, until one has them all: in the number of turns
+// that takes least time. One block alone waits for the memory once for each 8 partial results of a column.
 #pragma once
 
 #include "launch.cuh"
 
 namespace coalesce::detail {
+
+struct tiling {
+  std::int64_t tiles, slices;
+};
+// Of each plane: tiles, as few as `fewest` or up to a quarter more, and slices of each, up to `most`, with which all
+// blocks are whole rounds of `resident`. Few rounds: blocks that begin and end cost time.
+inline tiling tiling_of_columns(std::int64_t planes, std::int64_t fewest, std::int64_t most, std::int64_t resident) {
+  tiling best{fewest, 1};
+  double least = 1e300;
+  const std::int64_t first = ceil_div(planes * fewest, resident);
+  for (std::int64_t rounds = first; rounds < first + 4; ++rounds) {
+    std::int64_t slices = rounds * resident / (planes * fewest);
+    if (slices > most) slices = most;
+    if (slices < 1 || planes * fewest * 5 / 4 > max_tickets) slices = 1;
+    std::int64_t tiles = rounds * resident / (planes * slices);
+    if (tiles < fewest || tiles * 4 > fewest * 5) tiles = fewest;
+    const std::int64_t blocks = planes * tiles * slices, needed = ceil_div(blocks, resident);
+    const double cost = static_cast<double>(needed * resident) / static_cast<double>(blocks) +
+                        0.02 * static_cast<double>(needed) +
+                        0.03 * static_cast<double>(tiles - fewest) / static_cast<double>(fewest);
+    if (cost < least) {
+      least = cost;
+      best = {tiles, slices};
+    }
+  }
+  return best;
+}
 
 struct slice_tree {
   int slices = 1, fan = 1;
@@ -25,13 +51,28 @@ struct slice_tree {
     return all;
   }
 };
-inline constexpr std::int64_t most_for_one_block = 192 * 1024;
-inline slice_tree tree_of_slices(std::int64_t tiles, std::int64_t slices, std::int64_t bytes_of_slice) {
+// Partial results that a thread has under way: more would be registers that the kernels' loops miss.
+template <class A>
+inline constexpr int slices_under_way = shape<A>::state_words <= 4 ? 8 : 4;
+
+// The number of turns that takes least: each has a ticket, which takes as long as waiting for loads three times.
+template <class A>
+slice_tree tree_of_slices(std::int64_t tiles, std::int64_t slices, std::int64_t columns, int threads) {
   const int all = static_cast<int>(slices);
-  slice_tree tree{all, 2};
-  while (tree.fan * tree.fan < all) ++tree.fan;
-  if (slices * bytes_of_slice <= most_for_one_block || tiles * tree.tickets() > max_tickets) tree.fan = all;
-  return tree;
+  const std::int64_t teams = columns < threads ? threads / columns : 1, passes = ceil_div(columns, threads);
+  slice_tree best{all, all};
+  std::int64_t least = INT64_MAX;
+  const auto power = [](std::int64_t x, int n) { return n == 1 ? x : n == 2 ? x * x : x * x * x; };
+  for (int turns = 1; turns <= 3; ++turns) {
+    slice_tree tree{all, 2};
+    while (power(tree.fan, turns) < all) ++tree.fan;
+    const std::int64_t time = turns * (3 + passes * ceil_div(tree.fan, teams * slices_under_way<A>));
+    if (time < least && (turns == 1 || tiles * tree.tickets() <= max_tickets)) {
+      least = time;
+      best = tree;
+    }
+  }
+  return best;
 }
 
 // Room for N states of each of so many threads: e of thread t in place e * pitch + t. The pitch spreads a thread's
@@ -85,8 +126,8 @@ __device__ __forceinline__ void merge_slices(const A& a, const slice_tree& tree,
       const int wide = columns - first < threads ? columns - first : threads, c = t % wide, team = t / wide;
       typename A::state merged[1] = {a.identity()};
       if (team < teams) {
-        merged[0] = merge_partials(a, partials + static_cast<std::int64_t>(begin) * columns + first + c, team, members,
-                                   teams, columns);
+        merged[0] = merge_partials<slices_under_way<A>>(
+            a, partials + static_cast<std::int64_t>(begin) * columns + first + c, team, members, teams, columns);
       }
       fold_rows(a, merged, room, wide, teams);
       if (t < wide) {

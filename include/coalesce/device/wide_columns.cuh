@@ -370,7 +370,9 @@ bool launch_long_columns(wide_columns<A, Source> problem, cudaStream_t stream, w
       result = launch_wide_tiles<2, 1, 8, 4, 5>(problem, stream, work);
       return true;
     }
+    // (Large states of large matrices are left by fewer blocks where each thread has its own rows: columns.cuh.)
     constexpr int width = large ? 2 : 4;
+    if (large && elements >= 1 << 24) return false;
     if (fits(64 * width) && columns_in_vectors<width, A>(problem.in, problem.planes, problem.plane_stride,
                                                          problem.stride, problem.columns_count)) {
       problem.across_plane = problem.columns_count / width;

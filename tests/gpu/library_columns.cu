@@ -1,0 +1,34 @@
+// Columns of matrices so large that a multiprocessor has one block of many threads (device/dense_columns.cuh): as many
+// rows as that takes on the device at hand. Sums are of multiples of 1/128 below 2^24 of these, and so exact.
+#include <coalesce/reduce.cuh>
+
+#include "../library/test.h"
+
+namespace {
+
+void check(i64 planes, i64 rows, i64 columns, int shift, Random& random) {
+  std::vector<float> in(planes * rows * columns), sums(planes * columns);
+  for (float& x : in) x = static_cast<float>(random.between(-128, 127)) / 128;
+  for (i64 i = 0; i < planes * rows * columns; ++i) sums[i / (rows * columns) * columns + i % columns] += in[i];
+  const Array<float> device(in, shift);
+  Array<float> sum(planes * columns);
+  CALL(coalesce::sum(coalesce::view<float>(device.get(), {planes, rows, columns}), {1}, sum.get()));
+  const std::vector<float> sums_there = sum.download();
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    EXPECT(sums_there[i] == sums[i], "%lld x %lld x %lld over 1, result %zu", static_cast<long long>(planes),
+           static_cast<long long>(rows), static_cast<long long>(columns), i);
+  }
+}
+
+}  // namespace
+
+int main() {
+  int processors = 0;
+  CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+  const i64 elements = i64{32} * 512 * 4 * processors;
+  Random random(23);
+  check(1, elements / 1000 + 2, 1000, 1, random);
+  check(1, elements / 100 + 2, 100, 3, random);
+  check(3, elements / 3 / 700 + 2, 700, 0, random);
+  std::puts("columns of large matrices: ok");
+}
