@@ -76,6 +76,20 @@ __device__ __forceinline__ void simple_round(Engine& engine, Vector (&flying)[Lo
   }
 }
 
+// Each vector in turn, by a loop that is not unrolled, because it is rarely gone, or once: body sees vectors[0]. In the
+// end all are where they were.
+template <class Vector, int Loads, class Body>
+__device__ __forceinline__ void in_turn(Vector (&vectors)[Loads], Body body) {
+#pragma unroll 1
+  for (int i = 0; i < Loads; ++i) {
+    const Vector v = vectors[0];
+    body(v);
+#pragma unroll
+    for (int u = 0; u + 1 < Loads; ++u) vectors[u] = vectors[u + 1];
+    vectors[Loads - 1] = v;
+  }
+}
+
 // Counts numbers up to the time when bins have to hand on their carries. `Most` beyond 2^20 is never reached.
 template <int Most>
 struct settling {

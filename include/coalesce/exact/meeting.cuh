@@ -130,6 +130,7 @@ __device__ __forceinline__ bool meet(meeting<Engine::values>& all, int slices, b
     word += atomicAdd(&all.word[mine], word);
   }
   if (__shfl_sync(~0u, count_of(word), for_added) != slices) return false;
+  __syncwarp();
   // The last block. If all that added anything have added to its words, their counts say so.
   const int all_added = static_cast<int>(__shfl_sync(~0u, content_of(word), for_added));
   const auto complete = [&] {

@@ -49,15 +49,21 @@ struct windows {
 #pragma unroll
     for (int i = 0; i < Count; ++i) at[i] = window_at(places.place[i]);
   }
-  __device__ __forceinline__ void put(double x, const window_places<Count>& places, window_losses& losses) {
+  // To windows First and the next ones; returns what is left.
+  template <int First, int End>
+  __device__ __forceinline__ double put_to(double x, const window_places<Count>& places, window_losses& losses) {
 #pragma unroll
-    for (int i = 0; i < Count; ++i) {
+    for (int i = First; i < End; ++i) {
       const double t = __dadd_rn(at[i], x);
       x = __dsub_rn(x, __dsub_rn(t, at[i]));
       at[i] = t;
       losses.moved |= high(t) ^ places.place[i];
     }
-    losses.left |= high(x) | low(x);
+    return x;
+  }
+  __device__ __forceinline__ void put(double x, const window_places<Count>& places, window_losses& losses) {
+    const double left = put_to<0, Count>(x, places, losses);
+    losses.left |= high(left) | low(left);
   }
   __device__ __forceinline__ long long part(int i, const window_places<Count>& places) const {
     return content(at[i], places.place[i]);
@@ -137,12 +143,13 @@ struct quick_sum {
     places.set(field_of<Input>(most), room);
     sum.begin(places);
   }
-  __device__ __forceinline__ void put(double x) { sum.put(x, places, losses); }
-  __device__ __forceinline__ void vector(const typename Input::vector& v) {
+  // What is to be put to windows: body(x).
+  template <class Body>
+  static __device__ __forceinline__ void numbers(const typename Input::vector& v, Body body) {
     const auto one_by_one = [&] {
       Input::numbers(v, [&](auto x, auto y) {
-        put(as_double(x));
-        put(as_double(y));
+        body(as_double(x));
+        body(as_double(y));
       });
     };
     if constexpr (std::is_same_v<Input, elements<__nv_bfloat16>>) {
@@ -155,11 +162,31 @@ struct quick_sum {
       if (inexact) {
         one_by_one();
       } else {
-        put(widened(x));
-        put(widened(y));
+        body(widened(x));
+        body(widened(y));
       }
     } else {
       one_by_one();
+    }
+  }
+  __device__ __forceinline__ void vector(const typename Input::vector& v) {
+    numbers(v, [&](double x) { sum.put(x, places, losses); });
+  }
+  // The same by all lanes of a warp at once: the last window is passed over where none has anything for it.
+  __device__ __forceinline__ void vector_of_warp(const typename Input::vector& v) {
+    double left[Input::width] = {};
+    int count = 0;
+    unsigned some = 0;
+    numbers(v, [&](double x) {
+      const double rest = sum.template put_to<0, parts - 1>(x, places, losses);
+      some |= high(rest) | low(rest);
+      left[count++] = rest;
+    });
+    if (!__any_sync(~0u, some != 0)) return;
+#pragma unroll
+    for (double x : left) {
+      const double rest = sum.template put_to<parts - 1, parts>(x, places, losses);
+      losses.left |= high(rest) | low(rest);
     }
   }
   __device__ __forceinline__ bool failed() const { return losses.any(); }
@@ -217,7 +244,6 @@ struct quick_sum<elements<__nv_bfloat16>, 1> {
     const int smallest = static_cast<int>((::min(least & 0xffffu, least >> 16) + 1) >> 7);
     return largest <= ::min(top, 254) && ::max(smallest, 1) - 127 - 7 >= unit;
   }
-  __device__ __forceinline__ bool failed() const { return !holds(); }
   __device__ __forceinline__ bool close(long long (&part)[parts]) {
     const bool all = holds();
     const double scale = __hiloint2double((1023 - unit) << 20, 0);
@@ -255,6 +281,7 @@ struct quick_sum<elements<__half>, Windows> {
     });
     if (++pending == 512) settle();
   }
+  __device__ __forceinline__ void vector_of_warp(const uint4& v) { vector(v); }
   __device__ __forceinline__ bool failed() const { return special; }
   __device__ __forceinline__ void settle() {
     const double sum = first + second;

@@ -116,59 +116,57 @@ __device__ __forceinline__ bool sum_slice(const Input& in, std::int64_t count, c
 }
 
 // The same for little to add: to registers, and by little code, because code that runs once takes as long as it takes
-// to be fetched. A warp first tries with a window less. False: windows did not hold it, and nothing is done.
+// to be fetched. False: windows did not hold it, and nothing is done.
 template <class Engine, class Input>
 __device__ __forceinline__ bool sum_quickly(const Input& in, std::int64_t count, block_room<Engine>& room,
                                             int threads) {
   using number = typename Input::number;
-  constexpr int loads = Input::inputs == 2 ? 2 : 4;
+  using quick = quick_sum<Input, windows_for<number>>;
+  constexpr int loads = Input::inputs == 2 ? 2 : 4, parts = quick::parts;
   const int t = threadIdx.x;
   const int shift = vectors_of_run<Input>::shift_of(in);
   const vectors_of_run<Input> request{in, shift, shift + static_cast<int>(count)};
   const int vectors = request.count(), each = (vectors + threads - 1) / threads * Input::width;  // a lane's numbers
-  const auto add_up = [&](auto sum) {
-    using quick = decltype(sum);
-    constexpr int parts = quick::parts;
-    typename Input::vector flying[loads], coming[loads];
-    int at = t;
+  typename Input::vector flying[loads], coming[loads];
+  int at = t;
 #pragma unroll
-    for (int u = 0; u < loads; ++u) flying[u] = request(at + u * threads);
-    sum.begin();
-    unsigned most = 0;
+  for (int u = 0; u < loads; ++u) flying[u] = request(at + u * threads);
+  quick sum;
+  sum.begin();
+  unsigned most = 0;
 #pragma unroll
-    for (int u = 0; u < loads; ++u) quick::look(flying[u], most);
-    sum.place(__reduce_max_sync(~0u, most), 34 - __clz(each - 1));  // room for as many of the first vectors' largest
-#pragma unroll 1
-    while (__any_sync(~0u, at < vectors) && !__any_sync(~0u, sum.failed())) {
-      const int next = at + loads * threads;
-#pragma unroll
-      for (int u = 0; u < loads; ++u) coming[u] = request(next + u * threads);
-#pragma unroll
-      for (int u = 0; u < loads; ++u) {
-        if (__any_sync(~0u, at < vectors)) sum.vector(flying[u]);
-        at += threads;
-        flying[u] = coming[u];
-      }
-    }
-    long long part[parts];
-    const bool failed = !sum.close(part);
-#pragma unroll
-    for (int i = 0; i < parts; ++i) part[i] = warp_sum(part[i]);
-    return total_of(part, sum.exponent(), __any_sync(~0u, failed));
+  for (int u = 0; u < loads; ++u) quick::look(flying[u], most);
+  sum.place(__reduce_max_sync(~0u, most), 34 - __clz(each - 1));  // room for as many of the first vectors' largest
+  const auto add = [&](const typename Input::vector& v) {
+    if (__any_sync(~0u, at < vectors)) sum.vector_of_warp(v);
+    at += threads;
   };
-  using first = quick_sum<Input, windows_at_first<number>>;
-  using all = quick_sum<Input, windows_for<number>>;
-  window_sum of_warp = add_up(first());
-  if constexpr (first::parts != all::parts) {
-    if (of_warp.failed) of_warp = add_up(all());
+#pragma unroll 1
+  while (__any_sync(~0u, at < vectors) && !__any_sync(~0u, sum.failed())) {
+    const int next = at + loads * threads;
+#pragma unroll
+    for (int u = 0; u < loads; ++u) coming[u] = request(next + u * threads);
+    if constexpr (Input::width == 2) {  // so little code that unrolled it takes less time
+#pragma unroll
+      for (int u = 0; u < loads; ++u) add(flying[u]);
+    } else {
+      in_turn(flying, add);
+    }
+#pragma unroll
+    for (int u = 0; u < loads; ++u) flying[u] = coming[u];
   }
+  long long part[parts];
+  const bool failed = !sum.close(part);
+#pragma unroll
+  for (int i = 0; i < parts; ++i) part[i] = warp_sum(part[i]);
+  const window_sum of_warp = total_of(part, sum.exponent(), __any_sync(~0u, failed));
   if (t % 32 == 0) room.part[t / 32] = of_warp;
   if (t == 0) room.flags = something;
   __syncthreads();
   fold_parts(room, threads / 32);
-  const window_sum sum = room.sum;
-  if (sum.failed) return false;
-  if ((sum.low | sum.high) == 0) find_flags<Engine>(in, count, room, threads, 0, 1, false, nullptr);
+  const window_sum all = room.sum;
+  if (all.failed) return false;
+  if ((all.low | all.high) == 0) find_flags<Engine>(in, count, room, threads, 0, 1, false, nullptr);
   return true;
 }
 
