@@ -93,13 +93,17 @@ status start_short_rows(const Input& in, const answer_to<R>& to, const Rows& row
     // What comes once a row costs as much as some hundred elements: few lanes a row, so that each has 16 vectors, but
     // 64 bytes at once, and work for all multiprocessors.
     const std::int64_t vectors = detail::ceil_div(typical, Input::width), busy = std::int64_t(2048) * device.processors;
-    int lanes = by_blocks ? quick_threads : 1;
+    const std::int64_t bytes = typical * 16 / Input::width;
+    // Warps that take long for a row wait for each other in the end: small blocks. Measured.
+    int threads = quick_threads;
+    if (!by_blocks && bytes >= 32768) threads = 64;
+    if (by_blocks && Input::width == 8 && results >= std::int64_t(32) * device.processors) threads = 128;
+    int lanes = by_blocks ? threads : 1;
     while (lanes < 32 && (lanes < 4 ? lanes * 4 : lanes * 16) < vectors) lanes *= 2;
     while (lanes < 32 && lanes * 4 < vectors && results * lanes < busy) lanes *= 2;
     // How many blocks go on from row to row was measured.
-    const std::int64_t bytes = typical * 16 / Input::width;
     constexpr bool by_layout = std::is_same_v<Rows, rows_of_layout>;
-    const std::int64_t needed = detail::ceil_div(results * lanes, quick_threads),
+    const std::int64_t needed = detail::ceil_div(results * lanes, threads),
                        most = (by_layout && (bytes <= 4096 || bytes >= 32768) ? 64 : 16) * device.processors;
     const short_row_sums<Input, Rows, R> problem{in, to, rows, results, lanes, space, tickets};
     const std::int64_t blocks = by_blocks || needed < most ? needed : most;
@@ -121,10 +125,8 @@ status start_short_rows(const Input& in, const answer_to<R>& to, const Rows& row
       if (staged) s = start_staged_rows(problem, device, stream);
     }
     if (tiny == 0 && !staged)
-      s = by_blocks ? detail::launch_early(sum_short_rows<true, Input, Rows, R>, problem, blocks, quick_threads, 0,
-                                           stream, device)
-                    : detail::launch_early(sum_short_rows<false, Input, Rows, R>, problem, blocks, quick_threads, 0,
-                                           stream, device);
+      s = detail::launch_early(by_blocks ? sum_short_rows<true, Input, Rows, R> : sum_short_rows<false, Input, Rows, R>,
+                               problem, blocks, threads, 0, stream, device);
     if (!s) return s;
     const listed_rows<Rows> rest{rows, space, tickets, tickets + 1};
     return start_rows<true>(in, to, rest, results, device, stream);

@@ -23,7 +23,7 @@ struct short_row_sums {
 
 // The list's room. Where more rows do not fit, all are added again.
 inline constexpr std::int64_t most_listed = 1 << 18;
-inline constexpr int quick_threads = 256;
+inline constexpr int quick_threads = 256;  // of a block, at most
 
 // What the warps of a block tell each other of a row that they share.
 struct shared_row {
@@ -52,8 +52,9 @@ template <bool Block, class Input, class Rows, class R>
 __global__ void __launch_bounds__(quick_threads, 4) sum_short_rows(const short_row_sums<Input, Rows, R> problem) {
   constexpr int loads = Input::inputs == 2 ? 2 : 4;
   using quick = quick_sum<Input, windows_at_first<typename Input::number>>;
-  const int lanes = Block ? quick_threads : problem.lanes, member = static_cast<int>(threadIdx.x) & (lanes - 1);
-  const int groups_here = quick_threads / lanes, mine = static_cast<int>(threadIdx.x) / lanes;
+  const int threads = static_cast<int>(blockDim.x);
+  const int lanes = Block ? threads : problem.lanes, member = static_cast<int>(threadIdx.x) & (lanes - 1);
+  const int groups_here = threads / lanes, mine = static_cast<int>(threadIdx.x) / lanes;
   const std::int64_t groups = static_cast<std::int64_t>(gridDim.x) * groups_here;
   const std::int64_t group = static_cast<std::int64_t>(blockIdx.x) * groups_here + mine;
   __shared__ shared_row together;
