@@ -37,11 +37,16 @@ struct compensated {
   __device__ double value() const { return high - high == 0 ? high + low : high; }
 
  private:
-  // What the addition lost.
+  // What the addition lost: of the smaller one, so that three additions find it and not six (Dekker 1971; of those that
+  // are equally long either will do). Additions of doubles are what folds of many warps wait for.
   __device__ __forceinline__ double add_high(double x) {
-    const double sum = high + x, taken = sum - high, lost = (high - (sum - taken)) + (x - taken);
+    const bool longer = magnitude(x) > magnitude(high);
+    const double large = longer ? x : high, small = longer ? high : x, sum = high + x;
     high = sum;
-    return lost;
+    return small - (sum - large);
+  }
+  __device__ __forceinline__ static unsigned int magnitude(double x) {
+    return static_cast<unsigned int>(__double2hiint(x)) & 0x7fffffffu;
   }
 };
 
