@@ -8,7 +8,8 @@
 // Size: a piece has 65 KB, or twice what the largest call needed. No call needs more than 16 MB.
 //
 // Tickets are 0 between launches. Each goes up by 1 a block and wraps to 0 with the last block of its launch, so
-// nothing has to be zeroed, and a launch that never started has left nothing behind. A kernel that faults takes the
+// nothing has to be zeroed, and a launch that never started has left nothing behind. What blocks leave with marks lies
+// among them (block/marked.cuh), and who reads it clears it. A kernel that faults takes the
 // context, and this memory, with it.
 #pragma once
 
