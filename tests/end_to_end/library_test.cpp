@@ -136,19 +136,8 @@ TEST(LibraryBudgets, EveryCallIsOneLaunchThatLoadsWhatItMust) {
 // partial result.
 TEST(LibraryColumns, ALargeMatrixHasOneBlockOfManyThreadsAMultiprocessor) {
   const Workplace here;
-  const std::vector<std::string> words = {"--device",
-                                          "p2000",
-                                          "--compiler",
-                                          "clang",
-                                          "-X",
-                                          "-O1",
-                                          "-X",
-                                          "-Xarch_host",
-                                          "-X",
-                                          "-O0",
-                                          kPrograms + "shapes.cu",
-                                          "large"};
-  const Result result = here.coalesce(words);
+  const Result result = here.coalesce({"--device", "p2000", "--compiler", "clang", "-X", "-O1", "-X", "-Xarch_host",
+                                       "-X", "-O0", kSource + "/tests/gpu/library_columns.cu"});
   ASSERT_EQ(result.code, 0) << result.out << result.err;
   const nlohmann::json launches = here.json()["launches"];
   ASSERT_EQ(launches.size(), 3u);

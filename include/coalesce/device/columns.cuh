@@ -155,10 +155,11 @@ status launch_tiles_of_columns(columns<A, Source> problem, cudaStream_t stream, 
   const std::int64_t least = together < 128 ? 128 : together;
   const std::int64_t resident = static_cast<std::int64_t>(device.processors) * columns_blocks<A, width>;
   const std::int64_t fewest = ceil_div(problem.columns_count, widest(problem.across));
-  // Two blocks of a multiprocessor read faster than three, where each is long.
-  const std::int64_t long_ones = static_cast<std::int64_t>(device.processors) * 2;
-  const tiling best = tiling_of_columns(problem.planes, fewest, problem.rows_count / least,
-                                        problem.planes * fewest < resident ? long_ones : resident);
+  // Of a matrix that is far larger than L2 two blocks of a multiprocessor read faster than three, if each is long.
+  const bool large = problem.planes * problem.rows_count * problem.columns_count * Source::bytes >= 128 << 20;
+  const tiling best = tiling_of_columns(
+      problem.planes, fewest, problem.rows_count / least,
+      large && problem.planes * fewest < resident ? static_cast<std::int64_t>(device.processors) * 2 : resident);
   problem.tiles = best.tiles;
   problem.tile = static_cast<int>(ceil_div(problem.columns_count, best.tiles));
   if (aligned) problem.tile = ceil_div(problem.tile, width) * width;
