@@ -20,16 +20,17 @@ OF_LIMIT, OF_PEER, OF_CUB_EAGER = 0.95, 0.97, 0.5
 # Why a cell misses an aim: regular expressions for the aim and for its name; the first that fits. What is behind each
 # docs/library-kernels.md says.
 WRITTEN = "Limited by what is written: at least 95 % of a bare kernel that reads and writes as much."
+CROOKED = "Limited by how rows lie: at least 95 % of a bare kernel that reads such rows by vectors."
 REASONS = [
     ("in a graph", r" double ", "Doubles that stay in L2: sums with what they lost, positions of 64 bits, folded twice."),
     ("in a graph", r".", "A few per cent: the last block waits for the states of all others (CUB: for a second launch)."),
     ("eager", r".", "Eagerly: what the host takes to start one kernel, at 4 MB the kernel itself."),
     ("of a peer", r".", "Beside a peer that is at the limit, too."),
-    ("of the limit", r"^\w+ (int8|half|float|double) \d+( \+1)?$", "One array of 256 MiB: 1.4 us the blocks' fold, 0.5 looking for positions, 2 the last tiles' arithmetic (each left out in turn)."),
+    ("of the limit", r"^\w+ (int8|half|float|double) \d+( \+1)?$", "One array of 256 MiB: arithmetic while few multiprocessors are left with elements, and 1 us more for the folds than `max` has (clocks of all blocks)."),
     ("of the limit", r" (uniform|power|giant)$", "Segments: where launches begin and end, beside what is written; bytes and power laws: instructions."),
     ("of the limit", r" \d+x\d+x\d+", "Axes that do not merge: loads whose places are computed."),
-    ("of the limit", r"(16383x16385|16385x16383|x268435|x20648881|x89478485|x38347922) over 0$", "Columns whose rows begin anywhere between two lines: a bare kernel of such reads comes to 95 to 97 %; and what blocks leave for each other."),
-    ("of the limit", r"x(1|2|3|7|13|100|1000|4|8|16|32|64|128|256|512) over 0$", "Narrow matrices: lines shared by rows, and states of many blocks to fold."),
+    ("of the limit", r"(16383x16385|16385x16383|x268435|x20648881|x89478485|x38347922) over 0$", "Columns whose rows begin anywhere between two lines: states of 32 bytes a column, so few loads under way, and what blocks leave for each other."),
+    ("of the limit", r"x(1|2|3|7|13|100|1000|4|8|16|32|64|128|256|512) over 0$", "Narrow matrices: states of many blocks to fold; `variance`: 32 bytes a column and 64 in flight a thread."),
     ("of the limit", r" over 0$", "Variance of columns: its states, four doubles each, to be folded."),
     ("of the limit", r" over 1$", "Short rows: states that lanes hand each other, and what is divided for each row."),
 ]
@@ -183,10 +184,10 @@ def reasons(figures, missing):
         limit = figures.limit_of(case, row)
         why = next((text for aims, cases, text in REASONS if re.search(aims, aim) and re.search(cases, name(case))), "not known")
         if aim == "of the limit" and limit and row["bytes"] / row["seconds"] >= OF_LIMIT * limit:
-            why = WRITTEN
+            why = CROOKED if (case[3], case[4]) in figures.crooked else WRITTEN
             what += f", {row['bytes'] / row['seconds'] / limit:.0%} of the bare kernel"
         cells.setdefault(why, []).append(f"{name(case)} ({what.replace(' of the read limit', '').replace('in a graph ', '').replace(' time', '')})")
-    order = [WRITTEN] + [text for _, _, text in REASONS] + ["not known"]
+    order = [WRITTEN, CROOKED] + [text for _, _, text in REASONS] + ["not known"]
     return [f"- **{why}** {len(cells[why])}: " + "; ".join(cells[why]) + "." for why in dict.fromkeys(order) if why in cells]
 
 
