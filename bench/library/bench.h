@@ -5,7 +5,7 @@
 //   on data that lies apart, after L2 was filled with other data.
 //
 // Before a case much other memory is read: what a fill or a `cold` case has written would else stay in L2, which gives
-// up what it need not write back first, and leave less room for the data (16 MB then take 20 % longer).
+// up what it need not write back first, and leave less room for the data (16 MB then take 4 to 15 % longer).
 //
 // A figure is the median of `repeats` measurements of enough calls to last at least 200 us; where one call lasts that
 // long the three are the same thing, and only `eager` is measured, call by call.
