@@ -31,7 +31,7 @@ REASONS = [
     ("of the limit", r" \d+x\d+x\d+", "Axes that do not merge: loads whose places are computed."),
     ("of the limit", r"(16383x16385|16385x16383|x268435|x20648881|x89478485|x38347922) over 0$", "Columns whose rows begin anywhere between two lines: states of 32 bytes a column, so few loads under way, and what blocks leave for each other."),
     ("of the limit", r"x(1|2|3|7|13|100|1000|4|8|16|32|64|128|256|512) over 0$", "Narrow matrices: states of many blocks to fold; `variance`: 32 bytes a column and 64 in flight a thread."),
-    ("of the limit", r" over 0$", "Variance of columns: its states, four doubles each, to be folded."),
+    ("of the limit", r" over 0$", "Variance of columns: 32 bytes of state for each, so few loads under way, and its divisions."),
     ("of the limit", r" over 1$", "Short rows: states that lanes hand each other, and what is divided for each row."),
 ]
 

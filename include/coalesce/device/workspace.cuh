@@ -5,7 +5,7 @@
 // kept, so that later calls allocate nothing. A call that is captured into a graph gets a piece for that node alone,
 // kept as long as the program runs. Pass a `workspace` of your own to have the say over the memory instead.
 //
-// Size: a piece has 65 KB, or twice what the largest call needed. No call needs more than 16 MB.
+// Size: a piece has 65 KB, or twice what the largest call needed. No call needs more than 32 MB.
 //
 // Tickets are 0 between launches. Each goes up by 1 a block and wraps to 0 with the last block of its launch, so
 // nothing has to be zeroed, and a launch that never started has left nothing behind. What blocks leave with marks lies
