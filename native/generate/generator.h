@@ -172,6 +172,7 @@ class Generator {
   Value* call(std::size_t offset, llvm::Type* result, std::initializer_list<Value*> arguments);
   void check(Value* status);  // returns kFaulted unless 0
   BB* block(const char* name);
+  llvm::MDNode* mostly(uint32_t times);
   BB* split(Value* condition, const char* name, bool likely);  // goes on where it holds; returns the block for the rest
 
   // --- pure.cpp

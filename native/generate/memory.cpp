@@ -241,6 +241,7 @@ Value* Generator::track(uint32_t memory, Value* warp) {
 Value* Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes, BB* before) {
   BB *follows = block("follows"), *jumps = block("jumps"), *marked = block("marked"), *again = block("again");
   BB* some = block("some");
+  MDNode* mostly_not = mostly(16);
   if (!before) before = marked;
   Value* all = ir_.CreateLoad(ir_.getInt32Ty(), site_state(memory, offsetof(SiteState, all)));
   ir_.CreateCondBr(ir_.CreateIsNull(all), some, before);
@@ -255,14 +256,15 @@ Value* Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes
   ir_.CreateBr(marked);
   ir_.SetInsertPoint(again);
   Value* begin = ir_.CreateLoad(ir_.getInt64Ty(), at(offsetof(Track, low)));
-  ir_.CreateCondBr(ir_.CreateAnd(ir_.CreateICmpUGE(low, begin), ir_.CreateICmpULE(high, end)), before, jumps);
+  ir_.CreateCondBr(ir_.CreateAnd(ir_.CreateICmpUGE(low, begin), ir_.CreateICmpULE(high, end)), before, jumps,
+                   mostly_not);
   ir_.SetInsertPoint(jumps);
   if (bytes) {
     // Whole sectors that the thread has touched before, as where tiles of a matrix are read again and again.
     Type* i64 = ir_.getInt64Ty();
     Value* from = ir_.CreateSub(low, ir_.CreateLoad(i64, site_state(memory, offsetof(SiteState, base))));
     BB *whole = block("whole"), *unknown = block("unknown");
-    ir_.CreateCondBr(ir_.CreateIsNull(ir_.CreateAnd(from, ir_.getInt64(31))), whole, unknown);
+    ir_.CreateCondBr(ir_.CreateIsNull(ir_.CreateAnd(from, ir_.getInt64(31))), whole, unknown, mostly_not);
     ir_.SetInsertPoint(whole);
     Value* mark =
         ir_.CreateAdd(ir_.CreateLoad(i64, site_state(memory, offsetof(SiteState, marks))), ir_.CreateLShr(from, 5));
@@ -272,25 +274,26 @@ Value* Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes
         ir_.CreateMul(ir_.CreateAnd(line, ir_.getInt64(TouchedLines::kLines - 1)), ir_.getInt64(sizeof(TouchedLine))));
     const auto of = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), here, offset); };
     BB *same = block("same"), *fresh = block("fresh"), *fits = block("fits");
-    ir_.CreateCondBr(ir_.CreateICmpEQ(ir_.CreateLoad(i64, of(offsetof(TouchedLine, line))), line), same, unknown);
+    ir_.CreateCondBr(ir_.CreateICmpEQ(ir_.CreateLoad(i64, of(offsetof(TouchedLine, line))), line), same, unknown,
+                     mostly_not);
     ir_.SetInsertPoint(same);
     // Those of the next line, if there are any, look as if they had not been touched.
     Value* sectors = ir_.CreateLoad(i64, of(offsetof(TouchedLine, sectors)));
     Value* place = ir_.CreateAnd(mark, ir_.getInt64(63));
     Value* these = ir_.getInt64((uint64_t{1} << bytes / 32) - 1);
     Value* missing = ir_.CreateAnd(ir_.CreateNot(ir_.CreateLShr(sectors, place)), these);
-    ir_.CreateCondBr(ir_.CreateIsNull(missing), before, fresh);
+    ir_.CreateCondBr(ir_.CreateIsNull(missing), before, fresh, mostly_not);
     // New ones of a line that is known: as Runner::touch would keep them, unless it wants to see every jump.
     ir_.SetInsertPoint(fresh);
     Value* one_line = ir_.CreateICmpULE(place, ir_.getInt64(64 - bytes / 32));
-    ir_.CreateCondBr(ir_.CreateAnd(one_line, ir_.CreateIsNotNull(own)), fits, unknown);
+    ir_.CreateCondBr(ir_.CreateAnd(one_line, ir_.CreateIsNotNull(own)), fits, unknown, mostly_not);
     ir_.SetInsertPoint(fits);
     ir_.CreateStore(ir_.CreateOr(sectors, ir_.CreateShl(these, place)), of(offsetof(TouchedLine, sectors)));
     Value* ended = site_state(memory, offsetof(SiteState, ended));
     Value* sum = ir_.CreateAdd(ir_.CreateLoad(i64, ended), ir_.CreateUnaryIntrinsic(Intrinsic::ctpop, missing));
     ir_.CreateStore(sum, ended);
     Value* enough = ir_.CreateLoad(i64, site_state(memory, offsetof(SiteState, enough)));
-    ir_.CreateCondBr(ir_.CreateICmpULT(sum, enough), marked, unknown);
+    ir_.CreateCondBr(ir_.CreateICmpULT(sum, enough), marked, unknown, mostly_not);
     ir_.SetInsertPoint(unknown);
   }
   call(offsetof(Frame, touch), ir_.getVoidTy(), {ir_.getInt32(memory), w_, low, high});

@@ -275,23 +275,22 @@ Value* Generator::call(std::size_t offset, Type* result, std::initializer_list<V
 
 BasicBlock* Generator::block(const char* name) { return BasicBlock::Create(context_, name, function_); }
 
+// Of a branch: its first side is taken so many times as often as the other. What is rare gets no register of its own.
+MDNode* Generator::mostly(uint32_t times) {
+  return MDNode::get(context_, {MDString::get(context_, "branch_weights"), ConstantAsMetadata::get(ir_.getInt32(times)),
+                                ConstantAsMetadata::get(ir_.getInt32(1))});
+}
+
 BasicBlock* Generator::split(Value* condition, const char* name, bool likely) {
   BB *yes = block("yes"), *no = block(name);
-  MDNode* weights = likely ? MDNode::get(context_, {MDString::get(context_, "branch_weights"),
-                                                    ConstantAsMetadata::get(ir_.getInt32(2000)),
-                                                    ConstantAsMetadata::get(ir_.getInt32(1))})
-                           : nullptr;
-  ir_.CreateCondBr(condition, yes, no, weights);
+  ir_.CreateCondBr(condition, yes, no, likely ? mostly(2000) : nullptr);
   ir_.SetInsertPoint(yes);
   return no;
 }
 
 void Generator::check(Value* status) {
   BB* good = block("good");
-  MDNode* weights =
-      MDNode::get(context_, {MDString::get(context_, "branch_weights"), ConstantAsMetadata::get(ir_.getInt32(2000)),
-                             ConstantAsMetadata::get(ir_.getInt32(1))});
-  ir_.CreateCondBr(ir_.CreateIsNull(status), good, fault_, weights);
+  ir_.CreateCondBr(ir_.CreateIsNull(status), good, fault_, mostly(2000));
   ir_.SetInsertPoint(good);
 }
 
