@@ -21,7 +21,7 @@ constexpr uint32_t kStallsBeforeBreak = 8;
 // Registers of warps that run together, in bytes: what stays in the first cache beside the memory they use.
 constexpr uint32_t kTogetherBytes = 24u << 10;
 // Registers of a block that a thread keeps the memory of. Otherwise the system would take it back after each launch,
-// and hand it out again page by page: 256 KiB in a launch of 3 ms were a twentieth of it.
+// and hand it out again page by page: with 256 KiB 0.03 of a launch's 3 ms.
 constexpr std::size_t kKeptBytes = 4u << 20;
 
 }  // namespace
