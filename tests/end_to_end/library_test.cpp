@@ -25,6 +25,16 @@ std::vector<std::string> names_in(const std::string& folder, const std::string& 
   return names;
 }
 
+// `coalesce run` (or check) of a program, with more words behind it. Half the time of -O3, and the same accesses. What
+// runs on the CPU is not worth optimising. All tests of a program have the same words, and compile it once.
+std::vector<std::string> words_for(const std::string& program, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words = {
+      "--compiler",       "clang", "-X", "-O1", "-X", "-Xarch_host", "-X", "-O0", "--max-instructions", "100000000",
+      kPrograms + program};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 // For gtest's names.
 std::string word(std::string name) {
   name.resize(name.rfind('.'));
@@ -64,10 +74,7 @@ constexpr Conflicts kConflicts[] = {
 
 TEST_P(LibraryTest, IsRightAndCleanAndHasNoBankConflicts) {
   const Workplace here;
-  // Half the time of -O3, and the same shared memory. What runs on the CPU is not worth optimising.
-  const std::vector<std::string> words = {
-      "--compiler",          "clang", "-X", "-O1", "-X", "-Xarch_host", "-X", "-O0", "--max-instructions", "100000000",
-      kPrograms + GetParam()};
+  const std::vector<std::string> words = words_for(GetParam());
   const Result result = here.coalesce(words);
   ASSERT_EQ(result.code, 0) << result.out << result.err;
   const nlohmann::json counted = here.json();
@@ -102,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, LibraryTest, testing::ValuesIn(names_in(kProg
 // each, which loads at least so many sectors, and at most that much more.
 TEST(LibraryBudgets, EveryCallIsOneLaunchThatLoadsWhatItMust) {
   const Workplace here;
-  const Result result = here.coalesce({"--compiler", "clang", kPrograms + "budgets.cu"});
+  const Result result = here.coalesce(words_for("budgets.cu"));
   ASSERT_EQ(result.code, 0) << result.out << result.err;
   const nlohmann::json launches = here.json()["launches"];
   std::istringstream lines(result.out);
@@ -149,8 +156,9 @@ TEST(LibraryColumns, ALargeMatrixHasOneBlockOfManyThreadsAMultiprocessor) {
 // of 128 is known, and so have these.
 TEST(LibrarySegments, AWarpThatHasEndedTakesAnotherPortion) {
   const Workplace here;
-  const Result result = here.coalesce({"--device", "p2000", "--compiler", "clang", "-X", "-O1", "-X", "-Xarch_host",
-                                       "-X", "-O0", kPrograms + "segments.cu", "portions"});
+  std::vector<std::string> words = words_for("segments.cu", {"portions"});
+  words.insert(words.begin(), {"--device", "p2000"});
+  const Result result = here.coalesce(words);
   ASSERT_EQ(result.code, 0) << result.out << result.err;
   const nlohmann::json launches = here.json()["launches"];
   ASSERT_EQ(launches.size(), 2u);
