@@ -94,15 +94,27 @@ status start_short_rows(const Input& in, const answer_to<R>& to, const Rows& row
     // 64 bytes at once, and work for all multiprocessors.
     const std::int64_t vectors = detail::ceil_div(typical, Input::width), busy = std::int64_t(2048) * device.processors;
     const std::int64_t bytes = typical * 16 / Input::width;
-    // Warps that take long for a row wait for each other in the end: small blocks. Measured.
+    constexpr bool by_layout = std::is_same_v<Rows, rows_of_layout>;
     int threads = quick_threads;
-    if (!by_blocks && bytes >= 32768) threads = 64;
-    if (by_blocks && Input::width == 8 && results >= std::int64_t(32) * device.processors) threads = 128;
+    auto kernel = by_blocks ? sum_short_rows<true, quick_threads, Input, Rows, R>
+                            : sum_short_rows<false, quick_threads, Input, Rows, R>;
+    // Warps that take long for a row wait for each other in the end: small blocks. Measured.
+    if constexpr (by_layout) {
+      if (!by_blocks && bytes >= 32768) {
+        threads = 64;
+        kernel = sum_short_rows<false, 64, Input, Rows, R>;
+      }
+    }
+    if constexpr (by_layout && std::is_same_v<Input, elements<__nv_bfloat16>>) {
+      if (by_blocks && results >= std::int64_t(32) * device.processors) {
+        threads = 128;
+        kernel = sum_short_rows<true, 128, Input, Rows, R>;
+      }
+    }
     int lanes = by_blocks ? threads : 1;
     while (lanes < 32 && (lanes < 4 ? lanes * 4 : lanes * 16) < vectors) lanes *= 2;
     while (lanes < 32 && lanes * 4 < vectors && results * lanes < busy) lanes *= 2;
     // How many blocks go on from row to row was measured.
-    constexpr bool by_layout = std::is_same_v<Rows, rows_of_layout>;
     const std::int64_t needed = detail::ceil_div(results * lanes, threads),
                        most = (by_layout && (bytes <= 4096 || bytes >= 32768) ? 64 : 16) * device.processors;
     const short_row_sums<Input, Rows, R> problem{in, to, rows, results, lanes, space, tickets};
@@ -124,9 +136,7 @@ status start_short_rows(const Input& in, const answer_to<R>& to, const Rows& row
         s = detail::launch_early(sum_tiny_rows<32, Input, R>, problem, grid, quick_threads, 0, stream, device);
       if (staged) s = start_staged_rows(problem, device, stream);
     }
-    if (tiny == 0 && !staged)
-      s = detail::launch_early(by_blocks ? sum_short_rows<true, Input, Rows, R> : sum_short_rows<false, Input, Rows, R>,
-                               problem, blocks, threads, 0, stream, device);
+    if (tiny == 0 && !staged) s = detail::launch_early(kernel, problem, blocks, threads, 0, stream, device);
     if (!s) return s;
     const listed_rows<Rows> rest{rows, space, tickets, tickets + 1};
     return start_rows<true>(in, to, rest, results, device, stream);

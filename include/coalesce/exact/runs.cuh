@@ -120,46 +120,75 @@ __device__ __forceinline__ bool sum_slice(const Input& in, std::int64_t count, c
 template <class Engine, class Input>
 __device__ __forceinline__ bool sum_quickly(const Input& in, std::int64_t count, block_room<Engine>& room,
                                             int threads) {
-  using number = typename Input::number;
-  using quick = quick_sum<Input, windows_for<number>>;
+  using quick = quick_sum<Input, windows_for<typename Input::number>>;
   constexpr int loads = Input::inputs == 2 ? 2 : 4, parts = quick::parts;
   const int t = threadIdx.x;
   const int shift = vectors_of_run<Input>::shift_of(in);
   const vectors_of_run<Input> request{in, shift, shift + static_cast<int>(count)};
   const int vectors = request.count(), each = (vectors + threads - 1) / threads * Input::width;  // a lane's numbers
-  typename Input::vector flying[loads], coming[loads];
-  int at = t;
+  using vectors_in_flight = typename Input::vector[loads];
+  // All of the warp's, turn by turn: begin(flying) once, body(flying, at) with the lane's first vector of the turn.
+  const auto visit = [&](auto begin, auto body) {
+    vectors_in_flight flying, coming;
+    int at = t;
 #pragma unroll
-  for (int u = 0; u < loads; ++u) flying[u] = request(at + u * threads);
-  quick sum;
-  sum.begin();
-  unsigned most = 0;
+    for (int u = 0; u < loads; ++u) flying[u] = request(at + u * threads);
+    begin(flying);
+    while (__any_sync(~0u, at < vectors)) {
+      const int next = at + loads * threads;
 #pragma unroll
-  for (int u = 0; u < loads; ++u) quick::look(flying[u], most);
-  sum.place(__reduce_max_sync(~0u, most), 34 - __clz(each - 1));  // room for as many of the first vectors' largest
-  const auto add = [&](const typename Input::vector& v) {
-    if (__any_sync(~0u, at < vectors)) sum.vector_of_warp(v);
-    at += threads;
-  };
-#pragma unroll 1
-  while (__any_sync(~0u, at < vectors) && !__any_sync(~0u, sum.failed())) {
-    const int next = at + loads * threads;
+      for (int u = 0; u < loads; ++u) coming[u] = request(next + u * threads);
+      if (!body(flying, at)) break;
 #pragma unroll
-    for (int u = 0; u < loads; ++u) coming[u] = request(next + u * threads);
-    if constexpr (Input::width == 2) {  // so little code that unrolled it takes less time
-#pragma unroll
-      for (int u = 0; u < loads; ++u) add(flying[u]);
-    } else {
-      in_turn(flying, add);
+      for (int u = 0; u < loads; ++u) flying[u] = coming[u];
+      at = next;
     }
+  };
+  const auto in_windows = [&] {
+    quick sum;
+    sum.begin();
+    visit(
+        [&](const vectors_in_flight& flying) {
+          unsigned most = 0;
 #pragma unroll
-    for (int u = 0; u < loads; ++u) flying[u] = coming[u];
+          for (int u = 0; u < loads; ++u) quick::look(flying[u], most);
+          // Room for as many of the first vectors' largest as there are; and so that 128 bits hold three windows' sum.
+          sum.place(__reduce_max_sync(~0u, most), 34 - __clz(each - 1) + (parts == 3 ? 4 : 0));
+        },
+        [&](vectors_in_flight& flying, int at) {
+          const auto add = [&](const typename Input::vector& v) {
+            if (__any_sync(~0u, at < vectors)) sum.vector_of_warp(v);
+            at += threads;
+          };
+          if constexpr (Input::width == 2) {  // so little code that unrolled it takes less time
+#pragma unroll
+            for (int u = 0; u < loads; ++u) add(flying[u]);
+          } else {
+            in_turn(flying, add);
+          }
+          return !__any_sync(~0u, sum.failed());
+        });
+    long long part[parts];
+    const bool failed = !sum.close(part);
+#pragma unroll
+    for (int i = 0; i < parts; ++i) part[i] = warp_sum(part[i]);
+    return total_of(part, sum.exponent(), __any_sync(~0u, failed));
+  };
+  window_sum of_warp{0, 0, 0, 1};
+  if constexpr (std::is_same_v<Input, elements<float>>) {
+    close_sum sum;
+    sum.begin();
+    visit([](const auto&) {},
+          [&](const vectors_in_flight& flying, int at) {
+#pragma unroll
+            for (int u = 0; u < loads; ++u) {
+              if (__any_sync(~0u, at + u * threads < vectors)) sum.vector(flying[u]);
+            }
+            return true;
+          });
+    of_warp = sum.of_warp(each);
   }
-  long long part[parts];
-  const bool failed = !sum.close(part);
-#pragma unroll
-  for (int i = 0; i < parts; ++i) part[i] = warp_sum(part[i]);
-  const window_sum of_warp = total_of(part, sum.exponent(), __any_sync(~0u, failed));
+  if (of_warp.failed) of_warp = in_windows();
   if (t % 32 == 0) room.part[t / 32] = of_warp;
   if (t == 0) room.flags = something;
   __syncthreads();

@@ -23,7 +23,7 @@ struct short_row_sums {
 
 // The list's room. Where more rows do not fit, all are added again.
 inline constexpr std::int64_t most_listed = 1 << 18;
-inline constexpr int quick_threads = 256;  // of a block, at most
+inline constexpr int quick_threads = 256;
 
 // What the warps of a block tell each other of a row that they share.
 struct shared_row {
@@ -48,13 +48,13 @@ __device__ __forceinline__ void finish_row(const short_row_sums<Input, Rows, R>&
   }
 }
 
-template <bool Block, class Input, class Rows, class R>
-__global__ void __launch_bounds__(quick_threads, 4) sum_short_rows(const short_row_sums<Input, Rows, R> problem) {
+template <bool Block, int Threads, class Input, class Rows, class R>
+__global__ void __launch_bounds__(Threads, 1024 / Threads)
+    sum_short_rows(const short_row_sums<Input, Rows, R> problem) {
   constexpr int loads = Input::inputs == 2 ? 2 : 4;
   using quick = quick_sum<Input, windows_at_first<typename Input::number>>;
-  const int threads = static_cast<int>(blockDim.x);
-  const int lanes = Block ? threads : problem.lanes, member = static_cast<int>(threadIdx.x) & (lanes - 1);
-  const int groups_here = threads / lanes, mine = static_cast<int>(threadIdx.x) / lanes;
+  const int lanes = Block ? Threads : problem.lanes, member = static_cast<int>(threadIdx.x) & (lanes - 1);
+  const int groups_here = Threads / lanes, mine = static_cast<int>(threadIdx.x) / lanes;
   const std::int64_t groups = static_cast<std::int64_t>(gridDim.x) * groups_here;
   const std::int64_t group = static_cast<std::int64_t>(blockIdx.x) * groups_here + mine;
   __shared__ shared_row together;
