@@ -233,7 +233,7 @@ __global__ void single_pass(int* data, int* partial, size_t n) {
   if (threadIdx.x == 0) partial[0] = total;
 }
 
-// Rung 11. The library's sum, whose kernel is called reduce_runs. The same plan, for any type, operation and shape; 8
+// Rung 11. The library's sum, whose kernel is called reduce_whole. The same plan, for any type, operation and shape; 8
 // loads under way in each thread, and the elements before the first line of 128 bytes and behind the last vector apart,
 // so that any address will do. Counters: those of single_pass, in fewer instructions.
 void library_sum(const int* data, int* total, size_t n) {
@@ -275,7 +275,7 @@ const Rung kRungs[] = {
     {"warp_shuffle", warp_shuffle, Grid::quarter, false, false, false},
     {"vector_load", vector_load, Grid::resident, false, false, false},
     {"single_pass", single_pass, Grid::resident, false, false, true},
-    {"reduce_runs", nullptr, Grid::resident, false, false, true},
+    {"reduce_whole", nullptr, Grid::resident, false, false, true},
 };
 
 // Small values of both signs and mean 0, so that no sum of them comes near the limits of int.

@@ -35,7 +35,7 @@ TEST_P(LadderTest, CountsWhatTheHardwareCounts) {
   std::map<std::string, nlohmann::json> counted;
   const nlohmann::json run = here.json();
   for (const auto& launch : run.at("launches")) {
-    // "void coalesce::detail::reduce_runs<...>(...)": the library's has its result, namespaces and types in its name.
+    // "void coalesce::detail::reduce_whole<...>(...)": the library's has its result, namespaces and types in its name.
     std::string kernel = launch.at("kernel");
     kernel = kernel.substr(0, kernel.find_first_of("(<"));
     kernel = kernel.substr(kernel.find_last_of(" :") + 1);
@@ -52,8 +52,8 @@ TEST_P(LadderTest, CountsWhatTheHardwareCounts) {
   EXPECT_EQ(counted["vector_load"].at("global_load_sectors"), kOnce);
   EXPECT_GE(counted["single_pass"].at("global_load_sectors"), kOnce);
   EXPECT_LE(counted["single_pass"].at("global_load_sectors"), kOnce + kOnce / 1000);
-  EXPECT_GE(counted["reduce_runs"].at("global_load_sectors"), kOnce);
-  EXPECT_LE(counted["reduce_runs"].at("global_load_sectors"), kOnce + kOnce / 1000);
+  EXPECT_GE(counted["reduce_whole"].at("global_load_sectors"), kOnce);
+  EXPECT_LE(counted["reduce_whole"].at("global_load_sectors"), kOnce + kOnce / 1000);
 }
 
 TEST_P(LadderTest, IsRightForEverySizeAndBlock) {
