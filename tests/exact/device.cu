@@ -316,6 +316,28 @@ void matrices(std::uint64_t seed, std::size_t count) {
   }
 }
 
+// Floats whose large ones cancel, but not within a lane, so that of a small one in each other lane every bit counts:
+// from near to so far below the large ones that no double holds a lane's sum. A block has 4096 of them.
+template <class T>
+void one_small_in_a_lane() {
+  if constexpr (std::is_same_v<T, float>) {
+    constexpr std::size_t count = 4096, first_vectors = 256;
+    for (int below = 16; below <= 48; ++below) {
+      std::vector<T> x(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t vector = i / 4;
+        const T large = vector % 2 == 0 ? 0x1.fffffep0f : -0x1.fffffep0f;
+        const bool small = vector % 2 == 0 && vector < first_vectors;
+        x[i] = i % 4 != 3 ? large : small ? std::ldexp(0x1.000002p0f, -below) : 0;
+      }
+      const on_device dx(x);
+      const results out(1);
+      require(coalesce::exact_sum(dx.get(), static_cast<std::int64_t>(count), out.get()), "exact_sum");
+      expect(out.read()[0], host::exact_sum(x.data(), count, 1), "one small in a lane", below, count);
+    }
+  }
+}
+
 // Doubles, twice as many for each block as are looked at before windows are placed, the later ones so much larger that
 // the windows of whole warps are full: together they have more bits than there are for them.
 template <class T>
@@ -466,6 +488,7 @@ int main(int argc, char** argv) {
   many_columns(8501, elements / 8501 + 5);
   tiny_rows();
   late_giants();
+  one_small_in_a_lane<element>();
   full_windows<element>();
   blocks_far_apart<element>();
   limbs_of_an_earlier_call();
