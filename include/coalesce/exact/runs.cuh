@@ -139,7 +139,6 @@ __device__ __forceinline__ bool sum_quickly(const Input& in, std::int64_t count,
 #pragma unroll
       for (int u = 0; u < loads; ++u) coming[u] = request(next + u * threads);
       if (!body(flying, at)) break;
-#pragma unroll
       for (int u = 0; u < loads; ++u) flying[u] = coming[u];
       at = next;
     }
