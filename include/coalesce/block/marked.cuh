@@ -129,6 +129,15 @@ __device__ __forceinline__ void all_before(unsigned long long (&words)[N]) {
   for (int w = 0; w < N; ++w) asm volatile("" : "+l"(words[w]));
 }
 
+// For loops that wait for stores on their way, which take some microseconds: more than seconds mean that the workspace
+// is another launch's, too. Then the launch fails, instead of running for ever.
+struct patience {
+  unsigned int turns = 1u << 24;
+  __device__ __forceinline__ void turn() {
+    if (turns-- == 0) __trap();
+  }
+};
+
 // Partial results that a lane fetches at once: 64 registers have room for as many.
 template <class State>
 inline constexpr int marked_loads = marked_words<State> <= 2   ? 9
@@ -160,7 +169,9 @@ __device__ __forceinline__ bool meet_marked(const A& a, typename A::state& state
     slot* const from = left + first;
     const int there = (blocks - first + 31) / 32;
     unsigned int marks;
+    patience patience;
     do {
+      patience.turn();
 #pragma unroll
       for (int k = 0; k < loads; ++k) from[32 * k].fetch_if(k < there, word[k]);
       marks = 0xffffffffu;

@@ -2,6 +2,7 @@
 // blocks have added. Nothing has to be written, waited for and read again.
 #pragma once
 
+#include <coalesce/block/marked.cuh>
 #include <coalesce/device/launch.cuh>
 #include <coalesce/exact/fold.cuh>
 
@@ -156,7 +157,9 @@ __device__ __forceinline__ bool meet(meeting<Engine::values>& all, int slices, b
   } else {
     held = false;
     int counted;
+    detail::patience patience;
     do {
+      patience.turn();
       counted = 0;
       for (int k = lane; k < limbs; k += 32) {
         const unsigned long long limb = now[k];
