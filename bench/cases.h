@@ -16,8 +16,10 @@ using Words = std::vector<uint32_t>;  // ints or floats, as bits
 enum class Plain : uint8_t { none, transpose, add };
 
 struct Case {
+  std::string_view name;
   std::string_view kernel;
   uint32_t n;          // elements, or the side of a square
+  uint32_t times;      // the grid does all of it so often (its third dimension, of which kernels know nothing)
   uint32_t small_n;    // for executors that would take minutes for n
   uint32_t block[2];   // threads
   uint32_t tile[2];    // elements a block deals with; tile[1] == 0: n is a length, else a side
@@ -29,12 +31,12 @@ struct Case {
   void (*fill)(uint32_t n, Words& a, Words& b);
   Words (*answer)(uint32_t n, const Words& a, const Words& b);  // what the kernel must leave, bit by bit
 
-  std::array<uint32_t, 2> grid(uint32_t size) const;
+  std::array<uint32_t, 3> grid(uint32_t size) const;
   uint64_t words_in(uint32_t size) const;
   uint64_t words_out(uint32_t size) const;
 };
 
 std::span<const Case> cases();
-const Case* find_case(std::string_view kernel);  // null: no such kernel
+const Case* find_case(std::string_view name);  // null: no such case
 
 }  // namespace coalesce::bench

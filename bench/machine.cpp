@@ -28,7 +28,7 @@ json measure_case(const Case& c, int repetitions, bool others) {
   const uint64_t all = row["instructions"];
   row["plain_two_threads"] = median(plain_two_threads(repetitions));
   if (c.plain != Plain::none) row["plain_seconds"] = time_plain(c.plain, c.words_in(c.n), repetitions);
-  if (!native::find_library().empty()) {
+  if (!native::find_library().empty() && c.times == 1) {
     const FirstLaunch first = time_first_launch(c, std::min(repetitions, 5));
     row["first_launch"] = {{"interpreter", first.interpreter}, {"cold", first.cold}, {"warm", first.warm}};
   }
@@ -67,8 +67,8 @@ json measure_memory(const Case& c) {
   if (!peak.allocated_bytes) return {{"skipped", "failed"}};
   const double over = static_cast<double>(peak.resident_bytes) / static_cast<double>(peak.allocated_bytes) - 1;
   fmt::print("memory: {} MB at most for {} MB of the kernel's arrays: {:.0f} % over them ({}, n = {}; target 25 %)\n",
-             peak.resident_bytes / 1'000'000, peak.allocated_bytes / 1'000'000, over * 100, c.kernel, c.n);
-  return {{"kernel", c.kernel}, {"resident_bytes", peak.resident_bytes}, {"allocated_bytes", peak.allocated_bytes}};
+             peak.resident_bytes / 1'000'000, peak.allocated_bytes / 1'000'000, over * 100, c.name, c.n);
+  return {{"kernel", c.name}, {"resident_bytes", peak.resident_bytes}, {"allocated_bytes", peak.allocated_bytes}};
 }
 
 // The process that peak_memory() starts: a launch with all cores, with nothing beside the machine. The input and the
@@ -80,7 +80,7 @@ int print_peak(const Case& c) {
     const auto program = machine.load(read_kernels(), "bench/kernels.ptx");
     machine::LaunchConfig config;
     const auto grid = c.grid(c.n);
-    config.grid = {grid[0], grid[1], 1};
+    config.grid = {grid[0], grid[1], grid[2]};
     config.block = {c.block[0], c.block[1], 1};
     config.parameters.resize(28);
     // b is not read by the trees, which this is for: it may be a's place.
@@ -108,7 +108,7 @@ int print_first(const Case& c, const std::string& engine_name) {
   const auto program = machine.load(read_kernels(), "bench/kernels.ptx");
   machine::LaunchConfig config;
   const auto grid = c.grid(c.n);
-  config.grid = {grid[0], grid[1], 1};
+  config.grid = {grid[0], grid[1], grid[2]};
   config.block = {c.block[0], c.block[1], 1};
   config.parameters.resize(28);
   uint64_t pointers[3];
@@ -145,7 +145,7 @@ int measure(const Arguments& arguments) {
   print_head();
   for (const Case& c : cases()) {
     const auto& wanted = arguments.kernels;
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), c.kernel) == wanted.end()) continue;
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), c.name) == wanted.end()) continue;
     all["rows"].push_back(measure_case(c, arguments.repetitions, !arguments.alone));
     print_row(all["rows"].back());
   }

@@ -73,7 +73,7 @@ Timing time_twin(Executor executor, const Case& c, uint32_t n, int repetitions) 
   const std::string command =
       (grind ? "oclgrind --num-threads 1 " : "env POCL_MAX_PTHREAD_COUNT=1 POCL_CPU_MAX_CU_COUNT=1 ") + quoted(twins) +
       (grind ? " Oclgrind " : " 'Portable Computing Language' ") + quoted(source_file("twins.cl")) + " " +
-      std::string(c.kernel) + " " + std::to_string(n) + " " + std::to_string(repetitions);
+      std::string(c.name) + " " + std::to_string(n) + " " + std::to_string(repetitions);
   const Ended ended = run(command, 120);
   if (ended.code == 3) return {{}, "not installed"};
   if (ended.code == kTimedOut) return {{}, "over 120 s"};
@@ -103,9 +103,9 @@ FirstLaunch time_first_launch(const Case& c, int repetitions) {
   if (!mkdtemp(made.data())) return {};
   const std::string& folder = made;
   const auto first = [&](const char* engine, std::vector<double>& seconds) {
-    const Ended ended = run("env XDG_CACHE_HOME=" + quoted(folder) + " " + self + " --first " + std::string(c.kernel) +
-                                " --engine " + engine,
-                            120);
+    const Ended ended = run(
+        "env XDG_CACHE_HOME=" + quoted(folder) + " " + self + " --first " + std::string(c.name) + " --engine " + engine,
+        120);
     double time = 0;
     if (ended.code == 0 && std::istringstream(ended.output) >> time) seconds.push_back(time);
   };
@@ -126,7 +126,7 @@ FirstLaunch time_first_launch(const Case& c, int repetitions) {
 }
 
 Peak peak_memory(const Case& c) {
-  const Ended ended = run(quoted(fs::read_symlink("/proc/self/exe")) + " --peak " + std::string(c.kernel), 120);
+  const Ended ended = run(quoted(fs::read_symlink("/proc/self/exe")) + " --peak " + std::string(c.name), 120);
   Peak peak;
   std::istringstream(ended.output) >> peak.resident_bytes >> peak.allocated_bytes;
   return ended.code == 0 ? peak : Peak{};

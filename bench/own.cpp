@@ -87,7 +87,7 @@ Prepared::Prepared(const Case& c, uint32_t n, const Way& way, bool check)
   std::memcpy(reinterpret_cast<void*>(in_a), a.data(), a.size() * 4);
   std::memcpy(reinterpret_cast<void*>(in_b), b.data(), b.size() * 4);
   const auto grid = c.grid(n);
-  config_.grid = {grid[0], grid[1], 1};
+  config_.grid = {grid[0], grid[1], grid[2]};
   config_.block = {c.block[0], c.block[1], 1};
   config_.parameters.resize(28);  // three pointers and the size
   const uint64_t pointers[] = {in_a, in_b, out_};
@@ -102,7 +102,7 @@ void Prepared::launch(Seconds* seconds) {
   const machine::LaunchReport report = machine_.launch(*program_, case_.kernel, config_);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const double cpu = cpu_seconds() - cpu_start;
-  const std::string kernel(case_.kernel);
+  const std::string kernel(case_.name);
   if (engine_ && engine_->statistics().failed) throw std::runtime_error(kernel + ": no native code");
   if (report.fault != machine::Fault::none) {
     throw std::runtime_error(kernel + ": " +
@@ -146,15 +146,13 @@ json measure_ways(const Case& c, int repetitions) {
   for (int i = -1; i < repetitions; ++i)  // the first decodes and compiles
     for (std::size_t w = 0; w < ways().size(); ++w) prepared[w]->launch(i < 0 ? nullptr : &seconds[w]);
   const machine::Counters& counters = prepared[0]->counters();
-  json row = {{"kernel", c.kernel},
-              {"n", c.n},
-              {"instructions", counters.instructions},
-              {"target", c.target},
-              {"faster_target", c.faster}};
+  json row = {{"kernel", c.name},   {"n", c.n},
+              {"times", c.times},   {"instructions", counters.instructions},
+              {"target", c.target}, {"faster_target", c.faster}};
   for (std::size_t w = 0; w < ways().size(); ++w) {
     const Way& way = ways()[w];
     if (prepared[w]->counters() != counters)
-      throw std::runtime_error(std::string(c.kernel) + ": counters of " + way.key + " differ from the first way's");
+      throw std::runtime_error(std::string(c.name) + ": counters of " + way.key + " differ from the first way's");
     row[way.key] = own_rates(counters.instructions, seconds[w], way.threads);
     if (way.engine == machine::Engine::native) row[way.key]["compile_seconds"] = prepared[w]->compile_seconds();
     if (way.key == std::string_view("native"))

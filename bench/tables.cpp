@@ -30,6 +30,11 @@ std::string milliseconds(const json& row, const char* where, const char* key) {
   return value.empty() ? "-" : fmt::format("{:.1f}", median(value.get<std::vector<double>>()) * 1e3);
 }
 
+std::string n_of(const json& row) {
+  const std::string n = std::to_string(row["n"].get<uint64_t>());
+  return row["times"] == 1 ? n : fmt::format("{}, {} times", n, row["times"].get<uint64_t>());
+}
+
 // How much of a plain loop's bandwidth native code has, one thread.
 double of_plain(const json& row) {
   if (!row.contains("plain_seconds") || !row.contains("native")) return 0;
@@ -44,7 +49,7 @@ struct Column {
 
 const Column kRates[] = {
     {"kernel", [](const json& r) { return r["kernel"].get<std::string>(); }},
-    {"n", [](const json& r) { return std::to_string(r["n"].get<uint64_t>()); }},
+    {"n", n_of},
     {"instructions", [](const json& r) { return fmt::format("{:.1f} M", r["instructions"].get<double>() / 1e6); }},
     {"interpreter", [](const json& r) { return rate(r, "one_thread"); }},
     {"2 threads", [](const json& r) { return rate(r, "two_threads"); }},
@@ -133,8 +138,8 @@ static std::string verdicts(const json& rows) {
     if (target > 0 && row.contains("avx2"))
       line(kernel + ", AVX2", std::round(target / 3), row["avx2"]["median"], " M/s");
     if (faster > 0) line(kernel + ", times the interpreter", faster, row["faster"], "");
-    if (kernel == "vector_add") line(kernel + ", of a plain loop's bandwidth", 0.9, of_plain(row), "");
-    if (row.contains("native_ratio") && !row.contains("plain_seconds"))
+    if (row.contains("plain_seconds")) line(kernel + ", of a plain loop's bandwidth", 0.9, of_plain(row), "");
+    if (row.contains("native_ratio") && !row.contains("plain_seconds") && row["times"] == 1)
       line(kernel + ", two threads", 1.9, row["native_ratio"],
            " times one (two machines side by side: " + plain(row, "side_by_side") +
                "; a plain loop: " + plain(row, "plain_two_threads") + ")");
