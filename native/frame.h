@@ -28,6 +28,9 @@ struct SiteState {
   uint32_t all = 0;
   // Sectors of ranges that have ended; at how many of them it is time to see whether these are all.
   uint64_t ended = 0, enough = ~uint64_t{0};
+  // The same for an instruction that sees only a part, beside others: after how many more accesses to what its thread
+  // has touched before. Then twice as many, if it was not time yet.
+  uint64_t patience = 0, patient = 0;
 };
 
 // Of one memory instruction and one warp.
@@ -70,7 +73,7 @@ struct Frame {
   machine::Context* context = nullptr;  // its warp base is the scratch
   const machine::Step* pure = nullptr;  // steps on the scratch
 
-  // Zeroes what a block finds at its beginning.
+  // Zeroes what else a block finds at its beginning: local memory, registers of warps.
   void (*start_block)(Frame*) = nullptr;
   // Runs the interpreter's step on the warp's slots under `mask`. `block`: the basic block, for counts at a fault.
   Status (*step)(Frame*, uint32_t step, uint32_t warp, uint32_t mask, uint32_t block) = nullptr;

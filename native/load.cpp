@@ -316,7 +316,6 @@ void Runner::count_faulted() {
 
 void Runner::start_block(Frame* f) {
   Runner& r = of(f);
-  if (f->shared_bytes) std::memset(f->shared, 0, f->shared_bytes);
   std::vector<Warp>& warps = r.owner_.warps();
   if (r.program_.local_bytes) std::memset(f->local, 0, std::size_t{warps[0].local_bytes} * kLanes * warps.size());
   for (const auto& [slot, bytes] : r.zeroed_)
@@ -350,10 +349,11 @@ void Runner::mark(uint32_t site, Track& t) {
   t.low = t.high = 0;
 }
 
-// Of an allocation of which enough has been touched: whether that is all. Tried twice: when only ranges that go on can
-// be missing, which are counted from then on, and when the count is full.
+// Of an allocation of which enough has been touched: whether that is all. Tried when only ranges that go on can be
+// missing, which are counted from then on, and when the count is full; and each time that patience has ended.
 void Runner::look_for_all(uint32_t site) {
   SiteState& s = sites_[site];
+  if (!s.patience) s.patience = s.patient *= 2;
   s.enough = s.ended < s.size / 32 ? s.size / 32 : ~uint64_t{0};
   mark_all(site);
   touched_.mark_all();
@@ -388,7 +388,9 @@ void Runner::adopt_window(uint32_t site) {
   const uint64_t sectors = s.size / 32, open = std::min<uint64_t>(sectors / 8, alive_.size() * 64);
   s.all = 0;
   s.ended = 0;
-  s.enough = sectors <= TouchedLines::kLines * 64 ? sectors - open : ~uint64_t{0};
+  const bool small = sectors <= TouchedLines::kLines * 64;
+  s.enough = small ? sectors - open : ~uint64_t{0};
+  s.patience = s.patient = small ? sectors / 4 : 0;
 }
 
 void Runner::touch(Frame* f, uint32_t site, uint32_t warp, uint64_t low, uint64_t high) {
@@ -406,7 +408,7 @@ void Runner::touch(Frame* f, uint32_t site, uint32_t warp, uint64_t low, uint64_
   r.mark(site, t);
   t.low = low;
   t.high = high;
-  if (s.ended >= s.enough) r.look_for_all(site);
+  if (s.ended >= s.enough || (s.patient && !s.patience)) r.look_for_all(site);
 }
 
 void Runner::gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask) {

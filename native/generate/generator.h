@@ -8,7 +8,9 @@
 //   compare.cpp    comparisons of lanes a step apart
 //   stepped.cpp    addresses that are affine unless a number wraps
 //   memory.cpp     loads and stores of global memory; moving values
+//   whole.cpp      several elements a lane, kept as memory has them
 //   shared.cpp     shared memory
+//   columns.cpp    tiles of it that are read by columns
 //   lanes.cpp      what the lanes of a warp do together
 //   compile.cpp    LLVM around it
 #pragma once
@@ -17,6 +19,7 @@
 #include <llvm/IR/Module.h>
 
 #include <map>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -65,6 +68,7 @@ class Generator {
   void prologue();
   void find_entered();
   void entries();
+  void clear_shared();
   void begin_block();
   void region(uint32_t r);
   void end_of_region(uint32_t r);
@@ -157,7 +161,6 @@ class Generator {
   Value* bits_of(Value* lanes) { return ir_.CreateBitCast(lanes, ir_.getInt32Ty()); }
   void write(uint32_t r, Value* v, const Where& where);  // a general register; predicate: i32
   void write_scalar(uint32_t r, Value* v);
-  void set(uint32_t r, Value* v) { ir_.CreateStore(v, variable(r)); }
   Value* slot(machine::Slot s);                // address
   void store_slot(machine::Slot s, Value* v);  // i1 and <32 x i1> as a word
   Value* load_slot(machine::Slot s, Element e, bool is_vector);
@@ -207,7 +210,8 @@ class Generator {
   void global(uint32_t index, const Where& where, bool uniform, Value* address, Value* whole);
   void fetch_ahead(const Instruction& i, Value* base, Value* range);
   void global_general(uint32_t index, const Where& where);
-  void move_contiguous(const Instruction& i, Value* pointer, unsigned alignment, const Where& where, bool pad);
+  void move_contiguous(const Instruction& i, Value* pointer, unsigned alignment, const Where& where, bool pad,
+                       llvm::AllocaInst* whole = nullptr);
   void move_uniform(const Instruction& i, Value* pointer, const Where& where);
   void move_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where, bool pad);
   void load_result(const MemoryOp& m, std::size_t k, Value* element, const Where& where);
@@ -215,6 +219,27 @@ class Generator {
   Value* site_state(uint32_t memory, std::size_t offset);  // address of a member
   Value* track(uint32_t memory, Value* warp);              // address of the warp's
   Value* touch(uint32_t memory, Value* low, Value* high, uint64_t bytes, BB* before);
+
+  // --- whole.cpp
+  struct Part {  // element k of each `of` of `whole`
+    Value* whole;
+    uint32_t k, of;
+  };
+  struct Operation {
+    const machine::PureOp* op;
+    std::vector<std::pair<uint32_t, Value*>> sources;  // a scalar register, or a number or what it is a part of
+    Value* whole;
+  };
+  llvm::VectorType* whole_type(const MemoryOp& m) const;
+  llvm::AllocaInst* whole_place(const Instruction& i, const Where& where);
+  Value* part(Value* whole, std::size_t k, std::size_t of);
+  Value* join(std::vector<Value*> parts);
+  void whole_from_registers(const MemoryOp& m, llvm::AllocaInst* place);
+  void registers_from_whole(const MemoryOp& m, llvm::AllocaInst* place, const Where& where);
+  std::optional<Part> part_of_result(const Instruction& i, const Where& where, bool raw);
+  Value* whole_of(const MemoryOp& m);
+  void set(uint32_t r, Value* v);
+  void forget_parts();
 
   // --- shared.cpp
   bool in_bounds(const MemoryOp& m) const;
@@ -224,6 +249,19 @@ class Generator {
   void shared(uint32_t index, const Where& where, int64_t stride);
   void shared_general(uint32_t index, const Where& where);
   bool shared_atomic(uint32_t index, const Where& where);
+
+  // --- columns.cpp
+  struct Tile {
+    uint32_t reg;         // of the addresses
+    uint32_t reads;       // of a column, in the region
+    int64_t first, last;  // lane 0's lowest address, its highest
+    uint32_t columns;
+    llvm::AllocaInst* place;  // where it lies transposed
+  };
+  bool reads_column(const Instruction& i) const;
+  void find_columns(uint32_t r, Value* all_on);
+  void transpose_tile(Tile& tile);
+  bool load_column(const Instruction& i, Value* base, const Where& where);
 
   // --- lanes.cpp
   bool lanes_together(uint32_t index, const Where& where);
@@ -266,6 +304,11 @@ class Generator {
   std::vector<llvm::AllocaInst*> arrived_, pending_;  // by scope; by block
   // By address, a register and an offset: what is in shared memory for the warp there, as long as nothing is stored.
   std::map<std::pair<uint32_t, int64_t>, Value*> seen_;
+  // By register of a whole warp: what it is a part of; and what has been computed of such.
+  std::map<uint32_t, Part> parts_;
+  std::vector<Operation> operations_;
+  std::vector<Tile> tiles_;
+  Value* tiles_ready_ = nullptr;  // i1: they have been transposed
   BB *warp_end_ = nullptr, *warp_next_ = nullptr;
   struct Counter {
     llvm::AllocaInst* sum;

@@ -72,11 +72,11 @@ Value* Generator::store_value(const MemoryOp& m, std::size_t k) {
 }
 
 // All lanes at pointer + lane * bytes. `pad`: memory beyond the lanes that are on may be read and written back.
-void Generator::move_contiguous(const Instruction& i, Value* pointer, unsigned alignment, const Where& where,
-                                bool pad) {
+// `whole`: where what is loaded goes; null: to its registers.
+void Generator::move_contiguous(const Instruction& i, Value* pointer, unsigned alignment, const Where& where, bool pad,
+                                AllocaInst* whole) {
   const MemoryOp& m = p_.memory[i.memory];
-  Type* element = ir_.getIntNTy(8u * m.width);
-  VectorType* all = FixedVectorType::get(element, kLanes * m.count);
+  VectorType* all = whole_type(m);
   Value* on = nullptr;
   if (where.mask) {
     SmallVector<int, 128> each;
@@ -93,32 +93,19 @@ void Generator::move_contiguous(const Instruction& i, Value* pointer, unsigned a
       data = load;
       if (pad && m.address.is_reg() && in_bounds(m)) seen_[{m.address.reg, m.offset}] = data;
     }
-    for (uint32_t k = 0; k < m.count; ++k) {
-      if (!m.values[k].is_reg()) continue;
-      SmallVector<int, 32> mine;
-      for (uint32_t l = 0; l < kLanes; ++l) mine.push_back(static_cast<int>(l * m.count + k));
-      load_result(m, k, m.count == 1 ? data : ir_.CreateShuffleVector(data, mine), where);
+    if (whole) {
+      ir_.CreateStore(data, whole);
+      return;
     }
+    for (uint32_t k = 0; k < m.count; ++k)
+      if (m.values[k].is_reg()) load_result(m, k, m.count == 1 ? data : part(data, k, m.count), where);
     return;
   }
-  Value* data = store_value(m, 0);
-  if (m.count > 1) {
-    // Interleaved, two at a time: (v0, v1), (v2, v3), then those.
+  Value* data = !on && m.count > 1 ? whole_of(m) : nullptr;
+  if (!data) {
     std::vector<Value*> parts;
     for (uint32_t k = 0; k < m.count; ++k) parts.push_back(store_value(m, k));
-    while (parts.size() > 1) {
-      // parts[k] and parts[k + half] hold elements k, k + half of every run: the order comes right in the end.
-      const std::size_t half = parts.size() / 2;
-      std::vector<Value*> joined;
-      for (std::size_t k = 0; k < half; ++k) {
-        const unsigned n = cast<FixedVectorType>(parts[k]->getType())->getNumElements();
-        SmallVector<int, 128> order;
-        for (unsigned l = 0; l < n; ++l) order.push_back(static_cast<int>(l)), order.push_back(static_cast<int>(n + l));
-        joined.push_back(ir_.CreateShuffleVector(parts[k], parts[k + half], order));
-      }
-      parts = joined;
-    }
-    data = parts[0];
+    data = join(parts);
   }
   if (!on) {
     ir_.CreateAlignedStore(data, pointer, Align(alignment))->setVolatile(m.is_volatile);
@@ -273,7 +260,7 @@ Value* Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes
         ir_.getInt8Ty(), field(offsetof(Frame, touched), ir_.getPtrTy(), "touched"),
         ir_.CreateMul(ir_.CreateAnd(line, ir_.getInt64(TouchedLines::kLines - 1)), ir_.getInt64(sizeof(TouchedLine))));
     const auto of = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), here, offset); };
-    BB *same = block("same"), *fresh = block("fresh"), *fits = block("fits");
+    BB *same = block("same"), *known = block("known"), *fresh = block("fresh"), *fits = block("fits");
     ir_.CreateCondBr(ir_.CreateICmpEQ(ir_.CreateLoad(i64, of(offsetof(TouchedLine, line))), line), same, unknown,
                      mostly_not);
     ir_.SetInsertPoint(same);
@@ -282,7 +269,12 @@ Value* Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes
     Value* place = ir_.CreateAnd(mark, ir_.getInt64(63));
     Value* these = ir_.getInt64((uint64_t{1} << bytes / 32) - 1);
     Value* missing = ir_.CreateAnd(ir_.CreateNot(ir_.CreateLShr(sectors, place)), these);
-    ir_.CreateCondBr(ir_.CreateIsNull(missing), before, fresh, mostly_not);
+    ir_.CreateCondBr(ir_.CreateIsNull(missing), known, fresh, mostly_not);
+    ir_.SetInsertPoint(known);
+    Value* patience = site_state(memory, offsetof(SiteState, patience));
+    Value* left = ir_.CreateSub(ir_.CreateLoad(i64, patience), ir_.getInt64(1));
+    ir_.CreateStore(left, patience);
+    ir_.CreateCondBr(ir_.CreateIsNotNull(left), before, unknown, mostly_not);
     // New ones of a line that is known: as Runner::touch would keep them, unless it wants to see every jump.
     ir_.SetInsertPoint(fresh);
     Value* one_line = ir_.CreateICmpULE(place, ir_.getInt64(64 - bytes / 32));
@@ -355,6 +347,7 @@ void Generator::global(uint32_t index, const Where& where, bool uniform, Value* 
   if (whole) inside = ir_.CreateAnd(inside, whole);
   BB* slow = split(inside, "slow", true);
   BB* done = block("accessed");
+  AllocaInst* elements = uniform ? nullptr : whole_place(i, where);
   Value* range = nullptr;
   BB* fetched = uniform ? nullptr : block("fetched");
   if (lines) {
@@ -420,12 +413,14 @@ void Generator::global(uint32_t index, const Where& where, bool uniform, Value* 
   if (uniform)
     move_uniform(i, pointer, where);
   else
-    move_contiguous(i, pointer, static_cast<unsigned>(bytes), where, false);
+    move_contiguous(i, pointer, static_cast<unsigned>(bytes), where, false, elements);
   ir_.CreateBr(done);
   ir_.SetInsertPoint(slow);
   step(index, where);
+  if (elements) whole_from_registers(m, elements);
   ir_.CreateBr(done);
   ir_.SetInsertPoint(done);
+  if (elements) registers_from_whole(m, elements, where);
 }
 
 // Addresses that no lane class describes: most often lane after lane all the same.

@@ -61,6 +61,7 @@ void Generator::pure(uint32_t index, const Where& where) {
     Value* v = as_scalar ? scalar(i.sources[k], i.pure->source[k], raw) : vector(i.sources[k], i.pure->source[k], raw);
     sources.push_back(v);
   }
+  const std::optional<Part> part = as_scalar ? std::nullopt : part_of_result(i, where, raw);
   Value* out[2] = {nullptr, nullptr};
   if (!compute(i, as_scalar, sources, out)) pure_step(index, i, as_scalar, sources, out);
   if (arithmetic && !lazy_[i.results[0]]) out[0] = canonical(out[0]);
@@ -79,6 +80,7 @@ void Generator::pure(uint32_t index, const Where& where) {
     }
     to.keeps = i.guard != kNone || (where.keeps && !p_.registers[r].block_local);
     write(r, p_.registers[r].element == Element::pred ? bits_of(out[k]) : out[k], to);
+    if (part) parts_[r] = *part;
   }
 }
 

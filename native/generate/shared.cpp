@@ -126,6 +126,7 @@ void Generator::shared(uint32_t index, const Where& where, int64_t stride) {
     }
   }
   Value* memory = field(offsetof(Frame, shared), ir_.getPtrTy(), "shared");
+  AllocaInst* elements = contiguous ? whole_place(i, where) : nullptr;
   if (stride == 0 || contiguous) {
     Value* pointer;
     if (proven) {  // nothing wraps: the offset is part of the addressing
@@ -138,16 +139,19 @@ void Generator::shared(uint32_t index, const Where& where, int64_t stride) {
     if (stride == 0)
       move_uniform(i, pointer, where);
     else
-      move_contiguous(i, pointer, static_cast<unsigned>(bytes), where, m.count == 1 && bytes <= 4);
-  } else {
+      move_contiguous(i, pointer, static_cast<unsigned>(bytes), where, m.count == 1 && bytes <= 4, elements);
+  } else if (!load_column(i, base, where)) {
     move_scattered(i, memory, spread(base, stride), where, false);
   }
-  if (!slow) return;
-  ir_.CreateBr(done);
-  ir_.SetInsertPoint(slow);
-  step(index, where);
-  ir_.CreateBr(done);
-  ir_.SetInsertPoint(done);
+  if (slow) {
+    ir_.CreateBr(done);
+    ir_.SetInsertPoint(slow);
+    step(index, where);
+    if (elements) whole_from_registers(m, elements);
+    ir_.CreateBr(done);
+    ir_.SetInsertPoint(done);
+  }
+  if (elements) registers_from_whole(m, elements, where);
 }
 
 // Of loops in which the distance between lanes doubles or halves, as a tree's, each step has a memo of its own. As many

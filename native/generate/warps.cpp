@@ -42,6 +42,7 @@ void Generator::warp_loop(uint32_t r) {
                       ? ir_.CreateICmpEQ(ir_.CreateLoad(ir_.getInt64Ty(), alive_lanes_), ir_.getInt64(threads()))
                       : ir_.getFalse();
   find_visits(r, all_on);
+  find_columns(r, all_on);
   visits_.done = after;
   ir_.CreateBr(loop);
 
@@ -226,6 +227,7 @@ void Generator::several(uint32_t r, uint32_t n, Value* all_on, BB* loop, BB* aft
     }
     copy_ = 0;
   };
+  forget_parts();
   each([&] { take_registers(r); });
   for (uint32_t b : plans_[r].blocks) {
     Where where;
@@ -248,6 +250,7 @@ void Generator::body(uint32_t r, uint32_t b, bool full) {
   const machine::BasicBlock& block = p_.blocks[b];
   ir_.SetInsertPoint(full ? full_[b] : masked_[b]);
   seen_.clear();
+  forget_parts();
   Where where;
   where.block = b;
   if (!full) {
