@@ -1,8 +1,11 @@
 // Completion scripts for shells, made from CLI11's own description of the command, so they cannot drift from --help.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+namespace CLI {
+class App;
+}
 
 namespace coalesce::tool {
 

@@ -1,7 +1,6 @@
 // What the command line says, as values. options.cpp binds them to CLI11; everything else takes these structs.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,6 +10,10 @@
 #include "machine/model.h"
 #include "tool/compile.h"
 #include "tool/terminal.h"
+
+namespace CLI {
+class App;  // a header of 10,000 lines, which most of who takes options have no use for
+}
 
 namespace coalesce::tool {
 

@@ -1,6 +1,7 @@
 // Generated text that is committed must be what the command would generate now.
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <sstream>
 
 #include "tool/cache.h"
