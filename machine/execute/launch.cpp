@@ -317,7 +317,7 @@ void run_blocks(Launch& launch, Pool& pool, unsigned threads, Tally& total,
   });
 }
 
-Pool::Pool(unsigned threads) : kept_(std::max(1u, threads)) {
+Pool::Pool(unsigned threads) : kept_(std::max(1u, threads)), places_(std::max(1u, threads)) {
   for (unsigned k = 1; k < threads; ++k) threads_.emplace_back([this, k] { loop(k); });
 }
 
@@ -330,14 +330,33 @@ Pool::~Pool() {
   for (std::thread& t : threads_) t.join();
 }
 
+// Linux may wake a thread on the core of the one that wakes it, which is busy, and move it only after 3 to 6 ms, as
+// long as many launches take. So a thread that would come back to the caller's core is told to begin on another.
+void Pool::keep_apart(unsigned n) {
+  const int here = sched_getcpu();
+  for (unsigned k = 1; k < n; ++k) {
+    Place& place = places_[k];
+    if (here < 0 || here >= CPU_SETSIZE || place.core.load(std::memory_order_relaxed) != here) continue;
+    const pthread_t thread = threads_[k - 1].native_handle();
+    if (pthread_getaffinity_np(thread, sizeof place.cores, &place.cores) != 0) continue;
+    cpu_set_t others = place.cores;
+    CPU_CLR(here, &others);
+    if (CPU_COUNT(&others) > 0 && pthread_setaffinity_np(thread, sizeof others, &others) == 0)
+      place.apart.store(true, std::memory_order_release);
+  }
+}
+
 void Pool::run(unsigned n, const std::function<void(unsigned)>& job) {
   n = std::min(n, size());
   if (n > 1) {
-    std::lock_guard lock(mutex_);
-    job_ = &job;
-    wanted_ = n;
-    left_ = n - 1;
-    ++generation_;
+    keep_apart(n);
+    {
+      std::lock_guard lock(mutex_);
+      job_ = &job;
+      wanted_ = n;
+      left_ = n - 1;
+      ++generation_;
+    }
     wake_.notify_all();
   }
   job(0);
@@ -360,7 +379,11 @@ void Pool::loop(unsigned number) {
       if (number < wanted_) job = job_;
     }
     if (!job) continue;
+    Place& place = places_[number];
+    if (place.apart.exchange(false, std::memory_order_acquire))
+      pthread_setaffinity_np(pthread_self(), sizeof place.cores, &place.cores);
     (*job)(number);
+    place.core.store(sched_getcpu(), std::memory_order_relaxed);
     std::lock_guard lock(mutex_);
     if (--left_ == 0) idle_.notify_all();
   }

@@ -1,6 +1,10 @@
 // A launch: its blocks over the host's threads, and what they reported.
 #pragma once
 
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
@@ -24,8 +28,16 @@ class Pool {
   std::vector<std::byte>& kept(unsigned number) { return kept_[number]; }
 
  private:
+  // Of one of the pool's threads. Only `core` and `apart` are read outside the lock.
+  struct Place {
+    std::atomic<int> core{-1};       // where it was last
+    std::atomic<bool> apart{false};  // it was told to begin elsewhere than on the caller's core
+    cpu_set_t cores;                 // all that it may use
+  };
   void loop(unsigned number);
+  void keep_apart(unsigned n);
   std::vector<std::vector<std::byte>> kept_;  // by thread
+  std::vector<Place> places_;                 // by thread
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable wake_, idle_;
