@@ -93,9 +93,10 @@ class Executor {
     std::lock_guard lock(launch_.turn_mutex);
     const uint64_t next = launch_.next_block.load(std::memory_order_relaxed);
     if (next >= launch_.blocks || next > launch_.fault_block.load(std::memory_order_relaxed)) return false;
-    // Fewer towards the end, so that no thread is left alone with many.
-    const uint64_t chunk =
-        std::clamp<uint64_t>((launch_.blocks - next) / (launch_.positions.size() * 16), 1, kMaxChunk);
+    // Fewer towards the end, so that no thread is left alone with many. Neighbours often read the same; where blocks
+    // wait for their turn, few keep the others waiting less.
+    const uint64_t parts = launch_.positions.size() * (turns_ ? 16 : 4);
+    const uint64_t chunk = std::clamp<uint64_t>((launch_.blocks - next) / parts, 1, kMaxChunk);
     *first = next;
     *last = std::min(launch_.blocks, next + chunk);
     launch_.next_block.store(*last, std::memory_order_relaxed);

@@ -89,16 +89,17 @@ void TouchMap::mark_each(uint64_t first, uint64_t count) {
 
 bool TouchMap::holds(uint64_t first, uint64_t count) const {
   if (first >= sectors_ || count > sectors_ - first) return false;
-  for (uint64_t s = first; s < first + count;) {
-    if (is_set(whole_, s / kPage)) {
-      s = (s / kPage + 1) * kPage;
-    } else if (s % 8 == 0 && first + count - s >= 8) {
-      if (__atomic_load_n(reinterpret_cast<uint64_t*>(marks_ + s), __ATOMIC_RELAXED) != kEight) return false;
-      s += 8;
-    } else {
-      if (!__atomic_load_n(marks_ + s, __ATOMIC_RELAXED)) return false;
-      s += 1;
+  const uint64_t end = first + count;
+  while (first < end) {
+    const uint64_t page = first / kPage, here = std::min(end, (page + 1) * kPage);
+    for (uint64_t s = is_set(whole_, page) ? here : first; s < here;) {
+      const bool eight = s % 8 == 0 && here - s >= 8;
+      if (eight ? __atomic_load_n(reinterpret_cast<uint64_t*>(marks_ + s), __ATOMIC_RELAXED) != kEight
+                : !__atomic_load_n(marks_ + s, __ATOMIC_RELAXED))
+        return false;
+      s += eight ? 8 : 1;
     }
+    first = here;
   }
   return true;
 }
