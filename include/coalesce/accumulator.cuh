@@ -163,7 +163,7 @@ struct shape_of_accumulator {  // of a register accumulator
   // 64 registers a thread where the state is small: 1024 threads with 128 bytes in flight each. Little's law asks for
   // some 40 KB a multiprocessor (4.6 TB/s at a latency under 1.2 us, by 132); this is 128 KB. Where positions are
   // looked for a tile is kept until it is known not to matter: 80 registers.
-  static constexpr int blocks_per_processor = state_words <= 6 && !A::indexed ? 4 : state_words <= 12 ? 3 : 2;
+  static constexpr int blocks_per_processor = state_words < 6 && !A::indexed ? 4 : state_words <= 12 ? 3 : 2;
   static constexpr int loads = 8;
   static constexpr int shared_bytes = 0;
 };

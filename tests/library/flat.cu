@@ -122,6 +122,31 @@ void check(const std::vector<T>& host, int shift) {
   }
 }
 
+// Large states that many blocks leave for the last one; and a view of which every axis is reduced is a whole array.
+template <class T>
+void check_many_blocks(const std::vector<T>& host, int shift) {
+  using fine = typename Results<T>::fine;
+  const i64 n = static_cast<i64>(host.size()), rows = 5, columns = n / rows;
+  const Array<T> array(host, shift);
+  const Facts<T> f = facts(host);
+  const What what{std::to_string(n) + " " + type_name<T>() + " in many blocks"};
+  const coalesce::view<T> all(array.get(), {rows, columns});
+  const auto s = result_of<coalesce::statistics<T>>([&](auto* out) { return coalesce::stats(array.get(), n, out); });
+  expect_same(s.count, n, "stats' count", what);
+  expect_same(number(s.min), f.lowest, "stats' min", what);
+  expect_same(number(s.max), f.highest, "stats' max", what);
+  expect_same(s.argmin, f.lowest_at, "stats' argmin", what);
+  expect_same(s.argmax, f.highest_at, "stats' argmax", what);
+  expect_near(s.mean, f.mean(), mean_bound(f), "stats' mean", what);
+  expect_near(s.variance, f.variance(), variance_bound(f), "stats' variance", what);
+  const fine variance = result_of<fine>([&](fine* out) { return coalesce::variance(array.get(), n, out); });
+  expect_near(variance, f.variance(), variance_bound(f), "variance", what);
+  const fine of_view = result_of<fine>([&](fine* out) { return coalesce::variance(all, {0, 1}, out); });
+  expect_same(of_view, variance, "variance of both axes", what);
+  const i64 position = result_of<i64>([&](i64* out) { return coalesce::argmax(all, {0, 1}, out); });
+  expect_same(position, f.highest_at, "argmax of both axes", what);
+}
+
 template <class T, bool AllFunctions>
 void check_type() {
   Random random(sizeof(T));
@@ -137,6 +162,10 @@ void check_type() {
     for (const i64 bytes : {1200000, 9000000}) {
       if (bytes < 1500000 || sizeof(T) == 1) check<T, false>(values<T>(bytes / sizeof(T), random), 1);
     }
+  }
+  if constexpr (AllFunctions) {
+    check_many_blocks<T>(values<T>(80000 / sizeof(T) * 5, random), 1);
+    check_many_blocks<T>(values<T>(240000 / sizeof(T) * 5, random), 0);
   }
   // Ties everywhere: the first one counts.
   std::vector<T> few(5000);

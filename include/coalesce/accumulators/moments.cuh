@@ -12,29 +12,37 @@
 
 namespace coalesce::detail {
 
+// Shift: a type that has every element. Count: double, or unsigned int where there are fewer elements than 2^32. Narrow
+// where columns have a state each, in registers: 24 bytes. Else as doubles: nothing is converted for each tile.
+template <class Shift, class Count>
 struct moments {
-  double count, shift, sum, squares;  // of x - shift
+  double sum, squares;  // of x - shift
+  Shift shift;
+  Count count;
 
-  __device__ double mean() const { return shift + sum / count; }
-  // The sum of the squared distances from the mean; `inverse` of the count.
+  // `inverse`: of the count.
+  __device__ double mean(double inverse) const { return static_cast<double>(shift) + sum * inverse; }
+  // The sum of the squared distances from the mean.
   __device__ double spread(double inverse) const { return squares - sum * (sum * inverse); }
 
   // The other's sums are brought to this one's shift: no division, and fused, so that they lose nothing more.
   __device__ __forceinline__ void merge(const moments& other) {
-    const double away = count == 0 ? 0 : other.shift - shift;
+    const double away = count == 0 ? 0 : static_cast<double>(other.shift) - static_cast<double>(shift);
+    const double more = static_cast<double>(other.count);
     shift = count == 0 ? other.shift : shift;
-    squares += fma(away, fma(away, other.count, 2 * other.sum), other.squares);
-    sum += fma(away, other.count, other.sum);
+    squares += fma(away, fma(away, more, 2 * other.sum), other.squares);
+    sum += fma(away, more, other.sum);
     count += other.count;
   }
   // All lanes': brought to one shift at once, so that what is left, three sums, waits for shuffles and little else.
   __device__ __forceinline__ void merge_warp() {
     constexpr unsigned int all = 0xffffffffu;
     const unsigned int some = __ballot_sync(all, count != 0);
-    const double common = warp::from_lane(shift, some ? __ffs(static_cast<int>(some)) - 1 : 0);
-    const double away = count == 0 ? 0 : shift - common;
-    squares = fma(away, fma(away, count, 2 * sum), squares);
-    sum = fma(away, count, sum);
+    const Shift common = warp::from_lane(shift, some ? __ffs(static_cast<int>(some)) - 1 : 0);
+    const double away = count == 0 ? 0 : static_cast<double>(shift) - static_cast<double>(common);
+    const double here = static_cast<double>(count);
+    squares = fma(away, fma(away, here, 2 * sum), squares);
+    sum = fma(away, here, sum);
     shift = common;
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) {
@@ -47,23 +55,27 @@ struct moments {
 
 // `count`: of the moments, but known outside of them where it is the same for many, so that it is divided by once.
 struct the_variance {
-  __device__ double operator()(const moments& m, double count, double freedom) const {
+  template <class Moments>
+  __device__ double operator()(const Moments& m, double count, double freedom) const {
     const double inverse = 1 / count, scale = 1 / (count - freedom);
     return count > freedom ? m.spread(inverse) * scale : not_a_number<double>();
   }
 };
 struct the_deviation {
-  __device__ double operator()(const moments& m, double count, double freedom) const {
+  template <class Moments>
+  __device__ double operator()(const Moments& m, double count, double freedom) const {
     return sqrt(the_variance()(m, count, freedom));
   }
 };
 
-template <class T, class Result, class Finish, bool IgnoreNan = false>
+template <class T, class Result, class Finish, bool IgnoreNan = false, bool Few = false>
 struct moment {
   using element = T;
   using result = Result;
   static constexpr bool indexed = false;
-  using state = moments;
+  static constexpr bool in_float = sizeof(value_type<T>) <= 4 && !(std::is_integral_v<T> && sizeof(T) == 4);
+  using shift_type = std::conditional_t<Few && in_float, float, double>;
+  using state = moments<shift_type, std::conditional_t<Few, unsigned int, double>>;
 
   double freedom;  // what is subtracted from the count: 0 for the variance of all, 1 for an estimate from a sample
 
@@ -97,7 +109,7 @@ struct moment {
       const float_moments all = moments_as_tree<0, N>(tile, center);
       const double rest = all.sum, squares = all.squares;
       if (s.count == 0) s.shift = center;
-      const double away = center - s.shift;
+      const double away = static_cast<double>(center) - static_cast<double>(s.shift);
       s.count += N;
       s.sum += fma(away, static_cast<double>(N), rest);
       s.squares += fma(away, fma(away, static_cast<double>(N), 2 * rest), squares);
@@ -127,14 +139,15 @@ struct moment {
   }
   template <bool Ignore, int N>
   __device__ __forceinline__ static void add_doubles(state& s, const T (&tile)[N]) {
-    if (Ignore ? !(s.count > 0) : s.count == 0) s.shift = first_number<Ignore>(tile);
+    if (s.count == 0) s.shift = first_number<Ignore>(tile);
+    const double shift = s.shift;
     // Two chains of additions, so that each is waited for half as long. The first begins with what there was.
     constexpr int chains = N < 4 ? 1 : 2;
     double sum[2] = {s.sum, 0}, squares[2] = {s.squares, 0};
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       const double x = static_cast<double>(static_cast<value_type<T>>(tile[i]));
-      const double apart = Ignore && x != x ? 0 : x - s.shift;
+      const double apart = Ignore && x != x ? 0 : x - shift;
       if (Ignore) s.count += x == x;
       sum[i % chains] = i == 1 && chains == 2 ? apart : sum[i % chains] + apart;
       squares[i % chains] = i == 1 && chains == 2 ? apart * apart : fma(apart, apart, squares[i % chains]);
@@ -144,12 +157,12 @@ struct moment {
     if (!Ignore) s.count += N;
   }
   template <bool Ignore, int N>
-  __device__ __forceinline__ static double first_number(const T (&tile)[N]) {
-    double first = static_cast<double>(static_cast<value_type<T>>(tile[0]));
+  __device__ __forceinline__ static shift_type first_number(const T (&tile)[N]) {
+    shift_type first = static_cast<shift_type>(static_cast<value_type<T>>(tile[0]));
     if constexpr (Ignore) {
 #pragma unroll
       for (int i = N - 1; i >= 0; --i) {
-        const double x = static_cast<double>(static_cast<value_type<T>>(tile[i]));
+        const shift_type x = static_cast<shift_type>(static_cast<value_type<T>>(tile[i]));
         if (x == x) first = x;
       }
       if (first != first) first = 0;
@@ -159,8 +172,13 @@ struct moment {
   __device__ __forceinline__ void merge(state& into, const state& from) const { into.merge(from); }
   __device__ __forceinline__ void merge_warp(state& s) const { s.merge_warp(); }
   __device__ Result finish(const state& s, std::int64_t count) const {
-    return static_cast<Result>(Finish()(s, IgnoreNan ? s.count : static_cast<double>(count), freedom));
+    return static_cast<Result>(Finish()(s, static_cast<double>(IgnoreNan ? s.count : count), freedom));
   }
+};
+template <class T, class Result, class Finish, bool IgnoreNan>
+struct of_few<moment<T, Result, Finish, IgnoreNan, false>> {
+  using type = moment<T, Result, Finish, IgnoreNan, true>;
+  static type from(const moment<T, Result, Finish, IgnoreNan, false>& a) { return {a.freedom}; }
 };
 
 }  // namespace coalesce::detail
@@ -192,7 +210,7 @@ struct all_statistics {
   struct state {
     typename smallest::state low;
     typename largest::state high;
-    moments numbers;
+    typename mean::state numbers;
   };
 
   __device__ state identity() const { return {smallest().identity(), largest().identity(), {0, 0, 0, 0}}; }
@@ -221,11 +239,13 @@ struct all_statistics {
   }
   __device__ result finish(const state& s, std::int64_t count) const {
     using real = typename real_result<T>::type;
-    return {IgnoreNan ? static_cast<std::int64_t>(s.numbers.count) : count,
+    const std::int64_t numbers = IgnoreNan ? static_cast<std::int64_t>(s.numbers.count) : count;
+    const double inverse = 1 / static_cast<double>(numbers);
+    return {numbers,
             static_cast<T>(smallest::value_of(s.low)),
             static_cast<T>(largest::value_of(s.high)),
-            static_cast<real>(s.numbers.mean()),
-            static_cast<real>(the_variance()(s.numbers, s.numbers.count, 0)),
+            static_cast<real>(s.numbers.mean(inverse)),
+            static_cast<real>(s.numbers.spread(inverse) * inverse),
             smallest().finish(s.low, count),
             largest().finish(s.high, count)};
   }

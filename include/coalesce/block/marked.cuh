@@ -138,42 +138,48 @@ struct patience {
   }
 };
 
-// Partial results that a lane fetches at once: 64 registers have room for as many.
+// Partial results that a thread fetches at once: 64 registers have room for as many.
 template <class State>
 inline constexpr int marked_loads = marked_words<State> <= 2   ? 9
                                     : marked_words<State> <= 4 ? 5
-                                                               : 3;
+                                    : marked_words<State> <= 6 ? 3
+                                                               : 1;
 // How many blocks need one turn of such loads.
 template <class State>
 inline constexpr int meeting_blocks = 32 * marked_loads<State>;
 
-// A warp of each of `blocks` blocks comes with that block's `state`, in its lane 0. The last of them gets true, and all
-// blocks' merged state in all its lanes.
-template <class A>
+// The first `threads` threads (whole warps, Threads or fewer) of each of `blocks` blocks come with that block's
+// `state`, in thread 0. Those of the last of them get true, and all blocks' merged state in warp 0.
+template <int Threads, class A>
 __device__ __forceinline__ bool meet_marked(const A& a, typename A::state& state, marked<typename A::state>* left,
-                                            unsigned int* ticket, int block, int blocks) {
+                                            unsigned int* ticket, int block, int blocks, int threads) {
   using slot = marked<typename A::state>;
-  const int lane = static_cast<int>(threadIdx.x % 32);
+  const int thread = static_cast<int>(threadIdx.x);
   unsigned int last = 0;
-  if (lane == 0) {
+  if (thread == 0) {
     left[block].leave(state);
     last = take_ticket_alone(ticket, blocks - 1) == static_cast<unsigned int>(blocks) - 1;
   }
-  if (!__shfl_sync(0xffffffffu, last, 0)) return false;
+  if constexpr (Threads == 32) {
+    last = __shfl_sync(0xffffffffu, last, 0);
+  } else {
+    last = static_cast<unsigned int>(__syncthreads_or(static_cast<int>(last)));
+  }
+  if (!last) return false;
   constexpr int loads = marked_loads<typename A::state>;
   state = a.identity();
-  for (int first = lane; first - lane < blocks; first += 32 * loads) {
+  for (int first = thread; first - thread < blocks; first += threads * loads) {
     unsigned long long word[loads][slot::words];
 #pragma unroll
     for (int k = 0; k < loads; ++k) slot::mark(a.identity(), word[k]);
     slot* const from = left + first;
-    const int there = (blocks - first + 31) / 32;
+    const int there = (blocks - first + threads - 1) / threads;
     unsigned int marks;
     patience patience;
     do {
       patience.turn();
 #pragma unroll
-      for (int k = 0; k < loads; ++k) from[32 * k].fetch_if(k < there, word[k]);
+      for (int k = 0; k < loads; ++k) from[threads * k].fetch_if(k < there, word[k]);
       marks = 0xffffffffu;
 #pragma unroll
       for (int k = 0; k < loads; ++k) {
@@ -185,12 +191,12 @@ __device__ __forceinline__ bool meet_marked(const A& a, typename A::state& state
 #pragma unroll
     for (int k = 0; k < loads; ++k) {
       part[k] = slot::state_of(word[k]);
-      if (k < there) from[32 * k].clear();
+      if (k < there) from[threads * k].clear();
     }
     merge_as_tree<0, loads>(a, part);
     a.merge(state, part[0]);
   }
-  state = merge_lanes(a, state, 32);
+  state = fold_block<Threads>(a, state, threads);
   return true;
 }
 

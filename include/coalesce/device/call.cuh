@@ -8,7 +8,6 @@
 
 #include "dispatch.cuh"
 #include "segments.cuh"
-#include "whole.cuh"
 
 namespace coalesce::detail {
 
@@ -26,16 +25,6 @@ inline status check_out(const void* out, std::int64_t results, std::size_t size,
 inline status nothing_to_reduce() {
   return refuse(
       "there is nothing to reduce, and this function has no result for that: call it for one element or more");
-}
-
-template <class A, class Source>
-status launch_array(const A& a, const Source& in, typename A::result* out, std::int64_t count, cudaStream_t stream,
-                    workspace* work) {
-  if constexpr (is_whole<A, Source>) {
-    return launch_whole(a, in, out, count, stream, work);
-  } else {
-    return launch_runs(a, in, out, count, 1, row_map(), stream, work);
-  }
 }
 
 // A whole array.

@@ -8,6 +8,7 @@
 #include "staged.cuh"
 #include "staged_rows.cuh"
 #include "strided.cuh"
+#include "whole.cuh"
 
 namespace coalesce::detail {
 
@@ -61,8 +62,11 @@ status reduce_layout(const A& a, const Source& view_in, typename A::result* out,
       if (count * size <= 32768 && results >= (count * size <= 4096 ? 256 : 16384)) {
         return launch_rows(b, in, out, results, count, map, stream);
       }
-      if (count < few) return launch_runs(b, in, out, count, results, map, stream, work);
-      return launch_runs(a, in, out, count, results, map, stream, work);
+      const auto launch_long = [&](const auto& which) {
+        return results == 1 ? launch_array(which, in, out, count, stream, work)
+                            : launch_runs(which, in, out, count, results, map, stream, work);
+      };
+      return count < few ? launch_long(b) : launch_long(a);
     }
     if (inner && inner->stride == 1 && count < few) {
       const std::int64_t planes = outer ? outer->extent : 1, rows = reduced ? reduced->extent : 1;

@@ -264,8 +264,6 @@ row_form form_of_staged_rows(const Source& in, std::int64_t length) {
   constexpr bool plain = shape<A>::state_words <= 2 && !A::indexed;
   if (even && vectors >= 32 && vectors < 256 && (vectors & (vectors - 1)) == 0) return {0, 0};
   if (even && bytes > longest_row_of_lane && (plain || vectors >= 192)) return {0, 0};
-  // One or two requests bring them where they are to be, and there is little else to do.
-  if (even && A::indexed && vectors <= 2) return {0, 0};
   if (bytes <= longest_row_of_lane) return {unit, 0};
   if (!even) return {0, 0};
   return {16, vectors < 128 ? 3 : 5};

@@ -1,8 +1,9 @@
-// A whole array with a small state: as `runs.cuh` has several, but for what a call of a few microseconds consists of.
+// A whole array: as `runs.cuh` has several, but for what a call of a few microseconds consists of.
 // Where a thread has no more than one turn of loads it knows all addresses before it waits for the launch before, and
 // what blocks leave for the last of them needs no fence (block/marked.cuh).
 #pragma once
 
+#include "../accumulators/extremes.cuh"
 #include "../block/marked.cuh"
 #include "runs.cuh"
 
@@ -18,13 +19,25 @@ struct whole {
   unsigned int* ticket;
 };
 
-// Whether this kernel is for it.
+// Whether this kernel is for it. Larger states are for calls in which no thread has more than one turn: where each has
+// many, it is better not to have all threads of a multiprocessor in one block, and three blocks' states with their
+// marks take longer to read than what a fence costs (runs.cuh).
 template <class A, class Source>
 inline constexpr bool is_whole = runs_bounds<A>::small && Source::width > 1;
+template <class A, class Source>
+inline constexpr bool is_whole_at_once =
+    !column_accumulator<A> && !runs_bounds<A>::small && Source::width > 1 &&
+    sizeof(typename shape<A>::partial) <= 48 && std::is_same_v<A, typename of_few<A>::type>;
 
 // Vectors of a thread's turn: 128 bytes, whichever of two inputs they are of.
 template <class A, class Source>
 inline constexpr int loads_of_whole = shape<A>::loads / Source::inputs;
+
+// Threads of a block, at most, and blocks of a multiprocessor. Large states: one, so that few of them meet; they do in
+// several warps.
+inline constexpr int whole_threads = 512;
+template <class A>
+inline constexpr int blocks_of_whole = runs_bounds<A>::small ? 2 : 1;
 
 // All threads' vectors in one turn.
 template <int Loads, class Source, class Body>
@@ -59,8 +72,7 @@ __device__ __forceinline__ void visit_at_once(const Source& in, std::int64_t cou
 }
 
 template <class A, class Source, bool AtOnce>
-__global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::blocks)
-    reduce_whole(const whole<A, Source> problem) {
+__global__ void __launch_bounds__(whole_threads, blocks_of_whole<A>) reduce_whole(const whole<A, Source> problem) {
   constexpr int loads = loads_of_whole<A, Source>;
   let_next_start();
   const A& a = problem.accumulator;
@@ -85,10 +97,13 @@ __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::block
       }
     });
   }
-  state = fold_block<runs_bounds<A>::threads>(a, state, threads);
-  // The rest is the first warp's: to wait for the others takes longer than what they could do.
-  if (threadIdx.x >= 32) return;
-  if (blocks > 1 && !meet_marked(a, state, problem.left, problem.ticket, static_cast<int>(blockIdx.x), blocks)) return;
+  state = fold_block<whole_threads>(a, state, threads);
+  // Of small states the rest is the first warp's: to wait for the others takes longer than what they could do.
+  constexpr int folding = runs_bounds<A>::small ? 32 : 256;
+  if (threadIdx.x >= folding) return;
+  if (blocks > 1 && !meet_marked<folding>(a, state, problem.left, problem.ticket, static_cast<int>(blockIdx.x), blocks,
+                                          folding < threads ? folding : threads))
+    return;
   if (threadIdx.x == 0) *problem.out = a.finish(state, problem.count);
 }
 
@@ -99,6 +114,14 @@ struct whole_form {
 template <class A>
 whole_form form_of_whole(std::int64_t bytes, int processors) {
   constexpr int turn = 128;  // bytes of a thread
+  if constexpr (!runs_bounds<A>::small) {
+    const std::int64_t wanted = bytes <= 65536 ? 1 : bytes / 16384, blocks = wanted < processors ? wanted : processors;
+    const std::int64_t share = ceil_div(bytes, blocks);
+    for (const int threads : {32, 128, 256}) {
+      if (share <= threads * turn) return {static_cast<int>(blocks), threads};
+    }
+    return {static_cast<int>(blocks), whole_threads};
+  }
   const auto blocks_of = [&](std::int64_t threads) { return ceil_div(bytes, threads * turn); };
   // A block, with as many threads as have all under way at once.
   if (bytes <= 512 * turn) return {1, bytes <= 32 * turn ? 32 : bytes <= 128 * turn ? 128 : 512};
@@ -122,6 +145,12 @@ whole_form form_of_whole(std::int64_t bytes, int processors) {
   return {wanted < 2 * processors ? static_cast<int>(wanted) : 2 * processors, 512};
 }
 
+// Elements that all threads' loads of a turn have.
+template <class A, class Source>
+std::int64_t turn_of_whole(whole_form form) {
+  return std::int64_t{Source::width} * loads_of_whole<A, Source> * form.threads * form.blocks;
+}
+
 template <class A, class Source>
 status launch_whole(const A& a, const Source& in, typename A::result* out, std::int64_t count, whole_form form,
                     const device_facts& device, cudaStream_t stream, workspace* work) {
@@ -130,24 +159,33 @@ status launch_whole(const A& a, const Source& in, typename A::result* out, std::
   if (form.blocks > 1) {
     if (const status s = find_workspace(stream, device.device, 0, work); !s) return s;
     problem.ticket = work->tickets();
-    problem.left = reinterpret_cast<slot*>(work->tickets() + 32);
-    const int most = (max_tickets - 32) * static_cast<int>(sizeof(unsigned int)) / static_cast<int>(sizeof(slot));
-    if (form.blocks > most) form.blocks = most;
+    problem.left = static_cast<slot*>(work->marks());
   }
-  const std::int64_t turn = std::int64_t{Source::width} * loads_of_whole<A, Source> * form.threads * form.blocks;
-  const bool at_once = count <= turn;
-  return launch_early(at_once ? reduce_whole<A, Source, true> : reduce_whole<A, Source, false>, problem, form.blocks,
-                      form.threads, 0, stream, device);
+  void (*kernel)(whole<A, Source>) = reduce_whole<A, Source, true>;
+  if constexpr (is_whole<A, Source>) {
+    if (count > turn_of_whole<A, Source>(form)) kernel = reduce_whole<A, Source, false>;
+  }
+  return launch_early(kernel, problem, form.blocks, form.threads, 0, stream, device);
 }
 
-// The same, in the form that is best.
+// A whole array, by the kernel and in the form that are best.
 template <class A, class Source>
-status launch_whole(const A& a, const Source& in, typename A::result* out, std::int64_t count, cudaStream_t stream,
+status launch_array(const A& a, const Source& in, typename A::result* out, std::int64_t count, cudaStream_t stream,
                     workspace* work) {
-  device_facts device;
-  if (const status s = current_device(device); !s) return s;
-  const whole_form form = form_of_whole<A>(count * Source::bytes, device.processors);
-  return launch_whole(a, in, out, count, form, device, stream, work);
+  if constexpr (is_whole<A, Source> || is_whole_at_once<A, Source>) {
+    device_facts device;
+    if (const status s = current_device(device); !s) return s;
+    // What blocks leave has room.
+    constexpr int most = workspace::marks_bytes / sizeof(marked<typename A::state>) / blocks_of_whole<A>;
+    const int processors = device.processors < most ? device.processors : most;
+    const whole_form form = form_of_whole<A>(count * Source::bytes, processors);
+    if constexpr (is_whole<A, Source>) {
+      return launch_whole(a, in, out, count, form, device, stream, work);
+    } else if (count <= turn_of_whole<A, Source>(form)) {
+      return launch_whole(a, in, out, count, form, device, stream, work);
+    }
+  }
+  if constexpr (!is_whole<A, Source>) return launch_runs(a, in, out, count, 1, row_map(), stream, work);
 }
 
 }  // namespace coalesce::detail

@@ -5,11 +5,11 @@
 // kept, so that later calls allocate nothing. A call that is captured into a graph gets a piece for that node alone,
 // kept as long as the program runs. Pass a `workspace` of your own to have the say over the memory instead.
 //
-// Size: a piece has 65 KB, or twice what the largest call needed. No call needs more than 32 MB.
+// Size: a piece has 90 KB, or 41 and twice what the largest call needed. No call needs more than 32 MB.
 //
 // Tickets are 0 between launches. Each goes up by 1 a block and wraps to 0 with the last block of its launch, so
 // nothing has to be zeroed, and a launch that never started has left nothing behind. What blocks leave with marks lies
-// among them (block/marked.cuh), and who reads it clears it. A kernel that faults takes the
+// behind them (block/marked.cuh), and who reads it clears it. A kernel that faults takes the
 // context, and this memory, with it.
 #pragma once
 
@@ -87,10 +87,14 @@ class workspace {
   void* result() const { return data_ + tickets_bytes; }
   void* partials() const { return data_ + tickets_bytes + result_bytes; }
 
-  static constexpr std::size_t result_bytes = 256;
+  // 0 between launches, as tickets are.
+  void* marks() const { return data_ + detail::max_tickets * sizeof(unsigned int); }
+
+  static constexpr std::size_t result_bytes = 256, marks_bytes = 24 * 1024;
 
  private:
-  static constexpr std::size_t tickets_bytes = detail::max_tickets * sizeof(unsigned int);
+  // What is 0 between launches.
+  static constexpr std::size_t tickets_bytes = detail::max_tickets * sizeof(unsigned int) + marks_bytes;
   static constexpr std::size_t least = 48 * 1024;
 
   char* data_ = nullptr;
