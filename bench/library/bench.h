@@ -9,6 +9,9 @@
 //
 // A figure is the median of `repeats` measurements of enough calls to last at least 200 us; where one call lasts that
 // long the three are the same thing, and only `eager` is measured, call by call.
+//
+// Small arrays are called eagerly once more, all libraries in turns (eager.cu): what the host takes is most of that,
+// and a host that is busy for a while is so for all of them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,6 +22,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <regex>
 #include <string>
 #include <vector>
@@ -121,6 +125,31 @@ class Program {
     report(c, "eager", seconds[7]);
   }
 
+  // Eagerly and in turns, a line for each of several libraries.
+  struct Contender {
+    const char* library;
+    std::function<void()> call;
+  };
+  void measure_in_turns(const Case& c, const std::vector<Contender>& all) {
+    constexpr int turns = 31, calls = 50;
+    std::vector<std::vector<double>> seconds(all.size());
+    for (int turn = -1; turn < turns; ++turn) {
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const double all_calls = median(
+            [&] {
+              for (int k = 0; k < calls; ++k) all[i].call();
+            },
+            1);
+        if (turn >= 0) seconds[i].push_back(all_calls / calls);
+      }
+    }
+    CHECK(cudaGetLastError());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      std::nth_element(seconds[i].begin(), seconds[i].begin() + turns / 2, seconds[i].end());
+      report(c, "eager", seconds[i][turns / 2], all[i].library);
+    }
+  }
+
   int end() const {
     if (left_out_) std::fprintf(stderr, "%s: %d cases left out after %g seconds\n", library_, left_out_, seconds_);
     return 0;
@@ -177,14 +206,14 @@ class Program {
     std::nth_element(seconds.begin(), seconds.begin() + 3, seconds.end());
     return seconds[3] / calls;
   }
-  void report(const Case& c, const char* mode, double seconds) const {
+  void report(const Case& c, const char* mode, double seconds, const char* library = nullptr) const {
     if (seconds < 0) return;
     std::printf(
         "{\"library\": \"%s\", \"part\": \"%s\", \"op\": \"%s\", \"type\": \"%s\", \"shape\": \"%s\", \"axes\": "
         "\"%s\", "
         "\"offset\": %d, \"bytes\": %lld, \"mode\": \"%s\", \"seconds\": %.4g}\n",
-        library_, c.part.c_str(), c.op.c_str(), c.type.c_str(), c.shape.c_str(), c.axes.c_str(), c.offset,
-        static_cast<long long>(c.bytes), mode, seconds);
+        library ? library : library_, c.part.c_str(), c.op.c_str(), c.type.c_str(), c.shape.c_str(), c.axes.c_str(),
+        c.offset, static_cast<long long>(c.bytes), mode, seconds);
     std::fflush(stdout);
   }
 

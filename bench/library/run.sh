@@ -39,6 +39,9 @@ build() {
     [[ $op != sum && $op != max ]] || more+=(-DRAGGED)
     "${nvcc[@]}" "${more[@]}" -o "$binaries/reductions-float-$op" "$here/reductions.cu" & jobs+=($!)
   done
+  for type in int8 half float double; do
+    "${nvcc[@]}" -DTYPE=$type -o "$binaries/eager-$type" "$here/eager.cu" & jobs+=($!)
+  done
   "${nvcc[@]}" -o "$binaries/moving" "$here/moving.cu" & jobs+=($!)
   "${nvcc[@]}" -o "$binaries/limit" "$here/limit.cu" & jobs+=($!)
   "${nvcc[@]}" -o "$binaries/cub" "$here/cub.cu" & jobs+=($!)
@@ -58,7 +61,7 @@ mkdir -p "$(dirname "$output")"
   # What the figures are of: the first line.
   nvidia-smi --query-gpu=name,driver_version --format=csv,noheader |
     awk -F', ' -v date="$(LC_ALL=C date -u +%F)" 'NR == 1 { printf "{\"machine\": \"%s\", \"driver\": \"%s\", \"date\": \"%s\"}\n", $1, $2, date }'
-  for program in limit "$binaries"/reductions-* moving cub cub-main; do
+  for program in limit "$binaries"/reductions-* moving cub cub-main "$binaries"/eager-*; do
     program=${program##*/}
     [[ -x $binaries/$program ]] || continue
     echo "== $program" >&2

@@ -135,10 +135,10 @@ def small_table(figures):
     for case, row in figures.cases("flat"):
         if case[1] in ("sum", "argmax") and case[2] == "float" and not case[5] and row["bytes"] <= 2**24:
             cells = [name(case)]
-            for library in ("coalesce", "cub", "thrust", "torch"):
-                cells += [f"{s * 1e6:.1f}" if (s := figures.seconds(library, case, m)) else "" for m in ("eager", "graph", "cold")[: 1 if library == "thrust" else 3]]
+            for library in ("coalesce", "cub", "thrust", "torch", "empty kernel"):
+                cells += [f"{s * 1e6:.1f}" if (s := figures.seconds(library, case, m)) else "" for m in ("eager", "graph", "cold")[: 1 if library in ("thrust", "empty kernel") else 3]]
             rows.append(cells)
-    return markdown(["case, us", "eager", "graph", "cold", "CUB eager", "graph", "cold", "Thrust eager", "PyTorch eager", "graph", "cold"], rows)
+    return markdown(["case, us", "eager", "graph", "cold", "CUB eager", "graph", "cold", "Thrust eager", "PyTorch eager", "graph", "cold", "an empty kernel eager"], rows)
 
 
 def moving_table(figures):
