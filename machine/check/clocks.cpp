@@ -105,13 +105,17 @@ bool Handovers::shows(const Known& known, uint64_t block, uint32_t warp, Clock t
 
 bool Handovers::shows(Known& looked_at, uint32_t place, uint32_t entries, uint64_t block, uint32_t warp,
                       Clock then) const {
+  // Links of a list are looked at once: of those before `looked` others take care.
+  uint32_t looked = 0;
   for (const auto& [p, n] : looked_at)
-    if (p == place && n >= entries) return false;
+    if (p == place) looked = n;
+  if (looked >= entries) return false;
   take_later(looked_at, {{place, entries}});
   if (const Left* left = last(place, entries, block); left && left->to_device[warp] > then) return true;
-  for (const auto& [from, links] : lists_[place].links) {
-    if (from >= entries) break;
-    for (const auto& [p, n] : links)
+  const auto& all = lists_[place].links;
+  auto at = std::partition_point(all.begin(), all.end(), [&](const auto& link) { return link.first < looked; });
+  for (; at != all.end() && at->first < entries; ++at) {
+    for (const auto& [p, n] : at->second)
       if (shows(looked_at, p, n, block, warp, then)) return true;
   }
   return false;
