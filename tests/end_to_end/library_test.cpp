@@ -72,6 +72,36 @@ constexpr Conflicts kConflicts[] = {
     {"transpose_tall<4, 3>", "", 350},              // of other rows
 };
 
+// budgets.cu prints a line for each of its calls, in order: "budget WHAT least SECTORS over PER_MILLE". One launch
+// each, which loads at least so many sectors, and at most that much more.
+void every_call_is_one_launch_that_loads_what_it_must(const std::string& said, const nlohmann::json& launches) {
+  std::istringstream lines(said);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string budget, what, least_word, over_word;
+    long long least = 0, over = 0;
+    words >> budget >> what >> least_word >> least >> over_word >> over;
+    ASSERT_TRUE(words && budget == "budget") << line;
+    ASSERT_LT(count, launches.size()) << "fewer launches than calls";
+    const auto& launch = launches[count++];
+    const long long loaded = launch["counters"]["global_load_sectors"];
+    EXPECT_GE(loaded, least) << what << ": " << launch["kernel"];
+    EXPECT_LE(loaded * 1000, least * (1000 + over)) << what << ": " << launch["kernel"];
+  }
+  EXPECT_EQ(count, launches.size()) << "more launches than calls";
+  // Of one of them an H200's own counts are known: copies past L1, whose sectors depend on both sides.
+  std::ifstream file(kSource + "/tests/truth/segments.json");
+  const nlohmann::json truth = nlohmann::json::parse(file);
+  int compared = 0;
+  for (const auto& launch : launches) {
+    if (launch["kernel"].get<std::string>().find(truth["kernel"].get<std::string>()) == std::string::npos) continue;
+    for (const auto& [name, value] : truth["counters"].items()) EXPECT_EQ(launch["counters"][name], value) << name;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 1);
+}
+
 TEST_P(LibraryTest, IsRightAndCleanAndHasNoBankConflicts) {
   const Workplace here;
   const std::vector<std::string> words = words_for(GetParam());
@@ -100,44 +130,12 @@ TEST_P(LibraryTest, IsRightAndCleanAndHasNoBankConflicts) {
   const Result checked = here.call(check);
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   EXPECT_THAT(checked.err, testing::HasSubstr("no hazards in "));
+  // Here, so that the program is compiled once: tests run beside each other.
+  if (GetParam() == "budgets.cu") every_call_is_one_launch_that_loads_what_it_must(result.out, counted["launches"]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, LibraryTest, testing::ValuesIn(names_in(kPrograms, ".cu")),
                          [](const auto& test) { return word(test.param); });
-
-// budgets.cu prints a line for each of its calls, in order: "budget WHAT least SECTORS over PER_MILLE". One launch
-// each, which loads at least so many sectors, and at most that much more.
-TEST(LibraryBudgets, EveryCallIsOneLaunchThatLoadsWhatItMust) {
-  const Workplace here;
-  const Result result = here.coalesce(words_for("budgets.cu"));
-  ASSERT_EQ(result.code, 0) << result.out << result.err;
-  const nlohmann::json launches = here.json()["launches"];
-  std::istringstream lines(result.out);
-  std::size_t count = 0;
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string budget, what, least_word, over_word;
-    long long least = 0, over = 0;
-    words >> budget >> what >> least_word >> least >> over_word >> over;
-    ASSERT_TRUE(words && budget == "budget") << line;
-    ASSERT_LT(count, launches.size()) << "fewer launches than calls";
-    const auto& launch = launches[count++];
-    const long long loaded = launch["counters"]["global_load_sectors"];
-    EXPECT_GE(loaded, least) << what << ": " << launch["kernel"];
-    EXPECT_LE(loaded * 1000, least * (1000 + over)) << what << ": " << launch["kernel"];
-  }
-  EXPECT_EQ(count, launches.size()) << "more launches than calls";
-  // Of one of them an H200's own counts are known: copies past L1, whose sectors depend on both sides.
-  std::ifstream file(kSource + "/tests/truth/segments.json");
-  const nlohmann::json truth = nlohmann::json::parse(file);
-  int compared = 0;
-  for (const auto& launch : launches) {
-    if (launch["kernel"].get<std::string>().find(truth["kernel"].get<std::string>()) == std::string::npos) continue;
-    for (const auto& [name, value] : truth["counters"].items()) EXPECT_EQ(launch["counters"][name], value) << name;
-    ++compared;
-  }
-  EXPECT_EQ(compared, 1);
-}
 
 // A device of 8 multiprocessors has blocks of 512 threads for matrices of 2 MB; of all columns each block leaves one
 // partial result.

@@ -118,11 +118,15 @@ std::vector<Facts<T>> facts_of(const Shape& s, const Data<T>& data) {
   return all;
 }
 
+// What a sum of T is by default.
+template <class T>
+using wide_of = std::conditional_t<floating<T>, T, std::conditional_t<std::is_unsigned_v<T>, std::uint64_t, i64>>;
+
 template <class T>
 void check_sum(const Shape& s, Random& random) {
   const Data<T> data(s, random);
   const auto facts = facts_of(s, data);
-  using wide = std::conditional_t<floating<T>, T, std::conditional_t<std::is_unsigned_v<T>, std::uint64_t, i64>>;
+  using wide = wide_of<T>;
   Array<wide> out(static_cast<i64>(facts.size()));
   CALL(coalesce::sum(data.of(s), axes_of(s), out.get()));
   const std::vector<wide> results = out.download();
@@ -171,7 +175,7 @@ void check_stats(const Shape& s, Random& random) {
 }
 
 // Two views of one shape, of different strides.
-[[maybe_unused]] void check_dot(const Shape& s, Random& random) {
+void check_dot(const Shape& s, Random& random) {
   Shape other = s;
   std::reverse(other.extents.begin(), other.extents.end());
   other.strides.clear();
@@ -210,6 +214,32 @@ void check(Shape s, Random& random) {
   check_sum<float>(s, random);
   check_argmin<std::int8_t>(s, random);
 #endif
+}
+
+// An axis of nothing has a result for every index of the others, if it is a sum. What must be refused: a place in
+// nothing, an axis that is not there, results upon what is read, two shapes.
+template <class Summed, class Placed>
+void nothing_and_refusals() {
+  using wide = wide_of<Summed>;
+  const view<Summed> nothing(nullptr, {3, 0});
+  Array<wide> sums(3);
+  CALL(coalesce::sum(nothing, {1}, sums.get()));
+  for (const wide sum : sums.download()) EXPECT(number(sum) == 0, "sum over an axis of nothing");
+  CALL(coalesce::sum(nothing, {0}, static_cast<wide*>(nullptr)));  // no results
+
+  Array<Summed> in(64);
+  Array<wide> out(64);
+  Array<i64> places(3);
+  const Array<Placed> some(3);
+  refused(coalesce::argmin(view<Placed>(some.get(), {3, 0}), {1}, places.get()), "argmin over an axis of nothing",
+          "nothing");
+  refused(coalesce::sum(view<Summed>(in.get(), {2, 3}), {2}, out.get()), "an axis that is not there", "out of range");
+  if constexpr (std::is_same_v<Summed, wide>)
+    refused(coalesce::sum(view<Summed>(in.get(), {8, 4}), {1}, in.get() + 30), "results upon the view", "overlaps");
+  if constexpr (std::is_same_v<Summed, float>)
+    refused(coalesce::dot(view<float>(in.get(), {8, 4}), view<float>(in.get(), {4, 8}), {1}, out.get()),
+            "dot of two shapes", "shape");
+  EXPECT(out.untouched(), "a refused call wrote");
 }
 
 void check_known(Random& random) {
@@ -306,7 +336,18 @@ Shape random_shape(Random& random) {
 int main(int argc, char** argv) {
   Random random(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1);
   check_known(random);
+#ifdef TYPE
+  nothing_and_refusals<TYPE, TYPE>();
+#else
+  nothing_and_refusals<float, std::int8_t>();
+#endif
   const int count = argc > 2 ? std::atoi(argv[2]) : 60;
-  for (int k = 0; k < count; ++k) check(random_shape(random), random);
+  for (int k = 0; k < count; ++k) {
+    const Shape s = random_shape(random);
+    check(s, random);
+#ifndef TYPE
+    check_dot(with_strides(s), random);
+#endif
+  }
   std::puts("axes of views: ok");
 }

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include <coalesce/status.cuh>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -80,6 +81,13 @@ class Array {
 
   T* get() const { return reinterpret_cast<T*>(memory_ + before_); }
   i64 count() const { return count_; }
+  // Whether nobody has written here.
+  bool untouched() const {
+    for (const unsigned char byte : checked()) {
+      if (byte != kGuard) return false;
+    }
+    return true;
+  }
   // Waits for all work.
   std::vector<T> download() const {
     const std::vector<unsigned char> all = checked();
@@ -115,3 +123,9 @@ class Array {
   std::size_t before_;
   unsigned char* memory_ = nullptr;
 };
+
+// A call that must be refused, in words with `words` in them.
+inline void refused(const coalesce::status& s, const char* what, const char* words) {
+  EXPECT(!s && s.error() == cudaErrorInvalidValue, "%s was not refused", what);
+  EXPECT(std::strstr(s.message(), words), "%s: '%s' does not say '%s'", what, s.message(), words);
+}
