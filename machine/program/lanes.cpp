@@ -177,7 +177,7 @@ class Lanes {
       case Builtin::laneid:
         return {LaneClass::affine, 1, upto(kLanes), kMaxAlignment};
       case Builtin::warpid:
-        return {LaneClass::warp_uniform, 0, upto(64), 1};
+        return {LaneClass::warp_uniform, 0, upto((uint64_t{block[0]} * block[1] * block[2] + kLanes - 1) / kLanes), 1};
       case Builtin::smid:
         return {LaneClass::block_uniform, 0, upto(1u << 16), 1};
       case Builtin::lanemask_eq:

@@ -17,8 +17,9 @@ using machine::Kind;
 using machine::kLanes;
 
 namespace {
-constexpr uint32_t kColumns = 16, kMostColumns = 64;  // at a time; of a tile: 8 KB of the CPU's first cache
-}
+// Columns at a time; of a tile, 8 KB of the CPU's first cache; tiles of a region.
+constexpr uint32_t kColumns = 16, kMostColumns = 64, kTiles = 2;
+}  // namespace
 
 // A word of each lane, rows apart.
 bool Generator::reads_column(const Instruction& i) const {
@@ -59,25 +60,35 @@ void Generator::find_columns(uint32_t r, Value* all_on) {
     t.columns = static_cast<uint32_t>(std::min<int64_t>(columns, kMostColumns + 1));
     return t.columns > kMostColumns || 2 * t.reads < t.columns;
   });
+  if (tiles_.size() > kTiles) tiles_.resize(kTiles);
   if (tiles_.empty()) return;
   BB *transpose = block("transpose"), *ready = block("ready");
   tiles_ready_ = all_on;
   ir_.CreateCondBr(all_on, transpose, ready);
   ir_.SetInsertPoint(transpose);
-  for (Tile& tile : tiles_) transpose_tile(tile);
+  for (std::size_t k = 0; k < tiles_.size(); ++k) {
+    tiles_[k].place = tile_place(k);
+    transpose_tile(tiles_[k]);
+  }
   ir_.CreateBr(ready);
   ir_.SetInsertPoint(ready);
 }
 
+// Regions run one after the other: all have the same places.
+AllocaInst* Generator::tile_place(std::size_t k) {
+  if (tile_places_.size() > k) return tile_places_[k];
+  IRBuilder<> at(entry_, entry_->begin());
+  AllocaInst* place = at.CreateAlloca(ArrayType::get(ir_.getInt32Ty(), kLanes * kMostColumns), nullptr, "columns");
+  place->setAlignment(Align(64));
+  tile_places_.push_back(place);
+  return place;
+}
+
 // Column c, lane l of it: word 32 c + l of the tile's columns. May read what lies behind the last row, up to 60 bytes:
 // there is room behind shared memory.
-void Generator::transpose_tile(Tile& tile) {
+void Generator::transpose_tile(const Tile& tile) {
   Type *i32 = ir_.getInt32Ty(), *i64 = ir_.getInt64Ty();
   const int64_t stride = p_.registers[tile.reg].stride;
-  IRBuilder<> at(entry_, entry_->begin());
-  AllocaInst* place = at.CreateAlloca(ArrayType::get(i32, uint64_t{kLanes} * tile.columns), nullptr, "columns");
-  place->setAlignment(Align(64));
-  tile.place = place;
   BB *before = ir_.GetInsertBlock(), *loop = block("columns"), *after = block("transposed");
   ir_.CreateBr(loop);
   ir_.SetInsertPoint(loop);
@@ -89,7 +100,7 @@ void Generator::transpose_tile(Tile& tile) {
   from = ir_.CreateAdd(from, ir_.getInt64(static_cast<uint64_t>(tile.first)));
   Value* rows = ir_.CreateGEP(ir_.getInt8Ty(), field(offsetof(Frame, shared), ir_.getPtrTy(), "shared"), from);
   Value* to = ir_.CreateAdd(ir_.CreateMul(window, ir_.getInt64(4 * kColumns * kLanes)), ir_.CreateShl(half, 6));
-  Value* columns = ir_.CreateGEP(ir_.getInt8Ty(), place, to);
+  Value* columns = ir_.CreateGEP(ir_.getInt8Ty(), tile.place, to);
   VectorType *four = FixedVectorType::get(i32, 4), *all = FixedVectorType::get(i32, 16);
   // Of each four lanes of a vector: elements of `a` and, from 4 on, of `b`.
   const auto mix = [&](Value* a, Value* b, std::array<int, 4> which) {

@@ -260,7 +260,8 @@ class Generator {
   };
   bool reads_column(const Instruction& i) const;
   void find_columns(uint32_t r, Value* all_on);
-  void transpose_tile(Tile& tile);
+  llvm::AllocaInst* tile_place(std::size_t k);
+  void transpose_tile(const Tile& tile);
   bool load_column(const Instruction& i, Value* base, const Where& where);
 
   // --- lanes.cpp
@@ -308,6 +309,7 @@ class Generator {
   std::map<uint32_t, Part> parts_;
   std::vector<Operation> operations_;
   std::vector<Tile> tiles_;
+  std::vector<llvm::AllocaInst*> tile_places_;
   Value* tiles_ready_ = nullptr;  // i1: they have been transposed
   BB *warp_end_ = nullptr, *warp_next_ = nullptr;
   struct Counter {

@@ -48,11 +48,13 @@ class Executors {
     // Most from their first block on, some from a later one.
     native_->late = faulted ? 0 : static_cast<uint32_t>(k.ptx.size() % std::min(3u, blocks));
     faults_ += faulted;
-    // `out`: eight planes of a word each thread, then 32 bytes each.
+    // `out`: eight planes of a word each thread, then 32, 16 and 8 bytes each.
     const uint64_t a_block = k.block[0] * k.block[1] * k.block[2];
     const auto writer = [&](std::size_t buffer, std::size_t byte) -> uint64_t {
       if (buffer != 0) return kNobody;
-      return (byte < 32ull * threads ? byte / 4 % threads : (byte - 32ull * threads) / 32) / a_block;
+      const std::size_t at = byte / threads, from = at < 32 ? 0 : at < 64 ? 32 : at < 80 ? 64 : 80;
+      const std::size_t each = at < 32 ? 4 : at < 64 ? 32 : at < 80 ? 16 : 8;
+      return (byte - from * threads) / each % threads / a_block;
     };
     return difference(expected, bench.run(*program, arguments, setup, "k", false, &expected), writer);
   }

@@ -29,8 +29,8 @@ void check(const Columns& c) {
   for (uint32_t row = 0; row < 32; row += c.warps)  // word: 100 times its row and its column
     body += "add.u32 %r7, %r2, " + number(row) + ";\nmad.lo.u32 %r7, %r7, 100, %r1;\nst.shared.u32 [%r5+" +
             number(4 * c.words * row) + "], %r7;\n";
-  body += "setp.ge.u32 %p1, %r4, " + number(c.leave) + ";\n@%p1 exit;\nbar.sync 0;\nmul.lo.u32 %r8, %r1, " +
-          number(4 * c.words) + ";\nshl.b32 %r11, %r2, 2;\nadd.u32 %r8, %r8, %r11;\nadd.u32 %r9, %r3, %r8;\n" +
+  body += "setp.ge.u32 %p1, %r4, " + number(c.leave) + ";\n@%p1 exit;\nbar.sync 0;\nmad.lo.u32 %r8, %r1, " +
+          number(4 * c.words) + ", %r3;\nshl.b32 %r11, %r2, 2;\nadd.u32 %r9, %r8, %r11;\n" +
           "mul.wide.u32 %rd2, %r4, 4;\nadd.s64 %rd1, %rd1, %rd2;\n";
   for (uint32_t column = 0; column < 32; column += c.warps) {
     std::string twist = c.twist;

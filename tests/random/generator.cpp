@@ -15,6 +15,7 @@ GeneratedKernel Generator::make() {
                                                 {1, 1, 1},  {127, 1, 1}, {16, 2, 1}, {8, 8, 1},  {32, 2, 1},
                                                 {64, 2, 1}, {10, 5, 1},  {7, 3, 2},  {4, 4, 4},  {32, 1, 2}};
   k.block = shapes[below(std::size(shapes))];
+  if (wide_ && chance(8)) k.block = {32, 4, 1};
   if (sums_ != Sums::none && k.block[0] * k.block[1] * k.block[2] > 32) k.block = {32, 1, 1};
   k.grid = {1 + below(3), chance(4) ? 2u : 1u, 1};
   if (sums_ != Sums::none) k.grid = {1, 1, 1};
@@ -22,6 +23,7 @@ GeneratedKernel Generator::make() {
   exits_ = threads % 32 != 0 || chance(2);  // else: shuffles, whose lanes must all be there
   whole_ = threads % 32 == 0;
   flat_ = k.block[1] == 1 && k.block[2] == 1;
+  rows_ = flat_ || k.block[0] == 32;
   faulty_ = wide_ && chance(16);
   function();
   prologue(threads, threads * k.grid[0] * k.grid[1]);
@@ -45,7 +47,7 @@ GeneratedKernel Generator::make() {
           ".b32 X[64];\n"
           ".shared .align 16 .b32 A[128];\n.shared .align 16 .b32 B[512];\n.shared .align 4 .b32 S[32];\n.local "
           ".align 16 .b32 L[8];\n" +
-          text_ + "}\n";
+          (columns_ ? ".shared .align 4 .b32 T[1504];\n.reg .b32 %k<11>;\n" : "") + text_ + "}\n";
   return k;
 }
 

@@ -34,7 +34,7 @@ struct GeneratedKernel {
   std::array<uint32_t, 3> grid{1, 1, 1}, block{32, 1, 1};
 };
 
-inline constexpr uint32_t kInWords = 4096, kAccWords = 256, kLocks = 4, kOutBytesPerThread = 64;
+inline constexpr uint32_t kInWords = 4096, kAccWords = 256, kLocks = 4, kOutBytesPerThread = 88;
 
 GeneratedKernel generate_kernel(uint64_t seed, Breadth breadth = Breadth::reference, Sums sums = Sums::none);
 

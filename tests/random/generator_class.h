@@ -107,7 +107,7 @@ class Generator {
   void wide_lanes(bool uniform_context);
   void call();
 
-  // --- memory (generator_memory.cpp, generator_widths.cpp)
+  // --- memory (generator_memory.cpp, generator_widths.cpp, generator_tiles.cpp)
   std::string element(const char* base, const std::string& index, uint32_t mask, uint32_t scale);
   void load_input(bool uniform_context);
   void own_output();
@@ -120,6 +120,8 @@ class Generator {
   void any_width();
   void any_atomic();
   void trouble();
+  void side_by_side();
+  void columns();
 
   // --- control (generator_control.cpp)
   struct Loop {
@@ -147,7 +149,7 @@ class Generator {
   Sums sums_;
   std::string text_, function_;
   uint32_t labels_ = 0, counters_ = 0, planes_ = 0, locked_sums_ = 0;
-  bool exits_ = false, whole_ = false, flat_ = false;
+  bool exits_ = false, whole_ = false, flat_ = false, rows_ = false, columns_ = false;
   bool wide_, small_, faulty_ = false;
   std::vector<Loop> loops_;
 };

@@ -107,7 +107,7 @@ void Generator::table(bool uniform_context, uint32_t depth) {
 
 void Generator::wide_statement(bool uniform_context) {
   if (faulty_ && chance(3)) return trouble();
-  switch (below(8)) {
+  switch (below(10)) {
     case 0:
     case 1:
       return any_width();
@@ -115,6 +115,10 @@ void Generator::wide_statement(bool uniform_context) {
       return any_atomic();
     case 3:
       return wide_lanes(uniform_context);
+    case 4:
+      return side_by_side();
+    case 5:
+      return uniform_context && rows_ && !columns_ ? columns() : side_by_side();
     default:
       for (uint32_t k = 1 + below(4); k > 0; --k) operation();
   }
