@@ -24,8 +24,8 @@ struct Columns {
 void check(const Columns& c) {
   std::string body = ".shared .align 4 .b32 tile[" + number(32 * c.words) +
                      "];\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %tid.y;\nmov.u32 %r3, tile;\n"
-                     "mad.lo.u32 %r4, %r2, 32, %r1;\nmul.lo.u32 %r5, %r2, " +
-                     number(4 * c.words) + ";\nshl.b32 %r6, %r1, 2;\nadd.u32 %r5, %r5, %r6;\nadd.u32 %r5, %r3, %r5;\n";
+                     "mad.lo.u32 %r4, %r2, 32, %r1;\nmad.lo.u32 %r15, %r2, " +
+                     number(4 * c.words) + ", %r3;\nshl.b32 %r6, %r1, 2;\nadd.u32 %r5, %r15, %r6;\n";
   for (uint32_t row = 0; row < 32; row += c.warps)  // word: 100 times its row and its column
     body += "add.u32 %r7, %r2, " + number(row) + ";\nmad.lo.u32 %r7, %r7, 100, %r1;\nst.shared.u32 [%r5+" +
             number(4 * c.words * row) + "], %r7;\n";
@@ -67,6 +67,32 @@ TEST(Tiles, ReadByColumns) {
   // By some lanes only: they alone load again.
   check({33, 8, 256, "setp.lt.u32 %p2, %r1, 9;\nmov.u32 %r10, 1;\n@%p2 ld.shared.u32 %r10, [%r9+OFFSET];\n",
          [](uint32_t row, uint32_t column) { return row < 9 ? 100 * row + column : 1; }});
+}
+
+// Region after region with a tile of its own, in one place.
+TEST(Tiles, OfManyRegions) {
+  constexpr uint32_t kRounds = kSanitized ? 3 : 12;
+  std::string body =
+      ".shared .align 4 .b32 tile[1056];\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %tid.y;\n"
+      "mov.u32 %r3, tile;\nmad.lo.u32 %r4, %r2, 132, %r3;\nshl.b32 %r5, %r1, 2;\nadd.u32 %r6, %r4, %r5;\n"
+      "mad.lo.u32 %r7, %r1, 132, %r3;\nshl.b32 %r8, %r2, 2;\nadd.u32 %r9, %r7, %r8;\nmad.lo.u32 %r10, %r2, 100, %r1;\n"
+      "mov.u32 %r11, 0;\n";
+  for (uint32_t round = 0; round < kRounds; ++round)
+    body += "mad.lo.u32 %r12, %r10, " + number(round + 1) +
+            ", 7;\nst.shared.u32 [%r6], %r12;\nbar.sync 0;\n"
+            "ld.shared.u32 %r13, [%r9];\nmad.lo.u32 %r11, %r11, 3, %r13;\nbar.sync 0;\n";
+  body +=
+      "mad.lo.u32 %r14, %r2, 32, %r1;\nmul.wide.u32 %rd2, %r14, 4;\nadd.s64 %rd1, %rd1, %rd2;\n"
+      "st.global.u32 [%rd1], %r11;\n";
+  const Ran r = run(kernel(".param .u64 out", body), {zeros<uint32_t>(1024)}, Shape{.block = {32, 32, 1}});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  const std::vector<uint32_t> results = r.read();
+  for (uint32_t column = 0; column < 32; ++column)
+    for (uint32_t row = 0; row < 32; ++row) {
+      uint32_t sum = 0;
+      for (uint32_t round = 0; round < kRounds; ++round) sum = 3 * sum + (100 * row + column) * (round + 1) + 7;
+      ASSERT_EQ(results[32 * column + row], sum) << "row " << row << ", column " << column;
+    }
 }
 
 // ---- Elements side by side ----------------------------------------------------------------------------------------
