@@ -41,7 +41,7 @@ struct planes {
 template <int Threads, class A>
 __device__ __forceinline__ typename A::state fold_block(const A& a, typename A::state state, int threads = Threads) {
   constexpr int warps = Threads / 32;
-  static_assert(Threads % 32 == 0 && Threads <= 1024);
+  static_assert(Threads % 32 == 0 && Threads <= 1024 && (warps & (warps - 1)) == 0);
   state = merge_lanes(a, state, 32);
   if constexpr (warps > 1) {
     if (threads == 32) return state;
@@ -52,7 +52,7 @@ __device__ __forceinline__ typename A::state fold_block(const A& a, typename A::
       // All steps, however many warps there are: between branches one step would wait for the end of the other.
       state = a.identity();
       if (static_cast<int>(threadIdx.x) < threads / 32) state = of_warp.get(threadIdx.x);
-      state = merge_lanes(a, state, merges_warps<A> || (warps & (warps - 1)) != 0 ? 32 : warps);
+      state = merge_lanes(a, state, merges_warps<A> ? 32 : warps);
     }
   }
   return state;
