@@ -7,12 +7,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "machine/execute/ops.h"
+#include "tests/sanitized.h"
 
 namespace coalesce::machine::ops_test {
 
@@ -233,8 +235,9 @@ inline void check_row(const PureOp& op, Reference reference, int warps) {
   }
 }
 
-// Every row that a reference claims; at least `rows` of them.
+// Every row that a reference claims; at least `rows` of them. Under sanitizers a third of the operands.
 inline void check_rows(Reference reference, size_t rows, int warps = 24) {
+  if (kSanitized) warps = std::max(4, warps / 3);
   size_t checked = 0;
   for (const auto& family : all_pure()) {
     for (const PureOp& op : family) {
