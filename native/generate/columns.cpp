@@ -1,8 +1,8 @@
 // Tiles of shared memory that are written by rows and read by columns, as a transpose does: tile[x][y]. Each lane of a
-// column is in another row, which is a gather: 23 cycles for 32 lanes (AVX-512, Sapphire Rapids), and the next warp's
+// column is in another row, which is a gather (57 % of a transpose's time, docs/results/speed.md), and the next warp's
 // column is 4 bytes further. Where the block's dimensions say that the warps together read most of such a tile, and
 // nothing is written to shared memory meanwhile, it is transposed before the loop over warps, 16 columns of 16 rows at
-// a time (5 cycles a column), and a warp's column is then what it loads.
+// a time, and a warp's column is then what it loads.
 #include <algorithm>
 #include <array>
 #include <cstddef>

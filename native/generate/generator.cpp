@@ -150,7 +150,7 @@ void Generator::entries() {
 }
 
 // Shared memory begins with zeros, and its rows end with room for whole vectors. A call of memset() is slower: for
-// some KB it uses `rep stosb`, which took 0.1 us for 4 KB.
+// some KB it uses `rep stosb`, which took up to a quarter of a transpose's time.
 void Generator::clear_shared() {
   constexpr uint64_t kVector = 64, kEach = 2 * kVector;
   BB *clear = block("clear"), *cleared = block("cleared");
