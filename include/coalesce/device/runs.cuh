@@ -26,7 +26,7 @@ struct runs {
 // Threads of a block, at most, and blocks of a multiprocessor.
 template <class A>
 struct runs_bounds {
-  static constexpr bool small = !column_accumulator<A> && sizeof(typename shape<A>::partial) <= (A::indexed ? 16 : 24);
+  static constexpr bool small = !column_accumulator<A> && sizeof(typename shape<A>::partial) <= 16;
   static constexpr int threads = small ? 512 : shape<A>::threads;
   static constexpr int blocks = small ? 2 : shape<A>::blocks_per_processor;  // of so many threads
 };

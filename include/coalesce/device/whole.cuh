@@ -19,14 +19,18 @@ struct whole {
   unsigned int* ticket;
 };
 
+template <class A>
+inline constexpr bool has_small_state =
+    !column_accumulator<A> && sizeof(typename shape<A>::partial) <= (A::indexed ? 16 : 24);
+
 // Whether this kernel is for it. Larger states are for calls in which no thread has more than one turn: where each has
 // many, it is better not to have all threads of a multiprocessor in one block, and three blocks' states with their
 // marks take longer to read than what a fence costs (runs.cuh).
 template <class A, class Source>
-inline constexpr bool is_whole = runs_bounds<A>::small && Source::width > 1;
+inline constexpr bool is_whole = has_small_state<A> && Source::width > 1;
 template <class A, class Source>
 inline constexpr bool is_whole_at_once =
-    !column_accumulator<A> && !runs_bounds<A>::small && Source::width > 1 &&
+    !column_accumulator<A> && !has_small_state<A> && Source::width > 1 &&
     sizeof(typename shape<A>::partial) <= 48 && std::is_same_v<A, typename of_few<A>::type>;
 
 // Vectors of a thread's turn: 128 bytes, whichever of two inputs they are of.
@@ -37,7 +41,7 @@ inline constexpr int loads_of_whole = shape<A>::loads / Source::inputs;
 // several warps.
 inline constexpr int whole_threads = 512;
 template <class A>
-inline constexpr int blocks_of_whole = runs_bounds<A>::small ? 2 : 1;
+inline constexpr int blocks_of_whole = has_small_state<A> ? 2 : 1;
 
 // All threads' vectors in one turn.
 template <int Loads, class Source, class Body>
@@ -99,7 +103,7 @@ __global__ void __launch_bounds__(whole_threads, blocks_of_whole<A>) reduce_whol
   }
   state = fold_block<whole_threads>(a, state, threads);
   // Of small states the rest is the first warp's: to wait for the others takes longer than what they could do.
-  constexpr int folding = runs_bounds<A>::small ? 32 : 256;
+  constexpr int folding = has_small_state<A> ? 32 : 256;
   if (threadIdx.x >= folding) return;
   if (blocks > 1 && !meet_marked<folding>(a, state, problem.left, problem.ticket, static_cast<int>(blockIdx.x), blocks,
                                           folding < threads ? folding : threads))
@@ -114,7 +118,7 @@ struct whole_form {
 template <class A>
 whole_form form_of_whole(std::int64_t bytes, int processors) {
   constexpr int turn = 128;  // bytes of a thread
-  if constexpr (!runs_bounds<A>::small) {
+  if constexpr (!has_small_state<A>) {
     const std::int64_t wanted = bytes <= 65536 ? 1 : bytes / 16384, blocks = wanted < processors ? wanted : processors;
     const std::int64_t share = ceil_div(bytes, blocks);
     for (const int threads : {32, 128, 256}) {
