@@ -154,12 +154,12 @@ TEST(LibraryColumns, ALargeMatrixHasOneBlockOfManyThreadsAMultiprocessor) {
 // of 128 is known, and so have these.
 TEST(LibrarySegments, AWarpThatHasEndedTakesAnotherPortion) {
   const Workplace here;
-  std::vector<std::string> words = words_for("segments.cu", {"portions"});
+  std::vector<std::string> words = words_for("segments.cu", {"found"});
   words.insert(words.begin(), {"--device", "p2000"});
   const Result result = here.coalesce(words);
   ASSERT_EQ(result.code, 0) << result.out << result.err;
   const nlohmann::json launches = here.json()["launches"];
-  ASSERT_EQ(launches.size(), 2u);
+  ASSERT_EQ(launches.size(), 4u);
   for (const auto& launch : launches) {
     const long long blocks = launch["grid"][0], warps = 4 * blocks;
     EXPECT_EQ(launch["counters"]["global_atomic_requests"], 2 * warps + 2 * warps + (2 * warps + 127) / 128);

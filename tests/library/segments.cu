@@ -3,7 +3,7 @@
 // The tests in CI compile it for two types and functions; with -DTYPE=double that type is tried, and more functions.
 #include <algorithm>
 #include <coalesce/reduce.cuh>
-#include <cstring>
+#include <string>
 
 #include "reference.h"
 
@@ -80,6 +80,25 @@ void check(const std::vector<i64>& lengths, i64 first, const char* what, Random&
   }
 }
 
+// The same call again, as if all places where portions begin had been found already: as they have, by the first call.
+// (A computer that runs one block after the other has them all taken before the last block has looked.)
+void check_found(const std::vector<i64>& lengths, Random& random) {
+  const std::vector<i64> offsets = offsets_of(lengths, 0);
+  const i64 segments = static_cast<i64>(lengths.size());
+  const Array<float> in(values<float>(offsets.back(), random));
+  const Array<std::int32_t> device(std::vector<std::int32_t>(offsets.begin(), offsets.end()));
+  Array<float> out(segments), again(segments);
+  coalesce::workspace work;
+  CALL(coalesce::sum(in.get(), device.get(), segments, out.get(), nullptr, &work));
+  const unsigned int many = 1 << 16;
+  EXPECT(cudaMemcpy(work.tickets() + 1, &many, sizeof(many), cudaMemcpyHostToDevice) == cudaSuccess, "no copy");
+  CALL(coalesce::sum(in.get(), device.get(), segments, again.get(), nullptr, &work));
+  const std::vector<float> first = out.download(), second = again.download();
+  for (i64 s = 0; s < segments; ++s) {
+    expect_same(second[s], first[s], "sum", What{"segment " + std::to_string(s) + " once more"});
+  }
+}
+
 template <class T, class O>
 void check_all(Random& random) {
   const auto many = [&](i64 count, i64 low, i64 high) {
@@ -120,15 +139,18 @@ void check_all(Random& random) {
 
 }  // namespace
 
-// segments [SEED]: other random lengths and numbers. segments portions: as many as a device of 8 multiprocessors deals
-// out in several waves.
+// segments [SEED]: other random lengths and numbers. segments portions [COUNT]: as many as a device of 8
+// multiprocessors deals out in several waves (60000), or COUNT: an H200 deals out 1000000 so. segments found [COUNT]:
+// and once more.
 int main(int argc, char** argv) {
-  if (argc > 1 && !std::strcmp(argv[1], "portions")) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (what == "portions" || what == "found") {
     Random random(22);
-    std::vector<i64> lengths(60000);
+    std::vector<i64> lengths(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 60000);
     for (i64& length : lengths) length = random.between(0, 64);
     lengths[20000] = 200000;
     check<float, std::int32_t>(lengths, 0, "portions", random);
+    if (what == "found") check_found(lengths, random);
     std::puts("portions: ok");
     return 0;
   }

@@ -138,6 +138,35 @@ struct patience {
   }
 };
 
+// `there` partial results, `step` apart, of which the first is `from[0]`; `otherwise` in the place of those that are
+// not there. All are asked for at once, and again until they have their marks, which are cleared.
+template <int Loads, class State>
+__device__ __forceinline__ void fetch_marked(marked<State>* from, int step, int there, const State& otherwise,
+                                             State (&to)[Loads]) {
+  using slot = marked<State>;
+  unsigned long long word[Loads][slot::words];
+#pragma unroll
+  for (int k = 0; k < Loads; ++k) slot::mark(otherwise, word[k]);
+  unsigned int marks;
+  patience patience;
+  do {
+    patience.turn();
+#pragma unroll
+    for (int k = 0; k < Loads; ++k) from[step * k].fetch_if(k < there, word[k]);
+    marks = 0xffffffffu;
+#pragma unroll
+    for (int k = 0; k < Loads; ++k) {
+      all_before(word[k]);
+      marks &= slot::marks_of(word[k]);
+    }
+  } while (marks != 0xffffffffu);
+#pragma unroll
+  for (int k = 0; k < Loads; ++k) {
+    to[k] = slot::state_of(word[k]);
+    if (k < there) from[step * k].clear();
+  }
+}
+
 // Partial results that a thread fetches at once: 64 registers have room for as many.
 template <class State>
 inline constexpr int marked_loads = marked_words<State> <= 2   ? 9
@@ -153,7 +182,6 @@ inline constexpr int meeting_blocks = 32 * marked_loads<State>;
 template <int Threads, class A>
 __device__ __forceinline__ bool meet_marked(const A& a, typename A::state& state, marked<typename A::state>* left,
                                             unsigned int* ticket, int block, int blocks, int threads) {
-  using slot = marked<typename A::state>;
   const int thread = static_cast<int>(threadIdx.x);
   unsigned int last = 0;
   if (thread == 0) {
@@ -169,30 +197,8 @@ __device__ __forceinline__ bool meet_marked(const A& a, typename A::state& state
   constexpr int loads = marked_loads<typename A::state>;
   state = a.identity();
   for (int first = thread; first - thread < blocks; first += threads * loads) {
-    unsigned long long word[loads][slot::words];
-#pragma unroll
-    for (int k = 0; k < loads; ++k) slot::mark(a.identity(), word[k]);
-    slot* const from = left + first;
-    const int there = (blocks - first + threads - 1) / threads;
-    unsigned int marks;
-    patience patience;
-    do {
-      patience.turn();
-#pragma unroll
-      for (int k = 0; k < loads; ++k) from[threads * k].fetch_if(k < there, word[k]);
-      marks = 0xffffffffu;
-#pragma unroll
-      for (int k = 0; k < loads; ++k) {
-        all_before(word[k]);
-        marks &= slot::marks_of(word[k]);
-      }
-    } while (marks != 0xffffffffu);
     typename A::state part[loads];
-#pragma unroll
-    for (int k = 0; k < loads; ++k) {
-      part[k] = slot::state_of(word[k]);
-      if (k < there) from[threads * k].clear();
-    }
+    fetch_marked(left + first, threads, (blocks - first + threads - 1) / threads, a.identity(), part);
     merge_as_tree<0, loads>(a, part);
     a.merge(state, part[0]);
   }

@@ -4,9 +4,11 @@
 // order in which one meets them going through the array. Warps get portions of equally many units, whatever the
 // segments are (a merge path: Odeh, Green, Mwassi, Shmueli, Birk 2012), and each goes through its own for itself
 // (segments_walk.cuh). What portions leave open is put together, in order, by the warp that ends the last of 128
-// neighbours, and what these leave by the last of all.
+// neighbours, and what these leave by the last of all; without fences (block/marked.cuh), for which a warp would wait
+// until all results that it wrote could be seen, 3 to 8 us while memory is busy.
 #pragma once
 
+#include "../block/marked.cuh"
 #include "segments_walk.cuh"
 
 namespace coalesce::detail {
@@ -15,10 +17,15 @@ inline constexpr int segments_threads = 128;
 inline constexpr int segments_warps = segments_threads / 32;
 // Units that the end of a segment counts as: it takes about as many instructions as so many elements.
 inline constexpr int segments_weight = 4;
-// See segments_plan: at most so many waves, and what a wave's portions are of those before, as a power of two.
-inline constexpr int segments_waves = 3, segments_shift = 2;
+// See segments_plan: at most so many waves.
+inline constexpr int segments_waves = 4;
 inline constexpr int segments_group = 128;  // portions
 inline constexpr int segments_few = 256;    // so many are one group
+
+// So many segments end before a place, and the next one begins at element `begin`.
+struct segments_place {
+  std::int64_t ends, begin;
+};
 
 // Offsets: a pointer, or what gives an offset for an index.
 template <class A, class Source, class Offsets>
@@ -28,9 +35,12 @@ struct segments {
   Offsets offsets;
   std::int64_t count;  // of segments
   typename A::result* out;
-  segments_left<typename A::state>* left;  // one for each portion
-  segments_left<typename A::state>* of_groups;
-  unsigned int* tickets;  // of all groups, of portions, and one for each group
+  marked<segments_left<typename A::state>>* left;  // one for each portion
+  marked<segments_left<typename A::state>>* of_groups;
+  segments_place* places;  // where the portions of later waves begin
+  unsigned long long*
+      taken;              // how many of these have been taken; and, 32 bits higher, how many warps have looked where
+  unsigned int* tickets;  // of all groups, and one for each group
 };
 
 template <class A, class Source, class Offsets>
@@ -40,28 +50,30 @@ __device__ __forceinline__ void write_segment(const segments<A, Source, Offsets>
                                                                static_cast<std::int64_t>(problem.offsets[segment]));
 }
 
-// How the work is dealt out. Portions come in waves of as many as there are warps, each wave's a quarter as large as
-// those of the one before. The first wave's are given, the others taken by the warps that are first to end:
-// multiprocessors are not equally fast, and segments not equally dear. (Waited for were 9 % of the time where there was
-// one wave.) `least`: units that a portion is to have at least.
+// How the work is dealt out. Portions come in waves of as many as there are warps, and get smaller from one to the
+// next: each wave begins with half of what the one before began with. The first wave's are given, the others taken by
+// the warps that are first to end: multiprocessors are not equally fast, and segments not equally dear. Where portions
+// were alike in a wave, all warps came to look for their next one at the same time, and nobody read meanwhile. `least`:
+// units that a portion is to have at least.
 struct segments_plan {
   std::int64_t origin, total;  // the first element, and how many there are
-  std::int64_t units, share;   // of all; of a portion of the first wave
+  std::int64_t units, share;   // of all; of the first portion
   int first, portions;         // of the first wave, of all
+  int slope;                   // see of_wave
 
   segments_plan() = default;
   __device__ segments_plan(std::int64_t begin, std::int64_t end, std::int64_t segments, int most_blocks, int least)
       : origin(begin), total(end - begin), units(end - begin + segments * segments_weight) {
     first = blocks_for(units, most_blocks, least) * segments_warps;
-    constexpr int whole = 1 << segments_shift * (segments_waves - 1);  // so that shares can be divided
-    int waves = segments_waves;
-    for (;; --waves) {
-      int wholes = 0;
-      for (int w = 0; w < waves; ++w) wholes += whole >> segments_shift * w;
-      share = ceil_div(units, static_cast<std::int64_t>(first) * wholes) * whole;
-      if (waves == 1 || share >> segments_shift * (waves - 1) >= least) break;
+    for (int waves = segments_waves;; --waves) {
+      const int whole = 1 << (waves - 1);  // so that shares can be halved
+      slope = waves == 1 ? 63 : 34 - __clz(first);
+      const std::int64_t shares = first - (waves == 1 ? 0 : (static_cast<std::int64_t>(first) * first >> slope) + 1);
+      const std::int64_t all = shares * (2 * whole - 1);
+      share = divide(units + all - 1, all) * whole;
+      portions = waves * first;
+      if (waves == 1 || share >> waves >= least) break;
     }
-    portions = waves * first;
   }
 
   // Blocks that have something to do.
@@ -73,9 +85,15 @@ struct segments_plan {
   // Units before a portion.
   __device__ std::int64_t before(int portion) const {
     std::int64_t at = 0, size = share;
-    for (; portion >= first; portion -= first, size >>= segments_shift) at += size * first;
-    at += size * portion;
+    for (; portion >= first; portion -= first, size /= 2) at += of_wave(size, first);
+    at += of_wave(size, portion);
     return at < units ? at : units;
+  }
+
+ private:
+  // Of `count` portions of a wave that begins with one of `size`: they get smaller by equal steps, down to a half.
+  __device__ std::int64_t of_wave(std::int64_t size, std::int64_t count) const {
+    return size * count - (size * count * count >> slope);
   }
 };
 
@@ -116,6 +134,33 @@ __device__ inline std::int64_t ends_before(const Offsets& offsets, std::int64_t 
   return low;
 }
 
+// The same for one lane, by a quarter of what is left at each step.
+template <class Offsets>
+__device__ inline segments_place place_of(const Offsets& offsets, const segments_plan& plan, std::int64_t count,
+                                          std::int64_t units) {
+  std::int64_t low = 0, high = count;
+  while (low < high) {
+    const std::int64_t quarter = (high - low) / 4;
+    std::int64_t place[3];
+    bool ended[3];
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+      place[k] = low + quarter * (k + 1);
+      ended[k] = place[k] < high &&
+                 static_cast<std::int64_t>(offsets[place[k] + 1]) - plan.origin + place[k] * segments_weight <= units;
+    }
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+      if (ended[k]) low = place[k] + 1;
+    }
+#pragma unroll
+    for (int k = 2; k >= 0; --k) {
+      if (!ended[k] && place[k] < high) high = place[k];
+    }
+  }
+  return {low, static_cast<std::int64_t>(offsets[low])};
+}
+
 // Shared memory of a block.
 template <class A, class Source, class Offsets>
 struct segments_shared {
@@ -124,13 +169,13 @@ struct segments_shared {
   std::int64_t edges[segments_warps + 1];  // how many segments end before each warp's first portion
   segments_plan plan;
 };
-// On a multiprocessor: what shared memory allows (228 KB, of which each block takes one more), and registers.
+// On a multiprocessor: what shared memory allows (228 KB, of which each block takes one more), and registers. Where six
+// blocks read, some multiprocessors get their tiles so much later than others that five are faster.
 template <class A, class Source, class Offsets>
 constexpr int segments_blocks() {
+  using tiles = segment_tiles<A, Source>;
   constexpr int fit = 228 * 1024 / static_cast<int>(sizeof(segments_shared<A, Source, Offsets>) + 1024 + 16);
-  constexpr int most = segment_tiles<A, Source>::by_parts || segment_tiles<A, Source>::by_words ? 6
-                       : shape<A>::state_words <= 4                                             ? 5
-                                                                                                : 4;
+  constexpr int most = tiles::by_parts || tiles::by_words || shape<A>::state_words <= 4 ? 5 : 4;
   return fit < most ? fit : most;
 }
 
@@ -150,7 +195,7 @@ class join_portions : open_segment<A> {
   __device__ __forceinline__ explicit join_portions(const segments<A, Source, Offsets>& problem)
       : base(problem.accumulator), problem_(problem) {}
 
-  __device__ __forceinline__ void run(const left* of_portions, int count, left& all) {
+  __device__ __forceinline__ void run(marked<left>* of_portions, int count, left& all) {
     if (lane_ == 0) {
       all.segment = -1;
       all.head = a_.identity();
@@ -161,11 +206,7 @@ class join_portions : open_segment<A> {
 #pragma unroll 1
     for (int i = lane_ * each; i - lane_ * each < count; i += 32 * each) {
       left some[each];
-#pragma unroll
-      for (int k = 0; k < each; ++k) {
-        some[k] = {a_.identity(), a_.identity(), -1};
-        if (i + k < count) some[k] = of_portions[i + k];
-      }
+      fetch_marked(of_portions + i, 1, count - i, left{a_.identity(), a_.identity(), -1}, some);
       add(some, all);
     }
     if (lane_ == 0) all.tail = open_;
@@ -214,24 +255,37 @@ class join_portions : open_segment<A> {
   bool ended_ = false;  // whether a segment has
 };
 
-// What portion `portion` has left is known: all lanes of its warp call it. `room`: for the warp alone.
+// Portions that one warp joins.
+struct segments_group_of {
+  int first, count, group, groups;
+  __device__ __forceinline__ segments_group_of(int portion, int portions) {
+    const int most = portions <= segments_few ? segments_few : segments_group;
+    group = portion / most;
+    groups = static_cast<int>(ceil_div(portions, most));
+    first = group * most;
+    count = portions - first < most ? portions - first : most;
+  }
+};
+
+// By the warp that has the last ticket of its group. `room`: for the warp alone.
 template <class A, class Source, class Offsets, class Left>
-__device__ __forceinline__ void join(const segments<A, Source, Offsets>& problem, int portions, int portion,
+__device__ __forceinline__ void join(const segments<A, Source, Offsets>& problem, const segments_group_of& mine,
                                      Left& room) {
-  const int most = portions <= segments_few ? segments_few : segments_group;
-  const int group = portion / most, groups = static_cast<int>(ceil_div(portions, most)), first = group * most;
-  int count = portions - first < most ? portions - first : most;
-  if (!last_warp(problem.tickets + 2 + group, count)) return;
-  const Left* of_portions = problem.left + first;
+  marked<Left>* of_portions = problem.left + mine.first;
+  int count = mine.count;
   join_portions<A, Source, Offsets> joined(problem);
 #pragma unroll 1
-  for (bool of_groups = groups == 1;; of_groups = true) {  // the code is long: once for both
+  for (bool of_groups = mine.groups == 1;; of_groups = true) {  // the code is long: once for both
     joined.run(of_portions, count, room);
     if (of_groups) break;
-    if (threadIdx.x % 32 == 0) problem.of_groups[group] = room;
-    if (!last_warp(problem.tickets, groups)) return;
+    unsigned int ticket = 0;
+    if (threadIdx.x % 32 == 0) {
+      problem.of_groups[mine.group].leave(room);
+      ticket = take_ticket_alone(problem.tickets, mine.groups - 1);
+    }
     of_portions = problem.of_groups;
-    count = groups;
+    count = mine.groups;
+    if (static_cast<int>(warp::from_lane(ticket, 0)) != count - 1) return;
   }
   if (threadIdx.x % 32 == 0 && room.segment >= 0) write_segment(problem, room.segment, room.head);
   __syncwarp();
@@ -281,33 +335,67 @@ __global__ void __launch_bounds__(segments_threads, (segments_blocks<A, Source, 
     if (threadIdx.x % 32 == 0) edges[warp] = ends;
   }
   __syncthreads();
-  std::int64_t segment = edges[warp], stop = edges[warp + 1];  // the portion's first, and the next one's
+  // Where this portion begins, and the next one. Where the segment that is open begins may be behind its share of
+  // units: see ends_before.
+  segments_place from = {edges[warp], offset(edges[warp])}, to = {edges[warp + 1], offset(edges[warp + 1])};
+  const auto element_at = [&](std::int64_t units, const segments_place& place) {
+    const std::int64_t element = origin + units - place.ends * segments_weight;
+    return element < place.begin ? place.begin : element;
+  };
+  // One warp of some blocks looks where portions of later waves begin, a lane for each: one offset after the other, as
+  // few as can be, while all others begin to read.
+  const int later = plan.portions - plan.first, finders = static_cast<int>(ceil_div(later, 32));
+  const int finder = plan.first / warps - 1 - static_cast<int>(blockIdx.x);
+  if (warp == warps - 1 && finder < finders) {
+    const int i = finder * 32 + threadIdx.x % 32;
+    if (i < later) problem.places[i] = place_of(offsets, plan, problem.count, plan.before(plan.first + i));
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+      __threadfence();
+      atomicAdd(problem.taken, 1ull << 32);
+    }
+  }
   segments_left<typename A::state>& left = shared.left[warp];
+  bool known = false;  // whether all have looked
 #pragma unroll 1
   for (;;) {
-    if (segment < 0) {  // of another portion
+    walk(problem.accumulator, problem.in, offsets, problem.out, shared.of_warp[warp], from.ends,
+         static_cast<int>(to.ends - from.ends), from.begin, element_at(plan.before(portion), from),
+         element_at(plan.before(portion + 1), to), origin, origin + plan.total)
+        .run(left);
+    const segments_group_of group(portion, plan.portions);
+    unsigned int ticket = 0;
+    if (threadIdx.x % 32 == 0) {
+      problem.left[portion].leave(left);
+      ticket = take_ticket_alone(problem.tickets + 1 + group.group, group.count - 1);
+    }
+    if (static_cast<int>(warp::from_lane(ticket, 0)) == group.count - 1) join(problem, group, left);
+    if (plan.portions == plan.first) break;
+    // Not before: what is taken is to be begun.
+    unsigned long long taken = 0;
+    if (threadIdx.x % 32 == 0) taken = atomicAdd(problem.taken, 1ull);
+    taken = warp::from_lane(taken, 0);
+    if (!known && static_cast<int>(taken >> 32) >= finders) {
+      if (threadIdx.x % 32 == 0) __threadfence();
+      __syncwarp();
+      known = true;
+    }
+    portion = plan.first + static_cast<int>(taken);
+    if (portion >= plan.portions) {  // as often as there are warps
+      if (threadIdx.x % 32 == 0 && portion == plan.portions - 1 + plan.first) *problem.taken = 0;
+      break;
+    }
+    const segments_place end = {problem.count, origin + plan.total};
+    if (known) {
+      from = problem.places[portion - plan.first];
+      to = portion + 1 < plan.portions ? problem.places[portion + 1 - plan.first] : end;
+    } else {
       const std::int64_t ends =
           ends_before<16>(offsets, origin, {0, 0}, all, plan.before(portion + threadIdx.x % 32 / 16));
-      segment = warp::from_lane(ends, 0);
-      stop = warp::from_lane(ends, 16);
+      const segments_place mine = {ends, offset(ends)};
+      from = {warp::from_lane(mine.ends, 0), warp::from_lane(mine.begin, 0)};
+      to = {warp::from_lane(mine.ends, 16), warp::from_lane(mine.begin, 16)};
     }
-    // Where the segment that is open begins may be behind its share of units: see ends_before.
-    const auto element_at = [&](std::int64_t units, std::int64_t ends, std::int64_t begin) {
-      const std::int64_t element = origin + units - ends * segments_weight;
-      return element < begin ? begin : element;
-    };
-    const std::int64_t begin = offset(segment);
-    walk(problem.accumulator, problem.in, offsets, problem.out, shared.of_warp[warp], segment,
-         static_cast<int>(stop - segment), begin, element_at(plan.before(portion), segment, begin),
-         element_at(plan.before(portion + 1), stop, offset(stop)), origin, origin + plan.total)
-        .run(left);
-    if (threadIdx.x % 32 == 0) problem.left[portion] = left;
-    join(problem, plan.portions, portion, left);
-    if (plan.portions == plan.first) break;
-    if (threadIdx.x % 32 == 0) portion = static_cast<int>(atomicInc(problem.tickets + 1, plan.portions - 1));
-    portion = plan.first + warp::from_lane(portion, 0);  // each of them, and each warp once in vain
-    if (portion >= plan.portions) break;
-    segment = -1;
   }
 }
 
@@ -319,10 +407,14 @@ status launch_segments(const A& a, const Source& in, const Offsets& offsets, std
   if (const status s = current_device(device); !s) return s;
   const std::int64_t blocks = static_cast<std::int64_t>(device.processors) * segments_blocks<A, Source, Offsets>();
   const std::int64_t portions = segments_waves * blocks * segments_warps, groups = ceil_div(portions, segments_group);
-  if (const status s = find_workspace(stream, device.device, (portions + groups) * sizeof(left), work); !s) return s;
-  left* const partials = static_cast<left*>(work->partials());
-  const segments<A, Source, Offsets> problem = {
-      a, in, offsets, count, out, partials, partials + portions, work->tickets()};
+  if (const status s = find_workspace(stream, device.device, portions * sizeof(segments_place), work); !s) return s;
+  if (const status s = work->reserve_more_marks((portions + groups) * sizeof(marked<left>)); !s) return s;
+  segments<A, Source, Offsets> problem = {a, in, offsets, count, out};
+  problem.left = static_cast<marked<left>*>(work->more_marks());
+  problem.of_groups = problem.left + portions;
+  problem.places = static_cast<segments_place*>(work->partials());
+  problem.taken = reinterpret_cast<unsigned long long*>(work->tickets());
+  problem.tickets = work->tickets() + 2;
   return launch_early(reduce_segments<A, Source, Offsets>, problem, blocks, segments_threads, 0, stream, device);
 }
 

@@ -236,7 +236,7 @@ class segments_walk {
         lanes_.round(elements, from, to, opened(tile));
       }
       if (count != 0) {
-        if (filled && !ended_) take_head(tile, elements, count, left);
+        if (filled && head_ < 0) take_head(tile, elements, count, left);
         write(elements, mine, lane_, count);
 #pragma unroll 1
         for (int i = 32 + lane_; i - lane_ < count; i += 32) write(elements, look(tile, segment_ + i, known), i, count);
@@ -261,21 +261,22 @@ class segments_walk {
 
   // The first segment with elements, of `count`, may have begun before this warp's share: its result is not known here.
   __device__ __forceinline__ void take_head(int tile, staged* elements, int count, left_type& left) {
-    ended_ = true;
     for (int i = lane_;; i += 32) {
       const extent e = look(tile, segment_ + i, segment_ + count);
       const unsigned int filled = __ballot_sync(all, e.filled());
       if (filled == 0) continue;
-      if (lane_ == __ffs(static_cast<int>(filled)) - 1) {
+      const int first = __ffs(static_cast<int>(filled)) - 1;
+      head_ = segment_ + i - lane_ + first;
+      if (lane_ == first) {
         left.head = lanes_.value_at(elements, static_cast<unsigned int>(e.end - 1), e.begin);
-        left.segment = first_segment_ + segment_ + i;
+        left.segment = first_segment_ + head_;
       }
       return;
     }
   }
-  // The result of a lane's segment, if it is one of `count`. That of the first with elements is written anew later.
+  // The result of a lane's segment, if it is one of `count`. That of the first with elements is written by others.
   __device__ __forceinline__ void write(staged* elements, const extent& e, int i, int count) {
-    if (i >= count) return;
+    if (i >= count || segment_ + i == head_) return;
     state_type state = a_.identity();
     if (e.filled()) state = lanes_.value_at(elements, static_cast<unsigned int>(e.end - 1), e.begin);
     out_[i] = a_.finish(state, e.end - e.begin);
@@ -298,7 +299,7 @@ class segments_walk {
   int segment_ = 0;                  // the open one
   int ready_ = 0, loaded_ = 0;       // segments whose ends are in the ring; and on their way there
   int copied_[stages];               // what loaded_ was when the tiles were asked for that are on their way
-  bool ended_ = false;               // whether a segment has
+  int head_ = -1;                    // the first that ended with elements
 };
 
 }  // namespace coalesce::detail

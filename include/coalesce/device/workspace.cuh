@@ -5,12 +5,13 @@
 // kept, so that later calls allocate nothing. A call that is captured into a graph gets a piece for that node alone,
 // kept as long as the program runs. Pass a `workspace` of your own to have the say over the memory instead.
 //
-// Size: a piece has 90 KB, or 41 and twice what the largest call needed. No call needs more than 32 MB.
+// Size: a piece has 90 KB, or 41 and twice what the largest call needed; with segments 1 MB. No call needs more than
+// 32 MB.
 //
 // Tickets are 0 between launches. Each goes up by 1 a block and wraps to 0 with the last block of its launch, so
 // nothing has to be zeroed, and a launch that never started has left nothing behind. What blocks leave with marks lies
-// behind them (block/marked.cuh), and who reads it clears it. A kernel that faults takes the
-// context, and this memory, with it.
+// behind them, or where there is more of it in memory of its own (block/marked.cuh), and who reads it clears it. A
+// kernel that faults takes the context, and this memory, with it.
 #pragma once
 
 #include <cstdint>
@@ -58,6 +59,7 @@ class workspace {
   ~workspace() {
     for (void* old : retired_) cudaFree(old);
     cudaFree(data_);
+    cudaFree(more_marks_);
   }
   workspace(const workspace&) = delete;
   workspace& operator=(const workspace&) = delete;
@@ -81,14 +83,31 @@ class workspace {
     return {};
   }
 
-  std::size_t bytes() const { return data_ ? tickets_bytes + result_bytes + bytes_ : 0; }
+  // The same for `bytes` that are 0 between launches, where marks() has too few.
+  status reserve_more_marks(std::size_t bytes) {
+    if (bytes <= more_bytes_) return {};
+    const detail::relaxed_capture relaxed;
+    void* fresh = nullptr;
+    cudaError_t error = cudaMalloc(&fresh, 2 * bytes);
+    if (error == cudaSuccess) error = detail::zero_bytes(fresh, 2 * bytes);
+    if (error != cudaSuccess) {
+      cudaFree(fresh);
+      return {error, "no memory for the partial results of a reduction: free some device memory"};
+    }
+    if (more_marks_) retired_.push_back(more_marks_);
+    more_marks_ = fresh;
+    more_bytes_ = 2 * bytes;
+    return {};
+  }
+
+  std::size_t bytes() const { return (data_ ? tickets_bytes + result_bytes + bytes_ : 0) + more_bytes_; }
   unsigned int* tickets() const { return reinterpret_cast<unsigned int*>(data_); }
   // Room for one result on its way to the host.
   void* result() const { return data_ + tickets_bytes; }
   void* partials() const { return data_ + tickets_bytes + result_bytes; }
-
   // 0 between launches, as tickets are.
   void* marks() const { return data_ + detail::max_tickets * sizeof(unsigned int); }
+  void* more_marks() const { return more_marks_; }
 
   static constexpr std::size_t result_bytes = 256, marks_bytes = 24 * 1024;
 
@@ -98,7 +117,8 @@ class workspace {
   static constexpr std::size_t least = 48 * 1024;
 
   char* data_ = nullptr;
-  std::size_t bytes_ = 0;
+  void* more_marks_ = nullptr;
+  std::size_t bytes_ = 0, more_bytes_ = 0;
   std::vector<void*> retired_;
 };
 
