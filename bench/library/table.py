@@ -31,7 +31,7 @@ REASONS = [
     ("of the limit", r" \d+x\d+x\d+", "Axes that do not merge: every slice reads rows that lie far apart (in one piece 1 % less time, three long results 1 % more)."),
     ("of the limit", r"(16383x16385|16385x16383|x268435|x20648881|x89478485|x38347922) over 0$", "Columns whose rows begin anywhere between two lines: five rounds of two blocks of 128 registers (three spill), each with a beginning and an end."),
     ("of the limit", r"x(1|2|3|7|13|100|1000|4|8|16|32|64|128|256|512) over 0$", "Narrow matrices: multiprocessors are idle 5 % of the time, the slowest ends 8 us after the mean one, and the last fold takes 5 (clocks of all blocks); not doubles: all in float 0 to 1 % less."),
-    ("of the limit", r" over 0$", "Variance of columns by 8 bytes: where sums, too, are at 96 %; all in float the same time, 24 bytes of state for 32 the same."),
+    ("of the limit", r" over 0$", "Columns by 8 bytes: sums are at 96 %, too; `variance` all in float takes as long, and so it does with 24 bytes of state for 32."),
     ("of the limit", r" over 1$", "Short rows: states that lanes hand each other, and what is divided for each row."),
 ]
 
