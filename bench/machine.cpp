@@ -23,12 +23,12 @@ using namespace coalesce;
 using namespace coalesce::bench;
 using nlohmann::json;
 
-json measure_case(const Case& c, int repetitions, bool others) {
+json measure_case(const Case& c, int repetitions, bool others, bool first_launches) {
   json row = measure_ways(c, repetitions);
   const uint64_t all = row["instructions"];
   row["plain_two_threads"] = median(plain_two_threads(repetitions));
   if (c.plain != Plain::none) row["plain_seconds"] = time_plain(c.plain, c.words_in(c.n), repetitions);
-  if (!native::find_library().empty() && c.times == 1) {
+  if (!native::find_library().empty() && c.times == 1 && first_launches) {
     const FirstLaunch first = time_first_launch(c, std::min(repetitions, 5));
     row["first_launch"] = {{"interpreter", first.interpreter}, {"cold", first.cold}, {"warm", first.warm}};
   }
@@ -132,7 +132,7 @@ struct Arguments {
   std::vector<std::string> kernels;
   std::string json_file, markdown_file, peak, first, engine;
   int repetitions = 5;
-  bool alone = false;
+  bool alone = false, no_first = false;
 };
 
 int measure(const Arguments& arguments) {
@@ -146,7 +146,7 @@ int measure(const Arguments& arguments) {
   for (const Case& c : cases()) {
     const auto& wanted = arguments.kernels;
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), c.name) == wanted.end()) continue;
-    all["rows"].push_back(measure_case(c, arguments.repetitions, !arguments.alone));
+    all["rows"].push_back(measure_case(c, arguments.repetitions, !arguments.alone, !arguments.no_first));
     print_row(all["rows"].back());
   }
   print_notes(all["rows"], arguments.repetitions);
@@ -174,6 +174,8 @@ int main(int argc, char** argv) {
   app.add_option("--repetitions", arguments.repetitions, "launches of which the median is taken (5)")
       ->check(CLI::Range(1, 1000));
   app.add_flag("--alone", arguments.alone, "leave POCL and Oclgrind out");
+  app.add_flag("--no-first-launches", arguments.no_first,
+               "leave out what takes longest: a process for each first launch");
   app.add_option("--peak", arguments.peak, "")->group("")->check([](const std::string& name) {
     return find_case(name) ? std::string() : "no such kernel: " + name;
   });

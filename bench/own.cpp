@@ -116,6 +116,19 @@ void Prepared::launch(Seconds* seconds) {
   if (seconds) seconds->wall.push_back(wall), seconds->cpu.push_back(cpu);
 }
 
+void Prepared::burst(Seconds* seconds) {
+  constexpr double kShort = 0.02;
+  constexpr int kLaunches = 5;
+  if (!seconds) return launch(nullptr);
+  Seconds first;
+  launch(&first);
+  if (first.wall[0] > kShort) {
+    seconds->wall.push_back(first.wall[0]), seconds->cpu.push_back(first.cpu[0]);
+    return;
+  }
+  for (int i = 0; i < kLaunches; ++i) launch(seconds);
+}
+
 uint64_t Prepared::place(uint64_t words) {
   const machine::Allocation* allocation = machine_.memory().allocate(words * 4, machine::Origin::device, "benchmark");
   if (!allocation) throw std::runtime_error("no memory for " + std::to_string(words * 4 / 1'000'000) + " MB");
@@ -131,10 +144,10 @@ static std::vector<double> side_by_side(const Case& c, const Way& way, Prepared&
   std::vector<double> ratios;
   for (int i = 0; i < repetitions; ++i) {
     Seconds first, second;
-    std::future<void> beside = std::async(std::launch::async, [&] { other.launch(&second); });
-    one.launch(&first);
+    std::future<void> beside = std::async(std::launch::async, [&] { other.burst(&second); });
+    one.burst(&first);
     beside.get();
-    ratios.push_back(median(alone) * (1 / first.wall[0] + 1 / second.wall[0]));
+    ratios.push_back(median(alone) * (1 / median(first.wall) + 1 / median(second.wall)));
   }
   return ratios;
 }
@@ -142,20 +155,24 @@ static std::vector<double> side_by_side(const Case& c, const Way& way, Prepared&
 json measure_ways(const Case& c, int repetitions) {
   std::vector<std::unique_ptr<Prepared>> prepared;
   std::vector<Seconds> seconds(ways().size());
-  for (const Way& way : ways()) prepared.push_back(std::make_unique<Prepared>(c, c.n, way));
+  // Two threads that do all of it several times would write the same lines.
+  const auto left_out = [&](const Way& way) { return way.threads > 1 && c.times > 1; };
+  for (const Way& way : ways()) prepared.push_back(left_out(way) ? nullptr : std::make_unique<Prepared>(c, c.n, way));
   for (int i = -1; i < repetitions; ++i)  // the first decodes and compiles
-    for (std::size_t w = 0; w < ways().size(); ++w) prepared[w]->launch(i < 0 ? nullptr : &seconds[w]);
+    for (std::size_t w = 0; w < ways().size(); ++w)
+      if (prepared[w]) prepared[w]->burst(i < 0 ? nullptr : &seconds[w]);
   const machine::Counters& counters = prepared[0]->counters();
   json row = {{"kernel", c.name},   {"n", c.n},
               {"times", c.times},   {"instructions", counters.instructions},
               {"target", c.target}, {"faster_target", c.faster}};
   for (std::size_t w = 0; w < ways().size(); ++w) {
     const Way& way = ways()[w];
+    if (!prepared[w]) continue;
     if (prepared[w]->counters() != counters)
       throw std::runtime_error(std::string(c.name) + ": counters of " + way.key + " differ from the first way's");
     row[way.key] = own_rates(counters.instructions, seconds[w], way.threads);
     if (way.engine == machine::Engine::native) row[way.key]["compile_seconds"] = prepared[w]->compile_seconds();
-    if (way.key == std::string_view("native"))
+    if (way.key == std::string_view("native") && c.times == 1)
       row["side_by_side"] = median(side_by_side(c, way, *prepared[w], seconds[w].wall, repetitions));
   }
   const auto ratio = [&](const char* name, const char* one, const char* two) {

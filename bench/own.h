@@ -36,6 +36,10 @@ class Prepared {
   // One launch; adds what it took to `seconds` unless null. Throws where it faults, leaves a wrong result or does not
   // count what earlier ones did.
   void launch(Seconds* seconds);
+  // Launches in a row, as a program that uses a kernel again and again. A short one finds the caches as whatever ran
+  // before has left them, which takes a third of a launch of 3 ms: so one that is not counted, and five. A long one:
+  // one.
+  void burst(Seconds* seconds);
 
   const machine::Counters& counters() const { return *counters_; }  // after a launch
   // Seconds spent compiling native code.
@@ -54,7 +58,7 @@ class Prepared {
   std::optional<machine::Counters> counters_;
 };
 
-// Launches without interruption, by each way in turn, so that all see the same weather. One row: the kernel, what it
+// Bursts of launches, by each way in turn, so that all see the same weather. One row: the kernel, what it
 // executes, and under each way's key millions of warp instructions a second.
 nlohmann::json measure_ways(const Case& c, int repetitions);
 

@@ -105,7 +105,7 @@ std::string table(const Column (&columns)[N], const json& rows) {
 }
 
 int width(const Column& c) {
-  return &c == kRates ? -16 : std::max(8, static_cast<int>(std::string(c.head).size()) + 1);
+  return &c == kRates ? -20 : &c == kRates + 1 ? 16 : std::max(8, static_cast<int>(std::string(c.head).size()) + 1);
 }
 
 void print_cell(const Column& c, const std::string& text) { std::printf("%*s", width(c), text.c_str()); }
@@ -173,7 +173,7 @@ std::string markdown(const json& rows) {
 
 void print_notes(const json& rows, int repetitions) {
   fmt::print(
-      "\nMillions of warp instructions of PTX a second, all counters on; the median of {} launches after a first.\n"
+      "\nMillions of warp instructions of PTX a second, all counters on; the median of {} bursts of launches.\n"
       "target: native, one thread; ratio: native, two threads to one, target 1.9; faster: native to interpreter, one\n"
       "thread; of plain loop: of the bandwidth of a C++ loop that moves the same bytes. AVX2, SSE: native code for "
       "x86-64-v3 and x86-64-v2. All results checked, all counters equal.\n"
