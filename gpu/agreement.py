@@ -107,6 +107,9 @@ READ_IN_MACHINE_CODE = {
         "the warps' totals are read by seven loads, three of them of four words of which the compiler says which are used "
         "(`used_bytes_mask`). ptxas merges the last three into one `LDS.128` and leaves the first four as they are, though these "
         "overlap in the same way; so five",
+    ("lab/reduce", "reduce_whole"):
+        "64 registers a thread, as two blocks of 512 threads fit then: ptxas puts three words of the last fold on the stack and "
+        "loads two of them (`-Xptxas -v`: 12 and 8 bytes), in one warp of the launch",
 }
 
 
