@@ -36,9 +36,9 @@ class Prepared {
   // One launch; adds what it took to `seconds` unless null. Throws where it faults, leaves a wrong result or does not
   // count what earlier ones did.
   void launch(Seconds* seconds);
-  // Launches in a row, as a program that uses a kernel again and again. A short one finds the caches as whatever ran
-  // before has left them, which takes a third of a launch of 3 ms: so one that is not counted, and five. A long one:
-  // one.
+  // Launches in a row, as a program that uses a kernel again and again. A short one is slower after other work or after
+  // none, as it seems while the core's clock settles (docs/results/speed.md): so one that is not counted, and five. A
+  // long one: one.
   void burst(Seconds* seconds);
 
   const machine::Counters& counters() const { return *counters_; }  // after a launch
