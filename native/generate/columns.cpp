@@ -44,13 +44,13 @@ void Generator::find_columns(uint32_t r, Value* all_on) {
       const bool ends =
           i.kind == Kind::nothing || i.kind == Kind::branch || i.kind == Kind::barrier || i.kind == Kind::exit;
       if (writes || (!computes && !ends)) return tiles_.clear();
-      if (p_.blocks[b].divergent || !reads_column(i)) continue;
+      if (!reads_column(i)) continue;
       const MemoryOp& m = p_.memory[i.memory];
       const machine::Range& range = p_.registers[m.address.reg].range;
       const int64_t span = (int64_t{kLanes} - 1) * p_.registers[m.address.reg].stride;
       auto tile = std::ranges::find(tiles_, m.address.reg, &Tile::reg);
       if (tile == tiles_.end()) tile = tiles_.insert(tile, {m.address.reg, 0, INT64_MAX, 0, 0, nullptr});
-      tile->reads += warps();
+      if (!p_.blocks[b].divergent) tile->reads += warps();
       tile->first = std::min(tile->first, range.low + m.offset);
       tile->last = std::max(tile->last, range.high - span + m.offset);
     }

@@ -35,6 +35,8 @@ void check(const Columns& c) {
   for (uint32_t column = 0; column < 32; column += c.warps) {
     std::string twist = c.twist;
     const std::string offset = number(4 * column);
+    for (std::size_t at; (at = twist.find("FURTHER")) != std::string::npos;)
+      twist.replace(at, 7, number((4 * column + 64) % 128));
     for (std::size_t at; (at = twist.find("OFFSET")) != std::string::npos;) twist.replace(at, 6, offset);
     body += "ld.shared.u32 %r10, [%r9+" + offset + "];\n" + twist + "st.global.u32 [%rd1+" + number(128 * column) +
             "], %r10;\n";
@@ -67,6 +69,11 @@ TEST(Tiles, ReadByColumns) {
   // By some lanes only: they alone load again.
   check({33, 8, 256, "setp.lt.u32 %p2, %r1, 9;\nmov.u32 %r10, 1;\n@%p2 ld.shared.u32 %r10, [%r9+OFFSET];\n",
          [](uint32_t row, uint32_t column) { return row < 9 ? 100 * row + column : 1; }});
+  // Behind a branch that some lanes might not take, though all do, from other columns than those read behind it.
+  check({33, 8, 256,
+         "mov.u32 %r12, %nctaid.x;\nmul.lo.u32 %r12, %r12, 40;\nsetp.ge.u32 %p2, %r1, %r12;\n@%p2 bra PAST_OFFSET;\n"
+         "ld.shared.u32 %r10, [%r9+FURTHER];\nPAST_OFFSET:\n",
+         [](uint32_t row, uint32_t column) { return 100 * row + (column + 16) % 32; }});
 }
 
 // Region after region with a tile of its own, in one place.

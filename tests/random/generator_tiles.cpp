@@ -80,7 +80,22 @@ void Generator::columns() {
   for (uint32_t j = 0; j < 4; ++j) {
     if (chance(12)) shared_own();
     if (chance(12)) line("st.shared.u32 [%k6+" + std::to_string(16 * j) + "], " + any_register());
-    line((chance(8) ? guard() : "") + "ld.shared.u32 " + varying() + ", [%k6+" + std::to_string(16 * j) + "]");
+    // Most often the next column; some behind a branch that parts the lanes, or could and does not.
+    const uint32_t column = chance(3) ? below(4) : j;
+    const std::string past = chance(3) ? label() : "";
+    if (!past.empty()) {
+      std::string p = pick("%p", 16);
+      if (chance(3)) {
+        p = condition(false);
+      } else {
+        const std::string t = pick("%t", 16);
+        line("and.b32 " + t + ", " + varying() + ", 3");
+        line("setp.gt.u32 " + p + ", " + t + ", 3");
+      }
+      line("@" + p + " bra " + past);
+    }
+    line((chance(8) ? guard() : "") + "ld.shared.u32 " + varying() + ", [%k6+" + std::to_string(16 * column) + "]");
+    if (!past.empty()) put(past);
   }
   line("bar.sync 0");
 }
