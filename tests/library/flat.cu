@@ -122,6 +122,19 @@ void check(const std::vector<T>& host, int shift) {
   }
 }
 
+// Zeros are +0 in statistics, which find them by keys.
+template <class T>
+void check_zeros() {
+  for (const std::size_t n : {1, 5000}) {
+    const Array<T> array(std::vector<T>(n, static_cast<T>(0.0f)), 0);
+    const auto s = result_of<coalesce::statistics<T>>(
+        [&](auto* out) { return coalesce::stats(array.get(), static_cast<i64>(n), out); });
+    const What what{std::to_string(n) + " zeros of " + type_name<T>()};
+    expect_same(std::signbit(static_cast<double>(number(s.min))), false, "the sign of stats' min", what);
+    expect_same(std::signbit(static_cast<double>(number(s.max))), false, "the sign of stats' max", what);
+  }
+}
+
 // Large states that many blocks leave for the last one; and a view of which every axis is reduced is a whole array.
 template <class T>
 void check_many_blocks(const std::vector<T>& host, int shift) {
@@ -164,6 +177,7 @@ void check_type() {
     }
   }
   if constexpr (AllFunctions) {
+    check_zeros<T>();
     check_many_blocks<T>(values<T>(80000 / sizeof(T) * 5, random), 1);
     check_many_blocks<T>(values<T>(240000 / sizeof(T) * 5, random), 0);
   }

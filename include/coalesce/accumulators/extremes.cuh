@@ -269,7 +269,8 @@ struct extreme_position {
   __device__ std::int64_t finish(const state& s, std::int64_t) const { return static_cast<std::int64_t>(~s.place); }
   __device__ static value value_of(const state& s) {
     if (s.place == 0) return extreme<T, Order>::nothing();
-    return of_order_key<T, Order, value>(static_cast<decltype(order_key<T, Order>(value()))>(s.key));
+    return of_order_key<T, Order, value>(static_cast<decltype(order_key<T, Order>(value()))>(s.key)) +
+           value(0);  // of zeros +0
   }
 };
 
@@ -310,7 +311,7 @@ struct packed_position {
   }
   __device__ static value value_of(const state& s) {
     if (s == 0) return extreme<T, Order>::nothing();
-    return of_order_key<T, Order, value>(static_cast<unsigned int>(s >> 32));
+    return of_order_key<T, Order, value>(static_cast<unsigned int>(s >> 32)) + value(0);  // of zeros +0
   }
 };
 
