@@ -4,33 +4,17 @@
 //   eager [--only REGEX] [--seconds S]
 //
 // Built for each element type: -DTYPE=half.
-#include <cuda_fp16.h>
-
 #include <coalesce/reduce.cuh>
 #include <cub/cub.cuh>
 
+#include "element.h"
 #include "grid.h"
-
-#ifndef TYPE
-#define TYPE float
-#endif
-#define WORD(x) #x
-#define TEXT(x) WORD(x)
 
 namespace {
 
 using bench::i64;
-using int8 = signed char;
-using half = __half;
-using T = TYPE;
 using wide = std::conditional_t<std::is_same_v<T, int8>, i64, std::conditional_t<std::is_same_v<T, half>, float, T>>;
 constexpr i64 kLeast = i64{1} << 16, kMost = i64{1} << 22;
-
-void right(const coalesce::status& s) {
-  if (s) return;
-  std::fprintf(stderr, "error: %s\n", s.message());
-  std::exit(1);
-}
 
 template <class To>
 struct widen {

@@ -4,32 +4,16 @@
 //
 // Built as several programs, side by side: -DTYPE=half for an element type, -DSHAPES for matrices and more axes
 // (float), -DRAGGED for segments, -DOP=sum for one function alone.
-#include <cuda_fp16.h>
-
 #include <coalesce/reduce.cuh>
 #include <string_view>
 
+#include "element.h"
 #include "grid.h"
-
-#ifndef TYPE
-#define TYPE float
-#endif
-#define WORD(x) #x
-#define TEXT(x) WORD(x)
 
 namespace {
 
 using bench::i64;
-using int8 = signed char;
-using half = __half;
-using T = TYPE;
 constexpr i64 kSize = sizeof(T);
-
-void right(const coalesce::status& s) {
-  if (s) return;
-  std::fprintf(stderr, "error: %s\n", s.message());
-  std::exit(1);
-}
 
 // Whether this program has that function.
 constexpr bool has(std::string_view op) {

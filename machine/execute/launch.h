@@ -28,7 +28,8 @@ class Pool {
   std::vector<std::byte>& kept(unsigned number) { return kept_[number]; }
 
  private:
-  // Of one of the pool's threads. Only `core` and `apart` are read outside the lock.
+  // Of one of the pool's threads. `core` and `apart` are read outside the lock; so is `cores`, by the thread itself,
+  // which the caller leaves alone while `apart` is set.
   struct Place {
     std::atomic<int> core{-1};       // where it was last
     std::atomic<bool> apart{false};  // it was told to begin elsewhere than on the caller's core

@@ -49,6 +49,19 @@ R result_of(const Call& call) {
   return out.first();
 }
 
+template <class T>
+void check_stats(const T* in, i64 n, const Facts<T>& f, const What& what) {
+  const auto s = result_of<coalesce::statistics<T>>([&](auto* out) { return coalesce::stats(in, n, out); });
+  expect_same(s.count, n, "stats' count", what);
+  expect_same(number(s.min), f.lowest, "stats' min", what);
+  expect_same(number(s.max), f.highest, "stats' max", what);
+  expect_same(s.argmin, f.lowest_at, "stats' argmin", what);
+  expect_same(s.argmax, f.highest_at, "stats' argmax", what);
+  // Relative to a first element, as the variance.
+  expect_near(s.mean, f.mean(), mean_bound(f), "stats' mean", what);
+  expect_near(s.variance, f.variance(), variance_bound(f), "stats' variance", what);
+}
+
 template <class T, bool AllFunctions>
 void check(const std::vector<T>& host, int shift) {
   using wide = typename Results<T>::wide;
@@ -78,16 +91,7 @@ void check(const std::vector<T>& host, int shift) {
     const fine deviation = result_of<fine>([&](fine* out) { return coalesce::stddev(in, n, out); });
     // |sqrt(a) - sqrt(b)| <= sqrt(|a - b|).
     expect_near(deviation, std::sqrt(f.variance()), std::sqrt(variance_bound(f)), "stddev", what);
-    const coalesce::statistics<T> s =
-        result_of<coalesce::statistics<T>>([&](auto* out) { return coalesce::stats(in, n, out); });
-    expect_same(s.count, n, "stats' count", what);
-    expect_same(number(s.min), f.lowest, "stats' min", what);
-    expect_same(number(s.max), f.highest, "stats' max", what);
-    expect_same(s.argmin, f.lowest_at, "stats' argmin", what);
-    expect_same(s.argmax, f.highest_at, "stats' argmax", what);
-    // Relative to a first element, as the variance.
-    expect_near(s.mean, f.mean(), mean_bound(f), "stats' mean", what);
-    expect_near(s.variance, f.variance(), variance_bound(f), "stats' variance", what);
+    check_stats(in, n, f, what);
 
     const bool small = sizeof(T) < 4 || floating<T>;  // squares and absolute values fit
     if (small) {
@@ -144,14 +148,7 @@ void check_many_blocks(const std::vector<T>& host, int shift) {
   const Facts<T> f = facts(host);
   const What what{std::to_string(n) + " " + type_name<T>() + " in many blocks"};
   const coalesce::view<T> all(array.get(), {rows, columns});
-  const auto s = result_of<coalesce::statistics<T>>([&](auto* out) { return coalesce::stats(array.get(), n, out); });
-  expect_same(s.count, n, "stats' count", what);
-  expect_same(number(s.min), f.lowest, "stats' min", what);
-  expect_same(number(s.max), f.highest, "stats' max", what);
-  expect_same(s.argmin, f.lowest_at, "stats' argmin", what);
-  expect_same(s.argmax, f.highest_at, "stats' argmax", what);
-  expect_near(s.mean, f.mean(), mean_bound(f), "stats' mean", what);
-  expect_near(s.variance, f.variance(), variance_bound(f), "stats' variance", what);
+  check_stats(array.get(), n, f, what);
   const fine variance = result_of<fine>([&](fine* out) { return coalesce::variance(array.get(), n, out); });
   expect_near(variance, f.variance(), variance_bound(f), "variance", what);
   const fine of_view = result_of<fine>([&](fine* out) { return coalesce::variance(all, {0, 1}, out); });
