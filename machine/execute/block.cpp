@@ -15,6 +15,8 @@ namespace {
 
 // BlockRun::kSlice once the block is known to hold lanes that wait for each other.
 constexpr uint32_t kSpinningSlice = 1u << 8;
+// The same where all blocks of the grid are under way together: what one polls for is most often the others' arrival.
+constexpr uint32_t kCooperativeSlice = 1u << 6;
 // Slices a warp polls in vain, while other warps and blocks have had their turns, before lanes that it holds at a
 // meeting point are let go.
 constexpr uint32_t kStallsBeforeBreak = 8;
@@ -319,7 +321,7 @@ BlockRun::Status BlockRun::advance_lockstep() {
         if (!ended && w.alive) {
           current_ = k;
           polled_ = false;
-          fuel_ = kSlice;
+          fuel_ = slice();
           const Stop stop = run_warp(w, Mode::lockstep);
           if (stop == Stop::waiting || stop == Stop::slice) {
             enter_general(region_, k, last);
@@ -339,15 +341,18 @@ BlockRun::Status BlockRun::advance_lockstep() {
   }
 }
 
+uint32_t BlockRun::slice() const { return launch_.cooperative ? kCooperativeSlice : spins_ ? kSpinningSlice : kSlice; }
+
 BlockRun::Status BlockRun::advance_general() {
-  for (int pass = 0; pass < 4;) {
+  const int passes = launch_.cooperative ? 1 : 4;
+  for (int pass = 0; pass < passes;) {
     bool ran = false, sliced = false;
     for (Warp& w : warps_) {
       if (!w.alive || (!w.running && w.ready.empty())) continue;
       ran = true;
       current_ = w.index;
       polled_ = false;
-      fuel_ = launch_.cooperative || spins_ ? kSpinningSlice : kSlice;
+      fuel_ = slice();
       if (!w.running) next_split(w);
       if (run_warp(w, Mode::general) != Stop::slice) {
         w.stalled = 0;

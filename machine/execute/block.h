@@ -61,6 +61,7 @@ class BlockRun {
   // Basic blocks a warp runs before it lets others have a turn, if it polls memory meanwhile (BlockCode::polls).
   // Counted in blocks, never in time, and by each thread block for itself: counters must not depend on the threads.
   static constexpr uint32_t kSlice = 1u << 12;
+  uint32_t slice() const;
 
   // --- one warp
   Stop run_warp(Warp& w, Mode mode);

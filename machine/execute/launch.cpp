@@ -67,7 +67,9 @@ class Executor {
         at = advance(std::move(block)) + 1;
       }
       if (!waiting_.empty() && (at == end || waiting_.size() >= limit())) {
-        // Blocks that wait for others: each in turn.
+        // Blocks that wait for others: each in turn. Of a grid whose blocks may wait for all others, none before all
+        // have begun.
+        if (launch_.cooperative && take(&at, &end)) continue;
         std::vector<std::unique_ptr<BlockRun>> now;
         now.swap(waiting_);
         for (auto& b : now) advance(std::move(b));

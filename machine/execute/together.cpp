@@ -104,7 +104,7 @@ void BlockRun::run_steps(const Stream& stream, uint32_t first, uint32_t last, bo
       w->now = onward;
       w->now.mask = w->alive;
       polled_ = false;
-      fuel_ = kSlice;
+      fuel_ = slice();
       run_warp(*w, Mode::lockstep);
     }
     current_ = at->index;

@@ -66,7 +66,7 @@ int main() {
   int n = 6 * 64;
   int *a = upload(std::vector<int>(n, 0)), *b = upload(std::vector<int>(n, 0));
   void* arguments[] = {&a, &b, &n};
-  CHECK(cudaLaunchCooperativeKernel((const void*)stages, dim3(6), dim3(64), arguments, 0, 0));
+  CHECK(cudaLaunchCooperativeKernel((void*)stages, dim3(6), dim3(64), arguments));
   const std::vector<int> w = download(a, n);
   for (int i = 0; i < n; ++i) EXPECT(w[i] == n - 1 - (i + 1) % n);
 }

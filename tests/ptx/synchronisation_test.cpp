@@ -285,6 +285,35 @@ TEST(Atomics, SpinLockBetweenLanesAndBlocks) {
   EXPECT_EQ(r.read()[1], s.grid[0] * s.block[0]);
 }
 
+// A cooperative grid whose blocks all count themselves and wait until all have. They begin one after the other; who
+// waits polls one slice (64 basic blocks, of which one in this loop is a poll) before all have begun, and at most one
+// more.
+TEST(CooperativeGrid, BlocksThatWaitForAllOthersPollLittle) {
+  const std::string ptx = kernel(".param .u64 out",
+                                 "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %nctaid.x;\nmov.u32 %r4, %tid.x;\n"
+                                 "setp.ne.u32 %p1, %r4, 0;\n@%p1 bra DONE;\nred.global.add.u32 [%rd1], 1;\n"
+                                 "WAIT:\nld.volatile.global.u32 %r2, [%rd1];\nsetp.lt.u32 %p2, %r2, %r1;\n"
+                                 "@%p2 bra WAIT;\nDONE:\n");
+  constexpr uint32_t kBlocks = 64;
+  for (const unsigned threads : kThreadCounts) {
+    Bench bench(threads);
+    Machine& m = bench.machine();
+    const auto program = m.load(ptx, "test.ptx");
+    const Allocation* out = m.memory().allocate(4, Origin::device, "cudaMalloc");
+    std::memset(reinterpret_cast<void*>(out->base), 0, 4);
+    LaunchConfig config;
+    config.grid = {kBlocks, 1, 1};
+    config.block = {64, 1, 1};
+    config.cooperative = true;
+    config.parameters = value(out->base).bytes;
+    const LaunchReport report = m.launch(*program, "k", config);
+    ASSERT_EQ(report.fault, Fault::none);
+    EXPECT_GE(report.counters.global_load_requests, kBlocks);
+    // With several threads those that have begun all their blocks wait for the others', as long as that takes.
+    if (threads == 1) EXPECT_LE(report.counters.global_load_requests, 2 * 64 * kBlocks);
+  }
+}
+
 // ---- Lanes that wait for lanes of their own warp -----------------------------------------------------------------
 
 // Takes the lock at `place`, adds 1 to what follows it, releases it. Without turns for the lanes of a warp it never

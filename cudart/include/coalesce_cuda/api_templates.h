@@ -62,14 +62,14 @@ inline cudaError_t cudaGetSymbolSize(size_t* bytes, const T& symbol) {
   return ::cudaGetSymbolSize(bytes, reinterpret_cast<const void*>(&symbol));
 }
 
-// Kernels are passed as functions.
-template <class R, class... A>
-inline cudaError_t cudaLaunchKernel(R (*func)(A...), dim3 grid, dim3 block, void** args, size_t shared = 0,
+// Kernels are passed as functions, or as pointers of any type.
+template <class T>
+inline cudaError_t cudaLaunchKernel(T* func, dim3 grid, dim3 block, void** args, size_t shared = 0,
                                     cudaStream_t stream = 0) {
   return ::cudaLaunchKernel(reinterpret_cast<const void*>(func), grid, block, args, shared, stream);
 }
-template <class R, class... A>
-inline cudaError_t cudaLaunchCooperativeKernel(R (*func)(A...), dim3 grid, dim3 block, void** args, size_t shared = 0,
+template <class T>
+inline cudaError_t cudaLaunchCooperativeKernel(T* func, dim3 grid, dim3 block, void** args, size_t shared = 0,
                                                cudaStream_t stream = 0) {
   return ::cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(func), grid, block, args, shared, stream);
 }
@@ -81,16 +81,16 @@ inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*f
     return ::cudaLaunchKernelExC(config, reinterpret_cast<const void*>(func), pointers);
   }(static_cast<A&&>(args)...);
 }
-template <class R, class... A>
-inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, R (*func)(A...)) {
+template <class T>
+inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, T* func) {
   return ::cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(func));
 }
-template <class R, class... A>
-inline cudaError_t cudaFuncSetAttribute(R (*func)(A...), cudaFuncAttribute attribute, int value) {
+template <class T>
+inline cudaError_t cudaFuncSetAttribute(T* func, cudaFuncAttribute attribute, int value) {
   return ::cudaFuncSetAttribute(reinterpret_cast<const void*>(func), attribute, value);
 }
-template <class R, class... A>
-inline cudaError_t cudaFuncSetCacheConfig(R (*func)(A...), cudaFuncCache config) {
+template <class T>
+inline cudaError_t cudaFuncSetCacheConfig(T* func, cudaFuncCache config) {
   return ::cudaFuncSetCacheConfig(reinterpret_cast<const void*>(func), config);
 }
 
