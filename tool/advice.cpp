@@ -99,8 +99,11 @@ const Rule kRules[] = {
      },
      [](const Counters& c) { return c.divergent_branches; }},
     {false,
+     // What is updated in place has to be both read and written, though it is touched in one place. How much that is
+     // nobody counts; it cannot be more than was read, nor more than was written.
      [](const Counters& c) {
-       return c.compulsory_bytes ? sectors(moved_bytes(c) / 32, c.compulsory_bytes / 32) : Finding{};
+       const uint64_t in_place = std::min(c.global_load_sectors, c.global_store_sectors);
+       return c.compulsory_bytes ? sectors(moved_bytes(c) / 32, c.compulsory_bytes / 32 + in_place) : Finding{};
      },
      [](const Counters& c) {
        return fmt::format("moves {:.1f} times the bytes it touches: keep them in registers or shared memory",

@@ -145,7 +145,7 @@ const std::vector<Derived> kDerived = {
      "bytes of global memory moved: 32 a sector",
      COALESCE_VALUE(count(moved_bytes(c)))},
     {"moved_over_compulsory", "", "",
-     "bytes moved over those that an infinite cache would still have to move",
+     "bytes moved over those touched at all (2 where all of them are updated in place)",
      COALESCE_VALUE(ratio(moved_bytes(c), c.compulsory_bytes))},
 };
 #undef COALESCE_VALUE

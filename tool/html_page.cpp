@@ -226,7 +226,8 @@ std::string ladder_html(const std::vector<Rung>& rungs, const std::vector<std::s
         .bar = "bw"},
        {.title = "divergent", .hint = "branches whose lanes went both ways"},
        {.title = "lanes on", .hint = "of 32, mean over the warp instructions executed"},
-       {.title = "moved/least", .hint = "bytes moved over those that an infinite cache would still have to move"},
+       {.title = "moved/least",
+        .hint = "bytes moved over those touched at all; 2 where all of them are updated in place"},
        {.title = "result", .hint = "what the experiment's own check said", .number = false}});
   for (std::size_t i = 0; i < rungs.size(); ++i) {
     const Rung& rung = rungs[i];

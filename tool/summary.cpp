@@ -68,7 +68,7 @@ void print_legend(std::ostream& out, bool colour) {
   for (const char* line :
        {"sects: sectors of 32 bytes; per/best: sectors a request, and the fewest that hold its bytes;",
         "waves: passes of the shared memory's banks, confl: those due to conflicts; lanes on: of 32, mean;",
-        "moved/least: bytes moved over those that an infinite cache would still move"}) {
+        "moved/least: bytes moved over those touched at all (2 where all is updated in place)"}) {
     out << styled(line, Style::dim, colour) << '\n';
   }
 }

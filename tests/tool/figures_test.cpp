@@ -35,6 +35,19 @@ TEST(Advice, NamesTheLoadThatWastes) {
   EXPECT_EQ(advice.place, "reduce.cu:41");
 }
 
+TEST(Advice, SaysNothingAboutAnUpdateInPlace) {
+  // x[i] = f(x[i]): 200 sectors, each read once and written once.
+  const Values once = {
+      {"global_load_requests", 50},  {"global_load_sectors", 200},   {"global_store_requests", 50},
+      {"global_store_sectors", 200}, {"compulsory_bytes", 200 * 32}, {"global_load_bytes_requested", 6400},
+      {"instructions", 100},         {"thread_instructions", 3200},  {"global_store_bytes_requested", 6400}};
+  EXPECT_EQ(advice_for(once, "[" + line(12, once) + "]").text, "");
+  Values often = once;  // read three times, written once
+  often["global_load_requests"] *= 3, often["global_load_sectors"] *= 3, often["global_load_bytes_requested"] *= 3;
+  EXPECT_EQ(advice_for(often, "[" + line(12, often) + "]").text,
+            "moves 4.0 times the bytes it touches: keep them in registers or shared memory");
+}
+
 TEST(Advice, SaysNothingAboutAPerfectKernel) {
   const Values good = {
       {"global_load_requests", 50}, {"global_load_sectors", 200},  {"global_load_bytes_requested", 6400},
