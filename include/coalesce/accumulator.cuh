@@ -60,12 +60,19 @@
 //   P    join(P left, P right) const;
 //   void add_part(S&, P) const;
 //
+// One of which what a tile's first elements come to is a number of 32 bits, from which that of fewer can be taken off
+// (modulo 2^32), may have `static constexpr bool has_differences = true` and
+//
+//   unsigned int add_to_prefix(unsigned int before, const T (&x)[N]) const;              up to four more elements
+//   unsigned int add_to_prefix(unsigned int before, const T (&x)[N], int count) const;   the first `count` of them
+//   void         add_difference(S&, unsigned int) const;
+//
 // and, where four elements lie in a word, `static constexpr bool by_words = true` and
 //
-//   using packed = P;                    what words come to, of 4 bytes
-//   P    packed_of(unsigned int word, unsigned int kept) const;      of its bytes of which `kept` has the bits
-//   P    join_packed(P, P) const;
-//   void add_packed(S&, P) const;
+//   static constexpr unsigned int no_bytes;                    a word of four bytes that change nothing
+//   unsigned int add_word(unsigned int x, unsigned int word) const;   no_bytes, and what words of four come to
+//   unsigned int join_bytes(unsigned int, unsigned int) const;        of two such
+//   S            of_bytes(unsigned int x) const;
 //
 // Positions are 64-bit; a count of elements is never kept in less.
 #pragma once
@@ -141,6 +148,11 @@ template <class A>
 inline constexpr int size_of_part = part_of_accumulator<A>::size;
 template <class A>
 inline constexpr bool has_parts = size_of_part<A> != 0;
+
+template <class A, class = void>
+inline constexpr bool has_differences = false;
+template <class A>
+inline constexpr bool has_differences<A, std::void_t<decltype(A::has_differences)>> = A::has_differences;
 
 template <class A, class = void>
 inline constexpr bool has_words = false;

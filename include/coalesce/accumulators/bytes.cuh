@@ -36,6 +36,46 @@ __device__ __forceinline__ int add_products(unsigned int a, unsigned int b, int 
   return result;
 }
 
+// sum + the two halves.
+template <class T>
+__device__ __forceinline__ int add_halves(unsigned int two, int sum) {
+  int result;
+  if constexpr (std::is_signed_v<T>) {
+    asm("dp2a.lo.s32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(two), "r"(0x0101u), "r"(sum));
+  } else {
+    asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(two), "r"(0x0101u), "r"(sum));
+  }
+  return result;
+}
+// sum + all of up to four integers of 1 or 2 bytes, of which 4 bytes are a word.
+template <class T, int N>
+__device__ __forceinline__ int add_few(const T (&x)[N], int sum) {
+  if constexpr (sizeof(x) == 4 && N > 1) {
+    unsigned int word;
+    memcpy(&word, x, sizeof(word));
+    return N == 4 ? add_products<T>(word, 0x01010101u, sum) : add_halves<T>(word, sum);
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) sum += static_cast<int>(x[i]);
+    return sum;
+  }
+}
+// The same of the first `count` of them.
+template <class T, int N>
+__device__ __forceinline__ int add_few(const T (&x)[N], int sum, int count) {
+  T some[N];
+  if constexpr (sizeof(x) == 4) {
+    unsigned int word;
+    memcpy(&word, x, sizeof(word));
+    asm("shl.b32 %0, %0, %1;" : "+r"(word) : "r"(32 - 8 * static_cast<int>(sizeof(T)) * count));  // by 32: 0
+    memcpy(some, &word, sizeof(word));
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) some[i] = i < count ? x[i] : T(0);
+  }
+  return add_few(some, sum);
+}
+
 template <class T, int N>
 __device__ __forceinline__ int sum_of_bytes(const T (&tile)[N]) {
   unsigned int words[N / 4];
@@ -58,19 +98,24 @@ __device__ __forceinline__ int squares_of_bytes(const T (&tile)[N]) {
   return sum;
 }
 
-template <bool Largest>
+// Of two pairs of numbers of 16 bits.
+template <bool Largest, class Half = short>
 __device__ __forceinline__ unsigned int extreme_of_pairs(unsigned int a, unsigned int b) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   unsigned int result;
-  if constexpr (Largest) {
+  if constexpr (Largest && std::is_signed_v<Half>) {
     asm("max.s16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
-  } else {
+  } else if constexpr (Largest) {
+    asm("max.u16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  } else if constexpr (std::is_signed_v<Half>) {
     asm("min.s16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+  } else {
+    asm("min.u16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
   }
   return result;
 #else
-  const bool low = (static_cast<short>(a) > static_cast<short>(b)) == Largest;
-  const bool high = (static_cast<short>(a >> 16) > static_cast<short>(b >> 16)) == Largest;
+  const bool low = (static_cast<Half>(a) > static_cast<Half>(b)) == Largest;
+  const bool high = (static_cast<Half>(a >> 16) > static_cast<Half>(b >> 16)) == Largest;
   return ((low ? a : b) & 0xffffu) | ((high ? a : b) & 0xffff0000u);
 #endif
 }

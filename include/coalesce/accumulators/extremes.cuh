@@ -181,20 +181,20 @@ struct extreme {
   __device__ __forceinline__ part join(part a, part b) const { return earlier<Order, IgnoreNan>(a, b); }
   __device__ __forceinline__ void add_part(state& s, part x) const { s = earlier<Order, IgnoreNan>(s, x); }
 
-  // Two numbers of 16 bits, the extremes of every second byte.
+  // Two numbers of 16 bits, in whose upper bytes the extremes of two bytes of each word are: what is in the lower ones
+  // decides only between equal ones.
   static constexpr bool by_words = in_words<T, 4>;
-  using packed = unsigned int;
-  __device__ __forceinline__ unsigned int packed_of(unsigned int word, unsigned int kept) const {
-    constexpr unsigned int last = (static_cast<unsigned int>(nothing()) & 0xffu) * 0x01010101u;
-    word = (word & kept) | (last & ~kept);
-    return join_packed(pair_of_bytes<T, false>(word), pair_of_bytes<T, true>(word));
+  static constexpr unsigned int no_bytes = (static_cast<unsigned int>(nothing()) & 0xffu) * 0x01010101u;
+  __device__ __forceinline__ unsigned int join_bytes(unsigned int a, unsigned int b) const {
+    return extreme_of_pairs<std::is_same_v<Order, larger>,
+                            std::conditional_t<std::is_signed_v<T>, short, unsigned short>>(a, b);
   }
-  __device__ __forceinline__ unsigned int join_packed(unsigned int a, unsigned int b) const {
-    return extreme_of_pairs<std::is_same_v<Order, larger>>(a, b);
+  __device__ __forceinline__ unsigned int add_word(unsigned int x, unsigned int word) const {
+    return join_bytes(x, join_bytes(word, word << 8));
   }
-  __device__ __forceinline__ void add_packed(state& s, unsigned int x) const {
-    const int low = static_cast<short>(x), high = static_cast<short>(x >> 16);
-    s = earlier<Order, IgnoreNan>(s, earlier<Order, IgnoreNan>(static_cast<state>(low), static_cast<state>(high)));
+  __device__ __forceinline__ state of_bytes(unsigned int x) const {
+    return earlier<Order, IgnoreNan>(static_cast<state>(static_cast<T>(x >> 8)),
+                                     static_cast<state>(static_cast<T>(x >> 24)));
   }
   template <int N, class At>
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {

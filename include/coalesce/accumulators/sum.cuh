@@ -123,13 +123,15 @@ struct sum {
   __device__ __forceinline__ tile_sum join(tile_sum a, tile_sum b) const { return a + b; }
   __device__ __forceinline__ void add_part(state& s, tile_sum x) const { sum_in(s).add(x); }
 
-  static constexpr bool by_words = in_words<T, 4> && !counts;
-  using packed = int;
-  __device__ __forceinline__ int packed_of(unsigned int word, unsigned int kept) const {
-    return add_products<T>(word & kept, 0x01010101u, 0);
+  // Sums of a tile of small integers fit in 32 bits, and so do their differences.
+  static constexpr bool has_differences = std::is_integral_v<T> && sizeof(T) <= 2 && !counts;
+  template <int N, class... Count>
+  __device__ __forceinline__ unsigned int add_to_prefix(unsigned int before, const T (&x)[N], Count... count) const {
+    return static_cast<unsigned int>(add_few(x, static_cast<int>(before), count...));
   }
-  __device__ __forceinline__ int join_packed(int a, int b) const { return a + b; }
-  __device__ __forceinline__ void add_packed(state& s, int x) const { sum_in(s).add(static_cast<tile_sum>(x)); }
+  __device__ __forceinline__ void add_difference(state& s, unsigned int x) const {
+    sum_in(s).add(static_cast<tile_sum>(x));
+  }
 
   template <int N, class At>
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At) const {

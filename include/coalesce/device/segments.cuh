@@ -15,8 +15,6 @@ namespace coalesce::detail {
 
 inline constexpr int segments_threads = 128;
 inline constexpr int segments_warps = segments_threads / 32;
-// Units that the end of a segment counts as: it takes about as many instructions as so many elements.
-inline constexpr int segments_weight = 4;
 // See segments_plan: at most so many waves.
 inline constexpr int segments_waves = 4;
 inline constexpr int segments_group = 128;  // portions
@@ -55,6 +53,7 @@ __device__ __forceinline__ void write_segment(const segments<A, Source, Offsets>
 // the warps that are first to end: multiprocessors are not equally fast, and segments not equally dear. Where portions
 // were alike in a wave, all warps came to look for their next one at the same time, and nobody read meanwhile. `least`:
 // units that a portion is to have at least.
+template <int Weight>
 struct segments_plan {
   std::int64_t origin, total;  // the first element, and how many there are
   std::int64_t units, share;   // of all; of the first portion
@@ -63,7 +62,7 @@ struct segments_plan {
 
   segments_plan() = default;
   __device__ segments_plan(std::int64_t begin, std::int64_t end, std::int64_t segments, int most_blocks, int least)
-      : origin(begin), total(end - begin), units(end - begin + segments * segments_weight) {
+      : origin(begin), total(end - begin), units(end - begin + segments * Weight) {
     first = blocks_for(units, most_blocks, least) * segments_warps;
     for (int waves = segments_waves;; --waves) {
       const int whole = 1 << (waves - 1);  // so that shares can be halved
@@ -106,7 +105,7 @@ struct segments_edge {
 // between two edges. All lanes of a warp call it, for one place or, 16 lanes each, for two. They look at many offsets
 // at a time, as one after the other would take long, but each is a sector: first at 8, around where it would be if
 // segments were alike.
-template <int Lanes, class Offsets>
+template <int Lanes, int Weight, class Offsets>
 __device__ inline std::int64_t ends_before(const Offsets& offsets, std::int64_t origin, const segments_edge& before,
                                            const segments_edge& after, std::int64_t units) {
   std::int64_t low = before.ends, high = after.ends;  // the answer is in low ... high
@@ -122,7 +121,7 @@ __device__ inline std::int64_t ends_before(const Offsets& offsets, std::int64_t 
     const std::int64_t place = start + lane * step;  // has segment `place` ended?
     bool ended = false;
     if (lane < places && place < high) {
-      ended = static_cast<std::int64_t>(offsets[place + 1]) - origin + place * segments_weight <= units;
+      ended = static_cast<std::int64_t>(offsets[place + 1]) - origin + place * Weight <= units;
     }
     const int how_many = __popc(__ballot_sync(0xffffffffu, ended) >> others & (~0u >> (32 - Lanes)));
     if (how_many < places && start + how_many * step < high) high = start + how_many * step;
@@ -135,8 +134,8 @@ __device__ inline std::int64_t ends_before(const Offsets& offsets, std::int64_t 
 }
 
 // The same for one lane, by a quarter of what is left at each step.
-template <class Offsets>
-__device__ inline segments_place place_of(const Offsets& offsets, const segments_plan& plan, std::int64_t count,
+template <int Weight, class Offsets>
+__device__ inline segments_place place_of(const Offsets& offsets, const segments_plan<Weight>& plan, std::int64_t count,
                                           std::int64_t units) {
   std::int64_t low = 0, high = count;
   while (low < high) {
@@ -147,7 +146,7 @@ __device__ inline segments_place place_of(const Offsets& offsets, const segments
     for (int k = 0; k < 3; ++k) {
       place[k] = low + quarter * (k + 1);
       ended[k] = place[k] < high &&
-                 static_cast<std::int64_t>(offsets[place[k] + 1]) - plan.origin + place[k] * segments_weight <= units;
+                 static_cast<std::int64_t>(offsets[place[k] + 1]) - plan.origin + place[k] * Weight <= units;
     }
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
@@ -167,7 +166,7 @@ struct segments_shared {
   typename segments_walk<A, Source, Offsets>::shared of_warp[segments_warps];
   room<segments_left<typename A::state>, segments_warps> left;
   std::int64_t edges[segments_warps + 1];  // how many segments end before each warp's first portion
-  segments_plan plan;
+  segments_plan<segment_tiles<A, Source>::weight> plan;
 };
 // On a multiprocessor: what shared memory allows (228 KB, of which each block takes one more), and registers. Where six
 // blocks read, some multiprocessors get their tiles so much later than others that five are faster.
@@ -302,16 +301,18 @@ __global__ void __launch_bounds__(segments_threads, (segments_blocks<A, Source, 
   const int warp = threadIdx.x / 32;
   const auto offset = [&](std::int64_t i) { return static_cast<std::int64_t>(offsets[i]); };
   // Finding where to begin takes a warp about as long as two tiles.
-  segments_plan& plan = shared.plan;
+  constexpr int weight = segment_tiles<A, Source>::weight;
+  using plan_type = segments_plan<weight>;
+  plan_type& plan = shared.plan;
   if (threadIdx.x == 0) {
     constexpr int least = 2 * walk::tile_elements;
     const int most = static_cast<int>(gridDim.x), mine = static_cast<int>(blockIdx.x);
-    const std::int64_t end = offset(problem.count), of_ends = problem.count * segments_weight;
+    const std::int64_t end = offset(problem.count), of_ends = problem.count * weight;
     plan.first = 0;
     // Most blocks of a small array have nothing to do, and then read one offset. That of others is not waited for.
-    if (mine < segments_plan::blocks_for(of_ends, most, least) ||
-        mine < segments_plan::blocks_for(end + of_ends, most, least)) {
-      plan = segments_plan(offset(0), end, problem.count, most, least);
+    if (mine < plan_type::blocks_for(of_ends, most, least) ||
+        mine < plan_type::blocks_for(end + of_ends, most, least)) {
+      plan = plan_type(offset(0), end, problem.count, most, least);
     }
   }
   __syncthreads();
@@ -325,13 +326,13 @@ __global__ void __launch_bounds__(segments_threads, (segments_blocks<A, Source, 
   if (warp < 2) {
     const std::int64_t mine = warp == 0 ? low : high;
     const segments_edge last = {plan.units, mine == 0 ? 0 : problem.count};
-    const std::int64_t ends = ends_before<32>(offsets, origin, {0, 0}, last, mine);
+    const std::int64_t ends = ends_before<32, weight>(offsets, origin, {0, 0}, last, mine);
     if (threadIdx.x % 32 == 0) edges[warp == 0 ? 0 : warps] = ends;
   }
   __syncthreads();
   if (warp != 0) {
     const std::int64_t ends =
-        ends_before<32>(offsets, origin, {low, edges[0]}, {high, edges[warps]}, plan.before(portion));
+        ends_before<32, weight>(offsets, origin, {low, edges[0]}, {high, edges[warps]}, plan.before(portion));
     if (threadIdx.x % 32 == 0) edges[warp] = ends;
   }
   __syncthreads();
@@ -339,7 +340,7 @@ __global__ void __launch_bounds__(segments_threads, (segments_blocks<A, Source, 
   // units: see ends_before.
   segments_place from = {edges[warp], offset(edges[warp])}, to = {edges[warp + 1], offset(edges[warp + 1])};
   const auto element_at = [&](std::int64_t units, const segments_place& place) {
-    const std::int64_t element = origin + units - place.ends * segments_weight;
+    const std::int64_t element = origin + units - place.ends * weight;
     return element < place.begin ? place.begin : element;
   };
   // One warp of some blocks looks where portions of later waves begin, a lane for each: one offset after the other, as
@@ -391,7 +392,7 @@ __global__ void __launch_bounds__(segments_threads, (segments_blocks<A, Source, 
       to = portion + 1 < plan.portions ? problem.places[portion + 1 - plan.first] : end;
     } else {
       const std::int64_t ends =
-          ends_before<16>(offsets, origin, {0, 0}, all, plan.before(portion + threadIdx.x % 32 / 16));
+          ends_before<16, weight>(offsets, origin, {0, 0}, all, plan.before(portion + threadIdx.x % 32 / 16));
       const segments_place mine = {ends, offset(ends)};
       from = {warp::from_lane(mine.ends, 0), warp::from_lane(mine.begin, 0)};
       to = {warp::from_lane(mine.ends, 16), warp::from_lane(mine.begin, 16)};

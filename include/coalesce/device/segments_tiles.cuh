@@ -47,17 +47,21 @@ struct segment_tiles {
   static constexpr bool copied = Source::inputs == 1 && 16 % Source::bytes == 0;
   using staged = typename std::conditional_t<copied, tag<typename Source::memory>, tag<typename A::element>>::type;
   static constexpr int size = sizeof(staged);
-  static constexpr bool by_vectors = 16 % size == 0, by_words = size == 1 && has_words<A>;
-  static constexpr bool by_parts = by_vectors && has_parts<A> && !by_words;
+  static constexpr bool by_vectors = 16 % size == 0, by_prefixes = copied && size <= 2 && has_differences<A>;
+  static constexpr bool by_words = size == 1 && has_words<A>;
+  static constexpr bool ends_before = by_prefixes || by_words;  // see segments_walk::of_tile
+  static constexpr bool by_parts = by_vectors && has_parts<A> && !ends_before;
+  // Elements that the end of a segment counts as where work is dealt out.
+  static constexpr int weight = ends_before ? 16 / size : 4;
   static constexpr int width = by_vectors ? 16 / size : 1;
   // At most 128 bytes of a lane, also of parts, and 32 elements.
   static constexpr int largest = by_parts && size_of_part<A> > size ? size_of_part<A> : size;
   static constexpr int most = 128 / largest < 32 ? 128 / largest : 32;
-  static constexpr int vectors = by_words ? 5 : (most / width - 1) / 2 * 2 + 1;
+  static constexpr int vectors = ends_before ? 5 : (most / width - 1) / 2 * 2 + 1;
   static constexpr int items = by_vectors ? vectors * width : size <= 16 ? 7 : size <= 40 ? 3 : 1;
   static constexpr int elements = 32 * items;
-  // What parts need besides, where they have other sizes than elements; words, as much as elements.
-  static constexpr int part_bytes = by_words                              ? elements
+  // What parts need besides, where they have other sizes than elements; words and prefixes, as much as elements.
+  static constexpr int part_bytes = ends_before                           ? elements * size
                                     : by_parts && size_of_part<A> != size ? elements * size_of_part<A>
                                                                           : 0;
   // 8 KB in all, of which what is not worked at is on its way.

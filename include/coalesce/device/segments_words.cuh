@@ -1,9 +1,10 @@
-// How the lanes of a warp go through a tile of ragged segments of bytes, the third of three ways (segments_parts.cuh,
-// segments_slots.cuh): four of them at a time, as the memory leaves six instructions for each.
+// How the lanes of a warp go through a tile of ragged segments of bytes whose extremes are wanted, one of four ways
+// (see segments_walk.cuh): four of them at a time, as the memory leaves six instructions for each.
 //
-// What a word comes to behind its last end, joined with the words before it if it has none, is left in a place of the
-// word's own. Where a segment ends within a word, the bytes of it are looked at once more by the lane that wants the
-// result, with what the word before has left and what was open before its lane.
+// What is open before each word, of its lane, is left in a place of the word's own. Before that the place says whether
+// a segment ends in the word, and how much of it is behind the last end: a selector for `prmt`, so that nothing has to
+// be taken apart. The lane that wants a segment's result looks at the word in which it ends once more, and takes what
+// was open before that word, and before its lane.
 #pragma once
 
 #include "segments_tiles.cuh"
@@ -16,77 +17,128 @@ class segment_words : public open_segment<A> {
   using base::a_;
   using base::all;
   using base::lane_;
-  using base::open_;
   using tiles = segment_tiles<A, Source>;
   using staged = typename tiles::staged;
   using element = typename A::element;
-  using packed = typename A::packed;
   using state_type = typename A::state;
-  static constexpr int width = tiles::width, items = tiles::items, words = items / 4;
-  static constexpr int mark_words = (items + 31) / 32;
+  static constexpr int width = tiles::width, items = tiles::items, words = items / 4, vectors = items / width;
+  static constexpr unsigned int nothing = A::no_bytes;
+  static constexpr unsigned int whole_word = 0x3210, other_bytes = 0x4444, ends = 1u << 31;
 
  public:
-  static constexpr int most = 1 << 30;  // ends in a round: any number
-
   struct shared {
-    alignas(16) packed behind[32 * words];  // what is open behind each word, of its lane
-    room<state_type, 32> carry;             // and before each lane
-    unsigned int marks[mark_words][32];     // a bit for each element of a lane that is a segment's last
+    alignas(16) unsigned int of_word[32 * words];  // a mark, then what is open before the word
   };
 
-  __device__ __forceinline__ segment_words(const A& a, const Source& in, shared& room) : base(a), in_(in), room_(room) {
-#pragma unroll
-    for (int m = 0; m < mark_words; ++m) room_.marks[m][lane_] = 0;
+  __device__ __forceinline__ segment_words(const A& a, const Source& in, shared& room)
+      : base(a), in_(in), room_(room) {}
+
+  // In all lanes alike.
+  __device__ __forceinline__ state_type open() {
+    gather();
+    return a_.of_bytes(open_);
   }
 
-  // Element `last` is a segment's last.
-  __device__ __forceinline__ void mark(unsigned int last) {
-    const unsigned int lane = last / items, i = last - lane * items;
-    atomicOr(&room_.marks[i / 32][lane], 1u << i % 32);
-  }
+  __device__ __forceinline__ void begin_anew() { open_ = nothing; }
 
   // A tile in which no segment ends.
-  __device__ __forceinline__ void without_ends(const staged* elements, std::int64_t) {
-    base::spread();
-    element tile[items];
+  __device__ __forceinline__ void without_ends(const staged* elements) {
+    if (!spread_ && lane_ != 0) open_ = nothing;
+    spread_ = true;
 #pragma unroll
-    for (int i = 0; i < items; i += width) load_staged<A>(in_, elements, lane_ * items + i, tile + i);
-    a_.add(open_, tile, positions<1>{0, 1});
-  }
-
-  // Elements from ... to - 1 of a tile, in which segments end where it is marked.
-  __device__ __forceinline__ void round(staged* elements, int from, int to, std::int64_t) {
-    from_ = from;
-    if (from == 0 && to == tiles::elements) {
-      go<true>(elements, from, to);
-    } else {
-      go<false>(elements, from, to);
+    for (int i = lane_ * items; i < (lane_ + 1) * items; i += width) {
+      const uint4 four = load_four(elements + i);
+      open_ = a_.add_word(open_, word_of(&four.x));
+      open_ = a_.add_word(open_, word_of(&four.y));
+      open_ = a_.add_word(open_, word_of(&four.z));
+      open_ = a_.add_word(open_, word_of(&four.w));
     }
   }
 
-  // Of the segment that ends with element `last`, what this warp has read. `begin`: where it begins, if in this tile.
-  __device__ __forceinline__ state_type value_at(const staged* elements, unsigned int last, int begin) {
-    if (from_ != 0 && begin < from_) begin = from_;
-    const unsigned int lane = last / items, word = last / 4;
-    const int first = static_cast<int>(word * 4);
-    unsigned int kept = ~0u >> 8 * (3 - last % 4);
-    if (begin > first) kept &= ~0u << 8 * (begin - first);
-    packed x = a_.packed_of(load_word(elements + first), kept);
-    if (begin < first && word > lane * words) x = a_.join_packed(room_.behind[word - 1], x);
-    state_type state = a_.identity();
-    if (begin < static_cast<int>(lane * items)) state = room_.carry[lane];
-    a_.add_packed(state, x);
-    return state;
+  // Nothing is marked.
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int w = lane_ * words; w < (lane_ + 1) * words; w += 4) {
+      store_four(room_.of_word + w, make_uint4(whole_word, whole_word, whole_word, whole_word));
+    }
+    __syncwarp();
+  }
+  // A segment ends before element `end`. Of several in a word the last one's mark is the largest number.
+  __device__ __forceinline__ void mark(unsigned int end) {
+    const unsigned int behind = ~0u << 4 * (end % 4);
+    atomicMax(&room_.of_word[end / 4], ((ends | whole_word) & behind) | (other_bytes & ~behind));
   }
 
-  // The warp's share ends behind element `to` - 1 of a round's, and the segment that is open there begins at `begin`.
-  __device__ __forceinline__ void cut(const staged* elements, int to, int begin) {
-    open_ = a_.identity();
-    if (begin < to) open_ = value_at(elements, to - 1, begin);
+  // Looks at a tile.
+  __device__ __forceinline__ void look_at(const staged* elements) {
+    gather();
+    __syncwarp();
+    unsigned int state = nothing, marks = 0;
+    uint4 four[vectors], mark[vectors];  // all loads first: each would be waited for
+#pragma unroll
+    for (int k = 0; k < vectors; ++k) {
+      four[k] = load_four(elements + lane_ * items + k * width);
+      mark[k] = load_four(room_.of_word + lane_ * words + 4 * k);
+    }
+#pragma unroll
+    for (int k = 0; k < vectors; ++k) {
+      uint4 before;
+      before.x = pass(state, word_of(&four[k].x), mark[k].x);
+      before.y = pass(state, word_of(&four[k].y), mark[k].y);
+      before.z = pass(state, word_of(&four[k].z), mark[k].z);
+      before.w = pass(state, word_of(&four[k].w), mark[k].w);
+      marks |= mark[k].x | mark[k].y | mark[k].z | mark[k].w;
+      store_four(room_.of_word + lane_ * words + 4 * k, before);
+    }
+    const bool any = static_cast<int>(marks) < 0;
+    const int owner = base::owner_of(any), reach = any ? 0 : owner < 0 ? lane_ : lane_ - owner;
+    if (lane_ == 0 && !any) state = a_.join_bytes(open_, state);
+#pragma unroll 1
+    for (int step = 1; __any_sync(all, reach >= step); step *= 2) {
+      const unsigned int other = __shfl_up_sync(all, state, step);
+      if (reach >= step) state = a_.join_bytes(other, state);
+    }
+    before_lane_ = __shfl_up_sync(all, state, 1);
+    if (lane_ == 0) before_lane_ = open_;
+    open_ = __shfl_sync(all, state, 31);
+    __syncwarp();
+  }
+
+  // What elements begin ... end - 1 come to, `end` in the tile, among which no segment ends; `begin` may be before it.
+  __device__ __forceinline__ state_type between(const staged* elements, int begin, int end) const {
+    return a_.of_bytes(bytes_between(elements, begin, end));
+  }
+  // Elements end behind element `to` - 1, in the midst of the tile, and the open segment begins at `begin`.
+  __device__ __forceinline__ void cut(const staged* elements, int begin, int to) {
+    open_ = bytes_between(elements, begin, to);
   }
 
  private:
-  __device__ __forceinline__ unsigned int load_word(const staged* from) const {
+  // What is open before a word; behind it in `state`.
+  __device__ __forceinline__ unsigned int pass(unsigned int& state, unsigned int word, unsigned int mark) const {
+    const unsigned int before = state;
+    if (static_cast<int>(mark) < 0) state = nothing;
+    state = a_.add_word(state, __byte_perm(word, nothing, mark));
+    return before;
+  }
+  __device__ __forceinline__ unsigned int bytes_between(const staged* elements, int begin, int end) const {
+    const int first = end & ~3, lane = end / items;
+    const unsigned int word = word_of(elements + first);
+    unsigned int kept = ~(~0u << 8 * (end - first));
+    if (begin > first) kept &= ~0u << 8 * (begin - first);
+    const unsigned int carried = __shfl_sync(all, before_lane_, lane);
+    unsigned int state = begin < first ? room_.of_word[first / 4] : nothing;
+    state = a_.join_bytes(state, begin < lane * items ? carried : nothing);
+    return a_.add_word(state, (word & kept) | (nothing & ~kept));
+  }
+  // Of all lanes.
+  __device__ __forceinline__ void gather() {
+    if (!spread_) return;
+    spread_ = false;
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) open_ = a_.join_bytes(open_, __shfl_xor_sync(all, open_, step));
+  }
+  __device__ __forceinline__ unsigned int word_of(const void* from) const {
     typename Source::template vector_of<4> vector;
     memcpy(static_cast<void*>(&vector), from, 4);
     element four[4];
@@ -96,55 +148,11 @@ class segment_words : public open_segment<A> {
     return word;
   }
 
-  template <bool Whole>
-  __device__ __forceinline__ void go(const staged* elements, int from, int to) {
-    base::open();
-    const int first = lane_ * items;
-    unsigned int marks[mark_words], any = 0;
-#pragma unroll
-    for (int m = 0; m < mark_words; ++m) {
-      marks[m] = room_.marks[m][lane_];
-      room_.marks[m][lane_] = 0;
-      if (!Whole) {  // what is not of this round ends, so that nothing is joined with it
-        constexpr int last = items - (mark_words - 1) * 32;
-        const unsigned int here = m < mark_words - 1 || last == 32 ? all : (1u << last % 32) - 1;
-        marks[m] |= here & ~base::bits_between(from - first - m * 32, to - first - m * 32);
-      }
-      any |= marks[m];
-    }
-    packed before{};
-#pragma unroll
-    for (int i = 0; i < items; i += width) {
-      element x[width] = {};
-      if (Whole || (first + i + width > from && first + i < to)) load_staged<A>(in_, elements, first + i, x);
-      unsigned int word[width / 4];
-      memcpy(word, x, sizeof(word));
-      packed behind[width / 4];
-#pragma unroll
-      for (int w = 0; w < width / 4; ++w) {
-        const int bit = (i + 4 * w) % 32;
-        const unsigned int ends = marks[i / 32] & 15u << bit;
-        unsigned int kept = ~0u;  // behind the last end
-        if (ends != 0) kept = 0xffffff00u << 8 * (31 - __clz(static_cast<int>(ends)) - bit);
-        behind[w] = a_.packed_of(word[w], kept);
-        if (i + w != 0 && ends == 0) behind[w] = a_.join_packed(before, behind[w]);
-        before = behind[w];
-      }
-      uint4 four;
-      static_assert(sizeof(behind) == sizeof(four));
-      memcpy(&four, behind, sizeof(four));
-      store_four(room_.behind + lane_ * words + i / 4, four);
-    }
-    state_type state = a_.identity();
-    a_.add_packed(state, before);
-    room_.carry[lane_] = base::scan_open(state, base::owner_of(any != 0), any != 0);
-    open_ = warp::from_lane(state, 31);
-    __syncwarp();
-  }
-
   const Source in_;
   shared& room_;
-  int from_ = 0;  // where the round began
+  unsigned int open_ = nothing;  // of the open segment, in all lanes alike or spread over them
+  bool spread_ = false;
+  unsigned int before_lane_ = nothing;  // what is open before this lane's elements
 };
 
 }  // namespace coalesce::detail
