@@ -44,6 +44,9 @@ void check(const std::vector<i64>& lengths, i64 first, const char* what, Random&
   // What neighbours come to is not as large as they are.
   Array<unsigned char> some(segments);
   CALL(coalesce::any(in.get(), device.get(), segments, reinterpret_cast<bool*>(some.get())));
+  Array<double> means(segments);
+  CALL(coalesce::mean(in.get(), device.get(), segments, means.get()));
+  const std::vector<double> mean = means.download();
   const std::vector<unsigned char> any = some.download();
   Array<i64> places(segments);
   Array<coalesce::statistics<T>> statistics(segments);
@@ -73,6 +76,7 @@ void check(const std::vector<i64>& lengths, i64 first, const char* what, Random&
 #ifdef TYPE
     expect_same(number(last[s]), number(f.count ? host[offsets[s + 1] - 1] : T(1)), "the last one", which);
     expect_same(any[s] != 0, f.nonzero > 0, "any", which);
+    if (f.count) expect_near(mean[s], f.sum / f.count, sum_bound(f) / f.count, "mean", which);
     expect_same(argmax[s], f.highest_at, "argmax", which);
     expect_same(stats[s].count, f.count, "stats' count", which);
     if (f.count) expect_near(stats[s].variance, f.variance(), variance_bound(f), "stats' variance", which);
@@ -120,11 +124,25 @@ void check_all(Random& random) {
   giant = many(10, 3000, 5000);
   giant[3] = giant[9] = 0;
   check<T, O>(giant, 0, "long ones", random);
-  // About a tile of a warp (bytes: 80 a lane; others: 32 elements, 128 bytes at most): just under, at, over.
-  const i64 tile = 32 * (sizeof(T) == 1 ? 80 : std::min<i64>(32, 128 / static_cast<i64>(sizeof(T))));
-  for (const i64 length : {tile - 1, tile, tile + 1, 2 * tile}) {
-    check<T, O>({length, 1, length, 0, length}, 0, "a tile each", random);
+  // About a tile of a warp (bytes, and sums of 2: 80 bytes a lane; others: 32 elements, 128 bytes at most): just under,
+  // at, over.
+  const i64 size = sizeof(T), tile = size == 1 ? 2560 : 32 * std::min<i64>(32, 128 / size);
+  for (const i64 about : {tile, i64{size == 2 ? 1280 : 0}}) {
+    for (const i64 length : {about - 1, about, about + 1, 2 * about}) {
+      if (length > 1) check<T, O>({length, 1, length, 0, length}, 0, "a tile each", random);
+    }
   }
+  // What warps share begins in the midst of a segment that ends in the same word.
+  if (size == 1) check<T, O>(many(6000, 3, 6), 0, "3 to 6", random);
+  // The last element of all is the last one of a tile. (The first lies behind a line's beginning.)
+  for (const i64 length : {tile - 1, i64{1279}}) check<T, O>({length - 5, 5, 0}, 0, "to the end of a tile", random);
+  // Ends just before, at and behind the borders of tiles, and in all places of a word beside each other.
+  std::vector<i64> borders;
+  for (const i64 length : {tile - 4, tile - 33, 2 * tile - 2}) {
+    borders.push_back(length);
+    for (i64 k = 0; k < 40; ++k) borders.push_back(k % 4);
+  }
+  for (const i64 first : {i64{0}, i64{1}, i64{2}, i64{3}}) check<T, O>(borders, first, "borders", random);
   // More ends at one place than a warp keeps, in the midst of a tile and at its end.
   std::vector<i64> masses;
   for (const i64 length : {i64{5}, i64{0}, tile - 5, i64{1}, 3 * tile / 2}) {

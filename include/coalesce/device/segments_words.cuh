@@ -36,22 +36,22 @@ class segment_words : public open_segment<A> {
   // In all lanes alike.
   __device__ __forceinline__ state_type open() {
     gather();
-    return a_.of_bytes(open_);
+    return a_.of_bytes(bytes_);
   }
 
-  __device__ __forceinline__ void begin_anew() { open_ = nothing; }
+  __device__ __forceinline__ void begin_anew() { bytes_ = nothing; }
 
   // A tile in which no segment ends.
   __device__ __forceinline__ void without_ends(const staged* elements) {
-    if (!spread_ && lane_ != 0) open_ = nothing;
+    if (!spread_ && lane_ != 0) bytes_ = nothing;
     spread_ = true;
 #pragma unroll
     for (int i = lane_ * items; i < (lane_ + 1) * items; i += width) {
       const uint4 four = load_four(elements + i);
-      open_ = a_.add_word(open_, word_of(&four.x));
-      open_ = a_.add_word(open_, word_of(&four.y));
-      open_ = a_.add_word(open_, word_of(&four.z));
-      open_ = a_.add_word(open_, word_of(&four.w));
+      bytes_ = a_.add_word(bytes_, word_of(&four.x));
+      bytes_ = a_.add_word(bytes_, word_of(&four.y));
+      bytes_ = a_.add_word(bytes_, word_of(&four.z));
+      bytes_ = a_.add_word(bytes_, word_of(&four.w));
     }
   }
 
@@ -92,15 +92,15 @@ class segment_words : public open_segment<A> {
     }
     const bool any = static_cast<int>(marks) < 0;
     const int owner = base::owner_of(any), reach = any ? 0 : owner < 0 ? lane_ : lane_ - owner;
-    if (lane_ == 0 && !any) state = a_.join_bytes(open_, state);
+    if (lane_ == 0 && !any) state = a_.join_bytes(bytes_, state);
 #pragma unroll 1
     for (int step = 1; __any_sync(all, reach >= step); step *= 2) {
       const unsigned int other = __shfl_up_sync(all, state, step);
       if (reach >= step) state = a_.join_bytes(other, state);
     }
     before_lane_ = __shfl_up_sync(all, state, 1);
-    if (lane_ == 0) before_lane_ = open_;
-    open_ = __shfl_sync(all, state, 31);
+    if (lane_ == 0) before_lane_ = bytes_;
+    bytes_ = __shfl_sync(all, state, 31);
     __syncwarp();
   }
 
@@ -110,7 +110,7 @@ class segment_words : public open_segment<A> {
   }
   // Elements end behind element `to` - 1, in the midst of the tile, and the open segment begins at `begin`.
   __device__ __forceinline__ void cut(const staged* elements, int begin, int to) {
-    open_ = bytes_between(elements, begin, to);
+    bytes_ = bytes_between(elements, begin, to);
   }
 
  private:
@@ -136,7 +136,7 @@ class segment_words : public open_segment<A> {
     if (!spread_) return;
     spread_ = false;
 #pragma unroll
-    for (int step = 16; step > 0; step /= 2) open_ = a_.join_bytes(open_, __shfl_xor_sync(all, open_, step));
+    for (int step = 16; step > 0; step /= 2) bytes_ = a_.join_bytes(bytes_, __shfl_xor_sync(all, bytes_, step));
   }
   __device__ __forceinline__ unsigned int word_of(const void* from) const {
     typename Source::template vector_of<4> vector;
@@ -150,7 +150,7 @@ class segment_words : public open_segment<A> {
 
   const Source in_;
   shared& room_;
-  unsigned int open_ = nothing;  // of the open segment, in all lanes alike or spread over them
+  unsigned int bytes_ = nothing;  // of the open segment, in all lanes alike or spread over them
   bool spread_ = false;
   unsigned int before_lane_ = nothing;  // what is open before this lane's elements
 };
