@@ -162,6 +162,41 @@ void slices_of_slices() {
   }
 }
 
+// The choices of slices that look at few numbers of them are as good as if they looked at all: of the same share of the
+// device (with as much taken off for rounds), or within the 1 % that a choice must be better by.
+void slices_among_all() {
+  using coalesce::detail::ceil_div;
+  const auto filled = [](i64 blocks, i64 resident) {
+    return static_cast<double>(blocks) / static_cast<double>(ceil_div(blocks, resident) * resident);
+  };
+  for (const i64 resident : {24, 264, 396}) {
+    for (const i64 most : {0, 1, 2, 7, 50, 5000}) {
+      for (i64 count = 1; count < 900; count += count < 40 ? 1 : 37) {
+        for (const i64 rounds : {1, 2, 4, 16}) {
+          double best = -1e300, share = 0;
+          for (i64 slices = 1; slices == 1 || (slices <= most && count * slices <= rounds * resident); ++slices) {
+            const i64 needed = ceil_div(count * slices, resident);
+            best =
+                std::max(best, filled(count * slices, resident) - 0.04 * static_cast<double>(std::min<i64>(needed, 8)));
+          }
+          const i64 slices = coalesce::detail::slices_of_tiles(count, most, resident, share, rounds);
+          EXPECT(share == best && (slices == 1 || (slices <= most && count * slices <= rounds * resident)),
+                 "%lld slices of %lld tiles", static_cast<long long>(slices), static_cast<long long>(count));
+        }
+        double best = 0;
+        for (i64 slices = 1; slices <= most && count * slices <= 8 * resident; ++slices) {
+          best = std::max(best, filled(count * slices, resident));
+        }
+        const i64 slices = coalesce::detail::slices_of_runs(count, most * 65536, resident);
+        if (count > 1 && most > 0 && count <= 8 * resident) {
+          EXPECT(slices <= most && filled(count * slices, resident) >= best - 0.01, "%lld slices of %lld runs",
+                 static_cast<long long>(slices), static_cast<long long>(count));
+        }
+      }
+    }
+  }
+}
+
 void refusals() {
   Array<float> in(64), out(64);
   Array<i64> at(4);
@@ -191,6 +226,7 @@ int main() {
   infinities_and_overflow();
   many_partial_results();
   slices_of_slices();
+  slices_among_all();
   refusals();
   std::puts("edges: ok");
 }

@@ -99,9 +99,11 @@ inline std::int64_t slices_of_runs(std::int64_t runs_count, std::int64_t bytes, 
   const std::int64_t most = runs_count < max_tickets ? bytes / 65536 : 1;
   std::int64_t best = 1;
   double best_share = 0;
-  for (std::int64_t slices = 1; slices <= most && runs_count * slices <= 8 * resident; ++slices) {
-    const std::int64_t blocks = runs_count * slices, rounds = ceil_div(blocks, resident);
-    const double share = static_cast<double>(blocks) / static_cast<double>(rounds * resident);
+  for (std::int64_t rounds = ceil_div(runs_count, resident); rounds <= 8; ++rounds) {
+    // The most that fit, as in slices_of_tiles.
+    const std::int64_t fit = rounds * resident / runs_count, slices = fit < most ? fit : most;
+    const std::int64_t blocks = runs_count * slices, needed = ceil_div(blocks, resident);
+    const double share = static_cast<double>(blocks) / static_cast<double>(needed * resident);
     if (share > best_share + 0.01) {
       best = slices;
       best_share = share;
