@@ -145,7 +145,7 @@ TEST(LibraryColumns, ALargeMatrixHasOneBlockOfManyThreadsAMultiprocessor) {
                                        "-X", "-O0", kSource + "/tests/gpu/library_columns.cu"});
   ASSERT_EQ(result.code, 0) << result.out << result.err;
   const nlohmann::json launches = here.json()["launches"];
-  ASSERT_EQ(launches.size(), 3u);
+  ASSERT_EQ(launches.size(), 4u);
   for (const auto& launch : launches) EXPECT_EQ(launch["block"][0], 512);
 }
 

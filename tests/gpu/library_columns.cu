@@ -20,6 +20,27 @@ void check(i64 planes, i64 rows, i64 columns, int shift, Random& random) {
   }
 }
 
+// Sums of the elements and of their squares are exact in double, whatever their order; what is left is to divide, and
+// to round to float.
+void check_variance(i64 rows, i64 columns, Random& random) {
+  std::vector<float> in(rows * columns);
+  for (float& x : in) x = static_cast<float>(random.between(-128, 127)) / 128;
+  std::vector<double> sums(columns), squares(columns);
+  for (i64 i = 0; i < rows * columns; ++i) {
+    sums[i % columns] += in[i];
+    squares[i % columns] += static_cast<double>(in[i]) * in[i];
+  }
+  const Array<float> device(in, 1);
+  Array<float> out(columns);
+  CALL(coalesce::variance(coalesce::view<float>(device.get(), {rows, columns}), {0}, out.get()));
+  const std::vector<float> there = out.download();
+  for (i64 c = 0; c < columns; ++c) {
+    const double n = static_cast<double>(rows), mean = sums[c] / n, wanted = squares[c] / n - mean * mean;
+    EXPECT(std::fabs(there[c] - wanted) <= 0x1p-23 * wanted, "variance of %lld x %lld over 0, result %lld",
+           static_cast<long long>(rows), static_cast<long long>(columns), static_cast<long long>(c));
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -30,5 +51,6 @@ int main() {
   check(1, elements / 1000 + 2, 1000, 1, random);
   check(1, elements / 100 + 2, 100, 3, random);
   check(3, elements / 3 / 700 + 2, 700, 0, random);
+  check_variance(elements / 13 + 2, 13, random);  // where states are large, also of few columns
   std::puts("columns of large matrices: ok");
 }

@@ -147,11 +147,12 @@ template <int Width>
 std::int64_t period_of_columns(std::int64_t columns_count) {
   return columns_count / common_divisor(columns_count, Width);
 }
-// Whether there is enough for blocks of these, and a period long enough that they have fewer partial results to leave.
+// Whether there is enough for blocks of these, and a period or a state so long that they have fewer partial results to
+// leave, or less.
 template <class A, class Source>
 bool columns_are_large(std::int64_t rows_count, std::int64_t columns_count, const device_facts& device) {
   constexpr int width = columns_width<A, Source>;
-  return period_of_columns<width>(columns_count) > 16 &&
+  return (period_of_columns<width>(columns_count) > 16 || shape<A>::state_words > 4) &&
          rows_count * columns_count / width >= std::int64_t{32} * large_threads * device.processors;
 }
 // Whether these kernels are best. Of longer rows tiles are narrower than the matrix (columns.cuh), which leaves fewer
@@ -178,11 +179,11 @@ status launch_dense_columns_by(const A& a, const Source& in, typename A::result*
   const int period = static_cast<int>(period_of_columns<width>(columns_count));
   dense_columns<A, Source> problem = {a,      in, out, rows_count, columns_count, plane_stride,
                                       period, 0,  {},  nullptr,    nullptr};
-  // Whole lines, if that leaves few threads idle.
+  // Whole lines, if that leaves few threads idle: up to 3 of 16.
   constexpr int line = 128 / (width * Source::bytes) > 0 ? 128 / (width * Source::bytes) : 1;
   const int lines = period / common_divisor(period, line) * line;
   problem.working = Threads / period * period;
-  if (lines <= Threads && Threads / lines * lines * 8 >= Threads * 7) problem.working = Threads / lines * lines;
+  if (lines <= Threads && Threads / lines * lines * 16 >= Threads * 13) problem.working = Threads / lines * lines;
   const std::int64_t vectors = rows_count * columns_count / width;
   const std::int64_t resident =
       static_cast<std::int64_t>(device.processors) * (Threads == large_threads ? 1 : columns_blocks<A, width>);
