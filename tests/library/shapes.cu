@@ -263,6 +263,7 @@ void check_known(Random& random) {
   check({{3, 70, 999}, {}, {1}, 1}, random);
   check({{20000, 3}, {}, {0}}, random);
   check({{5000, 16}, {}, {0}}, random);
+  check({{2100, 13}, {}, {0}}, random);
   check({{1000, 70}, {72, 1}, {0}}, random);
   check({{2, 5000}, {}, {0}}, random);
   // Crooked: few rows, fewer than a sector's phases have, enough for them; narrow; enough to be shared among blocks.
@@ -282,6 +283,7 @@ void check_known(Random& random) {
   check({{4, 6, 8, 16}, {}, {1, 3}}, random);
   check({{4, 6, 8, 16}, {}, {0, 2}}, random);
   check({{30, 2, 1000}, {}, {0, 2}}, random);
+  check({{8, 2, 40, 72}, {}, {0, 2}}, random);
   check({{70, 3, 5}, {}, {1}}, random);
   check({{3, 100, 40}, {}, {1}}, random);
   check({{3, 4, 5, 6}, {}, {1, 3}}, random);

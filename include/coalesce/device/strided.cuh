@@ -244,7 +244,8 @@ __global__ void __launch_bounds__(strided_threads, shape<A>::state_words* Kept <
           }
         }
       };
-      constexpr int loads = Reduced > 1 || (Kept > 1 && !A::indexed) ? 4 : 8;  // vectors: more would be fewer warps
+      // Of vectors of 16 bytes more would be fewer warps.
+      constexpr int loads = width * Source::bytes > 8 && !(Kept > 1 && A::indexed) ? 4 : 8;
       std::int64_t left = mine;
 #pragma unroll 1
       for (; left >= loads; left -= loads) add_some(std::integral_constant<int, loads>());
@@ -296,19 +297,27 @@ status launch_strided_as(strided<A, Source> problem, cudaStream_t stream, worksp
   if (const status s = current_device(device); !s) return s;
   const std::int64_t resident = static_cast<std::int64_t>(device.processors) * strided_blocks<A>;
   const std::int64_t columns = problem.kept_count / Kept, loads = problem.reduced_count / problem.outer_count / Reduced;
-  // The fewest threads of a result with which the blocks' lanes fill the device.
+  // The fewest threads of a result with which the blocks' lanes fill the device. Where lanes have vectors of
+  // neighbouring results, from a warp side by side on, each thread with several turns of loads: the wider a tile is,
+  // the more partial results its blocks leave, and the fewer threads merge them.
   double best = 0;
-  for (int down = 1; down <= strided_threads; down *= 2) {
+  int first = 1;
+  while (Kept > 1 && first < strided_threads / 32 && first * 32 <= loads) first *= 2;
+  const auto next = [&](int down) { return down > first ? down * 2 : down > 1 ? down / 2 : first * 2; };
+  for (int down = first; down <= strided_threads; down = next(down)) {
     const int across = strided_threads / down;
     const bool too_few = problem.along_reduced && down < 32 && down * 4 < loads;
     const bool too_many = down > 1 && (down * 2 > loads || (!problem.along_reduced && across < 8 && across < columns));
-    if (too_few || (too_many && best > 0)) continue;
+    if (too_few || too_many) continue;
     const std::int64_t tiles = ceil_div(columns, across);
     double share = 0;
     const std::int64_t slices = slices_of_tiles(tiles, tiles <= max_tickets ? loads / (8 * down) : 1, resident, share,
-                                                tiles < resident ? 2 : 16);
-    const std::int64_t places = ceil_div(tiles * slices, resident) * resident * across;
-    share = static_cast<double>(columns * slices) / static_cast<double>(places);
+                                                tiles < resident       ? 2
+                                                : tiles < 4 * resident ? 16
+                                                                       : 1);
+    const std::int64_t rounds = ceil_div(tiles * slices, resident);
+    share = static_cast<double>(columns * slices) / static_cast<double>(rounds * resident * across);
+    if (Kept > 1) share *= 1 - 0.02 * static_cast<double>(rounds < 8 ? rounds : 8);
     if (share > best * 1.05) {
       best = share;
       problem.down = down;
