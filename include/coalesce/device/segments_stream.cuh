@@ -80,6 +80,7 @@ class segment_stream {
 #pragma unroll 1
     while (segment_ + 32 > ready_ && ready_ < count_) {
       if (ready_ == loaded_) {
+        __syncwarp();  // others may still look at the ends in whose places these come
         fetch_ends();
         end_group();
       }
