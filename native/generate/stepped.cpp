@@ -4,53 +4,16 @@
 // where n is a parameter, so the decoder calls the address general. It is affine all the same in every launch that
 // works. Such a register has, beside its vector, lane 0's value and a bit that says that no lane has wrapped; an access
 // by it needs only those. (The vector is then read nowhere but on the slow path, where LLVM moves its computation.)
-#include "machine/program/flatten.h"
+#include "machine/program/linear.h"
 #include "native/generate/generator.h"
 
 namespace coalesce::native {
 
 using namespace llvm;
 using machine::Kind;
-using machine::Mnemonic;
+using machine::Rule;
 
 namespace {
-
-struct Form {
-  enum Rule { none, widen, multiply_wide, add, subtract, shift, multiply, move } rule = none;
-  bool is_signed = false, adds = false;  // adds: a further term (mad.wide)
-};
-
-Form form_of(const machine::PureOp& op) {
-  const Mnemonic m(op.mnemonic);
-  const std::size_t n = m.suffixes.size();
-  if (n == 0) return {};
-  const std::string_view t = m.suffixes.back();
-  const bool wide = t == "s64" || t == "u64" || t == "b64";
-  Form f;
-  if (op.mnemonic == "cvt.u64.u32" || op.mnemonic == "widen.b64.b32" || op.mnemonic == "cvt.s64.u32") {
-    f.rule = Form::widen;
-  } else if (op.mnemonic == "cvt.s64.s32" || op.mnemonic == "widen.s64.s32" || op.mnemonic == "cvt.u64.s32") {
-    f.rule = Form::widen;
-    f.is_signed = true;
-  } else if ((m.opcode == "mul" || m.opcode == "mad") && n == 2 && m.suffixes[0] == "wide" &&
-             (t == "s32" || t == "u32")) {
-    f.rule = Form::multiply_wide;
-    f.is_signed = t == "s32";
-    f.adds = m.opcode == "mad";
-  } else if (wide && n == 1 && m.opcode == "add") {
-    f.rule = Form::add;
-  } else if (wide && n == 1 && m.opcode == "sub") {
-    f.rule = Form::subtract;
-  } else if (wide && n == 1 && m.opcode == "shl") {
-    f.rule = Form::shift;
-  } else if (wide && n == 1 && m.opcode == "mov") {
-    f.rule = Form::move;
-  } else if (wide && n == 2 && m.opcode == "mul" && m.suffixes[0] == "lo") {
-    f.rule = Form::multiply;
-  }
-  return f;
-}
-
 constexpr int64_t kMost = int64_t{1} << 30;
 
 }  // namespace
@@ -64,41 +27,44 @@ bool Generator::step_of(const machine::Value& v, int64_t* step) const {
 
 bool Generator::step_of_result(const Instruction& i, int64_t* step) const {
   if (i.kind != Kind::pure || i.guard != kNone) return false;
-  const Form f = form_of(*i.pure);
+  const machine::RuleOf f = machine::rule_of(*i.pure);
+  if (f.bits != 64) return false;
   int64_t a = 0, b = 0;
   uint64_t factor = 0;
   switch (f.rule) {
-    case Form::none:
-      return false;
-    case Form::widen:
+    case Rule::widen_unsigned:
+    case Rule::widen_signed:
       return i.sources[0].is_reg() && is_scalar(i.sources[0].reg) && step_of(i.sources[0], step);
-    case Form::multiply_wide: {
+    case Rule::mul_wide:
+    case Rule::mad_wide: {
       if (!i.sources[0].is_reg() || !is_scalar(i.sources[0].reg) || !step_of(i.sources[0], &a)) return false;
       if (!known(i.sources[1], &factor)) return false;
       const int64_t times =
           f.is_signed ? static_cast<int32_t>(factor) : static_cast<int64_t>(static_cast<uint32_t>(factor));
       if (times > kMost || times < -kMost || a > kMost || a < -kMost) return false;
-      if (f.adds && !step_of(i.sources[2], &b)) return false;
+      if (f.rule == Rule::mad_wide && !step_of(i.sources[2], &b)) return false;
       *step = a * times + b;
       break;
     }
-    case Form::add:
-    case Form::subtract:
+    case Rule::add:
+    case Rule::sub:
       if (!step_of(i.sources[0], &a) || !step_of(i.sources[1], &b)) return false;
-      *step = f.rule == Form::add ? a + b : a - b;
+      *step = f.rule == Rule::add ? a + b : a - b;
       break;
-    case Form::shift:
+    case Rule::shift_left:
       if (!step_of(i.sources[0], &a) || !known(i.sources[1], &factor) || factor > 30 || a > kMost || a < -kMost)
         return false;
       *step = a * (int64_t{1} << factor);
       break;
-    case Form::multiply:
+    case Rule::mul_low:
       if (!step_of(i.sources[0], &a) || !known(i.sources[1], &factor) || factor > kMost || a > kMost || a < -kMost)
         return false;
       *step = a * static_cast<int64_t>(factor);
       break;
-    case Form::move:
+    case Rule::move:
       return step_of(i.sources[0], step);
+    default:
+      return false;
   }
   return *step <= kMost && *step >= -kMost;
 }
@@ -176,28 +142,29 @@ Generator::Variables& Generator::stepped_variables(uint32_t r) {
 void Generator::step_result(const Instruction& i) {
   const uint32_t r = i.results[0];
   if (i.kind != Kind::pure || r == kNone || is_scalar(r) || !has_step_[r]) return;
-  const Form f = form_of(*i.pure);
+  const machine::RuleOf f = machine::rule_of(*i.pure);
   Type* i64 = ir_.getInt64Ty();
   Value *base = nullptr, *whole = nullptr;
   const auto both = [&](Value* a, Value* b) { return !a ? b : !b ? a : ir_.CreateAnd(a, b); };
   uint64_t factor = 0;
   switch (f.rule) {
-    case Form::none:
-      return;
-    case Form::widen:
-    case Form::multiply_wide: {
+    case Rule::widen_unsigned:
+    case Rule::widen_signed:
+    case Rule::mul_wide:
+    case Rule::mad_wide: {
+      const bool is_signed = f.rule == Rule::widen_signed || (f.rule != Rule::widen_unsigned && f.is_signed);
       Value* narrow = scalar(i.sources[0], Element::b32);
-      base = f.is_signed ? ir_.CreateSExt(narrow, i64) : ir_.CreateZExt(narrow, i64);
+      base = is_signed ? ir_.CreateSExt(narrow, i64) : ir_.CreateZExt(narrow, i64);
       const int64_t span = 31 * p_.registers[i.sources[0].reg].stride;
       Value* last = ir_.CreateAdd(base, ir_.getInt64(static_cast<uint64_t>(span)));
       Value* back = ir_.CreateTrunc(last, ir_.getInt32Ty());
-      whole = ir_.CreateICmpEQ(last, f.is_signed ? ir_.CreateSExt(back, i64) : ir_.CreateZExt(back, i64));
-      if (f.rule == Form::multiply_wide) {
+      whole = ir_.CreateICmpEQ(last, is_signed ? ir_.CreateSExt(back, i64) : ir_.CreateZExt(back, i64));
+      if (f.rule == Rule::mul_wide || f.rule == Rule::mad_wide) {
         known(i.sources[1], &factor);
         const int64_t times =
             f.is_signed ? static_cast<int32_t>(factor) : static_cast<int64_t>(static_cast<uint32_t>(factor));
         base = ir_.CreateMul(base, ir_.getInt64(static_cast<uint64_t>(times)));
-        if (f.adds) {
+        if (f.rule == Rule::mad_wide) {
           const Stepped c = stepped(i.sources[2]);
           base = ir_.CreateAdd(base, c.base);
           whole = both(whole, c.whole);
@@ -205,27 +172,29 @@ void Generator::step_result(const Instruction& i) {
       }
       break;
     }
-    case Form::add:
-    case Form::subtract: {
+    case Rule::add:
+    case Rule::sub: {
       const Stepped a = stepped(i.sources[0]), b = stepped(i.sources[1]);
-      base = f.rule == Form::add ? ir_.CreateAdd(a.base, b.base) : ir_.CreateSub(a.base, b.base);
+      base = f.rule == Rule::add ? ir_.CreateAdd(a.base, b.base) : ir_.CreateSub(a.base, b.base);
       whole = both(a.whole, b.whole);
       break;
     }
-    case Form::shift:
-    case Form::multiply: {
+    case Rule::shift_left:
+    case Rule::mul_low: {
       known(i.sources[1], &factor);
       const Stepped a = stepped(i.sources[0]);
-      base = ir_.CreateMul(a.base, ir_.getInt64(f.rule == Form::shift ? uint64_t{1} << factor : factor));
+      base = ir_.CreateMul(a.base, ir_.getInt64(f.rule == Rule::shift_left ? uint64_t{1} << factor : factor));
       whole = a.whole;
       break;
     }
-    case Form::move: {
+    case Rule::move: {
       const Stepped a = stepped(i.sources[0]);
       base = a.base;
       whole = a.whole;
       break;
     }
+    default:
+      return;
   }
   const Variables& s = stepped_variables(r);
   ir_.CreateStore(base, s.base);

@@ -1,0 +1,36 @@
+// Arithmetic that keeps values a step apart a step apart: of the lanes of a warp (lanes.cpp), of the warps of a block
+// (native/generate/ahead.cpp). Modulo 2^bits all of it does; what widens only where no value wraps.
+#pragma once
+
+#include <cstdint>
+
+#include "machine/execute/ops.h"
+
+namespace coalesce::machine {
+
+enum class Rule : uint8_t {
+  other,
+  add,
+  sub,
+  mul_low,
+  mul_wide,
+  mad_low,
+  mad_wide,
+  shift_left,
+  move,
+  widen_unsigned,
+  widen_signed,
+  truncate,
+  minus
+};
+
+struct RuleOf {
+  Rule rule = Rule::other;
+  unsigned bits = 32;  // of the result
+  bool is_signed = false;
+};
+
+// What the row computes, of 32 or 64 bits; `other`: nothing of the kind.
+RuleOf rule_of(const PureOp& op);
+
+}  // namespace coalesce::machine
