@@ -14,6 +14,16 @@ struct Step;
 
 namespace coalesce::native {
 
+// An access by all warps of a block that the thread has carried out: the first warp's address, the distance between
+// warps. Address 0: none.
+struct Passed {
+  uint64_t first = 0, step = 0;
+  // Of one memory instruction so many are remembered, in 4 KB, each at a place by its address.
+  static constexpr unsigned kPlaces = 64 - 8;
+  static constexpr uint64_t kMany = uint64_t{1} << (64 - kPlaces), kSpread = 0x9e3779b97f4a7c15;
+  static uint64_t place(uint64_t first) { return first * kSpread >> kPlaces; }
+};
+
 // Of one memory instruction: the allocation it touched last.
 struct SiteState {
   uint64_t base = ~uint64_t{0};    // of the allocation; none: nothing lies in it
@@ -31,6 +41,8 @@ struct SiteState {
   // The same for an instruction that sees only a part, beside others: after how many more accesses to what its thread
   // has touched before. Then twice as many, if it was not time yet.
   uint64_t patience = 0, patient = 0;
+  Passed* passed = nullptr;  // Passed::kMany, where code asks
+  uint64_t last = 0;         // where the first warp was, when all were looked at together
 };
 
 // Of one memory instruction and one warp.
@@ -79,6 +91,9 @@ struct Frame {
   Status (*step)(Frame*, uint32_t step, uint32_t warp, uint32_t mask, uint32_t block) = nullptr;
   // Marks the range that the warp extends and begins a new one.
   void (*touch)(Frame*, uint32_t site, uint32_t warp, uint64_t low, uint64_t high) = nullptr;
+  // An access by all warps of the block, each a multiple of 32 bytes behind a sector's beginning: `step` from warp to
+  // warp.
+  void (*touch_all)(Frame*, uint32_t site, uint64_t first, uint64_t step) = nullptr;
   // Contiguous access under a mask with gaps: counts it and marks its sectors.
   void (*gaps)(Frame*, uint32_t site, uint64_t base, uint32_t mask) = nullptr;
   // Wavefronts and ideal (high half) of lanes at base + lane * stride. `how`: width; bit 8: a store.

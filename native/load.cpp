@@ -37,6 +37,7 @@ class Kernel : public NativeKernel, public std::enable_shared_from_this<Kernel> 
   std::vector<Step> pure;        // on the scratch
   std::vector<Step> steps;       // on the warp's slots
   std::vector<uint32_t> window;  // by step: the memory operation whose allocation it looks up
+  std::vector<uint32_t> passed;  // memory operations that remember accesses by all warps
   uint32_t memos = 0;
   std::vector<bool> lazy;  // by register: its slot may hold any NaN, where the interpreter has one only
 };
@@ -94,6 +95,7 @@ Kernel::Kernel(const Code& of, const Object& object) : code(of), loaded(load_elf
                          code.program->memory[i.memory].space == AddressSpace::constant);
     window.push_back(caches ? i.memory : kNone);
   }
+  for (uint32_t n = take(); n > 0; --n) passed.push_back(take());
   memos = take();
   lazy.assign(code.program->registers.size(), false);
   while (next != object.words.end()) lazy.at(take()) = true;
@@ -116,6 +118,7 @@ class Runner : public NativeRunner {
   static void start_block(Frame* f);
   static Status step(Frame* f, uint32_t index, uint32_t warp, uint32_t mask, uint32_t block);
   static void touch(Frame* f, uint32_t site, uint32_t warp, uint64_t low, uint64_t high);
+  static void touch_all(Frame* f, uint32_t site, uint64_t first, uint64_t step);
   static void gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask);
   static uint64_t affine_cost(Frame* f, uint32_t base, uint32_t stride, uint32_t mask, uint32_t how);
   static void judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how);
@@ -146,6 +149,7 @@ class Runner : public NativeRunner {
   std::vector<Track> tracks_;                   // by site, then warp
   std::vector<const Allocation*> allocations_;  // by site
   TouchedLines touched_;
+  std::vector<Passed> passed_;
   std::vector<Memo> memo_space_;
   std::vector<std::byte> scratch_space_;
   Context context_{};
@@ -180,6 +184,7 @@ Runner::Runner(std::shared_ptr<const Kernel> kernel, BlockRun& owner)
       sites_(program_.memory.size()),
       tracks_(program_.memory.size() * owner.warps().size()),
       allocations_(program_.memory.size()),
+      passed_(kernel_->passed.size() * Passed::kMany),
       memo_space_((kernel_->memos * owner.warps().size()) + 1),
       scratch_space_(kScratch + 64) {
   frame_.grid_x = launch_.grid[0];
@@ -189,6 +194,8 @@ Runner::Runner(std::shared_ptr<const Kernel> kernel, BlockRun& owner)
   frame_.alive = alive_.data();
   frame_.tally = worker_.tally.words.data();
   frame_.sites = sites_.data();
+  for (std::size_t k = 0; k < kernel_->passed.size(); ++k)
+    sites_[kernel_->passed[k]].passed = &passed_[k * Passed::kMany];
   frame_.tracks = tracks_.data();
   frame_.memos = memo_space_.data();
   frame_.touched = touched_.data();
@@ -200,6 +207,7 @@ Runner::Runner(std::shared_ptr<const Kernel> kernel, BlockRun& owner)
   frame_.start_block = start_block;
   frame_.step = step;
   frame_.touch = touch;
+  frame_.touch_all = touch_all;
   frame_.gaps = gaps;
   frame_.affine_cost = affine_cost;
   frame_.judge = judge;
@@ -383,6 +391,7 @@ void Runner::adopt_window(uint32_t site) {
   s.size = w.end - w.base;
   s.limit = s.size >= needs ? s.size - needs + 1 : 0;
   s.marks = w.allocation->touched->marks(w.allocation->touched_at);
+  if (s.passed) std::fill_n(s.passed, Passed::kMany, Passed{});
   // What the thread's own memory of sectors has room for is small enough to be in the CPU's caches: nothing is fetched
   // ahead there, either. Each warp may be in the middle of a range, such as a row of tiles.
   const uint64_t sectors = s.size / 32, open = std::min<uint64_t>(sectors / 8, alive_.size() * 64);
@@ -409,6 +418,28 @@ void Runner::touch(Frame* f, uint32_t site, uint32_t warp, uint64_t low, uint64_
   t.low = low;
   t.high = high;
   if (s.ended >= s.enough || (s.patient && !s.patience)) r.look_for_all(site);
+}
+
+void Runner::touch_all(Frame* f, uint32_t site, uint64_t first, uint64_t step) {
+  Runner& r = of(f);
+  SiteState& s = r.sites_[site];
+  const uint64_t bytes = uint64_t{r.program_.memory[site].bytes()} * kLanes, warps = r.alive_.size();
+  s.passed[Passed::place(first)] = {first, step};
+  if (step == bytes) {  // one range
+    const uint64_t end = first + warps * bytes;
+    Track& t = r.track(site, 0);
+    if (first == t.high)
+      t.high = end;
+    else if (first < t.low || end > t.high)
+      touch(f, site, 0, first, end);
+    return;
+  }
+  const Allocation& a = *r.allocations_[site];
+  const uint64_t from = a.touched_at + (first - a.base) / 32;
+  for (uint64_t w = 0; w < warps; ++w)
+    s.ended +=
+        r.touched_.add(*a.touched, from + static_cast<uint64_t>(static_cast<int64_t>(w * step) / 32), bytes / 32);
+  if (s.ended >= s.enough) r.look_for_all(site);
 }
 
 void Runner::gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask) {

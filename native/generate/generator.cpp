@@ -49,6 +49,7 @@ bool Generator::run() {
   find_lazy();
   find_meetings();
   find_steps();
+  find_lines();
   find_entered();
   find_memo_ways();
   pending_.resize(blocks_);
@@ -411,6 +412,8 @@ std::vector<uint32_t> Generator::words() const {
     w.push_back(static_cast<uint32_t>(list->size()));
     w.insert(w.end(), list->begin(), list->end());
   }
+  w.push_back(static_cast<uint32_t>(passed_.size()));
+  w.insert(w.end(), passed_.begin(), passed_.end());
   w.push_back(static_cast<uint32_t>(memos_.size()) * memo_ways_);
   for (uint32_t r = 0; r < p_.registers.size(); ++r)
     if (lazy_[r] && !is_scalar(r)) w.push_back(r);

@@ -2,6 +2,7 @@
 //   generator.cpp  the function: thread blocks, regions, counters
 //   warps.cpp      a region's loop over the block's warps
 //   visits.cpp     warps that the loop leaves out
+//   ahead.cpp      accesses that are looked at once for all warps
 //   lanes_part.cpp lanes that part and meet
 //   values.cpp     registers as values: scalars, vectors of 32 lanes, predicates as masks; steps of the interpreter
 //   pure.cpp       instructions that compute
@@ -18,6 +19,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -106,6 +108,33 @@ class Generator {
   bool is_thread_index(const machine::Value& v) const;
   void find_visits(uint32_t r, Value* all_on);
   void visit_alike(uint32_t r, BB* next);
+
+  // --- ahead.cpp
+  struct Line {  // warp w's value: first + w * step, where it is good (null: always)
+    Value *first, *step, *good;
+  };
+  struct Corners {
+    std::array<Value*, 4> at;
+    Value* fit;  // i1: none has wrapped
+  };
+  struct Passing {                               // an access by all warps
+    Value *first = nullptr, *step = nullptr;     // the first warp's address, the distance between warps
+    Value *fetches = nullptr, *ahead = nullptr;  // i1: what lies so far ahead is fetched
+  };
+  std::optional<std::pair<uint64_t, uint64_t>> line_of_builtin(machine::Builtin b) const;
+  template <class Is, class Widens>
+  bool keeps_line(const Instruction& i, Is is, Widens widens) const;
+  void find_lines();
+  std::vector<uint32_t> of_each_warp(uint32_t r) const;
+  bool known_ahead(const Instruction& i, const std::vector<bool>& lines) const;
+  template <class Line, class Access>
+  bool walk(uint32_t r, Line line, Access access) const;
+  Line line_of(const machine::Value& v, Element e, uint32_t r, std::map<uint32_t, Line>& lines);
+  Line line_of_result(const Instruction& i, uint32_t r, std::map<uint32_t, Line>& lines);
+  Corners corners(const Line& a, int64_t stride, bool is_signed);
+  void run_ahead(uint32_t r, Value* all_on, BB* after);
+  void pass_all(const Instruction& i, Passing& p);
+  void pass(uint32_t index, const Passing& p, const Where& where);
 
   // --- lanes_part.cpp
   void end_of_block(uint32_t r, uint32_t block, const Where& where);
@@ -208,6 +237,7 @@ class Generator {
   // --- memory.cpp
   void memory(uint32_t index, const Where& where);
   void global(uint32_t index, const Where& where, bool uniform, Value* address, Value* whole);
+  void prefetch(const Instruction& i, Value* from);
   void fetch_ahead(const Instruction& i, Value* base, Value* range);
   void global_general(uint32_t index, const Where& where);
   void move_contiguous(const Instruction& i, Value* pointer, unsigned alignment, const Where& where, bool pad,
@@ -243,7 +273,7 @@ class Generator {
 
   // --- shared.cpp
   bool in_bounds(const MemoryOp& m) const;
-  bool reads_safely(const MemoryOp& m) const;
+  bool safe(const MemoryOp& m) const;
   Value* in_units(Value* address, int64_t bytes);
   Value* shared_limit(int64_t span, int64_t bytes);
   void shared(uint32_t index, const Where& where, int64_t stride);
@@ -294,6 +324,9 @@ class Generator {
   std::vector<bool> has_step_;
   std::map<std::pair<uint32_t, uint32_t>, Variables> steps_of_;  // by copy and register
   std::vector<uint32_t> definition_;                             // by register: see find_definitions()
+  std::vector<bool> on_line_;                                    // by register: see find_lines()
+  std::map<uint32_t, Passing> passing_;                          // by instruction, in the loop for what is known
+  std::vector<uint32_t> passed_;                                 // memory operations that remember accesses
   Visits visits_;                                                // of the region being generated
   std::vector<bool> entered_;                                    // by region: code may begin there
   std::map<uint32_t, Value*> builtins_;

@@ -21,6 +21,7 @@ constexpr unsigned kRequests = 0, kSectors = 1, kLines = 2, kBytes = 3;
 void Generator::memory(uint32_t index, const Where& where) {
   const Instruction& i = p_.code[index];
   const MemoryOp& m = p_.memory[i.memory];
+  if (const auto passing = passing_.find(index); passing != passing_.end()) return pass(index, passing->second, where);
   const bool plain = (i.kind == Kind::load || i.kind == Kind::store) && m.width <= 8 &&
                      (m.count & (m.count - 1)) == 0 && m.bytes() <= 16;
   LaneClass lanes = LaneClass::constant;
@@ -294,13 +295,22 @@ Value* Generator::touch(uint32_t memory, Value* low, Value* high, uint64_t bytes
   return range;
 }
 
+// What a warp moves whose lane 0 is there.
+void Generator::prefetch(const Instruction& i, Value* from) {
+  const uint64_t bytes = uint64_t{p_.memory[i.memory].bytes()} * kLanes;
+  for (uint64_t line = 0; line < bytes; line += 64) {
+    Value* at = ir_.CreateIntToPtr(ir_.CreateAdd(from, ir_.getInt64(line)), ir_.getPtrTy());
+    ir_.CreateIntrinsic(Intrinsic::prefetch, {ir_.getPtrTy()},
+                        {at, ir_.getInt32(i.kind == Kind::store), ir_.getInt32(3), ir_.getInt32(1)});
+  }
+}
+
 // What the warp will want next: as far again from its last visit as this one is, in the next thread block as a rule;
 // where warps follow one another, eight warps on (kAhead). The CPU looks ahead by itself only within a page. What has
 // been touched before, not long ago, is taken to be in its caches.
 // `range`: the warp's, if it is at hand.
 void Generator::fetch_ahead(const Instruction& i, Value* base, Value* range) {
   constexpr uint32_t kAhead = 3;
-  const uint64_t bytes = uint64_t{p_.memory[i.memory].bytes()} * kLanes;
   Type* i64 = ir_.getInt64Ty();
   Value* own = ir_.CreateLoad(ir_.getInt32Ty(), site_state(i.memory, offsetof(SiteState, own)));
   if (!range) range = track(i.memory, ir_.CreateAnd(w_, own));
@@ -309,11 +319,7 @@ void Generator::fetch_ahead(const Instruction& i, Value* base, Value* range) {
   Value* far = ir_.CreateZExt(ir_.CreateAnd(ir_.CreateNot(own), ir_.getInt32(kAhead)), i64);
   Value* ahead = ir_.CreateAdd(base, ir_.CreateShl(step, far));
   ir_.CreateStore(base, last_at);
-  for (uint64_t line = 0; line < bytes; line += 64) {
-    Value* at = ir_.CreateIntToPtr(ir_.CreateAdd(ahead, ir_.getInt64(line)), ir_.getPtrTy());
-    ir_.CreateIntrinsic(Intrinsic::prefetch, {ir_.getPtrTy()},
-                        {at, ir_.getInt32(i.kind == Kind::store), ir_.getInt32(3), ir_.getInt32(1)});
-  }
+  prefetch(i, ahead);
 }
 
 // `address`: of lane 0, or of all lanes; `whole`: whether it is so (null: known).

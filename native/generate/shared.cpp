@@ -32,8 +32,8 @@ bool Generator::in_bounds(const MemoryOp& m) const {
          r.alignment % bytes == 0 && m.offset % bytes == 0 && r.range.high < (int64_t{1} << 31);
 }
 
-// A load that never faults, of memory that others do not write meanwhile.
-bool Generator::reads_safely(const MemoryOp& m) const {
+// An access that never faults, of memory that others do not change meanwhile, at a cost that no address changes.
+bool Generator::safe(const MemoryOp& m) const {
   if (m.space != AddressSpace::shared || m.is_volatile || m.width > 8 || (m.count & (m.count - 1)) != 0 ||
       m.bytes() > 16 || !in_bounds(m))
     return false;

@@ -44,6 +44,7 @@ void Generator::warp_loop(uint32_t r) {
   find_visits(r, all_on);
   find_columns(r, all_on);
   visits_.done = after;
+  run_ahead(r, all_on, after);
   ir_.CreateBr(loop);
 
   ir_.SetInsertPoint(loop);
@@ -185,7 +186,7 @@ uint32_t Generator::together(uint32_t r) const {
       const Instruction& i = p_.code[k];
       if (i.kind == Kind::nothing || i.kind == Kind::branch || i.kind == Kind::barrier) continue;
       if (i.guard != kNone) return 0;
-      if (i.kind != Kind::pure && !(i.kind == Kind::load && reads_safely(p_.memory[i.memory]))) return 0;
+      if (i.kind != Kind::pure && !(i.kind == Kind::load && safe(p_.memory[i.memory]))) return 0;
     }
   }
   // What a warp keeps in vectors must leave room in the CPU's registers.
