@@ -15,7 +15,7 @@ GeneratedKernel Generator::make() {
                                                 {1, 1, 1},  {127, 1, 1}, {16, 2, 1}, {8, 8, 1},  {32, 2, 1},
                                                 {64, 2, 1}, {10, 5, 1},  {7, 3, 2},  {4, 4, 4},  {32, 1, 2}};
   k.block = shapes[below(std::size(shapes))];
-  if (wide_ && chance(8)) k.block = {32, 4, 1};
+  if (wide_ && chance(4)) k.block = chance(2) ? std::array{32u, 4u, 1u} : std::array{128u, 1u, 1u};
   if (sums_ != Sums::none && k.block[0] * k.block[1] * k.block[2] > 32) k.block = {32, 1, 1};
   k.grid = {1 + below(3), chance(4) ? 2u : 1u, 1};
   if (sums_ != Sums::none) k.grid = {1, 1, 1};
@@ -47,7 +47,8 @@ GeneratedKernel Generator::make() {
           ".b32 X[64];\n"
           ".shared .align 16 .b32 A[128];\n.shared .align 16 .b32 B[512];\n.shared .align 4 .b32 S[32];\n.local "
           ".align 16 .b32 L[8];\n" +
-          (columns_ ? ".shared .align 4 .b32 T[1504];\n.reg .b32 %k<11>;\n" : "") + text_ + "}\n";
+          (columns_ ? ".shared .align 4 .b32 T[1504];\n.reg .b32 %k<11>;\n" : "") +
+          (rows_read_ ? ".reg .b32 %y<7>;\n.reg .b64 %y9, %y10, %y11, %y12;\n" : "") + text_ + "}\n";
   return k;
 }
 

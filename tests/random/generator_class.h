@@ -121,6 +121,7 @@ class Generator {
   void any_atomic();
   void trouble();
   void side_by_side();
+  void rows();
   void columns();
 
   // --- control (generator_control.cpp)
@@ -149,7 +150,7 @@ class Generator {
   Sums sums_;
   std::string text_, function_;
   uint32_t labels_ = 0, counters_ = 0, planes_ = 0, locked_sums_ = 0;
-  bool exits_ = false, whole_ = false, flat_ = false, rows_ = false, columns_ = false;
+  bool exits_ = false, whole_ = false, flat_ = false, rows_ = false, columns_ = false, rows_read_ = false;
   bool wide_, small_, faulty_ = false;
   std::vector<Loop> loops_;
 };

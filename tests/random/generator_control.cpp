@@ -107,7 +107,7 @@ void Generator::table(bool uniform_context, uint32_t depth) {
 
 void Generator::wide_statement(bool uniform_context) {
   if (faulty_ && chance(3)) return trouble();
-  switch (below(10)) {
+  switch (below(13)) {
     case 0:
     case 1:
       return any_width();
@@ -119,6 +119,10 @@ void Generator::wide_statement(bool uniform_context) {
       return side_by_side();
     case 5:
       return uniform_context && rows_ && !columns_ ? columns() : side_by_side();
+    case 6:
+    case 7:
+    case 8:
+      return uniform_context ? rows() : side_by_side();
     default:
       for (uint32_t k = 1 + below(4); k > 0; --k) operation();
   }
