@@ -8,6 +8,9 @@
 // touched as a whole or the same access has been carried out before (Passed). A warp's access is then an addition,
 // loads and stores, instead of 38 instructions.
 //
+// `if (i < n)` around all of a region is no obstacle: where i goes on by steps of lanes and warps, it holds for all of
+// them if it does for the first and the last lane of the first and the last warp.
+//
 // What is proven here is that warp w's value of a register is first + w * step, modulo 2^bits. Sums, and products with
 // what is the same for the block, keep that; numbers of 32 bits that are widened do where neither the first warp's
 // value nor the last one's wraps, which is asked in each region. Registers from before the region have it in their
@@ -15,6 +18,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "machine/program/flatten.h"
 #include "machine/program/linear.h"
 #include "native/generate/generator.h"
 
@@ -146,12 +150,47 @@ void Generator::find_lines() {
   }
 }
 
-// Instructions of a region whose lanes do not part, in their order, what is computed for the block left out.
-std::vector<uint32_t> Generator::of_each_warp(uint32_t r) const {
+// The blocks of region `r` that a warp passes whose lanes are all on and stay together, in order; at a branch around
+// some code the lanes go into it, at one that ends the kernel they go on. Empty: there are other ways.
+std::vector<uint32_t> Generator::one_way(uint32_t r) const {
+  const RegionPlan& plan = plans_[r];
+  const std::vector<uint32_t>& chain = p_.regions[r].chain;
+  std::vector<uint32_t> way;
+  std::size_t left_out = 0;
+  for (std::size_t k = 0; k < chain.size(); ++k) {
+    const machine::BasicBlock& block = p_.blocks[chain[k]];
+    way.push_back(chain[k]);
+    if (block.divergent) return {};
+    if (!block.divergent_branch) continue;
+    const uint32_t meet = k + 1 < chain.size() ? chain[k + 1] : p_.regions[r].after;
+    if (way.size() != k + 1 || left_out || block.reconverge != meet || block.taken == kNone || !block.table.empty() ||
+        (block.taken == meet) == (block.next == meet))
+      return {};
+    const uint32_t inside = block.taken == meet ? block.next : block.taken;
+    if (p_.code[p_.blocks[inside].last - 1].kind == Kind::exit) {
+      ++left_out;
+      continue;
+    }
+    if (p_.blocks[inside].taken != kNone || !p_.blocks[inside].table.empty() || p_.blocks[inside].next != meet)
+      return {};
+    way.push_back(inside);
+  }
+  return way.size() + left_out == plan.blocks.size() ? way : std::vector<uint32_t>{};
+}
+
+// The block on the way whose branch might part the lanes; kNone: there is none.
+uint32_t Generator::parting(const std::vector<uint32_t>& way) const {
+  for (const uint32_t b : way)
+    if (p_.blocks[b].divergent_branch) return b;
+  return kNone;
+}
+
+// Instructions on the way, what is computed for the block left out.
+std::vector<uint32_t> Generator::of_each_warp(const std::vector<uint32_t>& way) const {
   std::vector<uint32_t> all;
-  for (const uint32_t b : p_.regions[r].chain)
+  for (const uint32_t b : way)
     for (uint32_t k = p_.blocks[b].first; k < p_.blocks[b].last; ++k)
-      if (!machine::hoistable(p_, p_.code[k])) all.push_back(k);
+      if (p_.blocks[b].divergent || !machine::hoistable(p_, p_.code[k])) all.push_back(k);
   return all;
 }
 
@@ -166,18 +205,33 @@ bool Generator::known_ahead(const Instruction& i, const std::vector<bool>& lines
   return step_of(m.address, &step) && step == int64_t{m.bytes()};
 }
 
-// Goes through the instructions of region `r`. False: it may not have a loop of its own for accesses that are known
-// before it. Otherwise `line(i)` has been called for those whose result goes on by steps, `access(k)` for those
-// accesses.
-template <class Line, class Access>
-bool Generator::walk(uint32_t r, Line line, Access access) const {
-  const RegionPlan& plan = plans_[r];
-  if (plan.exits || !plan.scopes.empty() || warps() < kFewest || threads() % kLanes != 0) return false;
-  for (const uint32_t b : plan.blocks)
-    if (p_.blocks[b].divergent || p_.blocks[b].divergent_branch) return false;
+// Of a comparison of numbers that go on by steps with one of the block's, where it ends in a branch: how.
+std::optional<CmpInst::Predicate> Generator::ordered_by(const Instruction& i, const std::vector<bool>& lines) const {
+  if (i.kind != Kind::pure || i.guard != kNone || i.results[1] != kNone) return std::nullopt;
+  const machine::Mnemonic m(i.pure->mnemonic);
+  if (m.opcode != "setp" || m.suffixes.size() != 2 || (m.suffixes[1] != "s32" && m.suffixes[1] != "u32"))
+    return std::nullopt;
+  const machine::Value &a = i.sources[0], &b = i.sources[1];
+  if (!a.is_reg() || !is_scalar(a.reg) || !lines[a.reg] || (b.is_reg() && !block_level(b.reg))) return std::nullopt;
+  const bool is_signed = m.suffixes[1] == "s32";
+  const std::string_view how = m.suffixes[0];
+  if (how == "lt" || how == "lo") return is_signed ? CmpInst::ICMP_SLT : CmpInst::ICMP_ULT;
+  if (how == "le" || how == "ls") return is_signed ? CmpInst::ICMP_SLE : CmpInst::ICMP_ULE;
+  if (how == "gt" || how == "hi") return is_signed ? CmpInst::ICMP_SGT : CmpInst::ICMP_UGT;
+  if (how == "ge" || how == "hs") return is_signed ? CmpInst::ICMP_SGE : CmpInst::ICMP_UGE;
+  return std::nullopt;
+}
+
+// Goes through the instructions of one way through region `r`. False: it may not have a loop of its own for accesses
+// that are known before it. Otherwise `line(i)` has been called for those whose result goes on by steps, `access(k)`
+// for those accesses, `test(i)` for the comparison that the branch is by.
+template <class Line, class Access, class Test>
+bool Generator::walk(const std::vector<uint32_t>& way, Line line, Access access, Test test) const {
+  if (way.empty() || warps() < kFewest || threads() % kLanes != 0) return false;
+  const uint32_t parts = parting(way), asked = parts == kNone ? kNone : p_.code[p_.blocks[parts].last - 1].guard;
   std::vector<bool> lines = on_line_;
-  bool any = false;
-  for (const uint32_t k : of_each_warp(r)) {
+  bool any = false, tested = asked == kNone;
+  for (const uint32_t k : of_each_warp(way)) {
     const Instruction& i = p_.code[k];
     switch (i.kind) {
       case Kind::nothing:
@@ -190,6 +244,10 @@ bool Generator::walk(uint32_t r, Line line, Access access) const {
         const auto is = [&](const machine::Value& v) { return !v.is_reg() || lines[v.reg]; };
         const uint32_t result = i.results[0];
         if (i.guard != kNone) return false;
+        if (asked != kNone && std::ranges::count(i.results, asked) != 0) {
+          tested = ordered_by(i, lines).has_value();
+          if (tested) test(i);
+        }
         const bool goes_on =
             keeps_line(i, is, [](uint32_t) { return true; }) && (is_scalar(result) || has_step_[result]);
         for (const uint32_t reg : i.results)
@@ -212,7 +270,7 @@ bool Generator::walk(uint32_t r, Line line, Access access) const {
         return false;
     }
   }
-  return any;
+  return any && tested;
 }
 
 // The register's or number's, `lines` having those computed in the region.
@@ -314,11 +372,31 @@ Generator::Line Generator::line_of_result(const Instruction& i, uint32_t r, std:
   }
 }
 
+// Whether all lanes of all warps go the way at the branch that is by this comparison.
+Value* Generator::all_go(const std::vector<uint32_t>& way, const Instruction& i, uint32_t r,
+                         std::map<uint32_t, Line>& lines) {
+  const auto at = std::ranges::find(way, parting(way));
+  const machine::BasicBlock& head = p_.blocks[*at];
+  const Instruction& branch = p_.code[head.last - 1];
+  const bool taken = head.taken == (at + 1 == way.end() ? p_.regions[r].after : *(at + 1));
+  CmpInst::Predicate how = *ordered_by(i, std::vector<bool>(p_.registers.size(), true));
+  const bool is_signed = machine::Mnemonic(i.pure->mnemonic).suffixes[1] == "s32";
+  if (taken == branch.guard_negated) how = CmpInst::getInversePredicate(how);
+  const Line a = line_of(i.sources[0], Element::b32, r, lines);
+  const Corners c = corners(a, p_.registers[i.sources[0].reg].stride, is_signed);
+  Value *limit = scalar(i.sources[1], Element::b32), *all = c.fit;
+  limit = is_signed ? ir_.CreateSExt(limit, ir_.getInt64Ty()) : ir_.CreateZExt(limit, ir_.getInt64Ty());
+  if (a.good) all = ir_.CreateAnd(all, a.good);
+  for (Value* v : c.at) all = ir_.CreateAnd(all, ir_.CreateICmp(how, v, limit));
+  return all;
+}
+
 // Before the loop over the warps of region `r`. `all_on`: whether all lanes of all warps are. Goes on where the warps
 // are to be run one after the other; the loop for what is known goes to `after`.
 void Generator::run_ahead(uint32_t r, Value* all_on, BB* after) {
+  const std::vector<uint32_t> way = one_way(r);
   const auto nothing = [](const auto&) {};
-  if (!walk(r, nothing, nothing)) return;
+  if (!walk(way, nothing, nothing, nothing)) return;
   BB *ahead = block("ahead"), *quick = block("quick"), *each = block("each"), *loop = block("quick_warp");
   Type* i64 = ir_.getInt64Ty();
   ir_.CreateCondBr(all_on, ahead, each);
@@ -330,7 +408,7 @@ void Generator::run_ahead(uint32_t r, Value* all_on, BB* after) {
     return ir_.CreateLoad(i64, site_state(memory, offset));
   };
   walk(
-      r, [&](const Instruction& i) { lines[i.results[0]] = line_of_result(i, r, lines); },
+      way, [&](const Instruction& i) { lines[i.results[0]] = line_of_result(i, r, lines); },
       [&](uint32_t k) {
         const uint32_t memory = p_.code[k].memory;
         const MemoryOp& m = p_.memory[memory];
@@ -349,11 +427,14 @@ void Generator::run_ahead(uint32_t r, Value* all_on, BB* after) {
         const uint64_t bytes = uint64_t{m.bytes()} * kLanes;
         Value* odd = ir_.CreateAnd(ir_.CreateOr(p.first, p.step), ir_.getInt64(std::min(bytes, kLine) - 1));
         good = ir_.CreateAnd(good, ir_.CreateIsNull(odd));
-      });
+      },
+      [&](const Instruction& i) { good = ir_.CreateAnd(good, all_go(way, i, r, lines)); });
   ir_.CreateCondBr(good, quick, each, mostly(2000));
 
   ir_.SetInsertPoint(quick);
   for (auto& [k, p] : passing_) pass_all(p_.code[k], p);
+  for (const uint32_t b : way)
+    if (!counted_by_region(r, b)) count(counter({{word_executions(b), 1}, {word_lanes(b), kLanes}}), warps());
   ir_.CreateStore(ir_.getInt32(0), warp_);
   ir_.CreateBr(loop);
   ir_.SetInsertPoint(loop);
@@ -361,11 +442,11 @@ void Generator::run_ahead(uint32_t r, Value* all_on, BB* after) {
   seen_.clear();
   forget_parts();
   take_registers(r);
-  for (const uint32_t b : p_.regions[r].chain) {
+  for (const uint32_t b : way) {
     Where where;
     where.block = b;
     for (uint32_t k = p_.blocks[b].first; k < p_.blocks[b].last; ++k)
-      if (!machine::hoistable(p_, p_.code[k])) instruction(k, where);
+      if (p_.blocks[b].divergent || !machine::hoistable(p_, p_.code[k])) instruction(k, where);
   }
   passing_.clear();
   leave_registers();

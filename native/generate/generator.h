@@ -125,13 +125,17 @@ class Generator {
   template <class Is, class Widens>
   bool keeps_line(const Instruction& i, Is is, Widens widens) const;
   void find_lines();
-  std::vector<uint32_t> of_each_warp(uint32_t r) const;
+  std::vector<uint32_t> one_way(uint32_t r) const;
+  uint32_t parting(const std::vector<uint32_t>& way) const;
+  std::vector<uint32_t> of_each_warp(const std::vector<uint32_t>& way) const;
   bool known_ahead(const Instruction& i, const std::vector<bool>& lines) const;
-  template <class Line, class Access>
-  bool walk(uint32_t r, Line line, Access access) const;
+  std::optional<llvm::CmpInst::Predicate> ordered_by(const Instruction& i, const std::vector<bool>& lines) const;
+  template <class Line, class Access, class Test>
+  bool walk(const std::vector<uint32_t>& way, Line line, Access access, Test test) const;
   Line line_of(const machine::Value& v, Element e, uint32_t r, std::map<uint32_t, Line>& lines);
   Line line_of_result(const Instruction& i, uint32_t r, std::map<uint32_t, Line>& lines);
   Corners corners(const Line& a, int64_t stride, bool is_signed);
+  Value* all_go(const std::vector<uint32_t>& way, const Instruction& i, uint32_t r, std::map<uint32_t, Line>& lines);
   void run_ahead(uint32_t r, Value* all_on, BB* after);
   void pass_all(const Instruction& i, Passing& p);
   void pass(uint32_t index, const Passing& p, const Where& where);

@@ -94,7 +94,7 @@ void Generator::rows() {
     line("add.s64 %y11, %y10, " + base);
   }
   if (faulty_ && chance(8)) line("add.s64 %y11, %y11, 15000");
-  const bool asks = chance(6);  // whether the row, or the lane's place in it, is below something
+  const bool asks = chance(3);  // whether the row, or the lane's place in it, is below something
   const std::string past = asks ? label() : "";
   if (asks) {
     static const char* const compares[] = {"ge.u32", "gt.u32", "ge.s32", "gt.s32", "lt.u32", "le.s32"};
