@@ -26,6 +26,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <utility>  // as the toolkit's: programs write `for (int n : {1, 2})` without including anything
 //
 #include "coalesce_cuda/builtins.h"
 #include "coalesce_cuda/sync.h"

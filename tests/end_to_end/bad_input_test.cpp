@@ -161,6 +161,20 @@ int main() {
             "shared_after_opt_in 0\nshared_beyond_all 1\nopt_in_too_much 1\nstill_fits 0\nsynchronize 0\n");
 }
 
+// The toolkit's headers bring <utility>, and with it lists in braces.
+TEST_P(CompilerTest, ListsInBracesWithoutAnInclude) {
+  const Result result = run(R"(__global__ void count(int* out) { atomicAdd(out, 1); }
+int main() {
+  int *out, sum = 0;
+  cudaMalloc(&out, 4);
+  cudaMemset(out, 0, 4);
+  for (int n : {1, 33, 66}) count<<<1, n>>>(out);
+  cudaMemcpy(&sum, out, 4, cudaMemcpyDeviceToHost);
+  return sum == 100 ? 0 : 1;
+})");
+  EXPECT_EQ(result.code, 0) << result.err;
+}
+
 TEST_P(CompilerTest, MemoryThatIsNotThere) {
   here.write("x.cu", R"(#include <cuda_runtime.h>
 #include <cstdio>
