@@ -1,4 +1,4 @@
-// How the lanes of a warp go through a tile of ragged segments, one of three ways (see segments_walk.cuh): what
+// How the lanes of a warp go through a tile of ragged segments, one of four ways (see segments_walk.cuh): what
 // a few neighbours come to, an accumulator's `part`, is left in the place of each element.
 //
 // A lane adds up its elements from left to right, anew behind each that is a segment's last, and in groups of up to 8,

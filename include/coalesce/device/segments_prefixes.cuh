@@ -1,5 +1,5 @@
 // How the lanes of a warp go through a tile of ragged segments where sums can be taken off each other, one of four ways
-// (see segments_walk.cuh): small integers, also true and false of elements of up to 4 bytes.
+// (see segments_walk.cuh): integers of 1 and 2 bytes, also true and false of elements of as many.
 //
 // What comes before each word of a tile is left in a place of the word's own, counted from the first of its lane, and
 // what comes before each lane is handed on by a scan. A segment is then the difference between what comes before its
