@@ -136,13 +136,7 @@ void Generator::find_lines() {
       if (!b.reachable) continue;
       for (uint32_t k = b.first; k < b.last; ++k) {
         const Instruction& i = p_.code[k];
-        if (i.memory != kNone) {
-          const MemoryOp& m = p_.memory[i.memory];
-          give_up(m.result);
-          if (i.kind == Kind::load)
-            for (const machine::Value& v : m.values)
-              if (v.is_reg()) give_up(v.reg);
-        }
+        from_memory(i, give_up);
         if (b.divergent || !keeps_line(i, is, widens))
           for (const uint32_t r : i.results) give_up(r);
       }
@@ -262,9 +256,7 @@ bool Generator::walk(const std::vector<uint32_t>& way, Line line, Access access,
           any = true, access(k);
         else if (!safe(p_.memory[i.memory]))
           return false;
-        if (i.kind == Kind::load)
-          for (const machine::Value& v : p_.memory[i.memory].values)
-            if (v.is_reg()) lines[v.reg] = false;
+        from_memory(i, [&](uint32_t reg) { lines[reg] = false; });
         continue;
       default:
         return false;

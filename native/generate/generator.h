@@ -109,6 +109,17 @@ class Generator {
   void find_visits(uint32_t r, Value* all_on);
   void visit_alike(uint32_t r, BB* next);
 
+  // f(register) for each that memory gives the instruction: what is loaded, an atomic's old value.
+  template <class F>
+  void from_memory(const Instruction& i, F f) const {
+    if (i.memory == kNone) return;
+    const MemoryOp& m = p_.memory[i.memory];
+    if (m.result != kNone) f(m.result);
+    if (i.kind != machine::Kind::load) return;
+    for (const machine::Value& v : m.values)
+      if (v.is_reg()) f(v.reg);
+  }
+
   // --- ahead.cpp
   struct Line {  // warp w's value: first + w * step, where it is good (null: always)
     Value *first, *step, *good;

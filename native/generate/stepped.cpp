@@ -105,13 +105,7 @@ void Generator::find_steps() {
       if (!b.reachable) continue;
       for (uint32_t k = b.first; k < b.last; ++k) {
         const Instruction& i = p_.code[k];
-        if (i.memory != kNone) {
-          const MemoryOp& m = p_.memory[i.memory];
-          give_up(m.result);
-          if (i.kind == Kind::load)
-            for (const machine::Value& v : m.values)
-              if (v.is_reg()) give_up(v.reg);
-        }
+        from_memory(i, give_up);
         int64_t step;
         for (uint32_t r : i.results)
           if (r != kNone && has_step_[r] &&

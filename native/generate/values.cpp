@@ -170,13 +170,7 @@ void Generator::find_lazy() {
   for (bool changed = true; changed;) {
     changed = false;
     for (const Instruction& i : p_.code) {
-      if (i.memory != kNone) {
-        const MemoryOp& m = p_.memory[i.memory];
-        changed = not_lazy(m.result) || changed;
-        if (i.kind == machine::Kind::load)
-          for (const machine::Value& v : m.values)
-            if (v.is_reg()) changed = not_lazy(v.reg) || changed;
-      }
+      from_memory(i, [&](uint32_t reg) { changed = not_lazy(reg) || changed; });
       for (uint32_t r : i.results) {
         if (r == kNone || !lazy_[r]) continue;
         bool good = i.kind == machine::Kind::pure && makes_nan(*i.pure);

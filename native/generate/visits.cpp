@@ -38,12 +38,7 @@ void Generator::find_definitions() {
   for (uint32_t k = 0; k < p_.code.size(); ++k) {
     const Instruction& i = p_.code[k];
     for (const uint32_t r : i.results) writes(r, k);
-    if (i.memory == kNone) continue;
-    const MemoryOp& m = p_.memory[i.memory];
-    writes(m.result, k);
-    if (i.kind == Kind::load)
-      for (const machine::Value& v : m.values)
-        if (v.is_reg()) writes(v.reg, k);
+    from_memory(i, [&](uint32_t reg) { writes(reg, k); });
   }
 }
 
