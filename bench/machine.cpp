@@ -29,8 +29,9 @@ json measure_case(const Case& c, int repetitions, bool others, bool first_launch
   row["plain_two_threads"] = median(plain_two_threads(repetitions));
   if (c.plain != Plain::none) row["plain_seconds"] = time_plain(c.plain, c.words_in(c.n), repetitions);
   if (!native::find_library().empty() && c.times == 1 && first_launches) {
-    const FirstLaunch first = time_first_launch(c, std::min(repetitions, 5));
-    row["first_launch"] = {{"interpreter", first.interpreter}, {"cold", first.cold}, {"warm", first.warm}};
+    const FirstLaunch first = time_first_launch(c, std::min(3 * repetitions, 15));
+    row["first_launch"] = {
+        {"interpreter", first.interpreter}, {"cold", first.cold}, {"again", first.again}, {"warm", first.warm}};
   }
   if (!others) return row;
   const auto note = [&](const char* executor, const Timing& timing, uint64_t instructions) {

@@ -97,30 +97,31 @@ Timing time_start_up(int repetitions) {
   return timing;
 }
 
-FirstLaunch time_first_launch(const Case& c, int repetitions) {
+FirstLaunch time_first_launch(const Case& c, int rounds) {
   const std::string self = quoted(fs::read_symlink("/proc/self/exe"));
   std::string made = (fs::temp_directory_path() / "coalesce-bench-XXXXXX").string();
   if (!mkdtemp(made.data())) return {};
   const std::string& folder = made;
-  const auto first = [&](const char* engine, std::vector<double>& seconds) {
+  const auto first = [&](const char* engine) {
     const Ended ended = run(
         "env XDG_CACHE_HOME=" + quoted(folder) + " " + self + " --first " + std::string(c.name) + " --engine " + engine,
         120);
-    double time = 0;
-    if (ended.code == 0 && std::istringstream(ended.output) >> time) seconds.push_back(time);
+    double seconds = -1;
+    if (ended.code == 0) std::istringstream(ended.output) >> seconds;
+    return seconds;
   };
   FirstLaunch all;
   std::error_code ignored;
-  // The difference of the first two is small beside either: three times as many, of which the least count.
-  for (int i = 0; i < 3 * repetitions; ++i) {
-    first("interpreter", all.interpreter);
+  for (int i = 0; i < rounds; ++i) {
+    const double interpreter = first("interpreter");
     fs::remove_all(fs::path(folder) / "coalesce", ignored);
-    first("auto", all.cold);
-    if (i >= repetitions) continue;
-    std::vector<double> untimed;
-    first("native", untimed);  // leaves the code in the cache
-    first("auto", all.warm);
+    const double cold = first("auto"), again = first("interpreter");
+    if (interpreter < 0 || cold < 0 || again < 0) continue;
+    all.interpreter.push_back(interpreter), all.cold.push_back(cold), all.again.push_back(again);
   }
+  first("native");  // leaves the code in the cache
+  for (int i = 0; i < (rounds + 2) / 3; ++i)
+    if (const double warm = first("auto"); warm >= 0) all.warm.push_back(warm);
   fs::remove_all(folder, ignored);
   return all;
 }

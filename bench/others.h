@@ -25,11 +25,13 @@ Timing time_twin(Executor executor, const Case& c, uint32_t n, int repetitions);
 Timing time_start_up(int repetitions);
 
 // Seconds of a kernel's first launch with all cores, in a process of its own, interpreted and with `--engine auto`:
-// with an empty cache folder, and with one that has the kernel's native code.
+// with an empty cache folder, and with one that has the kernel's native code. `interpreter`, `cold` and `again` have
+// been measured in turns: cold[i] beside interpreter[i] is what `auto` adds, again[i] beside it (interpreted, too) what
+// the computer does.
 struct FirstLaunch {
-  std::vector<double> interpreter, cold, warm;
+  std::vector<double> interpreter, cold, again, warm;
 };
-FirstLaunch time_first_launch(const Case& c, int repetitions);
+FirstLaunch time_first_launch(const Case& c, int rounds);
 
 // Peak resident memory of this program while it runs a case in a new process, and what the case allocates.
 struct Peak {
