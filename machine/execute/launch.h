@@ -44,7 +44,8 @@ class Pool {
   std::condition_variable wake_, idle_;
   const std::function<void(unsigned)>* job_ = nullptr;
   uint64_t generation_ = 0;
-  unsigned wanted_ = 0, left_ = 0;
+  unsigned wanted_ = 0;
+  std::atomic<unsigned> left_{0};  // falls to 0 under the lock
   bool stop_ = false;
 };
 
