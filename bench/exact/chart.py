@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """chart.py FILE.jsonl [DOCS]: from what run.sh measured, the plots docs/images/exact-*.svg and the tables in docs/exact.md
-(between its lines `<!-- table NAME -->` and `<!-- end -->`). Needs nothing but Python."""
+and docs/results/exact.md (between their lines `<!-- table NAME -->` and `<!-- end -->`). Needs nothing but Python."""
 import json
 import math
 import re
@@ -114,11 +114,12 @@ def main():
         tables["host"] = ["| elements | data | | GB/s | GB per second of processor time |", "| --- | --- | --- | ---: | ---: |"] + [
             f"| {r['type']} | {r['case']} | {r['what']} | {r['GB/s']:.2f} | {r['GB per processor second']:.2f} |" for r in host]
 
-    text = open(f"{docs}/exact.md").read()
-    for name, lines in tables.items():
-        if len(lines) > 2:
-            text = re.sub(rf"(<!-- table {name} -->\n).*?(<!-- end -->)", lambda m: m.group(1) + "\n".join(lines) + "\n" + m.group(2), text, flags=re.S)
-    open(f"{docs}/exact.md", "w").write(text)
+    for page in ("exact.md", "results/exact.md"):
+        text = open(f"{docs}/{page}").read()
+        for name, lines in tables.items():
+            if len(lines) > 2:
+                text = re.sub(rf"(<!-- table {name} -->\n).*?(<!-- end -->)", lambda m: m.group(1) + "\n".join(lines) + "\n" + m.group(2), text, flags=re.S)
+        open(f"{docs}/{page}", "w").write(text)
 
 
 main()
