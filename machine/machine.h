@@ -2,8 +2,8 @@
 //
 //   Machine machine(find_device("h200"), {});
 //   auto program = machine.load(ptx_text, "embedded PTX of ./a.out");
-//   LaunchReport report = machine.launch(*program, "kernel", {.grid = {64, 1, 1}, .block = {256, 1, 1}, .parameters =
-//   bytes});
+//   LaunchConfig config = {.grid = {64, 1, 1}, .block = {256, 1, 1}, .parameters = bytes};
+//   LaunchReport report = machine.launch(*program, "kernel", config);
 //
 // Threads: one launch at a time (the machine uses the cores itself); the caller serialises load/launch/memory calls.
 #pragma once

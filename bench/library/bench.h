@@ -1,8 +1,8 @@
 // How every program here measures, and the line that it writes for each figure. CUDA C++17; nothing of any library.
 //
-//   eager   calls one after the other, from the host, on the same data: what a caller waits for. Data that fits stays
-//   in L2. graph   the same calls in a graph: what the device needs, without the host's part. cold    a graph of calls
-//   on data that lies apart, after L2 was filled with other data.
+//   eager   calls one after the other, from the host, on the same data: what a caller waits for (what fits is in L2)
+//   graph   the same calls in a graph: what the device needs, without the host's part
+//   cold    a graph of calls on data that lies apart, after L2 was filled with other data
 //
 // Before a case much other memory is read: what a fill or a `cold` case has written would else stay in L2, which gives
 // up what it need not write back first, and leave less room for the data (16 MB then take 4 to 15 % longer).

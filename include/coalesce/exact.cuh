@@ -2,10 +2,11 @@
 // nothing else: not on their order, the grid, the device, how they are cut into ranges; and coalesce/host/exact.hpp has
 // the same on the CPU.
 //
-//   coalesce::exact_sum(in, count, out);              // out: device memory for a float, double, __half or
-//   __nv_bfloat16 coalesce::exact_sum(view, axes{0}, out, stream);  // columns, rows, any axes coalesce::exact_sum(in,
-//   offsets, segments, out);  // ragged segments
+//   coalesce::exact_sum(in, count, out);                     // an array
+//   coalesce::exact_sum(view, axes{0}, out, stream);         // columns, rows, any axes
+//   coalesce::exact_sum(in, offsets, segments, out);         // ragged segments
 //
+// out: device memory for float, double, __half or __nv_bfloat16.
 // In the same ways exact_mean, exact_sum_of_squares, exact_norm2 and, with two arrays or views, exact_dot. Elements:
 // __half, __nv_bfloat16, float, double. Products are not rounded. The mean is the exact sum / count, rounded once;
 // norm2 the root of the exact sum of squares, rounded once. `*_host`: one result, returned to the host; waits for the

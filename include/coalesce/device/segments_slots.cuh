@@ -1,4 +1,4 @@
-// How the lanes of a warp go through a tile of ragged segments, another of three ways (see segments_walk.cuh): for
+// How the lanes of a warp go through a tile of ragged segments, another of four ways (see segments_walk.cuh): for
 // accumulators whose elements have no parts, because they are large, look at positions, or take long to merge.
 //
 // A lane goes through its elements one by one; where a bit says that a segment ends, what it has goes to a slot in
