@@ -72,33 +72,44 @@ void BlockRun::lay_out(const Code& code) {
     warp.base[kBlock] = block_area_;
     warp.base[kWarp] = block_area_ + code.block_bytes + std::size_t{code.warp_bytes} * w;
     warp.stride[kWarp] = code.warp_bytes;
-    for (const BuiltinSlot& slot : code.builtins) {
-      const Register& r = launch_.program->registers[slot.reg];
-      if (r.lanes == LaneClass::constant) continue;
-      uint32_t values[kLanes];
-      for (uint32_t l = 0; l < kLanes; ++l) {
-        const uint32_t t = w * kLanes + l;
-        switch (r.builtin) {
-          case Builtin::tid_x:
-            values[l] = launch_.block[1] == 1 && launch_.block[2] == 1 ? t : t % ntid[0];
-            break;
-          case Builtin::tid_y:
-            values[l] = t / ntid[0] % ntid[1];
-            break;
-          case Builtin::tid_z:
-            values[l] = t / ntid[0] / ntid[1];
-            break;
-          default:
-            values[l] = w;
-            break;
-        }
-      }
-      if (r.builtin != Builtin::tid_x && r.builtin != Builtin::tid_y && r.builtin != Builtin::tid_z &&
-          r.builtin != Builtin::warpid)
-        continue;
-      if (slot.scalar != kNoSlot) std::memcpy(warp.at<uint32_t>(slot.scalar), values, 4);
-      if (slot.vector != kNoSlot) std::memcpy(warp.at<uint32_t>(slot.vector), values, sizeof values);
+  }
+  for (const BuiltinSlot& slot : code.builtins) {
+    const Register& r = launch_.program->registers[slot.reg];
+    if (r.lanes == LaneClass::constant) continue;
+    switch (r.builtin) {
+      case Builtin::tid_x:
+        // In a line of threads it goes on behind the last one.
+        put_threads(slot, 1, ntid[1] == 1 && ntid[2] == 1 ? ~0u : ntid[0]);
+        break;
+      case Builtin::tid_y:
+        put_threads(slot, ntid[0], ntid[1]);
+        break;
+      case Builtin::tid_z:
+        put_threads(slot, ntid[0] * ntid[1], ~0u);
+        break;
+      case Builtin::warpid:
+        put_threads(slot, kLanes, ~0u);
+        break;
+      default:
+        break;
     }
+  }
+}
+
+// For each thread t of the block: t / each % end. Counted up, as 2048 divisions for a block of 1024 threads take longer
+// than all else that a launch begins with.
+void BlockRun::put_threads(const BuiltinSlot& slot, uint32_t each, uint32_t end) {
+  uint32_t value = 0, times = 0;
+  for (Warp& warp : warps_) {
+    uint32_t values[kLanes];
+    for (uint32_t& v : values) {
+      v = value;
+      if (++times < each) continue;
+      times = 0;
+      if (++value == end) value = 0;
+    }
+    if (slot.scalar != kNoSlot) std::memcpy(warp.at<uint32_t>(slot.scalar), values, 4);
+    if (slot.vector != kNoSlot) std::memcpy(warp.at<uint32_t>(slot.vector), values, sizeof values);
   }
 }
 

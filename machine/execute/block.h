@@ -90,6 +90,7 @@ class BlockRun {
   Status advance_native(uint64_t end);
   void begin(uint64_t index);      // bookkeeping of a new block, without its memory
   void lay_out(const Code& code);  // areas and builtin values for this code
+  void put_threads(const BuiltinSlot& slot, uint32_t each, uint32_t end);
   void set_block_builtins(std::byte* block_area);
   void enter_general(uint32_t region, uint32_t stopped, uint32_t begun);
   void enter_scattered();
