@@ -465,6 +465,23 @@ void Generator::pass_all(const Instruction& i, Passing& p) {
                            {word_site(m.site, 3), static_cast<uint32_t>(bytes)}};
   if (p_.sites[m.site].dynamic_requests) cost.push_back({word_site(m.site, 0), 1});
   count(counter(cost), warps());
+  Value* last_at = site_state(i.memory, offsetof(SiteState, last));
+  Value* follows = ir_.CreateICmpEQ(p.step, ir_.getInt64(bytes));
+  p.ahead = ir_.CreateSelect(follows, ir_.CreateShl(p.step, 3), ir_.CreateSub(p.first, ir_.CreateLoad(i64, last_at)));
+  ir_.CreateStore(p.first, last_at);
+  Value* fresh = ir_.CreateIsNull(ir_.CreateLoad(ir_.getInt32Ty(), site_state(i.memory, offsetof(SiteState, all))));
+  BB *extend = block("extend"), *look = block("look"), *touch = block("touch"), *touched = block("touched");
+
+  // Streams: the block goes on where the one before ended.
+  Value* high_at =
+      ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), track(i.memory, ir_.getInt32(0)), offsetof(Track, high));
+  Value* extends = ir_.CreateAnd(follows, ir_.CreateICmpEQ(ir_.CreateLoad(i64, high_at), p.first));
+  ir_.CreateCondBr(ir_.CreateAnd(fresh, extends), extend, look);
+  ir_.SetInsertPoint(extend);
+  ir_.CreateStore(ir_.CreateAdd(p.first, ir_.getInt64(warps() * bytes)), high_at);
+  ir_.CreateBr(touched);
+
+  ir_.SetInsertPoint(look);
   if (std::ranges::find(passed_, i.memory) == passed_.end()) passed_.push_back(i.memory);
   Value* remembered = ir_.CreateLoad(ir_.getPtrTy(), site_state(i.memory, offsetof(SiteState, passed)));
   Value* place = ir_.CreateLShr(ir_.CreateMul(p.first, ir_.getInt64(Passed::kSpread)), Passed::kPlaces);
@@ -473,20 +490,18 @@ void Generator::pass_all(const Instruction& i, Passing& p) {
     return ir_.CreateICmpEQ(ir_.CreateLoad(i64, ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), remembered, offset)),
                             v);
   };
-  Value* all = ir_.CreateLoad(ir_.getInt32Ty(), site_state(i.memory, offsetof(SiteState, all)));
   Value* known = ir_.CreateAnd(same(offsetof(Passed, first), p.first), same(offsetof(Passed, step), p.step));
-  Value* is_new = ir_.CreateAnd(ir_.CreateIsNull(all), ir_.CreateNot(known));
-  Value* last_at = site_state(i.memory, offsetof(SiteState, last));
-  Value* follows = ir_.CreateICmpEQ(p.step, ir_.getInt64(bytes));
-  p.ahead = ir_.CreateSelect(follows, ir_.CreateShl(p.step, 3), ir_.CreateSub(p.first, ir_.CreateLoad(i64, last_at)));
-  p.fetches = i.kind == Kind::store ? is_new : ir_.CreateAnd(is_new, ir_.CreateNot(follows));
-  ir_.CreateStore(p.first, last_at);
-  BB *touch = block("touch"), *touched = block("touched");
-  ir_.CreateCondBr(is_new, touch, touched);
+  ir_.CreateCondBr(ir_.CreateAnd(fresh, ir_.CreateNot(known)), touch, touched);
   ir_.SetInsertPoint(touch);
   call(offsetof(Frame, touch_all), ir_.getVoidTy(), {ir_.getInt32(i.memory), p.first, p.step});
   ir_.CreateBr(touched);
+
   ir_.SetInsertPoint(touched);
+  PHINode* is_new = ir_.CreatePHI(ir_.getInt1Ty(), 3, "new");
+  is_new->addIncoming(ir_.getTrue(), extend);
+  is_new->addIncoming(ir_.getTrue(), touch);
+  is_new->addIncoming(ir_.getFalse(), look);
+  p.fetches = i.kind == Kind::store ? static_cast<Value*>(is_new) : ir_.CreateAnd(is_new, ir_.CreateNot(follows));
 }
 
 // In the loop for what is known: a warp's access.
