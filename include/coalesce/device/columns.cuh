@@ -136,7 +136,8 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A, Width>)
       partials[static_cast<std::int64_t>(slice) * columns + t] = merged;
     }
   }
-  merge_slices(a, problem.tree, partials, problem.tickets + tile * problem.tree.tickets(), slice, columns, room, write);
+  merge_slices<slices_under_way<A>>(a, problem.tree, partials, problem.tickets + tile * problem.tree.tickets(), slice,
+                                    columns, room, write);
 }
 
 template <class A, class Source>
@@ -169,7 +170,7 @@ status launch_tiles_of_columns(columns<A, Source> problem, cudaStream_t stream, 
   problem.rows_of_slice = ceil_div(ceil_div(problem.rows_count, best.slices), down) * down;
   const std::int64_t slices = ceil_div(problem.rows_count, problem.rows_of_slice);
   const std::int64_t bytes = problem.tile * static_cast<std::int64_t>(sizeof(typename A::state));
-  problem.tree = tree_of_slices<A>(tiles, slices, problem.tile, columns_threads);
+  problem.tree = tree_of_slices<slices_under_way<A>>(tiles, slices, problem.tile, columns_threads);
   if (slices > 1) {
     if (const status s = find_workspace(stream, device.device, tiles * problem.tree.partials() * bytes, work); !s) {
       return s;

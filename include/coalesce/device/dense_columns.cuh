@@ -15,6 +15,10 @@ namespace coalesce::detail {
 inline constexpr int columns_threads = 256;  // here and in columns.cuh
 // Of one large matrix: one block a multiprocessor, each thread with 256 bytes under way.
 inline constexpr int large_threads = 512;
+// The same of small states where so many threads read whole lines and 512 do not: 1000 columns of floats.
+inline constexpr int largest_threads = 1024;
+template <class A>
+inline constexpr bool fits_largest = shape<A>::state_words <= 2;
 
 template <class A, class Source>
 struct dense_columns {
@@ -39,13 +43,17 @@ __host__ __device__ constexpr int loads_of_columns(int bytes) {
   return bytes >= 32 ? 4 : bytes <= 8 ? 16 : 128 / bytes;
 }
 
+// Partial results that a thread has under way.
+template <class A, int Threads>
+inline constexpr int columns_under_way = Threads == largest_threads ? 12 : slices_under_way<A>;
+
 template <int Width, int Loads, int Threads, class A, class Source>
-__global__ void __launch_bounds__(Threads, Threads == large_threads ? 1 : columns_blocks<A, Width>)
+__global__ void __launch_bounds__(Threads, Threads >= large_threads ? 1 : columns_blocks<A, Width>)
     reduce_dense_columns(const dense_columns<A, Source> problem) {
   using state_type = typename A::state;
   using element = typename A::element;
   using vector = typename Source::template vector_of<Width>;
-  __shared__ states_of_threads<Width, columns_threads, A> room;
+  __shared__ states_of_threads<Width, Threads == largest_threads ? Threads / 2 : columns_threads, A> room;
   const A& a = problem.accumulator;
   const int t = static_cast<int>(threadIdx.x), working = problem.working, period = problem.period;
   const int slices = problem.tree.slices, columns = static_cast<int>(problem.columns_count);
@@ -138,8 +146,9 @@ __global__ void __launch_bounds__(Threads, Threads == large_threads ? 1 : column
       partials[static_cast<std::int64_t>(slice) * columns + c] = merged;
     }
   }
-  merge_slices(a, problem.tree, partials, problem.tickets + plane * problem.tree.tickets(), slice, columns, room,
-               [&](int c, const state_type& merged) { out[c] = a.finish(merged, problem.rows_count); });
+  merge_slices<columns_under_way<A, Threads>>(
+      a, problem.tree, partials, problem.tickets + plane * problem.tree.tickets(), slice, columns, room,
+      [&](int c, const state_type& merged) { out[c] = a.finish(merged, problem.rows_count); });
 }
 
 // Vectors in which rows begin alike again.
@@ -170,6 +179,14 @@ bool columns_are_dense(std::int64_t planes, std::int64_t rows_count, std::int64_
          (rows_count >= 64 || period * width < 256);
 }
 
+// Of so many threads those that read whole lines, if that leaves few idle: up to 3 of 16. Else 0.
+template <int Bytes>
+int lines_of_columns(std::int64_t period, int threads) {
+  constexpr int line = 128 / Bytes > 0 ? 128 / Bytes : 1;
+  const int lines = static_cast<int>(period / common_divisor(period, line)) * line;
+  return lines <= threads && threads / lines * lines * 16 >= threads * 13 ? threads / lines * lines : 0;
+}
+
 // Blocks of so many threads; `planes` and all else as in launch_columns.
 template <int Threads, class A, class Source>
 status launch_dense_columns_by(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
@@ -179,19 +196,16 @@ status launch_dense_columns_by(const A& a, const Source& in, typename A::result*
   const int period = static_cast<int>(period_of_columns<width>(columns_count));
   dense_columns<A, Source> problem = {a,      in, out, rows_count, columns_count, plane_stride,
                                       period, 0,  {},  nullptr,    nullptr};
-  // Whole lines, if that leaves few threads idle: up to 3 of 16.
-  constexpr int line = 128 / (width * Source::bytes) > 0 ? 128 / (width * Source::bytes) : 1;
-  const int lines = period / common_divisor(period, line) * line;
-  problem.working = Threads / period * period;
-  if (lines <= Threads && Threads / lines * lines * 16 >= Threads * 13) problem.working = Threads / lines * lines;
+  problem.working = lines_of_columns<width * Source::bytes>(period, Threads);
+  if (problem.working == 0) problem.working = Threads / period * period;
   const std::int64_t vectors = rows_count * columns_count / width;
   const std::int64_t resident =
-      static_cast<std::int64_t>(device.processors) * (Threads == large_threads ? 1 : columns_blocks<A, width>);
+      static_cast<std::int64_t>(device.processors) * (Threads >= large_threads ? 1 : columns_blocks<A, width>);
   const std::int64_t most = planes <= max_tickets ? vectors / (16 * problem.working) : 1;
   const std::int64_t slices = tiling_of_columns(planes, 1, most < 1 ? 1 : most, resident).slices;
   if (planes > 0x7fffffff) return refuse("more results than one launch can have: split the call");
   const std::int64_t bytes = columns_count * static_cast<std::int64_t>(sizeof(typename A::state));
-  problem.tree = tree_of_slices<A>(planes, slices, columns_count, Threads);
+  problem.tree = tree_of_slices<columns_under_way<A, Threads>>(planes, slices, columns_count, Threads);
   if (slices > 1) {
     if (const status s = find_workspace(stream, device.device, planes * problem.tree.partials() * bytes, work); !s)
       return s;
@@ -208,6 +222,16 @@ status launch_dense_columns(const A& a, const Source& in, typename A::result* ou
                             std::int64_t plane_stride, std::int64_t rows_count, std::int64_t columns_count,
                             cudaStream_t stream, workspace* work, const device_facts& device) {
   if (columns_are_large<A, Source>(planes * rows_count, columns_count, device)) {
+    if constexpr (fits_largest<A>) {
+      constexpr int width = columns_width<A, Source>, bytes = width * Source::bytes;
+      const std::int64_t period = period_of_columns<width>(columns_count);
+      // Of shorter rows neither reads faster.
+      if (period > 128 && lines_of_columns<bytes>(period, large_threads) == 0 &&
+          lines_of_columns<bytes>(period, largest_threads) != 0) {
+        return launch_dense_columns_by<largest_threads>(a, in, out, planes, plane_stride, rows_count, columns_count,
+                                                        stream, work, device);
+      }
+    }
     return launch_dense_columns_by<large_threads>(a, in, out, planes, plane_stride, rows_count, columns_count, stream,
                                                   work, device);
   }

@@ -56,7 +56,7 @@ template <class A>
 inline constexpr int slices_under_way = shape<A>::state_words <= 4 ? 8 : 4;
 
 // The number of turns that takes least: each has a ticket, which takes as long as waiting for loads three times.
-template <class A>
+template <int UnderWay>
 slice_tree tree_of_slices(std::int64_t tiles, std::int64_t slices, std::int64_t columns, int threads) {
   const int all = static_cast<int>(slices);
   const std::int64_t teams = columns < threads ? threads / columns : 1, passes = ceil_div(columns, threads);
@@ -66,7 +66,7 @@ slice_tree tree_of_slices(std::int64_t tiles, std::int64_t slices, std::int64_t 
   for (int turns = 1; turns <= 3; ++turns) {
     slice_tree tree{all, 2};
     while (power(tree.fan, turns) < all) ++tree.fan;
-    const std::int64_t time = turns * (3 + passes * ceil_div(tree.fan, teams * slices_under_way<A>));
+    const std::int64_t time = turns * (3 + passes * ceil_div(tree.fan, teams * UnderWay));
     if (time < least && (turns == 1 || tiles * tree.tickets() <= max_tickets)) {
       least = time;
       best = tree;
@@ -110,7 +110,7 @@ __device__ __forceinline__ void fold_rows(const A& a, typename A::state (&state)
 
 // Called by each block when it has written its partial results, of `columns` columns, to partials[slice * columns ...].
 // The block that comes to have all of them calls write(column, state) for each.
-template <class A, class Room, class Write>
+template <int UnderWay, class A, class Room, class Write>
 __device__ __forceinline__ void merge_slices(const A& a, const slice_tree& tree, typename A::state* partials,
                                              unsigned int* tickets, int slice, int columns, Room& room,
                                              const Write& write) {
@@ -126,8 +126,8 @@ __device__ __forceinline__ void merge_slices(const A& a, const slice_tree& tree,
       const int wide = columns - first < threads ? columns - first : threads, c = t % wide, team = t / wide;
       typename A::state merged[1] = {a.identity()};
       if (team < teams) {
-        merged[0] = merge_partials<slices_under_way<A>>(
-            a, partials + static_cast<std::int64_t>(begin) * columns + first + c, team, members, teams, columns);
+        merged[0] = merge_partials<UnderWay>(a, partials + static_cast<std::int64_t>(begin) * columns + first + c, team,
+                                             members, teams, columns);
       }
       fold_rows(a, merged, room, wide, teams);
       if (t < wide) {
