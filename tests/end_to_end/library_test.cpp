@@ -166,6 +166,15 @@ TEST(LibrarySegments, AWarpThatHasEndedTakesAnotherPortion) {
   }
 }
 
+// From so many on another search finds where portions begin.
+TEST(LibrarySegments, ManySegments) {
+  const Workplace here;
+  std::vector<std::string> words = words_for("segments.cu", {"many"});
+  words.insert(words.begin(), {"--device", "p2000"});
+  const Result result = here.coalesce(words);
+  EXPECT_EQ(result.code, 0) << result.out << result.err;
+}
+
 // What people include: every header that does not lie in a folder of the library's own.
 std::vector<std::string> public_headers() {
   std::vector<std::string> names;

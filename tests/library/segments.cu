@@ -157,11 +157,26 @@ void check_all(Random& random) {
   check<T, O>(power, 1, "a power law", random);
 }
 
+// So many segments that blocks look for their beginnings with all threads, each time among others than the time before:
+// short ones, a mass of empty ones, a giant.
+void check_many(Random& random) {
+  std::vector<i64> lengths(300000);
+  for (i64& length : lengths) length = random.between(0, 3);
+  check<std::int8_t, std::int64_t>(lengths, 3, "many", random);
+  std::fill(lengths.begin(), lengths.begin() + 90000, 0);
+  std::fill(lengths.begin() + 150000, lengths.begin() + 190000, 0);
+  lengths[200000] = 300000;
+  check<float, std::int32_t>(lengths, 0, "many empty ones", random);
+  lengths.assign(1500000, 0);  // more than a turn can tell apart, in the portions of one block of few
+  lengths[700000] = lengths.back() = 5;
+  check<std::int8_t, std::int32_t>(lengths, 2, "very many empty ones", random);
+}
+
 }  // namespace
 
 // segments [SEED]: other random lengths and numbers. segments portions [COUNT]: as many as a device of 8
 // multiprocessors deals out in several waves (60000), or COUNT: an H200 deals out 1000000 so. segments found [COUNT]:
-// and once more.
+// and once more. segments many: see check_many.
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   if (what == "portions" || what == "found") {
@@ -172,6 +187,12 @@ int main(int argc, char** argv) {
     check<float, std::int32_t>(lengths, 0, "portions", random);
     if (what == "found") check_found(lengths, random);
     std::puts("portions: ok");
+    return 0;
+  }
+  if (what == "many") {
+    Random random(23);
+    check_many(random);
+    std::puts("many: ok");
     return 0;
   }
   Random random(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 21);

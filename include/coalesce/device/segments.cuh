@@ -45,8 +45,11 @@ template <class A, class Source, class Offsets>
 struct segments_shared {
   typename segments_walk<A, Source, Offsets>::shared of_warp[segments_warps];
   room<segments_left<typename A::state>, segments_warps> left;
-  std::int64_t edges[segments_warps + 1];  // how many segments end before each warp's first portion
   segments_plan<segment_tiles<A, Source>::weight> plan;
+  union {
+    std::int64_t edges[segments_warps + 1];  // how many segments end before each warp's first portion
+    std::int64_t units[segments_threads];
+  };
 };
 // On a multiprocessor: what shared memory allows (228 KB, of which each block takes one more), and registers. Where six
 // blocks read, some multiprocessors get their tiles so much later than others that five are faster.
@@ -184,6 +187,9 @@ __global__ void __launch_bounds__(segments_threads, (segments_blocks<A, Source, 
   constexpr int weight = segment_tiles<A, Source>::weight;
   using plan_type = segments_plan<weight>;
   plan_type& plan = shared.plan;
+  const bool many = problem.count >= many_segments;
+  segments_search<weight, Offsets> search(offsets, problem.count);
+  if (many) search.look();
   if (threadIdx.x == 0) {
     constexpr int least = 2 * walk::tile_elements;
     const int most = static_cast<int>(gridDim.x), mine = static_cast<int>(blockIdx.x);
@@ -200,25 +206,11 @@ __global__ void __launch_bounds__(segments_threads, (segments_blocks<A, Source, 
   if (portion >= plan.first) return;
   const std::int64_t origin = plan.origin;
   const segments_edge all = {plan.units, problem.count};
-  // Where the block's first portions begin and end, then the others.
-  std::int64_t(&edges)[warps + 1] = shared.edges;
-  const std::int64_t low = plan.before(blockIdx.x * warps), high = plan.before((blockIdx.x + 1) * warps);
-  if (warp < 2) {
-    const std::int64_t mine = warp == 0 ? low : high;
-    const segments_edge last = {plan.units, mine == 0 ? 0 : problem.count};
-    const std::int64_t ends = ends_before<32, weight>(offsets, origin, {0, 0}, last, mine);
-    if (threadIdx.x % 32 == 0) edges[warp == 0 ? 0 : warps] = ends;
-  }
-  __syncthreads();
-  if (warp != 0) {
-    const std::int64_t ends =
-        ends_before<32, weight>(offsets, origin, {low, edges[0]}, {high, edges[warps]}, plan.before(portion));
-    if (threadIdx.x % 32 == 0) edges[warp] = ends;
-  }
-  __syncthreads();
   // Where this portion begins, and the next one. Where the segment that is open begins may be behind its share of
   // units: see ends_before.
-  segments_place from = {edges[warp], offset(edges[warp])}, to = {edges[warp + 1], offset(edges[warp + 1])};
+  segments_portion mine =
+      many ? search.run(plan, shared.units) : find_among_few(offsets, plan, problem.count, shared.edges);
+  segments_place from = mine.from, to = mine.to;
   const auto element_at = [&](std::int64_t units, const segments_place& place) {
     const std::int64_t element = origin + units - place.ends * weight;
     return element < place.begin ? place.begin : element;

@@ -9,6 +9,8 @@ inline constexpr int segments_threads = 128;
 inline constexpr int segments_warps = segments_threads / 32;
 // See segments_plan: at most so many waves.
 inline constexpr int segments_waves = 4;
+// So many are looked for by whole blocks: see segments_search.
+inline constexpr std::int64_t many_segments = 1 << 18;
 
 // So many segments end before a place, and the next one begins at element `begin`.
 struct segments_place {
@@ -98,6 +100,123 @@ __device__ inline std::int64_t ends_before(const Offsets& offsets, std::int64_t 
     step = (high - low + Lanes - 1) / Lanes;
   }
   return low;
+}
+
+// Where a warp's portion begins, and where the next one does.
+struct segments_portion {
+  segments_place from, to;
+};
+
+// Where a block's first portions begin and end, by all its threads at once, where there are many segments: 128 of their
+// ends are looked at in one turn, for all of the block's portions, and the first turn's, which are the same for all
+// blocks, while others are still finding out how many elements there are. At last each warp looks at all that are left,
+// up to `enough`, as one load.
+template <int Weight, class Offsets>
+class segments_search {
+  static constexpr int threads = segments_threads, warps = segments_warps, at_once = 10, enough = at_once * 16;
+
+ public:
+  using shared = std::int64_t[threads];
+
+  __device__ __forceinline__ segments_search(const Offsets& offsets, std::int64_t count)
+      : offsets_(offsets), high_(count), step_(ceil_div(count, threads)) {}
+
+  // Starts to look: before run().
+  __device__ __forceinline__ void look() {
+    const std::int64_t next = place_of_thread() + 1;
+    end_ = offsets_[next < high_ ? next : high_];
+  }
+
+  // All threads call it.
+  __device__ __forceinline__ segments_portion run(const segments_plan<Weight>& plan, shared& units) {
+    const int thread = static_cast<int>(threadIdx.x), lane = thread % 32;
+    // Of the edges between portions each lane has one.
+    const int first = static_cast<int>(blockIdx.x) * warps;
+    std::int64_t wanted = plan.before(first + (lane < warps ? lane : warps)), low, high;
+    if (first == 0 && lane == 0) wanted = -1;  // segments without elements at the beginning are the first portion's
+    for (;;) {
+      const std::int64_t place = place_of_thread();
+      units[thread] = place < high_ ? end_ - plan.origin + place * Weight : INT64_MAX;
+      __syncthreads();
+      int ended = 0;
+#pragma unroll
+      for (int half = threads / 2; half > 0; half /= 2) {
+        if (units[ended + half - 1] <= wanted) ended += half;
+      }
+      if (units[ended] <= wanted) ++ended;
+      low = low_ + ended * step_;
+      high = low + step_ - 1 < high_ ? low + step_ - 1 : high_;
+      const std::int64_t first_low = warp::from_lane(low, 0), last_high = warp::from_lane(high, warps);
+      std::int64_t step = ceil_div(last_high - first_low, threads);
+      if (step == 0) step = 1;
+      if (step_ <= enough || step > step_ / 2) break;  // or the block's portions have more among them
+      low_ = first_low;
+      high_ = last_high;
+      step_ = step;
+      look();
+      __syncthreads();
+    }
+    const int edge = thread / 32 + lane / 16;
+    low = warp::from_lane(low, edge);
+    high = warp::from_lane(high, edge);
+    wanted = warp::from_lane(wanted, edge);
+    while (__any_sync(0xffffffffu, low < high)) {
+      const std::int64_t step = low < high ? ceil_div(high - low, enough) : 1;
+      std::int64_t next[at_once], end[at_once];
+#pragma unroll
+      for (int k = 0; k < at_once; ++k) {
+        next[k] = low + (k * 16 + lane % 16 + 1) * step;
+        end[k] = offsets_[next[k] < high ? next[k] : high];
+      }
+      int ended = 0;
+#pragma unroll
+      for (int k = 0; k < at_once; ++k) {
+        const bool here = next[k] <= high && end[k] - plan.origin + (next[k] - 1) * Weight <= wanted;
+        ended += __popc(__ballot_sync(0xffffffffu, here) >> lane / 16 * 16 & 0xffffu);
+      }
+      low += ended * step;
+      if (low + step - 1 < high) high = low + step - 1;
+    }
+    const segments_place mine = {low, static_cast<std::int64_t>(offsets_[low])};
+    __syncthreads();
+    return {{warp::from_lane(mine.ends, 0), warp::from_lane(mine.begin, 0)},
+            {warp::from_lane(mine.ends, 16), warp::from_lane(mine.begin, 16)}};
+  }
+
+ private:
+  __device__ __forceinline__ std::int64_t place_of_thread() const {
+    return low_ + (static_cast<std::int64_t>(threadIdx.x) + 1) * step_ - 1;
+  }
+
+  const Offsets offsets_;
+  std::int64_t low_ = 0, high_, step_;  // what is looked for is in low_ ... high_; every step_-th is looked at
+  std::int64_t end_ = 0;                // of this thread's segment
+};
+
+// The same as segments_search, where there are few.
+template <int Weight, class Offsets>
+__device__ __forceinline__ segments_portion find_among_few(const Offsets& offsets, const segments_plan<Weight>& plan,
+                                                           std::int64_t count,
+                                                           std::int64_t (&edges)[segments_warps + 1]) {
+  constexpr int warps = segments_warps;
+  const int warp = threadIdx.x / 32;
+  // Where the block's first portions begin and end, then the others.
+  const std::int64_t low = plan.before(blockIdx.x * warps), high = plan.before((blockIdx.x + 1) * warps);
+  if (warp < 2) {
+    const std::int64_t mine = warp == 0 ? low : high;
+    const segments_edge last = {plan.units, mine == 0 ? 0 : count};
+    const std::int64_t ends = ends_before<32, Weight>(offsets, plan.origin, {0, 0}, last, mine);
+    if (threadIdx.x % 32 == 0) edges[warp == 0 ? 0 : warps] = ends;
+  }
+  __syncthreads();
+  if (warp != 0) {
+    const std::int64_t ends = ends_before<32, Weight>(offsets, plan.origin, {low, edges[0]}, {high, edges[warps]},
+                                                      plan.before(blockIdx.x * warps + warp));
+    if (threadIdx.x % 32 == 0) edges[warp] = ends;
+  }
+  __syncthreads();
+  return {{edges[warp], static_cast<std::int64_t>(offsets[edges[warp]])},
+          {edges[warp + 1], static_cast<std::int64_t>(offsets[edges[warp + 1]])}};
 }
 
 // The same for one lane, by a quarter of what is left at each step.
