@@ -198,7 +198,11 @@ class segments_walk : segment_stream<A, Source, Offsets> {
     do {
       base::know_ends();
       const int known = ready_ < count_ ? ready_ : count_;
-      int end = look_for_end(tile, segment_ + lane_, known, here.limit), count = how_many(end < here.limit);
+      // Two by two: what one waits for is time for the other.
+      const auto end_after = [&](int marked) {
+        return look_for_end(tile, segment_ + marked + lane_, known, here.limit);
+      };
+      int end = end_after(0), other = end_after(32), count = how_many(end < here.limit);
       if (count == 0 && here.whole && from == 0) return lanes_.without_ends(elements);
       lanes_.clear();
       if (from != 0 && lane_ == 0) lanes_.mark(from);
@@ -206,31 +210,37 @@ class segments_walk : segment_stream<A, Source, Offsets> {
 #pragma unroll 1
       for (;;) {
         if (end < here.limit) lanes_.mark(end);
+        if (other < here.limit) lanes_.mark(other);
+        count = how_many(end < here.limit) + how_many(other < here.limit);
         marked += count;
-        if (count != 32) break;
-        end = look_for_end(tile, segment_ + marked + lane_, known, here.limit);
-        count = how_many(end < here.limit);
+        if (count != 64) break;
+        end = end_after(marked);
+        other = end_after(marked + 32);
       }
       more = segment_ + marked == known && known < count_;
       const int to = more ? end_of(known - 1) - tile : here.to;
       lanes_.look_at(elements);
       // The first segment's elements before `from` are not there, or in what is open.
-      const auto begin_of = [&](int i) {
-        const int begin = end_of(i - 1) - tile;
-        return begin < from && from != 0 ? from : begin;
+      const int least = from != 0 ? from : -tiles::elements;
+      const auto between = [&](int i, bool there) {
+        int begin = 0;
+        unsigned int end = 0;
+        if (there) end = end_of(i) - tile;
+        if (there) begin = end_of(i - 1) - tile;
+        return lanes_.between(elements, begin < least ? least : begin, end);
       };
 #pragma unroll 1
-      for (; marked > 0; marked -= 32) {
-        int begin = 0;
-        end = 0;
-        if (lane_ < marked) {
-          begin = begin_of(segment_ + lane_);
-          end = end_of(segment_ + lane_) - tile;
-        }
-        const state_type state = lanes_.between(elements, begin, end);
-        put(state, marked < 32 ? marked : 32, left);
+      for (; marked > 32; marked -= 64) {
+        const state_type state = between(segment_ + lane_, true),
+                         next = between(segment_ + 32 + lane_, lane_ + 32 < marked);
+        put(state, 32, left);
+        put(next, marked < 64 ? marked - 32 : 32, left);
       }
-      if (to < tiles::elements) lanes_.cut(elements, begin_of(segment_), to);
+      if (marked > 0) put(between(segment_ + lane_, lane_ < marked), marked, left);
+      if (to < tiles::elements) {
+        const int begin = end_of(segment_ - 1) - tile;
+        lanes_.cut(elements, begin < least ? least : begin, to);
+      }
       from = to;
     } while (more);
   }

@@ -105,7 +105,7 @@ class segment_words : public open_segment<A> {
   }
 
   // What elements begin ... end - 1 come to, `end` in the tile, among which no segment ends; `begin` may be before it.
-  __device__ __forceinline__ state_type between(const staged* elements, int begin, int end) const {
+  __device__ __forceinline__ state_type between(const staged* elements, int begin, unsigned int end) const {
     return a_.of_bytes(bytes_between(elements, begin, end));
   }
   // Elements end behind element `to` - 1, in the midst of the tile, and the open segment begins at `begin`.
@@ -121,16 +121,21 @@ class segment_words : public open_segment<A> {
     state = a_.add_word(state, __byte_perm(word, nothing, mark));
     return before;
   }
-  __device__ __forceinline__ unsigned int bytes_between(const staged* elements, int begin, int end) const {
-    const int first = end & ~3, lane = end / items;
+  __device__ __forceinline__ unsigned int bytes_between(const staged* elements, int begin, unsigned int end) const {
+    const unsigned int first = end & ~3u, lane = end / items;
+    const int of_lane = static_cast<int>(lane * items);
     const unsigned int word = word_of(elements + first);
-    unsigned int kept = ~(~0u << 8 * (end - first));
-    if (begin > first) kept &= ~0u << 8 * (begin - first);
-    const unsigned int carried = __shfl_sync(all, before_lane_, lane);
-    unsigned int state = begin < first ? room_.of_word[first / 4] : nothing;
-    state = a_.join_bytes(state, begin < lane * items ? carried : nothing);
+    const bool before = begin < static_cast<int>(first);
+    const unsigned int not_yet = before ? 0 : ~behind(static_cast<unsigned int>(begin));
+    const unsigned int kept = ~(behind(end) | not_yet);
+    const unsigned int carried = __shfl_sync(all, before_lane_, static_cast<int>(lane));
+    unsigned int state = nothing;
+    if (before) state = *reinterpret_cast<const unsigned int*>(reinterpret_cast<const char*>(room_.of_word) + first);
+    state = a_.join_bytes(state, begin < of_lane ? carried : nothing);
     return a_.add_word(state, (word & kept) | (nothing & ~kept));
   }
+  // The bytes of a word from i % 4 on.
+  __device__ __forceinline__ static unsigned int behind(unsigned int i) { return __funnelshift_l(0, ~0u, 8 * i); }
   // Of all lanes.
   __device__ __forceinline__ void gather() {
     if (!spread_) return;
