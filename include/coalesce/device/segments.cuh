@@ -40,16 +40,17 @@ __device__ __forceinline__ void write_segment(const segments<A, Source, Offsets>
                                                                static_cast<std::int64_t>(problem.offsets[segment]));
 }
 
-// Shared memory of a block.
+// Shared memory of a block. Five of 39040 bytes, and 1 KB more for each, are just within 196 KB; where blocks of a
+// multiprocessor have more it gives them 228 KB, which its first cache then lacks: 1 to 7 % more time.
 template <class A, class Source, class Offsets>
 struct segments_shared {
-  typename segments_walk<A, Source, Offsets>::shared of_warp[segments_warps];
-  room<segments_left<typename A::state>, segments_warps> left;
-  segments_plan<segment_tiles<A, Source>::weight> plan;
   union {
-    std::int64_t edges[segments_warps + 1];  // how many segments end before each warp's first portion
+    typename segments_walk<A, Source, Offsets>::shared of_warp[segments_warps];
+    std::int64_t edges[segments_warps + 1];  // before that: how many segments end before each warp's first portion
     std::int64_t units[segments_threads];
   };
+  room<segments_left<typename A::state>, segments_warps> left;
+  segments_plan<segment_tiles<A, Source>::weight> plan;
 };
 // On a multiprocessor: what shared memory allows (228 KB, of which each block takes one more), and registers. Where six
 // blocks read, some multiprocessors get their tiles so much later than others that five are faster.
@@ -205,6 +206,7 @@ __global__ void __launch_bounds__(segments_threads, (segments_blocks<A, Source, 
   int portion = blockIdx.x * warps + warp;
   if (portion >= plan.first) return;
   const std::int64_t origin = plan.origin;
+  const std::int64_t end_of_all = origin + plan.units - problem.count * weight;
   const segments_edge all = {plan.units, problem.count};
   // Where this portion begins, and the next one. Where the segment that is open begins may be behind its share of
   // units: see ends_before.
@@ -217,7 +219,7 @@ __global__ void __launch_bounds__(segments_threads, (segments_blocks<A, Source, 
   };
   // One warp of some blocks looks where portions of later waves begin, a lane for each: one offset after the other, as
   // few as can be, while all others begin to read.
-  const int later = plan.portions - plan.first, finders = static_cast<int>(ceil_div(later, 32));
+  const int later = plan.portions() - plan.first, finders = static_cast<int>(ceil_div(later, 32));
   const int finder = plan.first / warps - 1 - static_cast<int>(blockIdx.x);
   if (warp == warps - 1 && finder < finders) {
     const int i = finder * 32 + threadIdx.x % 32;
@@ -234,16 +236,16 @@ __global__ void __launch_bounds__(segments_threads, (segments_blocks<A, Source, 
   for (;;) {
     walk(problem.accumulator, problem.in, offsets, problem.out, shared.of_warp[warp], from.ends,
          static_cast<int>(to.ends - from.ends), from.begin, element_at(plan.before(portion), from),
-         element_at(plan.before(portion + 1), to), origin, origin + plan.total)
+         element_at(plan.before(portion + 1), to), origin, end_of_all)
         .run(left);
-    const segments_group_of group(portion, plan.portions);
+    const segments_group_of group(portion, plan.portions());
     unsigned int ticket = 0;
     if (threadIdx.x % 32 == 0) {
       problem.left[portion].leave(left);
       ticket = take_ticket_alone(problem.tickets + 1 + group.group, group.count - 1);
     }
     if (static_cast<int>(warp::from_lane(ticket, 0)) == group.count - 1) join(problem, group, left);
-    if (plan.portions == plan.first) break;
+    if (plan.portions() == plan.first) break;
     // Not before: what is taken is to be begun.
     unsigned long long taken = 0;
     if (threadIdx.x % 32 == 0) taken = atomicAdd(problem.taken, 1ull);
@@ -254,14 +256,14 @@ __global__ void __launch_bounds__(segments_threads, (segments_blocks<A, Source, 
       known = true;
     }
     portion = plan.first + static_cast<int>(taken);
-    if (portion >= plan.portions) {  // as often as there are warps
-      if (threadIdx.x % 32 == 0 && portion == plan.portions - 1 + plan.first) *problem.taken = 0;
+    if (portion >= plan.portions()) {  // as often as there are warps
+      if (threadIdx.x % 32 == 0 && portion == plan.portions() - 1 + plan.first) *problem.taken = 0;
       break;
     }
-    const segments_place end = {problem.count, origin + plan.total};
+    const segments_place end = {problem.count, end_of_all};
     if (known) {
       from = problem.places[portion - plan.first];
-      to = portion + 1 < plan.portions ? problem.places[portion + 1 - plan.first] : end;
+      to = portion + 1 < plan.portions() ? problem.places[portion + 1 - plan.first] : end;
     } else {
       const std::int64_t ends =
           ends_before<16, weight>(offsets, origin, {0, 0}, all, plan.before(portion + threadIdx.x % 32 / 16));

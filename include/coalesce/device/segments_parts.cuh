@@ -42,12 +42,20 @@ class segment_parts : public open_segment<A> {
     room<part, 32 * part_items> parts;
   };
   struct shared : std::conditional_t<in_place, in_elements, of_its_own> {
-    room<state_type, 32 * groups> carry;
-    unsigned int marks[32];  // a bit for each element of a lane that is a segment's last: a byte for each group
+    union {
+      room<state_type, 32 * groups> carry;
+      // Before that: a bit for each element of a lane that is a segment's last, a byte for each group.
+      unsigned int marks[32];
+    };
   };
 
-  __device__ __forceinline__ segment_parts(const A& a, const Source& in, shared& room) : base(a), in_(in), room_(room) {
+  __device__ __forceinline__ segment_parts(const A& a, const Source& in, shared& room)
+      : base(a), in_(in), room_(room) {}
+
+  // Nothing is marked.
+  __device__ __forceinline__ void clear() {
     room_.marks[lane_] = 0;
+    __syncwarp();
   }
 
   // Element `last` is a segment's last.
@@ -114,7 +122,6 @@ class segment_parts : public open_segment<A> {
     base::open();
     const int first = lane_ * items;
     unsigned int bits = room_.marks[lane_];
-    room_.marks[lane_] = 0;
     if (!Whole) {
 #pragma unroll
       for (int k = 0; k < items; ++k) {
@@ -154,6 +161,7 @@ class segment_parts : public open_segment<A> {
       carry[g] = carry[g - 1];
       pass(carry[g], bits, g - 1, p);
     }
+    __syncwarp();  // the marks have been looked at
 #pragma unroll
     for (int g = 0; g < groups; ++g) room_.carry[g * 32 + lane_] = carry[g];
     __syncwarp();

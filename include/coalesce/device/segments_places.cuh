@@ -24,22 +24,23 @@ struct segments_place {
 // units that a portion is to have at least.
 template <int Weight>
 struct segments_plan {
-  std::int64_t origin, total;  // the first element, and how many there are
-  std::int64_t units, share;   // of all; of the first portion
-  int first, portions;         // of the first wave, of all
-  int slope;                   // see of_wave
+  std::int64_t origin;        // the first element
+  std::int64_t units, share;  // of all; of the first portion
+  int first;                  // portions of the first wave
+  short waves, slope;         // see of_wave
+
+  __device__ int portions() const { return waves * first; }
 
   segments_plan() = default;
   __device__ segments_plan(std::int64_t begin, std::int64_t end, std::int64_t segments, int most_blocks, int least)
-      : origin(begin), total(end - begin), units(end - begin + segments * Weight) {
+      : origin(begin), units(end - begin + segments * Weight), waves(segments_waves) {
     first = blocks_for(units, most_blocks, least) * segments_warps;
-    for (int waves = segments_waves;; --waves) {
+    for (;; --waves) {
       const int whole = 1 << (waves - 1);  // so that shares can be halved
-      slope = waves == 1 ? 63 : 34 - __clz(first);
+      slope = static_cast<short>(waves == 1 ? 63 : 34 - __clz(first));
       const std::int64_t shares = first - (waves == 1 ? 0 : (static_cast<std::int64_t>(first) * first >> slope) + 1);
       const std::int64_t all = shares * (2 * whole - 1);
       share = divide(units + all - 1, all) * whole;
-      portions = waves * first;
       if (waves == 1 || share >> waves >= least) break;
     }
   }
@@ -215,8 +216,10 @@ __device__ __forceinline__ segments_portion find_among_few(const Offsets& offset
     if (threadIdx.x % 32 == 0) edges[warp] = ends;
   }
   __syncthreads();
-  return {{edges[warp], static_cast<std::int64_t>(offsets[edges[warp]])},
-          {edges[warp + 1], static_cast<std::int64_t>(offsets[edges[warp + 1]])}};
+  const segments_portion mine = {{edges[warp], static_cast<std::int64_t>(offsets[edges[warp]])},
+                                 {edges[warp + 1], static_cast<std::int64_t>(offsets[edges[warp + 1]])}};
+  __syncthreads();
+  return mine;
 }
 
 // The same for one lane, by a quarter of what is left at each step.

@@ -15,8 +15,9 @@ class segment_stream {
   static constexpr std::int64_t more_than_cached = 128 << 20;  // bytes: L2 has up to 60 MB
 
  protected:
-  static constexpr int ring = (tiles::ends_before ? 2048 : 1024) / sizeof(offset);  // segments whose ends are kept
+  static constexpr int ring = tiles::bytes_of_ends / sizeof(offset);  // segments whose ends are kept
   static constexpr unsigned int all = 0xffffffffu;
+  static constexpr int fetched_ahead = 160;  // ends, about: at least
 
   struct shared {
     // A line of what is copied must not lie in two lines of shared memory: that is two accesses.
@@ -87,6 +88,18 @@ class segment_stream {
       wait_for_ends();
     }
   }
+  // In the midst of a tile: asks for ends in the places of those that are done with, so that they come with the next
+  // tile.
+  __device__ __forceinline__ void fetch_ahead() {
+    if constexpr (stages == 2) {
+      if (loaded_ + fetched_ahead < segment_ + ring && loaded_ < count_) {
+        __syncwarp();  // others may still look at the ends in whose places these come
+        fetch_ends();
+        end_group();
+        copied_[0] = loaded_;
+      }
+    }
+  }
   // Where the tile begins in which `first` is.
   __device__ __forceinline__ static std::int64_t tile_of(const Source& in, std::int64_t first) {
     int lead = 0;
@@ -134,7 +147,7 @@ class segment_stream {
     for (; loaded_ < count_ && loaded_ + 32 < segment_ + ring; loaded_ += 32) {
       const int i = loaded_ + lane_;
       if (static_cast<unsigned int>(i) >= static_cast<unsigned int>(count_)) continue;
-      offset* const there = &room_.ends[i & (ring - 1)];
+      offset* const there = &room_.ends[place_of(i)];
       if constexpr (std::is_pointer_v<Offsets>) {
         start_copy_of_one(there, offsets_ + i + 1);
       } else {
@@ -150,9 +163,17 @@ class segment_stream {
 #pragma unroll
     for (int k = 0; k < stages; ++k) copied_[k] = loaded_;
   }
+  // In the ring, of segment i, from -1 on.
+  __device__ __forceinline__ static int place_of(int i) {
+    if constexpr ((ring & (ring - 1)) == 0) {
+      return i & (ring - 1);
+    } else {
+      return static_cast<int>(static_cast<unsigned int>(i + ring) % ring);
+    }
+  }
   // The end of segment i, or the beginning of segment i + 1. Both it and base_ may be large, but not what is between.
   __device__ __forceinline__ int end_of(int i) const {
-    return static_cast<int>(static_cast<unsigned int>(room_.ends[i & (ring - 1)]) - static_cast<unsigned int>(base_));
+    return static_cast<int>(static_cast<unsigned int>(room_.ends[place_of(i)]) - static_cast<unsigned int>(base_));
   }
 
   const std::int64_t base_;

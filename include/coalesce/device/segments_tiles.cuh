@@ -67,6 +67,13 @@ struct segment_tiles {
   // 8 KB in all, of which what is not worked at is on its way.
   static constexpr int fit = (8192 - part_bytes) / (elements * size);
   static constexpr int stages = !copied ? 1 : fit < 2 ? 2 : fit < 4 ? fit : 4;
+  // Room for ends: as much as leaves five blocks 196 KB (see segments_shared). A tile of a power law has up to 200 of
+  // them, and those of the next tile are to be there by then.
+  static constexpr int state_bytes = sizeof(typename A::state);
+  static constexpr bool in_place = by_parts && part_bytes == 0;
+  static constexpr int bytes_of_ends = ends_before || (in_place && state_bytes <= 4) ? 2048
+                                       : in_place && state_bytes <= 8                ? 1536
+                                                                                     : 1024;
 };
 
 // The elements of one vector of a tile, of which the first is element i.

@@ -235,6 +235,7 @@ class segments_walk : segment_stream<A, Source, Offsets> {
                          next = between(segment_ + 32 + lane_, lane_ + 32 < marked);
         put(state, 32, left);
         put(next, marked < 64 ? marked - 32 : 32, left);
+        base::fetch_ahead();
       }
       if (marked > 0) put(between(segment_ + lane_, lane_ < marked), marked, left);
       if (to < tiles::elements) {
@@ -256,6 +257,7 @@ class segments_walk : segment_stream<A, Source, Offsets> {
       extent mine;
       int known, count;
       bool filled;
+      lanes_.clear();
       for (;;) {
         known = ready_ < count_ ? ready_ : count_;
         if (lanes::most < ring && known > segment_ + lanes::most) known = segment_ + lanes::most;
