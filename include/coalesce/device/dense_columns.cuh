@@ -15,10 +15,11 @@ namespace coalesce::detail {
 inline constexpr int columns_threads = 256;  // here and in columns.cuh
 // Of one large matrix: one block a multiprocessor, each thread with 256 bytes under way.
 inline constexpr int large_threads = 512;
-// The same of small states where so many threads read whole lines and 512 do not: 1000 columns of floats.
+// The same of small states where so many threads read whole lines and 512 do not: 1000 columns of floats. (The states
+// of 16 bytes in a vector would be 64 KB of shared memory; of smaller elements it has not been measured.)
 inline constexpr int largest_threads = 1024;
-template <class A>
-inline constexpr bool fits_largest = shape<A>::state_words <= 2;
+template <class A, int Width>
+inline constexpr bool fits_largest = shape<A>::state_words <= 2 && Width <= 4;
 
 template <class A, class Source>
 struct dense_columns {
@@ -222,8 +223,9 @@ status launch_dense_columns(const A& a, const Source& in, typename A::result* ou
                             std::int64_t plane_stride, std::int64_t rows_count, std::int64_t columns_count,
                             cudaStream_t stream, workspace* work, const device_facts& device) {
   if (columns_are_large<A, Source>(planes * rows_count, columns_count, device)) {
-    if constexpr (fits_largest<A>) {
-      constexpr int width = columns_width<A, Source>, bytes = width * Source::bytes;
+    constexpr int width = columns_width<A, Source>;
+    if constexpr (fits_largest<A, width>) {
+      constexpr int bytes = width * Source::bytes;
       const std::int64_t period = period_of_columns<width>(columns_count);
       // Of shorter rows neither reads faster.
       if (period > 128 && lines_of_columns<bytes>(period, large_threads) == 0 &&
