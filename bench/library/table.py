@@ -66,6 +66,12 @@ class Figures:
         self.limits = sorted((r["bytes"], r["bytes"] / r["seconds"]) for (l, k, m), r in self.rows.items()
                              if l == "limit" and r["op"] == "read" and m == "eager")
 
+    def drift(self):
+        """What the bare read kernel does at the end of a run, over what it did at the beginning, by size. Empty: not measured."""
+        after = {k: r["seconds"] for (l, k, m), r in self.rows.items() if l == "limit-after" and m == "eager"}
+        return {self.rows["limit", k, "eager"]["bytes"]: self.rows["limit", k, "eager"]["seconds"] / s
+                for k, s in after.items() if ("limit", k, "eager") in self.rows}
+
     def limit(self, bytes):
         """Bytes per second of the bare read kernel, at the measured size that is nearest from below (or as good as there)."""
         return max((b, rate) for b, rate in self.limits if b <= max(bytes + 64, self.limits[0][0]))[1]
@@ -221,6 +227,9 @@ def main():
     m = figures.machine
     missing = misses(figures)
     text = [f"{m.get('machine', '?')}, driver {m.get('driver', '?')}, {m.get('date', '?')}, `./dev bench library`.", ""]
+    if drift := figures.drift():
+        text += ["The bare read at the end of the run, of its speed at the beginning: " +
+                 ", ".join(f"{share:.1%} ({bytes / 2**20:.0f} MiB)" for bytes, share in sorted(drift.items())) + ".", ""]
     pictures = dict(plots(figures))
     for file, svg in pictures.items():
         (DOCUMENT.parent / f"library-{file}.svg").write_text(svg)
