@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(segments_threads, (segments_blocks<A, Source, 
   const segments_edge all = {plan.units, problem.count};
   // Where this portion begins, and the next one. Where the segment that is open begins may be behind its share of
   // units: see ends_before.
-  segments_portion mine =
+  const segments_portion mine =
       many ? search.run(plan, shared.units) : find_among_few(offsets, plan, problem.count, shared.edges);
   segments_place from = mine.from, to = mine.to;
   const auto element_at = [&](std::int64_t units, const segments_place& place) {
@@ -267,9 +267,9 @@ __global__ void __launch_bounds__(segments_threads, (segments_blocks<A, Source, 
     } else {
       const std::int64_t ends =
           ends_before<16, weight>(offsets, origin, {0, 0}, all, plan.before(portion + threadIdx.x % 32 / 16));
-      const segments_place mine = {ends, offset(ends)};
-      from = {warp::from_lane(mine.ends, 0), warp::from_lane(mine.begin, 0)};
-      to = {warp::from_lane(mine.ends, 16), warp::from_lane(mine.begin, 16)};
+      const segments_place found = {ends, offset(ends)};
+      from = {warp::from_lane(found.ends, 0), warp::from_lane(found.begin, 0)};
+      to = {warp::from_lane(found.ends, 16), warp::from_lane(found.begin, 16)};
     }
   }
 }
