@@ -60,7 +60,9 @@ struct segments_plan {
   }
 
  private:
-  // Of `count` portions of a wave that begins with one of `size`: they get smaller by equal steps, down to a half.
+  // Units of the first `count` portions of a wave that begins with one of `size`. They get smaller by equal steps: a
+  // wave's last has between a half and three quarters of its first, of 2640 (five blocks on an H200) two thirds. Where
+  // there is one wave all are alike.
   __device__ std::int64_t of_wave(std::int64_t size, std::int64_t count) const {
     return size * count - (size * count * count >> slope);
   }
