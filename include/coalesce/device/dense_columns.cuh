@@ -54,7 +54,9 @@ __global__ void __launch_bounds__(Threads, Threads >= large_threads ? 1 : column
   using state_type = typename A::state;
   using element = typename A::element;
   using vector = typename Source::template vector_of<Width>;
-  __shared__ states_of_threads<Width, Threads == largest_threads ? Threads / 2 : columns_threads, A> room;
+  using room_type = states_of_threads<Width, Threads == largest_threads ? Threads / 2 : columns_threads, A>;
+  static_assert(sizeof(room_type) <= 47 * 1024, "ptxas takes 48 KB of shared memory, clang any");
+  __shared__ room_type room;
   const A& a = problem.accumulator;
   const int t = static_cast<int>(threadIdx.x), working = problem.working, period = problem.period;
   const int slices = problem.tree.slices, columns = static_cast<int>(problem.columns_count);
