@@ -162,9 +162,7 @@ int measure(const Arguments& arguments) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("How fast the machine is, beside POCL and Oclgrind where they are installed");
   app.add_option("KERNEL", arguments.kernels, "only these kernels")->check([](const std::string& name) {
@@ -189,9 +187,15 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
+  if (!arguments.first.empty()) return print_first(*find_case(arguments.first), arguments.engine);
+  return arguments.peak.empty() ? measure(arguments) : print_peak(*find_case(arguments.peak));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   try {
-    if (!arguments.first.empty()) return print_first(*find_case(arguments.first), arguments.engine);
-    return arguments.peak.empty() ? measure(arguments) : print_peak(*find_case(arguments.peak));
+    return run(argc, argv);
   } catch (const machine::Error& e) {
     fmt::print(stderr, "error: {}\n", render(e.diagnostic, false));
   } catch (const std::exception& e) {

@@ -146,7 +146,10 @@ class Executor {
       launch_.fault_block.store(std::min(launch_.fault_block.load(), block->index()));
       launch_.turn_changed.notify_all();
     } catch (const Abandoned&) {
-    } catch (const TurnAbandoned&) {}
+      return last;
+    } catch (const TurnAbandoned&) {
+      return last;
+    }
     return last;
   }
 

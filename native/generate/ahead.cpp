@@ -371,7 +371,9 @@ Value* Generator::all_go(const std::vector<uint32_t>& way, const Instruction& i,
   const machine::BasicBlock& head = p_.blocks[*at];
   const Instruction& branch = p_.code[head.last - 1];
   const bool taken = head.taken == (at + 1 == way.end() ? p_.regions[r].after : *(at + 1));
-  CmpInst::Predicate how = *ordered_by(i, std::vector<bool>(p_.registers.size(), true));
+  const auto ordered = ordered_by(i, std::vector<bool>(p_.registers.size(), true));
+  if (!ordered) return ir_.getFalse();
+  CmpInst::Predicate how = *ordered;
   const bool is_signed = machine::Mnemonic(i.pure->mnemonic).suffixes[1] == "s32";
   if (taken == branch.guard_negated) how = CmpInst::getInversePredicate(how);
   const Line a = line_of(i.sources[0], Element::b32, r, lines);
