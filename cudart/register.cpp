@@ -51,7 +51,9 @@ COALESCE_API void __cudaRegisterVar(void** handle, char* host, char* /*device*/,
 
 COALESCE_API void __cudaRegisterManagedVar(void** handle, void** host_pointer, char* /*device*/, const char* name,
                                            int /*external*/, size_t /*size*/, int /*constant*/, int /*global*/) {
-  locked([&](Registry& registry) { registry.add_variable(module_of(handle), host_pointer, name, host_pointer); });
+  locked([&](Registry& registry) {
+    registry.add_variable(module_of(handle), static_cast<void*>(host_pointer), name, host_pointer);
+  });
 }
 
 // Host variables that device code refers to through unified memory: nothing to prepare, addresses are the same.

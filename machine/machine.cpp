@@ -73,7 +73,7 @@ class LoadedProgram final : public Program, public SymbolTable {
       info.local_bytes = p->local_bytes;
       info.registers = std::clamp(p->live_registers + 8, 16u, 255u);
     } catch (const Error&) {
-      // Reported when it is launched.
+      info.static_shared_bytes = info.local_bytes = 0;  // reported when it is launched
     }
     return &infos_.emplace(key, std::move(info)).first->second;
   }
@@ -191,7 +191,7 @@ struct Machine::State {
   Textures textures;
   uint32_t stack_bytes = kLeastStackBytes;
   const Allocation* grid_workspace = nullptr;  // made by the first cooperative launch
-  std::optional<Pool> pool;                    // made by the first launch
+  std::unique_ptr<Pool> pool;                  // made by the first launch
   std::atomic<bool> interrupted{false};
   AccessId next_access = 1;  // of checked launches
 
@@ -308,7 +308,7 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   for (const Instruction& i : launch.program->code)
     if (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::malloc) state_->heap.prepare();
   fill_launch_area(launch, *code, launch.area);
-  if (!state_->pool) state_->pool.emplace(state_->options.threads);
+  if (!state_->pool) state_->pool = std::make_unique<Pool>(state_->options.threads);
   // Cooperative launches run on one thread, all blocks in turns: what they wait for happens in the same order every
   // time.
   unsigned threads =

@@ -94,7 +94,7 @@ void LaunchCheck::found(const Seen& s) {
     case Hazard::race_shared:
     case Hazard::race_global:
       d.message = "race in " + std::string(space) + " memory: this " + d.what + " and another thread's " +
-                  d.other->what + " have no order";
+                  (d.other ? d.other->what : "access") + " have no order";
       break;
     case Hazard::uninitialised:
       d.message = d.what + " of " + space + " memory that nothing has written";

@@ -48,7 +48,8 @@ Arena::Arena(uint64_t bytes) {
   bytes = within_limit(round_up(std::max(bytes, kSmallestReserve), kHugePage)) / kHugePage * kHugePage;
   for (; bytes >= kSmallestReserve && !base_; bytes = bytes / 2 / kHugePage * kHugePage) {
     for (uint64_t place : kPlaces) {
-      if (!kUnderThreadSanitizer && (base_ = map_at(place, bytes))) break;
+      if (!kUnderThreadSanitizer) base_ = map_at(place, bytes);
+      if (base_) break;
     }
     if (!base_) base_ = map_at(0, bytes);
     if (base_) size_ = bytes;

@@ -239,7 +239,7 @@ void Flattener::unknown(const std::string& why) {
   Instruction& i = emit(Kind::unknown);
   i.text =
       !why.empty() ? why
-      : unsupported(in_->mnemonic).size() != 0
+      : !unsupported(in_->mnemonic).empty()
           ? "not supported by this machine: " + std::string(unsupported(in_->mnemonic)) + " ('" + in_->mnemonic + "')"
           : "this machine does not know the instruction '" + in_->mnemonic + "'";
 }
@@ -439,9 +439,9 @@ void Flattener::move() {
     const Element half = element_of_bytes(bytes / 2);
     const uint32_t lo = new_register(half), hi = new_register(half);
     emit_pure("unpack" + part_name(2), {lo, hi}, {whole}, false);
-    for (int h = 0; h < 2; ++h) {
-      const uint32_t a = result(to.elements[static_cast<std::size_t>(2 * h)], part, false);
-      const uint32_t b = result(to.elements[static_cast<std::size_t>(2 * h + 1)], part, false);
+    for (std::size_t h = 0; h < 2; ++h) {
+      const uint32_t a = result(to.elements[2 * h], part, false);
+      const uint32_t b = result(to.elements[2 * h + 1], part, false);
       emit_pure(second, {a, b}, {Value::of(h ? hi : lo)}, h == 1).guard = kNone;
     }
     return finish_results();
@@ -460,7 +460,7 @@ void Flattener::fence() {
   Nothing what = Nothing::nothing;  // of a proxy: between ways to memory that are one here
   if (m_->has("cta")) what = Nothing::block_fence;
   if (m_->has("gl") || m_->has("gpu") || m_->has("sys") || m_->has("cluster")) what = Nothing::device_fence;
-  if (m_->suffixes.size() > 0 && m_->suffixes[0].starts_with("proxy")) what = Nothing::nothing;
+  if (!m_->suffixes.empty() && m_->suffixes[0].starts_with("proxy")) what = Nothing::nothing;
   emit(Kind::nothing).mode = static_cast<uint8_t>(what);
 }
 

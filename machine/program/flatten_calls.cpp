@@ -274,8 +274,7 @@ void Flattener::call_pointer(const ptx::Operand& callee, const std::string& prot
     emit_pure("setp.eq.u64", {is_it}, {address, Value::imm(symbols_.function_address(f.name))}, false);
     const uint32_t skip = jump(is_it, true);
     // Results of an instance are copied to where the other candidates leave theirs.
-    Arguments own = a;
-    call_function(f, own);
+    call_function(f, a);
     in_ = call;
     m_ = mnemonic;
     for (std::size_t k = 0; k < a.results.size(); ++k) {
