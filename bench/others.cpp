@@ -106,9 +106,8 @@ FirstLaunch time_first_launch(const Case& c, int rounds) {
     const Ended ended = run(
         "env XDG_CACHE_HOME=" + quoted(folder) + " " + self + " --first " + std::string(c.name) + " --engine " + engine,
         120);
-    double seconds = -1;
-    if (ended.code == 0) std::istringstream(ended.output) >> seconds;
-    return seconds;
+    double seconds = 0;
+    return ended.code == 0 && std::istringstream(ended.output) >> seconds ? seconds : -1;
   };
   FirstLaunch all;
   std::error_code ignored;

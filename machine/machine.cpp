@@ -72,8 +72,7 @@ class LoadedProgram final : public Program, public SymbolTable {
       info.static_shared_bytes = p->static_shared_bytes;
       info.local_bytes = p->local_bytes;
       info.registers = std::clamp(p->live_registers + 8, 16u, 255u);
-    } catch (const Error&) {
-      info.static_shared_bytes = info.local_bytes = 0;  // reported when it is launched
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): reported when it is launched
     }
     return &infos_.emplace(key, std::move(info)).first->second;
   }

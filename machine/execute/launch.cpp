@@ -14,7 +14,6 @@ namespace {
 constexpr std::size_t kMaxResident = 64;  // blocks one worker keeps alive while they wait for others
 constexpr uint64_t kMaxChunk = 64;
 constexpr uint32_t kPatience = 64;
-struct Abandoned {};  // another block, lower than this one, has faulted
 
 Diagnostic diagnose(const Launch& launch, const BlockRun& run, uint32_t instruction, uint32_t lanes, Diagnostic d) {
   const Decoded& p = *launch.program;
@@ -119,7 +118,7 @@ class Executor {
     const uint64_t first = block->index();
     uint64_t last = first;
     try {
-      if (block->index() > launch_.fault_block.load(std::memory_order_relaxed)) throw Abandoned{};
+      if (block->index() > launch_.fault_block.load(std::memory_order_relaxed)) throw TurnAbandoned{};
       // A block that polls is given time before the next one starts beside it: what it waits for is most often a lock
       // within the block, and as long as it runs alone, in its turn, results and counters are those of one thread.
       BlockRun::Status status;
@@ -145,10 +144,7 @@ class Executor {
       launch_.diagnostics.emplace(block->index(), std::move(d));
       launch_.fault_block.store(std::min(launch_.fault_block.load(), block->index()));
       launch_.turn_changed.notify_all();
-    } catch (const Abandoned&) {
-      return last;
-    } catch (const TurnAbandoned&) {
-      return last;
+    } catch (const TurnAbandoned&) {  // NOLINT(bugprone-empty-catch): the lower block has said why
     }
     return last;
   }

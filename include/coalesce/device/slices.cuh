@@ -55,6 +55,7 @@ struct slice_tree {
 template <class A>
 inline constexpr int slices_under_way = shape<A>::state_words <= 4 ? 8 : 4;
 
+// UnderWay, here and in merge_slices: partial results that a thread has under way, the same number for both.
 // The number of turns that takes least: each has a ticket, which takes as long as waiting for loads three times.
 template <int UnderWay>
 slice_tree tree_of_slices(std::int64_t tiles, std::int64_t slices, std::int64_t columns, int threads) {
