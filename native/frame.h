@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "machine/observe/traffic.h"
 #include "native/touched.h"
 
 namespace coalesce::machine {
@@ -61,6 +62,14 @@ struct alignas(64) Memo {
 };
 static_assert(sizeof(Memo) == 192);
 
+// Atomics on shared memory by whole warps that have been carried out: their wavefronts are counted for many at once.
+struct alignas(64) Uncounted {
+  static constexpr uint32_t kMost = machine::kAtomicsTogether;
+  uint32_t address[kMost][32];
+  uint32_t site[kMost];
+  uint64_t n = 0;
+};
+
 using Status = uint32_t;  // of helpers; not 0: return kFaulted at once, an exception waits
 
 struct Frame {
@@ -80,6 +89,7 @@ struct Frame {
   SiteState* sites = nullptr;
   Track* tracks = nullptr;  // by site, then warp
   Memo* memos = nullptr;
+  Uncounted* uncounted = nullptr;
   TouchedLine* touched = nullptr;
   std::byte* scratch = nullptr;         // operands of computing steps
   machine::Context* context = nullptr;  // its warp base is the scratch
@@ -100,6 +110,8 @@ struct Frame {
   uint64_t (*affine_cost)(Frame*, uint32_t base, uint32_t stride, uint32_t mask, uint32_t how) = nullptr;
   // Fills the memo for the shared addresses in it, lanes of `mask`, all in bounds and aligned.
   void (*judge)(Frame*, Memo*, uint32_t mask, uint32_t how) = nullptr;
+  // Counts the wavefronts of `uncounted`, which is empty then.
+  void (*count_atomics)(Frame*) = nullptr;
   // An atomic of 32-bit integers on shared memory: addresses, all good, at the beginning of the scratch, operands 512
   // bytes on, old values (if there is a result) another 512.
   void (*shared_atomic)(Frame*, uint32_t memory, uint32_t mask) = nullptr;

@@ -122,6 +122,7 @@ class Runner : public NativeRunner {
   static void gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask);
   static uint64_t affine_cost(Frame* f, uint32_t base, uint32_t stride, uint32_t mask, uint32_t how);
   static void judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how);
+  static void count_atomics(Frame* f);
   static void shared_atomic(Frame* f, uint32_t memory, uint32_t mask);
   static Status tick(Frame* f, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions);
 
@@ -151,6 +152,7 @@ class Runner : public NativeRunner {
   TouchedLines touched_;
   std::vector<Passed> passed_;
   std::vector<Memo> memo_space_;
+  Uncounted uncounted_{};
   std::vector<std::byte> scratch_space_;
   Context context_{};
   std::exception_ptr thrown_;
@@ -198,6 +200,7 @@ Runner::Runner(std::shared_ptr<const Kernel> kernel, BlockRun& owner)
     sites_[kernel_->passed[k]].passed = &passed_[k * Passed::kMany];
   frame_.tracks = tracks_.data();
   frame_.memos = memo_space_.data();
+  frame_.uncounted = &uncounted_;
   frame_.touched = touched_.data();
   frame_.scratch = align64(scratch_space_.data());
   context_.base[kLaunch] = context_.base[kBlock] = context_.base[kWarp] = frame_.scratch;
@@ -212,6 +215,7 @@ Runner::Runner(std::shared_ptr<const Kernel> kernel, BlockRun& owner)
   frame_.affine_cost = affine_cost;
   frame_.judge = judge;
   frame_.tick = tick;
+  frame_.count_atomics = count_atomics;
   frame_.shared_atomic = shared_atomic;
   for (uint32_t r : program_.blocks[0].live_in) {
     const Register& reg = program_.registers[r];
@@ -246,6 +250,7 @@ NativeStop Runner::run(uint64_t block, uint64_t end, uint32_t region) {
       frame_.alive_lanes += count_lanes(mask);
     }
     const uint32_t outcome = kernel_->loaded.entry(&frame_);
+    count_atomics(&frame_);
     worker_.instructions += frame_.instructions - std::exchange(prepaid_, 0);
     for (std::size_t w = 0; w < warps.size(); ++w) warps[w].alive = alive_[w];
     if (outcome == kPaused) {
@@ -512,16 +517,24 @@ void update_lanes(std::byte* shared, uint32_t* scratch, uint32_t mask, bool old,
 
 }  // namespace
 
+void Runner::count_atomics(Frame* f) {
+  Uncounted& u = *f->uncounted;
+  if (u.n == 0) return;
+  SiteTally* sites = of(f).worker_.tally.sites;
+  uint32_t wavefronts[Uncounted::kMost];
+  shared_atomic_wavefronts(u.address, wavefronts);  // of those behind the last one, too, which nobody asks for
+  for (uint64_t k = 0; k < u.n; ++k) sites[u.site[k]].wavefronts += wavefronts[k] - 1;
+  u.n = 0;
+}
+
 void Runner::shared_atomic(Frame* f, uint32_t memory, uint32_t mask) {
   Runner& r = of(f);
   const MemoryOp& m = r.program_.memory[memory];
   uint32_t* address = reinterpret_cast<uint32_t*>(f->scratch);
   SiteTally& t = r.worker_.tally.sites[m.site];
   if (r.program_.sites[m.site].dynamic_requests) t.requests += 1;
-  t.wavefronts += (m.counts_lanes ? shared_store_cost(address, mask, 4).wavefronts
-                   : mask == ~0u  ? shared_atomic_wavefronts(address)
-                                  : shared_atomic_cost(address, mask, 4).wavefronts) -
-                  1;
+  t.wavefronts +=
+      (m.counts_lanes ? shared_store_cost(address, mask, 4) : shared_atomic_cost(address, mask, 4)).wavefronts - 1;
   const auto update = [&](auto zero, auto how) {
     update_lanes<decltype(zero)>(f->shared, address, mask, m.result != kNone, how);
   };

@@ -338,10 +338,6 @@ SharedCost shared_store_cost(const uint32_t* address, uint32_t mask, uint32_t wi
 SharedCost shared_atomic_cost(const uint32_t* address, uint32_t mask, uint32_t width) {
   return shared_cost_of<BestLanes, Kind::atomic>(address, mask, width);
 }
-uint32_t shared_atomic_wavefronts(const uint32_t* address) {
-  const auto words = BestLanes::load(address, ~0u) >> 2;
-  return BestLanes::sum_of_peaks(words & (kBanks - 1), ~0u, 32);
-}
 uint32_t local_sectors(const uint32_t* offset, uint32_t mask, uint32_t width) {
   return local_sectors_of<BestLanes>(offset, mask, width);
 }

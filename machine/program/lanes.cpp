@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
+#include <utility>
 
 #include "machine/program/linear.h"
 #include "machine/program/program.h"
@@ -42,9 +43,14 @@ uint32_t alignment_of(uint64_t v) {
 class Lanes {
  public:
   explicit Lanes(Decoded& p)
-      : p_(p), facts_(p.registers.size()), seen_(p.registers.size()), grown_(p.registers.size()) {}
+      : p_(p),
+        facts_(p.registers.size()),
+        seen_(p.registers.size()),
+        begins_(p.registers.size()),
+        grown_(p.registers.size()) {}
 
   void run() {
+    for (const uint32_t r : p_.blocks[0].live_in) begins_[r] = true;
     for (uint32_t r = 0; r < p_.registers.size(); ++r)
       if (p_.registers[r].builtin != Builtin::none) facts_[r] = of_builtin(p_.registers[r]), seen_[r] = true;
     for (changed_ = true; changed_;) {
@@ -135,8 +141,8 @@ class Lanes {
 
   Fact pure(const Instruction& i) {
     auto found = rules_.find(i.pure);
-    if (found == rules_.end()) found = rules_.emplace(i.pure, rule_of(*i.pure)).first;
-    const RuleOf r = found->second;
+    if (found == rules_.end()) found = rules_.emplace(i.pure, std::pair{rule_of(*i.pure), bound_of(*i.pure)}).first;
+    const auto& [r, bound] = found->second;
     Fact f[4], out;
     const unsigned source_bits = r.rule == Rule::mul_wide || r.rule == Rule::mad_wide || r.rule == Rule::widen_signed ||
                                          r.rule == Rule::widen_unsigned
@@ -267,6 +273,7 @@ class Lanes {
         break;
       case Rule::other:
         lost();
+        bounded(bound, i, &out);
         break;
     }
     if (out.lanes == LaneClass::affine && out.stride == 0) out.lanes = LaneClass::warp_uniform;
@@ -274,8 +281,40 @@ class Lanes {
     return out;
   }
 
+  // Numbers masked, shifted to the right or divided by a constant.
+  void bounded(const BoundOf& b, const Instruction& i, Fact* out) const {
+    if (b.bound == Bound::none) return;
+    Fact x = of(i.sources[0], b.bits), by = of(i.sources[1], b.bits);
+    if (b.bound == Bound::mask && x.range.low == x.range.high && x.range.known()) std::swap(x, by);
+    if (!by.range.known() || by.range.low != by.range.high) return;
+    const int64_t n = by.range.low;
+    const bool positive = x.range.known() && x.range.low >= 0;
+    switch (b.bound) {
+      case Bound::mask:
+        if (n >= 0)
+          out->range = {0, positive ? std::min(n, x.range.high) : n};
+        else if (positive)
+          out->range = {0, x.range.high};
+        out->alignment = std::max(x.alignment, by.alignment);
+        break;
+      case Bound::shift_right:
+        if (n < 1 || n >= b.bits) break;
+        if (positive || (b.is_signed && x.range.known()))
+          out->range = {x.range.low >> n, x.range.high >> n};
+        else if (!b.is_signed)
+          out->range = {0, static_cast<int64_t>((~uint64_t{0} >> (64 - b.bits)) >> n)};
+        break;
+      default:  // remainder
+        if (n > 0 && (positive || !b.is_signed)) out->range = {0, n - 1};
+        break;
+    }
+  }
+
   void join(uint32_t r, Fact f, const BasicBlock& block) {
     Fact& old = facts_[r];
+    // Whoever reads it before it is written finds 0.
+    if (begins_[r] && f.range.known())
+      f.range = {std::min<int64_t>(f.range.low, 0), std::max<int64_t>(f.range.high, 0)};
     if (block.divergent) {
       if (!p_.registers[r].block_local)
         f.lanes = LaneClass::general;
@@ -409,8 +448,9 @@ class Lanes {
   Decoded& p_;
   std::vector<Fact> facts_;
   std::vector<bool> seen_;
+  std::vector<bool> begins_;  // live where the kernel begins
   std::vector<uint8_t> grown_;
-  std::unordered_map<const PureOp*, RuleOf> rules_;
+  std::unordered_map<const PureOp*, std::pair<RuleOf, BoundOf>> rules_;
   bool changed_ = false, empty_ = false;
 };
 

@@ -54,4 +54,17 @@ RuleOf rule_of(const PureOp& op) {
   return r;
 }
 
+BoundOf bound_of(const PureOp& op) {
+  const Mnemonic m(op.mnemonic);
+  if (m.suffixes.size() != 1) return {};
+  const std::string_view type = m.suffixes[0];
+  const Bound bound = m.opcode == "and"   ? Bound::mask
+                      : m.opcode == "shr" ? Bound::shift_right
+                      : m.opcode == "rem" ? Bound::remainder
+                                          : Bound::none;
+  const bool wide = type.ends_with("64"), known = wide || type.ends_with("32");
+  if (bound == Bound::none || !known) return {};
+  return {bound, wide ? 64u : 32u, type.starts_with("s")};
+}
+
 }  // namespace coalesce::machine

@@ -254,8 +254,12 @@ bool Generator::walk(const std::vector<uint32_t>& way, Line line, Access access,
         if (i.guard != kNone) return false;
         if (known_ahead(i, lines))
           any = true, access(k);
-        else if (!safe(p_.memory[i.memory]))
+        else if (!cannot_fault(p_.memory[i.memory]))
           return false;
+        from_memory(i, [&](uint32_t reg) { lines[reg] = false; });
+        continue;
+      case Kind::atomic:
+        if (i.guard != kNone || !simple_atomic(i) || !cannot_fault(p_.memory[i.memory])) return false;
         from_memory(i, [&](uint32_t reg) { lines[reg] = false; });
         continue;
       default:
@@ -454,9 +458,9 @@ void Generator::run_ahead(uint32_t r, Value* all_on, BB* after) {
 }
 
 // Before the loop for what is known: what the access costs, and that it touches what it does. Of what has not been
-// touched before, what the block will want next time is fetched, as far again from now on as last time was. Where warps
-// follow one another, it is what is stored eight warps on: what is loaded CPUs see coming by themselves, and some are
-// slower for being told (docs/results/speed.md).
+// touched before, what the block will want next time is fetched, as far again from now on as last time was. Where it
+// goes on where it ended last time, it is what is stored eight warps on: what is loaded CPUs see coming by themselves,
+// and some are slower for being told (docs/results/speed.md).
 void Generator::pass_all(const Instruction& i, Passing& p) {
   constexpr uint64_t kSector = 32;
   const MemoryOp& m = p_.memory[i.memory];
@@ -467,10 +471,7 @@ void Generator::pass_all(const Instruction& i, Passing& p) {
                            {word_site(m.site, 3), static_cast<uint32_t>(bytes)}};
   if (p_.sites[m.site].dynamic_requests) cost.push_back({word_site(m.site, 0), 1});
   count(counter(cost), warps());
-  Value* last_at = site_state(i.memory, offsetof(SiteState, last));
   Value* follows = ir_.CreateICmpEQ(p.step, ir_.getInt64(bytes));
-  p.ahead = ir_.CreateSelect(follows, ir_.CreateShl(p.step, 3), ir_.CreateSub(p.first, ir_.CreateLoad(i64, last_at)));
-  ir_.CreateStore(p.first, last_at);
   Value* fresh = ir_.CreateIsNull(ir_.CreateLoad(ir_.getInt32Ty(), site_state(i.memory, offsetof(SiteState, all))));
   BB *extend = block("extend"), *look = block("look"), *touch = block("touch"), *touched = block("touched");
 
@@ -478,6 +479,9 @@ void Generator::pass_all(const Instruction& i, Passing& p) {
   Value* high_at =
       ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), track(i.memory, ir_.getInt32(0)), offsetof(Track, high));
   Value* extends = ir_.CreateAnd(follows, ir_.CreateICmpEQ(ir_.CreateLoad(i64, high_at), p.first));
+  Value* last_at = site_state(i.memory, offsetof(SiteState, last));
+  p.ahead = ir_.CreateSelect(extends, ir_.CreateShl(p.step, 3), ir_.CreateSub(p.first, ir_.CreateLoad(i64, last_at)));
+  ir_.CreateStore(p.first, last_at);
   ir_.CreateCondBr(ir_.CreateAnd(fresh, extends), extend, look);
   ir_.SetInsertPoint(extend);
   ir_.CreateStore(ir_.CreateAdd(p.first, ir_.getInt64(warps() * bytes)), high_at);
@@ -499,11 +503,11 @@ void Generator::pass_all(const Instruction& i, Passing& p) {
   ir_.CreateBr(touched);
 
   ir_.SetInsertPoint(touched);
-  PHINode* is_new = ir_.CreatePHI(ir_.getInt1Ty(), 3, "new");
-  is_new->addIncoming(ir_.getTrue(), extend);
-  is_new->addIncoming(ir_.getTrue(), touch);
-  is_new->addIncoming(ir_.getFalse(), look);
-  p.fetches = i.kind == Kind::store ? static_cast<Value*>(is_new) : ir_.CreateAnd(is_new, ir_.CreateNot(follows));
+  PHINode* fetches = ir_.CreatePHI(ir_.getInt1Ty(), 3, "fetches");
+  fetches->addIncoming(i.kind == Kind::store ? ir_.getTrue() : ir_.getFalse(), extend);
+  fetches->addIncoming(ir_.getTrue(), touch);
+  fetches->addIncoming(ir_.getFalse(), look);
+  p.fetches = fetches;
 }
 
 // In the loop for what is known: a warp's access.

@@ -288,12 +288,17 @@ class Generator {
 
   // --- shared.cpp
   bool in_bounds(const MemoryOp& m) const;
+  bool cannot_fault(const MemoryOp& m) const;
   bool safe(const MemoryOp& m) const;
   Value* in_units(Value* address, int64_t bytes);
   Value* shared_limit(int64_t span, int64_t bytes);
   void shared(uint32_t index, const Where& where, int64_t stride);
   void shared_general(uint32_t index, const Where& where);
+
+  // --- atomics.cpp
+  bool simple_atomic(const Instruction& i) const;
   bool shared_atomic(uint32_t index, const Where& where);
+  void whole_atomic(const MemoryOp& m, Value* address, Value* operands, Value* results);
 
   // --- columns.cpp
   struct Tile {

@@ -43,7 +43,7 @@ void Generator::memory(uint32_t index, const Where& where) {
     if (uniform || lanes == LaneClass::affine) return shared(index, where, stride);
     if (m.address.is_reg() && p_.registers[m.address.reg].element == Element::b32) return shared_general(index, where);
   }
-  if (i.kind == Kind::atomic && shared_atomic(index, where)) return;
+  if (shared_atomic(index, where)) return;
   step(index, where);
 }
 

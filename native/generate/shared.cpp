@@ -32,10 +32,11 @@ bool Generator::in_bounds(const MemoryOp& m) const {
          r.alignment % bytes == 0 && m.offset % bytes == 0 && r.range.high < (int64_t{1} << 31);
 }
 
+bool Generator::cannot_fault(const MemoryOp& m) const { return m.space == AddressSpace::shared && in_bounds(m); }
+
 // An access that never faults, of memory that others do not change meanwhile, at a cost that no address changes.
 bool Generator::safe(const MemoryOp& m) const {
-  if (m.space != AddressSpace::shared || m.is_volatile || m.width > 8 || (m.count & (m.count - 1)) != 0 ||
-      m.bytes() > 16 || !in_bounds(m))
+  if (m.is_volatile || m.width > 8 || (m.count & (m.count - 1)) != 0 || m.bytes() > 16 || !cannot_fault(m))
     return false;
   if (!m.address.is_reg()) return true;
   const Register& r = p_.registers[m.address.reg];
@@ -255,43 +256,6 @@ void Generator::shared_general(uint32_t index, const Where& where) {
   step(index, where);
   ir_.CreateBr(done);
   ir_.SetInsertPoint(done);
-}
-
-// Integers of 32 bits: nobody but this thread sees the block's shared memory, so that they need not be atomic.
-bool Generator::shared_atomic(uint32_t index, const Where& where) {
-  using machine::AtomicOp;
-  const MemoryOp& m = p_.memory[p_.code[index].memory];
-  const bool simple = m.op == AtomicOp::add || m.op == AtomicOp::min || m.op == AtomicOp::max ||
-                      m.op == AtomicOp::and_ || m.op == AtomicOp::or_ || m.op == AtomicOp::xor_ ||
-                      m.op == AtomicOp::exch;
-  if (m.space != AddressSpace::shared || m.width != 4 || m.count != 1 || m.number > machine::Number::signed_ ||
-      !simple || m.site == kNone)
-    return false;
-  const Element e = m.address.is_reg() ? p_.registers[m.address.reg].element : Element::b64;
-  if (m.values[0].is_reg() && p_.registers[m.values[0].reg].element != Element::b32) return false;
-  Type* i32 = ir_.getInt32Ty();
-  Value* address = ir_.CreateZExtOrTrunc(vector(m.address, e), wide(i32));
-  address = ir_.CreateAdd(address, spread(ir_.getInt32(static_cast<uint32_t>(m.offset)), 0));
-  Value* scratch = field(offsetof(Frame, scratch), ir_.getPtrTy(), "scratch");
-  const auto at = [&](uint32_t k) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), scratch, 512 * k); };
-  ir_.CreateAlignedStore(address, at(0), Align(64));
-  ir_.CreateAlignedStore(vector(m.values[0], Element::b32), at(1), Align(64));
-  Value* outside = bits_of(ir_.CreateICmpUGE(in_units(address, 4), spread(shared_limit(0, 4), 0)));
-  Value* bad = ir_.CreateAnd(outside, mask_value(where));
-  BB* slow = split(ir_.CreateIsNull(bad), "slow", true);
-  BB* done = block("accessed");
-  call(offsetof(Frame, shared_atomic), ir_.getVoidTy(), {ir_.getInt32(p_.code[index].memory), mask_value(where)});
-  if (m.result != kNone) {
-    Where to = where;
-    to.keeps = true;
-    write(m.result, ir_.CreateAlignedLoad(wide(i32), at(2), Align(64)), to);
-  }
-  ir_.CreateBr(done);
-  ir_.SetInsertPoint(slow);
-  step(index, where);
-  ir_.CreateBr(done);
-  ir_.SetInsertPoint(done);
-  return true;
 }
 
 }  // namespace coalesce::native

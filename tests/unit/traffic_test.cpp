@@ -233,13 +233,27 @@ TEST_P(Traffic, SharedAgreesWithTheRule) {
         << show(a, mask, width);
     EXPECT_EQ(GetParam().shared_store_cost(n.data(), mask, width), naive_shared(a, mask, width, Kind::store))
         << show(a, mask, width);
-    if (mask == ~0u && width == 4 && std::ranges::all_of(n, [](uint32_t at) { return at % 4 == 0; })) {
-      EXPECT_EQ(shared_atomic_wavefronts(n.data()), naive_shared(a, mask, width, Kind::atomic).wavefronts)
-          << show(a, mask, width);
-    }
     EXPECT_EQ(GetParam().shared_atomic_cost(n.data(), mask, width), naive_shared(a, mask, width, Kind::atomic))
         << show(a, mask, width);
   });
+}
+
+// Sixteen patterns at once, the same one at each of the sixteen places in time.
+TEST(TrafficOfMany, AtomicsOfSixteenWarpsAgreeWithTheRule) {
+  uint32_t address[kAtomicsTogether][32] = {}, expected[kAtomicsTogether] = {}, at = 0, compared = 0;
+  std::ranges::fill(expected, 32);  // all lanes on word 0
+  each_pattern(4, false, [&](Addresses a, uint32_t, uint32_t) {
+    for (uint64_t& x : a) x &= ~uint64_t{3};
+    const auto n = narrow(a);
+    std::ranges::copy(n, address[at]);
+    expected[at] = naive_shared(a, ~0u, 4, Kind::atomic).wavefronts;
+    at = (at + 1) % kAtomicsTogether;
+    uint32_t wavefronts[kAtomicsTogether];
+    shared_atomic_wavefronts(address, wavefronts);
+    ASSERT_TRUE(std::ranges::equal(wavefronts, expected)) << show(a, ~0u, 4);
+    ++compared;
+  });
+  EXPECT_GT(compared, 100u);
 }
 
 TEST_P(Traffic, LocalAgreesWithTheRule) {
