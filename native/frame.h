@@ -58,7 +58,8 @@ struct alignas(64) Memo {
   uint32_t address[32];
   uint32_t mask = 0;  // 0: empty
   uint32_t wavefronts = 0, ideal = 0;
-  uint32_t unused[13] = {};
+  uint32_t step = 0;  // of whole warps, where lanes are known to be so many bytes apart and to meet; or 0
+  uint32_t unused[12] = {};
 };
 static_assert(sizeof(Memo) == 192);
 

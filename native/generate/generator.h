@@ -294,6 +294,7 @@ class Generator {
   Value* shared_limit(int64_t span, int64_t bytes);
   void shared(uint32_t index, const Where& where, int64_t stride);
   void shared_general(uint32_t index, const Where& where);
+  void move_every_second(const Instruction& i, Value* pointer, const Where& where);
 
   // --- atomics.cpp
   bool simple_atomic(const Instruction& i) const;

@@ -214,6 +214,7 @@ void Generator::shared_general(uint32_t index, const Where& where) {
     if (where.mask) bit = ir_.CreateSelect(where.lanes, bit, Constant::getNullValue(bit->getType()));
     Value* apart = ir_.CreateICmpEQ(count_lanes(ir_.CreateOrReduce(bit)), count_lanes(mask_value(where)));
     ir_.CreateStore(ir_.getInt32(0), at(offsetof(Memo, wavefronts)));
+    ir_.CreateStore(ir_.getInt32(0), at(offsetof(Memo, step)));
     BB *meet = block("meet"), *step_apart = block("step_apart"), *odd = block("odd");
     ir_.CreateCondBr(apart, access, meet);
     ir_.SetInsertPoint(meet);
@@ -240,6 +241,7 @@ void Generator::shared_general(uint32_t index, const Where& where) {
     Value* period = ir_.CreateSub(ir_.getInt32(7), common);  // as a power of two
     Value* more = ir_.CreateLShr(ir_.CreateSub(ir_.CreateTrunc(count_lanes(mask), i32), ir_.getInt32(1)), period);
     ir_.CreateStore(more, at(offsetof(Memo, wavefronts)));
+    if (!where.mask) ir_.CreateStore(step, at(offsetof(Memo, step)));
     ir_.CreateBr(access);
     ir_.SetInsertPoint(odd);
   }
@@ -250,12 +252,43 @@ void Generator::shared_general(uint32_t index, const Where& where) {
   count(site_counter(m.site, kWavefronts), ir_.CreateZExt(ir_.CreateLoad(i32, at(offsetof(Memo, wavefronts))), i64));
   if (bytes > 4)
     count(site_counter(m.site, kIdeal), ir_.CreateZExt(ir_.CreateLoad(i32, at(offsetof(Memo, ideal))), i64));
-  move_scattered(i, field(offsetof(Frame, shared), ir_.getPtrTy(), "shared"), address, where, true);
+  Value* shared = field(offsetof(Frame, shared), ir_.getPtrTy(), "shared");
+  if (bytes == 4 && m.width == 4 && !where.mask && target_.masks) {
+    BB *halves = block("halves"), *anywhere = block("anywhere");
+    Value* step = ir_.CreateLoad(i32, at(offsetof(Memo, step)));
+    ir_.CreateCondBr(ir_.CreateICmpEQ(step, ir_.getInt32(8)), halves, anywhere);
+    ir_.SetInsertPoint(halves);
+    move_every_second(i, ir_.CreateInBoundsGEP(ir_.getInt8Ty(), shared, ir_.CreateExtractElement(address, uint64_t{0})),
+                      where);
+    ir_.CreateBr(done);
+    ir_.SetInsertPoint(anywhere);
+  }
+  move_scattered(i, shared, address, where, true);
   ir_.CreateBr(done);
   ir_.SetInsertPoint(slow);
   step(index, where);
   ir_.CreateBr(done);
   ir_.SetInsertPoint(done);
+}
+
+// Every second word from `pointer` on, behind whose last one there is room. A tree's first step has half of its lanes'
+// accesses, which so are four vectors and not 32 words.
+void Generator::move_every_second(const Instruction& i, Value* pointer, const Where& where) {
+  const MemoryOp& m = p_.memory[i.memory];
+  VectorType* all = FixedVectorType::get(ir_.getInt32Ty(), 2 * kLanes);
+  if (i.kind == Kind::load) {
+    LoadInst* words = ir_.CreateAlignedLoad(all, pointer, Align(4));
+    words->setVolatile(m.is_volatile);
+    if (m.values[0].is_reg()) load_result(m, 0, part(words, 0, 2), where);
+    return;
+  }
+  SmallVector<int, 64> places;
+  SmallVector<Constant*, 64> on;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    places.insert(places.end(), {static_cast<int>(l), PoisonMaskElem});
+    on.insert(on.end(), {ir_.getTrue(), ir_.getFalse()});
+  }
+  ir_.CreateMaskedStore(ir_.CreateShuffleVector(store_value(m, 0), places), pointer, Align(4), ConstantVector::get(on));
 }
 
 }  // namespace coalesce::native

@@ -2,6 +2,7 @@
 // rows and read by columns, and elements that go from memory through arithmetic to memory two or four at a time. run()
 // compares executors; the results are worked out here.
 #include <bit>
+#include <cstdlib>
 #include <functional>
 #include <string>
 
@@ -74,6 +75,44 @@ TEST(Tiles, ReadByColumns) {
          "mov.u32 %r12, %nctaid.x;\nmul.lo.u32 %r12, %r12, 40;\nsetp.ge.u32 %p2, %r1, %r12;\n@%p2 bra PAST_OFFSET;\n"
          "ld.shared.u32 %r10, [%r9+FURTHER];\nPAST_OFFSET:\n",
          [](uint32_t row, uint32_t column) { return 100 * row + (column + 16) % 32; }});
+}
+
+// Words a step apart that nobody can know before, up to the last word of shared memory: what lies between stays.
+TEST(Tiles, WordsAStepApart) {
+  for (const int step : kSanitized ? std::vector{2, -2} : std::vector{1, 2, 3, 4, -1, -2})
+    for (const uint32_t first : {0u, 1u}) {
+      const uint32_t all = first + 63 * static_cast<uint32_t>(std::abs(step)) + 1;
+      SCOPED_TRACE("every word " + std::to_string(step) + " on, from " + number(first));
+      const std::string each = "mov.u32 %r4, %r1;\nWORDNAME:\nsetp.ge.u32 %p1, %r4, " + number(all) +
+                               ";\n@%p1 bra ENDNAME;\nmad.lo.u32 %r5, %r4, 4, %r3;\nmad.wide.u32 %rd2, %r4, 4, "
+                               "%rd1;\nadd.u32 %r7, %r4, 100;\nDO;\nadd.u32 %r4, %r4, 64;\nbra WORDNAME;\nENDNAME:\n";
+      const auto with = [&](const std::string& name, const std::string& what) {
+        std::string text = each;
+        for (std::size_t at; (at = text.find("NAME")) != std::string::npos;) text.replace(at, 4, name);
+        return text.replace(text.find("DO"), 2, what);
+      };
+      const Ran r =
+          run(kernel(".param .u64 out, .param .u32 step, .param .u32 first",
+                     ".shared .align 4 .b32 words[" + number(all) +
+                         "];\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r3, words;\n" +
+                         with("A", "st.shared.u32 [%r5], %r7") +
+                         "ld.param.u32 %r8, [step];\nld.param.u32 %r9, [first];\nmad.lo.u32 %r10, %r1, %r8, "
+                         "%r9;\nmad.lo.u32 %r10, %r10, 4, %r3;\nmov.u32 %r12, 0;\nAGAIN:\nbar.sync 0;\n"
+                         "ld.shared.u32 %r11, [%r10];\nmad.lo.u32 %r11, %r11, 3, %r1;\nst.shared.u32 [%r10], "
+                         "%r11;\nadd.u32 %r12, %r12, 1;\nsetp.lt.u32 %p2, %r12, 4;\n@%p2 bra AGAIN;\n"
+                         "bar.sync 0;\n" +
+                         with("B", "ld.shared.u32 %r7, [%r5];\nst.global.u32 [%rd2], %r7")),
+              {zeros<uint32_t>(all), value(step), value(step < 0 ? first + 63 * static_cast<uint32_t>(-step) : first)},
+              Shape{.grid = {3, 1, 1}, .block = {64, 1, 1}});
+      ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+      std::vector<uint32_t> expected(all);
+      for (uint32_t k = 0; k < all; ++k) expected[k] = k + 100;
+      for (uint32_t t = 0; t < 64; ++t) {
+        uint32_t& word = expected[first + (step < 0 ? 63 - t : t) * static_cast<uint32_t>(std::abs(step))];
+        for (int k = 0; k < 4; ++k) word = word * 3 + t;
+      }
+      EXPECT_EQ(r.read(), expected);
+    }
 }
 
 // Region after region with a tile of its own, in one place.
