@@ -66,7 +66,7 @@ static_assert(sizeof(Memo) == 192);
 // Atomics on shared memory by whole warps that have been carried out: their wavefronts are counted for many at once.
 struct alignas(64) Uncounted {
   static constexpr uint32_t kMost = machine::kAtomicsTogether;
-  uint32_t address[kMost][32];
+  uint32_t word[kMost][32];  // addresses / 4
   uint32_t site[kMost];
   uint64_t n = 0;
 };

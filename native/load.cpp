@@ -522,7 +522,7 @@ void Runner::count_atomics(Frame* f) {
   if (u.n == 0) return;
   SiteTally* sites = of(f).worker_.tally.sites;
   uint32_t wavefronts[Uncounted::kMost];
-  shared_atomic_wavefronts(u.address, wavefronts);  // of those behind the last one, too, which nobody asks for
+  shared_atomic_wavefronts(u.word, wavefronts);  // of those behind the last one, too, which nobody asks for
   for (uint64_t k = 0; k < u.n; ++k) sites[u.site[k]].wavefronts += wavefronts[k] - 1;
   u.n = 0;
 }

@@ -5,6 +5,10 @@
 // all 32 banks. In five steps each half of a warp's words is added to the other, and from step to step two vectors
 // become one; in the end a vector has one word of each warp. That is some 20 operations of 512 bits a warp, where no
 // instruction counts bits by columns, and no lane waits for another.
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 #include "machine/observe/traffic.h"
 
 namespace coalesce::machine {
@@ -51,14 +55,22 @@ template <int size, int n>
   add(even, odd, sum);
 }
 
+// Of words' numbers, modulo 32.
+[[gnu::always_inline]] inline Words bank_bits(const Words& word) {
+#if defined(__AVX512F__)  // a rotation is one instruction, and takes its distance modulo 32
+  return Words(_mm512_rolv_epi32(_mm512_set1_epi32(1), __m512i(word)));
+#else
+  return (Words{} + 1) << (word & 31);
+#endif
+}
+
 // Sums of 1, 2, 4, 8 and 16 warps, which follow those of `at`.
 [[gnu::always_inline]] inline void sum_1(const uint32_t* at, Planes<2>& sum) {
   Planes<1> low, high;
   __builtin_memcpy(&low, at, sizeof low);
   __builtin_memcpy(&high, at + kWords, sizeof high);
-  const Words one = Words{} + 1;
-  low.bit[0] = one << (low.bit[0] >> 2 & 31);
-  high.bit[0] = one << (high.bit[0] >> 2 & 31);
+  low.bit[0] = bank_bits(low.bit[0]);
+  high.bit[0] = bank_bits(high.bit[0]);
   add(low, high, sum);
 }
 [[gnu::always_inline]] inline void sum_2(const uint32_t (*at)[32], Planes<3>& sum) {
@@ -82,12 +94,12 @@ template <int size, int n>
 
 }  // namespace
 
-void shared_atomic_wavefronts(const uint32_t (*address)[32], uint32_t* wavefronts) {
+void shared_atomic_wavefronts(const uint32_t (*word)[32], uint32_t* wavefronts) {
   static_assert(kAtomicsTogether == kWords);
   Planes<5> first, second;
   Planes<6> sum;
-  sum_8(address, first);
-  sum_8(address + 8, second);
+  sum_8(word, first);
+  sum_8(word + 8, second);
   fold<1>(first, second, sum);
   // From the highest bit down: banks that have it, if there are any, are those that can be the fullest.
   Words banks = ~Words{}, fullest{};

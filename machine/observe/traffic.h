@@ -48,9 +48,9 @@ SharedCost shared_load_cost(const uint32_t* address, uint32_t mask, uint32_t wid
 SharedCost shared_store_cost(const uint32_t* address, uint32_t mask, uint32_t width);
 // 64-bit atomics are judged by half-warps like 64-bit stores (tests/truth/atomics.jsonl). Callers double that of cas.
 SharedCost shared_atomic_cost(const uint32_t* address, uint32_t mask, uint32_t width);
-// Wavefronts of each of sixteen atomics on words, all lanes on.
+// Wavefronts of each of sixteen atomics on words, all lanes on, by the words' numbers (addresses / 4).
 constexpr uint32_t kAtomicsTogether = 16;
-void shared_atomic_wavefronts(const uint32_t (*address)[32], uint32_t* wavefronts);
+void shared_atomic_wavefronts(const uint32_t (*word)[32], uint32_t* wavefronts);
 // cp.async by way of L1 (.ca): in each group of lanes that a store's lanes are judged in, as many as share a bank, of
 // their sources or of their destinations, with one of them (tests/truth/copies.jsonl).
 SharedCost shared_copy_cost(const uint64_t* from, const uint64_t* to, uint32_t mask, uint32_t width);

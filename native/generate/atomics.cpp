@@ -38,9 +38,9 @@ bool Generator::shared_atomic(uint32_t index, const Where& where) {
   }
   Value* scratch = field(offsetof(Frame, scratch), ir_.getPtrTy(), "scratch");
   const auto at = [&](uint32_t k) { return ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), scratch, 512 * k); };
-  // Addresses, operands and what was there before lie in the scratch, or addresses where they wait to be counted.
+  // What was there before lies in the scratch, without code of its own addresses and operands, too.
   if (!where.mask && !m.counts_lanes) {
-    whole_atomic(m, address, at(1), at(2));
+    whole_atomic(m, address, at(2));
   } else {
     ir_.CreateAlignedStore(address, at(0), Align(64));
     ir_.CreateAlignedStore(vector(m.values[0], Element::b32), at(1), Align(64));
@@ -61,27 +61,21 @@ bool Generator::shared_atomic(uint32_t index, const Where& where) {
   return true;
 }
 
-// Where all lanes are on.
-void Generator::whole_atomic(const MemoryOp& m, Value* address, Value* operands, Value* results) {
-  constexpr uint32_t kUnrolled = 8;
+// Where all lanes are on. Words' numbers come from the vector's registers two at a time: what a vector has just stored
+// is slow to load by words (a histogram of 2^24 numbers in plain C++ on a Zen 4: 9.9 ms, 6.9 by registers).
+void Generator::whole_atomic(const MemoryOp& m, Value* address, Value* results) {
   Type *i32 = ir_.getInt32Ty(), *i64 = ir_.getInt64Ty(), *i8 = ir_.getInt8Ty();
   Value* uncounted = field(offsetof(Frame, uncounted), ir_.getPtrTy(), "uncounted");
   const auto member = [&](std::size_t offset) { return ir_.CreateConstInBoundsGEP1_64(i8, uncounted, offset); };
-  Value *n_at = member(offsetof(Uncounted, n)), *n = ir_.CreateLoad(i64, n_at);
-  Value* addresses = ir_.CreateInBoundsGEP(i8, member(offsetof(Uncounted, address)),
-                                           ir_.CreateMul(n, ir_.getInt64(sizeof(uint32_t) * kLanes)));
-  ir_.CreateAlignedStore(address, addresses, Align(64));
+  Value *n_at = member(offsetof(Uncounted, n)), *n = ir_.CreateLoad(i64, n_at), *words = ir_.CreateLShr(address, 2);
+  Value* list = ir_.CreateInBoundsGEP(i8, member(offsetof(Uncounted, word)),
+                                      ir_.CreateMul(n, ir_.getInt64(sizeof(uint32_t) * kLanes)));
+  ir_.CreateAlignedStore(words, list, Align(64));
   ir_.CreateStore(ir_.getInt32(m.site), ir_.CreateInBoundsGEP(i32, member(offsetof(Uncounted, site)), n));
   Value* more = ir_.CreateAdd(n, ir_.getInt64(1));
   ir_.CreateStore(more, n_at);
   if (p_.sites[m.site].dynamic_requests) count(site_counter(m.site, 0), 1);
 
-  const machine::Value& v = m.values[0];
-  Value* same = nullptr;  // all lanes' operand
-  if (!v.is_reg() || (is_scalar(v.reg) && p_.registers[v.reg].lanes <= LaneClass::warp_uniform))
-    same = ir_.CreateZExtOrTrunc(scalar(v, v.is_reg() ? Element::b32 : Element::b64), i32);
-  else
-    ir_.CreateAlignedStore(vector(v, Element::b32), operands, Align(64));
   const auto updated = [&](Value* old, Value* operand) -> Value* {
     const bool is_signed = m.number == machine::Number::signed_;
     switch (m.op) {
@@ -101,27 +95,25 @@ void Generator::whole_atomic(const MemoryOp& m, Value* address, Value* operands,
         return operand;
     }
   };
+  const machine::Value& v = m.values[0];
+  const bool same = !v.is_reg() || (is_scalar(v.reg) && p_.registers[v.reg].lanes <= LaneClass::warp_uniform);
+  Value* operand =
+      same ? ir_.CreateZExtOrTrunc(scalar(v, v.is_reg() ? Element::b32 : Element::b64), i32) : vector(v, Element::b32);
   Value* shared = field(offsetof(Frame, shared), ir_.getPtrTy(), "shared");
-  BB *before = ir_.GetInsertBlock(), *lanes = block("lanes"), *full = block("full"), *counted = block("counted");
-  BB* all = block("all_lanes");
-  ir_.CreateBr(lanes);
-  ir_.SetInsertPoint(lanes);
-  PHINode* first = ir_.CreatePHI(i64, 2);
-  first->addIncoming(ir_.getInt64(0), before);
-  for (uint32_t k = 0; k < kUnrolled; ++k) {
-    const auto of = [&](Value* list) {
-      return ir_.CreateConstInBoundsGEP1_64(i32, ir_.CreateGEP(i32, list, first), k);
-    };
-    // Volatile: not to be taken out of the vector again, lane by lane.
-    Value* place = ir_.CreateGEP(i8, shared, ir_.CreateZExt(ir_.CreateLoad(i32, of(addresses), true), i64));
-    Value *old = ir_.CreateLoad(i32, place), *operand = same ? same : ir_.CreateLoad(i32, of(operands), true);
-    if (m.result != kNone) ir_.CreateStore(old, of(results));
-    ir_.CreateStore(updated(old, operand), place);
+  VectorType* pairs = FixedVectorType::get(i64, kLanes / 2);
+  // Lane k's, of a vector in pairs.
+  const auto of_lane = [&](Value* all, uint32_t k) {
+    Value* pair = ir_.CreateExtractElement(all, uint64_t{k / 2});
+    return k % 2 ? ir_.CreateLShr(pair, 32) : ir_.CreateAnd(pair, ir_.getInt64(0xffffffffu));
+  };
+  Value *places = ir_.CreateBitCast(words, pairs), *operands = same ? nullptr : ir_.CreateBitCast(operand, pairs);
+  for (uint32_t k = 0; k < kLanes; ++k) {
+    Value* place = ir_.CreateGEP(i32, shared, of_lane(places, k));
+    Value* old = ir_.CreateLoad(i32, place);
+    if (m.result != kNone) ir_.CreateStore(old, ir_.CreateConstInBoundsGEP1_64(i32, results, k));
+    ir_.CreateStore(updated(old, same ? operand : ir_.CreateTrunc(of_lane(operands, k), i32)), place);
   }
-  Value* next = ir_.CreateAdd(first, ir_.getInt64(kUnrolled));
-  first->addIncoming(next, lanes);
-  ir_.CreateCondBr(ir_.CreateICmpULT(next, ir_.getInt64(kLanes)), lanes, all);
-  ir_.SetInsertPoint(all);
+  BB *full = block("full"), *counted = block("counted");
   ir_.CreateCondBr(ir_.CreateICmpULT(more, ir_.getInt64(Uncounted::kMost)), counted, full, mostly(Uncounted::kMost));
   ir_.SetInsertPoint(full);
   call(offsetof(Frame, count_atomics), ir_.getVoidTy(), {});

@@ -299,7 +299,7 @@ class Generator {
   // --- atomics.cpp
   bool simple_atomic(const Instruction& i) const;
   bool shared_atomic(uint32_t index, const Where& where);
-  void whole_atomic(const MemoryOp& m, Value* address, Value* operands, Value* results);
+  void whole_atomic(const MemoryOp& m, Value* address, Value* results);
 
   // --- columns.cpp
   struct Tile {

@@ -240,16 +240,16 @@ TEST_P(Traffic, SharedAgreesWithTheRule) {
 
 // Sixteen patterns at once, the same one at each of the sixteen places in time.
 TEST(TrafficOfMany, AtomicsOfSixteenWarpsAgreeWithTheRule) {
-  uint32_t address[kAtomicsTogether][32] = {}, expected[kAtomicsTogether] = {}, at = 0, compared = 0;
+  uint32_t word[kAtomicsTogether][32] = {}, expected[kAtomicsTogether] = {}, at = 0, compared = 0;
   std::ranges::fill(expected, 32);  // all lanes on word 0
   each_pattern(4, false, [&](Addresses a, uint32_t, uint32_t) {
     for (uint64_t& x : a) x &= ~uint64_t{3};
     const auto n = narrow(a);
-    std::ranges::copy(n, address[at]);
+    for (uint32_t l = 0; l < 32; ++l) word[at][l] = n[l] / 4;
     expected[at] = naive_shared(a, ~0u, 4, Kind::atomic).wavefronts;
     at = (at + 1) % kAtomicsTogether;
     uint32_t wavefronts[kAtomicsTogether];
-    shared_atomic_wavefronts(address, wavefronts);
+    shared_atomic_wavefronts(word, wavefronts);
     ASSERT_TRUE(std::ranges::equal(wavefronts, expected)) << show(a, ~0u, 4);
     ++compared;
   });
