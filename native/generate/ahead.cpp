@@ -459,8 +459,8 @@ void Generator::run_ahead(uint32_t r, Value* all_on, BB* after) {
 
 // Before the loop for what is known: what the access costs, and that it touches what it does. Of what has not been
 // touched before, what the block will want next time is fetched, as far again from now on as last time was. Where it
-// goes on where it ended last time, it is what is stored eight warps on: what is loaded CPUs see coming by themselves,
-// and some are slower for being told (docs/results/speed.md).
+// goes on where it ended last time, it is what is stored, and what is loaded where the CPU does not see that coming,
+// eight warps on.
 void Generator::pass_all(const Instruction& i, Passing& p) {
   constexpr uint64_t kSector = 32;
   const MemoryOp& m = p_.memory[i.memory];
@@ -504,7 +504,7 @@ void Generator::pass_all(const Instruction& i, Passing& p) {
 
   ir_.SetInsertPoint(touched);
   PHINode* fetches = ir_.CreatePHI(ir_.getInt1Ty(), 3, "fetches");
-  fetches->addIncoming(i.kind == Kind::store ? ir_.getTrue() : ir_.getFalse(), extend);
+  fetches->addIncoming(ir_.getInt1(i.kind == Kind::store || target_.fetches_loads), extend);
   fetches->addIncoming(ir_.getTrue(), touch);
   fetches->addIncoming(ir_.getFalse(), look);
   p.fetches = fetches;

@@ -72,7 +72,9 @@ bool make(const machine::Code& code, const CompileOptions& options, Module& modu
   const bool is_x86 = machine.getTargetTriple().isX86();
   const auto has = [&](const char* feature) { return !is_x86 || machine.getMCSubtargetInfo()->checkFeatures(feature); };
   const unsigned vector_bits = !is_x86 ? 32 * 128 : has("+avx512f") ? 32 * 512 : has("+avx2") ? 16 * 256 : 16 * 128;
-  Generator generator(code, module, {has("+fma"), has("+sse4.1"), is_x86 && has("+avx512f"), vector_bits});
+  const bool fetches_loads = is_x86 && !sys::getHostCPUName().starts_with("znver");
+  Generator generator(code, module,
+                      {has("+fma"), has("+sse4.1"), is_x86 && has("+avx512f"), vector_bits, fetches_loads});
   if (!generator.run()) return false;
   if (words) *words = generator.words();
   Function& f = *module.getFunction("kernel");

@@ -54,6 +54,10 @@ struct TargetTraits {
   bool fuses, rounds;    // the CPU has instructions for fma, for rounding to whole numbers
   bool masks;            // registers for masks: AVX-512
   unsigned vector_bits;  // all its vector registers together
+  // Streams run faster when what is loaded is asked for ahead, and not only what is stored: the CPU at hand is Intel's,
+  // which loses half of a tree's time to waiting without. AMD's see it coming, and lose up to a sixth by being told
+  // (docs/results/speed.md).
+  bool fetches_loads;
 };
 
 class Generator {
