@@ -1,7 +1,9 @@
 // The passes in order, and the static part of the counts: what tallies are multiplied with when a launch has ended.
 #include <algorithm>
-#include <map>
+#include <numeric>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include "machine/program/tally.h"
 
@@ -42,6 +44,22 @@ void find_reductions(Decoded& p) {
 
 }  // namespace
 
+// A line of the source, or of PTX where it is not known.
+static void number_lines(Decoded& p) {
+  const auto key = [&](uint32_t place) {
+    const Place& where = p.places[place];
+    return std::tuple(std::string_view(where.source.file), where.source.line, where.source.line ? 0 : where.ptx_line);
+  };
+  std::vector<uint32_t> order(p.places.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, key);
+  p.line_of.resize(order.size());
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    if (k == 0 || key(order[k]) != key(order[k - 1])) ++p.lines;
+    p.line_of[order[k]] = p.lines - 1;
+  }
+}
+
 std::unique_ptr<Decoded> decode(const ptx::Module& module, const ptx::Function& kernel, const SymbolTable& symbols,
                                 const LaunchShape& shape) {
   auto p = std::make_unique<Decoded>();
@@ -61,6 +79,7 @@ std::unique_ptr<Decoded> decode(const ptx::Module& module, const ptx::Function& 
     b.instructions = 0;
     for (uint32_t k = b.first; k < b.last; ++k) b.instructions += p->code[k].counts;
   }
+  number_lines(*p);
   return p;
 }
 
@@ -174,22 +193,19 @@ Counters count(const Decoded& p, const Tally& t) {
 }
 
 std::vector<LineCounters> count_lines(const Decoded& p, const Tally& t) {
-  std::map<std::tuple<std::string_view, uint32_t, uint32_t>, LineCounters> lines;
-  std::vector<LineCounters*> of_place(p.places.size());
+  std::vector<LineCounters> lines(p.lines);
+  std::vector<bool> seen(p.places.size());
   distribute(p, t, [&](uint32_t place) -> Counters& {
-    if (of_place[place]) return of_place[place]->counters;
+    LineCounters& l = lines[p.line_of[place]];
+    if (seen[place]) return l.counters;
+    seen[place] = true;
     const Place& where = p.places[place];
-    const uint32_t ptx = where.source.line ? 0 : where.ptx_line;
-    LineCounters& l = lines[{where.source.file, where.source.line, ptx}];
-    of_place[place] = &l;
+    if (l.ptx_line == 0) l.place.file = where.source.file, l.place.line = where.source.line;
     if (l.ptx_line == 0 || where.ptx_line < l.ptx_line) l.ptx_line = where.ptx_line;
-    l.place.file = where.source.file;
-    l.place.line = where.source.line;
     return l.counters;
   });
-  std::vector<LineCounters> out;
-  for (auto& [key, l] : lines) out.push_back(std::move(l));
-  return out;
+  std::erase_if(lines, [](const LineCounters& l) { return l.ptx_line == 0; });
+  return lines;
 }
 
 }  // namespace coalesce::machine

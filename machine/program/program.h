@@ -265,6 +265,8 @@ struct Decoded {
   std::vector<MemoryOp> memory;
   std::vector<Site> sites;
   std::vector<Place> places;
+  std::vector<uint32_t> line_of;  // by place: the number of its line, in source order
+  uint32_t lines = 0;
   uint32_t guards = 0;              // guarded instructions
   bool needs_general_mode = false;  // named or partial barriers: warps run one by one from the start
   bool has_calls = false;           // function instances: calls that are not inlined
