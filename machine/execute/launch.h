@@ -36,6 +36,7 @@ class Pool {
     cpu_set_t cores;                 // all that it may use
   };
   void loop(unsigned number);
+  void stay_awake(uint64_t seen) const;
   void keep_apart(unsigned n);
   std::vector<std::vector<std::byte>> kept_;  // by thread
   std::vector<Place> places_;                 // by thread
@@ -43,7 +44,7 @@ class Pool {
   std::mutex mutex_;
   std::condition_variable wake_, idle_;
   const std::function<void(unsigned)>* job_ = nullptr;
-  uint64_t generation_ = 0;
+  std::atomic<uint64_t> generation_{0};  // rises under the lock
   unsigned wanted_ = 0;
   std::atomic<unsigned> left_{0};  // falls to 0 under the lock
   bool stop_ = false;
