@@ -71,6 +71,18 @@ void register_all() {
   measure(
       "shared_affine/closed_form", make<uint32_t>(Shape::contiguous, 4, 0, 0), 4,
       [](const uint32_t* a, uint32_t mask, uint32_t width) { return shared_load_cost_affine(a[0], 12, mask, width); });
+  // As native code counts atomics of whole warps.
+  benchmark::RegisterBenchmark("shared_atomic/scattered4KiB/w4/sixteen_warps", [](benchmark::State& state) {
+    const auto warps = make<uint32_t>(Shape::scattered_near, 4, 0, 0);
+    static uint32_t words[kWarps][32], wavefronts[kAtomicsTogether];
+    for (std::size_t w = 0; w < kWarps; ++w)
+      for (std::size_t l = 0; l < 32; ++l) words[w][l] = warps[w].address[l] / 4;
+    std::size_t n = 0;
+    for (auto _ : state) {
+      shared_atomic_wavefronts(words + n++ * kAtomicsTogether % kWarps, wavefronts);
+      benchmark::DoNotOptimize(wavefronts);
+    }
+  });
   for (const TrafficImplementation& with : traffic_implementations()) {
     for (const auto& shape : kShapes) {
       for (uint32_t width : {4u, 16u}) {
