@@ -11,6 +11,7 @@
 //   memory.cpp     loads and stores of global memory; moving values
 //   whole.cpp      several elements a lane, kept as memory has them
 //   shared.cpp     shared memory
+//   atomics.cpp    atomics on it
 //   columns.cpp    tiles of it that are read by columns
 //   lanes.cpp      what the lanes of a warp do together
 //   compile.cpp    LLVM around it
