@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -13,12 +14,13 @@ namespace coalesce::cudart {
 namespace {
 
 template <typename T>
-void read_number(const char* variable, T& value) {
+void read_number(const char* variable, T& value, T most = std::numeric_limits<T>::max()) {
   const char* text = std::getenv(variable);
   if (text == nullptr || *text == '\0') return;
   const char* end = text + std::strlen(text);
   T number{};
-  if (const auto [stop, error] = std::from_chars(text, end, number); error == std::errc{} && stop == end) {
+  if (const auto [stop, error] = std::from_chars(text, end, number);
+      error == std::errc{} && stop == end && number <= most) {
     value = number;
   } else {
     std::fprintf(stderr, "coalesce: warning: %s is '%s', not a number in range; ignored\n", variable, text);
@@ -48,7 +50,7 @@ Config read() {
   Config c;
   if (const char* text = std::getenv("COALESCE_DEVICE"); text != nullptr && *text != '\0') c.device = text;
   if (const char* text = std::getenv("COALESCE_RECORD"); text != nullptr) c.record = text;
-  read_number("COALESCE_THREADS", c.threads);
+  read_number("COALESCE_THREADS", c.threads, machine::kMostThreads);
   read_number("COALESCE_MAX_INSTRUCTIONS", c.max_instructions);
   read_name("COALESCE_ENGINE", machine::kEngines, c.engine);
   read_name("COALESCE_MODEL", machine::kModels, c.model);

@@ -16,6 +16,9 @@ enum class Engine : uint8_t {
 inline constexpr Names<Engine, 3> kEngines{
     {{"auto", Engine::automatic}, {"interpreter", Engine::interpreter}, {"native", Engine::native}}};
 
+// The most host threads: beyond what computers have, within what Linux lets a process begin.
+inline constexpr unsigned kMostThreads = 1024;
+
 inline bool find_engine(std::string_view name, Engine& engine) { return find_named(kEngines, name, engine); }
 inline const char* engine_name(Engine engine) { return name_of(kEngines, engine); }
 

@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <iostream>
 
 #include "tool/banks.h"
@@ -28,6 +31,7 @@ int dispatch(const CLI::App& app, Options& options) {
     take_program(app, "check", options.check.program);
     return check(options.check);
   }
+  for (const CLI::App* command : app.get_subcommands()) refuse_leftovers(app, *command);
   if (app.got_subcommand("lab")) return lab(options.lab);
   if (app.got_subcommand("banks")) return banks(options.banks);
   if (app.got_subcommand("compare")) return compare(options.compare);
@@ -54,6 +58,17 @@ int dispatch(const CLI::App& app, Options& options) {
   return 0;
 }
 
+// What was printed and does not arrive (a full disk, a descriptor that is closed) must not end as if it had: throws
+// then.
+void flush_standard_output() {
+  errno = 0;
+  std::cout.flush();
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && std::cout && std::ferror(stdout) == 0) return;
+  throw Error(Exit::environment,
+              "cannot write to standard output" + (errno == 0 ? "" : std::string(": ") + std::strerror(errno)));
+}
+
 }  // namespace
 
 int command(int argc, const char* const* argv, const std::string& version) {
@@ -63,10 +78,16 @@ int command(int argc, const char* const* argv, const std::string& version) {
   add_options(app, options);
   const bool colour = use_colour(Colour::automatic, STDERR_FILENO);
   try {
-    app.parse(argc, argv);
-    return dispatch(app, options);
+    int code = 0;
+    try {
+      app.parse(argc, argv);
+      code = dispatch(app, options);
+    } catch (const CLI::Success& answer) {  // --help, --version
+      code = app.exit(answer);
+    }
+    flush_standard_output();
+    return code;
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     print_error(error.what(), "coalesce --help", colour);
     return static_cast<int>(Exit::usage);
   } catch (const Error& error) {

@@ -31,16 +31,26 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, T& value, co
       description);
 }
 
-// A whole number of at least `least`, kept as it was written: the experiment reads it.
-CLI::Validator whole_number(uint64_t least) {
-  const auto check = [least](const std::string& word) {
+// A whole number from `least` to `most`. What CLI11 says of one it cannot convert is hard to read.
+CLI::Validator whole_number(uint64_t least, uint64_t most = UINT64_MAX) {
+  const auto check = [least, most](const std::string& word) {
     uint64_t value = 0;
     const char* const end = word.data() + word.size();
     const auto [stopped, error] = std::from_chars(word.data(), end, value);
-    if (error == std::errc() && stopped == end && value >= least) return std::string();
-    return fmt::format("takes a whole number from {} on, not '{}'", least, word);
+    if (error == std::errc() && stopped == end && value >= least && value <= most) return std::string();
+    return most == UINT64_MAX ? fmt::format("takes a whole number from {} on, not '{}'", least, word)
+                              : fmt::format("takes a whole number from {} to {}, not '{}'", least, most, word);
   };
   return {check, "", "whole number"};
+}
+
+// The name of a file to write. An empty one, mostly a shell's variable that is not set, would write nothing and say
+// nothing.
+CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description) {
+  const auto check = [](const std::string& word) {
+    return std::string(word.empty() ? "needs the name of a file" : "");
+  };
+  return command.add_option(name, value, description)->type_name("FILE")->check({check, "", "file name"});
 }
 
 // How a program comes to run on the machine at all.
@@ -50,7 +60,8 @@ void add_program_options(CLI::App& command, MachineOptions& options) {
       ->type_name("NAME");
   command.add_option("--max-instructions", options.max_instructions, "Stop a launch after so many warp instructions")
       ->envname("COALESCE_MAX_INSTRUCTIONS")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(whole_number(0));
   add_choice<Colour>(command, "--color", options.colour, "When to colour: auto, always, never",
                      {{"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}})
       ->type_name("WHEN");
@@ -68,7 +79,8 @@ void add_program_options(CLI::App& command, MachineOptions& options) {
 void add_machine_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--threads", options.threads, "Threads of this computer to use; 0 is all cores")
       ->envname("COALESCE_THREADS")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(whole_number(0, machine::kMostThreads));
   add_choice<machine::Engine>(command, "--engine", options.engine,
                               "What executes kernels: auto, interpreter, native (the CPU's own code)",
                               {machine::kEngines.begin(), machine::kEngines.end()})
@@ -99,11 +111,9 @@ void add_run(CLI::App& app, RunOptions& options) {
   run->add_option("--metrics", options.metrics,
                   "Print these metrics in nvprof's layout (nvprof's and Nsight's names); 'list' shows all")
       ->type_name("A,B,...");
-  run->add_option("--json", options.json,
-                  "Write every launch's counters; '-' is standard output (the program's then goes to standard error)")
-      ->type_name("FILE");
-  run->add_option("--html", options.html, "Write a report with counters and source lines, one file for a browser")
-      ->type_name("FILE");
+  add_file(*run, "--json", options.json,
+           "Write every launch's counters; '-' is standard output (the program's then goes to standard error)");
+  add_file(*run, "--html", options.html, "Write a report with counters and source lines, one file for a browser");
   run->add_flag("--csv", options.csv,
                 "Print CSV in place of tables: one record per launch, or what --metrics or --lines ask for");
   run->add_flag("--lines", options.lines, "Count per source line, also in the JSON");
@@ -117,10 +127,9 @@ void add_run(CLI::App& app, RunOptions& options) {
       ->check(CLI::IsMember({"machine", "gpu", "both", "auto"}).description(""));
   run->add_option("--repeat", options.repeat, "On a GPU, time each launch so often with a cold and with a warm cache")
       ->type_name("N")
-      ->check(CLI::Range(0, 1000).description(""));
-  run->add_option("-o,--output", options.output,
-                  "Write the tables there in place of standard error; '-' is standard output")
-      ->type_name("FILE");
+      ->check(whole_number(0, 1000));
+  add_file(*run, "-o,--output", options.output,
+           "Write the tables there in place of standard error; '-' is standard output");
   run->add_flag("-q,--quiet", options.quiet, "Print nothing but what the program prints; exports are still written");
   run->footer(
       "Examples:\n"
@@ -138,10 +147,8 @@ void add_check(CLI::App& app, CheckOptions& options) {
   check->prefix_command();
   check->formatter(std::make_shared<ProgramFormatter>());
   add_program_options(*check, options.machine);
-  check
-      ->add_option("--json", options.json,
-                   "Write what was found; '-' is standard output (the program's then goes to standard error)")
-      ->type_name("FILE");
+  add_file(*check, "--json", options.json,
+           "Write what was found; '-' is standard output (the program's then goes to standard error)");
   check->add_flag("-q,--quiet", options.quiet, "Print nothing but what the program prints");
   check->footer(
       "Examples:\n"
@@ -172,10 +179,9 @@ void add_lab(CLI::App& app, LabOptions& options) {
                   "(a GPU where there is one)")
       ->type_name("WHERE")
       ->check(CLI::IsMember({"machine", "gpu", "both", "auto"}).description(""));
-  lab->add_option("--json", options.json,
-                  "Write rungs, steps and claims; '-' is standard output, in place of the tables")
-      ->type_name("FILE");
-  lab->add_option("--html", options.html, "Write a report, one file for a browser")->type_name("FILE");
+  add_file(*lab, "--json", options.json,
+           "Write rungs, steps and claims; '-' is standard output, in place of the tables");
+  add_file(*lab, "--html", options.html, "Write a report, one file for a browser");
   CLI::Option* csv = lab->add_flag("--csv", options.csv, "Print CSV in place of tables");
   lab->add_flag("--markdown", options.markdown, "Print Markdown in place of tables")->excludes(csv);
   lab->footer(
@@ -193,7 +199,7 @@ void add_banks(CLI::App& app, BankOptions& options) {
     banks->add_option(name, value, description)
         ->type_name("N")
         ->capture_default_str()
-        ->check(CLI::Range(least, most).description(""));
+        ->check(whole_number(least, most));
   };
   number("--stride", options.stride, "Elements from one lane's to the next", 0, 1024);
   banks->add_option("--width", options.width, "Bytes an element: 1, 2, 4, 8, 16")
@@ -224,8 +230,7 @@ void add_compare(CLI::App& app, CompareOptions& options) {
       ->type_name("RUN.json|NCU.csv")
       ->required();
   compare->add_flag("--all", options.all, "Print what is equal too");
-  compare->add_option("--json", options.json, "Write every comparison; '-' is standard output, in place of the table")
-      ->type_name("FILE");
+  add_file(*compare, "--json", options.json, "Write every comparison; '-' is standard output, in place of the table");
   add_choice<Colour>(*compare, "--color", options.colour, "When to colour: auto, always, never",
                      {{"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}})
       ->type_name("WHEN");
@@ -234,7 +239,18 @@ void add_compare(CLI::App& app, CompareOptions& options) {
       "  coalesce run --json counted.json -q ./app\n"
       "  ncu --csv --page raw --metrics $(coalesce counters --ncu) ./app > ncu.csv\n"
       "  coalesce compare counted.json ncu.csv\n"
-      "Exit code: 0 all equal, 1 something differs.");
+      "Exit code: 0 all equal, 1 something differs, 2 a file cannot be read as either.");
+}
+
+[[noreturn]] void unknown_option(const CLI::App& command, const std::string& word, const std::string& more) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
+  }
+  const auto near = nearest(word.substr(0, word.find('=')), names, 1);
+  throw Error(
+      Exit::usage, "unknown option '" + word + "'",
+      near.empty() ? "coalesce " + command.get_name() + " --help lists them" + more : "did you mean " + near[0] + "?");
 }
 
 }  // namespace
@@ -266,20 +282,24 @@ void add_options(CLI::App& app, Options& options) {
 void take_program(const CLI::App& app, const std::string& name, std::vector<std::string>& program) {
   const CLI::App* command = app.get_subcommand(name);
   program = command->remaining();
+  // CLI11 gives what stands behind a "--" to the command above.
+  for (std::string& word : app.remaining()) program.push_back(std::move(word));
   if (program.empty()) return;
   std::string& first = program.front();
   if (first == "--") {
     program.erase(program.begin());
   } else if (first.starts_with('-')) {
-    std::vector<std::string> names;
-    for (const CLI::Option* option : command->get_options()) {
-      for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
-    }
-    const auto near = nearest(first.substr(0, first.find('=')), names, 1);
-    throw Error(Exit::usage, "unknown option '" + first + "'",
-                near.empty() ? "coalesce " + name + " --help lists them; the program's own options come after its name"
-                             : "did you mean " + near[0] + "?");
+    unknown_option(*command, first, "; the program's own options come after its name");
   }
+}
+
+void refuse_leftovers(const CLI::App& app, const CLI::App& command) {
+  std::vector<std::string> words = command.remaining();
+  for (std::string& word : app.remaining()) words.push_back(std::move(word));
+  if (words.empty()) return;
+  if (words[0].starts_with('-')) unknown_option(command, words[0], "");
+  throw Error(Exit::usage, "coalesce " + command.get_name() + " has no use for '" + words[0] + "'",
+              "coalesce " + command.get_name() + " --help");
 }
 
 const machine::Device& find_device(const std::string& key) {

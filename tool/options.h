@@ -87,6 +87,9 @@ void add_options(CLI::App& app, Options& options);
 // before it.
 void take_program(const CLI::App& app, const std::string& command, std::vector<std::string>& program);
 
+// The same for a command that takes no program: throws Error (usage) where CLI11 left anything over.
+void refuse_leftovers(const CLI::App& app, const CLI::App& command);
+
 // Throws Error (usage), listing the known devices.
 const machine::Device& find_device(const std::string& key);
 

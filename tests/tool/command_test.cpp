@@ -24,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 class CommandTest : public testing::Test {
  protected:
@@ -222,12 +223,23 @@ TEST_F(CommandTest, UsageErrorsAreTwoWithOneErrorLine) {
                                                        {"run", "--metrics", "gld_transaction", app},
                                                        {"run", "--filter", "(", app},
                                                        {"run", "--threads", "-3", app},
+                                                       {"run", "--threads", "100000", app},
+                                                       {"run", "--max-instructions", "18446744073709551616", app},
+                                                       {"run", "--json", "", app},
+                                                       {"run", "--output", "", app},
+                                                       {"check", "--json", "", app},
                                                        {"run", "--color", "pink", app},
                                                        {"run", "--engine", "steam", app},
                                                        {"run", "--json"},
                                                        {"lab", "reduce", "--n", "-5"},
                                                        {"lab", "reduce", "--n", "1.5"},
                                                        {"lab", "reduce", "--block", "0"},
+                                                       {"lab", "--bogus"},
+                                                       {"lab", "--html", ""},
+                                                       {"banks", "--strid", "3"},
+                                                       {"banks", "3"},
+                                                       {"counters", "sectors"},
+                                                       {"completion", "bash", "zsh"},
                                                        {"completion", "tcsh"}};
   for (const auto& arguments : wrong) {
     const Result result = call(arguments);
@@ -236,6 +248,29 @@ TEST_F(CommandTest, UsageErrorsAreTwoWithOneErrorLine) {
     EXPECT_EQ(result.out, "") << shown;
     EXPECT_EQ(result.err.find("error: "), 0u) << shown << result.err;
     EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
+  }
+}
+
+TEST_F(CommandTest, UsageErrorsSayWhatWouldDo) {
+  const std::string app = program();
+  EXPECT_THAT(call({"run", "--threads", "many", app}).err,
+              HasSubstr("takes a whole number from 0 to 1024, not 'many'"));
+  EXPECT_THAT(call({"banks", "--strid", "3"}).err, HasSubstr("did you mean --stride?"));
+  EXPECT_THAT(call({"run", "--json", "", app}).err, HasSubstr("needs the name of a file"));
+}
+
+TEST_F(CommandTest, AfterTwoDashesComesTheProgram) {
+  const Result result = call({"run", "-q", "--", program(5), "--", "-q"});
+  EXPECT_EQ(result.code, 5) << result.err;
+  EXPECT_EQ(result.out, "to stdout -- -q\n");
+}
+
+TEST_F(CommandTest, WhatCannotBePrintedIsAnError) {
+  for (const char* command : {"counters", "banks", "--help", "completion bash"}) {
+    const std::string self = (tree / "bin/coalesce").string() + " " + command;
+    EXPECT_EQ(WEXITSTATUS(std::system((self + " > /dev/full 2> " + (tree / "err").string()).c_str())), 3) << command;
+    EXPECT_THAT(read_file(tree / "err").value_or(""), StartsWith("error: cannot write to standard output")) << command;
+    EXPECT_EQ(WEXITSTATUS(std::system((self + " >&- 2> /dev/null").c_str())), 3) << command;
   }
 }
 
