@@ -150,6 +150,10 @@ struct array {
   __device__ __forceinline__ void fetch_if(bool there, std::int64_t i, vector_of<>& into) const {
     fetch_elements_if<width>(there, data + i, into);
   }
+  // Asks for the line of element i; nothing is read yet.
+  __device__ __forceinline__ void prefetch(std::int64_t i) const {
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(data + i));
+  }
   // Of the vector at i elements begin ... end - 1; the others are not read.
   template <int N>
   __device__ __forceinline__ vector_of<N> fetch_part(std::int64_t i, int begin, int end) const {
@@ -224,6 +228,7 @@ struct arrays {
   __device__ __forceinline__ void fetch_if(bool there, std::int64_t i, vector_of<>& into) const {
     if (there) into = fetch(i);
   }
+  __device__ __forceinline__ void prefetch(std::int64_t) const {}
   template <int N>
   __device__ __forceinline__ vector_of<N> fetch_part(std::int64_t i, int begin, int end) const {
     return {fetch_part_of<N>(first + i, begin, end), fetch_part_of<N>(second + i, begin, end)};

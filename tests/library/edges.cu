@@ -136,6 +136,20 @@ void many_partial_results() {
   }
 }
 
+// An array whose first lines are asked for before they may be read (block/visit.cuh).
+void lines_asked_for() {
+  const i64 n = (64 << 20) + 12345, low = 3, high = n - 1;
+  std::vector<std::int8_t> host(n);
+  host[low] = -1;
+  host[high] = 1;
+  const Array<std::int8_t> in(host, 1);
+  const auto s = result_of<coalesce::statistics<std::int8_t>>(
+      [&](coalesce::statistics<std::int8_t>* out) { return coalesce::stats(in.get(), n, out); });
+  EXPECT(s.count == n && s.min == -1 && s.max == 1 && s.argmin == low && s.argmax == high && s.mean == 0,
+         "statistics of 64 MB");
+  EXPECT(result_of<i64>([&](i64* out) { return coalesce::argmax(in.get(), n, out); }) == high, "argmax of 64 MB");
+}
+
 // Columns shared by so many blocks that the last of a group merges theirs, then the last of all what groups have. The
 // elements are small integers: every order of adding them gives the same.
 void slices_of_slices() {
@@ -225,6 +239,7 @@ int main() {
   not_a_number();
   infinities_and_overflow();
   many_partial_results();
+  lines_asked_for();
   slices_of_slices();
   slices_among_all();
   refusals();

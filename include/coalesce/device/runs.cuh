@@ -31,6 +31,11 @@ struct runs_bounds {
   static constexpr int blocks = small ? 2 : shape<A>::blocks_per_processor;  // of so many threads
 };
 
+// Vectors that are asked for before the launch ahead has ended (block/visit.cuh): the first turn's. Of two blocks a
+// multiprocessor, which have less under way, three turns'.
+template <class A>
+inline constexpr int asked_first = (shape<A>::blocks_per_processor < 3 ? 3 : 1) * shape<A>::loads;
+
 template <class A, class Source>
 __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::blocks)
     reduce_runs(const runs<A, Source> problem) {
@@ -43,7 +48,10 @@ __global__ void __launch_bounds__(runs_bounds<A>::threads, runs_bounds<A>::block
   const std::int64_t thread = static_cast<std::int64_t>(slice) * threads + threadIdx.x;
   const std::int64_t all = static_cast<std::int64_t>(slices) * threads;
   typename shape<A>::partial* const partials = problem.partials + run * slices;
-  const auto wait = [](auto&... known) { wait_for_earlier(known...); };
+  const auto wait = [&](std::int64_t& head, std::int64_t& vectors, std::int64_t& first) {
+    ask_for_first<asked_first<A>>(in, head, vectors, first, all);
+    wait_for_earlier(head, vectors, first);
+  };
 
   if constexpr (column_accumulator<A>) {
     extern __shared__ __align__(16) char shared[];

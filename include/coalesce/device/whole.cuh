@@ -87,7 +87,10 @@ __global__ void __launch_bounds__(whole_threads, blocks_of_whole<A>) reduce_whol
     visit_at_once<loads>(problem.in, problem.count, thread, blocks * threads,
                          [&](const auto& tile, auto at) { a.add(state, tile, at); });
   } else {
-    const auto wait = [](auto&... known) { wait_for_earlier(known...); };
+    const auto wait = [&](std::int64_t& head, std::int64_t& vectors, std::int64_t& first) {
+      ask_for_first<loads>(problem.in, head, vectors, first, blocks * threads);
+      wait_for_earlier(head, vectors, first);
+    };
     visit_run<loads, 128>(problem.in, problem.count, thread, blocks * threads, wait, [&](const auto& tile, auto at) {
       if constexpr (shares<A>) {
         const typename A::state before = state;
