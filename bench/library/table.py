@@ -26,7 +26,7 @@ REASONS = [
     ("in a graph", r".", "A few per cent: the last block waits for the states of all others (CUB: for a second launch)."),
     ("eager", r".", "Eagerly: what the host takes to start one kernel, at 4 MB the kernel itself."),
     ("of a peer", r".", "Beside a peer that is at the limit, too."),
-    ("of the limit", r"^\w+ (int8|half|float|double) \d+( \+1)?$", "One array of 256 MiB: multiprocessors end 4 us after the mean one (levelled by tickets a bare kernel takes 0 to 3 % longer), 1 us more for the folds than `max` has, doubles 0.7 us (clocks of all blocks; all in float, measured)."),
+    ("of the limit", r"^\w+ (int8|half|float|double) \d+( \+1)?$", "One array of 256 MiB: the memory idles while the slowest multiprocessors end and what they leave is folded, of which the lines that the next call asks for ahead hide 1.5 us; halves: instructions, too."),
     ("of the limit", r" (uniform|power|giant)$", "Segments: where launches begin and end, beside what is written; bytes and power laws: instructions."),
     ("of the limit", r" \d+x\d+x\d+", "Axes that do not merge: not the order of reading (bare kernels 95 to 101 % of the limit in it), but 512 blocks where 528 fit, their beginnings and what they leave for each other."),
     ("of the limit", r"(16383x16385|16385x16383|x268435|x20648881|x89478485|x38347922) over 0$", "Columns whose rows begin anywhere between two lines: five rounds of two blocks of 128 registers (three spill), each with a beginning and an end."),

@@ -81,7 +81,8 @@ __device__ __forceinline__ void visit_loaded(const Source& in,
 template <int Vectors, class Source>
 __device__ __forceinline__ void ask_for_first(const Source& in, std::int64_t head, std::int64_t vectors,
                                               std::int64_t thread, std::int64_t threads) {
-  constexpr std::int64_t in_l2 = 64 << 20;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // where launches start early
+  constexpr std::int64_t in_l2 = 32 << 20;
   if (Source::width == 1 || vectors * 16 <= in_l2) return;
   const std::int64_t lane = thread % 32;
 #pragma unroll
@@ -89,6 +90,7 @@ __device__ __forceinline__ void ask_for_first(const Source& in, std::int64_t hea
     const std::int64_t at = thread - lane + k * threads + lane % 4 * 8;
     if (at < vectors) in.prefetch(head + at * Source::width);
   }
+#endif
 }
 
 //
