@@ -35,6 +35,14 @@ cudaError_t with(cudaEvent_t event, Body&& body) {
   });
 }
 
+// A node of its own, where `stream` is being captured: what kExternal asks for.
+cudaError_t capture_external(cudaStream_t stream, Operation operation) {
+  const Going to = going(stream);
+  if (to.capture == nullptr) return cudaErrorIllegalState;
+  captured(*to.capture, stream, std::move(operation));
+  return to.error;
+}
+
 }  // namespace
 
 void forget_events() { events().clear(); }
@@ -70,12 +78,7 @@ COALESCE_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_
   if (flags > 1) return note(cudaErrorInvalidValue);
   return with(event, [&](Event&) {
     if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
-    if (flags == kExternal) {
-      const Going to = going(stream);
-      if (to.capture == nullptr) return cudaErrorIllegalState;
-      captured(*to.capture, stream, RecordOperation{event});
-      return to.error;
-    }
+    if (flags == kExternal) return capture_external(stream, RecordOperation{event});
     cudaError_t error = cudaSuccess;
     if (!capture_record(event, stream, error)) record_now(event);
     return error;
@@ -99,12 +102,7 @@ COALESCE_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t ev
   if (flags > 1) return note(cudaErrorInvalidValue);
   return with(event, [&](Event&) {
     if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
-    if (flags == kExternal) {
-      const Going to = going(stream);
-      if (to.capture == nullptr) return cudaErrorIllegalState;
-      captured(*to.capture, stream, WaitOperation{event});
-      return to.error;
-    }
+    if (flags == kExternal) return capture_external(stream, WaitOperation{event});
     cudaError_t error = cudaSuccess;
     capture_wait(event, stream, error);
     return error;

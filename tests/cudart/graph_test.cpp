@@ -50,6 +50,7 @@ cudaError_t cudaMemcpyAsync(void*, const void*, size_t, cudaMemcpyKind, cudaStre
 cudaError_t cudaMemsetAsync(void*, int, size_t, cudaStream_t);
 cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t, void*);
 cudaError_t cudaEventSynchronize(cudaEvent_t);
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t, cudaStream_t, unsigned);
 }
 
 namespace {
@@ -349,6 +350,31 @@ TEST_F(Graphs, CaptureForbidsWaiting) {
   EXPECT_EQ(cudaMemset(device_, 0, 4), cudaSuccess) << "a non-blocking stream is none of the legacy stream's business";
   EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
   EXPECT_EQ(count(graph), 0u);
+}
+
+TEST_F(Graphs, ExternalEventsAreNodesOfTheirOwn) {
+  constexpr unsigned kExternal = 1;
+  constexpr int kWaitNode = 6, kRecordNode = 7;
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
+  EXPECT_EQ(cudaEventRecordWithFlags(event, stream_, kExternal), cudaErrorIllegalState) << "nothing is captured";
+  EXPECT_EQ(cudaStreamWaitEvent(stream_, event, kExternal), cudaErrorIllegalState);
+
+  for (const int type : {kRecordNode, kWaitNode}) {
+    ASSERT_EQ(cudaStreamBeginCapture(stream_, 0), cudaSuccess);
+    EXPECT_EQ(type == kRecordNode ? cudaEventRecordWithFlags(event, stream_, kExternal)
+                                  : cudaStreamWaitEvent(stream_, event, kExternal),
+              cudaSuccess);
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+    cudaGraphNode_t node = nullptr;
+    size_t nodes = 1;
+    ASSERT_EQ(cudaGraphGetNodes(graph, &node, &nodes), cudaSuccess);
+    ASSERT_EQ(nodes, 1u);
+    int found = -1;
+    EXPECT_EQ(cudaGraphNodeGetType(node, &found), cudaSuccess);
+    EXPECT_EQ(found, type);
+  }
 }
 
 TEST_F(Graphs, AGraphLaunchedIntoACaptureIsAChild) {
