@@ -53,6 +53,24 @@ __device__ __forceinline__ packet<N, T> fetch_elements(const T* from) {
   }
   return result;
 }
+// The same of long rows that begin anywhere: whatever of a line is asked for, L2 has all of it loaded, so that
+// neighbours that begin or end within a line do not load it by halves.
+template <int N, class T>
+__device__ __forceinline__ packet<N, T> fetch_elements_in_lines(const T* from) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+  packet<N, T> result;
+  if constexpr (N > 1 && sizeof(result) == 16) {
+    asm volatile("ld.global.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(result.bits.x), "=r"(result.bits.y), "=r"(result.bits.z), "=r"(result.bits.w)
+                 : "l"(from));
+    return result;
+  } else if constexpr (N > 1 && sizeof(result) == 8) {
+    asm volatile("ld.global.L2::128B.v2.u32 {%0, %1}, [%2];" : "=r"(result.bits.x), "=r"(result.bits.y) : "l"(from));
+    return result;
+  }
+#endif
+  return fetch_elements<N>(from);
+}
 // The same where `there`; `into` is left as it is elsewhere. Where a compiler makes the predicate it may load to other
 // registers and wait for the first vector, to move it, before it asks for the second.
 template <int N, class T>
@@ -147,6 +165,10 @@ struct array {
   __device__ __forceinline__ vector_of<N> fetch(std::int64_t i) const {
     return fetch_elements<N>(data + i);
   }
+  template <int N = width>
+  __device__ __forceinline__ vector_of<N> fetch_in_lines(std::int64_t i) const {
+    return fetch_elements_in_lines<N>(data + i);
+  }
   __device__ __forceinline__ void fetch_if(bool there, std::int64_t i, vector_of<>& into) const {
     fetch_elements_if<width>(there, data + i, into);
   }
@@ -224,6 +246,10 @@ struct arrays {
       memcpy(static_cast<void*>(&result.second.bits), single, sizeof(single));
     }
     return result;
+  }
+  template <int N = width>
+  __device__ __forceinline__ vector_of<N> fetch_in_lines(std::int64_t i) const {
+    return fetch<N>(i);
   }
   __device__ __forceinline__ void fetch_if(bool there, std::int64_t i, vector_of<>& into) const {
     if (there) into = fetch(i);

@@ -64,7 +64,13 @@ __global__ void __launch_bounds__(columns_threads, columns_blocks<A, Width>)
     const std::int64_t step = down * problem.stride;
     std::int64_t at = row * problem.stride + column;
     const auto load = [&](vector(&loaded)[Loads], const auto& present) {
-      if (whole) {
+      if (whole && !gap) {
+#pragma unroll
+        for (int k = 0; k < Loads; ++k, at += step) {
+          forget(at);
+          if (present(k)) loaded[k] = in.template fetch_in_lines<Width>(at);
+        }
+      } else if (whole) {
 #pragma unroll
         for (int k = 0; k < Loads; ++k, at += step) {
           forget(at);

@@ -84,7 +84,11 @@ __global__ void __launch_bounds__(Threads, Threads >= large_threads ? 1 : column
     for (; at + (Loads - 1) * step < vectors; at += turn * working, m += turn) {
       vector loaded[Loads];
 #pragma unroll
-      for (int k = 0; k < Loads; ++k) loaded[k] = in.template fetch<Width>(head + (at + k * step) * Width);
+      for (int k = 0; k < Loads; ++k) {
+        const std::int64_t place = head + (at + k * step) * Width;
+        loaded[k] =
+            Threads == largest_threads ? in.template fetch<Width>(place) : in.template fetch_in_lines<Width>(place);
+      }
       element tile_of[Loads][Width];
 #pragma unroll
       for (int k = 0; k < Loads; ++k) in.template unpack<Width>(loaded[k], tile_of[k]);

@@ -148,14 +148,26 @@ __global__ void __launch_bounds__(wide_threads, Blocks) reduce_wide_columns(cons
   const auto there = [&](int j) { return x + j * across < vectors; };
   using vector = typename Source::template vector_of<Width>;
   // How many rows are loaded, or added up, is `count`; the first of them goes to, or comes from, place `place`.
-  const auto load = [&](vector(&loaded)[Rows][Each], auto count, int place) {
+  const auto load_by = [&](vector(&loaded)[Rows][Each], auto count, int place, auto in_lines) {
 #pragma unroll
     for (int r = 0; r < decltype(count)::value; ++r, at += stride) {
       forget(at);
 #pragma unroll
       for (int j = 0; j < Each; ++j) {
-        if (there(j)) loaded[place + r][j] = in.template fetch<Width>(at + j * across * Width);
+        if (!there(j)) continue;
+        const std::int64_t place_of = at + j * across * Width;
+        loaded[place + r][j] = decltype(in_lines)::value ? in.template fetch_in_lines<Width>(place_of)
+                                                         : in.template fetch<Width>(place_of);
       }
+    }
+  };
+  // Where rows have gaps between them lines would bring what nobody reads.
+  const bool dense = stride == problem.columns_count;
+  const auto load = [&](vector(&loaded)[Rows][Each], auto count, int place) {
+    if (dense) {
+      load_by(loaded, count, place, std::true_type());
+    } else {
+      load_by(loaded, count, place, std::false_type());
     }
   };
   const auto add = [&](const vector(&loaded)[Rows][Each], auto count, int place) {
