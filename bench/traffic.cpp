@@ -51,7 +51,7 @@ Warps<T> make(Shape shape, uint32_t width, uint64_t base, uint64_t span) {
 }
 
 template <typename T, typename Cost>
-void measure(const std::string& name, Warps<T> warps, uint32_t width, Cost cost) {
+void measure(const std::string& name, const Warps<T>& warps, uint32_t width, Cost cost) {
   benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
     std::size_t n = 0;
     uint32_t mask = ~0u;

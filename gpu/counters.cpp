@@ -205,7 +205,7 @@ class Cupti : public HardwareCounters {
     for (size_t i = 0; i < ours; ++i) {
       const auto field = counter_sources()[i].field;
       if (std::isnan(values[i])) continue;
-      reading.counters.*field += static_cast<uint64_t>(values[i] + 0.5);
+      reading.counters.*field += static_cast<uint64_t>(std::llround(values[i]));
       for (size_t row = 0; row < machine::kCounterCount; ++row) {
         if (machine::kCounterRows[row].field == field) reading.read[row] = true;
       }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -55,7 +56,7 @@ std::string quoted(const std::string& text) {
 
 // Nanoseconds as a JSON number of seconds, whatever the program's locale writes between them.
 std::string seconds_text(double seconds) {
-  const long long n = static_cast<long long>(seconds * 1e9 + 0.5);
+  const long long n = std::llround(seconds * 1e9);
   char text[40];
   std::snprintf(text, sizeof text, "%lld.%09lld", n / 1000000000, n % 1000000000);
   return text;
@@ -250,7 +251,7 @@ void Session::collect() {
     if (!reading.extra.empty()) {
       std::string extra;
       for (const auto& [name, value] : reading.extra)
-        extra += (extra.empty() ? "" : ",") + quoted(name) + ':' + std::to_string(static_cast<long long>(value + 0.5));
+        extra += (extra.empty() ? "" : ",") + quoted(name) + ':' + std::to_string(std::llround(value));
       line += ",\"metrics\":{" + extra + '}';
     }
     write(line + '}');

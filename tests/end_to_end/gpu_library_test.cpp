@@ -15,6 +15,7 @@ using Json = nlohmann::json;
 // The program under the library; its record, line by line.
 std::vector<Json> measured(const Workplace& here, const std::vector<std::string>& settings,
                            const std::vector<std::string>& program, Result& result) {
+  // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): a name and its value, from the build
   std::vector<std::string> words = {"env", "LD_PRELOAD=" GPU_LIBRARY, "COALESCE_GPU_RECORD=record",
                                     "COALESCE_CUPTI=" FAKE_CUPTI, "COALESCE_GPU_BATCH=1"};
   words.insert(words.end(), settings.begin(), settings.end());

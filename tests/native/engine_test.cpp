@@ -346,7 +346,7 @@ TEST(CacheEntries, TheLeastRecentlyUsedGoFirst) {
   EXPECT_FALSE(fs::exists(folder / "new-000000"));
   EXPECT_TRUE(fs::exists(folder / "new-111111"));
   // Empty files are bounded, too.
-  std::ofstream(folder / "empty");
+  std::ofstream{folder / "empty"}.close();
   hours("empty", 4);
   ASSERT_TRUE(cache::keep(folder, "f", kilobyte, 8000));
   EXPECT_FALSE(fs::exists(folder / "empty"));

@@ -58,7 +58,7 @@ class Differential {
       std::string wrong;
       const auto compare = [&](std::size_t which, uint64_t base, const char* name) {
         for (std::size_t b = 0; b < r.buffers[which].size(); b += 4)
-          if (std::memcmp(&r.buffers[which][b], &memory[base][b], 4) && wrong.size() < 400) {
+          if (std::memcmp(&r.buffers[which][b], &memory[base][b], 4) != 0 && wrong.size() < 400) {
             uint32_t got, want;
             std::memcpy(&got, &r.buffers[which][b], 4);
             std::memcpy(&want, &memory[base][b], 4);

@@ -50,7 +50,7 @@ Ran run(const std::string& body, const std::vector<uint32_t>& initial, uint32_t 
   return ran;
 }
 // Lane i's result of `body`, which leaves it in %r2.
-std::vector<uint32_t> results(const std::string& body, std::vector<uint32_t> initial = {}) {
+std::vector<uint32_t> results(const std::string& body, const std::vector<uint32_t>& initial = {}) {
   Ran ran = run(body + "  st.global.u32 [%rd2], %r2;\n", initial);
   EXPECT_EQ(ran.report.fault, Fault::none) << (ran.report.diagnostics.empty() ? "" : ran.report.diagnostics[0].message);
   ran.memory.resize(32);
