@@ -73,7 +73,13 @@ std::vector<ComparedLaunch> read_launches(const std::string& text, const std::st
   if (start != std::string::npos && text[start] == '{') {
     try {
       const Json run = Json::parse(text);
-      if (run.value("schema", "") == "coalesce.run/1") return from_json(run);
+      const std::string schema = run.value("schema", "");
+      if (schema == "coalesce.run/1") return from_json(run);
+      if (schema.starts_with("coalesce."))
+        throw Error(Exit::usage, name + " is a " + schema + ", and what is compared is a coalesce.run/1",
+                    "coalesce run --json FILE writes one");
+    } catch (const Error&) {
+      throw;
     } catch (const std::exception& error) {
       throw Error(Exit::usage, name + " is no export of a run: " + error.what(), "coalesce run --json FILE writes one");
     }

@@ -121,6 +121,8 @@ TEST(Compare, AnExportWithOtherThanCountsIsRefused) {
     EXPECT_THAT(run(grid, "3"), HasSubstr("no export of a run")) << grid;
   EXPECT_THAT(refusal(R"({"schema":"coalesce.run/1"})"), HasSubstr("launches"));
   EXPECT_THAT(refusal(R"({"schema":"coalesce.run/1","launches":[{"kernel":"k")"), HasSubstr("no export of a run"));
+  EXPECT_THAT(refusal(R"({"schema":"coalesce.run/99","launches":[]})"), HasSubstr("file is a coalesce.run/99"));
+  EXPECT_THAT(refusal(R"({"schema":"coalesce.lab/1"})"), HasSubstr("file is a coalesce.lab/1"));
   EXPECT_THAT(refusal(std::string(100000, '[')), HasSubstr("neither"));
   EXPECT_THAT(refusal(R"({"schema":)" + std::string(100000, '[')), HasSubstr("no export of a run"));
 }
