@@ -185,6 +185,7 @@ TEST(Breadth, VectorAtomics) {
   for (uint32_t lane = 0; lane < 32; ++lane) {
     const float x = static_cast<float>(lane) + 1;
     const float want[4] = {x, 3, x, 2};
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bit by bit is what is meant
     EXPECT_EQ(std::memcmp(want, &apart.memory[4 * lane], 16), 0) << lane;
   }
   EXPECT_EQ(apart.report.counters.global_reduction_requests, 1u);  // as measured: tests/truth/atomics.jsonl
