@@ -91,19 +91,21 @@ TEST(Tiles, WordsAStepApart) {
         for (std::size_t at; (at = text.find("NAME")) != std::string::npos;) text.replace(at, 4, name);
         return text.replace(text.find("DO"), 2, what);
       };
-      const Ran r =
-          run(kernel(".param .u64 out, .param .u32 step, .param .u32 first",
-                     ".shared .align 4 .b32 words[" + number(all) +
-                         "];\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r3, words;\n" +
-                         with("A", "st.shared.u32 [%r5], %r7") +
-                         "ld.param.u32 %r8, [step];\nld.param.u32 %r9, [first];\nmad.lo.u32 %r10, %r1, %r8, "
-                         "%r9;\nmad.lo.u32 %r10, %r10, 4, %r3;\nmov.u32 %r12, 0;\nAGAIN:\nbar.sync 0;\n"
-                         "ld.shared.u32 %r11, [%r10];\nmad.lo.u32 %r11, %r11, 3, %r1;\nst.shared.u32 [%r10], "
-                         "%r11;\nadd.u32 %r12, %r12, 1;\nsetp.lt.u32 %p2, %r12, 4;\n@%p2 bra AGAIN;\n"
-                         "bar.sync 0;\n" +
-                         with("B", "ld.shared.u32 %r7, [%r5];\nst.global.u32 [%rd2], %r7")),
-              {zeros<uint32_t>(all), value(step), value(step < 0 ? first + 63 * static_cast<uint32_t>(-step) : first)},
-              Shape{.grid = {3, 1, 1}, .block = {64, 1, 1}});
+      const Ran r = run(
+          kernel(
+              ".param .u64 out, .param .u32 step, .param .u32 first",
+              ".shared .align 4 .b32 words[" + number(all) +
+                  "];\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r3, words;\nmov.u32 %r13, %ctaid.x;\n"
+                  "mul.wide.u32 %rd3, %r13, " +
+                  number(4 * all) + ";\nadd.s64 %rd1, %rd1, %rd3;\n" + with("A", "st.shared.u32 [%r5], %r7") +
+                  "ld.param.u32 %r8, [step];\nld.param.u32 %r9, [first];\nmad.lo.u32 %r10, %r1, %r8, "
+                  "%r9;\nmad.lo.u32 %r10, %r10, 4, %r3;\nmov.u32 %r12, 0;\nAGAIN:\nbar.sync 0;\n"
+                  "ld.shared.u32 %r11, [%r10];\nmad.lo.u32 %r11, %r11, 3, %r1;\nst.shared.u32 [%r10], "
+                  "%r11;\nadd.u32 %r12, %r12, 1;\nsetp.lt.u32 %p2, %r12, 4;\n@%p2 bra AGAIN;\n"
+                  "bar.sync 0;\n" +
+                  with("B", "ld.shared.u32 %r7, [%r5];\nst.global.u32 [%rd2], %r7")),
+          {zeros<uint32_t>(3 * all), value(step), value(step < 0 ? first + 63 * static_cast<uint32_t>(-step) : first)},
+          Shape{.grid = {3, 1, 1}, .block = {64, 1, 1}});
       ASSERT_EQ(r.report.fault, Fault::none) << r.message();
       std::vector<uint32_t> expected(all);
       for (uint32_t k = 0; k < all; ++k) expected[k] = k + 100;
@@ -111,7 +113,9 @@ TEST(Tiles, WordsAStepApart) {
         uint32_t& word = expected[first + (step < 0 ? 63 - t : t) * static_cast<uint32_t>(std::abs(step))];
         for (int k = 0; k < 4; ++k) word = word * 3 + t;
       }
-      EXPECT_EQ(r.read(), expected);
+      std::vector<uint32_t> blocks;
+      for (int b = 0; b < 3; ++b) blocks.insert(blocks.end(), expected.begin(), expected.end());
+      EXPECT_EQ(r.read(), blocks);
     }
 }
 
