@@ -152,7 +152,10 @@ std::shared_ptr<const NativeKernel> Engine::find(const Launch& launch) {
   if (settings_.engine == machine::Engine::native) {
     if (e->state == State::cold) look_up(lock, e, *launch.code);
     if (e->state == State::cold) queue(e, Haste::at_once);
-    changed_.wait(lock, [&] { return e->state == State::settled || stop_; });
+    const bool came =
+        changed_.wait_for(lock, settings_.patience, [&] { return e->state == State::settled || stop_ || stuck_; });
+    if (!came) give_up(launch.code->program->kernel);
+    if (stuck_ && e->state != State::settled) settle(*e, nullptr);
   } else {
     if (e->state == State::cold && !e->looked && worth_looking(*e, launch)) look_up(lock, e, *launch.code);
     if (e->looked && (e->state == State::cold || e->state == State::compiling)) queue(e, wanted(*e, launch));
@@ -231,6 +234,17 @@ void Engine::settle(Entry& e, std::shared_ptr<const NativeKernel> kernel) {
   e.kernel = std::move(kernel);
   e.state = State::settled;
   settled_.fetch_add(1, std::memory_order_release);
+  changed_.notify_all();
+}
+
+// Under the lock. LLVM may never come back: nothing stops it, so who waits does not wait for ever. What would come
+// behind that kernel is interpreted too.
+void Engine::give_up(const std::string& kernel) {
+  stuck_ = true;
+  ++statistics_.failed;
+  if (settings_.warn)
+    settings_.warn(std::to_string(settings_.patience.count()) + " s" + " were not enough to compile kernel " + kernel +
+                   "; it is interpreted, and so are those that have no native code yet");
   changed_.notify_all();
 }
 

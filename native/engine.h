@@ -7,6 +7,7 @@
 // block waits for the code.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
@@ -30,6 +31,8 @@ struct Settings {
   std::filesystem::path folder;   // the cache's; empty: nothing is kept
   std::string cpu;                // an LLVM name; empty: the CPU at hand
   unsigned level = 1;             // CompileOptions::level
+  // How long `--engine native` waits for a kernel's code, which takes 0.03 to 0.2 s as a rule.
+  std::chrono::seconds patience{60};
   // Told once per kernel that cannot be compiled, once in all where the library cannot be loaded; may be empty.
   std::function<void(const std::string&)> warn;
 };
@@ -85,6 +88,7 @@ class Engine final : public machine::NativeProvider {
   Compiler& compiler(Haste haste) { return compilers_[haste == Haste::at_once]; }
   void look_up(Lock& lock, const std::shared_ptr<Entry>& e, const machine::Code& code);
   void queue(const std::shared_ptr<Entry>& e, Haste haste);
+  void give_up(const std::string& kernel);
   void loop(Haste haste);
   void compile(const std::shared_ptr<Entry>& e, CompileFunction function);
   void settle(Entry& e, std::shared_ptr<const machine::NativeKernel> kernel);
@@ -96,7 +100,7 @@ class Engine final : public machine::NativeProvider {
   mutable std::condition_variable changed_;
   std::map<const machine::Code*, std::shared_ptr<Entry>> entries_;
   Compiler compilers_[2];
-  bool stop_ = false, told_ = false;
+  bool stop_ = false, told_ = false, stuck_ = false;
   Statistics statistics_;
   std::atomic<uint64_t> settled_{0};  // how often an entry has been settled
 };

@@ -270,6 +270,19 @@ TEST_F(EngineTest, WhatLlvmCannotCompileIsInterpreted) {
   EXPECT_EQ(native->statistics().failed, 1u);
 }
 
+// LLVM 19 does not come back from some kernels (small random kernel 10704137, AVX-512).
+TEST_F(EngineTest, WhoWaitsTooLongIsInterpreted) {
+  Settings settings = native_settings();
+  settings.patience = std::chrono::seconds(0);
+  std::string warned;
+  settings.warn = [&](const std::string& text) { warned += text; };
+  const auto native = std::make_shared<Engine>(settings);
+  Bench bench(1, kMost, native);
+  EXPECT_EQ(difference(interpreted(3, 5), run(bench, 3, 5)), "");
+  EXPECT_EQ(native->statistics().failed, 1u);
+  EXPECT_THAT(warned, testing::HasSubstr("were not enough to compile kernel"));
+}
+
 // Decoded as a launch with these blocks decodes it.
 std::unique_ptr<Decoded> decoded(const std::string& ptx, std::array<uint32_t, 3> block) {
   struct Nothing : SymbolTable {
