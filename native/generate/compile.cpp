@@ -25,6 +25,7 @@
 
 #include "native/generate.h"
 #include "native/generate/generator.h"
+#include "native/generate/masks.h"
 
 namespace coalesce::native {
 
@@ -73,8 +74,8 @@ bool make(const machine::Code& code, const CompileOptions& options, Module& modu
   const auto has = [&](const char* feature) { return !is_x86 || machine.getMCSubtargetInfo()->checkFeatures(feature); };
   const unsigned vector_bits = !is_x86 ? 32 * 128 : has("+avx512f") ? 32 * 512 : has("+avx2") ? 16 * 256 : 16 * 128;
   const bool fetches_loads = is_x86 && !sys::getHostCPUName().starts_with("znver");
-  Generator generator(code, module,
-                      {has("+fma"), has("+sse4.1"), is_x86 && has("+avx512f"), vector_bits, fetches_loads});
+  const bool has_masks = is_x86 && has("+avx512f");
+  Generator generator(code, module, {has("+fma"), has("+sse4.1"), has_masks, vector_bits, fetches_loads});
   if (!generator.run()) return false;
   if (words) *words = generator.words();
   Function& f = *module.getFunction("kernel");
@@ -110,6 +111,7 @@ bool make(const machine::Code& code, const CompileOptions& options, Module& modu
     passes.addPass(InstCombinePass());
   }
   passes.run(f, functions);
+  if (has_masks) hide_logic_of_masks(f);
   return true;
 }
 
