@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,6 +70,18 @@ class Writing {
   std::lock_guard<std::timed_mutex> lock_;
 };
 
+// Time of a core that a thread has had.
+std::chrono::nanoseconds spent(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+}
+std::chrono::nanoseconds spent_by_this_thread() { return spent(CLOCK_THREAD_CPUTIME_ID); }
+std::chrono::nanoseconds spent_by(std::thread& thread) {
+  clockid_t clock{};
+  return pthread_getcpuclockid(thread.native_handle(), &clock) == 0 ? spent(clock) : std::chrono::nanoseconds(0);
+}
+
 }  // namespace
 
 std::shared_ptr<NativeProvider> make_provider(machine::Engine engine, std::function<void(const std::string&)> warn) {
@@ -100,13 +113,19 @@ const std::string& Engine::identity() {
 }
 
 Engine::~Engine() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
+  Lock lock(mutex_);
+  stop_ = true;
   changed_.notify_all();
-  for (Compiler& c : compilers_)
-    if (c.thread.joinable()) c.thread.join();
+  const auto until = std::chrono::steady_clock::now() + settings_.patience;
+  for (const Haste haste : {Haste::leisure, Haste::at_once}) {
+    Compiler& c = compiler(haste);
+    changed_.wait_until(lock, until, [&] { return !c.now; });
+    if (c.now) leave_behind(haste, false);
+    if (!c.thread.joinable()) continue;
+    lock.unlock();
+    c.thread.join();
+    lock.lock();
+  }
 }
 
 Statistics Engine::statistics() const {
@@ -118,10 +137,11 @@ void Engine::wait() {
   Lock lock(mutex_);
   for (const auto& [code, e] : entries_)
     if (e->state == State::compiling) queue(e, Haste::at_once);
-  changed_.wait(lock, [&] {
+  const auto nothing_left = [&] {
     return std::none_of(entries_.begin(), entries_.end(),
                         [](const auto& item) { return item.second->state == State::compiling; });
-  });
+  };
+  while (!changed_.wait_for(lock, settings_.patience, nothing_left)) leave_behind_overdue();
 }
 
 // Under the lock. What belongs to kernels that are gone goes too.
@@ -152,12 +172,12 @@ std::shared_ptr<const NativeKernel> Engine::find(const Launch& launch) {
   if (settings_.engine == machine::Engine::native) {
     if (e->state == State::cold) look_up(lock, e, *launch.code);
     if (e->state == State::cold) queue(e, Haste::at_once);
-    const bool came =
-        changed_.wait_for(lock, settings_.patience, [&] { return e->state == State::settled || stop_ || stuck_; });
-    if (!came) give_up(launch.code->program->kernel);
-    if (stuck_ && e->state != State::settled) settle(*e, nullptr);
+    // Each kernel ahead of this one is waited for as long.
+    while (!changed_.wait_for(lock, settings_.patience, [&] { return e->state == State::settled || stop_; }))
+      leave_behind(Haste::at_once, overdue(compiler(Haste::at_once)));
   } else {
     if (e->state == State::cold && !e->looked && worth_looking(*e, launch)) look_up(lock, e, *launch.code);
+    leave_behind_overdue();
     if (e->looked && (e->state == State::cold || e->state == State::compiling)) queue(e, wanted(*e, launch));
   }
   if (e->state == State::settled) {
@@ -237,15 +257,41 @@ void Engine::settle(Entry& e, std::shared_ptr<const NativeKernel> kernel) {
   changed_.notify_all();
 }
 
-// Under the lock. LLVM may never come back: nothing stops it, so who waits does not wait for ever. What would come
-// behind that kernel is interpreted too.
-void Engine::give_up(const std::string& kernel) {
-  stuck_ = true;
-  ++statistics_.failed;
-  if (settings_.warn)
-    settings_.warn(std::to_string(settings_.patience.count()) + " s" + " were not enough to compile kernel " + kernel +
-                   "; it is interpreted, and so are those that have no native code yet");
-  changed_.notify_all();
+// Under the lock. Whether a core has worked at one kernel for longer than anybody has patience. By the thread's own
+// time: a computer with more to do than cores may need long for what is quickly done.
+bool Engine::overdue(Compiler& c) {
+  return c.now && c.thread.joinable() && spent_by(c.thread) - c.spent_before >= settings_.patience;
+}
+
+void Engine::leave_behind_overdue() {
+  for (const Haste haste : {Haste::leisure, Haste::at_once})
+    if (overdue(compiler(haste))) leave_behind(haste, true);
+}
+
+// Under the lock. What a thread compiles is interpreted from now on (`for_ever`: by later processes, too), and what
+// waits behind it goes to another thread.
+void Engine::leave_behind(Haste haste, bool for_ever) {
+  Compiler& c = compiler(haste);
+  if (!c.now) return;
+  {
+    const std::lock_guard lock(c.visit->mutex);
+    if (!c.visit->inside) return;  // it has just come back, and waits for us
+    c.visit->left_behind = true;
+    setpriority(PRIO_PROCESS, static_cast<id_t>(c.visit->thread_id), kLeisureNice);
+  }
+  c.thread.detach();
+  c.thread = std::thread();
+  const std::shared_ptr<Entry> stuck = std::exchange(c.now, nullptr);
+  if (stuck->state != State::settled) {
+    ++statistics_.failed;
+    const std::shared_ptr<const Code> code = stuck->code.lock();
+    if (settings_.warn && code && !stop_)
+      settings_.warn(std::to_string(std::chrono::floor<std::chrono::seconds>(settings_.patience).count()) +
+                     " s were not enough to compile kernel " + code->program->kernel + "; it is interpreted");
+    if (for_ever && !settings_.folder.empty()) cache::keep(settings_.folder, stuck->name, to_bytes(Object{}));
+    settle(*stuck, nullptr);
+  }
+  if (!stop_ && !c.queue.empty()) start(haste);
 }
 
 // Under the lock. Nothing where it is being compiled with such haste already.
@@ -261,23 +307,28 @@ void Engine::queue(const std::shared_ptr<Entry>& e, Haste haste) {
   }
   Compiler& c = compiler(haste);
   c.queue.push_back(e);
-  if (!c.thread.joinable()) {
-    // Signals are the program's threads' business.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    c.thread = std::thread([this, haste] { loop(haste); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
+  if (!c.thread.joinable()) start(haste);
   changed_.notify_all();
 }
 
-void Engine::loop(Haste haste) {
+void Engine::start(Haste haste) {
+  Compiler& c = compiler(haste);
+  c.visit = std::make_shared<Visit>();
+  // Signals are the program's threads' business.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  c.thread = std::thread([this, haste, visit = c.visit] { loop(haste, visit); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Engine::loop(Haste haste, const std::shared_ptr<Visit>& visit) {
   // First the library, with no less haste than others: the dynamic linker's lock is everybody's.
   std::string why_not;
-  const CompileFunction function = load_library(settings_.library, why_not);
+  const CompileFunction function = settings_.compile ? settings_.compile : load_library(settings_.library, why_not);
+  visit->thread_id = static_cast<int>(syscall(SYS_gettid));
   if (settings_.engine == machine::Engine::automatic)
-    setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)),  // on Linux: of this thread
+    setpriority(PRIO_PROCESS, static_cast<id_t>(visit->thread_id),  // on Linux: of this thread
                 haste == Haste::leisure ? kLeisureNice : kAtOnceNice);
   Compiler& c = compiler(haste);
   Lock lock(mutex_);
@@ -289,13 +340,18 @@ void Engine::loop(Haste haste) {
     const std::shared_ptr<Entry> e = c.queue.front();
     c.queue.pop_front();
     if (e->state == State::settled) continue;  // the other one was quicker
+    c.now = e;
+    c.spent_before = spent_by_this_thread();
     lock.unlock();
-    compile(e, function);
+    if (!compile(e, function, *visit)) return;  // what is ours is another's
     lock.lock();
+    c.now = nullptr;
+    changed_.notify_all();
   }
 }
 
-void Engine::compile(const std::shared_ptr<Entry>& e, CompileFunction function) {
+// False: the thread was left behind, the engine may be gone.
+bool Engine::compile(const std::shared_ptr<Entry>& e, CompileFunction function, Visit& visit) {
   const std::shared_ptr<const Code> code = e->code.lock();
   const auto start = std::chrono::steady_clock::now();
   std::shared_ptr<const NativeKernel> kernel;
@@ -304,10 +360,18 @@ void Engine::compile(const std::shared_ptr<Entry>& e, CompileFunction function) 
     request.code = code.get();
     request.target.cpu = settings_.cpu;
     request.options.level = settings_.level;
-    if (function)
+    if (function) {
+      {
+        const std::lock_guard lock(visit.mutex);
+        visit.inside = true;
+      }
       function(&request);
-    else
+      const std::lock_guard lock(visit.mutex);
+      if (visit.left_behind) return false;
+      visit.inside = false;
+    } else {
       request.error = "no compiler";
+    }
     if (request.error.empty() && !request.object.code.empty()) {
       kernel = load(*code, request.object);
       if (!kernel) request.error = "what was compiled cannot be loaded";
@@ -322,10 +386,15 @@ void Engine::compile(const std::shared_ptr<Entry>& e, CompileFunction function) 
   if (!request.error.empty() && function && settings_.warn)
     settings_.warn("no native code for kernel " + code->program->kernel + ": " + request.error);
   const std::lock_guard lock(mutex_);
-  if (e->state == State::settled) return;
+  if (e->state == State::settled) return true;
+  if (!code) {  // gone before its turn came
+    settle(*e, nullptr);
+    return true;
+  }
   ++(request.error.empty() ? statistics_.compiled : statistics_.failed);
   statistics_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   settle(*e, std::move(kernel));
+  return true;
 }
 
 }  // namespace coalesce::native

@@ -31,8 +31,10 @@ struct Settings {
   std::filesystem::path folder;   // the cache's; empty: nothing is kept
   std::string cpu;                // an LLVM name; empty: the CPU at hand
   unsigned level = 1;             // CompileOptions::level
-  // How long `--engine native` waits for a kernel's code, which takes 0.03 to 0.2 s as a rule.
-  std::chrono::seconds patience{60};
+  // How long `--engine native` waits for a kernel's code, which takes 0.03 to 0.2 s as a rule; and how much time of a
+  // core `automatic` gives to one kernel.
+  std::chrono::milliseconds patience{60'000};
+  CompileFunction compile = nullptr;  // instead of the library's
   // Told once per kernel that cannot be compiled, once in all where the library cannot be loaded; may be empty.
   std::function<void(const std::string&)> warn;
 };
@@ -51,7 +53,7 @@ struct Statistics {
 class Engine final : public machine::NativeProvider {
  public:
   explicit Engine(Settings settings);
-  ~Engine() override;  // waits for a compilation under way
+  ~Engine() override;  // waits for a compilation under way, but no longer than `patience`
 
   std::shared_ptr<const machine::NativeKernel> find(const machine::Launch& launch) override;
   void ended(const machine::Launch& launch) override;
@@ -77,10 +79,20 @@ class Engine final : public machine::NativeProvider {
 
   std::shared_ptr<Entry> entry(const machine::Code& code);
   const std::string& identity();
+  // Where a thread is that compiles. LLVM may not come back, and nothing stops it: then the thread is left behind, and
+  // must touch nothing of the engine should it come back after all. Shared by both, for either may be gone first.
+  struct Visit {
+    std::mutex mutex;
+    bool inside = false, left_behind = false;
+    int thread_id = 0;  // Linux's
+  };
   // One for each haste. A kernel may be with both: the first to be through settles it.
   struct Compiler {
     std::deque<std::shared_ptr<Entry>> queue;
     std::thread thread;  // begun with the first kernel
+    std::shared_ptr<Visit> visit;
+    std::shared_ptr<Entry> now;               // what it compiles
+    std::chrono::nanoseconds spent_before{};  // by the thread, when it began with that
   };
   static double left_to_execute(const machine::Launch& launch);
   bool worth_looking(const Entry& e, const machine::Launch& launch) const;
@@ -88,9 +100,12 @@ class Engine final : public machine::NativeProvider {
   Compiler& compiler(Haste haste) { return compilers_[haste == Haste::at_once]; }
   void look_up(Lock& lock, const std::shared_ptr<Entry>& e, const machine::Code& code);
   void queue(const std::shared_ptr<Entry>& e, Haste haste);
-  void give_up(const std::string& kernel);
-  void loop(Haste haste);
-  void compile(const std::shared_ptr<Entry>& e, CompileFunction function);
+  void start(Haste haste);
+  void loop(Haste haste, const std::shared_ptr<Visit>& visit);
+  bool compile(const std::shared_ptr<Entry>& e, CompileFunction function, Visit& visit);
+  bool overdue(Compiler& c);
+  void leave_behind(Haste haste, bool for_ever);
+  void leave_behind_overdue();
   void settle(Entry& e, std::shared_ptr<const machine::NativeKernel> kernel);
 
   const Settings settings_;
@@ -100,7 +115,7 @@ class Engine final : public machine::NativeProvider {
   mutable std::condition_variable changed_;
   std::map<const machine::Code*, std::shared_ptr<Entry>> entries_;
   Compiler compilers_[2];
-  bool stop_ = false, told_ = false, stuck_ = false;
+  bool stop_ = false, told_ = false;
   Statistics statistics_;
   std::atomic<uint64_t> settled_{0};  // how often an entry has been settled
 };

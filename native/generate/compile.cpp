@@ -1,6 +1,8 @@
 // LLVM around the generator: target, passes, object file.
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/MCSubtargetInfo.h>
@@ -117,6 +119,18 @@ bool make(const machine::Code& code, const CompileOptions& options, Module& modu
 
 // All that LLVM works on. Left behind, not destroyed, when something was thrown meanwhile.
 struct Work {
+  Work() {
+    // LLVM's own handler would end the process.
+    context.setDiagnosticHandlerCallBack([](const DiagnosticInfo* what, void*) {
+      if (what->getSeverity() != DS_Error) return;
+      std::string text;
+      raw_string_ostream out(text);
+      DiagnosticPrinterRawOStream printer(out);
+      what->print(printer);
+      throw std::runtime_error("LLVM: " + text);
+    });
+  }
+
   LLVMContext context;
   Module module{"kernel", context};
   SmallVector<char, 0> bytes;

@@ -22,11 +22,12 @@ bool is_logic(Value* v) {
 
 bool is_bits(Type* t) { return t->isVectorTy() && t->getScalarType()->isIntegerTy(1); }
 
+bool is_word(Type* t) { return t->isIntegerTy() && t->getIntegerBitWidth() >= 8 && t->getIntegerBitWidth() <= 64; }
+
 // The word that became these bits, if one did.
 Value* word_of(Value* v) {
   auto* cast = dyn_cast<BitCastInst>(v);
-  return cast && is_bits(cast->getType()) && cast->getOperand(0)->getType()->isIntegerTy() ? cast->getOperand(0)
-                                                                                           : nullptr;
+  return cast && is_bits(cast->getType()) && is_word(cast->getOperand(0)->getType()) ? cast->getOperand(0) : nullptr;
 }
 
 // Whether the word was bits before: those LLVM goes on with, without going in circles.
@@ -40,7 +41,7 @@ class Hiding {
   // What `v`, a word that becomes bits, is made of.
   void look_at(Value* v) {
     auto* made = dyn_cast<Instruction>(v);
-    if (!made || !seen_.insert(made).second) return;
+    if (!made || !is_word(made->getType()) || !seen_.insert(made).second) return;
     if (is_logic(made)) {
       if (match(made, PatternMatch::m_Not(PatternMatch::m_Value()))) return look_at(made->getOperand(0));
       if (!was_bits(made->getOperand(0)) && !was_bits(made->getOperand(1))) return hide(made);
