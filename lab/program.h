@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,10 @@ class Program {
  public:
   // Ends the program with code 2 when it is called wrongly. --rung NAME is understood by all.
   Program(int argc, char** argv, std::vector<Option> options) : options_(options) {
+    std::set_new_handler([] {
+      std::fputs("error: this computer has not enough memory for arrays of this size\nhint: smaller numbers\n", stderr);
+      std::_Exit(3);
+    });
     for (int i = 1; i < argc; i += 2) {
       const char* value = i + 1 < argc ? argv[i + 1] : "";
       if (!std::strcmp(argv[i], "--rung")) {

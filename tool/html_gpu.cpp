@@ -102,7 +102,7 @@ std::string measured_html(const Record& record) {
     rung.name = record.kernels[launch.kernel].short_name;
     rung.counters += launch.counters;
   }
-  if (kernels.empty()) return "<p>No kernel was launched.</p>\n";
+  if (kernels.empty()) return "<p>" + escape(record.none) + "</p>\n";
   std::vector<HtmlColumn> columns{
       {.title = "kernel", .hint = "", .number = false},
       {.title = "launches", .hint = ""},

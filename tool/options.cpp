@@ -58,7 +58,9 @@ void add_program_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--device", options.device, "The GPU the machine stands for")
       ->envname("COALESCE_DEVICE")
       ->type_name("NAME");
-  command.add_option("--max-instructions", options.max_instructions, "Stop a launch after so many warp instructions")
+  command
+      .add_option("--max-instructions", options.max_instructions,
+                  "Stop a launch after so many warp instructions, or soon after")
       ->envname("COALESCE_MAX_INSTRUCTIONS")
       ->type_name("N")
       ->check(whole_number(0));

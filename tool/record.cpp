@@ -1,5 +1,6 @@
 #include "tool/record.h"
 
+#include <fmt/format.h>
 #include <regex.h>
 
 #include <algorithm>
@@ -213,7 +214,15 @@ void filter(Record& record, const std::string& regular_expression) {
   for (const Kernel& kernel : record.kernels)
     keep.push_back(regexec(&compiled, kernel.full.c_str(), 0, nullptr, 0) == 0);
   regfree(&compiled);
+  const std::size_t launches = record.launches.size();
   std::erase_if(record.launches, [&](const Launch& launch) { return !keep[launch.kernel]; });
+  if (launches == 0 || !record.launches.empty()) return;
+  constexpr std::size_t kNamed = 5;
+  record.none = fmt::format("No kernel matches --filter '{}'; those that were launched do not:", regular_expression);
+  for (std::size_t k = 0; k < std::min(kNamed, record.kernels.size()); ++k)
+    record.none += (k ? ", " : " ") + record.kernels[k].full;
+  if (record.kernels.size() > kNamed) record.none += fmt::format(" and {} more", record.kernels.size() - kNamed);
+  record.none += ".";
 }
 
 }  // namespace coalesce::tool

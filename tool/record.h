@@ -79,6 +79,7 @@ struct Record {
   double span = 0;  // on a GPU: host seconds from the first launch or copy to the last call that waited for the device
   std::vector<Kernel> kernels;
   std::vector<Launch> launches;
+  std::string none = "No kernel was launched.";     // what to say where there are no launches
   std::vector<nlohmann::ordered_json> diagnostics;  // as written
   nlohmann::ordered_json copies;                    // as written; null: none
   std::string damage;                               // why reading stopped before the end of the file; empty: it did not

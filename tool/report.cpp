@@ -358,7 +358,7 @@ void write_report(std::ostream& out, const Record& record, const std::filesystem
   }
   overview += diagnostics_html(record.diagnostics);
   if (rungs.empty()) {
-    overview += "<p>No kernel was launched.</p>\n";
+    overview += "<p>" + escape(record.none) + "</p>\n";
   } else {
     overview += figure_html("kernels", "Kernels, all launches added up", counted_on(record.device),
                             ladder_html(rungs, links, "kernels", "kernel"));

@@ -78,7 +78,7 @@ void print_summary(std::ostream& out, const Record& record, bool colour) {
   out << fmt::format("{} on {} ({}, not timed; per kernel, all launches added up)\n",
                      record.program.substr(record.program.rfind('/') + 1), record.device.name, record.device.counted());
   if (kernels.empty()) {
-    out << "No kernel was launched.\n";
+    out << record.none << '\n';
     return;
   }
   std::vector<Column> columns = {{.title = "kernel", .left = true}, {.title = "runs"}};

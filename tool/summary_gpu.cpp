@@ -25,7 +25,7 @@ void print_gpu_summary(std::ostream& out, const Record& record, bool colour) {
   out << fmt::format("{} on {} (measured; per kernel, all launches added up)\n",
                      record.program.substr(record.program.rfind('/') + 1), record.device.name);
   if (record.launches.empty()) {
-    out << "No kernel was launched.\n";
+    out << record.none << '\n';
     return;
   }
   std::map<std::size_t, Sum> kernels;

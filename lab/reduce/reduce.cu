@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <vector>
 
 constexpr int kMaxBlock = 1024;
@@ -322,6 +323,10 @@ int main(int argc, char** argv) {
   if (blocks_for(kRungs[0], n, block) > 0x7fffffffu)
     return usage("a grid has at most 2^31-1 blocks: too small a", "--block");
 
+  std::set_new_handler([] {
+    std::fputs("error: this computer has not enough memory for so many elements\nhint: a smaller --n\n", stderr);
+    std::_Exit(3);
+  });
   std::vector<int> host(n);
   long long expected = 0;
   for (size_t i = 0; i < n; ++i) expected += host[i] = element(i);

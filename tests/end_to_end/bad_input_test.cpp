@@ -49,6 +49,14 @@ TEST(BadInput, AnExecutableWithTheRuntimeLinkedStatically) {
   EXPECT_THAT(result.err, HasSubstr("-cudart shared"));
 }
 
+TEST(BadInput, ALabThatNeedsMoreMemoryThanThereIs) {
+  const Workplace here;
+  const Result result = here.call({kCommand, "lab", "reduce", "--n", "1000000000000"});  // 4 TB
+  EXPECT_THAT(result.err, HasSubstr("error: this computer has not enough memory"));
+  EXPECT_THAT(result.err, HasSubstr("hint: a smaller --n"));
+  EXPECT_NE(result.code, 134) << result.err;
+}
+
 TEST(BadInput, WhatIsNoExecutable) {
   const Workplace here;
   const fs::path text = here.write("notes", "not a program\n");

@@ -276,7 +276,8 @@ TEST_F(CommandTest, WhatCannotBePrintedIsAnError) {
 
 TEST_F(CommandTest, MetricsFilterCsvOutput) {
   EXPECT_THAT(call({"run", "--metrics", "gld_transactions", program()}).err, HasSubstr("Kernel: reduce(int*)\n"));
-  EXPECT_THAT(call({"run", "--filter", "nothing_like_it", program()}).err, HasSubstr("No kernel was launched"));
+  EXPECT_THAT(call({"run", "--filter", "nothing_like_it", program()}).err,
+              HasSubstr("No kernel matches --filter 'nothing_like_it'; those that were launched do not: reduce(int*)"));
   const Result csv = call({"run", "--csv", "-o", "-", program()});
   EXPECT_EQ(csv.out.find("launch,kernel,"), 0u);
   EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 3);
