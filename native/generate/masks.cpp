@@ -5,8 +5,12 @@
 // from words is done on the words. Costs nothing where words are in general registers, as these are.
 #include "native/generate/masks.h"
 
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/IR/PatternMatch.h>
 
 namespace coalesce::native {
