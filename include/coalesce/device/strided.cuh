@@ -157,7 +157,8 @@ __device__ __forceinline__ void fold_strided(const A& a, typename A::state (&sta
   }
 }
 
-template <int Kept, int Reduced, class A, class Source>
+// Lines: of a view without gaps L2 loads whole lines, as rows that begin between two are asked for in parts of lines.
+template <int Kept, int Reduced, bool Lines, class A, class Source>
 __global__ void __launch_bounds__(strided_threads, shape<A>::state_words* Kept <= 8 ? strided_blocks<A> : 2)
     reduce_strided(const COALESCE_GRID_CONSTANT strided<A, Source> problem) {
   using element = typename A::element;
@@ -196,6 +197,8 @@ __global__ void __launch_bounds__(strided_threads, shape<A>::state_words* Kept <
           const axis_map::place reduced = next.here();
           if constexpr (width == 1) {
             loaded[k].bits = in.at_both(reduced.at, reduced.other);
+          } else if constexpr (Lines) {
+            loaded[k] = in.template fetch_in_lines<width>(reduced.at);
           } else {
             loaded[k] = in.template fetch<width>(reduced.at);
           }
@@ -291,7 +294,18 @@ bool lies_in_vectors(const axis* inner, int inner_rank, const axis* others, int 
   return true;
 }
 
-template <int Kept, int Reduced, class A, class Source>
+// Whether there are as many elements as places from the first to the last. (Axes that repeat may have more of them than
+// fit in 64 bits: then some number.)
+inline bool is_without_gaps(const reduction_layout& l) {
+  std::uint64_t last = 0;
+  for (int i = 0; i < l.kept_rank; ++i) last += static_cast<std::uint64_t>((l.kept[i].extent - 1) * l.kept[i].stride);
+  for (int i = 0; i < l.reduced_rank; ++i) {
+    last += static_cast<std::uint64_t>((l.reduced[i].extent - 1) * l.reduced[i].stride);
+  }
+  return last + 1 == static_cast<std::uint64_t>(l.kept_count) * static_cast<std::uint64_t>(l.reduced_count);
+}
+
+template <int Kept, int Reduced, bool Lines, class A, class Source>
 status launch_strided_as(strided<A, Source> problem, cudaStream_t stream, workspace* work) {
   device_facts device;
   if (const status s = current_device(device); !s) return s;
@@ -333,8 +347,8 @@ status launch_strided_as(strided<A, Source> problem, cudaStream_t stream, worksp
     problem.partials = static_cast<typename A::state*>(work->partials());
     problem.tickets = work->tickets();
   }
-  return launch(reduce_strided<Kept, Reduced, A, Source>, problem, problem.tiles * problem.slices, strided_threads, 0,
-                stream);
+  return launch(reduce_strided<Kept, Reduced, Lines, A, Source>, problem, problem.tiles * problem.slices,
+                strided_threads, 0, stream);
 }
 
 // in: at its view's data; the layout's offsets are added here.
@@ -372,16 +386,18 @@ status launch_strided(const A& a, const Source& in, typename A::result* out, con
     constexpr int reduced = Source::width, kept = vector_of_states<A, Source>;
     if constexpr (reduced > 1) {
       if (problem.along_reduced && in.template begins_aligned<reduced>() &&
-          lies_in_vectors<reduced>(l.reduced, l.reduced_rank, l.kept, l.kept_rank))
-        return launch_strided_as<1, reduced>(problem, stream, work);
+          lies_in_vectors<reduced>(l.reduced, l.reduced_rank, l.kept, l.kept_rank)) {
+        return is_without_gaps(l) ? launch_strided_as<1, reduced, true>(problem, stream, work)
+                                  : launch_strided_as<1, reduced, false>(problem, stream, work);
+      }
     }
     if constexpr (kept > 1) {
       if (!problem.along_reduced && in.template begins_aligned<kept>() &&
           lies_in_vectors<kept>(l.kept, l.kept_rank, l.reduced, l.reduced_rank))
-        return launch_strided_as<kept, 1>(problem, stream, work);
+        return launch_strided_as<kept, 1, false>(problem, stream, work);
     }
   }
-  return launch_strided_as<1, 1>(problem, stream, work);
+  return launch_strided_as<1, 1, false>(problem, stream, work);
 }
 
 }  // namespace coalesce::detail
