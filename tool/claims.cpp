@@ -28,7 +28,7 @@ double of_copies(const Rung& rung, uint64_t Copies::* field) {
 
 // Counters are below 2^53 in any run that ends, so doubles hold them exactly.
 const Quantity kQuantities[] = {
-    {"sectors", [](const Rung& r) { return static_cast<double>(moved_bytes(r.counters) / 32); }},
+    {"sectors", [](const Rung& r) { return static_cast<double>(moved_bytes(r.counters)) / 32; }},
     {"moved_bytes", [](const Rung& r) { return static_cast<double>(moved_bytes(r.counters)); }},
     {"shared_wavefronts", [](const Rung& r) { return static_cast<double>(shared_wavefronts(r.counters)); }},
     {"shared_requests", [](const Rung& r) { return static_cast<double>(shared_requests(r.counters)); }},

@@ -38,7 +38,7 @@ std::vector<Comparison> compare(const std::vector<Rung>& ladder) {
     others.erase(std::unique(others.begin(), others.end()), others.end());
     for (const std::size_t other : others) {
       if (other == best || !competes(other)) continue;
-      const double times = *ratio(value(other), value(best));
+      const double times = ratio(value(other), value(best)).value_or(0);  // not 0: it competes
       if (times >= kSame)
         result.push_back({ladder[best].name, quantity.verb, quantity.noun, ladder[other].name, times});
     }

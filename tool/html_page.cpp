@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tool/advice.h"
+#include "tool/export.h"
 #include "tool/html_gpu.h"
 #include "tool/html_text.h"
 #include "tool/terminal.h"

@@ -27,7 +27,7 @@ std::string lanes_named(const std::vector<uint32_t>& lanes) {
 // What stands in a box of `width` units: the lanes, or how many there are where their list has no room.
 std::string label(const std::vector<uint32_t>& lanes, uint32_t width) {
   constexpr uint32_t kLetter = 6;
-  const std::string list = lane_list(lanes);
+  std::string list = lane_list(lanes);
   if (list.size() * kLetter <= width) return list;
   const std::string many = std::to_string(lanes.size());
   return (many.size() + 1) * kLetter <= width ? "\u00d7" + many : "";

@@ -21,8 +21,8 @@ const char* outcome(Rung::Result result) {
 }
 
 // Seconds, and with them what follows: bytes a second over the cold median.
-Json hardware_json(const Rung& rung) {
-  const Hardware& h = *rung.hardware;
+// `h`: that of the rung.
+Json hardware_json(const Rung& rung, const Hardware& h) {
   Json object = Json::object();
   const auto times = [&](const char* name, const std::vector<double>& seconds) {
     if (!seconds.empty())
@@ -54,7 +54,7 @@ Json rung_json(const Rung& rung) {
                         {"d2h", {{"calls", c.d2h_calls}, {"bytes", c.d2h_bytes}}},
                         {"d2d", {{"calls", c.d2d_calls}, {"bytes", c.d2d_bytes}}}};
   }
-  if (rung.hardware) object["gpu"] = hardware_json(rung);
+  if (rung.hardware) object["gpu"] = hardware_json(rung, *rung.hardware);
   if (!rung.steps.empty()) {
     Json steps = Json::array();
     for (const Step& s : rung.steps) {

@@ -14,7 +14,7 @@ namespace {
 // An option that takes one of a few words.
 template <typename T>
 CLI::Option* add_choice(CLI::App& command, const std::string& name, T& value, const std::string& description,
-                        std::vector<std::pair<std::string, T>> choices) {
+                        const std::vector<std::pair<std::string, T>>& choices) {
   return command.add_option_function<std::string>(
       name,
       [&value, name, choices](const std::string& word) {

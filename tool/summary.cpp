@@ -16,7 +16,7 @@ Cell number(uint64_t value) { return {value ? compact(value) : std::string(), St
 // "8.0/4.0": what a request takes, and what it could take at best.
 Cell against(uint64_t taken, uint64_t ideal, uint64_t requests) {
   if (requests == 0) return {};
-  return {fmt::format("{:.1f}/{:.1f}", *ratio(taken, requests), *ratio(ideal, requests)),
+  return {fmt::format("{:.1f}/{:.1f}", ratio(taken, requests).value_or(0), ratio(ideal, requests).value_or(0)),
           taken > ideal + ideal / 10 ? Style::bad : Style::plain};
 }
 
