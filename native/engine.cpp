@@ -172,9 +172,14 @@ std::shared_ptr<const NativeKernel> Engine::find(const Launch& launch) {
   if (settings_.engine == machine::Engine::native) {
     if (e->state == State::cold) look_up(lock, e, *launch.code);
     if (e->state == State::cold) queue(e, Haste::at_once);
-    // Each kernel ahead of this one is waited for as long.
-    while (!changed_.wait_for(lock, settings_.patience, [&] { return e->state == State::settled || stop_; }))
-      leave_behind(Haste::at_once, overdue(compiler(Haste::at_once)));
+    // Each kernel has so long from when its compilation began, those ahead of this one too.
+    using Clock = std::chrono::steady_clock;
+    Compiler& c = compiler(Haste::at_once);
+    auto until = Clock::now() + settings_.patience;
+    while (!changed_.wait_until(lock, until, [&] { return e->state == State::settled || stop_; })) {
+      if (c.now && Clock::now() >= c.began + settings_.patience) leave_behind(Haste::at_once, overdue(c));
+      until = (c.now ? c.began : Clock::now()) + settings_.patience;
+    }
   } else {
     if (e->state == State::cold && !e->looked && worth_looking(*e, launch)) look_up(lock, e, *launch.code);
     leave_behind_overdue();
@@ -341,6 +346,7 @@ void Engine::loop(Haste haste, const std::shared_ptr<Visit>& visit) {
     c.queue.pop_front();
     if (e->state == State::settled) continue;  // the other one was quicker
     c.now = e;
+    c.began = std::chrono::steady_clock::now();
     c.spent_before = spent_by_this_thread();
     lock.unlock();
     if (!compile(e, function, *visit)) return;  // what is ours is another's

@@ -91,8 +91,9 @@ class Engine final : public machine::NativeProvider {
     std::deque<std::shared_ptr<Entry>> queue;
     std::thread thread;  // begun with the first kernel
     std::shared_ptr<Visit> visit;
-    std::shared_ptr<Entry> now;               // what it compiles
-    std::chrono::nanoseconds spent_before{};  // by the thread, when it began with that
+    std::shared_ptr<Entry> now;                     // what it compiles
+    std::chrono::steady_clock::time_point began{};  // with that
+    std::chrono::nanoseconds spent_before{};        // by the thread, when it began with that
   };
   static double left_to_execute(const machine::Launch& launch);
   bool worth_looking(const Entry& e, const machine::Launch& launch) const;

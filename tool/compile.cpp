@@ -157,6 +157,8 @@ fs::path compile(const fs::path& source, const CompileOptions& options, const ma
                  const Layout& layout, Cache& cache) {
   const auto text = read_file(source);
   if (!text) throw Error(Exit::failed, "cannot read '" + source.string() + "'");
+  std::error_code ignored;  // opening a folder succeeds
+  if (fs::is_directory(source, ignored)) throw Error(Exit::failed, "'" + source.string() + "' is a folder");
   const Tool tool = find_compiler(options.compiler);
   require_runtime(layout);
   if (tool.kind == Compiler::clang && layout.headers.empty()) {

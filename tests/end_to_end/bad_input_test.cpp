@@ -73,6 +73,8 @@ TEST(BadInput, WhatIsNoExecutable) {
   expect_error(here.coalesce({"."}), 1, ".");
   expect_error(here.coalesce({"./none"}), 1, "none");
   expect_error(here.coalesce({"none.cu"}), 1, "none.cu");
+  fs::create_directory(here.write("a", "").parent_path() / "folder.cu");
+  expect_error(here.coalesce({"folder.cu"}), 1, "folder.cu' is a folder");
   expect_error(here.coalesce({"/bin/true"}), 1, "/bin/true");
 }
 
