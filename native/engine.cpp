@@ -173,13 +173,10 @@ std::shared_ptr<const NativeKernel> Engine::find(const Launch& launch) {
     if (e->state == State::cold) look_up(lock, e, *launch.code);
     if (e->state == State::cold) queue(e, Haste::at_once);
     // Each kernel has so long from when its compilation began, those ahead of this one too.
-    using Clock = std::chrono::steady_clock;
     Compiler& c = compiler(Haste::at_once);
-    auto until = Clock::now() + settings_.patience;
-    while (!changed_.wait_until(lock, until, [&] { return e->state == State::settled || stop_; })) {
-      if (c.now && Clock::now() >= c.began + settings_.patience) leave_behind(Haste::at_once, overdue(c));
-      until = (c.now ? c.began : Clock::now()) + settings_.patience;
-    }
+    while (!changed_.wait_for(lock, settings_.patience / 16, [&] { return e->state == State::settled || stop_; }))
+      if (c.now && std::chrono::steady_clock::now() - c.began >= settings_.patience)
+        leave_behind(Haste::at_once, overdue(c));
   } else {
     if (e->state == State::cold && !e->looked && worth_looking(*e, launch)) look_up(lock, e, *launch.code);
     leave_behind_overdue();
