@@ -440,10 +440,8 @@ void Runner::touch_all(Frame* f, uint32_t site, uint64_t first, uint64_t step) {
     return;
   }
   const Allocation& a = *r.allocations_[site];
-  const uint64_t from = a.touched_at + (first - a.base) / 32;
-  for (uint64_t w = 0; w < warps; ++w)
-    s.ended +=
-        r.touched_.add(*a.touched, from + static_cast<uint64_t>(static_cast<int64_t>(w * step) / 32), bytes / 32);
+  s.ended += r.touched_.add_each(*a.touched, a.touched_at + (first - a.base) / 32, bytes / 32,
+                                 static_cast<int64_t>(step) / 32, warps);
   if (s.ended >= s.enough) r.look_for_all(site);
 }
 

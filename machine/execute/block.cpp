@@ -51,19 +51,25 @@ BlockRun::BlockRun(Worker& worker)
     warp.local = local_base + std::size_t{local} * kLanes * w;
     warp.local_bytes = local;
   }
-  area_.swap(worker_.kept);
+  std::swap(area_, worker_.kept);
   lay_out(*launch_.code);
   if (launch_.check) check_ = std::make_unique<BlockCheck>(*launch_.check);
 }
 
 BlockRun::~BlockRun() {
-  if (area_.capacity() > worker_.kept.capacity() && area_.capacity() <= kKeptBytes) area_.swap(worker_.kept);
+  const std::size_t size = area_.bytes.capacity();
+  if (size > worker_.kept.bytes.capacity() && size <= kKeptBytes) std::swap(area_, worker_.kept);
 }
 
 void BlockRun::lay_out(const Code& code) {
   code_ = &code;
-  area_.assign(code.block_bytes + std::size_t{code.warp_bytes} * warps_.size() + 64, std::byte{0});
-  block_area_ = align64(area_.data());
+  const std::size_t size = code.block_bytes + std::size_t{code.warp_bytes} * warps_.size() + 64;
+  // As a block leaves them to the one after it.
+  const bool there = area_.code == code.id && area_.block == launch_.block && area_.bytes.size() == size;
+  if (!there) area_.bytes.assign(size, std::byte{0});
+  area_.code = code.id;
+  area_.block = launch_.block;
+  block_area_ = align64(area_.bytes.data());
   group_ = std::max(1u, kTogetherBytes / std::max(1u, code.warp_bytes));
   const auto& ntid = launch_.block;
   for (uint32_t w = 0; w < warps_.size(); ++w) {
@@ -73,6 +79,7 @@ void BlockRun::lay_out(const Code& code) {
     warp.base[kWarp] = block_area_ + code.block_bytes + std::size_t{code.warp_bytes} * w;
     warp.stride[kWarp] = code.warp_bytes;
   }
+  if (there) return;
   for (const BuiltinSlot& slot : code.builtins) {
     const Register& r = launch_.program->registers[slot.reg];
     if (r.lanes == LaneClass::constant) continue;

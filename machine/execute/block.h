@@ -113,7 +113,7 @@ class BlockRun {
   uint64_t native_end_ = 0;  // blocks [index_, native_end_) are still to be begun by native code; 0: none
   uint64_t index_ = 0;
   std::array<uint32_t, 3> ctaid_{};
-  std::vector<std::byte> area_;  // block area, then the warps' areas
+  KeptArea area_;  // block area, then the warps' areas
   std::vector<std::byte> shared_, local_;
   std::vector<std::byte> saved_;  // Code::saved of the region that runs
   std::byte* block_area_ = nullptr;

@@ -5,6 +5,7 @@
 // scalar (affine: lane 0's value); where a vector operation reads it, a step expands it after each definition.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -146,6 +147,7 @@ struct Together {
 
 // Shared, so that who makes native code of it beside a launch keeps it.
 struct Code : std::enable_shared_from_this<Code> {
+  const uint64_t id = next_id();  // from 1 on, of all that this process has made
   std::unique_ptr<Decoded> program;
   std::vector<Step> steps;
   std::vector<BlockCode> blocks;  // as program->blocks
@@ -167,6 +169,12 @@ struct Code : std::enable_shared_from_this<Code> {
   // must be able to be anywhere. Made when first needed.
   mutable std::once_flag scattered_once;
   mutable std::unique_ptr<Code> scattered;
+
+ private:
+  static uint64_t next_id() {
+    static std::atomic<uint64_t> last{0};
+    return ++last;
+  }
 };
 
 // Cost: linear in the program. `program` is kept.

@@ -326,16 +326,15 @@ static void pause() {
 #endif
 }
 
+constexpr unsigned kMostThreads = 65536;  // Pool::call_
+
 Pool::Pool(unsigned threads) : kept_(std::max(1u, threads)), places_(std::max(1u, threads)) {
-  for (unsigned k = 1; k < threads; ++k) threads_.emplace_back([this, k] { loop(k); });
+  for (unsigned k = 1; k < std::min(threads, kMostThreads - 1); ++k) threads_.emplace_back([this, k] { loop(k); });
 }
 
 Pool::~Pool() {
-  {
-    std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_all();
+  call_.store((call_.load(std::memory_order_relaxed) / kMostThreads + 1) * kMostThreads, std::memory_order_release);
+  call_.notify_all();
   for (std::thread& t : threads_) t.join();
 }
 
@@ -355,64 +354,57 @@ void Pool::keep_apart(unsigned n) {
   }
 }
 
+// Nobody takes a lock: whoever is awake sees the call by itself, and of a lock that the caller still held it would have
+// to be woken.
 void Pool::run(unsigned n, const std::function<void(unsigned)>& job) {
   n = std::min(n, size());
   if (n > 1) {
     keep_apart(n);
-    {
-      std::lock_guard lock(mutex_);
-      job_ = &job;
-      wanted_ = n;
-      left_.store(n - 1, std::memory_order_relaxed);
-      generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    }
-    wake_.notify_all();
+    job_ = &job;
+    left_.store(n - 1, std::memory_order_relaxed);
+    call_.store((call_.load(std::memory_order_relaxed) / kMostThreads + 1) * kMostThreads + n,
+                std::memory_order_release);
+    call_.notify_all();
   }
   job(0);
   if (n > 1) {
     // The others are through within microseconds, as a rule; to be woken for it would take 20 to 70 of them.
     const auto patience = std::chrono::steady_clock::now() + std::chrono::microseconds(50);
-    while (left_.load(std::memory_order_relaxed) != 0 && std::chrono::steady_clock::now() < patience) pause();
-    std::unique_lock lock(mutex_);
-    idle_.wait(lock, [&] { return left_.load(std::memory_order_relaxed) == 0; });
-    job_ = nullptr;
+    while (left_.load(std::memory_order_acquire) != 0 && std::chrono::steady_clock::now() < patience) pause();
+    while (const uint32_t left = left_.load(std::memory_order_acquire)) left_.wait(left, std::memory_order_acquire);
   }
 }
 
 // Programs launch kernel after kernel, and a thread that sleeps is woken within 20 to 40 us, as long as a launch of
 // thousands of instructions takes. So it stays awake for a while, and leaves the core to whoever else wants it.
-void Pool::stay_awake(uint64_t seen) const {
+uint64_t Pool::next_call(uint64_t seen) const {
   constexpr auto kAwake = std::chrono::microseconds(200);
   constexpr int kPauses = 16;
   const auto until = std::chrono::steady_clock::now() + kAwake;
-  while (generation_.load(std::memory_order_relaxed) == seen && std::chrono::steady_clock::now() < until) {
+  uint64_t call = 0;
+  while ((call = call_.load(std::memory_order_acquire)) == seen && std::chrono::steady_clock::now() < until) {
     for (int k = 0; k < kPauses; ++k) pause();
     std::this_thread::yield();
   }
+  while (call == seen) {
+    call_.wait(seen, std::memory_order_acquire);
+    call = call_.load(std::memory_order_acquire);
+  }
+  return call;
 }
 
 void Pool::loop(unsigned number) {
-  uint64_t seen = 0;
-  for (;;) {
-    const std::function<void(unsigned)>* job = nullptr;
-    {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stop_ || generation_.load(std::memory_order_relaxed) != seen; });
-      if (stop_) return;
-      seen = generation_.load(std::memory_order_relaxed);
-      if (number < wanted_) job = job_;
-    }
-    if (!job) continue;
+  for (uint64_t call = 0;;) {
+    call = next_call(call);
+    const uint64_t wanted = call % kMostThreads;
+    if (wanted == 0) return;
+    if (number >= wanted) continue;
     Place& place = places_[number];
     if (place.apart.exchange(false, std::memory_order_acquire))
       pthread_setaffinity_np(pthread_self(), sizeof place.cores, &place.cores);
-    (*job)(number);
+    (*job_)(number);
     place.core.store(sched_getcpu(), std::memory_order_relaxed);
-    {
-      std::lock_guard lock(mutex_);
-      if (left_.fetch_sub(1, std::memory_order_relaxed) == 1) idle_.notify_all();
-    }
-    stay_awake(seen);
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) left_.notify_one();
   }
 }
 

@@ -5,10 +5,8 @@
 #include <sched.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -24,8 +22,8 @@ class Pool {
   unsigned size() const { return static_cast<unsigned>(threads_.size()) + 1; }
   // Runs job(0) on the calling thread and job(1) ... job(n - 1) on the pool's; returns when all have ended.
   void run(unsigned n, const std::function<void(unsigned)>& job);
-  // Memory that the thread of that number keeps between jobs.
-  std::vector<std::byte>& kept(unsigned number) { return kept_[number]; }
+  // What the thread of that number keeps between jobs.
+  KeptArea& kept(unsigned number) { return kept_[number]; }
 
  private:
   // Of one of the pool's threads. `core` and `apart` are read outside the lock; so is `cores`, by the thread itself,
@@ -36,18 +34,16 @@ class Pool {
     cpu_set_t cores;                 // all that it may use
   };
   void loop(unsigned number);
-  void stay_awake(uint64_t seen) const;
+  uint64_t next_call(uint64_t seen) const;
   void keep_apart(unsigned n);
-  std::vector<std::vector<std::byte>> kept_;  // by thread
-  std::vector<Place> places_;                 // by thread
+  std::vector<KeptArea> kept_;  // by thread
+  std::vector<Place> places_;   // by thread
   std::vector<std::thread> threads_;
-  std::mutex mutex_;
-  std::condition_variable wake_, idle_;
+  // How many calls there have been, times 65536, + how many threads the last one is for; 0 of them: to end. Written
+  // before it: the job, which nobody writes while `left_` of the pool's threads are at it.
+  std::atomic<uint64_t> call_{0};
   const std::function<void(unsigned)>* job_ = nullptr;
-  std::atomic<uint64_t> generation_{0};  // rises under the lock
-  unsigned wanted_ = 0;
-  std::atomic<unsigned> left_{0};  // falls to 0 under the lock
-  bool stop_ = false;
+  std::atomic<uint32_t> left_{0};
 };
 
 // Fills the launch's slots for `code` (the launch's own, or its scattered form).

@@ -1,6 +1,7 @@
 // A block changes its mode: from lockstep to general, from there to scattered, and back to lockstep (block.h).
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "machine/execute/block.h"
 #include "machine/execute/launch.h"
@@ -107,7 +108,7 @@ void BlockRun::enter_scattered() {
     fill_launch_area(launch, *launch.scattered, launch.scattered_area);
   });
   const Code& from = *code_;
-  const std::vector<std::byte> old_area = std::move(area_);
+  const KeptArea old_area = std::exchange(area_, {});
   const std::vector<Context> before(warps_.begin(), warps_.end());
   lay_out(*launch.scattered);
   set_block_builtins(block_area_);

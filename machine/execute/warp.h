@@ -149,15 +149,23 @@ struct Launch {
   void wait_turn(uint64_t block);  // throws TurnAbandoned when a lower block has faulted
 };
 
+// The registers of a block, of which a thread keeps the memory from one launch to the next, and what else they hold:
+// thread indices, for this code and so many threads. To clear them anew takes longer than all else a block begins with.
+struct KeptArea {
+  std::vector<std::byte> bytes;
+  uint64_t code = 0;  // Code::id; 0: nobody's
+  std::array<uint32_t, 3> block{};
+};
+
 struct Worker {
-  Worker(Launch& l, std::vector<std::byte>& kept_area)
+  Worker(Launch& l, KeptArea& kept_area)
       : launch(l),
         kept(kept_area),
         tally(*l.program),
         windows(l.program->memory.size()),
         apart(l.program->memory.size()) {}
   Launch& launch;
-  std::vector<std::byte>& kept;  // by the thread, from one launch to the next: see BlockRun
+  KeptArea& kept;
   Tally tally;
   std::vector<Window> windows;
   std::vector<std::unique_ptr<Apart>> apart;  // as the windows; null: has not been needed
