@@ -433,10 +433,15 @@ void Runner::touch_all(Frame* f, uint32_t site, uint64_t first, uint64_t step) {
   if (step == bytes) {  // one range
     const uint64_t end = first + warps * bytes;
     Track& t = r.track(site, 0);
-    if (first == t.high)
+    if (first == t.high) {
       t.high = end;
-    else if (first < t.low || end > t.high)
-      touch(f, site, 0, first, end);
+    } else if (first < t.low || end > t.high) {
+      r.mark(site, t);
+      const Allocation& a = *r.allocations_[site];
+      s.ended += r.touched_.add(*a.touched, a.touched_at + (first - a.base) / 32, (end - first) / 32);
+      t.low = t.high = end;
+      if (s.ended >= s.enough || (s.patient && !s.patience)) r.look_for_all(site);
+    }
     return;
   }
   const Allocation& a = *r.allocations_[site];
