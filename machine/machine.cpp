@@ -14,6 +14,7 @@
 #include "machine/execute/calls.h"
 #include "machine/execute/launch.h"
 #include "machine/execute/native.h"
+#include "machine/execute/pool.h"
 #include "machine/memory/host_memory.h"
 #include "machine/program/copies.h"
 #include "machine/program/merge.h"

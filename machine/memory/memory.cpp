@@ -108,14 +108,14 @@ std::string name(const Allocation& a) {
          hex(a.base) + ")" + (a.live ? "" : ", which was freed");
 }
 
-struct Window {
+struct SpaceWindow {
   uint64_t base;
   const char* space;
 };
-constexpr Window kWindows[] = {{kSharedWindow, "shared memory"},
-                               {kLocalWindow, "local memory"},
-                               {kParamWindow, "the kernel's parameters"},
-                               {kFunctionWindow, "the functions"}};
+constexpr SpaceWindow kWindows[] = {{kSharedWindow, "shared memory"},
+                                    {kLocalWindow, "local memory"},
+                                    {kParamWindow, "the kernel's parameters"},
+                                    {kFunctionWindow, "the functions"}};
 
 }  // namespace
 
@@ -271,7 +271,7 @@ std::string Memory::describe(uint64_t address, uint64_t bytes) const {
   bytes = std::max<uint64_t>(bytes, 1);
   if (address == 0) return "null pointer";
   if (address < kNullPage) return "null pointer + " + count_bytes(address);
-  for (const Window& w : kWindows) {
+  for (const SpaceWindow& w : kWindows) {
     if (address - w.base < kWindowSize) return "at offset " + std::to_string(address - w.base) + " of " + w.space;
   }
   const Index& index = state_->index_of(address);

@@ -1,9 +1,14 @@
 // The pool's threads: each job runs once by each thread that is wanted, and wherever a thread is made to begin, it may
 // use all its cores again while it works.
+#include "machine/execute/pool.h"
+
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include "machine/execute/launch.h"
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <vector>
 
 namespace coalesce::machine {
 namespace {
@@ -32,6 +37,77 @@ TEST(Pool, ThreadsHaveAllTheirCoresWhileTheyWork) {
       if (k < wanted) EXPECT_TRUE(same[k]) << "thread " << k << ", round " << round;
     }
   }
+}
+
+// What the caller wrote before a call is there for all, and afterwards, for the caller, what they wrote. Under
+// ThreadSanitizer, too.
+TEST(Pool, EachWantedThreadRunsEachJobOnce) {
+  constexpr unsigned kThreads = 5;
+  Pool pool(kThreads);
+  ASSERT_EQ(pool.size(), kThreads);
+  std::vector<int> given(kThreads), got(kThreads), calls(kThreads), expected(kThreads);
+  for (int call = 1; call <= 4000; ++call) {
+    const unsigned wanted = 1 + static_cast<unsigned>(call * 7 % 11) % kThreads;
+    for (int& g : given) g = call;
+    pool.run(wanted, [&](unsigned number) {
+      got[number] = given[number];
+      calls[number] += 1;
+    });
+    for (unsigned k = 0; k < wanted; ++k) {
+      ASSERT_EQ(got[k], call) << "thread " << k;
+      expected[k] += 1;
+    }
+  }
+  EXPECT_EQ(calls, expected);
+}
+
+TEST(Pool, ThreadsThatHaveGoneToSleepAreCalledAgain) {
+  Pool pool(3);
+  std::vector<int> calls(3);
+  for (int call = 0; call < 5; ++call) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // ten times as long as they stay awake
+    pool.run(3, [&](unsigned number) {
+      if (number == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      calls[number] += 1;
+    });
+  }
+  EXPECT_EQ(calls, std::vector<int>(3, 5));
+}
+
+TEST(Pool, EndsWithoutAJobOrRightAfterOne) {
+  { const Pool never(3); }
+  int ran = 0;
+  {
+    Pool pool(1);
+    pool.run(8, [&](unsigned) { ++ran; });  // as many as there are
+  }
+  EXPECT_EQ(ran, 1);
+  std::vector<int> calls(3);
+  for (int round = 0; round < 50; ++round) {
+    Pool pool(3);
+    pool.run(3, [&](unsigned number) { calls[number] += 1; });
+  }
+  EXPECT_EQ(calls, std::vector<int>(3, 50));
+}
+
+TEST(Pool, WhatAJobThrowsTheCallerGetsOnceAllHaveEnded) {
+  Pool pool(3);
+  for (unsigned one = 0; one < 3; ++one) {
+    std::vector<int> ended(3);
+    try {
+      pool.run(3, [&](unsigned number) {
+        if (number >= one) throw std::runtime_error(std::to_string(number));
+        ended[number] = 1;
+      });
+      ADD_FAILURE() << "nothing thrown";
+    } catch (const std::runtime_error& e) {
+      EXPECT_EQ(e.what(), std::to_string(one)) << "the first one's";
+    }
+    for (unsigned k = 0; k < one; ++k) EXPECT_EQ(ended[k], 1);
+  }
+  int ran = 0;
+  pool.run(1, [&](unsigned) { ++ran; });
+  EXPECT_EQ(ran, 1);
 }
 
 }  // namespace
