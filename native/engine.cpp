@@ -18,7 +18,7 @@
 #include "cache/hash.h"
 #include "native/cpu.h"
 #include "native/fingerprint.h"
-#include "native/load.h"
+#include "native/kernel.h"
 #include "native/object_file.h"
 
 namespace coalesce::native {

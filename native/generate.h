@@ -23,7 +23,7 @@ struct CompileOptions {
 // may be kept on disk.
 struct Object {
   std::vector<uint8_t> code;    // an ELF object; empty: no region of this kernel has a native form
-  std::vector<uint32_t> words;  // for the loader (load.cpp)
+  std::vector<uint32_t> words;  // for the loader (kernel.cpp)
 };
 
 // Changes whenever equal input may give different objects, or objects are called differently.

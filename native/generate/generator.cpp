@@ -13,7 +13,7 @@
 //
 // What has no native form is a call of the interpreter's handler on those slots (step()). Where an access fails its
 // cheap checks it goes the same way: the handler faults, or does what is unusual. Nothing is thrown through generated
-// code: helpers return a status, and what was thrown waits in the runner (load.cpp).
+// code: helpers return a status, and what was thrown waits in the runner (runner.cpp).
 #include "native/generate/generator.h"
 
 #include <algorithm>

@@ -66,7 +66,7 @@ class Generator {
   Generator(const machine::Code& code, llvm::Module& module, const TargetTraits& target);
   // False: nothing of the kernel has a native form.
   bool run();
-  // For the loader: see load.cpp.
+  // For the loader: see kernel.cpp.
   std::vector<uint32_t> words() const;
 
  private:

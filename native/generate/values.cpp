@@ -339,7 +339,7 @@ void Generator::step(uint32_t index, const Where& where) {
   }
 }
 
-// A row of the table of computing instructions, on operands in the scratch (load.cpp lays it out alike).
+// A row of the table of computing instructions, on operands in the scratch (kernel.cpp lays it out alike).
 void Generator::pure_step(uint32_t index, const Instruction& i, bool as_scalar, const std::vector<Value*>& sources,
                           Value* out[2]) {
   Value* scratch = field(offsetof(Frame, scratch), ir_.getPtrTy(), "scratch");
