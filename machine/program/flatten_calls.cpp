@@ -1,8 +1,8 @@
 // Calls, and memory taken from the stack (alloca). Most calls are inlined. A function that is recursive, or too deep to
 // inline, is an instance: its body stands once in the program, with registers of its own; a call saves what the caller
-// still needs (lower.cpp finds it by liveness), goes there, and comes back at a join of the lanes that called together.
-// A call through a pointer asks for each function whose address the program takes whether it is meant, and calls that
-// one.
+// still needs (lower_instruction.cpp finds it by liveness), goes there, and comes back at a join of the lanes that
+// called together. A call through a pointer asks for each function whose address the program takes whether it is meant,
+// and calls that one.
 #include <algorithm>
 
 #include "machine/program/flatten.h"

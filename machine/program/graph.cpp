@@ -25,21 +25,13 @@ bool only_exits(const Decoded& p, uint32_t block) {
   return b.last - b.first == 1 && p.code[b.first].kind == Kind::exit;
 }
 
-// Calls `visit` with each successor.
-template <class Visit>
-void successors(const BasicBlock& b, Visit visit) {
-  if (b.next != kNone) visit(b.next);
-  if (b.taken != kNone) visit(b.taken);
-  for (uint32_t t : b.table) visit(t);
-}
-
-// Blocks on ways from `start`, which do not go on from `without`.
 // No way leads on from here: an exit, or the return from a function.
 bool is_end(const Decoded& p, uint32_t block) {
   const BasicBlock& b = p.blocks[block];
   return b.next == kNone && b.taken == kNone && b.table.empty();
 }
 
+// Blocks on ways from `start`, which do not go on from `without`.
 std::vector<bool> reached_from(const Decoded& p, uint32_t start, uint32_t without = kNone, bool through_calls = false) {
   std::vector<bool> seen(p.blocks.size());
   std::vector<uint32_t> todo{start};

@@ -224,6 +224,14 @@ struct BasicBlock {
   uint32_t instructions = 0;
 };
 
+// Calls `visit` with each block that may come next.
+template <class Visit>
+void successors(const BasicBlock& b, Visit visit) {
+  if (b.next != kNone) visit(b.next);
+  if (b.taken != kNone) visit(b.taken);
+  for (const uint32_t t : b.table) visit(t);
+}
+
 // A region: lockstep blocks run by all warps of a thread block one after the other, from one barrier, uniform branch or
 // entry to the next. Divergent blocks between them belong to the region in which they are entered.
 struct Region {

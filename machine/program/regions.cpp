@@ -31,14 +31,6 @@ void reads(const Decoded& p, const Instruction& i, Use use) {
   }
 }
 
-// Calls `visit` with each successor in the graph.
-template <class Visit>
-void successors(const BasicBlock& b, Visit visit) {
-  if (b.next != kNone) visit(b.next);
-  if (b.taken != kNone) visit(b.taken);
-  for (uint32_t t : b.table) visit(t);
-}
-
 // The divergent blocks that can run from `start` on before lanes meet in lockstep code again, and the lockstep blocks
 // they come to.
 struct Stretch {

@@ -8,13 +8,6 @@ using namespace machine;
 
 namespace {
 
-template <class Visit>
-void successors(const BasicBlock& b, Visit visit) {
-  if (b.next != kNone) visit(b.next);
-  if (b.taken != kNone) visit(b.taken);
-  for (uint32_t t : b.table) visit(t);
-}
-
 // Blocks that can run after `b` before its lanes meet at `stop`.
 std::vector<bool> reached(const Decoded& p, uint32_t b, uint32_t stop) {
   std::vector<bool> seen(p.blocks.size());
