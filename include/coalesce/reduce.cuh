@@ -1,8 +1,8 @@
 // Reductions of arrays in device memory at the speed of memory, one launch each.
 //
 //   coalesce::sum(in, count, out);                     // all of an array, result at out in device memory
-//   coalesce::sum(coalesce::view(in, {rows, columns}), {1}, out, stream);   // over the axes named: a result for each
-//   row coalesce::sum(in, offsets, segments, out);         // of segment i: elements offsets[i] ... offsets[i + 1] - 1
+//   coalesce::sum(coalesce::view(in, {rows, columns}), {1}, out, stream);   // over the axes named: one for each row
+//   coalesce::sum(in, offsets, segments, out);         // of segment i: elements offsets[i] ... offsets[i + 1] - 1
 //   float total;
 //   coalesce::sum_host(in, count, total);              // to the host; waits for the stream
 //
@@ -243,6 +243,18 @@ status count_if(const view<T>& in, axes reduced, Predicate predicate, R* out, cu
   using rule = detail::count_rule<Predicate>;
   return detail::reduction<rule>::view_of(rule{predicate}, in, reduced, out, stream, work);
 }
+template <class T, class O, class Predicate, class R>
+status count_if(const T* in, const O* offsets, std::int64_t segments, Predicate predicate, R* out,
+                cudaStream_t stream = nullptr, workspace* work = nullptr) {
+  using rule = detail::count_rule<Predicate>;
+  return detail::reduction<rule>::segments_of(rule{predicate}, in, offsets, segments, out, stream, work);
+}
+template <class T, class Predicate, class Result>
+status count_if_host(const T* in, std::int64_t count, Predicate predicate, Result&& result,
+                     cudaStream_t stream = nullptr, workspace* work = nullptr) {
+  return detail::to_host(std::forward<Result>(result), stream, work,
+                         [&](auto* out, workspace* with) { return count_if(in, count, predicate, out, stream, with); });
+}
 
 // `operation(a, b)`: device code, associative and commutative, on values of out's type; `init` is combined with the
 // elements once, and is the result where there are none. Any trivially copyable type.
@@ -268,6 +280,20 @@ status reduce(const view<T>& in, axes reduced, R* out, Operation operation, R in
               workspace* work = nullptr) {
   return transform_reduce(in, reduced, out, operation, detail::as_it_is(), init, stream, work);
 }
+template <class T, class Result, class R, class Operation, class Projection>
+status transform_reduce_host(const T* in, std::int64_t count, Result&& result, Operation operation,
+                             Projection projection, R init, cudaStream_t stream = nullptr, workspace* work = nullptr) {
+  return detail::to_host(std::forward<Result>(result), stream, work, [&](auto* out, workspace* with) {
+    return transform_reduce(in, count, out, operation, projection, init, stream, with);
+  });
+}
+template <class T, class Result, class R, class Operation>
+status reduce_host(const T* in, std::int64_t count, Result&& result, Operation operation, R init,
+                   cudaStream_t stream = nullptr, workspace* work = nullptr) {
+  return detail::to_host(std::forward<Result>(result), stream, work, [&](auto* out, workspace* with) {
+    return reduce(in, count, out, operation, init, stream, with);
+  });
+}
 
 // The same for operations that are associative but do not commute (a product of matrices, "the last one that is not
 // null"): elements are combined in their order. A whole array, or segments. Slower: all elements go through shared
@@ -289,7 +315,14 @@ status ordered_reduce(const T* in, const O* offsets, std::int64_t segments, R* o
   using rule = detail::operation_rule<R, Operation, detail::as_it_is, true>;
   return detail::reduction<rule>::segments_of(rule{operation, {}, init}, in, offsets, segments, out, stream, work);
 }
-// Of segments, in any order.
+template <class T, class Result, class R, class Operation>
+status ordered_reduce_host(const T* in, std::int64_t count, Result&& result, Operation operation, R init,
+                           cudaStream_t stream = nullptr, workspace* work = nullptr) {
+  return detail::to_host(std::forward<Result>(result), stream, work, [&](auto* out, workspace* with) {
+    return ordered_reduce(in, count, out, operation, init, stream, with);
+  });
+}
+// Of segments, in any order. (transform_reduce has no segments: the call would look like that of two inputs.)
 template <class T, class O, class R, class Operation>
 status reduce(const T* in, const O* offsets, std::int64_t segments, R* out, Operation operation, R init,
               cudaStream_t stream = nullptr, workspace* work = nullptr) {
@@ -317,6 +350,14 @@ status reduce_two(const A& a, const view<T>& first, const view<U>& second, axes 
   return reduce_view(a, arrays<T, U, Projection>{first.data, second.data, projection}, layout, false, out, bytes, more,
                      stream, work);
 }
+template <class T, class U, class O, class Projection, class A>
+status reduce_two(const A& a, const T* first, const U* second, const O* offsets, std::int64_t count,
+                  Projection projection, typename A::result* out, cudaStream_t stream, workspace* work) {
+  if (count == 0) return {};
+  if (const status s = check_segments(first, offsets, count, out); !s) return s;
+  if (const status s = check_segments(second, offsets, count, out); !s) return s;
+  return launch_segments(a, arrays<T, U, Projection>{first, second, projection}, offsets, count, out, stream, work);
+}
 template <class T, class U, class Projection>
 using projected = typename arrays<T, U, Projection>::element;
 
@@ -335,6 +376,13 @@ status transform_reduce(const view<T>& first, const view<U>& second, axes reduce
   const detail::any_operation<detail::projected<T, U, Projection>, R, Operation> a{operation, init};
   return detail::reduce_two(a, first, second, reduced, projection, out, stream, work);
 }
+template <class T, class U, class Result, class R, class Operation, class Projection>
+status transform_reduce_host(const T* first, const U* second, std::int64_t count, Result&& result, Operation operation,
+                             Projection projection, R init, cudaStream_t stream = nullptr, workspace* work = nullptr) {
+  return detail::to_host(std::forward<Result>(result), stream, work, [&](auto* out, workspace* with) {
+    return transform_reduce(first, second, count, out, operation, projection, init, stream, with);
+  });
+}
 
 // The sum of x * y; products of halves and floats are exact.
 template <class T, class U, class R>
@@ -348,6 +396,18 @@ status dot(const view<T>& first, const view<U>& second, axes reduced, R* out, cu
            workspace* work = nullptr) {
   const detail::sum<detail::projected<T, U, detail::multiplied>, R> a;
   return detail::reduce_two(a, first, second, reduced, detail::multiplied(), out, stream, work);
+}
+template <class T, class U, class O, class R>
+status dot(const T* first, const U* second, const O* offsets, std::int64_t segments, R* out,
+           cudaStream_t stream = nullptr, workspace* work = nullptr) {
+  const detail::sum<detail::projected<T, U, detail::multiplied>, R> a;
+  return detail::reduce_two(a, first, second, offsets, segments, detail::multiplied(), out, stream, work);
+}
+template <class T, class U, class Result>
+status dot_host(const T* first, const U* second, std::int64_t count, Result&& result, cudaStream_t stream = nullptr,
+                workspace* work = nullptr) {
+  return detail::to_host(std::forward<Result>(result), stream, work,
+                         [&](auto* out, workspace* with) { return dot(first, second, count, out, stream, with); });
 }
 
 }  // namespace coalesce

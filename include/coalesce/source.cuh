@@ -138,6 +138,7 @@ struct array {
   using memory = T;
   static constexpr int inputs = 1;
   static constexpr int bytes = sizeof(T);  // of memory, for one element
+  static constexpr bool projects = !std::is_same_v<Projection, as_it_is>;
 
   const T* data;
   Projection project;
@@ -201,6 +202,7 @@ struct arrays {
   static constexpr int width =
       elements_in_vector<T> < elements_in_vector<U> ? elements_in_vector<T> : elements_in_vector<U>;
   using memory = void;
+  static constexpr bool projects = true;
   static constexpr int inputs = 2;
   static constexpr int bytes = sizeof(T) + sizeof(U);
 

@@ -65,6 +65,7 @@ constexpr Conflicts kConflicts[] = {
     {"reduce_dense_columns<16", "", 9},             // of 16 columns
     {"reduce_segments<", "", 46},                   // lanes that mark ends in one word, or ask for what is at two ends
     {"reduce_segments<", "array<signed char", 41},  // bytes: more ends to a word
+    {"reduce_segments<", "arrays<", 50},            // products of 8 bytes
     {"reduce_staged_rows<16", "", 120},             // rows that do not begin at 16 bytes, copied element by element
     {"reduce_staged_long_rows<", "", 10},           // the last vectors of rows that 8 lanes share
     {"reduce_staged<", "", 600},                    // middle axes: a row's end meets the next one's beginning

@@ -123,6 +123,10 @@ void check(const std::vector<T>& host, int shift) {
     T host_result;
     CALL(coalesce::max_host(in, n, host_result));
     expect_same(number(host_result), f.highest, "max_host", what);
+    i64 large;
+    CALL(coalesce::count_if_host(in, n, is_large(), large));
+    expect_same(large, result_of<i64>([&](i64* out) { return coalesce::count_if(in, n, is_large(), out); }),
+                "count_if_host", what);
   }
 }
 
@@ -197,6 +201,9 @@ struct longer {
 struct distance {
   __device__ float operator()(float x, float y) const { return fabsf(x - y); }
 };
+struct as_double {
+  __device__ double operator()(float x) const { return x; }
+};
 struct plus {
   __device__ double operator()(double a, double b) const { return a + b; }
 };
@@ -217,6 +224,17 @@ struct plus {
     const double sum = result_of<double>(
         [&](double* out) { return coalesce::transform_reduce(x.get(), y.get(), n, out, plus(), distance(), 0.0); });
     expect_near(sum, distances, static_cast<real>(n) * 0x1p-53L * distances, "transform_reduce", what);
+    float dot_host;
+    CALL(coalesce::dot_host(x.get(), y.get(), n, dot_host));
+    expect_same(dot_host, result, "dot_host", what);
+    double sum_host, plain_host;
+    CALL(coalesce::transform_reduce_host(x.get(), y.get(), n, sum_host, plus(), distance(), 0.0));
+    expect_same(sum_host, sum, "transform_reduce_host", what);
+    CALL(coalesce::transform_reduce_host(x.get(), n, plain_host, plus(), as_double(), 0.0));
+    expect_same(plain_host, result_of<double>([&](double* out) {
+                  return coalesce::transform_reduce(x.get(), n, out, plus(), as_double(), 0.0);
+                }),
+                "transform_reduce_host of one", what);
   }
 }
 
@@ -256,6 +274,11 @@ struct plus {
     EXPECT(std::memcmp(&result, &best, sizeof(best)) == 0,
            "reduce of %lld of a type of 12 bytes: length %d from %d, not %d from %d", static_cast<long long>(n),
            result.length, result.from, best.length, best.from);
+    Longest on_host, ordered;
+    CALL(coalesce::reduce_host(in.get(), n, on_host, longer(), Longest{-1, -1, {1, 2, 3, 4}}));
+    EXPECT(std::memcmp(&on_host, &best, sizeof(best)) == 0, "reduce_host of %lld", static_cast<long long>(n));
+    CALL(coalesce::ordered_reduce_host(in.get(), n, ordered, longer(), Longest{-1, -1, {1, 2, 3, 4}}));
+    EXPECT(std::memcmp(&ordered, &best, sizeof(best)) == 0, "ordered_reduce_host of %lld", static_cast<long long>(n));
   }
 }
 

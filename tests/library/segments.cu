@@ -22,8 +22,15 @@ struct last_of {
   }
 };
 
+struct is_large {
+  template <class T>
+  __host__ __device__ bool operator()(T x) const {
+    return x > T(1);
+  }
+};
+
 template <class T, class O>
-void check(const std::vector<i64>& lengths, i64 first, const char* what, Random& random) {
+void check(const std::vector<i64>& lengths, i64 first, const char* what, Random& random, bool more = true) {
   const std::vector<i64> offsets = offsets_of(lengths, first);
   const i64 segments = static_cast<i64>(lengths.size());
   const std::vector<T> host = values<T>(offsets.back() + 3, random);
@@ -36,6 +43,17 @@ void check(const std::vector<i64>& lengths, i64 first, const char* what, Random&
   CALL(coalesce::min(in.get(), device.get(), segments, least.get()));
   const std::vector<wide> sum = sums.download();
   const std::vector<T> min = least.download();
+  constexpr bool small = sizeof(T) < 4 || floating<T>;  // squares fit
+  std::vector<i64> count;
+  std::vector<double> dot;
+  if (more) {
+    Array<i64> large(segments);
+    CALL(coalesce::count_if(in.get(), device.get(), segments, is_large(), large.get()));
+    count = large.download();
+    Array<double> dots(segments);
+    if constexpr (small) CALL(coalesce::dot(in.get(), in.get(), device.get(), segments, dots.get()));
+    dot = dots.download();
+  }
 #ifdef TYPE
   // An operation that does not commute: the last element.
   Array<T> ends(segments);
@@ -65,6 +83,13 @@ void check(const std::vector<i64>& lengths, i64 first, const char* what, Random&
       expect_near(sum[s], f.sum, sum_bound(f), "sum", which);
     } else {
       expect_same(sum[s], static_cast<wide>(f.wrapped), "sum", which);
+    }
+    if (more) {
+      expect_same(count[s],
+                  static_cast<i64>(std::count_if(host.begin() + offsets[s], host.begin() + offsets[s + 1],
+                                                 [](T x) { return number(x) > 1; })),
+                  "count_if", which);
+      if (small) expect_near(dot[s], f.squares, squares_bound(f), "dot", which);
     }
     if (f.count) {
       expect_same(number(min[s]), f.lowest, "min", which);
@@ -152,6 +177,16 @@ void check_all(Random& random) {
     masses.insert(masses.end(), 700, 0);
   }
   check<T, O>(masses, 2, "masses of empty ones", random);
+  // The same where a warp alone has them: more rounds than one, each beginning in the midst of a vector.
+  if (size == 4) {
+    masses.clear();
+    for (i64 k = 0; k < 3; ++k) {
+      masses.push_back(tile + 1 + k);
+      masses.insert(masses.end(), 1400, 0);
+      masses.insert(masses.end(), 40, 1);
+    }
+    check<T, O>(masses, 0, "rounds", random);
+  }
   std::vector<i64> power;
   while (power.size() < 400) power.push_back(std::min<i64>(20000, static_cast<i64>(1 / (1 - random.unit()))));
   check<T, O>(power, 1, "a power law", random);
@@ -184,7 +219,7 @@ int main(int argc, char** argv) {
     std::vector<i64> lengths(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 60000);
     for (i64& length : lengths) length = random.between(0, 64);
     lengths[20000] = 200000;
-    check<float, std::int32_t>(lengths, 0, "portions", random);
+    check<float, std::int32_t>(lengths, 0, "portions", random, false);
     if (what == "found") check_found(lengths, random);
     std::puts("portions: ok");
     return 0;

@@ -6,6 +6,9 @@
 //   needs_elements                                          whether there is no result for no elements
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include "dispatch.cuh"
 #include "segments.cuh"
 
@@ -67,21 +70,51 @@ status check_input(const T* in, std::int64_t count, span& bytes) {
   return {};
 }
 
-// out's memory for the host: the result is copied back and waited for.
-template <class R, class Call>
-status to_host(R& result, cudaStream_t stream, workspace* work, Call&& call) {
+// `count` segments of `in`, not none of them. How many elements that are only the device knows.
+template <class T, class O, class R>
+status check_segments(const T* in, const O* offsets, std::int64_t count, R* out) {
+  static_assert(
+      std::is_integral_v<O> && (sizeof(O) == 4 || sizeof(O) == 8),
+      "coalesce: segments are given by offsets of 32 or 64 bits: one more than there are segments, ascending");
+  if (const status s = check_array(offsets, count < 0 ? count : count + 1, "the offsets are null: pass device memory");
+      !s)
+    return s;
+  if (!in) return refuse("the input is null: pass device memory");
+  if (!aligned(in)) return refuse("the input is not aligned to its element type: offset it by whole elements");
+  if (const status s = check_out(out, count, sizeof(R), alignof(R)); !s) return s;
+  return check_apart(bytes_of(offsets, (count + 1) * sizeof(O)), bytes_of(out, count * sizeof(R)));
+}
+
+// What a result on the host may be: a variable, not a pointer to one.
+template <class Result>
+inline constexpr bool is_variable =
+    std::is_lvalue_reference_v<Result> && !std::is_pointer_v<std::remove_reference_t<Result>> &&
+    !std::is_const_v<std::remove_reference_t<Result>>;
+
+// call(out, workspace) with memory for a result that is copied to `result` and waited for.
+template <class Result, class Call>
+status to_host(Result&& result, cudaStream_t stream, workspace* work, Call&& call) {
+  using R = std::remove_reference_t<Result>;
+  static_assert(is_variable<Result>,
+                "coalesce: a function named *_host writes to a variable of the host: give `x`, not `&x` (to device "
+                "memory writes the one without _host)");
   static_assert(sizeof(R) <= workspace::result_bytes,
                 "coalesce: results returned to the host have up to 256 bytes: write larger ones to device memory");
-  device_facts device;
-  if (const status s = current_device(device); !s) return s;
-  if (const status s = find_workspace(stream, device.device, 0, work); !s) return s;
-  // The call may need more memory than there is yet, and `work` then move: the result stays where it was, and is kept.
-  R* const there = static_cast<R*>(work->result());
-  if (const status s = call(there, work); !s) return s;
-  if (const cudaError_t error = cudaMemcpyAsync(&result, there, sizeof(R), cudaMemcpyDeviceToHost, stream);
-      error != cudaSuccess)
-    return error;
-  return cudaStreamSynchronize(stream);
+  if constexpr (!is_variable<Result>) {
+    return {};
+  } else {
+    device_facts device;
+    if (const status s = current_device(device); !s) return s;
+    if (const status s = find_workspace(stream, device.device, 0, work); !s) return s;
+    // The call may need more memory than there is yet, and `work` then move: the result stays where it was, and is
+    // kept.
+    R* const there = static_cast<R*>(work->result());
+    if (const status s = call(there, work); !s) return s;
+    if (const cudaError_t error = cudaMemcpyAsync(&result, there, sizeof(R), cudaMemcpyDeviceToHost, stream);
+        error != cudaSuccess)
+      return error;
+    return cudaStreamSynchronize(stream);
+  }
 }
 
 // One input. `Rule`'s state (a predicate, a number of degrees of freedom) is given with each call.
@@ -111,21 +144,10 @@ struct reduction {
   template <class T, class O, class R>
   static status segments_of(const Rule& rule, const T* in, const O* offsets, std::int64_t count, R* out,
                             cudaStream_t stream, workspace* work) {
-    static_assert(
-        std::is_integral_v<O> && (sizeof(O) == 4 || sizeof(O) == 8),
-        "coalesce: segments are given by offsets of 32 or 64 bits: one more than there are segments, ascending");
     using source = array<T, typename Rule::projection_type>;
     const auto a = rule.template accumulator<typename source::element, R>();
     if (count == 0) return {};
-    if (const status s =
-            check_array(offsets, count < 0 ? count : count + 1, "the offsets are null: pass device memory");
-        !s)
-      return s;
-    if (!in) return refuse("the input is null: pass device memory");
-    if (!aligned(in)) return refuse("the input is not aligned to its element type: offset it by whole elements");
-    if (const status s = check_out(out, count, sizeof(R), alignof(R)); !s) return s;
-    const span written = bytes_of(out, count * sizeof(R));
-    if (const status s = check_apart(bytes_of(offsets, (count + 1) * sizeof(O)), written); !s) return s;
+    if (const status s = check_segments(in, offsets, count, out); !s) return s;
     if constexpr (sizeof(O) == 4) {  // then no segment has more elements than that
       using smaller = of_few<std::remove_const_t<decltype(a)>>;
       return launch_segments(smaller::from(a), source{in, rule.projection()}, offsets, count, out, stream, work);
@@ -162,10 +184,10 @@ struct function {
 // The same with the result on the host: waits for the stream.
 template <class Rule>
 struct host_function {
-  template <class T, class R>
-  status operator()(const T* in, std::int64_t count, R& result, cudaStream_t stream = nullptr,
+  template <class T, class Result>
+  status operator()(const T* in, std::int64_t count, Result&& result, cudaStream_t stream = nullptr,
                     workspace* work = nullptr) const {
-    return to_host(result, stream, work, [&](R* out, workspace* with) {
+    return to_host(std::forward<Result>(result), stream, work, [&](auto* out, workspace* with) {
       return reduction<Rule>::array_of(Rule(), in, count, out, stream, with);
     });
   }

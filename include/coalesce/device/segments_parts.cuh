@@ -30,6 +30,8 @@ class segment_parts : public open_segment<A> {
   static constexpr int group = items % 7 == 0 ? 7 : items % 8 == 0 ? 8 : items % 6 == 0 ? 6 : 5, groups = items / group;
   static_assert(items % group == 0 && groups <= 4);
   static constexpr bool in_place = tiles::part_bytes == 0;
+  // In the place of elements of a later round parts would be projected as if they were elements.
+  static constexpr bool keeps_others = in_place && tiles::copied && Source::projects;
   // Of a lane, in vectors: as many as are odd, where they have room of their own.
   static constexpr int stored = (items + part_width - 1) / part_width * part_width;
   static constexpr int part_items = stored / part_width % 2 ? stored : stored + part_width;
@@ -142,9 +144,21 @@ class segment_parts : public open_segment<A> {
     }
 #pragma unroll
     for (int i = 0; i < stored; i += part_width) {
+      if (!inside(i, part_width)) continue;
       uint4 four;
       memcpy(&four, p + i, 16);
-      if (inside(i, part_width)) store_four(parts_of(elements) + lane_ * part_items + i, four);
+      if constexpr (!Whole && keeps_others) {
+        const uint4 elements_there = load_four(elements + first + i);
+        part mine[part_width], others[part_width];
+        memcpy(mine, &four, 16);
+        memcpy(others, &elements_there, 16);
+#pragma unroll
+        for (int k = 0; k < part_width; ++k) {
+          if (first + i + k < from || first + i + k >= to) mine[k] = others[k];
+        }
+        memcpy(&four, mine, 16);
+      }
+      store_four(parts_of(elements) + lane_ * part_items + i, four);
     }
     scan(bits, p);
   }

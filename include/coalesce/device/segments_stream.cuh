@@ -134,8 +134,10 @@ class segment_stream {
         }
       }
     } else {
-      for (int i = lane_; i < tiles::elements; i += 32) {
-        if (tile + i >= first_ && tile + i < end_) to[i] = in_.at(tile + i);
+      // Where there is none a neighbour, as they are read by vectors.
+      for (int i = lane_; i < tiles::elements && tile < end_; i += 32) {
+        const int here = tile + i < first_ ? first_ : tile + i < end_ ? tile + i : end_ - 1;
+        if (tiles::by_vectors || here == tile + i) to[i] = in_.at(here);
       }
     }
     end_group();

@@ -424,17 +424,17 @@ struct dot_function {
 // The same with the result on the host: waits for the stream.
 template <class Function>
 struct to_host {
-  template <class T, class R>
-  status operator()(const T* in, std::int64_t count, R& result, cudaStream_t stream = nullptr,
+  template <class T, class Result>
+  status operator()(const T* in, std::int64_t count, Result&& result, cudaStream_t stream = nullptr,
                     workspace* work = nullptr) const {
-    return detail::to_host(result, stream, work,
-                           [&](R* out, workspace* with) { return Function()(in, count, out, stream, with); });
+    return detail::to_host(std::forward<Result>(result), stream, work,
+                           [&](auto* out, workspace* with) { return Function()(in, count, out, stream, with); });
   }
-  template <class T, class R>
-  status operator()(const T* a, const T* b, std::int64_t count, R& result, cudaStream_t stream = nullptr,
+  template <class T, class Result>
+  status operator()(const T* a, const T* b, std::int64_t count, Result&& result, cudaStream_t stream = nullptr,
                     workspace* work = nullptr) const {
-    return detail::to_host(result, stream, work,
-                           [&](R* out, workspace* with) { return Function()(a, b, count, out, stream, with); });
+    return detail::to_host(std::forward<Result>(result), stream, work,
+                           [&](auto* out, workspace* with) { return Function()(a, b, count, out, stream, with); });
   }
 };
 
