@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Every public function of the library that makes one value of many says in its header, in the table headed `reproducible`,
-# what the bits of its result depend on, and docs/exact.md lists it. usage: reproducible_test.sh SOURCE-DIR
+# what the bits of its result depend on, and docs/exact.md lists it. (f_host returns what f writes.) usage: reproducible_test.sh SOURCE-DIR
 set -euo pipefail
 cd -- "$1"
 headers=include/coalesce
 names() { # header: the functions that it declares
   case $1 in
-    reduce.cuh) sed '/^namespace detail {/,/^}  \/\/ namespace detail/d' "$headers/$1" | sed -nE 's/^ *COALESCE_FUNCTION\(([a-z]\w*),.*/\1/p; s/^status (\w+)\(.*/\1/p' ;;
+    reduce.cuh) sed '/^namespace detail {/,/^}  \/\/ namespace detail/d' "$headers/$1" | sed -nE 's/^ *COALESCE_FUNCTION\(([a-z]\w*),.*/\1/p; s/^status (\w+)\(.*/\1/p' | sed '/_host$/d' ;;
     exact.cuh) sed -nE 's/^inline constexpr exact::.* (exact_\w+)\{\};/\1/p' "$headers/$1" | sed '/_host$/d' && echo exact_accumulator ;;
     host/exact.hpp) sed -nE 's/^T (\w+)\(.*/\1/p; s/^class (\w+) .*/\1/p' "$headers/$1" ;;
     */reduce.cuh) sed -nE 's/^__device__ __forceinline__ T (reduce)\(.*/'"${1%/*}"'::\1/p' "$headers/$1" ;;
