@@ -193,6 +193,13 @@ void Launch::wait_turn(uint64_t mine_index) {
   waiting_for_turn.fetch_sub(1);
 }
 
+void Launch::abandon(unsigned number) {
+  std::lock_guard lock(turn_mutex);
+  fault_block.store(0);
+  positions[number].store(~uint64_t{0});
+  turn_changed.notify_all();
+}
+
 void fill_launch_area(const Launch& launch, const Code& code, LaunchArea& area) {
   area.bytes.assign(code.launch_bytes + 128, std::byte{0});
   area.base = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(area.bytes.data()) + 63) / 64 * 64);
@@ -313,10 +320,15 @@ void run_blocks(Launch& launch, Pool& pool, unsigned threads, Tally& total,
   for (auto& p : launch.positions) p.store(0);  // until each has taken its first blocks nobody's turn has come
   std::mutex merge;
   pool.run(threads, [&](unsigned number) {
-    Executor executor(launch, pool, number);
-    executor.run(number == 0 ? progress : std::function<void(uint64_t)>());
-    std::lock_guard lock(merge);
-    total.add(executor.tally());
+    try {
+      Executor executor(launch, pool, number);
+      executor.run(number == 0 ? progress : std::function<void(uint64_t)>());
+      std::lock_guard lock(merge);
+      total.add(executor.tally());
+    } catch (...) {  // such as no memory: the caller of launch() gets it, once the others have ended
+      launch.abandon(number);
+      throw;
+    }
   });
 }
 

@@ -147,6 +147,7 @@ struct Launch {
   const class Textures* textures = nullptr;
 
   void wait_turn(uint64_t block);  // throws TurnAbandoned when a lower block has faulted
+  void abandon(unsigned number);   // that thread runs no more blocks: nobody waits for it, or begins others
 };
 
 // The registers of a block, of which a thread keeps the memory from one launch to the next, and what else they hold:

@@ -2,9 +2,13 @@
 // memory nor counters nor lines depend on the number of threads.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <string>
 
+#include "machine/execute/native.h"
 #include "machine/machine.h"
 
 namespace coalesce::machine {
@@ -101,6 +105,41 @@ TEST(ParallelLaunch, DoesNotDependOnTheNumberOfThreads) {
     for (size_t i = 0; i < one.report.lines.size(); ++i) {
       EXPECT_TRUE(many.report.lines[i].counters == one.report.lines[i].counters) << threads << ' ' << i;
     }
+  }
+}
+
+// Throws when a thread asks for the `which`-th time, and never again.
+class Throwing final : public NativeProvider {
+ public:
+  explicit Throwing(int which) : which_(which) {}
+  std::shared_ptr<const NativeKernel> find(const Launch&) override {
+    if (++asked_ == which_) throw std::bad_alloc();
+    return nullptr;
+  }
+
+ private:
+  const int which_;
+  std::atomic<int> asked_{0};
+};
+
+// A thread that has no memory left runs no more blocks; those of others that wait for its blocks' turn must not wait
+// for ever.
+TEST(ParallelLaunch, WhatAThreadThrowsEndsTheLaunch) {
+  constexpr uint32_t kBlocks = 200, kBlock = 96;
+  for (const int which : {1, 2, 3, 9}) {
+    Machine machine(*find_device("h200"),
+                    {.threads = 2, .progress = {}, .output = {}, .native = std::make_shared<Throwing>(which)});
+    const auto program = machine.load(kEverything, "test");
+    const Allocation* out = machine.memory().allocate(4 * kBlocks * kBlock, Origin::device, "out");
+    const Allocation* common = machine.memory().allocate(8, Origin::device, "common");
+    LaunchConfig config{.grid = {kBlocks, 1, 1}, .block = {kBlock, 1, 1}, .parameters = std::vector<uint8_t>(16)};
+    std::memcpy(config.parameters.data(), &out->base, 8);
+    std::memcpy(config.parameters.data() + 8, &common->base, 8);
+    EXPECT_THROW(machine.launch(*program, "everything", config), std::bad_alloc) << which;
+    std::memset(reinterpret_cast<void*>(common->base), 0, 8);
+    const LaunchReport after = machine.launch(*program, "everything", config);
+    EXPECT_EQ(after.fault, Fault::none);
+    EXPECT_EQ(*reinterpret_cast<const uint32_t*>(common->base), kBlocks * kBlock) << which;
   }
 }
 
