@@ -380,6 +380,10 @@ bool Engine::compile(const std::shared_ptr<Entry>& e, CompileFunction function, 
       if (!kernel) request.error = "what was compiled cannot be loaded";
     }
   }
+  {
+    const std::lock_guard lock(mutex_);
+    if (e->state == State::settled || std::exchange(e->came_back, true)) return true;  // the other one was quicker
+  }
   if (function && code && !settings_.folder.empty()) {
     const Writing writing;
     if (request.error.empty()) cache::keep(settings_.folder, e->name, to_bytes(request.object));
@@ -389,7 +393,6 @@ bool Engine::compile(const std::shared_ptr<Entry>& e, CompileFunction function, 
   if (!request.error.empty() && function && settings_.warn)
     settings_.warn("no native code for kernel " + code->program->kernel + ": " + request.error);
   const std::lock_guard lock(mutex_);
-  if (e->state == State::settled) return true;
   if (!code) {  // gone before its turn came
     settle(*e, nullptr);
     return true;

@@ -71,6 +71,7 @@ class Engine final : public machine::NativeProvider {
     Haste haste = Haste::none;                            // with which it is being compiled
     bool looked = false;                                  // in the cache
     bool wanted_before = false;                           // by an earlier process, which has left no code
+    bool came_back = false;                               // a compiler, which now writes the cache's file
     uint64_t executed = 0;                                // warp instructions of launches that have ended
     std::string name;                                     // of its object in the cache
     std::shared_ptr<const machine::NativeKernel> kernel;  // settled; null: there is none
@@ -86,7 +87,7 @@ class Engine final : public machine::NativeProvider {
     bool inside = false, left_behind = false;
     int thread_id = 0;  // Linux's
   };
-  // One for each haste. A kernel may be with both: the first to be through settles it.
+  // One for each haste. A kernel may be with both: the first to be through settles it, the other does nothing.
   struct Compiler {
     std::deque<std::shared_ptr<Entry>> queue;
     std::thread thread;  // begun with the first kernel

@@ -88,6 +88,7 @@ void Runner::touch_all(Frame* f, uint32_t site, uint64_t first, uint64_t step) {
     if (first == t.high) {
       t.high = end;
     } else if (first < t.low || end > t.high) {
+      // Kept now and not when it jumps again, as touch() does: a block whose rounds are several loads jumps each time.
       r.mark(site, t);
       const Allocation& a = *r.allocations_[site];
       s.ended += r.touched_.add(*a.touched, a.touched_at + (first - a.base) / 32, (end - first) / 32);

@@ -166,7 +166,8 @@ TEST_F(EngineTest, WhatAnEarlierProcessWantedIsCompiledAtOnce) {
       fs::remove(object);
     const auto native = engine(machine::Engine::automatic);
     Bench bench(1, kMost, native);
-    run(bench, 8192, 64);  // 17 million warp instructions: alone no reason for haste
+    const auto stays = program(bench);
+    run(bench, *stays, 8192, 64);  // 17 million warp instructions: alone no reason for haste
     EXPECT_EQ(native->statistics().hurried, wanted ? 1u : 0u);
     native->wait();
     EXPECT_EQ(objects(), std::vector<fs::path>{object});
@@ -182,7 +183,8 @@ TEST_F(EngineTest, WhatIsCompiledAtLeisureIsNotedFirst) {
   settings.warn = [&](const std::string&) { noted = objects(); };
   const auto native = std::make_shared<Engine>(std::move(settings));
   Bench bench(1, kMost, native);
-  run(bench, 8192, 64);
+  const auto stays = program(bench);
+  run(bench, *stays, 8192, 64);
   native->wait();
   ASSERT_EQ(noted.size(), 1u);
   EXPECT_EQ(noted[0].extension(), ".wanted");
