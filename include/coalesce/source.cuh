@@ -137,8 +137,8 @@ struct array {
   static constexpr int width = elements_in_vector<T>;
   using memory = T;
   static constexpr int inputs = 1;
-  static constexpr int bytes = sizeof(T);  // of memory, for one element
-  static constexpr bool projects = !std::is_same_v<Projection, as_it_is>;
+  static constexpr int bytes = sizeof(T);                                  // of memory, for one element
+  static constexpr bool projects = !std::is_same_v<Projection, as_it_is>;  // what memory has is no element yet
 
   const T* data;
   Projection project;
