@@ -121,7 +121,7 @@ constexpr Case kCases[] = {
   {"tree_halving",         "tree_halving",    1 << 24, 1,    1 << 13, {512, 1},  {512, 0},  1,   true,  5000,  0,     Plain::none,      fill_integers,    answer_sums<512>},
   {"tree_strided",         "tree_strided",    1 << 24, 1,    1 << 13, {256, 1},  {256, 0},  1,   true,  1500,  0,     Plain::none,      fill_integers,    answer_sums<256>},
   {"tree_shuffle",         "tree_shuffle",    1 << 24, 1,    1 << 13, {512, 1},  {512, 0},  1,   false, 0,     10,    Plain::none,      fill_integers,    answer_sums<512>},
-  {"matmul",               "matmul",          512,     1,    64,      {32, 32},  {32, 32},  0,   true,  5000,  0,     Plain::none,      fill_square,      answer_matmul},
+  {"matmul",               "matmul",          512,     1,    64,      {32, 32},  {32, 32},  0,   true,  5000,  0,     Plain::multiply,  fill_square,      answer_matmul},
   {"vector_add",           "vector_add",      1 << 25, 1,    1 << 15, {256, 1},  {256, 0},  0,   true,  0,     0,     Plain::add,       fill_line,        answer_vector_add},
   {"strided",              "strided",         1 << 21, 1,    1 << 12, {256, 1},  {256, 0},  0,   true,  0,     0,     Plain::none,      fill_integers,    answer_strided},
   {"transpose",            "transpose",       4096,    1,    256,     {32, 8},   {32, 32},  0,   true,  0,     0,     Plain::transpose, fill_square,      answer_transpose},

@@ -12,8 +12,8 @@ namespace coalesce::bench {
 
 using Words = std::vector<uint32_t>;  // ints or floats, as bits
 
-// A loop in plain C++ that reads and writes what a kernel must, once: what memory leaves possible.
-enum class Plain : uint8_t { none, transpose, add };
+// A loop in plain C++ that does as much as a kernel (plain.h): where memory limits both, and where computing does.
+enum class Plain : uint8_t { none, transpose, add, multiply };
 
 struct Case {
   std::string_view name;
@@ -27,7 +27,7 @@ struct Case {
   bool twin;           // twins.cl has it
   double target;       // millions of warp instructions a second with one thread; 0: none was set
   double faster;       // target: native to interpreted; 0: none was set
-  Plain plain;         // what moves as many bytes
+  Plain plain;         // what does as much
   void (*fill)(uint32_t n, Words& a, Words& b);
   Words (*answer)(uint32_t n, const Words& a, const Words& b);  // what the kernel must leave, bit by bit
 

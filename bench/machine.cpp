@@ -26,8 +26,6 @@ using nlohmann::json;
 json measure_case(const Case& c, int repetitions, bool others, bool first_launches) {
   json row = measure_ways(c, repetitions);
   const uint64_t all = row["instructions"];
-  row["plain_two_threads"] = median(plain_two_threads(repetitions));
-  if (c.plain != Plain::none) row["plain_seconds"] = time_plain(c.plain, c.words_in(c.n), repetitions);
   if (!native::find_library().empty() && c.times == 1 && first_launches) {
     const FirstLaunch first = time_first_launch(c, std::min(3 * repetitions, 15));
     row["first_launch"] = {

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "bench/others.h"
+#include "bench/plain.h"
 
 namespace coalesce::bench {
 
@@ -158,9 +159,14 @@ json measure_ways(const Case& c, int repetitions) {
   // Two threads that do all of it several times would write the same lines.
   const auto left_out = [&](const Way& way) { return way.threads > 1 && c.times > 1; };
   for (const Way& way : ways()) prepared.push_back(left_out(way) ? nullptr : std::make_unique<Prepared>(c, c.n, way));
-  for (int i = -1; i < repetitions; ++i)  // the first decodes and compiles
+  std::optional<PlainLoop> loop;
+  std::vector<double> plain, plain_two;
+  if (c.plain != Plain::none) loop.emplace(c.plain, c.words_in(c.n));
+  for (int i = -1; i < repetitions; ++i) {  // the first decodes and compiles
     for (std::size_t w = 0; w < ways().size(); ++w)
       if (prepared[w]) prepared[w]->burst(i < 0 ? nullptr : &seconds[w]);
+    if (loop) loop->burst(i < 0 ? nullptr : &plain, i < 0 ? nullptr : &plain_two);
+  }
   const machine::Counters& counters = prepared[0]->counters();
   json row = {{"kernel", c.name},   {"n", c.n},
               {"times", c.times},   {"instructions", counters.instructions},
@@ -182,6 +188,10 @@ json measure_ways(const Case& c, int repetitions) {
   ratio("ratio", "one_thread", "two_threads");
   ratio("native_ratio", "native", "native_two");
   ratio("faster", "one_thread", "native");
+  if (!plain.empty()) row["plain_seconds"] = plain;
+  row["plain_two_threads"] =
+      plain_two.empty() ? median(plain_two_threads(repetitions)) : median(plain) / median(plain_two);
+  row["bound_by_memory"] = c.plain == Plain::add || c.plain == Plain::transpose;
   return row;
 }
 
@@ -191,76 +201,6 @@ json rates(uint64_t instructions, const std::vector<double>& seconds) {
           {"min", rate(*std::max_element(seconds.begin(), seconds.end()))},
           {"max", rate(*std::min_element(seconds.begin(), seconds.end()))},
           {"seconds", seconds}};
-}
-
-namespace {
-
-void plain_add(const std::vector<float>& a, const std::vector<float>& b, std::vector<float>& out) {
-  for (uint64_t k = 0; k < out.size(); ++k) out[k] = a[k] + b[k];
-}
-
-// As the kernel goes: tiles of 32 x 32 through a buffer, so that both sides are whole lines.
-void plain_transpose(const std::vector<float>& a, std::vector<float>& out) {
-  constexpr uint64_t kTile = 32;
-  const auto side = static_cast<uint64_t>(std::sqrt(static_cast<double>(a.size())));
-  float tile[kTile][kTile + 1];
-  for (uint64_t top = 0; top < side; top += kTile)
-    for (uint64_t left = 0; left < side; left += kTile) {
-      for (uint64_t y = 0; y < kTile; ++y)
-        for (uint64_t x = 0; x < kTile; ++x) tile[y][x] = a[(top + y) * side + left + x];
-      for (uint64_t y = 0; y < kTile; ++y)
-        for (uint64_t x = 0; x < kTile; ++x) out[(left + y) * side + top + x] = tile[x][y];
-    }
-}
-
-// Some 50 ms.
-float plain_arithmetic() {
-  float x[64];
-  for (int k = 0; k < 64; ++k) x[k] = static_cast<float>(k);
-  for (int round = 0; round < 20'000'000; ++round)
-    for (float& each : x) each = each * 0.999f + 0.001f;
-  float sum = 0;
-  for (const float each : x) sum += each;
-  return sum;
-}
-
-}  // namespace
-
-std::vector<double> time_plain(Plain plain, uint64_t words, int repetitions) {
-  std::vector<float> a(words, 1), b(plain == Plain::add ? words : 0, 2), out(words);
-  a[1] = 5;  // of a square, it goes to the second row's beginning
-  const uint64_t place = plain == Plain::add ? 1 : static_cast<uint64_t>(std::sqrt(static_cast<double>(words)));
-  std::vector<double> seconds;
-  for (int i = -1; i < repetitions; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    if (plain == Plain::add)
-      plain_add(a, b, out);
-    else
-      plain_transpose(a, out);
-    const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (out[place] != (plain == Plain::add ? 7 : 5)) throw std::runtime_error("the plain loop is wrong");
-    if (i >= 0) seconds.push_back(wall);
-  }
-  return seconds;
-}
-
-std::vector<double> plain_two_threads(int repetitions) {
-  std::vector<double> ratios;
-  for (int i = 0; i < repetitions; ++i) {
-    double seconds[2];
-    float sums[2];
-    for (unsigned n = 1; n <= 2; ++n) {
-      const auto start = std::chrono::steady_clock::now();
-      std::thread other;
-      if (n == 2) other = std::thread([&] { sums[1] = plain_arithmetic(); });
-      sums[0] = plain_arithmetic();
-      if (n == 2) other.join();
-      seconds[n - 1] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    }
-    if (sums[0] != sums[1]) throw std::runtime_error("the plain loop is wrong");
-    ratios.push_back(2 * seconds[0] / seconds[1]);
-  }
-  return ratios;
 }
 
 }  // namespace coalesce::bench

@@ -65,13 +65,6 @@ nlohmann::json measure_ways(const Case& c, int repetitions);
 // Millions of `instructions` a second: median, least, most.
 nlohmann::json rates(uint64_t instructions, const std::vector<double>& seconds);
 
-// Seconds that the loop takes over arrays of as many words, one thread.
-std::vector<double> time_plain(Plain plain, uint64_t words, int repetitions);
-
-// How many times as much two threads do as one, of a loop that computes in registers and nothing else: what the machine
-// leaves possible. Once for each repetition.
-std::vector<double> plain_two_threads(int repetitions);
-
 // The text of kernels.ptx.
 std::string read_kernels();
 

@@ -35,7 +35,7 @@ std::string n_of(const json& row) {
   return row["times"] == 1 ? n : fmt::format("{}, {} times", n, row["times"].get<uint64_t>());
 }
 
-// How much of a plain loop's bandwidth native code has, one thread.
+// How much of a plain loop's speed native code has, one thread.
 double of_plain(const json& row) {
   if (!row.contains("plain_seconds") || !row.contains("native")) return 0;
   return median(row["plain_seconds"].get<std::vector<double>>()) /
@@ -152,12 +152,14 @@ static std::string verdicts(const json& rows) {
     if (!row.contains("native")) continue;
     const std::string kernel = row["kernel"];
     const double native = row["native"]["median"], target = row["target"], faster = row["faster_target"];
-    if (target > 0) line(kernel, target, native, " M/s");
+    const std::string of_loop = of_plain(row) > 0 ? fmt::format(" (a plain loop: {:.0f})", native / of_plain(row)) : "";
+    if (target > 0) line(kernel, target, native, " M/s" + of_loop);
     if (target > 0 && row.contains("avx2"))
       line(kernel + ", AVX2", std::round(target / 3), row["avx2"]["median"], " M/s");
     if (faster > 0) line(kernel + ", times the interpreter", faster, row["faster"], "");
-    if (row.contains("plain_seconds")) line(kernel + ", of a plain loop's bandwidth", 0.9, of_plain(row), "");
-    if (row.contains("native_ratio") && !row.contains("plain_seconds") && row["times"] == 1)
+    const bool memory = row["bound_by_memory"];
+    if (memory) line(kernel + ", of a plain loop's bandwidth", 0.9, of_plain(row), "");
+    if (row.contains("native_ratio") && !memory && row["times"] == 1)
       line(kernel + ", two threads", 1.9, row["native_ratio"],
            " times one (two machines side by side: " + plain(row, "side_by_side") +
                "; a plain loop: " + plain(row, "plain_two_threads") + ")");
@@ -192,7 +194,8 @@ void print_notes(const json& rows, int repetitions) {
   fmt::print(
       "\nMillions of warp instructions of PTX a second, all counters on; the median of {} bursts of launches.\n"
       "target: native, one thread; ratio: native, two threads to one, target 1.9; faster: native to interpreter, one\n"
-      "thread; of plain loop: of the bandwidth of a C++ loop that moves the same bytes. AVX2, SSE: native code for "
+      "thread; of plain loop: of the speed of a C++ loop that does as much and counts nothing. AVX2, SSE: native code "
+      "for "
       "x86-64-v3 and x86-64-v2. All results checked, all counters equal.\n"
       "POCL, Oclgrind: OpenCL twins, one thread; our count of the kernel's warp instructions / their time.\n",
       repetitions);

@@ -1,0 +1,36 @@
+// What a program in plain C++ makes of the computer, beside which native code is held: loops that do what a kernel does
+// and count nothing.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "bench/cases.h"
+#include "machine/execute/pool.h"
+
+namespace coalesce::bench {
+
+// One of them, on arrays of its own.
+class PlainLoop {
+ public:
+  // Arrays of so many words: those of the case's kernel.
+  PlainLoop(Plain plain, uint64_t words);
+
+  // Runs in a row, as Prepared::burst; adds the seconds of those that count to `one` unless null. Of a product also
+  // with two threads, to `two`. Throws if the result is wrong.
+  void burst(std::vector<double>* one, std::vector<double>* two);
+
+ private:
+  double run(unsigned threads);
+
+  const Plain plain_;
+  const uint64_t side_;  // of a square
+  std::vector<float> a_, b_, out_;
+  machine::Pool pool_;
+};
+
+// How many times as much two threads do as one, of a loop that computes in registers and nothing else: what the machine
+// leaves possible. Once for each repetition.
+std::vector<double> plain_two_threads(int repetitions);
+
+}  // namespace coalesce::bench
