@@ -12,12 +12,12 @@ namespace {
 
 constexpr uint64_t kTile = 32;
 
-void add(const std::vector<float>& a, const std::vector<float>& b, std::vector<float>& out) {
-  for (uint64_t k = 0; k < out.size(); ++k) out[k] = a[k] + b[k];
+void add(const float* a, const float* b, float* out, uint64_t count) {
+  for (uint64_t k = 0; k < count; ++k) out[k] = a[k] + b[k];
 }
 
 // As the kernel goes: tiles of 32 x 32 through a buffer, so that both sides are whole lines.
-void transpose(const std::vector<float>& a, std::vector<float>& out, uint64_t side) {
+void transpose(const float* a, float* out, uint64_t side) {
   float tile[kTile][kTile + 1];
   for (uint64_t top = 0; top < side; top += kTile)
     for (uint64_t left = 0; left < side; left += kTile) {
@@ -103,10 +103,10 @@ double PlainLoop::run(unsigned threads) {
     case Plain::none:
       break;
     case Plain::add:
-      add(a_, b_, out_);
+      add(a_.data(), b_.data(), out_.data(), out_.size());
       break;
     case Plain::transpose:
-      transpose(a_, out_, side_);
+      transpose(a_.data(), out_.data(), side_);
       break;
     case Plain::multiply: {
       const uint64_t rows = side_ / kTile;

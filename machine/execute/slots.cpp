@@ -3,28 +3,9 @@
 #include <algorithm>
 
 #include "machine/program/flatten.h"
+#include "machine/program/uses.h"
 
 namespace coalesce::machine {
-
-namespace {
-
-template <class Visit>
-void each_register(const Decoded& p, const Instruction& i, Visit visit) {
-  if (i.guard != kNone) visit(i.guard);
-  for (const Value& v : i.sources)
-    if (v.is_reg()) visit(v.reg);
-  for (uint32_t r : i.results)
-    if (r != kNone) visit(r);
-  if (i.memory != kNone) {
-    const MemoryOp& m = p.memory[i.memory];
-    if (m.address.is_reg()) visit(m.address.reg);
-    for (const Value& v : m.values)
-      if (v.is_reg()) visit(v.reg);
-    if (m.result != kNone) visit(m.result);
-  }
-}
-
-}  // namespace
 
 uint32_t vector_bytes(Element e) { return e == Element::pred ? 64 : kLanes * std::max(2u, bytes_of(e)); }
 
@@ -131,15 +112,15 @@ void Slots::allocate_vectors() {
   };
   for (const BasicBlock& b : p_.blocks) {
     if (!b.reachable) continue;
-    for (uint32_t k = b.first; k < b.last; ++k) each_register(p_, p_.code[k], [&](uint32_t r) { touch(r, k); });
+    for (uint32_t k = b.first; k < b.last; ++k) {
+      const auto here = [&](uint32_t r) { touch(r, k); };
+      each_read(p_, p_.code[k], here);
+      each_written(p_, p_.code[k], here);
+    }
     for (uint32_t r : b.live_in) touch(r, b.first);
-    const auto out = [&](uint32_t s) {
-      if (s == kNone) return;
+    successors(b, [&](uint32_t s) {
       for (uint32_t r : p_.blocks[s].live_in) touch(r, b.last);
-    };
-    out(b.next);
-    out(b.taken);
-    for (uint32_t s : b.table) out(s);
+    });
   }
   std::vector<Interval> kept, scratch;
   for (uint32_t r = 0; r < n; ++r) {

@@ -4,6 +4,8 @@
 #include <bit>
 #include <string_view>
 
+#include "machine/program/uses.h"
+
 namespace coalesce::machine {
 namespace {
 
@@ -29,21 +31,6 @@ Rule rule_of(const PureOp& op) {
 }
 
 uint32_t zero_bits_of(uint64_t bits) { return bits ? static_cast<uint32_t>(std::countr_zero(bits)) : kAllZero; }
-
-// Calls `visit` with each register that the instruction writes.
-template <class Visit>
-void each_written(const Decoded& p, const Instruction& i, Visit visit) {
-  for (const uint32_t r : i.results)
-    if (r != kNone) visit(r);
-  for (const uint32_t r : i.kind == Kind::function_call ? i.targets : std::vector<uint32_t>())
-    if (r != kNone) visit(r);
-  if (i.memory == kNone) return;
-  const MemoryOp& m = p.memory[i.memory];
-  if (m.result != kNone) visit(m.result);
-  if (i.kind == Kind::load)
-    for (const Value& v : m.values)
-      if (v.is_reg()) visit(v.reg);
-}
 
 }  // namespace
 

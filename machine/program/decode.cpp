@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "machine/program/tally.h"
+#include "machine/program/uses.h"
 
 namespace coalesce::machine {
 
@@ -15,18 +16,7 @@ namespace {
 // one (the H200 counts a shuffle tree's atomicAdd under reductions). cas and exch have no such form.
 void find_reductions(Decoded& p) {
   std::vector<bool> read(p.registers.size());
-  const auto reads = [&](const Value& v) {
-    if (v.is_reg()) read[v.reg] = true;
-  };
-  for (const Instruction& i : p.code) {
-    if (i.guard != kNone) read[i.guard] = true;
-    for (const Value& v : i.sources) reads(v);
-    if (i.memory == kNone) continue;
-    const MemoryOp& m = p.memory[i.memory];
-    reads(m.address);
-    if (i.kind != Kind::load)
-      for (const Value& v : m.values) reads(v);
-  }
+  for (const Instruction& i : p.code) each_read(p, i, [&](uint32_t r) { read[r] = true; });
   p.ordered_atomics = false;
   for (const Instruction& i : p.code) {
     if (i.kind != Kind::atomic) continue;

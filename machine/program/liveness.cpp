@@ -1,37 +1,23 @@
 // Which registers hold a value that is still needed: at block heads, and the highest number at once.
 #include <algorithm>
 
-#include "machine/program/program.h"
+#include "machine/program/uses.h"
 
 namespace coalesce::machine {
 
 namespace {
 
-struct Uses {
-  // Calls `use` for registers read and `define` for registers certainly overwritten by an instruction.
-  template <class Use, class Define>
-  static void of(const Decoded& p, const Instruction& i, Use use, Define define) {
-    if (i.guard != kNone) use(i.guard);
-    for (const Value& v : i.sources)
-      if (v.is_reg()) use(v.reg);
-    const bool certain = i.guard == kNone || i.kind == Kind::branch;
-    const auto defined = [&](uint32_t r) {
-      if (r == kNone) return;
-      if (!certain) use(r);
-      define(r);
-    };
-    if (i.memory != kNone) {
-      const MemoryOp& m = p.memory[i.memory];
-      if (m.address.is_reg()) use(m.address.reg);
-      for (const Value& v : m.values)
-        if (v.is_reg()) i.kind == Kind::load ? defined(v.reg) : use(v.reg);
-      defined(m.result);
-    }
-    for (uint32_t r : i.results) defined(r);
-    if (i.kind == Kind::function_call)
-      for (uint32_t r : i.targets) define(r);
-  }
-};
+// Calls `use` with each register that an instruction reads or may leave as it was, and `define` with each that it
+// writes.
+template <class Use, class Define>
+void uses_of(const Decoded& p, const Instruction& i, Use use, Define define) {
+  each_read(p, i, use);
+  const bool certain = i.guard == kNone || i.kind == Kind::branch;
+  each_written(p, i, [&](uint32_t r) {
+    if (!certain) use(r);
+    define(r);
+  });
+}
 
 }  // namespace
 
@@ -45,7 +31,7 @@ void find_liveness(Decoded& p) {
   for (uint32_t b = 0; b < p.blocks.size(); ++b) {
     if (!p.blocks[b].reachable) continue;
     for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k)
-      Uses::of(
+      uses_of(
           p, p.code[k],
           [&](uint32_t r) {
             if (home[r] != b) local[r] = 0;
@@ -65,7 +51,7 @@ void find_liveness(Decoded& p) {
     const Instruction& last = p.code[b.last - 1];
     if (last.kind == Kind::branch || last.kind == Kind::branch_table || last.kind == Kind::barrier ||
         last.kind == Kind::function_call || last.kind == Kind::function_return)
-      Uses::of(p, last, [&](uint32_t r) { local[r] = 0; }, [](uint32_t) {});
+      uses_of(p, last, [&](uint32_t r) { local[r] = 0; }, [](uint32_t) {});
   }
   std::vector<uint32_t> index(registers, kNone), global;
   for (uint32_t r = 0; r < registers; ++r) {
@@ -81,7 +67,7 @@ void find_liveness(Decoded& p) {
     if (!p.blocks[b].reachable) continue;
     uint64_t *u = use.data() + words * b, *d = def.data() + words * b;
     for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k)
-      Uses::of(
+      uses_of(
           p, p.code[k],
           [&](uint32_t r) {
             if (const uint32_t x = index[r]; x != kNone && !(d[x / 64] >> (x % 64) & 1))
@@ -100,9 +86,7 @@ void find_liveness(Decoded& p) {
       const auto join = [&](uint32_t s) {
         for (std::size_t w = 0; w < words; ++w) out[w] |= in[words * s + w];
       };
-      if (block.next != kNone) join(block.next);
-      if (block.taken != kNone) join(block.taken);
-      for (uint32_t t : block.table) join(t);
+      successors(block, join);
       for (std::size_t w = 0; w < words; ++w) {
         const uint64_t now = use[words * b + w] | (out[w] & ~def[words * b + w]);
         if (now != in[words * b + w]) in[words * b + w] = now, changed = true;

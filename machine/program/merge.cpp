@@ -8,6 +8,7 @@
 
 #include "machine/program/addresses.h"
 #include "machine/program/requests.h"
+#include "machine/program/uses.h"
 
 namespace coalesce::machine {
 namespace {
@@ -180,14 +181,7 @@ class Merger {
   }
 
   void written(const Instruction& i) {
-    for (const uint32_t r : i.results)
-      if (r != kNone) ++version_[r];
-    if (i.memory == kNone) return;
-    const MemoryOp& m = p_.memory[i.memory];
-    if (m.result != kNone) ++version_[m.result];
-    if (i.kind == Kind::load)
-      for (const Value& v : m.values)
-        if (v.is_reg()) ++version_[v.reg];
+    each_written(p_, i, [&](uint32_t r) { ++version_[r]; });
   }
 
   // ---- Windows -----------------------------------------------------------------------------------------------------

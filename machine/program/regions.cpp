@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "machine/program/program.h"
+#include "machine/program/uses.h"
 
 namespace coalesce::machine {
 
@@ -16,20 +16,6 @@ bool hoistable(const Decoded& p, const Instruction& i) {
 }
 
 namespace {
-
-template <class Use>
-void reads(const Decoded& p, const Instruction& i, Use use) {
-  if (i.guard != kNone) use(i.guard);
-  for (const Value& v : i.sources)
-    if (v.is_reg()) use(v.reg);
-  if (i.memory != kNone) {
-    const MemoryOp& m = p.memory[i.memory];
-    if (m.address.is_reg()) use(m.address.reg);
-    if (i.kind != Kind::load)
-      for (const Value& v : m.values)
-        if (v.is_reg()) use(v.reg);
-  }
-}
 
 // The divergent blocks that can run from `start` on before lanes meet in lockstep code again, and the lockstep blocks
 // they come to.
@@ -122,7 +108,7 @@ class Regions {
   // it.
   bool cut_region(uint32_t head) {
     std::vector<bool> read(p_.registers.size());
-    const auto mark = [&](const Instruction& i) { reads(p_, i, [&](uint32_t r) { read[r] = true; }); };
+    const auto mark = [&](const Instruction& i) { each_read(p_, i, [&](uint32_t r) { read[r] = true; }); };
     for (uint32_t at = head; at != kNone; at = following(at)) {
       const BasicBlock& block = p_.blocks[at];
       for (uint32_t k = block.first; k < block.last; ++k) {

@@ -136,7 +136,7 @@ void Generator::find_lines() {
       if (!b.reachable) continue;
       for (uint32_t k = b.first; k < b.last; ++k) {
         const Instruction& i = p_.code[k];
-        from_memory(i, give_up);
+        machine::each_from_memory(p_, i, give_up);
         if (b.divergent || !keeps_line(i, is, widens))
           for (const uint32_t r : i.results) give_up(r);
       }
@@ -256,11 +256,11 @@ bool Generator::walk(const std::vector<uint32_t>& way, Line line, Access access,
           any = true, access(k);
         else if (!cannot_fault(p_.memory[i.memory]))
           return false;
-        from_memory(i, [&](uint32_t reg) { lines[reg] = false; });
+        machine::each_from_memory(p_, i, [&](uint32_t reg) { lines[reg] = false; });
         continue;
       case Kind::atomic:
         if (i.guard != kNone || !simple_atomic(i) || !cannot_fault(p_.memory[i.memory])) return false;
-        from_memory(i, [&](uint32_t reg) { lines[reg] = false; });
+        machine::each_from_memory(p_, i, [&](uint32_t reg) { lines[reg] = false; });
         continue;
       default:
         return false;

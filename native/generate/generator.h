@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "machine/execute/code.h"
+#include "machine/program/uses.h"
 #include "native/frame.h"
 #include "native/generate/plan.h"
 
@@ -113,17 +114,6 @@ class Generator {
   bool is_thread_index(const machine::Value& v) const;
   void find_visits(uint32_t r, Value* all_on);
   void visit_alike(uint32_t r, BB* next);
-
-  // f(register) for each that memory gives the instruction: what is loaded, an atomic's old value.
-  template <class F>
-  void from_memory(const Instruction& i, F f) const {
-    if (i.memory == kNone) return;
-    const MemoryOp& m = p_.memory[i.memory];
-    if (m.result != kNone) f(m.result);
-    if (i.kind != machine::Kind::load) return;
-    for (const machine::Value& v : m.values)
-      if (v.is_reg()) f(v.reg);
-  }
 
   // --- ahead.cpp
   struct Line {  // warp w's value: first + w * step, where it is good (null: always)

@@ -105,7 +105,7 @@ void Generator::find_steps() {
       if (!b.reachable) continue;
       for (uint32_t k = b.first; k < b.last; ++k) {
         const Instruction& i = p_.code[k];
-        from_memory(i, give_up);
+        machine::each_from_memory(p_, i, give_up);
         int64_t step;
         for (uint32_t r : i.results)
           if (r != kNone && has_step_[r] &&

@@ -170,7 +170,7 @@ void Generator::find_lazy() {
   for (bool changed = true; changed;) {
     changed = false;
     for (const Instruction& i : p_.code) {
-      from_memory(i, [&](uint32_t reg) { changed = not_lazy(reg) || changed; });
+      machine::each_from_memory(p_, i, [&](uint32_t reg) { changed = not_lazy(reg) || changed; });
       for (uint32_t r : i.results) {
         if (r == kNone || !lazy_[r]) continue;
         bool good = i.kind == machine::Kind::pure && makes_nan(*i.pure);

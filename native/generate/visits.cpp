@@ -38,7 +38,7 @@ void Generator::find_definitions() {
   for (uint32_t k = 0; k < p_.code.size(); ++k) {
     const Instruction& i = p_.code[k];
     for (const uint32_t r : i.results) writes(r, k);
-    from_memory(i, [&](uint32_t reg) { writes(reg, k); });
+    machine::each_from_memory(p_, i, [&](uint32_t reg) { writes(reg, k); });
   }
 }
 

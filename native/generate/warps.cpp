@@ -120,26 +120,17 @@ void Generator::find_registers(uint32_t r) {
   for (uint32_t b : plans_[r].blocks)
     for (uint32_t k = p_.blocks[b].first; k < p_.blocks[b].last; ++k) {
       const Instruction& i = p_.code[k];
-      mark(taken_, i.guard);
-      for (const machine::Value& v : i.sources)
-        if (v.is_reg()) mark(taken_, v.reg);
-      for (uint32_t reg : i.results) mark(written_, reg);
-      if (i.memory == kNone) continue;
-      const MemoryOp& m = p_.memory[i.memory];
-      if (m.address.is_reg()) mark(taken_, m.address.reg);
-      for (const machine::Value& v : m.values)
-        if (v.is_reg()) mark(i.kind == Kind::load ? written_ : taken_, v.reg);
-      mark(written_, m.result);
+      machine::each_read(p_, i, [&](uint32_t reg) { mark(taken_, reg); });
+      machine::each_written(p_, i, [&](uint32_t reg) { mark(written_, reg); });
     }
   const auto out = [&](uint32_t b) {
-    if (b == kNone) return;
     for (uint32_t reg : p_.blocks[b].live_in) left_[reg] = written_[reg];
   };
   const machine::BasicBlock& last = p_.blocks[region.chain.back()];
-  if (last.divergent || last.divergent_branch) return out(region.after);
-  out(last.next);
-  out(last.taken);
-  for (uint32_t t : last.table) out(t);
+  if (!last.divergent && !last.divergent_branch)
+    machine::successors(last, out);
+  else if (region.after != kNone)
+    out(region.after);
 }
 
 // Those that live on from before, and zeros for what is written under a mask first.

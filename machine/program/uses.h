@@ -1,0 +1,45 @@
+// The registers of an instruction: which it reads, which it writes.
+#pragma once
+
+#include "machine/program/program.h"
+
+namespace coalesce::machine {
+
+// Calls `visit` with each register that it reads: its guard, its sources, an address, what it stores.
+template <class Visit>
+void each_read(const Decoded& p, const Instruction& i, Visit visit) {
+  const auto read = [&](const Value& v) {
+    if (v.is_reg()) visit(v.reg);
+  };
+  if (i.guard != kNone) visit(i.guard);
+  for (const Value& v : i.sources) read(v);
+  if (i.memory == kNone) return;
+  const MemoryOp& m = p.memory[i.memory];
+  read(m.address);
+  if (i.kind == Kind::load) return;
+  for (const Value& v : m.values) read(v);
+}
+
+// With each register that memory gives it: what is loaded, an atomic's old value.
+template <class Visit>
+void each_from_memory(const Decoded& p, const Instruction& i, Visit visit) {
+  if (i.memory == kNone) return;
+  const MemoryOp& m = p.memory[i.memory];
+  if (m.result != kNone) visit(m.result);
+  if (i.kind != Kind::load) return;
+  for (const Value& v : m.values)
+    if (v.is_reg()) visit(v.reg);
+}
+
+// With each register that it writes, if only in the lanes that its guard lets.
+template <class Visit>
+void each_written(const Decoded& p, const Instruction& i, Visit visit) {
+  for (const uint32_t r : i.results)
+    if (r != kNone) visit(r);
+  each_from_memory(p, i, visit);
+  if (i.kind != Kind::function_call) return;
+  for (const uint32_t r : i.targets)
+    if (r != kNone) visit(r);
+}
+
+}  // namespace coalesce::machine
