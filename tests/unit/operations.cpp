@@ -74,10 +74,6 @@ Raw special(Element e, uint64_t n) {
 uint64_t specials(Element e) {
   return e == Element::b16 ? std::size(kHalves) : e == Element::b32 ? std::size(kWords) : std::size(kLongs);
 }
-Raw cut(Raw value, Element e) {
-  if (e == Element::pred) return value & 1;
-  return file_bytes(e) == 16 ? value : value & ((Raw{1} << (8 * file_bytes(e))) - 1);
-}
 
 }  // namespace
 
@@ -96,6 +92,11 @@ size_t file_bytes(Element e) {
     default:
       return 0;
   }
+}
+
+Raw cut(Raw value, Element e) {
+  if (e == Element::pred) return value & 1;
+  return file_bytes(e) == 16 ? value : value & ((Raw{1} << (8 * file_bytes(e))) - 1);
 }
 
 Raw operand(Element e, uint32_t k, uint32_t i, bool sweep) {

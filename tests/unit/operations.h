@@ -20,6 +20,8 @@ inline constexpr uint32_t kManyVectors = 65536;  // approximate functions, and s
 
 // Bytes of one operand or result in the files: a predicate takes one byte, 0 or 1.
 size_t file_bytes(Element e);
+// What of a value an element holds.
+Raw cut(Raw value, Element e);
 
 // Operand of source `k` in vector `i`. The first vectors pair every special value (zeros, limits, subnormals, NaN,
 // packed halves) of source 0 with every one of source 1; the rest mix specials, small numbers, single bits, floats near

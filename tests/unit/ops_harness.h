@@ -15,10 +15,13 @@
 
 #include "machine/execute/ops.h"
 #include "tests/sanitized.h"
+#include "tests/unit/operations.h"
 
 namespace coalesce::machine::ops_test {
 
-__extension__ using Raw = unsigned __int128;
+using operations::cut;
+using operations::file_bytes;
+using operations::Raw;
 __extension__ using Signed = __int128;
 using Words = std::vector<std::string>;
 // Fills out[]; what to compare is decided by the row's elements.
@@ -53,25 +56,6 @@ inline bool has(const Words& words, std::string_view word) {
   return false;
 }
 
-inline size_t bytes_of(Element e) {
-  switch (e) {
-    case Element::b16:
-      return 2;
-    case Element::b32:
-      return 4;
-    case Element::b64:
-      return 8;
-    case Element::b128:
-      return 16;
-    default:
-      return 0;
-  }
-}
-inline Raw cut(Raw value, Element e) {
-  if (e == Element::pred) return value & 1;
-  return bytes_of(e) == 16 ? value : value & ((Raw{1} << (8 * bytes_of(e))) - 1);
-}
-
 // Which of two NaN payloads a double precision operation keeps is left open by PTX.
 inline bool same(const Words& words, Element e, Raw got, Raw want) {
   const auto nan = [](Raw bits) { return (static_cast<uint64_t>(bits) << 1) > 0xffe0000000000000u; };
@@ -98,13 +82,13 @@ struct Bench {
       uint32_t& bits = *context.at<uint32_t>(slot(k));
       bits = (bits & ~(1u << lane)) | (static_cast<uint32_t>(value & 1) << lane);
     } else {
-      std::memcpy(slots[k] + lane * bytes_of(e), &value, bytes_of(e));
+      std::memcpy(slots[k] + lane * file_bytes(e), &value, file_bytes(e));
     }
   }
   Raw get(uint32_t k, uint32_t lane, Element e) const {
     if (e == Element::pred) return *context.at<uint32_t>(slot(k)) >> lane & 1;
     Raw value = 0;
-    std::memcpy(&value, slots[k] + lane * bytes_of(e), bytes_of(e));
+    std::memcpy(&value, slots[k] + lane * file_bytes(e), file_bytes(e));
     return value;
   }
 };
@@ -145,7 +129,7 @@ class Operands {
                                           0x3810000000000000,
                                           0x36a0000000000000,
                                           0x40effc0000000000};
-    const unsigned bits = static_cast<unsigned>(8 * bytes_of(e));
+    const unsigned bits = static_cast<unsigned>(8 * file_bytes(e));
     switch (e == Element::pred ? 7 : r % 7) {
       case 0:
         if (e == Element::b16) return kHalves[(r >> 8) % std::size(kHalves)];
