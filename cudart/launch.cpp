@@ -117,28 +117,37 @@ cudaError_t run(Runtime& r, const KernelOperation& k) {
 
 namespace {
 
-// <<<...>>> leaves its configuration here for the launch stub that follows; nested because arguments may launch too.
-thread_local std::vector<Launch> configurations;
+// <<<...>>> leaves its configuration here for the launch stub that follows; nested because arguments may launch too. A
+// list that needs no destructor: static objects' destructors may launch when a thread's own objects are gone.
+struct Configuration {
+  Launch launch;
+  std::unique_ptr<Configuration> outer;
+  std::vector<uint8_t> arguments = {};  // of the interface before 9.2, which takes them one by one
+};
+thread_local Configuration* innermost = nullptr;
 
-// The interface of toolkits before 9.2 (and of clang where it is told no version): configuration, arguments one by one,
-// launch.
-thread_local std::vector<uint8_t> legacy_arguments;
+void push(const Launch& launch) { innermost = new Configuration{launch, std::unique_ptr<Configuration>(innermost)}; }
+
+std::unique_ptr<Configuration> pop() {
+  std::unique_ptr<Configuration> top(innermost);
+  if (top) innermost = top->outer.release();
+  return top;
+}
 
 }  // namespace
 
 COALESCE_API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
-  configurations.push_back({grid, block, shared, stream});
+  push({grid, block, shared, stream});
   return 0;
 }
 
 COALESCE_API cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
-  if (configurations.empty()) return note(cudaErrorMissingConfiguration);
-  const Launch& top = configurations.back();
-  *grid = top.grid;
-  *block = top.block;
-  *shared = top.dynamic_shared;
-  *static_cast<cudaStream_t*>(stream) = top.stream;
-  configurations.pop_back();
+  const std::unique_ptr<Configuration> top = pop();
+  if (!top) return note(cudaErrorMissingConfiguration);
+  *grid = top->launch.grid;
+  *block = top->launch.block;
+  *shared = top->launch.dynamic_shared;
+  *static_cast<cudaStream_t*>(stream) = top->launch.stream;
   return cudaSuccess;
 }
 
@@ -177,23 +186,23 @@ COALESCE_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, c
 COALESCE_ALIAS(cudaLaunchKernelExC_ptsz, cudaLaunchKernelExC);
 
 COALESCE_API cudaError_t cudaConfigureCall(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
-  configurations.push_back({grid, block, shared, stream});
-  legacy_arguments.clear();
+  push({grid, block, shared, stream});
   return cudaSuccess;
 }
 
 COALESCE_API cudaError_t cudaSetupArgument(const void* argument, size_t size, size_t offset) {
   if (size > 32768 || offset > 32768) return note(cudaErrorInvalidValue);  // no launch takes more than 32 KiB
-  if (legacy_arguments.size() < offset + size) legacy_arguments.resize(offset + size);
-  std::memcpy(legacy_arguments.data() + offset, argument, size);
+  if (!innermost) return note(cudaErrorMissingConfiguration);
+  std::vector<uint8_t>& arguments = innermost->arguments;
+  if (arguments.size() < offset + size) arguments.resize(offset + size);
+  std::memcpy(arguments.data() + offset, argument, size);
   return cudaSuccess;
 }
 
 COALESCE_API cudaError_t cudaLaunch(const void* function) {
-  if (configurations.empty()) return note(cudaErrorMissingConfiguration);
-  const Launch l = configurations.back();
-  configurations.pop_back();
-  return call([&](Runtime& r) { return launch(r, function, l, nullptr, legacy_arguments); });
+  const std::unique_ptr<Configuration> top = pop();
+  if (!top) return note(cudaErrorMissingConfiguration);
+  return call([&](Runtime& r) { return launch(r, function, top->launch, nullptr, top->arguments); });
 }
 COALESCE_ALIAS(cudaLaunch_ptsz, cudaLaunch);
 

@@ -227,10 +227,11 @@ class Cupti : public HardwareCounters {
 
 const std::vector<CounterSource>& counter_sources() {
   using C = machine::Counters;
-  static const std::string t = "l1tex__t_", global = "_pipe_lsu_mem_global_op_", local = "_pipe_lsu_mem_local_op_",
-                           wavefronts = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_";
-  static const std::vector<CounterSource> sources = [] {
-    std::vector<CounterSource> all = {
+  // Never destroyed, as all that programs load.
+  static const auto* sources = [] {
+    const std::string t = "l1tex__t_", global = "_pipe_lsu_mem_global_op_", local = "_pipe_lsu_mem_local_op_",
+                      wavefronts = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_";
+    auto* all = new std::vector<CounterSource>{
         {&C::global_load_requests, t + "requests" + global + "ld.sum"},
         {&C::global_load_sectors, t + "sectors" + global + "ld.sum"},
         {&C::global_load_lines, t + "set_accesses" + global + "ld.sum"},
@@ -253,10 +254,10 @@ const std::vector<CounterSource>& counter_sources() {
         {&C::branches, "smsp__sass_branch_targets.sum"},
         {&C::divergent_branches, "smsp__sass_branch_targets_threads_divergent.sum"},
     };
-    for (const auto& more : machine::kFurtherMetrics) all.push_back({more.field, std::string(more.nsight)});
+    for (const auto& more : machine::kFurtherMetrics) all->push_back({more.field, std::string(more.nsight)});
     return all;
   }();
-  return sources;
+  return *sources;
 }
 
 std::unique_ptr<HardwareCounters> HardwareCounters::open(void* context, int device, const Wanted& wanted,

@@ -105,42 +105,43 @@ unsigned bytes_of(Element element) {
   return bytes[static_cast<unsigned>(element)];
 }
 
-// One row per opcode that is not pure: which member translates it.
+// One row per opcode that is not pure: which member translates it. Never destroyed, as a destructor may launch a
+// kernel.
 const std::map<std::string_view, void (Flattener::*)()>& opcode_table() {
-  static const std::map<std::string_view, void (Flattener::*)()> table = [] {
-    std::map<std::string_view, void (Flattener::*)()> t{{"mov", &Flattener::move},
-                                                        {"atom", nullptr},
-                                                        {"red", nullptr},
-                                                        {"ld", nullptr},
-                                                        {"ldu", nullptr},
-                                                        {"st", nullptr},  // below: with arguments
-                                                        {"shfl", &Flattener::shuffle},
-                                                        {"vote", &Flattener::vote},
-                                                        {"activemask", &Flattener::vote},
-                                                        {"match", &Flattener::match},
-                                                        {"redux", &Flattener::reduce_lanes},
-                                                        {"elect", &Flattener::elect},
-                                                        {"bar", &Flattener::barrier},
-                                                        {"barrier", &Flattener::barrier},
-                                                        {"bra", &Flattener::branch},
-                                                        {"brx", &Flattener::branch_table},
-                                                        {"trap", &Flattener::trap},
-                                                        {"alloca", &Flattener::allocate_stack},
-                                                        {"stacksave", &Flattener::save_stack},
-                                                        {"stackrestore", &Flattener::restore_stack},
-                                                        {"call", &Flattener::call},
-                                                        {"cp", &Flattener::async_copy},
-                                                        {"cvta", &Flattener::address_conversion},
-                                                        {"tex", &Flattener::texture},
-                                                        {"tld4", &Flattener::texture},
-                                                        {"suld", &Flattener::surface},
-                                                        {"sust", &Flattener::surface},
-                                                        {"isspacep", &Flattener::is_space}};
-    for (std::string_view name : {"membar", "fence"}) t.emplace(name, &Flattener::fence);
-    for (std::string_view name : kNothing) t.emplace(name, &Flattener::nothing);
-    return t;
+  static const auto* table = [] {
+    auto* made = new std::map<std::string_view, void (Flattener::*)()>{{"mov", &Flattener::move},
+                                                                       {"atom", nullptr},
+                                                                       {"red", nullptr},
+                                                                       {"ld", nullptr},
+                                                                       {"ldu", nullptr},
+                                                                       {"st", nullptr},  // below: with arguments
+                                                                       {"shfl", &Flattener::shuffle},
+                                                                       {"vote", &Flattener::vote},
+                                                                       {"activemask", &Flattener::vote},
+                                                                       {"match", &Flattener::match},
+                                                                       {"redux", &Flattener::reduce_lanes},
+                                                                       {"elect", &Flattener::elect},
+                                                                       {"bar", &Flattener::barrier},
+                                                                       {"barrier", &Flattener::barrier},
+                                                                       {"bra", &Flattener::branch},
+                                                                       {"brx", &Flattener::branch_table},
+                                                                       {"trap", &Flattener::trap},
+                                                                       {"alloca", &Flattener::allocate_stack},
+                                                                       {"stacksave", &Flattener::save_stack},
+                                                                       {"stackrestore", &Flattener::restore_stack},
+                                                                       {"call", &Flattener::call},
+                                                                       {"cp", &Flattener::async_copy},
+                                                                       {"cvta", &Flattener::address_conversion},
+                                                                       {"tex", &Flattener::texture},
+                                                                       {"tld4", &Flattener::texture},
+                                                                       {"suld", &Flattener::surface},
+                                                                       {"sust", &Flattener::surface},
+                                                                       {"isspacep", &Flattener::is_space}};
+    for (std::string_view name : {"membar", "fence"}) made->emplace(name, &Flattener::fence);
+    for (std::string_view name : kNothing) made->emplace(name, &Flattener::nothing);
+    return made;
   }();
-  return table;
+  return *table;
 }
 
 Flattener::Flattener(const ptx::Module& module, const ptx::Function& kernel, const SymbolTable& symbols, Decoded& out,

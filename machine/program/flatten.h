@@ -168,6 +168,7 @@ class Flattener {
   uint32_t stack_pointer_ = kNone, stack_start_ = kNone;  // alloca's, where the program uses it
   Frame* frame_ = nullptr;
   const ptx::Instruction* in_ = nullptr;  // being translated
+  const ptx::Instruction end_{};          // what stands for the end of the text
   const Mnemonic* m_ = nullptr;
   uint32_t carry_ = kNone;
   struct Pending {

@@ -212,8 +212,7 @@ void Flattener::emit_instances() {
     for (std::size_t k = 0; k < f->returns.size(); ++k) frame.params[f->returns[k].name] = instance.returns[k];
     function(*f, frame);
     stack_ = {f};
-    static const ptx::Instruction end{};
-    in_ = &end;
+    in_ = &end_;
     frame_ = &frame;
     frame.places.clear();
     leave_instance();

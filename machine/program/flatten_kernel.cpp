@@ -105,9 +105,8 @@ void Flattener::run() {
   if (!dynamic.empty()) out_.static_shared_bytes = offset;
 
   Frame frame;
-  static const ptx::Instruction end{};
   if (takes_stack) {
-    in_ = &end;
+    in_ = &end_;
     frame_ = &frame;
     start_stack();
     frame = {};
@@ -115,7 +114,7 @@ void Flattener::run() {
   }
   function(kernel_, frame);
   // Running off the end of the text ends the thread, as `ret` does.
-  in_ = &end;
+  in_ = &end_;
   frame_ = &frame;
   frame.places.clear();
   emit(Kind::exit).counts = false;

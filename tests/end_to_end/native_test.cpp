@@ -85,6 +85,36 @@ TEST_F(NativeTest, AProgramMayEndWhileItsKernelIsCompiled) {
   }
 }
 
+// What destructors of static objects launch is decoded and runs when other static objects are gone already.
+TEST(Programs, MayLaunchFromTheirLastDestructor) {
+  const Workplace here;
+  const fs::path source = here.write("last.cu", R"(
+#include <cstdio>
+__global__ void first(int* out) { *out = 1; }
+__global__ void last(int* out) { *out = static_cast<int>(__popc(threadIdx.x + 7) + blockDim.x); }
+struct AtTheEnd {
+  int* out = nullptr;
+  ~AtTheEnd() {
+    int result = 0;
+    last<<<1, 1>>>(out);
+    const cudaError_t status = cudaMemcpy(&result, out, sizeof result, cudaMemcpyDeviceToHost);
+    std::printf("%d %s\n", result, cudaGetErrorString(status));
+  }
+};
+int main() {
+  static AtTheEnd at_the_end;  // made before the first launch: destroyed after what that made, if anything
+  cudaMalloc(reinterpret_cast<void**>(&at_the_end.out), sizeof(int));
+  first<<<1, 1>>>(at_the_end.out);
+  return cudaDeviceSynchronize();
+}
+)");
+  for (const char* engine : {"interpreter", "native"}) {
+    const Result result = here.coalesce({"--compiler", "clang", "--engine", engine, source.string()});
+    EXPECT_EQ(result.code, 0) << engine << result.err;
+    EXPECT_EQ(result.out, "4 no error\n") << engine;
+  }
+}
+
 // A source that was compiled serves every folder; with flags of the user's, which may name the current one's, only its
 // own.
 TEST(CompiledPrograms, ServeEveryFolder) {

@@ -48,9 +48,10 @@ struct Table {
     }
   }
 };
+// Never destroyed: at the process's end a kernel may still be compiled, or launched by a destructor.
 const Table& table() {
-  static const Table made;
-  return made;
+  static const Table* made = new Table;
+  return *made;
 }
 
 }  // namespace
