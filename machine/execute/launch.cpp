@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "machine/execute/block.h"
 #include "machine/execute/native.h"
@@ -12,8 +13,9 @@ namespace coalesce::machine {
 
 namespace {
 
-constexpr std::size_t kMaxResident = 64;  // blocks one worker keeps alive while they wait for others
-constexpr uint64_t kMaxChunk = 64;
+constexpr std::size_t kMaxResident = 64;               // blocks one worker keeps alive while they wait for others
+constexpr uint64_t kChunk = 64, kLongestChunk = 1024;  // blocks
+constexpr auto kShortChunk = std::chrono::milliseconds(1);
 constexpr uint32_t kPatience = 64;
 
 Diagnostic diagnose(const Launch& launch, const BlockRun& run, uint32_t instruction, uint32_t lanes, Diagnostic d) {
@@ -98,12 +100,26 @@ class Executor {
     // Fewer towards the end, so that no thread is left alone with many. Neighbours often read the same; where blocks
     // wait for their turn, few keep the others waiting less.
     const uint64_t parts = launch_.positions.size() * (turns_ ? 16 : 4);
-    const uint64_t chunk = std::clamp<uint64_t>((launch_.blocks - next) / parts, 1, kMaxChunk);
+    const uint64_t chunk = std::clamp<uint64_t>((launch_.blocks - next) / parts, 1, turns_ ? kChunk : at_once());
     *first = next;
     *last = std::min(launch_.blocks, next + chunk);
     launch_.next_block.store(*last, std::memory_order_relaxed);
     launch_.positions[number_].store(next);
     return true;
+  }
+
+  // The most blocks to take now: twice as many when those before went by in a moment, half as many when they did not.
+  // Long runs of neighbours read memory as a CPU expects it (two threads on a tree: 7 to 10 % faster than with 64 each
+  // time); short times keep progress, interrupts and the switch to native code prompt.
+  uint64_t at_once() {
+    const auto now = std::chrono::steady_clock::now();
+    const auto took = std::exchange(taken_, now);
+    if (now - took < kShortChunk) {
+      chunk_ = std::min(2 * chunk_, kLongestChunk);
+    } else if (now - took > 4 * kShortChunk) {
+      chunk_ = std::max(chunk_ / 2, kChunk);
+    }
+    return chunk_;
   }
 
   void set_position(uint64_t block) {
@@ -166,7 +182,9 @@ class Executor {
   Launch& launch_;
   unsigned number_;
   Worker worker_;
-  bool turns_ = false;  // blocks may have to wait for their turn, which positions say: one at a time
+  bool turns_ = false;           // blocks may have to wait for their turn, which positions say: one at a time
+  uint64_t chunk_ = kChunk / 2;  // at_once() doubles it before the first
+  std::chrono::steady_clock::time_point taken_ = std::chrono::steady_clock::now();
   std::shared_ptr<const NativeKernel> native_;
   std::vector<std::unique_ptr<BlockRun>> spare_, waiting_;
 };
