@@ -89,7 +89,7 @@ class Program {
 
   // call(i): starts the work on stream(), on the i-th of `areas` places of the data.
   template <class F>
-  void measure(const Case& c, int areas, const F& call) {
+  void measure(const Case& c, int areas, const F& call, const char* library = nullptr) {
     for (int i = 0; i < 16; ++i) {
       read_all<<<1024, 256, 0, stream_>>>(static_cast<const uint4*>(unwritten_), kOther / sizeof(uint4),
                                           static_cast<unsigned int*>(other_));
@@ -99,16 +99,17 @@ class Program {
     CHECK(cudaGetLastError());
     const double once = one_by_one(call, 3);
     if (once > 200e-6) {
-      report(c, "eager", once > 5e-3 ? once : one_by_one(call, 9));  // slow ones would take minutes
+      report(c, "eager", once > 5e-3 ? once : one_by_one(call, 9), library);  // slow ones would take minutes
       return;
     }
     const int calls = std::min(200, static_cast<int>(200e-6 / once) + 10);
     report(c, "eager", median([&] {
                          for (int i = 0; i < calls; ++i) call(0);
-                       }) / calls);
-    report(c, "graph", graph(calls, [&](int) { call(0); }, false));
+                       }) / calls,
+           library);
+    report(c, "graph", graph(calls, [&](int) { call(0); }, false), library);
     const int apart = std::min(areas, 32);
-    report(c, "cold", graph(apart, [&](int i) { call(i); }, true));
+    report(c, "cold", graph(apart, [&](int i) { call(i); }, true), library);
   }
 
   // The same for calls that wait for their result themselves: by the host's clock, and neither graph nor cold.

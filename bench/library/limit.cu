@@ -3,29 +3,13 @@
 //   limit [--only REGEX] [--seconds S]
 //   limit --list                         the cases of grid.h, a line of JSON each, for torch.py
 #include "grid.h"
+#include "read.h"
 
 namespace {
 
 using bench::i64;
 
-// 8 loads of 16 bytes in flight a thread; the store never happens, and the compiler cannot know it.
-__global__ void __launch_bounds__(512) read(const uint4* data, i64 vectors, unsigned int* out) {
-  unsigned int all = 0;
-  const i64 stride = static_cast<i64>(gridDim.x) * 512 * 8;
-  for (i64 base = static_cast<i64>(blockIdx.x) * 512 * 8 + threadIdx.x; base < vectors; base += stride) {
-    uint4 v[8];
-#pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      const i64 i = base + k * 512;
-      v[k] = i < vectors ? __ldcs(data + i) : make_uint4(0, 0, 0, 0);
-    }
-#pragma unroll
-    for (int k = 0; k < 8; ++k) all |= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
-  }
-  if (all == 0x12345678u) *out = all;
-}
-
-// The same, and of each 1024 vectors read `written` are written, side by side: what writing costs those who must.
+// As bench::read, and of each 1024 vectors read `written` are written, side by side: what writing costs those who must.
 // Blocks come in the order of memory; what is read gives up its place in L2 first, or like all else. (Which of both is
 // faster depends on how much is written: docs/library-kernels.md.)
 template <bool ReadsFirst>
@@ -134,18 +118,9 @@ int main(int argc, char** argv) {
   int processors = 0;
   CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
   for (const i64 bytes : bench::flat_bytes()) {
-    bench::Case c{"flat", "read", "float", std::to_string(bytes / 4), "", bytes};
-    const unsigned int blocks = static_cast<unsigned int>(std::min<i64>(2 * processors, (bytes / 16 + 4095) / 4096));
     const int areas = static_cast<int>(std::min<i64>(32, bench::kLargest / bytes));
-    if (program.wants(c)) {
-      program.measure(c, areas, [&](int area) {
-        read<<<blocks, 512, 0, program.stream()>>>(
-            reinterpret_cast<const uint4*>(static_cast<char*>(memory) + area * (bench::kLargest / areas)), bytes / 16,
-            out);
-      });
-    }
-    c.op = "copy";
-    c.bytes = 2 * bytes;
+    bench::measure_read(program, memory, bytes, areas, bench::kLargest / areas, "limit");
+    bench::Case c{"flat", "copy", "float", std::to_string(bytes / 4), "", 2 * bytes};
     if (program.wants(c)) {
       program.measure(c, areas, [&](int area) {
         const i64 place = area * (bench::kLargest / areas);

@@ -9,11 +9,18 @@
 
 #include "element.h"
 #include "grid.h"
+#include "read.h"
 
 namespace {
 
 using bench::i64;
 constexpr i64 kSize = sizeof(T);
+
+#ifdef OP
+#define PROGRAM TEXT(TYPE) "-" TEXT(OP)
+#else
+#define PROGRAM TEXT(TYPE)
+#endif
 
 // Whether this program has that function.
 constexpr bool has(std::string_view op) {
@@ -125,6 +132,14 @@ int main(int argc, char** argv) {
   CHECK(cudaMalloc(&memory, bench::kLargest + 4096));
   CHECK(cudaMalloc(&out, std::size_t{8} << 28));
   const T* in = bench::data<T>(memory, bench::kLargest / kSize);
+  // The limit is not the same in every program: a card warms up, and memory is not equally fast everywhere (together
+  // 1 to 2 %).
+  const auto read = [&] {
+    for (const i64 bytes : {i64{1} << 28, i64{1} << 30}) {
+      bench::measure_read(program, in, bytes, 1, 0, "limit in " PROGRAM);
+    }
+  };
+  read();
 #ifdef SHAPES
   matrices(program, in, out);
   blocks(program, in, out);
@@ -133,5 +148,6 @@ int main(int argc, char** argv) {
   ragged(program, in, out);
 #endif
   flat(program, in, out);
+  read();
   return program.end();
 }

@@ -74,7 +74,5 @@ mkdir -p "$(dirname "$output")"
     python3 "$here/torch_reductions.py" "$cases" --only "$only" --seconds "$seconds" || echo "torch ended with $?" >&2
     rm "$cases"
   fi
-  # Programs run one after the other: whether the card is what it was when its limit was measured.
-  "$binaries/limit" --only '^flat/read/float/(67108864|268435456)$' | sed 's/"library": "limit"/"library": "limit-after"/'
 } >"$output"
 echo "$(grep -c seconds "$output") figures in $output; tables and plots: bench/library/table.py $output" >&2

@@ -42,12 +42,15 @@ def key(row):
 
 class Figures:
     def __init__(self, files):
-        self.machine, self.rows = {}, {}
+        self.machine, self.rows, beside = {}, {}, {}
         for file in files:
             for line in open(file):
                 row = json.loads(line)
                 if "machine" in row:
                     self.machine = row
+                elif row["library"].startswith("limit in "):  # before a program's cases and after them
+                    if row["mode"] == "eager":
+                        beside.setdefault((row["library"][9:], row["bytes"]), []).append(row["bytes"] / row["seconds"])
                 else:
                     self.rows[(row["library"], key(row), row["mode"])] = row
         # Of all bytes the part that is written, and what the bare kernel that writes so much takes for each byte.
@@ -66,25 +69,32 @@ class Figures:
         self.limits = sorted((r["bytes"], r["bytes"] / r["seconds"]) for (l, k, m), r in self.rows.items()
                              if l == "limit" and r["op"] == "read" and m == "eager")
 
-    def drift(self):
-        """What the bare read kernel does at the end of a run, over what it did at the beginning, by size. Empty: not measured."""
-        after = {k: r["seconds"] for (l, k, m), r in self.rows.items() if l == "limit-after" and m == "eager"}
-        return {self.rows["limit", k, "eager"]["bytes"]: self.rows["limit", k, "eager"]["seconds"] / s
-                for k, s in after.items() if ("limit", k, "eager") in self.rows}
+        # What the bare kernel reads in each of our programs, on its memory, over what it reads in its own.
+        measured = dict(self.limits)
+        self.beside = {(program, bytes): sum(rates) / len(rates) / measured[bytes] for (program, bytes), rates in beside.items() if bytes in measured}
 
-    def limit(self, bytes):
+    def pace(self, case, row):
+        """The last of these, for the case's program and the size measured there that is nearest."""
+        program, size = f"float-{case[1]}" if case[2] == "float" else case[2], 2**30 if row["bytes"] >= 2**29 else 2**28
+        return self.beside.get((program, size), 1)
+
+    def bare(self, bytes):
         """Bytes per second of the bare read kernel, at the measured size that is nearest from below (or as good as there)."""
         return max((b, rate) for b, rate in self.limits if b <= max(bytes + 64, self.limits[0][0]))[1]
+
+    def limit(self, case, row):
+        """The same in the case's own program."""
+        return self.bare(row["bytes"]) * self.pace(case, row)
 
     def limit_of(self, case, row):
         """The same of a kernel that also writes as much as the case must: between two measured shares as on a line."""
         if case[0] == "ragged":
             bare = self.rows.get(("limit", ("mixed", *case[1:]), "eager"))
-            return bare and bare["bytes"] / bare["seconds"]
+            return bare and bare["bytes"] / bare["seconds"] * self.pace(case, row)
         if (case[3], case[4]) in self.crooked:
-            return self.crooked[case[3], case[4]]
-        read, part = 1 / self.limit(row["bytes"]), written(case, row) / row["bytes"]
-        points = [(0, 1 / self.limit(2**30))] + self.mixed
+            return self.crooked[case[3], case[4]] * self.pace(case, row)
+        read, part = 1 / self.limit(case, row), written(case, row) / row["bytes"]
+        points = [(0, 1 / self.bare(2**30))] + self.mixed
         for (a, x), (b, y) in zip(points, points[1:]):
             if a <= part <= b:
                 return 1 / (read * (x + (y - x) * (part - a) / (b - a)) / points[0][1])
@@ -130,7 +140,7 @@ def bandwidth_table(figures, cases):
         seconds, bytes = row["seconds"], row["bytes"]
         peer, who = figures.best_peer(case)
         limit = figures.limit_of(case, row)
-        rows.append([name(case), rate(bytes, seconds), f"{bytes / seconds / figures.limit(bytes):.0%}",
+        rows.append([name(case), rate(bytes, seconds), f"{bytes / seconds / figures.limit(case, row):.0%}",
                      f"{bytes / seconds / limit:.0%}" if limit else "",
                      f"{rate(bytes, peer)} {who}" if peer else "", f"{peer / seconds:.2f}" if peer else ""])
     return markdown(["case", "TB/s", "of the read limit", "of the limit with such results", "best peer, TB/s", "times as fast"], rows)
@@ -167,7 +177,7 @@ def misses(figures):
         for case, row in figures.cases(part):
             peer, who = figures.best_peer(case)
             if row["bytes"] >= LARGE - 64:
-                share = row["bytes"] / row["seconds"] / figures.limit(row["bytes"])
+                share = row["bytes"] / row["seconds"] / figures.limit(case, row)
                 if share < OF_LIMIT:
                     found.append((case, "of the limit", f"{share:.0%} of the read limit"))
                 if peer and peer / row["seconds"] < OF_PEER:
@@ -227,9 +237,8 @@ def main():
     m = figures.machine
     missing = misses(figures)
     text = [f"{m.get('machine', '?')}, driver {m.get('driver', '?')}, {m.get('date', '?')}, `./dev bench library`.", ""]
-    if drift := figures.drift():
-        text += ["The bare read at the end of the run, of its speed at the beginning: " +
-                 ", ".join(f"{share:.1%} ({bytes / 2**20:.0f} MiB)" for bytes, share in sorted(drift.items())) + ".", ""]
+    if shares := figures.beside.values():
+        text += [f"The bare read in the library's programs, on their memory, before and after their cases, of what it takes in its own: {min(shares):.1%} to {max(shares):.1%}.", ""]
     pictures = dict(plots(figures))
     for file, svg in pictures.items():
         (DOCUMENT.parent / f"library-{file}.svg").write_text(svg)
