@@ -252,6 +252,15 @@ void Engine::look_up(Lock& lock, const std::shared_ptr<Entry>& e, const Code& co
   settle(*e, std::move(kernel));
 }
 
+// For later processes. Without an object, too, nobody wants it any more: what LLVM gives up on is not hurried another
+// time.
+void Engine::keep(const std::string& name, const Object* object) const {
+  if (settings_.folder.empty()) return;
+  if (object) cache::keep(settings_.folder, name, to_bytes(*object));
+  std::error_code error;
+  std::filesystem::remove(wanted_file(settings_.folder, name), error);
+}
+
 void Engine::settle(Entry& e, std::shared_ptr<const NativeKernel> kernel) {
   e.kernel = std::move(kernel);
   e.state = State::settled;
@@ -290,7 +299,8 @@ void Engine::leave_behind(Haste haste, bool for_ever) {
     if (settings_.warn && code && !stop_)
       settings_.warn(std::to_string(std::chrono::floor<std::chrono::seconds>(settings_.patience).count()) +
                      " s were not enough to compile kernel " + code->program->kernel + "; it is interpreted");
-    if (for_ever && !settings_.folder.empty()) cache::keep(settings_.folder, stuck->name, to_bytes(Object{}));
+    const Object none;
+    if (for_ever) keep(stuck->name, &none);
     settle(*stuck, nullptr);
   }
   if (!stop_ && !c.queue.empty()) start(haste);
@@ -384,11 +394,9 @@ bool Engine::compile(const std::shared_ptr<Entry>& e, CompileFunction function, 
     const std::lock_guard lock(mutex_);
     if (e->state == State::settled || std::exchange(e->came_back, true)) return true;  // the other one was quicker
   }
-  if (function && code && !settings_.folder.empty()) {
+  if (function && code) {
     const Writing writing;
-    if (request.error.empty()) cache::keep(settings_.folder, e->name, to_bytes(request.object));
-    std::error_code error;  // what LLVM gives up on is not hurried another time either
-    std::filesystem::remove(wanted_file(settings_.folder, e->name), error);
+    keep(e->name, request.error.empty() ? &request.object : nullptr);
   }
   if (!request.error.empty() && function && settings_.warn)
     settings_.warn("no native code for kernel " + code->program->kernel + ": " + request.error);

@@ -109,6 +109,7 @@ class Engine final : public machine::NativeProvider {
   void leave_behind(Haste haste, bool for_ever);
   void leave_behind_overdue();
   void settle(Entry& e, std::shared_ptr<const machine::NativeKernel> kernel);
+  void keep(const std::string& name, const Object* object) const;
 
   const Settings settings_;
   std::once_flag identified_;

@@ -60,8 +60,9 @@ std::vector<std::vector<std::string>> commands(const Tool& tool, const fs::path&
   std::vector<std::vector<std::string>> result;
   const auto add = [&](std::vector<std::string> words, bool link) {
     words.insert(words.begin(), tool.path.string());
-    if (!layout.library.empty()) words.push_back("-I" + layout.library.string());
     words.insert(words.end(), options.flags.begin(), options.flags.end());
+    // Last: a library's copy that the user names comes before ours.
+    if (!layout.library.empty()) words.push_back("-I" + layout.library.string());
     words.push_back(source.string());
     // Libraries after the source that needs them.
     if (link) words.push_back(runtime_library(layout).string());

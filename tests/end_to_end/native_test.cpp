@@ -2,6 +2,8 @@
 // hindrance to a program that ends while its kernel is being compiled.
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "tests/end_to_end/command.h"
 
 namespace coalesce::end_to_end {
@@ -137,6 +139,18 @@ TEST(CompiledPrograms, ServeEveryFolder) {
   EXPECT_EQ(programs_after("two", {}), 1);
   EXPECT_EQ(programs_after("one", {"-X", "-Iheaders"}), 2);
   EXPECT_EQ(programs_after("two", {"-X", "-Iheaders"}), 3);
+}
+
+TEST(CompiledPrograms, TakeTheUsersCopyOfTheLibrary) {
+  const Workplace here;
+  const fs::path source = here.write("uses.cu", R"(
+#include <coalesce/reduce.cuh>
+int main() { return kWhose; }
+)");
+  const fs::path headers = source.parent_path() / "headers";
+  fs::create_directories(headers / "coalesce");
+  std::ofstream(headers / "coalesce/reduce.cuh") << "constexpr int kWhose = 7;\n";
+  EXPECT_EQ(here.coalesce({"--compiler", "clang", "-X", "-I" + headers.string(), source.string()}).code, 7);
 }
 
 }  // namespace

@@ -357,6 +357,7 @@ TEST_F(EndlessTest, NobodyWaitsAndOthersAreCompiled) {
     native->wait();
     EXPECT_EQ(native->statistics().compiled, 1u);
   }
+  for (const auto& file : std::filesystem::directory_iterator(folder)) EXPECT_NE(file.path().extension(), ".wanted");
   const int before = entered;
   const auto later = std::make_shared<Engine>(settings(machine::Engine::native, std::chrono::seconds(60)));
   Bench bench(1, kMost, later);
