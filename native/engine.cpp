@@ -51,22 +51,26 @@ std::filesystem::path wanted_file(const std::filesystem::path& folder, const std
 
 // A process may end while a kernel is being compiled: it does not wait, and nothing that the compiler
 // uses is destroyed (generate/keep_llvm.cpp). But it lets a file that is being written be finished, and none be begun
-// after that.
+// after that: also what destructors launch is compiled, and not kept.
 class Writing {
  public:
   Writing() : lock_(mutex()) {}
+  bool allowed() const { return !ending; }
 
  private:
   static std::timed_mutex& mutex() {
     static std::timed_mutex* the = [] {
       std::atexit([] {
-        if (getpid() == owner) (void)mutex().try_lock_for(std::chrono::seconds(1));  // and never unlocks
+        if (getpid() != owner) return;  // a child by fork() has no compiling thread
+        const std::unique_lock finished(mutex(), std::chrono::seconds(1));
+        ending = true;
       });
       return new std::timed_mutex;
     }();
     return *the;
   }
-  static inline const pid_t owner = getpid();  // a child by fork() has no compiling thread
+  static inline const pid_t owner = getpid();
+  static inline std::atomic<bool> ending = false;
   std::lock_guard<std::timed_mutex> lock_;
 };
 
@@ -396,7 +400,7 @@ bool Engine::compile(const std::shared_ptr<Entry>& e, CompileFunction function, 
   }
   if (function && code) {
     const Writing writing;
-    keep(e->name, request.error.empty() ? &request.object : nullptr);
+    if (writing.allowed()) keep(e->name, request.error.empty() ? &request.object : nullptr);
   }
   if (!request.error.empty() && function && settings_.warn)
     settings_.warn("no native code for kernel " + code->program->kernel + ": " + request.error);
