@@ -312,7 +312,7 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   // Cooperative launches run on one thread, all blocks in turns: what they wait for happens in the same order every
   // time.
   unsigned threads =
-      config.cooperative ? 1u : static_cast<unsigned>(std::min<uint64_t>(state_->options.threads, launch.blocks));
+      config.cooperative ? 1u : static_cast<unsigned>(std::min<uint64_t>(state_->pool->size(), launch.blocks));
   Tally total(*launch.program);
   std::optional<LaunchCheck> check;
   if (state_->options.check) launch.check = &check.emplace(state_->begin_check(launch));

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <utility>
 
 #include "cache/folder.h"
@@ -173,6 +174,24 @@ std::shared_ptr<const NativeKernel> Engine::find(const Launch& launch) {
   }
   Lock lock(mutex_);
   const std::shared_ptr<Entry> e = entry(*launch.code);
+  try {
+    ask_for(lock, e, launch);
+  } catch (const std::bad_alloc&) {
+    if (!lock.owns_lock()) lock.lock();
+    give_up(*e);
+  }
+  if (e->state == State::settled) {
+    // Without code for this kernel there is nothing more to ask.
+    asked_for = nullptr;
+    return e->kernel;
+  }
+  asked_for = launch.code;
+  asked_at = now;
+  patience = kPatience;
+  return nullptr;
+}
+
+void Engine::ask_for(Lock& lock, const std::shared_ptr<Entry>& e, const Launch& launch) {
   if (settings_.engine == machine::Engine::native) {
     if (e->state == State::cold) look_up(lock, e, *launch.code);
     if (e->state == State::cold) queue(e, Haste::at_once);
@@ -186,15 +205,6 @@ std::shared_ptr<const NativeKernel> Engine::find(const Launch& launch) {
     leave_behind_overdue();
     if (e->looked && (e->state == State::cold || e->state == State::compiling)) queue(e, wanted(*e, launch));
   }
-  if (e->state == State::settled) {
-    // Without code for this kernel there is nothing more to ask.
-    asked_for = nullptr;
-    return e->kernel;
-  }
-  asked_for = launch.code;
-  asked_at = now;
-  patience = kPatience;
-  return nullptr;
 }
 
 void Engine::ended(const Launch& launch) {
@@ -272,6 +282,13 @@ void Engine::settle(Entry& e, std::shared_ptr<const NativeKernel> kernel) {
   changed_.notify_all();
 }
 
+// Under the lock. Its code is not to be had: it is interpreted.
+void Engine::give_up(Entry& e) {
+  if (e.state == State::settled) return;
+  ++statistics_.failed;
+  settle(e, nullptr);
+}
+
 // Under the lock. Whether a core has worked at one kernel for longer than anybody has patience. By the thread's own
 // time: a computer with more to do than cores may need long for what is quickly done.
 bool Engine::overdue(Compiler& c) {
@@ -298,14 +315,13 @@ void Engine::leave_behind(Haste haste, bool for_ever) {
   c.thread = std::thread();
   const std::shared_ptr<Entry> stuck = std::exchange(c.now, nullptr);
   if (stuck->state != State::settled) {
-    ++statistics_.failed;
+    give_up(*stuck);
     const std::shared_ptr<const Code> code = stuck->code.lock();
     if (settings_.warn && code && !stop_)
       settings_.warn(std::to_string(std::chrono::floor<std::chrono::seconds>(settings_.patience).count()) +
                      " s were not enough to compile kernel " + code->program->kernel + "; it is interpreted");
     const Object none;
     if (for_ever) keep(stuck->name, &none);
-    settle(*stuck, nullptr);
   }
   if (!stop_ && !c.queue.empty()) start(haste);
 }
@@ -327,6 +343,7 @@ void Engine::queue(const std::shared_ptr<Entry>& e, Haste haste) {
   changed_.notify_all();
 }
 
+// Under the lock.
 void Engine::start(Haste haste) {
   Compiler& c = compiler(haste);
   c.visit = std::make_shared<Visit>();
@@ -334,8 +351,17 @@ void Engine::start(Haste haste) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  c.thread = std::thread([this, haste, visit = c.visit] { loop(haste, visit); });
+  std::string why_not;
+  try {
+    c.thread = std::thread([this, haste, visit = c.visit] { loop(haste, visit); });
+  } catch (const std::exception& e) {  // such as in a container that limits them
+    why_not = e.what();
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (c.thread.joinable()) return;
+  if (!std::exchange(told_, true) && settings_.warn)
+    settings_.warn("kernels are interpreted, no thread to compile them can be started: " + why_not);
+  for (const auto& e : std::exchange(c.queue, {})) give_up(*e);
 }
 
 void Engine::loop(Haste haste, const std::shared_ptr<Visit>& visit) {
@@ -360,8 +386,16 @@ void Engine::loop(Haste haste, const std::shared_ptr<Visit>& visit) {
     c.began = std::chrono::steady_clock::now();
     c.spent_before = spent_by_this_thread();
     lock.unlock();
-    if (!compile(e, function, *visit)) return;  // what is ours is another's
+    bool memory = true;
+    try {
+      if (!compile(e, function, *visit)) return;  // what is ours is another's
+    } catch (const std::bad_alloc&) {  // LLVM keeps what it had when it gave up: there may be none for a message
+      const std::lock_guard still(visit->mutex);
+      if (visit->left_behind) return;
+      visit->inside = memory = false;
+    }
     lock.lock();
+    if (!memory) give_up(*e);
     c.now = nullptr;
     changed_.notify_all();
   }

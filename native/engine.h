@@ -108,6 +108,8 @@ class Engine final : public machine::NativeProvider {
   bool overdue(Compiler& c);
   void leave_behind(Haste haste, bool for_ever);
   void leave_behind_overdue();
+  void ask_for(Lock& lock, const std::shared_ptr<Entry>& e, const machine::Launch& launch);
+  void give_up(Entry& e);
   void settle(Entry& e, std::shared_ptr<const machine::NativeKernel> kernel);
   void keep(const std::string& name, const Object* object) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 namespace coalesce::machine {
@@ -16,7 +17,10 @@ static void pause() {
 constexpr unsigned kMostThreads = 65536;  // Pool::call_
 
 Pool::Pool(unsigned threads) : kept_(std::max(1u, threads)), places_(std::max(1u, threads)) {
-  for (unsigned k = 1; k < std::min(threads, kMostThreads - 1); ++k) threads_.emplace_back([this, k] { loop(k); });
+  try {
+    for (unsigned k = 1; k < std::min(threads, kMostThreads - 1); ++k) threads_.emplace_back([this, k] { loop(k); });
+  } catch (const std::system_error&) {  // no more can be started, as in a container that limits them: then fewer
+  }
 }
 
 Pool::~Pool() {

@@ -18,7 +18,7 @@ namespace coalesce::machine {
 // Threads that live as long as the machine and run one job at a time, each with its number.
 class Pool {
  public:
-  explicit Pool(unsigned threads);
+  explicit Pool(unsigned threads);  // fewer where no more can be started; one is the caller's
   ~Pool();
   unsigned size() const { return static_cast<unsigned>(threads_.size()) + 1; }
   // Runs job(0) on the calling thread and job(1) ... job(n - 1) on the pool's; returns when all have ended. Throws what

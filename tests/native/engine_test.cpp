@@ -14,6 +14,7 @@
 #include "machine/ptx/parser.h"
 #include "native/fingerprint.h"
 #include "native/library.h"
+#include "tests/no_threads.h"
 #include "tests/ptx/harness.h"
 #include "tests/random/native_code.h"
 #include "tests/sanitized.h"
@@ -129,6 +130,47 @@ TEST_F(EngineTest, ManySmallLaunchesAreALargeOne) {
     native->wait();
   }
   EXPECT_EQ(native->statistics().compiled, 1u);
+}
+
+TEST_F(EngineTest, WhereNoThreadCanBeStartedKernelsAreInterpreted) {
+  const Ran expected = interpreted(8192, 64);
+  for (const auto mode : {machine::Engine::automatic, machine::Engine::native}) {
+    const NoThreads none;
+    std::string warned;
+    Settings settings = native_settings();
+    settings.engine = mode;
+    settings.warn = [&](const std::string& text) { warned += text + '\n'; };
+    const auto native = std::make_shared<Engine>(std::move(settings));
+    Bench bench(2, kMost, native);
+    EXPECT_EQ(difference(expected, run(bench, 8192, 64)), "");
+    EXPECT_EQ(native->statistics().compiled, 0u);
+    EXPECT_THAT(warned, testing::StartsWith("kernels are interpreted, no thread to compile them can be started: "));
+    EXPECT_EQ(std::count(warned.begin(), warned.end(), '\n'), 1);
+  }
+}
+
+// The compiler ends with nothing left for what it would say, or what it made has no room.
+TEST_F(EngineTest, WithoutMemoryKernelsAreInterpreted) {
+  const Ran expected = interpreted(3, 5);
+  static int asked = 0;
+  asked = 0;
+  Settings settings = native_settings();
+  settings.engine = machine::Engine::native;
+  settings.folder = folder;
+  settings.compile = [](Request*) {
+    ++asked;
+    throw std::bad_alloc();
+  };
+  const auto native = std::make_shared<Engine>(std::move(settings));
+  Bench bench(1, kMost, native);
+  for (int k = 0; k < 2; ++k) {  // the thread goes on
+    const auto kernel = program(bench);
+    EXPECT_EQ(difference(expected, run(bench, *kernel, 3, 5)), "");
+    EXPECT_EQ(difference(expected, run(bench, *kernel, 3, 5)), "");
+  }
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(native->statistics().failed, 2u);
+  EXPECT_TRUE(objects().empty());
 }
 
 TEST_F(EngineTest, TheCacheSparesCompiling) {

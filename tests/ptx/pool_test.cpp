@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/no_threads.h"
+
 namespace coalesce::machine {
 namespace {
 
@@ -88,6 +90,15 @@ TEST(Pool, EndsWithoutAJobOrRightAfterOne) {
     pool.run(3, [&](unsigned number) { calls[number] += 1; });
   }
   EXPECT_EQ(calls, std::vector<int>(3, 50));
+}
+
+TEST(Pool, IsTheCallerAloneWhereNoThreadCanBeStarted) {
+  const NoThreads none;
+  Pool pool(3);
+  EXPECT_EQ(pool.size(), 1u);
+  int ran = 0;
+  pool.run(3, [&](unsigned) { ++ran; });
+  EXPECT_EQ(ran, 1);
 }
 
 TEST(Pool, WhatAJobThrowsTheCallerGetsOnceAllHaveEnded) {
