@@ -16,10 +16,11 @@ static void pause() {
 
 constexpr unsigned kMostThreads = 65536;  // Pool::call_
 
+// A container may limit how many can be started: then there are fewer.
 Pool::Pool(unsigned threads) : kept_(std::max(1u, threads)), places_(std::max(1u, threads)) {
   try {
     for (unsigned k = 1; k < std::min(threads, kMostThreads - 1); ++k) threads_.emplace_back([this, k] { loop(k); });
-  } catch (const std::system_error&) {  // no more can be started, as in a container that limits them: then fewer
+  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): see above
   }
 }
 
