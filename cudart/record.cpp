@@ -155,6 +155,7 @@ void Record::write_line(std::string& line) {
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
       std::fprintf(stderr, "coalesce: error: cannot write the record: %s\n", n < 0 ? std::strerror(errno) : "no space");
+      (void)fchmod(file_, S_IRUSR);  // so says to whoever reads it that more was to come; a full disk still takes it
       close(file_);
       file_ = -1;
       return;

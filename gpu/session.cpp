@@ -120,6 +120,7 @@ void Session::write(const std::string& text) {
   const std::string line = text + '\n';
   if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
     std::fprintf(stderr, "coalesce: error: cannot write the record: %s\n", std::strerror(errno));
+    (void)fchmod(file_, S_IRUSR);  // as cudart/record.cpp
     close(file_);
     file_ = -1;
   }

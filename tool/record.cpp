@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <regex.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <fstream>
@@ -200,7 +201,11 @@ Record read_record(std::istream& in) {
 Record read_record_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error(Exit::environment, "cannot read the record " + path);
-  return read_record(in);
+  Record record = read_record(in);
+  struct stat status{};
+  if (stat(path.c_str(), &status) == 0 && !(status.st_mode & S_IWUSR) && record.damage.empty())
+    record.damage = "there was no room for it (TMPDIR names another folder)";
+  return record;
 }
 
 void filter(Record& record, const std::string& regular_expression) {

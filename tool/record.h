@@ -10,7 +10,8 @@
 // From a GPU (gpu/session.h) the first line has "on":"gpu"; a launch has only the counters that were read, and
 // "times":{"cold":[s,...],"warm":[s,...]}; copies have "seconds"; and there are {"note":text} and {"span":seconds}.
 //
-// A program can die at any byte, so a last line cut short is no error: everything before it counts.
+// A program can die at any byte, so a last line cut short is no error: everything before it counts. A record that could
+// not be written to its end, as on a full disk, is left without the right to write to it.
 #pragma once
 
 #include <array>

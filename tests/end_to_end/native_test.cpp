@@ -1,6 +1,6 @@
 // Native code as a user meets it: switched to while a program runs, found in the cache by the next run, and no
 // hindrance to a program that ends while its kernel is being compiled.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <fstream>
 
@@ -117,6 +117,35 @@ int main() {
         here.call({"env", cache, kCommand, "run", "-q", "--compiler", "clang", "--engine", engine, source.string()});
     EXPECT_EQ(result.code, 0) << engine << result.err;
     EXPECT_EQ(result.out, "4 no error\n") << engine;
+  }
+}
+
+// A disk that is full, here by a limit to the size of files (that of messages, too): what was counted is shown, and
+// nobody takes it for all.
+TEST(Records, ThatAreCutAreNoSuccess) {
+  const Workplace here;
+  const fs::path source = here.write("many.cu", R"(
+__global__ void one(int* out) { out[threadIdx.x] = 1; }
+int main() {
+  int* out;
+  cudaMalloc(reinterpret_cast<void**>(&out), 128);
+  for (int k = 0; k < 20; ++k) one<<<1, 32>>>(out);
+  return cudaDeviceSynchronize();
+}
+)");
+  for (const char* subcommand : {"run", "check"}) {
+    const auto limited = [&](const char* blocks) {  // of 512 bytes
+      return here.call({"sh", "-c", std::string("trap '' XFSZ; ulimit -f ") + blocks + "; exec \"$@\"", "sh", kCommand,
+                        subcommand, "--compiler", "clang", source.string()});
+    };
+    ASSERT_EQ(limited("unlimited").code, 0);
+    for (const char* blocks : {"1", "4"}) {
+      const Result cut = limited(blocks);
+      EXPECT_EQ(cut.code, 3) << cut.err;
+      EXPECT_THAT(cut.err, testing::HasSubstr("cannot write the record: File too large"));
+      EXPECT_THAT(cut.err, testing::HasSubstr("launches after it are missing: there was no room for it"));
+      EXPECT_THAT(cut.err, testing::Not(testing::HasSubstr("made no call")));
+    }
   }
 }
 
