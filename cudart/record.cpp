@@ -1,9 +1,6 @@
 #include "cudart/record.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -102,28 +99,8 @@ std::string lines_text(const std::vector<machine::LineCounters>& lines) {
 }  // namespace
 
 Record::Record(const std::string& path, const machine::Device& device) {
-  if (path.empty()) return;
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file < 0) {
-    std::fprintf(stderr, "coalesce: error: cannot write the record '%s': %s\n", path.c_str(), std::strerror(errno));
-    return;
-  }
-  // A recorded program may start others that use CUDA too; the first one's record stands.
-  struct stat info{};
-  if (flock(file, LOCK_EX | LOCK_NB) != 0) {
-    close(file);
-    return;
-  }
-  if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_size != 0) {
-    std::fprintf(
-        stderr, "coalesce: warning: the record '%s' holds another run already; this one (process %d) is not recorded\n",
-        path.c_str(), static_cast<int>(getpid()));
-    close(file);
-    return;
-  }
-  file_ = file;
-  owner_ = getpid();
-
+  file_.open(path);
+  if (!file_.active()) return;
   std::string line = "{\"record\":\"coalesce.record/1\",\"device\":{\"key\":";
   put_string(line, device.key);
   put_member(line, "name", device.name);
@@ -135,39 +112,19 @@ Record::Record(const std::string& path, const machine::Device& device) {
   put_member(line, "program", program_invocation_name);
   if (config().model != machine::Model::ptx)
     put_member(line, "model", machine::name_of(machine::kModels, config().model));
-  put_member(line, "pid", static_cast<uint64_t>(owner_));
+  put_member(line, "pid", static_cast<uint64_t>(getpid()));
   put(line, "}");
   write_line(line);
 }
 
-Record::~Record() {
-  if (file_ >= 0) close(file_);
-}
-
-bool Record::active() const { return file_ >= 0 && getpid() == owner_; }
-
 void Record::write_line(std::string& line) {
   line += '\n';
-  const char* from = line.data();
-  size_t left = line.size();
-  while (left > 0) {  // a disk write is whole unless a signal or a full disk cuts it
-    const ssize_t n = write(file_, from, left);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      std::fprintf(stderr, "coalesce: error: cannot write the record: %s\n", n < 0 ? std::strerror(errno) : "no space");
-      (void)fchmod(file_, S_IRUSR);  // so says to whoever reads it that more was to come; a full disk still takes it
-      close(file_);
-      file_ = -1;
-      return;
-    }
-    from += n;
-    left -= static_cast<size_t>(n);
-  }
+  file_.write(line);
 }
 
 void Record::launch(uint32_t kernel, const std::string& name, const machine::LaunchConfig& config,
                     const machine::LaunchReport& report, bool interrupted) {
-  if (!active()) return;
+  if (!file_.active()) return;
   std::string lines = lines_text(report.lines);
   const auto [previous, first] = previous_lines_.try_emplace(kernel);
   if (first) {
@@ -176,7 +133,7 @@ void Record::launch(uint32_t kernel, const std::string& name, const machine::Lau
     put_member(line, "name", name);
     put(line, "}");
     write_line(line);
-    if (file_ < 0) return;
+    if (!file_.active()) return;
   }
 
   std::string line = "{\"launch\":";
@@ -207,7 +164,7 @@ void Record::launch(uint32_t kernel, const std::string& name, const machine::Lau
 }
 
 void Record::diagnostic(const machine::Diagnostic& d) {
-  if (!active()) return;
+  if (!file_.active()) return;
   std::string line = "{\"diagnostic\":{\"severity\":";
   put_string(line, d.severity == machine::Severity::error ? "error" : "warning");
   put_member(line, "fault", machine::name_of(machine::kFaults, d.fault));
@@ -254,7 +211,7 @@ void Record::copy(CopyPath path, uint64_t bytes) {
 }
 
 void Record::end() {
-  if (!active()) return;
+  if (!file_.active()) return;
   std::string line = "{\"copies\":{";
   for (size_t i = 0; i < 4; ++i) {
     if (i != 0) put(line, ",");
@@ -266,11 +223,9 @@ void Record::end() {
   }
   put(line, "}}");
   write_line(line);
-  if (file_ < 0) return;
   line = "{\"end\":true}";
   write_line(line);
-  if (file_ >= 0) close(file_);
-  file_ = -1;
+  file_.close();
 }
 
 }  // namespace coalesce::cudart

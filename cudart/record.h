@@ -1,5 +1,4 @@
-// The record of a run: JSON lines that `coalesce run` reads afterwards. One write() per line, so that a process that is
-// killed leaves whole lines, and everything that finished is in the file.
+// The record of a run: JSON lines that `coalesce run` reads afterwards. Everything that finished is in the file.
 //
 //   {"record":"coalesce.record/1","device":{"key","name","compute_capability":[9,0]},"program":path,"pid":n}
 //   {"kernel":id,"name":mangled}                       before the kernel's first launch
@@ -12,13 +11,12 @@
 //   {"end":true}                                       last, only at normal exit
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "cudart/record_file.h"
 #include "machine/machine.h"
 
 namespace coalesce::cudart {
@@ -28,12 +26,7 @@ inline constexpr const char* kCopyNames[] = {"h2d", "d2h", "d2d", "h2h"};
 
 class Record {
  public:
-  // Empty path: records nothing. A file that another process holds is left to it (a recorded program's children); one
-  // that has content already is left as it is, with a word on stderr.
-  Record(const std::string& path, const machine::Device& device);
-  ~Record();
-  Record(const Record&) = delete;
-  Record& operator=(const Record&) = delete;
+  Record(const std::string& path, const machine::Device& device);  // `path` as RecordFile::open() takes it
 
   // `kernel`: any number that stands for the kernel; `name` its mangled name.
   void launch(uint32_t kernel, const std::string& name, const machine::LaunchConfig& config,
@@ -44,11 +37,9 @@ class Record {
   void end();
 
  private:
-  bool active() const;  // false in a forked child: the file is its parent's
   void write_line(std::string& line);
 
-  int file_ = -1;
-  pid_t owner_ = 0;
+  RecordFile file_;
   uint64_t launches_ = 0;
   std::map<uint32_t, std::string> previous_lines_;  // per kernel, as written
   struct Copies {

@@ -1,9 +1,6 @@
 #include "gpu/session.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -95,36 +92,17 @@ Session& Session::get() {
 Session::Session() {
   const char* path = std::getenv("COALESCE_GPU_RECORD");
   if (!path || !*path) return;
-  const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file < 0) {
-    std::fprintf(stderr, "coalesce: error: cannot write the record '%s': %s\n", path, std::strerror(errno));
-    return;
-  }
-  // A recorded program may start others that use CUDA too; the first one's record stands.
-  struct stat info{};
-  if (flock(file, LOCK_EX | LOCK_NB) != 0 || (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_size != 0)) {
-    close(file);
-    return;
-  }
-  file_ = file;
-  owner_ = getpid();
+  file_.open(path);
+  if (!file_.active()) return;
   repeat_ = static_cast<int>(number_from("COALESCE_GPU_REPEAT", 0));
   most_launches_ = number_from("COALESCE_GPU_LAUNCHES", 100);
   plain_ = number_from("COALESCE_GPU_PLAIN", 0) != 0;
   want_counters_ = number_from("COALESCE_GPU_COUNTERS", 0) != 0 || !words_from("COALESCE_GPU_METRICS").empty();
 }
 
-bool Session::active() const { return file_ >= 0 && !inside && getpid() == owner_; }
+bool Session::active() const { return file_.active() && !inside; }
 
-void Session::write(const std::string& text) {
-  const std::string line = text + '\n';
-  if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    std::fprintf(stderr, "coalesce: error: cannot write the record: %s\n", std::strerror(errno));
-    (void)fchmod(file_, S_IRUSR);  // as cudart/record.cpp
-    close(file_);
-    file_ = -1;
-  }
-}
+void Session::write(const std::string& text) { file_.write(text + '\n'); }
 
 void Session::begin() {
   if (begun_) return;
@@ -134,7 +112,7 @@ void Session::begin() {
   write("{\"record\":\"coalesce.record/1\",\"on\":\"gpu\",\"device\":{\"key\":\"gpu\",\"name\":" + quoted(facts.name) +
         ",\"compute_capability\":[" + std::to_string(facts.major) + ',' + std::to_string(facts.minor) +
         "],\"l2_bytes\":" + std::to_string(facts.l2_bytes) + "},\"program\":" + quoted(program_invocation_name) +
-        ",\"pid\":" + std::to_string(owner_) + '}');
+        ",\"pid\":" + std::to_string(getpid()) + '}');
   if (plain_) return;
   timer_ = std::make_unique<Timer>(facts);
   collected_ = Clock::now();
@@ -154,7 +132,7 @@ void Session::begin() {
 }
 
 void Session::note(const std::string& text) {
-  if (file_ < 0 || !notes_.try_emplace(text, true).second) return;
+  if (!file_.active() || !notes_.try_emplace(text, true).second) return;
   write("{\"note\":" + quoted(text) + '}');
 }
 
@@ -334,8 +312,7 @@ void Session::end() {
   if (spanning_ && last_ > first_)
     write("{\"span\":" + seconds_text(std::chrono::duration<double>(last_ - first_).count()) + '}');
   write("{\"end\":true}");
-  close(file_);
-  file_ = -1;
+  file_.close();
 }
 
 }  // namespace coalesce::gpu

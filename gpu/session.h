@@ -20,6 +20,7 @@
 #include <mutex>
 #include <string>
 
+#include "cudart/record_file.h"
 #include "gpu/counters.h"
 #include "gpu/runtime.h"
 #include "gpu/timing.h"
@@ -64,8 +65,7 @@ class Session {
   void end_span();
 
   std::mutex mutex_;
-  int file_ = -1;
-  long owner_ = 0;
+  cudart::RecordFile file_;
   bool begun_ = false, plain_ = false, want_counters_ = false;
   int repeat_ = 0;
   uint64_t most_launches_ = 0, launches_ = 0;

@@ -1,0 +1,121 @@
+// What programs may do that most do not: launch when the process ends, close what they did not open, fill the disk.
+#include <gmock/gmock.h>
+
+#include "tests/end_to_end/command.h"
+
+namespace coalesce::end_to_end {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What destructors of static objects launch is decoded and runs when other static objects are gone already.
+TEST(Programs, MayLaunchFromTheirLastDestructor) {
+  const Workplace here;
+  const fs::path source = here.write("last.cu", R"(
+#include <cstdio>
+__global__ void first(int* out) { *out = 1; }
+__global__ void last(int* out) { *out = static_cast<int>(__popc(threadIdx.x + 7) + blockDim.x); }
+struct AtTheEnd {
+  int* out = nullptr;
+  ~AtTheEnd() {
+    int result = 0;
+    last<<<1, 1>>>(out);
+    const cudaError_t status = cudaMemcpy(&result, out, sizeof result, cudaMemcpyDeviceToHost);
+    std::printf("%d %s\n", result, cudaGetErrorString(status));
+  }
+};
+int main() {
+  static AtTheEnd at_the_end;  // made before the first launch: destroyed after what that made, if anything
+  cudaMalloc(reinterpret_cast<void**>(&at_the_end.out), sizeof(int));
+  first<<<1, 1>>>(at_the_end.out);
+  return cudaDeviceSynchronize();
+}
+)");
+  // Nothing in the cache: the one kernel's code is written to it before the destructors run, the other's never.
+  const std::string cache = "XDG_CACHE_HOME=" + (source.parent_path() / "cache").string();
+  for (const char* engine : {"interpreter", "native"}) {
+    const Result result =
+        here.call({"env", cache, kCommand, "run", "-q", "--compiler", "clang", "--engine", engine, source.string()});
+    EXPECT_EQ(result.code, 0) << engine << result.err;
+    EXPECT_EQ(result.out, "4 no error\n") << engine;
+  }
+}
+
+// A disk that is full, here by a limit to the size of files (that of messages, too): what was counted is shown, and
+// nobody takes it for all.
+TEST(Records, ThatAreCutAreNoSuccess) {
+  const Workplace here;
+  const fs::path source = here.write("many.cu", R"(
+__global__ void one(int* out) { out[threadIdx.x] = 1; }
+int main() {
+  int* out;
+  cudaMalloc(reinterpret_cast<void**>(&out), 128);
+  for (int k = 0; k < 20; ++k) one<<<1, 32>>>(out);
+  return cudaDeviceSynchronize();
+}
+)");
+  for (const char* subcommand : {"run", "check"}) {
+    const auto limited = [&](const char* blocks) {  // of 512 bytes
+      return here.call({"sh", "-c", std::string("trap '' XFSZ; ulimit -f ") + blocks + "; exec \"$@\"", "sh", kCommand,
+                        subcommand, "--compiler", "clang", source.string()});
+    };
+    ASSERT_EQ(limited("unlimited").code, 0);
+    for (const char* blocks : {"1", "4"}) {
+      const Result cut = limited(blocks);
+      EXPECT_EQ(cut.code, 3) << cut.err;
+      EXPECT_THAT(cut.err, testing::ContainsRegex("cannot write the record '[^']*': File too large"));
+      EXPECT_THAT(cut.err, testing::HasSubstr("launches after it are missing: there was no room for it"));
+      EXPECT_THAT(cut.err, testing::Not(testing::HasSubstr("made no call")));
+    }
+  }
+}
+
+// As daemons do, and who starts one. The record is found again, and no file of the program's is written to.
+TEST(Records, OutliveProgramsThatCloseAllFilesAndLeaveTheirFolder) {
+  const Workplace here;
+  const fs::path source = here.write("closes.cu", R"(
+#include <cstdio>
+#include <fcntl.h>
+#include <unistd.h>
+__global__ void before(int* out) { *out = 1; }
+__global__ void after(int* out) { *out = 2; }
+int main(int, char** words) {
+  int* out;
+  cudaMalloc(reinterpret_cast<void**>(&out), sizeof(int));
+  before<<<1, 1>>>(out);
+  if (chdir("/") != 0) return 1;
+  for (int file = 3; file < 1024; ++file) close(file);
+  int own = 3;
+  while (own >= 0 && own < 300) own = open(words[1], O_CREAT | O_APPEND | O_WRONLY, 0600);
+  if (write(own, "mine", 4) != 4) return 2;
+  after<<<1, 1>>>(out);
+  const cudaError_t status = cudaDeviceSynchronize();
+  return status == cudaSuccess && write(own, "!", 1) == 1 ? 0 : 3;
+}
+)");
+  const fs::path own = source.parent_path() / "own";
+  for (const char* record : {"", "record"}) {  // the command's, which has a full path; and one of the user's
+    fs::remove(own);
+    const fs::path json = source.parent_path() / "json";
+    Result result;
+    if (*record) {
+      std::string program;
+      for (const auto& entry : fs::directory_iterator(source.parent_path() / "cache/coalesce"))
+        if (fs::exists(entry.path() / "program")) program = (entry.path() / "program").string();
+      result = here.call({"env", "-C", source.parent_path().string(), "COALESCE_RECORD=record",
+                          "LD_LIBRARY_PATH=" COALESCE_BINARY_DIR "/lib", program, own.string()});
+    } else {
+      result = here.call({"env", "XDG_CACHE_HOME=" + (source.parent_path() / "cache").string(), kCommand, "run", "-q",
+                          "--compiler", "clang", "--json", json.string(), source.string(), own.string()});
+    }
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    EXPECT_EQ(here.read(own.string()), "mine!");
+    const std::string written = here.read((*record ? source.parent_path() / record : json).string());
+    for (const char* wanted : {"before", "after", *record ? "{\"end\":true}" : "\"complete\":true"})
+      EXPECT_THAT(written, testing::HasSubstr(wanted));
+  }
+}
+
+}  // namespace
+}  // namespace coalesce::end_to_end
