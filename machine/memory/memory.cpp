@@ -80,8 +80,8 @@ class Index {
 
 // Bytes of [from, to) that have pages behind them.
 uint64_t resident(uint64_t from, uint64_t to) {
-  constexpr uint64_t kBatch = 64 * 1024;
-  static thread_local unsigned char present[kBatch];
+  constexpr uint64_t kBatch = 1024;  // on the stack, which is the program's
+  unsigned char present[kBatch];
   uint64_t pages = 0;
   from = from / Arena::kPage * Arena::kPage;
   while (from < to) {

@@ -41,6 +41,42 @@ int main() {
   }
 }
 
+// Kernels run on the stack of who launches them, and what libraries keep for each thread lies on it, too.
+TEST(Programs, MayLaunchFromThreadsWithSmallStacks) {
+  const Workplace here;
+  const fs::path source = here.write("small.cu", R"(
+#include <cstdio>
+#include <pthread.h>
+#include <coalesce/reduce.cuh>
+__global__ void fill(float* out, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) out[i] = i % 7;
+}
+void* thread(void*) {
+  const int n = 70000;
+  float *in, *out, sum = 0;
+  cudaMalloc(reinterpret_cast<void**>(&in), n * sizeof(float));
+  cudaMalloc(reinterpret_cast<void**>(&out), sizeof(float));
+  fill<<<8, 256>>>(in, n);
+  coalesce::sum(in, n, out);
+  cudaMemcpy(&sum, out, sizeof(float), cudaMemcpyDeviceToHost);
+  std::printf("%.0f\n", sum);
+  return nullptr;
+}
+int main() {
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 64 * 1024);
+  pthread_t one;
+  return pthread_create(&one, &small, thread, nullptr) != 0 || pthread_join(one, nullptr) != 0;
+}
+)");
+  for (const char* engine : {"interpreter", "native"}) {
+    const Result result = here.coalesce({"--compiler", "clang", "--engine", engine, source.string()});
+    EXPECT_EQ(result.code, 0) << engine << result.err;
+    EXPECT_EQ(result.out, "210000\n") << engine;
+  }
+}
+
 // A disk that is full, here by a limit to the size of files (that of messages, too): what was counted is shown, and
 // nobody takes it for all.
 TEST(Records, ThatAreCutAreNoSuccess) {
