@@ -92,7 +92,7 @@ Execution execute_on_gpu(const std::vector<std::string>& words, const Measuremen
   environment["COALESCE_GPU_PLAIN"] = measurement.plain ? "1" : "0";
   Execution execution{.outcome = run_child(command), .record = read_record_file(file.path())};
   Record& record = execution.record;
-  if (!record.started && execution.outcome.code == 0)
+  if (record.unused() && execution.outcome.code == 0)
     throw Error(Exit::failed, "'" + words.front() + "' launched nothing through a shared CUDA runtime",
                 "coalesce run takes a program built with nvcc -cudart shared, or a .cu file");
   record.on_gpu = true;

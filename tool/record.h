@@ -85,6 +85,7 @@ struct Record {
   nlohmann::ordered_json copies;                    // as written; null: none
   std::string damage;                               // why reading stopped before the end of the file; empty: it did not
 
+  bool unused() const { return !started && damage.empty(); }  // the CUDA runtime never came up
   bool interrupted() const;
   // The first launch that ended with a fault; null: none did.
   const Launch* faulted() const;

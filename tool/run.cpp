@@ -78,10 +78,10 @@ void print_warnings(const Execution& execution, bool colour) {
   if (!record.damage.empty())
     warn("the record of this run is damaged, launches after it are missing: " + record.damage);
   for (const std::string& note : record.notes) warn(note);
-  if (!record.started && record.damage.empty() && execution.outcome.signal)
+  if (record.unused() && execution.outcome.signal)
     warn(fmt::format("the program was ended by signal {} ({}) before it called the machine's CUDA runtime",
                      execution.outcome.signal, strsignal(execution.outcome.signal)));
-  else if (!record.started && record.damage.empty() && execution.outcome.code == 0)
+  else if (record.unused() && execution.outcome.code == 0)
     warn("the program made no call to the machine's CUDA runtime");
   if (record.started && !record.complete && record.damage.empty()) {
     warn(execution.outcome.signal
@@ -183,7 +183,7 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   Execution execution{.outcome = run_child(command), .record = read_record_file(file.path())};
   // A program linked with the runtime may decide not to use it; anything else was not run on the machine at all.
   const Record& record = execution.record;
-  if (!record.started && record.damage.empty() && execution.outcome.code == 0 && executable.cudart().empty()) {
+  if (record.unused() && execution.outcome.code == 0 && executable.cudart().empty()) {
     throw Error(Exit::failed, "'" + words.front() + "' did not use the CUDA runtime, so there is nothing to count",
                 "coalesce run takes a program built with nvcc -cudart shared, or a .cu file");
   }
