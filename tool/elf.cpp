@@ -185,7 +185,7 @@ Executable inspect_file(const std::string& path) {
   return result;
 }
 
-void require_runnable(const Executable& executable, const std::string& path) {
+void require_runnable(const Executable& executable, const std::string& path, bool on_gpu) {
   if (executable.kind == Executable::Kind::script) return;
   if (executable.kind == Executable::Kind::other) {
     throw Error(Exit::failed, "'" + path + "' is " + executable.problem,
@@ -202,7 +202,7 @@ void require_runnable(const Executable& executable, const std::string& path) {
                 "'" + path + "' is linked statically and uses no CUDA runtime that the machine could replace",
                 "build it with nvcc -cudart shared");
   }
-  if (executable.other_images > 0 && executable.ptx_images == 0) {
+  if (!on_gpu && executable.other_images > 0 && executable.ptx_images == 0) {
     throw Error(Exit::failed, "'" + path + "' holds machine code only, no PTX",
                 "rebuild it with PTX, for example nvcc -cudart shared -gencode arch=compute_90,code=compute_90");
   }

@@ -29,7 +29,7 @@ Executable inspect(std::string_view bytes);
 Executable inspect_file(const std::string& path);
 
 // Throws Error with a hint when the machine cannot run it. Executables that may load the runtime later (they have no
-// device code of their own and are linked dynamically), and scripts, pass.
-void require_runnable(const Executable& executable, const std::string& path);
+// device code of their own and are linked dynamically), and scripts, pass. A GPU can run machine code, too.
+void require_runnable(const Executable& executable, const std::string& path, bool on_gpu = false);
 
 }  // namespace coalesce::tool

@@ -76,7 +76,7 @@ Execution execute_on_gpu(const std::vector<std::string>& words, const Measuremen
     throw Error(Exit::environment, "libcoalesce_gpu.so is missing from this installation",
                 "it belongs beside libcudart; build or install the project as a whole");
   const Executable executable = inspect_file(words.front());
-  require_runnable(executable, words.front());
+  require_runnable(executable, words.front(), true);
   const RecordFile file;
   Command command{
       .words = words, .environment = {}, .output_to_stderr = output_to_stderr, .output_to_pipe = output_to_pipe};

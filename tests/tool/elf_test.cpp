@@ -122,9 +122,9 @@ std::string fat(const std::vector<uint16_t>& kinds) {
   return bytes + entries;
 }
 
-std::string verdict(const std::string& bytes) {
+std::string verdict(const std::string& bytes, bool on_gpu = false) {
   try {
-    require_runnable(inspect(bytes), "app");
+    require_runnable(inspect(bytes), "app", on_gpu);
     return "";
   } catch (const Error& error) {
     return std::string(error.what()) + " / " + error.hint;
@@ -152,7 +152,9 @@ TEST(Elf, SeveralContainersWithPadding) {
 }
 
 TEST(Elf, MachineCodeOnlySaysHowToRebuild) {
-  EXPECT_THAT(verdict(build({.needed = {"libcudart.so.13"}, .fatbin = fat({2, 2})})), HasSubstr("no PTX"));
+  const std::string machine_code = build({.needed = {"libcudart.so.13"}, .fatbin = fat({2, 2})});
+  EXPECT_THAT(verdict(machine_code), HasSubstr("no PTX"));
+  EXPECT_EQ(verdict(machine_code, true), "");
 }
 
 TEST(Elf, PtxTextCountsAsPtx) {
