@@ -8,7 +8,7 @@
 
 #include "bench/cases.h"
 #include "machine/machine.h"
-#include "native/engine.h"
+#include "native/tier/engine.h"
 
 namespace coalesce::bench {
 

@@ -9,7 +9,7 @@
 #include "cudart/progress.h"
 #include "cudart/registry.h"
 #include "machine/execute/native.h"
-#include "native/engine.h"
+#include "native/tier/engine.h"
 
 namespace coalesce::cudart {
 namespace {

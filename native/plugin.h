@@ -1,8 +1,8 @@
 // What libcoalesce_native.so exports: the compiler behind two C functions. The library is loaded when the first kernel
-// is compiled (native/library.h) and shares structs with who loads it, so both must be of one build.
+// is compiled (native/tier/library.h) and shares structs with who loads it, so both must be of one build.
 #pragma once
 
-#include "native/generate.h"
+#include "native/compile.h"
 
 namespace coalesce::native {
 

@@ -74,7 +74,7 @@ void TouchMap::mark_each(uint64_t first, uint64_t count) {
     }
     bool any = false;
     for (uint64_t s = first; s < here;) {
-      if (s % 64 == 0 && here - s >= 64) {  // a line, as what one thread has gathered is (native/touched.h)
+      if (s % 64 == 0 && here - s >= 64) {  // a line, as what one thread has gathered is (native/run/footprint.h)
         auto* line = reinterpret_cast<uint64_t*>(marks_ + s);
         for (int k = 0; k < 8; ++k) any |= put(line + k, kEight);
         s += 64;

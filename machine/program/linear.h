@@ -1,5 +1,5 @@
 // Arithmetic that keeps values a step apart a step apart: of the lanes of a warp (lanes.cpp), of the warps of a block
-// (native/generate/ahead.cpp). Modulo 2^bits all of it does; what widens only where no value wraps. And what bounds its
+// (native/emit/ahead.cpp). Modulo 2^bits all of it does; what widens only where no value wraps. And what bounds its
 // result.
 #pragma once
 

@@ -1,5 +1,5 @@
 // When there is native code, and where it comes from: thresholds, the background thread, the cache folder.
-#include "native/engine.h"
+#include "native/tier/engine.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@
 
 #include "cache/folder.h"
 #include "machine/ptx/parser.h"
-#include "native/fingerprint.h"
-#include "native/library.h"
+#include "native/tier/fingerprint.h"
+#include "native/tier/library.h"
 #include "tests/no_threads.h"
 #include "tests/ptx/harness.h"
 #include "tests/random/native_code.h"

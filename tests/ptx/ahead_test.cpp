@@ -1,4 +1,4 @@
-// Accesses that native code looks at once for all warps of a block (native/generate/ahead.cpp): rows a step apart, one
+// Accesses that native code looks at once for all warps of a block (native/emit/ahead.cpp): rows a step apart, one
 // after the other, all lanes on, or `if (i < n)` around them. Each is carried out by three blocks and more, and again
 // and again: the first time native code goes the slow way, where it learns which allocation it is.
 #include <string>

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "machine/execute/native.h"
-#include "native/engine.h"
+#include "native/tier/engine.h"
 
 namespace coalesce::machine::test {
 

@@ -1,0 +1,89 @@
+// LLVM 19 does not come back from `or` and `xor` of masks that are words, if the words themselves and what is made of
+// them are used as vectors of bits: one rule makes `or <32 x i1>` of the `or i32`, another takes that back
+// (https://github.com/llvm/llvm-project/issues/123333, mended in LLVM 20). `i < a || i < b` is enough. So what an `or`
+// of words has made is hidden from the first rule, by an assembler text of nothing, and an `or` of vectors that come
+// from words is done on the words. Costs nothing where words are in general registers, as these are.
+#include "native/emit/mask_logic.h"
+
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/PatternMatch.h>
+
+namespace coalesce::native {
+
+using namespace llvm;
+
+namespace {
+
+bool is_logic(Value* v) {
+  auto* op = dyn_cast<BinaryOperator>(v);
+  return op && (op->getOpcode() == Instruction::Or || op->getOpcode() == Instruction::Xor);
+}
+
+bool is_bits(Type* t) { return t->isVectorTy() && t->getScalarType()->isIntegerTy(1); }
+
+bool is_word(Type* t) { return t->isIntegerTy() && t->getIntegerBitWidth() >= 8 && t->getIntegerBitWidth() <= 64; }
+
+// The word that became these bits, if one did.
+Value* word_of(Value* v) {
+  auto* cast = dyn_cast<BitCastInst>(v);
+  return cast && is_bits(cast->getType()) && is_word(cast->getOperand(0)->getType()) ? cast->getOperand(0) : nullptr;
+}
+
+// Whether the word was bits before: those LLVM goes on with, without going in circles.
+bool was_bits(Value* v) {
+  auto* cast = dyn_cast<BitCastInst>(v);
+  return cast && is_bits(cast->getOperand(0)->getType());
+}
+
+class Hiding {
+ public:
+  // What `v`, a word that becomes bits, is made of.
+  void look_at(Value* v) {
+    auto* made = dyn_cast<Instruction>(v);
+    if (!made || !is_word(made->getType()) || !seen_.insert(made).second) return;
+    if (is_logic(made)) {
+      if (match(made, PatternMatch::m_Not(PatternMatch::m_Value()))) return look_at(made->getOperand(0));
+      if (!was_bits(made->getOperand(0)) && !was_bits(made->getOperand(1))) return hide(made);
+      look_at(made->getOperand(0));
+      look_at(made->getOperand(1));
+    } else if (isa<CastInst>(made) || made->getOpcode() == Instruction::Shl) {
+      look_at(made->getOperand(0));
+    }
+  }
+
+ private:
+  void hide(Instruction* made) {
+    Type* type = made->getType();
+    IRBuilder<> ir(made->getNextNode());
+    CallInst* hidden = ir.CreateCall(InlineAsm::get(FunctionType::get(type, {type}, false), "", "=r,0", false), {made});
+    made->replaceUsesWithIf(hidden, [&](Use& use) { return use.getUser() != hidden; });
+  }
+
+  SmallPtrSet<Instruction*, 32> seen_;
+};
+
+}  // namespace
+
+void hide_logic_of_masks(Function& f) {
+  // In order: what has become a bitcast of a word may be an operand of the next.
+  for (Instruction& i : make_early_inc_range(instructions(f))) {
+    if (!is_bits(i.getType()) || !is_logic(&i)) continue;
+    Value *a = word_of(i.getOperand(0)), *b = word_of(i.getOperand(1));
+    if (!a || !b) continue;
+    IRBuilder<> ir(&i);
+    i.replaceAllUsesWith(ir.CreateBitCast(ir.CreateBinOp(cast<BinaryOperator>(i).getOpcode(), a, b), i.getType()));
+    i.eraseFromParent();
+  }
+  SmallVector<Value*, 32> words;
+  for (Instruction& i : instructions(f))
+    if (Value* word = word_of(&i)) words.push_back(word);
+  Hiding hiding;
+  for (Value* word : words) hiding.look_at(word);
+}
+
+}  // namespace coalesce::native
