@@ -29,6 +29,7 @@ using AtomicLane = u128 (*)(std::byte* where, u128 a, u128 b);
 
 // All but the first: from a scalar slot. strided: lane l at base + l * stride.
 enum class AddressShape : uint8_t { vector, uniform, contiguous, strided };
+inline constexpr std::size_t kAddressShapes = 4;
 
 // A memory operation as its handlers see it.
 struct Access {
@@ -183,7 +184,10 @@ std::unique_ptr<Code> lower(std::unique_ptr<Decoded> program, bool checked = fal
 const Code& scatter(const Code& code);
 
 // Handlers that lower() picks from (memory_ops.cpp, atomics.cpp, lane_ops.cpp).
-Handler memory_handler(const MemoryOp& op, Kind kind);
+// Whether accesses of this kind to this space have a handler for addresses of this shape: all have one for `vector`.
+bool takes_shape(AddressSpace space, Kind kind, AddressShape shape);
+// Throws std::logic_error where there is none.
+Handler memory_handler(const MemoryOp& op, Kind kind, AddressShape shape);
 void choose_movers(Access& access, Kind kind);
 AtomicLane atomic_lane(const MemoryOp& op);
 Handler lane_handler(const Instruction& instruction);

@@ -117,7 +117,7 @@ void Lowering::lower_memory(const Instruction& i, uint32_t index) {
             (a.shape == AddressShape::contiguous || (a.shape == AddressShape::uniform && a.scalar_results));
   if (m.result != kNone) a.result = slots_.of(m.result).vector;
   Step s;
-  s.run = memory_handler(m, i.kind);
+  s.run = memory_handler(m, i.kind, a.shape);
   if (i.kind != Kind::atomic &&
       (m.space == AddressSpace::global || m.space == AddressSpace::shared || m.space == AddressSpace::constant))
     s.many = Many::active;

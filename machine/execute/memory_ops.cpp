@@ -6,6 +6,7 @@
 #include "machine/execute/memory_ops.h"
 
 #include <cstring>
+#include <stdexcept>
 
 #include "machine/observe/traffic.h"
 
@@ -392,16 +393,21 @@ void local_access(const Step& s, Context& context) {
   local_vector<IsLoad>(a, w, address_table(a, w, table), w.active, a.site);
 }
 
-void param_vector(const Access& a, Warp& w, const uint64_t* address, uint32_t mask) {
-  alignas(64) uint64_t host[kLanes];
+// Where the lane's parameter bytes lie, within bounds and aligned.
+const std::byte* param_at(const Access& a, Warp& w, uint64_t address, uint32_t lane) {
+  const uint64_t offset = address + static_cast<uint64_t>(a.offset);
   const std::vector<uint8_t>& parameters = *w.worker->launch.parameters;
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    const uint64_t offset = address[l] + static_cast<uint64_t>(a.offset);
-    if ((mask >> l & 1) && (offset > parameters.size() || offset + a.bytes > parameters.size()))
-      fault_at(a, w, Fault::illegal_address, offset, l,
-               "outside the kernel's " + std::to_string(parameters.size()) + " bytes of parameters");
-    host[l] = reinterpret_cast<uint64_t>(parameters.data()) + offset;
-  }
+  if (offset > parameters.size() || offset + a.bytes > parameters.size())
+    fault_at(a, w, Fault::illegal_address, offset, lane,
+             "outside the kernel's " + std::to_string(parameters.size()) + " bytes of parameters");
+  if (offset & (a.bytes - 1u)) fault_at(a, w, Fault::misaligned_address, offset, lane, "");
+  return reinterpret_cast<const std::byte*>(parameters.data()) + offset;
+}
+
+void param_vector(const Access& a, Warp& w, const uint64_t* address, uint32_t mask) {
+  alignas(64) uint64_t host[kLanes] = {};
+  for (uint32_t m = mask; m; m &= m - 1)
+    host[lowest(m)] = reinterpret_cast<uint64_t>(param_at(a, w, address[lowest(m)], lowest(m)));
   a.move_table(a, w, host, mask);
 }
 
@@ -409,19 +415,14 @@ void param_access(const Step& s, Context& context) {
   const Access& a = *static_cast<const Access*>(s.extra);
   Warp& w = static_cast<Warp&>(context);
   alignas(64) uint64_t table[kLanes];
-  const uint64_t* from = w.at<uint64_t>(a.address);
-  if (a.shape != AddressShape::vector) {
-    for (uint64_t& t : table) t = *from;
-    if (a.scalar_results) {
-      const uint64_t offset = *from + static_cast<uint64_t>(a.offset);
-      const std::vector<uint8_t>& parameters = *w.worker->launch.parameters;
-      if (offset > parameters.size() || offset + a.bytes > parameters.size())
-        fault_at(a, w, Fault::illegal_address, offset, lowest(w.active), "outside the kernel's parameters");
-      return a.move_uniform(a, w, reinterpret_cast<const std::byte*>(parameters.data()) + offset, w.active);
-    }
-    from = table;
-  }
-  param_vector(a, w, from, w.active);
+  param_vector(a, w, address_table(a, w, table), w.active);
+}
+
+void param_uniform(const Step& s, Context& context) {
+  const Access& a = *static_cast<const Access*>(s.extra);
+  Warp& w = static_cast<Warp&>(context);
+  const uint64_t address = a.address_is_64 ? *w.at<uint64_t>(a.address) : *w.at<uint32_t>(a.address);
+  a.move_uniform(a, w, param_at(a, w, address, lowest(w.active)), w.active);
 }
 
 template <bool IsLoad>
@@ -526,24 +527,59 @@ void shared_atomic_where(const Access& a, Warp& w, const uint32_t* address, uint
   fault_at(a, w, Fault::illegal_address, address, lane, "in a space without atomics");
 }
 
-Handler memory_handler(const MemoryOp& op, Kind kind) {
+namespace {
+
+// Which handlers there are. Every one of a row knows its shapes apart; null: the space's has no form for that shape.
+struct MemoryRow {
+  AddressSpace space;
+  Kind kind;
+  Handler of[kAddressShapes];  // by AddressShape: vector, uniform, contiguous, strided
+};
+
+constexpr MemoryRow row(AddressSpace space, Kind kind, Handler vector, Handler uniform, Handler contiguous,
+                        Handler strided) {
+  return {space, kind, {vector, uniform, contiguous, strided}};
+}
+
+// Of stores at one address a lane has to be chosen: `vector` does.
+constexpr Handler kNo = nullptr, kLoad = global_access<true, true>, kStore = global_access<false, true>,
+                  kLoadConstant = global_access<true, false>, kLoadShared = shared_access<true>,
+                  kStoreShared = shared_access<false>;
+constexpr MemoryRow kMemoryRows[] = {
+    row(AddressSpace::global, Kind::load, kLoad, kLoad, kLoad, kNo),
+    row(AddressSpace::global, Kind::store, kStore, kNo, kStore, kNo),
+    row(AddressSpace::constant, Kind::load, kLoadConstant, kLoadConstant, kLoadConstant, kNo),
+    row(AddressSpace::shared, Kind::load, kLoadShared, kLoadShared, kLoadShared, kLoadShared),
+    row(AddressSpace::shared, Kind::store, kStoreShared, kNo, kStoreShared, kStoreShared),
+    row(AddressSpace::local, Kind::load, local_access<true>, kNo, kNo, kNo),
+    row(AddressSpace::local, Kind::store, local_access<false>, kNo, kNo, kNo),
+    row(AddressSpace::generic, Kind::load, generic_access<true>, kNo, kNo, kNo),
+    row(AddressSpace::generic, Kind::store, generic_access<false>, kNo, kNo, kNo),
+    row(AddressSpace::param, Kind::load, param_access, param_uniform, kNo, kNo),
+};
+
+const MemoryRow* row_of(AddressSpace space, Kind kind) {
+  for (const MemoryRow& r : kMemoryRows)
+    if (r.space == space && r.kind == kind) return &r;
+  return nullptr;
+}
+
+}  // namespace
+
+bool takes_shape(AddressSpace space, Kind kind, AddressShape shape) {
+  if (kind == Kind::atomic || kind == Kind::request) return shape == AddressShape::vector;
+  const MemoryRow* r = row_of(space, kind);
+  return r && r->of[static_cast<std::size_t>(shape)];
+}
+
+Handler memory_handler(const MemoryOp& op, Kind kind, AddressShape shape) {
+  if (!takes_shape(op.space, kind, shape))
+    throw std::logic_error("internal error: no handler for an access of kind " + std::to_string(int(kind)) +
+                           " to space " + std::to_string(int(op.space)) + " at addresses of shape " +
+                           std::to_string(int(shape)));
   if (kind == Kind::atomic) return atomic_handler(op);
   if (kind == Kind::request) return request_handler();
-  const bool load = kind == Kind::load;
-  switch (op.space) {
-    case AddressSpace::global:
-      return load ? global_access<true, true> : global_access<false, true>;
-    case AddressSpace::shared:
-      return load ? shared_access<true> : shared_access<false>;
-    case AddressSpace::local:
-      return load ? local_access<true> : local_access<false>;
-    case AddressSpace::constant:
-      return load ? global_access<true, false> : global_access<false, false>;
-    case AddressSpace::param:
-      return param_access;
-    default:
-      return load ? generic_access<true> : generic_access<false>;
-  }
+  return row_of(op.space, kind)->of[static_cast<std::size_t>(shape)];
 }
 
 }  // namespace coalesce::machine

@@ -17,19 +17,21 @@ bool scalar_form(const Decoded& program, const Instruction& i) {
 
 bool is_word(const MemoryOp& m) { return m.bytes() == 4 && m.count == 1 && m.value_bytes[0] == 4; }
 
-AddressShape shape_of(const Decoded& program, const MemoryOp& m, Kind kind) {
-  if (kind == Kind::atomic || kind == Kind::request || m.space == AddressSpace::generic ||
-      m.space == AddressSpace::local)
-    return AddressShape::vector;
-  if (!m.address.is_reg()) return kind == Kind::load ? AddressShape::uniform : AddressShape::vector;
+// What the address's lane class says of it, whoever is to use it.
+static AddressShape natural_shape(const Decoded& program, const MemoryOp& m) {
+  if (!m.address.is_reg()) return AddressShape::uniform;
   const Register& r = program.registers[m.address.reg];
-  if (r.lanes <= LaneClass::warp_uniform) return kind == Kind::load ? AddressShape::uniform : AddressShape::vector;
-  if (r.lanes == LaneClass::affine && r.stride == static_cast<int64_t>(m.bytes())) return AddressShape::contiguous;
+  if (r.lanes <= LaneClass::warp_uniform) return AddressShape::uniform;
+  if (r.lanes != LaneClass::affine) return AddressShape::vector;
+  if (r.stride == static_cast<int64_t>(m.bytes())) return AddressShape::contiguous;
   constexpr int64_t kFar = 1 << 16;  // no two lanes further apart than shared memory can be
-  if (m.space == AddressSpace::shared && r.lanes == LaneClass::affine && is_word(m) && r.stride > 0 &&
-      r.stride % 4 == 0 && r.stride < kFar)
-    return AddressShape::strided;
+  if (is_word(m) && r.stride > 0 && r.stride % 4 == 0 && r.stride < kFar) return AddressShape::strided;
   return AddressShape::vector;
+}
+
+AddressShape shape_of(const Decoded& program, const MemoryOp& m, Kind kind) {
+  const AddressShape natural = natural_shape(program, m);
+  return takes_shape(m.space, kind, natural) ? natural : AddressShape::vector;
 }
 
 Slots::Slots(Code& code)

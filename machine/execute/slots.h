@@ -21,7 +21,7 @@ uint32_t vector_bytes(Element e);
 bool scalar_form(const Decoded& program, const Instruction& i);
 // One element of 4 bytes a lane, from or to registers of 4 bytes.
 bool is_word(const MemoryOp& m);
-// Address shape of an access, from its register's class.
+// Address shape of an access: its register's class, as far as the space's handler has a form for it.
 AddressShape shape_of(const Decoded& program, const MemoryOp& m, Kind kind);
 
 class Slots {

@@ -168,12 +168,14 @@ void Flattener::load_store(bool is_store) {
   } else if (space == AddressSpace::param && is_kernel && where.reg < 0 && !is_store) {
     return param_load();
   }
+  if (is_store && space == AddressSpace::constant) return unknown();
   op = address(where);
   op.space = space;
   // Function parameters whose address is taken live in local memory, uncounted, as in registers on hardware.
   const bool uncounted =
       space == AddressSpace::param && (!is_kernel || (where.reg < 0 && frame_->params.contains(where.name)));
   if (uncounted) op.space = AddressSpace::local;
+  if (is_store && op.space == AddressSpace::param) return unknown();  // a kernel's are read-only
   op.width = static_cast<uint8_t>(width);
   op.count = static_cast<uint8_t>(count);
   op.order = order;
