@@ -129,7 +129,7 @@ int print_first(const Case& c, const std::string& engine_name) {
 
 struct Arguments {
   std::vector<std::string> kernels;
-  std::string json_file, markdown_file, peak, first, engine;
+  std::string json_file, peak, first, engine;
   int repetitions = 5;
   bool alone = false, no_first = false;
 };
@@ -149,8 +149,6 @@ int measure(const Arguments& arguments) {
     print_row(all["rows"].back());
   }
   print_notes(all["rows"], arguments.repetitions);
-  if (!arguments.markdown_file.empty() && !(std::ofstream(arguments.markdown_file) << markdown(all["rows"])))
-    throw std::runtime_error("cannot write " + arguments.markdown_file);
   if (arguments.kernels.empty()) {
     all["start_up"] = measure_start_up();
     all["memory"] = measure_memory(*find_case("tree_neighbours"));
@@ -167,7 +165,6 @@ int run(int argc, char** argv) {
     return find_case(name) ? std::string() : "no such kernel: " + name;
   });
   app.add_option("--json", arguments.json_file, "also write all figures to this file");
-  app.add_option("--markdown", arguments.markdown_file, "also write the tables of docs/results/speed.md to this file");
   app.add_option("--repetitions", arguments.repetitions, "launches of which the median is taken (5)")
       ->check(CLI::Range(1, 1000));
   app.add_flag("--alone", arguments.alone, "leave POCL and Oclgrind out");

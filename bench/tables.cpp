@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <string>
 #include <vector>
 
 #include "bench/others.h"
@@ -65,19 +66,6 @@ const Column kRates[] = {
     {"SSE", [](const json& r) { return rate(r, "sse"); }},
     {"POCL", [](const json& r) { return rate(r, "pocl"); }},
     {"Oclgrind", [](const json& r) { return rate(r, "oclgrind"); }},
-};
-
-std::string range(const json& row, const char* key) {
-  if (!row.contains(key)) return "-";
-  return number(row[key]["min"].get<double>()) + " to " + number(row[key]["max"].get<double>());
-}
-
-const Column kRanges[] = {
-    {"kernel", [](const json& r) { return r["kernel"].get<std::string>(); }},
-    {"interpreter", [](const json& r) { return range(r, "one_thread"); }},
-    {"2 threads", [](const json& r) { return range(r, "two_threads"); }},
-    {"native", [](const json& r) { return range(r, "native"); }},
-    {"2 threads", [](const json& r) { return range(r, "native_two"); }},
 };
 
 // By how many seconds the launches of `key` were later than those measured just before them, sorted; empty: none were.
@@ -183,11 +171,6 @@ static std::string first_launches(const json& rows) {
       "First launch by `auto`, cache empty: {:+.1f} ms at most against interpreted ({}; medians of pairs; two "
       "interpreted launches differ by up to {:.1f}; target 20): {}.\n",
       most * 1e3, kernel, noise * 1e3, most <= 0.02 ? "met" : "**not met**");
-}
-
-std::string markdown(const json& rows) {
-  return table(kRates, rows) + "\n" + verdicts(rows) + "\n" + first_launches(rows) + "\nLeast and most:\n\n" +
-         table(kRanges, rows) + "\n" + table(kFirst, rows);
 }
 
 void print_notes(const json& rows, int repetitions) {

@@ -1,19 +1,15 @@
-// What bench_machine prints: one list of columns for the terminal and for docs/results/speed.md.
+// The terminal's tables of bench_machine. bench/speed.py writes docs/results/speed.md.
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string>
 
 namespace coalesce::bench {
 
-// The terminal's table, line by line as the rows come.
+// The table of rates, line by line.
 void print_head();
 void print_row(const nlohmann::json& row);
 
-// `rows` as Markdown: rates, least and most, compiling and first launches.
-std::string markdown(const nlohmann::json& rows);
-
-// What the table does not say: the rest of the comparison, what was disturbed.
+// The legend, targets, first launches and disturbances.
 void print_notes(const nlohmann::json& rows, int repetitions);
 
 }  // namespace coalesce::bench

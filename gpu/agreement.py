@@ -5,8 +5,14 @@ import json
 import os
 import re
 
-from common import run, table
-from launches import AGAIN, bare, short
+import common  # finds docs/pages.py
+from common import run
+from launches import bare
+from pages import bars, replace, table
+
+MARKER = "gpu/agreement.py"
+COLUMNS = {"O0": "-Xptxas -O0", "O3": "-O3", "model": "-O3, `--model ptxas`"}
+
 
 def agrees(counter, whose="counted"):
     return counter[whose] == counter["measured"]
@@ -63,30 +69,30 @@ def cause_of(row, same_at_o0, code):
         counted, measured = wrong[f"shared_{space}_wavefronts"]
         wide = code and any(code[f"{letters}.{w}"] for w in ("64", "128"))
         parts.append(f"ptxas merged neighbouring shared {space}s into wider ones" if wide else
-                     "loops around compare-and-swap for atomics that the chip lacks" if code and code["ATOMS"] else
+                     "ptxas writes loops around compare-and-swap for atomics that the chip lacks" if code and code["ATOMS"] else
                      f"ptxas merged or left out shared {space}s" if measured < counted else
                      f"more shared {space}s than in the PTX")
     if any(k.startswith("shared_atomic") for k in wrong):
-        parts.append("additions of 1 whose lanes the memory counts (ATOMS.POPC.INC)" if code and code["ATOMS.POPC.INC"]
-                     else "shared atomics of another form than in the PTX")
+        parts.append("the memory counts the lanes of an addition of 1 (ATOMS.POPC.INC)" if code and code["ATOMS.POPC.INC"]
+                     else "ptxas chose another form of a shared atomic")
     if any(k.startswith("local") for k in wrong):
         counted = sum(c for k, (c, _) in wrong.items() if k.startswith("local"))
         measured = sum(m for k, (_, m) in wrong.items() if k.startswith("local"))
-        parts.append("spills and the stack of calls, which ptxas makes" if not counted else
+        parts.append("ptxas spills registers and keeps a stack" if not counted else
                      "ptxas kept a local array in registers" if not measured else
                      "ptxas widened accesses to local arrays, or spilled")
     if atomics := [v for k, v in wrong.items() if k.startswith(("global_atomic", "global_reduction"))]:
         parts.append("ptxas gathers a warp's updates of one address into one" if sum(m for _, m in atomics) < sum(c for c, _ in atomics)
-                     else "scattered words that several lanes want take a pass more now and then, why is not known")
+                     else "a scattered atomic takes a pass more now and then; the cause is unknown")
     if any(k.startswith("global_load") for k in wrong):
         counted, measured = wrong.get("global_load_requests", (0, 0))
         parts.append("ptxas left out or merged global loads" if measured < counted else
-                     "global loads of the same number touch other sectors" if measured == counted else
+                     "as many global loads touch other sectors" if measured == counted else
                      "ptxas executes a global load that the PTX branches around" if "global_load_sectors" in wrong else
-                     "lanes that leave a loop at different turns execute different copies of its load: ptxas unrolled it")
+                     "ptxas unrolled a loop: lanes that leave it in different turns execute different copies of its load")
     if any(k.startswith("global_store") for k in wrong):
         tickets = code and code["ATOMG"] and "global_store_requests" not in wrong
-        parts.append("places that warps get by atomics: they depend on which comes first" if tickets else
+        parts.append("atomics give warps the places they store to: the places depend on which warp comes first" if tickets else
                      "ptxas left out or merged global stores")
     notes = ["equal at -O0"] if same_at_o0 else []
     if foreseen(row) and all(agrees(c, "modelled") for c in row["counters"]):
@@ -97,19 +103,13 @@ def cause_of(row, same_at_o0, code):
 # What `--model ptxas` does not foresee, as it stands in the machine code (cuobjdump -sass, CUDA 13.0, sm_90).
 READ_IN_MACHINE_CODE = {
     ("mergeSort", "mergeElementaryIntervalsKernel"):
-        "ptxas turns `if` into predicates: `LDS [0x808]` and `LDS [0x800]` stand one after the other, ahead of the comparison that "
-        "in the PTX decides whether the second is read; so warps execute it that do not need it, and are a wavefront more. "
-        "The stores behind it are predicated in their place, which costs nothing",
+        "ptxas turns `if` into predicates and executes a shared load ahead of the comparison that guards it, also in warps that do not need the value",
     ("histogram", "mergeHistogram64Kernel"):
-        "ptxas unrolls the loop by four, with two copies for a remainder and one for the first turn: 8 `LDG` in place of one. "
-        "Lanes of a warp that leave at different turns execute different copies, each a request of its own; sectors are the same",
+        "ptxas unrolls the loop into eight copies of one `LDG`; lanes that leave in different turns execute different copies, with the same sectors in all",
     ("cg_task2", "DeviceSelectSweepKernel"):
-        "the warps' totals are read by seven loads, three of them of four words of which the compiler says which are used "
-        "(`used_bytes_mask`). ptxas merges the last three into one `LDS.128` and leaves the first four as they are, though these "
-        "overlap in the same way; so five",
+        "ptxas merges three of seven shared loads whose used bytes the compiler marks (`used_bytes_mask`), and leaves the other four",
     ("lab/reduce", "reduce_whole"):
-        "64 registers a thread, as two blocks of 512 threads fit then: ptxas puts three words of the last fold on the stack and "
-        "loads two of them (`-Xptxas -v`: 12 and 8 bytes), in one warp of the launch",
+        "with 64 registers a thread, ptxas spills three words of the last fold in one warp",
 }
 
 
@@ -184,86 +184,95 @@ def tree(where):
     return f", tree {where['commit']}" if where.get("commit") else ""
 
 
-def figure(counter):
-    least, most = counter.get("measured_between", [counter["measured"]] * 2)
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+def ways(rows):
+    """`program kernel` of the rows, each once; template arguments are cut."""
+    return ", ".join(dict.fromkeys(f"{r['program']} `{bare(r['kernel'])}`" for r in rows))
 
 
-def lines_of(rows, wanted):
-    """Table rows of the counters that are wanted."""
-    return [[r["program"], f"`{short(r['kernel'])}`", r["level"], r["launches"], f"`{c['counter']}`", f"{c['counted']:,}",
-             f"{c['modelled']:,}" if "modelled" in c else "", figure(c), r.get("cause", "")]
-            for r in rows for c in r["counters"] if wanted(c)]
+def summary(counts):
+    lines = []
+    for name, _ in FAMILIES:
+        line = [name]
+        for column in COLUMNS:
+            equal, total = counts.get(column, {}).get(name, [0, 0])
+            line.append(f"{equal} of {total} ({100 * equal / total:.2f} %)" if total else "")
+        lines.append(line)
+    return table(["launches that agree in", *COLUMNS.values()], lines)
 
 
-TITLES = ["program", "kernel", "level", "launches", "counter", "counted", "`--model ptxas`", "measured", "cause"]
+def plot(counts):
+    return bars("Launches whose counters all agree, %",
+                [(f"{name.split()[0]}, {title.replace('`', '')}", 100 * counts[column][name][0] / counts[column][name][1])
+                 for name, _ in FAMILIES for column, title in COLUMNS.items() if counts.get(column, {}).get(name)], "%", 100)
 
 
-def write(rows, failed, where, docs):
-    explain(rows)
+def claim(counts):
+    parts = [f"in {'all' if equal == total else equal} {'' if equal == total else 'of '}{total} launches that use {what} memory"
+             for what, name in (("global", FAMILIES[0][0]), ("shared", FAMILIES[1][0]))
+             for equal, total in [counts.get("O0", {}).get(name, [0, 0])] if total]
+    return f"With `-Xptxas -O0` the counters agree {' and '.join(parts)}." if parts else "No launch was compared."
+
+
+def by_cause(rows):
+    causes = collections.OrderedDict()
+    for r in rows:
+        causes.setdefault((r["cause"], r["level"]), []).append(r)
+    ordered = sorted(causes.items(), key=lambda entry: -sum(r["launches"] for r in entry[1]))
+    return table(["cause", "level", "launches", "where"],
+                 [[cause, level, sum(r["launches"] for r in mine), ways(mine)] for (cause, level), mine in ordered], False)
+
+
+def page(rows, failed, where):
+    """The generated part of agreement.md."""
     counts = totals(rows)
     kernels = {(r["program"], r["kernel"]) for r in rows}
     public = {k for k in kernels if not k[0].startswith("lab/")}
-    text = ("# The machine's counters and a GPU's\n\n"
-            f"The same binaries, counted by the machine and by the hardware counters of {where['gpu']} (CUDA {where['cuda']}), "
-            f"{where['date']}{tree(where)}, by `{where['command']}` (`./dev gpu`): {len(kernels) - len(public)} rungs of the lab and {len(public)} kernels of "
-            "unmodified public programs. `O3` is nvcc's usual; `O0` the same PTX assembled with `-Xptxas -O0`; `--model ptxas` counts "
-            "the first as if the machine had merged what ptxas merges ([counters.md](../counters.md)). Compared are the "
-            "counters of memory that are not 0 on both sides, launch by launch: of each kernel of a program the first two launches. "
-            "[agreement.json](agreement.json) has every figure."
-            + (f" The programs are from {where['sources']}." if where.get("sources") else "") + "\n\n")
-    rows_ = []
-    for name, _ in FAMILIES:
-        line = [name]
-        for column in ("O0", "O3", "model"):
-            equal, total = counts.get(column, {}).get(name, [0, 0])
-            line.append(f"{equal} of {total} ({100 * equal / total:.2f} %)" if total else "")
-        rows_.append(line)
-    text += table(["launches that agree in", "-Xptxas -O0", "-O3", "-O3, `--model ptxas`"], rows_)
+    text = (f"{claim(counts)}\n\n{summary(counts)}\n![Share of the launches that agree](agreement.svg)\n\n"
+            f"- **Measured** on {where['gpu']} (CUDA {where['cuda']}), {where['date']}{tree(where)}.\n"
+            f"- **Compared:** {len(kernels) - len(public)} rungs of the lab and {len(public)} kernels of unmodified public programs, two launches of each.\n"
+            + (f"- **Programs** from {where['sources']}.\n" if where.get("sources") else "") +
+            "- **Levels:** `-O3` is nvcc's default; `-Xptxas -O0` assembles the same PTX without optimisation; "
+            "`--model ptxas` merges requests as ptxas does ([counters.md](../counters.md)).\n"
+            "- **Agreement** is equality of every memory counter of the launch. [agreement.json](agreement.json) has every figure.\n"
+            "- **Repeat:** `./dev gpu --programs FOLDER`; `gpu/results.py --again` writes this part from agreement.json.\n")
     late = sorted({r["program"] for r in rows if r["level"] == "O3" and not foreseen(r)})
     if late:
-        text += f"\nThe model's column has fewer launches: there is no run of it that ended, of {', '.join(late)}.\n"
+        text += f"\n`--model ptxas` has no finished run of {', '.join(late)}, so its column has fewer launches.\n"
     compared_ = [r for r in rows if not without_answer(r)]
     differing = [r for r in compared_ if r.get("cause")]
-    text += "\n## What differs, and why\n\n"
-    by_cause = collections.Counter()
-    for r in differing:
-        by_cause[r["level"], r["cause"]] += r["launches"]
-    text += table(["cause", "level", "launches"], [[c, l, n] for (l, c), n in by_cause.most_common()], False) + "\n"
-    text += table(TITLES, lines_of(differing, lambda c: not agrees(c)), False)
+    if differing:
+        text += "\n## What differs, and why\n\n" + by_cause(differing)
     missed = [r for r in compared_ if foreseen(r) and not all(agrees(c, "modelled") for c in r["counters"])]
     if missed:
-        text += ("\n## Where `--model ptxas` is wrong\n\nIt reads PTX, and cannot know what ptxas decides afterwards:\n\n"
+        text += ("\n## Where `--model ptxas` is wrong\n\nThe model reads PTX; ptxas decides more than PTX says:\n\n"
                  + "".join(f"- {r['program']}, `{bare(r['kernel'])}`: {read_in_machine_code(r)}.\n"
-                           for r in {(r["program"], bare(r["kernel"])): r for r in missed}.values()) + "\n"
-                 + table(TITLES[:8], [l[:8] for l in lines_of(missed, lambda c: not agrees(c, "modelled"))], False))
+                           for r in {(r["program"], bare(r["kernel"])): r for r in missed}.values()))
     restless = [r for r in rows if unsettled(r) and not r.get("prints")]
-    if restless:
-        text += (f"\n## Where hardware differs from itself\n\nA program with a launch that differs, and that `--model ptxas` does not foresee, was measured again, {AGAIN} times at least. "
-                 "Launches of which these measurements differ among themselves are not compared, as there is no one right figure: places "
-                 "that warps get by atomics depend on which warp comes first, and a warp that waits asks as often as the other "
-                 "takes long; the machine knows no time.\n\n"
-                 + table(TITLES[:8], [l[:8] for l in lines_of(restless, lambda c: not agrees(c) or "measured_between" in c)], False))
     printing = [r for r in rows if r.get("prints")]
+    if restless or printing or failed:
+        text += "\n## Not compared\n\n"
+    if restless:
+        text += (f"- **Hardware differs from itself** in repeated measurements: {ways(restless)}. Warps get places by atomics there, or poll, "
+                 "so the counts depend on timing.\n")
     if printing:
-        text += ("\n## Kernels that print or allocate\n\nThey are not compared: on hardware `printf`, `malloc` and failing assertions "
-                 "are code of NVIDIA's that moves data of its own, through buffers whose layout is not public; on the machine they "
-                 "are not memory traffic at all. What both counted all the same:\n\n"
-                 + table(TITLES[:8], [l[:8] for l in lines_of(printing, lambda c: True)], False))
-    text += "\n## All kernels\n\n"
-    all_rows = collections.OrderedDict()
-    for r in compared_:
-        entry = all_rows.setdefault((r["program"], short(r["kernel"])), {"O0": [0, 0], "O3": [0, 0], "model": [0, 0]})
-        for column, whose in [(r["level"], "counted")] + [("model", "modelled")] * foreseen(r):
-            entry[column][0] += r["launches"] * all(agrees(c, whose) for c in r["counters"])
-            entry[column][1] += r["launches"]
-    text += table(["program", "kernel", "-O0: launches equal", "-O3: launches equal", "`--model ptxas`"],
-                  [[p, f"`{k}`"] + [f"{e[l][0]} of {e[l][1]}" if e[l][1] else "" for l in ("O0", "O3", "model")]
-                   for (p, k), e in all_rows.items()])
-    if failed:
-        text += "\n## Not compared\n\n" + table(["program", "level", "why"], [[f["program"], f["level"], f["failed"].replace("\n", " ").replace("|", "/")] for f in failed])
-    with open(os.path.join(docs, "agreement.md"), "w") as out:
-        out.write(text)
+        text += f"- **Kernels that print or allocate:** {ways(printing)}. `printf` and `malloc` are NVIDIA's code there and cost no traffic here.\n"
+    for f in failed:
+        why = f["failed"].replace("\n", " ").replace("|", "/")
+        text += f"- **No figures:** {f['program']} at -{f['level']}: {why}.\n"
+    return text
+
+
+def write(rows, failed, where, docs):
+    """agreement.json, agreement.svg and, between its markers, agreement.md."""
+    explain(rows)
+    counts = totals(rows)
+    path = os.path.join(docs, "agreement.md")
+    if not os.path.exists(path):
+        with open(path, "w") as out:
+            out.write(f"# Do the counters agree with a GPU's?\n\n<!-- begin: {MARKER} -->\n<!-- end -->\n")
+    replace(path, MARKER, page(rows, failed, where))
+    with open(os.path.join(docs, "agreement.svg"), "w") as out:
+        out.write(plot(counts) if counts else "")
     with open(os.path.join(docs, "agreement.json"), "w") as out:
         json.dump({"schema": "coalesce.agreement/2", "measured": where, "summary": counts, "rows": rows, "failed": failed}, out,
                   separators=(",", ":"))

@@ -1,6 +1,10 @@
-"""What results.py and agreement.py share: running programs, tables."""
+"""What results.py, agreement.py and launches.py share: running programs, and the path to docs/pages.py."""
 import os
 import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(os.path.join(ROOT, "docs"))
 
 GRACE = 5  # seconds from being asked to end to being killed
 
@@ -25,11 +29,3 @@ def run(words, seconds=120, environment=None, **more):
         child.communicate()
     return None
 
-
-def table(titles, rows, numbers=True):
-    """A Markdown table; columns that no row has anything in are left out. Numbers: all columns but the first are."""
-    keep = [c for c in range(len(titles)) if c == 0 or any(row[c] != "" for row in rows)]
-    lines = ["| " + " | ".join(titles[c] for c in keep) + " |",
-             "|" + "|".join("---:" if numbers and c else "---" for c in keep) + "|"]
-    lines += ["| " + " | ".join(str(row[c]) for c in keep) + " |" for row in rows]
-    return "\n".join(lines) + "\n"

@@ -4,11 +4,12 @@
   results.py [--coalesce PROGRAM] [--docs FOLDER] [--programs FOLDER] [--experiments A,B,...] [--name h200]
   results.py --again     measures nothing: writes the pages from the JSON files
 
-Writes NAME.md, NAME.json and NAME-*.svg: every experiment of the lab, counted and measured; agreement.md and
-agreement.json: the counters of memory on both sides, of the experiments (ptxas as it is, and with -Xptxas -O0) and of the
-programs in the folder. Those are built beforehand with `nvcc -cudart shared -gencode
-arch=compute_90,code=[sm_90,compute_90]`, each as NAME.O3 and NAME.O0 (the latter with -Xptxas -O0); a file NAME.args may
-hold arguments, a file SOURCES says where all of them are from. Nothing but Python is needed; cuobjdump, where there is one, tells what ptxas made of a kernel.
+Writes NAME.md, NAME.json and NAME-*.svg: every experiment of the lab, counted and measured; and agreement.md,
+agreement.json, agreement.svg: the memory counters of both sides, for the experiments (at -O3 and with -Xptxas -O0) and
+for the programs in the folder. Build these programs beforehand with `nvcc -cudart shared -gencode
+arch=compute_90,code=[sm_90,compute_90]`, each as NAME.O3 and NAME.O0 (the latter with -Xptxas -O0). A file NAME.args may
+hold arguments; a file SOURCES names the programs' sources. Needs only Python; cuobjdump, if present, shows what ptxas made
+of a kernel.
 """
 import argparse
 import collections
@@ -26,9 +27,9 @@ import time
 sys.dont_write_bytecode = True  # nothing is left in the source tree
 import agreement
 import launches
-from common import run, table
+from common import ROOT, run
+from pages import bars, table
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LEVELS = {"O3": [], "O0": ["-X", "-Xptxas=-O0"]}
 
 
@@ -106,90 +107,98 @@ def us(seconds):
     return f"{seconds * 1e6:.2f}" if seconds < 1e-4 else f"{seconds * 1e6:.1f}"
 
 
-def bars(title, rows, unit):
-    """A bar chart as SVG; rows: (name, value)."""
-    height, width, left = 22, 720, 190
-    most = max(value for _, value in rows)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height * len(rows) + 34}" '
-           'font-family="sans-serif" font-size="12">', '<rect width="100%" height="100%" fill="#ffffff"/>',
-           f'<text x="8" y="18" font-weight="bold">{title}</text>']
-    for i, (name, value) in enumerate(rows):
-        y, length = 30 + i * height, (width - left - 110) * value / most
-        out.append(f'<text x="{left - 8}" y="{y + 13}" text-anchor="end">{name.replace("<", "&lt;")}</text>')
-        out.append(f'<rect x="{left}" y="{y + 2}" width="{length:.1f}" height="{height - 8}" fill="#2f6f8f"/>')
-        out.append(f'<text x="{left + length + 6:.1f}" y="{y + 13}">{value:.4g} {unit}</text>')
-    return "\n".join(out) + "\n</svg>\n"
+PLOTTED = ("reduce", "transpose")
 
 
-def experiment_part(e, docs, name):
-    gpu, rungs = e["gpu"], [r for r in e["rungs"] if "gpu" in r]
-    part = f"## {e['name']}\n\n{e['title']} (`coalesce lab {' '.join([e['name'], *e['sizes']])} --on both`)\n\n"
-    copies = any("span_seconds" in r["gpu"] for r in rungs)
-    if copies:
-        rows = []
-        for r in rungs:
-            g, row = r["gpu"], [f"`{r['name']}`", us(r["gpu"].get("span_seconds", 0))]
-            for way in ("h2d", "d2h"):
-                seconds, moved = g.get(way + "_seconds", 0), r.get("copies", {}).get(way, {}).get("bytes", 0)
-                row += [us(seconds) if seconds else "", f"{moved / seconds * 1e-9:.1f}" if seconds else ""]
-            rows.append(row)
-        part += table(["rung", "the whole, us", "to device, us", "GB/s", "to host, us", "GB/s"], rows)
-        plotted = [(r["name"], r["gpu"]["span_seconds"] * 1e6) for r in rungs if r["gpu"].get("span_seconds")]
-    else:
-        rows = []
-        for r in rungs:
-            g = r["gpu"]
-            cold, warm, rate = g.get("cold_seconds"), g.get("warm_seconds"), g.get("effective_bytes_per_second", 0)
-            rows.append([f"`{r['name']}`", us(cold["median"]) if cold else "", us(cold["spread"]) if cold else "",
-                         us(warm["median"]) if warm else "", us(warm["spread"]) if warm else "",
-                         f"{rate * 1e-9:.1f}" if rate else "",
-                         f"{100 * rate / gpu['read_bytes_per_second']:.1f} %" if rate else "",
-                         f"{100 * rate / gpu['copy_bytes_per_second']:.1f} %" if rate else "",
-                         f"{g['cycles']:.1f}" if g.get("cycles") else ""])
-        part += table(["rung", "cold, us", "±", "warm, us", "±", "GB/s", "of read", "of copy", "cycles a step"], rows)
-        plotted = [(r["name"], r["gpu"]["cold_seconds"]["median"] * 1e6) for r in rungs if "cold_seconds" in r["gpu"]]
-    if plotted:
-        file = f"{name}-{e['name']}.svg"
-        with open(os.path.join(docs, file), "w") as out:
-            out.write(bars(f"{e['name']}: microseconds" + ("" if copies else ", cold L2"), plotted, "us"))
-        part += f"\n![{e['name']}: time of each rung]({file})\n"
-    if e["claims"]:
-        rows = []
+def essential(data):
+    """What the page needs of the lab's export."""
+    def rung(r):
+        gpu = {k: v for k, v in r["gpu"].items() if k != "counters"}
+        for kind in ("cold_seconds", "warm_seconds"):
+            if kind in gpu:
+                gpu[kind] = {k: gpu[kind][k] for k in ("median", "spread")}
+        return {"name": r["name"], "gpu": gpu, **({"copies": r["copies"]} if "copies" in r else {})}
+
+    claims = ("text", "document", "figure", "unit", "value", "measured", "verdict", "reason")
+    return {"experiments": [{"name": e["name"], "gpu": {k: v for k, v in e["gpu"].items() if k != "notes"},
+                             "rungs": [rung(r) for r in e["rungs"] if "gpu" in r],
+                             "claims": [{k: c[k] for k in claims if k in c} for c in e["claims"]]}
+                            for e in data["experiments"]]}
+
+
+def times(experiments):
+    """The rungs that are timed, and those whose copies are."""
+    timed, copied = [], []
+    for e in experiments:
+        for r in e["rungs"]:
+            g, name = r["gpu"], [e["name"], f"`{r['name']}`"]
+            if "span_seconds" in g:
+                row = [*name, us(g["span_seconds"])]
+                for way in ("h2d", "d2h"):
+                    seconds, moved = g.get(way + "_seconds", 0), r.get("copies", {}).get(way, {}).get("bytes", 0)
+                    row.append(f"{moved / seconds * 1e-9:.1f}" if seconds else "")
+                copied.append(row)
+            elif "cold_seconds" in g or g.get("cycles"):
+                cold, warm, rate = g.get("cold_seconds"), g.get("warm_seconds"), g.get("effective_bytes_per_second", 0)
+                share = rate / e["gpu"]["read_bytes_per_second"]
+                rated = share >= 0.005  # the others move next to nothing
+                timed.append([*name, us(cold["median"]) if cold else "", us(warm["median"]) if warm else "",
+                              f"{rate * 1e-9:.0f}" if rated else "", f"{100 * share:.0f} %" if rated else "",
+                              f"{g['cycles']:.1f}" if g.get("cycles") else ""])
+    return timed, copied
+
+
+def failing_claims(experiments):
+    rows = []
+    for e in experiments:
         for c in e["claims"]:
+            if c["verdict"] == "holds":
+                continue
             unit = " " + c["unit"] if c["unit"] else ""
             value = "" if c["value"] is None else f"{c['value']:.4g} ({'measured' if c.get('measured') else 'counted'})"
-            rows.append([c["text"], c["document"], "" if c["figure"] is None else f"{c['figure']:g}{unit}", value,
+            rows.append([e["name"], c["text"], "" if c["figure"] is None else f"{c['figure']:g}{unit}", value,
                          c["verdict"] + (": " + c["reason"] if c["reason"] else "")])
-        part += "\n" + table(["claim", "document", "it says", "here", "verdict"], rows, False)
-    return part + "\n"
+    return rows
 
 
 def write_results(data, where, docs, name):
+    data = essential(data)
     experiments = data["experiments"]
     limits = experiments[0]["gpu"]
     verdicts = collections.Counter(c["verdict"] for e in experiments for c in e["claims"])
+    timed, copied = times(experiments)
+    spread = max(t["spread"] / t["median"] for e in experiments for r in e["rungs"]
+                 for t in (r["gpu"].get("cold_seconds"), r["gpu"].get("warm_seconds")) if t)
     text = (f"# The lab on an {limits['name']}\n\n"
-            f"Every experiment of the lab, run natively on {where['gpu']} (CUDA {where['cuda']}, {where['host']}), "
-            f"{where['date']}{agreement.tree(where)}; by `{where['command']}`; `./dev gpu` makes this page, its plots and [{name}.json]({name}.json) anew"
-            + (f" (in {where['seconds']} s, agreement.md and building the experiments included)" if "seconds" in where else "") + ".\n\n"
-            "Times are CUDA events around one launch, ten repetitions after one that is not counted; shown is the median, "
-            "± half the distance of the quartiles. *Cold*: a buffer of twice the L2 cache was read before each. *Warm*: the "
-            "program's own arrays were. Before each repetition device memory is put back as it was, so kernels that work in "
-            "place do the same work each time. Clocks were left alone. *GB/s* is effective bandwidth: the bytes that an "
-            "infinite cache would still have to move (`compulsory_bytes`, read and written), over the cold time; *of read* and "
-            "*of copy* its share of what our own kernels reached in the same run (gpu/limits.cu):\n\n"
+            f"Of the documents' claims {verdicts['holds']} hold and {verdicts['does not hold']} do not hold; "
+            f"{verdicts['cannot be judged here']} cannot be judged.\n\n"
+            f"- **Measured** on {where['gpu']} (CUDA {where['cuda']}, {where['host']}), {where['date']}{agreement.tree(where)}.\n"
+            "- **Repeat:** `./dev gpu`. It writes this page, its plots and "
+            f"[{name}.json]({name}.json); `gpu/results.py --again` writes the page from the JSON.\n"
+            f"- **Times** are CUDA events around one launch: the median of ten. Half the distance of the quartiles is at most {100 * spread:.0f} %. "
+            "Each repetition starts from the same device memory; clocks are left alone.\n"
+            "- **Cold**: a buffer of twice the L2 cache is read first. **Warm**: the program's own arrays are.\n"
+            "- **GB/s**: compulsory bytes over the cold time. **Of read**: the share of what a bare kernel reads (gpu/limits.cu).\n\n"
             + table(["limit", "measured"],
                     [["read, 1 GiB", f"{limits['read_bytes_per_second'] * 1e-9:.0f} GB/s"],
                      ["copy, 1 GiB, read and written", f"{limits['copy_bytes_per_second'] * 1e-9:.0f} GB/s"],
                      ["an empty launch after another", f"{limits['launch_following_seconds'] * 1e6:.2f} us"],
-                     ["an empty launch, waited for", f"{limits['launch_waited_seconds'] * 1e6:.2f} us"]])
-            + f"\nClaims: {verdicts['holds']} hold, {verdicts['does not hold']} do not hold, "
-            f"{verdicts['cannot be judged here']} cannot be judged here. A share above 100 % is an array that a cache holds "
-            "in spite of the flush, as it was written by the kernel itself.\n\n")
+                     ["an empty launch, waited for", f"{limits['launch_waited_seconds'] * 1e6:.2f} us"]]))
     for e in experiments:
-        text += experiment_part(e, docs, name)
+        plotted = [(r["name"], r["gpu"]["cold_seconds"]["median"] * 1e6) for r in e["rungs"] if "cold_seconds" in r["gpu"]]
+        if e["name"] in PLOTTED and plotted:
+            file = f"{name}-{e['name']}.svg"
+            with open(os.path.join(docs, file), "w") as out:
+                out.write(bars(f"{e['name']}: microseconds, cold L2", plotted, "us"))
+            text += f"\n![{e['name']}: time of each rung]({file})\n"
+    if timed:
+        text += "\n## Times\n\n" + table(["experiment", "rung", "cold, us", "warm, us", "GB/s", "of read", "cycles a step"], timed)
+    if copied:
+        text += "\n## Copies\n\n" + table(["experiment", "rung", "in all, us", "to device, GB/s", "to host, GB/s"], copied)
+    if failing := failing_claims(experiments):
+        text += "\n## Claims that do not hold\n\n" + table(["experiment", "claim", "it says", "here", "verdict"], failing, False)
     with open(os.path.join(docs, name + ".md"), "w") as out:
-        out.write(text.rstrip() + "\n")
+        out.write(text)
     with open(os.path.join(docs, name + ".json"), "w") as out:
         json.dump({"measured": where, "lab": data}, out, separators=(",", ":"))
         out.write("\n")

@@ -1,10 +1,21 @@
 #!/usr/bin/env python3
-"""chart.py FILE.jsonl [DOCS]: from what run.sh measured, the plots docs/images/exact-*.svg and the tables in docs/exact.md
-and docs/results/exact.md (between their lines `<!-- table NAME -->` and `<!-- end -->`). Needs nothing but Python."""
+"""What run.sh measured, for the documents.
+
+    chart.py [--docs FOLDER] FILE.jsonl    writes the plots images/exact-*.svg, the table of errors in exact.md and the
+                                           section on exact sums in results/library.md into FOLDER (docs)
+"""
+import argparse
 import json
 import math
-import re
+import os
 import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+sys.path.append(os.path.join(ROOT, "docs"))
+import pages
+
+MARKER = "bench/exact/chart.py"
 
 COLORS = ["#b2182b", "#ef8a62", "#8073ac", "#4d9221", "#01665e", "#2166ac", "#000000"]
 
@@ -45,81 +56,113 @@ SPEEDS = [("torch", "PyTorch"), ("cub_gpu_to_gpu", "CUB gpu_to_gpu"), ("cub", "C
 ERRORS = [("one_by_one", "one by one"), ("torch", "PyTorch"), ("cub", "CUB"), ("numpy", "NumPy"), ("pairwise", "pairwise"), ("kahan", "Kahan"), ("exact", "exact_sum")]
 
 
-def main():
-    rows = [json.loads(line) for line in open(sys.argv[1]) if line.startswith("{")]
-    docs = sys.argv[2] if len(sys.argv) > 2 else "docs"
-    machine = next((r for r in rows if "driver" in r), next(r for r in rows if "machine" in r))
-    note = machine["machine"] + (", " + machine["date"] if "date" in machine else "")
-    tables = {}
+TYPES = ["float", "double", "half", "bfloat16"]
+MEASURES = [  # title, part, which cases: a length is at least the one and below the other
+    ("1 GiB, nine kinds of data", "flat 1 GiB", None), ("4 GiB", "flat 4 GiB", None),
+    ("4 GiB, sustained for half a second", "sustained, second half of 1 s", None), ("dot product of 2 x 512 MiB", "dot 2 x 512 MiB", None),
+    ("rows of 4 to 256", "rows, 1 GiB", (0, 257)), ("rows of 1024 and more", "rows, 1 GiB", (257, 2**40)),
+    ("columns of 4 to 256", "columns, 1 GiB", (0, 257)), ("columns of 1024 and more", "columns, 1 GiB", (257, 2**40))]
 
+
+def span(values, text):
+    """Least to most, as text(value) prints them."""
+    least, most = text(min(values)), text(max(values))
+    return least if least == most else f"{least} to {most}"
+
+
+def error(row, name):
+    return abs(row[name] - row["sum"]) / abs(row["sum"])
+
+
+def errors_of(rows):
     errors = {}
     for r in rows:
         if r.get("part") == "errors":
             errors.setdefault((r["case"], r["n"]), {}).update(r)
-    # In units of the last place of the result (float): 0.5 is what rounding alone may cost.
-    def error(r, name):
-        return abs(r[name] - r["sum"]) / abs(r["sum"])
-    series = []
-    for key, name in ERRORS:
-        points = [(n, error(r, key)) for (case, n), r in errors.items() if case == "uniform" and key in r]
-        if points:
-            series.append((name, points))
-    if series:
-        open(f"{docs}/images/exact-errors.svg", "w").write(
-            svg("Relative error of float sums of n numbers, uniform in [0, 1)", "n", "relative error", series, True, True, 1e-9, note))
-        table = ["| numbers | n | " + " | ".join(name for _, name in ERRORS) + " |", "| --- | ---: |" + " ---: |" * len(ERRORS)]
-        for (case, n), r in sorted(errors.items()):
-            cells = [f"{error(r, key):.1e}" if key in r else "-" for key, _ in ERRORS]
-            table.append(f"| {case} | 2^{int(math.log2(n))} | " + " | ".join(cells) + " |")
-        tables["errors"] = table
+    return errors
+
+
+def error_table(errors):
+    """The relative errors at the largest n of each kind of numbers."""
+    largest = {}
+    for case, n in errors:
+        largest[case] = max(n, largest.get(case, 0))
+    return pages.table(["numbers", "n"] + [name for _, name in ERRORS],
+                       [[case, f"2^{int(math.log2(n))}"] + [f"{error(errors[case, n], key):.1e}" if key in errors[case, n] else "" for key, _ in ERRORS]
+                        for case, n in sorted(largest.items())])
+
+
+def ratio_table(rows):
+    """The exact sum's speed as a share of the plain sum's."""
+    lines = []
+    for title, part, lengths in MEASURES:
+        line = [title]
+        for type in TYPES:
+            found = [r["of_plain"] for r in rows if r.get("part") == part and r["type"] == type
+                     and (not lengths or lengths[0] <= int(r["case"].split(" of ")[1]) < lengths[1])]
+            line.append(span(found, lambda v: f"{100 * v:.0f} %") if found else "")
+        lines.append(line)
+    small = []
+    for title, longest in (("calls of up to 2^16 elements", 2**16), ("calls of 2^18 and 2^20", 2**20)):
+        line = [title]
+        for type in TYPES:
+            found = [r["exact"] - r["plain"] for r in rows if r.get("part", "").startswith("small") and r["type"] == type
+                     and (n := int(r["case"].split()[1])) <= longest and (longest == 2**16 or n > 2**16)]
+            line.append(f"at most {max(found):.1f} us more" if found else "")
+        small.append(line)
+    return pages.table(["exact sum / plain sum", *TYPES], [line for line in lines + small if any(line[1:])])
+
+
+def peer_table(rows):
+    lines = []
+    for type in TYPES:
+        flat = [r for r in rows if r.get("part") == "flat 1 GiB" and r["type"] == type]
+        if flat:
+            lines.append([type] + [span([r["bytes"] / r[key] * 1e-3 for r in flat if r.get(key)], lambda v: f"{v:.0f}") if any(r.get(key) for r in flat) else ""
+                                   for key in ("plain", "exact", "cub", "cub_gpu_to_gpu")])
+    return pages.table(["1 GiB, GB/s", "plain sum", "exact sum", "CUB", "CUB gpu_to_gpu"], lines)
+
+
+def host_table(rows):
+    return pages.table(["elements", "data", "on the CPU", "GB/s"],
+                       [[r["type"], r["case"], r["what"], f"{r['GB/s']:.1f}"] for r in rows if r.get("part") == "host"])
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("file")
+    options.add_argument("--docs", default=os.path.join(ROOT, "docs"))
+    chosen = options.parse_args()
+    with open(chosen.file) as lines:
+        rows = [json.loads(line) for line in lines if line.startswith("{")]
+    docs = chosen.docs
+    machine = next((r for r in rows if "driver" in r), next(r for r in rows if "machine" in r))
+    note = machine["machine"] + (", " + machine["date"] if "date" in machine else "")
+
+    errors = errors_of(rows)
+    series = [(name, [(n, error(r, key)) for (case, n), r in errors.items() if case == "uniform" and key in r]) for key, name in ERRORS]
+    if series := [(name, points) for name, points in series if points]:
+        with open(f"{docs}/images/exact-errors.svg", "w") as out:
+            out.write(svg("Relative error of float sums of n numbers, uniform in [0, 1)", "n", "relative error", series, True, True, 1e-9, note))
+    if errors:
+        pages.replace(f"{docs}/exact.md", MARKER, error_table(errors))
 
     speeds = {}
     for r in rows:
         if r.get("part") == "speed" and r["type"] == "float":
             speeds.setdefault(int(r["case"]), {}).update(r)
     series = [(name, [(n, r["bytes"] / r[key] * 1e-3) for n, r in speeds.items() if key in r]) for key, name in SPEEDS]
-    series = [(name, points) for name, points in series if points]
-    if series:
-        open(f"{docs}/images/exact-speed.svg", "w").write(
-            svg("Speed of float sums of n numbers, one call", "n", "GB/s", series, True, True, 0.1, note))
+    if series := [(name, points) for name, points in series if points]:
+        with open(f"{docs}/images/exact-speed.svg", "w") as out:
+            out.write(svg("Speed of float sums of n numbers, one call", "n", "GB/s", series, True, True, 0.1, note))
 
-    def comparison(parts, extra=()):
-        found = [r for r in rows if r.get("part") in parts]
-        table = ["| elements | data | plain sum | exact sum | exact / plain | CUB | CUB gpu_to_gpu |", "| --- | --- | ---: | ---: | ---: | ---: | ---: |"]
-        for r in found:
-            gb = lambda us: f"{r['bytes'] / us * 1e-3:.0f} GB/s" if us else "-"
-            table.append(f"| {r['type']} | {r['case']} | {gb(r['plain'])} | {gb(r['exact'])} | {100 * r['of_plain']:.1f} % | {gb(r.get('cub'))} | {gb(r.get('cub_gpu_to_gpu'))} |")
-        return table
-    tables["flat"] = comparison(["flat 1 GiB"])
-    tables["large"] = comparison(["flat 4 GiB"])
-    tables["sustained"] = comparison(["sustained, second half of 1 s"])
-    tables["dot"] = comparison(["dot 2 x 512 MiB"])
-    small = {}
-    for r in rows:
-        if r.get("part", "").startswith("small"):
-            data, n = r["case"].split()
-            small.setdefault((data, int(n)), {})[r["type"]] = r
-    types = ["half", "bfloat16", "float", "double"]
-    tables["small"] = ["| data | n | " + " | ".join(types) + " |", "| --- | ---: |" + " ---: |" * 4] + [
-        f"| {data} | {n} | " + " | ".join(f"{by[t]['exact']:.1f} / {by[t]['plain']:.1f} us" if t in by else "-" for t in types) + " |" for (data, n), by in sorted(small.items())]
-    for shape in ("rows", "columns"):
-        found = {}
-        for r in rows:
-            if r.get("part") == f"{shape}, 1 GiB":
-                found.setdefault(int(r["case"].split(" of ")[1]), {})[r["type"]] = r
-        tables[shape] = ["| length | " + " | ".join(types) + " |", "| ---: |" + " ---: |" * 4] + [
-            f"| {n} | " + " | ".join(f"{100 * by[t]['of_plain']:.0f} %" if t in by else "-" for t in types) + " |" for n, by in sorted(found.items())]
-    host = [r for r in rows if r.get("part") == "host"]
-    if host:
-        tables["host"] = ["| elements | data | | GB/s | GB per second of processor time |", "| --- | --- | --- | ---: | ---: |"] + [
-            f"| {r['type']} | {r['case']} | {r['what']} | {r['GB/s']:.2f} | {r['GB per processor second']:.2f} |" for r in host]
-
-    for page in ("exact.md", "results/exact.md"):
-        text = open(f"{docs}/{page}").read()
-        for name, lines in tables.items():
-            if len(lines) > 2:
-                text = re.sub(rf"(<!-- table {name} -->\n).*?(<!-- end -->)", lambda m: m.group(1) + "\n".join(lines) + "\n" + m.group(2), text, flags=re.S)
-        open(f"{docs}/{page}", "w").write(text)
+    if any(r.get("part", "").startswith("flat") for r in rows):
+        where = f"{machine['machine']}, driver {machine['driver']}, {machine['date']}" if "driver" in machine else note
+        pages.replace(f"{docs}/results/library.md", MARKER,
+                      f"- **Measured** on {where}: medians of nine single calls, plain and exact in turns.\n"
+                      "- **Repeat**: `bench/exact/run.sh`, then `bench/exact/chart.py build/exact.jsonl`.\n\n"
+                      f"{ratio_table(rows)}\n{peer_table(rows)}\n{host_table(rows)}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh [--cub-main DIR] [--binaries DIR] [--output FILE] [PART...]: exact sums on this computer: on its GPU, where it has one and
 # nvcc builds (or --binaries holds) the programs, beside the library's plain sum and CUB's; and on its CPU. Lines of JSON go to FILE
-# (build/exact.jsonl), which chart.py makes the documents' tables and plots from.
+# (build/exact.jsonl), from which chart.py writes tables and plots of the documents.
 #
 #   PART             check, flat, sustained, small, speed, shapes, errors, torch, host; without any: all
 #   --cub-main DIR   a checkout of NVIDIA/cccl: its sum that is the same on every GPU is measured too

@@ -1,38 +1,43 @@
 #!/usr/bin/env python3
-"""docs/results/library.md's tables and plots from what run.sh wrote.
+"""docs/results/library.md's tables and plots from what run.sh measured.
 
-    table.py FILE...        replaces what is between the markers of docs/results/library.md, writes library-*.svg beside it,
-                            and prints each cell that misses an aim
+    table.py [--docs FOLDER] FILE...    writes the generated part of library.md and library-*.svg into FOLDER
+                                        (docs/results), and prints each cell that misses an aim
 """
+import argparse
 import json
 import math
-import pathlib
+import os
 import re
+import statistics
 import sys
 
-from chart import chart
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+sys.path.append(os.path.join(ROOT, "docs"))
+import pages
 
-DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs/results/library.md"
+MARKER = "bench/library/table.py"
 PEERS = ("cub", "cub-main", "thrust", "torch")
-LARGE = 2**28  # bytes, from which the aims for bandwidth hold
+LARGE = 2**28  # bytes; the aims for bandwidth hold from here on
 OF_LIMIT, OF_PEER, OF_CUB_EAGER = 0.95, 0.97, 0.5
 
-# Why a cell misses an aim: regular expressions for the aim and for its name; the first that fits. What is behind each
-# docs/library-kernels.md says.
-WRITTEN = "Limited by what is written: at least 95 % of a bare kernel that reads and writes as much."
-CROOKED = "Limited by how rows lie: at least 95 % of a bare kernel that reads such rows by vectors."
+# Why a cell misses an aim: regular expressions for the aim and for the cell's name; the first that fits applies.
+# docs/library-kernels.md explains the causes.
+WRITTEN = "The results' stores: at least 95 % of a bare kernel that reads and writes as much."
+CROOKED = "Rows that begin at any alignment: at least 95 % of a bare kernel that reads such rows by vectors."
 REASONS = [
-    ("in a graph", r" double ", "Doubles that stay in L2: sums with what they lost, positions of 64 bits, folded twice."),
-    ("in a graph", r".", "A few per cent: the last block waits for the states of all others (CUB: for a second launch)."),
-    ("eager", r".", "Eagerly: what the host takes to start one kernel, at 4 MB the kernel itself."),
-    ("of a peer", r".", "Beside a peer that is at the limit, too."),
-    ("of the limit", r"^\w+ (int8|half|float|double) \d+( \+1)?$", "One array of 256 MiB: the memory idles while the slowest multiprocessors end and what they leave is folded, of which the lines that the next call asks for ahead hide 1.5 us; halves: instructions, too."),
-    ("of the limit", r" (uniform|power|giant)$", "Segments: where launches begin and end, beside what is written; bytes and power laws: instructions."),
-    ("of the limit", r" \d+x\d+x\d+", "Axes that do not merge: not the order of reading (bare kernels 95 to 101 % of the limit in it), but 512 blocks where 528 fit, their beginnings and what they leave for each other."),
-    ("of the limit", r"(16383x16385|16385x16383|x268435|x20648881|x89478485|x38347922) over 0$", "Columns whose rows begin anywhere between two lines: five rounds of two blocks of 128 registers (three spill), each with a beginning and an end."),
-    ("of the limit", r"x(1|2|3|7|13|100|1000|4|8|16|32|64|128|256|512) over 0$", "Narrow matrices: multiprocessors are idle 5 % of the time, the slowest ends 8 us after the mean one, and the last fold takes 5 (clocks of all blocks; levelled by tickets a bare kernel gains 1 to 2 %); not doubles: all in float 0 to 1 % less."),
-    ("of the limit", r" over 0$", "Columns by 8 bytes: a bare kernel that reads so takes 98 % of the time that sum and `max` do; `variance` all in float takes as long, and so it does with 24 bytes of state for 32."),
-    ("of the limit", r" over 1$", "Short rows: states that lanes hand each other, and what is divided for each row."),
+    ("in a graph", r" double ", "Doubles in L2: compensated sums, 64-bit positions, two folds."),
+    ("in a graph", r".", "The last block waits for the states of all others; CUB waits for a second launch."),
+    ("eager", r".", "The host's time to start one kernel; at 4 MB the kernel's."),
+    ("of a peer", r".", "The peer reaches the limit, too."),
+    ("of the limit", r"^\w+ (int8|half|float|double) \d+( \+1)?$", "One array of 256 MiB: the memory idles while the last multiprocessors end and the last block folds; halves: also instructions."),
+    ("of the limit", r" (uniform|power|giant)$", "Segments: begin and end of launches, stores of results; bytes and power laws: also instructions."),
+    ("of the limit", r" \d+x\d+x\d+", "Axes that do not merge: the beginnings of blocks and the fold of their states."),
+    ("of the limit", r"(16383x16385|16385x16383|x268435|x20648881|x89478485|x38347922) over 0$", "Columns at any alignment: five rounds of two blocks, each with a beginning and an end."),
+    ("of the limit", r"x(1|2|3|7|13|100|1000|4|8|16|32|64|128|256|512) over 0$", "Narrow matrices: the slowest multiprocessor ends after the mean one, then comes the last fold."),
+    ("of the limit", r" over 0$", "Columns read by 8 bytes: a bare kernel that reads so is as slow."),
+    ("of the limit", r" over 1$", "Short rows: exchange of states between lanes, and a division for each row."),
 ]
 
 
@@ -44,8 +49,9 @@ class Figures:
     def __init__(self, files):
         self.machine, self.rows, beside = {}, {}, {}
         for file in files:
-            for line in open(file):
-                row = json.loads(line)
+            with open(file) as lines:
+                found = [json.loads(line) for line in lines]
+            for row in found:
                 if "machine" in row:
                     self.machine = row
                 elif row["library"].startswith("limit in "):  # before a program's cases and after them
@@ -112,15 +118,6 @@ class Figures:
         return min(found) if found else (None, "")
 
 
-def markdown(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|---" * 1 + "|---:" * (len(head) - 1) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
-
-
-def rate(bytes, seconds):
-    return f"{bytes / seconds / 1e12:.2f}" if seconds else ""
-
-
 def name(case):
     part, op, type, shape, axes, offset = case
     return f"{op} {type} {shape}" + (f" over {axes}" if axes else "") + (f" +{offset}" if offset else "")
@@ -134,40 +131,56 @@ def written(case, row):
     return row["bytes"] - 4 * math.prod(extents(case)) if case[0] in ("matrix", "nd") else 0
 
 
-def bandwidth_table(figures, cases):
+def percent(values):
+    return f"{min(values):.0%} to {max(values):.0%}" if values else ""
+
+
+SHAPES = [("whole arrays", "flat", ""), ("rows", "matrix", "1"), ("columns", "matrix", "0"), ("axes that do not merge", "nd", None),
+          ("ragged segments", "ragged", None)]
+
+
+def bandwidth_table(figures):
+    """Large cells: a row for each shape and function (of ragged segments, each element type), with least and most of its cells."""
     rows = []
-    for case, row in cases:
-        seconds, bytes = row["seconds"], row["bytes"]
-        peer, who = figures.best_peer(case)
-        limit = figures.limit_of(case, row)
-        rows.append([name(case), rate(bytes, seconds), f"{bytes / seconds / figures.limit(case, row):.0%}",
-                     f"{bytes / seconds / limit:.0%}" if limit else "",
-                     f"{rate(bytes, peer)} {who}" if peer else "", f"{peer / seconds:.2f}" if peer else ""])
-    return markdown(["case", "TB/s", "of the read limit", "of the limit with such results", "best peer, TB/s", "times as fast"], rows)
+    for title, part, axes in SHAPES:
+        found = {}
+        for case, row in figures.cases(part):
+            if row["bytes"] >= LARGE - 64 and axes in (None, case[4]):
+                found.setdefault(case[1] + (f" {case[2]}" if part == "ragged" else ""), []).append((case, row))
+        for op, cells in sorted(found.items()):
+            rates = [(case, row, row["bytes"] / row["seconds"]) for case, row in cells]
+            of_peer = [peer / row["seconds"] for case, row in cells if (peer := figures.best_peer(case)[0])]
+            bare = [rate / limit for case, row, rate in rates if (limit := figures.limit_of(case, row))]
+            rows.append([title, op, len(cells), percent([rate / figures.limit(case, row) for case, row, rate in rates]), percent(bare),
+                         f"{min(of_peer):.2f}" if of_peer else "", f"{statistics.median(of_peer):.2f}" if of_peer else ""])
+    return pages.table(["shape", "function", "cells", "of the read limit", "of a bare kernel with such results",
+                        "times the best peer: least", "median"], rows)
 
 
 def small_table(figures):
     rows = []
     for case, row in figures.cases("flat"):
-        if case[1] in ("sum", "argmax") and case[2] == "float" and not case[5] and row["bytes"] <= 2**24:
-            cells = [name(case)]
-            for library in ("coalesce", "cub", "thrust", "torch", "empty kernel"):
-                cells += [f"{s * 1e6:.1f}" if (s := figures.seconds(library, case, m)) else "" for m in ("eager", "graph", "cold")[: 1 if library in ("thrust", "empty kernel") else 3]]
-            rows.append(cells)
-    return markdown(["case, us", "eager", "graph", "cold", "CUB eager", "graph", "cold", "Thrust eager", "PyTorch eager", "graph", "cold", "an empty kernel eager"], rows)
+        if case[1] == "sum" and case[2] == "float" and not case[5] and row["bytes"] <= 2**24:
+            rows.append([case[3]] + [f"{s * 1e6:.1f}" if (s := figures.seconds(library, case, mode)) else ""
+                                     for library in ("coalesce", "cub", "torch") for mode in ("eager", "graph")])
+    return pages.table(["floats", "coalesce, us", "in a graph", "CUB", "in a graph", "PyTorch", "in a graph"], rows)
 
 
 def moving_table(figures):
     copy = max(r["bytes"] / r["seconds"] for (l, k, m), r in figures.rows.items() if l == "limit" and r["op"] == "copy" and 2**30 <= r["bytes"] <= 2**31)
-    rows = []
+    found = {}
     for case, row in figures.cases("moving"):
-        same = figures.seconds("cudaMemcpy2D", case)
-        pieces = figures.rows.get(("pieces", case, "eager"))
-        rows.append([name(case), rate(row["bytes"], row["seconds"]), f"{row['bytes'] / row['seconds'] / copy:.0%}",
-                     f"{row['bytes'] / row['seconds'] / (pieces['bytes'] / pieces['seconds']):.0%}" if pieces else "",
-                     rate(row["bytes"], same), f"{same / row['seconds']:.2f}" if same else ""])
-    return markdown(["case", "TB/s", f"of cudaMemcpy's {copy / 1e12:.2f}", "of a bare kernel with such pieces",
-                     "cudaMemcpy2D, TB/s", "times as fast"], rows)
+        wide = "rows of 1000 bytes and more" if extents(case)[-1] >= 1000 else "shorter rows"
+        found.setdefault((case[1], case[2] if case[1] != "copy" else wide), []).append((case, row))
+    rows = []
+    for (op, what), cells in sorted(found.items(), key=lambda entry: (entry[0][0], int(re.sub(r"\D", "", entry[0][1].split("-")[0]) or 0))):
+        rates = [row["bytes"] / row["seconds"] for _, row in cells]
+        bare = [rate / (p["bytes"] / p["seconds"]) for (case, _), rate in zip(cells, rates) if (p := figures.rows.get(("pieces", case, "eager")))]
+        twice = [same / row["seconds"] for case, row in cells if (same := figures.seconds("cudaMemcpy2D", case))]
+        rows.append([op, what, len(cells), percent([rate / copy for rate in rates]), percent(bare),
+                     f"{min(twice):.2f} to {max(twice):.2f}" if twice else ""])
+    return pages.table(["function", "elements", "cells", f"of cudaMemcpy's {copy / 1e12:.2f} TB/s", "of a bare kernel with such pieces",
+                        "times cudaMemcpy2D"], rows)
 
 
 def misses(figures):
@@ -193,23 +206,22 @@ def misses(figures):
 
 
 def reasons(figures, missing):
-    """Why: lines of text, one for each reason, with its cells. Those without one are last, and there are to be none."""
+    """Rows (cause, cells) of what misses an aim; "unknown" is last."""
     cells = {}
     for case, aim, what in missing:
         row = figures.rows[("coalesce", case, "eager")]
         limit = figures.limit_of(case, row)
-        why = next((text for aims, cases, text in REASONS if re.search(aims, aim) and re.search(cases, name(case))), "not known")
+        why = next((text for aims, cases, text in REASONS if re.search(aims, aim) and re.search(cases, name(case))), "unknown")
         if aim == "of the limit" and limit and row["bytes"] / row["seconds"] >= OF_LIMIT * limit:
             why = CROOKED if (case[3], case[4]) in figures.crooked else WRITTEN
-            what += f", {row['bytes'] / row['seconds'] / limit:.0%} of the bare kernel"
-        cells.setdefault(why, []).append(f"{name(case)} ({what.replace(' of the read limit', '').replace('in a graph ', '').replace(' time', '')})")
-    order = [WRITTEN, CROOKED] + [text for _, _, text in REASONS] + ["not known"]
-    return [f"- **{why}** {len(cells[why])}: " + "; ".join(cells[why]) + "." for why in dict.fromkeys(order) if why in cells]
+        cells.setdefault(why, []).append(case[1])
+    order = dict.fromkeys([WRITTEN, CROOKED] + [text for _, _, text in REASONS] + ["unknown"])
+    return [[why, len(cells[why]), ", ".join(sorted(set(cells[why])))] for why in order if why in cells]
 
 
 def plots(figures):
     flat = {}
-    for library in ("limit", "coalesce", "cub", "torch"):
+    for library in ("coalesce", "cub", "torch", "limit"):
         op = "read" if library == "limit" else "sum"
         points = [(r["bytes"], r["bytes"] / r["seconds"] / 1e12) for (l, k, m), r in figures.rows.items()
                   if l == library and k[0] == "flat" and k[1] == op and k[2] == "float" and not k[5]
@@ -217,49 +229,55 @@ def plots(figures):
         if points:
             flat[library] = sorted(points)
     sizes = lambda x: next(f"{x / 2**s:g} {n}" for s, n in ((30, "GiB"), (20, "MiB"), (10, "KiB"), (0, "B")) if x >= 2**s)
-    yield "flat", chart("Sum of a whole array of floats, cold", "array", "TB/s", flat, sizes)
-    for axis in ("0", "1"):
-        for op in ("sum", "argmin", "variance"):
-            lines = {}
-            for library in ("coalesce", "cub", "cub-main", "torch"):
-                points = [(e[0], r["bytes"] / r["seconds"] / 1e12) for (l, k, m), r in figures.rows.items()
-                          if l == library and k[0] == "matrix" and k[1] == op and k[4] == axis and m == "eager"
-                          and (e := extents(k))[0] & (e[0] - 1) == 0]
-                if points:
-                    lines[library] = sorted(points)
-            if "coalesce" in lines:
-                title = f"{op} of 2^28 floats over the {'rows (axis 0)' if axis == '0' else 'columns (axis 1)'}"
-                yield f"{op}-axis{axis}", chart(title, "rows", "TB/s", lines, lambda x: f"2^{x.bit_length() - 1}")
+    if "coalesce" in flat:
+        yield "flat", "Sum of a whole array of floats, cold", pages.lines("Sum of a whole array of floats, cold", "array", "TB/s", flat, sizes)
+    for axis, what in (("1", "rows"), ("0", "columns")):
+        lines = {}
+        for library in ("coalesce", "cub", "torch"):
+            points = [(e[0], r["bytes"] / r["seconds"] / 1e12) for (l, k, m), r in figures.rows.items()
+                      if l == library and k[0] == "matrix" and k[1] == "sum" and k[4] == axis and m == "eager"
+                      and (e := extents(k))[0] & (e[0] - 1) == 0]
+            if points:
+                lines[library] = sorted(points)
+        if "coalesce" in lines:
+            title = f"Sums of the {what} of 2^28 floats"
+            yield what, title, pages.lines(title, "rows", "TB/s", lines, lambda x: f"2^{x.bit_length() - 1}")
+
+
+def page(figures, missing, pictures):
+    m = figures.machine
+    large = [(c, r) for part in ("flat", "matrix", "nd", "ragged") for c, r in figures.cases(part) if r["bytes"] >= LARGE - 64]
+    under = {c for c, aim, _ in missing if aim == "of the limit"}
+    slower = sum(aim == "of a peer" for _, aim, _ in missing)
+    text = [f"Of {len(large)} cells of 256 MiB and more, {len(large) - len(under)} reach {OF_LIMIT:.0%} of the read limit.",
+            f"{slower or 'No'} cell is slower than {OF_PEER} of the best peer." if slower < 2 else f"{slower} cells are slower than {OF_PEER} of the best peer.", "",
+            f"- **Measured** on {m.get('machine', '?')}, driver {m.get('driver', '?')}, {m.get('date', '?')}."]
+    if shares := figures.beside.values():
+        text.append(f"- **Read limit**: a kernel that only reads, in the same program and on the same memory. The programs' limits are {min(shares):.1%} to {max(shares):.1%} of a program of its own.")
+    text += ["- **Bytes** are those that a call must read and those of its results.", "- **Peers**: " + ", ".join(p for p in PEERS if any(l == p for l, _, _ in figures.rows)) + ".",
+             "- **Repeat**: `./dev bench library`, then `bench/library/table.py build/library.jsonl`.", ""]
+    text += [f"![{title}](library-{file}.svg)\n" for file, title, _ in pictures]
+    text += ["## Large arrays", "", bandwidth_table(figures), "## Sums of small arrays", "", small_table(figures)]
+    if figures.cases("moving"):
+        text += ["## transpose, reverse, copy", "", moving_table(figures)]
+    text += ["## Aims that cells miss", "",
+             f"From 256 MiB: at least {OF_LIMIT:.0%} of the read limit and {OF_PEER} of the best peer. From 64 KiB to 4 MiB: at most {OF_CUB_EAGER} of CUB's time eagerly. In a graph: not slower than CUB.", "",
+             pages.table(["cause", "cells", "functions"], reasons(figures, missing), False) if missing else "No cell misses one."]
+    return "\n".join(text)
 
 
 def main():
-    figures = Figures(sys.argv[1:] or sys.exit(__doc__))
-    m = figures.machine
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("files", nargs="+", metavar="FILE")
+    options.add_argument("--docs", default=os.path.join(ROOT, "docs/results"))
+    chosen = options.parse_args()
+    figures = Figures(chosen.files)
     missing = misses(figures)
-    text = [f"{m.get('machine', '?')}, driver {m.get('driver', '?')}, {m.get('date', '?')}, `./dev bench library`.", ""]
-    if shares := figures.beside.values():
-        text += [f"The bare read in the library's programs, on their memory, before and after their cases, of what it takes in its own: {min(shares):.1%} to {max(shares):.1%}.", ""]
-    pictures = dict(plots(figures))
-    for file, svg in pictures.items():
-        (DOCUMENT.parent / f"library-{file}.svg").write_text(svg)
-    text += [f"![{file}](library-{file}.svg)" for file in pictures] + [""]
-    large = lambda part: sorted(((c, r) for c, r in figures.cases(part) if r["bytes"] >= LARGE - 64), key=lambda cr: (cr[0][1], cr[0][4], extents(cr[0])))
-    text += ["## Whole arrays", "", bandwidth_table(figures, large("flat")), "", "## Small arrays", "", small_table(figures), ""]
-    text += ["## Matrices of 2^28 floats", "", bandwidth_table(figures, large("matrix")), "", "## More axes", "", bandwidth_table(figures, large("nd")), ""]
-    if figures.cases("ragged"):
-        text += ["## Ragged segments", "", bandwidth_table(figures, large("ragged")), ""]
-    text += ["## transpose, reverse, copy", "", moving_table(figures), ""]
-    counts = {}
-    for case, aim, _ in missing:
-        counts[(case[1], aim)] = counts.get((case[1], aim), 0) + 1
-    aims = f"At least {OF_LIMIT:.0%} of the read limit and {OF_PEER} of the best peer from 256 MiB on; at most {OF_CUB_EAGER} of CUB's time eagerly from 64 KiB to 4 MiB; in a graph not slower than CUB."
-    text += ["## Aims that are missed", "", aims, "",
-             markdown(["function, aim", "cells"], [[f"{op}, {aim}", str(n)] for (op, aim), n in sorted(counts.items())]) if missing else "None.", ""]
-    text += reasons(figures, missing)
-    begin, end = "<!-- begin: bench/library/table.py -->\n", "<!-- end -->"
-    document = DOCUMENT.read_text()
-    head, rest = document.split(begin)
-    DOCUMENT.write_text(head + begin + "\n".join(text) + "\n" + rest[rest.index(end):])
+    pictures = list(plots(figures))
+    for file, _, svg in pictures:
+        with open(os.path.join(chosen.docs, f"library-{file}.svg"), "w") as out:
+            out.write(svg)
+    pages.replace(os.path.join(chosen.docs, "library.md"), MARKER, page(figures, missing, pictures))
     for case, _, what in missing:
         print(f"{name(case)}: {what}")
 

@@ -75,7 +75,7 @@ u128 real(std::byte* where, u128 a, u128) {
 }
 
 // Sums of single precision in global memory flush subnormal operands and results to zero, in shared memory they do not
-// (PTX ISA, atom; measured: docs/results/operations.md).
+// (PTX ISA, atom; measured: docs/results/agreement.md).
 float flushed(float a) { return std::fabs(a) < 0x1p-126f ? std::copysign(0.0f, a) : a; }
 u128 global_sum(std::byte* where, u128 a, u128) {
   return swap_loop<uint32_t>(where, [&](uint32_t old) {

@@ -278,7 +278,7 @@ void Flattener::async_copy() {
 // atom and red of vectors (global memory, add min max of floats): their elements one after the other, each atomic by
 // itself, as PTX has it. The first counts for all: a vector lies in one sector, and what the H200 counts of one (1
 // request, and per sector the largest number of lanes on one word) is what it counts of its first elements
-// (docs/results/operations.md).
+// (docs/results/agreement.md).
 void Flattener::vector_atomic(const MemoryOp& form, bool returns) {
   const std::size_t first = returns ? 1 : 0;
   const ptx::Operand& what = in_->operands[first + 1];

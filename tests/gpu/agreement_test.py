@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The pages of `./dev gpu` (gpu/agreement.py, gpu/launches.py): percentages, causes, what is listed apart, and what a
-comparison does with programs that are slow, fail, or differ. No GPU: `coalesce` is a script of a few lines here.
+"""Tests the pages of `./dev gpu` (gpu/results.py, agreement.py, launches.py): percentages, causes, sections, and programs that
+are slow, fail, or differ. No GPU: a script stands in for `coalesce`.
 
   agreement_test.py [ROOT]
 """
 import json
 import os
+import shutil
 import stat
 import sys
 import tempfile
@@ -18,6 +19,8 @@ sys.path.insert(0, os.path.join(ROOT, "gpu"))
 import agreement
 import common
 import launches
+import pages
+import results
 
 
 def row(level="O3", kernel="k", program="p", times=1, code=None, **counters):
@@ -67,7 +70,7 @@ class Causes(unittest.TestCase):
 
     def test_lanes_counted(self):
         self.assertEqual(cause(row(shared_atomic_wavefronts=(9, 4, 4), code={"ATOMS.POPC.INC": 1})),
-                         "additions of 1 whose lanes the memory counts (ATOMS.POPC.INC) (as `--model ptxas` counts)")
+                         "the memory counts the lanes of an addition of 1 (ATOMS.POPC.INC) (as `--model ptxas` counts)")
 
     def test_gathered_updates(self):
         self.assertEqual(cause(row(global_reduction_sectors=(64, 2, 3))),
@@ -78,11 +81,11 @@ class Causes(unittest.TestCase):
         self.assertIn("unrolled", cause(row(global_load_requests=(8, 9, 8), global_load_sectors=(8, 8, 8))))
 
     def test_stores_to_places_that_atomics_gave(self):
-        self.assertIn("which comes first", cause(row(global_store_sectors=(8, 9, 8), code={"ATOMG": 1})))
+        self.assertIn("which warp comes first", cause(row(global_store_sectors=(8, 9, 8), code={"ATOMG": 1})))
         self.assertIn("left out", cause(row(global_store_requests=(8, 7, 8), code={"ATOMG": 1})))
 
     def test_spills(self):
-        self.assertEqual(cause(row("O0", local_load_requests=(0, 5))), "spills and the stack of calls, which ptxas makes")
+        self.assertEqual(cause(row("O0", local_load_requests=(0, 5))), "ptxas spills registers and keeps a stack")
 
 
 class Rows(unittest.TestCase):
@@ -196,15 +199,21 @@ class Comparing(unittest.TestCase):
 
 
 class Pages(unittest.TestCase):
-    def test_the_page_in_the_repository_is_what_its_figures_give(self):
+    def test_the_pages_in_the_repository_are_what_their_figures_give(self):
+        kept = os.path.join(ROOT, "docs", "results")
         with tempfile.TemporaryDirectory() as folder:
-            results = os.path.join(ROOT, "docs", "results")
-            with open(os.path.join(results, "agreement.json")) as kept:
-                saved = json.load(kept)
+            shutil.copy(os.path.join(kept, "agreement.md"), folder)  # only its part between markers is generated
+            with open(os.path.join(kept, "agreement.json")) as file:
+                saved = json.load(file)
             agreement.write(saved["rows"], saved["failed"], saved["measured"], folder)
-            for name in ("agreement.md", "agreement.json"):
-                with open(os.path.join(results, name)) as expected, open(os.path.join(folder, name)) as made:
-                    self.assertEqual(expected.read(), made.read(), f"{name}: `gpu/results.py --again` makes it anew")
+            with open(os.path.join(kept, "h200.json")) as file:
+                saved = json.load(file)
+            results.write_results(saved["lab"], saved["measured"], folder, "h200")
+            made = os.listdir(folder)
+            self.assertLessEqual({"agreement.md", "agreement.json", "agreement.svg", "h200.md", "h200.json"}, set(made))
+            for name in made:
+                with open(os.path.join(kept, name)) as expected, open(os.path.join(folder, name)) as file:
+                    self.assertEqual(expected.read(), file.read(), f"{name}: `gpu/results.py --again` makes it anew")
 
     def test_sections(self):
         restless = row(kernel="tickets", global_store_sectors=(8, 9, 8))
@@ -218,17 +227,38 @@ class Pages(unittest.TestCase):
             with open(os.path.join(folder, "agreement.md")) as page:
                 text = page.read()
         titles = [line for line in text.splitlines() if line.startswith("## ")]
-        self.assertEqual(titles, ["## What differs, and why", "## Where `--model ptxas` is wrong",
-                                  "## Where hardware differs from itself", "## Kernels that print or allocate",
-                                  "## All kernels", "## Not compared"])
+        self.assertEqual(titles, ["## What differs, and why", "## Where `--model ptxas` is wrong", "## Not compared"])
         self.assertIn("0 of 1 (0.00 %)", text)
-        self.assertIn("| q | O3 | it fell |", text)
-        self.assertIn("7 to 9", text)
+        self.assertIn("q at -O3: it fell.", text)
+        self.assertIn("measurements: p `tickets`", text)
+        self.assertIn("allocate:** p `says`", text)
+        self.assertIn("| O3 | 1 | p `tiled` |", text)
+
+    def test_claims_that_do_not_hold_are_listed(self):
+        def claim(verdict, **more):
+            return {"text": verdict, "document": "d", "figure": 2, "unit": "us", "value": 3, "measured": True, "verdict": verdict,
+                    "reason": "", **more}
+
+        experiment = {"name": "e", "rungs": [], "claims": [claim("holds"), claim("does not hold"), claim("cannot be judged here", reason="why", value=None)]}
+        self.assertEqual(results.failing_claims([experiment]),
+                         [["e", "does not hold", "2 us", "3 (measured)", "does not hold"],
+                          ["e", "cannot be judged here", "2 us", "", "cannot be judged here: why"]])
+
+
+class Markers(unittest.TestCase):
+    def test_only_what_is_between_them_changes(self):
+        with tempfile.NamedTemporaryFile("w+") as page:
+            page.write("a\n<!-- begin: x -->\nold\n<!-- end -->\nb\n<!-- begin: y -->\nkept\n<!-- end -->\n")
+            page.flush()
+            pages.replace(page.name, "x", "new\n")
+            self.assertEqual(page.seek(0) or page.read(), "a\n<!-- begin: x -->\nnew\n<!-- end -->\nb\n<!-- begin: y -->\nkept\n<!-- end -->\n")
+            with self.assertRaises(SystemExit):
+                pages.replace(page.name, "z", "new")
 
 
 class Common(unittest.TestCase):
     def test_columns_that_nothing_is_in_are_left_out(self):
-        self.assertEqual(common.table(["a", "b", "c"], [["x", "", 1]]), "| a | c |\n|---|---:|\n| x | 1 |\n")
+        self.assertEqual(pages.table(["a", "b", "c"], [["x", "", 1]]), "| a | c |\n|---|---:|\n| x | 1 |\n")
 
     def test_what_is_no_program(self):
         done = common.run([os.path.join(ROOT, "no such program")])

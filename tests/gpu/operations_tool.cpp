@@ -1,11 +1,10 @@
 // operations emit DIR      writes the kernels (DIR/kernels.ptx parts), the list of rows and the operands
-// operations compare DIR   reads what operations_device.py brought back (DIR/theirs.bin, DIR/sweeps.bin, DIR/rows.txt)
-//                          and prints the table of docs/results/operations.md; differences in detail to
-//                          DIR/differences.txt
+// operations compare DIR   reads what operations.py measured (DIR/theirs.bin, DIR/sweeps.bin, DIR/ran.txt), prints the
+//                          table of instructions in docs/results/agreement.md and writes DIR/differences.txt
 // operations sample DIR N  prints every N-th measured vector of each row as the fixture of
 // tests/unit/ops_truth_test.cpp
 //
-// See docs/results/operations.md for the whole procedure (operations.py drives it).
+// operations.py drives it; docs/results/agreement.md, "Instructions", has the commands.
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -174,21 +173,35 @@ int compare(const std::string& dir) {
     std::cerr << "error: the files' sizes do not fit the rows\n";
     return 2;
   }
-  Line all;
-  std::cout << "| family | rows | vectors | bit-equal | within the documented error | largest error here | PTX leaves "
-               "it open | differ |\n"
-            << "| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: |\n";
-  const auto print = [](const std::string& name, const Line& l) {
-    std::cout << "| " << name << " | " << l.rows << " | " << l.vectors << " | " << l.equal << " | " << l.within
-              << " | ";
-    if (l.worst > 0) std::cout << "`" << l.worst_row << "`: " << l.worst << " of the bound";
-    std::cout << " | " << l.open << " | " << l.differ << " |\n";
+  const auto add = [](Line& sum, const Line& l) {
+    sum.rows += l.rows, sum.vectors += l.vectors, sum.equal += l.equal, sum.within += l.within, sum.open += l.open,
+        sum.differ += l.differ;
   };
+  const auto print = [](const std::string& name, const Line& l) {
+    std::printf("| %s | %llu | %llu | %llu | %llu | ", name.c_str(), static_cast<unsigned long long>(l.rows),
+                static_cast<unsigned long long>(l.vectors), static_cast<unsigned long long>(l.equal),
+                static_cast<unsigned long long>(l.within));
+    if (l.worst > 0) std::printf("%.3f", l.worst);
+    std::printf(" | %llu | %llu |\n", static_cast<unsigned long long>(l.open),
+                static_cast<unsigned long long>(l.differ));
+  };
+  // Families whose vectors are all bit-equal share one row.
+  Line equal, all;
+  int families = 0;
+  std::printf(
+      "| family | rows | vectors | bit-equal | within the bound | largest error / bound | PTX leaves it open | differ "
+      "|\n"
+      "|---|---:|---:|---:|---:|---:|---:|---:|\n");
   for (const auto& [name, l] : table) {
-    print(name, l);
-    all.rows += l.rows, all.vectors += l.vectors, all.equal += l.equal, all.within += l.within, all.open += l.open,
-        all.differ += l.differ;
+    add(all, l);
+    if (l.equal == l.vectors) {
+      add(equal, l);
+      ++families;
+    } else {
+      print(name, l);
+    }
   }
+  print(std::to_string(families) + " other families", equal);
   print("all", all);
   for (const auto& [name, l] : table)
     for (const std::string& row : l.differing) std::cout << "differs: " << row << '\n';

@@ -7,7 +7,7 @@
 
 namespace coalesce::machine::operations {
 
-// The family of a row, as docs/results/operations.md lists them.
+// The family of a row, as docs/results/agreement.md lists them.
 std::string family_of(const PureOp& op);
 
 // Errors are in parts of the documented bound: at most 1 is within it.

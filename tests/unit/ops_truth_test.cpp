@@ -1,5 +1,5 @@
 // The computing instructions against what an NVIDIA H200 gave: tests/truth/operations.txt, a sample of the measurement
-// that docs/results/operations.md describes. Equal bits, or for approximate functions the documented error.
+// that docs/results/agreement.md describes. Equal bits, or for approximate functions the documented error.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -94,7 +94,7 @@ T reverse(T a) {
 }
 
 // PTX takes 8 bits of a field's position and length; of the 64-bit forms, which ptxas builds from shifts, hardware
-// takes all 32 (measured: docs/results/operations.md).
+// takes all 32 (measured: docs/results/agreement.md).
 template <class T>
 uint32_t field_operand(uint32_t a) {
   return sizeof(T) == 4 ? a & 0xffu : a;

@@ -6,7 +6,7 @@
 //
 // NaN: single precision results are the canonical 0x7fffffff. Double precision keeps the payload of one operand
 // that is NaN, made quiet, with its sign: the second before the third before the first (measured:
-// docs/results/operations.md); invalid operations on numbers give 0xfff8000000000000, as on the host.
+// docs/results/agreement.md); invalid operations on numbers give 0xfff8000000000000, as on the host.
 #pragma once
 
 #include <bit>
