@@ -9,6 +9,7 @@
 namespace coalesce::cudart {
 namespace {
 
+using record::CopyPath;
 constexpr CopyPath kPaths[2][2] = {{CopyPath::h2h, CopyPath::h2d},
                                    {CopyPath::d2h, CopyPath::d2d}};  // [from][to] device?
 

@@ -106,7 +106,18 @@ cudaError_t run(Runtime& r, const KernelOperation& k) {
   end_progress();
   const int signal = guard.release();
 
-  r.record().launch(kernel->id, kernel->name, config, report, signal != 0);
+  record::Writer& record = r.record();
+  record.name_kernel(kernel->id, kernel->name);
+  record.launch({.kernel = kernel->id,
+                 .grid = config.grid,
+                 .block = config.block,
+                 .dynamic_shared_bytes = config.dynamic_shared_bytes,
+                 .seconds = report.seconds,
+                 .fault = machine::name_of(machine::kFaults, report.fault),
+                 .interrupted = signal != 0,
+                 .counters = report.counters,
+                 .lines = &report.lines});
+  for (const auto& d : report.diagnostics) record.diagnostic(d);
   if (signal != 0) raise_default(signal);
   // `coalesce check` adds up what launches have found, and prints it.
   if (const Config& settings = cudart::config(); !settings.check || settings.record.empty())

@@ -31,8 +31,14 @@ Runtime::Runtime() : registry_(std::make_unique<Registry>()) {
     std::fprintf(stderr, "coalesce: error: there is no device '%s'\ncoalesce: hint: COALESCE_DEVICE is one of %s\n",
                  config().device.c_str(), known_devices().c_str());
   }
-  record_ = std::make_unique<Record>(device_ != nullptr ? config().record : "",
-                                     device_ != nullptr ? *device_ : machine::Device{});
+  if (device_ == nullptr) return;
+  record_.open(config().record);
+  record_.header(
+      {.key = device_->key,
+       .name = device_->name,
+       .major = device_->major,
+       .minor = device_->minor,
+       .model = config().model == machine::Model::ptx ? "" : machine::name_of(machine::kModels, config().model)});
 }
 
 cudaError_t Runtime::device_only() const { return device_ != nullptr ? cudaSuccess : cudaErrorNoDevice; }

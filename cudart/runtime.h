@@ -12,8 +12,8 @@
 #include <new>
 
 #include "cudart/abi.h"
-#include "cudart/record.h"
 #include "machine/machine.h"
+#include "record/writer.h"
 
 namespace coalesce::cudart {
 
@@ -31,7 +31,7 @@ class Runtime {
   machine::Machine& machine() { return *machine_; }
   machine::Memory& memory() { return machine_->memory(); }
   Registry& registry() { return *registry_; }
-  Record& record() { return *record_; }
+  record::Writer& record() { return record_; }
 
   // What a call that needs a working context returns before doing anything: cudaSuccess, or the fault that ended it.
   // Makes the machine.
@@ -53,7 +53,7 @@ class Runtime {
   std::shared_ptr<machine::NativeProvider> native_;
   std::unique_ptr<machine::Machine> machine_;
   std::unique_ptr<Registry> registry_;
-  std::unique_ptr<Record> record_;
+  record::Writer record_;
   cudaError_t sticky_ = cudaSuccess;
   bool sticky_seen_ = false;
   pid_t owner_ = 0;  // who made the machine; its threads do not survive fork()

@@ -20,16 +20,16 @@ Function* real(Function*, const char* name) {
   static auto* const next = real(&name, #name); \
   if (!next) return cudaErrorInitializationError
 
-Session::Path path_of(cudaMemcpyKind kind) {
+record::CopyPath path_of(cudaMemcpyKind kind) {
   switch (kind) {
     case cudaMemcpyHostToDevice:
-      return Session::h2d;
+      return record::CopyPath::h2d;
     case cudaMemcpyDeviceToHost:
-      return Session::d2h;
+      return record::CopyPath::d2h;
     case cudaMemcpyHostToHost:
-      return Session::h2h;
+      return record::CopyPath::h2h;
     default:
-      return Session::d2d;  // cudaMemcpyDefault: the runtime finds out; counted as on the device
+      return record::CopyPath::d2d;  // cudaMemcpyDefault: the runtime finds out; counted as on the device
   }
 }
 

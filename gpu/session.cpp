@@ -14,7 +14,6 @@
 namespace coalesce::gpu {
 namespace {
 
-constexpr const char* kPaths[] = {"h2d", "d2h", "d2d", "h2h"};
 // A launch's repetitions may take so long in all.
 constexpr double kMostSeconds = 2;
 constexpr const char* kGraphs = "launches of graphs are not measured";
@@ -35,48 +34,15 @@ std::vector<std::string> words_from(const char* variable) {
   return words;
 }
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\', out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\u%04x", c);
-      out += escape;
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
+std::array<uint32_t, 3> triple(const dim3& d) { return {d.x, d.y, d.z}; }
 
-// Nanoseconds as a JSON number of seconds, whatever the program's locale writes between them.
-std::string seconds_text(double seconds) {
-  const long long n = std::llround(seconds * 1e9);
-  char text[40];
-  std::snprintf(text, sizeof text, "%lld.%09lld", n / 1000000000, n % 1000000000);
-  return text;
-}
-
-std::string seconds_list(const std::vector<double>& seconds) {
-  std::string out;
-  for (const double s : seconds) out += (out.empty() ? "" : ",") + seconds_text(s);
-  return '[' + out + ']';
-}
-
-std::string triple(const dim3& d) {
-  return '[' + std::to_string(d.x) + ',' + std::to_string(d.y) + ',' + std::to_string(d.z) + ']';
-}
-
-std::string counters_text(const Reading& reading) {
-  std::string out;
-  for (size_t row = 0; row < reading.read.size(); ++row) {
-    if (!reading.read[row]) continue;
-    const auto& r = machine::kCounterRows[row];
-    out += (out.empty() ? "" : ",") + quoted(std::string(r.name)) + ':' + std::to_string(reading.counters.*r.field);
-  }
-  return '{' + out + '}';
+// An empty reading: no counter is known.
+void add_reading(record::LaunchEntry& launch, const Reading& reading) {
+  launch.counters = reading.counters;
+  launch.known = 0;
+  for (size_t row = 0; row < reading.read.size(); ++row)
+    if (reading.read[row]) launch.known |= uint64_t{1} << row;
+  launch.metrics = reading.extra;
 }
 
 // What we do on the program's behalf must not be measured as if it had done it.
@@ -92,27 +58,27 @@ Session& Session::get() {
 Session::Session() {
   const char* path = std::getenv("COALESCE_GPU_RECORD");
   if (!path || !*path) return;
-  file_.open(path);
-  if (!file_.active()) return;
+  record_.open(path);
+  if (!record_.active()) return;
   repeat_ = static_cast<int>(number_from("COALESCE_GPU_REPEAT", 0));
   most_launches_ = number_from("COALESCE_GPU_LAUNCHES", 100);
   plain_ = number_from("COALESCE_GPU_PLAIN", 0) != 0;
   want_counters_ = number_from("COALESCE_GPU_COUNTERS", 0) != 0 || !words_from("COALESCE_GPU_METRICS").empty();
 }
 
-bool Session::active() const { return file_.active() && !inside; }
-
-void Session::write(const std::string& text) { file_.write(text + '\n'); }
+bool Session::active() const { return record_.active() && !inside; }
 
 void Session::begin() {
   if (begun_) return;
   begun_ = true;
   runtime().cudaFree(nullptr);  // makes the context
   const DeviceFacts facts = device_facts();
-  write("{\"record\":\"coalesce.record/1\",\"on\":\"gpu\",\"device\":{\"key\":\"gpu\",\"name\":" + quoted(facts.name) +
-        ",\"compute_capability\":[" + std::to_string(facts.major) + ',' + std::to_string(facts.minor) +
-        "],\"l2_bytes\":" + std::to_string(facts.l2_bytes) + "},\"program\":" + quoted(program_invocation_name) +
-        ",\"pid\":" + std::to_string(getpid()) + '}');
+  record_.header({.key = "gpu",
+                  .name = facts.name,
+                  .major = static_cast<unsigned>(facts.major),
+                  .minor = static_cast<unsigned>(facts.minor),
+                  .on_gpu = true,
+                  .l2_bytes = facts.l2_bytes});
   if (plain_) return;
   timer_ = std::make_unique<Timer>(facts);
   collected_ = Clock::now();
@@ -132,8 +98,7 @@ void Session::begin() {
 }
 
 void Session::note(const std::string& text) {
-  if (!file_.active() || !notes_.try_emplace(text, true).second) return;
-  write("{\"note\":" + quoted(text) + '}');
+  if (record_.active() && notes_.insert(text).second) record_.note(text);
 }
 
 uint32_t Session::kernel_number(const void* function) {
@@ -141,7 +106,7 @@ uint32_t Session::kernel_number(const void* function) {
   if (fresh) {
     const char* name = nullptr;
     if (!runtime().cudaFuncGetName || runtime().cudaFuncGetName(&name, function) != cudaSuccess) name = nullptr;
-    write("{\"kernel\":" + std::to_string(entry->second) + ",\"name\":" + quoted(name ? name : "kernel") + '}');
+    record_.name_kernel(entry->second, name ? name : "kernel");
   }
   return entry->second;
 }
@@ -201,13 +166,14 @@ cudaError_t Session::launch(const Launch& l, const std::function<cudaError_t()>&
   if (!ran && result == cudaSuccess) seconds = timer_->once(go, l.stream);
   if (result != cudaSuccess) return result;  // it never ran; the program is told
   const cudaError_t after = runtime().cudaDeviceSynchronize();
-  std::string line = "{\"launch\":" + std::to_string(launches_++) + ",\"kernel\":" + std::to_string(kernel) +
-                     ",\"grid\":" + triple(l.grid) + ",\"block\":" + triple(l.block) +
-                     ",\"dynamic_shared_bytes\":" + std::to_string(l.shared) + ",\"seconds\":" + seconds_text(seconds) +
-                     ",\"fault\":" + quoted(after == cudaSuccess ? "" : "error " + std::to_string(after));
-  if (!times.cold.empty())
-    line += ",\"times\":{\"cold\":" + seconds_list(times.cold) + ",\"warm\":" + seconds_list(times.warm) + '}';
-  waiting_.push_back(std::move(line));
+  waiting_.push_back({.kernel = kernel,
+                      .grid = triple(l.grid),
+                      .block = triple(l.block),
+                      .dynamic_shared_bytes = l.shared,
+                      .seconds = seconds,
+                      .fault = after == cudaSuccess ? "" : "error " + std::to_string(after),
+                      .cold = std::move(times.cold),
+                      .warm = std::move(times.warm)});
   // A program that is killed should not lose more than a second's launches.
   if (!ran || counters_->full() || Clock::now() - collected_ > std::chrono::seconds(1)) collect();
   return result;
@@ -225,21 +191,14 @@ void Session::collect() {
   // Launches that ran without being counted come first: they are why this was called before.
   const size_t uncounted = waiting_.size() - std::min(waiting_.size(), readings.size());
   for (size_t i = 0; i < waiting_.size(); ++i) {
-    const Reading none, &reading = i < uncounted ? none : readings[i - uncounted];
-    std::string line = waiting_[i] + ",\"counters\":" + counters_text(reading);
-    if (!reading.extra.empty()) {
-      std::string extra;
-      for (const auto& [name, value] : reading.extra)
-        extra += (extra.empty() ? "" : ",") + quoted(name) + ':' + std::to_string(std::llround(value));
-      line += ",\"metrics\":{" + extra + '}';
-    }
-    write(line + '}');
+    add_reading(waiting_[i], i < uncounted ? Reading() : readings[i - uncounted]);
+    record_.launch(waiting_[i]);
   }
   waiting_.clear();
   collected_ = Clock::now();
 }
 
-cudaError_t Session::copy(Path path, size_t bytes, bool waits, const std::function<cudaError_t()>& run) {
+cudaError_t Session::copy(record::CopyPath path, size_t bytes, bool waits, const std::function<cudaError_t()>& run) {
   if (!active()) return run();
   {
     const std::lock_guard lock(mutex_);
@@ -252,10 +211,7 @@ cudaError_t Session::copy(Path path, size_t bytes, bool waits, const std::functi
   const cudaError_t result = run();
   const std::lock_guard lock(mutex_);
   end_span();
-  Copies& c = copies_[path];
-  ++c.calls;
-  c.bytes += bytes;
-  if (waits) c.seconds += std::chrono::duration<double>(last_ - from).count();
+  record_.copy(path, bytes, waits ? std::chrono::duration<double>(last_ - from).count() : 0);
   return result;
 }
 
@@ -299,20 +255,10 @@ cudaError_t Session::reset(const std::function<cudaError_t()>& run) {
 }
 
 void Session::end() {
-  if (!active() || launches_ + waiting_.size() + spanning_ == 0) return;
+  if (!active() || record_.launches() + waiting_.size() + spanning_ == 0) return;
   const std::lock_guard lock(mutex_);
   collect();
-  std::string copies;
-  for (size_t i = 0; i < 4; ++i) {
-    copies += (i ? ",\"" : "\"") + std::string(kPaths[i]) + "\":{\"calls\":" + std::to_string(copies_[i].calls) +
-              ",\"bytes\":" + std::to_string(copies_[i].bytes) + ",\"seconds\":" + seconds_text(copies_[i].seconds) +
-              '}';
-  }
-  write("{\"copies\":{" + copies + "}}");
-  if (spanning_ && last_ > first_)
-    write("{\"span\":" + seconds_text(std::chrono::duration<double>(last_ - first_).count()) + '}');
-  write("{\"end\":true}");
-  file_.close();
+  record_.end(spanning_ && last_ > first_ ? std::chrono::duration<double>(last_ - first_).count() : 0);
 }
 
 }  // namespace coalesce::gpu

@@ -1,9 +1,7 @@
 // What is done with each launch and copy of the program, and what is written down about it.
 //
-// The record is the machine's (cudart/record.h) with "on":"gpu" in its first line. A launch names the counters that
-// were read and no others, and has "times":{"cold":[s,...],"warm":[s,...]} where it was repeated; "seconds" is its own
-// time on the device. {"note":text} says once what could not be done. Copies have "seconds" too, of the calls that wait
-// for them.
+// The record: record/format.h. "seconds" of a launch is its own time on the device, of copies that of the calls that
+// wait for them.
 //
 // From the environment: COALESCE_GPU_RECORD (file; nothing is measured without it), COALESCE_GPU_REPEAT (times a launch
 // is repeated for each of cold and warm; 0: never), COALESCE_GPU_COUNTERS (1: read ours), COALESCE_GPU_METRICS (metrics
@@ -18,12 +16,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
-#include "cudart/record_file.h"
 #include "gpu/counters.h"
 #include "gpu/runtime.h"
 #include "gpu/timing.h"
+#include "record/writer.h"
 
 namespace coalesce::gpu {
 
@@ -39,9 +38,8 @@ class Session {
   };
   cudaError_t launch(const Launch& launch, const std::function<cudaError_t()>& run);
 
-  enum Path { h2d, d2h, d2d, h2h };
   // `waits`: the call returns when the copy is done, so that its time is the copy's.
-  cudaError_t copy(Path path, size_t bytes, bool waits, const std::function<cudaError_t()>& run);
+  cudaError_t copy(record::CopyPath path, size_t bytes, bool waits, const std::function<cudaError_t()>& run);
   // A call that waits for the device: the end of what was measured so far.
   cudaError_t wait(const std::function<cudaError_t()>& run);
   void end();
@@ -57,7 +55,6 @@ class Session {
   void begin();
   void note(const std::string& text);  // the same text once
   void no_counters(const std::string& why);
-  void write(const std::string& line);
   uint32_t kernel_number(const void* function);
   // Reads the counters of the launches that wait for theirs, and writes all of them down.
   void collect();
@@ -65,21 +62,17 @@ class Session {
   void end_span();
 
   std::mutex mutex_;
-  cudart::RecordFile file_;
+  record::Writer record_;
   bool begun_ = false, plain_ = false, want_counters_ = false;
   int repeat_ = 0;
-  uint64_t most_launches_ = 0, launches_ = 0;
+  uint64_t most_launches_ = 0;
   std::unique_ptr<Timer> timer_;
   std::unique_ptr<HardwareCounters> counters_;
   std::map<const void*, uint32_t> kernels_;
   std::map<uint32_t, uint64_t> launched_;
-  std::map<std::string, bool> notes_;
-  std::vector<std::string> waiting_;  // lines of launches whose counters are still to be read, up to "counters":
+  std::set<std::string> notes_;
+  std::vector<record::LaunchEntry> waiting_;  // launches whose counters are still to be read
   Clock::time_point collected_;
-  struct Copies {
-    uint64_t calls = 0, bytes = 0;
-    double seconds = 0;
-  } copies_[4];
   bool spanning_ = false;
   Clock::time_point first_, last_;
 };

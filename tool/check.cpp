@@ -21,38 +21,6 @@ using Json = nlohmann::ordered_json;
 using machine::Diagnostic;
 using machine::Hazard;
 
-std::array<uint32_t, 3> triple(const Json& value) { return value.get<std::array<uint32_t, 3>>(); }
-
-machine::SourcePlace place(const Json& value) {
-  return {value.at("file").get<std::string>(), value.at("line").get<uint32_t>(), value.value("column", 0u)};
-}
-
-// As cudart/record.cpp writes it; a record that was damaged has lost its last lines and nothing else.
-Diagnostic diagnostic_of(const Json& value) {
-  Diagnostic d;
-  d.severity = value.at("severity") == "error" ? machine::Severity::error : machine::Severity::warning;
-  machine::find_named(machine::kFaults, value.at("fault").get<std::string>(), d.fault);
-  d.message = value.at("message").get<std::string>();
-  d.place = place(value);
-  d.ptx_line = value.at("ptx_line").get<uint32_t>();
-  d.ptx_text = value.at("ptx_text").get<std::string>();
-  d.kernel = value.at("kernel").get<std::string>();
-  d.block = triple(value.at("block"));
-  d.warp = value.at("warp").get<uint32_t>();
-  d.lanes = value.at("lanes").get<uint32_t>();
-  d.thread = triple(value.at("thread"));
-  d.notes = value.at("notes").get<std::vector<std::string>>();
-  machine::find_named(machine::kHazards, value.value("hazard", std::string()), d.hazard);
-  d.what = value.value("access", std::string());
-  d.address = value.value("address", std::string());
-  d.count = value.value("count", uint64_t{1});
-  if (const auto other = value.find("other"); other != value.end())
-    d.other =
-        machine::Party{other->at("access").get<std::string>(), place(*other), other->at("ptx_line").get<uint32_t>(),
-                       triple(other->at("block")), triple(other->at("thread"))};
-  return d;
-}
-
 // What a finding is called: its hazard, or the fault that ended the launch.
 std::string kind_of(const Diagnostic& d) {
   return d.hazard != Hazard::none ? machine::name_of(machine::kHazards, d.hazard)
@@ -87,7 +55,7 @@ Findings findings(const Record& record) {
   Findings all;
   std::map<decltype(lines_of(Diagnostic())), std::size_t> known;
   for (const Json& value : record.diagnostics) {
-    Diagnostic d = diagnostic_of(value);
+    Diagnostic d = record::diagnostic_of(value);
     if (record.interrupted() && d.fault == machine::Fault::budget) continue;  // that is what the signal left
     if (d.hazard == Hazard::leak || (d.hazard == Hazard::none && d.severity == machine::Severity::warning)) {
       all.notes.push_back(std::move(d));

@@ -142,7 +142,10 @@ RecordFile::RecordFile() {
   close(file);
 }
 
-RecordFile::~RecordFile() { unlink(path_.c_str()); }
+RecordFile::~RecordFile() {
+  unlink(path_.c_str());
+  unlink((path_ + record::kTruncated).c_str());
+}
 
 std::string prepended(const std::string& first, const char* variable, char separator) {
   const char* rest = std::getenv(variable);

@@ -25,6 +25,16 @@ std::string line(int number, const Values& values) {
   return "[\"/home/a/reduce.cu\"," + std::to_string(number) + ",7," + counters_text(values, false) + "]";
 }
 
+TEST(Record, Filter) {
+  const std::string text =
+      kHeader + kernel_text(0, "_Z3foov") + kernel_text(1, "_Z3bari") + launch_text(0, {}) + launch_text(1, {});
+  Record record = read_text(text);
+  filter(record, "^bar");
+  ASSERT_EQ(record.launches.size(), 1u);
+  EXPECT_EQ(record.kernels[record.launches[0].kernel].full, "bar(int)");
+  EXPECT_THROW(filter(record, "("), Error);
+}
+
 TEST(Advice, NamesTheLoadThatWastes) {
   // Every lane reads 4 of 8 bytes: 8 sectors a request, 128 bytes wanted, 4 would do.
   const Values bad = {{"global_load_requests", 10}, {"global_load_sectors", 80}, {"global_load_bytes_requested", 1280}};

@@ -1,12 +1,10 @@
-#include "tool/record.h"
-
 #include <gtest/gtest.h>
 
+#include "record/names.h"
+#include "tests/record/fixture.h"
 #include "tests/sanitized.h"
-#include "tests/tool/fixture.h"
-#include "tool/error.h"
 
-namespace coalesce::tool {
+namespace coalesce::record {
 namespace {
 
 const std::string kWhole =
@@ -91,16 +89,6 @@ TEST(Record, Faults) {
   EXPECT_TRUE(record.interrupted());
 }
 
-TEST(Record, Filter) {
-  const std::string text =
-      kHeader + kernel_text(0, "_Z3foov") + kernel_text(1, "_Z3bari") + launch_text(0, {}) + launch_text(1, {});
-  Record record = read_text(text);
-  filter(record, "^bar");
-  ASSERT_EQ(record.launches.size(), 1u);
-  EXPECT_EQ(record.kernels[record.launches[0].kernel].full, "bar(int)");
-  EXPECT_THROW(filter(record, "("), Error);
-}
-
 TEST(Names, Shortened) {
   EXPECT_EQ(shorten("reduce(int*, int)"), "reduce");
   EXPECT_EQ(shorten("void reduce<512u>(int const*, int*)"), "reduce<512u>");
@@ -113,4 +101,4 @@ TEST(Names, Shortened) {
 }
 
 }  // namespace
-}  // namespace coalesce::tool
+}  // namespace coalesce::record

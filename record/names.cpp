@@ -1,11 +1,11 @@
+#include "record/names.h"
+
 #include <cxxabi.h>
 
 #include <cstdlib>
 #include <memory>
 
-#include "tool/record.h"
-
-namespace coalesce::tool {
+namespace coalesce::record {
 
 std::string demangle(const std::string& mangled) {
   if (mangled.rfind("_Z", 0) != 0) return mangled;
@@ -61,4 +61,4 @@ std::string without_template_arguments(const std::string& short_name) {
   return bracket == std::string::npos || bracket == 0 ? short_name : short_name.substr(0, bracket);
 }
 
-}  // namespace coalesce::tool
+}  // namespace coalesce::record

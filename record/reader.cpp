@@ -1,0 +1,208 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <istream>
+#include <stdexcept>
+#include <unordered_map>
+
+#include "record/names.h"
+#include "record/record.h"
+
+namespace coalesce::record {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using machine::Counters;
+using machine::kCounterRows;
+
+[[noreturn]] void malformed(const std::string& what) { throw std::runtime_error(what); }
+
+uint64_t unsigned_at(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_unsigned()) malformed(std::string("no count called \"") + key + '"');
+  return found->get<uint64_t>();
+}
+
+std::string text_at(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_string()) malformed(std::string("no text called \"") + key + '"');
+  return found->get<std::string>();
+}
+
+uint32_t small(const Json& value) {
+  if (!value.is_number_unsigned() || value.get<uint64_t>() > UINT32_MAX) malformed("a number that should have 32 bits");
+  return value.get<uint32_t>();
+}
+
+std::array<uint32_t, 3> triple_at(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_array() || found->size() != 3) malformed(std::string("no triple ") + key);
+  return {small((*found)[0]), small((*found)[1]), small((*found)[2])};
+}
+
+// A launch names every counter (one that is missing is a record of another version, not a zero); a line only those that
+// are not zero.
+Counters counters_of(const Json& object, bool all) {
+  if (!object.is_object()) malformed("counters that are no object");
+  Counters counters;
+  for (const auto& row : kCounterRows) {
+    const std::string name(row.name);
+    if (all || object.contains(name)) counters.*row.field = unsigned_at(object, name.c_str());
+  }
+  return counters;
+}
+
+// Which counters an object has.
+uint64_t named(const Json& object) {
+  uint64_t known = 0;
+  for (std::size_t row = 0; row < machine::kCounterCount; ++row) {
+    if (object.contains(std::string(kCounterRows[row].name))) known |= uint64_t{1} << row;
+  }
+  return known;
+}
+
+std::shared_ptr<const Lines> lines_of(const Json& array) {
+  if (!array.is_array()) malformed("lines that are no list");
+  auto lines = std::make_shared<Lines>();
+  for (const Json& entry : array) {
+    if (!entry.is_array() || entry.size() != 4 || !entry[0].is_string())
+      malformed("a line that is no [file,line,ptx,{}]");
+    lines->push_back({entry[0].get<std::string>(), small(entry[1]), small(entry[2]), counters_of(entry[3], false)});
+  }
+  return lines;
+}
+
+class Reader {
+ public:
+  // Takes one line; throws when it is none.
+  void line(const std::string& text) {
+    const Json value = Json::parse(text);
+    if (!value.is_object()) malformed("not an object");
+    if (value.contains("record")) {
+      header(value);
+    } else if (!record.started) {
+      malformed("no header");
+    } else if (value.contains("launch")) {
+      launch(value);
+    } else if (value.contains("kernel")) {
+      kernel(value);
+    } else if (value.contains("diagnostic")) {
+      record.diagnostics.push_back(value["diagnostic"]);
+    } else if (value.contains("copies")) {
+      record.copies = value["copies"];
+    } else if (value.contains("note")) {
+      record.notes.push_back(text_at(value, "note"));
+    } else if (value.contains("span")) {
+      record.span = value["span"].get<double>();
+    } else if (value.contains("end")) {
+      record.complete = true;
+    }  // Anything else is a newer runtime's addition.
+  }
+
+  Record record;
+
+ private:
+  // A program that starts another CUDA program has two headers in its record: ids start anew, launches go on.
+  void header(const Json& value) {
+    if (text_at(value, "record") != kSchema) malformed("a record of another version");
+    const Json& device = value.at("device");
+    record.device.key = text_at(device, "key");
+    record.device.name = text_at(device, "name");
+    const Json& capability = device.at("compute_capability");
+    record.device.compute_capability = {small(capability.at(0)), small(capability.at(1))};
+    record.device.model = value.value("model", std::string());
+    record.on_gpu = value.contains("on") && value["on"] == "gpu";
+    if (!record.started) record.program = text_at(value, "program");
+    record.started = true;
+    record.complete = false;
+    kernels_.clear();
+  }
+
+  void kernel(const Json& value) {
+    Kernel kernel{.mangled = text_at(value, "name"), .full = "", .short_name = ""};
+    kernel.full = demangle(kernel.mangled);
+    kernel.short_name = shorten(kernel.full);
+    auto [entry, fresh] = by_name_.try_emplace(kernel.mangled, record.kernels.size());
+    if (fresh) record.kernels.push_back(std::move(kernel));
+    kernels_[unsigned_at(value, "kernel")] = {entry->second, nullptr};
+  }
+
+  void launch(const Json& value) {
+    const auto known = kernels_.find(unsigned_at(value, "kernel"));
+    if (known == kernels_.end()) malformed("a launch of a kernel that was not named before");
+    Launch launch;
+    launch.kernel = known->second.index;
+    launch.grid = triple_at(value, "grid");
+    launch.block = triple_at(value, "block");
+    launch.dynamic_shared_bytes = unsigned_at(value, "dynamic_shared_bytes");
+    if (value.contains("seconds") && value["seconds"].is_number()) launch.seconds = value["seconds"].get<double>();
+    if (value.contains("fault")) launch.fault = text_at(value, "fault");
+    launch.interrupted = value.contains("interrupted") && value["interrupted"] == true;
+    const Json& counters = value.at("counters");
+    launch.counters = counters_of(counters, !record.on_gpu);
+    if (record.on_gpu) launch.known = named(counters);
+    if (value.contains("times")) {
+      launch.cold = value["times"].at("cold").get<std::vector<double>>();
+      launch.warm = value["times"].at("warm").get<std::vector<double>>();
+    }
+    auto& last = known->second.lines;
+    if (value.contains("lines")) last = lines_of(value["lines"]);
+    if (!last) last = std::make_shared<Lines>();
+    launch.lines = last;
+    record.launches.push_back(std::move(launch));
+  }
+
+  struct Known {
+    std::size_t index;
+    std::shared_ptr<const Lines> lines;  // of its last launch
+  };
+  std::unordered_map<uint64_t, Known> kernels_;
+  std::unordered_map<std::string, std::size_t> by_name_;
+};
+
+}  // namespace
+
+uint64_t Launch::warps() const {
+  const uint64_t blocks = uint64_t{grid[0]} * grid[1] * grid[2];
+  return blocks * ((uint64_t{block[0]} * block[1] * block[2] + 31) / 32);
+}
+
+bool Record::interrupted() const {
+  return std::any_of(launches.begin(), launches.end(), [](const Launch& launch) { return launch.interrupted; });
+}
+
+const Launch* Record::faulted() const {
+  for (const Launch& launch : launches) {
+    if (!launch.fault.empty()) return &launch;
+  }
+  return nullptr;
+}
+
+Record read_record(std::istream& in) {
+  Reader reader;
+  std::string text;
+  for (uint64_t number = 1; std::getline(in, text); ++number) {
+    if (text.empty()) continue;
+    try {
+      reader.line(text);
+    } catch (const std::exception& error) {
+      // No newline behind the last line: the program died while writing it.
+      if (!in.eof()) reader.record.damage = "line " + std::to_string(number) + ": " + error.what();
+      break;
+    }
+  }
+  return std::move(reader.record);
+}
+
+std::optional<Record> read_record_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return std::nullopt;
+  Record record = read_record(in);
+  struct stat status{};
+  if (stat((path + kTruncated).c_str(), &status) == 0 && record.damage.empty())
+    record.damage = "there was no room for it (TMPDIR names another folder)";
+  return record;
+}
+
+}  // namespace coalesce::record
