@@ -226,14 +226,16 @@ TEST_P(HeaderTest, CompilesAlone) {
 INSTANTIATE_TEST_SUITE_P(Headers, HeaderTest, testing::ValuesIn(public_headers()),
                          [](const auto& test) { return word(test.param); });
 
-// docs/library.md quotes regions of programs that LibraryTest runs; `./dev docs` puts them there.
-TEST(LibraryDocument, QuotesWhatIsCompiled) {
+// The documents quote regions of programs that tests compile and run; `./dev docs` puts them there.
+class Document : public testing::TestWithParam<std::pair<const char*, int>> {};
+
+TEST_P(Document, QuotesWhatIsCompiled) {
   const Workplace here;
-  std::istringstream document(here.read(kSource + "/docs/library.md"));
+  std::istringstream document(here.read(kSource + "/" + GetParam().first));
   const std::string begin = "<!-- begin: ";
   int quoted = 0;
   for (std::string line; std::getline(document, line);) {
-    if (!line.starts_with(begin)) continue;
+    if (!line.starts_with(begin + "tests/")) continue;
     ++quoted;
     std::istringstream words(line.substr(begin.size()));
     std::string file, name, quote, region;
@@ -251,8 +253,13 @@ TEST(LibraryDocument, QuotesWhatIsCompiled) {
     EXPECT_FALSE(region.empty()) << file << " has no region " << name;
     EXPECT_EQ(quote, "```cpp\n" + region + "```\n") << "./dev docs brings " << name << " up to date";
   }
-  EXPECT_GE(quoted, 10);
+  EXPECT_GE(quoted, GetParam().second);
 }
+
+INSTANTIATE_TEST_SUITE_P(Documents, Document,
+                         testing::Values(std::pair{"docs/library.md", 10}, std::pair{"docs/exact.md", 3},
+                                         std::pair{"README.md", 1}),
+                         [](const auto& test) { return word(test.param.first); });
 
 // After each `// refused: MESSAGE` of tests/library/refused.txt something must not compile, and the compiler must say
 // MESSAGE, which is ours, and nothing else.

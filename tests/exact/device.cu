@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/exact/cases.h"
+#include "tests/exact/examples.cuh"
 
 namespace {
 
@@ -494,6 +495,7 @@ int main(int argc, char** argv) {
   limbs_of_an_earlier_call();
   large_arrays();
   accumulator_of_subnormals();
+  if constexpr (std::is_same_v<element, float>) wrong += examples::run<element>();
   for (std::uint64_t seed = 0; arrays_seen < at_once; ++seed) {
     segments(seed, 200);
     matrices(seed, 100);
