@@ -25,11 +25,11 @@ void Generator::operation() {
   static const std::vector<operations::Subject> all = operations::subjects();
   const operations::Subject& s = all[below(all.size())];
   std::string name(s.op->mnemonic);
-  const bool pair = name.ends_with('|'), borrow = name.starts_with("sub");
+  const bool pair = name.ends_with('|');
   if (pair) name.pop_back();
   const bool takes_carry = name.starts_with("addc.") || name.starts_with("subc.") || name.starts_with("madc.");
   const bool gives_carry = s.op->results == 2 && !pair;
-  if (takes_carry) line((borrow ? "sub.cc.u32 %t0, " : "add.cc.u32 %t0, ") + varying() + ", " + varying());
+  if (takes_carry) line((chance(2) ? "sub.cc.u32 %t0, " : "add.cc.u32 %t0, ") + varying() + ", " + varying());
   // A carry is nobody's register, so who takes or gives one is not guarded.
   std::string text = (takes_carry || gives_carry ? "" : guard()) + name + " " + register_of(s.op->result[0], true);
   if (pair) {
@@ -41,7 +41,7 @@ void Generator::operation() {
   for (uint32_t k = 0; k < sources; ++k) text += ", " + register_of(s.op->source[k], false);
   if (s.immediate >= 0) text += ", " + std::to_string(s.immediate);
   line(text);
-  if (gives_carry) line((borrow ? "subc.u32 " : "addc.u32 ") + varying() + ", 0, 0");
+  if (gives_carry) line((chance(2) ? "subc.u32 " : "addc.u32 ") + varying() + ", 0, 0");
 }
 
 std::vector<uint32_t> generated_input(Breadth breadth) {

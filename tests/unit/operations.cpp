@@ -153,7 +153,6 @@ std::string kernel_text(const Subject& s) {
   std::string mnemonic(op.mnemonic);
   const bool pair = mnemonic.ends_with('|');
   if (pair) mnemonic.pop_back();
-  const bool borrow = mnemonic.starts_with("sub");
   const bool carry_in = mnemonic.starts_with("addc.") || mnemonic.starts_with("subc.") || mnemonic.starts_with("madc.");
   const bool carry_out = op.results == 2 && !pair;
   const auto bits = [](Element e) { return std::to_string(8 * file_bytes(e)); };
@@ -180,7 +179,7 @@ std::string kernel_text(const Subject& s) {
   }
   if (carry_in) {  // the condition code from a predicate
     t += "  selp.b32 %c, 1, 0, " + reg("s", loaded - 1) + ";\n";
-    t += borrow ? "  sub.cc.u32 %c, 0, %c;\n" : "  add.cc.u32 %c, %c, -1;\n";
+    t += "  add.cc.u32 %c, %c, -1;\n";
   }
   t += "  " + mnemonic + " " + reg("d", 0) + (pair ? "|%d1" : "");
   const size_t written = loaded - (carry_in ? 1u : 0u);
@@ -188,7 +187,7 @@ std::string kernel_text(const Subject& s) {
   if (s.immediate >= 0) t += ", " + std::to_string(s.immediate);
   t += ";\n";
   if (carry_out) {
-    t += borrow ? "  subc.u32 %c, 0, 0;\n" : "  addc.u32 %c, 0, 0;\n";
+    t += "  addc.u32 %c, 0, 0;\n";
     t += "  setp.ne.u32 %d1, %c, 0;\n";
   }
   for (size_t k = 0; k < op.results; ++k) {

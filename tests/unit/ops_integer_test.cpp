@@ -118,9 +118,10 @@ bool carry_reference(const Words& w, const Raw* in, Raw* out) {
     y = in[2];
     carry = reads ? in[3] : 0;
   }
-  if (op == "sub" || op == "subc") {
-    out[0] = x - y - carry;
-    out[1] = y + carry > x;
+  if (op == "sub" || op == "subc") {  // what is taken away, as the number that brings it to a multiple of 2^n
+    const Raw borrow = reads ? 1 - carry : 0;
+    out[0] = x + end - y - borrow;
+    out[1] = x >= y + borrow;
   } else {
     out[0] = x + y + carry;
     out[1] = out[0] >= end;

@@ -1,7 +1,11 @@
 // Extended precision: add.cc addc sub.cc subc mad.cc madc, with the carry flag as a predicate.
 //
 // PTX keeps the carry in an implicit register; here it is an operand: instructions ending in .cc write it as their
-// second result, addc, subc and madc read it as their last source. After a subtraction it is the borrow.
+// second result, addc, subc and madc read it as their last source. Others leave it alone.
+//
+// There is one flag, whoever sets it and whoever reads it: the carry out of the highest bit of a sum. a - b is the sum
+// a + ~b + 1, so the flag is 1 after a subtraction that did not borrow; subc is a + ~b + flag. PTX's manual calls the
+// flag after sub.cc a borrow. Compilers take it for the carry: nvcc's 128-bit division has addc after subc.cc.
 #include "machine/execute/ops/rows.h"
 
 namespace coalesce::machine {
@@ -13,12 +17,6 @@ Two<U, bool> sum(U a, U b, bool carry) {
   const U total = partial + U{carry};
   return {total, partial < a || total < partial};
 }
-template <class U>
-Two<U, bool> difference(U a, U b, bool borrow) {
-  const U partial = a - b;
-  return {partial - U{borrow}, a < b || partial < U{borrow}};
-}
-
 template <class T, bool kHigh>
 std::make_unsigned_t<T> product(T a, T b) {
   using Wide = std::conditional_t<std::is_signed_v<T>, std::conditional_t<sizeof(T) == 8, int128_t, int64_t>,
@@ -44,9 +42,9 @@ void with_carry(Rows& row, const Name& t) {
   row("add.cc" + t, [](U a, U b) { return sum<U>(a, b, false); });
   row("addc" + t, [](U a, U b, bool carry) { return sum<U>(a, b, carry).first; });
   row("addc.cc" + t, [](U a, U b, bool carry) { return sum<U>(a, b, carry); });
-  row("sub.cc" + t, [](U a, U b) { return difference<U>(a, b, false); });
-  row("subc" + t, [](U a, U b, bool borrow) { return difference<U>(a, b, borrow).first; });
-  row("subc.cc" + t, [](U a, U b, bool borrow) { return difference<U>(a, b, borrow); });
+  row("sub.cc" + t, [](U a, U b) { return sum<U>(a, static_cast<U>(~b), true); });
+  row("subc" + t, [](U a, U b, bool carry) { return sum<U>(a, static_cast<U>(~b), carry).first; });
+  row("subc.cc" + t, [](U a, U b, bool carry) { return sum<U>(a, static_cast<U>(~b), carry); });
   multiply_add<T, false>(row, ".lo", t);
   multiply_add<T, true>(row, ".hi", t);
 }
