@@ -1,6 +1,6 @@
 // The part of CUPTI (CUDA's profiling library, 12.6 and later) that reads hardware counters: our own declarations of
 // its structures, as far as they are used, so that nothing is needed to build and libcupti is looked for at run time.
-// tests/unit/cupti_abi_test.cpp checks sizes and offsets against the real headers where they are installed.
+// tests/gpu/cupti_abi_test.cpp checks sizes and offsets against the real headers where they are installed.
 #pragma once
 
 #include <cstddef>

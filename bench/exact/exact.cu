@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/exact/cases.h"
+#include "tests/library/exact/cases.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Linear filtering of textures as an H200 does it, bit by bit: found from what one gave. Of 1.1 million values that
-// were compared afterwards 217 differ (tests/gpu/textures_probe.cu says which).
+// were compared afterwards 217 differ (tests/hardware/textures_probe.cu says which).
 #pragma once
 
 #include <array>

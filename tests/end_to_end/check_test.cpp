@@ -1,5 +1,5 @@
-// `coalesce check`: each mistake of tests/check/kernels.cu is found, as what it is and on the line that says so, and
-// the kernels put right are clean. (So is the library: library_test.cpp.)
+// `coalesce check`: each mistake of tests/end_to_end/hazards.cu is found, as what it is and on the line that says so,
+// and the kernels put right are clean. (So is the library: library_test.cpp.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace coalesce::end_to_end {
 namespace {
 
 // Not a constant: kSource is made in another file, perhaps later.
-std::string kernels() { return kSource + "/tests/check/kernels.cu"; }
+std::string kernels() { return kSource + "/tests/end_to_end/hazards.cu"; }
 
 using Finding = std::pair<std::string, int>;  // kind, line
 

@@ -1,5 +1,5 @@
 // libcoalesce_gpu in front of a CUDA runtime, which here is the machine's: launches are repeated on memory that is put
-// back, counters come from a CUPTI that answers 1000 and up (tests/gpu_library/fake_cupti.cpp), copies and waits are
+// back, counters come from a CUPTI that answers 1000 and up (tests/gpu/fake_cupti.cpp), copies and waits are
 // seen.
 #include <gtest/gtest.h>
 

@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, LibraryTest, testing::ValuesIn(names_in(kProg
 TEST(LibraryColumns, ALargeMatrixHasOneBlockOfManyThreadsAMultiprocessor) {
   const Workplace here;
   const Result result = here.coalesce({"--device", "p2000", "--compiler", "clang", "-X", "-O1", "-X", "-Xarch_host",
-                                       "-X", "-O0", kSource + "/tests/gpu/library_columns.cu"});
+                                       "-X", "-O0", kSource + "/tests/hardware/library_columns.cu"});
   ASSERT_EQ(result.code, 0) << result.out << result.err;
   const nlohmann::json launches = here.json()["launches"];
   ASSERT_EQ(launches.size(), 4u);

@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Launches 2^18 elements `times` times round a loop of dependent steps, checks some, and ends.
-constexpr const char* kProgram = R"(
+constexpr const char* kSteps = R"(
 #include <cstdio>
 #include <cstdlib>
 __global__ void steps(unsigned* out, int times) {
@@ -41,7 +41,7 @@ class NativeTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!fs::exists(COALESCE_BINARY_DIR "/lib/libcoalesce_native.so")) GTEST_SKIP() << "built without LLVM";
-    const fs::path source = here.write("steps.cu", kProgram);
+    const fs::path source = here.write("steps.cu", kSteps);
     folder = source.parent_path();
     ASSERT_EQ(run(source.string(), "compiled", "interpreter", "1").code, 0);
     for (const auto& entry : fs::directory_iterator(folder / "compiled/coalesce"))
@@ -91,7 +91,7 @@ TEST_F(NativeTest, AProgramMayEndWhileItsKernelIsCompiled) {
 // own.
 TEST(CompiledPrograms, ServeEveryFolder) {
   const Workplace here;
-  const fs::path source = here.write("steps.cu", kProgram), folder = source.parent_path(), cache = folder / "cache";
+  const fs::path source = here.write("steps.cu", kSteps), folder = source.parent_path(), cache = folder / "cache";
   const auto programs_after = [&](const char* from, std::vector<std::string> flags) {
     fs::create_directories(folder / from);
     std::vector<std::string> words = {

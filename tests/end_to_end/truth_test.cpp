@@ -16,7 +16,7 @@ TEST_P(TruthTest, EveryCounterOfEveryKernel) {
   const std::string compiler = GetParam();
   NEEDS_COMPILER(compiler);
   const Workplace here;
-  const Result result = here.coalesce({"--compiler", compiler, kSource + "/tests/counters/kernels.cu"});
+  const Result result = here.coalesce({"--compiler", compiler, kSource + "/tests/end_to_end/counters.cu"});
   ASSERT_EQ(result.code, 0) << result.err;
 
   // The program's output names what each launch was: `kernel<TAB>what`, in launch order.

@@ -14,8 +14,8 @@
 #include "machine/ptx/parser.h"
 #include "native/tier/fingerprint.h"
 #include "native/tier/library.h"
+#include "tests/machine/execute/harness.h"
 #include "tests/no_threads.h"
-#include "tests/ptx/harness.h"
 #include "tests/random/native_code.h"
 #include "tests/sanitized.h"
 

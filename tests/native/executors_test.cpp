@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "tests/ptx/harness.h"
+#include "tests/machine/execute/harness.h"
 #include "tests/random/generator.h"
 #include "tests/random/native_code.h"
 #include "tests/random/reduce.h"

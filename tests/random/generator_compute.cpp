@@ -1,6 +1,6 @@
 // Straight-line code: integers, floats, any computing instruction, and what lanes do together.
+#include "tests/machine/isa/operations.h"
 #include "tests/random/generator_class.h"
-#include "tests/unit/operations.h"
 
 namespace coalesce::machine::test {
 

@@ -7,13 +7,13 @@
 namespace coalesce::record {
 namespace {
 
-const std::string kWhole =
+const std::string kComplete =
     std::string(kHeader) + kernel_text(3, "_Z6reducePiS_i") +
     launch_text(3, {{"global_load_requests", 5}}, R"(,"lines":[["a.cu",41,7,{"global_load_requests":5}]])") +
     launch_text(3, {{"global_load_requests", 6}}) + launch_text(3, {}, R"(,"lines":[])") + kEnd;
 
 TEST(Record, ReadsEveryPart) {
-  const Record record = read_text(kWhole);
+  const Record record = read_text(kComplete);
   EXPECT_TRUE(record.started);
   EXPECT_TRUE(record.complete);
   EXPECT_EQ(record.damage, "");
@@ -29,7 +29,7 @@ TEST(Record, ReadsEveryPart) {
 }
 
 TEST(Record, LinesLeftOutAreTheLaunchBefores) {
-  const Record record = read_text(kWhole);
+  const Record record = read_text(kComplete);
   ASSERT_EQ(record.launches[0].lines->size(), 1u);
   EXPECT_EQ(record.launches[0].lines->at(0).line, 41u);
   EXPECT_EQ(record.launches[1].lines, record.launches[0].lines);
@@ -40,8 +40,8 @@ TEST(Record, LinesLeftOutAreTheLaunchBefores) {
 TEST(Record, EveryPrefixIsReadable) {
   constexpr std::size_t kStep = kSanitized ? 7 : 1;  // ends with the whole
   std::size_t launches = 0;
-  for (std::size_t size = kWhole.size() % kStep; size <= kWhole.size(); size += kStep) {
-    const Record record = read_text(kWhole.substr(0, size));
+  for (std::size_t size = kComplete.size() % kStep; size <= kComplete.size(); size += kStep) {
+    const Record record = read_text(kComplete.substr(0, size));
     EXPECT_EQ(record.damage, "") << "cut after " << size;
     EXPECT_GE(record.launches.size(), launches);
     launches = record.launches.size();

@@ -26,7 +26,7 @@ const char* const kGpuHeader =
 const char* const kTimed =
     R"({"launch":0,"kernel":0,"grid":[8,1,1],"block":[512,1,1],"dynamic_shared_bytes":0,"seconds":0.000003,"fault":"","times":{"cold":[0.000004,0.000002,0.000003],"warm":[0.000002,0.000001,0.000001]},"counters":{}})"
     "\n";
-const char* const kCounted =
+const char* const kRepeatedRun =
     R"({"launch":1,"kernel":0,"grid":[8,1,1],"block":[512,1,1],"dynamic_shared_bytes":0,"seconds":0.000000000,"fault":"","counters":{"global_load_sectors":100,"shared_load_wavefronts":9}})"
     "\n";
 
@@ -43,14 +43,14 @@ Experiment experiment() {
   rung.counters.global_load_sectors = 100, rung.counters.shared_load_wavefronts = 8;
   rung.counters.compulsory_bytes = 3000;
   rung.hardware = hardware_of(record(kTimed), "sum");
-  const Hardware read = hardware_of(record(kCounted), "sum");
+  const Hardware read = hardware_of(record(kRepeatedRun), "sum");
   rung.hardware->counters = read.counters, rung.hardware->known = read.known;
   e.rungs.push_back(rung);
   return e;
 }
 
 TEST(GpuRecord, OnlyWhatWasReadIsKnown) {
-  const Record r = record(kCounted);
+  const Record r = record(kRepeatedRun);
   EXPECT_TRUE(r.on_gpu);
   EXPECT_TRUE(r.complete);
   EXPECT_EQ(r.damage, "");
@@ -114,7 +114,7 @@ TEST(GpuPrinting, SummaryOfARun) {
 
 TEST(GpuExport, JsonHasTimesAndOnlyKnownCounters) {
   std::ostringstream out;
-  write_json(out, record(std::string(kTimed) + kCounted), 0, false);
+  write_json(out, record(std::string(kTimed) + kRepeatedRun), 0, false);
   const auto json = nlohmann::json::parse(out.str());
   EXPECT_EQ(json["on"], "gpu");
   EXPECT_EQ(json["launches"][0]["times"]["cold"]["median"], 3e-6);
@@ -143,7 +143,7 @@ Claim judged(const std::string& rule, const std::vector<Rung>& rungs) {
   return judge(file.rows.at(0), rungs, true);
 }
 
-const char* const kWhole =  // repeated, and counted
+const char* const kTimedTwice =  // repeated, and counted
     R"({"launch":0,"kernel":0,"grid":[8,1,1],"block":[512,1,1],"dynamic_shared_bytes":0,"seconds":0.000003,"fault":"","times":{"cold":[0.000004,0.000002,0.000003],"warm":[0.000002,0.000001,0.000001]},"counters":{"global_load_sectors":100,"shared_load_wavefronts":9}})"
     "\n";
 
@@ -152,7 +152,7 @@ const char* const kWhole =  // repeated, and counted
 
 TEST(GpuReport, OfAGpuAlone) {
   std::ostringstream out;
-  write_report(out, record(kWhole), {});
+  write_report(out, record(kTimedTwice), {});
   for (const char* wanted : {"Measured on an <b>NVIDIA H200</b>", "on an NVIDIA H200", ">3.00<", ">100<"})
     EXPECT_TRUE(out.str().find(wanted) != std::string::npos) << wanted;
   // What a GPU does not tell must not be shown as if it were 0.
@@ -163,7 +163,7 @@ TEST(GpuReport, OfAGpuAlone) {
 TEST(GpuReport, OfTheMachineAndAGpu) {
   const Record counted = read_text(std::string(kHeader) + kernel_text(0, "_Z3sumPiS_m") +
                                    launch_text(0, {{"global_load_sectors", 100}, {"compulsory_bytes", 3000}}) + kEnd);
-  const Record measured = record(kWhole);
+  const Record measured = record(kTimedTwice);
   std::ostringstream out;
   write_report(out, counted, {}, &measured);
   for (const char* wanted :
