@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every command that the README and docs show in an ```sh block, as printed, in a folder that looks like the root of a
-# built tree. usage: commands_test.sh SOURCE-DIR BINARY-DIR
+# built tree. A comment that says "exit code N" is held to. usage: commands_test.sh SOURCE-DIR BINARY-DIR
 # Left out, because other tests do the same: ./dev (this is part of it), cmake (tests/install). Of `lab all` two
 # experiments: tests/lab runs each with the same sizes.
 set -euo pipefail
@@ -8,8 +8,8 @@ source=$(cd -- "$1" && pwd -P) binary=$(cd -- "$2" && pwd -P)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 ln -s "$binary" "$work/build"
-cp "$source/tests/programs/saxpy_grid_stride.cu" "$work/saxpy.cu"
-cp "$source/tests/programs/check.h" "$work/"
+ln -s "$source/examples" "$work/examples"
+cp "$source/examples/saxpy.cu" "$work/saxpy.cu"
 cd "$work"
 export PATH="$binary/bin:$PATH" XDG_CACHE_HOME=$binary/tests/cache # with what the other tests have compiled
 ran=0
@@ -21,9 +21,12 @@ while IFS= read -r line; do
   esac
   command=${command/lab all/lab banks latency}
   echo "\$ $command"
-  if ! bash -euo pipefail -c "$command" >out.txt 2>&1; then
+  expected=0 code=0
+  [[ $line =~ "exit code "([0-9]+) ]] && expected=${BASH_REMATCH[1]}
+  bash -euo pipefail -c "$command" >out.txt 2>&1 || code=$?
+  if [[ $code != "$expected" ]]; then
     cat out.txt
-    echo "FAILED: $command"
+    echo "FAILED with $code, not $expected: $command"
     exit 1
   fi
   ran=$((ran + 1))
