@@ -106,6 +106,9 @@ cudaError_t run(Runtime& r, const KernelOperation& k) {
   end_progress();
   const int signal = guard.release();
 
+  // A signal ends a launch as an exhausted budget does; it is no fault of the kernel's.
+  const machine::Fault fault =
+      signal != 0 && report.fault == machine::Fault::budget ? machine::Fault::none : report.fault;
   record::Writer& record = r.record();
   record.name_kernel(kernel->id, kernel->name);
   record.launch({.kernel = kernel->id,
@@ -113,7 +116,7 @@ cudaError_t run(Runtime& r, const KernelOperation& k) {
                  .block = config.block,
                  .dynamic_shared_bytes = config.dynamic_shared_bytes,
                  .seconds = report.seconds,
-                 .fault = machine::name_of(machine::kFaults, report.fault),
+                 .fault = machine::name_of(machine::kFaults, fault),
                  .interrupted = signal != 0,
                  .counters = report.counters,
                  .lines = &report.lines});

@@ -43,7 +43,9 @@ void print(std::ostream& out, const Findings& found, const Record& record, bool 
   std::set<std::size_t> kernels;
   for (const Launch& launch : record.launches) kernels.insert(launch.kernel);
   const std::string looked_at = plural(record.launches.size(), "launch") + " of " + plural(kernels.size(), "kernel");
-  if (found.hazards.empty())
+  if (record.launches.empty())
+    out << styled("nothing was checked", Style::bad, colour) << ": no kernel was launched\n";
+  else if (found.hazards.empty())
     out << styled("no hazards", Style::good, colour) << " in " << looked_at << '\n';
   else
     out << styled(plural(found.hazards.size(), "hazard"), Style::bad, colour) << " in " << looked_at << '\n';
@@ -115,12 +117,14 @@ int check(const CheckOptions& options) {
   const Findings found = findings(execution.record);
   int code = exit_code(execution);
   if (!found.hazards.empty() && !execution.record.interrupted()) code = static_cast<int>(Exit::hazard);
-  if (json) json->write(findings_json(found, execution.record, code).dump(1) + '\n');
+  // Without a launch nothing was looked at: no success.
+  if (execution.record.launches.empty() && code == 0) code = static_cast<int>(Exit::environment);
   if (!options.quiet) {
     const bool colour = use_colour(options.machine.colour, STDERR_FILENO);
     print(std::cerr, found, execution.record, colour);
     print_warnings(execution, colour);
   }
+  if (json) json->write(findings_json(found, execution.record, code).dump(1) + '\n');
   return code;
 }
 

@@ -163,12 +163,12 @@ std::vector<Rung> rungs(const Record& record, const std::string& output) {
     rung.name = same == 1 ? base : name;
     rung.counters = kernel.counters;
     rung.launches = kernel.launches;
-    rung.fault = kernel.fault;
+    rung.fault = kernel.fault.empty() && kernel.interrupted ? "interrupted" : kernel.fault;
     rung.lines = kernel.lines;
     const auto first = std::find_if(record.launches.begin(), record.launches.end(),
                                     [&](const Launch& launch) { return launch.kernel == kernel.kernel; });
     rung.grid = first->grid, rung.block = first->block, rung.shared_bytes = first->dynamic_shared_bytes;
-    rung.result = kernel.fault.empty() ? result_of(rung.name, output) : Rung::Result::wrong;
+    rung.result = kernel.ended() ? result_of(rung.name, output) : Rung::Result::wrong;
     ladder.push_back(std::move(rung));
   }
   for (const auto& [name, kernel] : stepped) {

@@ -1,6 +1,7 @@
 // Counters for other programs: JSON ("coalesce.run/1") and CSV, every figure exact.
 #pragma once
 
+#include <exception>
 #include <iosfwd>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -45,6 +46,26 @@ class Export {
  private:
   std::string option_, path_;
   int descriptor_ = -1;
+};
+
+// Several exports: one that fails does not keep the others from being written.
+class Exporting {
+ public:
+  template <class Write>
+  void attempt(Write write) {
+    try {
+      write();
+    } catch (...) {
+      if (!first_) first_ = std::current_exception();
+    }
+  }
+  // Throws what the first that failed has thrown.
+  void finish() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::exception_ptr first_;
 };
 
 // write(2) until all is written. False: errno says why not.

@@ -17,6 +17,8 @@ struct KernelTotal {
   Lines lines;        // summed by place, in source order
   std::string fault;  // of the last launch that had one
   bool interrupted = false;
+
+  bool ended() const { return fault.empty() && !interrupted; }  // every launch ran to its end
 };
 // In the order of the kernels' first launches.
 std::vector<KernelTotal> totals(const Record& record);

@@ -117,14 +117,16 @@ int run_on_both(const std::vector<std::string>& words, const RunOptions& options
     if (!options.filter.empty()) filter(*record, options.filter);
   }
   const Comparing comparing = compare_launches(launches_of(counted.record), launches_of(measured.record));
-  if (json) json->write(comparing_json(comparing));
-  if (html) write_html(*html, counted.record, options, &measured.record);
   const bool colour = use_colour(options.machine.colour, STDERR_FILENO);
   if (!options.quiet) {
     print_comparing(std::cerr, comparing, true, colour);
     print_warnings(counted, colour);
     print_warnings(measured, colour);
   }
+  Exporting exporting;
+  if (json) exporting.attempt([&] { json->write(comparing_json(comparing)); });
+  if (html) exporting.attempt([&] { write_html(*html, counted.record, options, &measured.record); });
+  exporting.finish();
   const int code = exit_code(counted);
   return code ? code : exit_code(measured);
 }
@@ -260,22 +262,28 @@ int run(const RunOptions& options) {
   const int code = exit_code(execution);
   if (!options.filter.empty()) filter(execution.record, options.filter);
 
-  if (json) {
+  // The table first: an export for which there is no room must not take it along.
+  Exporting exporting;
+  if (!options.quiet || output) {
     std::ostringstream text;
-    write_json(text, execution.record, code, options.lines);
-    json->write(text.str());
-  }
-  if (html) write_html(*html, execution.record, options, nullptr);
-  if (options.quiet && !output) return code;
-  std::ostringstream text;
-  print_report(text, execution.record, options, metrics,
-               output ? use_colour(options.machine.colour, output->standard_output() ? STDOUT_FILENO : -1) : colour);
-  if (output) {
-    output->write(text.str());
-  } else {
-    std::cerr << text.str();
+    print_report(text, execution.record, options, metrics,
+                 output ? use_colour(options.machine.colour, output->standard_output() ? STDOUT_FILENO : -1) : colour);
+    if (output) {
+      exporting.attempt([&] { output->write(text.str()); });
+    } else {
+      std::cerr << text.str();
+    }
   }
   if (!options.quiet) print_warnings(execution, colour);
+  if (json) {
+    exporting.attempt([&] {
+      std::ostringstream text;
+      write_json(text, execution.record, code, options.lines);
+      json->write(text.str());
+    });
+  }
+  if (html) exporting.attempt([&] { write_html(*html, execution.record, options, nullptr); });
+  exporting.finish();
   return code;
 }
 

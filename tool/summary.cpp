@@ -85,10 +85,9 @@ void print_summary(std::ostream& out, const Record& record, bool colour) {
   for (Column& column : counter_columns()) columns.push_back(std::move(column));
   Table table(columns);
   for (const KernelTotal& kernel : kernels) {
-    std::vector<Cell> cells = {{record.kernels[kernel.kernel].short_name,
-                                kernel.fault.empty() && !kernel.interrupted ? Style::plain : Style::bad},
+    std::vector<Cell> cells = {{record.kernels[kernel.kernel].short_name, kernel.ended() ? Style::plain : Style::bad},
                                {compact(kernel.launches)}};
-    for (Cell& cell : counter_cells(kernel.counters, true)) cells.push_back(std::move(cell));
+    for (Cell& cell : counter_cells(kernel.counters, kernel.ended())) cells.push_back(std::move(cell));
     table.row(std::move(cells));
   }
   table.print(out, colour);
@@ -105,8 +104,9 @@ void print_summary(std::ostream& out, const Record& record, bool colour) {
     if (!kernel.fault.empty()) {
       say("ended with " + kernel.fault + "; its counters are of what ran", "");
     } else if (kernel.interrupted) {
-      say("interrupted; its counters are of what ran", "");
+      say("interrupted by a signal; its counters are of what ran", "");
     }
+    if (!kernel.ended()) continue;  // what would have come is not known
     if (const Advice advice = advise(kernel); !advice.text.empty()) say(advice.text, advice.place);
   }
 }

@@ -1,5 +1,6 @@
 // Ctrl-C: a terminal sends SIGINT to the whole group; `kill` sends it to the command alone. Either way the launches
-// that finished are in the JSON and the exit code is 130.
+// that finished are in the JSON and the exit code is 130; after SIGTERM it is 143.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -11,7 +12,7 @@
 namespace coalesce::end_to_end {
 namespace {
 
-class InterruptTest : public testing::TestWithParam<bool> {};
+class InterruptTest : public testing::TestWithParam<std::tuple<bool, int>> {};
 
 TEST_P(InterruptTest, KeepsWhatFinished) {
   const Workplace here;
@@ -39,10 +40,15 @@ int main(int argc, char**) {
   }
   ASSERT_TRUE(here.exists("ready"));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // well inside the endless launch
-  ASSERT_EQ(kill(GetParam() ? -child : child, SIGINT), 0);
+  const auto [group, signal] = GetParam();
+  ASSERT_EQ(kill(group ? -child : child, signal), 0);
   const auto sent = std::chrono::steady_clock::now();
   const Result result = here.finish(child);
-  EXPECT_EQ(result.code, 130) << result.err;
+  EXPECT_EQ(result.code, 128 + signal) << result.err;
+  // Nobody exceeded a budget, and what an endless loop reads again is no finding.
+  EXPECT_THAT(result.err, testing::HasSubstr("endless: interrupted by a signal; its counters are of what ran\n"));
+  EXPECT_THAT(result.err, testing::Not(testing::HasSubstr("budget")));
+  EXPECT_THAT(result.err, testing::Not(testing::HasSubstr("times the bytes")));
   EXPECT_LT(std::chrono::steady_clock::now() - sent, std::chrono::seconds(10)) << "it must end now, not later";
   const auto json = here.json();
   ASSERT_TRUE(json.contains("launches")) << json;
@@ -50,8 +56,11 @@ int main(int argc, char**) {
   EXPECT_EQ(json["launches"][0]["counters"]["global_store_sectors"], 4);  // 32 lanes of 4 bytes
 }
 
-INSTANTIATE_TEST_SUITE_P(SignalTo, InterruptTest, testing::Values(false, true),
-                         [](const auto& test) { return test.param ? "TheGroup" : "TheCommand"; });
+INSTANTIATE_TEST_SUITE_P(SignalTo, InterruptTest, testing::Combine(testing::Bool(), testing::Values(SIGINT, SIGTERM)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param) ? "TheGroup" : "TheCommand") +
+                                  (std::get<1>(test.param) == SIGINT ? "Interrupt" : "Terminate");
+                         });
 
 }  // namespace
 }  // namespace coalesce::end_to_end

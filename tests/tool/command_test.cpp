@@ -139,6 +139,29 @@ TEST_F(CommandTest, AnUnwritableExportIsFoundBeforeTheRun) {
   EXPECT_THAT(result.err, HasSubstr("error: --json cannot write"));
 }
 
+// An hour's counting is not lost to a full disk: the table is printed, the other exports are written.
+TEST_F(CommandTest, AFullDiskLosesOneExportOnly) {
+  const std::string html = (tree / "x.html").string();
+  const Result result = call({"run", "--json", "/dev/full", "--html", html, program()});
+  EXPECT_EQ(result.code, 3);
+  EXPECT_THAT(result.err, HasSubstr("\nreduce "));
+  EXPECT_THAT(result.err, HasSubstr("error: --json cannot write '/dev/full': No space left on device"));
+  EXPECT_THAT(read_file(html).value_or(""), HasSubstr("</html>"));
+  const Result checked = call({"check", "--json", "/dev/full", program()});
+  EXPECT_EQ(checked.code, 3);
+  EXPECT_THAT(checked.err, HasSubstr("no hazards in 2 launches of 1 kernel\n"));
+}
+
+TEST_F(CommandTest, WithoutALaunchNothingWasChecked) {
+  write(tree / "record", kHeader);
+  const Result result = call({"check", "--json", (tree / "j").string(), program()});
+  EXPECT_EQ(result.code, 3);
+  EXPECT_THAT(result.err, HasSubstr("nothing was checked: no kernel was launched\n"));
+  EXPECT_THAT(result.err, Not(HasSubstr("no hazards")));
+  EXPECT_EQ(nlohmann::json::parse(*read_file(tree / "j"))["exit_code"], 3);
+  EXPECT_EQ(call({"check", program(7)}).code, 7) << "the program's own failure says more";
+}
+
 TEST_F(CommandTest, ProgramsThatNeverUseCudaAreAnError) {
   const Result result = call({"run", script("exit 0\n")});
   EXPECT_EQ(result.code, 1);
