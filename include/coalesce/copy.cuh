@@ -1,7 +1,7 @@
 // Copies a matrix whose rows lie apart, any element type, any alignment, with one launch.
 #pragma once
 
-#include "device/copy.cuh"
+#include <coalesce/detail/move/copy.cuh>
 
 namespace coalesce {
 

@@ -27,20 +27,20 @@
 // Needs a device that has 227 KB of shared memory for a block.
 #pragma once
 
-#include <coalesce/exact/accumulate.cuh>
+#include <coalesce/detail/exact/exact_accumulator.cuh>
 
 namespace coalesce {
 
-inline constexpr exact::function<exact::reading::sum, false> exact_sum{};
-inline constexpr exact::function<exact::reading::mean, false> exact_mean{};
-inline constexpr exact::function<exact::reading::sum, true> exact_sum_of_squares{};
-inline constexpr exact::function<exact::reading::root, true> exact_norm2{};
-inline constexpr exact::dot_function exact_dot{};
+inline constexpr detail::exact::function<exact::reading::sum, false> exact_sum{};
+inline constexpr detail::exact::function<exact::reading::mean, false> exact_mean{};
+inline constexpr detail::exact::function<exact::reading::sum, true> exact_sum_of_squares{};
+inline constexpr detail::exact::function<exact::reading::root, true> exact_norm2{};
+inline constexpr detail::exact::dot_function exact_dot{};
 
-inline constexpr exact::to_host<exact::function<exact::reading::sum, false>> exact_sum_host{};
-inline constexpr exact::to_host<exact::function<exact::reading::mean, false>> exact_mean_host{};
-inline constexpr exact::to_host<exact::function<exact::reading::sum, true>> exact_sum_of_squares_host{};
-inline constexpr exact::to_host<exact::function<exact::reading::root, true>> exact_norm2_host{};
-inline constexpr exact::to_host<exact::dot_function> exact_dot_host{};
+inline constexpr detail::exact::to_host<detail::exact::function<exact::reading::sum, false>> exact_sum_host{};
+inline constexpr detail::exact::to_host<detail::exact::function<exact::reading::mean, false>> exact_mean_host{};
+inline constexpr detail::exact::to_host<detail::exact::function<exact::reading::sum, true>> exact_sum_of_squares_host{};
+inline constexpr detail::exact::to_host<detail::exact::function<exact::reading::root, true>> exact_norm2_host{};
+inline constexpr detail::exact::to_host<detail::exact::dot_function> exact_dot_host{};
 
 }  // namespace coalesce

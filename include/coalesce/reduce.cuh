@@ -10,7 +10,8 @@
 // in this order: the stream (default: the null stream) and a workspace (default: one that belongs to the stream).
 //
 // The result's type is that of `out`. Accumulated are: integers in 64 bits; half, bfloat16 and float in float within a
-// tile and in double across tiles; double in double with what was lost kept beside. Bounds: accumulators/sum.cuh.
+// tile and in double across tiles; double in double with what was lost kept beside. Bounds:
+// detail/accumulators/sum.cuh.
 //
 // The same call with the same arguments gives the same bits, every time, on devices with as many multiprocessors. What
 // the bits depend on, for each function:
@@ -50,10 +51,10 @@
 // NaN: propagates. In coalesce::nan_ignoring NaNs are left out as if they were not there.
 #pragma once
 
-#include "accumulators/moments.cuh"
-#include "accumulators/sum.cuh"
-#include "device/call.cuh"
-#include "projections.cuh"
+#include <coalesce/detail/accumulators/moments.cuh>
+#include <coalesce/detail/accumulators/sum.cuh>
+#include <coalesce/detail/call.cuh>
+#include <coalesce/detail/projections.cuh>
 
 namespace coalesce {
 namespace detail {

@@ -1,7 +1,7 @@
 // Writes an array back to front, any element of up to 16 bytes, any alignment, with one launch.
 #pragma once
 
-#include "device/reverse.cuh"
+#include <coalesce/detail/move/reverse.cuh>
 
 namespace coalesce {
 

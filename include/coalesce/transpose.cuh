@@ -1,8 +1,8 @@
 // Turns a matrix over, any element of up to 16 bytes, any alignment, with one launch.
 #pragma once
 
-#include "device/transpose_bytes.cuh"
-#include "device/transpose_narrow.cuh"
+#include <coalesce/detail/move/transpose_bytes.cuh>
+#include <coalesce/detail/move/transpose_narrow.cuh>
 
 namespace coalesce {
 

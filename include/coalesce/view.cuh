@@ -9,12 +9,11 @@
 // Axes are counted from 0, slowest first in a row-major array; negative ones from the end, as in NumPy.
 #pragma once
 
+#include <coalesce/status.cuh>
 #include <cstdint>
 #include <initializer_list>
 #include <type_traits>
 #include <utility>
-
-#include "status.cuh"
 
 struct __half;
 struct __nv_bfloat16;

@@ -7,7 +7,7 @@ headers=include/coalesce
 names() { # header: the functions that it declares
   case $1 in
     reduce.cuh) sed '/^namespace detail {/,/^}  \/\/ namespace detail/d' "$headers/$1" | sed -nE 's/^ *COALESCE_FUNCTION\(([a-z]\w*),.*/\1/p; s/^status (\w+)\(.*/\1/p' | sed '/_host$/d' ;;
-    exact.cuh) sed -nE 's/^inline constexpr exact::.* (exact_\w+)\{\};/\1/p' "$headers/$1" | sed '/_host$/d' && echo exact_accumulator ;;
+    exact.cuh) sed -nE 's/^inline constexpr detail::exact::.* (exact_\w+)\{\};/\1/p' "$headers/$1" | sed '/_host$/d' && echo exact_accumulator ;;
     host/exact.hpp) sed -nE 's/^T (\w+)\(.*/\1/p; s/^class (\w+) .*/\1/p' "$headers/$1" ;;
     */reduce.cuh) sed -nE 's/^__device__ __forceinline__ T (reduce)\(.*/'"${1%/*}"'::\1/p' "$headers/$1" ;;
   esac | sort -u

@@ -66,9 +66,9 @@ constexpr Conflicts kConflicts[] = {
     {"reduce_segments<", "", 46},                   // lanes that mark ends in one word, or ask for what is at two ends
     {"reduce_segments<", "array<signed char", 41},  // bytes: more ends to a word
     {"reduce_segments<", "arrays<", 50},            // products of 8 bytes
-    {"reduce_staged_rows<16", "", 120},             // rows that do not begin at 16 bytes, copied element by element
-    {"reduce_staged_long_rows<", "", 10},           // the last vectors of rows that 8 lanes share
-    {"reduce_staged<", "", 600},                    // middle axes: a row's end meets the next one's beginning
+    {"reduce_shared_rows<16", "", 120},             // rows that do not begin at 16 bytes, copied element by element
+    {"reduce_shared_long_rows<", "", 10},           // the last vectors of rows that 8 lanes share
+    {"reduce_shared_middle<", "", 600},             // middle axes: a row's end meets the next one's beginning
     {"transpose_flat_bytes<", "true>", 450},        // even numbers of rows: lanes on both sides of two gaps
     {"transpose_flat<4, 3>", "", 350},              // elements of three words, which overlap in the banks with those
     {"transpose_tall<4, 3>", "", 350},              // of other rows

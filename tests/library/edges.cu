@@ -193,7 +193,7 @@ void slices_among_all() {
             best =
                 std::max(best, filled(count * slices, resident) - 0.04 * static_cast<double>(std::min<i64>(needed, 8)));
           }
-          const i64 slices = coalesce::detail::slices_of_tiles(count, most, resident, share, rounds);
+          const i64 slices = coalesce::detail::splits_of_tiles(count, most, resident, share, rounds);
           EXPECT(share == best && (slices == 1 || (slices <= most && count * slices <= rounds * resident)),
                  "%lld slices of %lld tiles", static_cast<long long>(slices), static_cast<long long>(count));
         }
@@ -201,7 +201,7 @@ void slices_among_all() {
         for (i64 slices = 1; slices <= most && count * slices <= 8 * resident; ++slices) {
           best = std::max(best, filled(count * slices, resident));
         }
-        const i64 slices = coalesce::detail::slices_of_runs(count, most * 65536, resident);
+        const i64 slices = coalesce::detail::splits_of_long_rows(count, most * 65536, resident);
         if (count > 1 && most > 0 && count <= 8 * resident) {
           EXPECT(slices <= most && filled(count * slices, resident) >= best - 0.01, "%lld slices of %lld runs",
                  static_cast<long long>(slices), static_cast<long long>(count));

@@ -1,7 +1,7 @@
 // Reductions by one block, for kernels of your own.
 #pragma once
 
-#include "../warp/reduce.cuh"
+#include <coalesce/warp/reduce.cuh>
 
 namespace coalesce::block {
 

@@ -17,7 +17,7 @@
 // mean is NaN.
 #pragma once
 
-#include <coalesce/host/detail/terms.hpp>
+#include <coalesce/detail/host/terms.hpp>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -42,9 +42,9 @@ class exact_accumulator {
   void add(const T* data, std::size_t count, unsigned threads = 0) {
     static_assert(R == exact::format<T>::sum, "this accumulator holds products: use add_products");
     in_parts(count, threads, [data](std::size_t begin, std::size_t end, total_type& to) {
-      detail::pile<typename detail::terms<T>::element> pile;
-      detail::add_elements(pile, data + begin, end - begin);
-      exact::merge(to, pile.total());
+      detail::host::superaccumulator<typename detail::host::terms<T>::element> superaccumulator;
+      detail::host::add_elements(superaccumulator, data + begin, end - begin);
+      exact::merge(to, superaccumulator.total());
     });
   }
   void add(T value) { add(&value, 1, 1); }
@@ -54,13 +54,13 @@ class exact_accumulator {
     static_assert(R == exact::format<T>::dot, "for products: exact_accumulator<T, coalesce::exact::format<T>::dot>");
     in_parts(count, threads, [a, b](std::size_t begin, std::size_t end, total_type& to) {
       if constexpr (R == exact::range::product) {
-        detail::products_of_doubles products;
+        detail::host::products_of_doubles products;
         products.add(a + begin, b + begin, end - begin);
         exact::merge(to, products.total());
       } else {
-        detail::pile<typename detail::terms<T>::product> pile;
-        detail::add_products(pile, a + begin, b + begin, end - begin);
-        exact::merge(to, pile.total());
+        detail::host::superaccumulator<typename detail::host::terms<T>::product> superaccumulator;
+        detail::host::add_products(superaccumulator, a + begin, b + begin, end - begin);
+        exact::merge(to, superaccumulator.total());
       }
     });
   }

@@ -1,9 +1,8 @@
 // The warp layer: lanes hand each other partial results by shuffles.
 #pragma once
 
+#include <coalesce/detail/accumulator.cuh>
 #include <cstring>
-
-#include "../accumulator.cuh"
 
 namespace coalesce::warp {
 

@@ -1,7 +1,7 @@
 // Arrays that are hard to add: by seed, so that a failure can be repeated.
 #pragma once
 
-#include <coalesce/exact/format.hpp>
+#include <coalesce/detail/exact/format.hpp>
 #include <cstdint>
 #include <random>
 #include <vector>

@@ -4,7 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <coalesce/device/layout.cuh>
+#include <coalesce/detail/layout.cuh>
 #include <complex>
 #include <map>
 #include <vector>

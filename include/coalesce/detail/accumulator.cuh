@@ -1,0 +1,207 @@
+// What is done with the elements, apart from where they lie. A shape's kernel (device/) decides which thread reads
+// which elements and in which order partial results combine; an accumulator says what a partial result is. Every
+// accumulator works with every shape.
+//
+// A **register accumulator** is a small trivially copyable struct, passed to the kernel by value, with
+//
+//   using element = T;    what is read (`pair<T, U>` where two inputs are)
+//   using result = R;     what is written, one for each output
+//   using state = S;      a partial result, in registers; trivially copyable
+//   static constexpr bool indexed;   whether it looks at the elements' positions
+//
+//   S    identity() const;
+//   void add(S&, const T (&tile)[N], Positions at) const;  template over N: a tile of N elements. at(i) is the position
+//   of
+//                                                          tile[i], counted from the reduction's first element. It
+//                                                          grows with i, and from tile to tile of one state.
+//   void merge(S& into, const S& from) const;              associative and commutative
+//   R    finish(const S&, std::int64_t count) const;       count: how many elements there were, 0 or more
+//
+// All are __device__ and const. A tile is what a thread has in flight at once: 1 element at the ragged ends, up to 128
+// (8 loads of 16 bytes) inside. Adding it as a tree, not one by one, is what makes sums pairwise.
+//
+// A **column accumulator** keeps its partial results in shared memory, a column for each thread. Beside `element`,
+// `result`, `indexed` and a `state` (registers: where the column is, what is not in the column) it has
+//
+//   using partial = P;                          what one block, or a group of threads, leaves for another; trivially
+//   copyable static constexpr int threads;               of a block static constexpr int blocks_per_processor;  for
+//   __launch_bounds__ static constexpr int loads;                 of 16 bytes in flight in a thread static constexpr
+//   int shared_bytes;          dynamic shared memory of a block
+//
+//   S    begin(char* shared) const;             zeroes the thread's column
+//   void add(S&, const T (&tile)[N], Positions at) const;
+//   void fold(S&, char* shared, const groups&, P* out) const;        whole block: out[g] = group g's partial result.
+//   `out` is
+//                                               global memory. Ends so that begin() may follow at once.
+//   void finish(const P* in, int64_t count, int64_t stride, int64_t elements, char* shared, R* out) const;
+//                                               whole block: writes *out from in[0], in[stride], ... (count of them),
+//                                               which are the partial results of `elements` elements
+//   using narrow = ...;                         a register accumulator with the same element and result, for groups
+//   smaller than a warp
+//                                               and for columns that one thread holds several of
+//
+// A register accumulator for which the best so far is all that matters may also have
+//
+//   void share(const S& before, S&) const;
+//
+// called after an addition, where all lanes of a warp work at one result; `before` is the state before it. It may hand
+// what one lane has found to those that are there with it. Merging a state twice must then change nothing.
+//
+// One that can merge a whole warp's states faster than by shuffles, or parts of them, may have
+//
+//   void merge_warp(S&) const;
+//
+// called by all lanes of a warp, which leaves the merged state in all of them.
+//
+// One whose elements are added up quickly may have
+//
+//   using part = P;                      what up to 8 neighbours come to, of 4 or 8 bytes; void: there is none
+//   P    part_of(T) const;               of one element
+//   P    join(P left, P right) const;
+//   void add_part(S&, P) const;
+//
+// One of which what a tile's first elements come to is a number of 32 bits, from which that of fewer can be taken off
+// (modulo 2^32), may have `static constexpr bool has_differences = true` and
+//
+//   unsigned int add_to_prefix(unsigned int before, const T (&x)[N]) const;              up to four more elements
+//   unsigned int add_to_prefix(unsigned int before, const T (&x)[N], int count) const;   the first `count` of them
+//   void         add_difference(S&, unsigned int) const;
+//
+// and, where four elements lie in a word, `static constexpr bool by_words = true` and
+//
+//   static constexpr unsigned int no_bytes;                    a word of four bytes that change nothing
+//   unsigned int add_word(unsigned int x, unsigned int word) const;   no_bytes, and what words of four come to
+//   unsigned int join_bytes(unsigned int, unsigned int) const;        of two such
+//   S            of_bytes(unsigned int x) const;
+//
+// Positions are 64-bit; a count of elements is never kept in less.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace coalesce {
+
+// Two inputs' elements at one position.
+template <class T, class U>
+struct pair {
+  T first;
+  U second;
+};
+
+// Which threads of a block hold parts of one result: thread t belongs to group (t / stride) % count, if t < threads;
+// the members of a group are in the order of their thread numbers.
+//   whole block:     {1, threads, threads}
+//   rows of 8 lanes: {threads / 8, 8, threads}    thread t is in group t / 8
+//   columns:         {columns, 1, threads}        thread t is in group t % columns
+struct groups {
+  int count, stride, threads;
+};
+
+// Where tile[i] lies: `width` neighbours, then `step` further on.
+template <int Width>
+struct positions {
+  std::int64_t first, step;
+  __device__ constexpr std::int64_t operator()(int i) const {
+    return first + static_cast<std::int64_t>(i / Width) * step + i % Width;
+  }
+};
+
+namespace detail {
+
+template <class A, class = void>
+struct has_columns : std::false_type {};
+template <class A>
+struct has_columns<A, std::void_t<typename A::partial>> : std::true_type {};
+
+template <class A, class = void>
+struct has_share : std::false_type {};
+template <class A>
+struct has_share<A, std::void_t<decltype(&A::share)>> : std::true_type {};
+template <class A>
+inline constexpr bool shares = has_share<A>::value;
+
+template <class A, class = void>
+struct has_merge_warp : std::false_type {};
+template <class A>
+struct has_merge_warp<A, std::void_t<decltype(&A::merge_warp)>> : std::true_type {};
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800  // with redux
+template <class A>
+inline constexpr bool merges_warps = has_merge_warp<A>::value;
+#else
+template <class A>
+inline constexpr bool merges_warps = false;
+#endif
+
+template <class A, class = void>
+struct part_of_accumulator {
+  static constexpr int size = 0;
+};
+template <class A>
+struct part_of_accumulator<A, std::enable_if_t<!std::is_void_v<typename A::part>>> {
+  static constexpr int size = sizeof(typename A::part);
+};
+template <class A>
+inline constexpr int size_of_part = part_of_accumulator<A>::size;
+template <class A>
+inline constexpr bool has_parts = size_of_part<A> != 0;
+
+template <class A, class = void>
+inline constexpr bool has_differences = false;
+template <class A>
+inline constexpr bool has_differences<A, std::void_t<decltype(A::has_differences)>> = A::has_differences;
+
+template <class A, class = void>
+inline constexpr bool has_words = false;
+template <class A>
+inline constexpr bool has_words<A, std::void_t<decltype(A::by_words)>> = A::by_words;
+
+}  // namespace detail
+
+// Whether A keeps its state in shared memory.
+template <class A>
+inline constexpr bool column_accumulator = detail::has_columns<A>::value;
+
+namespace detail {
+
+template <class A, bool Columns>
+struct shape_of_accumulator {  // of a register accumulator
+  using partial = typename A::state;
+  static constexpr int state_words = (sizeof(partial) + 3) / 4;
+  static constexpr int threads = 256;
+  // 64 registers a thread where the state is small: 1024 threads with 128 bytes in flight each. Little's law asks for
+  // some 40 KB a multiprocessor (4.6 TB/s at a latency under 1.2 us, by 132); this is 128 KB. Where positions are
+  // looked for a tile is kept until it is known not to matter: 80 registers.
+  static constexpr int blocks_per_processor = state_words < 6 && !A::indexed ? 4 : state_words <= 12 ? 3 : 2;
+  static constexpr int loads = 8;
+  static constexpr int shared_bytes = 0;
+};
+
+template <class A>
+struct shape_of_accumulator<A, true> {
+  using partial = typename A::partial;
+  static constexpr int threads = A::threads;
+  static constexpr int blocks_per_processor = A::blocks_per_processor;
+  static constexpr int loads = A::loads;
+  static constexpr int shared_bytes = A::shared_bytes;
+};
+
+template <class A>
+using shape = shape_of_accumulator<A, column_accumulator<A>>;
+
+template <class A>
+constexpr void require_accumulator() {
+  static_assert(std::is_trivially_copyable_v<A>,
+                "coalesce: an accumulator (or the operation or projection in it) must be trivially copyable: it is "
+                "passed to the kernel by value");
+  static_assert(std::is_trivially_copyable_v<typename A::element>,
+                "coalesce: the element type must be trivially copyable: elements are read 16 bytes at a time");
+  static_assert(std::is_trivially_copyable_v<typename A::state>,
+                "coalesce: an accumulator's state must be trivially copyable: lanes hand it to each other by shuffles");
+}
+
+}  // namespace detail
+}  // namespace coalesce

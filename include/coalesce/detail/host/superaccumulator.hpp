@@ -1,0 +1,269 @@
+// Adds floats or doubles exactly on the CPU, block by block.
+//
+// A block is first taken as if its elements were alike: the largest one says where a window of 2 x 45 bits begins, and
+// every element is cut by it with three additions that the CPU does for a whole vector: t = a + x, where `a` is so
+// large that its last bit is the window's; h = t - a is what of x went in, x - h what is left for the second half. If
+// nothing is left over in the end, the two accumulators are integers in disguise, and hold the block's sum exactly. If
+// something is, the block is added element by element to bins, integers that lie 16 or 32 bits apart. Both ways need no
+// order: integers only.
+#pragma once
+
+#include <coalesce/detail/exact/total.hpp>
+#include <cstddef>
+
+#if !defined(__GNUC__)
+#error "coalesce/host needs GCC or Clang: it uses their vector types and 128-bit integers"
+#endif
+
+namespace coalesce::detail::host {
+
+#if defined(__AVX512F__)
+constexpr int vector_bytes = 64;
+#elif defined(__AVX__)
+constexpr int vector_bytes = 32;
+#else
+constexpr int vector_bytes = 16;
+#endif
+
+// Additions have a latency of about four cycles: so many vectors are on their way at once.
+constexpr int chains = 4, lanes_each = vector_bytes / 8, lanes = chains * lanes_each;
+constexpr int steps = 128;  // additions to one accumulator within a block: the window leaves 7 bits for them
+constexpr std::size_t block_size = std::size_t(lanes) * steps;
+
+__extension__ typedef __int128 wide_signed;
+__extension__ typedef unsigned __int128 wide_unsigned;
+typedef double doubles __attribute__((vector_size(vector_bytes)));
+typedef float floats __attribute__((vector_size(vector_bytes / 2)));
+typedef std::int64_t words __attribute__((vector_size(vector_bytes)));
+typedef std::int32_t halves __attribute__((vector_size(vector_bytes / 2)));
+
+template <class Term>
+struct term;
+template <>
+struct term<float> {
+  using vector = floats;
+  using integers = halves;
+  using integer = std::int32_t;
+  static constexpr int spacing = 16, bins = 32, flush = 0;  // a bin has room for 2^24 elements
+  static void widen(const floats& x, doubles& out) { out = __builtin_convertvector(x, doubles); }
+};
+template <>
+struct term<double> {
+  using vector = doubles;
+  using integers = words;
+  using integer = std::int64_t;
+  static constexpr int spacing = 32, bins = 72, flush = 1024;
+  static void widen(const doubles& x, doubles& out) { out = x; }
+};
+
+// The window's additions need IEEE arithmetic to nearest with subnormals. A program built with -ffast-math, or that has
+// told its CPU otherwise, gets the bins, which are integers.
+inline bool arithmetic_is_ieee() {
+#ifdef __FAST_MATH__
+  return false;
+#else
+  volatile double least = 4.9406564584124654e-324, one = 1.0, little = 0x1.8p-54;
+  return least * one > 0 && one + little == one && -one - little == -one && one + 2 * little > one;
+#endif
+}
+
+template <class Term>
+class superaccumulator {
+ public:
+  using traits = term<Term>;
+  using format = exact::format<Term>;
+  using bits = typename format::bits;
+  static constexpr exact::range range = format::sum;
+  static constexpr int unit = exact::layout<range>::unit;
+
+  superaccumulator() : windows_(arithmetic_is_ieee()) { exact::clear(sum_); }
+
+  void add(const Term* x, std::size_t count) {
+    while (count >= block_size) {
+      add_block(x);
+      x += block_size;
+      count -= block_size;
+    }
+    add_singly(x, count);
+  }
+
+  void add_flags(std::uint32_t flags) { flags_ |= flags; }
+
+  // value x 2^position units
+  void deposit(std::int64_t value, int position) {
+    constexpr int spacing = traits::spacing;
+    const wide_signed shifted = static_cast<wide_signed>(value) * (std::int64_t(1) << (position % spacing));
+    std::int64_t* bin = bins_[0] + position / spacing;
+    bin[0] += static_cast<std::int64_t>(shifted & 0xffffffff);
+    bin[32 / spacing] += static_cast<std::int64_t>(shifted >> 32 & 0xffffffff);
+    bin[64 / spacing] += static_cast<std::int64_t>(shifted >> 64);
+    count_singly(1);
+  }
+
+  // All that was added so far.
+  exact::total<range>& total() {
+    pour();
+    return sum_;
+  }
+
+ private:
+  static constexpr int copies =
+      4;  // neighbours go to different copies, so that no addition waits for the last one's store
+
+  void add_block(const Term* x) {
+    using integers = typename traits::integers;
+    integers largest[chains] = {};
+    for (std::size_t i = 0; i < block_size; i += lanes) {
+      for (int c = 0; c < chains; ++c) {
+        integers v;
+        memcpy(&v, x + i + c * lanes_each, sizeof(v));
+        v &= static_cast<typename traits::integer>(~exact::sign_bit<Term>);
+        largest[c] = v > largest[c] ? v : largest[c];
+      }
+    }
+    bits top = 0;
+    for (const auto& vector : largest) {
+      for (int l = 0; l < lanes_each; ++l) top = bits(vector[l]) > top ? bits(vector[l]) : top;
+    }
+    if (top == 0) {
+      bool other = false;
+      for (std::size_t i = 0; i < block_size; ++i) other |= exact::to_bits(x[i]) == 0;
+      flags_ |= other ? exact::something : exact::negative_zero;
+      return;
+    }
+    if (top >= exact::infinity<Term> || !windows_ || pause_ > 0) {
+      if (pause_ > 0) --pause_;
+      add_singly(x, block_size);
+      return;
+    }
+    // All elements are less than 2^bound, and the least bit of the second half is not less than a unit.
+    int bound = static_cast<int>(top >> (format::precision - 1)) + format::unit + format::precision - 1;
+    if (bound < format::unit + second_depth) bound = format::unit + second_depth;
+    if (bound + first_room > 1023 || !add_window(x, bound)) {
+      add_singly(x, block_size);
+      failures_ = failures_ < 4 ? failures_ + 1 : 4;
+      pause_ = (1 << failures_) - 1;  // data that is wide tends to stay wide: fewer tries
+    } else {
+      failures_ = 0;
+      flags_ |= exact::something;
+    }
+  }
+
+  // |x| < 2^bound. The first accumulator begins at 1.5 x 2^(bound + 8), and 128 additions leave it between 2^(bound +
+  // 8) and twice that: its last bit stays 2^(bound + 8 - 52). What is left of an element is at most half of that, and
+  // so on.
+  static constexpr int first_room = 8, first_depth = 52 - first_room, second_depth = first_depth + 1 - first_room + 52;
+
+  static double power(int exponent) {
+    return exact::from_bits<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+  }
+
+  bool add_window(const Term* x, int bound) {
+    const double start1 = 1.5 * power(bound + first_room), start2 = 1.5 * power(bound - second_depth + 52);
+    doubles a1[chains], a2[chains];
+    words left[chains] = {};
+    for (int c = 0; c < chains; ++c) {
+      a1[c] = doubles{} + start1;
+      a2[c] = doubles{} + start2;
+    }
+    for (std::size_t i = 0; i < block_size; i += lanes) {
+      for (int c = 0; c < chains; ++c) {
+        typename traits::vector loaded;
+        memcpy(&loaded, x + i + c * lanes_each, sizeof(loaded));
+        doubles v;
+        traits::widen(loaded, v);
+        const doubles next1 = a1[c] + v, rest1 = v - (next1 - a1[c]);
+        const doubles next2 = a2[c] + rest1, rest2 = rest1 - (next2 - a2[c]);
+        a1[c] = next1;
+        a2[c] = next2;
+        words rest;
+        memcpy(&rest, &rest2, sizeof(rest));
+        left[c] |= rest;
+      }
+    }
+    words any = left[0] | left[1] | left[2] | left[3];
+    std::int64_t some = 0, sum1 = 0, sum2 = 0;
+    for (int l = 0; l < lanes_each; ++l) some |= any[l];
+    // A rest of -0 leaves only its sign, and counts as nothing.
+    if ((some & INT64_MAX) != 0) return false;
+    for (int c = 0; c < chains; ++c) {
+      for (int l = 0; l < lanes_each; ++l) {
+        sum1 += static_cast<std::int64_t>(exact::to_bits(double(a1[c][l])) - exact::to_bits(start1));
+        sum2 += static_cast<std::int64_t>(exact::to_bits(double(a2[c][l])) - exact::to_bits(start2));
+      }
+    }
+    deposit(sum1, bound - first_depth - unit);
+    deposit(sum2, bound - second_depth - unit);
+    return true;
+  }
+
+  void add_singly(const Term* x, std::size_t count) {
+    constexpr int precision = format::precision, spacing = traits::spacing;
+    constexpr bits fraction = (bits(1) << (precision - 1)) - 1;
+    while (count > 0) {
+      const std::size_t now = count < 256 ? count : 256;
+      bool other = false;
+      for (std::size_t i = 0; i < now; ++i) {
+        const bits b = exact::to_bits(x[i]);
+        other = other || b != exact::sign_bit<Term>;
+        const unsigned field = static_cast<unsigned>((b & ~exact::sign_bit<Term>) >> (precision - 1));
+        if (field == exact::infinity<Term> >> (precision - 1)) {
+          flags_ |= (b & fraction) != 0             ? exact::nan_seen
+                    : b >> (8 * sizeof(b) - 1) != 0 ? exact::minus_infinity
+                                                    : exact::plus_infinity;
+          continue;
+        }
+        const unsigned normal = field != 0, position = field + (1 - normal);
+        std::int64_t mantissa = static_cast<std::int64_t>((b & fraction) | bits(normal) << (precision - 1));
+        mantissa = (b & exact::sign_bit<Term>) != 0 ? -mantissa : mantissa;
+        std::int64_t* bin = bins_[i % copies] + position / spacing;
+        const unsigned shift = position % spacing;
+        if constexpr (spacing == 16) {
+          *bin += mantissa * (std::int64_t(1) << shift);
+        } else {
+          bin[0] += static_cast<std::int64_t>(static_cast<std::uint64_t>(mantissa) << shift & 0xffffffff);
+          bin[1] += mantissa >> (32 - shift);
+        }
+      }
+      if (now > 0) flags_ |= other ? exact::something : exact::negative_zero;
+      count_singly(now);
+      x += now;
+      count -= now;
+    }
+  }
+
+  // The bins of doubles take 2^32 or 2^53 an element, so carries go up in time.
+  void count_singly(std::size_t count) {
+    since_pour_ += count;
+    if (traits::flush == 0 && since_pour_ > (1u << 23)) pour();
+    if (traits::flush == 0 || (since_flush_ += static_cast<int>(count)) < traits::flush) return;
+    since_flush_ = 0;
+    for (auto& copy : bins_) {
+      for (int i = 0; i + 1 < traits::bins; ++i) {
+        copy[i + 1] += copy[i] >> 32;
+        copy[i] &= 0xffffffff;
+      }
+    }
+  }
+
+  void pour() {
+    for (auto& copy : bins_) {
+      for (int i = 0; i < traits::bins; ++i) {
+        if (copy[i] != 0) exact::add_at(sum_, copy[i], traits::spacing * i);
+        copy[i] = 0;
+      }
+    }
+    exact::set_flags(sum_, sum_.flags() | flags_);
+    flags_ = 0;
+    since_pour_ = 0;
+  }
+
+  std::int64_t bins_[copies][traits::bins] = {};
+  exact::total<range> sum_;
+  std::uint32_t flags_ = 0;
+  std::size_t since_pour_ = 0;
+  int since_flush_ = 0, pause_ = 0, failures_ = 0;
+  bool windows_;
+};
+
+}  // namespace coalesce::detail::host
