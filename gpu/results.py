@@ -127,25 +127,26 @@ def essential(data):
 
 
 def times(experiments):
-    """The rungs that are timed, and those whose copies are."""
-    timed, copied = [], []
+    """Table rows of the rungs: timed kernels, chains of accesses, copies."""
+    timed, chains, copied = [], [], []
     for e in experiments:
         for r in e["rungs"]:
-            g, name = r["gpu"], [e["name"], f"`{r['name']}`"]
+            g, name = r["gpu"], f"`{r['name']}`"
             if "span_seconds" in g:
-                row = [*name, us(g["span_seconds"])]
+                row = [name, us(g["span_seconds"])]
                 for way in ("h2d", "d2h"):
                     seconds, moved = g.get(way + "_seconds", 0), r.get("copies", {}).get(way, {}).get("bytes", 0)
                     row.append(f"{moved / seconds * 1e-9:.1f}" if seconds else "")
                 copied.append(row)
-            elif "cold_seconds" in g or g.get("cycles"):
-                cold, warm, rate = g.get("cold_seconds"), g.get("warm_seconds"), g.get("effective_bytes_per_second", 0)
+            elif g.get("cycles"):
+                chains.append([name, f"{g['cycles']:.1f}"])
+            elif "cold_seconds" in g:
+                rate = g.get("effective_bytes_per_second", 0)
                 share = rate / e["gpu"]["read_bytes_per_second"]
                 rated = share >= 0.005  # the others move next to nothing
-                timed.append([*name, us(cold["median"]) if cold else "", us(warm["median"]) if warm else "",
-                              f"{rate * 1e-9:.0f}" if rated else "", f"{100 * share:.0f} %" if rated else "",
-                              f"{g['cycles']:.1f}" if g.get("cycles") else ""])
-    return timed, copied
+                timed.append([e["name"], name, us(g["cold_seconds"]["median"]), f"{rate * 1e-9:.0f}" if rated else "",
+                              f"{100 * share:.0f}%" if rated else ""])
+    return timed, chains, copied
 
 
 def failing_claims(experiments):
@@ -166,7 +167,7 @@ def write_results(data, where, docs, name):
     experiments = data["experiments"]
     limits = experiments[0]["gpu"]
     verdicts = collections.Counter(c["verdict"] for e in experiments for c in e["claims"])
-    timed, copied = times(experiments)
+    timed, chains, copied = times(experiments)
     spread = max(t["spread"] / t["median"] for e in experiments for r in e["rungs"]
                  for t in (r["gpu"].get("cold_seconds"), r["gpu"].get("warm_seconds")) if t)
     text = (f"# The lab on an {limits['name']}\n\n"
@@ -177,8 +178,8 @@ def write_results(data, where, docs, name):
             f"[{name}.json]({name}.json); `gpu/results.py --again` writes the page from the JSON.\n"
             f"- **Times** are CUDA events around one launch: the median of ten. Half the distance of the quartiles is at most {100 * spread:.0f} %. "
             "Each repetition starts from the same device memory; clocks are left alone.\n"
-            "- **Cold**: a buffer of twice the L2 cache is read first. **Warm**: the program's own arrays are.\n"
-            "- **GB/s**: compulsory bytes over the cold time. **Of read**: the share of what a bare kernel reads (gpu/limits.cu).\n\n"
+            "- **Caches** are cold: a buffer of twice the L2 cache is read first. The JSON has times with warm caches.\n"
+            "- **GB/s**: compulsory bytes over the time. **Of read**: the share of what a bare kernel reads (gpu/limits.cu).\n\n"
             + table(["limit", "measured"],
                     [["read, 1 GiB", f"{limits['read_bytes_per_second'] * 1e-9:.0f} GB/s"],
                      ["copy, 1 GiB, read and written", f"{limits['copy_bytes_per_second'] * 1e-9:.0f} GB/s"],
@@ -192,9 +193,11 @@ def write_results(data, where, docs, name):
                 out.write(bars(f"{e['name']}: microseconds, cold L2", plotted, "us"))
             text += f"\n![{e['name']}: time of each rung]({file})\n"
     if timed:
-        text += "\n## Times\n\n" + table(["experiment", "rung", "cold, us", "warm, us", "GB/s", "of read", "cycles a step"], timed)
+        text += "\n## Times\n\n" + table(["experiment", "rung", "us", "GB/s", "of read"], timed)
+    if chains:
+        text += "\n## Latency\n\n" + table(["chain", "cycles a step"], chains)
     if copied:
-        text += "\n## Copies\n\n" + table(["experiment", "rung", "in all, us", "to device, GB/s", "to host, GB/s"], copied)
+        text += "\n## Copies\n\n" + table(["copies", "in all, us", "to device, GB/s", "to host, GB/s"], copied)
     if failing := failing_claims(experiments):
         text += "\n## Claims that do not hold\n\n" + table(["experiment", "claim", "it says", "here", "verdict"], failing, False)
     with open(os.path.join(docs, name + ".md"), "w") as out:

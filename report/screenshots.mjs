@@ -1,4 +1,5 @@
-// The pictures of docs/: node screenshots.mjs CHROMIUM REPORT.html FOLDER, where the report is `coalesce lab all`'s.
+// The pictures of the documents: node screenshots.mjs CHROMIUM REPORT.html FOLDER. A report of `coalesce lab all` gives those of
+// docs/report.md, a report of examples/transpose.cu that of README.md.
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -13,13 +14,18 @@ const SHOTS = [
   ["report-sectors-dark", "sectors", ["#sectors .ask", "#sectors---figure"], 1000, "dark"],
   ["report-phone", "transpose", ["header", "#transpose .chart"], 390, "light"],
 ];
+const README = [
+  ["readme", "transpose_shared--transpose_shared", ["#transpose_shared--transpose_shared---source"], 1000, "light"],
+];
 const MARGIN = 12;
 
 const [chromium, report, folder] = process.argv.slice(2);
 const browser = await launch(chromium);
 try {
   const tab = await browser.tab();
-  for (const [name, page, elements, width, scheme] of SHOTS) {
+  await tab.open(pathToFileURL(resolve(report)).href);
+  const shots = (await tab.evaluate(`!!document.getElementById("${README[0][1]}")`)) ? README : SHOTS;
+  for (const [name, page, elements, width, scheme] of shots) {
     await tab.size(width, 900, width < 500 ? 2 : 1, width < 500);
     await tab.scheme(scheme);
     await tab.open("about:blank");

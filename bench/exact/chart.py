@@ -124,8 +124,12 @@ def peer_table(rows):
 
 
 def host_table(rows):
-    return pages.table(["elements", "data", "on the CPU", "GB/s"],
-                       [[r["type"], r["case"], r["what"], f"{r['GB/s']:.1f}"] for r in rows if r.get("part") == "host"])
+    """Sums on the CPU: what, by elements and data."""
+    host = [r for r in rows if r.get("part") == "host"]
+    kinds = list(dict.fromkeys((r["type"], r["case"]) for r in host))
+    found = {(r["what"], (r["type"], r["case"])): f"{r['GB/s']:.1f}" for r in host}
+    return pages.table(["on the CPU, GB/s"] + [f"{type}, {data}" for type, data in kinds],
+                       [[what] + [found.get((what, kind), "") for kind in kinds] for what in dict.fromkeys(r["what"] for r in host)])
 
 
 def main():

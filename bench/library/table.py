@@ -170,16 +170,16 @@ def moving_table(figures):
     copy = max(r["bytes"] / r["seconds"] for (l, k, m), r in figures.rows.items() if l == "limit" and r["op"] == "copy" and 2**30 <= r["bytes"] <= 2**31)
     found = {}
     for case, row in figures.cases("moving"):
-        wide = "rows of 1000 bytes and more" if extents(case)[-1] >= 1000 else "shorter rows"
-        found.setdefault((case[1], case[2] if case[1] != "copy" else wide), []).append((case, row))
+        kind = "elements of 1 to 16 bytes" if case[1] != "copy" else "rows of 1000 bytes and more" if extents(case)[-1] >= 1000 else "shorter rows"
+        found.setdefault((case[1], kind), []).append((case, row))
     rows = []
-    for (op, what), cells in sorted(found.items(), key=lambda entry: (entry[0][0], int(re.sub(r"\D", "", entry[0][1].split("-")[0]) or 0))):
+    for (op, what), cells in sorted(found.items()):
         rates = [row["bytes"] / row["seconds"] for _, row in cells]
         bare = [rate / (p["bytes"] / p["seconds"]) for (case, _), rate in zip(cells, rates) if (p := figures.rows.get(("pieces", case, "eager")))]
         twice = [same / row["seconds"] for case, row in cells if (same := figures.seconds("cudaMemcpy2D", case))]
         rows.append([op, what, len(cells), percent([rate / copy for rate in rates]), percent(bare),
                      f"{min(twice):.2f} to {max(twice):.2f}" if twice else ""])
-    return pages.table(["function", "elements", "cells", f"of cudaMemcpy's {copy / 1e12:.2f} TB/s", "of a bare kernel with such pieces",
+    return pages.table(["function", "shape", "cells", f"of cudaMemcpy's {copy / 1e12:.2f} TB/s", "of a bare kernel with such pieces",
                         "times cudaMemcpy2D"], rows)
 
 

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Checks what docs/design.md says about the rooms, and how much there is to read:
+
+- every `#include "..."` between rooms is an arrow of the table "room | holds | may include";
+- an arrow of the table points to an earlier row, so the table has no circles;
+- folders do not include each other in circles;
+- files have at most 400 lines (tables excepted), and the median is at most 130;
+- the documents have at most 20,000 words, README at most 70 lines, a page of results at most 150 lines.
+
+A room is one or more paths: a folder, or the files of one stem (`machine/diagnostic` is diagnostic.h and diagnostic.cpp).
+The longest path that fits a file names its room. `tests` and `bench` may include everything.
+
+The lists of exceptions hold what is still to be mended; the aim is that they are empty.
+
+  design_test.py [ROOT]
+"""
+import collections
+import os
+import re
+import statistics
+import sys
+
+ROOT = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CODE = (".h", ".cpp", ".cu", ".cuh", ".hpp", ".def", ".js", ".mjs", ".py", ".sh")
+SKIPPED = {"build", "node_modules", "dist", ".git", ".gpu", "truth"}
+TABLES = (".def",)
+LINES, MEDIAN, WORDS, README_LINES, RESULT_LINES = 400, 130, 20_000, 70, 150
+
+# (file, what it includes): arrows that the table forbids.
+ARROWS = {
+    ("machine/execute/barriers.cpp", "machine/check/check.h"),  # check is not an observer yet
+    ("machine/execute/block.cpp", "machine/check/check.h"),
+    ("machine/execute/lower_instruction.cpp", "machine/check/check.h"),
+    ("machine/execute/warp.cpp", "machine/check/check.h"),
+    ("machine/execute/warp.h", "machine/machine.h"),  # for LineCounters
+    ("machine/program/tally.h", "machine/machine.h"),
+}
+# Folders that include each other in a circle, sorted.
+CIRCLES = {
+    # machine.h shares its folder with diagnostic.h and device.h, which all rooms of the machine include.
+    ("machine", "machine/check", "machine/execute", "machine/execute/ops", "machine/program", "machine/ptx"),
+    # Public headers include detail, and detail includes public types.
+    ("include/coalesce", "include/coalesce/accumulators", "include/coalesce/block", "include/coalesce/device", "include/coalesce/exact",
+     "include/coalesce/warp"),
+}
+# Files of more than 400 lines.
+LONG = {
+    "bench/exact/exact.cu",
+    "cudart/graph_nodes.cpp",
+    "include/coalesce/device/strided.cuh",
+    "include/coalesce/exact/dispatch.cuh",
+    "include/coalesce/reduce.cuh",
+    "machine/execute/block.cpp",
+    "machine/execute/memory_ops.cpp",
+    "machine/observe/traffic.cpp",
+    "machine/program/flatten.cpp",
+    "machine/program/flatten_memory.cpp",
+    "machine/program/lanes.cpp",
+    "native/emit/ahead.cpp",
+    "native/emit/generator.cpp",
+    "native/emit/memory.cpp",
+    "native/emit/pure.cpp",
+    "native/tier/engine.cpp",
+    "tests/cudart/graph_test.cpp",
+    "tests/library/exact/device.cu",
+    "tests/machine/execute/calls_test.cpp",
+    "tests/machine/execute/memory_test.cpp",
+    "tests/machine/execute/synchronisation_test.cpp",
+    "tests/machine/program/decode_test.cpp",
+    "tests/machine/ptx/parser_test.cpp",
+    "tests/native/engine_test.cpp",
+    "tests/random/reference.cpp",
+    "tests/tool/command_test.cpp",
+}
+
+errors = []
+
+
+def sources():
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = sorted(f for f in folders if f not in SKIPPED and not f.startswith("build-"))
+        for name in sorted(files):
+            if name.endswith(CODE):
+                yield os.path.relpath(os.path.join(folder, name), ROOT)
+
+
+def text_of(path):
+    with open(os.path.join(ROOT, path), errors="replace") as file:
+        return file.read()
+
+
+def rooms_of_table():
+    """[(paths of a room, paths that it may include)] in the table's order."""
+    rows, inside = [], False
+    for line in text_of("docs/design.md").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells == ["room", "holds", "may include"]:
+            inside = True
+        elif inside and not line.startswith("|"):
+            break
+        elif inside and not cells[0].startswith("---"):
+            named = [[path.rstrip("/") for path in re.findall(r"`([^`]+)`", cell)] for cell in (cells[0], cells[2])]
+            rows.append((named[0], ["*"] if cells[2] == "everything" else named[1]))
+    return rows
+
+
+def fits(path, file):
+    return file == path or file.startswith((path + "/", path + "."))
+
+
+def room_of(rows, file):
+    best = max(((len(path), number) for number, (paths, _) in enumerate(rows) for path in paths if fits(path, file)), default=None)
+    return None if best is None else best[1]
+
+
+def includes(files):
+    """(file, file that it includes) of our own headers."""
+    known = set(files)
+    for file in files:
+        if not file.endswith((".h", ".cpp", ".cu", ".cuh", ".hpp", ".def")):
+            continue
+        for wanted in re.findall(r'^\s*#\s*include\s*["<]([^">]+)[">]', text_of(file), re.M):
+            for base in (os.path.dirname(file), "", "include", "cudart/include"):
+                found = os.path.normpath(os.path.join(base, wanted))
+                if found in known:
+                    yield file, found
+                    break
+
+
+def compare(what, found, excepted):
+    for entry in sorted(set(found) - set(excepted)):
+        errors.append(f"{what}: {entry}")
+    for entry in sorted(set(excepted) - set(found)):
+        print(f"note: {what}: the exception {entry} is not needed: remove it from {os.path.basename(__file__)}")
+
+
+def check_table(rows):
+    if not rows:
+        errors.append('docs/design.md has no table "room | holds | may include"')
+    for number, (paths, allowed) in enumerate(rows):
+        earlier = [path for row in rows[:number] for path in row[0]]
+        for path in allowed:
+            if path != "*" and not any(path == e or e.startswith(path + "/") for e in earlier):
+                errors.append(f"docs/design.md: {paths[0]} may include {path}, which is not an earlier row")
+        for path in paths:
+            if not any(os.path.exists(os.path.join(ROOT, path + end)) for end in ("", *CODE)):
+                errors.append(f"docs/design.md: there is no room {path}")
+
+
+def check_arrows(rows, files, pairs):
+    without = sorted({os.path.dirname(f) or f for f in files if room_of(rows, f) is None and os.path.dirname(f).split("/")[0] not in ("docs",)})
+    for folder in without:
+        errors.append(f"docs/design.md: {folder} is in no room")
+    forbidden = set()
+    for file, target in pairs:
+        a, b = room_of(rows, file), room_of(rows, target)
+        if a is None or b is None or a == b:
+            continue
+        allowed = rows[a][1]
+        if "*" not in allowed and not any(fits(path, target) for path in allowed):
+            forbidden.add((file, target))
+    compare("an arrow that docs/design.md forbids", forbidden, ARROWS)
+
+
+def circles(edges):
+    """Strongly connected groups of more than one folder, sorted."""
+    def reach(start):
+        seen, todo = set(), [start]
+        while todo:
+            for target in edges.get(todo.pop(), ()):
+                if target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+        return seen
+
+    reached = {folder: reach(folder) for folder in edges}
+    return {tuple(sorted(b for b in mine | {a} if a in reached.get(b, ()) and b in mine)) for a, mine in reached.items() if a in mine}
+
+
+def check_circles(pairs):
+    edges = collections.defaultdict(set)
+    for file, target in pairs:
+        a, b = os.path.dirname(file), os.path.dirname(target)
+        if a != b and not a.startswith(("tests", "bench")):
+            edges[a].add(b)
+    compare("folders include each other in a circle", circles(edges), CIRCLES)
+
+
+def check_lengths(files):
+    lengths = {file: text_of(file).count("\n") for file in files}
+    compare(f"more than {LINES} lines", {f for f, n in lengths.items() if n > LINES and not f.endswith(TABLES)}, LONG)
+    median = statistics.median(lengths.values())
+    if median > MEDIAN:
+        errors.append(f"the median file has {median:g} lines, more than {MEDIAN}")
+    return median, max(lengths.values())
+
+
+def check_words():
+    pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+    for folder, _, names in os.walk(os.path.join(ROOT, "docs")):
+        pages += [os.path.relpath(os.path.join(folder, name), ROOT) for name in names if name.endswith(".md")]
+    words = sum(len(text_of(page).split()) for page in pages)
+    if words > WORDS:
+        errors.append(f"the documents have {words} words, more than {WORDS}")
+    for page in pages:
+        lines = text_of(page).count("\n")
+        most = README_LINES if page == "README.md" else RESULT_LINES if page.startswith("docs/results/") else None
+        if most and lines > most:
+            errors.append(f"{page} has {lines} lines, more than {most}")
+    return words
+
+
+def main():
+    files, rows = list(sources()), rooms_of_table()
+    pairs = list(includes(files))
+    check_table(rows)
+    check_arrows(rows, files, pairs)
+    check_circles(pairs)
+    median, longest = check_lengths(files)
+    words = check_words()
+    for error in errors:
+        print(error)
+    print(f"{len(files)} files, median {median:g} lines, longest {longest}; {len(pairs)} includes of our own; {words} words; {len(errors)} errors")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
