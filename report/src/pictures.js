@@ -1,4 +1,4 @@
-// The two pictures as SVG text. tool/html_pictures.cpp draws the very same text, so that a page without scripts shows
+// The two pictures as SVG text. tool/present/html_pictures.cpp draws the very same text, so that a page without scripts shows
 // what one with scripts shows; tests/report/rule_test.mjs compares them byte by byte.
 import { freeingPad, globalCost, paddedAddresses, seatBanks, sharedCost, stridedAddresses, touchedLines } from "./rule.js";
 

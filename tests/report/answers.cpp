@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "machine/observe/traffic.h"
-#include "tool/html_pictures.h"
+#include "tool/present/html_pictures.h"
 
 using namespace coalesce;
 using Json = nlohmann::ordered_json;

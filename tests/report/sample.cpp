@@ -1,7 +1,7 @@
 // Prints a report of made-up figures, names among them that try to be markup: what page_test.mjs opens in a browser.
 #include <iostream>
 
-#include "tool/report.h"
+#include "tool/present/report.h"
 
 using namespace coalesce;
 

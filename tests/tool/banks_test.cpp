@@ -1,11 +1,11 @@
 // `coalesce banks`: the pictures agree with the machine's rule, whatever the access.
-#include "tool/banks.h"
+#include "tool/present/banks.h"
 
 #include <gmock/gmock.h>
 
 #include <sstream>
 
-#include "tool/terminal.h"
+#include "tool/present/terminal.h"
 
 namespace coalesce::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "tool/cache.h"
+#include "tool/command/cache.h"
 
 #include <gmock/gmock.h>
 

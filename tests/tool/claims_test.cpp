@@ -1,14 +1,15 @@
 // claims.toml: the file, the language of its expressions, and verdicts.
-#include "tool/claims.h"
+#include "tool/figures/claims.h"
 
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <stdexcept>
 
-#include "tool/cache.h"
-#include "tool/error.h"
-#include "tool/experiment_source.h"
+#include "tool/command/cache.h"
+#include "tool/command/experiment_run.h"
+#include "tool/figures/error.h"
+#include "tool/figures/experiment_source.h"
 
 namespace coalesce::tool {
 namespace {

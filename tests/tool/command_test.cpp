@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "tests/tool/fixture.h"
-#include "tool/cache.h"
+#include "tool/command/cache.h"
 
 namespace coalesce::tool {
 namespace {

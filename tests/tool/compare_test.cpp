@@ -1,5 +1,5 @@
 // `coalesce compare`: our exports, Nsight Compute's CSV in both layouts, and how launches find each other.
-#include "tool/compare.h"
+#include "tool/present/compare.h"
 
 #include <gmock/gmock.h>
 
@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "tests/tool/fixture.h"
-#include "tool/error.h"
-#include "tool/export.h"
-#include "tool/ncu.h"
+#include "tool/figures/error.h"
+#include "tool/figures/ncu.h"
+#include "tool/present/export.h"
 
 namespace coalesce::tool {
 namespace {

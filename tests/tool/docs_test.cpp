@@ -4,10 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <sstream>
 
-#include "tool/cache.h"
-#include "tool/completion.h"
-#include "tool/metrics.h"
-#include "tool/options.h"
+#include "tool/command/cache.h"
+#include "tool/command/completion.h"
+#include "tool/command/options.h"
+#include "tool/present/metrics.h"
 
 namespace coalesce::tool {
 namespace {
@@ -29,8 +29,8 @@ TEST(Docs, TheInstalledCompletionIsUpToDate) {
   CLI::App app("", "coalesce");
   Options options;
   add_options(app, options);
-  EXPECT_EQ(read_file(COALESCE_SOURCE_DIR "/tool/completions/coalesce.bash"), completion_script(app, "bash"))
-      << "coalesce completion bash > tool/completions/coalesce.bash";
+  EXPECT_EQ(read_file(COALESCE_SOURCE_DIR "/tool/command/completions/coalesce.bash"), completion_script(app, "bash"))
+      << "coalesce completion bash > tool/command/completions/coalesce.bash";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Executables made by hand, and everything a damaged one can say.
-#include "tool/elf.h"
+#include "tool/command/elf.h"
 
 #include <elf.h>
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <random>
 
-#include "tool/error.h"
+#include "tool/figures/error.h"
 
 namespace coalesce::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "tool/export.h"
+#include "tool/present/export.h"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "tests/tool/fixture.h"
-#include "tool/error.h"
+#include "tool/figures/error.h"
 
 namespace coalesce::tool {
 namespace {

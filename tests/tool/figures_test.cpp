@@ -1,14 +1,14 @@
 // Advice, metrics and derived figures, from counters that a person can check by hand.
-#include "tool/figures.h"
+#include "tool/figures/figures.h"
 
 #include <gmock/gmock.h>
 
 #include <sstream>
 
 #include "tests/tool/fixture.h"
-#include "tool/advice.h"
-#include "tool/error.h"
-#include "tool/metrics.h"
+#include "tool/figures/advice.h"
+#include "tool/figures/error.h"
+#include "tool/present/metrics.h"
 
 namespace coalesce::tool {
 namespace {

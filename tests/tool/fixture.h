@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tests/record/fixture.h"
-#include "tool/record.h"
+#include "tool/figures/record.h"
 
 namespace coalesce::tool {
 

@@ -5,14 +5,14 @@
 #include <sstream>
 
 #include "tests/tool/fixture.h"
-#include "tool/claims.h"
-#include "tool/experiment_gpu.h"
-#include "tool/export.h"
-#include "tool/html_gpu.h"
-#include "tool/lab.h"
-#include "tool/lab_gpu.h"
-#include "tool/report.h"
-#include "tool/summary.h"
+#include "tool/figures/claims.h"
+#include "tool/figures/hardware.h"
+#include "tool/present/export.h"
+#include "tool/present/html_gpu.h"
+#include "tool/present/lab.h"
+#include "tool/present/lab_gpu.h"
+#include "tool/present/report.h"
+#include "tool/present/summary.h"
 
 namespace coalesce::tool {
 namespace {

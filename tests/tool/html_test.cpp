@@ -10,13 +10,14 @@
 
 #include "fixture.h"
 #include "machine/observe/traffic.h"
-#include "tool/banks.h"
-#include "tool/html_assets.h"
-#include "tool/html_page.h"
-#include "tool/html_pictures.h"
-#include "tool/html_text.h"
-#include "tool/report.h"
-#include "tool/terminal.h"
+#include "tool/command/banks.h"
+#include "tool/figures/banks.h"
+#include "tool/present/html_assets.h"
+#include "tool/present/html_page.h"
+#include "tool/present/html_pictures.h"
+#include "tool/present/html_text.h"
+#include "tool/present/report.h"
+#include "tool/present/terminal.h"
 
 namespace coalesce::tool {
 namespace {

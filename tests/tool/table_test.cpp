@@ -1,12 +1,12 @@
-#include "tool/table.h"
+#include "tool/present/table.h"
 
 #include <gmock/gmock.h>
 
 #include <sstream>
 
 #include "tests/tool/fixture.h"
-#include "tool/lab.h"
-#include "tool/summary.h"
+#include "tool/command/lab.h"
+#include "tool/present/summary.h"
 
 namespace coalesce::tool {
 namespace {

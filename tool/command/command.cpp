@@ -1,0 +1,104 @@
+// The command `coalesce`: subcommands, errors and exit codes; the work is in run.cpp, lab.cpp and the files they use.
+#include "tool/command/command.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+
+#include "tool/command/banks.h"
+#include "tool/command/check.h"
+#include "tool/command/compare.h"
+#include "tool/command/completion.h"
+#include "tool/command/lab.h"
+#include "tool/command/options.h"
+#include "tool/command/run.h"
+#include "tool/figures/error.h"
+#include "tool/figures/launches.h"
+#include "tool/figures/metrics.h"
+#include "tool/present/metrics.h"
+
+namespace coalesce::tool {
+namespace {
+
+int dispatch(const CLI::App& app, Options& options) {
+  if (app.got_subcommand("run")) {
+    if (options.run.metrics != "list") take_program(app, "run", options.run.program);
+    return run(options.run);
+  }
+  if (app.got_subcommand("check")) {
+    take_program(app, "check", options.check.program);
+    return check(options.check);
+  }
+  for (const CLI::App* command : app.get_subcommands()) refuse_leftovers(app, *command);
+  if (app.got_subcommand("lab")) return lab(options.lab);
+  if (app.got_subcommand("banks")) return banks(options.banks);
+  if (app.got_subcommand("compare")) return compare(options.compare);
+  if (app.get_subcommands().empty()) {
+    const std::vector<std::string> words = app.remaining();
+    if (words.empty()) throw Error(Exit::usage, "which command?", "coalesce --help lists them");
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+    const auto near = nearest(words[0], names, 1);
+    throw Error(Exit::usage, "unknown command '" + words[0] + "'",
+                near.empty() ? "coalesce --help lists them" : "did you mean " + near[0] + "?");
+  }
+  if (app.got_subcommand("completion")) {
+    std::cout << completion_script(app, options.shell);
+    return 0;
+  }
+  if (options.ncu) {
+    std::cout << ncu_metrics() << '\n';
+  } else if (options.markdown) {
+    print_counters_markdown(std::cout);
+  } else {
+    list_metrics(std::cout, use_colour(Colour::automatic, STDOUT_FILENO));
+  }
+  return 0;
+}
+
+// What was printed and does not arrive (a full disk, a descriptor that is closed) must not end as if it had: throws
+// then.
+void flush_standard_output() {
+  errno = 0;
+  std::cout.flush();
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && std::cout && std::ferror(stdout) == 0) return;
+  throw Error(Exit::environment,
+              "cannot write to standard output" + (errno == 0 ? "" : std::string(": ") + std::strerror(errno)));
+}
+
+}  // namespace
+
+int command(int argc, const char* const* argv, const std::string& version) {
+  CLI::App app("Run CUDA programs without a GPU and count every byte they move.", "coalesce");
+  app.set_version_flag("--version", "coalesce " + version);
+  Options options;
+  add_options(app, options);
+  const bool colour = use_colour(Colour::automatic, STDERR_FILENO);
+  try {
+    int code = 0;
+    try {
+      app.parse(argc, argv);
+      code = dispatch(app, options);
+    } catch (const CLI::Success& answer) {  // --help, --version
+      code = app.exit(answer);
+    }
+    flush_standard_output();
+    return code;
+  } catch (const CLI::ParseError& error) {
+    print_error(error.what(), "coalesce --help", colour);
+    return static_cast<int>(Exit::usage);
+  } catch (const Error& error) {
+    print_error(error.what(), error.hint, colour);
+    return static_cast<int>(error.code);
+  } catch (const std::exception& error) {
+    print_error(error.what(), "", colour);
+    return static_cast<int>(Exit::environment);
+  }
+}
+
+}  // namespace coalesce::tool

@@ -1,0 +1,35 @@
+#include "tool/command/compare.h"
+
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+
+#include "tool/command/cache.h"
+#include "tool/figures/error.h"
+#include "tool/present/compare.h"
+#include "tool/present/export.h"
+
+namespace coalesce::tool {
+
+int compare(const CompareOptions& options) {
+  const auto load = [](const std::string& path) {
+    const auto text = read_file(path);
+    if (!text) throw Error(Exit::usage, "cannot read '" + path + "'");
+    return read_launches(*text, path);
+  };
+  const auto json = options.json.empty() ? nullptr : std::make_unique<Export>("--json", options.json);
+  const std::vector<ComparedLaunch> counted = load(options.counted), measured = load(options.measured);
+  for (const auto& [launches, path] : {std::pair{&counted, &options.counted}, std::pair{&measured, &options.measured}})
+    if (launches->empty()) throw Error(Exit::usage, *path + " holds no launch of a kernel");
+  const Comparing comparing = compare_launches(counted, measured);
+  if (comparing.launches != 0 && !comparing.common)
+    throw Error(Exit::usage, "no counter of memory is in both files",
+                "ncu --csv --page raw --metrics $(coalesce counters --ncu) PROGRAM reads those that are compared");
+  if (json) json->write(comparing_json(comparing));
+  if (options.json != "-")
+    print_comparing(std::cout, comparing, options.all, use_colour(options.colour, STDOUT_FILENO));
+  return comparing.equal == comparing.rows.size() && comparing.unmatched.empty() ? 0 : static_cast<int>(Exit::failed);
+}
+
+}  // namespace coalesce::tool

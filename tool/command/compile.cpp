@@ -1,0 +1,198 @@
+#include "tool/command/compile.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "cache/hash.h"
+#include "tool/command/child.h"
+#include "tool/figures/error.h"
+
+namespace coalesce::tool {
+namespace fs = std::filesystem;
+namespace {
+
+// The newest PTX both compilers write; newer devices run it as it is.
+constexpr unsigned kNewestArchitecture = 90;
+constexpr int kOldestClang = 16, kNewestClang = 30;
+
+struct Tool {
+  Compiler kind;
+  fs::path path;
+};
+
+unsigned architecture(const machine::Device& device) {
+  return std::min(device.major * 10 + device.minor, kNewestArchitecture);
+}
+
+fs::path find_clang() {
+  // 19 is the one the headers are tested with; then what else is new enough. Plain clang++ may be an old one: asked
+  // last.
+  if (const fs::path tested = find_program("clang++-19"); !tested.empty()) return tested;
+  for (int version = kNewestClang; version >= kOldestClang; --version) {
+    if (const fs::path found = find_program(fmt::format("clang++-{}", version)); !found.empty()) return found;
+  }
+  const fs::path plain = find_program("clang++");
+  if (plain.empty()) return {};
+  const Outcome asked =
+      run_child({.words = {plain.string(), "-dumpversion"}, .environment = {}, .output_to_pipe = true});
+  return asked.code == 0 && std::atoi(asked.output.c_str()) >= kOldestClang ? plain : fs::path();
+}
+
+Tool find_compiler(Compiler wish) {
+  if (wish != Compiler::clang) {
+    if (const fs::path nvcc = find_program("nvcc"); !nvcc.empty()) return {Compiler::nvcc, nvcc};
+    if (wish == Compiler::nvcc)
+      throw Error(Exit::environment, "no nvcc on PATH", "--compiler clang needs no CUDA toolkit");
+  }
+  if (const fs::path clang = find_clang(); !clang.empty()) return {Compiler::clang, clang};
+  throw Error(Exit::environment,
+              fmt::format("no compiler for CUDA: neither nvcc nor clang++ {} or later is on PATH", kOldestClang),
+              "on Debian 12: apt install clang-19, or a CUDA toolkit with nvcc on PATH");
+}
+
+// The command lines; each is run in turn. All write into `out`, the last makes out/program; dependencies go to
+// out/deps*.
+std::vector<std::vector<std::string>> commands(const Tool& tool, const fs::path& source, const CompileOptions& options,
+                                               unsigned arch, const Layout& layout, const fs::path& out) {
+  std::vector<std::vector<std::string>> result;
+  const auto add = [&](std::vector<std::string> words, bool link) {
+    words.insert(words.begin(), tool.path.string());
+    words.insert(words.end(), options.flags.begin(), options.flags.end());
+    // Last: a library's copy that the user names comes before ours.
+    if (!layout.library.empty()) words.push_back("-I" + layout.library.string());
+    words.push_back(source.string());
+    // Libraries after the source that needs them.
+    if (link) words.push_back(runtime_library(layout).string());
+    result.push_back(std::move(words));
+  };
+  if (tool.kind == Compiler::nvcc) {
+    std::vector<std::string> words = {"-cudart", "shared", "-lineinfo"};
+    // Where both are of one architecture, the machine code is made of the very PTX beside it.
+    if (options.native == arch) {
+      words.insert(words.end(), {"-gencode", fmt::format("arch=compute_{0},code=[compute_{0},sm_{0}]", arch)});
+    } else {
+      words.insert(words.end(), {"-gencode", fmt::format("arch=compute_{0},code=compute_{0}", arch)});
+      if (options.native)
+        words.insert(words.end(), {"-gencode", fmt::format("arch=compute_{0},code=sm_{0}", options.native)});
+    }
+    words.insert(words.end(),
+                 {"-O3", "-std=c++17", "-MD", "-MF", (out / "deps").string(), "-o", (out / "program").string()});
+    add(std::move(words), false);
+    return result;
+  }
+  // -nocudainc and a path that is no toolkit: clang then brings none of a toolkit's headers, and ours take their place.
+  // The SDK version only decides how the host code launches kernels (the way of CUDA 9.2 and later).
+  const std::vector<std::string> common = {"-x",
+                                           "cuda",
+                                           "--cuda-path=/nonexistent",
+                                           "-nocudainc",
+                                           "-nocudalib",
+                                           "-Xclang",
+                                           "-target-sdk-version=12.5",
+                                           fmt::format("--cuda-gpu-arch=sm_{}", arch),
+                                           "-O3",
+                                           "-std=c++17",
+                                           "-isystem",
+                                           layout.headers.string(),
+                                           "-include",
+                                           "cuda_runtime.h"};
+  const std::string ptx = (out / "device.ptx").string();
+  std::vector<std::string> device = common;
+  // Without a toolkit clang assumes the oldest PTX, which has no *_sync instruction. 7.8 is the first with all of
+  // compute capability 9.0, and every clang from 16 on writes it.
+  device.insert(device.end(), {"--cuda-device-only", "--cuda-feature=+ptx78", "-gline-directives-only", "-S", "-MD",
+                               "-MF", (out / "deps-device").string(), "-o", ptx});
+  add(std::move(device), false);
+  std::vector<std::string> host = common;
+  host.insert(host.end(), {"--cuda-host-only", "-Xclang", "-fcuda-include-gpubinary", "-Xclang", ptx, "-c", "-MD",
+                           "-MF", (out / "deps-host").string(), "-o", (out / "host.o").string()});
+  add(std::move(host), false);
+  result.push_back({tool.path.string(), (out / "host.o").string(), runtime_library(layout).string(), "-o",
+                    (out / "program").string()});
+  // Libraries the user names are for the linker; the other flags do it no harm.
+  result.back().insert(result.back().end(), options.flags.begin(), options.flags.end());
+  return result;
+}
+
+// The compiler is part of the key by what it is, not by asking it: starting nvcc costs as much as a small program
+// takes.
+void hash_compiler(cache::Sha256& hash, const fs::path& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  struct stat status{};
+  if (!error && stat(real.c_str(), &status) == 0) {
+    hash.field(real.string())
+        .field(fmt::format("{} {}.{}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec));
+  }
+}
+
+std::string request_key(const Tool& tool, const std::vector<std::vector<std::string>>& lines, bool with_flags,
+                        const std::string& text) {
+  cache::Sha256 hash;
+  hash.field("coalesce compile 2").field(text);
+  hash_compiler(hash, tool.path);
+  // These variables add flags and folders unseen.
+  bool relative = with_flags;
+  for (const char* name : {"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH", "CPLUS_INCLUDE_PATH"}) {
+    const char* value = std::getenv(name);
+    hash.field(value ? value : "");
+    relative = relative || value;
+  }
+  // Relative paths in any of them mean the current folder's; nothing else does, and what is compiled for a source in
+  // one folder serves in all others.
+  std::error_code ignored;
+  hash.field(relative ? fs::current_path(ignored).string() : "");
+  for (const auto& line : lines) {
+    hash.field(std::to_string(line.size()));
+    for (const std::string& word : line) hash.field(word);
+  }
+  return hash.hex();
+}
+
+}  // namespace
+
+fs::path compile(const fs::path& source, const CompileOptions& options, const machine::Device& device,
+                 const Layout& layout, Cache& cache) {
+  const auto text = read_file(source);
+  if (!text) throw Error(Exit::failed, "cannot read '" + source.string() + "'");
+  std::error_code ignored;  // opening a folder succeeds
+  if (fs::is_directory(source, ignored)) throw Error(Exit::failed, "'" + source.string() + "' is a folder");
+  const Tool tool = find_compiler(options.compiler);
+  require_runtime(layout);
+  if (tool.kind == Compiler::clang && layout.headers.empty()) {
+    throw Error(Exit::environment, "the CUDA headers for clang are missing from this installation");
+  }
+  // The absolute path is part of the key: it stands in line information, assertions and __FILE__.
+  const fs::path absolute = fs::absolute(source);
+  const unsigned arch = architecture(device);
+  const std::string request =
+      request_key(tool, commands(tool, absolute, options, arch, layout, "out"), !options.flags.empty(), *text);
+  if (const auto program = cache.find(request)) return *program;
+
+  const fs::path out = cache.scratch();
+  const auto started = fs::file_time_type::clock::now();
+  for (const auto& words : commands(tool, absolute, options, arch, layout, out)) {
+    // Standard output belongs to the program that will run; the compiler's goes beside its messages.
+    const Outcome outcome = run_child({.words = words, .environment = {}, .output_to_stderr = true});
+    if (outcome.interrupted) throw Error(Exit::interrupted, "interrupted while compiling");
+    if (outcome.code != 0) {
+      throw Error(Exit::failed, fmt::format("'{}' does not compile ({} ended with {})", source.string(),
+                                            tool.path.filename().string(), outcome.code));
+    }
+  }
+  std::vector<fs::path> files;
+  for (const char* name : {"deps", "deps-device", "deps-host"}) {
+    for (const fs::path& file : parse_dependencies(read_file(out / name).value_or(""))) {
+      // What we made ourselves is gone the next time.
+      if (file.parent_path() != out) files.push_back(fs::absolute(file));
+    }
+  }
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  return cache.keep(request, out, files, started);
+}
+
+}  // namespace coalesce::tool

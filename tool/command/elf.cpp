@@ -1,0 +1,211 @@
+#include "tool/command/elf.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "tool/figures/error.h"
+
+namespace coalesce::tool {
+namespace {
+
+// A copy of the T at `offset`, where the bytes reach that far.
+template <typename T>
+std::optional<T> at(std::string_view bytes, uint64_t offset) {
+  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof(T));
+  return value;
+}
+
+std::string_view slice(std::string_view bytes, uint64_t offset, uint64_t size) {
+  if (offset > bytes.size()) return {};
+  return bytes.substr(offset, std::min<uint64_t>(size, bytes.size() - offset));
+}
+
+// The zero-terminated string at `offset`; empty when it does not end inside.
+std::string_view string_at(std::string_view table, uint64_t offset) {
+  if (offset >= table.size()) return {};
+  const auto end = table.find('\0', offset);
+  return end == std::string_view::npos ? std::string_view() : table.substr(offset, end - offset);
+}
+
+// Fat binaries as cuobjdump shows them: containers of entries, each PTX (1) or something else (2: machine code).
+struct FatHeader {
+  uint32_t magic;
+  uint16_t version, header_bytes;
+  uint64_t bytes;  // of the entries
+};
+struct FatEntry {
+  uint16_t kind, version;
+  uint32_t header_bytes;
+  uint64_t bytes;
+};
+constexpr uint32_t kFatMagic = 0xba55ed50;
+
+void count_images(std::string_view section, Executable& result) {
+  // clang can embed the PTX text itself.
+  if (section.find(".version ") != std::string_view::npos && section.find(".target ") != std::string_view::npos)
+    ++result.ptx_images;
+  for (uint64_t start = 0; const auto header = at<FatHeader>(section, start);) {
+    if (header->magic != kFatMagic || header->header_bytes < sizeof(FatHeader)) {
+      start += 8;  // between containers there is padding; they are aligned to 8
+      continue;
+    }
+    const uint64_t first = start + header->header_bytes;
+    const std::string_view entries = slice(section, first, header->bytes);
+    for (uint64_t offset = 0; const auto entry = at<FatEntry>(entries, offset);) {
+      ++(entry->kind == 1 ? result.ptx_images : result.other_images);
+      const uint64_t size = entry->header_bytes + std::min<uint64_t>(entry->bytes, entries.size());
+      if (size < sizeof(FatEntry)) break;  // nonsense, and would not advance
+      offset += size;
+    }
+    start = (first + entries.size() + 7) / 8 * 8;
+  }
+}
+
+void read_sections(std::string_view bytes, const Elf64_Ehdr& header, Executable& result) {
+  if (header.e_shentsize != sizeof(Elf64_Shdr)) return;
+  const auto section = [&](uint64_t i) { return at<Elf64_Shdr>(bytes, header.e_shoff + i * sizeof(Elf64_Shdr)); };
+  const auto names_section = header.e_shoff ? section(header.e_shstrndx) : std::nullopt;
+  if (!names_section) return;
+  const std::string_view names = slice(bytes, names_section->sh_offset, names_section->sh_size);
+  for (uint64_t i = 0; i < header.e_shnum; ++i) {
+    const auto current = section(i);
+    if (!current) return;
+    const std::string_view name = string_at(names, current->sh_name);
+    if (name != ".nv_fatbin" && name != "__nv_relfatbin") continue;
+    result.device_code = true;
+    if (current->sh_type != SHT_NOBITS) count_images(slice(bytes, current->sh_offset, current->sh_size), result);
+  }
+}
+
+void read_dynamic(std::string_view bytes, const Elf64_Ehdr& header, Executable& result) {
+  if (header.e_phentsize != sizeof(Elf64_Phdr)) return;
+  std::vector<Elf64_Phdr> segments;
+  for (uint64_t i = 0; i < header.e_phnum; ++i) {
+    if (const auto segment = at<Elf64_Phdr>(bytes, header.e_phoff + i * sizeof(Elf64_Phdr)))
+      segments.push_back(*segment);
+  }
+  const auto file_offset = [&](uint64_t address) -> std::optional<uint64_t> {
+    for (const Elf64_Phdr& s : segments) {
+      if (s.p_type == PT_LOAD && address >= s.p_vaddr && address - s.p_vaddr < s.p_filesz)
+        return s.p_offset + (address - s.p_vaddr);
+    }
+    return std::nullopt;
+  };
+  for (const Elf64_Phdr& segment : segments) {
+    if (segment.p_type != PT_DYNAMIC) continue;
+    result.dynamic = true;
+    const std::string_view table = slice(bytes, segment.p_offset, segment.p_filesz);
+    std::vector<Elf64_Dyn> entries;
+    for (uint64_t offset = 0; const auto entry = at<Elf64_Dyn>(table, offset); offset += sizeof(Elf64_Dyn)) {
+      if (entry->d_tag == DT_NULL) break;
+      entries.push_back(*entry);
+    }
+    uint64_t address = 0, size = 0;
+    bool runpath = false;
+    for (const Elf64_Dyn& entry : entries) {
+      if (entry.d_tag == DT_STRTAB) address = entry.d_un.d_ptr;
+      if (entry.d_tag == DT_STRSZ) size = entry.d_un.d_val;
+      runpath |= entry.d_tag == DT_RUNPATH;
+    }
+    const auto offset = file_offset(address);
+    if (!offset) continue;
+    const std::string_view strings = slice(bytes, *offset, size);
+    for (const Elf64_Dyn& entry : entries) {
+      if (entry.d_tag == DT_NEEDED) result.needed.emplace_back(string_at(strings, entry.d_un.d_val));
+      if (entry.d_tag == DT_RPATH && !runpath) result.rpath = string_at(strings, entry.d_un.d_val);
+    }
+    result.imports_registration =
+        strings.find(std::string_view("\0__cudaRegisterFatBinary\0", 25)) != std::string_view::npos;
+  }
+}
+
+}  // namespace
+
+std::string Executable::cudart() const {
+  for (const std::string& name : needed) {
+    if (name.starts_with("libcudart.so")) return name;
+  }
+  return "";
+}
+
+Executable inspect(std::string_view bytes) {
+  Executable result;
+  if (bytes.starts_with("#!")) {
+    result.kind = Executable::Kind::script;
+    return result;
+  }
+  const auto header = at<Elf64_Ehdr>(bytes, 0);
+  if (!bytes.starts_with(std::string_view(ELFMAG, SELFMAG))) {
+    result.problem = "not an executable";
+  } else if (!header) {
+    result.problem = "a damaged executable";
+  } else if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
+             header->e_machine != EM_X86_64) {
+    result.problem = "an executable for another kind of processor";
+  } else if (header->e_type != ET_EXEC && header->e_type != ET_DYN) {
+    result.problem = header->e_type == ET_REL ? "an object file, not linked yet" : "not an executable";
+  } else {
+    result.kind = Executable::Kind::elf;
+    read_sections(bytes, *header, result);
+    read_dynamic(bytes, *header, result);
+  }
+  return result;
+}
+
+Executable inspect_file(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat status{};
+  if (file < 0 || fstat(file, &status) != 0) {
+    const int why = errno;
+    if (file >= 0) close(file);
+    throw Error(Exit::failed, "cannot read '" + path + "': " + std::strerror(why));
+  }
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (!S_ISREG(status.st_mode) || size == 0) {
+    close(file);
+    Executable result;
+    result.problem = S_ISDIR(status.st_mode) ? "a folder" : "not an executable";
+    return result;
+  }
+  void* map = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+  const int why = errno;
+  close(file);
+  if (map == MAP_FAILED) throw Error(Exit::failed, "cannot read '" + path + "': " + std::strerror(why));
+  const Executable result = inspect({static_cast<const char*>(map), size});
+  munmap(map, size);
+  return result;
+}
+
+void require_runnable(const Executable& executable, const std::string& path, bool on_gpu) {
+  if (executable.kind == Executable::Kind::script) return;
+  if (executable.kind == Executable::Kind::other) {
+    throw Error(Exit::failed, "'" + path + "' is " + executable.problem,
+                "coalesce run takes a program built with nvcc -cudart shared, or a .cu file");
+  }
+  const bool shared_runtime = !executable.cudart().empty() || executable.imports_registration;
+  if (executable.device_code && !shared_runtime) {
+    throw Error(Exit::failed,
+                "'" + path + "' has the CUDA runtime linked in statically, so the machine cannot take its place",
+                "rebuild it with nvcc -cudart shared (CMake: set CUDA_RUNTIME_LIBRARY to Shared)");
+  }
+  if (!executable.dynamic) {
+    throw Error(Exit::failed,
+                "'" + path + "' is linked statically and uses no CUDA runtime that the machine could replace",
+                "build it with nvcc -cudart shared");
+  }
+  if (!on_gpu && executable.other_images > 0 && executable.ptx_images == 0) {
+    throw Error(Exit::failed, "'" + path + "' holds machine code only, no PTX",
+                "rebuild it with PTX, for example nvcc -cudart shared -gencode arch=compute_90,code=compute_90");
+  }
+}
+
+}  // namespace coalesce::tool

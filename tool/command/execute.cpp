@@ -1,0 +1,139 @@
+#include "tool/command/execute.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+
+#include "tool/command/elf.h"
+#include "tool/figures/error.h"
+#include "tool/present/terminal.h"
+
+namespace coalesce::tool {
+namespace fs = std::filesystem;
+
+bool is_source(const std::string& path) { return path.ends_with(".cu"); }
+
+namespace {
+
+fs::path find_executable(const std::string& name) {
+  const fs::path found = find_program(name);
+  if (!found.empty()) return found;
+  std::error_code ignored;
+  if (fs::exists(name, ignored)) {
+    // There, but perhaps no program at all: that is the more helpful thing to say.
+    require_runnable(inspect_file(name), name);
+    // As a shell: without a slash a name is looked for on PATH only.
+    const bool here = name.find('/') == std::string::npos;
+    throw Error(Exit::failed, here ? "no program '" + name + "' on PATH" : "'" + name + "' may not be executed",
+                here ? "for the one in this folder: ./" + name : "chmod +x " + name);
+  }
+  throw Error(Exit::failed, "no such program: '" + name + "'");
+}
+
+}  // namespace
+
+std::string runnable(const std::string& program, const CompileOptions& options, const machine::Device& device,
+                     const Layout& layout, std::unique_ptr<Cache>& cache) {
+  if (!is_source(program)) return find_executable(program);
+  cache = std::make_unique<Cache>();
+  return compile(program, options, device, layout, *cache);
+}
+
+// What the figures do not cover, said beside them.
+void print_warnings(const Execution& execution, bool colour) {
+  const Record& record = execution.record;
+  const auto warn = [&](const std::string& text) {
+    std::cerr << styled("warning:", Style::bad, colour) << ' ' << text << '\n';
+  };
+  if (!record.damage.empty())
+    warn("the record of this run is damaged, launches after it are missing: " + record.damage);
+  for (const std::string& note : record.notes) warn(note);
+  if (record.unused() && execution.outcome.signal)
+    warn(fmt::format("the program was ended by signal {} ({}) before it called the machine's CUDA runtime",
+                     execution.outcome.signal, strsignal(execution.outcome.signal)));
+  else if (record.unused() && execution.outcome.code == 0)
+    warn("the program made no call to the machine's CUDA runtime");
+  if (record.started && !record.complete && record.damage.empty()) {
+    warn(execution.outcome.signal
+             ? fmt::format("the program was ended by signal {} ({}); counted is what finished before",
+                           execution.outcome.signal, strsignal(execution.outcome.signal))
+             : "the program ended without closing its record; counted is what finished before");
+  }
+}
+
+RecordFile::RecordFile() {
+  std::error_code error;
+  const fs::path folder = fs::temp_directory_path(error);
+  path_ = (error ? fs::path("/tmp") : folder) / "coalesce-record-XXXXXX";
+  const int file = mkostemp(path_.data(), O_CLOEXEC);
+  if (file < 0)
+    throw Error(Exit::environment, "cannot write " + path_ + ": " + std::strerror(errno),
+                "set TMPDIR to a folder that can be written");
+  close(file);
+}
+
+RecordFile::~RecordFile() {
+  unlink(path_.c_str());
+  unlink((path_ + record::kTruncated).c_str());
+}
+
+std::string prepended(const std::string& first, const char* variable, char separator) {
+  const char* rest = std::getenv(variable);
+  return rest && *rest ? first + separator + rest : first;
+}
+
+Execution execute(const std::vector<std::string>& words, const MachineOptions& options, const Layout& layout,
+                  bool quiet, bool output_to_stderr, bool output_to_pipe) {
+  require_runtime(layout);
+  if (options.engine == machine::Engine::native) require_native(layout);
+  const Executable executable = inspect_file(words.front());
+  require_runnable(executable, words.front());
+
+  const RecordFile file;
+  Command command{
+      .words = words, .environment = {}, .output_to_stderr = output_to_stderr, .output_to_pipe = output_to_pipe};
+  auto& environment = command.environment;
+  environment["LD_LIBRARY_PATH"] = prepended(layout.runtime.string(), "LD_LIBRARY_PATH", ':');
+  // DT_RPATH is searched before LD_LIBRARY_PATH; what is loaded already is not searched at all.
+  if (!executable.rpath.empty() && !executable.cudart().empty()) {
+    environment["LD_PRELOAD"] = prepended((layout.runtime / executable.cudart()).string(), "LD_PRELOAD", ':');
+  }
+  environment["COALESCE_DEVICE"] = std::string(find_device(options.device).key);
+  environment["COALESCE_THREADS"] = std::to_string(options.threads);
+  environment["COALESCE_MAX_INSTRUCTIONS"] = std::to_string(options.max_instructions);
+  environment["COALESCE_ENGINE"] = machine::engine_name(options.engine);
+  environment["COALESCE_CHECK"] = options.check ? "1" : "0";
+  environment["COALESCE_MODEL"] = machine::name_of(machine::kModels, options.model);
+  environment["COALESCE_PROGRESS"] = !quiet && isatty(STDERR_FILENO) == 1 ? "1" : "0";
+  environment["COALESCE_COLOR"] = use_colour(options.colour, STDERR_FILENO) ? "1" : "0";
+  environment["COALESCE_RECORD"] = file.path();
+
+  Execution execution{.outcome = run_child(command), .record = read_record_file(file.path())};
+  // A program linked with the runtime may decide not to use it; anything else was not run on the machine at all.
+  const Record& record = execution.record;
+  if (record.unused() && execution.outcome.code == 0 && executable.cudart().empty()) {
+    throw Error(Exit::failed, "'" + words.front() + "' did not use the CUDA runtime, so there is nothing to count",
+                "coalesce run takes a program built with nvcc -cudart shared, or a .cu file");
+  }
+  if (execution.record.program.empty()) execution.record.program = words.front();
+  if (!execution.record.started) {
+    const machine::Device& device = find_device(options.device);
+    execution.record.device = {std::string(device.key), std::string(device.name), {device.major, device.minor}};
+  }
+  return execution;
+}
+
+int exit_code(const Execution& execution) {
+  if (execution.outcome.code != 0) return execution.outcome.code;
+  if (execution.record.interrupted()) return static_cast<int>(Exit::interrupted);
+  // Launches are missing: nobody is to take what is left for all.
+  if (!execution.record.damage.empty()) return static_cast<int>(Exit::environment);
+  return execution.record.faulted() ? static_cast<int>(Exit::hazard) : 0;
+}
+
+}  // namespace coalesce::tool

@@ -1,0 +1,53 @@
+// Runs a program as a child with our CUDA runtime in place of NVIDIA's, and reads the record that it leaves.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tool/command/cache.h"
+#include "tool/command/child.h"
+#include "tool/command/layout.h"
+#include "tool/command/options.h"
+#include "tool/figures/record.h"
+
+namespace coalesce::tool {
+
+// An empty file for a record, gone with this object.
+class RecordFile {
+ public:
+  RecordFile();  // throws Error (environment)
+  ~RecordFile();
+  RecordFile(const RecordFile&) = delete;
+  RecordFile& operator=(const RecordFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// `first`, then what the environment variable holds already.
+std::string prepended(const std::string& first, const char* variable, char separator);
+
+struct Execution {
+  Outcome outcome;
+  Record record;
+};
+
+bool is_source(const std::string& path);
+// The executable that `program` names: itself, or what it is compiled to, which lives as long as `cache`. Throws Error.
+std::string runnable(const std::string& program, const CompileOptions& options, const machine::Device& device,
+                     const Layout& layout, std::unique_ptr<Cache>& cache);
+
+// Runs `words` (the program's path first) on the machine and reads its record. Throws Error when it cannot be started.
+Execution execute(const std::vector<std::string>& words, const MachineOptions& options, const Layout& layout,
+                  bool quiet, bool output_to_stderr, bool output_to_pipe);
+
+// What the record does not cover, on standard error.
+void print_warnings(const Execution& execution, bool colour);
+
+// The exit code for what happened: the program's own; when that is 0, 130 after an interruption and 4 after a fault.
+int exit_code(const Execution& execution);
+
+}  // namespace coalesce::tool

@@ -1,0 +1,3 @@
+#include "tool/command/command.h"
+
+int main(int argc, char** argv) { return coalesce::tool::command(argc, argv, COALESCE_VERSION); }

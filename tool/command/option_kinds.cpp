@@ -1,0 +1,73 @@
+#include "tool/command/option_kinds.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace coalesce::tool {
+
+CLI::Validator whole_number(uint64_t least, uint64_t most) {
+  const auto check = [least, most](const std::string& word) {
+    uint64_t value = 0;
+    const char* const end = word.data() + word.size();
+    const auto [stopped, error] = std::from_chars(word.data(), end, value);
+    if (error == std::errc() && stopped == end && value >= least && value <= most) return std::string();
+    return most == UINT64_MAX ? fmt::format("takes a whole number from {} on, not '{}'", least, word)
+                              : fmt::format("takes a whole number from {} to {}, not '{}'", least, most, word);
+  };
+  return {check, "", "whole number"};
+}
+
+CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description) {
+  const auto check = [](const std::string& word) {
+    return std::string(word.empty() ? "needs the name of a file" : "");
+  };
+  return command.add_option(name, value, description)->type_name("FILE")->check({check, "", "file name"});
+}
+
+CLI::Option* add_colour(CLI::App& command, Colour& colour) {
+  return add_choice<Colour>(command, "--color", colour, "When to colour: auto, always, never",
+                            {{"auto", Colour::automatic}, {"always", Colour::always}, {"never", Colour::never}})
+      ->type_name("WHEN");
+}
+
+void add_program_options(CLI::App& command, MachineOptions& options) {
+  command.add_option("--device", options.device, "The GPU the machine stands for")
+      ->envname("COALESCE_DEVICE")
+      ->type_name("NAME");
+  command
+      .add_option("--max-instructions", options.max_instructions,
+                  "Stop a launch after so many warp instructions, or soon after")
+      ->envname("COALESCE_MAX_INSTRUCTIONS")
+      ->type_name("N")
+      ->check(whole_number(0));
+  add_colour(command, options.colour);
+  add_choice<Compiler>(command, "--compiler", options.compile.compiler, "What compiles a .cu file: auto, nvcc, clang",
+                       {{"auto", Compiler::automatic}, {"nvcc", Compiler::nvcc}, {"clang", Compiler::clang}})
+      ->type_name("NAME");
+  command.add_option("-X", options.compile.flags, "Give the compiler this flag too; may be repeated")
+      ->type_name("FLAG")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void add_machine_options(CLI::App& command, MachineOptions& options) {
+  command.add_option("--threads", options.threads, "Threads of this computer to use; 0 is all cores")
+      ->envname("COALESCE_THREADS")
+      ->type_name("N")
+      ->check(whole_number(0, machine::kMostThreads));
+  add_choice<machine::Engine>(command, "--engine", options.engine,
+                              "What executes kernels: auto, interpreter, native (the CPU's own code)",
+                              {machine::kEngines.begin(), machine::kEngines.end()})
+      ->envname("COALESCE_ENGINE")
+      ->type_name("NAME");
+  add_choice<machine::Model>(command, "--model", options.model,
+                             "Whose memory requests are counted: ptx, or ptxas (what it merges at -O3)",
+                             {machine::kModels.begin(), machine::kModels.end()})
+      ->envname("COALESCE_MODEL")
+      ->type_name("NAME");
+  add_program_options(command, options);
+}
+
+}  // namespace coalesce::tool

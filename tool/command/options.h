@@ -1,0 +1,96 @@
+// What the command line says, as values. options.cpp binds them to CLI11; everything else takes these structs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "machine/device.h"
+#include "machine/engine.h"
+#include "machine/model.h"
+#include "tool/command/compile.h"
+#include "tool/present/terminal.h"
+
+namespace CLI {
+class App;  // a header of 10,000 lines, which most of who takes options have no use for
+}
+
+namespace coalesce::tool {
+
+// Options that say how a program runs on the machine: the same for `run` and `lab`.
+struct MachineOptions {
+  std::string device = "h200";
+  unsigned threads = 0;           // 0: all cores
+  uint64_t max_instructions = 0;  // per launch; 0: the machine's default
+  machine::Engine engine = machine::Engine::automatic;
+  machine::Model model = machine::Model::ptx;
+  bool check = false;  // look for hazards (tool/check.h): what has no option of its own
+  Colour colour = Colour::automatic;
+  CompileOptions compile;
+};
+
+struct RunOptions {
+  MachineOptions machine;
+  std::vector<std::string> program;  // and its arguments
+  std::string metrics, json, html, filter, output;
+  std::string on = "machine";  // where: machine, gpu, both
+  int repeat = 0;              // on a GPU: repetitions of each launch
+  bool quiet = false, csv = false, lines = false;
+};
+
+struct CheckOptions {
+  MachineOptions machine;
+  std::vector<std::string> program;  // and its arguments
+  std::string json;
+  bool quiet = false;
+};
+
+struct LabOptions {
+  MachineOptions machine;
+  std::vector<std::string> names;  // empty or "list": list them; "all"
+  // Sizes as they are given to the programs. Empty: the experiment's own.
+  std::string n, block, stride, width, pad, lanes;
+  std::string json, html;
+  std::string on = "auto";  // where: machine, gpu, both, auto
+  bool csv = false, markdown = false;
+};
+
+// `coalesce banks`: which banks a warp's lanes meet.
+struct BankOptions {
+  uint32_t stride = 1, width = 4, pad = 0, lanes = 32;
+  bool json = false;
+  Colour colour = Colour::automatic;
+};
+
+// `coalesce compare`: two exports of counters, launch by launch.
+struct CompareOptions {
+  std::string counted, measured, json;
+  bool all = false;  // also what is equal
+  Colour colour = Colour::automatic;
+};
+
+struct Options {
+  RunOptions run;
+  CheckOptions check;
+  LabOptions lab;
+  BankOptions banks;
+  CompareOptions compare;
+  std::string shell;      // completion
+  bool markdown = false;  // counters
+  bool ncu = false;       // counters
+};
+
+// Adds all subcommands.
+void add_options(CLI::App& app, Options& options);
+
+// After parsing: what CLI11 left over is the program and its arguments. Throws Error (usage) for an unknown option
+// before it.
+void take_program(const CLI::App& app, const std::string& command, std::vector<std::string>& program);
+
+// The same for a command that takes no program: throws Error (usage) where CLI11 left anything over.
+void refuse_leftovers(const CLI::App& app, const CLI::App& command);
+
+// Throws Error (usage), listing the known devices.
+const machine::Device& find_device(const std::string& key);
+
+}  // namespace coalesce::tool

@@ -1,0 +1,77 @@
+// The options of the commands that run a program.
+#include "tool/command/option_kinds.h"
+
+namespace coalesce::tool {
+namespace {
+
+// The program is not an option of ours, so CLI11 would not show it.
+class ProgramFormatter : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    return "Usage: coalesce " + app->get_name() + " [OPTIONS] PROGRAM|FILE.cu [ARGUMENTS...]\n";
+  }
+};
+
+}  // namespace
+
+void add_run(CLI::App& app, RunOptions& options) {
+  CLI::App* run = app.add_subcommand("run", "Run a CUDA program on the machine and count what it moves");
+  // Everything from the program's name on belongs to the program.
+  run->prefix_command();
+  run->formatter(std::make_shared<ProgramFormatter>());
+  add_machine_options(*run, options.machine);
+  run->add_option("--metrics", options.metrics,
+                  "Print these metrics in nvprof's layout (nvprof's and Nsight's names); 'list' shows all")
+      ->type_name("A,B,...");
+  add_file(*run, "--json", options.json,
+           "Write every launch's counters; '-' is standard output (the program's then goes to standard error)");
+  add_file(*run, "--html", options.html, "Write a report with counters and source lines, one file for a browser");
+  run->add_flag("--csv", options.csv,
+                "Print CSV in place of tables: one record per launch, or what --metrics or --lines ask for");
+  run->add_flag("--lines", options.lines, "Count per source line, also in the JSON");
+  run->add_option("--filter", options.filter, "Only kernels whose name matches (POSIX extended regular expression)")
+      ->type_name("REGEX");
+  run->add_option(
+         "--on", options.on,
+         "Where to run: machine; gpu (times and the hardware's counters); both (one beside the other); auto (a "
+         "GPU where there is one)")
+      ->type_name("WHERE")
+      ->check(CLI::IsMember({"machine", "gpu", "both", "auto"}).description(""));
+  run->add_option("--repeat", options.repeat, "On a GPU, time each launch so often with a cold and with a warm cache")
+      ->type_name("N")
+      ->check(whole_number(0, 1000));
+  add_file(*run, "-o,--output", options.output,
+           "Write the tables there in place of standard error; '-' is standard output");
+  run->add_flag("-q,--quiet", options.quiet, "Print nothing but what the program prints; exports are still written");
+  run->footer(
+      "Examples:\n"
+      "  coalesce run reduce.cu 1000000              compile and run, one row per kernel\n"
+      "  coalesce run --lines ./app --size 10        where in the source the waste is\n"
+      "  coalesce run --metrics gld_transactions,gld_efficiency ./app\n"
+      "  coalesce run --json counters.json -q ./app  for scripts and CI\n"
+      "Exit code: the program's; 2 wrong usage, 3 something is missing here, 4 a launch was stopped though the "
+      "program\n"
+      "ended well, 130 interrupted.");
+}
+
+void add_check(CLI::App& app, CheckOptions& options) {
+  CLI::App* check = app.add_subcommand("check", "Run a CUDA program and look for races and uninitialised reads");
+  check->prefix_command();
+  check->formatter(std::make_shared<ProgramFormatter>());
+  add_program_options(*check, options.machine);
+  add_file(*check, "--json", options.json,
+           "Write what was found; '-' is standard output (the program's then goes to standard error)");
+  check->add_flag("-q,--quiet", options.quiet, "Print nothing but what the program prints");
+  check->footer(
+      "Examples:\n"
+      "  coalesce check reduce.cu 100000             each hazard with both source lines and threads\n"
+      "  coalesce check --json hazards.json -q ./app  for scripts and CI\n"
+      "Found are races in shared and global memory, reads of memory that nothing has written, uses of what a cp.async "
+      "is\n"
+      "still copying, accesses out of bounds, misaligned or after free, divergent barriers; docs/check.md has the "
+      "rules.\n"
+      "Exit code: 4 when there is a hazard; else the program's; 2 wrong usage, 3 something is missing here, 130\n"
+      "interrupted.");
+}
+
+}  // namespace coalesce::tool

@@ -1,0 +1,155 @@
+#include "tool/command/run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "tool/command/execute.h"
+#include "tool/command/gpu.h"
+#include "tool/figures/error.h"
+#include "tool/present/compare.h"
+#include "tool/present/export.h"
+#include "tool/present/metrics.h"
+#include "tool/present/report.h"
+#include "tool/present/summary.h"
+
+namespace coalesce::tool {
+namespace {
+
+void print_report(std::ostream& out, const Record& record, const RunOptions& options,
+                  const std::vector<Metric>& metrics, bool colour) {
+  if (!metrics.empty()) {
+    options.csv ? print_metrics_csv(out, record, metrics) : print_metrics(out, record, metrics);
+  } else if (options.csv) {
+    options.lines ? write_lines_csv(out, record) : write_csv(out, record);
+  } else if (record.on_gpu) {
+    print_gpu_summary(out, record, colour);
+  } else {
+    print_summary(out, record, colour);
+  }
+  if (options.lines && !options.csv) print_lines(out, record, colour);
+}
+
+// A report is to show times; without one they are read only where they are asked for.
+int repetitions(const RunOptions& options) {
+  constexpr int kForReport = 10;
+  return options.repeat == 0 && !options.html.empty() ? kForReport : options.repeat;
+}
+
+void write_html(Export& html, Record& record, const RunOptions& options, const Record* measured) {
+  record.program = options.program[0];
+  std::ostringstream page;
+  write_report(page, record, is_source(options.program[0]) ? options.program[0] : std::string(), measured);
+  html.write(page.str());
+}
+
+// The program twice: on the machine, then on the GPU; what each counted, launch by launch.
+int run_on_both(const std::vector<std::string>& words, const RunOptions& options, const Layout& layout, Export* json,
+                Export* html) {
+  const bool divert = options.json == "-" || options.output == "-" || options.html == "-";
+  Execution counted = execute(words, options.machine, layout, options.quiet, divert, false);
+  // What the program prints is the same: once.
+  Execution measured = execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout, divert, true);
+  for (Record* record : {&counted.record, &measured.record}) {
+    if (!options.filter.empty()) filter(*record, options.filter);
+  }
+  const Comparing comparing = compare_launches(launches_of(counted.record), launches_of(measured.record));
+  const bool colour = use_colour(options.machine.colour, STDERR_FILENO);
+  if (!options.quiet) {
+    print_comparing(std::cerr, comparing, true, colour);
+    print_warnings(counted, colour);
+    print_warnings(measured, colour);
+  }
+  Exporting exporting;
+  if (json) exporting.attempt([&] { json->write(comparing_json(comparing)); });
+  if (html) exporting.attempt([&] { write_html(*html, counted.record, options, &measured.record); });
+  exporting.finish();
+  const int code = exit_code(counted);
+  return code ? code : exit_code(measured);
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+  const bool colour = use_colour(options.machine.colour, STDERR_FILENO);
+  if (options.metrics == "list") {
+    list_metrics(std::cout, use_colour(options.machine.colour, STDOUT_FILENO));
+    return 0;
+  }
+  // Everything that can be wrong with the command line is found before the program runs.
+  const machine::Device& device = find_device(options.machine.device);
+  const std::vector<Metric> metrics = options.metrics.empty() ? std::vector<Metric>() : parse_metrics(options.metrics);
+  Record nothing;
+  if (!options.filter.empty()) filter(nothing, options.filter);
+  const bool counts_only = !metrics.empty() || options.lines;
+  if (options.on == "gpu" && counts_only) {
+    throw Error(Exit::usage, "--metrics and --lines need what only the machine counts",
+                "--on machine, or --json, --csv and --html with --on gpu");
+  }
+  if (options.program.empty())
+    throw Error(Exit::usage, "which program?", "coalesce run [OPTIONS] PROGRAM|FILE.cu [ARGUMENTS...]");
+  if (options.json == "-" && options.output == "-")
+    throw Error(Exit::usage, "--json - and --output - cannot share standard output");
+  const auto json = options.json.empty() ? nullptr : std::make_unique<Export>("--json", options.json);
+  if (options.html == "-" && (options.json == "-" || options.output == "-"))
+    throw Error(Exit::usage, "--html - cannot share standard output with another export");
+  const auto output = options.output.empty() ? nullptr : std::make_unique<Export>("--output", options.output);
+  const auto html = options.html.empty() ? nullptr : std::make_unique<Export>("--html", options.html);
+
+  std::optional<Gpu> gpu;
+  std::string on = options.on, why;
+  if (on == "auto") {
+    gpu = counts_only ? std::nullopt : find_gpu(why);
+    if (gpu && is_source(options.program[0]) && find_program("nvcc").empty()) gpu.reset();  // nothing builds it
+    on = gpu ? "gpu" : "machine";
+  } else if (on != "machine") {
+    gpu = require_gpu();
+  }
+  const Layout layout = find_layout();
+  std::vector<std::string> words = options.program;
+  std::unique_ptr<Cache> cache;
+  CompileOptions compiling = options.machine.compile;
+  if (gpu) {
+    compiling.compiler = Compiler::nvcc;
+    compiling.native = gpu->major * 10 + gpu->minor;
+  }
+  words[0] = runnable(words[0], compiling, device, layout, cache);
+  // Standard output that carries an export must carry nothing else.
+  const bool divert = options.json == "-" || options.output == "-" || options.html == "-";
+  if (on == "both") return run_on_both(words, options, layout, json.get(), html.get());
+  Execution execution =
+      on == "gpu" ? execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout, divert, false)
+                  : execute(words, options.machine, layout, options.quiet, divert, false);
+  execution.record.program = options.program[0];
+  const int code = exit_code(execution);
+  if (!options.filter.empty()) filter(execution.record, options.filter);
+
+  // The table first: an export for which there is no room must not take it along.
+  Exporting exporting;
+  if (!options.quiet || output) {
+    std::ostringstream text;
+    print_report(text, execution.record, options, metrics,
+                 output ? use_colour(options.machine.colour, output->standard_output() ? STDOUT_FILENO : -1) : colour);
+    if (output) {
+      exporting.attempt([&] { output->write(text.str()); });
+    } else {
+      std::cerr << text.str();
+    }
+  }
+  if (!options.quiet) print_warnings(execution, colour);
+  if (json) {
+    exporting.attempt([&] {
+      std::ostringstream text;
+      write_json(text, execution.record, code, options.lines);
+      json->write(text.str());
+    });
+  }
+  if (html) exporting.attempt([&] { write_html(*html, execution.record, options, nullptr); });
+  exporting.finish();
+  return code;
+}
+
+}  // namespace coalesce::tool

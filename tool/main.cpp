@@ -1,3 +1,0 @@
-#include "tool/command.h"
-
-int main(int argc, char** argv) { return coalesce::tool::command(argc, argv, COALESCE_VERSION); }

@@ -1,0 +1,15 @@
+// `coalesce banks` as a picture of text and as JSON.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "tool/figures/banks.h"
+
+namespace coalesce::tool {
+
+// The 32 banks as seats, a line for each pass, and below what it costs and which padding frees it.
+void print_banks(std::ostream& out, const BankPicture& picture, bool colour);
+std::string banks_json(const BankPicture& picture);
+
+}  // namespace coalesce::tool

@@ -1,0 +1,16 @@
+// `coalesce compare` as a table and as JSON.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "tool/figures/launches.h"
+
+namespace coalesce::tool {
+
+void print_comparing(std::ostream& out, const Comparing& comparing, bool all, bool colour);
+// {"schema":"coalesce.compare/1","launches","equal_launches","counters":[{launch,kernel,counter,counted,measured}...],
+//  "unmatched":[...]}
+std::string comparing_json(const Comparing& comparing);
+
+}  // namespace coalesce::tool

@@ -1,0 +1,163 @@
+#include "tool/present/export.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ostream>
+
+#include "tool/figures/error.h"
+#include "tool/figures/figures.h"
+#include "tool/figures/hardware.h"
+#include "tool/present/table.h"
+
+namespace coalesce::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using machine::kCounterRows;
+
+// A kernel or a file may be called anything; JSON is UTF-8, so other bytes become U+FFFD instead of an exception.
+std::string text(const Json& value, int indent = -1) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+Json times_json(const std::vector<double>& seconds) {
+  return {{"median", median(seconds)}, {"spread", spread(seconds)}, {"repetitions", seconds}};
+}
+
+Json launch_json(const Record& record, const Launch& launch, bool lines) {
+  Json object = {{"kernel", record.kernels[launch.kernel].full},
+                 {"grid", launch.grid},
+                 {"block", launch.block},
+                 {"dynamic_shared_bytes", launch.dynamic_shared_bytes}};
+  if (!launch.fault.empty()) object["fault"] = launch.fault;
+  if (launch.interrupted) object["interrupted"] = true;
+  object["counters"] =
+      record.on_gpu ? known_counters_json(launch.counters, launch.known) : counters_json(launch.counters, true);
+  if (record.on_gpu && launch.seconds > 0) object["seconds"] = launch.seconds;
+  if (!launch.cold.empty()) object["times"] = {{"cold", times_json(launch.cold)}, {"warm", times_json(launch.warm)}};
+  if (lines) {
+    Json list = Json::array();
+    for (const Line& line : *launch.lines) {
+      list.push_back({{"file", line.file},
+                      {"line", line.line},
+                      {"ptx_line", line.ptx_line},
+                      {"counters", counters_json(line.counters, false)}});
+    }
+    object["lines"] = std::move(list);
+  }
+  return object;
+}
+
+}  // namespace
+
+Json counters_json(const machine::Counters& counters, bool zeros) {
+  Json object = Json::object();
+  for (const auto& row : kCounterRows) {
+    if (zeros || counters.*row.field) object[std::string(row.name)] = counters.*row.field;
+  }
+  return object;
+}
+
+Json known_counters_json(const machine::Counters& counters, uint64_t known) {
+  Json object = Json::object();
+  for (std::size_t row = 0; row < machine::kCounterCount; ++row) {
+    if (known >> row & 1) object[std::string(kCounterRows[row].name)] = counters.*kCounterRows[row].field;
+  }
+  return object;
+}
+
+Json device_json(const DeviceName& device) {
+  Json object = {{"key", device.key}, {"name", device.name}, {"compute_capability", device.compute_capability}};
+  if (!device.model.empty()) object["model"] = device.model;
+  return object;
+}
+
+void write_json(std::ostream& out, const Record& record, int exit_code, bool lines) {
+  // Launch by launch: a program may launch a million times.
+  const Json device = device_json(record.device);
+  out << "{\"schema\":\"coalesce.run/1\",\n"
+      << (record.on_gpu ? "\"on\":\"gpu\",\n" : "") << "\"device\":" << text(device)
+      << ",\n\"program\":" << text(record.program) << ",\n\"exit_code\":" << exit_code
+      << ",\n\"complete\":" << (record.complete ? "true" : "false") << ",\n\"launches\":[";
+  const char* separator = "\n";
+  for (const Launch& launch : record.launches) {
+    out << separator << text(launch_json(record, launch, lines));
+    separator = ",\n";
+  }
+  out << "\n],\n\"copies\":" << text(record.copies.is_null() ? Json::object() : record.copies)
+      << ",\n\"diagnostics\":" << text(Json(record.diagnostics));
+  if (record.on_gpu) out << ",\n\"notes\":" << text(Json(record.notes)) << ",\n\"span_seconds\":" << record.span;
+  out << "}\n";
+}
+
+void write_csv(std::ostream& out, const Record& record) {
+  std::vector<std::string> fields = {"launch", "kernel", "grid", "block", "dynamic_shared_bytes", "fault"};
+  for (const auto& row : kCounterRows) fields.emplace_back(row.name);
+  out << csv_record(fields);
+  uint64_t number = 0;
+  for (const Launch& launch : record.launches) {
+    const auto shape = [](const std::array<uint32_t, 3>& s) { return fmt::format("{}x{}x{}", s[0], s[1], s[2]); };
+    fields = {std::to_string(number++),
+              record.kernels[launch.kernel].full,
+              shape(launch.grid),
+              shape(launch.block),
+              std::to_string(launch.dynamic_shared_bytes),
+              launch.interrupted ? "interrupted" : launch.fault};
+    for (std::size_t row = 0; row < machine::kCounterCount; ++row) {
+      const bool known = launch.known >> row & 1;  // nothing in the field of a counter that a GPU did not read
+      fields.push_back(known ? std::to_string(launch.counters.*kCounterRows[row].field) : "");
+    }
+    out << csv_record(fields);
+  }
+}
+
+void write_lines_csv(std::ostream& out, const Record& record) {
+  std::vector<std::string> fields = {"kernel", "file", "line", "ptx_line"};
+  for (const auto& row : kCounterRows) fields.emplace_back(row.name);
+  out << csv_record(fields);
+  for (const KernelTotal& kernel : totals(record)) {
+    for (const Line& line : kernel.lines) {
+      fields = {record.kernels[kernel.kernel].full, line.file, std::to_string(line.line),
+                std::to_string(line.ptx_line)};
+      for (const auto& row : kCounterRows) fields.push_back(std::to_string(line.counters.*row.field));
+      out << csv_record(fields);
+    }
+  }
+}
+
+bool write_all(int descriptor, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t written = ::write(descriptor, text.data() + done, text.size() - done);
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) done += static_cast<std::size_t>(written);
+  }
+  return true;
+}
+
+Export::Export(std::string option, std::string path) : option_(std::move(option)), path_(std::move(path)) {
+  if (standard_output()) return;
+  // No O_TRUNC: should the run fail, what was there before stays.
+  descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0)
+    throw Error(Exit::usage, fmt::format("{} cannot write '{}': {}", option_, path_, std::strerror(errno)));
+}
+
+Export::~Export() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+void Export::write(const std::string& text) {
+  const int descriptor = standard_output() ? STDOUT_FILENO : descriptor_;
+  struct stat status;
+  const bool file = !standard_output() && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+  if ((file && ftruncate(descriptor, 0) != 0) || !write_all(descriptor, text)) {
+    throw Error(Exit::environment, fmt::format("{} cannot write '{}': {}", option_, path_, std::strerror(errno)));
+  }
+}
+
+}  // namespace coalesce::tool

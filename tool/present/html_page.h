@@ -1,0 +1,33 @@
+// One page of the report: an experiment of the lab, or a kernel of a run, which is an experiment of one rung here.
+#pragma once
+
+#include <string>
+
+#include "tool/figures/experiment.h"
+#include "tool/present/html_source.h"
+#include "tool/present/html_table.h"
+
+namespace coalesce::tool {
+
+// "counted" by the machine that stands in for `device`.
+Origin counted_on(const DeviceName& device);
+
+// Rungs as rows, four bars each: sectors, wasted sectors, wavefronts, conflicts. `links`: where each rung's name leads
+// to ("#reduce"); empty strings lead nowhere. `each`: what a row is, "rung" or "kernel".
+std::string ladder_html(const std::vector<Rung>& rungs, const std::vector<std::string>& links, const std::string& label,
+                        const std::string& each);
+
+// What the documents claim; `experiment` names a row's experiment where `named`.
+struct ClaimRow {
+  const Claim* claim;
+  std::string experiment, link;
+};
+std::string claims_html(const std::vector<ClaimRow>& claims, bool named, const std::string& label);
+
+// Everything below the page's heading. `id` begins all ids within.
+std::string page_html(const Experiment& experiment, const std::string& id, Sources& sources);
+
+// The rungs' figures for the page's data.
+nlohmann::ordered_json page_json(const Experiment& experiment, const std::string& id);
+
+}  // namespace coalesce::tool
