@@ -31,6 +31,11 @@ using AtomicLane = u128 (*)(std::byte* where, u128 a, u128 b);
 enum class AddressShape : uint8_t { vector, uniform, contiguous, strided };
 inline constexpr std::size_t kAddressShapes = 4;
 
+// How many lanes of a warp store in one pass, `bytes` each. Passes go in the order of the lanes. Where lanes store to
+// one place, the last pass that has any of them decides, and of those the lowest lane's value stays (measured:
+// tests/truth/stores.jsonl).
+inline uint32_t lanes_of_a_pass(uint32_t bytes) { return bytes <= 4 ? kLanes : 128 / bytes; }
+
 // A memory operation as its handlers see it.
 struct Access {
   const MemoryOp* op = nullptr;

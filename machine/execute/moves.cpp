@@ -70,9 +70,15 @@ struct Move {
     }
   }
   static void store_table(const Access& a, Warp& w, const uint64_t* host, uint32_t mask) {
-    for (uint32_t m = mask; m; m &= m - 1)  // lanes in order: of several at one address the last wins
-      for (uint32_t k = 0; k < a.op->count; ++k)
-        put(reinterpret_cast<std::byte*>(host[lowest(m)]) + k * sizeof(M), w.at<R>(a.values[k])[lowest(m)]);
+    const uint32_t pass = lanes_of_a_pass(a.bytes);
+    const uint32_t first_pass = pass == kLanes ? ~0u : (1u << pass) - 1;
+    for (uint32_t first = 0; first < kLanes; first += pass)
+      for (uint32_t m = mask & first_pass << first; m;) {
+        const uint32_t l = highest(m);
+        m &= ~(1u << l);
+        for (uint32_t k = 0; k < a.op->count; ++k)
+          put(reinterpret_cast<std::byte*>(host[l]) + k * sizeof(M), w.at<R>(a.values[k])[l]);
+      }
   }
   static void put(std::byte* p, R value) {
     const M m = static_cast<M>(value);

@@ -253,7 +253,9 @@ class Generator {
   void move_contiguous(const Instruction& i, Value* pointer, unsigned alignment, const Where& where, bool pad,
                        llvm::AllocaInst* whole = nullptr);
   void move_uniform(const Instruction& i, Value* pointer, const Where& where);
-  void move_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where, bool pad);
+  llvm::Value* surviving_lane(uint32_t bytes, const Where& where);
+  void load_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where, bool pad);
+  void store_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where, bool apart);
   void load_result(const MemoryOp& m, std::size_t k, Value* element, const Where& where);
   Value* store_value(const MemoryOp& m, std::size_t k);
   Value* site_state(uint32_t memory, std::size_t offset);  // address of a member

@@ -121,7 +121,17 @@ void Generator::move_contiguous(const Instruction& i, Value* pointer, unsigned a
   }
 }
 
-// All lanes at one address: of stores the highest lane's stays.
+// Of lanes that store to one address: the first of the last pass that has any (lanes_of_a_pass).
+Value* Generator::surviving_lane(uint32_t bytes, const Where& where) {
+  const uint32_t pass = machine::lanes_of_a_pass(bytes);
+  if (!where.mask) return ir_.getInt32(kLanes - pass);
+  Value* last = ir_.CreateXor(ir_.CreateBinaryIntrinsic(Intrinsic::ctlz, where.mask, ir_.getTrue()), ir_.getInt32(31));
+  Value* begin = ir_.CreateAnd(last, ir_.getInt32(~(pass - 1)));
+  Value* lanes = ir_.CreateAnd(where.mask, ir_.CreateShl(ir_.getInt32(~0u), begin));
+  return ir_.CreateBinaryIntrinsic(Intrinsic::cttz, lanes, ir_.getTrue());
+}
+
+// All lanes at one address.
 void Generator::move_uniform(const Instruction& i, Value* pointer, const Where& where) {
   const MemoryOp& m = p_.memory[i.memory];
   Type* element = ir_.getIntNTy(8u * m.width);
@@ -138,30 +148,26 @@ void Generator::move_uniform(const Instruction& i, Value* pointer, const Where& 
     if (!v.is_reg() || (is_scalar(v.reg) && p_.registers[v.reg].lanes <= LaneClass::warp_uniform)) {
       one = ir_.CreateZExtOrTrunc(scalar(v, v.is_reg() ? p_.registers[v.reg].element : Element::b64), element);
     } else {
-      Value* lane = where.mask ? ir_.CreateSub(ir_.getInt32(31),
-                                               ir_.CreateBinaryIntrinsic(Intrinsic::ctlz, where.mask, ir_.getTrue()))
-                               : ir_.getInt32(31);
-      one = ir_.CreateExtractElement(store_value(m, k), lane);
+      one = ir_.CreateExtractElement(store_value(m, k), surviving_lane(m.bytes(), where));
     }
     ir_.CreateAlignedStore(one, at, Align(m.width))->setVolatile(m.is_volatile);
   }
 }
 
 // Lane l at base + offsets[l] (bytes below 2^31). `pad`: lanes that are off may be read.
-void Generator::move_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where, bool pad) {
+void Generator::load_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where, bool pad) {
   const MemoryOp& m = p_.memory[i.memory];
   Type* element = ir_.getIntNTy(8u * m.width);
   Value* on = where.mask ? where.lanes : Constant::getAllOnesValue(wide(ir_.getInt1Ty()));
   // Without gather instructions, a branch for each lane that may be off takes longer than reading it.
-  if (pad && !target_.masks && i.kind == Kind::load) on = Constant::getAllOnesValue(wide(ir_.getInt1Ty()));
-  // The last steps of a tree need few lanes, and a gather or scatter costs the same for none of its lanes as for all.
+  if (pad && !target_.masks) on = Constant::getAllOnesValue(wide(ir_.getInt1Ty()));
+  // The last steps of a tree need few lanes, and a gather costs the same for none of its lanes as for all.
   const bool in_parts = where.mask && target_.masks;
   const std::vector<uint32_t> starts =
       in_parts ? std::vector<uint32_t>{0, 8, 16, kLanes} : std::vector<uint32_t>{0, kLanes};
   for (uint32_t k = 0; k < m.count; ++k) {
-    if (i.kind == Kind::load && !m.values[k].is_reg()) continue;
+    if (!m.values[k].is_reg()) continue;
     Value* from = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), base, uint64_t{k} * m.width);
-    Value* stored = i.kind == Kind::load ? nullptr : store_value(m, k);
     Value* loaded = Constant::getNullValue(wide(element));
     BB* moved = in_parts ? block("moved") : nullptr;
     std::vector<std::pair<Value*, BB*>> ends;  // what has been loaded, where no more lanes are on
@@ -177,10 +183,6 @@ void Generator::move_scattered(const Instruction& i, Value* base, Value* offsets
         ir_.SetInsertPoint(more);
       }
       Value* at = ir_.CreateGEP(ir_.getInt8Ty(), from, part(offsets));
-      if (stored) {
-        ir_.CreateMaskedScatter(part(stored), at, Align(m.width), part(on));
-        continue;
-      }
       VectorType* type = FixedVectorType::get(element, n);
       Value* some = ir_.CreateMaskedGather(type, at, Align(m.width), part(on), Constant::getNullValue(type));
       if (n == kLanes) {
@@ -199,13 +201,50 @@ void Generator::move_scattered(const Instruction& i, Value* base, Value* offsets
       ends.push_back({loaded, ir_.GetInsertBlock()});
       ir_.CreateBr(moved);
       ir_.SetInsertPoint(moved);
-      if (!stored) {
-        PHINode* either = ir_.CreatePHI(loaded->getType(), static_cast<unsigned>(ends.size()));
-        for (const auto& [value, end] : ends) either->addIncoming(value, end);
-        loaded = either;
-      }
+      PHINode* either = ir_.CreatePHI(loaded->getType(), static_cast<unsigned>(ends.size()));
+      for (const auto& [value, end] : ends) either->addIncoming(value, end);
+      loaded = either;
     }
-    if (!stored) load_result(m, k, loaded, where);
+    load_result(m, k, loaded, where);
+  }
+}
+
+// Lane l at base + offsets[l] (bytes below 2^31). `apart`: no two of them at one address. A scatter stores its elements
+// in order, so where lanes may meet it has them in the order in which a later one overwrites an earlier.
+void Generator::store_scattered(const Instruction& i, Value* base, Value* offsets, const Where& where, bool apart) {
+  const MemoryOp& m = p_.memory[i.memory];
+  const uint32_t pass = apart ? 1 : machine::lanes_of_a_pass(m.bytes());
+  SmallVector<int, kLanes> order;
+  for (uint32_t first = 0; first < kLanes; first += pass)
+    for (uint32_t l = pass; l-- > 0;) order.push_back(static_cast<int>(first + l));
+  Value* on = where.mask ? where.lanes : Constant::getAllOnesValue(wide(ir_.getInt1Ty()));
+  // The last steps of a tree need few lanes, and a scatter costs the same for none of its lanes as for all. The first
+  // lanes come last where one pass takes them all.
+  const bool in_parts = where.mask && target_.masks;
+  const std::vector<uint32_t> starts = !in_parts        ? std::vector<uint32_t>{0, kLanes}
+                                       : pass == kLanes ? std::vector<uint32_t>{0, 16, 24, kLanes}
+                                                        : std::vector<uint32_t>{0, 8, 16, kLanes};
+  for (uint32_t k = 0; k < m.count; ++k) {
+    Value* to = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), base, uint64_t{k} * m.width);
+    Value* stored = store_value(m, k);
+    for (std::size_t p = 0; p + 1 < starts.size(); ++p) {
+      const ArrayRef<int> lanes = ArrayRef(order).slice(starts[p], starts[p + 1] - starts[p]);
+      const auto part = [&](Value* all) { return apart && !in_parts ? all : ir_.CreateShuffleVector(all, lanes); };
+      BB* next = nullptr;
+      if (in_parts) {
+        uint32_t any = 0;
+        for (const int l : lanes) any |= 1u << l;
+        BB* some = block("some_lanes");
+        next = block("next_lanes");
+        ir_.CreateCondBr(ir_.CreateIsNull(ir_.CreateAnd(where.mask, ir_.getInt32(any))), next, some);
+        ir_.SetInsertPoint(some);
+      }
+      ir_.CreateMaskedScatter(part(stored), ir_.CreateGEP(ir_.getInt8Ty(), to, part(offsets)), Align(m.width),
+                              part(on));
+      if (!next) continue;
+      ir_.CreateBr(next);
+      ir_.SetInsertPoint(next);
+    }
   }
 }
 

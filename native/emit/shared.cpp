@@ -142,7 +142,10 @@ void Generator::shared(uint32_t index, const Where& where, int64_t stride) {
     else
       move_contiguous(i, pointer, static_cast<unsigned>(bytes), where, m.count == 1 && bytes <= 4, elements);
   } else if (!load_column(i, base, where)) {
-    move_scattered(i, memory, spread(base, stride), where, false);
+    if (store)
+      store_scattered(i, memory, spread(base, stride), where, true);
+    else
+      load_scattered(i, memory, spread(base, stride), where, false);
   }
   if (slow) {
     ir_.CreateBr(done);
@@ -263,7 +266,10 @@ void Generator::shared_general(uint32_t index, const Where& where) {
     ir_.CreateBr(done);
     ir_.SetInsertPoint(anywhere);
   }
-  move_scattered(i, shared, address, where, true);
+  if (i.kind == Kind::store)
+    store_scattered(i, shared, address, where, false);
+  else
+    load_scattered(i, shared, address, where, true);
   ir_.CreateBr(done);
   ir_.SetInsertPoint(slow);
   step(index, where);
