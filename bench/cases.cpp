@@ -112,7 +112,7 @@ Words answer_histogram(uint32_t n, const Words& a, const Words&) {
   return out;
 }
 
-// Where memory limits what a kernel can do, it stands a second time with arrays that lie in a core's caches.
+// Kernels that memory limits have a second row, with arrays that fit in a core's caches.
 // clang-format off
 constexpr Case kCases[] = {
   // name                  kernel          n        times small_n  block      tile       out  twin   target faster plain         fill            answer

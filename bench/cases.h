@@ -1,5 +1,5 @@
-// What bench_machine times: one row per kernel of kernels.cu, with its input and its right answer. The OpenCL host
-// program (twins.cpp) takes sizes, input and answers from the same rows.
+// The kernels that bench_machine times: one row per kernel of kernels.cu, with its input and its right answer. The
+// OpenCL host program (twins.cpp) takes sizes, input and answers from the same rows.
 #pragma once
 
 #include <array>

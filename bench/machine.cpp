@@ -1,6 +1,5 @@
-// How fast the machine is: warp instructions per second on the kernels of kernels.cu, all counters on, interpreted and
-// as native code, with one thread and with two, beside POCL and Oclgrind on OpenCL twins of the same kernels. Every
-// result is checked.
+// Measures the machine: warp instructions a second on the kernels of kernels.cu, with all counters, interpreted and
+// native, with one thread and with two, beside POCL and Oclgrind on OpenCL twins. Every result is checked.
 #include "machine/machine.h"
 
 #include <fmt/format.h>

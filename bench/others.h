@@ -1,4 +1,4 @@
-// What bench_machine measures in processes of their own: the OpenCL twins, start-up, peak memory.
+// Measurements of bench_machine that need a process of their own: the OpenCL twins, start-up, peak memory.
 #pragma once
 
 #include <cstdint>

@@ -136,8 +136,8 @@ uint64_t Prepared::place(uint64_t words) {
   return allocation->base;  // a simulated address is a host address
 }
 
-// How many times as much as one machine two do at once, of one thread each, which share nothing but the computer.
-// `one`: the first of them. Once for each repetition.
+// The throughput of two machines with one thread each at the same time, over that of one machine. They share nothing
+// but the computer. `one` is the first of them. One value for each repetition.
 static std::vector<double> side_by_side(const Case& c, const Way& way, Prepared& one, const std::vector<double>& alone,
                                         int repetitions) {
   Prepared other(c, c.n, way);

@@ -22,8 +22,8 @@ struct Way {
 // Interpreted and native, with one thread and with two; native with narrower vectors.
 const std::vector<Way>& ways();
 
-// Of the launches of one case. Where the cores are shared, `cpu` is less than threads x `wall`, and the rate by `wall`
-// says less about the machine than about its neighbours.
+// Times of the launches of one case. If other programs use the cores, `cpu` is less than threads x `wall`, and rates by
+// `wall` describe the neighbours too.
 struct Seconds {
   std::vector<double> wall, cpu;  // cpu: of all threads together
 };
@@ -36,9 +36,9 @@ class Prepared {
   // One launch; adds what it took to `seconds` unless null. Throws where it faults, leaves a wrong result or does not
   // count what earlier ones did.
   void launch(Seconds* seconds);
-  // Launches in a row, as a program that uses a kernel again and again. A short one is slower after other work or after
-  // none, as it seems while the core's clock settles (docs/results/speed.md): so one that is not counted, and five. A
-  // long one: one.
+  // Launches in a row, as a program repeats a kernel. A short launch is slower after other work or after idling (the
+  // core's clock settles), so a burst is one uncounted launch and five counted ones. A burst of a long launch is one
+  // launch.
   void burst(Seconds* seconds);
 
   const machine::Counters& counters() const { return *counters_; }  // after a launch

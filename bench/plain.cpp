@@ -16,7 +16,7 @@ void add(const float* a, const float* b, float* out, uint64_t count) {
   for (uint64_t k = 0; k < count; ++k) out[k] = a[k] + b[k];
 }
 
-// As the kernel goes: tiles of 32 x 32 through a buffer, so that both sides are whole lines.
+// Transposes like the kernel: tiles of 32 x 32 through a buffer, so that both sides are whole lines.
 void transpose(const float* a, float* out, uint64_t side) {
   float tile[kTile][kTile + 1];
   for (uint64_t top = 0; top < side; top += kTile)

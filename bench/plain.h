@@ -1,5 +1,4 @@
-// What a program in plain C++ makes of the computer, beside which native code is held: loops that do what a kernel does
-// and count nothing.
+// Loops in plain C++ that do a kernel's work and count nothing: the reference for the speed of native code.
 #pragma once
 
 #include <memory>
@@ -29,8 +28,8 @@ class PlainLoop {
   machine::Pool pool_;
 };
 
-// How many times as much two threads do as one, of a loop that computes in registers and nothing else: what the machine
-// leaves possible. Once for each repetition.
+// The throughput of two threads over that of one, for a loop that computes in registers only: the computer's own limit.
+// One value for each repetition.
 std::vector<double> plain_two_threads(int repetitions);
 
 }  // namespace coalesce::bench

@@ -36,7 +36,7 @@ std::string n_of(const json& row) {
   return row["times"] == 1 ? n : fmt::format("{}, {} times", n, row["times"].get<uint64_t>());
 }
 
-// How much of a plain loop's speed native code has, one thread.
+// Native code's speed on one thread as a share of a plain loop's; 0 if either is missing.
 double of_plain(const json& row) {
   if (!row.contains("plain_seconds") || !row.contains("native")) return 0;
   return median(row["plain_seconds"].get<std::vector<double>>()) /
@@ -155,8 +155,8 @@ static std::string verdicts(const json& rows) {
   return text;
 }
 
-// What the first launch of a kernel nobody has compiled takes longer than interpreted: the median of pairs, beside what
-// two interpreted launches differ by.
+// By how much the first launch of an uncompiled kernel is slower than an interpreted one: the median of pairs, beside
+// the difference of two interpreted launches.
 static std::string first_launches(const json& rows) {
   double most = -1e9, noise = 0;
   std::string kernel;

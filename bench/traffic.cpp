@@ -1,4 +1,4 @@
-// What counting one warp instruction costs, by shape of access and implementation. ns per call = "Time".
+// The cost of counting one warp instruction, by shape of access and implementation. ns per call = "Time".
 #include "machine/observe/traffic.h"
 
 #include <benchmark/benchmark.h>
@@ -71,7 +71,7 @@ void register_all() {
   measure(
       "shared_affine/closed_form", make<uint32_t>(Shape::contiguous, 4, 0, 0), 4,
       [](const uint32_t* a, uint32_t mask, uint32_t width) { return shared_load_cost_affine(a[0], 12, mask, width); });
-  // As native code counts atomics of whole warps.
+  // Counts atomics of whole warps as native code does.
   benchmark::RegisterBenchmark("shared_atomic/scattered4KiB/w4/sixteen_warps", [](benchmark::State& state) {
     const auto warps = make<uint32_t>(Shape::scattered_near, 4, 0, 0);
     static uint32_t words[kWarps][32], wavefronts[kAtomicsTogether];

@@ -13,7 +13,7 @@ namespace coalesce::cache {
 
 inline constexpr uint64_t kLimit = 512ull << 20;  // bytes; a few hundred programs
 
-// What is being made is called so (for mkstemp), until it gets its name.
+// The name of an unfinished entry (for mkstemp); a finished one is renamed.
 inline constexpr const char* kUnfinished = "new-XXXXXX";
 
 // Empty: neither variable names an absolute path.

@@ -100,7 +100,7 @@ def cause_of(row, same_at_o0, code):
     return "; ".join(parts) + (f" ({', '.join(notes)})" if notes else "")
 
 
-# What `--model ptxas` does not foresee, as it stands in the machine code (cuobjdump -sass, CUDA 13.0, sm_90).
+# Cases that `--model ptxas` does not foresee, as the machine code shows them (cuobjdump -sass, CUDA 13.0, sm_90).
 READ_IN_MACHINE_CODE = {
     ("mergeSort", "mergeElementaryIntervalsKernel"):
         "ptxas turns `if` into predicates and executes a shared load ahead of the comparison that guards it, also in warps that do not need the value",

@@ -11,9 +11,9 @@
 
 namespace coalesce::gpu {
 
-// What hardware calls a counter. Shared requests are not among them: of the two counters there are, one also counts
-// instructions whose lanes are all predicated off, the other again what the arbiter sends back. All of these names are
-// valid on chips of compute capability 7.0 and later.
+// The hardware's metric of a counter. Shared requests have none: of the two candidates, one also counts instructions
+// whose lanes are all predicated off, the other counts instructions that the arbiter returns twice. All names are valid
+// from compute capability 7.0 on.
 struct CounterSource {
   uint64_t machine::Counters::* field;
   std::string metric;
@@ -27,7 +27,7 @@ struct Reading {
   std::vector<std::pair<std::string, double>> extra;
 };
 
-// What to read. Each metric takes its share of the passes that a launch is run over, some 10 ms each on an H200.
+// The metrics to read. Each needs its share of the passes over a launch, some 10 ms each on an H200.
 struct Wanted {
   bool ours = true;                // all of counter_sources()
   std::vector<std::string> extra;  // more, by CUPTI's names
@@ -44,10 +44,10 @@ class HardwareCounters {
   // Calls `run`, which launches one kernel. It runs several times on the device (memory is restored between), once for
   // the caller. False and `why`: it was not called.
   virtual bool launch(const std::function<void()>& run, std::string& why) = 0;
-  // Whether `most` launches wait to be collected.
+  // True if `most` launches wait to be collected.
   virtual bool full() const = 0;
-  // What the launches since the last call counted, in order. Kernels that go past launch() in between, other than the
-  // driver's own, would be counted too. False and `why`: nothing could be read.
+  // Reads the counters of the launches since the last call, in order. It also counts kernels that are launched around
+  // launch() in between, except the driver's own. False and `why` if nothing could be read.
   virtual bool collect(std::vector<Reading>& readings, std::string& why) = 0;
   virtual int passes() const = 0;
 };

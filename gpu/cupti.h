@@ -152,7 +152,7 @@ struct DataInfo {
   size_t ranges = 0;  // out
 };
 
-// What is looked up in libcupti: our name, CUPTI's, the parameter block.
+// The functions of libcupti: our name, CUPTI's, the parameter block.
 #define COALESCE_CUPTI(X)                                                          \
   X(initialize, cuptiProfilerInitialize, Initialize)                               \
   X(chip_name, cuptiDeviceGetChipName, ChipName)                                   \

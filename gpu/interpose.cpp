@@ -155,7 +155,7 @@ COALESCE_API cudaError_t cudaDeviceReset() {
   return Session::get().reset([&] { return next(); });
 }
 
-// What waits for the device.
+// Calls that wait for the device.
 COALESCE_API cudaError_t cudaDeviceSynchronize() {
   NEXT(cudaDeviceSynchronize);
   return Session::get().wait([&] { return next(); });

@@ -1,10 +1,10 @@
-// What this GPU can do at best, by our own kernels: bytes read a second, bytes copied a second (read and written both
-// counted), and what a launch costs. Prints one JSON object: lists in bytes per second and in seconds, one entry a
-// repetition.
+// Measures the limits of this GPU by kernels of our own: bytes read a second, bytes copied a second (read and written
+// both counted), and the cost of a launch. Prints one JSON object: lists in bytes per second and in seconds, one entry
+// a repetition.
 //
 //   limits [MEBIBYTES]     size of the arrays (default 1024), several times the L2 cache of any GPU
 //
-// Every thread has several 16-byte loads under way; the grid fills the chip once and strides over the array.
+// Every thread has several 16-byte loads in flight; the grid fills the chip once and strides over the array.
 #include <cuda_runtime.h>
 
 #include <chrono>

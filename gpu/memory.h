@@ -1,4 +1,4 @@
-// What the program has on the device, so that a launch can be repeated on the same contents.
+// The program's memory on the device, saved and restored so that a launch can be repeated on the same contents.
 #pragma once
 
 #include <cstddef>

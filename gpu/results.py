@@ -234,7 +234,7 @@ def measure(chosen, where):
         if data["experiments"]:
             write_results(data, where, chosen.docs, chosen.name)
         programs = launches.Programs(chosen.coalesce, folder, chosen.launches, begun + chosen.seconds)
-        # Of rungs that are a matter of copies nothing is compared.
+        # Rungs about copies have no counters to compare.
         compared = [e for e in data["experiments"] if any(launches.measured_in_lab(e).values())]
         plain = [programs.gpu.submit(counted_plain, chosen.coalesce, e, folder) for e in compared]
         foreseen = [programs.machine.submit(lab, chosen.coalesce, e["name"], folder, "--threads", str(programs.threads),

@@ -56,7 +56,7 @@ struct DeviceFacts {
   size_t l2_bytes = 0;
   std::string name;
 };
-// Of the current device.
+// Facts of the current device.
 DeviceFacts device_facts();
 
 }  // namespace coalesce::gpu

@@ -45,7 +45,7 @@ void add_reading(record::LaunchEntry& launch, const Reading& reading) {
   launch.metrics = reading.extra;
 }
 
-// What we do on the program's behalf must not be measured as if it had done it.
+// True while this library calls the runtime itself: such calls are not the program's and are not measured.
 thread_local bool inside = false;
 
 }  // namespace

@@ -1,14 +1,17 @@
-// What is done with each launch and copy of the program, and what is written down about it.
+// Measures each launch and copy of the program and writes the record.
 //
-// The record: record/format.h. "seconds" of a launch is its own time on the device, of copies that of the calls that
-// wait for them.
+// The form of the record: record/format.h. "seconds" of a launch is its own time on the device, of copies that of the
+// calls that wait for them.
 //
-// From the environment: COALESCE_GPU_RECORD (file; nothing is measured without it), COALESCE_GPU_REPEAT (times a launch
-// is repeated for each of cold and warm; 0: never), COALESCE_GPU_COUNTERS (1: read ours), COALESCE_GPU_METRICS (metrics
-// by CUPTI's names, with commas, alone or besides), COALESCE_GPU_LAUNCHES (launches of one kernel that are measured;
-// later ones only run), COALESCE_GPU_BATCH (launches whose counters are read together), COALESCE_GPU_WAIT (seconds to
-// wait while another process has the counters), COALESCE_GPU_PLAIN (1: nothing is waited for or repeated, only copies
-// and the whole are timed).
+// Environment:
+//   COALESCE_GPU_RECORD     file; nothing is measured without it
+//   COALESCE_GPU_REPEAT     repetitions of a launch for each of cold and warm; 0: none
+//   COALESCE_GPU_COUNTERS   1: read our counters
+//   COALESCE_GPU_METRICS    further metrics by CUPTI's names, separated by commas
+//   COALESCE_GPU_LAUNCHES   launches of one kernel that are measured; later ones only run
+//   COALESCE_GPU_BATCH      launches whose counters are read together
+//   COALESCE_GPU_WAIT       seconds to wait while another process has the counters
+//   COALESCE_GPU_PLAIN      1: wait for nothing and repeat nothing; time only copies and the whole
 #pragma once
 
 #include <chrono>

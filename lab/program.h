@@ -1,5 +1,5 @@
-// What the experiments' programs share and what is not about the experiment: options, checked calls, device arrays, and
-// the lines they print. Ordinary host code for nvcc and clang; a program includes it as "../program.h".
+// The shared part of the experiments' programs: options, checked calls, device arrays, and the lines they print.
+// Ordinary host code for nvcc and clang; a program includes it as "../program.h".
 #pragma once
 
 #include <cuda_runtime.h>
@@ -96,7 +96,7 @@ class Program {
 
   unsigned long long operator[](const char* name) const { return const_cast<Program*>(this)->find(name)->value; }
 
-  // Whether to run that rung.
+  // True if the user asked for the rung.
   bool wants(const std::string& rung) {
     const bool wanted = only_.empty() || only_ == rung;
     found_ |= wanted;

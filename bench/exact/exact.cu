@@ -209,7 +209,7 @@ void small() {
   }
 }
 
-// Of float sums on the CPU, for the plot of errors.
+// Three float sums on the CPU, for the plot of errors.
 float one_by_one(const float* x, std::int64_t n) {
   float sum = 0;
   for (std::int64_t i = 0; i < n; ++i) sum += x[i];
@@ -261,7 +261,7 @@ void errors() {
   }
 }
 
-// From cache to memory: the plot of speed.
+// Measures arrays that fit in caches and arrays that do not, for the plot of speed.
 void speed() {
   fill(data, std::int64_t(1) << 28, 0);
   for (int k = 10; k <= 28; k += 3) {

@@ -38,7 +38,7 @@ void measure(const char* what, const char* type, const char* data, double bytes,
   std::fflush(stdout);
 }
 
-// What a compiler makes vectors of: as many running sums as keep the additions' latency busy.
+// A loop that compilers vectorise: as many running sums as cover the latency of an addition.
 template <class T>
 double vector_loop(const std::vector<T>& x) {
   constexpr std::size_t lanes = 256 / sizeof(T);

@@ -1,17 +1,17 @@
-// How every program here measures, and the line that it writes for each figure. CUDA C++17; nothing of any library.
+// Measuring, and the line of JSON for each figure, for every program here. CUDA C++17; no library.
 //
 //   eager   calls one after the other, from the host, on the same data: what a caller waits for (what fits is in L2)
-//   graph   the same calls in a graph: what the device needs, without the host's part
+//   graph   the same calls in a graph: the device's time, without the host's
 //   cold    a graph of calls on data that lies apart, after L2 was filled with other data
 //
-// Before a case much other memory is read: what a fill or a `cold` case has written would else stay in L2, which gives
-// up what it need not write back first, and leave less room for the data (16 MB then take 4 to 15 % longer).
+// Before a case the program reads much other memory. Otherwise lines written by a fill or a `cold` case stay in L2,
+// which evicts clean lines first, and leave less room for the data (16 MB then take 4 to 15 % longer).
 //
-// A figure is the median of `repeats` measurements of enough calls to last at least 200 us; where one call lasts that
-// long the three are the same thing, and only `eager` is measured, call by call.
+// A figure is the median of `repeats` measurements of enough calls to last at least 200 us. Where one call lasts that
+// long the three modes are equal, and only `eager` is measured, call by call.
 //
-// Small arrays are called eagerly once more, all libraries in turns (eager.cu): what the host takes is most of that,
-// and a host that is busy for a while is so for all of them.
+// eager.cu measures small arrays eagerly once more, all libraries in turns: the host dominates there, and a busy host
+// slows all of them.
 #pragma once
 
 #include <cuda_runtime.h>

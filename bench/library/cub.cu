@@ -37,7 +37,7 @@ void measure(bench::Program& program, const bench::Case& c, int areas, void* tem
   });
 }
 
-// What sums are accumulated in, as this library's are.
+// The type in which sums are accumulated, the same as this library's.
 template <class T>
 struct wide {
   using type = T;

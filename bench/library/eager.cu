@@ -21,13 +21,13 @@ struct widen {
   __host__ __device__ To operator()(T x) const { return static_cast<To>(x); }
 };
 
-// As large a parameter as a sum's kernel has. What starts it is what that needs at least.
+// A parameter as large as that of a sum's kernel, so that the launch costs as much.
 struct nothing {
   unsigned char bytes[64];
 };
 __global__ void empty(nothing) {}
 
-// As this library starts kernels, or as `<<<>>>` does.
+// Starts an empty kernel: early as this library does, else like `<<<>>>`.
 void launch_empty(cudaStream_t stream, bool early) {
   cudaLaunchAttribute attribute;
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;

@@ -1,4 +1,4 @@
-// What a program that measures this library is built for: -DTYPE=half, an element type (float without).
+// The element type that a benchmark of this library is built for: -DTYPE=half (default: float).
 #pragma once
 
 #include <cuda_fp16.h>

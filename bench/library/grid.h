@@ -1,4 +1,4 @@
-// What is measured: the same cases for every library. torch.py reads them from `limit --list`.
+// The measured cases, the same for every library. torch_reductions.py reads them from `limit --list`.
 #pragma once
 
 #include "bench.h"

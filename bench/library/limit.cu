@@ -1,7 +1,7 @@
-// What the card's memory can do, measured like everything else: a kernel that only reads, and one that copies.
+// The limits of the GPU's memory, measured like everything else: a kernel that only reads, and one that copies.
 //
 //   limit [--only REGEX] [--seconds S]
-//   limit --list                         the cases of grid.h, a line of JSON each, for torch.py
+//   limit --list                         the cases of grid.h, a line of JSON each, for torch_reductions.py
 #include "grid.h"
 #include "read.h"
 
@@ -9,9 +9,9 @@ namespace {
 
 using bench::i64;
 
-// As bench::read, and of each 1024 vectors read `written` are written, side by side: what writing costs those who must.
-// Blocks come in the order of memory; what is read gives up its place in L2 first, or like all else. (Which of both is
-// faster depends on how much is written: docs/library-kernels.md.)
+// Reads like bench::read and writes `written` of each 1024 vectors, side by side: the cost of stores. Blocks follow the
+// order of memory. With ReadsFirst, what was read leaves L2 first; the faster choice depends on `written`
+// (docs/library-kernels.md).
 template <bool ReadsFirst>
 __global__ void __launch_bounds__(256) mixed(const uint4* data, int written, uint4* out) {
   const i64 tile = blockIdx.x;

@@ -23,8 +23,9 @@ struct Pieces {
   i64 pitch, across, down;
 };
 
-// What a transpose reads and writes, without turning anything over: a block reads pieces of rows, its warps in turn,
-// and writes as many others. Those that begin within a unit are read from its beginning, and written from a sector's.
+// The memory traffic of a transpose without the transposition: a block reads pieces of rows, its warps in turn, and
+// writes as many others. Pieces that begin within a unit are read from its beginning, and written from the beginning of
+// a sector.
 template <class Unit>
 __global__ void __launch_bounds__(256)
     move_pieces(const char* from, char* to, Pieces in, Pieces out, unsigned int tiles_across) {
@@ -84,7 +85,7 @@ void pieces_of(bench::Program& program, bench::Case c, i64 rows, i64 columns, co
   namespace detail = coalesce::detail;
   constexpr int part = Size == 12 ? 4 : Size, parts = Size / part;
   using tile = detail::crooked_tile<part, parts>;
-  // What crooked rows are read in; all else in vectors.
+  // The unit in which rows of odd alignment are read; all other rows are read in vectors.
   constexpr int bytes = Size <= 4 || Size == 12 ? 4 : Size == 8 ? 8 : 16;
   const i64 in_pitch = columns * Size, out_pitch = rows * Size;
   constexpr int side = Size <= 2 ? detail::packed_words<Size> * 4 / Size : detail::tile_side<Size>;

@@ -22,7 +22,7 @@ constexpr i64 kSize = sizeof(T);
 #define PROGRAM TEXT(TYPE)
 #endif
 
-// Whether this program has that function.
+// True if this program contains the function.
 constexpr bool has(std::string_view op) {
 #ifdef OP
   return op == TEXT(OP);

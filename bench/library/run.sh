@@ -58,7 +58,7 @@ fi
 
 mkdir -p "$(dirname "$output")"
 {
-  # What the figures are of: the first line.
+  # The first line names the machine.
   nvidia-smi --query-gpu=name,driver_version --format=csv,noheader |
     awk -F', ' -v date="$(LC_ALL=C date -u +%F)" 'NR == 1 { printf "{\"machine\": \"%s\", \"driver\": \"%s\", \"date\": \"%s\"}\n", $1, $2, date }'
   for program in limit "$binaries"/reductions-* moving cub cub-main "$binaries"/eager-*; do

@@ -59,8 +59,8 @@ class Figures:
                         beside.setdefault((row["library"][9:], row["bytes"]), []).append(row["bytes"] / row["seconds"])
                 else:
                     self.rows[(row["library"], key(row), row["mode"])] = row
-        # Of all bytes the part that is written, and what the bare kernel that writes so much takes for each byte.
-        # The faster of its two ways.
+        # By the written share of all bytes: seconds a byte of the bare kernel that writes as much, the faster of its
+        # two ways.
         mixed = {}
         for (l, k, m), r in self.rows.items():
             if r["part"] == "mixed" and "+" in r["shape"] and m == "eager":
@@ -75,7 +75,8 @@ class Figures:
         self.limits = sorted((r["bytes"], r["bytes"] / r["seconds"]) for (l, k, m), r in self.rows.items()
                              if l == "limit" and r["op"] == "read" and m == "eager")
 
-        # What the bare kernel reads in each of our programs, on its memory, over what it reads in its own.
+        # The rate of the bare kernel within each of our programs, on the program's memory, over its rate in a program
+        # of its own.
         measured = dict(self.limits)
         self.beside = {(program, bytes): sum(rates) / len(rates) / measured[bytes] for (program, bytes), rates in beside.items() if bytes in measured}
 

@@ -1,9 +1,9 @@
-// How far away each kind of memory is: one thread follows a chain in which every word says where the next one is, so
-// that no access can begin before the one before it has ended.
+// The distance of each kind of memory: one thread follows a chain in which every word holds the place of the next, so
+// that no access can begin before the previous one has ended.
 //
 //   latency [--n N] [--cycles 1] [--rung NAME]     N steps of the chain, from 1 to 2^20 (default 4096)
 //
-// The machine counts the accesses and times nothing. On a GPU, --cycles 1 prints the clock cycles a step took.
+// The machine counts the accesses and times nothing. On a GPU, --cycles 1 prints the clock cycles of a step.
 #include "../program.h"
 
 struct Result {

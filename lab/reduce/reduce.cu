@@ -20,7 +20,7 @@
 
 constexpr int kMaxBlock = 1024;
 
-// How many of the `share` elements from `start` lie inside the array.
+// The number of the `share` elements from `start` on that lie inside the array.
 __device__ inline int elements_left(size_t start, size_t n, int share) {
   return n - start < static_cast<size_t>(share) ? static_cast<int>(n - start) : share;
 }

@@ -1,10 +1,9 @@
-// Where a thread's local array lives: in registers when the compiler knows every index, in local memory when it does
-// not.
+// The place of a thread's local array: registers if the compiler knows every index, else local memory.
 //
 //   registers [--n N] [--block B] [--rung NAME]     n >= 0 results (default 2^20), B from 1 to 1024 (256)
 //
-// Each thread keeps 16 numbers and adds them up with weights. Registers have no numbers that an instruction could
-// compute, so an array that is indexed by a variable has to lie in memory, even a thread's own.
+// Each thread keeps 16 numbers and adds them up with weights. No instruction computes a register's number, so an array
+// with a variable index lies in memory, even a thread's own.
 #include "../program.h"
 
 constexpr int kSize = 16;

@@ -1,12 +1,12 @@
-// What it takes to bring data to the device and back: from which host memory, in how many calls, and beside which work.
+// The cost of copies to the device and back: from which host memory, in how many calls, and beside which work.
 //
 //   transfer [--n N] [--rung NAME]     N floats, from 0 to 2^30 (default 2^22)
 //
-// The machine counts calls and bytes and times nothing: it shows that rungs 1, 2 and 3 ask for the same and that rung 4
-// asks a thousand times. How fast they are is for a GPU to say.
+// The machine counts calls and bytes and times nothing: rungs 1, 2 and 3 are equal, and rung 4 makes a thousand calls.
+// A GPU gives their speed.
 #include "../program.h"
 
-// What the device does with the data, so that there is something to overlap with.
+// The device's work on the data, to overlap with copies.
 __global__ void add_one(float* data, size_t n) {
   const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < n) data[i] += 1.0f;
