@@ -1,5 +1,5 @@
-// Whether this build runs under a sanitizer: five to fifty times slower, and there to see what the code touches rather
-// than to compare figures once more. Tests that try many cases try fewer then.
+// True in a build with a sanitizer. It is five to fifty times slower and checks what the code touches, so tests that
+// try many cases try fewer.
 #pragma once
 
 #include <string_view>

@@ -170,7 +170,7 @@ TEST_F(TextureTest, IntegersAsFractionsOfTheirRange) {
   const std::vector<int16_t> shorts{-32768, 32767};
   cudaArray* s = array(shorts, {2, 0, 0}, 0, {16, 0, 0, 0, 0});
   EXPECT_THAT(sampled(k1d, texture(resource(s), reading(1, false, false, true)), {{0.f}, {1.f}}), ElementsAre(-1, 1));
-  // As they are, of either sign.
+  // Raw values of either sign.
   const auto raw = run<int32_t>("tex.1d.v4.s32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1}];",
                                 texture(resource(s), reading(1)), std::vector<std::array<float, 4>>{{0.f}, {1.f}});
   EXPECT_EQ(raw[0][0], -32768);

@@ -1,5 +1,5 @@
-// What goes wrong before or while a program runs, each with the real command and real compilers: the exit code, the one
-// line that says why, CUDA's own error codes in the program.
+// Errors before and during a program's run, each with the real command and real compilers: the exit code, the one line
+// that says why, CUDA's own error codes in the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -18,7 +18,7 @@ std::string kernels() { return kSource + "/tests/end_to_end/hazards.cu"; }
 
 using Finding = std::pair<std::string, int>;  // kind, line
 
-// What the source announces: `HERE: hazard`, by the kernel's name.
+// The findings that the source announces by `HERE: hazard`, by the kernel's name.
 std::map<std::string, std::set<Finding>> announced() {
   std::map<std::string, std::set<Finding>> all;
   std::ifstream in(kernels());

@@ -88,7 +88,7 @@ TEST(GpuLibrary, PlainTimesCopiesAndTheWhole) {
   EXPECT_GE(span[0]["span"], copies[0]["copies"]["h2d"]["seconds"]);
 }
 
-// What waits to be read is read before the device is reset, and the counting begins anew after it.
+// Pending counters are read before the device is reset, and counting restarts after it.
 TEST(GpuLibrary, AResetOfTheDeviceLosesNothing) {
   const Workplace here;
   here.write("reset.cu",

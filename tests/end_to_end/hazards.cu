@@ -226,7 +226,8 @@ __global__ void named_barrier(const int* in, int* out) {
   }
 }
 
-// What the one half has fenced the other, which it passes a named barrier on to, may announce to other blocks.
+// One half of the block fences its stores; the other half, ordered behind it by a named barrier, announces them to
+// other blocks.
 __global__ void fenced_by_others(const int* in, int* out, unsigned int* ready) {
   const int t = threadIdx.x;
   if (blockIdx.x == 0) {

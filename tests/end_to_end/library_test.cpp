@@ -92,7 +92,7 @@ void every_call_is_one_launch_that_loads_what_it_must(const std::string& said, c
     EXPECT_LE(loaded * 1000, least * (1000 + over)) << what << ": " << launch["kernel"];
   }
   EXPECT_EQ(count, launches.size()) << "more launches than calls";
-  // Of one of them an H200's own counts are known: copies past L1, whose sectors depend on both sides.
+  // One of the launches has counts of an H200: copies past L1, whose sectors depend on both sides.
   std::ifstream file(kSource + "/tests/truth/segments.json");
   const nlohmann::json truth = nlohmann::json::parse(file);
   int compared = 0;
@@ -166,9 +166,9 @@ TEST(LibrarySegments, AWarpThatHasEndedTakesAnotherPortion) {
   }
 }
 
-// From so many on another search finds where portions begin, by all threads of a block: few blocks have most to look
-// through. What it has in shared memory makes room for tiles, so `check` looks, too; on a device that has strong
-// stores, as those of a P2000, which are volatile, have no order for it.
+// With this many segments all threads of a block search for the beginnings of portions. The search shares its memory
+// with the tiles, so `check` runs too, on a device with strong stores: those of a P2000 are volatile and have no order
+// for it.
 TEST(LibrarySegments, ManySegments) {
   const Workplace here;
   const Result result = here.coalesce(words_for("segments.cu", {"many"}, "p2000"));
@@ -180,7 +180,7 @@ TEST(LibrarySegments, ManySegments) {
   EXPECT_THAT(checked.err, testing::HasSubstr("no hazards in "));
 }
 
-// What people include: every header that does not lie in a folder of the library's own.
+// The public headers: those outside the library's private folders.
 std::vector<std::string> public_headers() {
   std::vector<std::string> names;
   for (const std::string& name : names_in(kSource + "/include/coalesce", ".cuh")) {

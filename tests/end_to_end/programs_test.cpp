@@ -54,8 +54,8 @@ std::string all_in_one() {
          "int main(int, char** words) {\n  const std::string name = words[1];\n" + calls + "  return 1;\n}\n";
 }
 
-// Where it lies does not change, so that it is compiled anew only when a program has changed. Tests run beside each
-// other: it appears whole.
+// The file's place is fixed, so that it is compiled only when a program changes. A rename makes it appear whole,
+// because tests run side by side.
 std::string all_in_one_file() {
   const std::string path = COALESCE_BINARY_DIR "/tests/programs.cu", text = all_in_one();
   std::ostringstream before;

@@ -1,4 +1,4 @@
-// What programs may do that most do not: launch when the process ends, close what they did not open, fill the disk.
+// Unusual programs: they launch when the process ends, close files that they did not open, fill the disk.
 #include <gmock/gmock.h>
 
 #include "tests/end_to_end/command.h"
@@ -8,7 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What destructors of static objects launch is decoded and runs when other static objects are gone already.
+// Kernels launched by destructors of static objects run when other static objects are already gone.
 TEST(Programs, MayLaunchFromTheirLastDestructor) {
   const Workplace here;
   const fs::path source = here.write("last.cu", R"(
@@ -106,7 +106,8 @@ int main() {
   }
 }
 
-// As daemons do, and who starts one. The record is found again, and no file of the program's is written to.
+// A daemon closes all files and leaves its folder. The record is found again, and the program's own files are not
+// written to.
 TEST(Records, OutliveProgramsThatCloseAllFilesAndLeaveTheirFolder) {
   const Workplace here;
   const fs::path source = here.write("closes.cu", R"(

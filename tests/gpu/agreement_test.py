@@ -179,7 +179,7 @@ class Comparing(unittest.TestCase):
         rows = self.compare("same", "other", "restless", "broken")
         self.assertTrue(all(agreement.agrees(c) for r in rows["same"] for c in r["counters"]))
         self.assertEqual(self.runs_on_gpu("same"), 1)
-        # What differs is measured again: hardware may differ from itself.
+        # A program that differs is measured again, because hardware may differ from itself.
         self.assertEqual(self.runs_on_gpu("other"), 1 + launches.AGAIN)
         self.assertFalse(any(map(agreement.unsettled, rows["other"])))
         self.assertEqual([agreement.unsettled(r) for r in rows["restless"]], [False, True])

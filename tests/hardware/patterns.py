@@ -38,7 +38,7 @@ FAMILIES = {  # name: beginnings of the instructions' names, metrics
     "atomic": (["gatom"], pair(GLOBAL, "red", "atom")),
     "load": (["gnc", "gld", "gst"], pair(GLOBAL, "ld", "st")),
 }
-# What a launch does besides: the result of each lane is stored.
+# Further accesses of a launch: each lane stores its result.
 BESIDES = {GLOBAL.format("requests", "st"): 1, GLOBAL.format("sectors", "st"): 4}
 
 

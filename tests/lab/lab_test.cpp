@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 bool on_path(const std::string& program) { return std::system(("command -v " + program + " >/dev/null").c_str()) == 0; }
 
-// What `coalesce lab <arguments> --json FILE` wrote; null when it failed.
+// The output of `coalesce lab <arguments> --json FILE`; null if it failed.
 json lab(const std::string& arguments) {
   const std::string command = COALESCE_BINARY_DIR "/bin/coalesce";
   const fs::path file = fs::path(testing::TempDir()) / ("coalesce-lab-" + std::to_string(getpid()) + ".json");

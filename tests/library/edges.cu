@@ -1,5 +1,5 @@
-// What has no ordinary answer: nothing at all, NaN, infinities, sums that overflow; and calls that must be refused. (Of
-// views: shapes.cu, where their kernels are compiled anyway.)
+// Inputs without an ordinary answer: no elements, NaN, infinities, sums that overflow; and calls that must be refused.
+// shapes.cu tests the same for views, because it compiles their kernels.
 #include <coalesce/reduce.cuh>
 #include <functional>
 

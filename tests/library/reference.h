@@ -1,5 +1,4 @@
-// What the results must be, computed on the host in long double, element by element, and how far a result may be from
-// it.
+// Reference results, computed on the host in long double, element by element, and the tolerance of each result.
 //
 // Bounds. u: half an ulp of 1 in the type in which a tile of at most 128 elements is added as a tree (depth 7), d =
 // 2^-53: that of double, in which tiles are added up one after the other, at worst n of them.
@@ -38,7 +37,7 @@ constexpr real unit() {
   if constexpr (std::is_same_v<T, double>) return 0x1p-53L;
   return 0;
 }
-// Of the type in which tiles of T are added.
+// Half an ulp of 1 in the type in which tiles of T are added.
 template <class T>
 constexpr real tile_unit() {
   return unit<T>() > 0x1p-24L ? 0x1p-24L : unit<T>();
@@ -118,7 +117,7 @@ struct Facts {
   }
   i64 numbers_count() const { return count - nans; }
   real mean() const { return sum / static_cast<real>(numbers.size()); }
-  // From the first number on: differences of 64-bit integers are exact, and equal ones have none.
+  // Differences to the first number: differences of 64-bit integers are exact, and equal numbers have none.
   real variance() const {
     const real n = static_cast<real>(numbers.size()), first = numbers[0];
     real away = 0, all = 0;

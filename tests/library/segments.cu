@@ -59,7 +59,7 @@ void check(const std::vector<i64>& lengths, i64 first, const char* what, Random&
   Array<T> ends(segments);
   CALL(coalesce::ordered_reduce(in.get(), device.get(), segments, ends.get(), last_of{}, T(1)));
   const std::vector<T> last = ends.download();
-  // What neighbours come to is not as large as they are.
+  // Results smaller than their elements: neighbours share a word.
   Array<unsigned char> some(segments);
   CALL(coalesce::any(in.get(), device.get(), segments, reinterpret_cast<bool*>(some.get())));
   Array<double> means(segments);
@@ -159,7 +159,7 @@ void check_all(Random& random) {
       if (length > 1) check<T, O>({length, 1, length, 0, length}, 0, "a tile each", random);
     }
   }
-  // What warps share begins in the midst of a segment that ends in the same word.
+  // A warp's share begins within a segment that ends in the same word.
   if (size == 1) check<T, O>(many(6000, 3, 6), 0, "3 to 6", random);
   // The last element of all is the last one of a tile. (The first lies behind a line's beginning.)
   for (const i64 length : {tile - 1, i64{1279}}) check<T, O>({length - 5, 5, 0}, 0, "to the end of a tile", random);

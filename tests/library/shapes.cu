@@ -118,7 +118,7 @@ std::vector<Facts<T>> facts_of(const Shape& s, const Data<T>& data) {
   return all;
 }
 
-// What a sum of T is by default.
+// The default result type of a sum of T.
 template <class T>
 using wide_of = std::conditional_t<floating<T>, T, std::conditional_t<std::is_unsigned_v<T>, std::uint64_t, i64>>;
 

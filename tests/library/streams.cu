@@ -1,5 +1,5 @@
-// What calls promise each other: many streams at once, graphs, a workspace for many calls, the same bits every time,
-// and right results after a launch that failed.
+// Promises between calls: many streams at once, graphs, one workspace for many calls, the same bits every time, and
+// right results after a launch that failed.
 #include <coalesce/reduce.cuh>
 #include <thread>
 

@@ -1,5 +1,5 @@
-// What the library's test programs share: checked calls, expectations that say what was tried, random numbers that are
-// the same everywhere, and device arrays of any misalignment with guards on both sides.
+// The shared part of the library's test programs: checked calls, expectations with a text, random numbers that are the
+// same everywhere, and device arrays of any misalignment with guards on both sides.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -54,7 +54,7 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return z ^ (z >> 31);
   }
-  // From low to high, both included.
+  // A number from low to high, both included.
   i64 between(i64 low, i64 high) { return low + static_cast<i64>(next() % static_cast<std::uint64_t>(high - low + 1)); }
   double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }  // [0, 1)
 
@@ -81,7 +81,7 @@ class Array {
 
   T* get() const { return reinterpret_cast<T*>(memory_ + before_); }
   i64 count() const { return count_; }
-  // Whether nobody has written here.
+  // True if nothing has written here.
   bool untouched() const {
     for (const unsigned char byte : checked()) {
       if (byte != kGuard) return false;

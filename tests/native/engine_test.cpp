@@ -63,7 +63,7 @@ class EngineTest : public testing::Test {
   }
   // `blocks` of 256 threads, each with `n` times round the loop.
   static Ran run(Bench& bench, uint32_t blocks, uint32_t n) { return run(bench, *program(bench), blocks, n); }
-  // Of a program that stays: code is not made for what is gone.
+  // Runs a kernel of a program that outlives the launch: no code is made for programs that are gone.
   static Ran run(Bench& bench, Program& program, uint32_t blocks, uint32_t n, const std::string& name = "k") {
     Shape shape;
     shape.grid = {blocks, 1, 1};

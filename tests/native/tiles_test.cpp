@@ -1,6 +1,6 @@
-// Where native code takes a short way because of what memory looks like: tiles of shared memory that are written by
-// rows and read by columns, and elements that go from memory through arithmetic to memory two or four at a time. run()
-// compares executors; the results are worked out here.
+// Native code's short paths for memory of a certain form: tiles of shared memory that are written by rows and read by
+// columns, and elements that go from memory through arithmetic to memory two or four at a time. run() compares
+// executors; this file computes the results.
 #include <bit>
 #include <cstdlib>
 #include <functional>
@@ -62,7 +62,7 @@ TEST(Tiles, ReadByColumns) {
   if (kSanitized) return;
   check({33, 8, 100, "", word});  // some warps, and lanes of one
   check({33, 8, 255, "", word});
-  // What is written meanwhile is read: by the lane itself, and by an atomic.
+  // A read sees what was written meanwhile: by the lane itself, and by an atomic.
   check({33, 8, 256, "add.u32 %r10, %r10, 7;\nst.shared.u32 [%r9+OFFSET], %r10;\nld.shared.u32 %r10, [%r9+OFFSET];\n",
          [](uint32_t row, uint32_t column) { return 100 * row + column + 7; }});
   check({33, 8, 256, "atom.shared.add.u32 %r12, [%r9+OFFSET], 5;\nld.shared.u32 %r10, [%r9+OFFSET];\n",

@@ -1,5 +1,5 @@
-// Where native code leaves out warps that have nothing to do in a region: `if (threadIdx.x < n)`, `if (threadIdx.x *
-// n < m)`, `if (threadIdx.x % n == 0)` between two barriers, with n growing from round to round.
+// Native code skips warps without active lanes in a region: `if (threadIdx.x < n)`, `if (threadIdx.x * n < m)`, `if
+// (threadIdx.x % n == 0)` between two barriers, with n growing from round to round.
 #include <functional>
 #include <string>
 

@@ -1,4 +1,4 @@
-// What every program here uses: calls that must succeed, values that must be equal, arrays on the device.
+// The shared part of the programs: calls that must succeed, values that must be equal, arrays on the device.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// How many sector passes the lanes of an atomic on global memory take, written down as simply as can be: what the
-// machine (machine/observe/traffic.cpp) is held to by tests.
+// The sector passes of an atomic on global memory, written down as simply as possible: tests hold the machine
+// (machine/observe/traffic.cpp) to it.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace coalesce {
 // `pass`: bytes that one pass may touch, 64 for cas.
 inline uint64_t atomic_passes(const std::vector<uint64_t>& address, uint64_t width, uint64_t pass = 128) {
   const uint64_t word = std::max<uint64_t>(width, 4);
-  // What each bit of a line's number within 2 MiB adds to the number of its set.
+  // Each bit of a line's number within 2 MiB contributes to the number of its set.
   const auto set_of = [](uint64_t line) {
     uint64_t set = 0;
     for (const unsigned adds : {1, 2, 1, 2, 3, 1, 2, 3, 2, 1, 2, 1, 3, 1}) {

@@ -38,7 +38,7 @@ inline constexpr uint32_t kInWords = 4096, kAccWords = 256, kLocks = 4, kOutByte
 
 GeneratedKernel generate_kernel(uint64_t seed, Breadth breadth = Breadth::reference, Sums sums = Sums::none);
 
-// What `in` points to.
+// The input that `in` points to.
 std::vector<uint32_t> generated_input(Breadth breadth);
 
 }  // namespace coalesce::machine::test

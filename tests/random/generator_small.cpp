@@ -8,7 +8,7 @@ namespace coalesce::machine::test {
 
 namespace {
 
-// Whether `text` has this register, and not one whose name only begins so.
+// True if `text` names this register, and not one whose name only begins with it.
 bool names(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
     const std::size_t end = at + name.size();
@@ -66,7 +66,7 @@ void Generator::drop_unused(std::size_t body) {
   std::string kept = text_.substr(body);
   for (auto l = lines.rbegin(); l != lines.rend(); ++l) {
     const std::size_t from = l->find('%'), to = from == std::string::npos ? from : l->find(',', from);
-    // What is stored at first is the local array.
+    // The first stores fill the local array.
     const bool stores = l->find("st.local") != std::string::npos;
     if (stores ? kept.find(".local") != std::string::npos : names(kept, l->substr(from, to - from))) kept = *l + kept;
   }

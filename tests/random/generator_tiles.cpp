@@ -1,6 +1,6 @@
-// Where native code takes a short way because of what memory looks like: elements that go from memory through
-// arithmetic to memory two or four at a time, a tile of shared memory that is written by rows and read by columns, and
-// rows of global memory, one for each warp.
+// Kernels for native code's short paths: elements that go from memory through arithmetic to memory two or four at a
+// time, a tile of shared memory that is written by rows and read by columns, and rows of global memory, one for each
+// warp.
 #include <iterator>
 
 #include "tests/random/generator_class.h"

@@ -1,4 +1,4 @@
-// What only Breadth::all has: every width of memory access, all atomics with their old values, faults.
+// The parts of Breadth::all alone: every width of memory access, all atomics with their old values, faults.
 #include <algorithm>
 #include <iterator>
 
@@ -30,7 +30,7 @@ void Generator::any_width() {
   const Width w = kWidths[below(std::size(kWidths))];
   const uint32_t bytes = w.bytes * w.count, place = below(5);
   const bool is_load = place == 0 || chance(2);
-  // What is narrower than a register goes to one of 16 or of 32 bits.
+  // A value narrower than a register goes to a register of 16 or of 32 bits.
   const Element e = element_of(w, w.bytes < 4 && *w.type != 'b' && chance(2));
   std::string values;
   if (w.count == 1) {
@@ -119,7 +119,7 @@ void Generator::any_atomic() {
   line(guard() + "atom" + space + "." + a.name + " " + register_of(a.element, true) + ", " + at + operands);
 }
 
-// What ends a launch, for few or all lanes.
+// A fault, for few or all lanes.
 void Generator::trouble() {
   const std::string g = "@" + condition(false) + " ";
   switch (below(7)) {

@@ -9,8 +9,8 @@
 
 namespace coalesce::machine::test {
 
-// How the tests' engines are set: every kernel native from its first block on, nothing kept on disk.
-// COALESCE_NATIVE_LEVEL and COALESCE_NATIVE_CPU choose other code than the usual.
+// The settings of the tests' engines: every kernel native from its first block on, nothing kept on disk.
+// COALESCE_NATIVE_LEVEL and COALESCE_NATIVE_CPU choose another target.
 native::Settings native_settings();
 
 // One engine for all tests of a program; null where the build has no generator. What it has compiled it keeps in a

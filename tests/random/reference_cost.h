@@ -1,4 +1,4 @@
-// What an access costs, from sets of addresses.
+// The cost of an access, from sets of addresses.
 #pragma once
 
 #include <cstdint>

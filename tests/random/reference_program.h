@@ -1,4 +1,4 @@
-// What the naive machine executes: a function's instructions told apart, and where lanes that part meet again.
+// A function for the naive machine: its instructions, and the reconvergence points of its branches.
 #pragma once
 
 #include <array>

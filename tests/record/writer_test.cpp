@@ -130,7 +130,7 @@ TEST_F(RecordWriter, HoldsEveryLine) {
   EXPECT_EQ(all[7], (nlohmann::json{{"end", true}}));
 }
 
-// What the reader makes of it is what was written.
+// The reader reads what was written.
 TEST_F(RecordWriter, ReadsBack) {
   Writer writer;
   begin(writer, path_);

@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// As ncu 2025.3 wrote it: the program's own lines, its own, the table with a row of units.
+// The output of ncu 2025.3: the program's lines, its own, the table with a row of units.
 const char* const kRaw =
     "a \"quote\" of the program\n"
     "==PROF== Connected to process 5953 (/tmp/reduce)\n"
@@ -71,7 +71,7 @@ TEST(Compare, WhatIsNeitherIsAnError) {
   }
 }
 
-// What the error says; empty: there was none.
+// The error's text; empty if there was none.
 std::string refusal(const std::string& text) {
   try {
     read_launches(text, "file");
@@ -171,7 +171,7 @@ TEST(Compare, LaunchesThatOneSideLacks) {
                                             "only measured: other() (launch 2)"));
 }
 
-// What a run that was ended in the middle of a launch has counted of it is a part.
+// The counts of a launch that was stopped are partial.
 TEST(Compare, StoppedLaunches) {
   Record part = counted();
   part.launches[1].interrupted = true;

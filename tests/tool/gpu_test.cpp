@@ -1,5 +1,5 @@
-// What is made of a GPU's record: times, bandwidth, counters beside ours, verdicts. The records are as
-// libcoalesce_gpu wrote them on an H200 (lab reduce, 21 November 2026), shortened.
+// Figures from a GPU's record: times, bandwidth, counters beside ours, verdicts. The records are what libcoalesce_gpu
+// wrote on an H200 (lab reduce, 21 November 2026), shortened.
 #include <gmock/gmock.h>
 
 #include <sstream>
@@ -155,7 +155,7 @@ TEST(GpuReport, OfAGpuAlone) {
   write_report(out, record(kTimedTwice), {});
   for (const char* wanted : {"Measured on an <b>NVIDIA H200</b>", "on an NVIDIA H200", ">3.00<", ">100<"})
     EXPECT_TRUE(out.str().find(wanted) != std::string::npos) << wanted;
-  // What a GPU does not tell must not be shown as if it were 0.
+  // Figures that a GPU does not provide must not appear as 0.
   for (const char* unwanted : {"Counted by the Coalesce machine", "nothing is timed", "Most wasted", "wasted</th>"})
     EXPECT_TRUE(out.str().find(unwanted) == std::string::npos) << unwanted;
 }

@@ -48,7 +48,7 @@ TEST(Escape, NoBytesWhateverMakeMarkup) {
     for (char& c : text) c = static_cast<char>(random());
     const std::string out = escape(text);
     EXPECT_EQ(out.find_first_of("<>\"'"), std::string::npos);
-    // What is left is valid: JSON, which checks it, takes it as it is.
+    // The rest is valid: JSON accepts it.
     EXPECT_NO_THROW(static_cast<void>(nlohmann::json(out).dump()));
   }
 }

@@ -168,7 +168,7 @@ void has_no_axis_that_could_go(const Case& c) {
   }
 }
 
-// What the shape kernels are chosen by, written out for the shapes that people have.
+// The properties by which a kernel is chosen, for the shapes that programs have.
 struct Form {
   int64_t kept, reduced;
   int kept_rank, reduced_rank;

@@ -1,4 +1,4 @@
-// What `check` takes for ordered (machine/check/clocks.h), and what it remembers of memory.
+// The order that `check` derives (machine/check/clocks.h), and its memory of accesses.
 #include <gtest/gtest.h>
 
 #include "machine/check/clocks.h"

@@ -1,5 +1,5 @@
-// Where native code takes a short way because warps begin at multiples of their width: comparisons of such addresses
-// and thread numbers with constants, whole lines of global memory, words of shared memory read and then replaced.
+// Native code's short paths for warps that begin at multiples of their width: comparisons of such addresses and thread
+// numbers with constants, whole lines of global memory, words of shared memory read and then replaced.
 #include <functional>
 #include <map>
 #include <string>

@@ -83,8 +83,8 @@ Word add_pair(Word old, Word a, Word) {
   return word(sum_of<Mantissa, Bias>(x & 0xffff, y & 0xffff) | sum_of<Mantissa, Bias>(x >> 16, y >> 16) << 16);
 }
 
-// What operands look like: any bits, floats whose sums round, or small integers in a 16-bit format; for inc and dec
-// bounds near the values, for cas values that are often met.
+// Kinds of operands: any bits, floats whose sums round, or small integers in a 16-bit format; for inc and dec bounds
+// near the values, for cas frequent values.
 enum class Values : uint8_t { bits, f32, f64, f16, f16x2, bf16, bf16x2, small };
 
 struct Row {

@@ -286,7 +286,7 @@ TEST(Pointers, TableOfFunctions) {
   EXPECT_EQ(r.counters().global_store_requests, 2);
 }
 
-// As compilers call virtual functions: object -> table -> slot, the object built by the kernel itself.
+// A virtual call as compilers make it: object -> table -> slot. The kernel builds the object.
 TEST(Pointers, VirtualFunctions) {
   const std::vector<uint32_t> in = numbers(64, 50);
   const Ran r = run_map(

@@ -120,8 +120,8 @@ TEST(Differential, RandomKernels) {
   }
 }
 
-// What lanes do that wait for each other, anywhere in a kernel, is what they do when nobody has to wait.
-// COALESCE_LOCKS="first,count" runs other seeds.
+// Kernels whose lanes wait for each other give the results of kernels without waiting. COALESCE_LOCKS="first,count"
+// runs other seeds.
 TEST(Differential, LocksAreReductions) {
   const auto [from, count] = seeds("COALESCE_LOCKS", {1, kQuickLocks});
   Bench one(1, kMostOfLocks);

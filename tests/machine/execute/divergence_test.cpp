@@ -68,8 +68,8 @@ TEST(Divergence, OneResultForTheBlockAndOneForEachWarp) {
   EXPECT_EQ(r.counters().instructions, 4 + 4 + 3 * 4 + 2);
 }
 
-// Of the two halves of a value that all lanes share, one never leaves the lanes' side of the branch (a scalar) and one
-// does (a vector). They were once computed as a vector each, one of which had no place.
+// One half of a value that all lanes share stays on the lanes' side of a branch (a scalar), the other half leaves it (a
+// vector). Each half needs a place of its own.
 TEST(Divergence, HalvesOfAUniformValue) {
   const Ran r =
       run(with_prologue("mov.u32 %r10, 1;\nsetp.lt.u32 %p1, %r1, 10;\n@%p1 bra B;\n"

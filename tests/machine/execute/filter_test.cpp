@@ -1,5 +1,4 @@
-// What an H200 gave for filtered textures (chosen from the measurements named in execute/filter.h): each value bit by
-// bit.
+// Filtered texture values of an H200, bit by bit (a choice of the measurements named in execute/filter.h).
 #include "machine/execute/filter.h"
 
 #include <gtest/gtest.h>

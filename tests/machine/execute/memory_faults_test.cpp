@@ -1,4 +1,4 @@
-// What loads and stores that must not be made say: which bytes, of what, by whom, where.
+// Messages of invalid loads and stores: which bytes, of which memory, by which lanes, where.
 #include <tuple>
 
 #include "harness.h"

@@ -342,8 +342,8 @@ Ran local_array(const std::string& index) {
              {zeros<uint32_t>(64)}, {{1, 1, 1}, {64, 1, 1}});
 }
 
-// Where ptxas (of CUDA 13.0, for sm_90) puts the same variables: those of the kernel, of the module, of functions, each
-// in the order of the text. An H200 counts by it: sectors of cp.async past L1 that are written into one sector of
+// The layout of shared variables by ptxas (CUDA 13.0, sm_90): those of the kernel, of the module, of functions, each in
+// the order of the text. An H200's counts depend on it: sectors of cp.async past L1 that are written into one sector of
 // shared memory.
 TEST(MemorySpaces, SharedLayout) {
   const Ran r = run(module(".shared .align 1 .b8 of_module[3];\n"

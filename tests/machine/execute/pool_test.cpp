@@ -41,8 +41,7 @@ TEST(Pool, ThreadsHaveAllTheirCoresWhileTheyWork) {
   }
 }
 
-// What the caller wrote before a call is there for all, and afterwards, for the caller, what they wrote. Under
-// ThreadSanitizer, too.
+// Threads see what the caller wrote before a call, and the caller sees what they wrote, also under ThreadSanitizer.
 TEST(Pool, EachWantedThreadRunsEachJobOnce) {
   constexpr unsigned kThreads = 5;
   Pool pool(kThreads);

@@ -324,8 +324,8 @@ std::string locked_increment(const std::string& place) {
          "+4], %r61;\nmembar.gl;\natom.global.exch.b32 %r62, [" + place + "], 0;\n";
 }
 
-// What was computed before the lock is still there after it: values that the block shares (they move from scalars to
-// vectors), the lanes' own ones, predicates; although registers that are needed only later share their vectors.
+// Values computed before the lock survive it: values that the block shares (they move from scalars to vectors), the
+// lanes' own ones, predicates; although registers that are needed only later share their vectors.
 TEST(SpinLocks, KeepWhatWasComputedBefore) {
   constexpr uint32_t kValues = 6;
   std::string before, after, later, sum;

@@ -177,7 +177,7 @@ bool arithmetic(const Words& w, const Format& f, const Raw* raw, Raw& out) {
   else
     return false;
   out = encode(f, r, mode);
-  // What .ftz takes for subnormal is judged by the result rounded with room below: here, 24 binades further up.
+  // .ftz judges the result rounded with an unlimited exponent: here, 24 binades further up.
   if (ftz && magnitude(f, encode(f, r * two_to(24), mode)) < Raw{25} << (f.precision - 1)) out &= sign_of(f);
   if (has(w, "sat")) out = saturated(f, out);
   if (has(w, "relu") && !nan_bits(f, out) && (out & sign_of(f))) out = 0;

@@ -20,7 +20,7 @@ inline constexpr uint32_t kManyVectors = 65536;  // approximate functions, and s
 
 // Bytes of one operand or result in the files: a predicate takes one byte, 0 or 1.
 size_t file_bytes(Element e);
-// What of a value an element holds.
+// The bits of a value that an element holds.
 Raw cut(Raw value, Element e);
 
 // Operand of source `k` in vector `i`. The first vectors pair every special value (zeros, limits, subnormals, NaN,
@@ -33,7 +33,7 @@ struct Subject {
   const PureOp* op;
   int immediate;     // value of the last source, -1: none is fixed
   std::string name;  // of the kernel
-  // What PTX gives an error bound for instead of a result.
+  // True if PTX gives an error bound instead of a result.
   bool approximate() const {
     return op->mnemonic.find(".approx") != op->mnemonic.npos || op->mnemonic.starts_with("div.full");
   }

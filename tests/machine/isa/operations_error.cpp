@@ -96,8 +96,8 @@ double parts(std::string_view name, const Kind& kind, Real a, Real b, Real got) 
   return static_cast<double>(std::fabs(got - t.value) / bound);
 }
 
-// Where PTX leaves the result open: sin and cos beyond 100 pi, division by subnormal or huge divisors, fns from a bit
-// that is not there.
+// True if PTX leaves the result open: sin and cos beyond 100 pi, division by subnormal or huge divisors, fns from a bit
+// beyond the operand.
 bool undefined(std::string_view name, const Raw* in) {
   const auto single = [&](int k) -> Real { return float_of(static_cast<uint32_t>(in[k])); };
   constexpr Real kHundredTurns = 314.159265358979323846L;

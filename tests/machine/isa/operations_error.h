@@ -1,4 +1,4 @@
-// What PTX documents about the approximate functions, and how far two answers are from the true value.
+// PTX's error bounds of approximate functions, and the distance of two answers from the true value.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct Judgement {
   bool undefined = false;  // PTX does not say what the result is
   double machine_error = 0, card_error = 0;
 };
-// Of one result `ours` of an approximate row, against the true value of the function (computed in long double), with
-// the card's answer `theirs` beside it. Where the true value is no finite number, equal bits are asked for.
+// Judges one result `ours` of an approximate row against the true value (computed in long double), beside the card's
+// answer `theirs`. Where the true value is not finite, equal bits are required.
 Judgement judge(const PureOp& op, const Raw* in, Raw ours, Raw theirs);
 
 }  // namespace coalesce::machine::operations

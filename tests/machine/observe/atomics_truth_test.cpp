@@ -14,7 +14,7 @@
 namespace coalesce::machine {
 namespace {
 
-// What each kernel does; %rd2 and %r2 are the lane's addresses in global and shared memory.
+// The code of each kernel; %rd2 and %r2 are the lane's addresses in global and shared memory.
 const std::map<std::string, std::string> kCode = {
     {"g_atom_add_u32_unused", "atom.global.add.u32 %r3, [%rd2], 1;"},
     {"g_atom_add_u32_sink", "atom.global.add.u32 _, [%rd2], 1;"},
@@ -39,7 +39,7 @@ const std::map<std::string, std::string> kCode = {
     {"c_async_ca_16", "cp.async.ca.shared.global [%r2], [%rd2], 16;"},
     {"c_async_cg_16", "cp.async.cg.shared.global [%r2], [%rd2], 16;"}};
 
-// What has no instruction of its own on this chip: ptxas makes loops around cas of it, whose turns depend on the data.
+// Operations without an instruction on this chip: ptxas makes loops around cas, whose turns depend on the data.
 const std::set<std::string> kLoops = {"g_red_add_f16", "g_atom_cas_b16", "s_red_add_u64",
                                       "s_red_add_f32", "s_atom_cas_b16", "s_atom_min_u64"};
 Counters run(const std::string& code, int stride) {

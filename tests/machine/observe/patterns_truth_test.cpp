@@ -118,7 +118,7 @@ const std::set<std::string> kBesides = {"l1tex__t_requests_pipe_lsu_mem_global_o
                                         "smsp__inst_executed_op_ldgsts.sum"};
 const std::string kWavefronts = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_";
 
-// What each lane addresses, in bytes.
+// Each lane's address, in bytes.
 std::array<uint32_t, 32> offsets_of(const std::vector<uint32_t>& elements, uint32_t bytes) {
   std::array<uint32_t, 32> offsets{};
   for (unsigned i = 0; i < 32; ++i) offsets[i] = elements[i] * bytes;
@@ -140,7 +140,7 @@ uint64_t matrix_cost(const std::string& op, const std::vector<uint32_t>& element
 const std::set<std::string> kOneLess = {"cboth_cg_16 10 9 ffffffff", "cboth_cg_16 14 5 ffffffff",
                                         "cboth_cg_16 15 4 ffffffff", "cboth_cg_16 15 4 73cf256d"};
 
-// How many figures of a file were compared.
+// Compares a file's figures; returns their number.
 std::size_t compare_with(const std::string& name) {
   std::ifstream file(std::string(COALESCE_SOURCE_DIR) + "/tests/truth/" + name);
   std::string text;

@@ -264,7 +264,7 @@ TEST(Decode, JoinsAndGuardsAndLoads) {
   expect_class(c, 13, LaneClass::general);  // read, never written
 }
 
-// What a divergent block leaves to others differs between the lanes that were there and those that were not.
+// A value that a divergent block defines differs between the lanes that were there and the others.
 TEST(Decode, DefinitionsInDivergentBlocks) {
   const Case c = decoded(
       "mov.u32 %r1, %tid.x;\nmov.u32 %r2, 1;\nsetp.lt.u32 %p1, %r1, 7;\n@%p1 bra A;\nmov.u32 %r2, 2;\nmov.u32 %r3, 3;\n"
@@ -439,7 +439,7 @@ TEST(Decode, CallsAreInlined) {
   EXPECT_FALSE(c.p->has_calls);
   EXPECT_EQ(count(c, Kind::function_call), 0u);
   EXPECT_EQ(count(c, Kind::unknown), 0u);
-  // What the function computes keeps its class across the call.
+  // The function's values keep their class across the call.
   bool found = false;
   for (const Instruction& i : c.p->code)
     if (i.pure && i.pure->mnemonic.starts_with("add") && c.p->registers[i.results[0]].stride == 2) found = true;
