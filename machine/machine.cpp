@@ -19,6 +19,7 @@
 #include "machine/program/copies.h"
 #include "machine/program/merge.h"
 #include "machine/program/tally.h"
+#include "machine/ptx/device_runtime.h"
 #include "machine/ptx/link.h"
 #include "machine/ptx/parser.h"
 
@@ -233,12 +234,15 @@ void Machine::copied(uint64_t to, uint64_t from, uint64_t bytes) {
 void Machine::set_stack_bytes(uint32_t bytes) { state_->stack_bytes = std::max(bytes, kLeastStackBytes); }
 
 std::shared_ptr<Program> Machine::load(std::string ptx, const std::string& name) {
-  return std::make_shared<LoadedProgram>(state_->memory, state_->device, ptx::parse(std::move(ptx), name), Places{});
+  std::vector<std::string> texts;
+  texts.push_back(std::move(ptx));
+  return load(std::move(texts), name);
 }
 
 std::shared_ptr<Program> Machine::load(std::vector<std::string> ptx, const std::string& name, const Places& places) {
   std::vector<ptx::Module> modules;
   for (std::string& text : ptx) modules.push_back(ptx::parse(std::move(text), name));
+  ptx::add_device_runtime(modules);
   return std::make_shared<LoadedProgram>(state_->memory, state_->device, ptx::link(std::move(modules)), places);
 }
 
@@ -300,6 +304,12 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   const bool short_leash = launch.max_instructions < kNativeBudget;
   launch.native = config.cooperative || short_leash || state_->options.check ? nullptr : state_->options.native.get();
   launch.textures = &state_->textures;
+  const std::function<void(const Diagnostic&)> notice = [&](Diagnostic d) {
+    d.ptx_text = loaded.line_text(d.ptx_line);
+    state_->options.notice(d);
+  };
+  if (state_->options.notice) launch.notice = &notice;
+  launch.patience = state_->options.polling;
   if (launch.threads_per_block == 0 || launch.threads_per_block > 1024 || launch.blocks == 0) {
     Diagnostic d;
     d.message = "a launch needs 1 to 1024 threads a block and at least one block";

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -35,6 +36,10 @@ struct Options {
   std::function<void(std::string_view kernel, uint64_t done, uint64_t total)> progress;
   // Receives what kernels print (printf), in block order, while the launch ends; empty: stdout.
   std::function<void(std::string_view text)> output;
+  // Receives a warning while a launch runs that has only polled for so long; may be empty. Called from any thread, once
+  // a launch.
+  std::function<void(const Diagnostic&)> notice = {};
+  std::chrono::milliseconds polling{5000};
   // Gives kernels as the CPU's own code (execute/native.h); null: everything is interpreted.
   std::shared_ptr<NativeProvider> native = nullptr;
   Model model = Model::ptx;  // whose memory requests are counted

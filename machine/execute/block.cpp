@@ -254,6 +254,21 @@ void BlockRun::charge() {
                       w.now.mask,
                       {}};
   }
+  if (launch.notice) warn_if_polling();
+}
+
+void BlockRun::warn_if_polling() {
+  const uint32_t polled = worker_.watch.look(worker_.tally);
+  if (polled == kNone) return;
+  Diagnostic d;
+  d.severity = Severity::warning;
+  d.message = "the kernel has stored nothing for " + std::to_string(launch_.patience.count() / 1000) +
+              " seconds and goes on reading this; it may be waiting for somebody to write it";
+  d = diagnose(launch_, *this, polled, 0, std::move(d));
+  d.notes.push_back(
+      "a launch ends before the call that makes it returns: the host's next statement and other streams' kernels come "
+      "after this kernel");
+  (*launch_.notice)(d);
 }
 
 BlockRun::Status BlockRun::advance() {

@@ -103,6 +103,7 @@ class BlockRun {
   uint32_t next_after_region(const BlockCode& code) const;
   uint32_t alive_lanes() const;
   void charge();
+  void warn_if_polling();
   [[noreturn]] void deadlock();
 
   Worker& worker_;

@@ -18,6 +18,8 @@ constexpr uint64_t kChunk = 64, kLongestChunk = 1024;  // blocks
 constexpr auto kShortChunk = std::chrono::milliseconds(1);
 constexpr uint32_t kPatience = 64;
 
+}  // namespace
+
 Diagnostic diagnose(const Launch& launch, const BlockRun& run, uint32_t instruction, uint32_t lanes, Diagnostic d) {
   const Decoded& p = *launch.program;
   d.kernel = p.kernel;
@@ -38,6 +40,8 @@ Diagnostic diagnose(const Launch& launch, const BlockRun& run, uint32_t instruct
   }
   return d;
 }
+
+namespace {
 
 class Executor {
  public:
@@ -85,6 +89,7 @@ class Executor {
       }
     }
     set_position(~uint64_t{0});
+    launch_.executors.fetch_sub(1);
     launch_.instructions.fetch_add(worker_.instructions, std::memory_order_relaxed);
   }
 
@@ -335,6 +340,7 @@ void fill_launch_area(const Launch& launch, const Code& code, LaunchArea& area) 
 void run_blocks(Launch& launch, Pool& pool, unsigned threads, Tally& total,
                 const std::function<void(uint64_t)>& progress) {
   launch.positions = std::vector<std::atomic<uint64_t>>(threads);
+  launch.executors.store(threads);
   for (auto& p : launch.positions) p.store(0);  // until each has taken its first blocks nobody's turn has come
   std::mutex merge;
   pool.run(threads, [&](unsigned number) {

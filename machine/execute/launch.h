@@ -10,6 +10,12 @@ namespace coalesce::machine {
 
 class Pool;
 
+class BlockRun;
+
+// Completes `d` by where `run` is: kernel, block, warp, the first of `lanes`, the source of `instruction` (kNone:
+// none).
+Diagnostic diagnose(const Launch& launch, const BlockRun& run, uint32_t instruction, uint32_t lanes, Diagnostic d);
+
 // Fills the launch's slots for `code` (the launch's own, or its scattered form).
 void fill_launch_area(const Launch& launch, const Code& code, LaunchArea& area);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,9 +12,9 @@
 #include <vector>
 
 #include "machine/execute/code.h"
+#include "machine/execute/poll_watch.h"
 #include "machine/machine.h"
 #include "machine/memory/memory.h"
-#include "machine/program/tally.h"
 
 namespace coalesce::machine {
 
@@ -137,6 +138,11 @@ struct Launch {
   std::vector<std::atomic<uint64_t>> positions;
   std::atomic<uint32_t> waiting_for_turn{0};
   std::atomic<uint64_t> done{0};
+  // For PollWatch: executors that have not ended, those that only poll, and whether that has been said.
+  std::atomic<uint32_t> executors{0}, polling{0};
+  std::atomic<bool> said_polling{false};
+  const std::function<void(const Diagnostic&)>* notice = nullptr;  // as Options::notice; null: nobody asks
+  std::chrono::milliseconds patience{};                            // as Options::polling
   // Diagnostics by block; the lowest faulting block's is reported.
   std::mutex report_mutex;
   std::multimap<uint64_t, Diagnostic> diagnostics;
@@ -161,11 +167,13 @@ struct KeptArea {
 struct Worker {
   Worker(Launch& l, KeptArea& kept_area)
       : launch(l),
+        watch(l),
         kept(kept_area),
         tally(*l.program),
         windows(l.program->memory.size()),
         apart(l.program->memory.size()) {}
   Launch& launch;
+  PollWatch watch;
   KeptArea& kept;
   Tally tally;
   std::vector<Window> windows;

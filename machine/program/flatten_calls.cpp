@@ -19,6 +19,12 @@ bool same_shape(const std::vector<ptx::Variable>& a, const std::vector<ptx::Vari
          std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) { return x.size == y.size; });
 }
 
+// The device runtime by which kernels launch kernels.
+bool is_device_runtime(std::string_view name) {
+  return name.starts_with("__cudaCDP2") || name.starts_with("cudaLaunchDevice") ||
+         name.starts_with("cudaGetParameterBuffer");
+}
+
 }  // namespace
 
 // call (results), callee, (arguments)
@@ -55,7 +61,9 @@ void Flattener::call() {
       emit(Kind::nothing);  // the call itself
       return call_function(f, a);
     }
-  unknown("call of '" + callee.name + "', which the program does not define");
+  unknown(is_device_runtime(callee.name)
+              ? "dynamic parallelism is not supported: the kernel calls '" + callee.name + "'"
+              : "call of '" + callee.name + "', which the program does not define");
 }
 
 // The few functions that the machine provides itself.
