@@ -140,6 +140,19 @@ COALESCE_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* bloc
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_threads, dynamic_shared, 0);
 }
 
+// A cluster of one block is a block. Larger ones are not launched here.
+COALESCE_API cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
+                                                        const cudaLaunchConfig_t* config) {
+  if (clusters == nullptr || config == nullptr) return note(cudaErrorInvalidValue);
+  if (cluster_blocks(*config) != 1) return note(cudaErrorNotSupported);
+  int blocks = 0;
+  const dim3& b = config->blockDim;
+  const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, function, static_cast<int>(b.x * b.y * b.z), config->dynamicSmemBytes);
+  if (error == cudaSuccess) *clusters = blocks * static_cast<int>(runtime().device()->multiprocessors);
+  return error;
+}
+
 COALESCE_API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* function, int blocks,
                                                                    int block_threads) {
   if (bytes == nullptr || blocks <= 0 || block_threads <= 0) return note(cudaErrorInvalidValue);

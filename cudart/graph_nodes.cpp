@@ -229,7 +229,8 @@ COALESCE_API cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cuda
     if (const cudaError_t error = r.registry().find_kernel(k.function, kernel); error != cudaSuccess) return error;
     n.arguments.clear();
     for (const auto& parameter : kernel->info->parameters) n.arguments.push_back(k.packed.data() + parameter.offset);
-    *p = {const_cast<void*>(k.function),
+    // nvcc's stubs launch by the kernel's handle; the program compares with its own symbol.
+    *p = {const_cast<void*>(kernel->host != nullptr ? kernel->host : k.function),
           k.launch.grid,
           k.launch.block,
           static_cast<unsigned>(k.launch.dynamic_shared),

@@ -183,16 +183,22 @@ COALESCE_API cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 
 }
 COALESCE_ALIAS(cudaLaunchCooperativeKernel_ptsz, cudaLaunchCooperativeKernel);
 
+uint64_t cluster_blocks(const cudaLaunchConfig_t& config) {
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    if (config.attrs[i].id != cudaLaunchAttributeClusterDimension) continue;
+    const auto [x, y, z] = config.attrs[i].value.clusterDim;
+    return uint64_t{x} * y * z;
+  }
+  return 1;
+}
+
 COALESCE_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
   if (config == nullptr || (config->attrs == nullptr && config->numAttrs != 0)) return note(cudaErrorInvalidValue);
+  if (cluster_blocks(*config) != 1) return note(cudaErrorNotSupported);
   Launch l{config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream};
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttribute& a = config->attrs[i];
     if (a.id == cudaLaunchAttributeCooperative) l.cooperative = a.value.cooperative != 0;
-    if (a.id == cudaLaunchAttributeClusterDimension) {
-      const auto [x, y, z] = a.value.clusterDim;
-      if (x != 1 || y != 1 || z != 1) return note(cudaErrorNotSupported);
-    }
     // The others are hints about caches, priorities and overlap; they change no result.
   }
   return call([&](Runtime& r) { return launch(r, function, l, arguments); });

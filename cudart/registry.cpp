@@ -32,7 +32,9 @@ Kernel* Registry::make_kernel(Module* module, const std::string& name) {
 }
 
 void Registry::add_kernel(Module* module, const void* host, const char* name) {
-  kernel_by_host_[host] = make_kernel(module, name);
+  Kernel* kernel = make_kernel(module, name);
+  if (kernel->host == nullptr) kernel->host = host;
+  kernel_by_host_[host] = kernel;
 }
 
 void Registry::add_variable(Module* module, void* host, const char* name, void** managed_pointer) {
@@ -53,7 +55,9 @@ void Registry::remove(const Module* module) {
   std::erase_if(kernel_by_host_, [=](const auto& entry) { return entry.second->module == module; });
   std::erase_if(variable_by_host_, [=](const auto& entry) { return entry.second->module == module; });
   for (const auto& kernel : kernels_) {
-    if (kernel->module == module) kernel_handles_.erase(kernel.get());
+    if (kernel->module != module) continue;
+    kernel->host = nullptr;
+    kernel_handles_.erase(kernel.get());
   }
   for (const auto& owned : modules_) {
     if (owned.get() != module) continue;

@@ -20,6 +20,7 @@ struct Module;
 struct Kernel {
   Module* module = nullptr;
   std::string name;                           // mangled
+  const void* host = nullptr;                 // the program's symbol for it; null: it has none
   uint32_t id = 0;                            // in the record
   machine::Program* program = nullptr;        // set once loaded
   const machine::KernelInfo* info = nullptr;  // likewise

@@ -52,6 +52,7 @@ cudaError_t Runtime::context() {
     options.model = config().model;
     options.check = config().check;
     if (config().progress) options.progress = draw_progress;
+    options.notice = show;
     if (!native_) {
       native_ = native::make_provider(config().engine, [](const std::string& text) {
         std::fprintf(stderr, "coalesce: warning: %s\n", text.c_str());

@@ -142,6 +142,26 @@ TEST_F(Graphs, RunEveryKindOfNodeInTheOrderOfTheEdges) {
   EXPECT_EQ(edges, 3u);
 }
 
+// nvcc's stubs launch by a handle of the kernel; the program knows its own symbol only.
+TEST_F(Graphs, ACapturedLaunchByHandleNamesTheProgramsSymbol) {
+  cudaKernel_t handle = nullptr;
+  ASSERT_EQ(__cudaGetKernel(&handle, &store_), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, 0), cudaSuccess);
+  int* to = device_;
+  int value = 9;
+  void* arguments[] = {&to, &value};
+  ASSERT_EQ(__cudaLaunchKernel(handle, {}, {}, arguments, 0, stream_), cudaSuccess);
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+  cudaGraphNode_t node = nullptr;
+  size_t one = 1;
+  ASSERT_EQ(cudaGraphGetNodes(graph, &node, &one), cudaSuccess);
+  cudaKernelNodeParams p{};
+  ASSERT_EQ(cudaGraphKernelNodeGetParams(node, &p), cudaSuccess);
+  EXPECT_EQ(p.func, &store_);
+  EXPECT_EQ(cudaGraphKernelNodeGetParams(node, nullptr), cudaErrorInvalidValue);
+}
+
 TEST_F(Graphs, ArgumentsAreCopiedWhenTheNodeIsMade) {
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaGraphCreate(&graph, 0), cudaSuccess);

@@ -1,8 +1,12 @@
 #include <gtest/gtest.h>
 
+#include "api.h"
 #include "cudart/launch.h"
 
 namespace coalesce::cudart {
+
+extern "C" cudaError_t cudaOccupancyMaxActiveClusters(int*, const void*, const cudaLaunchConfig_t*);
+
 namespace {
 
 struct Case {
@@ -36,6 +40,27 @@ TEST(Occupancy, SmallestOfTheLimits) {
     EXPECT_EQ(blocks_per_multiprocessor(*machine::find_device(c.device), kernel, c.threads, c.dynamic), c.blocks)
         << c.device << ' ' << c.registers << ' ' << c.shared << ' ' << c.threads << ' ' << c.dynamic;
   }
+}
+
+using Clusters = WithModule;
+
+// store() has few registers: threads bind, 2048 of them on each of 132 multiprocessors.
+TEST_F(Clusters, OneOfOneBlockIsABlock) {
+  cudaLaunchAttribute size{cudaLaunchAttributeClusterDimension, {}, {}};
+  size.value.clusterDim[0] = size.value.clusterDim[1] = size.value.clusterDim[2] = 1;
+  cudaLaunchConfig_t config{{}, {512, 2, 1}, 0, nullptr, &size, 1};
+  int clusters = 0;
+  ASSERT_EQ(cudaOccupancyMaxActiveClusters(&clusters, &store_, &config), cudaSuccess);
+  EXPECT_EQ(clusters, 2 * 132);
+  config.numAttrs = 0;
+  clusters = 0;
+  ASSERT_EQ(cudaOccupancyMaxActiveClusters(&clusters, &store_, &config), cudaSuccess);
+  EXPECT_EQ(clusters, 2 * 132);
+  config.numAttrs = 1;
+  size.value.clusterDim[0] = 2;
+  EXPECT_EQ(cudaOccupancyMaxActiveClusters(&clusters, &store_, &config), cudaErrorNotSupported);
+  EXPECT_EQ(cudaOccupancyMaxActiveClusters(nullptr, &store_, &config), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaOccupancyMaxActiveClusters(&clusters, &store_, nullptr), cudaErrorInvalidValue);
 }
 
 TEST(Devices, KeysAreCaseInsensitiveAndUnique) {
