@@ -47,7 +47,8 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
 // What the record does not cover, on standard error.
 void print_warnings(const Execution& execution, bool colour);
 
-// The exit code for what happened: the program's own; when that is 0, 130 after an interruption and 4 after a fault.
-int exit_code(const Execution& execution);
+// The exit code for what happened: the program's own; when that is 0, 130 after an interruption and 4 after a fault,
+// unless `allow_stopped`.
+int exit_code(const Execution& execution, bool allow_stopped = false);
 
 }  // namespace coalesce::tool

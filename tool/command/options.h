@@ -36,6 +36,7 @@ struct RunOptions {
   std::string on = "machine";  // where: machine, gpu, both
   int repeat = 0;              // on a GPU: repetitions of each launch
   bool quiet = false, csv = false, lines = false;
+  bool allow_stopped = false;  // the exit code is the program's, also where the machine stopped a kernel
 };
 
 struct CheckOptions {
