@@ -2,6 +2,8 @@
 // that says why, CUDA's own error codes in the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -39,14 +41,32 @@ TEST(BadInput, AnExecutableWithMachineCodeOnly) {
   expect_error(here.coalesce({"./x"}), 1, "PTX");
 }
 
-TEST(BadInput, AnExecutableWithTheRuntimeLinkedStatically) {
+// Another's rights: the dynamic linker would ignore what says where our runtime is.
+TEST(BadInput, AProgramWithAnothersRights) {
   NEEDS_COMPILER("nvcc");
+  if (geteuid() != 0) GTEST_SKIP() << "only root may give a file away";
   const Workplace here;
-  here.write("x.cu", kProgram);
-  ASSERT_EQ(here.call({"nvcc", "x.cu", "-o", "x"}).code, 0);  // nvcc's default
-  const Result result = here.coalesce({"./x"});
-  expect_error(result, 1, "static");
-  EXPECT_THAT(result.err, HasSubstr("-cudart shared"));
+  const auto path = here.write("x.cu", kProgram);
+  ASSERT_EQ(here.call({"nvcc", "x.cu", "-o", "x"}).code, 0);
+  const std::string program = path.parent_path() / "x";
+  ASSERT_EQ(chown(program.c_str(), 1, 1), 0);
+  ASSERT_EQ(chmod(program.c_str(), 04755), 0);
+  expect_error(here.coalesce({"./x"}), 1, "set-user-ID");
+}
+
+// A program that expects what stops its kernel decides by its own exit code.
+TEST(BadInput, AKernelThatIsStopped) {
+  NEEDS_COMPILER("clang");
+  const Workplace here;
+  here.write("x.cu", R"(#include <cuda_runtime.h>
+__global__ void stops() { __trap(); }
+int main() {
+  stops<<<1, 1>>>();
+  return cudaDeviceSynchronize() == cudaErrorLaunchFailure ? 0 : 1;
+}
+)");
+  EXPECT_EQ(here.coalesce({"--compiler", "clang", "x.cu"}).code, 4);
+  EXPECT_EQ(here.coalesce({"--compiler", "clang", "--allow-stopped", "x.cu"}).code, 0);
 }
 
 TEST(BadInput, ALabThatNeedsMoreMemoryThanThereIs) {

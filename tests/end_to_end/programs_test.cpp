@@ -38,9 +38,9 @@ std::string expected_output(const std::string& source) {
 
 // One program of all: each in a namespace of its own, the headers before them. Their mains become functions that return
 // nothing: only the program's own may leave out its value.
-std::string all_in_one() {
+std::string all_in_one(const std::vector<std::string>& names) {
   std::string headers, bodies, calls;
-  for (const std::string& name : programs()) {
+  for (const std::string& name : names) {
     const std::string source = kSource + "/tests/programs/" + name + ".cu";
     std::ifstream file(source);
     for (std::string line; std::getline(file, line);) {
@@ -57,7 +57,7 @@ std::string all_in_one() {
 // The file's place is fixed, so that it is compiled only when a program changes. A rename makes it appear whole,
 // because tests run side by side.
 std::string all_in_one_file() {
-  const std::string path = COALESCE_BINARY_DIR "/tests/programs.cu", text = all_in_one();
+  const std::string path = COALESCE_BINARY_DIR "/tests/programs.cu", text = all_in_one(programs());
   std::ostringstream before;
   before << std::ifstream(path).rdbuf();
   if (before.str() == text) return path;
@@ -87,6 +87,36 @@ void runs_alike(const Workplace& here, const std::string& all, const std::string
       EXPECT_FALSE(first["launches"].empty());
     } else {
       EXPECT_EQ(counted["launches"], first["launches"]) << nlohmann::json::diff(first, counted);
+    }
+  }
+}
+
+// What nvcc makes of a program by default has the runtime linked in statically. One compiled file, linked in each way.
+TEST(DefaultPrograms, CountAsThoseWithTheSharedRuntime) {
+  NEEDS_COMPILER("nvcc");
+  const Workplace here;
+  const std::vector<std::string> names = {"device_printf", "functions", "groups",         "managed",
+                                          "pitch_copies",  "symbols",   "streams_events", "struct_parameters"};
+  here.write("all.cu", all_in_one(names));
+  ASSERT_EQ(here.call({"nvcc", "-std=c++17", "-lineinfo", "-c", "all.cu", "-o", "all.o"}).code, 0);
+  ASSERT_EQ(here.call({"nvcc", "-cudart", "shared", "all.o", "-o", "shared"}).code, 0);
+  ASSERT_EQ(here.call({"nvcc", "all.o", "-o", "plain"}).code, 0);
+  ASSERT_EQ(here.call({"nvcc", "-Xlinker", "-no-pie", "all.o", "-o", "fixed"}).code, 0);
+  ASSERT_EQ(here.call({"nvcc", "-Xlinker", "-s", "all.o", "-o", "stripped"}).code, 0);
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name);
+    const Result first = here.coalesce({"--lines", "./shared", name});
+    ASSERT_EQ(first.code, 0) << first.err;
+    const nlohmann::json counted = here.json();
+    EXPECT_FALSE(counted["launches"].empty());
+    for (const char* program : {"./plain", "./fixed", "./stripped"}) {
+      const Result result = here.coalesce({"--lines", program, name});
+      EXPECT_EQ(result.code, 0) << program << result.err;
+      EXPECT_EQ(result.out, first.out) << program;
+      EXPECT_EQ(result.err, first.err) << program;
+      const nlohmann::json json = here.json();
+      EXPECT_EQ(json["launches"], counted["launches"]) << program;
+      EXPECT_EQ(json["copies"], counted["copies"]) << program;
     }
   }
 }

@@ -161,8 +161,15 @@ TEST(Elf, PtxTextCountsAsPtx) {
   EXPECT_EQ(verdict(build({.needed = {"libcudart.so.13"}, .fatbin = "//\n.version 8.0\n.target sm_90\n"})), "");
 }
 
-TEST(Elf, AStaticRuntimeSaysHowToRebuild) {
-  EXPECT_THAT(verdict(build({.needed = {"libc.so.6"}, .fatbin = fat({1})})), HasSubstr("-cudart shared"));
+TEST(Elf, AStaticRuntimeIsKnown) {
+  const std::string bytes = build({.needed = {"libc.so.6"}, .fatbin = fat({1})});
+  EXPECT_TRUE(inspect(bytes).static_runtime());
+  EXPECT_EQ(verdict(bytes), "");
+  EXPECT_FALSE(inspect(build({.needed = {"libcudart.so.13"}, .fatbin = fat({1})})).static_runtime());
+  EXPECT_FALSE(inspect(build({.needed = {"libc.so.6"}})).static_runtime());
+}
+
+TEST(Elf, AStaticallyLinkedProgramSaysHowToRebuild) {
   EXPECT_THAT(verdict(build({.needed = {}, .dynamic = false})), HasSubstr("statically"));
 }
 

@@ -189,13 +189,7 @@ void require_runnable(const Executable& executable, const std::string& path, boo
   if (executable.kind == Executable::Kind::script) return;
   if (executable.kind == Executable::Kind::other) {
     throw Error(Exit::failed, "'" + path + "' is " + executable.problem,
-                "coalesce run takes a program built with nvcc -cudart shared, or a .cu file");
-  }
-  const bool shared_runtime = !executable.cudart().empty() || executable.imports_registration;
-  if (executable.device_code && !shared_runtime) {
-    throw Error(Exit::failed,
-                "'" + path + "' has the CUDA runtime linked in statically, so the machine cannot take its place",
-                "rebuild it with nvcc -cudart shared (CMake: set CUDA_RUNTIME_LIBRARY to Shared)");
+                "coalesce run takes a CUDA program, or a .cu file");
   }
   if (!executable.dynamic) {
     throw Error(Exit::failed,
@@ -204,7 +198,7 @@ void require_runnable(const Executable& executable, const std::string& path, boo
   }
   if (!on_gpu && executable.other_images > 0 && executable.ptx_images == 0) {
     throw Error(Exit::failed, "'" + path + "' holds machine code only, no PTX",
-                "rebuild it with PTX, for example nvcc -cudart shared -gencode arch=compute_90,code=compute_90");
+                "rebuild it with PTX, for example nvcc -gencode arch=compute_90,code=compute_90");
   }
 }
 

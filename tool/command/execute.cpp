@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
 
 #include "tool/command/elf.h"
+#include "tool/command/redirect.h"
 #include "tool/figures/error.h"
 #include "tool/present/terminal.h"
 
@@ -53,6 +55,8 @@ void print_warnings(const Execution& execution, bool colour) {
   if (!record.damage.empty())
     warn("the record of this run is damaged, launches after it are missing: " + record.damage);
   for (const std::string& note : record.notes) warn(note);
+  if (execution.outcome.signal == SIGSYS)
+    warn("a system call that the machine makes is forbidden to this program (seccomp): it cannot run here");
   if (record.unused() && execution.outcome.signal)
     warn(fmt::format("the program was ended by signal {} ({}) before it called the machine's CUDA runtime",
                      execution.outcome.signal, strsignal(execution.outcome.signal)));
@@ -93,6 +97,8 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   if (options.engine == machine::Engine::native) require_native(layout);
   const Executable executable = inspect_file(words.front());
   require_runnable(executable, words.front());
+  require_unprivileged(words.front());
+  if (executable.static_runtime()) require_redirectable(words.front());
 
   const RecordFile file;
   Command command{
@@ -103,6 +109,7 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   if (!executable.rpath.empty() && !executable.cudart().empty()) {
     environment["LD_PRELOAD"] = prepended((layout.runtime / executable.cudart()).string(), "LD_PRELOAD", ':');
   }
+  redirect_to(environment, layout, layout.runtime, {});
   environment["COALESCE_DEVICE"] = std::string(find_device(options.device).key);
   environment["COALESCE_THREADS"] = std::to_string(options.threads);
   environment["COALESCE_MAX_INSTRUCTIONS"] = std::to_string(options.max_instructions);
@@ -116,9 +123,9 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   Execution execution{.outcome = run_child(command), .record = read_record_file(file.path())};
   // A program linked with the runtime may decide not to use it; anything else was not run on the machine at all.
   const Record& record = execution.record;
-  if (record.unused() && execution.outcome.code == 0 && executable.cudart().empty()) {
+  if (record.unused() && execution.outcome.code == 0 && executable.cudart().empty() && !executable.static_runtime()) {
     throw Error(Exit::failed, "'" + words.front() + "' did not use the CUDA runtime, so there is nothing to count",
-                "coalesce run takes a program built with nvcc -cudart shared, or a .cu file");
+                "coalesce run takes a CUDA program, or a .cu file");
   }
   if (execution.record.program.empty()) execution.record.program = words.front();
   if (!execution.record.started) {
@@ -128,12 +135,12 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   return execution;
 }
 
-int exit_code(const Execution& execution) {
+int exit_code(const Execution& execution, bool allow_stopped) {
   if (execution.outcome.code != 0) return execution.outcome.code;
   if (execution.record.interrupted()) return static_cast<int>(Exit::interrupted);
   // Launches are missing: nobody is to take what is left for all.
   if (!execution.record.damage.empty()) return static_cast<int>(Exit::environment);
-  return execution.record.faulted() ? static_cast<int>(Exit::hazard) : 0;
+  return execution.record.faulted() && !allow_stopped ? static_cast<int>(Exit::hazard) : 0;
 }
 
 }  // namespace coalesce::tool

@@ -10,6 +10,7 @@
 
 #include "tool/command/compile.h"
 #include "tool/command/elf.h"
+#include "tool/command/redirect.h"
 #include "tool/figures/error.h"
 
 namespace coalesce::tool {
@@ -19,17 +20,29 @@ namespace {
 // Numbers of the driver's CUdevice_attribute.
 constexpr int kMajor = 75, kMinor = 76;
 
-// Where nvcc's own runtime lies; empty: no nvcc, or it lies where the dynamic linker finds it anyway.
-std::string toolkit_libraries() {
+// Where nvcc's own runtime lies; empty: no nvcc.
+std::vector<fs::path> toolkit_folders() {
   const fs::path nvcc = find_program("nvcc");
   std::error_code error;
   const fs::path root = nvcc.empty() ? fs::path() : fs::canonical(nvcc, error).parent_path().parent_path();
-  std::string folders;
+  std::vector<fs::path> folders;
   for (const char* folder : {"lib64", "targets/x86_64-linux/lib", "extras/CUPTI/lib64"}) {
-    if (!root.empty() && fs::is_directory(root / folder, error))
-      folders += (folders.empty() ? "" : ":") + (root / folder).string();
+    if (!root.empty() && fs::is_directory(root / folder, error)) folders.push_back(root / folder);
   }
   return folders;
+}
+std::string toolkit_libraries() {
+  std::string folders;
+  for (const fs::path& folder : toolkit_folders()) folders += (folders.empty() ? "" : ":") + folder.string();
+  return folders;
+}
+
+// The toolkit's folder with the shared runtime; empty: none.
+fs::path shared_runtime_folder() {
+  std::error_code error;
+  for (const fs::path& folder : toolkit_folders())
+    if (fs::exists(folder / "libcudart.so", error)) return folder;
+  return {};
 }
 
 }  // namespace
@@ -77,6 +90,15 @@ Execution execute_on_gpu(const std::vector<std::string>& words, const Measuremen
                 "it belongs beside libcudart; build or install the project as a whole");
   const Executable executable = inspect_file(words.front());
   require_runnable(executable, words.front(), true);
+  require_unprivileged(words.front());
+  const fs::path shared = shared_runtime_folder();
+  if (executable.static_runtime()) {
+    require_redirectable(words.front());
+    if (shared.empty())
+      throw Error(Exit::environment,
+                  "'" + words.front() + "' has the CUDA runtime linked in statically, and there is no shared one here",
+                  "put the nvcc of a CUDA toolkit on PATH, or rebuild it with nvcc -cudart shared");
+  }
   const RecordFile file;
   Command command{
       .words = words, .environment = {}, .output_to_stderr = output_to_stderr, .output_to_pipe = output_to_pipe};
@@ -86,6 +108,7 @@ Execution execute_on_gpu(const std::vector<std::string>& words, const Measuremen
     const char* own = std::getenv("LD_LIBRARY_PATH");
     environment["LD_LIBRARY_PATH"] = own && *own ? own + (':' + folders) : folders;
   }
+  if (!shared.empty()) redirect_to(environment, layout, shared, layout.gpu);
   environment["COALESCE_GPU_RECORD"] = file.path();
   environment["COALESCE_GPU_REPEAT"] = std::to_string(measurement.repeat);
   environment["COALESCE_GPU_COUNTERS"] = measurement.counters ? "1" : "0";
@@ -94,7 +117,7 @@ Execution execute_on_gpu(const std::vector<std::string>& words, const Measuremen
   Record& record = execution.record;
   if (record.unused() && execution.outcome.code == 0)
     throw Error(Exit::failed, "'" + words.front() + "' launched nothing through a shared CUDA runtime",
-                "coalesce run takes a program built with nvcc -cudart shared, or a .cu file");
+                "coalesce run takes a CUDA program, or a .cu file");
   record.on_gpu = true;
   if (record.program.empty()) record.program = words.front();
   return execution;

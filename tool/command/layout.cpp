@@ -39,6 +39,10 @@ Layout find_layout() {
   for (const fs::path& file : {prefix / "lib/coalesce/libcoalesce_gpu.so", prefix / "lib/libcoalesce_gpu.so"}) {
     if (layout.gpu.empty() && fs::exists(file, error)) layout.gpu = file;
   }
+  for (const fs::path& file :
+       {prefix / "lib/coalesce/libcoalesce_redirect.so", prefix / "lib/libcoalesce_redirect.so"}) {
+    if (layout.redirect.empty() && fs::exists(file, error)) layout.redirect = file;
+  }
   layout.runtime = holds_runtime(prefix / "lib/coalesce") ? prefix / "lib/coalesce" : prefix / "lib";
   // Only a build tree looks into the source tree: an installed command must not depend on where it was built.
   fs::path source;

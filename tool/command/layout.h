@@ -10,12 +10,13 @@
 namespace coalesce::tool {
 
 struct Layout {
-  std::filesystem::path runtime;  // folder of libcudart.so.*
-  std::filesystem::path headers;  // CUDA headers for clang; empty: not there
-  std::filesystem::path library;  // folder that holds coalesce/: the library's headers; empty: not there
-  std::filesystem::path lab;      // empty: not there
-  std::filesystem::path gpu;      // libcoalesce_gpu.so, which measures on a GPU; empty: not there
-  std::filesystem::path limits;   // gpu/limits.cu; empty: not there
+  std::filesystem::path runtime;   // folder of libcudart.so.*
+  std::filesystem::path headers;   // CUDA headers for clang; empty: not there
+  std::filesystem::path library;   // folder that holds coalesce/: the library's headers; empty: not there
+  std::filesystem::path lab;       // empty: not there
+  std::filesystem::path gpu;       // libcoalesce_gpu.so, which measures on a GPU; empty: not there
+  std::filesystem::path limits;    // gpu/limits.cu; empty: not there
+  std::filesystem::path redirect;  // libcoalesce_redirect.so, for programs with the static runtime; empty: not there
 };
 
 // Never throws: a missing part is an empty path, and whoever needs it says so with require_*.

@@ -67,8 +67,8 @@ int run_on_both(const std::vector<std::string>& words, const RunOptions& options
   if (json) exporting.attempt([&] { json->write(comparing_json(comparing)); });
   if (html) exporting.attempt([&] { write_html(*html, counted.record, options, &measured.record); });
   exporting.finish();
-  const int code = exit_code(counted);
-  return code ? code : exit_code(measured);
+  const int code = exit_code(counted, options.allow_stopped);
+  return code ? code : exit_code(measured, options.allow_stopped);
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ int run(const RunOptions& options) {
       on == "gpu" ? execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout, divert, false)
                   : execute(words, options.machine, layout, options.quiet, divert, false);
   execution.record.program = options.program[0];
-  const int code = exit_code(execution);
+  const int code = exit_code(execution, options.allow_stopped);
   if (!options.filter.empty()) filter(execution.record, options.filter);
 
   // The table first: an export for which there is no room must not take it along.

@@ -1,0 +1,181 @@
+// An auditing library of the dynamic linker (rtld-audit(7), LD_AUDIT). Programs and libraries that have NVIDIA's static
+// CUDA runtime in them call a shared one in its place: the linker is told that they need it, and before any of their
+// code runs each function of the static runtime becomes a jump to the shared one's.
+//
+// COALESCE_REDIRECT_TO        the folder of the shared runtimes, libcudart.so.13, .12 and .11.0
+// COALESCE_REDIRECT_FRONT     a library that stands in front of the runtime: what it exports is called first; may be
+// unset COALESCE_REDIRECT_ARCHIVES  paths of libcudart_static.a, separated by colons
+//
+// Such a library lives in a namespace with a C library of its own; nothing here is seen by the program.
+#include <errno.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "redirect/dependency.h"
+#include "redirect/elf_file.h"
+#include "redirect/names.h"
+#include "redirect/patch.h"
+#include "redirect/static_runtime.h"
+
+#define AUDIT_API extern "C" __attribute__((visibility("default")))
+
+namespace coalesce::redirect {
+namespace {
+
+// An object that waits for its jumps.
+struct Pending {
+  const link_map* object;
+  std::string path;
+  StaticRuntime runtime;
+};
+
+struct State {
+  std::string folder, front;
+  std::vector<std::string> archives;
+  std::string runtime;  // the shared one's path; empty: none has been needed
+  int version = 0;
+  const link_map* loaded_runtime = nullptr;
+  const link_map* loaded_front = nullptr;
+  std::vector<Pending> pending;
+};
+
+// Never destroyed: the linker calls until the process ends.
+State& state() {
+  static State* the = new State;
+  return *the;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+void complain(const std::string& path, const std::string& what, const char* hint) {
+  const std::string shown = path == "/proc/self/exe" ? program_invocation_name : path;
+  std::fprintf(stderr, "coalesce: error: '%s' has the CUDA runtime linked in statically: %s\ncoalesce: hint: %s\n",
+               shown.c_str(), what.c_str(), hint);
+}
+
+constexpr char kRebuild[] = "rebuild it with nvcc -cudart shared";
+
+std::string runtime_of(int version) {
+  return state().folder + "/libcudart.so." + (version == 11 ? "11.0" : std::to_string(version));
+}
+
+void look_at(const link_map* object, const std::string& path) {
+  State& s = state();
+  const MappedFile mapped(path.c_str());
+  const ElfFile file(mapped.bytes());
+  StaticRuntime found = find_static_runtime(file, s.archives);
+  if (!found.problem.empty()) return complain(path, found.problem, kRebuild);
+  if (found.version == 0) return;
+  if (s.version == 0) {
+    if (access(runtime_of(found.version).c_str(), R_OK) != 0)
+      return complain(path, "there is no '" + runtime_of(found.version) + "' to take its place", kRebuild);
+    s.version = found.version;
+    s.runtime = runtime_of(found.version);
+  } else if (s.version != found.version) {
+    return complain(path,
+                    "it is the runtime of CUDA " + std::to_string(found.version) + ", and this process uses that of " +
+                        std::to_string(s.version),
+                    "build all of it with one CUDA toolkit");
+  }
+  if (!add_dependency(*object, mapped.bytes(), s.runtime.c_str()))
+    return complain(path, "its dynamic section has no room for another library", kRebuild);
+  s.pending.push_back({object, path, std::move(found)});
+}
+
+// Address by index in kNames of what the loaded object exports.
+void add_exports(const link_map* object, const std::string& path, std::vector<uint64_t>& addresses) {
+  if (object == nullptr) return;
+  const MappedFile mapped(path.c_str());
+  const ElfFile file(mapped.bytes());
+  const Elf64_Shdr* table = file.find(".dynsym");
+  if (table == nullptr) return;
+  file.symbols(*table, [&](const Symbol& symbol) {
+    const size_t name = index_of(symbol.name);
+    if (name != kNoName && symbol.entry.st_shndx != SHN_UNDEF) addresses[name] = object->l_addr + symbol.entry.st_value;
+  });
+}
+
+void redirect_pending() {
+  State& s = state();
+  std::vector<uint64_t> addresses(kNames.size());
+  add_exports(s.loaded_runtime, s.runtime, addresses);
+  add_exports(s.loaded_front, s.front, addresses);
+  for (const Pending& p : s.pending) {
+    std::vector<Jump> jumps;
+    const std::string_view* missing = nullptr;
+    for (const Entry& e : p.runtime.entries) {
+      if (addresses[e.name] == 0) missing = &kNames[e.name];
+      jumps.push_back({p.object->l_addr + e.address, addresses[e.name]});
+    }
+    const MappedFile mapped(p.path.c_str());
+    if (missing != nullptr) {
+      complain(p.path, "'" + s.runtime + "' has no " + std::string(*missing), kRebuild);
+    } else if (!write_jumps(jumps, mapped.bytes(), p.object->l_addr)) {
+      complain(p.path, std::string("its code may not be changed: ") + std::strerror(errno), kRebuild);
+    }
+  }
+  s.pending.clear();
+}
+
+bool is_runtime_name(std::string_view name) {
+  return name.starts_with("libcudart.so.") || name == "libcuda.so.1" || name == "libcuda.so";
+}
+
+}  // namespace
+}  // namespace coalesce::redirect
+
+using namespace coalesce::redirect;
+
+AUDIT_API unsigned la_version(unsigned version) {
+  State& s = state();
+  s.folder = variable("COALESCE_REDIRECT_TO");
+  s.front = variable("COALESCE_REDIRECT_FRONT");
+  const std::string archives = variable("COALESCE_REDIRECT_ARCHIVES");
+  for (size_t begin = 0; begin < archives.size();) {
+    const size_t end = std::min(archives.find(':', begin), archives.size());
+    s.archives.push_back(archives.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (s.folder.empty()) return 0;  // the linker goes on without us
+  return std::min<unsigned>(version, LAV_CURRENT);
+}
+
+// A program may bring NVIDIA's libraries, and name them by their paths (DT_RPATH).
+AUDIT_API char* la_objsearch(const char* name, uintptr_t*, unsigned flag) {
+  const State& s = state();
+  const char* slash = std::strrchr(name, '/');
+  const std::string_view base = slash != nullptr ? slash + 1 : name;
+  if (flag == LA_SER_ORIG && s.front.empty() && is_runtime_name(base)) {
+    const std::string ours = s.folder + "/" + std::string(base);
+    if (ours != name && access(ours.c_str(), R_OK) == 0) return strdup(ours.c_str());
+  }
+  return const_cast<char*>(name);
+}
+
+AUDIT_API unsigned la_objopen(link_map* object, Lmid_t space, uintptr_t*) {
+  State& s = state();
+  if (space != LM_ID_BASE) return 0;
+  const std::string name = object->l_name;
+  if (!s.front.empty() && name == s.front) {
+    s.loaded_front = object;
+  } else if (!s.runtime.empty() && name == s.runtime) {
+    s.loaded_runtime = object;
+  } else {
+    look_at(object, name.empty() ? "/proc/self/exe" : name);
+  }
+  return 0;
+}
+
+AUDIT_API void la_activity(uintptr_t*, unsigned flag) {
+  if (flag == LA_ACT_CONSISTENT && !state().pending.empty()) redirect_pending();
+}

@@ -1,0 +1,28 @@
+// Stands for a CUDA runtime: each function says which it is, and whose. FAKE_BASE tells a shared one from a static one.
+#include <cstddef>
+
+extern "C" {
+// What a real one has beside its functions: data of its own, so that the linker writes into the code.
+__attribute__((visibility("hidden"))) int fake_calls = 0;
+
+// And code that the linker leaves as it is.
+__attribute__((visibility("hidden"))) unsigned fake_mix(unsigned x) {
+  for (unsigned k = 0; k < 7; ++k) x = (x ^ (x >> 16)) * 0x7feb352du + (x << 5) + (k | 3) * 0x846ca68bu;
+  for (unsigned k = 0; k < 5; ++k) x = (x ^ (x >> 15)) * 0x2c1b3c6du - (x << 9) + (k & 5) * 0x297a2d39u;
+  return x;
+}
+
+enum Index : int {
+#define X(name) index_##name,
+#include "cudart/symbols.def"
+#undef X
+};
+
+#define X(name)                                                          \
+  __attribute__((visibility(FAKE_VISIBILITY), aligned(16))) int name() { \
+    ++fake_calls;                                                        \
+    return FAKE_BASE + index_##name;                                     \
+  }
+#include "cudart/symbols.def"
+#undef X
+}
