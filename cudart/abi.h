@@ -1,6 +1,6 @@
-// What programs and the CUDA runtime agree on in memory: our own declarations of its types, only as far as we use them.
-// Names of values are CUDA's, so that code reads as CUDA's documentation does; everything lives in our namespace.
-// tests/cudart/abi/abi_test.cpp checks sizes, offsets and values against the real headers where they are installed.
+// The runtime's types in memory: our own declarations, as far as we use them. Names of values are CUDA's, so that code
+// reads as CUDA's documentation; all are in our namespace. tests/cudart/abi/abi_test.cpp compares sizes, offsets and
+// values with the real headers where they are installed.
 #pragma once
 
 #include <cstddef>

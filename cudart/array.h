@@ -20,7 +20,7 @@ struct cudaArray {
 // Bytes of a texel. 0: 1, 2 or 4 channels of 8, 16 or 32 bits are what there is.
 size_t texel_bytes(const cudaChannelFormatDesc& format);
 bool is_array(const cudaArray* array);
-// Where texel `at` lies, for a copy of `extent` texels from there. False: it does not fit.
+// The place of texel `at`, for a copy of `extent` texels from there. False: it does not fit.
 bool layout_of_array(const cudaArray& array, const cudaPos& at, const cudaExtent& extent, Layout& out);
 
 }  // namespace coalesce::cudart

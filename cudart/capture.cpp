@@ -25,7 +25,7 @@ namespace {
 
 enum Mode { global = 0, thread_local_mode = 1, relaxed = 2 };
 
-// What comes next in a stream (or waits for an event) comes after these nodes.
+// The nodes that the next work of a stream (or of what waits for an event) depends on.
 struct Point {
   Capture* capture = nullptr;
   std::vector<Node*> after;

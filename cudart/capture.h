@@ -7,8 +7,8 @@ namespace coalesce::cudart {
 
 struct Capture;
 
-// Where the work of a stream goes. `error` is set where it cannot go anywhere: the capture was invalidated before, or
-// the legacy stream would have to wait for a capturing one.
+// The destination of a stream's work. `error` is set if there is none: the capture was invalidated before, or the
+// legacy stream would have to wait for a capturing one.
 struct Going {
   Capture* capture = nullptr;  // null: it runs now
   cudaError_t error = cudaSuccess;

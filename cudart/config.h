@@ -1,4 +1,4 @@
-// What the environment asks of the runtime. `coalesce run` sets these variables; without them a program runs on the
+// The runtime's settings from the environment. `coalesce run` sets these variables; without them a program runs on the
 // default device, with all cores, and leaves no record.
 #pragma once
 

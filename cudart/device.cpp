@@ -12,7 +12,8 @@ namespace {
 
 constexpr char kBusId[] = "0000:01:00.0";  // as pciDomainID, pciBusID and pciDeviceID say
 
-// As the driver starts: stack per thread, printf buffer, heap, sync depth, pending launches, L2 fetch, persisting L2.
+// The driver's initial limits: stack per thread, printf buffer, heap, sync depth, pending launches, L2 fetch,
+// persisting L2.
 constexpr size_t kFreshLimits[kLimits] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
 constexpr size_t kMostStack = 512 << 10;  // local memory of a thread, at most: the programming guide's table
 size_t limits[kLimits] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};

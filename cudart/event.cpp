@@ -19,7 +19,8 @@ struct Event {
 
 namespace {
 
-// Of cudaEventRecordWithFlags and cudaStreamWaitEvent: a node of the graph being captured, where 0 orders its nodes.
+// The flag of cudaEventRecordWithFlags and cudaStreamWaitEvent for a node of the graph being captured, where 0 orders
+// its nodes.
 constexpr unsigned kExternal = 1;
 
 auto& events() {

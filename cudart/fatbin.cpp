@@ -121,7 +121,7 @@ const FatbinEntry* best_ptx(std::span<const FatbinEntry> entries, uint32_t major
         return e.architecture <= device;
     }
   };
-  // Of two for one architecture the more special one is what the driver would take.
+  // The driver takes the more special of two entries for one architecture.
   const auto rank = [](const FatbinEntry& e) {
     return 3ull * e.architecture + (e.suffix == 'a' ? 2 : e.suffix == 'f' ? 1 : 0);
   };

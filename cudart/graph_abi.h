@@ -1,4 +1,4 @@
-// What programs and the runtime agree on about graphs; see abi.h.
+// The runtime's types of graphs; see abi.h.
 #pragma once
 
 #include "cudart/abi.h"

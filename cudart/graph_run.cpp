@@ -35,7 +35,7 @@ cudaError_t instantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long l
   });
 }
 
-// Where `a`, now running, has its memory from an earlier run still: CUDA calls that an error, unless told to free it.
+// `a` still has its memory from an earlier run: CUDA calls that an error, unless told to free it.
 cudaError_t ready(const GraphExec& exec) {
   for (const Node* node : exec.order) {
     const auto* a = std::get_if<AllocateOperation>(&node->operation);

@@ -17,7 +17,7 @@ struct Wrapper {
   const void* const* prelinked;  // version 2: ends with null
 };
 
-// How many bytes are mapped from `address` to the end of the loaded segment it is in. 0: in no loaded file.
+// Bytes from `address` to the end of its loaded segment. 0: it is in no loaded file.
 size_t bytes_in_segment(const void* address) {
   struct Search {
     uintptr_t address;

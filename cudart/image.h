@@ -1,4 +1,4 @@
-// From an address that start-up code registers to PTX text.
+// Finds the PTX text behind an address that start-up code registers.
 #pragma once
 
 #include <cstdint>

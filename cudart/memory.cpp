@@ -15,7 +15,7 @@ namespace {
 using machine::Allocation;
 using machine::Origin;
 
-// What cudaHostGetFlags gives back, by base.
+// The results of cudaHostGetFlags, by base.
 auto& host_flags() {
   static auto* all = new std::unordered_map<uint64_t, unsigned>;
   return *all;

@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 Clock::time_point start;
 bool drawn = false;
 
-// What a person calls the kernel: demangled, without arguments.
+// The kernel's short name: demangled, without arguments.
 std::string short_name(std::string_view mangled) {
   const std::string name(mangled);
   int status = 0;

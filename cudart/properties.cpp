@@ -1,4 +1,4 @@
-// What programs can ask about the device: cudaDeviceProp and the attributes, from the one table of devices.
+// The device's properties: cudaDeviceProp and the attributes, from the one table of devices.
 #include "cudart/properties.h"
 
 #include <cstring>
@@ -10,7 +10,7 @@ namespace {
 
 using machine::Device;
 
-// Limits of textures and surfaces, equal for every device of the table; the machine has no texture units yet.
+// Limits of textures and surfaces, equal for every device of the table.
 constexpr int k1D = 131072, k2D[2] = {131072, 65536}, k3D = 16384, kLayered = 32768, kLayers = 2048;
 constexpr int kConstantBytes = 65536, kMaxPitch = 0x7fff'ffff;
 

@@ -8,7 +8,7 @@
 
 namespace coalesce::cudart {
 
-// What an address is to a copy. `pageable`: memory the program has from elsewhere (malloc, the stack).
+// The kind of an address in a copy. `pageable`: memory from elsewhere (malloc, the stack).
 enum class Where : uint8_t { pageable, pinned, managed, device };
 
 // A box of `depth` slices of `height` rows of `width` bytes. Rows lie `pitch` apart, slices `slice` apart.

@@ -1,5 +1,5 @@
-// What compilers' start-up code calls before main() and at exit, for every file with device code. Nothing is loaded
-// here, but modules with __managed__ variables of clang's.
+// Functions that compilers' start-up code calls before main() and at exit, for every file with device code. They load
+// only modules with __managed__ variables of clang's.
 #include "cudart/registry.h"
 #include "cudart/runtime.h"
 

@@ -54,7 +54,7 @@ class Registry {
   void add_variable(Module* module, void* host, const char* name, void** managed_pointer);
   // Host variables in [begin, end) are where the device's variables of their names are to lie.
   void add_managed_range(const void* begin, const void* end) { managed_ranges_.emplace_back(begin, end); }
-  // Whether the module has such variables: it is loaded before the host can touch them.
+  // True if the module has such variables: it is loaded before the host can touch them.
   static bool has_placed_variables(const Module& module);
   // Forgets the host addresses of a module (its shared library is being closed).
   void remove(const Module* module);

@@ -33,11 +33,11 @@ class Runtime {
   Registry& registry() { return *registry_; }
   record::Writer& record() { return record_; }
 
-  // What a call that needs a working context returns before doing anything: cudaSuccess, or the fault that ended it.
-  // Makes the machine.
+  // The first step of a call that needs a working context: cudaSuccess, or the fault that ended the context. Makes the
+  // machine.
   cudaError_t context();
   bool has_machine() const { return machine_ != nullptr; }
-  // As context(), for calls that still work after a fault (cudaGetDeviceProperties...).
+  // Like context(), for calls that work after a fault (cudaGetDeviceProperties...).
   cudaError_t device_only() const;
 
   // A kernel ended in `error`: from now on every call that needs the context returns it, as with the driver. Launches

@@ -1,4 +1,4 @@
-// What programs and the runtime agree on about arrays, textures and surfaces; see abi.h.
+// The runtime's types of arrays, textures and surfaces; see abi.h.
 #pragma once
 
 #include "cudart/abi.h"

@@ -1,4 +1,4 @@
-// What differs between the runtimes of CUDA 11, 12 and 13. Compiled once per library with COALESCE_CUDART_VERSION.
+// The differences between the runtimes of CUDA 11, 12 and 13. Compiled once per library with COALESCE_CUDART_VERSION.
 #include "cudart/version.h"
 
 #include "cudart/properties.h"

@@ -48,7 +48,7 @@ inline constexpr Names<Fault, 10> kFaults{{{"", Fault::none},
                                            {"invalid_pc", Fault::invalid_pc},
                                            {"stack_overflow", Fault::stack_overflow}}};
 
-// What `coalesce check` finds (machine/check).
+// The hazards of `coalesce check` (machine/check).
 enum class Hazard : uint8_t {
   none,
   race_shared,        // two accesses of shared memory, at least one of them a write, that nothing orders
@@ -88,7 +88,7 @@ struct Diagnostic {
   uint32_t lanes = 0;                // lanes concerned, bit per lane
   std::array<uint32_t, 3> thread{};  // first lane concerned
   std::vector<std::string> notes;    // further lines: the allocation concerned, where it was freed, ...
-  // Of `check` only.
+  // Set by `check` only.
   Hazard hazard = Hazard::none;
   std::string what;            // "read", "write", "atomic": this access
   std::optional<Party> other;  // of a race

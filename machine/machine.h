@@ -135,8 +135,8 @@ class Machine {
   // Never throws for what the kernel does: faults are in the report, with the counters of what ran.
   LaunchReport launch(Program& program, std::string_view kernel, const LaunchConfig& config);
 
-  // Asks a running launch to stop soon (from a signal handler: async-signal-safe). Its report then has Fault::budget...
-  // see interrupted().
+  // Asks a running launch to stop soon (async-signal-safe, for signal handlers). Its report then has Fault::budget, and
+  // interrupted() is true.
   void interrupt();
   bool interrupted() const;
 

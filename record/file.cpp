@@ -71,7 +71,7 @@ int File::descriptor(int flags) const {
   return high;
 }
 
-// Whether the descriptor still stands for the record.
+// True if the descriptor still stands for the record.
 bool File::is_ours() const {
   struct stat info{};
   return fstat(file_, &info) == 0 && info.st_dev == device_ && info.st_ino == number_;

@@ -20,7 +20,7 @@ namespace {
 bool opens(char c) { return c == '(' || c == '<' || c == '[' || c == '{'; }
 bool closes(char c) { return c == ')' || c == '>' || c == ']' || c == '}'; }
 
-// Where the bracket that closes at `end` opens; npos when the text is not balanced.
+// The place of the bracket that the one at `end` closes; npos if the text is not balanced.
 std::size_t opening(const std::string& text, std::size_t end) {
   int depth = 0;
   for (std::size_t i = end + 1; i-- > 0;) {
@@ -42,8 +42,7 @@ std::string shorten(const std::string& demangled) {
     if (parameters == std::string::npos || parameters == 0) return demangled;
     name.resize(parameters);
   }
-  // What is left is `[return type ]scope::...::name[<...>]`: the name starts after the last space or `::` outside
-  // brackets.
+  // The rest is `[return type ]scope::...::name[<...>]`: the name starts after the last space or `::` outside brackets.
   int depth = 0;
   for (std::size_t i = name.size(); i-- > 0;) {
     if (closes(name[i])) ++depth;

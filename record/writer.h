@@ -38,7 +38,7 @@ struct LaunchEntry {
   machine::Counters counters = {};
   uint64_t known = kAllCounters;                              // the counters that are written
   const std::vector<machine::LineCounters>* lines = nullptr;  // null: none are known
-  // From a GPU: seconds of each repetition, and what was read by CUPTI's names.
+  // On a GPU: seconds of each repetition, and values by CUPTI's names.
   std::vector<double> cold = {}, warm = {};
   std::vector<std::pair<std::string, double>> metrics = {};
 };

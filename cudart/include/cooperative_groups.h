@@ -116,7 +116,7 @@ struct coalesced_group {
 };
 
 namespace detail {
-// What tiles can do whatever they are tiles of.
+// Members of all tiles, of whatever parent.
 template <unsigned int Size>
 struct tile {
   static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");

@@ -1,4 +1,4 @@
-// What every CUDA program sees. nvcc includes its own by itself; with clang:
+// The header that every CUDA program sees. nvcc includes its own; with clang:
 //   common: clang++-19 -x cuda --cuda-path=/nonexistent -nocudainc -nocudalib -Xclang -target-sdk-version=12.5 -O3
 //           -isystem <this folder> -include cuda_runtime.h
 //   device: --cuda-device-only --cuda-gpu-arch=sm_90 --cuda-feature=+ptx85 -S FILE.cu -o FILE.ptx

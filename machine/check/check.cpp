@@ -53,7 +53,8 @@ AccessId BlockCheck::id_of(const Access& a, uint32_t warp) {
   return ids.id;
 }
 
-// Where the lane's access goes. False: nowhere (the access itself will say so), or where nothing can go wrong.
+// Finds the target of the lane's access. False: it has none (the access itself reports that), or nothing can go wrong
+// there.
 bool BlockCheck::locate(const Access& a, Warp& w, uint64_t address, Target& t) {
   AddressSpace space = a.op->space;
   if (space == AddressSpace::generic) {
@@ -236,7 +237,7 @@ void BlockCheck::check_cell(Cell& cell, const Access& a, const Target& t, bool s
   cell.writer = {t.id, cell.writer.id == t.id ? cell.writer.lanes | me : me};
 }
 
-// What an atomic or a strong access leaves at its address and takes from there.
+// Hands over knowledge at the address of an atomic or a strong access: a release leaves it there, an acquire takes it.
 void BlockCheck::hand_over(const Access& a, const Target& t) {
   const AccessRule& rule = check_.rule(a.instruction);
   if (!is_strong(rule) || t.space == AddressSpace::local) return;

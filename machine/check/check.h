@@ -18,7 +18,7 @@
 
 namespace coalesce::machine {
 
-// What has accessed a cell: all accesses of a warp by one instruction between two of its synchronisations.
+// The accessor of a cell: all accesses of a warp by one instruction between two of its synchronisations.
 struct AccessRecord {
   uint64_t block = 0;
   Clock clock = 0;
@@ -27,7 +27,7 @@ struct AccessRecord {
   bool under_way = false;  // a cp.async that has not been waited for
 };
 
-// What an instruction's accesses are to the rules, found once for a kernel.
+// The role of an instruction's accesses in the rules, found once for a kernel.
 struct AccessRule {
   Kind kind = Kind::nothing;
   Order order = Order::weak;
@@ -36,7 +36,8 @@ struct AccessRule {
 };
 std::vector<AccessRule> find_rules(const Decoded& program);  // by instruction
 
-// Of a launch: what blocks share. The accesses' ids go on from launch to launch, so that shadow cells need no clearing.
+// The state of a launch that its blocks share. Access ids go on from launch to launch, so that shadow cells need no
+// clearing.
 class LaunchCheck {
  public:
   LaunchCheck(Launch& launch, AccessId first, uint64_t room);
@@ -84,7 +85,7 @@ class LaunchCheck {
   std::map<std::tuple<Hazard, uint32_t, uint32_t>, Diagnostic> findings_;  // by the two instructions
 };
 
-// Of one thread block at a time, as BlockRun is.
+// The state of one thread block at a time, like BlockRun.
 class BlockCheck {
  public:
   explicit BlockCheck(LaunchCheck& launch);

@@ -24,16 +24,16 @@ using Clocks = std::vector<Clock>;  // by warp of a block: accesses before it ha
 
 void take_later(Clocks& to, const Clocks& from);
 
-// How much of what was left at which addresses is known: (place, entries).
+// The known part of what was released at each address: (place, entries).
 using Known = std::vector<std::pair<uint32_t, uint32_t>>;
 void take_later(Known& to, const Known& from);
 
-// What a warp has seen, and what barriers pass on.
+// The knowledge of a warp, which barriers pass on.
 struct Sight {
   Clocks seen, block_fenced, fenced;  // by warp; when the last fence came: of the block, of the device
   bool has_fenced = false;            // block_fenced or fenced says something
   Known known;                        // of other blocks
-  // What atomics and strong loads have come by since the last fence: seen by strong accesses, not yet by others.
+  // Knowledge from atomics and strong loads since the last fence: it orders strong accesses, not yet others.
   Clocks offered;
   Known pending;
 
@@ -63,9 +63,9 @@ class Handovers {
   uint32_t entries(uint32_t place) const { return static_cast<uint32_t>(lists_[place].entries); }
   // Leaves what `block` had seen: for its own warps, and for other blocks; and what it knows from elsewhere.
   void leave(uint32_t place, uint64_t block, const Clocks& to_block, const Clocks& to_device, const Known& links);
-  // What `block` itself left among the first `entries`, into `seen`.
+  // Adds to `seen` what `block` itself left among the first `entries`.
   void take_own(uint32_t place, uint32_t entries, uint64_t block, Clocks& seen) const;
-  // Whether `known` contains the access of `warp` of another block at clock `then`.
+  // True if `known` contains the access of `warp` of another block at clock `then`.
   bool shows(const Known& known, uint64_t block, uint32_t warp, Clock then) const;
 
  private:

@@ -1,4 +1,4 @@
-// What a launch's blocks share, and how findings become diagnostics.
+// The state that a launch's blocks share, and the diagnostics of its findings.
 #include <cxxabi.h>
 
 #include <algorithm>
@@ -111,7 +111,7 @@ void LaunchCheck::found(const Seen& s) {
 std::vector<Diagnostic> LaunchCheck::take() {
   std::vector<Diagnostic> all;
   for (auto& [key, d] : findings_) all.push_back(std::move(d));
-  // As the source reads.
+  // The order of the source.
   const auto order = [](const Diagnostic& d) {
     return std::make_tuple(std::cref(d.place.file), d.place.line, d.ptx_line, d.hazard,
                            d.other ? d.other->ptx_line : 0u);

@@ -1,4 +1,4 @@
-// What the accesses of a kernel are to `check`, as far as its text says it.
+// The roles of a kernel's accesses in `check`, as far as its text decides them.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -19,7 +19,7 @@ class Loops {
     for (uint32_t b = 0; b < p.blocks.size(); ++b)
       if (p.blocks[b].reachable && !index_[b]) walk(b);
   }
-  // Of the loop that the block is in; kNone: in none.
+  // The loop of the block; kNone: none.
   uint32_t of(uint32_t block) const { return looping_[of_[block]] ? of_[block] : kNone; }
 
  private:

@@ -1,7 +1,7 @@
-// What `check` remembers of memory: which bytes have been written at all, and who accessed each word last.
+// `check`'s memory of memory: which bytes have been written at all, and who accessed each word last.
 //
-// A cell stands for a word of 4 bytes, or for one byte where a page has seen narrower accesses. Cells are made page by
-// page when they are first accessed. Cost: 24 bytes a cell, six times the memory that a launch accesses in words.
+// A cell stands for a word of 4 bytes, or for one byte in pages with narrower accesses. Cells are made page by page at
+// the first access. Cost: 24 bytes a cell, six times the memory that a launch accesses in words.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ class Cells {
   std::vector<Page> pages_;
 };
 
-// Of an allocation of global memory, as long as it lives.
+// The shadow of an allocation of global memory, as long as it lives.
 struct Shadow {
   Shadow(uint64_t bytes, bool starts_written)
       : written(starts_written ? 0 : bytes), all_written(starts_written), cells(bytes) {}

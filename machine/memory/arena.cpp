@@ -116,7 +116,7 @@ uint64_t Arena::take_freed(uint64_t bytes, uint64_t alignment, Range* reused) {
       if (base + bytes > range.base + range.size) continue;
       if (it->guarded && mprotect(pointer(range.base), range.size, PROT_READ | PROT_WRITE) != 0) return 0;
       if (it->guarded) --guarded_;
-      // What is left before and after keeps its age.
+      // The ranges left before and after keep their age.
       const Range before{range.base, base - range.base};
       const Range after{base + bytes, range.base + range.size - base - bytes};
       it = freed_.erase(it);

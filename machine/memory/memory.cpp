@@ -134,7 +134,7 @@ struct Memory::State {
 
   Index& index_of(uint64_t address) { return arena->contains(address) ? own : adopted; }
 
-  // Whether the host can back `bytes` more. Asks the system only when the credit of the last answer is spent: a
+  // True if the host can back `bytes` more. Asks the system only when the credit of the last answer is spent: a
   // sixteenth of what was left then.
   bool affordable(uint64_t bytes) {
     const uint64_t need = bytes + TouchMap::bytes(bytes / kSector);  // with the marks of its sectors

@@ -64,9 +64,9 @@ class Memory {
 
   // The live allocation that contains `address`, or null. O(log allocations).
   const Allocation* find(uint64_t address) const;
-  // What `bytes` at `address` are, in words for messages: "12 bytes past the end of allocation #3 (cudaMalloc, 4096
-  // bytes at 0x200000000000)", "16 bytes into allocation #3 (...), which was freed", "null pointer", "in no allocation;
-  // the nearest is ...".
+  // Describes `bytes` at `address` for messages: "12 bytes past the end of allocation #3 (cudaMalloc, 4096 bytes at
+  // 0x200000000000)", "16 bytes into allocation #3 (...), which was freed", "null pointer", "in no allocation; the
+  // nearest is ...".
   std::string describe(uint64_t address, uint64_t bytes) const;
 
   uint64_t capacity() const;

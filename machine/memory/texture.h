@@ -17,7 +17,7 @@ struct Texture {
   std::array<uint32_t, 3> size{1, 1, 1};    // texels in a row, rows, slices or layers; a cube map's faces are layers
   uint8_t channels = 1, channel_bytes = 4;  // 1, 2 or 4 each
   TexelKind kind = TexelKind::real;         // real: float, or half where channel_bytes is 2
-  // Of textures only.
+  // For textures only.
   std::array<AddressMode, 3> mode{AddressMode::clamp, AddressMode::clamp, AddressMode::clamp};
   std::array<float, 4> border{};
   bool linear = false;      // interpolates; else the nearest texel

@@ -36,16 +36,16 @@ class TouchMap {
     }
     mark_each(first, count);
   }
-  // Whether all of sectors [first, first + count) are marked. False where other threads are just marking the last.
+  // True if all of sectors [first, first + count) are marked. May be false while other threads mark the last of them.
   bool holds(uint64_t first, uint64_t count) const;
-  // Where the marks of sector `first` and those that follow are.
+  // The marks of sector `first` and the following ones.
   const uint8_t* marks(uint64_t first) const { return marks_ + first; }
   // Sectors before `end` may be marked from now on. The map is as large as all the memory there could be; clear() and
   // count() look at what has been in use, or each launch would take 0.2 ms for that.
   void reach(uint64_t end);
   void clear();
   uint64_t count() const;
-  // Of address space, for `sectors`.
+  // Bytes of address space for `sectors`.
   static uint64_t bytes(uint64_t sectors);
 
  private:

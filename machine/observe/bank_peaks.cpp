@@ -1,10 +1,9 @@
-// How many lanes meet on the fullest bank, of sixteen warps at once.
+// The number of lanes on the fullest bank, for sixteen warps at once.
 //
-// Each lane's bank is one bit of a word; of the 32 words of a warp the sums by bit are wanted. Numbers lie across
-// words: bit k of the sum of bank b is bit b of plane k, so that adding two of them takes a few logical operations for
-// all 32 banks. In five steps each half of a warp's words is added to the other, and from step to step two vectors
-// become one; in the end a vector has one word of each warp. That is some 20 operations of 512 bits a warp, where no
-// instruction counts bits by columns, and no lane waits for another.
+// Each lane's bank is one bit of a word. Bit-sliced addition sums the 32 words of a warp by bit: bit k of the sum of bank
+// b is bit b of plane k, so an addition is a few logical operations for all 32 banks. Five steps add one half of a warp's
+// words to the other, and each step makes one vector of two; at the end a vector has one word of each warp. A warp costs
+// some 20 operations of 512 bits, without an instruction that counts bits by columns and without waits between lanes.
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
@@ -55,7 +54,7 @@ template <int size, int n>
   add(even, odd, sum);
 }
 
-// Of words' numbers, modulo 32.
+// Bank bits of the words' numbers modulo 32.
 [[gnu::always_inline]] inline Words bank_bits(const Words& word) {
 #if defined(__AVX512F__)  // a rotation is one instruction, and takes its distance modulo 32
   return Words(_mm512_rolv_epi32(_mm512_set1_epi32(1), __m512i(word)));
@@ -101,7 +100,7 @@ void shared_atomic_wavefronts(const uint32_t (*word)[32], uint32_t* wavefronts) 
   sum_8(word, first);
   sum_8(word + 8, second);
   fold<1>(first, second, sum);
-  // From the highest bit down: banks that have it, if there are any, are those that can be the fullest.
+  // From the highest bit down: if any banks have the bit, only these can be the fullest.
   Words banks = ~Words{}, fullest{};
   for (int k = 5; k >= 0; --k) {
     const Words some = banks & sum.bit[k];

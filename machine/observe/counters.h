@@ -72,7 +72,7 @@ inline constexpr CounterRow kCounterRows[] = {
 };
 inline constexpr std::size_t kCounterCount = sizeof(kCounterRows) / sizeof(kCounterRows[0]);
 
-// What hardware counts under a name of its own, and we as part of a counter: added to that one's metric.
+// A metric that hardware counts apart and our counter includes: its value is added to that of the counter's metric.
 struct FurtherMetric {
   std::string_view nsight;
   uint64_t Counters::* field;

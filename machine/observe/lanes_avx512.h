@@ -1,6 +1,6 @@
-// What lanes_portable.h answers, for CPUs with AVX-512: 32 numbers in two registers.
+// The functions of lanes_portable.h for CPUs with AVX-512: 32 numbers in two registers.
 //
-// Distinct numbers: conflict detection finds repeats within 16 lanes; the upper lanes are then compared with the lower
+// Distinct numbers: conflict detection finds repeats within 16 lanes; then the upper lanes are compared with the lower
 // ones. Lanes per bank: each lane's bank becomes one bit of 32, and transposing that 32 x 32 bit matrix in blocks of
 // 8 x 8 leaves, for every 8 lanes and every bank, a byte whose set bits are the lanes on it.
 #pragma once

@@ -53,7 +53,7 @@ struct PortableLanes {
     return far == 0;
   }
 
-  // Whether any number has one of `bits` set.
+  // True if any number has one of `bits` set.
   static bool any(const Table& t, uint32_t bits) {
     uint32_t all = 0;
     for (uint32_t n : t.n) all |= n;

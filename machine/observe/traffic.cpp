@@ -148,8 +148,8 @@ GlobalCost global_atomic_cost_of(const uint64_t* address, uint32_t mask, uint32_
   return cost;
 }
 
-// Whether pairs of groups merge (loads only): every active lane's address equals that of lane ^ 1, or every one's that
-// of lane ^ 2, where an inactive partner counts as equal.
+// True if pairs of groups merge (loads only): every active lane's address equals that of lane ^ 1, or every one's that
+// of lane ^ 2. An inactive partner counts as equal.
 template <typename Lanes>
 bool pairs_merge(const typename Lanes::Table& address, uint32_t mask) {
   const uint32_t neighbour = (mask >> 1 & 0x5555'5555u) | (mask & 0x5555'5555u) << 1;
@@ -178,7 +178,7 @@ SharedCost shared_cost_of(const uint32_t* address, uint32_t mask, uint32_t width
     const auto units = table >> log2_of(unit);
     const auto banks = units & (kPassBytes / unit - 1);  // wide banks
     uint32_t active = mask;
-    // Of atomics nothing but the peaks is needed, which say the same.
+    // Atomics need only the peaks.
     const bool ask_first = kind != Kind::atomic || !Lanes::kQuickPeaks;
     if (ask_first && lanes == 32 && count(Lanes::union_of(banks, mask)) == count(mask)) {
       cost.wavefronts = 1;

@@ -1,10 +1,10 @@
-// How many transactions a warp's access costs: the rules of docs/counters.md as functions. Pure; exact; no state.
+// The transactions of a warp's access: the rules of docs/counters.md as functions. Pure; exact; no state.
 // Every function takes the 32 lanes' byte addresses and the mask of active lanes; inactive lanes' addresses are ignored
 // (but must be readable: always 32 of them). Tables aligned to 64 bytes are read fastest; any alignment is right.
 // `width` is bytes per lane: 1, 2, 4, 8, 16 (32 for 256-bit forms). Addresses that are not multiples of the width are
 // counted exactly too, slowly: real accesses fault before they are counted.
 //
-// These run for every executed warp instruction. What the engine knows already it should use, cheapest first:
+// These run for every executed warp instruction. An engine uses the cheapest that its knowledge permits:
 //   affine address, known base and stride   global_cost_contiguous, global_cost_uniform, shared_cost_affine: no table
 //   table of addresses                      global_cost etc., which try the common shapes themselves
 #pragma once

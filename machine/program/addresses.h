@@ -1,4 +1,4 @@
-// What an assembler can know of addresses without running the program: merge.h's view of registers.
+// Addresses as an assembler knows them without running the program: merge.h's view of registers.
 #pragma once
 
 #include <cstdint>

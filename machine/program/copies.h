@@ -1,6 +1,5 @@
-// What a cp.async costs, where that is not what a load and a store cost. It is carried out as these two
-// (flatten_compose), but hardware judges both sides together (docs/counters.md), so requests of their own are counted
-// in their place.
+// The cost of a cp.async where it differs from that of a load and a store. flatten_compose executes it as these two,
+// but hardware judges both sides together (docs/counters.md), so requests of its own are counted instead.
 #pragma once
 
 #include "machine/program/program.h"

@@ -16,7 +16,7 @@
 
 namespace coalesce::ptx {
 
-// What bodies need to know of the module, and what they add up across it.
+// The module's names that bodies need, and the totals over all bodies.
 struct ModuleNames {
   std::unordered_set<std::string> symbols;  // variables and functions of module scope seen so far
   uint64_t registers = 0;                   // in all functions so far
@@ -33,7 +33,7 @@ class BodyParser {
  public:
   BodyParser(Reader& reader, Declarations& declarations, ModuleNames& module, Function& function);
 
-  // From the '{' (the current token) past the '}' that closes it.
+  // Parses from the '{' (the current token) past the '}' that closes it.
   void parse();
   std::vector<FunctionName> function_names;
 

@@ -17,8 +17,8 @@ class Declarations {
  public:
   explicit Declarations(Reader& reader, const unsigned& address_size) : in_(reader), address_size_(address_size) {}
 
-  // From the state space (the current token) to the ';': one or several variables. `is_extern`: .extern stood before
-  // it. Gives their names as pieces of the text.
+  // Parses from the state space (the current token) to the ';': one or several variables. `is_extern`: .extern stood
+  // before it. Gives their names as pieces of the text.
   std::vector<std::string_view> variables(bool is_extern, std::vector<Variable>& out);
   // "(" parameters ")", possibly none.
   std::vector<Variable> parameters();

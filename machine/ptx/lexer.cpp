@@ -87,8 +87,8 @@ void Lexer::skip_space() {
   }
 }
 
-// From a digit on: takes the literal, decimal point and exponent included. The sign of an exponent belongs to it only
-// in decimal reals: 0x1e-5 is a difference.
+// Takes a literal from a digit on, decimal point and exponent included. The sign of an exponent belongs to it only in
+// decimal reals: 0x1e-5 is a difference.
 void Lexer::take_number() {
   const char* start = at_;
   const bool prefixed = at_ + 1 < end_ && *at_ == '0' && is(at_[1], word_start);

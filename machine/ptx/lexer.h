@@ -42,12 +42,12 @@ class Lexer {
   // After next() gave a word: takes the suffixes that follow it without a space (".global.L1::no_allocate") and gives
   // word and suffixes as one. Gives the word alone when none follow.
   std::string_view mnemonic(const Token& word);
-  // Whether the next token is this mark.
+  // True if the next token is this mark.
   bool next_is(char mark);
   // After next() gave '{': goes past the brace that closes it, comments and strings left aside.
   void skip_block(const Token& open);
 
-  // Whether nothing but white space stands before `at` on its line.
+  // True if only white space stands before `at` on its line.
   bool begins_line(const char* at) const;
 
   // Throws machine::Error at `at`, a place in the text.

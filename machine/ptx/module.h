@@ -1,5 +1,5 @@
-// What a PTX text says, as values. The parser (parser.h) builds it; program/decode.h reads it.
-// The parser knows syntax only: it does not know which instructions exist. An instruction is its mnemonic and operands.
+// A PTX text as values. The parser (parser.h) builds it; machine/program reads it. The parser knows syntax only, not
+// which instructions exist. An instruction is its mnemonic and operands.
 #pragma once
 
 #include <cstdint>

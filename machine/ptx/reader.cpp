@@ -6,7 +6,7 @@
 namespace coalesce::ptx {
 namespace {
 
-// What can begin a statement at module scope. Used only to find the end of a directive that is not known.
+// Directives that begin a statement at module scope. They end a directive that is not known.
 constexpr auto module_directives = std::to_array<std::string_view>({
     "address_size",
     "alias",

@@ -40,7 +40,7 @@ class Reader {
   std::string_view name(std::string_view what);
   // A literal with signs before it; integers may be sums and products of literals. Reals stand alone.
   Number number();
-  // As number(), for places where only an integer makes sense.
+  // Like number(), for places where only an integer makes sense.
   int64_t integer(std::string_view what);
   uint32_t small_integer(std::string_view what);  // 0 to 2^32 - 1
   // The text of a string token, escapes resolved.

@@ -1,4 +1,4 @@
-// What kernels call and the runtime answers: printf, malloc, free, assert. clang turns printf into vprintf by itself.
+// Functions of the runtime that kernels call: printf, malloc, free, assert. clang turns printf into vprintf.
 #pragma once
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ __device__ void* malloc(size_t bytes) noexcept __attribute__((malloc));
 __device__ void free(void* pointer) noexcept;
 __device__ void __assertfail(const char* expression, const char* file, unsigned int line, const char* function,
                              size_t char_size) __attribute__((noreturn));
-// What glibc's assert() expands to.
+// The expansion of glibc's assert().
 __device__ __attribute__((noreturn, weak)) inline void __assert_fail(const char* expression, const char* file,
                                                                      unsigned int line, const char* function) noexcept {
   __assertfail(expression, file, line, function, 1);

@@ -76,7 +76,7 @@ COALESCE_DEFINE int abs(int x) { return x < 0 ? static_cast<int>(0u - static_cas
 COALESCE_DEFINE long labs(long x) { return x < 0 ? static_cast<long>(0ul - static_cast<unsigned long>(x)) : x; }
 COALESCE_DEFINE long long llabs(long long x) { return labs(x); }
 
-// What only CUDA has.
+// Functions that only CUDA has.
 COALESCE_DEFINE double rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 COALESCE_DEFINE float rsqrtf(float x) { return __nvvm_rsqrt_approx_f(x); }
 COALESCE_DEFINE double rcbrt(double x) { return 1.0 / coalesce_cuda::cbrt(x); }
@@ -188,7 +188,7 @@ COALESCE_MINMAX(unsigned long long, unsigned long long, unsigned long long)
 COALESCE_MINMAX(long long, unsigned long long, unsigned long long)
 COALESCE_MINMAX(unsigned long long, long long, unsigned long long)
 #undef COALESCE_MINMAX
-// Of a number and a NaN, the number.
+// min and max of a number and a NaN are the number.
 #define COALESCE_MINMAX(A, B, R, min_, max_)                                           \
   static __host__ __device__ inline R min(A a, B b) { return __builtin_##min_(a, b); } \
   static __host__ __device__ inline R max(A a, B b) { return __builtin_##max_(a, b); }

@@ -36,7 +36,7 @@ COALESCE_MATH double expm1(double x) {
   return s.hi + s.lo;
 }
 
-// What a logarithm gives outside (0, inf); true when x is one of those.
+// The logarithm outside (0, inf); true if x is outside.
 COALESCE_MATH bool log_special(double x, double* y) {
   if (x > 0 && x < kInfinity) return false;
   *y = x == 0 ? -kInfinity : x > 0 || x != x ? x : not_a_number();
