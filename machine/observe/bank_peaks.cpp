@@ -1,9 +1,10 @@
 // The number of lanes on the fullest bank, for sixteen warps at once.
 //
-// Each lane's bank is one bit of a word. Bit-sliced addition sums the 32 words of a warp by bit: bit k of the sum of bank
-// b is bit b of plane k, so an addition is a few logical operations for all 32 banks. Five steps add one half of a warp's
-// words to the other, and each step makes one vector of two; at the end a vector has one word of each warp. A warp costs
-// some 20 operations of 512 bits, without an instruction that counts bits by columns and without waits between lanes.
+// Each lane's bank is one bit of a word. Bit-sliced addition sums the 32 words of a warp by bit: bit k of the sum of
+// bank b is bit b of plane k, so an addition is a few logical operations for all 32 banks. Five steps add one half of a
+// warp's words to the other, and each step makes one vector of two; at the end a vector has one word of each warp. A
+// warp costs some 20 operations of 512 bits, without an instruction that counts bits by columns and without waits
+// between lanes.
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
