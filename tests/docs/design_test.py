@@ -22,7 +22,7 @@ import sys
 
 ROOT = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CODE = (".h", ".cpp", ".cu", ".cuh", ".hpp", ".def", ".js", ".mjs", ".py", ".sh")
-SKIPPED = {"build", "node_modules", "dist", ".git", ".gpu", "truth"}
+SKIPPED = {"build", "node_modules", "dist", ".git", ".gpu", ".ci", ".github", "truth"}
 TABLES = (".def",)
 LINES, MEDIAN, WORDS, README_LINES, RESULT_LINES = 400, 130, 20_000, 70, 150
 
