@@ -67,7 +67,7 @@ bool BlockRun::release_barriers(bool stuck) {
     if (!complete) continue;
     released = true;
     arrived_[id] = 0;
-    // What a bar.red gives to everybody who waits at it.
+    // The result of a bar.red for all that wait at it.
     uint32_t votes = 0, lanes = 0;
     std::vector<std::pair<uint32_t, uint32_t>> here;
     for (const Warp& w : warps_)

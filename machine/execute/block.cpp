@@ -64,7 +64,7 @@ BlockRun::~BlockRun() {
 void BlockRun::lay_out(const Code& code) {
   code_ = &code;
   const std::size_t size = code.block_bytes + std::size_t{code.warp_bytes} * warps_.size() + 64;
-  // As a block leaves them to the one after it.
+  // True if the registers lie as the previous block left them.
   const bool there = area_.code == code.id && area_.block == launch_.block && area_.bytes.size() == size;
   if (!there) area_.bytes.assign(size, std::byte{0});
   area_.code = code.id;

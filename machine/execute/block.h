@@ -50,7 +50,7 @@ class BlockRun {
   std::vector<Warp>& warps() { return warps_; }
   std::byte* block_area() { return block_area_; }
   bool native_fresh() const { return native_end_ != 0; }  // the block has not begun
-  // Where it is, for messages.
+  // The position of native code, for messages.
   void native_at(uint64_t block, uint32_t warp, uint32_t basic_block);
   // Adds up what has run so far, as charge(), with the block, warp and lanes it stands at.
   void native_charge(uint64_t block, uint32_t warp, uint32_t basic_block, uint32_t mask);

@@ -62,7 +62,7 @@ struct Access {
   Handler unchecked = nullptr;  // of checked code: what moves and counts
 };
 
-// What lanes do together: shuffles, votes ... (execute/lane_ops.cpp), and calls.
+// Operations between lanes: shuffles, votes ... (execute/lane_ops.cpp), and calls.
 struct LaneOp {
   const Instruction* instruction = nullptr;
   uint32_t index = kNone;     // of the instruction
@@ -71,7 +71,7 @@ struct LaneOp {
   std::array<bool, 2> scalar{false, false};  // result goes to a scalar slot
 };
 
-// What a call of a function instance saves: the registers its caller needs afterwards.
+// The registers that a call of a function instance saves: those its caller needs afterwards.
 struct SaveOp {
   struct Item {
     Slot slot;
@@ -134,7 +134,7 @@ struct Constant {
   Slot scalar = kNoSlot, vector = kNoSlot;
 };
 
-// Where a register lives: its scalar, its vector form, or both.
+// A register's place: its scalar, its vector form, or both.
 struct Home {
   Slot scalar = kNoSlot, vector = kNoSlot;
 };

@@ -1,5 +1,5 @@
-// What the lanes of a warp do together: shuffles, votes, matches, warp-wide reductions; the clock; calls of the few
-// functions the machine provides itself.
+// Operations between the lanes of a warp: shuffles, votes, matches, warp-wide reductions; the clock; calls of the few
+// functions that the machine provides itself.
 #include <chrono>
 
 #include "machine/execute/block.h"

@@ -106,7 +106,7 @@ void count_lanes_apart(const Access& a, Warp& w, const Window& win, const uint64
   last->lines = c.lines;
 }
 
-// Where the lanes of `mask` go in global memory. Returns a base for contiguous lanes, else fills `host`.
+// The places of the lanes of `mask` in global memory. Returns a base for contiguous lanes, else fills `host`.
 struct Where {
   std::byte* base = nullptr;  // contiguous: of lane 0
   bool contiguous = false;
@@ -393,7 +393,7 @@ void local_access(const Step& s, Context& context) {
   local_vector<IsLoad>(a, w, address_table(a, w, table), w.active, a.site);
 }
 
-// Where the lane's parameter bytes lie, within bounds and aligned.
+// The lane's parameter bytes, within bounds and aligned.
 const std::byte* param_at(const Access& a, Warp& w, uint64_t address, uint32_t lane) {
   const uint64_t offset = address + static_cast<uint64_t>(a.offset);
   const std::vector<uint8_t>& parameters = *w.worker->launch.parameters;
@@ -541,7 +541,7 @@ constexpr MemoryRow row(AddressSpace space, Kind kind, Handler vector, Handler u
   return {space, kind, {vector, uniform, contiguous, strided}};
 }
 
-// Of stores at one address a lane has to be chosen: `vector` does.
+// Stores at one address must choose a lane: `vector` does.
 constexpr Handler kNo = nullptr, kLoad = global_access<true, true>, kStore = global_access<false, true>,
                   kLoadConstant = global_access<true, false>, kLoadShared = shared_access<true>,
                   kStoreShared = shared_access<false>;

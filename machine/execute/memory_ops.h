@@ -1,4 +1,4 @@
-// What loads, stores and atomics share: address spaces of generic addresses, bounds, costs of atomics.
+// Shared by loads, stores and atomics: address spaces of generic addresses, bounds, costs of atomics.
 #pragma once
 
 #include "machine/execute/warp.h"

@@ -9,9 +9,9 @@
 
 namespace coalesce::machine {
 
-// From here on warps have places of their own, and values of the block of their own. Warps before `stopped` have run
-// region `region` and stand at its end; `stopped` is where it is; those after it, up to `begun`, stand where they came
-// to together, the others at the region's beginning.
+// Gives warps positions and block values of their own. Warps before `stopped` are at the end of region `region`;
+// `stopped` is where it stopped; warps after it, up to `begun`, are where they came to together; the others are at the
+// region's beginning.
 void BlockRun::enter_general(uint32_t region, uint32_t stopped, uint32_t begun) {
   mode_ = Mode::general;
   for (Warp& w : warps_) {
@@ -56,7 +56,7 @@ namespace {
 
 unsigned cell_bytes(Element e) { return std::max(2u, bytes_of(e)); }  // of one lane in a vector
 
-// What lanes that stand at `block` still need: at its head, or between its steps and its end.
+// Registers that lanes at `block` still need: at its head, or between its steps and its end.
 std::vector<uint32_t> live_at(const Decoded& p, uint32_t block, bool at_end) {
   const BasicBlock& b = p.blocks[block];
   if (!at_end) return b.live_in;

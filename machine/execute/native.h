@@ -41,7 +41,7 @@ class NativeRunner {
 class NativeKernel {
  public:
   virtual ~NativeKernel() = default;
-  // Whether there is code for the region (index into Decoded::regions).
+  // True if there is code for the region (index into Decoded::regions).
   virtual bool enters(uint32_t region) const = 0;
   virtual std::unique_ptr<NativeRunner> runner(BlockRun& owner) const = 0;
 };

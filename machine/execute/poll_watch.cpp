@@ -14,7 +14,7 @@ bool polls(const Decoded& p, const Instruction& i) {
   return i.kind == Kind::load ? m.is_volatile : i.kind == Kind::atomic && m.returns;
 }
 
-// Whether a loop with this instruction may make progress by itself.
+// True if a loop with this instruction may make progress by itself.
 bool acts(const Decoded& p, const Instruction& i) {
   switch (i.kind) {
     case Kind::atomic:

@@ -24,7 +24,7 @@ class Pool {
   // Runs job(0) on the calling thread and job(1) ... job(n - 1) on the pool's; returns when all have ended. Throws what
   // the first of them has thrown.
   void run(unsigned n, const std::function<void(unsigned)>& job);
-  // What the thread of that number keeps between jobs.
+  // The area that the thread of that number keeps between jobs.
   KeptArea& kept(unsigned number) { return kept_[number]; }
 
  private:
@@ -41,8 +41,8 @@ class Pool {
   std::vector<KeptArea> kept_;  // by thread
   std::vector<Place> places_;   // by thread
   std::vector<std::thread> threads_;
-  // How many calls there have been, times 65536, + how many threads the last one is for; 0 of them: to end. Written
-  // before it: the job, which nobody writes while `left_` of the pool's threads are at it.
+  // The number of calls so far times 65536, plus the threads of the last one; 0 threads: end. The job is written before
+  // it, and not while `left_` of the pool's threads still run.
   std::atomic<uint64_t> call_{0};
   const std::function<void(unsigned)>* job_ = nullptr;
   std::atomic<uint32_t> left_{0};

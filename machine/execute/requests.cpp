@@ -1,5 +1,5 @@
-// What accesses cost that were merged into one (program/merge.h), or that are the sides of a cp.async
-// (program/copies.h): counted, not carried out; each access does that itself.
+// Counts the cost of accesses that were merged into one (program/merge.h) or that are the sides of a cp.async
+// (program/copies.h). The accesses themselves are executed elsewhere.
 #include "machine/execute/memory_ops.h"
 #include "machine/observe/traffic.h"
 

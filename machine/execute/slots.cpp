@@ -17,7 +17,7 @@ bool scalar_form(const Decoded& program, const Instruction& i) {
 
 bool is_word(const MemoryOp& m) { return m.bytes() == 4 && m.count == 1 && m.value_bytes[0] == 4; }
 
-// What the address's lane class says of it, whoever is to use it.
+// The shape that the address's lane class gives, for any use.
 static AddressShape natural_shape(const Decoded& program, const MemoryOp& m) {
   if (!m.address.is_reg()) return AddressShape::uniform;
   const Register& r = program.registers[m.address.reg];
@@ -89,7 +89,7 @@ void Slots::allocate_scalars() {
     Home& h = homes_[r];
     const bool is_builtin = reg.builtin != Builtin::none;
     if (!is_scalar(r) && !is_builtin) continue;
-    // What is the same for the launch is written once only if nothing computes it: parameters, dimensions.
+    // Values of the launch are written once only if nothing computes them: parameters, dimensions.
     Base base = kWarp;
     if (reg.lanes <= LaneClass::block_uniform) base = kBlock;
     if (is_builtin && reg.lanes == LaneClass::constant) base = kLaunch;

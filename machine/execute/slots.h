@@ -1,8 +1,8 @@
-// Where the interpreter keeps registers and constants: slots of three areas, the launch's, the block's and the warp's.
+// The interpreter's places for registers and constants: slots in three areas, the launch's, the block's and the warp's.
 //
 // Slots are shared. Vector slots of registers that never leave their block come from a scratch pool, reused block by
-// block: nothing there survives a block's end, so such registers are written without masking even in divergent code.
-// Other vector slots are shared by registers whose live intervals (over the text's order) do not meet, and are written
+// block. Nothing there survives a block's end, so such registers are written without masks even in divergent code.
+// Other vector slots are shared by registers whose live intervals (in the text's order) do not meet, and are written
 // under the mask in divergent code. Scalars are few and small: each has its own.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace coalesce::machine {
 inline constexpr uint32_t kScalarBytes = 16;
 uint32_t vector_bytes(Element e);
 
-// Whether the instruction computes one value for all lanes.
+// True if the instruction computes one value for all lanes.
 bool scalar_form(const Decoded& program, const Instruction& i);
 // One element of 4 bytes a lane, from or to registers of 4 bytes.
 bool is_word(const MemoryOp& m);
@@ -26,7 +26,7 @@ AddressShape shape_of(const Decoded& program, const MemoryOp& m, Kind kind);
 
 class Slots {
  public:
-  // Of all registers of code's program; code.builtins says which of them are to be filled.
+  // Places all registers of code's program; code.builtins says which of them to fill.
   explicit Slots(Code& code);
   const Home& of(uint32_t reg) const { return homes_[reg]; }
   // A register's or a constant's; constants are added to the code's.

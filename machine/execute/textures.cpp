@@ -25,7 +25,7 @@ struct Place {
   bool layered = false;
 };
 
-// As it is stored: an integer, sign-extended if it has one; of reals the bits of the float.
+// A stored value: an integer, sign-extended if it has a sign; of reals the bits of the float.
 uint32_t stored(const Texture& t, const std::byte* from) {
   uint32_t raw = 0;
   std::memcpy(&raw, from, t.channel_bytes);
@@ -40,7 +40,7 @@ float most(const Texture& t) {
   return static_cast<float>((1ull << (8 * t.channel_bytes - (t.kind == TexelKind::signed_integer ? 1 : 0))) - 1);
 }
 
-// What a register gets of a texel that is not mixed with others.
+// A register's value of a texel that is not mixed with others.
 Texel as_read(const Texture& t, Texel texel) {
   if (!t.fractions) return texel;
   for (uint32_t& c : texel) {
@@ -212,7 +212,7 @@ void give(const Lane& l, unsigned result, T value) {
   if (l.op.results[result] != kNoSlot) l.w.at<T>(l.op.results[result])[l.op.scalar[result] ? 0 : l.lane] = value;
 }
 
-// Where a surface access begins; null: outside, and that is allowed.
+// The beginning of a surface access; null: outside, which is allowed.
 std::byte* surface_place(const Lane& l, const Texture& t, TextureOp op) {
   const auto geometry = static_cast<Geometry>(op.geometry);
   const bool layers = geometry == Geometry::layers1 || geometry == Geometry::layers2;

@@ -1,4 +1,4 @@
-// What tex, tld4, suld and sust do for the lanes of a warp.
+// tex, tld4, suld and sust for the lanes of a warp.
 #pragma once
 
 #include "machine/execute/code.h"

@@ -1,8 +1,8 @@
-// How a warp runs: block after block, splitting where its lanes part and joining where they meet again.
+// Runs a warp block after block. It splits where lanes diverge and joins where they meet again.
 //
-// Lanes that part at a branch become two splits which meet at the branch's reconvergence point (its immediate
-// post-dominator): one runs, the others wait in `ready`. Normally the running one goes on until it joins. Where that
-// would never end, because it waits for a lane of another split, the splits take turns (as GPUs since Volta do).
+// Lanes that diverge at a branch become two splits that meet at the branch's reconvergence point (its immediate
+// post-dominator): one runs, the others wait in `ready`. As a rule the running one goes on until it joins. If it waits
+// for a lane of another split, the splits take turns, as on GPUs since Volta.
 #include <algorithm>
 
 #include "machine/check/check.h"

@@ -42,14 +42,14 @@ struct Split {
   bool passed = false;    // the *.sync at the block's head has been met already
 };
 
-// Where splits meet again: when the last of `pending` splits has arrived (or its lanes have exited), they go on as one.
-// A call in progress: what it saved of the registers of all 32 lanes.
+// A call in progress: the saved registers of all 32 lanes.
 struct CallFrame {
   const SaveOp* op = nullptr;
   std::vector<std::byte> bytes;
   bool used = false;
 };
 
+// A reconvergence point: when the last of `pending` splits has arrived (or its lanes have exited), they go on as one.
 struct Join {
   uint32_t block = 0;
   uint32_t arrived = 0;
@@ -68,7 +68,7 @@ struct Warp : Context {
   uint32_t local_bytes = 0;
   uint32_t index = 0;  // within the block
   uint32_t alive = 0;  // lanes that exist and have not exited
-  // Where it is: the running split, the others.
+  // The warp's position: the running split, the others.
   Split now;
   bool running = false;           // `now` is valid
   std::vector<Split> ready;       // can run
@@ -78,8 +78,9 @@ struct Warp : Context {
   uint32_t free_join = kNone;
   std::vector<CallFrame> frames;
   uint32_t pending_frame = kNone;  // saved, for the call that ends this block
-  bool let_go =
-      false;  // lanes were let go from where they meet: until it is whole again they reach barriers one by one
+  // True if lanes left a reconvergence point one by one (they waited for each other). Until all lanes are together
+  // again they reach barriers one by one.
+  bool let_go = false;
   uint32_t stalled = 0;                   // general mode: slices spent polling since something last happened
   uint32_t last_lockstep = 0;             // lockstep mode: the region's block it came through last
   std::vector<std::byte> own_block_area;  // general mode
@@ -188,7 +189,7 @@ inline uint32_t lowest(uint32_t mask) { return static_cast<uint32_t>(__builtin_c
 inline uint32_t highest(uint32_t mask) { return 31u - static_cast<uint32_t>(__builtin_clz(mask)); }
 inline uint32_t count_lanes(uint32_t mask) { return static_cast<uint32_t>(__builtin_popcount(mask)); }
 
-// Where the warp's block is, for messages and order.
+// The number of the warp's block, for messages and order.
 uint64_t block_index(const Warp& warp);
 
 }  // namespace coalesce::machine

@@ -24,7 +24,7 @@ struct Mnemonic {
   std::vector<std::string_view> suffixes;
 };
 
-// What an instruction that is known but not carried out belongs to ("textures"); empty: unknown.
+// The feature of an instruction that is known but not executed ("textures"); empty: unknown.
 std::string_view unsupported(std::string_view mnemonic);
 
 // The element a register of this PTX type has.

@@ -35,7 +35,7 @@ void Flattener::emit_final(std::string_view mnemonic, std::vector<uint32_t> resu
   emit_pure(mnemonic, std::move(results), std::move(sources), true).counts = counts;
 }
 
-// Where no row has the mnemonic and number of operands. False: not of these either.
+// Composes an instruction without a row for its mnemonic and number of operands. False: it is not one of these.
 bool Flattener::composed() {
   const std::string_view op = m_->opcode;
   if (op == "set") return composed_set();
@@ -195,7 +195,7 @@ void Flattener::async_copy() {
   if (!m_->has("global") || ops.size() < 3 || ops[2].kind != OK::integer) return unknown();
   const uint32_t bytes = static_cast<uint32_t>(ops[2].bits);
   if (bytes != 4 && bytes != 8 && bytes != 16) return unknown();
-  // What follows the size: a number or 32-bit register is the source size, a predicate says whether to ignore the
+  // The operand after the size: a number or 32-bit register is the source size, a predicate says whether to ignore the
   // source, a 64-bit register is a cache policy.
   uint32_t whole = kNone;  // predicate: all of the source is read; kNone: always
   std::optional<Value> size;

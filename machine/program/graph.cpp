@@ -145,7 +145,8 @@ void build_graph(Decoded& p) {
       // Helper instructions before it belong to it, but may run earlier: the block begins at the instruction itself.
       leader[i] = true;
     }
-    // What a call saves is one split's: not in a block that several may run together, as they do after a *.sync.
+    // A call saves registers of one split, so it cannot stand in a block that several splits run together, as after a
+    // *.sync.
     if (in.kind == Kind::call && static_cast<Callee>(in.mode) == Callee::function) leader[i] = true;
   }
   std::vector<uint32_t> block_at(n + 1, kNone);

@@ -45,7 +45,7 @@ void find_liveness(Decoded& p) {
             p.registers[r].defined_in = b;
           });
   }
-  // What a block's end reads must outlive the block's steps: lanes may be suspended between the two.
+  // Registers that a block's end reads outlive the block's steps: lanes may be suspended between the two.
   for (const BasicBlock& b : p.blocks) {
     if (!b.reachable) continue;
     const Instruction& last = p.code[b.last - 1];

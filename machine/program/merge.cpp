@@ -112,7 +112,7 @@ class Merger {
 
   // ---- Accesses of one chain of blocks -----------------------------------------------------------------------------
 
-  // Where and by which lanes: registers, each with the number of times it has been written by then.
+  // The place and the lanes of an access: registers, each with the number of its writes so far.
   using Place = std::tuple<std::vector<std::pair<std::pair<uint32_t, uint32_t>, int64_t>>, uint32_t, uint32_t, bool>;
   struct Member {
     uint32_t instruction = 0, bytes = 0;

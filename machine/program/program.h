@@ -23,11 +23,11 @@ namespace coalesce::machine {
 
 inline constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
-// Local memory set aside for a thread's stack: so much for the frames of recursive functions, and so much for alloca.
-// Programs may ask for more, not for less: our frames are not laid out as a GPU's are.
+// Local memory for a thread's stack: this much for the frames of recursive functions, and this much for alloca.
+// Programs may ask for more, not for less, because our frames are not laid out as a GPU's.
 inline constexpr uint32_t kLeastStackBytes = 16 * 1024;
 
-// What decoding may assume of a launch. Block dimensions are exact; grid dimensions only bounded, so that programs
+// The part of a launch that decoding uses. Block dimensions are exact; grid dimensions only bounded, so that programs
 // which launch many grid sizes decode a kernel a few times at most.
 struct LaunchShape {
   std::array<uint32_t, 3> block{1, 1, 1};
@@ -38,7 +38,7 @@ struct LaunchShape {
   }
 };
 
-// How a register's value varies over the lanes of a warp. Ordered: joining two takes the larger (and affine with
+// The variation of a register's value over the lanes of a warp. Ordered: joining two takes the larger (and affine with
 // different strides is general).
 enum class LaneClass : uint8_t {
   constant,       // one value for the whole launch (immediates, parameters, block and grid dimensions)
@@ -144,12 +144,12 @@ enum class Kind : uint8_t {
   unknown,          // an error only when it is reached
 };
 
-// Where an address points, as far as decoding can tell.
+// The space of an address, as far as decoding can tell.
 enum class AddressSpace : uint8_t { generic, global, shared, local, constant, param };
 
-// How an access takes part in ordering (PTX's memory model). Execution does not need it; `check` does.
+// The role of an access in PTX's memory model. Execution does not need it; `check` does.
 enum class Order : uint8_t { weak, volatile_, relaxed, acquire, release, acq_rel };
-// What a Kind::nothing is to `check` (Instruction::mode).
+// The role of a Kind::nothing in `check` (Instruction::mode).
 enum class Nothing : uint8_t { nothing, block_fence, device_fence, copies_commit, copies_wait, copies_wait_all };
 
 enum class AtomicOp : uint8_t { add, sub, min, max, inc, dec, and_, or_, xor_, exch, cas };

@@ -41,8 +41,8 @@ Stretch stretch_from(const Decoded& p, const std::vector<uint32_t>& start) {
   return s;
 }
 
-// Where a block of lockstep code (or a divergent stretch entered at `b`) leads within lockstep code. A divergent block
-// among the results is a stretch that all lanes enter together: a loop that they leave one by one.
+// The successors of a block of lockstep code (or of a divergent stretch entered at `b`) within lockstep code. A
+// divergent block among the results is a stretch that all lanes enter together: a loop that they leave one by one.
 std::vector<uint32_t> lockstep_successors(const Decoded& p, uint32_t b) {
   const BasicBlock& block = p.blocks[b];
   if (block.divergent) return stretch_from(p, {b}).after;
