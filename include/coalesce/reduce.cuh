@@ -187,7 +187,7 @@ struct logarithm_rule : plain_projection {
   COALESCE_FUNCTION(stddev, detail::moment_rule<detail::the_deviation, ignore>)
 
 COALESCE_FUNCTIONS(false)
-// Whether an element is not 0; whether all are. NaN is not 0.
+// True if an element is not 0; true if all are. NaN is not 0.
 COALESCE_FUNCTION(any, detail::truth_rule<detail::is_positive, detail::not_zero>)
 COALESCE_FUNCTION(all, detail::truth_rule<detail::is_count, detail::not_zero>)
 
@@ -231,7 +231,8 @@ struct operation_rule {
 
 }  // namespace detail
 
-// How many elements `predicate(x)` (device code, trivially copyable) holds for. out: std::int64_t or another integer.
+// The number of elements for which `predicate(x)` (device code, trivially copyable) holds. out: std::int64_t or another
+// integer.
 template <class T, class Predicate, class R>
 status count_if(const T* in, std::int64_t count, Predicate predicate, R* out, cudaStream_t stream = nullptr,
                 workspace* work = nullptr) {
@@ -323,7 +324,7 @@ status ordered_reduce_host(const T* in, std::int64_t count, Result&& result, Ope
     return ordered_reduce(in, count, out, operation, init, stream, with);
   });
 }
-// Of segments, in any order. (transform_reduce has no segments: the call would look like that of two inputs.)
+// Segments, in any order. transform_reduce has no segments: the call would look like that of two inputs.
 template <class T, class O, class R, class Operation>
 status reduce(const T* in, const O* offsets, std::int64_t segments, R* out, Operation operation, R init,
               cudaStream_t stream = nullptr, workspace* work = nullptr) {

@@ -1,8 +1,8 @@
-// What every function of the library returns: whether the work could be started, and if not, why and what to do.
+// The result of every function of the library: whether the work could be started, and if not, why and what to do.
 //
-// An error in the arguments is found on the host before anything is launched; then nothing has happened. Errors of the
-// CUDA runtime come through as they are. Errors of the kernel itself (a pointer that is not the device's) show later,
-// at the stream's next synchronisation, as with any launch.
+// The host finds an error in the arguments before anything is launched; then nothing has happened. Errors of the CUDA
+// runtime come through as they are. Errors of the kernel itself (a pointer that is not the device's) show later, at the
+// stream's next synchronisation, as with any launch.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -60,7 +60,7 @@ constexpr bool multiply(std::int64_t a, std::int64_t b, std::int64_t& product) {
   return true;
 }
 
-// What every call checks of `count` elements that it reads or writes. No elements: any pointer will do.
+// The check of `count` elements that a call reads or writes. Without elements any pointer will do.
 template <class T>
 status check_array(const T* data, std::int64_t count, const char* null_message) {
   std::int64_t bytes = 0;

@@ -42,7 +42,7 @@ struct view {
     for (int i = rank - 1; i >= 0; --i) {
       extents[i] = shape[i];
       strides[i] = steps ? steps[i] : next;
-      // Where this would overflow the extents are refused as a whole.
+      // If this overflows, the extents are refused as a whole.
       if (!detail::multiply(next, shape[i] < 1 ? 1 : shape[i], next)) next = 0;
     }
   }

@@ -50,8 +50,8 @@ inline cudaError_t zero_bytes(void* data, std::size_t bytes) {
 
 }  // namespace detail
 
-// Of one device and one stream at a time: two launches that run at once need two. Freed with the object, which
-// therefore has to outlive the launches.
+// Memory for the launches of one device and one stream at a time: two concurrent launches need two workspaces. Freed
+// with the object, which therefore must outlive the launches.
 class workspace {
  public:
   workspace() = default;
@@ -111,7 +111,7 @@ class workspace {
   static constexpr std::size_t result_bytes = 256, flagged_bytes = 24 * 1024;
 
  private:
-  // What is 0 between launches.
+  // The part that is 0 between launches.
   static constexpr std::size_t tickets_bytes = detail::max_tickets * sizeof(unsigned int) + flagged_bytes;
   static constexpr std::size_t least = 48 * 1024;
 

@@ -78,7 +78,7 @@ struct Warp : Context {
   uint32_t free_join = kNone;
   std::vector<CallFrame> frames;
   uint32_t pending_frame = kNone;  // saved, for the call that ends this block
-  // True if lanes left a reconvergence point one by one (they waited for each other). Until all lanes are together
+  // True after break_joins(): lanes went on from a reconvergence point without the others. Until all lanes are together
   // again they reach barriers one by one.
   bool let_go = false;
   uint32_t stalled = 0;                   // general mode: slices spent polling since something last happened

@@ -1,5 +1,5 @@
-// What is done with the elements, apart from where they lie. A shape's kernel (device/) decides which thread reads
-// which elements and in which order partial results combine; an accumulator says what a partial result is. Every
+// Accumulators: the work on elements, apart from their places. A shape's kernel (detail/shapes) decides which thread
+// reads which elements and in which order partial results combine; an accumulator defines a partial result. Every
 // accumulator works with every shape.
 //
 // A **register accumulator** is a small trivially copyable struct, passed to the kernel by value, with
@@ -7,15 +7,14 @@
 //   using element = T;    what is read (`pair<T, U>` where two inputs are)
 //   using result = R;     what is written, one for each output
 //   using state = S;      a partial result, in registers; trivially copyable
-//   static constexpr bool indexed;   whether it looks at the elements' positions
+//   static constexpr bool indexed;   true if it uses the elements' positions
 //
 //   S    identity() const;
-//   void add(S&, const T (&tile)[N], Positions at) const;  template over N: a tile of N elements. at(i) is the position
-//   of
-//                                                          tile[i], counted from the reduction's first element. It
-//                                                          grows with i, and from tile to tile of one state.
+//   void add(S&, const T (&tile)[N], Positions at) const;  template over N: a tile of N elements. at(i) is the
+//                                                          position of tile[i], counted from the reduction's first
+//                                                          element. It grows with i, and from tile to tile.
 //   void merge(S& into, const S& from) const;              associative and commutative
-//   R    finish(const S&, std::int64_t count) const;       count: how many elements there were, 0 or more
+//   R    finish(const S&, std::int64_t count) const;       count: the number of elements, 0 or more
 //
 // All are __device__ and const. A tile is what a thread has in flight at once: 1 element at the ragged ends, up to 128
 // (8 loads of 16 bytes) inside. Adding it as a tree, not one by one, is what makes sums pairwise.
@@ -24,44 +23,45 @@
 // `result`, `indexed` and a `state` (registers: where the column is, what is not in the column) it has
 //
 //   using partial = P;                          what one block, or a group of threads, leaves for another; trivially
-//   copyable static constexpr int threads;               of a block static constexpr int blocks_per_processor;  for
-//   __launch_bounds__ static constexpr int loads;                 of 16 bytes in flight in a thread static constexpr
-//   int shared_bytes;          dynamic shared memory of a block
+//                                               copyable
+//   static constexpr int threads;               of a block
+//   static constexpr int blocks_per_processor;  for __launch_bounds__
+//   static constexpr int loads;                 of 16 bytes in flight in a thread
+//   static constexpr int shared_bytes;          dynamic shared memory of a block
 //
 //   S    begin(char* shared) const;             zeroes the thread's column
 //   void add(S&, const T (&tile)[N], Positions at) const;
-//   void fold(S&, char* shared, const groups&, P* out) const;        whole block: out[g] = group g's partial result.
-//   `out` is
-//                                               global memory. Ends so that begin() may follow at once.
+//   void fold(S&, char* shared, const groups&, P* out) const;
+//                                               whole block: out[g] = group g's partial result. `out` is global memory.
+//                                               Ends so that begin() may follow at once.
 //   void finish(const P* in, int64_t count, int64_t stride, int64_t elements, char* shared, R* out) const;
 //                                               whole block: writes *out from in[0], in[stride], ... (count of them),
 //                                               which are the partial results of `elements` elements
 //   using narrow = ...;                         a register accumulator with the same element and result, for groups
-//   smaller than a warp
-//                                               and for columns that one thread holds several of
+//                                               smaller than a warp and for threads that hold several columns
 //
-// A register accumulator for which the best so far is all that matters may also have
+// A register accumulator whose state is the best element so far may also have
 //
 //   void share(const S& before, S&) const;
 //
-// called after an addition, where all lanes of a warp work at one result; `before` is the state before it. It may hand
-// what one lane has found to those that are there with it. Merging a state twice must then change nothing.
+// called after an addition, where all lanes of a warp work on one result; `before` is the state before it. It may hand
+// one lane's find to the other active lanes. Merging a state twice must then change nothing.
 //
-// One that can merge a whole warp's states faster than by shuffles, or parts of them, may have
+// An accumulator that merges a warp's states faster than shuffles do may have
 //
 //   void merge_warp(S&) const;
 //
-// called by all lanes of a warp, which leaves the merged state in all of them.
+// called by all lanes of a warp; it leaves the merged state in all of them.
 //
-// One whose elements are added up quickly may have
+// An accumulator whose elements are added quickly may have
 //
-//   using part = P;                      what up to 8 neighbours come to, of 4 or 8 bytes; void: there is none
+//   using part = P;                      the result of up to 8 neighbours, of 4 or 8 bytes; void: none
 //   P    part_of(T) const;               of one element
 //   P    join(P left, P right) const;
 //   void add_part(S&, P) const;
 //
-// One of which what a tile's first elements come to is a number of 32 bits, from which that of fewer can be taken off
-// (modulo 2^32), may have `static constexpr bool has_differences = true` and
+// An accumulator whose result of a tile's first elements is a number of 32 bits, from which that of fewer elements can
+// be subtracted (modulo 2^32), may have `static constexpr bool has_differences = true` and
 //
 //   unsigned int add_to_prefix(unsigned int before, const T (&x)[N]) const;              up to four more elements
 //   unsigned int add_to_prefix(unsigned int before, const T (&x)[N], int count) const;   the first `count` of them
@@ -70,7 +70,7 @@
 // and, where four elements lie in a word, `static constexpr bool by_words = true` and
 //
 //   static constexpr unsigned int no_bytes;                    a word of four bytes that change nothing
-//   unsigned int add_word(unsigned int x, unsigned int word) const;   no_bytes, and what words of four come to
+//   unsigned int add_word(unsigned int x, unsigned int word) const;   no_bytes, and the results of words of four
 //   unsigned int join_bytes(unsigned int, unsigned int) const;        of two such
 //   S            of_bytes(unsigned int x) const;
 //

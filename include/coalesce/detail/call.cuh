@@ -84,7 +84,7 @@ status check_segments(const T* in, const O* offsets, std::int64_t count, R* out)
   return check_apart(bytes_of(offsets, (count + 1) * sizeof(O)), bytes_of(out, count * sizeof(R)));
 }
 
-// What a result on the host may be: a variable, not a pointer to one.
+// A result on the host is a variable, not a pointer to one.
 template <class Result>
 inline constexpr bool is_variable =
     std::is_lvalue_reference_v<Result> && !std::is_pointer_v<std::remove_reference_t<Result>> &&

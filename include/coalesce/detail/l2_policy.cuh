@@ -19,10 +19,10 @@ __device__ __forceinline__ unsigned long long policy_of(place_in_l2 place) {
   return policy;
 }
 
-// What reads and writes should give up first. Where results are more than a 48th of what is read, an H200 is fastest
-// when both are alike: 4.37 TB/s and not 4.09 of a kernel that writes an eighth of what it reads. Where they are less,
-// reads should go first, so that results gather in L2 and are written in long pieces: a hundredth 4.5 TB/s and
-// not 4.34. (Loads past L1 are `first` by themselves.)
+// Which lines leave L2 first. If results are more than a 48th of the bytes read, an H200 is fastest with one policy for
+// both: a kernel that writes an eighth of what it reads reaches 4.37 TB/s, with reads first 4.09. If they are fewer,
+// reads leave first, so that results gather in L2 and are written in long pieces: 4.5 TB/s instead of 4.34 for a
+// hundredth. Loads past L1 have the policy `first` anyway.
 inline constexpr int reads_per_result = 48;
 
 template <class T>

@@ -1,4 +1,4 @@
-// What the library knows about element types: in which type they are added up, and how they compare.
+// Element types: the type in which they are added, and their order.
 #pragma once
 
 #include <cuda_runtime.h>

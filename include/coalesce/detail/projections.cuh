@@ -1,5 +1,5 @@
-// What is made of an element before it is accumulated. Also host code where the type is deduced: for nvcc's host pass
-// the body of a function for the device alone is not there, and its type void.
+// Projections: functions of an element before it is accumulated. They are host code too where a type is deduced,
+// because nvcc's host pass has no body, and so no type, of a device function.
 #pragma once
 
 #include <coalesce/detail/number.cuh>

@@ -6,8 +6,8 @@
 
 namespace coalesce::warp {
 
-// What `shuffle` brings of another lane for each word of `value`. T: any trivially copyable type, 4 bytes a shuffle.
-// All lanes of the warp call it.
+// Applies `shuffle` to each word of `value`. T: any trivially copyable type, 4 bytes a shuffle. All lanes of the warp
+// call it.
 template <class T, class Shuffle>
 __device__ __forceinline__ T shuffled(const T& value, const Shuffle& shuffle) {
   static_assert(std::is_trivially_copyable_v<T>,

@@ -185,8 +185,8 @@ struct of_few<moment<T, Result, Finish, IgnoreNan, false>> {
 
 namespace coalesce {
 
-// What `stats` writes. Of nothing: count 0, mean and variance NaN, positions -1, min and max the ends of the range. NaN
-// propagates to min, max, mean and variance.
+// The result of `stats`. Of no elements: count 0, mean and variance NaN, positions -1, min and max the ends of the
+// range. NaN propagates to min, max, mean and variance.
 template <class T>
 struct statistics {
   std::int64_t count;

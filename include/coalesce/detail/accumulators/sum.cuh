@@ -37,8 +37,8 @@ struct compensated {
   __device__ double value() const { return high - high == 0 ? high + low : high; }
 
  private:
-  // What the addition lost: of the smaller one, so that three additions find it and not six (Dekker 1971; of those that
-  // are equally long either will do). Additions of doubles are what folds of many warps wait for.
+  // The rounding error of an addition in three additions instead of six, from the smaller operand (Dekker 1971; of
+  // equally large ones either will do). Folds of many warps wait for additions of doubles.
   __device__ __forceinline__ double add_high(double x) {
     const bool longer = magnitude(x) > magnitude(high);
     const double large = longer ? x : high, small = longer ? high : x, sum = high + x;
@@ -165,7 +165,7 @@ struct sum {
   }
 };
 
-// Of complex numbers: both parts for themselves. With IgnoreNan a number with one NaN part counts as NaN.
+// Sums of complex numbers: both parts apart. With IgnoreNan a number with one NaN part counts as NaN.
 template <class T, class Result, class Finish = the_total, bool IgnoreNan = false>
 struct complex_sum {
   using component = typename complex_parts<T>::type;

@@ -73,7 +73,7 @@ __device__ __forceinline__ unsigned int take_ticket(unsigned int* ticket, unsign
 #endif
 }
 
-// Whether this warp is the last of `warps` to get here; all its lanes call it. See last_block.
+// True if this warp is the last of `warps` to get here; all its lanes call it. See last_block.
 __device__ __forceinline__ bool last_warp(unsigned int* ticket, unsigned int warps) {
   __syncwarp();
   const bool mine = threadIdx.x % 32 == 0 && take_ticket(ticket, warps - 1) == warps - 1;
@@ -82,9 +82,9 @@ __device__ __forceinline__ bool last_warp(unsigned int* ticket, unsigned int war
   return last;
 }
 
-// Whether this block is the last of `blocks` to get here; all its threads call it and get the same result, or (Threads
-// = 32) those of its first warp do. What the other blocks' threads wrote before is then visible. The ticket must be 0
-// before the first block, and is 0 again after the last.
+// True if this block is the last of `blocks` to get here; all its threads call it and get the same result, or (Threads
+// = 32) those of its first warp do. Then all earlier writes of the other blocks' threads are visible. The ticket must
+// be 0 before the first block, and is 0 again after the last.
 template <int Threads = 0>
 __device__ __forceinline__ bool last_block(unsigned int* ticket, unsigned int blocks) {
   if constexpr (Threads == 32) {

@@ -1,10 +1,8 @@
-// How one thread adds numbers exactly: to a column of integers of its own in shared memory, column[bin * threads],
-// which no other thread touches and where no two lanes use the same bank. A bin stands for a range of exponents; adding
-// a number is reading a bin, adding the significand shifted to its place, and writing it back: no branch, no atomic,
-// and no order.
+// One thread's exact addition: into a column of integers of its own in shared memory, column[bin * threads], which no
+// other thread touches and where no two lanes share a bank. A bin stands for a range of exponents. Adding a number
+// reads a bin, adds the shifted significand and writes the bin back: no branch, no atomic, no order.
 //
-// Bits are counted from 2^unit of the range (format.hpp): a number with exponent field e has its last bit at bit
-// max(e, 1).
+// Bits count from 2^unit of the range (format.hpp): a number with exponent field e has its last bit at bit max(e, 1).
 #pragma once
 
 #include <coalesce/detail/exact/total.hpp>

@@ -1,5 +1,5 @@
-// From bins to the result: limbs are 64-bit integers 32 bits apart, L[k] worth 2^(32 k), in shared memory. One warp
-// carries and rounds them, all lanes at once: adders with look-ahead, as in hardware, with ballots as their wires.
+// Carries and rounds the superaccumulator. Limbs are 64-bit integers 32 bits apart, L[k] worth 2^(32 k), in shared
+// memory. One warp carries all limbs at once by carry look-ahead: ballots give what each limb generates and propagates.
 #pragma once
 
 #include <coalesce/detail/exact/total.hpp>
@@ -37,9 +37,8 @@ __device__ __forceinline__ void deposit(long long* limb, long long low, long lon
   add(k + 2, (b >> 32) + (static_cast<unsigned long long>(high >> 32) << shift));
 }
 
-// What a warp knows of an exact number after carrying: in `word` the integer in two's complement, limbs of 32 bits, and
-// the leading bits. Limbs must lie within +-2^62 before, and are not kept. All lanes call it, and all get the same
-// result.
+// An exact number after carrying: in `word` the integer in two's complement, limbs of 32 bits, and the leading bits.
+// Limbs lie within +-2^62 before, and are not kept. All lanes call it and get the same result.
 struct carried {
   head number;
   bool zero;

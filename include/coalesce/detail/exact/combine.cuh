@@ -1,5 +1,5 @@
-// How the sums of the blocks that share a run become one: by additions in device memory, each of which says how many
-// blocks have added. Nothing has to be written, waited for and read again.
+// Combines the sums of the blocks that share a run: by additions in device memory, each of which also counts the
+// blocks. No state is written, waited for and read again.
 #pragma once
 
 #include <coalesce/detail/block/flagged.cuh>

@@ -1,4 +1,4 @@
-// What a block adds an array or a long run of doubles, or of their products, with.
+// The engine of a block for arrays or long runs of doubles, or of their products.
 #pragma once
 
 #include <coalesce/detail/exact/thread_accumulator_narrow.cuh>

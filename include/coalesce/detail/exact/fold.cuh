@@ -1,4 +1,4 @@
-// From threads' columns to one number: of a block, of a warp, of a few threads of a block.
+// Folds threads' columns to one number: of a block, of a warp, of a few threads of a block.
 #pragma once
 
 #include <coalesce/detail/exact/double_pieces.cuh>
@@ -44,7 +44,7 @@ __device__ __forceinline__ long long gathered(const long long* low, const long l
   return sum;
 }
 
-// What a warp says of its part, in `failed`.
+// A warp's remarks on its part, in `failed`.
 constexpr int not_held = 1, used_bins = 2, met_special = 4;
 
 // Adds up what each warp has in room.part, by the first warp: room.sum. A barrier lies behind, none before.
@@ -60,7 +60,7 @@ __device__ __forceinline__ void fold_parts(Room& room, int warps) {
   __syncthreads();
 }
 
-// What a block's sum is: held in room.sum, where no thread needed its bins; or in room.limb.
+// A block's sum: in room.sum if no thread used its bins, else in room.limb.
 struct folded {
   bool held, special;
 };

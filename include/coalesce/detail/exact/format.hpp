@@ -1,4 +1,4 @@
-// What the exact sums know about element types: where a value's bits lie on the line of powers of two. Plain C++17.
+// The element types of exact sums: the place of a value's bits on the line of powers of two. Plain C++17.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// What is added: the elements of one array, or the products of two arrays' elements. An input gives its numbers singly
-// or by vectors of 16 bytes; a number is a float or double that is exactly the element or product. Products of two
-// doubles stay pairs.
+// The numbers to add: the elements of one array, or the products of two arrays' elements. An input gives its numbers
+// singly or by vectors of 16 bytes; a number is a float or double that is exactly the element or product. Products of
+// two doubles stay pairs.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -52,7 +52,7 @@ __device__ __forceinline__ float number_of(__nv_bfloat16 x) {
   return __uint_as_float(static_cast<unsigned>(to_bits(x)) << 16);
 }
 
-// What a number says beside its value.
+// Properties of a number beside its value.
 template <class Number>
 __device__ __forceinline__ unsigned flags_of(Number x) {
   const auto b = to_bits(x);
@@ -102,7 +102,7 @@ struct elements {
     memcpy(&v, &x, sizeof(x));
     return v;
   }
-  // Of elements i ... those from `from` up to `to`, and zeros.
+  // The vector of elements i ...: those from `from` up to `to`, and zeros.
   __device__ __forceinline__ vector part(std::int64_t i, int from, int to) const {
     return part_of_vector(data + i, from, to);
   }
@@ -150,7 +150,7 @@ struct products_of {
   __device__ __forceinline__ vector load_aligned(std::int64_t i) const {
     return {load_once(data + i), load_once(other + i)};
   }
-  // Whether both arrays' vectors are aligned where those of the first are, from element `before` on.
+  // True if both arrays' vectors are aligned where those of the first are, from element `before` on.
   __device__ __forceinline__ bool all_aligned(std::int64_t before) const {
     return reinterpret_cast<std::uintptr_t>(other + before) % 16 == 0;
   }

@@ -9,7 +9,7 @@
 
 namespace coalesce::detail::exact {
 
-// Where the elements of result r lie in both inputs.
+// The place of the elements of result r in both inputs.
 struct places {
   reduction_layout layout;
 
@@ -34,7 +34,7 @@ struct places {
   __device__ __forceinline__ pair element(std::int64_t j) const {
     return decode(layout.reduced, layout.reduced_rank, j);
   }
-  // Where result r begins, and to which index of `out` it goes.
+  // The beginning of result r, and its index in `out`.
   __device__ __forceinline__ pair begin(std::int64_t r) const {
     pair at = decode(layout.kept, layout.kept_rank, r);
     at.first += layout.offset;
@@ -205,7 +205,7 @@ __device__ __forceinline__ void to_limbs(const window_sum& sum, block_room<Engin
   __syncwarp();
 }
 
-// From limbs, by a warp: all its lanes get the result.
+// Rounds limbs, by a warp: all its lanes get the result.
 template <class R, class Engine>
 __device__ __noinline__ R result_of_limbs(block_room<Engine>& room, reading how, std::uint64_t count) {
   carried sum = carry_limbs<block_room<Engine>::limbs>(room.limb, room.word);

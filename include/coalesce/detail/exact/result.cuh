@@ -1,4 +1,4 @@
-// From an exact sum to the element that is written.
+// Writes an exact sum as an element.
 #pragma once
 
 #include <coalesce/detail/exact/input.cuh>
@@ -6,7 +6,7 @@
 
 namespace coalesce::detail::exact {
 
-// What is read from the sum, and where it goes.
+// The value to read from the sum, and its destination.
 template <class R>
 struct result_to {
   R* out;

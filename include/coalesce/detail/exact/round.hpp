@@ -1,4 +1,4 @@
-// From an exact number to the nearest element: one rounding, to nearest even. Plain C++17, host and device.
+// Rounds an exact number to the nearest element, once, to nearest even. Plain C++17, host and device.
 #pragma once
 
 #include <coalesce/detail/exact/format.hpp>

@@ -25,7 +25,7 @@ struct short_row_sums {
 inline constexpr std::int64_t most_listed = 1 << 18;
 inline constexpr int window_threads = 256;
 
-// What the warps of a block tell each other of a row that they share.
+// The state of a row that the warps of a block share.
 struct shared_row {
   unsigned long long part[3];
   unsigned most, failed;

@@ -1,16 +1,16 @@
-// How one thread takes numbers, vectors and rounds of vectors, for each input. An engine is the thread's state; its
+// One thread's engine for numbers, vectors and rounds of vectors, for each input. An engine is the thread's state; its
 // bins are in shared memory.
 //
 //   place(shared, thread, limb)  once. limb: shared by the threads that are folded together, for what does not go to
 //                                bins; null if each thread has a result of its own
 //   begin()                      before each result: all is 0
 //   start()                      in a block of its own, after the first requests to memory
-//   one(number)                  adding a number
-//   round(flying, next, again)   adding the vectors in flight; next(u) requests vector u of the next round, again(u)
+//   one(number)                  adds a number
+//   round(flying, next, again)   adds the vectors in flight; next(u) requests vector u of the next round, again(u)
 //                                that of this one once more
 //   close()                      after the last number: all is in the bins. Or, for the engines of a block:
 //   parts()                      what is not in the bins, of all the warp's lanes together
-//   met_special()                whether there was an infinity or NaN: then what is in the bins is worthless
+//   met_special()                true after an infinity or NaN: then the bins are worthless
 #pragma once
 
 #include <coalesce/detail/exact/input.cuh>

@@ -153,7 +153,7 @@ struct shared_bins {
   }
 };
 
-// What a block adds an array or a long run with.
+// The engine of a block for an array or a long run.
 template <class Input>
 struct run_engine_of {
   using type = engine<Input>;

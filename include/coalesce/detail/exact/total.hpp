@@ -6,7 +6,7 @@
 
 namespace coalesce::exact {
 
-// What has been seen that no integer can say. `something` is any element but -0: without it the sum of -0s is -0.
+// Flags for what no integer represents. `something` is any element but -0: without it the sum of -0s is -0.
 enum seen : std::uint32_t { nan_seen = 1, plus_infinity = 2, minus_infinity = 4, negative_zero = 8, something = 16 };
 
 // In memory as in a file (where words are little-endian): a header, then the integer, least word first. Two totals of
@@ -74,7 +74,7 @@ COALESCE_EXACT_CALL void merge(total<R>& sum, const total<R>& other) {
   set_flags(sum, sum.flags() | other.flags());
 }
 
-// What a total is read as.
+// The reading of a total.
 enum class reading : std::uint8_t { sum, mean, root };
 
 // The results that are not a rounded number: true and the result's bits, or false.

@@ -19,7 +19,7 @@ template <class Input>
 constexpr std::int64_t longest_at_first =
     std::is_same_v<Input, elements<__nv_bfloat16>> || sizeof(typename Input::number) == 8 ? 1 << 14 : 1 << 11;
 
-// Where windows lie: high words; 0: nowhere.
+// The windows' high words; 0: no window.
 template <int Count>
 struct window_places {
   unsigned place[Count] = {};
@@ -36,7 +36,7 @@ struct window_places {
   __device__ __forceinline__ int exponent() const { return static_cast<int>(place[Count - 1] >> 20) - 1023 - 52; }
 };
 
-// Whether something was lost: a window left its place, or something was left below the last.
+// True if something was lost: a window left its place, or something was left below the last.
 struct window_losses {
   unsigned moved = 0, left = 0;
   __device__ __forceinline__ bool any() const { return ((moved & place_bits) | left) != 0; }

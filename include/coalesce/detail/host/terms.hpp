@@ -1,5 +1,5 @@
-// What is added for an element or for a product of two: floats or doubles that are exactly that. Products of doubles,
-// which fit in neither, are added here as 106-bit integers.
+// The terms of a sum, for an element or for a product of two: floats or doubles that are exactly that. Products of
+// doubles, which fit in neither, are added here as 106-bit integers.
 #pragma once
 
 #include <coalesce/detail/host/superaccumulator.hpp>

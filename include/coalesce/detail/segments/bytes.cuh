@@ -1,10 +1,9 @@
-// How the lanes of a warp go through a tile of ragged segments of bytes whose extremes are wanted, one of four ways
-// (see warp.cuh): four of them at a time, as the memory leaves six instructions for each.
+// Extremes of ragged segments of bytes: one of four ways through a tile (see warp.cuh). Four bytes at a time, because
+// the memory leaves six instructions for each.
 //
-// What is open before each word, of its lane, is left in a place of the word's own. Before that the place says whether
-// a segment ends in the word, and how much of it is behind the last end: a selector for `prmt`, so that nothing has to
-// be taken apart. The lane that wants a segment's result looks at the word in which it ends once more, and takes what
-// was open before that word, and before its lane.
+// Each word has a place that holds what is open before it in its lane. Before that the place holds a selector for
+// `prmt`: it says whether a segment ends in the word, and drops what is before the last end. The lane of a segment's
+// result reads the word of its end once more and adds what was open before that word and before its lane.
 #pragma once
 
 #include <coalesce/detail/segments/tiles.cuh>

@@ -1,4 +1,4 @@
-// How the work of ragged segments (segments.cuh) is dealt out, and where each portion of it begins.
+// Deals out the work of ragged segments (segments.cuh) and finds the beginning of each portion.
 #pragma once
 
 #include <coalesce/detail/segments/tiles.cuh>

@@ -1,13 +1,12 @@
-// How the lanes of a warp go through a tile of ragged segments, one of four ways (see warp.cuh): what
-// a few neighbours come to, an accumulator's `part`, is left in the place of each element.
+// Segments of elements with an accumulator's `part`: one of four ways through a tile (see warp.cuh). The part of a few
+// neighbours is left in the place of each element.
 //
-// A lane adds up its elements from left to right, anew behind each that is a segment's last, and in groups of up to 8,
-// so that sums keep their bound (detail/accumulators/sum.cuh). One addition for each element, which a bit leaves out;
-// nothing depends on how many segments there are. The part at a segment's end lacks what its group's predecessors have
-// of the segment: a segmented scan brings what is open before each group, as many steps of it as there are lanes
-// between two ends.
+// A lane adds its elements from left to right, anew behind each segment's last one, and in groups of up to 8, so that
+// sums keep their bound (detail/accumulators/sum.cuh). That is one predicated addition for each element, whatever the
+// number of segments. The part at a segment's end lacks the segment's elements in earlier groups: a segmented scan adds
+// what is open before each group, in as many steps as there are lanes between two ends.
 //
-// An element that is not of this round counts as a segment's last, so that none is added to it.
+// An element outside this round counts as a segment's last, so that none is added to it.
 #pragma once
 
 #include <coalesce/detail/segments/tiles.cuh>

@@ -1,10 +1,9 @@
-// How the lanes of a warp go through a tile of ragged segments where sums can be taken off each other, one of four ways
-// (see warp.cuh): integers of 1 and 2 bytes, also true and false of elements of as many.
+// Segments whose sums can be subtracted: one of four ways through a tile (see warp.cuh), for integers of 1 and 2 bytes,
+// and true and false of elements of that size.
 //
-// What comes before each word of a tile is left in a place of the word's own, counted from the first of its lane, and
-// what comes before each lane is handed on by a scan. A segment is then the difference between what comes before its
-// end and what comes before that of its neighbour: nothing is marked, no lane asks what another one ended, and segments
-// of no elements are like all others.
+// Each word has a place that holds the sum before it, counted from the first word of its lane; a scan gives the sum
+// before each lane. A segment's sum is the difference of the sums before its end and before its neighbour's end. No
+// word is marked, and empty segments are no special case.
 #pragma once
 
 #include <coalesce/detail/segments/tiles.cuh>

@@ -1,9 +1,9 @@
-// How the lanes of a warp go through a tile of ragged segments, another of four ways (see warp.cuh): for
-// accumulators whose elements have no parts, because they are large, look at positions, or take long to merge.
+// Segments of elements without parts: one of four ways through a tile (see warp.cuh), for accumulators that are large,
+// look at positions, or take long to merge.
 //
-// A lane goes through its elements one by one; where a bit says that a segment ends, what it has goes to a slot in
-// shared memory, and it begins anew: the same few instructions in all lanes, whatever the segments are. The first end
-// of a lane lacks what the lanes before have left open, which a segmented scan brings.
+// A lane goes through its elements one by one. Where a bit says that a segment ends, the lane stores its state to a
+// slot in shared memory and begins anew: the same few instructions in all lanes, whatever the segments. The first end
+// of a lane lacks what earlier lanes left open; a segmented scan adds it.
 #pragma once
 
 #include <coalesce/detail/segments/tiles.cuh>

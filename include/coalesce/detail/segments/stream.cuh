@@ -1,5 +1,5 @@
-// What a warp reads of ragged segments (warp.cuh): tiles of elements, which are copied to shared memory while
-// those before them are worked at, and where segments end, each offset once, to a ring.
+// A warp's reads of ragged segments (warp.cuh): tiles of elements, copied to shared memory while earlier ones are in
+// work, and the ends of segments, each offset once, in a ring.
 #pragma once
 
 #include <coalesce/detail/segments/tiles.cuh>

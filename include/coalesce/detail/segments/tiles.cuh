@@ -1,5 +1,4 @@
-// How the elements of ragged segments (segments.cuh) come to a warp, by tiles in shared memory, and what its lanes hand
-// on.
+// Tiles of ragged segments (segments.cuh) in shared memory, and the state that a warp's lanes hand on.
 #pragma once
 
 #include <coalesce/detail/block/async_copy.cuh>
@@ -29,7 +28,7 @@ __device__ __forceinline__ equal_segments offsets_from(const equal_segments& off
 template <class Offsets>
 using offset_type = std::decay_t<decltype(std::declval<const Offsets&>()[0])>;
 
-// What a warp or a block leaves to the others.
+// The state that a warp or a block leaves to the others.
 template <class State>
 struct segments_left {
   State head;            // of the first segment that ended, what was read of it

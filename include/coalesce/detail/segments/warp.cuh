@@ -1,13 +1,12 @@
-// What one warp does with its share of ragged segments (segments.cuh): a stretch of elements and the segments that end
-// in it.
+// One warp's share of ragged segments (segments.cuh): a stretch of elements and the segments that end in it.
 //
-// Elements come in tiles, which are copied to shared memory while the tiles before them are worked at: nothing waits
-// for memory but the first tile, and no warp for another. A lane has some neighbouring elements of a tile, and goes
-// through them in one of four ways (prefixes.cuh, parts.cuh, bytes.cuh, slots.cuh).
-// At last a lane for each segment that ended takes what it came to and writes the result, in order.
+// Tiles of elements are copied to shared memory while earlier ones are in work: only the first tile waits for memory,
+// and no warp waits for another. A lane has neighbouring elements of a tile and goes through them in one of four ways
+// (prefixes.cuh, parts.cuh, bytes.cuh, slots.cuh). Then one lane for each segment that ended writes its result, in
+// order.
 //
-// Where segments end is copied ahead to a ring in shared memory, each offset once. A tile in which more segments end
-// than the ring holds is worked at in several rounds, each up to the last end that is known.
+// The ends of segments are copied ahead to a ring in shared memory, each offset once. A tile with more ends than the
+// ring holds is worked on in several rounds, each up to the last known end.
 #pragma once
 
 #include <coalesce/detail/segments/bytes.cuh>

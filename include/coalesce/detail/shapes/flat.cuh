@@ -1,6 +1,6 @@
-// A whole array: as `long_rows.cuh` has several, but for what a call of a few microseconds consists of.
-// Where a thread has no more than one turn of loads it knows all addresses before it waits for the launch before, and
-// what blocks leave for the last of them needs no fence (detail/block/flagged.cuh).
+// Reduces a whole array: like `long_rows.cuh` with one row, tuned for calls of a few microseconds. A thread with one
+// turn of loads knows all addresses before it waits for the preceding launch, and blocks leave their states in flagged
+// words, without a fence (detail/block/flagged.cuh).
 #pragma once
 
 #include <coalesce/detail/accumulators/extremes.cuh>

@@ -132,7 +132,7 @@ status launch_long_rows(const A& a, const Source& in, typename A::result* out, s
   std::int64_t resident = static_cast<std::int64_t>(device.processors) * bounds::blocks;
   int threads = bounds::threads;
   if (!column_accumulator<A> && runs_count == 1 && bytes_of_run <= near_bytes) {
-    resident /= 2;  // what is near is soon read, and every block adds to what the last one has to fold
+    resident /= 2;  // L2 is read quickly, and each further block is one more state to fold
   } else if (bounds::small && (runs_count > few_runs || (runs_count == 1 && bytes_of_run <= in_l2_bytes))) {
     threads = 256;
     if (runs_count > 1) resident *= bounds::threads / threads;

@@ -1,8 +1,8 @@
-// What blocks that share columns leave for each other, and how threads of a block do.
+// Blocks that share columns (split-K): their partial results, and those of the threads of a block.
 //
-// `splits` blocks have each a partial result of every column of a tile. The last to end of each `fan` of them merges
-// these, in order; then the last of each `fan` of those that are left, until one has them all: in the number of turns
-// that takes least time. One block alone waits for the memory once for each 8 partial results of a column.
+// Each of `splits` blocks has a partial result of every column of a tile. The last of each `fan` blocks to end merges
+// their results, in order; then the last of each `fan` of these, until one has them all, in the number of turns that
+// takes least time. One block alone waits for the memory once for each 8 partial results of a column.
 #pragma once
 
 #include <coalesce/detail/launch.cuh>
