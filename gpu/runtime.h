@@ -1,10 +1,10 @@
 // NVIDIA's own CUDA runtime and driver, reached by name: this library stands in front of the runtime (LD_PRELOAD), and
-// what it does itself goes to the functions behind. Types: cudart/abi.h.
+// what it does itself goes to the functions behind. Types: cudart/core/abi.h.
 #pragma once
 
 #include <string>
 
-#include "cudart/abi.h"
+#include "cudart/core/abi.h"
 
 namespace coalesce::gpu {
 

@@ -11,7 +11,7 @@ namespace coalesce::redirect {
 inline constexpr auto kNames = [] {
   constexpr std::string_view kListed[] = {
 #define X(name) std::string_view(#name),
-#include "cudart/symbols.def"
+#include "cudart/api/symbols.def"
 #undef X
   };
   auto names = std::to_array(kListed);

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "cudart/abi.h"
-#include "cudart/fatbin.h"
-#include "cudart/properties.h"
+#include "cudart/api/properties.h"
+#include "cudart/core/abi.h"
+#include "cudart/core/fatbin.h"
 
 namespace coalesce::cudart {
 

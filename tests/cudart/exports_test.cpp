@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kNames[] = {
 #define X(name) #name,
-#include "cudart/symbols.def"
+#include "cudart/api/symbols.def"
 #undef X
 };
 

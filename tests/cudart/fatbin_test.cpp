@@ -1,5 +1,5 @@
 // Fat binaries made here byte by byte, as nvcc lays them out.
-#include "cudart/fatbin.h"
+#include "cudart/core/fatbin.h"
 
 #include <gtest/gtest.h>
 #include <lz4.h>

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "api.h"
-#include "cudart/graph_abi.h"
+#include "cudart/api/graph_abi.h"
 
 namespace coalesce::cudart {
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "api.h"
-#include "cudart/launch.h"
+#include "cudart/api/launch.h"
 
 namespace coalesce::cudart {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "api.h"
-#include "cudart/array.h"
+#include "cudart/api/array.h"
 
 namespace coalesce::cudart {
 

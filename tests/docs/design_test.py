@@ -43,7 +43,7 @@ CIRCLES = {
 # Files of more than 400 lines.
 LONG = {
     "bench/exact/exact.cu",
-    "cudart/graph_nodes.cpp",
+    "cudart/api/graph_nodes.cpp",
     "include/coalesce/detail/shapes/strided.cuh",
     "include/coalesce/detail/exact/dispatch.cuh",
     "include/coalesce/reduce.cuh",

@@ -1,5 +1,5 @@
 // No bytes may crash the reader of fat binaries, make it read outside of them, or let it allocate without bound.
-#include "cudart/fatbin.h"
+#include "cudart/core/fatbin.h"
 
 #include <cstddef>
 #include <cstdint>

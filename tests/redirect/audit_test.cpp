@@ -42,7 +42,7 @@ Ran run(const std::string& command, const std::string& archives = kArchive, cons
 std::string told(int base) {
   constexpr std::string_view kListed[] = {
 #define X(name) #name,
-#include "cudart/symbols.def"
+#include "cudart/api/symbols.def"
 #undef X
   };
   std::string text;

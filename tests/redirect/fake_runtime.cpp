@@ -14,7 +14,7 @@ __attribute__((visibility("hidden"))) unsigned fake_mix(unsigned x) {
 
 enum Index : int {
 #define X(name) index_##name,
-#include "cudart/symbols.def"
+#include "cudart/api/symbols.def"
 #undef X
 };
 
@@ -23,6 +23,6 @@ enum Index : int {
     ++fake_calls;                                                        \
     return FAKE_BASE + index_##name;                                     \
   }
-#include "cudart/symbols.def"
+#include "cudart/api/symbols.def"
 #undef X
 }

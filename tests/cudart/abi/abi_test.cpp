@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "cudart/abi.h"
-#include "cudart/graph_abi.h"
-#include "cudart/properties.h"
-#include "cudart/texture_abi.h"
+#include "cudart/api/graph_abi.h"
+#include "cudart/api/properties.h"
+#include "cudart/api/texture_abi.h"
+#include "cudart/core/abi.h"
 
 namespace real {
 // The real headers, inside a namespace: their names would otherwise meet ours. The path is where the toolkit installs
@@ -25,7 +25,7 @@ namespace ours = coalesce::cudart;
   static_assert(offsetof(ours::type, member) == offsetof(real::type, member), #type "::" #member)
 
 #define X(name, number, text) static_assert(static_cast<int>(ours::name) == static_cast<int>(real::name), #name);
-#include "cudart/errors.def"
+#include "cudart/core/errors.def"
 #undef X
 
 SAME_SIZE(cudaPitchedPtr);

@@ -1,0 +1,161 @@
+// The device as a whole: choosing it, its limits, waiting for it, starting afresh. There is one, number 0.
+#include <array>
+#include <cstdio>
+#include <cstring>
+
+#include "cudart/api/capture.h"
+#include "cudart/api/version.h"
+#include "cudart/core/runtime.h"
+
+namespace coalesce::cudart {
+namespace {
+
+constexpr char kBusId[] = "0000:01:00.0";  // as pciDomainID, pciBusID and pciDeviceID say
+
+// The driver's initial limits: stack per thread, printf buffer, heap, sync depth, pending launches, L2 fetch,
+// persisting L2.
+constexpr size_t kMostStack = 512 << 10;  // local memory of a thread, at most: the programming guide's table
+struct Settings {
+  std::array<size_t, kLimits> limits = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
+  unsigned flags = 0;
+  int cache_preference = 0;
+};
+
+cudaError_t only(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
+
+template <typename T>
+cudaError_t give(T* out, T value) {
+  if (out == nullptr) return note(cudaErrorInvalidValue);
+  return query([&](Runtime&) {
+    *out = value;
+    return cudaSuccess;
+  });
+}
+
+// The same for a setting, read under the lock.
+template <typename T>
+cudaError_t give_setting(T* out, T Settings::* setting) {
+  if (out == nullptr) return note(cudaErrorInvalidValue);
+  return query([&](Runtime&) {
+    *out = held<Settings>().*setting;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t nothing(Runtime&) { return cudaSuccess; }
+
+}  // namespace
+
+COALESCE_API cudaError_t cudaGetDeviceCount(int* count) {
+  if (count != nullptr) *count = 0;
+  return give(count, 1);
+}
+COALESCE_API cudaError_t cudaGetDevice(int* device) { return give(device, 0); }
+COALESCE_API cudaError_t cudaSetDevice(int device) {
+  return query([&](Runtime&) { return only(device); });
+}
+COALESCE_API cudaError_t cudaInitDevice(int device, unsigned, unsigned) { return cudaSetDevice(device); }
+COALESCE_API cudaError_t cudaChooseDevice(int* device, const void* properties) {
+  return properties == nullptr ? note(cudaErrorInvalidValue) : give(device, 0);
+}
+COALESCE_API cudaError_t cudaSetValidDevices(int* devices, int count) {
+  return query([&](Runtime&) {
+    for (int i = 0; i < count; ++i) {
+      if (devices == nullptr || devices[i] != 0) return cudaErrorInvalidDevice;
+    }
+    return cudaSuccess;
+  });
+}
+
+COALESCE_API cudaError_t cudaSetDeviceFlags(unsigned flags) {
+  if ((flags & ~cudaDeviceMask) != 0) return note(cudaErrorInvalidValue);
+  return query([&](Runtime&) {
+    held<Settings>().flags = flags;
+    return cudaSuccess;
+  });
+}
+COALESCE_API cudaError_t cudaGetDeviceFlags(unsigned* flags) { return give_setting(flags, &Settings::flags); }
+
+COALESCE_API cudaError_t cudaDeviceSynchronize() {
+  return call([](Runtime&) { return may_wait_for_device(); });
+}
+COALESCE_ALIAS(cudaThreadSynchronize, cudaDeviceSynchronize);
+
+COALESCE_API cudaError_t cudaDeviceReset() {
+  return query([](Runtime& r) {
+    r.reset();
+    return cudaSuccess;
+  });
+}
+COALESCE_ALIAS(cudaThreadExit, cudaDeviceReset);
+
+COALESCE_API cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+  if (value == nullptr || limit < 0 || limit >= kLimits) return note(cudaErrorInvalidValue);
+  return query([&](Runtime&) {
+    *value = held<Settings>().limits[limit];
+    return cudaSuccess;
+  });
+}
+COALESCE_API cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+  if (limit < 0 || limit >= kLimits) return note(cudaErrorInvalidValue);
+  if (limit == cudaLimitDevRuntimeSyncDepth) return note(cudaErrorUnsupportedLimit);
+  return call([&](Runtime& r) {
+    if (limit == cudaLimitStackSize) {
+      if (value > kMostStack) return cudaErrorInvalidValue;
+      r.machine().set_stack_bytes(static_cast<uint32_t>(value));
+    }
+    // The heap's size is fixed once a kernel has used it.
+    if (limit == cudaLimitMallocHeapSize && !r.machine().set_heap_bytes(value)) return cudaErrorInvalidValue;
+    held<Settings>().limits[limit] = value;
+    return cudaSuccess;
+  });
+}
+COALESCE_ALIAS(cudaThreadGetLimit, cudaDeviceGetLimit);
+COALESCE_ALIAS(cudaThreadSetLimit, cudaDeviceSetLimit);
+
+COALESCE_API cudaError_t cudaDeviceGetCacheConfig(int* preference) {
+  return give_setting(preference, &Settings::cache_preference);
+}
+COALESCE_API cudaError_t cudaDeviceSetCacheConfig(int preference) {
+  if (preference < 0 || preference > 3) return note(cudaErrorInvalidValue);
+  return query([&](Runtime&) {
+    held<Settings>().cache_preference = preference;
+    return cudaSuccess;
+  });
+}
+COALESCE_ALIAS(cudaThreadGetCacheConfig, cudaDeviceGetCacheConfig);
+COALESCE_ALIAS(cudaThreadSetCacheConfig, cudaDeviceSetCacheConfig);
+// Banks are 4 bytes wide on every device since 2014; the setting has had no effect since.
+COALESCE_API cudaError_t cudaDeviceGetSharedMemConfig(int* config) { return give(config, 1); }
+COALESCE_API cudaError_t cudaDeviceSetSharedMemConfig(int) { return query(nothing); }
+COALESCE_API cudaError_t cudaCtxResetPersistingL2Cache() { return call(nothing); }
+COALESCE_API cudaError_t cudaProfilerStart() { return call(nothing); }
+COALESCE_API cudaError_t cudaProfilerStop() { return call(nothing); }
+
+COALESCE_API cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
+  if (id == nullptr || length < static_cast<int>(sizeof kBusId)) return note(cudaErrorInvalidValue);
+  return query([&](Runtime&) {
+    if (device == 0) std::memcpy(id, kBusId, sizeof kBusId);
+    return only(device);
+  });
+}
+COALESCE_API cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id) {
+  if (device == nullptr || id == nullptr) return note(cudaErrorInvalidValue);
+  unsigned domain = 0, bus = 0, slot = 0;
+  const bool ours = (std::sscanf(id, "%x:%x:%x", &domain, &bus, &slot) == 3 && domain == 0 && bus == 1 && slot == 0) ||
+                    (std::sscanf(id, "%x:%x.", &bus, &slot) == 2 && bus == 1 && slot == 0);
+  return ours ? give(device, 0) : note(cudaErrorInvalidValue);
+}
+
+COALESCE_API cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  if (can == nullptr) return note(cudaErrorInvalidValue);
+  if (device != 0 || peer != 0) return note(cudaErrorInvalidDevice);
+  return give(can, 0);
+}
+COALESCE_API cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return note(cudaErrorInvalidDevice); }
+COALESCE_API cudaError_t cudaDeviceDisablePeerAccess(int) { return note(cudaErrorInvalidDevice); }
+
+COALESCE_API cudaError_t cudaDriverGetVersion(int* version) { return give(version, 13000); }
+COALESCE_API cudaError_t cudaRuntimeGetVersion(int* version) { return give(version, runtime_version()); }
+
+}  // namespace coalesce::cudart

@@ -1,0 +1,53 @@
+// Error codes: the last one of each thread, names and texts.
+#include "cudart/core/runtime.h"
+
+namespace coalesce::cudart {
+namespace {
+
+thread_local cudaError_t last_error = cudaSuccess;
+
+struct Row {
+  int number;
+  const char *name, *text;
+};
+constexpr Row kErrors[] = {
+#define X(name, number, text) {number, #name, text},
+#include "cudart/core/errors.def"
+#undef X
+};
+constexpr Row kUnknown{-1, "unrecognized error code", "unrecognized error code"};
+
+const Row& row(int error) {
+  for (const Row& r : kErrors) {
+    if (r.number == error) return r;
+  }
+  return kUnknown;
+}
+
+cudaError_t current() {
+  if (last_error != cudaSuccess) return last_error;
+  Runtime& r = runtime();
+  const std::lock_guard lock(r.mutex);
+  return r.seen_failure();
+}
+
+}  // namespace
+
+cudaError_t note(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+COALESCE_API cudaError_t cudaGetLastError() {
+  const cudaError_t error = current();
+  last_error = cudaSuccess;
+  return error;
+}
+
+COALESCE_API cudaError_t cudaPeekAtLastError() { return current(); }
+
+COALESCE_API const char* cudaGetErrorName(cudaError_t error) { return row(error).name; }
+
+COALESCE_API const char* cudaGetErrorString(cudaError_t error) { return row(error).text; }
+
+}  // namespace coalesce::cudart

@@ -1,0 +1,126 @@
+// Events hold the host's time at which they were recorded: elapsed times are what the machine really took.
+#include <chrono>
+#include <memory>
+#include <unordered_map>
+
+#include "cudart/api/capture.h"
+#include "cudart/api/graph.h"
+#include "cudart/api/stream.h"
+#include "cudart/core/runtime.h"
+
+namespace coalesce::cudart {
+
+struct Event {
+  unsigned flags;
+  bool recorded = false;
+  std::chrono::steady_clock::time_point time;
+};
+
+namespace {
+
+// The flag of cudaEventRecordWithFlags and cudaStreamWaitEvent for a node of the graph being captured, where 0 orders
+// its nodes.
+constexpr unsigned kExternal = 1;
+
+struct Events {
+  std::unordered_map<cudaEvent_t, std::unique_ptr<Event>> all;
+};
+auto& events() { return held<Events>().all; }
+
+template <typename Body>
+cudaError_t with(cudaEvent_t event, Body&& body) {
+  return call([&](Runtime&) {
+    if (!events().contains(event)) return cudaErrorInvalidResourceHandle;
+    return body(*event);
+  });
+}
+
+// A node of its own, where `stream` is being captured: what kExternal asks for.
+cudaError_t capture_external(cudaStream_t stream, Operation operation) {
+  const Going to = going(stream);
+  if (to.capture == nullptr) return cudaErrorIllegalState;
+  captured(*to.capture, stream, std::move(operation));
+  return to.error;
+}
+
+}  // namespace
+
+bool is_event(cudaEvent_t event) { return events().contains(event); }
+bool was_recorded(cudaEvent_t event) { return events()[event]->recorded; }
+void record_now(cudaEvent_t event) {
+  Event& e = *events()[event];
+  e.recorded = true;
+  e.time = std::chrono::steady_clock::now();
+}
+
+COALESCE_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  if (event == nullptr || flags > cudaEventMask) return note(cudaErrorInvalidValue);
+  if ((flags & cudaEventInterprocess) != 0 && (flags & cudaEventDisableTiming) == 0) return note(cudaErrorInvalidValue);
+  return call([&](Runtime&) {
+    auto made = std::make_unique<Event>(Event{flags, false, {}});
+    *event = made.get();
+    events()[*event] = std::move(made);
+    return cudaSuccess;
+  });
+}
+
+COALESCE_API cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
+
+COALESCE_API cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return call([&](Runtime&) {
+    forget_event_capture(event);
+    return events().erase(event) == 1 ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  });
+}
+
+COALESCE_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  if (flags > 1) return note(cudaErrorInvalidValue);
+  return with(event, [&](Event&) {
+    if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
+    if (flags == kExternal) return capture_external(stream, RecordOperation{event});
+    cudaError_t error = cudaSuccess;
+    if (!capture_record(event, stream, error)) record_now(event);
+    return error;
+  });
+}
+COALESCE_ALIAS(cudaEventRecordWithFlags_ptsz, cudaEventRecordWithFlags);
+
+COALESCE_API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecordWithFlags(event, stream, 0);
+}
+COALESCE_ALIAS(cudaEventRecord_ptsz, cudaEventRecord);
+
+COALESCE_API cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return with(event, [&](Event&) { return may_wait(event); });
+}
+COALESCE_API cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return with(event, [&](Event&) { return may_wait(event); });
+}
+
+COALESCE_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  if (flags > 1) return note(cudaErrorInvalidValue);
+  return with(event, [&](Event&) {
+    if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
+    if (flags == kExternal) return capture_external(stream, WaitOperation{event});
+    cudaError_t error = cudaSuccess;
+    capture_wait(event, stream, error);
+    return error;
+  });
+}
+COALESCE_ALIAS(cudaStreamWaitEvent_ptsz, cudaStreamWaitEvent);
+
+COALESCE_API cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  if (milliseconds == nullptr) return note(cudaErrorInvalidValue);
+  return with(start, [&](Event& a) {
+    if (!events().contains(end)) return cudaErrorInvalidResourceHandle;
+    const Event& b = *end;
+    if (!a.recorded || !b.recorded || ((a.flags | b.flags) & cudaEventDisableTiming) != 0) {
+      return cudaErrorInvalidResourceHandle;
+    }
+    *milliseconds = std::chrono::duration<float, std::milli>(b.time - a.time).count();
+    return cudaSuccess;
+  });
+}
+COALESCE_ALIAS(cudaEventElapsedTime_v2, cudaEventElapsedTime);
+
+}  // namespace coalesce::cudart

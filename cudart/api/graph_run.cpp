@@ -1,0 +1,257 @@
+// Executable graphs: a graph's copy with its order fixed, run as often as the program likes.
+#include <algorithm>
+
+#include "cudart/api/capture.h"
+#include "cudart/api/graph.h"
+#include "cudart/api/graph_abi.h"
+#include "cudart/api/stream.h"
+#include "cudart/api/version.h"
+
+namespace coalesce::cudart {
+
+namespace {
+
+constexpr unsigned long long kFreeOnLaunch = 1, kDeviceLaunch = 4, kAllFlags = 15;
+
+struct Execs {
+  std::unordered_map<GraphExec*, std::shared_ptr<GraphExec>> all;
+};
+auto& execs() { return held<Execs>().all; }
+
+cudaError_t instantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long flags) {
+  if (out == nullptr || (flags & ~kAllFlags) != 0) return note(cudaErrorInvalidValue);
+  if ((flags & kDeviceLaunch) != 0) return note(cudaErrorNotSupported);
+  return call([&](Runtime&) {
+    if (!is_graph(graph)) return cudaErrorInvalidValue;
+    auto made = std::make_shared<GraphExec>();
+    made->graph = clone(*graph);
+    made->order = order_of(*made->graph);
+    made->flags = flags;
+    if (made->order.empty() && !made->graph->nodes.empty()) return cudaErrorInvalidValue;
+    *out = made.get();
+    execs()[*out] = std::move(made);
+    return cudaSuccess;
+  });
+}
+
+// `a` still has its memory from an earlier run: CUDA calls that an error, unless told to free it.
+cudaError_t ready(const GraphExec& exec) {
+  for (const Node* node : exec.order) {
+    const auto* a = std::get_if<AllocateOperation>(&node->operation);
+    if (a == nullptr || !a->memory->live) continue;
+    if ((exec.flags & kFreeOnLaunch) == 0) return cudaErrorInvalidValue;
+    a->memory->live = false;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t run_nodes(const std::vector<Node*>& order);
+
+// One node. Host functions run without the lock, so that they may take their time; CUDA lets them call nothing of it.
+cudaError_t run_node(const Node& node) {
+  if (const auto* host = std::get_if<HostOperation>(&node.operation)) {
+    host->function(host->data);
+    return cudaSuccess;
+  }
+  if (const auto* child = std::get_if<ChildOperation>(&node.operation)) return run_nodes(order_of(*child->graph));
+  return call([&](Runtime& r) {
+    return std::visit(
+        [&](const auto& operation) {
+          using T = std::decay_t<decltype(operation)>;
+          if constexpr (std::is_same_v<T, RecordOperation>) {
+            if (!is_event(operation.event)) return cudaErrorInvalidResourceHandle;
+            record_now(operation.event);
+            return cudaSuccess;
+          } else if constexpr (std::is_same_v<T, EmptyOperation> || std::is_same_v<T, WaitOperation> ||
+                               std::is_same_v<T, HostOperation> || std::is_same_v<T, ChildOperation>) {
+            return cudaSuccess;  // what a wait waits for is done already
+          } else {
+            return run(r, operation);
+          }
+        },
+        node.operation);
+  });
+}
+
+cudaError_t run_nodes(const std::vector<Node*>& order) {
+  for (const Node* node : order) {
+    if (!node->enabled) continue;
+    if (const cudaError_t error = run_node(*node); error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+// The nodes of an update's graph in the executable graph's order; why not, otherwise.
+struct Update {
+  enum Result { success = 0, error = 1, topology_changed = 2, type_changed = 3 };
+  Result result = success;
+  Node* node = nullptr;  // of the updating graph
+};
+
+Update update(const GraphExec& exec, const Graph& graph) {
+  const auto& ours = exec.graph->nodes;
+  const auto& theirs = graph.nodes;
+  if (ours.size() != theirs.size()) return {Update::topology_changed};
+  std::unordered_map<const Node*, size_t> place, their_place;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    place[ours[i].get()] = i;
+    their_place[theirs[i].get()] = i;
+  }
+  for (size_t i = 0; i < ours.size(); ++i) {
+    if (ours[i]->type() != theirs[i]->type()) return {Update::type_changed, theirs[i].get()};
+    std::vector<size_t> a, b;
+    for (const Node* need : ours[i]->needs) a.push_back(place[need]);
+    for (const Node* need : theirs[i]->needs) b.push_back(their_place[need]);
+    std::ranges::sort(a);
+    std::ranges::sort(b);
+    if (a != b) return {Update::topology_changed, theirs[i].get()};
+  }
+  for (size_t i = 0; i < ours.size(); ++i) {
+    if (ours[i]->type() == NodeType::allocate || ours[i]->type() == NodeType::free) continue;  // theirs own memory
+    Operation operation = theirs[i]->operation;
+    if (auto* child = std::get_if<ChildOperation>(&operation)) child->graph = clone(*child->graph);
+    ours[i]->operation = std::move(operation);
+    ours[i]->copy = theirs[i]->copy;
+  }
+  return {};
+}
+
+template <typename Body>
+cudaError_t with(cudaGraphExec_t exec, Body&& body) {
+  return call([&](Runtime& r) { return is_exec(exec) ? body(r, *exec) : cudaErrorInvalidValue; });
+}
+
+template <typename Body>
+cudaError_t with_node(cudaGraphExec_t exec, cudaGraphNode_t node, Body&& body) {
+  return with(exec, [&](Runtime&, GraphExec& e) {
+    if (!is_node(node)) return cudaErrorInvalidValue;
+    Node* twin = find_node(*e.graph, node->id);
+    return twin != nullptr ? body(*twin) : cudaErrorInvalidValue;
+  });
+}
+
+}  // namespace
+
+bool is_exec(cudaGraphExec_t exec) { return execs().contains(exec); }
+
+// CUDA 11 gives the place for a failing node and a log in place of flags.
+COALESCE_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
+  return instantiate(exec, graph, runtime_version() >= 12000 ? flags : 0);
+}
+COALESCE_API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                                       unsigned long long flags) {
+  return instantiate(exec, graph, flags);
+}
+COALESCE_API cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                                        cudaGraphInstantiateParams* p) {
+  if (p == nullptr) return note(cudaErrorInvalidValue);
+  const cudaError_t error = instantiate(exec, graph, p->flags);
+  p->errNode_out = nullptr;
+  p->result_out = error == cudaSuccess ? 0 : 1;
+  return error;
+}
+COALESCE_ALIAS(cudaGraphInstantiateWithParams_ptsz, cudaGraphInstantiateWithParams);
+
+COALESCE_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  return call([&](Runtime&) { return execs().erase(exec) == 1 ? cudaSuccess : cudaErrorInvalidValue; });
+}
+COALESCE_API cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long* flags) {
+  if (flags == nullptr) return note(cudaErrorInvalidValue);
+  return with(exec, [&](Runtime&, const GraphExec& e) {
+    *flags = e.flags;
+    return cudaSuccess;
+  });
+}
+COALESCE_API cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
+  return with(exec, [&](Runtime&, const GraphExec&) {
+    return is_stream(stream) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  });
+}
+COALESCE_ALIAS(cudaGraphUpload_ptsz, cudaGraphUpload);
+
+COALESCE_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  std::shared_ptr<GraphExec> mine;  // stays while it runs, whatever other threads destroy
+  bool now = true;
+  const cudaError_t error = with(exec, [&](Runtime&, const GraphExec& e) {
+    if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
+    const Going to = going(stream);
+    if (to.error != cudaSuccess) return to.error;
+    if (to.capture != nullptr) {
+      captured(*to.capture, stream, ChildOperation{clone(*e.graph)});
+      now = false;
+      return cudaSuccess;
+    }
+    mine = execs()[exec];
+    return ready(e);
+  });
+  if (error != cudaSuccess || !now) return error;
+  return run_nodes(mine->order);
+}
+COALESCE_ALIAS(cudaGraphLaunch_ptsz, cudaGraphLaunch);
+
+COALESCE_API cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned enabled) {
+  return with_node(exec, node, [&](Node& n) {
+    const NodeType t = n.type();
+    if (t != NodeType::kernel && t != NodeType::copy && t != NodeType::fill) return cudaErrorInvalidValue;
+    n.enabled = enabled != 0;
+    return cudaSuccess;
+  });
+}
+COALESCE_API cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned* enabled) {
+  if (enabled == nullptr) return note(cudaErrorInvalidValue);
+  return with_node(exec, node, [&](const Node& n) {
+    *enabled = n.enabled;
+    return cudaSuccess;
+  });
+}
+
+COALESCE_API cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                              cudaGraph_t graph) {
+  return with_node(exec, node, [&](Node& n) {
+    auto* child = std::get_if<ChildOperation>(&n.operation);
+    if (child == nullptr || !is_graph(graph)) return cudaErrorInvalidValue;
+    if (graph->nodes.size() != child->graph->nodes.size()) return cudaErrorInvalidValue;
+    child->graph = clone(*graph);
+    return cudaSuccess;
+  });
+}
+
+namespace {
+
+template <typename T>
+cudaError_t set_event(cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event) {
+  return with_node(exec, node, [&](Node& n) {
+    auto* operation = std::get_if<T>(&n.operation);
+    if (operation == nullptr || !is_event(event)) return cudaErrorInvalidValue;
+    operation->event = event;
+    return cudaSuccess;
+  });
+}
+
+}  // namespace
+
+COALESCE_API cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                              cudaEvent_t event) {
+  return set_event<RecordOperation>(exec, node, event);
+}
+COALESCE_API cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                            cudaEvent_t event) {
+  return set_event<WaitOperation>(exec, node, event);
+}
+
+// Since 12: (exec, graph, info). 11: (exec, graph, &node, &result).
+COALESCE_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, void* first, int* second) {
+  if (first == nullptr || (runtime_version() < 12000 && second == nullptr)) return note(cudaErrorInvalidValue);
+  return with(exec, [&](Runtime&, const GraphExec& e) {
+    const Update u = is_graph(graph) ? update(e, *graph) : Update{Update::error};
+    if (runtime_version() >= 12000) {
+      *static_cast<cudaGraphExecUpdateResultInfo*>(first) = {u.result, u.node, nullptr};
+    } else {
+      *static_cast<cudaGraphNode_t*>(first) = u.node;
+      *second = u.result;
+    }
+    return u.result == Update::success ? cudaSuccess : cudaErrorGraphExecUpdateFailure;
+  });
+}
+
+}  // namespace coalesce::cudart

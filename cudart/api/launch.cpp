@@ -1,0 +1,229 @@
+#include "cudart/api/launch.h"
+
+#include <cstring>
+
+#include "cudart/api/capture.h"
+#include "cudart/api/stream.h"
+#include "cudart/core/config.h"
+#include "cudart/core/interrupt.h"
+#include "cudart/core/progress.h"
+
+namespace coalesce::cudart {
+namespace {
+
+// What sends a fault back to the program. The driver has no code of its own for a kernel that never ends: a watchdog's.
+constexpr cudaError_t error_of(machine::Fault fault) {
+  using enum machine::Fault;
+  switch (fault) {
+    case none:
+      return cudaSuccess;
+    case illegal_address:
+      return cudaErrorIllegalAddress;
+    case misaligned_address:
+      return cudaErrorMisalignedAddress;
+    case illegal_instruction:
+      return cudaErrorIllegalInstruction;
+    case trap:
+      return cudaErrorLaunchFailure;
+    case assertion:
+      return cudaErrorAssert;
+    case deadlock:
+    case budget:
+      return cudaErrorLaunchTimeout;
+    case invalid_pc:
+      return cudaErrorInvalidPc;
+    case stack_overflow:
+      return cudaErrorHardwareStackError;
+  }
+  return cudaErrorLaunchFailure;
+}
+
+// Copies the arguments to where the kernel's parameters lie.
+std::vector<uint8_t> pack(const machine::KernelInfo& info, void* const* arguments) {
+  std::vector<uint8_t> bytes(info.parameter_bytes);
+  for (size_t i = 0; i < info.parameters.size(); ++i) {
+    const auto [offset, size] = info.parameters[i];
+    std::memcpy(bytes.data() + offset, arguments[i], size);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+cudaError_t check_launch(const machine::Device& device, const Kernel& kernel, const Launch& l) {
+  for (const dim3& d : {l.grid, l.block}) {
+    if (d.x == 0 || d.y == 0 || d.z == 0) return cudaErrorInvalidConfiguration;
+  }
+  if (l.grid.x > 0x7fff'ffffu || l.grid.y > 65535 || l.grid.z > 65535) return cudaErrorInvalidConfiguration;
+  if (l.block.x > 1024 || l.block.y > 1024 || l.block.z > 64) return cudaErrorInvalidConfiguration;
+  const uint32_t threads = l.block.x * l.block.y * l.block.z;
+  if (threads > device.threads_per_block) return cudaErrorInvalidConfiguration;
+  if (threads > kernel.info->max_threads) return cudaErrorLaunchOutOfResources;
+  if (kernel.info->static_shared_bytes > device.shared_per_block) return cudaErrorInvalidValue;
+  if (l.dynamic_shared > kernel.dynamic_shared_limit) return cudaErrorInvalidValue;
+  if (l.cooperative) {
+    const auto fit =
+        uint64_t{device.multiprocessors} * blocks_per_multiprocessor(device, *kernel.info, threads, l.dynamic_shared);
+    if (uint64_t{l.grid.x} * l.grid.y * l.grid.z > fit) return cudaErrorCooperativeLaunchTooLarge;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t prepare(Runtime& r, const void* function, const Launch& l, void* const* arguments,
+                    const std::vector<uint8_t>& packed, KernelOperation& out) {
+  Kernel* kernel = nullptr;
+  if (const cudaError_t error = r.registry().find_kernel(function, kernel); error != cudaSuccess) return error;
+  if (!is_stream(l.stream)) return cudaErrorInvalidResourceHandle;
+  if (const cudaError_t error = check_launch(*r.device(), *kernel, l); error != cudaSuccess) return error;
+  if (arguments == nullptr && packed.size() < kernel->info->parameter_bytes) return cudaErrorInvalidValue;
+  out = {function, l, arguments != nullptr ? pack(*kernel->info, arguments) : packed};
+  out.packed.resize(kernel->info->parameter_bytes);
+  return cudaSuccess;
+}
+
+cudaError_t launch(Runtime& r, const void* function, const Launch& l, void* const* arguments,
+                   const std::vector<uint8_t>& packed) {
+  KernelOperation k;
+  const cudaError_t error = prepare(r, function, l, arguments, packed, k);
+  return error != cudaSuccess ? error : submit(r, l.stream, std::move(k));
+}
+
+cudaError_t run(Runtime& r, const KernelOperation& k) {
+  const Launch& l = k.launch;
+  Kernel* kernel = nullptr;
+  if (const cudaError_t error = r.registry().find_kernel(k.function, kernel); error != cudaSuccess) return error;
+
+  machine::LaunchConfig config;
+  config.grid = {l.grid.x, l.grid.y, l.grid.z};
+  config.block = {l.block.x, l.block.y, l.block.z};
+  config.dynamic_shared_bytes = static_cast<uint32_t>(l.dynamic_shared);
+  config.cooperative = l.cooperative;
+  config.parameters = k.packed;
+
+  InterruptGuard guard(r.machine());
+  begin_progress();
+  const machine::LaunchReport report = r.machine().launch(*kernel->program, kernel->name, config);
+  end_progress();
+  const int signal = guard.release();
+
+  // A signal ends a launch as an exhausted budget does; it is no fault of the kernel's.
+  const machine::Fault fault =
+      signal != 0 && report.fault == machine::Fault::budget ? machine::Fault::none : report.fault;
+  record::Writer& record = r.record();
+  record.name_kernel(kernel->id, kernel->name);
+  record.launch({.kernel = kernel->id,
+                 .grid = config.grid,
+                 .block = config.block,
+                 .dynamic_shared_bytes = config.dynamic_shared_bytes,
+                 .seconds = report.seconds,
+                 .fault = machine::name_of(machine::kFaults, fault),
+                 .interrupted = signal != 0,
+                 .counters = report.counters,
+                 .lines = &report.lines});
+  for (const auto& d : report.diagnostics) record.diagnostic(d);
+  if (signal != 0) raise_default(signal);
+  // `coalesce check` adds up what launches have found, and prints it.
+  if (const Config& settings = cudart::config(); !settings.check || settings.record.empty())
+    for (const auto& d : report.diagnostics) show(d);
+  if (report.fault != machine::Fault::none) r.fail(error_of(report.fault));
+  return cudaSuccess;
+}
+
+namespace {
+
+// <<<...>>> leaves its configuration here for the launch stub that follows; nested because arguments may launch too. A
+// list that needs no destructor: static objects' destructors may launch when a thread's own objects are gone.
+struct Configuration {
+  Launch launch;
+  std::unique_ptr<Configuration> outer;
+  std::vector<uint8_t> arguments = {};  // of the interface before 9.2, which takes them one by one
+};
+thread_local Configuration* innermost = nullptr;
+
+void push(const Launch& launch) { innermost = new Configuration{launch, std::unique_ptr<Configuration>(innermost)}; }
+
+std::unique_ptr<Configuration> pop() {
+  std::unique_ptr<Configuration> top(innermost);
+  if (top) innermost = top->outer.release();
+  return top;
+}
+
+}  // namespace
+
+COALESCE_API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
+  push({grid, block, shared, stream});
+  return 0;
+}
+
+COALESCE_API cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
+  const std::unique_ptr<Configuration> top = pop();
+  if (!top) return note(cudaErrorMissingConfiguration);
+  *grid = top->launch.grid;
+  *block = top->launch.block;
+  *shared = top->launch.dynamic_shared;
+  *static_cast<cudaStream_t*>(stream) = top->launch.stream;
+  return cudaSuccess;
+}
+
+COALESCE_API cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared,
+                                          cudaStream_t stream) {
+  return call([&](Runtime& r) { return launch(r, function, {grid, block, shared, stream}, arguments); });
+}
+COALESCE_ALIAS(cudaLaunchKernel_ptsz, cudaLaunchKernel);
+
+COALESCE_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
+                                            cudaStream_t stream) {
+  return call([&](Runtime& r) { return launch(r, kernel, {grid, block, shared, stream}, arguments); });
+}
+COALESCE_ALIAS(__cudaLaunchKernel_ptsz, __cudaLaunchKernel);
+
+COALESCE_API cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                                                     size_t shared, cudaStream_t stream) {
+  return call([&](Runtime& r) { return launch(r, function, {grid, block, shared, stream, true}, arguments); });
+}
+COALESCE_ALIAS(cudaLaunchCooperativeKernel_ptsz, cudaLaunchCooperativeKernel);
+
+uint64_t cluster_blocks(const cudaLaunchConfig_t& config) {
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    if (config.attrs[i].id != cudaLaunchAttributeClusterDimension) continue;
+    const auto [x, y, z] = config.attrs[i].value.clusterDim;
+    return uint64_t{x} * y * z;
+  }
+  return 1;
+}
+
+COALESCE_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
+  if (config == nullptr || (config->attrs == nullptr && config->numAttrs != 0)) return note(cudaErrorInvalidValue);
+  if (cluster_blocks(*config) != 1) return note(cudaErrorNotSupported);
+  Launch l{config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream};
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& a = config->attrs[i];
+    if (a.id == cudaLaunchAttributeCooperative) l.cooperative = a.value.cooperative != 0;
+    // The others are hints about caches, priorities and overlap; they change no result.
+  }
+  return call([&](Runtime& r) { return launch(r, function, l, arguments); });
+}
+COALESCE_ALIAS(cudaLaunchKernelExC_ptsz, cudaLaunchKernelExC);
+
+COALESCE_API cudaError_t cudaConfigureCall(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
+  push({grid, block, shared, stream});
+  return cudaSuccess;
+}
+
+COALESCE_API cudaError_t cudaSetupArgument(const void* argument, size_t size, size_t offset) {
+  if (size > 32768 || offset > 32768) return note(cudaErrorInvalidValue);  // no launch takes more than 32 KiB
+  if (!innermost) return note(cudaErrorMissingConfiguration);
+  std::vector<uint8_t>& arguments = innermost->arguments;
+  if (arguments.size() < offset + size) arguments.resize(offset + size);
+  std::memcpy(arguments.data() + offset, argument, size);
+  return cudaSuccess;
+}
+
+COALESCE_API cudaError_t cudaLaunch(const void* function) {
+  const std::unique_ptr<Configuration> top = pop();
+  if (!top) return note(cudaErrorMissingConfiguration);
+  return call([&](Runtime& r) { return launch(r, function, top->launch, nullptr, top->arguments); });
+}
+COALESCE_ALIAS(cudaLaunch_ptsz, cudaLaunch);
+
+}  // namespace coalesce::cudart

@@ -1,0 +1,31 @@
+// Launching, for the API's several forms of it.
+#pragma once
+
+#include "cudart/core/registry.h"
+#include "cudart/core/runtime.h"
+
+namespace coalesce::cudart {
+
+struct Launch {
+  dim3 grid, block;
+  size_t dynamic_shared = 0;
+  cudaStream_t stream = nullptr;
+  bool cooperative = false;
+};
+
+// Runs the kernel to its end; under the lock. `arguments`: one pointer per parameter (null: `packed` holds them as laid
+// out). Returns what CUDA's launch returns: faults of the kernel itself show later (Runtime::fail).
+cudaError_t launch(Runtime& r, const void* function, const Launch& l, void* const* arguments,
+                   const std::vector<uint8_t>& packed = {});
+
+// Checks the launch against the device and the kernel, with CUDA's codes.
+cudaError_t check_launch(const machine::Device& device, const Kernel& kernel, const Launch& l);
+
+// Blocks of a cluster of that launch; 1: it has no clusters.
+uint64_t cluster_blocks(const cudaLaunchConfig_t& config);
+
+// How many blocks of the kernel fit on one multiprocessor; 0: none.
+uint32_t blocks_per_multiprocessor(const machine::Device& device, const machine::KernelInfo& kernel,
+                                   uint32_t block_threads, uint64_t dynamic_shared);
+
+}  // namespace coalesce::cudart

@@ -1,0 +1,163 @@
+#include "cudart/api/stream.h"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+
+#include "cudart/api/capture.h"
+#include "cudart/core/runtime.h"
+
+namespace coalesce::cudart {
+
+struct Stream {
+  unsigned long long id;
+  unsigned flags;
+  int priority;
+};
+
+namespace {
+
+constexpr int kGreatestPriority = -5, kLeastPriority = 0;
+
+struct Streams {
+  std::unordered_map<cudaStream_t, std::unique_ptr<Stream>> all;
+  unsigned long long next_id = 3;  // 1 and 2 are the default streams'
+};
+auto& streams() { return held<Streams>().all; }
+
+bool is_default(cudaStream_t stream) { return reinterpret_cast<uintptr_t>(stream) <= 2; }
+
+cudaError_t create(cudaStream_t* stream, unsigned flags, int priority) {
+  if (stream == nullptr || flags > cudaStreamNonBlocking) return note(cudaErrorInvalidValue);
+  return call([&](Runtime&) {
+    auto made = std::make_unique<Stream>(
+        Stream{held<Streams>().next_id++, flags, std::clamp(priority, kGreatestPriority, kLeastPriority)});
+    *stream = made.get();
+    streams()[*stream] = std::move(made);
+    return cudaSuccess;
+  });
+}
+
+// For the calls that only need the stream to exist.
+template <typename Body>
+cudaError_t with(cudaStream_t stream, Body&& body) {
+  return call([&](Runtime&) {
+    if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
+    return body();
+  });
+}
+cudaError_t touch(cudaStream_t stream) {
+  return with(stream, [] { return cudaSuccess; });
+}
+
+template <typename T>
+cudaError_t get(cudaStream_t stream, T* out, T of_default, T Stream::* member) {
+  if (out == nullptr) return note(cudaErrorInvalidValue);
+  return with(stream, [&] {
+    *out = is_default(stream) ? of_default : streams()[stream].get()->*member;
+    return cudaSuccess;
+  });
+}
+
+}  // namespace
+
+bool is_blocking(cudaStream_t stream) {
+  return is_default(stream) || (streams()[stream]->flags & cudaStreamNonBlocking) == 0;
+}
+
+bool is_stream(cudaStream_t stream) { return is_default(stream) || streams().contains(stream); }
+
+COALESCE_API cudaError_t cudaStreamCreate(cudaStream_t* stream) { return create(stream, 0, 0); }
+COALESCE_API cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return create(stream, flags, 0);
+}
+COALESCE_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  return create(stream, flags, priority);
+}
+
+COALESCE_API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return call([&](Runtime&) {
+    if (!streams().contains(stream)) return cudaErrorInvalidResourceHandle;
+    forget_stream_capture(stream);
+    streams().erase(stream);
+    return cudaSuccess;
+  });
+}
+
+COALESCE_API cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return with(stream, [&] { return may_wait(stream); });
+}
+COALESCE_ALIAS(cudaStreamSynchronize_ptsz, cudaStreamSynchronize);
+COALESCE_API cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return with(stream, [&] { return may_wait(stream); });
+}
+COALESCE_ALIAS(cudaStreamQuery_ptsz, cudaStreamQuery);
+
+COALESCE_API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
+  return get(stream, flags, 0u, &Stream::flags);
+}
+COALESCE_ALIAS(cudaStreamGetFlags_ptsz, cudaStreamGetFlags);
+COALESCE_API cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  return get(stream, priority, 0, &Stream::priority);
+}
+COALESCE_ALIAS(cudaStreamGetPriority_ptsz, cudaStreamGetPriority);
+COALESCE_API cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
+  return get(stream, id, reinterpret_cast<uintptr_t>(stream) == 2 ? 2ull : 1ull, &Stream::id);
+}
+COALESCE_ALIAS(cudaStreamGetId_ptsz, cudaStreamGetId);
+COALESCE_API cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
+  if (device == nullptr) return note(cudaErrorInvalidValue);
+  return with(stream, [&] {
+    *device = 0;
+    return cudaSuccess;
+  });
+}
+COALESCE_ALIAS(cudaStreamGetDevice_ptsz, cudaStreamGetDevice);
+
+COALESCE_API cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return query([&](Runtime&) {
+    if (least != nullptr) *least = kLeastPriority;
+    if (greatest != nullptr) *greatest = kGreatestPriority;
+    return cudaSuccess;
+  });
+}
+
+COALESCE_API cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void*, size_t, unsigned) {
+  return touch(stream);
+}
+COALESCE_ALIAS(cudaStreamAttachMemAsync_ptsz, cudaStreamAttachMemAsync);
+COALESCE_API cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+  const cudaError_t error = touch(to);
+  return error != cudaSuccess ? error : touch(from);
+}
+COALESCE_ALIAS(cudaStreamCopyAttributes_ptsz, cudaStreamCopyAttributes);
+COALESCE_API cudaError_t cudaStreamSetAttribute(cudaStream_t stream, int, const void*) { return touch(stream); }
+COALESCE_ALIAS(cudaStreamSetAttribute_ptsz, cudaStreamSetAttribute);
+
+// The functions of the program run here, without the lock: they may take as long as they like.
+COALESCE_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  if (function == nullptr) return note(cudaErrorInvalidValue);
+  bool now = true;
+  const cudaError_t error = with(stream, [&] {
+    const Going to = going(stream);
+    if (to.capture != nullptr) captured(*to.capture, stream, HostOperation{function, data});
+    now = to.capture == nullptr;
+    return to.error;
+  });
+  if (error != cudaSuccess) return error;
+  if (now) function(data);
+  return cudaSuccess;
+}
+COALESCE_ALIAS(cudaLaunchHostFunc_ptsz, cudaLaunchHostFunc);
+
+COALESCE_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data,
+                                               unsigned flags) {
+  if (function == nullptr || flags != 0) return note(cudaErrorInvalidValue);
+  const cudaError_t error = with(stream, [&] { return may_wait(stream); });  // graphs cannot hold callbacks
+  if (error == cudaErrorInvalidResourceHandle || error == cudaErrorStreamCaptureUnsupported) return error;
+  function(stream, error, data);  // it is told of earlier faults
+  return error;
+}
+COALESCE_ALIAS(cudaStreamAddCallback_ptsz, cudaStreamAddCallback);
+
+}  // namespace coalesce::cudart

@@ -1,0 +1,14 @@
+// Streams are names only: work is done when the call that asks for it returns.
+#pragma once
+
+#include "cudart/core/abi.h"
+
+namespace coalesce::cudart {
+
+// A live stream, or one of the default ones (0, 1 legacy, 2 per thread). Under the lock.
+bool is_stream(cudaStream_t stream);
+
+// It waits for the legacy stream, and that for it. Under the lock.
+bool is_blocking(cudaStream_t stream);
+
+}  // namespace coalesce::cudart

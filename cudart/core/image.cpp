@@ -1,0 +1,109 @@
+#include "cudart/core/image.h"
+
+#include <link.h>
+
+#include <cstring>
+#include <span>
+
+#include "cudart/core/fatbin.h"
+
+namespace coalesce::cudart {
+namespace {
+
+struct Wrapper {
+  uint32_t magic;
+  uint32_t version;  // 1: data is the fat binary; 2: linked from the fat binaries that `prelinked` lists
+  const void* data;
+  const void* const* prelinked;  // version 2: ends with null
+};
+
+// Bytes from `address` to the end of its loaded segment. 0: it is in no loaded file.
+size_t bytes_in_segment(const void* address) {
+  struct Search {
+    uintptr_t address;
+    size_t bytes;
+  } search{reinterpret_cast<uintptr_t>(address), 0};
+  dl_iterate_phdr(
+      [](dl_phdr_info* file, size_t, void* data) {
+        auto& s = *static_cast<Search*>(data);
+        for (int i = 0; i < file->dlpi_phnum; ++i) {
+          const auto& segment = file->dlpi_phdr[i];
+          const uintptr_t begin = file->dlpi_addr + segment.p_vaddr;
+          if (segment.p_type == PT_LOAD && s.address >= begin && s.address - begin < segment.p_memsz) {
+            s.bytes = segment.p_memsz - (s.address - begin);
+            return 1;
+          }
+        }
+        return 0;
+      },
+      &search);
+  return search.bytes;
+}
+
+// The bytes of a fat binary or of a text at `address`. Outside of loaded files (memory the program filled itself) the
+// container's own size, or the terminating null, has to be trusted: that is the contract of cudaLibraryLoadData.
+std::span<const uint8_t> extent(const void* address, size_t known) {
+  const auto* bytes = static_cast<const uint8_t*>(address);
+  if (known != 0) return {bytes, known};
+  if (const size_t n = bytes_in_segment(address); n != 0) return {bytes, n};
+  uint32_t magic;
+  std::memcpy(&magic, bytes, sizeof magic);
+  if (magic != kFatbinMagic) return {bytes, std::strlen(static_cast<const char*>(address))};
+  uint16_t header;
+  uint64_t size;
+  std::memcpy(&header, bytes + 6, sizeof header);
+  std::memcpy(&size, bytes + 8, sizeof size);
+  return {bytes, header + size};
+}
+
+// Adds the PTX of one fat binary or text. `seen`: what it held, for the message when nothing fits.
+void add(const void* address, size_t known, uint32_t major, uint32_t minor, Image& image, std::string& seen) {
+  const std::span<const uint8_t> bytes = extent(address, known);
+  if (const std::string_view text = bare_ptx(bytes); !text.empty()) {
+    image.ptx.emplace_back(text);
+    return;
+  }
+  const auto entries = read_fatbin(bytes);
+  if (const FatbinEntry* best = best_ptx(entries, major, minor)) {
+    image.ptx.push_back(unpack(*best));
+    return;
+  }
+  for (const auto& entry : entries) {
+    if (!seen.empty()) seen += ", ";
+    seen += entry.kind == FatbinEntry::Kind::ptx   ? "PTX of compute_"
+            : entry.kind == FatbinEntry::Kind::elf ? "machine code of sm_"
+                                                   : "something else for sm_";
+    seen += std::to_string(entry.architecture);
+    if (entry.suffix != 0) seen += entry.suffix;
+  }
+}
+
+}  // namespace
+
+Image read_image(const void* address, size_t bytes, uint32_t major, uint32_t minor) {
+  Image image;
+  std::string seen;
+  Wrapper wrapper;
+  uint32_t magic;
+  std::memcpy(&magic, address, sizeof magic);
+  if (magic == kWrapperMagic) {
+    std::memcpy(&wrapper, address, sizeof wrapper);
+    if (wrapper.version == 2 && wrapper.prelinked != nullptr) {
+      // The linked binary holds machine code only; PTX is in the parts.
+      for (const void* const* part = wrapper.prelinked; *part != nullptr; ++part)
+        add(*part, 0, major, minor, image, seen);
+    }
+    if (image.ptx.empty()) add(wrapper.data, 0, major, minor, image, seen);
+  } else {
+    add(address, bytes, major, minor, image, seen);
+  }
+  if (image.ptx.empty()) {
+    const std::string architecture = std::to_string(10 * major + minor);
+    image.problem = "the program holds no PTX for compute capability " + std::to_string(major) + "." +
+                    std::to_string(minor) + ", only " + (seen.empty() ? "an empty fat binary" : seen);
+    image.hint = "rebuild with -gencode arch=compute_" + architecture + ",code=compute_" + architecture;
+  }
+  return image;
+}
+
+}  // namespace coalesce::cudart

@@ -1,0 +1,138 @@
+#include "cudart/core/runtime.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "cudart/core/config.h"
+#include "cudart/core/progress.h"
+#include "cudart/core/registry.h"
+#include "machine/execute/native.h"
+#include "native/tier/engine.h"
+
+namespace coalesce::cudart {
+namespace {
+
+std::string known_devices() {
+  std::string keys;
+  for (const auto& d : machine::devices()) {
+    if (!keys.empty()) keys += ", ";
+    keys += d.key;
+  }
+  return keys;
+}
+
+}  // namespace
+
+Runtime::Runtime() : registry_(std::make_unique<Registry>()) {
+  device_ = machine::find_device(config().device);
+  if (device_ == nullptr) {
+    std::fprintf(stderr, "coalesce: error: there is no device '%s'\ncoalesce: hint: COALESCE_DEVICE is one of %s\n",
+                 config().device.c_str(), known_devices().c_str());
+  }
+  if (device_ == nullptr) return;
+  record_.open(config().record);
+  record_.header(
+      {.key = device_->key,
+       .name = device_->name,
+       .major = device_->major,
+       .minor = device_->minor,
+       .model = config().model == machine::Model::ptx ? "" : machine::name_of(machine::kModels, config().model)});
+}
+
+cudaError_t Runtime::device_only() const { return device_ != nullptr ? cudaSuccess : cudaErrorNoDevice; }
+
+cudaError_t Runtime::context() {
+  if (device_ == nullptr) return cudaErrorNoDevice;
+  if (machine_ == nullptr) {
+    machine::Options options;
+    options.threads = config().threads;
+    if (config().max_instructions != 0) options.max_instructions = config().max_instructions;
+    options.model = config().model;
+    options.check = config().check;
+    if (config().progress) options.progress = draw_progress;
+    options.notice = show;
+    if (!native_) {
+      native_ = native::make_provider(config().engine, [](const std::string& text) {
+        std::fprintf(stderr, "coalesce: warning: %s\n", text.c_str());
+      });
+    }
+    options.native = native_;
+    try {
+      machine_ = std::make_unique<machine::Machine>(*device_, std::move(options));
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "coalesce: error: cannot start the machine: %s\n", e.what());
+      return cudaErrorInitializationError;
+    }
+    owner_ = getpid();
+  } else if (getpid() != owner_) {
+    return cudaErrorInitializationError;  // as CUDA does in a child forked after first use
+  }
+  if (sticky_ != cudaSuccess) sticky_seen_ = true;
+  return sticky_;
+}
+
+void Runtime::reset() {
+  objects_.clear();                            // graphs give their memory back to the machine that is still there
+  if (machine_ && getpid() != owner_) return;  // a forked child: there are no threads to end here
+  registry_->unload();
+  machine_.reset();
+  sticky_ = cudaSuccess;
+  sticky_seen_ = false;
+}
+
+size_t Objects::next_slot() {
+  static size_t next = 0;
+  return next++;
+}
+
+Runtime& runtime() {
+  static Runtime* the = new Runtime;
+  return *the;
+}
+
+void show(const machine::Diagnostic& d) {
+  const std::string text = machine::render(d, config().colour);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void print(const machine::Diagnostic& d) {
+  show(d);
+  runtime().record().diagnostic(d);
+}
+
+namespace {
+
+// Device memory that the program has not freed.
+void report_leaks(Runtime& r) {
+  constexpr std::size_t kShown = 8;
+  machine::Diagnostic d;
+  uint64_t bytes = 0;
+  std::size_t count = 0;
+  for (const auto& a : r.memory().all()) {
+    const bool on_device = a->origin == machine::Origin::device || a->origin == machine::Origin::managed;
+    if (!a->live || !on_device || !a->label.starts_with("cuda")) continue;  // not variables
+    bytes += a->size;
+    if (++count <= kShown) d.notes.push_back(a->label + " of " + std::to_string(a->size) + " bytes");
+  }
+  if (count == 0) return;
+  if (count > kShown) d.notes.push_back("and " + std::to_string(count - kShown) + " more");
+  d.severity = machine::Severity::warning;
+  d.hazard = machine::Hazard::leak;
+  d.message = std::to_string(bytes) + " bytes of device memory were not freed";
+  r.record().diagnostic(d);
+}
+
+// Runs after the program's own atexit functions and destructors, so the record closes when nothing more can come.
+__attribute__((destructor)) void at_exit() {
+  Runtime& r = runtime();
+  if (r.mutex.try_lock()) {  // a thread still in a call at exit keeps its half-done line out of the file
+    if (config().check && r.has_machine()) report_leaks(r);
+    r.record().end();
+    r.mutex.unlock();
+  }
+}
+
+}  // namespace
+}  // namespace coalesce::cudart

@@ -1,0 +1,110 @@
+// The state behind the API: one machine, one lock, the errors, the record. Every exported function enters through one
+// of call(), query() and note() below, which give CUDA's rules for errors in one place.
+//
+// All work is done when the call that asks for it returns; streams therefore need no queues. Threads of the program may
+// call at any time: the lock serialises them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <mutex>
+#include <new>
+
+#include "cudart/core/abi.h"
+#include "cudart/core/objects.h"
+#include "machine/machine.h"
+#include "record/writer.h"
+
+namespace coalesce::cudart {
+
+class Registry;
+
+class Runtime {
+ public:
+  Runtime();
+
+  std::mutex mutex;
+
+  // Null: COALESCE_DEVICE names none.
+  const machine::Device* device() const { return device_; }
+  // The machine, made on first use. Only where context() succeeded.
+  machine::Machine& machine() { return *machine_; }
+  machine::Memory& memory() { return machine_->memory(); }
+  Registry& registry() { return *registry_; }
+  Objects& objects() { return objects_; }
+  record::Writer& record() { return record_; }
+
+  // The first step of a call that needs a working context: cudaSuccess, or the fault that ended the context. Makes the
+  // machine.
+  cudaError_t context();
+  bool has_machine() const { return machine_ != nullptr; }
+  // Like context(), for calls that work after a fault (cudaGetDeviceProperties...).
+  cudaError_t device_only() const;
+
+  // A kernel ended in `error`: from now on every call that needs the context returns it, as with the driver. Launches
+  // are asynchronous, so cudaGetLastError shows it only once such a call has.
+  void fail(cudaError_t error) { sticky_ = error; }
+  cudaError_t seen_failure() const { return sticky_seen_ ? sticky_ : cudaSuccess; }
+  // cudaDeviceReset: a new machine on next use; every object, device pointer and loaded module is gone.
+  void reset();
+
+ private:
+  const machine::Device* device_ = nullptr;
+  // Outlives machines: resetting the device does not wait for a kernel that is being compiled.
+  std::shared_ptr<machine::NativeProvider> native_;
+  std::unique_ptr<machine::Machine> machine_;
+  std::unique_ptr<Registry> registry_;
+  record::Writer record_;
+  Objects objects_;
+  cudaError_t sticky_ = cudaSuccess;
+  bool sticky_seen_ = false;
+  pid_t owner_ = 0;  // who made the machine; its threads do not survive fork()
+};
+
+// Made on first use, never destroyed: programs call us from destructors that run after ours would.
+Runtime& runtime();
+
+// What the API's files keep in the context; see objects.h.
+template <typename T>
+T& held() {
+  return runtime().objects().get<T>();
+}
+
+// Remembers an error for cudaGetLastError of this thread; returns it.
+cudaError_t note(cudaError_t error);
+// Prints a diagnostic on stderr. / The same, and records it (a launch's are recorded with the launch).
+void show(const machine::Diagnostic& d);
+void print(const machine::Diagnostic& d);
+
+// Runs `body(runtime)` under the lock when the context works. What is thrown becomes an error code.
+template <typename Body>
+cudaError_t guarded(Runtime& r, Body&& body) {
+  try {
+    return body(r);
+  } catch (const std::bad_alloc&) {
+    return cudaErrorMemoryAllocation;
+  } catch (const machine::Error& e) {
+    print(e.diagnostic);
+    return cudaErrorUnknown;
+  }
+}
+
+template <typename Body>
+cudaError_t call(Body&& body) {
+  Runtime& r = runtime();
+  const std::lock_guard lock(r.mutex);
+  if (const cudaError_t error = r.context(); error != cudaSuccess) return note(error);
+  return note(guarded(r, body));
+}
+
+// The same for calls that need only to know the device and that a fault does not stop.
+template <typename Body>
+cudaError_t query(Body&& body) {
+  Runtime& r = runtime();
+  const std::lock_guard lock(r.mutex);
+  if (const cudaError_t error = r.device_only(); error != cudaSuccess) return note(error);
+  return note(guarded(r, body));
+}
+
+}  // namespace coalesce::cudart
