@@ -1,5 +1,5 @@
-// What libcoalesce_native.so exports: the compiler behind two C functions. The library is loaded when the first kernel
-// is compiled (native/tier/library.h) and shares structs with who loads it, so both must be of one build.
+// The interface of libcoalesce_native.so: the compiler behind two C functions. native/tier/library.h loads the library
+// when the first kernel is compiled and shares structs with it, so both must be of one build.
 #pragma once
 
 #include "native/compile.h"

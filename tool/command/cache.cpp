@@ -121,7 +121,7 @@ fs::path Cache::keep(const std::string& request, const fs::path& scratch, const 
   }
   fs::rename(scratch / "files", folder_ / (request + ".files"), error);
   if (error) return scratch / "program";
-  // From here on the entry is everybody's: only the program goes in.
+  // From here on the entry is shared: only the program goes in.
   for (const auto& file : fs::directory_iterator(scratch, error)) {
     std::error_code ignored;
     if (file.path().filename() != "program") fs::remove_all(file.path(), ignored);

@@ -43,7 +43,7 @@ class Forwarding {
     was_interrupted = false;
     for (std::size_t i = 0; i < std::size(kForwarded); ++i) {
       sigaction(kForwarded[i], nullptr, &old_[i]);
-      // What our caller ignores (nohup) stays ignored, for the child too.
+      // Signals that our caller ignores (nohup) stay ignored, for the child too.
       if (old_[i].sa_handler != SIG_IGN) sigaction(kForwarded[i], &action, nullptr);
     }
   }

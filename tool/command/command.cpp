@@ -60,8 +60,8 @@ int dispatch(const CLI::App& app, Options& options) {
   return 0;
 }
 
-// What was printed and does not arrive (a full disk, a descriptor that is closed) must not end as if it had: throws
-// then.
+// Throws if printed text does not arrive (a full disk, a closed descriptor), so that the command does not end with
+// success.
 void flush_standard_output() {
   errno = 0;
   std::cout.flush();

@@ -5,7 +5,7 @@
 
 namespace coalesce::tool {
 
-// What main() does: reads the command line, runs the subcommand, prints errors. Returns the exit code.
+// main() calls this: it reads the command line, runs the subcommand, prints errors. Returns the exit code.
 int command(int argc, const char* const* argv, const std::string& version);
 
 }  // namespace coalesce::tool

@@ -70,7 +70,7 @@ std::vector<std::vector<std::string>> commands(const Tool& tool, const fs::path&
   };
   if (tool.kind == Compiler::nvcc) {
     std::vector<std::string> words = {"-cudart", "shared", "-lineinfo"};
-    // Where both are of one architecture, the machine code is made of the very PTX beside it.
+    // If both are of one architecture, the machine code is made of the PTX beside it.
     if (options.native == arch) {
       words.insert(words.end(), {"-gencode", fmt::format("arch=compute_{0},code=[compute_{0},sm_{0}]", arch)});
     } else {
@@ -186,7 +186,7 @@ fs::path compile(const fs::path& source, const CompileOptions& options, const ma
   std::vector<fs::path> files;
   for (const char* name : {"deps", "deps-device", "deps-host"}) {
     for (const fs::path& file : parse_dependencies(read_file(out / name).value_or(""))) {
-      // What we made ourselves is gone the next time.
+      // Files of our own are gone the next time.
       if (file.parent_path() != out) files.push_back(fs::absolute(file));
     }
   }

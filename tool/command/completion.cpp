@@ -34,7 +34,7 @@ std::vector<std::string> words_of(const machine::Names<T, N>& names) {
   return words;
 }
 
-// What values an option takes, where they are a short list. The options' own descriptions name them for people.
+// The values of an option, if they are a short list. The options' own descriptions name them for people.
 std::vector<std::string> values_of(const std::string& option) {
   std::vector<std::string> devices;
   for (const machine::Device& device : machine::devices()) devices.emplace_back(device.key);

@@ -1,5 +1,5 @@
-// What an executable says about itself before it is started: does it use the CUDA runtime, can the machine stand in for
-// it, does it carry PTX? Reads ELF headers, the dynamic section and the fat binary; runs nothing, trusts no offset.
+// Facts of an executable before it is started: does it use the CUDA runtime, can the machine replace it, does it carry
+// PTX? Reads ELF headers, the dynamic section and the fat binary; runs nothing, trusts no offset.
 #pragma once
 
 #include <string>

@@ -29,7 +29,7 @@ fs::path find_executable(const std::string& name) {
   if (fs::exists(name, ignored)) {
     // There, but perhaps no program at all: that is the more helpful thing to say.
     require_runnable(inspect_file(name), name);
-    // As a shell: without a slash a name is looked for on PATH only.
+    // Like a shell, looks for a name without a slash on PATH only.
     const bool here = name.find('/') == std::string::npos;
     throw Error(Exit::failed, here ? "no program '" + name + "' on PATH" : "'" + name + "' may not be executed",
                 here ? "for the one in this folder: ./" + name : "chmod +x " + name);
@@ -46,7 +46,7 @@ std::string runnable(const std::string& program, const CompileOptions& options, 
   return compile(program, options, device, layout, *cache);
 }
 
-// What the figures do not cover, said beside them.
+// Prints what the figures do not cover.
 void print_warnings(const Execution& execution, bool colour) {
   const Record& record = execution.record;
   const auto warn = [&](const std::string& text) {

@@ -44,7 +44,7 @@ std::string runnable(const std::string& program, const CompileOptions& options, 
 Execution execute(const std::vector<std::string>& words, const MachineOptions& options, const Layout& layout,
                   bool quiet, bool output_to_stderr, bool output_to_pipe);
 
-// What the record does not cover, on standard error.
+// Prints what the record does not cover, on standard error.
 void print_warnings(const Execution& execution, bool colour);
 
 // The exit code for what happened: the program's own; when that is 0, 130 after an interruption and 4 after a fault,

@@ -15,7 +15,7 @@ namespace coalesce::tool {
 // The experiments there are, by name, not run. Throws Error (environment) where the installation has none.
 std::vector<Experiment> find_experiments(const std::filesystem::path& lab);
 
-// Where an experiment runs: on the machine always; on a GPU too where there is one here.
+// The place where an experiment runs: always the machine, and a GPU if there is one here.
 struct Target {
   std::optional<Gpu> gpu;
   Limits limits;  // of the GPU

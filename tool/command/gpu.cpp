@@ -20,7 +20,7 @@ namespace {
 // Numbers of the driver's CUdevice_attribute.
 constexpr int kMajor = 75, kMinor = 76;
 
-// Where nvcc's own runtime lies; empty: no nvcc.
+// The folders of nvcc's own runtime; empty: no nvcc.
 std::vector<fs::path> toolkit_folders() {
   const fs::path nvcc = find_program("nvcc");
   std::error_code error;

@@ -22,7 +22,7 @@ std::optional<Gpu> find_gpu(std::string& why);
 // The same, or Error (environment).
 Gpu require_gpu();
 
-// How a program is measured (gpu/session.h).
+// The measurement of a program (gpu/session.h).
 struct Measurement {
   int repeat = 0;         // repetitions of each launch for cold and for warm caches
   bool counters = false;  // read the hardware's

@@ -1,6 +1,8 @@
-// Where the parts of the project lie, seen from the executable itself, so that an installed tree may be moved:
+// The places of the project's parts, seen from the executable, so that an installed tree may be moved:
+//
 //   <prefix>/bin/coalesce   <prefix>/lib/coalesce/{libcudart,libcoalesce_gpu}.so* <prefix>/share/coalesce/{include,lab}
 //   <prefix>/include
+//
 // and in a build tree <build>/bin/coalesce, <build>/lib/libcudart.so.*, the rest in the source tree.
 #pragma once
 

@@ -39,7 +39,7 @@ CLI::Validator whole_number(uint64_t least, uint64_t most = UINT64_MAX);
 CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description);
 
 CLI::Option* add_colour(CLI::App& command, Colour& colour);
-// How a program comes to run on the machine at all.
+// Options that start a program on the machine.
 void add_program_options(CLI::App& command, MachineOptions& options);
 // And how the machine executes it.
 void add_machine_options(CLI::App& command, MachineOptions& options);

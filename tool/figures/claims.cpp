@@ -45,7 +45,7 @@ const Quantity kQuantities[] = {
     {"d2d_bytes", [](const Rung& r) { return of_copies(r, &Copies::d2d_bytes); }},
 };
 
-// What only a GPU can tell; 0 is what it did not tell.
+// A value that only a GPU measures; 0 if it did not.
 double of_hardware(const Rung& rung, double (*value)(const Hardware&), const char* what) {
   const double result = rung.hardware ? value(*rung.hardware) : 0;
   if (result == 0) throw Unjudged{std::string(what) + " of " + rung.name + ": needs a GPU"};

@@ -61,7 +61,7 @@ ClaimFile parse_claims(std::string_view text, const std::string& name);
 // Fills in value, verdict and reason. `defaults`: the program ran at its default sizes.
 Claim judge(const ClaimRule& row, const std::vector<Rung>& rungs, bool defaults);
 
-// What an expression may name.
+// A name in an expression.
 struct Name {
   std::string rung;      // empty: `quantity` is "value" or "figure"
   std::size_t step = 0;  // from 1; 0: the whole rung

@@ -1,4 +1,4 @@
-// What the command says when it cannot go on: one `error:` line, perhaps one `hint:` line, and an exit code.
+// An error that ends the command: one `error:` line, perhaps one `hint:` line, and an exit code.
 #pragma once
 
 #include <stdexcept>

@@ -17,7 +17,7 @@ bool has_word(const std::string& line, const std::string& word) {
   return false;
 }
 
-// What the experiment printed about a rung: lines that begin with its name and a space.
+// The experiment's output about a rung: lines that begin with its name and a space.
 Rung::Result result_of(const std::string& rung, const std::string& output) {
   std::istringstream in(output);
   auto result = Rung::Result::unknown;
@@ -32,7 +32,7 @@ Rung::Result result_of(const std::string& rung, const std::string& output) {
   return result;
 }
 
-// What the launch with k steps counted beyond the one with k - 1.
+// The counts of the launch with k steps beyond those of the one with k - 1.
 Step difference(const machine::Counters& more, const machine::Counters& fewer, std::size_t number) {
   Step step;
   step.name = std::to_string(number);

@@ -87,7 +87,7 @@ struct Experiment {
   std::string name, title;
   std::filesystem::path source;    // the .cu
   std::vector<std::string> sizes;  // the words given to the program: "--n", "1000"; empty: its own defaults
-  // What a run found; empty before it.
+  // The results of a run; empty before it.
   DeviceName device;
   std::vector<Rung> rungs;
   std::vector<Comparison> comparisons;

@@ -1,4 +1,4 @@
-// What the comments of an experiment's source say: the title of the experiment, and what each rung changes.
+// The comments of an experiment's source: the title of the experiment, and the change of each rung.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ struct Comment {
   std::string changed;   // what comes before "Counters:"
   std::string expected;  // what comes after it
 };
-// Of the comment right before the kernel of that name or, where there is no such kernel, the host function of that
-// name. A heading "Rung 3." is left out. Empty: there is none.
+// The comment right before the kernel of that name, or before the host function of that name if there is no such
+// kernel. A heading "Rung 3." is left out. Empty: there is none.
 Comment comment_of(const std::string& source, const std::string& name);
 
 }  // namespace coalesce::tool

@@ -1,4 +1,4 @@
-// What a GPU told: times, the hardware's counters, what it can do at best.
+// Measurements of a GPU: times, hardware counters, the GPU's limits.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Copies {
   uint64_t h2d_calls = 0, h2d_bytes = 0, d2h_calls = 0, d2h_bytes = 0, d2d_calls = 0, d2d_bytes = 0;
 };
 
-// What a GPU told of a rung.
+// A GPU's measurements of a rung.
 struct Hardware {
   machine::Counters counters;      // all launches of it, added up
   uint64_t known = 0;              // which of them were read (Launch::known)

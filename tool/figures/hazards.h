@@ -1,4 +1,4 @@
-// What `coalesce check` found: a record's diagnostics, each pair of source lines once.
+// The findings of `coalesce check`: a record's diagnostics, each pair of source lines once.
 #pragma once
 
 #include <vector>

@@ -29,7 +29,7 @@ std::vector<std::string> all_names() {
   return names;
 }
 
-// What profilers report and a machine without a clock cannot.
+// True for metrics that profilers report and a machine without a clock cannot.
 bool needs_time(std::string_view name) {
   for (const char* word :
        {"throughput", "ipc", "occupancy", "utilization", "stall", "duration", "cycles", "per_second"}) {

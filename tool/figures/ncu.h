@@ -1,4 +1,4 @@
-// What Nsight Compute's command line writes with --csv.
+// Reads the CSV of Nsight Compute's command line (--csv).
 #pragma once
 
 #include <optional>

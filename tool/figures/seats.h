@@ -1,5 +1,5 @@
-// What the report's two pictures show: which banks a warp's lanes meet on, and which sectors its lanes share.
-// report/src/rule.js answers the same questions for what the reader chooses; a test compares them.
+// The report's two pictures: the banks of a warp's lanes, and the sectors that its lanes share. report/src/rule.js
+// answers the same questions for what the reader chooses; a test compares them.
 #pragma once
 
 #include <array>

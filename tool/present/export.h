@@ -16,8 +16,8 @@ namespace coalesce::tool {
 // "counters":{non-zero}}]. "complete" is false when the program died before its runtime could close the record.
 void write_json(std::ostream& out, const Record& record, int exit_code, bool lines);
 
-// From a GPU there is also "on":"gpu"; launches have only the counters that were read, "seconds", and "times":{"cold":
-// {"median","spread","repetitions":[s,...]},"warm":{...}} where they were repeated; "notes" say what was not measured.
+// A GPU's export also has "on":"gpu"; launches have only the counters that were read, "seconds", and "times":{"cold":
+// {"median","spread","repetitions":[s,...]},"warm":{...}} if they were repeated; "notes" say what was not measured.
 
 // "key", "name", "compute_capability", and "model" where it is not ptx.
 nlohmann::ordered_json device_json(const DeviceName& device);

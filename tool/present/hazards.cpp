@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 using machine::Diagnostic;
 using machine::Hazard;
 
-// What a finding is called: its hazard, or the fault that ended the launch.
+// A finding's name: its hazard, or the fault that ended the launch.
 std::string kind_of(const Diagnostic& d) {
   return d.hazard != Hazard::none ? machine::name_of(machine::kHazards, d.hazard)
                                   : machine::name_of(machine::kFaults, d.fault);

@@ -8,7 +8,7 @@
 
 namespace coalesce::tool {
 
-// As a compiler prints errors, and below them how many there are in how much.
+// Prints hazards like a compiler's errors, and below them their number and that of launches and kernels.
 void print_hazards(std::ostream& out, const Hazards& hazards, const Record& record, bool colour);
 
 // {"schema":"coalesce.check/1","device":{...},"program":...,"exit_code":n,"complete":bool,"launches":n,"kernels":n,

@@ -1,4 +1,4 @@
-// What a GPU told of an experiment, in the report: times, bandwidth, and the hardware's counters beside ours.
+// A GPU's measurements of an experiment, in the report: times, bandwidth, and the hardware's counters beside ours.
 #pragma once
 
 #include <nlohmann/json.hpp>

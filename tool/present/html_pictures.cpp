@@ -21,7 +21,7 @@ std::string lanes_named(const std::vector<uint32_t>& lanes) {
   return (lanes.size() == 1 ? "lane " : "lanes ") + lane_list(lanes);
 }
 
-// What stands in a box of `width` units: the lanes, or how many there are where their list has no room.
+// The text in a box of `width` units: the lanes, or their number if the list has no room.
 std::string label(const std::vector<uint32_t>& lanes, uint32_t width) {
   constexpr uint32_t kLetter = 6;
   std::string list = lane_list(lanes);

@@ -38,7 +38,7 @@ class HtmlTable {
   std::vector<std::vector<HtmlCell>> rows_;
 };
 
-// Where numbers come from: "counted" or "timed" and by what.
+// The origin of numbers: "counted" or "timed" and by what.
 struct Origin {
   std::string how, where;  // text
 };

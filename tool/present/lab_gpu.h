@@ -1,4 +1,4 @@
-// What a GPU told of an experiment, for people: times and bandwidth, and the hardware's counters beside ours.
+// A GPU's measurements of an experiment, as text: times and bandwidth, and the hardware's counters beside ours.
 #pragma once
 
 #include <iosfwd>

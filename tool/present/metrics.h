@@ -12,7 +12,7 @@ namespace coalesce::tool {
 void print_metrics(std::ostream& out, const Record& record, const std::vector<Metric>& metrics);
 void print_metrics_csv(std::ostream& out, const Record& record, const std::vector<Metric>& metrics);
 
-// What `--metrics list` says.
+// Prints the list of `--metrics list`.
 void list_metrics(std::ostream& out, bool colour);
 
 // The counter table and the derived metrics as Markdown: the generated part of docs/counters.md.

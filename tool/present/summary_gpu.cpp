@@ -1,4 +1,4 @@
-// What `coalesce run --on gpu` prints: one row per kernel, its launches added up.
+// Prints the table of `coalesce run --on gpu`: one row per kernel, its launches added up.
 #include <fmt/format.h>
 
 #include <map>
