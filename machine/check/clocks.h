@@ -8,7 +8,7 @@
 //
 // Between thread blocks order comes from an address: a release (st.release, or a fence and then an atomic or a strong
 // store) leaves there what its warp had seen, an acquire (or an atomic or strong load, and then a fence) takes it from
-// there. Handovers keeps what was left, in order; a warp keeps how much of which address' list it knows.
+// there. Handovers keeps what was left, in order; a warp keeps how much of each address' list it has acquired.
 #pragma once
 
 #include <array>
@@ -61,7 +61,7 @@ class Handovers {
   bool empty() const { return places_.empty(); }
 
   uint32_t entries(uint32_t place) const { return static_cast<uint32_t>(lists_[place].entries); }
-  // Leaves what `block` had seen: for its own warps, and for other blocks; and what it knows from elsewhere.
+  // Leaves what `block` had seen: for its own warps and for other blocks, and what it acquired from elsewhere.
   void leave(uint32_t place, uint64_t block, const Clocks& to_block, const Clocks& to_device, const Known& links);
   // Adds to `seen` what `block` itself left among the first `entries`.
   void take_own(uint32_t place, uint32_t entries, uint64_t block, Clocks& seen) const;

@@ -1,4 +1,4 @@
-// The block's barriers: who waits, when one is complete, what a bar.red gives; and when nobody can go on.
+// The block's barriers: which warps wait, when a barrier is complete, the result of a bar.red; and deadlocks.
 #include <algorithm>
 #include <cstdio>
 

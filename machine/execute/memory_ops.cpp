@@ -126,7 +126,7 @@ Where global_where(const Access& a, Warp& w, const uint64_t* table, bool known_c
   if (known_contiguous) {
     const uint64_t low = base + uint64_t{lowest(mask)} * bytes, high = base + uint64_t{highest(mask) + 1} * bytes;
     if (low & (bytes - 1)) fault_at(a, w, Fault::misaligned_address, low, lowest(mask), "");
-    // Rows of a matrix lie apart, where the hardware does not look ahead: fetch what the next warp will want.
+    // Rows of a matrix lie apart, where the hardware does not look ahead: prefetch for the next warp.
     Window& site = w.worker->windows[a.window];
     const uint64_t ahead = base + (base - site.last);
     site.last = base;
@@ -529,7 +529,7 @@ void shared_atomic_where(const Access& a, Warp& w, const uint32_t* address, uint
 
 namespace {
 
-// Which handlers there are. Every one of a row knows its shapes apart; null: the space's has no form for that shape.
+// The handlers of each space, by shape; null: the space has no form for that shape.
 struct MemoryRow {
   AddressSpace space;
   Kind kind;

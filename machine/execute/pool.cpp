@@ -80,7 +80,7 @@ void Pool::work(unsigned number, const std::function<void(unsigned)>& job) {
 }
 
 // Programs launch kernel after kernel, and a thread that sleeps is woken within 20 to 40 us, as long as a launch of
-// thousands of instructions takes. So it stays awake for a while, and leaves the core to whoever else wants it.
+// thousands of instructions takes. So it stays awake for a while, and yields its core to others.
 uint64_t Pool::next_call(uint64_t seen) const {
   constexpr auto kAwake = std::chrono::microseconds(200);
   constexpr int kPauses = 16;

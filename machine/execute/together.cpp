@@ -83,7 +83,7 @@ void BlockRun::run_steps(const Stream& stream, uint32_t first, uint32_t last, bo
   try {
     for (; step != stop; ++step) {
       if (step->many == Many::active || (all && step->many == Many::all)) {
-        // Warps that have exited are computed for like the others: nobody reads their registers again.
+        // Warps that have exited are computed like the others, because their registers are dead.
         begin->together = last - first;
         step->run(*step, *begin);
         begin->together = 1;

@@ -73,7 +73,7 @@ void BlockRun::arrive(Warp& w, uint32_t join, uint32_t mask) {
   leave(w, join);
 }
 
-// Moves the running split to `block`. False: that is where it joins; it is no longer running.
+// Moves the running split to `block`. False: it joins there and stops running.
 bool BlockRun::go(Warp& w, uint32_t block) {
   w.now.block = block;
   w.now.at_end = w.now.passed = false;

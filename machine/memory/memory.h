@@ -45,7 +45,7 @@ struct Allocation {
 class Memory {
  public:
   // `capacity`: bytes the simulated device has. Reserves address space only, at the same place in every run where the
-  // system allows it. Never throws for want of memory: allocations are refused instead.
+  // system allows it. Never throws if memory is short: allocations are refused instead.
   explicit Memory(uint64_t capacity);
   ~Memory();
   Memory(const Memory&) = delete;

@@ -2,7 +2,7 @@
 // read-modify-write for almost every first access), with one dirty bit per KiB of bytes, so that clearing and
 // counting cost what was touched and not what exists.
 //
-// Threads: mark() from many at once; holds() too; everything else from one, while nobody marks.
+// Threads: mark() from many at once; holds() too; everything else from one thread, while no thread marks.
 #pragma once
 
 #include <atomic>

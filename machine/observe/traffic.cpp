@@ -141,7 +141,7 @@ GlobalCost global_atomic_cost_of(const uint64_t* address, uint32_t mask, uint32_
   const uint32_t word = std::max(width, kBankBytes);
   const bool one_word = width == word && cost.bytes == width;
   if (one_word) cost.sectors = count(mask);
-  // A sector for each lane, or neighbours within one line: no two lanes want the same.
+  // A sector for each lane, or neighbours within one line: no two lanes share one.
   const bool apart =
       cost.sectors == count(mask) || (cost.lines == 1 && width == word && cost.bytes == count(mask) * width);
   if (!apart) cost.sectors = atomic_passes(address, mask, log2_of(word), pass_bytes < kPassBytes);

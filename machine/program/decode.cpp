@@ -12,7 +12,7 @@ namespace coalesce::machine {
 
 namespace {
 
-// An atom whose old value nobody reads is a red: compilers emit it so, the assembler makes it one, and it is counted as
+// An atom whose old value is not read is a red: compilers emit it so, the assembler makes it one, and it is counted as
 // one (the H200 counts a shuffle tree's atomicAdd under reductions). cas and exch have no such form.
 void find_reductions(Decoded& p) {
   std::vector<bool> read(p.registers.size());

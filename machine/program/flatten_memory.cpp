@@ -352,7 +352,7 @@ void Flattener::atomic(bool returns) {
     op.value_bytes[k] = static_cast<uint8_t>(bytes_of(element));
   }
   if (returns) op.result = result(in_->operands[0], element, number == Number::signed_);
-  // With the same result whatever the order of blocks: integer read-modify-writes whose old value nobody reads, but for
+  // With the same result whatever the order of blocks: integer read-modify-writes whose old value is not read, but for
   // inc and dec, which wrap at each one's own bound.
   const bool sink = !returns || in_->operands[0].kind == OK::sink;
   op.ordered = !sink || is_float || code == AtomicOp::exch || code == AtomicOp::cas || code == AtomicOp::inc ||

@@ -1,4 +1,5 @@
-// Instructions that the machine knows by name only. Reaching one ends the launch, with what is missing in its message.
+// Instructions of which the machine has only the name. Reaching one ends the launch, with what is missing in its
+// message.
 #include "machine/program/flatten.h"
 
 namespace coalesce::machine {

@@ -139,7 +139,7 @@ void BodyParser::declare_registers() {
 void BodyParser::bind_unique(std::string_view name, std::string& unique) {
   unique = name;
   const unsigned times = times_declared_[unique]++;
-  // '@' stands in no name of PTX, so that the new name is nobody else's.
+  // '@' occurs in no name of PTX, so the new name is unique.
   if (times > 0 || module_.symbols.contains(unique)) unique += "@" + std::to_string(times + 1);
   if (!scopes_.declare_variable(name, unique))
     in_.lexer.fail(name.data(), quoted(name) + " is declared twice in this scope");

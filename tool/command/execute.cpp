@@ -138,7 +138,7 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
 int exit_code(const Execution& execution, bool allow_stopped) {
   if (execution.outcome.code != 0) return execution.outcome.code;
   if (execution.record.interrupted()) return static_cast<int>(Exit::interrupted);
-  // Launches are missing: nobody is to take what is left for all.
+  // Launches are missing: the rest must not pass for all.
   if (!execution.record.damage.empty()) return static_cast<int>(Exit::environment);
   return execution.record.faulted() && !allow_stopped ? static_cast<int>(Exit::hazard) : 0;
 }

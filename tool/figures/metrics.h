@@ -21,7 +21,7 @@ struct Metric {
 std::string_view unit_name(machine::Unit unit);  // of what a counter counts: "sector"
 
 // "gld_transactions,inst_executed" -> metrics; "all" is every one there is.
-// Throws Error (usage) for a name nobody knows, with the nearest ones as the hint.
+// Throws Error (usage) for an unknown name, with the nearest ones as the hint.
 std::vector<Metric> parse_metrics(const std::string& list);
 
 // At most `limit` of `names`, those nearest to `name` in edits; far ones are left out.

@@ -30,7 +30,7 @@ struct SectorQuestion {
   std::array<uint64_t, 32> addresses() const;
 };
 
-// One word (or `span` words side by side, for wider accesses) that lanes want in one pass over the banks.
+// One word (or `span` words side by side, for wider accesses) that lanes ask for in one pass over the banks.
 struct BankSeat {
   uint32_t word = 0, bank = 0, span = 1, pass = 0;
   std::vector<uint32_t> lanes;

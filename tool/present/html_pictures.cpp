@@ -36,7 +36,7 @@ std::string svg(uint32_t height, const std::string& summary, const char* corner,
       kWidth, height, summary, kLeft - 6, corner, body);
 }
 
-// The bytes of one 128-byte line that lanes want, and the lanes that want each.
+// The bytes of one 128-byte line that lanes ask for, and the lanes of each.
 using Runs = std::map<uint32_t, std::vector<uint32_t>>;
 
 }  // namespace

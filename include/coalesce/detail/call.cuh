@@ -69,7 +69,7 @@ status check_input(const T* in, std::int64_t count, span& bytes) {
   return {};
 }
 
-// `count` segments of `in`, not none of them. How many elements that are only the device knows.
+// `count` segments of `in`, not none of them. Only the device has the number of elements.
 template <class T, class O, class R>
 status check_segments(const T* in, const O* offsets, std::int64_t count, R* out) {
   static_assert(

@@ -11,7 +11,7 @@ namespace coalesce::detail {
 __device__ inline uint4 window(uint4 low, uint4 high, unsigned int shift) {
   const bool two = shift & 8, one = shift & 4;
   const unsigned int bits = (shift & 3) * 8;
-  // Whole words first, by 2 and by 1; five of them are wanted.
+  // Whole words first, by 2 and by 1; five of them are needed.
   const unsigned int a = two ? low.z : low.x, b = two ? low.w : low.y, c = two ? high.x : low.z;
   const unsigned int d = two ? high.y : low.w, e = two ? high.z : high.x, f = two ? high.w : high.y;
   const unsigned int v = one ? b : a, w = one ? c : b, x = one ? d : c, y = one ? e : d, z = one ? f : e;

@@ -10,7 +10,7 @@ namespace coalesce::detail::exact {
 
 // Where the blocks of a run add their sums: 0 between launches. With each word a block adds one to a count in its upper
 // bits. A block adds the limbs that its sum reaches; how many blocks had which flag; and how many limbs it has added.
-// So whoever adds to `limbs_added` last is the last block, and knows when all that was added is there: often at once,
+// So the last to add to `limbs_added` is the last block, and sees when all additions are there: often at once,
 // from what its own additions return.
 template <range R>
 struct alignas(32) combination {

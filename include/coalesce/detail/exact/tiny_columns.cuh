@@ -128,7 +128,7 @@ struct tiny_columns {
       put(k, as_double(y[k]));
     }
   }
-  // Rounded; false if the sum was not held, or is 0, whose sign the windows do not know.
+  // Rounded; false if the sum was not held, or is 0, whose sign the windows do not hold.
   template <class R>
   __device__ __forceinline__ bool result(int k, R& result) const {
     if constexpr (parts == 1) {

@@ -8,7 +8,7 @@ namespace coalesce::detail {
 
 inline constexpr int reverse_threads = 256, reverse_tile = 1024;  // elements of a block
 
-// A warp reads whole elements from the tile, so that what its lanes want lies side by side: no bank twice.
+// A warp reads whole elements from the tile, so that its lanes read side by side: no bank twice.
 template <int Size, int Bytes>
 __global__ void __launch_bounds__(reverse_threads) reverse_units(const void* from, void* to, std::int64_t count) {
   using unit = typename unit_of<Bytes>::type;

@@ -1,5 +1,5 @@
 // Rows to columns, a tile at a time through shared memory: both sides of the copy go along rows, and the column is
-// walked in shared memory, where no two lanes of a pass want different words of one bank.
+// walked in shared memory, where no two lanes of a pass read different words of one bank.
 #pragma once
 
 #include <coalesce/detail/move/copy.cuh>
@@ -13,7 +13,7 @@ inline constexpr int tile_side = Size <= 4 ? 64 : 32;
 template <int Size>
 inline constexpr int transpose_threads = tile_side<Size> / 8 * 32;
 
-// What a kernel needs to know of the matrix; strides in elements.
+// The matrix as a kernel needs it; strides in elements.
 struct transpose_shape {
   std::int64_t rows, columns, in_stride, out_stride;
   unsigned int tiles_across;  // of a row

@@ -122,7 +122,7 @@ class segment_slots : public open_segment<A> {
   __device__ __forceinline__ void cut(staged*, int, int) {}
 
  private:
-  // All of this lane's elements from vector First on, as many together as a power of two: add() wants that.
+  // All of this lane's elements from vector First on, a power of two of them together, as add() requires.
   template <int First>
   __device__ __forceinline__ void add_vectors(const staged* elements, std::int64_t opened) {
     constexpr int left = items / width - First, count = left >= 4 ? 4 : left >= 2 ? 2 : 1;

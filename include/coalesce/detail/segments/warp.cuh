@@ -189,7 +189,7 @@ class segments_walk : segment_stream<A, Source, Offsets> {
     lanes_.end(segment_ != before);
   }
 
-  // Words want to know of all ends first: as many at a time as are known.
+  // Words need all ends first: as many at a time as are known.
   __device__ __forceinline__ void take_words(int tile, staged* elements, const stretch& here, left_type& left) {
     int from = here.from;
     bool more;
