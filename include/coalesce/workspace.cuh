@@ -1,17 +1,17 @@
-// Memory in which the blocks of one launch leave partial results for the last of them, and tickets by which that one
-// knows that it is the last.
+// Memory in which the blocks of one launch leave partial results for the last of them, and tickets that tell the last
+// block that it is the last.
 //
-// Nothing has to be passed: by default every stream has a piece of its own, allocated when the stream is first used and
-// kept, so that later calls allocate nothing. A call that is captured into a graph gets a piece for that node alone,
-// kept as long as the program runs. Pass a `workspace` of your own to have the say over the memory instead.
+// A caller need pass nothing: every stream has a piece of its own, allocated when the stream is first used and kept, so
+// that later calls allocate nothing. A call that is captured into a graph gets a piece for that node alone, kept as
+// long as the program runs. Pass a `workspace` of your own to control the memory.
 //
-// Size: a piece has 90 KB, or 41 and twice what the largest call needed; with segments 1 MB. No call needs more than
-// 32 MB.
+// Size: a piece has 90 KB, or 41 and twice what the largest call needed; with segments 1 MB. No call needs more than 32
+// MB.
 //
 // Tickets are 0 between launches. Each goes up by 1 a block and wraps to 0 with the last block of its launch, so
-// nothing has to be zeroed, and a launch that never started has left nothing behind. What blocks leave with flags lies
-// behind them, or where there is more of it in memory of its own (detail/block/flagged.cuh), and who reads it clears
-// it. A kernel that faults takes the context, and this memory, with it.
+// nothing has to be zeroed, and a launch that never started leaves nothing behind. Flagged words lie behind the
+// tickets, or in memory of their own if there are more (detail/block/flagged.cuh), and their reader clears them. A
+// kernel that faults takes the context, and this memory, with it.
 #pragma once
 
 #include <coalesce/status.cuh>

@@ -101,7 +101,7 @@ struct groups {
   int count, stride, threads;
 };
 
-// Where tile[i] lies: `width` neighbours, then `step` further on.
+// The position of tile[i]: `width` neighbours, then `step` further on.
 template <int Width>
 struct positions {
   std::int64_t first, step;
@@ -161,7 +161,7 @@ inline constexpr bool has_words<A, std::void_t<decltype(A::by_words)>> = A::by_w
 
 }  // namespace detail
 
-// Whether A keeps its state in shared memory.
+// True if A keeps its state in shared memory.
 template <class A>
 inline constexpr bool column_accumulator = detail::has_columns<A>::value;
 

@@ -126,7 +126,7 @@ inline status canonical(int rank, const std::int64_t* extents, const std::int64_
   return {};
 }
 
-// What every function that takes a view checks. `bytes`: what it touches, for check_apart.
+// The check of every function that takes a view. `bytes`: the bytes it touches, for check_apart.
 template <class T>
 status check_view(const view<T>& in, span& bytes) {
   bytes = {};

@@ -92,7 +92,7 @@ using total_type = std::conditional_t<
     is_floating<T>, double,
     std::conditional_t<std::is_unsigned_v<T> && !std::is_same_v<T, bool>, std::uint64_t, std::int64_t>>;
 
-// What means, variances and norms are computed and written in.
+// The type in which means, variances and norms are computed and written.
 template <class T>
 struct real_result {
   using type = std::conditional_t<is_half<T> || std::is_same_v<T, float>, float, double>;

@@ -9,7 +9,7 @@ namespace coalesce::detail {
 
 template <class T, int N>
 inline constexpr bool in_words = std::is_integral_v<T> && sizeof(T) == 1 && !std::is_same_v<T, bool> && N % 4 == 0;
-// Whether two are compared at once, as halves of a word.
+// True if two are compared at once, as halves of a word.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 template <class T, int N>
 inline constexpr bool in_pairs = in_words<T, N> && N >= 8;
@@ -97,7 +97,7 @@ __device__ __forceinline__ int squares_of_bytes(const T (&tile)[N]) {
   return sum;
 }
 
-// Of two pairs of numbers of 16 bits.
+// The extremes of two pairs of numbers of 16 bits.
 template <bool Largest, class Half = short>
 __device__ __forceinline__ unsigned int extreme_of_pairs(unsigned int a, unsigned int b) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -213,7 +213,7 @@ __device__ __forceinline__ void extremes_of_halves(const T (&tile)[N], T (&two)[
   memcpy(static_cast<void*>(two), &best, sizeof(best));
 }
 
-// Whether the places of equal ones are found two at a time.
+// True if the places of equal elements are found two at a time.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 template <class T, int N>
 inline constexpr bool marks_halves = in_halves<T, N>;

@@ -117,7 +117,7 @@ struct moment {
       add_doubles<Ignore>(s, tile);
     }
   }
-  // Of x - center, in float: four squares are a chain of fused additions, all else is a tree.
+  // Moments of x - center, in float: four squares are a chain of fused additions, all else is a tree.
   struct float_moments {
     float sum, squares;
   };
@@ -216,7 +216,7 @@ struct all_statistics {
   __device__ state identity() const { return {smallest().identity(), largest().identity(), {0, 0, 0, 0}}; }
   template <int N, class At>
   __device__ __forceinline__ void add(state& s, const T (&tile)[N], At at) const {
-    // What branches comes last: until then nothing of the tile has to be kept.
+    // Branches come last, so that no element of the tile has to be kept before.
     const auto least = first_of_tile<smaller, IgnoreNan>(tile);
     const auto most = first_of_tile<larger, IgnoreNan>(tile);
     mean::template add_moments<IgnoreNan>(s.numbers, tile);

@@ -1,9 +1,9 @@
-// Partial results that blocks leave for the last of them without a fence: each word lies beside a flag, in the same 8
-// bytes, which are read and written as one. Whoever reads the flag has the word; so the last block need not wait until
-// all that others wrote can be seen, nor they before they take their tickets: half a microsecond on an H200.
+// Partial results that blocks leave for the last of them without a fence: each word lies beside a flag in the same 8
+// bytes, which are read and written as one. A reader that sees the flag has the word. So neither the last block nor the
+// others wait until all writes are visible: half a microsecond on an H200.
 //
-// Every block leaves its words before it takes its ticket, so whoever has the last ticket waits for stores that are on
-// their way, and for no block. Flags are 0 between launches: who reads them clears them.
+// Every block writes its words before it takes its ticket, so the block with the last ticket waits for stores in
+// flight, and for no block. Flags are 0 between launches: the reader clears them.
 #pragma once
 
 #include <coalesce/detail/block/fold.cuh>
@@ -25,7 +25,7 @@ __device__ __forceinline__ void store_flagged(unsigned long long* to, unsigned l
 __device__ __forceinline__ void store_flagged(unsigned long long* to, unsigned long long a, unsigned long long b) {
   asm volatile(COALESCE_STRONG("st") ".v2.u64 [%0], {%1, %2};" : : "l"(to), "l"(a), "l"(b) : "memory");
 }
-// Where `there`; else a and b stay as they are.
+// Loads if `there`; else a and b stay as they are.
 __device__ __forceinline__ void load_flagged_if(bool there, const unsigned long long* from, unsigned long long& a) {
   asm volatile("{\n.reg .pred there;\nsetp.ne.u32 there, %2, 0;\n@there " COALESCE_STRONG("ld") ".u64 %0, [%1];\n}"
                : "+l"(a)
@@ -173,7 +173,7 @@ inline constexpr int flagged_loads = flagged_words<State> <= 2   ? 9
                                      : flagged_words<State> <= 4 ? 5
                                      : flagged_words<State> <= 6 ? 3
                                                                  : 1;
-// How many blocks need one turn of such loads.
+// The number of blocks whose states are one turn of such loads.
 template <class State>
 inline constexpr int blocks_of_one_turn = 32 * flagged_loads<State>;
 

@@ -1,4 +1,5 @@
-// The block layer: threads of a block bring their partial results together, and the last block to end does it for all.
+// The block layer: threads of a block combine their partial results, and the last block to end combines those of the
+// blocks.
 #pragma once
 
 #include <coalesce/warp/reduce.cuh>

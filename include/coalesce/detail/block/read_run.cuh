@@ -119,7 +119,7 @@ __device__ __forceinline__ void read_run(const Source& in, std::int64_t count, s
       body(one, positions<1>{at, 0});
     }
   }
-  // Of a warp all lanes or none: those that go on would wait for the memory once more than those that do not.
+  // All lanes of a warp or none: lanes that go on alone would make the warp wait for the memory once more.
   for (; (i | 31) + (Loads - 1) * threads < vectors; i += Loads * threads) {
     vector loaded[Loads];
 #pragma unroll

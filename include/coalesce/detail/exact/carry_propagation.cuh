@@ -79,7 +79,7 @@ __device__ carried carry_limbs(long long* limb, unsigned* word) {
   // Carries are 0 or 1 from here on: a lane makes one, or hands on the one it gets if all its bits are 1.
   const unsigned makes = __ballot_sync(~0u, out != 0), hands_on = __ballot_sync(~0u, all_are(~0u));
   add_in(((makes + (makes | hands_on)) ^ hands_on) >> lane & 1);
-  // What lies beyond the last limb is the sign's.
+  // Bits beyond the last limb are the sign's.
   constexpr int top_lane = (Limbs - 1) / each, top_slot = (Limbs - 1) % each;
   const bool negative = __shfl_sync(~0u, digit[top_slot], top_lane) >> 31;
 #pragma unroll

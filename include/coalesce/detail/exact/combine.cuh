@@ -8,10 +8,10 @@
 
 namespace coalesce::detail::exact {
 
-// Where the blocks of a run add their sums: 0 between launches. With each word a block adds one to a count in its upper
-// bits. A block adds the limbs that its sum reaches; how many blocks had which flag; and how many limbs it has added.
-// So the last to add to `limbs_added` is the last block, and sees when all additions are there: often at once,
-// from what its own additions return.
+// The words to which the blocks of a run add their sums; 0 between launches. With each word a block adds one to a count
+// in its upper bits. A block adds the limbs that its sum reaches, its flags (counted by blocks), and the number of
+// limbs it has added. So the last to add to `limbs_added` is the last block, and sees when all additions are there:
+// often at once, from the results of its own additions.
 template <range R>
 struct alignas(32) combination {
   static constexpr int limbs = limbs_of<R>, flags = limbs, limbs_added = limbs + 1, words = limbs + 2;

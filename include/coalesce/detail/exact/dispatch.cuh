@@ -90,8 +90,8 @@ status start_short_rows(const Input& in, const result_to<R>& to, const Rows& row
   if constexpr (Input::values == range::product) {
     return start_rows<true>(in, to, rows, results, device, stream);
   } else {
-    // What comes once a row costs as much as some hundred elements: few lanes a row, so that each has 16 vectors, but
-    // 64 bytes at once, and work for all multiprocessors.
+    // The work once a row costs as much as some hundred elements. So a row has few lanes, each with 16 vectors, but 64
+    // bytes at once, and there is work for all multiprocessors.
     const std::int64_t vectors = detail::ceil_div(typical, Input::width), busy = std::int64_t(2048) * device.processors;
     const std::int64_t bytes = typical * 16 / Input::width;
     constexpr bool by_layout = std::is_same_v<Rows, rows_of_layout>;
@@ -114,7 +114,7 @@ status start_short_rows(const Input& in, const result_to<R>& to, const Rows& row
     int lanes = by_blocks ? threads : 1;
     while (lanes < 32 && (lanes < 4 ? lanes * 4 : lanes * 16) < vectors) lanes *= 2;
     while (lanes < 32 && lanes * 4 < vectors && results * lanes < busy) lanes *= 2;
-    // How many blocks go on from row to row was measured.
+    // The number of blocks that go on from row to row is measured.
     const std::int64_t needed = detail::ceil_div(results * lanes, threads),
                        most = (by_layout && (bytes <= 4096 || bytes >= 32768) ? 64 : 16) * device.processors;
     const short_row_sums<Input, Rows, R> problem{in, to, rows, results, lanes, space, tickets};

@@ -6,11 +6,11 @@
 
 namespace coalesce::detail::exact {
 
-// As for bfloat16 (thread_accumulator_narrow.cuh), bins of 32 bits for each lane, which the warps share and to which
-// shared memory adds by itself. Bins lie 16 bits apart, and a significand of 53 bits, shifted by up to 15, is cut into
-// five pieces of 16 bits for as many neighbouring bins, a product's 106 bits into eight; negative numbers have bins of
-// their own. Nothing is read back, so nothing waits, and the bins take so little of shared memory that the rest, which
-// is the first-level cache, has room for all that is requested.
+// As for bfloat16 (thread_accumulator_narrow.cuh), each lane has bins of 32 bits, which the warps share and to which
+// shared memory adds (red.shared). Bins lie 16 bits apart. A significand of 53 bits, shifted by up to 15, is cut into
+// five pieces of 16 bits for neighbouring bins, a product's 106 bits into eight. Negative numbers have bins of their
+// own. Nothing is read back, so nothing waits. The bins leave most of shared memory to the first-level cache, which
+// needs room for the loads in flight.
 template <int Pieces, int BinBits>
 struct pieces_engine {
   using word = unsigned;
@@ -47,7 +47,7 @@ struct pieces_engine {
   }
   __device__ __forceinline__ void begin() { largest = 0; }
   __device__ __forceinline__ bool met_special() const { return largest == 0x7ff00000u; }
-  // What a lane's bins i of both signs hold together.
+  // The content of a lane's bins i of both signs.
   static __device__ __forceinline__ long long content(const char* all, int lane, int i) {
     const unsigned* const bin = reinterpret_cast<const unsigned*>(all + i * row + lane * 4);
     return static_cast<long long>(bin[0]) - static_cast<long long>(bin[negative / 4]);

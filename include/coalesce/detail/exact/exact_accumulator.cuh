@@ -19,9 +19,9 @@ __global__ void read_total(const total<Range>* sum, R* out, reading how, std::ui
 
 }  // namespace detail::exact
 
-// Of sums of T (the default), or of sums of products of two T: Range = exact::format<T>::dot. All calls are
-// asynchronous on their stream; calls for one accumulator belong on one stream, or have to be ordered by events. Its 56
-// to 552 bytes of device memory are allocated with it and freed with it.
+// An accumulator of sums of T (the default), or of sums of products of two T: Range = exact::format<T>::dot. All calls
+// are asynchronous on their stream; calls for one accumulator belong on one stream, or have to be ordered by events.
+// Its 56 to 552 bytes of device memory are allocated with it and freed with it.
 //
 // The stored form (docs/exact.md) is the device memory itself: a sum has one form, in which host and device agree byte
 // for byte.

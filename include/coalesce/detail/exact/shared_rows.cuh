@@ -121,8 +121,8 @@ __global__ void __launch_bounds__(128, 8) sum_shared_rows(const shared_row_sums<
   });
 }
 
-// How many bytes a row may have: a tile is 32 of them, and a multiprocessor is to have some 16 warps; 8 do for numbers
-// that take less work each byte. Measured.
+// The largest row, in bytes: a tile is 32 rows, and a multiprocessor needs some 16 warps; 8 suffice for numbers that
+// take less work each byte. Measured.
 template <class Input>
 constexpr std::int64_t longest_shared_middle = Input::width == 8 ? 256 : 448;
 

@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(256, window_columns<Input>::blocks)
     }
   }
   if (splits == 1 || !detail::last_block(problem.tickets + group, static_cast<unsigned>(splits))) return;
-  // As many threads to a column as there are.
+  // All threads are shared out to the columns.
   const int wide = across * width < threads ? across * width : threads, teams = threads / wide;
   for (int first = 0; first < across * width; first += wide) {
     const int c = first + t % wide, team = t / wide;

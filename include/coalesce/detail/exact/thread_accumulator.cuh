@@ -111,7 +111,7 @@ inline constexpr unsigned place_bits = 0xfff00000u;  // of what changes in a win
 __device__ __forceinline__ unsigned high(double d) { return static_cast<unsigned>(__double2hiint(d)); }
 __device__ __forceinline__ unsigned low(double d) { return static_cast<unsigned>(__double2loint(d)); }
 __device__ __forceinline__ double window_at(unsigned place) { return __hiloint2double(static_cast<int>(place), 0); }
-// What was added to the window that was placed at `place`, in units of its last bit.
+// The sum in the window that was placed at `place`, in units of its last bit.
 __device__ __forceinline__ long long content(double window, unsigned place) {
   return __double_as_longlong(window) - (static_cast<long long>(place) << 32);
 }

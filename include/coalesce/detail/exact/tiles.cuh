@@ -18,8 +18,8 @@ struct tiles_of_all {
     const unsigned i = threadIdx.x;
     if (i < most) chunk[i] = i < 2 ? i * blocks + block : not_yet;
   }
-  // How many a block may take: as many as its bins hold. With those of all blocks that is enough for all tiles, since
-  // a call has no more than most_of_block for each of them.
+  // The most tiles of a block: as many as its bins hold. All blocks together can take all tiles, since a call has no
+  // more than most_of_block for each of them.
   template <class Engine>
   static __device__ __forceinline__ unsigned most_of(int tile_elements, unsigned tiles_given) {
     if constexpr (!shares_bins<Engine>) {
@@ -38,8 +38,8 @@ struct tiles_of_all {
   }
 };
 
-// How `count` neighbouring elements are cut into tiles of 32 x Loads vectors. Elements before and after the whole
-// vectors count as vectors of one element, at the end of all.
+// Cuts `count` neighbouring elements into tiles of 32 x Loads vectors. Elements before and after the whole vectors
+// count as vectors of one element, at the end of all.
 template <class Input, int Loads>
 struct tiling {
   static constexpr int tile = 32 * Loads, width = Input::width;
@@ -60,7 +60,7 @@ struct tiling {
   }
 };
 
-// Of how many tiles it is known beforehand who takes them, if all workers share the rest: `step` are a round of all.
+// The number of tiles that are assigned beforehand, if all workers share the rest: `step` are a round of all.
 __device__ __forceinline__ std::int64_t tiles_given(std::int64_t full, std::int64_t step, bool aligned) {
   const std::int64_t rounds = full / step;
   return (aligned && rounds >= 16 ? rounds - ::min(rounds / 8, std::int64_t(16)) : 1) * step;

@@ -32,7 +32,7 @@ __device__ __forceinline__ window_sum total_of(const long long (&part)[Parts], i
   return sum;
 }
 
-// What a warp has in two windows, `up` powers of two apart.
+// A warp's sum in two windows, `up` powers of two apart.
 __device__ __forceinline__ window_sum two_parts(long long upper, long long lower, int up, int exponent) {
   window_sum sum{static_cast<unsigned long long>(upper) << up, static_cast<unsigned long long>(upper >> (64 - up)),
                  exponent, 0};
@@ -61,7 +61,7 @@ __device__ __forceinline__ window_sum together(window_sum a, window_sum b) {
   const unsigned long long low = a.low + b.low;
   a.high += b.high + (low < b.low ? 1 : 0);
   a.low = low;
-  // Of two numbers that need no more than 127 bits each: only the sum's top bits can be too many.
+  // For two numbers of at most 127 bits each, only the sum's top bits can overflow.
   const unsigned long long top = a.high >> 62;
   a.failed = top == 1 || top == 2;
   return a;

@@ -122,8 +122,8 @@ struct vectors_of_run {
   }
 };
 
-// What a lane has of one result, in Windows windows: part 0 * 2^(40 + 32) + part 1 * 2^32 + part 2, or
-// part 0 * 2^40 + part 1, or part 0, times 2^exponent(). Those of lanes that were placed alike are added part by part.
+// A lane's sum of one result, in Windows windows: part 0 * 2^(40 + 32) + part 1 * 2^32 + part 2, or part 0 * 2^40 +
+// part 1, or part 0, times 2^exponent(). Sums of lanes that were placed alike are added part by part.
 template <class Input, int Windows>
 struct lane_windows {
   static constexpr int parts = Windows;
@@ -143,7 +143,7 @@ struct lane_windows {
     places.set(field_of<Input>(most), room);
     sum.begin(places);
   }
-  // What is to be put to windows: body(x).
+  // Calls body(x) for each number to add to windows.
   template <class Body>
   static __device__ __forceinline__ void numbers(const typename Input::vector& v, Body body) {
     const auto one_by_one = [&] {

@@ -14,8 +14,8 @@ inline constexpr int copy_chunk = copy_vectors * 32;  // vectors of a warp
 inline constexpr int copy_chunk_bytes = copy_chunk * 16;
 inline constexpr int copy_threads = 256;
 
-// How `bytes` bytes at `from` and `to` are cut up. The body is `vectors` vectors: aligned ones at `to`, each made of
-// aligned ones at `from`, all of which lie inside the input. Head and tail go element by element.
+// Cuts up `bytes` bytes at `from` and `to`. The body is `vectors` vectors: aligned ones at `to`, each made of aligned
+// ones at `from`, all of which lie inside the input. Head and tail go element by element.
 struct copy_cut {
   std::int64_t head, vectors;
   unsigned int shift;  // of the body's source within aligned vectors

@@ -50,11 +50,11 @@ __global__ void __launch_bounds__(bytes_threads, 4)
   const unsigned int skipped = static_cast<unsigned int>(first - column * rows);
   // Words of a row, which may begin `group` - 1 elements before the first column.
   const unsigned int words = ((skipped + count + rows - 1) / rows + group - 1) / group + 1;
-  // Where the first column's first element is kept: what the words have before it fits, and the output begins in bank
-  // 0.
+  // The place of the first column's first element: with room for the earlier elements of its word, and with the
+  // output's beginning in bank 0.
   constexpr unsigned int banks = 32 * group;
   const unsigned int origin = group * rows + (2 * banks - (group * rows + skipped) % banks) % banks;
-  // Whether every word that is read or written is there as a whole.
+  // True if every word that is read or written exists as a whole.
   const bool inside = first >= 0 && first + count <= all && column >= group && column + words * group <= shape.columns;
   const element* const low = static_cast<const element*>(from);
   const element* const high = low + (rows - 1) * shape.in_stride + shape.columns;
@@ -115,7 +115,7 @@ status start_flat_bytes(const void* in, void* out, const transpose_shape& shape,
   constexpr int sector = 32 / Size, group = 4 / Size;
   const int rows = static_cast<int>(shape.rows);
   const bool padded = rows % 2 == 0;
-  // What there is room for, less what the words bring before and behind, and what puts it in bank 0.
+  // The room, less the elements that words add before and behind, and less the shift to bank 0.
   const int kept = (padded ? bytes_words / 33 * 32 : bytes_words) * group;
   const int count = (kept - (3 * group + 2) * rows - 33 * group) / sector * sector;
   const unsigned int blocks = grid_for(shape.columns * rows + sector - 1, count);

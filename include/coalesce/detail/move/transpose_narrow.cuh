@@ -12,14 +12,13 @@
 namespace coalesce::detail {
 
 inline constexpr int narrow_threads = 256;
-// Of shared memory. The longer a row's pieces are, and the fewer blocks have some under way, the better: with 4 blocks
-// of 48 KB an H200 turns seven rows of floats over at 4.0 TB/s and seven columns at 3.9, with 8 of 24 KB at 3.5
-// and 3.4.
+// Bytes of shared memory. Long pieces of rows and few blocks in flight are best: with 4 blocks of 48 KB an H200
+// transposes seven rows of floats at 4.0 TB/s and seven columns at 3.9, with 8 of 24 KB at 3.5 and 3.4.
 inline constexpr int narrow_bytes = 49152;
 
-// Where unit `unit` of the stream is kept: lanes that are `columns` units apart are in banks of their own, and so are
+// The place of unit `unit` of the stream: lanes that are `columns` units apart are in different banks, and so are
 // neighbours. Say n units fill all banks once (32 words, 16 units of 8 bytes) and 2^k divides `columns`: then lanes n /
-// 2^k apart use the same bin, and are told apart by how often the banks were filled before them.
+// 2^k apart use the same bank, unless they are shifted by how often the banks were filled before them.
 template <int UnitSize>
 struct swizzle {
   static constexpr int log2_fill = UnitSize <= 4 ? 5 : UnitSize == 8 ? 4 : 3;
@@ -50,7 +49,7 @@ __global__ void __launch_bounds__(narrow_threads)
   const element* const high = in + end_row * columns;
   const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(low) % unit_size) / Size;
   const int end = static_cast<int>(high - low) + shift, units = (end + group - 1) / group;
-  // Whether all of it is there: nothing has to be looked at one by one.
+  // True if all of it exists, so that no element is checked.
   const bool inside = down >= above && down + height <= shape.rows && low - shift >= in &&
                       low - shift + units * group <= in + shape.rows * columns;
   const element* const begin_of_units = low - shift;
@@ -163,7 +162,7 @@ __global__ void __launch_bounds__(narrow_threads, 4)
 template <int Size, int Of>
 status start_tall(const void* in, void* out, const transpose_shape& shape, cudaStream_t stream) {
   constexpr int sector = 32 / Size;
-  // As many rows as fit, with those above and a unit for the shift; whole sectors of the output.
+  // The rows that fit, with those above and a unit for the shift; whole sectors of the output.
   const int fit = static_cast<int>((narrow_bytes - 8) / (shape.columns * Size * Of)) - sector;
   const int height = fit / sector * sector;
   const unsigned int blocks = grid_for(shape.rows + sector - 1, height);

@@ -1,10 +1,10 @@
-// Matrices whose rows do not begin at sectors, on either side of the copy.
+// Transposes matrices whose rows do not begin at sectors, on either side of the copy.
 //
-// What is written to memory in parts of sectors costs most, so a block writes whole sectors only: row c of the output
-// gets the tile's elements moved back by as many as its place in memory is behind a sector's beginning, for which the
-// tile has up to a sector's elements more rows above. Elements of 1 and 2 bytes are read and written as words, which
-// bytes of four or two rows are gathered for; in shared memory a row lies as far behind a word's beginning as it does
-// in memory, and rows that are `group` apart lie alike.
+// Parts of sectors are the most expensive writes, so a block writes whole sectors only. Row c of the output gets the
+// tile's elements moved back by the distance of its place in memory from a sector's beginning; for this the tile has up
+// to a sector's elements more rows above. Elements of 1 and 2 bytes are read and written as words, gathered from the
+// bytes of four or two rows. In shared memory a row lies as far behind a word's beginning as it does in memory, and
+// rows that are `group` apart lie alike.
 #pragma once
 
 #include <coalesce/detail/move/copy.cuh>
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(crooked_threads)
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x % shape.tiles_across) * tile_of::width;
   const std::int64_t first_row = down - above, left = shape.columns - column;
   const int width = left < tile_of::width ? static_cast<int>(left) : tile_of::width;
-  // Whether all units that the tile's elements lie in have nothing but elements of the same row.
+  // True if all units of the tile's elements hold elements of one row only.
   const bool inside = first_row >= 0 && first_row + rows <= shape.rows && left * Of >= units * group + group - 1 &&
                       (group == 1 || column > 0);
 

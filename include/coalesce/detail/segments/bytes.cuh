@@ -103,7 +103,8 @@ class segment_words : public open_segment<A> {
     __syncwarp();
   }
 
-  // What elements begin ... end - 1 come to, `end` in the tile, among which no segment ends; `begin` may be before it.
+  // The extreme of elements begin ... end - 1, `end` in the tile, among which no segment ends; `begin` may be before
+  // it.
   __device__ __forceinline__ state_type between(const staged* elements, int begin, unsigned int end) const {
     return a_.of_bytes(bytes_between(elements, begin, end));
   }
@@ -113,7 +114,7 @@ class segment_words : public open_segment<A> {
   }
 
  private:
-  // What is open before a word; behind it in `state`.
+  // Returns what is open before a word, and leaves in `state` what is open behind it.
   __device__ __forceinline__ unsigned int pass(unsigned int& state, unsigned int word, unsigned int mark) const {
     const unsigned int before = state;
     if (static_cast<int>(mark) < 0) state = nothing;
@@ -135,7 +136,7 @@ class segment_words : public open_segment<A> {
   }
   // The bytes of a word from i % 4 on.
   __device__ __forceinline__ static unsigned int behind(unsigned int i) { return __funnelshift_l(0, ~0u, 8 * i); }
-  // Of all lanes.
+  // Gathers from all lanes.
   __device__ __forceinline__ void gather() {
     if (!spread_) return;
     spread_ = false;

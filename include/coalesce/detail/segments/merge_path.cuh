@@ -17,11 +17,10 @@ struct segments_place {
   std::int64_t ends, begin;
 };
 
-// How the work is dealt out. Portions come in waves of as many as there are warps, and get smaller from one to the
-// next: each wave begins with half of what the one before began with. The first wave's are given, the others taken by
-// the warps that are first to end: multiprocessors are not equally fast, and segments not equally dear. Where portions
-// were alike in a wave, all warps came to look for their next one at the same time, and nobody read meanwhile. `least`:
-// units that a portion is to have at least.
+// Deals out the work. Portions come in waves of as many as there are warps, and get smaller: each wave begins with half
+// of what the one before began with. The first wave is assigned; the others go to the warps that finish first, because
+// multiprocessors differ in speed and segments in cost. Equal portions in a wave would make all warps search for their
+// next one at the same time, while none reads. `least`: units of the smallest portion.
 template <int Weight>
 struct segments_plan {
   std::int64_t origin;        // the first element
@@ -68,15 +67,15 @@ struct segments_plan {
   }
 };
 
-// Where a share of the work begins: `ends` segments end among the first `units` units.
+// The beginning of a share of the work: `ends` segments end among the first `units` units.
 struct segments_edge {
   std::int64_t units, ends;
 };
 
-// How many segments end among the first `units` units, and the one that ends next if it has no more elements; it is
-// between two edges. All lanes of a warp call it, for one place or, 16 lanes each, for two. They look at many offsets
-// at a time, as one after the other would take long, but each is a sector: first at 8, around where it would be if
-// segments were alike.
+// The number of segments that end among the first `units` units, and the one that ends next if it has no more elements;
+// it is between two edges. All lanes of a warp call it, for one place or, 16 lanes each, for two. They look at many
+// offsets at a time, because single looks would follow one another; but each is a sector, so they begin with 8, around
+// the place where it would be if segments were alike.
 template <int Lanes, int Weight, class Offsets>
 __device__ inline std::int64_t ends_before(const Offsets& offsets, std::int64_t origin, const segments_edge& before,
                                            const segments_edge& after, std::int64_t units) {
@@ -105,15 +104,15 @@ __device__ inline std::int64_t ends_before(const Offsets& offsets, std::int64_t 
   return low;
 }
 
-// Where a warp's portion begins, and where the next one does.
+// The beginning of a warp's portion, and of the next one.
 struct segments_portion {
   segments_place from, to;
 };
 
-// Where a block's first portions begin and end, by all its threads at once, where there are many segments: 128 of their
-// ends are looked at in one turn, for all of the block's portions, and the first turn's, which are the same for all
-// blocks, while others are still finding out how many elements there are. At last each warp looks at all that are left,
-// up to `enough`, as one load.
+// The edges of a block's first portions, found by all its threads at once if there are many segments: one turn looks at
+// 128 ends for all of the block's portions. The first turn's ends are the same for all blocks, and are loaded while the
+// number of elements is still on its way. At last each warp looks at all ends that are left, up to `enough`, as one
+// load.
 template <int Weight, class Offsets>
 class segments_search {
   static constexpr int threads = segments_threads, warps = segments_warps, at_once = 10, enough = at_once * 16;
@@ -133,7 +132,7 @@ class segments_search {
   // All threads call it.
   __device__ __forceinline__ segments_portion run(const segments_plan<Weight>& plan, shared& units) {
     const int thread = static_cast<int>(threadIdx.x), lane = thread % 32;
-    // Of the edges between portions each lane has one.
+    // Each lane has one of the edges between portions.
     const int first = static_cast<int>(blockIdx.x) * warps;
     std::int64_t wanted = plan.before(first + (lane < warps ? lane : warps)), low, high;
     if (first == 0 && lane == 0) wanted = -1;  // segments without elements at the beginning are the first portion's
@@ -203,7 +202,7 @@ __device__ __forceinline__ segments_portion find_among_few(const Offsets& offset
                                                            std::int64_t (&edges)[segments_warps + 1]) {
   constexpr int warps = segments_warps;
   const int warp = threadIdx.x / 32;
-  // Where the block's first portions begin and end, then the others.
+  // The edges of the block's first portions, then the others.
   const std::int64_t low = plan.before(blockIdx.x * warps), high = plan.before((blockIdx.x + 1) * warps);
   if (warp < 2) {
     const std::int64_t mine = warp == 0 ? low : high;

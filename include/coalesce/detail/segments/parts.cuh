@@ -31,7 +31,7 @@ class segment_parts : public open_segment<A> {
   static constexpr bool in_place = tiles::part_bytes == 0;
   // In the place of elements of a later round parts would be projected as if they were elements.
   static constexpr bool keeps_others = in_place && tiles::copied && Source::projects;
-  // Of a lane, in vectors: as many as are odd, where they have room of their own.
+  // Elements of a lane, in vectors: an odd number of vectors where parts have room of their own.
   static constexpr int stored = (items + part_width - 1) / part_width * part_width;
   static constexpr int part_items = stored / part_width % 2 ? stored : stored + part_width;
 
@@ -83,7 +83,7 @@ class segment_parts : public open_segment<A> {
     }
   }
 
-  // Of the segment that ends with element `last`, what this warp has read. `begin`: where it begins, if in this tile.
+  // The warp's result of the segment that ends with element `last`. `begin`: where it begins, if in this tile.
   __device__ __forceinline__ state_type value_at(staged* elements, unsigned int last, int begin) {
     const place at(last);
     state_type state = a_.identity();
@@ -99,7 +99,7 @@ class segment_parts : public open_segment<A> {
   }
 
  private:
-  // Of an element: the lane, the lane's group, and which one of that.
+  // The place of an element: the lane, the lane's group, and the number in that.
   struct place {
     unsigned int lane, group, item;
     __device__ __forceinline__ explicit place(unsigned int i) {
@@ -179,7 +179,7 @@ class segment_parts : public open_segment<A> {
     for (int g = 0; g < groups; ++g) room_.carry[g * 32 + lane_] = carry[g];
     __syncwarp();
   }
-  // From what is open before a group to what is open behind it.
+  // Leads from the state that is open before a group to the one behind it.
   __device__ __forceinline__ void pass(state_type& state, unsigned int bits, int g, const part (&p)[stored]) const {
     if (bits >> bit_of(g, 0) & ((1u << group) - 1)) state = a_.identity();
     if (!(bits >> bit_of(g, group - 1) & 1)) a_.add_part(state, p[g * group + group - 1]);

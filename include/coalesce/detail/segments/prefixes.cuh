@@ -61,8 +61,8 @@ class segment_prefixes : public open_segment<A> {
     }
   }
 
-  // What a lane's segment comes to of these elements, which ends before element `end`, the first of all with what was
-  // open. In all lanes, of which the first `count` have such, one after the other.
+  // The result of a lane's segment among these elements, which ends before element `end`; the first one includes what
+  // was open. In all lanes, of which the first `count` have such segments, one after the other.
   __device__ __forceinline__ state_type next(const staged* elements, unsigned int end, int count, bool first) {
     const unsigned int here = before(elements, end);
     unsigned int last = __shfl_up_sync(all, here, 1);
@@ -79,7 +79,7 @@ class segment_prefixes : public open_segment<A> {
   }
 
  private:
-  // What comes before an element, which is in the tile.
+  // The sum before an element of the tile.
   __device__ __forceinline__ unsigned int before(const staged* elements, unsigned int i) const {
     const unsigned int byte = i * size, word = byte / 4;
     element x[of_word];
@@ -93,8 +93,8 @@ class segment_prefixes : public open_segment<A> {
     in_.template unpack<of_word>(word, x);
   }
 
-  // What a lane's words come to. Each: leaves what comes before each of them. (All loads first: a store stays behind
-  // the loads ahead of it, and each would be waited for.)
+  // The sum of a lane's words. Each: also leaves the sum before each word. All loads come first: a store stays behind
+  // earlier loads, and each of them would be waited for.
   template <bool Each>
   __device__ __forceinline__ unsigned int add_words(const staged* elements) {
     constexpr int vectors = items / tiles::width;

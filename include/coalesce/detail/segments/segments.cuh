@@ -1,11 +1,10 @@
 // Ragged segments: segment s is elements offsets[s] ... offsets[s + 1] - 1, of any length, also none.
 //
-// Work is dealt out by what there is to do and not by segments: a unit is an element, or the end of a segment, in the
-// order in which one meets them going through the array. Warps get portions of equally many units, whatever the
-// segments are (a merge path: Odeh, Green, Mwassi, Shmueli, Birk 2012), and each goes through its own for itself
-// (warp.cuh). What portions leave open is put together, in order, by the warp that ends the last of 128
-// neighbours, and what these leave by the last of all; without fences (detail/block/flagged.cuh), for which a warp
-// would wait until all results that it wrote could be seen, 3 to 8 us while memory is busy.
+// Work is dealt out in units: a unit is an element, or the end of a segment, in the order of the array. Warps get
+// portions of equally many units, whatever the segments (a merge path: Odeh, Green, Mwassi, Shmueli, Birk 2012), and
+// each works alone (warp.cuh). The warp that ends the last of 128 neighbouring portions combines, in order, what they
+// leave open; the last of all combines what these leave. They use flagged words (detail/block/flagged.cuh), not fences:
+// a fence waits until all results of the warp are visible, 3 to 8 us while memory is busy.
 #pragma once
 
 #include <coalesce/detail/block/flagged.cuh>
@@ -62,8 +61,8 @@ constexpr int segments_blocks() {
   return fit < most ? fit : most;
 }
 
-// What many portions have left, in one, by a warp: some neighbours to a lane. Segments that begin and end there are
-// written.
+// Combines what many portions left open, by a warp: some neighbours to a lane. Writes segments that begin and end
+// there.
 template <class A, class Source, class Offsets>
 class join_portions : open_segment<A> {
   using base = open_segment<A>;
@@ -125,7 +124,7 @@ class join_portions : open_segment<A> {
     open_ = warp::from_lane(state, 31);
     __syncwarp();
   }
-  // From what is open before a portion to what is open behind it.
+  // Leads from the state that is open before a portion to the one behind it.
   __device__ __forceinline__ void go_on(state_type& state, const left& portion) const {
     if (portion.segment >= 0) {
       state = portion.tail;
@@ -208,8 +207,8 @@ __global__ void __launch_bounds__(segments_threads, (segments_blocks<A, Source, 
   const std::int64_t origin = plan.origin;
   const std::int64_t end_of_all = origin + plan.units - problem.count * weight;
   const segments_edge all = {plan.units, problem.count};
-  // Where this portion begins, and the next one. Where the segment that is open begins may be behind its share of
-  // units: see ends_before.
+  // The beginnings of this portion and the next one. The open segment may begin behind its share of units: see
+  // ends_before.
   const segments_portion mine =
       many ? search.run(plan, shared.units) : find_among_few(offsets, plan, problem.count, shared.edges);
   segments_place from = mine.from, to = mine.to;

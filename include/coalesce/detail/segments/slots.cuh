@@ -86,7 +86,7 @@ class segment_slots : public open_segment<A> {
     base::open();
     const unsigned int ends = room_.ends[lane_];
     const int owner = base::owner_of(ends != 0);
-    // Where this lane's ends go, and where the segment begins that is open before its first element.
+    // The slots of this lane's ends, and the beginning of the segment that is open before its first element.
     int slot = __popc(ends);
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
@@ -112,7 +112,7 @@ class segment_slots : public open_segment<A> {
     scan(state, owner, ends, slot);
   }
 
-  // Of the segment that ends with element `last`, what this warp has read.
+  // The warp's result of the segment that ends with element `last`.
   __device__ __forceinline__ state_type value_at(staged*, unsigned int last, int) {
     const unsigned int lane = last / items, before = room_.done[lane] & ((1u << last % items) - 1);
     return room_.slots.get(room_.first[lane] + __popc(before));

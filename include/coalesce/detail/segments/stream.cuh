@@ -100,7 +100,7 @@ class segment_stream {
       }
     }
   }
-  // Where the tile begins in which `first` is.
+  // The beginning of the tile that holds `first`.
   __device__ __forceinline__ static std::int64_t tile_of(const Source& in, std::int64_t first) {
     int lead = 0;
     if constexpr (tiles::copied) lead = static_cast<int>(reinterpret_cast<std::uintptr_t>(in.data) % 128) / tiles::size;
@@ -134,7 +134,7 @@ class segment_stream {
         }
       }
     } else {
-      // Where there is none a neighbour, as they are read by vectors.
+      // Places without an element get a neighbour's, because they are read by vectors.
       for (int i = lane_; i < tiles::elements && tile < end_; i += 32) {
         const int here = tile + i < first_ ? first_ : tile + i < end_ ? tile + i : end_ - 1;
         if (tiles::by_vectors || here == tile + i) to[i] = in_.at(here);

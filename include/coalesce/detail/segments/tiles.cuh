@@ -7,7 +7,7 @@
 
 namespace coalesce::detail {
 
-// Whether A's merge must have what comes first on the left. What many lanes have then is put together at once.
+// True if A's merge needs the earlier state on the left. Then many lanes' states are combined at once.
 template <class A, class = void>
 inline constexpr bool ordered = false;
 template <class A>
@@ -36,11 +36,11 @@ struct segments_left {
   std::int64_t segment;  // the first that ended; -1: none
 };
 
-// How a warp's tiles lie. A lane has `items` neighbouring elements of a tile, in vectors where there are such. Elements
-// of one array are copied as they are in memory, while the tiles before them are worked at; those of two, or of sizes
-// that no vector is made of, one by one, and then there is nothing on its way.
+// The layout of a warp's tiles. A lane has `items` neighbouring elements of a tile, in vectors where possible. Elements
+// of one array are copied as they are in memory, while earlier tiles are in work; those of two arrays, or of sizes
+// without vectors, one by one and without prefetch.
 //
-// Banks: a lane has an odd number of vectors, or of elements. No two of 8 lanes, or of 32, then begin in one bank.
+// Banks: a lane has an odd number of vectors, or of elements, so no two of 8 lanes, or of 32, begin in one bank.
 template <class A, class Source>
 struct segment_tiles {
   static constexpr bool copied = Source::inputs == 1 && 16 % Source::bytes == 0;
@@ -59,7 +59,7 @@ struct segment_tiles {
   static constexpr int vectors = ends_before ? 5 : (most / width - 1) / 2 * 2 + 1;
   static constexpr int items = by_vectors ? vectors * width : size <= 16 ? 7 : size <= 40 ? 3 : 1;
   static constexpr int elements = 32 * items;
-  // What parts need besides, where they have other sizes than elements; words and prefixes, as much as elements.
+  // Bytes for parts, where they have other sizes than elements; for words and prefixes, as many as for elements.
   static constexpr int part_bytes = ends_before                           ? elements * size
                                     : by_parts && size_of_part<A> != size ? elements * size_of_part<A>
                                                                           : 0;
@@ -94,7 +94,7 @@ __device__ __forceinline__ void load_shared(const Source& in, const typename seg
   }
 }
 
-// What a warp has of the segment that is open, and how its lanes hand it on: the same in all ways through a tile.
+// A warp's state of the open segment, and the way its lanes hand it on: the same for all ways through a tile.
 template <class A>
 class open_segment {
   using state_type = typename A::state;
@@ -112,7 +112,7 @@ class open_segment {
 
   __device__ __forceinline__ explicit open_segment(const A& a) : a_(a), lane_(threadIdx.x % 32), open_(a.identity()) {}
 
-  // From here on each lane adds to its own open_, until open() is asked for.
+  // From here on each lane adds to its own open_, until a call of open().
   __device__ __forceinline__ void spread() {
     if (!spread_ && lane_ != 0) open_ = a_.identity();
     spread_ = true;

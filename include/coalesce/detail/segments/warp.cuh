@@ -111,8 +111,9 @@ class segments_walk : segment_stream<A, Source, Offsets> {
     return __popc(__ballot_sync(all, here));
   }
 
-  // Of the tile that begins with element `tile`: the elements of this warp, and the first place at which no segment
-  // ends that is this tile's. What ends behind its last element ends before the next one's first.
+  // The part of the tile that begins with element `tile`: the elements of this warp, and the first place that is not
+  // this tile's for the end of a segment. A segment that ends behind its last element ends before the next tile's
+  // first.
   struct stretch {
     int from, to, limit;
     bool whole;
@@ -122,12 +123,12 @@ class segments_walk : segment_stream<A, Source, Offsets> {
     if (to < tiles::elements) return {from, to, to + 1, false};
     return {from, tiles::elements, tiles::elements, from == 0};
   }
-  // Where segment i ends, counted from the tile; `limit` or behind it if it is none of `known`.
+  // The end of segment i, counted from the tile; `limit` or more if it is none of `known`.
   __device__ __forceinline__ int look_for_end(int tile, int i, int known, int limit) const {
     return i < known ? end_of(i) - tile : limit;
   }
   __device__ __forceinline__ static int how_many(bool here) { return __popc(__ballot_sync(all, here)); }
-  // What the segments of the first `count` lanes come to.
+  // Writes the results of the segments of the first `count` lanes.
   __device__ __forceinline__ void put(const state_type& state, int count, left_type& left) {
     if (lane_ < count) put_one(state, lane_, left);
     segment_ += count;
@@ -299,7 +300,7 @@ class segments_walk : segment_stream<A, Source, Offsets> {
     } while (more);
     if (limit < tiles::elements) lanes_.cut(elements, limit, end_of(segment_ - 1) - tile);
   }
-  // Where the open segment begins, counted from the tile.
+  // The beginning of the open segment, counted from the tile.
   __device__ __forceinline__ std::int64_t opened(int tile) const {
     if constexpr (!A::indexed) return 0;
     return (segment_ == 0 ? begin_ : end_of(segment_ - 1)) - tile;
@@ -312,7 +313,7 @@ class segments_walk : segment_stream<A, Source, Offsets> {
     if (e.filled()) state = lanes_.value_at(elements, static_cast<unsigned int>(e.end - 1), e.begin);
     put_one(state, i, left);
   }
-  // What segment segment_ + i comes to. The first of all may have begun before this warp's share.
+  // Writes the result of segment segment_ + i. The first of all may have begun before this warp's share.
   __device__ __forceinline__ void put_one(const state_type& state, int i, left_type& left) {
     if (segment_ + i == 0) {
       left.head = state;

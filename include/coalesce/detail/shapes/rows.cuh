@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(rows_threads, shape<A>::blocks_per_processor)
       }
       int mine = 0;
       const int left = merge_rows<Rows>(a, state, lanes, mine);
-      // Where several lanes have the same row, the lowest writes.
+      // If several lanes have the same row, the lowest writes.
       const bool writes = lanes <= Rows || lane % (lanes / Rows) == 0;
 #pragma unroll
       for (int k = 0; k < Rows; ++k) {
@@ -172,8 +172,8 @@ status launch_rows(const A& a, const Source& in, typename A::result* out, std::i
   const bool even = in.template begins_aligned<width>() && count % width == 0 && map.stride % width == 0 &&
                     (map.inner == 0 || map.plane % width == 0);
   constexpr int most = 4;  // rows at once, of 1 load or 2
-  // Where merging costs more than an addition, a lane takes more of a row, so that fewer lanes have to merge; but not
-  // so few that a row's piece of a request is much less than a line.
+  // If merging costs more than an addition, a lane takes more of a row, so that fewer lanes merge. But a row's piece of
+  // a request stays close to a line.
   constexpr bool cheap = shape<A>::state_words <= 2, plain = cheap && !A::indexed;
   const int loads = vectors > 128 ? 8
                     : vectors > (plain   ? 64

@@ -12,7 +12,7 @@ namespace coalesce::detail {
 struct tiling {
   std::int64_t tiles, splits;
 };
-// Of each plane: tiles, as few as `fewest` or up to a quarter more, and splits of each, up to `most`, with which all
+// For each plane: tiles, as few as `fewest` or up to a quarter more, and splits of each, up to `most`, with which all
 // blocks are whole rounds of `resident`. Few rounds: blocks that begin and end cost time.
 inline tiling tiling_of_columns(std::int64_t planes, std::int64_t fewest, std::int64_t most, std::int64_t resident) {
   tiling best{fewest, 1};
@@ -39,7 +39,7 @@ inline tiling tiling_of_columns(std::int64_t planes, std::int64_t fewest, std::i
 struct split_tree {
   int splits = 1, fan = 1;
 
-  // Of all turns: partial results, and tickets.
+  // Partial results and tickets of all turns.
   __host__ __device__ int partials() const {
     int all = 0;
     for (int count = splits; count > 1; count = (count + fan - 1) / fan) all += count;
@@ -84,7 +84,7 @@ struct states_of_threads {
   planes<typename A::state, N * pitch> states;
   __device__ __forceinline__ void put(int e, int t, const typename A::state& s) { states.put(e * pitch + t, s); }
   __device__ __forceinline__ typename A::state get(int e, int t) const { return states.get(e * pitch + t); }
-  // Of thread t's vector of N columns the one that is column j of the row of threads.
+  // Column j of the row of threads: a member of thread t's vector of N columns.
   __device__ __forceinline__ typename A::state column(int j) const { return get(j % N, j / N); }
 };
 
@@ -122,7 +122,7 @@ __device__ __forceinline__ void merge_splits(const A& a, const split_tree& tree,
     const int members = count - begin < fan ? count - begin : fan;
     if (!last_block(tickets + group, members)) return;
     typename A::state* const next = partials + static_cast<std::int64_t>(count) * columns;
-    // As many threads to a column as there are; then again by halves.
+    // All threads are shared out to the columns; then again by halves.
     for (int first = 0; first < columns; first += threads) {
       const int wide = columns - first < threads ? columns - first : threads, c = t % wide, team = t / wide;
       typename A::state merged[1] = {a.identity()};
