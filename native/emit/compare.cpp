@@ -1,99 +1,61 @@
-// Comparisons of lanes a step apart with one number: which lanes answer yes follows from lane 0's value, without a
-// vector.
-#include <bit>
-
 #include "machine/program/flatten.h"
-#include "native/emit/generator.h"
+#include "native/emit/operations.h"
 
 namespace coalesce::native {
 
 using namespace llvm;
-using machine::kLanes;
 using machine::Mnemonic;
 
 namespace {
 
-constexpr int64_t kBound = int64_t{1} << 31;  // below it signed and unsigned numbers are ordered alike
-
-// What a comparison is, of the lanes that are below a number: those, the others, or those that are equal to it.
-struct Question {
-  enum { none, below, not_below, equal, not_equal } what = none;
-  int64_t more = 0;       // added to the number
-  bool is_signed = true;  // if its operands are
-};
-
-Question question_of(std::string_view how) {
-  static const std::pair<std::string_view, Question> kAll[] = {
-      {"lt", {Question::below, 0, true}},      {"le", {Question::below, 1, true}},
-      {"ge", {Question::not_below, 0, true}},  {"gt", {Question::not_below, 1, true}},
-      {"lo", {Question::below, 0, false}},     {"ls", {Question::below, 1, false}},
-      {"hs", {Question::not_below, 0, false}}, {"hi", {Question::not_below, 1, false}},
-      {"eq", {Question::equal, 0, true}},      {"ne", {Question::not_equal, 0, true}}};
-  for (const auto& [name, question] : kAll)
-    if (how == name) return question;
-  return {};
+unsigned bits_of_type(std::string_view t) {
+  return t.ends_with("64") ? 64 : t.ends_with("32") ? 32 : t.ends_with("16") ? 16 : t.ends_with("8") ? 8 : 0;
 }
-
+bool is_integer(std::string_view t) {
+  return (t[0] == 's' || t[0] == 'u' || t[0] == 'b') && bits_of_type(t) >= 16 &&
+         t.find('x') == std::string_view::npos && t.substr(0, 2) != "bf";
+}
 }  // namespace
 
-// setp of 32-bit lanes a step apart against a number that they share: the mask; null: it is not so.
-Value* Generator::compare_steps(const Instruction& i) {
-  std::string_view name = i.pure->mnemonic;
-  if (name.ends_with("|")) name.remove_suffix(1);
+bool compare_operation(Emitter& e, const machine::PureOp& op, const std::vector<Value*>& s, Value* out[2]) {
+  IRBuilder<>& ir = e.ir;
+  std::string_view name = op.mnemonic;
+  const bool pair = name.ends_with("|");
+  if (pair) name.remove_suffix(1);
   const Mnemonic m(name);
-  if (m.opcode != "setp" || m.suffixes.size() != 2 || !i.sources[0].is_reg()) return nullptr;
-  const std::string_view type = m.suffixes[1];
-  const Register& a = p_.registers[i.sources[0].reg];
-  const machine::Value& other = i.sources[1];
-  if ((type != "s32" && type != "u32" && type != "b32") || a.element != Element::b32) return nullptr;
-  if (other.is_reg() && (!is_scalar(other.reg) || p_.registers[other.reg].lanes == LaneClass::affine ||
-                         p_.registers[other.reg].element != Element::b32))
-    return nullptr;
-  for (const uint32_t r : i.results)
-    if (r != kNone && is_scalar(r)) return nullptr;
-  // Lanes that do not exist may lie beyond the range, and must not wrap either.
-  if (a.lanes != LaneClass::affine || a.stride <= 0 || !std::has_single_bit(static_cast<uint64_t>(a.stride)) ||
-      a.stride > (1 << 20) || !a.range.known() || a.range.low < 0 || a.range.high >= kBound - a.stride * kLanes)
-    return nullptr;
-  const Question question = question_of(m.suffixes[0]);
-  if (question.what == Question::none) return nullptr;
-  Type *i32 = ir_.getInt32Ty(), *i64 = ir_.getInt64Ty();
-  Value* base = scalar(i.sources[0], Element::b32);
-  Value* number = scalar(other, Element::b32);
-  const uint64_t step = static_cast<uint64_t>(a.stride), width = step * kLanes;
-  const bool equality = question.what == Question::equal || question.what == Question::not_equal;
-  const bool negated = question.what == Question::not_below || question.what == Question::not_equal;
-  Value* mask = nullptr;
-  if (uint64_t c; known(other, &c) && c < static_cast<uint64_t>(kBound) && a.alignment % width == 0 &&
-                  (equality || (c + static_cast<uint64_t>(question.more)) % width == 0)) {
-    // threadIdx.x < 64, in a warp that begins at a multiple of its own width: all lanes answer alike, or (equality)
-    // one of them is known to be different.
-    if (equality) {
-      const uint64_t in = c % width;
-      Value* here = ir_.CreateICmpEQ(base, ConstantInt::get(i32, c - in));
-      mask = ir_.CreateSelect(here, ir_.getInt32(in % step == 0 ? 1u << in / step : 0), ir_.getInt32(0));
-    } else {
-      Value* all = ir_.CreateICmpULT(base, ConstantInt::get(i32, c + static_cast<uint64_t>(question.more)));
-      mask = ir_.CreateSExt(all, i32);
-    }
-  } else {
-    // How far the number lies beyond lane 0, and how many steps that is.
-    number = question.is_signed && type == "s32" ? ir_.CreateSExt(number, i64) : ir_.CreateZExt(number, i64);
-    Value* far = ir_.CreateSub(number, ir_.CreateZExt(base, i64));
-    const auto places = static_cast<uint64_t>(std::countr_zero(step));
-    if (equality) {
-      Value* hit = ir_.CreateICmpULT(far, ir_.getInt64(width));
-      if (step > 1) hit = ir_.CreateAnd(hit, ir_.CreateIsNull(ir_.CreateAnd(far, ir_.getInt64(step - 1))));
-      Value* lane = ir_.CreateAnd(ir_.CreateLShr(far, places), ir_.getInt64(kLanes - 1));
-      mask = ir_.CreateSelect(hit, ir_.CreateShl(ir_.getInt32(1), ir_.CreateTrunc(lane, i32)), ir_.getInt32(0));
-    } else {
-      Value* lanes = ir_.CreateAdd(far, ir_.getInt64(static_cast<uint64_t>(question.more) + step - 1));
-      lanes = ir_.CreateBinaryIntrinsic(Intrinsic::smax, ir_.CreateAShr(lanes, places), ir_.getInt64(0));
-      lanes = ir_.CreateBinaryIntrinsic(Intrinsic::umin, lanes, ir_.getInt64(kLanes));
-      mask = ir_.CreateTrunc(ir_.CreateSub(ir_.CreateShl(ir_.getInt64(1), lanes), ir_.getInt64(1)), i32);
-    }
+  const std::string_view how = m.suffixes[0], t = m.suffixes.back();
+  if (m.has("ftz")) return false;
+  static const std::pair<std::string_view, CmpInst::Predicate> kInteger[] = {
+      {"eq", CmpInst::ICMP_EQ},  {"ne", CmpInst::ICMP_NE},  {"lt", CmpInst::ICMP_SLT}, {"le", CmpInst::ICMP_SLE},
+      {"gt", CmpInst::ICMP_SGT}, {"ge", CmpInst::ICMP_SGE}, {"lo", CmpInst::ICMP_ULT}, {"ls", CmpInst::ICMP_ULE},
+      {"hi", CmpInst::ICMP_UGT}, {"hs", CmpInst::ICMP_UGE}};
+  static const std::pair<std::string_view, CmpInst::Predicate> kFloat[] = {
+      {"eq", CmpInst::FCMP_OEQ},  {"ne", CmpInst::FCMP_ONE},  {"lt", CmpInst::FCMP_OLT},  {"le", CmpInst::FCMP_OLE},
+      {"gt", CmpInst::FCMP_OGT},  {"ge", CmpInst::FCMP_OGE},  {"equ", CmpInst::FCMP_UEQ}, {"neu", CmpInst::FCMP_UNE},
+      {"ltu", CmpInst::FCMP_ULT}, {"leu", CmpInst::FCMP_ULE}, {"gtu", CmpInst::FCMP_UGT}, {"geu", CmpInst::FCMP_UGE},
+      {"num", CmpInst::FCMP_ORD}, {"nan", CmpInst::FCMP_UNO}};
+  Value* test = nullptr;
+  if (t == "f32" || t == "f64") {
+    Type* f = s[0]->getType()->getWithNewType(t == "f32" ? ir.getFloatTy() : ir.getDoubleTy());
+    for (const auto& [text, predicate] : kFloat)
+      if (how == text) test = ir.CreateFCmp(predicate, ir.CreateBitCast(s[0], f), ir.CreateBitCast(s[1], f));
+  } else if (is_integer(t)) {
+    for (auto [text, predicate] : kInteger)
+      if (how == text) {
+        if (t[0] != 's' && ICmpInst::isSigned(predicate)) predicate = ICmpInst::getUnsignedPredicate(predicate);
+        test = ir.CreateICmp(predicate, s[0], s[1]);
+      }
   }
-  return negated ? ir_.CreateNot(mask) : mask;
+  if (!test) return false;
+  const auto joined = [&](Value* v) {
+    if (m.suffixes.size() == 2) return v;
+    const std::string_view join = m.suffixes[1];
+    return join == "and" ? ir.CreateAnd(v, s[2]) : join == "or" ? ir.CreateOr(v, s[2]) : ir.CreateXor(v, s[2]);
+  };
+  if (m.suffixes.size() > 3 || (m.suffixes.size() == 3) != (s.size() == 3)) return false;
+  out[0] = joined(test);
+  out[1] = pair ? joined(ir.CreateNot(test)) : nullptr;
+  return true;
 }
 
 }  // namespace coalesce::native

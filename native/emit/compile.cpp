@@ -1,4 +1,4 @@
-// LLVM around the generator: target, passes, object file.
+// LLVM around the emitters: target, passes, object file.
 #include "native/compile.h"
 
 #include <llvm/Analysis/CGSCCPassManager.h>
@@ -27,7 +27,9 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "native/emit/generator.h"
+#include "native/analyse/facts.h"
+#include "native/emit/emitter.h"
+#include "native/emit/kernel.h"
 #include "native/emit/mask_logic.h"
 
 namespace coalesce::native {
@@ -76,11 +78,13 @@ bool make(const machine::Code& code, const CompileOptions& options, Module& modu
   const bool is_x86 = machine.getTargetTriple().isX86();
   const auto has = [&](const char* feature) { return !is_x86 || machine.getMCSubtargetInfo()->checkFeatures(feature); };
   const unsigned vector_bits = !is_x86 ? 32 * 128 : has("+avx512f") ? 32 * 512 : has("+avx2") ? 16 * 256 : 16 * 128;
-  const bool fetches_loads = is_x86 && !sys::getHostCPUName().starts_with("znver");
+  const bool prefetches_loads = is_x86 && !sys::getHostCPUName().starts_with("znver");
   const bool has_masks = is_x86 && has("+avx512f");
-  Generator generator(code, module, {has("+fma"), has("+sse4.1"), has_masks, vector_bits, fetches_loads});
-  if (!generator.run()) return false;
-  if (words) *words = generator.words();
+  const Facts facts = find_facts(*code.program, sizeof(Memo), vector_bits);
+  if (facts.regions.empty()) return false;
+  Emitter emitter(code, facts, module, {has("+fma"), has("+sse4.1"), has_masks, prefetches_loads});
+  emit_kernel(emitter);
+  if (words) *words = loader_words(emitter);
   Function& f = *module.getFunction("kernel");
   // The widest vectors the target has, also where its tuning would rather not.
   f.addFnAttr("prefer-vector-width", "512");

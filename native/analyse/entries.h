@@ -1,0 +1,16 @@
+// Where native code may be entered or must stop.
+#pragma once
+
+#include <vector>
+
+#include "native/analyse/regions.h"
+
+namespace coalesce::native {
+
+// By region: code may begin there, after regions that the interpreter runs and where a loop was stopped to be charged.
+std::vector<bool> find_entries(const machine::Decoded& program, const std::vector<RegionPlan>& plans);
+
+// By basic block: its lanes may read one another's registers.
+std::vector<bool> find_lane_exchanges(const machine::Decoded& program);
+
+}  // namespace coalesce::native

@@ -1,0 +1,54 @@
+#include "native/analyse/nan.h"
+
+#include <string_view>
+
+#include "machine/program/flatten.h"
+#include "machine/program/uses.h"
+
+namespace coalesce::native {
+
+using namespace machine;
+
+bool makes_nan(const PureOp& op) {
+  const Mnemonic m(op.mnemonic);
+  const std::size_t n = m.suffixes.size();
+  if (n == 0 || n > 2 || m.suffixes.back() != "f32" || (n == 2 && m.suffixes[0] != "rn")) return false;
+  for (const std::string_view o : {"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt"})
+    if (m.opcode == o) return true;
+  for (const std::string_view o : {"neg", "abs", "min", "max"})
+    if (m.opcode == o) return n == 1;
+  return false;
+}
+
+// Every register of 32 bits is taken to be one until a definition says otherwise.
+std::vector<bool> find_any_nan(const Decoded& p) {
+  std::vector<bool> any(p.registers.size());
+  for (std::size_t r = 0; r < any.size(); ++r)
+    any[r] = p.registers[r].element == Element::b32 && p.registers[r].builtin == Builtin::none;
+  bool changed = true;
+  const auto give_up = [&](uint32_t r) {
+    if (r == kNone || !any[r]) return;
+    any[r] = false;
+    changed = true;
+  };
+  const auto keeps_any = [&](const Instruction& i) {
+    if (i.kind != Kind::pure) return false;
+    if (i.pure->mnemonic == "mov.f32" || i.pure->mnemonic == "mov.b32") {
+      const Value& v = i.sources[0];
+      constexpr uint64_t kInfinity = 0x7f800000u;
+      return v.is_reg() ? any[v.reg] : (v.bits & 0x7fffffffu) <= kInfinity;
+    }
+    return makes_nan(*i.pure);
+  };
+  while (changed) {
+    changed = false;
+    for (const Instruction& i : p.code) {
+      each_from_memory(p, i, give_up);
+      for (const uint32_t r : i.results)
+        if (r != kNone && any[r] && !keeps_any(i)) give_up(r);
+    }
+  }
+  return any;
+}
+
+}  // namespace coalesce::native

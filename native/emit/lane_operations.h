@@ -1,0 +1,11 @@
+// What the lanes of a warp do together: votes and shuffles.
+#pragma once
+
+#include "native/emit/emitter.h"
+
+namespace coalesce::native {
+
+// False: the interpreter's handler does it.
+bool emit_lane_operation(Emitter& e, uint32_t index, const Active& active);
+
+}  // namespace coalesce::native
