@@ -20,13 +20,13 @@ namespace {
 void full_warp_atomic(Emitter& e, const MemoryOp& m, Value* address, Value* results) {
   IRBuilder<>& ir = e.ir;
   Type *i32 = ir.getInt32Ty(), *i64 = ir.getInt64Ty(), *i8 = ir.getInt8Ty();
-  Value* uncounted = e.field(offsetof(Frame, uncounted), "uncounted");
-  const auto member = [&](std::size_t offset) { return ir.CreateConstInBoundsGEP1_64(i8, uncounted, offset); };
-  Value *n_at = member(offsetof(Uncounted, n)), *n = ir.CreateLoad(i64, n_at), *words = ir.CreateLShr(address, 2);
-  Value* list = ir.CreateInBoundsGEP(i8, member(offsetof(Uncounted, word)),
+  Value* pending_atomics = e.field(offsetof(Frame, pending_atomics), "pending_atomics");
+  const auto member = [&](std::size_t offset) { return ir.CreateConstInBoundsGEP1_64(i8, pending_atomics, offset); };
+  Value *n_at = member(offsetof(PendingAtomics, n)), *n = ir.CreateLoad(i64, n_at), *words = ir.CreateLShr(address, 2);
+  Value* list = ir.CreateInBoundsGEP(i8, member(offsetof(PendingAtomics, word)),
                                      ir.CreateMul(n, ir.getInt64(sizeof(uint32_t) * kLanes)));
   ir.CreateAlignedStore(words, list, Align(64));
-  ir.CreateStore(ir.getInt32(m.site), ir.CreateInBoundsGEP(i32, member(offsetof(Uncounted, site)), n));
+  ir.CreateStore(ir.getInt32(m.site), ir.CreateInBoundsGEP(i32, member(offsetof(PendingAtomics, site)), n));
   Value* more = ir.CreateAdd(n, ir.getInt64(1));
   ir.CreateStore(more, n_at);
   if (e.p.sites[m.site].dynamic_requests) e.counters.add_site(m.site, SiteWord::requests, 1);
@@ -69,7 +69,8 @@ void full_warp_atomic(Emitter& e, const MemoryOp& m, Value* address, Value* resu
     ir.CreateStore(updated(old, same ? operand : ir.CreateTrunc(of_lane(operands, k), i32)), place);
   }
   BasicBlock *full = e.block("full"), *counted = e.block("counted");
-  ir.CreateCondBr(ir.CreateICmpULT(more, ir.getInt64(Uncounted::kMost)), counted, full, e.likely(Uncounted::kMost));
+  ir.CreateCondBr(ir.CreateICmpULT(more, ir.getInt64(PendingAtomics::kMost)), counted, full,
+                  e.likely(PendingAtomics::kMost));
   ir.SetInsertPoint(full);
   e.call(offsetof(Frame, count_atomics), ir.getVoidTy(), {});
   ir.CreateBr(counted);

@@ -80,7 +80,7 @@ bool make(const machine::Code& code, const CompileOptions& options, Module& modu
   const unsigned vector_bits = !is_x86 ? 32 * 128 : has("+avx512f") ? 32 * 512 : has("+avx2") ? 16 * 256 : 16 * 128;
   const bool prefetches_loads = is_x86 && !sys::getHostCPUName().starts_with("znver");
   const bool has_masks = is_x86 && has("+avx512f");
-  const Facts facts = find_facts(*code.program, sizeof(Memo), vector_bits);
+  const Facts facts = find_facts(*code.program, sizeof(CostMemo), vector_bits);
   if (facts.regions.empty()) return false;
   Emitter emitter(code, facts, module, {has("+fma"), has("+sse4.1"), has_masks, prefetches_loads});
   emit_kernel(emitter);

@@ -56,7 +56,7 @@ void emit_tick(Emitter& e, uint32_t b, const Active& active) {
   BasicBlock* on = ir.GetInsertBlock();
   ir.SetInsertPoint(empty);
   ir.CreateStore(ir.getInt64(kFuel), e.var.fuel);
-  e.check(e.call(offsetof(Frame, tick), ir.getInt32Ty(),
+  e.check(e.call(offsetof(Frame, charge), ir.getInt32Ty(),
                  {e.warp.index, e.mask_of(active), ir.getInt32(b), ir.getInt64(kFuel * e.p.blocks[b].instructions)}));
   BasicBlock* onward = e.block("onward");
   ir.CreateBr(onward);

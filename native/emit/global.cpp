@@ -81,7 +81,7 @@ void emit_global(Emitter& e, uint32_t index, const Active& active, bool uniform,
         BasicBlock* gaps = e.split(unbroken, "gaps", true);
         BasicBlock* here = ir.GetInsertBlock();
         ir.SetInsertPoint(gaps);
-        e.call(offsetof(Frame, gaps), ir.getVoidTy(), {ir.getInt32(i.memory), base, active.mask});
+        e.call(offsetof(Frame, access_with_gaps), ir.getVoidTy(), {ir.getInt32(i.memory), base, active.mask});
         ir.CreateBr(counted);
         ir.SetInsertPoint(here);
       }

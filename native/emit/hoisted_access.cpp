@@ -29,14 +29,15 @@ void account_all_warps(Emitter& e, const Instruction& i, HoistedAccess& access) 
   if (e.p.sites[m.site].dynamic_requests) cost.push_back({e.counters.layout().site(m.site, SiteWord::requests), 1});
   e.counters.add(cost, e.warps());
   Value* follows = ir.CreateICmpEQ(access.step, ir.getInt64(bytes));
-  Value* fresh = ir.CreateIsNull(ir.CreateLoad(ir.getInt32Ty(), site_state(e, i.memory, offsetof(SiteState, all))));
+  Value* fresh =
+      ir.CreateIsNull(ir.CreateLoad(ir.getInt32Ty(), site_state(e, i.memory, offsetof(SiteState, fully_touched))));
   BasicBlock *extend = e.block("extend"), *look = e.block("look"), *touch = e.block("touch"),
              *touched = e.block("touched");
 
   // Streams: the block goes on where the one before ended.
-  Value* high_at = e.offset(warp_range(e, i.memory, ir.getInt32(0)), offsetof(Track, high));
+  Value* high_at = e.offset(warp_range(e, i.memory, ir.getInt32(0)), offsetof(TouchedRange, high));
   Value* extends = ir.CreateAnd(follows, ir.CreateICmpEQ(ir.CreateLoad(i64, high_at), access.first));
-  Value* last_at = site_state(e, i.memory, offsetof(SiteState, last));
+  Value* last_at = site_state(e, i.memory, offsetof(SiteState, last_first));
   access.distance =
       ir.CreateSelect(extends, ir.CreateShl(access.step, 3), ir.CreateSub(access.first, ir.CreateLoad(i64, last_at)));
   ir.CreateStore(access.first, last_at);
@@ -48,16 +49,18 @@ void account_all_warps(Emitter& e, const Instruction& i, HoistedAccess& access) 
   ir.SetInsertPoint(look);
   if (std::ranges::find(e.tables.remembered, i.memory) == e.tables.remembered.end())
     e.tables.remembered.push_back(i.memory);
-  Value* remembered = ir.CreateLoad(ir.getPtrTy(), site_state(e, i.memory, offsetof(SiteState, passed)));
-  Value* place = ir.CreateLShr(ir.CreateMul(access.first, ir.getInt64(Passed::kSpread)), Passed::kPlaces);
-  remembered = ir.CreateInBoundsGEP(ir.getInt8Ty(), remembered, ir.CreateMul(place, ir.getInt64(sizeof(Passed))));
+  Value* remembered = ir.CreateLoad(ir.getPtrTy(), site_state(e, i.memory, offsetof(SiteState, remembered)));
+  Value* place =
+      ir.CreateLShr(ir.CreateMul(access.first, ir.getInt64(BlockAccess::kHashFactor)), BlockAccess::kHashShift);
+  remembered = ir.CreateInBoundsGEP(ir.getInt8Ty(), remembered, ir.CreateMul(place, ir.getInt64(sizeof(BlockAccess))));
   const auto same = [&](std::size_t offset, Value* v) {
     return ir.CreateICmpEQ(ir.CreateLoad(i64, e.offset(remembered, offset)), v);
   };
-  Value* known = ir.CreateAnd(same(offsetof(Passed, first), access.first), same(offsetof(Passed, step), access.step));
+  Value* known =
+      ir.CreateAnd(same(offsetof(BlockAccess, first), access.first), same(offsetof(BlockAccess, step), access.step));
   ir.CreateCondBr(ir.CreateAnd(fresh, ir.CreateNot(known)), touch, touched);
   ir.SetInsertPoint(touch);
-  e.call(offsetof(Frame, touch_all), ir.getVoidTy(), {ir.getInt32(i.memory), access.first, access.step});
+  e.call(offsetof(Frame, touch_block), ir.getVoidTy(), {ir.getInt32(i.memory), access.first, access.step});
   ir.CreateBr(touched);
 
   ir.SetInsertPoint(touched);

@@ -43,7 +43,7 @@ void call_interpreter(Emitter& e, uint32_t index, const Active& active) {
     for (const Result& r : results)
       if (!r.scalar && !r.collapse) spill(e, r.reg, r.slot, true);
   e.tables.interpreter_calls.push_back(index);
-  e.check(e.call(offsetof(Frame, step), ir.getInt32Ty(),
+  e.check(e.call(offsetof(Frame, interpret), ir.getInt32Ty(),
                  {ir.getInt32(static_cast<uint32_t>(e.tables.interpreter_calls.size() - 1)), e.warp.index,
                   e.mask_of(active), ir.getInt32(active.block)}));
   for (const Result& r : results) {
@@ -68,7 +68,7 @@ void call_row(Emitter& e, uint32_t index, const Instruction& i, bool as_scalar, 
     ir.CreateAlignedStore(v, at(k), Align(v->getType()->isVectorTy() ? 64 : 16));
   }
   e.tables.row_calls.push_back(index | (as_scalar ? 1u << 31 : 0));
-  Value* steps = e.field(offsetof(Frame, pure), "pure");
+  Value* steps = e.field(offsetof(Frame, rows), "pure");
   Value* step = e.offset(steps, sizeof(machine::Step) * (e.tables.row_calls.size() - 1));
   Value* handler = ir.CreateLoad(ir.getPtrTy(), step);
   Value* context = e.field(offsetof(Frame, context), "context");

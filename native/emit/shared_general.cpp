@@ -65,11 +65,11 @@ void emit_shared_general(Emitter& e, uint32_t index, const Active& active) {
                        ir.CreateZExt(ir.CreateAnd(zeros, ir.getInt32(e.facts.memo_ways - 1)), i64));
   }
   Value* memo = ir.CreateInBoundsGEP(ir.getInt8Ty(), e.field(offsetof(Frame, memos), "memos"),
-                                     ir.CreateMul(way, ir.getInt64(sizeof(Memo))));
+                                     ir.CreateMul(way, ir.getInt64(sizeof(CostMemo))));
   const auto at = [&](std::size_t offset) { return e.offset(memo, offset); };
   Value* known = ir.CreateAlignedLoad(e.wide(i32), memo, Align(64));
   Value* same = ir.CreateIsNull(e.bits_of(ir.CreateICmpNE(known, address)));
-  same = ir.CreateAnd(same, ir.CreateICmpEQ(ir.CreateLoad(i32, at(offsetof(Memo, mask))), e.mask_of(active)));
+  same = ir.CreateAnd(same, ir.CreateICmpEQ(ir.CreateLoad(i32, at(offsetof(CostMemo, mask))), e.mask_of(active)));
   BasicBlock* judge = e.split(same, "judge", false);
   BasicBlock *access = e.block("access"), *done = e.block("accessed");
   ir.CreateBr(access);
@@ -77,15 +77,15 @@ void emit_shared_general(Emitter& e, uint32_t index, const Active& active) {
   Value* outside = e.bits_of(ir.CreateICmpUGE(in_units(e, address, bytes), e.spread(shared_limit(e, 0, bytes), 0)));
   BasicBlock* slow = e.split(ir.CreateIsNull(ir.CreateAnd(outside, e.mask_of(active))), "slow", true);
   ir.CreateAlignedStore(address, memo, Align(64));
-  ir.CreateStore(e.mask_of(active), at(offsetof(Memo, mask)));
+  ir.CreateStore(e.mask_of(active), at(offsetof(CostMemo, mask)));
   if (bytes == 4) {
     // Lanes that are all on banks of their own: one wavefront.
     Value* bank = ir.CreateAnd(ir.CreateLShr(address, 2), e.spread(ir.getInt32(31), 0));
     Value* bit = ir.CreateShl(e.spread(ir.getInt32(1), 0), bank);
     if (active.mask) bit = ir.CreateSelect(active.lanes, bit, Constant::getNullValue(bit->getType()));
     Value* apart = ir.CreateICmpEQ(e.count_lanes(ir.CreateOrReduce(bit)), e.count_lanes(e.mask_of(active)));
-    ir.CreateStore(ir.getInt32(0), at(offsetof(Memo, wavefronts)));
-    ir.CreateStore(ir.getInt32(0), at(offsetof(Memo, step)));
+    ir.CreateStore(ir.getInt32(0), at(offsetof(CostMemo, wavefronts)));
+    ir.CreateStore(ir.getInt32(0), at(offsetof(CostMemo, step)));
     BasicBlock *meet = e.block("meet"), *step_apart = e.block("step_apart"), *odd = e.block("odd");
     ir.CreateCondBr(apart, access, meet);
     ir.SetInsertPoint(meet);
@@ -110,23 +110,23 @@ void emit_shared_general(Emitter& e, uint32_t index, const Active& active) {
     Value* common = ir.CreateBinaryIntrinsic(Intrinsic::cttz, ir.CreateOr(step, ir.getInt32(1u << 7)), ir.getTrue());
     Value* period = ir.CreateSub(ir.getInt32(7), common);  // as a power of two
     Value* more = ir.CreateLShr(ir.CreateSub(ir.CreateTrunc(e.count_lanes(mask), i32), ir.getInt32(1)), period);
-    ir.CreateStore(more, at(offsetof(Memo, wavefronts)));
-    if (!active.mask) ir.CreateStore(step, at(offsetof(Memo, step)));
+    ir.CreateStore(more, at(offsetof(CostMemo, wavefronts)));
+    if (!active.mask) ir.CreateStore(step, at(offsetof(CostMemo, step)));
     ir.CreateBr(access);
     ir.SetInsertPoint(odd);
   }
-  e.call(offsetof(Frame, judge), ir.getVoidTy(), {memo, e.mask_of(active), ir.getInt32(how)});
+  e.call(offsetof(Frame, find_cost), ir.getVoidTy(), {memo, e.mask_of(active), ir.getInt32(how)});
   ir.CreateBr(access);
   ir.SetInsertPoint(access);
   if (e.p.sites[m.site].dynamic_requests) e.counters.add_site(m.site, SiteWord::requests, 1);
   e.counters.add_site(m.site, SiteWord::wavefronts,
-                      ir.CreateZExt(ir.CreateLoad(i32, at(offsetof(Memo, wavefronts))), i64));
+                      ir.CreateZExt(ir.CreateLoad(i32, at(offsetof(CostMemo, wavefronts))), i64));
   if (bytes > 4)
-    e.counters.add_site(m.site, SiteWord::ideal, ir.CreateZExt(ir.CreateLoad(i32, at(offsetof(Memo, ideal))), i64));
+    e.counters.add_site(m.site, SiteWord::ideal, ir.CreateZExt(ir.CreateLoad(i32, at(offsetof(CostMemo, ideal))), i64));
   Value* shared = e.field(offsetof(Frame, shared), "shared");
   if (bytes == 4 && m.width == 4 && !active.mask && e.target.masks) {
     BasicBlock *halves = e.block("halves"), *anywhere = e.block("anywhere");
-    Value* step = ir.CreateLoad(i32, at(offsetof(Memo, step)));
+    Value* step = ir.CreateLoad(i32, at(offsetof(CostMemo, step)));
     ir.CreateCondBr(ir.CreateICmpEQ(step, ir.getInt32(8)), halves, anywhere);
     ir.SetInsertPoint(halves);
     move_every_second(e, i, ir.CreateInBoundsGEP(ir.getInt8Ty(), shared, ir.CreateExtractElement(address, uint64_t{0})),

@@ -63,7 +63,7 @@ Executable load_elf(const std::vector<uint8_t>& file) {
             offset[symbols[n].st_shndx] != ~uint64_t{0} &&
             std::strcmp(reinterpret_cast<const char*>(table<uint8_t>(file, names.sh_offset + symbols[n].st_name, 7)),
                         "kernel") == 0)
-          result.entry = reinterpret_cast<Entry>(base + offset[symbols[n].st_shndx] + symbols[n].st_value);
+          result.entry = reinterpret_cast<EntryPoint>(base + offset[symbols[n].st_shndx] + symbols[n].st_value);
     }
     if (s.sh_type != SHT_RELA || s.sh_info >= header.e_shnum || offset[s.sh_info] == ~uint64_t{0}) continue;
     const Elf64_Shdr& symbol_section = sections[s.sh_link];

@@ -29,7 +29,7 @@ class Mapping {
 
 struct Executable {
   std::unique_ptr<Mapping> memory;
-  Entry entry = nullptr;  // the symbol `kernel`; lives as long as `memory`
+  EntryPoint entry = nullptr;  // the symbol `kernel`; lives as long as `memory`
 };
 
 // Throws std::runtime_error for what it does not understand, std::bad_alloc where there is no room.

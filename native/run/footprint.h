@@ -12,16 +12,16 @@
 namespace coalesce::native {
 
 // Generated code looks at these.
-struct TouchedLine {
+struct FootprintLine {
   uint64_t line = 0;     // which 64 marks: their address / 64; 0: none
   uint64_t sectors = 0;  // bit k: mark k is to be set
 };
 
-class TouchedLines {
+class Footprint {
  public:
   static constexpr uint64_t kLines = 1024;  // a line's place is its number modulo this: 2 MiB of the device's memory
 
-  TouchedLine* data() { return lines_.data(); }
+  FootprintLine* data() { return lines_.data(); }
 
   // Sectors [first, first + count) of the map: kept if they share a line of marks, marked otherwise. Returns how many
   // of them were not kept yet.
@@ -31,7 +31,7 @@ class TouchedLines {
       map.mark(first, count);
       return count;
     }
-    TouchedLine& here = lines_[at / 64 % kLines];
+    FootprintLine& here = lines_[at / 64 % kLines];
     machine::TouchMap*& map_here = maps_[at / 64 % kLines];
     if (here.line != at / 64) {
       if (here.line) mark(here, *map_here);
@@ -48,7 +48,7 @@ class TouchedLines {
     uint64_t fresh = 0;
     const auto base = reinterpret_cast<uintptr_t>(map.marks(0));
     for (uintptr_t at = base + first; n > 0; --n, at += static_cast<uint64_t>(step)) {
-      TouchedLine& here = lines_[at / 64 % kLines];
+      FootprintLine& here = lines_[at / 64 % kLines];
       const uint64_t those = (~uint64_t{0} >> (64 - count)) << at % 64;
       if (here.line != at / 64 || at % 64 + count > 64 || (here.sectors & those) != 0) {
         fresh += add(map, at - base, count);
@@ -74,7 +74,7 @@ class TouchedLines {
   }
 
  private:
-  static void mark(const TouchedLine& here, machine::TouchMap& map) {
+  static void mark(const FootprintLine& here, machine::TouchMap& map) {
     const uint64_t first = here.line * 64 - reinterpret_cast<uintptr_t>(map.marks(0));
     for (uint64_t left = here.sectors, from = 0; left;) {
       const auto gap = static_cast<uint64_t>(std::countr_zero(left));
@@ -88,7 +88,7 @@ class TouchedLines {
     }
   }
 
-  std::array<TouchedLine, kLines> lines_{};
+  std::array<FootprintLine, kLines> lines_{};
   std::array<machine::TouchMap*, kLines> maps_{};
 };
 

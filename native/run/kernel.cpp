@@ -60,10 +60,10 @@ Kernel::Kernel(const Code& of, const Object& object) : code(of), loaded(load_elf
                          code.program->memory[i.memory].space == AddressSpace::constant);
     window.push_back(caches ? i.memory : kNone);
   }
-  for (uint32_t n = take(); n > 0; --n) passed.push_back(take());
+  for (uint32_t n = take(); n > 0; --n) remembered.push_back(take());
   memos = take();
-  lazy.assign(code.program->registers.size(), false);
-  while (next != object.words.end()) lazy.at(take()) = true;
+  any_nan.assign(code.program->registers.size(), false);
+  while (next != object.words.end()) any_nan.at(take()) = true;
 }
 
 std::unique_ptr<NativeRunner> Kernel::runner(BlockRun& owner) const {

@@ -30,9 +30,9 @@ class Kernel : public machine::NativeKernel, public std::enable_shared_from_this
   std::vector<machine::Step> pure;   // on the scratch
   std::vector<machine::Step> steps;  // on the warp's slots
   std::vector<uint32_t> window;      // by step: the memory operation whose allocation it looks up
-  std::vector<uint32_t> passed;      // memory operations that remember accesses by all warps
+  std::vector<uint32_t> remembered;  // memory operations that remember accesses by all warps
   uint32_t memos = 0;
-  std::vector<bool> lazy;  // by register: its slot may hold any NaN, where the interpreter has one only
+  std::vector<bool> any_nan;  // by register: its slot may hold any NaN, where the interpreter has one only
 };
 
 // Operand k of a computing step is at 512 k of the scratch, result k at 512 (4 + k).

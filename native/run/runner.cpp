@@ -33,9 +33,9 @@ Runner::Runner(std::shared_ptr<const Kernel> kernel, BlockRun& owner)
       frame_(holder_.frame),
       alive_(owner.warps().size()),
       sites_(program_.memory.size()),
-      tracks_(program_.memory.size() * owner.warps().size()),
+      ranges_(program_.memory.size() * owner.warps().size()),
       allocations_(program_.memory.size()),
-      passed_(kernel_->passed.size() * Passed::kMany),
+      remembered_(kernel_->remembered.size() * BlockAccess::kRemembered),
       memo_space_((kernel_->memos * owner.warps().size()) + 1),
       scratch_space_(kScratch + 64) {
   frame_.grid_x = launch_.grid[0];
@@ -45,25 +45,25 @@ Runner::Runner(std::shared_ptr<const Kernel> kernel, BlockRun& owner)
   frame_.alive = alive_.data();
   frame_.tally = worker_.tally.words.data();
   frame_.sites = sites_.data();
-  for (std::size_t k = 0; k < kernel_->passed.size(); ++k)
-    sites_[kernel_->passed[k]].passed = &passed_[k * Passed::kMany];
-  frame_.tracks = tracks_.data();
+  for (std::size_t k = 0; k < kernel_->remembered.size(); ++k)
+    sites_[kernel_->remembered[k]].remembered = &remembered_[k * BlockAccess::kRemembered];
+  frame_.ranges = ranges_.data();
   frame_.memos = memo_space_.data();
-  frame_.uncounted = &uncounted_;
-  frame_.touched = touched_.data();
+  frame_.pending_atomics = &pending_atomics_;
+  frame_.footprint = footprint_.data();
   frame_.scratch = align64(scratch_space_.data());
   context_.base[kLaunch] = context_.base[kBlock] = context_.base[kWarp] = frame_.scratch;
   context_.active = ~0u;
   frame_.context = &context_;
-  frame_.pure = kernel_->pure.data();
+  frame_.rows = kernel_->pure.data();
   frame_.start_block = start_block;
-  frame_.step = step;
+  frame_.interpret = interpret;
   frame_.touch = touch;
-  frame_.touch_all = touch_all;
-  frame_.gaps = gaps;
+  frame_.touch_block = touch_block;
+  frame_.access_with_gaps = access_with_gaps;
   frame_.affine_cost = affine_cost;
-  frame_.judge = judge;
-  frame_.tick = tick;
+  frame_.find_cost = find_cost;
+  frame_.charge = charge;
   frame_.count_atomics = count_atomics;
   frame_.shared_atomic = shared_atomic;
   for (uint32_t r : program_.blocks[0].live_in) {
@@ -138,7 +138,7 @@ void Runner::end_warps(uint32_t region) {
     const Register& reg = program_.registers[r];
     if (reg.builtin != Builtin::none) continue;
     if (reg.lanes == LaneClass::general) {
-      if (!kernel_->lazy[r]) continue;
+      if (!kernel_->any_nan[r]) continue;
       for (Warp& w : owner_.warps()) {
         auto* lanes = w.at<uint32_t>(code.homes[r].vector);
         for (uint32_t l = 0; l < kLanes; ++l)
@@ -180,7 +180,7 @@ void Runner::start_block(Frame* f) {
     for (Warp& w : warps) std::memset(w.at<std::byte>(slot), 0, bytes);
 }
 
-Status Runner::step(Frame* f, uint32_t index, uint32_t warp, uint32_t mask, uint32_t block) {
+Status Runner::interpret(Frame* f, uint32_t index, uint32_t warp, uint32_t mask, uint32_t block) {
   Runner& r = of(f);
   const Step& s = r.kernel_->steps[index];
   Warp& w = r.owner_.warps()[warp];
@@ -194,11 +194,11 @@ Status Runner::step(Frame* f, uint32_t index, uint32_t warp, uint32_t mask, uint
     r.fault_block_ = block;
     return 1;
   }
-  if (const uint32_t window = r.kernel_->window[index]; window != kNone) r.adopt_window(window);
+  if (const uint32_t window = r.kernel_->window[index]; window != kNone) r.adopt_allocation(window);
   return 0;
 }
 
-Status Runner::tick(Frame* f, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions) {
+Status Runner::charge(Frame* f, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions) {
   Runner& r = of(f);
   try {
     r.worker_.instructions += instructions;

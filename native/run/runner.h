@@ -21,7 +21,7 @@ class Runner : public machine::NativeRunner {
   // Ranges of touched bytes grow over all its thread blocks; what is left of them is marked now.
   ~Runner() override {
     for (uint32_t k = 0; k < sites_.size(); ++k) mark_all(k);
-    touched_.mark_all();
+    footprint_.mark_all();
   }
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -30,21 +30,23 @@ class Runner : public machine::NativeRunner {
  private:
   static Runner& of(Frame* f) { return *reinterpret_cast<Holder*>(f)->runner; }
   static void start_block(Frame* f);
-  static Status step(Frame* f, uint32_t index, uint32_t warp, uint32_t mask, uint32_t block);
+  static Status interpret(Frame* f, uint32_t index, uint32_t warp, uint32_t mask, uint32_t block);
   static void touch(Frame* f, uint32_t site, uint32_t warp, uint64_t low, uint64_t high);
-  static void touch_all(Frame* f, uint32_t site, uint64_t first, uint64_t step);
-  static void gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask);
+  static void touch_block(Frame* f, uint32_t site, uint64_t first, uint64_t step);
+  static void access_with_gaps(Frame* f, uint32_t site, uint64_t base, uint32_t mask);
   static uint64_t affine_cost(Frame* f, uint32_t base, uint32_t stride, uint32_t mask, uint32_t how);
-  static void judge(Frame* f, Memo* memo, uint32_t mask, uint32_t how);
+  static void find_cost(Frame* f, CostMemo* memo, uint32_t mask, uint32_t how);
   static void count_atomics(Frame* f);
   static void shared_atomic(Frame* f, uint32_t memory, uint32_t mask);
-  static Status tick(Frame* f, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions);
+  static Status charge(Frame* f, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions);
 
-  Track& track(uint32_t site, uint32_t warp) { return tracks_[(site * alive_.size()) + (warp & sites_[site].own)]; }
-  void mark(uint32_t site, Track& track);
+  TouchedRange& range(uint32_t site, uint32_t warp) {
+    return ranges_[(site * alive_.size()) + (warp & sites_[site].per_warp)];
+  }
+  void mark(uint32_t site, TouchedRange& track);
   void mark_all(uint32_t site);
-  void look_for_all(uint32_t site);
-  void adopt_window(uint32_t site);
+  void check_fully_touched(uint32_t site);
+  void adopt_allocation(uint32_t site);
   void count_faulted();
   void end_warps(uint32_t region);
 
@@ -61,12 +63,12 @@ class Runner : public machine::NativeRunner {
   Frame& frame_;
   std::vector<uint32_t> alive_;
   std::vector<SiteState> sites_;
-  std::vector<Track> tracks_;                            // by site, then warp
+  std::vector<TouchedRange> ranges_;                     // by site, then warp
   std::vector<const machine::Allocation*> allocations_;  // by site
-  TouchedLines touched_;
-  std::vector<Passed> passed_;
-  std::vector<Memo> memo_space_;
-  Uncounted uncounted_{};
+  Footprint footprint_;
+  std::vector<BlockAccess> remembered_;
+  std::vector<CostMemo> memo_space_;
+  PendingAtomics pending_atomics_{};
   std::vector<std::byte> scratch_space_;
   machine::Context context_{};
   std::exception_ptr thrown_;

@@ -14,7 +14,7 @@ uint64_t Runner::affine_cost(Frame*, uint32_t base, uint32_t stride, uint32_t ma
 }
 
 // `wavefronts` as the tally has them: of accesses up to 4 bytes only what exceeds one.
-void Runner::judge(Frame*, Memo* memo, uint32_t mask, uint32_t how) {
+void Runner::find_cost(Frame*, CostMemo* memo, uint32_t mask, uint32_t how) {
   const uint32_t bytes = how & 255;
   const uint32_t* address = memo->address;
   // index * 2 * stride: lanes a step apart that nobody could know before.
@@ -56,10 +56,10 @@ void update_lanes(std::byte* shared, uint32_t* scratch, uint32_t mask, bool old,
 }  // namespace
 
 void Runner::count_atomics(Frame* f) {
-  Uncounted& u = *f->uncounted;
+  PendingAtomics& u = *f->pending_atomics;
   if (u.n == 0) return;
   SiteTally* sites = of(f).worker_.tally.sites;
-  uint32_t wavefronts[Uncounted::kMost];
+  uint32_t wavefronts[PendingAtomics::kMost];
   shared_atomic_wavefronts(u.word, wavefronts);  // of those behind the last one, too, which nobody asks for
   for (uint64_t k = 0; k < u.n; ++k) sites[u.site[k]].wavefronts += wavefronts[k] - 1;
   u.n = 0;

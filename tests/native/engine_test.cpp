@@ -210,7 +210,7 @@ TEST_F(EngineTest, WhatAnEarlierProcessWantedIsCompiledAtOnce) {
     Bench bench(1, kMost, native);
     const auto stays = program(bench);
     run(bench, *stays, 8192, 64);  // 17 million warp instructions: alone no reason for haste
-    EXPECT_EQ(native->statistics().hurried, wanted ? 1u : 0u);
+    EXPECT_EQ(native->statistics().foreground, wanted ? 1u : 0u);
     native->wait();
     EXPECT_EQ(objects(), std::vector<fs::path>{object});
   }
@@ -352,11 +352,11 @@ class EndlessTest : public EngineTest {
     while (came_back != entered) std::this_thread::yield();
     EngineTest::TearDown();
   }
-  Settings settings(machine::Engine mode, std::chrono::milliseconds patience) {
+  Settings settings(machine::Engine mode, std::chrono::milliseconds timeout) {
     Settings s = native_settings();
     s.engine = mode;
     s.folder = folder;
-    s.patience = patience;
+    s.timeout = timeout;
     s.compile = endless_for_some;
     s.warn = [this](const std::string& text) { warned += text; };
     return s;
