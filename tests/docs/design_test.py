@@ -5,7 +5,8 @@
 - an arrow of the table points to an earlier row, so the table has no circles;
 - folders do not include each other in circles;
 - files have at most 400 lines (tables excepted), and the median is at most 130;
-- the documents have at most 20,000 words, README at most 70 lines, a page of results at most 150 lines.
+- the documents have at most 20,000 words, README at most 70 lines, a page of results at most 150 lines;
+- links and paths that the documents name exist.
 
 A room is one or more paths: a folder, or the files of one stem (`machine/diagnostic` is diagnostic.h and diagnostic.cpp).
 The longest path that fits a file names its room. `tests` and `bench` may include everything.
@@ -96,6 +97,11 @@ def rooms_of_table():
     return rows
 
 
+def exists(path):
+    """The path of a folder, of a file, or of files of that stem."""
+    return any(os.path.exists(os.path.join(ROOT, path + end)) for end in ("", *CODE))
+
+
 def fits(path, file):
     return file == path or file.startswith((path + "/", path + "."))
 
@@ -135,7 +141,7 @@ def check_table(rows):
             if path != "*" and not any(path == e or e.startswith(path + "/") for e in earlier):
                 errors.append(f"docs/design.md: {paths[0]} may include {path}, which is not an earlier row")
         for path in paths:
-            if not any(os.path.exists(os.path.join(ROOT, path + end)) for end in ("", *CODE)):
+            if not exists(path):
                 errors.append(f"docs/design.md: there is no room {path}")
 
 
@@ -191,10 +197,28 @@ def check_lengths(files):
     return median, max(lengths.values())
 
 
-def check_words():
+def documents():
     pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
     for folder, _, names in os.walk(os.path.join(ROOT, "docs")):
         pages += [os.path.relpath(os.path.join(folder, name), ROOT) for name in names if name.endswith(".md")]
+    return pages
+
+
+def check_paths(rows):
+    """Relative links, and paths in backticks that begin with a room: `tests/docs/design_test.py`."""
+    tops = {path.split("/")[0] for paths, _ in rows for path in paths} | {"docs", ".github"}
+    for page in [*documents(), "SECURITY.md", "report/README.md"]:
+        text = re.sub(r"^```.*?^```", "", text_of(page), flags=re.M | re.S)
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+            if not os.path.exists(os.path.join(ROOT, os.path.dirname(page), link)):
+                errors.append(f"{page}: there is no {link}")
+        for path in re.findall(r"`([\w.-]+/[\w./-]+)`", text):
+            if path.split("/")[0] in tops and "NAME" not in path and not exists(path):
+                errors.append(f"{page}: there is no {path}")
+
+
+def check_words():
+    pages = documents()
     words = sum(len(text_of(page).split()) for page in pages)
     if words > WORDS:
         errors.append(f"the documents have {words} words, more than {WORDS}")
@@ -214,6 +238,7 @@ def main():
     check_circles(pairs)
     median, longest = check_lengths(files)
     words = check_words()
+    check_paths(rows)
     for error in errors:
         print(error)
     print(f"{len(files)} files, median {median:g} lines, longest {longest}; {len(pairs)} includes of our own; {words} words; {len(errors)} errors")
