@@ -1,5 +1,5 @@
-// What a context holds: streams, events, graphs, arrays ... Each file of the API says what it keeps, in a struct of its
-// own; the runtime owns them all and forgets them all at once (cudaDeviceReset).
+// The objects of a context: streams, events, graphs, arrays ... Each file of the API keeps its own in a struct; the
+// runtime owns them all and clears them all at once (cudaDeviceReset).
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 
 namespace coalesce::machine {
 
-// Of one memory site.
+// The words of one memory site.
 enum class SiteWord : uint32_t { requests, sectors, lines, bytes, wavefronts, ideal };
 inline constexpr uint32_t kSiteWords = 6;
 

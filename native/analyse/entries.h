@@ -1,4 +1,4 @@
-// Where native code may be entered or must stop.
+// The places where native code may be entered or must stop.
 #pragma once
 
 #include <vector>

@@ -140,7 +140,7 @@ class Finder {
     return true;
   }
 
-  // Of global memory: lane after lane, affine over warps.
+  // True for an access of global memory by consecutive lanes, affine over warps.
   bool is_affine_access(const Instruction& i) const {
     const MemoryOp& m = p_.memory[i.memory];
     if (m.space != AddressSpace::global || m.is_volatile || m.width > 8 || (m.count & (m.count - 1)) != 0 ||

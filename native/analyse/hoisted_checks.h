@@ -36,7 +36,7 @@ struct HoistedChecks {
   bool branch_taken = false;    // on the way that branch is taken
 };
 
-// Of region `r`; none: the region has no such form.
+// The hoisted checks of region `r`; none: the region has no such form.
 std::optional<HoistedChecks> find_hoisted_checks(const Registers& registers, const CheckedAffine& checked_affine,
                                                  const std::vector<bool>& warp_affine, const RegionPlan& plan,
                                                  uint32_t r);

@@ -62,8 +62,8 @@ Question question_of(const Registers& registers, const Instruction& test, bool e
   return Question::other;
 }
 
-// Whether code behind the branch reads what only the question is about: a warp that is sent straight into that code
-// has not computed it.
+// True if code behind the branch reads values that only the condition computes: a warp that is sent straight into that
+// code has not computed them.
 bool reads_asked(const Decoded& p, const RegionPlan& plan, uint32_t head, const std::vector<bool>& asked) {
   const auto is_asked = [&](const machine::Value& v) { return v.is_reg() && asked[v.reg]; };
   for (const uint32_t b : plan.blocks)

@@ -1,4 +1,4 @@
-// Where a single-precision NaN need not be PTX's canonical one (0x7fffffff).
+// The places where a single-precision NaN need not be PTX's canonical one (0x7fffffff).
 #pragma once
 
 #include <vector>

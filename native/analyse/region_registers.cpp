@@ -66,7 +66,7 @@ uint32_t find_warps_at_once(const Registers& registers, const RegionRegisters& r
       if (i.kind != Kind::pure && !(i.kind == Kind::load && is_order_free(p, p.memory[i.memory]))) return 0;
     }
   }
-  // What a warp keeps in vectors must leave room in the CPU's registers.
+  // A warp's vectors must fit the CPU's registers.
   unsigned bits = 0;
   for (uint32_t reg = 0; reg < p.registers.size(); ++reg)
     if ((region_registers.left[reg] || region_registers.read[reg]) && !registers.is_scalar(reg) &&

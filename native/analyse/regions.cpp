@@ -140,7 +140,7 @@ class Planner {
     return check_edges();
   }
 
-  // Whether lanes that have parted read what other threads may write.
+  // True if diverged lanes read what other threads may write.
   bool polls() const {
     for (uint32_t b : plan_.blocks)
       for (uint32_t k = p_.blocks[b].first; p_.blocks[b].divergent && k < p_.blocks[b].last; ++k) {

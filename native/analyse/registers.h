@@ -1,4 +1,4 @@
-// What is known of a kernel's registers before any code is generated.
+// Facts of a kernel's registers, before any code is generated.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the block's dimensions prove of accesses to shared memory.
+// Facts that the block's dimensions prove of accesses to shared memory.
 #pragma once
 
 #include <cstdint>

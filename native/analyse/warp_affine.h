@@ -18,8 +18,8 @@ namespace coalesce::native {
 // First value and step of a builtin; none: not affine over warps.
 std::optional<std::pair<uint64_t, uint64_t>> warp_affine_builtin(const Decoded& program, machine::Builtin builtin);
 
-// Whether the instruction's result is affine over warps, given which operands are. `may_widen`: whether a 32-bit
-// register may be widened.
+// True if the instruction's result is affine over warps, given which operands are. `may_widen`: a 32-bit register may
+// be widened.
 bool keeps_warp_affine(const Registers& registers, const Instruction& i,
                        const std::function<bool(const machine::Value&)>& is,
                        const std::function<bool(uint32_t)>& may_widen);

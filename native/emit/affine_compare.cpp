@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kBound = int64_t{1} << 31;  // below it signed and unsigned numbers are ordered alike
 
-// What a comparison is, of the lanes that are below a number: those, the others, or those that are equal to it.
+// The lanes for which a comparison holds: those below a number, the others, or those equal to it.
 struct Question {
   enum { none, below, not_below, equal, not_equal } what = none;
   int64_t more = 0;       // added to the number
@@ -77,7 +77,7 @@ Value* compare_affine(Emitter& e, const Instruction& i) {
       mask = ir.CreateSExt(all, i32);
     }
   } else {
-    // How far the number lies beyond lane 0, and how many steps that is.
+    // The distance of the number from lane 0, and its number of steps.
     number = question.is_signed && type == "s32" ? ir.CreateSExt(number, i64) : ir.CreateZExt(number, i64);
     Value* far = ir.CreateSub(number, ir.CreateZExt(base, i64));
     const auto places = static_cast<uint64_t>(std::countr_zero(step));

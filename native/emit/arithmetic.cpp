@@ -63,7 +63,7 @@ void emit_pure(Emitter& e, uint32_t index, const Active& active) {
     if (i.results[1] != kNone) write(e, i.results[1], ir.CreateNot(mask), active);
     return;
   }
-  // What any NaN is good for: arithmetic, comparisons of numbers, moves between registers that may hold any.
+  // Uses for which any NaN will do: arithmetic, comparisons of numbers, moves between registers that may hold any.
   const bool arithmetic = makes_nan(*i.pure);
   const bool moves = (name == "mov.f32" || name == "mov.b32") && e.facts.any_nan[i.results[0]];
   const bool raw =

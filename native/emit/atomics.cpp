@@ -95,7 +95,7 @@ bool emit_shared_atomic(Emitter& e, uint32_t index, const Active& active) {
   }
   Value* scratch = e.field(offsetof(Frame, scratch), "scratch");
   const auto at = [&](uint32_t k) { return e.offset(scratch, 512 * k); };
-  // What was there before lies in the scratch, without code of its own addresses and operands, too.
+  // The old value is in the scratch area, also without code of its own for addresses and operands.
   if (!active.mask && !m.counts_lanes) {
     full_warp_atomic(e, m, address, at(2));
   } else {

@@ -1,4 +1,4 @@
-// What generated code counts: sums in local variables, added to the tally when the function returns.
+// The counts of generated code: sums in local variables, added to the tally when the function returns.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>

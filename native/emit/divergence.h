@@ -1,4 +1,4 @@
-// Where lanes go: how they part at branches, wait for one another and meet (analyse/regions.h).
+// Divergence: lanes part at branches, wait for one another and meet (analyse/regions.h).
 #pragma once
 
 #include "native/emit/emitter.h"

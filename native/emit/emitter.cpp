@@ -59,8 +59,8 @@ Value* Emitter::spread(Value* scalar, int64_t stride) {
   return ir.CreateAdd(all, ConstantVector::get(steps));
 }
 
-// Where a CPU has no registers for masks, LLVM makes bytes of the bits first and words of those: 25 instructions. This
-// is one comparison for each vector of words: 9 with AVX2.
+// On a CPU without mask registers LLVM makes bytes of the bits first and words of those: 25 instructions. This is one
+// comparison for each vector of words: 9 with AVX2.
 Value* Emitter::lanes_on(Value* mask) {
   if (target.masks) return lanes_of(mask);
   SmallVector<uint32_t, 32> bits;

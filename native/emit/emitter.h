@@ -86,7 +86,7 @@ struct Interleaved {
   void forget_all() { parts.clear(), operations.clear(); }
 };
 
-// What the loader of the object must know beside the code (run/kernel.cpp).
+// The tables that the loader of the object needs beside the code (run/kernel.cpp).
 struct LoaderTables {
   std::vector<uint32_t> row_calls;          // instructions; bit 31: on scalars
   std::vector<uint32_t> interpreter_calls;  // instructions

@@ -1,5 +1,5 @@
-// What accesses of global memory touch, and what is prefetched. Per memory operation there is a SiteState, per memory
-// operation and warp a range of bytes that is touched and not marked yet (run/frame.h).
+// The footprint of accesses to global memory, and prefetches. Each memory operation has a SiteState; each memory
+// operation and warp has a range of bytes that is touched and not marked yet (run/frame.h).
 #pragma once
 
 #include "native/emit/emitter.h"

@@ -13,7 +13,7 @@ namespace coalesce::native {
 
 // All lanes' elements as memory has them.
 llvm::VectorType* interleaved_type(Emitter& e, const MemoryOp& m);
-// Where a load by a full warp leaves its elements interleaved; null: each goes to its register at once.
+// The place of the elements that a full warp's load leaves interleaved; null: each goes to its register at once.
 llvm::AllocaInst* interleaved_place(Emitter& e, const Instruction& i, const Active& active);
 // Element k of every lane, of `of` elements each.
 Value* deinterleave(Emitter& e, Value* all, std::size_t k, std::size_t of);
@@ -23,7 +23,7 @@ Value* interleave(Emitter& e, std::vector<Value*> parts);
 void interleaved_from_registers(Emitter& e, const MemoryOp& m, llvm::AllocaInst* place);
 void registers_from_interleaved(Emitter& e, const MemoryOp& m, llvm::AllocaInst* place, const Active& active);
 
-// What the result is a part of, where the operands are parts of interleaved vectors, or the same for all lanes. The
+// The vector of which the result is a part, if the operands are parts of interleaved vectors or uniform. The
 // instructions on the other parts find the same vector.
 std::optional<Interleaved::Part> part_of_result(Emitter& e, const Instruction& i, const Active& active, bool raw);
 // The interleaved vector whose parts a store's values are, in their order; null: there is none.

@@ -15,7 +15,7 @@ using machine::kLanes;
 
 namespace {
 
-// Where to begin: region 0 of a new thread block, or a region of one that has begun.
+// The entry: region 0 of a new thread block, or a region of one that has begun.
 void emit_entries(Emitter& e) {
   IRBuilder<>& ir = e.ir;
   ir.SetInsertPoint(e.at.constants);

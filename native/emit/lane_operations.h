@@ -1,4 +1,4 @@
-// What the lanes of a warp do together: votes and shuffles.
+// Operations between the lanes of a warp: votes and shuffles.
 #pragma once
 
 #include "native/emit/emitter.h"

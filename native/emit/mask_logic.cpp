@@ -34,7 +34,7 @@ Value* word_of(Value* v) {
   return cast && is_bits(cast->getType()) && is_word(cast->getOperand(0)->getType()) ? cast->getOperand(0) : nullptr;
 }
 
-// Whether the word was bits before: those LLVM goes on with, without going in circles.
+// True if the word was bits before: LLVM continues with those, without endless rewriting.
 bool was_bits(Value* v) {
   auto* cast = dyn_cast<BitCastInst>(v);
   return cast && is_bits(cast->getOperand(0)->getType());
@@ -42,7 +42,7 @@ bool was_bits(Value* v) {
 
 class Hiding {
  public:
-  // What `v`, a word that becomes bits, is made of.
+  // Examines the operands of `v`, a word that becomes bits.
   void look_at(Value* v) {
     auto* made = dyn_cast<Instruction>(v);
     if (!made || !is_word(made->getType()) || !seen_.insert(made).second) return;

@@ -5,8 +5,8 @@
 
 namespace coalesce::native {
 
-// Where the address is affine, the access is checked, counted and carried out in line. What fails a check, and every
-// other access, is the interpreter's.
+// An access with an affine address is checked, counted and executed in line. The interpreter executes what fails a
+// check, and every other access.
 void emit_memory(Emitter& e, uint32_t index, const Active& active);
 
 }  // namespace coalesce::native

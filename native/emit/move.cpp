@@ -86,7 +86,8 @@ void move_contiguous(Emitter& e, const Instruction& i, Value* pointer, unsigned 
 
 namespace {
 
-// Of lanes that store to one address: the first of the last pass that has any (lanes_of_a_pass).
+// The lane whose value stays, among lanes that store to one address: the first of the last pass that has any
+// (lanes_of_a_pass).
 Value* surviving_lane(Emitter& e, uint32_t bytes, const Active& active) {
   IRBuilder<>& ir = e.ir;
   const uint32_t pass = machine::lanes_of_a_pass(bytes);

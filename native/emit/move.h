@@ -7,7 +7,7 @@ namespace coalesce::native {
 
 // Element k of every lane (or the one of all lanes) as memory has it, to its register.
 void load_result(Emitter& e, const MemoryOp& m, std::size_t k, Value* element, const Active& active);
-// What a store writes as element k: <32 x iN>.
+// The value that a store writes as element k: <32 x iN>.
 Value* store_value(Emitter& e, const MemoryOp& m, std::size_t k);
 
 // All lanes at pointer + lane * bytes. `pad`: memory beyond the lanes that are on may be read and written back.

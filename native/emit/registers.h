@@ -6,7 +6,7 @@
 namespace coalesce::native {
 
 llvm::AllocaInst* variable(Emitter& e, uint32_t r);
-// Of a scalar register or a constant; a predicate: i1. `raw`: a NaN may be any NaN.
+// The value of a scalar register or a constant; a predicate: i1. `raw`: a NaN may be any NaN.
 Value* scalar_of(Emitter& e, const machine::Value& v, Element element, bool raw = false);
 // <32 x T>; a predicate: <32 x i1>.
 Value* vector_of(Emitter& e, const machine::Value& v, Element element, bool raw = false);

@@ -39,8 +39,8 @@ void move_every_second(Emitter& e, const Instruction& i, Value* pointer, const A
 
 }  // namespace
 
-// What the addresses cost is remembered for each warp: most often they are the same every time, or one of a few
-// patterns by turns, told apart by the distance between the first two lanes. Accesses at one address share a memo.
+// Each warp has a memo of its addresses' costs: as a rule they repeat, or alternate between a few patterns, told apart
+// by the distance between the first two lanes. Accesses at one address share a memo.
 void emit_shared_general(Emitter& e, uint32_t index, const Active& active) {
   IRBuilder<>& ir = e.ir;
   const Instruction& i = e.p.code[index];

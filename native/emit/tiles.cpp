@@ -40,7 +40,7 @@ void transpose_tile(Emitter& e, const Tile& tile, AllocaInst* place) {
   Value* to = ir.CreateAdd(ir.CreateMul(window, ir.getInt64(4 * kTileColumns * kLanes)), ir.CreateShl(half, 6));
   Value* columns = ir.CreateGEP(ir.getInt8Ty(), place, to);
   VectorType *four = FixedVectorType::get(i32, 4), *all = FixedVectorType::get(i32, 16);
-  // Of each four lanes of a vector: elements of `a` and, from 4 on, of `b`.
+  // Mixes each four lanes of a vector: elements of `a` and, from 4 on, of `b`.
   const auto mix = [&](Value* a, Value* b, std::array<int, 4> which) {
     SmallVector<int, 16> order;
     for (int group = 0; group < 16; group += 4)

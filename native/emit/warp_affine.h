@@ -21,8 +21,8 @@ using WarpAffineValues = std::map<uint32_t, WarpAffine>;  // by register: comput
 // first value and step.
 WarpAffine warp_affine_of(Emitter& e, const machine::Value& v, Element element, uint32_t r, WarpAffineValues& values);
 WarpAffine warp_affine_result(Emitter& e, const Instruction& i, uint32_t r, WarpAffineValues& values);
-// Of a 32-bit number whose lanes are `stride` apart. All others lie between the corners, and none wraps if these do
-// not.
+// The corners of a 32-bit number whose lanes are `stride` apart. All other values lie between the corners, and none
+// wraps if these do not.
 Corners corners(Emitter& e, const WarpAffine& a, int64_t stride, bool is_signed);
 
 }  // namespace coalesce::native

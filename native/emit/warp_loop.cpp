@@ -115,7 +115,7 @@ void emit_instruction(Emitter& e, uint32_t index, const Active& outer) {
     ir.CreateBr(after);
     ir.SetInsertPoint(after);
   }
-  // What shared memory holds under a guard is not known behind it.
+  // The content of shared memory under a guard is not known behind it.
   if (after || (i.kind != Kind::pure && i.kind != Kind::load)) return e.known_shared.clear();
   std::erase_if(e.known_shared, [&](const auto& at) {
     const auto is = [&](const machine::Value& v) { return v.is_reg() && v.reg == at.first.first; };
@@ -166,7 +166,7 @@ void emit_warp_loop(Emitter& e, uint32_t r) {
   e.region.masked.assign(e.p.blocks.size(), nullptr);
   e.region.arrive.assign(plan.scopes.size(), nullptr);
   e.region.arrived.assign(plan.scopes.size(), nullptr);
-  // Where several warps go at once, those left over share the code for any lanes.
+  // If several warps run at once, the warps left over share the code for masked lanes.
   const uint32_t n = e.facts.regions[r].warps_at_once;
   for (uint32_t b : plan.blocks) {
     e.region.masked[b] = e.block("masked");
@@ -180,7 +180,7 @@ void emit_warp_loop(Emitter& e, uint32_t r) {
       if (!e.pending[b]) e.pending[b] = at.CreateAlloca(ir.getInt32Ty(), nullptr, "pending");
   }
   ir.CreateStore(ir.getInt32(0), e.var.warp);
-  // Where all lanes of all warps are on, no warp is asked.
+  // If all lanes of all warps are active, no warp is tested.
   Value* all_on = e.warps() * kLanes == e.threads()
                       ? ir.CreateICmpEQ(ir.CreateLoad(ir.getInt64Ty(), e.var.alive_lanes), ir.getInt64(e.threads()))
                       : ir.getFalse();

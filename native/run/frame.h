@@ -1,5 +1,5 @@
-// What generated code sees of the world: one frame per runner, and the helpers it calls. Generated code knows the
-// offsets of these members and nothing else of the process.
+// The view of generated code: one frame per runner, and the helpers it calls. Generated code uses the offsets of these
+// members and nothing else of the process.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct BlockAccess {
   static uint64_t place(uint64_t first) { return first * kHashFactor >> kHashShift; }
 };
 
-// Of one memory operation: the allocation it touched last, and how much of that this thread has touched.
+// The state of one memory operation: the allocation it touched last, and how much of that this thread has touched.
 struct SiteState {
   uint64_t base = ~uint64_t{0};           // of the allocation; none: nothing lies in it
   uint64_t size = 0;                      // its bytes
@@ -46,7 +46,7 @@ struct SiteState {
   uint64_t last_first = 0;            // where the first warp was at the last access by all warps
 };
 
-// Of one memory operation and one warp: bytes touched and not marked yet.
+// The range of one memory operation and one warp: bytes touched and not marked yet.
 struct TouchedRange {
   uint64_t low = 0, high = 0;
   uint64_t last = 0;  // where lane 0 was: next time it goes, as a rule, as far again
@@ -120,7 +120,7 @@ struct Frame {
   Status (*charge)(Frame*, uint32_t warp, uint32_t mask, uint32_t block, uint64_t instructions) = nullptr;
 };
 
-// What the generated code returns.
+// The results of generated code.
 enum Outcome : uint32_t { kDone = 0, kStopped = 1, kFaulted = 2, kPaused = 3 };  // paused: stopped to be charged
 using EntryPoint = uint32_t (*)(Frame*);
 

@@ -12,7 +12,7 @@
 
 namespace coalesce::native {
 
-// What an object says of a region.
+// An object's words on a region.
 struct RegionWords {
   bool native = false, exits = false;
   std::map<uint32_t, uint32_t> position;  // by block

@@ -14,8 +14,8 @@ void Runner::mark(uint32_t site, TouchedRange& t) {
   t.low = t.high = 0;
 }
 
-// Of an allocation of which enough has been touched: whether that is all. Tried when only ranges that go on can be
-// missing, which are counted from then on, and when the count is full; and each time that patience has ended.
+// Tests whether an allocation has been touched completely. Runs when only ranges still open can be missing (they are
+// counted from then on), when the count is full, and each time the patience ends.
 void Runner::check_fully_touched(uint32_t site) {
   SiteState& s = sites_[site];
   if (!s.rechecks_left) s.rechecks_left = s.recheck_interval *= 2;
@@ -49,8 +49,8 @@ void Runner::adopt_allocation(uint32_t site) {
   s.limit = s.size >= needs ? s.size - needs + 1 : 0;
   s.sector_marks = w.allocation->touched->marks(w.allocation->touched_at);
   if (s.remembered) std::fill_n(s.remembered, BlockAccess::kRemembered, BlockAccess{});
-  // What the thread's own memory of sectors has room for is small enough to be in the CPU's caches: nothing is fetched
-  // ahead there, either. Each warp may be in the middle of a range, such as a row of tiles.
+  // The thread's own footprint is small enough for the CPU's caches: no prefetch there, either. Each warp may be in the
+  // middle of a range, such as a row of tiles.
   const uint64_t sectors = s.size / 32, open = std::min<uint64_t>(sectors / 8, alive_.size() * 64);
   s.fully_touched = 0;
   s.touched_sectors = 0;

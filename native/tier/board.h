@@ -1,4 +1,4 @@
-// What the threads that ask for code and those that compile it share. Everything is under the board's mutex.
+// The state that threads which ask for code share with threads that compile it. All of it is under the board's mutex.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace coalesce::native {
 
-// How far a kernel has come. A kernel moves on in this order; it may leave states out.
+// The state of a kernel. It moves on in this order, and may leave states out.
 enum class State : uint8_t {
   cold,
   probing,     // the cache is being looked at

@@ -20,8 +20,8 @@
 
 namespace coalesce::native {
 
-// From the environment: COALESCE_NATIVE_CPU, the cache folder; the library beside us. Null where there is no library or
-// `engine` is the interpreter.
+// Makes a provider from the environment: COALESCE_NATIVE_CPU, the cache folder, the library beside us. Null without a
+// library, or if `engine` is the interpreter.
 std::shared_ptr<machine::NativeProvider> make_provider(machine::Engine engine,
                                                        std::function<void(const std::string&)> warn);
 

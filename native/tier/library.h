@@ -8,7 +8,7 @@
 
 namespace coalesce::native {
 
-// Where it is; empty: this build has none.
+// The library's path; empty: this build has none.
 std::filesystem::path find_library();
 
 // Names this build of the compiler: differs whenever its code differs. Reads the file's beginning, where the linker has

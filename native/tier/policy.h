@@ -13,7 +13,7 @@ namespace coalesce::native {
 // for it. Foreground: a quarter of a core where all cores are busy with thread blocks.
 enum class Priority : uint8_t { none, background, foreground };
 
-// What is known of a kernel and of the launch that asks for its code. Work is counted in warp instructions.
+// The knowledge of a kernel and of the launch that asks for its code. Work is counted in warp instructions.
 struct Progress {
   uint64_t earlier = 0;           // executed by launches that have ended
   uint64_t executed = 0;          // by this one
@@ -24,10 +24,10 @@ struct Progress {
 };
 Progress progress_of(const machine::Launch& launch, uint64_t earlier);
 
-// What the launch has still to execute. Before the first block has ended: each warp executes every instruction once.
+// The launch's remaining work. Before the first block has ended: each warp executes every instruction once.
 double remaining_work(const Progress& p);
 
-// Whether looking the kernel up in the cache pays.
+// True if a probe of the cache pays.
 bool is_worth_a_probe(const Progress& p);
 
 // With which priority it is to be compiled, the cache having none. `wanted_before`: an earlier process wanted it and

@@ -1,4 +1,4 @@
-// How an engine is set up.
+// The settings of an engine.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ struct Settings {
   std::filesystem::path folder;   // the cache's; empty: nothing is kept
   std::string cpu;                // an LLVM name; empty: the CPU at hand
   unsigned level = 1;             // CompileOptions::level
-  // How long `--engine native` waits for a kernel's code, which takes 0.03 to 0.2 s as a rule; and how much time of a
-  // core `automatic` gives to one kernel.
+  // The time that `--engine native` waits for a kernel's code, which takes 0.03 to 0.2 s as a rule; and the time of a
+  // core that `automatic` gives to one kernel.
   std::chrono::milliseconds timeout{60'000};
   CompileFunction compile = nullptr;  // instead of the library's
   // Told once per kernel that cannot be compiled, once in all where the library cannot be loaded; may be empty.

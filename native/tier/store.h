@@ -20,7 +20,7 @@ class ObjectStore {
   std::string name_of(const machine::Decoded& program);
   // An object without code: the kernel has no native form. Nothing: there is no object.
   std::optional<Object> find(const std::string& name) const;
-  // Whether a process wanted the object and has left none.
+  // True if an earlier process asked for the object and left none.
   bool was_wanted(const std::string& name) const;
   void note_wanted(const std::string& name) const;
   // For later processes; null: there will be none, and nobody is to want it any more. Does nothing once the process

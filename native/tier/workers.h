@@ -35,7 +35,7 @@ class Workers {
   void abandon_late();
 
  private:
-  // Where a compiling thread is. Shared by both sides, for either may be gone first.
+  // The place of a compiling thread. Both sides share it, because either may end first.
   struct Seat {
     std::mutex mutex;
     bool inside = false, abandoned = false;  // inside the compiler
