@@ -1,4 +1,4 @@
-/* sources 6e2fa77d9a180e900d6a8f86af915f69e7f828c0973fbb16d1519ffe13ca8e11 */
+/* sources 600131647ec8ab85cdb4a51ffea886268b7205657e1e02973dffde4af6cb0343 */
 /* This script contains:
 
 @observablehq/plot

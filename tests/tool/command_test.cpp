@@ -113,7 +113,7 @@ TEST_F(CommandTest, PassesOutputAndCodeThroughAndPrintsATable) {
   EXPECT_EQ(result.out, "to stdout --json an argument\n") << "what follows the program is the program's";
   EXPECT_THAT(result.err, HasSubstr("to stderr\n"));
   EXPECT_THAT(result.err, HasSubstr("\nreduce "));
-  EXPECT_THAT(result.err, HasSubstr("reduce: loads 8.0 sectors a request where 4.0 would do: a.cu:41\n"));
+  EXPECT_THAT(result.err, HasSubstr("reduce, a.cu:41: Loads move 2.0 times the bytes that they need (8.0"));
   EXPECT_THAT(result.err, Not(HasSubstr("\x1b")));
 }
 

@@ -1,4 +1,4 @@
-// Advice, metrics and derived figures, from counters that a person can check by hand.
+// Findings, metrics and derived figures, from counters that a person can check by hand.
 #include "tool/figures/figures.h"
 
 #include <gmock/gmock.h>
@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "tests/tool/fixture.h"
-#include "tool/figures/advice.h"
 #include "tool/figures/error.h"
+#include "tool/figures/findings.h"
 #include "tool/present/metrics.h"
 
 namespace coalesce::tool {
@@ -15,10 +15,10 @@ namespace {
 
 using testing::HasSubstr;
 
-Advice advice_for(const Values& values, const std::string& lines) {
+std::vector<Finding> findings_for(const Values& values, const std::string& lines) {
   const Record record = read_text(kHeader + kernel_text(0, "k") + launch_text(0, values, ",\"lines\":" + lines));
   EXPECT_EQ(record.damage, "");
-  return advise(totals(record).at(0));
+  return find_waste(totals(record).at(0));
 }
 
 std::string line(int number, const Values& values) {
@@ -35,63 +35,150 @@ TEST(Record, Filter) {
   EXPECT_THROW(filter(record, "("), Error);
 }
 
-TEST(Advice, NamesTheLoadThatWastes) {
+TEST(Findings, NameTheLoadThatWastes) {
   // Every lane reads 4 of 8 bytes: 8 sectors a request, 128 bytes wanted, 4 would do.
   const Values bad = {{"global_load_requests", 10}, {"global_load_sectors", 80}, {"global_load_bytes_requested", 1280}};
   const Values good = {
       {"global_load_requests", 50}, {"global_load_sectors", 200}, {"global_load_bytes_requested", 6400}};
-  const Advice advice = advice_for({}, "[" + line(12, good) + "," + line(41, bad) + "]");
-  EXPECT_EQ(advice.text, "loads 8.0 sectors a request where 4.0 would do");
-  EXPECT_EQ(advice.place, "reduce.cu:41");
+  const auto found = findings_for({}, "[" + line(12, good) + "," + line(41, bad) + "]");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_STREQ(found[0].kind, "loads");
+  EXPECT_EQ(found[0].what, "loads move 2.0 times the bytes that they need (8.0 sectors a request, 4.0 would do)");
+  EXPECT_EQ(found[0].cause, "the lanes of a warp are spread over 8.0 sectors");
+  EXPECT_EQ(found[0].saves, "1.3 kB of 2.6 kB");  // 40 of 80 sectors of 32 bytes
+  EXPECT_EQ(place_of(found[0].line), "reduce.cu:41");
 }
 
-TEST(Advice, SaysNothingAboutAnUpdateInPlace) {
+TEST(Findings, TellLonelyLanesFromMisalignedWarps) {
+  const Values lone = {
+      {"global_store_requests", 2}, {"global_store_sectors", 64}, {"global_store_bytes_requested", 256}};
+  EXPECT_THAT(findings_for(lone, "[]").at(0).cause, HasSubstr("a sector of its own"));
+  EXPECT_THAT(findings_for(lone, "[]").at(0).remedy, HasSubstr("swap the indices"));
+  const Values shifted = {
+      {"global_load_requests", 2}, {"global_load_sectors", 10}, {"global_load_bytes_requested", 256}};
+  EXPECT_THAT(findings_for(shifted, "[]").at(0).cause, HasSubstr("do not begin at a multiple of 32"));
+}
+
+// The pad is found by the machine's own rule for banks.
+TEST(Findings, NameThePadThatFreesTheBanks) {
+  for (const uint64_t degree : {2, 4, 32}) {
+    const Values column = {
+        {"shared_load_requests", 5}, {"shared_load_wavefronts", 5 * degree}, {"shared_load_wavefronts_ideal", 5}};
+    const auto found = findings_for(column, "[]");
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].remedy, "leave one word unused after every " + std::to_string(degree) + " words");
+    EXPECT_EQ(found[0].saves, std::to_string(5 * degree - 5) + " of " + std::to_string(5 * degree) + " passes");
+  }
+  const Values uneven = {
+      {"shared_load_requests", 5}, {"shared_load_wavefronts", 13}, {"shared_load_wavefronts_ideal", 5}};
+  EXPECT_THAT(findings_for(uneven, "[]").at(0).cause, HasSubstr("without a regular stride"));
+}
+
+TEST(Findings, SayNothingAboutAnUpdateInPlace) {
   // x[i] = f(x[i]): 200 sectors, each read once and written once.
   const Values once = {
       {"global_load_requests", 50},  {"global_load_sectors", 200},   {"global_store_requests", 50},
       {"global_store_sectors", 200}, {"compulsory_bytes", 200 * 32}, {"global_load_bytes_requested", 6400},
       {"instructions", 100},         {"thread_instructions", 3200},  {"global_store_bytes_requested", 6400}};
-  EXPECT_EQ(advice_for(once, "[" + line(12, once) + "]").text, "");
+  EXPECT_TRUE(findings_for(once, "[" + line(12, once) + "]").empty());
   Values often = once;  // read three times, written once
   often["global_load_requests"] *= 3, often["global_load_sectors"] *= 3, often["global_load_bytes_requested"] *= 3;
-  EXPECT_EQ(advice_for(often, "[" + line(12, often) + "]").text,
-            "moves 4.0 times the bytes it touches: keep them in registers or shared memory");
+  const auto found = findings_for(often, "[" + line(12, often) + "]");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].what, "asks for 4.0 times the bytes it touches");
 }
 
-TEST(Advice, SaysNothingAboutAPerfectKernel) {
+// Sectors that a store wastes are one finding, not two.
+TEST(Findings, CountWasteOnce) {
+  const Values naive = {
+      {"global_load_requests", 32},  {"global_load_sectors", 128},   {"global_load_bytes_requested", 4096},
+      {"global_store_requests", 32}, {"global_store_sectors", 1024}, {"global_store_bytes_requested", 4096},
+      {"compulsory_bytes", 8192}};
+  const auto found = findings_for(naive, "[" + line(12, naive) + "]");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_STREQ(found[0].kind, "stores");
+}
+
+TEST(Findings, SayNothingAboutAPerfectKernel) {
   const Values good = {
       {"global_load_requests", 50}, {"global_load_sectors", 200},  {"global_load_bytes_requested", 6400},
       {"shared_load_requests", 9},  {"shared_load_wavefronts", 9}, {"shared_load_wavefronts_ideal", 9},
       {"instructions", 100},        {"thread_instructions", 3200}, {"branches", 4},
       {"compulsory_bytes", 6400}};
-  EXPECT_EQ(advice_for(good, "[" + line(12, good) + "]").text, "");
+  EXPECT_TRUE(findings_for(good, "[" + line(12, good) + "]").empty());
+  EXPECT_EQ(wasted_cycles(totals(read_text(kHeader + kernel_text(0, "k") + launch_text(0, good)))[0].counters), 0);
 }
 
-TEST(Advice, RanksByWaste) {
+TEST(Findings, AreRankedByWaste) {
   const Values few = {
-      {"global_load_requests", 10}, {"global_load_sectors", 80}, {"global_load_bytes_requested", 1280}};  // 10 passes
+      {"global_load_requests", 10}, {"global_load_sectors", 80}, {"global_load_bytes_requested", 1280}};  // 20 cycles
   const Values many = {
       {"shared_load_requests", 1}, {"shared_load_wavefronts", 32}, {"shared_load_wavefronts_ideal", 1}};  // 31
-  const Advice advice = advice_for({}, "[" + line(1, few) + "," + line(2, many) + "]");
-  EXPECT_EQ(advice.text, "bank conflicts: 32.0 wavefronts a request where 1.0 would do");
-  EXPECT_EQ(advice.place, "reduce.cu:2");
+  const auto found = findings_for({}, "[" + line(1, few) + "," + line(2, many) + "]");
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].what, "bank conflicts take 32.0 passes a request where 1.0 would do");
+  EXPECT_EQ(place_of(found[0].line), "reduce.cu:2");
 }
 
-TEST(Advice, WithoutLinesTheKernelIsJudged) {
+// The reduction that adds neighbours in global memory: most of its sectors are wasted, and its branches part, too.
+TEST(Findings, WastedSectorsOutrankBranches) {
+  const Values values = {{"global_load_requests", 6'260'000},
+                         {"global_load_sectors", 16'700'000},
+                         {"global_load_bytes_requested", 200'000'000},
+                         {"instructions", 37'000'000},
+                         {"thread_instructions", 829'000'000},
+                         {"branches", 9'000'000},
+                         {"divergent_branches", 3'150'000}};
+  const auto found = findings_for(values, "[" + line(3, values) + "]");
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_STREQ(found[0].kind, "loads");
+  EXPECT_STREQ(found[1].kind, "branches");
+}
+
+TEST(Findings, OfLinesThatHardlyMatterAreLeftOut) {
+  const Values most = {
+      {"global_load_requests", 5000}, {"global_load_sectors", 20000}, {"global_load_bytes_requested", 640000}};
+  const Values little = {
+      {"global_store_requests", 1}, {"global_store_sectors", 32}, {"global_store_bytes_requested", 128}};
+  Values all = most;
+  all.insert(little.begin(), little.end());
+  EXPECT_TRUE(findings_for(all, "[" + line(1, most) + "," + line(2, little) + "]").empty());
+}
+
+TEST(Findings, OfAStoppedKernelAreNone) {
   const Values bad = {
       {"global_store_requests", 2}, {"global_store_sectors", 64}, {"global_store_bytes_requested", 256}};
-  const Advice advice = advice_for(bad, "[]");
-  EXPECT_EQ(advice.text, "stores 32.0 sectors a request where 4.0 would do");
-  EXPECT_EQ(advice.place, "");
+  const Record record = read_text(kHeader + kernel_text(0, "k") + launch_text(0, bad, ",\"interrupted\":true"));
+  EXPECT_TRUE(find_waste(totals(record).at(0)).empty());
 }
 
-TEST(Advice, DivergenceIsBlamedOnTheLineThatParts) {
+TEST(Findings, WithoutLinesTheKernelIsJudged) {
+  const Values bad = {
+      {"global_store_requests", 2}, {"global_store_sectors", 64}, {"global_store_bytes_requested", 256}};
+  const auto found = findings_for(bad, "[]");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].what, "stores move 8.0 times the bytes that they need (32.0 sectors a request, 4.0 would do)");
+  EXPECT_EQ(place_of(found[0].line), "");
+}
+
+TEST(Findings, DivergenceIsBlamedOnTheLineThatParts) {
   const Values whole = {
       {"instructions", 100}, {"thread_instructions", 1600}, {"branches", 30}, {"divergent_branches", 20}};
-  const Advice advice = advice_for(whole, "[" + line(5, {{"branches", 10}, {"divergent_branches", 1}}) + "," +
-                                              line(9, {{"branches", 20}, {"divergent_branches", 19}}) + "]");
-  EXPECT_EQ(advice.text, "branches part the warps: 16.0 of 32 lanes work on average");
-  EXPECT_EQ(advice.place, "reduce.cu:9");
+  const auto found = findings_for(whole, "[" + line(5, {{"branches", 10}, {"divergent_branches", 1}}) + "," +
+                                             line(9, {{"branches", 20}, {"divergent_branches", 19}}) + "]");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].what, "16.0 of 32 lanes work on average");
+  EXPECT_EQ(place_of(found[0].line), "reduce.cu:9");
+}
+
+TEST(Findings, BytesInThreeDigits) {
+  EXPECT_EQ(bytes_text(0), "0 B");
+  EXPECT_EQ(bytes_text(999), "999 B");
+  EXPECT_EQ(bytes_text(4194304), "4.2 MB");
+  EXPECT_EQ(bytes_text(33554432), "33.6 MB");
+  EXPECT_EQ(bytes_text(99'940'000), "99.9 MB");
+  EXPECT_EQ(bytes_text(99'960'000), "100 MB");
+  EXPECT_EQ(bytes_text(999'600'000), "1.0 GB");
 }
 
 TEST(Figures, AtomicsMoveASectorOnce) {

@@ -95,11 +95,11 @@ Record widest() {
 }
 
 // The widest row there can be still fits: every column filled, every figure at its longest.
-TEST(Summary, FitsAHundredColumns) {
+TEST(Summary, FitsEightyColumns) {
   const Record record = widest();
   ASSERT_EQ(record.damage, "");
   std::ostringstream out;
-  print_summary(out, record, false);
+  print_summary(out, record, {});
   std::vector<Rung> ladder = rungs(record, "neighbored_global 1 ok\n");
   EXPECT_EQ(ladder[0].result, Rung::Result::right);
   std::istringstream lines(out.str());
@@ -109,8 +109,8 @@ TEST(Summary, FitsAHundredColumns) {
 
 TEST(Summary, ColourOnlyWhenAsked) {
   std::ostringstream plain, coloured;
-  print_summary(plain, widest(), false);
-  print_summary(coloured, widest(), true);
+  print_summary(plain, widest(), {});
+  print_summary(coloured, widest(), {.colour = true, .beside = {}});
   EXPECT_THAT(plain.str(), Not(HasSubstr("\x1b")));
   EXPECT_THAT(coloured.str(), HasSubstr("\x1b[31m"));
 }

@@ -63,7 +63,8 @@ void show(const Experiment& experiment, bool first, const LabOptions& options, b
     print_experiment_markdown(std::cout, experiment);
   } else if (!options.csv) {
     if (!first) std::cout << '\n';
-    print_experiment(std::cout, experiment, colour);
+    print_experiment(std::cout, experiment,
+                     {.colour = colour, .wide = options.wide, .width = terminal_width(STDOUT_FILENO), .beside = {}});
   }
   std::cout.flush();
 }

@@ -35,7 +35,7 @@ struct RunOptions {
   std::string metrics, json, html, filter, output;
   std::string on = "machine";  // where: machine, gpu, both
   int repeat = 0;              // on a GPU: repetitions of each launch
-  bool quiet = false, csv = false, lines = false;
+  bool quiet = false, csv = false, lines = false, wide = false;
   bool allow_stopped = false;  // the exit code is the program's, also where the machine stopped a kernel
 };
 
@@ -53,7 +53,7 @@ struct LabOptions {
   std::string n, block, stride, width, pad, lanes;
   std::string json, html;
   std::string on = "auto";  // where: machine, gpu, both, auto
-  bool csv = false, markdown = false;
+  bool csv = false, markdown = false, wide = false;
 };
 
 // `coalesce banks`: which banks a warp's lanes meet.

@@ -23,6 +23,7 @@ void add_lab(CLI::App& app, LabOptions& options) {
   add_file(*lab, "--json", options.json,
            "Write rungs, steps and claims; '-' is standard output, in place of the tables");
   add_file(*lab, "--html", options.html, "Write a report, one file for a browser");
+  lab->add_flag("--wide", options.wide, "Show requests, sectors a request, conflicts and divergence, too");
   CLI::Option* csv = lab->add_flag("--csv", options.csv, "Print CSV in place of tables");
   lab->add_flag("--markdown", options.markdown, "Print Markdown in place of tables")->excludes(csv);
   lab->footer(

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -19,18 +20,20 @@
 namespace coalesce::tool {
 namespace {
 
+constexpr std::size_t kWideTable = 100;  // the columns of --wide need as much
+
 void print_report(std::ostream& out, const Record& record, const RunOptions& options,
-                  const std::vector<Metric>& metrics, bool colour) {
+                  const std::vector<Metric>& metrics, const SummaryStyle& style) {
   if (!metrics.empty()) {
     options.csv ? print_metrics_csv(out, record, metrics) : print_metrics(out, record, metrics);
   } else if (options.csv) {
     options.lines ? write_lines_csv(out, record) : write_csv(out, record);
   } else if (record.on_gpu) {
-    print_gpu_summary(out, record, colour);
+    print_gpu_summary(out, record, style.colour);
   } else {
-    print_summary(out, record, colour);
+    print_summary(out, record, style);
   }
-  if (options.lines && !options.csv) print_lines(out, record, colour);
+  if (options.lines && !options.csv) print_lines(out, record, style);
 }
 
 // A report is to show times; without one they are read only where they are asked for.
@@ -131,8 +134,12 @@ int run(const RunOptions& options) {
   Exporting exporting;
   if (!options.quiet || output) {
     std::ostringstream text;
+    const int descriptor = !output ? STDERR_FILENO : output->standard_output() ? STDOUT_FILENO : -1;
     print_report(text, execution.record, options, metrics,
-                 output ? use_colour(options.machine.colour, output->standard_output() ? STDOUT_FILENO : -1) : colour);
+                 {.colour = use_colour(options.machine.colour, descriptor),
+                  .wide = options.wide,
+                  .width = options.wide ? std::max(terminal_width(descriptor), kWideTable) : terminal_width(descriptor),
+                  .beside = std::filesystem::path(options.program[0]).parent_path()});
     if (output) {
       exporting.attempt([&] { output->write(text.str()); });
     } else {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tool/figures/experiment.h"
+#include "tool/figures/findings.h"
 #include "tool/present/html_source.h"
 #include "tool/present/html_table.h"
 
@@ -25,7 +26,14 @@ struct ClaimRow {
 std::string claims_html(const std::vector<ClaimRow>& claims, bool named, const std::string& label);
 
 // Everything below the page's heading. `id` begins all ids within.
-std::string page_html(const Experiment& experiment, const std::string& id, Sources& sources);
+// `most_waste`: the waste that is shaded in full.
+std::string page_html(const Experiment& experiment, const std::string& id, Sources& sources, double most_waste);
+// The largest waste of any line: the scale on which the sources of all these rungs are shaded.
+double most_wasted_cycles(const std::vector<Rung>& rungs);
+
+// A list of findings, with the kernel's name in front where it is given; without findings and a name: that there is
+// nothing to save.
+std::string findings_html(const std::vector<Finding>& findings, const std::string& kernel);
 
 // The rungs' figures for the page's data.
 nlohmann::ordered_json page_json(const Experiment& experiment, const std::string& id);

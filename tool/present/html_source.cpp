@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <map>
 
 #include "tool/figures/figures.h"
+#include "tool/figures/findings.h"
 #include "tool/present/html_table.h"
 #include "tool/present/html_text.h"
 #include "tool/present/terminal.h"
@@ -18,7 +19,6 @@ using machine::Counters;
 
 constexpr uint32_t kAround = 2;            // lines shown before and after a counted one
 constexpr std::size_t kLongestLine = 400;  // bytes shown
-constexpr std::uintmax_t kLargestFile = 4u << 20;
 
 uint64_t sectors(const Counters& c) {
   return c.global_load_sectors + c.global_store_sectors + c.global_atomic_sectors + c.global_reduction_sectors;
@@ -29,23 +29,20 @@ struct Measure {
   const char* title;
   const char* hint;
   const char* heat;  // CSS class
+  bool waste;        // shaded
   uint64_t (*value)(const Counters&);
 };
 const Measure kMeasures[] = {
-    {"sectors", "32-byte sectors of global memory that loads, stores and atomics at this line touched", "hs", sectors},
-    {"wasted", "of these, sectors beyond the fewest that hold the bytes asked for", "hw", wasted_sectors},
-    {"local", "sectors of local memory: arrays and spills that did not stay in registers", "hw", local_sectors},
-    {"waves", "passes over the banks of shared memory", "hv", shared_wavefronts},
-    {"conflicts", "of these, passes due to bank conflicts", "hc", bank_conflicts},
-    {"divergent", "branches whose lanes went both ways", "hc", [](const Counters& c) { return c.divergent_branches; }},
-    {"instr", "warp instructions (of PTX)", "hi", [](const Counters& c) { return c.instructions; }},
+    {"sectors", "32-byte sectors of global memory that loads, stores and atomics at this line touched", "hs", false,
+     sectors},
+    {"wasted", "of these, sectors beyond the fewest that hold the bytes asked for", "hw", true, wasted_sectors},
+    {"local", "sectors of local memory: arrays and spills that did not stay in registers", "hw", true, local_sectors},
+    {"waves", "passes over the banks of shared memory", "hv", false, shared_wavefronts},
+    {"conflicts", "of these, passes due to bank conflicts", "hc", true, bank_conflicts},
+    {"divergent", "branches whose lanes went both ways", "hc", false,
+     [](const Counters& c) { return c.divergent_branches; }},
+    {"instr", "warp instructions (of PTX)", "hi", false, [](const Counters& c) { return c.instructions; }},
 };
-
-// The unit in which a line's memory traffic is compared: one wavefront, or the four sectors a warp needs at best for 4
-// bytes a lane (advice.cpp).
-double passes(const Counters& c) {
-  return static_cast<double>(sectors(c) + local_sectors(c)) / 4 + static_cast<double>(shared_wavefronts(c));
-}
 
 // Shading by share of the largest; nothing below 1 %.
 std::string shade(double value, double most) {
@@ -55,9 +52,8 @@ std::string shade(double value, double most) {
 
 class Listing {
  public:
-  explicit Listing(const Lines& lines) {
+  Listing(const Lines& lines, double most_waste) : most_waste_(most_waste) {
     for (const Line& line : lines) {
-      most_passes_ = std::max(most_passes_, passes(line.counters));
       for (std::size_t i = 0; i < std::size(kMeasures); ++i) {
         most_[i] = std::max(most_[i], kMeasures[i].value(line.counters));
       }
@@ -78,17 +74,17 @@ class Listing {
   std::string row(uint32_t number, const Counters* counters, const std::string& code) const {
     std::string out =
         fmt::format("<tr{}><th scope=\"row\" class=\"n\">{}</th>", counters ? "" : " class=\"q\"", number);
+    const std::string heat = counters ? shade(wasted_cycles(*counters), most_waste_) : "";
     for (std::size_t i = 0; i < std::size(kMeasures); ++i) {
       if (most_[i] == 0) continue;
       const uint64_t value = counters ? kMeasures[i].value(*counters) : 0;
       if (value) {
         out += fmt::format("<td class=\"n {} m-{}\"{}>{}</td>", kMeasures[i].heat, kMeasures[i].title,
-                           shade(static_cast<double>(value), static_cast<double>(most_[i])), grouped(value));
+                           kMeasures[i].waste ? heat : "", grouped(value));
       } else {
         out += "<td></td>";
       }
     }
-    const std::string heat = counters ? shade(passes(*counters), most_passes_) : "";
     return out + fmt::format("<td class=\"code\"{}>{}</td></tr>\n", heat, escape(code.substr(0, kLongestLine)));
   }
 
@@ -99,7 +95,7 @@ class Listing {
 
  private:
   uint64_t most_[std::size(kMeasures)] = {};
-  double most_passes_ = 0;
+  double most_waste_;
 };
 
 std::string file_rows(const Listing& listing, const std::vector<const Line*>& lines,
@@ -129,30 +125,10 @@ std::string file_rows(const Listing& listing, const std::vector<const Line*>& li
 
 }  // namespace
 
-const std::vector<std::string>* Sources::lines(const std::string& file, const fs::path& beside) {
-  if (file.empty()) return nullptr;
-  const auto [entry, fresh] = files_.try_emplace(beside.string() + '\n' + file);
-  auto& [found, lines] = entry->second;
-  if (!fresh) return found ? &lines : nullptr;
-  const fs::path name = fs::path(file).filename();
-  for (const fs::path& path : {fs::path(file), beside / fs::path(file), beside / name}) {
-    std::error_code error;
-    if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kLargestFile || error) continue;
-    std::ifstream in(path);
-    if (!in) continue;
-    for (std::string line; std::getline(in, line);) {
-      if (!line.empty() && line.back() == '\r') line.pop_back();
-      lines.push_back(line);
-    }
-    found = true;
-    return &lines;
-  }
-  return nullptr;
-}
-
-std::string source_html(const Lines& lines, const std::string& label, const fs::path& beside, Sources& sources) {
+std::string source_html(const Lines& lines, const std::string& label, const fs::path& beside, Sources& sources,
+                        double most_waste) {
   if (lines.empty()) return "<p>No line touched memory or branched.</p>\n";
-  const Listing listing(lines);
+  const Listing listing(lines, most_waste);
   std::map<std::string, std::vector<const Line*>> files;
   for (const Line& line : lines) files[line.file].push_back(&line);
   // Instructions that belong to no source line come last.

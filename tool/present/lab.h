@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "tool/figures/experiment.h"
+#include "tool/present/summary.h"
 
 namespace coalesce::tool {
 
-// One experiment, within 100 columns: the ladder, what changed from rung to rung, steps, comparisons, claims.
-void print_experiment(std::ostream& out, const Experiment& experiment, bool colour);
+// One experiment: the ladder, what changed from rung to rung, steps, comparisons, claims.
+void print_experiment(std::ostream& out, const Experiment& experiment, const SummaryStyle& style);
 void print_comparisons(std::ostream& out, const std::vector<Comparison>& comparisons, bool colour);
 void print_claims(std::ostream& out, const std::vector<Claim>& claims, bool colour);
 // How many claims of each experiment hold, do not, and cannot be judged.

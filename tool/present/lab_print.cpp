@@ -21,14 +21,15 @@ Cell result_cell(Rung::Result result) {
   return kResults[static_cast<int>(result)];
 }
 
-Table ladder_table(const std::vector<Rung>& ladder) {
-  std::vector<Column> columns = {{.title = "rung", .left = true}};
-  for (Column& column : counter_columns()) columns.push_back(std::move(column));
+Table ladder_table(const std::vector<Rung>& ladder, bool wide) {
+  std::vector<Column> columns = {{.title = "rung", .left = true, .cut = true}};
+  for (Column& column : wide ? counter_columns() : moved_columns()) columns.push_back(std::move(column));
   columns.push_back({.title = "result"});
   Table table(columns);
   for (const Rung& rung : ladder) {
     std::vector<Cell> cells = {{rung.name}};
-    for (Cell& cell : counter_cells(rung.counters, true)) cells.push_back(std::move(cell));
+    for (Cell& cell : wide ? counter_cells(rung.counters, true) : moved_cells(rung.counters, true))
+      cells.push_back(std::move(cell));
     cells.push_back(result_cell(rung.result));
     table.row(std::move(cells));
   }
@@ -103,21 +104,11 @@ Table steps_table(const std::vector<Rung>& ladder) {
 const char* const kStepsLegend =
     "Steps of one block: warps at work, of these divergent, and passes of the banks a shared request takes";
 
-// `text` broken between words, every line but the first indented.
+// `text` broken between words, every line but the first indented; `used` columns of the first are taken.
 void print_wrapped(std::ostream& out, std::size_t used, std::size_t indent, const std::string& text) {
-  std::istringstream words(text);
-  bool first = true;
-  for (std::string word; words >> word;) {
-    const std::size_t width = display_width(word);
-    if (!first && used + 1 + width > kTableWidth) {
-      out << '\n' << std::string(indent, ' ');
-      used = indent, first = true;
-    }
-    out << (first ? "" : " ") << word;
-    used += width + (first ? 0 : 1);
-    first = false;
-  }
-  out << '\n';
+  const std::vector<std::string> lines = wrapped(std::string(used, '.') + text, kTableWidth, indent);
+  out << lines[0].substr(used) << '\n';
+  for (std::size_t i = 1; i < lines.size(); ++i) out << lines[i] << '\n';
 }
 
 std::string first_sentence(const std::string& text) {
@@ -147,10 +138,8 @@ uint32_t size_of(const Experiment& experiment, const std::string& option, uint32
 void print_heading(std::ostream& out, const Experiment& e, bool colour) {
   std::string sizes;
   for (const std::string& word : e.sizes) sizes += ' ' + word;
-  out << styled(e.name + sizes, Style::bold, colour) << " on "
-      << (e.gpu.empty() ? e.device.name + " (" + e.device.counted() + ", not timed)"
-                        : e.gpu + " (timed), beside " + e.device.name + " (" + e.device.counted() + ")")
-      << '\n';
+  out << styled(e.name + sizes, Style::bold, colour) << ", "
+      << (e.gpu.empty() ? "" : "timed on an " + e.gpu + ", beside what is ") << as_device(e.device) << '\n';
   if (!e.title.empty()) print_wrapped(out, 0, 0, e.title);
   out << '\n';
 }
@@ -212,7 +201,8 @@ void print_claims(std::ostream& out, const std::vector<Claim>& claims, bool colo
   }
 }
 
-void print_experiment(std::ostream& out, const Experiment& e, bool colour) {
+void print_experiment(std::ostream& out, const Experiment& e, const SummaryStyle& style) {
+  const bool colour = style.colour;
   print_heading(out, e, colour);
   if (e.rungs.empty()) {
     out << "No kernel was launched.\n";
@@ -221,8 +211,9 @@ void print_experiment(std::ostream& out, const Experiment& e, bool colour) {
   if (has_copies(e)) {
     copies_table(e.rungs).print(out, colour);
   } else {
-    ladder_table(e.rungs).print(out, colour);
-    print_legend(out, colour);
+    const Table table = ladder_table(e.rungs, style.wide);
+    table.print(out, colour, style.width);
+    print_legend(out, table, style);
   }
   if (!e.gpu.empty()) print_measured(out, e, colour);
   out << '\n';
@@ -271,7 +262,7 @@ void print_experiment_markdown(std::ostream& out, const Experiment& e) {
       << e.title << " (" << e.device.name << ", counted" << (e.gpu.empty() ? "" : "; " + e.gpu + ", measured") << ";"
       << " `coalesce lab " << e.name << sizes << "`)\n\n";
   if (e.rungs.empty()) return;
-  (has_copies(e) ? copies_table(e.rungs) : ladder_table(e.rungs)).print_markdown(out);
+  (has_copies(e) ? copies_table(e.rungs) : ladder_table(e.rungs, true)).print_markdown(out);
   out << '\n';
   if (!e.gpu.empty()) print_measured_markdown(out, e);
   if (has_steps(e)) {

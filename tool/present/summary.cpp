@@ -2,133 +2,118 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ostream>
 
-#include "tool/figures/advice.h"
+#include "tool/figures/sources.h"
 
 namespace coalesce::tool {
 namespace {
 
-using machine::Counters;
-
-Cell number(uint64_t value) { return {value ? compact(value) : std::string(), Style::plain}; }
-
-// "8.0/4.0": what a request takes, and what it could take at best.
-Cell against(uint64_t taken, uint64_t ideal, uint64_t requests) {
-  if (requests == 0) return {};
-  return {fmt::format("{:.1f}/{:.1f}", ratio(taken, requests).value_or(0), ratio(ideal, requests).value_or(0)),
-          taken > ideal + ideal / 10 ? Style::bad : Style::plain};
+// "transpose.cu:9" as ":9" where the table's heading names the file already.
+std::string short_place(const Line& line, const std::string& program) {
+  const std::string place = place_of(line);
+  return !line.file.empty() && place.starts_with(program + ':') ? place.substr(program.size()) : place;
 }
+
+std::string program_name(const Record& record) { return record.program.substr(record.program.rfind('/') + 1); }
 
 }  // namespace
 
-// Requests are spare: sectors and sectors per request say as much.
-std::vector<Column> counter_columns() {
-  return {{.group = "global loads", .title = "reqs", .optional = true, .spare = 2},
-          {.group = "global loads", .title = "sects", .optional = true},
-          {.group = "global loads", .title = "per/best", .optional = true},
-          {.group = "global stores", .title = "reqs", .optional = true, .spare = 3},
-          {.group = "global stores", .title = "sects", .optional = true},
-          {.group = "global stores", .title = "per/best", .optional = true},
-          {.group = "atomic", .title = "passes", .optional = true},
-          {.group = "local", .title = "sects", .optional = true},
-          {.group = "shared", .title = "waves", .optional = true},
-          {.group = "shared", .title = "confl", .optional = true},
-          {.group = "diverg", .title = "branch", .optional = true},
-          {.group = "lanes", .title = "on", .optional = true, .spare = 1},
-          {.group = "moved/", .title = "least", .optional = true}};
+std::string as_device(const DeviceName& device) {
+  const bool vowel = device.name.starts_with("NV") ||  // spoken letter by letter
+                     (!device.name.empty() && std::string_view("AEIOU").find(device.name[0]) != std::string_view::npos);
+  return fmt::format("{} as {} {} counts", device.counted(), vowel ? "an" : "a", device.name);
 }
 
-std::vector<Cell> counter_cells(const Counters& c, bool whole_kernel) {
-  const uint64_t atomics = c.global_atomic_sectors + c.global_reduction_sectors;
-  const bool lanes = whole_kernel && c.instructions, waste = whole_kernel && c.compulsory_bytes;
-  const double mean = ratio(c.thread_instructions, c.instructions).value_or(0);
-  const double times = ratio(moved_bytes(c), c.compulsory_bytes).value_or(0);
-  const uint64_t conflicts = bank_conflicts(c);
-  return {
-      number(c.global_load_requests),
-      number(c.global_load_sectors),
-      against(c.global_load_sectors, ideal_sectors(c.global_load_requests, c.global_load_bytes_requested),
-              c.global_load_requests),
-      number(c.global_store_requests),
-      number(c.global_store_sectors),
-      against(c.global_store_sectors, ideal_sectors(c.global_store_requests, c.global_store_bytes_requested),
-              c.global_store_requests),
-      number(atomics),
-      number(c.local_load_sectors + c.local_store_sectors),
-      number(shared_wavefronts(c)),
-      // Zero conflicts are worth a zero where there was shared memory to conflict on.
-      {shared_requests(c) ? compact(conflicts) : std::string(), conflicts ? Style::bad : Style::plain},
-      {c.branches ? compact(c.divergent_branches) : std::string(), Style::plain},
-      {lanes ? fixed(mean, 1) : std::string(), Style::plain},
-      {waste ? fixed(times, times < 100 ? 2 : 0) : std::string(), waste && times > 1.1 ? Style::bad : Style::plain}};
-}
-
-void print_legend(std::ostream& out, bool colour) {
-  for (const char* line :
-       {"sects: sectors of 32 bytes; per/best: sectors a request, and the fewest that hold its bytes;",
-        "waves: passes of the shared memory's banks, confl: those due to conflicts; lanes on: of 32, mean;",
-        "moved/least: bytes moved over those touched at all (2 where all is updated in place)"}) {
-    out << styled(line, Style::dim, colour) << '\n';
+void print_findings(std::ostream& out, const std::string& kernel, const std::vector<Finding>& findings,
+                    const SummaryStyle& style) {
+  constexpr std::size_t kShown = 3;
+  for (std::size_t i = 0; i < std::min(findings.size(), kShown); ++i) {
+    const Finding& f = findings[i];
+    const std::string place = place_of(f.line), head = kernel + (place.empty() ? "" : ", " + place) + ':';
+    const std::vector<std::string> lines = wrapped(head + ' ' + sentences(f), style.width, 2);
+    out << styled(lines[0].substr(0, head.size()), Style::bold, style.colour)
+        << lines[0].substr(std::min(head.size(), lines[0].size())) << '\n';
+    for (std::size_t k = 1; k < lines.size(); ++k) out << lines[k] << '\n';
   }
+  if (findings.size() > kShown)
+    out << styled(fmt::format("{}: {} more, smaller", kernel, plural(findings.size() - kShown, "finding")), Style::dim,
+                  style.colour)
+        << '\n';
 }
 
-void print_summary(std::ostream& out, const Record& record, bool colour) {
+void print_summary(std::ostream& out, const Record& record, const SummaryStyle& style) {
   const std::vector<KernelTotal> kernels = totals(record);
-  out << fmt::format("{} on {} ({}, not timed; per kernel, all launches added up)\n",
-                     record.program.substr(record.program.rfind('/') + 1), record.device.name, record.device.counted());
+  const std::string program = program_name(record);
+  out << program << ", " << as_device(record.device) << "; all launches of a kernel added up\n";
   if (kernels.empty()) {
     out << record.none << '\n';
     return;
   }
-  std::vector<Column> columns = {{.title = "kernel", .left = true}, {.title = "runs"}};
-  for (Column& column : counter_columns()) columns.push_back(std::move(column));
+  std::vector<std::vector<Finding>> findings;
+  for (const KernelTotal& kernel : kernels) findings.push_back(find_waste(kernel));
+  const bool several = std::any_of(kernels.begin(), kernels.end(), [](const auto& k) { return k.launches > 1; });
+  std::vector<Column> columns = {{.title = "kernel", .left = true, .cut = true},
+                                 {.title = "runs", .optional = true, .spare = 4}};
+  for (Column& column : style.wide ? counter_columns() : moved_columns()) columns.push_back(std::move(column));
+  columns.push_back({.group = "worst", .title = "line", .left = true, .optional = true});
   Table table(columns);
-  for (const KernelTotal& kernel : kernels) {
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const KernelTotal& kernel = kernels[i];
     std::vector<Cell> cells = {{record.kernels[kernel.kernel].short_name, kernel.ended() ? Style::plain : Style::bad},
-                               {compact(kernel.launches)}};
-    for (Cell& cell : counter_cells(kernel.counters, kernel.ended())) cells.push_back(std::move(cell));
+                               {several || style.wide ? compact(kernel.launches) : std::string()}};
+    for (Cell& cell :
+         style.wide ? counter_cells(kernel.counters, kernel.ended()) : moved_cells(kernel.counters, kernel.ended()))
+      cells.push_back(std::move(cell));
+    const bool worst = !style.wide && !findings[i].empty();
+    cells.push_back({worst ? short_place(findings[i][0].line, program) + ' ' + findings[i][0].kind : std::string()});
     table.row(std::move(cells));
   }
-  table.print(out, colour);
-  print_legend(out, colour);
+  table.print(out, style.colour, style.width);
+  print_legend(out, table, style);
 
   bool first = true;
-  for (const KernelTotal& kernel : kernels) {
-    const std::string& name = record.kernels[kernel.kernel].short_name;
-    const auto say = [&](const std::string& text, const std::string& place) {
-      if (first) out << '\n';
-      first = false;
-      out << styled(name, Style::bold, colour) << ": " << text << (place.empty() ? "" : ": " + place) << '\n';
-    };
-    if (!kernel.fault.empty()) {
-      say("ended with " + kernel.fault + "; its counters are of what ran", "");
-    } else if (kernel.interrupted) {
-      say("interrupted by a signal; its counters are of what ran", "");
-    }
-    if (!kernel.ended()) continue;  // what would have come is not known
-    if (const Advice advice = advise(kernel); !advice.text.empty()) say(advice.text, advice.place);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const std::string& name = record.kernels[kernels[i].kernel].short_name;
+    const std::string stopped = !kernels[i].fault.empty() ? "ended with " + kernels[i].fault
+                                : kernels[i].interrupted  ? "interrupted by a signal"
+                                                          : "";
+    if (stopped.empty() && findings[i].empty()) continue;
+    if (first) out << '\n';
+    first = false;
+    if (!stopped.empty())
+      out << styled(name + ':', Style::bold, style.colour) << ' ' << stopped << "; its counters are of what ran\n";
+    print_findings(out, name, findings[i], style);
   }
 }
 
-void print_lines(std::ostream& out, const Record& record, bool colour) {
+void print_lines(std::ostream& out, const Record& record, const SummaryStyle& style) {
+  Sources sources;
+  const std::string program = program_name(record);
   for (const KernelTotal& kernel : totals(record)) {
-    out << '\n' << styled(record.kernels[kernel.kernel].full, Style::bold, colour) << '\n';
-    if (kernel.lines.empty()) {
-      out << "  no line touched memory or branched\n";
-      continue;
-    }
+    out << '\n' << styled(record.kernels[kernel.kernel].full, Style::bold, style.colour) << '\n';
+    // The text of a line that is too long stands on a line of its own, its figures below it.
     std::vector<Column> columns = {{.title = "line", .left = true}};
-    for (Column& column : counter_columns()) columns.push_back(std::move(column));
+    for (Column& column : style.wide ? counter_columns() : moved_columns()) columns.push_back(std::move(column));
     Table table(columns);
     bool source = true;
     for (const Line& line : kernel.lines) {
+      std::vector<Cell> figures = style.wide ? counter_cells(line.counters, false) : moved_cells(line.counters, false);
+      if (std::all_of(figures.begin(), figures.end(), [](const Cell& cell) { return cell.text.empty(); })) continue;
       source &= !line.file.empty();
-      std::vector<Cell> cells = {{place_of(line)}};
-      for (Cell& cell : counter_cells(line.counters, false)) cells.push_back(std::move(cell));
+      const std::vector<std::string>* text = sources.lines(line.file, style.beside);
+      std::string code = text && line.line >= 1 && line.line <= text->size() ? (*text)[line.line - 1] : "";
+      code.erase(0, code.find_first_not_of(" \t"));
+      std::vector<Cell> cells = {{short_place(line, program) + (code.empty() ? "" : "  " + code)}};
+      for (Cell& cell : figures) cells.push_back(std::move(cell));
       table.row(std::move(cells));
     }
-    table.print(out, colour);
+    if (table.empty()) {
+      out << "  no line touched memory or branched\n";
+      continue;
+    }
+    table.print(out, style.colour, style.width);
     if (!source) out << "  (build with -lineinfo to see source lines in place of PTX lines)\n";
   }
 }

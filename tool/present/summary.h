@@ -1,24 +1,43 @@
-// What `coalesce run` prints when the program is done: one row per kernel, advice, and on request the table of source
-// lines.
+// What `coalesce run` prints when the program is done: one row per kernel, a sentence for each finding, and on request
+// the table of source lines.
 #pragma once
 
+#include <filesystem>
 #include <iosfwd>
 
 #include "tool/figures/figures.h"
+#include "tool/figures/findings.h"
 #include "tool/present/table.h"
 
 namespace coalesce::tool {
 
-// The columns that show a kernel's counters, shared by `run` (one row per kernel), `lab` (one per rung) and `--lines`.
+struct SummaryStyle {
+  bool colour = false;
+  bool wide = false;  // requests, sectors and conflicts in full (counter_columns)
+  std::size_t width = kTableWidth;
+  std::filesystem::path beside = {};  // a folder where sources may lie; may be empty
+};
+
+// What is moved, and how much more than the same bytes need: shared by `run` (one row per kernel), `lab` (one per rung)
+// and `--lines`. `whole_kernel`: the mean of the lanes at work is shown, too.
+std::vector<Column> moved_columns();
+std::vector<Cell> moved_cells(const machine::Counters& counters, bool whole_kernel);
+// The same with requests and sectors a request, as `--wide` prints them.
 std::vector<Column> counter_columns();
 std::vector<Cell> counter_cells(const machine::Counters& counters, bool whole_kernel);
+// What the columns mean, those that the table shows and no others.
+void print_legend(std::ostream& out, const Table& table, const SummaryStyle& style);
 
-// Two lines that say what the columns mean.
-void print_legend(std::ostream& out, bool colour);
+// "as an NVIDIA H200 counts".
+std::string as_device(const DeviceName& device);
 
-void print_summary(std::ostream& out, const Record& record, bool colour);
+void print_summary(std::ostream& out, const Record& record, const SummaryStyle& style);
+// A kernel's findings, the worst first, a paragraph each.
+void print_findings(std::ostream& out, const std::string& kernel, const std::vector<Finding>& findings,
+                    const SummaryStyle& style);
 // The same for a run on a GPU: times, and what the hardware counted.
 void print_gpu_summary(std::ostream& out, const Record& record, bool colour);
-void print_lines(std::ostream& out, const Record& record, bool colour);
+// A table per kernel: what was counted at each line, and the line's text.
+void print_lines(std::ostream& out, const Record& record, const SummaryStyle& style);
 
 }  // namespace coalesce::tool

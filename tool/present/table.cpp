@@ -65,12 +65,17 @@ Table::Shape Table::shape(std::vector<std::size_t> columns) const {
   return result;
 }
 
-void Table::print(std::ostream& out, bool colour, std::size_t width) const {
-  if (columns_.empty()) return;
+Table::Shape Table::fitting(std::size_t width) const {
   Shape shape = this->shape(shown());
-  // The row's name can move to a line of its own; its heading cannot.
-  const std::size_t heading_width = display_width(columns_[0].title);
-  while (shape.total + heading_width > width) {
+  // A name can be cut, or move to a line of its own; its heading cannot. Text at the end can be cut.
+  constexpr std::size_t kCutName = 16, kCutText = 12;
+  const auto needed = [&](const Shape& s) {
+    std::size_t need = s.total;
+    const std::size_t last = s.columns.size() - 1;
+    if (last != 0 && columns_[s.columns[last]].cut) need -= s.widths[last] - std::min(s.widths[last], kCutText);
+    return need + (columns_[0].cut ? std::min(s.widths[0], kCutName) : display_width(columns_[0].title));
+  };
+  while (needed(shape) > width) {
     std::vector<std::size_t> fewer = shape.columns;
     const auto spare = std::max_element(fewer.begin(), fewer.end(), [&](std::size_t a, std::size_t b) {
       return columns_[a].spare < columns_[b].spare;
@@ -79,17 +84,40 @@ void Table::print(std::ostream& out, bool colour, std::size_t width) const {
     fewer.erase(spare);
     shape = this->shape(fewer);
   }
-  const std::vector<std::size_t>& columns = shape.columns;
-  std::vector<std::size_t>& widths = shape.widths;
-  const std::size_t room = width > shape.total ? width - shape.total : 1;
-  if (widths[0] > room) {
-    // Names that fit decide the first column; the others get their own line.
-    std::size_t widest = display_width(columns_[columns[0]].title);
-    for (const auto& row : rows_) {
-      if (const std::size_t size = display_width(row[columns[0]].text); size <= room) widest = std::max(widest, size);
-    }
-    widths[0] = widest;
+  // The text at the end gets what is left.
+  const std::size_t last = shape.columns.size() - 1;
+  if (last != 0 && columns_[shape.columns[last]].cut) {
+    const std::size_t others = shape.total - shape.widths[last] + shape.widths[0];
+    const std::size_t room = std::max(width > others ? width - others : 0, kCutText);
+    if (shape.widths[last] > room) shape.total -= shape.widths[last] - room, shape.widths[last] = room;
   }
+  const std::size_t room = width > shape.total ? width - shape.total : 1;
+  if (shape.widths[0] > room) {
+    if (columns_[0].cut) {
+      shape.widths[0] = std::max(room, kCutName);
+    } else {
+      // Names that fit decide the first column; the others get their own line.
+      std::size_t widest = display_width(columns_[0].title);
+      for (const auto& row : rows_) {
+        if (const std::size_t size = display_width(row[0].text); size <= room) widest = std::max(widest, size);
+      }
+      shape.widths[0] = widest;
+    }
+  }
+  return shape;
+}
+
+std::vector<std::string> Table::titles(std::size_t width) const {
+  std::vector<std::string> titles;
+  for (const std::size_t c : fitting(width).columns) titles.push_back(columns_[c].group + ' ' + columns_[c].title);
+  return titles;
+}
+
+void Table::print(std::ostream& out, bool colour, std::size_t width) const {
+  if (columns_.empty()) return;
+  const Shape shape = fitting(width);
+  const std::vector<std::size_t>& columns = shape.columns;
+  const std::vector<std::size_t>& widths = shape.widths;
 
   bool grouped_header = false;
   std::string heading;
@@ -118,7 +146,9 @@ void Table::print(std::ostream& out, bool colour, std::size_t width) const {
     std::string line;
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const Cell& cell = row[columns[i]];
-      std::string text = cell.text.empty() ? "-" : cell.text;
+      const Column& column = columns_[columns[i]];
+      std::string text = !cell.text.empty() ? cell.text : column.left && column.optional ? "" : "-";
+      if (column.cut) text = fit(text, widths[i]);
       if (i == 0 && display_width(text) > widths[0]) {
         out << styled(fit(text, width), cell.style, colour) << '\n';
         text.clear();

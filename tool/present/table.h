@@ -1,4 +1,4 @@
-// A table for a terminal of 100 columns, for a CSV file, or for Markdown: the same cells three ways.
+// A table for a terminal, for a CSV file, or for Markdown: the same cells three ways.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace coalesce::tool {
 
-inline constexpr std::size_t kTableWidth = 100;
+inline constexpr std::size_t kTableWidth = 80;  // where there is no terminal to ask
 
 struct Column {
   std::string group = {};  // a heading over neighbouring columns with the same group; empty: none
@@ -18,6 +18,7 @@ struct Column {
   bool left = false;      // text is set left, numbers right
   bool optional = false;  // left out when no row has anything in it
   int spare = 0;          // not 0: left out of a table that is too wide, highest first
+  bool cut = false;       // text is cut to the width that is left, rather than put on a line of its own
 };
 
 struct Cell {
@@ -25,7 +26,7 @@ struct Cell {
   Style style = Style::plain;
 };
 
-// The first column is the row's name; one that is too long for the width stands on a line of its own.
+// The first column is the row's name; one that is too long for the width stands on a line of its own, or is cut.
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -34,6 +35,8 @@ class Table {
   bool empty() const { return rows_.empty(); }
 
   void print(std::ostream& out, bool colour, std::size_t width = kTableWidth) const;
+  // "group title" of the columns that print() shows.
+  std::vector<std::string> titles(std::size_t width = kTableWidth) const;
   void print_markdown(std::ostream& out) const;
 
  private:
@@ -44,6 +47,7 @@ class Table {
   };
   std::vector<std::size_t> shown() const;
   Shape shape(std::vector<std::size_t> columns) const;
+  Shape fitting(std::size_t width) const;  // without the columns that are too much
   std::size_t gap(const std::vector<std::size_t>& columns, std::size_t i) const;
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;

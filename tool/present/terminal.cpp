@@ -1,11 +1,15 @@
 #include "tool/present/terminal.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <vector>
+
+#include "tool/figures/findings.h"
 
 namespace coalesce::tool {
 namespace {
@@ -102,13 +106,35 @@ std::string grouped(uint64_t value) {
   return text;
 }
 
-std::string compact(uint64_t value) {
-  if (value <= 9999) return std::to_string(value);
-  double scaled = static_cast<double>(value);
-  const char* prefix = "kMGTPE";
-  // 999.5 is where three digits round up to the next prefix.
-  for (scaled /= 1000; scaled >= 999.5 && prefix[1]; scaled /= 1000) ++prefix;
-  return fmt::format("{:.{}f}{}", scaled, scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0, *prefix);
+std::string compact(uint64_t value) { return count_text(value); }
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  std::vector<std::string> lines(1);
+  std::size_t used = 0;
+  bool fresh = true;  // no word in the line yet
+  while (!text.empty()) {
+    const std::size_t start = text.find_first_not_of(' ');
+    if (start == std::string_view::npos) break;
+    text.remove_prefix(start);
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(word.size());
+    const std::size_t size = display_width(word);
+    if (!fresh && used + 1 + size > width) {
+      lines.emplace_back(indent, ' ');
+      used = indent, fresh = true;
+    }
+    if (!fresh) lines.back() += ' ', ++used;
+    lines.back() += word;
+    used += size, fresh = false;
+  }
+  return lines;
+}
+
+std::size_t terminal_width(int descriptor) {
+  constexpr std::size_t kNone = 80, kLeast = 40;
+  winsize size{};
+  if (isatty(descriptor) != 1 || ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kNone;
+  return std::max<std::size_t>(size.ws_col, kLeast);
 }
 
 std::string fixed(double value, int digits) { return fmt::format("{:.{}f}", value, digits); }

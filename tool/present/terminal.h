@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace coalesce::tool {
 
@@ -23,6 +24,12 @@ std::string plural(uint64_t count, std::string_view noun);
 std::size_t display_width(std::string_view text);
 // `text` cut in the middle to at most `columns`, with an ellipsis in place of what is left out.
 std::string fit(std::string_view text, std::size_t columns);
+
+// `text` broken between words into lines of at most `width` columns; every line but the first begins with `indent`
+// spaces. A word that is longer stands on a line of its own.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::size_t indent);
+// Columns of the terminal that the descriptor is; 80 where it is none, and at least 40.
+std::size_t terminal_width(int descriptor);
 
 std::string grouped(uint64_t value);  // 16777216 -> 16,777,216
 // At most five columns: 9999 as it is, then 16.8M, 524k, 1.07G (three digits that mean something).

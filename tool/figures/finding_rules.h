@@ -1,0 +1,32 @@
+// The table of rules that findings come from.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "tool/figures/figures.h"
+
+namespace coalesce::tool {
+
+struct Cycles {
+  double waste = 0, spent = 0;  // spent includes the waste
+};
+
+struct FindingRule {
+  const char* kind;
+  bool per_line;  // judges each line, where there are lines; otherwise the kernel as a whole
+  Cycles (*judge)(const machine::Counters&);
+  std::string (*what)(const machine::Counters&);
+  std::string (*cause)(const machine::Counters&);
+  std::string (*remedy)(const machine::Counters&);
+  std::string (*saves)(const machine::Counters&);
+  // Of rules for the kernel: the line to show is the one where this is largest; null: the finding has no line.
+  uint64_t (*blame)(const machine::Counters&);
+};
+
+std::span<const FindingRule> finding_rules();
+
+// Of all that is judged by lines, and of the instructions.
+double spent_cycles(const machine::Counters& counters);
+
+}  // namespace coalesce::tool

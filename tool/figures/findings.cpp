@@ -1,0 +1,105 @@
+#include "tool/figures/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <tuple>
+
+#include "tool/figures/finding_rules.h"
+
+namespace coalesce::tool {
+namespace {
+
+constexpr double kWorthSaying = 0.1;  // of what the rule judges
+constexpr double kOfKernel = 0.01;    // of what the kernel spends
+
+// Adds what `rule` says of `judged`; `shown` is the line that people are sent to.
+void consider(const FindingRule& rule, const machine::Counters& judged, const Line* shown,
+              std::vector<Finding>& found) {
+  const Cycles cycles = rule.judge(judged);
+  if (cycles.waste <= 0 || cycles.waste < kWorthSaying * cycles.spent) return;
+  Finding finding{.kind = rule.kind,
+                  .line = shown ? *shown : Line{},
+                  .waste = cycles.waste,
+                  .spent = cycles.spent,
+                  .what = rule.what(judged),
+                  .cause = rule.cause(judged),
+                  .remedy = rule.remedy(judged),
+                  .saves = rule.saves(judged)};
+  finding.line.counters = judged;
+  found.push_back(std::move(finding));
+}
+
+}  // namespace
+
+std::vector<Finding> find_waste(const KernelTotal& total) {
+  std::vector<Finding> found;
+  if (!total.ended()) return found;
+  for (const FindingRule& rule : finding_rules()) {
+    if (rule.per_line && !total.lines.empty()) {
+      for (const Line& line : total.lines) consider(rule, line.counters, &line, found);
+      continue;
+    }
+    const Line* blamed = nullptr;
+    uint64_t most = 0;
+    for (const Line& line : total.lines) {
+      const uint64_t blame = rule.blame ? rule.blame(line.counters) : 0;
+      if (blame > most) blamed = &line, most = blame;
+    }
+    consider(rule, total.counters, blamed, found);
+  }
+  const double least = kOfKernel * spent_cycles(total.counters);
+  std::erase_if(found, [&](const Finding& finding) { return finding.waste < least; });
+  std::sort(found.begin(), found.end(), [](const Finding& a, const Finding& b) {
+    if (a.waste != b.waste) return a.waste > b.waste;
+    const auto place = [](const Finding& f) {
+      return std::tuple(std::string_view(f.line.file), f.line.line, f.line.ptx_line, std::string_view(f.kind));
+    };
+    return place(a) < place(b);
+  });
+  return found;
+}
+
+double wasted_cycles(const machine::Counters& counters) {
+  double cycles = 0;
+  for (const FindingRule& rule : finding_rules()) {
+    if (rule.per_line) cycles += rule.judge(counters).waste;
+  }
+  return cycles;
+}
+
+std::string place_of(const Line& line) {
+  if (!line.file.empty()) return fmt::format("{}:{}", line.file.substr(line.file.rfind('/') + 1), line.line);
+  return line.ptx_line ? fmt::format("PTX line {}", line.ptx_line) : std::string();
+}
+
+std::string sentences(const Finding& finding) {
+  const auto sentence = [](std::string text) {
+    if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+    return text + '.';
+  };
+  return sentence(finding.what) + ' ' + sentence(finding.cause) + ' ' + sentence(finding.remedy) +
+         (finding.saves.empty() ? "" : " This saves up to " + finding.saves + '.');
+}
+
+std::string count_text(uint64_t count) {
+  if (count <= 9999) return std::to_string(count);
+  double scaled = static_cast<double>(count);
+  const char* prefix = "kMGTPE";
+  // 999.5 is where three digits round up to the next prefix.
+  for (scaled /= 1000; scaled >= 999.5 && prefix[1]; scaled /= 1000) ++prefix;
+  return fmt::format("{:.{}f}{}", scaled, scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0, *prefix);
+}
+
+std::string bytes_text(uint64_t bytes) {
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  double scaled = static_cast<double>(bytes);
+  const char* prefix = "kMGTPE";
+  // Where three digits round up, the next prefix begins.
+  for (scaled /= 1000; scaled >= 999.5 && prefix[1]; scaled /= 1000) ++prefix;
+  return fmt::format("{:.{}f} {}B", scaled, scaled < 99.95 ? 1 : 0, *prefix);
+}
+
+}  // namespace coalesce::tool
