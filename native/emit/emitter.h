@@ -48,7 +48,7 @@ struct TargetTraits {
   bool fuses, rounds;  // the CPU has instructions for fma, for rounding to whole numbers
   bool masks;          // registers for masks: AVX-512
   // Loads are prefetched, too, not only stores: an Intel CPU waits for half of a tree's time without. AMD CPUs predict
-  // the stream, and lose up to a sixth by the prefetches (docs/results/speed.md).
+  // the stream, and lose up to a sixth by the prefetches.
   bool prefetches_loads;
 };
 

@@ -9,7 +9,7 @@ namespace coalesce::native {
 namespace {
 
 // The interpreter executes some 200 million warp instructions a second with one thread. A probe of the cache takes
-// about 1 ms, a compilation 0.3 to 4 ms for each instruction of the kernel (docs/results/speed.md).
+// about 1 ms, a compilation 0.3 to 4 ms for each instruction of the kernel.
 constexpr uint64_t kProbe = 1'000'000;
 constexpr uint64_t kCompile = 16'000'000;   // still to execute in this launch, for each thread
 constexpr uint64_t kPays = 3'000'000;       // the same, for each instruction of the kernel: 15 ms of the interpreter's
