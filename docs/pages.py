@@ -63,7 +63,7 @@ def groups(title, names, series, unit):
     low, high = (f(math.log10(v)) for f, v in ((math.floor, min(values)), (math.ceil, max(values))))
     place = lambda v: left + (WIDTH - left - 80) * (math.log10(v) - low) / (high - low)
     block = row * len(series) + gap
-    out = head(block * len(names) + 74, title)
+    out = head(block * len(names) + 56, title)
     bottom = 34 + block * len(names)
     for tick in range(low, high + 1):
         x = place(10.0 ** tick)
@@ -77,9 +77,8 @@ def groups(title, names, series, unit):
                 out.append(f'<rect x="{left}" y="{y}" width="{x - left:.1f}" height="{row - 2}" fill="{COLOURS[k]}"/>'
                            f'<text x="{x + 4:.1f}" y="{y + 10}" font-size="10">{line[i]:.4g}</text>')
     for k, name in enumerate(series):
-        x = left + k * 130
-        out.append(f'<rect x="{x}" y="{bottom + 22}" width="12" height="12" fill="{COLOURS[k]}"/>'
-                   f'<text x="{x + 18}" y="{bottom + 32}">{escape(name)}</text>')
+        x = WIDTH - 90 * (len(series) - k)
+        out.append(f'<rect x="{x}" y="8" width="12" height="12" fill="{COLOURS[k]}"/><text x="{x + 18}" y="18">{escape(name)}</text>')
     out.append(f'<text x="{WIDTH - 8}" y="{bottom + 14}" text-anchor="end">{escape(unit)}</text>')
     return "\n".join(out) + "\n</svg>\n"
 
