@@ -1,6 +1,6 @@
-// Arithmetic that keeps values a step apart a step apart: of the lanes of a warp (lanes.cpp), of the warps of a block
-// (native/emit/ahead.cpp). Modulo 2^bits all of it does; what widens only where no value wraps. And what bounds its
-// result.
+// Affine arithmetic: which operations map base + lane * step to the same form, over the lanes of a warp (lanes.cpp) or
+// over the warps of a block (native/analyse). Modulo 2^bits all of them do; widening ones only if no value wraps. Also:
+// which operations bound their results.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,10 @@ struct RuleOf {
   bool is_signed = false;
 };
 
-// What the row computes, of 32 or 64 bits; `other`: nothing of the kind.
+// The rule of a row of 32 or 64 bits; `other`: the result is not affine.
 RuleOf rule_of(const PureOp& op);
 
-// What does not keep steps, but says how large its result can be at most, by a constant.
+// Operations that are not affine but bound their result by a constant.
 enum class Bound : uint8_t { none, mask, shift_right, remainder };
 struct BoundOf {
   Bound bound = Bound::none;
