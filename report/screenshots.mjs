@@ -17,7 +17,7 @@ const SHOTS = [
 const README = [
   ["readme", "transpose_shared--transpose_shared", ["#transpose_shared--transpose_shared---source"], 1000, "light"],
 ];
-const MARGIN = 12;
+const MARGIN = 4;
 
 const [chromium, report, folder] = process.argv.slice(2);
 const browser = await launch(chromium);
