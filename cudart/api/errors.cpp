@@ -1,4 +1,6 @@
 // Error codes: the last one of each thread, names and texts.
+#include <utility>
+
 #include "cudart/core/runtime.h"
 
 namespace coalesce::cudart {
@@ -37,6 +39,8 @@ cudaError_t note(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
 }
+
+cudaError_t exchange_last_error(cudaError_t error) { return std::exchange(last_error, error); }
 
 COALESCE_API cudaError_t cudaGetLastError() {
   const cudaError_t error = current();

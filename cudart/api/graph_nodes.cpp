@@ -11,26 +11,6 @@ namespace coalesce::cudart {
 
 namespace {
 
-// The arguments as one block, the other way to give them: extra = {1, block, 2, &bytes, 0}.
-cudaError_t from_extra(void** extra, std::vector<uint8_t>& packed) {
-  const void* block = nullptr;
-  size_t bytes = 0;
-  for (size_t i = 0; extra[i] != nullptr; i += 2) {
-    const auto key = reinterpret_cast<uintptr_t>(extra[i]);
-    if (key == 1) {
-      block = extra[i + 1];
-    } else if (key == 2) {
-      bytes = *static_cast<size_t*>(extra[i + 1]);
-    } else {
-      return cudaErrorInvalidValue;
-    }
-  }
-  if (block == nullptr && bytes != 0) return cudaErrorInvalidValue;
-  packed.resize(bytes);
-  if (bytes != 0) std::memcpy(packed.data(), block, bytes);
-  return cudaSuccess;
-}
-
 cudaError_t describe(Runtime& r, const cudaKernelNodeParams* p, Operation& out) {
   if (p == nullptr || (p->kernelParams != nullptr && p->extra != nullptr)) return cudaErrorInvalidValue;
   std::vector<uint8_t> packed;

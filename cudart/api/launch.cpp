@@ -50,6 +50,25 @@ std::vector<uint8_t> pack(const machine::KernelInfo& info, void* const* argument
 
 }  // namespace
 
+cudaError_t from_extra(void** extra, std::vector<uint8_t>& packed) {
+  const void* block = nullptr;
+  size_t bytes = 0;
+  for (size_t i = 0; extra[i] != nullptr; i += 2) {
+    const auto key = reinterpret_cast<uintptr_t>(extra[i]);
+    if (key == 1) {
+      block = extra[i + 1];
+    } else if (key == 2) {
+      bytes = *static_cast<size_t*>(extra[i + 1]);
+    } else {
+      return cudaErrorInvalidValue;
+    }
+  }
+  if (block == nullptr && bytes != 0) return cudaErrorInvalidValue;
+  packed.resize(bytes);
+  if (bytes != 0) std::memcpy(packed.data(), block, bytes);
+  return cudaSuccess;
+}
+
 cudaError_t check_launch(const machine::Device& device, const Kernel& kernel, const Launch& l) {
   for (const dim3& d : {l.grid, l.block}) {
     if (d.x == 0 || d.y == 0 || d.z == 0) return cudaErrorInvalidConfiguration;

@@ -18,6 +18,9 @@ struct Launch {
 cudaError_t launch(Runtime& r, const void* function, const Launch& l, void* const* arguments,
                    const std::vector<uint8_t>& packed = {});
 
+// The arguments as one block, the other way to give them: extra = {1, block, 2, &bytes, 0}.
+cudaError_t from_extra(void** extra, std::vector<uint8_t>& packed);
+
 // Checks the launch against the device and the kernel, with CUDA's codes.
 cudaError_t check_launch(const machine::Device& device, const Kernel& kernel, const Launch& l);
 

@@ -1,4 +1,6 @@
 // Modules that programs load at run time: PTX text or fat binaries, in memory or in files.
+#include "cudart/api/library.h"
+
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -6,13 +8,12 @@
 #include <unordered_map>
 
 #include "cudart/core/registry.h"
-#include "cudart/core/runtime.h"
 
 namespace coalesce::cudart {
 
 struct Library {
   Module* module;
-  std::string content;  // of a file; a module in memory belongs to the program
+  std::string content;  // empty: the image belongs to the program
 };
 
 namespace {
@@ -22,9 +23,11 @@ struct Libraries {
 };
 auto& libraries() { return held<Libraries>().all; }
 
-cudaError_t load(Runtime& r, cudaLibrary_t* library, const void* image, size_t bytes, std::unique_ptr<Library> made) {
+cudaError_t load(Runtime& r, cudaLibrary_t* library, const void* image, size_t bytes, std::unique_ptr<Library> made,
+                 std::string& problem) {
   made->module = r.registry().add_module(image, bytes);
   if (const cudaError_t error = r.registry().load(*made->module); error != cudaSuccess) {
+    problem = made->module->problem;
     r.registry().remove(made->module);
     return error;
   }
@@ -55,11 +58,19 @@ cudaError_t variable(void** address, size_t* bytes, cudaLibrary_t library, const
 
 }  // namespace
 
+cudaError_t load_library(Runtime& r, cudaLibrary_t* library, std::string image, std::string& problem) {
+  auto made = std::make_unique<Library>();
+  made->content = std::move(image);
+  const std::string& content = made->content;
+  return load(r, library, content.data(), content.size(), std::move(made), problem);
+}
+
 // Options are those of a compiler and a loader; the machine needs neither.
 COALESCE_API cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* image, int*, void**, unsigned, int*,
                                              void**, unsigned) {
   if (library == nullptr || image == nullptr) return note(cudaErrorInvalidValue);
-  return call([&](Runtime& r) { return load(r, library, image, 0, std::make_unique<Library>()); });
+  std::string problem;
+  return call([&](Runtime& r) { return load(r, library, image, 0, std::make_unique<Library>(), problem); });
 }
 
 COALESCE_API cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* library, const char* path, int*, void**, unsigned, int*,
@@ -68,11 +79,9 @@ COALESCE_API cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* library, const c
   return call([&](Runtime& r) {
     std::ifstream file(path, std::ios::binary);
     if (!file) return cudaErrorFileNotFound;
-    auto made = std::make_unique<Library>();
-    made->content.assign(std::istreambuf_iterator<char>(file), {});
-    const std::string& content = made->content;
+    std::string content(std::istreambuf_iterator<char>(file), {}), problem;
     if (content.size() < sizeof(uint32_t)) return cudaErrorInvalidKernelImage;
-    return load(r, library, content.data(), content.size(), std::move(made));
+    return load_library(r, library, std::move(content), problem);
   });
 }
 

@@ -56,6 +56,20 @@ std::span<const uint8_t> extent(const void* address, size_t known) {
   return {bytes, header + size};
 }
 
+// The image of several texts: this, bytes of all that follows, then for each text its bytes and the text.
+constexpr char kLinked[16] = {'c', 'o', 'a', 'l', 'e', 's', 'c', 'e', ' ', 'l', 'i', 'n', 'k', 'e', 'd', '\n'};
+
+bool is_linked(const void* address) {
+  return std::strncmp(static_cast<const char*>(address), kLinked, sizeof kLinked) == 0;
+}
+uint64_t number_at(const char* place) {
+  uint64_t number;
+  std::memcpy(&number, place, sizeof number);
+  return number;
+}
+
+bool is_elf(const void* address) { return std::memcmp(address, "\177ELF", 4) == 0; }
+
 // Adds the PTX of one fat binary or text. `seen`: what it held, for the message when nothing fits.
 void add(const void* address, size_t known, uint32_t major, uint32_t minor, Image& image, std::string& seen) {
   const std::span<const uint8_t> bytes = extent(address, known);
@@ -86,6 +100,18 @@ Image read_image(const void* address, size_t bytes, uint32_t major, uint32_t min
   Wrapper wrapper;
   uint32_t magic;
   std::memcpy(&magic, address, sizeof magic);
+  if (is_elf(address)) {
+    image.problem = "the module is a cubin, which holds machine code only";
+    image.hint = "load its PTX instead: nvcc -ptx, nvrtcGetPTX, or an option of whatever has compiled it";
+    return image;
+  }
+  if (is_linked(address)) {
+    const char* at = static_cast<const char*>(address) + sizeof kLinked;
+    const char* const end = at + sizeof(uint64_t) + number_at(at);
+    for (at += sizeof(uint64_t); at < end; at += sizeof(uint64_t) + number_at(at))
+      image.ptx.emplace_back(at + sizeof(uint64_t), number_at(at));
+    return image;
+  }
   if (magic == kWrapperMagic) {
     std::memcpy(&wrapper, address, sizeof wrapper);
     if (wrapper.version == 2 && wrapper.prelinked != nullptr) {
@@ -104,6 +130,33 @@ Image read_image(const void* address, size_t bytes, uint32_t major, uint32_t min
     image.hint = "rebuild with -gencode arch=compute_" + architecture + ",code=compute_" + architecture;
   }
   return image;
+}
+
+std::string copy_image(const void* address, size_t known) {
+  const auto* text = static_cast<const char*>(address);
+  uint32_t magic;
+  std::memcpy(&magic, address, sizeof magic);
+  if (magic == kWrapperMagic) return {text, sizeof(Wrapper)};
+  if (is_elf(address)) return {text, sizeof magic};
+  if (is_linked(address)) return {text, sizeof kLinked + sizeof(uint64_t) + number_at(text + sizeof kLinked)};
+  const std::span<const uint8_t> bytes = extent(address, known);
+  if (const std::string_view ptx = bare_ptx(bytes); !ptx.empty()) return std::string(ptx);
+  const std::span<const uint8_t> whole = fatbin_extent(bytes);
+  return {reinterpret_cast<const char*>(whole.data()), whole.size()};
+}
+
+std::string linked_image(const std::vector<std::string>& ptx) {
+  std::string body;
+  const auto put_number = [](std::string& to, uint64_t number) {
+    to.append(reinterpret_cast<const char*>(&number), sizeof number);
+  };
+  for (const std::string& text : ptx) {
+    put_number(body, text.size());
+    body += text;
+  }
+  std::string image(kLinked, sizeof kLinked);
+  put_number(image, body.size());
+  return image + body;
 }
 
 }  // namespace coalesce::cudart

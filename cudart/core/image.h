@@ -12,9 +12,15 @@ struct Image {
   std::string problem, hint;     // where `ptx` is empty: why, and what to do about it, a line each
 };
 
-// `image`: a wrapper (what __cudaRegisterFatBinary gets), a fat binary, or PTX text. Reads only memory that is mapped:
-// inside a loaded file no further than its segment, otherwise no further than `bytes` (0: unknown, the image itself is
-// trusted to say). Throws FatbinError.
+// `image`: a wrapper (what __cudaRegisterFatBinary gets), a fat binary, PTX text, or what linked_image() made. Reads
+// only memory that is mapped: inside a loaded file no further than its segment, otherwise no further than `bytes` (0:
+// unknown, the image itself is trusted to say). Throws FatbinError.
 Image read_image(const void* image, size_t bytes, uint32_t major, uint32_t minor);
+
+// The image as a copy that needs nothing of the caller's but what a wrapper points to. Throws FatbinError.
+std::string copy_image(const void* image, size_t bytes);
+
+// Several texts as one image: what linking at run time (cuLink) makes.
+std::string linked_image(const std::vector<std::string>& ptx);
 
 }  // namespace coalesce::cudart

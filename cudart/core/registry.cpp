@@ -133,6 +133,7 @@ cudaError_t Registry::load_program(Module& module) {
   try {
     Image image = read_image(module.image, module.image_bytes, r.device()->major, r.device()->minor);
     if (image.ptx.empty()) {
+      module.problem = image.problem;
       std::fprintf(stderr, "coalesce: error: %s: %s\ncoalesce: hint: %s\n", program_invocation_name,
                    image.problem.c_str(), image.hint.c_str());
       return cudaErrorNoKernelImageForDevice;
@@ -145,9 +146,11 @@ cudaError_t Registry::load_program(Module& module) {
         r.machine().load(std::move(image.ptx), std::string("embedded PTX of ") + program_invocation_name, places);
     return cudaSuccess;
   } catch (const FatbinError& e) {
+    module.problem = e.what();
     std::fprintf(stderr, "coalesce: error: %s: %s\n", program_invocation_name, e.what());
     return cudaErrorInvalidKernelImage;
   } catch (const machine::Error& e) {
+    module.problem = machine::render(e.diagnostic, false);
     print(e.diagnostic);
     return cudaErrorInvalidPtx;
   }

@@ -112,7 +112,7 @@ void report_leaks(Runtime& r) {
   std::size_t count = 0;
   for (const auto& a : r.memory().all()) {
     const bool on_device = a->origin == machine::Origin::device || a->origin == machine::Origin::managed;
-    if (!a->live || !on_device || !a->label.starts_with("cuda")) continue;  // not variables
+    if (!a->live || !on_device || !a->label.starts_with("cu")) continue;  // not variables
     bytes += a->size;
     if (++count <= kShown) d.notes.push_back(a->label + " of " + std::to_string(a->size) + " bytes");
   }

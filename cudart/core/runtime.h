@@ -33,6 +33,7 @@ class Runtime {
   machine::Memory& memory() { return machine_->memory(); }
   Registry& registry() { return *registry_; }
   Objects& objects() { return objects_; }
+  Objects& process() { return process_; }  // what outlives a reset
   record::Writer& record() { return record_; }
 
   // The first step of a call that needs a working context: cudaSuccess, or the fault that ended the context. Makes the
@@ -56,7 +57,7 @@ class Runtime {
   std::unique_ptr<machine::Machine> machine_;
   std::unique_ptr<Registry> registry_;
   record::Writer record_;
-  Objects objects_;
+  Objects objects_, process_;
   cudaError_t sticky_ = cudaSuccess;
   bool sticky_seen_ = false;
   pid_t owner_ = 0;  // who made the machine; its threads do not survive fork()
@@ -73,6 +74,8 @@ T& held() {
 
 // Remembers an error for cudaGetLastError of this thread; returns it.
 cudaError_t note(cudaError_t error);
+// What note() has remembered; `error` takes its place.
+cudaError_t exchange_last_error(cudaError_t error);
 // Prints a diagnostic on stderr. / The same, and records it (a launch's are recorded with the launch).
 void show(const machine::Diagnostic& d);
 void print(const machine::Diagnostic& d);

@@ -29,6 +29,35 @@ TEST_P(Exports, EveryNameUnderItsVersion) {
   EXPECT_EQ(got, 1000 * std::atoi(GetParam()));
 }
 
+constexpr const char* kDriverNames[] = {
+#define X(name, base, since) #name,
+#include "cudart/driver/driver.def"
+#undef X
+};
+
+// In a process that has no runtime yet: libcuda.so.1 brings the one beside it.
+TEST(DriverExports, EveryNameAndASharedState) {
+  void* library = dlopen(COALESCE_BINARY_DIR "/lib/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  for (const char* name : kDriverNames) EXPECT_NE(dlsym(library, name), nullptr) << name;
+  const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(library, "cuInit"));
+  const auto retain = reinterpret_cast<int (*)(void**, int)>(dlsym(library, "cuDevicePrimaryCtxRetain"));
+  const auto push = reinterpret_cast<int (*)(void*)>(dlsym(library, "cuCtxPushCurrent_v2"));
+  const auto allocate = reinterpret_cast<int (*)(unsigned long long*, size_t)>(dlsym(library, "cuMemAlloc_v2"));
+  void* context = nullptr;
+  unsigned long long address = 0;
+  EXPECT_EQ(allocate(&address, 64), 3) << "CUDA_ERROR_NOT_INITIALIZED";
+  ASSERT_EQ(init(0), 0);
+  ASSERT_EQ(retain(&context, 0), 0);
+  ASSERT_EQ(push(context), 0);
+  ASSERT_EQ(allocate(&address, 64), 0);
+  void* runtime = dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(runtime, nullptr) << "the newest that is there, where the process has none";
+  const auto free = reinterpret_cast<int (*)(void*)>(dlvsym(runtime, "cudaFree", "libcudart.so.13"));
+  EXPECT_EQ(free(reinterpret_cast<void*>(address)), 0);
+  EXPECT_EQ(free(reinterpret_cast<void*>(address)), 1) << "cudaErrorInvalidValue: freed already";
+}
+
 INSTANTIATE_TEST_SUITE_P(Sonames, Exports, ::testing::Values("13", "12", "11.0"));
 
 }  // namespace

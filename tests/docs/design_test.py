@@ -44,7 +44,6 @@ CIRCLES = {
 # Files of more than 400 lines.
 LONG = {
     "bench/exact/exact.cu",
-    "cudart/api/graph_nodes.cpp",
     "include/coalesce/detail/shapes/strided.cuh",
     "include/coalesce/detail/exact/dispatch.cuh",
     "include/coalesce/reduce.cuh",

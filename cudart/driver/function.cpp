@@ -1,0 +1,199 @@
+// Functions (a CUfunction and a CUkernel are the same handle): attributes, occupancy, launches.
+#include <algorithm>
+#include <vector>
+
+#include "cudart/api/launch.h"
+#include "cudart/driver/runtime_api.h"
+#include "cudart/driver/state.h"
+
+namespace coalesce::cudart {
+namespace {
+
+// CUfunction_attribute's values; the rest can be set as well and has the runtime's numbers.
+enum Attribute {
+  max_threads = 0,
+  shared_bytes,
+  const_bytes,
+  local_bytes,
+  registers,
+  ptx_version,
+  binary_version,
+  cache_mode,
+  max_dynamic_shared,
+  carveout,
+  last_attribute = 15
+};
+
+CUresult launch_kernel(cudaKernel_t function, const Launch& l, void** parameters, void** extra) {
+  if (parameters != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return in_context([&] {
+    return call([&](Runtime& r) {
+      std::vector<uint8_t> packed;
+      if (extra != nullptr) {
+        if (const cudaError_t error = from_extra(extra, packed); error != cudaSuccess) return error;
+      }
+      return launch(r, function, l, parameters, packed);
+    });
+  });
+}
+
+using SharedOfBlock = size_t (*)(int block_threads);
+
+// The block size with which most threads are resident, the largest of those; and the grid that fills the device.
+CUresult best_block(int* grid, int* block, cudaKernel_t function, SharedOfBlock shared_of, size_t shared, int limit,
+                    unsigned flags) {
+  if (grid == nullptr || block == nullptr || limit < 0) return CUDA_ERROR_INVALID_VALUE;
+  cudaFuncAttributes attributes{};
+  if (const CUresult r = in_context([&] { return cudaFuncGetAttributes(&attributes, function); }); r != CUDA_SUCCESS)
+    return r;
+  const int most = limit == 0 ? attributes.maxThreadsPerBlock : std::min(limit, attributes.maxThreadsPerBlock);
+  constexpr int kWarp = 32;
+  int best = 0, best_blocks = 0;
+  for (int rounded = (most + kWarp - 1) / kWarp * kWarp; rounded > 0; rounded -= kWarp) {
+    const int threads = std::min(most, rounded);
+    int blocks = 0;
+    const CUresult r = quietly([&] {
+      return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+          &blocks, function, threads, shared_of != nullptr ? shared_of(threads) : shared, flags);
+    });
+    if (r != CUDA_SUCCESS) return r;
+    if (threads * blocks > best * best_blocks) {
+      best = threads;
+      best_blocks = blocks;
+    }
+  }
+  *block = best;
+  *grid = best_blocks * static_cast<int>(runtime().device()->multiprocessors);
+  return CUDA_SUCCESS;
+}
+
+cudaLaunchConfig_t runtime_config(const CUlaunchConfig& c) {
+  return {{c.gridDimX, c.gridDimY, c.gridDimZ},
+          {c.blockDimX, c.blockDimY, c.blockDimZ},
+          c.sharedMemBytes,
+          c.hStream,
+          c.attrs,
+          c.numAttrs};
+}
+
+}  // namespace
+
+COALESCE_API CUresult cuFuncGetAttribute(int* value, int attribute, cudaKernel_t function) {
+  if (value == nullptr || attribute < 0 || attribute > last_attribute) return CUDA_ERROR_INVALID_VALUE;
+  cudaFuncAttributes a{};
+  const CUresult result = in_context([&] { return cudaFuncGetAttributes(&a, function); });
+  if (result != CUDA_SUCCESS) return result;
+  const int values[] = {a.maxThreadsPerBlock,
+                        static_cast<int>(a.sharedSizeBytes),
+                        static_cast<int>(a.constSizeBytes),
+                        static_cast<int>(a.localSizeBytes),
+                        a.numRegs,
+                        a.ptxVersion,
+                        a.binaryVersion,
+                        a.cacheModeCA,
+                        a.maxDynamicSharedSizeBytes,
+                        a.preferredShmemCarveout};
+  *value = attribute <= carveout ? values[attribute] : 0;  // of clusters, of which there are none
+  return CUDA_SUCCESS;
+}
+COALESCE_API CUresult cuKernelGetAttribute(int* value, int attribute, cudaKernel_t kernel, CUdevice device) {
+  return device != 0 ? CUDA_ERROR_INVALID_DEVICE : cuFuncGetAttribute(value, attribute, kernel);
+}
+COALESCE_API CUresult cuFuncSetAttribute(cudaKernel_t function, cudaFuncAttribute attribute, int value) {
+  return in_context([&] { return cudaFuncSetAttribute(function, attribute, value); });
+}
+COALESCE_API CUresult cuKernelSetAttribute(cudaFuncAttribute attribute, int value, cudaKernel_t kernel,
+                                           CUdevice device) {
+  return device != 0 ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetAttribute(kernel, attribute, value);
+}
+COALESCE_API CUresult cuFuncSetCacheConfig(cudaKernel_t function, int preference) {
+  return in_context([&] { return cudaFuncSetCacheConfig(function, preference); });
+}
+COALESCE_API CUresult cuKernelSetCacheConfig(cudaKernel_t kernel, int preference, CUdevice device) {
+  return device != 0 ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetCacheConfig(kernel, preference);
+}
+COALESCE_API CUresult cuFuncSetSharedMemConfig(cudaKernel_t function, int config) {
+  return in_context([&] { return cudaFuncSetSharedMemConfig(function, config); });
+}
+COALESCE_API CUresult cuFuncGetName(const char** name, cudaKernel_t function) {
+  return in_context([&] { return cudaFuncGetName(name, function); });
+}
+COALESCE_ALIAS(cuKernelGetName, cuFuncGetName);
+COALESCE_API CUresult cuFuncGetParamInfo(cudaKernel_t function, size_t index, size_t* offset, size_t* bytes) {
+  return in_context([&] { return cudaFuncGetParamInfo(function, index, offset, bytes); });
+}
+COALESCE_ALIAS(cuKernelGetParamInfo, cuFuncGetParamInfo);
+COALESCE_API CUresult cuKernelGetFunction(cudaKernel_t* function, cudaKernel_t kernel) {
+  const char* name = nullptr;
+  if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult result = cuFuncGetName(&name, kernel);  // whether it is one
+  if (result == CUDA_SUCCESS) *function = kernel;
+  return result;
+}
+COALESCE_API CUresult cuFuncLoad(cudaKernel_t function) {
+  const char* name = nullptr;
+  return cuFuncGetName(&name, function);
+}
+COALESCE_API CUresult cuFuncIsLoaded(int* state, cudaKernel_t function) {
+  if (state == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *state = 1;
+  return cuFuncLoad(function);
+}
+
+COALESCE_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, cudaKernel_t function,
+                                                                           int threads, size_t shared, unsigned flags) {
+  return in_context(
+      [&] { return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, flags); });
+}
+COALESCE_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, cudaKernel_t function, int threads,
+                                                                  size_t shared) {
+  return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, 0);
+}
+COALESCE_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, cudaKernel_t function,
+                                                                SharedOfBlock shared_of, size_t shared, int limit,
+                                                                unsigned flags) {
+  return best_block(grid, block, function, shared_of, shared, limit, flags);
+}
+COALESCE_API CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, cudaKernel_t function,
+                                                       SharedOfBlock shared_of, size_t shared, int limit) {
+  return best_block(grid, block, function, shared_of, shared, limit, 0);
+}
+COALESCE_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, cudaKernel_t function, int blocks,
+                                                              int threads) {
+  return in_context([&] { return cudaOccupancyAvailableDynamicSMemPerBlock(bytes, function, blocks, threads); });
+}
+COALESCE_API CUresult cuOccupancyMaxActiveClusters(int* clusters, cudaKernel_t function, const CUlaunchConfig* config) {
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const cudaLaunchConfig_t same = runtime_config(*config);
+  return in_context([&] { return cudaOccupancyMaxActiveClusters(clusters, function, &same); });
+}
+
+COALESCE_API CUresult cuLaunchKernel(cudaKernel_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                                     unsigned by, unsigned bz, unsigned shared, cudaStream_t stream, void** parameters,
+                                     void** extra) {
+  return launch_kernel(function, {{gx, gy, gz}, {bx, by, bz}, shared, stream}, parameters, extra);
+}
+COALESCE_ALIAS(cuLaunchKernel_ptsz, cuLaunchKernel);
+COALESCE_API CUresult cuLaunchCooperativeKernel(cudaKernel_t function, unsigned gx, unsigned gy, unsigned gz,
+                                                unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                                cudaStream_t stream, void** parameters) {
+  return launch_kernel(function, {{gx, gy, gz}, {bx, by, bz}, shared, stream, true}, parameters, nullptr);
+}
+COALESCE_ALIAS(cuLaunchCooperativeKernel_ptsz, cuLaunchCooperativeKernel);
+COALESCE_API CUresult cuLaunchKernelEx(const CUlaunchConfig* config, cudaKernel_t function, void** parameters,
+                                       void** extra) {
+  if (config == nullptr || (config->attrs == nullptr && config->numAttrs != 0)) return CUDA_ERROR_INVALID_VALUE;
+  const cudaLaunchConfig_t same = runtime_config(*config);
+  if (cluster_blocks(same) != 1) return CUDA_ERROR_NOT_SUPPORTED;
+  Launch l{same.gridDim, same.blockDim, same.dynamicSmemBytes, same.stream};
+  for (unsigned k = 0; k < same.numAttrs; ++k)
+    if (same.attrs[k].id == cudaLaunchAttributeCooperative) l.cooperative = same.attrs[k].value.cooperative != 0;
+  return launch_kernel(function, l, parameters, extra);
+}
+COALESCE_ALIAS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);
+COALESCE_API CUresult cuLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  return in_context([&] { return cudaLaunchHostFunc(stream, function, data); });
+}
+COALESCE_ALIAS(cuLaunchHostFunc_ptsz, cuLaunchHostFunc);
+
+}  // namespace coalesce::cudart
