@@ -29,13 +29,13 @@ std::filesystem::path make_folder(const std::filesystem::path& pattern, std::err
 void touch(const std::filesystem::path& entry);
 
 // Removes files and folders of `folder`, the least recently used first, until at most `limit` bytes are left. Spares
-// what is younger than ten minutes: another run may be about to use it. What has been unfinished for an hour goes in
-// any case: who was making it has been killed.
+// entries younger than ten minutes, which another run may be about to use. Removes unfinished entries after an hour:
+// their writers were killed.
 void trim(const std::filesystem::path& folder, uint64_t limit);
 
-// Entries that are one file: bytes under a name, with their SHA-256 before them. `find` gives them back only if they
-// are what was kept, and nobody else could have written them: they may be code. A file that was cut short or changed
-// is removed. Neither throws: a cache that does not work is slow and nothing else.
+// Entries that are one file: bytes under a name, after their SHA-256. `find` returns them only if they are unchanged
+// and no other user could have written them, because they may be code. It removes a file that was cut short or changed.
+// Neither throws: a cache that fails is slow and nothing else.
 std::optional<std::string> find(const std::filesystem::path& folder, const std::string& name);
 bool keep(const std::filesystem::path& folder, const std::string& name, std::string_view bytes,
           uint64_t limit = kLimit);

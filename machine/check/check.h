@@ -50,7 +50,7 @@ class LaunchCheck {
   Launch& launch() { return launch_; }
   Handovers& handovers() { return handovers_; }
 
-  // Races are looked for while there is room for what has to be remembered; take() says when there was not.
+  // Race detection stops when its memory is full; take() says so.
   uint64_t made = 0;  // bytes of cells
   bool room() { return full_ ? false : !(full_ = made + records_.size() * sizeof(AccessRecord) > room_); }
 

@@ -15,10 +15,10 @@ namespace {
 
 // BlockRun::kSlice once the block is known to hold lanes that wait for each other.
 constexpr uint32_t kSpinningSlice = 1u << 8;
-// The same where all blocks of the grid are under way together: what one polls for is most often the others' arrival.
+// The same if all blocks of the grid run together: a block mostly polls for the arrival of the others.
 constexpr uint32_t kCooperativeSlice = 1u << 6;
-// Slices a warp polls in vain, while other warps and blocks have had their turns, before lanes that it holds at a
-// meeting point are let go.
+// Slices that a warp polls without success, while other warps and blocks have their turns, before break_joins()
+// releases lanes that wait at its joins.
 constexpr uint32_t kStallsBeforeBreak = 8;
 // Registers of warps that run together, in bytes: what stays in the first cache beside the memory they use.
 constexpr uint32_t kTogetherBytes = 24u << 10;

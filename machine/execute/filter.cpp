@@ -19,8 +19,8 @@ FilterPlace filter_place(double at) {
   return {k >> 8, static_cast<uint32_t>(k & 255)};
 }
 
-// Weight is handed down axis by axis, each time to one side by rounding and to the other what is left; which side is
-// rounded decides where a half goes.
+// Weights are divided axis by axis, each time by rounding for one side and with the rest for the other; the rounded
+// side decides where a half goes.
 std::array<uint32_t, 8> filter_weights(std::span<const uint32_t> parts) {
   std::array<uint32_t, 8> w{};
   const auto part_of = [](uint32_t weight, uint32_t part) { return (weight * part + 128) >> 8; };

@@ -145,7 +145,7 @@ void Lowering::lower_memory(const Instruction& i, uint32_t index) {
   }
 }
 
-// Before a call: what is live where it comes back, but for what the callee is to write.
+// Saves, before a call, the registers that are live at its return, except those that the callee writes.
 void Lowering::lower_save(uint32_t index, const BasicBlock& block) {
   uint32_t k = index;
   while (p_->code[k].kind != Kind::function_call) ++k;

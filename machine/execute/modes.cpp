@@ -98,9 +98,9 @@ void move_lanes(const Register& reg, const Home& from, const Context& old, Slot 
 
 }  // namespace
 
-// The block's state moves to code in which every computed register is a vector of its warp. Vectors are shared by
-// registers that are never needed at the same place, and not the same ones in both forms of the code: so lanes take
-// along what is needed where they stand, and nothing else.
+// Moves the block's state to code in which every computed register is a vector of its warp. Registers that are never
+// needed at the same place share a vector, and not the same ones in both forms of the code. So lanes take along exactly
+// the registers that are needed at their positions.
 void BlockRun::enter_scattered() {
   Launch& launch = worker_.launch;
   std::call_once(launch.scattered_once, [&] {

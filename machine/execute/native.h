@@ -1,5 +1,5 @@
-// The seam behind which a kernel may run as the CPU's own code. The machine knows no compiler: who owns it may give it
-// a provider (Options::native), which is asked for code whenever a thread takes thread blocks.
+// The interface of native code. The machine includes no compiler: its owner may give it a provider (Options::native),
+// which is asked for code whenever a thread takes thread blocks.
 //
 // Native code runs lockstep regions (program.h) of whole thread blocks and adds to the same tally as the interpreter,
 // word for word. It enters and leaves at regions' beginnings, where the block's state is what the interpreter expects

@@ -7,7 +7,7 @@
 
 namespace coalesce::machine {
 
-// For who looks at a variable again and again: leaves the core to its other half.
+// Pauses a thread that polls a variable: leaves the core to its other half.
 static void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -79,8 +79,8 @@ void Pool::work(unsigned number, const std::function<void(unsigned)>& job) {
   }
 }
 
-// Programs launch kernel after kernel, and a thread that sleeps is woken within 20 to 40 us, as long as a launch of
-// thousands of instructions takes. So it stays awake for a while, and yields its core to others.
+// Programs launch kernel after kernel, and a sleeping thread wakes within 20 to 40 us, as long as a launch of thousands
+// of instructions takes. So a thread stays awake for a while, and yields its core to others.
 uint64_t Pool::next_call(uint64_t seen) const {
   constexpr auto kAwake = std::chrono::microseconds(200);
   constexpr int kPauses = 16;

@@ -245,7 +245,7 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
         if (worker_.instructions > (1u << 16)) charge();
         if (!polled_) {
           fuel_ = kUnpolledSlice;
-          polled_ = true;  // next time it yields all the same: who knows
+          polled_ = true;  // next time it yields anyway
         } else if (c.end == EndKind::call) {
           fuel_ = 1;  // not between a call and what it has saved: others of the warp may call, too
         } else {

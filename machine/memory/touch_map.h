@@ -1,6 +1,6 @@
-// Which 32-byte sectors a launch touched: one byte each, so that marking is a plain store (a bit would need an atomic
-// read-modify-write for almost every first access), with one dirty bit per KiB of bytes, so that clearing and
-// counting cost what was touched and not what exists.
+// The 32-byte sectors that a launch touched: one byte each, so that marking is a plain store (a bit would need an
+// atomic read-modify-write for almost every first access), with one dirty bit per KiB of bytes, so that the cost of
+// clearing and counting grows with the sectors touched.
 //
 // Threads: mark() from many at once; holds() too; everything else from one thread, while no thread marks.
 #pragma once
@@ -40,8 +40,8 @@ class TouchMap {
   bool holds(uint64_t first, uint64_t count) const;
   // The marks of sector `first` and the following ones.
   const uint8_t* marks(uint64_t first) const { return marks_ + first; }
-  // Sectors before `end` may be marked from now on. The map is as large as all the memory there could be; clear() and
-  // count() look at what has been in use, or each launch would take 0.2 ms for that.
+  // Sectors before `end` may be marked from now on. The map is as large as all possible memory; clear() and count()
+  // visit only the part in use, because visiting all costs 0.2 ms a launch.
   void reach(uint64_t end);
   void clear();
   uint64_t count() const;

@@ -10,8 +10,8 @@ namespace coalesce::native {
 // Single-precision arithmetic whose NaN result PTX defines as the canonical NaN, while a CPU gives another.
 bool makes_nan(const machine::PureOp& op);
 
-// By register: holds results of such arithmetic, or copies of them, and nothing else. It keeps whatever NaN the CPU
-// made, which arithmetic cannot tell from another; a reader that can tell makes it canonical first.
+// By register: true if it holds only results of such arithmetic, or copies of them. It keeps the NaN that the CPU made,
+// which arithmetic does not distinguish; a reader that does makes it canonical first.
 std::vector<bool> find_any_nan(const machine::Decoded& program);
 
 }  // namespace coalesce::native

@@ -13,9 +13,8 @@ using namespace llvm;
 using machine::Kind;
 using machine::kLanes;
 
-// A block is expected to move on by as much as it has moved since its last access. Where the block goes on where the
-// one before ended, what is stored is prefetched eight warps ahead, and what is loaded if the CPU does not predict the
-// stream.
+// Expects a block to move on by its last distance. If a block continues where the one before ended, stores are
+// prefetched eight warps ahead, and loads too if the CPU does not predict the stream.
 void account_all_warps(Emitter& e, const Instruction& i, HoistedAccess& access) {
   IRBuilder<>& ir = e.ir;
   constexpr uint64_t kSector = 32, kLine = 128;

@@ -1,8 +1,8 @@
-// LLVM 19 does not come back from `or` and `xor` of masks that are words, if the words themselves and what is made of
-// them are used as vectors of bits: one rule makes `or <32 x i1>` of the `or i32`, another takes that back
-// (https://github.com/llvm/llvm-project/issues/123333, mended in LLVM 20). `i < a || i < b` is enough. So what an `or`
-// of words has made is hidden from the first rule, by an assembler text of nothing, and an `or` of vectors that come
-// from words is done on the words. Costs nothing where words are in general registers, as these are.
+// Works around an endless loop of LLVM 19's optimiser: `or` and `xor` of masks that are words, if the words and values
+// made of them are also used as vectors of bits. One rule makes `or <32 x i1>` of `or i32`, another reverts it
+// (https://github.com/llvm/llvm-project/issues/123333, fixed in LLVM 20). `i < a || i < b` suffices. So an empty
+// assembler text hides the result of an `or` of words from the first rule, and an `or` of vectors made of words is done
+// on the words. It costs nothing where words are in general registers, as these are.
 #include "native/emit/mask_logic.h"
 
 #include <llvm/ADT/SmallPtrSet.h>

@@ -1,6 +1,7 @@
-// Sectors that one thread has touched and not marked yet, where it goes to and fro: tiles of a matrix, rows after rows.
-// What all threads mark in one place would travel between their caches at each first touch; here it is gathered for
-// 64 sectors at a time, one line of the marks, and what is asked most often ("have I been here?") is the thread's own.
+// Sectors that one thread has touched and not marked yet, for accesses that return: tiles of a matrix, rows after rows.
+// Marks that all threads set in one place would travel between their caches at each first touch. So a thread gathers
+// them for 64 sectors at a time, one line of the marks, and its most frequent test ("touched before?") reads memory of
+// its own.
 #pragma once
 
 #include <array>

@@ -23,8 +23,8 @@ class ObjectStore {
   // True if an earlier process asked for the object and left none.
   bool was_wanted(const std::string& name) const;
   void note_wanted(const std::string& name) const;
-  // For later processes; null: there will be none, and nobody is to want it any more. Does nothing once the process
-  // ends.
+  // Keeps the object for later processes; null: there is none, and none will be asked for. Does nothing once the
+  // process ends.
   void keep(const std::string& name, const Object* object) const;
 
  private:

@@ -12,7 +12,7 @@
 #include "tool/present/terminal.h"
 
 namespace CLI {
-class App;  // a header of 10,000 lines, which most of who takes options have no use for
+class App;  // declared here, because its header has 10,000 lines
 }
 
 namespace coalesce::tool {

@@ -20,7 +20,7 @@ HtmlCell verdict_cell(Verdict verdict) {
   return {};
 }
 
-// Whole numbers are shown whole; others are cut, with all their digits for who points at them.
+// Shows whole numbers whole and rounds others; the tooltip shows every digit.
 HtmlCell claim_cell(const std::optional<double>& value, const std::string& unit) {
   if (!value) return {};
   const bool whole = *value == std::floor(*value);

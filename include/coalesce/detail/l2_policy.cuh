@@ -1,4 +1,4 @@
-// Which of what is read and written stays longer in L2.
+// Policies of L2: which lines that a kernel reads and writes stay longer.
 #pragma once
 
 #include <coalesce/detail/vector16.cuh>

@@ -34,7 +34,7 @@ struct moments {
     sum += fma(away, more, other.sum);
     count += other.count;
   }
-  // All lanes': brought to one shift at once, so that what is left, three sums, waits for shuffles and little else.
+  // Brings all lanes' moments to one shift at once, so that only three sums wait for shuffles.
   __device__ __forceinline__ void merge_warp() {
     constexpr unsigned int all = 0xffffffffu;
     const unsigned int some = __ballot_sync(all, count != 0);

@@ -1,11 +1,11 @@
-// Who reads which elements of a run: `count` neighbouring elements, read by threads 0 ... threads - 1 of whatever team
-// (a warp, a block, several blocks; whole warps, thread t being lane t % 32 of its own). Each thread calls read_run
-// and gets its elements tile by tile.
+// Deals out the elements of a run to threads: `count` neighbouring elements, read by threads 0 ... threads - 1 of any
+// team (a warp, a block, several blocks; whole warps, thread t being lane t % 32 of its own). Each thread calls
+// read_run and gets its elements tile by tile.
 //
-// Between, thread t reads vectors of 16 bytes t, t + threads, ...: `Loads` of them requested before the first is used,
-// and given to `body` in tiles of up to 32 elements, or 128 bytes. The first vector is at a multiple of Align bytes:
-// 32 for a sector, or 128 for a line. Elements before it and behind the
-// last go one each to the first threads. Shares differ by one vector at most, so all threads end together.
+// Thread t reads vectors of 16 bytes t, t + threads, ...: `Loads` of them requested before the first is used, and given
+// to `body` in tiles of up to 32 elements, or 128 bytes. The first vector is at a multiple of Align bytes: 32 for a
+// sector, or 128 for a line. Elements before it and behind the last go one each to the first threads. Shares differ by
+// one vector at most, so all threads end together.
 #pragma once
 
 #include <coalesce/detail/source.cuh>
@@ -126,8 +126,8 @@ __device__ __forceinline__ void read_run(const Source& in, std::int64_t count, s
     for (int k = 0; k < Loads; ++k) loaded[k] = in.fetch(head + (i + k * threads) * width);
     pass_full_turn(in, loaded, head + i * width, threads * width, body);
   }
-  // Set to nothing: or else, where this is in a loop, what is not loaded counts as kept from the turn before, and has
-  // registers all the time.
+  // Cleared: otherwise, within a loop, elements that are not loaded keep the previous turn's values, and their
+  // registers stay live.
   vector rest[Loads] = {};
 #pragma unroll
   for (int k = 0; k < Loads; ++k) in.fetch_if(i + k * threads < vectors, head + (i + k * threads) * width, rest[k]);

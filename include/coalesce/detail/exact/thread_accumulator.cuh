@@ -55,8 +55,7 @@ __device__ __forceinline__ double exact_pair(double x, double y, bool& inexact) 
   return sum;
 }
 
-// Keeps a request where it was written: to save registers the compiler would move it behind what is to go on meanwhile.
-// For which engines that pays was measured.
+// Keeps a request in its place: the compiler would move it later to save registers. Measured for each engine.
 template <class Engine>
 __device__ __forceinline__ void request_now() {
   if (Engine::requests_early) __syncwarp();

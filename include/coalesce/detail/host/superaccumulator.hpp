@@ -1,11 +1,10 @@
 // Adds floats or doubles exactly on the CPU, block by block.
 //
-// A block is first taken as if its elements were alike: the largest one says where a window of 2 x 45 bits begins, and
-// every element is cut by it with three additions that the CPU does for a whole vector: t = a + x, where `a` is so
-// large that its last bit is the window's; h = t - a is what of x went in, x - h what is left for the second half. If
-// nothing is left over in the end, the two accumulators are integers in disguise, and hold the block's sum exactly. If
-// something is, the block is added element by element to bins, integers that lie 16 or 32 bits apart. Both ways need no
-// order: integers only.
+// First a block is taken as if its elements were alike. The largest element places a window of 2 x 45 bits, and three
+// additions cut every element by it, a whole vector at a time: t = a + x, where `a` is so large that its last bit is
+// the window's; h = t - a is the part of x in the first half, x - h the rest for the second half. If nothing is left
+// over in the end, the two accumulators are exact integers and hold the block's sum. Otherwise the block is added
+// element by element to bins, integers that lie 16 or 32 bits apart. Both ways add integers, so order does not matter.
 #pragma once
 
 #include <coalesce/detail/exact/total.hpp>

@@ -1,9 +1,9 @@
-// Matrices of few columns, or of few rows, without gaps between rows: one side of the copy is a stream, which a tile of
-// the usual form would take a few elements of at a time.
+// Transposes matrices of few columns, or of few rows, without gaps between rows: one side of the copy is a stream, of
+// which an ordinary tile takes only a few elements at a time.
 //
-// Tall: the input is the stream. A block reads so many rows of it, word by word as they lie, and writes their part of
-// every output row, from one sector's beginning to another's. Flat: the output is the stream; a block writes whole
-// sectors of it and reads the columns that these are made of, of every row.
+// Tall: the input is the stream. A block reads a number of its rows, word by word as they lie, and writes their part of
+// every output row, from sector to sector. Flat: the output is the stream; a block writes whole sectors of it and reads
+// their columns in every row.
 #pragma once
 
 #include <coalesce/detail/block/async_copy.cuh>

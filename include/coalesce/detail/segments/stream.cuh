@@ -20,7 +20,7 @@ class segment_stream {
   static constexpr int fetched_ahead = 160;  // ends, about: at least
 
   struct shared {
-    // A line of what is copied must not lie in two lines of shared memory: that is two accesses.
+    // A copied line must not lie in two lines of shared memory: that costs two accesses.
     alignas(128) room<staged, tiles::elements> elements[stages];
     offset ends[ring];  // segment s ends at ends[s % ring]
   };

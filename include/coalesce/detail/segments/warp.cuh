@@ -134,8 +134,8 @@ class segments_walk : segment_stream<A, Source, Offsets> {
     segment_ += count;
     out_ += count;
   }
-  // A copy of a vector that is there in the place of those that are not: no projection is to see what was never an
-  // element, nor anybody what was never written.
+  // Fills missing vectors with a copy of one that exists, so that no projection sees a value that is no element, and no
+  // load reads unwritten memory.
   __device__ __forceinline__ void fill(staged* elements, const stretch& here) {
     const uint4 copy = load_four(elements + here.from / width * width);
 #pragma unroll 1
