@@ -25,8 +25,8 @@ class Timer {
  private:
   // Reads the bytes and so brings them into the cache; nothing is left there that would have to be written back.
   void read(const void* from, size_t bytes, cudaStream_t stream);
-  // Between two events on the stream, with nothing waited for before: what is queued there still runs meanwhile, so
-  // that the time the host takes to launch is not part of the figure.
+  // The time between two events on the stream, without a wait before them: queued work still runs meanwhile, so the
+  // host's time to launch is not part of the figure.
   double between_events(const std::function<void()>& launch, cudaStream_t stream);
 
   void* flush_ = nullptr;

@@ -53,7 +53,7 @@ Counters counters_of(const Json& object, bool all) {
   return counters;
 }
 
-// Which counters an object has.
+// The counters that an object has.
 uint64_t named(const Json& object) {
   uint64_t known = 0;
   for (std::size_t row = 0; row < machine::kCounterCount; ++row) {

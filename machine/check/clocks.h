@@ -1,10 +1,10 @@
-// Who has seen what: the order that barriers, fences and atomics make (FastTrack's happens-before, with clocks for
-// warps instead of threads).
+// Happens-before: the order that barriers, fences and atomics make (FastTrack, with clocks for warps instead of
+// threads).
 //
-// A warp's clock counts its synchronisations; an access carries the warp, its clock and the lanes. It comes before what
-// warp w does now when w has seen that warp's clock pass it. Lanes of one warp have seen each other only up to their
-// last bar.warp.sync or barrier: since Volta they need not run in step. What one lane learns by an atomic its whole
-// warp is taken to know; so a missing __syncwarp after one lane's lock is not found.
+// A warp's clock counts its synchronisations; an access carries the warp, its clock and the lanes. It precedes what
+// warp w does now if w has seen that warp's clock pass it. Lanes of one warp have seen each other only up to their last
+// bar.warp.sync or barrier, because they need not run in step since Volta. A lane acquires for its whole warp, so a
+// missing __syncwarp after one lane's lock is not found.
 //
 // Between thread blocks order comes from an address: a release (st.release, or a fence and then an atomic or a strong
 // store) leaves there what its warp had seen, an acquire (or an atomic or strong load, and then a fence) takes it from

@@ -12,7 +12,7 @@ namespace coalesce::machine {
 
 using AccessId = uint32_t;  // index into the launch's accesses (check.h); ids only grow
 
-// By which threads a cell was accessed: lanes of the warp that `id` names.
+// The threads that accessed a cell: lanes of the warp that `id` names.
 struct Accessed {
   AccessId id = 0;
   uint32_t lanes = 0;

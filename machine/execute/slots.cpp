@@ -48,7 +48,7 @@ void Slots::finish() {
   code_.homes = std::move(homes_);
 }
 
-// Which scalars some vector operation reads.
+// Finds the scalars that vector operations read.
 void Slots::find_needs() {
   const auto need = [&](const Value& v) {
     if (v.is_reg()) needs_vector_[v.reg] = true;

@@ -1,4 +1,4 @@
-// Which registers hold a value that is still needed: at block heads, and the highest number at once.
+// Live registers: at block heads, and the highest number at once.
 #include <algorithm>
 
 #include "machine/program/uses.h"

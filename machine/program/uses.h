@@ -20,7 +20,7 @@ void each_read(const Decoded& p, const Instruction& i, Visit visit) {
   for (const Value& v : m.values) read(v);
 }
 
-// With each register that memory gives it: what is loaded, an atomic's old value.
+// Calls visit with each register that memory gives the instruction: a loaded value, an atomic's old value.
 template <class Visit>
 void each_from_memory(const Decoded& p, const Instruction& i, Visit visit) {
   if (i.memory == kNone) return;
@@ -31,7 +31,7 @@ void each_from_memory(const Decoded& p, const Instruction& i, Visit visit) {
     if (v.is_reg()) visit(v.reg);
 }
 
-// With each register that it writes, if only in the lanes that its guard lets.
+// Calls visit with each register that the instruction writes, if only in lanes that its guard permits.
 template <class Visit>
 void each_written(const Decoded& p, const Instruction& i, Visit visit) {
   for (const uint32_t r : i.results)

@@ -1,4 +1,4 @@
-// Which register, variable or label a name stands for at a place in a function body. Scopes are braces; an inner
+// The register, variable or label that a name stands for at a place in a function body. Scopes are braces; an inner
 // declaration shadows an outer one until its brace closes.
 #pragma once
 

@@ -42,7 +42,7 @@ bool find_asked(const Decoded& p, uint32_t r, std::vector<bool>* asked) {
   return true;
 }
 
-// Which lanes go on into the code behind the branch: those whose number is below another, or is 0.
+// The lanes that go on into the code behind the branch: those whose number is below another, or is 0.
 enum class Question : uint8_t { other, below, is_zero };
 
 Question question_of(const Registers& registers, const Instruction& test, bool enters_where_true) {

@@ -1,4 +1,4 @@
-// Which of a warp's registers a region uses, and how many warps may run at once.
+// The registers of a warp that a region uses, and the number of warps that may run at once.
 #pragma once
 
 #include <cstdint>

@@ -46,8 +46,8 @@ class Division {
     may_shift_ = natural && same_;
   }
 
-  // By a power of two that is the same for all lanes, of numbers that are not negative: a shift or a mask. That is the
-  // usual remainder.
+  // Divides by a power of two that is the same for all lanes, numbers that are not negative: a shift or a mask. That is
+  // the usual remainder.
   Value* run() {
     if (!may_shift_) return general();
     Value* one = scalar_of(e_, divisor_, Element::b32);

@@ -12,7 +12,7 @@ using machine::VoteMode;
 
 namespace {
 
-// By a distance known when compiling: a permutation known when compiling.
+// A shuffle by a constant distance is a constant permutation.
 bool emit_shuffle(Emitter& e, const Instruction& i, const Active& active) {
   IRBuilder<>& ir = e.ir;
   uint64_t distance, limits;

@@ -1,5 +1,5 @@
-// Which CPU this is, as part of the name of code compiled for it. Without LLVM: what is in the cache is found before
-// LLVM is loaded.
+// The CPU's name, as part of the name of code compiled for it. Without LLVM, because cached code is found before LLVM
+// is loaded.
 #pragma once
 
 #include <string>

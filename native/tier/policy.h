@@ -9,8 +9,8 @@ struct Launch;
 
 namespace coalesce::native {
 
-// With which priority a kernel is compiled. Background: in time that nothing else uses, so that no launch ends later
-// for it. Foreground: a quarter of a core where all cores are busy with thread blocks.
+// The priority of a compilation. Background: in time that nothing else uses, so that no launch ends later for it.
+// Foreground: a quarter of a core where all cores are busy with thread blocks.
 enum class Priority : uint8_t { none, background, foreground };
 
 // The knowledge of a kernel and of the launch that asks for its code. Work is counted in warp instructions.
@@ -30,8 +30,8 @@ double remaining_work(const Progress& p);
 // True if a probe of the cache pays.
 bool is_worth_a_probe(const Progress& p);
 
-// With which priority it is to be compiled, the cache having none. `wanted_before`: an earlier process wanted it and
-// ended before it had any.
+// The priority of a kernel that the cache does not have. `wanted_before`: an earlier process asked for it and ended
+// before it had it.
 Priority priority_of(const Progress& p, bool wanted_before);
 
 }  // namespace coalesce::native

@@ -69,7 +69,7 @@ void Workers::queue(const std::shared_ptr<Entry>& e, Priority priority) {
   board_.changed.notify_all();
 }
 
-// By the thread's own time: a busy computer may need long for what takes little of a core.
+// Judges by the thread's own CPU time: a busy computer may need long for little work.
 bool Workers::is_overdue(Worker& w) const {
   return w.now && w.thread.joinable() && spent_by(w.thread) - w.spent_before >= settings_.timeout;
 }

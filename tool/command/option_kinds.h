@@ -41,7 +41,7 @@ CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& v
 CLI::Option* add_colour(CLI::App& command, Colour& colour);
 // Options that start a program on the machine.
 void add_program_options(CLI::App& command, MachineOptions& options);
-// And how the machine executes it.
+// Options for the machine's execution of a program.
 void add_machine_options(CLI::App& command, MachineOptions& options);
 
 // Each adds one subcommand.

@@ -1,5 +1,4 @@
-// Which banks of shared memory the lanes of a warp meet, by the machine's own rule, without a
-// program.
+// The banks of shared memory that the lanes of a warp meet, by the machine's own rule, without a program.
 #pragma once
 
 #include <array>

@@ -131,7 +131,7 @@ static inline cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const c
                                                       const cudaGraphNode_t* to, size_t count) {
   return cudaGraphRemoveDependencies_v2(graph, from, to, 0, count);
 }
-// Before 12 the last arguments were where to say which node failed, and how: that form says nothing here.
+// CUDA 11's form, whose last arguments receive the node that failed and a message. This form sets neither.
 static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                                cudaGraphNode_t* /*failed*/, char* log, size_t room) {
   if (log && room) *log = 0;

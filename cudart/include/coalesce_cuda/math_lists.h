@@ -1,4 +1,4 @@
-// Which mathematical functions there are, by shape. M(name): T name(T).
+// The mathematical functions, by shape. M(name): T name(T).
 #pragma once
 
 // Computed by the functions of math_*.h; in float, through double and rounded once.

@@ -92,7 +92,7 @@ struct pair {
   U second;
 };
 
-// Which threads of a block hold parts of one result: thread t belongs to group (t / stride) % count, if t < threads;
+// The threads of a block that hold parts of one result: thread t belongs to group (t / stride) % count, if t < threads;
 // the members of a group are in the order of their thread numbers.
 //   whole block:     {1, threads, threads}
 //   rows of 8 lanes: {threads / 8, 8, threads}    thread t is in group t / 8

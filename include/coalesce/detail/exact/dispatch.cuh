@@ -1,4 +1,4 @@
-// Which kernel adds which shape, and how it is started. Host code.
+// Chooses the kernel of an exact sum by shape, and starts it. Host code.
 #pragma once
 
 #include <coalesce/detail/call.cuh>

@@ -173,8 +173,8 @@ constexpr bool shares_bins = false;
 template <class T, int Lanes>
 constexpr bool shares_bins<shared_bins<T, Lanes>> = true;
 
-// And for little, whose sum is mostly held in registers: with as little shared memory as may be, because a launch that
-// asks for more takes longer to start.
+// The engine for small arrays, whose sum is mostly in registers: with as little shared memory as possible, because a
+// launch that asks for more takes longer to start.
 template <class Input>
 struct little_engine_of {
   using type = run_engine<Input>;

@@ -1,5 +1,4 @@
-// Who adds which elements of a run: tiles of vectors, which go to whichever warp is free, and in the end to whichever
-// block.
+// Deals out a run in tiles of vectors: to whichever warp is free, and at the end to whichever block.
 #pragma once
 
 #include <coalesce/detail/exact/fold.cuh>

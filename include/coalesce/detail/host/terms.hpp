@@ -17,7 +17,7 @@ inline float as_float(half_bits x) {
   return exact::from_bits<float>(value | sign);
 }
 
-// Which of the two superaccumulators an element, and a product, goes to.
+// The superaccumulator (of two) of an element, and of a product.
 template <class T>
 struct terms {
   using element = float;

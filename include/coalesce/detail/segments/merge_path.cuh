@@ -9,10 +9,10 @@ inline constexpr int segments_threads = 128;
 inline constexpr int segments_warps = segments_threads / 32;
 // See segments_plan: at most so many waves.
 inline constexpr int segments_waves = 4;
-// So many are looked for by whole blocks: see segments_search.
+// From this many segments on whole blocks search: see segments_search.
 inline constexpr std::int64_t many_segments = 1 << 18;
 
-// So many segments end before a place, and the next one begins at element `begin`.
+// A place: the number of segments that end before it, and the element at which the next one begins.
 struct segments_place {
   std::int64_t ends, begin;
 };

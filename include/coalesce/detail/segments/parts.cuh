@@ -45,7 +45,7 @@ class segment_parts : public open_segment<A> {
   struct shared : std::conditional_t<in_place, in_elements, of_its_own> {
     union {
       room<state_type, 32 * groups> carry;
-      // Before that: a bit for each element of a lane that is a segment's last, a byte for each group.
+      // Before the parts: a bit for each element of a lane that is a segment's last, a byte for each group.
       unsigned int marks[32];
     };
   };

@@ -245,7 +245,7 @@ __global__ void __launch_bounds__(segments_threads, (segments_blocks<A, Source, 
     }
     if (static_cast<int>(warp::from_lane(ticket, 0)) == group.count - 1) join(problem, group, left);
     if (plan.portions() == plan.first) break;
-    // Not before: what is taken is to be begun.
+    // Not earlier, because a portion that is taken must be run.
     unsigned long long taken = 0;
     if (threadIdx.x % 32 == 0) taken = atomicAdd(problem.taken, 1ull);
     taken = warp::from_lane(taken, 0);
