@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `coalesce check` costs beside `coalesce run` on one thread of the interpreter: the table of docs/check.md. Least user
-# time of three runs each, taken in turns; a minute. usage: check_cost.sh [COALESCE]
+# Measures `coalesce check` beside `coalesce run` on one thread of the interpreter, for the table of docs/check.md.
+# Least user time of three runs each, taken in turns; a minute. usage: check_cost.sh [COALESCE]
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 coalesce=${1:-$root/build/bin/coalesce}

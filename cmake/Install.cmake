@@ -1,8 +1,8 @@
-# What `cmake --install` puts where; tests/install runs it as a new user would. `coalesce` finds its parts by their place
-# beside itself (../lib/coalesce, ../share/coalesce), so the tree may be moved.
+# The files of `cmake --install` and their places; tests/install runs it as a new user would. `coalesce` finds its parts
+# by their place beside itself (../lib/coalesce, ../share/coalesce), so the tree may be moved.
 #
-# libcudart goes into a folder of its own: in /usr/local/lib the dynamic linker would give it to every CUDA program of the
-# machine, in place of NVIDIA's. (cudart/CMakeLists.txt installs it there.)
+# libcudart has a folder of its own: in /usr/local/lib the dynamic linker would give it to every CUDA program of the
+# computer, in place of NVIDIA's. (cudart/CMakeLists.txt installs it there.)
 set(COALESCE_RUNTIME_DIR lib/coalesce)
 set(COALESCE_SHARE_DIR share/coalesce)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME coalesce)

@@ -1,7 +1,7 @@
-# Packages run on CPUs that the builder does not know. COALESCE_LEVELS="x86-64-v2;x86-64-v3;x86-64-v4" builds everything for
-# the first level, and libcudart, in which the machine's hot code lives, once more for every other one. Those copies lie in
-# glibc-hwcaps/<level>/ beside the first; the dynamic linker (glibc 2.33 and later) takes the best that the CPU can run.
-# Every level is a build of this same project in levels/<level>/, so no room needs to know of levels.
+# Packages run on CPUs that the builder cannot know. COALESCE_LEVELS="x86-64-v2;x86-64-v3;x86-64-v4" builds everything
+# for the first level, and libcudart, which contains the machine's hot code, once more for every other level. Those
+# copies lie in glibc-hwcaps/<level>/ beside the first; the dynamic linker (glibc 2.33 and later) takes the best that
+# the CPU can run. Every level is a build of this project in levels/<level>/, so the rooms are independent of levels.
 list(LENGTH COALESCE_LEVELS level_count)
 if(level_count LESS 2)
   return()

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Every public function of the library that makes one value of many says in its header, in the table headed `reproducible`,
-# what the bits of its result depend on, and docs/exact.md lists it. (f_host returns what f writes.) usage: reproducible_test.sh SOURCE-DIR
+# Checks that every public function of the library that makes one value of many says in its header, in the table headed
+# `reproducible`, on what the bits of its result depend, and that docs/exact.md lists it. f_host returns what f writes.
+# usage: reproducible_test.sh SOURCE-DIR
 set -euo pipefail
 cd -- "$1"
 headers=include/coalesce

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# On a GPU: what Compute Sanitizer's tools say to the kernels of tests/end_to_end/hazards.cu, as the table of docs/check.md. Needs nvcc and
-# compute-sanitizer; half a minute. usage: check_peers.sh [FOLDER with codes.txt of an earlier run]
+# On a GPU: runs Compute Sanitizer's tools on the kernels of tests/end_to_end/hazards.cu, for the table of
+# docs/check.md. Needs nvcc and compute-sanitizer; half a minute. usage: check_peers.sh [FOLDER with codes.txt of an
+# earlier run]
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 if [[ $# -gt 0 ]]; then
