@@ -1,5 +1,6 @@
-// Columns of matrices so large that a multiprocessor has one block of many threads (device/dense_columns.cuh): as many
-// rows as that takes on the device at hand. Sums are of multiples of 1/128 below 2^24 of these, and so exact.
+// Columns of matrices so large that a multiprocessor has one block of many threads
+// (include/coalesce/detail/shapes/dense_columns.cuh): as many rows as that takes on the device at hand. Sums are of
+// multiples of 1/128 below 2^24 of these, and so exact.
 #include <coalesce/reduce.cuh>
 
 #include "../library/test.h"
