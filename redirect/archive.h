@@ -20,7 +20,7 @@ struct Code {
 // `archive`: the whole file, which outlives the result. None: it holds no runtime whose code lies in one section.
 std::optional<Code> read_code(std::string_view archive);
 
-// Where `code` begins in `bytes`, equal in all that the linker does not write. None: it is not there.
+// The place of `code` in `bytes`, equal in everything that the linker does not write. None: it is not there.
 std::optional<uint64_t> find_code(const Code& code, std::string_view bytes);
 
 }  // namespace coalesce::redirect

@@ -21,7 +21,7 @@ std::optional<T> read_at(std::string_view bytes, uint64_t offset) {
   std::memcpy(&value, bytes.data() + offset, sizeof value);
   return value;
 }
-// As much of [offset, offset + size) as there is.
+// The part of [offset, offset + size) that exists.
 std::string_view slice(std::string_view bytes, uint64_t offset, uint64_t size);
 // The zero-terminated string at `offset`; empty where it does not end inside.
 std::string_view string_at(std::string_view table, uint64_t offset);

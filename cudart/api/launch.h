@@ -27,7 +27,7 @@ cudaError_t check_launch(const machine::Device& device, const Kernel& kernel, co
 // Blocks of a cluster of that launch; 1: it has no clusters.
 uint64_t cluster_blocks(const cudaLaunchConfig_t& config);
 
-// How many blocks of the kernel fit on one multiprocessor; 0: none.
+// The blocks of the kernel that fit on one multiprocessor; 0: none.
 uint32_t blocks_per_multiprocessor(const machine::Device& device, const machine::KernelInfo& kernel,
                                    uint32_t block_threads, uint64_t dynamic_shared);
 

@@ -21,7 +21,7 @@ struct HostMemory {
 auto& host_flags() { return held<HostMemory>().flags; }
 auto& registered() { return held<HostMemory>().registered; }
 
-// Of all device memory so far.
+// The extent of all device memory so far.
 struct Extent {
   uint64_t lowest = UINT64_MAX, highest = 0;
 };

@@ -19,7 +19,7 @@ class Objects {
     return *static_cast<T*>(all_[slot].get());
   }
 
-  // What is destroyed may ask for others, and finds them new.
+  // Objects that are being destroyed may ask for others, and get new ones.
   void clear() {
     for (bool any = true; any;) {
       any = false;

@@ -1,5 +1,5 @@
-// What the program's start-up code registers: modules (embedded fat binaries), kernels and variables, by the host
-// addresses that stand for them. Loading waits until a kernel or a variable of the module is first used.
+// The program's start-up code registers modules (embedded fat binaries), kernels and variables, by the host addresses
+// that stand for them. Loading waits until a kernel or a variable of the module is first used.
 #pragma once
 
 #include <memory>

@@ -66,7 +66,7 @@ class Runtime {
 // Made on first use, never destroyed: programs call us from destructors that run after ours would.
 Runtime& runtime();
 
-// What the API's files keep in the context; see objects.h.
+// The objects that the API's files keep in the context; see objects.h.
 template <typename T>
 T& held() {
   return runtime().objects().get<T>();
@@ -74,7 +74,7 @@ T& held() {
 
 // Remembers an error for cudaGetLastError of this thread; returns it.
 cudaError_t note(cudaError_t error);
-// What note() has remembered; `error` takes its place.
+// Returns the error that note() remembers; `error` replaces it.
 cudaError_t exchange_last_error(cudaError_t error);
 // Prints a diagnostic on stderr. / The same, and records it (a launch's are recorded with the launch).
 void show(const machine::Diagnostic& d);

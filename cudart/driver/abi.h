@@ -1,6 +1,6 @@
-// What programs and the CUDA driver agree on in memory, as far as we use it; see core/abi.h. Handles are the runtime's:
-// a CUstream is a cudaStream_t, a CUfunction a cudaKernel_t, a CUmodule and a CUlibrary are a cudaLibrary_t.
-// tests/cudart/abi checks it against cuda.h where that is installed.
+// The driver's types in memory, as far as we use them; see core/abi.h. Handles are the runtime's: a CUstream is a
+// cudaStream_t, a CUfunction a cudaKernel_t, a CUmodule and a CUlibrary are a cudaLibrary_t. tests/cudart/abi checks
+// them against cuda.h where that is installed.
 #pragma once
 
 #include "cudart/api/graph_abi.h"

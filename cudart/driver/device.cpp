@@ -7,7 +7,7 @@
 namespace coalesce::cudart {
 namespace {
 
-// What only the driver's API asks: numbers and values of CUdevice_attribute.
+// Attributes of the driver's API only: numbers and values of CUdevice_attribute.
 constexpr int kDriverAttributes[][2] = {
     {102, 1},  // virtual memory management
     {103, 1},  // handles of allocations as file descriptors

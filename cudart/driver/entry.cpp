@@ -1,4 +1,4 @@
-// What a client asks first: versions, errors' names, functions by name.
+// The first calls of a client: versions, errors' names, functions by name.
 #include "cudart/driver/entry.h"
 
 #include <string_view>
@@ -51,7 +51,7 @@ const Row* find(std::string_view base, unsigned version, bool per_thread) {
 
 }  // namespace
 
-// What our libcuda.so.1 asks for, whichever libcudart is there.
+// The table that our libcuda.so.1 asks for, whichever libcudart is there.
 COALESCE_API const void* const* __coalesceDriverFunctions() { return coalesce_driver_table; }
 
 const void* driver_function(std::string_view base, unsigned version, bool per_thread) {

@@ -10,7 +10,7 @@ namespace coalesce::cudart {
 // The result for what the runtime calls `error`; their numbers are the same where both have one.
 CUresult result_of(cudaError_t error);
 
-// Whether cuInit has been called.
+// CUDA_SUCCESS after cuInit, else the error.
 CUresult initialised();
 // The context that is current to the calling thread: CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_INVALID_CONTEXT (none) or
 // CUDA_ERROR_CONTEXT_IS_DESTROYED where a call that needs one cannot go on.

@@ -62,7 +62,7 @@ CUresult translate(const CUDA_RESOURCE_DESC* from, cudaResourceDesc& to) {
   }
 }
 
-// Whether texels of integers are read as they are, or as fractions.
+// True if integer texels are read as integers, false as fractions.
 bool holds_integers(const CUDA_RESOURCE_DESC& r, const cudaResourceDesc& same) {
   cudaChannelFormatDesc format{};
   if (same.resType == cudaResourceTypeArray) {

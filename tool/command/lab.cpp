@@ -56,7 +56,7 @@ void print_list(std::ostream& out, const std::vector<Experiment>& experiments, b
   }
 }
 
-// What an experiment found, at once: the next one may take its time.
+// Shows an experiment's results at once, because the next one may take long.
 void show(const Experiment& experiment, bool first, const LabOptions& options, bool colour) {
   if (options.markdown) {
     if (!first) std::cout << '\n';
@@ -126,7 +126,7 @@ int lab(const LabOptions& options) {
     }
     if (tables) show(e, i == 0, options, colour);
     if (e.exit_code) {
-      // What it printed says which result is wrong.
+      // The program's output says which result is wrong.
       std::cerr << e.output;
       print_error(fmt::format("{} ended with {}", e.name, e.exit_code), "", error_colour);
       code = code ? code : e.exit_code;

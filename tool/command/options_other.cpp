@@ -9,7 +9,7 @@ void add_lab(CLI::App& app, LabOptions& options) {
   lab->add_option("names", options.names, "Experiments; 'all'; 'list' or nothing lists them")->type_name("NAME");
   lab->add_option("--n", options.n, "Number of elements")->type_name("N")->check(whole_number(0));
   lab->add_option("--block", options.block, "Threads per block")->type_name("B")->check(whole_number(1));
-  // What an experiment takes beyond these it says itself, and checks itself.
+  // An experiment declares and checks its further options itself.
   const std::pair<const char*, std::string*> sizes[] = {
       {"--stride", &options.stride}, {"--width", &options.width}, {"--pad", &options.pad}, {"--lanes", &options.lanes}};
   for (const auto& [name, value] : sizes) {

@@ -105,7 +105,7 @@ std::string separate_lanes(const Counters& c) {
 uint64_t least_moved(const Counters& c) {
   return c.compulsory_bytes / 32 + std::min(c.global_load_sectors, c.global_store_sectors);
 }
-// What was moved without the sectors that other rules call wasted.
+// Moved sectors without those that other rules call wasted.
 uint64_t asked_sectors(const Counters& c) { return above(moved_bytes(c) / 32, wasted_sectors(c)); }
 uint64_t idle_lanes(const Counters& c) {
   return c.divergent_branches == 0 ? 0 : above(32 * c.instructions, c.thread_instructions) / 32;

@@ -20,13 +20,13 @@ struct FindingRule {
   std::string (*cause)(const machine::Counters&);
   std::string (*remedy)(const machine::Counters&);
   std::string (*saves)(const machine::Counters&);
-  // Of rules for the kernel: the line to show is the one where this is largest; null: the finding has no line.
+  // For rules of the kernel: the finding's line is the one where this is largest; null: it has no line.
   uint64_t (*blame)(const machine::Counters&);
 };
 
 std::span<const FindingRule> finding_rules();
 
-// Of all that is judged by lines, and of the instructions.
+// Cycles of all accesses that are judged by lines, and of the instructions.
 double spent_cycles(const machine::Counters& counters);
 
 }  // namespace coalesce::tool

@@ -97,7 +97,7 @@ std::string bytes_text(uint64_t bytes) {
   if (bytes < 1000) return fmt::format("{} B", bytes);
   double scaled = static_cast<double>(bytes);
   const char* prefix = "kMGTPE";
-  // Where three digits round up, the next prefix begins.
+  // If three digits round up, the next prefix begins.
   for (scaled /= 1000; scaled >= 999.5 && prefix[1]; scaled /= 1000) ++prefix;
   return fmt::format("{:.{}f} {}B", scaled, scaled < 99.95 ? 1 : 0, *prefix);
 }

@@ -40,7 +40,7 @@ std::string mean_lanes(const Counters& c) {
   return fixed(mean, mean == 32 ? 0 : 1);
 }
 
-// What a column's title stands for. A title that says it itself has no row.
+// The meanings of column titles. Titles that speak for themselves have no row.
 struct Meaning {
   const char* title;  // the end of "group title"
   const char* text;

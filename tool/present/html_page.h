@@ -18,7 +18,7 @@ Origin counted_on(const DeviceName& device);
 std::string ladder_html(const std::vector<Rung>& rungs, const std::vector<std::string>& links, const std::string& label,
                         const std::string& each);
 
-// What the documents claim; `experiment` names a row's experiment where `named`.
+// The documents' claims; `experiment` names a row's experiment if `named`.
 struct ClaimRow {
   const Claim* claim;
   std::string experiment, link;

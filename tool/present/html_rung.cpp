@@ -41,7 +41,7 @@ std::string counters_html(const std::vector<Rung>& rungs, const std::string& lab
       launch.counters = rung.counters;
       launch.grid = rung.grid;
       launch.block = rung.block;
-      // What is per launch cannot be had from a sum over several.
+      // A value per launch does not follow from a sum over several.
       const auto value = rung.launches == 1 ? derived.value(launch) : std::nullopt;
       any |= value && *value != 0;
       cells.push_back({value ? figure(*value, 4) + (derived.unit.empty() ? "" : " " + std::string(derived.unit)) : ""});

@@ -14,7 +14,7 @@ namespace coalesce::tool {
 void print_experiment(std::ostream& out, const Experiment& experiment, const SummaryStyle& style);
 void print_comparisons(std::ostream& out, const std::vector<Comparison>& comparisons, bool colour);
 void print_claims(std::ostream& out, const std::vector<Claim>& claims, bool colour);
-// How many claims of each experiment hold, do not, and cannot be judged.
+// Prints the number of each experiment's claims that hold, do not hold, and cannot be judged.
 void print_summary(std::ostream& out, const std::vector<Experiment>& experiments, bool colour);
 
 void print_experiment_markdown(std::ostream& out, const Experiment& experiment);

@@ -24,7 +24,7 @@ Ids report_ids();
 void write_page(std::ostream& out, const std::string& title, const std::string& subtitle,
                 const std::vector<Section>& sections, const nlohmann::ordered_json& data);
 
-// Where the figures come from. `gpu`: on which it was measured besides; empty: on none.
+// The origin of the figures. `gpu`: the GPU that measured them too; empty: none.
 std::string device_text(const DeviceName& device, const std::string& gpu);
 // The page's data without its pages.
 nlohmann::ordered_json report_json(const char* kind, const DeviceName& device, const std::string& program);

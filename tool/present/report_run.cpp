@@ -69,7 +69,7 @@ Rung rung_of(const Record& record, const KernelTotal& total, const Record* measu
   return rung;
 }
 
-// What the terminal says below its table.
+// The terminal's sentences below its table.
 std::string verdicts_html(const Record& record, const std::vector<KernelTotal>& kernels) {
   std::string out;
   for (const KernelTotal& total : kernels) {

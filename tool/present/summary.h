@@ -1,5 +1,5 @@
-// What `coalesce run` prints when the program is done: one row per kernel, a sentence for each finding, and on request
-// the table of source lines.
+// Prints the result of `coalesce run`: one row per kernel, a sentence for each finding, and on request the table of
+// source lines.
 #pragma once
 
 #include <filesystem>
@@ -18,14 +18,14 @@ struct SummaryStyle {
   std::filesystem::path beside = {};  // a folder where sources may lie; may be empty
 };
 
-// What is moved, and how much more than the same bytes need: shared by `run` (one row per kernel), `lab` (one per rung)
-// and `--lines`. `whole_kernel`: the mean of the lanes at work is shown, too.
+// The columns of moved bytes and their excess: shared by `run` (one row per kernel), `lab` (one per rung) and
+// `--lines`. `whole_kernel`: with the mean of active lanes.
 std::vector<Column> moved_columns();
 std::vector<Cell> moved_cells(const machine::Counters& counters, bool whole_kernel);
 // The same with requests and sectors a request, as `--wide` prints them.
 std::vector<Column> counter_columns();
 std::vector<Cell> counter_cells(const machine::Counters& counters, bool whole_kernel);
-// What the columns mean, those that the table shows and no others.
+// Prints the meanings of the columns that the table shows.
 void print_legend(std::ostream& out, const Table& table, const SummaryStyle& style);
 
 // "as an NVIDIA H200 counts".

@@ -30,7 +30,7 @@ struct Cell {
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  // As many cells as there are columns.
+  // Adds a row; it has a cell for each column.
   void row(std::vector<Cell> cells);
   bool empty() const { return rows_.empty(); }
 

@@ -1,4 +1,4 @@
-// Where text goes and how it may look there: colour, width in columns, numbers for people.
+// The destination of text and its form there: colour, width in columns, numbers for people.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace coalesce::tool {
 
 enum class Colour { automatic, always, never };
 
-// Whether to colour what goes to the file descriptor. `automatic`: only a terminal, and not when NO_COLOR is set or
+// True if text for the file descriptor gets colours. `automatic`: only a terminal does, and not when NO_COLOR is set or
 // TERM is dumb.
 bool use_colour(Colour wish, int descriptor);
 
