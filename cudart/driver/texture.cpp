@@ -62,7 +62,7 @@ CUresult translate(const CUDA_RESOURCE_DESC* from, cudaResourceDesc& to) {
   }
 }
 
-// True if integer texels are read as integers, false as fractions.
+// True if texels are integers of fewer than 32 bits, which may be read as integers or as fractions.
 bool holds_integers(const CUDA_RESOURCE_DESC& r, const cudaResourceDesc& same) {
   cudaChannelFormatDesc format{};
   if (same.resType == cudaResourceTypeArray) {
