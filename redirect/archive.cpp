@@ -74,7 +74,7 @@ std::optional<Code> code_of(const ElfFile& object) {
     }
     begin = end + 1;
   }
-  const bool inside = std::ranges::all_of(code.entries, [&](const Entry& e) { return e.address < size; });
+  const bool inside = std::ranges::all_of(code.entries, [&](const Entry& e) { return e.address + kJumpBytes <= size; });
   return inside && code.run_bytes >= kLeastRun ? std::optional(std::move(code)) : std::nullopt;
 }
 

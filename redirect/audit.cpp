@@ -6,6 +6,8 @@
 // COALESCE_REDIRECT_FRONT     a library that stands in front of the runtime: what it exports is called first; may be
 // unset COALESCE_REDIRECT_ARCHIVES  paths of libcudart_static.a, separated by colons
 //
+// On the machine, NVRTC answers with PTX where it is asked for machine code.
+//
 // Such a library lives in a namespace with a C library of its own; nothing here is seen by the program.
 #include <errno.h>
 #include <link.h>
@@ -127,6 +129,31 @@ void redirect_pending() {
   s.pending.clear();
 }
 
+// NVRTC's functions that give machine code, and those of the same form that give PTX: the machine reads PTX only.
+constexpr std::string_view kCompiler[][2] = {{"nvrtcGetCUBIN", "nvrtcGetPTX"},
+                                             {"nvrtcGetCUBINSize", "nvrtcGetPTXSize"}};
+
+void answer_with_ptx(const link_map* object, const std::string& path) {
+  const MappedFile mapped(path.c_str());
+  const ElfFile file(mapped.bytes());
+  const Elf64_Shdr* table = file.find(".dynsym");
+  if (table == nullptr) return;
+  uint64_t addresses[std::size(kCompiler)][2] = {};
+  file.symbols(*table, [&](const Symbol& symbol) {
+    for (size_t k = 0; k < std::size(kCompiler); ++k)
+      for (size_t side = 0; side < 2; ++side)
+        if (symbol.name == kCompiler[k][side] && has_room(file, symbol)) addresses[k][side] = symbol.entry.st_value;
+  });
+  std::vector<Jump> jumps;
+  for (const auto& [from, to] : addresses)
+    if (from != 0 && to != 0) jumps.push_back({object->l_addr + from, object->l_addr + to});
+  if (!jumps.empty()) write_jumps(jumps, mapped.bytes(), object->l_addr);
+}
+
+bool is_compiler(const std::string& name) {
+  return std::string_view(name).substr(name.rfind('/') + 1).starts_with("libnvrtc.so");
+}
+
 bool is_runtime_name(std::string_view name) {
   return name.starts_with("libcudart.so.") || name == "libcuda.so.1" || name == "libcuda.so";
 }
@@ -170,6 +197,8 @@ AUDIT_API unsigned la_objopen(link_map* object, Lmid_t space, uintptr_t*) {
     s.loaded_front = object;
   } else if (!s.runtime.empty() && name == s.runtime) {
     s.loaded_runtime = object;
+  } else if (s.front.empty() && is_compiler(name)) {
+    answer_with_ptx(object, name);
   } else {
     look_at(object, name.empty() ? "/proc/self/exe" : name);
   }

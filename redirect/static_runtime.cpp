@@ -8,8 +8,6 @@
 namespace coalesce::redirect {
 namespace {
 
-constexpr uint64_t kRuntimeAlignment = 16;  // of NVIDIA's functions: the room of each is at least that
-
 bool has(const std::vector<Entry>& entries, std::string_view name) {
   const size_t wanted = index_of(name);
   return std::ranges::any_of(entries, [=](const Entry& e) { return e.name == wanted; });
@@ -22,8 +20,7 @@ std::vector<Entry> by_symbols(const ElfFile& file, const Elf64_Shdr& table, std:
     const size_t name = index_of(s.name);
     if (name == kNoName) return;
     entries.push_back({name, s.entry.st_value});
-    if (s.entry.st_value % kRuntimeAlignment != 0 && s.entry.st_size < kJumpBytes)
-      problem = "its function " + std::string(s.name) + " is too small to be redirected";
+    if (!has_room(file, s)) problem = "its function " + std::string(s.name) + " is too small to be redirected";
   });
   if (entries.size() >= kLeastNames) return entries;
   problem.clear();
@@ -56,6 +53,14 @@ std::vector<Entry> by_code(const ElfFile& file, std::string_view archive) {
 }
 
 }  // namespace
+
+bool has_room(const ElfFile& file, const Symbol& function) {
+  const Elf64_Sym& f = function.entry;
+  if (f.st_size >= kJumpBytes) return true;
+  if (f.st_value % kRuntimeAlignment != 0 || f.st_shndx >= file.sections().size()) return false;
+  const Elf64_Shdr& section = file.sections()[f.st_shndx];
+  return f.st_value - section.sh_addr + kJumpBytes <= section.sh_size;
+}
 
 int version_of(const std::vector<Entry>& entries) {
   if (has(entries, "cudaDeviceGetHostAtomicCapabilities")) return 13;

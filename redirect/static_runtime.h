@@ -22,6 +22,9 @@ struct StaticRuntime {
   std::string problem;
 };
 
+// Whether a jump fits at the beginning of a function: in its own bytes, or in those up to where the next may begin.
+bool has_room(const ElfFile& file, const Symbol& function);
+
 // By the file's symbols; in one that is stripped of them and has device code, by comparing its code with that of
 // `archives` (paths of libcudart_static.a, of which those that cannot be read are left out).
 StaticRuntime find_static_runtime(const ElfFile& file, const std::vector<std::string>& archives);
@@ -34,6 +37,8 @@ int version_of(const std::vector<Entry>& entries);
 
 // Fewer functions of such names are a program's own.
 inline constexpr size_t kLeastNames = 300;
+// NVIDIA's functions begin at multiples of this: the room of each is at least as much.
+inline constexpr uint64_t kRuntimeAlignment = 16;
 // Bytes at the beginning of a function that a jump needs.
 inline constexpr uint64_t kJumpBytes = 14;
 

@@ -100,6 +100,12 @@ TEST(Redirect, LeavesOthersAlone) {
   EXPECT_EQ(ran.code, 0);
 }
 
+// On a GPU (a library stands in front) machine code is what is wanted.
+TEST(Redirect, ACompilerAnswersWithPtx) {
+  EXPECT_EQ(run(kFolder + "/fake_asker").text, "1 2 1 2\n");
+  EXPECT_EQ(run("env COALESCE_REDIRECT_FRONT=/front.so " + kFolder + "/fake_asker").text, "1 2 3 4\n");
+}
+
 // Every page of every process it touches, after the jumps are written.
 TEST(Redirect, NoPageIsWritableAndExecutable) {
   const Ran ran = run(kFolder + "/fake_maps");

@@ -155,6 +155,7 @@ TEST(Elf, MachineCodeOnlySaysHowToRebuild) {
   const std::string machine_code = build({.needed = {"libcudart.so.13"}, .fatbin = fat({2, 2})});
   EXPECT_THAT(verdict(machine_code), HasSubstr("no PTX"));
   EXPECT_EQ(verdict(machine_code, true), "");
+  EXPECT_EQ(verdict(build({.needed = {"libcuda.so.1"}, .fatbin = fat({2})})), "") << "its kernels may come later";
 }
 
 TEST(Elf, PtxTextCountsAsPtx) {

@@ -20,6 +20,7 @@ struct Executable {
   unsigned ptx_images = 0;            // in the fat binary
   unsigned other_images = 0;          // machine code, or intermediate code that only NVIDIA's linker reads
 
+  bool needs(std::string_view library) const;
   std::string cudart() const;  // the needed libcudart's name; empty: none
   // Has device code and registers it with a runtime of its own: NVIDIA's, linked in statically.
   bool static_runtime() const { return device_code && cudart().empty() && !imports_registration; }
