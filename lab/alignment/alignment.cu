@@ -1,4 +1,4 @@
-// Copies whose elements do not lie where the warp would like them: off by a few elements, strided, in rows of an odd
+// Copies whose elements are not aligned for the warp: off by a few elements, strided, in rows of an odd
 // width, or as members of structures.
 //
 //   alignment [--n N] [--block B] [--rung NAME]     n >= 0 floats (default 2^24), B from 1 to 1024 (256)

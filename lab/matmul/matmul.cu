@@ -1,4 +1,4 @@
-// C = A B for square matrices, and who fetches what how often.
+// C = A B for square matrices, and how often each element is fetched.
 //
 //   matmul [--n N] [--rung NAME]     N x N floats, N from 0 to 4096 (default 1024)
 //
