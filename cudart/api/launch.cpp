@@ -120,9 +120,10 @@ cudaError_t run(Runtime& r, const KernelOperation& k) {
   config.parameters = k.packed;
 
   InterruptGuard guard(r.machine());
-  begin_progress();
+  const bool shown = cudart::config().progress;
+  if (shown) begin_progress(kernel->name);
   const machine::LaunchReport report = r.machine().launch(*kernel->program, kernel->name, config);
-  end_progress();
+  if (shown) end_progress();
   const int signal = guard.release();
 
   // A signal ends a launch as an exhausted budget does; it is no fault of the kernel's.

@@ -51,7 +51,7 @@ cudaError_t Runtime::context() {
     if (config().max_instructions != 0) options.max_instructions = config().max_instructions;
     options.model = config().model;
     options.check = config().check;
-    if (config().progress) options.progress = draw_progress;
+    if (config().progress) options.progress = note_progress;
     options.notice = show;
     if (!native_) {
       native_ = native::make_provider(config().engine, [](const std::string& text) {

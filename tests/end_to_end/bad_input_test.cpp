@@ -38,7 +38,7 @@ TEST(BadInput, AnExecutableWithMachineCodeOnly) {
   here.write("x.cu", kProgram);
   ASSERT_EQ(here.call({"nvcc", "-cudart", "shared", "-gencode", "arch=compute_90,code=sm_90", "x.cu", "-o", "x"}).code,
             0);
-  expect_error(here.coalesce({"./x"}), 1, "PTX");
+  expect_error(here.coalesce({"./x"}), 125, "PTX");
 }
 
 // Another's rights: the dynamic linker would ignore what says where our runtime is.
@@ -51,7 +51,7 @@ TEST(BadInput, AProgramWithAnothersRights) {
   const std::string program = path.parent_path() / "x";
   ASSERT_EQ(chown(program.c_str(), 1, 1), 0);
   ASSERT_EQ(chmod(program.c_str(), 04755), 0);
-  expect_error(here.coalesce({"./x"}), 1, "set-user-ID");
+  expect_error(here.coalesce({"./x"}), 125, "set-user-ID");
 }
 
 // A program that expects what stops its kernel decides by its own exit code.
@@ -80,22 +80,22 @@ TEST(BadInput, ALabThatNeedsMoreMemoryThanThereIs) {
 TEST(BadInput, WhatIsNoExecutable) {
   const Workplace here;
   const fs::path text = here.write("notes", "not a program\n");
-  expect_error(here.coalesce({"./notes"}), 1, "notes");
+  expect_error(here.coalesce({"./notes"}), 125, "notes");
   fs::permissions(text, fs::perms::owner_all);
-  expect_error(here.coalesce({"./notes"}), 1, "notes");
+  expect_error(here.coalesce({"./notes"}), 125, "notes");
   fs::permissions(here.write("empty", ""), fs::perms::owner_all);
-  expect_error(here.coalesce({"./empty"}), 1, "empty");
+  expect_error(here.coalesce({"./empty"}), 125, "empty");
   fs::permissions(here.write("torn", std::string("\x7f"
                                                  "ELF\x02\x01\x01",
                                                  7)),
                   fs::perms::owner_all);
-  expect_error(here.coalesce({"./torn"}), 1, "torn");
-  expect_error(here.coalesce({"."}), 1, ".");
-  expect_error(here.coalesce({"./none"}), 1, "none");
-  expect_error(here.coalesce({"none.cu"}), 1, "none.cu");
+  expect_error(here.coalesce({"./torn"}), 125, "torn");
+  expect_error(here.coalesce({"."}), 125, ".");
+  expect_error(here.coalesce({"./none"}), 125, "none");
+  expect_error(here.coalesce({"none.cu"}), 125, "none.cu");
   fs::create_directory(here.write("a", "").parent_path() / "folder.cu");
-  expect_error(here.coalesce({"folder.cu"}), 1, "folder.cu' is a folder");
-  expect_error(here.coalesce({"/bin/true"}), 1, "/bin/true");
+  expect_error(here.coalesce({"folder.cu"}), 125, "folder.cu' is a folder");
+  expect_error(here.coalesce({"/bin/true"}), 125, "/bin/true");
 }
 
 // A program that dies before it asks anything of the runtime (half a download, a missing instruction set) is named as
@@ -144,7 +144,7 @@ class CompilerTest : public testing::TestWithParam<std::string> {
 
 TEST_P(CompilerTest, TheCompilersOwnMessageComesThrough) {
   const Result result = run("#include <cuda_runtime.h>\nint main() { return undeclared_thing; }\n");
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 125);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, testing::ContainsRegex(R"(x\.cu[:(]2[:)].*error)"));
   EXPECT_THAT(result.err, HasSubstr("undeclared_thing"));

@@ -154,5 +154,42 @@ int main(int, char** words) {
   }
 }
 
+// A usage message names what the user typed, not a folder of the cache.
+TEST(Programs, AreCalledAsTheUserCallsThem) {
+  const Workplace here;
+  here.write("named.cu", R"(#include <cstdio>
+__global__ void nothing() {}
+int main(int, char** words) {
+  nothing<<<1, 1>>>();
+  std::puts(words[0]);
+  return cudaDeviceSynchronize();
+}
+)");
+  const Result result = here.coalesce({"--compiler", "clang", "named.cu", "x"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.out, "named.cu\n");
+}
+
+// On a terminal, a launch of one block that takes long is shown to be alive.
+TEST(Progress, IsDrawnWhileNoBlockEnds) {
+  const Workplace here;
+  const fs::path source = here.write("slow.cu", R"(#include <cstdio>
+__global__ void slow(volatile int* stop) { while (*stop == 0) stop[1] = 1; }
+int main() {
+  int* stop;
+  cudaMalloc(reinterpret_cast<void**>(&stop), 8);
+  cudaMemset(stop, 0, 8);
+  slow<<<1, 32>>>(stop);
+  cudaDeviceSynchronize();
+}
+)");
+  ASSERT_NE(here.coalesce({"--compiler", "clang", "--max-instructions", "1000", source.string()}).code, 125);
+  const std::string command = "timeout -s INT 3 " + kCommand + " run --compiler clang " + source.string();
+  // script gives the command a terminal, and needs no input itself.
+  const Result shown = here.call({"sh", "-c", "timeout 60 script -qec '" + command + "' /dev/null < /dev/null"});
+  EXPECT_THAT(shown.out, testing::HasSubstr("slow  0 % of blocks  1 s")) << shown.err;
+  EXPECT_THAT(shown.out, testing::HasSubstr("slow  0 % of blocks  2 s"));
+}
+
 }  // namespace
 }  // namespace coalesce::end_to_end

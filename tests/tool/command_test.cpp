@@ -117,6 +117,25 @@ TEST_F(CommandTest, PassesOutputAndCodeThroughAndPrintsATable) {
   EXPECT_THAT(result.err, Not(HasSubstr("\x1b")));
 }
 
+TEST_F(CommandTest, UsageErrorsSendToTheHelpThatHelps) {
+  const std::string app = program().string();
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"run", "--threads", "many", app}, "hint: coalesce run --help\n"},
+      {{"run", "--on", "mars", app}, "error: --on: takes one of machine, gpu, both, auto, not 'mars'\n"},
+      {{"banks", "--width", "3"}, "hint: coalesce banks --help\n"},
+      {{"run", "--json"}, "error: --json needs a value: FILE\n"},
+      {{"compare", "a.json"}, "error: missing: measured\n"},
+      {{"saxpy.cu"}, "hint: to run it: coalesce run saxpy.cu\n"},
+      {{app}, "hint: to run it: coalesce run "},
+      {{"compare", "none.json", "none.json"}, "cannot read 'none.json': No such file or directory\n"}};
+  for (const auto& [arguments, message] : cases) {
+    const Result result = call(arguments);
+    EXPECT_EQ(result.code, 2) << message;
+    EXPECT_THAT(result.err, HasSubstr(message));
+  }
+  EXPECT_THAT(call({"run", "none.cu"}).err, HasSubstr("cannot read 'none.cu': No such file or directory\n"));
+}
+
 TEST_F(CommandTest, QuietPrintsOnlyWhatTheProgramPrints) {
   const Result result = call({"run", "-q", program()});
   EXPECT_EQ(result.code, 0);
@@ -164,7 +183,7 @@ TEST_F(CommandTest, WithoutALaunchNothingWasChecked) {
 
 TEST_F(CommandTest, ProgramsThatNeverUseCudaAreAnError) {
   const Result result = call({"run", script("exit 0\n")});
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 125);
   EXPECT_THAT(result.err, HasSubstr("error: "));
   EXPECT_EQ(call({"run", script("exit 9\n")}).code, 9) << "its own failure says more";
 }
@@ -382,10 +401,10 @@ TEST_F(CompileTest, CompilesOnceAndAgainWhenAnythingChanges) {
 TEST_F(CompileTest, TheCompilersOwnMessageAndOne) {
   edit(source(), "BROKEN");
   const Result result = call({"run", source()});
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 125);
   EXPECT_EQ(result.out, "");
   EXPECT_EQ(result.err.find("x.cu(1): error: it is broken\nerror: "), 0u) << result.err;
-  EXPECT_EQ(call({"run", (tree / "none.cu").string()}).code, 1);
+  EXPECT_EQ(call({"run", (tree / "none.cu").string()}).code, 125);
 }
 
 TEST_F(CompileTest, TheLab) {

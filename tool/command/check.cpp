@@ -22,12 +22,14 @@ int check(const CheckOptions& options) {
   const Layout layout = find_layout();
   std::unique_ptr<Cache> cache;
   std::vector<std::string> words = options.program;
-  words[0] = runnable(words[0], options.machine.compile, device, layout, cache);
+  CompileOptions compiling = options.machine.compile;
+  compiling.announce = !options.quiet && isatty(STDERR_FILENO) == 1;
+  words[0] = runnable(words[0], compiling, device, layout, cache);
   MachineOptions machine = options.machine;
   machine.check = true;
   machine.engine = machine::Engine::interpreter;
   machine.threads = 1;
-  Execution execution = execute(words, machine, layout, options.quiet, options.json == "-", false);
+  Execution execution = execute(words, machine, layout, options.quiet, options.json == "-", false, options.program[0]);
   execution.record.program = options.program[0];
   const Hazards hazards = hazards_of(execution.record);
   int code = exit_code(execution);

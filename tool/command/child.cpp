@@ -68,7 +68,7 @@ class Forwarding {
   for (const auto& [name, value] : command.environment) setenv(name.c_str(), value.c_str(), 1);
   if (command.output_to_stderr) dup2(STDERR_FILENO, STDOUT_FILENO);
   if (output >= 0) dup2(output, STDOUT_FILENO);
-  execv(words[0], words);
+  execv(command.words[0].c_str(), words);
   const int why = errno;
   [[maybe_unused]] const ssize_t written = write(errors, &why, sizeof why);
   _exit(127);
@@ -91,10 +91,11 @@ std::string drain(int descriptor) {
 Outcome run_child(const Command& command) {
   std::vector<char*> words;
   for (const std::string& word : command.words) words.push_back(const_cast<char*>(word.c_str()));
+  if (!command.called.empty()) words[0] = const_cast<char*>(command.called.c_str());
   words.push_back(nullptr);
   int errors[2], output[2] = {-1, -1};
   if (pipe2(errors, O_CLOEXEC) != 0 || (command.output_to_pipe && pipe2(output, O_CLOEXEC) != 0)) {
-    throw Error(Exit::failed, std::string("cannot make a pipe: ") + std::strerror(errno));
+    throw Error(Exit::not_started, std::string("cannot make a pipe: ") + std::strerror(errno));
   }
 
   Outcome outcome;
@@ -123,7 +124,7 @@ Outcome run_child(const Command& command) {
   }
   close(errors[0]);
   if (output[0] >= 0) close(output[0]);
-  if (failure) throw Error(Exit::failed, "cannot start '" + command.words[0] + "': " + std::strerror(failure));
+  if (failure) throw Error(Exit::not_started, "cannot start '" + command.words[0] + "': " + std::strerror(failure));
   outcome.interrupted = was_interrupted;
   return outcome;
 }

@@ -7,12 +7,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 
 #include "tool/command/banks.h"
 #include "tool/command/check.h"
 #include "tool/command/compare.h"
 #include "tool/command/completion.h"
+#include "tool/command/execute.h"
 #include "tool/command/lab.h"
 #include "tool/command/options.h"
 #include "tool/command/run.h"
@@ -40,6 +42,9 @@ int dispatch(const CLI::App& app, Options& options) {
   if (app.get_subcommands().empty()) {
     const std::vector<std::string> words = app.remaining();
     if (words.empty()) throw Error(Exit::usage, "which command?", "coalesce --help lists them");
+    std::error_code ignored;
+    if (is_source(words[0]) || std::filesystem::exists(words[0], ignored))
+      throw Error(Exit::usage, "unknown command '" + words[0] + "'", "to run it: coalesce run " + words[0]);
     std::vector<std::string> names;
     for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
     const auto near = nearest(words[0], names, 1);
@@ -71,6 +76,24 @@ void flush_standard_output() {
               "cannot write to standard output" + (errno == 0 ? "" : std::string(": ") + std::strerror(errno)));
 }
 
+// CLI11 writes "--json: 1 required FILE missing" and "--on: steam not in {gpu,machine}".
+std::string plain_message(const CLI::ParseError& error) {
+  std::string text = error.what();
+  if (const auto missing = text.find(" required "); missing != std::string::npos && text.ends_with(" missing")) {
+    const std::string what = text.substr(missing + 10, text.size() - missing - 18);
+    return text.substr(0, text.find(':')) + " needs a value: " + what;
+  }
+  if (const auto set = text.find(" not in {"); set != std::string::npos && text.ends_with("}")) {
+    const auto colon = text.find(": ");
+    const std::string option = text.substr(0, colon), word = text.substr(colon + 2, set - colon - 2);
+    std::string known = text.substr(set + 9, text.size() - set - 10);
+    for (std::size_t at = 0; (at = known.find(',', at)) != std::string::npos; at += 2) known.replace(at, 1, ", ");
+    return option + ": takes one of " + known + ", not '" + word + "'";
+  }
+  if (text.ends_with(" is required")) return "missing: " + text.substr(0, text.size() - 12);
+  return text;
+}
+
 }  // namespace
 
 int command(int argc, const char* const* argv, const std::string& version) {
@@ -90,7 +113,10 @@ int command(int argc, const char* const* argv, const std::string& version) {
     flush_standard_output();
     return code;
   } catch (const CLI::ParseError& error) {
-    print_error(error.what(), "coalesce --help", colour);
+    // The help that explains the option is the subcommand's.
+    std::string help = "coalesce";
+    for (const CLI::App* command : app.get_subcommands()) help += ' ' + command->get_name();
+    print_error(plain_message(error), help + " --help", colour);
     return static_cast<int>(Exit::usage);
   } catch (const Error& error) {
     print_error(error.what(), error.hint, colour);

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 #include <memory>
 
@@ -14,8 +16,10 @@ namespace coalesce::tool {
 
 int compare(const CompareOptions& options) {
   const auto load = [](const std::string& path) {
+    errno = 0;
     const auto text = read_file(path);
-    if (!text) throw Error(Exit::usage, "cannot read '" + path + "'");
+    if (!text)
+      throw Error(Exit::usage, "cannot read '" + path + "'" + (errno ? std::string(": ") + std::strerror(errno) : ""));
     return read_launches(*text, path);
   };
   const auto json = options.json.empty() ? nullptr : std::make_unique<Export>("--json", options.json);

@@ -4,7 +4,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <iostream>
 
 #include "cache/hash.h"
 #include "tool/command/child.h"
@@ -41,11 +44,27 @@ fs::path find_clang() {
   return asked.code == 0 && std::atoi(asked.output.c_str()) >= kOldestClang ? plain : fs::path();
 }
 
-Tool find_compiler(Compiler wish) {
+// Whether this nvcc writes PTX for the architecture; each release drops old ones. Asked only about old ones.
+bool knows(const fs::path& nvcc, unsigned arch) {
+  constexpr unsigned kAlwaysKnown = 75;
+  if (arch >= kAlwaysKnown) return true;
+  const Outcome asked =
+      run_child({.words = {nvcc.string(), "--list-gpu-arch"}, .environment = {}, .output_to_pipe = true});
+  return asked.code != 0 || asked.output.find(fmt::format("compute_{}\n", arch)) != std::string::npos;
+}
+
+Tool find_compiler(Compiler wish, unsigned arch) {
   if (wish != Compiler::clang) {
-    if (const fs::path nvcc = find_program("nvcc"); !nvcc.empty()) return {Compiler::nvcc, nvcc};
-    if (wish == Compiler::nvcc)
+    if (const fs::path nvcc = find_program("nvcc"); !nvcc.empty()) {
+      if (knows(nvcc, arch)) return {Compiler::nvcc, nvcc};
+      if (wish == Compiler::nvcc)
+        throw Error(
+            Exit::environment,
+            fmt::format("{} no longer compiles for compute capability {}.{}", nvcc.string(), arch / 10, arch % 10),
+            "--compiler clang does");
+    } else if (wish == Compiler::nvcc) {
       throw Error(Exit::environment, "no nvcc on PATH", "--compiler clang needs no CUDA toolkit");
+    }
   }
   if (const fs::path clang = find_clang(); !clang.empty()) return {Compiler::clang, clang};
   throw Error(Exit::environment,
@@ -156,22 +175,27 @@ std::string request_key(const Tool& tool, const std::vector<std::vector<std::str
 
 fs::path compile(const fs::path& source, const CompileOptions& options, const machine::Device& device,
                  const Layout& layout, Cache& cache) {
+  errno = 0;
   const auto text = read_file(source);
-  if (!text) throw Error(Exit::failed, "cannot read '" + source.string() + "'");
+  if (!text)
+    throw Error(Exit::not_started,
+                "cannot read '" + source.string() + "'" + (errno ? std::string(": ") + std::strerror(errno) : ""));
   std::error_code ignored;  // opening a folder succeeds
-  if (fs::is_directory(source, ignored)) throw Error(Exit::failed, "'" + source.string() + "' is a folder");
-  const Tool tool = find_compiler(options.compiler);
+  if (fs::is_directory(source, ignored)) throw Error(Exit::not_started, "'" + source.string() + "' is a folder");
+  const unsigned arch = architecture(device);
+  const Tool tool = find_compiler(options.compiler, arch);
   require_runtime(layout);
   if (tool.kind == Compiler::clang && layout.headers.empty()) {
     throw Error(Exit::environment, "the CUDA headers for clang are missing from this installation");
   }
   // The absolute path is part of the key: it stands in line information, assertions and __FILE__.
   const fs::path absolute = fs::absolute(source);
-  const unsigned arch = architecture(device);
   const std::string request =
       request_key(tool, commands(tool, absolute, options, arch, layout, "out"), !options.flags.empty(), *text);
   if (const auto program = cache.find(request)) return *program;
 
+  if (options.announce)
+    std::cerr << "compiling " << source.filename().string() << " with " << tool.path.filename().string() << std::endl;
   const fs::path out = cache.scratch();
   const auto started = fs::file_time_type::clock::now();
   for (const auto& words : commands(tool, absolute, options, arch, layout, out)) {
@@ -179,8 +203,8 @@ fs::path compile(const fs::path& source, const CompileOptions& options, const ma
     const Outcome outcome = run_child({.words = words, .environment = {}, .output_to_stderr = true});
     if (outcome.interrupted) throw Error(Exit::interrupted, "interrupted while compiling");
     if (outcome.code != 0) {
-      throw Error(Exit::failed, fmt::format("'{}' does not compile ({} ended with {})", source.string(),
-                                            tool.path.filename().string(), outcome.code));
+      throw Error(Exit::not_started, fmt::format("'{}' does not compile ({} ended with {})", source.string(),
+                                                 tool.path.filename().string(), outcome.code));
     }
   }
   std::vector<fs::path> files;

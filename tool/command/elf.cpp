@@ -172,7 +172,7 @@ Executable inspect_file(const std::string& path) {
   if (file < 0 || fstat(file, &status) != 0) {
     const int why = errno;
     if (file >= 0) close(file);
-    throw Error(Exit::failed, "cannot read '" + path + "': " + std::strerror(why));
+    throw Error(Exit::not_started, "cannot read '" + path + "': " + std::strerror(why));
   }
   const auto size = static_cast<std::size_t>(status.st_size);
   if (!S_ISREG(status.st_mode) || size == 0) {
@@ -184,7 +184,7 @@ Executable inspect_file(const std::string& path) {
   void* map = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
   const int why = errno;
   close(file);
-  if (map == MAP_FAILED) throw Error(Exit::failed, "cannot read '" + path + "': " + std::strerror(why));
+  if (map == MAP_FAILED) throw Error(Exit::not_started, "cannot read '" + path + "': " + std::strerror(why));
   const Executable result = inspect({static_cast<const char*>(map), size});
   munmap(map, size);
   return result;
@@ -193,17 +193,17 @@ Executable inspect_file(const std::string& path) {
 void require_runnable(const Executable& executable, const std::string& path, bool on_gpu) {
   if (executable.kind == Executable::Kind::script) return;
   if (executable.kind == Executable::Kind::other) {
-    throw Error(Exit::failed, "'" + path + "' is " + executable.problem,
+    throw Error(Exit::not_started, "'" + path + "' is " + executable.problem,
                 "coalesce run takes a CUDA program, or a .cu file");
   }
   if (!executable.dynamic) {
-    throw Error(Exit::failed,
+    throw Error(Exit::not_started,
                 "'" + path + "' is linked statically and uses no CUDA runtime that the machine could replace",
                 "build it with nvcc -cudart shared");
   }
   // Who calls the driver brings code of its own; nvcc links an image of no kernels into each program.
   if (!on_gpu && !executable.needs("libcuda.so.1") && executable.other_images > 0 && executable.ptx_images == 0) {
-    throw Error(Exit::failed, "'" + path + "' holds machine code only, no PTX",
+    throw Error(Exit::not_started, "'" + path + "' holds machine code only, no PTX",
                 "rebuild it with PTX, for example nvcc -gencode arch=compute_90,code=compute_90");
   }
 }

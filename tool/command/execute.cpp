@@ -31,10 +31,10 @@ fs::path find_executable(const std::string& name) {
     require_runnable(inspect_file(name), name);
     // Like a shell, looks for a name without a slash on PATH only.
     const bool here = name.find('/') == std::string::npos;
-    throw Error(Exit::failed, here ? "no program '" + name + "' on PATH" : "'" + name + "' may not be executed",
+    throw Error(Exit::not_started, here ? "no program '" + name + "' on PATH" : "'" + name + "' may not be executed",
                 here ? "for the one in this folder: ./" + name : "chmod +x " + name);
   }
-  throw Error(Exit::failed, "no such program: '" + name + "'");
+  throw Error(Exit::not_started, "no such program: '" + name + "'");
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ std::string prepended(const std::string& first, const char* variable, char separ
 }
 
 Execution execute(const std::vector<std::string>& words, const MachineOptions& options, const Layout& layout,
-                  bool quiet, bool output_to_stderr, bool output_to_pipe) {
+                  bool quiet, bool output_to_stderr, bool output_to_pipe, const std::string& called) {
   require_runtime(layout);
   if (options.engine == machine::Engine::native) require_native(layout);
   const Executable executable = inspect_file(words.front());
@@ -101,8 +101,11 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   if (executable.static_runtime()) require_redirectable(words.front());
 
   const RecordFile file;
-  Command command{
-      .words = words, .environment = {}, .output_to_stderr = output_to_stderr, .output_to_pipe = output_to_pipe};
+  Command command{.words = words,
+                  .called = called,
+                  .environment = {},
+                  .output_to_stderr = output_to_stderr,
+                  .output_to_pipe = output_to_pipe};
   auto& environment = command.environment;
   environment["LD_LIBRARY_PATH"] = prepended(layout.runtime.string(), "LD_LIBRARY_PATH", ':');
   // DT_RPATH is searched before LD_LIBRARY_PATH; what is loaded already is not searched at all.
@@ -124,7 +127,7 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   // A program linked with the runtime may decide not to use it; anything else was not run on the machine at all.
   const Record& record = execution.record;
   if (record.unused() && execution.outcome.code == 0 && executable.cudart().empty() && !executable.static_runtime()) {
-    throw Error(Exit::failed, "'" + words.front() + "' did not use the CUDA runtime, so there is nothing to count",
+    throw Error(Exit::not_started, "'" + words.front() + "' did not use the CUDA runtime, so there is nothing to count",
                 "coalesce run takes a CUDA program, or a .cu file");
   }
   if (execution.record.program.empty()) execution.record.program = words.front();

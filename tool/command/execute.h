@@ -40,9 +40,10 @@ bool is_source(const std::string& path);
 std::string runnable(const std::string& program, const CompileOptions& options, const machine::Device& device,
                      const Layout& layout, std::unique_ptr<Cache>& cache);
 
-// Runs `words` (the program's path first) on the machine and reads its record. Throws Error when it cannot be started.
+// Runs `words` (the program's path first) on the machine and reads its record. `called`: the program's argv[0]; empty:
+// its path. Throws Error when it cannot be started.
 Execution execute(const std::vector<std::string>& words, const MachineOptions& options, const Layout& layout,
-                  bool quiet, bool output_to_stderr, bool output_to_pipe);
+                  bool quiet, bool output_to_stderr, bool output_to_pipe, const std::string& called = "");
 
 // Prints what the record does not cover, on standard error.
 void print_warnings(const Execution& execution, bool colour);

@@ -84,7 +84,7 @@ Gpu require_gpu() {
 }
 
 Execution execute_on_gpu(const std::vector<std::string>& words, const Measurement& measurement, const Layout& layout,
-                         bool output_to_stderr, bool output_to_pipe) {
+                         bool output_to_stderr, bool output_to_pipe, const std::string& called) {
   if (layout.gpu.empty())
     throw Error(Exit::environment, "libcoalesce_gpu.so is missing from this installation",
                 "it belongs beside libcudart; build or install the project as a whole");
@@ -100,8 +100,11 @@ Execution execute_on_gpu(const std::vector<std::string>& words, const Measuremen
                   "put the nvcc of a CUDA toolkit on PATH, or rebuild it with nvcc -cudart shared");
   }
   const RecordFile file;
-  Command command{
-      .words = words, .environment = {}, .output_to_stderr = output_to_stderr, .output_to_pipe = output_to_pipe};
+  Command command{.words = words,
+                  .called = called,
+                  .environment = {},
+                  .output_to_stderr = output_to_stderr,
+                  .output_to_pipe = output_to_pipe};
   auto& environment = command.environment;
   environment["LD_PRELOAD"] = prepended(layout.gpu.string(), "LD_PRELOAD", ':');
   if (const std::string folders = toolkit_libraries(); !folders.empty()) {
@@ -116,7 +119,7 @@ Execution execute_on_gpu(const std::vector<std::string>& words, const Measuremen
   Execution execution{.outcome = run_child(command), .record = read_record_file(file.path())};
   Record& record = execution.record;
   if (record.unused() && execution.outcome.code == 0)
-    throw Error(Exit::failed, "'" + words.front() + "' launched nothing through a shared CUDA runtime",
+    throw Error(Exit::not_started, "'" + words.front() + "' launched nothing through a shared CUDA runtime",
                 "coalesce run takes a CUDA program, or a .cu file");
   record.on_gpu = true;
   if (record.program.empty()) record.program = words.front();

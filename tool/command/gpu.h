@@ -30,7 +30,7 @@ struct Measurement {
 };
 // Runs `words` on the GPU and reads its record. Throws Error when it cannot be started or did not use the runtime.
 Execution execute_on_gpu(const std::vector<std::string>& words, const Measurement& measurement, const Layout& layout,
-                         bool output_to_stderr, bool output_to_pipe);
+                         bool output_to_stderr, bool output_to_pipe, const std::string& called = "");
 
 Limits measure_limits(const Gpu& gpu, const Layout& layout, Cache& cache);
 

@@ -54,7 +54,7 @@ void add_run(CLI::App& app, RunOptions& options) {
       "  coalesce run --json counters.json -q ./app  for scripts and CI\n"
       "Exit code: the program's; 2 wrong usage, 3 something is missing here, 4 a launch was stopped though the "
       "program\n"
-      "ended well, 130 interrupted.");
+      "ended well, 125 the program did not start, 130 interrupted.");
 }
 
 void add_check(CLI::App& app, CheckOptions& options) {
@@ -73,8 +73,8 @@ void add_check(CLI::App& app, CheckOptions& options) {
       "is\n"
       "still copying, accesses out of bounds, misaligned or after free, divergent barriers; docs/check.md has the "
       "rules.\n"
-      "Exit code: 4 when there is a hazard; else the program's; 2 wrong usage, 3 something is missing here, 130\n"
-      "interrupted.");
+      "Exit code: 4 when there is a hazard; else the program's; 2 wrong usage, 3 something is missing here or\n"
+      "nothing was launched, 125 the program did not start, 130 interrupted.");
 }
 
 }  // namespace coalesce::tool

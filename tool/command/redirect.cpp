@@ -44,7 +44,7 @@ void require_redirectable(const std::string& path) {
   const redirect::StaticRuntime found = redirect::find_static_runtime(redirect::ElfFile(file.bytes()), archives);
   if (found.version != 0) return;
   throw Error(
-      Exit::failed,
+      Exit::not_started,
       "'" + path + "' has the CUDA runtime linked in statically, and the machine cannot take its place: " +
           (found.problem.empty() ? "it holds none that is known" : found.problem),
       "rebuild it with nvcc -cudart shared (CMake: set CUDA_RUNTIME_LIBRARY to Shared), or leave its symbols in");
@@ -57,7 +57,7 @@ void require_unprivileged(const std::string& path) {
   const bool group = (status.st_mode & S_ISGID) != 0 && status.st_gid != getegid();
   const bool capabilities = getxattr(path.c_str(), "security.capability", nullptr, 0) > 0 && geteuid() != 0;
   if (!user && !group && !capabilities) return;
-  throw Error(Exit::failed,
+  throw Error(Exit::not_started,
               "'" + path + "' runs with another's rights (" +
                   (user    ? "set-user-ID"
                    : group ? "set-group-ID"

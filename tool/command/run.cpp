@@ -53,9 +53,10 @@ void write_html(Export& html, Record& record, const RunOptions& options, const R
 int run_on_both(const std::vector<std::string>& words, const RunOptions& options, const Layout& layout, Export* json,
                 Export* html) {
   const bool divert = options.json == "-" || options.output == "-" || options.html == "-";
-  Execution counted = execute(words, options.machine, layout, options.quiet, divert, false);
+  Execution counted = execute(words, options.machine, layout, options.quiet, divert, false, options.program[0]);
   // What the program prints is the same: once.
-  Execution measured = execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout, divert, true);
+  Execution measured = execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout, divert, true,
+                                      options.program[0]);
   for (Record* record : {&counted.record, &measured.record}) {
     if (!options.filter.empty()) filter(*record, options.filter);
   }
@@ -115,6 +116,7 @@ int run(const RunOptions& options) {
   std::vector<std::string> words = options.program;
   std::unique_ptr<Cache> cache;
   CompileOptions compiling = options.machine.compile;
+  compiling.announce = !options.quiet && isatty(STDERR_FILENO) == 1;
   if (gpu) {
     compiling.compiler = Compiler::nvcc;
     compiling.native = gpu->major * 10 + gpu->minor;
@@ -123,9 +125,10 @@ int run(const RunOptions& options) {
   // Standard output that carries an export must carry nothing else.
   const bool divert = options.json == "-" || options.output == "-" || options.html == "-";
   if (on == "both") return run_on_both(words, options, layout, json.get(), html.get());
-  Execution execution =
-      on == "gpu" ? execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout, divert, false)
-                  : execute(words, options.machine, layout, options.quiet, divert, false);
+  Execution execution = on == "gpu"
+                            ? execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout, divert,
+                                             false, options.program[0])
+                            : execute(words, options.machine, layout, options.quiet, divert, false, options.program[0]);
   execution.record.program = options.program[0];
   const int code = exit_code(execution, options.allow_stopped);
   if (!options.filter.empty()) filter(execution.record, options.filter);

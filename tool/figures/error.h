@@ -9,10 +9,11 @@ namespace coalesce::tool {
 
 enum class Exit : int {
   done = 0,
-  failed = 1,       // the program failed, or a result was wrong
-  usage = 2,        // an option, a metric or a device nobody knows
-  environment = 3,  // no compiler, no GPU, an installation with parts missing
-  hazard = 4,       // a launch was stopped: memory error, deadlock, instruction budget
+  failed = 1,         // a result is wrong, or what is compared differs
+  usage = 2,          // an option, a metric or a device nobody knows
+  environment = 3,    // no compiler, no GPU, an installation with parts missing
+  hazard = 4,         // a launch was stopped: memory error, deadlock, instruction budget
+  not_started = 125,  // the program was not found, does not compile, or cannot run here: it did not begin
   interrupted = 130,
 };
 
