@@ -11,7 +11,7 @@
 namespace coalesce::cudart {
 namespace {
 
-// What sends a fault back to the program. The driver has no code of its own for a kernel that never ends: a watchdog's.
+// Fault -> error code. The driver has no code of its own for a kernel that never ends: a watchdog's.
 constexpr cudaError_t error_of(machine::Fault fault) {
   using enum machine::Fault;
   switch (fault) {
