@@ -171,6 +171,23 @@ TEST_F(CommandTest, AFullDiskLosesOneExportOnly) {
   EXPECT_THAT(checked.err, HasSubstr("no hazards in 2 launches of 1 kernel\n"));
 }
 
+TEST_F(CommandTest, ABudgetThatIsExceededIsFour) {
+  const std::string budget = (tree / "budget").string();
+  EXPECT_EQ(call({"run", "--write-budget", budget, program()}).code, 0);
+  const Result kept = call({"run", "--budget", budget, program()});
+  EXPECT_EQ(kept.code, 0);
+  EXPECT_THAT(kept.err, HasSubstr("budget kept: 9 requirements\n"));
+  const Result exceeded = call({"run", "--budget", budget, "--require", "load_excess <= 1.5", program()});
+  EXPECT_EQ(exceeded.code, 4);
+  EXPECT_THAT(exceeded.err, HasSubstr("load_excess <= 1.5        2    1.5\n"));
+  EXPECT_THAT(exceeded.err, HasSubstr("budget exceeded: 1 of 10 requirements\n"));
+  EXPECT_EQ(call({"run", "-q", "--require", "load_excess <= 1.5", program()}).code, 4);
+  EXPECT_EQ(call({"run", "--require", "load_excess <= 1.5", program(7)}).code, 7)
+      << "the program's own failure says more";
+  EXPECT_EQ(call({"run", "--require", "nonsense", program()}).code, 2);
+  EXPECT_EQ(call({"run", "--budget", "none", program()}).code, 2);
+}
+
 TEST_F(CommandTest, WithoutALaunchNothingWasChecked) {
   write(tree / "record", kHeader);
   const Result result = call({"check", "--json", (tree / "j").string(), program()});

@@ -33,8 +33,10 @@ struct RunOptions {
   MachineOptions machine;
   std::vector<std::string> program;  // and its arguments
   std::string metrics, json, html, filter, output;
-  std::string on = "machine";  // where: machine, gpu, both
-  int repeat = 0;              // on a GPU: repetitions of each launch
+  std::string budget, write_budget;  // files
+  std::vector<std::string> require;  // requirements (figures/budget.h)
+  std::string on = "machine";        // where: machine, gpu, both
+  int repeat = 0;                    // on a GPU: repetitions of each launch
   bool quiet = false, csv = false, lines = false, wide = false;
   bool allow_stopped = false;  // the exit code is the program's, also where the machine stopped a kernel
 };

@@ -26,6 +26,16 @@ void add_run(CLI::App& app, RunOptions& options) {
   add_file(*run, "--json", options.json,
            "Write every launch's counters; '-' is standard output (the program's then goes to standard error)");
   add_file(*run, "--html", options.html, "Write a report with counters and source lines, one file for a browser");
+  run->add_option("--budget", options.budget, "Exit with 4 unless every requirement of this file holds")
+      ->type_name("FILE");
+  run->add_option(
+         "--require", options.require,
+         "A requirement: 'KERNEL: store_excess == 1; global_load_sectors <= 1.01 * compulsory'; may be repeated")
+      ->type_name("EXPR")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_file(*run, "--write-budget", options.write_budget, "Write a budget that this run just keeps");
   run->add_flag("--csv", options.csv,
                 "Print CSV in place of tables: one record per launch, or what --metrics or --lines ask for");
   run->add_flag("--lines", options.lines, "Count per source line, also in the JSON");
@@ -52,9 +62,8 @@ void add_run(CLI::App& app, RunOptions& options) {
       "  coalesce run --lines ./app --size 10        where in the source the waste is\n"
       "  coalesce run --metrics gld_transactions,gld_efficiency ./app\n"
       "  coalesce run --json counters.json -q ./app  for scripts and CI\n"
-      "Exit code: the program's; 2 wrong usage, 3 something is missing here, 4 a launch was stopped though the "
-      "program\n"
-      "ended well, 125 the program did not start, 130 interrupted.");
+      "Exit code: the program's; 2 wrong usage, 3 something is missing here, 4 a budget is exceeded, or a launch was\n"
+      "stopped though the program ended well, 125 the program did not start, 130 interrupted.");
 }
 
 void add_check(CLI::App& app, CheckOptions& options) {

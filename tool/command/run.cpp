@@ -4,13 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 #include <memory>
 #include <sstream>
 
 #include "tool/command/execute.h"
 #include "tool/command/gpu.h"
+#include "tool/figures/budget.h"
 #include "tool/figures/error.h"
+#include "tool/present/budget.h"
 #include "tool/present/compare.h"
 #include "tool/present/export.h"
 #include "tool/present/metrics.h"
@@ -47,6 +51,22 @@ void write_html(Export& html, Record& record, const RunOptions& options, const R
   std::ostringstream page;
   write_report(page, record, is_source(options.program[0]) ? options.program[0] : std::string(), measured);
   html.write(page.str());
+}
+
+std::vector<Requirement> requirements_of(const RunOptions& options) {
+  std::vector<Requirement> all;
+  if (!options.budget.empty()) {
+    errno = 0;
+    const auto text = read_file(options.budget);
+    if (!text)
+      throw Error(Exit::usage,
+                  "cannot read '" + options.budget + "'" + (errno ? std::string(": ") + std::strerror(errno) : ""));
+    all = parse_budget(*text, options.budget);
+  }
+  for (const std::string& text : options.require) {
+    for (Requirement& r : parse_requirements(text, "--require")) all.push_back(std::move(r));
+  }
+  return all;
 }
 
 // The program twice: on the machine, then on the GPU; what each counted, launch by launch.
@@ -88,9 +108,10 @@ int run(const RunOptions& options) {
   const std::vector<Metric> metrics = options.metrics.empty() ? std::vector<Metric>() : parse_metrics(options.metrics);
   Record nothing;
   if (!options.filter.empty()) filter(nothing, options.filter);
-  const bool counts_only = !metrics.empty() || options.lines;
+  const std::vector<Requirement> requirements = requirements_of(options);
+  const bool counts_only = !metrics.empty() || options.lines || !requirements.empty() || !options.write_budget.empty();
   if (options.on == "gpu" && counts_only) {
-    throw Error(Exit::usage, "--metrics and --lines need what only the machine counts",
+    throw Error(Exit::usage, "--metrics, --lines and budgets need what only the machine counts",
                 "--on machine, or --json, --csv and --html with --on gpu");
   }
   if (options.program.empty())
@@ -102,6 +123,9 @@ int run(const RunOptions& options) {
     throw Error(Exit::usage, "--html - cannot share standard output with another export");
   const auto output = options.output.empty() ? nullptr : std::make_unique<Export>("--output", options.output);
   const auto html = options.html.empty() ? nullptr : std::make_unique<Export>("--html", options.html);
+
+  const auto write_budget =
+      options.write_budget.empty() ? nullptr : std::make_unique<Export>("--write-budget", options.write_budget);
 
   std::optional<Gpu> gpu;
   std::string on = options.on, why;
@@ -130,19 +154,25 @@ int run(const RunOptions& options) {
                                              false, options.program[0])
                             : execute(words, options.machine, layout, options.quiet, divert, false, options.program[0]);
   execution.record.program = options.program[0];
-  const int code = exit_code(execution, options.allow_stopped);
+  int code = exit_code(execution, options.allow_stopped);
   if (!options.filter.empty()) filter(execution.record, options.filter);
+
+  const std::vector<Judgement> judgements = judge_budget(requirements, execution.record);
+  const bool kept = std::all_of(judgements.begin(), judgements.end(), [](const Judgement& j) { return j.holds; });
+  if (code == 0 && !kept) code = static_cast<int>(Exit::hazard);
 
   // The table first: an export for which there is no room must not take it along.
   Exporting exporting;
   if (!options.quiet || output) {
     std::ostringstream text;
     const int descriptor = !output ? STDERR_FILENO : output->standard_output() ? STDOUT_FILENO : -1;
-    print_report(text, execution.record, options, metrics,
-                 {.colour = use_colour(options.machine.colour, descriptor),
-                  .wide = options.wide,
-                  .width = options.wide ? std::max(terminal_width(descriptor), kWideTable) : terminal_width(descriptor),
-                  .beside = std::filesystem::path(options.program[0]).parent_path()});
+    const SummaryStyle style{
+        .colour = use_colour(options.machine.colour, descriptor),
+        .wide = options.wide,
+        .width = options.wide ? std::max(terminal_width(descriptor), kWideTable) : terminal_width(descriptor),
+        .beside = std::filesystem::path(options.program[0]).parent_path()};
+    print_report(text, execution.record, options, metrics, style);
+    if (!judgements.empty()) print_budget(text, judgements, style);
     if (output) {
       exporting.attempt([&] { output->write(text.str()); });
     } else {
@@ -158,6 +188,7 @@ int run(const RunOptions& options) {
     });
   }
   if (html) exporting.attempt([&] { write_html(*html, execution.record, options, nullptr); });
+  if (write_budget) exporting.attempt([&] { write_budget->write(budget_of(execution.record)); });
   exporting.finish();
   return code;
 }

@@ -69,6 +69,7 @@ struct Name {
 };
 // The expression's value. `lookup` may throw. Throws std::invalid_argument, which says where and what is wrong, for
 // text that is no expression and for divisions by zero.
-double evaluate(std::string_view expression, const std::function<double(const Name&)>& lookup);
+// `plain`: a name may stand alone, as a quantity without a rung.
+double evaluate(std::string_view expression, const std::function<double(const Name&)>& lookup, bool plain = false);
 
 }  // namespace coalesce::tool

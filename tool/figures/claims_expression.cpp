@@ -14,7 +14,8 @@ bool digit(char c) { return c >= '0' && c <= '9'; }
 
 class Reader {
  public:
-  Reader(std::string_view text, const std::function<double(const Name&)>& lookup) : text_(text), lookup_(lookup) {}
+  Reader(std::string_view text, const std::function<double(const Name&)>& lookup, bool plain)
+      : text_(text), lookup_(lookup), plain_(plain) {}
 
   double whole() {
     const double value = either();
@@ -127,7 +128,7 @@ class Reader {
       at_ = end + 1;
     } else {
       name.rung = identifier();
-      if (name.rung == "value" || name.rung == "figure") {
+      if (name.rung == "value" || name.rung == "figure" || (plain_ && !text_.substr(at_).starts_with('.'))) {
         name.quantity.swap(name.rung);
         return lookup_(name);
       }
@@ -164,13 +165,14 @@ class Reader {
   std::string_view text_;
   const std::function<double(const Name&)>& lookup_;
   std::size_t at_ = 0;
+  bool plain_;
   int depth_ = 0;
 };
 
 }  // namespace
 
-double evaluate(std::string_view expression, const std::function<double(const Name&)>& lookup) {
-  return Reader(expression, lookup).whole();
+double evaluate(std::string_view expression, const std::function<double(const Name&)>& lookup, bool plain) {
+  return Reader(expression, lookup, plain).whole();
 }
 
 }  // namespace coalesce::tool

@@ -17,12 +17,15 @@ _coalesce() {
         --metrics) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --html) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --budget) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --require) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --write-budget) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --filter) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --on) COMPREPLY=($(compgen -W 'machine gpu both auto' -- "$word")); return ;;
         --repeat) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --output|-o) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --threads --engine --model --device --max-instructions --color --compiler -X --metrics --json --html --csv --lines --wide --allow-stopped --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --threads --engine --model --device --max-instructions --color --compiler -X --metrics --json --html --budget --require --write-budget --csv --lines --wide --allow-stopped --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     check)
       case "$before" in
         --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
