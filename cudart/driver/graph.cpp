@@ -61,7 +61,7 @@ COALESCE_API CUresult cuGraphCreate(cudaGraph_t* graph, unsigned flags) {
   return in_context([&] { return cudaGraphCreate(graph, flags); });
 }
 COALESCE_API CUresult cuGraphDestroy(cudaGraph_t graph) {
-  return in_context([&] { return cudaGraphDestroy(graph); });
+  return after_init([&] { return cudaGraphDestroy(graph); });
 }
 COALESCE_API CUresult cuGraphClone(cudaGraph_t* out, cudaGraph_t graph) {
   return in_context([&] { return cudaGraphClone(out, graph); });
@@ -75,7 +75,7 @@ COALESCE_API CUresult cuGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t grap
 }
 COALESCE_ALIAS(cuGraphInstantiate_v2, cuGraphInstantiate);
 COALESCE_API CUresult cuGraphExecDestroy(cudaGraphExec_t exec) {
-  return in_context([&] { return cudaGraphExecDestroy(exec); });
+  return after_init([&] { return cudaGraphExecDestroy(exec); });
 }
 COALESCE_API CUresult cuGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   return in_context([&] { return cudaGraphLaunch(exec, stream); });

@@ -131,7 +131,7 @@ COALESCE_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t bytes, cu
 }
 COALESCE_ALIAS(cuMemAllocFromPoolAsync_ptsz, cuMemAllocFromPoolAsync);
 COALESCE_API CUresult cuMemFree_v2(CUdeviceptr address) {
-  return in_context([&] { return cudaFree(pointer_of(address)); });
+  return after_init([&] { return cudaFree(pointer_of(address)); });
 }
 COALESCE_API CUresult cuMemFreeAsync(CUdeviceptr address, cudaStream_t stream) {
   return in_context([&] { return cudaFreeAsync(pointer_of(address), stream); });
@@ -145,13 +145,13 @@ COALESCE_API CUresult cuMemHostAlloc(void** pointer, size_t bytes, unsigned flag
 COALESCE_API CUresult cuMemAllocHost_v2(void** pointer, size_t bytes) { return cuMemHostAlloc(pointer, bytes, 0); }
 COALESCE_API CUresult cuMemFreeHost(void* pointer) {
   if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return in_context([&] { return cudaFreeHost(pointer); });
+  return after_init([&] { return cudaFreeHost(pointer); });
 }
 COALESCE_API CUresult cuMemHostRegister_v2(void* pointer, size_t bytes, unsigned flags) {
   return in_context([&] { return cudaHostRegister(pointer, bytes, flags); });
 }
 COALESCE_API CUresult cuMemHostUnregister(void* pointer) {
-  return in_context([&] { return cudaHostUnregister(pointer); });
+  return after_init([&] { return cudaHostUnregister(pointer); });
 }
 COALESCE_API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* out, void* host, unsigned flags) {
   return give_address(out, [&](void** p) { return cudaHostGetDevicePointer(p, host, flags); });
@@ -217,7 +217,7 @@ COALESCE_API CUresult cuMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProp
   return in_context([&] { return cudaMemPoolCreate(pool, properties); });
 }
 COALESCE_API CUresult cuMemPoolDestroy(cudaMemPool_t pool) {
-  return in_context([&] { return cudaMemPoolDestroy(pool); });
+  return after_init([&] { return cudaMemPoolDestroy(pool); });
 }
 COALESCE_API CUresult cuMemPoolTrimTo(cudaMemPool_t pool, size_t bytes) {
   return in_context([&] { return cudaMemPoolTrimTo(pool, bytes); });

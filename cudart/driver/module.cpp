@@ -55,7 +55,7 @@ COALESCE_API CUresult cuModuleLoadDataEx(cudaLibrary_t* module, const void* imag
 }
 COALESCE_API CUresult cuModuleLoad(cudaLibrary_t* module, const char* path) { return load_file(module, path, {}); }
 COALESCE_API CUresult cuModuleUnload(cudaLibrary_t module) {
-  return in_context([&] { return cudaLibraryUnload(module); });
+  return after_init([&] { return cudaLibraryUnload(module); });
 }
 COALESCE_API CUresult cuModuleGetFunction(cudaKernel_t* function, cudaLibrary_t module, const char* name) {
   return in_context([&] { return cudaLibraryGetKernel(function, module, name); });

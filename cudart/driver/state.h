@@ -25,7 +25,8 @@ CUresult quietly(Body&& body) {
   exchange_last_error(before);
   return result_of(error);
 }
-// For calls that need only cuInit.
+// For calls that need only cuInit: those about the device, and those that a handle or an address tells the context of
+// (freeing, destroying, events).
 template <typename Body>
 CUresult after_init(Body&& body) {
   const CUresult ready = initialised();

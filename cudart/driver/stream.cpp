@@ -11,7 +11,7 @@ COALESCE_API CUresult cuStreamCreateWithPriority(cudaStream_t* stream, unsigned 
   return in_context([&] { return cudaStreamCreateWithPriority(stream, flags, priority); });
 }
 COALESCE_API CUresult cuStreamDestroy_v2(cudaStream_t stream) {
-  return in_context([&] { return cudaStreamDestroy(stream); });
+  return after_init([&] { return cudaStreamDestroy(stream); });
 }
 
 // Functions of the form cuStreamX(stream, ...) that are cudaStreamX(stream, ...).
@@ -60,13 +60,13 @@ COALESCE_API CUresult cuEventCreate(cudaEvent_t* event, unsigned flags) {
   return in_context([&] { return cudaEventCreateWithFlags(event, flags); });
 }
 COALESCE_API CUresult cuEventDestroy_v2(cudaEvent_t event) {
-  return in_context([&] { return cudaEventDestroy(event); });
+  return after_init([&] { return cudaEventDestroy(event); });
 }
 COALESCE_API CUresult cuEventQuery(cudaEvent_t event) {
-  return in_context([&] { return cudaEventQuery(event); });
+  return after_init([&] { return cudaEventQuery(event); });
 }
 COALESCE_API CUresult cuEventSynchronize(cudaEvent_t event) {
-  return in_context([&] { return cudaEventSynchronize(event); });
+  return after_init([&] { return cudaEventSynchronize(event); });
 }
 COALESCE_API CUresult cuEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   return in_context([&] { return cudaEventElapsedTime(milliseconds, start, end); });

@@ -89,7 +89,7 @@ COALESCE_API CUresult cuArrayCreate_v2(cudaArray** array, const CUDA_ARRAY_DESCR
 }
 COALESCE_API CUresult cuArrayDestroy(cudaArray* array) {
   if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  return in_context([&] { return cudaFreeArray(array); });
+  return after_init([&] { return cudaFreeArray(array); });
 }
 COALESCE_API CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR* out, cudaArray* array) {
   return describe(out, array);
@@ -119,7 +119,7 @@ COALESCE_API CUresult cuTexObjectCreate(unsigned long long* texture, const CUDA_
   return in_context([&] { return cudaCreateTextureObject(texture, &same, &t, view); });
 }
 COALESCE_API CUresult cuTexObjectDestroy(unsigned long long texture) {
-  return in_context([&] { return cudaDestroyTextureObject(texture); });
+  return after_init([&] { return cudaDestroyTextureObject(texture); });
 }
 COALESCE_API CUresult cuSurfObjectCreate(unsigned long long* surface, const CUDA_RESOURCE_DESC* resource) {
   cudaResourceDesc same{};
@@ -127,7 +127,7 @@ COALESCE_API CUresult cuSurfObjectCreate(unsigned long long* surface, const CUDA
   return in_context([&] { return cudaCreateSurfaceObject(surface, &same); });
 }
 COALESCE_API CUresult cuSurfObjectDestroy(unsigned long long surface) {
-  return in_context([&] { return cudaDestroySurfaceObject(surface); });
+  return after_init([&] { return cudaDestroySurfaceObject(surface); });
 }
 
 }  // namespace coalesce::cudart

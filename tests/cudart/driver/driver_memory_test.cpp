@@ -81,6 +81,16 @@ TEST_F(Driver, MapsMemoryAtTwoPlaces) {
   EXPECT_EQ(cuMemAddressFree(room, 2 * unit), CUDA_SUCCESS);
 }
 
+// An address says whose it is.
+TEST_F(Driver, FreesWithoutACurrentContext) {
+  CUdeviceptr p = 0;
+  ASSERT_EQ(cuMemAlloc_v2(&p, 4), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxPopCurrent_v2(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemAlloc_v2(&p, 4), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(cuMemFree_v2(p), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemFree_v2(p), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(Driver, AnswersAboutPointers) {
   CUdeviceptr p = 0, base = 0;
   size_t bytes = 0;
