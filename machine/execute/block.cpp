@@ -408,7 +408,7 @@ BlockRun::Status BlockRun::advance_general() {
       pass = 0;
       continue;
     }
-    if (!ran && !release_barriers(true)) deadlock();
+    if (!ran && !release_barriers(true) && !let_go()) deadlock();
     if (sliced) ++pass;
   }
   // Has anything happened since the last time? Lanes that exit count: they are what a lock hands on to.

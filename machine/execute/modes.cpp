@@ -131,7 +131,7 @@ void BlockRun::enter_scattered() {
 }
 
 // Meeting points on the ways of the warp's splits where lanes wait. Who has returned from a call waits for the others.
-std::vector<uint32_t> BlockRun::holding_joins(const Warp& w) const {
+std::vector<uint32_t> BlockRun::holding_joins(const Warp& w, bool at_warp_barriers) const {
   std::vector<uint32_t> found;
   const auto on_the_way = [&](const Split& s) {
     for (uint32_t j = s.join; j != kNone; j = w.joins[j].parent)
@@ -141,14 +141,17 @@ std::vector<uint32_t> BlockRun::holding_joins(const Warp& w) const {
   };
   if (w.running) on_the_way(w.now);
   for (const Split& s : w.ready) on_the_way(s);
+  if (at_warp_barriers)
+    for (const Split& s : w.at_sync)
+      if (code_->blocks[s.block].waits_for_any) on_the_way(s);
   return found;
 }
 
 // All splits wait, it seems, for lanes that wait for them where they meet: those go on without them, and first.
-void BlockRun::break_joins(Warp& w) {
+void BlockRun::break_joins(Warp& w, bool at_warp_barriers) {
   if (w.running) w.ready.insert(w.ready.begin(), w.now);
   w.running = false;
-  for (uint32_t j : holding_joins(w)) {
+  for (uint32_t j : holding_joins(w, at_warp_barriers)) {
     Join& join = w.joins[j];
     const uint32_t mask = join.arrived & w.alive;
     join.arrived = 0;
@@ -156,6 +159,20 @@ void BlockRun::break_joins(Warp& w) {
     if (join.parent != kNone) w.joins[join.parent].pending += 1;
     w.ready.push_back({join.block, mask, join.parent, false, false});
   }
+}
+
+// Lanes at a reconvergence point do not wait for the others by the program's will. Where nothing else can run, and the
+// others wait at a bar.warp.sync for them to come or to exit, they go on. A shuffle or a vote that names them is a
+// deadlock all the same: there is no value for it.
+bool BlockRun::let_go() {
+  bool any = false;
+  for (Warp& w : warps_) {
+    if (!w.alive || holding_joins(w, true).empty()) continue;
+    if (code_ == launch_.code && !launch_.program->regions.empty()) enter_scattered();
+    break_joins(w, true);
+    any = true;
+  }
+  return any;
 }
 
 bool BlockRun::try_lockstep(uint32_t block) {

@@ -90,6 +90,17 @@ TEST(KernelsThatOnlyPoll, AreNotThoseThatWork) {
   EXPECT_EQ(said, 0u);
 }
 
+// Lanes 0 and 1 wait for their warp at a barrier in a branch; the others have gone to where all meet, and exit. A
+// reduction in a warp's first lanes, as Numba writes it.
+TEST(WarpBarriers, LanesThatHaveGoneOnExit) {
+  const Ran r = run(waiting("setp.ge.u32 %p1, %r3, 2;\n@%p1 bra END;\nbar.warp.sync -1;\n"
+                            "mul.wide.u32 %rd2, %r3, 4;\nadd.u64 %rd1, %rd1, %rd2;\nst.global.u32 [%rd1], 7;\n"
+                            "END:\n"),
+                    {zeros<uint32_t>(3)}, {.block = {64, 1, 1}});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  EXPECT_THAT(r.read(), testing::ElementsAre(7, 7, 0));
+}
+
 constexpr char kDeclarations[] =
     ".extern .func (.param .b64 r) cudaCGGetIntrinsicHandle(.param .b32 scope)\n;\n"
     ".extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 handle, .param .b32 flags)\n;\n";
