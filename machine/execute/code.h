@@ -31,10 +31,13 @@ using AtomicLane = u128 (*)(std::byte* where, u128 a, u128 b);
 enum class AddressShape : uint8_t { vector, uniform, contiguous, strided };
 inline constexpr std::size_t kAddressShapes = 4;
 
-// How many lanes of a warp store in one pass, `bytes` each. Passes go in the order of the lanes. Where lanes store to
-// one place, the last pass that has any of them decides, and of those the lowest lane's value stays (measured:
-// tests/truth/stores.jsonl).
-inline uint32_t lanes_of_a_pass(uint32_t bytes) { return bytes <= 4 ? kLanes : 128 / bytes; }
+// How many lanes of a warp a store carries out in one pass. Passes go in the order of the lanes. Where lanes store to
+// one place, the last pass that has any of them decides, and of those the lowest lane's value stays. A cp.async through
+// L1 has a pass for each lane (measured: tests/truth/stores.jsonl).
+inline uint32_t lanes_of_a_pass(const MemoryOp& m) {
+  if (m.is_copy && !m.past_l1) return 1;
+  return m.bytes() <= 4 ? kLanes : 128 / m.bytes();
+}
 
 // A memory operation as its handlers see it.
 struct Access {

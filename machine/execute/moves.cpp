@@ -70,7 +70,7 @@ struct Move {
     }
   }
   static void store_table(const Access& a, Warp& w, const uint64_t* host, uint32_t mask) {
-    const uint32_t pass = lanes_of_a_pass(a.bytes);
+    const uint32_t pass = lanes_of_a_pass(*a.op);
     const uint32_t first_pass = pass == kLanes ? ~0u : (1u << pass) - 1;
     for (uint32_t first = 0; first < kLanes; first += pass)
       for (uint32_t m = mask & first_pass << first; m;) {

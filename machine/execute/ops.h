@@ -10,6 +10,7 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace coalesce::machine {
 
@@ -72,6 +73,8 @@ struct Two {  // return type of operations with two results (d, then the second)
 
 // The row of an exact mnemonic after canonicalisation (see ops/table.cpp); null: unknown.
 const PureOp* find_pure(std::string_view mnemonic);
+// A mnemonic's suffixes, types behind all else; both as they come.
+std::vector<std::string_view> types_last(std::vector<std::string_view> suffixes);
 // All rows, for the coverage test and docs.
 std::span<const std::span<const PureOp>> all_pure();
 

@@ -375,16 +375,22 @@ void Flattener::pure() {
   const auto& ops = in_->operands;
   const bool pair = !ops.empty() && ops[0].kind == ptx::Operand::Kind::reg && ops[0].reg2 >= 0;
   const PureOp* row = find_pure(pair ? in_->mnemonic + "|" : in_->mnemonic);
-  if ((!row || row->sources + 1u < ops.size()) && composed()) return;
+  const bool parts =
+      std::any_of(ops.begin(), ops.end(), [](const auto& o) { return o.kind == ptx::Operand::Kind::part; });
+  if ((!row || row->sources + 1u < ops.size() || parts) && composed()) return;
+  if (parts) return unknown();
   if (!row) return unknown();
   const std::size_t given = ops.size() - 1;
   const bool carry_in = row->sources == given + 1;
   if (ops.empty() || (row->sources != given && !carry_in))
     return unknown("wrong number of operands for '" + in_->mnemonic + "'");
-  const std::string_view type = m_->suffixes.empty() ? "" : m_->suffixes.back();
-  const std::string_view result_type = m_->opcode == "cvt" || m_->opcode == "set"
-                                           ? m_->suffixes[m_->suffixes.size() > 1 ? m_->suffixes.size() - 2 : 0]
-                                           : type;
+  std::string_view type, before;  // the last two suffixes, as the row has them
+  for (std::string_view rest = row->mnemonic; rest.find('.') != rest.npos;) {
+    rest.remove_prefix(rest.find('.') + 1);
+    before = type;
+    type = rest.substr(0, rest.find_first_of(".|"));
+  }
+  const std::string_view result_type = m_->opcode == "cvt" || m_->opcode == "set" ? before : type;
   std::vector<Value> sources;
   for (std::size_t k = 0; k < given; ++k) sources.push_back(value(ops[k + 1], row->source[k], is_float_type(type)));
   if (carry_in) sources.push_back(Value::of(carry()));

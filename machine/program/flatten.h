@@ -14,6 +14,8 @@
 
 namespace coalesce::machine {
 
+struct VideoForm;
+
 class Flattener;
 
 // "ld.global.v4.f32" -> opcode "ld", suffixes {"global", "v4", "f32"}.
@@ -121,6 +123,8 @@ class Flattener {
   bool composed_set();
   bool composed_setp();
   bool composed_lop3();
+  bool video_form(VideoForm* form) const;
+  bool composed_video();
   bool extreme_of_three();
   bool compare_parts(std::vector<std::string_view> suffixes, std::vector<uint32_t>* tests);
   void emit_final(std::string_view mnemonic, std::vector<uint32_t> results, std::vector<Value> sources, bool counts);

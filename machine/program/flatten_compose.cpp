@@ -42,6 +42,7 @@ bool Flattener::composed() {
   if (op == "setp") return composed_setp();
   if (op == "lop3") return composed_lop3();
   if ((op == "min" || op == "max") && in_->operands.size() == 4) return extreme_of_three();
+  if (op.starts_with('v') && composed_video()) return true;
   if (op == "createpolicy" && !in_->operands.empty()) {  // a hint for caches: any value will do
     const uint32_t r = result(in_->operands[0], Element::b64, false);
     emit_final("mov.b64", {r}, {Value::imm(0)}, true);
@@ -71,7 +72,7 @@ bool Flattener::compare_parts(std::vector<std::string_view> suffixes, std::vecto
 
 // set.CmpOp[.BoolOp][.ftz].dtype.stype d, a, b[, c]
 bool Flattener::composed_set() {
-  std::vector<std::string_view> suffixes = m_->suffixes;
+  std::vector<std::string_view> suffixes = types_last(m_->suffixes);
   if (suffixes.size() < 3) return false;
   const std::string_view to = suffixes[suffixes.size() - 2];
   const std::optional<uint64_t> one = one_of(to);
@@ -110,14 +111,15 @@ bool Flattener::composed_set() {
 
 // setp of pairs with a boolean operation: p from the low halves, q from the high ones, each joined with c.
 bool Flattener::composed_setp() {
+  const std::vector<std::string_view> suffixes = types_last(m_->suffixes);
   std::string_view join;
-  for (std::string_view s : m_->suffixes)
+  for (std::string_view s : suffixes)
     if (is_boolean(s)) join = s;
-  if (m_->suffixes.empty() || !is_pair(m_->suffixes.back())) return false;
+  if (suffixes.empty() || !is_pair(suffixes.back())) return false;
   if (in_->operands.size() != (join.empty() ? 3u : 4u)) return false;
   const ptx::Operand& d = in_->operands[0];
   std::vector<uint32_t> tests;
-  if (d.kind != OK::reg || !compare_parts(m_->suffixes, &tests)) return false;
+  if (d.kind != OK::reg || !compare_parts(suffixes, &tests)) return false;
   const Value c = join.empty() ? Value::imm(0) : value(in_->operands[3], Element::pred, false);
   const std::string name = join.empty() ? "mov.pred" : std::string(join) + ".pred";
   bool counts = true;

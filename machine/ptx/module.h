@@ -56,6 +56,7 @@ struct Operand {
     vector,   // {elements}
     label,    // `target`: index of an instruction in the function's body (may equal body.size())
     list,     // (elements): call arguments and results; variables of the function appear by their unique names
+    part,     // of register `reg`: `name` (b0, h10) or, where that is empty, its negative; `negated`: its part's
     sink,     // _
   };
   Kind kind = Kind::sink;

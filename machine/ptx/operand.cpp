@@ -45,6 +45,13 @@ Operand BodyParser::operand(unsigned depth) {
     result.reg = register_here("a declared predicate register after '!'");
     return result;
   }
+  if (in_.is('-') && in_.lexer.next_is('%')) {  // of vmad
+    in_.advance();
+    result = word(false);
+    result.kind = Operand::Kind::part;
+    result.negated = true;
+    return result;
+  }
   if (in_.token.kind == Token::Kind::string) return word(false);
   if (in_.token.kind != Token::Kind::number && !in_.is('-') && !in_.is('+') && !in_.is('~'))
     in_.unexpected("an operand");
@@ -79,10 +86,9 @@ Operand BodyParser::word(bool may_be_label) {
         result.reg2 = register_here("a declared register after '|'");
       }
     }
-    if (in_.is_directive()) {  // a part of it (%r1.b0, for the scalar video instructions): unknown where it is used
-      result = {};
-      result.kind = Operand::Kind::symbol;
-      result.name = std::string(name) + "." + std::string(in_.token.text);
+    if (result.kind == Operand::Kind::reg && in_.is_directive()) {  // %r1.b0 of a video instruction
+      result.kind = Operand::Kind::part;
+      result.name = in_.token.text;
       in_.advance();
     }
     return result;

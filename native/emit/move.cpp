@@ -88,9 +88,9 @@ namespace {
 
 // The lane whose value stays, among lanes that store to one address: the first of the last pass that has any
 // (lanes_of_a_pass).
-Value* surviving_lane(Emitter& e, uint32_t bytes, const Active& active) {
+Value* surviving_lane(Emitter& e, const MemoryOp& m, const Active& active) {
   IRBuilder<>& ir = e.ir;
-  const uint32_t pass = machine::lanes_of_a_pass(bytes);
+  const uint32_t pass = machine::lanes_of_a_pass(m);
   if (!active.mask) return ir.getInt32(kLanes - pass);
   Value* last = ir.CreateXor(ir.CreateBinaryIntrinsic(Intrinsic::ctlz, active.mask, ir.getTrue()), ir.getInt32(31));
   Value* begin = ir.CreateAnd(last, ir.getInt32(~(pass - 1)));
@@ -117,7 +117,7 @@ void move_uniform(Emitter& e, const Instruction& i, Value* pointer, const Active
     if (!v.is_reg() || (e.is_scalar(v.reg) && e.p.registers[v.reg].lanes <= LaneClass::warp_uniform)) {
       one = ir.CreateZExtOrTrunc(scalar_of(e, v, v.is_reg() ? e.p.registers[v.reg].element : Element::b64), element);
     } else {
-      one = ir.CreateExtractElement(store_value(e, m, k), surviving_lane(e, m.bytes(), active));
+      one = ir.CreateExtractElement(store_value(e, m, k), surviving_lane(e, m, active));
     }
     ir.CreateAlignedStore(one, at, Align(m.width))->setVolatile(m.is_volatile);
   }
@@ -183,7 +183,7 @@ void load_scattered(Emitter& e, const Instruction& i, Value* base, Value* offset
 void store_scattered(Emitter& e, const Instruction& i, Value* base, Value* offsets, const Active& active, bool apart) {
   IRBuilder<>& ir = e.ir;
   const MemoryOp& m = e.p.memory[i.memory];
-  const uint32_t pass = apart ? 1 : machine::lanes_of_a_pass(m.bytes());
+  const uint32_t pass = apart ? 1 : machine::lanes_of_a_pass(m);
   SmallVector<int, kLanes> order;
   for (uint32_t first = 0; first < kLanes; first += pass)
     for (uint32_t l = pass; l-- > 0;) order.push_back(static_cast<int>(first + l));

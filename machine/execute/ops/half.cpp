@@ -153,8 +153,23 @@ void extremes(Rows& row) {
   });
 }
 
+// A value that a tensor copy leaves where there is nothing to copy: a product with one is 0, and the sum with it.
+template <class T>
+bool out_of_bounds(T a) {
+  return (a.bits & 0x7fffu) == 0x7ff7u;
+}
+template <class T, End kEnd>
+void fma_oob(Rows& row) {
+  ternary<T, false>(row, Name("fma.rn.oob") + name_of(kEnd), [](T a, T b, T c) {
+    if (out_of_bounds(a) || out_of_bounds(b)) return T{0};
+    return finish<T, false, kEnd>(times_plus<T>(to_operand(a), to_operand(b), to_operand(c)));
+  });
+}
+
 template <class T>
 void common(Rows& row) {
+  fma_oob<T, End::none>(row);
+  fma_oob<T, End::relu>(row);
   arithmetic<T, false, End::none>(row);
   arithmetic<T, false, End::relu>(row);
   extremes<T, false, false>(row);

@@ -288,6 +288,7 @@ void move_rows(Rows& row);
 void integer_rows(Rows& row);
 void bit_rows(Rows& row);
 void carry_rows(Rows& row);
+void video_any_rows(Rows& row);
 void packed_rows(Rows& row);
 void float_rows(Rows& row);
 void half_rows(Rows& row);

@@ -1,6 +1,6 @@
 // The video instructions on 2 halfwords or 4 bytes at once: vadd vsub vavrg vabsdiff vmin vmax vset, with all three
-// types signed or all unsigned (vabsdiff: also of signed operands). Without a mask; the forms with lane selectors and
-// the scalar video instructions are unknown.
+// types signed or all unsigned (vabsdiff: also of signed operands), without a mask or selectors: what intrinsics make.
+// All others: video_any.cpp.
 //
 // The result per part is cut to its size, or clamped with .sat; with .add the parts are added to c in 32 bits.
 #include "machine/execute/ops/rows.h"

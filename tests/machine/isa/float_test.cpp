@@ -256,7 +256,12 @@ bool half_reference(const Words& w, const Raw* in, Raw* out) {
   if (f == nullptr || f->precision > 11 || w[0] == "mov" || w[0] == "cvt" || w[0] == "selp" || w[0] == "slct")
     return false;
   const bool pair = t.find("x2") != std::string::npos;
-  if (!pair) return arithmetic(w, *f, in, out[0]);
+  // fma.rn.oob: 0 where a factor is the pattern 7ff7 with either sign, as measured of all operands.
+  const auto one = [&](const Raw* operands, Raw& r) {
+    const bool nothing = has(w, "oob") && ((operands[0] & 0x7fff) == 0x7ff7 || (operands[1] & 0x7fff) == 0x7ff7);
+    return nothing ? (r = 0, true) : arithmetic(w, *f, operands, r);
+  };
+  if (!pair) return one(in, out[0]);
   out[0] = 0;
   for (unsigned k = 0; k < 2; ++k) {
     const Raw part[3] = {in[0] >> (16 * k) & 0xffff, in[1] >> (16 * k) & 0xffff, in[2] >> (16 * k) & 0xffff};
@@ -270,7 +275,7 @@ bool half_reference(const Words& w, const Raw* in, Raw* out) {
         continue;
       }
       r = !yes ? 0 : has(w, "u32") ? 0xffff : encode(*f, 1, "rn");
-    } else if (!arithmetic(w, *f, part, r)) {
+    } else if (!one(part, r)) {
       return false;
     }
     out[0] |= r << (16 * k);

@@ -105,7 +105,7 @@ bool carry_reference(const Words& w, const Raw* in, Raw* out) {
   const Kind kind = kind_of(w.back());
   const bool writes = has(w, "cc");
   const bool reads = op == "addc" || op == "subc" || op == "madc";
-  if (kind.bits < 32 || (!writes && !reads)) return false;
+  if ((kind.bits < 32 && op != "madc") || (!writes && !reads)) return false;
   const unsigned n = kind.bits;
   const Raw end = Raw{1} << n;
   Raw x = in[0], y = in[1];

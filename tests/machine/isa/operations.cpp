@@ -136,7 +136,7 @@ std::vector<Subject> subjects() {
     for (const PureOp& op : family) {
       const std::string_view name = op.mnemonic;
       if (name.starts_with("pack.") || name.starts_with("unpack.") || name.starts_with("widen.") ||
-          name.starts_with("narrow."))
+          name.starts_with("narrow.") || name == "video")
         continue;
       const auto add = [&](int immediate) { all.push_back({&op, immediate, "k" + std::to_string(all.size())}); };
       if (name == "lop3.b32") {
