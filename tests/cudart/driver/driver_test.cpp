@@ -10,6 +10,12 @@
 #include "tests/cudart/driver/driver_api.h"
 
 namespace coalesce::cudart {
+
+extern "C" {
+cudaError_t cudaGetDriverEntryPoint(const char*, void**, unsigned long long, int*);
+cudaError_t cudaGetDriverEntryPointByVersion(const char*, void**, unsigned, unsigned long long, int*);
+}
+
 namespace {
 
 TEST_F(Driver, CopiesLaunchesAndReadsBack) {
@@ -240,6 +246,21 @@ TEST(DriverEntry, FunctionsByNameAndVersion) {
   const void* table = &table;
   EXPECT_EQ(cuGetExportTable(&table, nullptr), CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(table, nullptr);
+}
+
+// Without cuInit: the runtime answers for an initialised driver. Its primary context is the thread's current one.
+TEST_F(Driver, TheRuntimeGivesFunctionsToo) {
+  void* function = nullptr;
+  int status = -1;
+  EXPECT_EQ(cudaGetDriverEntryPoint("cuMemAlloc", &function, 0, &status), cudaSuccess);
+  EXPECT_EQ(function, reinterpret_cast<const void*>(&cuMemAlloc_v2));
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(cudaGetDriverEntryPointByVersion("cuCtxCreate", &function, 11000, 0, &status), cudaSuccess);
+  EXPECT_EQ(function, reinterpret_cast<const void*>(&cuCtxCreate_v2));
+  EXPECT_EQ(cudaGetDriverEntryPoint("cuNoSuchThing", &function, 0, &status), cudaSuccess);
+  EXPECT_EQ(status, 1);
+  EXPECT_EQ(cudaGetDriverEntryPoint("cuNoSuchThing", &function, 0, nullptr), cudaErrorSymbolNotFound);
+  EXPECT_EQ(cudaGetDriverEntryPoint(nullptr, &function, 0, nullptr), cudaErrorInvalidValue);
 }
 
 TEST(DriverEntry, ErrorsHaveNamesAndTexts) {
