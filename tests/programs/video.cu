@@ -55,6 +55,7 @@ __global__ void video(const unsigned* as, const unsigned* bs, unsigned* out) {
 #undef RUN
   out[0] = __vsadu4(a, b);
   out[kPairs] = __vnegss2(a);
+  out[2 * kPairs] = __byte_perm(a, b, a ^ b);  // a selector with all its bits
 }
 
 int main() {
@@ -68,9 +69,9 @@ int main() {
   }
 #define COUNT(...) +1
   constexpr int count = 0 VIDEO(COUNT);
-  unsigned* out = upload(std::vector<unsigned>((count + 1) * 2 * kPairs, 0));
+  unsigned* out = upload(std::vector<unsigned>(((count + 1) * 2 + 1) * kPairs, 0));
   video<<<1, kPairs>>>(upload(a), upload(b), out);
-  const std::vector<unsigned> all = download(out, (count + 1) * 2 * kPairs);
+  const std::vector<unsigned> all = download(out, ((count + 1) * 2 + 1) * kPairs);
   for (int t = 0; t < kPairs; ++t) {
     const unsigned* v = &all[t];
     const auto check = [&](const char* name, bool is_signed, auto expression) {
@@ -91,5 +92,11 @@ int main() {
     for (int i = 0; i < 32; i += 8) sum += std::abs(int(a[t] >> i & 255) - int(b[t] >> i & 255));
     EXPECT(v[0] == sum);
     EXPECT(v[kPairs] == by_pieces(a[t], 0, 2, true, [](int x, int, int, int high) { return -x > high ? high : -x; }));
+    unsigned chosen = 0;
+    for (int i = 0; i < 4; ++i) {
+      const unsigned byte = (a[t] ^ b[t]) >> (4 * i) & 7;  // of four bits, three count
+      chosen |= ((byte < 4 ? a[t] >> (8 * byte) : b[t] >> (8 * (byte - 4))) & 255) << (8 * i);
+    }
+    EXPECT(v[2 * kPairs] == chosen);
   }
 }

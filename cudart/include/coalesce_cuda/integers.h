@@ -13,8 +13,10 @@ COALESCE_FN int __ffs(int x) { return __builtin_ffs(x); }
 COALESCE_FN int __ffsll(long long x) { return __builtin_ffsll(x); }
 COALESCE_FN unsigned int __brev(unsigned int x) { return __builtin_bitreverse32(x); }
 COALESCE_FN unsigned long long __brevll(unsigned long long x) { return __builtin_bitreverse64(x); }
+// Three bits of the selector choose each byte; the fourth, with which prmt repeats a byte's sign, is not used.
 COALESCE_FN unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int selector) {
-  return static_cast<unsigned int>(__nvvm_prmt(static_cast<int>(a), static_cast<int>(b), static_cast<int>(selector)));
+  return static_cast<unsigned int>(
+      __nvvm_prmt(static_cast<int>(a), static_cast<int>(b), static_cast<int>(selector & 0x7777u)));
 }
 COALESCE_FN unsigned int __fns(unsigned int mask, unsigned int base, int offset) {
   return static_cast<unsigned int>(__nvvm_fns(mask, base, offset));
