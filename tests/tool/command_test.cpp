@@ -188,6 +188,22 @@ TEST_F(CommandTest, ABudgetThatIsExceededIsFour) {
   EXPECT_EQ(call({"run", "--budget", "none", program()}).code, 2);
 }
 
+TEST_F(CommandTest, WhatCiReadsIsWritten) {
+  const std::string sarif = (tree / "sarif").string(), junit = (tree / "junit").string();
+  const Result result = call({"run", "--sarif", sarif, "--junit", junit, "--format", "github", program()});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(nlohmann::json::parse(*read_file(sarif))["runs"][0]["results"][0]["ruleId"], "loads");
+  EXPECT_THAT(*read_file(junit), HasSubstr("tests=\"2\" failures=\"0\""));
+  EXPECT_THAT(result.err, HasSubstr("\n::warning file="));
+  EXPECT_THAT(result.err, HasSubstr("a.cu,line=41,title=Loads move more"));
+  const Result checked = call({"check", "-q", "--sarif", "-", program()});
+  EXPECT_EQ(checked.code, 0);
+  EXPECT_EQ(nlohmann::json::parse(checked.out)["runs"][0]["results"].size(), 0u);
+  for (const char* where : {"gpu", "both"})
+    EXPECT_EQ(call({"run", "--on", where, "--sarif", sarif, program()}).code, 2) << where;
+  EXPECT_EQ(call({"run", "--sarif", "-", "--json", "-", program()}).code, 2);
+}
+
 TEST_F(CommandTest, WithoutALaunchNothingWasChecked) {
   write(tree / "record", kHeader);
   const Result result = call({"check", "--json", (tree / "j").string(), program()});

@@ -184,6 +184,39 @@ TEST(Compare, StoppedLaunches) {
   }
 }
 
+// Two runs of the machine: what became of the first.
+TEST(Compare, ABaseline) {
+  Record after = counted();
+  after.launches[0].counters.global_load_sectors += 4;
+  const auto before = launches_of(counted());
+  const Comparing worse = compare_launches(before, launches_of(after), true);
+  EXPECT_TRUE(worse.increased);
+  std::ostringstream out;
+  print_comparing(out, worse, false, false);
+  EXPECT_THAT(out.str(), HasSubstr("before"));
+  EXPECT_THAT(out.str(), testing::ContainsRegex("global_load_sectors +[0-9,]+ +[0-9,]+ +\\+[0-9.]+ %"));
+  EXPECT_FALSE(compare_launches(launches_of(after), before, true).increased) << "less is no increase";
+  EXPECT_FALSE(compare_launches(before, before, true).increased);
+  auto more = before;
+  more.push_back(before[0]);
+  EXPECT_TRUE(compare_launches(before, more, true).increased) << "a launch that was not there";
+  EXPECT_FALSE(compare_launches(more, before, true).increased);
+  const auto json = nlohmann::json::parse(comparing_json(worse));
+  EXPECT_TRUE(json["counters"][0].contains("before"));
+}
+
+TEST(Compare, TellsCountedFromMeasured) {
+  std::ostringstream text;
+  write_json(text, counted(), 0, false);
+  EXPECT_TRUE(is_counted(text.str()));
+  Record gpu = counted();
+  gpu.on_gpu = true;
+  std::ostringstream measured;
+  write_json(measured, gpu, 0, false);
+  EXPECT_FALSE(is_counted(measured.str()));
+  EXPECT_FALSE(is_counted(kRaw));
+}
+
 TEST(Compare, NamesForNcu) {
   EXPECT_THAT(ncu_metrics(), HasSubstr("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum,"));
   EXPECT_THAT(ncu_metrics(), HasSubstr("shared_op_ldgsts.sum"));

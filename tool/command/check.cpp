@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 
+#include "tool/command/ci_files.h"
 #include "tool/command/execute.h"
 #include "tool/figures/error.h"
 #include "tool/figures/hazards.h"
@@ -19,6 +20,8 @@ int check(const CheckOptions& options) {
   if (options.program.empty())
     throw Error(Exit::usage, "which program?", "coalesce check [OPTIONS] PROGRAM|FILE.cu [ARGUMENTS...]");
   const auto json = options.json.empty() ? nullptr : std::make_unique<Export>("--json", options.json);
+  CiFiles ci(options.ci);
+  if (options.json == "-" && ci.standard_output()) throw Error(Exit::usage, "two exports cannot share standard output");
   const Layout layout = find_layout();
   std::unique_ptr<Cache> cache;
   std::vector<std::string> words = options.program;
@@ -29,7 +32,8 @@ int check(const CheckOptions& options) {
   machine.check = true;
   machine.engine = machine::Engine::interpreter;
   machine.threads = 1;
-  Execution execution = execute(words, machine, layout, options.quiet, options.json == "-", false, options.program[0]);
+  Execution execution = execute(words, machine, layout, options.quiet, options.json == "-" || ci.standard_output(),
+                                false, options.program[0]);
   execution.record.program = options.program[0];
   const Hazards hazards = hazards_of(execution.record);
   int code = exit_code(execution);
@@ -41,7 +45,10 @@ int check(const CheckOptions& options) {
     print_hazards(std::cerr, hazards, execution.record, colour);
     print_warnings(execution, colour);
   }
-  if (json) json->write(hazards_json(hazards, execution.record, code).dump(1) + '\n');
+  Exporting exporting;
+  ci.write(exporting, execution.record, notices_of(hazards), {}, code);
+  if (json) exporting.attempt([&] { json->write(hazards_json(hazards, execution.record, code).dump(1) + '\n'); });
+  exporting.finish();
   return code;
 }
 

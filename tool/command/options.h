@@ -29,7 +29,14 @@ struct MachineOptions {
   CompileOptions compile;
 };
 
+// What CI reads, files but for `github`.
+struct CiOptions {
+  std::string sarif, junit;
+  bool github = false;  // annotations on standard error
+};
+
 struct RunOptions {
+  CiOptions ci;
   MachineOptions machine;
   std::vector<std::string> program;  // and its arguments
   std::string metrics, json, html, filter, output;
@@ -42,6 +49,7 @@ struct RunOptions {
 };
 
 struct CheckOptions {
+  CiOptions ci;
   MachineOptions machine;
   std::vector<std::string> program;  // and its arguments
   std::string json;
@@ -69,6 +77,7 @@ struct BankOptions {
 struct CompareOptions {
   std::string counted, measured, json;
   bool all = false;  // also what is equal
+  bool fail_on_increase = false;
   Colour colour = Colour::automatic;
 };
 

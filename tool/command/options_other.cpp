@@ -70,6 +70,8 @@ void add_compare(CLI::App& app, CompareOptions& options) {
       ->type_name("RUN.json|NCU.csv")
       ->required();
   compare->add_flag("--all", options.all, "Print what is equal too");
+  compare->add_flag("--fail-on-increase", options.fail_on_increase,
+                    "Of two runs of the machine: exit with 4 if a counter of the second is larger, else with 0");
   add_file(*compare, "--json", options.json, "Write every comparison; '-' is standard output, in place of the table");
   add_colour(*compare, options.colour);
   compare->footer(
@@ -77,7 +79,8 @@ void add_compare(CLI::App& app, CompareOptions& options) {
       "  coalesce run --json counted.json -q ./app\n"
       "  ncu --csv --page raw --metrics $(coalesce counters --ncu) ./app > ncu.csv\n"
       "  coalesce compare counted.json ncu.csv\n"
-      "Exit code: 0 all equal, 1 something differs, 2 a file cannot be read as either.");
+      "  coalesce compare --fail-on-increase before.json after.json\n"
+      "Exit code: 0 all equal, 1 something differs, 2 a file cannot be read as either, 4 see --fail-on-increase.");
 }
 
 }  // namespace coalesce::tool

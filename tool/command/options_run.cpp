@@ -36,6 +36,7 @@ void add_run(CLI::App& app, RunOptions& options) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   add_file(*run, "--write-budget", options.write_budget, "Write a budget that this run just keeps");
+  add_ci_options(*run, options.ci);
   run->add_flag("--csv", options.csv,
                 "Print CSV in place of tables: one record per launch, or what --metrics or --lines ask for");
   run->add_flag("--lines", options.lines, "Count per source line, also in the JSON");
@@ -73,6 +74,7 @@ void add_check(CLI::App& app, CheckOptions& options) {
   add_program_options(*check, options.machine);
   add_file(*check, "--json", options.json,
            "Write what was found; '-' is standard output (the program's then goes to standard error)");
+  add_ci_options(*check, options.ci);
   check->add_flag("-q,--quiet", options.quiet, "Print nothing but what the program prints");
   check->footer(
       "Examples:\n"

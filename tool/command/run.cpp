@@ -10,6 +10,7 @@
 #include <memory>
 #include <sstream>
 
+#include "tool/command/ci_files.h"
 #include "tool/command/execute.h"
 #include "tool/command/gpu.h"
 #include "tool/figures/budget.h"
@@ -109,21 +110,27 @@ int run(const RunOptions& options) {
   Record nothing;
   if (!options.filter.empty()) filter(nothing, options.filter);
   const std::vector<Requirement> requirements = requirements_of(options);
-  const bool counts_only = !metrics.empty() || options.lines || !requirements.empty() || !options.write_budget.empty();
-  if (options.on == "gpu" && counts_only) {
-    throw Error(Exit::usage, "--metrics, --lines and budgets need what only the machine counts",
+  const bool for_ci = !requirements.empty() || !options.write_budget.empty() || !options.ci.sarif.empty() ||
+                      !options.ci.junit.empty() || options.ci.github;
+  const bool counts_only = !metrics.empty() || options.lines || for_ci;
+  if ((options.on == "gpu" && counts_only) || (options.on == "both" && for_ci)) {
+    throw Error(Exit::usage, "--metrics, --lines, budgets and what CI reads need what only the machine counts",
                 "--on machine, or --json, --csv and --html with --on gpu");
   }
   if (options.program.empty())
     throw Error(Exit::usage, "which program?", "coalesce run [OPTIONS] PROGRAM|FILE.cu [ARGUMENTS...]");
   if (options.json == "-" && options.output == "-")
     throw Error(Exit::usage, "--json - and --output - cannot share standard output");
+  if ((options.ci.sarif == "-" || options.ci.junit == "-") &&
+      (options.json == "-" || options.output == "-" || options.html == "-"))
+    throw Error(Exit::usage, "two exports cannot share standard output");
   const auto json = options.json.empty() ? nullptr : std::make_unique<Export>("--json", options.json);
   if (options.html == "-" && (options.json == "-" || options.output == "-"))
     throw Error(Exit::usage, "--html - cannot share standard output with another export");
   const auto output = options.output.empty() ? nullptr : std::make_unique<Export>("--output", options.output);
   const auto html = options.html.empty() ? nullptr : std::make_unique<Export>("--html", options.html);
 
+  CiFiles ci(options.ci);
   const auto write_budget =
       options.write_budget.empty() ? nullptr : std::make_unique<Export>("--write-budget", options.write_budget);
 
@@ -147,7 +154,7 @@ int run(const RunOptions& options) {
   }
   words[0] = runnable(words[0], compiling, device, layout, cache);
   // Standard output that carries an export must carry nothing else.
-  const bool divert = options.json == "-" || options.output == "-" || options.html == "-";
+  const bool divert = options.json == "-" || options.output == "-" || options.html == "-" || ci.standard_output();
   if (on == "both") return run_on_both(words, options, layout, json.get(), html.get());
   Execution execution = on == "gpu"
                             ? execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout, divert,
@@ -188,6 +195,7 @@ int run(const RunOptions& options) {
     });
   }
   if (html) exporting.attempt([&] { write_html(*html, execution.record, options, nullptr); });
+  ci.write(exporting, execution.record, notices_of(execution.record, judgements), judgements, code);
   if (write_budget) exporting.attempt([&] { write_budget->write(budget_of(execution.record)); });
   exporting.finish();
   return code;

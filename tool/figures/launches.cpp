@@ -96,25 +96,35 @@ std::vector<ComparedLaunch> launches_of(const Record& record) {
   return launches;
 }
 
-Comparing compare_launches(const std::vector<ComparedLaunch>& counted, const std::vector<ComparedLaunch>& measured) {
+bool is_counted(const std::string& text) {
+  const auto start = text.find_first_not_of(" \t\r\n");
+  if (start == std::string::npos || text[start] != '{') return false;
+  return Json::parse(text, nullptr, false).value("on", "") != "gpu";
+}
+
+Comparing compare_launches(const std::vector<ComparedLaunch>& counted, const std::vector<ComparedLaunch>& measured,
+                           bool baseline) {
   std::map<std::string, std::vector<std::size_t>> places;
   for (std::size_t i = 0; i < measured.size(); ++i) places[bare(measured[i].kernel)].push_back(i);
   std::map<std::string, std::size_t> next;
   Comparing result;
+  result.baseline = baseline;
   for (std::size_t i = 0; i < counted.size(); ++i) {
     const std::string name = bare(counted[i].kernel);
     const std::size_t k = next[name]++;
     if (k >= places[name].size()) {
-      result.unmatched.push_back("only counted: " + at(i, counted[i].kernel));
+      result.unmatched.push_back((baseline ? "only before: " : "only counted: ") + at(i, counted[i].kernel));
       continue;
     }
     const ComparedLaunch& other = measured[places[name][k]];
     if (other.grid != counted[i].grid || other.block != counted[i].block) {
       result.unmatched.push_back("of another shape: " + at(i, counted[i].kernel));
+      result.increased = true;
       continue;
     }
     if (other.stopped || counted[i].stopped) {
       result.unmatched.push_back("stopped before its end: " + at(i, counted[i].kernel));
+      result.increased = true;
       continue;
     }
     bool equal = true;
@@ -125,14 +135,18 @@ Comparing compare_launches(const std::vector<ComparedLaunch>& counted, const std
       if (!a && !b) continue;
       result.rows.push_back({i, counted[i].kernel, row, a, b});
       result.equal += a == b;
+      result.increased |= b > a;
       equal &= a == b;
     }
     ++result.launches;
     result.equal_launches += equal;
   }
   for (const auto& [name, indices] : places) {
-    for (std::size_t k = next[name]; k < indices.size(); ++k)
-      result.unmatched.push_back("only measured: " + at(indices[k], measured[indices[k]].kernel));
+    for (std::size_t k = next[name]; k < indices.size(); ++k) {
+      result.unmatched.push_back((baseline ? "only after: " : "only measured: ") +
+                                 at(indices[k], measured[indices[k]].kernel));
+      result.increased = true;
+    }
   }
   return result;
 }

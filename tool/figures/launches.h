@@ -21,6 +21,8 @@ struct ComparedLaunch {
 // neither.
 std::vector<ComparedLaunch> read_launches(const std::string& text, const std::string& name);
 std::vector<ComparedLaunch> launches_of(const Record& record);
+// Whether the text, which read_launches() reads, was counted by the machine, not measured by a GPU.
+bool is_counted(const std::string& text);
 
 struct Difference {
   std::size_t launch = 0;  // among the launches of the first
@@ -34,10 +36,14 @@ struct Comparing {
   std::size_t launches = 0, equal_launches = 0;
   bool common = false;                 // some launch has a counter of memory in both
   std::vector<std::string> unmatched;  // launches that the other does not have
+  // Two runs of the machine, the first the baseline: "counted" is before, "measured" is after.
+  bool baseline = false;
+  bool increased = false;  // some counter is larger in the second, or a launch of the second cannot be compared
 };
 // The k-th launch of a kernel is compared with the k-th of that name (names without parameters and spaces), so that
 // either side may leave kernels out. Launches that were stopped are not.
-Comparing compare_launches(const std::vector<ComparedLaunch>& counted, const std::vector<ComparedLaunch>& measured);
+Comparing compare_launches(const std::vector<ComparedLaunch>& counted, const std::vector<ComparedLaunch>& measured,
+                           bool baseline = false);
 
 // Nsight Compute's names of the memory counters, with commas: for ncu --metrics.
 std::string ncu_metrics();

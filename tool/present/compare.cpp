@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -12,7 +13,44 @@ namespace coalesce::tool {
 using Json = nlohmann::ordered_json;
 using machine::kCounterRows;
 
+namespace {
+
+// "+12.5 %"; of nothing: "new".
+std::string change(uint64_t before, uint64_t after) {
+  if (before == 0) return "new";
+  const double share = 100 * (static_cast<double>(after) - static_cast<double>(before)) / static_cast<double>(before);
+  return fmt::format("{:+.{}f} %", share, std::abs(share) < 99.95 ? 1 : 0);
+}
+
+// What became of a baseline's counters.
+void print_baseline(std::ostream& out, const Comparing& comparing, bool all, bool colour) {
+  Table table({{.title = "kernel", .left = true},
+               {.title = "launch"},
+               {.title = "counter", .left = true},
+               {.title = "before"},
+               {.title = "after"},
+               {.title = "change"}});
+  for (const Difference& row : comparing.rows) {
+    const bool equal = row.counted == row.measured;
+    if (equal && !all) continue;
+    table.row(
+        {{shorten(row.kernel)},
+         {std::to_string(row.launch)},
+         {std::string(kCounterRows[row.row].name)},
+         {grouped(row.counted)},
+         {grouped(row.measured)},
+         {equal ? "" : change(row.counted, row.measured), row.measured > row.counted ? Style::bad : Style::good}});
+  }
+  if (!table.empty()) table.print(out, colour);
+  for (const std::string& text : comparing.unmatched) out << text << '\n';
+  out << fmt::format("{} of {} launches are as before, {} of {} counters that are not 0\n", comparing.equal_launches,
+                     comparing.launches, comparing.equal, comparing.rows.size());
+}
+
+}  // namespace
+
 void print_comparing(std::ostream& out, const Comparing& comparing, bool all, bool colour) {
+  if (comparing.baseline) return print_baseline(out, comparing, all, colour);
   Table table({{.title = "kernel", .left = true},
                {.title = "launch"},
                {.title = "counter", .left = true},
@@ -41,8 +79,8 @@ std::string comparing_json(const Comparing& comparing) {
     rows.push_back({{"launch", row.launch},
                     {"kernel", row.kernel},
                     {"counter", kCounterRows[row.row].name},
-                    {"counted", row.counted},
-                    {"measured", row.measured}});
+                    {comparing.baseline ? "before" : "counted", row.counted},
+                    {comparing.baseline ? "after" : "measured", row.measured}});
   }
   const Json whole = {{"schema", "coalesce.compare/1"},
                       {"launches", comparing.launches},

@@ -10,7 +10,7 @@ namespace coalesce::tool {
 
 void print_comparing(std::ostream& out, const Comparing& comparing, bool all, bool colour);
 // {"schema":"coalesce.compare/1","launches","equal_launches","counters":[{launch,kernel,counter,counted,measured}...],
-//  "unmatched":[...]}
+//  "unmatched":[...]}; of two runs of the machine "before" and "after" in place of "counted" and "measured".
 std::string comparing_json(const Comparing& comparing);
 
 }  // namespace coalesce::tool

@@ -20,12 +20,15 @@ _coalesce() {
         --budget) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --require) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --write-budget) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --sarif) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --junit) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --format) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --filter) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --on) COMPREPLY=($(compgen -W 'machine gpu both auto' -- "$word")); return ;;
         --repeat) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --output|-o) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --threads --engine --model --device --max-instructions --color --compiler -X --metrics --json --html --budget --require --write-budget --csv --lines --wide --allow-stopped --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --threads --engine --model --device --max-instructions --color --compiler -X --metrics --json --html --budget --require --write-budget --sarif --junit --format --csv --lines --wide --allow-stopped --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     check)
       case "$before" in
         --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
@@ -34,8 +37,11 @@ _coalesce() {
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
         -X) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --sarif) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --junit) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --format) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --max-instructions --color --compiler -X --json --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --max-instructions --color --compiler -X --json --sarif --junit --format --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     lab)
       case "$before" in
         --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -71,7 +77,7 @@ _coalesce() {
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --all --json --color ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --all --fail-on-increase --json --color ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     counters)
       case "$before" in
       esac
