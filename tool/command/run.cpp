@@ -75,7 +75,7 @@ int run_on_both(const std::vector<std::string>& words, const RunOptions& options
                 Export* html) {
   const bool divert = options.json == "-" || options.output == "-" || options.html == "-";
   Execution counted = execute(words, options.machine, layout, options.quiet, divert, false, options.program[0]);
-  // What the program prints is the same: once.
+  // The program prints the same: show it once.
   Execution measured = execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout, divert, true,
                                       options.program[0]);
   for (Record* record : {&counted.record, &measured.record}) {
