@@ -12,7 +12,8 @@ target_include_directories(coalesce-library INTERFACE
 
 set(package_dir lib/cmake/coalesce)
 install(TARGETS coalesce-library EXPORT coalesce-targets)
-install(EXPORT coalesce-targets NAMESPACE coalesce:: FILE coalesceConfig.cmake DESTINATION ${package_dir})
+install(EXPORT coalesce-targets NAMESPACE coalesce:: FILE coalesceTargets.cmake DESTINATION ${package_dir})
+install(FILES ${PROJECT_SOURCE_DIR}/cmake/coalesceConfig.cmake ${PROJECT_SOURCE_DIR}/cmake/CoalesceTest.cmake DESTINATION ${package_dir})
 # Below 1.0 a minor version may change the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/coalesceConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/coalesce.pc.in ${PROJECT_BINARY_DIR}/coalesce.pc @ONLY)

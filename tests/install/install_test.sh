@@ -66,6 +66,30 @@ endforeach()
 END
 "$cmake" -S "$work/consumer" -B "$work/consumer/build" -DCMAKE_PREFIX_PATH="$prefix" >"$work/stdout" 2>"$work/stderr" ||
   fail "find_package(coalesce) does not find the library"
+# coalesce_add_test: a CTest that keeps its budget, one that exceeds it, one with a requirement, one that has a race.
+cp "$source/examples/saxpy.cu" "$source/examples/race.cu" "$work/consumer"
+as_user coalesce run -q --write-budget "$work/consumer/kept.txt" "$work/consumer/saxpy.cu" || fail "--write-budget"
+sed 's/global_store_sectors <= 131072/global_store_sectors <= 131071/' "$work/consumer/kept.txt" >"$work/consumer/tight.txt"
+cmp -s "$work/consumer/kept.txt" "$work/consumer/tight.txt" && fail "not 131072 sectors: $(cat "$work/consumer/kept.txt")"
+cat >>"$work/consumer/CMakeLists.txt" <<'END'
+enable_testing()
+coalesce_add_test(SOURCE saxpy.cu NAME kept BUDGET kept.txt)
+coalesce_add_test(SOURCE saxpy.cu NAME tight BUDGET tight.txt)
+coalesce_add_test(SOURCE saxpy.cu REQUIRE "saxpy: store_excess == 1" "bank_conflicts == 0" ARGUMENTS 1000)
+coalesce_add_test(SOURCE race.cu CHECK)
+add_executable(app IMPORTED)
+set_target_properties(app PROPERTIES IMPORTED_LOCATION /bin/true)
+coalesce_add_test(TARGET app DEVICE a100)
+END
+as_user "$cmake" -S "$work/consumer" -B "$work/consumer/build" -DCMAKE_PREFIX_PATH="$prefix" ||
+  fail "coalesce_add_test cannot be configured"
+ctest=$(dirname "$(command -v "$cmake")")/ctest
+(cd "$work/consumer/build" && as_user "$ctest" --no-tests=error) || true # two of them fail, as they are to
+results=$(sed -n 's/.* Test *#[0-9]*: \([a-z.]*\) \.* *\**\([A-Z][a-z]*\).*/\1 \2/p' "$work/stdout")
+for expected in "kept Passed" "tight Failed" "coalesce.saxpy Passed" "coalesce.race Failed" "coalesce.app Failed"; do
+  grep -qxF "$expected" <<<"$results" || fail "coalesce_add_test: not '$expected' in $results"
+done
+grep -q '"run" "--device" "a100" "/bin/true"' "$work/consumer/build/CTestTestfile.cmake" || fail "coalesce_add_test of a target"
 if command -v pkg-config >/dev/null; then
   flags=$(PKG_CONFIG_PATH="$prefix/share/pkgconfig" pkg-config --cflags coalesce) || fail "pkg-config does not know coalesce"
   eval "set -- $flags" # the folder's name has a blank, which pkg-config escapes for a shell
