@@ -135,7 +135,9 @@ class Driver : public ::testing::Test {
     cudaGetLastError();
   }
   cudaKernel_t kernel(const char* name) {
-    if (module_ == nullptr) EXPECT_EQ(cuModuleLoadData(&module_, kPtx), CUDA_SUCCESS);
+    if (module_ == nullptr) {
+      EXPECT_EQ(cuModuleLoadData(&module_, kPtx), CUDA_SUCCESS);
+    }
     cudaKernel_t function = nullptr;
     EXPECT_EQ(cuModuleGetFunction(&function, module_, name), CUDA_SUCCESS);
     return function;
