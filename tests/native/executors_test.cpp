@@ -35,7 +35,8 @@ class Executors {
     const uint32_t blocks = k.grid[0] * k.grid[1] * k.grid[2];
     const uint32_t threads = k.block[0] * k.block[1] * k.block[2] * blocks;
     const std::vector<uint8_t> out(std::size_t{threads} * kOutBytesPerThread), acc(4 * kAccWords);
-    const std::vector<Argument> arguments{{true, out}, in_, {true, acc}, value(37), value(1000003)};
+    const std::vector<Argument> arguments{
+        {true, out}, in_, {true, acc}, value(37), value(1000003), {false, generated_bag(), kBagAlignment}};
     Shape setup;
     setup.grid = k.grid;
     setup.block = k.block;

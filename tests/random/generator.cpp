@@ -29,7 +29,17 @@ GeneratedKernel Generator::make() {
   prologue(threads, threads * k.grid[0] * k.grid[1]);
   const std::size_t body = text_.size();
   const uint32_t parts = small_ ? 1 : 3 + below(5);
-  for (uint32_t i = 0; i < parts; ++i) statement(true, 0);
+  for (uint32_t i = 0; i < parts; ++i) {
+    const uint32_t kind = small_ ? turn(4) : 4;
+    if (kind == 0)
+      indexed();
+    else if (kind == 1)
+      any_width();
+    else if (kind == 2 && turn(4) == 0)
+      any_atomic();
+    else
+      statement(true, 0);
+  }
   if (small_) {
     digest(body);
     drop_unused(body);
@@ -39,7 +49,10 @@ GeneratedKernel Generator::make() {
   k.ptx = std::string(".version 8.8\n.target sm_90\n.address_size 64\n") +
           ".const .align 4 .u32 K[16] = {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 7, 6, 5, 4, 4294967295};\n" +
           function_ +
-          ".visible .entry k(.param .u64 out, .param .u64 in, .param .u64 acc, .param .u32 n, .param .u32 m)\n{\n"
+          ".visible .entry k(.param .u64 out, .param .u64 in, .param .u64 acc, .param .u32 n, .param .u32 m" +
+          (wide_ ? ", .param .align " + std::to_string(kBagAlignment) + " .b8 bag[" + std::to_string(kBagBytes) + "]"
+                 : "") +
+          ")\n{\n"
           ".reg .pred %p<16>;\n.reg .b32 %u<8>;\n.reg .b32 %v<12>;\n.reg .b32 %t<16>;\n.reg .b32 %c<" +
           std::to_string(counters_ + 1) +
           ">;\n.reg .b64 %w<6>;\n.reg .b64 %rd<24>;\n.reg .f32 %f<6>;\n.reg .b32 %me;\n.reg .b32 %all;\n"
@@ -47,7 +60,8 @@ GeneratedKernel Generator::make() {
           ".b32 X[64];\n"
           ".shared .align 16 .b32 A[128];\n.shared .align 16 .b32 B[512];\n.shared .align 4 .b32 S[32];\n.local "
           ".align 16 .b32 L[8];\n" +
-          (columns_ ? ".shared .align 4 .b32 T[1504];\n.reg .b32 %k<11>;\n" : "") +
+          ".reg .b32 %i<" + std::to_string(own_words_ + 1) + ">;\n.reg .b64 %j<" + std::to_string(own_wides_ + 1) +
+          ">;\n" + (columns_ ? ".shared .align 4 .b32 T[1504];\n.reg .b32 %k<11>;\n" : "") +
           (rows_read_ ? ".reg .b32 %y<7>;\n.reg .b64 %y9, %y10, %y11, %y12;\n" : "") + text_ + "}\n";
   return k;
 }

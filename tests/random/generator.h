@@ -2,7 +2,8 @@
 // specially near at hand (uniform and affine values, loops, block-local temporaries, early exits).
 //
 // Every kernel ends, has no data race (but for reductions whose result nobody reads before a barrier), and never meets
-// a barrier in divergent code. Parameters: out, in, acc (u64), n, m (u32).
+// a barrier in divergent code. Parameters: out, in, acc (u64), n, m (u32), and bag (bytes)
+// where the breadth is not `reference`.
 #pragma once
 
 #include <array>
@@ -37,6 +38,10 @@ struct GeneratedKernel {
 inline constexpr uint32_t kInWords = 4096, kAccWords = 256, kLocks = 4, kOutBytesPerThread = 88;
 
 GeneratedKernel generate_kernel(uint64_t seed, Breadth breadth = Breadth::reference, Sums sums = Sums::none);
+
+// The bytes of the parameter `bag`, the last one of kernels that are not for the reference.
+inline constexpr std::size_t kBagBytes = 1024, kBagAlignment = 16;
+std::vector<uint8_t> generated_bag();
 
 // The input that `in` points to.
 std::vector<uint32_t> generated_input(Breadth breadth);

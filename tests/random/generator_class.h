@@ -11,7 +11,11 @@ namespace coalesce::machine::test {
 class Generator {
  public:
   Generator(uint64_t seed, Breadth breadth, Sums sums)
-      : state_(seed), sums_(sums), wide_(breadth != Breadth::reference), small_(breadth == Breadth::small) {
+      : state_(seed),
+        turn_(seed),
+        sums_(sums),
+        wide_(breadth != Breadth::reference),
+        small_(breadth == Breadth::small) {
     state_ = next() ^ next() << 1;
   }
 
@@ -31,6 +35,14 @@ class Generator {
   template <std::size_t N>
   std::string one(const char* const (&list)[N]) {
     return list[below(N)];
+  }
+
+  // The same for what every combination of has to come up in small kernels: taken from the seed, one after the other.
+  uint32_t turn(std::size_t n) {
+    if (!small_) return below(n);
+    const auto which = static_cast<uint32_t>(turn_ % n);
+    turn_ /= n;
+    return which;
   }
 
   // --- text
@@ -118,6 +130,7 @@ class Generator {
   void shared_reduce();
   void local();
   void any_width();
+  void indexed();
   void any_atomic();
   void trouble();
   void side_by_side();
@@ -146,10 +159,10 @@ class Generator {
   void drop_unused(std::size_t body);
   void function();
 
-  uint64_t state_;
+  uint64_t state_, turn_;
   Sums sums_;
   std::string text_, function_;
-  uint32_t labels_ = 0, counters_ = 0, planes_ = 0, locked_sums_ = 0;
+  uint32_t labels_ = 0, own_words_ = 0, own_wides_ = 0, counters_ = 0, planes_ = 0, locked_sums_ = 0;
   bool exits_ = false, whole_ = false, flat_ = false, rows_ = false, columns_ = false, rows_read_ = false;
   bool wide_, small_, faulty_ = false;
   std::vector<Loop> loops_;

@@ -107,7 +107,10 @@ void Generator::table(bool uniform_context, uint32_t depth) {
 
 void Generator::wide_statement(bool uniform_context) {
   if (faulty_ && chance(3)) return trouble();
-  switch (below(13)) {
+  switch (below(15)) {
+    case 13:
+    case 14:
+      return indexed();
     case 0:
     case 1:
       return any_width();

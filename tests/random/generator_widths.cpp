@@ -27,9 +27,9 @@ Element element_of(const Width& w, bool to_word) {
 
 // A load or store of any width: input (loads only), the thread's own output, its own shared and local memory.
 void Generator::any_width() {
-  const Width w = kWidths[below(std::size(kWidths))];
-  const uint32_t bytes = w.bytes * w.count, place = below(5);
-  const bool is_load = place == 0 || chance(2);
+  const Width w = kWidths[turn(std::size(kWidths))];
+  const uint32_t bytes = w.bytes * w.count, place = turn(5);
+  const bool is_load = place == 0 || turn(2) == 0;
   // A value narrower than a register goes to a register of 16 or of 32 bits.
   const Element e = element_of(w, w.bytes < 4 && *w.type != 'b' && chance(2));
   std::string values;
@@ -81,6 +81,81 @@ void Generator::any_width() {
   const std::string head =
       guard() + (is_load ? "ld" : "st") + (is_volatile ? ".volatile" : "") + space + vector + "." + w.type;
   line(is_load ? head + " " + values + ", [" + at + "]" : head + " [" + at + "], " + values);
+}
+
+// A load at a place that each lane works out: of a parameter, of a parameter through a generic address, of constants,
+// of input, and of a shared array that nobody writes meanwhile; one for all, in a row, by strides, downwards, anywhere,
+// and with a sum that wraps.
+void Generator::indexed() {
+  static const char* const spaces[] = {".param", "", ".const", ".global", ".shared"};
+  enum : uint32_t { kSame, kRow, kStrides, kDown, kAny, kWraps, kForms };
+  const uint32_t space = turn(std::size(spaces)), size = 1u << turn(5);
+  uint32_t form = turn(kForms);
+  std::vector<Width> fitting;
+  for (const Width& w : kWidths)
+    // K is aligned to 4.
+    if (const uint32_t all = w.bytes * w.count; all == (space == 2 ? std::min(size, 4u) : size)) fitting.push_back(w);
+  // Small kernels have few turns left here: with the form every width has one.
+  const Width w = fitting[(turn(fitting.size()) + form) % fitting.size()];
+  const uint32_t room = space == 2 ? 64 : space == 3 ? 16384 : space == 4 ? 512 : kBagBytes;
+  const uint32_t bytes = w.bytes * w.count, places = room / bytes;
+  if (places < 64 && form == kStrides) form = kRow;
+  if (places < 32 && form != kSame) form = kAny;
+  // Registers of its own, so that their lane classes are those of the form.
+  const auto word = [&] { return "%i" + std::to_string(own_words_++); };
+  const auto wide = [&] { return "%j" + std::to_string(own_wides_++); };
+  const std::string lane = word(), index = word();
+  line("mov.u32 " + lane + ", %laneid");
+  if (form == kSame)
+    line("and.b32 " + index + ", " + uniform() + ", " + std::to_string(places - 1));
+  else if (form == kStrides)
+    line("shl.b32 " + index + ", " + lane + ", 1");
+  else if (form == kDown)
+    line("sub.u32 " + index + ", 31, " + lane);
+  else if (form == kAny)
+    line("and.b32 " + index + ", " + any_register() + ", " + std::to_string(places - 1));
+  else
+    line("mov.u32 " + index + ", " + lane);
+  std::string at;
+  if (space == 4) {
+    const std::string start = word(), far = word();
+    at = word();
+    line("mov.u32 " + start + ", A");
+    line("mad.lo.u32 " + (form == kWraps ? far : at) + ", " + index + ", " + std::to_string(bytes) + ", " + start);
+    if (form == kWraps) {  // there and back
+      const std::string further = word();
+      line("add.u32 " + further + ", " + far + ", 2147483647");
+      line("add.u32 " + at + ", " + further + ", -2147483647");
+    }
+  } else {
+    std::string base = space == 3 ? "%rd1" : wide();
+    if (space != 3) line("mov.u64 " + base + ", " + (space == 2 ? "K" : "bag"));
+    if (space == 1) {
+      const std::string generic = wide();
+      line("cvta.param.u64 " + generic + ", " + base);
+      base = generic;
+    }
+    at = wide();
+    line("mad.wide.u32 " + at + ", " + index + ", " + std::to_string(bytes) + ", " + base);
+  }
+  const Element e = element_of(w, w.bytes < 4 && *w.type != 'b' && chance(2));
+  std::string values;
+  if (w.count == 1) {
+    values = register_of(e, true);
+  } else {
+    const uint32_t pool = e == Element::b32 ? 12 : 6, first = below(pool - w.count + 1);
+    const std::string head = e == Element::b32 ? "%v" : e == Element::b64 ? "%w" : "%h";
+    for (uint32_t k = 0; k < w.count; ++k) values += (k ? ", " : "{") + head + std::to_string(first + k);
+    values += "}";
+  }
+  line(guard() + "ld" + spaces[space] + (w.count > 1 ? ".v" + std::to_string(w.count) : "") + "." + w.type + " " +
+       values + ", [" + at + "]");
+}
+
+std::vector<uint8_t> generated_bag() {
+  std::vector<uint8_t> bag(kBagBytes);
+  for (std::size_t k = 0; k < bag.size(); ++k) bag[k] = static_cast<uint8_t>(k * 151 + k / 256 * 7 + 3);
+  return bag;
 }
 
 // Atomics on words of their own kind: old values are read, so their order is that of the blocks. Reductions, which have

@@ -22,21 +22,22 @@ inline constexpr unsigned kThreadCounts[] = {1, 2, 8};
 struct Argument {
   bool is_buffer = false;
   std::vector<uint8_t> bytes;
+  std::size_t alignment = 0;  // of a value among the parameters; 0: its size
 };
 
 template <class T>
 Argument buffer(const std::vector<T>& values) {
-  Argument a{true, std::vector<uint8_t>(values.size() * sizeof(T))};
+  Argument a{true, std::vector<uint8_t>(values.size() * sizeof(T)), 0};
   std::memcpy(a.bytes.data(), values.data(), a.bytes.size());
   return a;
 }
 template <class T>
 Argument zeros(std::size_t n) {
-  return {true, std::vector<uint8_t>(n * sizeof(T))};
+  return {true, std::vector<uint8_t>(n * sizeof(T)), 0};
 }
 template <class T>
 Argument value(T v) {
-  Argument a{false, std::vector<uint8_t>(sizeof(T))};
+  Argument a{false, std::vector<uint8_t>(sizeof(T)), 0};
   std::memcpy(a.bytes.data(), &v, sizeof v);
   return a;
 }
@@ -98,7 +99,8 @@ class Bench {
         r.addresses.push_back(base);
         bytes = value(base).bytes;
       }
-      config.parameters.resize((config.parameters.size() + bytes.size() - 1) / bytes.size() * bytes.size());
+      const std::size_t alignment = a.alignment ? a.alignment : bytes.size();
+      config.parameters.resize((config.parameters.size() + alignment - 1) / alignment * alignment);
       config.parameters.insert(config.parameters.end(), bytes.begin(), bytes.end());
     }
     r.report = machine_.launch(program, kernel, config);
