@@ -15,6 +15,7 @@
 #include "bench/others.h"
 #include "bench/own.h"
 #include "bench/tables.h"
+#include "native/tier/library.h"
 
 namespace {
 

@@ -15,6 +15,7 @@
 
 #include "bench/others.h"
 #include "bench/plain.h"
+#include "native/tier/library.h"
 
 namespace coalesce::bench {
 
