@@ -7,6 +7,7 @@
 #include "harness.h"
 #include "machine/program/program.h"
 #include "machine/ptx/parser.h"
+#include "tests/sanitized.h"
 
 namespace coalesce::machine::test {
 
@@ -102,6 +103,8 @@ TEST(Spellings, ComputeWhatACardComputes) {
   ASSERT_GE(all.size(), 9000u);
   std::erase_if(all, [](const Spelling& s) { return !s.flag.empty(); });
   ASSERT_GE(all.size(), 8000u);
+  if (kSanitized)  // their arithmetic is looked at elsewhere, and takes ten times as long here
+    std::erase_if(all, [n = 0](const Spelling&) mutable { return n++ % 16 != 0; });
   std::vector<uint64_t> operands;
   for (uint32_t t = 0; t < kSets; ++t)
     for (uint32_t k = 0; k < kWordsIn; ++k) operands.push_back(spelling_operand(t, k));
