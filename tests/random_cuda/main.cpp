@@ -137,6 +137,14 @@ void work(const Options& o, unsigned worker, std::atomic<uint32_t>& next, Totals
   }
 }
 
+bool on_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (std::filesystem::exists(folder + "/" + program)) return true;
+  return false;
+}
+
 int usage(const char* what) {
   fprintf(stderr, "error: %s\nhint: the options are at the top of tests/random_cuda/main.cpp\n", what);
   return 2;
@@ -206,9 +214,10 @@ int main_with(int argc, char** argv) {
   }
   for (const Compilation& c : compilations()) {
     const std::vector<std::string> wanted = words(ways);
+    if (c.compiler == std::string("nvcc") && !on_path("nvcc")) continue;
     if (ways.empty() || std::find(wanted.begin(), wanted.end(), c.name) != wanted.end()) o.compilations.push_back(&c);
   }
-  if (o.compilations.empty()) return usage(("no compilation is called " + ways).c_str());
+  if (o.compilations.empty()) return usage(("no compiler here for " + ways).c_str());
   if (!o.print) return run_all(o);
   std::vector<Program> programs;
   for (uint32_t i = 0; i < o.count; ++i) programs.push_back(generate(o.first + i));

@@ -2,6 +2,11 @@
 // main(). Compiled without CUDA the programs run on the emulated host alone.
 #pragma once
 
+// nvcc asks the host's compiler for -O3, which takes longer than all else.
+#if defined(__CUDACC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__CUDA_ARCH__)
+#pragma GCC optimize("O0")
+#endif
+
 #include <math.h>
 #include <string.h>
 #ifndef __CUDA_ARCH__
