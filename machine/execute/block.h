@@ -94,8 +94,8 @@ class BlockRun {
   void set_block_builtins(std::byte* block_area);
   void enter_general(uint32_t region, uint32_t stopped, uint32_t begun);
   void enter_scattered();
-  std::vector<uint32_t> holding_joins(const Warp& w, bool at_warp_barriers = false) const;
-  void break_joins(Warp& w, bool at_warp_barriers = false);
+  std::vector<uint32_t> holding_joins(const Warp& w, bool of_waiting = false) const;
+  void break_joins(Warp& w, bool of_waiting = false);
   bool let_go();
   void warn_if_apart(const Warp& w, const Split& s);
   bool try_lockstep(uint32_t block);

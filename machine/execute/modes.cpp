@@ -131,7 +131,7 @@ void BlockRun::enter_scattered() {
 }
 
 // Meeting points on the ways of the warp's splits where lanes wait. Who has returned from a call waits for the others.
-std::vector<uint32_t> BlockRun::holding_joins(const Warp& w, bool at_warp_barriers) const {
+std::vector<uint32_t> BlockRun::holding_joins(const Warp& w, bool of_waiting) const {
   std::vector<uint32_t> found;
   const auto on_the_way = [&](const Split& s) {
     for (uint32_t j = s.join; j != kNone; j = w.joins[j].parent)
@@ -141,17 +141,16 @@ std::vector<uint32_t> BlockRun::holding_joins(const Warp& w, bool at_warp_barrie
   };
   if (w.running) on_the_way(w.now);
   for (const Split& s : w.ready) on_the_way(s);
-  if (at_warp_barriers)
-    for (const Split& s : w.at_sync)
-      if (code_->blocks[s.block].waits_for_any) on_the_way(s);
+  if (of_waiting)
+    for (const Split& s : w.at_sync) on_the_way(s);
   return found;
 }
 
 // All splits wait, it seems, for lanes that wait for them where they meet: those go on without them, and first.
-void BlockRun::break_joins(Warp& w, bool at_warp_barriers) {
+void BlockRun::break_joins(Warp& w, bool of_waiting) {
   if (w.running) w.ready.insert(w.ready.begin(), w.now);
   w.running = false;
-  for (uint32_t j : holding_joins(w, at_warp_barriers)) {
+  for (uint32_t j : holding_joins(w, of_waiting)) {
     Join& join = w.joins[j];
     const uint32_t mask = join.arrived & w.alive;
     join.arrived = 0;
@@ -162,8 +161,8 @@ void BlockRun::break_joins(Warp& w, bool at_warp_barriers) {
 }
 
 // Lanes at a reconvergence point do not wait for the others by the program's will. Where nothing else can run, and the
-// others wait at a bar.warp.sync for them to come or to exit, they go on. A shuffle or a vote that names them is a
-// deadlock all the same: there is no value for it.
+// others wait at a *.sync for them to come or to exit, they go on. An H200 ends such kernels, with a barrier and with a
+// shuffle.
 bool BlockRun::let_go() {
   bool any = false;
   for (Warp& w : warps_) {
