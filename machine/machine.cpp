@@ -18,10 +18,10 @@
 #include "machine/memory/host_memory.h"
 #include "machine/program/copies.h"
 #include "machine/program/merge.h"
-#include "machine/program/tally.h"
 #include "machine/ptx/device_runtime.h"
 #include "machine/ptx/link.h"
 #include "machine/ptx/parser.h"
+#include "machine/tally/count.h"
 
 namespace coalesce::machine {
 

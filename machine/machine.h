@@ -24,6 +24,7 @@
 #include "machine/memory/texture.h"
 #include "machine/model.h"
 #include "machine/observe/counters.h"
+#include "machine/tally/line_counters.h"
 
 namespace coalesce::machine {
 
@@ -89,19 +90,12 @@ struct LaunchConfig {
   std::vector<uint8_t> parameters;  // laid out as KernelInfo::parameters says
 };
 
-// Counts attributed to one source line (or to one PTX line where the program has no line information).
-struct LineCounters {
-  SourcePlace place;      // file empty: only ptx_line is known
-  uint32_t ptx_line = 0;  // first PTX line of this place
-  Counters counters;
-};
-
 struct LaunchReport {
   Fault fault = Fault::none;            // none: ran to its end
   Counters counters;                    // of what ran
   std::vector<LineCounters> lines;      // only lines with a non-zero memory or branch counter, in source order
   std::vector<Diagnostic> diagnostics;  // the fault first, then warnings (divergent barrier ...)
-  std::vector<uint64_t> tally;          // what was counted while running, before anything static (program/tally.h)
+  std::vector<uint64_t> tally;          // what was counted while running, before anything static (tally/tally.h)
   double seconds = 0;                   // host time the launch took
 };
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "machine/program/tally.h"
+#include "machine/tally/tally.h"
 
 namespace coalesce::machine {
 

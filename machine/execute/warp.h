@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "machine/device.h"
+#include "machine/diagnostic.h"
 #include "machine/execute/code.h"
 #include "machine/execute/poll_watch.h"
-#include "machine/machine.h"
 #include "machine/memory/memory.h"
 
 namespace coalesce::machine {

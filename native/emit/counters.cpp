@@ -5,10 +5,7 @@ namespace coalesce::native {
 using namespace llvm;
 
 Counters::Counters(IRBuilder<>& ir, const machine::Decoded& program)
-    : ir_(ir),
-      p_(program),
-      layout_{static_cast<uint32_t>(program.blocks.size()), program.guards,
-              static_cast<uint32_t>(program.sites.size())} {}
+    : ir_(ir), p_(program), layout_(machine::layout_of(program)) {}
 
 // An array of one element: a loop keeps the sums it adds to in registers (LICM), and others take no register.
 AllocaInst* Counters::sum_of(const Targets& targets) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "machine/program/program.h"
-#include "machine/tally/layout.h"
+#include "machine/tally/tally.h"
 
 namespace coalesce::native {
 

@@ -33,8 +33,6 @@ ARROWS = {
     ("machine/execute/block.cpp", "machine/check/check.h"),
     ("machine/execute/lower_instruction.cpp", "machine/check/check.h"),
     ("machine/execute/warp.cpp", "machine/check/check.h"),
-    ("machine/execute/warp.h", "machine/machine.h"),  # for LineCounters
-    ("machine/program/tally.h", "machine/machine.h"),
 }
 # Trees within which folders include each other in circles.
 CIRCLES = {
