@@ -196,6 +196,13 @@ struct Machine::State {
   std::atomic<bool> interrupted{false};
   AccessId next_access = 1;  // of checked launches
 
+  // The parts of a launch, in order.
+  const Code* find_code(LoadedProgram& program, std::string_view kernel, const LaunchConfig& config,
+                        LaunchReport& report);
+  void configure(Launch& launch, const Code& code, const LaunchConfig& config);
+  void run(Launch& launch, std::string_view kernel, Tally& total);
+  void fill_report(Launch& launch, Tally& total, const LoadedProgram& program, LaunchReport& report);
+
   // For a launch to come. Ids are few enough for any one launch; now and then they begin anew.
   LaunchCheck begin_check(Launch& launch) {
     if (next_access > kMostAccesses) {
@@ -246,38 +253,43 @@ std::shared_ptr<Program> Machine::load(std::vector<std::string> ptx, const std::
   return std::make_shared<LoadedProgram>(state_->memory, state_->device, ptx::link(std::move(modules)), places);
 }
 
-LaunchReport Machine::launch(Program& program, std::string_view kernel, const LaunchConfig& config) {
-  const auto begin = std::chrono::steady_clock::now();
-  LaunchReport report;
-  auto& loaded = static_cast<LoadedProgram&>(program);
+// The kernel's code for a launch of that shape; null: there is none, and the report says why.
+const Code* Machine::State::find_code(LoadedProgram& program, std::string_view kernel, const LaunchConfig& config,
+                                      LaunchReport& report) {
   const auto refuse = [&](Diagnostic d, Fault fault) {
     d.fault = fault;
     if (d.kernel.empty()) d.kernel = kernel;
-    if (d.ptx_text.empty()) d.ptx_text = loaded.line_text(d.ptx_line);
+    if (d.ptx_text.empty()) d.ptx_text = program.line_text(d.ptx_line);
     report.fault = fault;
     report.diagnostics = {std::move(d)};
-    return report;
+    return nullptr;
+  };
+  const auto say = [&](const char* message) {
+    Diagnostic d;
+    d.message = message;
+    return refuse(std::move(d), Fault::invalid_pc);
   };
   LaunchShape shape;
   shape.block = config.block;
-  shape.stack_bytes = state_->stack_bytes;
+  shape.stack_bytes = stack_bytes;
   for (std::size_t k = 0; k < 3; ++k) shape.grid_below[k] = std::bit_ceil(std::max<uint64_t>(1, config.grid[k]));
-  const Code* code = nullptr;
   try {
-    if (!loaded.kernel(kernel)) {
-      Diagnostic d;
-      d.message = "no such kernel";
-      return refuse(d, Fault::invalid_pc);
-    }
-    code = &loaded.code(kernel, shape, state_->options.model, state_->options.check);
+    if (!program.kernel(kernel)) return say("no such kernel");
+    const uint64_t threads = uint64_t{config.block[0]} * config.block[1] * config.block[2];
+    if (threads == 0 || threads > 1024 || config.grid[0] == 0 || config.grid[1] == 0 || config.grid[2] == 0)
+      return say("a launch needs 1 to 1024 threads a block and at least one block");
+    return &program.code(kernel, shape, options.model, options.check);
   } catch (const Error& e) {
     return refuse(e.diagnostic, Fault::illegal_instruction);
   }
-  Launch launch;
-  launch.code = code;
-  launch.program = code->program.get();
-  launch.memory = &state_->memory;
-  launch.device = &state_->device;
+}
+
+// Everything of the launch but its parameters and who is told of it.
+void Machine::State::configure(Launch& launch, const Code& code, const LaunchConfig& config) {
+  launch.code = &code;
+  launch.program = code.program.get();
+  launch.memory = &memory;
+  launch.device = &device;
   launch.grid = config.grid;
   launch.block = config.block;
   launch.blocks = uint64_t{config.grid[0]} * config.grid[1] * config.grid[2];
@@ -287,60 +299,48 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   launch.shared_bytes = launch.program->static_shared_bytes + config.dynamic_shared_bytes;
   launch.cooperative = config.cooperative;
   if (config.cooperative) {
-    if (!state_->grid_workspace)
-      state_->grid_workspace = state_->memory.allocate(kGridWorkspaceBytes, Origin::heap, "grid synchronisation");
-    if (state_->grid_workspace) {
-      launch.grid_workspace = state_->grid_workspace->base;
+    if (!grid_workspace) grid_workspace = memory.allocate(kGridWorkspaceBytes, Origin::heap, "grid synchronisation");
+    if (grid_workspace) {
+      launch.grid_workspace = grid_workspace->base;
       std::memset(reinterpret_cast<void*>(launch.grid_workspace), 0, kGridWorkspaceBytes);
     }
   }
-  std::vector<uint8_t> parameters = config.parameters;
-  parameters.resize(std::max<std::size_t>(parameters.size(), loaded.kernel(kernel)->parameter_bytes));
-  launch.parameters = &parameters;
-  launch.max_instructions = state_->options.max_instructions;
-  launch.interrupted = &state_->interrupted;
-  launch.heap = &state_->heap;
+  launch.max_instructions = options.max_instructions;
+  launch.interrupted = &interrupted;
+  launch.heap = &heap;
   // What is to stop after few instructions stops where the interpreter would, with its counters.
   const bool short_leash = launch.max_instructions < kNativeBudget;
-  launch.native = config.cooperative || short_leash || state_->options.check ? nullptr : state_->options.native.get();
-  launch.textures = &state_->textures;
-  const std::function<void(const Diagnostic&)> notice = [&](Diagnostic d) {
-    d.ptx_text = loaded.line_text(d.ptx_line);
-    state_->options.notice(d);
-  };
-  if (state_->options.notice) launch.notice = &notice;
-  launch.patience = state_->options.polling;
-  if (launch.threads_per_block == 0 || launch.threads_per_block > 1024 || launch.blocks == 0) {
-    Diagnostic d;
-    d.message = "a launch needs 1 to 1024 threads a block and at least one block";
-    return refuse(d, Fault::invalid_pc);
-  }
+  launch.native = config.cooperative || short_leash || options.check ? nullptr : options.native.get();
+  launch.textures = &textures;
+  launch.patience = options.polling;
   for (const Instruction& i : launch.program->code)
-    if (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::malloc) state_->heap.prepare();
-  fill_launch_area(launch, *code, launch.area);
-  if (!state_->pool) state_->pool = std::make_unique<Pool>(state_->options.threads);
+    if (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::malloc) heap.prepare();
+}
+
+void Machine::State::run(Launch& launch, std::string_view kernel, Tally& total) {
+  fill_launch_area(launch, *launch.code, launch.area);
+  if (!pool) pool = std::make_unique<Pool>(options.threads);
   // Cooperative launches run on one thread, all blocks in turns: what they wait for happens in the same order every
   // time.
-  unsigned threads =
-      config.cooperative ? 1u : static_cast<unsigned>(std::min<uint64_t>(state_->pool->size(), launch.blocks));
-  Tally total(*launch.program);
-  std::optional<LaunchCheck> check;
-  if (state_->options.check) launch.check = &check.emplace(state_->begin_check(launch));
-  state_->memory.begin_touch();
+  const unsigned threads =
+      launch.cooperative ? 1u : static_cast<unsigned>(std::min<uint64_t>(pool->size(), launch.blocks));
+  memory.begin_touch();
   std::function<void(uint64_t)> progress;
-  if (state_->options.progress)
-    progress = [&](uint64_t done) { state_->options.progress(kernel, done, launch.blocks); };
-  run_blocks(launch, *state_->pool, threads, total, progress);
+  if (options.progress) progress = [&](uint64_t done) { options.progress(kernel, done, launch.blocks); };
+  run_blocks(launch, *pool, threads, total, progress);
   if (launch.native) launch.native->ended(launch);
+}
 
+// What the launch has counted, said and printed.
+void Machine::State::fill_report(Launch& launch, Tally& total, const LoadedProgram& program, LaunchReport& report) {
   report.counters = count(*launch.program, total);
-  report.counters.compulsory_bytes = 32 * state_->memory.touched_sectors();
+  report.counters.compulsory_bytes = 32 * memory.touched_sectors();
   report.lines = count_lines(*launch.program, total);
   report.tally = std::move(total.words);
   // The lowest faulting block's fault, whichever thread came first; one warning for each place. What blocks after it
   // have said depends on the threads.
   for (auto& [block, d] : launch.diagnostics) {
-    d.ptx_text = loaded.line_text(d.ptx_line);
+    d.ptx_text = program.line_text(d.ptx_line);
     if (d.severity == Severity::error) {
       report.fault = d.fault;
       report.diagnostics.insert(report.diagnostics.begin(), std::move(d));
@@ -350,19 +350,42 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
                      [&](const Diagnostic& o) { return o.ptx_line == d.ptx_line && o.severity == d.severity; }))
       report.diagnostics.push_back(std::move(d));
   }
+  for (const auto& [block, text] : launch.output) {
+    if (block > launch.fault_block.load()) break;
+    if (options.output)
+      options.output(text);
+    else
+      std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+}
+
+LaunchReport Machine::launch(Program& program, std::string_view kernel, const LaunchConfig& config) {
+  const auto begin = std::chrono::steady_clock::now();
+  LaunchReport report;
+  auto& loaded = static_cast<LoadedProgram&>(program);
+  const Code* const code = state_->find_code(loaded, kernel, config, report);
+  if (!code) return report;
+  Launch launch;
+  state_->configure(launch, *code, config);
+  std::vector<uint8_t> parameters = config.parameters;
+  parameters.resize(std::max<std::size_t>(parameters.size(), loaded.kernel(kernel)->parameter_bytes));
+  launch.parameters = &parameters;
+  const std::function<void(const Diagnostic&)> notice = [&](Diagnostic d) {
+    d.ptx_text = loaded.line_text(d.ptx_line);
+    state_->options.notice(d);
+  };
+  if (state_->options.notice) launch.notice = &notice;
+  std::optional<LaunchCheck> check;
+  if (state_->options.check) launch.observer = &check.emplace(state_->begin_check(launch));
+  Tally total(*launch.program);
+  state_->run(launch, kernel, total);
+  state_->fill_report(launch, total, loaded, report);
   if (check) {
     state_->next_access = check->next();
     for (Diagnostic& d : check->take()) {
       d.ptx_text = loaded.line_text(d.ptx_line);
       report.diagnostics.push_back(std::move(d));
     }
-  }
-  for (const auto& [block, text] : launch.output) {
-    if (block > launch.fault_block.load()) break;
-    if (state_->options.output)
-      state_->options.output(text);
-    else
-      std::fwrite(text.data(), 1, text.size(), stdout);
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;

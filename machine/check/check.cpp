@@ -367,21 +367,4 @@ void BlockCheck::barrier(const std::vector<std::pair<uint32_t, uint32_t>>& at, u
   for (const auto& [warp, lanes] : at) static_cast<Sight&>(warps_[warp].view) = all;
 }
 
-void checked_access(const Step& s, Context& c) {
-  const Access& a = *static_cast<const Access*>(s.extra);
-  Warp& w = static_cast<Warp&>(c);
-  w.owner->check()->access(a, w);
-  a.unchecked(s, c);
-}
-
-void checked_event(const Step& s, Context& c) {
-  Warp& w = static_cast<Warp&>(c);
-  w.owner->check()->event(*static_cast<const Instruction*>(s.extra), w);
-}
-
-void checked_warp_barrier(const Step& s, Context& c) {
-  Warp& w = static_cast<Warp&>(c);
-  w.owner->check()->sync_warp(*static_cast<const LaneOp*>(s.extra), w);
-}
-
 }  // namespace coalesce::machine

@@ -2,8 +2,8 @@
 // uses of shared memory that a cp.async may still be filling become diagnostics; what leaves its allocation faults
 // anyway.
 //
-// Lowered code runs each access through checked_access() first (Checks), the fences and waits that it otherwise leaves
-// out through checked_event(), and blocks report their barriers. One thread of the host runs all blocks, one after the
+// Lowered code runs each access through observed_access() first (Checks), the fences and waits that it otherwise leaves
+// out through observed_event(), and blocks report their barriers. One thread of the host runs all blocks, one after the
 // other where they do not wait for each other: so findings, too, are the same in every run.
 //
 // Reading order: clocks.h (what is ordered), shadow.h (what is remembered), this, check.cpp.
@@ -14,6 +14,7 @@
 
 #include "machine/check/clocks.h"
 #include "machine/check/shadow.h"
+#include "machine/execute/observer.h"
 #include "machine/execute/warp.h"
 
 namespace coalesce::machine {
@@ -38,9 +39,10 @@ std::vector<AccessRule> find_rules(const Decoded& program);  // by instruction
 
 // The state of a launch that its blocks share. Access ids go on from launch to launch, so that shadow cells need no
 // clearing.
-class LaunchCheck {
+class LaunchCheck final : public LaunchObserver {
  public:
   LaunchCheck(Launch& launch, AccessId first, uint64_t room);
+  std::unique_ptr<BlockObserver> observe_blocks() override;
 
   AccessId add(const AccessRecord& record);
   AccessId first() const { return first_; }
@@ -86,16 +88,16 @@ class LaunchCheck {
 };
 
 // The state of one thread block at a time, like BlockRun.
-class BlockCheck {
+class BlockCheck final : public BlockObserver {
  public:
   explicit BlockCheck(LaunchCheck& launch);
-  void begin(uint64_t block);  // shared and local memory hold nothing, nobody has seen anything
+  void begin(uint64_t block) override;  // shared and local memory hold nothing, nobody has seen anything
 
-  void access(const Access& a, Warp& w);
-  void event(const Instruction& i, Warp& w);                                        // Nothing
-  void sync_warp(const LaneOp& op, Warp& w);                                        // bar.warp.sync
-  void barrier(const std::vector<std::pair<uint32_t, uint32_t>>& at, uint32_t id);  // (warp, its lanes there)
-  void arrive(uint32_t warp, uint32_t id);  // bar.arrive: leaves what it has seen for barrier `id`
+  void access(const Access& a, Warp& w) override;
+  void event(const Instruction& i, Warp& w) override;                                        // Nothing
+  void sync_warp(const LaneOp& op, Warp& w) override;                                        // bar.warp.sync
+  void barrier(const std::vector<std::pair<uint32_t, uint32_t>>& at, uint32_t id) override;  // (warp, its lanes there)
+  void arrive(uint32_t warp, uint32_t id) override;  // bar.arrive: leaves what it has seen for barrier `id`
 
  private:
   struct Target;  // one lane's access
@@ -135,10 +137,5 @@ class BlockCheck {
   std::map<uint32_t, Sight> arrived_;  // by barrier: what warps that did not wait have left there
   const Allocation* last_ = nullptr;   // that was accessed
 };
-
-// The steps of checked code.
-void checked_access(const Step& s, Context& c);
-void checked_event(const Step& s, Context& c);
-void checked_warp_barrier(const Step& s, Context& c);
 
 }  // namespace coalesce::machine

@@ -21,6 +21,8 @@ const char* verb(Kind kind) { return kind == Kind::load ? "read" : kind == Kind:
 LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room)
     : launch_(launch), first_(first), room_(room), rules_(find_rules(*launch.program)) {}
 
+std::unique_ptr<BlockObserver> LaunchCheck::observe_blocks() { return std::make_unique<BlockCheck>(*this); }
+
 AccessId LaunchCheck::add(const AccessRecord& record) {
   records_.push_back(record);
   return next() - 1;

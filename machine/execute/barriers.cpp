@@ -2,18 +2,17 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "machine/check/check.h"
 #include "machine/execute/block.h"
 
 namespace coalesce::machine {
 
 // bar.red: what every thread contributed, to where the threads read it.
 void BlockRun::finish_barrier_lockstep(const BlockCode& c) {
-  if (check_) {
+  if (observer_) {
     std::vector<std::pair<uint32_t, uint32_t>> all;
     for (const Warp& w : warps_)
       if (w.alive) all.emplace_back(w.index, w.alive);
-    check_->barrier(all, 0);
+    observer_->barrier(all, 0);
   }
   if (c.barrier_result == kNoSlot) return;
   uint32_t votes = 0, lanes = 0;
@@ -75,10 +74,10 @@ bool BlockRun::release_barriers(bool stuck) {
         const BlockCode& c = code_->blocks[s.block];
         if ((w.at<uint32_t>(c.barrier_id_slot)[lowest(s.mask)] & 15) != id) continue;
         lanes += count_lanes(s.mask);
-        if (check_) here.emplace_back(w.index, s.mask);
+        if (observer_) here.emplace_back(w.index, s.mask);
         if (c.barrier_predicate != kNoSlot) votes += count_lanes(*w.at<uint32_t>(c.barrier_predicate) & s.mask);
       }
-    if (check_) check_->barrier(here, id);
+    if (observer_) observer_->barrier(here, id);
     uint32_t common = kNone;
     bool together = b.expected == 0;
     for (Warp& w : warps_) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "machine/check/check.h"
 #include "machine/execute/launch.h"
 #include "machine/program/flatten.h"
 
@@ -53,7 +52,7 @@ BlockRun::BlockRun(Worker& worker)
   }
   std::swap(area_, worker_.kept);
   lay_out(*launch_.code);
-  if (launch_.check) check_ = std::make_unique<BlockCheck>(*launch_.check);
+  if (launch_.observer) observer_ = launch_.observer->observe_blocks();
 }
 
 BlockRun::~BlockRun() {
@@ -224,7 +223,7 @@ void BlockRun::start(uint64_t index) {
   }
   std::fill(local_.begin(), local_.end(), std::byte{0});
   std::fill(shared_.begin(), shared_.end(), std::byte{0});
-  if (check_) check_->begin(index);
+  if (observer_) observer_->begin(index);
   if (launch_.program->needs_general_mode) {
     enter_general(kNone, 0, 0);
   }

@@ -11,11 +11,10 @@
 #include <vector>
 
 #include "machine/execute/native.h"
+#include "machine/execute/observer.h"
 #include "machine/execute/warp.h"
 
 namespace coalesce::machine {
-
-class BlockCheck;
 
 class BlockRun {
  public:
@@ -43,7 +42,7 @@ class BlockRun {
   uint32_t current_warp() const { return current_; }
   const std::vector<Diagnostic>& warnings() const { return warnings_; }
 
-  BlockCheck* check() { return check_.get(); }  // null: nobody looks at what it does
+  BlockObserver* observer() { return observer_.get(); }  // null: nobody looks at what it does
 
   // --- for native code, which runs on this block's state
   Worker& worker() { return worker_; }
@@ -132,7 +131,7 @@ class BlockRun {
   uint32_t idle_yields_ = 0, alive_at_yield_ = 0;
   bool released_ = false;               // a barrier has completed since the last yield
   std::array<uint32_t, 16> arrived_{};  // named barriers: threads that arrived without waiting (bar.arrive)
-  std::unique_ptr<BlockCheck> check_;
+  std::unique_ptr<BlockObserver> observer_;
   std::vector<bool> warned_;  // per block: divergent barrier reported
   std::vector<Diagnostic> warnings_;
 };

@@ -1,9 +1,9 @@
 // One instruction becomes steps.
 #include <algorithm>
 
-#include "machine/check/check.h"
 #include "machine/execute/expand.h"
 #include "machine/execute/lowering.h"
+#include "machine/execute/observer.h"
 #include "machine/observe/traffic.h"
 #include "machine/program/flatten.h"
 
@@ -33,7 +33,7 @@ void Lowering::lower_instruction(const Instruction& i, uint32_t index, const Bas
       if (!code_->checked || static_cast<Nothing>(i.mode) == Nothing::nothing) return;
       {
         Step s;
-        s.run = checked_event;
+        s.run = observed_event;
         s.extra = &i;
         return push_guarded(s, i);
       }
@@ -124,7 +124,7 @@ void Lowering::lower_memory(const Instruction& i, uint32_t index) {
   s.extra = &a;
   if (code_->checked && i.kind != Kind::request) {
     a.unchecked = s.run;
-    s.run = checked_access;
+    s.run = observed_access;
     s.many = Many::no;
   }
   choose_movers(a, i.kind);
@@ -179,7 +179,7 @@ void Lowering::lower_lanes(const Instruction& i, uint32_t index) {
       op.results[k] = op.scalar[k] ? slots_.of(i.results[k]).scalar : slots_.of(i.results[k]).vector;
     }
   Step s;
-  s.run = code_->checked && i.kind == Kind::warp_barrier ? checked_warp_barrier : lane_handler(i);
+  s.run = code_->checked && i.kind == Kind::warp_barrier ? observed_warp_barrier : lane_handler(i);
   s.extra = &op;
   push_guarded(s, i);
   for (uint32_t r : i.results)

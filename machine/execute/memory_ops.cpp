@@ -165,7 +165,7 @@ Where global_where(const Access& a, Warp& w, const uint64_t* table, bool known_c
   return {};
 }
 
-template <bool IsLoad, bool Counted>
+template <bool Counted>
 void global_vector(const Access& a, Warp& w, const uint64_t* table, uint32_t mask) {
   alignas(64) uint64_t host[kLanes];
   const Where where = global_where<Counted>(a, w, table, false, 0, mask, host);
@@ -175,14 +175,14 @@ void global_vector(const Access& a, Warp& w, const uint64_t* table, uint32_t mas
     a.move_table(a, w, host, mask);
 }
 
-template <bool IsLoad, bool Counted>
+template <bool Counted>
 void global_of_warp(const Access& a, Warp& w) {
   const uint32_t mask = w.active;
   if (a.shape == AddressShape::vector) {
-    if (a.address_is_64) return global_vector<IsLoad, Counted>(a, w, w.at<uint64_t>(a.address), mask);
+    if (a.address_is_64) return global_vector<Counted>(a, w, w.at<uint64_t>(a.address), mask);
     alignas(64) uint64_t table[kLanes];
     for (uint32_t l = 0; l < kLanes; ++l) table[l] = w.at<uint32_t>(a.address)[l];
-    return global_vector<IsLoad, Counted>(a, w, table, mask);
+    return global_vector<Counted>(a, w, table, mask);
   }
   const uint64_t base =
       (a.address_is_64 ? *w.at<uint64_t>(a.address) : *w.at<uint32_t>(a.address)) + static_cast<uint64_t>(a.offset);
@@ -209,13 +209,13 @@ void global_of_warp(const Access& a, Warp& w) {
   a.move_uniform(a, w, reinterpret_cast<const std::byte*>(base), mask);
 }
 
-template <bool IsLoad, bool Counted>
+template <bool Counted>
 void global_access(const Step& s, Context& context) {
   const Access& a = *static_cast<const Access*>(s.extra);
   each_warp(context, [&](Warp& w) {
     if constexpr (Counted)
       if (a.counts_requests) w.worker->tally.sites[a.site].requests += 1;
-    global_of_warp<IsLoad, Counted>(a, w);
+    global_of_warp<Counted>(a, w);
   });
 }
 
@@ -359,7 +359,6 @@ void shared_access(const Step& s, Context& context) {
 
 // ---- Local, generic, parameters ----------------------------------------------------------------------------------
 
-template <bool IsLoad>
 void local_vector(const Access& a, Warp& w, const uint64_t* address, uint32_t mask, uint32_t site) {
   alignas(64) uint64_t host[kLanes];
   alignas(64) uint32_t at[kLanes];
@@ -384,13 +383,12 @@ const uint64_t* address_table(const Access& a, Warp& w, uint64_t* table) {
   return table;
 }
 
-template <bool IsLoad>
 void local_access(const Step& s, Context& context) {
   const Access& a = *static_cast<const Access*>(s.extra);
   Warp& w = static_cast<Warp&>(context);
   alignas(64) uint64_t table[kLanes];
   if (a.counts_requests) w.worker->tally.sites[a.site].requests += 1;
-  local_vector<IsLoad>(a, w, address_table(a, w, table), w.active, a.site);
+  local_vector(a, w, address_table(a, w, table), w.active, a.site);
 }
 
 // The lane's parameter bytes, within bounds and aligned.
@@ -435,7 +433,7 @@ void generic_access(const Step& s, Context& context) {
   SiteTally* sites = a.site == kNone ? nullptr : w.worker->tally.sites + a.site;
   if (masks.global) {
     if (sites) sites[0].requests += 1;
-    global_vector<IsLoad, true>(a, w, address, masks.global);
+    global_vector<true>(a, w, address, masks.global);
   }
   if (masks.shared) {
     alignas(64) uint32_t offsets[kLanes];
@@ -447,7 +445,7 @@ void generic_access(const Step& s, Context& context) {
     alignas(64) uint64_t offsets[kLanes];
     for (uint32_t l = 0; l < kLanes; ++l) offsets[l] = address[l] & (kWindowSize - 1);
     sites[2].requests += 1;
-    local_vector<IsLoad>(a, w, offsets, masks.local, a.site + 2);
+    local_vector(a, w, offsets, masks.local, a.site + 2);
   }
   if (masks.param) {
     alignas(64) uint64_t offsets[kLanes];
@@ -542,17 +540,16 @@ constexpr MemoryRow row(AddressSpace space, Kind kind, Handler vector, Handler u
 }
 
 // Stores at one address must choose a lane: `vector` does.
-constexpr Handler kNo = nullptr, kLoad = global_access<true, true>, kStore = global_access<false, true>,
-                  kLoadConstant = global_access<true, false>, kLoadShared = shared_access<true>,
-                  kStoreShared = shared_access<false>;
+constexpr Handler kNo = nullptr, kGlobal = global_access<true>, kConstant = global_access<false>,
+                  kLoadShared = shared_access<true>, kStoreShared = shared_access<false>;
 constexpr MemoryRow kMemoryRows[] = {
-    row(AddressSpace::global, Kind::load, kLoad, kLoad, kLoad, kNo),
-    row(AddressSpace::global, Kind::store, kStore, kNo, kStore, kNo),
-    row(AddressSpace::constant, Kind::load, kLoadConstant, kLoadConstant, kLoadConstant, kNo),
+    row(AddressSpace::global, Kind::load, kGlobal, kGlobal, kGlobal, kNo),
+    row(AddressSpace::global, Kind::store, kGlobal, kNo, kGlobal, kNo),
+    row(AddressSpace::constant, Kind::load, kConstant, kConstant, kConstant, kNo),
     row(AddressSpace::shared, Kind::load, kLoadShared, kLoadShared, kLoadShared, kLoadShared),
     row(AddressSpace::shared, Kind::store, kStoreShared, kNo, kStoreShared, kStoreShared),
-    row(AddressSpace::local, Kind::load, local_access<true>, kNo, kNo, kNo),
-    row(AddressSpace::local, Kind::store, local_access<false>, kNo, kNo, kNo),
+    row(AddressSpace::local, Kind::load, local_access, kNo, kNo, kNo),
+    row(AddressSpace::local, Kind::store, local_access, kNo, kNo, kNo),
     row(AddressSpace::generic, Kind::load, generic_access<true>, kNo, kNo, kNo),
     row(AddressSpace::generic, Kind::store, generic_access<false>, kNo, kNo, kNo),
     row(AddressSpace::param, Kind::load, param_access, param_uniform, kNo, kNo),

@@ -5,7 +5,6 @@
 // for a lane of another split, the splits take turns, as on GPUs since Volta.
 #include <algorithm>
 
-#include "machine/check/check.h"
 #include "machine/execute/block.h"
 #include "machine/execute/expand.h"
 
@@ -314,7 +313,7 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
         if (barrier_mode == BarrierMode::arrive) {
           const uint32_t id = w.at<uint32_t>(c.barrier_id_slot)[lowest(w.now.mask)] & 15;
           arrived_[id] += kLanes;
-          if (check_) check_->arrive(w.index, id);
+          if (observer_) observer_->arrive(w.index, id);
           break;
         }
         w.at_barrier.push_back(w.now);

@@ -20,7 +20,7 @@
 namespace coalesce::machine {
 
 class BlockRun;
-class LaunchCheck;
+class LaunchObserver;
 class NativeProvider;
 struct Worker;
 
@@ -150,8 +150,8 @@ struct Launch {
   std::multimap<uint64_t, Diagnostic> diagnostics;
   std::map<uint64_t, std::string> output;  // what blocks printed
   class DeviceHeap* heap = nullptr;
-  NativeProvider* native = nullptr;  // may be null
-  LaunchCheck* check = nullptr;      // null: nobody looks at what it does
+  NativeProvider* native = nullptr;    // may be null
+  LaunchObserver* observer = nullptr;  // null: nobody looks at what it does
   const class Textures* textures = nullptr;
 
   void wait_turn(uint64_t block);  // throws TurnAbandoned when a lower block has faulted

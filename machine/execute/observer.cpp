@@ -1,0 +1,24 @@
+#include "machine/execute/observer.h"
+
+#include "machine/execute/block.h"
+
+namespace coalesce::machine {
+
+void observed_access(const Step& s, Context& c) {
+  const Access& a = *static_cast<const Access*>(s.extra);
+  Warp& w = static_cast<Warp&>(c);
+  w.owner->observer()->access(a, w);
+  a.unchecked(s, c);
+}
+
+void observed_event(const Step& s, Context& c) {
+  Warp& w = static_cast<Warp&>(c);
+  w.owner->observer()->event(*static_cast<const Instruction*>(s.extra), w);
+}
+
+void observed_warp_barrier(const Step& s, Context& c) {
+  Warp& w = static_cast<Warp&>(c);
+  w.owner->observer()->sync_warp(*static_cast<const LaneOp*>(s.extra), w);
+}
+
+}  // namespace coalesce::machine
