@@ -24,9 +24,8 @@ class Loops {
 
  private:
   std::vector<uint32_t> successors(uint32_t b) const {
-    std::vector<uint32_t> all = p_.blocks[b].table;
-    for (uint32_t s : {p_.blocks[b].next, p_.blocks[b].taken})
-      if (s != kNone) all.push_back(s);
+    std::vector<uint32_t> all;
+    machine::successors(p_.blocks[b], [&](uint32_t s) { all.push_back(s); });
     return all;
   }
   void walk(uint32_t root) {
@@ -102,13 +101,7 @@ class Used {
   }
 
  private:
-  static bool moves(const Instruction& i) {
-    static constexpr std::string_view names[] = {"mov",  "cvt", "shl",  "shr",    "or",    "and",
-                                                 "prmt", "bfi", "pack", "unpack", "widen", "narrow"};
-    if (i.kind != Kind::pure) return false;
-    const std::string_view name = i.pure->mnemonic.substr(0, i.pure->mnemonic.find('.'));
-    return std::find(std::begin(names), std::end(names), name) != std::end(names);
-  }
+  static bool moves(const Instruction& i) { return i.kind == Kind::pure && i.pure->facts.moves; }
   bool use(const Value& v) {
     if (!v.is_reg() || used_[v.reg]) return false;
     return used_[v.reg] = true;

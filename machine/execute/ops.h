@@ -7,18 +7,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <string_view>
 #include <type_traits>
-#include <vector>
+
+#include "machine/isa/row.h"
 
 namespace coalesce::machine {
-
-inline constexpr uint32_t kLanes = 32;
-
-struct Context;
-struct Step;
-using Handler = void (*)(const Step&, Context&);
 
 // Where an operand lives: byte offset from one of the context's bases. Offsets are multiples of 4; the low two bits
 // pick the base: constants of the launch, values of the block, registers of the warp.
@@ -52,30 +45,10 @@ struct Context {
   }
 };
 
-// A vector slot is 32 lanes of the element, 64-byte aligned. A predicate slot (element bool) is one uint32_t, bit per
-// lane. A scalar slot is 8 bytes (16 for 128-bit elements); a scalar predicate is a uint32_t, 0 or ~0.
-enum class Element : uint8_t { none, pred, b8, b16, b32, b64, b128 };
-
-struct PureOp {
-  std::string_view mnemonic;
-  Handler scalar, full, masked;
-  uint8_t results, sources;
-  Element result[2], source[4];
-  bool many = false;            // `full` and `masked` obey Context::together; `scalar` always does
-  const void* extra = nullptr;  // for Step::extra
-};
-
 template <class A, class B>
 struct Two {  // return type of operations with two results (d, then the second)
   A first;
   B second;
 };
-
-// The row of an exact mnemonic after canonicalisation (see ops/table.cpp); null: unknown.
-const PureOp* find_pure(std::string_view mnemonic);
-// A mnemonic's suffixes, types behind all else; both as they come.
-std::vector<std::string_view> types_last(std::vector<std::string_view> suffixes);
-// All rows, for the coverage test and docs.
-std::span<const std::span<const PureOp>> all_pure();
 
 }  // namespace coalesce::machine

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <string_view>
 
 #include "machine/program/uses.h"
 
@@ -12,22 +11,40 @@ namespace {
 constexpr uint32_t kAllZero = 64;
 constexpr int kMostSteps = 16;  // of one address, followed back
 
-// The operations that addresses are made of. `wide` ones may not be followed: 32-bit sums wrap, theirs do not.
-enum class Rule { none, copy, add, subtract, either, shift, multiply, multiply_add, mask, choose, widen };
+// The operations that addresses are made of. `widen`: not followed as sums are, since 32-bit sums wrap and its do not.
+enum class Term { none, copy, add, subtract, either, shift, multiply, multiply_add, mask, choose, widen };
 
-Rule rule_of(const PureOp& op) {
-  static constexpr std::pair<std::string_view, Rule> kRules[] = {
-      {"mov", Rule::copy},       {"add", Rule::add},         {"sub", Rule::subtract},        {"or", Rule::either},
-      {"shl", Rule::shift},      {"mul.lo", Rule::multiply}, {"mad.lo", Rule::multiply_add}, {"and", Rule::mask},
-      {"mul.wide", Rule::widen}, {"min", Rule::choose},      {"max", Rule::choose}};
-  const std::size_t dot = op.mnemonic.rfind('.');
-  if (dot == std::string_view::npos) return Rule::none;
-  const std::string_view name = op.mnemonic.substr(0, dot), type = op.mnemonic.substr(dot + 1);
-  if (type != "u32" && type != "s32" && type != "b32" && type != "u64" && type != "s64" && type != "b64")
-    return Rule::none;
-  for (const auto& [text, rule] : kRules)
-    if (text == name) return rule;
-  return Rule::none;
+Term term_of(const PureOp& row) {
+  const isa::Operation& op = row.operation;
+  if (op.modified || op.rounding != isa::Rounding::none || op.to != isa::Type::none || !is_integer(op.type) ||
+      bits_of(op.type) < 32)
+    return Term::none;
+  const auto product = [&](Term low, Term wide) {
+    return op.product == isa::Product::lo ? low : op.product == isa::Product::wide ? wide : Term::none;
+  };
+  switch (op.opcode) {
+    case isa::Opcode::mov:
+      return Term::copy;
+    case isa::Opcode::add:
+      return Term::add;
+    case isa::Opcode::sub:
+      return Term::subtract;
+    case isa::Opcode::or_:
+      return Term::either;
+    case isa::Opcode::shl:
+      return Term::shift;
+    case isa::Opcode::and_:
+      return Term::mask;
+    case isa::Opcode::min:
+    case isa::Opcode::max:
+      return Term::choose;
+    case isa::Opcode::mul:
+      return product(Term::multiply, Term::widen);
+    case isa::Opcode::mad:
+      return product(Term::multiply_add, Term::none);
+    default:
+      return Term::none;
+  }
 }
 
 uint32_t zero_bits_of(uint64_t bits) { return bits ? static_cast<uint32_t>(std::countr_zero(bits)) : kAllZero; }
@@ -59,22 +76,22 @@ uint32_t Addresses::zero_bits(const Value& v) const {
 uint32_t Addresses::zero_bits(const Instruction& i) const {
   if (i.kind != Kind::pure) return 0;
   const auto of = [&](std::size_t k) { return zero_bits(i.sources[k]); };
-  switch (rule_of(*i.pure)) {
-    case Rule::copy:
+  switch (term_of(*i.pure)) {
+    case Term::copy:
       return of(0);
-    case Rule::add:
-    case Rule::subtract:
-    case Rule::either:
-    case Rule::choose:
+    case Term::add:
+    case Term::subtract:
+    case Term::either:
+    case Term::choose:
       return std::min(of(0), of(1));
-    case Rule::mask:
+    case Term::mask:
       return std::max(of(0), of(1));
-    case Rule::shift:
+    case Term::shift:
       return i.sources[1].is_constant() ? of(0) + static_cast<uint32_t>(i.sources[1].bits & 63) : of(0);
-    case Rule::multiply:
-    case Rule::widen:
+    case Term::multiply:
+    case Term::widen:
       return of(0) + of(1);
-    case Rule::multiply_add:
+    case Term::multiply_add:
       return std::min(of(0) + of(1), of(2));
     default:
       return 0;
@@ -148,27 +165,27 @@ void Addresses::add(AddressSum& sum, const Value& value, int64_t times, int dept
   const Value &a = i->sources[0], b = i->sources.size() > 1 ? i->sources[1] : Value{};
   // 32-bit constants are kept as unsigned numbers; addresses are sums modulo 2^32.
   const auto number = [](const Value& v) { return static_cast<int64_t>(static_cast<int32_t>(v.bits)); };
-  switch (rule_of(*i->pure)) {
-    case Rule::copy:
+  switch (term_of(*i->pure)) {
+    case Term::copy:
       return add(sum, a, times, depth - 1);
-    case Rule::add:
+    case Term::add:
       add(sum, a, times, depth - 1);
       return add(sum, b, times, depth - 1);
-    case Rule::subtract:
+    case Term::subtract:
       add(sum, a, times, depth - 1);
       return add(sum, b, -times, depth - 1);
-    case Rule::either:  // of bits that the other operand has not: an addition
+    case Term::either:  // of bits that the other operand has not: an addition
       if (!b.is_constant() || zero_bits(a) >= 32 || b.bits >> zero_bits(a)) return leaf();
       add(sum, a, times, depth - 1);
       return add(sum, b, times, depth - 1);
-    case Rule::shift:
+    case Term::shift:
       if (!b.is_constant() || b.bits > 16) return leaf();
       return add(sum, a, times << b.bits, depth - 1);
-    case Rule::multiply:
+    case Term::multiply:
       if (b.is_constant()) return add(sum, a, times * number(b), depth - 1);
       if (a.is_constant()) return add(sum, b, times * number(a), depth - 1);
       return leaf();
-    case Rule::multiply_add:
+    case Term::multiply_add:
       if (!b.is_constant()) return leaf();
       add(sum, a, times * number(b), depth - 1);
       return add(sum, i->sources[2], times, depth - 1);

@@ -1,8 +1,8 @@
-// Video instructions as PTX writes them, for the row `video` (execute/ops/video.h).
+// Video instructions as PTX writes them, for the row `video` (isa/video.h).
 #include <algorithm>
 #include <optional>
 
-#include "machine/execute/ops/video.h"
+#include "machine/isa/video.h"
 #include "machine/program/flatten.h"
 
 namespace coalesce::machine {

@@ -9,10 +9,8 @@
 // widening 32 to 64 bits is only where the range proves that no lane wraps.
 #include <algorithm>
 #include <bit>
-#include <unordered_map>
 #include <utility>
 
-#include "machine/program/linear.h"
 #include "machine/program/program.h"
 
 namespace coalesce::machine {
@@ -140,9 +138,8 @@ class Lanes {
   static LaneClass higher(LaneClass a, LaneClass b) { return std::max(a, b); }
 
   Fact pure(const Instruction& i) {
-    auto found = rules_.find(i.pure);
-    if (found == rules_.end()) found = rules_.emplace(i.pure, std::pair{rule_of(*i.pure), bound_of(*i.pure)}).first;
-    const auto& [r, bound] = found->second;
+    const LinearRule& r = i.pure->facts.linear;
+    const BoundRule& bound = i.pure->facts.bound;
     Fact f[4], out;
     const unsigned source_bits = r.rule == Rule::mul_wide || r.rule == Rule::mad_wide || r.rule == Rule::widen_signed ||
                                          r.rule == Rule::widen_unsigned
@@ -282,7 +279,7 @@ class Lanes {
   }
 
   // Numbers masked, shifted to the right or divided by a constant.
-  void bounded(const BoundOf& b, const Instruction& i, Fact* out) const {
+  void bounded(const BoundRule& b, const Instruction& i, Fact* out) const {
     if (b.bound == Bound::none) return;
     Fact x = of(i.sources[0], b.bits), by = of(i.sources[1], b.bits);
     if (b.bound == Bound::mask && x.range.low == x.range.high && x.range.known()) std::swap(x, by);
@@ -450,7 +447,6 @@ class Lanes {
   std::vector<bool> seen_;
   std::vector<bool> begins_;  // live where the kernel begins
   std::vector<uint8_t> grown_;
-  std::unordered_map<const PureOp*, std::pair<RuleOf, BoundOf>> rules_;
   bool changed_ = false, empty_ = false;
 };
 

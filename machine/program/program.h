@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "machine/diagnostic.h"
-#include "machine/execute/ops.h"
+#include "machine/isa/row.h"
 #include "machine/ptx/module.h"
 
 namespace coalesce::machine {

@@ -1,6 +1,5 @@
 #include "native/analyse/checked_affine.h"
 
-#include "machine/program/linear.h"
 #include "machine/program/uses.h"
 
 namespace coalesce::native {
@@ -18,7 +17,7 @@ namespace {
 
 bool stride_of_result(const Registers& registers, const CheckedAffine& c, const Instruction& i, int64_t* stride) {
   if (i.kind != Kind::pure || i.guard != kNone) return false;
-  const machine::RuleOf f = machine::rule_of(*i.pure);
+  const machine::LinearRule& f = i.pure->facts.linear;
   if (f.bits != 64) return false;
   int64_t a = 0, b = 0;
   uint64_t factor = 0;

@@ -1,9 +1,7 @@
 #include "native/analyse/hoisted_checks.h"
 
 #include <algorithm>
-#include <string_view>
 
-#include "machine/program/flatten.h"
 #include "machine/program/uses.h"
 #include "native/analyse/shared_access.h"
 #include "native/analyse/warp_affine.h"
@@ -13,6 +11,7 @@ namespace coalesce::native {
 using machine::AddressSpace;
 using machine::Kind;
 using machine::kLanes;
+namespace isa = machine::isa;
 
 namespace {
 
@@ -42,6 +41,25 @@ std::vector<uint32_t> only_way(const Decoded& p, const RegionPlan& plan, uint32_
     way.push_back(inside);
   }
   return way.size() + left_out == plan.blocks.size() ? way : std::vector<uint32_t>{};
+}
+
+std::optional<Order> order_of(isa::Comparison comparison) {
+  switch (comparison) {
+    case isa::Comparison::lt:
+    case isa::Comparison::lo:
+      return Order::less;
+    case isa::Comparison::le:
+    case isa::Comparison::ls:
+      return Order::less_equal;
+    case isa::Comparison::gt:
+    case isa::Comparison::hi:
+      return Order::greater;
+    case isa::Comparison::ge:
+    case isa::Comparison::hs:
+      return Order::greater_equal;
+    default:
+      return std::nullopt;
+  }
 }
 
 // The work of one analysis: follows the instructions of the way.
@@ -118,24 +136,14 @@ class Finder {
   bool test(uint32_t index) {
     const Instruction& i = p_.code[index];
     if (i.results[1] != kNone) return false;
-    const machine::Mnemonic m(i.pure->mnemonic);
-    if (m.opcode != "setp" || m.suffixes.size() != 2 || (m.suffixes[1] != "s32" && m.suffixes[1] != "u32"))
-      return false;
+    const isa::Operation& op = i.pure->operation;
+    if (!op.is_comparison() || op.pair || (op.type != isa::Type::s32 && op.type != isa::Type::u32)) return false;
     const machine::Value& a = i.sources[0];
     if (!a.is_reg() || !registers_.is_scalar(a.reg) || !affine_[a.reg] || !registers_.is_block_level(i.sources[1]))
       return false;
-    const std::string_view how = m.suffixes[0];
-    HoistedChecks::Action action{What::test, index, Order::less, m.suffixes[1] == "s32"};
-    if (how == "lt" || how == "lo")
-      action.order = Order::less;
-    else if (how == "le" || how == "ls")
-      action.order = Order::less_equal;
-    else if (how == "gt" || how == "hi")
-      action.order = Order::greater;
-    else if (how == "ge" || how == "hs")
-      action.order = Order::greater_equal;
-    else
-      return false;
+    const std::optional<Order> order = order_of(op.comparison);
+    if (!order) return false;
+    const HoistedChecks::Action action{What::test, index, *order, op.type == isa::Type::s32};
     found_.actions.push_back(action);
     return true;
   }

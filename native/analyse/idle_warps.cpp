@@ -1,14 +1,12 @@
 #include "native/analyse/idle_warps.h"
 
 #include <algorithm>
-#include <string_view>
-
-#include "machine/program/flatten.h"
+#include <initializer_list>
 
 namespace coalesce::native {
 
 using machine::Kind;
-using machine::Mnemonic;
+namespace isa = machine::isa;
 
 namespace {
 
@@ -46,18 +44,21 @@ bool find_asked(const Decoded& p, uint32_t r, std::vector<bool>* asked) {
 enum class Question : uint8_t { other, below, is_zero };
 
 Question question_of(const Registers& registers, const Instruction& test, bool enters_where_true) {
-  const Mnemonic m(test.pure->mnemonic);
-  if (m.opcode != "setp" || m.suffixes.size() != 2 ||
-      (m.suffixes[1] != "s32" && m.suffixes[1] != "u32" && m.suffixes[1] != "b32"))
+  using isa::Comparison;
+  const isa::Operation& op = test.pure->operation;
+  if (!op.is_comparison() || op.pair ||
+      (op.type != isa::Type::s32 && op.type != isa::Type::u32 && op.type != isa::Type::b32))
     return Question::other;
-  const auto is = [&](std::initializer_list<std::string_view> yes, std::initializer_list<std::string_view> no) {
-    for (const std::string_view name : enters_where_true ? yes : no)
-      if (m.suffixes[0] == name) return true;
-    return false;
+  const auto is = [&](std::initializer_list<Comparison> yes, std::initializer_list<Comparison> no) {
+    const auto& those = enters_where_true ? yes : no;
+    return std::ranges::find(those, op.comparison) != those.end();
   };
   uint64_t number = 1;
-  if (is({"eq"}, {"ne"}) && registers.known(test.sources[1], &number) && number == 0) return Question::is_zero;
-  if (is({"lt", "lo", "le", "ls"}, {"ge", "hs", "gt", "hi"}) && registers.is_block_level(test.sources[1]))
+  if (is({Comparison::eq}, {Comparison::ne}) && registers.known(test.sources[1], &number) && number == 0)
+    return Question::is_zero;
+  if (is({Comparison::lt, Comparison::lo, Comparison::le, Comparison::ls},
+         {Comparison::ge, Comparison::hs, Comparison::gt, Comparison::hi}) &&
+      registers.is_block_level(test.sources[1]))
     return Question::below;
   return Question::other;
 }
@@ -104,17 +105,19 @@ IdleWarps find_idle_warps(const Registers& registers, const RegionRegisters& reg
   }
   const Instruction* from = registers.computed_by(a);
   if (!from) return {};
-  const std::string_view name = from->pure->mnemonic;
-  if (name == "mul.lo.s32" || name == "mul.lo.u32")
+  const isa::Operation& op = from->pure->operation;
+  const bool number = op.type == isa::Type::s32 || op.type == isa::Type::u32;
+  if (op.opcode == isa::Opcode::mul && op.product == isa::Product::lo && number)
     for (const uint32_t k : {0u, 1u})
       if (registers.is_thread_index(from->sources[k]) && registers.is_block_level(from->sources[1 - k])) {
         found.form = Form::product_below;
         found.factor = from->sources[1 - k];
         return found;
       }
-  const bool remainder = name == "rem.s32" || name == "rem.u32";
-  if (!found.equals_zero || (!remainder && name != "and.b32") || !registers.is_thread_index(from->sources[0]) ||
-      !registers.is_block_level(from->sources[1]) || reads_asked(p, plan, found.head, asked))
+  const bool remainder = op.opcode == isa::Opcode::rem && number;
+  if (!found.equals_zero || (!remainder && !op.is_plain(isa::Opcode::and_, isa::Type::b32)) ||
+      !registers.is_thread_index(from->sources[0]) || !registers.is_block_level(from->sources[1]) ||
+      reads_asked(p, plan, found.head, asked))
     return {};
   found.form = remainder ? Form::periodic : Form::masked;
   found.factor = from->sources[1];

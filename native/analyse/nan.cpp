@@ -1,23 +1,13 @@
 #include "native/analyse/nan.h"
 
-#include <string_view>
-
-#include "machine/program/flatten.h"
 #include "machine/program/uses.h"
 
 namespace coalesce::native {
 
 using namespace machine;
 
-bool makes_nan(const PureOp& op) {
-  const Mnemonic m(op.mnemonic);
-  const std::size_t n = m.suffixes.size();
-  if (n == 0 || n > 2 || m.suffixes.back() != "f32" || (n == 2 && m.suffixes[0] != "rn")) return false;
-  for (const std::string_view o : {"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt"})
-    if (m.opcode == o) return true;
-  for (const std::string_view o : {"neg", "abs", "min", "max"})
-    if (m.opcode == o) return n == 1;
-  return false;
+bool is_bit_copy(const PureOp& op) {
+  return op.operation.is(isa::Opcode::mov, isa::Type::f32) || op.operation.is(isa::Opcode::mov, isa::Type::b32);
 }
 
 // Every register of 32 bits is taken to be one until a definition says otherwise.
@@ -33,12 +23,12 @@ std::vector<bool> find_any_nan(const Decoded& p) {
   };
   const auto keeps_any = [&](const Instruction& i) {
     if (i.kind != Kind::pure) return false;
-    if (i.pure->mnemonic == "mov.f32" || i.pure->mnemonic == "mov.b32") {
+    if (is_bit_copy(*i.pure)) {
       const Value& v = i.sources[0];
       constexpr uint64_t kInfinity = 0x7f800000u;
       return v.is_reg() ? any[v.reg] : (v.bits & 0x7fffffffu) <= kInfinity;
     }
-    return makes_nan(*i.pure);
+    return i.pure->facts.makes_nan;
   };
   while (changed) {
     changed = false;

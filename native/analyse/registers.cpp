@@ -7,6 +7,9 @@ namespace coalesce::native {
 using machine::Builtin;
 using machine::Kind;
 using machine::kLanes;
+using machine::isa::Opcode;
+using machine::isa::Operation;
+using machine::isa::Type;
 
 Registers::Registers(const Decoded& program)
     : p_(program), unset_(program.registers.size()), writer_(program.registers.size(), kNone) {
@@ -55,7 +58,10 @@ bool Registers::is_thread_index(const machine::Value& v) const {
   if (p_.shape.block[1] != 1 || p_.shape.block[2] != 1 || !v.is_reg()) return false;
   if (p_.registers[v.reg].builtin == Builtin::tid_x) return true;
   const Instruction* i = computed_by(v);
-  return i && (i->pure->mnemonic == "mov.u32" || i->pure->mnemonic == "mov.b32" || i->pure->mnemonic == "mov.s32") &&
+  if (!i) return false;
+  const Operation& op = i->pure->operation;
+  return (op.is_plain(Opcode::mov, Type::u32) || op.is_plain(Opcode::mov, Type::b32) ||
+          op.is_plain(Opcode::mov, Type::s32)) &&
          is_thread_index(i->sources[0]);
 }
 

@@ -1,6 +1,5 @@
 #include "native/analyse/warp_affine.h"
 
-#include "machine/program/linear.h"
 #include "machine/program/uses.h"
 #include "native/analyse/checked_affine.h"
 
@@ -39,7 +38,7 @@ bool keeps_warp_affine(const Registers& registers, const Instruction& i,
                        const std::function<bool(uint32_t)>& may_widen) {
   const Decoded& p = registers.program();
   if (i.kind != Kind::pure || i.guard != kNone || i.results[0] == kNone || i.results[1] != kNone) return false;
-  const machine::RuleOf rule = machine::rule_of(*i.pure);
+  const machine::LinearRule& rule = i.pure->facts.linear;
   const auto of_block = [&](const machine::Value& v) { return registers.is_block_level(v); };
   const auto& s = i.sources;
   uint64_t factor = 0;

@@ -2,14 +2,13 @@
 
 #include <bit>
 
-#include "machine/program/flatten.h"
 #include "native/emit/registers.h"
 
 namespace coalesce::native {
 
 using namespace llvm;
 using machine::kLanes;
-using machine::Mnemonic;
+namespace isa = machine::isa;
 
 namespace {
 
@@ -22,30 +21,44 @@ struct Question {
   bool is_signed = true;  // if its operands are
 };
 
-Question question_of(std::string_view how) {
-  static const std::pair<std::string_view, Question> kAll[] = {
-      {"lt", {Question::below, 0, true}},      {"le", {Question::below, 1, true}},
-      {"ge", {Question::not_below, 0, true}},  {"gt", {Question::not_below, 1, true}},
-      {"lo", {Question::below, 0, false}},     {"ls", {Question::below, 1, false}},
-      {"hs", {Question::not_below, 0, false}}, {"hi", {Question::not_below, 1, false}},
-      {"eq", {Question::equal, 0, true}},      {"ne", {Question::not_equal, 0, true}}};
-  for (const auto& [name, question] : kAll)
-    if (how == name) return question;
-  return {};
+Question question_of(isa::Comparison comparison) {
+  switch (comparison) {
+    case isa::Comparison::lt:
+      return {Question::below, 0, true};
+    case isa::Comparison::le:
+      return {Question::below, 1, true};
+    case isa::Comparison::ge:
+      return {Question::not_below, 0, true};
+    case isa::Comparison::gt:
+      return {Question::not_below, 1, true};
+    case isa::Comparison::lo:
+      return {Question::below, 0, false};
+    case isa::Comparison::ls:
+      return {Question::below, 1, false};
+    case isa::Comparison::hs:
+      return {Question::not_below, 0, false};
+    case isa::Comparison::hi:
+      return {Question::not_below, 1, false};
+    case isa::Comparison::eq:
+      return {Question::equal, 0, true};
+    case isa::Comparison::ne:
+      return {Question::not_equal, 0, true};
+    default:
+      return {};
+  }
 }
 
 }  // namespace
 
 Value* compare_affine(Emitter& e, const Instruction& i) {
   IRBuilder<>& ir = e.ir;
-  std::string_view name = i.pure->mnemonic;
-  if (name.ends_with("|")) name.remove_suffix(1);
-  const Mnemonic m(name);
-  if (m.opcode != "setp" || m.suffixes.size() != 2 || !i.sources[0].is_reg()) return nullptr;
-  const std::string_view type = m.suffixes[1];
+  const isa::Operation& op = i.pure->operation;
+  if (!op.is_comparison() || !i.sources[0].is_reg()) return nullptr;
   const Register& a = e.p.registers[i.sources[0].reg];
   const machine::Value& other = i.sources[1];
-  if ((type != "s32" && type != "u32" && type != "b32") || a.element != Element::b32) return nullptr;
+  if ((op.type != isa::Type::s32 && op.type != isa::Type::u32 && op.type != isa::Type::b32) ||
+      a.element != Element::b32)
+    return nullptr;
   if (other.is_reg() && (!e.is_scalar(other.reg) || e.p.registers[other.reg].lanes == LaneClass::affine ||
                          e.p.registers[other.reg].element != Element::b32))
     return nullptr;
@@ -55,7 +68,7 @@ Value* compare_affine(Emitter& e, const Instruction& i) {
   if (a.lanes != LaneClass::affine || a.stride <= 0 || !std::has_single_bit(static_cast<uint64_t>(a.stride)) ||
       a.stride > (1 << 20) || !a.range.known() || a.range.low < 0 || a.range.high >= kBound - a.stride * kLanes)
     return nullptr;
-  const Question question = question_of(m.suffixes[0]);
+  const Question question = question_of(op.comparison);
   if (question.what == Question::none) return nullptr;
   Type *i32 = ir.getInt32Ty(), *i64 = ir.getInt64Ty();
   Value* base = scalar_of(e, i.sources[0], Element::b32);
@@ -78,7 +91,7 @@ Value* compare_affine(Emitter& e, const Instruction& i) {
     }
   } else {
     // The distance of the number from lane 0, and its number of steps.
-    number = question.is_signed && type == "s32" ? ir.CreateSExt(number, i64) : ir.CreateZExt(number, i64);
+    number = question.is_signed && op.type == isa::Type::s32 ? ir.CreateSExt(number, i64) : ir.CreateZExt(number, i64);
     Value* far = ir.CreateSub(number, ir.CreateZExt(base, i64));
     const auto places = static_cast<uint64_t>(std::countr_zero(step));
     if (equality) {

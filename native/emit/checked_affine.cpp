@@ -1,6 +1,5 @@
 #include "native/emit/checked_affine.h"
 
-#include "machine/program/linear.h"
 #include "native/emit/registers.h"
 
 namespace coalesce::native {
@@ -35,7 +34,7 @@ void emit_checked_affine(Emitter& e, const Instruction& i) {
   IRBuilder<>& ir = e.ir;
   const uint32_t r = i.results[0];
   if (i.kind != Kind::pure || r == kNone || e.is_scalar(r) || !e.facts.checked_affine.is[r]) return;
-  const machine::RuleOf f = machine::rule_of(*i.pure);
+  const machine::LinearRule& f = i.pure->facts.linear;
   Type* i64 = ir.getInt64Ty();
   Value *base = nullptr, *unwrapped = nullptr;
   const auto both = [&](Value* a, Value* b) { return !a ? b : !b ? a : ir.CreateAnd(a, b); };

@@ -1,60 +1,113 @@
-#include "machine/program/flatten.h"
 #include "native/emit/operations.h"
 
 namespace coalesce::native {
 
 using namespace llvm;
-using machine::Mnemonic;
+namespace isa = machine::isa;
 
 namespace {
 
-unsigned bits_of_type(std::string_view t) {
-  return t.ends_with("64") ? 64 : t.ends_with("32") ? 32 : t.ends_with("16") ? 16 : t.ends_with("8") ? 8 : 0;
+// Of signed numbers, but for lo, ls, hi and hs. BAD_ICMP_PREDICATE: no comparison of integers.
+CmpInst::Predicate integer_predicate(isa::Comparison c) {
+  switch (c) {
+    case isa::Comparison::eq:
+      return CmpInst::ICMP_EQ;
+    case isa::Comparison::ne:
+      return CmpInst::ICMP_NE;
+    case isa::Comparison::lt:
+      return CmpInst::ICMP_SLT;
+    case isa::Comparison::le:
+      return CmpInst::ICMP_SLE;
+    case isa::Comparison::gt:
+      return CmpInst::ICMP_SGT;
+    case isa::Comparison::ge:
+      return CmpInst::ICMP_SGE;
+    case isa::Comparison::lo:
+      return CmpInst::ICMP_ULT;
+    case isa::Comparison::ls:
+      return CmpInst::ICMP_ULE;
+    case isa::Comparison::hi:
+      return CmpInst::ICMP_UGT;
+    case isa::Comparison::hs:
+      return CmpInst::ICMP_UGE;
+    default:
+      return CmpInst::BAD_ICMP_PREDICATE;
+  }
 }
-bool is_integer(std::string_view t) {
-  return (t[0] == 's' || t[0] == 'u' || t[0] == 'b') && bits_of_type(t) >= 16 &&
-         t.find('x') == std::string_view::npos && t.substr(0, 2) != "bf";
+
+CmpInst::Predicate float_predicate(isa::Comparison c) {
+  switch (c) {
+    case isa::Comparison::eq:
+      return CmpInst::FCMP_OEQ;
+    case isa::Comparison::ne:
+      return CmpInst::FCMP_ONE;
+    case isa::Comparison::lt:
+      return CmpInst::FCMP_OLT;
+    case isa::Comparison::le:
+      return CmpInst::FCMP_OLE;
+    case isa::Comparison::gt:
+      return CmpInst::FCMP_OGT;
+    case isa::Comparison::ge:
+      return CmpInst::FCMP_OGE;
+    case isa::Comparison::equ:
+      return CmpInst::FCMP_UEQ;
+    case isa::Comparison::neu:
+      return CmpInst::FCMP_UNE;
+    case isa::Comparison::ltu:
+      return CmpInst::FCMP_ULT;
+    case isa::Comparison::leu:
+      return CmpInst::FCMP_ULE;
+    case isa::Comparison::gtu:
+      return CmpInst::FCMP_UGT;
+    case isa::Comparison::geu:
+      return CmpInst::FCMP_UGE;
+    case isa::Comparison::num:
+      return CmpInst::FCMP_ORD;
+    case isa::Comparison::nan:
+      return CmpInst::FCMP_UNO;
+    default:
+      return CmpInst::BAD_FCMP_PREDICATE;
+  }
 }
+
+// Null: not of this kind.
+Value* compared(Emitter& e, const isa::Operation& op, Value* a, Value* b) {
+  IRBuilder<>& ir = e.ir;
+  if (op.type == isa::Type::f32 || op.type == isa::Type::f64) {
+    const CmpInst::Predicate predicate = float_predicate(op.comparison);
+    if (predicate == CmpInst::BAD_FCMP_PREDICATE) return nullptr;
+    Type* f = a->getType()->getWithNewType(op.type == isa::Type::f32 ? ir.getFloatTy() : ir.getDoubleTy());
+    Value* left = ir.CreateBitCast(a, f);
+    return ir.CreateFCmp(predicate, left, ir.CreateBitCast(b, f));
+  }
+  CmpInst::Predicate predicate = integer_predicate(op.comparison);
+  if (!isa::is_integer(op.type) || predicate == CmpInst::BAD_ICMP_PREDICATE) return nullptr;
+  if (!is_signed(op.type) && ICmpInst::isSigned(predicate)) predicate = ICmpInst::getUnsignedPredicate(predicate);
+  return ir.CreateICmp(predicate, a, b);
+}
+
 }  // namespace
 
-bool compare_operation(Emitter& e, const machine::PureOp& op, const std::vector<Value*>& s, Value* out[2]) {
+bool compare_operation(Emitter& e, const machine::PureOp& row, const std::vector<Value*>& s, Value* out[2]) {
   IRBuilder<>& ir = e.ir;
-  std::string_view name = op.mnemonic;
-  const bool pair = name.ends_with("|");
-  if (pair) name.remove_suffix(1);
-  const Mnemonic m(name);
-  const std::string_view how = m.suffixes[0], t = m.suffixes.back();
-  if (m.has("ftz")) return false;
-  static const std::pair<std::string_view, CmpInst::Predicate> kInteger[] = {
-      {"eq", CmpInst::ICMP_EQ},  {"ne", CmpInst::ICMP_NE},  {"lt", CmpInst::ICMP_SLT}, {"le", CmpInst::ICMP_SLE},
-      {"gt", CmpInst::ICMP_SGT}, {"ge", CmpInst::ICMP_SGE}, {"lo", CmpInst::ICMP_ULT}, {"ls", CmpInst::ICMP_ULE},
-      {"hi", CmpInst::ICMP_UGT}, {"hs", CmpInst::ICMP_UGE}};
-  static const std::pair<std::string_view, CmpInst::Predicate> kFloat[] = {
-      {"eq", CmpInst::FCMP_OEQ},  {"ne", CmpInst::FCMP_ONE},  {"lt", CmpInst::FCMP_OLT},  {"le", CmpInst::FCMP_OLE},
-      {"gt", CmpInst::FCMP_OGT},  {"ge", CmpInst::FCMP_OGE},  {"equ", CmpInst::FCMP_UEQ}, {"neu", CmpInst::FCMP_UNE},
-      {"ltu", CmpInst::FCMP_ULT}, {"leu", CmpInst::FCMP_ULE}, {"gtu", CmpInst::FCMP_UGT}, {"geu", CmpInst::FCMP_UGE},
-      {"num", CmpInst::FCMP_ORD}, {"nan", CmpInst::FCMP_UNO}};
-  Value* test = nullptr;
-  if (t == "f32" || t == "f64") {
-    Type* f = s[0]->getType()->getWithNewType(t == "f32" ? ir.getFloatTy() : ir.getDoubleTy());
-    for (const auto& [text, predicate] : kFloat)
-      if (how == text) test = ir.CreateFCmp(predicate, ir.CreateBitCast(s[0], f), ir.CreateBitCast(s[1], f));
-  } else if (is_integer(t)) {
-    for (auto [text, predicate] : kInteger)
-      if (how == text) {
-        if (t[0] != 's' && ICmpInst::isSigned(predicate)) predicate = ICmpInst::getUnsignedPredicate(predicate);
-        test = ir.CreateICmp(predicate, s[0], s[1]);
-      }
-  }
+  const isa::Operation& op = row.operation;
+  if (op.modified || (op.join != isa::Join::none) != (s.size() == 3)) return false;
+  Value* test = compared(e, op, s[0], s[1]);
   if (!test) return false;
   const auto joined = [&](Value* v) {
-    if (m.suffixes.size() == 2) return v;
-    const std::string_view join = m.suffixes[1];
-    return join == "and" ? ir.CreateAnd(v, s[2]) : join == "or" ? ir.CreateOr(v, s[2]) : ir.CreateXor(v, s[2]);
+    switch (op.join) {
+      case isa::Join::and_:
+        return ir.CreateAnd(v, s[2]);
+      case isa::Join::or_:
+        return ir.CreateOr(v, s[2]);
+      case isa::Join::xor_:
+        return ir.CreateXor(v, s[2]);
+      default:
+        return v;
+    }
   };
-  if (m.suffixes.size() > 3 || (m.suffixes.size() == 3) != (s.size() == 3)) return false;
   out[0] = joined(test);
-  out[1] = pair ? joined(ir.CreateNot(test)) : nullptr;
+  out[1] = op.pair ? joined(ir.CreateNot(test)) : nullptr;
   return true;
 }
 

@@ -4,15 +4,15 @@
 namespace coalesce::native {
 
 using namespace llvm;
-using machine::Mnemonic;
+namespace isa = machine::isa;
 
-Value* float_operation(Emitter& e, const machine::PureOp& op, const std::vector<Value*>& s) {
+Value* float_operation(Emitter& e, const machine::PureOp& row, const std::vector<Value*>& s) {
   IRBuilder<>& ir = e.ir;
-  const Mnemonic m(op.mnemonic);
-  const std::size_t n = m.suffixes.size();
-  const std::string_view o = m.opcode, t = m.suffixes.empty() ? "" : m.suffixes.back();
-  if ((t != "f32" && t != "f64") || n > 2 || (n == 2 && m.suffixes[0] != "rn")) return nullptr;
-  const bool single = t == "f32";
+  const isa::Operation& op = row.operation;
+  const bool single = op.type == isa::Type::f32, nearest = op.rounding == isa::Rounding::rn;
+  if ((!single && op.type != isa::Type::f64) || op.to != isa::Type::none || op.modified ||
+      op.product != isa::Product::none || (op.rounding != isa::Rounding::none && !nearest))
+    return nullptr;
   Type* bits = s[0]->getType();
   Type* type = bits->getWithNewType(single ? ir.getFloatTy() : ir.getDoubleTy());
   std::vector<Value*> f;
@@ -26,30 +26,50 @@ Value* float_operation(Emitter& e, const machine::PureOp& op, const std::vector<
     for (unsigned k : order) result = ir.CreateSelect(is_nan(f[k]), quiet(s[k]), result);
     return result;
   };
-  if (o == "add") return finish(ir.CreateFAdd(f[0], f[1]), {0, 1});
-  if (o == "sub") return finish(ir.CreateFSub(f[0], f[1]), {0, 1});
-  if (o == "mul") return finish(ir.CreateFMul(f[0], f[1]), {0, 1});
-  if ((o == "fma" || o == "mad") && !e.target.fuses) return nullptr;
-  if (o == "fma" || o == "mad")
-    return finish(ir.CreateIntrinsic(Intrinsic::fma, {type}, {f[0], f[1], f[2]}), {0, 2, 1});
+  switch (op.opcode) {
+    case isa::Opcode::add:
+      return finish(ir.CreateFAdd(f[0], f[1]), {0, 1});
+    case isa::Opcode::sub:
+      return finish(ir.CreateFSub(f[0], f[1]), {0, 1});
+    case isa::Opcode::mul:
+      return finish(ir.CreateFMul(f[0], f[1]), {0, 1});
+    case isa::Opcode::fma:
+    case isa::Opcode::mad:
+      if (!e.target.fuses) return nullptr;
+      return finish(ir.CreateIntrinsic(Intrinsic::fma, {type}, {f[0], f[1], f[2]}), {0, 2, 1});
+    default:
+      break;
+  }
   if (!single) return nullptr;
-  if (o == "div" && n == 2) return finish(ir.CreateFDiv(f[0], f[1]), {});
-  if (o == "rcp" && n == 2) return finish(ir.CreateFDiv(ConstantFP::get(type, 1.0), f[0]), {});
-  if (o == "sqrt" && n == 2) return finish(ir.CreateUnaryIntrinsic(Intrinsic::sqrt, f[0]), {});
-  if (n != 1) return nullptr;
-  if (o == "neg" || o == "abs") {
-    Value* r = o == "neg" ? ir.CreateXor(s[0], splat(s[0], 0x80000000u)) : ir.CreateAnd(s[0], splat(s[0], 0x7fffffffu));
-    return ir.CreateSelect(is_nan(f[0]), splat(s[0], 0x7fffffffu), r);
+  switch (op.opcode) {
+    case isa::Opcode::div:
+      return nearest ? finish(ir.CreateFDiv(f[0], f[1]), {}) : nullptr;
+    case isa::Opcode::rcp:
+      return nearest ? finish(ir.CreateFDiv(ConstantFP::get(type, 1.0), f[0]), {}) : nullptr;
+    case isa::Opcode::sqrt:
+      return nearest ? finish(ir.CreateUnaryIntrinsic(Intrinsic::sqrt, f[0]), {}) : nullptr;
+    case isa::Opcode::neg:
+    case isa::Opcode::abs: {
+      if (nearest) return nullptr;
+      Value* r = op.opcode == isa::Opcode::neg ? ir.CreateXor(s[0], splat(s[0], 0x80000000u))
+                                               : ir.CreateAnd(s[0], splat(s[0], 0x7fffffffu));
+      return ir.CreateSelect(is_nan(f[0]), splat(s[0], 0x7fffffffu), r);
+    }
+    case isa::Opcode::min:
+    case isa::Opcode::max: {
+      if (nearest) return nullptr;
+      // -0 is less than +0; a NaN loses against a number.
+      Value* less = ir.CreateFCmpOLT(f[0], f[1]);
+      Value* equal = ir.CreateFCmpOEQ(f[0], f[1]);
+      Value* first = ir.CreateOr(less, ir.CreateAnd(equal, ir.CreateICmpSLT(s[0], splat(s[0], 0))));
+      Value* r =
+          op.opcode == isa::Opcode::min ? ir.CreateSelect(first, s[0], s[1]) : ir.CreateSelect(first, s[1], s[0]);
+      r = ir.CreateSelect(is_nan(f[1]), s[0], r);
+      return ir.CreateSelect(is_nan(f[0]), s[1], r);
+    }
+    default:
+      return nullptr;
   }
-  if (o == "min" || o == "max") {
-    // -0 is less than +0; a NaN loses against a number.
-    Value* first = ir.CreateOr(ir.CreateFCmpOLT(f[0], f[1]),
-                               ir.CreateAnd(ir.CreateFCmpOEQ(f[0], f[1]), ir.CreateICmpSLT(s[0], splat(s[0], 0))));
-    Value* r = o == "min" ? ir.CreateSelect(first, s[0], s[1]) : ir.CreateSelect(first, s[1], s[0]);
-    r = ir.CreateSelect(is_nan(f[1]), s[0], r);
-    return ir.CreateSelect(is_nan(f[0]), s[1], r);
-  }
-  return nullptr;
 }
 
 }  // namespace coalesce::native

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "native/analyse/nan.h"
 #include "native/emit/arithmetic.h"
 #include "native/emit/move.h"
 #include "native/emit/registers.h"
@@ -77,8 +76,8 @@ std::optional<Interleaved::Part> part_of_result(Emitter& e, const Instruction& i
   if (e.interleaved.parts.empty() || active.mask || i.pure->results != 1 || i.pure->result[0] == Element::pred ||
       i.results[0] == kNone)
     return std::nullopt;
-  const std::string_view name = i.pure->mnemonic;
-  if (name.starts_with("div.") || name.starts_with("rem.")) return std::nullopt;  // of 32 lanes
+  const machine::isa::Opcode opcode = i.pure->operation.opcode;
+  if (opcode == machine::isa::Opcode::div || opcode == machine::isa::Opcode::rem) return std::nullopt;  // of 32 lanes
   Interleaved::Part result{nullptr, 0, 0};
   for (const machine::Value& v : i.sources) {
     if (!v.is_reg() || (e.is_scalar(v.reg) && e.p.registers[v.reg].stride == 0)) continue;
@@ -112,7 +111,7 @@ std::optional<Interleaved::Part> part_of_result(Emitter& e, const Instruction& i
   }
   Value* out[2] = {nullptr, nullptr};
   if (!compute(e, i, sources, out)) return std::nullopt;
-  made.all = makes_nan(*i.pure) && !e.facts.any_nan[i.results[0]] ? canonical(e, out[0]) : out[0];
+  made.all = i.pure->facts.makes_nan && !e.facts.any_nan[i.results[0]] ? canonical(e, out[0]) : out[0];
   e.interleaved.operations.push_back(made);
   return Interleaved::Part{made.all, result.k, result.of};
 }

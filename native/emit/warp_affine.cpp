@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "machine/program/linear.h"
 #include "native/analyse/warp_affine.h"
 #include "native/emit/registers.h"
 #include "native/emit/warp_loop.h"
@@ -54,7 +53,7 @@ WarpAffine warp_affine_of(Emitter& e, const machine::Value& v, Element element, 
 
 WarpAffine warp_affine_result(Emitter& e, const Instruction& i, uint32_t r, WarpAffineValues& values) {
   IRBuilder<>& ir = e.ir;
-  const machine::RuleOf rule = machine::rule_of(*i.pure);
+  const machine::LinearRule& rule = i.pure->facts.linear;
   const auto of = [&](std::size_t k) { return warp_affine_of(e, i.sources[k], i.pure->source[k], r, values); };
   const auto both = [&](Value* a, Value* b) { return !a ? b : !b ? a : ir.CreateAnd(a, b); };
   const auto sum = [&](const WarpAffine& a, const WarpAffine& b) {

@@ -28,12 +28,7 @@ TABLES = (".def",)
 LINES, MEDIAN, WORDS, README_LINES, RESULT_LINES = 400, 130, 20_000, 70, 150
 
 # (file, what it includes): arrows that the table forbids.
-ARROWS = {
-    ("machine/execute/barriers.cpp", "machine/check/check.h"),  # check is not an observer yet
-    ("machine/execute/block.cpp", "machine/check/check.h"),
-    ("machine/execute/lower_instruction.cpp", "machine/check/check.h"),
-    ("machine/execute/warp.cpp", "machine/check/check.h"),
-}
+ARROWS = set()
 # Trees within which folders include each other in circles.
 CIRCLES = {
     "machine",  # machine.h shares its folder with diagnostic.h and device.h, which all rooms of the machine include

@@ -28,7 +28,10 @@ Name operator+(const Name& a, const Name& b) {
 }
 void Rows::keep(const Name& mnemonic, const PureOp& op) {
   ops_.push_back(op);
-  ops_.back().mnemonic = names_.emplace_back(mnemonic.text());
+  PureOp& row = ops_.back();
+  row.mnemonic = names_.emplace_back(mnemonic.text());
+  row.operation = isa::operation_of(row.mnemonic);
+  row.facts = facts_of(row.operation);
 }
 
 namespace {

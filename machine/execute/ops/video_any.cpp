@@ -1,7 +1,7 @@
 // The row `video`: any video instruction, described by its last source (video.h). Those that compilers make of
 // intrinsics have rows of their own (video.cpp).
 #include "machine/execute/ops/rows.h"
-#include "machine/execute/ops/video.h"
+#include "machine/isa/video.h"
 
 namespace coalesce::machine {
 namespace {

@@ -65,16 +65,16 @@ GlobalCost naive_global_atomic(const Addresses& a, uint32_t mask, uint32_t width
   return cost;
 }
 
-enum class Kind { load, store, atomic };
+enum class AccessKind { load, store, atomic };
 
-SharedCost naive_shared(const Addresses& a, uint32_t mask, uint32_t width, Kind kind) {
+SharedCost naive_shared(const Addresses& a, uint32_t mask, uint32_t width, AccessKind kind) {
   const std::vector<unsigned> lanes = lanes_of(mask);
   unsigned group = width <= 4 ? 32 : width == 8 ? 16 : 8;
   const auto all_equal_partner = [&](unsigned flip) {
     return std::all_of(lanes.begin(), lanes.end(),
                        [&](unsigned n) { return !(mask >> (n ^ flip) & 1) || a[n] == a[n ^ flip]; });
   };
-  if (kind == Kind::load && group < 32 && (all_equal_partner(1) || all_equal_partner(2))) group *= 2;
+  if (kind == AccessKind::load && group < 32 && (all_equal_partner(1) || all_equal_partner(2))) group *= 2;
   SharedCost cost;
   for (unsigned first = 0; first < 32; first += group) {
     std::map<uint64_t, std::multiset<uint64_t>> on_bank;
@@ -84,8 +84,8 @@ SharedCost naive_shared(const Addresses& a, uint32_t mask, uint32_t width, Kind 
     }
     std::size_t most = 0;
     for (const auto& [bank, words] : on_bank) {
-      most =
-          std::max(most, kind == Kind::atomic ? words.size() : std::set<uint64_t>(words.begin(), words.end()).size());
+      most = std::max(
+          most, kind == AccessKind::atomic ? words.size() : std::set<uint64_t>(words.begin(), words.end()).size());
     }
     cost.wavefronts += static_cast<uint32_t>(most);
   }
@@ -229,11 +229,11 @@ TEST_P(Traffic, GlobalAtomicAgreesWithTheRule) {
 TEST_P(Traffic, SharedAgreesWithTheRule) {
   each_pattern(16, true, [&](const Addresses& a, uint32_t mask, uint32_t width) {
     const auto n = narrow(a);
-    EXPECT_EQ(GetParam().shared_load_cost(n.data(), mask, width), naive_shared(a, mask, width, Kind::load))
+    EXPECT_EQ(GetParam().shared_load_cost(n.data(), mask, width), naive_shared(a, mask, width, AccessKind::load))
         << show(a, mask, width);
-    EXPECT_EQ(GetParam().shared_store_cost(n.data(), mask, width), naive_shared(a, mask, width, Kind::store))
+    EXPECT_EQ(GetParam().shared_store_cost(n.data(), mask, width), naive_shared(a, mask, width, AccessKind::store))
         << show(a, mask, width);
-    EXPECT_EQ(GetParam().shared_atomic_cost(n.data(), mask, width), naive_shared(a, mask, width, Kind::atomic))
+    EXPECT_EQ(GetParam().shared_atomic_cost(n.data(), mask, width), naive_shared(a, mask, width, AccessKind::atomic))
         << show(a, mask, width);
   });
 }
@@ -246,7 +246,7 @@ TEST(TrafficOfMany, AtomicsOfSixteenWarpsAgreeWithTheRule) {
     for (uint64_t& x : a) x &= ~uint64_t{3};
     const auto n = narrow(a);
     for (uint32_t l = 0; l < 32; ++l) word[at][l] = n[l] / 4;
-    expected[at] = naive_shared(a, ~0u, 4, Kind::atomic).wavefronts;
+    expected[at] = naive_shared(a, ~0u, 4, AccessKind::atomic).wavefronts;
     at = (at + 1) % kAtomicsTogether;
     uint32_t wavefronts[kAtomicsTogether];
     shared_atomic_wavefronts(word, wavefronts);
@@ -301,9 +301,9 @@ TEST(TrafficShapes, AffineSharedAgreesWithTheTable) {
         std::array<uint32_t, 32> n{};
         Addresses a{};
         for (uint32_t i = 0; i < 32; ++i) a[i] = n[i] = base + i * stride;
-        ASSERT_EQ(shared_load_cost_affine(base, stride, mask, width), naive_shared(a, mask, width, Kind::load))
+        ASSERT_EQ(shared_load_cost_affine(base, stride, mask, width), naive_shared(a, mask, width, AccessKind::load))
             << "stride " << stride << " " << show(a, mask, width);
-        ASSERT_EQ(shared_store_cost_affine(base, stride, mask, width), naive_shared(a, mask, width, Kind::store))
+        ASSERT_EQ(shared_store_cost_affine(base, stride, mask, width), naive_shared(a, mask, width, AccessKind::store))
             << "stride " << stride << " " << show(a, mask, width);
       }
     }

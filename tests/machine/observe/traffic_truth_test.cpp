@@ -40,16 +40,16 @@ std::vector<Pattern> read(const std::string& name) {
 }
 
 // An operation's name in the truth is a prefix and bits per lane: what it is, and which of our rules it goes by.
-enum class Rule { shared_load, shared_store, shared_atomic, global, global_atomic, global_cas };
+enum class CostRule { shared_load, shared_store, shared_atomic, global, global_atomic, global_cas };
 struct Operation {
   const char* prefix;
-  Rule rule;
+  CostRule rule;
 };
 constexpr Operation kOperations[] = {
-    {"gatom", Rule::global_atomic}, {"gexch", Rule::global_atomic}, {"gcas", Rule::global_cas},
-    {"gredf", Rule::global_atomic}, {"gred", Rule::global_atomic},  {"gld", Rule::global},
-    {"gnc", Rule::global},          {"gst", Rule::global},          {"g", Rule::global},
-    {"ld", Rule::shared_load},      {"st", Rule::shared_store},     {"at", Rule::shared_atomic},
+    {"gatom", CostRule::global_atomic}, {"gexch", CostRule::global_atomic}, {"gcas", CostRule::global_cas},
+    {"gredf", CostRule::global_atomic}, {"gred", CostRule::global_atomic},  {"gld", CostRule::global},
+    {"gnc", CostRule::global},          {"gst", CostRule::global},          {"g", CostRule::global},
+    {"ld", CostRule::shared_load},      {"st", CostRule::shared_store},     {"at", CostRule::shared_atomic},
 };
 
 // Measured patterns that the rules miss; a line that comes to agree must be taken from the list.
@@ -79,24 +79,24 @@ std::set<std::string> differences(const std::vector<Pattern>& patterns, const Tr
       counted = {{"sectors", c.sectors}, {"lines", c.lines}, {"requests", 1}};
     };
     switch (op->rule) {
-      case Rule::shared_load:
+      case CostRule::shared_load:
         shared(with.shared_load_cost);
         break;
-      case Rule::shared_store:
+      case CostRule::shared_store:
         shared(with.shared_store_cost);
         break;
-      case Rule::shared_atomic:
+      case CostRule::shared_atomic:
         shared(with.shared_atomic_cost);
         break;
-      case Rule::global:
+      case CostRule::global:
         global(with.global_cost);
         break;
-      case Rule::global_atomic:
+      case CostRule::global_atomic:
         global([&](const uint64_t* at, uint32_t mask, uint32_t bytes) {
           return with.global_atomic_cost(at, mask, bytes, 128);
         });
         break;
-      case Rule::global_cas:
+      case CostRule::global_cas:
         global([&](const uint64_t* at, uint32_t mask, uint32_t bytes) {
           return with.global_atomic_cost(at, mask, bytes, 64);
         });
