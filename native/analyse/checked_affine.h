@@ -1,9 +1,9 @@
 // Addresses that are affine unless a number wraps on the way.
 //
-// a[row * n + column] with 32-bit numbers is computed modulo 2^32 and then widened. Where n is a parameter nobody can
-// prove that no lane wraps, so the decoder calls the address general; it is affine in every launch that works. Code for
-// such a register keeps lane 0's value and a bit "no lane has wrapped" beside the vector (emit/checked_affine.cpp), and
-// an access reads only those.
+// a[row * n + column] with 32-bit numbers is computed modulo 2^32 and then widened. Where n is a parameter, no proof
+// says that no lane wraps, so the decoder calls the address general; it is affine in every launch that works. Code for
+// such a register keeps lane 0's value and a bit "no lane has wrapped" beside the vector (emit/checked_affine.cpp); an
+// access reads only these two.
 #pragma once
 
 #include <cstdint>

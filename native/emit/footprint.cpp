@@ -60,7 +60,7 @@ Value* emit_touch(Emitter& e, uint32_t memory, Value* low, Value* high, uint64_t
     ir.CreateCondBr(ir.CreateICmpEQ(ir.CreateLoad(i64, of(offsetof(FootprintLine, line))), line), same, unknown,
                     mostly_not);
     ir.SetInsertPoint(same);
-    // Those of the next line, if there are any, look as if they had not been touched.
+    // Sectors beyond the line count as not touched.
     Value* sectors = ir.CreateLoad(i64, of(offsetof(FootprintLine, sectors)));
     Value* place = ir.CreateAnd(mark, ir.getInt64(63));
     Value* these = ir.getInt64((uint64_t{1} << bytes / 32) - 1);
@@ -71,7 +71,7 @@ Value* emit_touch(Emitter& e, uint32_t memory, Value* low, Value* high, uint64_t
     Value* left = ir.CreateSub(ir.CreateLoad(i64, patience), ir.getInt64(1));
     ir.CreateStore(left, patience);
     ir.CreateCondBr(ir.CreateIsNotNull(left), before, unknown, mostly_not);
-    // New ones of a line that is known: as Runner::touch would keep them, unless it wants to see every jump.
+    // New sectors of a known line are kept as Runner::touch would, unless it counts jumps.
     ir.SetInsertPoint(fresh);
     Value* one_line = ir.CreateICmpULE(place, ir.getInt64(64 - bytes / 32));
     ir.CreateCondBr(ir.CreateAnd(one_line, ir.CreateIsNotNull(own)), fits, unknown, mostly_not);

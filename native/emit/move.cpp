@@ -17,7 +17,7 @@ void load_result(Emitter& e, const MemoryOp& m, std::size_t k, Value* element, c
   const uint32_t r = m.values[k].reg;
   Type* type = element->getType()->getWithNewBitWidth(8u * m.value_bytes[k]);
   element = m.sign_extend ? ir.CreateSExtOrTrunc(element, type) : ir.CreateZExtOrTrunc(element, type);
-  // Lanes that are off keep what they have, everywhere, unless nobody can see it.
+  // Lanes that are off keep their values unless nothing can read them.
   Active to = active;
   to.keeps = active.guarded || e.facts.lanes_exchange[active.block] || !e.p.registers[r].block_local;
   if (element->getType()->isVectorTy()) {

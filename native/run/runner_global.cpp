@@ -15,7 +15,7 @@ void Runner::mark(uint32_t site, TouchedRange& t) {
 }
 
 // Tests whether an allocation has been touched completely. Runs when only ranges still open can be missing (they are
-// counted from then on), when the count is full, and each time the patience ends.
+// counted from then on), when the count is full, and at the end of each recheck interval.
 void Runner::check_fully_touched(uint32_t site) {
   SiteState& s = sites_[site];
   if (!s.rechecks_left) s.rechecks_left = s.recheck_interval *= 2;

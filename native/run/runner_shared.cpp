@@ -17,7 +17,7 @@ uint64_t Runner::affine_cost(Frame*, uint32_t base, uint32_t stride, uint32_t ma
 void Runner::find_cost(Frame*, CostMemo* memo, uint32_t mask, uint32_t how) {
   const uint32_t bytes = how & 255;
   const uint32_t* address = memo->address;
-  // index * 2 * stride: lanes a step apart that nobody could know before.
+  // index * 2 * stride: lanes a step apart, known only at run time.
   const uint32_t first = lowest(mask), step = address[(first + 1) & 31] - address[first];
   const bool store = how & 256;
   SharedCost c;
@@ -60,7 +60,7 @@ void Runner::count_atomics(Frame* f) {
   if (u.n == 0) return;
   SiteTally* sites = of(f).worker_.tally.sites;
   uint32_t wavefronts[PendingAtomics::kMost];
-  shared_atomic_wavefronts(u.word, wavefronts);  // of those behind the last one, too, which nobody asks for
+  shared_atomic_wavefronts(u.word, wavefronts);  // also behind the last one, unused
   for (uint64_t k = 0; k < u.n; ++k) sites[u.site[k]].wavefronts += wavefronts[k] - 1;
   u.n = 0;
 }
