@@ -1,6 +1,8 @@
 // The measured cases, the same for every library. torch_reductions.py reads them from `limit --list`.
 #pragma once
 
+#include <cmath>
+
 #include "bench.h"
 
 namespace bench {
@@ -68,8 +70,38 @@ inline std::vector<Block> blocks() {
           {{128, 3, 1000, 700}, {0, 2, 3}}, {{32, 32, 32, 32, 256}, {1, 3}}, {{4096, 16, 4096}, {1}},
           {{1000, 37, 7000}, {0, 2}}};
 }
-inline Case block_case(const Block& b, const char* op) {
-  Case c{"nd", op, "float", "", "", 4};
+// Shapes that nobody has chosen: 1 to 4 axes, their extents' logarithms and the size's drawn alike (2^25 to 2^28
+// elements), each axis reduced or not. The same ones in every run.
+inline std::vector<Block> random_blocks() {
+  std::vector<Block> list;
+  std::uint64_t state = 20261124;
+  const auto random = [&] {  // [0, 1)
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    return static_cast<double>(state >> 11) * 0x1p-53;
+  };
+  while (list.size() < 40) {
+    const int rank = 1 + static_cast<int>(random() * 4);
+    const double size = 25 + 3 * random();
+    std::vector<double> parts;
+    double all = 0;
+    for (int i = 0; i < rank; ++i) {
+      parts.push_back(random());
+      all += parts.back();
+    }
+    Block b;
+    i64 elements = 1;
+    for (int i = 0; i < rank; ++i) {
+      b.extents.push_back(std::max<i64>(1, std::llround(std::exp2(size * parts[i] / all))));
+      elements *= b.extents.back();
+      if (random() < 0.5) b.axes.push_back(i);
+    }
+    if (b.axes.empty()) b.axes.push_back(static_cast<int>(random() * rank));
+    if (elements <= i64{1} << 28) list.push_back(b);
+  }
+  return list;
+}
+inline Case block_case(const Block& b, const char* op, const char* part = "nd") {
+  Case c{part, op, "float", "", "", 4};
   i64 results = result_bytes("float", op);
   for (const i64 extent : b.extents) {
     c.shape += (c.shape.empty() ? "" : "x") + std::to_string(extent);

@@ -23,8 +23,9 @@ static __global__ void __launch_bounds__(512) read(const uint4* data, i64 vector
 }
 
 // `areas` places of `bytes` in `memory`, which lie `apart` bytes from each other.
-inline void measure_read(Program& program, const void* memory, i64 bytes, int areas, i64 apart, const char* library) {
-  const Case c{"flat", "read", "float", std::to_string(bytes / 4), "", bytes};
+inline void measure_read(Program& program, const void* memory, i64 bytes, int areas, i64 apart, const char* library,
+                         const char* part = "flat") {
+  const Case c{part, "read", "float", std::to_string(bytes / 4), "", bytes};
   if (!program.wants(c)) return;
   static unsigned int* out = nullptr;
   if (!out) CHECK(cudaMalloc(&out, sizeof *out));

@@ -83,20 +83,32 @@ void matrices(bench::Program& program, const T* in, void* out) {
   }
 }
 
+void block(bench::Program& program, const bench::Block& b, const bench::Case& c, const T* in, void* out) {
+  if (!has(c.op) || !program.wants(c)) return;
+  const coalesce::view<T> v(in, static_cast<int>(b.extents.size()), b.extents.data(), nullptr);
+  const std::vector<int>& a = b.axes;
+  const coalesce::axes axes = a.size() == 1   ? coalesce::axes{a[0]}
+                              : a.size() == 2 ? coalesce::axes{a[0], a[1]}
+                              : a.size() == 3 ? coalesce::axes{a[0], a[1], a[2]}
+                                              : coalesce::axes{a[0], a[1], a[2], a[3]};
+  program.measure(c, 1, [&](int) {
+    const auto from = [&](const auto& function, auto* to, cudaStream_t stream) {
+      return function(v, axes, to, stream);
+    };
+    call(c.op, from, out, program.stream());
+  });
+}
+
 void blocks(bench::Program& program, const T* in, void* out) {
-  for (const bench::Block& b : bench::blocks()) {
-    const bench::Case c = bench::block_case(b, "sum");
-    if (!has(c.op) || !program.wants(c)) continue;
-    const coalesce::view<T> v(in, static_cast<int>(b.extents.size()), b.extents.data(), nullptr);
-    const coalesce::axes axes = b.axes.size() == 1   ? coalesce::axes{b.axes[0]}
-                                : b.axes.size() == 2 ? coalesce::axes{b.axes[0], b.axes[1]}
-                                                     : coalesce::axes{b.axes[0], b.axes[1], b.axes[2]};
-    program.measure(c, 1, [&](int) {
-      const auto from = [&](const auto& function, auto* to, cudaStream_t stream) {
-        return function(v, axes, to, stream);
-      };
-      call(c.op, from, out, program.stream());
-    });
+  for (const bench::Block& b : bench::blocks()) block(program, b, bench::block_case(b, "sum"), in, out);
+  // Each beside a read of as many bytes.
+  for (const bench::Block& b : bench::random_blocks()) {
+    for (const char* op : {"sum", "argmax", "variance"}) {
+      const bench::Case c = bench::block_case(b, op, "random");
+      if (!has(op) || !program.wants(c)) continue;
+      bench::measure_read(program, in, c.bytes / 16 * 16, 1, 0, "limit beside " PROGRAM, "random");
+      block(program, b, c, in, out);
+    }
   }
 }
 #endif

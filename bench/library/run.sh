@@ -75,4 +75,4 @@ mkdir -p "$(dirname "$output")"
     rm "$cases"
   fi
 } >"$output"
-echo "$(grep -c seconds "$output") figures in $output; tables and plots: bench/library/table.py $output" >&2
+echo "$(grep -c seconds "$output") figures in $output; tables and plots: bench/library/table.py and random_shapes.py, each with $output" >&2

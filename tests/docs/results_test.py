@@ -13,6 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(ROOT, folder) for folder in ("docs", "bench", "bench/library", "bench/exact")]
 import chart
+import random_shapes
 import speed
 import table
 
@@ -72,6 +73,24 @@ class Library(InFolder):
         self.page("library.md")
         with self.assertRaises(SystemExit):
             self.run_main(table, "--docs", self.folder, self.file("f.jsonl", [cell("limit", "read", 1.0), cell("coalesce", "sum", 1.0)]))
+
+
+class RandomShapes(InFolder):
+    def test_shares_of_the_read_beside(self):
+        def row(op, shape, axes, size, seconds, library="coalesce"):
+            return {"library": library, "part": "random", "op": op, "type": "float", "shape": shape, "axes": axes, "offset": 0, "bytes": size, "mode": "eager", "seconds": seconds}
+
+        file = self.file("f.jsonl", [{"machine": "G", "driver": "1", "date": "2026-01-01"},
+                                     row("read", "1024", "", 4096, 1.0, "limit beside float-sum"), row("sum", "4x256", "1", 4112, 2.0),
+                                     row("read", "1028", "", 4112, 1.0, "limit beside float-sum"), row("sum", "2x512", "1", 4104, 1.0)])
+        self.page("library.md", random_shapes.MARKER)
+        said = self.run_main(random_shapes, "--docs", self.folder, file)
+        self.assertEqual(said, "sum 4x256 over 1: 50%\n")  # beside the read of 4112 bytes
+        text = self.read("library.md")
+        self.assertIn("Of 2 cells, 1 reach 95%", text)  # the other beside that of 4096, whole vectors
+        self.assertIn("| sum | 2 | 1 | 75% | 50% | 50% |", text)
+        self.assertIn("| 4x256 over 1 | 0 | 50% | - | - |", text)
+        self.assertNotIn("| 2x512", text)
 
 
 class Exact(InFolder):
