@@ -37,7 +37,6 @@ CIRCLES = {
 # Files of more than 400 lines.
 LONG = {
     "bench/exact/exact.cu",
-    "include/coalesce/detail/shapes/strided.cuh",
     "include/coalesce/detail/exact/dispatch.cuh",
     "include/coalesce/reduce.cuh",
     "machine/execute/block.cpp",

@@ -1,5 +1,5 @@
-// Columns of matrices so large that a multiprocessor has one block of many threads
-// (include/coalesce/detail/shapes/dense_columns.cuh): as many rows as that takes on the device at hand. Sums are of
+// Columns of matrices so large that a multiprocessor has one block of many threads (detail/shapes/dense_columns.cuh),
+// or blocks as wide as its rows need (columns.cuh): as many rows as that takes on the device at hand. Sums are of
 // multiples of 1/128 below 2^24 of these, and so exact.
 #include <coalesce/reduce.cuh>
 
@@ -53,5 +53,8 @@ int main() {
   check(1, elements / 100 + 2, 100, 3, random);
   check(3, elements / 3 / 700 + 2, 700, 0, random);
   check_variance(elements / 13 + 2, 13, random);  // where states are large, also of few columns
+  const i64 more = coalesce::detail::tuning::large_share / 4 * processors;
+  check(1, more / 275 + 3, 275, 1, random);
+  check(3, more / 3 / 811 + 2, 811, 2, random);
   std::puts("columns of large matrices: ok");
 }

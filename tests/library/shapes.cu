@@ -294,6 +294,17 @@ void check_known(Random& random) {
   check({{2, 3, 2, 3, 2, 3, 2, 5}, {}, {0, 2, 4, 6}}, random);
   check({{2, 3, 2, 3, 2, 3, 2, 5}, {}, {1, 3, 5, 7}}, random);
   check({{2, 3, 4, 3, 2, 3, 2, 8}, {}, {1, 3, 5, 7}}, random);
+  // Rows and columns of two reduced axes that begin anywhere: fewer rows than begin alike, several blocks for a result,
+  // gaps, a warp for a result.
+  for (const i64 rows : {4, 9, 40}) check({{7, 3, rows, 203}, {}, {0, 2}}, random);
+  check({{40, 2, 11, 203}, {}, {0, 2}, 1}, random);
+  check({{300, 5, 301}, {1505, 301, 1}, {0, 1}}, random);
+  check({{5, 3, 11, 203}, {3 * 12 * 205, 12 * 205, 205, 1}, {0, 2}}, random);
+  check({{2, 130, 5, 2, 131}, {}, {1, 3}}, random);
+  for (const i64 length : {130, 333, 2051}) check({{9, 5, length}, {}, {0, 2}, 3}, random);
+  check({{3, 4, 5, 333}, {3 * 4 * 5 * 340, 5 * 340, 340, 1}, {1, 3}}, random);
+  check({{70, 3, 1003}, {}, {0, 2}}, random);
+  check({{3, 4300, 133}, {}, {0, 2}}, random);
   // Turned round, transposed, broadcast, empty, one element.
   check({{30, 20}, {1, 30}, {1}}, random);
   check({{30, 20}, {-20, -1}, {1}}, random);

@@ -2,7 +2,7 @@
 // reads which elements and in which order partial results combine; an accumulator defines a partial result. Every
 // accumulator works with every shape.
 //
-// A **register accumulator** is a small trivially copyable struct, passed to the kernel by value, with
+// An **accumulator** is a small trivially copyable struct, passed to the kernel by value, with
 //
 //   using element = T;    what is read (`pair<T, U>` where two inputs are)
 //   using result = R;     what is written, one for each output
@@ -19,28 +19,7 @@
 // All are __device__ and const. A tile is what a thread has in flight at once: 1 element at the ragged ends, up to 128
 // (8 loads of 16 bytes) inside. Adding it as a tree, not one by one, is what makes sums pairwise.
 //
-// A **column accumulator** keeps its partial results in shared memory, a column for each thread. Beside `element`,
-// `result`, `indexed` and a `state` (registers: where the column is, what is not in the column) it has
-//
-//   using partial = P;                          what one block, or a group of threads, leaves for another; trivially
-//                                               copyable
-//   static constexpr int threads;               of a block
-//   static constexpr int blocks_per_processor;  for __launch_bounds__
-//   static constexpr int loads;                 of 16 bytes in flight in a thread
-//   static constexpr int shared_bytes;          dynamic shared memory of a block
-//
-//   S    begin(char* shared) const;             zeroes the thread's column
-//   void add(S&, const T (&tile)[N], Positions at) const;
-//   void fold(S&, char* shared, const groups&, P* out) const;
-//                                               whole block: out[g] = group g's partial result. `out` is global memory.
-//                                               Ends so that begin() may follow at once.
-//   void finish(const P* in, int64_t count, int64_t stride, int64_t elements, char* shared, R* out) const;
-//                                               whole block: writes *out from in[0], in[stride], ... (count of them),
-//                                               which are the partial results of `elements` elements
-//   using narrow = ...;                         a register accumulator with the same element and result, for groups
-//                                               smaller than a warp and for threads that hold several columns
-//
-// A register accumulator whose state is the best element so far may also have
+// An accumulator whose state is the best element so far may also have
 //
 //   void share(const S& before, S&) const;
 //
@@ -92,15 +71,6 @@ struct pair {
   U second;
 };
 
-// The threads of a block that hold parts of one result: thread t belongs to group (t / stride) % count, if t < threads;
-// the members of a group are in the order of their thread numbers.
-//   whole block:     {1, threads, threads}
-//   rows of 8 lanes: {threads / 8, 8, threads}    thread t is in group t / 8
-//   columns:         {columns, 1, threads}        thread t is in group t % columns
-struct groups {
-  int count, stride, threads;
-};
-
 // The position of tile[i]: `width` neighbours, then `step` further on.
 template <int Width>
 struct positions {
@@ -111,11 +81,6 @@ struct positions {
 };
 
 namespace detail {
-
-template <class A, class = void>
-struct has_columns : std::false_type {};
-template <class A>
-struct has_columns<A, std::void_t<typename A::partial>> : std::true_type {};
 
 template <class A, class = void>
 struct has_share : std::false_type {};
@@ -159,38 +124,16 @@ inline constexpr bool has_words = false;
 template <class A>
 inline constexpr bool has_words<A, std::void_t<decltype(A::by_words)>> = A::by_words;
 
-}  // namespace detail
-
-// True if A keeps its state in shared memory.
 template <class A>
-inline constexpr bool column_accumulator = detail::has_columns<A>::value;
-
-namespace detail {
-
-template <class A, bool Columns>
-struct shape_of_accumulator {  // of a register accumulator
-  using partial = typename A::state;
-  static constexpr int state_words = (sizeof(partial) + 3) / 4;
+struct shape {
+  static constexpr int state_words = (sizeof(typename A::state) + 3) / 4;
   static constexpr int threads = 256;
   // 64 registers a thread where the state is small: 1024 threads with 128 bytes in flight each. Little's law asks for
   // some 40 KB a multiprocessor (4.6 TB/s at a latency under 1.2 us, by 132); this is 128 KB. Where positions are
   // looked for a tile is kept until it is known not to matter: 80 registers.
   static constexpr int blocks_per_processor = state_words < 6 && !A::indexed ? 4 : state_words <= 12 ? 3 : 2;
   static constexpr int loads = 8;
-  static constexpr int shared_bytes = 0;
 };
-
-template <class A>
-struct shape_of_accumulator<A, true> {
-  using partial = typename A::partial;
-  static constexpr int threads = A::threads;
-  static constexpr int blocks_per_processor = A::blocks_per_processor;
-  static constexpr int loads = A::loads;
-  static constexpr int shared_bytes = A::shared_bytes;
-};
-
-template <class A>
-using shape = shape_of_accumulator<A, column_accumulator<A>>;
 
 template <class A>
 constexpr void require_accumulator() {

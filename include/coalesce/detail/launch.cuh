@@ -2,6 +2,7 @@
 #pragma once
 
 #include <coalesce/detail/block/fold.cuh>
+#include <coalesce/detail/plan.cuh>
 #include <coalesce/workspace.cuh>
 
 namespace coalesce::detail {
@@ -96,15 +97,6 @@ __device__ __forceinline__ void wait_for_stream() {
 }
 
 __host__ __device__ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-constexpr int common_divisor(std::int64_t a, int b) {
-  while (b) {
-    const int rest = static_cast<int>(a % b);
-    a = b;
-    b = rest;
-  }
-  return static_cast<int>(a);
-}
 
 // Blocks come in so many waves where each works for itself: multiprocessors are not equally far from the memory, and
 // where all have the same share a twentieth of their time is waiting for the last (of short rows: 93 % of the memory's

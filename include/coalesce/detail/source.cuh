@@ -137,6 +137,7 @@ struct array {
   using memory = T;
   static constexpr int inputs = 1;
   static constexpr int bytes = sizeof(T);                                  // of memory, for one element
+  static constexpr int first_bytes = sizeof(T);                            // of the first input's
   static constexpr bool projects = !std::is_same_v<Projection, as_it_is>;  // what memory has is no element yet
 
   const T* data;
@@ -152,6 +153,10 @@ struct array {
   template <int N = width>
   __device__ __forceinline__ int head() const {
     return N == 1 ? 0 : elements_before(data, N * sizeof(T), sizeof(T));
+  }
+  // Host: where element i lies.
+  std::uintptr_t first_address(std::int64_t i) const {
+    return reinterpret_cast<std::uintptr_t>(data) + static_cast<std::uintptr_t>(i) * sizeof(T);
   }
   // Host: whether head<N>() will be 0.
   template <int N>
@@ -204,6 +209,7 @@ struct arrays {
   static constexpr bool projects = true;
   static constexpr int inputs = 2;
   static constexpr int bytes = sizeof(T) + sizeof(U);
+  static constexpr int first_bytes = sizeof(T);
 
   const T* first;
   const U* second;
@@ -224,6 +230,9 @@ struct arrays {
   template <int N = width>
   __device__ __forceinline__ int head() const {
     return N == 1 ? 0 : elements_before(first, N * sizeof(T), sizeof(T));
+  }
+  std::uintptr_t first_address(std::int64_t i) const {
+    return reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(i) * sizeof(T);
   }
   template <int N>
   bool begins_aligned() const {

@@ -8,6 +8,7 @@
 
 #include <coalesce/detail/accumulators/bytes.cuh>
 #include <coalesce/detail/source.cuh>
+#include <coalesce/detail/tuning.cuh>
 #include <coalesce/warp/reduce.cuh>
 
 namespace coalesce::detail {
@@ -327,6 +328,5 @@ struct of_few<extreme_position<T, Order, IgnoreNan>> {
                                   extreme_position<T, Order, IgnoreNan>>;
   static type from(const extreme_position<T, Order, IgnoreNan>&) { return {}; }
 };
-inline constexpr std::int64_t few = 0xffffffff;
 
 }  // namespace coalesce::detail

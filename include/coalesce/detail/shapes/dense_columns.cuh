@@ -158,93 +158,43 @@ __global__ void __launch_bounds__(Threads, Threads >= large_threads ? 1 : column
       [&](int c, const state_type& merged) { out[c] = a.finish(merged, problem.rows_count); });
 }
 
-// Vectors in which rows begin alike again.
-template <int Width>
-std::int64_t period_of_columns(std::int64_t columns_count) {
-  return columns_count / common_divisor(columns_count, Width);
-}
-// Whether there is enough for blocks of these, and a period or a state so long that they have fewer partial results to
-// leave, or less.
-template <class A, class Source>
-bool columns_are_large(std::int64_t rows_count, std::int64_t columns_count, const device_facts& device) {
-  constexpr int width = columns_width<A, Source>;
-  return (period_of_columns<width>(columns_count) > 16 || shape<A>::state_words > 4) &&
-         rows_count * columns_count / width >= std::int64_t{32} * large_threads * device.processors;
-}
-// Whether these kernels are best. Of longer rows tiles are narrower than the matrix (columns.cuh), which leaves fewer
-// partial results; but not where rows share lines in a large one, nor of many matrices, a few of which are under way,
-// whose rows share sectors.
-template <class A, class Source>
-bool columns_are_dense(std::int64_t planes, std::int64_t rows_count, std::int64_t stride, std::int64_t columns_count,
-                       const device_facts& device) {
-  constexpr int width = columns_width<A, Source>;
-  const std::int64_t period = period_of_columns<width>(columns_count), shared = columns_count * Source::bytes % 128;
-  const bool best = planes > 1 ? shared % 32 != 0
-                               : shape<A>::state_words <= 4 && shared != 0 &&
-                                     columns_are_large<A, Source>(rows_count, columns_count, device);
-  return stride == columns_count && (period <= 32 || (best && period <= columns_threads)) &&
-         (rows_count >= 64 || period * width < 256);
-}
-
-// Of so many threads those that read whole lines, if that leaves few idle: up to 3 of 16. Else 0.
-template <int Bytes>
-int lines_of_columns(std::int64_t period, int threads) {
-  constexpr int line = 128 / Bytes > 0 ? 128 / Bytes : 1;
-  const int lines = static_cast<int>(period / common_divisor(period, line)) * line;
-  return lines <= threads && threads / lines * lines * 16 >= threads * 13 ? threads / lines * lines : 0;
-}
-
-// Blocks of so many threads; `planes` and all else as in launch_columns.
+// Blocks of so many threads.
 template <int Threads, class A, class Source>
-status launch_dense_columns_by(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
-                               std::int64_t plane_stride, std::int64_t rows_count, std::int64_t columns_count,
-                               cudaStream_t stream, workspace* work, const device_facts& device) {
+status launch_dense_columns_by(const A& a, const Source& in, typename A::result* out, const plan& p,
+                               cudaStream_t stream, workspace* work) {
   constexpr int width = columns_width<A, Source>;
-  const int period = static_cast<int>(period_of_columns<width>(columns_count));
-  dense_columns<A, Source> problem = {a,      in, out, rows_count, columns_count, plane_stride,
-                                      period, 0,  {},  nullptr,    nullptr};
-  problem.working = lines_of_columns<width * Source::bytes>(period, Threads);
+  device_facts device;
+  if (const status s = current_device(device); !s) return s;
+  const int period = static_cast<int>(period_of_columns(p.columns, width));
+  dense_columns<A, Source> problem = {a, in, out, p.rows, p.columns, p.plane, period, 0, {}, nullptr, nullptr};
+  problem.working = lines_of_columns(period, width * Source::bytes, Threads);
   if (problem.working == 0) problem.working = Threads / period * period;
-  const std::int64_t vectors = rows_count * columns_count / width;
+  const std::int64_t vectors = p.rows * p.columns / width;
   const std::int64_t resident =
       static_cast<std::int64_t>(device.processors) * (Threads >= large_threads ? 1 : columns_blocks<A, width>);
-  const std::int64_t most = planes <= max_tickets ? vectors / (16 * problem.working) : 1;
-  const std::int64_t splits = tiling_of_columns(planes, 1, most < 1 ? 1 : most, resident).splits;
-  if (planes > 0x7fffffff) return refuse("more results than one launch can have: split the call");
-  const std::int64_t bytes = columns_count * static_cast<std::int64_t>(sizeof(typename A::state));
-  problem.tree = tree_of_splits<columns_under_way<A, Threads>>(planes, splits, columns_count, Threads);
+  const std::int64_t most = p.planes <= max_tickets ? vectors / (16 * problem.working) : 1;
+  const std::int64_t splits = tiling_of_columns(p.planes, 1, most < 1 ? 1 : most, resident).splits;
+  if (p.planes > 0x7fffffff) return refuse("more results than one launch can have: split the call");
+  const std::int64_t bytes = p.columns * static_cast<std::int64_t>(sizeof(typename A::state));
+  problem.tree = tree_of_splits<columns_under_way<A, Threads>>(p.planes, splits, p.columns, Threads);
   if (splits > 1) {
-    if (const status s = find_workspace(stream, device.device, planes * problem.tree.partials() * bytes, work); !s)
+    if (const status s = find_workspace(stream, device.device, p.planes * problem.tree.partials() * bytes, work); !s)
       return s;
     problem.partials = static_cast<typename A::state*>(work->partials());
     problem.tickets = work->tickets();
   }
   constexpr int loads = loads_of_columns(width * Source::bytes) * (Threads == large_threads ? 2 : 1);
-  return launch(reduce_dense_columns<width, loads, Threads, A, Source>, problem, planes * splits, Threads, 0, stream);
+  return launch(reduce_dense_columns<width, loads, Threads, A, Source>, problem, p.planes * splits, Threads, 0, stream);
 }
 
-// One large matrix has one block a multiprocessor: as many threads as else several have, and fewer partial results.
 template <class A, class Source>
-status launch_dense_columns(const A& a, const Source& in, typename A::result* out, std::int64_t planes,
-                            std::int64_t plane_stride, std::int64_t rows_count, std::int64_t columns_count,
-                            cudaStream_t stream, workspace* work, const device_facts& device) {
-  if (columns_are_large<A, Source>(planes * rows_count, columns_count, device)) {
-    constexpr int width = columns_width<A, Source>;
-    if constexpr (fits_largest<A, width>) {
-      constexpr int bytes = width * Source::bytes;
-      const std::int64_t period = period_of_columns<width>(columns_count);
-      // Of shorter rows neither reads faster.
-      if (period > 128 && lines_of_columns<bytes>(period, large_threads) == 0 &&
-          lines_of_columns<bytes>(period, largest_threads) != 0) {
-        return launch_dense_columns_by<largest_threads>(a, in, out, planes, plane_stride, rows_count, columns_count,
-                                                        stream, work, device);
-      }
-    }
-    return launch_dense_columns_by<large_threads>(a, in, out, planes, plane_stride, rows_count, columns_count, stream,
-                                                  work, device);
+status launch_dense_columns(const A& a, const Source& in, typename A::result* out, const plan& p, cudaStream_t stream,
+                            workspace* work) {
+  if constexpr (fits_largest<A, columns_width<A, Source>>) {
+    if (p.threads == largest_threads) return launch_dense_columns_by<largest_threads>(a, in, out, p, stream, work);
   }
-  return launch_dense_columns_by<columns_threads>(a, in, out, planes, plane_stride, rows_count, columns_count, stream,
-                                                  work, device);
+  return p.threads == large_threads ? launch_dense_columns_by<large_threads>(a, in, out, p, stream, work)
+                                    : launch_dense_columns_by<columns_threads>(a, in, out, p, stream, work);
 }
 
 }  // namespace coalesce::detail

@@ -20,8 +20,7 @@ struct flat {
 };
 
 template <class A>
-inline constexpr bool has_small_state =
-    !column_accumulator<A> && sizeof(typename shape<A>::partial) <= (A::indexed ? 16 : 24);
+inline constexpr bool has_small_state = sizeof(typename A::state) <= (A::indexed ? 16 : 24);
 
 // Whether this kernel is for it. Larger states are for calls in which no thread has more than one turn: where each has
 // many, it is better not to have all threads of a multiprocessor in one block, and three blocks' states with their
@@ -30,8 +29,8 @@ template <class A, class Source>
 inline constexpr bool is_flat = has_small_state<A> && Source::width > 1;
 template <class A, class Source>
 inline constexpr bool is_flat_in_one_turn =
-    !column_accumulator<A> && !has_small_state<A> && Source::width > 1 &&
-    sizeof(typename shape<A>::partial) <= 48 && std::is_same_v<A, typename of_few<A>::type>;
+    !has_small_state<A> && Source::width > 1 &&
+    sizeof(typename A::state) <= 48 && std::is_same_v<A, typename of_few<A>::type>;
 
 // Vectors of a thread's turn: 128 bytes, whichever of two inputs they are of.
 template <class A, class Source>
@@ -141,13 +140,13 @@ flat_form flat_form_of(std::int64_t bytes, int processors) {
   // One block a multiprocessor; threads with half a turn each, or a whole one. Where states take long to fold also when
   // there are several turns.
   constexpr bool long_folds = flagged_words<typename A::state> > 2 && !A::indexed;
-  if (bytes <= (long_folds ? in_l2_bytes : processors * 512ll * turn)) {
+  if (bytes <= (long_folds ? tuning::in_l2_bytes : processors * 512ll * turn)) {
     const std::int64_t share = bytes / processors;
     return {processors, share <= 128 * turn / 2 ? 128 : share <= 256 * turn / 2 ? 256 : 512};
   }
   // Two. Where places of small elements are looked for, that takes less time in several turns, of which the second
   // knows what was found in the first.
-  if (A::indexed && sizeof(typename A::element) < 8 && bytes <= in_l2_bytes) return {2 * processors, 256};
+  if (A::indexed && sizeof(typename A::element) < 8 && bytes <= tuning::in_l2_bytes) return {2 * processors, 256};
   const std::int64_t wanted = blocks_of(512);
   return {wanted < 2 * processors ? static_cast<int>(wanted) : 2 * processors, 512};
 }

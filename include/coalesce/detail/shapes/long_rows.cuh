@@ -17,16 +17,16 @@ struct long_rows {
   Source in;
   typename A::result* out;
   std::int64_t count;
-  row_map map;                           // run -> offset of its first element
-  int splits;                            // blocks for each run
-  typename shape<A>::partial* partials;  // one for each block; register accumulators of a single block need none
-  unsigned int* tickets;                 // one for each run, where splits > 1
+  row_map map;                  // run -> offset of its first element
+  int splits;                   // blocks for each run
+  typename A::state* partials;  // one for each block; a single block needs none
+  unsigned int* tickets;        // one for each run, where splits > 1
 };
 
 // Threads of a block, at most, and blocks of a multiprocessor.
 template <class A>
 struct long_rows_bounds {
-  static constexpr bool small = !column_accumulator<A> && sizeof(typename shape<A>::partial) <= 16;
+  static constexpr bool small = sizeof(typename A::state) <= 16;
   static constexpr int threads = small ? 512 : shape<A>::threads;
   static constexpr int blocks = small ? 2 : shape<A>::blocks_per_processor;  // of so many threads
 };
@@ -47,51 +47,39 @@ __global__ void __launch_bounds__(long_rows_bounds<A>::threads, long_rows_bounds
   const Source in = problem.in.from(problem.map(run));
   const std::int64_t thread = static_cast<std::int64_t>(split) * threads + threadIdx.x;
   const std::int64_t all = static_cast<std::int64_t>(splits) * threads;
-  typename shape<A>::partial* const partials = problem.partials + run * splits;
+  typename A::state* const partials = problem.partials + run * splits;
   const auto wait = [&](std::int64_t& head, std::int64_t& vectors, std::int64_t& first) {
     prefetch_first<prefetched_first<A>>(in, head, vectors, first, all);
     wait_for_earlier(head, vectors, first);
   };
 
-  if constexpr (column_accumulator<A>) {
-    extern __shared__ __align__(16) char shared[];
-    typename A::state state = a.begin(shared);
-    read_run<shape<A>::loads, 128>(in, problem.count, thread, all, wait,
-                                   [&](const auto& tile, auto at) { a.add(state, tile, at); });
-    a.fold(state, shared, groups{1, most_threads, most_threads}, partials + split);
-    if (splits > 1 ? !last_block(problem.tickets + run, splits) : (__syncthreads(), false)) return;
-    a.finish(partials, splits, 1, problem.count, shared, problem.out + run);
-  } else {
-    typename A::state state = a.identity();
-    read_run<shape<A>::loads, 128>(in, problem.count, thread, all, wait, [&](const auto& tile, auto at) {
-      if constexpr (shares<A>) {
-        const typename A::state before = state;
-        a.add(state, tile, at);
-        constexpr int whole = vectors_of_tile<shape<A>::loads, Source> * Source::width;
-        if constexpr (sizeof(tile) / sizeof(tile[0]) == whole) {  // smaller ones are the last
-          if (at(0) + shape<A>::loads * at.step < problem.count) a.share(before, state);
-        }
-      } else {
-        a.add(state, tile, at);
+  typename A::state state = a.identity();
+  read_run<shape<A>::loads, 128>(in, problem.count, thread, all, wait, [&](const auto& tile, auto at) {
+    if constexpr (shares<A>) {
+      const typename A::state before = state;
+      a.add(state, tile, at);
+      constexpr int whole = vectors_of_tile<shape<A>::loads, Source> * Source::width;
+      if constexpr (sizeof(tile) / sizeof(tile[0]) == whole) {  // smaller ones are the last
+        if (at(0) + shape<A>::loads * at.step < problem.count) a.share(before, state);
       }
-    });
-    state = fold_block<most_threads>(a, state, threads);
-    // Of small states the rest is the first warp's: to wait for the others takes longer than what they could do.
-    constexpr int folding = long_rows_bounds<A>::small ? 32 : most_threads;
-    if (threadIdx.x >= folding) return;
-    if (splits > 1) {
-      if (threadIdx.x == 0) partials[split] = state;
-      if (!last_block<folding>(problem.tickets + run, splits)) return;
-      constexpr int loads = long_rows_bounds<A>::small ? 9 : 2;
-      const int folders = folding < threads ? folding : threads;
-      state = fold_block<folding>(a, merge_partials<loads>(a, partials, threadIdx.x, splits, folders, 1), folders);
+    } else {
+      a.add(state, tile, at);
     }
-    if (threadIdx.x == 0) problem.out[run] = a.finish(state, problem.count);
+  });
+  state = fold_block<most_threads>(a, state, threads);
+  // Of small states the rest is the first warp's: to wait for the others takes longer than what they could do.
+  constexpr int folding = long_rows_bounds<A>::small ? 32 : most_threads;
+  if (threadIdx.x >= folding) return;
+  if (splits > 1) {
+    if (threadIdx.x == 0) partials[split] = state;
+    if (!last_block<folding>(problem.tickets + run, splits)) return;
+    constexpr int loads = long_rows_bounds<A>::small ? 9 : 2;
+    const int folders = folding < threads ? folding : threads;
+    state = fold_block<folding>(a, merge_partials<loads>(a, partials, threadIdx.x, splits, folders, 1), folders);
   }
+  if (threadIdx.x == 0) problem.out[run] = a.finish(state, problem.count);
 }
 
-// One array: up to so many bytes half of the blocks that fit are best, then, while it fits in L2, smaller ones.
-inline constexpr std::int64_t near_bytes = 6 << 20, in_l2_bytes = 32 << 20;
 // Several: more of them have smaller blocks, of which one comes after the other.
 inline constexpr std::int64_t few_runs = 16;
 
@@ -131,40 +119,33 @@ status launch_long_rows(const A& a, const Source& in, typename A::result* out, s
   const std::int64_t bytes_of_run = count * size;
   std::int64_t resident = static_cast<std::int64_t>(device.processors) * bounds::blocks;
   int threads = bounds::threads;
-  if (!column_accumulator<A> && runs_count == 1 && bytes_of_run <= near_bytes) {
+  if (runs_count == 1 && bytes_of_run <= tuning::near_bytes) {
     resident /= 2;  // L2 is read quickly, and each further block is one more state to fold
-  } else if (bounds::small && (runs_count > few_runs || (runs_count == 1 && bytes_of_run <= in_l2_bytes))) {
+  } else if (bounds::small && (runs_count > few_runs || (runs_count == 1 && bytes_of_run <= tuning::in_l2_bytes))) {
     threads = 256;
     if (runs_count > 1) resident *= bounds::threads / threads;
   }
   const std::int64_t splits = splits_of_long_rows(runs_count, bytes_of_run, resident, size == 8 ? 8192 : 16384);
   long_rows<A, Source> problem = {a, in, out, count, map, static_cast<int>(splits), nullptr, nullptr};
-  if (splits > 1 || column_accumulator<A>) {
-    const std::int64_t bytes = runs_count * splits * static_cast<std::int64_t>(sizeof(typename shape<A>::partial));
+  if (splits > 1) {
+    const std::int64_t bytes = runs_count * splits * static_cast<std::int64_t>(sizeof(typename A::state));
     if (const status s = find_workspace(stream, device.device, bytes, work); !s) return s;
-    problem.partials = static_cast<typename shape<A>::partial*>(work->partials());
+    problem.partials = static_cast<typename A::state*>(work->partials());
     problem.tickets = work->tickets();
   }
-  if constexpr (shape<A>::shared_bytes > 48 * 1024) {
-    const cudaError_t error = cudaFuncSetAttribute(reduce_long_rows<A, Source>,
-                                                   cudaFuncAttributeMaxDynamicSharedMemorySize, shape<A>::shared_bytes);
-    if (error != cudaSuccess) return error;
+  // As many as have the block's share under way at once; a warp needs no barrier, and half of the threads have a step
+  // less to fold, which for doubles takes longest.
+  const std::int64_t share = bytes_of_run / splits;
+  const auto enough = [&](int fewer) { return share <= fewer * 16 * shape<A>::loads; };
+  if (enough(32)) {
+    threads = 32;
+  } else if (size == 8 && enough(128)) {
+    threads = enough(64) ? 64 : 128;
+  } else if (threads > 256 && size < 8 && enough(256)) {
+    threads = 256;
   }
-  if constexpr (!column_accumulator<A>) {
-    // As many as have the block's share under way at once; a warp needs no barrier, and half of the threads have a step
-    // less to fold, which for doubles takes longest.
-    const std::int64_t share = bytes_of_run / splits;
-    const auto enough = [&](int fewer) { return share <= fewer * 16 * shape<A>::loads; };
-    if (enough(32)) {
-      threads = 32;
-    } else if (size == 8 && enough(128)) {
-      threads = enough(64) ? 64 : 128;
-    } else if (threads > 256 && size < 8 && enough(256)) {
-      threads = 256;
-    }
-  }
-  return launch_early(reduce_long_rows<A, Source>, problem, splits > 1 ? splits : runs_count, threads,
-                      shape<A>::shared_bytes, stream, device, splits > 1 ? static_cast<int>(runs_count) : 1);
+  return launch_early(reduce_long_rows<A, Source>, problem, splits > 1 ? splits : runs_count, threads, 0, stream,
+                      device, splits > 1 ? static_cast<int>(runs_count) : 1);
 }
 
 }  // namespace coalesce::detail

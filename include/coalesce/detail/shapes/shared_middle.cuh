@@ -96,10 +96,6 @@ __global__ void __launch_bounds__(shared_middle_threads, shape<A>::state_words <
   }
 }
 
-// What fits: a stretch of at most this many elements of type T.
-template <class T>
-inline constexpr int longest_shared_middle = 4096 / static_cast<int>(sizeof(T));
-
 template <class A, class Source>
 status launch_shared_middle(const A& a, const Source& in, typename A::result* out, std::int64_t stretches, int length,
                             int inner, cudaStream_t stream) {

@@ -117,7 +117,8 @@ __device__ __forceinline__ void add_units(const A& a, typename A::state& state, 
                                           int position, Place&& unit) {
   using element = typename A::element;
   constexpr int width = Unit / static_cast<int>(sizeof(typename Source::memory));
-  constexpr int together = 64 / Unit > 4 ? 4 : 64 / Unit;  // added as one tile
+  // Added as one tile: 64 bytes where looking for a position takes long, or four units.
+  constexpr int together = A::indexed || 64 / Unit < 4 ? 64 / Unit : 4;
   int u = 0;
 #pragma unroll 1
   for (; u + together <= count; u += together) {
@@ -243,31 +244,6 @@ __global__ void __launch_bounds__(128, 8) reduce_shared_long_rows(const shared_r
       if (lane == 0 && row < rows) problem.out[first + row] = a.finish(state, problem.length);
     }
   });
-}
-
-inline constexpr int longest_row_of_lane = 768, longest_shared_row = 6144;
-
-// How a row of so many bytes is taken: in which units, by how many lanes. A lane has it all, unless that makes tiles so
-// large that few warps have room; then rows are of whole vectors.
-struct row_form {
-  int unit, log2_lanes;  // unit 0: not by these kernels
-};
-template <class A, class Source>
-row_form form_of_shared_rows(const Source& in, std::int64_t length) {
-  constexpr std::int64_t size = sizeof(typename Source::memory);
-  const std::int64_t bytes = length * size, vectors = bytes / 16;
-  if (16 % size != 0 || bytes > longest_shared_row) return {0, 0};
-  const int unit = common_divisor(bytes, 16);
-  if (unit < 4) return {bytes <= longest_row_of_lane * unit / 4 ? unit : 0, 0};  // tiles of 2, 4 times as many rows
-  const bool even = unit == 16 && in.template begins_aligned<16 / size>();
-  // What lanes share without shared memory (rows.cuh): evenly, or where little has to be merged, or as good as all have
-  // something to do.
-  constexpr bool plain = shape<A>::state_words <= 2 && !A::indexed;
-  if (even && vectors >= 32 && vectors < 256 && (vectors & (vectors - 1)) == 0) return {0, 0};
-  if (even && bytes > longest_row_of_lane && (plain || vectors >= 192)) return {0, 0};
-  if (bytes <= longest_row_of_lane) return {unit, 0};
-  if (!even) return {0, 0};
-  return {16, vectors < 128 ? 3 : 5};
 }
 
 template <class A, class Source>

@@ -280,31 +280,6 @@ __global__ void __launch_bounds__(strided_threads, shape<A>::state_words* Kept <
   }
 }
 
-// Whether the last axis of `inner` lies so that loads of Width elements along it are aligned at every index of the
-// others.
-template <int Width>
-bool lies_in_vectors(const axis* inner, int inner_rank, const axis* others, int others_rank) {
-  if (inner_rank == 0 || inner[inner_rank - 1].stride != 1 || inner[inner_rank - 1].extent % Width != 0) return false;
-  for (int i = 0; i < inner_rank - 1; ++i) {
-    if (inner[i].stride % Width != 0) return false;
-  }
-  for (int i = 0; i < others_rank; ++i) {
-    if (others[i].stride % Width != 0) return false;
-  }
-  return true;
-}
-
-// Whether there are as many elements as places from the first to the last. (Axes that repeat may have more of them than
-// fit in 64 bits: then some number.)
-inline bool is_without_gaps(const reduction_layout& l) {
-  std::uint64_t last = 0;
-  for (int i = 0; i < l.kept_rank; ++i) last += static_cast<std::uint64_t>((l.kept[i].extent - 1) * l.kept[i].stride);
-  for (int i = 0; i < l.reduced_rank; ++i) {
-    last += static_cast<std::uint64_t>((l.reduced[i].extent - 1) * l.reduced[i].stride);
-  }
-  return last + 1 == static_cast<std::uint64_t>(l.kept_count) * static_cast<std::uint64_t>(l.reduced_count);
-}
-
 template <int Kept, int Reduced, bool Lines, class A, class Source>
 status launch_strided_as(strided<A, Source> problem, cudaStream_t stream, workspace* work) {
   device_facts device;
@@ -354,7 +329,7 @@ status launch_strided_as(strided<A, Source> problem, cudaStream_t stream, worksp
 // in: at its view's data; the layout's offsets are added here.
 template <class A, class Source>
 status launch_strided(const A& a, const Source& in, typename A::result* out, const reduction_layout& l,
-                      cudaStream_t stream, workspace* work) {
+                      vector_axis along, cudaStream_t stream, workspace* work) {
   int walked = l.reduced_rank > 0 ? 1 : 0;
   while (walked < 3 && walked < l.reduced_rank && l.reduced[l.reduced_rank - walked].extent < std::int64_t{1} << 30) {
     ++walked;
@@ -377,24 +352,18 @@ status launch_strided(const A& a, const Source& in, typename A::result* out, con
                                 false,
                                 nullptr,
                                 nullptr};
-  const auto smallest = [](const axis* list, int rank) {
-    return rank == 0 || list[rank - 1].stride == 0 ? INT64_MAX : magnitude(list[rank - 1].stride);
-  };
   for (int i = 0; i < l.reduced_rank - walked; ++i) problem.outer_count *= l.reduced[i].extent;
-  problem.along_reduced = smallest(l.reduced, l.reduced_rank) < smallest(l.kept, l.kept_rank);
+  problem.along_reduced = goes_along_reduced(l);
   if constexpr (Source::inputs == 1) {
     constexpr int reduced = Source::width, kept = vector_of_states<A, Source>;
     if constexpr (reduced > 1) {
-      if (problem.along_reduced && in.template begins_aligned<reduced>() &&
-          lies_in_vectors<reduced>(l.reduced, l.reduced_rank, l.kept, l.kept_rank)) {
+      if (along == vector_axis::reduced) {
         return is_without_gaps(l) ? launch_strided_as<1, reduced, true>(problem, stream, work)
                                   : launch_strided_as<1, reduced, false>(problem, stream, work);
       }
     }
     if constexpr (kept > 1) {
-      if (!problem.along_reduced && in.template begins_aligned<kept>() &&
-          lies_in_vectors<kept>(l.kept, l.kept_rank, l.reduced, l.reduced_rank))
-        return launch_strided_as<kept, 1, false>(problem, stream, work);
+      if (along == vector_axis::kept) return launch_strided_as<kept, 1, false>(problem, stream, work);
     }
   }
   return launch_strided_as<1, 1, false>(problem, stream, work);

@@ -50,7 +50,7 @@ __device__ __forceinline__ void store_results(R* to, const R (&from)[N]) {
 }
 
 // A kernel for each number of rows up to this one, then for each two.
-inline constexpr int exactly_few_rows = 8, most_few_rows = 16;
+inline constexpr int exactly_few_rows = 8, most_few_rows = tuning::most_few_rows;
 
 // Few rows, Rows of them; of more than 8 also one less: nothing is kept but what is under way.
 template <int Width, int Each, int Rows, int Blocks, class A, class Source>
@@ -132,8 +132,19 @@ __global__ void __launch_bounds__(wide_threads, Blocks) reduce_wide_columns(cons
   const A& a = problem.accumulator;
   const int x = static_cast<int>(threadIdx.x) % across, y = static_cast<int>(threadIdx.x) / across;
   const int splits = problem.splits;
-  const std::int64_t tile = blockIdx.x / splits, plane = problem.planes == 1 ? 0 : divide(tile, problem.tiles);
-  const int split = static_cast<int>(blockIdx.x - tile * splits);
+  // Neighbouring blocks have neighbouring tiles of the same rows, as they share lines; tiles that begin at lines and
+  // share none are faster the other way round.
+  constexpr bool lines = Log2Across == 5;
+  std::int64_t tile = blockIdx.x;
+  int split = 0;
+  if (splits > 1) {
+    const std::int64_t block = tile, in_group = lines ? splits : problem.tiles * splits,
+                       group = divide(block, in_group);
+    const std::int64_t rest = block - group * in_group;
+    split = static_cast<int>(lines ? rest : divide(rest, problem.tiles));
+    tile = lines ? group : group * problem.tiles + rest - split * problem.tiles;
+  }
+  const std::int64_t plane = problem.planes == 1 ? 0 : divide(tile, problem.tiles);
   // In vectors: where the tile begins, and how many it has.
   const std::int64_t first = (tile - plane * problem.tiles) * (across * Each), left = problem.across_plane - first;
   const int vectors = left < across * Each ? static_cast<int>(left) : across * Each;
@@ -311,88 +322,43 @@ status launch_wide_tiles(wide_columns<A, Source> problem, cudaStream_t stream, w
                 wide_threads, 0, stream);
 }
 
-template <int Width, class A, class Source>
-bool columns_in_vectors(const Source& in, std::int64_t planes, std::int64_t plane_stride, std::int64_t stride,
-                        std::int64_t columns_count) {
-  return in.template begins_aligned<Width>() && (planes == 1 || plane_stride % Width == 0) && stride % Width == 0 &&
-         columns_count % Width == 0;
-}
-
-// False: another kernel is better.
 template <class A, class Source>
-bool launch_wide_columns(wide_columns<A, Source> problem, cudaStream_t stream, workspace* work, status& result) {
+status launch_wide_columns(const A& a, const Source& in, typename A::result* out, const plan& p, cudaStream_t stream,
+                           workspace* work) {
   constexpr int vector = vector_of_states<A, Source>;  // elements of up to 16 bytes, and of up to 4
   constexpr int word = Source::bytes >= 4 || vector * Source::bytes < 4 ? 1 : 4 / Source::bytes;
-  constexpr bool large = shape<A>::state_words > 2;
-  const std::int64_t rows_count = problem.rows_count, columns_count = problem.columns_count;
-  const auto in_vectors = [&](auto width) {
-    return columns_in_vectors<decltype(width)::value, A>(problem.in, problem.planes, problem.plane_stride,
-                                                         problem.stride, columns_count);
-  };
-  problem.across_plane = columns_count;
-  if (rows_count <= most_few_rows) {
-    if (in_vectors(std::integral_constant<int, word>())) {
-      problem.across_plane = columns_count / word;
-      result = launch_few_rows<word, 1>(problem, stream);
-    } else {
-      result = launch_few_rows<1, 1>(problem, stream);
-    }
-    return true;
+  constexpr bool large = shape<A>::state_words > 2, of_words = Source::bytes == 4 && vector > 1;
+  wide_columns<A, Source> problem = {a, in, out, p.planes, p.plane, p.rows, p.stride, p.columns};
+  problem.across_plane = p.columns;
+  const auto by = [&](int width) { problem.across_plane = p.columns / width; };
+  if (p.kernel == shape_kernel::few_rows) {
+    by(p.width);
+    return p.width == word ? launch_few_rows<word, 1>(problem, stream) : launch_few_rows<1, 1>(problem, stream);
   }
-  device_facts device;
-  if (result = current_device(device); !result) return true;
-  if (problem.planes * columns_count < device.processors * 4 * wide_threads) return false;
-  if constexpr (Source::bytes == 4 && vector > 1) {
-    if (in_vectors(std::integral_constant<int, 2>())) {
-      problem.across_plane = columns_count / 2;
-      result = launch_wide_tiles<2, large ? 1 : 2, large ? 8 : 4, 4>(problem, stream, work);
-      return true;
-    }
-  } else if (vector > 1 && in_vectors(std::integral_constant<int, vector>())) {
-    problem.across_plane = columns_count / vector;
-    result = launch_wide_tiles<vector, 1, 8, 3>(problem, stream, work);
-    return true;
+  switch (p.wide) {
+    case wide_form::lines:
+      if constexpr (of_words) return by(2), launch_wide_tiles<2, 1, 8, 4, 5>(problem, stream, work);
+      break;
+    case wide_form::vectors:
+      if constexpr (of_words) {
+        constexpr int width = large ? 2 : 4;
+        return by(width), launch_wide_tiles<width, 1, large ? 8 : 4, 4, 6>(problem, stream, work);
+      }
+      break;
+    case wide_form::pairs:
+      if constexpr (of_words)
+        return by(2), launch_wide_tiles<2, large ? 1 : 2, large ? 8 : 4, 4>(problem, stream, work);
+      break;
+    case wide_form::packed:
+      if constexpr (!of_words && vector > 1)
+        return by(vector), launch_wide_tiles<vector, 1, 8, 3>(problem, stream, work);
+      break;
+    case wide_form::several:
+      return launch_wide_tiles<1, large ? 2 : 4, large ? 8 : 4, 4>(problem, stream, work);
+    case wide_form::single:
+      break;
   }
-  // Rows enough for a thread to have 8 of a kind under way are read by whole vectors.
-  if (rows_count >= 128) return false;
-  if (rows_count < 32) {
-    result = launch_wide_tiles<1, large ? 2 : 4, large ? 8 : 4, 4>(problem, stream, work);
-  } else {
-    result = launch_wide_tiles<1, 1, 16, 4>(problem, stream, work);
-  }
-  return true;
-}
-
-// Long columns of a matrix with an even number of them, in narrow tiles, so that few blocks share a row and each goes
-// down many. Where rows begin at lines a tile is two lines wide, else more, of which fewer are shared with neighbours.
-// False: another kernel is better.
-template <class A, class Source>
-bool launch_long_columns(wide_columns<A, Source> problem, cudaStream_t stream, workspace* work, status& result) {
-  if constexpr (Source::bytes == 4 && vector_of_states<A, Source> > 1) {
-    const auto fits = [&](std::int64_t tile) {  // into the columns, with a sixteenth left over
-      return ceil_div(problem.columns_count, tile) * tile * 15 <= problem.columns_count * 16;
-    };
-    constexpr int line = 128 / Source::bytes;
-    constexpr bool large = shape<A>::state_words > 2;
-    const std::int64_t elements = problem.planes * problem.rows_count * problem.columns_count;
-    if (problem.rows_count < 1024 || elements < 1 << 18) return false;
-    if (fits(64) && problem.columns_count % 2 == 0 &&
-        columns_in_vectors<line, A>(problem.in, problem.planes, problem.plane_stride, problem.stride, line)) {
-      problem.across_plane = problem.columns_count / 2;
-      result = launch_wide_tiles<2, 1, 8, 4, 5>(problem, stream, work);
-      return true;
-    }
-    // (Large states of large matrices are left by fewer blocks where each thread has its own rows: columns.cuh.)
-    constexpr int width = large ? 2 : 4;
-    if (large && elements >= 1 << 24) return false;
-    if (fits(64 * width) && columns_in_vectors<width, A>(problem.in, problem.planes, problem.plane_stride,
-                                                         problem.stride, problem.columns_count)) {
-      problem.across_plane = problem.columns_count / width;
-      result = launch_wide_tiles<width, 1, large ? 8 : 4, 4, 6>(problem, stream, work);
-      return true;
-    }
-  }
-  return false;
+  return launch_wide_tiles<1, 1, 16, 4>(problem, stream, work);
 }
 
 }  // namespace coalesce::detail
