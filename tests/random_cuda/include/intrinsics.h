@@ -132,6 +132,10 @@ inline u32 vsadu4(u32 a, u32 b) {
   return sum;
 }
 
+inline f32 fadd(f32 a, f32 b) { return a + b; }
+inline f32 fmul(f32 a, f32 b) { return a * b; }
+inline f32 fdiv(f32 a, f32 b) { return a / b; }
+
 // A rounded number as an integer, and the limits for what lies outside. NaN is 0, or of a double the highest bit alone
 // (PTX manual, cvt).
 template <class T, class F>
@@ -206,21 +210,21 @@ T limited(F x) {
 #define __vneg2 rc::vneg2
 #define __vneg4 rc::vneg4
 #define __vsadu4 rc::vsadu4
-#define __float2int_rn(x) (rc::limited<i32>(rintf(x)))
-#define __float2int_rz(x) (rc::limited<i32>(truncf(x)))
-#define __float2int_ru(x) (rc::limited<i32>(ceilf(x)))
-#define __float2int_rd(x) (rc::limited<i32>(floorf(x)))
-#define __float2uint_rz(x) (rc::limited<u32>(truncf(x)))
-#define __double2int_rn(x) (rc::limited<i32>(rint(x)))
-#define __double2uint_rd(x) (rc::limited<u32>(floor(x)))
+#define __float2int_rn(...) (rc::limited<i32>(rintf(__VA_ARGS__)))
+#define __float2int_rz(...) (rc::limited<i32>(truncf(__VA_ARGS__)))
+#define __float2int_ru(...) (rc::limited<i32>(ceilf(__VA_ARGS__)))
+#define __float2int_rd(...) (rc::limited<i32>(floorf(__VA_ARGS__)))
+#define __float2uint_rz(...) (rc::limited<u32>(truncf(__VA_ARGS__)))
+#define __double2int_rn(...) (rc::limited<i32>(rint(__VA_ARGS__)))
+#define __double2uint_rd(...) (rc::limited<u32>(floor(__VA_ARGS__)))
 #define __float_as_uint rc::bits
 #define __uint_as_float rc::cast_bits<f32>
 #define __longlong_as_double rc::cast_bits<f64>
 #define __fmaf_rn fmaf
 #define __fma_rn fma
-#define __fadd_rn(a, b) ((a) + (b))
-#define __fmul_rn(a, b) ((a) * (b))
-#define __fdiv_rn(a, b) ((a) / (b))
+#define __fadd_rn rc::fadd
+#define __fmul_rn rc::fmul
+#define __fdiv_rn rc::fdiv
 #define __fsqrt_rn sqrtf
 #define __dsqrt_rn sqrt
 #endif

@@ -137,9 +137,9 @@ T atomic_cas(T* p, T expected, T desired) {
 }  // namespace rc
 
 #define __syncthreads() ((void)rc::barrier(0))
-#define __syncthreads_count(p) (int(rc::barrier(p).votes))
-#define __syncthreads_or(p) (int(rc::barrier(p).votes != 0))
-#define __syncthreads_and(p) (rc::all_voted(rc::barrier(p)))
+#define __syncthreads_count(...) (int(rc::barrier(__VA_ARGS__).votes))
+#define __syncthreads_or(...) (int(rc::barrier(__VA_ARGS__).votes != 0))
+#define __syncthreads_and(...) (rc::all_voted(rc::barrier(__VA_ARGS__)))
 namespace rc {
 inline int all_voted(const Thread& t) { return t.votes == t.voters; }
 }  // namespace rc
