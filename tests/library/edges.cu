@@ -213,12 +213,16 @@ void slices_among_all() {
 
 void refusals() {
   Array<float> in(64), out(64);
-  Array<i64> at(4);
+  Array<i64> at(4), offsets(std::vector<i64>{0, 2, 2, 5});
   refused(coalesce::sum(static_cast<const float*>(nullptr), 4, out.get()), "a null input", "null");
   refused(coalesce::sum(in.get(), 4, static_cast<float*>(nullptr)), "a null out", "null");
   refused(coalesce::sum(in.get(), -1, out.get()), "a negative count", "negative");
   refused(coalesce::sum(in.get(), INT64_MAX / 2, out.get()), "a count beyond 63 bits of bytes", "63 bits");
   refused(coalesce::sum(in.get(), 8, in.get() + 7), "out inside the input", "overlaps");
+  refused(coalesce::sum(in.get(), offsets.get(), 3, in.get()), "segments' results upon the input", "overlaps");
+  refused(coalesce::dot(in.get(), out.get(), offsets.get(), 3, out.get()), "upon the second input", "overlaps");
+  refused(coalesce::argmax(in.get(), offsets.get(), 3, offsets.get()), "upon the offsets", "overlaps");
+  CALL(coalesce::sum(in.get() + 3, offsets.get(), 3, in.get()));  // before the first element: not upon it
   refused(coalesce::min(in.get(), 0, out.get()), "min of nothing", "nothing");
   refused(coalesce::argmax(in.get(), 0, at.get()), "argmax of nothing", "nothing");
   const auto* odd = reinterpret_cast<const float*>(reinterpret_cast<const char*>(in.get()) + 1);

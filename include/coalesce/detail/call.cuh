@@ -69,7 +69,8 @@ status check_input(const T* in, std::int64_t count, span& bytes) {
   return {};
 }
 
-// `count` segments of `in`, not none of them. Only the device has the number of elements.
+// `count` segments of `in`, not none of them. Only the device has the number of elements, so results upon the first one
+// are refused, and results upon others alone are not found.
 template <class T, class O, class R>
 status check_segments(const T* in, const O* offsets, std::int64_t count, R* out) {
   static_assert(
@@ -81,7 +82,9 @@ status check_segments(const T* in, const O* offsets, std::int64_t count, R* out)
   if (!in) return refuse("the input is null: pass device memory");
   if (!aligned(in)) return refuse("the input is not aligned to its element type: offset it by whole elements");
   if (const status s = check_out(out, count, sizeof(R), alignof(R)); !s) return s;
-  return check_apart(bytes_of(offsets, (count + 1) * sizeof(O)), bytes_of(out, count * sizeof(R)));
+  const span written = bytes_of(out, count * sizeof(R));
+  if (const status s = check_apart(bytes_of(in, sizeof(T)), written); !s) return s;
+  return check_apart(bytes_of(offsets, (count + 1) * sizeof(O)), written);
 }
 
 // A result on the host is a variable, not a pointer to one.

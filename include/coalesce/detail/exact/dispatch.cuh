@@ -376,14 +376,14 @@ struct function {
   status operator()(const T* in, const Offset* offsets, std::int64_t segments, R* out, cudaStream_t stream = nullptr,
                     workspace* work = nullptr) const {
     require_formats<T, R>();
-    detail::span bytes;
     if (const status s = detail::check_array(offsets, segments < 0 ? -1 : segments + 1,
                                              "offsets is null: pass device memory with one more offset than segments");
         !s)
       return s;
     if (segments == 0) return {};
     if (!in) return detail::refuse("the input is null: pass device memory");
-    if (const status s = checked_out(out, segments, detail::bytes_of(offsets, (segments + 1) * sizeof(Offset)), bytes);
+    if (const status s = checked_out(out, segments, detail::bytes_of(offsets, (segments + 1) * sizeof(Offset)),
+                                     detail::bytes_of(in, sizeof(T)));
         !s)
       return s;
     return start_segments(input(in), result_to<R>{out, How}, offsets, segments, stream, work);
