@@ -143,7 +143,19 @@ TEST_P(LibraryTest, IsRightAndCleanAndHasNoBankConflicts) {
   if (GetParam() == "budgets.cu") every_call_is_one_launch_that_loads_what_it_must(result.out, counted["launches"]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, LibraryTest, testing::ValuesIn(programs()),
+// Programs of all types and shapes take half a minute each: every night. The others call every function in every
+// change.
+bool takes_long(const std::string& program) {
+  return program == "edges.cu" || program == "flat.cu" || program == "segments.cu" || program == "shapes.cu";
+}
+std::vector<std::string> programs_that(bool take_long) {
+  std::vector<std::string> names = programs();
+  std::erase_if(names, [&](const std::string& name) { return takes_long(name) != take_long; });
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(Programs, LibraryTest, testing::ValuesIn(programs_that(false)),
+                         [](const auto& test) { return word(test.param); });
+INSTANTIATE_TEST_SUITE_P(Nightly, LibraryTest, testing::ValuesIn(programs_that(true)),
                          [](const auto& test) { return word(test.param); });
 
 // A device of 8 multiprocessors has blocks of 512 threads for matrices of 2 MB, and of 1024 for the first of these, of
@@ -179,7 +191,7 @@ TEST(LibrarySegments, AWarpThatHasEndedTakesAnotherPortion) {
 // With this many segments all threads of a block search for the beginnings of portions. The search shares its memory
 // with the tiles, so `check` runs too, on a device with strong stores: those of a P2000 are volatile and have no order
 // for it.
-TEST(LibrarySegments, ManySegments) {
+TEST(LibrarySegmentsNightly, ManySegments) {
   const Workplace here;
   const Result result = here.coalesce(words_for("segments.cu", {"many"}, "p2000"));
   EXPECT_EQ(result.code, 0) << result.out << result.err;
