@@ -1,6 +1,7 @@
 // half and half2: arithmetic in 16 bits as the hardware does it, each operation rounded once.
 #pragma once
 
+#include "conversions.h"
 #include "qualifiers.h"
 #include "vectors.h"
 
@@ -61,11 +62,19 @@ COALESCE_H __half2 __lowhigh2highlow(__half2 v) { return {v.y, v.x}; }
 COALESCE_H __half __int2half_rn(int x) { return __half(x); }
 COALESCE_H __half __uint2half_rn(unsigned int x) { return __half(x); }
 COALESCE_H __half __ll2half_rn(long long x) { return __half(x); }
+#ifdef __CUDA_ARCH__  // infinities, NaN and negative numbers have a nearest integer, which a cast of C++ does not give
+COALESCE_H int __half2int_rz(__half x) { return __float2int_rz(__half2float(x)); }
+COALESCE_H int __half2int_rn(__half x) { return __float2int_rn(__half2float(x)); }
+COALESCE_H int __half2int_rd(__half x) { return __float2int_rd(__half2float(x)); }
+COALESCE_H int __half2int_ru(__half x) { return __float2int_ru(__half2float(x)); }
+COALESCE_H unsigned int __half2uint_rz(__half x) { return __float2uint_rz(__half2float(x)); }
+#else
 COALESCE_H int __half2int_rz(__half x) { return static_cast<int>(__half2float(x)); }
 COALESCE_H int __half2int_rn(__half x) { return static_cast<int>(__builtin_rintf(__half2float(x))); }
 COALESCE_H int __half2int_rd(__half x) { return static_cast<int>(__builtin_floorf(__half2float(x))); }
 COALESCE_H int __half2int_ru(__half x) { return static_cast<int>(__builtin_ceilf(__half2float(x))); }
 COALESCE_H unsigned int __half2uint_rz(__half x) { return static_cast<unsigned int>(__half2float(x)); }
+#endif
 COALESCE_H unsigned short __half_as_ushort(__half x) { return x.__x; }
 COALESCE_H short __half_as_short(__half x) { return static_cast<short>(x.__x); }
 COALESCE_H __half __ushort_as_half(unsigned short b) { return __half(__half_raw{b}); }

@@ -5,6 +5,7 @@
 
 #include <type_traits>
 
+#include "conversions.h"
 #include "math_declarations.h"
 #include "math_special.h"
 
@@ -64,10 +65,10 @@ COALESCE_DEFINE double nan(const char*) { return __builtin_nan(""); }
 COALESCE_DEFINE float nanf(const char*) { return __builtin_nanf(""); }
 COALESCE_DEFINE int ilogb(double x) { return coalesce_cuda::ilogb(x); }
 COALESCE_DEFINE int ilogbf(float x) { return coalesce_cuda::ilogb(x); }
-COALESCE_DEFINE long lround(double x) { return __nvvm_d2ll_rz(coalesce_cuda::round(x)); }
-COALESCE_DEFINE long lroundf(float x) { return __nvvm_d2ll_rz(coalesce_cuda::round(x)); }
-COALESCE_DEFINE long long llround(double x) { return __nvvm_d2ll_rz(coalesce_cuda::round(x)); }
-COALESCE_DEFINE long long llroundf(float x) { return __nvvm_d2ll_rz(coalesce_cuda::round(x)); }
+COALESCE_DEFINE long lround(double x) { return __double2ll_rz(coalesce_cuda::round(x)); }
+COALESCE_DEFINE long lroundf(float x) { return __double2ll_rz(coalesce_cuda::round(x)); }
+COALESCE_DEFINE long long llround(double x) { return __double2ll_rz(coalesce_cuda::round(x)); }
+COALESCE_DEFINE long long llroundf(float x) { return __double2ll_rz(coalesce_cuda::round(x)); }
 COALESCE_DEFINE long lrint(double x) { return __nvvm_d2ll_rn(x); }
 COALESCE_DEFINE long lrintf(float x) { return __nvvm_f2ll_rn(x); }
 COALESCE_DEFINE long long llrint(double x) { return __nvvm_d2ll_rn(x); }
