@@ -16,6 +16,7 @@
 #include "machine/execute/native.h"
 #include "machine/execute/pool.h"
 #include "machine/memory/host_memory.h"
+#include "machine/plain/shadow.h"
 #include "machine/program/copies.h"
 #include "machine/program/merge.h"
 #include "machine/ptx/device_runtime.h"
@@ -118,6 +119,13 @@ class LoadedProgram final : public Program, public SymbolTable {
     return *(shapes[shape] = lower(std::move(decoded), checked));
   }
 
+  const ptx::Module& module() const { return module_; }
+  const ptx::Function* find(std::string_view name) const {
+    for (const ptx::Function& f : module_.functions)
+      if (f.is_entry && !f.is_declaration && f.name == name) return &f;
+    return nullptr;
+  }
+
   std::string line_text(uint32_t line) const {
     if (line == 0 || line > lines_.size()) return {};
     const std::size_t from = lines_[line - 1], to = line < lines_.size() ? lines_[line] - 1 : module_.text.size();
@@ -127,12 +135,6 @@ class LoadedProgram final : public Program, public SymbolTable {
   }
 
  private:
-  const ptx::Function* find(std::string_view name) const {
-    for (const ptx::Function& f : module_.functions)
-      if (f.is_entry && !f.is_declaration && f.name == name) return &f;
-    return nullptr;
-  }
-
   void place(const ptx::Variable& v, const Places& places) {
     if ((v.space != ptx::Space::global && v.space != ptx::Space::constant) || v.is_extern ||
         variables_.contains(v.name))
@@ -202,6 +204,27 @@ struct Machine::State {
   void configure(Launch& launch, const Code& code, const LaunchConfig& config);
   void run(Launch& launch, std::string_view kernel, Tally& total);
   void fill_report(Launch& launch, Tally& total, const LoadedProgram& program, LaunchReport& report);
+
+  plain::Launch plain_launch(const LoadedProgram& loaded, std::string_view kernel, const LaunchConfig& config);
+
+  // For a cooperative launch: its address, zeroed; 0: no memory.
+  uint64_t workspace() {
+    if (!grid_workspace) grid_workspace = memory.allocate(kGridWorkspaceBytes, Origin::heap, "grid synchronisation");
+    if (!grid_workspace) return 0;
+    std::memset(reinterpret_cast<void*>(grid_workspace->base), 0, kGridWorkspaceBytes);
+    return grid_workspace->base;
+  }
+
+  // What kernels have printed, in block order.
+  void print(const std::map<uint64_t, std::string>& output, uint64_t last_block = ~uint64_t{0}) const {
+    for (const auto& [block, text] : output) {
+      if (block > last_block) break;
+      if (options.output)
+        options.output(text);
+      else
+        std::fwrite(text.data(), 1, text.size(), stdout);
+    }
+  }
 
   // For a launch to come. Ids are few enough for any one launch; now and then they begin anew.
   LaunchCheck begin_check(Launch& launch) {
@@ -298,13 +321,7 @@ void Machine::State::configure(Launch& launch, const Code& code, const LaunchCon
   launch.dynamic_shared_bytes = config.dynamic_shared_bytes;
   launch.shared_bytes = launch.program->static_shared_bytes + config.dynamic_shared_bytes;
   launch.cooperative = config.cooperative;
-  if (config.cooperative) {
-    if (!grid_workspace) grid_workspace = memory.allocate(kGridWorkspaceBytes, Origin::heap, "grid synchronisation");
-    if (grid_workspace) {
-      launch.grid_workspace = grid_workspace->base;
-      std::memset(reinterpret_cast<void*>(launch.grid_workspace), 0, kGridWorkspaceBytes);
-    }
-  }
+  if (config.cooperative) launch.grid_workspace = workspace();
   launch.max_instructions = options.max_instructions;
   launch.interrupted = &interrupted;
   launch.heap = &heap;
@@ -350,19 +367,15 @@ void Machine::State::fill_report(Launch& launch, Tally& total, const LoadedProgr
                      [&](const Diagnostic& o) { return o.ptx_line == d.ptx_line && o.severity == d.severity; }))
       report.diagnostics.push_back(std::move(d));
   }
-  for (const auto& [block, text] : launch.output) {
-    if (block > launch.fault_block.load()) break;
-    if (options.output)
-      options.output(text);
-    else
-      std::fwrite(text.data(), 1, text.size(), stdout);
-  }
+  print(launch.output, launch.fault_block.load());
 }
 
 LaunchReport Machine::launch(Program& program, std::string_view kernel, const LaunchConfig& config) {
   const auto begin = std::chrono::steady_clock::now();
   LaunchReport report;
   auto& loaded = static_cast<LoadedProgram&>(program);
+  if (state_->options.plain) return launch_plain(program, kernel, config);
+  if (state_->options.shadow) return launch_shadowed(program, kernel, config);
   const Code* const code = state_->find_code(loaded, kernel, config, report);
   if (!code) return report;
   Launch launch;
@@ -388,6 +401,98 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
     }
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return report;
+}
+
+void Machine::use_plain(bool plain) { state_->options.plain = plain; }
+
+// The same launch for the plain executor. Throws Error where it is none.
+plain::Launch Machine::State::plain_launch(const LoadedProgram& loaded, std::string_view kernel,
+                                           const LaunchConfig& config) {
+  plain::Launch launch;
+  launch.kernel = loaded.find(kernel);
+  Diagnostic wrong;
+  wrong.fault = Fault::invalid_pc;
+  const uint64_t threads = uint64_t{config.block[0]} * config.block[1] * config.block[2];
+  if (!launch.kernel)
+    wrong.message = "no such kernel";
+  else if (threads == 0 || threads > 1024 || uint64_t{config.grid[0]} * config.grid[1] * config.grid[2] == 0)
+    wrong.message = "a launch needs 1 to 1024 threads a block and at least one block";
+  else if (options.model != Model::ptx)
+    wrong.message = "the plain executor counts the requests of the PTX only (--model ptx)";
+  if (!wrong.message.empty()) throw Error(wrong);
+  launch.module = &loaded.module();
+  launch.symbols = &loaded;
+  launch.memory = &memory;
+  launch.heap = &heap;
+  launch.textures = &textures;
+  launch.device = &device;
+  launch.grid = config.grid;
+  launch.block = config.block;
+  launch.dynamic_shared_bytes = config.dynamic_shared_bytes;
+  launch.stack_bytes = stack_bytes;
+  launch.cooperative = config.cooperative;
+  if (config.cooperative) launch.grid_workspace = workspace();
+  launch.parameters = config.parameters;
+  uint32_t parameter_bytes = 0;
+  parameter_offsets(*launch.kernel, &parameter_bytes);
+  launch.parameters.resize(std::max<std::size_t>(launch.parameters.size(), parameter_bytes));
+  launch.max_instructions = options.max_instructions;
+  launch.interrupted = &interrupted;
+  return launch;
+}
+
+LaunchReport Machine::launch_plain(Program& program, std::string_view kernel, const LaunchConfig& config) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto& loaded = static_cast<const LoadedProgram&>(program);
+  LaunchReport report;
+  try {
+    plain::Result r = plain::run(state_->plain_launch(loaded, kernel, config));
+    report.counters = r.counters;
+    report.lines = std::move(r.lines);
+    report.spins = r.spins;
+    report.diagnostics = std::move(r.diagnostics);
+    state_->print(r.output);
+  } catch (const Error& e) {
+    report.diagnostics = {e.diagnostic};
+    if (e.diagnostic.fault == Fault::none) report.diagnostics[0].fault = Fault::illegal_instruction;
+  }
+  for (Diagnostic& d : report.diagnostics) {
+    if (d.kernel.empty()) d.kernel = kernel;
+    if (d.ptx_text.empty()) d.ptx_text = loaded.line_text(d.ptx_line);
+    if (d.severity == Severity::error) report.fault = d.fault;
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return report;
+}
+
+LaunchReport Machine::launch_shadowed(Program& program, std::string_view kernel, const LaunchConfig& config) {
+  const auto& loaded = static_cast<const LoadedProgram&>(program);
+  std::optional<plain::Shadow> shadow;
+  try {
+    // Reserved now, so that both executors have the same heap.
+    if (loaded.module().text.find("malloc") != std::string::npos) state_->heap.prepare();
+    shadow.emplace(state_->plain_launch(loaded, kernel, config));
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the other executor says so, too
+  }
+  std::string printed;
+  const auto output = state_->options.output;
+  state_->options.output = [&](std::string_view text) {
+    printed += text;
+    if (output)
+      output(text);
+    else
+      std::fwrite(text.data(), 1, text.size(), stdout);
+  };
+  state_->options.shadow = false;
+  LaunchReport report = launch(program, kernel, config);
+  state_->options.shadow = true;
+  state_->options.output = output;
+  if (!shadow) return report;
+  if (std::optional<Diagnostic> d = shadow->compare(report, printed)) {
+    d->ptx_text = loaded.line_text(d->ptx_line);
+    report.diagnostics.push_back(std::move(*d));
+  }
   return report;
 }
 

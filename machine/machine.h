@@ -47,6 +47,11 @@ struct Options {
   // Looks for races and reads of what nothing has written, and reports them with the launch's diagnostics. Everything
   // is interpreted, by one thread.
   bool check = false;
+  // Kernels are run by the plain executor (plain/plain.h), by one thread. It counts by Model::ptx only.
+  bool plain = false;
+  // Every launch is run by the plain executor first, on memory that is then put back; what differs is a warning of the
+  // launch. Slow.
+  bool shadow = false;
 };
 
 struct KernelInfo {
@@ -96,6 +101,7 @@ struct LaunchReport {
   std::vector<LineCounters> lines;      // only lines with a non-zero memory or branch counter, in source order
   std::vector<Diagnostic> diagnostics;  // the fault first, then warnings (divergent barrier ...)
   std::vector<uint64_t> tally;          // what was counted while running, before anything static (tally/tally.h)
+  uint64_t spins = 0;                   // of the plain executor: not 0 where counters depend on who polls when
   double seconds = 0;                   // host time the launch took
 };
 
@@ -118,6 +124,8 @@ class Machine {
 
   // Bytes that malloc in kernels has to give, 8 MiB at first. False: a kernel that uses malloc has run already.
   bool set_heap_bytes(uint64_t bytes);
+  // From the next launch on kernels are run by the plain executor, or not (Options::plain).
+  void use_plain(bool plain);
   // Local memory for a thread's stack from the next launch on (recursion, alloca); never less than 16 KiB.
   void set_stack_bytes(uint32_t bytes);
 
@@ -135,6 +143,9 @@ class Machine {
   bool interrupted() const;
 
  private:
+  LaunchReport launch_plain(Program& program, std::string_view kernel, const LaunchConfig& config);
+  LaunchReport launch_shadowed(Program& program, std::string_view kernel, const LaunchConfig& config);
+
   struct State;
   std::unique_ptr<State> state_;
 };

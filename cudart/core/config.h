@@ -17,7 +17,8 @@ struct Config {
   machine::Engine engine = machine::Engine::automatic;  // COALESCE_ENGINE
   machine::Model model = machine::Model::ptx;           // COALESCE_MODEL
   bool check = false;                                   // COALESCE_CHECK: 1 looks for hazards (machine/check)
-  std::string record;                                   // COALESCE_RECORD: path; empty: no record
+  bool shadow = false;    // COALESCE_SHADOW: 1 compares every launch with the plain executor (machine/plain)
+  std::string record;     // COALESCE_RECORD: path; empty: no record
   bool progress = false;  // COALESCE_PROGRESS: 1/always, 0/never; else when stderr is a terminal
   bool colour = false;    // COALESCE_COLOR: likewise; NO_COLOR counts as never
 };

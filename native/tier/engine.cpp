@@ -22,7 +22,7 @@ constexpr uint32_t kAskEvery = 16;
 }  // namespace
 
 std::shared_ptr<NativeProvider> make_provider(machine::Engine engine, std::function<void(const std::string&)> warn) {
-  if (engine == machine::Engine::interpreter) return nullptr;
+  if (engine == machine::Engine::interpreter || engine == machine::Engine::plain) return nullptr;
   Settings settings;
   settings.engine = engine;
   settings.library = find_library();

@@ -28,7 +28,7 @@ TABLES = (".def",)
 LINES, MEDIAN, WORDS, README_LINES, RESULT_LINES = 400, 130, 20_000, 70, 150
 
 # (file, what it includes): arrows that the table forbids.
-ARROWS = set()
+ARROWS = {("machine/plain/plain.h", "machine/machine.h")}  # for LineCounters
 # Trees within which folders include each other in circles.
 CIRCLES = {
     "machine",  # machine.h shares its folder with diagnostic.h and device.h, which all rooms of the machine include
@@ -41,6 +41,7 @@ LONG = {
     "include/coalesce/reduce.cuh",
     "machine/execute/block.cpp",
     "machine/execute/memory_ops.cpp",
+    "machine/machine.cpp",
     "machine/observe/traffic.cpp",
     "machine/program/flatten.cpp",
     "machine/program/flatten_memory.cpp",
@@ -53,7 +54,6 @@ LONG = {
     "tests/machine/program/decode_test.cpp",
     "tests/machine/ptx/parser_test.cpp",
     "tests/native/engine_test.cpp",
-    "tests/random/reference.cpp",
     "tests/tool/command_test.cpp",
 }
 

@@ -16,7 +16,7 @@
 namespace coalesce::machine::test {
 
 enum class Breadth : uint8_t {
-  reference,  // only what reference.h knows; memory is touched in bounds only
+  reference,  // a small language, in bounds only, whose result does not depend on the order of warps
   // Every row of the table of operations on odd operands (NaN payloads, subnormals, limits), every width of memory
   // access, atomics of all types with their old values used, more of what lanes do together; one kernel in 16 may
   // fault.

@@ -117,6 +117,7 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   environment["COALESCE_THREADS"] = std::to_string(options.threads);
   environment["COALESCE_MAX_INSTRUCTIONS"] = std::to_string(options.max_instructions);
   environment["COALESCE_ENGINE"] = machine::engine_name(options.engine);
+  if (options.shadow) environment["COALESCE_SHADOW"] = "1";
   environment["COALESCE_CHECK"] = options.check ? "1" : "0";
   environment["COALESCE_MODEL"] = machine::name_of(machine::kModels, options.model);
   environment["COALESCE_PROGRESS"] = !quiet && isatty(STDERR_FILENO) == 1 ? "1" : "0";

@@ -57,9 +57,10 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
       ->envname("COALESCE_THREADS")
       ->type_name("N")
       ->check(whole_number(0, machine::kMostThreads));
-  add_choice<machine::Engine>(command, "--engine", options.engine,
-                              "What executes kernels: auto, interpreter, native (the CPU's own code)",
-                              {machine::kEngines.begin(), machine::kEngines.end()})
+  add_choice<machine::Engine>(
+      command, "--engine", options.engine,
+      "What executes kernels: auto, interpreter, native (the CPU's own code), plain (to compare with)",
+      {machine::kEngines.begin(), machine::kEngines.end()})
       ->envname("COALESCE_ENGINE")
       ->type_name("NAME");
   add_choice<machine::Model>(command, "--model", options.model,
@@ -67,6 +68,8 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
                              {machine::kModels.begin(), machine::kModels.end()})
       ->envname("COALESCE_MODEL")
       ->type_name("NAME");
+  command.add_flag("--shadow", options.shadow,
+                   "Run every launch by the plain executor, too, and say what differs; slow");
   add_program_options(command, options);
 }
 

@@ -24,7 +24,8 @@ struct MachineOptions {
   uint64_t max_instructions = 0;  // per launch; 0: the machine's default
   machine::Engine engine = machine::Engine::automatic;
   machine::Model model = machine::Model::ptx;
-  bool check = false;  // look for hazards (tool/check.h): what has no option of its own
+  bool shadow = false;  // compare every launch with the plain executor
+  bool check = false;   // look for hazards (tool/check.h): what has no option of its own
   Colour colour = Colour::automatic;
   CompileOptions compile;
 };

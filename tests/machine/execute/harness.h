@@ -46,6 +46,7 @@ struct Shape {
   std::array<uint32_t, 3> grid{1, 1, 1}, block{32, 1, 1};
   uint32_t dynamic_shared_bytes = 0;
   uint64_t max_instructions = 1'000'000'000;  // with fewer, launches are interpreted only
+  bool in_order = false;  // the result depends on the order in which warps run: not to be compared with the plain one
 };
 
 struct Ran {
@@ -209,6 +210,33 @@ inline std::string difference(const Ran& a, const Ran& b, const Writer& writer =
   return {};
 }
 
+// What the plain executor makes of it, beside another one: the same fault at the same place (its words may differ), or
+// the same memory, output, counters and lines.
+inline std::string difference_from_plain(const Ran& plain, const Ran& other) {
+  if (plain.report.fault != other.report.fault) return "fault: " + plain.message() + " / " + other.message();
+  if (plain.report.diagnostics.size() != other.report.diagnostics.size())
+    return "number of diagnostics: " + plain.message() + " / " + other.message();
+  for (std::size_t k = 0; k < plain.report.diagnostics.size(); ++k) {
+    const Diagnostic &a = plain.report.diagnostics[k], &b = other.report.diagnostics[k];
+    const auto text = [](const Diagnostic& d) {
+      return d.message + " (PTX line " + std::to_string(d.ptx_line) + ", block " + std::to_string(d.block[0]) +
+             ", warp " + std::to_string(d.warp) + ", lanes " + std::to_string(d.lanes) + ")";
+    };
+    const bool somewhere = a.fault == Fault::budget;  // wherever it was
+    if (a.severity != b.severity || a.block != b.block || (a.ptx_line != b.ptx_line && !somewhere))
+      return "diagnostics: " + text(a) + " / " + text(b);
+  }
+  if (plain.report.fault != Fault::none) return {};
+  Ran without_tally = other;
+  without_tally.report.tally.clear();
+  without_tally.report.diagnostics = plain.report.diagnostics;
+  if (plain.report.spins) {  // how often who polled is nobody's promise
+    without_tally.report.counters = plain.report.counters;
+    without_tally.report.lines = plain.report.lines;
+  }
+  return difference(plain, without_tally);
+}
+
 // The module around kernels: `ptx` holds functions and variables.
 inline std::string module(const std::string& ptx) { return ".version 8.0\n.target sm_90\n.address_size 64\n" + ptx; }
 
@@ -230,6 +258,11 @@ inline Ran run(const std::string& ptx, const std::vector<Argument>& arguments, c
       first = std::move(r);
     else
       EXPECT_EQ(difference(first, r), "") << threads << " threads";
+  }
+  if (!setup.in_order) {
+    Bench plain(1, setup.max_instructions);
+    plain.machine().use_plain(true);
+    EXPECT_EQ(difference_from_plain(plain.run(ptx, arguments, setup, name), first), "") << "plain / interpreter";
   }
   for (unsigned threads : kThreadCounts) {
     if (!native_code()) break;

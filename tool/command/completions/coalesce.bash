@@ -7,7 +7,7 @@ _coalesce() {
     run)
       case "$before" in
         --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --engine) COMPREPLY=($(compgen -W 'auto interpreter native' -- "$word")); return ;;
+        --engine) COMPREPLY=($(compgen -W 'auto interpreter native plain' -- "$word")); return ;;
         --model) COMPREPLY=($(compgen -W 'ptx ptxas' -- "$word")); return ;;
         --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -28,7 +28,7 @@ _coalesce() {
         --repeat) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --output|-o) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --threads --engine --model --device --max-instructions --color --compiler -X --metrics --json --html --budget --require --write-budget --sarif --junit --format --csv --lines --wide --allow-stopped --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --threads --engine --model --shadow --device --max-instructions --color --compiler -X --metrics --json --html --budget --require --write-budget --sarif --junit --format --csv --lines --wide --allow-stopped --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     check)
       case "$before" in
         --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
@@ -45,7 +45,7 @@ _coalesce() {
     lab)
       case "$before" in
         --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --engine) COMPREPLY=($(compgen -W 'auto interpreter native' -- "$word")); return ;;
+        --engine) COMPREPLY=($(compgen -W 'auto interpreter native plain' -- "$word")); return ;;
         --model) COMPREPLY=($(compgen -W 'ptx ptxas' -- "$word")); return ;;
         --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -62,7 +62,7 @@ _coalesce() {
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --html) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      COMPREPLY=($(compgen -W '--help -h --threads --engine --model --device --max-instructions --color --compiler -X --n --block --stride --width --pad --lanes --on --json --html --wide --csv --markdown all list' -- "$word")) ;;
+      COMPREPLY=($(compgen -W '--help -h --threads --engine --model --shadow --device --max-instructions --color --compiler -X --n --block --stride --width --pad --lanes --on --json --html --wide --csv --markdown all list' -- "$word")) ;;
     banks)
       case "$before" in
         --stride) COMPREPLY=($(compgen -f -- "$word")); return ;;

@@ -1,0 +1,168 @@
+// Functions that the machine provides to kernels: vprintf, malloc, free, __assertfail; and alloca.
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+#include "machine/execute/calls.h"
+#include "machine/plain/run.h"
+
+namespace coalesce::machine::plain {
+
+namespace {
+
+constexpr std::size_t kLongest = 1u << 16;  // of a string that is printed
+
+// One lane of a warp, which calls a function with arguments in its .param variables.
+struct Caller {
+  Warp& w;
+  Frame& f;
+  const Op& op;
+  uint32_t lane;
+
+  std::byte* variable(const std::string& name) const {
+    return w.local.find(lane, LaneMemory::kParams + f.param_base + f.code->params.at(name).at, 1);
+  }
+  uint64_t argument(std::size_t k, std::size_t bytes) const {
+    uint64_t v = 0;
+    if (k < op.callee.arguments.size()) std::memcpy(&v, variable(op.callee.arguments[k]), bytes);
+    return v;
+  }
+  void result(uint64_t v, std::size_t bytes) const {
+    if (!op.callee.results.empty()) std::memcpy(variable(op.callee.results[0]), &v, bytes);
+  }
+
+  const std::byte* readable(uint64_t address, uint64_t bytes) const {
+    const uint64_t window = address / kWindowSize * kWindowSize, offset = address % kWindowSize;
+    if (window == kLocalWindow)
+      if (const std::byte* at = w.local.find(lane, offset, bytes)) return at;
+    if (window == kSharedWindow && offset + bytes <= w.grid->shared_bytes) return w.block->shared.data() + offset;
+    if (w.grid->find(address, bytes)) return reinterpret_cast<const std::byte*>(address);
+    char text[96];
+    std::snprintf(text, sizeof text, "%s reads %" PRIu64 " bytes at 0x%" PRIx64 ", which is ", op.text.c_str(), bytes,
+                  address);
+    throw Stop{Fault::illegal_address, text + w.grid->launch->memory->describe(address, bytes), 1u << lane, {}};
+  }
+  std::string text(uint64_t address) const {
+    if (address == 0) return "(null)";
+    std::string s;
+    while (s.size() < kLongest) {
+      const char c = static_cast<char>(*readable(address + s.size(), 1));
+      if (!c) break;
+      s += c;
+    }
+    return s;
+  }
+};
+
+template <class... T>
+std::string formatted(const std::string& pattern, T... values) {
+  const int n = std::snprintf(nullptr, 0, pattern.c_str(), values...);
+  std::string text(static_cast<std::size_t>(std::max(0, n)) + 1, 0);
+  std::snprintf(text.data(), text.size(), pattern.c_str(), values...);
+  text.pop_back();
+  return text;
+}
+
+// As printf does. Arguments lie one after the other in memory, each aligned to its size: 4 bytes of int, 8 of all else.
+int print(const Caller& c, const std::string& pattern, uint64_t arguments, std::string& out) {
+  uint64_t at = 0;
+  int used = 0;
+  const auto next = [&](uint64_t bytes) {
+    at = (at + bytes - 1) / bytes * bytes;
+    uint64_t v = 0;
+    std::memcpy(&v, c.readable(arguments + at, bytes), bytes);
+    at += bytes;
+    ++used;
+    return v;
+  };
+  for (std::size_t k = 0; k < pattern.size();) {
+    if (pattern[k] != '%') {
+      out += pattern[k++];
+      continue;
+    }
+    std::string how = "%";
+    std::size_t j = k + 1;
+    for (; j < pattern.size() && std::strchr("-+ #0123456789.*", pattern[j]); ++j)
+      how += pattern[j] == '*' ? std::to_string(static_cast<int32_t>(next(4))) : std::string(1, pattern[j]);
+    if (how.size() > 24) how.resize(24);
+    bool is_long = false;
+    for (; j < pattern.size() && std::strchr("hlLzjtq", pattern[j]); ++j) is_long = is_long || pattern[j] != 'h';
+    if (j >= pattern.size()) {
+      out += pattern.substr(k);
+      break;
+    }
+    const char kind = pattern[j];
+    const std::size_t from = k;
+    k = j + 1;
+    if (kind == '%') {
+      out += '%';
+    } else if (kind == 'd' || kind == 'i') {
+      const uint64_t v = next(is_long ? 8 : 4);
+      out +=
+          formatted(how + "lld", is_long ? static_cast<long long>(v) : static_cast<long long>(static_cast<int32_t>(v)));
+    } else if (std::strchr("uxXo", kind)) {
+      out += formatted(how + "ll" + kind, static_cast<unsigned long long>(next(is_long ? 8 : 4)));
+    } else if (kind == 'c') {
+      out += formatted(how + "c", static_cast<int>(next(4)));
+    } else if (std::strchr("fFeEgGaA", kind)) {
+      const uint64_t bits = next(8);
+      double d;
+      std::memcpy(&d, &bits, sizeof d);
+      out += formatted(how + kind, d);
+    } else if (kind == 'p') {
+      out += formatted(how + "p", reinterpret_cast<void*>(next(8)));
+    } else if (kind == 's') {
+      out += formatted(how + "s", c.text(next(8)).c_str());
+    } else {
+      out += pattern.substr(from, k - from);
+    }
+  }
+  return used;
+}
+
+}  // namespace
+
+void run_builtin(Warp& w, Frame& f, const Op& op, uint32_t on) {
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if (!(on >> l & 1)) continue;
+    const Caller c{w, f, op, l};
+    if (op.text == "vprintf") {
+      std::string& out = w.grid->output[w.block->number];
+      c.result(static_cast<uint64_t>(print(c, c.text(c.argument(0, 8)), c.argument(1, 8), out)), 4);
+    } else if (op.text == "malloc") {
+      c.result(w.grid->launch->heap->allocate(c.argument(0, 8)), 8);
+    } else if (op.text == "free") {
+      const uint64_t at = c.argument(0, 8);
+      if (at && !w.grid->launch->heap->release(at))
+        throw Stop{
+            Fault::illegal_address, "free of a pointer that malloc did not return, or freed already", 1u << l, {}};
+    } else {
+      throw Stop{Fault::assertion,
+                 "assertion `" + c.text(c.argument(0, 8)) + "' failed",
+                 on,
+                 {"in " + c.text(c.argument(3, 8)) + " at " + c.text(c.argument(1, 8)) + ":" +
+                  std::to_string(c.argument(2, 4))}};
+    }
+  }
+}
+
+// alloca: every lane's stack grows upwards in a part of local memory of its own.
+void run_stack(Warp& w, Frame& f, const Op& op, uint32_t on) {
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if (!(on >> l & 1)) continue;
+    if (op.mode == 2) {
+      w.stack[l] = value(w, op.in[0], l) - LaneMemory::kStack;
+      continue;
+    }
+    uint64_t at = w.stack[l];
+    if (op.mode == 0) {
+      const uint64_t alignment = value(w, op.in[1], l);
+      at = (at + alignment - 1) / alignment * alignment;
+      w.stack[l] = at + value(w, op.in[0], l);
+    }
+    put(f, op.out[0], l, LaneMemory::kStack + at, 8);
+  }
+  w.local.parts[2].grow(w.grid->launch->stack_bytes);
+}
+
+}  // namespace coalesce::machine::plain

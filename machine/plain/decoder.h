@@ -1,0 +1,78 @@
+// From the text's instructions to Ops. One Decoder for a function; the families are in decode*.cpp.
+#pragma once
+
+#include "machine/plain/code.h"
+
+namespace coalesce::machine::plain {
+
+struct WrongOperands {};  // thrown by what finds operands; the instruction is then unknown
+
+class Decoder {
+ public:
+  Decoder(Bodies& bodies, Code& code) : bodies_(bodies), code_(code), f_(*code.function) {}
+  void run();
+
+ private:
+  using Family = void (Decoder::*)();
+  static const std::map<std::string_view, Family>& families();
+
+  void lay_out();
+  void instruction(const ptx::Instruction& in, Op& op);
+  uint32_t line_of(const ptx::Instruction& in);
+  void unknown(const std::string& why = {});  // an error only where it is reached
+  [[noreturn]] void fail(const std::string& what) const;
+
+  // Operands. `bytes`: of the value as the instruction takes it; 0: a predicate.
+  Source constant(uint64_t low, uint64_t high = 0);
+  Source source(const ptx::Operand& o, uint8_t bytes);
+  Source symbol(const std::string& name, int64_t offset);
+  Source own_address(const Variable& v, bool is_param, int64_t offset);
+  Dest dest(const ptx::Operand& o, bool is_signed = false);
+  Dest second(const ptx::Operand& o);  // of p|q
+  Place place(const ptx::Operand& o);
+  bool is_own_param(const ptx::Operand& o) const;
+  const ptx::Operand& operand(std::size_t k) const;
+  std::size_t operands() const { return in_->operands.size(); }
+  bool has(std::string_view word) const { return words_->has(word); }
+
+  // Families.
+  void compute();
+  bool composed();
+  void add_with_carry();
+  void move();
+  void load_store();
+  void atomic();
+  void copy();
+  void address_conversion();
+  void is_space();
+  void stack();
+  void branch();
+  void table();
+  void leave();
+  void call();
+  void barrier();
+  void trap();
+  void nothing();
+  void shuffle();
+  void vote();
+  void match();
+  void redux();
+  void elect();
+  void texture();
+  void surface();
+  bool texture_place(const ptx::Operand& o, unsigned coordinates);
+  bool read_somewhere(int32_t reg) const;
+
+  Bodies& bodies_;
+  Code& code_;
+  const ptx::Function& f_;
+  const ptx::Instruction* in_ = nullptr;
+  const Words* words_ = nullptr;
+  Op* op_ = nullptr;
+  std::vector<bool> read_;  // registers that some instruction reads
+};
+
+bool space_from(std::string_view word, Space* space);
+uint8_t bytes_of(Element element);
+
+}  // namespace coalesce::machine::plain

@@ -1,0 +1,50 @@
+// Holds an executor to the plain one, launch by launch: both begin with the same memory, and what they leave is
+// compared (Options::shadow).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "machine/execute/calls.h"
+#include "machine/plain/plain.h"
+
+namespace coalesce::machine::plain {
+
+// The contents of all live allocations.
+class Snapshot {
+ public:
+  explicit Snapshot(const Memory& memory);
+  void put_back() const;
+  // The first byte that is not what it was; 0: there is none.
+  uint64_t first_difference() const;
+  uint8_t byte_at(uint64_t address) const;
+
+ private:
+  struct Part {
+    uint64_t base = 0;
+    std::vector<uint8_t> bytes;
+  };
+  std::vector<Part> parts_;
+};
+
+class Shadow {
+ public:
+  // Runs the launch by the plain executor and puts the memory back. Its heap is a copy.
+  explicit Shadow(const Launch& launch);
+  // To be called when the other executor has run: what differs, as a warning that names the first place. Runs the
+  // launch again to find who has written there.
+  std::optional<Diagnostic> compare(const LaunchReport& other, const std::string& output);
+
+ private:
+  // Who has stored to that address last, and what its lane had computed before.
+  void explain(uint64_t address, Diagnostic& d);
+  Result run(const Observer* observer);
+
+  Launch launch_;
+  DeviceHeap heap_;
+  Snapshot before_;
+  Result result_;
+  std::optional<Snapshot> after_;
+};
+
+}  // namespace coalesce::machine::plain

@@ -1,0 +1,60 @@
+// The plain executor beside the others: a shadowed launch says nothing when all agree, and who stored what when not.
+#include "harness.h"
+#include "machine/execute/native.h"
+
+namespace coalesce::machine::test {
+namespace {
+
+const std::string kStores = kernel(".param .u64 out",
+                                   "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\n"
+                                   "add.s64 %rd3, %rd1, %rd2;\nadd.u32 %r2, %r1, 100;\nst.global.u32 [%rd3], %r2;\n");
+
+// Native code that does nothing at all.
+class Idle final : public NativeProvider, public NativeKernel {
+ public:
+  std::shared_ptr<const NativeKernel> find(const Launch&) override { return {std::shared_ptr<void>(), this}; }
+  bool enters(uint32_t region) const override { return region == 0; }
+  std::unique_ptr<NativeRunner> runner(BlockRun&) const override { return std::make_unique<Runner>(); }
+
+ private:
+  struct Runner final : NativeRunner {
+    NativeStop run(uint64_t, uint64_t end, uint32_t) override { return {end - 1, kNone}; }
+  };
+};
+
+LaunchReport shadowed(std::shared_ptr<NativeProvider> native, std::vector<uint32_t>* left) {
+  Machine machine(*find_device("h200"), {.threads = 1, .progress = {}, .output = {}, .native = native, .shadow = true});
+  const uint64_t out = machine.memory().allocate(256, Origin::device, "cudaMalloc")->base;
+  LaunchConfig config{{1, 1, 1}, {64, 1, 1}, 0, false, value(out).bytes};
+  const LaunchReport report = machine.launch(*machine.load(kStores, "test.ptx"), "k", config);
+  left->resize(64);
+  std::memcpy(left->data(), reinterpret_cast<const void*>(out), 256);
+  return report;
+}
+
+TEST(Shadow, SaysNothingWhenExecutorsAgree) {
+  std::vector<uint32_t> left;
+  const LaunchReport r = shadowed(nullptr, &left);
+  EXPECT_TRUE(r.diagnostics.empty()) << r.diagnostics[0].message;
+  EXPECT_EQ(left[63], 163u);
+}
+
+TEST(Shadow, NamesTheStoreThatDiffers) {
+  std::vector<uint32_t> left;
+  const LaunchReport r = shadowed(std::make_shared<Idle>(), &left);
+  EXPECT_EQ(r.fault, Fault::none);
+  EXPECT_EQ(left, std::vector<uint32_t>(64)) << "memory is as the executor left it that was asked for";
+  ASSERT_EQ(r.diagnostics.size(), 1u);
+  const Diagnostic& d = r.diagnostics[0];
+  EXPECT_EQ(d.severity, Severity::warning);
+  EXPECT_THAT(d.message, testing::HasSubstr("byte 0 of allocation #"));
+  EXPECT_THAT(d.message, testing::HasSubstr("are 0x6500000064 by the plain executor, 0x0 by this one"));
+  EXPECT_THAT(d.ptx_text, testing::HasSubstr("st.global.u32 [%rd3], %r2"));
+  EXPECT_EQ(d.warp, 0u);
+  EXPECT_EQ(d.lanes, 1u);
+  EXPECT_THAT(d.notes, testing::Contains(testing::HasSubstr("add.u32: %r2 = 0x64")));
+  EXPECT_THAT(d.notes, testing::Contains(testing::HasSubstr("global_store_requests: 2 by the plain executor, 0 by")));
+}
+
+}  // namespace
+}  // namespace coalesce::machine::test
