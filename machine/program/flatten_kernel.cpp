@@ -87,8 +87,8 @@ void Flattener::run() {
     for (const ptx::Function& g : module_.functions)
       if (!g.is_declaration && named.contains(g.name) && reached.insert(g.name).second) todo.push_back(&g);
   }
-  // In ptxas's order: what stands in the kernel, then in the module, then in functions (tests/machine/execute: SharedLayout).
-  // Counts depend on it where 16 or 32 bytes belong together.
+  // In ptxas's order: what stands in the kernel, then in the module, then in functions (tests/machine/execute:
+  // SharedLayout). Counts depend on it where 16 or 32 bytes belong together.
   for (const ptx::Variable& v : kernel_.variables) place(v);
   for (const ptx::Variable& v : module_.variables)
     if (named.contains(v.name)) place(v);
