@@ -128,6 +128,8 @@ std::string render(const Diagnostic& d, bool colour) {
       text += ": " + printable(d.ptx_text.substr(begin, widest_line));
     item("PTX line ", text);
   }
+  for (const SourcePlace& at : d.inlined_at)
+    item("note: ", "inlined at " + printable(at.file) + ":" + std::to_string(at.line));
   for (const std::string& note : d.notes) item("note: ", printable(note));
   return out;
 }

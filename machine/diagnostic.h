@@ -48,24 +48,40 @@ inline constexpr Names<Fault, 10> kFaults{{{"", Fault::none},
                                            {"invalid_pc", Fault::invalid_pc},
                                            {"stack_overflow", Fault::stack_overflow}}};
 
-// The hazards of `coalesce check` (machine/check).
+// The hazards of `coalesce check`: of kernels (machine/check), and of what the host does (cudart/check).
 enum class Hazard : uint8_t {
   none,
-  race_shared,        // two accesses of shared memory, at least one of them a write, that nothing orders
-  race_global,        // the same in global memory
-  uninitialised,      // read of memory that nothing has written
-  early_use,          // use of shared memory that a cp.async is still copying to
-  divergent_barrier,  // reached by some lanes of a warp while others are elsewhere
-  leak,               // device memory that the program had not freed when it ended
+  race_shared,         // two accesses of shared memory, at least one of them a write, that nothing orders
+  race_global,         // the same in global memory
+  uninitialised,       // read of memory that nothing has written
+  early_use,           // use of shared memory that a cp.async is still copying to
+  divergent_barrier,   // reached by some lanes of a warp while others are elsewhere
+  race_streams,        // work in different streams, or branches of a graph, on the same bytes without an order
+  race_host,           // the host's access of bytes that a kernel or a copy may be using
+  bad_copy,            // a copy or fill that leaves its allocation, or uses freed memory
+  bad_free,            // of what is not allocated, or not the beginning of an allocation
+  constant_write,      // a kernel's write to __constant__ memory
+  failed_launch,       // refused, and the program has not asked for the error
+  uninitialised_copy,  // device memory that nothing has written, copied to the host: a warning
+  leak,                // device memory that the program had not freed when it ended: a note
+  not_checked,         // what could not be looked at: a note
 };
 
-inline constexpr Names<Hazard, 7> kHazards{{{"", Hazard::none},
-                                            {"race_shared", Hazard::race_shared},
-                                            {"race_global", Hazard::race_global},
-                                            {"uninitialised", Hazard::uninitialised},
-                                            {"early_use", Hazard::early_use},
-                                            {"divergent_barrier", Hazard::divergent_barrier},
-                                            {"leak", Hazard::leak}}};
+inline constexpr Names<Hazard, 15> kHazards{{{"", Hazard::none},
+                                             {"race_shared", Hazard::race_shared},
+                                             {"race_global", Hazard::race_global},
+                                             {"uninitialised", Hazard::uninitialised},
+                                             {"early_use", Hazard::early_use},
+                                             {"divergent_barrier", Hazard::divergent_barrier},
+                                             {"race_streams", Hazard::race_streams},
+                                             {"race_host", Hazard::race_host},
+                                             {"bad_copy", Hazard::bad_copy},
+                                             {"bad_free", Hazard::bad_free},
+                                             {"constant_write", Hazard::constant_write},
+                                             {"failed_launch", Hazard::failed_launch},
+                                             {"uninitialised_copy", Hazard::uninitialised_copy},
+                                             {"leak", Hazard::leak},
+                                             {"not_checked", Hazard::not_checked}}};
 
 // The other access of a race: the one that ran before.
 struct Party {
@@ -73,6 +89,15 @@ struct Party {
   SourcePlace place;
   uint32_t ptx_line = 0;
   std::array<uint32_t, 3> block{}, thread{};
+  std::vector<SourcePlace> inlined_at;  // the calls that `place` was inlined to, from the inside out
+  std::string who;                      // in place of a thread: "cudaMemcpyAsync in stream 3"
+};
+
+// Calls of the program's own code, the innermost first, as "FILE+0xOFFSET" of its binaries: a debugger's tools turn
+// them into lines.
+struct Trace {
+  std::string title;  // "called", "allocation #3"
+  std::vector<std::string> frames;
 };
 
 struct Diagnostic {
@@ -84,16 +109,19 @@ struct Diagnostic {
   std::string ptx_text;   // that line of PTX
   std::string kernel;     // mangled name; empty: not about a kernel
   std::array<uint32_t, 3> block{};
-  uint32_t warp = 0;                 // warp within its block
-  uint32_t lanes = 0;                // lanes concerned, bit per lane
-  std::array<uint32_t, 3> thread{};  // first lane concerned
-  std::vector<std::string> notes;    // further lines: the allocation concerned, where it was freed, ...
+  uint32_t warp = 0;                    // warp within its block
+  uint32_t lanes = 0;                   // lanes concerned, bit per lane
+  std::array<uint32_t, 3> thread{};     // first lane concerned
+  std::vector<std::string> notes;       // further lines: the allocation concerned, where it was freed, ...
+  std::vector<SourcePlace> inlined_at;  // the calls that `place` was inlined to, from the inside out
   // Set by `check` only.
   Hazard hazard = Hazard::none;
   std::string what;            // "read", "write", "atomic": this access
   std::optional<Party> other;  // of a race
   std::string address;         // what was accessed: "offset 128 of shared memory 'sums'"
   uint64_t count = 1;          // lanes that did the same at these lines
+  std::string who;             // in place of a thread: "cudaMemcpyAsync in stream 3"
+  std::vector<Trace> traces;   // of the host
 };
 
 // Prints `d` as compilers do, several lines, ending in a newline; reads the source line from disk where it can.

@@ -7,6 +7,13 @@ using Json = nlohmann::ordered_json;
 
 std::array<uint32_t, 3> triple(const Json& value) { return value.get<std::array<uint32_t, 3>>(); }
 
+std::vector<machine::SourcePlace> places(const Json& value) {
+  std::vector<machine::SourcePlace> all;
+  if (const auto list = value.find("inlined_at"); list != value.end())
+    for (const Json& each : *list) all.push_back({each.at(0).get<std::string>(), each.at(1).get<uint32_t>(), 0});
+  return all;
+}
+
 machine::SourcePlace place(const Json& value) {
   return {value.at("file").get<std::string>(), value.at("line").get<uint32_t>(), value.value("column", 0u)};
 }
@@ -32,9 +39,18 @@ machine::Diagnostic diagnostic_of(const Json& value) {
   d.address = value.value("address", std::string());
   d.count = value.value("count", uint64_t{1});
   if (const auto other = value.find("other"); other != value.end())
-    d.other =
-        machine::Party{other->at("access").get<std::string>(), place(*other), other->at("ptx_line").get<uint32_t>(),
-                       triple(other->at("block")), triple(other->at("thread"))};
+    d.other = machine::Party{other->at("access").get<std::string>(),
+                             place(*other),
+                             other->at("ptx_line").get<uint32_t>(),
+                             triple(other->at("block")),
+                             triple(other->at("thread")),
+                             places(*other),
+                             other->value("who", std::string())};
+  d.inlined_at = places(value);
+  d.who = value.value("who", std::string());
+  if (const auto traces = value.find("traces"); traces != value.end())
+    for (const Json& each : *traces)
+      d.traces.push_back({each.at("title").get<std::string>(), each.at("frames").get<std::vector<std::string>>()});
   return d;
 }
 

@@ -37,6 +37,30 @@ std::string lines_text(const std::vector<machine::LineCounters>& lines) {
   return out += ']';
 }
 
+// "key":[[file,line],...], where there are any.
+void put_places(std::string& out, const char* key, const std::vector<machine::SourcePlace>& places) {
+  if (places.empty()) return;
+  put_key(out, key);
+  for (const auto& place : places) {
+    out += &place == places.data() ? "[[" : ",[";
+    put_string(out, place.file);
+    out += ',';
+    put(out, place.line);
+    out += ']';
+  }
+  out += ']';
+}
+
+void put_strings(std::string& out, const char* key, const std::vector<std::string>& texts) {
+  put_key(out, key);
+  out += '[';
+  for (const std::string& text : texts) {
+    if (&text != texts.data()) out += ',';
+    put_string(out, text);
+  }
+  out += ']';
+}
+
 void put_diagnostic(std::string& out, const machine::Diagnostic& d) {
   out += '{';
   put_member(out, "severity", d.severity == machine::Severity::error ? "error" : "warning");
@@ -67,15 +91,24 @@ void put_diagnostic(std::string& out, const machine::Diagnostic& d) {
     put_member(out, "ptx_line", d.other->ptx_line);
     put_triple(out, "block", d.other->block);
     put_triple(out, "thread", d.other->thread);
+    put_places(out, "inlined_at", d.other->inlined_at);
+    if (!d.other->who.empty()) put_member(out, "who", d.other->who);
     out += '}';
   }
-  put_key(out, "notes");
-  out += '[';
-  for (const std::string& note : d.notes) {
-    if (&note != d.notes.data()) out += ',';
-    put_string(out, note);
+  put_places(out, "inlined_at", d.inlined_at);
+  if (!d.who.empty()) put_member(out, "who", d.who);
+  if (!d.traces.empty()) {
+    put_key(out, "traces");
+    for (const machine::Trace& trace : d.traces) {
+      out += &trace == d.traces.data() ? "[{" : ",{";
+      put_member(out, "title", trace.title);
+      put_strings(out, "frames", trace.frames);
+      out += '}';
+    }
+    out += ']';
   }
-  out += "]}";
+  put_strings(out, "notes", d.notes);
+  out += '}';
 }
 
 }  // namespace

@@ -81,6 +81,7 @@ class LaunchCheck final : public LaunchObserver {
   AccessId first_;
   uint64_t room_;
   bool full_ = false;
+  uint64_t left_out_ = 0;  // lanes' hazards at places beyond the most that are kept
   std::vector<AccessRecord> records_;
   std::vector<AccessRule> rules_;  // by instruction
   Handovers handovers_;

@@ -69,7 +69,10 @@ void LaunchCheck::found(const Seen& s) {
     ++known->second.count;
     return;
   }
-  if (findings_.size() == kMostFindings) return;
+  if (findings_.size() == kMostFindings) {
+    ++left_out_;
+    return;
+  }
   const Decoded& p = *launch_.program;
   Diagnostic d;
   d.hazard = s.hazard;
@@ -83,13 +86,12 @@ void LaunchCheck::found(const Seen& s) {
   d.lanes = 1u << s.lane;
   d.thread = thread(s.warp, s.lane);
   d.address = name_address(s);
-  for (const SourcePlace& from : p.places[i.place].inlined_at)
-    d.notes.push_back("inlined at " + from.file + ":" + std::to_string(from.line));
+  d.inlined_at = p.places[i.place].inlined_at;
   if (s.before) {
     const AccessRecord& r = (*this)[s.before];
     const Instruction& j = p.code[r.instruction];
-    d.other = Party{verb(rule(r.instruction).kind), p.places[j.place].source, j.ptx_line, block(r.block),
-                    thread(r.warp, s.before_lane)};
+    d.other = Party{verb(rule(r.instruction).kind), p.places[j.place].source,     j.ptx_line, block(r.block),
+                    thread(r.warp, s.before_lane),  p.places[j.place].inlined_at, {}};
   }
   const char* space = s.space == AddressSpace::shared ? "shared" : s.space == AddressSpace::local ? "local" : "global";
   switch (s.hazard) {
@@ -119,9 +121,19 @@ std::vector<Diagnostic> LaunchCheck::take() {
                            d.other ? d.other->ptx_line : 0u);
   };
   std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  if (left_out_ != 0) {
+    Diagnostic d;
+    d.severity = Severity::warning;
+    d.hazard = Hazard::not_checked;
+    d.kernel = launch_.program->kernel;
+    d.message = "more than " + std::to_string(kMostFindings) + " places of this launch have hazards; " +
+                std::to_string(left_out_) + " accesses at further places are left out";
+    all.push_back(std::move(d));
+  }
   if (full_) {
     Diagnostic d;
     d.severity = Severity::warning;
+    d.hazard = Hazard::not_checked;
     d.kernel = launch_.program->kernel;
     d.message = "races were looked for in a part of this launch only: this computer has no memory for more";
     d.notes.push_back("a smaller problem shows the same races");

@@ -35,8 +35,7 @@ Diagnostic diagnose(const Launch& launch, const BlockRun& run, uint32_t instruct
     const Place& place = p.places[i.place];
     d.ptx_line = i.ptx_line;
     d.place = place.source;
-    for (const SourcePlace& from : place.inlined_at)
-      d.notes.push_back("inlined at " + from.file + ":" + std::to_string(from.line));
+    d.inlined_at = place.inlined_at;
   }
   return d;
 }

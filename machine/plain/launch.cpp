@@ -84,8 +84,7 @@ Diagnostic diagnostic(const Warp& w, const Split& at, uint32_t lanes) {
   d.place = source_of(*g.launch->module, *l);
   for (int hops = 0; l->inlined_at >= 0 && hops < 64; ++hops) {
     l = &locations[static_cast<std::size_t>(l->inlined_at)];
-    const SourcePlace s = source_of(*g.launch->module, *l);
-    d.notes.push_back("inlined at " + s.file + ":" + std::to_string(s.line));
+    d.inlined_at.push_back(source_of(*g.launch->module, *l));
   }
   return d;
 }

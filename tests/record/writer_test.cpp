@@ -85,7 +85,10 @@ machine::Diagnostic race() {
   d.what = "read";
   d.address = "offset 128";
   d.count = 17;
-  d.other = machine::Party{"write", {"b.cu", 70, 0}, 90, {9, 0, 0}, {10, 0, 0}};
+  d.other = machine::Party{"write", {"b.cu", 70, 0}, 90, {9, 0, 0}, {10, 0, 0}, {{"c.cu", 8, 0}}, "a copy"};
+  d.inlined_at = {{"d.cu", 1, 0}, {"e.cu", 2, 0}};
+  d.who = "a fill";
+  d.traces = {{"called", {"a+0x1", "b+0x2"}}};
   return d;
 }
 
@@ -168,6 +171,15 @@ TEST_F(RecordWriter, ReadsBack) {
   ASSERT_TRUE(d.other);
   EXPECT_EQ(d.other->what, was.other->what);
   EXPECT_EQ(d.other->place.line, was.other->place.line);
+  EXPECT_EQ(d.other->who, was.other->who);
+  ASSERT_EQ(d.other->inlined_at.size(), 1u);
+  EXPECT_EQ(d.other->inlined_at[0].file, "c.cu");
+  ASSERT_EQ(d.inlined_at.size(), 2u);
+  EXPECT_EQ(d.inlined_at[1].line, 2u);
+  EXPECT_EQ(d.who, was.who);
+  ASSERT_EQ(d.traces.size(), 1u);
+  EXPECT_EQ(d.traces[0].title, "called");
+  EXPECT_EQ(d.traces[0].frames, was.traces[0].frames);
   EXPECT_EQ(d.other->block, was.other->block);
 }
 
