@@ -184,7 +184,10 @@ class LoadedProgram final : public Program, public SymbolTable {
 struct Machine::State {
   State(const Device& d, Options o)
       : device(d), options(std::move(o)), memory(d.memory_bytes), heap(memory, kDeviceHeapBytes) {
-    if (options.check) options.threads = 1;
+    if (options.check) {
+      options.threads = 1;
+      memory.keep_apart();
+    }
     if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
   }
   Device device;
@@ -259,6 +262,18 @@ void Machine::copied(uint64_t to, uint64_t from, uint64_t bytes) {
   if (!a || shadow_of(*a).all_written) return wrote(to, bytes);
   for (uint64_t k = 0; k < bytes; ++k)
     if (shadow_of(*a).written.get(from - a->base + k)) wrote(to + k, 1);
+}
+
+uint64_t Machine::unwritten(uint64_t address, uint64_t bytes, uint64_t& first) {
+  const Allocation* a = state_->options.check ? state_->memory.find(address) : nullptr;
+  if (!a || shadow_of(*a).all_written) return 0;
+  uint64_t count = 0;
+  for (uint64_t k = bytes; k-- > 0;) {
+    if (shadow_of(*a).written.get(address - a->base + k)) continue;
+    ++count;
+    first = address + k;
+  }
+  return count;
 }
 
 void Machine::set_stack_bytes(uint32_t bytes) { state_->stack_bytes = std::max(bytes, kLeastStackBytes); }
@@ -395,6 +410,9 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   state_->fill_report(launch, total, loaded, report);
   if (check) {
     state_->next_access = check->next();
+    report.accesses = std::make_shared<std::vector<AccessSite>>(check->footprint().take());
+    for (AccessSite& s : *report.accesses)
+      if (!s.pages.empty()) s.ptx_text = loaded.line_text(s.ptx_line);
     for (Diagnostic& d : check->take()) {
       d.ptx_text = loaded.line_text(d.ptx_line);
       report.diagnostics.push_back(std::move(d));

@@ -29,6 +29,7 @@
 namespace coalesce::machine {
 
 class NativeProvider;
+struct AccessSite;
 
 struct Options {
   unsigned threads = 0;                              // host threads; 0: all cores
@@ -103,6 +104,8 @@ struct LaunchReport {
   std::vector<uint64_t> tally;          // what was counted while running, before anything static (tally/tally.h)
   uint64_t spins = 0;                   // of the plain executor: not 0 where counters depend on who polls when
   double seconds = 0;                   // host time the launch took
+  // With Options::check: what each instruction has accessed in global memory (check/footprint.h).
+  std::shared_ptr<std::vector<AccessSite>> accesses;
 };
 
 class Machine {
@@ -132,6 +135,8 @@ class Machine {
   // For Options::check: the host has written there, or copied from one place of the device to another.
   void wrote(uint64_t address, uint64_t bytes);
   void copied(uint64_t to, uint64_t from, uint64_t bytes);
+  // With Options::check: how many of these bytes nothing has written; `first`: the first of them. 0 without.
+  uint64_t unwritten(uint64_t address, uint64_t bytes, uint64_t& first);
 
   // Runs a kernel to its end. The caller has checked the configuration against the device and KernelInfo.
   // Never throws for what the kernel does: faults are in the report, with the counters of what ran.

@@ -289,7 +289,11 @@ void BlockCheck::access(const Access& a, Warp& w) {
     if (a.shape == AddressShape::vector)
       address = a.address_is_64 ? w.at<uint64_t>(a.address)[t.lane] : w.at<uint32_t>(a.address)[t.lane];
     address += static_cast<uint64_t>(a.offset);
+    if (a.op->space == AddressSpace::constant && address % a.bytes == 0)
+      check_.footprint().add(a.instruction, address, a.bytes);
     if (!locate(a, w, address, t)) continue;
+    if (t.space == AddressSpace::global && last_->origin != Origin::heap)
+      check_.footprint().add(a.instruction, t.address, a.bytes);
     check_written(a, t);
     const bool same = kind == Kind::store && store_lane(a, w, t);
     if (!t.cells || !races) continue;

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "machine/check/clocks.h"
+#include "machine/check/footprint.h"
 #include "machine/check/shadow.h"
 #include "machine/execute/observer.h"
 #include "machine/execute/warp.h"
@@ -51,6 +52,7 @@ class LaunchCheck final : public LaunchObserver {
   const AccessRule& rule(uint32_t instruction) const { return rules_[instruction]; }
   Launch& launch() { return launch_; }
   Handovers& handovers() { return handovers_; }
+  Footprint& footprint() { return footprint_; }
 
   // Race detection stops when its memory is full; take() says so.
   uint64_t made = 0;  // bytes of cells
@@ -85,6 +87,7 @@ class LaunchCheck final : public LaunchObserver {
   std::vector<AccessRecord> records_;
   std::vector<AccessRule> rules_;  // by instruction
   Handovers handovers_;
+  Footprint footprint_;
   std::map<std::tuple<Hazard, uint32_t, uint32_t>, Diagnostic> findings_;  // by the two instructions
 };
 

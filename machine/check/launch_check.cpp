@@ -19,7 +19,7 @@ const char* verb(Kind kind) { return kind == Kind::load ? "read" : kind == Kind:
 }  // namespace
 
 LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room)
-    : launch_(launch), first_(first), room_(room), rules_(find_rules(*launch.program)) {}
+    : launch_(launch), first_(first), room_(room), rules_(find_rules(*launch.program)), footprint_(*launch.program) {}
 
 std::unique_ptr<BlockObserver> LaunchCheck::observe_blocks() { return std::make_unique<BlockCheck>(*this); }
 

@@ -62,11 +62,12 @@ Arena::~Arena() {
   if (base_) munmap(pointer(base_), size_);
 }
 
-uint64_t Arena::take(uint64_t bytes, Range* reused) {
+uint64_t Arena::take(uint64_t bytes, Range* reused, bool own_pages) {
   *reused = {};
   if (bytes == 0 || bytes > size_) return 0;
   const uint64_t whole = round_up(bytes, kGap) + kGap;
-  if (whole > kSmall) return take_pages(round_up(whole, kPage), bytes >= kHugePage ? kHugePage : kPage, reused);
+  if (whole > kSmall || own_pages)
+    return take_pages(round_up(whole, kPage), bytes >= kHugePage ? kHugePage : kPage, reused);
   if (!chunk_ || chunk_used_ + whole > kChunk) {
     const uint64_t fresh = take_pages(kChunk, kChunk, reused);
     if (!fresh) return 0;
@@ -85,9 +86,9 @@ uint64_t Arena::take(uint64_t bytes, Range* reused) {
   return base;
 }
 
-void Arena::give(uint64_t base, uint64_t bytes) {
+void Arena::give(uint64_t base, uint64_t bytes, bool own_pages) {
   const uint64_t whole = round_up(bytes, kGap) + kGap;
-  if (whole > kSmall) {
+  if (whole > kSmall || own_pages) {
     retire({base, round_up(whole, kPage)});
     return;
   }

@@ -50,9 +50,10 @@ class Arena {
   struct Range {
     uint64_t base = 0, size = 0;
   };
-  uint64_t take(uint64_t bytes, Range* reused);
-  // `base` and `bytes` as given to take().
-  void give(uint64_t base, uint64_t bytes);
+  // `own_pages`: no other range lies on its pages.
+  uint64_t take(uint64_t bytes, Range* reused, bool own_pages = false);
+  // `base`, `bytes` and `own_pages` as given to take().
+  void give(uint64_t base, uint64_t bytes, bool own_pages = false);
 
  private:
   struct Chunk {

@@ -125,6 +125,7 @@ struct Memory::State {
   uint64_t promised = 0;  // of the host: every live byte of the arena
   uint64_t credit = 0;    // host bytes that may still be promised before looking again
   uint32_t serial = 0;
+  bool apart = false;  // what the host can reach has pages of its own
   std::unique_ptr<Arena> arena;
   std::unique_ptr<TouchMap> arena_touched;
   Index own, adopted;
@@ -132,6 +133,7 @@ struct Memory::State {
   std::vector<std::pair<const Allocation*, std::unique_ptr<TouchMap>>> adopted_touched;
   std::vector<const Allocation*> released;  // the freed ones, in order of release
 
+  bool own_pages(Origin origin) const { return apart && (origin == Origin::host || origin == Origin::managed); }
   Index& index_of(uint64_t address) { return arena->contains(address) ? own : adopted; }
 
   // True if the host can back `bytes` more. Asks the system only when the credit of the last answer is spent: a
@@ -205,13 +207,15 @@ Memory::Memory(uint64_t capacity) : state_(std::make_unique<State>()) {
 
 Memory::~Memory() = default;
 
+void Memory::keep_apart() { state_->apart = true; }
+
 const Allocation* Memory::allocate(uint64_t bytes, Origin origin, std::string label) {
   State& s = *state_;
   const bool on_device = origin != Origin::host;
   if (bytes == 0 || bytes > s.arena->size() || (on_device && bytes > s.capacity - s.used)) return nullptr;
   if (!s.affordable(bytes)) return nullptr;
   Arena::Range reused;
-  const uint64_t base = s.arena->take(bytes, &reused);
+  const uint64_t base = s.arena->take(bytes, &reused, s.own_pages(origin));
   if (!base) return nullptr;
   if (reused.size) s.own.erase_freed(reused.base, reused.size);
   Allocation* a = s.record(base, bytes, origin, std::move(label));
@@ -251,7 +255,7 @@ bool Memory::release(uint64_t address) {
   a->shadow.reset();
   s.released.push_back(a);
   if (own) {
-    s.arena->give(a->base, a->size);
+    s.arena->give(a->base, a->size, s.own_pages(a->origin));
     s.promised -= a->size;
     if (a->origin != Origin::host) s.used -= a->size;
   } else {

@@ -59,6 +59,8 @@ class Memory {
   // Makes host memory [pointer, pointer+bytes) that the program itself owns reachable by kernels (cudaHostRegister).
   // nullptr: null, empty, past the end of the address space, or overlapping what is live already.
   const Allocation* adopt(void* pointer, uint64_t bytes, Origin origin, std::string label);
+  // From now on memory that the host can reach has pages of its own, which can be protected (coalesce check).
+  void keep_apart();
   // False: `address` is not the base of a live allocation.
   bool release(uint64_t address);
 

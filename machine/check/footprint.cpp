@@ -1,0 +1,87 @@
+#include "machine/check/footprint.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "machine/program/program.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+uint64_t bits_of(uint64_t first, uint64_t count) {
+  return (count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1) << first;
+}
+
+}  // namespace
+
+void ByteSet::add(uint64_t at, uint64_t bytes) {
+  for (const uint64_t end = at + bytes; at < end;) {
+    const uint64_t first = at % 64, count = std::min(64 - first, end - at);
+    words_[at / 64] |= bits_of(first, count);
+    at += count;
+  }
+}
+
+void ByteSet::remove(const ByteSet& other) {
+  for (std::size_t k = 0; k < words_.size(); ++k) words_[k] &= ~other.words_[k];
+}
+
+void ByteSet::unite(const ByteSet& other) {
+  for (std::size_t k = 0; k < words_.size(); ++k) words_[k] |= other.words_[k];
+}
+
+bool ByteSet::empty() const {
+  return std::all_of(words_.begin(), words_.end(), [](uint64_t w) { return w == 0; });
+}
+
+uint64_t ByteSet::meets(const ByteSet& other) const {
+  for (std::size_t k = 0; k < words_.size(); ++k)
+    if (const uint64_t both = words_[k] & other.words_[k])
+      return k * 64 + static_cast<uint64_t>(std::countr_zero(both));
+  return kPage;
+}
+
+uint64_t ByteSet::first_missing(uint64_t from, uint64_t to) const {
+  while (from < to) {
+    const uint64_t first = from % 64, count = std::min(64 - first, to - from);
+    if (const uint64_t missing = ~words_[from / 64] & bits_of(first, count))
+      return from / 64 * 64 + static_cast<uint64_t>(std::countr_zero(missing));
+    from += count;
+  }
+  return to;
+}
+
+void AccessSite::add(uint64_t address, uint64_t bytes) {
+  for (const uint64_t end = address + bytes; address < end;) {
+    const uint64_t page = address / ByteSet::kPage, at = address % ByteSet::kPage;
+    const uint64_t here = std::min(ByteSet::kPage - at, end - address);
+    if (page != last || !set) {
+      std::unique_ptr<ByteSet>& entry = pages[page];
+      if (!entry) entry = std::make_unique<ByteSet>();
+      set = entry.get();
+      last = page;
+    }
+    set->add(at, here);
+    address += here;
+  }
+}
+
+Footprint::Footprint(const Decoded& p) : index_(p.code.size()) {
+  for (std::size_t k = 0; k < p.code.size(); ++k) {
+    const Instruction& i = p.code[k];
+    if (i.memory == kNone) continue;
+    const MemoryOp& m = p.memory[i.memory];
+    index_[k] = static_cast<uint32_t>(sites_.size());
+    AccessSite& s = sites_.emplace_back();
+    s.atomic = i.kind == Kind::atomic;
+    s.writes = i.kind == Kind::atomic || i.kind == Kind::store;
+    s.what = s.atomic ? "atomic" : s.writes ? "write" : "read";
+    s.strong = m.order != Order::weak && m.order != Order::relaxed;
+    s.place = p.places[i.place].source;
+    s.inlined_at = p.places[i.place].inlined_at;
+    s.ptx_line = i.ptx_line;
+  }
+}
+
+}  // namespace coalesce::machine

@@ -1,0 +1,72 @@
+// The bytes of global memory that a launch reads and writes, and the instructions that do it: what `check` compares
+// with the work of other streams and of the host.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "machine/diagnostic.h"
+
+namespace coalesce::machine {
+
+struct Decoded;
+
+// Which bytes of a page.
+class ByteSet {
+ public:
+  static constexpr uint64_t kPage = 4096;
+  void add(uint64_t at, uint64_t bytes);  // within the page
+  void add_all() { words_.fill(~uint64_t{0}); }
+  void remove(const ByteSet& other);
+  bool empty() const;
+  bool contains(uint64_t at) const { return words_[at / 64] >> (at % 64) & 1; }
+  // The first byte that both have; kPage: none.
+  uint64_t meets(const ByteSet& other) const;
+  // The first byte of [from, to) that is missing; `to`: none.
+  uint64_t first_missing(uint64_t from, uint64_t to) const;
+  void unite(const ByteSet& other);
+
+ private:
+  std::array<uint64_t, kPage / 64> words_{};
+};
+
+// One instruction of a kernel, and what it has accessed. Copies and fills of the host have sites, too.
+struct AccessSite {
+  const char* what = "read";  // "read", "write", "atomic"
+  bool writes = false, atomic = false;
+  bool strong = false;  // volatile, acquire, release: made to meet what others do
+  SourcePlace place;    // of a kernel's instruction
+  std::vector<SourcePlace> inlined_at;
+  uint32_t ptx_line = 0;
+  std::string ptx_text;
+  std::unordered_map<uint64_t, std::unique_ptr<ByteSet>> pages;  // by address / kPage
+
+  void add(uint64_t address, uint64_t bytes);  // any length
+
+  // Of the page accessed last.
+  uint64_t last = ~uint64_t{0};
+  ByteSet* set = nullptr;
+};
+
+// Cost: 512 bytes for each instruction and page of 4096 that it accesses.
+class Footprint {
+ public:
+  explicit Footprint(const Decoded& p);
+  // A lane's access: aligned, and at most 32 bytes.
+  void add(uint32_t instruction, uint64_t address, uint32_t bytes) {
+    AccessSite& s = sites_[index_[instruction]];
+    if (address / ByteSet::kPage != s.last) return s.add(address, bytes);
+    s.set->add(address % ByteSet::kPage, bytes);
+  }
+  std::vector<AccessSite> take() { return std::move(sites_); }
+
+ private:
+  std::vector<uint32_t> index_;  // of an instruction's site
+  std::vector<AccessSite> sites_;
+};
+
+}  // namespace coalesce::machine
