@@ -66,6 +66,15 @@ TEST(Github, ANewlineInAMessageStaysInIt) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
 }
 
+TEST(Gcc, OneLineForEachNotice) {
+  const Record record = wasteful();
+  std::string text = gcc_lines(notices_of(record, judged(record)));
+  EXPECT_THAT(text, testing::StartsWith("/x/a.cu:41: warning: sums: Stores move"));
+  EXPECT_THAT(text, HasSubstr("\ncoalesce: error: sums: store_excess == 1 is violated"));
+  text = gcc_lines({{Notice::Level::error, "budget", "a.cu", 0, "k", "a\nb.cu:1: error: c"}});
+  EXPECT_EQ(text, "a.cu: error: k: a b.cu:1: error: c\n");
+}
+
 TEST(Junit, CasesAndFailures) {
   const Record record = wasteful();
   const auto judgements = judged(record);

@@ -181,7 +181,10 @@ TEST_F(CommandTest, ABudgetThatIsExceededIsFour) {
   EXPECT_EQ(exceeded.code, 4);
   EXPECT_THAT(exceeded.err, HasSubstr("load_excess <= 1.5        2    1.5\n"));
   EXPECT_THAT(exceeded.err, HasSubstr("budget exceeded: 1 of 10 requirements\n"));
-  EXPECT_EQ(call({"run", "-q", "--require", "load_excess <= 1.5", program()}).code, 4);
+  const Result quiet = call({"run", "-q", "--require", "load_excess <= 1.5", program()});
+  EXPECT_EQ(quiet.code, 4);
+  EXPECT_THAT(quiet.err, HasSubstr("load_excess <= 1.5        2    1.5\n")) << "a failure says why";
+  EXPECT_THAT(quiet.err, Not(HasSubstr("excess    moved")));
   EXPECT_EQ(call({"run", "--require", "load_excess <= 1.5", program(7)}).code, 7)
       << "the program's own failure says more";
   EXPECT_EQ(call({"run", "--require", "nonsense", program()}).code, 2);
@@ -196,6 +199,8 @@ TEST_F(CommandTest, WhatCiReadsIsWritten) {
   EXPECT_THAT(*read_file(junit), HasSubstr("tests=\"2\" failures=\"0\""));
   EXPECT_THAT(result.err, HasSubstr("\n::warning file="));
   EXPECT_THAT(result.err, HasSubstr("a.cu,line=41,title=Loads move more"));
+  EXPECT_THAT(call({"run", "-q", "--format", "gcc", program()}).err,
+              HasSubstr("a.cu:41: warning: reduce: Loads move 2.0 times"));
   const Result checked = call({"check", "-q", "--sarif", "-", program()});
   EXPECT_EQ(checked.code, 0);
   EXPECT_EQ(nlohmann::json::parse(checked.out)["runs"][0]["results"].size(), 0u);

@@ -21,7 +21,7 @@ class CiFiles {
   bool standard_output() const;
 
  private:
-  bool github_;
+  LineFormat lines_;
   std::unique_ptr<Export> sarif_, junit_;
 };
 

@@ -16,6 +16,7 @@
 #include "tool/command/completion.h"
 #include "tool/command/execute.h"
 #include "tool/command/lab.h"
+#include "tool/command/manual.h"
 #include "tool/command/options.h"
 #include "tool/command/run.h"
 #include "tool/figures/error.h"
@@ -53,6 +54,10 @@ int dispatch(const CLI::App& app, Options& options) {
   }
   if (app.got_subcommand("completion")) {
     std::cout << completion_script(app, options.shell);
+    return 0;
+  }
+  if (app.got_subcommand("man")) {
+    std::cout << manual_page(app);
     return 0;
   }
   if (options.ncu) {

@@ -44,6 +44,7 @@ std::vector<std::string> values_of(const std::string& option) {
   if (option == "color") return {"auto", "always", "never"};
   if (option == "compiler") return {"auto", "nvcc", "clang"};
   if (option == "on") return {"machine", "gpu", "both", "auto"};
+  if (option == "format") return {"text", "github", "gcc"};
   return {};
 }
 

@@ -76,8 +76,9 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
 void add_ci_options(CLI::App& command, CiOptions& options) {
   add_file(command, "--sarif", options.sarif, "Write what was found as SARIF 2.1.0, for code scanning");
   add_file(command, "--junit", options.junit, "Write kernels and requirements as test cases, JUnit's XML");
-  add_choice<bool>(command, "--format", options.github, "Add annotations for a CI's log: text (none), github",
-                   {{"text", false}, {"github", true}})
+  add_choice<LineFormat>(command, "--format", options.lines,
+                         "Add a line for each finding: text (none), github (annotations), gcc (for editors)",
+                         {{"text", LineFormat::none}, {"github", LineFormat::github}, {"gcc", LineFormat::gcc}})
       ->type_name("NAME");
 }
 

@@ -42,6 +42,8 @@ void add_options(CLI::App& app, Options& options) {
       "  source <(coalesce completion bash)\n"
       "  coalesce completion zsh > ~/.zfunc/_coalesce\n"
       "  coalesce completion fish > ~/.config/fish/completions/coalesce.fish");
+  app.add_subcommand("man", "Print the manual page, in the language of man(1)")
+      ->footer("Examples:\n  coalesce man | man -l -");
 }
 
 void take_program(const CLI::App& app, const std::string& name, std::vector<std::string>& program) {

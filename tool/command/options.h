@@ -9,6 +9,7 @@
 #include "machine/engine.h"
 #include "machine/model.h"
 #include "tool/command/compile.h"
+#include "tool/present/ci.h"
 #include "tool/present/terminal.h"
 
 namespace CLI {
@@ -30,10 +31,10 @@ struct MachineOptions {
   CompileOptions compile;
 };
 
-// What CI reads, files but for `github`.
+// What CI and editors read: files, and a line for each finding on standard error.
 struct CiOptions {
   std::string sarif, junit;
-  bool github = false;  // annotations on standard error
+  LineFormat lines = LineFormat::none;
 };
 
 struct RunOptions {

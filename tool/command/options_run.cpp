@@ -56,7 +56,8 @@ void add_run(CLI::App& app, RunOptions& options) {
       ->check(whole_number(0, 1000));
   add_file(*run, "-o,--output", options.output,
            "Write the tables there in place of standard error; '-' is standard output");
-  run->add_flag("-q,--quiet", options.quiet, "Print nothing but what the program prints; exports are still written");
+  run->add_flag("-q,--quiet", options.quiet,
+                "Print nothing but what the program prints and what exceeds a budget; exports are still written");
   run->footer(
       "Examples:\n"
       "  coalesce run reduce.cu 1000000              compile and run, one row per kernel\n"

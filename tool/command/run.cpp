@@ -111,7 +111,7 @@ int run(const RunOptions& options) {
   if (!options.filter.empty()) filter(nothing, options.filter);
   const std::vector<Requirement> requirements = requirements_of(options);
   const bool for_ci = !requirements.empty() || !options.write_budget.empty() || !options.ci.sarif.empty() ||
-                      !options.ci.junit.empty() || options.ci.github;
+                      !options.ci.junit.empty() || options.ci.lines != LineFormat::none;
   const bool counts_only = !metrics.empty() || options.lines || for_ci;
   if ((options.on == "gpu" && counts_only) || (options.on == "both" && for_ci)) {
     throw Error(Exit::usage, "--metrics, --lines, budgets and what CI reads need what only the machine counts",
@@ -186,6 +186,9 @@ int run(const RunOptions& options) {
       std::cerr << text.str();
     }
   }
+  // What makes the command fail is said in any case.
+  if (options.quiet && !output && !kept)
+    print_budget(std::cerr, judgements, {.colour = colour, .width = terminal_width(STDERR_FILENO)});
   if (!options.quiet) print_warnings(execution, colour);
   if (json) {
     exporting.attempt([&] {

@@ -170,6 +170,18 @@ std::string github_annotations(const std::vector<Notice>& notices) {
   return out;
 }
 
+std::string gcc_lines(const std::vector<Notice>& notices) {
+  std::string out;
+  for (const Notice& n : notices) {
+    std::string place = n.file.empty() ? "coalesce" : shown_path(n.file);
+    if (n.line != 0) place += fmt::format(":{}", n.line);
+    std::string text = (n.kernel.empty() ? "" : n.kernel + ": ") + n.text;
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    out += fmt::format("{}: {}: {}\n", place, level_name(n.level), text);
+  }
+  return out;
+}
+
 std::string junit(const Record& record, const std::vector<Notice>& notices, const std::vector<Judgement>& judgements,
                   int code) {
   std::string cases;

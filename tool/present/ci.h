@@ -1,4 +1,4 @@
-// Findings, hazards and budgets for CI: SARIF 2.1.0, JUnit XML, annotations of GitHub.
+// Findings, hazards and budgets for CI and editors: SARIF 2.1.0, JUnit XML, annotations of GitHub, a compiler's lines.
 #pragma once
 
 #include <iosfwd>
@@ -10,6 +10,9 @@
 #include "tool/figures/hazards.h"
 
 namespace coalesce::tool {
+
+// What stands on standard error for each notice: nothing, an annotation of GitHub, a line as compilers write it.
+enum class LineFormat { none, github, gcc };
 
 // One thing to tell, at a line of the source where it has one.
 struct Notice {
@@ -28,6 +31,8 @@ std::vector<Notice> notices_of(const Hazards& hazards);
 std::string sarif(const std::vector<Notice>& notices, const std::string& version);
 // "::error file=a.cu,line=9,title=...::text", a line for each; GitHub shows at most ten of a kind.
 std::string github_annotations(const std::vector<Notice>& notices);
+// "a.cu:9: warning: kernel: text", a line for each, as editors read them; "coalesce: error: ..." without a place.
+std::string gcc_lines(const std::vector<Notice>& notices);
 
 // A test case for the program, one for each kernel, one for each judgement of a requirement. `code`: the exit code.
 std::string junit(const Record& record, const std::vector<Notice>& notices, const std::vector<Judgement>& judgements,

@@ -2,7 +2,7 @@
 _coalesce() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
   COMPREPLY=()
-  if [[ $COMP_CWORD -eq 1 ]]; then COMPREPLY=($(compgen -W 'run check lab banks compare counters completion --help --version' -- "$word")); return; fi
+  if [[ $COMP_CWORD -eq 1 ]]; then COMPREPLY=($(compgen -W 'run check lab banks compare counters completion man --help --version' -- "$word")); return; fi
   case ${COMP_WORDS[1]} in
     run)
       case "$before" in
@@ -22,7 +22,7 @@ _coalesce() {
         --write-budget) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --sarif) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --junit) COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --format) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --format) COMPREPLY=($(compgen -W 'text github gcc' -- "$word")); return ;;
         --filter) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --on) COMPREPLY=($(compgen -W 'machine gpu both auto' -- "$word")); return ;;
         --repeat) COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -39,7 +39,7 @@ _coalesce() {
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --sarif) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --junit) COMPREPLY=($(compgen -f -- "$word")); return ;;
-        --format) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --format) COMPREPLY=($(compgen -W 'text github gcc' -- "$word")); return ;;
       esac
       if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --max-instructions --color --compiler -X --json --sarif --junit --format --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     lab)
@@ -86,6 +86,10 @@ _coalesce() {
       case "$before" in
       esac
       COMPREPLY=($(compgen -W '--help -h bash zsh fish' -- "$word")) ;;
+    man)
+      case "$before" in
+      esac
+      COMPREPLY=($(compgen -W '--help -h ' -- "$word")) ;;
   esac
 }
 complete -o filenames -F _coalesce coalesce
