@@ -40,21 +40,32 @@ COALESCE_TO_INTEGER4(__double2ull, "u64.f64", unsigned long long, "=l", double, 
 #undef COALESCE_TO_INTEGER4
 #undef COALESCE_TO_INTEGER
 
-#define COALESCE_CONVERT(name, builtin, To, From) \
-  static __device__ COALESCE_INLINE To name(From x) { return static_cast<To>(__nvvm_##builtin(x)); }
-#define COALESCE_CONVERT4(name, builtin, To, From)    \
-  COALESCE_CONVERT(name##_rn, builtin##_rn, To, From) \
-  COALESCE_CONVERT(name##_rz, builtin##_rz, To, From) \
-  COALESCE_CONVERT(name##_ru, builtin##_rp, To, From) \
-  COALESCE_CONVERT(name##_rd, builtin##_rm, To, From)
-COALESCE_CONVERT4(__double2float, d2f, float, double)
-COALESCE_CONVERT4(__int2float, i2f, float, int)
-COALESCE_CONVERT4(__uint2float, ui2f, float, unsigned int)
-COALESCE_CONVERT4(__ll2float, ll2f, float, long long)
-COALESCE_CONVERT4(__ull2float, ull2f, float, unsigned long long)
-COALESCE_CONVERT4(__ll2double, ll2d, double, long long)
-COALESCE_CONVERT4(__ull2double, ull2d, double, unsigned long long)
-COALESCE_CONVERT(__int2double_rn, i2d_rn, double, int)
-COALESCE_CONVERT(__uint2double_rn, ui2d_rn, double, unsigned int)
-#undef COALESCE_CONVERT4
-#undef COALESCE_CONVERT
+// From integers likewise: clang takes the builtins that round towards zero for casts, which round to the nearest
+// number.
+#define COALESCE_FROM_INTEGER(name, rounding, types, To, to, From, from) \
+  static __device__ COALESCE_INLINE To name(From x) {                    \
+    To r;                                                                \
+    asm("cvt." rounding "." types " %0, %1;" : to(r) : from(x));         \
+    return r;                                                            \
+  }
+#define COALESCE_FROM_INTEGER4(name, types, To, to, From, from)                         \
+  static __device__ COALESCE_INLINE To name##_rn(From x) { return static_cast<To>(x); } \
+  COALESCE_FROM_INTEGER(name##_rz, "rz", types, To, to, From, from)                     \
+  COALESCE_FROM_INTEGER(name##_ru, "rp", types, To, to, From, from)                     \
+  COALESCE_FROM_INTEGER(name##_rd, "rm", types, To, to, From, from)
+COALESCE_FROM_INTEGER4(__int2float, "f32.s32", float, "=f", int, "r")
+COALESCE_FROM_INTEGER4(__uint2float, "f32.u32", float, "=f", unsigned int, "r")
+COALESCE_FROM_INTEGER4(__ll2float, "f32.s64", float, "=f", long long, "l")
+COALESCE_FROM_INTEGER4(__ull2float, "f32.u64", float, "=f", unsigned long long, "l")
+COALESCE_FROM_INTEGER4(__ll2double, "f64.s64", double, "=d", long long, "l")
+COALESCE_FROM_INTEGER4(__ull2double, "f64.u64", double, "=d", unsigned long long, "l")
+#undef COALESCE_FROM_INTEGER4
+#undef COALESCE_FROM_INTEGER
+static __device__ COALESCE_INLINE double __int2double_rn(int x) { return x; }
+static __device__ COALESCE_INLINE double __uint2double_rn(unsigned int x) { return x; }
+
+// Builtins, because they flush subnormals where the compiler is told to.
+static __device__ COALESCE_INLINE float __double2float_rn(double x) { return __nvvm_d2f_rn(x); }
+static __device__ COALESCE_INLINE float __double2float_rz(double x) { return __nvvm_d2f_rz(x); }
+static __device__ COALESCE_INLINE float __double2float_ru(double x) { return __nvvm_d2f_rp(x); }
+static __device__ COALESCE_INLINE float __double2float_rd(double x) { return __nvvm_d2f_rm(x); }
