@@ -39,7 +39,7 @@ struct Pending {
 };
 
 struct State {
-  std::string folder, front;
+  std::string folder, front, compiler;
   std::vector<std::string> archives;
   std::string runtime;  // the shared one's path; empty: none has been needed
   int version = 0;
@@ -150,8 +150,18 @@ void answer_with_ptx(const link_map* object, const std::string& path) {
   if (!jumps.empty()) write_jumps(jumps, mapped.bytes(), object->l_addr);
 }
 
-bool is_compiler(const std::string& name) {
-  return std::string_view(name).substr(name.rfind('/') + 1).starts_with("libnvrtc.so");
+std::string_view base_of(std::string_view name) { return name.substr(name.rfind('/') + 1); }
+
+bool is_compiler(std::string_view name) { return base_of(name).starts_with("libnvrtc.so"); }
+
+// Our NVRTC's path where the linker has looked for NVIDIA's in vain: it names a file that is not there, and this is the
+// last kind of place where it looks. Null: not our business.
+char* compiler_instead(const char* name, unsigned flag) {
+  const State& s = state();
+  const bool last = flag == LA_SER_DEFAULT || (flag == LA_SER_ORIG && std::strchr(name, '/') != nullptr);
+  if (s.compiler.empty() || !last || !is_compiler(name) || access(name, R_OK) == 0) return nullptr;
+  const std::string ours = s.compiler + "/" + std::string(base_of(name));
+  return access(ours.c_str(), R_OK) == 0 ? strdup(ours.c_str()) : nullptr;
 }
 
 bool is_runtime_name(std::string_view name) {
@@ -167,6 +177,7 @@ AUDIT_API unsigned la_version(unsigned version) {
   State& s = state();
   s.folder = variable("COALESCE_REDIRECT_TO");
   s.front = variable("COALESCE_REDIRECT_FRONT");
+  s.compiler = variable("COALESCE_REDIRECT_COMPILER");
   const std::string archives = variable("COALESCE_REDIRECT_ARCHIVES");
   for (size_t begin = 0; begin < archives.size();) {
     const size_t end = std::min(archives.find(':', begin), archives.size());
@@ -180,8 +191,8 @@ AUDIT_API unsigned la_version(unsigned version) {
 // A program may bring NVIDIA's libraries, and name them by their paths (DT_RPATH).
 AUDIT_API char* la_objsearch(const char* name, uintptr_t*, unsigned flag) {
   const State& s = state();
-  const char* slash = std::strrchr(name, '/');
-  const std::string_view base = slash != nullptr ? slash + 1 : name;
+  if (char* ours = compiler_instead(name, flag)) return ours;
+  const std::string_view base = base_of(name);
   if (flag == LA_SER_ORIG && s.front.empty() && is_runtime_name(base)) {
     const std::string ours = s.folder + "/" + std::string(base);
     if (ours != name && access(ours.c_str(), R_OK) == 0) return strdup(ours.c_str());
@@ -197,8 +208,9 @@ AUDIT_API unsigned la_objopen(link_map* object, Lmid_t space, uintptr_t*) {
     s.loaded_front = object;
   } else if (!s.runtime.empty() && name == s.runtime) {
     s.loaded_runtime = object;
-  } else if (s.front.empty() && is_compiler(name)) {
-    answer_with_ptx(object, name);
+  } else if (is_compiler(name)) {
+    const bool ours = !s.compiler.empty() && name.starts_with(s.compiler + "/");
+    if (s.front.empty() && !ours) answer_with_ptx(object, name);
   } else {
     look_at(object, name.empty() ? "/proc/self/exe" : name);
   }

@@ -56,5 +56,60 @@ int main() {
   EXPECT_EQ(counted["copies"]["d2h"]["bytes"], 256);
 }
 
+// A program that compiles its kernels by an NVRTC that no toolkit of this computer brings: ours, with clang.
+TEST(DriverPrograms, FindOurCompilerWhereThereIsNoOther) {
+  const Workplace here;
+  here.write("program.cpp", R"(
+#include <dlfcn.h>
+#include <cstdio>
+#include <string>
+static void *driver, *compiler;
+template <typename... A>
+int call(void* library, const char* name, A... a) {
+  void* f = dlsym(library, name);
+  return f == nullptr ? -1 : reinterpret_cast<int (*)(A...)>(f)(a...);
+}
+#define NVRTC(...) if (int e = call(compiler, __VA_ARGS__)) return std::printf("%d\n", e), 1
+#define CU(...) if (int e = call(driver, __VA_ARGS__)) return std::printf("%d\n", e), 2
+int main() {
+  compiler = dlopen("libnvrtc.so.11.2", RTLD_NOW);
+  driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (compiler == nullptr || driver == nullptr) return std::puts(dlerror()), 3;
+  void *program = nullptr, *context = nullptr, *module = nullptr, *kernel = nullptr, *stream = nullptr;
+  const char *source = "template <int N> __global__ void k(int* p) { p[threadIdx.x] = N * threadIdx.x; }";
+  const char *name = "k.cu", **none = nullptr, *symbol = nullptr, *options[] = {"-arch=sm_80", "-lineinfo"};
+  size_t bytes = 0;
+  unsigned long long to = 0;
+  int back[64] = {}, major = 0, minor = 0;
+  NVRTC("nvrtcVersion", &major, &minor);
+  NVRTC("nvrtcCreateProgram", &program, source, name, 0, none, none);
+  NVRTC("nvrtcAddNameExpression", program, "k<7>");
+  NVRTC("nvrtcCompileProgram", program, 2, (const char**)options);
+  NVRTC("nvrtcGetLoweredName", program, "k<7>", &symbol);
+  NVRTC("nvrtcGetCUBINSize", program, &bytes);
+  std::string code(bytes, 'x');
+  NVRTC("nvrtcGetCUBIN", program, code.data());
+  CU("cuInit", 0u);
+  CU("cuDevicePrimaryCtxRetain", &context, 0);
+  CU("cuCtxSetCurrent", context);
+  CU("cuModuleLoadData", &module, (const void*)code.data());
+  CU("cuModuleGetFunction", &kernel, module, symbol);
+  CU("cuMemAlloc_v2", &to, sizeof back);
+  void* parameters[] = {&to};
+  void** extra = nullptr;
+  CU("cuLaunchKernel", kernel, 1u, 1u, 1u, 64u, 1u, 1u, 0u, stream, (void**)parameters, extra);
+  CU("cuMemcpyDtoH_v2", (void*)back, to, sizeof back);
+  std::printf("%d %d.%d\n", back[63], major, minor);
+}
+)");
+  ASSERT_EQ(here.call({"clang++-19", "program.cpp", "-o", "program"}).code, 0);
+  const Result result = here.coalesce({"./program"});
+  EXPECT_EQ(result.code, 0) << result.out << result.err;
+  EXPECT_EQ(result.out, "441 11.2\n");
+  const nlohmann::json counted = here.json();
+  ASSERT_EQ(counted["launches"].size(), 1u) << counted;
+  EXPECT_EQ(counted["launches"][0]["counters"]["global_store_sectors"], sizeof(int) * 64 / 32);
+}
+
 }  // namespace
 }  // namespace coalesce::end_to_end

@@ -19,7 +19,7 @@ for file in bin/coalesce share/coalesce/include/cuda_runtime.h share/coalesce/la
   share/bash-completion/completions/coalesce share/zsh/site-functions/_coalesce; do
   [[ -s $prefix/$file ]] || fail "$file is not installed"
 done
-for soname in libcudart.so.11.0 libcudart.so.12 libcudart.so.13 libcuda.so.1 libcoalesce_redirect.so; do
+for soname in libcudart.so.11.0 libcudart.so.12 libcudart.so.13 libcuda.so.1 libcoalesce_redirect.so nvrtc/libnvrtc.so.13; do
   [[ -e $prefix/lib/coalesce/$soname ]] || fail "lib/coalesce/$soname is not installed"
 done
 # bin/coalesce knows the source tree, but asks for it only where a CMakeCache.txt lies beside bin: not here.

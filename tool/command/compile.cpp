@@ -12,14 +12,11 @@
 #include "cache/hash.h"
 #include "tool/command/child.h"
 #include "tool/figures/error.h"
+#include "toolchain/find.h"
 
 namespace coalesce::tool {
 namespace fs = std::filesystem;
 namespace {
-
-// The newest PTX both compilers write; newer devices run it as it is.
-constexpr unsigned kNewestArchitecture = 90;
-constexpr int kOldestClang = 16, kNewestClang = 30;
 
 struct Tool {
   Compiler kind;
@@ -27,36 +24,13 @@ struct Tool {
 };
 
 unsigned architecture(const machine::Device& device) {
-  return std::min(device.major * 10 + device.minor, kNewestArchitecture);
-}
-
-fs::path find_clang() {
-  // 19 is the one the headers are tested with; then what else is new enough. Plain clang++ may be an old one: asked
-  // last.
-  if (const fs::path tested = find_program("clang++-19"); !tested.empty()) return tested;
-  for (int version = kNewestClang; version >= kOldestClang; --version) {
-    if (const fs::path found = find_program(fmt::format("clang++-{}", version)); !found.empty()) return found;
-  }
-  const fs::path plain = find_program("clang++");
-  if (plain.empty()) return {};
-  const Outcome asked =
-      run_child({.words = {plain.string(), "-dumpversion"}, .environment = {}, .output_to_pipe = true});
-  return asked.code == 0 && std::atoi(asked.output.c_str()) >= kOldestClang ? plain : fs::path();
-}
-
-// Whether this nvcc writes PTX for the architecture; each release drops old ones. Asked only about old ones.
-bool knows(const fs::path& nvcc, unsigned arch) {
-  constexpr unsigned kAlwaysKnown = 75;
-  if (arch >= kAlwaysKnown) return true;
-  const Outcome asked =
-      run_child({.words = {nvcc.string(), "--list-gpu-arch"}, .environment = {}, .output_to_pipe = true});
-  return asked.code != 0 || asked.output.find(fmt::format("compute_{}\n", arch)) != std::string::npos;
+  return std::min(device.major * 10 + device.minor, toolchain::kNewestArchitecture);
 }
 
 Tool find_compiler(Compiler wish, unsigned arch) {
   if (wish != Compiler::clang) {
     if (const fs::path nvcc = find_program("nvcc"); !nvcc.empty()) {
-      if (knows(nvcc, arch)) return {Compiler::nvcc, nvcc};
+      if (toolchain::nvcc_knows(nvcc, arch)) return {Compiler::nvcc, nvcc};
       if (wish == Compiler::nvcc)
         throw Error(
             Exit::environment,
@@ -66,10 +40,11 @@ Tool find_compiler(Compiler wish, unsigned arch) {
       throw Error(Exit::environment, "no nvcc on PATH", "--compiler clang needs no CUDA toolkit");
     }
   }
-  if (const fs::path clang = find_clang(); !clang.empty()) return {Compiler::clang, clang};
-  throw Error(Exit::environment,
-              fmt::format("no compiler for CUDA: neither nvcc nor clang++ {} or later is on PATH", kOldestClang),
-              "on Debian 12: apt install clang-19, or a CUDA toolkit with nvcc on PATH");
+  if (const fs::path clang = toolchain::find_clang(); !clang.empty()) return {Compiler::clang, clang};
+  throw Error(
+      Exit::environment,
+      fmt::format("no compiler for CUDA: neither nvcc nor clang++ {} or later is on PATH", toolchain::kOldestClang),
+      "on Debian 12: apt install clang-19, or a CUDA toolkit with nvcc on PATH");
 }
 
 // The command lines; each is run in turn. All write into `out`, the last makes out/program; dependencies go to
@@ -102,28 +77,11 @@ std::vector<std::vector<std::string>> commands(const Tool& tool, const fs::path&
     add(std::move(words), false);
     return result;
   }
-  // -nocudainc and a path that is no toolkit: clang then brings none of a toolkit's headers, and ours take their place.
-  // The SDK version only decides how the host code launches kernels (the way of CUDA 9.2 and later).
-  const std::vector<std::string> common = {"-x",
-                                           "cuda",
-                                           "--cuda-path=/nonexistent",
-                                           "-nocudainc",
-                                           "-nocudalib",
-                                           "-Xclang",
-                                           "-target-sdk-version=12.5",
-                                           fmt::format("--cuda-gpu-arch=sm_{}", arch),
-                                           "-O3",
-                                           "-std=c++17",
-                                           "-isystem",
-                                           layout.headers.string(),
-                                           "-include",
-                                           "cuda_runtime.h"};
+  const std::vector<std::string> common = toolchain::clang_words(arch, layout.headers);
   const std::string ptx = (out / "device.ptx").string();
   std::vector<std::string> device = common;
-  // Without a toolkit clang assumes the oldest PTX, which has no *_sync instruction. 7.8 is the first with all of
-  // compute capability 9.0, and every clang from 16 on writes it.
-  device.insert(device.end(), {"--cuda-device-only", "--cuda-feature=+ptx78", "-gline-directives-only", "-S", "-MD",
-                               "-MF", (out / "deps-device").string(), "-o", ptx});
+  for (const std::string& word : toolchain::clang_device_words()) device.push_back(word);
+  device.insert(device.end(), {"-gline-directives-only", "-MD", "-MF", (out / "deps-device").string(), "-o", ptx});
   add(std::move(device), false);
   std::vector<std::string> host = common;
   host.insert(host.end(), {"--cuda-host-only", "-Xclang", "-fcuda-include-gpubinary", "-Xclang", ptx, "-c", "-MD",

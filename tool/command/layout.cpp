@@ -1,11 +1,9 @@
 #include "tool/command/layout.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
-#include <sstream>
 
 #include "tool/figures/error.h"
+#include "toolchain/find.h"
 
 namespace coalesce::tool {
 namespace fs = std::filesystem;
@@ -43,6 +41,7 @@ Layout find_layout() {
        {prefix / "lib/coalesce/libcoalesce_redirect.so", prefix / "lib/libcoalesce_redirect.so"}) {
     if (layout.redirect.empty() && fs::exists(file, error)) layout.redirect = file;
   }
+  layout.compiler = existing({prefix / "lib/coalesce/nvrtc", prefix / "lib/nvrtc"});
   layout.runtime = holds_runtime(prefix / "lib/coalesce") ? prefix / "lib/coalesce" : prefix / "lib";
   // Only a build tree looks into the source tree: an installed command must not depend on where it was built.
   fs::path source;
@@ -84,19 +83,6 @@ fs::path runtime_library(const Layout& layout) {
   return {};
 }
 
-fs::path find_program(const std::string& name) {
-  const auto runnable = [](const fs::path& path) {
-    std::error_code ignored;
-    return fs::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0;
-  };
-  if (name.find('/') != std::string::npos) return runnable(name) ? fs::path(name) : fs::path();
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "/usr/local/bin:/usr/bin:/bin");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name;
-    if (runnable(candidate)) return candidate;
-  }
-  return {};
-}
+fs::path find_program(const std::string& name) { return toolchain::find_program(name); }
 
 }  // namespace coalesce::tool

@@ -19,6 +19,7 @@ struct Layout {
   std::filesystem::path gpu;       // libcoalesce_gpu.so, which measures on a GPU; empty: not there
   std::filesystem::path limits;    // gpu/limits.cu; empty: not there
   std::filesystem::path redirect;  // libcoalesce_redirect.so, for programs with the static runtime; empty: not there
+  std::filesystem::path compiler;  // folder of libnvrtc.so.*, which compiles for running programs; empty: not there
 };
 
 // Never throws: a missing part is an empty path, and whoever needs it says so with require_*.

@@ -72,6 +72,8 @@ void redirect_to(std::map<std::string, std::string>& environment, const Layout& 
   environment["LD_AUDIT"] = prepended(layout.redirect.string(), "LD_AUDIT", ':');
   environment["COALESCE_REDIRECT_TO"] = folder.string();
   if (!front.empty()) environment["COALESCE_REDIRECT_FRONT"] = front.string();
+  if (!layout.compiler.empty()) environment["COALESCE_REDIRECT_COMPILER"] = layout.compiler.string();
+  if (!layout.headers.empty()) environment["COALESCE_HEADERS"] = layout.headers.string();
   std::string archives;
   for (const std::string& path : static_archives()) archives += (archives.empty() ? "" : ":") + path;
   environment["COALESCE_REDIRECT_ARCHIVES"] = archives;
