@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMaxString = 1u << 16;  // a %s or format longer than this is cut
 
-const LaneOp& op_of(const Step& s) { return *static_cast<const LaneOp*>(s.extra); }
+const LaneOp& call_of(const Step& s) { return *static_cast<const LaneOp*>(s.extra); }
 
 // `bytes` at a generic address of lane `lane`, or a fault.
 const std::byte* readable(Warp& w, const LaneOp& op, uint64_t address, uint32_t lane, uint64_t bytes) {
@@ -136,7 +136,7 @@ int format(Warp& w, const LaneOp& op, uint32_t lane, const std::string& pattern,
 }
 
 void print(const Step& s, Context& c) {
-  const LaneOp& op = op_of(s);
+  const LaneOp& op = call_of(s);
   Warp& w = static_cast<Warp&>(c);
   if (op.sources.size() != 2)
     throw KernelFault{Fault::illegal_instruction, "vprintf takes two arguments", op.index, w.active, {}};
@@ -153,7 +153,7 @@ void print(const Step& s, Context& c) {
 }
 
 void allocate(const Step& s, Context& c) {
-  const LaneOp& op = op_of(s);
+  const LaneOp& op = call_of(s);
   Warp& w = static_cast<Warp&>(c);
   w.worker->launch.wait_turn(block_index(w));
   std::lock_guard lock(w.worker->launch.report_mutex);
@@ -164,7 +164,7 @@ void allocate(const Step& s, Context& c) {
 }
 
 void release(const Step& s, Context& c) {
-  const LaneOp& op = op_of(s);
+  const LaneOp& op = call_of(s);
   Warp& w = static_cast<Warp&>(c);
   w.worker->launch.wait_turn(block_index(w));
   std::lock_guard lock(w.worker->launch.report_mutex);
@@ -180,7 +180,7 @@ void release(const Step& s, Context& c) {
 }
 
 void assertion(const Step& s, Context& c) {
-  const LaneOp& op = op_of(s);
+  const LaneOp& op = call_of(s);
   Warp& w = static_cast<Warp&>(c);
   const uint32_t l = lowest(w.active);
   const auto argument = [&](std::size_t k) {
@@ -196,7 +196,7 @@ void assertion(const Step& s, Context& c) {
 
 void missing(const Step& s, Context& c) {
   throw KernelFault{
-      Fault::illegal_instruction, "call of '" + op_of(s).instruction->text + "'", op_of(s).index, c.active, {}};
+      Fault::illegal_instruction, "call of '" + call_of(s).instruction->text + "'", call_of(s).index, c.active, {}};
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Values between registers and memory: one function for each pair of element and register width, chosen when the
-// kernel is lowered. Where they go is known and checked by then (memory_ops.cpp).
+// kernel is lowered. Where they go is known and checked by then (memory_*.cpp).
 #include <cstring>
 
 #include "machine/execute/warp.h"

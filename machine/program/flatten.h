@@ -17,6 +17,7 @@ namespace coalesce::machine {
 struct VideoForm;
 
 class Flattener;
+using Operand = ptx::Operand::Kind;
 
 // "ld.global.v4.f32" -> opcode "ld", suffixes {"global", "v4", "f32"}.
 struct Mnemonic {

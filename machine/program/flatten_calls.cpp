@@ -11,7 +11,6 @@ namespace coalesce::machine {
 
 namespace {
 
-using OK = ptx::Operand::Kind;
 constexpr std::size_t kMaxInlineDepth = 64;
 
 bool same_shape(const std::vector<ptx::Variable>& a, const std::vector<ptx::Variable>& b) {
@@ -32,10 +31,10 @@ void Flattener::call() {
   const auto& ops = in_->operands;
   std::size_t at = 0;
   const ptx::Operand *results = nullptr, *arguments = nullptr;
-  if (at < ops.size() && ops[at].kind == OK::list) results = &ops[at++];
+  if (at < ops.size() && ops[at].kind == Operand::list) results = &ops[at++];
   if (at >= ops.size()) return unknown();
   const ptx::Operand& callee = ops[at++];
-  if (at < ops.size() && ops[at].kind == OK::list) arguments = &ops[at++];
+  if (at < ops.size() && ops[at].kind == Operand::list) arguments = &ops[at++];
   if (in_->guard >= 0) return unknown("a predicated call is not supported");
   Arguments a;
   const auto collect = [&](const ptx::Operand* list, std::vector<uint32_t>& to, std::vector<std::string>& names) {
@@ -50,8 +49,8 @@ void Flattener::call() {
   std::vector<std::string> unused;
   collect(results, a.results, a.result_names);
   collect(arguments, a.arguments, unused);
-  if (callee.kind == OK::reg) return call_pointer(callee, at < ops.size() ? ops[at].name : std::string(), a);
-  if (callee.kind != OK::symbol) return unknown();
+  if (callee.kind == Operand::reg) return call_pointer(callee, at < ops.size() ? ops[at].name : std::string(), a);
+  if (callee.kind != Operand::symbol) return unknown();
   if (call_builtin(callee.name, a)) return;
   const std::string* name = &callee.name;
   for (const auto& [alias, target] : module_.aliases)
@@ -124,7 +123,7 @@ void Flattener::inline_call(const ptx::Function& callee, const Arguments& a) {
   for (const ptx::Instruction& in : callee.body)
     if (in.mnemonic.starts_with("mov"))
       for (const ptx::Operand& o : in.operands)
-        if (o.kind == OK::symbol)
+        if (o.kind == Operand::symbol)
           if (const auto p = inner.params.find(o.name); p != inner.params.end() && !storages_[p->second].in_memory)
             throw ParamConflict{storages_[p->second].owner, storages_[p->second].name};
   function(callee, inner);
@@ -259,7 +258,7 @@ void Flattener::call_pointer(const ptx::Operand& callee, const std::string& prot
     for (const ptx::Instruction& in : f.body)
       if (in.mnemonic.starts_with("mov"))
         for (const ptx::Operand& o : in.operands)
-          if (o.kind == OK::symbol) taken.insert(o.name);
+          if (o.kind == Operand::symbol) taken.insert(o.name);
   const Value address = value(callee, Element::b64, false);
   emit(Kind::nothing);  // the call itself
   std::vector<uint32_t> to_end;
@@ -320,7 +319,7 @@ void Flattener::allocate_stack() {
   if (ops.size() < 2 || ops.size() > 3 || in_->guard >= 0 || stack_pointer_ == kNone) return unknown();
   uint64_t alignment = 8;
   if (ops.size() == 3) {
-    if (ops[2].kind != OK::integer || ops[2].bits == 0 || (ops[2].bits & (ops[2].bits - 1))) return unknown();
+    if (ops[2].kind != Operand::integer || ops[2].bits == 0 || (ops[2].bits & (ops[2].bits - 1))) return unknown();
     alignment = std::max(alignment, ops[2].bits);
   }
   const Value size = value(ops[1], Element::b64, false);

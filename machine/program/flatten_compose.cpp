@@ -9,8 +9,6 @@ namespace coalesce::machine {
 
 namespace {
 
-using OK = ptx::Operand::Kind;
-
 bool is_boolean(std::string_view s) { return s == "and" || s == "or" || s == "xor"; }
 bool is_pair(std::string_view type) { return type == "f16x2" || type == "bf16x2"; }
 uint32_t index_of(int32_t reg) { return static_cast<uint32_t>(reg); }
@@ -119,7 +117,7 @@ bool Flattener::composed_setp() {
   if (in_->operands.size() != (join.empty() ? 3u : 4u)) return false;
   const ptx::Operand& d = in_->operands[0];
   std::vector<uint32_t> tests;
-  if (d.kind != OK::reg || !compare_parts(suffixes, &tests)) return false;
+  if (d.kind != Operand::reg || !compare_parts(suffixes, &tests)) return false;
   const Value c = join.empty() ? Value::imm(0) : value(in_->operands[3], Element::pred, false);
   const std::string name = join.empty() ? "mov.pred" : std::string(join) + ".pred";
   bool counts = true;
@@ -137,7 +135,7 @@ bool Flattener::composed_setp() {
 // lop3.BoolOp.b32 d|p, a, b, c, table, q: p = (d != 0) BoolOp q.
 bool Flattener::composed_lop3() {
   const auto& ops = in_->operands;
-  if (m_->suffixes.size() != 2 || !is_boolean(m_->suffixes[0]) || ops.size() != 6 || ops[0].kind != OK::reg ||
+  if (m_->suffixes.size() != 2 || !is_boolean(m_->suffixes[0]) || ops.size() != 6 || ops[0].kind != Operand::reg ||
       ops[0].reg2 < 0)
     return false;
   std::vector<Value> sources;
@@ -191,10 +189,10 @@ void Flattener::async_copy() {
     i.mode = static_cast<uint8_t>(m_->has("commit_group") ? Nothing::copies_commit
                                   : m_->has("wait_group") ? Nothing::copies_wait
                                                           : Nothing::copies_wait_all);
-    if (m_->has("wait_group") && !ops.empty() && ops[0].kind == OK::integer) i.sources = {Value::imm(ops[0].bits)};
+    if (m_->has("wait_group") && !ops.empty() && ops[0].kind == Operand::integer) i.sources = {Value::imm(ops[0].bits)};
     return;
   }
-  if (!m_->has("global") || ops.size() < 3 || ops[2].kind != OK::integer) return unknown();
+  if (!m_->has("global") || ops.size() < 3 || ops[2].kind != Operand::integer) return unknown();
   const uint32_t bytes = static_cast<uint32_t>(ops[2].bits);
   if (bytes != 4 && bytes != 8 && bytes != 16) return unknown();
   // The operand after the size: a number or 32-bit register is the source size, a predicate says whether to ignore the
@@ -203,12 +201,12 @@ void Flattener::async_copy() {
   std::optional<Value> size;
   if (ops.size() > 3) {
     const ptx::Operand& o = ops[3];
-    const Element e =
-        o.kind == OK::reg && o.reg >= 0 ? out_.registers[frame_->registers[index_of(o.reg)]].element : Element::b32;
+    const Element e = o.kind == Operand::reg && o.reg >= 0 ? out_.registers[frame_->registers[index_of(o.reg)]].element
+                                                           : Element::b32;
     if (e == Element::pred) {
       whole = new_register(Element::pred);
       emit_pure("not.pred", {whole}, {value(o, Element::pred, false)}, false);
-    } else if (e == Element::b32 && (o.kind == OK::reg || o.bits < bytes)) {
+    } else if (e == Element::b32 && (o.kind == Operand::reg || o.bits < bytes)) {
       size = value(o, Element::b32, false);
       whole = new_register(Element::pred);
       emit_pure("setp.ge.u32", {whole}, {*size, Value::imm(bytes)}, false);
@@ -285,10 +283,10 @@ void Flattener::vector_atomic(const MemoryOp& form, bool returns) {
   const std::size_t first = returns ? 1 : 0;
   const ptx::Operand& what = in_->operands[first + 1];
   const std::size_t count = form.count;
-  const bool sink = !returns || in_->operands[0].kind == OK::sink;
-  if (form.op == AtomicOp::cas || form.number < Number::f16 || what.kind != OK::vector ||
+  const bool sink = !returns || in_->operands[0].kind == Operand::sink;
+  if (form.op == AtomicOp::cas || form.number < Number::f16 || what.kind != Operand::vector ||
       what.elements.size() != count ||
-      (!sink && (in_->operands[0].kind != OK::vector || in_->operands[0].elements.size() != count)))
+      (!sink && (in_->operands[0].kind != Operand::vector || in_->operands[0].elements.size() != count)))
     return unknown();
   const Element element = element_of_bytes(form.width);
   std::vector<Value> operands;

@@ -5,13 +5,8 @@
 
 namespace coalesce::machine {
 
-namespace {
-
-using OK = ptx::Operand::Kind;
-}  // namespace
-
 void Flattener::branch() {
-  if (in_->operands.size() != 1 || in_->operands[0].kind != OK::label) return unknown();
+  if (in_->operands.size() != 1 || in_->operands[0].kind != Operand::label) return unknown();
   Instruction& i = emit(Kind::branch);
   if (in_->guard >= 0) {
     i.guard = frame_->registers[static_cast<std::size_t>(in_->guard)];

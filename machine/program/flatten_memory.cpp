@@ -1,11 +1,10 @@
-// Flattening of everything that touches memory: loads, stores, atomics, address conversions, .param variables.
+// Flattening of everything that touches memory: loads, stores, atomics, address conversions.
+// .param variables: flatten_param.cpp.
 #include "machine/program/flatten.h"
 
 namespace coalesce::machine {
 
 namespace {
-
-using OK = ptx::Operand::Kind;
 
 // Suffixes of ld/st/atom/red that choose caches, scopes and ordering. None changes a result here (execution is
 // sequentially consistent within a block); some forbid merging, which `is_volatile` records.
@@ -103,7 +102,8 @@ bool number_from(std::string_view s, Number* number) {
 
 MemoryOp Flattener::address(const ptx::Operand& o) {
   MemoryOp op;
-  if (o.kind != OK::address && o.kind != OK::symbol) fail("'" + in_->mnemonic + "' takes an address in brackets");
+  if (o.kind != Operand::address && o.kind != Operand::symbol)
+    fail("'" + in_->mnemonic + "' takes an address in brackets");
   op.offset = o.offset;
   if (o.reg >= 0) {
     op.address = Value::of(frame_->registers[static_cast<std::size_t>(o.reg)]);
@@ -158,7 +158,8 @@ void Flattener::load_store(bool is_store) {
   if (width == 0 || in_->operands.size() < 2) return unknown();
   const ptx::Operand& where = in_->operands[is_store ? 0 : 1];
   const ptx::Operand& what = in_->operands[is_store ? 1 : 0];
-  if (width * count > 32 || (count > 1) != (what.kind == OK::vector) || (count > 1 && what.elements.size() != count))
+  if (width * count > 32 || (count > 1) != (what.kind == Operand::vector) ||
+      (count > 1 && what.elements.size() != count))
     return unknown();
   const AddressSpace space = op.space;
   const bool is_kernel = frame_->function == &kernel_;
@@ -186,17 +187,18 @@ void Flattener::load_store(bool is_store) {
     const ptx::Operand& v = count > 1 ? what.elements[k] : what;
     if (is_store) {
       // A store reads the low bytes of a register as wide or wider than the type.
-      Value stored = v.kind == OK::reg && !v.negated ? Value::of(frame_->registers[static_cast<std::size_t>(v.reg)])
-                                                     : value(v, element_of_bytes(width), is_float);
+      Value stored = v.kind == Operand::reg && !v.negated
+                         ? Value::of(frame_->registers[static_cast<std::size_t>(v.reg)])
+                         : value(v, element_of_bytes(width), is_float);
       op.value_bytes[k] =
           static_cast<uint8_t>(stored.is_reg() ? bytes_of(out_.registers[stored.reg].element) : std::max(2u, width));
       if (stored.is_reg() && out_.registers[stored.reg].element == Element::pred) return unknown();
       op.values[k] = stored;
     } else {
       uint32_t r;
-      if (v.kind == OK::sink)
+      if (v.kind == Operand::sink)
         r = new_register(element_of_bytes(width));
-      else if (v.kind == OK::reg)
+      else if (v.kind == Operand::reg)
         r = frame_->registers[static_cast<std::size_t>(v.reg)];
       else
         return unknown();
@@ -213,94 +215,6 @@ void Flattener::load_store(bool is_store) {
     index = add_memory(op, is_store ? Kind::store : Kind::load);
   }
   emit(is_store ? Kind::store : Kind::load).memory = index;
-}
-
-// ld.param with a constant address: of the kernel, a builtin value known at launch; of a function, a register.
-void Flattener::param_load() {
-  const ptx::Operand &what = in_->operands[0], &where = in_->operands[1];
-  ptx::Type type = ptx::Type::none;
-  for (std::string_view s : m_->suffixes)
-    if (const ptx::Type t = ptx::type_from(s); t != ptx::Type::none && t != ptx::Type::other) type = t;
-  const unsigned width = ptx::size_of(type);
-  const bool is_signed = ptx::name_of(type).starts_with("s");
-  const std::size_t count = what.kind == OK::vector ? what.elements.size() : 1;
-  const auto found = frame_->params.find(where.name);
-  for (std::size_t k = 0; k < count; ++k) {
-    const ptx::Operand& to = what.kind == OK::vector ? what.elements[k] : what;
-    const bool last = k + 1 == count;
-    const int64_t offset = where.offset + static_cast<int64_t>(k * width);
-    if (to.kind == OK::sink) {
-      if (last) nothing();
-      continue;
-    }
-    if (to.kind != OK::reg) return unknown();
-    const uint32_t real = frame_->registers[static_cast<std::size_t>(to.reg)];
-    const unsigned bytes = bytes_of(out_.registers[real].element);
-    if (out_.registers[real].element == Element::pred || bytes < width) return unknown();
-    uint32_t source;
-    if (found == frame_->params.end()) {
-      int64_t at = -1;
-      for (std::size_t p = 0; p < kernel_.params.size(); ++p)
-        if (kernel_.params[p].name == where.name) {
-          if (offset < 0 || offset + width > static_cast<int64_t>(kernel_.params[p].size))
-            fail("parameter read past its end");
-          at = parameter_offsets_[p] + offset;
-        }
-      if (at < 0) fail("unknown parameter '" + where.name + "'");
-      source = new_register(out_.registers[real].element);
-      Register& r = out_.registers[source];
-      r.builtin = Builtin::parameter;
-      r.parameter_offset = static_cast<uint32_t>(at);
-      r.parameter_size = static_cast<uint8_t>(width);
-      r.parameter_signed = is_signed;
-      emit_pure("mov.b" + std::to_string(8 * bytes), {real}, {Value::of(source)}, last);
-      continue;
-    }
-    ParamStorage& s = storages_[found->second];
-    const auto piece = s.pieces.find({static_cast<uint32_t>(offset), width});
-    if (piece == s.pieces.end()) {
-      for (const auto& [key, reg] : s.pieces)
-        if (offset < key.first + key.second && key.first < offset + width) throw ParamConflict{s.owner, s.name};
-      source = s.pieces[{static_cast<uint32_t>(offset), width}] =
-          new_register(element_of_bytes(width));  // never stored
-    } else {
-      source = piece->second;
-    }
-    if (width == 1) {  // 8-bit pieces are kept in 16-bit registers, low byte valid
-      const uint32_t r = new_register(Element::b16);
-      emit_pure(is_signed ? "cvt.s16.s8" : "cvt.u16.u8", {r}, {Value::of(source)}, false);
-      source = r;
-    }
-    const unsigned have = bytes_of(out_.registers[source].element);
-    const std::string h = std::to_string(8 * have), b = std::to_string(8 * bytes);
-    emit_pure(have == bytes ? "mov.b" + b
-              : is_signed   ? "cvt.s" + b + ".s" + h
-                            : "widen.b" + b + ".b" + h,
-              {real}, {Value::of(source)}, last);
-  }
-}
-
-void Flattener::param_store() {
-  const ptx::Operand &where = in_->operands[0], &what = in_->operands[1];
-  ptx::Type type = ptx::Type::none;
-  for (std::string_view s : m_->suffixes)
-    if (const ptx::Type t = ptx::type_from(s); t != ptx::Type::none && t != ptx::Type::other) type = t;
-  const unsigned width = ptx::size_of(type);
-  const std::size_t count = what.kind == OK::vector ? what.elements.size() : 1;
-  const uint32_t index = frame_->params.at(where.name);
-  for (std::size_t k = 0; k < count; ++k) {
-    const ptx::Operand& from = what.kind == OK::vector ? what.elements[k] : what;
-    const uint32_t offset = static_cast<uint32_t>(where.offset + static_cast<int64_t>(k * width));
-    const Element element = element_of_bytes(width);
-    const Value v = value(from, element, type == ptx::Type::f32 || type == ptx::Type::f64);
-    ParamStorage& s = storages_[index];
-    for (const auto& [key, reg] : s.pieces)
-      if (key != std::make_pair(offset, width) && offset < key.first + key.second && key.first < offset + width)
-        throw ParamConflict{s.owner, s.name};
-    auto piece = s.pieces.find({offset, width});
-    if (piece == s.pieces.end()) piece = s.pieces.emplace(std::make_pair(offset, width), new_register(element)).first;
-    emit_pure("mov.b" + std::to_string(8 * bytes_of(element)), {piece->second}, {v}, k + 1 == count);
-  }
 }
 
 void Flattener::atomic(bool returns) {
@@ -347,14 +261,14 @@ void Flattener::atomic(bool returns) {
   }
   const Element element = element_of_bytes(width);
   for (std::size_t k = 0; k < operands; ++k) {
-    if (in_->operands[first + 1 + k].kind == OK::vector) return unknown();
+    if (in_->operands[first + 1 + k].kind == Operand::vector) return unknown();
     op.values[k] = value(in_->operands[first + 1 + k], element, number == Number::f32 || number == Number::f64);
     op.value_bytes[k] = static_cast<uint8_t>(bytes_of(element));
   }
   if (returns) op.result = result(in_->operands[0], element, number == Number::signed_);
   // With the same result whatever the order of blocks: integer read-modify-writes whose old value is not read, but for
   // inc and dec, which wrap at each one's own bound.
-  const bool sink = !returns || in_->operands[0].kind == OK::sink;
+  const bool sink = !returns || in_->operands[0].kind == Operand::sink;
   op.ordered = !sink || is_float || code == AtomicOp::exch || code == AtomicOp::cas || code == AtomicOp::inc ||
                code == AtomicOp::dec;
   if (op.ordered && space != AddressSpace::shared) out_.ordered_atomics = true;

@@ -6,8 +6,6 @@
 namespace coalesce::machine {
 namespace {
 
-using OK = ptx::Operand::Kind;
-
 bool geometry_from(std::string_view word, TextureOp& op) {
   constexpr std::string_view names[] = {"1d", "2d", "3d", "a1d", "a2d", "cube", "acube"};
   for (uint32_t k = 0; k < std::size(names); ++k)
@@ -26,16 +24,16 @@ uint32_t elements_of(std::string_view word) { return word == "v2" ? 2 : word == 
 // what is read from those registers is copied, because the second of two calls reads it again.
 bool Flattener::texture_place(const ptx::Operand& place, unsigned wanted, const ptx::Operand& results,
                               std::vector<Value>& sources) {
-  if (place.kind != OK::address || place.reg < 0 || place.offset != 0 || place.elements.size() != 1) return false;
+  if (place.kind != Operand::address || place.reg < 0 || place.offset != 0 || place.elements.size() != 1) return false;
   sources.push_back(fitted(Value::of(frame_->registers[static_cast<std::size_t>(place.reg)]), Element::b64));
   const ptx::Operand& at = place.elements[0];
-  const bool vector = at.kind == OK::vector;
+  const bool vector = at.kind == Operand::vector;
   if ((vector ? at.elements.size() : 1) < wanted) return false;
   for (unsigned k = 0; k < wanted; ++k) {
     const ptx::Operand& o = vector ? at.elements[k] : at;
     Value v = value(o, Element::b32, true);
     for (const ptx::Operand& r : results.elements)
-      if (o.kind == OK::reg && r.kind == OK::reg && r.reg == o.reg) {
+      if (o.kind == Operand::reg && r.kind == Operand::reg && r.reg == o.reg) {
         const uint32_t copy = new_register(Element::b32);
         emit_pure("mov.b32", {copy}, {v}, false);
         v = Value::of(copy);
@@ -68,7 +66,7 @@ void Flattener::texture() {
     else
       return unknown();
   }
-  if (!shaped || !four || types.size() != 2 || ops.size() < 2 || ops[0].kind != OK::vector ||
+  if (!shaped || !four || types.size() != 2 || ops.size() < 2 || ops[0].kind != Operand::vector ||
       ops[0].elements.size() != 4)
     return unknown();
   op.whole = types[1] != "f32";
@@ -114,7 +112,7 @@ void Flattener::surface() {
   std::vector<Value> sources{Value::imm(0)};
   const ptx::Operand &place = ops[load ? 1 : 0], &values = ops[load ? 0 : 1];
   if (!texture_place(place, coordinates(static_cast<Geometry>(op.geometry)), values, sources)) return unknown();
-  const bool vector = values.kind == OK::vector;
+  const bool vector = values.kind == Operand::vector;
   if ((vector ? values.elements.size() : 1) != op.count) return unknown();
   const auto part = [&](unsigned k) -> const ptx::Operand& { return vector ? values.elements[k] : values; };
   const Element element = element_of_bytes(op.width);

@@ -9,8 +9,6 @@ namespace coalesce::machine {
 
 namespace {
 
-using OK = ptx::Operand::Kind;
-
 template <class T, std::size_t N>
 std::optional<T> named(const std::pair<std::string_view, T> (&table)[N], std::string_view name) {
   for (const auto& [text, value] : table)
@@ -61,8 +59,8 @@ bool written_lanes(std::string_view part, unsigned lanes, uint8_t* mask) {
   return true;
 }
 
-std::string_view part_of(const ptx::Operand& o) { return o.kind == OK::part ? std::string_view(o.name) : ""; }
-bool is_minus(const ptx::Operand& o) { return o.kind == OK::part && o.negated; }
+std::string_view part_of(const ptx::Operand& o) { return o.kind == Operand::part ? std::string_view(o.name) : ""; }
+bool is_minus(const ptx::Operand& o) { return o.kind == Operand::part && o.negated; }
 
 }  // namespace
 
@@ -136,7 +134,7 @@ bool Flattener::composed_video() {
       return unknown("'" + in_->mnemonic + "' does on a GPU what PTX does not define"), true;
   }
   const auto whole = [](ptx::Operand o) {
-    if (o.kind == OK::part) o.kind = OK::reg, o.negated = false;
+    if (o.kind == Operand::part) o.kind = Operand::reg, o.negated = false;
     return o;
   };
   std::vector<Value> sources;

@@ -1,0 +1,226 @@
+// Registers and operands: what an instruction reads as values of the element that it wants, and writes.
+#include <bit>
+
+#include "machine/program/flatten.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+struct SpecialName {
+  std::string_view name;
+  Builtin builtin;
+};
+constexpr SpecialName kSpecials[] = {
+    {"%tid.x", Builtin::tid_x},
+    {"%tid.y", Builtin::tid_y},
+    {"%tid.z", Builtin::tid_z},
+    {"%ntid.x", Builtin::ntid_x},
+    {"%ntid.y", Builtin::ntid_y},
+    {"%ntid.z", Builtin::ntid_z},
+    {"%ctaid.x", Builtin::ctaid_x},
+    {"%ctaid.y", Builtin::ctaid_y},
+    {"%ctaid.z", Builtin::ctaid_z},
+    {"%nctaid.x", Builtin::nctaid_x},
+    {"%nctaid.y", Builtin::nctaid_y},
+    {"%nctaid.z", Builtin::nctaid_z},
+    {"%laneid", Builtin::laneid},
+    {"%warpid", Builtin::warpid},
+    {"%nwarpid", Builtin::nwarpid},
+    {"%smid", Builtin::smid},
+    {"%nsmid", Builtin::nsmid},
+    {"%gridid", Builtin::gridid},
+    {"%lanemask_eq", Builtin::lanemask_eq},
+    {"%lanemask_le", Builtin::lanemask_le},
+    {"%lanemask_lt", Builtin::lanemask_lt},
+    {"%lanemask_ge", Builtin::lanemask_ge},
+    {"%lanemask_gt", Builtin::lanemask_gt},
+    {"%dynamic_smem_size", Builtin::dynamic_smem_size},
+    {"%total_smem_size", Builtin::total_smem_size},
+    // High and low half of the address of a cooperative launch's workspace, which grid synchronisation uses; else 0.
+    {"%envreg1", Builtin::envreg1},
+    {"%envreg2", Builtin::envreg2},
+    {"%aggr_smem_size", Builtin::total_smem_size},
+    // Without clusters every block is one of its own.
+    {"%clusterid.x", Builtin::ctaid_x},
+    {"%clusterid.y", Builtin::ctaid_y},
+    {"%clusterid.z", Builtin::ctaid_z},
+    {"%nclusterid.x", Builtin::nctaid_x},
+    {"%nclusterid.y", Builtin::nctaid_y},
+    {"%nclusterid.z", Builtin::nctaid_z}};
+
+}  // namespace
+
+Element element_of_bytes(unsigned bytes) {
+  switch (bytes) {
+    case 1:
+    case 2:
+      return Element::b16;
+    case 4:
+      return Element::b32;
+    case 8:
+      return Element::b64;
+    case 16:
+      return Element::b128;
+    default:
+      return Element::none;
+  }
+}
+
+Element element_of(ptx::Type type) {
+  return type == ptx::Type::pred ? Element::pred : element_of_bytes(ptx::size_of(type));
+}
+
+unsigned bytes_of(Element element) {
+  constexpr unsigned bytes[] = {0, 4, 1, 2, 4, 8, 16};
+  return bytes[static_cast<unsigned>(element)];
+}
+
+uint32_t Flattener::new_register(Element element) {
+  Register r;
+  r.element = element;
+  out_.registers.push_back(r);
+  return static_cast<uint32_t>(out_.registers.size() - 1);
+}
+
+uint32_t Flattener::builtin(Builtin which, Element element) {
+  const auto key = std::make_pair(static_cast<int>(which), static_cast<int>(element));
+  const auto found = builtins_.find(key);
+  if (found != builtins_.end()) return found->second;
+  const uint32_t r = new_register(element);
+  out_.registers[r].builtin = which;
+  return builtins_[key] = r;
+}
+
+// PTX's condition code register: a predicate like any other, made when first used.
+uint32_t Flattener::carry() {
+  if (carry_ == kNone) carry_ = new_register(Element::pred);
+  return carry_;
+}
+
+// `v` as a value of element `wanted`: PTX lets registers be wider than the operation reads.
+Value Flattener::fitted(Value v, Element wanted) {
+  if (!v.is_reg() || wanted == Element::none) return v;
+  Element have = out_.registers[v.reg].element;
+  if (wanted == Element::b8) wanted = Element::b16;
+  if (have == wanted) return v;
+  if (have == Element::pred || wanted == Element::pred) fail("operand of the wrong kind in '" + in_->mnemonic + "'");
+  const auto bits = [](Element e) { return std::to_string(8 * bytes_of(e)); };
+  const bool narrower = bytes_of(wanted) < bytes_of(have);
+  const uint32_t r = new_register(wanted);
+  emit_pure((narrower ? "narrow.b" : "widen.b") + bits(wanted) + ".b" + bits(have), {r}, {v}, false);
+  return Value::of(r);
+}
+
+int64_t Flattener::symbol_value(const std::string& name, int64_t offset, bool generic) {
+  if (const auto s = shared_.find(name); s != shared_.end())
+    return s->second + offset + (generic ? static_cast<int64_t>(kSharedWindow) : 0);
+  if (const auto l = frame_->locals.find(name); l != frame_->locals.end())
+    return l->second + offset + (generic ? static_cast<int64_t>(kLocalWindow) : 0);
+  for (std::size_t p = 0; p < kernel_.params.size() && frame_->function == &kernel_; ++p)
+    if (kernel_.params[p].name == name) return parameter_offsets_[p] + offset;
+  const SymbolTable::Symbol v = symbols_.symbol(name);
+  if (v.found) return static_cast<int64_t>(v.address) + offset;
+  if (const uint64_t f = symbols_.function_address(name)) return static_cast<int64_t>(f) + offset;
+  fail("unknown symbol '" + name + "'");
+}
+
+Value Flattener::value(const ptx::Operand& o, Element wanted, bool wanted_float) {
+  switch (o.kind) {
+    case Operand::reg: {
+      Value v = Value::of(frame_->registers[static_cast<std::size_t>(o.reg)]);
+      if (o.negated) {
+        const uint32_t r = new_register(Element::pred);
+        emit_pure("not.pred", {r}, {v}, false);
+        return Value::of(r);
+      }
+      return fitted(v, wanted);
+    }
+    case Operand::integer:
+      if (wanted == Element::pred) return Value::imm((o.bits != 0) != o.negated ? ~uint64_t{0} : 0);
+      if (wanted_float && wanted == Element::b64) return Value::imm(o.bits);
+      return Value::imm(o.bits);
+    case Operand::real:
+      if (wanted == Element::b32 && !o.is_f32)
+        return Value::imm(std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(o.bits))));
+      if (wanted == Element::b64 && o.is_f32)
+        return Value::imm(
+            std::bit_cast<uint64_t>(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(o.bits)))));
+      return Value::imm(o.bits);
+    case Operand::special: {
+      if (o.name == "WARP_SZ") return Value::imm(kLanes);
+      for (const SpecialName& s : kSpecials)
+        if (s.name == o.name) {
+          const bool wide = s.builtin == Builtin::gridid;
+          return fitted(Value::of(builtin(s.builtin, wide ? Element::b64 : Element::b32)), wanted);
+        }
+      if (o.name.starts_with("%clock") || o.name.starts_with("%globaltimer")) {
+        const Element e = o.name == "%clock64" || o.name == "%globaltimer" ? Element::b64 : Element::b32;
+        const uint32_t r = new_register(e);
+        Instruction& i = emit(Kind::clock);
+        i.mode = o.name == "%globaltimer_hi"          ? 3
+                 : o.name.starts_with("%globaltimer") ? 1
+                 : o.name == "%clock_hi"              ? 2
+                                                      : 0;
+        i.counts = false;
+        i.results[0] = r;
+        return fitted(Value::of(r), wanted);
+      }
+      // %envreg*, %pm*, cluster coordinates of a launch without clusters ...: documented or harmless as 0.
+      if (o.name.starts_with("%envreg") || o.name.starts_with("%pm") || o.name == "%is_explicit_cluster" ||
+          o.name.starts_with("%cluster_cta") || o.name.starts_with("%reserved_smem_offset") ||
+          o.name == "%current_graph_exec")
+        return Value::imm(0);
+      if (o.name.starts_with("%cluster_ncta")) return Value::imm(1);
+      fail("unknown special register '" + o.name + "'");
+    }
+    case Operand::symbol:
+      if (instance_ && frame_->locals.contains(o.name)) {
+        const uint32_t r = new_register(Element::b64);
+        emit_pure("add.s64", {r},
+                  {Value::of(instances_.at(instance_).frame_base),
+                   Value::imm(static_cast<uint64_t>(symbol_value(o.name, o.offset, false)))},
+                  false);
+        return fitted(Value::of(r), wanted);
+      }
+      return Value::imm(static_cast<uint64_t>(symbol_value(o.name, o.offset, false)));
+    default:
+      fail("operand of a kind that '" + in_->mnemonic + "' does not take");
+  }
+}
+
+// The register that an operation producing `produced` writes for destination `o`. Where the real register is wider, a
+// temporary is returned and the widening queued until finish_results().
+uint32_t Flattener::result(const ptx::Operand& o, Element produced, bool is_signed) {
+  if (produced == Element::b8) produced = Element::b16;
+  if (o.kind == ptx::Operand::Kind::sink || (o.kind == ptx::Operand::Kind::reg && o.reg < 0))  // _ and _|%p
+    return new_register(produced);
+  if (o.kind != ptx::Operand::Kind::reg) fail("destination of '" + in_->mnemonic + "' is no register");
+  const uint32_t real = frame_->registers[static_cast<std::size_t>(o.reg)];
+  if (out_.registers[real].element == produced) return real;
+  if (out_.registers[real].element == Element::pred || produced == Element::pred)
+    fail("destination of the wrong kind in '" + in_->mnemonic + "'");
+  const uint32_t temporary = new_register(produced);
+  pending_.push_back({temporary, real, is_signed});
+  return temporary;
+}
+
+void Flattener::finish_results() {
+  for (const Pending& p : pending_) {
+    const unsigned from = bytes_of(out_.registers[p.from].element), to = bytes_of(out_.registers[p.to].element);
+    const std::string f = std::to_string(8 * from), t = std::to_string(8 * to);
+    const std::string name = to < from     ? "narrow.b" + t + ".b" + f
+                             : p.is_signed ? "cvt.s" + t + ".s" + f
+                                           : "widen.b" + t + ".b" + f;
+    const PureOp* row = find_pure(name);
+    if (!row) fail("internal: no row for " + name);
+    Instruction& i = emit(Kind::pure);  // keeps the guard: it writes the real register
+    i.pure = row;
+    i.counts = false;
+    i.results[0] = p.to;
+    i.sources = {Value::of(p.from)};
+  }
+  pending_.clear();
+}
+
+}  // namespace coalesce::machine

@@ -1,0 +1,52 @@
+// What a machine holds, and the parts of a launch. Private to machine.cpp, state.cpp and launch_plain.cpp.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "machine/check/check.h"
+#include "machine/execute/calls.h"
+#include "machine/execute/launch.h"
+#include "machine/execute/pool.h"
+#include "machine/loaded_program.h"
+#include "machine/machine.h"
+#include "machine/plain/plain.h"
+
+namespace coalesce::machine {
+
+struct Machine::State {
+  State(const Device& d, Options o);
+
+  Device device;
+  Options options;
+  Memory memory;
+  DeviceHeap heap;
+  Textures textures;
+  uint32_t stack_bytes = kLeastStackBytes;
+  const Allocation* grid_workspace = nullptr;  // made by the first cooperative launch
+  std::unique_ptr<Pool> pool;                  // made by the first launch
+  std::atomic<bool> interrupted{false};
+  AccessId next_access = 1;  // of checked launches
+
+  // The parts of a launch, in order.
+  const Code* find_code(LoadedProgram& program, std::string_view kernel, const LaunchConfig& config,
+                        LaunchReport& report);
+  void configure(Launch& launch, const Code& code, const LaunchConfig& config);
+  void run(Launch& launch, std::string_view kernel, Tally& total);
+  void fill_report(Launch& launch, Tally& total, const LoadedProgram& program, LaunchReport& report);
+
+  // The same launch for the plain executor. Throws Error where it is none.
+  plain::Launch plain_launch(const LoadedProgram& loaded, std::string_view kernel, const LaunchConfig& config);
+
+  // For a cooperative launch: the address of its workspace, zeroed; 0: no memory.
+  uint64_t workspace();
+  // Prints what kernels have printed, in block order.
+  void print(const std::map<uint64_t, std::string>& output, uint64_t last_block = ~uint64_t{0}) const;
+  // The observer of a launch to come. Access ids of all launches are distinct, until they run out and begin anew.
+  LaunchCheck begin_check(Launch& launch);
+};
+
+}  // namespace coalesce::machine

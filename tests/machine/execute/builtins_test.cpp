@@ -1,0 +1,231 @@
+// What the machine provides itself: printf, malloc, assert, trap, clocks and special registers.
+#include <algorithm>
+#include <iterator>
+
+#include "calls.h"
+
+namespace coalesce::machine::test {
+
+namespace {
+
+// ---- printf ------------------------------------------------------------------------------------------------------
+
+std::string literal(const std::string& name, const std::string& content) {
+  std::string bytes;
+  for (char c : content) bytes += std::to_string(static_cast<unsigned char>(c)) + ", ";
+  return ".global .align 1 .b8 " + name + "[" + std::to_string(content.size() + 1) + "] = {" + bytes + "0};\n";
+}
+// Arguments lie in `own`, 64 bytes of local memory.
+std::string print(const std::string& format) {
+  return "mov.u64 %rd28, " + format +
+         ";\ncvta.global.u64 %rd28, %rd28;\nmov.u64 %rd29, own;\ncvta.local.u64 %rd29, %rd29;\n{\n.param .b64 "
+         "f;\n.param "
+         ".b64 a;\n.param .b32 v;\nst.param.b64 [f], %rd28;\nst.param.b64 [a], %rd29;\ncall.uni (v), vprintf, (f, "
+         "a);\nld.param.b32 %r30, [v];\n}\n";
+}
+const std::string kVprintf = ".extern .func (.param .b32 result) vprintf(.param .b64 f, .param .b64 a)\n;\n";
+std::string printing(const std::string& variables, const std::string& body) {
+  return module(kVprintf + variables + ".visible .entry k(.param .u64 out)\n{\n.local .align 8 .b8 own[64];\n" +
+                kRegisters + body + "ret;\n}\n");
+}
+
+TEST(Printf, Formats) {
+  const Ran r =
+      run(printing(literal("format", "%d|%5u|%-4x|%08.3f|%c|%s|%lld|%%|%e|%p\n") + literal("word", "word"),
+                   "st.local.u32 [own], -7;\nst.local.u32 [own+4], 42;\nst.local.u32 [own+8], 255;\nmov.f64 %fd1, "
+                   "0d400921FB54442D18;\nst.local.f64 [own+16], %fd1;\nst.local.u32 [own+24], 65;\nmov.u64 %rd1, "
+                   "word;\ncvta.global.u64 %rd1, %rd1;\nst.local.u64 [own+32], %rd1;\nst.local.u64 [own+40], "
+                   "-5000000000;\nst.local.f64 [own+48], %fd1;\nst.local.u64 [own+56], 4660;\n" +
+                       print("format") + "ld.param.u64 %rd2, [out];\nst.global.u32 [%rd2], %r30;\n"),
+          {zeros<uint32_t>(1)}, {{1, 1, 1}, {1, 1, 1}});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  EXPECT_EQ(r.output, "-7|   42|ff  |0003.142|A|word|-5000000000|%|3.141593e+00|0x1234\n");
+  EXPECT_EQ(r.read()[0], 9u);  // arguments, as CUDA returns
+}
+
+// Output comes in the order of blocks, within a block of warps, within a warp of lanes, whatever the threads.
+TEST(Printf, OrderOverBlocks) {
+  const Ran r = run(printing(literal("format", "%d %d\n"),
+                             "mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %tid.x;\nst.local.u32 [own], %r1;\nst.local.u32 "
+                             "[own+4], %r2;\nrem.u32 %r3, %r2, 21;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra SKIP;\n" +
+                                 print("format") + "SKIP:\n"),
+                    {zeros<uint32_t>(1)}, {{40, 1, 1}, {64, 1, 1}});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  std::string wanted;
+  for (uint32_t b = 0; b < 40; ++b)
+    for (uint32_t t = 0; t < 64; t += 21) wanted += std::to_string(b) + " " + std::to_string(t) + "\n";
+  EXPECT_EQ(r.output, wanted);
+}
+
+TEST(Printf, FormatOutsideMemoryIsAFault) {
+  const Ran r = run(printing(literal("format", "%s\n"), "st.local.u64 [own], 99999999;\n" + print("format")),
+                    {zeros<uint32_t>(1)}, {{1, 1, 1}, {1, 1, 1}});
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+}
+
+// ---- assert, trap, malloc ----------------------------------------------------------------------------------------
+
+TEST(Builtins, Assert) {
+  const Ran r = run(
+      module(
+          ".extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 g, .param .b64 c)\n;\n" +
+          literal("what", "i < n") + literal("file", "sum.cu") + literal("name", "void sum(int)") +
+          ".visible .entry k(.param .u64 out)\n{\n" + kRegisters +
+          "mov.u32 %r1, %tid.x;\nsetp.ne.u32 %p1, %r1, 40;\n@%p1 bra OK;\nmov.u64 %rd1, what;\ncvta.global.u64 %rd1, "
+          "%rd1;\nmov.u64 %rd2, file;\ncvta.global.u64 %rd2, %rd2;\nmov.u64 %rd3, name;\ncvta.global.u64 %rd3, "
+          "%rd3;\n{\n.param .b64 m;\n.param .b64 f;\n.param .b32 l;\n.param .b64 g;\n.param .b64 c;\nst.param.b64 "
+          "[m], %rd1;\nst.param.b64 [f], %rd2;\nst.param.b32 [l], 123;\nst.param.b64 [g], %rd3;\nst.param.b64 [c], "
+          "1;\ncall.uni __assertfail, (m, f, l, g, c);\n}\nOK:\nret;\n}\n"),
+      {zeros<uint32_t>(1)}, {{1, 1, 1}, {64, 1, 1}});
+  EXPECT_EQ(r.report.fault, Fault::assertion);
+  const Diagnostic& d = r.report.diagnostics.at(0);
+  EXPECT_THAT(d.message, testing::HasSubstr("i < n"));
+  EXPECT_THAT(d.notes,
+              testing::Contains(testing::AllOf(testing::HasSubstr("sum.cu:123"), testing::HasSubstr("void sum(int)"))));
+  EXPECT_EQ(d.thread[0], 40u);
+  EXPECT_EQ(d.warp, 1u);
+  EXPECT_EQ(d.lanes, 1u << 8);
+}
+
+TEST(Builtins, Trap) {
+  const Ran r =
+      run(kernel(".param .u64 out",
+                 "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nst.global.u32 [%rd1], 1;\nsetp.eq.u32 %p1, "
+                 "%r1, 9;\n@%p1 trap;\nst.global.u32 [%rd1], 2;\n"),
+          {zeros<uint32_t>(1)});
+  EXPECT_EQ(r.report.fault, Fault::trap);
+  EXPECT_EQ(r.report.diagnostics.at(0).lanes, 1u << 9);
+  EXPECT_EQ(r.report.diagnostics.at(0).ptx_line, 16u);
+  EXPECT_EQ(r.read()[0], 1u);
+}
+
+const std::string kHeap =
+    ".extern .func (.param .b64 result) malloc(.param .b64 n)\n;\n.extern .func free(.param .b64 p)\n;\n";
+const std::string kMalloc =
+    "{\n.param .b64 n;\n.param .b64 v;\nst.param.b64 [n], %rd10;\ncall.uni (v), malloc, (n);\nld.param.b64 %rd11, "
+    "[v];\n}\n";
+const std::string kFree = "{\n.param .b64 p;\nst.param.b64 [p], %rd11;\ncall.uni free, (p);\n}\n";
+
+// Every lane has memory of its own: what it writes there is there after all have written.
+TEST(Builtins, MallocAndFree) {
+  const std::vector<uint32_t> in = numbers(64, 50);
+  const Ran r =
+      run_map(kHeap,
+              "mov.u64 %rd10, 24;\n" + kMalloc +
+                  "st.u32 [%rd11+20], %r1;\nst.u32 [%rd11], 77;\nbar.sync 0;\nld.u32 %r3, [%rd11+20];\nld.u32 "
+                  "%r4, [%rd11];\nadd.u32 %r2, %r3, %r4;\n" +
+                  kFree,
+              in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], in[i] + 77);
+}
+
+TEST(Builtins, MallocOfTooMuchIsNull) {
+  const Ran r = run_map(
+      kHeap, "mov.u64 %rd10, 1099511627776;\n" + kMalloc + "setp.eq.u64 %p1, %rd11, 0;\nselp.u32 %r2, 1, 0, %p1;\n",
+      numbers(64, 50));
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  EXPECT_THAT(r.read(), testing::Each(1u));
+}
+
+TEST(Builtins, FreeTwice) {
+  const Ran r = run_map(kHeap, "mov.u64 %rd10, 24;\n" + kMalloc + kFree + kFree + "mov.u32 %r2, 0;\n", numbers(64, 50));
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+  EXPECT_THAT(r.message(), testing::HasSubstr("free"));
+  const Ran null = run_map(kHeap, "mov.u64 %rd11, 0;\n" + kFree + "mov.u32 %r2, 3;\n", numbers(64, 50));
+  EXPECT_EQ(null.report.fault, Fault::none);
+  EXPECT_THAT(null.read(), testing::Each(3u));
+}
+
+// ---- Special registers -------------------------------------------------------------------------------------------
+
+TEST(SpecialRegisters, OfThreeDimensions) {
+  const char* names[] = {"%tid.x",   "%tid.y",   "%tid.z",    "%ntid.x",   "%ntid.y",   "%ntid.z", "%ctaid.x",
+                         "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid"};
+  std::string body =
+      "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %ctaid.z;\nmov.u32 %r2, %nctaid.y;\nmov.u32 %r3, %ctaid.y;\nmad.lo.u32 "
+      "%r4, %r1, %r2, %r3;\nmov.u32 %r2, %nctaid.x;\nmov.u32 %r3, %ctaid.x;\nmad.lo.u32 %r4, %r4, %r2, %r3;\nmov.u32 "
+      "%r5, %tid.z;\nmad.lo.u32 %r4, %r4, 3, %r5;\nmov.u32 %r5, %tid.y;\nmad.lo.u32 %r4, %r4, 2, %r5;\nmov.u32 %r5, "
+      "%tid.x;\nmad.lo.u32 %r4, %r4, 5, %r5;\nmad.wide.u32 %rd2, %r4, 64, %rd1;\n";
+  for (std::size_t k = 0; k < std::size(names); ++k)
+    body += "mov.u32 %r6, " + std::string(names[k]) + ";\nst.global.u32 [%rd2+" + std::to_string(4 * k) + "], %r6;\n";
+  const Shape shape{{2, 3, 2}, {5, 2, 3}};
+  const Ran r = run(kernel(".param .u64 out", body), {zeros<uint32_t>(16 * 30 * 12)}, shape);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  const auto out = r.read();
+  for (uint32_t i = 0; i < 360; ++i) {
+    const uint32_t t = i % 30, b = i / 30;
+    const uint32_t wanted[] = {t % 5, t / 5 % 2, t / 10, 5, 2, 3, b % 2, b / 2 % 3, b / 6, 2, 3, 2, t};
+    for (std::size_t k = 0; k < std::size(names); ++k) EXPECT_EQ(out[16 * i + k], wanted[k]) << names[k] << " of " << i;
+  }
+}
+
+TEST(SpecialRegisters, LaneMasksAndWarps) {
+  const Ran r =
+      run(kernel(".param .u64 out",
+                 "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %rd2, %r1, 32, %rd1;\nmov.u32 "
+                 "%r2, %lanemask_eq;\nmov.u32 %r3, %lanemask_lt;\nmov.u32 %r4, %lanemask_le;\nmov.u32 %r5, "
+                 "%lanemask_gt;\nmov.u32 %r6, %lanemask_ge;\nmov.u32 %r7, %warpid;\nst.global.v4.u32 [%rd2], "
+                 "{%r2, %r3, %r4, %r5};\nst.global.v2.u32 [%rd2+16], {%r6, %r7};\n"),
+          {zeros<uint32_t>(8 * 96)}, {{1, 1, 1}, {96, 1, 1}});
+  const auto out = r.read();
+  for (uint32_t i = 0; i < 96; ++i) {
+    const uint64_t bit = uint64_t{1} << (i % 32);
+    EXPECT_EQ(out[8 * i], bit);
+    EXPECT_EQ(out[8 * i + 1], bit - 1);
+    EXPECT_EQ(out[8 * i + 2], 2 * bit - 1);
+    EXPECT_EQ(out[8 * i + 3], static_cast<uint32_t>(~(2 * bit - 1)));
+    EXPECT_EQ(out[8 * i + 4], static_cast<uint32_t>(~(bit - 1)));
+    EXPECT_EQ(out[8 * i + 5], i / 32);
+  }
+}
+
+// %clock64 and %clock never go back within a thread.
+TEST(SpecialRegisters, ClocksAdvance) {
+  const std::string ptx = kernel(
+      ".param .u64 out",
+      "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %rd2, %r1, 16, %rd1;\nmov.u64 %rd3, "
+      "%clock64;\nmov.u64 "
+      "%rd5, %globaltimer;\nmov.u32 %r2, 0;\nLOOP:\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 100;\n@%p1 bra "
+      "LOOP;\nmov.u64 %rd4, %clock64;\nmov.u64 %rd6, %globaltimer;\nsub.s64 %rd7, %rd4, %rd3;\nsub.s64 %rd8, %rd6, "
+      "%rd5;\nst.global.v2.u64 [%rd2], {%rd7, %rd8};\n");
+  Bench bench(1);
+  const Ran r = bench.run(ptx, {zeros<int64_t>(64)}, {}, "k");
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  const auto out = r.read<int64_t>();
+  for (uint32_t i = 0; i < 32; ++i) {
+    EXPECT_GT(out[2 * i], 0);
+    EXPECT_GE(out[2 * i + 1], 0);
+  }
+}
+
+// %envreg1 and 2 hold the address of a cooperative launch's workspace, where grid.sync() counts blocks; without a
+// cooperative launch there is none.
+TEST(SpecialRegisters, EnvregOfACooperativeLaunch) {
+  const std::string ptx = kernel(".param .u64 out",
+                                 "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %envreg2;\nmov.u32 %r2, %envreg1;\n"
+                                 "mov.u32 %r3, %ctaid.x;\nmul.wide.u32 %rd2, %r3, 8;\nadd.u64 %rd1, %rd1, %rd2;\n"
+                                 "st.global.v2.u32 [%rd1], {%r1, %r2};\n");  // each block has a place of its own
+  for (const bool cooperative : {false, true}) {
+    Bench bench(2);
+    Machine& m = bench.machine();
+    const auto program = m.load(ptx, "test.ptx");
+    const Allocation* out = m.memory().allocate(4 * 8, Origin::device, "cudaMalloc");
+    LaunchConfig config;
+    config.grid = {4, 1, 1};
+    config.cooperative = cooperative;
+    config.parameters = value(out->base).bytes;
+    ASSERT_EQ(m.launch(*program, "k", config).fault, Fault::none);
+    std::array<uint64_t, 4> workspace{};
+    std::memcpy(workspace.data(), reinterpret_cast<const void*>(out->base), sizeof workspace);
+    for (const uint64_t w : workspace) {
+      EXPECT_EQ(w, workspace[0]);
+      EXPECT_EQ(w != 0, cooperative);
+      EXPECT_EQ(w % 4, 0u);
+    }
+  }
+}
+
+}  // namespace
+
+}  // namespace coalesce::machine::test

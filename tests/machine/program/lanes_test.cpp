@@ -1,0 +1,143 @@
+// Lane classes, with their proofs: stride, range and alignment of what small PTX computes. Nothing is executed here.
+#include <gtest/gtest.h>
+
+#include "tests/machine/program/decoded.h"
+
+namespace coalesce::machine {
+namespace {
+
+TEST(Decode, TidXByShapeOfTheBlock) {
+  const std::string body = "mov.u32 %r1, %tid.x;\nmov.u32 %r2, %tid.y;\nmov.u32 %r3, %tid.z;";
+  struct Row {
+    std::array<uint32_t, 3> block;
+    LaneClass x, y;
+    uint32_t alignment;
+  };
+  for (const Row& row : {Row{{96, 1, 1}, LaneClass::affine, LaneClass::constant, 32},
+                         Row{{50, 1, 1}, LaneClass::affine, LaneClass::constant, 1},
+                         Row{{32, 4, 1}, LaneClass::affine, LaneClass::warp_uniform, 32},
+                         Row{{16, 4, 1}, LaneClass::general, LaneClass::general, 1}}) {
+    SCOPED_TRACE(std::to_string(row.block[0]) + " x " + std::to_string(row.block[1]));
+    const Case c = decoded(body, {row.block, {8, 1, 1}});
+    expect_class(c, 1, row.x, row.x == LaneClass::affine);
+    expect_class(c, 2, row.y);
+    expect_class(c, 3, LaneClass::constant);
+    EXPECT_EQ(c.result(1).alignment % row.alignment, 0u);
+    EXPECT_EQ(c.result(1).range, (Range{0, row.block[0] - 1}));
+    EXPECT_EQ(c.result(2).range, (Range{0, row.block[1] - 1}));
+    EXPECT_EQ(c.result(3).range, (Range{0, 0}));
+  }
+}
+
+TEST(Decode, ClassesOfBuiltins) {
+  const Case c = decoded(
+      "mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %nctaid.x;\nmov.u32 %r3, %laneid;\nmov.u32 %r4, %warpid;\n"
+      "mov.u32 %r5, %lanemask_lt;\nld.param.u32 %r6, [n];");
+  expect_class(c, 1, LaneClass::block_uniform);
+  EXPECT_EQ(c.result(1).range, (Range{0, 1023}));
+  expect_class(c, 2, LaneClass::constant);
+  EXPECT_EQ(c.result(2).range, (Range{1, 1024}));
+  expect_class(c, 3, LaneClass::affine, 1);
+  expect_class(c, 4, LaneClass::warp_uniform);
+  expect_class(c, 5, LaneClass::general);
+  expect_class(c, 6, LaneClass::constant);
+}
+
+// out[blockIdx.x * blockDim.x + threadIdx.x]: the address is affine, since the index cannot wrap with so few blocks.
+TEST(Decode, IndexOfAOneDimensionalGrid) {
+  const std::string body =
+      "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %ntid.x;\nmov.u32 %r3, %tid.x;\n"
+      "mad.lo.s32 %r4, %r1, %r2, %r3;\nmul.wide.s32 %rd2, %r4, 4;\nadd.s64 %rd3, %rd1, %rd2;\n"
+      "st.global.u32 [%rd3], %r4;";
+  const Case c = decoded(body);
+  expect_class(c, 5, LaneClass::affine, 1);
+  EXPECT_EQ(c.result(5).range, (Range{0, 1024 * 128 - 1}));
+  EXPECT_EQ(c.result(5).alignment, 32u);
+  expect_class(c, 6, LaneClass::affine, 4);
+  EXPECT_EQ(c.result(6).range, (Range{0, 4 * (1024 * 128 - 1)}));
+  EXPECT_EQ(c.result(6).alignment, 128u);
+  expect_class(c, 7, LaneClass::affine, 4);
+  // 2^25 blocks of 128: the index may pass 2^31, and a wrapped index is not affine once widened.
+  const Case many = decoded(body, {{128, 1, 1}, {uint64_t{1} << 25, 1, 1}});
+  expect_class(many, 5, LaneClass::affine, 1);  // modulo 2^32 it always is
+  expect_class(many, 6, LaneClass::general);
+}
+
+TEST(Decode, UnsignedDifferencesMayWrap) {
+  const Case c = decoded(
+      "mov.u32 %r1, %tid.x;\nsub.u32 %r2, %r1, 1;\nadd.u32 %r3, %r1, -1;\nadd.u32 %r4, %r1, 5;\n"
+      "mul.wide.u32 %rd1, %r2, 4;\nmul.wide.u32 %rd2, %r3, 4;\nmul.wide.u32 %rd3, %r4, 4;\nmul.wide.s32 %rd4, %r2, 4;\n"
+      "cvt.u64.u32 %rd5, %r2;\ncvt.u64.u32 %rd6, %r4;\ncvt.s64.s32 %rd7, %r2;");
+  expect_class(c, 2, LaneClass::affine, 1);
+  EXPECT_EQ(c.result(2).range, (Range{-1, 126}));
+  expect_class(c, 5, LaneClass::general);  // lane 0 of warp 0: 4 * (2^32 - 1)
+  expect_class(c, 6, LaneClass::general);
+  expect_class(c, 7, LaneClass::affine, 4);
+  expect_class(c, 8, LaneClass::affine, 4);
+  EXPECT_EQ(c.result(8).range, (Range{-4, 4 * 126}));
+  expect_class(c, 9, LaneClass::general);
+  expect_class(c, 10, LaneClass::affine, 1);
+  expect_class(c, 11, LaneClass::affine, 1);
+}
+
+// The factor is 2^31 or more: positive for .u32, negative for .s32.
+TEST(Decode, WideProductByALargeConstant) {
+  const Case c = decoded(
+      "mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd1, %r1, 2147483648;\nmul.wide.s32 %rd2, %r1, -2147483648;\n"
+      "mul.wide.u32 %rd3, %r1, 4294967295;");
+  const int64_t half = int64_t{1} << 31;
+  expect_class(c, 2, LaneClass::affine, half);
+  EXPECT_EQ(c.result(2).range, (Range{0, 127 * half}));
+  expect_class(c, 3, LaneClass::affine, -half);
+  EXPECT_EQ(c.result(3).range, (Range{-127 * half, 0}));
+  expect_class(c, 4, LaneClass::affine, 2 * half - 1);
+  EXPECT_EQ(c.result(4).range, (Range{0, 127 * (2 * half - 1)}));
+}
+
+TEST(Decode, ArithmeticOfAffineValues) {
+  const Case c = decoded(
+      "mov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 3;\nneg.s32 %r3, %r1;\nsub.s32 %r4, %r2, %r1;\nsub.s32 %r5, %r1, %r1;\n"
+      "mul.lo.s32 %r6, %r1, %r1;\nand.b32 %r7, %r1, 31;\nld.param.u32 %r8, [n];\nmul.lo.s32 %r9, %r1, %r8;\n"
+      "add.s32 %r10, %r1, %r8;\nshl.b32 %r11, %r1, %r8;\nmad.lo.s32 %r12, %r8, %r8, %r1;\nmul.wide.s32 %rd1, %r10, 4;\n"
+      "cvt.u32.u64 %r13, %rd1;");
+  expect_class(c, 2, LaneClass::affine, 8);
+  EXPECT_EQ(c.result(2).alignment, 256u);
+  expect_class(c, 3, LaneClass::affine, -1);
+  expect_class(c, 4, LaneClass::affine, 7);
+  expect_class(c, 5, LaneClass::warp_uniform);
+  expect_class(c, 6, LaneClass::general);
+  expect_class(c, 7, LaneClass::general);
+  expect_class(c, 9, LaneClass::general);  // a stride nobody knows
+  expect_class(c, 10, LaneClass::affine, 1);
+  expect_class(c, 11, LaneClass::general);
+  expect_class(c, 12, LaneClass::affine, 1);
+  expect_class(c, 13, LaneClass::general);  // n may be 2^31 - 1
+}
+
+TEST(Decode, JoinsAndGuardsAndLoads) {
+  const Case c = decoded(
+      "mov.u32 %r1, %tid.x;\nld.param.u32 %r2, [n];\nsetp.lt.u32 %p1, %r2, 5;\nmov.u32 %r3, %r1;\n@%p1 bra A;\n"
+      "shl.b32 %r3, %r1, 1;\nA:\nadd.u32 %r4, %r3, 1;\n@%p1 mov.u32 %r5, %r2;\nld.shared.u32 %r6, [buffer];\n"
+      "ld.shared.u32 %r7, [%r1];\nld.local.u32 %r8, [own];\nadd.u32 %r9, %r30, 1;");
+  expect_class(c, 8, LaneClass::general);  // stride 1 or 2
+  expect_class(c, 9, LaneClass::general);
+  expect_class(c, 10, LaneClass::warp_uniform);  // one address; each warp loads when it comes there
+  expect_class(c, 11, LaneClass::general);
+  expect_class(c, 12, LaneClass::general);  // one address, but each lane has its own there
+  expect_class(c, 13, LaneClass::general);  // read, never written
+}
+
+// A value that a divergent block defines differs between the lanes that were there and the others.
+TEST(Decode, DefinitionsInDivergentBlocks) {
+  const Case c = decoded(
+      "mov.u32 %r1, %tid.x;\nmov.u32 %r2, 1;\nsetp.lt.u32 %p1, %r1, 7;\n@%p1 bra A;\nmov.u32 %r2, 2;\nmov.u32 %r3, 3;\n"
+      "add.u32 %r4, %r3, %r1;\nst.shared.u32 [buffer], %r4;\nA:\nst.shared.u32 [buffer], %r2;");
+  EXPECT_EQ(c.result(5).lanes, LaneClass::general);
+  EXPECT_TRUE(c.result(6).block_local);
+  EXPECT_EQ(c.result(6).lanes, LaneClass::warp_uniform);
+  EXPECT_EQ(c.result(7).lanes, LaneClass::affine);
+  EXPECT_FALSE(c.result(5).block_local);
+}
+
+}  // namespace
+}  // namespace coalesce::machine
