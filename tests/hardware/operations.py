@@ -1,5 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the kernels of `operations emit DIR` on an NVIDIA GPU.
+"""Runs the kernels of `operations emit DIR` on an NVIDIA GPU. From the sources' folder, all steps:
+
+    cmake --build build --target operations && mkdir ops results && build/bin/operations emit ops
+    tests/hardware/operations.py assemble ops sm_90
+    tests/hardware/operations.py run ops results && tests/hardware/operations.py unpack results ops
+    build/bin/operations compare ops | python3 docs/pages.py docs/results/agreement.md operations
+    build/bin/operations sample ops 192    # the lines of tests/truth/operations.txt
 
     operations.py assemble DIR [TARGET]   needs ptxas: PTX -> DIR/parts/*.cubin; rows that are no PTX (or not for TARGET,
                                           default sm_90) are listed with ptxas's reason in DIR/refused.txt

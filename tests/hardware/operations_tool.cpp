@@ -4,7 +4,7 @@
 // operations sample DIR N  prints every N-th measured vector of each row as the fixture of
 // tests/machine/isa/truth_test.cpp
 //
-// operations.py drives it; docs/results/agreement.md, "Instructions", has the commands.
+// operations.py has the commands.
 #include <bit>
 #include <cmath>
 #include <cstdio>
