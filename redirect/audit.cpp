@@ -18,6 +18,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "redirect/dependency.h"
@@ -67,8 +68,26 @@ void complain(const std::string& path, const std::string& what, const char* hint
 
 constexpr char kRebuild[] = "rebuild it with nvcc -cudart shared";
 
+// The folder's copy of a runtime. Packages have one for each level of CPUs (cmake/Levels.cmake); the dynamic linker
+// chooses among them where it searches for a name, but a path that we give it is not searched for.
+std::string copy_of(const std::string& folder, const std::string& file) {
+  __builtin_cpu_init();
+  const bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+  const bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                  __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512vl");
+  for (const auto& [runs, level] :
+       {std::pair(v4, "x86-64-v4"), std::pair(v3, "x86-64-v3"), std::pair(v2, "x86-64-v2")}) {
+    const std::string path = folder + "/glibc-hwcaps/" + level + "/" + file;
+    if (runs && access(path.c_str(), R_OK) == 0) return path;
+  }
+  return folder + "/" + file;
+}
+
 std::string runtime_of(int version) {
-  return state().folder + "/libcudart.so." + (version == 11 ? "11.0" : std::to_string(version));
+  return copy_of(state().folder, "libcudart.so." + (version == 11 ? "11.0" : std::to_string(version)));
 }
 
 void look_at(const link_map* object, const std::string& path) {
@@ -194,7 +213,7 @@ AUDIT_API char* la_objsearch(const char* name, uintptr_t*, unsigned flag) {
   if (char* ours = compiler_instead(name, flag)) return ours;
   const std::string_view base = base_of(name);
   if (flag == LA_SER_ORIG && s.front.empty() && is_runtime_name(base)) {
-    const std::string ours = s.folder + "/" + std::string(base);
+    const std::string ours = copy_of(s.folder, std::string(base));
     if (ours != name && access(ours.c_str(), R_OK) == 0) return strdup(ours.c_str());
   }
   return const_cast<char*>(name);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -54,7 +56,7 @@ std::string told(int base) {
   return text + "\n";
 }
 
-constexpr int kStatic = 1000, kShared = 5000;
+constexpr int kStatic = 1000, kShared = 5000, kLevel = 7000;
 
 class Users : public testing::TestWithParam<const char*> {};
 
@@ -92,6 +94,25 @@ TEST(Redirect, StrippedWithoutTheArchiveIsNamed) {
     EXPECT_THAT(ran.text, HasSubstr("coalesce: hint: rebuild it with nvcc -cudart shared"));
     EXPECT_THAT(ran.text, HasSubstr(told(kStatic)));
   }
+}
+
+// The dynamic linker's own list of levels says which copy this CPU can run.
+TEST(Redirect, TakesTheCopyOfTheCpusLevel) {
+  namespace fs = std::filesystem;
+  const std::string searched = run("env -u LD_AUDIT /lib64/ld-linux-x86-64.so.2 --help").text;
+  int supported = 0;
+  for (const std::string level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+    std::string folder = testing::TempDir() + "coalesce-levels-XXXXXX";
+    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    fs::create_directories(folder + "/glibc-hwcaps/" + level);
+    fs::copy_file(kFolder + "/libcudart.so.13", folder + "/libcudart.so.13");
+    fs::copy_file(kFolder + "/libfake_level.so", folder + "/glibc-hwcaps/" + level + "/libcudart.so.13");
+    const bool runs = searched.find(level + " (supported, searched)") != std::string::npos;
+    EXPECT_EQ(run(kFolder + "/fake_program", kArchive, folder).text, told(runs ? kLevel : kShared)) << level;
+    supported += runs;
+    fs::remove_all(folder);
+  }
+  EXPECT_GT(supported, 0);
 }
 
 TEST(Redirect, LeavesOthersAlone) {
