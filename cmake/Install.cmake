@@ -28,7 +28,7 @@ endif()
 if(TARGET coalesce)
   add_dependencies(coalesce-lab coalesce)
   install(TARGETS coalesce RUNTIME DESTINATION bin)
-  # The command writes its own completions, so they cannot fall behind its options.
+  # The command writes its own completions and manual page, so they cannot fall behind its options.
   foreach(completion bash/bash-completion/completions/coalesce zsh/zsh/site-functions/_coalesce
           fish/fish/vendor_completions.d/coalesce.fish)
     string(REGEX MATCH "^([a-z]+)/(.*)$" matched ${completion})
@@ -40,10 +40,17 @@ if(TARGET coalesce)
       execute_process(COMMAND \"\${prefix}/bin/coalesce\" completion ${CMAKE_MATCH_1}
         OUTPUT_FILE \"\${script}\" COMMAND_ERROR_IS_FATAL ANY)")
   endforeach()
+  install(CODE "
+    set(prefix \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
+    file(MAKE_DIRECTORY \"\${prefix}/share/man/man1\")
+    execute_process(COMMAND \"\${prefix}/bin/coalesce\" man COMMAND gzip -9n
+      OUTPUT_FILE \"\${prefix}/share/man/man1/coalesce.1.gz\" COMMAND_ERROR_IS_FATAL ANY)")
 endif()
 
 # Headers that clang needs where there is no CUDA toolkit; the experiments; the examples. (The library: cmake/Package.cmake.)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/cudart/include DESTINATION ${COALESCE_SHARE_DIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${COALESCE_SHARE_DIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lab DESTINATION ${COALESCE_SHARE_DIR} PATTERN CMakeLists.txt EXCLUDE)
+# Debian's Python looks there if the prefix is /usr; elsewhere PYTHONPATH has to name it.
+install(FILES ${PROJECT_SOURCE_DIR}/python/coalesce.py DESTINATION lib/python3/dist-packages)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION share/doc/coalesce)

@@ -16,7 +16,8 @@ mv "$work/at first" "$work/moved here"
 prefix="$work/moved here"
 
 for file in bin/coalesce share/coalesce/include/cuda_runtime.h share/coalesce/lab/reduce/claims.toml share/doc/coalesce/LICENSE \
-  share/bash-completion/completions/coalesce share/zsh/site-functions/_coalesce; do
+  share/bash-completion/completions/coalesce share/zsh/site-functions/_coalesce share/man/man1/coalesce.1.gz \
+  lib/python3/dist-packages/coalesce.py; do
   [[ -s $prefix/$file ]] || fail "$file is not installed"
 done
 for soname in libcudart.so.11.0 libcudart.so.12 libcudart.so.13 libcuda.so.1 libcoalesce_redirect.so nvrtc/libnvrtc.so.13; do
@@ -40,6 +41,12 @@ fi
 
 as_user coalesce --version || fail "coalesce --version exits $?"
 grep -qF "$version" "$work/stdout" || fail "coalesce --version does not say $version"
+
+if command -v man >/dev/null; then
+  as_user env MANPATH="$prefix/share/man" man --warnings coalesce || fail "man coalesce"
+  grep -q -- --write-budget "$work/stdout" || fail "the manual page has no --write-budget"
+  [[ ! -s $work/stderr ]] || fail "man has objections to the manual page"
+fi
 
 code=0
 as_user coalesce run --json counted.json fill.cu hello || code=$?
