@@ -11,7 +11,7 @@ using bench::i64;
 
 // Reads like bench::read and writes `written` of each 1024 vectors, side by side: the cost of stores. Blocks follow the
 // order of memory. With ReadsFirst, what was read leaves L2 first; the faster choice depends on `written`
-// (docs/library-kernels.md).
+// (docs/internals/library-kernels.md).
 template <bool ReadsFirst>
 __global__ void __launch_bounds__(256) mixed(const uint4* data, int written, uint4* out) {
   const i64 tile = blockIdx.x;

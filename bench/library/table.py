@@ -23,7 +23,7 @@ LARGE = 2**28  # bytes; the aims for bandwidth hold from here on
 OF_LIMIT, OF_PEER, OF_CUB_EAGER = 0.95, 0.97, 0.5
 
 # Why a cell misses an aim: regular expressions for the aim and for the cell's name; the first that fits applies.
-# docs/library-kernels.md explains the causes.
+# docs/internals/library-kernels.md explains the causes.
 WRITTEN = "The results' stores: at least 95 % of a bare kernel that reads and writes as much."
 CROOKED = "Rows that begin at any alignment: at least 95 % of a bare kernel that reads such rows by vectors."
 REASONS = [

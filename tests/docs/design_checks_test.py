@@ -9,7 +9,7 @@ import unittest
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "design_test.py")
 TABLE = "| room | holds | may include |\n|---|---|---|\n| `base` | b | |\n| `base/abi` | a | |\n| `upper` | u | `base` |\n| `tests` | t | everything |\n"
 GOOD = {"README.md": "x\n", "CONTRIBUTING.md": "x\n", "CHANGELOG.md": "x\n", "SECURITY.md": "x\n", "report/README.md": "x\n",
-        "docs/design.md": TABLE, "base/b.h": "int b;\n", "base/abi.h": "int a;\n", "upper/u.cpp": '#include "base/b.h"\n',
+        "docs/internals/design.md": TABLE, "base/b.h": "int b;\n", "base/abi.h": "int a;\n", "upper/u.cpp": '#include "base/b.h"\n',
         "tests/t.cpp": '#include "upper/u.h"\n', "upper/u.h": "int u;\n"}
 
 
@@ -45,7 +45,7 @@ class Checks(unittest.TestCase):
         self.finds("circle: ('base', 'upper')", base__b_DOT_h='#include "upper/u.h"\n')
 
     def test_an_arrow_of_the_table_that_points_down(self):
-        self.finds("not an earlier row", docs__design_DOT_md=TABLE.replace("| b | |", "| b | `upper` |"))
+        self.finds("not an earlier row", docs__internals__design_DOT_md=TABLE.replace("| b | |", "| b | `upper` |"))
 
     def test_a_folder_without_a_room(self):
         self.finds("other is in no room", other__o_DOT_cpp="int o;\n")
@@ -62,10 +62,10 @@ class Checks(unittest.TestCase):
     def test_links_and_paths(self):
         self.finds("docs/a.md: there is no gone.md", docs__a_DOT_md="[a](gone.md)\n")
         self.finds("docs/a.md: there is no base/gone.h", docs__a_DOT_md="`base/gone.h`\n")
-        self.assertEqual(run(docs__a_DOT_md="[a](design.md#x) `base/b.h` `base/b`\n")[0], 0)
+        self.assertEqual(run(docs__a_DOT_md="[a](internals/design.md#x) `base/b.h` `base/b`\n")[0], 0)
 
     def test_no_table(self):
-        self.finds("has no table", docs__design_DOT_md="x\n")
+        self.finds("has no table", docs__internals__design_DOT_md="x\n")
 
 
 if __name__ == "__main__":

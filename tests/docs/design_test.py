@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what docs/design.md says about the rooms, and how much there is to read:
+"""Checks what docs/internals/design.md says about the rooms, and how much there is to read:
 
 - every `#include "..."` between rooms is an arrow of the table "room | holds | may include";
 - an arrow of the table points to an earlier row, so the table has no circles;
@@ -76,7 +76,7 @@ def text_of(path):
 def rooms_of_table():
     """[(paths of a room, paths that it may include)] in the table's order."""
     rows, inside = [], False
-    for line in text_of("docs/design.md").splitlines():
+    for line in text_of("docs/internals/design.md").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if cells == ["room", "holds", "may include"]:
             inside = True
@@ -125,21 +125,21 @@ def compare(what, found, excepted):
 
 def check_table(rows):
     if not rows:
-        errors.append('docs/design.md has no table "room | holds | may include"')
+        errors.append('docs/internals/design.md has no table "room | holds | may include"')
     for number, (paths, allowed) in enumerate(rows):
         earlier = [path for row in rows[:number] for path in row[0]]
         for path in allowed:
             if path != "*" and not any(path == e or e.startswith(path + "/") for e in earlier):
-                errors.append(f"docs/design.md: {paths[0]} may include {path}, which is not an earlier row")
+                errors.append(f"docs/internals/design.md: {paths[0]} may include {path}, which is not an earlier row")
         for path in paths:
             if not exists(path):
-                errors.append(f"docs/design.md: there is no room {path}")
+                errors.append(f"docs/internals/design.md: there is no room {path}")
 
 
 def check_arrows(rows, files, pairs):
     without = sorted({os.path.dirname(f) or f for f in files if room_of(rows, f) is None and os.path.dirname(f).split("/")[0] not in ("docs",)})
     for folder in without:
-        errors.append(f"docs/design.md: {folder} is in no room")
+        errors.append(f"docs/internals/design.md: {folder} is in no room")
     forbidden = set()
     for file, target in pairs:
         a, b = room_of(rows, file), room_of(rows, target)
@@ -148,7 +148,7 @@ def check_arrows(rows, files, pairs):
         allowed = rows[a][1]
         if "*" not in allowed and not any(fits(path, target) for path in allowed):
             forbidden.add((file, target))
-    compare("an arrow that docs/design.md forbids", forbidden, ARROWS)
+    compare("an arrow that docs/internals/design.md forbids", forbidden, ARROWS)
 
 
 def circles(edges):

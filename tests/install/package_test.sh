@@ -84,14 +84,17 @@ try() {
   # The best level that the CPU has is the one that is loaded.
   if [[ -d $root/usr/lib/coalesce/glibc-hwcaps ]]; then
     local best
-    best=$(in_root /lib64/ld-linux-x86-64.so.2 --help | sed -n 's/^ *\(x86-64-v[34]\) (supported, searched)$/\1/p' | head -1)
-    user "LD_DEBUG=libs coalesce run -q saxpy.cu 2>&1" | grep -q "calling init: .*/${best:+glibc-hwcaps/$best/}libcudart.so" ||
+    best=$(in_root /lib64/ld-linux-x86-64.so.2 --help | sed -n 's/^ *\(x86-64-v[34]\) (supported, searched)$/\1/p')
+    best=${best%%$'\n'*}
+    user "LD_DEBUG=libs coalesce run -q saxpy.cu" >"$root.log" 2>&1
+    grep -q "calling init: .*/lib/coalesce/${best:+glibc-hwcaps/$best/}libcudart.so" "$root.log" ||
       fail "libcudart of ${best:-the first level} is not loaded"
   fi
   user 'bash -c ". /usr/share/bash-completion/completions/coalesce; complete -p coalesce"' >/dev/null || fail "completion"
   in_root sh -ec 'apt-get update; apt-get install -y --no-install-recommends man-db python3-minimal python3' >"$root.log" 2>&1 ||
     { tail -20 "$root.log" >&2; fail "man-db and python3 cannot be installed"; }
-  user 'man coalesce' | grep -q -- --write-budget || fail "man coalesce"
+  user 'man coalesce' >"$root.log" || fail "man coalesce"
+  grep -q -- --write-budget "$root.log" || fail "the manual page"
   user 'python3 -c "import coalesce; print(coalesce.run([\"transpose.cu\"])[0].counters[\"global_store_sectors\"])"' |
     grep -qx 1048576 || fail "the Python module"
   # The tree that may lie anywhere.

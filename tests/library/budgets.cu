@@ -98,8 +98,8 @@ void ragged() {
   const i64 segments = static_cast<i64>(offsets.size()) - 1, elements = offsets.back();
   Array<float> in(elements), out(segments);
   const Array<int> device(offsets);
-  // The search for portions loads 10 % more (docs/library-kernels.md, Segments). 1000 times as many elements cost 4
-  // times as much.
+  // The search for portions loads 10 % more (docs/internals/library-kernels.md, Segments). 1000 times as many elements
+  // cost 4 times as much.
   std::printf("budget segments least %lld over %d\n", static_cast<long long>((elements + 7) / 8 + (segments + 8) / 8),
               110);
   CALL(coalesce::sum(in.get(), device.get(), segments, out.get()));

@@ -2,6 +2,7 @@
 """python/coalesce.py with the real command, without pandas and without IPython.   module_test.py SOURCE BINARY"""
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -72,6 +73,17 @@ class Module(unittest.TestCase):
         rows = launches.line_frame()
         self.assertEqual({row["line"]: row["global_store_sectors"] for row in rows}[STORE], 128)
         self.assertEqual({len(row) for row in rows}, {4 + len(launches[0].counters)})
+
+    def test_what_the_quick_start_shows(self):
+        [block] = re.findall(r"^```python\n(.*?)^```$", (SOURCE / "docs/quick-start.md").read_text(), re.M | re.S)
+        self.addCleanup(sys.modules.pop, "pandas", None)
+        sys.modules["pandas"] = types.SimpleNamespace(DataFrame=lambda rows: rows)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(SOURCE)
+        names = {}
+        exec(block, names)
+        self.assertEqual([launch.kernel.split("(")[0] for launch in names["launches"]],
+                         ["transpose_naive", "transpose_shared", "transpose_padded"])
 
     def test_without_the_command(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
-// The sizes by which kernels are chosen and launches shaped, measured on an H200 (docs/library-kernels.md). No kernel's
-// result depends on them.
+// The sizes by which kernels are chosen and launches shaped, measured on an H200 (docs/internals/library-kernels.md).
+// No kernel's result depends on them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Which kernel reduces which shape: the choice, without kernels. What is expected is the table of
-// docs/library-kernels.md.
+// docs/internals/library-kernels.md.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(flat_threads, flat_blocks<A>) reduce_whole(con
   if (threadIdx.x == 0) *problem.out = a.finish(state, problem.count);
 }
 
-// How many blocks, and threads of each: measured (docs/library-kernels.md).
+// How many blocks, and threads of each: measured (docs/internals/library-kernels.md).
 struct flat_form {
   int blocks, threads;
 };
