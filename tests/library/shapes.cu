@@ -272,7 +272,7 @@ void check_known(Random& random) {
   check({{700, 40}, {41, 1}, {0}, 1}, random);
   check({{1100, 261}, {262, 1}, {0}}, random);
   check({{530, 1027}, {}, {0}}, random);
-  // By pairs; long, with rows that begin at lines and that do not.
+  // Rows read by pairs; long ones that begin at lines and that do not.
   check({{40, 522}, {526, 1}, {0}}, random);
   check({{2050, 128}, {}, {0}}, random);
   check({{1050, 252}, {}, {0}}, random);

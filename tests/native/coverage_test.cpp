@@ -1,6 +1,6 @@
-// What the random kernels of executors_test.cpp make the executors decide on: memory instructions that were executed,
-// by space, form of address, kind, width, lanes of the value, guard and full or partial warps. A combination that a
-// program can have and no kernel has fails the test; the generator has to be extended then.
+// The cases that the random kernels of executors_test.cpp bring to the executors: memory instructions that were
+// executed, by space, form of address, kind, width, lanes of the value, guard and full or partial warps. A combination
+// that a program can have and no kernel has fails the test; the generator has to be extended then.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -70,7 +70,7 @@ class Coverage {
     }
   }
 
-  // What is in `wanted` and was not met.
+  // The cases of `wanted` that did not occur.
   std::string missing(const std::vector<std::string>& wanted) const {
     std::string list;
     for (const std::string& cell : wanted)

@@ -67,10 +67,10 @@ TEST(Tiles, ReadByColumns) {
          [](uint32_t row, uint32_t column) { return 100 * row + column + 7; }});
   check({33, 8, 256, "atom.shared.add.u32 %r12, [%r9+OFFSET], 5;\nld.shared.u32 %r10, [%r9+OFFSET];\n",
          [](uint32_t row, uint32_t column) { return 100 * row + column + 5; }});
-  // By some lanes only: they alone load again.
+  // Some lanes only: they alone load again.
   check({33, 8, 256, "setp.lt.u32 %p2, %r1, 9;\nmov.u32 %r10, 1;\n@%p2 ld.shared.u32 %r10, [%r9+OFFSET];\n",
          [](uint32_t row, uint32_t column) { return row < 9 ? 100 * row + column : 1; }});
-  // Behind a branch that some lanes might not take, though all do, from other columns than those read behind it.
+  // Loads behind a branch that some lanes might not take, though all do, from other columns than those read behind it.
   check({33, 8, 256,
          "mov.u32 %r12, %nctaid.x;\nmul.lo.u32 %r12, %r12, 40;\nsetp.ge.u32 %p2, %r1, %r12;\n@%p2 bra PAST_OFFSET;\n"
          "ld.shared.u32 %r10, [%r9+FURTHER];\nPAST_OFFSET:\n",

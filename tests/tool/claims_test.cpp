@@ -155,7 +155,7 @@ TEST(Source, TitlesAndComments) {
   EXPECT_EQ(comment_of("__global__ void first() {}", "first").changed, "");
 }
 
-// What a GPU measured stands in docs/results/h200.md, which is generated; a copy would fall behind.
+// A GPU's figures stand in docs/results/h200.md, which is generated; a copy would fall behind.
 TEST(Claims, NotesHoldNoMeasuredFigures) {
   const std::regex figure(R"([0-9](\.[0-9]+)? ?(us|ms|GB/s|cycles|times))");
   for (const Experiment& experiment : find_experiments(COALESCE_SOURCE_DIR "/lab")) {

@@ -1,111 +1,18 @@
-// The command as a whole, in an installed tree made for the test: the real executable, and in place of a CUDA program a
-// script that writes a record as our CUDA runtime would. Exit codes, streams and files are what is tested here.
+// The command as a whole (command_fixture.h): exit codes, streams and files.
 #include <fcntl.h>
-#include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tests/tool/fixture.h"
-#include "tool/command/cache.h"
+#include "tests/tool/command_fixture.h"
 
 namespace coalesce::tool {
 namespace {
-
-namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
-
-class CommandTest : public testing::Test {
- protected:
-  void SetUp() override {
-    const fs::path real = fs::path(COALESCE_BINARY_DIR) / "bin/coalesce";
-    ASSERT_TRUE(fs::exists(real)) << real << " is not built";
-    std::string pattern = testing::TempDir() + "coalesce-command-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    tree = pattern;
-    fs::create_directories(tree / "bin");
-    fs::create_directories(tree / "lib/coalesce");
-    fs::copy_file(real, tree / "bin/coalesce");
-    write(tree / "lib/coalesce/libcudart.so.13", "");
-    const Values values = {{"global_load_requests", 10},
-                           {"global_load_sectors", 80},
-                           {"global_load_bytes_requested", 1280},
-                           {"compulsory_bytes", 2560}};
-    record = kHeader + kernel_text(0, "_Z6reducePi") +
-             launch_text(0, values, R"(,"lines":[["a.cu",41,7,)" + counters_text(values, false) + "]]") +
-             launch_text(0, values);
-    write(tree / "record", record);
-    write(tree / "end", kEnd);
-  }
-  void TearDown() override {
-    setenv("PATH", old_path.c_str(), 1);
-    if (!tree.empty()) fs::remove_all(tree);
-  }
-  static void write(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
-  fs::path script(const std::string& text) {
-    const fs::path path = tree / "app";
-    write(path, "#!/bin/sh\n" + text);
-    fs::permissions(path, fs::perms::owner_all);
-    return path;
-  }
-  // A program that launches twice, prints, and ends with this code.
-  fs::path program(int code = 0) {
-    const std::string dir = tree.string();
-    return script("cat " + dir + "/record " + dir +
-                  "/end >> \"$COALESCE_RECORD\"\necho to stdout \"$@\"\necho to stderr >&2\nexit " +
-                  std::to_string(code) + "\n");
-  }
-
-  struct Result {
-    int code = -1;
-    std::string out, err;
-  };
-  pid_t start(const std::vector<std::string>& arguments) {
-    const pid_t child = fork();
-    if (child != 0) return child;
-    const auto to = [&](const char* name, int descriptor) {
-      dup2(open((tree / name).c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), descriptor);
-    };
-    to("out", 1), to("err", 2);
-    setenv("XDG_CACHE_HOME", (tree / "cache").c_str(), 1);
-    for (const char* name :
-         {"COALESCE_DEVICE", "COALESCE_THREADS", "COALESCE_MAX_INSTRUCTIONS", "COALESCE_ENGINE", "COALESCE_MODEL"})
-      unsetenv(name);
-    std::vector<char*> words;
-    const std::string self = (tree / "bin/coalesce").string();
-    words.push_back(const_cast<char*>(self.c_str()));
-    for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
-    words.push_back(nullptr);
-    execv(words[0], words.data());
-    _exit(126);
-  }
-  Result finish(pid_t child) {
-    int status = 0;
-    waitpid(child, &status, 0);
-    Result result;
-    if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
-    result.out = read_file(tree / "out").value_or("");
-    result.err = read_file(tree / "err").value_or("");
-    return result;
-  }
-  Result call(const std::vector<std::string>& arguments) { return finish(start(arguments)); }
-
-  fs::path tree;
-  std::string record;
-  const std::string old_path = std::getenv("PATH");
-};
 
 TEST_F(CommandTest, PassesOutputAndCodeThroughAndPrintsATable) {
   const Result result = call({"run", program(7), "--json", "an argument"});
@@ -375,109 +282,6 @@ TEST_F(CommandTest, WithoutACompilerASourceIsAnEnvironmentError) {
   const Result result = call({"run", (tree / "x.cu").string()});
   EXPECT_EQ(result.code, 3);
   EXPECT_THAT(result.err, HasSubstr("hint: "));
-}
-
-// A compiler that is a script: "compiles" by copying the source, which is a script itself, and notes each call.
-class CompileTest : public CommandTest {
- protected:
-  void SetUp() override {
-    CommandTest::SetUp();
-    if (HasFatalFailure()) return;
-    const fs::path nvcc = tree / "bin/nvcc";
-    write(nvcc,
-          "#!/bin/sh\n"
-          "echo called >> " +
-              (tree / "calls").string() +
-              "\n"
-              "for word; do\n"
-              "  case $before in -o) out=$word ;; -MF) rule=$word ;; esac\n"
-              "  case $word in *.cu) source=$word ;; esac\n"
-              "  before=$word\n"
-              "done\n"
-              "if grep -q BROKEN $source; then echo 'x.cu(1): error: it is broken'; exit 2; fi\n"
-              "cp $source $out; chmod +x $out\n"
-              "echo \"$out: $source " +
-              (tree / "header.h").string() + "\" > $rule\n");
-    fs::permissions(nvcc, fs::perms::owner_all);
-    setenv("PATH", ((tree / "bin").string() + ":" + old_path).c_str(), 1);
-    edit(tree / "header.h", "1");
-    edit(source(), text());
-  }
-  // Programs compiled from files as young as the compilation are not kept.
-  static void edit(const fs::path& path, const std::string& content) {
-    write(path, content);
-    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
-  }
-  fs::path source() const { return tree / "x.cu"; }
-  std::string text() const {
-    return "#!/bin/sh\ncat " + (tree / "record").string() + " " + (tree / "end").string() +
-           " >> $COALESCE_RECORD\necho \"reduce $* 12  ok\"\n";
-  }
-  std::size_t calls() const {
-    const std::string lines = read_file(tree / "calls").value_or("");
-    return static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n'));
-  }
-};
-
-TEST_F(CompileTest, CompilesOnceAndAgainWhenAnythingChanges) {
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(call({"run", source(), "5"}).out, "reduce 5 12  ok\n");
-  EXPECT_EQ(calls(), 1u);
-  edit(tree / "header.h", "2");
-  EXPECT_EQ(call({"run", source()}).code, 0);
-  EXPECT_EQ(calls(), 2u) << "a header changed";
-  EXPECT_EQ(call({"run", "-X", "-DA", source()}).code, 0);
-  EXPECT_EQ(calls(), 3u) << "another flag";
-  edit(source(), text() + "exit 6\n");
-  EXPECT_EQ(call({"run", source()}).code, 6);
-  EXPECT_EQ(calls(), 4u) << "the source changed";
-  edit(tree / "header.h", "1");
-  edit(source(), text());
-  EXPECT_EQ(call({"run", source()}).code, 0);
-  EXPECT_EQ(calls(), 4u) << "as it was at first";
-}
-
-TEST_F(CompileTest, TheCompilersOwnMessageAndOne) {
-  edit(source(), "BROKEN");
-  const Result result = call({"run", source()});
-  EXPECT_EQ(result.code, 125);
-  EXPECT_EQ(result.out, "");
-  EXPECT_EQ(result.err.find("x.cu(1): error: it is broken\nerror: "), 0u) << result.err;
-  EXPECT_EQ(call({"run", (tree / "none.cu").string()}).code, 125);
-}
-
-TEST_F(CompileTest, TheLab) {
-  fs::create_directories(tree / "share/coalesce/lab/sums");
-  edit(tree / "share/coalesce/lab/sums/sums.cu", text());
-  const Result list = call({"lab"});
-  EXPECT_EQ(list.code, 0);
-  EXPECT_EQ(list.out.find("sums"), 0u);
-  const Result ladder = call({"lab", "sums", "--n", "7", "--block", "64"});
-  EXPECT_EQ(ladder.code, 0) << ladder.err;
-  EXPECT_THAT(ladder.out, HasSubstr("\nreduce "));
-  EXPECT_THAT(ladder.out, HasSubstr(" ok\n"));
-  EXPECT_THAT(call({"lab", "sums", "--markdown"}).out, HasSubstr("| reduce |"));
-  const auto json = nlohmann::json::parse(call({"lab", "all", "--json", "-"}).out);
-  EXPECT_EQ(json["schema"], "coalesce.lab/1");
-  EXPECT_EQ(json["experiments"][0]["name"], "sums");
-  EXPECT_EQ(json["experiments"][0]["rungs"][0]["name"], "reduce");
-  EXPECT_EQ(json["experiments"][0]["rungs"][0]["launches"], 2);
-  EXPECT_EQ(json["experiments"][0]["rungs"][0]["counters"]["global_load_sectors"], 160);
-  EXPECT_THAT(call({"lab", "sums", "--csv"}).out, HasSubstr("\nsums,reduce,ok,2,4x1x1,"));
-  EXPECT_EQ(call({"lab", "sums", "--stride", "2"}).code, 2) << "it has no such option";
-  EXPECT_EQ(call({"lab", "sums", "--on", "gpu"}).code, 3);
-  EXPECT_EQ(call({"lab", "sums", "--on", "moon"}).code, 2);
-  edit(tree / "share/coalesce/lab/sums/claims.toml",
-       "options = [\"n\", \"block\"]\n[[claim]]\ntext = \"it loads\"\n"
-       "document = \"me\"\nfigure = 160\nvalue = \"reduce.global_load_sectors\"\nholds = \"value == figure\"\n");
-  EXPECT_THAT(call({"lab", "sums"}).out, HasSubstr("holds: it loads (me)\n  claimed 160, counted 160\n"));
-  edit(tree / "share/coalesce/lab/sums/claims.toml", "options = [\"n\"\n");
-  const Result broken = call({"lab", "sums"});
-  EXPECT_EQ(broken.code, 3);
-  EXPECT_THAT(broken.err, HasSubstr("claims.toml:"));
-  fs::remove(tree / "share/coalesce/lab/sums/claims.toml");
-  EXPECT_EQ(call({"lab", "summs"}).code, 2);
-  edit(tree / "share/coalesce/lab/sums/sums.cu", text() + "echo reduce 1 wrong\n");
-  EXPECT_EQ(call({"lab", "sums"}).code, 1);
 }
 
 TEST_F(CommandTest, HelpAndVersion) {

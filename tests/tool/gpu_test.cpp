@@ -1,5 +1,5 @@
 // Figures from a GPU's record: times, bandwidth, counters beside ours, verdicts. The records are what libcoalesce_gpu
-// wrote on an H200 (lab reduce, 21 November 2026), shortened.
+// wrote on an H200 (lab reduce), shortened.
 #include <gmock/gmock.h>
 
 #include <sstream>

@@ -12,7 +12,7 @@
 namespace coalesce::tool {
 namespace {
 
-// As man shows it, but for the font and the width.
+// The page as man shows it, but for the font and the width.
 std::string shown(const std::string& page) {
   std::string text;
   for (std::size_t i = 0; i < page.size(); ++i) {

@@ -1,4 +1,4 @@
-// What all kernels of device/ share: where an index lies, and how a kernel is started.
+// Parts that all kernels of shapes/ share: the place of an index, and the start of a kernel.
 #pragma once
 
 #include <coalesce/detail/block/fold.cuh>
@@ -109,7 +109,8 @@ inline std::int64_t splits_of_tiles(std::int64_t tiles, std::int64_t most, std::
                                     std::int64_t most_rounds = 4) {
   std::int64_t best = 1;
   const std::int64_t fewest = ceil_div(tiles, resident);
-  // Of each number of rounds the most splits that fit: to look at all of them took the host 12 us where tiles are few.
+  // The search takes the most splits that fit for each number of rounds: to look at all of them costs the host 12 us
+  // where tiles are few.
   for (std::int64_t rounds = fewest; rounds == fewest || rounds <= most_rounds; ++rounds) {
     std::int64_t splits = rounds * resident / tiles;
     if (splits > most) splits = most;

@@ -8,7 +8,7 @@
 
 namespace coalesce::detail {
 
-// What a choice depends on of an accumulator and a source.
+// The properties of an accumulator and a source that a choice depends on.
 struct kind {
   int bytes;          // of an element in memory, of both inputs where there are two
   int first_bytes;    // of the first input's alone
@@ -90,8 +90,8 @@ inline row_form form_of_shared_rows(const kind& k, std::uintptr_t address, std::
     return {bytes <= tuning::longest_row_of_lane * unit / 4 ? unit : 0, 0};
   }
   const bool even = unit == 16 && (k.bytes == 16 || address % 16 == 0);
-  // What lanes share without shared memory (rows.cuh): evenly, or where little has to be merged, or as good as all have
-  // something to do.
+  // Lanes that share a row without shared memory (rows.cuh): evenly, or where little has to be merged, or as good as
+  // all have something to do.
   const bool plain = !k.large() && !k.indexed;
   if (even && vectors >= 32 && vectors < 256 && (vectors & (vectors - 1)) == 0) return {0, 0};
   if (even && bytes > tuning::longest_row_of_lane && (plain || vectors >= 192)) return {0, 0};
@@ -105,7 +105,8 @@ constexpr std::int64_t period_of_columns(std::int64_t columns, int width) {
   return columns / common_divisor(columns, width);
 }
 
-// Of so many threads those that read whole lines, if that leaves few idle: up to 3 of 16. Else 0. bytes: of a vector.
+// The number of the block's threads that read whole lines, if that leaves few idle: up to 3 of 16. Else 0. bytes: of a
+// vector.
 inline int lines_of_columns(std::int64_t period, int bytes, int threads) {
   const int line = 128 / bytes > 0 ? 128 / bytes : 1;
   const int lines = static_cast<int>(period / common_divisor(period, line)) * line;

@@ -37,9 +37,10 @@ struct single {
 template <int N, class T>
 using packet = std::conditional_t<N == 1, single<T>, packed<N == 1 ? 16 : N* static_cast<int>(sizeof(T))>>;
 
-// Of memory that nobody writes meanwhile, at an address that is a multiple of N elements. Vectors of 16 bytes are read
-// once and go past L1, which would keep them in vain. Volatile, and not `.nc`: a launch that starts early must not read
-// before it has waited for the one ahead (launch.cuh), nor what a cache still has from before. (An H200 is as fast.)
+// Loads a vector of memory that no thread writes meanwhile, at an address that is a multiple of N elements. Vectors of
+// 16 bytes are read once and go past L1, which would keep them in vain. Volatile, and not `.nc`: a launch that starts
+// early must not read before it has waited for the one ahead (launch.cuh), nor what a cache still has from before. (An
+// H200 is as fast.)
 template <int N, class T>
 __device__ __forceinline__ packet<N, T> fetch_elements(const T* from) {
   packet<N, T> result;
@@ -84,7 +85,7 @@ __device__ __forceinline__ void fetch_elements_if(bool there, const T* from, pac
     into = fetch_elements<N>(from);
   }
 }
-// Of such a vector elements begin ... end - 1, the others 0.
+// Loads elements begin ... end - 1 of such a vector; the others are 0.
 template <int N, class T>
 __device__ __forceinline__ packet<N, T> fetch_part_of(const T* from, int begin, int end) {
   packet<N, T> result;
@@ -181,7 +182,7 @@ struct array {
   __device__ __forceinline__ void prefetch(std::int64_t i) const {
     asm volatile("prefetch.global.L2 [%0];" : : "l"(data + i));
   }
-  // Of the vector at i elements begin ... end - 1; the others are not read.
+  // Loads elements begin ... end - 1 of the vector at i; the others are not read.
   template <int N>
   __device__ __forceinline__ vector_of<N> fetch_part(std::int64_t i, int begin, int end) const {
     return fetch_part_of<N>(data + i, begin, end);

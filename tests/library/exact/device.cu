@@ -2,80 +2,11 @@
 // Ordinary CUDA: ELEMENT is one of half_t, bfloat16_t, float, double (-DELEMENT=...); the first
 // argument is the number of random arrays that are called for one by one, the second of those of which a launch takes
 // many.
-#include <algorithm>
-#include <coalesce/exact.cuh>
-#include <coalesce/host/exact.hpp>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <vector>
-
-#include "tests/library/exact/cases.h"
+#include "tests/library/exact/device_arrays.cuh"
+#include "tests/library/exact/device_fixture.cuh"
 #include "tests/library/exact/examples.cuh"
 
 namespace {
-
-using half_t = __half;
-using bfloat16_t = __nv_bfloat16;
-using element = ELEMENT;
-namespace exact = coalesce::exact;
-namespace host = coalesce::host;
-using bits = exact::format<element>::bits;
-using host_element =
-    std::conditional_t<std::is_same_v<element, half_t>, coalesce::half_bits,
-                       std::conditional_t<std::is_same_v<element, bfloat16_t>, coalesce::bfloat16_bits, element>>;
-
-long checks = 0, wrong = 0;
-std::size_t arrays_seen = 0;  // by segments() and matrices()
-
-void require(const coalesce::status& s, const char* what) {
-  if (s.ok()) return;
-  std::printf("%s: %s\n", what, s.message());
-  std::exit(1);
-}
-
-// `count` elements on the device, `shift` elements behind a 256-byte boundary.
-class on_device {
- public:
-  explicit on_device(const std::vector<host_element>& x, std::size_t shift = 0) : shift_(shift) {
-    require(cudaMalloc(&memory_, (x.size() + shift + 1) * sizeof(element)), "cudaMalloc");
-    require(cudaMemcpy(memory_ + shift, x.data(), x.size() * sizeof(element), cudaMemcpyHostToDevice), "cudaMemcpy");
-  }
-  ~on_device() { cudaFree(memory_); }
-  const element* get() const { return memory_ + shift_; }
-
- private:
-  element* memory_ = nullptr;
-  std::size_t shift_;
-};
-
-class results {
- public:
-  explicit results(std::size_t count) : count_(count) {
-    require(cudaMalloc(&memory_, count * sizeof(element)), "cudaMalloc");
-  }
-  ~results() { cudaFree(memory_); }
-  element* get() const { return memory_; }
-  std::vector<bits> read() const {
-    std::vector<bits> x(count_);
-    require(cudaMemcpy(x.data(), memory_, count_ * sizeof(element), cudaMemcpyDeviceToHost), "the kernel");
-    return x;
-  }
-
- private:
-  element* memory_ = nullptr;
-  std::size_t count_;
-};
-
-void expect(bits got, host_element expected, const char* what, std::uint64_t seed, std::size_t count) {
-  ++checks;
-  if (got == exact::to_bits(expected)) return;
-  if (++wrong <= 20) {
-    std::printf("wrong: %s of %zu, seed %llu: %llx in place of %llx\n", what, count,
-                static_cast<unsigned long long>(seed), static_cast<unsigned long long>(got),
-                static_cast<unsigned long long>(exact::to_bits(expected)));
-  }
-}
 
 void whole_arrays(std::uint64_t seed) {
   cases::generator random(seed);
@@ -317,116 +248,6 @@ void matrices(std::uint64_t seed, std::size_t count) {
   }
 }
 
-// Floats whose large ones cancel, but not within a lane, so that of a small one in each other lane every bit counts:
-// from near to so far below the large ones that no double holds a lane's sum. A block has 4096 of them.
-template <class T>
-void one_small_in_a_lane() {
-  if constexpr (std::is_same_v<T, float>) {
-    constexpr std::size_t count = 4096, first_vectors = 256;
-    for (int below = 16; below <= 48; ++below) {
-      std::vector<T> x(count);
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t vector = i / 4;
-        const T large = vector % 2 == 0 ? 0x1.fffffep0f : -0x1.fffffep0f;
-        const bool small = vector % 2 == 0 && vector < first_vectors;
-        x[i] = i % 4 != 3 ? large : small ? std::ldexp(0x1.000002p0f, -below) : 0;
-      }
-      const on_device dx(x);
-      const results out(1);
-      require(coalesce::exact_sum(dx.get(), static_cast<std::int64_t>(count), out.get()), "exact_sum");
-      expect(out.read()[0], host::exact_sum(x.data(), count, 1), "one small in a lane", below, count);
-    }
-  }
-}
-
-// Doubles, twice as many for each block as are looked at before windows are placed, the later ones so much larger that
-// the windows of whole warps are full: together they have more bits than there are for them.
-template <class T>
-void full_windows() {
-  if constexpr (std::is_same_v<T, double>) {
-    int blocks = 0;
-    require(cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, 0), "cudaDeviceGetAttribute");
-    constexpr std::size_t looked_at = 4096;
-    const std::size_t count = static_cast<std::size_t>(blocks) * 2 * looked_at;
-    std::vector<T> x(count);
-    for (std::size_t i = 0; i < count; ++i) x[i] = i / looked_at % 2 == 0 ? 1 : 1021.5;
-    const on_device dx(x);
-    const results out(1);
-    require(coalesce::exact_sum(dx.get(), static_cast<std::int64_t>(count), out.get()), "exact_sum");
-    expect(out.read()[0], host::exact_sum(x.data(), count, 1), "full windows", 0, count);
-  }
-}
-
-// Blocks whose sums are held in 128 bits each, but not together: beside each other, beside blocks of zeros only, and
-// beside blocks that leave limbs because their numbers have all exponents.
-template <class T>
-void blocks_far_apart() {
-  if constexpr (std::is_same_v<T, double>) {
-    constexpr std::size_t count = 1 << 16, piece = 8192;
-    cases::generator random(12);
-    for (int kind = 0; kind < 3; ++kind) {
-      std::vector<T> x(count);
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t block = i / piece;
-        const T fraction = static_cast<T>(random() >> 11) * 0x1p-53;
-        if (kind == 0) x[i] = std::ldexp(fraction, block % 3 == 0 ? 1000 : block % 3 == 1 ? -1000 : 3);
-        if (kind == 1) x[i] = block % 2 == 0 ? 0 : std::ldexp(fraction, -static_cast<int>(60 * block));
-        if (kind == 2) x[i] = std::ldexp(fraction, i < count / 2 ? 0 : static_cast<int>(random() % 2000) - 1000);
-      }
-      const on_device dx(x);
-      const results out(1);
-      require(coalesce::exact_sum(dx.get(), static_cast<std::int64_t>(count), out.get()), "exact_sum");
-      expect(out.read()[0], host::exact_sum(x.data(), count, 1), "blocks far apart", kind, count);
-    }
-  }
-}
-
-// Blocks that do not hold their part of a sum in registers leave it in the workspace as limbs; what the same blocks
-// left there in an earlier call is no part of a later sum, in which only the last of them does so.
-void limbs_of_an_earlier_call() {
-  const unsigned top = static_cast<unsigned>(exact::infinity<element> >> (exact::format<element>::precision - 1)) -
-                       20;                                         // no sum overflows
-  const std::size_t n = (std::size_t(1) << 18) / sizeof(element);  // 16 blocks
-  cases::generator random(11);
-  std::vector<host_element> wide(n), mild(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    wide[i] = cases::finite<host_element>(random, 0, top);
-    mild[i] = i < n - 100 ? cases::finite<host_element>(random, top / 2, top / 2) : wide[i];
-  }
-  const on_device first(wide), second(mild);
-  const results out(2);
-  require(coalesce::exact_sum(first.get(), static_cast<std::int64_t>(n), out.get()), "exact_sum");
-  require(coalesce::exact_sum(second.get(), static_cast<std::int64_t>(n), out.get() + 1), "exact_sum");
-  const auto got = out.read();
-  expect(got[0], host::exact_sum(wide.data(), n, 1), "sum whose blocks leave limbs", 11, n);
-  expect(got[1], host::exact_sum(mild.data(), n, 1), "sum after one whose blocks left limbs", 11, n);
-}
-
-// More than is added in registers: blocks take tiles as they get to them, and bring their sums together. With an
-// infinity the block that has met it looks at its tiles again, whichever they were; and of -0s all do.
-void large_arrays() {
-  const std::size_t n = (std::size_t(17) << 19) / sizeof(element) + 3;
-  cases::generator random(5);
-  std::vector<host_element> few(30011), x(n);
-  for (host_element& one : few) {
-    const unsigned top = static_cast<unsigned>(exact::infinity<element> >> (exact::format<element>::precision - 1));
-    one = cases::finite<host_element>(random, 0, top - 25);  // no sum overflows
-  }
-  for (std::size_t i = 0; i < n; ++i) x[i] = few[i % few.size()];
-  const auto compare = [&](const char* what) {
-    const on_device dx(x, 1);
-    const results out(1);
-    require(coalesce::exact_sum(dx.get(), static_cast<std::int64_t>(n), out.get()), what);
-    expect(out.read()[0], host::exact_sum(x.data(), n, 1), what, 5, n);
-  };
-  compare("large array");
-  x[n - n / 3] = exact::from_bits<host_element>(
-      static_cast<bits>(exact::sign_bit<element> | static_cast<bits>(exact::infinity<element>)));
-  compare("large array with an infinity");
-  for (host_element& one : x) one = exact::from_bits<host_element>(exact::sign_bit<element>);
-  compare("large array of -0s");
-}
-
 // Small numbers only: their windows reach below the smallest.
 void accumulator_of_subnormals() {
   cases::generator random(6);
@@ -480,7 +301,7 @@ int main(int argc, char** argv) {
   for (std::uint64_t seed : {90, 170, 195}) whole_arrays(seed);  // infinities and NaN in what several blocks add
   for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) axes_of_arrays(seed);
   for (std::uint64_t seed = 0; seed < arrays / 4 + 1; ++seed) accumulators(seed);
-  // By blocks; by a thread each, few rows and more, by vectors and one by one.
+  // These columns are added by blocks; by a thread each, few rows and more, by vectors and one by one.
   constexpr std::size_t width = 16 / sizeof(element), elements = width << 16;
   many_columns(208, elements / 208 + 7);
   many_columns(width << 14, 4);

@@ -127,13 +127,13 @@ void reads_the_same(const Case& c) {
       for (Elements* elements : {&found, &sorted}) {
         for (auto& [result, list] : *elements) {
           if (wanted == order::free) {
-            for (Element& e : list) e.position = 0;  // nobody asks for it
+            for (Element& e : list) e.position = 0;  // no kernel reads it
           }
           std::sort(list.begin(), list.end());
         }
       }
     } else {
-      // In row-major order; by_layout need not have kept the positions right, nobody asks for them either.
+      // In row-major order; by_layout need not keep the positions, and no kernel reads them.
       for (Elements* elements : {&found, &sorted}) {
         for (auto& [result, list] : *elements) {
           for (Element& e : list) e.position = 0;

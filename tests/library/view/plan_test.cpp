@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uintptr_t kAligned = 4096;
 
-// Of sums of float and of doubles, positions of float, variances of float; of the products of two floats.
+// The needs of sums of floats and of doubles, of positions and variances of floats, and of the products of two floats.
 constexpr kind kSum = {4, 4, 1, 4, 4, 2, false, 4, 4}, kBytes = {1, 1, 1, 16, 1, 2, false, 8, 16};
 constexpr kind kPosition = {4, 4, 1, 4, 4, 2, true, 4, 4}, kVariance = {4, 4, 1, 4, 4, 6, false, 2, 4};
 constexpr kind kProducts = {8, 4, 2, 4, 8, 2, false, 4, 4};
@@ -119,7 +119,7 @@ TEST(Plan, MoreElementsThanPositionsOf32Bits) {
   EXPECT_EQ(plan_of(kSum, {0xffffffff, 2}, axis_0).kernel, shape_kernel::strided);
 }
 
-// What a kernel relies on holds for whatever shape it is chosen for.
+// The assumptions of a kernel hold for every shape that it is chosen for.
 RC_GTEST_PROP(Plan, KeepsWhatKernelsRelyOn, ()) {
   const int rank = *rc::gen::inRange(1, 6);
   std::vector<std::int64_t> extents, strides(rank);

@@ -1,4 +1,4 @@
-// What the machine provides itself: printf, malloc, assert, trap, clocks and special registers.
+// Functions and registers that the machine provides itself: printf, malloc, assert, trap, clocks and special registers.
 #include <algorithm>
 #include <iterator>
 

@@ -106,7 +106,7 @@ std::array<uint64_t, kOutputs> meaning(const Chain& chain, uint32_t thread) {
   return out;
 }
 
-// By chain: digest of all results.
+// For each chain: digest of all results.
 std::map<std::string, std::string> carry_truth() {
   std::map<std::string, std::string> all;
   std::ifstream file(std::string(COALESCE_SOURCE_DIR) + "/tests/truth/carry.txt");

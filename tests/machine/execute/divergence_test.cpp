@@ -1,18 +1,13 @@
 // Divergence: results and exact counters, derived by hand from docs/counters.md and the rule that lanes which part meet
 // again at the immediate post-dominator.
-#include "harness.h"
+#include "prologue.h"
 #include "tests/sanitized.h"
 
 namespace coalesce::machine::test {
 
 namespace {
 
-const std::string kPrologue =
-    "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\n";  // 4
-                                                                                                                 // instructions
-const std::string kStore = "st.global.u32 [%rd3], %r10;\n";  // 1, and ret
-
-std::string with_prologue(const std::string& body) { return kernel(".param .u64 out", kPrologue + body + kStore); }
+// The prologue has 4 instructions; the store and ret are 2 more.
 
 TEST(Divergence, IfElse) {
   const Ran r =
@@ -44,7 +39,7 @@ TEST(Divergence, NestedIfs) {
   EXPECT_EQ(r.counters().divergent_branches, 2);
 }
 
-// A branch to what follows anyway parts nobody: it was once the end of the lanes that did not take it.
+// A branch to what follows anyway parts no lanes: those that do not take it go on, too.
 TEST(Divergence, BranchToTheNextInstruction) {
   const Ran r =
       run(with_prologue("setp.lt.u32 %p1, %r1, 10;\n@%p1 bra A;\nA:\nmov.u32 %r10, 3;\n"), {zeros<uint32_t>(32)});
@@ -81,7 +76,7 @@ TEST(Divergence, HalvesOfAUniformValue) {
 }
 
 // Two values a lane apart in a block of less than a warp: where the second begins cannot be read off the range of both,
-// 0 to 31. It was once taken to begin where the first does.
+// 0 to 31. The second one begins elsewhere.
 TEST(Divergence, ValuesALaneApartInASmallBlock) {
   const Ran r = run(with_prologue("mov.u32 %r10, %laneid;\nadd.u32 %r10, %r1, 2;\n"), {zeros<uint32_t>(3)},
                     Shape{.block = {3, 1, 1}});

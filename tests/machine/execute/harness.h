@@ -210,8 +210,8 @@ inline std::string difference(const Ran& a, const Ran& b, const Writer& writer =
   return {};
 }
 
-// What the plain executor makes of it, beside another one: the same fault at the same place (its words may differ), or
-// the same memory, output, counters and lines.
+// Compares the plain executor with another one: the same fault at the same place (its words may differ), or the same
+// memory, output, counters and lines.
 inline std::string difference_from_plain(const Ran& plain, const Ran& other) {
   if (plain.report.fault != other.report.fault) return "fault: " + plain.message() + " / " + other.message();
   if (plain.report.diagnostics.size() != other.report.diagnostics.size())

@@ -35,7 +35,7 @@ TEST(Model, PtxasOtherRequestsAndTheSameResults) {
   EXPECT_EQ(b.shared_store_requests, 3u * 3);
   EXPECT_EQ(a.shared_load_requests, 3u * (3 * 2 + 2 * 2));
   EXPECT_EQ(b.shared_load_requests, 3u * (3 + 2));
-  // A stride of 16 bytes: four lanes of eight, or two of the last eight, want one bank. 16 bytes a lane want none
+  // A stride of 16 bytes: four lanes of eight, or two of the last eight, use one bank. 16 bytes a lane use none
   // twice.
   EXPECT_EQ(a.shared_store_wavefronts, 3u * 4 * (4 + 4 + 1));
   EXPECT_EQ(b.shared_store_wavefronts, 3u * (4 + 4 + 1));

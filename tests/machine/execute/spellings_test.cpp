@@ -36,7 +36,7 @@ uint64_t mixed(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// As tests/hardware/spellings.py has them: 6 words a thread.
+// The inputs are those of tests/hardware/spellings.py: 6 words a thread.
 constexpr uint32_t kSets = 256, kWordsIn = 6, kWordsOut = 6;
 uint64_t spelling_operand(uint32_t thread, uint32_t k) {
   constexpr uint64_t kSpecial[] = {0,

@@ -158,7 +158,7 @@ TEST(Deadlock, CountedBarrierThatNobodyCompletes) {
       << r.report.diagnostics.at(0).ptx_text;
 }
 
-// As an H200 does it: the lanes that are named and have gone on exit.
+// An H200 does the same: the lanes that are named and have gone on exit.
 TEST(Deadlock, NoneWhereAShuffleNamesLanesThatHaveGoneOn) {
   const Ran r = run(with_prologue("setp.lt.u32 %p1, %r1, 16;\nmov.u32 %r10, 0;\n@%p1 bra A;\nbar.sync 0;\nbra.uni "
                                   "END;\nA:\nshfl.sync.idx.b32 %r10, %r1, 3, 31, -1;\nEND:\n"),

@@ -28,7 +28,7 @@ Raw cut(Raw value, Element e);
 // 1 and noise. With `sweep` the element b16 counts through all 2^16 values instead.
 Raw operand(Element e, uint32_t k, uint32_t i, bool sweep = false);
 
-// One kernel: a row, with what PTX wants as an immediate (the table of lop3) fixed.
+// One kernel: a row, with the operand that PTX takes as an immediate (the table of lop3) fixed.
 struct Subject {
   const PureOp* op;
   int immediate;     // value of the last source, -1: none is fixed

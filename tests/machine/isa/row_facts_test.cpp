@@ -1,5 +1,4 @@
-// What the table says of its instructions, besides computing them: read from the mnemonic once, here said again by
-// hand.
+// The table's facts about its instructions: the table reads them from the mnemonic, the test has them by hand.
 #include <gtest/gtest.h>
 
 #include "machine/isa/row.h"

@@ -1,4 +1,4 @@
-// What the shape of a region's code allows: idle warps, warps side by side, entries, tiles, accesses without checks.
+// Facts about the shape of a region's code: idle warps, warps side by side, entries, tiles, accesses without checks.
 #include "native/analyse/shared_access.h"
 #include "tests/native/analyse/decoded.h"
 

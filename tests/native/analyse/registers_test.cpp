@@ -1,4 +1,4 @@
-// What is known of registers: values, NaNs, what a region leaves behind.
+// Facts about registers: values, NaNs, what a region leaves behind.
 #include "native/analyse/nan.h"
 #include "tests/native/analyse/decoded.h"
 

@@ -149,7 +149,7 @@ __device__ __forceinline__ auto order_key(Value x) {
   }
 }
 
-// What it was of; a zero has lost its sign.
+// The element that the key was made of; a zero has lost its sign.
 template <class T, class Order, class Value, class Bits>
 __device__ __forceinline__ Value of_order_key(Bits key) {
   constexpr bool high = std::is_same_v<Order, larger>;

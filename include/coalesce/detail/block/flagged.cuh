@@ -54,7 +54,7 @@ struct alignas(flagged_words<State> % 2 == 0 ? 16 : 8) flagged {
 #pragma unroll
     for (int w = 0; w < words; ++w) to[w] = static_cast<unsigned long long>(of_state[w]) << 32 | 0xffffffffu;
   }
-  // By one thread.
+  // Called by one thread.
   __device__ __forceinline__ void leave(const State& state) {
     unsigned long long with_flag[words];
     flag(state, with_flag);

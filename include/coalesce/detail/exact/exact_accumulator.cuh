@@ -2,7 +2,7 @@
 // wanted.
 #pragma once
 
-#include <coalesce/detail/exact/dispatch.cuh>
+#include <coalesce/detail/exact/functions.cuh>
 
 namespace coalesce {
 

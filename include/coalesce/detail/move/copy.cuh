@@ -86,7 +86,7 @@ __device__ inline void move_chunk(const unsigned char* from, unsigned char* to, 
   const uint4* in = reinterpret_cast<const uint4*>(from + start - c.shift) + first;
   uint4* out = reinterpret_cast<uint4*>(to + c.head) + (Mirrored ? c.vectors - 1 - first : first);
   const std::int64_t present = left + (c.shift ? 1 : 0);  // aligned vectors to load
-  // By __ldg and __stwb: clang would make narrower accesses of an assignment.
+  // Loads by __ldg and stores by __stwb: clang would make narrower accesses of an assignment.
   uint4 v[copy_vectors + 1];
 #pragma unroll
   for (int k = 0; k <= copy_vectors; ++k) {

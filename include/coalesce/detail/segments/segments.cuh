@@ -149,7 +149,7 @@ struct segments_group_of {
   }
 };
 
-// By the warp that has the last ticket of its group. `room`: for the warp alone.
+// Called by the warp that has the last ticket of its group. `room`: for the warp alone.
 template <class A, class Source, class Offsets, class Left>
 __device__ __forceinline__ void join(const segments<A, Source, Offsets>& problem, const segments_group_of& mine,
                                      Left& room) {

@@ -64,7 +64,7 @@ class segment_slots : public open_segment<A> {
     room_.ends[lane_] = 0;
   }
 
-  // Whoever looks at marks clears them.
+  // The reader of marks clears them.
   __device__ __forceinline__ void clear() {}
   // Element `place` is a segment's last.
   __device__ __forceinline__ void mark(unsigned int place) {

@@ -53,7 +53,7 @@ struct segment_tiles {
   // Elements that the end of a segment counts as where work is dealt out.
   static constexpr int weight = ends_before ? 16 / size : 4;
   static constexpr int width = by_vectors ? 16 / size : 1;
-  // At most 128 bytes of a lane, also of parts, and 32 elements.
+  // A lane has at most 128 bytes, also of parts, and 32 elements.
   static constexpr int largest = by_parts && size_of_part<A> > size ? size_of_part<A> : size;
   static constexpr int most = 128 / largest < 32 ? 128 / largest : 32;
   static constexpr int vectors = ends_before ? 5 : (most / width - 1) / 2 * 2 + 1;

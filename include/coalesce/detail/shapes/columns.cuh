@@ -95,7 +95,8 @@ __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
 #pragma unroll
   for (int e = 0; e < Width; ++e) state[e] = a.identity();
   if (takes_part) {
-    // What is not the row's is the row's before or behind, but for the view's first and last, or where there are gaps.
+    // Elements outside the row belong to the row before or behind, but for the view's first and last, or where there
+    // are gaps.
     const bool gap = !problem.dense, several = problem.outers > 1;
     const bool has_first = split_begin == 0 && row == 0 && (!several || plane == 0);
     const bool has_last = split_end == total && y == problem.last_row && (!several || plane == problem.planes - 1);
@@ -142,7 +143,7 @@ __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
           a.add(state[e], of_column, positions<1>{before + row, down});
         }
       }
-      // What is left of the group, and the first rows of the next ones: as many under way.
+      // The rest of the group and the first rows of the next ones keep as many loads in flight.
       vector rest[Loads] = {};
       std::uint32_t present = 0, number[Loads];  // there are fewer than 2^32
       if (!several) {
@@ -201,7 +202,7 @@ __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
 
   typename A::result* const out = problem.out + plane * problem.columns_count + first;
   const auto write = [&](int c, const state_type& merged) { out[c] = a.finish(merged, total); };
-  // As many apart as a whole tile has columns.
+  // The columns are as many apart as a whole tile has columns.
   state_type* const partials =
       problem.partials + tile * problem.tree.partials() * static_cast<std::int64_t>(problem.tile);
   if (t < columns) {
@@ -224,7 +225,7 @@ status launch_columns_by(columns<A, Source> problem, const tile_form& form, cons
   // A split's partial results are to be a small part of what it reads.
   const std::int64_t least = at_once < 128 ? 128 : at_once, rows = problem.rows_count * problem.outers;
   const std::int64_t resident = static_cast<std::int64_t>(device.processors) * tile_blocks<A, width, Threads>;
-  // Of a matrix that is far larger than L2 two blocks of a multiprocessor read faster than three, if each is long.
+  // Two blocks of a multiprocessor read a matrix that is far larger than L2 faster than three, if each is long.
   const bool two = form.large && problem.planes * form.tiles < resident;
   const tiling best = tiling_of_columns(problem.planes, form.tiles, rows / least,
                                         two ? static_cast<std::int64_t>(device.processors) * 2 : resident);

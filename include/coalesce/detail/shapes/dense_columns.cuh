@@ -13,7 +13,7 @@
 namespace coalesce::detail {
 
 inline constexpr int columns_threads = 256;  // here and in columns.cuh
-// Of one large matrix: one block a multiprocessor, each thread with 256 bytes under way.
+// One large matrix takes one block a multiprocessor, each thread with 256 bytes in flight.
 inline constexpr int large_threads = 512;
 // The same of small states where so many threads read whole lines and 512 do not: 1000 columns of floats. (The states
 // of 16 bytes in a vector would be 64 KB of shared memory; of smaller elements it has not been measured.)
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(Threads, Threads >= large_threads ? 1 : column
         }
       }
     }
-    // What is before the first vector belongs to the period's last one, what is behind the last one to the next.
+    // Elements before the first vector belong to the period's last one, those behind the last one to the next.
     if (split == 0 && (t == period - 1 || t == static_cast<int>(vectors % period))) {
 #pragma unroll
       for (int e = 0; e < Width; ++e) {

@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(flat_threads, flat_blocks<A>) reduce_whole(con
     });
   }
   state = fold_block<flat_threads>(a, state, threads);
-  // Of small states the rest is the first warp's: to wait for the others takes longer than what they could do.
+  // The first warp folds the rest of small states: to wait for other warps takes longer than their share of the work.
   constexpr int folding = has_small_state<A> ? 32 : 256;
   if (threadIdx.x >= folding) return;
   if (blocks > 1 && !combine_flagged<folding>(a, state, problem.left, problem.ticket, static_cast<int>(blockIdx.x),
@@ -181,7 +181,7 @@ status launch_array(const A& a, const Source& in, typename A::result* out, std::
   if constexpr (is_flat<A, Source> || is_flat_in_one_turn<A, Source>) {
     device_facts device;
     if (const status s = current_device(device); !s) return s;
-    // What blocks leave has room.
+    // The workspace has room for the blocks' states.
     constexpr int most = workspace::flagged_bytes / sizeof(flagged<typename A::state>) / flat_blocks<A>;
     const int processors = device.processors < most ? device.processors : most;
     const flat_form form = flat_form_of<A>(count * Source::bytes, processors);

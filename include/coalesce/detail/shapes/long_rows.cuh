@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(long_rows_bounds<A>::threads, long_rows_bounds
     }
   });
   state = fold_block<most_threads>(a, state, threads);
-  // Of small states the rest is the first warp's: to wait for the others takes longer than what they could do.
+  // The first warp folds the rest of small states: to wait for other warps takes longer than their share of the work.
   constexpr int folding = long_rows_bounds<A>::small ? 32 : most_threads;
   if (threadIdx.x >= folding) return;
   if (splits > 1) {
@@ -133,8 +133,8 @@ status launch_long_rows(const A& a, const Source& in, typename A::result* out, s
     problem.partials = static_cast<typename A::state*>(work->partials());
     problem.tickets = work->tickets();
   }
-  // As many as have the block's share under way at once; a warp needs no barrier, and half of the threads have a step
-  // less to fold, which for doubles takes longest.
+  // The number of threads that have the block's share in flight at once; a warp needs no barrier, and half of the
+  // threads have a step less to fold, which for doubles takes longest.
   const std::int64_t share = bytes_of_run / splits;
   const auto enough = [&](int fewer) { return share <= fewer * 16 * shape<A>::loads; };
   if (enough(32)) {

@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(rows_threads, shape<A>::blocks_per_processor)
           for (int k = 0; k < Loads; ++k) problem.in.unpack(loaded[r][k], tile + k * width);
           a.add(state[r], tile, positions<width>{head[r] + lane * width, lanes * width});
         } else {
-          // By twos, where there are two.
+          // Vectors go two at a time, where there are two.
 #pragma unroll
           for (int k = 0; k < (Loads > 1 ? Loads - 1 : 1); k += 2) {
             const int vector = lane + k * lanes;

@@ -107,7 +107,7 @@ status launch_shared_middle(const A& a, const Source& in, typename A::result* ou
   // Whole sectors, where that can be.
   const int even = 32 / common_divisor(stretch * size, 32);
   if (in_block >= even) in_block -= in_block % even;
-  // As many threads for a result as there are.
+  // A result gets as many threads as there are.
   int log2_parts = 0;
   while (log2_parts < 5 && (in_block * inner << log2_parts) < shared_middle_threads && 1 << log2_parts < length)
     ++log2_parts;

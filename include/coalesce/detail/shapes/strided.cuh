@@ -13,7 +13,7 @@
 namespace coalesce::detail {
 
 inline constexpr int strided_threads = 256;
-// Of a multiprocessor.
+// Threads of a multiprocessor.
 template <class A>
 inline constexpr int strided_blocks = A::indexed ? 3 : 4;
 
@@ -247,7 +247,7 @@ __global__ void __launch_bounds__(strided_threads, shape<A>::state_words* Kept <
           }
         }
       };
-      // Of vectors of 16 bytes more would be fewer warps.
+      // More vectors of 16 bytes would leave fewer warps.
       constexpr int loads = width * Source::bytes > 8 && !(Kept > 1 && A::indexed) ? 4 : 8;
       std::int64_t left = mine;
 #pragma unroll 1
