@@ -68,7 +68,7 @@ const Column kRates[] = {
     {"Oclgrind", [](const json& r) { return rate(r, "oclgrind"); }},
 };
 
-// By how many seconds the launches of `key` were later than those measured just before them, sorted; empty: none were.
+// The seconds by which the launches of `key` were later than those measured just before them, sorted; empty: none were.
 std::vector<double> later(const json& row, const char* key) {
   if (!row.contains("first_launch")) return {};
   const auto before = row["first_launch"]["interpreter"].get<std::vector<double>>();
@@ -155,8 +155,8 @@ static std::string verdicts(const json& rows) {
   return text;
 }
 
-// By how much the first launch of an uncompiled kernel is slower than an interpreted one: the median of pairs, beside
-// the difference of two interpreted launches.
+// The time by which the first launch of an uncompiled kernel is slower than an interpreted one: the median of pairs,
+// beside the difference of two interpreted launches.
 static std::string first_launches(const json& rows) {
   double most = -1e9, noise = 0;
   std::string kernel;

@@ -20,7 +20,7 @@ constexpr const char* kPermission =
     "(https://developer.nvidia.com/ERR_NVGPUCTRPERM)";
 
 // One process at a time may have a GPU's counters. Who comes second waits so long for the first to end.
-std::chrono::milliseconds patience() {
+std::chrono::milliseconds busy_timeout() {
   const char* text = std::getenv("COALESCE_GPU_WAIT");
   const double seconds = text && *text ? std::atof(text) : 60;
   return std::chrono::milliseconds(seconds > 0 ? static_cast<long>(1000 * std::min(seconds, 1e6))
@@ -177,7 +177,7 @@ class Cupti : public HardwareCounters {
   bool done(Function function, Parameters& parameters, const char* call, std::string& why) const {
     using Clock = std::chrono::steady_clock;
     cupti::Result result = function(&parameters);
-    for (const auto until = Clock::now() + patience(); result == cupti::kHardwareBusy && Clock::now() < until;) {
+    for (const auto until = Clock::now() + busy_timeout(); result == cupti::kHardwareBusy && Clock::now() < until;) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       result = function(&parameters);
     }

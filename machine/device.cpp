@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 
-// What follows from the compute capability alone.
+// The figures that follow from the compute capability alone.
 constexpr Device capability(uint32_t major, uint32_t minor) {
   Device d;
   d.major = major;

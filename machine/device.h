@@ -27,7 +27,7 @@ struct Device {
 };
 
 std::span<const Device> devices();
-// By key, case-insensitive. Null: no such device.
+// The device of this key, case-insensitive. Null: no such device.
 const Device* find_device(std::string_view key);
 
 }  // namespace coalesce::machine

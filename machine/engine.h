@@ -1,4 +1,4 @@
-// What executes kernels. The answers are the same; native code takes some 30 ms a kernel to make, and the plain
+// The executors of kernels. Their answers are the same; native code takes some 30 ms a kernel to make, and the plain
 // executor is slow and there to be compared with (plain/plain.h).
 #pragma once
 

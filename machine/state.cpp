@@ -108,11 +108,11 @@ void Machine::State::configure(Launch& launch, const Code& code, const LaunchCon
   launch.max_instructions = options.max_instructions;
   launch.interrupted = &interrupted;
   launch.heap = &heap;
-  // What is to stop after few instructions stops where the interpreter would, with its counters.
+  // A launch that is to stop after few instructions stops where the interpreter would, with its counters.
   const bool short_leash = launch.max_instructions < kNativeBudget;
   launch.native = config.cooperative || short_leash || options.check ? nullptr : options.native.get();
   launch.textures = &textures;
-  launch.patience = options.polling;
+  launch.polling_limit = options.polling;
   for (const Instruction& i : launch.program->code)
     if (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::malloc) heap.prepare();
 }
@@ -131,7 +131,7 @@ void Machine::State::run(Launch& launch, std::string_view kernel, Tally& total) 
   if (launch.native) launch.native->ended(launch);
 }
 
-// What the launch has counted, said and printed.
+// Fills in what the launch has counted, reported and printed.
 void Machine::State::fill_report(Launch& launch, Tally& total, const LoadedProgram& program, LaunchReport& report) {
   report.counters = count(*launch.program, total);
   report.counters.compulsory_bytes = 32 * memory.touched_sectors();

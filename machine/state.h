@@ -1,4 +1,4 @@
-// What a machine holds, and the parts of a launch. Private to machine.cpp, state.cpp and launch_plain.cpp.
+// The state of a machine, and the parts of a launch. Private to machine.cpp, state.cpp and launch_plain.cpp.
 #pragma once
 
 #include <atomic>

@@ -14,14 +14,14 @@ struct Compiler {
   bool nvcc = false;
 };
 
-// nvcc, or clang where there is none, or where nvcc cannot do what the options want. On failure `path` is empty, and
+// nvcc, or clang where there is none, or where nvcc does not have the options. On failure `path` is empty, and
 // `problem` says why.
 Compiler choose_compiler(const Options& options, std::string& problem);
 
 // The folder of our CUDA headers (cudart/include): $COALESCE_HEADERS, or beside this library as it is installed.
 std::filesystem::path headers_folder();
 
-// What stands before and after the program's source.
+// The text before and after the program's source.
 struct Frame {
   std::string before, after;
 };

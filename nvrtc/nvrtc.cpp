@@ -40,7 +40,7 @@ Result with(Program* program, const Work& work) {
   }
 }
 
-// What a program may have: the machine reads PTX only, and our driver takes it wherever it takes a cubin.
+// The outputs that a program may have: the machine reads PTX only, and our driver takes it wherever it takes a cubin.
 const std::string& ptx_of(const Program& program) { return program.ptx; }
 const std::string& log_of(const Program& program) { return program.log; }
 const std::string* machine_code_of(const Program& program) { return program.machine_code ? &program.ptx : nullptr; }

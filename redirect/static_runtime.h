@@ -25,8 +25,8 @@ struct StaticRuntime {
 // Whether a jump fits at the beginning of a function: in its own bytes, or in those up to where the next may begin.
 bool has_room(const ElfFile& file, const Symbol& function);
 
-// By the file's symbols; in one that is stripped of them and has device code, by comparing its code with that of
-// `archives` (paths of libcudart_static.a, of which those that cannot be read are left out).
+// Finds the runtime by the file's symbols; in one that is stripped of them and has device code, by comparing its code
+// with that of `archives` (paths of libcudart_static.a, of which those that cannot be read are left out).
 StaticRuntime find_static_runtime(const ElfFile& file, const std::vector<std::string>& archives);
 
 // True if the file has device code and registers it with a runtime linked into it.

@@ -10,7 +10,7 @@ import { sourcesHash } from "./check.mjs";
 const root = dirname(fileURLToPath(import.meta.url));
 const at = (...parts) => join(root, ...parts);
 
-// What the bundled packages' licences ask to be kept with every copy. Packages under one text share it.
+// The texts that the bundled packages' licences ask to be kept with every copy. Packages under one text share it.
 function notices(inputs) {
   const names = [...new Set(Object.keys(inputs).map((f) => f.match(/node_modules\/((?:@[^/]+\/)?[^/]+)/)?.[1]))];
   const byText = new Map();

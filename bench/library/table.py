@@ -59,8 +59,8 @@ class Figures:
                         beside.setdefault((row["library"][9:], row["bytes"]), []).append(row["bytes"] / row["seconds"])
                 else:
                     self.rows[(row["library"], key(row), row["mode"])] = row
-        # By the written share of all bytes: seconds a byte of the bare kernel that writes as much, the faster of its
-        # two ways.
+        # For each written share of all bytes: seconds a byte of the bare kernel that writes as much, the faster of its two
+        # ways.
         mixed = {}
         for (l, k, m), r in self.rows.items():
             if r["part"] == "mixed" and "+" in r["shape"] and m == "eager":

@@ -50,7 +50,7 @@ cudaError_t describe(Runtime&, const cudaHostNodeParams* p, Operation& out) {
 
 cudaError_t describe_child(cudaGraph_t child, Operation& out) {
   if (!is_graph(child)) return cudaErrorInvalidValue;
-  // As with CUDA: memory nodes belong to one graph only.
+  // Memory nodes belong to one graph only, as with CUDA.
   for (const auto& node : child->nodes) {
     if (node->type() == NodeType::allocate || node->type() == NodeType::free) return cudaErrorNotSupported;
   }

@@ -39,7 +39,7 @@ __device__ inline void count_up(T* elements, unsigned int i, T* out) {
 
 // Rung 1. All lanes on one word.
 // Counters: one wavefront for each load and store: a bank gives its word to all who ask, and of several stores to one
-// word one wins. No conflict. (As a program it is a race; the lab wants the access, not the sum.)
+// word one wins. No conflict. (As a program it is a race; the lab needs the access, not the sum.)
 __global__ void one_word(unsigned int* out) {
   extern __shared__ unsigned int words[];
   count_up(words, 0, out);

@@ -48,7 +48,7 @@ __global__ void whole_warps(const unsigned int* in, unsigned int* out, size_t n,
   }
 }
 
-// Rung 3. Rung 1 without its branch: every lane goes both ways, step by step, and keeps the one it wants.
+// Rung 3. Rung 1 without its branch: every lane goes both ways, step by step, and keeps one result.
 // Counters: no divergent branch and all lanes on, though half of what they do is thrown away: mean active lanes look
 // perfect, which is why one looks at the instructions too.
 __global__ void predicated(const unsigned int* in, unsigned int* out, size_t n, int rounds) {

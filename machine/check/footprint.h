@@ -47,7 +47,7 @@ struct AccessSite {
 
   void add(uint64_t address, uint64_t bytes);  // any length
 
-  // Of the page accessed last.
+  // The entry of the page accessed last.
   uint64_t last = ~uint64_t{0};
   ByteSet* set = nullptr;
 };

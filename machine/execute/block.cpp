@@ -82,7 +82,7 @@ void BlockRun::warn_if_polling() {
   if (polled == kNone) return;
   Diagnostic d;
   d.severity = Severity::warning;
-  d.message = "the kernel has stored nothing for " + std::to_string(launch_.patience.count() / 1000) +
+  d.message = "the kernel has stored nothing for " + std::to_string(launch_.polling_limit.count() / 1000) +
               " seconds and goes on reading this; it may be waiting for somebody to write it";
   d = diagnose(launch_, *this, polled, 0, std::move(d));
   d.notes.push_back(

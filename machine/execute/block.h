@@ -78,7 +78,7 @@ class BlockRun {
   bool enters_region(const Warp& w) const;
   void count(uint32_t block, uint32_t mask);
 
-  // --- several warps step by step (together.cpp)
+  // --- several warps step by step (warps_at_once.cpp)
   bool run_together(uint32_t region, uint32_t first, uint32_t last);
   bool run_beside(const Together& at, uint32_t next, uint32_t first, uint32_t last);
   void run_steps(const Stream& stream, uint32_t first, uint32_t last, bool all, const Split& onward);

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMaxResident = 64;               // blocks one worker keeps alive while they wait for others
 constexpr uint64_t kChunk = 64, kLongestChunk = 1024;  // blocks
 constexpr auto kShortChunk = std::chrono::milliseconds(1);
-constexpr uint32_t kPatience = 64;
+constexpr uint32_t kIdleYields = 64;
 
 }  // namespace
 
@@ -144,7 +144,7 @@ class Executor {
       // within the block, and as long as it runs alone, in its turn, results and counters are those of one thread.
       BlockRun::Status status;
       do status = block->advance();
-      while (status == BlockRun::Status::yielded && !launch_.cooperative && block->idle_yields() < kPatience);
+      while (status == BlockRun::Status::yielded && !launch_.cooperative && block->idle_yields() < kIdleYields);
       last = block->index();
       if (status == BlockRun::Status::yielded) {
         launch_.done.fetch_add(last - first, std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// Who looks at what checked code does: its accesses, fences, waits and barriers (machine/check). Execution knows
+// An observer sees what checked code does: its accesses, fences, waits and barriers (machine/check). Execution knows
 // nothing of what an observer finds.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace coalesce::machine {
 
 struct Warp;
 
-// Of one thread block at a time, as BlockRun is; used by one thread.
+// Observes one thread block at a time, as BlockRun runs it; used by one thread.
 class BlockObserver {
  public:
   virtual ~BlockObserver() = default;
@@ -27,7 +27,7 @@ class BlockObserver {
   virtual void arrive(uint32_t warp, uint32_t id) = 0;  // bar.arrive: the warp does not wait
 };
 
-// Of one launch.
+// Observes one launch.
 class LaunchObserver {
  public:
   virtual ~LaunchObserver() = default;

@@ -6,7 +6,7 @@ namespace coalesce::machine {
 namespace {
 
 constexpr uint32_t kCallsPerLook = 16;  // a look at the clock takes as long as ten instructions
-constexpr uint32_t kStretches = 5;      // that make up the launch's patience
+constexpr uint32_t kStretches = 5;      // that make up Launch::polling_limit
 
 bool polls(const Decoded& p, const Instruction& i) {
   if (i.memory == kNone) return false;
@@ -56,7 +56,7 @@ uint32_t PollWatch::polled_instruction(const Tally& tally) const {
 uint32_t PollWatch::look(const Tally& tally) {
   if (++calls_ % kCallsPerLook != 0) return kNone;
   const auto now = Clock::now();
-  if (now - since_ < launch_.patience / kStretches) return kNone;
+  if (now - since_ < launch_.polling_limit / kStretches) return kNone;
   const uint32_t polled = executions_.empty() ? kNone : polled_instruction(tally);
   since_ = now;
   executions_.assign(tally.executions, tally.executions + launch_.program->blocks.size());

@@ -22,7 +22,8 @@ class PollWatch {
   PollWatch& operator=(const PollWatch&) = delete;
 
   // Called often; looks at the clock now and then. Returns the instruction that polls once every executor of the launch
-  // has polled, waited for its turn or ended for as long as Launch::patience; once a launch. kNone: nothing to say.
+  // has polled, waited for its turn or ended for as long as Launch::polling_limit; once a launch. kNone: nothing to
+  // say.
   uint32_t look(const Tally& tally);
 
  private:

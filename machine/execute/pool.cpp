@@ -61,8 +61,8 @@ void Pool::run(unsigned n, const std::function<void(unsigned)>& job) {
   work(0, job);
   if (n > 1) {
     // The others are through within microseconds, as a rule; to be woken for it would take 20 to 70 of them.
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::microseconds(50);
-    while (left_.load(std::memory_order_acquire) != 0 && std::chrono::steady_clock::now() < patience) pause();
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(50);
+    while (left_.load(std::memory_order_acquire) != 0 && std::chrono::steady_clock::now() < until) pause();
     while (const uint32_t left = left_.load(std::memory_order_acquire)) left_.wait(left, std::memory_order_acquire);
   }
   std::exception_ptr first;

@@ -1,4 +1,4 @@
-// What analyses ask about an instruction that computes.
+// Facts that analyses ask about an instruction that computes.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct LinearRule {
   bool is_signed = false;
 };
 
-// What does not keep affine values, but bounds its result by a constant operand.
+// Operations that do not keep affine values, but bound their result by a constant operand.
 enum class Bound : uint8_t { none, mask, shift_right, remainder };
 struct BoundRule {
   Bound bound = Bound::none;

@@ -1,4 +1,4 @@
-// What a computing instruction is, as enums: the mnemonic's text is read once, when the table of instructions is made.
+// A computing instruction as enums: the mnemonic's text is read once, when the table of instructions is made.
 #pragma once
 
 #include <cstdint>
@@ -78,7 +78,7 @@ bool is_signed(Type type);    // s8 to s64
 // Which part of a product is kept.
 enum class Product : uint8_t { none, lo, hi, wide };
 enum class Rounding : uint8_t { none, rn, rz, rm, rp, rni, rzi, rmi, rpi };
-// Of setp. lo, ls, hi, hs order unsigned numbers; those with a u, and nan, hold where an operand is a NaN.
+// Comparisons of setp. lo, ls, hi, hs order unsigned numbers; those with a u, and nan, hold where an operand is a NaN.
 enum class Comparison : uint8_t {
   none,
   eq,
@@ -100,7 +100,7 @@ enum class Comparison : uint8_t {
   num,
   nan
 };
-// Of setp: how the comparison is joined with a predicate.
+// The ways in which setp joins the comparison with a predicate.
 enum class Join : uint8_t { none, and_, or_, xor_ };
 
 struct Operation {
@@ -126,7 +126,7 @@ struct Operation {
   bool is_comparison() const { return opcode == Opcode::setp && join == Join::none && !modified; }
 };
 
-// Of an exact mnemonic of the table ("mad.lo.s32"). Cost: some 0.1 us.
+// The operation of an exact mnemonic of the table ("mad.lo.s32"). Cost: some 0.1 us.
 Operation operation_of(std::string_view mnemonic);
 
 }  // namespace coalesce::machine::isa

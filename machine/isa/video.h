@@ -23,8 +23,8 @@ struct VideoForm {
   uint8_t scale = 0;      // mad: bits by which its result is shifted to the right
   uint8_t lanes = 1;      // 1: scalar; 2 halves; 4 bytes
   uint8_t mask = 0xf;     // lanes: those that are written
-  // Of lanes: the part of {a, b} that lane k takes, in bits 4k (3 of them). Scalar: bits of the part, and from which
-  // on.
+  // For operations on lanes, the part of {a, b} that lane k takes, in bits 4k (3 of them). Scalar: bits of the part,
+  // and from which on.
   uint16_t a = 0, b = 0;
   uint8_t a_bits = 32, b_bits = 32, d_bits = 32, a_at = 0, b_at = 0, d_at = 0;
 };

@@ -61,8 +61,8 @@ class TouchMap {
   std::atomic<uint64_t> reached_{0};  // pages
   uint64_t mapped_ = 0;               // bytes of all three together
   uint8_t* marks_ = nullptr;
-  // By page, behind the marks: whether any of its sectors has a mark; whether it was marked as a whole, by one range,
-  // which leaves the marks alone.
+  // Two bits a page, behind the marks: whether any of its sectors has a mark; whether it was marked as a whole, by one
+  // range, which leaves the marks alone.
   std::atomic<uint64_t>*dirty_ = nullptr, *whole_ = nullptr;
 };
 

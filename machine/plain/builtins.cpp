@@ -63,7 +63,8 @@ std::string formatted(const std::string& pattern, T... values) {
   return text;
 }
 
-// As printf does. Arguments lie one after the other in memory, each aligned to its size: 4 bytes of int, 8 of all else.
+// Prints as printf does. Arguments lie one after the other in memory, each aligned to its size: 4 bytes of int, 8 of
+// all else.
 int print(const Caller& c, const std::string& pattern, uint64_t arguments, std::string& out) {
   uint64_t at = 0;
   int used = 0;

@@ -71,7 +71,7 @@ struct CopyForm {  // cp.async
   int size = -1, ignore = -1;  // which of the sources is the source size, or says to ignore the source
 };
 
-// What an instruction does to the flow of control; `straight` ones have a function of their own.
+// The effect of an instruction on the flow of control; `straight` ones have a function of their own.
 enum class Flow : uint8_t { straight, branch, table, leave, exit, barrier, call };
 
 using Run = void (*)(Warp&, Frame&, const Op&, uint32_t on);

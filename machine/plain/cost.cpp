@@ -196,7 +196,7 @@ void count_copy(bool past_l1, uint32_t bytes, const Lanes& from, const Lanes& to
   count_global(Access::load, form, from, on, own, touched);
   count_shared(Access::store, form, to, on, own);
   if (past_l1) {
-    // Of lanes with one destination the highest counts; what goes from one line into one sector of shared memory is
+    // The highest of lanes with one destination counts; what goes from one line into one sector of shared memory is
     // one.
     Distinct pairs;
     for (uint32_t l = 0; l < kLanes; ++l) {

@@ -1,4 +1,4 @@
-// What an access costs, by the rules of docs/counters.md, from lists of addresses. Written to be read, not to be fast.
+// The cost of an access, by the rules of docs/counters.md, from lists of addresses. Written to be read, not to be fast.
 // `address`: of each lane; `on`: the lanes that take part; `bytes`: of one lane.
 #pragma once
 

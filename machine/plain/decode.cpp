@@ -139,7 +139,7 @@ void Decoder::lay_out() {
 
 void Decoder::run() {
   lay_out();
-  // Who is read: an atom whose old value nobody reads is a red.
+  // Registers that are read: an atom whose old value no instruction reads is a red.
   read_.assign(f_.registers.size(), false);
   const auto reads = [&](const ptx::Operand& o, const auto& self) -> void {
     if (o.reg >= 0) read_[static_cast<std::size_t>(o.reg)] = true;

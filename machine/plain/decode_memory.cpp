@@ -10,7 +10,7 @@ namespace {
 
 using OK = ptx::Operand::Kind;
 
-// What chooses caches, scopes and orders changes no result here.
+// Suffixes that choose caches, scopes and orders change no result here.
 bool is_hint(std::string_view w) {
   for (std::string_view h : {"ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "weak", "cta", "cluster", "gpu", "sys",
                              "noftz", "entry", "func", "unified"})

@@ -121,7 +121,7 @@ Dest Decoder::second(const ptx::Operand& o) {
 
 // ---- Instructions that compute
 
-// By the row of the mnemonic, a lane at a time.
+// Computes by the row of the mnemonic, a lane at a time.
 void Decoder::compute() {
   if (operands() == 0) return unknown();
   if (has("cc") || words_->opcode == "addc" || words_->opcode == "subc" || words_->opcode == "madc")

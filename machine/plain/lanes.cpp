@@ -1,4 +1,4 @@
-// What the lanes of a warp do together, and the registers that say who and where a thread is.
+// Operations of a warp's lanes together, and the special registers with a thread's number and place.
 #include <chrono>
 
 #include "machine/plain/run.h"

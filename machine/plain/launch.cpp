@@ -10,7 +10,7 @@ namespace coalesce::machine::plain {
 
 namespace {
 
-constexpr uint32_t kPatience = 64;     // turns in vain, after which the next block begins beside a block that polls
+constexpr uint32_t kIdleTurns = 64;    // turns in vain, after which the next block begins beside a block that polls
 constexpr std::size_t kResident = 64;  // such blocks at a time
 
 SourcePlace source_of(const ptx::Module& m, const ptx::Location& l) {
@@ -35,7 +35,7 @@ void run_all(Grid& g, std::optional<Diagnostic>& stopped, std::vector<Diagnostic
         do {
           status = b.advance();
           b.idle = status == Block::Status::idle ? b.idle + 1 : 0;
-        } while (status != Block::Status::done && !together && b.idle < kPatience);
+        } while (status != Block::Status::done && !together && b.idle < kIdleTurns);
         return status;
       } catch (const Stop& stop) {
         stopped = diagnostic(*b.current, b.current->now, stop.lanes);

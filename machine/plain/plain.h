@@ -47,7 +47,7 @@ struct Launch {
   std::function<void(uint64_t done)> progress;  // may be empty
 };
 
-// What one warp instruction has written, for those who compare executors. `values` has a value for each lane.
+// The writes of one warp instruction, for comparisons of executors. `values` has a value for each lane.
 struct Written {
   std::array<uint32_t, 3> block{};
   uint32_t warp = 0, lanes = 0;

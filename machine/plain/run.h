@@ -1,4 +1,4 @@
-// What runs: a launch's state, a thread block, its warps, the frames of calls, and where lanes are.
+// The state of a launch: a thread block, its warps, the frames of calls, and where lanes are.
 //
 // A warp is a set of splits: lanes that are at the same place. Lanes that part at a branch become splits that meet at
 // the branch's immediate post-dominator, lanes that call together meet where the call returns. A split runs until it
@@ -66,7 +66,7 @@ struct LaneMemory {
     void grow(uint64_t wanted);
   };
   Part parts[3];
-  // Of one lane; null: not all of these bytes are there.
+  // The place of one lane's bytes; null: not all of them are there.
   std::byte* find(uint32_t lane, uint64_t offset, uint64_t bytes);
 };
 

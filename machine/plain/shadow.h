@@ -36,7 +36,7 @@ class Shadow {
   std::optional<Diagnostic> compare(const LaunchReport& other, const std::string& output);
 
  private:
-  // Who has stored to that address last, and what its lane had computed before.
+  // The last store to that address, and what its lane had computed before.
   void explain(uint64_t address, Diagnostic& d);
   Result run(const Observer* observer);
 

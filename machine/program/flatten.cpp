@@ -243,8 +243,7 @@ void Flattener::move() {
 
 void Flattener::nothing() { emit(Kind::nothing); }
 
-// Execution is sequentially consistent within a block, so that fences have nothing to do; `check` wants to know of
-// them.
+// Execution is sequentially consistent within a block, so fences do nothing; `check` looks at them.
 void Flattener::fence() {
   Nothing what = Nothing::nothing;  // of a proxy: between ways to memory that are one here
   if (m_->has("cta")) what = Nothing::block_fence;

@@ -1,4 +1,4 @@
-// Registers and operands: what an instruction reads as values of the element that it wants, and writes.
+// Registers and operands: an instruction reads values of the element that it computes with, and writes a register.
 #include <bit>
 
 #include "machine/program/flatten.h"

@@ -64,7 +64,7 @@ bool is_minus(const ptx::Operand& o) { return o.kind == Operand::part && o.negat
 
 }  // namespace
 
-// What the mnemonic says. False: it is no video instruction, or has a suffix that it cannot have.
+// Reads the form from the mnemonic. False: it is no video instruction, or has a suffix that it cannot have.
 bool Flattener::video_form(VideoForm* form) const {
   std::string_view name = m_->opcode;
   if (name.ends_with('2') || name.ends_with('4')) {
@@ -124,7 +124,7 @@ bool Flattener::composed_video() {
   form.minus_c = ops.size() == 4 && is_minus(ops[3]);
   if ((form.minus_ab || form.minus_c) && form.op != VideoOp::mad) return false;
   if (form.lanes == 1) {
-    // What ptxas makes of these on a GPU is not what PTX's manual defines, and no single rule describes it
+    // On a GPU these instructions do not do what PTX's manual defines, and no single rule describes it
     // (tests/truth/spellings.txt).
     const bool extreme = form.second == VideoSecond::min || form.second == VideoSecond::max;
     const bool is_signed = form.signed_a && form.signed_b;

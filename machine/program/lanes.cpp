@@ -94,7 +94,7 @@ class Lanes {
 
   void join(uint32_t r, Fact f, const BasicBlock& block) {
     Fact& old = facts_[r];
-    // Whoever reads it before it is written finds 0.
+    // A register that is read before it is written holds 0.
     if (begins_[r] && f.range.known())
       f.range = {std::min<int64_t>(f.range.low, 0), std::max<int64_t>(f.range.high, 0)};
     if (block.divergent) {
@@ -204,11 +204,9 @@ class Lanes {
       changed_ = true;
       std::vector<uint32_t> todo;
       const auto push = [&](uint32_t s) {
-        if (s != kNone && s != block.reconverge) todo.push_back(s);
+        if (s != block.reconverge) todo.push_back(s);
       };
-      push(block.next);
-      push(block.taken);
-      for (uint32_t t : block.table) push(t);
+      successors(block, push);
       std::vector<bool> seen(p_.blocks.size());
       while (!todo.empty()) {
         const uint32_t s = todo.back();
@@ -217,12 +215,7 @@ class Lanes {
         seen[s] = true;
         BasicBlock& inside = p_.blocks[s];
         inside.divergent = true;
-        const auto on = [&](uint32_t t) {
-          if (t != kNone && t != block.reconverge) todo.push_back(t);
-        };
-        on(inside.next);
-        on(inside.taken);
-        for (uint32_t t : inside.table) on(t);
+        successors(inside, push);
       }
     }
   }

@@ -105,7 +105,7 @@ struct Relocation {
   unsigned shift = 0;    // mask form: byte `shift/8` of the address (0xFF00(sym) has shift 8, size 1)
 };
 
-// Who else may mean the same thing by a name, when modules are linked.
+// The reach of a name when modules are linked.
 enum class Linkage : uint8_t {
   local,    // nobody
   visible,  // .visible, .extern

@@ -1,5 +1,5 @@
-// What is counted while a launch runs. Everything else is static and multiplied in by count(): an executor adds to
-// these words, and two executors agree when their tallies are equal word for word.
+// The counts of a running launch. Everything else is static and multiplied in by count(): an executor adds to these
+// words, and two executors agree when their tallies are equal word for word.
 #pragma once
 
 #include <cstddef>

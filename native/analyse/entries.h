@@ -7,10 +7,11 @@
 
 namespace coalesce::native {
 
-// By region: code may begin there, after regions that the interpreter runs and where a loop was stopped to be charged.
+// For each region: code may begin there, after regions that the interpreter runs and where a loop was stopped to be
+// charged.
 std::vector<bool> find_entries(const machine::Decoded& program, const std::vector<RegionPlan>& plans);
 
-// By basic block: its lanes may read one another's registers.
+// For each basic block: its lanes may read one another's registers.
 std::vector<bool> find_lane_exchanges(const machine::Decoded& program);
 
 }  // namespace coalesce::native

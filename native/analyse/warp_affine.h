@@ -24,7 +24,8 @@ bool keeps_warp_affine(const Registers& registers, const Instruction& i,
                        const std::function<bool(const machine::Value&)>& is,
                        const std::function<bool(uint32_t)>& may_widen);
 
-// By register: affine over warps wherever a region begins, provided all warps with all their lanes came the same way.
+// For each register: affine over warps wherever a region begins, provided all warps with all their lanes came the same
+// way.
 std::vector<bool> find_warp_affine(const Registers& registers);
 
 }  // namespace coalesce::native

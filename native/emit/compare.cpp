@@ -7,7 +7,8 @@ namespace isa = machine::isa;
 
 namespace {
 
-// Of signed numbers, but for lo, ls, hi and hs. BAD_ICMP_PREDICATE: no comparison of integers.
+// LLVM's comparison of signed numbers, of unsigned ones for lo, ls, hi and hs. BAD_ICMP_PREDICATE: no comparison of
+// integers.
 CmpInst::Predicate integer_predicate(isa::Comparison c) {
   switch (c) {
     case isa::Comparison::eq:

@@ -185,7 +185,8 @@ struct Emitter {
   CurrentWarp warp;
   CurrentRegion region;
   Interleaved interleaved;
-  // By address, a register and an offset: what shared memory holds for the warp there, as long as nothing is stored.
+  // For each address, a register and an offset: what shared memory holds for the warp there, as long as nothing is
+  // stored.
   std::map<std::pair<uint32_t, int64_t>, Value*> known_shared;
   std::map<std::pair<int64_t, int64_t>, Value*> shared_limits;
   std::vector<llvm::AllocaInst*> tile_places;             // all regions use the same

@@ -67,9 +67,9 @@ Value* emit_touch(Emitter& e, uint32_t memory, Value* low, Value* high, uint64_t
     Value* missing = ir.CreateAnd(ir.CreateNot(ir.CreateLShr(sectors, place)), these);
     ir.CreateCondBr(ir.CreateIsNull(missing), known, fresh, mostly_not);
     ir.SetInsertPoint(known);
-    Value* patience = site_state(e, memory, offsetof(SiteState, rechecks_left));
-    Value* left = ir.CreateSub(ir.CreateLoad(i64, patience), ir.getInt64(1));
-    ir.CreateStore(left, patience);
+    Value* rechecks = site_state(e, memory, offsetof(SiteState, rechecks_left));
+    Value* left = ir.CreateSub(ir.CreateLoad(i64, rechecks), ir.getInt64(1));
+    ir.CreateStore(left, rechecks);
     ir.CreateCondBr(ir.CreateIsNotNull(left), before, unknown, mostly_not);
     // New sectors of a known line are kept as Runner::touch would, unless it counts jumps.
     ir.SetInsertPoint(fresh);

@@ -16,8 +16,8 @@ bool constant(Value* v, uint64_t* out) {
   return false;
 }
 
-// Of the first two operands. (base + lane * step) * number is base * number, plus for each lane what is the same for
-// all warps, which a loop over them computes once. Numbers are modulo their width, so that holds for any.
+// The product of the first two operands. (base + lane * step) * number is base * number, plus for each lane what is the
+// same for all warps, which a loop over them computes once. Numbers are modulo their width, so that holds for any.
 Value* product(Emitter& e, const Instruction& i, const std::vector<Value*>& s) {
   IRBuilder<>& ir = e.ir;
   if (!s[0]->getType()->isVectorTy()) return ir.CreateMul(s[0], s[1]);

@@ -76,7 +76,7 @@ BasicBlock* check_masked_bounds(Emitter& e, Value* base, int64_t stride, int64_t
   return slow;
 }
 
-// What the access costs beyond one wavefront for each request.
+// The cost of the access beyond one wavefront for each request.
 void count_cost(Emitter& e, const MemoryOp& m, Value* base, int64_t stride, bool store, const Active& active) {
   IRBuilder<>& ir = e.ir;
   const machine::TallyLayout& layout = e.counters.layout();

@@ -14,8 +14,8 @@ Value* alive_mask(Emitter& e, Value* w);
 // At the beginning of region `r`: the warp's registers from their slots; zeros for those that are written under a mask
 // first.
 void load_registers(Emitter& e, uint32_t r);
-// At its end: registers that are read afterwards, to their slots. NaNs stay as they are; the loader makes them
-// canonical where the interpreter goes on.
+// At the end of region `r`: registers that are read afterwards, to their slots. NaNs stay as they are; the loader makes
+// them canonical where the interpreter goes on.
 void store_registers(Emitter& e, uint32_t r);
 // No lanes wait anywhere, and load_registers().
 void begin_warp(Emitter& e, uint32_t r);

@@ -1,4 +1,4 @@
-// What scripts add to a report that reads without them: one page at a time, themes, sorting, copying, pictures to ask.
+// The scripts add to a report that reads without them: one page at a time, themes, sorting, copying, pictures to ask.
 import { makeAsk } from "./ask.js";
 import { makeChart } from "./chart.js";
 import { makeCopyable, makeSortable, tableRecords } from "./tables.js";

@@ -18,7 +18,7 @@ export function laneList(lanes) {
 
 const lanesNamed = (lanes) => (lanes.length === 1 ? "lane " : "lanes ") + laneList(lanes);
 
-// What stands in a box of `width` units: the lanes, or how many there are where their list has no room (6 units a letter).
+// The text of a box of `width` units: the lanes, or how many there are where their list has no room (6 units a letter).
 function label(lanes, width) {
   const list = laneList(lanes);
   if (list.length * 6 <= width) return list;

@@ -14,7 +14,7 @@ export function stridedAddresses({ stride, offset, width }) {
 }
 
 // Where the words of an access to shared memory sit: for each group of lanes that is judged by itself, how many passes
-// it takes and its seats, each a word of `span` banks in one of the passes with the lanes that want it. Addresses are
+// it takes and its seats, each a word of `span` banks in one of the passes with the lanes that ask for it. Addresses are
 // multiples of `width` (1, 2, 4, 8 or 16), one for each active lane from lane 0 on; kind is "load", "store" or "atomic".
 export function seatBanks(address, width, kind) {
   let size = width <= BANK_BYTES ? 32 : Math.max(PASS_BYTES / width, 4);
@@ -65,7 +65,7 @@ export function globalCost(address, width) {
   };
 }
 
-// The 128-byte lines an access touches, ascending, each with its touched sectors and the runs of bytes its lanes want.
+// The 128-byte lines an access touches, ascending, each with its touched sectors and the runs of bytes its lanes ask for.
 export function touchedLines(address, width) {
   return distinct(address.map((a) => Math.floor(a / 128))).map((line) => {
     const runs = [];

@@ -91,7 +91,7 @@ void runs_alike(const Workplace& here, const std::string& all, const std::string
   }
 }
 
-// What nvcc makes of a program by default has the runtime linked in statically. One compiled file, linked in each way.
+// nvcc links the runtime in statically by default. One compiled file, linked in each way.
 TEST(DefaultPrograms, CountAsThoseWithTheSharedRuntime) {
   NEEDS_COMPILER("nvcc");
   const Workplace here;

@@ -2,7 +2,7 @@
 // them end, and with what. By hand, on a GPU and on the machine, each case in a process of its own because it may hang:
 //   nvcc -arch=native -O3 barriers_probe.cu -o barriers_probe
 //   for c in 1 2 3 4 5 6 7; do for n in 1 3 10 40 64 100 127; do timeout 5 ./barriers_probe $c $n; done; done
-// On an H200 (CUDA 13.0, 21 November 2026) every case ends, and the machine prints the same lines.
+// On an H200 (CUDA 13.0) every case ends, and the machine prints the same lines.
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,6 +1,5 @@
-// One warp, one memory instruction, every address pattern: what an H200 counts for instructions whose rules we want to
-// know. Prints one JSON line a launch, in order; a profiler's counters are laid beside them
-// (tests/hardware/patterns.py).
+// One warp, one memory instruction, every address pattern: what an H200 counts for instructions with unknown rules.
+// Prints one JSON line a launch, in order; a profiler's counters are laid beside them (tests/hardware/patterns.py).
 //   nvcc -arch=sm_90 -cudart shared -o patterns patterns_probe.cu
 #include <cstdint>
 #include <cstdio>

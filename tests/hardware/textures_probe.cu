@@ -2,7 +2,7 @@
 // of everything read. By hand, on a GPU and on the machine, and the lines compared; FILE gets the values themselves:
 //   nvcc -arch=native textures_probe.cu -o textures_probe && ./textures_probe [FILE]
 //   coalesce run textures_probe.cu [FILE]
-// Against an H200 (CUDA 13.0, 21 November 2026) 217 of 1,106,970 values differ, in 4 of the 93 lines: of three cube
+// Against an H200 (CUDA 13.0) 217 of 1,106,970 values differ, in 4 of the 93 lines: of three cube
 // maps with interpolation, where the hardware divides a direction by its largest component we do not know how; and of a
 // volume read beyond its edges with clamping.
 #include <cmath>

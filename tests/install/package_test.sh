@@ -10,7 +10,7 @@ folder=$(cd -- "$1" && pwd -P)
 shift
 [[ $# -gt 0 ]] || set -- bookworm noble
 [[ $EUID -eq 0 ]] || { echo "error: chroot needs root" >&2; exit 3; }
-# What is mounted below goes away with this process.
+# The mounts below go away with this process.
 [[ -n ${COALESCE_UNSHARED-} ]] || COALESCE_UNSHARED=1 exec unshare --mount --pid --fork --kill-child "$0" "$folder" "$@"
 mkdir -p "$folder/roots"
 exec 9>"$folder/roots/.lock"

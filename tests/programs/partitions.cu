@@ -127,7 +127,7 @@ int main() {
     EXPECT(row[22] == half[half_place > 0 ? half_place - 1 : 0]);
     EXPECT(row[23] == int(same));
   }
-  // Which member invoke_one picks is not promised: one of each warp.
+  // CUDA does not promise which member invoke_one picks: one of each warp.
   for (int warp = 0; warp < 2; ++warp) {
     int runs = 0;
     for (int t = warp * 32; t < warp * 32 + 32; ++t) runs += v[t * kColumns + 19] == 77;

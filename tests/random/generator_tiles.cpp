@@ -45,7 +45,7 @@ void Generator::side_by_side() {
       line((chance(16) ? guard() : "") + text);
     }
   }
-  // Behind the rows of 32 bytes: 16 a thread, and 8.
+  // The bytes behind the rows of 32: 16 a thread, and 8.
   line("mad.wide.u32 %rd21, %all, " + std::to_string(4 * n) + ", %rd0");
   line((chance(8) ? guard() : "") + "st.global" + form + "[%rd21+" + std::to_string((n == 4 ? 16 : 20) * planes_) +
        "], " + list(9, chance(8)));

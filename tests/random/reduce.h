@@ -7,8 +7,8 @@
 
 namespace coalesce::machine::test {
 
-// Leaves out lines, many at once, then one by one, as long as `still(less)` holds. What initialises a register stays:
-// what one holds otherwise is nobody's business. Texts that are no PTX any more must count as "no longer".
+// Leaves out lines, many at once, then one by one, as long as `still(less)` holds. What initialises a register stays,
+// because PTX does not say what it holds otherwise. `still` must be false for texts that are no PTX.
 GeneratedKernel reduced(GeneratedKernel k, const std::function<bool(const GeneratedKernel&)>& still);
 
 }  // namespace coalesce::machine::test

@@ -86,7 +86,7 @@ const Place* Builder::some_place(Type type, Level level, bool to_write) {
   const bool element = !to_write && chance(40);
   for (const Place& p : places_) {
     if (element && p.sizes.empty()) continue;
-    // What is written must stay shared by as many threads as read it so: the level is exact then.
+    // A written variable must stay shared by as many threads as read it so: the level is exact then.
     if (p.type != type || p.hidden || (to_write ? !p.writable || p.level > level : p.level < level)) continue;
     found.push_back(&p);
   }

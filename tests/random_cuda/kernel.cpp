@@ -52,7 +52,7 @@ void Builder::struct_parameters() {
                                         "kernel parameter: __grid_constant__"};
     feature(kinds[kind]);
     parameter((kind == 0 ? "" : kind == 1 ? "const " : "const GRID_CONSTANT ") + t + " " + name, value, value);
-    // One's own copy is not all threads' any more.
+    // A copy belongs to its thread, not to all.
     add_struct_place(name, {}, type, kind == 0 ? Level::lane : Level::block, kind == 0);
   }
 }
@@ -148,7 +148,7 @@ void Builder::shared_memory(std::vector<Tree>& declarations) {
   }
 }
 
-// What the thread's variables hold at the end.
+// The values of the thread's variables at the end.
 Tree Builder::results() {
   std::vector<Tree> made;
   for (unsigned i = 0; i < 4; ++i) {

@@ -25,7 +25,7 @@ struct Node {
   std::string declares;    // a name that exists only with this piece
 };
 
-// What is left out: by a piece's number the part that stands for it, or kDropped.
+// The reductions: by a piece's number the part that stands for it, or kDropped.
 inline constexpr int kDropped = -1;
 using Cuts = std::map<uint32_t, int>;
 

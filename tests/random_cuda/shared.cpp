@@ -98,7 +98,7 @@ Tree Builder::write_tile() {
   if (chance(25)) {
     feature("tile: some threads");
     parts.push_back(expression(Type::boolean, Level::lane, 2).tree);
-    // What it reads may be what others write.
+    // It may read what other threads write.
     guard = "const bool y" + name + " = $1;\n";
   }
   return statement("{\nconst " + std::string(row(tile.type).name) + " " + name + " = $0;\n" + guard +

@@ -40,7 +40,7 @@ Tree Builder::declare(Level control) {
   const Type type =
       any_type(chance(75) ? kNarrow | kWords | kLongs | kReals : kIntegers | kReals | only(Type::boolean));
   const std::string name = fresh("v");
-  // What is to be the same for many threads is so only where they all come by.
+  // A value that many threads share is equal only where they all come by.
   const Level level = chance(60) ? Level::lane : std::min(control, one_of({0, 1}) ? Level::block : Level::warp);
   const Expression e = expression(type, level, 1 + below(3));
   const bool is_volatile = chance(4) && level == Level::lane && feature("volatile");

@@ -60,7 +60,7 @@ struct StructPlace {
 struct Struct {
   std::string name;
   unsigned bytes = 0;  // at most, with all that lies between fields
-  // What lies in it; texts begin with what follows the struct's own: ".a[@]".
+  // The members; texts begin with what follows the struct's own: ".a[@]".
   std::vector<Place> leaves;
   std::vector<StructPlace> inner;
 };

@@ -1,4 +1,4 @@
-// What the threads of a warp do together: shuffles, votes, matches and reductions.
+// Operations of a warp's threads together: shuffles, votes, matches and reductions.
 #include <algorithm>
 
 #include "tests/random_cuda/builder.h"

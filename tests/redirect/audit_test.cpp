@@ -39,8 +39,8 @@ Ran run(const std::string& command, const std::string& archives = kArchive, cons
   return ran;
 }
 
-// What the user prints where its functions are those of the runtime that begins counting at `base`: each returns that
-// and its place in the list (as the list stands, not sorted).
+// The user's output if its functions are those of the runtime that begins counting at `base`: each returns that and its
+// place in the list (as the list stands, not sorted).
 std::string told(int base) {
   constexpr std::string_view kListed[] = {
 #define X(name) #name,

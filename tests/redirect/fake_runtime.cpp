@@ -2,7 +2,7 @@
 #include <cstddef>
 
 extern "C" {
-// What a real one has beside its functions: data of its own, so that the linker writes into the code.
+// A real runtime has data of its own, too, so that the linker writes into the code.
 __attribute__((visibility("hidden"))) int fake_calls = 0;
 
 // And code that the linker leaves as it is.

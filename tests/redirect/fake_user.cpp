@@ -18,7 +18,7 @@ struct AtStart {
   AtStart() { at_start = __cudaRegisterFatBinary(); }
 } first;
 
-// As compilers mark device code.
+// The mark of device code, as compilers write it.
 __attribute__((section(".nv_fatbin"), used)) const char fat_binary[16] = "";
 
 }  // namespace

@@ -89,7 +89,7 @@ std::string bash(const std::vector<Subcommand>& commands) {
     }
     cases += fmt::format("    {})\n      case \"$before\" in\n{}      esac\n", command.name, values);
     if (command.files) {
-      // Behind the program's name its own arguments follow: files are the best guess.
+      // The program's own arguments follow its name: files are the best guess.
       cases += fmt::format(
           "      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '{}' -- \"$word\")); else COMPREPLY=($(compgen -c "
           "-f -- \"$word\")); fi ;;\n",

@@ -201,7 +201,7 @@ void require_runnable(const Executable& executable, const std::string& path, boo
                 "'" + path + "' is linked statically and uses no CUDA runtime that the machine could replace",
                 "build it with nvcc -cudart shared");
   }
-  // Who calls the driver brings code of its own; nvcc links an image of no kernels into each program.
+  // A program that calls the driver brings code of its own; nvcc links an image of no kernels into each program.
   if (!on_gpu && !executable.needs("libcuda.so.1") && executable.other_images > 0 && executable.ptx_images == 0) {
     throw Error(Exit::not_started, "'" + path + "' holds machine code only, no PTX",
                 "rebuild it with PTX, for example nvcc -gencode arch=compute_90,code=compute_90");

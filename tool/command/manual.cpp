@@ -31,7 +31,7 @@ std::string roff(const std::string& text) {
 std::string bold(const std::string& text) { return "\\fB" + roff(text) + "\\fR"; }
 std::string italic(const std::string& text) { return "\\fI" + roff(text) + "\\fR"; }
 
-// What --help prints behind "Usage: ".
+// The text of --help behind "Usage: ".
 std::string usage(const CLI::App& command) {
   const std::string text = command.help("coalesce");
   const auto from = text.find("coalesce " + command.get_name(), text.find("Usage: "));

@@ -44,7 +44,7 @@ void add_program_options(CLI::App& command, MachineOptions& options);
 // Options for the machine's execution of a program.
 void add_machine_options(CLI::App& command, MachineOptions& options);
 
-// What CI reads: --sarif, --junit, --format.
+// Options for CI: --sarif, --junit, --format.
 void add_ci_options(CLI::App& command, CiOptions& options);
 
 // Each adds one subcommand.

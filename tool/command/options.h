@@ -1,4 +1,4 @@
-// What the command line says, as values. options.cpp binds them to CLI11; everything else takes these structs.
+// The command line as values. options.cpp binds them to CLI11; everything else takes these structs.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct MachineOptions {
   CompileOptions compile;
 };
 
-// What CI and editors read: files, and a line for each finding on standard error.
+// Outputs for CI and editors: files, and a line for each finding on standard error.
 struct CiOptions {
   std::string sarif, junit;
   LineFormat lines = LineFormat::none;

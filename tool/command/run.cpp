@@ -186,7 +186,7 @@ int run(const RunOptions& options) {
       std::cerr << text.str();
     }
   }
-  // What makes the command fail is said in any case.
+  // The cause of a failure is printed in any case.
   if (options.quiet && !output && !kept)
     print_budget(std::cerr, judgements, {.colour = colour, .width = terminal_width(STDERR_FILENO)});
   if (!options.quiet) print_warnings(execution, colour);

@@ -9,7 +9,7 @@
 
 namespace coalesce::tool {
 
-// What is violated, and by how much; then how many requirements hold.
+// The violated requirements, and by how much; then how many requirements hold.
 void print_budget(std::ostream& out, const std::vector<Judgement>& judgements, const SummaryStyle& style);
 
 // "global_load_sectors <= 100: 120 is more than 100", or why it could not be judged.

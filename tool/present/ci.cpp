@@ -22,7 +22,7 @@ const char* level_name(Level level) {
   return kNames[static_cast<int>(level)];
 }
 
-// What each kind of notice is about, for people who have never seen it.
+// An explanation of each kind of notice, for people who have never seen it.
 const std::pair<const char*, const char*> kRuleTexts[] = {
     {"loads", "Loads move more sectors than their bytes need"},
     {"stores", "Stores move more sectors than their bytes need"},

@@ -11,7 +11,7 @@
 
 namespace coalesce::tool {
 
-// What stands on standard error for each notice: nothing, an annotation of GitHub, a line as compilers write it.
+// The output on standard error for each notice: nothing, an annotation of GitHub, a line as compilers write it.
 enum class LineFormat { none, github, gcc };
 
 // One thing to tell, at a line of the source where it has one.
@@ -27,7 +27,7 @@ std::vector<Notice> notices_of(const Record& record, const std::vector<Judgement
 // Hazards are errors.
 std::vector<Notice> notices_of(const Hazards& hazards);
 
-// Files below the current folder are named relative to it, as code scanning wants them.
+// Files below the current folder are named relative to it, as code scanning expects them.
 std::string sarif(const std::vector<Notice>& notices, const std::string& version);
 // "::error file=a.cu,line=9,title=...::text", a line for each; GitHub shows at most ten of a kind.
 std::string github_annotations(const std::vector<Notice>& notices);

@@ -22,7 +22,7 @@ std::string change(uint64_t before, uint64_t after) {
   return fmt::format("{:+.{}f} %", share, std::abs(share) < 99.95 ? 1 : 0);
 }
 
-// What became of a baseline's counters.
+// The changes of a baseline's counters.
 void print_baseline(std::ostream& out, const Comparing& comparing, bool all, bool colour) {
   Table table({{.title = "kernel", .left = true},
                {.title = "launch"},

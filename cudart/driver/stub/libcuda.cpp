@@ -29,7 +29,7 @@ Table table_of(void* library) {
 Table find_table() {
   for (const char* name : kRuntimes)
     if (const Table table = table_of(dlopen(name, RTLD_NOW | RTLD_NOLOAD))) return table;
-  // By name first: beside this file (DT_RUNPATH) there may be one for each level of CPUs.
+  // The name comes first: beside this file (DT_RUNPATH) there may be one for each level of CPUs.
   for (const char* name : kRuntimes)
     if (const Table table = table_of(dlopen(name, RTLD_NOW | RTLD_LOCAL))) return table;
   Dl_info self{};

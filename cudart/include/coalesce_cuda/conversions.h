@@ -40,8 +40,8 @@ COALESCE_TO_INTEGER4(__double2ull, "u64.f64", unsigned long long, "=l", double, 
 #undef COALESCE_TO_INTEGER4
 #undef COALESCE_TO_INTEGER
 
-// From integers likewise: clang takes the builtins that round towards zero for casts, which round to the nearest
-// number.
+// Conversions from integers likewise: clang takes the builtins that round towards zero for casts, which round to the
+// nearest number.
 #define COALESCE_FROM_INTEGER(name, rounding, types, To, to, From, from) \
   static __device__ COALESCE_INLINE To name(From x) {                    \
     To r;                                                                \

@@ -54,7 +54,7 @@ COALESCE_TWO(__fdividef, div_approx_f, float)
 COALESCE_TWO(fdividef, div_approx_f, float)
 #undef COALESCE_TWO
 #undef COALESCE_ONE
-// By base 2, which is what the hardware has.
+// The base is 2, as in hardware.
 static __device__ COALESCE_INLINE float __expf(float x) { return __exp2f(x * 1.4426950408889634f); }
 static __device__ COALESCE_INLINE float __exp10f(float x) { return __exp2f(x * 3.3219280948873623f); }
 static __device__ COALESCE_INLINE float __logf(float x) { return __log2f(x) * 0.6931471805599453f; }

@@ -23,7 +23,7 @@ inline double flush_double(double a) {
   const uint64_t bits = bits_of(a);
   return double_of((bits & 0x7ff0000000000000u) == 0 ? bits & 0x8000000000000000u : bits);
 }
-// Of the operand, too, only the upper word takes part.
+// Only the upper word of the operand takes part, too.
 inline double upper_operand(double a) { return flush_double(double_of(bits_of(a) & ~uint64_t{0xffffffffu})); }
 inline double gross(double a) { return is_nan(a) ? double_of(0x7fffffff00000000u) : upper_word(flush_double(a)); }
 

@@ -56,7 +56,7 @@ void carry_rows(Rows& row) {
   with_carry<int32_t>(row, ".s32");
   with_carry<uint64_t>(row, ".u64");
   with_carry<int64_t>(row, ".s64");
-  // Of 16 bits there is only what takes the flag.
+  // The forms of 16 bits only read the flag.
   for (const char* t : {".u16", ".s16"})
     row(Name("madc.lo") + t, [](uint16_t a, uint16_t b, uint16_t c, bool carry) {
       return static_cast<uint16_t>(uint32_t{a} * b + c + carry);

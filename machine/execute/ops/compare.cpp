@@ -25,7 +25,7 @@ uint32_t joined(uint32_t test, const Step& step, const Context& context) {
   return J == Join::conjunction ? test & c : J == Join::disjunction ? test | c : test ^ c;
 }
 
-// What differs between comparisons: all lanes' results in a word, and that of the scalar slots as 0 or ~0.
+// The parts that differ between comparisons: all lanes' results in a word, and that of the scalar slots as 0 or ~0.
 struct Comparison {
   uint32_t (*lanes)(const Step&, const Context&);
   uint32_t (*scalar)(const Step&, const Context&);
@@ -156,7 +156,7 @@ void integers(Rows& row, const Name& t) {
   if (std::is_unsigned_v<T>) ordered("lo", "ls", "hi", "hs");
 }
 
-// What a comparison sees of an operand.
+// The value of an operand that a comparison sees.
 template <bool kFtz>
 float seen(float a) {
   return in<kFtz>(a);

@@ -35,7 +35,7 @@ COALESCE_INLINE float seen(T a) {
 template <class T, bool kFtz, End kEnd, class Value>
 COALESCE_INLINE T finish(Value exact) {
   T r = round_to<T, Round::rn>(exact);
-  // As flush_tiny() for single precision: below 2^-14 even after rounding to 11 bits.
+  // Flushes as flush_tiny() does for single precision: below 2^-14 even after rounding to 11 bits.
   if constexpr (kFtz && kIsHalf<T>) {
     constexpr Value kTiny = static_cast<Value>(0x1p-14 - 0x1p-26);
     r.bits = exact < kTiny && exact > -kTiny ? r.bits & 0x8000u : r.bits;

@@ -182,7 +182,8 @@ struct Handlers<F, R (F::*)(A...) const> {
       out.close(active);
     }
   }
-  // As many warps as the context says: finding the operands costs more than the work on one warp, and is done once.
+  // Runs as many warps as the context says: finding the operands costs more than the work on one warp, and is done
+  // once.
   template <Form kForm, size_t... I>
   COALESCE_INLINE static void warps(const Step& step, Context& context, std::index_sequence<I...> sources) {
     const std::byte* from[] = {context.at<std::byte>(step.src[I])..., nullptr};

@@ -69,7 +69,7 @@ struct Table {
   Rows rows[std::size(kFamilies)];
   std::vector<std::span<const PureOp>> spans;
   std::unordered_map<std::string_view, const PureOp*> by_name;
-  // By in_order(); made when first needed, which few programs do.
+  // The rows by in_order(); made when first needed, which few programs do.
   mutable std::once_flag ordered;
   mutable std::unordered_map<std::string, const PureOp*> by_order;
 

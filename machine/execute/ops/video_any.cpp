@@ -122,7 +122,7 @@ uint32_t of_one(const VideoForm& f, uint32_t a, uint32_t b, uint32_t c) {
   if (f.second == VideoSecond::min) r = std::min(r, third);
   if (f.second == VideoSecond::max) r = std::max(r, third);
   if (f.d_bits == 32) return static_cast<uint32_t>(r);
-  // As ptxas has it (measured: tests/truth/spellings.txt): the upper half is that of the result, not its lower half.
+  // The upper half, as ptxas has it (measured: tests/truth/spellings.txt), is that of the result, not its lower half.
   if (f.d_bits == 16 && f.d_at == 16) return (c & 0xffffu) | (static_cast<uint32_t>(r) & 0xffff0000u);
   const uint32_t part = ((1u << f.d_bits) - 1) << f.d_at;
   return (c & ~part) | (static_cast<uint32_t>(r) << f.d_at & part);

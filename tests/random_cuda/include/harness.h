@@ -1,4 +1,4 @@
-// What every generated source begins with and ends by: buffers of the host and of the device, their comparison, and
+// The beginning and the end of every generated source: buffers of the host and of the device, their comparison, and
 // main(). Compiled without CUDA the programs run on the emulated host alone.
 #pragma once
 

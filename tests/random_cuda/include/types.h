@@ -1,5 +1,5 @@
-// What generated programs say of types, on the device and on the host: short names, conversions and divisions that
-// are defined for every value, and the bits of a value with one NaN for all.
+// Types of generated programs, on the device and on the host: short names, conversions and divisions that are defined
+// for every value, and the bits of a value with one NaN for all.
 #pragma once
 
 #include <stdint.h>
