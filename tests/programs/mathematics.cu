@@ -56,7 +56,40 @@ void run(void (*kernel)(const T*, T*, int)) {
   }
 }
 
+// Where a function is steep, close to 0 or nearly out of range: argument by argument.
+__global__ void gammas(const double* x, double* out, int n) {
+  const int i = threadIdx.x;
+  if (i < n) out[2 * i] = lgamma(x[i]), out[2 * i + 1] = lgammaf(float(x[i]));
+}
+__global__ void normals(const double* x, double* out, int n) {
+  const int i = threadIdx.x;
+  if (i < n) out[i] = normcdf(x[i]);
+}
+
+void special() {
+  std::vector<double> x = {-1e-300, 1e-300, -1e-30, 1 - 1e-9, 1 + 1e-9, 2 - 1e-9, 2 + 1e-9, 0.994, 1.006, 1.99, 2.01};
+  for (int i = 1; i < 20; ++i) x.push_back(i * 0.15);
+  const int n = int(x.size());
+  double *dx = upload(x), *out = upload(std::vector<double>(2 * n, 0));
+  gammas<<<1, 64>>>(dx, out, n);
+  std::vector<double> r = download(out, 2 * n);
+  for (int i = 0; i < n; ++i) {
+    compare(r[2 * i], double(std::lgamma(static_cast<long double>(x[i]))), 5, 100, x[i]);
+    compare(float(r[2 * i + 1]), double(std::lgamma(static_cast<long double>(float(x[i])))), 6, 101, x[i]);
+  }
+  x.clear();
+  for (int i = 0; i < 60; ++i) x.push_back((i - 50) * 0.73);
+  dx = upload(x);
+  normals<<<1, 64>>>(dx, out, int(x.size()));
+  r = download(out, x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double want = double(std::erfc(x[i] / -std::sqrt(2.0L)) / 2);
+    if (want > 1e-300) compare(r[i], want, 6, 102, x[i]);
+  }
+}
+
 int main() {
   run<float>(floats);
   run<double>(doubles);
+  special();
 }

@@ -60,10 +60,20 @@ COALESCE_B_OP(*, __hmul)
 COALESCE_B_OP(/, __hdiv)
 #undef COALESCE_B_OP
 COALESCE_B __nv_bfloat16 operator-(__nv_bfloat16 a) {
+#ifdef __CUDA_ARCH__  // in assembly: the hardware gives one NaN for all
+  unsigned short r;
+  asm("neg.bf16 %0, %1;" : "=h"(r) : "h"(a.__x));
+  return __nv_bfloat16(__nv_bfloat16_raw{r});
+#else
   return __nv_bfloat16(__nv_bfloat16_raw{static_cast<unsigned short>(a.__x ^ 0x8000)});
+#endif
 }
-#define COALESCE_B_COMPARE(op, name)                                                      \
-  COALESCE_B bool name(__nv_bfloat16 a, __nv_bfloat16 b) { return float(a) op float(b); } \
+// No comparison with a NaN holds, but for the operator `!=`.
+#define COALESCE_B_COMPARE(op, name)                       \
+  COALESCE_B bool name(__nv_bfloat16 a, __nv_bfloat16 b) { \
+    const float x = a, y = b;                              \
+    return x op y && x == x && y == y;                     \
+  }                                                        \
   COALESCE_B bool operator op(__nv_bfloat16 a, __nv_bfloat16 b) { return float(a) op float(b); }
 COALESCE_B_COMPARE(==, __heq)
 COALESCE_B_COMPARE(!=, __hne)
@@ -72,8 +82,25 @@ COALESCE_B_COMPARE(<=, __hle)
 COALESCE_B_COMPARE(>, __hgt)
 COALESCE_B_COMPARE(>=, __hge)
 #undef COALESCE_B_COMPARE
-COALESCE_B __nv_bfloat16 __hmax(__nv_bfloat16 a, __nv_bfloat16 b) { return float(a) != float(a) || a < b ? b : a; }
-COALESCE_B __nv_bfloat16 __hmin(__nv_bfloat16 a, __nv_bfloat16 b) { return float(a) != float(a) || a > b ? b : a; }
+#ifdef __CUDA_ARCH__
+#define COALESCE_B_EXTREME(name, ptx, op, zero)                      \
+  COALESCE_B __nv_bfloat16 name(__nv_bfloat16 a, __nv_bfloat16 b) {  \
+    unsigned short r;                                                \
+    asm(ptx ".bf16 %0, %1, %2;" : "=h"(r) : "h"(a.__x), "h"(b.__x)); \
+    return __nv_bfloat16(__nv_bfloat16_raw{r});                      \
+  }
+#else  // of zeros, the larger one is positive; NaN only if both are
+#define COALESCE_B_EXTREME(name, ptx, op, zero)                                                          \
+  COALESCE_B __nv_bfloat16 name(__nv_bfloat16 a, __nv_bfloat16 b) {                                      \
+    const float x = a, y = b;                                                                            \
+    if (x != x) return y != y ? __nv_bfloat16(__nv_bfloat16_raw{0x7fff}) : b;                            \
+    if (y != y || x op y) return a;                                                                      \
+    return x == y ? __nv_bfloat16(__nv_bfloat16_raw{static_cast<unsigned short>(a.__x zero b.__x)}) : b; \
+  }
+#endif
+COALESCE_B_EXTREME(__hmax, "max", >, &)
+COALESCE_B_EXTREME(__hmin, "min", <, |)
+#undef COALESCE_B_EXTREME
 static __device__ inline __nv_bfloat16 __hfma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) {
   unsigned short r;
   asm("fma.rn.bf16 %0, %1, %2, %3;" : "=h"(r) : "h"(a.__x), "h"(b.__x), "h"(c.__x));

@@ -102,9 +102,21 @@ COALESCE_HALF_OP(__hmul, *, "mul")
 #undef COALESCE_HALF_OP
 COALESCE_H __half __hdiv(__half a, __half b) { return __half(__half2float(a) / __half2float(b)); }
 COALESCE_H __half2 __h2div(__half2 a, __half2 b) { return {__hdiv(a.x, b.x), __hdiv(a.y, b.y)}; }
-COALESCE_H __half __hneg(__half a) { return __half(__half_raw{static_cast<unsigned short>(a.__x ^ 0x8000)}); }
+#ifdef __CUDA_ARCH__  // in assembly: the hardware gives one NaN for all
+#define COALESCE_HALF_SIGN(name, ptx, bits)         \
+  COALESCE_H __half name(__half a) {                \
+    unsigned short r;                               \
+    asm(ptx ".f16 %0, %1;" : "=h"(r) : "h"(a.__x)); \
+    return __half(__half_raw{r});                   \
+  }
+#else
+#define COALESCE_HALF_SIGN(name, ptx, bits) \
+  COALESCE_H __half name(__half a) { return __half(__half_raw{static_cast<unsigned short>(bits)}); }
+#endif
+COALESCE_HALF_SIGN(__hneg, "neg", a.__x ^ 0x8000)
+COALESCE_HALF_SIGN(__habs, "abs", a.__x & 0x7fff)
+#undef COALESCE_HALF_SIGN
 COALESCE_H __half2 __hneg2(__half2 a) { return {__hneg(a.x), __hneg(a.y)}; }
-COALESCE_H __half __habs(__half a) { return __half(__half_raw{static_cast<unsigned short>(a.__x & 0x7fff)}); }
 COALESCE_H __half2 __habs2(__half2 a) { return {__habs(a.x), __habs(a.y)}; }
 static __device__ inline __half __hfma(__half a, __half b, __half c) {
   unsigned short r;
@@ -114,11 +126,15 @@ static __device__ inline __half __hfma(__half a, __half b, __half c) {
 static __device__ inline __half2 __hfma2(__half2 a, __half2 b, __half2 c) {
   return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)};
 }
-#define COALESCE_HALF_COMPARE(name, op)                                                          \
-  COALESCE_H bool __h##name(__half a, __half b) { return __half2float(a) op __half2float(b); }   \
-  COALESCE_H bool operator op(__half a, __half b) { return __half2float(a) op __half2float(b); } \
-  COALESCE_H __half2 __h##name##2(__half2 a, __half2 b) {                                        \
-    return {__half(a.x op b.x ? 1.0f : 0.0f), __half(a.y op b.y ? 1.0f : 0.0f)};                 \
+// No comparison with a NaN holds, but for the operator `!=`.
+#define COALESCE_HALF_COMPARE(name, op)                                                            \
+  COALESCE_H bool __h##name(__half a, __half b) {                                                  \
+    const float x = __half2float(a), y = __half2float(b);                                          \
+    return x op y && x == x && y == y;                                                             \
+  }                                                                                                \
+  COALESCE_H bool operator op(__half a, __half b) { return __half2float(a) op __half2float(b); }   \
+  COALESCE_H __half2 __h##name##2(__half2 a, __half2 b) {                                          \
+    return {__half(__h##name(a.x, b.x) ? 1.0f : 0.0f), __half(__h##name(a.y, b.y) ? 1.0f : 0.0f)}; \
   }
 COALESCE_HALF_COMPARE(eq, ==)
 COALESCE_HALF_COMPARE(ne, !=)
@@ -129,8 +145,24 @@ COALESCE_HALF_COMPARE(ge, >=)
 #undef COALESCE_HALF_COMPARE
 COALESCE_H bool __hisnan(__half a) { return (a.__x & 0x7fff) > 0x7c00; }
 COALESCE_H int __hisinf(__half a) { return (a.__x & 0x7fff) != 0x7c00 ? 0 : a.__x >> 15 ? -1 : 1; }
-COALESCE_H __half __hmax(__half a, __half b) { return __hisnan(a) || a < b ? b : a; }
-COALESCE_H __half __hmin(__half a, __half b) { return __hisnan(a) || a > b ? b : a; }
+#ifdef __CUDA_ARCH__
+#define COALESCE_HALF_EXTREME(name, ptx, op, zero)                  \
+  COALESCE_H __half name(__half a, __half b) {                      \
+    unsigned short r;                                               \
+    asm(ptx ".f16 %0, %1, %2;" : "=h"(r) : "h"(a.__x), "h"(b.__x)); \
+    return __half(__half_raw{r});                                   \
+  }
+#else  // of zeros, the larger one is positive; NaN only if both are
+#define COALESCE_HALF_EXTREME(name, ptx, op, zero)                                         \
+  COALESCE_H __half name(__half a, __half b) {                                             \
+    if (__hisnan(a)) return __hisnan(b) ? __half(__half_raw{0x7fff}) : b;                  \
+    if (__hisnan(b) || a op b) return a;                                                   \
+    return a == b ? __half(__half_raw{static_cast<unsigned short>(a.__x zero b.__x)}) : b; \
+  }
+#endif
+COALESCE_HALF_EXTREME(__hmax, "max", >, &)
+COALESCE_HALF_EXTREME(__hmin, "min", <, |)
+#undef COALESCE_HALF_EXTREME
 COALESCE_H __half2 __hmax2(__half2 a, __half2 b) { return {__hmax(a.x, b.x), __hmax(a.y, b.y)}; }
 COALESCE_H __half2 __hmin2(__half2 a, __half2 b) { return {__hmin(a.x, b.x), __hmin(a.y, b.y)}; }
 

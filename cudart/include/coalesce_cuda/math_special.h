@@ -61,7 +61,15 @@ COALESCE_MATH double erfcx(double x) {
   const Two square = product(x, x);
   return exp(square) * erfc(x);
 }
-COALESCE_MATH double normcdf(double x) { return 0.5 * erfc(x * -0.7071067811865476); }
+COALESCE_MATH double normcdf(double x) {
+  constexpr double kRoot = 0.7071067811865476, kRootLow = -4.833646656726457e-17;  // of a half, in two parts
+  const double t = x * -kRoot;
+  if (!(x < -1.0) || x < -38.5) return 0.5 * erfc(t);
+  // What rounding took from t, times the slope of erfc, which is steep.
+  const double rest = __builtin_fma(x, -kRoot, -t) - x * kRootLow;
+  const double tail = erfc(t);
+  return 0.5 * (tail - tail * rest * 1.1283791670955126 / erfcx(t));
+}
 
 COALESCE_MATH double stirling(double x) {  // what Stirling's formula leaves out, x >= 8
   const double w = 1.0 / (x * x);
@@ -96,12 +104,27 @@ COALESCE_MATH double tgamma(double x) {
   const double correction = y.lo * (log(y.hi) - 0.5 / y.hi) - p.lo / p.hi;
   return (far + far * correction) / p.hi;
 }
+COALESCE_MATH double log_gamma_two(
+    double z) {  // of 2 + z, |z| <= 1/2: z (1 - gamma) + the sum of (zeta(k) - 1) (-z)^k / k
+  return z * (0.42278433509846713 +
+              z * COALESCE_POLY(
+                      z, 1.330476437424449e-10, -2.7595228851242334e-10, 5.731367241678862e-10, -1.1921401405860912e-09,
+                      2.4836745438024785e-09, -5.183475041970047e-09, 1.0838659214896955e-08, -2.2711094608943164e-08,
+                      4.7698101693639804e-08, -1.0043224823968099e-07, 2.1207184805554665e-07, -4.492469198764566e-07,
+                      9.55141213040742e-07, -2.039215753801366e-06, 4.374866789907488e-06, -9.439488275268397e-06,
+                      2.050721277567069e-05, -4.492623673813314e-05, 9.945751278180853e-05, -0.00022315475845357939,
+                      0.0005096695247430425, -0.001192753911703261, 0.0028905103307415234, -0.007385551028673986,
+                      0.020580808427784546, -0.0673523010531981, 0.3224670334241132));
+}
 COALESCE_MATH double lgamma(double x) {
   if (x != x) return x;
   if (__builtin_fabs(x) == kInfinity) return kInfinity;
   if (x <= 0 && __builtin_trunc(x) == x) return kInfinity;
+  if (__builtin_fabs(x) < 0x1p-60) return -log(__builtin_fabs(x));  // the square below would underflow
   if (x < 0) return log(kPi.hi / __builtin_fabs(x * sinpi(x))) - lgamma(-x);
   if (x == 1 || x == 2) return 0.0;
+  if (x > 0.5 && x < 1.5) return log_gamma_two(x - 1.0) - log1p(x - 1.0);
+  if (x >= 1.5 && x <= 2.5) return log_gamma_two(x - 2.0);
   if (x > 1e17) return x * (log(x) - 1.0);
   double p = 1.0;
   int steps = 0;
