@@ -30,6 +30,7 @@ if(TARGET coalesce)
   install(TARGETS coalesce RUNTIME DESTINATION bin)
   # The command writes its own completions and manual page, so they cannot fall behind its options.
   foreach(completion bash/bash-completion/completions/coalesce zsh/zsh/site-functions/_coalesce
+          zsh/zsh/vendor-completions/_coalesce # where Debian's zsh looks below /usr
           fish/fish/vendor_completions.d/coalesce.fish)
     string(REGEX MATCH "^([a-z]+)/(.*)$" matched ${completion})
     install(CODE "

@@ -91,6 +91,9 @@ try() {
       fail "libcudart of ${best:-the first level} is not loaded"
   fi
   user 'bash -c ". /usr/share/bash-completion/completions/coalesce; complete -p coalesce"' >/dev/null || fail "completion"
+  for file in zsh/vendor-completions/_coalesce fish/vendor_completions.d/coalesce.fish; do
+    [[ -s $root/usr/share/$file ]] || fail "no completion in $file"
+  done
   in_root sh -ec 'apt-get update; apt-get install -y --no-install-recommends man-db python3-minimal python3' >"$root.log" 2>&1 ||
     { tail -20 "$root.log" >&2; fail "man-db and python3 cannot be installed"; }
   user 'man coalesce' >"$root.log" || fail "man coalesce"
