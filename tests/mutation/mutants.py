@@ -1,0 +1,141 @@
+"""Where a C++ source can be changed by one small mistake, and the source with all of them in it, each behind a switch."""
+import random
+import re
+
+FOLDERS = ("machine/program", "machine/execute", "native/analyse", "native/emit")
+
+# Included by every mutated file. COALESCE_MUTANT: the mutant that is on; -1: each notes once in COALESCE_MUTANT_REACHED
+# that it was reached.
+SUPPORT = r"""// Made by tests/mutation/mutants.py.
+#pragma once
+#include <cstdio>
+#include <cstdlib>
+#include <type_traits>
+#include <utility>
+namespace mutant {
+inline int read() { const char* v = std::getenv("COALESCE_MUTANT"); return v ? std::atoi(v) : 0; }
+inline const int active = read();  // 0, none, while static objects are made
+inline bool noted[100000];
+inline void note(int id) {
+  if (noted[id]) return;
+  noted[id] = true;
+  if (std::FILE* f = std::fopen(std::getenv("COALESCE_MUTANT_REACHED"), "a")) std::fprintf(f, "%d\n", id), std::fclose(f);
+}
+inline bool hit(int id) {
+  if (__builtin_expect(active == 0, 1)) return false;
+  if (active == -1) note(id);
+  return active == id;
+}
+template <int id> constexpr bool on() { return std::is_constant_evaluated() ? false : hit(id); }
+template <int id> constexpr bool off() { return !on<id>(); }
+template <int id, class T> constexpr T number(T v) { return on<id>() ? static_cast<T>(v + 1) : v; }
+// `a == Equal<7>{} == b`: two operators of the same rank in place of one.
+#define MUTANT_COMPARISON(name, op, other)                                                              \
+  template <int id> struct name {};                                                                     \
+  template <int id, class L> struct name##Left { const L& l; };                                         \
+  template <class L, int id> constexpr name##Left<id, L> operator op(const L& l, name<id>) { return {l}; } \
+  template <int id, class L, class R> constexpr auto operator op(name##Left<id, L> a, const R& r) {     \
+    return on<id>() ? a.l other r : a.l op r;                                                           \
+  }
+MUTANT_COMPARISON(Equal, ==, !=)
+MUTANT_COMPARISON(Differs, !=, ==)
+MUTANT_COMPARISON(Less, <, <=)
+MUTANT_COMPARISON(LessEqual, <=, <)
+MUTANT_COMPARISON(Greater, >, >=)
+MUTANT_COMPARISON(GreaterEqual, >=, >)
+#undef MUTANT_COMPARISON
+}  // namespace mutant
+"""
+NAMES = {"==": "Equal", "!=": "Differs", "<": "Less", "<=": "LessEqual", ">": "Greater", ">=": "GreaterEqual"}
+OTHER = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+
+COMPARISON = re.compile(r" (==|!=|<=|>=|<|>) (?=\S)")
+LOGIC = re.compile(r" (&&|\|\|) ")
+NUMBER = re.compile(r"(?<= [-+*/%&|] )(?<!= [-+*/%&|] )\d+u?\b(?![.'xX])|(?<= (?:<<|>>) )\d+u?\b(?![.'xX])")
+CASE = re.compile(r"^\s*case (?:\w+::)*\w+:(?!:)")
+IF = re.compile(r"^(\s*(?:\} else |else )?if )\(")
+STATEMENT = re.compile(r"^(\s+)((?:\+\+|--)?[\w.\[\]:*>-]+(?:\(.*\)| (?:=|\+=|-=|\|=|&=|\*=|<<=|>>=) .*|\+\+|--)?);$")
+KEYWORD = re.compile(r"^\s*(return|break|continue|throw|using|const|static|auto|else|for|while|do|goto|delete|default|public|private)\b")
+LEFT_ALONE = re.compile(r"^\s*#|static_assert|constexpr|template|requires|noexcept|operator|friend|enum |\bcase\b.*\?|\[&\]|\[=\]|\[this\]|\]\(")
+
+
+class Mutant:
+    """One change of one line: `text` at [start, end) becomes `switched`, which does what it did until the mutant is on."""
+
+    def __init__(self, path, line, start, end, switch, what):
+        self.path, self.line, self.start, self.end, self.switch, self.what = path, line, start, end, switch, what
+        self.id = 0
+
+    def place(self):
+        return f"{self.path}:{self.line + 1}: {self.what}"
+
+
+def blanked(line):
+    """The line with the contents of its strings, characters and comment blanked."""
+    line = re.sub(r'"(?:[^"\\]|\\.)*"', lambda m: '"' + "_" * (len(m[0]) - 2) + '"', line)
+    line = re.sub(r"'(?:[^'\\]|\\.)'", lambda m: "'" + "_" * (len(m[0]) - 2) + "'", line)
+    return re.sub(r"//.*", lambda m: " " * len(m[0]), line).rstrip()
+
+
+def closing(line, at):
+    """Where the parenthesis that opens at `at` closes; -1: on a later line."""
+    depth = 0
+    for k in range(at, len(line)):
+        depth += (line[k] == "(") - (line[k] == ")")
+        if depth == 0:
+            return k
+    return -1
+
+
+def of_line(path, number, raw, before):
+    """The mutants of one line; `before` is the line before it."""
+    line = blanked(raw)
+    if LEFT_ALONE.search(line):
+        return
+    for m in COMPARISON.finditer(line):
+        op = m[1]
+        yield Mutant(path, number, m.start(1), m.end(1), lambda i, op=op: f"{op} ::mutant::{NAMES[op]}<{i}>{{}} {op}", f"`{op}` becomes `{OTHER[op]}`")
+    for m in LOGIC.finditer(line):
+        op, state = m[1], "off" if m[1] == "&&" else "on"
+        yield Mutant(path, number, m.start(1), m.end(1), lambda i, op=op, s=state: f"{op} ::mutant::{s}<{i}>() {op}", f"`{op}` is always {'false' if op == '&&' else 'true'}")
+    for m in NUMBER.finditer(line):
+        yield Mutant(path, number, m.start(), m.end(), lambda i, n=m[0]: f"::mutant::number<{i}>({n})", f"`{m[0]}` becomes one more")
+    if m := CASE.match(line):
+        yield Mutant(path, number, m.end(), m.end(), lambda i: f" if (::mutant::on<{i}>()) break;", "the case is dropped")
+    if m := IF.match(line):
+        end = closing(line, m.end() - 1)
+        condition = line[m.end():end]
+        if end > 0 and " = " not in condition and ";" not in condition:
+            yield Mutant(path, number, m.end(), end, lambda i, c=raw[m.end():end]: f"static_cast<bool>({c}) != ::mutant::on<{i}>()", "the condition is reversed")
+    follows = re.search(r"([;{}:]|\belse)$", before) or before == "" or re.match(r"^\s*(if|for|while|\} else if|else if) \(.*\)$", before)
+    if (m := STATEMENT.match(line)) and follows and not KEYWORD.match(line) and line.count("(") == line.count(")") and "{" not in line:
+        yield Mutant(path, number, m.start(2), m.end(2) + 1, lambda i, s=raw[m.start(2):m.end(2)]: f"::mutant::on<{i}>() ? void() : void({s});", "the statement is dropped")
+
+
+def of_source(path, text):
+    lines, before = text.split("\n"), ""
+    for number, raw in enumerate(lines):
+        yield from of_line(path, number, raw, before)
+        before = blanked(raw)
+
+
+def drawn(sources, count, seed):
+    """`count` mutants of {path: text}, numbered from 1; on a line at most one."""
+    everything = [m for path in sorted(sources) for m in of_source(path, sources[path])]
+    random.Random(seed).shuffle(everything)
+    chosen, lines = [], set()
+    for m in everything:
+        if len(chosen) < count and (m.path, m.line) not in lines:
+            lines.add((m.path, m.line))
+            chosen.append(m)
+    chosen.sort(key=lambda m: (m.path, m.line))
+    for number, m in enumerate(chosen):
+        m.id = number + 1
+    return chosen, len(everything)
+
+
+def mutated(text, mutants):
+    lines = text.split("\n")
+    for m in mutants:
+        lines[m.line] = lines[m.line][:m.start] + m.switch(m.id) + lines[m.line][m.end:]
+    return '#include "tests/mutation/support.h"\n#line 1\n' + "\n".join(lines)

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Small mistakes, one at a time: do the quick tests notice? `./dev mutate` runs this in a copy of the tree.
+
+  mutate.py [--count 300] [--seed 1] [--seconds N] [--only ID,ID]
+
+All mutants are compiled into one set of test programs; COALESCE_MUTANT selects one (mutants.py). A first run of every
+test notes which mutants it reaches. Each mutant is then tried with the tests that reach it until one fails; the tests
+that have found most for their time come first. Results are added to build/mutants/results.jsonl, so an interrupted run
+goes on where it stopped. Exit code: 0 at least 95 % of the mutants are killed, 1 fewer, 2 wrong usage, 3 no build.
+"""
+import argparse
+import collections
+import glob
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+import mutants
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PLACE = os.path.join(ROOT, "build", "mutants")
+TESTS = ("analyse_tests", "machine_tests", "execute_tests", "native_tests")
+WANTED = 95  # %
+TOGETHER = 0.3  # seconds: shorter tests run in one process
+
+
+def fail(code, what):
+    print("error: " + what, file=sys.stderr)
+    sys.exit(code)
+
+
+def pristine():
+    """{path: text} of the sources without mutants; kept aside at the first call."""
+    kept, texts = os.path.join(PLACE, "pristine"), {}
+    if not os.path.exists(kept):
+        for folder in mutants.FOLDERS:
+            shutil.copytree(os.path.join(ROOT, folder), os.path.join(kept, folder))
+    for folder in mutants.FOLDERS:
+        for path in glob.glob(os.path.join(kept, folder, "*.cpp")):
+            with open(path) as file:
+                texts[os.path.relpath(path, kept)] = file.read()
+    return texts
+
+
+def write(path, text):
+    """Leaves a file with that text alone, so that it is not compiled again."""
+    full = os.path.join(ROOT, path)
+    if os.path.exists(full) and open(full).read() == text:
+        return
+    with open(full, "w") as file:
+        file.write(text)
+
+
+def build(sources, chosen):
+    """Compiles the mutants; those that are no C++ are left out. Returns the others."""
+    write("tests/mutation/support.h", mutants.SUPPORT)
+    for _ in range(12):
+        mine = collections.defaultdict(list)
+        for m in chosen:
+            mine[m.path].append(m)
+        for path, text in sources.items():
+            write(path, mutants.mutated(text, mine[path]) if mine[path] else text)
+        done = subprocess.run(["ninja", "-C", "build", "-k", "0", *TESTS, *generator()], cwd=ROOT, capture_output=True, text=True,
+                              env={**os.environ, "CCC_OVERRIDE_OPTIONS": "+-w +-Wno-c++11-narrowing"})
+        if done.returncode == 0:
+            return chosen
+        where = set(re.findall(r"((?:machine|native)/[\w/]+\.cpp):(\d+):\d+: (?:error|note)", done.stdout))
+        left = [m for m in chosen if (m.path, str(m.line + 1)) not in where]
+        if len(left) == len(chosen):
+            fail(3, "the mutants do not compile\n" + done.stdout[-4000:])
+        print(f"{len(chosen) - len(left)} mutants are no C++", flush=True)
+        chosen = left
+    fail(3, "the mutants do not compile")
+
+
+def generator():
+    with open(os.path.join(ROOT, "build", "build.ninja")) as file:
+        return ["coalesce-codegen"] if "coalesce-codegen" in file.read() else []
+
+
+def run(program, names, mutant, seconds, reached=""):
+    """Runs tests of one program. Returns whether all pass, or the process used up `seconds` of a core."""
+    cache = os.path.join(PLACE, "cache")
+    shutil.rmtree(cache, ignore_errors=True)
+    environment = {**os.environ, "COALESCE_MUTANT": str(mutant), "XDG_CACHE_HOME": cache, "HOME": cache, "COALESCE_MUTANT_REACHED": reached}
+    limit = int(seconds) + 1
+    try:
+        done = subprocess.run([os.path.join(ROOT, "build", "bin", program), "--gtest_brief=1", "--gtest_fail_fast", "--gtest_filter=" + ":".join(names)],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, timeout=20 * limit,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)))
+        return done.returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def cpu():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def tests_of(program):
+    listed = subprocess.run([os.path.join(ROOT, "build", "bin", program), "--gtest_list_tests", "--gtest_filter=-*Nightly*"], capture_output=True, text=True)
+    suite = ""
+    for line in listed.stdout.splitlines():
+        if line.startswith("  "):
+            yield suite + line.split("#")[0].strip()
+        elif line.endswith(".") or ".  #" in line:
+            suite = line.split("#")[0].strip()
+
+
+def baseline():
+    """[test]: what each takes and which mutants it reaches. Kept, because it is half of the time."""
+    path = os.path.join(PLACE, "baseline.json")
+    if os.path.exists(path):
+        return json.load(open(path))
+    tests, notes = [], os.path.join(PLACE, "reached")
+    for program in TESTS:
+        for name in tests_of(program):
+            if os.path.exists(notes):
+                os.remove(notes)
+            begun = cpu()
+            passes = run(program, [name], -1, 600, notes)
+            reached = sorted({int(line) for line in open(notes)}) if os.path.exists(notes) else []
+            tests.append({"program": program, "name": name, "seconds": cpu() - begun, "reached": reached})
+            if not passes:
+                print(f"left out, it fails without mutants: {program} {name}", flush=True)
+                tests.pop()
+    with open(path, "w") as file:
+        json.dump(tests, file)
+    return tests
+
+
+def judge(mutant, tests, found):
+    """The test that notices the mutant; "": none. `found` counts what each has noticed."""
+    mine = [t for t in tests if mutant.id in t["reached"]]
+    if not mine:
+        return None
+    short = [t for t in mine if t["seconds"] < TOGETHER]
+    for program in TESTS:
+        names = [t["name"] for t in short if t["program"] == program]
+        if names and not run(program, names, mutant.id, 10 + 5 * sum(t["seconds"] for t in short if t["program"] == program)):
+            return program
+    long = sorted((t for t in mine if t["seconds"] >= TOGETHER), key=lambda t: t["seconds"] / (1 + found[t["name"]]))
+    for t in long:
+        if not run(t["program"], [t["name"]], mutant.id, 10 + 5 * t["seconds"]):
+            found[t["name"]] += 1
+            return t["name"]
+    return ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    if not os.path.exists(os.path.join(ROOT, ".mutants")):
+        fail(2, "this would put mistakes into your sources; `./dev mutate` makes a copy of them first")
+    until = time.monotonic() + options.seconds
+    os.makedirs(PLACE, exist_ok=True)
+    sources = pristine()
+    chosen, all_ = mutants.drawn(sources, options.count, options.seed)
+    chosen = build(sources, chosen)
+    print(f"{len(chosen)} mutants of {all_} possible ones", flush=True)
+    tests = baseline()
+    path = os.path.join(PLACE, "results.jsonl")
+    results = {r["id"]: r for r in map(json.loads, open(path))} if os.path.exists(path) else {}
+    found = collections.Counter(r["by"] for r in results.values() if r["by"])
+    order = sorted(chosen, key=lambda m: m.id * 7919 % 1009)  # an interrupted run has mutants of all rooms
+    only = {int(i) for i in options.only.split(",") if i}
+    for m in order:
+        if (m.id in results and not only) or (only and m.id not in only):
+            continue
+        if time.monotonic() > until:
+            break
+        by = judge(m, tests, found)
+        text = sources[m.path].split("\n")[m.line].strip()
+        results[m.id] = {"id": m.id, "place": m.place(), "text": text, "by": by}
+        with open(path, "a") as file:
+            file.write(json.dumps(results[m.id]) + "\n")
+        print(f"{m.id}: {m.place()}: {'killed by ' + by if by else 'not reached' if by is None else 'SURVIVES'}" + ("" if by else f": {text}"), flush=True)
+    killed = sum(1 for r in results.values() if r["by"])
+    share = 100 * killed / max(1, len(results))
+    print(f"{killed} of {len(results)} mutants killed ({share:.1f} %); {sum(1 for r in results.values() if r['by'] is None)} reached by no test")
+    return 0 if share >= WANTED else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
