@@ -161,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(Nightly, LibraryTest, testing::ValuesIn(programs_that(t
 // A device of 8 multiprocessors has blocks of 512 threads for matrices of 2 MB, and of 1024 for the first of these, of
 // 1000 columns, whose rows are whole lines four by four; of all columns each block leaves one partial result. From 8 MB
 // on other matrices have blocks as wide as their rows need.
-TEST(LibraryColumns, ALargeMatrixHasOneBlockOfManyThreadsAMultiprocessor) {
+TEST(LibraryColumnsNightly, ALargeMatrixHasOneBlockOfManyThreadsAMultiprocessor) {
   const Workplace here;
   const Result result = here.coalesce({"--device", "p2000", "--compiler", "clang", "-X", "-O1", "-X", "-Xarch_host",
                                        "-X", "-O0", kSource + "/tests/hardware/library_columns.cu"});
@@ -176,7 +176,7 @@ TEST(LibraryColumns, ALargeMatrixHasOneBlockOfManyThreadsAMultiprocessor) {
 // A device of 8 multiprocessors deals out two million elements in two waves of a portion for each warp. Each portion of
 // the second is taken by a ticket, and each warp asks once in vain; each portion has one more ticket, by which the last
 // of 128 is known, and so have these.
-TEST(LibrarySegments, AWarpThatHasEndedTakesAnotherPortion) {
+TEST(LibrarySegmentsNightly, AWarpThatHasEndedTakesAnotherPortion) {
   const Workplace here;
   const Result result = here.coalesce(words_for("segments.cu", {"found"}, "p2000"));
   ASSERT_EQ(result.code, 0) << result.out << result.err;

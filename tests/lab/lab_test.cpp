@@ -4,11 +4,16 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace {
 
@@ -42,7 +47,10 @@ void all_right(const std::string& name, const std::string& options) {
   for (const json& rung : experiment["rungs"]) EXPECT_EQ(rung["result"], "ok") << name << ' ' << rung["name"];
 }
 
-TEST_P(Experiments, OddSizes) {
+// Two compilers, several sizes: minutes for all experiments. Every change runs two, every night the others.
+class OddSizes : public Experiments {};
+
+TEST_P(OddSizes, AreRight) {
   const std::string name = GetParam();
   for (const std::string compiler : {"nvcc", "clang"}) {
     if (!on_path(compiler == "clang" ? "clang++-19" : "nvcc")) continue;
@@ -123,8 +131,16 @@ TEST_P(Experiments, DefaultsCountWhatHardwareCounted) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Lab, Experiments, testing::ValuesIn(kExperiments),
-                         [](const auto& test) { return std::string(test.param); });
+std::string name_of(const testing::TestParamInfo<const char*>& test) { return test.param; }
+std::vector<const char*> others_than(std::initializer_list<std::string_view> names) {
+  std::vector<const char*> others;
+  for (const char* name : kExperiments)
+    if (std::find(names.begin(), names.end(), name) == names.end()) others.push_back(name);
+  return others;
+}
+INSTANTIATE_TEST_SUITE_P(Lab, Experiments, testing::ValuesIn(kExperiments), name_of);
+INSTANTIATE_TEST_SUITE_P(Lab, OddSizes, testing::Values("matmul", "reduce"), name_of);
+INSTANTIATE_TEST_SUITE_P(Nightly, OddSizes, testing::ValuesIn(others_than({"matmul", "reduce"})), name_of);
 
 TEST(Lab, EveryExperimentIsTested) {
   std::size_t folders = 0;

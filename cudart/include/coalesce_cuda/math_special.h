@@ -65,7 +65,7 @@ COALESCE_MATH double normcdf(double x) {
   constexpr double kRoot = 0.7071067811865476, kRootLow = -4.833646656726457e-17;  // of a half, in two parts
   const double t = x * -kRoot;
   if (!(x < -1.0) || x < -38.5) return 0.5 * erfc(t);
-  // What rounding took from t, times the slope of erfc, which is steep.
+  // The part that rounding took from t, times the slope of erfc, which is steep.
   const double rest = __builtin_fma(x, -kRoot, -t) - x * kRootLow;
   const double tail = erfc(t);
   return 0.5 * (tail - tail * rest * 1.1283791670955126 / erfcx(t));
