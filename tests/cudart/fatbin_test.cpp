@@ -162,12 +162,17 @@ TEST(Fatbin, EveryWrongByteIsReadSafely) {
     for (const unsigned char flip : {0x01, 0x80, 0xff}) {
       std::string broken = c;
       broken[at] = static_cast<char>(static_cast<unsigned char>(broken[at]) ^ flip);
+      const std::span<const uint8_t> bytes = bytes_of(broken);
       try {
-        for (const auto& e : read_fatbin(bytes_of(broken))) {
+        for (const auto& e : read_fatbin(bytes)) {
+          // What is read lies within the container, and what is unpacked keeps to its promise.
+          ASSERT_GE(e.payload.data(), bytes.data()) << at;
+          ASSERT_LE(e.payload.data() + e.payload.size(), bytes.data() + bytes.size()) << at;
           try {
-            unpack(e);
+            ASSERT_LE(unpack(e).size(), e.unpacked_bytes ? e.unpacked_bytes : e.payload.size()) << at;
           } catch (const FatbinError&) {}
         }
+        EXPECT_GE(at, 4u) << "the magic number is another";
       } catch (const FatbinError&) {}
     }
   }

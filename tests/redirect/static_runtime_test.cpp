@@ -82,7 +82,8 @@ TEST(StaticRuntime, DamageNeverCrashes) {
         const size_t near = std::min<size_t>(bytes.size(), 4096), place = random() % near;
         bytes[k % 2 == 0 ? place : bytes.size() - 1 - place] = static_cast<char>(random());
       }
-      find_static_runtime(ElfFile(bytes), {});
+      const StaticRuntime found = find_static_runtime(ElfFile(bytes), {});
+      for (const Entry& e : found.entries) EXPECT_LT(e.name, kNames.size());
       read_code(bytes);
     }
   }
