@@ -165,7 +165,7 @@ TEST(Fatbin, EveryWrongByteIsReadSafely) {
       const std::span<const uint8_t> bytes = bytes_of(broken);
       try {
         for (const auto& e : read_fatbin(bytes)) {
-          // What is read lies within the container, and what is unpacked keeps to its promise.
+          // Payloads lie within the container, and unpacked texts keep to the promised size.
           ASSERT_GE(e.payload.data(), bytes.data()) << at;
           ASSERT_LE(e.payload.data() + e.payload.size(), bytes.data() + bytes.size()) << at;
           try {
