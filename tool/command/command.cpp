@@ -18,6 +18,7 @@
 #include "tool/command/lab.h"
 #include "tool/command/manual.h"
 #include "tool/command/options.h"
+#include "tool/command/reduce.h"
 #include "tool/command/run.h"
 #include "tool/figures/error.h"
 #include "tool/figures/launches.h"
@@ -40,6 +41,7 @@ int dispatch(const CLI::App& app, Options& options) {
   if (app.got_subcommand("lab")) return lab(options.lab);
   if (app.got_subcommand("banks")) return banks(options.banks);
   if (app.got_subcommand("compare")) return compare(options.compare);
+  if (app.got_subcommand("reduce")) return reduce(options.reduce);
   if (app.get_subcommands().empty()) {
     const std::vector<std::string> words = app.remaining();
     if (words.empty()) throw Error(Exit::usage, "which command?", "coalesce --help lists them");

@@ -60,7 +60,7 @@ std::vector<Subcommand> describe(const CLI::App& app) {
       if (!option->get_lnames().empty()) flag.values = values_of(option->get_lnames()[0]);
       sub.flags.push_back(std::move(flag));
     }
-    sub.files = sub.name == "run" || sub.name == "check" || sub.name == "compare";
+    sub.files = sub.name == "run" || sub.name == "check" || sub.name == "compare" || sub.name == "reduce";
     if (sub.name == "completion") sub.words = {"bash", "zsh", "fish"};
     if (sub.name == "lab") sub.words = {"all", "list"};
     result.push_back(std::move(sub));

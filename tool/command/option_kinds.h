@@ -53,5 +53,6 @@ void add_check(CLI::App& app, CheckOptions& options);
 void add_lab(CLI::App& app, LabOptions& options);
 void add_banks(CLI::App& app, BankOptions& options);
 void add_compare(CLI::App& app, CompareOptions& options);
+void add_reduce(CLI::App& app, ReduceOptions& options);
 
 }  // namespace coalesce::tool

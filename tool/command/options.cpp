@@ -28,6 +28,7 @@ void add_options(CLI::App& app, Options& options) {
   add_lab(app, options.lab);
   add_banks(app, options.banks);
   add_compare(app, options.compare);
+  add_reduce(app, options.reduce);
   CLI::App* counters = app.add_subcommand("counters", "Explain every counter and metric");
   counters->add_flag("--markdown", options.markdown, "As the tables in docs/counters.md");
   counters->add_flag("--ncu", options.ncu, "Only the names of Nsight Compute that `coalesce compare` understands");

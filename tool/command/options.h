@@ -9,6 +9,7 @@
 #include "machine/engine.h"
 #include "machine/model.h"
 #include "tool/command/compile.h"
+#include "tool/command/reduce.h"
 #include "tool/present/ci.h"
 #include "tool/present/terminal.h"
 
@@ -89,6 +90,7 @@ struct Options {
   LabOptions lab;
   BankOptions banks;
   CompareOptions compare;
+  ReduceOptions reduce;
   std::string shell;      // completion
   bool markdown = false;  // counters
   bool ncu = false;       // counters

@@ -2,7 +2,7 @@
 _coalesce() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
   COMPREPLY=()
-  if [[ $COMP_CWORD -eq 1 ]]; then COMPREPLY=($(compgen -W 'run check lab banks compare counters completion man --help --version' -- "$word")); return; fi
+  if [[ $COMP_CWORD -eq 1 ]]; then COMPREPLY=($(compgen -W 'run check lab banks compare reduce counters completion man --help --version' -- "$word")); return; fi
   case ${COMP_WORDS[1]} in
     run)
       case "$before" in
@@ -78,6 +78,23 @@ _coalesce() {
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
       esac
       if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --all --fail-on-increase --json --color ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+    reduce)
+      case "$before" in
+        --op) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --axis) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --type) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --skip) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --column) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --separator) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --missing) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --output) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --checkpoint) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --part) COMPREPLY=($(compgen -f -- "$word")); return ;;
+        --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
+      esac
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --op --axis --type --skip --column --separator --missing --threads --json --output --checkpoint --resume --part --merge --color ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     counters)
       case "$before" in
       esac

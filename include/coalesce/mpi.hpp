@@ -1,0 +1,204 @@
+// Exact reductions over the ranks of an MPI communicator: the same bits for any number of ranks, any split of the data and
+// any order in which MPI combines them. Plain C++17 and MPI 3; no CUDA. T is float, double, coalesce::half_bits or
+// coalesce::bfloat16_bits; a summary's elements may also be integers.
+//
+//   coalesce::mpi::exact_allreduce(mine, out, count, MPI_COMM_WORLD);   // out[i] = the sum over ranks of mine[i]
+//
+//   coalesce::host::exact_accumulator<float> sum;    // or any number of them, or coalesce::host::summary<T>
+//   sum.add(my_part, my_count);
+//   coalesce::mpi::allreduce(&sum, 1, MPI_COMM_WORLD);                  // then sum.sum() is the same on all ranks
+//
+//   reproducible       (words: coalesce/reduce.cuh)
+//   exact_allreduce    the ranks' elements
+//   exact_reduce       the ranks' elements
+//   allreduce          elements, however they are spread over the ranks
+//   reduce             elements, however they are spread over the ranks
+//
+// What travels is the stored form of an accumulator (docs/exact.md): 56 bytes for sums of float, half and bfloat16, 280
+// for sums of double, little-endian with a version. Each function is collective, and returns MPI_SUCCESS or an MPI error
+// code, the same on all ranks: MPI_ERR_COUNT, MPI_ERR_TYPE or MPI_ERR_OP if ranks disagree about count, type or function;
+// MPI_ERR_OTHER if bytes that arrive are no stored form; what is written is then void. Errors of MPI itself go to the
+// communicator's error handler first; the default ends the program.
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <coalesce/host/exact.hpp>
+#include <coalesce/host/summary.hpp>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace coalesce::mpi {
+
+namespace detail {
+
+// Elements of a call are combined in batches, so that memory stays bounded.
+inline constexpr int batch = 1 << 14;
+
+// How an accumulator becomes bytes of one length, and back.
+template <class A>
+struct stored_form;
+template <class T, exact::range R>
+struct stored_form<host::exact_accumulator<T, R>> {
+  using accumulator = host::exact_accumulator<T, R>;
+  static constexpr int kind = 100 + static_cast<int>(R);
+  static std::size_t bytes() { return accumulator::stored_bytes; }
+  static void store(const accumulator& one, unsigned char* to) { one.store(to); }
+  static bool load(accumulator& one, const unsigned char* from) { return one.load(from); }
+};
+template <class T>
+struct stored_form<host::summary<T>> {
+  using accumulator = host::summary<T>;
+  static constexpr int kind = 1000 + static_cast<int>(sizeof(T)) + (host::is_integer<T> ? 100 : 0) +
+                              (std::is_unsigned_v<T> ? 200 : 0) + (std::is_same_v<T, bfloat16_bits> ? 400 : 0);
+  static std::size_t bytes() {
+    static const std::size_t length = accumulator().store().size();
+    return length;
+  }
+  static void store(const accumulator& one, unsigned char* to) {
+    const std::string text = one.store();
+    std::memcpy(to, text.data(), text.size());
+  }
+  static bool load(accumulator& one, const unsigned char* from) {
+    return one.load({reinterpret_cast<const char*>(from), bytes()});
+  }
+};
+
+// MPI calls it for pairs of stored forms. It cannot return an error, so bytes that are none make the result one that is
+// none either.
+template <class A>
+void combine(void* in, void* inout, int* length, MPI_Datatype*) {
+  using form = stored_form<A>;
+  const auto* from = static_cast<const unsigned char*>(in);
+  auto* to = static_cast<unsigned char*>(inout);
+  for (int i = 0; i < *length; ++i, from += form::bytes(), to += form::bytes()) {
+    A sum, other;
+    if (form::load(sum, to) && form::load(other, from)) {
+      sum.merge(other);
+      form::store(sum, to);
+    } else {
+      std::memset(to, 0xff, form::bytes());
+    }
+  }
+}
+
+// The type and the operation of A, made at the first use and kept until the program ends: they are few.
+template <class A>
+struct handles {
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Op operation = MPI_OP_NULL;
+  static int get(handles& to) {
+    static handles made;
+    if (made.operation == MPI_OP_NULL) {
+      int done = MPI_Type_contiguous(static_cast<int>(stored_form<A>::bytes()), MPI_BYTE, &made.type);
+      if (done == MPI_SUCCESS) done = MPI_Type_commit(&made.type);
+      if (done == MPI_SUCCESS) done = MPI_Op_create(&combine<A>, 1, &made.operation);
+      if (done != MPI_SUCCESS) return done;
+    }
+    to = made;
+    return MPI_SUCCESS;
+  }
+};
+
+// Whether all ranks ask for the same. Costs one MPI_Allreduce of six numbers; without it, ranks that disagree would wait
+// for each other or take bytes of one type for another's.
+inline int agree(int function, int kind, int count, MPI_Comm comm) {
+  int lowest[6] = {function, -function, kind, -kind, count, -count};
+  const int done = MPI_Allreduce(MPI_IN_PLACE, lowest, 6, MPI_INT, MPI_MIN, comm);
+  if (done != MPI_SUCCESS) return done;
+  if (lowest[0] != -lowest[1]) return MPI_ERR_OP;
+  if (lowest[2] != -lowest[3]) return MPI_ERR_TYPE;
+  if (lowest[4] != -lowest[5] || count < 0) return MPI_ERR_COUNT;
+  return MPI_SUCCESS;
+}
+
+inline constexpr int to_all = -1;  // in place of a root
+
+// get(i) -> A; put(i, A) where the result belongs to this rank. `root` is a rank or to_all.
+template <class A, class Get, class Put>
+int combine_over_ranks(int count, int root, MPI_Comm comm, int function, Get get, Put put) {
+  using form = stored_form<A>;
+  int rank = 0, size = 0;
+  int done = MPI_Comm_rank(comm, &rank);
+  if (done == MPI_SUCCESS) done = MPI_Comm_size(comm, &size);
+  if (done == MPI_SUCCESS) done = agree(function, form::kind, count, comm);
+  if (done != MPI_SUCCESS) return done;
+  if (root != to_all && (root < 0 || root >= size)) return MPI_ERR_ROOT;
+  handles<A> handle;
+  done = handles<A>::get(handle);
+  if (done != MPI_SUCCESS) return done;
+  const bool receives = root == to_all || root == rank;
+  std::vector<unsigned char> mine, all;
+  std::vector<A> results;
+  int damaged = 0;
+  for (int first = 0; first < count; first += batch) {
+    const int part = std::min(batch, count - first);
+    mine.resize(part * form::bytes());
+    all.resize(mine.size());
+    for (int i = 0; i < part; ++i) form::store(get(first + i), mine.data() + i * form::bytes());
+    done = root == to_all
+               ? MPI_Allreduce(mine.data(), all.data(), part, handle.type, handle.operation, comm)
+               : MPI_Reduce(mine.data(), all.data(), part, handle.type, handle.operation, root, comm);
+    if (done != MPI_SUCCESS) return done;
+    if (!receives) continue;
+    results.resize(part);
+    for (int i = 0; i < part; ++i) damaged |= !form::load(results[i], all.data() + i * form::bytes());
+    if (!damaged) {
+      for (int i = 0; i < part; ++i) put(first + i, results[i]);
+    }
+  }
+  done = MPI_Allreduce(MPI_IN_PLACE, &damaged, 1, MPI_INT, MPI_MAX, comm);
+  if (done != MPI_SUCCESS) return done;
+  return damaged ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+template <class T>
+int elements(const T* in, T* out, int count, int root, MPI_Comm comm, int function) {
+  using A = host::exact_accumulator<T>;
+  return combine_over_ranks<A>(
+      count, root, comm, function,
+      [in](int i) {
+        A one;
+        one.add(in[i]);
+        return one;
+      },
+      [out](int i, const A& sum) { out[i] = sum.sum(); });
+}
+
+}  // namespace detail
+
+// out[i] = the exact sum over all ranks of in[i], rounded once to T, on every rank. in and out: count elements each; they
+// may be the same. count: equal on all ranks, at least 0.
+template <class T>
+int exact_allreduce(const T* in, T* out, int count, MPI_Comm comm) {
+  return detail::elements(in, out, count, detail::to_all, comm, 1);
+}
+
+// The same on the rank `root` alone; `out` is not used elsewhere.
+template <class T>
+int exact_reduce(const T* in, T* out, int count, int root, MPI_Comm comm) {
+  return detail::elements(in, out, count, root, comm, 2);
+}
+
+// Merges each of `count` accumulators (coalesce::host::exact_accumulator or coalesce::host::summary) with those of the
+// other ranks, in place, on every rank. Positions of a summary count over the whole data: each rank adds its part from
+// its own first position on.
+template <class A>
+int allreduce(A* sums, int count, MPI_Comm comm) {
+  return detail::combine_over_ranks<A>(
+      count, detail::to_all, comm, 3, [sums](int i) -> const A& { return sums[i]; },
+      [sums](int i, const A& sum) { sums[i] = sum; });
+}
+
+// The same on the rank `root` alone; the accumulators of the others stay as they are.
+template <class A>
+int reduce(A* sums, int count, int root, MPI_Comm comm) {
+  return detail::combine_over_ranks<A>(
+      count, root, comm, 4, [sums](int i) -> const A& { return sums[i]; },
+      [sums](int i, const A& sum) { sums[i] = sum; });
+}
+
+}  // namespace coalesce::mpi

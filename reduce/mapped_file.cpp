@@ -1,0 +1,116 @@
+#include "reduce/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+namespace coalesce::reduce {
+namespace {
+
+std::atomic<bool> lost_page{false};
+struct Mapping {
+  std::atomic<uintptr_t> begin{0}, end{0};
+};
+constexpr int kMappings = 4096;  // files at a time
+Mapping mappings[kMappings];
+struct sigaction former;
+
+// The kernel's answer to a read of a page that the file has no longer. The handler lays zeros there, so that the read
+// goes on; lost_page says that the result is void. Only async-signal-safe calls.
+void on_bus_error(int signal, siginfo_t* info, void* context) {
+  const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+  for (const Mapping& one : mappings) {
+    if (address < one.begin || address >= one.end) continue;
+    lost_page = true;
+    const uintptr_t page = address & ~uintptr_t{4095};
+    if (mmap(reinterpret_cast<void*>(page), 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+        MAP_FAILED)
+      return;
+  }
+  sigaction(signal, &former, nullptr);  // not ours: the read faults again, as it would have without us
+  static_cast<void>(context);
+}
+
+void watch_bus_errors() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction action{};
+    action.sa_sigaction = on_bus_error;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGBUS, &action, &former);
+  });
+}
+
+[[noreturn]] void refuse(const std::string& path, const char* reason) {
+  throw std::runtime_error("cannot read '" + path + "': " + reason);
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path) : path_(path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) refuse(path, std::strerror(errno));
+  struct stat status{};
+  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+    const int error = errno;
+    const bool regular = S_ISREG(status.st_mode);
+    close(file);
+    refuse(path, status.st_mode != 0 && !regular ? "it is not a regular file" : std::strerror(error));
+  }
+  size_ = static_cast<uint64_t>(status.st_size);
+  modified_ = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  if (size_ != 0) {
+    watch_bus_errors();
+    void* const at = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+    const int error = errno;
+    close(file);
+    if (at == MAP_FAILED) refuse(path, std::strerror(error));
+    data_ = static_cast<std::byte*>(at);
+    madvise(data_, size_, MADV_SEQUENTIAL);
+    for (Mapping& one : mappings) {
+      uintptr_t free = 0;
+      if (!one.begin.compare_exchange_strong(free, reinterpret_cast<uintptr_t>(data_))) continue;
+      one.end = reinterpret_cast<uintptr_t>(data_) + size_;
+      return;
+    }
+    munmap(data_, size_);
+    data_ = nullptr;
+    refuse(path, "more than 4096 files at a time");
+  }
+  close(file);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ == nullptr) return;
+  for (Mapping& one : mappings) {
+    if (one.begin != reinterpret_cast<uintptr_t>(data_)) continue;
+    one.end = 0;
+    one.begin = 0;
+  }
+  munmap(data_, size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(other.size_),
+      modified_(other.modified_) {}
+
+bool MappedFile::failed() { return lost_page; }
+
+void MappedFile::forget(uint64_t begin, uint64_t end) const {
+  begin = (begin + 4095) & ~uint64_t{4095};
+  end &= ~uint64_t{4095};
+  if (begin < end) madvise(data_ + begin, end - begin, MADV_DONTNEED);
+}
+
+}  // namespace coalesce::reduce

@@ -1,0 +1,38 @@
+// A file's bytes in memory, for one pass over a file that may be larger than memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace coalesce::reduce {
+
+// Read-only. A page that cannot be read (a file cut while it is read, a bad disk) reads as zeros and sets failed():
+// whoever uses the bytes asks afterwards. Throws tool-independent std::runtime_error with path and reason.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  MappedFile& operator=(MappedFile&&) = delete;
+
+  const std::byte* data() const { return data_; }
+  uint64_t size() const { return size_; }
+  int64_t modified() const { return modified_; }  // nanoseconds since 1970
+  const std::string& path() const { return path_; }
+
+  // True if any mapped file lost a page so far.
+  static bool failed();
+  // The kernel may drop these bytes: they have been read.
+  void forget(uint64_t begin, uint64_t end) const;
+
+ private:
+  std::string path_;
+  std::byte* data_ = nullptr;
+  uint64_t size_ = 0;
+  int64_t modified_ = 0;
+};
+
+}  // namespace coalesce::reduce

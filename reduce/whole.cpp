@@ -1,0 +1,126 @@
+#include "reduce/whole.h"
+
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+#include "reduce/block.h"
+
+namespace coalesce::reduce {
+namespace {
+
+constexpr uint64_t kChunkBytes = uint64_t{64} << 20;   // between two looks at the clock: some 10 ms
+constexpr uint64_t kBlockBytes = uint64_t{256} << 10;  // what a thread takes: its passes find it in the L2 cache
+
+template <class T>
+Summary<T> loaded(const State& state) {
+  Summary<T> summary;
+  if (!summary.load(state.summary)) throw std::runtime_error("a stored summary is damaged");
+  return summary;
+}
+
+// A run of elements that lie together in one file.
+struct Span {
+  const Array* array;
+  uint64_t index, count;  // in the array
+  uint64_t first;         // position of the array's first element
+};
+
+// Elements from..to-1 of the row of arrays, as spans of at most kBlockBytes.
+std::vector<Span> spans(const std::vector<Array>& arrays, uint64_t from, uint64_t to, uint64_t width) {
+  std::vector<Span> result;
+  uint64_t first = 0;
+  for (const Array& array : arrays) {
+    const uint64_t low = std::max(from, first), high = std::min(to, first + array.count);
+    const uint64_t step = kBlockBytes / width;
+    for (uint64_t at = low; at < high; at += step) {
+      result.push_back({&array, at - first, std::min(step, high - at), first});
+    }
+    first += array.count;
+  }
+  return result;
+}
+
+struct InFortranOrder {
+  static constexpr bool ascending = false;
+  const Span& span;
+  uint64_t operator()(std::size_t i) const { return span.first + span.array->position(span.index + i); }
+};
+
+template <class T>
+void add(Summary<T>& summary, const Span& span, const Needs& needs, Block<T>& block) {
+  const T* const data = block.elements(*span.array, span.index, span.count);
+  if (!span.array->fortran || span.array->extents.size() < 2) {
+    summary.add(data, span.count, needs, Ascending{span.first + span.index});
+    return;
+  }
+  summary.add(data, span.count, needs, InFortranOrder{span});
+}
+
+// One chunk by all threads: each takes the next span until none is left.
+template <class T>
+Summary<T> chunk(const std::vector<Span>& work, const Needs& needs, unsigned threads) {
+  threads = static_cast<unsigned>(std::clamp<std::size_t>(work.size(), 1, std::max(threads, 1u)));
+  std::vector<Summary<T>> parts(threads);
+  std::atomic<std::size_t> next{0};
+  const auto run = [&](unsigned thread) {
+    Block<T> block;
+    for (std::size_t i = next++; i < work.size(); i = next++) add(parts[thread], work[i], needs, block);
+  };
+  std::vector<std::thread> running;
+  try {
+    for (unsigned i = 1; i < threads; ++i) running.emplace_back(run, i);
+  } catch (const std::system_error&) {  // no more threads to be had: those that run do the work
+  }
+  run(0);
+  for (std::thread& one : running) one.join();
+  for (unsigned i = 1; i < threads; ++i) parts[0].merge(parts[i]);
+  return parts[0];
+}
+
+}  // namespace
+
+State empty_state(Element element, uint64_t begin, uint64_t end) {
+  return {begin, begin, end, with_type(element, [](auto type) { return Summary<decltype(type)>().store(); })};
+}
+
+void reduce(const std::vector<Array>& arrays, const Needs& needs, unsigned threads, State& state,
+            const std::function<bool(const State&)>& more) {
+  if (arrays.empty()) return;
+  with_type(arrays[0].element, [&](auto type) {
+    using T = decltype(type);
+    Summary<T> summary = loaded<T>(state);
+    while (state.done < state.end) {
+      const uint64_t to = std::min(state.end, state.done + kChunkBytes / sizeof(T));
+      const std::vector<Span> work = spans(arrays, state.done, to, sizeof(T));
+      summary.merge(chunk<T>(work, needs, threads));
+      if (MappedFile::failed())
+        throw std::runtime_error("a file became shorter, or could not be read, between elements " +
+                                 std::to_string(state.done) + " and " + std::to_string(to));
+      state.done = to;
+      state.summary = summary.store();
+      if (!more(state)) return;
+    }
+  });
+}
+
+void merge(Element element, State& into, const State& from) {
+  with_type(element, [&](auto type) {
+    Summary<decltype(type)> summary = loaded<decltype(type)>(into);
+    summary.merge(loaded<decltype(type)>(from));
+    into.summary = summary.store();
+  });
+}
+
+std::vector<Result> results(Element element, const State& state, const std::vector<Operation>& operations) {
+  return with_type(element, [&](auto type) {
+    const auto summary = loaded<decltype(type)>(state);
+    std::vector<Result> values;
+    for (const Operation operation : operations) values.push_back(result(summary, operation));
+    return values;
+  });
+}
+
+}  // namespace coalesce::reduce
