@@ -91,34 +91,46 @@ std::string render(const Diagnostic& d, bool colour) {
   } else if (!d.place.file.empty() && d.place.line > 0 && read_line(d.place.file, d.place.line, line)) {
     excerpt(out, colours, d.place.line, line, d.place.column);
   }
+  // The other line of a race.
+  if (race && !d.other->place.file.empty() &&
+      (d.other->place.file != d.place.file || d.other->place.line != d.place.line) &&
+      read_line(d.other->place.file, d.other->place.line, line)) {
+    out += printable(d.other->place.file) + ":" + std::to_string(d.other->place.line) + ": the " + d.other->what +
+           " before it\n";
+    excerpt(out, colours, d.other->place.line, line, d.other->place.column);
+  }
   const auto item = [&](const char* title, const std::string& text) {
     out += std::string("  ") + colours.cyan + title + colours.off + text + "\n";
   };
-  if (!d.kernel.empty()) {
-    item("kernel  ", printable(demangled(d.kernel)));
+  const bool in_kernel = d.ptx_line > 0 || d.lanes != 0;
+  if (!d.kernel.empty()) item("kernel  ", printable(demangled(d.kernel)));
+  if (race) {
+    const auto padded = [](const std::string& what) {
+      return what + std::string(what.size() < 8 ? 8 - what.size() : 1, ' ');
+    };
+    const auto thread_of = [](const auto& party) {
+      return "thread " + triple(party.thread) + " of block " + triple(party.block);
+    };
+    const Party& o = *d.other;
+    item(padded(d.what).c_str(), d.who.empty() ? thread_of(d) : printable(d.who));
+    // "_Z4copyPi in stream 2"
+    const std::size_t word = o.who.find(' ');
+    const std::string who =
+        o.who.empty() ? thread_of(o)
+                      : demangled(o.who.substr(0, word)) + (word == std::string::npos ? "" : o.who.substr(word));
+    std::string at = o.place.file.empty() ? "" : printable(o.place.file) + ":" + std::to_string(o.place.line);
+    if (o.ptx_line > 0) at += (at.empty() ? "" : ", ") + std::string("PTX line ") + std::to_string(o.ptx_line);
+    item(padded(o.what).c_str(), printable(who) + " before" + (at.empty() ? "" : ", at " + at));
+  } else if (!d.kernel.empty() && in_kernel) {
     std::string where = triple(d.block) + ", warp " + std::to_string(d.warp);
-    if (race) where.clear();
-    if (d.lanes != 0 && !race) {
+    if (d.lanes != 0) {
       char mask[16];
       std::snprintf(mask, sizeof mask, "0x%08x", d.lanes);
       const int count = std::popcount(d.lanes);
       where += std::string(", lanes ") + mask + " (" + std::to_string(count) + (count == 1 ? " lane)" : " lanes)");
     }
-    const auto party = [&](const std::string& what, const auto& block, const auto& thread, const std::string& at) {
-      item((what + std::string(8 - what.size(), ' ')).c_str(),
-           "thread " + triple(thread) + " of block " + triple(block) + at);
-    };
-    if (race) {
-      const Party& o = *d.other;
-      party(d.what, d.block, d.thread, "");
-      party(o.what, o.block, o.thread,
-            " before, at " +
-                (o.place.file.empty() ? "" : printable(o.place.file) + ":" + std::to_string(o.place.line) + ", ") +
-                "PTX line " + std::to_string(o.ptx_line));
-    } else {
-      item("block   ", where);
-      item("thread  ", triple(d.thread));
-    }
+    item("block   ", where);
+    item("thread  ", triple(d.thread));
   }
   if (!d.address.empty()) item("memory  ", printable(d.address));
   if (d.count > 1) item("times   ", std::to_string(d.count));

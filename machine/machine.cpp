@@ -37,16 +37,29 @@ void Machine::copied(uint64_t to, uint64_t from, uint64_t bytes) {
     if (shadow_of(*a).written.get(from - a->base + k)) wrote(to + k, 1);
 }
 
+// Short runs beside written bytes are padding of structures if there are many of them.
 uint64_t Machine::unwritten(uint64_t address, uint64_t bytes, uint64_t& first) {
+  constexpr uint64_t kAlignment = 16, kFew = 1024;  // one short run in so many bytes is no padding
   const Allocation* a = state_->options.check ? state_->memory.find(address) : nullptr;
   if (!a || shadow_of(*a).all_written) return 0;
-  uint64_t count = 0;
-  for (uint64_t k = bytes; k-- > 0;) {
-    if (shadow_of(*a).written.get(address - a->base + k)) continue;
-    ++count;
-    first = address + k;
+  const Written& written = shadow_of(*a).written;
+  const uint64_t begin = address - a->base, end = begin + bytes;
+  uint64_t count[2] = {}, runs[2] = {}, where[2] = {};  // of short runs, of others
+  for (uint64_t at = begin; at < end;) {
+    if (written.get(at)) {
+      ++at;
+      continue;
+    }
+    uint64_t to = at + 1;
+    while (to < end && !written.get(to)) ++to;
+    const bool is_long = to - at >= kAlignment;
+    if (runs[is_long]++ == 0) where[is_long] = a->base + at;
+    count[is_long] += to - at;
+    at = to;
   }
-  return count;
+  if (runs[0] * kFew >= bytes) runs[0] = count[0] = 0;
+  if (count[0] + count[1] != 0) first = runs[0] != 0 && (runs[1] == 0 || where[0] < where[1]) ? where[0] : where[1];
+  return count[0] + count[1];
 }
 
 void Machine::set_stack_bytes(uint32_t bytes) { state_->stack_bytes = std::max(bytes, kLeastStackBytes); }

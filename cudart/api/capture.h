@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cudart/api/operation.h"
+#include "cudart/api/stream.h"
 
 namespace coalesce::cudart {
 
@@ -22,7 +23,10 @@ template <typename T>
 cudaError_t submit(Runtime& r, cudaStream_t stream, T operation) {
   const Going to = going(stream);
   if (to.error != cudaSuccess) return to.error;
-  if (to.capture == nullptr) return run(r, operation);
+  if (to.capture == nullptr) {
+    if (r.check() != nullptr) r.check()->act_in(stream, is_blocking(stream));
+    return run(r, operation);
+  }
   captured(*to.capture, stream, std::move(operation));
   return cudaSuccess;
 }

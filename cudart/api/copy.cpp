@@ -1,5 +1,7 @@
 // Copies: every form becomes one box of bytes.
 #include <cstring>
+#include <string_view>
+#include <vector>
 
 #include "cudart/api/array.h"
 #include "cudart/api/capture.h"
@@ -10,6 +12,33 @@ namespace coalesce::cudart {
 namespace {
 
 using record::CopyPath;
+
+// Tells `check` of the copy, which has been found to be possible, before it happens.
+void check_copy(Runtime& r, const CopyOperation& c, Where to, Where from, bool to_device, bool from_device) {
+  HostCheck& check = *r.check();
+  check.begin_work(c.call, false);
+  std::vector<HostCheck::Range> ranges;
+  uint64_t unwritten = 0, first = 0;
+  for (size_t z = c.box.depth; z-- > 0;) {
+    for (size_t y = c.box.height; y-- > 0;) {
+      const uint64_t source = c.from.address + z * c.from.slice + y * c.from.pitch;
+      if (on_device(from)) ranges.push_back({source, c.box.width, false});
+      if (on_device(to)) ranges.push_back({c.to.address + z * c.to.slice + y * c.to.pitch, c.box.width, true});
+      if (from_device && !to_device) unwritten += r.machine().unwritten(source, c.box.width, first);
+    }
+  }
+  check.used(ranges);
+  if (unwritten != 0) check.unwritten(c.call, first, unwritten, c.box.bytes());
+  // CUDA's rules: a copy within the device returns at once, and one to pageable memory does not.
+  const bool pageable = to == Where::pageable;
+  if ((c.waits && !(to_device && from_device)) || pageable) check.host_waits_for_work();
+}
+
+// Tells `check` why the copy is not possible.
+cudaError_t refuse_copy(Runtime& r, const CopyOperation& c, uint64_t address, uint64_t bytes, const char* why) {
+  if (r.check() != nullptr) r.check()->bad_copy(c.call, address, bytes, why);
+  return cudaErrorInvalidValue;
+}
 constexpr CopyPath kPaths[2][2] = {{CopyPath::h2h, CopyPath::h2d},
                                    {CopyPath::d2h, CopyPath::d2d}};  // [from][to] device?
 
@@ -23,20 +52,22 @@ cudaError_t run(Runtime& r, const CopyOperation& c) {
   }
   uint64_t to_bytes = 0, from_bytes = 0;
   if (!box_span(c.box, c.to, to_bytes) || !box_span(c.box, c.from, from_bytes)) return cudaErrorInvalidValue;
-  if (c.to.address == 0 || c.from.address == 0) return cudaErrorInvalidValue;
   Where to{}, from{};
-  if (!classify(r, c.to.address, to_bytes, to) || !classify(r, c.from.address, from_bytes, from)) {
-    return cudaErrorInvalidValue;
-  }
+  if (c.to.address == 0 || !classify(r, c.to.address, to_bytes, to))
+    return refuse_copy(r, c, c.to.address, to_bytes, "writes past the end of an allocation, or where none is");
+  if (c.from.address == 0 || !classify(r, c.from.address, from_bytes, from))
+    return refuse_copy(r, c, c.from.address, from_bytes, "reads past the end of an allocation, or where none is");
   // The side that the kind calls the device must be memory of the device, and the other memory of the host.
   bool to_device = on_device(to), from_device = on_device(from);
   if (c.kind != cudaMemcpyDefault) {
     to_device = c.kind == cudaMemcpyHostToDevice || c.kind == cudaMemcpyDeviceToDevice;
     from_device = c.kind == cudaMemcpyDeviceToHost || c.kind == cudaMemcpyDeviceToDevice;
-    if (!(to_device ? on_device(to) : on_host(to)) || !(from_device ? on_device(from) : on_host(from))) {
-      return cudaErrorInvalidValue;
-    }
+    if (!(to_device ? on_device(to) : on_host(to)))
+      return refuse_copy(r, c, c.to.address, to_bytes, "goes to memory of the other side than its kind says");
+    if (!(from_device ? on_device(from) : on_host(from)))
+      return refuse_copy(r, c, c.from.address, from_bytes, "comes from memory of the other side than its kind says");
   }
+  if (r.check() != nullptr) check_copy(r, c, to, from, to_device, from_device);
   auto* destination = reinterpret_cast<char*>(c.to.address);
   const auto* source = reinterpret_cast<const char*>(c.from.address);
   for (size_t z = 0; z < c.box.depth; ++z) {
@@ -65,15 +96,23 @@ cudaError_t copy(const CopyOperation& c, cudaStream_t stream) {
   return call([&](Runtime& r) { return submit_copy(r, c, stream); });
 }
 
-cudaError_t copy_line(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  return copy({{bytes}, {address_of(to)}, {address_of(from)}, kind}, stream);
+// The copy that a call of that name asks for; those called Async do not wait.
+CopyOperation named(CopyOperation c, const char* call) {
+  c.call = call;
+  c.waits = std::string_view(call).find("Async") == std::string_view::npos;
+  return c;
 }
 
-cudaError_t copy_2d(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
-                    cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t copy_line(const char* call, void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                      cudaStream_t stream) {
+  return copy(named({{bytes}, {address_of(to)}, {address_of(from)}, kind}, call), stream);
+}
+
+cudaError_t copy_2d(const char* call, void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                    size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
   // Unlike a one-row box elsewhere, the 2D calls check their pitches always.
   if (width > to_pitch || width > from_pitch) return note(cudaErrorInvalidPitchValue);
-  return copy({{width, height}, {address_of(to), to_pitch}, {address_of(from), from_pitch}, kind}, stream);
+  return copy(named({{width, height}, {address_of(to), to_pitch}, {address_of(from), from_pitch}, kind}, call), stream);
 }
 
 Layout layout_of(const cudaPitchedPtr& p, const cudaPos& at) {
@@ -118,17 +157,17 @@ cudaMemcpy3DParms parameters_of(const CopyOperation& c) {
 
 namespace {
 
-cudaError_t copy_3d(const cudaMemcpy3DParms* p, cudaStream_t stream) {
+cudaError_t copy_3d(const char* call_name, const cudaMemcpy3DParms* p, cudaStream_t stream) {
   return call([&](Runtime& r) {
     CopyOperation c;
     const cudaError_t error = copy_of(p, c);
-    return error != cudaSuccess ? error : submit_copy(r, c, stream);
+    return error != cudaSuccess ? error : submit_copy(r, named(c, call_name), stream);
   });
 }
 
 cudaError_t copy_peer(void* to, int to_device, const void* from, int from_device, size_t bytes, cudaStream_t stream) {
   if (to_device != 0 || from_device != 0) return note(cudaErrorInvalidDevice);
-  return copy_line(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+  return copy_line("cudaMemcpyPeer", to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 
 }  // namespace
@@ -147,44 +186,49 @@ cudaError_t copy_of_symbol(Runtime& r, const void* symbol, size_t offset, bool t
 
 namespace {
 
-cudaError_t copy_symbol(const void* symbol, size_t offset, bool to_symbol, void* other, size_t bytes,
-                        cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t copy_symbol(const char* call_name, const void* symbol, size_t offset, bool to_symbol, void* other,
+                        size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   return call([&](Runtime& r) {
     CopyOperation c;
     const cudaError_t error = copy_of_symbol(r, symbol, offset, to_symbol, other, bytes, kind, c);
-    return error != cudaSuccess ? error : submit_copy(r, c, stream);
+    return error != cudaSuccess ? error : submit_copy(r, named(c, call_name), stream);
   });
 }
 
 }  // namespace
 
 COALESCE_API cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-  return copy_line(to, from, bytes, kind, nullptr);
+  return copy_line("cudaMemcpy", to, from, bytes, kind, nullptr);
 }
-COALESCE_ALIAS(cudaMemcpy_ptds, cudaMemcpy);
+COALESCE_API cudaError_t cudaMemcpy_ptds(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  return copy_line("cudaMemcpy", to, from, bytes, kind, of_thread(nullptr));
+}
 
 COALESCE_API cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                                          cudaStream_t stream) {
-  return copy_line(to, from, bytes, kind, stream);
+  return copy_line("cudaMemcpyAsync", to, from, bytes, kind, stream);
 }
-COALESCE_ALIAS(cudaMemcpyAsync_ptsz, cudaMemcpyAsync);
+COALESCE_API cudaError_t cudaMemcpyAsync_ptsz(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                                              cudaStream_t stream) {
+  return cudaMemcpyAsync(to, from, bytes, kind, of_thread(stream));
+}
 
 COALESCE_API cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                                       size_t height, cudaMemcpyKind kind) {
-  return copy_2d(to, to_pitch, from, from_pitch, width, height, kind, nullptr);
+  return copy_2d("cudaMemcpy2D", to, to_pitch, from, from_pitch, width, height, kind, nullptr);
 }
 COALESCE_ALIAS(cudaMemcpy2D_ptds, cudaMemcpy2D);
 
 COALESCE_API cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                                            size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
-  return copy_2d(to, to_pitch, from, from_pitch, width, height, kind, stream);
+  return copy_2d("cudaMemcpy2DAsync", to, to_pitch, from, from_pitch, width, height, kind, stream);
 }
 COALESCE_ALIAS(cudaMemcpy2DAsync_ptsz, cudaMemcpy2DAsync);
 
-COALESCE_API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) { return copy_3d(p, nullptr); }
+COALESCE_API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) { return copy_3d("cudaMemcpy3D", p, nullptr); }
 COALESCE_ALIAS(cudaMemcpy3D_ptds, cudaMemcpy3D);
 COALESCE_API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t stream) {
-  return copy_3d(p, stream);
+  return copy_3d("cudaMemcpy3DAsync", p, stream);
 }
 COALESCE_ALIAS(cudaMemcpy3DAsync_ptsz, cudaMemcpy3DAsync);
 
@@ -193,7 +237,7 @@ COALESCE_API cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* p, c
   if (p->srcDevice != 0 || p->dstDevice != 0) return note(cudaErrorInvalidDevice);
   const cudaMemcpy3DParms same{p->srcArray, p->srcPos, p->srcPtr, p->dstArray,
                                p->dstPos,   p->dstPtr, p->extent, cudaMemcpyDeviceToDevice};
-  return copy_3d(&same, stream);
+  return copy_3d("cudaMemcpy3DPeer", &same, stream);
 }
 COALESCE_ALIAS(cudaMemcpy3DPeerAsync_ptsz, cudaMemcpy3DPeerAsync);
 COALESCE_API cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms* p) { return cudaMemcpy3DPeerAsync(p, nullptr); }
@@ -209,23 +253,23 @@ COALESCE_API cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void
 
 COALESCE_API cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t bytes, size_t offset,
                                                  cudaMemcpyKind kind, cudaStream_t stream) {
-  return copy_symbol(symbol, offset, true, const_cast<void*>(from), bytes, kind, stream);
+  return copy_symbol("cudaMemcpyToSymbolAsync", symbol, offset, true, const_cast<void*>(from), bytes, kind, stream);
 }
 COALESCE_ALIAS(cudaMemcpyToSymbolAsync_ptsz, cudaMemcpyToSymbolAsync);
 COALESCE_API cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset,
                                             cudaMemcpyKind kind) {
-  return cudaMemcpyToSymbolAsync(symbol, from, bytes, offset, kind, nullptr);
+  return copy_symbol("cudaMemcpyToSymbol", symbol, offset, true, const_cast<void*>(from), bytes, kind, nullptr);
 }
 COALESCE_ALIAS(cudaMemcpyToSymbol_ptds, cudaMemcpyToSymbol);
 
 COALESCE_API cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes, size_t offset,
                                                    cudaMemcpyKind kind, cudaStream_t stream) {
-  return copy_symbol(symbol, offset, false, to, bytes, kind, stream);
+  return copy_symbol("cudaMemcpyFromSymbolAsync", symbol, offset, false, to, bytes, kind, stream);
 }
 COALESCE_ALIAS(cudaMemcpyFromSymbolAsync_ptsz, cudaMemcpyFromSymbolAsync);
 COALESCE_API cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset,
                                               cudaMemcpyKind kind) {
-  return cudaMemcpyFromSymbolAsync(to, symbol, bytes, offset, kind, nullptr);
+  return copy_symbol("cudaMemcpyFromSymbol", symbol, offset, false, to, bytes, kind, nullptr);
 }
 COALESCE_ALIAS(cudaMemcpyFromSymbol_ptds, cudaMemcpyFromSymbol);
 

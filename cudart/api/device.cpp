@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cudart/api/capture.h"
+#include "cudart/api/memory.h"
 #include "cudart/api/version.h"
 #include "cudart/core/runtime.h"
 
@@ -77,7 +78,11 @@ COALESCE_API cudaError_t cudaSetDeviceFlags(unsigned flags) {
 COALESCE_API cudaError_t cudaGetDeviceFlags(unsigned* flags) { return give_setting(flags, &Settings::flags); }
 
 COALESCE_API cudaError_t cudaDeviceSynchronize() {
-  return call([](Runtime&) { return may_wait_for_device(); });
+  return call([](Runtime& r) {
+    const cudaError_t error = may_wait_for_device();
+    if (error == cudaSuccess) host_waits_for_all(r);
+    return error;
+  });
 }
 COALESCE_ALIAS(cudaThreadSynchronize, cudaDeviceSynchronize);
 

@@ -29,8 +29,15 @@ const Row& row(int error) {
 cudaError_t current() {
   if (last_error != cudaSuccess) return last_error;
   Runtime& r = runtime();
-  const std::lock_guard lock(r.mutex);
+  const Entered entered(r);
   return r.seen_failure();
+}
+
+// The program asks: it knows of launches that were refused.
+void tell_check() {
+  Runtime& r = runtime();
+  const Entered entered(r);
+  if (r.check() != nullptr) r.check()->error_seen();
 }
 
 }  // namespace
@@ -44,11 +51,16 @@ cudaError_t exchange_last_error(cudaError_t error) { return std::exchange(last_e
 
 COALESCE_API cudaError_t cudaGetLastError() {
   const cudaError_t error = current();
+  if (error != cudaSuccess) tell_check();
   last_error = cudaSuccess;
   return error;
 }
 
-COALESCE_API cudaError_t cudaPeekAtLastError() { return current(); }
+COALESCE_API cudaError_t cudaPeekAtLastError() {
+  const cudaError_t error = current();
+  if (error != cudaSuccess) tell_check();
+  return error;
+}
 
 COALESCE_API const char* cudaGetErrorName(cudaError_t error) { return row(error).name; }
 

@@ -69,6 +69,7 @@ COALESCE_API cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventC
 COALESCE_API cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return call([&](Runtime&) {
     forget_event_capture(event);
+    if (runtime().check() != nullptr) runtime().check()->order().forget_event(event);
     return events().erase(event) == 1 ? cudaSuccess : cudaErrorInvalidResourceHandle;
   });
 }
@@ -79,23 +80,42 @@ COALESCE_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_
     if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
     if (flags == kExternal) return capture_external(stream, RecordOperation{event});
     cudaError_t error = cudaSuccess;
-    if (!capture_record(event, stream, error)) record_now(event);
+    if (!capture_record(event, stream, error)) {
+      record_now(event);
+      if (HostCheck* check = runtime().check()) check->order().record(event, stream, is_blocking(stream));
+    }
     return error;
   });
 }
-COALESCE_ALIAS(cudaEventRecordWithFlags_ptsz, cudaEventRecordWithFlags);
+COALESCE_API cudaError_t cudaEventRecordWithFlags_ptsz(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  return cudaEventRecordWithFlags(event, of_thread(stream), flags);
+}
 
 COALESCE_API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaEventRecordWithFlags(event, stream, 0);
 }
-COALESCE_ALIAS(cudaEventRecord_ptsz, cudaEventRecord);
+COALESCE_API cudaError_t cudaEventRecord_ptsz(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecordWithFlags(event, of_thread(stream), 0);
+}
 
-COALESCE_API cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return with(event, [&](Event&) { return may_wait(event); });
+namespace {
+
+// The host waits for the event, or has asked and been told that it has happened.
+cudaError_t wait_for_event(cudaEvent_t event) {
+  return with(event, [&](Event&) {
+    const cudaError_t error = may_wait(event);
+    if (HostCheck* check = runtime().check(); check != nullptr && error == cudaSuccess) {
+      check->order().host_waits_for_event(event);
+      check->settle();
+    }
+    return error;
+  });
 }
-COALESCE_API cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return with(event, [&](Event&) { return may_wait(event); });
-}
+
+}  // namespace
+
+COALESCE_API cudaError_t cudaEventQuery(cudaEvent_t event) { return wait_for_event(event); }
+COALESCE_API cudaError_t cudaEventSynchronize(cudaEvent_t event) { return wait_for_event(event); }
 
 COALESCE_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   if (flags > 1) return note(cudaErrorInvalidValue);
@@ -103,11 +123,14 @@ COALESCE_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t ev
     if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
     if (flags == kExternal) return capture_external(stream, WaitOperation{event});
     cudaError_t error = cudaSuccess;
-    capture_wait(event, stream, error);
+    if (!capture_wait(event, stream, error) && runtime().check() != nullptr)
+      runtime().check()->order().wait(stream, is_blocking(stream), event);
     return error;
   });
 }
-COALESCE_ALIAS(cudaStreamWaitEvent_ptsz, cudaStreamWaitEvent);
+COALESCE_API cudaError_t cudaStreamWaitEvent_ptsz(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  return cudaStreamWaitEvent(of_thread(stream), event, flags);
+}
 
 COALESCE_API cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   if (milliseconds == nullptr) return note(cudaErrorInvalidValue);

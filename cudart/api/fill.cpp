@@ -11,9 +11,20 @@ cudaError_t run(Runtime& r, const FillOperation& f) {
   if (box.empty()) return cudaSuccess;
   uint64_t bytes = 0;
   Where where{};
-  if (!box_span(box, f.to, bytes) || !classify(r, f.to.address, bytes, where) || !on_device(where) ||
-      f.to.address % f.element != 0) {
+  if (!box_span(box, f.to, bytes) || !classify(r, f.to.address, bytes, where) || !on_device(where)) {
+    if (r.check() != nullptr)
+      r.check()->bad_copy(f.call, f.to.address, bytes, "writes past the end of an allocation, or where none is");
     return cudaErrorInvalidValue;
+  }
+  if (f.to.address % f.element != 0) return cudaErrorInvalidValue;
+  if (HostCheck* check = r.check()) {
+    check->begin_work(f.call, false);
+    std::vector<HostCheck::Range> rows;
+    for (size_t z = 0; z < box.depth; ++z)
+      for (size_t y = 0; y < box.height; ++y)
+        rows.push_back({f.to.address + z * f.to.slice + y * f.to.pitch, box.width, true});
+    check->used(rows);
+    if (where == Where::pinned) check->host_waits_for_work();
   }
   auto* destination = reinterpret_cast<char*>(f.to.address);
   for (size_t z = 0; z < box.depth; ++z) {
@@ -44,11 +55,15 @@ cudaError_t fill(const Box& box, const Layout& to, int value, cudaStream_t strea
 COALESCE_API cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   return fill({bytes}, {address_of(to)}, value, stream);
 }
-COALESCE_ALIAS(cudaMemsetAsync_ptsz, cudaMemsetAsync);
+COALESCE_API cudaError_t cudaMemsetAsync_ptsz(void* to, int value, size_t bytes, cudaStream_t stream) {
+  return cudaMemsetAsync(to, value, bytes, of_thread(stream));
+}
 COALESCE_API cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   return cudaMemsetAsync(to, value, bytes, nullptr);
 }
-COALESCE_ALIAS(cudaMemset_ptds, cudaMemset);
+COALESCE_API cudaError_t cudaMemset_ptds(void* to, int value, size_t bytes) {
+  return cudaMemsetAsync(to, value, bytes, of_thread(nullptr));
+}
 
 COALESCE_API cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
                                            cudaStream_t stream) {

@@ -45,16 +45,38 @@ cudaError_t ready(const GraphExec& exec) {
   return cudaSuccess;
 }
 
-cudaError_t run_nodes(const std::vector<Node*>& order);
+using Needs = std::vector<const void*>;
+cudaError_t run_nodes(const std::vector<Node*>& order, const Needs& roots);
+
+// The nodes that `check` takes to come before it: `roots`, if it needs none.
+Needs needs_of(const Node& node, const Needs& roots) {
+  Needs needs(node.needs.begin(), node.needs.end());
+  return needs.empty() ? roots : needs;
+}
 
 // One node. Host functions run without the lock, so that they may take their time; CUDA lets them call nothing of it.
-cudaError_t run_node(const Node& node) {
+cudaError_t run_node(const Node& node, const Needs& roots) {
+  const auto begin = [&](const Needs& needs) {
+    if (runtime().check() != nullptr) runtime().check()->act_as_node(&node, needs);
+  };
   if (const auto* host = std::get_if<HostOperation>(&node.operation)) {
+    const cudaError_t error = call([&](Runtime&) { return begin(needs_of(node, roots)), cudaSuccess; });
+    if (error != cudaSuccess) return error;
+    const Callback callback;
     host->function(host->data);
     return cudaSuccess;
   }
-  if (const auto* child = std::get_if<ChildOperation>(&node.operation)) return run_nodes(order_of(*child->graph));
+  if (const auto* child = std::get_if<ChildOperation>(&node.operation)) {
+    const std::vector<Node*> order = order_of(*child->graph);
+    if (const cudaError_t error = run_nodes(order, needs_of(node, roots)); error != cudaSuccess) return error;
+    return call([&](Runtime&) {
+      Needs all = needs_of(node, roots);
+      all.insert(all.end(), order.begin(), order.end());
+      return begin(all), cudaSuccess;
+    });
+  }
   return call([&](Runtime& r) {
+    begin(needs_of(node, roots));
     return std::visit(
         [&](const auto& operation) {
           using T = std::decay_t<decltype(operation)>;
@@ -73,10 +95,14 @@ cudaError_t run_node(const Node& node) {
   });
 }
 
-cudaError_t run_nodes(const std::vector<Node*>& order) {
+cudaError_t run_nodes(const std::vector<Node*>& order, const Needs& roots) {
   for (const Node* node : order) {
-    if (!node->enabled) continue;
-    if (const cudaError_t error = run_node(*node); error != cudaSuccess) return error;
+    if (!node->enabled) {  // its order stays
+      if (runtime().check() != nullptr)
+        call([&](Runtime& r) { return r.check()->act_as_node(node, needs_of(*node, roots)), cudaSuccess; });
+      continue;
+    }
+    if (const cudaError_t error = run_node(*node, roots); error != cudaSuccess) return error;
   }
   return cudaSuccess;
 }
@@ -185,9 +211,22 @@ COALESCE_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stre
     return ready(e);
   });
   if (error != cudaSuccess || !now) return error;
-  return run_nodes(mine->order);
+  if (runtime().check() == nullptr) return run_nodes(mine->order, {});
+  const auto tell = [&](bool begins) {
+    const Entered entered(runtime());
+    if (begins)
+      runtime().check()->order().begin_graph(stream, is_blocking(stream));
+    else
+      runtime().check()->order().end_graph();
+  };
+  tell(true);
+  const cudaError_t ended = run_nodes(mine->order, {});
+  tell(false);
+  return ended;
 }
-COALESCE_ALIAS(cudaGraphLaunch_ptsz, cudaGraphLaunch);
+COALESCE_API cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t exec, cudaStream_t stream) {
+  return cudaGraphLaunch(exec, of_thread(stream));
+}
 
 COALESCE_API cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned enabled) {
   return with_node(exec, node, [&](Node& n) {

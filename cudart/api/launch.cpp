@@ -1,6 +1,8 @@
 #include "cudart/api/launch.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "cudart/api/capture.h"
 #include "cudart/api/stream.h"
@@ -9,6 +11,10 @@
 #include "cudart/core/progress.h"
 
 namespace coalesce::cudart {
+
+extern "C" const char* cudaGetErrorString(cudaError_t error);
+extern "C" const char* cudaGetErrorName(cudaError_t error);
+
 namespace {
 
 // Fault -> error code. The driver has no code of its own for a kernel that never ends: a watchdog's.
@@ -100,10 +106,34 @@ cudaError_t prepare(Runtime& r, const void* function, const Launch& l, void* con
   return cudaSuccess;
 }
 
+namespace {
+
+thread_local bool by_chevrons = false;  // the launch to come is one of <<<>>>, whose error the program does not see
+
+// Tells `check` of a launch that was refused.
+void refused(Runtime& r, const void* function, const Launch& l, cudaError_t error) {
+  Kernel* kernel = nullptr;
+  if (r.registry().find_kernel(function, kernel) != cudaSuccess)
+    return r.check()->not_checked(std::string("a kernel could not be loaded: ") + cudaGetErrorString(error));
+  const uint64_t threads = uint64_t{l.block.x} * l.block.y * l.block.z;
+  std::string why = std::string(cudaGetErrorName(error)) + ", " + cudaGetErrorString(error);
+  const uint32_t most = std::min(r.device()->threads_per_block, kernel->info->max_threads);
+  if (threads > most) {
+    why = std::to_string(threads) + " threads a block, where " + std::to_string(most) + " are the most";
+  } else if (l.dynamic_shared > kernel->dynamic_shared_limit) {
+    why = std::to_string(l.dynamic_shared) + " bytes of dynamic shared memory, where " +
+          std::to_string(kernel->dynamic_shared_limit) + " are the most";
+  }
+  r.check()->launch_refused(kernel->name, why);
+}
+
+}  // namespace
+
 cudaError_t launch(Runtime& r, const void* function, const Launch& l, void* const* arguments,
                    const std::vector<uint8_t>& packed) {
   KernelOperation k;
   const cudaError_t error = prepare(r, function, l, arguments, packed, k);
+  if (std::exchange(by_chevrons, false) && error != cudaSuccess && r.check() != nullptr) refused(r, function, l, error);
   return error != cudaSuccess ? error : submit(r, l.stream, std::move(k));
 }
 
@@ -119,10 +149,11 @@ cudaError_t run(Runtime& r, const KernelOperation& k) {
   config.cooperative = l.cooperative;
   config.parameters = k.packed;
 
+  if (r.check() != nullptr) r.check()->begin_work(kernel->name, true);
   InterruptGuard guard(r.machine());
   const bool shown = cudart::config().progress;
   if (shown) begin_progress(kernel->name);
-  const machine::LaunchReport report = r.machine().launch(*kernel->program, kernel->name, config);
+  machine::LaunchReport report = r.machine().launch(*kernel->program, kernel->name, config);
   if (shown) end_progress();
   const int signal = guard.release();
 
@@ -140,6 +171,7 @@ cudaError_t run(Runtime& r, const KernelOperation& k) {
                  .interrupted = signal != 0,
                  .counters = report.counters,
                  .lines = &report.lines});
+  if (r.check() != nullptr) r.check()->launched(report);
   for (const auto& d : report.diagnostics) record.diagnostic(d);
   if (signal != 0) raise_default(signal);
   // `coalesce check` adds up what launches have found, and prints it.
@@ -178,6 +210,7 @@ COALESCE_API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t 
 COALESCE_API cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
   const std::unique_ptr<Configuration> top = pop();
   if (!top) return note(cudaErrorMissingConfiguration);
+  by_chevrons = true;
   *grid = top->launch.grid;
   *block = top->launch.block;
   *shared = top->launch.dynamic_shared;
@@ -189,19 +222,28 @@ COALESCE_API cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 
                                           cudaStream_t stream) {
   return call([&](Runtime& r) { return launch(r, function, {grid, block, shared, stream}, arguments); });
 }
-COALESCE_ALIAS(cudaLaunchKernel_ptsz, cudaLaunchKernel);
+COALESCE_API cudaError_t cudaLaunchKernel_ptsz(const void* function, dim3 grid, dim3 block, void** arguments,
+                                               size_t shared, cudaStream_t stream) {
+  return cudaLaunchKernel(function, grid, block, arguments, shared, of_thread(stream));
+}
 
 COALESCE_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
                                             cudaStream_t stream) {
   return call([&](Runtime& r) { return launch(r, kernel, {grid, block, shared, stream}, arguments); });
 }
-COALESCE_ALIAS(__cudaLaunchKernel_ptsz, __cudaLaunchKernel);
+COALESCE_API cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
+                                                 size_t shared, cudaStream_t stream) {
+  return __cudaLaunchKernel(kernel, grid, block, arguments, shared, of_thread(stream));
+}
 
 COALESCE_API cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                                                      size_t shared, cudaStream_t stream) {
   return call([&](Runtime& r) { return launch(r, function, {grid, block, shared, stream, true}, arguments); });
 }
-COALESCE_ALIAS(cudaLaunchCooperativeKernel_ptsz, cudaLaunchCooperativeKernel);
+COALESCE_API cudaError_t cudaLaunchCooperativeKernel_ptsz(const void* function, dim3 grid, dim3 block, void** arguments,
+                                                          size_t shared, cudaStream_t stream) {
+  return cudaLaunchCooperativeKernel(function, grid, block, arguments, shared, of_thread(stream));
+}
 
 uint64_t cluster_blocks(const cudaLaunchConfig_t& config) {
   for (unsigned i = 0; i < config.numAttrs; ++i) {
@@ -214,7 +256,12 @@ uint64_t cluster_blocks(const cudaLaunchConfig_t& config) {
 
 COALESCE_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
   if (config == nullptr || (config->attrs == nullptr && config->numAttrs != 0)) return note(cudaErrorInvalidValue);
-  if (cluster_blocks(*config) != 1) return note(cudaErrorNotSupported);
+  if (cluster_blocks(*config) != 1) {
+    return call([](Runtime& r) {
+      if (r.check() != nullptr) r.check()->not_checked("a launch with thread block clusters: the machine has none");
+      return cudaErrorNotSupported;
+    });
+  }
   Launch l{config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream};
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttribute& a = config->attrs[i];
@@ -223,7 +270,13 @@ COALESCE_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, c
   }
   return call([&](Runtime& r) { return launch(r, function, l, arguments); });
 }
-COALESCE_ALIAS(cudaLaunchKernelExC_ptsz, cudaLaunchKernelExC);
+COALESCE_API cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config, const void* function,
+                                                  void** arguments) {
+  if (config == nullptr) return note(cudaErrorInvalidValue);
+  cudaLaunchConfig_t mine = *config;
+  mine.stream = of_thread(mine.stream);
+  return cudaLaunchKernelExC(&mine, function, arguments);
+}
 
 COALESCE_API cudaError_t cudaConfigureCall(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
   push({grid, block, shared, stream});

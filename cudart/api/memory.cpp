@@ -67,6 +67,7 @@ cudaError_t allocate(Runtime& r, void** pointer, size_t bytes, Origin origin, co
   const Allocation* made = r.memory().allocate(bytes, origin, call);
   if (made == nullptr) return cudaErrorMemoryAllocation;
   *pointer = reinterpret_cast<void*>(made->base);
+  if (r.check() != nullptr) r.check()->allocated(made->base);
   Extent& seen = held<Extent>();
   seen.lowest = std::min(seen.lowest, made->base);
   seen.highest = std::max(seen.highest, made->base + bytes);
@@ -78,14 +79,22 @@ bool ever_allocated(uint64_t address) {
   return address >= seen.lowest && address < seen.highest;
 }
 
-cudaError_t release(Runtime& r, void* pointer, std::initializer_list<Origin> origins) {
+void host_waits_for_all(Runtime& r) {
+  if (r.check() == nullptr) return;
+  r.check()->order().host_waits_for_all();
+  r.check()->settle();
+}
+
+cudaError_t release(Runtime& r, void* pointer, std::initializer_list<Origin> origins, const char* call) {
   if (pointer == nullptr) return cudaSuccess;
   const uint64_t address = address_of(pointer);
   const Allocation* a = r.memory().find(address);
   if (a == nullptr || a->base != address || std::ranges::find(origins, a->origin) == origins.end() ||
       registered().contains(address)) {
+    if (r.check() != nullptr) r.check()->bad_free(call, address);
     return cudaErrorInvalidValue;
   }
+  if (r.check() != nullptr) r.check()->releasing(address);
   host_flags().erase(address);
   pool_released(address);
   return r.memory().release(address) ? cudaSuccess : cudaErrorInvalidValue;
@@ -98,8 +107,9 @@ COALESCE_API cudaError_t cudaMalloc(void** pointer, size_t bytes) {
 COALESCE_API cudaError_t cudaFree(void* pointer) {
   return call([&](Runtime& r) {
     cudaError_t error = cudaSuccess;
+    host_waits_for_all(r);  // cudaFree does
     if (release_graph_memory(pointer, error)) return error;
-    return release(r, pointer, {Origin::device, Origin::managed});
+    return release(r, pointer, {Origin::device, Origin::managed}, "cudaFree");
   });
 }
 
@@ -132,7 +142,10 @@ COALESCE_API cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned fl
   return allocate_host(pointer, bytes, flags, "cudaHostAlloc");
 }
 COALESCE_API cudaError_t cudaFreeHost(void* pointer) {
-  return call([&](Runtime& r) { return release(r, pointer, {Origin::host}); });
+  return call([&](Runtime& r) {
+    host_waits_for_all(r);
+    return release(r, pointer, {Origin::host}, "cudaFreeHost");
+  });
 }
 
 COALESCE_API cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
@@ -155,6 +168,8 @@ COALESCE_API cudaError_t cudaHostUnregister(void* pointer) {
   return call([&](Runtime& r) {
     const uint64_t address = address_of(pointer);
     if (registered().erase(address) == 0) return cudaErrorHostMemoryNotRegistered;
+    host_waits_for_all(r);
+    if (r.check() != nullptr) r.check()->releasing(address);
     host_flags().erase(address);
     return r.memory().release(address) ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
   });

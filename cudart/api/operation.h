@@ -21,12 +21,15 @@ struct CopyOperation {
   Box box;
   Layout to, from;
   cudaMemcpyKind kind = cudaMemcpyDefault;
+  const char* call = "cudaMemcpy";
+  bool waits = true;  // the call returns when a copy to or from the host has ended
 };
 struct FillOperation {
   Box box;  // width in bytes
   Layout to;
   uint32_t value = 0;
   uint32_t element = 1;  // bytes: 1, 2 or 4
+  const char* call = "cudaMemset";
 };
 struct HostOperation {
   cudaHostFn_t function = nullptr;

@@ -60,6 +60,12 @@ cudaError_t allocate_from(void** pointer, size_t bytes, cudaMemPool_t pool, cuda
       pools().owned[address_of(*pointer)] = {pool, bytes};
       pool->used += bytes;
       pool->most_used = std::max(pool->most_used, pool->used);
+      // The memory exists once the stream gets here: to others that is a write of all of it.
+      if (HostCheck* check = r.check()) {
+        check->act_in(stream, is_blocking(stream));
+        check->begin_work(name, false);
+        check->used({{address_of(*pointer), bytes, true}});
+      }
     }
     return error;
   });
@@ -91,7 +97,9 @@ void pool_released(uint64_t address) {
 COALESCE_API cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
   return allocate_from(pointer, bytes, nullptr, stream, "cudaMallocAsync");
 }
-COALESCE_ALIAS(cudaMallocAsync_ptsz, cudaMallocAsync);
+COALESCE_API cudaError_t cudaMallocAsync_ptsz(void** pointer, size_t bytes, cudaStream_t stream) {
+  return cudaMallocAsync(pointer, bytes, of_thread(stream));
+}
 
 COALESCE_API cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t pool,
                                                  cudaStream_t stream) {
@@ -112,10 +120,18 @@ COALESCE_API cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     }
     cudaError_t error = cudaSuccess;
     if (release_graph_memory(pointer, error)) return error;
-    return release(r, pointer, {machine::Origin::device});
+    if (HostCheck* check = r.check(); check != nullptr && pointer != nullptr) {
+      const machine::Allocation* a = r.memory().find(address_of(pointer));
+      check->act_in(stream, is_blocking(stream));
+      check->begin_work("cudaFreeAsync", false);
+      if (a != nullptr && a->base == address_of(pointer)) check->used({{a->base, a->size, true}});
+    }
+    return release(r, pointer, {machine::Origin::device}, "cudaFreeAsync");
   });
 }
-COALESCE_ALIAS(cudaFreeAsync_ptsz, cudaFreeAsync);
+COALESCE_API cudaError_t cudaFreeAsync_ptsz(void* pointer, cudaStream_t stream) {
+  return cudaFreeAsync(pointer, of_thread(stream));
+}
 
 COALESCE_API cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
   if (pool == nullptr || properties == nullptr) return note(cudaErrorInvalidValue);

@@ -34,6 +34,7 @@ cudaError_t create(cudaStream_t* stream, unsigned flags, int priority) {
         Stream{held<Streams>().next_id++, flags, std::clamp(priority, kGreatestPriority, kLeastPriority)});
     *stream = made.get();
     streams()[*stream] = std::move(made);
+    if (runtime().check() != nullptr) runtime().check()->order().created(*stream);
     return cudaSuccess;
   });
 }
@@ -80,18 +81,31 @@ COALESCE_API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     if (!streams().contains(stream)) return cudaErrorInvalidResourceHandle;
     forget_stream_capture(stream);
     streams().erase(stream);
+    if (runtime().check() != nullptr) runtime().check()->order().forget_stream(stream);
     return cudaSuccess;
   });
 }
 
-COALESCE_API cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return with(stream, [&] { return may_wait(stream); });
+namespace {
+
+// The host waits for the stream's work, or has asked and been told that it is done.
+cudaError_t wait_for(cudaStream_t stream) {
+  return with(stream, [&] {
+    const cudaError_t error = may_wait(stream);
+    if (HostCheck* check = runtime().check(); check != nullptr && error == cudaSuccess) {
+      check->order().host_waits(stream, is_blocking(stream));
+      check->settle();
+    }
+    return error;
+  });
 }
-COALESCE_ALIAS(cudaStreamSynchronize_ptsz, cudaStreamSynchronize);
-COALESCE_API cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return with(stream, [&] { return may_wait(stream); });
-}
-COALESCE_ALIAS(cudaStreamQuery_ptsz, cudaStreamQuery);
+
+}  // namespace
+
+COALESCE_API cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return wait_for(stream); }
+COALESCE_API cudaError_t cudaStreamSynchronize_ptsz(cudaStream_t stream) { return wait_for(of_thread(stream)); }
+COALESCE_API cudaError_t cudaStreamQuery(cudaStream_t stream) { return wait_for(stream); }
+COALESCE_API cudaError_t cudaStreamQuery_ptsz(cudaStream_t stream) { return wait_for(of_thread(stream)); }
 
 COALESCE_API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
   return get(stream, flags, 0u, &Stream::flags);
@@ -145,16 +159,22 @@ COALESCE_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fu
     return to.error;
   });
   if (error != cudaSuccess) return error;
-  if (now) function(data);
+  if (now) {
+    const Callback callback;
+    function(data);
+  }
   return cudaSuccess;
 }
-COALESCE_ALIAS(cudaLaunchHostFunc_ptsz, cudaLaunchHostFunc);
+COALESCE_API cudaError_t cudaLaunchHostFunc_ptsz(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  return cudaLaunchHostFunc(of_thread(stream), function, data);
+}
 
 COALESCE_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data,
                                                unsigned flags) {
   if (function == nullptr || flags != 0) return note(cudaErrorInvalidValue);
   const cudaError_t error = with(stream, [&] { return may_wait(stream); });  // graphs cannot hold callbacks
   if (error == cudaErrorInvalidResourceHandle || error == cudaErrorStreamCaptureUnsupported) return error;
+  const Callback callback;
   function(stream, error, data);  // it is told of earlier faults
   return error;
 }

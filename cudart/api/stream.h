@@ -11,4 +11,9 @@ bool is_stream(cudaStream_t stream);
 // It waits for the legacy stream, and that for it. Under the lock.
 bool is_blocking(cudaStream_t stream);
 
+// The stream that the _ptsz and _ptds forms of calls take the default one for.
+inline cudaStream_t of_thread(cudaStream_t stream) {
+  return stream == nullptr ? reinterpret_cast<cudaStream_t>(2) : stream;
+}
+
 }  // namespace coalesce::cudart

@@ -68,6 +68,11 @@ cudaError_t Runtime::context() {
       return cudaErrorInitializationError;
     }
     owner_ = getpid();
+    if (config().check)
+      check_ = std::make_unique<HostCheck>(*machine_, mutex, [](const machine::Diagnostic& d) {
+        if (config().record.empty()) show(d);
+        runtime().record().diagnostic(d);
+      });
   } else if (getpid() != owner_) {
     return cudaErrorInitializationError;  // as CUDA does in a child forked after first use
   }
@@ -78,6 +83,8 @@ cudaError_t Runtime::context() {
 void Runtime::reset() {
   objects_.clear();                            // graphs give their memory back to the machine that is still there
   if (machine_ && getpid() != owner_) return;  // a forked child: there are no threads to end here
+  if (check_) check_->report_refused();
+  check_.reset();
   registry_->unload();
   machine_.reset();
   sticky_ = cudaSuccess;
@@ -106,31 +113,15 @@ void print(const machine::Diagnostic& d) {
 
 namespace {
 
-// Device memory that the program has not freed.
-void report_leaks(Runtime& r) {
-  constexpr std::size_t kShown = 8;
-  machine::Diagnostic d;
-  uint64_t bytes = 0;
-  std::size_t count = 0;
-  for (const auto& a : r.memory().all()) {
-    const bool on_device = a->origin == machine::Origin::device || a->origin == machine::Origin::managed;
-    if (!a->live || !on_device || !a->label.starts_with("cu")) continue;  // not variables
-    bytes += a->size;
-    if (++count <= kShown) d.notes.push_back(a->label + " of " + std::to_string(a->size) + " bytes");
-  }
-  if (count == 0) return;
-  if (count > kShown) d.notes.push_back("and " + std::to_string(count - kShown) + " more");
-  d.severity = machine::Severity::warning;
-  d.hazard = machine::Hazard::leak;
-  d.message = std::to_string(bytes) + " bytes of device memory were not freed";
-  r.record().diagnostic(d);
-}
-
 // Runs after the program's own atexit functions and destructors, so the record closes when nothing more can come.
 __attribute__((destructor)) void at_exit() {
   Runtime& r = runtime();
   if (r.mutex.try_lock()) {  // a thread still in a call at exit keeps its half-done line out of the file
-    if (config().check && r.has_machine()) report_leaks(r);
+    const Inside inside;
+    if (HostCheck* check = r.check()) {
+      check->report_refused();
+      check->report_leaks();
+    }
     r.record().end();
     r.mutex.unlock();
   }

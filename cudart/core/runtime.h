@@ -11,6 +11,7 @@
 #include <mutex>
 #include <new>
 
+#include "cudart/check/host.h"
 #include "cudart/core/abi.h"
 #include "cudart/core/objects.h"
 #include "machine/machine.h"
@@ -35,6 +36,8 @@ class Runtime {
   Objects& objects() { return objects_; }
   Objects& process() { return process_; }  // what outlives a reset
   record::Writer& record() { return record_; }
+  // `coalesce check`; null: it is not asked for, or there is no machine yet.
+  HostCheck* check() { return check_.get(); }
 
   // The first step of a call that needs a working context: cudaSuccess, or the fault that ended the context. Makes the
   // machine.
@@ -55,6 +58,7 @@ class Runtime {
   // Outlives machines: resetting the device does not wait for a kernel that is being compiled.
   std::shared_ptr<machine::NativeProvider> native_;
   std::unique_ptr<machine::Machine> machine_;
+  std::unique_ptr<HostCheck> check_;
   std::unique_ptr<Registry> registry_;
   record::Writer record_;
   Objects objects_, process_;
@@ -80,6 +84,37 @@ cudaError_t exchange_last_error(cudaError_t error);
 void show(const machine::Diagnostic& d);
 void print(const machine::Diagnostic& d);
 
+// A call holds the lock; `check` hears when it returns.
+class Entered {
+ public:
+  explicit Entered(Runtime& r) : runtime_(r), lock_(r.mutex) {}
+  ~Entered() {
+    if (runtime_.check() != nullptr) runtime_.check()->leave();
+  }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+
+ private:
+  Runtime& runtime_;
+  Inside inside_;
+  std::lock_guard<std::mutex> lock_;
+};
+
+// A function of the program's runs as a piece of work.
+class Callback {
+ public:
+  Callback() { tell(true); }
+  ~Callback() { tell(false); }
+  Callback(const Callback&) = delete;
+  Callback& operator=(const Callback&) = delete;
+
+ private:
+  static void tell(bool runs) {
+    const Entered entered(runtime());
+    if (runtime().check() != nullptr) runtime().check()->callback(runs);
+  }
+};
+
 // Runs `body(runtime)` under the lock when the context works. What is thrown becomes an error code.
 template <typename Body>
 cudaError_t guarded(Runtime& r, Body&& body) {
@@ -96,7 +131,7 @@ cudaError_t guarded(Runtime& r, Body&& body) {
 template <typename Body>
 cudaError_t call(Body&& body) {
   Runtime& r = runtime();
-  const std::lock_guard lock(r.mutex);
+  const Entered entered(r);
   if (const cudaError_t error = r.context(); error != cudaSuccess) return note(error);
   return note(guarded(r, body));
 }
@@ -105,7 +140,7 @@ cudaError_t call(Body&& body) {
 template <typename Body>
 cudaError_t query(Body&& body) {
   Runtime& r = runtime();
-  const std::lock_guard lock(r.mutex);
+  const Entered entered(r);
   if (const cudaError_t error = r.device_only(); error != cudaSuccess) return note(error);
   return note(guarded(r, body));
 }

@@ -11,7 +11,10 @@ namespace coalesce::cudart {
 namespace {
 
 CUresult copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  return in_context([&] { return cudaMemcpyAsync(pointer_of(to), pointer_of(from), bytes, kind, stream); });
+  return in_context([&] {
+    return stream == nullptr ? cudaMemcpy(pointer_of(to), pointer_of(from), bytes, kind)
+                             : cudaMemcpyAsync(pointer_of(to), pointer_of(from), bytes, kind, stream);
+  });
 }
 CUdeviceptr number_of(const void* host) { return reinterpret_cast<uintptr_t>(host); }
 

@@ -93,7 +93,7 @@ TEST(Junit, HazardsFailTheirKernel) {
   race.message = "a < b & \"c\"";
   race.kernel = "_Z4sumsPi";
   race.place = {"/x/a.cu", 9, 1};
-  const auto notices = notices_of(Hazards{{race}, {}});
+  const auto notices = notices_of(hazards_of({race}, {}));
   ASSERT_EQ(notices.size(), 1u);
   EXPECT_EQ(notices[0].rule, "race_shared");
   const std::string text = junit(wasteful(), notices, {}, 4);

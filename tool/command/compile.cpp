@@ -72,6 +72,7 @@ std::vector<std::vector<std::string>> commands(const Tool& tool, const fs::path&
       if (options.native)
         words.insert(words.end(), {"-gencode", fmt::format("arch=compute_{0},code=sm_{0}", options.native)});
     }
+    if (options.host_lines) words.insert(words.end(), {"-Xcompiler", "-g1,-fno-optimize-sibling-calls"});
     words.insert(words.end(),
                  {"-O3", "-std=c++17", "-MD", "-MF", (out / "deps").string(), "-o", (out / "program").string()});
     add(std::move(words), false);
@@ -86,6 +87,7 @@ std::vector<std::vector<std::string>> commands(const Tool& tool, const fs::path&
   std::vector<std::string> host = common;
   host.insert(host.end(), {"--cuda-host-only", "-Xclang", "-fcuda-include-gpubinary", "-Xclang", ptx, "-c", "-MD",
                            "-MF", (out / "deps-host").string(), "-o", (out / "host.o").string()});
+  if (options.host_lines) host.insert(host.end(), {"-gline-tables-only", "-fno-optimize-sibling-calls"});
   add(std::move(host), false);
   result.push_back({tool.path.string(), (out / "host.o").string(), runtime_library(layout).string(), "-o",
                     (out / "program").string()});

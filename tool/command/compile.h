@@ -19,7 +19,8 @@ struct CompileOptions {
   // Not 0: for a GPU of this compute capability (90: 9.0), by nvcc. The program also holds the PTX that the machine
   // runs.
   unsigned native = 0;
-  bool announce = false;  // say on standard error that it compiles
+  bool host_lines = false;  // lines of the host's code, too, for backtraces
+  bool announce = false;    // say on standard error that it compiles
 };
 
 // The program that `source` compiles to, from the cache or fresh. The compiler's messages go to standard error

@@ -9,6 +9,7 @@
 #include "machine/device.h"
 #include "machine/engine.h"
 #include "machine/model.h"
+#include "tool/figures/hazards.h"
 
 namespace coalesce::tool {
 namespace {
@@ -43,6 +44,8 @@ std::vector<std::string> values_of(const std::string& option) {
   if (option == "model") return words_of(machine::kModels);
   if (option == "color") return {"auto", "always", "never"};
   if (option == "compiler") return {"auto", "nvcc", "clang"};
+  if (option == "leaks") return {"note", "error", "off"};
+  if (option == "disable") return hazard_kinds();
   if (option == "on") return {"machine", "gpu", "both", "auto"};
   if (option == "format") return {"text", "github", "gcc"};
   return {};

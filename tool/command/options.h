@@ -56,6 +56,9 @@ struct CheckOptions {
   MachineOptions machine;
   std::vector<std::string> program;  // and its arguments
   std::string json;
+  std::string suppress;        // a file of suppressions
+  std::string disable;         // kinds
+  std::string leaks = "note";  // or error, off
   bool quiet = false;
 };
 

@@ -69,24 +69,34 @@ void add_run(CLI::App& app, RunOptions& options) {
 }
 
 void add_check(CLI::App& app, CheckOptions& options) {
-  CLI::App* check = app.add_subcommand("check", "Run a CUDA program and look for races and uninitialised reads");
+  CLI::App* check =
+      app.add_subcommand("check", "Run a CUDA program and look for races, memory errors and misuse of the API");
   check->prefix_command();
   check->formatter(std::make_shared<ProgramFormatter>());
   add_program_options(*check, options.machine);
   add_file(*check, "--json", options.json,
            "Write what was found; '-' is standard output (the program's then goes to standard error)");
+  check
+      ->add_option("--suppress", options.suppress,
+                   "Leave out what this file allows: KIND[,KIND] [kernel=REGEX] [at=FILE[:LINE]] on each line")
+      ->type_name("FILE");
+  check->add_option("--disable", options.disable, "Do not look at these kinds; race is all races")
+      ->type_name("KIND,...");
+  check->add_option("--leaks", options.leaks, "Device memory that is not freed: note, error (exit code 4), off")
+      ->type_name("HOW")
+      ->check(CLI::IsMember({"note", "error", "off"}).description(""));
   add_ci_options(*check, options.ci);
   check->add_flag("-q,--quiet", options.quiet, "Print nothing but what the program prints");
   check->footer(
       "Examples:\n"
       "  coalesce check reduce.cu 100000             each hazard with both source lines and threads\n"
       "  coalesce check --json hazards.json -q ./app  for scripts and CI\n"
-      "Found are races in shared and global memory, reads of memory that nothing has written, uses of what a cp.async "
-      "is\n"
-      "still copying, accesses out of bounds, misaligned or after free, divergent barriers; docs/check.md has the "
-      "rules.\n"
+      "  coalesce check --disable race_host,leak ./app\n"
+      "Found are races in kernels, between streams and with the host, reads of what nothing has written, accesses,\n"
+      "copies and frees of wrong memory, barriers that not all reach, launches that fail unnoticed; docs/check.md has\n"
+      "all kinds and the rules. `// coalesce: allow KIND` on a line allows it there.\n"
       "Exit code: 4 when there is a hazard; else the program's; 2 wrong usage, 3 something is missing here or\n"
-      "nothing was launched, 125 the program did not start, 130 interrupted.");
+      "was not checked, 125 the program did not start, 130 interrupted.");
 }
 
 }  // namespace coalesce::tool

@@ -118,15 +118,17 @@ std::vector<Notice> notices_of(const Record& record, const std::vector<Judgement
 
 std::vector<Notice> notices_of(const Hazards& hazards) {
   std::vector<Notice> all;
-  for (const machine::Diagnostic& d : hazards.found) {
-    const char* hazard = machine::name_of(machine::kHazards, d.hazard);
+  const auto add = [&](const machine::Diagnostic& d, Level level, const std::string& kind) {
     std::string text = d.message;
     if (d.other && !d.other->place.file.empty())
       text += fmt::format(" (the other access: {}:{})", shown_path(d.other->place.file), d.other->place.line);
     for (const std::string& note : d.notes) text += "; " + note;
-    all.push_back({Level::error, *hazard ? hazard : machine::name_of(machine::kFaults, d.fault), d.place.file,
-                   d.place.file.empty() ? 0 : d.place.line, shorten(demangle(d.kernel)), std::move(text)});
-  }
+    all.push_back({level, kind, d.place.file, d.place.file.empty() ? 0 : d.place.line, shorten(demangle(d.kernel)),
+                   std::move(text)});
+  };
+  for (const auto& f : hazards.found) add(f.d, Level::error, kind_of(f.d));
+  for (const auto& f : hazards.warnings) add(f.d, Level::warning, kind_of(f.d));
+  for (const auto& d : hazards.not_checked) add(d, Level::warning, "not_checked");
   return all;
 }
 

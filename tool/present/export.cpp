@@ -151,11 +151,19 @@ Export::~Export() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
+bool Export::is_file() const {
+  struct stat status;
+  return !standard_output() && fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+void Export::begin(const std::string& text) {
+  if (is_file()) write(text);
+}
+
 void Export::write(const std::string& text) {
   const int descriptor = standard_output() ? STDOUT_FILENO : descriptor_;
-  struct stat status;
-  const bool file = !standard_output() && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
-  if ((file && ftruncate(descriptor, 0) != 0) || !write_all(descriptor, text)) {
+  if ((is_file() && (lseek(descriptor, 0, SEEK_SET) != 0 || ftruncate(descriptor, 0) != 0)) ||
+      !write_all(descriptor, text)) {
     throw Error(Exit::environment, fmt::format("{} cannot write '{}': {}", option_, path_, std::strerror(errno)));
   }
 }

@@ -40,10 +40,14 @@ class Export {
   Export(const Export&) = delete;
   Export& operator=(const Export&) = delete;
   bool standard_output() const { return path_ == "-"; }
+  // Gives a file its content until write(), should the command be killed; no other destination gets it.
+  void begin(const std::string& text);
   // Throws Error (environment) when the disk is full or so.
   void write(const std::string& text);
 
  private:
+  bool is_file() const;
+
   std::string option_, path_;
   int descriptor_ = -1;
 };

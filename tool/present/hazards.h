@@ -8,12 +8,18 @@
 
 namespace coalesce::tool {
 
-// Prints hazards like a compiler's errors, and below them their number and that of launches and kernels.
+inline constexpr std::size_t kShownFindings = 20;
+
+// Prints up to kShownFindings hazards like a compiler's errors, then warnings and what could not be checked, and below
+// them their numbers and those of launches and kernels.
 void print_hazards(std::ostream& out, const Hazards& hazards, const Record& record, bool colour);
 
-// {"schema":"coalesce.check/1","device":{...},"program":...,"exit_code":n,"complete":bool,"launches":n,"kernels":n,
-//  "findings":[{"kind","message","kernel","file","line","ptx_line","ptx_text","access","block","thread","memory","count",
-//  "other":{"access","file","line","ptx_line","block","thread"},"notes"}],"notes":[text]}
+// True: everything that the program did was looked at.
+bool is_complete(const Hazards& hazards, const Record& record);
+
+// "coalesce.check/2", described by docs/check.schema.json.
 nlohmann::ordered_json hazards_json(const Hazards& hazards, const Record& record, int exit_code);
+// The same for a run that has not ended: nothing found, not complete. It stays in the file if the command is killed.
+nlohmann::ordered_json unfinished_json(const std::string& program);
 
 }  // namespace coalesce::tool
