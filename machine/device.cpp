@@ -50,7 +50,15 @@ constexpr Device capability(uint32_t major, uint32_t minor) {
       d.threads_per_multiprocessor = 1536;
       d.blocks_per_multiprocessor = 24;
       break;
-    default:  // 90
+    case 120:
+    case 121:
+      d.shared_per_multiprocessor = 100 * 1024;
+      d.shared_per_block_optin = 99 * 1024;
+      d.shared_reserved_per_block = 1024;
+      d.threads_per_multiprocessor = 1536;
+      d.blocks_per_multiprocessor = 24;
+      break;
+    default:  // 90, 100
       d.shared_per_multiprocessor = 228 * 1024;
       d.shared_per_block_optin = 227 * 1024;
       d.shared_reserved_per_block = 1024;
@@ -89,6 +97,10 @@ constexpr Device kDevices[] = {
     product(capability(8, 9), {"rtx4090", "NVIDIA GeForce RTX 4090", 128, 24564,  2520, 10501, 384,  73728}),
     product(capability(8, 6), {"rtx3090", "NVIDIA GeForce RTX 3090", 82,  24576,  1695, 9751,  384,  6144}),
     product(capability(8, 9), {"l4",      "NVIDIA L4",               58,  23034,  2040, 6251,  192,  49152}),
+    product(capability(10, 0), {"b200",   "NVIDIA B200",             148, 183359, 1965, 3996,  7680, 129536}),
+    product(capability(12, 0), {"rtx5090", "NVIDIA GeForce RTX 5090", 170, 32607, 2407, 14001, 512,  98304}),
+    // Its memory is the computer's: 128 GB of LPDDR5x, of which programs are told a little less.
+    product(capability(12, 1), {"gb10",   "NVIDIA GB10",             48,  122570, 2418, 4266,  256,  24576}),
     product(capability(6, 1), {"p2000",   "Quadro P2000",            8,   5120,   1480, 3504,  160,  1280}),
 };
 // clang-format on

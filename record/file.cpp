@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -21,8 +22,10 @@ void File::open(const std::string& path) {
   file_ = descriptor(O_CREAT);
   if (file_ < 0) return complain(std::strerror(errno));
   struct stat info{};
-  const bool known = fstat(file_, &info) == 0, held = flock(file_, LOCK_EX | LOCK_NB) != 0;
-  if (!known || held || (S_ISREG(info.st_mode) && info.st_size != 0)) {
+  const char* shared = std::getenv("COALESCE_RECORD_SHARED");
+  lock_ = shared != nullptr && *shared == '1' ? LOCK_SH : LOCK_EX;
+  const bool known = fstat(file_, &info) == 0, held = flock(file_, lock_ | LOCK_NB) != 0;
+  if (!known || held || (lock_ == LOCK_EX && S_ISREG(info.st_mode) && info.st_size != 0)) {
     if (!held)
       std::fprintf(
           stderr,
@@ -79,7 +82,7 @@ bool File::is_ours() const {
 
 bool File::reopen() {
   file_ = descriptor(0);
-  if (is_open() && is_ours() && flock(file_, LOCK_EX | LOCK_NB) == 0) return true;
+  if (is_open() && is_ours() && flock(file_, lock_ | LOCK_NB) == 0) return true;
   if (is_open()) ::close(file_);
   file_ = -1;
   return false;

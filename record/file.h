@@ -19,7 +19,7 @@ class File {
   File& operator=(const File&) = delete;
 
   // Empty path: no record. A file that another process holds is left to it (a recorded program's children); one that
-  // has content already is left as it is, with a warning on stderr.
+  // has content already is left as it is, with a warning on stderr. With COALESCE_RECORD_SHARED=1 all of them write.
   void open(const std::string& path);
 
   bool is_open() const { return file_ >= 0; }
@@ -44,6 +44,7 @@ class File {
   pid_t owner_ = 0;
   dev_t device_ = 0;
   ino_t number_ = 0;
+  int lock_ = 0;  // of flock: LOCK_EX, or LOCK_SH where processes share the record
 };
 
 }  // namespace coalesce::record

@@ -1,7 +1,7 @@
 // The record of a run: what a CUDA runtime writes down while the program runs, one JSON value a line. The emulator's
 // runtime writes it (cudart/), and so does the library in front of NVIDIA's (gpu/); the command reads it (tool/).
 //
-//   {"record":"coalesce.record/1","device":{"key","name","compute_capability":[9,0]},"program":argv0,"pid":n}
+//   {"record":"coalesce.record/1","device":{"key","name","compute_capability":[9,0]},"program":argv0,"command":words}
 //        "model":name         where the counted requests are not those of the PTX (machine/model.h)
 //        "on":"gpu"           measured on a GPU; "device" then has "l2_bytes", too
 //   {"kernel":id,"name":mangled}                       before the kernel's first launch
@@ -18,7 +18,8 @@
 //   only
 //   {"end":true}                                       last, only at normal exit
 //
-// A second header begins where a program resets its GPU: kernels' ids start anew, launches go on.
+// Each line ends with "pid":n. Several processes may write to one record at a time, each from its header on. A second
+// header of a process begins where it resets its GPU: kernels' ids start anew, launches go on.
 //
 // Every line is in the file as soon as it is complete, so a program may die at any byte: a last line without its
 // newline is no error, and everything before it counts. Where a line could not be written (a full disk), an empty file

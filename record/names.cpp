@@ -12,7 +12,14 @@ std::string demangle(const std::string& mangled) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 && text ? std::string(text.get()) : mangled;
+  std::string name = status == 0 && text ? std::string(text.get()) : mangled;
+  // ABI tags say nothing to people: Numba puts 90 letters of its options into one.
+  for (std::size_t tag; (tag = name.find("[abi:")) != std::string::npos;) {
+    const std::size_t end = name.find(']', tag);
+    if (end == std::string::npos) break;
+    name.erase(tag, end + 1 - tag);
+  }
+  return name;
 }
 
 namespace {

@@ -90,20 +90,48 @@ class Reader {
     } else if (value.contains("diagnostic")) {
       record.diagnostics.push_back(value["diagnostic"]);
     } else if (value.contains("copies")) {
-      record.copies = value["copies"];
+      add_copies(value["copies"]);
     } else if (value.contains("note")) {
       record.notes.push_back(text_at(value, "note"));
     } else if (value.contains("span")) {
       record.span = value["span"].get<double>();
     } else if (value.contains("end")) {
-      record.complete = true;
+      process(value).ended = true;
+      record.complete =
+          std::all_of(record.processes.begin(), record.processes.end(), [](const Process& p) { return p.ended; });
     }  // Anything else is a newer runtime's addition.
   }
 
   Record record;
 
  private:
-  // A program that starts another CUDA program has two headers in its record: ids start anew, launches go on.
+  // The number of the process that wrote a line. In a line without "pid": of the last header's.
+  std::size_t number(const Json& value) {
+    const uint64_t pid = value.contains("pid") ? unsigned_at(value, "pid") : last_pid_;
+    const auto found = numbers_.find(pid);
+    if (found == numbers_.end()) malformed("no header of this process");
+    return found->second;
+  }
+  Process& process(const Json& value) { return record.processes[number(value)]; }
+
+  // Sums what the processes copied.
+  void add_copies(const Json& copies) {
+    if (record.copies.is_null()) {
+      record.copies = copies;
+      return;
+    }
+    for (const auto& [path, figures] : copies.items())
+      for (const auto& [name, figure] : figures.items()) {
+        Json& sum = record.copies[path][name];
+        if (sum.is_null()) sum = 0;
+        if (figure.is_number_unsigned() && sum.is_number_integer())
+          sum = sum.get<uint64_t>() + figure.get<uint64_t>();
+        else
+          sum = sum.get<double>() + figure.get<double>();
+      }
+  }
+
+  // A program that starts another CUDA program has two headers in its record.
   void header(const Json& value) {
     if (text_at(value, "record") != kSchema) malformed("a record of another version");
     const Json& device = value.at("device");
@@ -116,7 +144,14 @@ class Reader {
     if (!record.started) record.program = text_at(value, "program");
     record.started = true;
     record.complete = false;
-    kernels_.clear();
+    last_pid_ = value.contains("pid") ? unsigned_at(value, "pid") : 0;
+    const auto [entry, fresh] = numbers_.try_emplace(last_pid_, record.processes.size());
+    if (fresh) {
+      record.processes.push_back({.pid = last_pid_, .command = value.value("command", std::string())});
+      kernels_.emplace_back();
+    }
+    record.processes[entry->second].ended = false;
+    kernels_[entry->second].clear();
   }
 
   void kernel(const Json& value) {
@@ -125,14 +160,17 @@ class Reader {
     kernel.short_name = shorten(kernel.full);
     auto [entry, fresh] = by_name_.try_emplace(kernel.mangled, record.kernels.size());
     if (fresh) record.kernels.push_back(std::move(kernel));
-    kernels_[unsigned_at(value, "kernel")] = {entry->second, nullptr};
+    kernels_[number(value)][unsigned_at(value, "kernel")] = {entry->second, nullptr};
   }
 
   void launch(const Json& value) {
-    const auto known = kernels_.find(unsigned_at(value, "kernel"));
-    if (known == kernels_.end()) malformed("a launch of a kernel that was not named before");
+    const std::size_t from = number(value);
+    const auto known = kernels_[from].find(unsigned_at(value, "kernel"));
+    if (known == kernels_[from].end()) malformed("a launch of a kernel that was not named before");
     Launch launch;
     launch.kernel = known->second.index;
+    launch.process = from;
+    ++record.processes[from].launches;
     launch.grid = triple_at(value, "grid");
     launch.block = triple_at(value, "block");
     launch.dynamic_shared_bytes = unsigned_at(value, "dynamic_shared_bytes");
@@ -157,7 +195,9 @@ class Reader {
     std::size_t index;
     std::shared_ptr<const Lines> lines;  // of its last launch
   };
-  std::unordered_map<uint64_t, Known> kernels_;
+  std::vector<std::unordered_map<uint64_t, Known>> kernels_;  // of each process
+  std::unordered_map<uint64_t, std::size_t> numbers_;         // of processes by pid
+  uint64_t last_pid_ = 0;
   std::unordered_map<std::string, std::size_t> by_name_;
 };
 

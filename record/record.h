@@ -25,7 +25,8 @@ struct Line {
 using Lines = std::vector<Line>;
 
 struct Launch {
-  std::size_t kernel = 0;  // into Record::kernels
+  std::size_t kernel = 0;   // into Record::kernels
+  std::size_t process = 0;  // into Record::processes
   std::array<uint32_t, 3> grid{}, block{};
   uint64_t dynamic_shared_bytes = 0;
   double seconds = 0;        // host time the machine took; says nothing about a GPU
@@ -57,6 +58,14 @@ struct DeviceName {
   std::string counted() const { return model.empty() ? "counted" : "counted as --model " + model; }
 };
 
+// One that wrote to the record.
+struct Process {
+  uint64_t pid = 0;
+  std::string command;  // the words that started it
+  std::size_t launches = 0;
+  bool ended = false;  // it wrote its last line
+};
+
 struct Record {
   bool started = false;   // the CUDA runtime came up and wrote its first line
   bool complete = false;  // it also wrote its last one
@@ -65,6 +74,7 @@ struct Record {
   std::string program;
   std::vector<std::string> notes;  // what could not be measured, and why
   double span = 0;  // on a GPU: host seconds from the first launch or copy to the last call that waited for the device
+  std::vector<Process> processes;  // in the order of their first lines
   std::vector<Kernel> kernels;
   std::vector<Launch> launches;
   std::string none = "No kernel was launched.";     // what to say where there are no launches

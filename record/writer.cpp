@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
+
 #include "machine/machine.h"
 #include "record/json.h"
 
@@ -111,16 +114,32 @@ void put_diagnostic(std::string& out, const machine::Diagnostic& d) {
   out += '}';
 }
 
+// The words with which the process was started, as people would read them.
+std::string command_line() {
+  constexpr std::size_t kMost = 200;
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  std::string words(kMost, '\0');
+  in.read(words.data(), kMost);
+  words.resize(static_cast<std::size_t>(in.gcount()));
+  while (!words.empty() && words.back() == '\0') words.pop_back();
+  std::replace(words.begin(), words.end(), '\0', ' ');
+  return words;
+}
+
 }  // namespace
 
 void Writer::write(std::string& line) {
-  line += '\n';
+  // Several processes may write to one record at a time.
+  line.back() = ',';
+  line += pid_;
+  line += "}\n";
   file_.write(line);
 }
 
 void Writer::header(const Header& header) {
   if (!file_.active()) return;
   on_gpu_ = header.on_gpu;
+  pid_ = "\"pid\":" + std::to_string(getpid());
   lines_before_.clear();
   std::string line = "{";
   put_member(line, "record", kSchema);
@@ -139,7 +158,7 @@ void Writer::header(const Header& header) {
   line += '}';
   put_member(line, "program", program_invocation_name);
   if (!header.model.empty()) put_member(line, "model", header.model);
-  put_member(line, "pid", static_cast<uint64_t>(getpid()));
+  put_member(line, "command", command_line());
   line += '}';
   write(line);
 }

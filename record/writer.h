@@ -65,6 +65,7 @@ class Writer {
 
   File file_;
   bool on_gpu_ = false;
+  std::string pid_ = "\"pid\":0";  // ends each line
   uint64_t launches_ = 0;
   std::map<uint32_t, std::string> lines_before_;  // of each named kernel, as written; empty: none yet
   struct Copies {

@@ -1,5 +1,6 @@
 // Functions that compilers' start-up code calls before main() and at exit, for every file with device code. They load
 // only modules with __managed__ variables of clang's.
+#include "cudart/core/image.h"
 #include "cudart/core/registry.h"
 #include "cudart/core/runtime.h"
 
@@ -19,7 +20,11 @@ Module* module_of(void** handle) { return reinterpret_cast<Module*>(handle); }
 
 COALESCE_API void** __cudaRegisterFatBinary(void* wrapper) {
   Module* module = nullptr;
-  locked([&](Registry& registry) { module = registry.add_module(wrapper); });
+  locked([&](Registry& registry) {
+    module = registry.add_module(wrapper);
+    if (const machine::Device* device = runtime().device())
+      runtime().need(needed_architecture(wrapper, 10 * device->major + device->minor));
+  });
   return reinterpret_cast<void**>(module);  // opaque to the program
 }
 

@@ -48,7 +48,10 @@ void read_name(const char* variable, const machine::Names<T, N>& names, T& value
 
 Config read() {
   Config c;
-  if (const char* text = std::getenv("COALESCE_DEVICE"); text != nullptr && *text != '\0') c.device = text;
+  if (const char* text = std::getenv("COALESCE_DEVICE"); text != nullptr && *text != '\0') {
+    c.device = text;
+    c.device_chosen = read_choice("COALESCE_DEVICE_CHOSEN", true);
+  }
   if (const char* text = std::getenv("COALESCE_RECORD"); text != nullptr) c.record = text;
   read_number("COALESCE_THREADS", c.threads, machine::kMostThreads);
   read_number("COALESCE_MAX_INSTRUCTIONS", c.max_instructions);

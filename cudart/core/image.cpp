@@ -2,6 +2,7 @@
 
 #include <link.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 
@@ -127,9 +128,41 @@ Image read_image(const void* address, size_t bytes, uint32_t major, uint32_t min
     const std::string architecture = std::to_string(10 * major + minor);
     image.problem = "the program holds no PTX for compute capability " + std::to_string(major) + "." +
                     std::to_string(minor) + ", only " + (seen.empty() ? "an empty fat binary" : seen);
-    image.hint = "rebuild with -gencode arch=compute_" + architecture + ",code=compute_" + architecture;
+    const uint32_t newer = needed_architecture(address, 10 * major + minor);
+    if (newer != 0)
+      image.hint = "coalesce run --device NAME: a device of capability " + std::to_string(newer / 10) + "." +
+                   std::to_string(newer % 10) + " or later";
+    else
+      image.hint = "rebuild with -gencode arch=compute_" + architecture + ",code=compute_" + architecture;
   }
   return image;
+}
+
+uint32_t needed_architecture(const void* address, uint32_t device) {
+  uint32_t needed = 0;
+  const auto look = [&](const void* part) {
+    const std::span<const uint8_t> bytes = extent(part, 0);
+    if (!bare_ptx(bytes).empty()) return;
+    for (const FatbinEntry& entry : read_fatbin(bytes)) {
+      if (entry.kind != FatbinEntry::Kind::ptx || entry.suffix != 0) continue;
+      needed = needed == 0 ? entry.architecture : std::min(needed, entry.architecture);
+    }
+  };
+  uint32_t magic;
+  std::memcpy(&magic, address, sizeof magic);
+  Wrapper wrapper{magic, 1, address, nullptr};
+  if (magic == kWrapperMagic) std::memcpy(&wrapper, address, sizeof wrapper);
+  if (magic != kWrapperMagic && magic != kFatbinMagic) return 0;
+  try {
+    if (wrapper.version == 2 && wrapper.prelinked != nullptr) {
+      for (const void* const* part = wrapper.prelinked; *part != nullptr; ++part) look(*part);
+    } else {
+      look(wrapper.data);
+    }
+  } catch (const FatbinError&) {
+    return 0;  // whoever loads it says what is wrong
+  }
+  return needed > device ? needed : 0;
 }
 
 std::string copy_image(const void* address, size_t known) {

@@ -17,6 +17,10 @@ struct Image {
 // unknown, the image itself is trusted to say). Throws FatbinError.
 Image read_image(const void* image, size_t bytes, uint32_t major, uint32_t minor);
 
+// 121: the PTX of this wrapper or fat binary is for compute_121 and later only, and `device` (90: 9.0) is older. 0:
+// there is PTX that the device can take, or none at all. Does not throw.
+uint32_t needed_architecture(const void* image, uint32_t device);
+
 // The image as a copy that needs nothing of the caller's but what a wrapper points to. Throws FatbinError.
 std::string copy_image(const void* image, size_t bytes);
 

@@ -33,6 +33,10 @@ Runtime::Runtime() : registry_(std::make_unique<Registry>()) {
   }
   if (device_ == nullptr) return;
   record_.open(config().record);
+  write_header();
+}
+
+void Runtime::write_header() {
   record_.header(
       {.key = device_->key,
        .name = device_->name,
@@ -41,7 +45,26 @@ Runtime::Runtime() : registry_(std::make_unique<Registry>()) {
        .model = config().model == machine::Model::ptx ? "" : machine::name_of(machine::kModels, config().model)});
 }
 
-cudaError_t Runtime::device_only() const { return device_ != nullptr ? cudaSuccess : cudaErrorNoDevice; }
+cudaError_t Runtime::device_only() {
+  device_told_ = true;
+  return device_ != nullptr ? cudaSuccess : cudaErrorNoDevice;
+}
+
+void Runtime::need(uint32_t architecture) {
+  const auto capability = [](const machine::Device& d) { return 10 * d.major + d.minor; };
+  if (config().device_chosen || device_told_ || machine_ != nullptr || device_ == nullptr ||
+      capability(*device_) >= architecture)
+    return;
+  const machine::Device* least = nullptr;
+  for (const machine::Device& d : machine::devices())
+    if (capability(d) >= architecture && (least == nullptr || capability(d) < capability(*least))) least = &d;
+  if (least == nullptr) return;
+  device_ = least;
+  std::fprintf(stderr,
+               "coalesce: note: the device is an %.*s, because code of the program is for compute_%u and later only\n",
+               static_cast<int>(least->name.size()), least->name.data(), architecture);
+  write_header();
+}
 
 cudaError_t Runtime::context() {
   if (device_ == nullptr) return cudaErrorNoDevice;

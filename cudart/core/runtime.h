@@ -44,7 +44,11 @@ class Runtime {
   cudaError_t context();
   bool has_machine() const { return machine_ != nullptr; }
   // Like context(), for calls that work after a fault (cudaGetDeviceProperties...).
-  cudaError_t device_only() const;
+  cudaError_t device_only();
+
+  // The program brings code that needs at least this capability (121: 12.1). The device becomes one that has it, unless
+  // it was chosen or the program knows it already. Says so on stderr.
+  void need(uint32_t architecture);
 
   // A kernel ended in `error`: from now on every call that needs the context returns it, as with the driver. Launches
   // are asynchronous, so cudaGetLastError shows it only once such a call has.
@@ -54,6 +58,8 @@ class Runtime {
   void reset();
 
  private:
+  void write_header();
+
   const machine::Device* device_ = nullptr;
   // Outlives machines: resetting the device does not wait for a kernel that is being compiled.
   std::shared_ptr<machine::NativeProvider> native_;
@@ -64,7 +70,8 @@ class Runtime {
   Objects objects_, process_;
   cudaError_t sticky_ = cudaSuccess;
   bool sticky_seen_ = false;
-  pid_t owner_ = 0;  // who made the machine; its threads do not survive fork()
+  bool device_told_ = false;  // the program knows it
+  pid_t owner_ = 0;           // who made the machine; its threads do not survive fork()
 };
 
 // Made on first use, never destroyed: programs call us from destructors that run after ours would.

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string>
 
+#include "cudart/core/image.h"
+
 namespace coalesce::cudart {
 namespace {
 
@@ -147,6 +149,17 @@ TEST(Fatbin, BestPtxForTheDevice) {
     const FatbinEntry* best = best_ptx(entries, choice.major, choice.minor);
     EXPECT_EQ(best == nullptr ? -1 : best - entries.data(), choice.best) << "choice " << (&choice - choices);
   }
+}
+
+TEST(Fatbin, NeedsANewerDevice) {
+  const Part elf{2, 90, k64Bit | kLinux, "x", 0, ""};
+  const auto needed = [](const std::vector<Part>& parts) { return needed_architecture(container(parts).c_str(), 90); };
+  EXPECT_EQ(needed({plain(121)}), 121u);
+  EXPECT_EQ(needed({plain(121), plain(120), elf}), 120u);
+  EXPECT_EQ(needed({plain(121), plain(75)}), 0u);  // there is something for older ones
+  EXPECT_EQ(needed({elf}), 0u);                    // no device would do
+  EXPECT_EQ(needed({plain(100, kOnly)}), 0u);
+  EXPECT_EQ(needed_architecture(".version 8.0", 90), 0u);
 }
 
 TEST(Fatbin, EveryCutGivesAnErrorOrNothing) {

@@ -36,6 +36,30 @@ TEST(Record, LinesLeftOutAreTheLaunchBefores) {
   EXPECT_TRUE(record.launches[2].lines->empty());
 }
 
+// Two processes that write by turns: kernels' ids are each one's own.
+TEST(Record, ProcessesThatWriteByTurns) {
+  const auto by = [](std::string text, int pid) {
+    for (size_t at = 0; (at = text.find("}\n", at)) != std::string::npos; at += 12)
+      text.replace(at, 2, ",\"pid\":" + std::to_string(pid) + "}\n");
+    return text;
+  };
+  const std::string header = kHeader;
+  const Record record =
+      read_text(by(header, 11) + by(header, 22) + by(kernel_text(0, "_Z1av"), 11) + by(kernel_text(0, "_Z1bv"), 22) +
+                by(launch_text(0, {}, R"(,"lines":[])"), 11) + by(launch_text(0, {}, R"(,"lines":[])"), 22) +
+                by(launch_text(0, {}, ""), 11) + by(kEnd, 11));
+  EXPECT_EQ(record.damage, "");
+  ASSERT_EQ(record.processes.size(), 2u);
+  EXPECT_EQ(record.processes[1].pid, 22u);
+  EXPECT_EQ(record.processes[0].launches, 2u);
+  ASSERT_EQ(record.launches.size(), 3u);
+  for (size_t i : {0, 1, 2}) EXPECT_EQ(record.launches[i].process, i % 2);
+  EXPECT_EQ(record.kernels[record.launches[0].kernel].full, "a()");
+  EXPECT_EQ(record.kernels[record.launches[1].kernel].full, "b()");
+  EXPECT_FALSE(record.complete) << "the second process has not ended";
+  EXPECT_EQ(read_text(by(header, 11) + by(header, 22) + by(kEnd, 22) + by(kEnd, 11)).copies["h2d"]["bytes"], 128);
+}
+
 // A program may die at any byte. Whatever was whole before that must be there, and nothing may crash.
 TEST(Record, EveryPrefixIsReadable) {
   constexpr std::size_t kStep = kSanitized ? 7 : 1;  // ends with the whole
@@ -95,6 +119,7 @@ TEST(Names, Shortened) {
   EXPECT_EQ(shorten("void (anonymous namespace)::k<(Op)1, a::b<int> >(int)"), "k<(Op)1, a::b<int> >");
   EXPECT_EQ(shorten("a::b::kernel(void (*)(int))"), "kernel");
   EXPECT_EQ(shorten("plain_c_name"), "plain_c_name");
+  EXPECT_EQ(demangle("_Z3sumB2v1B5cw51cPi"), "sum(int*)");  // with ABI tags, as Numba has them
   for (const char* odd : {"", ")", "(", "a)", "((", "x::", "<>", "operator<<(int)"}) EXPECT_NO_THROW(shorten(odd));
   EXPECT_EQ(without_template_arguments("reduce<512u>"), "reduce");
   EXPECT_EQ(demangle("_Znonsense"), "_Znonsense");

@@ -113,8 +113,8 @@ TEST_F(RecordWriter, HoldsEveryLine) {
   EXPECT_EQ(all[0]["record"], "coalesce.record/1");
   EXPECT_EQ(all[0]["device"]["key"], "h200");
   EXPECT_EQ(all[0]["device"]["compute_capability"], (std::vector<int>{9, 0}));
-  EXPECT_EQ(all[0]["pid"], getpid());
-  EXPECT_EQ(all[1], (nlohmann::json{{"kernel", 3}, {"name", "_Z1kv"}}));
+  for (const auto& line : all) EXPECT_EQ(line["pid"], getpid());
+  EXPECT_EQ(all[1], (nlohmann::json{{"kernel", 3}, {"name", "_Z1kv"}, {"pid", getpid()}}));
   EXPECT_EQ(all[2]["launch"], 0);
   EXPECT_EQ(all[2]["grid"], (std::vector<int>{4, 2, 1}));
   EXPECT_EQ(all[2]["dynamic_shared_bytes"], 64);
@@ -130,7 +130,7 @@ TEST_F(RecordWriter, HoldsEveryLine) {
   EXPECT_EQ(all[5]["diagnostic"]["message"], "load of 4 bytes");
   EXPECT_EQ(all[5]["diagnostic"]["line"], 7);
   EXPECT_EQ(all[6]["copies"]["h2d"], (nlohmann::json{{"calls", 2}, {"bytes", 111}}));
-  EXPECT_EQ(all[7], (nlohmann::json{{"end", true}}));
+  EXPECT_EQ(all[7], (nlohmann::json{{"end", true}, {"pid", getpid()}}));
 }
 
 // The reader reads what was written.

@@ -114,6 +114,7 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   }
   redirect_to(environment, layout, layout.runtime, {});
   environment["COALESCE_DEVICE"] = std::string(find_device(options.device).key);
+  environment["COALESCE_DEVICE_CHOSEN"] = options.device_chosen ? "1" : "0";
   environment["COALESCE_THREADS"] = std::to_string(options.threads);
   environment["COALESCE_MAX_INSTRUCTIONS"] = std::to_string(options.max_instructions);
   environment["COALESCE_ENGINE"] = machine::engine_name(options.engine);
@@ -123,6 +124,7 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   environment["COALESCE_PROGRESS"] = !quiet && isatty(STDERR_FILENO) == 1 ? "1" : "0";
   environment["COALESCE_COLOR"] = use_colour(options.colour, STDERR_FILENO) ? "1" : "0";
   environment["COALESCE_RECORD"] = file.path();
+  environment["COALESCE_RECORD_SHARED"] = "1";
 
   Execution execution{.outcome = run_child(command), .record = read_record_file(file.path())};
   // A program linked with the runtime may decide not to use it; anything else was not run on the machine at all.

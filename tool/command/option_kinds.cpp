@@ -33,6 +33,7 @@ CLI::Option* add_colour(CLI::App& command, Colour& colour) {
 
 void add_program_options(CLI::App& command, MachineOptions& options) {
   command.add_option("--device", options.device, "The GPU the machine stands for")
+      ->each([&options](const std::string&) { options.device_chosen = true; })
       ->envname("COALESCE_DEVICE")
       ->type_name("NAME");
   command

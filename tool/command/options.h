@@ -21,6 +21,7 @@ namespace coalesce::tool {
 
 // Options that say how a program runs on the machine: the same for `run` and `lab`.
 struct MachineOptions {
+  bool device_chosen = false;  // by the user
   std::string device = "h200";
   unsigned threads = 0;           // 0: all cores
   uint64_t max_instructions = 0;  // per launch; 0: the machine's default

@@ -34,6 +34,7 @@ Json launch_json(const Record& record, const Launch& launch, bool lines) {
                  {"grid", launch.grid},
                  {"block", launch.block},
                  {"dynamic_shared_bytes", launch.dynamic_shared_bytes}};
+  if (record.processes.size() > 1) object["process"] = launch.process;
   if (!launch.fault.empty()) object["fault"] = launch.fault;
   if (launch.interrupted) object["interrupted"] = true;
   object["counters"] =
@@ -83,7 +84,14 @@ void write_json(std::ostream& out, const Record& record, int exit_code, bool lin
   out << "{\"schema\":\"coalesce.run/1\",\n"
       << (record.on_gpu ? "\"on\":\"gpu\",\n" : "") << "\"device\":" << text(device)
       << ",\n\"program\":" << text(record.program) << ",\n\"exit_code\":" << exit_code
-      << ",\n\"complete\":" << (record.complete ? "true" : "false") << ",\n\"launches\":[";
+      << ",\n\"complete\":" << (record.complete ? "true" : "false");
+  if (record.processes.size() > 1) {
+    Json list = Json::array();
+    for (const record::Process& p : record.processes)
+      list.push_back({{"pid", p.pid}, {"command", p.command}, {"launches", p.launches}});
+    out << ",\n\"processes\":" << text(list);
+  }
+  out << ",\n\"launches\":[";
   const char* separator = "\n";
   for (const Launch& launch : record.launches) {
     out << separator << text(launch_json(record, launch, lines));

@@ -18,6 +18,19 @@ std::string short_place(const Line& line, const std::string& program) {
 
 std::string program_name(const Record& record) { return record.program.substr(record.program.rfind('/') + 1); }
 
+// Who launched, where it was not one process alone.
+void print_processes(std::ostream& out, const Record& record, const SummaryStyle& style) {
+  constexpr std::size_t kMost = 12;
+  if (record.processes.size() < 2) return;
+  for (std::size_t i = 0; i < std::min(record.processes.size(), kMost); ++i) {
+    const record::Process& p = record.processes[i];
+    const std::string what = fmt::format("process {}, {}: ", p.pid, plural(p.launches, "launch"));
+    const std::size_t room = style.width > what.size() ? style.width - what.size() : 0;
+    out << what << (p.command.size() <= room ? p.command : p.command.substr(0, room)) << '\n';
+  }
+  if (record.processes.size() > kMost) out << fmt::format("and {} more processes\n", record.processes.size() - kMost);
+}
+
 }  // namespace
 
 std::string as_device(const DeviceName& device) {
@@ -47,6 +60,7 @@ void print_summary(std::ostream& out, const Record& record, const SummaryStyle& 
   const std::vector<KernelTotal> kernels = totals(record);
   const std::string program = program_name(record);
   out << program << ", " << as_device(record.device) << "; all launches of a kernel added up\n";
+  print_processes(out, record, style);
   if (kernels.empty()) {
     out << record.none << '\n';
     return;

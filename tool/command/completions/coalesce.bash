@@ -9,7 +9,7 @@ _coalesce() {
         --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --engine) COMPREPLY=($(compgen -W 'auto interpreter native plain' -- "$word")); return ;;
         --model) COMPREPLY=($(compgen -W 'ptx ptxas' -- "$word")); return ;;
-        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
+        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 b200 rtx5090 gb10 p2000' -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
@@ -31,7 +31,7 @@ _coalesce() {
       if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --threads --engine --model --shadow --device --max-instructions --color --compiler -X --metrics --json --html --budget --require --write-budget --sarif --junit --format --csv --lines --wide --allow-stopped --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     check)
       case "$before" in
-        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
+        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 b200 rtx5090 gb10 p2000' -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
@@ -47,7 +47,7 @@ _coalesce() {
         --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --engine) COMPREPLY=($(compgen -W 'auto interpreter native plain' -- "$word")); return ;;
         --model) COMPREPLY=($(compgen -W 'ptx ptxas' -- "$word")); return ;;
-        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 p2000' -- "$word")); return ;;
+        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 b200 rtx5090 gb10 p2000' -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
