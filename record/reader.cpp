@@ -201,6 +201,8 @@ class Reader {
   std::unordered_map<std::string, std::size_t> by_name_;
 };
 
+constexpr const char* kUnreadable = "No launch could be read.";  // none is known, which is not: there was none
+
 }  // namespace
 
 uint64_t Launch::warps() const {
@@ -232,6 +234,7 @@ Record read_record(std::istream& in) {
       break;
     }
   }
+  if (!reader.record.damage.empty()) reader.record.none = kUnreadable;
   return std::move(reader.record);
 }
 
@@ -241,7 +244,7 @@ std::optional<Record> read_record_file(const std::string& path) {
   Record record = read_record(in);
   struct stat status{};
   if (stat((path + kTruncated).c_str(), &status) == 0 && record.damage.empty())
-    record.damage = "there was no room for it (TMPDIR names another folder)";
+    record.damage = "there was no room for it (TMPDIR names another folder)", record.none = kUnreadable;
   return record;
 }
 

@@ -2,26 +2,13 @@
 //   node build.mjs            writes dist/
 //   node build.mjs --compare  builds in memory; exit 1 when dist/ holds something else
 import { build } from "esbuild";
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sourcesHash } from "./check.mjs";
 
 const root = dirname(fileURLToPath(import.meta.url));
 const at = (...parts) => join(root, ...parts);
-
-// The texts that the bundled packages' licences ask to be kept with every copy. Packages under one text share it.
-function notices(inputs) {
-  const names = [...new Set(Object.keys(inputs).map((f) => f.match(/node_modules\/((?:@[^/]+\/)?[^/]+)/)?.[1]))];
-  const byText = new Map();
-  for (const name of names.filter(Boolean).sort()) {
-    const file = readdirSync(at("node_modules", name)).find((f) => /^licen[cs]e/i.test(f));
-    if (!file) throw new Error(`${name} has no licence file`);
-    const text = readFileSync(at("node_modules", name, file), "utf8").trim().replaceAll("*/", "* /");
-    byText.set(text, [...(byText.get(text) ?? []), name]);
-  }
-  return [...byText].map(([text, packages]) => `${packages.join(", ")}\n\n${text}`).join("\n\n----\n\n");
-}
 
 const options = { absWorkingDir: root, bundle: true, minify: true, write: false, metafile: true, logLevel: "warning" };
 const js = await build({
@@ -33,6 +20,9 @@ const js = await build({
   charset: "ascii",
 });
 const css = await build({ ...options, entryPoints: ["src/style.css"], outfile: "report.css", charset: "ascii" });
+// A package's licence would have to go with every copy.
+const foreign = Object.keys(js.metafile.inputs).filter((file) => file.includes("node_modules"));
+if (foreign.length) throw new Error(`the bundle holds the code of a package: ${foreign[0]}`);
 // The report is one file: nothing in it may end the element it stands in.
 const whole = (text, tag) => {
   if (text.toLowerCase().includes(`</${tag}`)) throw new Error(`the bundle contains </${tag}`);
@@ -40,7 +30,7 @@ const whole = (text, tag) => {
 };
 const built = {
   "report.js": whole(
-    `/* sources ${sourcesHash()} */\n/* This script contains:\n\n${notices(js.metafile.inputs)}\n*/\n` + js.outputFiles[0].text,
+    `/* sources ${sourcesHash()} */\n` + js.outputFiles[0].text,
     "script",
   ),
   "report.css": whole(css.outputFiles[0].text, "style"),

@@ -1,21 +1,21 @@
-// The pictures of the documents: node screenshots.mjs CHROMIUM REPORT.html FOLDER. A report of `coalesce lab all` gives those of
-// docs/report.md, a report of examples/transpose.cu that of README.md.
+// The pictures of the documents: node screenshots.mjs CHROMIUM REPORT.html FOLDER. A report of `coalesce lab all` gives some of them,
+// a report of examples/transpose.cu the others.
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { launch } from "../tests/report/browser.mjs";
 
 // name, page, what to show (one element, or from the first to the last of several), width, colours
-const SHOTS = [
-  ["report-overview", "overview", ["header", "#experiments"], 1100, "light"],
-  ["report-ladder", "reduce", ["#reduce---ladder"], 1100, "light"],
-  ["report-source", "transpose--shared_tile", ["#transpose--shared_tile---source"], 1100, "light"],
+const LAB = [
+  ["report-ladder", "reduce", ["#reduce---ladder", "#reduce .chart"], 1100, "light"],
   ["report-banks", "banks", ["#banks .ask", "#banks---figure"], 1000, "light"],
   ["report-sectors-dark", "sectors", ["#sectors .ask", "#sectors---figure"], 1000, "dark"],
   ["report-phone", "transpose", ["header", "#transpose .chart"], 390, "light"],
 ];
-const README = [
-  ["readme", "transpose_shared--transpose_shared", ["#transpose_shared--transpose_shared---source"], 1000, "light"],
+const SOURCE = ["transpose_shared--transpose_shared", ["#transpose_shared--transpose_shared---source"], 1000, "light"];
+const RUN = [
+  ["readme", ...SOURCE],
+  ["report-run", "overview", ["header", "#kernels"], 1280, "light"],
 ];
 const MARGIN = 4;
 
@@ -24,7 +24,7 @@ const browser = await launch(chromium);
 try {
   const tab = await browser.tab();
   await tab.open(pathToFileURL(resolve(report)).href);
-  const shots = (await tab.evaluate(`!!document.getElementById("${README[0][1]}")`)) ? README : SHOTS;
+  const shots = (await tab.evaluate(`!!document.getElementById("${SOURCE[0]}")`)) ? RUN : LAB;
   for (const [name, page, elements, width, scheme] of shots) {
     await tab.size(width, 900, width < 500 ? 2 : 1, width < 500);
     await tab.scheme(scheme);

@@ -80,26 +80,52 @@ function field(spec) {
   return label;
 }
 
+// Says what is wrong with a field's text; "": nothing.
+function wrong(spec, text) {
+  const fits = spec.choices ? spec.choices.some((c) => String(c) === text) : /^\d{1,6}$/.test(text) && text >= spec.min && text <= spec.max;
+  if (fits) return "";
+  const takes = spec.choices ? `one of ${spec.choices.join(", ")}` : `a whole number from ${spec.min} to ${spec.max}`;
+  return `${spec.label} takes ${takes}${text === "" ? "" : `, not "${text.slice(0, 40)}"`}.`;
+}
+
+const phone = matchMedia("(max-width: 40rem)");
+
+// The picture's questions, and what takes one from an address: "stride=8&pad=1".
 export function makeAsk(form) {
-  const picture = PICTURES[form.dataset.picture];
+  const picture = PICTURES[form.dataset.picture], page = form.closest(".page").id;
   const figure = form.nextElementSibling;
+  const problem = document.createElement("p");
+  problem.className = "bad problem";
+  problem.id = `${page}---problem`;
+  problem.setAttribute("role", "alert");
   let question;
-  // A number that is none, or out of range, leaves the picture as it is; the browser marks the field.
-  const read = () => {
-    if (!form.checkValidity()) return false;
+  // The picture stays as it is while a field has something wrong.
+  const draw = () => {
+    const problems = picture.fields.map((f) => {
+      const input = form.elements[f.name];
+      const text = input.validity.badInput ? "?" : input.value, what = wrong(f, text);
+      for (const [name, value] of [["aria-invalid", "true"], ["aria-describedby", problem.id]]) {
+        if (what) input.setAttribute(name, value);
+        else input.removeAttribute(name);
+      }
+      return what;
+    });
+    problem.textContent = problems.filter(Boolean).join(" ");
+    if (problem.textContent) return false;
     question = Object.fromEntries(
       picture.fields.map((f) => {
         const text = form.elements[f.name].value;
         return [f.name, /^\d+$/.test(text) ? Number(text) : text];
       }),
     );
-    return true;
-  };
-  const draw = () => {
-    if (!read()) return;
     figure.querySelector(".t").textContent = picture.title(question);
     figure.querySelector(".answer").textContent = picture.summary(question);
-    figure.querySelector(".scroll").innerHTML = picture.svg(question);
+    figure.querySelector(".scroll").innerHTML = picture.svg(question, phone.matches);
+    return true;
+  };
+  // The address then holds the question, to be passed on.
+  const asked = () => {
+    if (draw()) history.replaceState(null, "", `#${page}?${new URLSearchParams(question)}`);
   };
   form.append(...picture.fields.map(field));
   const presets = document.createElement("span");
@@ -110,13 +136,28 @@ export function makeAsk(form) {
     button.textContent = name;
     button.addEventListener("click", () => {
       for (const [key, value] of Object.entries(values)) form.elements[key].value = value;
-      draw();
+      asked();
     });
     presets.append(button);
   }
-  form.append(presets);
-  form.addEventListener("input", draw);
+  form.append(presets, problem);
+  form.noValidate = true;
+  form.addEventListener("input", asked);
   form.addEventListener("submit", (event) => event.preventDefault());
+  phone.addEventListener("change", draw);
   draw();
   makeCopyable(figure, () => picture.records(question));
+  return (text) => {
+    const said = new URLSearchParams(text), problems = [];
+    for (const f of picture.fields) {
+      if (!said.has(f.name)) continue;
+      const what = wrong(f, said.get(f.name));
+      if (what) problems.push(what);
+      else form.elements[f.name].value = said.get(f.name);
+    }
+    const known = picture.fields.map((f) => f.name);
+    for (const name of said.keys()) if (!known.includes(name)) problems.push(`There is no "${name.slice(0, 40)}" to ask for.`);
+    draw();
+    problem.textContent = problems.join(" ");
+  };
 }

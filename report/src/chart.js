@@ -1,89 +1,89 @@
-// A chart of any counter over a page's rungs.
-import { barX, axisX, axisY, gridX, plot, ruleX, text } from "@observablehq/plot";
-import { format } from "d3";
-import { makeCopyable } from "./tables.js";
+// A chart of any counter over a page's rungs: bars from zero, what is wasted stacked on what is useful. The first chart is in
+// the page already (tool/present/html_chart.cpp); choosing another draws the same table anew.
+const group = (value) => Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
 
-const short = (value) => (value < 1e4 ? format(",")(value) : format(".3~s")(value));
-const FIRST = ["moved_sectors", "bank_conflicts", "wasted_sectors"];
-const TIMED = ["cold_microseconds", "warm_microseconds", "gigabytes_per_second"]; // of a GPU, where there was one
-
-// Names of everything that was counted on some rung and not alike on all of them first.
-function measures(rungs) {
-  const value = (rung, name) => rung[name] ?? rung.gpu?.[name] ?? rung.counters[name];
-  const names = [...FIRST, ...TIMED, ...Object.keys(rungs[0].counters)].filter((name) => rungs.some((r) => value(r, name)));
-  return { names, value };
+// Three digits and a prefix, as the terminal writes them.
+export function short(value, unit = "") {
+  let scaled = value, prefix = "";
+  for (const next of ["k", "M", "G", "T", "P", "E"]) {
+    if (scaled < (prefix || unit ? 999.5 : 9999.5)) break;
+    scaled /= 1000;
+    prefix = next;
+  }
+  const digits = !prefix ? (Number.isInteger(value) ? 0 : 1) : unit ? (scaled < 99.95 ? 1 : 0) : scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0;
+  return scaled.toFixed(digits) + (unit ? " " : "") + prefix + unit;
 }
 
-const COLOURS = [
-  [/wasted|local/, "var(--wasted)"],
-  [/conflict|divergent/, "var(--conflict)"],
-  [/shared/, "var(--waves)"],
-  [/sector|line|byte|request/, "var(--sectors)"],
-  [/./, "var(--instr)"],
+const TIMED = { cold_microseconds: "us, cold", warm_microseconds: "us, warm", gigabytes_per_second: "GB/s" }; // of a GPU
+const STACKED = [
+  { name: "bytes of global memory moved", unit: "B", all: (r) => 32 * r.moved_sectors, wasted: (r) => 32 * r.wasted_sectors },
+  { name: "passes over the banks of shared memory", all: (r) => r.shared_wavefronts, wasted: (r) => r.bank_conflicts },
 ];
 
+// Everything that some rung has.
+function measures(rungs) {
+  const plain = Object.keys(rungs[0].counters).map((name) => ({ name: name.replaceAll("_", " "), all: (r) => r.counters[name] ?? 0 }));
+  const timed = Object.entries(TIMED).map(([key, name]) => ({ name, timed: true, all: (r) => r.gpu?.[key] ?? 0 }));
+  return [...STACKED, ...timed, ...plain].filter((m) => rungs.some((r) => m.all(r) > 0));
+}
+
+function element(tag, classes, text) {
+  const made = document.createElement(tag);
+  if (classes) made.className = classes;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+function table(rungs, measure) {
+  const most = Math.max(...rungs.map(measure.all)), stacked = measure.wasted && rungs.some((r) => measure.wasted(r) > 0);
+  const out = element("table", "bars");
+  const head = out.createTHead().insertRow(), body = out.createTBody();
+  const heading = (classes, text) => {
+    const th = head.appendChild(element("th", classes, text));
+    th.scope = "col";
+    return th;
+  };
+  heading("", "rung");
+  const key = heading("", stacked ? "" : "from 0");
+  if (stacked) key.append(element("span", "useful", "useful"), " ", element("span", "wasted", "wasted"));
+  heading("n", "in all");
+  if (stacked) heading("n", "wasted");
+  for (const rung of rungs) {
+    const all = measure.all(rung), wasted = measure.wasted ? Math.min(all, measure.wasted(rung)) : 0;
+    const row = body.insertRow(), name = row.appendChild(element("th", "", rung.name));
+    name.scope = "row";
+    const bar = row.appendChild(element("td", "bar"));
+    const useful = (100 * (all - wasted)) / most;
+    bar.innerHTML =
+      '<svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">' +
+      `<rect class="useful" width="${useful}" height="8"/><rect class="wasted" x="${useful}" width="${(100 * wasted) / most}" height="8"/></svg>`;
+    for (const value of stacked ? [all, wasted] : [all]) {
+      const cell = row.appendChild(element("td", "n", short(value, measure.unit)));
+      cell.dataset.v = value;
+      cell.title = group(value);
+    }
+  }
+  return out;
+}
+
 export function makeChart(place, page, data) {
-  if (page.rungs.length < 2) return;
-  const { names, value } = measures(page.rungs);
-  if (!names.length) return;
-  const form = document.createElement("form");
-  form.className = "ask";
-  form.innerHTML =
-    '<label>counter<select name="name"></select></label><label>scale<select name="scale">' +
-    '<option value="linear">linear</option><option value="log">logarithmic</option></select></label>';
-  form.elements.name.append(...names.map((n) => new Option(n.replaceAll("_", " "), n)));
-  // First the sectors, unless these hardly tell the rungs apart and something else does.
-  const spread = (name) => {
-    const values = page.rungs.map((r) => value(r, name));
-    return (Math.max(...values) + 1) / (Math.min(...values) + 1);
-  };
-  const first = FIRST.filter((name) => names.includes(name));
-  if (first.length) form.elements.name.value = first.find((name) => spread(name) > 1.1) ?? first[0];
-  const figure = document.createElement("figure");
-  figure.innerHTML = '<figcaption><span class="t"></span> <span class="how"><b></b> <span></span></span></figcaption><div></div>';
-  const rows = () => {
-    const name = form.elements.name.value;
-    return page.rungs.map((r) => ({ rung: r.name, [name]: value(r, name) }));
-  };
-  const draw = () => {
-    const name = form.elements.name.value, log = form.elements.scale.value === "log";
-    const bars = rows().map((r) => ({ rung: r.rung, value: r[name] }));
-    const shown = log ? bars.filter((b) => b.value > 0) : bars;
-    const colour = COLOURS.find(([pattern]) => pattern.test(name))[1];
-    const longest = Math.max(...bars.map((b) => b.rung.length));
-    const width = Math.max(320, Math.min(900, place.clientWidth || 900));
-    const timed = TIMED.includes(name);
-    figure.querySelector(".how b").textContent = timed ? "timed" : data.how;
-    figure.querySelector(".how span").textContent = timed ? `on an ${page.gpu}` : data.where;
-    figure.querySelector(".t").textContent = `${page.name}: ${name.replaceAll("_", " ")}`;
-    figure.lastElementChild.replaceChildren(
-      plot({
-        width,
-        height: 34 + 24 * bars.length,
-        marginLeft: Math.min(16 + longest * 6.6, width / 2),
-        marginRight: 56,
-        marginBottom: 28,
-        style: { fontSize: "12px", color: "currentColor", background: "none" },
-        x: log ? { type: "log", nice: true } : { nice: true, domain: [0, Math.max(1, ...bars.map((b) => b.value))] },
-        y: { domain: bars.map((b) => b.rung), label: null },
-        marks: [
-          gridX({ ticks: 5, stroke: "var(--rule)", strokeOpacity: 1 }),
-          axisX({ ticks: 5, tickFormat: short, label: null }),
-          axisY({ tickSize: 0, label: null }),
-          // On a logarithmic scale bars start at the scale's left end, as there is no zero.
-          barX(shown, log
-            ? { x1: Math.max(0.5, Math.min(...shown.map((b) => b.value)) / 2), x2: "value", y: "rung", fill: colour, insetTop: 2, insetBottom: 2 }
-            : { x: "value", y: "rung", fill: colour, insetTop: 2, insetBottom: 2 }),
-          text(shown, { x: "value", y: "rung", text: (b) => short(b.value), textAnchor: "start", dx: 4, fill: "currentColor",
-            title: (b) => `${b.rung}: ${format(",")(b.value)}` }),
-          log ? [] : ruleX([0]),
-        ],
-      }),
-    );
-  };
-  form.addEventListener("input", draw);
+  const figure = place.querySelector("figure"), list = measures(page.rungs);
+  if (!figure || list.length < 2) return;
+  const form = element("form", "ask"), label = element("label", "", "what the chart shows"), select = element("select");
+  select.name = "name";
+  select.append(...list.map((m, i) => new Option(m.name, i)));
+  label.append(select);
+  form.append(label);
+  const title = figure.querySelector(".t"), how = figure.querySelector(".how");
+  const shown = list.findIndex((m) => title.textContent.endsWith(": " + m.name));
+  if (shown >= 0) select.value = shown;
+  form.addEventListener("input", () => {
+    const measure = list[select.value];
+    title.textContent = `${page.name}: ${measure.name}`;
+    how.firstElementChild.textContent = measure.timed ? "timed" : data.how;
+    how.lastChild.textContent = measure.timed ? ` on an ${page.gpu}` : ` ${data.where}`;
+    figure.querySelector("table").replaceWith(table(page.rungs, measure));
+  });
   form.addEventListener("submit", (event) => event.preventDefault());
-  place.append(form, figure);
-  makeCopyable(figure, rows);
-  return draw;
+  place.prepend(form);
 }

@@ -1,4 +1,4 @@
-// The scripts add to a report that reads without them: one page at a time, themes, sorting, copying, pictures to ask.
+// The scripts add to a report that reads without them: one page at a time, themes, sorting, copying, charts, pictures to ask.
 import { makeAsk } from "./ask.js";
 import { makeChart } from "./chart.js";
 import { makeCopyable, makeSortable, tableRecords } from "./tables.js";
@@ -12,30 +12,31 @@ for (const figure of document.querySelectorAll("main figure")) {
   const tables = [...figure.querySelectorAll("table")];
   if (tables.length) makeCopyable(figure, () => tables.flatMap(tableRecords));
 }
-for (const form of document.querySelectorAll("form.ask[data-picture]")) makeAsk(form);
-// A chart is drawn when its page is first shown, as wide as it then is.
-const charts = new Map();
+const asks = new Map(); // page -> what takes a question from the address
+for (const form of document.querySelectorAll("form.ask[data-picture]")) asks.set(form.closest(".page"), makeAsk(form));
 for (const place of document.querySelectorAll(".chart[data-page]")) {
   const page = data.pages.find((p) => p.id === place.dataset.page);
-  const draw = page && makeChart(place, page, data);
-  if (draw) charts.set(place.closest(".page"), draw);
+  if (page) makeChart(place, page, data);
 }
 
 // ---- Pages ----
 
 const pages = [...document.querySelectorAll(".page")];
 const links = [...document.querySelectorAll("header nav a")];
-const drawn = new Set();
+const title = document.title;
 
+// "#banks?stride=8" is the page "banks" with a question.
 function show(hash, focus) {
+  const [id, question] = hash.slice(1).split("?");
   let target;
   try {
-    target = document.getElementById(decodeURIComponent(hash.slice(1)));
+    target = document.getElementById(decodeURIComponent(id));
   } catch {
     target = null;  // no address of ours
   }
   const page = target?.closest(".page") ?? pages[0];
   for (const p of pages) p.classList.toggle("now", p === page);
+  document.title = page === pages[0] ? title : `${page.querySelector("h2").textContent} \u2013 ${title}`;
   for (const a of links) {
     if (a.hash === "#" + page.id) {
       a.setAttribute("aria-current", "page");
@@ -43,23 +44,24 @@ function show(hash, focus) {
       a.parentElement.scrollLeft = a.offsetLeft - a.parentElement.clientWidth / 2;
     } else a.removeAttribute("aria-current");
   }
-  if (charts.has(page) && !drawn.has(page)) {
-    drawn.add(page);
-    charts.get(page)();
-  }
+  if (question !== undefined) asks.get(page)?.(question);
+  for (const old of document.querySelectorAll(".target")) old.classList.remove("target");
   if (target && target !== page) {
-    if (target.tagName === "DETAILS") target.open = true;
-    target.scrollIntoView();
-    if (focus) (target.querySelector("summary") ?? target).focus({ preventScroll: true });
+    for (let d = target.closest("details"); d; d = d.parentElement.closest("details")) d.open = true;
+    target.classList.add("target");
+    target.scrollIntoView({ block: target.tagName === "TR" ? "center" : "start" });
+    if (focus) (target.querySelector("summary, a") ?? target).focus({ preventScroll: true });
   } else {
     scrollTo(0, 0);
     if (focus) page.querySelector("h2").focus({ preventScroll: true });
   }
 }
-addEventListener("hashchange", () => show(location.hash, true));
-addEventListener("resize", () => {
-  for (const page of drawn) if (page.classList.contains("now")) charts.get(page)();
+// "To the figures" stays on its page.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  pages.find((p) => p.classList.contains("now")).querySelector("h2").focus();
 });
+addEventListener("hashchange", () => show(location.hash, true));
 
 // [ and ] turn pages, t changes the theme; nothing happens while one types into a field.
 addEventListener("keydown", (event) => {
@@ -93,22 +95,13 @@ tools.className = "tools";
 tools.append(themeButton);
 document.querySelector("header").prepend(tools);
 
-// On paper everything is unfolded, every chart drawn and the theme light; then all is as before.
-let folded = [], themeBefore = "auto";
+// On paper the theme is light; then all is as before. What is folded stays so: unfold first what is to be printed.
+let themeBefore = "auto";
 addEventListener("beforeprint", () => {
-  folded = [...document.querySelectorAll("details:not([open])")];
-  for (const d of folded) d.open = true;
   themeBefore = root.dataset.theme ?? "auto";
   setTheme("light");
-  for (const [page, draw] of charts) {
-    if (!drawn.has(page)) draw();
-    drawn.add(page);
-  }
 });
-addEventListener("afterprint", () => {
-  for (const d of folded) d.open = false;
-  setTheme(themeBefore);
-});
+addEventListener("afterprint", () => setTheme(themeBefore));
 
 show(location.hash, false);
 // The browser scrolls to the address's element by itself when all is loaded: above it is the heading.

@@ -2,7 +2,7 @@
 // what one with scripts shows; tests/report/rule_test.mjs compares them byte by byte.
 import { freeingPad, globalCost, paddedAddresses, seatBanks, sharedCost, stridedAddresses, touchedLines } from "./rule.js";
 
-const LEFT = 64, BANK = 24, ROW = 20, HEAD = 18, WIDTH = LEFT + 32 * BANK;
+const LEFT = 64, BANK = 24, ROW = 20, HEAD = 18;
 
 // [0,1,2,3,8] -> "0-3 8".
 export function laneList(lanes) {
@@ -39,36 +39,47 @@ export function bankSummary(question) {
   return text + " Padding of " + times(pad, "element", "elements") + " after every stride frees it.";
 }
 
-export function bankSvg(question) {
-  const groups = seatBanks(paddedAddresses(question), question.width, question.kind);
-  let y = HEAD, body = "";
-  for (let b = 0; b < 32; ++b) body += `<text class="k" x="${LEFT + b * BANK + BANK / 2}" y="12">${b}</text>`;
-  for (const g of groups) {
-    const height = g.passes * ROW;
-    for (let p = 0; p < g.passes; ++p) {
-      body += `<text class="r" x="${LEFT - 6}" y="${y + p * ROW + 14}">pass ${p + 1}</text>`;
-      for (let b = 0; b < 32; ++b) {
-        body += `<rect class="e" x="${LEFT + b * BANK + 1}" y="${y + p * ROW + 1}" width="${BANK - 2}" height="${ROW - 2}"/>`;
+// How a picture is laid out. On a phone its right half stands below the left one, and letters are larger.
+const WIDE = { left: LEFT, parts: 1, letters: "" }, NARROW = { left: 60, parts: 2, letters: " narrow" };
+
+const frame = (layout, height, summary, body) =>
+  `<svg class="picture${layout.letters}" viewBox="0 0 ${layout.left + (32 * BANK) / layout.parts} ${height}" role="img" ` +
+  `aria-label="${summary}">${body}</svg>`;
+
+export function bankSvg(question, narrow = false) {
+  const groups = seatBanks(paddedAddresses(question), question.width, question.kind), layout = narrow ? NARROW : WIDE;
+  const { left, parts } = layout, banks = 32 / parts;
+  let y = 0, body = "";
+  for (let part = 0; part < parts; ++part) {
+    const first = part * banks, at = (bank) => left + (bank - first) * BANK;
+    body += `<text class="r" x="${left - 6}" y="${y + 12}">bank</text>`;
+    for (let b = first; b < first + banks; ++b) body += `<text class="k" x="${at(b) + BANK / 2}" y="${y + 12}">${b}</text>`;
+    y += HEAD;
+    for (const g of groups) {
+      for (let p = 0; p < g.passes; ++p) {
+        body += `<text class="r" x="${left - 6}" y="${y + p * ROW + 14}">pass ${p + 1}</text>`;
+        for (let b = first; b < first + banks; ++b) {
+          body += `<rect class="e" x="${at(b) + 1}" y="${y + p * ROW + 1}" width="${BANK - 2}" height="${ROW - 2}"/>`;
+        }
+      }
+      for (const s of g.seats) {
+        if (s.bank < first || s.bank >= first + banks) continue;
+        const x = at(s.bank), width = s.span * BANK;
+        const names = s.span === 1 ? "bank " + s.bank : "banks " + s.bank + "-" + (s.bank + s.span - 1);
+        body +=
+          `<g class="${s.pass ? "c" : "f"}"><title>${lanesNamed(s.lanes)}: byte ${s.word * s.span * 4}, ${names}</title>` +
+          `<rect x="${x + 1}" y="${y + s.pass * ROW + 1}" width="${width - 2}" height="${ROW - 2}" rx="2"/>` +
+          `<text x="${x + width / 2}" y="${y + s.pass * ROW + 14}">${label(s.lanes, width)}</text></g>`;
+      }
+      y += g.passes * ROW;
+      if (groups.length > 1) {
+        body += `<text class="k l" x="${left}" y="${y + 11}">lanes ${g.first}-${g.last}</text>`;
+        y += 18;
       }
     }
-    for (const s of g.seats) {
-      const x = LEFT + s.bank * BANK, width = s.span * BANK;
-      const banks = s.span === 1 ? "bank " + s.bank : "banks " + s.bank + "-" + (s.bank + s.span - 1);
-      body +=
-        `<g class="${s.pass ? "c" : "f"}"><title>${lanesNamed(s.lanes)}: byte ${s.word * s.span * 4}, ${banks}</title>` +
-        `<rect x="${x + 1}" y="${y + s.pass * ROW + 1}" width="${width - 2}" height="${ROW - 2}" rx="2"/>` +
-        `<text x="${x + width / 2}" y="${y + s.pass * ROW + 14}">${label(s.lanes, width)}</text></g>`;
-    }
-    y += height;
-    if (groups.length > 1) {
-      body += `<text class="k l" x="${LEFT}" y="${y + 11}">lanes ${g.first}-${g.last}</text>`;
-      y += 18;
-    }
+    y += 2;
   }
-  return (
-    `<svg class="picture" viewBox="0 0 ${WIDTH} ${y + 2}" role="img" aria-label="${bankSummary(question)}">` +
-    `<text class="r" x="${LEFT - 6}" y="12">bank</text>${body}</svg>`
-  );
+  return frame(layout, y, bankSummary(question), body);
 }
 
 export function sectorSummary(question) {
@@ -80,36 +91,42 @@ export function sectorSummary(question) {
   );
 }
 
-export function sectorSvg(question) {
+export function sectorSvg(question, narrow = false) {
   const lines = touchedLines(stridedAddresses(question), question.width), BYTE = (32 * BANK) / 128;
-  let y = HEAD, body = "", before;
-  for (let s = 0; s < 4; ++s) {
-    body += `<text class="k" x="${LEFT + s * 32 * BYTE + 16 * BYTE}" y="12">bytes ${s * 32}-${s * 32 + 31}</text>`;
+  const layout = narrow ? NARROW : WIDE, { left, parts } = layout, bytes = 128 / parts;
+  let y = 0, body = "";
+  for (let part = 0; part < parts; ++part) {
+    const from = part * bytes, at = (byte) => left + (byte - from) * BYTE;
+    body += `<text class="r" x="${left - 6}" y="${y + 12}">line</text>`;
+    for (let s = from / 32; s < (from + bytes) / 32; ++s) {
+      body += `<text class="k" x="${at(s * 32) + 16 * BYTE}" y="${y + 12}">bytes ${s * 32}-${s * 32 + 31}</text>`;
+    }
+    y += HEAD;
+    let before;
+    for (const line of lines) {
+      if (before !== undefined && line.line !== before + 1) {
+        body += `<text class="k" x="${left + (bytes / 2) * BYTE}" y="${y + 7}">\u22ef</text>`;
+        y += 12;
+      }
+      before = line.line;
+      body += `<text class="r" x="${left - 6}" y="${y + 14}">+${line.line * 128}</text>`;
+      for (let s = from / 32; s < (from + bytes) / 32; ++s) {
+        const moved = line.sectors.includes(s);
+        body +=
+          `<rect class="${moved ? "w" : "e"}" x="${at(s * 32) + 1}" y="${y + 1}" width="${32 * BYTE - 2}" ` +
+          `height="${ROW - 2}"><title>${moved ? "moved" : "not moved"}</title></rect>`;
+      }
+      for (const r of line.runs) {
+        if (r.byte < from || r.byte >= from + bytes) continue;
+        const x = at(r.byte), width = question.width * BYTE;
+        body +=
+          `<g class="f"><title>${lanesNamed(r.lanes)}: byte ${line.line * 128 + r.byte}</title>` +
+          `<rect x="${x + 1}" y="${y + 3}" width="${width - 2}" height="${ROW - 6}" rx="1"/>` +
+          `<text x="${x + width / 2}" y="${y + 14}">${label(r.lanes, width)}</text></g>`;
+      }
+      y += ROW;
+    }
+    y += 2;
   }
-  for (const line of lines) {
-    if (before !== undefined && line.line !== before + 1) {
-      body += `<text class="k" x="${LEFT + 64 * BYTE}" y="${y + 7}">\u22ef</text>`;
-      y += 12;
-    }
-    before = line.line;
-    body += `<text class="r" x="${LEFT - 6}" y="${y + 14}">+${line.line * 128}</text>`;
-    for (let s = 0; s < 4; ++s) {
-      const moved = line.sectors.includes(s);
-      body +=
-        `<rect class="${moved ? "w" : "e"}" x="${LEFT + s * 32 * BYTE + 1}" y="${y + 1}" width="${32 * BYTE - 2}" ` +
-        `height="${ROW - 2}"><title>${moved ? "moved" : "not moved"}</title></rect>`;
-    }
-    for (const r of line.runs) {
-      const x = LEFT + r.byte * BYTE, width = question.width * BYTE;
-      body +=
-        `<g class="f"><title>${lanesNamed(r.lanes)}: byte ${line.line * 128 + r.byte}</title>` +
-        `<rect x="${x + 1}" y="${y + 3}" width="${width - 2}" height="${ROW - 6}" rx="1"/>` +
-        `<text x="${x + width / 2}" y="${y + 14}">${label(r.lanes, width)}</text></g>`;
-    }
-    y += ROW;
-  }
-  return (
-    `<svg class="picture" viewBox="0 0 ${WIDTH} ${y + 2}" role="img" aria-label="${sectorSummary(question)}">` +
-    `<text class="r" x="${LEFT - 6}" y="12">line</text>${body}</svg>`
-  );
+  return frame(layout, y, sectorSummary(question), body);
 }

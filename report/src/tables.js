@@ -21,8 +21,8 @@ export function makeSortable(table) {
       const order = before ? (before === "ascending" ? "descending" : "ascending") : numeric ? "descending" : "ascending";
       const sign = order === "ascending" ? 1 : -1;
       const keyed = [...rows.rows].map((row) => {
-        const text = row.cells[column].textContent.trim();
-        return { row, key: numeric ? number(text) : text || undefined };
+        const cell = row.cells[column], text = cell.textContent.trim();
+        return { row, key: numeric ? number(cell.dataset.v ?? text) : text || undefined };
       });
       keyed.sort((a, b) => {
         if (a.key === undefined || b.key === undefined) return (a.key === undefined) - (b.key === undefined);
@@ -39,12 +39,14 @@ export function makeSortable(table) {
 export function tableRecords(table) {
   const names = [...table.tHead.rows[0].cells].map((c) => c.textContent.trim());
   if (table.classList.contains("source")) names[names.length - 1] = "code";
+  const bar = table.classList.contains("bars") ? 1 : -1;
   return [...table.tBodies[0].rows]
     .filter((row) => row.cells.length === names.length)
     .map((row) =>
       Object.fromEntries(
-        [...row.cells].map((cell, i) => {
-          const text = names[i] === "code" ? cell.textContent : cell.textContent.trim();
+        [...row.cells].filter((_, i) => i !== bar).map((cell) => {
+          const i = cell.cellIndex;
+          const text = names[i] === "code" ? cell.textContent : (cell.dataset.v ?? cell.textContent.trim());
           const plain = text.replaceAll(",", "");
           return [names[i], /^-?\d+(\.\d+)?$/.test(plain) && names[i] !== "code" ? Number(plain) : text];
         }),

@@ -43,9 +43,9 @@ TEST(Banks, ThePaddingThatFreesIsTheLeast) {
   }
 }
 
-std::string drawn(const BankAccess& access, bool colour = false) {
+std::string drawn(const BankAccess& access, bool colour = false, std::size_t width = 100) {
   std::ostringstream out;
-  print_banks(out, bank_picture(access), colour);
+  print_banks(out, bank_picture(access), colour, width);
   return out.str();
 }
 
@@ -59,6 +59,14 @@ TEST(Banks, Drawn) {
     std::istringstream lines(drawn({1000, width, 64, 32}));
     for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 100u) << line;
   }
+}
+
+TEST(Banks, DrawnInHalvesWhereThereIsNoRoom) {
+  const std::string text = drawn({2, 4, 0, 32}, false, 80);
+  EXPECT_THAT(text, HasSubstr("\nbank 0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15\n 1 │ 0│ ·│ 1│"));
+  EXPECT_THAT(text, HasSubstr("\nbank16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31\n 1 │ 8│ ·│ 9│"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80u) << line;
 }
 
 TEST(Banks, AsJson) {

@@ -69,6 +69,11 @@ std::string complaint(const std::string& text) {
 TEST(Claims, MistakesNameTheLine) {
   EXPECT_EQ(complaint(kHead + "holds = \"1\"\n"), "");
   EXPECT_THAT(complaint(kHead + "holds = \n"), HasSubstr("claims.toml:5: "));
+  const std::string chart = kHead + "holds = \"1\"\n[chart]\nbefore = \"a\"\nafter = \"b\"\n";
+  EXPECT_EQ(complaint(chart + "measure = \"moved_bytes\"\n"), "");
+  EXPECT_THAT(complaint(chart + "measure = \"bytes\"\n"), HasSubstr("'measure' is one of moved_bytes, "));
+  EXPECT_THAT(complaint(chart), HasSubstr("'measure' is one of"));
+  EXPECT_THAT(complaint("order = \"first\"\n"), HasSubstr("'order' takes a whole number"));
   EXPECT_THAT(complaint(kHead + "hold = \"1\"\n"), HasSubstr("claims.toml:5: unknown key 'hold'"));
   EXPECT_THAT(complaint(kHead + "holds = 1\n"), HasSubstr("claims.toml:5: 'holds' takes text"));
   EXPECT_THAT(complaint(kHead + "holds = \"1\"\nfigure = \"x\"\n"),

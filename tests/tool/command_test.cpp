@@ -31,7 +31,7 @@ TEST_F(CommandTest, UsageErrorsSendToTheHelpThatHelps) {
       {{"run", "--on", "mars", app}, "error: --on: takes one of machine, gpu, both, auto, not 'mars'\n"},
       {{"banks", "--width", "3"}, "hint: coalesce banks --help\n"},
       {{"run", "--json"}, "error: --json needs a value: FILE\n"},
-      {{"compare", "a.json"}, "error: missing: measured\n"},
+      {{"compare", "a.json"}, "error: missing: RUN.json|NCU.csv\n"},
       {{"saxpy.cu"}, "hint: to run it: coalesce run saxpy.cu\n"},
       {{app}, "hint: to run it: coalesce run "},
       {{"compare", "none.json", "none.json"}, "cannot read 'none.json': No such file or directory\n"}};

@@ -272,8 +272,10 @@ TEST(Report, ShowsSourceWithCountsWhereItLies) {
                   R"(["/elsewhere/a.cu",11,12,{"instructions":7}],["/elsewhere/a.cu",99,12,{"instructions":7}]])") +
       kEnd);
   const std::string page = body_of(report(record, (folder / "a.cu").string()));
-  EXPECT_THAT(page, HasSubstr("three &lt; 3;"));
-  EXPECT_THAT(page, HasSubstr(">32,000</td>"));
+  EXPECT_THAT(page, HasSubstr("three &lt; <span class=\"n\">3</span>;"));
+  EXPECT_THAT(page, HasSubstr("data-v=\"1024000\" title=\"1,024,000\">1.0 MB</td>"));  // 32,000 sectors of 32 bytes
+  EXPECT_THAT(page, HasSubstr("id=\"k--k---a-cu-3\""));
+  EXPECT_THAT(page, HasSubstr("href=\"#k--k---a-cu-3\">a.cu:3</a>"));  // the card leads to the line
   EXPECT_THAT(page, HasSubstr("eleven"));
   EXPECT_THAT(page, Not(HasSubstr(">seven<")));  // far from what was counted
   EXPECT_THAT(page, HasSubstr("class=\"gap\""));
@@ -325,10 +327,11 @@ TEST(Report, LabPageHasLadderComparisonsClaimsAndOrigin) {
   write_report(out, {e});
   const std::string page = body_of(out.str());
   EXPECT_THAT(page, HasSubstr("<code>float4</code> &amp; &lt;shared&gt;"));
-  EXPECT_THAT(page, HasSubstr("<b>fast</b> moves <b class=\"x\">8</b> times fewer sectors than slow"));
+  EXPECT_THAT(page, HasSubstr("<b>fast</b> moves <b class=\"x\">8.00</b> times fewer sectors than slow"));
   EXPECT_THAT(page, HasSubstr("\u2713 holds"));
   EXPECT_THAT(page, HasSubstr("<b>counted</b> by the machine as NVIDIA H200 (compute capability 9.0), no GPU"));
-  EXPECT_THAT(page, HasSubstr(">3,500</span>"));  // wasted: 4000 - 16000 / 32
+  EXPECT_THAT(page, HasSubstr("data-v=\"8\" title=\"8\">8.0x</td>"));               // 4000 sectors for 16000 / 32
+  EXPECT_THAT(page, HasSubstr("data-v=\"112000\" title=\"112,000\">112 kB</td>"));  // 3500 of them wasted
   const auto data = data_of(out.str());
   EXPECT_EQ(data["pages"][0]["rungs"][0]["wasted_sectors"], 3500);
   EXPECT_EQ(data["pages"][0]["claims"][0]["verdict"], "holds");

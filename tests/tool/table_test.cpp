@@ -6,6 +6,7 @@
 
 #include "tests/tool/fixture.h"
 #include "tool/command/lab.h"
+#include "tool/present/lab.h"
 #include "tool/present/summary.h"
 
 namespace coalesce::tool {

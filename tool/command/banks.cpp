@@ -13,7 +13,7 @@ int banks(const BankOptions& options) {
   if (options.json) {
     std::cout << banks_json(picture);
   } else {
-    print_banks(std::cout, picture, use_colour(options.colour, STDOUT_FILENO));
+    print_banks(std::cout, picture, use_colour(options.colour, STDOUT_FILENO), terminal_width(STDOUT_FILENO));
   }
   return 0;
 }

@@ -83,8 +83,8 @@ void flush_standard_output() {
               "cannot write to standard output" + (errno == 0 ? "" : std::string(": ") + std::strerror(errno)));
 }
 
-// CLI11 writes "--json: 1 required FILE missing" and "--on: steam not in {gpu,machine}".
-std::string plain_message(const CLI::ParseError& error) {
+// CLI11 writes "--json: 1 required FILE missing", "--on: steam not in {gpu,machine}", "measured is required".
+std::string plain_message(const CLI::ParseError& error, const CLI::App* command) {
   std::string text = error.what();
   if (const auto missing = text.find(" required "); missing != std::string::npos && text.ends_with(" missing")) {
     const std::string what = text.substr(missing + 10, text.size() - missing - 18);
@@ -97,7 +97,11 @@ std::string plain_message(const CLI::ParseError& error) {
     for (std::size_t at = 0; (at = known.find(',', at)) != std::string::npos; at += 2) known.replace(at, 1, ", ");
     return option + ": takes one of " + known + ", not '" + word + "'";
   }
-  if (text.ends_with(" is required")) return "missing: " + text.substr(0, text.size() - 12);
+  if (text.ends_with(" is required")) {
+    const std::string name = text.substr(0, text.size() - 12);
+    const CLI::Option* option = command ? command->get_option_no_throw(name) : nullptr;
+    return "missing: " + (option ? option->get_type_name() : name);
+  }
   return text;
 }
 
@@ -123,7 +127,8 @@ int command(int argc, const char* const* argv, const std::string& version) {
     // The help that explains the option is the subcommand's.
     std::string help = "coalesce";
     for (const CLI::App* command : app.get_subcommands()) help += ' ' + command->get_name();
-    print_error(plain_message(error), help + " --help", colour);
+    const auto commands = app.get_subcommands();
+    print_error(plain_message(error, commands.empty() ? nullptr : commands[0]), help + " --help", colour);
     return static_cast<int>(Exit::usage);
   } catch (const Error& error) {
     print_error(error.what(), error.hint, colour);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <climits>
+#include <tuple>
 
 #include "tool/figures/claims.h"
 #include "tool/figures/error.h"
@@ -73,9 +75,14 @@ std::vector<Experiment> find_experiments(const fs::path& lab) {
     const auto text = read_file(experiment.source);
     if (!text) continue;
     experiment.title = title_of(*text);
+    const ClaimFile claims = claims_of(experiment);
+    experiment.order = claims.order ? claims.order : INT_MAX;
+    experiment.chart = claims.chart;
     found.push_back(std::move(experiment));
   }
-  std::sort(found.begin(), found.end(), [](const Experiment& a, const Experiment& b) { return a.name < b.name; });
+  std::sort(found.begin(), found.end(), [](const Experiment& a, const Experiment& b) {
+    return std::tie(a.order, a.name) < std::tie(b.order, b.name);
+  });
   return found;
 }
 

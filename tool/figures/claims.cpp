@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "tool/figures/error.h"
+#include "tool/figures/measures.h"
 
 namespace coalesce::tool {
 namespace {
@@ -223,13 +224,23 @@ ClaimFile parse_claims(std::string_view text, const std::string& name) {
   } catch (const toml::parse_error& error) {
     file.fail(error.source(), std::string(error.description()));
   }
-  file.only_keys(table, {"options", "separate", "rungs", "compare", "claim"});
+  file.only_keys(table, {"options", "separate", "rungs", "compare", "order", "chart", "claim"});
   ClaimFile result;
   result.options = file.texts(table, "options");
   result.rungs = file.texts(table, "rungs");
   if (table.contains("compare")) result.compare = file.texts(table, "compare");
   result.separate = file.get<bool>(table, "separate", "true or false", false);
   if (result.separate == result.rungs.empty()) file.fail(table.source(), "'separate' and 'rungs' go together");
+  result.order = static_cast<int>(file.get<int64_t>(table, "order", "a whole number", 0));
+  if (const toml::node* chart = table.get("chart")) {
+    if (!chart->is_table()) file.fail(chart->source(), "the chart is written as [chart]");
+    const toml::table& keys = *chart->as_table();
+    file.only_keys(keys, {"before", "after", "measure"});
+    result.chart = {file.text(keys, "before"), file.text(keys, "after"), file.text(keys, "measure")};
+    if (result.chart.before.empty() || result.chart.after.empty())
+      file.fail(chart->source(), "a chart has 'before' and 'after'");
+    if (!find_measure(result.chart.measure)) file.fail(chart->source(), "'measure' is one of " + measure_names());
+  }
   if (const toml::node* claims = table.get("claim")) {
     if (!claims->is_array_of_tables()) file.fail(claims->source(), "claims are written as [[claim]]");
     for (const toml::node& row : *claims->as_array()) result.rows.push_back(read_row(file, *row.as_table()));

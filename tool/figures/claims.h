@@ -3,7 +3,13 @@
 //   options = ["n", "block"]     options of `coalesce lab` that the program takes: n, block, stride, width, pad, lanes
 //   separate = true              run each rung on its own (--rung), so that its copies are counted apart; default false
 //   rungs = ["a", "b"]           with separate: which rungs there are
+//   order = 1                    the experiment's place in the course, from 1; left out: last
 //   compare = ["a", "b"]         the rungs that do the same work and so can be compared; left out: all
+//
+//   [chart]                      what the report shows of the experiment at first; may be left out
+//   before = "a"                 two rungs,
+//   after = "b"
+//   measure = "moved_bytes"      and what of them (measures.cpp)
 //
 //   [[claim]]
 //   text = "…"                   the claim, in our words
@@ -51,6 +57,8 @@ struct ClaimFile {
   std::vector<std::string> options, rungs;
   std::optional<std::vector<std::string>> compare;
   bool separate = false;
+  int order = 0;
+  BeforeAfter chart;
   std::vector<ClaimRule> rows;
 };
 

@@ -83,8 +83,15 @@ struct Comparison {
   double times = 1;  // > 1
 };
 
+// Two rungs that show what an experiment is about, and what of them (measures.h). Empty: none.
+struct BeforeAfter {
+  std::string before, after, measure;
+};
+
 struct Experiment {
   std::string name, title;
+  int order = 0;  // of the lab, from 1; 0: after the others
+  BeforeAfter chart;
   std::filesystem::path source;    // the .cu
   std::vector<std::string> sizes;  // the words given to the program: "--n", "1000"; empty: its own defaults
   // The results of a run; empty before it.

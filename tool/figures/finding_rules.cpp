@@ -73,24 +73,15 @@ uint64_t atomic_lines(const Counters& c) { return c.global_atomic_lines + c.glob
 uint64_t atomic_requests(const Counters& c) { return c.global_atomic_requests + c.global_reduction_requests; }
 uint64_t local_sectors(const Counters& c) { return c.local_load_sectors + c.local_store_sectors; }
 
-// Lanes that meet in one bank, where all requests have the same power of two of them: a regular stride. 0: they have
-// not.
-uint32_t stride_of(const Counters& c) {
-  const uint64_t all = shared_wavefronts(c), least = shared_wavefronts_ideal(c);
-  if (c.shared_atomic_requests != 0 || least == 0 || all % least != 0) return 0;
-  const uint64_t degree = all / least;
-  return degree >= 2 && degree <= 32 && std::has_single_bit(degree) ? static_cast<uint32_t>(degree) : 0;
-}
-
 std::string meeting_lanes(const Counters& c) {
-  if (const uint32_t stride = stride_of(c))
+  if (const uint32_t stride = bank_stride(c))
     return stride == 32 ? "all 32 lanes meet in one bank, as down a column of rows of 32 words"
                         : fmt::format("{} lanes meet in a bank, as with a stride of {} words", stride, stride);
   if (c.shared_atomic_requests != 0) return "lanes update the same word, or words of the same bank";
   return "lanes meet in some banks, without a regular stride";
 }
 std::string separate_lanes(const Counters& c) {
-  if (const uint32_t stride = stride_of(c)) {
+  if (const uint32_t stride = bank_stride(c)) {
     const auto pad = bank_picture({.stride = stride}).free_pad;
     if (pad)
       return fmt::format("leave {} unused after every {} words", *pad == 1 ? "one word" : fmt::format("{} words", *pad),
@@ -179,6 +170,13 @@ double spent_cycles(const Counters& c) {
     if (rule.per_line) cycles += rule.judge(c).spent;
   }
   return cycles;
+}
+
+uint32_t bank_stride(const Counters& c) {
+  const uint64_t all = shared_wavefronts(c), least = shared_wavefronts_ideal(c);
+  if (c.shared_atomic_requests != 0 || least == 0 || all % least != 0) return 0;
+  const uint64_t degree = all / least;
+  return degree >= 2 && degree <= 32 && std::has_single_bit(degree) ? static_cast<uint32_t>(degree) : 0;
 }
 
 std::span<const FindingRule> finding_rules() { return kRules; }

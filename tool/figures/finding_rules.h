@@ -1,6 +1,7 @@
 // The table of rules that findings come from.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -25,6 +26,10 @@ struct FindingRule {
 };
 
 std::span<const FindingRule> finding_rules();
+
+// Lanes that meet in one bank, where all requests to shared memory have the same power of two of them: a regular
+// stride. 0: they have not.
+uint32_t bank_stride(const machine::Counters& counters);
 
 // Cycles of all accesses that are judged by lines, and of the instructions.
 double spent_cycles(const machine::Counters& counters);

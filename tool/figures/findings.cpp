@@ -32,6 +32,11 @@ void consider(const FindingRule& rule, const machine::Counters& judged, const Li
   found.push_back(std::move(finding));
 }
 
+std::string as_sentence(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text + '.';
+}
+
 }  // namespace
 
 std::vector<Finding> find_waste(const KernelTotal& total) {
@@ -75,14 +80,13 @@ std::string place_of(const Line& line) {
   return line.ptx_line ? fmt::format("PTX line {}", line.ptx_line) : std::string();
 }
 
-std::string sentences(const Finding& finding) {
-  const auto sentence = [](std::string text) {
-    if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-    return text + '.';
-  };
-  return sentence(finding.what) + ' ' + sentence(finding.cause) + ' ' + sentence(finding.remedy) +
-         (finding.saves.empty() ? "" : " This saves up to " + finding.saves + '.');
+std::string diagnosis(const Finding& finding) { return as_sentence(finding.what) + ' ' + as_sentence(finding.cause); }
+
+std::string advice(const Finding& finding) {
+  return as_sentence(finding.remedy) + (finding.saves.empty() ? "" : " This saves up to " + finding.saves + '.');
 }
+
+std::string sentences(const Finding& finding) { return diagnosis(finding) + ' ' + advice(finding); }
 
 std::string count_text(uint64_t count) {
   if (count <= 9999) return std::to_string(count);

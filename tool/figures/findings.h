@@ -35,8 +35,10 @@ double wasted_cycles(const machine::Counters& counters);
 // "reduce.cu:41", "PTX line 77", or "" where nothing is known. The folder is left out.
 std::string place_of(const Line& line);
 
-// The finding in sentences: "Stores move ... . Each lane ... . Let ... . This saves up to 29.4 MB of 33.6 MB."
-std::string sentences(const Finding& finding);
+// The finding in sentences: "Stores move ... . Each lane ... ." and "Let ... . This saves up to 29.4 MB of 33.6 MB."
+std::string diagnosis(const Finding& finding);
+std::string advice(const Finding& finding);
+std::string sentences(const Finding& finding);  // both
 
 // "4.2 MB", "640 B": three digits at most, powers of ten.
 std::string bytes_text(uint64_t bytes);

@@ -62,15 +62,17 @@ std::vector<std::string> nearest(const std::string& name, const std::vector<std:
   const std::string wanted = name.substr(0, 200);
   std::vector<std::pair<std::size_t, std::string>> found;
   for (const std::string& candidate : names) {
-    std::vector<std::size_t> row(candidate.size() + 1);
+    // Letters changed, added, left out, or exchanged with their neighbour.
+    std::vector<std::size_t> row(candidate.size() + 1), above(row.size()), before(row.size());
     for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
     for (std::size_t i = 1; i <= wanted.size(); ++i) {
-      std::size_t diagonal = row[0];
+      before = above;
+      above = row;
       row[0] = i;
       for (std::size_t j = 1; j <= candidate.size(); ++j) {
-        const std::size_t substitute = diagonal + (wanted[i - 1] != candidate[j - 1]);
-        diagonal = row[j];
-        row[j] = std::min({substitute, row[j] + 1, row[j - 1] + 1});
+        row[j] = std::min({above[j - 1] + (wanted[i - 1] != candidate[j - 1]), above[j] + 1, row[j - 1] + 1});
+        if (i > 1 && j > 1 && wanted[i - 1] == candidate[j - 2] && wanted[i - 2] == candidate[j - 1])
+          row[j] = std::min(row[j], before[j - 2] + 1);
       }
     }
     // More than a third of the letters wrong is another word.

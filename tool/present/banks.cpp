@@ -14,11 +14,14 @@ namespace {
 constexpr uint32_t kLanes = 32;
 constexpr std::size_t kMostLines = 8;  // of one group's picture
 
-void print_group(std::ostream& out, const BankGroup& group, bool colour) {
+constexpr std::size_t kAllBanks = 100;  // columns
+
+void print_group(std::ostream& out, const BankGroup& group, uint32_t first, uint32_t last, bool colour) {
   const std::size_t passes = group.passes(), shown = std::min(passes, kMostLines);
   for (std::size_t pass = 0; pass < shown; ++pass) {
     out << fmt::format("{:>2} │", pass + 1);
-    for (const auto& seats : group.banks) {
+    for (uint32_t bank = first; bank < last; ++bank) {
+      const auto& seats = group.banks[bank];
       if (pass < seats.size()) {
         const Style style = seats.size() > 1 ? Style::bad : Style::good;
         const std::string lane = fmt::format("{:>2}", seats[pass].lanes.front());
@@ -37,21 +40,24 @@ void print_group(std::ostream& out, const BankGroup& group, bool colour) {
 
 }  // namespace
 
-void print_banks(std::ostream& out, const BankPicture& picture, bool colour) {
+void print_banks(std::ostream& out, const BankPicture& picture, bool colour, std::size_t width) {
   const BankAccess& a = picture.access;
   out << fmt::format("Lane l loads {} at byte {} l{}; the number in a bank's seat is the lane's.\n",
                      plural(a.width, "byte"), (a.stride + a.pad) * a.width,
                      a.lanes < kLanes ? fmt::format(", l < {}", a.lanes) : "");
-  std::string heading = "bank";
-  for (uint32_t bank = 0; bank < kBanks; ++bank) heading += fmt::format("{:>2} ", bank);
-  heading.pop_back();
-  out << styled(heading, Style::dim, colour) << '\n';
+  const uint32_t across = width < kAllBanks ? kBanks / 2 : kBanks;
   bool shared = false;
-  for (const BankGroup& group : picture.groups) {
-    if (&group != &picture.groups.front()) out << styled("then", Style::dim, colour) << '\n';
-    print_group(out, group, colour);
-    for (const auto& seats : group.banks)
-      for (const Seat& seat : seats) shared |= seat.lanes.size() > 1;
+  for (uint32_t first = 0; first < kBanks; first += across) {
+    std::string heading = "bank";
+    for (uint32_t bank = first; bank < first + across; ++bank) heading += fmt::format("{:>2} ", bank);
+    heading.pop_back();
+    out << styled(heading, Style::dim, colour) << '\n';
+    for (const BankGroup& group : picture.groups) {
+      if (&group != &picture.groups.front()) out << styled("then", Style::dim, colour) << '\n';
+      print_group(out, group, first, first + across, colour);
+      for (const auto& seats : group.banks)
+        for (const Seat& seat : seats) shared |= seat.lanes.size() > 1;
+    }
   }
   if (shared) out << "Lanes that share a word share a seat, which shows the first of them.\n";
 

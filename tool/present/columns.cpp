@@ -11,14 +11,20 @@ namespace {
 
 using machine::Counters;
 
-Cell number(uint64_t value) { return {value ? compact(value) : std::string(), Style::plain}; }
-Cell moved(uint64_t sectors) { return {sectors ? bytes_text(32 * sectors) : std::string()}; }
+Cell number(uint64_t value) {
+  return {value ? compact(value) : std::string(), Style::plain, value ? std::to_string(value) : std::string()};
+}
+Cell moved(uint64_t sectors) {
+  if (sectors == 0) return {};
+  return {bytes_text(32 * sectors), Style::plain, std::to_string(32 * sectors)};
+}
 
 // "8.0x": times what the same bytes need.
 Cell excess(uint64_t taken, uint64_t least) {
   if (taken == 0) return {};
-  return {fmt::format("{:.1f}x", ratio(taken, least).value_or(1)),
-          taken > least + least / 10 ? Style::bad : Style::plain};
+  const double times = ratio(taken, least).value_or(1);
+  return {fmt::format("{:.1f}x", times), taken > least + least / 10 ? Style::bad : Style::plain,
+          fmt::format("{:.6g}", times)};
 }
 
 // "8.0/4.0": what a request takes, and what it could take at best.
@@ -35,9 +41,9 @@ uint64_t least_stores(const Counters& c) {
 uint64_t atomic_passes(const Counters& c) { return c.global_atomic_sectors + c.global_reduction_sectors; }
 uint64_t local_sectors(const Counters& c) { return c.local_load_sectors + c.local_store_sectors; }
 
-std::string mean_lanes(const Counters& c) {
+Cell mean_lanes(const Counters& c) {
   const double mean = ratio(c.thread_instructions, c.instructions).value_or(0);
-  return fixed(mean, mean == 32 ? 0 : 1);
+  return {fixed(mean, mean == 32 ? 0 : 1), Style::plain, fmt::format("{:.6g}", mean)};
 }
 
 // The meanings of column titles. Titles that speak for themselves have no row.
@@ -81,7 +87,7 @@ std::vector<Cell> moved_cells(const Counters& c, bool whole_kernel) {
           moved(local_sectors(c)),
           number(shared_wavefronts(c)),
           excess(shared_wavefronts(c), shared_wavefronts_ideal(c)),
-          {whole_kernel && c.instructions ? mean_lanes(c) : std::string()}};
+          whole_kernel && c.instructions ? mean_lanes(c) : Cell{}};
 }
 
 // Requests are spare: sectors and sectors per request say as much.
@@ -121,6 +127,15 @@ std::vector<Cell> counter_cells(const Counters& c, bool whole_kernel) {
       {c.branches ? compact(c.divergent_branches) : std::string(), Style::plain},
       {lanes ? fixed(mean, 1) : std::string(), Style::plain},
       {waste ? fixed(times, times < 100 ? 2 : 0) : std::string(), waste && times > 1.1 ? Style::bad : Style::plain}};
+}
+
+std::string meaning_of(const Column& column) {
+  const std::string title = column.group + ' ' + column.title;
+  for (const Meaning& meaning : kMeanings) {
+    const std::string text = meaning.text;
+    if (title.ends_with(meaning.title)) return text.substr(text.find(": ") + 2);
+  }
+  return "";
 }
 
 void print_legend(std::ostream& out, const Table& table, const SummaryStyle& style) {

@@ -4,6 +4,7 @@
 
 #include "tool/present/html_parts.h"
 #include "tool/present/html_text.h"
+#include "tool/present/lab.h"
 
 namespace coalesce::tool {
 namespace {
@@ -20,12 +21,11 @@ HtmlCell verdict_cell(Verdict verdict) {
   return {};
 }
 
-// Shows whole numbers whole and rounds others; the tooltip shows every digit.
+// As the terminal rounds it; the tooltip shows every digit.
 HtmlCell claim_cell(const std::optional<double>& value, const std::string& unit) {
   if (!value) return {};
-  const bool whole = *value == std::floor(*value);
-  std::string text = figure(*value, 6);
-  if (!whole) text = fmt::format("<span title=\"{}\">{}</span>", figure(*value, 17), text);
+  std::string text = figure_text(*value);
+  if (*value != std::floor(*value)) text = fmt::format("<span title=\"{}\">{}</span>", figure(*value, 17), text);
   if (!unit.empty()) text += " <span class=\"unit\">" + escape(unit) + "</span>";
   return {text, 0, "fig"};
 }

@@ -1,23 +1,19 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include "tool/figures/findings.h"
 #include "tool/present/html_parts.h"
 #include "tool/present/html_text.h"
+#include "tool/present/summary.h"
+#include "tool/present/table.h"
 #include "tool/present/terminal.h"
 
 namespace coalesce::tool {
 namespace {
 
-using machine::Counters;
-
-bool touches_global(const Counters& c) { return moved_bytes(c) != 0; }
-
 HtmlCell bar_cell(uint64_t value, bool applies) {
   return applies ? HtmlCell{grouped(value), static_cast<double>(value)} : HtmlCell{};
-}
-
-HtmlCell ratio_cell(uint64_t numerator, uint64_t denominator) {
-  const auto value = ratio(numerator, denominator);
-  return {value ? figure(*value) : std::string()};
 }
 
 HtmlCell result_cell(const Rung& rung) {
@@ -46,10 +42,11 @@ std::string steps_html(const Rung& rung) {
        {.title = "instr", .hint = "warp instructions (of PTX)"}});
   for (const Step& step : rung.steps) {
     const uint64_t requests = shared_requests(step.counters);
+    const bool whole = step.conflict_degree == std::floor(step.conflict_degree);
     table.row({text_cell(step.name),
                count_cell(step.active_warps),
                bar_cell(step.divergent_warps, true),
-               {step.conflict_degree > 0 ? figure(step.conflict_degree) : ""},
+               {step.conflict_degree > 0 ? fixed(step.conflict_degree, whole ? 0 : 1) : ""},
                bar_cell(shared_wavefronts(step.counters), requests != 0),
                bar_cell(bank_conflicts(step.counters), requests != 0),
                count_cell(step.counters.instructions)});
@@ -77,37 +74,19 @@ std::string copies_html(const std::vector<Rung>& rungs) {
 
 std::string ladder_html(const std::vector<Rung>& rungs, const std::vector<std::string>& links, const std::string& label,
                         const std::string& each) {
-  HtmlTable table(
-      {{.title = each, .hint = "", .number = false},
-       {.title = "sectors", .hint = "32-byte sectors of global memory moved by loads, stores and atomics", .bar = "bs"},
-       {.title = "wasted",
-        .hint = "of the loads' and stores' sectors, those beyond the fewest that hold the bytes asked for",
-        .bar = "bw"},
-       {.title = "wavefronts", .hint = "passes over the 32 banks of shared memory", .bar = "bv"},
-       {.title = "conflicts", .hint = "of these, passes due to bank conflicts", .bar = "bc"},
-       {.title = "local",
-        .hint = "sectors of local memory: arrays and spills that did not stay in registers",
-        .bar = "bw"},
-       {.title = "divergent", .hint = "branches whose lanes went both ways"},
-       {.title = "lanes on", .hint = "of 32, mean over the warp instructions executed"},
-       {.title = "moved/least",
-        .hint = "bytes moved over those touched at all; 2 where all of them are updated in place"},
-       {.title = "result", .hint = "what the experiment's own check said", .number = false}});
+  std::vector<HtmlColumn> columns = {{.title = each, .hint = "", .number = false}};
+  for (const Column& column : moved_columns()) columns.push_back(html_column(column));
+  columns.push_back({.title = "worst line", .hint = "where most is wasted", .number = false});
+  columns.push_back({.title = "result", .hint = "what the program's own check said", .number = false});
+  HtmlTable table(columns);
   for (std::size_t i = 0; i < rungs.size(); ++i) {
     const Rung& rung = rungs[i];
-    const Counters& c = rung.counters;
-    const bool shared = shared_requests(c) != 0;
-    const uint64_t local = c.local_load_sectors + c.local_store_sectors;
-    table.row({{linked(rung.name, i < links.size() ? links[i] : "")},
-               bar_cell(moved_bytes(c) / 32, touches_global(c)),
-               bar_cell(wasted_sectors(c), touches_global(c)),
-               bar_cell(shared_wavefronts(c), shared),
-               bar_cell(bank_conflicts(c), shared),
-               bar_cell(local, local != 0),
-               count_cell(c.divergent_branches, c.branches == 0),
-               ratio_cell(c.thread_instructions, c.instructions),
-               ratio_cell(moved_bytes(c), c.compulsory_bytes),
-               result_cell(rung)});
+    std::vector<HtmlCell> cells = {{linked(rung.name, i < links.size() ? links[i] : "")}};
+    for (const Cell& cell : moved_cells(rung.counters, rung.fault.empty())) cells.push_back(html_cell(cell));
+    const std::vector<Finding> findings = find_waste(total_of(rung));
+    cells.push_back(text_cell(findings.empty() ? "" : place_of(findings[0].line) + ' ' + findings[0].kind, "place"));
+    cells.push_back(result_cell(rung));
+    table.row(std::move(cells));
   }
   return scroll_html(label, table.html());
 }

@@ -6,6 +6,7 @@
 
 #include "tool/figures/findings.h"
 #include "tool/present/export.h"
+#include "tool/present/html_chart.h"
 #include "tool/present/html_gpu.h"
 #include "tool/present/html_parts.h"
 #include "tool/present/html_text.h"
@@ -21,16 +22,23 @@ const char* result_text(Rung::Result result) {
 
 }  // namespace
 
+std::string comparison_html(const Comparison& c) {
+  return fmt::format("<b>{}</b> {} <b class=\"x\">{:.2f}</b> times fewer {} than {}", escape(c.rung), escape(c.verb),
+                     c.times, escape(c.noun), escape(c.than));
+}
+
 Origin counted_on(const DeviceName& device) {
   return {device.counted(), fmt::format("by the machine as {} (compute capability {}.{}), no GPU",
                                         device.name.empty() ? "a GPU" : device.name, device.compute_capability[0],
                                         device.compute_capability[1])};
 }
 
-std::string page_html(const Experiment& experiment, const std::string& id, Sources& sources, double most_waste) {
+std::string only_rung_id(const std::string& page, const Rung& rung) { return page + "--" + Ids().make(rung.name); }
+
+std::string page_html(const Experiment& experiment, const std::string& id, HtmlSources& sources, double most_waste) {
   const Origin origin = counted_on(experiment.device);
   std::string out;
-  // Ids that text gives have no two dashes in a row: rungs have two before them, figures three.
+  // Ids that text gives have no two dashes in a row: rungs have two before them, figures and lines three.
   std::vector<std::string> ids, links;
   Ids unique;
   for (const Rung& rung : experiment.rungs) {
@@ -42,22 +50,19 @@ std::string page_html(const Experiment& experiment, const std::string& id, Sourc
   if (!experiment.rungs.empty()) {
     out += figure_html(id + "---ladder", one ? "In all" : "The rungs", origin,
                        ladder_html(experiment.rungs, links, experiment.name + ": the rungs", one ? "kernel" : "rung"));
-    out += fmt::format("<div class=\"chart\" data-page=\"{}\"></div>\n", id);
+    if (const ChartMeasure* measure = one ? nullptr : telling_measure(experiment.rungs)) {
+      std::vector<const Rung*> all;
+      for (const Rung& rung : experiment.rungs) all.push_back(&rung);
+      out += fmt::format("<div class=\"chart\" data-page=\"{}\">{}</div>\n", id,
+                         figure_html(id + "---chart", experiment.name + ": " + std::string(measure->title), origin,
+                                     chart_html(all, *measure)));
+    }
   }
   out += measured_html(experiment, id);
   if (!experiment.comparisons.empty()) {
     out += "<h3>In words</h3>\n<ul class=\"words\">\n";
-    for (const Comparison& c : experiment.comparisons) {
-      out += fmt::format("<li><b>{}</b> {} <b class=\"x\">{}</b> times fewer {} than {}</li>\n", escape(c.rung),
-                         escape(c.verb), figure(c.times), escape(c.noun), escape(c.than));
-    }
+    for (const Comparison& c : experiment.comparisons) out += "<li>" + comparison_html(c) + "</li>\n";
     out += "</ul>\n";
-  }
-  if (!experiment.claims.empty()) {
-    std::vector<ClaimRow> rows;
-    for (const Claim& claim : experiment.claims) rows.push_back({&claim, "", ""});
-    out += "<h3>Claims</h3>\n" + figure_html(id + "---claims", "What the documents claim", origin,
-                                             claims_html(rows, false, experiment.name + ": claims"));
   }
   if (const std::string copies = copies_html(experiment.rungs); !copies.empty()) {
     out += "<h3>Copies</h3>\n" + figure_html(id + "---copies", "Copies between host and device", origin, copies);
@@ -76,16 +81,22 @@ std::string page_html(const Experiment& experiment, const std::string& id, Sourc
       out += rung_html(experiment.rungs[i], ids[i], i == open, experiment.source.parent_path(), origin, sources,
                        most_waste);
     }
-    out += fmt::format("<details><summary><h4>Every counter</h4></summary>\n{}</details>\n",
+    out += fmt::format("<details><summary><b>Every counter</b></summary>\n{}</details>\n",
                        figure_html(id + "---counters", "Every counter", origin,
                                    counters_html(experiment.rungs, experiment.name + ": every counter")));
   }
   if (!experiment.output.empty()) {
     constexpr std::size_t kShown = 16384;
-    out += "<details><summary><h4>What the program printed</h4></summary>\n" +
+    out += "<details><summary><b>What the program printed</b></summary>\n" +
            scroll_html("output", "<pre>" + escape(experiment.output.substr(0, kShown)) +
                                      (experiment.output.size() > kShown ? "\n\u2026" : "") + "</pre>") +
            "</details>\n";
+  }
+  if (!experiment.claims.empty()) {
+    std::vector<ClaimRow> rows;
+    for (const Claim& claim : experiment.claims) rows.push_back({&claim, "", ""});
+    out += "<h3>Claims</h3>\n" + figure_html(id + "---claims", "What the documents claim", origin,
+                                             claims_html(rows, false, experiment.name + ": claims"));
   }
   return out;
 }
@@ -115,6 +126,7 @@ Json page_json(const Experiment& experiment, const std::string& id) {
                 {"counters", counters_json(rung.counters, true)},
                 {"moved_sectors", moved_bytes(rung.counters) / 32},
                 {"wasted_sectors", wasted_sectors(rung.counters)},
+                {"shared_wavefronts", shared_wavefronts(rung.counters)},
                 {"bank_conflicts", bank_conflicts(rung.counters)},
                 {"lines", std::move(lines)}};
     if (rung.hardware) one["gpu"] = measured_json(rung);

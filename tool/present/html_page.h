@@ -13,7 +13,7 @@ namespace coalesce::tool {
 // "counted" by the machine that stands in for `device`.
 Origin counted_on(const DeviceName& device);
 
-// Rungs as rows, four bars each: sectors, wasted sectors, wavefronts, conflicts. `links`: where each rung's name leads
+// Rungs as rows, with the columns of the terminal's table. `links`: where each rung's name leads
 // to ("#reduce"); empty strings lead nowhere. `each`: what a row is, "rung" or "kernel".
 std::string ladder_html(const std::vector<Rung>& rungs, const std::vector<std::string>& links, const std::string& label,
                         const std::string& each);
@@ -27,13 +27,15 @@ std::string claims_html(const std::vector<ClaimRow>& claims, bool named, const s
 
 // Everything below the page's heading. `id` begins all ids within.
 // `most_waste`: the waste that is shaded in full.
-std::string page_html(const Experiment& experiment, const std::string& id, Sources& sources, double most_waste);
+std::string page_html(const Experiment& experiment, const std::string& id, HtmlSources& sources, double most_waste);
 // The largest waste of any line: the scale on which the sources of all these rungs are shaded.
 double most_wasted_cycles(const std::vector<Rung>& rungs);
 
-// A list of findings, with the kernel's name in front where it is given; without findings and a name: that there is
-// nothing to save.
-std::string findings_html(const std::vector<Finding>& findings, const std::string& kernel);
+// "unroll4_shared moves 7.94 times fewer sectors than neighbored_global", with the terminal's decimals.
+std::string comparison_html(const Comparison& comparison);
+
+// The id of a page's only rung.
+std::string only_rung_id(const std::string& page, const Rung& rung);
 
 // The rungs' figures for the page's data.
 nlohmann::ordered_json page_json(const Experiment& experiment, const std::string& id);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tool/figures/experiment.h"
+#include "tool/present/html_finding.h"
 #include "tool/present/html_page.h"
 
 namespace coalesce::tool {
@@ -23,6 +24,8 @@ std::string copies_html(const std::vector<Rung>& rungs);
 KernelTotal total_of(const Rung& rung);
 // One rung: what changed, its findings, its steps, its source with the counts of each line.
 std::string rung_html(const Rung& rung, const std::string& id, bool open, const std::filesystem::path& beside,
-                      const Origin& origin, Sources& sources, double most_waste);
+                      const Origin& origin, HtmlSources& sources, double most_waste);
+// The findings of all rungs, the worst first. `ids`: of each rung in the report; empty: it is not there.
+std::vector<RankedFinding> ranked_findings(const std::vector<Rung>& rungs, const std::vector<std::string>& ids);
 
 }  // namespace coalesce::tool

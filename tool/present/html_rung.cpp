@@ -61,42 +61,48 @@ KernelTotal total_of(const Rung& rung) {
 }
 
 std::string rung_html(const Rung& rung, const std::string& id, bool open, const std::filesystem::path& beside,
-                      const Origin& origin, Sources& sources, double most_waste) {
-  const std::vector<Finding> findings = find_waste(total_of(rung));
+                      const Origin& origin, HtmlSources& sources, double most_waste) {
   std::string facts;
   if (rung.launches) {
     facts = fmt::format("{} {}, grid {}, block {}", grouped(rung.launches), rung.launches == 1 ? "launch" : "launches",
                         shape(rung.grid), shape(rung.block));
     if (rung.shared_bytes) facts += fmt::format(", {} bytes of dynamic shared memory", grouped(rung.shared_bytes));
   }
-  std::string out = fmt::format(
-      "<details class=\"rung\" id=\"{}\"{}><summary><h4>{}</h4> <span class=\"facts\">{}</span></summary>\n", id,
-      open ? " open" : "", escape(rung.name), facts);
+  std::string out =
+      fmt::format("<details class=\"rung\" id=\"{}\"{}><summary><b>{}</b> <span class=\"facts\">{}</span></summary>\n",
+                  id, open ? " open" : "", escape(rung.name), facts);
   if (!rung.fault.empty()) {
     out += fmt::format("<p class=\"bad\">Ended with {}; its counters are of what ran.</p>\n", escape(rung.fault));
   }
   if (!rung.changed.empty()) out += "<p>" + prose(rung.changed) + "</p>\n";
   if (!rung.expected.empty()) out += "<p><b>What that should do:</b> " + prose(rung.expected) + "</p>\n";
-  if (rung.fault.empty() && rung.launches != 0) out += findings_html(findings, "");
+  if (rung.fault.empty() && rung.launches != 0) {
+    const std::vector<RankedFinding> findings = ranked_findings({rung}, {id});
+    out += findings.empty() ? "<p>Nothing to save.</p>\n" : cards_html(findings, beside, sources);
+  }
   if (!rung.steps.empty())
     out += figure_html(id + "---steps", rung.name + ", step by step, over the launches taken apart for it", origin,
                        steps_html(rung));
   out += figure_html(id + "---source", rung.name + ", line by line", origin,
-                     source_html(rung.lines, rung.name + " line by line", beside, sources, most_waste));
+                     source_html(rung.lines, id, rung.name + " line by line", beside, sources, most_waste));
   return out + "</details>\n";
 }
 
-std::string findings_html(const std::vector<Finding>& findings, const std::string& kernel) {
-  if (findings.empty()) return kernel.empty() ? "<p class=\"advice\">Nothing to save.</p>\n" : "";
-  std::string out;
-  for (const Finding& finding : findings) {
-    const std::string place = place_of(finding.line);
-    std::string head = kernel;
-    if (!place.empty()) head += (head.empty() ? "" : ", ") + place;
-    if (!head.empty()) head = "<b>" + escape(head) + ":</b> ";
-    out += "<li>" + head + escape(sentences(finding)) + "</li>\n";
+std::vector<RankedFinding> ranked_findings(const std::vector<Rung>& rungs, const std::vector<std::string>& ids) {
+  std::vector<RankedFinding> ranked;
+  for (std::size_t i = 0; i < rungs.size(); ++i) {
+    const Anchors anchors = anchors_of(rungs[i].lines);
+    for (Finding& finding : find_waste(total_of(rungs[i]))) {
+      const bool placed = !ids[i].empty() && !place_of(finding.line).empty();
+      const std::string link = placed ? "#" + line_id(ids[i], anchors, finding.line) : "";
+      const RankedFinding one{rungs.size() > 1 ? rungs[i].name : "", link, std::move(finding)};
+      const auto place = std::upper_bound(
+          ranked.begin(), ranked.end(), one,
+          [](const RankedFinding& a, const RankedFinding& b) { return a.finding.waste > b.finding.waste; });
+      ranked.insert(place, one);
+    }
   }
-  return "<ul class=\"words advice\">\n" + out + "</ul>\n";
+  return ranked;
 }
 
 double most_wasted_cycles(const std::vector<Rung>& rungs) {

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "tool/figures/figures.h"
 #include "tool/figures/findings.h"
 #include "tool/present/html_table.h"
 #include "tool/present/html_text.h"
+#include "tool/present/summary.h"
+#include "tool/present/table.h"
 #include "tool/present/terminal.h"
 
 namespace coalesce::tool {
@@ -17,32 +20,24 @@ namespace {
 
 using machine::Counters;
 
-constexpr uint32_t kAround = 2;            // lines shown before and after a counted one
-constexpr std::size_t kLongestLine = 400;  // bytes shown
+constexpr uint32_t kAround = 2;  // lines shown before and after a counted one
 
-uint64_t sectors(const Counters& c) {
-  return c.global_load_sectors + c.global_store_sectors + c.global_atomic_sectors + c.global_reduction_sectors;
+// The terminal's columns, and two for which it has no room.
+std::vector<HtmlColumn> line_columns() {
+  std::vector<HtmlColumn> columns;
+  for (const Column& column : moved_columns()) columns.push_back(html_column(column));
+  columns.push_back({.title = "divergent", .hint = "branches whose lanes went both ways"});
+  columns.push_back({.title = "instr", .hint = "warp instructions (of PTX)"});
+  return columns;
 }
-uint64_t local_sectors(const Counters& c) { return c.local_load_sectors + c.local_store_sectors; }
 
-struct Measure {
-  const char* title;
-  const char* hint;
-  const char* heat;  // CSS class
-  bool waste;        // shaded
-  uint64_t (*value)(const Counters&);
-};
-const Measure kMeasures[] = {
-    {"sectors", "32-byte sectors of global memory that loads, stores and atomics at this line touched", "hs", false,
-     sectors},
-    {"wasted", "of these, sectors beyond the fewest that hold the bytes asked for", "hw", true, wasted_sectors},
-    {"local", "sectors of local memory: arrays and spills that did not stay in registers", "hw", true, local_sectors},
-    {"waves", "passes over the banks of shared memory", "hv", false, shared_wavefronts},
-    {"conflicts", "of these, passes due to bank conflicts", "hc", true, bank_conflicts},
-    {"divergent", "branches whose lanes went both ways", "hc", false,
-     [](const Counters& c) { return c.divergent_branches; }},
-    {"instr", "warp instructions (of PTX)", "hi", false, [](const Counters& c) { return c.instructions; }},
-};
+std::vector<Cell> line_cells(const Counters& c) {
+  std::vector<Cell> cells = moved_cells(c, false);
+  for (const uint64_t value : {c.divergent_branches, c.instructions})
+    cells.push_back(
+        {value ? compact(value) : std::string(), Style::plain, value ? std::to_string(value) : std::string()});
+  return cells;
+}
 
 // Shading by share of the largest; nothing below 1 %.
 std::string shade(double value, double most) {
@@ -52,60 +47,67 @@ std::string shade(double value, double most) {
 
 class Listing {
  public:
-  Listing(const Lines& lines, double most_waste) : most_waste_(most_waste) {
+  Listing(const Lines& lines, const std::string& id, double most_waste)
+      : id_(id), anchors_(anchors_of(lines)), most_waste_(most_waste), used_(columns_.size()) {
     for (const Line& line : lines) {
-      for (std::size_t i = 0; i < std::size(kMeasures); ++i) {
-        most_[i] = std::max(most_[i], kMeasures[i].value(line.counters));
-      }
+      const std::vector<Cell> cells = line_cells(line.counters);
+      for (std::size_t i = 0; i < cells.size(); ++i) used_[i] = used_[i] || !cells[i].text.empty();
     }
   }
 
   std::string head(const std::string& file) const {
     std::string out = "<table class=\"source\"><thead><tr><th scope=\"col\" class=\"n\">line</th>";
-    for (std::size_t i = 0; i < std::size(kMeasures); ++i) {
-      if (most_[i]) {
-        out += fmt::format("<th scope=\"col\" class=\"n\" title=\"{}\">{}</th>", kMeasures[i].hint, kMeasures[i].title);
-      }
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (!used_[i]) continue;
+      const std::string hint = columns_[i].hint.empty() ? "" : " title=\"" + escape(columns_[i].hint) + "\"";
+      out += fmt::format("<th scope=\"col\" class=\"n\"{}>{}</th>", hint, columns_[i].title);
     }
-    return out + fmt::format("<th scope=\"col\">{}</th></tr></thead><tbody>\n", escape(file));
+    return out + fmt::format("<th scope=\"col\" class=\"file\">{}</th></tr></thead><tbody>\n", escape(file));
   }
 
-  // `counters`: null where nothing was counted at the line.
-  std::string row(uint32_t number, const Counters* counters, const std::string& code) const {
+  // `counted`: null where nothing was counted at the line. `code`: markup.
+  std::string row(uint32_t number, const Line* counted, const std::string& code) {
+    const std::string id = counted ? line_id(id_, anchors_, *counted) : "";
+    const bool linked = counted && given_.insert(id).second;
     std::string out =
-        fmt::format("<tr{}><th scope=\"row\" class=\"n\">{}</th>", counters ? "" : " class=\"q\"", number);
-    const std::string heat = counters ? shade(wasted_cycles(*counters), most_waste_) : "";
-    for (std::size_t i = 0; i < std::size(kMeasures); ++i) {
-      if (most_[i] == 0) continue;
-      const uint64_t value = counters ? kMeasures[i].value(*counters) : 0;
-      if (value) {
-        out += fmt::format("<td class=\"n {} m-{}\"{}>{}</td>", kMeasures[i].heat, kMeasures[i].title,
-                           kMeasures[i].waste ? heat : "", grouped(value));
-      } else {
+        linked ? fmt::format("<tr id=\"{0}\"><th scope=\"row\" class=\"n\"><a href=\"#{0}\">{1}</a></th>", id, number)
+               : fmt::format("<tr{}><th scope=\"row\" class=\"n\">{}</th>", counted ? "" : " class=\"q\"", number);
+    const std::string heat = counted ? shade(wasted_cycles(counted->counters), most_waste_) : "";
+    const std::vector<Cell> cells = counted ? line_cells(counted->counters) : std::vector<Cell>(columns_.size());
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (!used_[i]) continue;
+      if (cells[i].text.empty()) {
         out += "<td></td>";
+        continue;
       }
+      out += fmt::format("<td class=\"n{}\" data-k=\"{}\"{}{}>{}</td>", cells[i].style == Style::bad ? " waste" : "",
+                         columns_[i].title, exact_attributes(cells[i].exact), cells[i].style == Style::bad ? heat : "",
+                         cells[i].text);
     }
-    return out + fmt::format("<td class=\"code\"{}>{}</td></tr>\n", heat, escape(code.substr(0, kLongestLine)));
+    return out + fmt::format("<td class=\"code\"{}>{}</td></tr>\n", heat, code);
   }
 
   std::string gap() const {
-    const auto shown = std::count_if(std::begin(most_), std::end(most_), [](uint64_t m) { return m != 0; });
-    return fmt::format("<tr class=\"gap\"><td colspan=\"{}\">\u22ef</td></tr>\n", shown + 2);
+    return fmt::format("<tr class=\"gap\"><td colspan=\"{}\">\u22ef</td></tr>\n",
+                       std::count(used_.begin(), used_.end(), true) + 2);
   }
 
  private:
-  uint64_t most_[std::size(kMeasures)] = {};
+  std::string id_;
+  Anchors anchors_;
   double most_waste_;
+  std::vector<HtmlColumn> columns_ = line_columns();
+  std::vector<bool> used_;
+  std::set<std::string> given_;
 };
 
-std::string file_rows(const Listing& listing, const std::vector<const Line*>& lines,
-                      const std::vector<std::string>* code) {
+std::string file_rows(Listing& listing, const std::vector<const Line*>& lines, const std::vector<std::string>* code) {
   std::string out;
   uint32_t next = 0;  // the first line not shown yet; 0: none was
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const uint32_t line = lines[i]->line;
     if (!code || line == 0 || line > code->size()) {
-      out += listing.row(line ? line : lines[i]->ptx_line, &lines[i]->counters, "");
+      out += listing.row(line ? line : lines[i]->ptx_line, lines[i], "");
       continue;
     }
     uint32_t from = line > kAround ? line - kAround : 1;
@@ -113,7 +115,7 @@ std::string file_rows(const Listing& listing, const std::vector<const Line*>& li
     if (next && from > next + 1) out += listing.gap();
     if (next && from <= next + 1) from = next;
     for (uint32_t n = from; n < line; ++n) out += listing.row(n, nullptr, (*code)[n - 1]);
-    out += listing.row(line, &lines[i]->counters, (*code)[line - 1]);
+    out += listing.row(line, lines[i], (*code)[line - 1]);
     next = line + 1;
     const uint32_t stop = i + 1 < lines.size() ? std::max(lines[i + 1]->line, next) : UINT32_MAX;
     for (uint32_t n = 0; n < kAround && next < stop && next <= code->size(); ++n, ++next) {
@@ -123,12 +125,28 @@ std::string file_rows(const Listing& listing, const std::vector<const Line*>& li
   return out;
 }
 
+std::string file_name(const std::string& file) { return file.substr(file.rfind('/') + 1); }
+
 }  // namespace
 
-std::string source_html(const Lines& lines, const std::string& label, const fs::path& beside, Sources& sources,
-                        double most_waste) {
+Anchors anchors_of(const Lines& lines) {
+  Anchors anchors;
+  for (const Line& line : lines) anchors.try_emplace(line.file);
+  Ids ids;
+  for (auto& [file, anchor] : anchors) anchor = ids.make(file.empty() ? "ptx" : file_name(file));
+  return anchors;
+}
+
+std::string line_id(const std::string& id, const Anchors& anchors, const Line& line) {
+  const auto anchor = anchors.find(line.file);
+  return fmt::format("{}---{}-{}", id, anchor == anchors.end() ? "x" : anchor->second,
+                     line.file.empty() ? line.ptx_line : line.line);
+}
+
+std::string source_html(const Lines& lines, const std::string& id, const std::string& label, const fs::path& beside,
+                        HtmlSources& sources, double most_waste) {
   if (lines.empty()) return "<p>No line touched memory or branched.</p>\n";
-  const Listing listing(lines, most_waste);
+  Listing listing(lines, id, most_waste);
   std::map<std::string, std::vector<const Line*>> files;
   for (const Line& line : lines) files[line.file].push_back(&line);
   // Instructions that belong to no source line come last.
@@ -138,7 +156,7 @@ std::string source_html(const Lines& lines, const std::string& label, const fs::
       return std::pair(a->line, a->ptx_line) < std::pair(b->line, b->ptx_line);
     });
     const std::vector<std::string>* code = sources.lines(file, beside);
-    std::string name = file.substr(file.rfind('/') + 1);
+    std::string name = file_name(file);
     if (file.empty()) {
       name =
           files.size() == 1 ? "PTX (build with -lineinfo to see source lines)" : "PTX that belongs to no source line";

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "tool/present/html_text.h"
+#include "tool/present/summary.h"
+#include "tool/present/table.h"
 #include "tool/present/terminal.h"
 
 namespace coalesce::tool {
@@ -13,6 +15,22 @@ HtmlCell text_cell(const std::string& text, const std::string& classes) { return
 
 HtmlCell count_cell(uint64_t value, bool blank) {
   return {value || !blank ? grouped(value) : std::string(), static_cast<double>(value)};
+}
+
+HtmlCell html_cell(const Cell& cell) {
+  return {escape(cell.text), 0, cell.style == Style::bad ? "bad" : "", cell.exact};
+}
+
+HtmlColumn html_column(const Column& column) {
+  return {.title = column.group + (column.group.empty() ? "" : " ") + column.title,
+          .hint = meaning_of(column),
+          .number = !column.left};
+}
+
+std::string exact_attributes(const std::string& exact) {
+  if (exact.empty()) return "";
+  const bool whole = exact.find_first_not_of("0123456789") == std::string::npos;
+  return fmt::format(" data-v=\"{}\" title=\"{}\"", exact, whole ? grouped(std::stoull(exact)) : exact);
 }
 
 std::string HtmlTable::html() const {
@@ -42,8 +60,8 @@ std::string HtmlTable::html() const {
       std::string classes = columns_[i].number ? "n" : "";
       if (!cell.classes.empty()) classes += (classes.empty() ? "" : " ") + cell.classes;
       const char* tag = i == 0 ? "th" : "td";
-      out += fmt::format("<{}{}{}>", tag, i == 0 ? " scope=\"row\"" : "",
-                         classes.empty() ? "" : " class=\"" + classes + "\"");
+      out += fmt::format("<{}{}{}{}>", tag, i == 0 ? " scope=\"row\"" : "",
+                         classes.empty() ? "" : " class=\"" + classes + "\"", exact_attributes(cell.exact));
       if (!columns_[i].bar.empty() && !cell.html.empty()) {
         // Something there is is never drawn as nothing.
         const double share = most[i] > 0 ? cell.bar / most[i] * 100 : 0;

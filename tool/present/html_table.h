@@ -18,11 +18,20 @@ struct HtmlCell {
   std::string html;  // markup: escape() what is text
   double bar = 0;    // what the bar shows, at least 0
   std::string classes = {};
+  std::string exact = {};  // the number that the markup rounds; empty: none
 };
 
 HtmlCell text_cell(const std::string& text, const std::string& classes = "");
 // A count; nothing where it is 0 and `blank` says so.
 HtmlCell count_cell(uint64_t value, bool blank = false);
+
+struct Cell;
+struct Column;
+// A cell and a column as the terminal prints them (table.h), with the exact number.
+HtmlCell html_cell(const Cell& cell);
+HtmlColumn html_column(const Column& column);
+// The attributes of a cell with that exact number.
+std::string exact_attributes(const std::string& exact);
 
 class HtmlTable {
  public:

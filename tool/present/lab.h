@@ -13,7 +13,7 @@ namespace coalesce::tool {
 // One experiment: the ladder, what changed from rung to rung, steps, comparisons, claims.
 void print_experiment(std::ostream& out, const Experiment& experiment, const SummaryStyle& style);
 void print_comparisons(std::ostream& out, const std::vector<Comparison>& comparisons, bool colour);
-void print_claims(std::ostream& out, const std::vector<Claim>& claims, bool colour);
+void print_claims(std::ostream& out, const std::vector<Claim>& claims, bool colour, std::size_t width);
 // Prints the number of each experiment's claims that hold, do not hold, and cannot be judged.
 void print_summary(std::ostream& out, const std::vector<Experiment>& experiments, bool colour);
 

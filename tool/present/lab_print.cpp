@@ -1,4 +1,4 @@
-// `coalesce lab` for people: tables and text of at most 100 columns, or Markdown.
+// `coalesce lab` for people: tables and text as wide as the terminal, or Markdown.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -105,8 +105,9 @@ const char* const kStepsLegend =
     "Steps of one block: warps at work, of these divergent, and passes of the banks a shared request takes";
 
 // `text` broken between words, every line but the first indented; `used` columns of the first are taken.
-void print_wrapped(std::ostream& out, std::size_t used, std::size_t indent, const std::string& text) {
-  const std::vector<std::string> lines = wrapped(std::string(used, '.') + text, kTableWidth, indent);
+void print_wrapped(std::ostream& out, std::size_t used, std::size_t indent, std::size_t width,
+                   const std::string& text) {
+  const std::vector<std::string> lines = wrapped(std::string(used, '.') + text, width, indent);
   out << lines[0].substr(used) << '\n';
   for (std::size_t i = 1; i < lines.size(); ++i) out << lines[i] << '\n';
 }
@@ -117,14 +118,14 @@ std::string first_sentence(const std::string& text) {
 }
 
 // A template is one rung's comment for several rungs: said once.
-void print_changes(std::ostream& out, const std::vector<Rung>& ladder, bool colour) {
+void print_changes(std::ostream& out, const std::vector<Rung>& ladder, const SummaryStyle& style) {
   std::string before;
   for (const Rung& rung : ladder) {
     if (rung.changed.empty() || rung.changed == before) continue;
     before = rung.changed;
     const std::string name = rung.name + ": ";
-    out << styled(name, Style::bold, colour);
-    print_wrapped(out, display_width(name), 2, first_sentence(rung.changed));
+    out << styled(name, Style::bold, style.colour);
+    print_wrapped(out, display_width(name), 2, style.width, first_sentence(rung.changed));
   }
 }
 
@@ -135,12 +136,14 @@ uint32_t size_of(const Experiment& experiment, const std::string& option, uint32
   return otherwise;
 }
 
-void print_heading(std::ostream& out, const Experiment& e, bool colour) {
+void print_heading(std::ostream& out, const Experiment& e, const SummaryStyle& style) {
   std::string sizes;
   for (const std::string& word : e.sizes) sizes += ' ' + word;
-  out << styled(e.name + sizes, Style::bold, colour) << ", "
-      << (e.gpu.empty() ? "" : "timed on an " + e.gpu + ", beside what is ") << as_device(e.device) << '\n';
-  if (!e.title.empty()) print_wrapped(out, 0, 0, e.title);
+  const std::string head = e.name + sizes;
+  out << styled(head, Style::bold, style.colour);
+  print_wrapped(out, display_width(head), 2, style.width,
+                (e.gpu.empty() ? ", " : ", timed on an " + e.gpu + ", beside what is ") + as_device(e.device));
+  if (!e.title.empty()) print_wrapped(out, 0, 0, style.width, e.title);
   out << '\n';
 }
 
@@ -182,34 +185,34 @@ void print_comparisons(std::ostream& out, const std::vector<Comparison>& compari
   }
 }
 
-void print_claims(std::ostream& out, const std::vector<Claim>& claims, bool colour) {
+void print_claims(std::ostream& out, const std::vector<Claim>& claims, bool colour, std::size_t width) {
   for (const Claim& claim : claims) {
     const std::string verdict = std::string(mark(claim.verdict)) + ' ' + verdict_text(claim.verdict) + ": ";
     out << styled(verdict, mark_style(claim.verdict), colour);
-    print_wrapped(out, display_width(verdict), 2,
+    print_wrapped(out, display_width(verdict), 2, width,
                   claim.text + " (" + claim.document + (claim.device.empty() ? "" : ", " + claim.device) + ")");
     const std::string figures = figures_text(claim);
     if (!figures.empty()) out << "  " << figures << '\n';
     if (!claim.reason.empty()) {
       out << "  ";
-      print_wrapped(out, 2, 2, claim.reason);
+      print_wrapped(out, 2, 2, width, claim.reason);
     }
     if (!claim.note.empty()) {
       out << "  ";
-      print_wrapped(out, 2, 2, claim.note);
+      print_wrapped(out, 2, 2, width, claim.note);
     }
   }
 }
 
 void print_experiment(std::ostream& out, const Experiment& e, const SummaryStyle& style) {
   const bool colour = style.colour;
-  print_heading(out, e, colour);
+  print_heading(out, e, style);
   if (e.rungs.empty()) {
     out << "No kernel was launched.\n";
     return;
   }
   if (has_copies(e)) {
-    copies_table(e.rungs).print(out, colour);
+    copies_table(e.rungs).print(out, colour, style.width);
   } else {
     const Table table = ladder_table(e.rungs, style.wide);
     table.print(out, colour, style.width);
@@ -217,22 +220,23 @@ void print_experiment(std::ostream& out, const Experiment& e, const SummaryStyle
   }
   if (!e.gpu.empty()) print_measured(out, e, colour);
   out << '\n';
-  print_changes(out, e.rungs, colour);
+  print_changes(out, e.rungs, style);
   if (has_steps(e)) {
-    out << '\n' << kStepsLegend << '\n';
-    steps_table(e.rungs).print(out, colour);
+    out << '\n';
+    print_wrapped(out, 0, 0, style.width, kStepsLegend);
+    steps_table(e.rungs).print(out, colour, style.width);
   }
   if (e.name == "banks") {
     out << '\n';
     print_banks(
         out,
         bank_picture({size_of(e, "stride", 2), size_of(e, "width", 4), size_of(e, "pad", 0), size_of(e, "lanes", 32)}),
-        colour);
+        colour, style.width);
   }
   if (!e.comparisons.empty()) out << '\n';
   print_comparisons(out, e.comparisons, colour);
   if (!e.claims.empty()) out << '\n';
-  print_claims(out, e.claims, colour);
+  print_claims(out, e.claims, colour, style.width);
 }
 
 void print_summary(std::ostream& out, const std::vector<Experiment>& experiments, bool colour) {

@@ -66,16 +66,14 @@ Section words_section() {
   return {
       "words", "words", "What the words mean",
       "<p><b>Counted</b> figures are exact integers from the machine's run of the program: the same on every computer "
-      "and every time. The machine has no clock, so nothing in this report is <b>timed</b>; where a document's claim "
-      "is about time, its figure was timed by the document's authors on the device named beside it.</p>\n"
+      "and every time. The machine has no clock: what is <b>timed</b> was timed on the GPU named beside it.</p>\n"
       "<ul><li>A <b>request</b> is one warp instruction that accesses memory.</li>\n"
-      "<li>A <b>sector</b> is 32 aligned bytes of global or local memory; <b>wasted</b> are sectors beyond the fewest "
-      "that hold the distinct bytes asked for (at least one a request).</li>\n"
-      "<li>A <b>wavefront</b> is one pass over the 32 banks of shared memory; <b>conflicts</b> are those above what "
-      "the "
-      "same bytes need without conflicts.</li>\n"
-      "<li><b>Parted</b>: branches after which lanes of one warp went both ways.</li>\n"
-      "<li><b>Moved/least</b>: bytes of global memory moved, over 32 for each sector touched at all.</li></ul>\n" +
+      "<li>A <b>sector</b> is 32 aligned bytes of global or local memory. <b>Moved</b> are whole sectors; "
+      "<b>excess</b> is how many times the fewest sectors that hold the distinct bytes asked for (at least one a "
+      "request), and <b>wasted</b> is what is moved beyond them.</li>\n"
+      "<li>A <b>pass</b> over the 32 banks of shared memory is a wavefront; <b>conflicts</b> are the passes above what "
+      "the same bytes need without conflicts.</li>\n"
+      "<li><b>Lanes on</b>: of 32, mean over the warp instructions executed.</li></ul>\n" +
           scroll_html("counters", table.html()),
       true};
 }

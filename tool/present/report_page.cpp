@@ -14,8 +14,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Ids that pages must not take.
-constexpr const char* kOwnIds[] = {"overview", "banks",  "sectors", "words",       "main",
-                                   "data",     "claims", "kernels", "experiments", "all-claims"};
+constexpr const char* kOwnIds[] = {"overview", "banks",  "sectors", "words",         "main",
+                                   "data",     "claims", "kernels", "failed-claims", "all-claims"};
 
 // A Content-Security-Policy that lets nothing be fetched and no script run but ours.
 std::string base64_of_hex(const std::string& hex) {
@@ -42,8 +42,8 @@ void write_page(std::ostream& out, const std::string& title, const std::string& 
       << hash << "'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       << "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"coalesce\">\n"
       << "<link rel=\"icon\" href=\"data:,\">\n<title>" << escape(title) << "</title>\n<style>" << report_style()
-      << "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">To the figures</a>\n<header><p class=\"title\">"
-      << escape(title) << "</p><p class=\"where\">" << subtitle << "</p>\n<nav aria-label=\"Pages\">";
+      << "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">To the figures</a>\n<header><h1>" << escape(title)
+      << "</h1><p class=\"where\">" << subtitle << "</p>\n<nav aria-label=\"Pages\">";
   for (const Section& s : sections) {
     out << "<a href=\"#" << s.id << (s.aid ? "\" class=\"aid\">" : "\">") << escape(s.name) << "</a>";
   }

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <ostream>
+#include <set>
 
 #include "tool/figures/hardware.h"
 #include "tool/present/html_gpu.h"
-#include "tool/present/html_page.h"
+#include "tool/present/html_parts.h"
 #include "tool/present/report.h"
 #include "tool/present/report_page.h"
+#include "tool/present/terminal.h"
 
 namespace coalesce::tool {
 namespace {
@@ -69,18 +71,44 @@ Rung rung_of(const Record& record, const KernelTotal& total, const Record* measu
   return rung;
 }
 
-// The terminal's sentences below its table.
-std::string verdicts_html(const Record& record, const std::vector<KernelTotal>& kernels) {
+// Kernels that did not run to their end.
+std::string stopped_html(const Record& record, const std::vector<KernelTotal>& kernels) {
   std::string out;
   for (const KernelTotal& total : kernels) {
-    const std::string& name = record.kernels[total.kernel].short_name;
-    if (!total.ended())
-      out += "<p class=\"bad\"><b>" + escape(name) + ":</b> " +
-             escape(total.fault.empty() ? "interrupted by a signal" : "ended with " + total.fault) +
-             "; its counters are of what ran.</p>\n";
-    out += findings_html(find_waste(total), name);
+    if (total.ended()) continue;
+    out += "<p class=\"bad\"><b>" + escape(record.kernels[total.kernel].short_name) + ":</b> " +
+           escape(total.fault.empty() ? "interrupted by a signal" : "ended with " + total.fault) +
+           "; its counters are of what ran.</p>\n";
   }
-  return out.empty() ? "<p>Nothing to save.</p>\n" : out;
+  return out;
+}
+
+// One sentence: whether there is something to save, and where most of it is.
+std::string verdict_html(const std::vector<KernelTotal>& kernels, const std::vector<RankedFinding>& findings) {
+  const auto ended = static_cast<std::size_t>(
+      std::count_if(kernels.begin(), kernels.end(), [](const KernelTotal& k) { return k.ended(); }));
+  if (ended == 0) return "";
+  if (findings.empty()) {
+    const bool all = ended == kernels.size();
+    return fmt::format("<p class=\"verdict good\">Nothing to save{}.</p>\n",
+                       kernels.size() == 1 ? ""
+                       : all               ? fmt::format(" in any of {} kernels", ended)
+                                           : fmt::format(" in the {} kernels that ended", ended));
+  }
+  const Finding& worst = findings[0].finding;
+  std::set<std::string> wasteful;
+  for (const RankedFinding& f : findings) wasteful.insert(f.kernel);
+  std::string place = place_of(worst.line);
+  if (!findings[0].kernel.empty()) place = findings[0].kernel + (place.empty() ? "" : ", ") + place;
+  const std::string where = escape(place.empty() ? "the whole kernel" : place);
+  std::string text = kernels.size() == 1
+                         ? fmt::format("{} to improve", plural(findings.size(), "place"))
+                         : fmt::format("{} of {} kernels can be improved", wasteful.size(), kernels.size());
+  text += fmt::format(
+      "; the largest saving is at {}",
+      findings[0].link.empty() ? where : fmt::format("<a href=\"{}\">{}</a>", escape(findings[0].link), where));
+  if (!worst.saves.empty()) text += ": up to " + escape(worst.saves);
+  return "<p class=\"verdict\">" + text + ".</p>\n";
 }
 
 }  // namespace
@@ -106,9 +134,9 @@ void write_report(std::ostream& out, const Record& record, const std::filesystem
   for (const KernelTotal& total : kernels) rungs.push_back(rung_of(record, total, measured));
   const double most_waste = most_wasted_cycles(rungs);
 
-  Sources sources;
+  HtmlSources sources;
   std::vector<Section> sections(1);
-  std::vector<std::string> links(kernels.size());
+  std::vector<std::string> links(kernels.size()), rung_ids(kernels.size());
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     if (!has_page[i]) continue;
     const Kernel& kernel = record.kernels[kernels[i].kernel];
@@ -126,6 +154,7 @@ void write_report(std::ostream& out, const Record& record, const std::filesystem
          "<p><code>" + escape(kernel.full) + "</code></p>\n" + page_html(page, id, sources, most_waste)});
     data["pages"].push_back(page_json(page, id));
     links[i] = "#" + id;
+    rung_ids[i] = only_rung_id(id, rungs[i]);
   }
   std::string overview;
   if (!record.complete) {
@@ -135,11 +164,13 @@ void write_report(std::ostream& out, const Record& record, const std::filesystem
   }
   overview += diagnostics_html(record.diagnostics);
   if (rungs.empty()) {
-    overview += "<p>" + escape(record.none) + "</p>\n";
+    overview += "<p class=\"verdict\">" + escape(record.none) + "</p>\n";
   } else {
-    overview += figure_html("kernels", "Kernels, all launches added up", counted_on(record.device),
-                            ladder_html(rungs, links, "kernels", "kernel")) +
-                "<h3>What to do</h3>\n" + verdicts_html(record, kernels);
+    const std::vector<RankedFinding> findings = ranked_findings(rungs, rung_ids);
+    overview += stopped_html(record, kernels) + verdict_html(kernels, findings) +
+                cards_html(findings, source.parent_path(), sources) +
+                figure_html("kernels", "Kernels, all launches added up", counted_on(record.device),
+                            ladder_html(rungs, links, "kernels", "kernel"));
   }
   if (kernels.size() > kReportPages) {
     overview += fmt::format("<p>Only the {} kernels that moved most have a page of their own.</p>\n", kReportPages);

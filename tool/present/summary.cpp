@@ -59,7 +59,8 @@ void print_findings(std::ostream& out, const std::string& kernel, const std::vec
 void print_summary(std::ostream& out, const Record& record, const SummaryStyle& style) {
   const std::vector<KernelTotal> kernels = totals(record);
   const std::string program = program_name(record);
-  out << program << ", " << as_device(record.device) << "; all launches of a kernel added up\n";
+  const std::string heading = program + ", " + as_device(record.device) + "; launches of a kernel added up";
+  for (const std::string& line : wrapped(heading, style.width, 2)) out << line << '\n';
   print_processes(out, record, style);
   if (kernels.empty()) {
     out << record.none << '\n';
@@ -100,6 +101,7 @@ void print_summary(std::ostream& out, const Record& record, const SummaryStyle& 
       out << styled(name + ':', Style::bold, style.colour) << ' ' << stopped << "; its counters are of what ran\n";
     print_findings(out, name, findings[i], style);
   }
+  if (first) out << "Nothing to save.\n";
 }
 
 void print_lines(std::ostream& out, const Record& record, const SummaryStyle& style) {

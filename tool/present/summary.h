@@ -25,6 +25,8 @@ std::vector<Cell> moved_cells(const machine::Counters& counters, bool whole_kern
 // The same with requests and sectors a request, as `--wide` prints them.
 std::vector<Column> counter_columns();
 std::vector<Cell> counter_cells(const machine::Counters& counters, bool whole_kernel);
+// The meaning of a column, as the legend has it; empty: its title speaks for itself.
+std::string meaning_of(const Column& column);
 // Prints the meanings of the columns that the table shows.
 void print_legend(std::ostream& out, const Table& table, const SummaryStyle& style);
 

@@ -24,6 +24,7 @@ struct Column {
 struct Cell {
   std::string text;  // empty: nothing to say here, printed as a dash
   Style style = Style::plain;
+  std::string exact = {};  // the number that the text rounds, for a report's reader; empty: the text is all of it
 };
 
 // The first column is the row's name; one that is too long for the width stands on a line of its own, or is cut.
