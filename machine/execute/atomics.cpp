@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "machine/execute/memory_ops.h"
+#include "machine/isa/mbarrier.h"
 #include "machine/observe/traffic.h"
 
 namespace coalesce::machine {
@@ -272,6 +273,11 @@ AtomicLane atomic_lane(const MemoryOp& m) {
       return pick<AtomicOp::xor_>(m);
     case AtomicOp::exch:
       return pick<AtomicOp::exch>(m);
+    case AtomicOp::mbarrier:
+      return [](std::byte* where, u128 change, u128) {
+        return swap_loop<uint64_t>(where,
+                                   [&](uint64_t old) { return mbarrier_after(old, static_cast<uint64_t>(change)); });
+      };
     default:
       return pick<AtomicOp::cas>(m);
   }

@@ -72,6 +72,8 @@ struct LaneOp {
   std::vector<Slot> sources;  // vectors
   std::array<Slot, 2> results{kNoSlot, kNoSlot};
   std::array<bool, 2> scalar{false, false};  // result goes to a scalar slot
+  const MatrixForm* matrix = nullptr;        // Kind::collective
+  std::vector<Slot> targets;                 //   its results, vectors
 };
 
 // The registers that a call of a function instance saves: those its caller needs afterwards.

@@ -4,6 +4,7 @@
 
 #include "machine/execute/block.h"
 #include "machine/execute/calls.h"
+#include "machine/execute/matrices.h"
 #include "machine/execute/warp.h"
 
 namespace coalesce::machine {
@@ -245,6 +246,8 @@ Handler lane_handler(const Instruction& i) {
       return reduce_lanes;
     case Kind::elect:
       return elect;
+    case Kind::collective:
+      return matrix_handler();
     case Kind::warp_barrier:
       return nothing;
     case Kind::clock:

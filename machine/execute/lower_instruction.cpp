@@ -178,6 +178,10 @@ void Lowering::lower_lanes(const Instruction& i, uint32_t index) {
       op.scalar[k] = is_scalar(i.results[k]);
       op.results[k] = op.scalar[k] ? slots_.of(i.results[k]).scalar : slots_.of(i.results[k]).vector;
     }
+  if (i.kind == Kind::collective) {
+    op.matrix = &p_->matrices[i.matrix];
+    for (const uint32_t r : i.targets) op.targets.push_back(slots_.of(r).vector);
+  }
   Step s;
   s.run = code_->checked && i.kind == Kind::warp_barrier ? observed_warp_barrier : lane_handler(i);
   s.extra = &op;

@@ -27,8 +27,8 @@ void shared_vector(const Access& a, Warp& w, const uint32_t* address, uint32_t m
     const uint64_t low = uint64_t{base + f * bytes}, high = low + uint64_t{highest(mask) - f + 1} * bytes;
     if (high <= w.shared_bytes && (low & (bytes - 1)) == 0) {
       if (bytes > 4) {
-        const SharedCost c = IsLoad ? shared_load_cost_affine(base, bytes, mask, bytes)
-                                    : shared_store_cost_affine(base, bytes, mask, bytes);
+        const SharedCost c = IsLoad && !a.op->is_row ? shared_load_cost_affine(base, bytes, mask, bytes)
+                                                     : shared_store_cost_affine(base, bytes, mask, bytes);
         t.wavefronts += c.wavefronts;
         t.ideal += c.ideal;
       }
@@ -53,7 +53,7 @@ void shared_vector(const Access& a, Warp& w, const uint32_t* address, uint32_t m
         fault_at(a, w, Fault::illegal_address, at[l], l, outside_shared(w, at[l], bytes));
       if (at[l] & (bytes - 1)) fault_at(a, w, Fault::misaligned_address, at[l], l, "");
     }
-  const SharedCost c = IsLoad ? shared_load_cost(at, mask, bytes) : shared_store_cost(at, mask, bytes);
+  const SharedCost c = IsLoad && !a.op->is_row ? shared_load_cost(at, mask, bytes) : shared_store_cost(at, mask, bytes);
   if (bytes <= 4) {
     t.wavefronts += c.wavefronts - 1;
   } else {

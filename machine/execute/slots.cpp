@@ -30,7 +30,7 @@ static AddressShape natural_shape(const Decoded& program, const MemoryOp& m) {
 }
 
 AddressShape shape_of(const Decoded& program, const MemoryOp& m, Kind kind) {
-  const AddressShape natural = natural_shape(program, m);
+  const AddressShape natural = m.is_row ? AddressShape::vector : natural_shape(program, m);
   return takes_shape(m.space, kind, natural) ? natural : AddressShape::vector;
 }
 

@@ -22,6 +22,7 @@ struct Warp;
 struct Frame;
 struct Op;
 struct Code;
+struct MatrixOp;
 using Lanes = std::array<uint64_t, kLanes>;
 
 inline uint32_t lanes_in(uint32_t mask) { return static_cast<uint32_t>(__builtin_popcount(mask)); }
@@ -44,7 +45,25 @@ struct Dest {
 };
 
 enum class Space : uint8_t { generic, global, shared, local, constant, param };
-enum class Arithmetic : uint8_t { add, min, max, inc, dec, and_, or_, xor_, exch, cas };
+enum class Arithmetic : uint8_t {
+  add,
+  min,
+  max,
+  inc,
+  dec,
+  and_,
+  or_,
+  xor_,
+  exch,
+  cas,
+  arrive,
+  drop,
+  expect,
+  complete,
+  arrive_expect,
+  init,
+  look
+};
 enum class Number : uint8_t { bits, is_unsigned, is_signed, f16, f16x2, bf16, bf16x2, f32, f64 };
 enum class Access : uint8_t { load, store, atomic };
 
@@ -61,6 +80,7 @@ struct MemoryForm {
   bool sign_extend = false;
   Arithmetic what = Arithmetic::add;
   Number number = Number::bits;
+  bool row = false;      // of a matrix (ldmatrix): costs what a store costs
   bool returns = false;  // the old value is read by somebody, or exch and cas
   uint32_t bytes() const { return uint32_t{width} * count; }
 };
@@ -110,6 +130,7 @@ struct Op {
   std::string text;
   uint32_t extra = 0;  // textures: the TextureOp; set: the bits of 1
   const ptx::Instruction* written = nullptr;
+  std::shared_ptr<const MatrixOp> matrix;
 };
 
 // A variable of a function: bytes into the frame's part of that space.

@@ -157,7 +157,8 @@ void count_global(Access access, const MemoryForm& form, const Lanes& address, u
 void count_shared(Access access, const MemoryForm& form, const Lanes& address, uint32_t on, Counters& c) {
   // A vector of atomics is counted as its first element.
   const uint32_t bytes = access == Access::atomic ? form.width : form.bytes();
-  const uint64_t cost = wavefronts(address, on, bytes, access), best = ideal(cost, on, bytes);
+  const uint64_t cost = wavefronts(address, on, bytes, form.row ? Access::store : access),
+                 best = ideal(cost, on, bytes);
   const uint64_t twice = form.what == Arithmetic::cas ? 2 : 1;  // cas has two operands to carry
   switch (access) {
     case Access::load:

@@ -178,7 +178,8 @@ void Decoder::atomic() {
 
 // cp.async.{ca,cg}.shared.global [to], [from], bytes {, source bytes | ignore} {, cache policy}: done at once.
 void Decoder::copy() {
-  if (words_->rest.empty() || words_->rest[0] != "async" || has("bulk") || has("mbarrier")) return unknown();
+  if (words_->rest.empty() || words_->rest[0] != "async" || has("bulk")) return unknown();
+  if (has("mbarrier")) return mbarrier();
   if (has("commit_group") || has("wait_group") || has("wait_all")) return nothing();
   if (!has("global") || operands() < 3 || operand(2).kind != OK::integer) return unknown();
   CopyForm c;

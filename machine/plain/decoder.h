@@ -60,6 +60,9 @@ class Decoder {
   void elect();
   void texture();
   void surface();
+  void matrix();
+  void mbarrier();
+  void fragment(const ptx::Operand& o, uint8_t bytes, bool results);
   bool texture_place(const ptx::Operand& o, unsigned coordinates);
   bool read_somewhere(int32_t reg) const;
 

@@ -125,6 +125,7 @@ void tell(Warp& w, const Op& op, Space space, uint32_t bytes, const Accessed& a,
 // ---- Atomics
 
 uint64_t integer_result(const MemoryForm& m, uint64_t old, uint64_t a, uint64_t b) {
+  if (m.what >= Arithmetic::arrive) return mbarrier_result(m.what, old, a);
   const unsigned bits = 8 * m.width, unused = 64 - bits;
   const auto less = [&](uint64_t x, uint64_t y) {
     if (m.number != Number::is_signed) return x < y;

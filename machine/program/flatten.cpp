@@ -67,7 +67,13 @@ const std::map<std::string_view, void (Flattener::*)()>& opcode_table() {
                                                                        {"tld4", &Flattener::texture},
                                                                        {"suld", &Flattener::surface},
                                                                        {"sust", &Flattener::surface},
-                                                                       {"isspacep", &Flattener::is_space}};
+                                                                       {"isspacep", &Flattener::is_space},
+                                                                       {"mbarrier", &Flattener::mbarrier},
+                                                                       {"mma", &Flattener::warp_matrix},
+                                                                       {"wmma", &Flattener::warp_matrix},
+                                                                       {"ldmatrix", &Flattener::move_matrix},
+                                                                       {"stmatrix", &Flattener::move_matrix},
+                                                                       {"movmatrix", &Flattener::move_matrix}};
     for (std::string_view name : {"membar", "fence"}) made->emplace(name, &Flattener::fence);
     for (std::string_view name : kNothing) made->emplace(name, &Flattener::nothing);
     return made;

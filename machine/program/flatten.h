@@ -119,6 +119,28 @@ class Flattener {
   void reduce_lanes();
   void elect();
   void async_copy();
+  void mbarrier();
+  void mbarrier_access(const ptx::Operand& where, AtomicOp op, Value operand, uint32_t old, Order order);
+  void copies_arrive();
+  // flatten_matrix.cpp
+  struct Fragment;
+  void move_matrix();
+  void warp_matrix();
+  void matrix_multiply();
+  void matrix_fragment();
+  void matrix_meet();
+  std::vector<uint32_t> matrix_registers(const ptx::Operand& operand, Element element) const;
+  Instruction& emit_matrix(const MatrixForm& form, const std::vector<uint32_t>& sources, std::vector<uint32_t> results,
+                           bool meets, bool counts);
+  uint32_t matrix_pure(std::string_view mnemonic, Element element, std::vector<Value> sources);
+  void matrix_move(uint32_t to, Value from);
+  void matrix_access(Kind kind, MemoryOp op, uint32_t first);
+  void matrix_spread(MemoryOp op, uint8_t count, bool transposed, std::vector<uint32_t> results);
+  MemoryOp matrix_place(const Fragment& f, uint32_t line, Value lane_line, uint32_t place, Value lane_place);
+  void load_tile(const Fragment& f, const Tile& tile, uint32_t result);
+  void load_rows(const Fragment& f, const std::vector<Tile>& tiles, bool left, const std::vector<uint32_t>& results);
+  void access_sums(Kind kind, const Fragment& f, const Tile& tile, const uint32_t* registers);
+  void store_halves(const Fragment& f, const Tile& tile, uint32_t from);
   void vector_atomic(const MemoryOp& form, bool returns);
   bool composed();
   bool composed_set();

@@ -183,7 +183,8 @@ void Flattener::async_access(Kind kind, MemoryOp op, uint32_t guard, bool counts
 // rest is zeros, and only those bytes are read (one by one, each a request).
 void Flattener::async_copy() {
   const auto& ops = in_->operands;
-  if (m_->has("bulk") || m_->has("mbarrier")) return unknown();
+  if (m_->has("mbarrier") && m_->has("arrive") && !m_->has("bulk")) return copies_arrive();
+  if (m_->has("bulk")) return unknown();
   if (m_->has("commit_group") || m_->has("wait_group") || m_->has("wait_all")) {
     Instruction& i = emit(Kind::nothing);
     i.mode = static_cast<uint8_t>(m_->has("commit_group") ? Nothing::copies_commit

@@ -158,7 +158,7 @@ class Lanes {
         const MemoryOp& m = p_.memory[i.memory];
         const LaneClass a = m.address.is_reg() ? facts_[m.address.reg].lanes : LaneClass::constant;
         if (m.address.is_reg() && !seen_[m.address.reg]) return;
-        if (a <= LaneClass::warp_uniform && i.guard == kNone) {
+        if (a <= LaneClass::warp_uniform && i.guard == kNone && !m.is_row) {
           // Warp-uniform, never more: each warp loads for itself, when it comes there. Local memory differs by lane.
           if (m.space != AddressSpace::local && m.space != AddressSpace::generic) f.lanes = LaneClass::warp_uniform;
         }
@@ -184,6 +184,9 @@ class Lanes {
       case Kind::barrier:
         f.lanes = LaneClass::block_uniform;
         break;
+      case Kind::collective:
+        for (const uint32_t r : i.targets) join(r, f, block);
+        return;
       default:
         break;
     }

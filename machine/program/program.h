@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "machine/diagnostic.h"
+#include "machine/isa/matrix.h"
 #include "machine/isa/row.h"
 #include "machine/ptx/module.h"
 
@@ -130,6 +131,7 @@ enum class Kind : uint8_t {
   active_mask,
   reduce_lanes,
   elect,
+  collective,    // a MatrixForm: sources and any number of results, the registers `targets`
   warp_barrier,  // bar.warp.sync
   barrier,       // bar.sync / barrier.sync / bar.arrive / bar.red: ends its block
   branch,
@@ -152,7 +154,8 @@ enum class Order : uint8_t { weak, volatile_, relaxed, acquire, release, acq_rel
 // The role of a Kind::nothing in `check` (Instruction::mode).
 enum class Nothing : uint8_t { nothing, block_fence, device_fence, copies_commit, copies_wait, copies_wait_all };
 
-enum class AtomicOp : uint8_t { add, sub, min, max, inc, dec, and_, or_, xor_, exch, cas };
+// mbarrier: isa/mbarrier.h.
+enum class AtomicOp : uint8_t { add, sub, min, max, inc, dec, and_, or_, xor_, exch, cas, mbarrier };
 enum class Number : uint8_t { bits, unsigned_, signed_, f16, f16x2, bf16, bf16x2, f32, f64 };
 
 // One memory instruction. Address = value of `address` (register or constant) + offset, in bytes.
@@ -165,6 +168,7 @@ struct MemoryOp {
   Order order = Order::weak;
   bool is_copy = false;  // either side of a cp.async; what it stores is there some time before the wait for it
   bool past_l1 = false;  // of a cp.async.cg
+  bool is_row = false;   // of a matrix (ldmatrix): costs what a store of as many bytes costs
   // Store of a cp.async that reads all its source, and requests that count one: index into Decoded::memory.
   uint32_t other_side = kNone;
   bool ordered = false;  // atomic whose effect depends on the order of blocks: waits for its block's turn
@@ -202,7 +206,8 @@ struct Instruction {
   std::vector<Value> sources;
   uint32_t memory = kNone;        // index into Decoded::memory
   uint32_t target = kNone;        // branch: block index once the graph is built (before: instruction index)
-  std::vector<uint32_t> targets;  // branch_table
+  std::vector<uint32_t> targets;  // branch_table; collective: results
+  uint32_t matrix = kNone;        // index into Decoded::matrices
   uint32_t place = kNone;         // index into Decoded::places
   uint32_t ptx_line = 0;
   uint32_t guard_tally = kNone;  // index of this guarded instruction's tallies
@@ -272,6 +277,7 @@ struct Decoded {
   std::vector<uint32_t> region_of;  // block -> region that begins there, kNone
   std::vector<MemoryOp> memory;
   std::vector<Site> sites;
+  std::vector<MatrixForm> matrices;
   std::vector<Place> places;
   std::vector<uint32_t> line_of;  // by place: the number of its line, in source order
   uint32_t lines = 0;

@@ -20,9 +20,12 @@ void each_read(const Decoded& p, const Instruction& i, Visit visit) {
   for (const Value& v : m.values) read(v);
 }
 
-// Calls visit with each register that memory gives the instruction: a loaded value, an atomic's old value.
+// Calls visit with each register whose value is not computed from the lane's own: a loaded value, an atomic's old
+// value, results of a collective.
 template <class Visit>
 void each_from_memory(const Decoded& p, const Instruction& i, Visit visit) {
+  if (i.kind == Kind::collective)
+    for (const uint32_t r : i.targets) visit(r);
   if (i.memory == kNone) return;
   const MemoryOp& m = p.memory[i.memory];
   if (m.result != kNone) visit(m.result);

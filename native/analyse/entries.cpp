@@ -31,6 +31,7 @@ std::vector<bool> find_lane_exchanges(const Decoded& p) {
       case Kind::active_mask:
       case Kind::reduce_lanes:
       case Kind::elect:
+      case Kind::collective:
       case Kind::warp_barrier:
       case Kind::call:
       case Kind::trap:

@@ -31,6 +31,7 @@ bool conditional(const BasicBlock& b) { return b.taken != kNone || !b.table.empt
 bool supported(const Decoded& p, const Instruction& i) {
   switch (i.kind) {
     case Kind::clock:
+    case Kind::collective:
     case Kind::function_call:
     case Kind::function_return:
       return false;

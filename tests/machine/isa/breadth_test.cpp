@@ -302,9 +302,7 @@ TEST(Breadth, KnownInstructions) {
 
 TEST(Breadth, WhatIsNotSupportedSaysSoWhenReached) {
   for (const char* code :
-       {"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r1];", "mapa.u64 %rd4, %rd1, 0;",
-        "movmatrix.sync.aligned.m8n8.trans.b16 %r2, %r1;", "mbarrier.init.shared.b64 [s], 1;",
-        "cp.async.bulk.commit_group;", "cp.async.mbarrier.arrive.shared.b64 [s];", "stacksave.u64 %rd4;",
+       {"wgmma.fence.sync.aligned;", "mapa.u64 %rd4, %rd1, 0;", "cp.async.bulk.commit_group;", "stacksave.u64 %rd4;",
         "barrier.cluster.arrive;", "multimem.ld_reduce.global.add.f32 %r2, [%rd1];"}) {
     SCOPED_TRACE(code);
     const Ran reached = run("  " + std::string(code) + "\n", {});

@@ -125,7 +125,7 @@ std::array<uint32_t, 32> offsets_of(const std::vector<uint32_t>& elements, uint3
   return offsets;
 }
 
-// ldmatrix and stmatrix, which the machine does not run: each matrix is eight rows of 16 bytes, whose addresses eight
+// ldmatrix and stmatrix: each matrix is eight rows of 16 bytes, whose addresses eight
 // lanes give, and costs what a 16-byte store of these lanes would.
 uint64_t matrix_cost(const std::string& op, const std::vector<uint32_t>& elements) {
   const uint32_t matrices = op.find("_x4") != std::string::npos ? 4 : op.find("_x2") != std::string::npos ? 2 : 1;

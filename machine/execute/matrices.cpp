@@ -1,0 +1,140 @@
+#include "machine/execute/matrices.h"
+
+#include <array>
+#include <cstring>
+
+#include "machine/execute/ops/tensor.h"
+#include "machine/execute/warp.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+using Words = std::array<uint32_t, kLanes>;  // a register of all lanes
+using Row = std::array<uint16_t, 8>;         // of a matrix of 16-bit elements
+
+void write(Warp& w, Slot slot, const Words& words) {
+  uint32_t* to = w.at<uint32_t>(slot);
+  for (uint32_t m = w.active; m; m &= m - 1) to[lowest(m)] = words[lowest(m)];
+}
+
+uint16_t half_of(uint32_t word, uint32_t which) { return static_cast<uint16_t>(word >> 16 * which); }
+
+// A tile's words from its 8 rows of 16 bytes. Transposed: from its columns.
+Words tile_from(const std::array<Row, 8>& rows, bool transposed) {
+  Words words{};
+  for (uint32_t l = 0; l < kLanes; ++l)
+    for (uint32_t e = 0; e < 2; ++e) {
+      const uint32_t r = l / 4, c = l % 4 * 2 + e;
+      words[l] |= uint32_t{transposed ? rows[c][r] : rows[r][c]} << 16 * e;
+    }
+  return words;
+}
+std::array<Row, 8> rows_of(const uint32_t* words, bool transposed) {
+  std::array<Row, 8> rows{};
+  for (uint32_t l = 0; l < kLanes; ++l)
+    for (uint32_t e = 0; e < 2; ++e) {
+      const uint32_t r = l / 4, c = l % 4 * 2 + e;
+      (transposed ? rows[c][r] : rows[r][c]) = half_of(words[l], e);
+    }
+  return rows;
+}
+
+// The one source is what each lane has loaded.
+void spread(const LaneOp& op, Warp& w) {
+  const auto* loaded = w.at<std::array<Row, kLanes>>(op.sources[0]);
+  std::vector<Words> out;
+  for (uint32_t i = 0; i < op.matrix->count; ++i) {
+    std::array<Row, 8> rows;
+    for (uint32_t r = 0; r < 8; ++r) rows[r] = (*loaded)[8 * i + r];
+    out.push_back(tile_from(rows, op.matrix->transposed));
+  }
+  for (uint32_t i = 0; i < op.matrix->count; ++i) write(w, op.targets[i], out[i]);
+}
+
+void gather(const LaneOp& op, Warp& w) {
+  auto* to = w.at<std::array<Row, kLanes>>(op.targets[0]);
+  for (uint32_t i = 0; i < op.matrix->count; ++i) {
+    const std::array<Row, 8> rows = rows_of(w.at<uint32_t>(op.sources[i]), op.matrix->transposed);
+    for (uint32_t r = 0; r < 8; ++r) (*to)[8 * i + r] = rows[r];
+  }
+}
+
+void transpose(const LaneOp& op, Warp& w) {
+  write(w, op.targets[0], tile_from(rows_of(w.at<uint32_t>(op.sources[0]), false), true));
+}
+
+// A factor's elements, row by row, from the registers of its tiles.
+std::vector<uint64_t> factor_from(Warp& w, const Slot* slots, const std::vector<Tile>& tiles, CellType cell,
+                                  uint32_t rows, uint32_t columns) {
+  std::vector<uint64_t> cells(std::size_t{rows} * columns);
+  const uint32_t bits = bits_of(cell), run = run_of(cell);
+  const uint64_t cut = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+  for (std::size_t t = 0; t < tiles.size(); ++t)
+    for (uint32_t l = 0; l < kLanes; ++l) {
+      const uint64_t word = bits == 64 ? w.at<uint64_t>(slots[t])[l] : w.at<uint32_t>(slots[t])[l];
+      uint64_t* to = cells.data() + (tiles[t].row + l / 4) * columns + tiles[t].column + l % 4 * run;
+      for (uint32_t e = 0; e < run; ++e) to[e] = word >> e * bits & cut;
+    }
+  return cells;
+}
+
+// Calls visit(element, slot of its register, lane, which half of it) for each element of the sums.
+template <class Visit>
+void each_sum(const MatrixForm& f, CellType cell, const Slot* slots, uint64_t* sums, Visit visit) {
+  const std::vector<Tile> tiles = sum_tiles(f.m, f.n);
+  for (std::size_t t = 0; t < tiles.size(); ++t)
+    for (uint32_t l = 0; l < kLanes; ++l)
+      for (uint32_t e = 0; e < 2; ++e) {
+        uint64_t& at = sums[(tiles[t].row + l / 4) * f.n + tiles[t].column + l % 4 * 2 + e];
+        cell == CellType::f16 ? visit(at, slots[t], l, e) : visit(at, slots[2 * t + e], l, 0);
+      }
+}
+
+void multiply_tiles(const LaneOp& op, Warp& w) {
+  const MatrixForm& f = *op.matrix;
+  const std::vector<Tile> left = left_tiles(f.m, f.k, f.left), right = right_tiles(f.n, f.k, f.right);
+  const Slot* sources = op.sources.data();
+  const std::vector<uint64_t> a = factor_from(w, sources, left, f.left, f.m, f.k);
+  const std::vector<uint64_t> b = factor_from(w, sources + left.size(), right, f.right, f.n, f.k);
+  std::vector<uint64_t> sums(std::size_t{f.m} * f.n);
+  each_sum(f, f.addend, sources + left.size() + right.size(), sums.data(),
+           [&](uint64_t& at, Slot slot, uint32_t lane, uint32_t half) {
+             at = f.addend == CellType::f64   ? w.at<uint64_t>(slot)[lane]
+                  : f.addend == CellType::f16 ? half_of(w.at<uint32_t>(slot)[lane], half)
+                                              : w.at<uint32_t>(slot)[lane];
+           });
+  multiply(f, a.data(), b.data(), sums.data());
+  each_sum(f, f.result, op.targets.data(), sums.data(), [&](uint64_t& at, Slot slot, uint32_t lane, uint32_t half) {
+    if (!(w.active >> lane & 1)) return;
+    if (f.result == CellType::f64)
+      w.at<uint64_t>(slot)[lane] = at;
+    else if (f.result == CellType::f16)
+      std::memcpy(reinterpret_cast<std::byte*>(w.at<uint32_t>(slot) + lane) + 2 * half, &at, 2);
+    else
+      w.at<uint32_t>(slot)[lane] = static_cast<uint32_t>(at);
+  });
+}
+
+void collective(const Step& s, Context& c) {
+  const LaneOp& op = *static_cast<const LaneOp*>(s.extra);
+  Warp& w = static_cast<Warp&>(c);
+  switch (op.matrix->action) {
+    case MatrixForm::Action::meet:
+      return;
+    case MatrixForm::Action::spread:
+      return spread(op, w);
+    case MatrixForm::Action::gather:
+      return gather(op, w);
+    case MatrixForm::Action::transpose:
+      return transpose(op, w);
+    case MatrixForm::Action::multiply:
+      return multiply_tiles(op, w);
+  }
+}
+
+}  // namespace
+
+Handler matrix_handler() { return collective; }
+
+}  // namespace coalesce::machine

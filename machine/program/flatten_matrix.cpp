@@ -1,0 +1,221 @@
+// mma, wmma, ldmatrix, stmatrix, movmatrix. What a warp does with its registers is a Kind::collective; memory is read
+// and written by ordinary accesses, the ones that ptxas 13.0 makes for sm_90 (read in its machine code):
+//
+// - ldmatrix: each of eight lanes a matrix loads a row of 16 bytes. wmma.load.shared of f16, and of 8-bit integers
+// along
+//   the rows, is ldmatrix, 16 rows (or all) at a time.
+// - wmma.load and wmma.store: flatten_fragment.cpp.
+#include "machine/program/flatten.h"
+#include "machine/program/matrix_shapes.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+using OK = ptx::Operand::Kind;
+using Action = MatrixForm::Action;
+
+// Both factors of one family, of which the first types may differ.
+bool may_multiply(CellType left, CellType right) {
+  const auto both = [&](CellType a, CellType b) { return (left == a || left == b) && (right == a || right == b); };
+  return left == right || both(CellType::s8, CellType::u8) || both(CellType::s4, CellType::u4) ||
+         both(CellType::e4m3, CellType::e5m2);
+}
+bool may_sum(CellType factor, CellType sum) {
+  if (factor == CellType::f64) return sum == CellType::f64;
+  if (!is_float(factor)) return sum == CellType::s32;
+  return sum == CellType::f32 || (sum == CellType::f16 && factor != CellType::bf16 && factor != CellType::tf32);
+}
+
+// How many products one machine instruction of sm_90 adds up: those of an mma, four of wmma's tf32.
+uint16_t block_of(CellType factor, uint16_t k, bool is_wmma) {
+  if (factor == CellType::e4m3 || factor == CellType::e5m2) return 0;
+  return is_wmma && factor == CellType::tf32 ? 4 : k;
+}
+
+}  // namespace
+
+// The registers of an operand, widened or narrowed never: empty if one of them is of another size, or is none.
+std::vector<uint32_t> Flattener::matrix_registers(const ptx::Operand& o, Element element) const {
+  std::vector<uint32_t> found;
+  const auto add = [&](const ptx::Operand& e) {
+    const uint32_t r = e.kind == OK::reg && e.reg >= 0 ? frame_->registers[static_cast<std::size_t>(e.reg)] : kNone;
+    if (r == kNone || out_.registers[r].element != element) return false;
+    found.push_back(r);
+    return true;
+  };
+  if (o.kind != OK::vector) return add(o) ? found : std::vector<uint32_t>{};
+  for (const ptx::Operand& e : o.elements)
+    if (!add(e)) return {};
+  return found;
+}
+
+Instruction& Flattener::emit_matrix(const MatrixForm& form, const std::vector<uint32_t>& sources,
+                                    std::vector<uint32_t> results, bool meets, bool counts) {
+  out_.matrices.push_back(form);
+  Instruction& i = emit(Kind::collective);
+  i.matrix = static_cast<uint32_t>(out_.matrices.size() - 1);
+  i.targets = std::move(results);
+  for (const uint32_t r : sources) i.sources.push_back(Value::of(r));
+  i.names_lanes = meets;
+  if (meets) i.sources.push_back(Value::imm(~0u));
+  i.counts = counts;
+  return i;
+}
+
+// The instruction's first part, where its lanes meet; it counts.
+void Flattener::matrix_meet() { emit_matrix({}, {}, {}, true, true); }
+
+uint32_t Flattener::matrix_pure(std::string_view mnemonic, Element element, std::vector<Value> sources) {
+  const uint32_t r = new_register(element);
+  emit_pure(mnemonic, {r}, std::move(sources), false);
+  return r;
+}
+
+// To a register of the program: only in lanes that the guard permits.
+void Flattener::matrix_move(uint32_t to, Value from) {
+  Instruction& i = emit(Kind::pure);
+  i.pure = find_pure("mov.b32");
+  i.counts = false;
+  i.results[0] = to;
+  i.sources = {from};
+}
+
+// An access of the instruction that does not count as one; `first`: of the lanes below that number.
+void Flattener::matrix_access(Kind kind, MemoryOp op, uint32_t first) {
+  uint32_t guard = kNone;
+  if (first < kLanes) {
+    guard = matrix_pure("setp.lt.u32", Element::pred, {Value::of(builtin(Builtin::laneid)), Value::imm(first)});
+    if (in_->guard >= 0) {
+      const Value own = Value::of(frame_->registers[static_cast<std::size_t>(in_->guard)]);
+      const Value on = in_->guard_negated ? Value::of(matrix_pure("not.pred", Element::pred, {own})) : own;
+      guard = matrix_pure("and.pred", Element::pred, {Value::of(guard), on});
+    }
+  }
+  async_access(kind, op, guard, false);
+}
+
+// Eight lanes a matrix load 16 bytes each; then the lanes have `count` tiles.
+void Flattener::matrix_spread(MemoryOp op, uint8_t count, bool transposed, std::vector<uint32_t> results) {
+  const uint32_t row = new_register(Element::b128);
+  op.width = 16;
+  op.is_row = true;
+  op.values[0] = Value::of(row);
+  op.value_bytes[0] = 16;
+  matrix_access(Kind::load, op, 8u * count);
+  MatrixForm f;
+  f.action = Action::spread;
+  f.count = count;
+  f.transposed = transposed;
+  emit_matrix(f, {row}, std::move(results), false, false);
+}
+
+// {ld,st}matrix.sync.aligned.m8n8.{x1,x2,x4}{.trans}{.shared}.b16
+void Flattener::move_matrix() {
+  const bool load = m_->opcode == "ldmatrix", store = m_->opcode == "stmatrix";
+  MatrixForm f;
+  bool m8n8 = false, b16 = false;
+  MemoryOp op;
+  for (std::string_view s : m_->suffixes) {
+    if (s == "sync" || s == "aligned") continue;
+    if (s == "m8n8")
+      m8n8 = true;
+    else if ((s == "x1" || s == "x2" || s == "x4") && (load || store))
+      f.count = static_cast<uint8_t>(s[1] - '0');
+    else if (s == "trans")
+      f.transposed = true;
+    else if (s == "b16")
+      b16 = true;
+    else if ((s == "shared" || s == "shared::cta") && (load || store))
+      op.space = AddressSpace::shared;
+    else if (s == "m16n16" || s == "m8n16" || s == "m16n8")
+      return unknown("'" + in_->mnemonic + "' needs compute capability 10.0 (sm_100a); the device has 9.0");
+    else
+      return unknown();
+  }
+  if (!m8n8 || !b16 || in_->operands.size() != 2) return unknown();
+  const std::vector<uint32_t> registers = matrix_registers(in_->operands[store ? 1 : 0], Element::b32);
+  if (!load && !store) {
+    const std::vector<uint32_t> from = matrix_registers(in_->operands[1], Element::b32);
+    if (!f.transposed || from.size() != 1 || registers.size() != 1) return unknown();
+    f.action = Action::transpose;
+    emit_matrix(f, from, registers, true, true);
+    return;
+  }
+  if (f.count == 0 || registers.size() != f.count) return unknown();
+  const AddressSpace space = op.space;
+  op = address(in_->operands[load ? 1 : 0]);
+  op.space = space;
+  if (load) {
+    matrix_meet();
+    return matrix_spread(op, f.count, f.transposed, registers);
+  }
+  f.action = Action::gather;
+  const uint32_t row = new_register(Element::b128);
+  emit_matrix(f, registers, {row}, true, true);
+  op.width = 16;
+  op.values[0] = Value::of(row);
+  op.value_bytes[0] = 16;
+  matrix_access(Kind::store, op, 8u * f.count);
+}
+
+// The product of the shapes' and types' words of mma and wmma.mma, whose operands are d, a, b, c.
+void Flattener::matrix_multiply() {
+  const bool is_wmma = m_->opcode == "wmma";
+  Shape shape;
+  std::vector<CellType> types;
+  MatrixForm f;
+  f.action = Action::multiply;
+  for (std::string_view s : m_->suffixes) {
+    if (s == "sp" || s.starts_with("sp::"))
+      return unknown("not supported by this machine: sparse matrices ('" + in_->mnemonic + "')");
+    if (s.starts_with("kind::") || s == "block_scale")
+      return unknown("'" + in_->mnemonic + "' needs compute capability 12.0 (sm_120a); the device has 9.0");
+    if (s == "mma" || s == "sync" || s == "aligned" || s == "row" || s == "col" || s == "xor" || s == "popc" ||
+        s == "rn" || shape_from(s, &shape))
+      continue;
+    if (s == "satfinite")
+      f.saturate = true;
+    else if (s == "and")
+      f.and_bits = true;
+    else if (cell_from(s) != CellType::none)
+      types.push_back(cell_from(s));
+    else
+      return unknown();
+  }
+  if (is_wmma && types.size() == 2) types = {types[0], CellType::f16, CellType::f16, types[1]};  // of the sums alone
+  if (types.size() != 4 || in_->operands.size() != 4) return unknown();
+  f.result = types[0], f.left = types[1], f.right = types[2], f.addend = types[3];
+  if (f.left == CellType::f16 && shape.m == 8 && shape.k == 4)
+    return unknown("not supported by this machine: '" + in_->mnemonic + "', which is for compute capability 7.0");
+  if (!(is_wmma ? has_shape(kWmma, f.left, shape) : has_shape(kMma, f.left, shape)) || !may_multiply(f.left, f.right) ||
+      !may_sum(f.left, f.result) || !may_sum(f.left, f.addend))
+    return unknown();
+  // Eight rows by 32 columns is the transposed product of 32 by 8.
+  const bool turned = shape.m == 8 && shape.n == 32;
+  f.m = turned ? shape.n : shape.m;
+  f.n = turned ? shape.m : shape.n;
+  f.k = shape.k;
+  f.block = block_of(f.left, f.k, is_wmma);
+  const Element factor = element_of(f.left);
+  std::vector<uint32_t> left = matrix_registers(in_->operands[turned ? 2 : 1], factor);
+  const std::vector<uint32_t> right = matrix_registers(in_->operands[turned ? 1 : 2], factor);
+  const std::vector<uint32_t> addends = matrix_registers(in_->operands[3], element_of(f.addend));
+  const std::vector<uint32_t> results = matrix_registers(in_->operands[0], element_of(f.result));
+  const std::size_t lefts = left_tiles(f.m, f.k, f.left).size(), rights = right_tiles(f.n, f.k, f.right).size(),
+                    sums = sum_tiles(f.m, f.n).size();
+  if (left.size() < lefts || right.size() < rights || addends.size() != sums * registers_of_sums(f.addend) ||
+      results.size() != sums * registers_of_sums(f.result))
+    return unknown("wrong number or size of registers for '" + in_->mnemonic + "'");
+  left.resize(lefts);
+  left.insert(left.end(), right.begin(), right.begin() + static_cast<std::ptrdiff_t>(rights));
+  left.insert(left.end(), addends.begin(), addends.end());
+  emit_matrix(f, left, results, true, true);
+}
+
+void Flattener::warp_matrix() {
+  if (m_->opcode == "wmma" && !m_->has("mma")) return matrix_fragment();
+  matrix_multiply();
+}
+
+}  // namespace coalesce::machine

@@ -1,0 +1,106 @@
+// mbarrier.*: each is an atomic on the object's 64 bits in shared memory (isa/mbarrier.h). They are not counted as
+// accesses: hardware has a unit of its own for them. A wait that fails returns at once; the loop around it polls.
+#include "machine/isa/mbarrier.h"
+#include "machine/program/flatten.h"
+
+namespace coalesce::machine {
+
+// Replaces the object by what `op` makes of it; its old bits go to `old`.
+void Flattener::mbarrier_access(const ptx::Operand& where, AtomicOp op, Value operand, uint32_t old, Order order) {
+  MemoryOp m = address(where);
+  m.space = AddressSpace::shared;
+  m.op = op;
+  m.width = 8;
+  m.is_volatile = true;
+  m.order = order;
+  m.returns = order == Order::acquire;
+  m.values[0] = operand;
+  m.value_bytes[0] = 8;
+  m.result = old;
+  out_.memory.push_back(m);
+  emit(Kind::atomic).memory = static_cast<uint32_t>(out_.memory.size() - 1);
+}
+
+void Flattener::mbarrier() {
+  const auto& ops = in_->operands;
+  const std::string_view what = m_->suffixes.empty() ? "" : m_->suffixes[0];
+  for (std::string_view s : m_->suffixes)
+    if (s != what && s != "expect_tx" && s != "noComplete" && s != "parity" && s != "release" && s != "relaxed" &&
+        s != "acquire" && s != "cta" && s != "cluster" && s != "shared" && s != "shared::cta" &&
+        s != "shared::cluster" && s != "b64")
+      return unknown();
+  const auto pure = [&](std::string_view row, std::vector<Value> sources) {
+    const uint32_t r = new_register(Element::b64);
+    emit_pure(row, {r}, std::move(sources), false);
+    return Value::of(r);
+  };
+  // The operand, moved to where the object has that count.
+  const auto moved = [&](Value v, unsigned by) {
+    if (v.is_constant()) return Value::imm(v.bits << by);
+    return by ? pure("shl.b64", {v, Value::imm(by)}) : v;
+  };
+  const auto both = [&](Value a, Value b) {
+    return a.is_constant() && b.is_constant() ? Value::imm(a.bits | b.bits) : pure("or.b64", {a, b});
+  };
+  // Counts and sizes are unsigned and have 32 bits.
+  const auto count = [&](std::size_t k) {
+    if (k >= ops.size()) return Value::imm(1);
+    const Value v = value(ops[k], Element::b32, false);
+    return v.is_constant() ? Value::imm(v.bits & 0xffffffff) : fitted(v, Element::b64);
+  };
+  if (what == "init" && ops.size() == 2) {
+    const Value n = count(1);
+    return mbarrier_access(ops[0], AtomicOp::exch, both(n, moved(n, kMbarrierExpected)), kNone, Order::relaxed);
+  }
+  if (what == "inval" && ops.size() == 1) return nothing();
+  if (what == "expect_tx" && ops.size() == 2)
+    return mbarrier_access(ops[0], AtomicOp::mbarrier, moved(count(1), kMbarrierBytes), kNone, Order::relaxed);
+  if (what == "complete_tx" && ops.size() == 2) {
+    const Value n = count(1);
+    const Value less = n.is_constant() ? Value::imm(0 - n.bits) : pure("sub.s64", {Value::imm(0), n});
+    return mbarrier_access(ops[0], AtomicOp::mbarrier, moved(less, kMbarrierBytes), kNone, Order::release);
+  }
+  if (what == "pending_count" && ops.size() == 2) {
+    const Value state = value(ops[1], Element::b64, false);
+    const uint32_t r = result(ops[0], Element::b64, false);
+    emit_pure("and.b64", {r}, {state, Value::imm(kMbarrierCount)}, true);
+    return finish_results();
+  }
+  if (what == "arrive" || what == "arrive_drop") {
+    const bool expects = m_->has("expect_tx");
+    const bool has_state = !ops.empty() && ops[0].kind != ptx::Operand::Kind::address;
+    const std::size_t at = has_state ? 1 : 0;
+    if (ops.size() < at + 1 || ops.size() > at + 2 || (expects && (ops.size() != at + 2 || what == "arrive_drop")))
+      return unknown();
+    const Value arrivals = expects ? Value::imm(1) : count(at + 1);
+    Value change = arrivals;
+    if (what == "arrive_drop") change = both(change, moved(arrivals, kMbarrierExpected));
+    if (expects) change = both(change, moved(count(at + 1), kMbarrierBytes));
+    const uint32_t old = has_state ? result(ops[0], Element::b64, false) : kNone;
+    mbarrier_access(ops[at], AtomicOp::mbarrier, change, old, m_->has("relaxed") ? Order::relaxed : Order::release);
+    return finish_results();
+  }
+  if ((what == "test_wait" || what == "try_wait") && (ops.size() == 3 || (what == "try_wait" && ops.size() == 4))) {
+    const bool parity = m_->has("parity");
+    const Value phase = parity ? moved(count(2), kMbarrierPhase) : value(ops[2], Element::b64, false);
+    const uint32_t now = new_register(Element::b64);
+    mbarrier_access(ops[1], AtomicOp::mbarrier, Value::imm(0), now, Order::acquire);
+    out_.code.back().counts = false;
+    const Value differ = pure("xor.b64", {Value::of(now), phase});
+    const Value bit = pure("and.b64", {differ, Value::imm(uint64_t{1} << kMbarrierPhase)});
+    const uint32_t r = result(ops[0], Element::pred, false);
+    emit_pure("setp.ne.u64", {r}, {bit, Value::imm(0)}, true);
+    return finish_results();
+  }
+  unknown();
+}
+
+// cp.async.mbarrier.arrive{.noinc}.shared.b64 [object]: copies are done when they are issued, so it arrives at once.
+// Without .noinc the object expects one arrival more before, which leaves it as it was.
+void Flattener::copies_arrive() {
+  if (in_->operands.size() != 1) return unknown();
+  if (!m_->has("noinc")) return nothing();
+  mbarrier_access(in_->operands[0], AtomicOp::mbarrier, Value::imm(1), kNone, Order::release);
+}
+
+}  // namespace coalesce::machine

@@ -1,0 +1,189 @@
+// Sums of the tensor cores: the published rule, written again with double precision; and by hand where it shows.
+#include "machine/execute/ops/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+namespace coalesce::machine {
+namespace tensors {
+
+struct Written {
+  int exponent_bits, fraction_bits;
+};
+Written written(CellType c) {
+  return c == CellType::f16 ? Written{5, 10} : c == CellType::bf16 ? Written{8, 7} : Written{8, 23};
+}
+
+struct Number {
+  double value = 0;
+  int exponent = -126;
+};
+// From the bits of a finite number; of tf32 without the low 13 bits.
+Number number_of(CellType c, uint32_t bits) {
+  const Written w = written(c);
+  if (c == CellType::tf32) bits = bits >> 13 << 13;
+  const int top = static_cast<int>(bits >> w.fraction_bits) & ((1 << w.exponent_bits) - 1);
+  const double fraction = bits % (1u << w.fraction_bits) * std::pow(2.0, -w.fraction_bits);
+  const int bias = (1 << (w.exponent_bits - 1)) - 1;
+  Number n;
+  n.value = top ? (1 + fraction) * std::pow(2.0, top - bias) : fraction * std::pow(2.0, 1 - bias);
+  if (n.value != 0) n.exponent = top ? top - bias : 1 - bias;
+  if (bits >> (w.exponent_bits + w.fraction_bits) & 1) n.value = -n.value;
+  return n;
+}
+
+// Cut off 25 bits below the largest exponent, added, rounded.
+double rule(const std::vector<Number>& a, const std::vector<Number>& b, const Number& c, int* exponent) {
+  int highest = c.exponent;
+  for (std::size_t k = 0; k < a.size(); ++k) highest = std::max(highest, a[k].exponent + b[k].exponent);
+  const double unit = std::pow(2.0, highest - 25);
+  double sum = std::trunc(c.value / unit);
+  for (std::size_t k = 0; k < a.size(); ++k) sum += std::trunc(a[k].value * b[k].value / unit);
+  *exponent = highest - 25;
+  return sum;
+}
+uint32_t as_single(double sum, int exponent) {
+  double v = sum * std::pow(2.0, exponent);
+  auto f = static_cast<float>(v);
+  if (std::fabs(static_cast<double>(f)) > std::fabs(v)) f = std::nextafterf(f, 0.0f);
+  uint32_t bits;
+  std::memcpy(&bits, &f, 4);
+  return bits & 0x7fffffff ? bits : 0;
+}
+// Halves by search: the nearest, of two equally near ones the even one.
+uint32_t as_half(double sum, int exponent) {
+  const double v = std::fabs(sum * std::pow(2.0, exponent));
+  uint32_t best = 0;
+  if (v >= 65520) {
+    best = 0x7c00;
+  } else {
+    uint32_t low = 0, high = 0x7bff;
+    while (low < high) {
+      const uint32_t middle = (low + high + 1) / 2;
+      number_of(CellType::f16, middle).value <= v ? low = middle : high = middle - 1;
+    }
+    const double below = v - number_of(CellType::f16, low).value;
+    const double above = (low == 0x7bff ? 65536 : number_of(CellType::f16, low + 1).value) - v;
+    best = below < above || (below == above && low % 2 == 0) ? low : low + 1;
+  }
+  return sum < 0 ? best | 0x8000 : best;
+}
+
+uint32_t computed(CellType cell, const std::vector<uint32_t>& a, const std::vector<uint32_t>& b, uint32_t c,
+                  CellType result) {
+  std::vector<Term> left, right;
+  for (const uint32_t x : a) left.push_back(factor_of(cell, x));
+  for (const uint32_t x : b) right.push_back(factor_of(cell, x));
+  return tensor_sum(left, right, addend_of(result, c), result);
+}
+
+TEST(TensorSum, KeepsTwentyFiveBitsBelowTheLargest) {
+  const uint32_t one = 0x3c00, tiny = 0x0800;  // 2^-13 as f16: 2^-13 = exponent field 2
+  const std::vector<uint32_t> small(16, tiny);
+  std::vector<uint32_t> factors(16, 0);
+  const auto with = [&](uint32_t count, uint32_t factor) {
+    std::vector<uint32_t> f(16, 0);
+    for (uint32_t k = 0; k < count; ++k) f[k] = factor;
+    return computed(CellType::f16, small, f, 0x3f800000, CellType::f32);
+  };
+  const uint32_t to_minus_26 = 0x0800, to_minus_25 = 0x0c00;  // 2^-13 * 2^-13, 2^-13 * 2^-12
+  EXPECT_EQ(with(16, to_minus_26), 0x3f800000u) << "2^-26 is cut off, sixteen times";
+  EXPECT_EQ(with(3, to_minus_25), 0x3f800000u) << "1 + 3 * 2^-25, towards zero";
+  EXPECT_EQ(with(4, to_minus_25), 0x3f800001u);
+  EXPECT_EQ(computed(CellType::f16, {one, one}, {one, 0xbc00}, 0x80000000, CellType::f32), 0u) << "no zero is negative";
+}
+
+TEST(TensorSum, RoundsHalvesToNearestEven) {
+  const std::vector<uint32_t> one{0x3c00};
+  EXPECT_EQ(computed(CellType::f16, one, {0x1000}, 0x3c00, CellType::f16), 0x3c00u) << "1 + 2^-11";
+  EXPECT_EQ(computed(CellType::f16, one, {0x1000}, 0x3c01, CellType::f16), 0x3c02u);
+  EXPECT_EQ(computed(CellType::f16, one, {0x7bff}, 0x7bff, CellType::f16), 0x7c00u);
+}
+
+TEST(TensorSum, InfinitiesAndNaNs) {
+  const uint32_t infinity = 0x7c00, one = 0x3c00, nan = 0x7e01;
+  EXPECT_EQ(computed(CellType::f16, {infinity}, {one}, 0, CellType::f32), 0x7f800000u);
+  EXPECT_EQ(computed(CellType::f16, {infinity}, {0xbc00}, 0, CellType::f32), 0xff800000u);
+  EXPECT_EQ(computed(CellType::f16, {infinity}, {0}, 0, CellType::f32), 0x7fffffffu);
+  EXPECT_EQ(computed(CellType::f16, {infinity}, {one}, 0xff800000, CellType::f32), 0x7fffffffu);
+  EXPECT_EQ(computed(CellType::f16, {nan}, {one}, 0, CellType::f16), 0x7fffu);
+}
+
+TEST(TensorSum, RandomOnesFollowTheRule) {
+  std::mt19937 random(29);
+  for (const auto& [cell, block] : {std::pair{CellType::f16, 16u}, {CellType::bf16, 16u}, {CellType::tf32, 8u}}) {
+    const Written w = written(cell);
+    const auto factor = [&] {
+      // Exponents near each other, so that all bits matter; some zeros and subnormals.
+      const uint32_t bits = static_cast<uint32_t>(random());
+      const uint32_t spread = random() % 24, middle = (1u << (w.exponent_bits - 1)) - 13;
+      uint32_t top = random() % 16 ? middle + spread : 0;
+      if (w.exponent_bits == 5) top = random() % 31;
+      return (bits & ((1u << w.fraction_bits) - 1)) | top << w.fraction_bits |
+             (bits >> 31) << (w.exponent_bits + w.fraction_bits);
+    };
+    for (int n = 0; n < 20000; ++n) {
+      for (const CellType result : {CellType::f32, CellType::f16}) {
+        if (result == CellType::f16 && cell != CellType::f16) continue;
+        std::vector<uint32_t> a(block), b(block);
+        std::vector<Number> left, right;
+        for (uint32_t& x : a) left.push_back(number_of(cell, x = factor()));
+        for (uint32_t& x : b) right.push_back(number_of(cell, x = factor()));
+        uint32_t c = static_cast<uint32_t>(random());
+        c = result == CellType::f16 ? (c & 0x83ffu) | random() % 31 << 10
+                                    : (c & 0x807fffffu) | (random() % 16 ? 115 + random() % 24 : 0) << 23;
+        int exponent = 0;
+        const double sum = rule(left, right, number_of(result, c), &exponent);
+        const uint32_t expected = result == CellType::f16 ? as_half(sum, exponent) : as_single(sum, exponent);
+        ASSERT_EQ(computed(cell, a, b, c, result), sum == 0 ? 0 : expected) << n;
+      }
+    }
+  }
+}
+
+TEST(TensorProducts, IntegersWrapOrSaturate) {
+  MatrixForm f;
+  f.m = f.n = 1, f.k = 2;
+  f.left = CellType::s8, f.right = CellType::u8, f.addend = f.result = CellType::s32;
+  const uint64_t left[] = {0x80, 0x7f}, right[] = {0xff, 1};  // -128 * 255 + 127
+  uint64_t sum = 0x80000000;
+  multiply(f, left, right, &sum);
+  EXPECT_EQ(sum, 0x80000000u - 128 * 255 + 127);
+  f.saturate = true;
+  sum = 0x80000000;
+  multiply(f, left, right, &sum);
+  EXPECT_EQ(sum, 0x80000000u);
+  f.left = f.right = CellType::b1, f.saturate = false;
+  const uint64_t bits[] = {1, 0}, ones[] = {1, 1};
+  sum = 5;
+  multiply(f, bits, ones, &sum);
+  EXPECT_EQ(sum, 6u) << "xor";
+  f.and_bits = true;
+  sum = 5;
+  multiply(f, ones, ones, &sum);
+  EXPECT_EQ(sum, 7u);
+}
+
+TEST(TensorProducts, EightBitReals) {
+  MatrixForm f;
+  f.m = f.n = 1, f.k = 4;
+  f.left = CellType::e4m3, f.right = CellType::e5m2, f.addend = f.result = CellType::f32;
+  const uint64_t left[] = {0x38, 0x01, 0xc8, 0x7e};   // 1, 2^-9, -4, 448
+  const uint64_t right[] = {0x3c, 0x7b, 0x40, 0x01};  // 1, 57344, 2, 2^-16
+  uint64_t sum = 0x3f800000;
+  multiply(f, left, right, &sum);
+  const double expected = 1 + 1 + 112 - 8 + 448.0 / 65536;
+  float as_float;
+  const auto low = static_cast<uint32_t>(sum);
+  std::memcpy(&as_float, &low, 4);
+  EXPECT_EQ(static_cast<double>(as_float), expected);
+  const uint64_t nan[] = {0x7f, 0, 0, 0};
+  multiply(f, nan, right, &sum);
+  EXPECT_EQ(sum, kNanSingle);
+}
+
+}  // namespace tensors
+}  // namespace coalesce::machine
