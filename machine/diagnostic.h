@@ -55,7 +55,9 @@ enum class Hazard : uint8_t {
   race_global,         // the same in global memory
   uninitialised,       // read of memory that nothing has written
   early_use,           // use of shared memory that a cp.async is still copying to
-  divergent_barrier,   // reached by some lanes of a warp while others are elsewhere
+  divergent_barrier,   // reached by some threads while others are elsewhere, or have gone past it
+  bad_mask,            // a *_sync instruction by a lane that its mask does not name
+  out_of_array,        // an access that leaves the array its address was made of
   race_streams,        // work in different streams, or branches of a graph, on the same bytes without an order
   race_host,           // the host's access of bytes that a kernel or a copy may be using
   bad_copy,            // a copy or fill that leaves its allocation, or uses freed memory
@@ -67,12 +69,14 @@ enum class Hazard : uint8_t {
   not_checked,         // what could not be looked at: a note
 };
 
-inline constexpr Names<Hazard, 15> kHazards{{{"", Hazard::none},
+inline constexpr Names<Hazard, 17> kHazards{{{"", Hazard::none},
                                              {"race_shared", Hazard::race_shared},
                                              {"race_global", Hazard::race_global},
                                              {"uninitialised", Hazard::uninitialised},
                                              {"early_use", Hazard::early_use},
                                              {"divergent_barrier", Hazard::divergent_barrier},
+                                             {"bad_mask", Hazard::bad_mask},
+                                             {"out_of_array", Hazard::out_of_array},
                                              {"race_streams", Hazard::race_streams},
                                              {"race_host", Hazard::race_host},
                                              {"bad_copy", Hazard::bad_copy},

@@ -29,6 +29,10 @@ Machine::State::State(const Device& d, Options o)
   if (options.check) {
     options.threads = 1;
     memory.keep_apart();
+    heap.keep_apart();
+    heap.given = [this](uint64_t address, uint64_t bytes) {
+      if (const Allocation* a = memory.find(address)) shadow_of(*a).written.reset(address - a->base, bytes);
+    };
   }
   if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
 }

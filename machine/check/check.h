@@ -6,15 +6,18 @@
 // out through observed_event(), and blocks report their barriers. One thread of the host runs all blocks, one after the
 // other where they do not wait for each other: so findings, too, are the same in every run.
 //
-// Reading order: clocks.h (what is ordered), shadow.h (what is remembered), this, check.cpp.
+// Reading order: clocks.h (what is ordered), shadow.h (what is remembered), this, check.cpp, order.cpp.
 #pragma once
 
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "machine/check/clocks.h"
 #include "machine/check/footprint.h"
+#include "machine/check/provenance.h"
 #include "machine/check/shadow.h"
+#include "machine/check/undefined.h"
 #include "machine/execute/observer.h"
 #include "machine/execute/warp.h"
 
@@ -22,26 +25,39 @@ namespace coalesce::machine {
 
 // The accessor of a cell: all accesses of a warp by one instruction between two of its synchronisations.
 struct AccessRecord {
-  uint64_t block = 0;
-  Clock clock = 0;
-  uint32_t warp = 0;
-  uint32_t instruction = 0;
-  bool under_way = false;  // a cp.async that has not been waited for
+  uint64_t block : 58, warp : 5;
+  uint64_t under_way : 1;  // a cp.async that has not been waited for
+  Clock clock;
+  uint32_t instruction;
+  bool is(uint64_t of_block, uint32_t of_warp, Clock at) const {
+    return block == of_block && warp == of_warp && clock == at;
+  }
 };
 
 // The role of an instruction's accesses in the rules, found once for a kernel.
 struct AccessRule {
   Kind kind = Kind::nothing;
   Order order = Order::weak;
+  Scope scope = Scope::device;
   bool polls = false;   // a strong load in a loop without stores: it waits for what it reads
   uint8_t used = 0xff;  // loads: bit k, the value of element k is not only moved on
 };
 std::vector<AccessRule> find_rules(const Decoded& program);  // by instruction
 
+// A barrier that threads can go past: by the branch at the end of block `branch`, to block `after`, behind which there
+// is more to do than to exit. (Threads that leave early are no mistake.)
+struct Skip {
+  uint32_t barrier, branch, after;  // instruction, blocks
+};
+std::vector<Skip> find_skips(const Decoded& program);
+
+class BlockCheck;
+
 // The state of a launch that its blocks share. Access ids go on from launch to launch, so that shadow cells need no
 // clearing.
 class LaunchCheck final : public LaunchObserver {
  public:
+  static constexpr std::size_t kFewRecords = 1u << 20;
   LaunchCheck(Launch& launch, AccessId first, uint64_t room);
   std::unique_ptr<BlockObserver> observe_blocks() override;
 
@@ -51,8 +67,16 @@ class LaunchCheck final : public LaunchObserver {
   AccessId next() const { return first_ + static_cast<AccessId>(records_.size()); }
   const AccessRule& rule(uint32_t instruction) const { return rules_[instruction]; }
   Launch& launch() { return launch_; }
-  Handovers& handovers() { return handovers_; }
+  Handovers& places() { return places_; }
   Footprint& footprint() { return footprint_; }
+  bool block_scopes() const { return block_scopes_; }  // the kernel has fences or strong accesses of block scope
+
+  // Forgets records that no cell names, now and then, so that their number is bounded by that of the cells. Ids change.
+  void tidy() {
+    if (records_.size() >= enough_) forget();
+  }
+  void enter(BlockCheck* b) { blocks_.insert(b); }
+  void leave(BlockCheck* b) { blocks_.erase(b); }
 
   // Race detection stops when its memory is full; take() says so.
   uint64_t made = 0;  // bytes of cells
@@ -69,12 +93,27 @@ class LaunchCheck final : public LaunchObserver {
     uint32_t bytes = 0;
     AddressSpace space = AddressSpace::global;
     uint64_t address = 0;
-    const char* note = nullptr;
+    uint32_t origin = kNone;  // uninitialised: the instruction that has read it, if it is another
+    uint32_t apart = 0;  // who race: 0 lanes of a warp, 1 warps, 2 blocks. The widest of a finding's pairs is shown
+    std::string note = {};
   };
   void found(const Seen& s);
+  // What an instruction has read first that nothing had written: named where it is used.
+  void read_undefined(const Seen& s) { origins_.emplace(s.instruction, s); }
+  const std::vector<Skip>& skips() const { return skips_; }
+  // The bytes that an operation's address may reach, of shared or local memory, or of global memory.
+  struct Bounds {
+    bool any = true;  // no limits are known
+    AddressSpace space = AddressSpace::global;
+    uint64_t base = 0, end = 0;
+  };
+  const Bounds& bounds(uint32_t operation) const { return bounds_[operation]; }
   std::vector<Diagnostic> take();
 
  private:
+  void forget();
+  Diagnostic describe(const Seen& s) const;
+  void explain(const Seen& s, Diagnostic& d) const;
   std::array<uint32_t, 3> thread(uint32_t warp, uint32_t lane) const;
   std::array<uint32_t, 3> block(uint64_t index) const;
   std::string name_address(const Seen& s) const;
@@ -82,26 +121,50 @@ class LaunchCheck final : public LaunchObserver {
   Launch& launch_;
   AccessId first_;
   uint64_t room_;
-  bool full_ = false;
+  bool full_ = false, block_scopes_ = false;
   uint64_t left_out_ = 0;  // lanes' hazards at places beyond the most that are kept
   std::vector<AccessRecord> records_;
   std::vector<AccessRule> rules_;  // by instruction
-  Handovers handovers_;
+  Handovers places_;               // of global memory
   Footprint footprint_;
-  std::map<std::tuple<Hazard, uint32_t, uint32_t>, Diagnostic> findings_;  // by the two instructions
+  void find_bounds();
+  std::string name_bounds(const Seen& s) const;
+
+  std::vector<Skip> skips_;
+  std::vector<Bounds> bounds_;
+  std::map<uint32_t, Seen> origins_;
+  std::set<BlockCheck*> blocks_;
+  std::size_t enough_ = kFewRecords;
+  struct Finding {
+    Diagnostic diagnostic;
+    uint32_t apart;  // as Seen::apart
+  };
+  std::map<std::tuple<Hazard, uint32_t, uint32_t>, Finding> findings_;  // by the two instructions
 };
 
 // The state of one thread block at a time, like BlockRun.
 class BlockCheck final : public BlockObserver {
  public:
   explicit BlockCheck(LaunchCheck& launch);
+  ~BlockCheck() override;
+  BlockCheck(const BlockCheck&) = delete;
+  BlockCheck& operator=(const BlockCheck&) = delete;
   void begin(uint64_t block) override;  // shared and local memory hold nothing, nobody has seen anything
 
   void access(const Access& a, Warp& w) override;
-  void event(const Instruction& i, Warp& w) override;                                        // Nothing
-  void sync_warp(const LaneOp& op, Warp& w) override;                                        // bar.warp.sync
-  void barrier(const std::vector<std::pair<uint32_t, uint32_t>>& at, uint32_t id) override;  // (warp, its lanes there)
+  void event(const Instruction& i, Warp& w) override;  // Nothing
+  void lanes(const LaneOp& op, Warp& w) override;
+  void enters(uint32_t block, Warp& w) override;
+  void computes(uint32_t instruction, Warp& w) override;
+  void decides(uint32_t instruction, uint32_t mask, Warp& w) override;
+  void barrier(const std::vector<Arrival>& at, uint32_t id, bool whole) override;
   void arrive(uint32_t warp, uint32_t id) override;  // bar.arrive: leaves what it has seen for barrier `id`
+
+  // For LaunchCheck::forget(): calls `visit` with each id that it holds, which may change it; forgets what it could do
+  // without.
+  template <class Visit>
+  void visit_ids(Visit visit);
+  void move_first(const std::vector<AccessId>& moved, AccessId first) { first_ = moved[first_ - first]; }
 
  private:
   struct Target;  // one lane's access
@@ -118,19 +181,43 @@ class BlockCheck final : public BlockObserver {
     std::vector<Ids> ids;  // by memory operation
     std::vector<Copy> copies;
     std::array<uint32_t, 32> group{};  // of each lane: the group its copies go to
+    UndefinedRegisters undefined;
+    // By skip, since the last barrier: 1 it has come to the branch, 2 and to the block behind it.
+    std::vector<uint8_t> passed;
   };
 
+  // --- check.cpp: cells
   AccessId id_of(const Access& a, uint32_t warp);
-  bool locate(const Access& a, Warp& w, uint64_t address, Target& t);
+  uint64_t address_of(const Access& a, const Warp& w, uint32_t lane) const;
+  bool locate(const Access& a, const Warp& w, uint64_t address, uint64_t bytes, Target& t);
+  bool within(const Access& a, const Target& t, uint64_t bytes) const;
+  void check_heap(const Access& a, const Target& t);
+  void touch(const Access& a, const Target& t, uint32_t bytes);
+  bool whole_line(const Access& a, Warp& w, bool races);
+  bool one_word(const Access& a, Warp& w, bool races);
+  bool before_all(const Accessed& before, const Target& t, bool line) const;
+  void add_reader(Cell& cell, const Accessed& reader, const Target& t, bool line) const;
   bool store_lane(const Access& a, Warp& w, const Target& t);
-  void check_written(const Access& a, const Target& t);
-  void check_cell(Cell& cell, const Access& a, const Target& t, bool same_value);
+  // --- uninitialised.cpp
+  void check_written(const Access& a, const Warp& w, const Target& t);
+  void load_undefined(const Access& a, const Target& t, uint32_t element);
+  void store_undefined(const Access& a, const Target& t, uint32_t element);
+  void check_use(const Value& v, uint32_t mask, uint32_t instruction, uint32_t warp, const char* use);
+  void forget_results(const Instruction& i, const Warp& w);
+
+  void check_cell(Cell& cell, uint64_t at, const Access& a, const Target& t, bool same_value);
+  bool observed(const Past& past, const Target& t) const;
+  void keep_past(const Cell& cell, uint64_t at, bool reads, const Target& t);
   bool ordered(const Accessed& before, const Target& t, bool strong, uint32_t* lane) const;
   void race(const Accessed& before, uint32_t lane, const Access& a, const Target& t);
-  void hand_over(const Access& a, const Target& t);
-  void take_pending(WarpView& view);
-  void finish_copies(WarpState& s, uint32_t warp, uint32_t lanes, uint32_t left);
   LaunchCheck::Seen seen(Hazard hazard, const Access& a, const Target& t) const;
+
+  // --- order.cpp: what synchronises
+  void hand_over(const Access& a, const Warp& w, const Target& t);
+  bool swaps(const Access& a, const Warp& w, const Target& t);
+  void finish_copies(WarpState& s, uint32_t warp, uint32_t lanes, uint32_t left);
+  void check_skipped(const std::vector<Arrival>& at);
+  const char* missing(const AccessRecord& before, uint32_t lane, const Access& a, const Target& t) const;
 
   LaunchCheck& check_;
   uint64_t block_ = 0;
@@ -138,8 +225,38 @@ class BlockCheck final : public BlockObserver {
   std::vector<WarpState> warps_;
   Written shared_written_, local_written_;
   Cells shared_;
-  std::map<uint32_t, Sight> arrived_;  // by barrier: what warps that did not wait have left there
-  const Allocation* last_ = nullptr;   // that was accessed
+  Handovers places_;                  // of shared memory
+  std::vector<uint64_t> swapped_;     // addresses where a lane's compare-and-swap of this instruction succeeds
+  std::map<uint32_t, View> arrived_;  // by barrier: what warps that did not wait have left there
+  const Allocation* last_ = nullptr;  // that was accessed
 };
+
+template <class Visit>
+void BlockCheck::visit_ids(Visit visit) {
+  shared_.visit_all([&](Accessed& a) {
+    if (a.id < first_) a = {};
+    visit(a.id);
+  });
+  for (WarpState& s : warps_) {
+    for (Ids& i : s.ids) i = {};
+    for (Copy& c : s.copies) visit(c.id);
+  }
+}
+
+// What check.cpp and order.cpp know of one lane's access.
+struct BlockCheck::Target {
+  AddressSpace space = AddressSpace::global;
+  uint32_t warp = 0, lane = 0;
+  uint64_t address = 0;        // in its space
+  uint64_t at = 0;             // in the shadow
+  Written* written = nullptr;  // null: begins with a content
+  Cells* cells = nullptr;      // null: nobody else reaches it
+  std::byte* host = nullptr;
+  AccessId first = 0, id = 0;  // ids before `first` are of accesses long ago
+};
+
+inline bool is_strong(const AccessRule& r) { return r.order != Order::weak; }
+// The half of a cp.async that writes, and is done some time before the wait for it.
+inline bool copies_to(const MemoryOp& op) { return op.is_copy && op.space == AddressSpace::shared; }
 
 }  // namespace coalesce::machine

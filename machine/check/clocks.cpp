@@ -4,121 +4,179 @@
 
 namespace coalesce::machine {
 
-void take_later(Clocks& to, const Clocks& from) {
-  for (std::size_t k = 0; k < from.size(); ++k) to[k] = std::max(to[k], from[k]);
+namespace {
+template <class Visit>
+void each_lane(uint32_t mask, Visit visit) {
+  for (uint32_t m = mask; m; m &= m - 1) visit(static_cast<uint32_t>(__builtin_ctz(m)));
+}
+}  // namespace
+
+void View::join(const View& other) {
+  known.join(other.known);
+  block_read.join(other.block_read);
+  device_read.join(other.device_read);
+  block_fenced.join(other.block_fenced);
+  device_fenced.join(other.device_fenced);
 }
 
-void take_later(Known& to, const Known& from) {
-  for (const auto& [place, entries] : from) {
-    const auto same = std::find_if(to.begin(), to.end(), [&, p = place](const auto& t) { return t.first == p; });
-    if (same == to.end())
-      to.emplace_back(place, entries);
-    else
-      same->second = std::max(same->second, entries);
-  }
-}
-
-void take_later(Sight& to, const Sight& from) {
-  take_later(to.seen, from.seen);
-  take_later(to.block_fenced, from.block_fenced);
-  take_later(to.fenced, from.fenced);
-  to.has_fenced = to.has_fenced || from.has_fenced;
-  take_later(to.known, from.known);
-  take_later(to.offered, from.offered);
-  take_later(to.pending, from.pending);
-}
-
-void WarpView::begin(uint32_t warps) {
-  for (auto& lane : lanes) lane.fill(0);
-  static_cast<Sight&>(*this) = Sight(warps);
-}
-
-void WarpView::sync_lanes(uint32_t mask) {
-  std::array<Clock, 32> joint{};
-  for (uint32_t m = mask; m; m &= m - 1) {
-    const auto& lane = lanes[static_cast<uint32_t>(__builtin_ctz(m))];
-    for (uint32_t k = 0; k < 32; ++k) joint[k] = std::max(joint[k], lane[k]);
-  }
+void WarpView::begin(uint64_t block, uint32_t warps, uint32_t self) {
+  block_ = block;
+  warps_ = warps;
+  self_ = self;
   ++now;
-  for (uint32_t k = 0; k < 32; ++k)
-    if (mask >> k & 1) joint[k] = now;
-  for (uint32_t m = mask; m; m &= m - 1) lanes[static_cast<uint32_t>(__builtin_ctz(m))] = joint;
+  whole_ = now;
+  rows_.reset();
+  common_ = {};
+  own_.reset();
 }
 
-void WarpView::fence(uint32_t self, bool device) {
+View& WarpView::own(uint32_t lane) {
+  if (!own_) own_ = std::make_unique<std::array<View, 32>>();
+  return (*own_)[lane];
+}
+
+LaneClocks WarpView::row(uint32_t lane) const {
+  if (rows_) return (*rows_)[lane];
+  LaneClocks all;
+  all.fill(whole_);
+  return all;
+}
+
+bool WarpView::knows(uint32_t lane, uint64_t block, uint32_t warp, uint32_t other, Clock then, bool strong) const {
+  if (block == block_ && warp == self_ && (lane == other || knows_lane(lane, other, then))) return true;
+  const auto shows = [&](const View& v) {
+    return v.known.of(block, warp, other) > then ||
+           (strong && (v.block_read.of(block, warp, other) > then || v.device_read.of(block, warp, other) > then));
+  };
+  return shows(common_) || (own_ && shows((*own_)[lane]));
+}
+
+bool WarpView::all_know(uint64_t block, uint32_t warp, Clock then) const {
+  if (block == block_ && warp == self_ && !rows_ && whole_ > then) return true;
+  const BlockClocks* clocks = common_.known.of(block);
+  return clocks && clocks->all(warp, then + 1);
+}
+
+void WarpView::tell(uint32_t lane, uint32_t mask) {
+  if (!rows_) {
+    rows_ = std::make_unique<std::array<LaneClocks, 32>>();
+    for (LaneClocks& r : *rows_) r.fill(whole_);
+  }
+  each_lane(mask, [&](uint32_t k) { (*rows_)[lane][k] = now; });
+}
+
+void WarpView::sync_lanes(uint32_t mask, uint32_t alive) {
   ++now;
-  take_later(block_fenced, seen);
-  block_fenced[self] = now;
-  if (device) fenced = block_fenced;
-  has_fenced = true;
-}
-
-uint32_t Handovers::find(uint64_t block, uint64_t address) const {
-  const auto found = places_.find({block, address});
-  return found == places_.end() ? kNowhere : found->second;
-}
-
-uint32_t Handovers::make(uint64_t block, uint64_t address) {
-  const auto [at, fresh] = places_.try_emplace({block, address}, static_cast<uint32_t>(lists_.size()));
-  if (fresh) lists_.emplace_back();
-  return at->second;
-}
-
-void Handovers::leave(uint32_t place, uint64_t block, const Clocks& to_block, const Clocks& to_device,
-                      const Known& links) {
-  List& list = lists_[place];
-  std::vector<Left>& mine = list.by_block[block];
-  const auto at = static_cast<uint32_t>(list.entries++);
-  // A list is a chain: who takes a later entry has taken the earlier ones. So each entry contains the block's last.
-  Left left{at, to_block, to_device};
-  if (!mine.empty()) {
-    take_later(left.to_block, mine.back().to_block);
-    take_later(left.to_device, mine.back().to_device);
-    if (left.to_block == mine.back().to_block && left.to_device == mine.back().to_device) return;
+  const bool all = (alive & ~mask) == 0;
+  if (all) {
+    rows_.reset();
+    whole_ = now;
+  } else {
+    LaneClocks joint{};
+    each_lane(mask, [&](uint32_t l) {
+      const LaneClocks r = row(l);
+      for (uint32_t k = 0; k < r.size(); ++k) joint[k] = std::max(joint[k], r[k]);
+    });
+    each_lane(mask, [&](uint32_t l) {
+      tell(l, mask);
+      for (uint32_t k = 0; k < joint.size(); ++k)
+        if (!(mask >> k & 1)) (*rows_)[l][k] = joint[k];
+    });
   }
-  mine.push_back(std::move(left));
-  Known elsewhere;
-  for (const auto& link : links)
-    if (link.first != place) elsewhere.push_back(link);
-  if (!elsewhere.empty() && (list.links.empty() || list.links.back().second != elsewhere))
-    list.links.emplace_back(at, std::move(elsewhere));
-}
-
-const Handovers::Left* Handovers::last(uint32_t place, uint32_t entries, uint64_t block) const {
-  const auto found = lists_[place].by_block.find(block);
-  if (found == lists_[place].by_block.end()) return nullptr;
-  const std::vector<Left>& all = found->second;
-  const auto after = std::partition_point(all.begin(), all.end(), [&](const Left& l) { return l.at < entries; });
-  return after == all.begin() ? nullptr : &*std::prev(after);
-}
-
-void Handovers::take_own(uint32_t place, uint32_t entries, uint64_t block, Clocks& seen) const {
-  if (const Left* left = last(place, entries, block)) take_later(seen, left->to_block);
-}
-
-bool Handovers::shows(const Known& known, uint64_t block, uint32_t warp, Clock then) const {
-  Known looked_at;
-  for (const auto& [place, entries] : known)
-    if (shows(looked_at, place, entries, block, warp, then)) return true;
-  return false;
-}
-
-bool Handovers::shows(Known& looked_at, uint32_t place, uint32_t entries, uint64_t block, uint32_t warp,
-                      Clock then) const {
-  // Links of a list are looked at once: of those before `looked` others take care.
-  uint32_t looked = 0;
-  for (const auto& [p, n] : looked_at)
-    if (p == place) looked = n;
-  if (looked >= entries) return false;
-  take_later(looked_at, {{place, entries}});
-  if (const Left* left = last(place, entries, block); left && left->to_device[warp] > then) return true;
-  const auto& all = lists_[place].links;
-  auto at = std::partition_point(all.begin(), all.end(), [&](const auto& link) { return link.first < looked; });
-  for (; at != all.end() && at->first < entries; ++at) {
-    for (const auto& [p, n] : at->second)
-      if (shows(looked_at, p, n, block, warp, then)) return true;
+  if (!own_) return;
+  View heard;
+  each_lane(mask, [&](uint32_t l) { heard.join((*own_)[l]); });
+  if (all) {
+    common_.join(heard);
+    own_.reset();
+  } else {
+    each_lane(mask, [&](uint32_t l) { (*own_)[l] = heard; });
   }
-  return false;
+}
+
+Knowledge WarpView::release(uint32_t lane) {
+  ++now;
+  BlockClocks mine{std::vector<Clock>(warps_), {}};
+  LaneClocks r = row(lane);
+  r[lane] = now;
+  mine.raise(self_, r);
+  Knowledge all = common_.known;
+  if (own_) all.join((*own_)[lane].known);
+  all.join(block_, std::move(mine));
+  return all;
+}
+
+void WarpView::fence(uint32_t lanes, bool device) {
+  each_lane(lanes, [&](uint32_t l) {
+    View& v = own(l);
+    v.known.join(common_.block_read);
+    v.known.join(v.block_read);
+    if (device) {
+      v.known.join(common_.device_read);
+      v.known.join(v.device_read);
+    }
+    v.block_fenced = release(l);
+    if (device) v.device_fenced = v.block_fenced;
+  });
+}
+
+Knowledge WarpView::fenced(uint32_t lane, bool device) const {
+  Knowledge all = device ? common_.device_fenced : common_.block_fenced;
+  if (own_) all.join(device ? (*own_)[lane].device_fenced : (*own_)[lane].block_fenced);
+  return all;
+}
+
+void WarpView::read(uint32_t lane, const Knowledge& block, const Knowledge& device, bool acquires) {
+  if (block.empty() && device.empty()) return;
+  View& v = own(lane);
+  v.block_read.join(block);
+  v.device_read.join(device);
+  if (!acquires) return;
+  v.known.join(block);
+  v.known.join(device);
+}
+
+void WarpView::give(uint32_t mask, uint32_t alive, View& all, BlockClocks& done) {
+  sync_lanes(mask, alive);
+  all.join(common_);
+  if (own_) each_lane(mask, [&](uint32_t l) { all.join((*own_)[l]); });
+  done.raise(self_, row(static_cast<uint32_t>(__builtin_ctz(mask))));
+}
+
+void WarpView::take(uint32_t mask, uint32_t alive, const View& all) {
+  if ((alive & ~mask) == 0) {
+    common_ = all;
+    own_.reset();
+  } else {
+    each_lane(mask, [&](uint32_t l) { own(l) = all; });
+  }
+}
+
+const Handovers::Left* Handovers::find(uint64_t address) const {
+  if (!there_[bit(address)]) return nullptr;
+  const auto at = left_.find(address);
+  return at == left_.end() ? nullptr : &at->second;
+}
+
+void Handovers::leave(uint64_t address, uint64_t block, const Knowledge& to_block, const Knowledge& to_device,
+                      bool chain) {
+  if (!chain) end(address);
+  if (to_block.empty() && to_device.empty()) return;
+  there_.set(bit(address));
+  Left& left = left_[address];
+  if (left.of_block != block) left.block = {};
+  left.of_block = block;
+  left.block.join(to_block);
+  left.device.join(to_device);
+}
+
+void Handovers::end(uint64_t address) {
+  if (there_[bit(address)]) left_.erase(address);
+}
+
+void Handovers::clear() {
+  left_.clear();
+  there_.reset();
 }
 
 }  // namespace coalesce::machine

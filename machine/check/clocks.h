@@ -1,88 +1,101 @@
-// Happens-before: the order that barriers, fences and atomics make (FastTrack, with clocks for warps instead of
-// threads).
+// Happens-before, in the words of the PTX memory model, lane by lane.
 //
-// A warp's clock counts its synchronisations; an access carries the warp, its clock and the lanes. It precedes what
-// warp w does now if w has seen that warp's clock pass it. Lanes of one warp have seen each other only up to their last
-// bar.warp.sync or barrier, because they need not run in step since Volta. A lane acquires for its whole warp, so a
-// missing __syncwarp after one lane's lock is not found.
+// State. A warp's clock counts its synchronisations; an access carries its block, warp, clock and lanes. It comes
+// before what lane l does now if l knows of a later clock of that lane. Lanes of one warp know each other's accesses up
+// to the last bar.warp.sync or barrier that both took part in, because they need not run in step since Volta.
 //
-// Between thread blocks order comes from an address: a release (st.release, or a fence and then an atomic or a strong
-// store) leaves there what its warp had seen, an acquire (or an atomic or strong load, and then a fence) takes it from
-// there. Handovers keeps what was left, in order; a warp keeps how much of each address' list it has acquired.
+// Release and acquire. A strong store or atomic leaves at its address what its lane knew when its last fence came
+// (release pattern), or knows now (st.release, atom.acq_rel). A strong load or atomic takes what is there: it is known
+// at once if the read acquires, else from the lane's next fence on (acquire pattern). Both happen for one lane; others
+// of its warp or block hear of it at bar.warp.sync or a barrier.
+//
+// Scopes. Both accesses and both fences must reach the other thread: what was left with block scope is taken within the
+// block only, and a fence of block scope makes known what the own block has left, no other's. Within a chain order
+// goes on whatever the scopes of its links are.
+//
+// Chains. An atomic adds to what is at its address, so that who reads it is ordered behind all writers of the chain. A
+// strong store begins a chain anew; a weak one ends it.
+//
+// `volatile` is a strong access of device scope.
+//
+// Barriers join the knowledge of all lanes that take part, and what they have fenced: after fences by all and a
+// barrier, one thread may release for all.
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
-#include <map>
-#include <utility>
-#include <vector>
+#include <memory>
+#include <unordered_map>
+
+#include "machine/check/knowledge.h"
 
 namespace coalesce::machine {
 
-using Clock = uint32_t;
-using Clocks = std::vector<Clock>;  // by warp of a block: accesses before it have been seen
-
-void take_later(Clocks& to, const Clocks& from);
-
-// The known part of what was released at each address: (place, entries).
-using Known = std::vector<std::pair<uint32_t, uint32_t>>;
-void take_later(Known& to, const Known& from);
-
-// The knowledge of a warp, which barriers pass on.
-struct Sight {
-  Clocks seen, block_fenced, fenced;  // by warp; when the last fence came: of the block, of the device
-  bool has_fenced = false;            // block_fenced or fenced says something
-  Known known;                        // of other blocks
-  // Knowledge from atomics and strong loads since the last fence: it orders strong accesses, not yet others.
-  Clocks offered;
-  Known pending;
-
-  explicit Sight(uint32_t warps) : seen(warps), block_fenced(warps), fenced(warps), offered(warps) {}
-};
-void take_later(Sight& to, const Sight& from);
-
-struct WarpView : Sight {
-  Clock now = 1;
-  std::array<std::array<Clock, 32>, 32> lanes{};  // lanes[l][k]: of lane k's accesses lane l has seen those before it
-
-  explicit WarpView(uint32_t warps = 0) : Sight(warps) {}
-  void begin(uint32_t warps);      // nothing is seen; the clock goes on
-  void sync_lanes(uint32_t mask);  // they have seen each other's accesses up to now; the clock goes on
-  void fence(uint32_t self, bool device);
+// What a lane has heard of.
+struct View {
+  Knowledge known;                        // comes before what is next
+  Knowledge block_read, device_read;      // taken from own block's writers, from all: known at the next fence
+  Knowledge block_fenced, device_fenced;  // known when the last fence came
+  void join(const View& other);
 };
 
-class Handovers {
+class WarpView {
  public:
-  static constexpr uint32_t kNowhere = ~uint32_t{0};
-  // `block`: whose shared memory the address is in; kGlobal: global memory.
-  static constexpr uint64_t kGlobal = ~uint64_t{0};
-  uint32_t find(uint64_t block, uint64_t address) const;
-  uint32_t make(uint64_t block, uint64_t address);
-  bool empty() const { return places_.empty(); }
+  Clock now = 1;
 
-  uint32_t entries(uint32_t place) const { return static_cast<uint32_t>(lists_[place].entries); }
-  // Leaves what `block` had seen: for its own warps and for other blocks, and what it acquired from elsewhere.
-  void leave(uint32_t place, uint64_t block, const Clocks& to_block, const Clocks& to_device, const Known& links);
-  // Adds to `seen` what `block` itself left among the first `entries`.
-  void take_own(uint32_t place, uint32_t entries, uint64_t block, Clocks& seen) const;
-  // True if `known` contains the access of `warp` of another block at clock `then`.
-  bool shows(const Known& known, uint64_t block, uint32_t warp, Clock then) const;
+  void begin(uint64_t block, uint32_t warps, uint32_t self);  // nothing is known; the clock goes on
+  // Whether lane `lane` knows the access of `other` of warp `warp` at clock `then`. `strong`: what it has read counts.
+  bool knows(uint32_t lane, uint64_t block, uint32_t warp, uint32_t other, Clock then, bool strong) const;
+  // The same of all lanes of both warps, by what a barrier or nobody has told: false may mean that it was not so quick.
+  bool all_know(uint64_t block, uint32_t warp, Clock then) const;
+  // Of lanes of this warp.
+  bool knows_lane(uint32_t lane, uint32_t other, Clock then) const {
+    return (rows_ ? (*rows_)[lane][other] : whole_) > then;
+  }
+  // bar.warp.sync of `mask`; the clock goes on.
+  void sync_lanes(uint32_t mask, uint32_t alive);
+  void fence(uint32_t lanes, bool device);
+  // All that the lane knows, and its own accesses up to now: what a release leaves. The clock goes on.
+  Knowledge release(uint32_t lane);
+  Knowledge fenced(uint32_t lane, bool device) const;
+  void read(uint32_t lane, const Knowledge& block, const Knowledge& device, bool acquires);
+  // A barrier: adds to `all` what these lanes have heard of, to `done` what they have done; takes what all have.
+  void give(uint32_t mask, uint32_t alive, View& all, BlockClocks& done);
+  void take(uint32_t mask, uint32_t alive, const View& all);
 
  private:
-  struct Left {
-    uint32_t at;
-    Clocks to_block, to_device;
-  };
-  struct List {
-    uint64_t entries = 0;
-    std::map<uint64_t, std::vector<Left>> by_block;
-    std::vector<std::pair<uint32_t, Known>> links;  // from which entry on
-  };
-  const Left* last(uint32_t place, uint32_t entries, uint64_t block) const;
-  bool shows(Known& seen, uint32_t place, uint32_t entries, uint64_t block, uint32_t warp, Clock then) const;
+  View& own(uint32_t lane);
+  LaneClocks row(uint32_t lane) const;
+  void tell(uint32_t lane, uint32_t mask);
 
-  std::map<std::pair<uint64_t, uint64_t>, uint32_t> places_;
-  std::vector<List> lists_;
+  uint64_t block_ = 0;
+  uint32_t warps_ = 0, self_ = 0;
+  Clock whole_ = 0;  // lanes have heard of each other's accesses before it; rows_: of each other's, lane by lane
+  std::unique_ptr<std::array<LaneClocks, 32>> rows_;
+  View common_;                                // of all lanes
+  std::unique_ptr<std::array<View, 32>> own_;  // of each, beside it; null: nothing
+};
+
+// What releases have left, by address.
+class Handovers {
+ public:
+  struct Left {
+    Knowledge device;  // with device scope, by any
+    Knowledge block;   // with any scope, by `of_block`
+    uint64_t of_block = ~uint64_t{0};
+  };
+  const Left* find(uint64_t address) const;  // null: nothing
+  // A strong store (chain: an atomic) by a lane of `block` leaves there what it releases.
+  void leave(uint64_t address, uint64_t block, const Knowledge& to_block, const Knowledge& to_device, bool chain);
+  void end(uint64_t address);  // a weak store
+  void clear();
+  bool empty() const { return left_.empty(); }
+
+ private:
+  static std::size_t bit(uint64_t address) { return address * 0x9e37'79b9'7f4a'7c15u >> 52; }
+  std::unordered_map<uint64_t, Left> left_;
+  std::bitset<4096> there_;  // addresses that may have something
 };
 
 }  // namespace coalesce::machine

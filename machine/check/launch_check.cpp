@@ -19,13 +19,47 @@ const char* verb(Kind kind) { return kind == Kind::load ? "read" : kind == Kind:
 }  // namespace
 
 LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room)
-    : launch_(launch), first_(first), room_(room), rules_(find_rules(*launch.program)), footprint_(*launch.program) {}
+    : launch_(launch),
+      first_(first),
+      room_(room),
+      rules_(find_rules(*launch.program)),
+      footprint_(*launch.program),
+      skips_(find_skips(*launch.program)) {
+  find_bounds();
+  for (const AccessRule& r : rules_) block_scopes_ = block_scopes_ || (is_strong(r) && r.scope == Scope::block);
+  for (const Instruction& i : launch.program->code)
+    block_scopes_ = block_scopes_ || (i.kind == Kind::nothing && static_cast<Nothing>(i.mode) == Nothing::block_fence);
+}
 
 std::unique_ptr<BlockObserver> LaunchCheck::observe_blocks() { return std::make_unique<BlockCheck>(*this); }
 
 AccessId LaunchCheck::add(const AccessRecord& record) {
   records_.push_back(record);
   return next() - 1;
+}
+
+void LaunchCheck::forget() {
+  std::vector<AccessId> moved(records_.size() + 1, 0);  // first: 1 for those that are named
+  const auto each = [&](auto visit) {
+    const auto id = [&](AccessId& i) {
+      if (i >= first_) visit(i);
+    };
+    for (const auto& a : launch_.memory->all())
+      if (a->shadow) a->shadow->cells.visit_all([&](Accessed& x) { id(x.id); });
+    for (BlockCheck* b : blocks_) b->visit_ids(id);
+  };
+  each([&](AccessId i) { moved[i - first_] = 1; });
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < records_.size(); ++k) {
+    const bool named = moved[k] != 0;
+    moved[k] = first_ + static_cast<AccessId>(kept);  // where it goes, or what comes behind it
+    if (named) records_[kept++] = records_[k];
+  }
+  moved.back() = first_ + static_cast<AccessId>(kept);
+  each([&](AccessId& i) { i = moved[i - first_]; });
+  for (BlockCheck* b : blocks_) b->move_first(moved, first_);
+  records_.resize(kept);
+  enough_ = std::max(kFewRecords, 2 * kept);
 }
 
 std::array<uint32_t, 3> LaunchCheck::block(uint64_t index) const {
@@ -62,17 +96,27 @@ std::string LaunchCheck::name_address(const Seen& s) const {
 }
 
 void LaunchCheck::found(const Seen& s) {
+  // Of several uses of what an instruction has read, the first is shown.
+  const bool of_origin = s.origin != kNone;
   const uint32_t before = s.before ? (*this)[s.before].instruction : kNone;
-  const auto key = std::make_tuple(s.hazard, std::min(before, s.instruction), std::max(before, s.instruction));
+  const auto key = std::make_tuple(s.hazard, of_origin ? s.origin : std::min(before, s.instruction),
+                                   of_origin ? s.origin : std::max(before, s.instruction));
   const auto known = findings_.find(key);
   if (known != findings_.end()) {
-    ++known->second.count;
+    auto& [shown, apart] = known->second;
+    const uint64_t count = shown.count + 1;
+    if (s.apart > apart) known->second = {describe(s), s.apart};
+    shown.count = count;
     return;
   }
   if (findings_.size() == kMostFindings) {
     ++left_out_;
     return;
   }
+  findings_.emplace(key, Finding{describe(s), s.apart});
+}
+
+Diagnostic LaunchCheck::describe(const Seen& s) const {
   const Decoded& p = *launch_.program;
   Diagnostic d;
   d.hazard = s.hazard;
@@ -93,28 +137,64 @@ void LaunchCheck::found(const Seen& s) {
     d.other = Party{verb(rule(r.instruction).kind), p.places[j.place].source,     j.ptx_line, block(r.block),
                     thread(r.warp, s.before_lane),  p.places[j.place].inlined_at, {}};
   }
-  const char* space = s.space == AddressSpace::shared ? "shared" : s.space == AddressSpace::local ? "local" : "global";
+  explain(s, d);
+  return d;
+}
+
+void LaunchCheck::explain(const Seen& s, Diagnostic& d) const {
+  const auto name = [](AddressSpace a) -> std::string {
+    return a == AddressSpace::shared ? "shared" : a == AddressSpace::local ? "local" : "global";
+  };
+  const std::string space = name(s.space);
+  const Decoded& p = *launch_.program;
   switch (s.hazard) {
     case Hazard::race_shared:
     case Hazard::race_global:
-      d.message = "race in " + std::string(space) + " memory: this " + d.what + " and another thread's " +
+      d.message = "race in " + space + " memory: this " + d.what + " and another thread's " +
                   (d.other ? d.other->what : "access") + " have no order";
       break;
     case Hazard::uninitialised:
+      if (const auto at = origins_.find(s.origin); at != origins_.end()) {
+        const Seen& o = at->second;
+        const Instruction& i = p.code[s.origin];
+        const bool shuffled = i.kind == Kind::shuffle;
+        d.message = s.note + " depends on " +
+                    (shuffled ? "a shuffle from a lane that takes no part in it"
+                              : name(o.space) + " memory that nothing has written");
+        d.what = "use";
+        d.address = shuffled ? "" : name_address(o);
+        d.other = Party{shuffled ? "shuffle" : "read", p.places[i.place].source,     i.ptx_line, block(o.block),
+                        thread(o.warp, o.lane),        p.places[i.place].inlined_at, {}};
+        return;
+      }
       d.message = d.what + " of " + space + " memory that nothing has written";
+      break;
+    case Hazard::divergent_barrier:
+      d.message = "barrier that some warps of the block go past while others wait at it";
+      d.what = d.address = "";
+      break;
+    case Hazard::out_of_array:
+      d.message = d.what + (s.note.empty() ? " past the end of the array that its address was made of, into another"
+                                           : " of memory of malloc's that is not the program's");
+      if (s.note.empty()) d.notes.push_back("the address was made of " + name_bounds(s));
+      break;
+    case Hazard::bad_mask:
+      d.message = "the thread's lane is not in the mask of this instruction";
+      d.what = d.address = "";
+      d.notes.push_back(
+          "the mask has to name every lane that comes here, as __activemask() in front of the branch would");
       break;
     default:
       d.message = d.what + " of shared memory that a cp.async may still be copying to";
       d.notes.push_back("cp.async.wait_group (__pipeline_wait_prior) by the thread that copies has to come before");
       break;
   }
-  if (s.note) d.notes.push_back(s.note);
-  findings_.emplace(key, std::move(d));
+  if (!s.note.empty()) d.notes.push_back(s.note);
 }
 
 std::vector<Diagnostic> LaunchCheck::take() {
   std::vector<Diagnostic> all;
-  for (auto& [key, d] : findings_) all.push_back(std::move(d));
+  for (auto& [key, f] : findings_) all.push_back(std::move(f.diagnostic));
   // The order of the source.
   const auto order = [](const Diagnostic& d) {
     return std::make_tuple(std::cref(d.place.file), d.place.line, d.ptx_line, d.hazard,

@@ -138,13 +138,65 @@ void accept_first_guesses(const Decoded& p, std::vector<AccessRule>& rules) {
 
 }  // namespace
 
+namespace {
+
+// Blocks that can be reached from `from` without going through `stop`.
+std::vector<bool> reachable_from(const Decoded& p, uint32_t from, uint32_t stop) {
+  std::vector<bool> seen(p.blocks.size());
+  std::vector<uint32_t> todo;
+  const auto add = [&](uint32_t b) {
+    if (b != stop && !seen[b]) seen[b] = true, todo.push_back(b);
+  };
+  add(from);
+  while (!todo.empty()) {
+    const uint32_t b = todo.back();
+    todo.pop_back();
+    successors(p.blocks[b], add);
+  }
+  return seen;
+}
+
+}  // namespace
+
+std::vector<Skip> find_skips(const Decoded& p) {
+  std::vector<Skip> skips;
+  std::vector<uint32_t> barriers;  // blocks
+  for (uint32_t b = 0; b < p.blocks.size(); ++b) {
+    if (!p.blocks[b].reachable || p.blocks[b].last == p.blocks[b].first) continue;
+    const Instruction& last = p.code[p.blocks[b].last - 1];
+    if (last.kind == Kind::barrier && static_cast<BarrierMode>(last.mode) != BarrierMode::arrive) barriers.push_back(b);
+  }
+  if (barriers.empty()) return skips;
+  const auto works = [&](uint32_t b) {
+    for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k)
+      if (p.code[k].memory != kNone || p.code[k].kind == Kind::barrier) return true;
+    return false;
+  };
+  for (uint32_t d = 0; d < p.blocks.size(); ++d) {
+    const BasicBlock& branch = p.blocks[d];
+    if (!branch.reachable || !branch.divergent_branch || branch.reconverge == kNone) continue;
+    const std::vector<bool> behind = reachable_from(p, branch.reconverge, kNone);
+    bool any = false;
+    for (uint32_t b = 0; b < p.blocks.size(); ++b) any = any || (behind[b] && works(b));
+    if (!any) continue;
+    std::vector<bool> between(p.blocks.size());
+    successors(branch, [&](uint32_t s) {
+      const std::vector<bool> part = reachable_from(p, s, branch.reconverge);
+      for (uint32_t b = 0; b < p.blocks.size(); ++b) between[b] = between[b] || part[b];
+    });
+    for (const uint32_t b : barriers)
+      if (between[b]) skips.push_back({p.blocks[b].last - 1, d, branch.reconverge});
+  }
+  return skips;
+}
+
 std::vector<AccessRule> find_rules(const Decoded& p) {
   std::vector<AccessRule> rules(p.code.size());
   const Used used(p);
   for (uint32_t k = 0; k < p.code.size(); ++k)
     if (p.code[k].memory != kNone) {
       const MemoryOp& m = p.memory[p.code[k].memory];
-      rules[k] = {p.code[k].kind, m.order};
+      rules[k] = {p.code[k].kind, m.order, m.scope};
       if (p.code[k].kind == Kind::load) rules[k].used = used.of(m);
     }
   accept_first_guesses(p, rules);

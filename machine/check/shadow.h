@@ -1,11 +1,13 @@
 // `check`'s memory of memory: which bytes have been written at all, and who accessed each word last.
 //
-// A cell stands for a word of 4 bytes, or for one byte in pages with narrower accesses. Cells are made page by page at
-// the first access. Cost: 24 bytes a cell, six times the memory that a launch accesses in words.
+// A cell stands for a line of 128 bytes as long as warps access it whole, a word a lane; else for a word of 4 bytes, or
+// for one byte in pages with narrower accesses. Cells are made page by page at the first access. Cost: 24 bytes a cell,
+// a fifth of the memory that a launch accesses line by line, six times what it accesses otherwise.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 namespace coalesce::machine {
@@ -19,8 +21,15 @@ struct Accessed {
 };
 
 struct Cell {
-  Accessed writer;
+  Accessed writer;      // the last
   Accessed readers[2];  // since that write; of different warps, where there were several
+};
+
+// Of a cell whose last writer is strong, which others may meet without an order: what came before, and counts too.
+struct Past {
+  Accessed weak;          // the last weak writer
+  Accessed others[2];     // strong writers that do not come before the last one
+  Accessed observers[4];  // polling loads that have read what the last one wrote: it comes before what comes after them
 };
 
 // One bit a byte: whether it has been written.
@@ -28,8 +37,10 @@ class Written {
  public:
   explicit Written(uint64_t bytes) : words_((bytes + 63) / 64) {}
   void set(uint64_t at, uint64_t bytes);
+  void reset(uint64_t at, uint64_t bytes);
   void clear();
   bool any(uint64_t at, uint64_t bytes) const;
+  bool all(uint64_t at, uint64_t bytes) const;
   bool get(uint64_t at) const { return words_[at / 64] >> (at % 64) & 1; }
 
  private:
@@ -37,28 +48,50 @@ class Written {
   bool dirty_ = false;
 };
 
+// Cells are of lines, words or bytes, page by page, as coarse as the accesses have been.
 class Cells {
  public:
+  static constexpr uint64_t kLine = 128;  // bytes
   explicit Cells(uint64_t bytes) : pages_((bytes + kPage - 1) / kPage) {}
 
-  // visit(Cell&) for what `bytes` at `at` cover; aligned as accesses are. `made` counts bytes of cells made.
+  // visit(Cell&, its place) for what `bytes` at `at` cover; aligned as accesses are. `made` counts bytes of cells made.
   template <class Visit>
   void visit(uint64_t at, uint32_t bytes, uint64_t& made, Visit visit) {
     Page& page = pages_[at / kPage];  // an aligned access of up to 32 bytes lies within one
-    const bool narrow = bytes % 4 != 0 || at % 4 != 0;
-    if (page.cells.empty() || (narrow && !page.by_byte)) prepare(page, narrow, made);
-    const uint64_t in = at % kPage, step = page.by_byte ? 1 : 4;
-    for (uint64_t b = in; b < in + bytes; b += step) visit(page.cells[b / step]);
+    const uint8_t step = bytes % 4 != 0 || at % 4 != 0 ? 1 : 4;
+    if (page.cells.empty() || page.step > step) prepare(page, step, made);
+    const uint64_t in = at % kPage;
+    for (uint64_t b = in; b < in + bytes; b += page.step) visit(page.cells[b / page.step], at - in + b);
+  }
+  // The cell of the line at `at`, whose word k only lane k of any warp has accessed so far; null: there is none.
+  Cell* line(uint64_t at, uint64_t& made) {
+    Page& page = pages_[at / kPage];
+    if (page.cells.empty()) prepare(page, kLine, made);
+    return page.step == kLine ? &page.cells[at % kPage / kLine] : nullptr;
+  }
+  // By a cell's place.
+  std::unordered_map<uint64_t, Past>& past() { return past_; }
+  template <class Visit>
+  void visit_all(Visit visit) {  // each Accessed
+    for (Page& page : pages_)
+      for (Cell& c : page.cells)
+        for (Accessed* a : {&c.writer, &c.readers[0], &c.readers[1]}) visit(*a);
+    for (auto& [at, p] : past_) {
+      visit(p.weak);
+      for (Accessed& a : p.others) visit(a);
+      for (Accessed& a : p.observers) visit(a);
+    }
   }
 
  private:
   static constexpr uint64_t kPage = 1024;  // bytes of memory
   struct Page {
     std::vector<Cell> cells;
-    bool by_byte = false;
+    uint8_t step = 0;  // bytes of a cell
   };
-  static void prepare(Page& page, bool by_byte, uint64_t& made);
+  static void prepare(Page& page, uint8_t step, uint64_t& made);
   std::vector<Page> pages_;
+  std::unordered_map<uint64_t, Past> past_;
 };
 
 // The shadow of an allocation of global memory, as long as it lives.

@@ -9,10 +9,11 @@ namespace coalesce::machine {
 // bar.red: what every thread contributed, to where the threads read it.
 void BlockRun::finish_barrier_lockstep(const BlockCode& c) {
   if (observer_) {
-    std::vector<std::pair<uint32_t, uint32_t>> all;
+    std::vector<Arrival> all;
+    const auto at = static_cast<uint32_t>(c.barrier - code_->program->code.data());
     for (const Warp& w : warps_)
-      if (w.alive) all.emplace_back(w.index, w.alive);
-    observer_->barrier(all, 0);
+      if (w.alive) all.push_back({w.index, w.alive, w.alive, at});
+    observer_->barrier(all, 0, true);
   }
   if (c.barrier_result == kNoSlot) return;
   uint32_t votes = 0, lanes = 0;
@@ -68,16 +69,17 @@ bool BlockRun::release_barriers(bool stuck) {
     arrived_[id] = 0;
     // The result of a bar.red for all that wait at it.
     uint32_t votes = 0, lanes = 0;
-    std::vector<std::pair<uint32_t, uint32_t>> here;
+    std::vector<Arrival> here;
     for (const Warp& w : warps_)
       for (const Split& s : w.at_barrier) {
         const BlockCode& c = code_->blocks[s.block];
         if ((w.at<uint32_t>(c.barrier_id_slot)[lowest(s.mask)] & 15) != id) continue;
         lanes += count_lanes(s.mask);
-        if (observer_) here.emplace_back(w.index, s.mask);
+        if (observer_)
+          here.push_back({w.index, s.mask, w.alive, static_cast<uint32_t>(c.barrier - code_->program->code.data())});
         if (c.barrier_predicate != kNoSlot) votes += count_lanes(*w.at<uint32_t>(c.barrier_predicate) & s.mask);
       }
-    if (observer_) observer_->barrier(here, id);
+    if (observer_) observer_->barrier(here, id, b.expected == 0);
     uint32_t common = kNone;
     bool together = b.expected == 0;
     for (Warp& w : warps_) {

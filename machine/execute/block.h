@@ -42,6 +42,7 @@ class BlockRun {
   uint32_t current_warp() const { return current_; }
   const std::vector<Diagnostic>& warnings() const { return warnings_; }
 
+  const Code& code() const { return *code_; }
   BlockObserver* observer() { return observer_.get(); }  // null: nobody looks at what it does
 
   // --- for native code, which runs on this block's state
@@ -77,6 +78,7 @@ class BlockRun {
   bool meets_at(const Warp& w, uint32_t join, uint32_t block) const;
   bool enters_region(const Warp& w) const;
   void count(uint32_t block, uint32_t mask);
+  void run_observed(Warp& w, const Stream& stream);
 
   // --- several warps step by step (warps_at_once.cpp)
   bool run_together(uint32_t region, uint32_t first, uint32_t last);

@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "machine/execute/memory_ops.h"
 #include "machine/execute/textures.h"
@@ -234,7 +235,23 @@ void DeviceHeap::prepare() {
 
 uint64_t DeviceHeap::allocate(uint64_t bytes) {
   if (bytes > bytes_) return 0;
-  bytes = (std::max<uint64_t>(bytes, 1) + 15) / 16 * 16;
+  const uint64_t whole = (std::max<uint64_t>(bytes, 1) + 15) / 16 * 16 + gap_;
+  uint64_t at = take(whole);
+  if (at == 0 && !freed_.empty()) {
+    for (const auto& [address, size] : std::exchange(freed_, {})) {
+      asked_.erase(address);
+      give_back(address, size);
+    }
+    at = take(whole);
+  }
+  if (at == 0) return 0;
+  if (gap_) asked_[at] = bytes;
+  if (given) given(at, whole);
+  return at;
+}
+
+// First fit.
+uint64_t DeviceHeap::take(uint64_t bytes) {
   for (auto it = free_.begin(); it != free_.end(); ++it) {
     if (it->second < bytes) continue;
     const auto [at, room] = *it;
@@ -246,11 +263,26 @@ uint64_t DeviceHeap::allocate(uint64_t bytes) {
   return 0;
 }
 
+DeviceHeap::Block DeviceHeap::around(uint64_t address) const {
+  auto at = asked_.upper_bound(address);
+  if (at == asked_.begin()) return {};
+  --at;
+  return {at->first, at->second, used_.contains(at->first)};
+}
+
 bool DeviceHeap::release(uint64_t address) {
   const auto it = used_.find(address);
   if (it == used_.end()) return false;
-  uint64_t at = it->first, bytes = it->second;
+  const uint64_t bytes = it->second;
   used_.erase(it);
+  if (gap_)
+    freed_[address] = bytes;
+  else
+    give_back(address, bytes);
+  return true;
+}
+
+void DeviceHeap::give_back(uint64_t at, uint64_t bytes) {
   auto after = free_.lower_bound(at);
   if (after != free_.end() && at + bytes == after->first) {
     bytes += after->second;
@@ -260,11 +292,10 @@ bool DeviceHeap::release(uint64_t address) {
     auto before = std::prev(after);
     if (before->first + before->second == at) {
       before->second += bytes;
-      return true;
+      return;
     }
   }
   free_[at] = bytes;
-  return true;
 }
 
 }  // namespace coalesce::machine

@@ -1,6 +1,7 @@
 // Functions that device code calls and the machine provides: vprintf, malloc, free, __assertfail.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -20,10 +21,25 @@ class DeviceHeap {
   uint64_t allocate(uint64_t bytes);  // 0: exhausted
   bool release(uint64_t address);     // false: no live block begins there
 
+  // For `check`. From now on blocks lie apart, and what is freed is not given again before all is.
+  void keep_apart() { gap_ = 64; }
+  struct Block {
+    uint64_t base = 0, bytes = 0;  // as asked for; 0: none
+    bool live = false;
+  };
+  bool holds(uint64_t address) const { return base_ != 0 && address - base_ < bytes_; }
+  Block around(uint64_t address) const;                         // the block that lies there or last before
+  std::function<void(uint64_t address, uint64_t bytes)> given;  // told of each block that is given; may be null
+
  private:
   Memory& memory_;
   uint64_t bytes_, base_ = 0;
+  uint64_t take(uint64_t bytes);
+  void give_back(uint64_t at, uint64_t bytes);
+  uint64_t gap_ = 0;
   std::map<uint64_t, uint64_t> used_, free_;  // address -> bytes
+  std::map<uint64_t, uint64_t> freed_;        // kept back: address -> bytes
+  std::map<uint64_t, uint64_t> asked_;        // with a gap: address -> bytes
 };
 
 }  // namespace coalesce::machine

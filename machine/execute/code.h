@@ -74,6 +74,7 @@ struct LaneOp {
   std::array<bool, 2> scalar{false, false};  // result goes to a scalar slot
   const MatrixForm* matrix = nullptr;        // Kind::collective
   std::vector<Slot> targets;                 //   its results, vectors
+  Handler unchecked = nullptr;               // of checked code: what it does
 };
 
 // The registers that a call of a function instance saves: those its caller needs afterwards.
@@ -161,7 +162,8 @@ struct Code : std::enable_shared_from_this<Code> {
   const uint64_t id = next_id();  // from 1 on, of all that this process has made
   std::unique_ptr<Decoded> program;
   std::vector<Step> steps;
-  std::vector<BlockCode> blocks;  // as program->blocks
+  std::vector<uint32_t> instruction_of;  // by step; kNone: it moves an instruction's result to another form
+  std::vector<BlockCode> blocks;         // as program->blocks
   // Per region, per block of its chain: the hoisted instructions; and what to save before they run.
   std::vector<std::vector<Stream>> hoisted;
   std::vector<std::vector<Saved>> saved;

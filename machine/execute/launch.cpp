@@ -20,6 +20,11 @@ constexpr uint32_t kIdleYields = 64;
 
 }  // namespace
 
+static std::array<uint32_t, 3> thread_of(const Launch& launch, uint32_t warp, uint32_t lane) {
+  const uint32_t t = warp * kLanes + lane;
+  return {t % launch.block[0], t / launch.block[0] % launch.block[1], t / launch.block[0] / launch.block[1]};
+}
+
 Diagnostic diagnose(const Launch& launch, const BlockRun& run, uint32_t instruction, uint32_t lanes, Diagnostic d) {
   const Decoded& p = *launch.program;
   d.kernel = p.kernel;
@@ -27,8 +32,7 @@ Diagnostic diagnose(const Launch& launch, const BlockRun& run, uint32_t instruct
   d.warp = run.current_warp();
   d.lanes = lanes;
   if (lanes) {
-    const uint32_t t = d.warp * kLanes + lowest(lanes);
-    d.thread = {t % launch.block[0], t / launch.block[0] % launch.block[1], t / launch.block[0] / launch.block[1]};
+    d.thread = thread_of(launch, d.warp, lowest(lanes));
   }
   if (instruction != kNone) {
     const Instruction& i = p.code[instruction];
@@ -178,6 +182,7 @@ class Executor {
       d = diagnose(launch_, block, instruction, 0, std::move(d));
       d.warp = warp;
       d.lanes = mask;
+      d.thread = thread_of(launch_, warp, lowest(mask));
       std::lock_guard lock(launch_.report_mutex);
       launch_.diagnostics.emplace(block.index(), std::move(d));
     }

@@ -91,6 +91,7 @@ void Lowering::lower_block(uint32_t b) {
         if (code_->steps.size() > before) {
           c.barrier_expand = code_->steps.back();
           code_->steps.pop_back();
+          code_->instruction_of.pop_back();
         }
       }
       break;

@@ -21,6 +21,7 @@ uint32_t wavefronts(uint32_t stride, Kind kind) {
 }  // namespace
 
 void Lowering::lower_instruction(const Instruction& i, uint32_t index, const BasicBlock& block) {
+  at_ = index;
   switch (i.kind) {
     case Kind::pure:
       return lower_pure(i, block);
@@ -183,8 +184,12 @@ void Lowering::lower_lanes(const Instruction& i, uint32_t index) {
     for (const uint32_t r : i.targets) op.targets.push_back(slots_.of(r).vector);
   }
   Step s;
-  s.run = code_->checked && i.kind == Kind::warp_barrier ? observed_warp_barrier : lane_handler(i);
+  s.run = lane_handler(i);
   s.extra = &op;
+  if (code_->checked && (i.names_lanes || i.kind == Kind::shuffle || i.kind == Kind::warp_barrier)) {
+    op.unchecked = s.run;
+    s.run = observed_lanes;
+  }
   push_guarded(s, i);
   for (uint32_t r : i.results)
     if (r != kNone) expand(r);

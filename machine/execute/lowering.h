@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "machine/execute/code.h"
@@ -19,7 +20,10 @@ class Lowering {
 
  private:
   bool is_scalar(uint32_t r) const { return p_->registers[r].lanes != LaneClass::general; }
-  void push(Step s) { code_->steps.push_back(s); }
+  void push(Step s) {
+    code_->steps.push_back(s);
+    code_->instruction_of.push_back(std::exchange(at_, kNone));
+  }
 
   // --- lower.cpp
   void lower_block(uint32_t b);
@@ -38,6 +42,7 @@ class Lowering {
 
   std::unique_ptr<Code> code_;
   Decoded* p_ = nullptr;
+  uint32_t at_ = kNone;  // the instruction whose first step comes next
   Slots slots_;
 };
 

@@ -16,9 +16,11 @@ void observed_event(const Step& s, Context& c) {
   w.owner->observer()->event(*static_cast<const Instruction*>(s.extra), w);
 }
 
-void observed_warp_barrier(const Step& s, Context& c) {
+void observed_lanes(const Step& s, Context& c) {
   Warp& w = static_cast<Warp&>(c);
-  w.owner->observer()->sync_warp(*static_cast<const LaneOp*>(s.extra), w);
+  const LaneOp& op = *static_cast<const LaneOp*>(s.extra);
+  w.owner->observer()->lanes(op, w);
+  op.unchecked(s, c);
 }
 
 }  // namespace coalesce::machine

@@ -13,17 +13,29 @@ namespace coalesce::machine {
 
 struct Warp;
 
+// Lanes of a warp at a barrier: they come to it at `instruction`.
+struct Arrival {
+  uint32_t warp, lanes, alive, instruction;
+};
+
 // Observes one thread block at a time, as BlockRun runs it; used by one thread.
 class BlockObserver {
  public:
   virtual ~BlockObserver() = default;
+  // Some register holds what nothing has written: computes() and decides() want to be told.
+  bool shadows = false;
   virtual void begin(uint64_t block) = 0;  // shared and local memory hold nothing yet
   // Before the warp's active lanes do it.
   virtual void access(const Access& a, Warp& w) = 0;
   virtual void event(const Instruction& i, Warp& w) = 0;  // Nothing: fences, and commits and waits of copies
-  virtual void sync_warp(const LaneOp& op, Warp& w) = 0;  // bar.warp.sync
-  // Barrier `id` is complete. `at`: each warp and its lanes there.
-  virtual void barrier(const std::vector<std::pair<uint32_t, uint32_t>>& at, uint32_t id) = 0;
+  virtual void lanes(const LaneOp& op, Warp& w) = 0;      // a shuffle, or a *.sync instruction
+  // The active lanes of the warp begin a basic block.
+  virtual void enters(uint32_t block, Warp& w) = 0;
+  // They are about to do an instruction; the lanes of `mask` are about to branch by it.
+  virtual void computes(uint32_t instruction, Warp& w) = 0;
+  virtual void decides(uint32_t instruction, uint32_t mask, Warp& w) = 0;
+  // It is complete; `whole`: it is one of all threads.
+  virtual void barrier(const std::vector<Arrival>& at, uint32_t id, bool whole) = 0;
   virtual void arrive(uint32_t warp, uint32_t id) = 0;  // bar.arrive: the warp does not wait
 };
 
@@ -37,6 +49,6 @@ class LaunchObserver {
 // The steps of checked code: tell the observer, then do what was asked.
 void observed_access(const Step& s, Context& c);
 void observed_event(const Step& s, Context& c);
-void observed_warp_barrier(const Step& s, Context& c);
+void observed_lanes(const Step& s, Context& c);
 
 }  // namespace coalesce::machine

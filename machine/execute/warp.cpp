@@ -234,7 +234,10 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
       }
       count(at, w.active);
       const Stream stream = lockstep ? c.lockstep : c.general;
-      for (const Step *s = steps + stream.first, *last = steps + stream.last; s != last; ++s) s->run(*s, w);
+      if (observer_)
+        run_observed(w, stream);
+      else
+        for (const Step *s = steps + stream.first, *last = steps + stream.last; s != last; ++s) s->run(*s, w);
       for (Split& s : gathered) {  // those that waited here go on from the block's end, each to its own join
         s.at_end = true;
         w.ready.push_back(s);
@@ -270,6 +273,7 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
       case EndKind::jump:
         break;
       case EndKind::branch: {
+        if (observer_ && observer_->shadows) observer_->decides(launch_.program->blocks[at].last - 1, w.now.mask, w);
         uint32_t taken = *w.at<uint32_t>(c.predicate);
         if (c.negated) taken = ~taken;
         taken &= w.now.mask;
@@ -283,6 +287,7 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
         break;
       }
       case EndKind::table:
+        if (observer_ && observer_->shadows) observer_->decides(launch_.program->blocks[at].last - 1, w.now.mask, w);
         to = split_table(w, c);
         if (to == kNone) continue;
         break;
@@ -323,6 +328,16 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
     }
     if (!go(w, to)) continue;
     if (mode == Mode::lockstep && enters_region(w)) return Stop::region_end;
+  }
+}
+
+// The steps of a basic block, looked at.
+void BlockRun::run_observed(Warp& w, const Stream& stream) {
+  observer_->enters(last_block_, w);
+  for (uint32_t k = stream.first; k != stream.last; ++k) {
+    const Step& s = code_->steps[k];
+    if (observer_->shadows && code_->instruction_of[k] != kNone) observer_->computes(code_->instruction_of[k], w);
+    s.run(s, w);
   }
 }
 

@@ -23,6 +23,9 @@ bool BlockRun::run_together(uint32_t region, uint32_t first, uint32_t last) {
   for (;; ++at) {
     const uint32_t b = blocks[at].block;
     last_block_ = b;
+    if (observer_)
+      for (uint32_t k = first; k < last; ++k)
+        if (warps_[k].active) observer_->enters(b, warps_[k]);
     worker_.tally.executions[b] += live;
     worker_.tally.lanes[b] += lanes;
     worker_.instructions += uint64_t{live} * launch_.program->blocks[b].instructions;
@@ -51,6 +54,8 @@ bool BlockRun::run_beside(const Together& at, uint32_t next, uint32_t first, uin
   uint32_t live = 0, warps = 0, parted = 0, lanes = 0;
   for (uint32_t k = first; k < last; ++k) {
     Warp& w = warps_[k];
+    if (observer_ && observer_->shadows && w.alive)
+      observer_->decides(launch_.program->blocks[at.block].last - 1, w.alive, w);
     uint32_t beside = *w.at<uint32_t>(c.predicate);
     if (c.negated != (c.taken == next)) beside = ~beside;
     w.active = beside &= w.alive;
@@ -63,6 +68,9 @@ bool BlockRun::run_beside(const Together& at, uint32_t next, uint32_t first, uin
   if (warps) {
     last_block_ = at.beside;
     worker_.tally.divergent[at.block] += parted;
+    if (observer_)
+      for (uint32_t k = first; k < last; ++k)
+        if (warps_[k].active) observer_->enters(at.beside, warps_[k]);
     worker_.tally.executions[at.beside] += warps;
     worker_.tally.lanes[at.beside] += lanes;
     worker_.instructions += uint64_t{warps} * launch_.program->blocks[at.beside].instructions;
@@ -82,15 +90,21 @@ void BlockRun::run_steps(const Stream& stream, uint32_t first, uint32_t last, bo
   Warp* at = begin;
   try {
     for (; step != stop; ++step) {
-      if (step->many == Many::active || (all && step->many == Many::all)) {
+      const bool shadows = observer_ && observer_->shadows;
+      if (!shadows && (step->many == Many::active || (all && step->many == Many::all))) {
         // Warps that have exited are computed like the others, because their registers are dead.
         begin->together = last - first;
         step->run(*step, *begin);
         begin->together = 1;
         continue;
       }
-      for (at = begin; at != end; ++at)
-        if (at->active) step->run(*step, *at);
+      const uint32_t instruction =
+          shadows ? code_->instruction_of[static_cast<std::size_t>(step - code_->steps.data())] : kNone;
+      for (at = begin; at != end; ++at) {
+        if (!at->active) continue;
+        if (instruction != kNone) observer_->computes(instruction, *at);
+        step->run(*step, *at);
+      }
     }
   } catch (const KernelFault& f) {
     // Warps before this one would have come to the region's end: a fault of theirs is the block's first.

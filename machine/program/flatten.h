@@ -80,6 +80,7 @@ class Flattener {
                Element wanted);  // widened or narrowed by a helper instruction where the register is of another size
   uint32_t result(const ptx::Operand& operand, Element produced, bool is_signed);  // register to write; helper queued
   void finish_results();
+  uint32_t array_of(const std::string& name);
   int64_t symbol_value(const std::string& name, int64_t offset, bool generic);
   uint32_t place_of(const ptx::Instruction& in);
   [[noreturn]] void fail(const std::string& message) const;

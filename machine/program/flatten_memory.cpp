@@ -28,6 +28,9 @@ bool order_from(std::string_view s, Order* order) {
   return false;
 }
 
+// A cluster is one block here.
+Scope scope_of(const Mnemonic& m) { return m.has("cta") || m.has("cluster") ? Scope::block : Scope::device; }
+
 bool space_from(std::string_view s, AddressSpace* space) {
   if (s == "global")
     *space = AddressSpace::global;
@@ -110,7 +113,10 @@ MemoryOp Flattener::address(const ptx::Operand& o) {
   } else {
     op.address =
         instance_ && frame_->locals.contains(o.name) ? Value::of(instances_.at(instance_).frame_base) : Value::imm(0);
-    if (!o.name.empty()) op.offset = symbol_value(o.name, o.offset, false);
+    if (!o.name.empty()) {
+      op.offset = symbol_value(o.name, o.offset, false);
+      op.array = array_of(o.name);
+    }
   }
   return op;
 }
@@ -180,6 +186,7 @@ void Flattener::load_store(bool is_store) {
   op.width = static_cast<uint8_t>(width);
   op.count = static_cast<uint8_t>(count);
   op.order = order;
+  op.scope = scope_of(*m_);
   op.is_volatile = order != Order::weak;
   op.sign_extend = ptx::name_of(type).starts_with("s");
   const bool is_float = type == ptx::Type::f32 || type == ptx::Type::f64;
@@ -254,6 +261,7 @@ void Flattener::atomic(bool returns) {
   op.returns = returns;
   op.width = static_cast<uint8_t>(width);
   op.order = order;
+  op.scope = scope_of(*m_);
   op.is_volatile = true;
   if (count > 1) {
     op.count = count;

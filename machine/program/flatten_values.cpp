@@ -112,6 +112,29 @@ Value Flattener::fitted(Value v, Element wanted) {
   return Value::of(r);
 }
 
+// Index into Decoded::arrays of a variable of shared memory, or of the kernel's or an inlined function's local memory.
+uint32_t Flattener::array_of(const std::string& name) {
+  ArrayVariable a;
+  if (const auto s = shared_.find(name); s != shared_.end()) {
+    a.offset = s->second;
+    for (const SharedVariable& v : out_.shared)
+      if (v.name == name) a.size = v.size;
+  } else if (const auto l = frame_->locals.find(name); l != frame_->locals.end() && !instance_) {
+    a.space = AddressSpace::local;
+    a.offset = l->second;
+    for (const ptx::Variable& v : frame_->function->variables)
+      if (v.name == name && v.space == ptx::Space::local) a.size = v.size;
+    if (a.size == 0) return kNone;
+  } else {
+    return kNone;
+  }
+  a.name = name;
+  for (uint32_t k = 0; k < out_.arrays.size(); ++k)
+    if (out_.arrays[k].space == a.space && out_.arrays[k].offset == a.offset && out_.arrays[k].name == name) return k;
+  out_.arrays.push_back(std::move(a));
+  return static_cast<uint32_t>(out_.arrays.size() - 1);
+}
+
 int64_t Flattener::symbol_value(const std::string& name, int64_t offset, bool generic) {
   if (const auto s = shared_.find(name); s != shared_.end())
     return s->second + offset + (generic ? static_cast<int64_t>(kSharedWindow) : 0);
@@ -183,7 +206,11 @@ Value Flattener::value(const ptx::Operand& o, Element wanted, bool wanted_float)
                   false);
         return fitted(Value::of(r), wanted);
       }
-      return Value::imm(static_cast<uint64_t>(symbol_value(o.name, o.offset, false)));
+      {
+        Value v = Value::imm(static_cast<uint64_t>(symbol_value(o.name, o.offset, false)));
+        v.array = array_of(o.name);
+        return v;
+      }
     default:
       fail("operand of a kind that '" + in_->mnemonic + "' does not take");
   }

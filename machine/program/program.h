@@ -113,8 +113,9 @@ struct Value {
   enum class Kind : uint8_t { none, reg, constant } kind = Kind::none;
   uint32_t reg = kNone;
   uint64_t bits = 0;
-  static Value of(uint32_t r) { return {Kind::reg, r, 0}; }
-  static Value imm(uint64_t b) { return {Kind::constant, kNone, b}; }
+  uint32_t array = kNone;  // a constant that is a variable's address: index into Decoded::arrays
+  static Value of(uint32_t r) { return {Kind::reg, r, 0, kNone}; }
+  static Value imm(uint64_t b) { return {Kind::constant, kNone, b, kNone}; }
   bool is_reg() const { return kind == Kind::reg; }
   bool is_constant() const { return kind == Kind::constant; }
 };
@@ -151,6 +152,7 @@ enum class AddressSpace : uint8_t { generic, global, shared, local, constant, pa
 
 // The role of an access in PTX's memory model. Execution does not need it; `check` does.
 enum class Order : uint8_t { weak, volatile_, relaxed, acquire, release, acq_rel };
+enum class Scope : uint8_t { block, device };  // whom it reaches
 // The role of a Kind::nothing in `check` (Instruction::mode).
 enum class Nothing : uint8_t { nothing, block_fence, device_fence, copies_commit, copies_wait, copies_wait_all };
 
@@ -166,6 +168,7 @@ struct MemoryOp {
   bool sign_extend = false;  // loads narrower than their register
   bool is_volatile = false;  // volatile, relaxed, acquire ...: never merged, never hoisted
   Order order = Order::weak;
+  Scope scope = Scope::device;
   bool is_copy = false;  // either side of a cp.async; what it stores is there some time before the wait for it
   bool past_l1 = false;  // of a cp.async.cg
   bool is_row = false;   // of a matrix (ldmatrix): costs what a store of as many bytes costs
@@ -179,6 +182,7 @@ struct MemoryOp {
   bool counts_lanes = false;
   Value address;
   int64_t offset = 0;
+  uint32_t array = kNone;                // the variable that the text names: index into Decoded::arrays
   std::array<Value, 8> values{};         // loaded into / stored from; atomics: operands [0..1]
   std::array<uint8_t, 8> value_bytes{};  // register width of each value
   uint32_t result = kNone;               // atomics: register of the old value
@@ -267,6 +271,14 @@ struct SharedVariable {
   uint64_t size = 0;
 };
 
+// A variable of shared or local memory that the kernel's text names.
+struct ArrayVariable {
+  AddressSpace space = AddressSpace::shared;
+  std::string name;
+  uint32_t offset = 0;
+  uint64_t size = 0;  // 0: up to the end of shared memory
+};
+
 struct Decoded {
   std::string kernel;
   LaunchShape shape;
@@ -289,6 +301,7 @@ struct Decoded {
   uint32_t local_bytes = 0;
   uint32_t live_registers = 0;  // highest number of live 32-bit registers
   std::vector<SharedVariable> shared;
+  std::vector<ArrayVariable> arrays;
 };
 
 // The symbols a kernel may name, resolved by the loader.

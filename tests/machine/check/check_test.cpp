@@ -7,64 +7,118 @@
 namespace coalesce::machine {
 namespace {
 
-TEST(Clocks, LanesSeeWhatLanesTheySyncWithHaveSeen) {
+BlockClocks clocks(std::vector<Clock> warps) { return {std::move(warps), {}}; }
+
+TEST(Knowledge, JoinsBlockByBlockAndLaneByLane) {
+  Knowledge a, b;
+  for (const uint64_t block : {0u, 1u, 7u, 1000000u}) a.join(block, clocks({5, 2}));
+  b.join(7, clocks({1, 9}));
+  b.join(uint64_t{1} << 40, clocks({3, 3}));
+  LaneClocks lanes{};
+  lanes[4] = 11;
+  BlockClocks apart = clocks({0, 0});
+  apart.raise(0, lanes);
+  b.join(1000000, apart);
+  Knowledge both = a;
+  both.join(b);
+  EXPECT_EQ(both.of(0, 0, 31), 5u);
+  EXPECT_EQ(both.of(7, 0, 0), 5u);
+  EXPECT_EQ(both.of(7, 1, 0), 9u);
+  EXPECT_EQ(both.of(uint64_t{1} << 40, 1, 0), 3u);
+  EXPECT_EQ(both.of(1000000, 0, 4), 11u);
+  EXPECT_EQ(both.of(1000000, 0, 5), 5u) << "the other lanes of the warp";
+  EXPECT_EQ(both.of(2, 0, 0), 0u);
+  EXPECT_EQ(a.of(7, 1, 0), 2u) << "what it was made of stays as it was";
+  const Knowledge same = both;
+  both.join(a);
+  EXPECT_TRUE(both == same) << "nothing new, nothing made";
+}
+
+TEST(Clocks, LanesKnowWhatLanesTheySyncWithKnow) {
   WarpView w;
-  w.begin(1);
+  w.begin(0, 1, 0);
   const Clock first = w.now;
-  w.sync_lanes(0b0011);
-  EXPECT_GT(w.lanes[0][1], first);
-  EXPECT_EQ(w.lanes[0][2], 0u);
-  w.sync_lanes(0b0110);  // lane 2 hears of lane 0 by lane 1
-  EXPECT_GT(w.lanes[2][0], first);
-  EXPECT_EQ(w.lanes[0][2], 0u);
-  EXPECT_LE(w.lanes[2][0], w.now - 1) << "but not of what lane 0 has done since";
-  EXPECT_EQ(w.lanes[3], w.lanes[31]);
+  EXPECT_FALSE(w.knows_lane(0, 1, first));
+  w.sync_lanes(0b0011, ~0u);
+  EXPECT_TRUE(w.knows_lane(0, 1, first));
+  EXPECT_FALSE(w.knows_lane(0, 2, first));
+  const Clock second = w.now;
+  w.sync_lanes(0b0110, ~0u);  // lane 2 hears of lane 0 by lane 1
+  EXPECT_TRUE(w.knows_lane(2, 0, first));
+  EXPECT_FALSE(w.knows_lane(0, 2, first));
+  EXPECT_FALSE(w.knows_lane(2, 0, second)) << "but not of what lane 0 has done since";
+  w.sync_lanes(~0u, ~0u);
+  EXPECT_TRUE(w.knows_lane(31, 2, second));
+}
+
+TEST(Clocks, OneLaneReleasesAndOneAcquires) {
+  WarpView a, b;
+  a.begin(3, 1, 0);
+  b.begin(4, 1, 0);
+  const Clock then = a.now;
+  const Knowledge left = a.release(5);
+  EXPECT_EQ(left.of(3, 0, 5), a.now);
+  EXPECT_LE(left.of(3, 0, 6), then) << "not what other lanes have done";
+  b.read(9, {}, left, false);
+  EXPECT_FALSE(b.knows(9, 3, 0, 5, then, false)) << "no fence yet";
+  EXPECT_TRUE(b.knows(9, 3, 0, 5, then, true)) << "strong accesses see it";
+  b.fence(1u << 9, false);
+  EXPECT_FALSE(b.knows(9, 3, 0, 5, then, false)) << "a fence of block scope does not reach another block";
+  b.fence(1u << 9, true);
+  EXPECT_TRUE(b.knows(9, 3, 0, 5, then, false));
+  EXPECT_FALSE(b.knows(8, 3, 0, 5, then, false)) << "another lane of the warp";
+  b.sync_lanes(~0u, ~0u);
+  EXPECT_TRUE(b.knows(8, 3, 0, 5, then, false));
 }
 
 TEST(Clocks, AFenceCoversWhatCameBeforeIt) {
   WarpView w;
-  w.begin(2);
-  w.seen = {0, 7};
+  w.begin(0, 2, 1);
   const Clock before = w.now;
-  w.fence(0, false);
-  EXPECT_GT(w.block_fenced[0], before);
-  EXPECT_EQ(w.block_fenced[1], 7u);
-  EXPECT_EQ(w.fenced, (Clocks{0, 0})) << "of the block only";
-  w.fence(0, true);
-  EXPECT_EQ(w.fenced, w.block_fenced);
-  EXPECT_LE(w.fenced[0], w.now) << "not what comes after it";
+  EXPECT_TRUE(w.fenced(0, false).empty());
+  w.fence(1, false);
+  EXPECT_GT(w.fenced(0, false).of(0, 1, 0), before);
+  EXPECT_TRUE(w.fenced(0, true).empty()) << "of the block only";
+  EXPECT_TRUE(w.fenced(1, false).empty()) << "of one lane";
+  const Clock after = w.now;
+  EXPECT_LE(w.fenced(0, false).of(0, 1, 0), after) << "not what comes after it";
 }
 
-TEST(Handovers, ShowsWhatWasLeftBeforeItWasTaken) {
-  Handovers all;
-  EXPECT_EQ(all.find(Handovers::kGlobal, 64), Handovers::kNowhere);
-  const uint32_t ticket = all.make(Handovers::kGlobal, 64);
-  all.leave(ticket, 3, {5}, {5}, {});
-  const Known early{{ticket, all.entries(ticket)}};
-  all.leave(ticket, 3, {9}, {9}, {});
-  const Known late{{ticket, all.entries(ticket)}};
-  EXPECT_TRUE(all.shows(early, 3, 0, 4));
-  EXPECT_FALSE(all.shows(early, 3, 0, 5));
-  EXPECT_TRUE(all.shows(late, 3, 0, 8));
-  EXPECT_FALSE(all.shows(late, 4, 0, 0)) << "another block has left nothing";
-  Clocks own{1};
-  all.take_own(ticket, 1, 3, own);
-  EXPECT_EQ(own, Clocks{5});
+TEST(Clocks, ABarrierTellsAllOfAll) {
+  WarpView a, b;
+  a.begin(0, 2, 0);
+  b.begin(0, 2, 1);
+  const Clock then = a.now;
+  View all;
+  BlockClocks done = clocks({0, 0});
+  a.give(~0u, ~0u, all, done);
+  b.give(~0u, ~0u, all, done);
+  all.known.join(0, done);
+  b.take(~0u, ~0u, all);
+  EXPECT_TRUE(b.all_know(0, 0, then));
+  EXPECT_TRUE(b.knows(7, 0, 0, 30, then, false));
+  EXPECT_FALSE(b.knows(7, 0, 0, 30, a.now, false));
 }
 
-// Block 1 leaves at a, block 2 takes that and leaves at b: who takes b knows of block 1.
-TEST(Handovers, KnowledgeGoesOn) {
+TEST(Handovers, AnAtomicAddsToAChainAndAStoreEndsIt) {
+  const auto of = [](uint64_t block, Clock clock) {
+    Knowledge k;
+    k.join(block, clocks({clock}));
+    return k;
+  };
   Handovers all;
-  const uint32_t a = all.make(Handovers::kGlobal, 0), b = all.make(Handovers::kGlobal, 4);
-  all.leave(b, 7, {2}, {2}, {});
-  const Known before{{b, all.entries(b)}};
-  all.leave(a, 1, {5}, {5}, {});
-  all.leave(b, 2, {3}, {3}, {{a, all.entries(a)}});
-  EXPECT_TRUE(all.shows({{b, all.entries(b)}}, 1, 0, 4));
-  EXPECT_FALSE(all.shows(before, 1, 0, 4));
-  // Two addresses that know of each other are no endless way.
-  all.leave(a, 1, {6}, {6}, {{b, all.entries(b)}});
-  EXPECT_FALSE(all.shows({{a, all.entries(a)}, {b, all.entries(b)}}, 9, 0, 0));
+  EXPECT_EQ(all.find(64), nullptr);
+  all.leave(64, 3, of(3, 5), of(3, 5), true);
+  all.leave(64, 4, of(4, 6), {}, true);
+  ASSERT_NE(all.find(64), nullptr);
+  EXPECT_EQ(all.find(64)->device.of(3, 0, 0), 5u);
+  EXPECT_EQ(all.find(64)->device.of(4, 0, 0), 0u) << "of block scope";
+  EXPECT_EQ(all.find(64)->of_block, 4u);
+  EXPECT_EQ(all.find(64)->block.of(4, 0, 0), 6u);
+  all.leave(64, 9, of(9, 1), of(9, 1), false);
+  EXPECT_EQ(all.find(64)->device.of(3, 0, 0), 0u);
+  all.end(64);
+  EXPECT_EQ(all.find(64), nullptr);
 }
 
 TEST(Shadow, KnowsEveryByte) {
@@ -86,7 +140,7 @@ TEST(Shadow, NarrowAccessesGetCellsOfTheirOwn) {
   uint64_t made = 0;
   const auto count = [&](uint64_t at, uint32_t bytes, AccessId id) {
     std::size_t n = 0;
-    cells.visit(at, bytes, made, [&](Cell& c) {
+    cells.visit(at, bytes, made, [&](Cell& c, uint64_t) {
       ++n;
       if (id) c.writer = {id, 1};
     });
@@ -95,10 +149,40 @@ TEST(Shadow, NarrowAccessesGetCellsOfTheirOwn) {
   EXPECT_EQ(count(16, 16, 5), 4u);
   EXPECT_EQ(count(17, 1, 6), 1u);  // from here on this page has a cell for each byte, with what the words held
   std::vector<AccessId> ids;
-  cells.visit(16, 4, made, [&](Cell& c) { ids.push_back(c.writer.id); });
+  cells.visit(16, 4, made, [&](Cell& c, uint64_t) { ids.push_back(c.writer.id); });
   EXPECT_EQ(ids, (std::vector<AccessId>{5, 6, 5, 5}));
   EXPECT_EQ(count(1024, 8, 0), 2u) << "another page";
   EXPECT_EQ(made, (1024 + 256) * sizeof(Cell));
+}
+
+TEST(Shadow, WrittenCountsByBytes) {
+  Written w(256);
+  w.set(60, 8);
+  EXPECT_TRUE(w.all(60, 8));
+  EXPECT_FALSE(w.all(59, 2));
+  EXPECT_TRUE(w.any(67, 100));
+  EXPECT_FALSE(w.any(68, 188));
+  w.clear();
+  EXPECT_FALSE(w.any(0, 256));
+}
+
+TEST(Shadow, CellsAreOfLinesThenWordsThenBytes) {
+  Cells cells(4096);
+  uint64_t made = 0;
+  Cell* line = cells.line(2048 + 128, made);
+  ASSERT_NE(line, nullptr);
+  line->writer = {7, ~0u};
+  const auto lanes = [&](uint64_t at, uint32_t bytes) {
+    uint32_t all = 0;
+    cells.visit(at, bytes, made, [&](Cell& c, uint64_t) { all |= c.writer.id == 7 ? c.writer.lanes : 0; });
+    return all;
+  };
+  EXPECT_EQ(lanes(2048 + 128 + 4 * 9, 4), 1u << 9);
+  EXPECT_EQ(lanes(2048 + 256, 4), 0u) << "another line";
+  EXPECT_EQ(cells.line(2048 + 128, made), nullptr);
+  EXPECT_EQ(lanes(2048 + 128 + 4 * 31 + 3, 1), 1u << 31);
+  EXPECT_EQ(lanes(2048 + 128, 8), 3u);
+  EXPECT_EQ(made, 1024 * sizeof(Cell));
 }
 
 }  // namespace

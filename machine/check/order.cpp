@@ -1,0 +1,174 @@
+// What synchronises, and what a race lacks.
+#include <algorithm>
+#include <cstring>
+
+#include "machine/check/check.h"
+#include "machine/execute/block.h"
+
+namespace coalesce::machine {
+
+// Whether the lane's compare-and-swap writes: not if the word differs, or an earlier lane has just changed it.
+bool BlockCheck::swaps(const Access& a, const Warp& w, const Target& t) {
+  if (a.op->op != AtomicOp::cas) return true;
+  const std::byte* compared =
+      w.at<std::byte>(a.values[0]) + std::size_t{t.lane} * std::max<std::size_t>(2, a.op->width);
+  if (std::memcmp(t.host, compared, a.op->width) != 0) return false;
+  if (std::ranges::find(swapped_, t.address) != swapped_.end()) return false;
+  swapped_.push_back(t.address);
+  return true;
+}
+
+// Hands over knowledge at the address of an atomic or a strong access: a release leaves it there, an acquire takes it.
+// A weak store ends what was left.
+void BlockCheck::hand_over(const Access& a, const Warp& w, const Target& t) {
+  const AccessRule& rule = check_.rule(a.instruction);
+  if (t.space == AddressSpace::local) return;
+  Handovers& places = t.space == AddressSpace::shared ? places_ : check_.places();
+  if (!is_strong(rule)) {
+    if (rule.kind == Kind::store && !places.empty()) places.end(t.address);
+    return;
+  }
+  WarpView& view = warps_[t.warp].view;
+  const bool acquires = rule.order == Order::acquire || rule.order == Order::acq_rel;
+  const bool releases = rule.order == Order::release || rule.order == Order::acq_rel;
+  const bool far = rule.scope == Scope::device;
+  if (rule.kind != Kind::store)
+    if (const Handovers::Left* left = places.find(t.address))
+      view.read(t.lane, left->of_block == block_ ? left->block : Knowledge{}, far ? left->device : Knowledge{},
+                acquires);
+  if (rule.kind == Kind::load || (rule.kind == Kind::atomic && !swaps(a, w, t))) return;
+  const Knowledge near = releases ? view.release(t.lane) : view.fenced(t.lane, false);
+  const Knowledge all = !far ? Knowledge{} : releases ? near : view.fenced(t.lane, true);
+  places.leave(t.address, block_, near, all, rule.kind == Kind::atomic);
+}
+
+void BlockCheck::event(const Instruction& i, Warp& w) {
+  WarpState& s = warps_[w.index];
+  switch (static_cast<Nothing>(i.mode)) {
+    case Nothing::block_fence:
+    case Nothing::device_fence:
+      return s.view.fence(w.active, static_cast<Nothing>(i.mode) == Nothing::device_fence);
+    case Nothing::copies_commit:
+      for (uint32_t m = w.active; m; m &= m - 1) ++s.group[lowest(m)];
+      return;
+    case Nothing::copies_wait:
+      return finish_copies(s, w.index, w.active, i.sources.empty() ? 0 : static_cast<uint32_t>(i.sources[0].bits));
+    case Nothing::copies_wait_all:  // those of no group, too
+      for (uint32_t m = w.active; m; m &= m - 1) ++s.group[lowest(m)];
+      return finish_copies(s, w.index, w.active, 0);
+    default:
+      return;
+  }
+}
+
+// The lanes wait for all but the last `left` of their groups: what those copied is written now.
+void BlockCheck::finish_copies(WarpState& s, uint32_t warp, uint32_t lanes, uint32_t left) {
+  std::map<AccessId, AccessId> done;
+  std::erase_if(s.copies, [&](const Copy& c) {
+    if (!(lanes >> c.lane & 1) || c.group + left >= s.group[c.lane]) return false;
+    auto [now, fresh] = done.try_emplace(c.id, 0);
+    if (fresh) now->second = check_.add({block_, warp, false, s.view.now, check_[c.id].instruction});
+    shared_.visit(c.at, c.bytes, check_.made, [&, id = now->second](Cell& cell, uint64_t) {
+      if (cell.writer.id == c.id) cell.writer.id = id;
+    });
+    return true;
+  });
+}
+
+void BlockCheck::lanes(const LaneOp& op, Warp& w) {
+  const Instruction& i = *op.instruction;
+  const Decoded& p = *check_.launch().program;
+  if (shadows || (i.kind == Kind::shuffle && w.active != ~0u)) {
+    warps_[w.index].undefined.exchange(op, p, w);
+    if (!shadows && warps_[w.index].undefined.any()) {
+      shadows = true;
+      LaunchCheck::Seen s{Hazard::uninitialised, op.index};
+      s.block = block_;
+      s.warp = w.index;
+      s.lane = lowest(w.active);
+      check_.read_undefined(s);
+    }
+  }
+  if (!i.names_lanes && i.kind != Kind::warp_barrier) return;
+  const uint32_t* masks = w.at<uint32_t>(op.sources.back());
+  for (uint32_t m = w.active; m; m &= m - 1) {
+    if (masks[lowest(m)] >> lowest(m) & 1) continue;
+    LaunchCheck::Seen s{Hazard::bad_mask, op.index};
+    s.block = block_;
+    s.warp = w.index;
+    s.lane = lowest(m);
+    check_.found(s);
+  }
+  if (i.kind != Kind::warp_barrier) return;
+  for (uint32_t left = w.active; left;) {
+    const uint32_t named = masks[lowest(left)];
+    if (named & w.alive) warps_[w.index].view.sync_lanes(named & w.alive, w.alive);
+    left &= ~(named | (1u << lowest(left)));
+  }
+}
+
+void BlockCheck::arrive(uint32_t warp, uint32_t id) {
+  BlockClocks done{std::vector<Clock>(warps_.size()), {}};
+  View& left = arrived_[id];
+  warps_[warp].view.give(~0u, ~0u, left, done);
+  left.known.join(block_, std::move(done));
+}
+
+// A barrier of all threads is complete: has a warp gone past it that others wait at?
+void BlockCheck::check_skipped(const std::vector<Arrival>& at) {
+  for (std::size_t k = 0; k < check_.skips().size(); ++k) {
+    const uint32_t barrier = check_.skips()[k].barrier;
+    const auto waiting = std::ranges::find(at, barrier, &Arrival::instruction);
+    if (waiting == at.end()) continue;
+    for (uint32_t v = 0; v < warps_.size(); ++v) {
+      if (warps_[v].passed[k] != 2) continue;
+      const auto there = std::ranges::find(at, v, &Arrival::warp);
+      if (there != at.end() && there->instruction == barrier) continue;
+      LaunchCheck::Seen s{Hazard::divergent_barrier, barrier};
+      s.block = block_;
+      s.warp = waiting->warp;
+      s.lane = lowest(waiting->lanes);
+      s.note = "warp " + std::to_string(v) + " of the block has gone past it, and " +
+               (there == at.end() ? "has ended" : "waits at another barrier");
+      check_.found(s);
+    }
+  }
+  for (const Arrival& h : at) std::ranges::fill(warps_[h.warp].passed, uint8_t{0});
+}
+
+void BlockCheck::barrier(const std::vector<Arrival>& at, uint32_t id, bool whole) {
+  if (whole && !check_.skips().empty()) check_skipped(at);
+  View all;
+  BlockClocks done{std::vector<Clock>(warps_.size()), {}};
+  if (const auto early = arrived_.find(id); early != arrived_.end()) {
+    all = std::move(early->second);
+    arrived_.erase(early);
+  }
+  for (const Arrival& h : at) warps_[h.warp].view.give(h.lanes, h.alive, all, done);
+  all.known.join(block_, std::move(done));
+  for (const Arrival& h : at) warps_[h.warp].view.take(h.lanes, h.alive, all);
+}
+
+// What the two accesses lack, in a sentence: the one before by `lane` of its warp, and this one.
+const char* BlockCheck::missing(const AccessRecord& r, uint32_t lane, const Access& a, const Target& t) const {
+  const WarpView& view = warps_[t.warp].view;
+  const AccessRule &then = check_.rule(r.instruction), &now = check_.rule(a.instruction);
+  const bool other_block = r.block != block_;
+  if (other_block && is_strong(then) && is_strong(now) && (then.scope == Scope::block || now.scope == Scope::block))
+    return "an access of block scope (_block, thread_scope_block, .cta) is atomic within its block only: other blocks "
+           "need device scope";
+  if (view.knows(t.lane, r.block, static_cast<uint32_t>(r.warp), lane, r.clock, true))
+    return "the other thread has released it, but this one has no __threadfence() after the atomic that says so";
+  if (other_block)
+    return check_.block_scopes()
+               ? "blocks run in any order: a __threadfence() and then an atomic by the one, the atomic and then a "
+                 "__threadfence() by the other, all of device scope: this kernel has fences or atomics of block scope"
+               : "blocks run in any order: a __threadfence() and then an atomic by the one, the atomic and then a "
+                 "__threadfence() by the other, or a launch of its own";
+  if (r.warp != t.warp) return "__syncthreads() has to come between them";
+  if (r.instruction == a.instruction && now.kind == Kind::store && r.clock == view.now)
+    return "lanes of one warp store different values: any of them may stay";
+  return "lanes of one warp need not run in step: __syncwarp() has to come between them";
+}
+
+}  // namespace coalesce::machine

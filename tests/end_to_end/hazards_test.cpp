@@ -1,0 +1,81 @@
+// tests/hazards: `coalesce check` finds each kernel's mistake, as what it is and on the line that says so, and nothing
+// in the kernels put right.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "tests/end_to_end/command.h"
+
+namespace coalesce::end_to_end {
+namespace {
+
+using Found = std::map<std::string, std::set<std::string>>;  // by kernel: "LINE kind"
+
+std::string family_file(const std::string& family) { return kSource + "/tests/hazards/" + family + ".cu"; }
+
+// What the source announces by `HERE: hazard`, and all its kernels.
+Found announced_in(const std::string& family) {
+  Found all;
+  std::ifstream in(family_file(family));
+  std::string kernel, line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    const std::string begin = "KERNEL(", here = "// HERE: ";
+    if (line.starts_with(begin)) kernel = line.substr(begin.size(), line.find(')') - begin.size());
+    if (const auto at = line.find(here); at != std::string::npos)
+      all[kernel].insert(std::to_string(number) + " " + line.substr(at + here.size()));
+  }
+  return all;
+}
+
+// The name of `void name<false>(int const*, ...)`.
+std::string plain_name(std::string kernel) {
+  kernel.erase(std::min(kernel.find('<'), kernel.size()));
+  return kernel.substr(kernel.rfind(' ') + 1);
+}
+
+struct Checked {
+  Checked(const Workplace& here, const std::string& family, std::vector<std::string> arguments) {
+    std::vector<std::string> words{kCommand, "check",      "--json", "found",
+                                   "-q",     "--compiler", "clang",  family_file(family)};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    result = here.call(words);
+    const auto report = here.json("found");
+    for (const auto& f : report["findings"]) {
+      if (f["kind"] == "leak") continue;
+      found[plain_name(f.value("kernel", ""))].insert(std::to_string(f["line"].is_null() ? 0 : f["line"].get<int>()) +
+                                                      " " + f["kind"].get<std::string>());
+    }
+    text = report.dump(1);
+  }
+  Result result;
+  Found found;
+  std::string text;
+};
+
+class HazardsTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(HazardsTest, FindsEachMistakeAndNothingElse) {
+  const std::string family = GetParam();
+  const Workplace here;
+  const Result list = here.call({kCommand, "run", "-q", "--compiler", "clang", family_file(family), "list"});
+  ASSERT_EQ(list.code, 0) << list.err;
+  const Checked right(here, family, {"right"});
+  EXPECT_EQ(right.result.code, 0) << right.result.err;
+  EXPECT_EQ(right.found, Found{}) << right.text;
+  Found found = Checked(here, family, {"wrong"}).found;
+  std::istringstream lines(list.out);
+  for (std::string name; std::getline(lines, name);) found.merge(Checked(here, family, {name, "wrong"}).found);
+  const Found expected = announced_in(family);
+  for (const auto& [kernel, places] : expected) EXPECT_EQ(found[kernel], places) << kernel;
+  for (const auto& [kernel, places] : found) EXPECT_TRUE(expected.contains(kernel)) << kernel;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, HazardsTest,
+                         testing::Values("scopes", "flags", "locks", "shared", "barriers", "uninitialised", "copies",
+                                         "memory"),
+                         [](const auto& family) { return std::string(family.param); });
+
+}  // namespace
+}  // namespace coalesce::end_to_end
