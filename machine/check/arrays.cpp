@@ -19,7 +19,7 @@ void LaunchCheck::find_bounds() {
       continue;
     std::memcpy(&value, launch_.parameters->data() + reg.parameter_offset, sizeof value);
     target[r] = launch_.memory->find(value);
-    // What the host has registered may touch another such range, whose end is then its beginning.
+    // A range that the host has registered may touch another such range, whose end is then its beginning.
     is_pointer[r] = target[r] && target[r]->origin != Origin::host;
   }
   for (const Root& root : find_roots(p, is_pointer)) {
@@ -55,7 +55,7 @@ bool BlockCheck::within(const Access& a, const Target& t, uint64_t bytes) const 
   return b.any || b.space != t.space || (t.address >= b.base && t.address + bytes <= b.end);
 }
 
-// What malloc has given in kernels: an access between blocks, or to one that was freed.
+// Finds accesses of the device heap that lie between blocks of malloc, or in one that was freed.
 void BlockCheck::check_heap(const Access& a, const Target& t) {
   const DeviceHeap* heap = check_.launch().heap;
   if (!heap || !heap->holds(t.address)) return;

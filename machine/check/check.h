@@ -98,7 +98,7 @@ class LaunchCheck final : public LaunchObserver {
     std::string note = {};
   };
   void found(const Seen& s);
-  // What an instruction has read first that nothing had written: named where it is used.
+  // Notes the first unwritten value that an instruction has read: it is named where it is used.
   void read_undefined(const Seen& s) { origins_.emplace(s.instruction, s); }
   const std::vector<Skip>& skips() const { return skips_; }
   // The bytes that an operation's address may reach, of shared or local memory, or of global memory.
@@ -182,7 +182,7 @@ class BlockCheck final : public BlockObserver {
     std::vector<Copy> copies;
     std::array<uint32_t, 32> group{};  // of each lane: the group its copies go to
     UndefinedRegisters undefined;
-    // By skip, since the last barrier: 1 it has come to the branch, 2 and to the block behind it.
+    // One entry a skip, since the last barrier: 1 it has come to the branch, 2 and to the block behind it.
     std::vector<uint8_t> passed;
   };
 
@@ -243,7 +243,7 @@ void BlockCheck::visit_ids(Visit visit) {
   }
 }
 
-// What check.cpp and order.cpp know of one lane's access.
+// One lane's access, as check.cpp and order.cpp know it.
 struct BlockCheck::Target {
   AddressSpace space = AddressSpace::global;
   uint32_t warp = 0, lane = 0;

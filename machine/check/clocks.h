@@ -32,7 +32,7 @@
 
 namespace coalesce::machine {
 
-// What a lane has heard of.
+// The accesses that a lane has heard of.
 struct View {
   Knowledge known;                        // comes before what is next
   Knowledge block_read, device_read;      // taken from own block's writers, from all: known at the next fence
@@ -49,7 +49,7 @@ class WarpView {
   bool knows(uint32_t lane, uint64_t block, uint32_t warp, uint32_t other, Clock then, bool strong) const;
   // The same of all lanes of both warps, by what a barrier or nobody has told: false may mean that it was not so quick.
   bool all_know(uint64_t block, uint32_t warp, Clock then) const;
-  // Of lanes of this warp.
+  // True if the access of another lane of this warp is known.
   bool knows_lane(uint32_t lane, uint32_t other, Clock then) const {
     return (rows_ ? (*rows_)[lane][other] : whole_) > then;
   }
@@ -77,7 +77,7 @@ class WarpView {
   std::unique_ptr<std::array<View, 32>> own_;  // of each, beside it; null: nothing
 };
 
-// What releases have left, by address.
+// The knowledge that releases have left, by address.
 class Handovers {
  public:
   struct Left {

@@ -81,7 +81,7 @@ namespace {
 uint64_t above(uint64_t key, uint64_t bit) { return key & ~(2 * bit - 1); }
 }  // namespace
 
-// Of two subtrees of which neither lies within the other.
+// The link of two subtrees of which neither lies within the other.
 Knowledge::Link Knowledge::fork(const Link& a, const Link& b) {
   auto n = std::make_shared<Node>();
   n->bit = uint64_t{1} << (63 - __builtin_clzll(a->key ^ b->key));

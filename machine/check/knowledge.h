@@ -16,7 +16,7 @@ namespace coalesce::machine {
 using Clock = uint32_t;
 using LaneClocks = std::array<Clock, 32>;
 
-// Of one block: accesses of warp w's lane l before of(w, l) are known.
+// One block's clocks: accesses of warp w's lane l before of(w, l) are known.
 struct BlockClocks {
   std::vector<Clock> warps;                            // of all its lanes
   std::vector<std::pair<uint32_t, LaneClocks>> lanes;  // of a warp whose lanes differ; by warp

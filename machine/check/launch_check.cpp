@@ -96,7 +96,7 @@ std::string LaunchCheck::name_address(const Seen& s) const {
 }
 
 void LaunchCheck::found(const Seen& s) {
-  // Of several uses of what an instruction has read, the first is shown.
+  // The first of several uses of a value is shown.
   const bool of_origin = s.origin != kNone;
   const uint32_t before = s.before ? (*this)[s.before].instruction : kNone;
   const auto key = std::make_tuple(s.hazard, of_origin ? s.origin : std::min(before, s.instruction),

@@ -1,4 +1,4 @@
-// What synchronises, and what a race lacks.
+// Synchronisation between accesses, and the text that says what a race lacks.
 #include <algorithm>
 #include <cstring>
 
@@ -149,7 +149,7 @@ void BlockCheck::barrier(const std::vector<Arrival>& at, uint32_t id, bool whole
   for (const Arrival& h : at) warps_[h.warp].view.take(h.lanes, h.alive, all);
 }
 
-// What the two accesses lack, in a sentence: the one before by `lane` of its warp, and this one.
+// The missing order between two accesses, in a sentence: the one before by `lane` of its warp, and this one.
 const char* BlockCheck::missing(const AccessRecord& r, uint32_t lane, const Access& a, const Target& t) const {
   const WarpView& view = warps_[t.warp].view;
   const AccessRule &then = check_.rule(r.instruction), &now = check_.rule(a.instruction);

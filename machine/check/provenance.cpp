@@ -10,7 +10,7 @@ namespace {
 
 constexpr Root kSeveral{Root::Kind::several, 0};
 
-// Of a sum, or of a value that is the one or the other.
+// The root of a sum, or of a value that is the one or the other.
 Root join(Root a, Root b) {
   if (a.kind == Root::Kind::none) return b;
   if (b.kind == Root::Kind::none || a == b) return a;
@@ -55,7 +55,7 @@ class Roots {
     }
     bool changed = false;
     each_written(p_, i, [&](uint32_t r) {
-      // What comes from memory, or through a call, may be any pointer.
+      // A value from memory, or through a call, may be any pointer.
       const bool any = i.memory != kNone || i.kind == Kind::function_call || i.kind == Kind::call;
       const bool pointer = p_.registers[r].element == Element::b64;
       changed = raise(r, any && pointer ? kSeveral : root) || changed;

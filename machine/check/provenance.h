@@ -1,4 +1,4 @@
-// What an address was made of: a variable of shared or local memory, or a pointer that is a kernel's parameter.
+// The root of an address: a variable of shared or local memory, or a pointer that is a kernel's parameter.
 // Arithmetic keeps that, whatever it adds; a pointer that comes from memory has none.
 #pragma once
 
@@ -15,8 +15,8 @@ struct Root {
   bool operator==(const Root&) const = default;
 };
 
-// By memory operation: what its address is made of. `is_pointer`: by register, parameters whose value is the address of
-// an allocation.
+// Each memory operation has the root of its address. `is_pointer`: by register, parameters whose value is the address
+// of an allocation.
 std::vector<Root> find_roots(const Decoded& program, const std::vector<bool>& is_pointer);
 
 }  // namespace coalesce::machine

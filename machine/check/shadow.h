@@ -25,7 +25,8 @@ struct Cell {
   Accessed readers[2];  // since that write; of different warps, where there were several
 };
 
-// Of a cell whose last writer is strong, which others may meet without an order: what came before, and counts too.
+// The earlier accesses of a cell whose last writer is strong: others may meet that one without an order, so these
+// count.
 struct Past {
   Accessed weak;          // the last weak writer
   Accessed others[2];     // strong writers that do not come before the last one
@@ -69,7 +70,7 @@ class Cells {
     if (page.cells.empty()) prepare(page, kLine, made);
     return page.step == kLine ? &page.cells[at % kPage / kLine] : nullptr;
   }
-  // By a cell's place.
+  // The past of cells, by their place.
   std::unordered_map<uint64_t, Past>& past() { return past_; }
   template <class Visit>
   void visit_all(Visit visit) {  // each Accessed

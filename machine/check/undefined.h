@@ -41,10 +41,10 @@ class UndefinedRegisters {
   void define(uint32_t reg, uint32_t mask);
   UndefinedBits& make(uint32_t reg);  // as it is, or with nothing undefined
   void settle(uint32_t reg);          // forgets it if nothing is undefined
-  // Forgets what lanes of `mask` do not need any more: registers beside `live`, which is sorted.
+  // Forgets the registers of lanes of `mask` that are not in `live`, which is sorted.
   void keep(const std::vector<uint32_t>& live, uint32_t mask);
 
-  // What an instruction that computes does with them, before it runs in the lanes of `mask`.
+  // Carries them through an instruction that computes, before it runs in the lanes of `mask`.
   void compute(const Instruction& i, const Decoded& p, const Warp& w, uint32_t mask);
   // The same of shuffles, votes and the like. A shuffle's value of a lane that takes no part is undefined.
   void exchange(const LaneOp& op, const Decoded& p, const Warp& w);

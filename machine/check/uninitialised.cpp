@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kAlignment = 16;
 }  // namespace
 
-// What the load of an element gives its register.
+// Marks the register that a load of an element fills.
 void BlockCheck::load_undefined(const Access& a, const Target& t, uint32_t element) {
   const Value& v = a.op->values[element];
   if (!v.is_reg()) return;

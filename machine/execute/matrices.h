@@ -1,4 +1,4 @@
-// What the tensor cores' instructions do with a warp's registers (isa/matrix.h).
+// The tensor cores' instructions on a warp's registers (isa/matrix.h).
 #pragma once
 
 #include "machine/execute/ops.h"

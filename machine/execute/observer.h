@@ -22,7 +22,7 @@ struct Arrival {
 class BlockObserver {
  public:
   virtual ~BlockObserver() = default;
-  // Some register holds what nothing has written: computes() and decides() want to be told.
+  // Some register holds what nothing has written: computes() and decides() are called.
   bool shadows = false;
   virtual void begin(uint64_t block) = 0;  // shared and local memory hold nothing yet
   // Before the warp's active lanes do it.

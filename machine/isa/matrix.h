@@ -1,4 +1,4 @@
-// What the instructions of the tensor cores multiply: shapes, types, and which lane holds which elements.
+// The tensor cores' operands: shapes, types, and which lane holds which elements.
 //
 // Matrices lie in registers as tiles: a register of all lanes is eight rows of four lanes, each with a run of elements
 // along the row. Of the left matrix (m x k) rows are m, of the right one (k x n) rows are n, of sums rows are m.

@@ -202,7 +202,7 @@ void run_match(Warp&, Frame&, const Op&, uint32_t on);
 void run_redux(Warp&, Frame&, const Op&, uint32_t on);
 void run_elect(Warp&, Frame&, const Op&, uint32_t on);
 void run_texture(Warp&, Frame&, const Op&, uint32_t on);
-// What an arrival and its kin make of an mbarrier object (mbarrier.cpp).
+// The mbarrier object after an arrival and its kin (mbarrier.cpp).
 uint64_t mbarrier_result(Arithmetic what, uint64_t old, uint64_t operand);
 void run_mbarrier(Warp&, Frame&, const Op&, uint32_t on);
 void run_matrix(Warp&, Frame&, const Op&, uint32_t on);

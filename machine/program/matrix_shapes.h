@@ -43,7 +43,7 @@ inline constexpr ShapeRow kMma[] = {
     {CellType::s4, {16, 8, 32}},   {CellType::s4, {16, 8, 64}},   {CellType::u4, {8, 8, 32}},
     {CellType::u4, {16, 8, 32}},   {CellType::u4, {16, 8, 64}},   {CellType::b1, {8, 8, 128}},
     {CellType::b1, {16, 8, 128}},  {CellType::b1, {16, 8, 256}}};
-// Of wmma.
+// The shapes of wmma.
 inline constexpr ShapeRow kWmma[] = {
     {CellType::f16, {16, 16, 16}},  {CellType::f16, {32, 8, 16}},  {CellType::f16, {8, 32, 16}},
     {CellType::bf16, {16, 16, 16}}, {CellType::bf16, {32, 8, 16}}, {CellType::bf16, {8, 32, 16}},

@@ -15,7 +15,7 @@ using Found = std::map<std::string, std::set<std::string>>;  // by kernel: "LINE
 
 std::string family_file(const std::string& family) { return kSource + "/tests/hazards/" + family + ".cu"; }
 
-// What the source announces by `HERE: hazard`, and all its kernels.
+// The hazards that the source announces by `HERE: hazard`, and all its kernels.
 Found announced_in(const std::string& family) {
   Found all;
   std::ifstream in(family_file(family));

@@ -18,7 +18,7 @@ std::string short_place(const Line& line, const std::string& program) {
 
 std::string program_name(const Record& record) { return record.program.substr(record.program.rfind('/') + 1); }
 
-// Who launched, where it was not one process alone.
+// The processes that launched, if there are several.
 void print_processes(std::ostream& out, const Record& record, const SummaryStyle& style) {
   constexpr std::size_t kMost = 12;
   if (record.processes.size() < 2) return;

@@ -184,7 +184,7 @@ TEST(Matrices, ProductsOfEveryShapeAndLayout) {
         }
 }
 
-// What ptxas makes of them: rows of shared halves by ldmatrix, sums of neighbours two at a time.
+// Fragments as ptxas loads them: rows of shared halves by ldmatrix, sums of neighbours two at a time.
 TEST(Matrices, FragmentsCostWhatTheirAccessesCost) {
   const Ran global = check_product({16, 16, 16, "f16", "f32", true, false, true, ".global"});
   EXPECT_EQ(global.counters().global_load_requests, 4 + 4 + 4);
