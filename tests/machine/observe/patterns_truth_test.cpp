@@ -18,11 +18,11 @@
 namespace coalesce::machine {
 namespace {
 
-struct Instruction {
+struct PatternInstruction {
   std::string kind, text;
   uint32_t bytes = 0;
 };
-const std::map<std::string, Instruction> kInstructions = {
+const std::map<std::string, PatternInstruction> kInstructions = {
 #define COALESCE_ROW(kind, name, bytes, text) {#name, {#kind, text, bytes}},
     INSTRUCTIONS(COALESCE_ROW)
 #undef COALESCE_ROW
@@ -37,7 +37,7 @@ std::string replaced(std::string text, const std::map<std::string, std::string>&
 }
 
 // The kernel of one instruction: lane i takes offset[pattern][i] where its bit of the mask is set.
-std::string kernel_of(const Instruction& instruction, const std::vector<std::vector<uint32_t>>& patterns) {
+std::string kernel_of(const PatternInstruction& instruction, const std::vector<std::vector<uint32_t>>& patterns) {
   std::string offsets;
   for (const auto& pattern : patterns) {
     for (const uint32_t element : pattern)
