@@ -21,7 +21,7 @@ using Finding = std::pair<std::string, int>;  // kind, line
 std::string hazards_source(const std::string& name) { return kSource + "/tests/hazards/" + name + ".cu"; }
 
 // The lines that end in `HERE: hazard`.
-std::set<Finding> announced_in(const std::string& path) {
+std::set<Finding> announced_lines(const std::string& path) {
   std::set<Finding> all;
   std::ifstream in(path);
   std::string line;
@@ -30,8 +30,8 @@ std::set<Finding> announced_in(const std::string& path) {
   return all;
 }
 
-struct Checked {
-  Checked(const Workplace& here, std::vector<std::string> words) {
+struct HostChecked {
+  HostChecked(const Workplace& here, std::vector<std::string> words) {
     words.insert(words.begin(), {kCommand, "check", "--json", "found", "--compiler", "clang"});
     result = here.call(words);
     if (here.exists("found")) report = here.json("found");
@@ -49,10 +49,10 @@ class HostHazards : public testing::TestWithParam<const char*> {};
 TEST_P(HostHazards, FindsEachMistakeAndNothingElse) {
   const Workplace here;
   const std::string source = hazards_source(GetParam());
-  const Checked wrong(here, {source, "wrong"});
+  const HostChecked wrong(here, {source, "wrong"});
   EXPECT_EQ(wrong.result.code, 4);
-  EXPECT_EQ(wrong.found, announced_in(source)) << wrong.result.err;
-  const Checked right(here, {source, "right"});
+  EXPECT_EQ(wrong.found, announced_lines(source)) << wrong.result.err;
+  const HostChecked right(here, {source, "right"});
   EXPECT_EQ(right.result.code, 0);
   EXPECT_EQ(right.found, std::set<Finding>{}) << right.result.err;
   EXPECT_EQ(right.report["complete"], true);
@@ -61,11 +61,11 @@ INSTANTIATE_TEST_SUITE_P(Files, HostHazards, testing::Values("host_calls", "host
 
 TEST(HostHazards, NamesTheAllocationAndTheCalls) {
   const Workplace here;
-  const Checked twice(here, {hazards_source("host_calls"), "freed_twice", "wrong"});
+  const HostChecked twice(here, {hazards_source("host_calls"), "freed_twice", "wrong"});
   EXPECT_THAT(twice.result.err, HasSubstr("cudaFree of memory that was freed before"));
   EXPECT_THAT(twice.result.err, HasSubstr(" freed by void freed_twice<false>() ("));
   EXPECT_THAT(twice.result.err, HasSubstr("from main ("));
-  const Checked past(here, {hazards_source("host_calls"), "element_past_the_end", "wrong"});
+  const HostChecked past(here, {hazards_source("host_calls"), "element_past_the_end", "wrong"});
   EXPECT_EQ(past.result.code, 4);
   ASSERT_EQ(past.report["findings"].size(), 1u) << past.result.err;
   EXPECT_EQ(past.report["findings"][0]["kind"], "illegal_address");
@@ -103,16 +103,16 @@ int main(int argc, char**) {
   return cudaDeviceSynchronize();
 }
 )");
-  const Checked allowed(here, {program.string()});
+  const HostChecked allowed(here, {program.string()});
   EXPECT_EQ(allowed.result.code, 0) << allowed.result.err;
   EXPECT_THAT(allowed.result.err, HasSubstr("suppressed"));
   EXPECT_THAT(allowed.result.err, HasSubstr("4 bytes of device memory were not freed"));
   EXPECT_GT(allowed.report["suppressed"], 0);
-  EXPECT_EQ(Checked(here, {program.string(), "other"}).result.code, 4);
-  const Checked leak(here, {"--leaks", "error", program.string()});
+  EXPECT_EQ(HostChecked(here, {program.string(), "other"}).result.code, 4);
+  const HostChecked leak(here, {"--leaks", "error", program.string()});
   EXPECT_EQ(leak.result.code, 4);
   EXPECT_EQ(leak.report["findings"][0]["kind"], "leak");
-  EXPECT_THAT(Checked(here, {"--leaks", "off", program.string()}).result.err, Not(HasSubstr("not freed")));
+  EXPECT_THAT(HostChecked(here, {"--leaks", "off", program.string()}).result.err, Not(HasSubstr("not freed")));
 }
 
 TEST(HostHazards, WhatCannotRunIsNotChecked) {
@@ -130,7 +130,7 @@ int main(int argc, char**) {
   for (const bool unknown : {false, true}) {
     std::vector<std::string> words = {program.string()};
     if (unknown) words.emplace_back("unknown");
-    const Checked stopped(here, words);
+    const HostChecked stopped(here, words);
     EXPECT_EQ(stopped.result.code, 3) << stopped.result.err;
     EXPECT_EQ(stopped.report["complete"], false);
     EXPECT_EQ(stopped.report["findings"].size(), 0u);

@@ -52,7 +52,7 @@ long long sum(const nlohmann::json& launch, const std::string& what) {
 }
 
 // The programs of the folder itself; exact/ has another test.
-std::vector<std::string> programs() {
+std::vector<std::string> library_programs() {
   std::vector<std::string> names = names_in(kPrograms, ".cu");
   std::erase_if(names, [](const std::string& name) { return name.find('/') != std::string::npos; });
   return names;
@@ -149,7 +149,7 @@ bool takes_long(const std::string& program) {
   return program == "edges.cu" || program == "flat.cu" || program == "segments.cu" || program == "shapes.cu";
 }
 std::vector<std::string> programs_that(bool take_long) {
-  std::vector<std::string> names = programs();
+  std::vector<std::string> names = library_programs();
   std::erase_if(names, [&](const std::string& name) { return takes_long(name) != take_long; });
   return names;
 }
