@@ -13,9 +13,6 @@
 namespace coalesce::end_to_end {
 namespace fs = std::filesystem;
 
-const std::string kCommand = COALESCE_BINARY_DIR "/bin/coalesce";
-const std::string kSource = COALESCE_SOURCE_DIR;
-
 Workplace::Workplace() {
   std::string pattern = testing::TempDir() + "coalesce-end-XXXXXX";
   if (!mkdtemp(pattern.data())) throw std::runtime_error("cannot make " + pattern);

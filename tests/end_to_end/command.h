@@ -45,8 +45,9 @@ class Workplace {
   std::filesystem::path folder_;
 };
 
-extern const std::string kCommand;  // the build tree's coalesce
-extern const std::string kSource;   // the source tree
+// Inline, so that test names, which are made before main(), can use them.
+inline const std::string kCommand = COALESCE_BINARY_DIR "/bin/coalesce";
+inline const std::string kSource = COALESCE_SOURCE_DIR;
 
 bool have(const std::string& program);  // on PATH
 
