@@ -52,7 +52,9 @@ std::string LaunchCheck::name_bounds(const Seen& s) const {
 // Whether the access lies in what its address was made of.
 bool BlockCheck::within(const Access& a, const Target& t, uint64_t bytes) const {
   const LaunchCheck::Bounds& b = check_.bounds(a.window);
-  return b.any || b.space != t.space || (t.address >= b.base && t.address + bytes <= b.end);
+  if (b.any || b.space != t.space || (t.address >= b.base && t.address + bytes <= b.end)) return true;
+  // An access outside every allocation ends the launch, which says so.
+  return t.space == AddressSpace::global && !check_.launch().memory->find(t.address);
 }
 
 // Finds accesses of the device heap that lie between blocks of malloc, or in one that was freed.

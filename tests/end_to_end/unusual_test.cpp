@@ -149,7 +149,7 @@ int main(int, char** words) {
     EXPECT_EQ(result.err, "");
     EXPECT_EQ(here.read(own.string()), "mine!");
     const std::string written = here.read((*record ? source.parent_path() / record : json).string());
-    for (const char* wanted : {"before", "after", *record ? "{\"end\":true}" : "\"complete\":true"})
+    for (const char* wanted : {"before", "after", *record ? "{\"end\":true" : "\"complete\":true"})
       EXPECT_THAT(written, testing::HasSubstr(wanted));
   }
 }

@@ -70,6 +70,7 @@ class Array {
   explicit Array(i64 count, int shift = 0) : count_(count), before_(256 + shift * sizeof(T)) {
     CHECK(cudaMalloc(reinterpret_cast<void**>(&memory_), bytes()));
     CHECK(cudaMemset(memory_, kGuard, bytes()));
+    CHECK(cudaDeviceSynchronize());  // streams that do not wait for the default one may write at once
   }
   explicit Array(const std::vector<T>& values, int shift = 0) : Array(static_cast<i64>(values.size()), shift) {
     if (count_) CHECK(cudaMemcpy(get(), values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice));
