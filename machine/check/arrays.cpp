@@ -10,7 +10,7 @@ namespace coalesce::machine {
 void LaunchCheck::find_bounds() {
   const Decoded& p = *launch_.program;
   std::vector<const Allocation*> target(p.registers.size());
-  std::vector<bool> is_pointer(p.registers.size());
+  std::vector<Pointer> pointers(p.registers.size());
   for (uint32_t r = 0; r < p.registers.size(); ++r) {
     const Register& reg = p.registers[r];
     uint64_t value = 0;
@@ -20,9 +20,13 @@ void LaunchCheck::find_bounds() {
     std::memcpy(&value, launch_.parameters->data() + reg.parameter_offset, sizeof value);
     target[r] = launch_.memory->find(value);
     // A range that the host has registered may touch another such range, whose end is then its beginning.
-    is_pointer[r] = target[r] && target[r]->origin != Origin::host;
+    if (target[r] && target[r]->origin != Origin::host) {
+      pointers[r] = Pointer::of_allocation;
+    } else if (may_be_address(value)) {
+      pointers[r] = Pointer::elsewhere;
+    }
   }
-  for (const Root& root : find_roots(p, is_pointer)) {
+  for (const Root& root : find_roots(p, pointers)) {
     Bounds& b = bounds_.emplace_back();
     if (root.kind == Root::Kind::array) {
       const ArrayVariable& a = p.arrays[root.index];

@@ -19,9 +19,11 @@ Root join(Root a, Root b) {
 
 class Roots {
  public:
-  Roots(const Decoded& p, const std::vector<bool>& is_pointer) : p_(p), of_(p.registers.size()) {
-    for (uint32_t r = 0; r < of_.size(); ++r)
-      if (is_pointer[r]) of_[r] = {Root::Kind::parameter, r};
+  Roots(const Decoded& p, const std::vector<Pointer>& pointers) : p_(p), of_(p.registers.size()) {
+    for (uint32_t r = 0; r < of_.size(); ++r) {
+      if (pointers[r] == Pointer::of_allocation) of_[r] = {Root::Kind::parameter, r};
+      if (pointers[r] == Pointer::elsewhere) of_[r] = kSeveral;
+    }
     // Joins only go up, three steps a register.
     for (bool again = true; again;) {
       again = false;
@@ -66,16 +68,22 @@ class Roots {
   Root of_pure(const Instruction& i) const {
     using isa::Opcode;
     const auto source = [&](std::size_t k) { return k < i.sources.size() ? of(i.sources[k]) : Root{}; };
+    // A constant that is taken as it is may be the address of a variable.
+    const auto taken = [&](std::size_t k) {
+      const bool address = k < i.sources.size() && i.sources[k].is_constant() && i.sources[k].array == kNone &&
+                           may_be_address(i.sources[k].bits);
+      return address ? kSeveral : source(k);
+    };
     switch (i.pure->operation.opcode) {
       case Opcode::mov:
       case Opcode::cvt:
       case Opcode::widen:
       case Opcode::narrow:
-        return source(0);
+        return taken(0);
       case Opcode::selp:
       case Opcode::min:
       case Opcode::max:
-        return join(source(0), source(1));
+        return join(taken(0), taken(1));
       case Opcode::add:
       case Opcode::or_:
         return source(0).kind != Root::Kind::none && source(1).kind != Root::Kind::none ? kSeveral
@@ -102,8 +110,8 @@ class Roots {
 
 }  // namespace
 
-std::vector<Root> find_roots(const Decoded& p, const std::vector<bool>& is_pointer) {
-  const Roots roots(p, is_pointer);
+std::vector<Root> find_roots(const Decoded& p, const std::vector<Pointer>& pointers) {
+  const Roots roots(p, pointers);
   std::vector<Root> all;
   for (const MemoryOp& m : p.memory) {
     const Root r = roots.of(m);

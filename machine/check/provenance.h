@@ -15,8 +15,13 @@ struct Root {
   bool operator==(const Root&) const = default;
 };
 
-// Each memory operation has the root of its address. `is_pointer`: by register, parameters whose value is the address
-// of an allocation.
-std::vector<Root> find_roots(const Decoded& program, const std::vector<bool>& is_pointer);
+// The value of a parameter's register: no address, the address of an allocation, or one that may be anywhere else.
+enum class Pointer : uint8_t { no, of_allocation, elsewhere };
+
+// True if a value may be an address: allocations lie above, and offsets below, 2^32.
+inline bool may_be_address(uint64_t value) { return value >> 32 != 0 && value >> 63 == 0; }
+
+// Each memory operation has the root of its address. `pointers`: by register.
+std::vector<Root> find_roots(const Decoded& program, const std::vector<Pointer>& pointers);
 
 }  // namespace coalesce::machine

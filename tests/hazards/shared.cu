@@ -281,7 +281,7 @@ KERNEL(tree_of_a_warp) {
   for (int step = 32; step > 0; step /= 2) {
     const int sum = all[t] + all[t + step];  // HERE: race_shared
     if (Right) __syncwarp();
-    all[t] = sum;  // HERE: race_shared
+    all[t] = sum;
     if (Right) __syncwarp();
   }
   out[t] = all[0];  // HERE: race_shared

@@ -27,7 +27,7 @@ void add_reduce(CLI::App& app, ReduceOptions& options) {
       ->type_name("BYTES")
       ->check(whole_number(0));
   reduce->add_option("--column", options.column, "Of CSV files: a heading, or a number from 1")->type_name("NAME");
-  reduce->add_option("--separator", options.separator, "Between CSV fields")->type_name("CHAR")->capture_default_str();
+  reduce->add_option("--separator", options.separator, "Between CSV fields; a comma unless given")->type_name("CHAR");
   reduce->add_option("--missing", options.missing, "Empty CSV fields: error or skip")
       ->type_name("WHAT")
       ->capture_default_str()
@@ -39,8 +39,8 @@ void add_reduce(CLI::App& app, ReduceOptions& options) {
   add_file(*reduce, "--output", options.output, "With --axis and one operation: write the results as .npy");
   add_file(*reduce, "--checkpoint", options.checkpoint, "Keep the state here, every ten seconds and when interrupted");
   reduce->add_flag("--resume", options.resume, "Go on from the checkpoint, if there is one");
-  reduce->add_option("--part", options.part, "Read only the I-th of N equal parts; the checkpoint is its result")
-      ->type_name("I/N");
+  reduce->add_option("--part", options.part, "I/N: read only the I-th of N equal parts; the checkpoint is its result")
+      ->type_name("PART");
   reduce->add_flag("--merge", options.merge, "The files are checkpoints of all parts: print the whole's results");
   add_colour(*reduce, options.colour);
   reduce->footer(
