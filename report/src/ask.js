@@ -123,9 +123,15 @@ export function makeAsk(form) {
     figure.querySelector(".scroll").innerHTML = picture.svg(question, phone.matches);
     return true;
   };
-  // The address then holds the question, to be passed on.
+  // The address then holds the question, to be passed on: once typing rests, because browsers refuse more than some
+  // twenty changes a second.
+  let rest;
   const asked = () => {
-    if (draw()) history.replaceState(null, "", `#${page}?${new URLSearchParams(question)}`);
+    if (!draw()) return;
+    clearTimeout(rest);
+    rest = setTimeout(() => {
+      if (form.closest(".page").classList.contains("now")) history.replaceState(null, "", `#${page}?${new URLSearchParams(question)}`);
+    }, 30);
   };
   form.append(...picture.fields.map(field));
   const presets = document.createElement("span");

@@ -18,7 +18,7 @@ std::string kernels() { return kSource + "/tests/end_to_end/hazards.cu"; }
 
 using Finding = std::pair<std::string, int>;  // kind, line
 
-// The findings that the source announces by `HERE: hazard`, by the kernel's name.
+// The findings that the source announces by `HERE: hazard ...`, by the kernel's name.
 std::map<std::string, std::set<Finding>> announced() {
   std::map<std::string, std::set<Finding>> all;
   std::ifstream in(kernels());
@@ -26,8 +26,10 @@ std::map<std::string, std::set<Finding>> announced() {
   for (int number = 1; std::getline(in, line); ++number) {
     const std::string begin = "__global__ void ", here = "// HERE: ";
     if (line.starts_with(begin)) kernel = line.substr(begin.size(), line.find('(') - begin.size());
-    if (const auto at = line.find(here); at != std::string::npos)
-      all[kernel].emplace(line.substr(at + here.size()), number);
+    if (const auto at = line.find(here); at != std::string::npos) {
+      std::istringstream kinds(line.substr(at + here.size()));
+      for (std::string kind; kinds >> kind;) all[kernel].emplace(kind, number);
+    }
   }
   return all;
 }

@@ -197,7 +197,7 @@ __global__ void early_copy(const int* in, int* out) {
 template <bool Right>
 __global__ void past_the_end(const int* in, int* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  out[i] = in[i + (Right ? 0 : 4 * kThreads * kBlocks)];  // HERE: illegal_address
+  out[i] = in[i + (Right ? 0 : 4 * kThreads * kBlocks)];  // HERE: out_of_array illegal_address
 }
 
 template <bool Right>
