@@ -215,6 +215,7 @@ try {
 
   await check("the address holds the question, and a bad one is answered", async () => {
     await ask("banks", { stride: 4, width: 8, pad: 0, lanes: 16, kind: "store" });
+    await settled();
     assert.equal(await tab.evaluate("location.hash"), "#banks?stride=4&width=8&pad=0&lanes=16&kind=store");
     const answer = await tab.evaluate(at("#banks .answer") + ".textContent");
     await tab.open("about:blank");
