@@ -145,6 +145,10 @@ AxesResult reduce_axes(const Array& array, const std::vector<int64_t>& axes, con
     if (!reduced[i]) out.extents.push_back(all[i].extent);
   }
   const uint64_t results = elements(kept);
+  // A header of a few bytes may promise any number of results of nothing.
+  if (array.count == 0 && results > 1'000'000)
+    throw std::runtime_error("'" + array.file.path() + "' has no elements, and --axis asks for " +
+                             std::to_string(results) + " results");
   out.results.assign(operations.size(), std::vector<Result>(results));
   if (results != 0) {
     with_type(array.element, [&](auto type) {

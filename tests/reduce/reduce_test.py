@@ -123,6 +123,8 @@ class Reduce(unittest.TestCase):
         found = results("--op", ALL, path)
         self.assertEqual((found["count"], found["exact_sum"], found["min"], found["argmax"]), (0, 0.0, None, None))
         self.assertEqual((found["exact_mean"], found["variance"]), ("nan", "nan"))
+        path = npy(self.path("many.npy"), "float32", [], (0, 10 ** 12))
+        self.assertIn("has no elements", coalesce("--axis", "0", path, code=2))
 
     def test_special_values(self):
         nan, inf = math.nan, math.inf
