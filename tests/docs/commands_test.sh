@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs every command that the README and docs show in an ```sh block, as printed, in a folder that looks like the root of a
-# built tree. A comment that says "exit code N" is held to. usage: commands_test.sh SOURCE-DIR BINARY-DIR
+# Runs every command that the README, or all other documents, show in an ```sh block, as printed, in a folder that looks like the
+# root of a built tree. A comment that says "exit code N" is held to. usage: commands_test.sh SOURCE-DIR BINARY-DIR README|docs
 # Left out, because other tests do the same: ./dev (this is part of it), cmake and podman (tests/install). Of `lab all` two
 # experiments: tests/lab runs each with the same sizes.
 set -euo pipefail
-source=$(cd -- "$1" && pwd -P) binary=$(cd -- "$2" && pwd -P)
+documents=$3 source=$(cd -- "$1" && pwd -P) binary=$(cd -- "$2" && pwd -P)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 ln -s "$binary" "$work/build"
@@ -30,6 +30,9 @@ while IFS= read -r line; do
     exit 1
   fi
   ran=$((ran + 1))
-done < <(awk '/^```sh/ {on = 1; next} /^```/ {on = 0} on' "$source/README.md" "$source"/docs/*.md "$source"/docs/*/*.md)
+done < <(
+  if [[ $documents == README ]]; then files=("$source/README.md"); else files=("$source"/docs/*.md "$source"/docs/*/*.md); fi
+  awk '/^```sh/ {on = 1; next} /^```/ {on = 0} on' "${files[@]}"
+)
 [[ $ran -gt 0 ]] || { echo "no command found"; exit 1; }
 echo "$ran commands ran"

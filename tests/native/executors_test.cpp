@@ -171,7 +171,7 @@ TEST(Executors, AgreeOnRandomKernels) { agree(Breadth::all, {1, kKernels}); }
 
 // In parts: tests run beside each other.
 class SmallKernels : public testing::TestWithParam<uint64_t> {};
-constexpr uint64_t kParts = 5;
+constexpr uint64_t kParts = 20;
 TEST_P(SmallKernels, Agree) {
   agree(Breadth::small, {1 + GetParam() * (kSmallKernels / kParts), kSmallKernels / kParts});
 }
