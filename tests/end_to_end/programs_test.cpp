@@ -132,8 +132,7 @@ TEST_P(ProgramTest, AllAreRightAndCountTheSameHoweverTheyRun) {
 
 // What the compilers make of a program differs less than the executors: the second one every night.
 INSTANTIATE_TEST_SUITE_P(Nightly, ProgramTest, testing::Values("nvcc"), [](const auto& test) { return test.param; });
-INSTANTIATE_TEST_SUITE_P(Programs, ProgramTest, testing::Values("clang"),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Programs, ProgramTest, testing::Values("clang"), [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace coalesce::end_to_end
