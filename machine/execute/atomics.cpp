@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "machine/execute/memory_ops.h"
+#include "machine/execute/no_handler.h"
 #include "machine/isa/mbarrier.h"
 #include "machine/observe/traffic.h"
 
@@ -71,7 +72,6 @@ u128 real(std::byte* where, u128 a, u128) {
     }
     if constexpr (Op == AtomicOp::min) return std::bit_cast<Word>(std::fmin(x, y));
     if constexpr (Op == AtomicOp::max) return std::bit_cast<Word>(std::fmax(x, y));
-    return std::bit_cast<Word>(y);
   });
 }
 
@@ -136,23 +136,29 @@ AtomicLane by_sign(Number n) {
 }
 
 template <AtomicOp Op>
+AtomicLane pick_real(const MemoryOp& m) {
+  if constexpr (Op == AtomicOp::add || Op == AtomicOp::min || Op == AtomicOp::max) switch (m.number) {
+      case Number::f16:
+        return half<Number::f16, Op>;
+      case Number::f16x2:
+        return half<Number::f16x2, Op>;
+      case Number::bf16:
+        return half<Number::bf16, Op>;
+      case Number::bf16x2:
+        return half<Number::bf16x2, Op>;
+      case Number::f32:
+        return real<uint32_t, float, Op>;
+      case Number::f64:
+        return real<uint64_t, double, Op>;
+      default:
+        break;
+    }
+  no_handler("an atomic on numbers of the kind", m.number);
+}
+
+template <AtomicOp Op>
 AtomicLane pick(const MemoryOp& m) {
-  switch (m.number) {
-    case Number::f16:
-      return half<Number::f16, Op>;
-    case Number::f16x2:
-      return half<Number::f16x2, Op>;
-    case Number::bf16:
-      return half<Number::bf16, Op>;
-    case Number::bf16x2:
-      return half<Number::bf16x2, Op>;
-    case Number::f32:
-      return real<uint32_t, float, Op>;
-    case Number::f64:
-      return real<uint64_t, double, Op>;
-    default:
-      break;
-  }
+  if (m.number > Number::signed_) return pick_real<Op>(m);
   switch (m.width) {
     case 2:
       return by_sign<uint16_t, int16_t, Op>(m.number);
@@ -160,9 +166,13 @@ AtomicLane pick(const MemoryOp& m) {
       return by_sign<uint32_t, int32_t, Op>(m.number);
     case 8:
       return by_sign<uint64_t, int64_t, Op>(m.number);
+    case 16:
+      if constexpr (Op == AtomicOp::cas || Op == AtomicOp::exch) return wide<Op>;
+      break;
     default:
-      return Op == AtomicOp::cas ? wide<AtomicOp::cas> : wide<AtomicOp::exch>;
+      break;
   }
+  no_handler("an atomic of the width", m.width);
 }
 
 template <class R>
@@ -278,9 +288,10 @@ AtomicLane atomic_lane(const MemoryOp& m) {
         return swap_loop<uint64_t>(where,
                                    [&](uint64_t old) { return mbarrier_after(old, static_cast<uint64_t>(change)); });
       };
-    default:
+    case AtomicOp::cas:
       return pick<AtomicOp::cas>(m);
   }
+  no_handler("the atomic", m.op);
 }
 
 Handler atomic_handler(const MemoryOp&) { return atomic_access; }

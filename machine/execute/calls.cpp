@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "machine/execute/memory_ops.h"
+#include "machine/execute/no_handler.h"
 #include "machine/execute/textures.h"
 
 namespace coalesce::machine {
@@ -195,11 +196,6 @@ void assertion(const Step& s, Context& c) {
   throw KernelFault{Fault::assertion, message, op.index, w.active, notes};
 }
 
-void missing(const Step& s, Context& c) {
-  throw KernelFault{
-      Fault::illegal_instruction, "call of '" + call_of(s).instruction->text + "'", call_of(s).index, c.active, {}};
-}
-
 }  // namespace
 
 Handler call_handler(Callee callee) {
@@ -214,9 +210,10 @@ Handler call_handler(Callee callee) {
       return assertion;
     case Callee::texture:
       return texture_access;
-    default:
-      return missing;
+    case Callee::function:
+      break;
   }
+  no_handler("the function", callee);
 }
 
 bool DeviceHeap::resize(uint64_t bytes) {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "machine/execute/no_handler.h"
 #include "machine/execute/warp.h"
 
 namespace coalesce::machine {
@@ -121,9 +122,12 @@ Handler expand_handler(Element e, bool uniform) {
       return expand_of<uint64_t>(uniform);
     case Element::b128:
       return expand_of<u128>(uniform);
-    default:
+    case Element::b32:
       return expand_of<uint32_t>(uniform);
+    default:
+      break;
   }
+  no_handler("expanding registers of the kind", e);
 }
 
 Handler collapse_handler(Element e) {
@@ -135,9 +139,12 @@ Handler collapse_handler(Element e) {
       return collapse<uint64_t>;
     case Element::b128:
       return collapse<u128>;
-    default:
+    case Element::b32:
       return collapse<uint32_t>;
+    default:
+      break;
   }
+  no_handler("collapsing registers of the kind", e);
 }
 
 Handler guarded_handler() { return guarded; }

@@ -5,6 +5,7 @@
 #include "machine/execute/block.h"
 #include "machine/execute/calls.h"
 #include "machine/execute/matrices.h"
+#include "machine/execute/no_handler.h"
 #include "machine/execute/warp.h"
 
 namespace coalesce::machine {
@@ -158,12 +159,17 @@ uint32_t reduce(const uint32_t* a, uint32_t lanes, AtomicOp op, bool is_signed) 
       case AtomicOp::or_:
         r |= v;
         break;
-      default:
+      default:  // xor_: lane_handler() lets no other in
         r ^= v;
         break;
     }
   }
   return r;
+}
+
+bool reduces(AtomicOp op) {
+  return op == AtomicOp::add || op == AtomicOp::min || op == AtomicOp::max || op == AtomicOp::and_ ||
+         op == AtomicOp::or_ || op == AtomicOp::xor_;
 }
 
 void reduce_lanes(const Step& s, Context& c) {
@@ -233,9 +239,10 @@ Handler lane_handler(const Instruction& i) {
           return shuffle<ShuffleMode::down>;
         case ShuffleMode::bfly:
           return shuffle<ShuffleMode::bfly>;
-        default:
+        case ShuffleMode::idx:
           return shuffle<ShuffleMode::idx>;
       }
+      no_handler("the shuffle", i.mode);
     case Kind::vote:
       return vote;
     case Kind::active_mask:
@@ -243,6 +250,7 @@ Handler lane_handler(const Instruction& i) {
     case Kind::match:
       return i.mode & 2 ? match<uint64_t> : match<uint32_t>;
     case Kind::reduce_lanes:
+      if (!reduces(static_cast<AtomicOp>(i.mode))) no_handler("the reduction of lanes", i.mode);
       return reduce_lanes;
     case Kind::elect:
       return elect;
@@ -256,8 +264,10 @@ Handler lane_handler(const Instruction& i) {
       return trap;
     case Kind::call:
       return call_handler(static_cast<Callee>(i.mode));
-    default:
+    case Kind::unknown:
       return unknown;
+    default:
+      no_handler("an instruction of the kind", i.kind);
   }
 }
 

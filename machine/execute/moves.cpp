@@ -2,6 +2,7 @@
 // kernel is lowered. Where they go is known and checked by then (memory_*.cpp).
 #include <cstring>
 
+#include "machine/execute/no_handler.h"
 #include "machine/execute/warp.h"
 
 namespace coalesce::machine {
@@ -109,8 +110,10 @@ Movers movers_for(unsigned width, bool sign) {
       return sign ? movers<int32_t, S>() : movers<uint32_t, R>();
     case 8:
       return movers<uint64_t, R>();
-    default:
+    case 16:
       return movers<u128, R>();
+    default:
+      no_handler("a load or store of the width", width);
   }
 }
 
@@ -122,7 +125,8 @@ void choose_movers(Access& a, Kind kind) {
   Movers chosen;
   switch (m.value_bytes[0]) {
     case 2:
-      chosen = m.width > 2 ? Movers{} : movers_for<uint16_t, int16_t>(m.width, m.sign_extend && kind == Kind::load);
+      if (m.width > 2) no_handler("registers of 16 bits beside memory of the width", m.width);
+      chosen = movers_for<uint16_t, int16_t>(m.width, m.sign_extend && kind == Kind::load);
       break;
     case 4:
       chosen = movers_for<uint32_t, int32_t>(m.width, m.sign_extend && kind == Kind::load);
@@ -130,9 +134,11 @@ void choose_movers(Access& a, Kind kind) {
     case 8:
       chosen = movers_for<uint64_t, int64_t>(m.width, m.sign_extend && kind == Kind::load);
       break;
-    default:
+    case 16:
       chosen = movers_for<u128, u128>(m.width, false);
       break;
+    default:
+      no_handler("registers of the width", m.value_bytes[0]);
   }
   a.move_contiguous = kind == Kind::load ? chosen.load_contiguous : chosen.store_contiguous;
   a.move_table = kind == Kind::load ? chosen.load_table : chosen.store_table;

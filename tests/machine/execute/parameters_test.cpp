@@ -176,6 +176,55 @@ TEST(Shapes, EveryOneIsTakenOrRefused) {
   EXPECT_FALSE(takes_shape(AddressSpace::global, Kind::load, strided));
 }
 
+// The same of what is done at an address, between lanes and with the numbers there.
+TEST(Handlers, ThereIsNoneForWhatNoInstructionDoes) {
+  MemoryOp op;
+  op.op = AtomicOp::add;
+  op.width = 8;
+  EXPECT_NE(atomic_lane(op), nullptr);
+  op.width = 16;
+  EXPECT_THROW(atomic_lane(op), std::logic_error);
+  op.op = AtomicOp::exch;
+  EXPECT_NE(atomic_lane(op), nullptr);
+  op.width = 3;
+  EXPECT_THROW(atomic_lane(op), std::logic_error);
+  op.width = 4;
+  op.number = Number::f16x2;
+  EXPECT_THROW(atomic_lane(op), std::logic_error);
+  op.op = AtomicOp::max;
+  EXPECT_NE(atomic_lane(op), nullptr);
+  op.number = Number::f32;
+  op.op = AtomicOp::xor_;
+  EXPECT_THROW(atomic_lane(op), std::logic_error);
+
+  Instruction i;
+  for (const Kind kind : {Kind::branch, Kind::load, Kind::pure, Kind::function_call}) {
+    i.kind = kind;
+    EXPECT_THROW(lane_handler(i), std::logic_error);
+  }
+  i.kind = Kind::shuffle;
+  i.mode = 9;
+  EXPECT_THROW(lane_handler(i), std::logic_error);
+  i.kind = Kind::reduce_lanes;
+  i.mode = static_cast<uint8_t>(AtomicOp::exch);
+  EXPECT_THROW(lane_handler(i), std::logic_error);
+  i.mode = static_cast<uint8_t>(AtomicOp::xor_);
+  EXPECT_NE(lane_handler(i), nullptr);
+  i.kind = Kind::call;
+  i.mode = static_cast<uint8_t>(Callee::function);
+  EXPECT_THROW(lane_handler(i), std::logic_error);
+
+  MemoryOp moved;
+  moved.value_bytes[0] = 2;
+  moved.width = 4;
+  Access access;
+  access.op = &moved;
+  EXPECT_THROW(choose_movers(access, Kind::load), std::logic_error);
+  moved.value_bytes[0] = 4;
+  moved.width = 3;
+  EXPECT_THROW(choose_movers(access, Kind::load), std::logic_error);
+}
+
 }  // namespace
 
 }  // namespace coalesce::machine::test
