@@ -4,6 +4,7 @@
 //   {"record":"coalesce.record/1","device":{"key","name","compute_capability":[9,0]},"program":argv0,"command":words}
 //        "model":name         where the counted requests are not those of the PTX (machine/model.h)
 //        "on":"gpu"           measured on a GPU; "device" then has "l2_bytes", too
+//        "rank":r,"ranks":n   of a process that a launcher of parallel jobs started
 //   {"kernel":id,"name":mangled}                       before the kernel's first launch
 //   {"launch":i,"kernel":id,"grid":[x,y,z],"block":[x,y,z],"dynamic_shared_bytes":n,"seconds":s,"fault":"" or its name,
 //    "counters":{name:value,...},"lines":[[file,line,ptx_line,{non-zero counters}],...]}

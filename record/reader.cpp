@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fstream>
 #include <istream>
+#include <iterator>
+#include <numeric>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -73,6 +75,46 @@ std::shared_ptr<const Lines> lines_of(const Json& array) {
   return lines;
 }
 
+// Sums what processes copied.
+void add_copies(Json& to, const Json& copies) {
+  if (to.is_null()) {
+    to = copies;
+    return;
+  }
+  for (const auto& [path, figures] : copies.items())
+    for (const auto& [name, figure] : figures.items()) {
+      Json& sum = to[path][name];
+      if (sum.is_null()) sum = 0;
+      if (figure.is_number_unsigned() && sum.is_number_integer())
+        sum = sum.get<uint64_t>() + figure.get<uint64_t>();
+      else
+        sum = sum.get<double>() + figure.get<double>();
+    }
+}
+
+// Puts ranks and their launches in order: which rank writes first is an accident.
+void sort_ranks(Record& record) {
+  if (record.ranks == 0) return;
+  std::vector<std::size_t> order(record.processes.size()), place(order.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto key = [&](std::size_t i) { return std::pair(record.processes[i].rank.value_or(record.ranks), i); };
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  std::vector<Process> processes;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    place[order[i]] = i;
+    processes.push_back(std::move(record.processes[order[i]]));
+  }
+  record.processes = std::move(processes);
+  std::vector<std::vector<Launch>> of(order.size());
+  for (Launch& launch : record.launches) {
+    launch.process = place[launch.process];
+    of[launch.process].push_back(std::move(launch));
+  }
+  record.launches.clear();
+  for (std::vector<Launch>& launches : of)
+    std::move(launches.begin(), launches.end(), std::back_inserter(record.launches));
+}
+
 class Reader {
  public:
   // Takes one line; throws when it is none.
@@ -90,7 +132,7 @@ class Reader {
     } else if (value.contains("diagnostic")) {
       record.diagnostics.push_back(value["diagnostic"]);
     } else if (value.contains("copies")) {
-      add_copies(value["copies"]);
+      add_copies(record.copies, value["copies"]);
     } else if (value.contains("note")) {
       record.notes.push_back(text_at(value, "note"));
     } else if (value.contains("span")) {
@@ -114,23 +156,6 @@ class Reader {
   }
   Process& process(const Json& value) { return record.processes[number(value)]; }
 
-  // Sums what the processes copied.
-  void add_copies(const Json& copies) {
-    if (record.copies.is_null()) {
-      record.copies = copies;
-      return;
-    }
-    for (const auto& [path, figures] : copies.items())
-      for (const auto& [name, figure] : figures.items()) {
-        Json& sum = record.copies[path][name];
-        if (sum.is_null()) sum = 0;
-        if (figure.is_number_unsigned() && sum.is_number_integer())
-          sum = sum.get<uint64_t>() + figure.get<uint64_t>();
-        else
-          sum = sum.get<double>() + figure.get<double>();
-      }
-  }
-
   // A program that starts another CUDA program has two headers in its record.
   void header(const Json& value) {
     if (text_at(value, "record") != kSchema) malformed("a record of another version");
@@ -148,6 +173,10 @@ class Reader {
     const auto [entry, fresh] = numbers_.try_emplace(last_pid_, record.processes.size());
     if (fresh) {
       record.processes.push_back({.pid = last_pid_, .command = value.value("command", std::string())});
+      if (value.contains("rank")) {
+        record.processes.back().rank = small(value["rank"]);
+        record.ranks = std::max(record.ranks, small(value.at("ranks")));
+      }
       kernels_.emplace_back();
     }
     record.processes[entry->second].ended = false;
@@ -221,6 +250,33 @@ const Launch* Record::faulted() const {
   return nullptr;
 }
 
+void Record::append(Record&& other) {
+  std::unordered_map<std::string, std::size_t> known;
+  for (std::size_t k = 0; k < kernels.size(); ++k) known.emplace(kernels[k].mangled, k);
+  std::vector<std::size_t> kernel_of;
+  for (Kernel& kernel : other.kernels) {
+    const auto [entry, fresh] = known.try_emplace(kernel.mangled, kernels.size());
+    kernel_of.push_back(entry->second);
+    if (fresh) kernels.push_back(std::move(kernel));
+  }
+  for (Launch& launch : other.launches) {
+    launch.kernel = kernel_of[launch.kernel];
+    launch.process += processes.size();
+    launches.push_back(std::move(launch));
+  }
+  std::move(other.processes.begin(), other.processes.end(), std::back_inserter(processes));
+  std::move(other.notes.begin(), other.notes.end(), std::back_inserter(notes));
+  std::move(other.diagnostics.begin(), other.diagnostics.end(), std::back_inserter(diagnostics));
+  if (!other.copies.is_null()) add_copies(copies, other.copies);
+  if (damage.empty()) damage = other.damage;
+  if (!other.damage.empty()) none = other.none;
+  if (!started) device = other.device, program = other.program;
+  complete = (complete || !started) && (other.complete || !other.started);
+  started |= other.started;
+  ranks = std::max(ranks, other.ranks);
+  sort_ranks(*this);
+}
+
 Record read_record(std::istream& in) {
   Reader reader;
   std::string text;
@@ -235,6 +291,7 @@ Record read_record(std::istream& in) {
     }
   }
   if (!reader.record.damage.empty()) reader.record.none = kUnreadable;
+  sort_ranks(reader.record);
   return std::move(reader.record);
 }
 

@@ -63,7 +63,8 @@ struct Process {
   uint64_t pid = 0;
   std::string command;  // the words that started it
   std::size_t launches = 0;
-  bool ended = false;  // it wrote its last line
+  bool ended = false;                 // it wrote its last line
+  std::optional<unsigned> rank = {};  // in its parallel job
 };
 
 struct Record {
@@ -74,7 +75,8 @@ struct Record {
   std::string program;
   std::vector<std::string> notes;  // what could not be measured, and why
   double span = 0;  // on a GPU: host seconds from the first launch or copy to the last call that waited for the device
-  std::vector<Process> processes;  // in the order of their first lines
+  std::vector<Process> processes;  // ranks in order, then in the order of their first lines
+  unsigned ranks = 0;              // of the parallel job that the processes are ranks of; 0: of none
   std::vector<Kernel> kernels;
   std::vector<Launch> launches;
   std::string none = "No kernel was launched.";     // what to say where there are no launches
@@ -86,6 +88,8 @@ struct Record {
   bool interrupted() const;
   // The first launch that ended with a fault; null: none did.
   const Launch* faulted() const;
+  // Adds what another record of the same job has: its processes, launches and copies.
+  void append(Record&& other);
 };
 
 // Never throws for what the text says: reading stops at the first line that is no record line and `damage` says why.

@@ -8,6 +8,7 @@
 
 #include "machine/machine.h"
 #include "record/json.h"
+#include "record/rank.h"
 
 namespace coalesce::record {
 namespace {
@@ -159,6 +160,10 @@ void Writer::header(const Header& header) {
   put_member(line, "program", program_invocation_name);
   if (!header.model.empty()) put_member(line, "model", header.model);
   put_member(line, "command", command_line());
+  if (const auto rank = rank_of_job()) {
+    put_member(line, "rank", rank->rank);
+    put_member(line, "ranks", rank->size);
+  }
   line += '}';
   write(line);
 }

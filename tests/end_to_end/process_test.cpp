@@ -80,6 +80,20 @@ TEST_F(Processes, AreCountedTogetherAndNamed) {
   EXPECT_EQ(counted["complete"], true);
 }
 
+// As under `coalesce run mpirun`: which rank writes first does not matter.
+TEST_F(Processes, RanksAreInOrder) {
+  const Result result = here.coalesce(
+      {"/bin/sh", "-c",
+       "export OMPI_COMM_WORLD_SIZE=2; OMPI_COMM_WORLD_RANK=1 ./program 3 80; OMPI_COMM_WORLD_RANK=0 ./program 1 80"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  const nlohmann::json counted = here.json();
+  EXPECT_EQ(counted["ranks"], 2);
+  ASSERT_EQ(counted["processes"].size(), 2u) << counted;
+  EXPECT_EQ(counted["processes"][0]["rank"], 0);
+  EXPECT_EQ(counted["processes"][1]["launches"], 3);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(counted["launches"].at(i)["process"], i == 0 ? 0 : 1);
+}
+
 TEST_F(Processes, OneIsNotNamed) {
   const Result result = here.coalesce({"./program", "2", "80"});
   EXPECT_EQ(result.out, "9.0 cudaSuccess\n");

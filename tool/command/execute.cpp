@@ -55,6 +55,7 @@ void print_warnings(const Execution& execution, bool colour) {
   if (!record.damage.empty())
     warn("the record of this run is damaged, launches after it are missing: " + record.damage);
   for (const std::string& note : record.notes) warn(note);
+  for (const std::string& why : execution.missing) warn(why + "; counted is what it had launched");
   if (execution.outcome.signal == SIGSYS)
     warn("a system call that the machine makes is forbidden to this program (seccomp): it cannot run here");
   if (record.unused() && execution.outcome.signal)
@@ -70,7 +71,13 @@ void print_warnings(const Execution& execution, bool colour) {
   }
 }
 
-RecordFile::RecordFile() {
+RecordFile::RecordFile(const std::string& path) : path_(path), stays_(!path.empty()) {
+  if (stays_) {
+    const int kept = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (kept < 0) throw Error(Exit::environment, "cannot write " + path_ + ": " + std::strerror(errno));
+    close(kept);
+    return;
+  }
   std::error_code error;
   const fs::path folder = fs::temp_directory_path(error);
   path_ = (error ? fs::path("/tmp") : folder) / "coalesce-record-XXXXXX";
@@ -82,6 +89,7 @@ RecordFile::RecordFile() {
 }
 
 RecordFile::~RecordFile() {
+  if (stays_) return;
   unlink(path_.c_str());
   unlink((path_ + record::kTruncated).c_str());
 }
@@ -100,7 +108,7 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   require_unprivileged(words.front());
   if (executable.static_runtime()) require_redirectable(words.front());
 
-  const RecordFile file;
+  const RecordFile file(options.record);
   Command command{.words = words,
                   .called = called,
                   .environment = {},
@@ -141,11 +149,24 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   return execution;
 }
 
+void gather(const Ranks& ranks, Execution& execution) {
+  for (unsigned rank = 0; rank < ranks.size(); ++rank) {
+    if (rank == ranks.rank()) continue;
+    const Ranks::Part part = ranks.take("code", rank);
+    if (!part.text) execution.missing.push_back(part.why);
+    std::error_code ignored;
+    const fs::path record = ranks.file("record", rank);
+    if (fs::exists(record, ignored)) execution.record.append(read_record_file(record.string()));
+  }
+  execution.record.ranks = ranks.size();
+  execution.record.complete &= execution.missing.empty();
+}
+
 int exit_code(const Execution& execution, bool allow_stopped) {
   if (execution.outcome.code != 0) return execution.outcome.code;
   if (execution.record.interrupted()) return static_cast<int>(Exit::interrupted);
   // Launches are missing: the rest must not pass for all.
-  if (!execution.record.damage.empty()) return static_cast<int>(Exit::environment);
+  if (!execution.record.damage.empty() || !execution.missing.empty()) return static_cast<int>(Exit::environment);
   return execution.record.faulted() && !allow_stopped ? static_cast<int>(Exit::hazard) : 0;
 }
 

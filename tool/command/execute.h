@@ -10,6 +10,7 @@
 #include "tool/command/child.h"
 #include "tool/command/layout.h"
 #include "tool/command/options.h"
+#include "tool/command/ranks.h"
 #include "tool/figures/record.h"
 
 namespace coalesce::tool {
@@ -17,7 +18,8 @@ namespace coalesce::tool {
 // An empty file for a record, gone with this object.
 class RecordFile {
  public:
-  RecordFile();  // throws Error (environment)
+  // `path`: a file that stays; empty: one of our own. Throws Error (environment).
+  explicit RecordFile(const std::string& path = "");
   ~RecordFile();
   RecordFile(const RecordFile&) = delete;
   RecordFile& operator=(const RecordFile&) = delete;
@@ -25,6 +27,7 @@ class RecordFile {
 
  private:
   std::string path_;
+  bool stays_ = false;
 };
 
 // `first`, then what the environment variable holds already.
@@ -33,6 +36,7 @@ std::string prepended(const std::string& first, const char* variable, char separ
 struct Execution {
   Outcome outcome;
   Record record;
+  std::vector<std::string> missing = {};  // ranks of the job whose counts are not whole, and why
 };
 
 bool is_source(const std::string& path);
@@ -44,6 +48,10 @@ std::string runnable(const std::string& program, const CompileOptions& options, 
 // its path. Throws Error when it cannot be started.
 Execution execute(const std::vector<std::string>& words, const MachineOptions& options, const Layout& layout,
                   bool quiet, bool output_to_stderr, bool output_to_pipe, const std::string& called = "");
+
+// Adds the records of the other ranks, which each has left as file("record") before it gave "code". What is missing
+// goes to `missing`.
+void gather(const Ranks& ranks, Execution& execution);
 
 // Prints what the record does not cover, on standard error.
 void print_warnings(const Execution& execution, bool colour);

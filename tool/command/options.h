@@ -29,6 +29,7 @@ struct MachineOptions {
   machine::Model model = machine::Model::ptx;
   bool shadow = false;  // compare every launch with the plain executor
   bool check = false;   // look for hazards (tool/check.h): what has no option of its own
+  std::string record;   // a file that keeps the record; empty: one that goes with the command
   Colour colour = Colour::automatic;
   CompileOptions compile;
 };

@@ -50,6 +50,7 @@ void add_reduce(CLI::App& app, ReduceOptions& options) {
       "  coalesce reduce --axis 0 --op exact_mean --output means.npy samples.npy\n"
       "  coalesce reduce --type float32 --checkpoint sum.state --resume huge.bin\n"
       "  coalesce reduce --column price --op exact_sum trades.csv\n"
+      "  mpirun -np 4 coalesce reduce huge.npy                           each rank reads a quarter; the same bits\n"
       "  coalesce reduce --part 2/8 --checkpoint part2.state huge.npy    on one of eight machines\n"
       "  coalesce reduce --merge part*.state                             the same bits as one machine's\n"
       "Exit code: 0 done, 2 a file cannot be read as its kind, 3 a file cannot be read or written, 130 interrupted.");

@@ -63,6 +63,7 @@ void add_run(CLI::App& app, RunOptions& options) {
       "  coalesce run reduce.cu 1000000              compile and run, one row per kernel\n"
       "  coalesce run --lines ./app --size 10        where in the source the waste is\n"
       "  coalesce run --metrics gld_transactions,gld_efficiency ./app\n"
+      "  mpirun -np 4 coalesce run ./app             one table for all ranks\n"
       "  coalesce run --json counters.json -q ./app  for scripts and CI\n"
       "Exit code: the program's; 2 wrong usage, 3 something is missing here, 4 a budget is exceeded, or a launch was\n"
       "stopped though the program ended well, 125 the program did not start, 130 interrupted.");

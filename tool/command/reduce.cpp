@@ -10,12 +10,14 @@
 #include <filesystem>
 #include <iostream>
 #include <limits>
+#include <memory>
 #include <thread>
 
 #include "reduce/axes.h"
 #include "reduce/checkpoint.h"
 #include "reduce/csv.h"
 #include "reduce/whole.h"
+#include "tool/command/reduce_ranks.h"
 #include "tool/figures/error.h"
 #include "tool/present/reduce.h"
 
@@ -144,19 +146,28 @@ uint64_t border(uint64_t count, unsigned i, unsigned n) {
   return static_cast<uint64_t>(static_cast<unsigned __int128>(count) * i / n);
 }
 
+// A file that is not there or cannot be read or written, or one that is wrong.
+Exit code_of(const std::runtime_error& error) {
+  const std::string what = error.what();
+  const bool environment = what.starts_with("cannot write") || what.ends_with("No such file or directory") ||
+                           what.ends_with("Permission denied") || what.find("became shorter") != std::string::npos;
+  return environment ? Exit::environment : Exit::usage;
+}
+
 unsigned threads_of(const ReduceOptions& options) {
   return options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
 }
 
-int interrupted(const ReduceOptions& options) {
+[[noreturn]] void interrupted(const ReduceOptions& options) {
   throw Error(Exit::interrupted, "interrupted",
               options.checkpoint.empty() ? "with --checkpoint FILE the next run can go on from here (--resume)"
                                          : "go on with the same command and --resume");
 }
 
-int whole(const ReduceOptions& options, const std::vector<from::Operation>& operations) {
-  const std::vector<from::Array> arrays = open_all(options);
-  const Part part = part_of(options.part);
+// The state of one part, read to its end. Throws Error (interrupted) where a signal came; the checkpoint has what was
+// read.
+from::Checkpoint reduce_part(const ReduceOptions& options, const std::vector<from::Operation>& operations,
+                             const std::vector<from::Array>& arrays, const Part& part) {
   const from::Element element = arrays[0].element;
   from::Checkpoint current{from::identity_of(arrays, from::needs_of(operations), part.index, part.count), {}};
   const uint64_t count = current.identity.count;
@@ -183,10 +194,36 @@ int whole(const ReduceOptions& options, const std::vector<from::Operation>& oper
       return interrupted_by == 0;
     });
     if (!options.checkpoint.empty()) from::write_checkpoint(options.checkpoint, current);
-    if (current.state.done < current.state.end) return interrupted(options);
+    if (current.state.done < current.state.end) interrupted(options);
   }
-  present_reduction({current.identity, element, &current.state, operations}, options.json,
+  return current;
+}
+
+int whole(const ReduceOptions& options, const std::vector<from::Operation>& operations) {
+  const std::vector<from::Array> arrays = open_all(options);
+  const from::Checkpoint all = reduce_part(options, operations, arrays, part_of(options.part));
+  present_reduction({all.identity, arrays[0].element, &all.state, operations}, options.json,
                     use_colour(options.colour, STDOUT_FILENO));
+  return 0;
+}
+
+// Each rank of a job reads its part of the elements.
+int over_ranks(ReduceOptions options, const std::vector<from::Operation>& operations, const Ranks& ranks) {
+  if (!options.checkpoint.empty())
+    options.checkpoint += "." + std::to_string(ranks.rank() + 1) + "-of-" + std::to_string(ranks.size());
+  if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency() / ranks.on_host());
+  const auto all = reduce_over_ranks(ranks, "--op " + options.operations, [&] {
+    try {
+      return reduce_part(options, operations, open_all(options), {ranks.rank() + 1, ranks.size()});
+    } catch (const Error&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      throw Error(code_of(error), error.what());
+    }
+  });
+  if (all)
+    present_reduction({all->identity, *from::element_named(all->identity.element), &all->state, operations},
+                      options.json, use_colour(options.colour, STDOUT_FILENO));
   return 0;
 }
 
@@ -294,6 +331,12 @@ int reduce(const ReduceOptions& options) {
     throw Error(Exit::usage, std::string(options.resume ? "--resume" : "--part") + " needs --checkpoint FILE");
   try {
     const std::vector<from::Operation> operations = from::operations_named(options.operations);
+    const std::unique_ptr<Ranks> ranks = Ranks::find();
+    if (ranks && !options.merge && !of_csv && !of_axes) {
+      if (!options.part.empty()) throw Error(Exit::usage, "--part is given by the rank here", "leave it out");
+      return over_ranks(options, operations, *ranks);
+    }
+    if (ranks && !ranks->leads()) return 0;  // CSV, --axis and --merge are rank 0's work
     if (options.merge) return merge(options, operations);
     if (of_csv) return csv(options, operations);
     if (of_axes) return axes(options, operations);
@@ -301,10 +344,7 @@ int reduce(const ReduceOptions& options) {
   } catch (const Error&) {
     throw;
   } catch (const std::runtime_error& error) {
-    const std::string what = error.what();
-    const bool environment = what.starts_with("cannot write") || what.ends_with("No such file or directory") ||
-                             what.ends_with("Permission denied") || what.find("became shorter") != std::string::npos;
-    throw Error(environment ? Exit::environment : Exit::usage, what);
+    throw Error(code_of(error), error.what());
   }
 }
 

@@ -8,11 +8,13 @@
 #include <cstring>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include "tool/command/ci_files.h"
 #include "tool/command/execute.h"
 #include "tool/command/gpu.h"
+#include "tool/command/ranks.h"
 #include "tool/figures/budget.h"
 #include "tool/figures/error.h"
 #include "tool/present/budget.h"
@@ -96,6 +98,17 @@ int run_on_both(const std::vector<std::string>& words, const RunOptions& options
   return code ? code : exit_code(measured, options.allow_stopped);
 }
 
+// One rank of a job runs its part and hands its record over; only the leader's command goes on.
+int run_rank(const std::vector<std::string>& words, const RunOptions& options, const Ranks& ranks, const Layout& layout,
+             bool divert) {
+  MachineOptions machine = options.machine;
+  machine.record = ranks.file("record").string();
+  const Execution execution = execute(words, machine, layout, true, divert, false, options.program[0]);
+  const int code = exit_code(execution, options.allow_stopped);
+  ranks.give("code", std::to_string(code));
+  return code;
+}
+
 }  // namespace
 
 int run(const RunOptions& options) {
@@ -124,6 +137,17 @@ int run(const RunOptions& options) {
   if ((options.ci.sarif == "-" || options.ci.junit == "-") &&
       (options.json == "-" || options.output == "-" || options.html == "-"))
     throw Error(Exit::usage, "two exports cannot share standard output");
+  // The leader alone writes where there are several ranks.
+  const std::unique_ptr<Ranks> ranks = options.on == "machine" ? Ranks::find() : nullptr;
+  if (ranks && !ranks->leads()) {
+    const Layout layout = find_layout();
+    std::vector<std::string> words = options.program;
+    std::unique_ptr<Cache> cache;
+    words[0] = runnable(words[0], options.machine.compile, device, layout, cache);
+    const bool divert = options.json == "-" || options.output == "-" || options.html == "-" ||
+                        options.ci.sarif == "-" || options.ci.junit == "-";
+    return run_rank(words, options, *ranks, layout, divert);
+  }
   const auto json = options.json.empty() ? nullptr : std::make_unique<Export>("--json", options.json);
   if (options.html == "-" && (options.json == "-" || options.output == "-"))
     throw Error(Exit::usage, "--html - cannot share standard output with another export");
@@ -156,10 +180,16 @@ int run(const RunOptions& options) {
   // Standard output that carries an export must carry nothing else.
   const bool divert = options.json == "-" || options.output == "-" || options.html == "-" || ci.standard_output();
   if (on == "both") return run_on_both(words, options, layout, json.get(), html.get());
-  Execution execution = on == "gpu"
-                            ? execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout, divert,
-                                             false, options.program[0])
-                            : execute(words, options.machine, layout, options.quiet, divert, false, options.program[0]);
+  MachineOptions machine = options.machine;
+  if (ranks) machine.record = ranks->file("record").string();
+  Execution execution = on == "gpu" ? execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout,
+                                                     divert, false, options.program[0])
+                                    : execute(words, machine, layout, options.quiet, divert, false, options.program[0]);
+  std::optional<Terminations> terminations;
+  if (ranks) {
+    terminations.emplace();
+    gather(*ranks, execution);
+  }
   execution.record.program = options.program[0];
   int code = exit_code(execution, options.allow_stopped);
   if (!options.filter.empty()) filter(execution.record, options.filter);

@@ -27,6 +27,7 @@ std::vector<KernelTotal> totals(const Record& record) {
     KernelTotal& total = result[work->second.slot];
     ++total.launches;
     total.counters += launch.counters;
+    total.moved[launch.process] += moved_bytes(launch.counters);
     if (!launch.fault.empty()) total.fault = launch.fault;
     total.interrupted |= launch.interrupted;
     ++work->second.tables[launch.lines.get()];
@@ -45,6 +46,13 @@ std::vector<KernelTotal> totals(const Record& record) {
     }
   }
   return result;
+}
+
+std::pair<std::size_t, uint64_t> KernelTotal::worst() const {
+  std::pair<std::size_t, uint64_t> most;
+  for (const auto& [process, bytes] : moved)
+    if (bytes > most.second || most.second == 0) most = {process, bytes};
+  return most;
 }
 
 uint64_t moved_bytes(const Counters& c) {

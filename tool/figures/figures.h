@@ -1,8 +1,10 @@
 // Figures that follow from counters: totals per kernel, ratios, and the table of derived metrics.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tool/figures/record.h"
@@ -17,8 +19,11 @@ struct KernelTotal {
   Lines lines;        // summed by place, in source order
   std::string fault;  // of the last launch that had one
   bool interrupted = false;
+  std::map<std::size_t, uint64_t> moved;  // moved_bytes() by process
 
   bool ended() const { return fault.empty() && !interrupted; }  // every launch ran to its end
+  // The process that moved most, the first of equal ones, and what it moved.
+  std::pair<std::size_t, uint64_t> worst() const;
 };
 // In the order of the kernels' first launches.
 std::vector<KernelTotal> totals(const Record& record);

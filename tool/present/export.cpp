@@ -34,7 +34,7 @@ Json launch_json(const Record& record, const Launch& launch, bool lines) {
                  {"grid", launch.grid},
                  {"block", launch.block},
                  {"dynamic_shared_bytes", launch.dynamic_shared_bytes}};
-  if (record.processes.size() > 1) object["process"] = launch.process;
+  if (record.processes.size() > 1 || record.ranks != 0) object["process"] = launch.process;
   if (!launch.fault.empty()) object["fault"] = launch.fault;
   if (launch.interrupted) object["interrupted"] = true;
   object["counters"] =
@@ -85,10 +85,13 @@ void write_json(std::ostream& out, const Record& record, int exit_code, bool lin
       << (record.on_gpu ? "\"on\":\"gpu\",\n" : "") << "\"device\":" << text(device)
       << ",\n\"program\":" << text(record.program) << ",\n\"exit_code\":" << exit_code
       << ",\n\"complete\":" << (record.complete ? "true" : "false");
-  if (record.processes.size() > 1) {
+  if (record.ranks != 0) out << ",\n\"ranks\":" << record.ranks;
+  if (record.processes.size() > 1 || record.ranks != 0) {
     Json list = Json::array();
-    for (const record::Process& p : record.processes)
+    for (const record::Process& p : record.processes) {
       list.push_back({{"pid", p.pid}, {"command", p.command}, {"launches", p.launches}});
+      if (p.rank) list.back()["rank"] = *p.rank;
+    }
     out << ",\n\"processes\":" << text(list);
   }
   out << ",\n\"launches\":[";

@@ -22,9 +22,19 @@ std::string program_name(const Record& record) { return record.program.substr(re
 void print_processes(std::ostream& out, const Record& record, const SummaryStyle& style) {
   constexpr std::size_t kMost = 12;
   if (record.processes.size() < 2) return;
+  const record::Process& first = record.processes[0];
+  if (std::all_of(record.processes.begin(), record.processes.end(), [&](const record::Process& p) {
+        return p.rank && p.launches == first.launches && p.command == first.command;
+      })) {
+    const std::string what = fmt::format("{} of {} ranks, {} each: {}", record.processes.size(), record.ranks,
+                                         plural(first.launches, "launch"), first.command);
+    out << what.substr(0, std::max<std::size_t>(style.width, 40)) << '\n';
+    return;
+  }
   for (std::size_t i = 0; i < std::min(record.processes.size(), kMost); ++i) {
     const record::Process& p = record.processes[i];
-    const std::string what = fmt::format("process {}, {}: ", p.pid, plural(p.launches, "launch"));
+    const std::string who = p.rank ? fmt::format("rank {}", *p.rank) : fmt::format("process {}", p.pid);
+    const std::string what = fmt::format("{}, {}: ", who, plural(p.launches, "launch"));
     const std::size_t room = style.width > what.size() ? style.width - what.size() : 0;
     out << what << (p.command.size() <= room ? p.command : p.command.substr(0, room)) << '\n';
   }
@@ -72,6 +82,8 @@ void print_summary(std::ostream& out, const Record& record, const SummaryStyle& 
   std::vector<Column> columns = {{.title = "kernel", .left = true, .cut = true},
                                  {.title = "runs", .optional = true, .spare = 4}};
   for (Column& column : style.wide ? counter_columns() : moved_columns()) columns.push_back(std::move(column));
+  columns.push_back({.group = "worst rank", .title = "rank", .optional = true});
+  columns.push_back({.group = "worst rank", .title = "moved", .optional = true});
   columns.push_back({.group = "worst", .title = "line", .left = true, .optional = true});
   Table table(columns);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -81,6 +93,10 @@ void print_summary(std::ostream& out, const Record& record, const SummaryStyle& 
     for (Cell& cell :
          style.wide ? counter_cells(kernel.counters, kernel.ended()) : moved_cells(kernel.counters, kernel.ended()))
       cells.push_back(std::move(cell));
+    const auto [process, bytes] = kernel.worst();
+    const bool of_ranks = record.ranks != 0 && bytes != 0 && record.processes[process].rank.has_value();
+    cells.push_back({of_ranks ? std::to_string(*record.processes[process].rank) : std::string()});
+    cells.push_back({of_ranks ? bytes_text(bytes) : std::string()});
     const bool worst = !style.wide && !findings[i].empty();
     cells.push_back({worst ? short_place(findings[i][0].line, program) + ' ' + findings[i][0].kind : std::string()});
     table.row(std::move(cells));
