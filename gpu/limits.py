@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Measures the limits of the GPU of this computer by microbenchmarks of our own (./dev gpu --limits): gpu/limits/*.cu.
+
+  limits.py [--figures FILE] [--keep FILE] [--table]
+
+Compiles them with nvcc, runs each, and prints one JSON object: the device, every limit that the model of time reads
+(machine/time/limits.h; LIMITS below says which figure each is), and all figures. Takes half a minute, without the
+compiler. FILE has the figures of an earlier run, one JSON object a line; then nothing is measured. --table prints the limits as
+a Markdown table.
+"""
+import argparse
+import concurrent.futures
+import datetime
+import json
+import os
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from common import ROOT, run
+from pages import table
+
+PROGRAMS = ("launch", "alu", "chase", "atomics", "bandwidth")
+FLAGS = ["-O3", "-std=c++17", "-arch=native"]
+
+
+def each(name):
+    return lambda f: f[name]
+
+
+def mean(*names):
+    return lambda f: sum(f[n] for n in names) / len(names)
+
+
+def best(prefix):
+    return lambda f: max(v for n, v in f.items() if n.startswith(prefix))
+
+
+def slope(prefix, few, many, per):
+    """What `per` more warps, passes or blocks cost."""
+    return lambda f: (f[prefix + many] - f[prefix + few]) / per
+
+
+def scaled(figure, by):
+    return lambda f: figure(f) * by
+
+
+BLOCKS = 1 << 20
+# The model's limits: the unit of each, and how it follows from the figures.
+LIMITS = {
+    "sms": ("", each("device/multiprocessors")),
+    "clock_ghz": ("GHz", scaled(each("device/clock"), 1e-9)),
+    "fp32": ("warp instructions/cycle/SM", each("alu/fma.rn.f32/rate")),
+    "int32": ("warp instructions/cycle/SM", each("alu/lop3.b32/rate")),
+    "add32": ("warp instructions/cycle/SM", each("alu/add.s32/rate")),
+    "imad": ("warp instructions/cycle/SM", each("alu/mad.lo.s32/rate")),
+    "fp64": ("warp instructions/cycle/SM", each("alu/fma.rn.f64/rate")),
+    "special": ("warp instructions/cycle/SM", each("alu/ex2.approx.ftz.f32/rate")),
+    "half": ("warp instructions/cycle/SM", each("alu/fma.rn.f16x2/rate")),
+    "convert": ("warp instructions/cycle/SM", each("alu/cvt.rni.f32.f32/rate")),
+    "shuffle": ("warp instructions/cycle/SM", each("alu/shfl.sync.idx.b32/rate")),
+    "lat_fp32": ("cycles", each("alu/fma.rn.f32/latency")),
+    "lat_int32": ("cycles", each("alu/lop3.b32/latency")),
+    "lat_mul": ("cycles", each("alu/mad.lo.s32/latency")),
+    "lat_fp64": ("cycles", each("alu/fma.rn.f64/latency")),
+    "lat_special": ("cycles", each("alu/ex2.approx.ftz.f32/latency")),
+    "lat_half": ("cycles", each("alu/fma.rn.f16x2/latency")),
+    "lat_shuffle": ("cycles", each("alu/shfl.sync.idx.b32/latency")),
+    "lat_shared": ("cycles, with an addition", each("latency/shared/32bit")),
+    "lat_l1": ("cycles", each("latency/l1/16KiB")),
+    "lat_l2": ("cycles", each("latency/l2/4MiB")),
+    "lat_l2_far": ("cycles", each("latency/l2/40MiB")),
+    "lat_dram": ("cycles", each("latency/dram/1024MiB")),
+    "lat_atomic": ("cycles", each("latency/atomic_global/1lanes_same")),
+    "lsu": ("wavefronts/cycle/SM", lambda f: 1 / f["requests/shared_store/step1"]),
+    "l2_gbs": ("GB/s", scaled(each("bandwidth/l2_read/16MiB"), 1e-9)),
+    "l2_write_gbs": ("GB/s", scaled(each("bandwidth/l2_write/16MiB"), 1e-9)),
+    "dram_read_gbs": ("GB/s", scaled(best("bandwidth/dram_read/"), 1e-9)),
+    "dram_write_gbs": ("GB/s", scaled(best("bandwidth/dram_write/"), 1e-9)),
+    "dram_copy_gbs": ("GB/s", scaled(best("bandwidth/dram_copy/"), 1e-9)),
+    "l2_bytes": ("bytes", each("device/l2")),
+    "launch_following_us": ("us", scaled(each("launch/following"), 1e6)),
+    "block_ns": ("ns a block, whole GPU", scaled(slope("launch/empty/", "131072x256", f"{BLOCKS}x256", BLOCKS - 131072), 1e9)),
+    "barrier_cycles": ("cycles", lambda f: f["barrier/32"] - (f["barrier/1024"] - f["barrier/32"]) / 31),
+    "barrier_warp_cycles": ("cycles a warp", slope("barrier/", "32", "1024", 31)),
+    "atom_same": ("lane operations/ns, whole GPU", scaled(each("atomics/red.add.u32/lanes_in_turn/1"), 1e-9)),
+    "atom_same_f32": ("lane operations/ns, whole GPU", scaled(each("atomics/red.add.f32/lanes_in_turn/1"), 1e-9)),
+    "atom_spread": ("lane operations/ns, whole GPU", scaled(each("atomics/red.add.u32/lanes_in_turn/65536"), 1e-9)),
+    "atom_shared_same": ("lane operations/cycle/SM", lambda f: 32 / f["atomics_shared/red.add.u32/1024threads/lanes_in_turn/1"]),
+    "fence_cycles": ("cycles, with a store", each("fence/device/32")),
+}
+
+
+def limits_of(figures):
+    """{limit: value} of {figure: value}; a limit whose figures are missing is left out."""
+    out = {}
+    for name, (_, of) in LIMITS.items():
+        try:
+            out[name] = float(f"{of(figures):.5g}")
+        except (KeyError, ValueError, ZeroDivisionError):
+            sys.stderr.write(f"warning: {name} was not measured\n")
+    return out
+
+
+def measured(folder):
+    """Figures of all programs, compiled and run here; exits where nvcc or a program fails."""
+    def compiled(name):
+        return run(["nvcc", *FLAGS, "-o", os.path.join(folder, name), os.path.join(ROOT, "gpu/limits", name + ".cu")], 300)
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        for name, done in zip(PROGRAMS, pool.map(compiled, PROGRAMS)):
+            if done is None or done.returncode:
+                sys.exit(f"error: nvcc does not compile gpu/limits/{name}.cu: {done.stderr.strip() if done else 'took too long'}")
+    lines = []
+    for name in PROGRAMS:
+        done = run([os.path.join(folder, name)], 120)
+        if done is None or done.returncode:
+            sys.exit(f"error: gpu/limits/{name}.cu: {done.stderr.strip() if done else 'took too long'}")
+        lines += done.stdout.splitlines()
+    return lines
+
+
+def gpu_name():
+    done = run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"])
+    return done.stdout.strip().splitlines()[0] if done and done.stdout.strip() else ""
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--figures", help="of an earlier run")
+    options.add_argument("--keep", help="a file for this run's figures")
+    options.add_argument("--table", action="store_true")
+    chosen = options.parse_args()
+    if chosen.figures:
+        with open(chosen.figures) as file:
+            lines = file.read().splitlines()
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            lines = measured(folder)
+    if chosen.keep:
+        with open(chosen.keep, "w") as out:
+            out.write("\n".join(lines) + "\n")
+    figures = {row["name"]: row["value"] for row in map(json.loads, filter(None, lines))}
+    limits = limits_of(figures)
+    if chosen.table:
+        print(table(["limit", "value", "unit"], [[f"`{n}`", f"{v:g}", LIMITS[n][0]] for n, v in limits.items()], False), end="")
+    else:
+        json.dump({"schema": "coalesce.limits/1", "device": "" if chosen.figures else gpu_name(), "date": datetime.date.today().isoformat(),
+                   "limits": limits, "figures": figures}, sys.stdout, indent=1)
+        print()
+
+
+if __name__ == "__main__":
+    main()
