@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Tests what turns measurements of time into files and pages: gpu/times.py, limits.py, time_judge.py, time_page.py. No GPU: a
+CSV as ncu writes it, and a script that stands in for `coalesce`."""
+import contextlib
+import io
+import json
+import math
+import os
+import pathlib
+import stat
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "gpu"))
+import limits
+import time_judge as judge
+import time_page
+import times
+
+COLUMNS = {"us": "gpu__time_duration.sum", "read": "dram__bytes_read.sum", "written": "dram__bytes_write.sum", "registers": "launch__registers_per_thread",
+           "static": "launch__shared_mem_per_block_static", "dynamic": "launch__shared_mem_per_block_dynamic", "sm": times.SHARES["issue"],
+           "dram": times.SHARES["dram"], "l2": times.SHARES["l2"], "l1": times.SHARES["shared"]}
+
+
+def ncu(*rows):
+    """A log of ncu: rows are (kernel, grid, dictionary of COLUMNS' keys)."""
+    out = io.StringIO()
+    out.write('==PROF== Connected to process 7\n')
+    titles = ["ID", "Kernel Name", "Grid Size", "Block Size", *COLUMNS.values()]
+    out.write(",".join(f'"{t}"' for t in titles) + "\n" + ",".join('""' for _ in titles) + "\n")
+    for i, (kernel, grid, values) in enumerate(rows):
+        cells = [str(i), kernel, f"({grid}, 1, 1)", "(256, 1, 1)", *(values.get(k, "0") for k in COLUMNS)]
+        out.write(",".join(f'"{c}"' for c in cells) + "\n")
+    return times.measured_rows(out.getvalue())
+
+
+def counted(*kernels):
+    return [{"kernel": k, "grid": [g, 1, 1], "block": [256, 1, 1]} for k, g in kernels]
+
+
+class FromNcu(unittest.TestCase):
+    def test_the_nth_measured_is_the_nth_of_that_kernel_and_shape(self):
+        rows = ncu(("void f<(int)2, (bool)1>(int *)", 4, {"us": "1,000"}), ("g(float)", 4, {"us": "2000"}), ("void f<(int)2, (bool)1>(int *)", 4, {"us": "3000"}))
+        launches = counted(("g(float)", 8), ("void n::f<2, true>(int*)", 4), ("g(float)", 4), ("void n::f<3, true>(int*)", 4), ("void n::f<2, true>(int*)", 4))
+        self.assertEqual([(float(r["gpu__time_duration.sum"].replace(",", "")), i) for r, i in times.joined(rows, launches)], [(1000, 1), (2000, 2), (3000, 4)])
+
+    def test_what_the_machine_did_not_launch_is_left_out(self):
+        self.assertEqual(list(times.joined(ncu(("f()", 4, {"us": "1"}), ("f()", 4, {"us": "1"})), counted(("f()", 4), ("f()", 5))))[1:], [])
+
+    def test_figures_of_a_launch(self):
+        row, = times.launches_of("lab-reduce.n_9", ["--n", "9"], ncu(("f(int *)", 4, {
+            "us": "12,500", "read": "1,024", "written": "64", "registers": "20", "static": "1,000", "dynamic": "24", "sm": "10.5", "dram": "75.2"})), counted(("f(int*)", 4)))
+        self.assertEqual({k: row[k] for k in ("program", "arguments", "launch", "us", "dram_read_bytes", "dram_write_bytes", "registers", "shared", "bound_by")},
+                         {"program": "lab/reduce", "arguments": ["--n", "9"], "launch": 0, "us": 12.5, "dram_read_bytes": 1024, "dram_write_bytes": 64,
+                          "registers": 20, "shared": 1024, "bound_by": "dram"})
+
+    def test_bound_by_is_latency_where_no_unit_is_busy(self):
+        for values, expected in (({"sm": "59.9", "dram": "12"}, "latency"), ({"sm": "60", "dram": "12"}, "issue"), ({"l1": "90", "l2": "95"}, "l2"), ({"l1": "90"}, "shared")):
+            self.assertEqual(times.bound(ncu(("f()", 1, {"us": "1", **values}))[0]), expected)
+
+    def test_bound_by_is_unknown_without_shares(self):
+        self.assertIsNone(times.bound({**ncu(("f()", 1, {"us": "1"}))[0], times.SHARES["l2"]: ""}))
+
+    def test_a_log_without_launches(self):
+        self.assertEqual(times.measured_rows("==ERROR== no\n"), [])
+
+    def test_a_program_is_in_one_set_whatever_else_there_is(self):
+        self.assertEqual({p: times.set_of(p, 30) for p in ("lab/reduce", "lab/matmul")}, {"lab/reduce": "fit", "lab/matmul": "report"})
+        self.assertNotEqual([times.set_of(str(p), 30) for p in range(64)], [times.set_of(str(p), 31) for p in range(64)])
+
+
+class Truth(unittest.TestCase):
+    """The file of this repository."""
+
+    def setUp(self):
+        with open(os.path.join(ROOT, "tests/truth/times.json")) as file:
+            self.truth = json.load(file)
+
+    def test_sets_follow_from_the_seed(self):
+        self.assertEqual(self.truth["schema"], times.SCHEMA)
+        for launch in self.truth["launches"]:
+            self.assertEqual(launch["set"], times.set_of(launch["program"], self.truth["seed"]), launch["program"])
+
+    def test_each_launch_has_a_time_and_stands_once(self):
+        names = [time_page.name_of(launch) for launch in self.truth["launches"]]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertTrue(all(launch["us"] > 1 for launch in self.truth["launches"]))  # no launch takes less than an empty one
+
+
+class Limits(unittest.TestCase):
+    def test_limits_follow_from_figures(self):
+        figures = {"barrier/32": 15.0, "barrier/1024": 77.0, "requests/shared_store/step1": 2.0, "launch/empty/131072x256": 1e-4,
+                   "launch/empty/1048576x256": 1e-4 + 917504e-9, "bandwidth/dram_read/a": 1e12, "bandwidth/dram_read/b": 3e12}
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            found = limits.limits_of(figures)
+        self.assertEqual(found, {"barrier_cycles": 13.0, "barrier_warp_cycles": 2.0, "lsu": 0.5, "block_ns": 1.0, "dram_read_gbs": 3000.0})
+        self.assertIn("warning: sms was not measured", said.getvalue())
+
+    def test_every_figure_is_one_that_a_program_prints(self):
+        """Names are put together from strings, so that only their beginning is in the text."""
+        text = "".join(p.read_text() for p in pathlib.Path(ROOT, "gpu/limits").iterdir())
+
+        class Names(dict):
+            def __missing__(self, name):
+                asked.append(name)
+                return 1.0
+
+        asked = []
+        for _, of in limits.LIMITS.values():
+            with contextlib.suppress(ValueError, ZeroDivisionError):
+                of(Names())
+        self.assertGreater(len(asked), 30)
+        for name in asked:
+            for part in name.split("/")[:2]:
+                self.assertTrue(part in text or part.isdigit(), name)
+
+
+def launch(us, kernel="k", program="p", which="report", bound="dram", read=2**22, arguments=(), index=0):
+    return {"program": program, "arguments": list(arguments), "launch": index, "kernel": kernel, "us": us, "set": which, "bound_by": bound,
+            "dram_read_bytes": read, "dram_write_bytes": 0, "registers": 32, "occupancy": .9, "grid": [1, 1, 1], "block": [32, 1, 1]}
+
+
+def estimate(us, bound="dram", read=2**22, **more):
+    return {"us": us, "bound_by": bound, "dram_read_bytes": read, "dram_write_bytes": 0, "registers": 32, "occupancy": .9, "roofline_us": us / 2, **more}
+
+
+class Judge(unittest.TestCase):
+    def test_quantiles_and_factors(self):
+        self.assertEqual([judge.quantile([1, 2, 3, 4], q) for q in (.25, .5, .51, .9)], [1, 2, 3, 4])
+        self.assertEqual((judge.factor(2, 3), judge.factor(3, 2), judge.factor(0, 1)), (1.5, 1.5, math.inf))
+
+    def test_rank_correlation(self):
+        self.assertAlmostEqual(judge.spearman([1, 2, 3, 4], [10, 20, 30, 40]), 1)
+        self.assertAlmostEqual(judge.spearman([1, 2, 3, 4], [4, 3, 2, 1]), -1)
+        # 1 - 6 sum d^2 / (n (n^2 - 1)) where no values are equal: d = 0, 1, 1, 0
+        self.assertAlmostEqual(judge.spearman([1, 2, 3, 4], [1, 3, 2, 4]), 1 - 6 * 2 / (4 * 15))
+        self.assertEqual(judge.ranks([5, 1, 5]), [2.5, 1, 2.5])
+        self.assertTrue(math.isnan(judge.spearman([1, 1], [1, 2])))
+
+    def test_bound_by_knows_what_nsight_has_no_word_for(self):
+        self.assertTrue(judge.same_bound(launch(1, bound="latency"), estimate(1, "atomics")))
+        self.assertFalse(judge.same_bound(launch(1, bound="dram"), estimate(1, "launch")))
+        self.assertIsNone(judge.same_bound(launch(1, bound=None), estimate(1)))
+
+    def test_ladders_count_only_rungs_that_differ(self):
+        rows = [(launch(us, k, "lab/x", arguments=["--n", n]), estimate(e)) for n, k, us, e in
+                (("1", "a", 10, 10), ("1", "b", 11, 5), ("1", "c", 20, 30), ("2", "a", 10, 9), ("2", "c", 20, 8))]
+        self.assertEqual(judge.ladders(rows), (2, 3))  # a-c and b-c of n 1 are right; a-c of n 2 is not; a-b differ too little
+
+    def test_aims(self):
+        good = [(launch(us, program=f"p{us}"), estimate(us * 1.1)) for us in range(6, 26)]
+        obtained = {what: (value, met) for what, _, value, met in judge.judged(good)}
+        self.assertEqual(obtained["median factor"], ("1.10", True))
+        self.assertEqual(obtained["within a factor of 1.5"], ("100 %", True))
+        bad = good + [(launch(100, program=f"q{k}"), estimate(10, "l2", 2**23)) for k in range(5)]
+        obtained = {what: (value, met) for what, _, value, met in judge.judged(bad)}
+        self.assertEqual([obtained[k] for k in ("within a factor of 1.5", "DRAM bytes within 10 %", "bound by the same")], [("80 %", False)] * 3)
+        fitted = [({**m, "set": "fit"}, e) for m, e in bad]
+        self.assertEqual(judge.judged(good + fitted)[:4], judge.judged(good)[:4])  # the fitted set does not count
+
+    def test_causes(self):
+        self.assertIn("caches", judge.cause(launch(10), estimate(30, read=2**24)))
+        self.assertIn("occupancy", judge.cause(launch(10), estimate(30, registers=128, occupancy=.2)))
+        self.assertEqual(judge.cause(launch(10, bound="latency"), estimate(4)), "bound by latency, taken for dram")
+        self.assertEqual(judge.cause(launch(10), estimate(4)), "dram underestimated")
+
+
+STAND_IN = """#!/usr/bin/env python3
+import json, sys
+words = sys.argv[1:]
+assert words[:3] == ["run", "-q", "--time"], words
+out = words[words.index("--json") + 1]
+if "broken" in words[-1]:
+    sys.exit("error: broken")
+times = [{"us": 9.0, "bound_by": "dram", "dram_read_bytes": 4194304, "dram_write_bytes": 0, "registers": 30, "registers_from": "liveness", "occupancy": 0.9,
+          "roofline_us": 5.0}, {"none": "spins on other blocks"}]
+json.dump({"launches": [{"time": t} for t in times]}, open(out, "w"))
+"""
+
+
+class Page(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.coalesce = os.path.join(self.folder, "coalesce")
+        with open(self.coalesce, "w") as out:
+            out.write(STAND_IN)
+        os.chmod(self.coalesce, os.stat(self.coalesce).st_mode | stat.S_IXUSR)
+        for name in ("hec-a", "hec-broken"):
+            pathlib.Path(self.folder, name).touch()
+        truth = {"schema": times.SCHEMA, "device": "G", "driver": "1", "date": "2026-01-01", "seed": 30, "how": "ncu", "launches": [
+            launch(10, program="hec/a"), launch(20, program="hec/a", index=1), launch(30, program="hec/a", index=2),
+            launch(40, program="hec/broken"), launch(50, program="hec/absent")]}
+        with open(os.path.join(self.folder, "times.json"), "w") as out:
+            json.dump(truth, out)
+
+    def run_main(self, *words):
+        before, sys.argv = sys.argv, ["time_page.py", "--docs", self.folder, "--truth", os.path.join(self.folder, "times.json"), *words]
+        try:
+            with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+                time_page.main()
+        finally:
+            sys.argv = before
+        with open(os.path.join(self.folder, "time.md")) as file:
+            return file.read()
+
+    def test_estimates_and_why_there_are_none(self):
+        text = self.run_main("--coalesce", self.coalesce, "--programs", self.folder)
+        self.assertIn("Half of 1 reported launches of 5 us and more are estimated within a factor of 1.11", text)
+        for why in ("spins on other blocks", "the run was stopped before this launch", "error: broken", "no program"):
+            self.assertIn(f"| {why} | 1 |", text)
+        self.assertIn("within 2, nine of ten within 2 registers", text)
+        self.assertEqual(self.run_main("--again"), text)
+
+
+if __name__ == "__main__":
+    unittest.main()
