@@ -37,10 +37,14 @@ class Gpu {
   void write(Pointer to, const std::vector<uint8_t>& from) { call("cuMemcpyHtoD_v2", to, from.data(), from.size()); }
   void read(std::vector<uint8_t>& to, Pointer from) { call("cuMemcpyDtoH_v2", to.data(), from, to.size()); }
   // Throws Refused where the driver refuses the PTX.
-  void* load(const std::string& ptx) {
+  void* load(const std::string& ptx, bool optimised = true) {
     void* module = nullptr;
-    const auto load = reinterpret_cast<int (*)(void**, const void*)>(address("cuModuleLoadData"));
-    if (const int code = load(&module, ptx.c_str()); code) throw Refused("refused: error " + std::to_string(code));
+    const auto load =
+        reinterpret_cast<int (*)(void**, const void*, unsigned, int*, void**)>(address("cuModuleLoadDataEx"));
+    int option = 7;         // CU_JIT_OPTIMIZATION_LEVEL
+    void* value = nullptr;  // 0
+    if (const int code = load(&module, ptx.c_str(), optimised ? 0 : 1, &option, &value); code)
+      throw Refused("refused: error " + std::to_string(code));
     return module;
   }
   void unload(void* module) { call("cuModuleUnload", module); }

@@ -1,12 +1,14 @@
 // judge FIRST COUNT [reference|all|small] [JOBS] [SECONDS]: runs random kernels (tests/random) on a GPU and on the
 // machine, and compares what they leave in memory bit by bit. Run by hand; needs NVIDIA's driver, but no toolkit: the
 // driver compiles the PTX, many kernels at once. After SECONDS no further kernels are begun.
+// judge print|reduce FIRST COUNT ...: prints the kernels as one module; or makes each that differs small.
 //
 // What a kernel has to leave is what the plain executor leaves. The interpreter runs it first, and looks for faults,
 // races and reads of what nothing has written: such a kernel is counted and not given to the GPU, whose context would
 // not survive a fault. One line for each kernel that differs, then a summary; exit code 0: none differs. Each job is a
 // process of its own with a context of its own; a kernel that does not end or that destroys the context costs its
 // process, and the job goes on with the next seed.
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@
 #include "tests/hardware/driver.h"
 #include "tests/hardware/legal.h"
 #include "tests/random/generator.h"
+#include "tests/random/reduce.h"
 
 namespace coalesce::machine::test {
 namespace {
@@ -158,8 +161,9 @@ class There {
 
 // ---- Many ----------------------------------------------------------------------------------------------------------
 
-struct Count {  // of a process, sent through a pipe
-  uint64_t next = 0, compared = 0, left_open = 0, faulted = 0, refused = 0, apart = 0, differ = 0, failed = 0;
+struct Count {                // of a job: in memory that its processes and their parent share
+  uint64_t next = 0, at = 0;  // the next batch; the seed that is being worked on
+  uint64_t compared = 0, left_open = 0, faulted = 0, refused = 0, apart = 0, differ = 0, failed = 0;
 };
 
 void say(uint64_t seed, const std::string& what) {
@@ -167,41 +171,50 @@ void say(uint64_t seed, const std::string& what) {
   std::fflush(stdout);
 }
 
-// Cases of one module. Where the driver refuses it, its halves are tried, to the kernel that is to blame. `at`: the
-// seed that is running, for who catches what a GPU throws.
-void compare(There& there, std::span<const Case> cases, Count& c, uint64_t& at) {
+// Cases of one module. Where the driver refuses it, its halves are tried, to the kernel that is to blame.
+void compare(There& there, std::span<const Case> cases, Count& c) {
   if (cases.empty()) return;
   std::vector<std::string> texts;
   for (const Case& one : cases) texts.push_back(one.kernel.ptx);
-  at = cases.front().seed;
+  c.at = cases.front().seed;
   void* module = nullptr;
   try {
     module = there.gpu().load(module_of(texts));
-  } catch (const Refused& e) {
+  } catch (const Refused&) {
     if (cases.size() == 1) {
       ++c.refused;
-      return say(at, e.what());
+      return;
     }
-    compare(there, cases.first(cases.size() / 2), c, at);
-    return compare(there, cases.subspan(cases.size() / 2), c, at);
+    compare(there, cases.first(cases.size() / 2), c);
+    return compare(there, cases.subspan(cases.size() / 2), c);
   }
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    at = cases[i].seed;
+    c.at = cases[i].seed;
     const std::string wrong = first(cases[i].left, there.run(module, i, cases[i].kernel));
     ++c.compared;
     if (wrong.empty()) continue;
     ++c.differ;
-    say(at, wrong);
+    say(c.at, wrong);
   }
   there.gpu().unload(module);
 }
 
-// Compares the seeds [from, to), every `step`th, until one costs the context. Returns what was done; `next` is where to
-// go on.
-Count work(uint64_t from, uint64_t to, uint64_t step, Breadth breadth, Clock::time_point end) {
-  Count c{from};
+// Whether a kernel goes to the GPU; counts those that do not.
+bool wanted(Here& here, Case& one, Count& c) {
+  if (!open(one.kernel.ptx).empty()) return ++c.left_open, false;
+  std::string apart;
+  if (!here.run(one, apart)) return ++c.faulted, false;
+  if (!apart.empty()) {
+    ++c.apart;
+    say(one.seed, "interpreter: " + apart);
+  }
+  return true;
+}
+
+// Compares every `step`th seed from c.next to `to`, until one costs the context or the process. A batch that such a
+// seed ends counts as far as it came.
+void work(Count& c, uint64_t to, uint64_t step, Breadth breadth, Clock::time_point end) {
   const std::size_t together = breadth == Breadth::small ? 64 : 16;
-  uint64_t at = from;
   try {
     Here here(breadth);
     There there(breadth);
@@ -210,109 +223,120 @@ Count work(uint64_t from, uint64_t to, uint64_t step, Breadth breadth, Clock::ti
         c.next = to;
         break;
       }
-      Count batch = c;
       std::vector<Case> cases;
-      for (; batch.next < to && cases.size() < together; batch.next += step) {
-        at = batch.next;
-        Case one{at, legal(generate_kernel(at, breadth)), {}};
-        if (!open(one.kernel.ptx).empty()) {
-          ++batch.left_open;
-          continue;
-        }
-        std::string apart;
-        if (!here.run(one, apart)) {
-          ++batch.faulted;
-          continue;
-        }
-        if (!apart.empty()) {
-          ++batch.apart;
-          say(at, "interpreter: " + apart);
-        }
-        cases.push_back(std::move(one));
+      uint64_t seed = c.next;
+      for (; seed < to && cases.size() < together; seed += step) {
+        c.at = seed;
+        Case one{seed, legal(generate_kernel(seed, breadth)), {}};
+        if (wanted(here, one, c)) cases.push_back(std::move(one));
       }
-      const uint64_t next = batch.next;
-      c = batch;
-      compare(there, cases, c, at);
-      c.next = next;
+      compare(there, cases, c);
+      c.next = seed;
     }
   } catch (const std::exception& e) {
     ++c.failed;
-    say(at, e.what());
-    c.next = at + step;
+    say(c.at, e.what());
+    c.next = c.at + step;
   }
-  return c;
 }
 
-Count job(uint64_t from, uint64_t to, uint64_t step, Breadth breadth, Clock::time_point end) {
-  Count all{from};
-  while (all.next < to && all.failed < 100) {
-    int ends[2];
-    if (pipe(ends) != 0) throw std::runtime_error("no pipe");
+void job(Count& c, uint64_t to, uint64_t step, Breadth breadth, Clock::time_point end) {
+  while (c.next < to && c.failed < 100) {
     const pid_t child = fork();
     if (child == 0) {
-      const Count c = work(all.next, to, step, breadth, end);
-      _exit(write(ends[1], &c, sizeof c) == sizeof c ? 0 : 1);
+      work(c, to, step, breadth, end);
+      _exit(0);
     }
-    close(ends[1]);
-    Count c;
-    const bool sent = read(ends[0], &c, sizeof c) == sizeof c;
-    close(ends[0]);
-    waitpid(child, nullptr, 0);
-    if (!sent) throw std::runtime_error("a job ended by itself");
-    all.next = c.next;
-    all.compared += c.compared, all.left_open += c.left_open, all.faulted += c.faulted, all.refused += c.refused,
-        all.apart += c.apart, all.differ += c.differ, all.failed += c.failed;
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (!WIFSIGNALED(status)) continue;
+    ++c.failed;
+    say(c.at, "ended by signal " + std::to_string(WTERMSIG(status)));
+    c.next = c.at + step;
   }
-  return all;
 }
 
 int judge(uint64_t first, uint64_t count, Breadth breadth, uint64_t jobs, Clock::time_point until) {
-  std::vector<int> results;
+  void* const shared = mmap(nullptr, jobs * sizeof(Count), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) throw std::runtime_error("no shared memory");
+  auto* const counts = static_cast<Count*>(shared);
   for (uint64_t j = 0; j < jobs; ++j) {
-    int ends[2];
-    if (pipe(ends) != 0) throw std::runtime_error("no pipe");
+    counts[j] = Count{first + j};
     if (fork() == 0) {
-      const Count c = job(first + j, first + count, jobs, breadth, until);
-      _exit(write(ends[1], &c, sizeof c) == sizeof c ? 0 : 1);
+      job(counts[j], first + count, jobs, breadth, until);
+      _exit(0);
     }
-    close(ends[1]);
-    results.push_back(ends[0]);
   }
+  while (wait(nullptr) > 0) {}
   Count all;
-  bool complete = true;
-  for (const int end : results) {
-    Count c;
-    complete &= read(end, &c, sizeof c) == sizeof c;
-    all.compared += c.compared, all.left_open += c.left_open, all.faulted += c.faulted, all.refused += c.refused,
-        all.apart += c.apart, all.differ += c.differ, all.failed += c.failed;
-  }
+  for (uint64_t j = 0; j < jobs; ++j)
+    for (const auto part : {&Count::compared, &Count::left_open, &Count::faulted, &Count::refused, &Count::apart,
+                            &Count::differ, &Count::failed})
+      all.*part += counts[j].*part;
   std::printf(
       "%llu kernels compared, %llu differ; %llu leave their result open, %llu fault or race on the machine, %llu are "
-      "no PTX for the driver, %llu failed on "
-      "the GPU; the interpreter differs from the plain executor in %llu%s\n",
+      "no PTX for the driver, %llu failed; the interpreter differs from the plain executor in %llu\n",
       static_cast<unsigned long long>(all.compared), static_cast<unsigned long long>(all.differ),
       static_cast<unsigned long long>(all.left_open), static_cast<unsigned long long>(all.faulted),
       static_cast<unsigned long long>(all.refused), static_cast<unsigned long long>(all.failed),
-      static_cast<unsigned long long>(all.apart), complete ? "" : "; not all jobs ended");
-  return complete && all.differ + all.failed + all.apart == 0 ? 0 : 1;
+      static_cast<unsigned long long>(all.apart));
+  return all.differ + all.failed + all.apart == 0 ? 0 : 1;
+}
+
+// Prints what is left of a kernel that differs after removing all lines that do not matter, and whether the driver's
+// compiler without its optimisations makes what the machine says of it: then the difference is the compiler's.
+void reduce(uint64_t seed, Breadth breadth) {
+  Here here(breadth);
+  There there(breadth);
+  const auto differs = [&](const GeneratedKernel& k, bool optimised) -> std::string {
+    try {
+      Case one{seed, legal(k), {}};
+      Count ignored;
+      if (!wanted(here, one, ignored)) return "";
+      void* const module = there.gpu().load(module_of({one.kernel.ptx}), optimised);
+      const std::string wrong = first(one.left, there.run(module, 0, one.kernel));
+      there.gpu().unload(module);
+      return wrong;
+    } catch (const Error&) {  // it is no kernel any more
+      return "";
+    } catch (const Refused&) {
+      return "";
+    }
+  };
+  GeneratedKernel k = generate_kernel(seed, breadth);
+  const std::string all = differs(k, true);
+  if (all.empty()) return say(seed, "does not differ");
+  const std::string plainly = differs(k, false);
+  k = reduced(k, [&](const GeneratedKernel& less) { return !differs(less, true).empty(); });
+  const std::string left = differs(k, true), left_plainly = differs(k, false);
+  std::printf(
+      "seed %llu: %s; without optimisation %s\nreduced: %s; without optimisation %s\n// grid %u %u, block %u %u "
+      "%u\n%s\n",
+      static_cast<unsigned long long>(seed), all.c_str(), plainly.empty() ? "the same" : plainly.c_str(), left.c_str(),
+      left_plainly.empty() ? "the same" : left_plainly.c_str(), k.grid[0], k.grid[1], k.block[0], k.block[1],
+      k.block[2], k.ptx.c_str());
 }
 
 }  // namespace
 }  // namespace coalesce::machine::test
 
 int main(int argc, char** argv) {
-  using namespace coalesce::machine::test;                         // NOLINT(google-build-using-namespace)
-  const bool print = argc > 1 && std::string(argv[1]) == "print";  // one module of those kernels, for a look at it
-  if (print) --argc, ++argv;
+  using namespace coalesce::machine::test;  // NOLINT(google-build-using-namespace)
+  const std::string verb = argc > 1 && *argv[1] >= 'a' ? argv[1] : "";
+  if (!verb.empty()) --argc, ++argv;
   const auto number = [&](int i, uint64_t usual) { return argc > i ? std::strtoull(argv[i], nullptr, 10) : usual; };
   const std::string name = argc > 3 ? argv[3] : "all";
   if (argc < 3 || (name != "reference" && name != "all" && name != "small")) {
-    std::fprintf(stderr, "usage: judge [print] FIRST COUNT [reference|all|small] [JOBS] [SECONDS]\n");
+    std::fprintf(stderr, "usage: judge [print|reduce] FIRST COUNT [reference|all|small] [JOBS] [SECONDS]\n");
     return 2;
   }
   const Breadth breadth = name == "reference" ? Breadth::reference : name == "all" ? Breadth::all : Breadth::small;
   const uint64_t from = number(1, 1), count = number(2, 1);
-  if (print) {
+  if (verb == "reduce") {
+    for (uint64_t seed = from; seed < from + count; ++seed) reduce(seed, breadth);
+    return 0;
+  }
+  if (verb == "print") {
     std::vector<std::string> texts;
     for (uint64_t seed = from; seed < from + count; ++seed) {
       const GeneratedKernel k = legal(generate_kernel(seed, breadth));

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Small mistakes, one at a time: do the quick tests notice? `./dev mutate` runs this in a copy of the tree.
 
-  mutate.py [--count 300] [--seed 1] [--seconds N] [--only ID,ID]
+  mutate.py [--count 300] [--seed 1] [--seconds N] [--only ID,ID] [--jobs N] [--built]
 
 All mutants are compiled into one set of test programs; COALESCE_MUTANT selects one (mutants.py). A first run of every
 test notes which mutants it reaches. Each mutant is then tried with the tests that reach it until one fails; the tests
 that have found most for their time come first. Results are added to build/mutants/results.jsonl, so an interrupted run
-goes on where it stopped. Exit code: 0 at least 95 % of the mutants are killed, 1 fewer, 2 wrong usage, 3 no build.
+goes on where it stopped. --built takes the test programs as they are, which may have come from another machine: it
+needs no compiler. Exit code: 0 at least 95 % of the mutants are killed, 1 fewer, 2 wrong usage, 3 no build.
 """
 import argparse
 import collections
+import concurrent.futures
 import glob
 import json
 import os
@@ -18,6 +20,8 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -85,23 +89,20 @@ def generator():
 
 
 def run(program, names, mutant, seconds, reached=""):
-    """Runs tests of one program. Returns whether all pass, or the process used up `seconds` of a core."""
-    cache = os.path.join(PLACE, "cache")
-    shutil.rmtree(cache, ignore_errors=True)
-    environment = {**os.environ, "COALESCE_MUTANT": str(mutant), "XDG_CACHE_HOME": cache, "HOME": cache, "COALESCE_MUTANT_REACHED": reached}
+    """Runs tests of one program. Returns whether all pass, and the seconds of a core that they took; a process that uses
+    up `seconds` of a core does not pass."""
     limit = int(seconds) + 1
-    try:
-        done = subprocess.run([os.path.join(ROOT, "build", "bin", program), "--gtest_brief=1", "--gtest_fail_fast", "--gtest_filter=" + ":".join(names)],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, timeout=20 * limit,
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)))
-        return done.returncode == 0
-    except subprocess.TimeoutExpired:
-        return False
-
-
-def cpu():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "COALESCE_MUTANT": str(mutant), "XDG_CACHE_HOME": cache, "HOME": cache, "TMPDIR": cache, "COALESCE_MUTANT_REACHED": reached}
+        child = subprocess.Popen([os.path.join(ROOT, "build", "bin", program), "--gtest_brief=1", "--gtest_fail_fast", "--gtest_filter=" + ":".join(names)],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, start_new_session=True,
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)))
+        watch = threading.Timer(20 * limit, child.kill)  # one that waits for what never comes
+        watch.start()
+        _, status, used = os.wait4(child.pid, 0)
+        watch.cancel()
+        child.returncode = os.waitstatus_to_exitcode(status)
+    return child.returncode == 0, used.ru_utime + used.ru_stime
 
 
 def tests_of(program):
@@ -114,41 +115,43 @@ def tests_of(program):
             suite = line.split("#")[0].strip()
 
 
-def baseline():
-    """[test]: what each takes and which mutants it reaches. Kept, because it is half of the time."""
+def alone(program, name):
+    """What a test takes and which mutants it reaches; None: it fails without mutants."""
+    with tempfile.TemporaryDirectory() as folder:
+        notes = os.path.join(folder, "reached")
+        passes, seconds = run(program, [name], -1, 600, notes)
+        if not passes:
+            print(f"left out, it fails without mutants: {program} {name}", flush=True)
+            return None
+        reached = sorted({int(line) for line in open(notes)}) if os.path.exists(notes) else []
+    return {"program": program, "name": name, "seconds": seconds, "reached": reached}
+
+
+def baseline(jobs):
+    """alone() of every test. Kept, because it is half of the time."""
     path = os.path.join(PLACE, "baseline.json")
     if os.path.exists(path):
         return json.load(open(path))
-    tests, notes = [], os.path.join(PLACE, "reached")
-    for program in TESTS:
-        for name in tests_of(program):
-            if os.path.exists(notes):
-                os.remove(notes)
-            begun = cpu()
-            passes = run(program, [name], -1, 600, notes)
-            reached = sorted({int(line) for line in open(notes)}) if os.path.exists(notes) else []
-            tests.append({"program": program, "name": name, "seconds": cpu() - begun, "reached": reached})
-            if not passes:
-                print(f"left out, it fails without mutants: {program} {name}", flush=True)
-                tests.pop()
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        tests = [t for t in pool.map(lambda one: alone(*one), [(p, n) for p in TESTS for n in tests_of(p)]) if t]
     with open(path, "w") as file:
         json.dump(tests, file)
     return tests
 
 
 def judge(mutant, tests, found):
-    """The test that notices the mutant; "": none. `found` counts what each has noticed."""
+    """The test that notices the mutant; "": none; None: none reaches it. `found` counts what each has noticed."""
     mine = [t for t in tests if mutant.id in t["reached"]]
     if not mine:
         return None
     short = [t for t in mine if t["seconds"] < TOGETHER]
     for program in TESTS:
         names = [t["name"] for t in short if t["program"] == program]
-        if names and not run(program, names, mutant.id, 10 + 5 * sum(t["seconds"] for t in short if t["program"] == program)):
+        if names and not run(program, names, mutant.id, 10 + 5 * sum(t["seconds"] for t in short if t["program"] == program))[0]:
             return program
     long = sorted((t for t in mine if t["seconds"] >= TOGETHER), key=lambda t: t["seconds"] / (1 + found[t["name"]]))
     for t in long:
-        if not run(t["program"], [t["name"]], mutant.id, 10 + 5 * t["seconds"]):
+        if not run(t["program"], [t["name"]], mutant.id, 10 + 5 * t["seconds"])[0]:
             found[t["name"]] += 1
             return t["name"]
     return ""
@@ -160,6 +163,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=1, help="tests at once")
+    parser.add_argument("--built", action="store_true")
     options = parser.parse_args()
     if not os.path.exists(os.path.join(ROOT, ".mutants")):
         fail(2, "this would put mistakes into your sources; `./dev mutate` makes a copy of them first")
@@ -167,25 +172,37 @@ def main():
     os.makedirs(PLACE, exist_ok=True)
     sources = pristine()
     chosen, all_ = mutants.drawn(sources, options.count, options.seed)
-    chosen = build(sources, chosen)
+    kept = os.path.join(PLACE, "mutants.json")
+    if options.built:
+        ids = set(json.load(open(kept)))
+        chosen = [m for m in chosen if m.id in ids]
+    else:
+        chosen = build(sources, chosen)
+        with open(kept, "w") as file:
+            json.dump([m.id for m in chosen], file)
     print(f"{len(chosen)} mutants of {all_} possible ones", flush=True)
-    tests = baseline()
+    tests = baseline(options.jobs)
+    print(f"{len(tests)} tests, {sum(t['seconds'] for t in tests):.0f} seconds of a core", flush=True)
     path = os.path.join(PLACE, "results.jsonl")
     results = {r["id"]: r for r in map(json.loads, open(path))} if os.path.exists(path) else {}
     found = collections.Counter(r["by"] for r in results.values() if r["by"])
-    order = sorted(chosen, key=lambda m: m.id * 7919 % 1009)  # an interrupted run has mutants of all rooms
     only = {int(i) for i in options.only.split(",") if i}
-    for m in order:
-        if (m.id in results and not only) or (only and m.id not in only):
-            continue
-        if time.monotonic() > until:
-            break
-        by = judge(m, tests, found)
-        text = sources[m.path].split("\n")[m.line].strip()
-        results[m.id] = {"id": m.id, "place": m.place(), "text": text, "by": by}
-        with open(path, "a") as file:
-            file.write(json.dumps(results[m.id]) + "\n")
-        print(f"{m.id}: {m.place()}: {'killed by ' + by if by else 'not reached' if by is None else 'SURVIVES'}" + ("" if by else f": {text}"), flush=True)
+    order = sorted((m for m in chosen if (m.id in only if only else m.id not in results)),
+                   key=lambda m: m.id * 7919 % 1009)  # an interrupted run has mutants of all rooms
+
+    def one(m):
+        return (m, judge(m, tests, found)) if time.monotonic() < until else None
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(one, m) for m in order]):
+            if not done.result():
+                continue
+            m, by = done.result()
+            text = sources[m.path].split("\n")[m.line].strip()
+            results[m.id] = {"id": m.id, "place": m.place(), "text": text, "by": by}
+            with open(path, "a") as file:
+                file.write(json.dumps(results[m.id]) + "\n")
+            print(f"{m.id}: {m.place()}: {'killed by ' + by if by else 'not reached' if by is None else 'SURVIVES'}" + ("" if by else f": {text}"), flush=True)
     killed = sum(1 for r in results.values() if r["by"])
     share = 100 * killed / max(1, len(results))
     print(f"{killed} of {len(results)} mutants killed ({share:.1f} %); {sum(1 for r in results.values() if r['by'] is None)} reached by no test")
