@@ -1,6 +1,7 @@
 // The cases that the random kernels of executors_test.cpp bring to the executors: memory instructions that were
-// executed, by space, form of address, kind, width, lanes of the value, guard and full or partial warps. A combination
-// that a program can have and no kernel has fails the test; the generator has to be extended then.
+// executed, by space, form of address, kind, width, lanes of the value, guard and full or partial warps; and what was
+// decided about the rest (decisions.h). A combination that a program can have and no kernel has fails the test; the
+// generator has to be extended then.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -9,6 +10,7 @@
 #include "machine/program/program.h"
 #include "machine/ptx/parser.h"
 #include "tests/machine/execute/harness.h"
+#include "tests/native/decisions.h"
 #include "tests/random/generator.h"
 #include "tests/sanitized.h"
 
@@ -67,6 +69,7 @@ class Coverage {
       const auto p = decode(module, f, symbols_, shape);
       for (const Instruction& i : p->code)
         if (i.memory != kNone && executed.contains(i.ptx_line)) note(*p, i, block % kLanes != 0);
+      decisions_.note(*p, executed);
     }
   }
 
@@ -99,6 +102,7 @@ class Coverage {
   const Argument in_ = buffer(generated_input(Breadth::all));
   const Symbols symbols_;
   std::map<std::string, uint64_t> met_;
+  Decisions decisions_{met_};
 };
 
 // Every cell that a program can have.
@@ -145,9 +149,10 @@ std::vector<std::string> cells() {
 TEST(DecisionCoverage, OfRandomKernelsIsComplete) {
   if (kSanitized) GTEST_SKIP() << "runs fewer kernels";
   Coverage coverage;
-  for (uint64_t seed = 1; seed <= 2000; ++seed) coverage.add(generate_kernel(seed, Breadth::small));
+  for (uint64_t seed = 1; seed <= 3000; ++seed) coverage.add(generate_kernel(seed, Breadth::small));
   for (uint64_t seed = 1; seed <= 100; ++seed) coverage.add(generate_kernel(seed, Breadth::all));
   EXPECT_EQ(coverage.missing(cells()), "");
+  EXPECT_EQ(coverage.missing(all_decisions()), "");
 }
 
 }  // namespace

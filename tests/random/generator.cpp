@@ -30,13 +30,15 @@ GeneratedKernel Generator::make() {
   const std::size_t body = text_.size();
   const uint32_t parts = small_ ? 1 : 3 + below(5);
   for (uint32_t i = 0; i < parts; ++i) {
-    const uint32_t kind = small_ ? turn(4) : 4;
+    const uint32_t kind = small_ ? turn(5) : wide_ && chance(8) ? 4 : 3;
     if (kind == 0)
       indexed();
     else if (kind == 1)
       any_width();
     else if (kind == 2 && turn(4) == 0)
       any_atomic();
+    else if (kind == 4)
+      decisions();
     else
       statement(true, 0);
   }
@@ -61,7 +63,8 @@ GeneratedKernel Generator::make() {
           ".shared .align 16 .b32 A[128];\n.shared .align 16 .b32 B[512];\n.shared .align 4 .b32 S[32];\n.local "
           ".align 16 .b32 L[8];\n" +
           ".reg .b32 %i<" + std::to_string(own_words_ + 1) + ">;\n.reg .b64 %j<" + std::to_string(own_wides_ + 1) +
-          ">;\n" + (columns_ ? ".shared .align 4 .b32 T[1504];\n.reg .b32 %k<11>;\n" : "") +
+          ">;\n.reg .pred %o<" + std::to_string(own_predicates_ + 1) + ">;\n" +
+          (columns_ ? ".shared .align 4 .b32 T[1504];\n.reg .b32 %k<11>;\n" : "") +
           (rows_read_ ? ".reg .b32 %y<7>;\n.reg .b64 %y9, %y10, %y11, %y12;\n" : "") + text_ + "}\n";
   return k;
 }

@@ -137,6 +137,15 @@ class Generator {
   void rows();
   void columns();
 
+  // --- what rules decide (generator_decisions.cpp)
+  std::string own_word();
+  std::string own_wide();
+  std::string own_predicate();
+  void rules();
+  void skipped_region();
+  void shared_sums();
+  void decisions();
+
   // --- control (generator_control.cpp)
   struct Loop {
     std::string next, end;
@@ -162,7 +171,8 @@ class Generator {
   uint64_t state_, turn_;
   Sums sums_;
   std::string text_, function_;
-  uint32_t labels_ = 0, own_words_ = 0, own_wides_ = 0, counters_ = 0, planes_ = 0, locked_sums_ = 0;
+  uint32_t labels_ = 0, own_words_ = 0, own_wides_ = 0, own_predicates_ = 0, counters_ = 0, planes_ = 0,
+           locked_sums_ = 0;
   bool exits_ = false, whole_ = false, flat_ = false, rows_ = false, columns_ = false, rows_read_ = false;
   bool wide_, small_, faulty_ = false;
   std::vector<Loop> loops_;

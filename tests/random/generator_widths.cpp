@@ -102,8 +102,8 @@ void Generator::indexed() {
   if (places < 64 && form == kStrides) form = kRow;
   if (places < 32 && form != kSame) form = kAny;
   // Registers of its own, so that their lane classes are those of the form.
-  const auto word = [&] { return "%i" + std::to_string(own_words_++); };
-  const auto wide = [&] { return "%j" + std::to_string(own_wides_++); };
+  const auto word = [&] { return own_word(); };
+  const auto wide = [&] { return own_wide(); };
   const std::string lane = word(), index = word();
   line("mov.u32 " + lane + ", %laneid");
   if (form == kSame)
