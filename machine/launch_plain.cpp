@@ -27,6 +27,8 @@ plain::Launch Machine::State::plain_launch(const LoadedProgram& loaded, std::str
   launch.symbols = &loaded;
   launch.memory = &memory;
   launch.heap = &heap;
+  launch.runtime = &runtime;
+  begin_runtime(loaded, config.depth);
   launch.textures = &textures;
   launch.device = &device;
   launch.grid = config.grid;
@@ -54,6 +56,7 @@ LaunchReport Machine::launch_plain(Program& program, std::string_view kernel, co
     report.lines = std::move(r.lines);
     report.spins = r.spins;
     report.diagnostics = std::move(r.diagnostics);
+    report.work = state_->runtime.take();
     state_->print(r.output);
   } catch (const Error& e) {
     report.diagnostics = {e.diagnostic};
@@ -64,6 +67,7 @@ LaunchReport Machine::launch_plain(Program& program, std::string_view kernel, co
     if (d.ptx_text.empty()) d.ptx_text = loaded.line_text(d.ptx_line);
     if (d.severity == Severity::error) report.fault = d.fault;
   }
+  if (report.fault != Fault::none) report.work.clear();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;
 }
@@ -73,7 +77,9 @@ LaunchReport Machine::launch_shadowed(Program& program, std::string_view kernel,
   std::optional<plain::Shadow> shadow;
   try {
     // Reserved now, so that both executors have the same heap.
-    if (loaded.module().text.find("malloc") != std::string::npos) state_->heap.prepare();
+    if (loaded.module().text.find("malloc") != std::string::npos ||
+        loaded.module().text.find("__cudaCDP2Malloc") != std::string::npos)
+      state_->heap.prepare();
     shadow.emplace(state_->plain_launch(loaded, kernel, config));
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the other executor says so, too
   }

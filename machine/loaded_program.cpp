@@ -86,6 +86,13 @@ uint64_t LoadedProgram::function_address(const std::string& name) const {
   return 0;
 }
 
+std::string LoadedProgram::kernel_at(uint64_t address) const {
+  const uint64_t k = (address - kFunctionWindow) / 16 - 1;
+  if (address < kFunctionWindow || address % 16 != 0 || k >= module_.functions.size()) return {};
+  const ptx::Function& f = module_.functions[k];
+  return f.is_entry && !f.is_declaration ? f.name : std::string();
+}
+
 const Code& LoadedProgram::code(std::string_view name, const LaunchShape& shape, Model model, bool checked) {
   auto& shapes = codes_[std::string(name)];
   const auto known = shapes.find(shape);

@@ -31,6 +31,9 @@ class LoadedProgram final : public Program, public SymbolTable {
   Symbol symbol(const std::string& name) const override;
   uint64_t function_address(const std::string& name) const override;
 
+  // The kernel of that function_address(); empty: there is none.
+  std::string kernel_at(uint64_t address) const;
+
   // The kernel's code for launches of this shape, decoded and lowered at its first use. Throws Error.
   const Code& code(std::string_view name, const LaunchShape& shape, Model model, bool checked);
 

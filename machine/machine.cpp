@@ -98,8 +98,11 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   std::optional<LaunchCheck> check;
   if (state_->options.check) launch.observer = &check.emplace(state_->begin_check(launch));
   Tally total(*launch.program);
+  state_->begin_runtime(loaded, config.depth);
   state_->run(launch, kernel, total);
   state_->fill_report(launch, total, loaded, report);
+  report.work = state_->runtime.take();
+  if (report.fault != Fault::none) report.work.clear();
   if (check) {
     state_->next_access = check->next();
     report.accesses = std::make_shared<std::vector<AccessSite>>(check->footprint().take());

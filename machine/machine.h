@@ -20,6 +20,7 @@
 
 #include "machine/device.h"
 #include "machine/diagnostic.h"
+#include "machine/execute/device_work.h"
 #include "machine/memory/memory.h"
 #include "machine/memory/texture.h"
 #include "machine/model.h"
@@ -94,6 +95,7 @@ struct LaunchConfig {
   uint32_t dynamic_shared_bytes = 0;
   bool cooperative = false;         // all blocks live at once (grid synchronisation)
   std::vector<uint8_t> parameters;  // laid out as KernelInfo::parameters says
+  uint32_t depth = 0;               // of kernels that kernels launch (DeviceWork)
 };
 
 struct LaunchReport {
@@ -103,6 +105,7 @@ struct LaunchReport {
   std::vector<Diagnostic> diagnostics;  // the fault first, then warnings (divergent barrier ...)
   std::vector<uint64_t> tally;          // what was counted while running, before anything static (tally/tally.h)
   uint64_t spins = 0;                   // of the plain executor: not 0 where counters depend on who polls when
+  std::vector<DeviceWork> work;         // what the kernel gave the device: the caller runs it, in order
   double seconds = 0;                   // host time the launch took
   // With Options::check: what each instruction has accessed in global memory (check/footprint.h).
   std::shared_ptr<std::vector<AccessSite>> accesses;

@@ -25,7 +25,11 @@ constexpr AccessId kMostAccesses = 1u << 31;     // of checked launches, before 
 }  // namespace
 
 Machine::State::State(const Device& d, Options o)
-    : device(d), options(std::move(o)), memory(d.memory_bytes), heap(memory, kDeviceHeapBytes) {
+    : device(d),
+      options(std::move(o)),
+      memory(d.memory_bytes),
+      heap(memory, kDeviceHeapBytes),
+      runtime(memory, device) {
   if (options.check) {
     options.threads = 1;
     memory.keep_apart();
@@ -35,6 +39,17 @@ Machine::State::State(const Device& d, Options o)
     };
   }
   if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
+}
+
+void Machine::State::begin_runtime(const LoadedProgram& program, uint32_t depth) {
+  const auto find = [&program](uint64_t address, DeviceRuntime::Kernel& kernel) {
+    const KernelInfo* info = program.kernel(program.kernel_at(address));
+    if (!info) return false;
+    kernel = {info->name,      info->parameter_bytes, info->max_threads, info->static_shared_bytes,
+              info->registers, info->local_bytes};
+    return true;
+  };
+  runtime.begin(find, depth);
 }
 
 uint64_t Machine::State::workspace() {
@@ -112,13 +127,15 @@ void Machine::State::configure(Launch& launch, const Code& code, const LaunchCon
   launch.max_instructions = options.max_instructions;
   launch.interrupted = &interrupted;
   launch.heap = &heap;
+  launch.runtime = &runtime;
   // A launch that is to stop after few instructions stops where the interpreter would, with its counters.
   const bool short_leash = launch.max_instructions < kNativeBudget;
   launch.native = config.cooperative || short_leash || options.check ? nullptr : options.native.get();
   launch.textures = &textures;
   launch.polling_limit = options.polling;
   for (const Instruction& i : launch.program->code)
-    if (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::malloc) heap.prepare();
+    if (i.kind == Kind::call && (static_cast<Callee>(i.mode) == Callee::malloc || i.text == "__cudaCDP2Malloc"))
+      heap.prepare();
 }
 
 void Machine::State::run(Launch& launch, std::string_view kernel, Tally& total) {

@@ -9,6 +9,7 @@
 
 #include "machine/check/check.h"
 #include "machine/execute/calls.h"
+#include "machine/execute/device_runtime.h"
 #include "machine/execute/launch.h"
 #include "machine/execute/pool.h"
 #include "machine/loaded_program.h"
@@ -24,6 +25,7 @@ struct Machine::State {
   Options options;
   Memory memory;
   DeviceHeap heap;
+  DeviceRuntime runtime;
   Textures textures;
   uint32_t stack_bytes = kLeastStackBytes;
   const Allocation* grid_workspace = nullptr;  // made by the first cooperative launch
@@ -37,6 +39,9 @@ struct Machine::State {
   void configure(Launch& launch, const Code& code, const LaunchConfig& config);
   void run(Launch& launch, std::string_view kernel, Tally& total);
   void fill_report(Launch& launch, Tally& total, const LoadedProgram& program, LaunchReport& report);
+
+  // Before a launch that may give the device work.
+  void begin_runtime(const LoadedProgram& program, uint32_t depth);
 
   // The same launch for the plain executor. Throws Error where it is none.
   plain::Launch plain_launch(const LoadedProgram& loaded, std::string_view kernel, const LaunchConfig& config);

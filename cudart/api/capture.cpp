@@ -214,12 +214,12 @@ COALESCE_API cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cuda
 COALESCE_ALIAS(cudaStreamBeginCaptureToGraph_ptsz, cudaStreamBeginCaptureToGraph);
 
 COALESCE_API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  if (graph == nullptr) return note(cudaErrorInvalidValue);
-  *graph = nullptr;
+  if (graph != nullptr) *graph = nullptr;
   return call([&](Runtime&) {
     Point* p = point_of(stream);
-    if (p == nullptr) return cudaErrorIllegalState;
+    if (p == nullptr) return graph == nullptr ? cudaErrorInvalidValue : cudaErrorIllegalState;
     Capture& capture = *p->capture;
+    if (graph == nullptr && capture.owns_graph) return cudaErrorInvalidValue;  // else the program has it
     if (capture.origin != stream) return spoil(capture, cudaErrorStreamCaptureUnmatched);
     if (capture.mode != relaxed && capture.thread != std::this_thread::get_id()) {
       return spoil(capture, cudaErrorStreamCaptureWrongThread);
@@ -228,7 +228,7 @@ COALESCE_API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* 
                               : !joined(capture) ? cudaErrorStreamCaptureUnjoined
                                                  : cudaSuccess;
     if (error == cudaSuccess) {
-      *graph = capture.graph.get();
+      if (graph != nullptr) *graph = capture.graph.get();
     } else if (capture.owns_graph) {
       withdraw(capture.graph.get());
     }

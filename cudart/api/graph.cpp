@@ -22,9 +22,9 @@ auto& all_nodes() { return held<Nodes>().all; }
 }  // namespace
 
 NodeType Node::type() const {
-  constexpr NodeType kTypes[] = {NodeType::kernel,   NodeType::copy,  NodeType::fill, NodeType::host,
-                                 NodeType::child,    NodeType::empty, NodeType::wait, NodeType::record,
-                                 NodeType::allocate, NodeType::free};
+  constexpr NodeType kTypes[] = {NodeType::kernel,   NodeType::copy,  NodeType::fill,       NodeType::host,
+                                 NodeType::child,    NodeType::empty, NodeType::wait,       NodeType::record,
+                                 NodeType::allocate, NodeType::free,  NodeType::conditional};
   static_assert(std::size(kTypes) == std::variant_size_v<Operation>);
   return kTypes[operation.index()];
 }
@@ -33,17 +33,18 @@ Graph::~Graph() {
   for (const auto& node : nodes) all_nodes().erase(node.get());
 }
 
-bool is_graph(cudaGraph_t graph) {
-  if (graphs().contains(graph)) return true;
-  // A child node's own copy is a graph that programs may look into.
-  for (const auto& [known, owner] : graphs()) {
-    for (const auto& node : owner->nodes) {
-      const auto* child = std::get_if<ChildOperation>(&node->operation);
-      if (child != nullptr && child->graph.get() == graph) return true;
+// Graphs within nodes are graphs that programs may look into, and add to.
+static std::shared_ptr<Graph> within(const Graph& outer, const Graph* wanted) {
+  for (const auto& node : outer.nodes) {
+    for (const auto& body : bodies_of(*node)) {
+      if (body.get() == wanted) return body;
+      if (auto found = within(*body, wanted)) return found;
     }
   }
-  return false;
+  return nullptr;
 }
+
+bool is_graph(cudaGraph_t graph) { return shared(graph) != nullptr; }
 bool is_node(cudaGraphNode_t node) { return all_nodes().contains(node); }
 
 std::shared_ptr<Graph> make_graph() { return std::make_shared<Graph>(); }
@@ -54,7 +55,10 @@ void publish(std::shared_ptr<Graph> graph) {
 void withdraw(cudaGraph_t graph) { graphs().erase(graph); }
 std::shared_ptr<Graph> shared(cudaGraph_t graph) {
   const auto at = graphs().find(graph);
-  return at != graphs().end() ? at->second : nullptr;
+  if (at != graphs().end()) return at->second;
+  for (const auto& [known, owner] : graphs())
+    if (auto found = within(*owner, graph)) return found;
+  return nullptr;
 }
 
 Node* add_node(Graph& graph, Operation operation, std::vector<Node*> needs, uint64_t id) {
@@ -84,12 +88,21 @@ cudaError_t add_node(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNod
   return cudaSuccess;
 }
 
+void clone_bodies(Operation& operation) {
+  if (auto* child = std::get_if<ChildOperation>(&operation)) child->graph = clone(*child->graph);
+  auto* c = std::get_if<ConditionalOperation>(&operation);
+  if (c == nullptr) return;
+  c->list = std::make_shared<std::vector<Graph*>>();
+  for (auto& body : c->bodies) c->list->push_back((body = clone(*body)).get());
+}
+
 std::shared_ptr<Graph> clone(const Graph& graph) {
   auto copy = make_graph();
+  copy->conditions = graph.conditions;
   std::unordered_map<const Node*, Node*> twin;
   for (const auto& node : graph.nodes) {
     Operation operation = node->operation;
-    if (auto* child = std::get_if<ChildOperation>(&operation)) child->graph = clone(*child->graph);
+    clone_bodies(operation);
     Node* made = add_node(*copy, std::move(operation), {}, node->id);
     made->copy = node->copy;
     made->enabled = node->enabled;

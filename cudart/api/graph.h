@@ -23,6 +23,7 @@ enum class NodeType : int {
   record = 7,
   allocate = 10,
   free = 11,
+  conditional = 13,
 };
 
 struct Node {
@@ -38,6 +39,7 @@ struct Node {
 
 struct Graph {
   std::vector<std::unique_ptr<Node>> nodes;  // in order of creation
+  std::vector<std::shared_ptr<Condition>> conditions;
   Graph() = default;
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -64,9 +66,20 @@ Node* add_node(Graph& graph, Operation operation, std::vector<Node*> needs, uint
 cudaError_t add_node(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,
                      Operation operation);
 std::shared_ptr<Graph> clone(const Graph& graph);
+void clone_bodies(Operation& operation);  // an operation gets graphs of its own
 Node* find_node(const Graph& graph, uint64_t id);
 // All nodes, each after what it needs. Empty, for a graph that has nodes: it has a cycle.
 std::vector<Node*> order_of(const Graph& graph);
+
+// The graphs within a node: a child node's, a conditional node's bodies.
+std::vector<std::shared_ptr<Graph>> bodies_of(const Node& node);
+
+// Conditional nodes: conditional.cpp. Before a graph runs: its conditions, and those of the graphs in it.
+void begin_conditions(const Graph& graph);
+const Graph* chosen_body(const ConditionalOperation& c);  // null: none
+bool repeats(const ConditionalOperation& c);              // as long as there is one
+cudaError_t add_conditional(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,
+                            struct cudaConditionalNodeParams* p);
 
 // Memory of allocation nodes: see graph_memory.cpp.
 struct GraphMemory {

@@ -40,6 +40,12 @@ struct cudaMemAllocNodeParams {
   size_t accessDescCount, bytesize;
   void* dptr;
 };
+struct cudaConditionalNodeParams {
+  unsigned long long handle;
+  int type;
+  unsigned size;
+  cudaGraph_t* phGraph_out;
+};
 struct cudaGraphNodeParams {
   int type;
   int reserved[3];
@@ -53,6 +59,7 @@ struct cudaGraphNodeParams {
     cudaEvent_t event;
     cudaMemAllocNodeParams alloc;
     void* freed;
+    cudaConditionalNodeParams conditional;
   };
   long long reserved2;
 };

@@ -319,8 +319,7 @@ COALESCE_API cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, voi
   });
 }
 
-// One call for all kinds, since 12. CUDA 13 gives it the edges' data, which change nothing here; 12 calls that form
-// _v2.
+// One call for all kinds, since 12. CUDA 13 gives it the edges' data, which change nothing; 12 calls that _v2.
 COALESCE_API cudaError_t cudaGraphAddNode_v2(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* needs,
                                              const void*, size_t count, cudaGraphNodeParams* p) {
   if (p == nullptr) return note(cudaErrorInvalidValue);
@@ -345,8 +344,10 @@ COALESCE_API cudaError_t cudaGraphAddNode_v2(cudaGraphNode_t* out, cudaGraph_t g
       return cudaGraphAddMemAllocNode(out, graph, needs, count, &p->alloc);
     case NodeType::free:
       return cudaGraphAddMemFreeNode(out, graph, needs, count, p->freed);
+    case NodeType::conditional:
+      return add_conditional(out, graph, needs, count, &p->conditional);
   }
-  return note(cudaErrorNotSupported);  // conditional nodes, semaphores of other APIs
+  return note(cudaErrorNotSupported);  // semaphores of other APIs
 }
 COALESCE_API cudaError_t cudaGraphAddNode(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* needs,
                                           const void* data, size_t count, cudaGraphNodeParams* p) {

@@ -75,6 +75,22 @@ cudaError_t run_node(const Node& node, const Needs& roots) {
       return begin(all), cudaSuccess;
     });
   }
+  if (const auto* c = std::get_if<ConditionalOperation>(&node.operation)) {
+    Needs all = needs_of(node, roots);
+    for (bool again = true; again; again = again && repeats(*c)) {
+      const Graph* body = nullptr;
+      const cudaError_t known = call([&](Runtime&) { return body = chosen_body(*c), cudaSuccess; });
+      if (known != cudaSuccess) return known;
+      again = body != nullptr;
+      if (body == nullptr) continue;
+      const std::vector<Node*> order = order_of(*body);
+      if (const cudaError_t error = run_nodes(order, all); error != cudaSuccess) return error;
+      all.insert(all.end(), order.begin(), order.end());
+      std::ranges::sort(all);
+      all.erase(std::ranges::unique(all).begin(), all.end());
+    }
+    return call([&](Runtime&) { return begin(all), cudaSuccess; });
+  }
   return call([&](Runtime& r) {
     begin(needs_of(node, roots));
     return std::visit(
@@ -85,7 +101,8 @@ cudaError_t run_node(const Node& node, const Needs& roots) {
             record_now(operation.event);
             return cudaSuccess;
           } else if constexpr (std::is_same_v<T, EmptyOperation> || std::is_same_v<T, WaitOperation> ||
-                               std::is_same_v<T, HostOperation> || std::is_same_v<T, ChildOperation>) {
+                               std::is_same_v<T, HostOperation> || std::is_same_v<T, ChildOperation> ||
+                               std::is_same_v<T, ConditionalOperation>) {
             return cudaSuccess;  // what a wait waits for is done already
           } else {
             return run(r, operation);
@@ -135,7 +152,7 @@ Update update(const GraphExec& exec, const Graph& graph) {
   for (size_t i = 0; i < ours.size(); ++i) {
     if (ours[i]->type() == NodeType::allocate || ours[i]->type() == NodeType::free) continue;  // theirs own memory
     Operation operation = theirs[i]->operation;
-    if (auto* child = std::get_if<ChildOperation>(&operation)) child->graph = clone(*child->graph);
+    clone_bodies(operation);
     ours[i]->operation = std::move(operation);
     ours[i]->copy = theirs[i]->copy;
   }
@@ -208,6 +225,7 @@ COALESCE_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stre
       return cudaSuccess;
     }
     mine = execs()[exec];
+    begin_conditions(*e.graph);
     return ready(e);
   });
   if (error != cudaSuccess || !now) return error;

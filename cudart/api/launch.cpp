@@ -137,16 +137,19 @@ cudaError_t launch(Runtime& r, const void* function, const Launch& l, void* cons
   return error != cudaSuccess ? error : submit(r, l.stream, std::move(k));
 }
 
-cudaError_t run(Runtime& r, const KernelOperation& k) {
+cudaError_t run_alone(Runtime& r, const KernelOperation& k, const Kernel*& which,
+                      std::vector<machine::DeviceWork>& work) {
   const Launch& l = k.launch;
   Kernel* kernel = nullptr;
   if (const cudaError_t error = r.registry().find_kernel(k.function, kernel); error != cudaSuccess) return error;
+  which = kernel;
 
   machine::LaunchConfig config;
   config.grid = {l.grid.x, l.grid.y, l.grid.z};
   config.block = {l.block.x, l.block.y, l.block.z};
   config.dynamic_shared_bytes = static_cast<uint32_t>(l.dynamic_shared);
   config.cooperative = l.cooperative;
+  config.depth = l.depth;
   config.parameters = k.packed;
 
   if (r.check() != nullptr) r.check()->begin_work(kernel->name, true);
@@ -178,6 +181,7 @@ cudaError_t run(Runtime& r, const KernelOperation& k) {
   if (const Config& settings = cudart::config(); !settings.check || settings.record.empty())
     for (const auto& d : report.diagnostics) show(d);
   if (report.fault != machine::Fault::none) r.fail(error_of(report.fault));
+  work = std::move(report.work);
   return cudaSuccess;
 }
 

@@ -11,7 +11,13 @@ struct Launch {
   size_t dynamic_shared = 0;
   cudaStream_t stream = nullptr;
   bool cooperative = false;
+  uint32_t depth = 0;  // of kernels that kernels launch
 };
+
+struct KernelOperation;
+// Runs the kernel without what it gives the device to do, which goes to `work`. `which`: the kernel.
+cudaError_t run_alone(Runtime& r, const KernelOperation& k, const Kernel*& which,
+                      std::vector<machine::DeviceWork>& work);
 
 // Runs the kernel to its end; under the lock. `arguments`: one pointer per parameter (null: `packed` holds them as laid
 // out). Returns what CUDA's launch returns: faults of the kernel itself show later (Runtime::fail).

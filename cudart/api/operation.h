@@ -38,6 +38,23 @@ struct HostOperation {
 struct ChildOperation {
   std::shared_ptr<Graph> graph;
 };
+// A condition of conditional nodes: conditional.cpp.
+struct Condition {
+  uint64_t address = 0;  // of its word in device memory
+  uint32_t initial = 0;
+  bool assigns = false;  // a graph that is launched begins with `initial`
+  Condition() = default;
+  Condition(const Condition&) = delete;
+  Condition& operator=(const Condition&) = delete;
+  ~Condition();
+  uint32_t value() const;
+};
+struct ConditionalOperation {
+  int type = 0;  // cudaGraphConditionalNodeType
+  std::shared_ptr<Condition> condition;
+  std::vector<std::shared_ptr<Graph>> bodies;
+  std::shared_ptr<std::vector<Graph*>> list;  // the bodies, as the program sees them
+};
 struct EmptyOperation {};
 struct WaitOperation {
   cudaEvent_t event = nullptr;
@@ -52,8 +69,9 @@ struct FreeOperation {
   void* pointer = nullptr;
 };
 
-using Operation = std::variant<KernelOperation, CopyOperation, FillOperation, HostOperation, ChildOperation,
-                               EmptyOperation, WaitOperation, RecordOperation, AllocateOperation, FreeOperation>;
+using Operation =
+    std::variant<KernelOperation, CopyOperation, FillOperation, HostOperation, ChildOperation, EmptyOperation,
+                 WaitOperation, RecordOperation, AllocateOperation, FreeOperation, ConditionalOperation>;
 
 // Each runs under the lock and returns what the asynchronous call would.
 cudaError_t run(Runtime& r, const KernelOperation& k);

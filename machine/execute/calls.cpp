@@ -8,6 +8,7 @@
 #include "machine/execute/memory_ops.h"
 #include "machine/execute/no_handler.h"
 #include "machine/execute/textures.h"
+#include "machine/isa/service.h"
 
 namespace coalesce::machine {
 
@@ -196,6 +197,56 @@ void assertion(const Step& s, Context& c) {
   throw KernelFault{Fault::assertion, message, op.index, w.active, notes};
 }
 
+// A lane of a warp that asks for a service.
+class LaneThread final : public ServiceThread {
+ public:
+  LaneThread(Warp& w, const LaneOp& op) : warp_(w), op_(op) {
+    runtime = w.worker->launch.runtime;
+    heap = w.worker->launch.heap;
+    block = block_index(w);
+  }
+  void use(uint32_t lane) {
+    lane_ = lane;
+    thread = warp_.index * kLanes + lane;
+  }
+  std::byte* at(uint64_t address, uint64_t bytes) override {
+    return const_cast<std::byte*>(readable(warp_, op_, address, lane_, bytes));  // NOLINT: memory of the launch's
+  }
+  [[noreturn]] void fail(const std::string& message) override {
+    throw KernelFault{Fault::illegal_instruction, message, op_.index, 1u << lane_, {}};
+  }
+
+ private:
+  Warp& warp_;
+  const LaneOp& op_;
+  uint32_t lane_ = 0;
+};
+
+void serve(const Step& s, Context& c) {
+  const LaneOp& op = call_of(s);
+  Warp& w = static_cast<Warp&>(c);
+  const Service& service = *find_service(op.instruction->text);
+  std::unique_lock lock(w.worker->launch.report_mutex, std::defer_lock);
+  if (service.ordered) {
+    w.worker->launch.wait_turn(block_index(w));
+    lock.lock();
+  }
+  LaneThread thread(w, op);
+  for (uint32_t m = w.active; m; m &= m - 1) {
+    const uint32_t l = lowest(m);
+    uint64_t words[kMostServiceWords];
+    for (std::size_t k = 0; k < op.sources.size() && k < kMostServiceWords; ++k)
+      words[k] = w.at<uint64_t>(op.sources[k])[l];
+    thread.use(l);
+    const uint64_t result = service.run(thread, words);
+    if (op.results[0] == kNoSlot) continue;
+    if (service.result == '8')
+      w.at<uint64_t>(op.results[0])[l] = result;
+    else
+      w.at<uint32_t>(op.results[0])[l] = static_cast<uint32_t>(result);
+  }
+}
+
 }  // namespace
 
 Handler call_handler(Callee callee) {
@@ -210,6 +261,8 @@ Handler call_handler(Callee callee) {
       return assertion;
     case Callee::texture:
       return texture_access;
+    case Callee::service:
+      return serve;
     case Callee::function:
       break;
   }

@@ -150,8 +150,9 @@ struct Launch {
   std::multimap<uint64_t, Diagnostic> diagnostics;
   std::map<uint64_t, std::string> output;  // what blocks printed
   class DeviceHeap* heap = nullptr;
-  NativeProvider* native = nullptr;    // may be null
-  LaunchObserver* observer = nullptr;  // null: nobody looks at what it does
+  class DeviceRuntime* runtime = nullptr;  // what kernels that launch kernels ask; may be null
+  NativeProvider* native = nullptr;        // may be null
+  LaunchObserver* observer = nullptr;      // null: nobody looks at what it does
   const class Textures* textures = nullptr;
 
   void wait_turn(uint64_t block);  // throws TurnAbandoned when a lower block has faulted

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "machine/execute/calls.h"
+#include "machine/isa/service.h"
 #include "machine/plain/run.h"
 
 namespace coalesce::machine::plain {
@@ -144,6 +145,49 @@ void run_builtin(Warp& w, Frame& f, const Op& op, uint32_t on) {
                  {"in " + c.text(c.argument(3, 8)) + " at " + c.text(c.argument(1, 8)) + ":" +
                   std::to_string(c.argument(2, 4))}};
     }
+  }
+}
+
+namespace {
+class CallerThread final : public ServiceThread {
+ public:
+  explicit CallerThread(const Caller& caller) : caller_(caller) {
+    runtime = caller.w.grid->launch->runtime;
+    heap = caller.w.grid->launch->heap;
+    block = caller.w.block->number;
+    thread = caller.w.index * kLanes + caller.lane;
+  }
+  std::byte* at(uint64_t address, uint64_t bytes) override {
+    return const_cast<std::byte*>(caller_.readable(address, bytes));  // NOLINT: memory of the launch's
+  }
+  [[noreturn]] void fail(const std::string& message) override {
+    throw Stop{Fault::illegal_instruction, message, 1u << caller_.lane, {}};
+  }
+
+ private:
+  const Caller& caller_;
+};
+}  // namespace
+
+void run_service(Warp& w, Frame& f, const Op& op, uint32_t on) {
+  const Service& service = *find_service(op.text);
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if (!(on >> l & 1)) continue;
+    const Caller c{w, f, op, l};
+    std::array<uint64_t, kMostServiceWords> words{};
+    std::size_t n = 0;
+    for (std::size_t k = 0; k < service.arguments.size(); ++k) {
+      if (service.arguments[k] != 'd') {
+        words[n++] = c.argument(k, service.arguments[k] == '8' ? 8 : 4);  // NOLINT: at most kMostServiceWords
+        continue;
+      }
+      uint32_t sides[3];
+      std::memcpy(sides, c.variable(op.callee.arguments[k]), sizeof sides);
+      for (const uint32_t side : sides) words[n++] = side;  // NOLINT: likewise
+    }
+    CallerThread thread(c);
+    const uint64_t result = service.run(thread, words.data());
+    if (service.result != '0') c.result(result, service.result == '8' ? 8 : 4);
   }
 }
 

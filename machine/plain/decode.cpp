@@ -100,7 +100,7 @@ Bodies decode(const Launch& launch) {
     b.parameters.emplace_back(p.name, at);
     at += static_cast<uint32_t>(p.size);
   }
-  b.allocates = names.contains("malloc");
+  b.allocates = names.contains("malloc") || names.contains("__cudaCDP2Malloc");
   for (const ptx::Function* f : functions) {
     auto code = std::make_unique<Code>();
     code->function = f;

@@ -1,6 +1,7 @@
 // Decoding of control flow, of calls, and of what the lanes of a warp do together.
 #include <algorithm>
 
+#include "machine/isa/service.h"
 #include "machine/plain/decoder.h"
 #include "machine/plain/run.h"
 #include "machine/program/texture_op.h"
@@ -75,11 +76,19 @@ void Decoder::call() {
         op_->run = run_builtin;
         return;
       }
+    if (const Service* s = find_service(who.name); s && s->arguments.size() == c.arguments.size()) {
+      op_->text = who.name;
+      op_->callee = std::move(c);
+      op_->run = run_service;
+      return;
+    }
     std::string name = who.name;
     for (const auto& [alias, target] : bodies_.launch->module->aliases)
       if (alias == name) name = target;
     for (const ptx::Function& f : bodies_.launch->module->functions)
       if (f.name == name && !f.is_declaration && !f.is_entry) c.function = &f;
+    if (!c.function && name.starts_with("__cudaCDP2"))
+      return unknown("the device's runtime has no '" + name + "' here");
     if (!c.function) return unknown("call of '" + name + "', which the program does not define");
     if (c.function->params.size() != c.arguments.size() || c.function->returns.size() != c.results.size())
       fail("call of '" + name + "' with the wrong number of arguments");

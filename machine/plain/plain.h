@@ -25,7 +25,8 @@
 
 namespace coalesce::machine {
 class DeviceHeap;
-}
+class DeviceRuntime;
+}  // namespace coalesce::machine
 
 namespace coalesce::machine::plain {
 
@@ -35,6 +36,7 @@ struct Launch {
   const SymbolTable* symbols = nullptr;
   Memory* memory = nullptr;
   DeviceHeap* heap = nullptr;
+  DeviceRuntime* runtime = nullptr;  // may be null
   const Textures* textures = nullptr;
   const Device* device = nullptr;
   std::array<uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1};

@@ -208,6 +208,7 @@ void run_mbarrier(Warp&, Frame&, const Op&, uint32_t on);
 void run_matrix(Warp&, Frame&, const Op&, uint32_t on);
 // Functions that the machine provides: printf, malloc, free, assertions.
 void run_builtin(Warp&, Frame&, const Op&, uint32_t on);
+void run_service(Warp&, Frame&, const Op&, uint32_t on);  // isa/service.h
 
 // Where lanes of a warp are, for messages.
 Diagnostic diagnostic(const Warp& w, const Split& at, uint32_t lanes);

@@ -158,6 +158,7 @@ class Flattener {
     std::vector<std::string> result_names;     // the caller's names of the results
   };
   bool call_builtin(const std::string& callee, const Arguments& a);
+  bool call_service(const std::string& callee, const Arguments& a);
   void call_function(const ptx::Function& f, const Arguments& a);
   void inline_call(const ptx::Function& f, const Arguments& a);
   void call_instance(const ptx::Function& f, const Arguments& a);

@@ -5,6 +5,7 @@
 // and calls that one.
 #include <algorithm>
 
+#include "machine/isa/service.h"
 #include "machine/program/flatten.h"
 
 namespace coalesce::machine {
@@ -51,7 +52,7 @@ void Flattener::call() {
   collect(arguments, a.arguments, unused);
   if (callee.kind == Operand::reg) return call_pointer(callee, at < ops.size() ? ops[at].name : std::string(), a);
   if (callee.kind != Operand::symbol) return unknown();
-  if (call_builtin(callee.name, a)) return;
+  if (call_builtin(callee.name, a) || call_service(callee.name, a)) return;
   const std::string* name = &callee.name;
   for (const auto& [alias, target] : module_.aliases)
     if (alias == *name) name = &target;
@@ -60,9 +61,8 @@ void Flattener::call() {
       emit(Kind::nothing);  // the call itself
       return call_function(f, a);
     }
-  unknown(is_device_runtime(callee.name)
-              ? "dynamic parallelism is not supported: the kernel calls '" + callee.name + "'"
-              : "call of '" + callee.name + "', which the program does not define");
+  unknown(is_device_runtime(callee.name) ? "the device's runtime has no '" + callee.name + "' here"
+                                         : "call of '" + callee.name + "', which the program does not define");
 }
 
 // The few functions that the machine provides itself.
@@ -95,6 +95,30 @@ bool Flattener::call_builtin(const std::string& callee, const Arguments& a) {
       return true;
     }
   return false;
+}
+
+// A function of the device's runtime: the words of its arguments become 64-bit registers.
+bool Flattener::call_service(const std::string& callee, const Arguments& a) {
+  const Service* const service = find_service(callee);
+  if (!service || a.arguments.size() != service->arguments.size()) return false;
+  std::vector<Value> sources;
+  for (std::size_t k = 0; k < a.arguments.size(); ++k) {
+    const char kind = service->arguments[k];
+    const uint32_t width = kind == '8' ? 8 : 4;
+    for (uint32_t at = 0; at < (kind == 'd' ? 12u : 4u); at += 4) {
+      const Value word = fitted(Value::of(piece_of(a.arguments[k], at, width)), Element::b64);
+      sources.push_back(word);
+      if (kind != 'd') break;
+    }
+  }
+  uint32_t r = kNone;
+  if (!a.results.empty() && service->result != '0') r = piece_of(a.results[0], 0, service->result == '8' ? 8 : 4);
+  Instruction& i = emit(Kind::call);
+  i.mode = static_cast<uint8_t>(Callee::service);
+  i.text = callee;
+  i.results[0] = r;
+  i.sources = std::move(sources);
+  return true;
 }
 
 void Flattener::call_function(const ptx::Function& f, const Arguments& a) {

@@ -193,7 +193,8 @@ struct MemoryOp {
 enum class ShuffleMode : uint8_t { up, down, bfly, idx };
 enum class VoteMode : uint8_t { all, any, uni, ballot };
 enum class BarrierMode : uint8_t { sync, arrive, popc, and_, or_ };
-enum class Callee : uint8_t { printf, malloc, free, assertion, texture, function };
+// service: execute/services.h; its sources are 64-bit registers.
+enum class Callee : uint8_t { printf, malloc, free, assertion, texture, function, service };
 
 struct Instruction {
   Kind kind = Kind::nothing;

@@ -1,0 +1,61 @@
+// Kernels that give the device work: launches, copies, fills. A kernel ends when all of that has ended; then come the
+// tail launches. So each piece runs with all that it asks for itself before the next one does.
+#include <utility>
+
+#include "cudart/api/launch.h"
+#include "cudart/api/operation.h"
+#include "cudart/core/registry.h"
+
+namespace coalesce::cudart {
+
+namespace {
+
+struct Piece {
+  machine::DeviceWork work;
+  Module* module = nullptr;  // of the kernel that asked for it
+};
+
+// Puts work on top of the pile, so that its first piece is run next and its tail launches after the others.
+void pile(std::vector<Piece>& pieces, std::vector<machine::DeviceWork> work, Module* module) {
+  for (const bool tail : {true, false})
+    for (auto w = work.rbegin(); w != work.rend(); ++w)
+      if (w->tail == tail) pieces.push_back({std::move(*w), module});
+}
+
+cudaError_t run_piece(Runtime& r, const Piece& p, std::vector<Piece>& pieces) {
+  const machine::DeviceWork& w = p.work;
+  const Box box{w.bytes, w.rows};
+  if (w.kind == machine::DeviceWork::Kind::copy) {
+    CopyOperation c{box, {w.to, w.to_pitch}, {w.from, w.from_pitch}, cudaMemcpyDeviceToDevice};
+    c.waits = false;
+    return run(r, c);
+  }
+  if (w.kind == machine::DeviceWork::Kind::fill) return run(r, FillOperation{box, {w.to, w.to_pitch}, w.value, 1});
+  Kernel* kernel = r.registry().kernel_named(*p.module, w.kernel);
+  if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+  Launch l{{w.grid[0], w.grid[1], w.grid[2]}, {w.block[0], w.block[1], w.block[2]}, w.dynamic_shared_bytes};
+  l.depth = w.depth;
+  const Kernel* which = nullptr;
+  std::vector<machine::DeviceWork> more;
+  const cudaError_t error = run_alone(r, {kernel, l, w.parameters}, which, more);
+  pile(pieces, std::move(more), p.module);
+  return error;
+}
+
+}  // namespace
+
+cudaError_t run(Runtime& r, const KernelOperation& k) {
+  const Kernel* which = nullptr;
+  std::vector<machine::DeviceWork> work;
+  if (const cudaError_t error = run_alone(r, k, which, work); error != cudaSuccess || work.empty()) return error;
+  std::vector<Piece> pieces;
+  pile(pieces, std::move(work), which->module);
+  while (!pieces.empty() && r.context() == cudaSuccess) {
+    const Piece next = std::move(pieces.back());
+    pieces.pop_back();
+    if (const cudaError_t error = run_piece(r, next, pieces); error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+}  // namespace coalesce::cudart

@@ -1,0 +1,26 @@
+// What a kernel gives the device to do (dynamic parallelism): it runs after the kernel, in an order that CUDA allows.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace coalesce::machine {
+
+struct DeviceWork {
+  enum class Kind : uint8_t { kernel, copy, fill };
+  Kind kind = Kind::kernel;
+  bool tail = false;  // after the kernel and all that it gave the device otherwise
+  uint32_t depth = 0;
+  // kernel
+  std::string kernel;  // mangled
+  std::array<uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1};
+  uint32_t dynamic_shared_bytes = 0;
+  std::vector<uint8_t> parameters;
+  // copy, fill: `rows` of `bytes`, which lie pitches apart; `value`: of a fill, one byte
+  uint64_t to = 0, from = 0, bytes = 0, rows = 1, to_pitch = 0, from_pitch = 0;
+  uint8_t value = 0;
+};
+
+}  // namespace coalesce::machine

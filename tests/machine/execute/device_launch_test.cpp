@@ -1,0 +1,92 @@
+// Kernels that give the device work: what is asked for, in which order, and what is refused.
+#include "harness.h"
+#include "tests/device_launches.h"
+
+namespace coalesce::machine::test {
+namespace device_launches {
+
+using coalesce::test::device_launch;
+using coalesce::test::kDeviceRuntimeDeclarations;
+using coalesce::test::kGetLastError;
+
+std::string with_child(const std::string& body) {
+  std::string text = kernel(".param .u64 p",
+                            "ld.param.u64 %rd1, [p];\nmov.u32 %r10, %tid.x;\nmov.u32 %r11, %ctaid.x;\n"
+                            "mov.u32 %r12, %ntid.x;\nmad.lo.u32 %r1, %r11, %r12, %r10;\nmov.u32 %r2, 7;\n" +
+                                body);
+  const std::string child =
+      kDeviceRuntimeDeclarations + ".visible .entry child(.param .u64 a, .param .u32 b, .param .u32 c)\n{\nret;\n}\n";
+  return text.insert(text.find(".visible .entry k("), child);
+}
+
+TEST(DeviceLaunches, AreAskedForInTheOrderOfBlocks) {
+  Shape shape;
+  shape.grid = {5, 1, 1};
+  shape.block = {64, 1, 1};
+  const Ran r = run(with_child("rem.u32 %r13, %r10, 20;\nsetp.ne.u32 %p1, %r13, 0;\n@%p1 bra END;\nadd.u32 %r14, %r10, "
+                               "1;\n" +
+                               device_launch("child", "%r14", "32", "0", "48") +
+                               "shl.b32 %r15, %r1, 2;\ncvt.u64.u32 %rd5, "
+                               "%r15;\nadd.u64 %rd5, %rd5, %rd1;\nst.global.u32 [%rd5], %r62;\nEND:\n"),
+                    {buffer(std::vector<uint32_t>(320, 9))}, shape);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  ASSERT_EQ(r.report.work.size(), 20u);
+  for (uint32_t k = 0; k < 20; ++k) {
+    const DeviceWork& w = r.report.work[k];
+    const uint32_t thread = k % 4 * 20, index = k / 4 * 64 + thread;
+    EXPECT_EQ(w.kernel, "child");
+    EXPECT_EQ(w.grid, (std::array<uint32_t, 3>{thread + 1, 1, 1}));
+    EXPECT_EQ(w.block, (std::array<uint32_t, 3>{32, 1, 1}));
+    EXPECT_EQ(w.dynamic_shared_bytes, 48u);
+    EXPECT_EQ(w.depth, 1u);
+    EXPECT_FALSE(w.tail);
+    ASSERT_EQ(w.parameters.size(), 16u);
+    uint32_t words[4];
+    std::memcpy(words, w.parameters.data(), sizeof words);
+    EXPECT_EQ(uint64_t{words[0]} | uint64_t{words[1]} << 32, r.addresses[0]);
+    EXPECT_EQ(words[2], index);
+    EXPECT_EQ(words[3], 7u);
+    EXPECT_EQ(r.read()[index], 0u) << "cudaSuccess";
+  }
+}
+
+TEST(DeviceLaunches, OfImpossibleShapesAreRefused) {
+  const std::pair<std::string, uint32_t> wrong[] = {
+      {device_launch("child", "0", "32", "0"), 9},            // no blocks
+      {device_launch("child", "1", "1025", "0"), 9},          // too many threads
+      {device_launch("child", "1", "32", "0", "200000"), 9},  // too much shared memory
+      {device_launch("k", "1", "32", "0"), 0},
+      {device_launch("4096", "1", "32", "0"), 98},  // no kernel
+  };
+  std::string body;
+  for (std::size_t k = 0; k < std::size(wrong); ++k)
+    body += wrong[k].first + kGetLastError + "st.global.u32 [%rd1+" + std::to_string(8 * k) + "], %r61;\n" +
+            kGetLastError + "st.global.u32 [%rd1+" + std::to_string(8 * k + 4) + "], %r61;\n";
+  Shape one;
+  one.block = {1, 1, 1};
+  const Ran r = run(with_child(body), {buffer(std::vector<uint32_t>(10, 77))}, one);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t k = 0; k < std::size(wrong); ++k) {
+    EXPECT_EQ(r.read()[2 * k], wrong[k].second) << k;
+    EXPECT_EQ(r.read()[2 * k + 1], 0u) << k << ": cudaGetLastError forgets it";
+  }
+  EXPECT_EQ(r.report.work.size(), 1u);
+}
+
+TEST(DeviceLaunches, AnUnknownFunctionOfTheRuntimeIsNamed) {
+  std::string text = with_child("{\n.param .b32 g;\ncall.uni (g), __cudaCDP2Sing, ();\nld.param.b32 %r61, [g];\n}\n");
+  text.insert(text.find(".visible .entry"), ".extern .func (.param .b32 r) __cudaCDP2Sing();\n");
+  const Ran r = run(text, {zeros<uint32_t>(4)});
+  EXPECT_EQ(r.report.fault, Fault::illegal_instruction);
+  EXPECT_THAT(r.message(), testing::HasSubstr("__cudaCDP2Sing"));
+}
+
+TEST(DeviceLaunches, OfALaunchThatFailsDoNotHappen) {
+  const Ran r = run(with_child(device_launch("child", "1", "32", "0") + "st.global.u32 [%rd1+4096], %r1;\n"),
+                    {zeros<uint32_t>(4)});
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+  EXPECT_TRUE(r.report.work.empty());
+}
+
+}  // namespace device_launches
+}  // namespace coalesce::machine::test
