@@ -27,8 +27,9 @@ METRICS = {"us": ("gpu__time_duration.sum", 1e3), "registers": ("launch__registe
            "dram_read_bytes": ("dram__bytes_read.sum", 1), "dram_write_bytes": ("dram__bytes_write.sum", 1),
            "l2_sectors": ("lts__t_sectors.sum", 1), "l2_hit_sectors": ("lts__t_sectors_lookup_hit.sum", 1),
            "l1_hit_sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", 1)}
-SHARES = {"issue": "sm__throughput" + PERCENT, "dram": "gpu__dram_throughput" + PERCENT, "l2": "lts__throughput" + PERCENT,
-          "shared": "l1tex__throughput.avg.pct_of_peak_sustained_active"}
+COMPUTE, MEMORY = "sm__throughput" + PERCENT, "gpu__compute_memory_throughput" + PERCENT
+# The parts of memory; L1's share is of the cycles in which it works, so it says nothing where most multiprocessors idle.
+SHARES = {"dram": "gpu__dram_throughput" + PERCENT, "l2": "lts__throughput" + PERCENT, "shared": "l1tex__throughput.avg.pct_of_peak_sustained_active"}
 BUSY = 60  # percent; Nsight's section "Speed of Light" says "latency" where neither computing nor memory reaches it
 
 
@@ -55,12 +56,14 @@ def measured_rows(text):
 
 
 def bound(row):
-    """What Nsight's section "Speed of Light" would name: the busiest unit, or latency where none is busy. None: not measured."""
-    shares = {unit: number(row[metric]) or 0 for unit, metric in SHARES.items() if row.get(metric)}
-    if len(shares) < len(SHARES):
+    """What Nsight's section "Speed of Light" names: latency where neither computing nor memory is busy, else the busier of the
+    two, and of memory its busiest part. None: not measured."""
+    if not all(row.get(metric) for metric in (COMPUTE, MEMORY, *SHARES.values())):
         return None
-    unit = max(shares, key=shares.get)
-    return unit if shares[unit] >= BUSY else "latency"
+    compute, memory = number(row[COMPUTE]), number(row[MEMORY])
+    if max(compute, memory) < BUSY:
+        return "latency"
+    return "issue" if compute >= memory else max(SHARES, key=lambda unit: number(row[SHARES[unit]]))
 
 
 def joined(rows, counted):

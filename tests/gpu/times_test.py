@@ -21,7 +21,7 @@ import time_page
 import times
 
 COLUMNS = {"us": "gpu__time_duration.sum", "read": "dram__bytes_read.sum", "written": "dram__bytes_write.sum", "registers": "launch__registers_per_thread",
-           "static": "launch__shared_mem_per_block_static", "dynamic": "launch__shared_mem_per_block_dynamic", "sm": times.SHARES["issue"],
+           "static": "launch__shared_mem_per_block_static", "dynamic": "launch__shared_mem_per_block_dynamic", "sm": times.COMPUTE, "memory": times.MEMORY,
            "dram": times.SHARES["dram"], "l2": times.SHARES["l2"], "l1": times.SHARES["shared"]}
 
 
@@ -52,13 +52,14 @@ class FromNcu(unittest.TestCase):
 
     def test_figures_of_a_launch(self):
         row, = times.launches_of("lab-reduce.n_9", ["--n", "9"], ncu(("f(int *)", 4, {
-            "us": "12,500", "read": "1,024", "written": "64", "registers": "20", "static": "1,000", "dynamic": "24", "sm": "10.5", "dram": "75.2"})), counted(("f(int*)", 4)))
+            "us": "12,500", "read": "1,024", "written": "64", "registers": "20", "static": "1,000", "dynamic": "24", "sm": "10.5", "memory": "75.2", "dram": "75.2"})), counted(("f(int*)", 4)))
         self.assertEqual({k: row[k] for k in ("program", "arguments", "launch", "us", "dram_read_bytes", "dram_write_bytes", "registers", "shared", "bound_by")},
                          {"program": "lab/reduce", "arguments": ["--n", "9"], "launch": 0, "us": 12.5, "dram_read_bytes": 1024, "dram_write_bytes": 64,
                           "registers": 20, "shared": 1024, "bound_by": "dram"})
 
     def test_bound_by_is_latency_where_no_unit_is_busy(self):
-        for values, expected in (({"sm": "59.9", "dram": "12"}, "latency"), ({"sm": "60", "dram": "12"}, "issue"), ({"l1": "90", "l2": "95"}, "l2"), ({"l1": "90"}, "shared")):
+        for values, expected in (({"sm": "59.9", "memory": "12", "l1": "99"}, "latency"), ({"sm": "60", "memory": "12", "dram": "12"}, "issue"),
+                                 ({"memory": "90", "l1": "80", "l2": "90"}, "l2"), ({"sm": "60", "memory": "70", "l1": "70"}, "shared")):
             self.assertEqual(times.bound(ncu(("f()", 1, {"us": "1", **values}))[0]), expected)
 
     def test_bound_by_is_unknown_without_shares(self):
