@@ -28,10 +28,6 @@ def each(name):
     return lambda f: f[name]
 
 
-def mean(*names):
-    return lambda f: sum(f[n] for n in names) / len(names)
-
-
 def best(prefix):
     return lambda f: max(v for n, v in f.items() if n.startswith(prefix))
 
@@ -45,49 +41,52 @@ def scaled(figure, by):
     return lambda f: figure(f) * by
 
 
+def cycles(seconds):
+    """At the clock that was measured."""
+    return lambda f: seconds(f) * f["device/clock"]
+
+
 BLOCKS = 1 << 20
-# The model's limits: the unit of each, and how it follows from the figures.
+RATE = "instructions/cycle"
+# The model's limits that are measured, by machine/time/limits.h's names and units, and how each follows from the figures.
 LIMITS = {
-    "sms": ("", each("device/multiprocessors")),
     "clock_ghz": ("GHz", scaled(each("device/clock"), 1e-9)),
-    "fp32": ("warp instructions/cycle/SM", each("alu/fma.rn.f32/rate")),
-    "int32": ("warp instructions/cycle/SM", each("alu/lop3.b32/rate")),
-    "add32": ("warp instructions/cycle/SM", each("alu/add.s32/rate")),
-    "imad": ("warp instructions/cycle/SM", each("alu/mad.lo.s32/rate")),
-    "fp64": ("warp instructions/cycle/SM", each("alu/fma.rn.f64/rate")),
-    "special": ("warp instructions/cycle/SM", each("alu/ex2.approx.ftz.f32/rate")),
-    "half": ("warp instructions/cycle/SM", each("alu/fma.rn.f16x2/rate")),
-    "convert": ("warp instructions/cycle/SM", each("alu/cvt.rni.f32.f32/rate")),
-    "shuffle": ("warp instructions/cycle/SM", each("alu/shfl.sync.idx.b32/rate")),
+    "fp32": (RATE, each("alu/fma.rn.f32/rate")),
+    "alu": (RATE, each("alu/lop3.b32/rate")),
+    "fp64": (RATE, each("alu/fma.rn.f64/rate")),
+    "half": (RATE, each("alu/fma.rn.f16x2/rate")),
+    "special": (RATE, each("alu/ex2.approx.ftz.f32/rate")),
+    "convert": (RATE, each("alu/cvt.rni.f32.f32/rate")),
+    "shuffle": (RATE, each("alu/shfl.sync.bfly.b32/rate")),
     "lat_fp32": ("cycles", each("alu/fma.rn.f32/latency")),
-    "lat_int32": ("cycles", each("alu/lop3.b32/latency")),
+    "lat_alu": ("cycles", each("alu/lop3.b32/latency")),
     "lat_mul": ("cycles", each("alu/mad.lo.s32/latency")),
     "lat_fp64": ("cycles", each("alu/fma.rn.f64/latency")),
-    "lat_special": ("cycles", each("alu/ex2.approx.ftz.f32/latency")),
     "lat_half": ("cycles", each("alu/fma.rn.f16x2/latency")),
-    "lat_shuffle": ("cycles", each("alu/shfl.sync.idx.b32/latency")),
-    "lat_shared": ("cycles, with an addition", each("latency/shared/32bit")),
+    "lat_special": ("cycles", each("alu/ex2.approx.ftz.f32/latency")),
+    "lat_convert": ("cycles", scaled(each("alu/cvt.rn.f32.s32 + cvt.rzi.s32.f32/latency"), 1 / 2)),
+    "lat_shuffle": ("cycles", each("alu/shfl.sync.bfly.b32/latency")),
+    "lat_shared": ("cycles", each("latency/shared/32bit")),  # with an addition
+    "lat_constant": ("cycles", each("latency/constant")),  # with a shift
     "lat_l1": ("cycles", each("latency/l1/16KiB")),
     "lat_l2": ("cycles", each("latency/l2/4MiB")),
-    "lat_l2_far": ("cycles", each("latency/l2/40MiB")),
     "lat_dram": ("cycles", each("latency/dram/1024MiB")),
     "lat_atomic": ("cycles", each("latency/atomic_global/1lanes_same")),
-    "lsu": ("wavefronts/cycle/SM", lambda f: 1 / f["requests/shared_store/step1"]),
-    "l2_gbs": ("GB/s", scaled(each("bandwidth/l2_read/16MiB"), 1e-9)),
-    "l2_write_gbs": ("GB/s", scaled(each("bandwidth/l2_write/16MiB"), 1e-9)),
+    "lsu": ("wavefronts/cycle", lambda f: 1 / f["requests/shared_store/step1"]),
+    "port_sectors": ("sectors/cycle", lambda f: 4 / f["requests/l2_load/step1"]),
+    "store_sectors": ("sectors/cycle", lambda f: 4 / f["requests/global_store/step1"]),
+    "l2_gbs": ("GB/s", scaled(best("bandwidth/l2_read/"), 1e-9)),
+    "l2_write_gbs": ("GB/s", scaled(best("bandwidth/l2_write/"), 1e-9)),
     "dram_read_gbs": ("GB/s", scaled(best("bandwidth/dram_read/"), 1e-9)),
-    "dram_write_gbs": ("GB/s", scaled(best("bandwidth/dram_write/"), 1e-9)),
     "dram_copy_gbs": ("GB/s", scaled(best("bandwidth/dram_copy/"), 1e-9)),
+    "dram_scattered_gbs": ("GB/s", scaled(each("bandwidth/scattered_read/1024MiB"), 1e-9)),
     "l2_bytes": ("bytes", each("device/l2")),
-    "launch_following_us": ("us", scaled(each("launch/following"), 1e6)),
-    "block_ns": ("ns a block, whole GPU", scaled(slope("launch/empty/", "131072x256", f"{BLOCKS}x256", BLOCKS - 131072), 1e9)),
-    "barrier_cycles": ("cycles", lambda f: f["barrier/32"] - (f["barrier/1024"] - f["barrier/32"]) / 31),
-    "barrier_warp_cycles": ("cycles a warp", slope("barrier/", "32", "1024", 31)),
-    "atom_same": ("lane operations/ns, whole GPU", scaled(each("atomics/red.add.u32/lanes_in_turn/1"), 1e-9)),
-    "atom_same_f32": ("lane operations/ns, whole GPU", scaled(each("atomics/red.add.f32/lanes_in_turn/1"), 1e-9)),
-    "atom_spread": ("lane operations/ns, whole GPU", scaled(each("atomics/red.add.u32/lanes_in_turn/65536"), 1e-9)),
-    "atom_shared_same": ("lane operations/cycle/SM", lambda f: 32 / f["atomics_shared/red.add.u32/1024threads/lanes_in_turn/1"]),
-    "fence_cycles": ("cycles, with a store", each("fence/device/32")),
+    "dispatch_cycles": ("cycles", cycles(slope("launch/empty/", "131072x256", f"{BLOCKS}x256", BLOCKS - 131072))),
+    "barrier_cycles": ("cycles", each("barrier/32")),
+    "barrier_warp_cycles": ("cycles", slope("barrier/", "32", "1024", 31)),
+    "fence_cycles": ("cycles", each("fence/device/32")),
+    "atom_same": ("atomics/cycle", lambda f: f["atomics/red.add.u32/lanes_in_turn/1"] / f["device/clock"]),
+    "atom_shared": ("wavefronts/cycle", lambda f: 1 / f["atomics_shared/red.add.u32/1024threads/lanes_in_turn/32"]),
 }
 
 

@@ -192,7 +192,7 @@ def page(truth, rows, without, where):
             f"- **Estimated** by `coalesce run --time --device {DEVICE}`, {where['date']}{', commit ' + where['commit'] if where.get('commit') else ''}, without a GPU.\n"
             f"- **Launches:** {len(rows)} of the lab and of {len(public)} public programs"
             f"{' (' + truth['sources'] + ')' if truth.get('sources') else ''}.\n"
-            f"- **Sets:** a hash of the seed {truth['seed']} and the program's name says whether a program may be tuned on (`gpu/times.py`).\n"
+            f"- **Sets:** a hash of the seed {truth['seed']} and the program's name says whether a public program may be tuned on; the lab may (`gpu/times.py`).\n"
             "- **Factor:** the larger of estimate and measurement over the smaller.\n"
             f"- **The lab's ladders:** of {pairs} pairs of rungs that differ by more than 20 %, {right} are in the right order.\n"
             + registers(rows)

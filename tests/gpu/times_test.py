@@ -69,7 +69,8 @@ class FromNcu(unittest.TestCase):
         self.assertEqual(times.measured_rows("==ERROR== no\n"), [])
 
     def test_a_program_is_in_one_set_whatever_else_there_is(self):
-        self.assertEqual({p: times.set_of(p, 30) for p in ("lab/reduce", "lab/matmul")}, {"lab/reduce": "fit", "lab/matmul": "report"})
+        self.assertEqual({p: times.set_of(p, 30) for p in ("lab/matmul", "hec/merge", "hec/ne")},
+                         {"lab/matmul": "fit", "hec/merge": "fit", "hec/ne": "report"})
         self.assertNotEqual([times.set_of(str(p), 30) for p in range(64)], [times.set_of(str(p), 31) for p in range(64)])
 
 
@@ -93,12 +94,13 @@ class Truth(unittest.TestCase):
 
 class Limits(unittest.TestCase):
     def test_limits_follow_from_figures(self):
-        figures = {"barrier/32": 15.0, "barrier/1024": 77.0, "requests/shared_store/step1": 2.0, "launch/empty/131072x256": 1e-4,
+        figures = {"device/clock": 2e9, "barrier/32": 15.0, "barrier/1024": 77.0, "requests/shared_store/step1": 2.0, "launch/empty/131072x256": 1e-4,
                    "launch/empty/1048576x256": 1e-4 + 917504e-9, "bandwidth/dram_read/a": 1e12, "bandwidth/dram_read/b": 3e12}
         with contextlib.redirect_stderr(io.StringIO()) as said:
             found = limits.limits_of(figures)
-        self.assertEqual(found, {"barrier_cycles": 13.0, "barrier_warp_cycles": 2.0, "lsu": 0.5, "block_ns": 1.0, "dram_read_gbs": 3000.0})
-        self.assertIn("warning: sms was not measured", said.getvalue())
+        self.assertEqual(found, {"clock_ghz": 2.0, "barrier_cycles": 15.0, "barrier_warp_cycles": 2.0, "lsu": 0.5, "dispatch_cycles": 2.0,
+                                 "dram_read_gbs": 3000.0})
+        self.assertIn("warning: fp32 was not measured", said.getvalue())
 
     def test_every_figure_is_one_that_a_program_prints(self):
         """Names are put together from strings, so that only their beginning is in the text."""
