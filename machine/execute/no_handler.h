@@ -1,4 +1,4 @@
-// What lowering does not know is a mistake of this machine: an internal error, never a guess at the nearest handler.
+// Mistakes of this machine that lowering finds: an internal error, never a guess at the nearest handler.
 #pragma once
 
 #include <stdexcept>

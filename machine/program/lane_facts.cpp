@@ -74,7 +74,14 @@ Fact fact_of_builtin(const Register& r, const LaunchShape& shape) {
   }
 }
 
-Fact fact_of_result(const LinearRule& r, const Fact* f, LaneClass top) {
+uint32_t alignment_of_all(const Fact& f) {
+  return f.lanes == LaneClass::affine ? std::min(f.alignment, alignment_of(static_cast<uint64_t>(f.stride)))
+                                      : f.alignment;
+}
+
+namespace {
+
+Fact result_of(const LinearRule& r, const Fact* f, LaneClass top) {
   Fact out;
   out.lanes = top;
   const auto known = [&](int n) {
@@ -194,7 +201,23 @@ Fact fact_of_result(const LinearRule& r, const Fact* f, LaneClass top) {
   return out;
 }
 
+}  // namespace
+
+Fact fact_of_result(const LinearRule& rule, const Fact* sources, LaneClass top) {
+  Fact out = result_of(rule, sources, top);
+  if (out.lanes != LaneClass::general) return out;
+  Fact all[4];
+  for (std::size_t k = 0; k < 4; ++k) {
+    all[k] = sources[k];
+    all[k].alignment = alignment_of_all(sources[k]);
+  }
+  out.alignment = result_of(rule, all, top).alignment;
+  return out;
+}
+
 void apply_bound(const BoundRule& b, Fact x, Fact by, Fact* out) {
+  x.alignment = alignment_of_all(x);
+  by.alignment = alignment_of_all(by);
   if (b.bound == Bound::mask && x.range.low == x.range.high && x.range.known()) std::swap(x, by);
   if (!by.range.known() || by.range.low != by.range.high) return;
   const int64_t n = by.range.low;

@@ -12,11 +12,14 @@ struct Fact {
   LaneClass lanes = LaneClass::constant;
   int64_t stride = 0;  // of an affine value: from one lane to the next
   Range range;
-  uint32_t alignment = 1;  // a power of two that divides the value
+  uint32_t alignment = 1;  // a power of two that divides the value: of an affine one lane 0's, of others every lane's
 };
 
 // The largest power of two that divides `v`, bounded.
 uint32_t alignment_of(uint64_t v);
+
+// A power of two that divides every lane's value.
+uint32_t alignment_of_all(const Fact& f);
 
 Fact fact_of_builtin(const Register& r, const LaunchShape& shape);
 

@@ -64,6 +64,12 @@ class Lanes {
     return {LaneClass::constant, 0, {value, value}, alignment_of(v.bits)};
   }
 
+  static void make_general(Fact& f) {
+    f.alignment = alignment_of_all(f);
+    f.lanes = LaneClass::general;
+    f.stride = 0;
+  }
+
   Fact pure(const Instruction& i) {
     const LinearRule& r = i.pure->facts.linear;
     const BoundRule& bound = i.pure->facts.bound;
@@ -88,18 +94,23 @@ class Lanes {
     if (r.rule == Rule::other && bound.bound != Bound::none)
       apply_bound(bound, of(i.sources[0], bound.bits), of(i.sources[1], bound.bits), &out);
     if (out.lanes == LaneClass::affine && out.stride == 0) out.lanes = LaneClass::warp_uniform;
-    if (i.guard != kNone) out.lanes = LaneClass::general;
+    if (i.guard != kNone) make_general(out);
     return out;
   }
 
   void join(uint32_t r, Fact f, const BasicBlock& block) {
     Fact& old = facts_[r];
-    // A register that is read before it is written holds 0.
-    if (begins_[r] && f.range.known())
-      f.range = {std::min<int64_t>(f.range.low, 0), std::max<int64_t>(f.range.high, 0)};
+    // A register that is read before it is written holds 0, in every block and lane.
+    if (begins_[r]) {
+      if (f.lanes > LaneClass::warp_uniform)
+        make_general(f);
+      else
+        f.lanes = LaneClass::warp_uniform;
+      if (f.range.known()) f.range = {std::min<int64_t>(f.range.low, 0), std::max<int64_t>(f.range.high, 0)};
+    }
     if (block.divergent) {
       if (!p_.registers[r].block_local)
-        f.lanes = LaneClass::general;
+        make_general(f);
       else if (f.lanes < LaneClass::warp_uniform)
         f.lanes = LaneClass::warp_uniform;
     }
@@ -115,7 +126,8 @@ class Lanes {
       if (old.stride != f.stride) now.lanes = LaneClass::general;
     }
     if (now.lanes != LaneClass::affine) now.stride = 0;
-    now.alignment = std::min(old.alignment, f.alignment);
+    now.alignment = now.lanes == LaneClass::general ? std::min(alignment_of_all(old), alignment_of_all(f))
+                                                    : std::min(old.alignment, f.alignment);
     if (old.range.known()) {
       if (!f.range.known())
         now.range = {};

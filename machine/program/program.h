@@ -103,7 +103,7 @@ struct Register {
   LaneClass lanes = LaneClass::general;
   int64_t stride = 0;  // affine
   Range range;
-  uint32_t alignment = 1;  // power of two that divides lane 0's value
+  uint32_t alignment = 1;  // power of two that divides every lane's value; of affine ones lane 0's
   uint32_t definitions = 0;
   uint32_t defined_in = kNone;  // block of the only definition
   bool block_local = false;     // never live across a block's boundary

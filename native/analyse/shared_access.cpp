@@ -18,7 +18,8 @@ bool in_bounds(const Decoded& p, const MemoryOp& m) {
   const Register& r = p.registers[m.address.reg];
   // The range holds every lane's address.
   return r.range.known() && r.range.low + m.offset >= 0 && r.range.high + m.offset + bytes <= size &&
-         r.alignment % bytes == 0 && m.offset % bytes == 0 && r.range.high < (int64_t{1} << 31);
+         r.alignment % bytes == 0 && (r.lanes != LaneClass::affine || r.stride % bytes == 0) && m.offset % bytes == 0 &&
+         r.range.high < (int64_t{1} << 31);
 }
 
 bool cannot_fault(const Decoded& p, const MemoryOp& m) { return m.space == AddressSpace::shared && in_bounds(p, m); }

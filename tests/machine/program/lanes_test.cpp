@@ -139,5 +139,27 @@ TEST(Decode, DefinitionsInDivergentBlocks) {
   EXPECT_FALSE(c.result(5).block_local);
 }
 
+// What is read before it is written holds 0 in every lane there: no affine value, and no value of the launch.
+TEST(Decode, RegistersThatAreReadBeforeTheyAreWritten) {
+  const Case c = decoded(
+      "mov.u32 %r1, %tid.x;\nadd.u32 %r2, %r3, 1;\nmov.u32 %r3, %r1;\nadd.u32 %r4, %r5, 1;\nmov.u32 %r5, 7;\n"
+      "st.shared.u32 [buffer], %r2;\nst.shared.u32 [buffer], %r4;");
+  expect_class(c, 3, LaneClass::general);
+  expect_class(c, 5, LaneClass::warp_uniform);
+}
+
+// Of affine values lane 0's alignment is known, of general ones every lane's.
+TEST(Decode, AlignmentOfWhatIsNoLongerAffine) {
+  const Case c = decoded(
+      "mov.u32 %r1, %tid.x;\nld.param.u32 %r2, [n];\nmul.lo.u32 %r3, %r1, %r2;\nshl.b32 %r4, %r1, 4;\n"
+      "mul.lo.u32 %r5, %r4, %r2;\nmul.lo.u32 %r6, %r1, 3;\n@%p1 mov.u32 %r7, %r1;\nadd.u32 %r8, %r5, %r1;");
+  EXPECT_EQ(c.result(3).alignment, 1u);
+  EXPECT_EQ(c.result(5).alignment, 16u);
+  expect_class(c, 6, LaneClass::affine, 3);
+  EXPECT_EQ(c.result(6).alignment, 32u);
+  EXPECT_EQ(c.result(7).alignment, 1u);
+  EXPECT_EQ(c.result(8).alignment, 1u);
+}
+
 }  // namespace
 }  // namespace coalesce::machine
