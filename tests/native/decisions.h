@@ -1,4 +1,4 @@
-// What the decoder and code generation decided about a kernel, in words, for the instructions and regions that were
+// Decisions of the decoder and of code generation about a kernel, in words, for the instructions and regions that were
 // executed: lane classes by rule, ranges, divergence, regions, checks left out, forms that native code has of its own.
 #pragma once
 

@@ -139,7 +139,8 @@ TEST(Decode, DefinitionsInDivergentBlocks) {
   EXPECT_FALSE(c.result(5).block_local);
 }
 
-// What is read before it is written holds 0 in every lane there: no affine value, and no value of the launch.
+// Registers that are read before they are written hold 0 in every lane there: no affine value, and no value of the
+// launch.
 TEST(Decode, RegistersThatAreReadBeforeTheyAreWritten) {
   const Case c = decoded(
       "mov.u32 %r1, %tid.x;\nadd.u32 %r2, %r3, 1;\nmov.u32 %r3, %r1;\nadd.u32 %r4, %r5, 1;\nmov.u32 %r5, 7;\n"
@@ -148,7 +149,7 @@ TEST(Decode, RegistersThatAreReadBeforeTheyAreWritten) {
   expect_class(c, 5, LaneClass::warp_uniform);
 }
 
-// Of affine values lane 0's alignment is known, of general ones every lane's.
+// Alignment is lane 0's where values are affine, and every lane's where they are general.
 TEST(Decode, AlignmentOfWhatIsNoLongerAffine) {
   const Case c = decoded(
       "mov.u32 %r1, %tid.x;\nld.param.u32 %r2, [n];\nmul.lo.u32 %r3, %r1, %r2;\nshl.b32 %r4, %r1, 4;\n"
