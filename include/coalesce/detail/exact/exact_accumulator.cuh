@@ -46,6 +46,9 @@ class exact_accumulator {
   exact_accumulator& operator=(const exact_accumulator&) = delete;
 
   status error() const { return error_; }
+  // The stored form, in device memory, for libraries that move bytes between devices (coalesce/nccl.cuh).
+  total* data() { return total_; }
+  const total* data() const { return total_; }
 
   status add(const T* in, std::int64_t count, cudaStream_t stream = nullptr, workspace* work = nullptr) {
     static_assert(Range == exact::format<T>::sum, "coalesce: this accumulator holds products: use add_products");
