@@ -80,6 +80,12 @@ class Here {
   explicit Here(Breadth breadth) : in_(input(breadth)) {
     at_ = machine_.memory().allocate(in_.size(), Origin::device, "in")->base;
   }
+  // True: what the kernel leaves depends on where its variables lie.
+  bool tells_places(const Case& c) {
+    Left elsewhere;
+    machine_.use_plain(false);
+    return run(moved(c.kernel), elsewhere) && !first(c.left, elsewhere).empty();
+  }
   // False: the machine says that the kernel faults, races, or reads what nothing has written. `apart`: in what the
   // interpreter differs from the plain executor.
   bool run(Case& c, std::string& apart) {
@@ -204,6 +210,7 @@ bool wanted(Here& here, Case& one, Count& c) {
   if (!open(one.kernel.ptx).empty()) return ++c.left_open, false;
   std::string apart;
   if (!here.run(one, apart)) return ++c.faulted, false;
+  if (here.tells_places(one)) return ++c.left_open, false;
   if (!apart.empty()) {
     ++c.apart;
     say(one.seed, "interpreter: " + apart);
