@@ -68,6 +68,7 @@ LaunchReport Machine::launch_plain(Program& program, std::string_view kernel, co
     if (d.severity == Severity::error) report.fault = d.fault;
   }
   if (report.fault != Fault::none) report.work.clear();
+  if (state_->options.time) report.time = State::no_estimate("the plain executor runs it");
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;
 }

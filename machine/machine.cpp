@@ -97,12 +97,18 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   if (state_->options.notice) launch.notice = &notice;
   std::optional<LaunchCheck> check;
   if (state_->options.check) launch.observer = &check.emplace(state_->begin_check(launch));
+  std::unique_ptr<TimeTrace> trace;
+  if (state_->options.time && !check) {
+    trace = state_->begin_trace(launch);
+    launch.observer = trace.get();
+  }
   Tally total(*launch.program);
   state_->begin_runtime(loaded, config.depth);
   state_->run(launch, kernel, total);
   state_->fill_report(launch, total, loaded, report);
   report.work = state_->runtime.take();
   if (report.fault != Fault::none) report.work.clear();
+  if (state_->options.time) report.time = state_->estimate(launch, trace.get(), report);
   if (check) {
     state_->next_access = check->next();
     report.accesses = std::make_shared<std::vector<AccessSite>>(check->footprint().take());

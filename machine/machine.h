@@ -31,6 +31,7 @@ namespace coalesce::machine {
 
 class NativeProvider;
 struct AccessSite;
+struct TimeEstimate;
 
 struct Options {
   unsigned threads = 0;                              // host threads; 0: all cores
@@ -49,6 +50,8 @@ struct Options {
   // Looks for races and reads of what nothing has written, and reports them with the launch's diagnostics. Everything
   // is interpreted, by one thread.
   bool check = false;
+  // Estimates the time of every launch on the device (LaunchReport::time).
+  bool time = false;
   // Kernels are run by the plain executor (plain/plain.h), by one thread. It counts by Model::ptx only.
   bool plain = false;
   // Every launch is run by the plain executor first, on memory that is then put back; what differs is a warning of the
@@ -109,6 +112,8 @@ struct LaunchReport {
   double seconds = 0;                   // host time the launch took
   // With Options::check: what each instruction has accessed in global memory (check/footprint.h).
   std::shared_ptr<std::vector<AccessSite>> accesses;
+  // With Options::time.
+  std::shared_ptr<const TimeEstimate> time;
 };
 
 class Machine {

@@ -103,7 +103,7 @@ const Code* Machine::State::find_code(LoadedProgram& program, std::string_view k
     const uint64_t threads = uint64_t{config.block[0]} * config.block[1] * config.block[2];
     if (threads == 0 || threads > 1024 || config.grid[0] == 0 || config.grid[1] == 0 || config.grid[2] == 0)
       return say("a launch needs 1 to 1024 threads a block and at least one block");
-    return &program.code(kernel, shape, options.model, options.check);
+    return &program.code(kernel, shape, options.model, options.check || options.time);
   } catch (const Error& e) {
     return refuse(e.diagnostic, Fault::illegal_instruction);
   }

@@ -15,6 +15,7 @@
 #include "machine/loaded_program.h"
 #include "machine/machine.h"
 #include "machine/plain/plain.h"
+#include "machine/time/estimator.h"
 
 namespace coalesce::machine {
 
@@ -52,6 +53,11 @@ struct Machine::State {
   void print(const std::map<uint64_t, std::string>& output, uint64_t last_block = ~uint64_t{0}) const;
   // The observer of a launch to come. Access ids of all launches are distinct, until they run out and begin anew.
   LaunchCheck begin_check(Launch& launch);
+  // Of a launch to come. Null: there are no limits of the device.
+  std::unique_ptr<TimeTrace> begin_trace(const Launch& launch) const;
+  static std::shared_ptr<const TimeEstimate> no_estimate(std::string why);
+  std::shared_ptr<const TimeEstimate> estimate(const Launch& launch, const TimeTrace* trace,
+                                               const LaunchReport& report) const;
 };
 
 }  // namespace coalesce::machine

@@ -11,6 +11,7 @@
 //        "counters"           every counter; from a GPU those that were read
 //        "lines"              left out: the same as those of the kernel's launch before
 //        "interrupted":true   a signal ended the launch
+//        "time":{"us",...}    an estimate of the launch's time on the device, where asked for (record/estimate.h)
 //        "times":{"cold":[s,...],"warm":[s,...]}, "metrics":{CUPTI's name:value}     from a GPU, where asked for
 //   {"diagnostic":{...}}                               after the launch it belongs to
 //   {"note":text}                                      what could not be measured, once

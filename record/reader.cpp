@@ -213,6 +213,7 @@ class Reader {
       launch.cold = value["times"].at("cold").get<std::vector<double>>();
       launch.warm = value["times"].at("warm").get<std::vector<double>>();
     }
+    if (value.contains("time")) launch.time = std::make_shared<machine::TimeEstimate>(estimate_of(value["time"]));
     auto& last = known->second.lines;
     if (value.contains("lines")) last = lines_of(value["lines"]);
     if (!last) last = std::make_shared<Lines>();

@@ -12,6 +12,7 @@
 
 #include "machine/diagnostic.h"
 #include "machine/observe/counters.h"
+#include "machine/time/estimate.h"
 #include "record/format.h"
 
 namespace coalesce::record {
@@ -38,6 +39,7 @@ struct Launch {
   // seconds, with a cold L2 cache and with a warm one.
   uint64_t known = kAllCounters;
   std::vector<double> cold, warm;
+  std::shared_ptr<const machine::TimeEstimate> time;  // null: not asked for
 
   uint64_t warps() const;  // warps launched: blocks x ceil(threads of a block / 32)
 };
@@ -98,6 +100,8 @@ Record read_record(std::istream& in);
 std::optional<Record> read_record_file(const std::string& path);
 
 // One of Record::diagnostics. Throws nlohmann's exceptions for what no writer has written.
+// The other: of a launch. Throws what nlohmann throws, or std::runtime_error.
+machine::TimeEstimate estimate_of(const nlohmann::ordered_json& value);
 machine::Diagnostic diagnostic_of(const nlohmann::ordered_json& value);
 
 }  // namespace coalesce::record

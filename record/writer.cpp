@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "machine/machine.h"
+#include "record/estimate.h"
 #include "record/json.h"
 #include "record/rank.h"
 
@@ -213,6 +214,10 @@ void Writer::launch(const LaunchEntry& e) {
       line += std::to_string(std::llround(value));
     }
     line += '}';
+  }
+  if (e.time != nullptr) {
+    put_key(line, "time");
+    put_estimate(line, *e.time);
   }
   if (e.interrupted) {
     put_key(line, "interrupted");

@@ -15,6 +15,7 @@
 namespace coalesce::machine {
 struct Diagnostic;
 struct LineCounters;
+struct TimeEstimate;
 }  // namespace coalesce::machine
 
 namespace coalesce::record {
@@ -38,6 +39,7 @@ struct LaunchEntry {
   machine::Counters counters = {};
   uint64_t known = kAllCounters;                              // the counters that are written
   const std::vector<machine::LineCounters>* lines = nullptr;  // null: none are known
+  const machine::TimeEstimate* time = nullptr;                // null: not asked for
   // On a GPU: seconds of each repetition, and values by CUPTI's names.
   std::vector<double> cold = {}, warm = {};
   std::vector<std::pair<std::string, double>> metrics = {};

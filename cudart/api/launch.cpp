@@ -173,7 +173,8 @@ cudaError_t run_alone(Runtime& r, const KernelOperation& k, const Kernel*& which
                  .fault = machine::name_of(machine::kFaults, fault),
                  .interrupted = signal != 0,
                  .counters = report.counters,
-                 .lines = &report.lines});
+                 .lines = &report.lines,
+                 .time = report.time.get()});
   if (r.check() != nullptr) r.check()->launched(report);
   for (const auto& d : report.diagnostics) record.diagnostic(d);
   if (signal != 0) raise_default(signal);

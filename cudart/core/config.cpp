@@ -58,6 +58,7 @@ Config read() {
   read_name("COALESCE_ENGINE", machine::kEngines, c.engine);
   read_name("COALESCE_MODEL", machine::kModels, c.model);
   c.check = read_choice("COALESCE_CHECK", false);
+  c.time = read_choice("COALESCE_TIME", false);
   c.shadow = read_choice("COALESCE_SHADOW", false);
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const char* no_color = std::getenv("NO_COLOR");

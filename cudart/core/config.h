@@ -17,6 +17,7 @@ struct Config {
   uint64_t max_instructions = 0;                        // COALESCE_MAX_INSTRUCTIONS; 0: the machine's default
   machine::Engine engine = machine::Engine::automatic;  // COALESCE_ENGINE
   machine::Model model = machine::Model::ptx;           // COALESCE_MODEL
+  bool time = false;                                    // COALESCE_TIME: 1 estimates times (machine/time)
   bool check = false;                                   // COALESCE_CHECK: 1 looks for hazards (machine/check)
   bool shadow = false;    // COALESCE_SHADOW: 1 compares every launch with the plain executor (machine/plain)
   std::string record;     // COALESCE_RECORD: path; empty: no record

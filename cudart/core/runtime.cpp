@@ -74,6 +74,7 @@ cudaError_t Runtime::context() {
     if (config().max_instructions != 0) options.max_instructions = config().max_instructions;
     options.model = config().model;
     options.check = config().check;
+    options.time = config().time && !config().check;
     options.shadow = config().shadow && !config().check;
     options.plain = config().engine == machine::Engine::plain && !config().check;
     if (config().progress) options.progress = note_progress;

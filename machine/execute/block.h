@@ -43,7 +43,7 @@ class BlockRun {
   const std::vector<Diagnostic>& warnings() const { return warnings_; }
 
   const Code& code() const { return *code_; }
-  BlockObserver* observer() { return observer_.get(); }  // null: nobody looks at what it does
+  BlockObserver* observer() { return observer_; }  // null: nobody looks at what it does
 
   // --- for native code, which runs on this block's state
   Worker& worker() { return worker_; }
@@ -133,8 +133,9 @@ class BlockRun {
   uint32_t idle_yields_ = 0, alive_at_yield_ = 0;
   bool released_ = false;               // a barrier has completed since the last yield
   std::array<uint32_t, 16> arrived_{};  // named barriers: threads that arrived without waiting (bar.arrive)
-  std::unique_ptr<BlockObserver> observer_;
-  std::vector<bool> warned_;  // per block: divergent barrier reported
+  std::unique_ptr<BlockObserver> own_observer_;
+  BlockObserver* observer_ = nullptr;  // null: nobody looks at this block
+  std::vector<bool> warned_;           // per block: divergent barrier reported
   std::vector<Diagnostic> warnings_;
 };
 

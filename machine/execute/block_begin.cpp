@@ -43,7 +43,7 @@ BlockRun::BlockRun(Worker& worker)
   }
   std::swap(area_, worker_.kept);
   lay_out(*launch_.code);
-  if (launch_.observer) observer_ = launch_.observer->observe_blocks();
+  if (launch_.observer) own_observer_ = launch_.observer->observe_blocks();
 }
 
 BlockRun::~BlockRun() {
@@ -139,6 +139,7 @@ void BlockRun::set_block_builtins(std::byte* block_area) {
 // Bookkeeping of a new block in lockstep mode; registers and memory are as they are.
 void BlockRun::begin(uint64_t index) {
   index_ = index;
+  observer_ = nullptr;
   ctaid_ = {static_cast<uint32_t>(index % launch_.grid[0]),
             static_cast<uint32_t>(index / launch_.grid[0] % launch_.grid[1]),
             static_cast<uint32_t>(index / launch_.grid[0] / launch_.grid[1])};
@@ -186,6 +187,7 @@ void BlockRun::start(uint64_t index) {
   }
   std::fill(local_.begin(), local_.end(), std::byte{0});
   std::fill(shared_.begin(), shared_.end(), std::byte{0});
+  observer_ = own_observer_ && launch_.observer->next_watched(index) == index ? own_observer_.get() : nullptr;
   if (observer_) observer_->begin(index);
   if (launch_.program->needs_general_mode) {
     enter_general(kNone, 0, 0);

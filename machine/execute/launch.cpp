@@ -67,12 +67,14 @@ class Executor {
           block = std::move(spare_.back());
           spare_.pop_back();
         }
+        // A watched block is interpreted; it ends a run of native ones.
+        const uint64_t watched = launch_.observer ? launch_.observer->next_watched(at) : end;
         if (launch_.native) {
           if (!native_) native_ = launch_.native->find(launch_);
-          block->use(native_);
+          block->use(watched == at ? nullptr : native_);
         }
         set_position(at);
-        block->start(at, turns_ ? at + 1 : end);
+        block->start(at, turns_ || watched == at ? at + 1 : std::min(end, watched));
         at = advance(std::move(block)) + 1;
       }
       if (!waiting_.empty() && (at == end || waiting_.size() >= limit())) {
@@ -151,6 +153,7 @@ class Executor {
       while (status == BlockRun::Status::yielded && !launch_.cooperative && block->idle_yields() < kIdleYields);
       last = block->index();
       if (status == BlockRun::Status::yielded) {
+        launch_.waited.store(true, std::memory_order_relaxed);
         launch_.done.fetch_add(last - first, std::memory_order_relaxed);
         waiting_.push_back(std::move(block));
         return last;

@@ -44,6 +44,8 @@ class LaunchObserver {
  public:
   virtual ~LaunchObserver() = default;
   virtual std::unique_ptr<BlockObserver> observe_blocks() = 0;
+  // The first block from this one on that it looks at; others run as if there were no observer.
+  virtual uint64_t next_watched(uint64_t block) const { return block; }
 };
 
 // The steps of checked code: tell the observer, then do what was asked.

@@ -140,6 +140,7 @@ struct Launch {
   std::vector<std::atomic<uint64_t>> positions;
   std::atomic<uint32_t> waiting_for_turn{0};
   std::atomic<uint64_t> done{0};
+  std::atomic<bool> waited{false};  // some block has polled until others had their turn
   // For PollWatch: executors that have not ended, those that only poll, and whether that has been said.
   std::atomic<uint32_t> executors{0}, polling{0};
   std::atomic<bool> said_polling{false};

@@ -30,6 +30,7 @@ struct MachineOptions {
   bool shadow = false;  // compare every launch with the plain executor
   bool check = false;   // look for hazards (tool/check.h): what has no option of its own
   std::string record;   // a file that keeps the record; empty: one that goes with the command
+  bool time = false;    // estimate times
   Colour colour = Colour::automatic;
   CompileOptions compile;
 };

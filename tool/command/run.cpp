@@ -23,6 +23,7 @@
 #include "tool/present/metrics.h"
 #include "tool/present/report.h"
 #include "tool/present/summary.h"
+#include "tool/present/times.h"
 
 namespace coalesce::tool {
 namespace {
@@ -40,6 +41,7 @@ void print_report(std::ostream& out, const Record& record, const RunOptions& opt
   } else {
     print_summary(out, record, style);
   }
+  if (metrics.empty() && !options.csv) print_times(out, record, style);
   if (options.lines && !options.csv) print_lines(out, record, style);
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ostream>
@@ -13,6 +14,7 @@
 #include "tool/figures/figures.h"
 #include "tool/figures/hardware.h"
 #include "tool/present/table.h"
+#include "tool/present/times.h"
 
 namespace coalesce::tool {
 namespace {
@@ -29,6 +31,28 @@ Json times_json(const std::vector<double>& seconds) {
   return {{"median", median(seconds)}, {"spread", spread(seconds)}, {"repetitions", seconds}};
 }
 
+Json estimate_json(const machine::TimeEstimate& e, const std::string& device) {
+  if (!e.none.empty()) return {{"device", device}, {"none", e.none}};
+  Json parts = Json::object();
+  for (const auto& [name, bound] : machine::kBounds) parts[name] = e.part_us[static_cast<std::size_t>(bound)];
+  return {{"device", device},
+          {"us", e.us},
+          {"low_us", e.low_us},
+          {"high_us", e.high_us},
+          {"bound_by", machine::name_of(machine::kBounds, e.bound_by)},
+          {"share", e.share},
+          {"parts_us", parts},
+          {"roofline_us", e.roofline_us},
+          {"registers", e.registers},
+          {"registers_from", e.registers_known ? "ptxas" : "liveness"},
+          {"resident_blocks", e.resident_blocks},
+          {"occupancy", e.occupancy},
+          {"l1_hit_sectors", e.l1_hit_sectors},
+          {"l2_hit_sectors", e.l2_hit_sectors},
+          {"dram_read_bytes", e.dram_read_bytes},
+          {"dram_write_bytes", e.dram_write_bytes}};
+}
+
 Json launch_json(const Record& record, const Launch& launch, bool lines) {
   Json object = {{"kernel", record.kernels[launch.kernel].full},
                  {"grid", launch.grid},
@@ -39,6 +63,7 @@ Json launch_json(const Record& record, const Launch& launch, bool lines) {
   if (launch.interrupted) object["interrupted"] = true;
   object["counters"] =
       record.on_gpu ? known_counters_json(launch.counters, launch.known) : counters_json(launch.counters, true);
+  if (launch.time) object["time"] = estimate_json(*launch.time, record.device.key);
   if (record.on_gpu && launch.seconds > 0) object["seconds"] = launch.seconds;
   if (!launch.cold.empty()) object["times"] = {{"cold", times_json(launch.cold)}, {"warm", times_json(launch.warm)}};
   if (lines) {
@@ -109,6 +134,10 @@ void write_json(std::ostream& out, const Record& record, int exit_code, bool lin
 void write_csv(std::ostream& out, const Record& record) {
   std::vector<std::string> fields = {"launch", "kernel", "grid", "block", "dynamic_shared_bytes", "fault"};
   for (const auto& row : kCounterRows) fields.emplace_back(row.name);
+  const bool timed =
+      std::any_of(record.launches.begin(), record.launches.end(), [](const Launch& l) { return l.time; });
+  if (timed)
+    for (std::string& field : estimate_fields()) fields.push_back(std::move(field));
   out << csv_record(fields);
   uint64_t number = 0;
   for (const Launch& launch : record.launches) {
@@ -123,6 +152,8 @@ void write_csv(std::ostream& out, const Record& record) {
       const bool known = launch.known >> row & 1;  // nothing in the field of a counter that a GPU did not read
       fields.push_back(known ? std::to_string(launch.counters.*kCounterRows[row].field) : "");
     }
+    if (timed)
+      for (std::string& value : estimate_values(launch.time.get())) fields.push_back(std::move(value));
     out << csv_record(fields);
   }
 }

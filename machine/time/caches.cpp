@@ -1,0 +1,33 @@
+#include "machine/time/caches.h"
+
+namespace coalesce::machine {
+
+namespace {
+constexpr uint64_t kLine = 128;
+}
+
+SectorCache::SectorCache(uint64_t bytes, uint32_t ways) : ways_(ways), sets_(bytes / kLine / ways) {
+  lines_.resize(sets_ * ways_);
+}
+
+uint32_t SectorCache::access(uint64_t line, uint32_t sectors, bool fill) {
+  if (sets_ == 0) return 0;
+  // Lines that lie a power of two apart must not meet in one set, as on hardware they do not.
+  const uint64_t mixed = (line ^ line >> 20) * 0x9e3779b97f4a7c15ull;
+  Line* const set = lines_.data() + (mixed >> 32) % sets_ * ways_;
+  Line* oldest = set;
+  ++clock_;
+  for (Line* l = set; l != set + ways_; ++l) {
+    if (l->tag == line) {
+      const uint32_t there = l->sectors & sectors;
+      l->used = clock_;
+      if (fill) l->sectors |= sectors;
+      return there;
+    }
+    if (l->used < oldest->used) oldest = l;
+  }
+  if (fill) *oldest = {line, clock_, sectors};
+  return 0;
+}
+
+}  // namespace coalesce::machine

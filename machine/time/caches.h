@@ -1,0 +1,29 @@
+// A cache of lines with four sectors each, least recently used goes first. Tags only.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace coalesce::machine {
+
+class SectorCache {
+ public:
+  // `bytes` are rounded down to whole sets; less than one set holds nothing.
+  SectorCache(uint64_t bytes, uint32_t ways);
+
+  // Looks sectors of the line up and, where `fill`, holds them from now on. Returns those that were there.
+  uint32_t access(uint64_t line, uint32_t sectors, bool fill = true);
+  uint64_t lines() const { return lines_.size(); }
+
+ private:
+  struct Line {
+    uint64_t tag = ~uint64_t{0};
+    uint64_t used = 0;
+    uint32_t sectors = 0;
+  };
+  uint32_t ways_;
+  uint64_t sets_ = 0, clock_ = 0;
+  std::vector<Line> lines_;
+};
+
+}  // namespace coalesce::machine

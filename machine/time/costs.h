@@ -1,0 +1,43 @@
+// What an instruction of the decoded program costs, and the order in which ptxas would put those of a basic block.
+#pragma once
+
+#include <vector>
+
+#include "machine/program/program.h"
+#include "machine/time/limits.h"
+
+namespace coalesce::machine {
+
+enum class Pipe : uint8_t { none, fp32, alu, fp64, half, special, convert, shuffle, tensor, memory, barrier };
+inline constexpr std::size_t kPipes = 11;
+
+struct InstructionCost {
+  Pipe pipe = Pipe::none;  // none: it needs no issue slot (moves, parameters)
+  float slots = 0;         // warp instructions of the hardware that it becomes
+  float latency = 0;       // cycles until its result can be read; of memory: the caches say
+};
+
+// The program's instructions as the replay takes them.
+struct Costs {
+  struct Entry {
+    InstructionCost cost;
+    uint32_t instruction = 0;
+    uint32_t first_read = 0, reads = 0, first_write = 0, writes = 0;  // in `registers`
+  };
+  std::vector<Entry> entries;  // block by block, in the order in which they are issued
+  struct Block {
+    uint32_t first = 0, last = 0;
+  };
+  std::vector<Block> blocks;        // as Decoded::blocks
+  std::vector<uint32_t> registers;  // what entries read and write
+  std::vector<uint32_t> entry_of;   // by instruction
+  double pipe_rate[kPipes] = {};    // slots a cycle
+};
+
+InstructionCost cost_of(const Decoded& program, const Instruction& instruction, const Limits& limits);
+
+// Loads go as early as what they need permits, as ptxas puts them; stores, barriers and atomics keep their order.
+// Cost: linear in the program, but for its longest block.
+Costs find_costs(const Decoded& program, const Limits& limits);
+
+}  // namespace coalesce::machine

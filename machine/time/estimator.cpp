@@ -1,0 +1,185 @@
+#include "machine/time/estimator.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "machine/time/costs.h"
+#include "machine/time/replay.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+constexpr uint64_t kWaves = 6;            // watched: the first fill the multiprocessor, the others show its pace
+constexpr std::size_t kWords = 1u << 21;  // of all traces of a launch
+constexpr double kKept = 0.55;            // of L2: what stays in it of a launch that touches more (fitted)
+constexpr double kUncertain = 1.5;        // nine launches of ten are nearer (docs/results/time.md)
+
+// What the traces have touched.
+struct Touched {
+  struct Line {
+    uint8_t loaded = 0, stored = 0;
+    uint32_t block = 0;    // that was the last to do an atomic there
+    bool shared = false;   // several blocks have
+    uint64_t atomics = 0;  // passes
+  };
+  std::unordered_map<uint64_t, Line> lines;
+  uint64_t loaded = 0, stored = 0, all = 0;    // distinct sectors
+  uint64_t fetched = 0;                        // sectors of the halves of lines that the loaded ones lie in
+  uint64_t hottest = 0, hottest_of_block = 0;  // passes on one line: of blocks that share it, of others
+};
+
+Touched touched(const Decoded& p, const std::vector<const BlockTrace*>& blocks) {
+  Touched t;
+  for (uint32_t b = 0; b < blocks.size(); ++b)
+    for (const auto& warp : blocks[b]->warps)
+      for (std::size_t k = 0; k < warp.size(); k += 1 + TraceWord::count(warp[k])) {
+        const TraceKind kind = TraceWord::kind(warp[k]);
+        if (kind != TraceKind::global && kind != TraceKind::atomic) continue;
+        const Kind what = p.code[TraceWord::number(warp[k])].kind;
+        const uint32_t count = TraceWord::count(warp[k]);
+        for (uint32_t n = 1; n <= count; ++n) {
+          Touched::Line& l = t.lines[warp[k + n] >> 4];
+          const auto sectors = static_cast<uint8_t>(warp[k + n] & 15);
+          if (what != Kind::store) l.loaded |= sectors;
+          if (what != Kind::load) l.stored |= sectors;
+          if (what != Kind::atomic) continue;
+          l.shared = l.shared || (l.atomics != 0 && l.block != b);
+          l.block = b;
+          l.atomics += std::max(1u, TraceWord::passes(warp[k]) / count);
+        }
+      }
+  for (const auto& [line, l] : t.lines) {
+    t.loaded += static_cast<uint32_t>(__builtin_popcount(l.loaded));
+    t.fetched += 2 * ((l.loaded & 3) != 0) + 2 * ((l.loaded & 12) != 0);
+    t.stored += static_cast<uint32_t>(__builtin_popcount(l.stored));
+    t.all += static_cast<uint32_t>(__builtin_popcount(l.loaded | l.stored));
+    uint64_t& most = l.shared || blocks.size() == 1 ? t.hottest : t.hottest_of_block;
+    most = std::max(most, l.atomics);
+  }
+  return t;
+}
+
+// What is left of L1 beside the shared memory of the resident blocks, of which hardware has some sizes.
+uint64_t l1_beside_shared(const TimedLaunch& launch, uint32_t resident) {
+  const auto all = static_cast<uint64_t>(launch.limits.l1_bytes.value);
+  if (launch.device.major < 7) return all;
+  const uint64_t used = uint64_t{resident} * (launch.needs.shared_bytes + launch.device.shared_reserved_per_block);
+  for (const uint64_t kib : {0, 8, 16, 32, 64, 100, 132, 164, 196, 228})
+    if (kib * 1024 >= used) return all > kib * 1024 ? all - kib * 1024 : 0;
+  return all > used ? all - used : 0;
+}
+
+double ratio_of(double a, double b) { return b > 0 ? a / b : 0; }
+
+}  // namespace
+
+Watched blocks_to_watch(const Device& device, const BlockNeeds& needs, uint64_t blocks) {
+  return watch(blocks, device.multiprocessors, kWaves * std::max(1u, occupancy(device, needs).blocks));
+}
+
+std::size_t words_of_a_warp(const Watched& watched, uint32_t warps) {
+  return std::max<std::size_t>(64, kWords / std::max<uint64_t>(1, watched.number * warps));
+}
+
+TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
+  TimeEstimate e;
+  const Limits& l = launch.limits;
+  const Occupancy o = occupancy(launch.device, launch.needs);
+  e.registers = launch.needs.registers;
+  e.registers_known = launch.registers_known;
+  e.resident_blocks = o.blocks;
+  if (o.blocks == 0) {
+    e.none = "a multiprocessor cannot hold one of its blocks";
+    return e;
+  }
+  std::vector<const BlockTrace*> blocks;
+  for (const auto& [number, block] : trace.blocks()) blocks.push_back(&block);
+  if (blocks.empty()) {
+    e.none = "no block has run to its end";
+    return e;
+  }
+  const Counters& c = launch.counters;
+  const Watched& w = trace.watched();
+  const double sms = std::min<double>(launch.device.multiprocessors, static_cast<double>(launch.blocks));
+  const Touched t = touched(launch.program, blocks);
+  const auto number = static_cast<double>(blocks.size()), of_all = static_cast<double>(w.of_all);
+  // Sectors that the launch touches, and those that all multiprocessors would if they had none in common.
+  const double distinct = static_cast<double>(c.compulsory_bytes) / 32;
+  const double apart = static_cast<double>(t.all) * of_all / number * sms;
+  const double own = apart > 0 ? std::min(1.0, distinct / apart) : 1;
+  const double loaded = distinct * ratio_of(static_cast<double>(t.loaded), static_cast<double>(t.all));
+  const double stored = distinct * ratio_of(static_cast<double>(t.stored), static_cast<double>(t.all));
+
+  Share share;
+  share.resident = o.blocks;
+  share.l1_bytes = l1_beside_shared(launch, o.blocks);
+  share.multiprocessors = sms;
+  share.others = 1 - own;
+  const double of_l2 = std::min(l.l2_bytes.value, l.l2_bytes.value / (sms * own));
+  share.l2_bytes = std::min(static_cast<uint64_t>(of_l2), 4 * 128 * t.lines.size() + 16 * 128);
+  if (l.l2_bytes.value >= distinct * 32) share.l2_bytes = 4 * 128 * t.lines.size() + 16 * 128;
+  share.fetched = std::max(1.0, ratio_of(static_cast<double>(t.fetched), static_cast<double>(t.loaded)));
+  const double stores = static_cast<double>(c.global_store_sectors);
+  // What has been stored stays in L2 until other lines push it out.
+  const double kept = std::min(1.0, kKept * l.l2_bytes.value / std::max(1.0, distinct * 32));
+  share.write_back = std::clamp(ratio_of(stored * (1 - kept), stores), 0.0, 1.0);
+
+  const Costs costs = find_costs(launch.program, l);
+  const Replay r = replay(launch.program, costs, l, share, blocks);
+
+  // All blocks of the multiprocessor; where traces are cut, or blocks differ, by the instructions of all.
+  double cycles = r.cycles + std::max(0.0, of_all - number) * r.steady;
+  const double mean = ratio_of(static_cast<double>(c.instructions), static_cast<double>(launch.blocks));
+  const double more = ratio_of(mean * number, static_cast<double>(r.instructions));
+  if (trace.cut() || (of_all > o.blocks && more > 0) || more > 1) cycles *= std::max(more, trace.cut() ? 0.0 : 0.5);
+  const double scale = ratio_of(cycles, r.cycles);  // of what is busy
+  const double us_of_cycle = 1e-3 / l.clock_ghz.value;
+  const auto part = [&](BoundBy b) -> double& { return e.part_us[static_cast<std::size_t>(b)]; };
+  const auto busy = [&](Resource resource) { return r.busy[static_cast<std::size_t>(resource)] * scale * us_of_cycle; };
+  part(BoundBy::launch) = l.launch_us.value;
+  part(BoundBy::issue) = busy(Resource::issue);
+  part(BoundBy::shared) = busy(Resource::shared);
+  part(BoundBy::l2) = busy(Resource::l2);
+  part(BoundBy::dram) = busy(Resource::dram);
+  const double hottest = std::max(static_cast<double>(t.hottest) * ratio_of(static_cast<double>(launch.blocks), number),
+                                  static_cast<double>(t.hottest_of_block));
+  part(BoundBy::atomics) = std::max(busy(Resource::atomics), hottest / l.atom_same.value * us_of_cycle);
+  part(BoundBy::latency) = cycles * us_of_cycle;
+  double longest = part(BoundBy::latency);
+  longest = std::max(longest, part(BoundBy::atomics));
+  e.us = longest + l.launch_us.value;
+  e.low_us = e.us / kUncertain;
+  e.high_us = e.us * kUncertain;
+
+  BoundBy most = BoundBy::issue;
+  for (const BoundBy b : {BoundBy::shared, BoundBy::l2, BoundBy::dram, BoundBy::atomics})
+    if (part(b) > part(most)) most = b;
+  constexpr double kBusy = 0.6;  // as Nsight Compute's Speed of Light, below which it speaks of latency
+  e.bound_by = l.launch_us.value > longest ? BoundBy::launch : part(most) >= kBusy * longest ? most : BoundBy::latency;
+  e.share = e.bound_by == BoundBy::launch    ? l.launch_us.value / e.us
+            : e.bound_by == BoundBy::latency ? 1
+                                             : ratio_of(part(most), longest);
+  e.occupancy = r.resident_warps / (launch.device.threads_per_multiprocessor / 32.0);
+
+  const double loads = static_cast<double>(c.global_load_sectors);
+  const double l1 = ratio_of(static_cast<double>(r.l1_hits), static_cast<double>(r.l1_sectors));
+  const double l2 = ratio_of(static_cast<double>(r.l2_hits), static_cast<double>(r.l2_sectors));
+  e.l1_hit_sectors = static_cast<uint64_t>(loads * l1);
+  e.l2_hit_sectors = static_cast<uint64_t>(loads * (1 - l1) * l2);
+  const bool fits = distinct * 32 <= l.l2_bytes.value;
+  e.dram_read_bytes = static_cast<uint64_t>(32 * share.fetched * (fits ? loaded : loads * (1 - l1) * (1 - l2)));
+  e.dram_write_bytes = static_cast<uint64_t>(32 * stores * share.write_back);
+
+  // The roofline: what has to move, and nothing waits.
+  const double all_sms = launch.device.multiprocessors, clock = l.clock_ghz.value * 1e3;
+  const double waves =
+      static_cast<double>(c.shared_load_wavefronts + c.shared_store_wavefronts + c.shared_atomic_wavefronts);
+  const double moved = static_cast<double>(c.global_load_sectors + c.global_store_sectors) * 32;
+  e.roofline_us = l.launch_us.value + std::max({distinct * 32 / l.dram_read_gbs.value / 1e3,
+                                                moved / l.l2_gbs.value / 1e3, (waves + moved / 128) / all_sms / clock,
+                                                static_cast<double>(c.instructions) / l.issue.value / all_sms / clock});
+  return e;
+}
+
+}  // namespace coalesce::machine

@@ -1,0 +1,31 @@
+// From what a launch has counted, and the traces of some of its blocks, to an estimate of its time.
+#pragma once
+
+#include "machine/device.h"
+#include "machine/observe/counters.h"
+#include "machine/program/program.h"
+#include "machine/time/estimate.h"
+#include "machine/time/limits.h"
+#include "machine/time/occupancy.h"
+#include "machine/time/trace.h"
+
+namespace coalesce::machine {
+
+struct TimedLaunch {
+  const Decoded& program;
+  const Device& device;
+  const Limits& limits;
+  Counters counters;  // of the whole launch
+  uint64_t blocks = 0;
+  BlockNeeds needs;
+  bool registers_known = false;
+};
+
+// The blocks to watch of a launch: some waves of one multiprocessor's.
+Watched blocks_to_watch(const Device& device, const BlockNeeds& needs, uint64_t blocks);
+// Words that a warp's trace may have, so that all of them have a bounded size.
+std::size_t words_of_a_warp(const Watched& watched, uint32_t warps);
+
+TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace);
+
+}  // namespace coalesce::machine

@@ -1,0 +1,53 @@
+#include "machine/time/sources.h"
+
+namespace coalesce::machine {
+
+// From documents, not measured.
+extern const Limits kLimitsA100 = {
+    .device = "a100",
+    .clock_ghz = {1.41, kDataSheet},
+    .issue = {4, kWhitePaper},
+    .fp32 = {2, kGuide},
+    .alu = {2, kGuide},
+    .fp64 = {1, kGuide},
+    .half = {4, kGuide},
+    .special = {0.5, kGuide},
+    .convert = {0.5, kGuide},
+    .shuffle = {1, kGuide},
+    .tensor = {0.5, kWhitePaper},
+    .lat_fp32 = {4, kHopper},
+    .lat_alu = {4, kHopper},
+    .lat_mul = {4, kHopper},
+    .lat_fp64 = {8, kHopper},
+    .lat_half = {5, kHopper},
+    .lat_special = {18, kHopper},
+    .lat_convert = {8, kHopper},
+    .lat_shuffle = {23, kHopper},
+    .lat_shared = {23, kHopper},
+    .lat_constant = {35, kHopper},
+    .lat_l1 = {33, kHopper},
+    .lat_l2 = {200, kHopper},
+    .lat_dram = {466, kHopper},
+    .lat_atomic = {300, kHopper},
+    .lsu = {1, kWhitePaper},
+    .l1_sectors = {4, kWhitePaper},
+    .port_sectors = {2, kWhitePaper},
+    .store_sectors = {1, kHopper},
+    .l2_gbs = {4500, kHopper},
+    .l2_write_gbs = {3000, kHopper},
+    .dram_read_gbs = {1800, kDataSheet},
+    .dram_copy_gbs = {1700, kDataSheet},
+    .l1_bytes = {196608, kWhitePaper},
+    .l2_bytes = {41943040, kWhitePaper},
+    .launch_us = {2.2, kHopper},
+    .block_cycles = {300, kHopper},
+    .dispatch_cycles = {1.5, kHopper},
+    .barrier_cycles = {22, kHopper},
+    .barrier_warp_cycles = {2, kHopper},
+    .fence_cycles = {700, kHopper},
+    .atom_same = {1, kHopper},
+    .atom_sectors = {40, kHopper},
+    .atom_shared = {0.5, kHopper},
+};
+
+}  // namespace coalesce::machine

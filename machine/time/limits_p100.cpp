@@ -1,0 +1,53 @@
+#include "machine/time/sources.h"
+
+namespace coalesce::machine {
+
+// From documents, not measured.
+extern const Limits kLimitsP100 = {
+    .device = "p100",
+    .clock_ghz = {1.33, kDataSheet},
+    .issue = {4, kWhitePaper},
+    .fp32 = {2, kGuide},
+    .alu = {2, kGuide},
+    .fp64 = {1, kGuide},
+    .half = {2, kGuide},
+    .special = {0.5, kGuide},
+    .convert = {0.5, kGuide},
+    .shuffle = {1, kGuide},
+    .tensor = {0.125, kWhitePaper},
+    .lat_fp32 = {6, kVolta},
+    .lat_alu = {6, kVolta},
+    .lat_mul = {86, kVolta},
+    .lat_fp64 = {8, kVolta},
+    .lat_half = {6, kVolta},
+    .lat_special = {24, kVolta},
+    .lat_convert = {14, kVolta},
+    .lat_shuffle = {28, kVolta},
+    .lat_shared = {24, kVolta},
+    .lat_constant = {35, kVolta},
+    .lat_l1 = {82, kVolta},
+    .lat_l2 = {234, kVolta},
+    .lat_dram = {580, kVolta},
+    .lat_atomic = {300, kVolta},
+    .lsu = {1, kWhitePaper},
+    .l1_sectors = {2, kWhitePaper},
+    .port_sectors = {2, kWhitePaper},
+    .store_sectors = {1, kVolta},
+    .l2_gbs = {1600, kVolta},
+    .l2_write_gbs = {1200, kVolta},
+    .dram_read_gbs = {550, kDataSheet},
+    .dram_copy_gbs = {520, kDataSheet},
+    .l1_bytes = {24576, kWhitePaper},
+    .l2_bytes = {4194304, kWhitePaper},
+    .launch_us = {2.5, kVolta},
+    .block_cycles = {400, kVolta},
+    .dispatch_cycles = {1.5, kVolta},
+    .barrier_cycles = {30, kVolta},
+    .barrier_warp_cycles = {2, kVolta},
+    .fence_cycles = {700, kVolta},
+    .atom_same = {1, kVolta},
+    .atom_sectors = {32, kVolta},
+    .atom_shared = {0.5, kVolta},
+};
+
+}  // namespace coalesce::machine

@@ -1,0 +1,53 @@
+#include "machine/time/sources.h"
+
+namespace coalesce::machine {
+
+// From documents, not measured.
+extern const Limits kLimitsP2000 = {
+    .device = "p2000",
+    .clock_ghz = {1.48, kDataSheet},
+    .issue = {4, kWhitePaper},
+    .fp32 = {4, kGuide},
+    .alu = {4, kGuide},
+    .fp64 = {0.125, kGuide},
+    .half = {0.0625, kGuide},
+    .special = {1, kGuide},
+    .convert = {1, kGuide},
+    .shuffle = {1, kGuide},
+    .tensor = {0.125, kWhitePaper},
+    .lat_fp32 = {6, kVolta},
+    .lat_alu = {6, kVolta},
+    .lat_mul = {86, kVolta},
+    .lat_fp64 = {48, kVolta},
+    .lat_half = {12, kVolta},
+    .lat_special = {24, kVolta},
+    .lat_convert = {14, kVolta},
+    .lat_shuffle = {28, kVolta},
+    .lat_shared = {24, kVolta},
+    .lat_constant = {35, kVolta},
+    .lat_l1 = {82, kVolta},
+    .lat_l2 = {234, kVolta},
+    .lat_dram = {500, kVolta},
+    .lat_atomic = {300, kVolta},
+    .lsu = {1, kWhitePaper},
+    .l1_sectors = {4, kWhitePaper},
+    .port_sectors = {2, kWhitePaper},
+    .store_sectors = {1, kVolta},
+    .l2_gbs = {400, kVolta},
+    .l2_write_gbs = {300, kVolta},
+    .dram_read_gbs = {120, kDataSheet},
+    .dram_copy_gbs = {115, kDataSheet},
+    .l1_bytes = {49152, kWhitePaper},
+    .l2_bytes = {1310720, kDataSheet},
+    .launch_us = {2.5, kVolta},
+    .block_cycles = {400, kVolta},
+    .dispatch_cycles = {1.5, kVolta},
+    .barrier_cycles = {30, kVolta},
+    .barrier_warp_cycles = {2, kVolta},
+    .fence_cycles = {700, kVolta},
+    .atom_same = {1, kVolta},
+    .atom_sectors = {10, kVolta},
+    .atom_shared = {0.5, kVolta},
+};
+
+}  // namespace coalesce::machine

@@ -1,0 +1,53 @@
+#include "machine/time/sources.h"
+
+namespace coalesce::machine {
+
+// From documents, not measured.
+extern const Limits kLimitsV100 = {
+    .device = "v100",
+    .clock_ghz = {1.53, kDataSheet},
+    .issue = {4, kWhitePaper},
+    .fp32 = {2, kGuide},
+    .alu = {2, kGuide},
+    .fp64 = {1, kGuide},
+    .half = {2, kGuide},
+    .special = {0.5, kGuide},
+    .convert = {0.5, kGuide},
+    .shuffle = {1, kGuide},
+    .tensor = {0.25, kWhitePaper},
+    .lat_fp32 = {4, kVolta},
+    .lat_alu = {4, kVolta},
+    .lat_mul = {4, kVolta},
+    .lat_fp64 = {8, kVolta},
+    .lat_half = {6, kVolta},
+    .lat_special = {18, kVolta},
+    .lat_convert = {10, kVolta},
+    .lat_shuffle = {22, kVolta},
+    .lat_shared = {19, kVolta},
+    .lat_constant = {35, kVolta},
+    .lat_l1 = {28, kVolta},
+    .lat_l2 = {193, kVolta},
+    .lat_dram = {425, kVolta},
+    .lat_atomic = {280, kVolta},
+    .lsu = {1, kWhitePaper},
+    .l1_sectors = {4, kWhitePaper},
+    .port_sectors = {2, kWhitePaper},
+    .store_sectors = {1, kVolta},
+    .l2_gbs = {2100, kVolta},
+    .l2_write_gbs = {1800, kVolta},
+    .dram_read_gbs = {810, kDataSheet},
+    .dram_copy_gbs = {780, kDataSheet},
+    .l1_bytes = {131072, kWhitePaper},
+    .l2_bytes = {6291456, kWhitePaper},
+    .launch_us = {2.2, kVolta},
+    .block_cycles = {300, kVolta},
+    .dispatch_cycles = {1.5, kVolta},
+    .barrier_cycles = {22, kVolta},
+    .barrier_warp_cycles = {2, kVolta},
+    .fence_cycles = {700, kVolta},
+    .atom_same = {1, kVolta},
+    .atom_sectors = {32, kVolta},
+    .atom_shared = {0.5, kVolta},
+};
+
+}  // namespace coalesce::machine

@@ -1,0 +1,22 @@
+// Where limits come from, beside measurements.
+#pragma once
+
+#include "machine/time/limits.h"
+
+namespace coalesce::machine {
+
+inline constexpr std::string_view kMeasured = "measured, NVIDIA H100 80GB HBM3, 2026-11-26, gpu/limits";
+inline constexpr std::string_view kMeasuredH200 = "measured, NVIDIA H200, docs/results/h200.md";
+inline constexpr std::string_view kFitted =
+    "fitted to the times of the launches that tests/truth/times.json marks for it";
+inline constexpr std::string_view kDataSheet =
+    "NVIDIA's data sheet; bandwidth less what refreshing DRAM and turning its bus take";
+inline constexpr std::string_view kWhitePaper = "NVIDIA's white paper of the architecture";
+inline constexpr std::string_view kGuide = "CUDA C++ programming guide, throughput of arithmetic instructions";
+inline constexpr std::string_view kHopper =
+    "Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture, 2024; an assumption where it has none";
+inline constexpr std::string_view kVolta =
+    "Jia et al., Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking, 2018; an assumption where it has "
+    "none";
+
+}  // namespace coalesce::machine

@@ -1,0 +1,75 @@
+// What some blocks of a launch have executed: their basic blocks and accesses, warp by warp. Estimates of time are made
+// from these blocks; all others run unwatched.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "machine/execute/observer.h"
+
+namespace coalesce::machine {
+
+// One word, or several: the kind is in the topmost bits.
+//   block       basic block entered
+//   access      instruction, passes over the banks or lines, words that follow; each of them a line and its sectors
+enum class TraceKind : uint8_t { block = 1, global, shared, local, atomic };
+struct TraceWord {
+  // kind : 4, count : 8 (words that follow), passes : 16, number : 32
+  static uint64_t head(TraceKind kind, uint32_t number, uint32_t passes = 0, uint32_t count = 0) {
+    return uint64_t{static_cast<uint8_t>(kind)} << 60 | uint64_t{count & 0xff} << 52 | uint64_t{passes & 0xffff} << 32 |
+           number;
+  }
+  static TraceKind kind(uint64_t w) { return static_cast<TraceKind>(w >> 60); }
+  static uint32_t count(uint64_t w) { return static_cast<uint32_t>(w >> 52 & 0xff); }
+  static uint32_t passes(uint64_t w) { return static_cast<uint32_t>(w >> 32 & 0xffff); }
+  static uint32_t number(uint64_t w) { return static_cast<uint32_t>(w); }
+  // A line of 128 bytes and four bits for its sectors.
+  static uint64_t line(uint64_t address, uint32_t sectors) { return address / 128 << 4 | sectors; }
+};
+
+struct BlockTrace {
+  std::vector<std::vector<uint64_t>> warps;
+};
+
+// Which blocks are watched: those that one multiprocessor would run, at most `most` of them, spread evenly over the
+// launch.
+struct Watched {
+  uint64_t blocks = 0;  // of the launch
+  uint64_t apart = 1;   // from one block of the multiprocessor to its next
+  uint64_t first = 0;
+  uint64_t number = 0;  // of watched blocks
+  uint64_t of_all = 0;  // blocks that this multiprocessor runs in all
+
+  uint64_t block(uint64_t k) const { return first + k * of_all / number * apart; }
+  bool has(uint64_t block) const { return next(block) == block; }
+  uint64_t next(uint64_t block) const;  // the first watched block from there on; `blocks`: none
+};
+Watched watch(uint64_t blocks, uint32_t multiprocessors, uint64_t most);
+
+class TimeTrace : public LaunchObserver {
+ public:
+  // `most_words`: of a warp's trace.
+  TimeTrace(const Watched& watched, uint32_t warps, std::size_t most_words)
+      : watched_(watched), warps_(warps), most_words_(most_words) {}
+  std::unique_ptr<BlockObserver> observe_blocks() override;
+  uint64_t next_watched(uint64_t block) const override { return watched_.next(block); }
+
+  const Watched& watched() const { return watched_; }
+  // Of each watched block that has ended, by its number. A warp whose trace has outgrown its room ends where it did.
+  const std::map<uint64_t, BlockTrace>& blocks() const { return blocks_; }
+  bool cut() const { return cut_; }  // some trace has outgrown its room
+
+ private:
+  friend class BlockTracer;
+  Watched watched_;
+  uint32_t warps_;
+  std::size_t most_words_;
+  std::mutex mutex_;
+  std::map<uint64_t, BlockTrace> blocks_;
+  std::atomic<bool> cut_{false};
+};
+
+}  // namespace coalesce::machine

@@ -1,0 +1,114 @@
+#include "tool/present/times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+
+namespace coalesce::tool {
+namespace {
+
+using machine::BoundBy;
+using machine::TimeEstimate;
+
+// The launches of one kernel.
+struct KernelTime {
+  std::size_t launches = 0;
+  double us = 0, low = 0, high = 0, moved = 0, busy = 0;
+  std::map<BoundBy, double> us_of;  // by what bounds them
+  std::map<std::string, std::size_t> none;
+};
+
+std::string time_text(double us) {
+  return us < 1000  ? fmt::format("{:.3g} us", us)
+         : us < 1e6 ? fmt::format("{:.3g} ms", us / 1e3)
+                    : fmt::format("{:.3g} s", us / 1e6);
+}
+
+const char* bound_text(BoundBy b) {
+  switch (b) {
+    case BoundBy::dram:
+      return "DRAM";
+    case BoundBy::l2:
+      return "L2";
+    case BoundBy::shared:
+      return "shared memory";
+    default:
+      return machine::name_of(machine::kBounds, b);
+  }
+}
+
+}  // namespace
+
+void print_times(std::ostream& out, const Record& record, const SummaryStyle& style) {
+  std::map<std::size_t, KernelTime> kernels;
+  for (const Launch& launch : record.launches) {
+    if (!launch.time) continue;
+    const TimeEstimate& e = *launch.time;
+    KernelTime& k = kernels[launch.kernel];
+    if (!e.none.empty()) {
+      ++k.none[e.none];
+      continue;
+    }
+    ++k.launches;
+    k.us += e.us;
+    k.low += e.low_us;
+    k.high += e.high_us;
+    k.moved += static_cast<double>(moved_bytes(launch.counters));
+    k.busy += e.share * e.us;
+    k.us_of[e.bound_by] += e.us;
+  }
+  if (kernels.empty()) return;
+  out << fmt::format("\nEstimated, {}, cold L2; not measured:\n", record.device.name);
+  Table table({{.title = "kernel", .left = true, .cut = true},
+               {.title = "runs", .optional = true, .spare = 2},
+               {.title = "time"},
+               {.title = "from"},
+               {.title = "to"},
+               {.title = "GB/s", .optional = true, .spare = 1},
+               {.title = "share", .optional = true},
+               {.title = "bound by", .left = true}});
+  for (const auto& [kernel, k] : kernels) {
+    if (k.launches == 0) continue;
+    const auto most = std::max_element(k.us_of.begin(), k.us_of.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const bool limit = most->first != BoundBy::latency && most->first != BoundBy::launch;
+    table.row({{record.kernels[kernel].short_name},
+               {k.launches > 1 ? compact(k.launches) : std::string()},
+               {time_text(k.us)},
+               {time_text(k.low)},
+               {time_text(k.high)},
+               {k.moved > 0 ? fmt::format("{:.0f}", k.moved / k.us / 1e3) : std::string()},
+               {limit ? fmt::format("{:.0f}%", 100 * k.busy / k.us) : std::string()},
+               {bound_text(most->first)}});
+  }
+  if (!table.empty()) table.print(out, style.colour, style.width);
+  for (const auto& [kernel, k] : kernels)
+    for (const auto& [why, launches] : k.none)
+      out << fmt::format("{}: no estimate of {}, because {}\n", record.kernels[kernel].short_name,
+                         plural(launches, "launch"), why);
+}
+
+std::vector<std::string> estimate_fields() {
+  return {"estimated_us",
+          "estimated_low_us",
+          "estimated_high_us",
+          "estimated_bound_by",
+          "estimated_occupancy",
+          "estimated_l1_hit_sectors",
+          "estimated_l2_hit_sectors",
+          "estimated_dram_read_bytes",
+          "estimated_dram_write_bytes"};
+}
+
+std::vector<std::string> estimate_values(const TimeEstimate* e) {
+  if (!e || !e->none.empty()) return std::vector<std::string>(estimate_fields().size());
+  return {fmt::format("{:.6g}", e->us),        fmt::format("{:.6g}", e->low_us),
+          fmt::format("{:.6g}", e->high_us),   machine::name_of(machine::kBounds, e->bound_by),
+          fmt::format("{:.4g}", e->occupancy), std::to_string(e->l1_hit_sectors),
+          std::to_string(e->l2_hit_sectors),   std::to_string(e->dram_read_bytes),
+          std::to_string(e->dram_write_bytes)};
+}
+
+}  // namespace coalesce::tool

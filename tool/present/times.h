@@ -1,0 +1,17 @@
+// Estimates of time as `coalesce run --time` prints them.
+#pragma once
+
+#include <iosfwd>
+
+#include "tool/present/summary.h"
+
+namespace coalesce::tool {
+
+// A row for each kernel, its launches added up; below it why some have no estimate. Nothing where none was asked for.
+void print_times(std::ostream& out, const Record& record, const SummaryStyle& style);
+
+// Columns of an export of launches, and their fields for one of them (null: empty fields).
+std::vector<std::string> estimate_fields();
+std::vector<std::string> estimate_values(const machine::TimeEstimate* estimate);
+
+}  // namespace coalesce::tool
