@@ -17,6 +17,10 @@ constexpr Device capability(uint32_t major, uint32_t minor) {
   d.major = major;
   d.minor = minor;
   switch (10 * major + minor) {
+    case 60:
+      d.shared_per_multiprocessor = 64 * 1024;
+      d.shared_per_block_optin = 48 * 1024;
+      break;
     case 61:
       d.shared_per_multiprocessor = 96 * 1024;
       d.shared_per_block_optin = 48 * 1024;
@@ -101,6 +105,7 @@ constexpr Device kDevices[] = {
     product(capability(12, 0), {"rtx5090", "NVIDIA GeForce RTX 5090", 170, 32607, 2407, 14001, 512,  98304}),
     // Its memory is the computer's: 128 GB of LPDDR5x, of which programs are told a little less.
     product(capability(12, 1), {"gb10",   "NVIDIA GB10",             48,  122570, 2418, 4266,  256,  24576}),
+    product(capability(6, 0), {"p100",    "Tesla P100-SXM2-16GB",    56,  16281,  1480, 715,   4096, 4096}),
     product(capability(6, 1), {"p2000",   "Quadro P2000",            8,   5120,   1480, 3504,  160,  1280}),
 };
 // clang-format on

@@ -53,7 +53,7 @@ struct Machine::State {
   void print(const std::map<uint64_t, std::string>& output, uint64_t last_block = ~uint64_t{0}) const;
   // The observer of a launch to come. Access ids of all launches are distinct, until they run out and begin anew.
   LaunchCheck begin_check(Launch& launch);
-  // Of a launch to come. Null: there are no limits of the device.
+  // The trace of a launch to come. Null: there are no limits of the device.
   std::unique_ptr<TimeTrace> begin_trace(const Launch& launch) const;
   static std::shared_ptr<const TimeEstimate> no_estimate(std::string why);
   std::shared_ptr<const TimeEstimate> estimate(const Launch& launch, const TimeTrace* trace,

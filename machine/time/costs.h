@@ -1,4 +1,4 @@
-// What an instruction of the decoded program costs, and the order in which ptxas would put those of a basic block.
+// The cost of an instruction of the decoded program, and the order in which ptxas would put those of a basic block.
 #pragma once
 
 #include <vector>

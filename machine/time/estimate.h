@@ -10,7 +10,7 @@
 
 namespace coalesce::machine {
 
-// What a launch's time is spent on, for the most part.
+// The resource that a launch spends most of its time on.
 enum class BoundBy : uint8_t { launch, issue, shared, l2, dram, atomics, latency };
 inline constexpr Names<BoundBy, 7> kBounds{{{"launch", BoundBy::launch},
                                             {"issue", BoundBy::issue},

@@ -15,7 +15,7 @@ constexpr std::size_t kWords = 1u << 21;  // of all traces of a launch
 constexpr double kKept = 0.55;            // of L2: what stays in it of a launch that touches more (fitted)
 constexpr double kUncertain = 1.5;        // nine launches of ten are nearer (docs/results/time.md)
 
-// What the traces have touched.
+// The memory that the traces have touched.
 struct Touched {
   struct Line {
     uint8_t loaded = 0, stored = 0;
@@ -60,7 +60,7 @@ Touched touched(const Decoded& p, const std::vector<const BlockTrace*>& blocks) 
   return t;
 }
 
-// What is left of L1 beside the shared memory of the resident blocks, of which hardware has some sizes.
+// The part of L1 that is left beside the shared memory of the resident blocks, of which hardware has some sizes.
 uint64_t l1_beside_shared(const TimedLaunch& launch, uint32_t resident) {
   const auto all = static_cast<uint64_t>(launch.limits.l1_bytes.value);
   if (launch.device.major < 7) return all;
@@ -106,7 +106,7 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   const auto number = static_cast<double>(blocks.size()), of_all = static_cast<double>(w.of_all);
   // Sectors that the launch touches, and those that all multiprocessors would if they had none in common.
   const double distinct = static_cast<double>(c.compulsory_bytes) / 32;
-  const double apart = static_cast<double>(t.all) * of_all / number * sms;
+  const double apart = static_cast<double>(t.all) / number * static_cast<double>(launch.blocks);
   const double own = apart > 0 ? std::min(1.0, distinct / apart) : 1;
   const double loaded = distinct * ratio_of(static_cast<double>(t.loaded), static_cast<double>(t.all));
   const double stored = distinct * ratio_of(static_cast<double>(t.stored), static_cast<double>(t.all));
@@ -121,7 +121,7 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   if (l.l2_bytes.value >= distinct * 32) share.l2_bytes = 4 * 128 * t.lines.size() + 16 * 128;
   share.fetched = std::max(1.0, ratio_of(static_cast<double>(t.fetched), static_cast<double>(t.loaded)));
   const double stores = static_cast<double>(c.global_store_sectors);
-  // What has been stored stays in L2 until other lines push it out.
+  // Stored lines stay in L2 until other lines push it out.
   const double kept = std::min(1.0, kKept * l.l2_bytes.value / std::max(1.0, distinct * 32));
   share.write_back = std::clamp(ratio_of(stored * (1 - kept), stores), 0.0, 1.0);
 
@@ -133,7 +133,8 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   const double mean = ratio_of(static_cast<double>(c.instructions), static_cast<double>(launch.blocks));
   const double more = ratio_of(mean * number, static_cast<double>(r.instructions));
   if (trace.cut() || (of_all > o.blocks && more > 0) || more > 1) cycles *= std::max(more, trace.cut() ? 0.0 : 0.5);
-  const double scale = ratio_of(cycles, r.cycles);  // of what is busy
+  // The factor of busy times: a multiprocessor's part of the whole launch, over what was replayed.
+  const double scale = ratio_of(static_cast<double>(c.instructions) / sms, static_cast<double>(r.instructions));
   const double us_of_cycle = 1e-3 / l.clock_ghz.value;
   const auto part = [&](BoundBy b) -> double& { return e.part_us[static_cast<std::size_t>(b)]; };
   const auto busy = [&](Resource resource) { return r.busy[static_cast<std::size_t>(resource)] * scale * us_of_cycle; };
@@ -146,8 +147,10 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
                                   static_cast<double>(t.hottest_of_block));
   part(BoundBy::atomics) = std::max(busy(Resource::atomics), hottest / l.atom_same.value * us_of_cycle);
   part(BoundBy::latency) = cycles * us_of_cycle;
-  double longest = part(BoundBy::latency);
-  longest = std::max(longest, part(BoundBy::atomics));
+  // Stores and reductions go on when the warp that did them has ended: what they keep busy can last longer.
+  double longest = 0;
+  for (const auto& [name, bound] : kBounds)
+    if (bound != BoundBy::launch) longest = std::max(longest, part(bound));
   e.us = longest + l.launch_us.value;
   e.low_us = e.us / kUncertain;
   e.high_us = e.us * kUncertain;

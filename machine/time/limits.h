@@ -1,5 +1,5 @@
-// What a device can do in a cycle and how long it takes: the figures that estimates of time rest on. One file a device
-// (limits_*.cpp), each figure with its source.
+// The limits of a device, in a cycle and until a result is there: the figures that estimates of time rest on. One file
+// a device (limits_*.cpp), each figure with its source.
 #pragma once
 
 #include <span>

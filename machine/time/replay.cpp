@@ -279,7 +279,7 @@ bool Player::run(WarpState& w) {
     if (w.entry == w.last) continue;
     const Costs::Entry& e = costs_.entries[w.entry];
     const double at = ready(w, e);
-    // What is to come must not take a resource before others that need it earlier.
+    // An instruction of the future must not take a resource before others that need it earlier.
     if (e.cost.pipe != Pipe::none && at > now + kAtOnce) {
       stall_cycles_ += at - w.time;
       w.time = at;
@@ -319,10 +319,11 @@ Replay Player::play(const std::vector<const BlockTrace*>& blocks) {
   }
   std::sort(ended_.begin(), ended_.end());
   if (!ended_.empty()) r_.cycles = ended_.back();
-  const std::size_t n = ended_.size(), full = std::max<std::size_t>(slots, n / 2);
-  r_.steady = n > full ? (ended_[n - 1] - ended_[full - 1]) / static_cast<double>(n - full)
-              : n == 0 ? 0
-                       : r_.cycles / static_cast<double>(n);
+  // The pace of the second half, without the last block, which may do more than others.
+  const std::size_t n = ended_.size(), half = std::max<std::size_t>(slots, n / 2);
+  r_.steady = n > half + 1 ? (ended_[n - 2] - ended_[half - 1]) / static_cast<double>(n - 1 - half)
+              : n == 0     ? 0
+                           : r_.cycles / static_cast<double>(n);
   double issued = 0;
   for (const Server& s : schedulers_) issued = std::max(issued, s.busy);
   for (const Server& s : pipes_) issued = std::max(issued, s.busy);

@@ -1,4 +1,4 @@
-// What one multiprocessor does with the blocks that it has been given: their warps issue in order, wait for what they
+// One multiprocessor at work on the blocks that it has been given: their warps issue in order, wait for what they
 // need, and share pipes, L1, and the multiprocessor's part of L2 and DRAM. Times are cycles; nothing is done cycle by
 // cycle: each resource knows when it is free next.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace coalesce::machine {
 
-// What the multiprocessor has of the device.
+// The part of the device that the multiprocessor has.
 struct Share {
   uint32_t resident = 1;       // blocks at a time
   uint64_t l1_bytes = 0;       // for global and local memory

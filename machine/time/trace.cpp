@@ -26,7 +26,9 @@ Watched watch(uint64_t blocks, uint32_t multiprocessors, uint64_t most) {
   Watched w;
   w.blocks = blocks;
   w.apart = std::max(1u, multiprocessors);
-  w.of_all = (blocks + w.apart - 1) / w.apart;
+  // The multiprocessor of the last block, which may do what is left to do when all others have ended.
+  w.first = blocks == 0 ? 0 : (blocks - 1) % w.apart;
+  w.of_all = blocks == 0 ? 0 : (blocks - 1) / w.apart + 1;
   w.number = std::min(w.of_all, std::max<uint64_t>(1, most));
   return w;
 }

@@ -1,5 +1,5 @@
-// What some blocks of a launch have executed: their basic blocks and accesses, warp by warp. Estimates of time are made
-// from these blocks; all others run unwatched.
+// A trace holds what some blocks of a launch have executed: their basic blocks and accesses, warp by warp. Estimates of
+// time are made from these blocks; all others run unwatched.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,9 @@ struct Watched {
   uint64_t number = 0;  // of watched blocks
   uint64_t of_all = 0;  // blocks that this multiprocessor runs in all
 
-  uint64_t block(uint64_t k) const { return first + k * of_all / number * apart; }
+  uint64_t block(uint64_t k) const {
+    return first + (number > 1 ? k * (of_all - 1) / (number - 1) : of_all - 1) * apart;
+  }
   bool has(uint64_t block) const { return next(block) == block; }
   uint64_t next(uint64_t block) const;  // the first watched block from there on; `blocks`: none
 };
@@ -58,7 +60,8 @@ class TimeTrace : public LaunchObserver {
   uint64_t next_watched(uint64_t block) const override { return watched_.next(block); }
 
   const Watched& watched() const { return watched_; }
-  // Of each watched block that has ended, by its number. A warp whose trace has outgrown its room ends where it did.
+  // The traces of the watched blocks that have ended, by number. A warp whose trace has outgrown its room ends where it
+  // did.
   const std::map<uint64_t, BlockTrace>& blocks() const { return blocks_; }
   bool cut() const { return cut_; }  // some trace has outgrown its room
 

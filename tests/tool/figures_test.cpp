@@ -253,7 +253,7 @@ TEST(Metrics, UnknownNamesAreUsageErrorsWithTheNearest) {
     EXPECT_THAT(error.hint, HasSubstr("gld_transactions"));
   }
   try {
-    parse_metrics("dram_read_throughput");
+    parse_metrics("issue_slot_utilization");
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.hint, HasSubstr("does not time"));

@@ -181,6 +181,17 @@ TEST(GpuClaims, TimesAreJudgedWhereThereAreTimes) {
   std::vector<Rung> counted = experiment().rungs;
   counted[0].hardware.reset();
   EXPECT_EQ(judged(rule, counted).reason, "a time: needs a GPU");
+  // An estimate judges it, too, and says so; what a time alone does not show stays open.
+  counted[0].estimated_seconds = 5e-6;
+  const Claim estimated = judged(rule, counted);
+  EXPECT_FALSE(estimated.measured);
+  EXPECT_EQ(verdict_text(estimated), "holds (estimated)");
+  EXPECT_EQ(figures_text(estimated), "claimed 2, estimated 5");
+  counted[0].estimated_seconds = 1e-6;
+  EXPECT_EQ(verdict_text(judged(rule, counted)), "does not hold (estimated)");
+  const Claim open = judged("needs = \"time\"\ngpu_holds = \"sum.cycles > 1\"\n", counted);
+  EXPECT_EQ(verdict_text(open), "cannot be judged here");
+  EXPECT_EQ(open.reason, "the cycles of sum: needs a GPU");
 }
 
 TEST(GpuClaims, HardwareCounters) {

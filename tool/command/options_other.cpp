@@ -20,6 +20,7 @@ void add_lab(CLI::App& app, LabOptions& options) {
                   "(a GPU where there is one)")
       ->type_name("WHERE")
       ->check(CLI::IsMember({"machine", "gpu", "both", "auto"}).description(""));
+  lab->add_flag("--time", options.machine.time, "Estimate times, and judge by them what documents claim of times");
   add_file(*lab, "--json", options.json,
            "Write rungs, steps and claims; '-' is standard output, in place of the tables");
   add_file(*lab, "--html", options.html, "Write a report, one file for a browser");

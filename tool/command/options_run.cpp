@@ -41,7 +41,7 @@ void add_run(CLI::App& app, RunOptions& options) {
                 "Print CSV in place of tables: one record per launch, or what --metrics or --lines ask for");
   run->add_flag("--lines", options.lines, "Count per source line, also in the JSON");
   run->add_flag("--time", options.machine.time,
-                "Estimate how long each launch takes on the device, and what bounds it (docs/counters.md)");
+                "Estimate how long each launch takes on the device, and what bounds it (docs/time.md)");
   run->add_flag("--wide", options.wide, "Show requests, sectors a request, conflicts and divergence, too");
   run->add_flag("--allow-stopped", options.allow_stopped,
                 "Pass on the program's exit code even when the machine stopped a kernel (a failed assert, a trap)");

@@ -54,7 +54,10 @@ double of_hardware(const Rung& rung, double (*value)(const Hardware&), const cha
 }
 const Quantity kHardwareQuantities[] = {
     {"seconds",
-     [](const Rung& r) { return of_hardware(r, [](const Hardware& h) { return h.seconds(); }, "the time"); }},
+     [](const Rung& r) {
+       if (!r.hardware && r.estimated_seconds) return *r.estimated_seconds;
+       return of_hardware(r, [](const Hardware& h) { return h.seconds(); }, "the time");
+     }},
     {"warm_seconds",
      [](const Rung& r) { return of_hardware(r, [](const Hardware& h) { return median(h.warm); }, "the time"); }},
     {"cycles", [](const Rung& r) { return of_hardware(r, [](const Hardware& h) { return h.cycles; }, "the cycles"); }},
@@ -216,6 +219,10 @@ const char* verdict_text(Verdict verdict) {
   return kTexts[static_cast<int>(verdict)];
 }
 
+std::string verdict_text(const Claim& claim) {
+  return std::string(verdict_text(claim.verdict)) + (claim.estimated ? " (estimated)" : "");
+}
+
 ClaimFile parse_claims(std::string_view text, const std::string& name) {
   toml::table table;
   const File file(name);
@@ -259,15 +266,21 @@ Claim judge(const ClaimRule& row, const std::vector<Rung>& rungs, bool defaults)
   try {
     if (!claim.value_expression.empty()) claim.value = evaluate(claim.value_expression, lookup);
     const bool on_gpu = std::any_of(rungs.begin(), rungs.end(), [](const Rung& r) { return r.hardware.has_value(); });
-    if (!row.needs.empty() && (!on_gpu || row.gpu_holds.empty()))
+    const bool has_times =
+        std::any_of(rungs.begin(), rungs.end(), [](const Rung& r) { return r.estimated_seconds.has_value(); });
+    const bool estimates = row.needs == "time" && !on_gpu && has_times;
+    if (!row.needs.empty() && ((!on_gpu && !estimates) || row.gpu_holds.empty()))
       throw Unjudged{row.needs == "time" ? "a time: needs a GPU" : "needs a GPU"};
-    claim.measured = !row.needs.empty();
-    if (claim.measured && !row.gpu_value.empty()) claim.value = evaluate(row.gpu_value, lookup);
+    const bool of_time = !row.needs.empty();
+    claim.measured = of_time && on_gpu;
+    if (of_time && !row.gpu_value.empty()) claim.value = evaluate(row.gpu_value, lookup);
+    claim.estimated = estimates;
     if (row.defaults_only && !defaults) throw Unjudged{"its figure is of the default sizes"};
-    const bool holds = evaluate(claim.measured ? row.gpu_holds : claim.holds_expression, lookup) != 0;
+    const bool holds = evaluate(of_time ? row.gpu_holds : claim.holds_expression, lookup) != 0;
     claim.verdict = holds ? Verdict::holds : Verdict::does_not_hold;
   } catch (const Unjudged& why) {
     claim.reason = why.reason;
+    claim.estimated = claim.estimated && claim.value;
   } catch (const std::invalid_argument& error) {  // a division by zero: nothing of the kind was counted
     claim.reason = error.what();
   }

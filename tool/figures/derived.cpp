@@ -16,6 +16,21 @@ std::optional<double> percent(uint64_t numerator, uint64_t denominator) {
 
 std::optional<double> count(uint64_t value) { return static_cast<double>(value); }
 
+// The launch's estimate; null: there is none.
+const machine::TimeEstimate* estimate(const Launch& launch) {
+  return launch.time && launch.time->none.empty() ? launch.time.get() : nullptr;
+}
+
+// GB/s of so many bytes in the estimated time.
+std::optional<double> rate(const Launch& launch, uint64_t bytes) {
+  const machine::TimeEstimate* e = estimate(launch);
+  return e ? std::optional(static_cast<double>(bytes) / e->us / 1e3) : std::nullopt;
+}
+std::optional<double> estimated(const Launch& launch, uint64_t machine::TimeEstimate::* figure) {
+  const machine::TimeEstimate* e = estimate(launch);
+  return e ? std::optional(static_cast<double>(e->*figure)) : std::nullopt;
+}
+
 }  // namespace
 
 // clang-format off
@@ -73,6 +88,30 @@ const std::vector<Derived> kDerived = {
     {"moved_over_compulsory", "", "",
      "bytes moved over those touched at all (2 where all of them are updated in place)",
      COALESCE_VALUE(ratio(moved_bytes(c), c.compulsory_bytes))},
+    {"duration", "gpu__time_duration.sum", "us", "estimated, with --time: of the launch",
+     COALESCE_VALUE(estimate(launch) ? std::optional(estimate(launch)->us) : std::nullopt)},
+    {"achieved_occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active", "%",
+     "estimated, with --time: resident warps, over the most there can be",
+     COALESCE_VALUE(estimate(launch) ? std::optional(100 * estimate(launch)->occupancy) : std::nullopt)},
+    {"gld_throughput", "", "GB/s", "estimated, with --time: bytes of the sectors of global loads",
+     COALESCE_VALUE(rate(launch, 32 * c.global_load_sectors))},
+    {"gst_throughput", "", "GB/s", "estimated, with --time: bytes of the sectors of global stores",
+     COALESCE_VALUE(rate(launch, 32 * c.global_store_sectors))},
+    {"dram_read_throughput", "dram__bytes_read.sum.per_second", "GB/s", "estimated, with --time: bytes read from DRAM",
+     COALESCE_VALUE(estimate(launch) ? rate(launch, estimate(launch)->dram_read_bytes) : std::nullopt)},
+    {"dram_write_throughput", "dram__bytes_write.sum.per_second", "GB/s",
+     "estimated, with --time: bytes written to DRAM",
+     COALESCE_VALUE(estimate(launch) ? rate(launch, estimate(launch)->dram_write_bytes) : std::nullopt)},
+    {"dram_read_bytes", "dram__bytes_read.sum", "", "estimated, with --time: bytes read from DRAM",
+     COALESCE_VALUE(estimated(launch, &machine::TimeEstimate::dram_read_bytes))},
+    {"dram_write_bytes", "dram__bytes_write.sum", "", "estimated, with --time: bytes written to DRAM",
+     COALESCE_VALUE(estimated(launch, &machine::TimeEstimate::dram_write_bytes))},
+    {"l1_hit_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", "",
+     "estimated, with --time: sectors of global loads that L1 has",
+     COALESCE_VALUE(estimated(launch, &machine::TimeEstimate::l1_hit_sectors))},
+    {"l2_hit_sectors", "lts__t_sectors_op_read_lookup_hit.sum", "",
+     "estimated, with --time: sectors of global loads that L2 has",
+     COALESCE_VALUE(estimated(launch, &machine::TimeEstimate::l2_hit_sectors))},
 };
 #undef COALESCE_VALUE
 // clang-format on

@@ -71,6 +71,17 @@ Copies copies_of(const Record& record) {
   return copies;
 }
 
+// All launches of the kernel; empty where one has no estimate.
+std::optional<double> estimated_seconds(const Record& record, std::size_t kernel) {
+  double us = 0;
+  for (const Launch& launch : record.launches) {
+    if (launch.kernel != kernel) continue;
+    if (!launch.time || !launch.time->none.empty()) return std::nullopt;
+    us += launch.time->us;
+  }
+  return us / 1e6;
+}
+
 }  // namespace
 
 std::vector<Rung> rungs(const Record& record, const std::string& output) {
@@ -97,6 +108,7 @@ std::vector<Rung> rungs(const Record& record, const std::string& output) {
     const auto first = std::find_if(record.launches.begin(), record.launches.end(),
                                     [&](const Launch& launch) { return launch.kernel == kernel.kernel; });
     rung.grid = first->grid, rung.block = first->block, rung.shared_bytes = first->dynamic_shared_bytes;
+    rung.estimated_seconds = estimated_seconds(record, kernel.kernel);
     rung.result = kernel.ended() ? result_of(rung.name, output) : Rung::Result::wrong;
     ladder.push_back(std::move(rung));
   }
@@ -117,6 +129,11 @@ Rung whole_rung(const Record& record, const std::string& name, const std::string
       whole.grid = part.grid, whole.block = part.block, whole.shared_bytes = part.shared_bytes;
     }
     whole.counters += part.counters;
+    if (whole.launches == 0) whole.estimated_seconds = 0;
+    if (whole.estimated_seconds && part.estimated_seconds)
+      *whole.estimated_seconds += *part.estimated_seconds;
+    else
+      whole.estimated_seconds.reset();
     whole.launches += part.launches;
     if (!part.fault.empty()) whole.fault = part.fault, whole.result = Rung::Result::wrong;
     whole.lines.insert(whole.lines.end(), part.lines.begin(), part.lines.end());

@@ -51,6 +51,7 @@ struct Rung {
   std::vector<Step> steps;                  // empty: not taken apart
   std::optional<Copies> copies;             // only where rungs run one by one (ClaimFile::separate)
   std::optional<Hardware> hardware;         // only where it also ran on a GPU
+  std::optional<double> estimated_seconds;  // all launches of it; only where asked for, and all have an estimate
 };
 
 // Bytes a second; 0: not timed, or nothing was moved.
@@ -58,6 +59,8 @@ double bandwidth(const Rung& rung);
 
 enum class Verdict { holds, does_not_hold, cannot_be_judged };
 const char* verdict_text(Verdict verdict);  // "holds", "does not hold", "cannot be judged here"
+struct Claim;
+std::string verdict_text(const Claim& claim);  // the same, with " (estimated)" where it is
 
 struct Claim {
   std::string text;              // in our words
@@ -70,8 +73,9 @@ struct Claim {
   std::string note;             // what else is known, e.g. what a GPU measured; may be empty
   std::optional<double> value;  // what was counted; empty: could not be
   Verdict verdict = Verdict::cannot_be_judged;
-  std::string reason;     // why it cannot be judged; else empty
-  bool measured = false;  // value and verdict are a GPU's, not counted
+  std::string reason;      // why it cannot be judged; else empty
+  bool measured = false;   // value and verdict are a GPU's, not counted
+  bool estimated = false;  // they rest on estimates of time
 };
 
 // "unroll4_shared moves 7.94 times fewer sectors than neighbored_global".

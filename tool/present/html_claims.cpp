@@ -9,12 +9,12 @@
 namespace coalesce::tool {
 namespace {
 
-HtmlCell verdict_cell(Verdict verdict) {
+HtmlCell verdict_cell(Verdict verdict, bool estimated) {
   switch (verdict) {
     case Verdict::holds:
-      return {"\u2713 holds", 0, "good"};
+      return {estimated ? "\u2713 holds (estimated)" : "\u2713 holds", 0, "good"};
     case Verdict::does_not_hold:
-      return {"\u2717 does not hold", 0, "bad"};
+      return {estimated ? "\u2717 does not hold (estimated)" : "\u2717 does not hold", 0, "bad"};
     case Verdict::cannot_be_judged:
       return {"\u2013 cannot be judged here", 0, "open"};
   }
@@ -70,7 +70,7 @@ std::string claims_html(const std::vector<ClaimRow>& claims, bool named, const s
                {source},
                claim_cell(claim.figure, claim.unit),
                claim_cell(claim.value, claim.unit),
-               verdict_cell(claim.verdict),
+               verdict_cell(claim.verdict, claim.estimated),
                {remarks, 0, "long"}});
   }
   return scroll_html(label, table.html());

@@ -140,7 +140,7 @@ Json page_json(const Experiment& experiment, const std::string& id) {
                       {"figure", c.figure ? Json(*c.figure) : Json()},
                       {"unit", c.unit},
                       {"counted", c.value ? Json(*c.value) : Json()},
-                      {"verdict", verdict_text(c.verdict)},
+                      {"verdict", verdict_text(c)},
                       {"reason", c.reason}});
   }
   for (const Comparison& c : experiment.comparisons) {

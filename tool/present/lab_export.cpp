@@ -78,6 +78,7 @@ Json claim_json(const Claim& c) {
   object["holds_expression"] = c.holds_expression;
   object["verdict"] = verdict_text(c.verdict);
   if (c.measured) object["measured"] = true;
+  if (c.estimated) object["estimated"] = true;
   object["reason"] = c.reason;
   object["note"] = c.note;
   return object;

@@ -170,7 +170,11 @@ std::string figures_text(const Claim& claim) {
   const std::string unit = claim.unit.empty() ? "" : ' ' + claim.unit;
   if (claim.figure) text = "claimed " + figure_text(*claim.figure) + unit;
   if (claim.value)
-    text += (text.empty() ? "" : ", ") + ((claim.measured ? "measured " : "counted ") + figure_text(*claim.value)) +
+    text += (text.empty() ? "" : ", ") +
+            ((claim.measured    ? "measured "
+              : claim.estimated ? "estimated "
+                                : "counted ") +
+             figure_text(*claim.value)) +
             (claim.figure ? "" : unit);
   return text;
 }
@@ -187,7 +191,7 @@ void print_comparisons(std::ostream& out, const std::vector<Comparison>& compari
 
 void print_claims(std::ostream& out, const std::vector<Claim>& claims, bool colour, std::size_t width) {
   for (const Claim& claim : claims) {
-    const std::string verdict = std::string(mark(claim.verdict)) + ' ' + verdict_text(claim.verdict) + ": ";
+    const std::string verdict = std::string(mark(claim.verdict)) + ' ' + verdict_text(claim) + ": ";
     out << styled(verdict, mark_style(claim.verdict), colour);
     print_wrapped(out, display_width(verdict), 2, width,
                   claim.text + " (" + claim.document + (claim.device.empty() ? "" : ", " + claim.device) + ")");
@@ -289,7 +293,7 @@ void print_experiment_markdown(std::ostream& out, const Experiment& e) {
                 {claim.document},
                 {claim.figure ? figure_text(*claim.figure) + unit : ""},
                 {claim.value ? figure_text(*claim.value) : ""},
-                {verdict_text(claim.verdict) + (claim.reason.empty() ? "" : ": " + claim.reason)}});
+                {verdict_text(claim) + (claim.reason.empty() ? "" : ": " + claim.reason)}});
   }
   claims.print_markdown(out);
 }

@@ -15,13 +15,13 @@ namespace {
 constexpr const char* kHead =
     ".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry kernel(.param .u64 p) {\n";
 
-struct Run {
+struct Ran {
   LaunchReport report;
   TimeEstimate time;
 };
 
 // Runs the body with `bytes` of zeros at its parameter.
-Run run(const std::string& body, uint32_t blocks, uint32_t threads, uint64_t bytes, unsigned host_threads = 2,
+Ran run(const std::string& body, uint32_t blocks, uint32_t threads, uint64_t bytes, unsigned host_threads = 2,
         bool time = true, const char* device = "h100") {
   Options options;
   options.threads = host_threads;
@@ -35,7 +35,7 @@ Run run(const std::string& body, uint32_t blocks, uint32_t threads, uint64_t byt
   config.block = {threads, 1, 1};
   config.parameters.resize(8);
   std::memcpy(config.parameters.data(), &data->base, 8);
-  Run r{machine.launch(*program, "kernel", config), {}};
+  Ran r{machine.launch(*program, "kernel", config), {}};
   EXPECT_EQ(r.report.fault, Fault::none);
   if (r.report.time) r.time = *r.report.time;
   return r;
@@ -57,11 +57,11 @@ TEST(Estimate, AChainOfAdditionsTakesItsLatency) {
   constexpr uint32_t kSteps = 4000;
   const std::string body = ".reg .f32 %f<2>; .reg .b64 %rd<2>;\nmov.f32 %f1, 0f3F800000;\n" +
                            chain("add.f32 %f1, %f1, %f1;\n", kSteps) + kStoreF;
-  const Run r = run(body, 1, 32, 64);
+  const Ran r = run(body, 1, 32, 64);
   ASSERT_EQ(r.time.none, "");
   const double least = us_of(kSteps * limits().lat_fp32.value);
   EXPECT_GE(r.time.us - limits().launch_us.value, least);
-  // What is beside it, a store and the start of a block, takes less than a thousand cycles.
+  // A store and the start of a block take less than a thousand cycles.
   EXPECT_LE(r.time.us - limits().launch_us.value, least + us_of(1000));
   EXPECT_EQ(r.time.bound_by, BoundBy::latency);
 }
@@ -70,7 +70,7 @@ TEST(Estimate, ManyWarpsHideIt) {
   constexpr uint32_t kSteps = 1000;
   const std::string body = ".reg .f32 %f<2>; .reg .b64 %rd<2>;\nmov.f32 %f1, 0f3F800000;\n" +
                            chain("add.f32 %f1, %f1, %f1;\n", kSteps) + kStoreF;
-  const Run r = run(body, 132 * 2, 1024, 64);
+  const Ran r = run(body, 132 * 2, 1024, 64);
   // 64 warps of a multiprocessor, all of them issued by its units for f32.
   const double least = us_of(64 * kSteps / limits().fp32.value);
   EXPECT_GE(r.time.us - limits().launch_us.value, least);
@@ -86,7 +86,7 @@ TEST(Estimate, AStreamTakesDramsBandwidth) {
       ".reg .b32 %r<9>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %ntid.x;\n"
       "mov.u32 %r3, %tid.x;\nmad.lo.s32 %r4, %r1, %r2, %r3;\nmul.wide.u32 %rd2, %r4, 16;\nadd.s64 %rd3, %rd1, %rd2;\n"
       "ld.global.v4.u32 {%r5,%r6,%r7,%r8}, [%rd3];\n";
-  const Run r = run(body, kBlocks, kThreads, kBytes);
+  const Ran r = run(body, kBlocks, kThreads, kBytes);
   const double least = static_cast<double>(kBytes) / limits().dram_read_gbs.value / 1e3;
   EXPECT_GE(r.time.us - limits().launch_us.value,
             0.95 * least);  // the watched blocks are whole waves, the launch is not
@@ -102,7 +102,7 @@ TEST(Estimate, WhatIsLoadedAgainHitsInL1) {
   const std::string body =
       ".reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\n"
       "add.s64 %rd3, %rd1, %rd2;\nld.global.u32 %r2, [%rd3];\nld.global.u32 %r3, [%rd3];\n";
-  const Run r = run(body, 1, 32, 4096);
+  const Ran r = run(body, 1, 32, 4096);
   EXPECT_EQ(r.report.counters.global_load_sectors, 8u);
   EXPECT_EQ(r.time.l1_hit_sectors, 4u);
   EXPECT_EQ(r.time.dram_read_bytes, 128u);
@@ -115,8 +115,8 @@ TEST(Estimate, ChangesNoCounter) {
       "mov.u32 %r2, %ntid.x;\nmov.u32 %r3, %tid.x;\nmad.lo.s32 %r4, %r1, %r2, %r3;\nmul.wide.u32 %rd2, %r4, 4;\n"
       "add.s64 %rd3, %rd1, %rd2;\nld.global.u32 %r5, [%rd3];\nsetp.lt.u32 %p1, %r3, 40;\n@%p1 bra L;\n"
       "add.s32 %r5, %r5, 1;\nL:\nbar.sync 0;\nst.global.u32 [%rd3], %r5;\n";
-  const Run one = run(body, 1000, 96, 1000 * 96 * 4, 1), four = run(body, 1000, 96, 1000 * 96 * 4, 4);
-  const Run without = run(body, 1000, 96, 1000 * 96 * 4, 4, false);
+  const Ran one = run(body, 1000, 96, 1000 * 96 * 4, 1), four = run(body, 1000, 96, 1000 * 96 * 4, 4);
+  const Ran without = run(body, 1000, 96, 1000 * 96 * 4, 4, false);
   EXPECT_EQ(one.time.us, four.time.us);
   EXPECT_EQ(one.time.l2_hit_sectors, four.time.l2_hit_sectors);
   EXPECT_TRUE(one.report.counters == without.report.counters);

@@ -9,7 +9,7 @@ _coalesce() {
         --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --engine) COMPREPLY=($(compgen -W 'auto interpreter native plain' -- "$word")); return ;;
         --model) COMPREPLY=($(compgen -W 'ptx ptxas' -- "$word")); return ;;
-        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 b200 rtx5090 gb10 p2000' -- "$word")); return ;;
+        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 b200 rtx5090 gb10 p100 p2000' -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
@@ -28,10 +28,10 @@ _coalesce() {
         --repeat) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --output|-o) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --threads --engine --model --shadow --device --max-instructions --color --compiler -X --metrics --json --html --budget --require --write-budget --sarif --junit --format --csv --lines --wide --allow-stopped --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --threads --engine --model --shadow --device --max-instructions --color --compiler -X --metrics --json --html --budget --require --write-budget --sarif --junit --format --csv --lines --time --wide --allow-stopped --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     check)
       case "$before" in
-        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 b200 rtx5090 gb10 p2000' -- "$word")); return ;;
+        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 b200 rtx5090 gb10 p100 p2000' -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
@@ -50,7 +50,7 @@ _coalesce() {
         --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --engine) COMPREPLY=($(compgen -W 'auto interpreter native plain' -- "$word")); return ;;
         --model) COMPREPLY=($(compgen -W 'ptx ptxas' -- "$word")); return ;;
-        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 b200 rtx5090 gb10 p2000' -- "$word")); return ;;
+        --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 b200 rtx5090 gb10 p100 p2000' -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
@@ -65,7 +65,7 @@ _coalesce() {
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --html) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      COMPREPLY=($(compgen -W '--help -h --threads --engine --model --shadow --device --max-instructions --color --compiler -X --n --block --stride --width --pad --lanes --on --json --html --wide --csv --markdown all list' -- "$word")) ;;
+      COMPREPLY=($(compgen -W '--help -h --threads --engine --model --shadow --device --max-instructions --color --compiler -X --n --block --stride --width --pad --lanes --on --time --json --html --wide --csv --markdown all list' -- "$word")) ;;
     banks)
       case "$before" in
         --stride) COMPREPLY=($(compgen -f -- "$word")); return ;;
