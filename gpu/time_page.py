@@ -21,7 +21,7 @@ import tempfile
 sys.dont_write_bytecode = True
 from common import ROOT, run
 from pages import WIDTH, head, table
-from time_judge import (AIMS, cause, dram_off, factor, is_long, judged, ladders, percent, quantile, spearman)
+from time_judge import cause, dram_off, factor, is_long, judged, ladders, percent, quantile, spearman
 from time_others import OTHERS
 
 TRUTH = os.path.join(ROOT, "tests/truth/times.json")

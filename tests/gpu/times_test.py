@@ -161,6 +161,9 @@ class Judge(unittest.TestCase):
         bad = good + [(launch(100, program=f"q{k}"), estimate(10, "l2", 2**23)) for k in range(5)]
         obtained = {what: (value, met) for what, _, value, met in judge.judged(bad)}
         self.assertEqual([obtained[k] for k in ("within a factor of 1.5", "DRAM bytes within 10 %", "bound by the same")], [("80 %", False)] * 3)
+        self.assertEqual(obtained["the same, of 1 MiB and more"], ("80 %", False))
+        few = [(launch(10, read=2**19, program="f"), estimate(10, read=1))]
+        self.assertEqual(dict((what, value) for what, _, value, _ in judge.judged(few))["the same, of 1 MiB and more"], "")
         fitted = [({**m, "set": "fit"}, e) for m, e in bad]
         self.assertEqual(judge.judged(good + fitted)[:4], judge.judged(good)[:4])  # the fitted set does not count
 
