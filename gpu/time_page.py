@@ -108,6 +108,13 @@ def accuracy(rows):
         for what, picked in ((f"{name}, 5 us and more", long_), (f"{name}, 5 us and more: plain roofline", rooflines(long_)), (f"{name}, all", mine)):
             if picked:
                 lines.append([what, *summary(picked)])
+        if name == "reported" and long_:
+            by_program = collections.defaultdict(list)
+            for m, e in long_:
+                by_program[m["program"]].append(factor(e["us"], m["us"]))
+            middle = sorted(quantile(sorted(factors), .5) for factors in by_program.values())
+            lines.append(["reported, 5 us and more: a program counts once", len(middle), *(f"{quantile(middle, q):.2f}" for q in (.5, .9, .98)),
+                          percent(f <= 1.5 for f in middle), percent(f <= 2.5 for f in middle), ""])
     lab = [r for r in rows if r[0]["program"].startswith("lab/") and is_long(r[0])]
     if lab:
         lines.append(["the lab, 5 us and more", *summary(lab)])
@@ -192,6 +199,7 @@ def page(truth, rows, without, where):
             f"- **Estimated** by `coalesce run --time --device {DEVICE}`, {where['date']}{', commit ' + where['commit'] if where.get('commit') else ''}, without a GPU.\n"
             f"- **Launches:** {len(rows)} of the lab and of {len(public)} public programs"
             f"{' (' + truth['sources'] + ')' if truth.get('sources') else ''}.\n"
+            "- **A program counts once** by the median of its launches' factors.\n"
             f"- **Sets:** a hash of the seed {truth['seed']} and the program's name says whether a public program may be tuned on; the lab may (`gpu/times.py`).\n"
             "- **Factor:** the larger of estimate and measurement over the smaller.\n"
             f"- **The lab's ladders:** of {pairs} pairs of rungs that differ by more than 20 %, {right} are in the right order.\n"

@@ -220,6 +220,7 @@ class Page(unittest.TestCase):
         for why in ("spins on other blocks", "the run was stopped before this launch", "error: broken", "no program"):
             self.assertIn(f"| {why} | 1 |", text)
         self.assertIn("within 2, nine of ten within 2 registers", text)
+        self.assertIn("| reported, 5 us and more: a program counts once | 1 | 1.11 | 1.11 | 1.11 | 100 % | 100 % |", text)
         self.assertEqual(self.run_main("--again"), text)
 
 
