@@ -60,6 +60,20 @@ void gather(const LaneOp& op, Warp& w) {
   }
 }
 
+// Lane l's address is that of row l % 8 of tile `first` + l / 8.
+void describe(const LaneOp& op, Warp& w) {
+  const MatrixForm& f = *op.matrix;
+  const auto* descriptor = w.at<uint64_t>(op.sources[0]);
+  Words at{};
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    const uint32_t tile = f.first + l / 8;
+    const uint32_t major = f.own_rows ? w.index % 4 * 2 + tile % 2 : tile / 2,
+                   along_k = f.own_rows ? tile / 2 : tile % 2;
+    at[l] = described_address(descriptor[l], f.transposed, major, along_k, l % 8);
+  }
+  write(w, op.targets[0], at);
+}
+
 void transpose(const LaneOp& op, Warp& w) {
   write(w, op.targets[0], tile_from(rows_of(w.at<uint32_t>(op.sources[0]), false), true));
 }
@@ -93,9 +107,10 @@ void each_sum(const MatrixForm& f, CellType cell, const Slot* slots, uint64_t* s
 
 void multiply_tiles(const LaneOp& op, Warp& w) {
   const MatrixForm& f = *op.matrix;
-  const std::vector<Tile> left = left_tiles(f.m, f.k, f.left), right = right_tiles(f.n, f.k, f.right);
+  const uint32_t lefts = f.sparse ? f.k / 2 : f.k;
+  const std::vector<Tile> left = left_tiles(f.m, lefts, f.left), right = right_tiles(f.n, f.k, f.right);
   const Slot* sources = op.sources.data();
-  const std::vector<uint64_t> a = factor_from(w, sources, left, f.left, f.m, f.k);
+  const std::vector<uint64_t> a = factor_from(w, sources, left, f.left, f.m, lefts);
   const std::vector<uint64_t> b = factor_from(w, sources + left.size(), right, f.right, f.n, f.k);
   std::vector<uint64_t> sums(std::size_t{f.m} * f.n);
   each_sum(f, f.addend, sources + left.size() + right.size(), sums.data(),
@@ -104,7 +119,13 @@ void multiply_tiles(const LaneOp& op, Warp& w) {
                   : f.addend == CellType::f16 ? half_of(w.at<uint32_t>(slot)[lane], half)
                                               : w.at<uint32_t>(slot)[lane];
            });
-  multiply(f, a.data(), b.data(), sums.data());
+  if (f.sparse) {
+    const uint32_t* metadata =
+        w.at<uint32_t>(sources[left.size() + right.size() + sum_tiles(f.m, f.n).size() * registers_of_sums(f.addend)]);
+    multiply_sparse(f, a.data(), columns_of_sparse(f, metadata).data(), b.data(), sums.data());
+  } else {
+    multiply(f, a.data(), b.data(), sums.data());
+  }
   each_sum(f, f.result, op.targets.data(), sums.data(), [&](uint64_t& at, Slot slot, uint32_t lane, uint32_t half) {
     if (!(w.active >> lane & 1)) return;
     if (f.result == CellType::f64)
@@ -128,6 +149,8 @@ void collective(const Step& s, Context& c) {
       return gather(op, w);
     case MatrixForm::Action::transpose:
       return transpose(op, w);
+    case MatrixForm::Action::describe:
+      return describe(op, w);
     case MatrixForm::Action::multiply:
       return multiply_tiles(op, w);
   }

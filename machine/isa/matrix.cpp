@@ -46,6 +46,12 @@ CellType cell_from(std::string_view word) {
 
 bool is_float(CellType cell) { return cell >= CellType::f16 && cell <= CellType::e5m2; }
 
+uint16_t block_of(const MatrixForm& f, bool is_wmma) {
+  if ((f.left == CellType::e4m3 || f.left == CellType::e5m2) && !f.group) return 0;
+  if (is_wmma && f.left == CellType::tf32) return 4;
+  return f.sparse ? f.k / 2 : f.k;
+}
+
 std::vector<Tile> left_tiles(uint32_t m, uint32_t k, CellType cell) { return by_blocks(m, k, columns_of(cell)); }
 
 std::vector<Tile> right_tiles(uint32_t n, uint32_t k, CellType cell) {
@@ -57,5 +63,46 @@ std::vector<Tile> right_tiles(uint32_t n, uint32_t k, CellType cell) {
 }
 
 std::vector<Tile> sum_tiles(uint32_t m, uint32_t n) { return by_blocks(m, n, 8); }
+
+// Four bits name two of four columns (of 4-bit numbers: two pairs of four; of tf32: one of two, as a pair of halves).
+static uint32_t columns_of_nibble(CellType left) {
+  const uint32_t bits = bits_of(left);
+  return bits == 32 ? 2 : bits == 4 ? 8 : 4;
+}
+uint32_t lanes_of_metadata(const MatrixForm& form) { return form.k / columns_of_nibble(form.left) / 4; }
+
+std::vector<uint16_t> columns_of_sparse(const MatrixForm& form, const uint32_t* metadata) {
+  const uint32_t bits = bits_of(form.left), chunk = columns_of_nibble(form.left), each = chunk / 2;
+  const uint32_t chunks = form.k / chunk, lanes = lanes_of_metadata(form);  // of a row; four chunks a lane and row
+  std::vector<uint16_t> columns;
+  for (uint32_t r = 0; r < form.m; ++r)
+    for (uint32_t c = 0; c < chunks; ++c) {
+      // Half of a lane's word is for a row, half for the one eight rows below, if numbers have 16 bits and more; else
+      // all of it is for one row.
+      const uint32_t lane = bits >= 16   ? form.selector * lanes + c / 4
+                            : lanes == 2 ? form.selector * 2 + r / 8
+                                         : r / 8 + c / 8 * 2;
+      const uint32_t word = metadata[r % 8 * 4 + lane];
+      const uint32_t nibble = word >> (bits >= 16 ? r / 8 * 16 + c % 4 * 4 : c % 8 * 4) & 15;
+      for (uint32_t e = 0; e < each; ++e) {
+        const uint32_t place = bits == 32  ? (nibble >> 1 & 1)
+                               : bits == 4 ? 2 * (nibble >> e / 2 * 2 & 3) + e % 2
+                                           : nibble >> 2 * e & 3;
+        columns.push_back(static_cast<uint16_t>(c * chunk + place));
+      }
+    }
+  return columns;
+}
+
+uint32_t described_address(uint64_t descriptor, bool transposed, uint32_t major, uint32_t along_k, uint32_t row) {
+  const auto field = [&](uint32_t bit) { return static_cast<uint32_t>(descriptor >> bit & 0x3fff) << 4; };
+  const uint32_t start = field(0), leading = field(16), stride = field(32), base = descriptor >> 49 & 7;
+  const uint32_t mode = descriptor >> 62, span = mode == 0 ? 16 : 256u >> mode;  // bytes that a swizzled line has
+  if (mode == 0) return start + row * 16 + major * stride + along_k * leading;
+  const uint32_t tiles = span / 16;  // a line has that many
+  uint32_t at = start + row * span;
+  at += transposed ? major % tiles * 16 + major / tiles * leading + along_k * stride : along_k * 16 + major * stride;
+  return at ^ ((((at >> 7) - base) & (tiles - 1)) << 4);
+}
 
 }  // namespace coalesce::machine

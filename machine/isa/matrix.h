@@ -22,17 +22,24 @@ struct MatrixForm {
     spread,     // ldmatrix: rows of 16 bytes, lane 8 i + r has row r of matrix i -> tiles
     gather,     // stmatrix: the other way
     transpose,  // movmatrix: a tile of 16-bit elements
-    multiply,   // sources: tiles of left, right, sums; results: tiles of sums
+    describe,   // wgmma: source: a descriptor -> each lane's address of a row, as spread wants them
+    multiply,   // sources: tiles of left, right, sums, and of a sparse one the metadata; results: tiles of sums
   };
   Action action = Action::meet;
   uint8_t count = 0;        // spread, gather: matrices
-  bool transposed = false;  // spread, gather
+  bool transposed = false;  // spread, gather, describe
+  bool own_rows = false;    // describe: the left factor, of which a warp has 16 rows
+  uint16_t first = 0;       // describe: lanes 0 to 7 have the rows of that tile, the next eight of the next one ...
   // multiply
   uint16_t m = 0, n = 0, k = 0;
   uint16_t block = 0;  // real numbers: products that are added up at once; 0: as FFMA, apart from the addend (fp8)
   CellType left = CellType::none, right = CellType::none, addend = CellType::none, result = CellType::none;
   bool saturate = false;  // s32
   bool and_bits = false;  // b1: and in place of xor
+  bool group = false;     // wgmma: real numbers have a rule of their own
+  bool negative = false;  // wgmma: the product's negative is added
+  bool sparse = false;    // the left factor has half of its columns; metadata says which (columns_of_sparse)
+  uint8_t selector = 0;   // sparse: the lanes whose metadata is read
 };
 
 struct Tile {
@@ -43,8 +50,21 @@ inline uint32_t run_of(CellType factor) { return factor == CellType::f64 ? 1 : 3
 // Registers a lane has for a tile of sums: two, or one of two halves.
 inline uint32_t registers_of_sums(CellType sum) { return sum == CellType::f16 ? 1 : 2; }
 
+// How many products one machine instruction of sm_90 adds up: those of an mma, four of wmma's tf32; 0: tensor.cpp.
+uint16_t block_of(const MatrixForm& form, bool is_wmma);
+
 std::vector<Tile> left_tiles(uint32_t m, uint32_t k, CellType cell);
 std::vector<Tile> right_tiles(uint32_t n, uint32_t k, CellType cell);
 std::vector<Tile> sum_tiles(uint32_t m, uint32_t n);
+
+// Counts the lanes of four that, in a sparse product, have a row's metadata: 1, 2 or 4.
+uint32_t lanes_of_metadata(const MatrixForm& form);
+// The columns of the elements that a sparse left factor has, row by row; `metadata`: 32 lanes' words.
+std::vector<uint16_t> columns_of_sparse(const MatrixForm& form, const uint32_t* metadata);
+
+// wgmma: where a descriptor says that row `row` (16 bytes) of a tile lies in shared memory. A tile has eight rows, of
+// the matrix's `major` dimension (m or n) or, transposed, of k. It is number `major` along m or n, and `along_k` along
+// k.
+uint32_t described_address(uint64_t descriptor, bool transposed, uint32_t major, uint32_t along_k, uint32_t row);
 
 }  // namespace coalesce::machine

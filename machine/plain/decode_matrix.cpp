@@ -23,6 +23,26 @@ bool shape_from(std::string_view word, MatrixOp& op) {
 }
 
 // Shapes by type of the factors; those of mma have eight columns.
+std::string_view sparse_shapes(CellType cell) {
+  switch (cell) {
+    case CellType::f16:
+    case CellType::bf16:
+      return "16 8 16,16 8 32";
+    case CellType::tf32:
+      return "16 8 8,16 8 16";
+    case CellType::s8:
+    case CellType::u8:
+      return "16 8 32,16 8 64";
+    case CellType::s4:
+    case CellType::u4:
+      return "16 8 64,16 8 128";
+    case CellType::e4m3:
+    case CellType::e5m2:
+      return "16 8 64";
+    default:
+      return "";
+  }
+}
 std::string_view shapes(CellType cell, bool wmma) {
   switch (cell) {
     case CellType::f16:
@@ -48,7 +68,7 @@ std::string_view shapes(CellType cell, bool wmma) {
   }
 }
 bool has_shape(const MatrixOp& op, CellType cell, bool wmma) {
-  const std::string all = "," + std::string(shapes(cell, wmma)) + ",";
+  const std::string all = "," + std::string(op.form.sparse ? sparse_shapes(cell) : shapes(cell, wmma)) + ",";
   return all.find("," + std::to_string(op.m) + " " + std::to_string(op.n) + " " + std::to_string(op.k) + ",") !=
          all.npos;
 }
@@ -87,6 +107,10 @@ void Decoder::matrix() {
   for (std::string_view w : words_->rest) {
     if (w == "sync" || w == "aligned" || w == "mma" || w == "load" || w == "store" || shape_from(w, m)) continue;
     if (multiplies && (w == "xor" || w == "popc" || w == "rn")) continue;
+    if (code == "mma" && w.starts_with("sp")) {
+      m.form.sparse = true;
+      continue;
+    }
     if (w == "row" || w == "col")
       m.by_rows = w == "row", layout = true;
     else if (w == "m8n8" && !wmma && !multiplies)
@@ -128,14 +152,13 @@ void Decoder::matrix() {
       break;
     case MatrixOp::What::multiply: {
       if (wmma && types.size() == 2) types = {types[0], CellType::f16, CellType::f16, types[1]};
-      if (types.size() != 4 || operands() != 4 || !has_shape(m, types[1], wmma)) return unknown();
+      if (types.size() != 4 || operands() != (m.form.sparse ? 6u : 4u) || !has_shape(m, types[1], wmma))
+        return unknown();
       m.form.action = MatrixForm::Action::multiply;
       m.form.result = types[0], m.form.left = types[1], m.form.right = types[2], m.form.addend = types[3];
       m.form.m = static_cast<uint16_t>(m.m), m.form.n = static_cast<uint16_t>(m.n),
       m.form.k = static_cast<uint16_t>(m.k);
-      // On sm_90: four products a machine instruction for wmma's tf32, none for 8-bit reals.
-      const bool small = types[1] == CellType::e4m3 || types[1] == CellType::e5m2;
-      m.form.block = static_cast<uint16_t>(small ? 0 : wmma && types[1] == CellType::tf32 ? 4 : m.k);
+      m.form.block = block_of(m.form, wmma);
       fragment(operand(0), register_bytes(types[0]), true);
       fragment(operand(1), register_bytes(types[1]), false);
       m.first_right = op_->in.size();
@@ -145,11 +168,20 @@ void Decoder::matrix() {
       const auto registers = [&](char part, CellType cell) {
         const uint32_t elements = elements_of(m, part);
         if (cell == CellType::f64) return elements;
+        if (part == 'a' && m.form.sparse) return elements * bits_of(cell) / 64;
         return part < 'c' ? elements * bits_of(cell) / 32 : cell == CellType::f16 ? elements / 2 : elements;
       };
       if (m.first_right < registers('a', types[1]) || m.first_addend - m.first_right < registers('b', types[2]) ||
           op_->in.size() - m.first_addend != registers('c', types[3]) || op_->out.size() != registers('d', types[0]))
         return unknown("wrong number of registers for '" + in_->mnemonic + "'");
+      if (m.form.sparse) {
+        const ptx::Operand& selector = operand(5);
+        if (selector.kind != OK::integer || selector.bits * lanes_of_metadata(m.form) >= 4)
+          return unknown("wrong metadata or selector for '" + in_->mnemonic + "'");
+        m.form.selector = static_cast<uint8_t>(selector.bits);
+        m.metadata = op_->in.size();
+        fragment(operand(4), 4, false);
+      }
       break;
     }
     default: {  // load, store

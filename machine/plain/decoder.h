@@ -61,6 +61,7 @@ class Decoder {
   void texture();
   void surface();
   void matrix();
+  void group_matrix();  // group.cpp
   void mbarrier();
   void fragment(const ptx::Operand& o, uint8_t bytes, bool results);
   bool texture_place(const ptx::Operand& o, unsigned coordinates);

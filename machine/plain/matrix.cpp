@@ -276,18 +276,19 @@ void move_fragment(Warp& w, Frame& f, const Op& op, uint32_t on) {
 
 void multiply_matrices(Warp& w, Frame& f, const Op& op, uint32_t on) {
   const MatrixOp& m = *op.matrix;
-  std::vector<uint64_t> left(m.m * m.k), right(m.n * m.k), sums(m.m * m.n);
+  const uint32_t lefts = m.form.sparse ? m.k / 2 : m.k;  // columns that the left factor has
+  std::vector<uint64_t> left(m.m * lefts), right(m.n * m.k), sums(m.m * m.n);
   // Elements by the sources that hold them; sums of halves are two a register, others one.
   const auto each = [&](char part, CellType cell, auto use) {
     const uint32_t bits = bits_of(cell);
     const uint32_t run = part < 'c' ? run_in_register(cell) : cell == CellType::f16 ? 2 : 1;
     for (uint32_t l = 0; l < kLanes; ++l)
-      for (uint32_t i = 0; i < elements_of(m, part); ++i)
-        use(position(m, part, cell, l, i), l, i / run, bits * (i % run),
-            bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1);
+      for (uint32_t i = 0; i < elements_of(m, part) / (part == 'a' && m.form.sparse ? 2 : 1); ++i)
+        use(part == 'a' && m.form.sparse ? in_left(m.m, lefts, run, l, i) : position(m, part, cell, l, i), l, i / run,
+            bits * (i % run), bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1);
   };
   each('a', m.form.left, [&](Position p, uint32_t l, uint32_t r, uint32_t shift, uint64_t cut) {
-    left[p.row * m.k + p.column] = value(w, op.in[r], l) >> shift & cut;
+    left[p.row * lefts + p.column] = value(w, op.in[r], l) >> shift & cut;
   });
   each('b', m.form.right, [&](Position p, uint32_t l, uint32_t r, uint32_t shift, uint64_t cut) {
     right[p.column * m.k + p.row] = value(w, op.in[m.first_right + r], l) >> shift & cut;
@@ -295,7 +296,13 @@ void multiply_matrices(Warp& w, Frame& f, const Op& op, uint32_t on) {
   each('c', m.form.addend, [&](Position p, uint32_t l, uint32_t r, uint32_t shift, uint64_t cut) {
     sums[p.row * m.n + p.column] = value(w, op.in[m.first_addend + r], l) >> shift & cut;
   });
-  multiply(m.form, left.data(), right.data(), sums.data());
+  if (m.form.sparse) {
+    uint32_t metadata[kLanes];
+    for (uint32_t l = 0; l < kLanes; ++l) metadata[l] = static_cast<uint32_t>(value(w, op.in[m.metadata], l));
+    multiply_sparse(m.form, left.data(), columns_of_sparse(m.form, metadata).data(), right.data(), sums.data());
+  } else {
+    multiply(m.form, left.data(), right.data(), sums.data());
+  }
   std::vector<Lanes> out(op.out.size());
   each('d', m.form.result, [&](Position p, uint32_t l, uint32_t r, uint32_t shift, uint64_t) {
     out[r][l] |= sums[p.row * m.n + p.column] << shift;
@@ -339,6 +346,8 @@ void run_matrix(Warp& w, Frame& f, const Op& op, uint32_t on) {
     }
     case MatrixOp::What::multiply:
       return multiply_matrices(w, f, op, on);
+    case MatrixOp::What::group:
+      return run_group_matrix(w, f, op, on);
     default:
       return move_fragment(w, f, op, on);
   }

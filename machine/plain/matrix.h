@@ -7,7 +7,7 @@
 namespace coalesce::machine::plain {
 
 struct MatrixOp {
-  enum class What : uint8_t { load_rows, store_rows, transpose, multiply, load, store };
+  enum class What : uint8_t { load_rows, store_rows, transpose, multiply, load, store, group };
   What what = What::multiply;
   uint32_t m = 8, n = 8, k = 0;                   // as written
   CellType cell = CellType::f16;                  // load, store: of the fragment
@@ -18,6 +18,9 @@ struct MatrixOp {
   int stride = -1;                                // load, store: which source; -1: the length of a line
   MatrixForm form;                                // multiply; m and n as written
   std::size_t first_right = 0, first_addend = 0;  // multiply: sources of the left factor come first
+  std::size_t metadata = 0;                       // of a sparse product: the source
+  // wgmma: sources are the descriptor or registers of a, the descriptor of b, the predicate of the sums, the sums.
+  bool left_in_registers = false, left_transposed = false, right_transposed = false;
 };
 
 // Element `i` that a lane holds of a part of the product, as the PTX manual numbers them: its row and column.

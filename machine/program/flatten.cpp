@@ -71,6 +71,7 @@ const std::map<std::string_view, void (Flattener::*)()>& opcode_table() {
                                                                        {"mbarrier", &Flattener::mbarrier},
                                                                        {"mma", &Flattener::warp_matrix},
                                                                        {"wmma", &Flattener::warp_matrix},
+                                                                       {"wgmma", &Flattener::group_matrix},
                                                                        {"ldmatrix", &Flattener::move_matrix},
                                                                        {"stmatrix", &Flattener::move_matrix},
                                                                        {"movmatrix", &Flattener::move_matrix}};

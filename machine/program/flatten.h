@@ -130,6 +130,8 @@ class Flattener {
   void matrix_multiply();
   void matrix_fragment();
   void matrix_meet();
+  void group_matrix();  // flatten_group.cpp
+  std::vector<uint32_t> described_tiles(const ptx::Operand& descriptor, bool left, bool transposed, std::size_t count);
   std::vector<uint32_t> matrix_registers(const ptx::Operand& operand, Element element) const;
   Instruction& emit_matrix(const MatrixForm& form, const std::vector<uint32_t>& sources, std::vector<uint32_t> results,
                            bool meets, bool counts);

@@ -15,24 +15,6 @@ namespace {
 using OK = ptx::Operand::Kind;
 using Action = MatrixForm::Action;
 
-// Both factors of one family, of which the first types may differ.
-bool may_multiply(CellType left, CellType right) {
-  const auto both = [&](CellType a, CellType b) { return (left == a || left == b) && (right == a || right == b); };
-  return left == right || both(CellType::s8, CellType::u8) || both(CellType::s4, CellType::u4) ||
-         both(CellType::e4m3, CellType::e5m2);
-}
-bool may_sum(CellType factor, CellType sum) {
-  if (factor == CellType::f64) return sum == CellType::f64;
-  if (!is_float(factor)) return sum == CellType::s32;
-  return sum == CellType::f32 || (sum == CellType::f16 && factor != CellType::bf16 && factor != CellType::tf32);
-}
-
-// How many products one machine instruction of sm_90 adds up: those of an mma, four of wmma's tf32.
-uint16_t block_of(CellType factor, uint16_t k, bool is_wmma) {
-  if (factor == CellType::e4m3 || factor == CellType::e5m2) return 0;
-  return is_wmma && factor == CellType::tf32 ? 4 : k;
-}
-
 }  // namespace
 
 // The registers of an operand, widened or narrowed never: empty if one of them is of another size, or is none.
@@ -167,8 +149,10 @@ void Flattener::matrix_multiply() {
   MatrixForm f;
   f.action = Action::multiply;
   for (std::string_view s : m_->suffixes) {
-    if (s == "sp" || s.starts_with("sp::"))
-      return unknown("not supported by this machine: sparse matrices ('" + in_->mnemonic + "')");
+    if (s == "sp" || s.starts_with("sp::")) {
+      f.sparse = true;
+      continue;
+    }
     if (s.starts_with("kind::") || s == "block_scale")
       return unknown("'" + in_->mnemonic + "' needs compute capability 12.0 (sm_120a); the device has 9.0");
     if (s == "mma" || s == "sync" || s == "aligned" || s == "row" || s == "col" || s == "xor" || s == "popc" ||
@@ -184,32 +168,42 @@ void Flattener::matrix_multiply() {
       return unknown();
   }
   if (is_wmma && types.size() == 2) types = {types[0], CellType::f16, CellType::f16, types[1]};  // of the sums alone
-  if (types.size() != 4 || in_->operands.size() != 4) return unknown();
+  if (types.size() != 4 || in_->operands.size() != (f.sparse ? 6u : 4u)) return unknown();
   f.result = types[0], f.left = types[1], f.right = types[2], f.addend = types[3];
   if (f.left == CellType::f16 && shape.m == 8 && shape.k == 4)
     return unknown("not supported by this machine: '" + in_->mnemonic + "', which is for compute capability 7.0");
-  if (!(is_wmma ? has_shape(kWmma, f.left, shape) : has_shape(kMma, f.left, shape)) || !may_multiply(f.left, f.right) ||
-      !may_sum(f.left, f.result) || !may_sum(f.left, f.addend))
+  if (!(is_wmma    ? has_shape(kWmma, f.left, shape)
+        : f.sparse ? has_shape(kSparse, f.left, shape)
+                   : has_shape(kMma, f.left, shape)) ||
+      !may_multiply(f.left, f.right) || !may_sum(f.left, f.result) || !may_sum(f.left, f.addend))
     return unknown();
   // Eight rows by 32 columns is the transposed product of 32 by 8.
   const bool turned = shape.m == 8 && shape.n == 32;
   f.m = turned ? shape.n : shape.m;
   f.n = turned ? shape.m : shape.n;
   f.k = shape.k;
-  f.block = block_of(f.left, f.k, is_wmma);
+  f.block = block_of(f, is_wmma);
   const Element factor = element_of(f.left);
   std::vector<uint32_t> left = matrix_registers(in_->operands[turned ? 2 : 1], factor);
   const std::vector<uint32_t> right = matrix_registers(in_->operands[turned ? 1 : 2], factor);
   const std::vector<uint32_t> addends = matrix_registers(in_->operands[3], element_of(f.addend));
   const std::vector<uint32_t> results = matrix_registers(in_->operands[0], element_of(f.result));
-  const std::size_t lefts = left_tiles(f.m, f.k, f.left).size(), rights = right_tiles(f.n, f.k, f.right).size(),
-                    sums = sum_tiles(f.m, f.n).size();
+  const std::size_t lefts = left_tiles(f.m, f.sparse ? f.k / 2 : f.k, f.left).size(),
+                    rights = right_tiles(f.n, f.k, f.right).size(), sums = sum_tiles(f.m, f.n).size();
   if (left.size() < lefts || right.size() < rights || addends.size() != sums * registers_of_sums(f.addend) ||
       results.size() != sums * registers_of_sums(f.result))
     return unknown("wrong number or size of registers for '" + in_->mnemonic + "'");
   left.resize(lefts);
   left.insert(left.end(), right.begin(), right.begin() + static_cast<std::ptrdiff_t>(rights));
   left.insert(left.end(), addends.begin(), addends.end());
+  if (f.sparse) {
+    const std::vector<uint32_t> metadata = matrix_registers(in_->operands[4], Element::b32);
+    const ptx::Operand& selector = in_->operands[5];
+    if (metadata.size() != 1 || selector.kind != OK::integer || selector.bits * lanes_of_metadata(f) >= 4)
+      return unknown("wrong metadata or selector for '" + in_->mnemonic + "'");
+    left.push_back(metadata[0]);
+    f.selector = static_cast<uint8_t>(selector.bits);
+  }
   emit_matrix(f, left, results, true, true);
 }
 

@@ -131,6 +131,7 @@ uint32_t Flattener::add_memory(MemoryOp op, Kind kind) {
     site.kind = kind;
     site.returns = op.returns;
     site.bytes = static_cast<uint8_t>(op.bytes());
+    site.merged = op.silent;
     site.dynamic_requests = in_->guard >= 0 || op.space == AddressSpace::generic;
     if (op.space == AddressSpace::generic) {
       for (AddressSpace s : {AddressSpace::global, AddressSpace::shared, AddressSpace::local}) {

@@ -172,6 +172,7 @@ struct MemoryOp {
   bool is_copy = false;  // either side of a cp.async; what it stores is there some time before the wait for it
   bool past_l1 = false;  // of a cp.async.cg
   bool is_row = false;   // of a matrix (ldmatrix): costs what a store of as many bytes costs
+  bool silent = false;   // by a tensor core (wgmma): not counted
   // Store of a cp.async that reads all its source, and requests that count one: index into Decoded::memory.
   uint32_t other_side = kNone;
   bool ordered = false;  // atomic whose effect depends on the order of blocks: waits for its block's turn

@@ -6,32 +6,11 @@
 #include <vector>
 
 #include "machine/execute/ops/half.h"
+#include "machine/execute/ops/tensor_lanes.h"
 
 namespace coalesce::machine {
 
 namespace {
-
-constexpr int kFactorBits = 10, kAddendBits = 23;
-
-// How a small floating-point type is written.
-struct Layout {
-  int exponent_bits, fraction_bits;
-  bool has_infinity;  // else only all ones are not a number
-};
-Layout layout_of(CellType cell) {
-  switch (cell) {
-    case CellType::f16:
-      return {5, 10, true};
-    case CellType::bf16:
-      return {8, 7, true};
-    case CellType::e4m3:
-      return {4, 3, false};
-    case CellType::e5m2:
-      return {5, 2, true};
-    default:  // f32, and tf32 without its low bits
-      return {8, 23, true};
-  }
-}
 
 Term term_of(CellType cell, uint32_t bits, int kept) {
   const Layout l = layout_of(cell);
@@ -52,7 +31,6 @@ Term term_of(CellType cell, uint32_t bits, int kept) {
                                                                    : whole >> (l.fraction_bits - kept));
   t.significand = negative ? -scaled : scaled;
   t.exponent = static_cast<int>(std::max(1u, written)) - bias;
-  t.value = std::ldexp(t.significand, t.exponent - kept);
   return t;
 }
 
@@ -62,15 +40,16 @@ int64_t cut(int64_t value, int shift) {  // value * 2^shift, towards zero
   return value < 0 ? -(-value >> -shift) : value >> -shift;
 }
 
-// sum * 2^exponent. Towards zero; what is too large is infinite.
-uint32_t to_single(int64_t sum, int exponent) {
+// sum * 2^exponent. Towards zero, to the fraction's bits of `mask`; what is too large is infinite.
+uint32_t to_single(int64_t sum, int exponent, uint32_t mask) {
   if (sum == 0) return 0;
   const uint32_t sign = sum < 0 ? 1u << 31 : 0;
   const auto magnitude = static_cast<uint64_t>(sum < 0 ? -sum : sum);
   const int leading = 63 - std::countl_zero(magnitude), power = leading + exponent;
   if (power > 127) return sign | 0x7f800000u;
   const int unit = std::max(power, -126) - 23;  // of the result's last place
-  const auto kept = static_cast<uint32_t>(cut(static_cast<int64_t>(magnitude), exponent - unit));
+  const auto kept = static_cast<uint32_t>(cut(static_cast<int64_t>(magnitude), exponent - unit)) & mask;
+  if (kept == 0) return 0;
   return sign | (power < -126 ? kept : (static_cast<uint32_t>(power + 127) << 23) + (kept - (1u << 23)));
 }
 
@@ -91,12 +70,21 @@ uint32_t to_half(int64_t sum, int exponent) {
     if (rest > half || (rest == half && (kept & 1))) ++kept;
   }
   const auto bits = static_cast<uint32_t>(power < -14 ? kept : (static_cast<uint64_t>(power + 14) << 10) + kept);
-  return sign | std::min(bits, 0x7c00u);
+  return bits == 0 ? 0 : sign | std::min(bits, 0x7c00u);
+}
+
+// A sum of terms cut off `bits` below 2^highest.
+uint32_t rounded(int64_t sum, int highest, CellType result, int bits) {
+  if (result == CellType::f16) return to_half(sum, highest - bits);
+  return to_single(sum, highest - bits, bits >= 23 ? ~0u : ~0u << (23 - bits));
 }
 
 uint32_t special_sum(std::span<const Term> left, std::span<const Term> right, const Term& addend, CellType result) {
-  double sum = addend.value;
-  for (std::size_t k = 0; k < left.size(); ++k) sum += left[k].value * right[k].value;
+  // Only infinities, NaNs, zeros and signs matter.
+  const auto value = [](const Term& t) { return t.special ? t.value : static_cast<double>(t.significand); };
+  double sum = addend.special ? addend.value : 0;
+  for (std::size_t k = 0; k < left.size(); ++k)
+    if (left[k].special || right[k].special) sum += value(left[k]) * value(right[k]);
   if (std::isnan(sum)) return result == CellType::f16 ? kNanHalf : kNanSingle;
   const uint32_t sign = sum < 0;
   return result == CellType::f16 ? sign << 15 | 0x7c00u : sign << 31 | 0x7f800000u;
@@ -108,19 +96,47 @@ uint32_t half_of_small(CellType cell, uint64_t bits) {  // e4m3 and e5m2 are hal
   return (bits & 0x80 ? 0x8000u : 0) | (to_half(t.significand, t.exponent - kFactorBits) & 0x7fffu);
 }
 
+// 8-bit reals have instructions of their own in wgmma only.
+int fraction_bits(const MatrixForm& f) {
+  return f.left == CellType::e4m3 || f.left == CellType::e5m2 ? kSmallFractionBits : kFractionBits;
+}
+
 void multiply_real(const MatrixForm& f, const uint64_t* left, const uint64_t* right, uint64_t* sums) {
-  std::vector<Term> a(std::size_t{f.m} * f.k), b(std::size_t{f.n} * f.k);
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] = factor_of(f.left, static_cast<uint32_t>(left[i]));
-  for (std::size_t i = 0; i < b.size(); ++i) b[i] = factor_of(f.right, static_cast<uint32_t>(right[i]));
+  const Factors a(f.left, left, f.m, f.k, f.block, false), b(f.right, right, f.n, f.k, f.block, true);
+  const auto term = [](CellType cell, uint64_t bits) { return factor_of(cell, static_cast<uint32_t>(bits)); };
+  const int bits = fraction_bits(f);
+  const CellType result = f.addend == CellType::f32 ? CellType::f32 : f.result;
+  std::vector<Term> one, other;
+  EightSums e;
   for (uint32_t i = 0; i < f.m; ++i)
-    for (uint32_t j = 0; j < f.n; ++j) {
-      uint64_t& sum = sums[i * f.n + j];
-      auto bits = static_cast<uint32_t>(sum);
-      CellType have = f.addend;
-      for (uint32_t k = 0; k < f.k; k += f.block, have = f.result)
-        bits = tensor_sum({a.data() + i * f.k + k, f.block}, {b.data() + j * f.k + k, f.block}, addend_of(have, bits),
-                          f.result);
-      sum = bits;
+    for (uint32_t j = 0; j < f.n; j += kTogether) {
+      uint64_t* const to = sums + i * f.n + j;
+      // A half added in single precision is converted first.
+      if (f.addend == CellType::f16 && result == CellType::f32)
+        for (uint32_t l = 0; l < kTogether; ++l) to[l] = bits_of(to_float(Half{static_cast<uint16_t>(to[l])}));
+      for (uint32_t first = 0; first < f.k; first += f.block) {
+        std::array<Term, kTogether> addends;
+        for (uint32_t l = 0; l < kTogether; ++l) addends[l] = addend_of(result, static_cast<uint32_t>(to[l]));
+        eight_sums(a, b, i, first, j, addends, bits, e);
+        for (uint32_t l = 0; l < kTogether; ++l) {
+          if (!addends[l].special && !a.is_special(i, first) && !b.is_special(j + l, first)) {
+            to[l] = rounded(e.sums[l], e.highest[l], result, bits);
+            continue;
+          }
+          one.clear(), other.clear();
+          for (uint32_t k = first; k < first + f.block; ++k) {
+            one.push_back(term(f.left, left[i * f.k + k]));
+            other.push_back(term(f.right, right[(j + l) * f.k + k]));
+          }
+          to[l] = tensor_sum(one, other, addends[l], result, bits);
+        }
+      }
+      // An instruction with an addend in single precision has such a sum.
+      if (result != f.result)
+        for (uint32_t l = 0; l < kTogether; ++l) {
+          const float sum = float_of(static_cast<uint32_t>(to[l]));
+          to[l] = std::isnan(sum) ? kNanHalf : nearest_half(sum);
+        }
     }
 }
 
@@ -173,16 +189,21 @@ int64_t integer_of(CellType cell, uint64_t bits) {
 }
 
 void multiply_integer(const MatrixForm& f, const uint64_t* left, const uint64_t* right, uint64_t* sums) {
+  const auto numbers = [&](CellType cell, const uint64_t* from, uint32_t rows) {
+    std::vector<int32_t> all(std::size_t{rows} * f.k);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int32_t>(integer_of(cell, from[i]));
+    return all;
+  };
+  const std::vector<int32_t> a = numbers(f.left, left, f.m), b = numbers(f.right, right, f.n);
   for (uint32_t i = 0; i < f.m; ++i)
     for (uint32_t j = 0; j < f.n; ++j) {
-      int64_t sum = static_cast<int32_t>(sums[i * f.n + j]);
-      for (uint32_t k = 0; k < f.k; ++k) {
-        const uint64_t a = left[i * f.k + k], b = right[j * f.k + k];
-        if (f.left == CellType::b1)
-          sum += static_cast<int64_t>(f.and_bits ? a & b : a ^ b);
-        else
-          sum += integer_of(f.left, a) * integer_of(f.right, b);
-      }
+      const int32_t *x = a.data() + i * f.k, *y = b.data() + j * f.k;
+      int32_t products = 0;  // below 2^24
+      if (f.left != CellType::b1)
+        for (uint32_t k = 0; k < f.k; ++k) products += x[k] * y[k];
+      else
+        for (uint32_t k = 0; k < f.k; ++k) products += f.and_bits ? x[k] & y[k] : x[k] ^ y[k];
+      int64_t sum = int64_t{static_cast<int32_t>(sums[i * f.n + j])} + products;
       if (f.saturate) sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
       sums[i * f.n + j] = static_cast<uint32_t>(sum);
     }
@@ -196,7 +217,8 @@ Term factor_of(CellType cell, uint32_t bits) {
 }
 Term addend_of(CellType cell, uint32_t bits) { return term_of(cell, bits, kAddendBits); }
 
-uint32_t tensor_sum(std::span<const Term> left, std::span<const Term> right, const Term& addend, CellType result) {
+uint32_t tensor_sum(std::span<const Term> left, std::span<const Term> right, const Term& addend, CellType result,
+                    int fraction_bits) {
   int highest = addend.exponent;
   bool special = addend.special;
   for (std::size_t k = 0; k < left.size(); ++k) {
@@ -204,18 +226,37 @@ uint32_t tensor_sum(std::span<const Term> left, std::span<const Term> right, con
     special = special || left[k].special || right[k].special;
   }
   if (special) return special_sum(left, right, addend, result);
-  int64_t sum = cut(addend.significand, kFractionBits - kAddendBits + addend.exponent - highest);
+  int64_t sum = cut(addend.significand, fraction_bits - kAddendBits + addend.exponent - highest);
   for (std::size_t k = 0; k < left.size(); ++k)
     sum += cut(int64_t{left[k].significand} * right[k].significand,
-               kFractionBits - 2 * kFactorBits + left[k].exponent + right[k].exponent - highest);
-  return result == CellType::f16 ? to_half(sum, highest - kFractionBits) : to_single(sum, highest - kFractionBits);
+               fraction_bits - 2 * kFactorBits + left[k].exponent + right[k].exponent - highest);
+  return rounded(sum, highest, result, fraction_bits);
 }
 
 void multiply(const MatrixForm& form, const uint64_t* left, const uint64_t* right, uint64_t* sums) {
+  if (form.negative) {
+    MatrixForm positive = form;
+    positive.negative = false;
+    std::vector<uint64_t> other(left, left + std::size_t{form.m} * form.k);
+    for (uint64_t& x : other) x ^= uint64_t{1} << (bits_of(form.left) - 1);
+    return multiply(positive, other.data(), right, sums);
+  }
   if (form.left == CellType::f64) return multiply_double(form, left, right, sums);
   if (!is_float(form.left)) return multiply_integer(form, left, right, sums);
   if (form.block == 0) return multiply_small(form, left, right, sums);
   multiply_real(form, left, right, sums);
+}
+
+void multiply_sparse(const MatrixForm& form, const uint64_t* left, const uint16_t* columns, const uint64_t* right,
+                     uint64_t* sums) {
+  MatrixForm row = form;
+  row.m = 1, row.k = form.k / 2, row.sparse = false;
+  std::vector<uint64_t> picked(std::size_t{form.n} * row.k);
+  for (uint32_t i = 0; i < form.m; ++i) {
+    for (uint32_t j = 0; j < form.n; ++j)
+      for (uint32_t k = 0; k < row.k; ++k) picked[j * row.k + k] = right[j * form.k + columns[i * row.k + k]];
+    multiply(row, left + i * row.k, picked.data(), sums + i * form.n);
+  }
 }
 
 }  // namespace coalesce::machine

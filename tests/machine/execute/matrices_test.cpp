@@ -374,6 +374,16 @@ TEST(Matrices, WhatOtherDevicesHaveIsRefusedWithItsName) {
       message("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, "
               "{%f1, %f2, %f3, %f4};"),
       testing::HasSubstr("registers"));
+  EXPECT_THAT(message("tcgen05.fence::before_thread_sync;"),
+              testing::AllOf(testing::HasSubstr("compute capability 10.0"), testing::HasSubstr("tcgen05.fence")));
+  EXPECT_THAT(message("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, "
+                      "{%r1, %r2, %r3, %r4}, {%r1, %r2, %r3, %r4}, {%f1, %f2, %f3, %f4}, %r1, 2;"),
+              testing::HasSubstr("selector"));
+  EXPECT_THAT(message("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd1, %rd2, %p1, 1, 1;"),
+              testing::HasSubstr("operands"));
+  EXPECT_THAT(message("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f1, %f2, %f3, %f4}, %rd1, %rd2, %r1, 0, "
+                      "%p1, 1, 1, 0, 0;"),
+              testing::HasSubstr("sparse matrices of warp groups"));
 }
 
 }  // namespace matrices

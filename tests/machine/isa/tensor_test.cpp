@@ -1,4 +1,4 @@
-// Sums of the tensor cores: the published rule, written again with double precision; and by hand where it shows.
+// Sums of the tensor cores: the rule, written again with double precision; and by hand where it shows.
 #include "machine/execute/ops/tensor.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ Written written(CellType c) {
 
 struct Number {
   double value = 0;
-  int exponent = -126;
+  int exponent = -1000;
 };
 // From the bits of a finite number; of tf32 without the low 13 bits.
 Number number_of(CellType c, uint32_t bits) {
@@ -69,7 +69,7 @@ uint32_t as_half(double sum, int exponent) {
     const double above = (low == 0x7bff ? 65536 : number_of(CellType::f16, low + 1).value) - v;
     best = below < above || (below == above && low % 2 == 0) ? low : low + 1;
   }
-  return sum < 0 ? best | 0x8000 : best;
+  return sum < 0 && best ? best | 0x8000 : best;
 }
 
 uint32_t computed(CellType cell, const std::vector<uint32_t>& a, const std::vector<uint32_t>& b, uint32_t c,

@@ -1,0 +1,115 @@
+// wgmma: products of a group of four warps, each of which has 16 of the left factor's 64 rows and all columns.
+//
+// Done at once, when it is issued: a legal outcome, since the program may change neither operands nor sums before it
+// has waited. So fence, commit_group and wait_group have no effect. Factors in shared memory are read as by ldmatrix,
+// not counted: an H200 counts no wavefronts of shared memory for them.
+#include <algorithm>
+
+#include "machine/program/flatten.h"
+#include "machine/program/matrix_shapes.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+using OK = ptx::Operand::Kind;
+
+struct GroupRow {
+  CellType cell;
+  uint16_t k;
+};
+constexpr GroupRow kGroup[] = {{CellType::f16, 16},  {CellType::bf16, 16}, {CellType::tf32, 8}, {CellType::e4m3, 32},
+                               {CellType::e5m2, 32}, {CellType::s8, 32},   {CellType::u8, 32},  {CellType::b1, 256}};
+
+// Multiples of 8 up to 256; of integers those above 32 are multiples of 16.
+bool has_group_shape(CellType cell, const Shape& s) {
+  if (s.m != 64 || s.n % 8 || s.n > 256 || (!is_float(cell) && s.n > 32 && s.n % 16)) return false;
+  return std::any_of(std::begin(kGroup), std::end(kGroup),
+                     [&](const GroupRow& r) { return r.cell == cell && r.k == s.k; });
+}
+
+}  // namespace
+
+// The tiles that a descriptor describes, in registers.
+std::vector<uint32_t> Flattener::described_tiles(const ptx::Operand& descriptor, bool left, bool transposed,
+                                                 std::size_t count) {
+  const Value from = value(descriptor, Element::b64, false);
+  std::vector<uint32_t> tiles;
+  for (std::size_t t = 0; t < count; ++t) tiles.push_back(new_register(Element::b32));
+  for (std::size_t first = 0; first < count; first += 4) {
+    const std::size_t last = std::min(count, first + 4);
+    MatrixForm f;
+    f.action = MatrixForm::Action::describe;
+    f.own_rows = left;
+    f.transposed = transposed;
+    f.first = static_cast<uint16_t>(first);
+    const uint32_t at = new_register(Element::b32);
+    Instruction& i = emit_matrix(f, {}, {at}, false, false);
+    i.sources = {from};
+    MemoryOp op;
+    op.space = AddressSpace::shared;
+    op.silent = true;
+    op.address = Value::of(at);
+    matrix_spread(
+        op, static_cast<uint8_t>(last - first), transposed,
+        {tiles.begin() + static_cast<std::ptrdiff_t>(first), tiles.begin() + static_cast<std::ptrdiff_t>(last)});
+  }
+  return tiles;
+}
+
+// wgmma.mma_async.sync.aligned.SHAPE.D.A.B{.satfinite}{.op.popc} d, a, b, whether d is added {, sign a, sign b}
+// {, a transposed}{, b transposed}: a is a descriptor or registers, b a descriptor.
+void Flattener::group_matrix() {
+  if (m_->has("fence") || m_->has("commit_group") || m_->has("wait_group")) {
+    emit(Kind::nothing);
+    return;
+  }
+  Shape shape;
+  std::vector<CellType> types;
+  MatrixForm f;
+  f.action = MatrixForm::Action::multiply;
+  f.group = true;
+  for (std::string_view s : m_->suffixes) {
+    if (s == "sp")
+      return unknown("not supported by this machine: sparse matrices of warp groups ('" + in_->mnemonic + "')");
+    if (s == "mma_async" || s == "sync" || s == "aligned" || s == "popc" || shape_from(s, &shape)) continue;
+    if (s == "satfinite")
+      f.saturate = true;
+    else if (s == "and")
+      f.and_bits = true;
+    else if (cell_from(s) != CellType::none)
+      types.push_back(cell_from(s));
+    else
+      return unknown();
+  }
+  const auto& ops = in_->operands;
+  if (types.size() != 3 || ops.size() < 4 || ops[0].kind != OK::vector) return unknown();
+  f.result = f.addend = types[0], f.left = types[1], f.right = types[2];
+  if (!has_group_shape(f.left, shape) || !may_multiply(f.left, f.right) || !may_sum(f.left, f.result)) return unknown();
+  f.m = 16, f.n = shape.n, f.k = f.block = shape.k;
+  const bool halves = bits_of(f.left) == 16, in_registers = ops[1].kind == OK::vector;
+  const std::size_t given = !is_float(f.left) ? 4 : !halves ? 6 : in_registers ? 7 : 8;
+  if (ops.size() != given) return unknown("wrong number of operands for '" + in_->mnemonic + "'");
+  std::array<int64_t, 4> numbers{1, 1, 0, 0};  // signs; transposed
+  for (std::size_t k = 4; k < ops.size(); ++k) {
+    if (ops[k].kind != OK::integer) return unknown("a number is expected in '" + in_->mnemonic + "'");
+    numbers[k - 4 + (k >= 6 && in_registers ? 1 : 0)] = static_cast<int64_t>(ops[k].bits);
+  }
+  f.negative = numbers[0] * numbers[1] < 0;
+  const std::size_t lefts = left_tiles(f.m, f.k, f.left).size(), rights = right_tiles(f.n, f.k, f.right).size();
+  const std::vector<uint32_t> results = matrix_registers(ops[0], Element::b32);
+  if (results.size() != sum_tiles(f.m, f.n).size() * registers_of_sums(f.result))
+    return unknown("wrong number or size of registers for '" + in_->mnemonic + "'");
+  matrix_meet();
+  std::vector<uint32_t> sources =
+      in_registers ? matrix_registers(ops[1], Element::b32) : described_tiles(ops[1], true, numbers[2] != 0, lefts);
+  if (sources.size() != lefts) return unknown("wrong number or size of registers for '" + in_->mnemonic + "'");
+  const std::vector<uint32_t> right = described_tiles(ops[2], false, numbers[3] != 0, rights);
+  sources.insert(sources.end(), right.begin(), right.end());
+  const Value added = value(ops[3], Element::pred, false);
+  for (const uint32_t r : results)
+    sources.push_back(matrix_pure("selp.b32", Element::b32, {Value::of(r), Value::imm(0), added}));
+  emit_matrix(f, sources, results, false, false);
+}
+
+}  // namespace coalesce::machine
