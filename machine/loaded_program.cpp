@@ -26,7 +26,8 @@ LoadedProgram::LoadedProgram(Memory& memory, const Device& device, ptx::Module m
 }
 
 LoadedProgram::~LoadedProgram() {
-  for (const auto& [name, v] : variables_) memory_.release(v.address);
+  for (const auto& [name, v] : variables_)
+    if (!shared_.contains(name)) memory_.release(v.address);
 }
 
 const KernelInfo* LoadedProgram::kernel(std::string_view name) const {
@@ -126,13 +127,21 @@ void LoadedProgram::place(const ptx::Variable& v, const Places& places) {
   const bool placed = given != places.end(), managed = v.managed || placed;
   const Origin origin = constant ? Origin::constant : managed ? Origin::managed : Origin::variable;
   const uint64_t bytes = std::max<uint64_t>(1, v.size);
+  // Another device's module has the variable already: they share it.
+  const Allocation* const shared = placed ? memory_.find(reinterpret_cast<uint64_t>(given->second)) : nullptr;
+  if (shared && shared->origin == Origin::managed) {
+    shared_.insert(v.name);
+    variables_[v.name] = {v.name, reinterpret_cast<uint64_t>(given->second), v.size, constant, managed};
+    return;
+  }
   const Allocation* a = placed ? memory_.adopt(given->second, bytes, origin, "variable " + v.name)
                                : memory_.allocate(bytes, origin, "variable " + v.name);
   if (a && placed) std::memset(given->second, 0, v.size);
   if (!a) {
     Diagnostic d;
     d.message = "no memory for variable '" + v.name + "' of " + std::to_string(v.size) + " bytes";
-    for (const auto& [name, other] : variables_) memory_.release(other.address);
+    for (const auto& [name, other] : variables_)
+      if (!shared_.contains(name)) memory_.release(other.address);
     variables_.clear();
     throw Error(d);
   }
@@ -141,7 +150,7 @@ void LoadedProgram::place(const ptx::Variable& v, const Places& places) {
 
 void LoadedProgram::initialise(const ptx::Variable& v) {
   const auto placed = variables_.find(v.name);
-  if (placed == variables_.end() || v.initial.empty()) return;
+  if (placed == variables_.end() || v.initial.empty() || shared_.contains(v.name)) return;
   auto* to = reinterpret_cast<std::byte*>(placed->second.address);
   std::memcpy(to, v.initial.data(), std::min<std::size_t>(v.initial.size(), v.size));
   for (const ptx::Relocation& r : v.relocations) {

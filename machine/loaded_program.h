@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,7 @@ class LoadedProgram final : public Program, public SymbolTable {
   ptx::Module module_;
   std::vector<std::size_t> lines_;  // where each line of the text begins
   std::map<std::string, VariableInfo> variables_;
+  std::set<std::string> shared_;  // variables that are another program's
   mutable std::map<std::string, KernelInfo> infos_;
   std::map<std::string, std::map<LaunchShape, std::shared_ptr<const Code>>> codes_;
 };

@@ -3,6 +3,8 @@
 //
 //   {"record":"coalesce.record/1","device":{"key","name","compute_capability":[9,0]},"program":argv0,"command":words}
 //        "model":name         where the counted requests are not those of the PTX (machine/model.h)
+//        "devices":n          more than one; each launch then has "device" and "peer_bytes": 32 x the distinct sectors
+//                             of other devices' memory that it touched
 //        "on":"gpu"           measured on a GPU; "device" then has "l2_bytes", too
 //        "rank":r,"ranks":n   of a process that a launcher of parallel jobs started
 //   {"kernel":id,"name":mangled}                       before the kernel's first launch
@@ -39,8 +41,8 @@ namespace coalesce::record {
 inline constexpr const char* kSchema = "coalesce.record/1";
 inline constexpr const char* kTruncated = ".truncated";
 
-enum class CopyPath : uint8_t { h2d, d2h, d2d, h2h };
-inline constexpr std::array<const char*, 4> kCopyNames = {"h2d", "d2h", "d2d", "h2h"};
+enum class CopyPath : uint8_t { h2d, d2h, d2d, h2h, p2p };  // p2p: between devices
+inline constexpr std::array<const char*, 5> kCopyNames = {"h2d", "d2h", "d2d", "h2h", "p2p"};
 
 // Sets of counters: bit i stands for row i of kCounterRows.
 inline constexpr uint64_t kAllCounters = (uint64_t{1} << machine::kCounterCount) - 1;

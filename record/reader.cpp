@@ -165,6 +165,7 @@ class Reader {
     const Json& capability = device.at("compute_capability");
     record.device.compute_capability = {small(capability.at(0)), small(capability.at(1))};
     record.device.model = value.value("model", std::string());
+    if (value.contains("devices")) record.devices = std::max(record.devices, small(value["devices"]));
     record.on_gpu = value.contains("on") && value["on"] == "gpu";
     if (!record.started) record.program = text_at(value, "program");
     record.started = true;
@@ -204,6 +205,10 @@ class Reader {
     launch.block = triple_at(value, "block");
     launch.dynamic_shared_bytes = unsigned_at(value, "dynamic_shared_bytes");
     if (value.contains("seconds") && value["seconds"].is_number()) launch.seconds = value["seconds"].get<double>();
+    if (value.contains("device")) {
+      launch.device = small(value["device"]);
+      launch.peer_bytes = unsigned_at(value, "peer_bytes");
+    }
     if (value.contains("fault")) launch.fault = text_at(value, "fault");
     launch.interrupted = value.contains("interrupted") && value["interrupted"] == true;
     const Json& counters = value.at("counters");
@@ -275,6 +280,7 @@ void Record::append(Record&& other) {
   complete = (complete || !started) && (other.complete || !other.started);
   started |= other.started;
   ranks = std::max(ranks, other.ranks);
+  devices = std::max(devices, other.devices);
   sort_ranks(*this);
 }
 

@@ -32,6 +32,8 @@ struct Launch {
   uint64_t dynamic_shared_bytes = 0;
   double seconds = 0;        // host time the machine took; says nothing about a GPU
   std::string fault;         // empty: ran to its end
+  unsigned device = 0;       // of Record::devices
+  uint64_t peer_bytes = 0;   // 32 x the distinct sectors of other devices' memory that it touched
   bool interrupted = false;  // counters are of what had run
   machine::Counters counters;
   std::shared_ptr<const Lines> lines;  // never null; shared by launches that counted the same
@@ -78,6 +80,7 @@ struct Record {
   std::vector<std::string> notes;  // what could not be measured, and why
   double span = 0;  // on a GPU: host seconds from the first launch or copy to the last call that waited for the device
   std::vector<Process> processes;  // ranks in order, then in the order of their first lines
+  unsigned devices = 1;            // that the machine stood for
   unsigned ranks = 0;              // of the parallel job that the processes are ranks of; 0: of none
   std::vector<Kernel> kernels;
   std::vector<Launch> launches;

@@ -141,6 +141,7 @@ void Writer::write(std::string& line) {
 void Writer::header(const Header& header) {
   if (!file_.active()) return;
   on_gpu_ = header.on_gpu;
+  several_devices_ = header.devices > 1;
   pid_ = "\"pid\":" + std::to_string(getpid());
   lines_before_.clear();
   std::string line = "{";
@@ -159,6 +160,7 @@ void Writer::header(const Header& header) {
   if (header.on_gpu) put_member(line, "l2_bytes", header.l2_bytes);
   line += '}';
   put_member(line, "program", program_invocation_name);
+  if (header.devices > 1) put_member(line, "devices", header.devices);
   if (!header.model.empty()) put_member(line, "model", header.model);
   put_member(line, "command", command_line());
   if (const auto rank = rank_of_job()) {
@@ -187,6 +189,10 @@ void Writer::launch(const LaunchEntry& e) {
   put_triple(line, "block", e.block);
   put_member(line, "dynamic_shared_bytes", e.dynamic_shared_bytes);
   put_seconds_member(line, "seconds", e.seconds);
+  if (several_devices_) {
+    put_member(line, "device", e.device);
+    put_member(line, "peer_bytes", e.peer_bytes);
+  }
   put_member(line, "fault", e.fault);
   if (!e.cold.empty()) {
     put_key(line, "times");
@@ -254,6 +260,7 @@ void Writer::end(double span) {
   if (!file_.active()) return;
   std::string line = "{\"copies\":{";
   for (std::size_t path = 0; path < copies_.size(); ++path) {
+    if (static_cast<CopyPath>(path) == CopyPath::p2p && !several_devices_) continue;
     put_key(line, kCopyNames[path]);
     line += '{';
     put_member(line, "calls", copies_[path].calls);

@@ -25,7 +25,8 @@ struct Header {
   std::string_view key, name;  // of the device
   unsigned major = 0, minor = 0;
   bool on_gpu = false;
-  uint64_t l2_bytes = 0;        // with on_gpu
+  uint64_t l2_bytes = 0;  // with on_gpu
+  unsigned devices = 1;
   std::string_view model = {};  // empty: requests of the PTX are counted
 };
 
@@ -34,7 +35,9 @@ struct LaunchEntry {
   std::array<uint32_t, 3> grid{}, block{};
   uint64_t dynamic_shared_bytes = 0;
   double seconds = 0;
-  std::string fault = {};  // empty: none
+  unsigned device = 0;      // of several
+  uint64_t peer_bytes = 0;  // at least so many of other devices' memory
+  std::string fault = {};   // empty: none
   bool interrupted = false;
   machine::Counters counters = {};
   uint64_t known = kAllCounters;                              // the counters that are written
@@ -66,7 +69,7 @@ class Writer {
   void write(std::string& line);
 
   File file_;
-  bool on_gpu_ = false;
+  bool on_gpu_ = false, several_devices_ = false;
   std::string pid_ = "\"pid\":0";  // ends each line
   uint64_t launches_ = 0;
   std::map<uint32_t, std::string> lines_before_;  // of each named kernel, as written; empty: none yet

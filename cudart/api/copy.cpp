@@ -34,6 +34,13 @@ void check_copy(Runtime& r, const CopyOperation& c, Where to, Where from, bool t
   if ((c.waits && !(to_device && from_device)) || pageable) check.host_waits_for_work();
 }
 
+// The device whose memory the address lies in, where kernels can reach it.
+unsigned device_of(Runtime& r, uint64_t address) {
+  const machine::Allocation* a = r.memory().find(address);
+  return a == nullptr || a->origin == machine::Origin::host || a->origin == machine::Origin::managed ? r.number()
+                                                                                                     : a->device;
+}
+
 // Tells `check` why the copy is not possible.
 cudaError_t refuse_copy(Runtime& r, const CopyOperation& c, uint64_t address, uint64_t bytes, const char* why) {
   if (r.check() != nullptr) r.check()->bad_copy(c.call, address, bytes, why);
@@ -80,7 +87,8 @@ cudaError_t run(Runtime& r, const CopyOperation& c) {
       if (to_device && !from_device) r.machine().wrote(to_row, c.box.width);
     }
   }
-  r.record().copy(kPaths[from_device][to_device], c.box.bytes());
+  const bool peers = to_device && from_device && device_of(r, c.to.address) != device_of(r, c.from.address);
+  r.record().copy(peers ? CopyPath::p2p : kPaths[from_device][to_device], c.box.bytes());
   return cudaSuccess;
 }
 
@@ -166,7 +174,7 @@ cudaError_t copy_3d(const char* call_name, const cudaMemcpy3DParms* p, cudaStrea
 }
 
 cudaError_t copy_peer(void* to, int to_device, const void* from, int from_device, size_t bytes, cudaStream_t stream) {
-  if (to_device != 0 || from_device != 0) return note(cudaErrorInvalidDevice);
+  if (!runtime().is_device(to_device) || !runtime().is_device(from_device)) return note(cudaErrorInvalidDevice);
   return copy_line("cudaMemcpyPeer", to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 
@@ -234,7 +242,7 @@ COALESCE_ALIAS(cudaMemcpy3DAsync_ptsz, cudaMemcpy3DAsync);
 
 COALESCE_API cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* p, cudaStream_t stream) {
   if (p == nullptr) return note(cudaErrorInvalidValue);
-  if (p->srcDevice != 0 || p->dstDevice != 0) return note(cudaErrorInvalidDevice);
+  if (!runtime().is_device(p->srcDevice) || !runtime().is_device(p->dstDevice)) return note(cudaErrorInvalidDevice);
   const cudaMemcpy3DParms same{p->srcArray, p->srcPos, p->srcPtr, p->dstArray,
                                p->dstPos,   p->dstPtr, p->extent, cudaMemcpyDeviceToDevice};
   return copy_3d("cudaMemcpy3DPeer", &same, stream);

@@ -1,4 +1,4 @@
-// The device as a whole: choosing it, its limits, waiting for it, starting afresh. There is one, number 0.
+// A device as a whole: choosing it, its limits, waiting for it, starting afresh; devices that are peers.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -11,7 +11,8 @@
 namespace coalesce::cudart {
 namespace {
 
-constexpr char kBusId[] = "0000:01:00.0";  // as pciDomainID, pciBusID and pciDeviceID say
+constexpr char kBusId[] = "0000:%02X:00.0";  // as pciDomainID, pciBusID and pciDeviceID say
+constexpr int kBusIdBytes = 13;
 
 // The driver's initial limits: stack per thread, printf buffer, heap, sync depth, pending launches, L2 fetch,
 // persisting L2.
@@ -22,7 +23,7 @@ struct Settings {
   int cache_preference = 0;
 };
 
-cudaError_t only(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
+cudaError_t known(Runtime& r, int device) { return r.is_device(device) ? cudaSuccess : cudaErrorInvalidDevice; }
 
 template <typename T>
 cudaError_t give(T* out, T value) {
@@ -49,20 +50,27 @@ cudaError_t nothing(Runtime&) { return cudaSuccess; }
 
 COALESCE_API cudaError_t cudaGetDeviceCount(int* count) {
   if (count != nullptr) *count = 0;
-  return give(count, 1);
+  return count == nullptr ? note(cudaErrorInvalidValue) : query([&](Runtime& r) {
+    *count = static_cast<int>(r.devices());
+    return cudaSuccess;
+  });
 }
-COALESCE_API cudaError_t cudaGetDevice(int* device) { return give(device, 0); }
+COALESCE_API cudaError_t cudaGetDevice(int* device) { return give(device, static_cast<int>(thread_device())); }
 COALESCE_API cudaError_t cudaSetDevice(int device) {
-  return query([&](Runtime&) { return only(device); });
+  return query([&](Runtime& r) {
+    const cudaError_t error = known(r, device);
+    if (error == cudaSuccess) set_thread_device(static_cast<unsigned>(device));
+    return error;
+  });
 }
 COALESCE_API cudaError_t cudaInitDevice(int device, unsigned, unsigned) { return cudaSetDevice(device); }
 COALESCE_API cudaError_t cudaChooseDevice(int* device, const void* properties) {
   return properties == nullptr ? note(cudaErrorInvalidValue) : give(device, 0);
 }
 COALESCE_API cudaError_t cudaSetValidDevices(int* devices, int count) {
-  return query([&](Runtime&) {
+  return query([&](Runtime& r) {
     for (int i = 0; i < count; ++i) {
-      if (devices == nullptr || devices[i] != 0) return cudaErrorInvalidDevice;
+      if (devices == nullptr || !r.is_device(devices[i])) return cudaErrorInvalidDevice;
     }
     return cudaSuccess;
   });
@@ -138,27 +146,58 @@ COALESCE_API cudaError_t cudaProfilerStart() { return call(nothing); }
 COALESCE_API cudaError_t cudaProfilerStop() { return call(nothing); }
 
 COALESCE_API cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
-  if (id == nullptr || length < static_cast<int>(sizeof kBusId)) return note(cudaErrorInvalidValue);
-  return query([&](Runtime&) {
-    if (device == 0) std::memcpy(id, kBusId, sizeof kBusId);
-    return only(device);
+  if (id == nullptr || length < kBusIdBytes) return note(cudaErrorInvalidValue);
+  return query([&](Runtime& r) {
+    if (r.is_device(device)) std::snprintf(id, kBusIdBytes, kBusId, static_cast<unsigned>(device) + 1);
+    return known(r, device);
   });
 }
 COALESCE_API cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id) {
   if (device == nullptr || id == nullptr) return note(cudaErrorInvalidValue);
   unsigned domain = 0, bus = 0, slot = 0;
-  const bool ours = (std::sscanf(id, "%x:%x:%x", &domain, &bus, &slot) == 3 && domain == 0 && bus == 1 && slot == 0) ||
-                    (std::sscanf(id, "%x:%x.", &bus, &slot) == 2 && bus == 1 && slot == 0);
-  return ours ? give(device, 0) : note(cudaErrorInvalidValue);
+  const bool whole = std::sscanf(id, "%x:%x:%x", &domain, &bus, &slot) == 3;
+  if (!whole && std::sscanf(id, "%x:%x.", &bus, &slot) != 2) return note(cudaErrorInvalidValue);
+  return query([&](Runtime& r) {
+    if (domain != 0 || slot != 0 || bus == 0 || bus > r.devices()) return cudaErrorInvalidValue;
+    *device = static_cast<int>(bus) - 1;
+    return cudaSuccess;
+  });
 }
 
+// All devices are each other's peers, as those of one NVLink switch are.
 COALESCE_API cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
   if (can == nullptr) return note(cudaErrorInvalidValue);
-  if (device != 0 || peer != 0) return note(cudaErrorInvalidDevice);
-  return give(can, 0);
+  return query([&](Runtime& r) {
+    if (!r.is_device(device) || !r.is_device(peer)) return cudaErrorInvalidDevice;
+    *can = device != peer;
+    return cudaSuccess;
+  });
 }
-COALESCE_API cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return note(cudaErrorInvalidDevice); }
-COALESCE_API cudaError_t cudaDeviceDisablePeerAccess(int) { return note(cudaErrorInvalidDevice); }
+COALESCE_API cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  if (flags != 0) return note(cudaErrorInvalidValue);
+  return call([&](Runtime& r) {
+    if (!r.is_device(peer) || static_cast<unsigned>(peer) == r.number()) return cudaErrorInvalidDevice;
+    if ((r.peers() >> peer & 1) != 0) return cudaErrorPeerAccessAlreadyEnabled;
+    r.peers() |= uint64_t{1} << peer;
+    return cudaSuccess;
+  });
+}
+COALESCE_API cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  return call([&](Runtime& r) {
+    if (!r.is_device(peer)) return cudaErrorInvalidDevice;
+    if ((r.peers() >> peer & 1) == 0) return cudaErrorPeerAccessNotEnabled;
+    r.peers() &= ~(uint64_t{1} << peer);
+    return cudaSuccess;
+  });
+}
+COALESCE_API cudaError_t cudaDeviceGetP2PAttribute(int* value, int attribute, int from, int to) {
+  if (value == nullptr || attribute < 1 || attribute > 4) return note(cudaErrorInvalidValue);
+  return query([&](Runtime& r) {
+    if (!r.is_device(from) || !r.is_device(to) || from == to) return cudaErrorInvalidDevice;
+    *value = attribute == 1 ? 0 : 1;  // the best of links; access, native atomics, access to arrays
+    return cudaSuccess;
+  });
+}
 
 COALESCE_API cudaError_t cudaDriverGetVersion(int* version) { return give(version, 13000); }
 COALESCE_API cudaError_t cudaRuntimeGetVersion(int* version) { return give(version, runtime_version()); }

@@ -37,7 +37,7 @@ cudaError_t run_piece(Runtime& r, const Piece& p, std::vector<Piece>& pieces) {
   l.depth = w.depth;
   const Kernel* which = nullptr;
   std::vector<machine::DeviceWork> more;
-  const cudaError_t error = run_alone(r, {kernel, l, w.parameters}, which, more);
+  const cudaError_t error = run_alone(r, {kernel, l, w.parameters, r.number()}, which, more);
   pile(pieces, std::move(more), p.module);
   return error;
 }
@@ -45,6 +45,7 @@ cudaError_t run_piece(Runtime& r, const Piece& p, std::vector<Piece>& pieces) {
 }  // namespace
 
 cudaError_t run(Runtime& r, const KernelOperation& k) {
+  const Using device(r, k.device);
   const Kernel* which = nullptr;
   std::vector<machine::DeviceWork> work;
   if (const cudaError_t error = run_alone(r, k, which, work); error != cudaSuccess || work.empty()) return error;

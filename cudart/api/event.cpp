@@ -14,6 +14,7 @@ struct Event {
   unsigned flags;
   bool recorded = false;
   std::chrono::steady_clock::time_point time;
+  unsigned device = 0;
 };
 
 namespace {
@@ -57,7 +58,7 @@ COALESCE_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned f
   if (event == nullptr || flags > cudaEventMask) return note(cudaErrorInvalidValue);
   if ((flags & cudaEventInterprocess) != 0 && (flags & cudaEventDisableTiming) == 0) return note(cudaErrorInvalidValue);
   return call([&](Runtime&) {
-    auto made = std::make_unique<Event>(Event{flags, false, {}});
+    auto made = std::make_unique<Event>(Event{flags, false, {}, runtime().number()});
     *event = made.get();
     events()[*event] = std::move(made);
     return cudaSuccess;
@@ -76,8 +77,8 @@ COALESCE_API cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 COALESCE_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
   if (flags > 1) return note(cudaErrorInvalidValue);
-  return with(event, [&](Event&) {
-    if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
+  return with(event, [&](Event& e) {
+    if (!is_stream(stream) || device_of(stream) != e.device) return cudaErrorInvalidResourceHandle;
     if (flags == kExternal) return capture_external(stream, RecordOperation{event});
     cudaError_t error = cudaSuccess;
     if (!capture_record(event, stream, error)) {
@@ -137,6 +138,7 @@ COALESCE_API cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t s
   return with(start, [&](Event& a) {
     if (!events().contains(end)) return cudaErrorInvalidResourceHandle;
     const Event& b = *end;
+    if (a.device != b.device) return cudaErrorInvalidResourceHandle;
     if (!a.recorded || !b.recorded || ((a.flags | b.flags) & cudaEventDisableTiming) != 0) {
       return cudaErrorInvalidResourceHandle;
     }

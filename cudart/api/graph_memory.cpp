@@ -84,7 +84,7 @@ cudaError_t run(Runtime&, const FreeOperation& f) {
 }
 
 COALESCE_API cudaError_t cudaDeviceGetGraphMemAttribute(int device, int attribute, void* value) {
-  if (device != 0) return note(cudaErrorInvalidDevice);
+  if (!runtime().is_device(device)) return note(cudaErrorInvalidDevice);
   if (value == nullptr || attribute < 0 || attribute > 3) return note(cudaErrorInvalidValue);
   return call([&](Runtime&) {
     const uint64_t values[] = {used(), books().most_used, reserved(), books().most_reserved};
@@ -95,7 +95,7 @@ COALESCE_API cudaError_t cudaDeviceGetGraphMemAttribute(int device, int attribut
 
 // Only the two high marks can be set, and only to 0.
 COALESCE_API cudaError_t cudaDeviceSetGraphMemAttribute(int device, int attribute, void* value) {
-  if (device != 0) return note(cudaErrorInvalidDevice);
+  if (!runtime().is_device(device)) return note(cudaErrorInvalidDevice);
   if (value == nullptr || (attribute != 1 && attribute != 3) || *static_cast<uint64_t*>(value) != 0) {
     return note(cudaErrorInvalidValue);
   }
@@ -106,7 +106,7 @@ COALESCE_API cudaError_t cudaDeviceSetGraphMemAttribute(int device, int attribut
 }
 
 COALESCE_API cudaError_t cudaDeviceGraphMemTrim(int device) {
-  if (device != 0) return note(cudaErrorInvalidDevice);
+  if (!runtime().is_device(device)) return note(cudaErrorInvalidDevice);
   return call([](Runtime&) { return cudaSuccess; });  // nothing is kept beyond what graphs name
 }
 

@@ -98,11 +98,12 @@ cudaError_t prepare(Runtime& r, const void* function, const Launch& l, void* con
                     const std::vector<uint8_t>& packed, KernelOperation& out) {
   Kernel* kernel = nullptr;
   if (const cudaError_t error = r.registry().find_kernel(function, kernel); error != cudaSuccess) return error;
-  if (!is_stream(l.stream)) return cudaErrorInvalidResourceHandle;
+  if (!is_stream(l.stream) || device_of(l.stream) != r.number()) return cudaErrorInvalidResourceHandle;
   if (const cudaError_t error = check_launch(*r.device(), *kernel, l); error != cudaSuccess) return error;
   if (arguments == nullptr && packed.size() < kernel->info->parameter_bytes) return cudaErrorInvalidValue;
   out = {function, l, arguments != nullptr ? pack(*kernel->info, arguments) : packed};
   out.packed.resize(kernel->info->parameter_bytes);
+  out.device = r.number();
   return cudaSuccess;
 }
 
@@ -156,7 +157,10 @@ cudaError_t run_alone(Runtime& r, const KernelOperation& k, const Kernel*& which
   InterruptGuard guard(r.machine());
   const bool shown = cudart::config().progress;
   if (shown) begin_progress(kernel->name);
+  if (r.devices() > 1) r.memory().show(r.number(), r.peers());
   machine::LaunchReport report = r.machine().launch(*kernel->program, kernel->name, config);
+  const uint64_t peer_sectors = r.devices() > 1 ? r.memory().touched_elsewhere(r.number()) : 0;
+  r.memory().show_all();
   if (shown) end_progress();
   const int signal = guard.release();
 
@@ -170,6 +174,8 @@ cudaError_t run_alone(Runtime& r, const KernelOperation& k, const Kernel*& which
                  .block = config.block,
                  .dynamic_shared_bytes = config.dynamic_shared_bytes,
                  .seconds = report.seconds,
+                 .device = r.number(),
+                 .peer_bytes = 32 * peer_sectors,
                  .fault = machine::name_of(machine::kFaults, fault),
                  .interrupted = signal != 0,
                  .counters = report.counters,

@@ -212,18 +212,20 @@ COALESCE_API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attribu
     const bool alive = classify(r, address_of(pointer), 1, where);
     auto* p = const_cast<void*>(pointer);
     if (!alive) return cudaErrorInvalidValue;
+    const Allocation* a = r.memory().find(address_of(pointer));
+    const int device = a == nullptr ? static_cast<int>(r.number()) : a->device;
     switch (where) {
       case Where::pageable:
         *attributes = {cudaMemoryTypeUnregistered, cudaInvalidDeviceId, nullptr, p};
         break;
       case Where::pinned:
-        *attributes = {cudaMemoryTypeHost, 0, p, p};
+        *attributes = {cudaMemoryTypeHost, device, p, p};
         break;
       case Where::managed:
-        *attributes = {cudaMemoryTypeManaged, 0, p, p};
+        *attributes = {cudaMemoryTypeManaged, device, p, p};
         break;
       case Where::device:
-        *attributes = {cudaMemoryTypeDevice, 0, p, nullptr};
+        *attributes = {cudaMemoryTypeDevice, device, p, nullptr};
         break;
     }
     return cudaSuccess;

@@ -16,6 +16,7 @@ struct KernelOperation {
   const void* function = nullptr;  // as the program gave it; found anew at every run, for a reset loads modules again
   Launch launch;
   std::vector<uint8_t> packed;  // the arguments as the kernel's parameters lie
+  unsigned device = 0;          // that runs it
 };
 struct CopyOperation {
   Box box;

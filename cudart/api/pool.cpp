@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "cudart/api/capture.h"
 #include "cudart/api/graph.h"
@@ -14,28 +15,35 @@ namespace coalesce::cudart {
 
 struct Pool {
   uint64_t used = 0, most_used = 0, release_threshold = 0;
+  unsigned device = 0;
+  uint64_t access = 0;       // of other devices: bit d
   int reuse[3] = {1, 1, 1};  // by attribute 1..3; nothing to reuse, kept for programs that read them back
 };
 
 namespace {
 
+constexpr int kOnDevice = 1, kReadWrite = 3;  // kinds of cudaMemLocation and of access
+
 struct Pools {
   std::unordered_map<cudaMemPool_t, std::unique_ptr<Pool>> all;
-  cudaMemPool_t standard = nullptr;
-  cudaMemPool_t current = nullptr;
+  std::vector<cudaMemPool_t> standard, current;  // of each device
   struct Owned {
     cudaMemPool_t pool;
     size_t bytes;
   };
   std::unordered_map<uint64_t, Owned> owned;
 
-  cudaMemPool_t make() {
+  cudaMemPool_t make(unsigned device) {
     auto pool = std::make_unique<Pool>();
+    pool->device = device;
     cudaMemPool_t handle = pool.get();
     all[handle] = std::move(pool);
     return handle;
   }
-  Pools() { standard = current = make(); }
+  Pools() {
+    for (unsigned device = 0; device < runtime().devices(); ++device) standard.push_back(make(device));
+    current = standard;
+  }
 };
 
 Pools& pools() { return held<Pools>(); }
@@ -43,7 +51,7 @@ Pools& pools() { return held<Pools>(); }
 cudaError_t allocate_from(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream, const char* name) {
   return call([&](Runtime& r) {
     if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
-    if (pool == nullptr) pool = pools().current;
+    if (pool == nullptr) pool = pools().current[device_of(stream)];
     if (!pools().all.contains(pool)) return cudaErrorInvalidValue;
     const Going to = going(stream);
     if (to.error != cudaSuccess) return to.error;
@@ -55,8 +63,10 @@ cudaError_t allocate_from(void** pointer, size_t bytes, cudaMemPool_t pool, cuda
       captured(*to.capture, stream, std::move(a));
       return cudaSuccess;
     }
+    const Using device(r, pool->device);
     const cudaError_t error = allocate(r, pointer, bytes, machine::Origin::device, name);
     if (error == cudaSuccess && *pointer != nullptr) {
+      r.memory().grant(address_of(*pointer), pool->access);
       pools().owned[address_of(*pointer)] = {pool, bytes};
       pool->used += bytes;
       pool->most_used = std::max(pool->most_used, pool->used);
@@ -78,9 +88,9 @@ cudaError_t with(cudaMemPool_t pool, Body&& body) {
 
 cudaError_t give(cudaMemPool_t* out, int device, bool standard) {
   if (out == nullptr) return note(cudaErrorInvalidValue);
-  if (device != 0) return note(cudaErrorInvalidDevice);
-  return query([&](Runtime&) {
-    *out = standard ? pools().standard : pools().current;
+  return query([&](Runtime& r) {
+    if (!r.is_device(device)) return cudaErrorInvalidDevice;
+    *out = (standard ? pools().standard : pools().current)[static_cast<unsigned>(device)];
     return cudaSuccess;
   });
 }
@@ -136,16 +146,18 @@ COALESCE_API cudaError_t cudaFreeAsync_ptsz(void* pointer, cudaStream_t stream) 
 COALESCE_API cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
   if (pool == nullptr || properties == nullptr) return note(cudaErrorInvalidValue);
   if (properties->handleTypes != 0) return note(cudaErrorNotSupported);  // shared with other processes
-  return call([&](Runtime&) {
-    *pool = pools().make();
+  return call([&](Runtime& r) {
+    if (properties->location.type == kOnDevice && !r.is_device(properties->location.id)) return cudaErrorInvalidDevice;
+    *pool = pools().make(properties->location.type == kOnDevice ? static_cast<unsigned>(properties->location.id) : 0);
     return cudaSuccess;
   });
 }
 
 COALESCE_API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
   return with(pool, [&](Pool&) {
-    if (pool == pools().standard) return cudaErrorInvalidValue;
-    if (pool == pools().current) pools().current = pools().standard;
+    const unsigned device = pool->device;
+    if (pool == pools().standard[device]) return cudaErrorInvalidValue;
+    if (pool == pools().current[device]) pools().current[device] = pools().standard[device];
     pools().all.erase(pool);
     return cudaSuccess;
   });
@@ -205,18 +217,33 @@ COALESCE_API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPool
 }
 
 COALESCE_API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* list, size_t count) {
-  return with(pool, [&](Pool&) {
+  if (list == nullptr && count != 0) return note(cudaErrorInvalidValue);
+  return with(pool, [&](Pool& p) {
+    Runtime& r = runtime();
+    uint64_t access = p.access;
     for (size_t i = 0; i < count; ++i) {
-      if (list[i].location.type != 1 || list[i].location.id != 0) return cudaErrorInvalidDevice;
+      const auto [location, flags] = list[i];
+      if (location.type != kOnDevice || !r.is_device(location.id)) return cudaErrorInvalidDevice;
+      if (flags != 0 && flags != kReadWrite) return cudaErrorInvalidValue;
+      const uint64_t bit = uint64_t{1} << location.id;
+      if (static_cast<unsigned>(location.id) == p.device) {
+        if (flags == 0) return cudaErrorInvalidDevice;  // a device always reaches its own
+      } else {
+        access = flags != 0 ? access | bit : access & ~bit;
+      }
     }
+    p.access = access;
+    for (const auto& [address, owned] : pools().owned)
+      if (owned.pool == pool) r.memory().grant(address, access);
     return cudaSuccess;
   });
 }
 COALESCE_API cudaError_t cudaMemPoolGetAccess(int* flags, cudaMemPool_t pool, cudaMemLocation* location) {
   if (flags == nullptr || location == nullptr) return note(cudaErrorInvalidValue);
-  return with(pool, [&](Pool&) {
-    if (location->type != 1 || location->id != 0) return cudaErrorInvalidDevice;
-    *flags = 3;  // read and write
+  return with(pool, [&](Pool& p) {
+    if (location->type != kOnDevice || !runtime().is_device(location->id)) return cudaErrorInvalidDevice;
+    const auto device = static_cast<unsigned>(location->id);
+    *flags = device == p.device || (p.access >> device & 1) != 0 ? kReadWrite : 0;
     return cudaSuccess;
   });
 }
@@ -226,9 +253,10 @@ COALESCE_API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int de
 }
 COALESCE_API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) { return give(pool, device, false); }
 COALESCE_API cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
-  if (device != 0) return note(cudaErrorInvalidDevice);
-  return with(pool, [&](Pool&) {
-    pools().current = pool;
+  return with(pool, [&](Pool& p) {
+    if (!runtime().is_device(device)) return cudaErrorInvalidDevice;
+    if (p.device != static_cast<unsigned>(device)) return cudaErrorInvalidValue;
+    pools().current[p.device] = pool;
     return cudaSuccess;
   });
 }

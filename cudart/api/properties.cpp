@@ -103,8 +103,10 @@ template <typename T>
 cudaError_t get(T* properties, int device) {
   if (properties == nullptr) return note(cudaErrorInvalidValue);
   return query([&](Runtime& r) {
-    if (device != 0) return cudaErrorInvalidDevice;
+    if (!r.is_device(device)) return cudaErrorInvalidDevice;
     fill(*properties, *r.device());
+    properties->pciBusID += device;
+    properties->uuid.bytes[15] = static_cast<char>(device);
     return cudaSuccess;
   });
 }
@@ -258,9 +260,10 @@ cudaError_t get_properties(Properties13* properties, int device) { return get(pr
 COALESCE_API cudaError_t cudaDeviceGetAttribute(int* value, int attribute, int device) {
   if (value == nullptr) return note(cudaErrorInvalidValue);
   return query([&](Runtime& r) {
-    if (device != 0) return cudaErrorInvalidDevice;
+    if (!r.is_device(device)) return cudaErrorInvalidDevice;
     Properties12 properties;
     fill(properties, *r.device());
+    properties.pciBusID += device;
     for (const Attribute& a : kAttributes) {
       if (a.number != attribute) continue;
       *value = a.value(properties);

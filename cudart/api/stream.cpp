@@ -13,6 +13,7 @@ struct Stream {
   unsigned long long id;
   unsigned flags;
   int priority;
+  unsigned device;
 };
 
 namespace {
@@ -30,8 +31,8 @@ bool is_default(cudaStream_t stream) { return reinterpret_cast<uintptr_t>(stream
 cudaError_t create(cudaStream_t* stream, unsigned flags, int priority) {
   if (stream == nullptr || flags > cudaStreamNonBlocking) return note(cudaErrorInvalidValue);
   return call([&](Runtime&) {
-    auto made = std::make_unique<Stream>(
-        Stream{held<Streams>().next_id++, flags, std::clamp(priority, kGreatestPriority, kLeastPriority)});
+    auto made = std::make_unique<Stream>(Stream{
+        held<Streams>().next_id++, flags, std::clamp(priority, kGreatestPriority, kLeastPriority), runtime().number()});
     *stream = made.get();
     streams()[*stream] = std::move(made);
     if (runtime().check() != nullptr) runtime().check()->order().created(*stream);
@@ -65,6 +66,8 @@ cudaError_t get(cudaStream_t stream, T* out, T of_default, T Stream::* member) {
 bool is_blocking(cudaStream_t stream) {
   return is_default(stream) || (streams()[stream]->flags & cudaStreamNonBlocking) == 0;
 }
+
+unsigned device_of(cudaStream_t stream) { return is_default(stream) ? runtime().number() : streams()[stream]->device; }
 
 bool is_stream(cudaStream_t stream) { return is_default(stream) || streams().contains(stream); }
 

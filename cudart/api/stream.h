@@ -8,6 +8,9 @@ namespace coalesce::cudart {
 // A live stream, or one of the default ones (0, 1 legacy, 2 per thread). Under the lock.
 bool is_stream(cudaStream_t stream);
 
+// The device of a stream; the default ones are those of the device in use. Under the lock.
+unsigned device_of(cudaStream_t stream);
+
 // It waits for the legacy stream, and that for it. Under the lock.
 bool is_blocking(cudaStream_t stream);
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "machine/memory/memory.h"
+
 namespace coalesce::cudart {
 namespace {
 
@@ -53,6 +55,8 @@ Config read() {
     c.device_chosen = read_choice("COALESCE_DEVICE_CHOSEN", true);
   }
   if (const char* text = std::getenv("COALESCE_RECORD"); text != nullptr) c.record = text;
+  read_number("COALESCE_DEVICES", c.devices, machine::kMostDevices);
+  if (c.devices == 0) c.devices = 1;
   read_number("COALESCE_THREADS", c.threads, machine::kMostThreads);
   read_number("COALESCE_MAX_INSTRUCTIONS", c.max_instructions);
   read_name("COALESCE_ENGINE", machine::kEngines, c.engine);

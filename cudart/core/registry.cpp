@@ -42,7 +42,7 @@ void Registry::add_variable(Module* module, void* host, const char* name, void**
   Variable* variable = variables_.back().get();
   const auto holds = [=](const auto& range) { return range.first <= host && host < range.second; };
   const bool placed = std::any_of(managed_ranges_.begin(), managed_ranges_.end(), holds);
-  *variable = {module, name, managed_pointer, placed ? host : nullptr, nullptr};
+  *variable = {module, name, managed_pointer, placed ? host : nullptr, nullptr, {}};
   module->variables.push_back(variable);
   variable_by_host_[host] = variable;
 }
@@ -141,6 +141,10 @@ cudaError_t Registry::load_program(Module& module) {
     machine::Places places;
     for (const Variable* variable : module.variables) {
       if (variable->place != nullptr) places[variable->name] = variable->place;
+      // Managed variables are one for all devices.
+      if (variable->place != nullptr || variable->managed_pointer == nullptr) continue;
+      for (const auto& [device, info] : variable->elsewhere)
+        if (info != nullptr) places[variable->name] = reinterpret_cast<void*>(info->address);
     }
     module.program =
         r.machine().load(std::move(image.ptx), std::string("embedded PTX of ") + program_invocation_name, places);
@@ -154,6 +158,28 @@ cudaError_t Registry::load_program(Module& module) {
     print(e.diagnostic);
     return cudaErrorInvalidPtx;
   }
+}
+
+void Registry::use(unsigned number) {
+  for (const auto& m : modules_) {
+    m->elsewhere[number_] = {std::move(m->program), m->state};
+    Module::Loaded& now = m->elsewhere[number];
+    m->program = std::move(now.program);
+    m->state = now.state;
+    // A module whose file is closed, or that never had an image, is not loaded again.
+    if (m->image == nullptr && m->state == cudaErrorNotReady) m->state = cudaErrorInvalidResourceHandle;
+  }
+  for (const auto& k : kernels_) {
+    k->elsewhere[number_] = {k->program, k->info, k->dynamic_shared_limit, k->carveout};
+    const Kernel::Loaded& now = k->elsewhere[number];
+    k->program = now.program, k->info = now.info;
+    k->dynamic_shared_limit = now.dynamic_shared_limit, k->carveout = now.carveout;
+  }
+  for (const auto& v : variables_) {
+    v->elsewhere[number_] = v->info;
+    v->info = v->elsewhere[number];
+  }
+  number_ = number;
 }
 
 void Registry::unload() {

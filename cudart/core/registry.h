@@ -2,6 +2,7 @@
 // that stand for them. Loading waits until a kernel or a variable of the module is first used.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -26,6 +27,14 @@ struct Kernel {
   const machine::KernelInfo* info = nullptr;  // likewise
   uint32_t dynamic_shared_limit = 0;          // what cudaFuncSetAttribute allowed; valid once loaded
   int carveout = -1;
+  // The same of the devices that are not in use.
+  struct Loaded {
+    machine::Program* program = nullptr;
+    const machine::KernelInfo* info = nullptr;
+    uint32_t dynamic_shared_limit = 0;
+    int carveout = -1;
+  };
+  std::map<unsigned, Loaded> elsewhere = {};
 };
 
 struct Variable {
@@ -34,6 +43,7 @@ struct Variable {
   void** managed_pointer = nullptr;             // __managed__: the host's pointer to it, filled in when loaded
   void* place = nullptr;                        // __managed__ of clang: where it has to lie, in the program's memory
   const machine::VariableInfo* info = nullptr;  // set once loaded
+  std::map<unsigned, const machine::VariableInfo*> elsewhere = {};
 };
 
 // An embedded fat binary, or PTX given at run time.
@@ -45,6 +55,11 @@ struct Module {
   cudaError_t state = cudaErrorNotReady;      // cudaErrorNotReady: not tried; else how loading ended
   std::vector<Variable*> variables;
   std::unordered_map<std::string, Kernel*> kernels;
+  struct Loaded {
+    std::shared_ptr<machine::Program> program = nullptr;
+    cudaError_t state = cudaErrorNotReady;
+  };
+  std::map<unsigned, Loaded> elsewhere = {};
 };
 
 class Registry {
@@ -71,8 +86,11 @@ class Registry {
   // cudaDeviceReset: what was loaded is loaded again on next use.
   void unload();
   bool owns(const Module* module) const;
+  // Programs are loaded for each device: from now on find and load those of device `number`.
+  void use(unsigned number);
 
  private:
+  unsigned number_ = 0;
   Kernel* make_kernel(Module* module, const std::string& name);
   cudaError_t load_program(Module& module);
 

@@ -25,7 +25,7 @@ std::string known_devices() {
 
 }  // namespace
 
-Runtime::Runtime() : registry_(std::make_unique<Registry>()) {
+Runtime::Runtime() : registry_(std::make_unique<Registry>()), states_(config().devices) {
   device_ = machine::find_device(config().device);
   if (device_ == nullptr) {
     std::fprintf(stderr, "coalesce: error: there is no device '%s'\ncoalesce: hint: COALESCE_DEVICE is one of %s\n",
@@ -42,6 +42,7 @@ void Runtime::write_header() {
        .name = device_->name,
        .major = device_->major,
        .minor = device_->minor,
+       .devices = devices(),
        .model = config().model == machine::Model::ptx ? "" : machine::name_of(machine::kModels, config().model)});
 }
 
@@ -92,6 +93,7 @@ cudaError_t Runtime::context() {
       return cudaErrorInitializationError;
     }
     owner_ = getpid();
+    machine_->memory().use(number_);
     if (config().check)
       check_ = std::make_unique<HostCheck>(*machine_, mutex, [](const machine::Diagnostic& d) {
         if (config().record.empty()) show(d);
@@ -100,25 +102,52 @@ cudaError_t Runtime::context() {
   } else if (getpid() != owner_) {
     return cudaErrorInitializationError;  // as CUDA does in a child forked after first use
   }
-  if (sticky_ != cudaSuccess) sticky_seen_ = true;
-  return sticky_;
+  DeviceState& state = states_[number_];
+  if (state.sticky != cudaSuccess) state.seen = true;
+  return state.sticky;
+}
+
+void Runtime::use(unsigned number) {
+  if (number == number_) return;
+  number_ = number;
+  registry_->use(number);
+  if (machine_) machine_->memory().use(number);
+}
+
+// Memory and modules of one of several devices end. Streams and events of all devices stay.
+void Runtime::reset_one() {
+  if (machine_ && getpid() != owner_) return;
+  registry_->unload();
+  std::vector<uint64_t> gone;
+  if (machine_) {
+    for (const auto& a : machine_->memory().all())
+      if (a->live && a->device == number_ && a->origin == machine::Origin::device) gone.push_back(a->base);
+    for (const uint64_t base : gone) machine_->memory().release(base);
+  }
+  states_[number_] = {};
 }
 
 void Runtime::reset() {
+  if (devices() > 1) return reset_one();
   objects_.clear();                            // graphs give their memory back to the machine that is still there
   if (machine_ && getpid() != owner_) return;  // a forked child: there are no threads to end here
   if (check_) check_->report_refused();
   check_.reset();
   registry_->unload();
   machine_.reset();
-  sticky_ = cudaSuccess;
-  sticky_seen_ = false;
+  states_[number_] = {};
 }
 
 size_t Objects::next_slot() {
   static size_t next = 0;
   return next++;
 }
+
+namespace {
+thread_local unsigned device_of_thread = 0;
+}
+unsigned thread_device() { return device_of_thread; }
+void set_thread_device(unsigned number) { device_of_thread = number; }
 
 Runtime& runtime() {
   static Runtime* the = new Runtime;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <vector>
 
 #include "cudart/check/host.h"
 #include "cudart/core/abi.h"
@@ -26,6 +27,15 @@ class Runtime {
   Runtime();
 
   std::mutex mutex;
+
+  // Devices are alike, and share one machine, whose memory knows which device each allocation is of. Calls work on the
+  // thread's device; it is in use while the lock is held.
+  unsigned devices() const { return static_cast<unsigned>(states_.size()); }
+  bool is_device(int number) const { return number >= 0 && static_cast<unsigned>(number) < devices(); }
+  unsigned number() const { return number_; }  // of the device in use
+  void use(unsigned number);
+  // Devices whose memory kernels of the device in use may reach by cudaDeviceEnablePeerAccess: bit d.
+  uint64_t& peers() { return states_[number_].peers; }
 
   // Null: COALESCE_DEVICE names none.
   const machine::Device* device() const { return device_; }
@@ -52,13 +62,15 @@ class Runtime {
 
   // A kernel ended in `error`: from now on every call that needs the context returns it, as with the driver. Launches
   // are asynchronous, so cudaGetLastError shows it only once such a call has.
-  void fail(cudaError_t error) { sticky_ = error; }
-  cudaError_t seen_failure() const { return sticky_seen_ ? sticky_ : cudaSuccess; }
-  // cudaDeviceReset: a new machine on next use; every object, device pointer and loaded module is gone.
+  void fail(cudaError_t error) { states_[number_].sticky = error; }
+  cudaError_t seen_failure() const { return states_[number_].seen ? states_[number_].sticky : cudaSuccess; }
+  // cudaDeviceReset: a new machine on next use; every object, device pointer and loaded module is gone. Of several
+  // devices: memory and modules of the one in use are gone.
   void reset();
 
  private:
   void write_header();
+  void reset_one();
 
   const machine::Device* device_ = nullptr;
   // Outlives machines: resetting the device does not wait for a kernel that is being compiled.
@@ -68,10 +80,32 @@ class Runtime {
   std::unique_ptr<Registry> registry_;
   record::Writer record_;
   Objects objects_, process_;
-  cudaError_t sticky_ = cudaSuccess;
-  bool sticky_seen_ = false;
+  struct DeviceState {
+    cudaError_t sticky = cudaSuccess;
+    bool seen = false;
+    uint64_t peers = 0;
+  };
+  std::vector<DeviceState> states_;
+  unsigned number_ = 0;
   bool device_told_ = false;  // the program knows it
   pid_t owner_ = 0;           // who made the machine; its threads do not survive fork()
+};
+
+// The calling thread's device, 0 at first.
+unsigned thread_device();
+void set_thread_device(unsigned number);
+
+// Another device is in use while this lives. Under the lock.
+class Using {
+ public:
+  Using(Runtime& r, unsigned number) : runtime_(r), before_(r.number()) { r.use(number); }
+  ~Using() { runtime_.use(before_); }
+  Using(const Using&) = delete;
+  Using& operator=(const Using&) = delete;
+
+ private:
+  Runtime& runtime_;
+  unsigned before_;
 };
 
 // Made on first use, never destroyed: programs call us from destructors that run after ours would.
@@ -94,7 +128,7 @@ void print(const machine::Diagnostic& d);
 // A call holds the lock; `check` hears when it returns.
 class Entered {
  public:
-  explicit Entered(Runtime& r) : runtime_(r), lock_(r.mutex) {}
+  explicit Entered(Runtime& r) : runtime_(r), lock_(r.mutex) { r.use(thread_device()); }
   ~Entered() {
     if (runtime_.check() != nullptr) runtime_.check()->leave();
   }

@@ -1,4 +1,5 @@
-// Initialisation and contexts. All contexts share the one machine: memory, modules and streams of one are those of all.
+// Initialisation and contexts. All contexts of a device share what it has: memory, modules and streams of one are those
+// of all.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -12,6 +13,7 @@ struct Context {
   unsigned flags = 0;
   unsigned version = 3020;  // of the API by which it was made
   unsigned long long id = 1;
+  unsigned device = 0;
 };
 
 namespace {
@@ -21,14 +23,25 @@ constexpr unsigned kContextFlags = 0xff;
 // Outlives cudaDeviceReset. Under the lock.
 struct Driver {
   bool initialised = false;
-  bool made_machine = false;  // false: where there is a machine, the runtime's API has made it
-  Context primary;
-  unsigned primary_users = 0;
+  bool made_machine = false;                        // false: where there is a machine, the runtime's API has made it
+  std::vector<std::unique_ptr<Context>> primaries;  // of each device
+  std::vector<unsigned> primary_users;
   std::vector<std::unique_ptr<Context>> own;
-  unsigned long long next_id = 2;
+  unsigned long long next_id = 1;
 
+  Driver() : primary_users(runtime().devices()) {
+    for (unsigned device = 0; device < runtime().devices(); ++device) {
+      primaries.push_back(std::make_unique<Context>());
+      primaries.back()->id = next_id++;
+      primaries.back()->device = device;
+    }
+  }
+  Context& primary(unsigned device) { return *primaries[device]; }
+  bool is_primary(CUcontext c) const {
+    return std::ranges::any_of(primaries, [=](const auto& o) { return o.get() == c; });
+  }
   bool lives(CUcontext c) const {
-    return c == &primary || std::ranges::any_of(own, [=](const auto& o) { return o.get() == c; });
+    return is_primary(c) || std::ranges::any_of(own, [=](const auto& o) { return o.get() == c; });
   }
 };
 Driver& driver() { return runtime().process().get<Driver>(); }
@@ -42,8 +55,17 @@ thread_local Stack stack{};
 
 // Null: none. A thread that has made none current has the primary one where the runtime's API is in use.
 CUcontext current(Driver& d) {
-  if (stack.size != 0) return stack.entries[stack.size - 1];
-  return runtime().has_machine() && !d.made_machine ? &d.primary : nullptr;
+  const CUcontext top = stack.size != 0 ? stack.entries[stack.size - 1] : nullptr;
+  // cudaSetDevice makes the primary context of its device current.
+  if (top != nullptr && (!d.lives(top) || top->device == thread_device())) return top;
+  if (top != nullptr) return &d.primary(thread_device());
+  return runtime().has_machine() && !d.made_machine ? &d.primary(thread_device()) : nullptr;
+}
+
+// The thread's calls go to the device of its current context from now on.
+void follow(Driver& d) {
+  const CUcontext top = stack.size != 0 ? stack.entries[stack.size - 1] : nullptr;
+  if (top != nullptr && d.lives(top)) set_thread_device(top->device);
 }
 
 template <typename Body>
@@ -56,14 +78,15 @@ CUresult with_driver(Body&& body) {
 CUresult push(CUcontext c) {
   if (stack.size == std::size(stack.entries)) return CUDA_ERROR_INVALID_VALUE;
   stack.entries[stack.size++] = c;
+  set_thread_device(c->device);
   return CUDA_SUCCESS;
 }
 
 CUresult create(CUcontext* out, unsigned flags, CUdevice device, unsigned version) {
   return with_driver([&](Driver& d) {
     if (out == nullptr || (flags & ~kContextFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    d.own.push_back(std::make_unique<Context>(Context{flags, version, d.next_id++}));
+    if (!runtime().is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    d.own.push_back(std::make_unique<Context>(Context{flags, version, d.next_id++, static_cast<unsigned>(device)}));
     *out = d.own.back().get();
     return push(*out);
   });
@@ -105,9 +128,10 @@ COALESCE_API CUresult cuCtxCreate_v4(CUcontext* out, void*, unsigned flags, CUde
 
 COALESCE_API CUresult cuCtxDestroy_v2(CUcontext context) {
   return with_driver([&](Driver& d) {
-    if (context == &d.primary || !d.lives(context)) return CUDA_ERROR_INVALID_CONTEXT;
+    if (d.is_primary(context) || !d.lives(context)) return CUDA_ERROR_INVALID_CONTEXT;
     std::erase_if(d.own, [=](const auto& o) { return o.get() == context; });
     if (stack.size != 0 && stack.entries[stack.size - 1] == context) --stack.size;
+    follow(d);
     return CUDA_SUCCESS;
   });
 }
@@ -117,10 +141,11 @@ COALESCE_API CUresult cuCtxPushCurrent_v2(CUcontext context) {
   return with_driver([&](Driver& d) { return d.lives(context) ? push(context) : CUDA_ERROR_INVALID_CONTEXT; });
 }
 COALESCE_API CUresult cuCtxPopCurrent_v2(CUcontext* out) {
-  return with_driver([&](Driver&) {
+  return with_driver([&](Driver& d) {
     if (stack.size == 0) return CUDA_ERROR_INVALID_CONTEXT;
     --stack.size;
     if (out != nullptr) *out = stack.entries[stack.size];
+    follow(d);
     return CUDA_SUCCESS;
   });
 }
@@ -163,7 +188,7 @@ CUresult tell(T* out, CUcontext context, Value&& value) {
 }  // namespace
 
 COALESCE_API CUresult cuCtxGetDevice(CUdevice* out) {
-  return tell(out, nullptr, [](const Context&) { return 0; });
+  return tell(out, nullptr, [](const Context& c) { return static_cast<int>(c.device); });
 }
 // Clients from before CUDA 13 that look for "_v2" by habit (Numba) call this form, and cuCtxSynchronize_v2, without the
 // context. All contexts have the same device and wait for the same work, so the current one stands for an unknown one.
@@ -208,46 +233,78 @@ COALESCE_API CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   return in_context([&] { return cudaDeviceGetStreamPriorityRange(least, greatest); });
 }
 COALESCE_API CUresult cuCtxResetPersistingL2Cache() { return in_context(cudaCtxResetPersistingL2Cache); }
-// There is one device: no context is a peer's.
-COALESCE_API CUresult cuCtxEnablePeerAccess(CUcontext, unsigned) { return CUDA_ERROR_INVALID_DEVICE; }
-COALESCE_API CUresult cuCtxDisablePeerAccess(CUcontext) { return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED; }
+
+namespace {
+
+template <typename Body>
+CUresult with_peer(CUcontext peer, Body&& body) {
+  int device = 0;
+  if (const CUresult known = about(peer,
+                                   [&](const Context& c) {
+                                     device = static_cast<int>(c.device);
+                                     return peer == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+                                   });
+      known != CUDA_SUCCESS)
+    return known;
+  return in_context([&] { return body(device); });
+}
+
+}  // namespace
+
+COALESCE_API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
+  return with_peer(peer, [&](int device) { return cudaDeviceEnablePeerAccess(device, flags); });
+}
+COALESCE_API CUresult cuCtxDisablePeerAccess(CUcontext peer) {
+  return with_peer(peer, [&](int device) { return cudaDeviceDisablePeerAccess(device); });
+}
 
 COALESCE_API CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice device) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return with_driver([&](Driver& d) {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    ++d.primary_users;
-    *out = &d.primary;
+    if (!runtime().is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    const auto number = static_cast<unsigned>(device);
+    ++d.primary_users[number];
+    *out = &d.primary(number);
     return CUDA_SUCCESS;
   });
 }
 COALESCE_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return with_driver([&](Driver& d) {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-    if (d.primary_users == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    --d.primary_users;
+    if (!runtime().is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    const auto number = static_cast<unsigned>(device);
+    if (d.primary_users[number] == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    --d.primary_users[number];
     return CUDA_SUCCESS;
   });
 }
 COALESCE_ALIAS(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2);
 COALESCE_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
-  return after_init([&] { return device != 0 ? cudaErrorInvalidDevice : cudaDeviceReset(); });
+  return after_init([&] {
+    if (!runtime().is_device(device)) return cudaErrorInvalidDevice;
+    const unsigned before = thread_device();
+    set_thread_device(static_cast<unsigned>(device));
+    const cudaError_t error = cudaDeviceReset();
+    set_thread_device(before);
+    return error;
+  });
 }
 COALESCE_ALIAS(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v2);
 COALESCE_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
   return with_driver([&](Driver& d) {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+    if (!runtime().is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    const auto number = static_cast<unsigned>(device);
     if (flags == nullptr || active == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *flags = d.primary.flags;
-    *active = d.primary_users != 0 || (runtime().has_machine() && !d.made_machine) ? 1 : 0;
+    *flags = d.primary(number).flags;
+    *active = d.primary_users[number] != 0 || (runtime().has_machine() && !d.made_machine) ? 1 : 0;
     return CUDA_SUCCESS;
   });
 }
 COALESCE_API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
   return with_driver([&](Driver& d) {
-    if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+    if (!runtime().is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    const auto number = static_cast<unsigned>(device);
     if ((flags & ~kContextFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
-    d.primary.flags = flags;
+    d.primary(number).flags = flags;
     return CUDA_SUCCESS;
   });
 }

@@ -143,7 +143,7 @@ COALESCE_API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, siz
   return copy(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 COALESCE_ALIAS(cuMemcpyDtoDAsync_v2_ptsz, cuMemcpyDtoDAsync_v2);
-// All contexts are those of one device.
+// Addresses say whose memory it is.
 COALESCE_API CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes) {
   return copy(to, from, bytes, cudaMemcpyDeviceToDevice, nullptr);
 }

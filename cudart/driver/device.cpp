@@ -1,4 +1,4 @@
-// Devices: there is one, number 0.
+// Devices, by their numbers.
 #include <cstring>
 
 #include "cudart/driver/runtime_api.h"
@@ -19,7 +19,7 @@ template <typename Body>
 CUresult of_device(CUdevice device, Body&& body) {
   const CUresult ready = initialised();
   if (ready != CUDA_SUCCESS) return ready;
-  return device == 0 ? body(*runtime().device()) : CUDA_ERROR_INVALID_DEVICE;
+  return runtime().is_device(device) ? body(*runtime().device()) : CUDA_ERROR_INVALID_DEVICE;
 }
 
 template <typename T>
@@ -33,8 +33,8 @@ CUresult give(T* out, CUdevice device, T value) {
 
 }  // namespace
 
-COALESCE_API CUresult cuDeviceGetCount(int* count) { return give(count, 0, 1); }
-COALESCE_API CUresult cuDeviceGet(CUdevice* device, int ordinal) { return give(device, ordinal, 0); }
+COALESCE_API CUresult cuDeviceGetCount(int* count) { return give(count, 0, static_cast<int>(runtime().devices())); }
+COALESCE_API CUresult cuDeviceGet(CUdevice* device, int ordinal) { return give(device, ordinal, ordinal); }
 COALESCE_API CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
   if (name == nullptr || length <= 0) return CUDA_ERROR_INVALID_VALUE;
   return of_device(device, [&](const machine::Device& d) {
@@ -47,6 +47,7 @@ COALESCE_API CUresult cuDeviceGetUuid(cudaUUID_t* uuid, CUdevice device) {
   return of_device(device, [&](const machine::Device& d) {
     *uuid = {};
     d.key.copy(uuid->bytes, sizeof uuid->bytes);
+    uuid->bytes[15] = static_cast<char>(device);
     return CUDA_SUCCESS;
   });
 }
@@ -88,8 +89,8 @@ COALESCE_API CUresult cuDeviceGetProperties(CUdevprop* out, CUdevice device) {
 COALESCE_API CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
   return after_init([&] { return cudaDeviceCanAccessPeer(can, device, peer); });
 }
-COALESCE_API CUresult cuDeviceGetP2PAttribute(int*, int, CUdevice, CUdevice) {
-  return after_init([] { return cudaErrorInvalidDevice; });  // as CUDA does for a device and itself
+COALESCE_API CUresult cuDeviceGetP2PAttribute(int* value, int attribute, CUdevice from, CUdevice to) {
+  return after_init([&] { return cudaDeviceGetP2PAttribute(value, attribute, from, to); });
 }
 COALESCE_API CUresult cuDeviceGetPCIBusId(char* id, int length, CUdevice device) {
   return after_init([&] { return cudaDeviceGetPCIBusId(id, length, device); });

@@ -97,20 +97,20 @@ COALESCE_API CUresult cuFuncGetAttribute(int* value, int attribute, cudaKernel_t
   return CUDA_SUCCESS;
 }
 COALESCE_API CUresult cuKernelGetAttribute(int* value, int attribute, cudaKernel_t kernel, CUdevice device) {
-  return device != 0 ? CUDA_ERROR_INVALID_DEVICE : cuFuncGetAttribute(value, attribute, kernel);
+  return !runtime().is_device(device) ? CUDA_ERROR_INVALID_DEVICE : cuFuncGetAttribute(value, attribute, kernel);
 }
 COALESCE_API CUresult cuFuncSetAttribute(cudaKernel_t function, cudaFuncAttribute attribute, int value) {
   return in_context([&] { return cudaFuncSetAttribute(function, attribute, value); });
 }
 COALESCE_API CUresult cuKernelSetAttribute(cudaFuncAttribute attribute, int value, cudaKernel_t kernel,
                                            CUdevice device) {
-  return device != 0 ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetAttribute(kernel, attribute, value);
+  return !runtime().is_device(device) ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetAttribute(kernel, attribute, value);
 }
 COALESCE_API CUresult cuFuncSetCacheConfig(cudaKernel_t function, int preference) {
   return in_context([&] { return cudaFuncSetCacheConfig(function, preference); });
 }
 COALESCE_API CUresult cuKernelSetCacheConfig(cudaKernel_t kernel, int preference, CUdevice device) {
-  return device != 0 ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetCacheConfig(kernel, preference);
+  return !runtime().is_device(device) ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetCacheConfig(kernel, preference);
 }
 COALESCE_API CUresult cuFuncSetSharedMemConfig(cudaKernel_t function, int config) {
   return in_context([&] { return cudaFuncSetSharedMemConfig(function, config); });

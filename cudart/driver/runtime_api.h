@@ -21,6 +21,8 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int*, int*);
 cudaError_t cudaCtxResetPersistingL2Cache();
 cudaError_t cudaDeviceGetAttribute(int*, int, int);
 cudaError_t cudaDeviceCanAccessPeer(int*, int, int);
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned);
+cudaError_t cudaDeviceDisablePeerAccess(int);
 cudaError_t cudaDeviceGetP2PAttribute(int*, int, int, int);
 cudaError_t cudaDeviceGetPCIBusId(char*, int, int);
 cudaError_t cudaDeviceGetByPCIBusId(int*, const char*);

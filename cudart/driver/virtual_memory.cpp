@@ -36,7 +36,7 @@ struct Mapping {
   size_t bytes = 0;
   std::shared_ptr<Memory> memory;  // lives as long as it is mapped, whoever releases the handle
   unsigned long long handle = 0;
-  unsigned long long access = 0;
+  std::map<int, unsigned long long> access;  // of each device that has one
 };
 
 struct Virtual {
@@ -45,13 +45,14 @@ struct Virtual {
   std::unordered_map<CUmemGenericAllocationHandle, std::shared_ptr<Memory>> memory;
   CUmemGenericAllocationHandle next = 1;
 
-  // Bytes of all memory that a handle or a mapping keeps.
-  size_t bytes() const {
+  // Bytes of a device's memory that a handle or a mapping keeps.
+  size_t bytes(int device) const {
     std::set<const Memory*> all;
     for (const auto& [handle, m] : memory) all.insert(m.get());
     for (const auto& [address, m] : mapped) all.insert(m.memory.get());
     size_t sum = 0;
-    for (const Memory* m : all) sum += m->bytes;
+    for (const Memory* m : all)
+      if (m->properties.location.id == device) sum += m->bytes;
     return sum;
   }
 
@@ -83,7 +84,7 @@ cudaError_t each(Virtual& v, uint64_t address, size_t bytes, Body&& body) {
 
 cudaError_t check(const CUmemAllocationProp* p) {
   if (p == nullptr || p->type != kPinned || p->location.type != kOnDevice) return cudaErrorInvalidValue;
-  return p->location.id == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+  return runtime().is_device(p->location.id) ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
 }  // namespace
@@ -133,7 +134,8 @@ COALESCE_API CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t b
   if (handle == nullptr || !is_multiple(bytes) || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   return with([&](Runtime& r, Virtual& v) {
     if (const cudaError_t error = check(p); error != cudaSuccess) return error;
-    const uint64_t used = r.memory().used() + v.bytes(), capacity = r.memory().capacity();
+    const Using owner(r, static_cast<unsigned>(p->location.id));
+    const uint64_t used = r.memory().used() + v.bytes(p->location.id), capacity = r.memory().capacity();
     if (used > capacity || bytes > capacity - used) return cudaErrorMemoryAllocation;
     auto made = std::make_shared<Memory>();
     made->file = memfd_create("coalesce", MFD_CLOEXEC);
@@ -170,7 +172,7 @@ COALESCE_API CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
     void* there = mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, memory->second->file,
                        static_cast<off_t>(offset));
     if (there == MAP_FAILED) return cudaErrorMemoryAllocation;
-    v.mapped[address] = {bytes, memory->second, handle, 0};
+    v.mapped[address] = {bytes, memory->second, handle, {}};
     return cudaSuccess;
   });
 }
@@ -178,7 +180,7 @@ COALESCE_API CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
 COALESCE_API CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
   return with([&](Runtime& r, Virtual& v) {
     return each(v, address, bytes, [&](auto m) {
-      if (m->second.access != 0) r.memory().release(m->first);
+      if (!m->second.access.empty()) r.memory().release(m->first);
       mmap(reinterpret_cast<void*>(m->first), m->second.bytes, PROT_NONE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
       v.mapped.erase(m);
@@ -190,23 +192,33 @@ COALESCE_API CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
 COALESCE_API CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const cudaMemAccessDesc* list, size_t count) {
   if (list == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
   return with([&](Runtime& r, Virtual& v) {
-    unsigned long long access = 0;
     for (size_t k = 0; k < count; ++k) {
-      if (list[k].location.type != kOnDevice || list[k].location.id != 0) return cudaErrorInvalidDevice;
-      access = static_cast<unsigned long long>(list[k].flags);
+      if (list[k].location.type != kOnDevice || !r.is_device(list[k].location.id)) return cudaErrorInvalidDevice;
+      const auto flags = static_cast<unsigned long long>(list[k].flags);
+      if (flags != 0 && flags != 1 && flags != kReadWrite) return cudaErrorInvalidValue;
     }
-    if (access != 0 && access != 1 && access != kReadWrite) return cudaErrorInvalidValue;
     return each(v, address, bytes, [&](auto m) {
       auto* pointer = reinterpret_cast<void*>(m->first);
-      if (access != 0 && m->second.access == 0) {
+      auto& access = m->second.access;
+      const bool before = !access.empty();
+      for (size_t k = 0; k < count; ++k) {
+        if (list[k].flags != 0)
+          access[list[k].location.id] = static_cast<unsigned long long>(list[k].flags);
+        else
+          access.erase(list[k].location.id);
+      }
+      if (!access.empty() && !before) {
         mprotect(pointer, m->second.bytes, PROT_READ | PROT_WRITE);
+        const Using owner(r, static_cast<unsigned>(m->second.memory->properties.location.id));
         if (r.memory().adopt(pointer, m->second.bytes, machine::Origin::device, "cuMemMap") == nullptr)
           return cudaErrorInvalidValue;
-      } else if (access == 0 && m->second.access != 0) {
+      } else if (access.empty() && before) {
         r.memory().release(m->first);
         mprotect(pointer, m->second.bytes, PROT_NONE);
       }
-      m->second.access = access;
+      uint64_t devices = 0;
+      for (const auto& [device, flags] : access) devices |= uint64_t{1} << device;
+      if (!access.empty()) r.memory().grant(m->first, devices);
       return cudaSuccess;
     });
   });
@@ -225,12 +237,13 @@ auto find_mapping(Virtual& v, uint64_t address) {
 }  // namespace
 
 COALESCE_API CUresult cuMemGetAccess(unsigned long long* access, const cudaMemLocation* location, CUdeviceptr address) {
-  if (access == nullptr || location == nullptr || location->type != kOnDevice || location->id != 0)
+  if (access == nullptr || location == nullptr || location->type != kOnDevice || !runtime().is_device(location->id))
     return CUDA_ERROR_INVALID_VALUE;
   return with([&](Runtime&, Virtual& v) {
     const auto m = find_mapping(v, address);
     if (m == v.mapped.end()) return cudaErrorInvalidValue;
-    *access = m->second.access;
+    const auto at = m->second.access.find(location->id);
+    *access = at == m->second.access.end() ? 0 : at->second;
     return cudaSuccess;
   });
 }

@@ -121,7 +121,11 @@ constexpr SpaceWindow kWindows[] = {{kSharedWindow, "shared memory"},
 
 struct Memory::State {
   uint64_t capacity = 0;
-  uint64_t used = 0;      // of the device
+  uint64_t used[kMostDevices] = {};
+  unsigned device = 0;    // whose memory is allocated
+  bool shows_all = true;  // find() hides nothing
+  unsigned viewer = 0;    // else: whose kernels look
+  uint64_t peers = 0;     // and the devices whose memory they may reach, its own among them
   uint64_t promised = 0;  // of the host: every live byte of the arena
   uint64_t credit = 0;    // host bytes that may still be promised before looking again
   uint32_t serial = 0;
@@ -132,6 +136,13 @@ struct Memory::State {
   std::vector<std::unique_ptr<Allocation>> all;
   std::vector<std::pair<const Allocation*, std::unique_ptr<TouchMap>>> adopted_touched;
   std::vector<const Allocation*> released;  // the freed ones, in order of release
+
+  // Whether find() is to see it.
+  bool shown(const Allocation& a) const {
+    if (shows_all || a.origin == Origin::host || a.origin == Origin::managed || a.origin == Origin::heap) return true;
+    if (a.granted >> viewer & 1) return true;
+    return (a.by_grant ? a.device == viewer : (peers >> a.device & 1) != 0);
+  }
 
   bool own_pages(Origin origin) const { return apart && (origin == Origin::host || origin == Origin::managed); }
   Index& index_of(uint64_t address) { return arena->contains(address) ? own : adopted; }
@@ -172,6 +183,7 @@ struct Memory::State {
     a->size = bytes;
     a->origin = origin;
     a->serial = ++serial;
+    a->device = static_cast<uint8_t>(device);
     a->label = std::move(label);
     all.push_back(std::move(a));
     return all.back().get();
@@ -212,7 +224,7 @@ void Memory::keep_apart() { state_->apart = true; }
 const Allocation* Memory::allocate(uint64_t bytes, Origin origin, std::string label) {
   State& s = *state_;
   const bool on_device = origin != Origin::host;
-  if (bytes == 0 || bytes > s.arena->size() || (on_device && bytes > s.capacity - s.used)) return nullptr;
+  if (bytes == 0 || bytes > s.arena->size() || (on_device && bytes > s.capacity - s.used[s.device])) return nullptr;
   if (!s.affordable(bytes)) return nullptr;
   Arena::Range reused;
   const uint64_t base = s.arena->take(bytes, &reused, s.own_pages(origin));
@@ -224,7 +236,7 @@ const Allocation* Memory::allocate(uint64_t bytes, Origin origin, std::string la
   a->touched->reach(a->touched_at + (bytes + kSector - 1) / kSector);
   s.own.insert(a);
   s.promised += bytes;
-  if (on_device) s.used += bytes;
+  if (on_device) s.used[s.device] += bytes;
   return a;
 }
 
@@ -257,7 +269,7 @@ bool Memory::release(uint64_t address) {
   if (own) {
     s.arena->give(a->base, a->size, s.own_pages(a->origin));
     s.promised -= a->size;
-    if (a->origin != Origin::host) s.used -= a->size;
+    if (a->origin != Origin::host) s.used[a->device] -= a->size;
   } else {
     std::erase_if(s.adopted_touched, [&](const auto& each) { return each.first == a; });
     a->touched = nullptr;
@@ -268,7 +280,39 @@ bool Memory::release(uint64_t address) {
 
 const Allocation* Memory::find(uint64_t address) const {
   const Allocation* a = state_->index_of(address).at_or_before(address);
-  return a && a->live && address - a->base < a->size ? a : nullptr;
+  return a && a->live && address - a->base < a->size && state_->shown(*a) ? a : nullptr;
+}
+
+void Memory::use(unsigned device) { state_->device = std::min(device, kMostDevices - 1); }
+
+void Memory::show(unsigned device, uint64_t peers) {
+  state_->shows_all = false;
+  state_->viewer = device;
+  state_->peers = peers | uint64_t{1} << device;
+}
+
+void Memory::show_all() { state_->shows_all = true; }
+
+void Memory::grant(uint64_t base, uint64_t devices) {
+  Allocation* a = state_->index_of(base).at_or_before(base);
+  if (!a || !a->live || a->base != base) return;
+  a->by_grant = true;
+  a->granted = devices;
+}
+
+uint64_t Memory::touched_elsewhere(unsigned device) const {
+  uint64_t sum = 0;
+  for (const auto& a : state_->all) {
+    const bool on_device =
+        a->origin == Origin::device || a->origin == Origin::variable || a->origin == Origin::constant;
+    if (!a->live || !on_device || a->device == device || !a->touched || !state_->shown(*a)) continue;
+    if (a->touched->holds(a->touched_at, a->sectors())) {
+      sum += a->sectors();
+      continue;
+    }
+    for (uint64_t k = 0; k < a->sectors(); ++k) sum += a->touched->holds(a->touched_at + k, 1);
+  }
+  return sum;
 }
 
 std::string Memory::describe(uint64_t address, uint64_t bytes) const {
@@ -287,7 +331,11 @@ std::string Memory::describe(uint64_t address, uint64_t bytes) const {
     if (before->live && bytes > before->size - into) {
       return "reaches " + count_bytes(bytes - (before->size - into)) + " past the end of " + name(*before);
     }
-    return count_bytes(into) + " into " + name(*before);
+    const bool hidden = before->live && !state_->shown(*before);
+    return count_bytes(into) + " into " + name(*before) +
+           (hidden ? ", which is memory of device " + std::to_string(before->device) +
+                         ", to which this device has no peer access"
+                   : "");
   }
   if (!before && !after) return "in no allocation; there is none near " + hex(address);
   const uint64_t past = before ? address - (before->base + before->size) : UINT64_MAX;
@@ -301,7 +349,7 @@ std::string Memory::describe(uint64_t address, uint64_t bytes) const {
 }
 
 uint64_t Memory::capacity() const { return state_->capacity; }
-uint64_t Memory::used() const { return state_->used; }
+uint64_t Memory::used() const { return state_->used[state_->device]; }
 const std::vector<std::unique_ptr<Allocation>>& Memory::all() const { return state_->all; }
 
 void Memory::begin_touch() {

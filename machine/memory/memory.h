@@ -24,6 +24,8 @@ inline constexpr uint64_t kParamWindow = 0x0003'0000'0000'0000ull;     // generi
 inline constexpr uint64_t kFunctionWindow = 0x0004'0000'0000'0000ull;  // "addresses" of device functions
 inline constexpr uint64_t kWindowSize = 0x0000'0001'0000'0000ull;      // each window spans 4 GiB
 
+inline constexpr unsigned kMostDevices = 64;  // that share one memory
+
 enum class Origin : uint8_t { device, host, managed, variable, constant, heap };  // cudaMalloc, cudaMallocHost, ...
 
 struct Shadow;  // machine/check
@@ -35,6 +37,9 @@ struct Allocation {
   uint32_t serial = 0;  // nth allocation of the program, from 1, for messages
   std::string label;    // "cudaMalloc", "variable table" ...
   bool live = true;
+  uint8_t device = 0;                      // whose memory it is
+  bool by_grant = false;                   // other devices reach it only where granted
+  uint64_t granted = 0;                    // devices that may reach it, whatever Memory::show() says: bit d
   TouchMap* touched = nullptr;             // where its sectors are marked; many allocations share one map
   uint64_t touched_at = 0;                 // its first sector in that map
   mutable std::shared_ptr<Shadow> shadow;  // what `check` remembers of it; null otherwise, and before it is used
@@ -66,13 +71,25 @@ class Memory {
 
   // The live allocation that contains `address`, or null. O(log allocations).
   const Allocation* find(uint64_t address) const;
+  // Several devices share the address space. From now on allocate() gives memory of `device`, and used() is told of it;
+  // 0 at first.
+  void use(unsigned device);
+  // From now on find() sees what kernels of `device` may reach: memory of the devices in `peers` (bit d) and of its
+  // own, memory of the host, managed memory, and what was granted. show_all() undoes it.
+  void show(unsigned device, uint64_t peers);
+  void show_all();
+  // Which devices may reach a live allocation that is theirs only by grant.
+  void grant(uint64_t base, uint64_t devices);
+  // The sectors that the launch touched of other devices' memory. O(allocations).
+  uint64_t touched_elsewhere(unsigned device) const;
+
   // Describes `bytes` at `address` for messages: "12 bytes past the end of allocation #3 (cudaMalloc, 4096 bytes at
   // 0x200000000000)", "16 bytes into allocation #3 (...), which was freed", "null pointer", "in no allocation; the
   // nearest is ...".
   std::string describe(uint64_t address, uint64_t bytes) const;
 
   uint64_t capacity() const;
-  // Bytes of the device in use.
+  // Bytes of the device in use: of the one that use() has named.
   uint64_t used() const;
   // All live allocations and the freed ones still remembered, oldest first.
   const std::vector<std::unique_ptr<Allocation>>& all() const;

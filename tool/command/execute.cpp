@@ -122,6 +122,7 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   }
   redirect_to(environment, layout, layout.runtime, {});
   environment["COALESCE_DEVICE"] = std::string(find_device(options.device).key);
+  environment["COALESCE_DEVICES"] = std::to_string(options.devices);
   environment["COALESCE_DEVICE_CHOSEN"] = options.device_chosen ? "1" : "0";
   environment["COALESCE_THREADS"] = std::to_string(options.threads);
   environment["COALESCE_MAX_INSTRUCTIONS"] = std::to_string(options.max_instructions);

@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "machine/memory/memory.h"
+
 namespace coalesce::tool {
 
 CLI::Validator whole_number(uint64_t least, uint64_t most) {
@@ -32,10 +34,28 @@ CLI::Option* add_colour(CLI::App& command, Colour& colour) {
 }
 
 void add_program_options(CLI::App& command, MachineOptions& options) {
-  command.add_option("--device", options.device, "The GPU the machine stands for")
+  // "h200x8": eight of them.
+  const auto several = [&options](std::string& word) {
+    const std::size_t cross = word.rfind('x');
+    unsigned count = 0;
+    const char* const end = word.data() + word.size();
+    if (cross == std::string::npos || cross == 0 || machine::find_device(word.substr(0, cross)) == nullptr)
+      return std::string();
+    const auto [stopped, error] = std::from_chars(word.data() + cross + 1, end, count);
+    if (error != std::errc() || stopped != end || count == 0 || count > machine::kMostDevices) return std::string();
+    options.devices = count;
+    word.resize(cross);
+    return std::string();
+  };
+  command.add_option("--device", options.device, "The GPU the machine stands for; h200x8 is eight of them")
       ->each([&options](const std::string&) { options.device_chosen = true; })
       ->envname("COALESCE_DEVICE")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->transform(CLI::Validator(several, "", "several devices"));
+  command.add_option("--devices", options.devices, "So many of them, each other's peers")
+      ->envname("COALESCE_DEVICES")
+      ->type_name("N")
+      ->check(whole_number(1, machine::kMostDevices));
   command
       .add_option("--max-instructions", options.max_instructions,
                   "Stop a launch after so many warp instructions, or soon after")

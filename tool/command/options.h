@@ -23,6 +23,7 @@ namespace coalesce::tool {
 struct MachineOptions {
   bool device_chosen = false;  // by the user
   std::string device = "h200";
+  unsigned devices = 1;           // of that kind
   unsigned threads = 0;           // 0: all cores
   uint64_t max_instructions = 0;  // per launch; 0: the machine's default
   machine::Engine engine = machine::Engine::automatic;

@@ -59,6 +59,10 @@ Json launch_json(const Record& record, const Launch& launch, bool lines) {
                  {"block", launch.block},
                  {"dynamic_shared_bytes", launch.dynamic_shared_bytes}};
   if (record.processes.size() > 1 || record.ranks != 0) object["process"] = launch.process;
+  if (record.devices > 1) {
+    object["device"] = launch.device;
+    object["peer_bytes"] = launch.peer_bytes;
+  }
   if (!launch.fault.empty()) object["fault"] = launch.fault;
   if (launch.interrupted) object["interrupted"] = true;
   object["counters"] =
@@ -110,6 +114,7 @@ void write_json(std::ostream& out, const Record& record, int exit_code, bool lin
       << (record.on_gpu ? "\"on\":\"gpu\",\n" : "") << "\"device\":" << text(device)
       << ",\n\"program\":" << text(record.program) << ",\n\"exit_code\":" << exit_code
       << ",\n\"complete\":" << (record.complete ? "true" : "false");
+  if (record.devices > 1) out << ",\n\"devices\":" << record.devices;
   if (record.ranks != 0) out << ",\n\"ranks\":" << record.ranks;
   if (record.processes.size() > 1 || record.ranks != 0) {
     Json list = Json::array();

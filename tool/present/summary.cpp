@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <ostream>
 
 #include "tool/figures/sources.h"
@@ -41,6 +42,28 @@ void print_processes(std::ostream& out, const Record& record, const SummaryStyle
   if (record.processes.size() > kMost) out << fmt::format("and {} more processes\n", record.processes.size() - kMost);
 }
 
+// The work of each of several devices, and what it asked the others for.
+void print_devices(std::ostream& out, const Record& record) {
+  if (record.devices < 2) return;
+  struct Work {
+    uint64_t launches = 0, moved = 0, of_peers = 0;
+  };
+  std::map<unsigned, Work> devices;
+  for (const Launch& launch : record.launches) {
+    Work& work = devices[launch.device];
+    ++work.launches;
+    work.moved += moved_bytes(launch.counters);
+    work.of_peers += launch.peer_bytes;
+  }
+  for (const auto& [device, work] : devices)
+    out << fmt::format("device {} of {}: {}, {} moved{}\n", device, record.devices, plural(work.launches, "launch"),
+                       bytes_text(work.moved),
+                       work.of_peers != 0 ? ", " + bytes_text(work.of_peers) + " touched of other devices" : "");
+  if (record.copies.contains("p2p") && record.copies["p2p"]["calls"] != 0)
+    out << fmt::format("copies between devices: {}, {}\n", record.copies["p2p"]["calls"].get<uint64_t>(),
+                       bytes_text(record.copies["p2p"]["bytes"].get<uint64_t>()));
+}
+
 }  // namespace
 
 std::string as_device(const DeviceName& device) {
@@ -72,6 +95,7 @@ void print_summary(std::ostream& out, const Record& record, const SummaryStyle& 
   const std::string heading = program + ", " + as_device(record.device) + "; launches of a kernel added up";
   for (const std::string& line : wrapped(heading, style.width, 2)) out << line << '\n';
   print_processes(out, record, style);
+  print_devices(out, record);
   if (kernels.empty()) {
     out << record.none << '\n';
     return;

@@ -10,6 +10,7 @@ _coalesce() {
         --engine) COMPREPLY=($(compgen -W 'auto interpreter native plain' -- "$word")); return ;;
         --model) COMPREPLY=($(compgen -W 'ptx ptxas' -- "$word")); return ;;
         --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 b200 rtx5090 gb10 p100 p2000' -- "$word")); return ;;
+        --devices) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
@@ -28,10 +29,11 @@ _coalesce() {
         --repeat) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --output|-o) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --threads --engine --model --shadow --device --max-instructions --color --compiler -X --metrics --json --html --budget --require --write-budget --sarif --junit --format --csv --lines --time --wide --allow-stopped --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --threads --engine --model --shadow --device --devices --max-instructions --color --compiler -X --metrics --json --html --budget --require --write-budget --sarif --junit --format --csv --lines --time --wide --allow-stopped --filter --on --repeat --output -o --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     check)
       case "$before" in
         --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 b200 rtx5090 gb10 p100 p2000' -- "$word")); return ;;
+        --devices) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
@@ -44,13 +46,14 @@ _coalesce() {
         --junit) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --format) COMPREPLY=($(compgen -W 'text github gcc' -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --max-instructions --color --compiler -X --json --suppress --disable --leaks --sarif --junit --format --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --devices --max-instructions --color --compiler -X --json --suppress --disable --leaks --sarif --junit --format --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     lab)
       case "$before" in
         --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --engine) COMPREPLY=($(compgen -W 'auto interpreter native plain' -- "$word")); return ;;
         --model) COMPREPLY=($(compgen -W 'ptx ptxas' -- "$word")); return ;;
         --device) COMPREPLY=($(compgen -W 'h200 h100 a100 v100 t4 rtx4090 rtx3090 l4 b200 rtx5090 gb10 p100 p2000' -- "$word")); return ;;
+        --devices) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --max-instructions) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --color) COMPREPLY=($(compgen -W 'auto always never' -- "$word")); return ;;
         --compiler) COMPREPLY=($(compgen -W 'auto nvcc clang' -- "$word")); return ;;
@@ -65,7 +68,7 @@ _coalesce() {
         --json) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --html) COMPREPLY=($(compgen -f -- "$word")); return ;;
       esac
-      COMPREPLY=($(compgen -W '--help -h --threads --engine --model --shadow --device --max-instructions --color --compiler -X --n --block --stride --width --pad --lanes --on --time --json --html --wide --csv --markdown all list' -- "$word")) ;;
+      COMPREPLY=($(compgen -W '--help -h --threads --engine --model --shadow --device --devices --max-instructions --color --compiler -X --n --block --stride --width --pad --lanes --on --time --json --html --wide --csv --markdown all list' -- "$word")) ;;
     banks)
       case "$before" in
         --stride) COMPREPLY=($(compgen -f -- "$word")); return ;;
