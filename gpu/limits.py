@@ -79,7 +79,6 @@ LIMITS = {
     "l2_write_gbs": ("GB/s", scaled(best("bandwidth/l2_write/"), 1e-9)),
     "dram_read_gbs": ("GB/s", scaled(best("bandwidth/dram_read/"), 1e-9)),
     "dram_copy_gbs": ("GB/s", scaled(best("bandwidth/dram_copy/"), 1e-9)),
-    "dram_scattered_gbs": ("GB/s", scaled(each("bandwidth/scattered_read/1024MiB"), 1e-9)),
     "l2_bytes": ("bytes", each("device/l2")),
     "dispatch_cycles": ("cycles", cycles(slope("launch/empty/", "131072x256", f"{BLOCKS}x256", BLOCKS - 131072))),
     "barrier_cycles": ("cycles", each("barrier/32")),

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import stat
 import sys
 import tempfile
@@ -101,6 +102,12 @@ class Limits(unittest.TestCase):
         self.assertEqual(found, {"clock_ghz": 2.0, "barrier_cycles": 15.0, "barrier_warp_cycles": 2.0, "lsu": 0.5, "dispatch_cycles": 2.0,
                                  "dram_read_gbs": 3000.0})
         self.assertIn("warning: fp32 was not measured", said.getvalue())
+
+    def test_limits_are_the_models(self):
+        rows = re.findall(r'X\((\w+), "([^"]+)"', pathlib.Path(ROOT, "machine/time/limits.h").read_text())
+        self.assertGreater(len(rows), 30)
+        for name, (unit, _) in limits.LIMITS.items():
+            self.assertEqual(dict(rows).get(name), unit, name)
 
     def test_every_figure_is_one_that_a_program_prints(self):
         """Names are put together from strings, so that only their beginning is in the text."""
