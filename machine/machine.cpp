@@ -95,6 +95,8 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
     state_->options.notice(d);
   };
   if (state_->options.notice) launch.notice = &notice;
+  std::optional<State::Moment> before;
+  if (state_->explores(launch)) before.emplace(*state_);
   std::optional<LaunchCheck> check;
   if (state_->options.check) launch.observer = &check.emplace(state_->begin_check(launch));
   std::unique_ptr<TimeTrace> trace;
@@ -119,8 +121,14 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
       report.diagnostics.push_back(std::move(d));
     }
   }
+  state_->faulted = state_->faulted || report.fault != Fault::none;
+  if (before) state_->explore(*before, launch, kernel, config, loaded, report);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;
+}
+
+std::vector<Diagnostic> Machine::heap_leaks() const {
+  return state_->faulted ? std::vector<Diagnostic>{} : state_->heap.leaks();
 }
 
 void Machine::use_plain(bool plain) { state_->options.plain = plain; }

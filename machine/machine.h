@@ -52,6 +52,9 @@ struct Options {
   bool check = false;
   // Estimates the time of every launch on the device (LaunchReport::time).
   bool time = false;
+  // With `check`: orders of blocks and warps in which each launch is run. 0: two for a short launch whose kernel reads
+  // what other threads may be about to write, else one.
+  uint32_t schedules = 0;
   // Kernels are run by the plain executor (plain/plain.h), by one thread. It counts by Model::ptx only.
   bool plain = false;
   // Every launch is run by the plain executor first, on memory that is then put back; what differs is a warning of the
@@ -145,6 +148,10 @@ class Machine {
   void copied(uint64_t to, uint64_t from, uint64_t bytes);
   // With Options::check: how many of these bytes nothing has written; `first`: the first of them. 0 without.
   uint64_t unwritten(uint64_t address, uint64_t bytes, uint64_t& first);
+
+  // With Options::check: what kernels have taken from malloc and not freed, one for each place. Nothing if a launch has
+  // ended early.
+  std::vector<Diagnostic> heap_leaks() const;
 
   // Runs a kernel to its end. The caller has checked the configuration against the device and KernelInfo.
   // Never throws for what the kernel does: faults are in the report, with the counters of what ran.

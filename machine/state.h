@@ -15,6 +15,7 @@
 #include "machine/loaded_program.h"
 #include "machine/machine.h"
 #include "machine/plain/plain.h"
+#include "machine/plain/shadow.h"
 #include "machine/time/estimator.h"
 
 namespace coalesce::machine {
@@ -32,13 +33,28 @@ struct Machine::State {
   const Allocation* grid_workspace = nullptr;  // made by the first cooperative launch
   std::unique_ptr<Pool> pool;                  // made by the first launch
   std::atomic<bool> interrupted{false};
-  AccessId next_access = 1;  // of checked launches
+  AccessId next_access = 1;                                // of checked launches
+  bool faulted = false;                                    // some launch has ended early
+  uint64_t explored_bytes = 0, explored_instructions = 0;  // by second orders that nobody has asked for
 
   // The parts of a launch, in order.
   const Code* find_code(LoadedProgram& program, std::string_view kernel, const LaunchConfig& config,
                         LaunchReport& report);
   void configure(Launch& launch, const Code& code, const LaunchConfig& config);
   void run(Launch& launch, std::string_view kernel, Tally& total);
+  // With Options::check: memory as a launch finds it, with what nothing has written, and malloc's heap.
+  struct Moment {
+    explicit Moment(const State& s);
+    void put_back(const State& s) const;
+    plain::Snapshot contents;
+    DeviceHeap heap;
+    std::vector<std::pair<const Allocation*, Written>> written;
+  };
+  bool explores(const Launch& launch);
+  // Runs the launch in further orders of its blocks and warps, each from `before`, and adds to the report what only
+  // those find. Memory stays as it is now.
+  void explore(const Moment& before, const Launch& usual, std::string_view kernel, const LaunchConfig& config,
+               const LoadedProgram& program, LaunchReport& report);
   void fill_report(Launch& launch, Tally& total, const LoadedProgram& program, LaunchReport& report);
 
   // Before a launch that may give the device work.

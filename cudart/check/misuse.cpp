@@ -120,6 +120,7 @@ void HostCheck::report_refused() {
 }
 
 void HostCheck::report_leaks() {
+  for (const Diagnostic& d : machine_.heap_leaks()) sink_(d);
   constexpr std::size_t kShown = 8;
   Diagnostic d;
   uint64_t bytes = 0;

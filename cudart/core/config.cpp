@@ -63,6 +63,7 @@ Config read() {
   read_name("COALESCE_MODEL", machine::kModels, c.model);
   c.check = read_choice("COALESCE_CHECK", false);
   c.time = read_choice("COALESCE_TIME", false);
+  read_number("COALESCE_SCHEDULES", c.schedules, uint32_t{1000});
   c.shadow = read_choice("COALESCE_SHADOW", false);
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const char* no_color = std::getenv("NO_COLOR");

@@ -20,10 +20,11 @@ struct Config {
   machine::Model model = machine::Model::ptx;           // COALESCE_MODEL
   bool time = false;                                    // COALESCE_TIME: 1 estimates times (machine/time)
   bool check = false;                                   // COALESCE_CHECK: 1 looks for hazards (machine/check)
-  bool shadow = false;    // COALESCE_SHADOW: 1 compares every launch with the plain executor (machine/plain)
-  std::string record;     // COALESCE_RECORD: path; empty: no record
-  bool progress = false;  // COALESCE_PROGRESS: 1/always, 0/never; else when stderr is a terminal
-  bool colour = false;    // COALESCE_COLOR: likewise; NO_COLOR counts as never
+  uint32_t schedules = 0;  // COALESCE_SCHEDULES: orders in which checked launches run; 0: as the machine decides
+  bool shadow = false;     // COALESCE_SHADOW: 1 compares every launch with the plain executor (machine/plain)
+  std::string record;      // COALESCE_RECORD: path; empty: no record
+  bool progress = false;   // COALESCE_PROGRESS: 1/always, 0/never; else when stderr is a terminal
+  bool colour = false;     // COALESCE_COLOR: likewise; NO_COLOR counts as never
 };
 
 // Reads the environment once. Values that are no numbers are reported on stderr and ignored.

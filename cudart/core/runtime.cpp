@@ -76,6 +76,7 @@ cudaError_t Runtime::context() {
     options.model = config().model;
     options.check = config().check;
     options.time = config().time && !config().check;
+    options.schedules = config().schedules;
     options.shadow = config().shadow && !config().check;
     options.plain = config().engine == machine::Engine::plain && !config().check;
     if (config().progress) options.progress = note_progress;

@@ -26,8 +26,12 @@ void LaunchCheck::find_bounds() {
       pointers[r] = Pointer::elsewhere;
     }
   }
+  std::map<uint32_t, uint32_t> numbers;  // of registers that are roots
   for (const Root& root : find_roots(p, pointers)) {
     Bounds& b = bounds_.emplace_back();
+    const bool loaded = root.kind == Root::Kind::loaded;
+    pointer_of_.push_back(loaded ? numbers.emplace(root.index, static_cast<uint32_t>(numbers.size())).first->second
+                                 : kNone);
     if (root.kind == Root::Kind::array) {
       const ArrayVariable& a = p.arrays[root.index];
       b = {false, a.space, a.offset, a.size ? a.offset + a.size : uint64_t{launch_.shared_bytes}};
@@ -36,12 +40,29 @@ void LaunchCheck::find_bounds() {
       b = {false, AddressSpace::global, a.base, a.base + a.size};
     }
   }
+  pointers_ = static_cast<uint32_t>(numbers.size());
+  loads_.resize(p.memory.size());
+  const auto number = [&](uint32_t r) {
+    const auto at = numbers.find(r);
+    return at == numbers.end() ? kNone : at->second;
+  };
+  for (uint32_t k = 0; k < p.code.size(); ++k) {
+    const Instruction& i = p.code[k];
+    if (i.kind == Kind::call && i.results[0] != kNone && number(i.results[0]) != kNone)
+      given_[k] = number(i.results[0]);
+    if (i.kind != Kind::load) continue;
+    const MemoryOp& m = p.memory[i.memory];
+    for (uint32_t e = 0; e < m.values.size(); ++e)
+      if (m.values[e].is_reg() && number(m.values[e].reg) != kNone)
+        loads_[i.memory].emplace_back(e, number(m.values[e].reg));
+  }
 }
 
 // "of shared memory 'words'", "of allocation #3 ...": what an address was made of.
 std::string LaunchCheck::name_bounds(const Seen& s) const {
   const Decoded& p = *launch_.program;
   const Bounds& b = bounds_[p.code[s.instruction].memory];
+  if (s.made_of != 0) return launch_.memory->describe(s.made_of, 1);
   if (b.space == AddressSpace::global) return launch_.memory->describe(b.base, 1);
   for (const ArrayVariable& a : p.arrays)
     if (a.space == b.space && a.offset == b.base) {
@@ -62,17 +83,60 @@ bool BlockCheck::within(const Access& a, const Target& t, uint64_t bytes) const 
 }
 
 // Finds accesses of the device heap that lie between blocks of malloc, or in one that was freed.
-void BlockCheck::check_heap(const Access& a, const Target& t) {
+bool BlockCheck::check_heap(const Access& a, const Target& t) {
   const DeviceHeap* heap = check_.launch().heap;
-  if (!heap || !heap->holds(t.address)) return;
+  if (!heap || !heap->holds(t.address)) return true;
   const DeviceHeap::Block block = heap->around(t.address);
-  if (block.live && t.address + a.bytes <= block.base + block.bytes) return;
+  if (block.live && t.address + a.bytes <= block.base + block.bytes) return true;
   LaunchCheck::Seen s = seen(Hazard::out_of_array, a, t);
   const std::string what = std::to_string(block.bytes) + " bytes that malloc has given";
   s.note = block.base == 0 ? "malloc has not given it"
            : block.live    ? std::to_string(t.address - block.base - block.bytes) + " bytes behind the end of " + what
                            : "within " + what + ", which were freed";
   check_.found(s);
+  return false;
+}
+
+// Before a load: the pointers that its lanes are about to get.
+void BlockCheck::load_pointers(const Access& a, const Warp& w) {
+  for (uint32_t m = w.active; m; m &= m - 1) {
+    Target t;
+    t.lane = lowest(m);
+    t.warp = w.index;
+    const bool found = locate(a, w, address_of(a, w, t.lane), a.bytes, t) && t.host && a.op->width == 8;
+    for (const auto& [element, number] : check_.loads_pointers(a.window)) {
+      uint64_t& to = warps_[w.index].pointers[number][t.lane];
+      to = 0;
+      if (found) std::memcpy(&to, t.host + std::size_t{element} * 8, 8);
+    }
+  }
+}
+
+void BlockCheck::gave(uint32_t instruction, uint32_t lane, uint64_t address, Warp& w) {
+  if (const uint32_t n = check_.given_pointer(instruction); n != kNone) warps_[w.index].pointers[n][lane] = address;
+}
+
+// Whether the access lies in the allocation, or the block of malloc's, that the pointer it was made of points to.
+bool BlockCheck::within_pointer(const Access& a, const Target& t) {
+  const uint64_t from = warps_[t.warp].pointers[check_.pointer_of(a.window)][t.lane];
+  if (from == 0 || t.space != AddressSpace::global) return true;
+  const Allocation* target = check_.launch().memory->find(from);
+  if (!target || target->origin == Origin::host) return true;
+  const bool inside = t.address - target->base < target->size;
+  const DeviceHeap* heap = check_.launch().heap;
+  if (!heap || !heap->holds(from)) {
+    if (inside) return true;
+    LaunchCheck::Seen s = seen(Hazard::out_of_array, a, t);
+    s.made_of = target->base;
+    check_.found(s);
+    return false;
+  }
+  const DeviceHeap::Block block = heap->around(from);
+  if (!block.live || from - block.base >= block.bytes || t.address - block.base < block.bytes) return true;
+  LaunchCheck::Seen s = seen(Hazard::out_of_array, a, t);
+  s.note = "its address was made of a pointer to " + std::to_string(block.bytes) + " bytes that malloc has given";
+  check_.found(s);
+  return false;
 }
 
 }  // namespace coalesce::machine

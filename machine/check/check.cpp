@@ -27,6 +27,9 @@ void BlockCheck::begin(uint64_t block) {
   local_written_.clear();
   arrived_.clear();
   places_.clear();
+  settle_atomics();
+  changers_.clear();
+  check_.count_change();
   shadows = false;
   for (uint32_t w = 0; w < warps_.size(); ++w) {
     WarpState& s = warps_[w];
@@ -36,6 +39,10 @@ void BlockCheck::begin(uint64_t block) {
     s.group.fill(0);
     s.undefined.clear();
     s.passed.assign(check_.skips().size(), 0);
+    s.states.clear();
+    s.repeats.clear();
+    s.pointers.assign(check_.pointers(), {});
+    s.lanes_passed.assign(check_.lane_skips().size(), {0, 0});
   }
 }
 
@@ -260,90 +267,11 @@ void BlockCheck::check_cell(Cell& cell, uint64_t at, const Access& a, const Targ
   cell.writer = {t.id, cell.writer.id == t.id ? cell.writer.lanes | me : me};
 }
 
-// Whether the access comes before what all lanes of the target's warp do now, at a line's cell or a word's.
-bool BlockCheck::before_all(const Accessed& before, const Target& t, bool line) const {
-  if (before.id < t.first) return true;
-  const AccessRecord& r = check_[before.id];
-  if (r.under_way) return false;
-  if (line && r.block == block_ && r.warp == t.warp) return true;  // lane by lane the same thread
-  return warps_[t.warp].view.all_know(r.block, static_cast<uint32_t>(r.warp), r.clock);
-}
-
-// A cell's next reader.
-void BlockCheck::add_reader(Cell& cell, const Accessed& reader, const Target& t, bool line) const {
-  for (Accessed& r : cell.readers) {
-    if (r.id >= t.first && check_[r.id].is(block_, t.warp, warps_[t.warp].view.now)) {
-      r.lanes |= reader.lanes;
-      return;
-    }
-    if (before_all(r, t, line)) {
-      r = reader;
-      return;
-    }
-  }
-  cell.readers[1] = reader;
-}
-
-// A warp's weak access of a whole line, a word a lane: looked at as one, if nothing is wrong with it. False: it is to
-// be looked at lane by lane.
-bool BlockCheck::whole_line(const Access& a, Warp& w, bool races) {
-  const AccessRule& rule = check_.rule(a.instruction);
-  if (w.active != ~0u || a.bytes != 4 || is_strong(rule) || a.op->is_copy || rule.kind == Kind::atomic) return false;
-  const uint64_t base = address_of(a, w, 0);
-  if (base % Cells::kLine != 0) return false;
-  if (a.shape == AddressShape::vector) {
-    uint64_t apart = 0;
-    for (uint32_t l = 1; l < kLanes; ++l) apart |= address_of(a, w, l) ^ (base + l * 4);
-    if (apart != 0) return false;
-  } else if (a.shape != AddressShape::contiguous) {
-    return false;
-  }
-  Target t;
-  t.warp = w.index;
-  if (!locate(a, w, base, Cells::kLine, t) || t.space == AddressSpace::local || t.at % Cells::kLine != 0) return false;
-  if (!within(a, t, Cells::kLine) || (t.space == AddressSpace::global && last_->origin == Origin::heap)) return false;
-  const bool reads = rule.kind == Kind::load;
-  Handovers& places = t.space == AddressSpace::shared ? places_ : check_.places();
-  if (reads ? t.written && !t.written->all(t.at, Cells::kLine) : !places.empty()) return false;
-  if (races) {
-    Cell* cell = t.cells->line(t.at, check_.made);
-    if (!cell || !before_all(cell->writer, t, true)) return false;
-    const Accessed now{id_of(a, w.index), ~0u};
-    if (reads) {
-      add_reader(*cell, now, t, true);
-    } else {
-      for (const Accessed& r : cell->readers)
-        if (!before_all(r, t, true)) return false;
-      *cell = {now, {}};
-    }
-  }
-  if (!reads && t.written) t.written->set(t.at, Cells::kLine);
-  touch(a, t, Cells::kLine);
-  return true;
-}
-
-// A weak load of one word by all lanes, likewise.
-bool BlockCheck::one_word(const Access& a, Warp& w, bool races) {
-  const AccessRule& rule = check_.rule(a.instruction);
-  if (a.shape != AddressShape::uniform || rule.kind != Kind::load || is_strong(rule) || a.op->is_copy) return false;
-  Target t;
-  t.warp = w.index;
-  if (!locate(a, w, address_of(a, w, 0), a.bytes, t) || !t.cells || !within(a, t, a.bytes)) return false;
-  if (t.space == AddressSpace::global && last_->origin == Origin::heap) return false;
-  if (t.written && !t.written->all(t.at, a.bytes)) return false;
-  const Accessed now{races ? id_of(a, w.index) : 0, w.active};
-  bool fine = true;
-  touch(a, t, a.bytes);
-  if (!races) return true;
-  t.cells->visit(t.at, a.bytes, check_.made,
-                 [&](Cell& cell, uint64_t) { fine = fine && before_all(cell.writer, t, false); });
-  if (fine) t.cells->visit(t.at, a.bytes, check_.made, [&](Cell& cell, uint64_t) { add_reader(cell, now, t, false); });
-  return fine;
-}
-
 void BlockCheck::touch(const Access& a, const Target& t, uint32_t bytes) {
-  if (t.space == AddressSpace::global && last_->origin != Origin::heap)
-    check_.footprint().add(a.instruction, t.address, bytes);
+  if (t.space != AddressSpace::global) return;
+  // The host may change it while the kernel runs.
+  if (last_->origin == Origin::host || last_->origin == Origin::managed) check_.count_change();
+  if (last_->origin != Origin::heap) check_.footprint().add(a.instruction, t.address, bytes);
 }
 
 uint64_t BlockCheck::address_of(const Access& a, const Warp& w, uint32_t lane) const {
@@ -359,9 +287,14 @@ void BlockCheck::access(const Access& a, Warp& w) {
   if (shadows && (a.op->space == AddressSpace::param || a.op->space == AddressSpace::constant)) forget_results(i, w);
   if (a.op->space == AddressSpace::param) return;
   check_.tidy();
-  const Kind kind = check_.rule(a.instruction).kind;
+  const AccessRule& rule = check_.rule(a.instruction);
+  const Kind kind = rule.kind;
+  const bool of_pointer = check_.pointer_of(a.window) != kNone;
+  if (kind == Kind::load && !check_.loads_pointers(a.window).empty()) load_pointers(a, w);
+  if (!before_.empty()) settle_atomics();
+  if (rule.may_poll) note_polled(a, w);
   const bool races = check_.room();
-  if (!shadows && (whole_line(a, w, races) || one_word(a, w, races))) return;
+  if (!shadows && !of_pointer && (whole_line(a, w, races) || one_word(a, w, races) || apart(a, w, races))) return;
   swapped_.clear();
   for (uint32_t m = w.active; m; m &= m - 1) {
     Target t;
@@ -373,10 +306,26 @@ void BlockCheck::access(const Access& a, Warp& w) {
       check_.footprint().add(a.instruction, address, a.bytes);
     if (!locate(a, w, address, a.bytes, t)) continue;
     touch(a, t, a.bytes);
-    if (!within(a, t, a.bytes)) check_.found(seen(Hazard::out_of_array, a, t));
-    if (last_ && t.space == AddressSpace::global && last_->origin == Origin::heap) check_heap(a, t);
-    check_written(a, w, t);
+    bool own = within(a, t, a.bytes);
+    if (!own) check_.found(seen(Hazard::out_of_array, a, t));
+    if (t.space == AddressSpace::global && last_->origin == Origin::heap) own = check_heap(a, t) && own;
+    if (of_pointer && own) own = within_pointer(a, t);
+    if (own)
+      check_written(a, w, t);
+    else if (shadows && kind == Kind::load)
+      for (const Value& v : a.op->values)
+        if (v.is_reg()) warps_[w.index].undefined.define(v.reg, 1u << t.lane);
     const bool same = kind == Kind::store && store_lane(a, w, t);
+    if (kind == Kind::store && t.host && !same) {
+      const LaunchCheck::Changer by{block_, w.index, t.lane, a.instruction};
+      is_strong(rule) ? changed(t.space, t.address, by) : check_.count_change();
+    } else if (kind == Kind::atomic && t.host && a.op->returns && a.op->width <= 8) {
+      Before b{t.host, 0, a.op->width, t.space, t.address, {block_, w.index, t.lane, a.instruction}};
+      std::memcpy(&b.old, t.host, a.op->width);
+      before_.push_back(b);
+    } else if (kind == Kind::atomic) {
+      check_.count_change();
+    }
     if (!t.cells || !races) continue;
     t.cells->visit(t.at, a.bytes, check_.made, [&](Cell& cell, uint64_t at) { check_cell(cell, at, a, t, same); });
     if (copies_to(*a.op)) {

@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "machine/check/clocks.h"
 #include "machine/check/footprint.h"
@@ -39,8 +40,9 @@ struct AccessRule {
   Kind kind = Kind::nothing;
   Order order = Order::weak;
   Scope scope = Scope::device;
-  bool polls = false;   // a strong load in a loop without stores: it waits for what it reads
-  uint8_t used = 0xff;  // loads: bit k, the value of element k is not only moved on
+  bool polls = false;     // a strong load in a loop without stores: it waits for what it reads
+  bool may_poll = false;  // a load, or an atomic that returns a value, in a loop
+  uint8_t used = 0xff;    // loads: bit k, the value of element k is not only moved on
 };
 std::vector<AccessRule> find_rules(const Decoded& program);  // by instruction
 
@@ -49,7 +51,8 @@ std::vector<AccessRule> find_rules(const Decoded& program);  // by instruction
 struct Skip {
   uint32_t barrier, branch, after;  // instruction, blocks
 };
-std::vector<Skip> find_skips(const Decoded& program);
+// The same of barriers of warps, by `kind`.
+std::vector<Skip> find_skips(const Decoded& program, Kind kind = Kind::barrier);
 
 class BlockCheck;
 
@@ -60,6 +63,7 @@ class LaunchCheck final : public LaunchObserver {
   static constexpr std::size_t kFewRecords = 1u << 20;
   LaunchCheck(Launch& launch, AccessId first, uint64_t room);
   std::unique_ptr<BlockObserver> observe_blocks() override;
+  bool checks() const override { return true; }
 
   AccessId add(const AccessRecord& record);
   AccessId first() const { return first_; }
@@ -94,13 +98,27 @@ class LaunchCheck final : public LaunchObserver {
     AddressSpace space = AddressSpace::global;
     uint64_t address = 0;
     uint32_t origin = kNone;  // uninitialised: the instruction that has read it, if it is another
+    uint64_t made_of = 0;     // out_of_array: the allocation of the pointer that its address was made of
     uint32_t apart = 0;  // who race: 0 lanes of a warp, 1 warps, 2 blocks. The widest of a finding's pairs is shown
     std::string note = {};
   };
+  // The lane that has changed a word last by an atomic or a strong store.
+  struct Changer {
+    uint64_t block = 0;
+    uint32_t warp = 0, lane = 0, instruction = kNone;
+  };
+  std::unordered_map<uint64_t, Changer>& changers() { return changers_; }  // of global memory, by address
+  void count_change() { ++changes_; }                                      // of memory that others read
+  uint64_t changes() const { return changes_; }
+  std::string name_address(const Seen& s) const;
+  std::string name_place(uint32_t instruction) const;
+  std::string name_changer(const Changer& c) const;
+
   void found(const Seen& s);
   // Notes the first unwritten value that an instruction has read: it is named where it is used.
   void read_undefined(const Seen& s) { origins_.emplace(s.instruction, s); }
   const std::vector<Skip>& skips() const { return skips_; }
+  const std::vector<Skip>& lane_skips() const { return lane_skips_; }
   // The bytes that an operation's address may reach, of shared or local memory, or of global memory.
   struct Bounds {
     bool any = true;  // no limits are known
@@ -108,6 +126,17 @@ class LaunchCheck final : public LaunchObserver {
     uint64_t base = 0, end = 0;
   };
   const Bounds& bounds(uint32_t operation) const { return bounds_[operation]; }
+  // Pointers from memory and from malloc that addresses are made of have numbers. The pointer of an operation's
+  // address; those that it loads, by element; the one that a call of malloc gives; kNone: none.
+  uint32_t pointer_of(uint32_t operation) const { return pointer_of_[operation]; }
+  const std::vector<std::pair<uint32_t, uint32_t>>& loads_pointers(uint32_t operation) const {
+    return loads_[operation];
+  }
+  uint32_t given_pointer(uint32_t instruction) const {
+    const auto at = given_.find(instruction);
+    return at == given_.end() ? kNone : at->second;
+  }
+  uint32_t pointers() const { return pointers_; }
   std::vector<Diagnostic> take();
 
  private:
@@ -116,7 +145,6 @@ class LaunchCheck final : public LaunchObserver {
   void explain(const Seen& s, Diagnostic& d) const;
   std::array<uint32_t, 3> thread(uint32_t warp, uint32_t lane) const;
   std::array<uint32_t, 3> block(uint64_t index) const;
-  std::string name_address(const Seen& s) const;
 
   Launch& launch_;
   AccessId first_;
@@ -130,8 +158,14 @@ class LaunchCheck final : public LaunchObserver {
   void find_bounds();
   std::string name_bounds(const Seen& s) const;
 
-  std::vector<Skip> skips_;
+  uint64_t changes_ = 1;
+  std::unordered_map<uint64_t, Changer> changers_;
+  std::vector<Skip> skips_, lane_skips_;
   std::vector<Bounds> bounds_;
+  std::vector<uint32_t> pointer_of_;
+  std::vector<std::vector<std::pair<uint32_t, uint32_t>>> loads_;
+  std::map<uint32_t, uint32_t> given_;
+  uint32_t pointers_ = 0;
   std::map<uint32_t, Seen> origins_;
   std::set<BlockCheck*> blocks_;
   std::size_t enough_ = kFewRecords;
@@ -159,6 +193,10 @@ class BlockCheck final : public BlockObserver {
   void decides(uint32_t instruction, uint32_t mask, Warp& w) override;
   void barrier(const std::vector<Arrival>& at, uint32_t id, bool whole) override;
   void arrive(uint32_t warp, uint32_t id) override;  // bar.arrive: leaves what it has seen for barrier `id`
+  void gave(uint32_t instruction, uint32_t lane, uint64_t address, Warp& w) override;
+  void turn_ends(Warp& w) override;
+  bool waits(const Warp& w, uint32_t lanes) override;
+  std::string waits_for(const Warp& w, uint32_t lanes, uint32_t& instruction) override;
 
   // For LaunchCheck::forget(): calls `visit` with each id that it holds, which may change it; forgets what it could do
   // without.
@@ -168,9 +206,23 @@ class BlockCheck final : public BlockObserver {
 
  private:
   struct Target;  // one lane's access
-  struct Copy {   // a cp.async that has not been waited for
+  class Known;
+  struct Copy {  // a cp.async that has not been waited for
     uint32_t lane, group, at, bytes;
     AccessId id;
+  };
+  struct Polled {  // the last read that may be waiting for a value
+    uint32_t instruction = kNone, lane = 0, bytes = 0;
+    uint64_t address = 0;
+    const Access* access = nullptr;
+  };
+  struct Before {  // an atomic's word before it
+    const std::byte* at = nullptr;
+    uint64_t old = 0;
+    uint32_t width = 0;
+    AddressSpace space = AddressSpace::global;
+    uint64_t address = 0;
+    LaunchCheck::Changer by;
   };
   struct Ids {
     Clock clock = 0;
@@ -182,6 +234,14 @@ class BlockCheck final : public BlockObserver {
     std::vector<Copy> copies;
     std::array<uint32_t, 32> group{};  // of each lane: the group its copies go to
     UndefinedRegisters undefined;
+    std::vector<std::array<uint64_t, 32>> pointers;  // by number: what each lane has got last; 0: nothing
+    // By barrier of the warp that can be gone past: lanes that came to the branch; and to the block behind it.
+    std::vector<std::pair<uint32_t, uint32_t>> lanes_passed;
+    // At the ends of its turns since memory has changed last: its states, and the lanes of which one came again.
+    uint64_t turn_changes = 0;
+    std::set<uint64_t> states;
+    std::vector<std::pair<uint32_t, Polled>> repeats;
+    Polled polled;
     // One entry a skip, since the last barrier: 1 it has come to the branch, 2 and to the block behind it.
     std::vector<uint8_t> passed;
   };
@@ -191,10 +251,13 @@ class BlockCheck final : public BlockObserver {
   uint64_t address_of(const Access& a, const Warp& w, uint32_t lane) const;
   bool locate(const Access& a, const Warp& w, uint64_t address, uint64_t bytes, Target& t);
   bool within(const Access& a, const Target& t, uint64_t bytes) const;
-  void check_heap(const Access& a, const Target& t);
+  bool check_heap(const Access& a, const Target& t);
+  void load_pointers(const Access& a, const Warp& w);
+  bool within_pointer(const Access& a, const Target& t);
   void touch(const Access& a, const Target& t, uint32_t bytes);
   bool whole_line(const Access& a, Warp& w, bool races);
   bool one_word(const Access& a, Warp& w, bool races);
+  bool apart(const Access& a, Warp& w, bool races);
   bool before_all(const Accessed& before, const Target& t, bool line) const;
   void add_reader(Cell& cell, const Accessed& reader, const Target& t, bool line) const;
   bool store_lane(const Access& a, Warp& w, const Target& t);
@@ -212,11 +275,17 @@ class BlockCheck final : public BlockObserver {
   void race(const Accessed& before, uint32_t lane, const Access& a, const Target& t);
   LaunchCheck::Seen seen(Hazard hazard, const Access& a, const Target& t) const;
 
+  // --- waits.cpp
+  void changed(AddressSpace space, uint64_t address, const LaunchCheck::Changer& by);
+  void settle_atomics();
+  void note_polled(const Access& a, const Warp& w);
+
   // --- order.cpp: what synchronises
   void hand_over(const Access& a, const Warp& w, const Target& t);
   bool swaps(const Access& a, const Warp& w, const Target& t);
   void finish_copies(WarpState& s, uint32_t warp, uint32_t lanes, uint32_t left);
   void check_skipped(const std::vector<Arrival>& at);
+  void check_skipping_lanes(const LaneOp& op, uint32_t named, const Warp& w);
   const char* missing(const AccessRecord& before, uint32_t lane, const Access& a, const Target& t) const;
 
   LaunchCheck& check_;
@@ -228,7 +297,9 @@ class BlockCheck final : public BlockObserver {
   Handovers places_;                  // of shared memory
   std::vector<uint64_t> swapped_;     // addresses where a lane's compare-and-swap of this instruction succeeds
   std::map<uint32_t, View> arrived_;  // by barrier: what warps that did not wait have left there
-  const Allocation* last_ = nullptr;  // that was accessed
+  std::vector<Before> before_;        // of atomics under way
+  std::unordered_map<uint64_t, LaunchCheck::Changer> changers_;  // of shared memory
+  const Allocation* last_ = nullptr;                             // that was accessed
 };
 
 template <class Visit>

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "machine/check/check.h"
+#include "machine/execute/launch.h"
 
 namespace coalesce::machine {
 
@@ -24,7 +25,8 @@ LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room)
       room_(room),
       rules_(find_rules(*launch.program)),
       footprint_(*launch.program),
-      skips_(find_skips(*launch.program)) {
+      skips_(find_skips(*launch.program)),
+      lane_skips_(find_skips(*launch.program, Kind::warp_barrier)) {
   find_bounds();
   for (const AccessRule& r : rules_) block_scopes_ = block_scopes_ || (is_strong(r) && r.scope == Scope::block);
   for (const Instruction& i : launch.program->code)
@@ -95,6 +97,21 @@ std::string LaunchCheck::name_address(const Seen& s) const {
   return bytes + "at offset " + std::to_string(s.address) + " of shared memory";
 }
 
+std::string LaunchCheck::name_place(uint32_t instruction) const {
+  const Decoded& p = *launch_.program;
+  const SourcePlace& at = p.places[p.code[instruction].place].source;
+  if (at.line == 0) return "PTX line " + std::to_string(p.code[instruction].ptx_line);
+  return at.file.substr(at.file.rfind('/') + 1) + ":" + std::to_string(at.line);
+}
+
+std::string LaunchCheck::name_changer(const Changer& c) const {
+  const auto three = [](const std::array<uint32_t, 3>& a) {
+    return "(" + std::to_string(a[0]) + "," + std::to_string(a[1]) + "," + std::to_string(a[2]) + ")";
+  };
+  return "block " + three(block(c.block)) + ", thread " + three(thread(c.warp, c.lane)) + " at " +
+         name_place(c.instruction);
+}
+
 void LaunchCheck::found(const Seen& s) {
   // The first of several uses of a value is shown.
   const bool of_origin = s.origin != kNone;
@@ -130,12 +147,12 @@ Diagnostic LaunchCheck::describe(const Seen& s) const {
   d.lanes = 1u << s.lane;
   d.thread = thread(s.warp, s.lane);
   d.address = name_address(s);
-  d.inlined_at = p.places[i.place].inlined_at;
+  d.inlined_at = inlined_to(p, s.instruction);
   if (s.before) {
     const AccessRecord& r = (*this)[s.before];
     const Instruction& j = p.code[r.instruction];
     d.other = Party{verb(rule(r.instruction).kind), p.places[j.place].source,     j.ptx_line, block(r.block),
-                    thread(r.warp, s.before_lane),  p.places[j.place].inlined_at, {}};
+                    thread(r.warp, s.before_lane),  inlined_to(p, r.instruction), {}};
   }
   explain(s, d);
   return d;
@@ -163,14 +180,16 @@ void LaunchCheck::explain(const Seen& s, Diagnostic& d) const {
                               : name(o.space) + " memory that nothing has written");
         d.what = "use";
         d.address = shuffled ? "" : name_address(o);
-        d.other = Party{shuffled ? "shuffle" : "read", p.places[i.place].source,     i.ptx_line, block(o.block),
-                        thread(o.warp, o.lane),        p.places[i.place].inlined_at, {}};
+        d.other = Party{shuffled ? "shuffle" : "read", p.places[i.place].source, i.ptx_line, block(o.block),
+                        thread(o.warp, o.lane),        inlined_to(p, s.origin),  {}};
         return;
       }
       d.message = d.what + " of " + space + " memory that nothing has written";
       break;
     case Hazard::divergent_barrier:
-      d.message = "barrier that some warps of the block go past while others wait at it";
+      d.message = p.code[s.instruction].kind == Kind::warp_barrier
+                      ? "barrier that some lanes of the warp go past while others wait at it"
+                      : "barrier that some warps of the block go past while others wait at it";
       d.what = d.address = "";
       break;
     case Hazard::out_of_array:

@@ -91,8 +91,10 @@ void BlockCheck::lanes(const LaneOp& op, Warp& w) {
   }
   if (!i.names_lanes && i.kind != Kind::warp_barrier) return;
   const uint32_t* masks = w.at<uint32_t>(op.sources.back());
+  bool named_all = true;
   for (uint32_t m = w.active; m; m &= m - 1) {
     if (masks[lowest(m)] >> lowest(m) & 1) continue;
+    named_all = false;
     LaunchCheck::Seen s{Hazard::bad_mask, op.index};
     s.block = block_;
     s.warp = w.index;
@@ -102,12 +104,33 @@ void BlockCheck::lanes(const LaneOp& op, Warp& w) {
   if (i.kind != Kind::warp_barrier) return;
   for (uint32_t left = w.active; left;) {
     const uint32_t named = masks[lowest(left)];
+    check_skipping_lanes(op, named_all ? named : 0, w);  // a wrong mask says nothing of who should come
     if (named & w.alive) warps_[w.index].view.sync_lanes(named & w.alive, w.alive);
     left &= ~(named | (1u << lowest(left)));
   }
 }
 
+// A barrier of lanes of a warp is complete: have some that it names gone past it?
+void BlockCheck::check_skipping_lanes(const LaneOp& op, uint32_t named, const Warp& w) {
+  std::vector<std::pair<uint32_t, uint32_t>>& all = warps_[w.index].lanes_passed;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    auto& [came, went] = all[k];
+    came &= ~w.active;
+    if (check_.lane_skips()[k].barrier != op.index) continue;
+    const uint32_t gone = named & went & ~w.active;
+    went &= ~named;
+    if (gone == 0) continue;
+    LaunchCheck::Seen s{Hazard::divergent_barrier, op.index};
+    s.block = block_;
+    s.warp = w.index;
+    s.lane = lowest(w.active);
+    s.note = "lane " + std::to_string(lowest(gone)) + " of the warp, which it names, has gone past it";
+    check_.found(s);
+  }
+}
+
 void BlockCheck::arrive(uint32_t warp, uint32_t id) {
+  check_.count_change();
   BlockClocks done{std::vector<Clock>(warps_.size()), {}};
   View& left = arrived_[id];
   warps_[warp].view.give(~0u, ~0u, left, done);
@@ -137,7 +160,9 @@ void BlockCheck::check_skipped(const std::vector<Arrival>& at) {
 }
 
 void BlockCheck::barrier(const std::vector<Arrival>& at, uint32_t id, bool whole) {
+  check_.count_change();
   if (whole && !check_.skips().empty()) check_skipped(at);
+  for (const Arrival& h : at) std::ranges::fill(warps_[h.warp].lanes_passed, std::pair<uint32_t, uint32_t>{});
   View all;
   BlockClocks done{std::vector<Clock>(warps_.size()), {}};
   if (const auto early = arrived_.find(id); early != arrived_.end()) {

@@ -19,7 +19,9 @@ Root join(Root a, Root b) {
 
 class Roots {
  public:
-  Roots(const Decoded& p, const std::vector<Pointer>& pointers) : p_(p), of_(p.registers.size()) {
+  Roots(const Decoded& p, const std::vector<Pointer>& pointers)
+      : p_(p), of_(p.registers.size()), writers_(p.registers.size()) {
+    for (const Instruction& i : p.code) each_written(p, i, [&](uint32_t r) { writers_[r] += !updates(i, r); });
     for (uint32_t r = 0; r < of_.size(); ++r) {
       if (pointers[r] == Pointer::of_allocation) of_[r] = {Root::Kind::parameter, r};
       if (pointers[r] == Pointer::elsewhere) of_[r] = kSeveral;
@@ -39,6 +41,12 @@ class Roots {
   }
 
  private:
+  // A pointer that moves on: the register is computed from itself.
+  static bool updates(const Instruction& i, uint32_t r) {
+    return i.kind == Kind::pure &&
+           std::ranges::any_of(i.sources, [&](const Value& v) { return v.is_reg() && v.reg == r; });
+  }
+
   bool raise(uint32_t r, Root to) {
     if (r == kNone || p_.registers[r].builtin != Builtin::none) return false;
     const Root now = join(of_[r], to);
@@ -60,7 +68,13 @@ class Roots {
       // A value from memory, or through a call, may be any pointer.
       const bool any = i.memory != kNone || i.kind == Kind::function_call || i.kind == Kind::call;
       const bool pointer = p_.registers[r].element == Element::b64;
-      changed = raise(r, any && pointer ? kSeveral : root) || changed;
+      Root to = any && pointer ? kSeveral : root;
+      const bool one = writers_[r] == 1 && !p_.has_calls;
+      const bool gives =
+          i.kind == Kind::load || (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::malloc);
+      if (any && pointer && gives && one) to = {Root::Kind::loaded, r};
+      if (!any && to.kind == Root::Kind::loaded && (!one || (i.guard != kNone && !updates(i, r)))) to = kSeveral;
+      changed = raise(r, to) || changed;
     });
     return changed;
   }
@@ -106,6 +120,7 @@ class Roots {
 
   const Decoded& p_;
   std::vector<Root> of_;
+  std::vector<uint32_t> writers_;  // of each register: instructions
 };
 
 }  // namespace

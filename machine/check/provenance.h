@@ -1,5 +1,7 @@
 // The root of an address: a variable of shared or local memory, or a pointer that is a kernel's parameter.
-// Arithmetic keeps that, whatever it adds; a pointer that comes from memory has none.
+// Arithmetic keeps that, whatever it adds. A pointer that comes from memory or malloc is a root, too, as long as each
+// register on its way is written by one instruction, and those that add to it: what that loaded last is what the
+// address was made of.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +12,8 @@
 namespace coalesce::machine {
 
 struct Root {
-  enum class Kind : uint8_t { none, array, parameter, several } kind = Kind::none;
-  uint32_t index = 0;  // into Decoded::arrays; the parameter's register
+  enum class Kind : uint8_t { none, array, parameter, loaded, several } kind = Kind::none;
+  uint32_t index = 0;  // into Decoded::arrays; the register of the parameter, or that was loaded
   bool operator==(const Root&) const = default;
 };
 

@@ -158,14 +158,14 @@ std::vector<bool> reachable_from(const Decoded& p, uint32_t from, uint32_t stop)
 
 }  // namespace
 
-std::vector<Skip> find_skips(const Decoded& p) {
+std::vector<Skip> find_skips(const Decoded& p, Kind kind) {
   std::vector<Skip> skips;
-  std::vector<uint32_t> barriers;  // blocks
-  for (uint32_t b = 0; b < p.blocks.size(); ++b) {
-    if (!p.blocks[b].reachable || p.blocks[b].last == p.blocks[b].first) continue;
-    const Instruction& last = p.code[p.blocks[b].last - 1];
-    if (last.kind == Kind::barrier && static_cast<BarrierMode>(last.mode) != BarrierMode::arrive) barriers.push_back(b);
-  }
+  std::vector<std::pair<uint32_t, uint32_t>> barriers;  // blocks, instructions
+  for (uint32_t b = 0; b < p.blocks.size(); ++b)
+    for (uint32_t k = p.blocks[b].first; p.blocks[b].reachable && k < p.blocks[b].last; ++k) {
+      const bool waits = kind != Kind::barrier || static_cast<BarrierMode>(p.code[k].mode) != BarrierMode::arrive;
+      if (p.code[k].kind == kind && waits) barriers.emplace_back(b, k);
+    }
   if (barriers.empty()) return skips;
   const auto works = [&](uint32_t b) {
     for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k)
@@ -184,8 +184,8 @@ std::vector<Skip> find_skips(const Decoded& p) {
       const std::vector<bool> part = reachable_from(p, s, branch.reconverge);
       for (uint32_t b = 0; b < p.blocks.size(); ++b) between[b] = between[b] || part[b];
     });
-    for (const uint32_t b : barriers)
-      if (between[b]) skips.push_back({p.blocks[b].last - 1, d, branch.reconverge});
+    for (const auto& [b, barrier] : barriers)
+      if (between[b]) skips.push_back({barrier, d, branch.reconverge});
   }
   return skips;
 }
@@ -208,6 +208,12 @@ std::vector<AccessRule> find_rules(const Decoded& p) {
         for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k) visit(loop, k);
   };
   each([&](uint32_t loop, uint32_t k) { stores[loop] = stores[loop] || p.code[k].kind == Kind::store; });
+  each([&](uint32_t, uint32_t k) {
+    const Kind kind = rules[k].kind;
+    rules[k].may_poll =
+        (kind == Kind::load && (rules[k].order != Order::weak || p.memory[p.code[k].memory].is_volatile)) ||
+        (kind == Kind::atomic && p.memory[p.code[k].memory].returns);
+  });
   each([&](uint32_t loop, uint32_t k) {
     rules[k].polls = rules[k].kind == Kind::load && rules[k].order != Order::weak && !stores[loop];
   });

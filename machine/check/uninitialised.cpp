@@ -127,6 +127,16 @@ void BlockCheck::enters(uint32_t block, Warp& w) {
     else if (block == skip.after && s.passed[k] == 1)
       s.passed[k] = 2;
   }
+  for (std::size_t k = 0; k < s.lanes_passed.size(); ++k) {
+    const Skip& skip = check_.lane_skips()[k];
+    auto& [came, went] = s.lanes_passed[k];
+    if (block == skip.branch) {
+      came |= w.active;
+    } else if (block == skip.after) {
+      went |= came & w.active;
+      came &= ~w.active;
+    }
+  }
   if (!s.undefined.any()) return;
   s.undefined.keep(check_.launch().program->blocks[block].live_in, w.active);
   if (!s.undefined.any()) shadows = std::ranges::any_of(warps_, [](const WarpState& o) { return o.undefined.any(); });

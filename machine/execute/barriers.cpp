@@ -123,33 +123,78 @@ bool BlockRun::release_barriers(bool stuck) {
         w.running = false;
       }
     }
-    if (together && common != kNone && !launch_.program->needs_general_mode && try_lockstep(code_->blocks[common].next))
+    if (together && common != kNone && !launch_.program->needs_general_mode && launch_.schedule == 0 &&
+        try_lockstep(code_->blocks[common].next))
       return true;
   }
   return released;
 }
 
-void BlockRun::deadlock() {
-  KernelFault f{Fault::deadlock, {}, kNone, 0, {}};
+void BlockRun::add_waits(KernelFault& f) const {
+  constexpr std::size_t kMostNotes = 8;
+  const Decoded& p = *launch_.program;
+  std::string of_block;
+  if (launch_.blocks > 1)
+    of_block = "block (" + std::to_string(ctaid_[0]) + "," + std::to_string(ctaid_[1]) + "," +
+               std::to_string(ctaid_[2]) + "), ";
+  const auto add = [&](const Warp& w, uint32_t lanes, uint32_t instruction, const std::string& what) {
+    char text[64];
+    std::snprintf(text, sizeof text, "warp %u, lanes 0x%08x ", w.index, lanes);
+    if (f.instruction == kNone) {
+      f.instruction = instruction;
+      f.lanes = lanes;
+      f.warp = w.index;
+    }
+    if (f.notes.size() < kMostNotes)
+      f.notes.push_back(of_block + text + what);
+    else if (f.notes.size() == kMostNotes)
+      f.notes.push_back("and more");
+  };
+  const auto place = [&](uint32_t instruction) {
+    const Place& at = p.places[p.code[instruction].place];
+    return at.source.line ? "line " + std::to_string(at.source.line)
+                          : "PTX line " + std::to_string(p.code[instruction].ptx_line);
+  };
+  // Who polls first: it is what the others wait for.
+  const auto polls = [&](const Warp& w, const Split& s) {
+    uint32_t instruction = kNone;
+    const std::string what = observer_ ? observer_->waits_for(w, s.mask, instruction) : "";
+    const uint32_t first = p.blocks[s.block].first;
+    add(w, s.mask, instruction == kNone ? first : instruction,
+        what.empty() ? "run in a loop at " + place(first) : what);
+  };
   for (const Warp& w : warps_) {
+    if (w.running) polls(w, w.now);
+    for (const Split& s : w.ready) polls(w, s);
+  }
+  for (const Warp& w : warps_)
     for (const std::vector<Split>* waiting : {&w.at_sync, &w.at_barrier})
       for (const Split& s : *waiting) {
-        const BasicBlock& b = launch_.program->blocks[s.block];
+        const BasicBlock& b = p.blocks[s.block];
         const bool barrier = waiting == &w.at_barrier;
-        const Instruction& i = launch_.program->code[barrier ? b.last - 1 : b.first];
-        char text[128];
-        std::snprintf(text, sizeof text, "warp %u, lanes 0x%08x wait at PTX line %u (%s)", w.index, s.mask, i.ptx_line,
-                      barrier ? "a barrier of the block" : "for lanes of their warp that never come");
-        if (f.instruction == kNone) {
-          f.instruction = barrier ? b.last - 1 : b.first;
-          f.lanes = s.mask;
-          current_ = w.index;
-        }
-        if (f.notes.size() < 8) f.notes.push_back(text);
+        const uint32_t at = barrier ? b.last - 1 : b.first;
+        const BlockCode& c = code_->blocks[s.block];
+        const uint32_t id = barrier ? w.at<uint32_t>(c.barrier_id_slot)[lowest(s.mask)] & 15 : 0;
+        add(w, s.mask, at,
+            "wait at " + place(at) +
+                (!barrier  ? " for lanes of their warp that never come"
+                 : id == 0 ? " at a barrier of the block"
+                           : " at barrier " + std::to_string(id) + " of the block"));
       }
+}
+
+bool BlockRun::waits_for_others() const {
+  if (!observer_ || mode_ != Mode::general) return false;
+  for (const Warp& w : warps_) {
+    if (!w.alive) continue;
+    if (!holding_joins(w).empty()) return false;  // lanes that break_joins() lets go first
+    if (w.running && !observer_->waits(w, w.now.mask)) return false;
+    for (const Split& s : w.ready)
+      if (!observer_->waits(w, s.mask)) return false;
+    for (const Split& s : w.at_sync)
+      if (!(named_lanes(w, s) & w.alive & ~present(w, s))) return false;  // goes on when its turn comes
   }
-  f.message = "deadlock: no thread of the block can go on; a real GPU would hang here";
-  throw f;
+  return true;
 }
 
 }  // namespace coalesce::machine

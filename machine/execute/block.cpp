@@ -200,7 +200,8 @@ BlockRun::Status BlockRun::advance_general() {
   const int passes = launch_.cooperative ? 1 : 4;
   for (int pass = 0; pass < passes;) {
     bool ran = false, sliced = false;
-    for (Warp& w : warps_) {
+    for (const uint32_t k : turns_) {
+      Warp& w = warps_[k];
       if (!w.alive || (!w.running && w.ready.empty())) continue;
       ran = true;
       current_ = w.index;
@@ -212,6 +213,7 @@ BlockRun::Status BlockRun::advance_general() {
         continue;
       }
       sliced = true;
+      if (observer_) observer_->turn_ends(w);
       // Each of its splits has had that many turns.
       if (++w.stalled < kStallsBeforeBreak * (w.ready.size() + w.running)) continue;
       w.stalled = 0;
@@ -228,8 +230,14 @@ BlockRun::Status BlockRun::advance_general() {
       pass = 0;
       continue;
     }
-    if (!ran && !release_barriers(true) && !let_go()) deadlock();
+    if (!ran && !release_barriers(true) && !let_go()) {
+      KernelFault f{
+          Fault::deadlock, "deadlock: no thread of the block can go on; a real GPU would hang here", kNone, 0, {}};
+      add_waits(f);
+      throw f;
+    }
     if (sliced) ++pass;
+    if (sliced && waits_for_others()) break;
   }
   // Has anything happened since the last time? Lanes that exit count: they are what a lock hands on to.
   const uint32_t alive = alive_lanes();
@@ -237,6 +245,14 @@ BlockRun::Status BlockRun::advance_general() {
   alive_at_yield_ = alive;
   released_ = false;
   return Status::yielded;
+}
+
+// The warps' order in this block, by the launch's schedule.
+std::vector<uint32_t> BlockRun::order_of_warps() const {
+  std::vector<uint32_t> order(warps_.size());
+  for (uint32_t k = 0; k < order.size(); ++k)
+    order[k] = static_cast<uint32_t>(scheduled(launch_.schedule, index_ + 1, k, order.size()));
+  return order;
 }
 
 uint64_t block_index(const Warp& warp) { return warp.owner->index(); }

@@ -34,6 +34,11 @@ class BlockRun {
   // Times in a row that advance() has yielded without a lane having exited or a barrier completed.
   uint32_t idle_yields() const { return idle_yields_; }
 
+  // Observed blocks: true if none of its threads can go on before another block changes memory.
+  bool waits_for_others() const;
+  // Adds what each of its waiting threads waits for; the fault is at the first of them.
+  void add_waits(KernelFault& f) const;
+
   // Warp instructions the block has executed.
   uint64_t instructions() const { return executed_ + worker_.instructions - uncounted_; }
   uint64_t index() const { return index_; }
@@ -106,7 +111,7 @@ class BlockRun {
   uint32_t alive_lanes() const;
   void charge();
   void warn_if_polling();
-  [[noreturn]] void deadlock();
+  std::vector<uint32_t> order_of_warps() const;
 
   Worker& worker_;
   const Launch& launch_;
@@ -135,6 +140,7 @@ class BlockRun {
   std::array<uint32_t, 16> arrived_{};  // named barriers: threads that arrived without waiting (bar.arrive)
   std::unique_ptr<BlockObserver> own_observer_;
   BlockObserver* observer_ = nullptr;  // null: nobody looks at this block
+  std::vector<uint32_t> turns_;        // general mode: warps in the order of their turns
   std::vector<bool> warned_;           // per block: divergent barrier reported
   std::vector<Diagnostic> warnings_;
 };

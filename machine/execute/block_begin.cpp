@@ -41,6 +41,7 @@ BlockRun::BlockRun(Worker& worker)
     warp.local = local_base + std::size_t{local} * kLanes * w;
     warp.local_bytes = local;
   }
+  turns_ = order_of_warps();
   std::swap(area_, worker_.kept);
   lay_out(*launch_.code);
   if (launch_.observer) own_observer_ = launch_.observer->observe_blocks();
@@ -189,9 +190,8 @@ void BlockRun::start(uint64_t index) {
   std::fill(shared_.begin(), shared_.end(), std::byte{0});
   observer_ = own_observer_ && launch_.observer->next_watched(index) == index ? own_observer_.get() : nullptr;
   if (observer_) observer_->begin(index);
-  if (launch_.program->needs_general_mode) {
-    enter_general(kNone, 0, 0);
-  }
+  if (launch_.schedule != 0) turns_ = order_of_warps();
+  if (launch_.program->needs_general_mode || launch_.schedule != 0) enter_general(kNone, 0, 0);
 }
 
 }  // namespace coalesce::machine

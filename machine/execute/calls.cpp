@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "machine/execute/block.h"
+#include "machine/execute/launch.h"
 #include "machine/execute/memory_ops.h"
 #include "machine/execute/no_handler.h"
 #include "machine/execute/textures.h"
@@ -163,6 +165,10 @@ void allocate(const Step& s, Context& c) {
   for (uint32_t m = w.active; m; m &= m - 1) {
     const uint64_t at = w.worker->launch.heap->allocate(w.at<uint64_t>(op.sources[0])[lowest(m)]);
     if (op.results[0] != kNoSlot) w.at<uint64_t>(op.results[0])[lowest(m)] = at;
+    if (BlockObserver* o = w.owner->observer(); o && at) {
+      w.worker->launch.heap->note_maker(at, w.owner->code(), op.index);
+      o->gave(op.index, lowest(m), at, w);
+    }
   }
 }
 
@@ -318,6 +324,43 @@ DeviceHeap::Block DeviceHeap::around(uint64_t address) const {
   if (at == asked_.begin()) return {};
   --at;
   return {at->first, at->second, used_.contains(at->first)};
+}
+
+void DeviceHeap::note_maker(uint64_t at, const Code& code, uint32_t instruction) {
+  if (!gap_) return;
+  const auto maker = std::make_pair(code.id, instruction);
+  makers_[at] = maker;
+  if (maker_places_.contains(maker)) return;
+  const Decoded& p = *code.program;
+  const Instruction& i = p.code[instruction];
+  Diagnostic& d = maker_places_[maker];
+  d.severity = Severity::warning;
+  d.hazard = Hazard::leak;
+  d.kernel = p.kernel;
+  d.place = p.places[i.place].source;
+  d.inlined_at = inlined_to(p, instruction);
+  d.ptx_line = i.ptx_line;
+}
+
+std::vector<Diagnostic> DeviceHeap::leaks() const {
+  std::map<std::pair<uint64_t, uint32_t>, std::pair<uint64_t, uint64_t>> left;  // blocks, bytes
+  for (const auto& [at, whole] : used_) {
+    const auto maker = makers_.find(at);
+    if (maker == makers_.end()) continue;
+    auto& [blocks, bytes] = left[maker->second];
+    ++blocks;
+    bytes += asked_.at(at);
+  }
+  std::vector<Diagnostic> all;
+  for (const auto& [maker, sum] : left) {
+    Diagnostic d = maker_places_.at(maker);
+    d.count = sum.first;
+    d.message = std::to_string(sum.second) +
+                " bytes of malloc in kernels were not freed: " + std::to_string(sum.first) +
+                (sum.first == 1 ? " block" : " blocks");
+    all.push_back(std::move(d));
+  }
+  return all;
 }
 
 bool DeviceHeap::release(uint64_t address) {

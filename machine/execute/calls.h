@@ -23,6 +23,9 @@ class DeviceHeap {
 
   // For `check`. From now on blocks lie apart, and what is freed is not given again before all is.
   void keep_apart() { gap_ = 64; }
+  // `at` was given to that instruction of the code.
+  void note_maker(uint64_t at, const Code& code, uint32_t instruction);
+  std::vector<Diagnostic> leaks() const;  // what is not freed, by instruction
   struct Block {
     uint64_t base = 0, bytes = 0;  // as asked for; 0: none
     bool live = false;
@@ -37,9 +40,11 @@ class DeviceHeap {
   uint64_t take(uint64_t bytes);
   void give_back(uint64_t at, uint64_t bytes);
   uint64_t gap_ = 0;
-  std::map<uint64_t, uint64_t> used_, free_;  // address -> bytes
-  std::map<uint64_t, uint64_t> freed_;        // kept back: address -> bytes
-  std::map<uint64_t, uint64_t> asked_;        // with a gap: address -> bytes
+  std::map<uint64_t, uint64_t> used_, free_;                          // address -> bytes
+  std::map<uint64_t, uint64_t> freed_;                                // kept back: address -> bytes
+  std::map<uint64_t, uint64_t> asked_;                                // with a gap: address -> bytes
+  std::map<uint64_t, std::pair<uint64_t, uint32_t>> makers_;          // address -> code's id, instruction
+  std::map<std::pair<uint64_t, uint32_t>, Diagnostic> maker_places_;  // where those instructions are
 };
 
 }  // namespace coalesce::machine

@@ -39,7 +39,7 @@ Diagnostic diagnose(const Launch& launch, const BlockRun& run, uint32_t instruct
     const Place& place = p.places[i.place];
     d.ptx_line = i.ptx_line;
     d.place = place.source;
-    d.inlined_at = place.inlined_at;
+    d.inlined_at = launch.observer && launch.observer->checks() ? inlined_to(p, instruction) : place.inlined_at;
   }
   return d;
 }
@@ -74,8 +74,14 @@ class Executor {
           block->use(watched == at ? nullptr : native_);
         }
         set_position(at);
-        block->start(at, turns_ || watched == at ? at + 1 : std::min(end, watched));
-        at = advance(std::move(block)) + 1;
+        if (launch_.schedule != 0) {
+          block->start(scheduled(launch_.schedule, 0, at, launch_.blocks));
+          advance(std::move(block));
+          ++at;
+        } else {
+          block->start(at, turns_ || watched == at ? at + 1 : std::min(end, watched));
+          at = advance(std::move(block)) + 1;
+        }
       }
       if (!waiting_.empty() && (at == end || waiting_.size() >= limit())) {
         // Blocks that wait for others: each in turn. Of a grid whose blocks may wait for all others, none before all
@@ -84,6 +90,7 @@ class Executor {
         std::vector<std::unique_ptr<BlockRun>> now;
         now.swap(waiting_);
         for (auto& b : now) advance(std::move(b));
+        end_if_deadlocked();
       }
       if (number_ == 0 && progress) {
         const auto t = std::chrono::steady_clock::now();
@@ -145,12 +152,14 @@ class Executor {
     const uint64_t first = block->index();
     uint64_t last = first;
     try {
-      if (block->index() > launch_.fault_block.load(std::memory_order_relaxed)) throw TurnAbandoned{};
+      const uint64_t faulted = launch_.fault_block.load(std::memory_order_relaxed);
+      if (block->index() > faulted || (checks() && faulted != ~uint64_t{0})) throw TurnAbandoned{};
       // A block that polls is given time before the next one starts beside it: what it waits for is most often a lock
       // within the block, and as long as it runs alone, in its turn, results and counters are those of one thread.
       BlockRun::Status status;
       do status = block->advance();
-      while (status == BlockRun::Status::yielded && !launch_.cooperative && block->idle_yields() < kIdleYields);
+      while (status == BlockRun::Status::yielded && !launch_.cooperative && block->idle_yields() < kIdleYields &&
+             !block->waits_for_others());
       last = block->index();
       if (status == BlockRun::Status::yielded) {
         launch_.waited.store(true, std::memory_order_relaxed);
@@ -163,18 +172,43 @@ class Executor {
       spare_.push_back(std::move(block));
     } catch (const KernelFault& f) {
       last = block->index();
-      Diagnostic d;
-      d.fault = f.fault;
-      d.message = f.message;
-      d.notes = f.notes;
-      d = diagnose(launch_, *block, f.instruction, f.lanes, std::move(d));
-      std::lock_guard lock(launch_.turn_mutex);
-      launch_.diagnostics.emplace(block->index(), std::move(d));
-      launch_.fault_block.store(std::min(launch_.fault_block.load(), block->index()));
-      launch_.turn_changed.notify_all();
+      fault(f, *block);
     } catch (const TurnAbandoned&) {  // NOLINT(bugprone-empty-catch): the lower block has said why
     }
     return last;
+  }
+
+  void fault(const KernelFault& f, const BlockRun& block) {
+    Diagnostic d;
+    d.fault = f.fault;
+    d.message = f.message;
+    d.notes = f.notes;
+    d = diagnose(launch_, block, f.instruction, f.lanes, std::move(d));
+    if (f.fault == Fault::deadlock && f.warp != kNone) {
+      d.warp = f.warp;
+      d.thread = thread_of(launch_, d.warp, lowest(f.lanes));
+    }
+    std::lock_guard lock(launch_.turn_mutex);
+    launch_.diagnostics.emplace(block.index(), std::move(d));
+    launch_.fault_block.store(std::min(launch_.fault_block.load(), block.index()));
+    launch_.turn_changed.notify_all();
+  }
+
+  bool checks() const { return launch_.observer && launch_.observer->checks(); }
+
+  // All blocks that run wait for each other, or for blocks that cannot begin.
+  void end_if_deadlocked() {
+    if (!checks()) return;
+    const bool more = launch_.next_block.load() < launch_.blocks;
+    if (waiting_.empty() || (more && waiting_.size() < limit()) ||
+        !std::all_of(waiting_.begin(), waiting_.end(), [](const auto& b) { return b->waits_for_others(); }))
+      return;
+    std::sort(waiting_.begin(), waiting_.end(), [](const auto& a, const auto& b) { return a->index() < b->index(); });
+    KernelFault f{Fault::deadlock, "deadlock: no thread that runs can go on; a real GPU would hang here", kNone, 0, {}};
+    for (const auto& b : waiting_) b->add_waits(f);
+    if (more) f.notes.push_back("blocks that have not begun wait for the end of one of these");
+    fault(f, *waiting_.front());
+    waiting_.clear();
   }
 
   void warn(const BlockRun& block) {

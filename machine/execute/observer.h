@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,14 @@ class BlockObserver {
   // It is complete; `whole`: it is one of all threads.
   virtual void barrier(const std::vector<Arrival>& at, uint32_t id, bool whole) = 0;
   virtual void arrive(uint32_t warp, uint32_t id) = 0;  // bar.arrive: the warp does not wait
+  // --- for who looks for mistakes
+  virtual void gave(uint32_t /*instruction*/, uint32_t /*lane*/, uint64_t /*address*/, Warp& /*w*/) {}  // malloc
+  // The warp has used up a turn in which it has polled: it stands at w.now.
+  virtual void turn_ends(Warp& /*w*/) {}
+  // True if those lanes, which can run, come to the same state over and over until others change memory.
+  virtual bool waits(const Warp& /*w*/, uint32_t /*lanes*/) { return false; }
+  // What they wait for, in words; `instruction`: the one that polls, or kNone.
+  virtual std::string waits_for(const Warp& /*w*/, uint32_t /*lanes*/, uint32_t& /*instruction*/) { return {}; }
 };
 
 // Observes one launch.
@@ -46,6 +55,7 @@ class LaunchObserver {
   virtual std::unique_ptr<BlockObserver> observe_blocks() = 0;
   // The first block from this one on that it looks at; others run as if there were no observer.
   virtual uint64_t next_watched(uint64_t block) const { return block; }
+  virtual bool checks() const { return false; }  // it looks for mistakes: a block that faults ends the launch at once
 };
 
 // The steps of checked code: tell the observer, then do what was asked.

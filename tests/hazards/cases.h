@@ -3,7 +3,8 @@
 //
 //   PROGRAM wrong         runs all kernels with their mistake, but for those that end a launch
 //   PROGRAM right         runs all kernels put right
-//   PROGRAM NAME wrong    runs one; `PROGRAM list` names those that end a launch
+//   PROGRAM NAME wrong    runs one; `PROGRAM list` names those that end a launch, `names` all
+//                                (with `right`: there is no wrong form)
 //
 // Each kernel stands for one bug and has its name. A line that is to be reported ends in `HERE: hazard`.
 #pragma once
@@ -96,8 +97,12 @@ int run_cases(const Case (&cases)[N], int argc, char** argv) {
       if (c.ends) std::printf("%s\n", c.name);
     return 0;
   }
+  if (argc == 2 && !std::strcmp(argv[1], "names")) {
+    for (const Case& c : cases) std::printf("%s%s\n", c.name, c.run[0] ? "" : " right");
+    return 0;
+  }
   if (argc != 2 && argc != 3) {
-    std::fprintf(stderr, "error: list; wrong; right; NAME wrong|right\n");
+    std::fprintf(stderr, "error: list; names; wrong; right; NAME wrong|right\n");
     return 2;
   }
   const bool right = !std::strcmp(argv[argc - 1], "right");

@@ -194,9 +194,9 @@ void unwritten_by_way_of_a_copy() {
 // ---- launches
 
 __global__ void dynamic(int* p) {
-  extern __shared__ int all[];
-  all[threadIdx.x] = 1;
-  p[threadIdx.x] = all[threadIdx.x];
+  extern __shared__ int all_threads[];
+  all_threads[threadIdx.x] = 1;
+  p[threadIdx.x] = all_threads[threadIdx.x];
 }
 
 template <bool Right>

@@ -1,7 +1,7 @@
 // Programs of tests/hazards/host_*.cu: mistakes of the host, each a function, and the same put right.
 //
 //   PROGRAM wrong|right          runs all cases so, but for those that end a launch
-//   PROGRAM NAME wrong|right     runs one; `PROGRAM list` names those that end a launch
+//   PROGRAM NAME wrong|right     runs one; `PROGRAM list` names those that end a launch, `names` all
 //
 // A line that is to be reported ends in `HERE: hazard`.
 #pragma once
@@ -69,8 +69,12 @@ int run_host_cases(const HostCase (&cases)[N], int argc, char** argv) {
       if (c.ends) std::printf("%s\n", c.name);
     return 0;
   }
+  if (argc == 2 && !std::strcmp(argv[1], "names")) {
+    for (const HostCase& c : cases) std::printf("%s%s\n", c.name, c.run[0] ? "" : " right");
+    return 0;
+  }
   if (argc != 2 && argc != 3) {
-    std::fprintf(stderr, "error: list; wrong; right; NAME wrong|right\n");
+    std::fprintf(stderr, "error: list; names; wrong; right; NAME wrong|right\n");
     return 2;
   }
   const bool right = !std::strcmp(argv[argc - 1], "right");

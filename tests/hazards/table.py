@@ -1,108 +1,140 @@
-#!/ usr / bin / env python3
-"""Writes the table of docs/results/hazards.md: runs `coalesce check` on the corpus, and compares what it finds with the
-lines that end in `HERE: hazard`. usage: table.py COALESCE [--write]
+#!/usr/bin/env python3
+"""Writes the tables of docs/results/hazards.md: runs `coalesce check` on the corpus, compares what it finds with the lines
+that end in `HERE: hazard`, and sets beside it what Compute Sanitizer finds.
 
-Columns for Compute Sanitizer come from docs/check.md, which tests/hardware/check_peers.sh measures on a GPU."""
+  table.py COALESCE [--write]       the tables, with docs/results/hazards.json for Compute Sanitizer
+  table.py --measured CORPUS.json   makes docs/results/hazards.json of what tests/hardware/check_corpus.py has written
+
+Compute Sanitizer has found a case if its report of the wrong form names a line, or anything at all, that its report of the
+right form does not."""
 
 import collections
 import datetime
 import json
 import os
-import platform
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FOLDER = os.path.join(ROOT, "tests/hazards")
 PAGE = os.path.join(ROOT, "docs/results/hazards.md")
+MEASURED = os.path.join(ROOT, "docs/results/hazards.json")
+TOOLS = ["memcheck", "racecheck", "initcheck", "synccheck"]
+FOUND, ENDED = 9, 124  # exit codes: of a tool that has found something; of a case that did not end
 
 
 def announced(path):
-    """{(kind, line): case}; the case is the function or kernel around the line."""
-    lines, case = {}, ""
+    """{case: {(kind, line)}}; the case is the function or kernel around the line."""
+    cases, case = collections.defaultdict(set), ""
     for number, line in enumerate(open(path, encoding="utf-8"), 1):
-name = re.match(r "(?:__global__ |static |inline )*void (\w+)\(|[A-Z_]+\((\w+)[,)]", line) if name : case =
-    name[1] or name[2] if "// HERE: " in line:
-lines[line.split("// HERE: ")[1].strip(), number] = case return lines
-
-    def
-    check(coalesce, path, words):
-""
-    "What is found: {(kind, line)}, and the exit code."
-    "" run = subprocess.run([ coalesce, "check", "-q", "--compiler", "clang", "--json", "/dev/fd/2", path, *words ],
-                            stdout = subprocess.DEVNULL, stderr = subprocess.PIPE, text = True) text =
-        run.stderr [run.stderr.find('{\n "schema"'):] report =
-            json.JSONDecoder().raw_decode(text)[0] if text.startswith("{") else {
-  "findings" : [], "warnings" : []
-}
-return {(f["kind"], f["line"] or 0) for f in report["findings"] + report["warnings"]
-}, run.returncode
+        name = re.match(r"(?:__global__ |static |inline )*void (\w+)\(|KERNEL\((\w+)\)", line)
+        if name:
+            case = name[1] or name[2]
+        if "// HERE: " in line:
+            cases[case].add((line.split("// HERE: ")[1].strip(), number))
+    return cases
 
 
-def listed(coalesce, path):
-    run = subprocess.run([coalesce, "run", "-q", "--compiler", "clang", path, "list"], capture_output=True, text=True)
+def names(coalesce, path, which):
+    run = subprocess.run([coalesce, "run", "-q", "--compiler", "clang", path, which], stdout=subprocess.PIPE, text=True, check=True)
     return [line.split() for line in run.stdout.splitlines()]
 
 
-def peers():
-    """{kernel: found by any tool} from the table of docs/check.md."""
-    found = {}
-    for line in open(os.path.join(ROOT, "docs/check.md"), encoding="utf-8"):
-        cells = [c.strip() for c in line.strip().strip("|").split("|")]
-        if len(cells) == 5 and cells[0].startswith("`"):
-            found[cells[0].strip("`")] = "found" in cells[2:]
-    return found
+def check(coalesce, path, words):
+    """What is found: {(kind, line)}, and the exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "found")
+        run = subprocess.run([coalesce, "check", "-q", "--leaks", "error", "--compiler", "clang", "--json", out, path, *words],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        with open(out, encoding="utf-8") as file:
+            report = json.load(file)
+    return {(f["kind"], f["line"]) for f in report["findings"] + report["warnings"] if f["line"]}, run.returncode
+
+
+def measured():
+    """{(file, case): {tool}} that Compute Sanitizer has found, {(file, tool): lines} of right forms, those not asked."""
+    with open(MEASURED, encoding="utf-8") as file:
+        runs = json.load(file)
+    right = {(r[0], r[3]): set(r[5]) for r in runs["runs"] if r[2] == "right" and r[4] == FOUND}
+    found, asked = collections.defaultdict(set), collections.defaultdict(set)
+    for name, case, form, tool, code, lines in runs["runs"]:
+        if form == "right":
+            continue
+        asked[name, case].add(tool)
+        if code == FOUND and (not lines or set(lines) - right.get((name, tool), set())):
+            found[name, case].add(tool)
+    return runs, found, asked, right
+
+
+def keep(path):
+    with open(path, encoding="utf-8") as file:
+        all_of = json.load(file)
+    rows = [[r["file"], r["case"], r["form"], r["tool"], r["code"], r["lines"]] for r in all_of["runs"]]
+    text = ",\n".join(json.dumps(r, separators=(",", ":")) for r in sorted(rows))
+    head = {k: all_of[k] for k in ("tool", "gpu", "date")}
+    with open(MEASURED, "w", encoding="utf-8") as file:
+        file.write(json.dumps(head)[:-1] + ', "runs": [\n' + text + "\n]}\n")
 
 
 def main():
+    if sys.argv[1] == "--measured":
+        return keep(sys.argv[2])
     coalesce = sys.argv[1]
-    folder = os.path.join(ROOT, "tests/hazards")
-    files = [os.path.join(ROOT, "tests/end_to_end/hazards.cu")]
-    files += sorted(os.path.join(folder, f) for f in os.listdir(folder) if f.endswith(".cu"))
-    measured = peers()
-    rows, cases, hits, false = [], 0, 0, []
-    for path in files:
-        expected = announced(path)
-        found, wrong = set(), set()
-        if path.endswith("end_to_end/hazards.cu"):
-            for name, *only in listed(coalesce, path):
-                if not only:
-                    found |= check(coalesce, path, [name, "wrong"])[0]
-                wrong |= check(coalesce, path, [name, "right"])[0]
-        else:
-            found |= check(coalesce, path, ["wrong"])[0]
-            for name, *_ in listed(coalesce, path):
-                found |= check(coalesce, path, [name, "wrong"])[0]
-            wrong, code = check(coalesce, path, ["right"])
-            if code != 0 and not wrong:
-                wrong = {("exit code %d" % code, 0)}
-        kinds = collections.defaultdict(list)
-        for (kind, line), case in sorted(expected.items(), key=lambda e: e[0][1]):
-            kinds[kind].append((case, (kind, line) in found))
-        for kind, all_of in kinds.items():
-            missed = [case for case, hit in all_of if not hit]
-            cases += len(all_of)
-            hits += len(all_of) - len(missed)
-            known = [measured[case] for case, _ in all_of if case in measured]
-            peer = "%d of %d" % (sum(known), len(known)) if path.endswith("end_to_end/hazards.cu") else "not measured"
-            names = ", ".join("`%s`" % case for case, _ in all_of)
-            rows.append("| `%s` | %s | %s | %d of %d%s | %s |" % (
-                os.path.basename(path), kind, names, len(all_of) - len(missed), len(all_of),
-                "; missed: " + ", ".join(missed) if missed else "", peer))
-        extra = found - set(expected)
-        if not path.endswith("host_calls.cu"):  # its case that ends a launch has no line of its own
-            false += ["%s:%d %s" % (os.path.basename(path), line, kind) for kind, line in sorted(extra)]
-        false += ["%s:%d %s in a right form" % (os.path.basename(path), line, kind) for kind, line in sorted(wrong)]
-    text = "%d of %d lines are found. False findings: %s.\n\n" % (hits, cases, "; ".join(false) or "none")
-    text += "Measured %s, clang, %s.\n\n" % (datetime.date.today(), platform.machine())
-    text += "| File | Kind | Cases | Found here | Found by Compute Sanitizer |\n| --- | --- | --- | --- | --- |\n"
+    runs, peers, asked, right_lines = measured()
+    rows, false, total = [], [], collections.Counter()
+    for name in sorted(f[:-3] for f in os.listdir(FOLDER) if f.endswith(".cu")):
+        path = os.path.join(FOLDER, name + ".cu")
+        expected, found = announced(path), set()
+        found |= check(coalesce, path, ["wrong"])[0]
+        for case, in names(coalesce, path, "list"):
+            found |= check(coalesce, path, [case, "wrong"])[0]
+        clean, code = check(coalesce, path, ["right"])
+        false += ["%s:%d %s" % (name, line, kind) for kind, line in sorted(clean | (found - set().union(*expected.values())))]
+        if code and not clean:
+            false.append("%s: exit code %d" % (name, code))
+        of_kind = collections.defaultdict(list)
+        for case, only in ((n[0], len(n) > 1) for n in names(coalesce, path, "names")):
+            total["right"] += 1
+            if not only:
+                total["wrong"] += 1
+                kinds = sorted({k for k, _ in expected[case]}) or ["(ends)"]
+                of_kind[kinds[0]].append(case)
+        for kind, cases in sorted(of_kind.items()):
+            here = [c for c in cases if expected[c] <= found]
+            total["here"] += len(here)
+            cells = []
+            for tool in TOOLS:
+                those = [c for c in cases if tool in asked[name, c]]
+                hits = [c for c in those if tool in peers[name, c]]
+                total[tool] += len(hits)
+                cells.append("%d" % len(hits) if those else "")
+            some = [c for c in cases if peers[name, c]]
+            total["any"] += len(some)
+            missed = [c for c in cases if c not in here]
+            rows.append("|`%s`|%s|%d|%d%s|%s|" % (
+                name, kind, len(cases), len(here), " (not " + ", ".join(missed) + ")" if missed else "", "|".join(cells)))
+    hangs = sum(1 for r in runs["runs"] if r[4] == ENDED)
+    text = "%d cases with a mistake, %d put right. `check` finds %d; its false findings: %s. Compute Sanitizer finds %d by some tool" % (
+        total["wrong"], total["right"], total["here"], "; ".join(false) or "none", total["any"])
+    noise = ["%s of `%s` (lines %s)" % (tool, name, ", ".join(str(n) for n in sorted(lines)) or "unknown")
+             for (name, tool), lines in sorted(right_lines.items())]
+    text += ("; %d of its runs did not end in ten seconds" % hangs if hangs else "") + ".\n"
+    text += "It reports right forms, too: " + "; ".join(noise) + ".\n\n" if noise else "\n"
+    text += "`check`: %s, clang. Compute Sanitizer %s: %s, %s, nvcc.\n\n" % (datetime.date.today(), runs["tool"], runs["gpu"], runs["date"])
+    text += "|File|Kind|Cases|`check`|" + "|".join(TOOLS) + "|\n|---|---|" + "---:|" * 6 + "\n"
     text += "\n".join(rows) + "\n"
-    if "--write" in sys.argv:
-page = open(PAGE, encoding = "utf-8").read() begin, end = "<!-- begin: corpus, from tests/hazards/table.py -->\n",
-                                                    "<!-- end -->" head, tail = page.split(begin)[0],
-                                                    page.split(begin)[1]
-                                                                .split(end, 1)[1] open(PAGE, "w", encoding = "utf-8")
-                                                                .write(head + begin + text + end + tail) else
-    : print(text) return 0 if hits == cases and not false else 1
+    if "--write" not in sys.argv:
+        print(text)
+    else:
+        begin, end = "<!-- begin: corpus, from tests/hazards/table.py -->\n", "<!-- end -->"
+        with open(PAGE, encoding="utf-8") as file:
+            head, rest = file.read().split(begin)
+        with open(PAGE, "w", encoding="utf-8") as file:
+            file.write(head + begin + text + end + rest.split(end, 1)[1])
+    return 0 if total["here"] == total["wrong"] and not false else 1
 
-                                                        sys.exit(main())
+
+if __name__ == "__main__":
+    sys.exit(main())

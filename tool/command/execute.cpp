@@ -130,6 +130,7 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   if (options.shadow) environment["COALESCE_SHADOW"] = "1";
   environment["COALESCE_CHECK"] = options.check ? "1" : "0";
   environment["COALESCE_TIME"] = options.time ? "1" : "0";
+  environment["COALESCE_SCHEDULES"] = std::to_string(options.schedules);
   environment["COALESCE_MODEL"] = machine::name_of(machine::kModels, options.model);
   environment["COALESCE_PROGRESS"] = !quiet && isatty(STDERR_FILENO) == 1 ? "1" : "0";
   environment["COALESCE_COLOR"] = use_colour(options.colour, STDERR_FILENO) ? "1" : "0";

@@ -28,10 +28,11 @@ struct MachineOptions {
   uint64_t max_instructions = 0;  // per launch; 0: the machine's default
   machine::Engine engine = machine::Engine::automatic;
   machine::Model model = machine::Model::ptx;
-  bool shadow = false;  // compare every launch with the plain executor
-  bool check = false;   // look for hazards (tool/check.h): what has no option of its own
-  std::string record;   // a file that keeps the record; empty: one that goes with the command
-  bool time = false;    // estimate times
+  bool shadow = false;     // compare every launch with the plain executor
+  bool check = false;      // look for hazards (tool/check.h): what has no option of its own
+  uint32_t schedules = 0;  // of checked launches: orders of blocks and warps; 0: as the machine decides
+  std::string record;      // a file that keeps the record; empty: one that goes with the command
+  bool time = false;       // estimate times
   Colour colour = Colour::automatic;
   CompileOptions compile;
 };

@@ -88,6 +88,13 @@ void add_check(CLI::App& app, CheckOptions& options) {
   check->add_option("--leaks", options.leaks, "Device memory that is not freed: note, error (exit code 4), off")
       ->type_name("HOW")
       ->check(CLI::IsMember({"note", "error", "off"}).description(""));
+  check
+      ->add_option(
+          "--schedules", options.machine.schedules,
+          "Run each launch in N orders of its blocks and warps: as numbered, reversed, shuffled (default: 2 for "
+          "short launches of kernels that wait for or count on other threads, else 1)")
+      ->type_name("N")
+      ->check(whole_number(1, 1000));
   add_ci_options(*check, options.ci);
   check->add_flag("-q,--quiet", options.quiet, "Print nothing but what the program prints");
   check->footer(
@@ -95,6 +102,7 @@ void add_check(CLI::App& app, CheckOptions& options) {
       "  coalesce check reduce.cu 100000             each hazard with both source lines and threads\n"
       "  coalesce check --json hazards.json -q ./app  for scripts and CI\n"
       "  coalesce check --disable race_host,leak ./app\n"
+      "  coalesce check --schedules 10 ./app          what happens only if blocks run in another order\n"
       "Found are races in kernels, between streams and with the host, reads of what nothing has written, accesses,\n"
       "copies and frees of wrong memory, barriers that not all reach, launches that fail unnoticed; docs/check.md has\n"
       "all kinds and the rules. `// coalesce: allow KIND` on a line allows it there.\n"

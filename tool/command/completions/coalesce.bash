@@ -42,11 +42,12 @@ _coalesce() {
         --suppress) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --disable) COMPREPLY=($(compgen -W 'race_shared race_global uninitialised early_use divergent_barrier bad_mask out_of_array race_streams race_host bad_copy bad_free constant_write failed_launch uninitialised_copy leak illegal_address misaligned_address deadlock invalid_pc stack_overflow' -- "$word")); return ;;
         --leaks) COMPREPLY=($(compgen -W 'note error off' -- "$word")); return ;;
+        --schedules) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --sarif) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --junit) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --format) COMPREPLY=($(compgen -W 'text github gcc' -- "$word")); return ;;
       esac
-      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --devices --max-instructions --color --compiler -X --json --suppress --disable --leaks --sarif --junit --format --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
+      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '--help -h --device --devices --max-instructions --color --compiler -X --json --suppress --disable --leaks --schedules --sarif --junit --format --quiet -q ' -- "$word")); else COMPREPLY=($(compgen -c -f -- "$word")); fi ;;
     lab)
       case "$before" in
         --threads) COMPREPLY=($(compgen -f -- "$word")); return ;;

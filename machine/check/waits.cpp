@@ -1,0 +1,103 @@
+// Threads that wait by polling: whether they can go on at all, and what for.
+//
+// A warp that comes back to a state it has been in, while no memory has changed, comes back to it for ever: its next
+// step depends on its registers, its local memory and what it reads. Where that holds for all that can run, nothing
+// ends. Clocks are read into registers, so a loop that watches one is never taken for such.
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+#include "machine/check/check.h"
+#include "machine/execute/block.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+uint64_t hash_of(const std::byte* from, std::size_t bytes, uint64_t seed) {
+  uint64_t h = seed;
+  for (std::size_t k = 0; k + 8 <= bytes; k += 8) {
+    uint64_t word;
+    std::memcpy(&word, from + k, 8);
+    h = (h ^ word) * 0x9e37'79b9'7f4a'7c15u;
+    h ^= h >> 29;
+  }
+  for (std::size_t k = bytes / 8 * 8; k < bytes; ++k) h = (h ^ static_cast<uint64_t>(from[k])) * 0x100'0000'01b3u;
+  return h;
+}
+
+}  // namespace
+
+// Memory that others read has changed there, by an instruction of a lane.
+void BlockCheck::changed(AddressSpace space, uint64_t address, const LaunchCheck::Changer& by) {
+  check_.count_change();
+  (space == AddressSpace::shared ? changers_ : check_.changers())[address] = by;
+}
+
+// Atomics are looked at before they happen: which of the last ones have changed their word is known now.
+void BlockCheck::settle_atomics() {
+  for (const Before& b : before_)
+    if (std::memcmp(b.at, &b.old, b.width) != 0) changed(b.space, b.address, b.by);
+  before_.clear();
+}
+
+void BlockCheck::note_polled(const Access& a, const Warp& w) {
+  const AccessRule& rule = check_.rule(a.instruction);
+  WarpState& s = warps_[w.index];
+  if (rule.kind == Kind::store || (rule.kind == Kind::atomic && !a.op->returns)) return;
+  const uint32_t lane = lowest(w.active);
+  s.polled = {a.instruction, lane, a.bytes, address_of(a, w, lane), &a};
+}
+
+void BlockCheck::turn_ends(Warp& w) {
+  settle_atomics();
+  WarpState& s = warps_[w.index];
+  if (s.turn_changes != check_.changes()) {
+    s.turn_changes = check_.changes();
+    s.states.clear();
+    s.repeats.clear();
+  }
+  const Code& code = w.owner->code();
+  uint64_t h = hash_of(w.base[kWarp], code.warp_bytes, w.now.block * uint64_t{0x1'0000'0000} + w.now.mask);
+  h = hash_of(w.base[kBlock], code.block_bytes, h);
+  h = hash_of(w.local, std::size_t{w.local_bytes} * kLanes, h);
+  if (s.states.insert(h).second) return;
+  for (auto& [lanes, polled] : s.repeats)
+    if (lanes == w.now.mask) return;
+  s.repeats.emplace_back(w.now.mask, s.polled);
+}
+
+bool BlockCheck::waits(const Warp& w, uint32_t lanes) {
+  settle_atomics();
+  const WarpState& s = warps_[w.index];
+  if (s.turn_changes != check_.changes()) return false;
+  return std::ranges::any_of(s.repeats, [&](const auto& r) { return r.first == lanes; });
+}
+
+std::string BlockCheck::waits_for(const Warp& w, uint32_t lanes, uint32_t& instruction) {
+  const WarpState& s = warps_[w.index];
+  for (const auto& [mask, polled] : s.repeats) {
+    if (mask != lanes || !polled.access) continue;
+    instruction = polled.instruction;
+    Target t;
+    t.warp = w.index;
+    t.lane = polled.lane;
+    if (!locate(*polled.access, w, polled.address, polled.bytes, t)) return "";
+    std::string text = "read " + check_.name_address(seen(Hazard::none, *polled.access, t)) + " at " +
+                       check_.name_place(instruction) + " again and again";
+    uint64_t value = 0;
+    if (t.host && polled.bytes <= 8) {
+      std::memcpy(&value, t.host, polled.bytes);
+      char number[32];
+      std::snprintf(number, sizeof number, ": it holds %" PRIu64, value);
+      text += number;
+    }
+    const auto& all = t.space == AddressSpace::shared ? changers_ : check_.changers();
+    const auto by = all.find(t.address);
+    return text +
+           (by == all.end() ? ", and no thread has changed it" : ", stored by " + check_.name_changer(by->second));
+  }
+  return "";
+}
+
+}  // namespace coalesce::machine
