@@ -89,7 +89,9 @@ def main():
         expected, found = announced(path), set()
         found |= check(coalesce, path, ["wrong"])[0]
         for case, in names(coalesce, path, "list"):
-            found |= check(coalesce, path, [case, "wrong"])[0]
+            lines = check(coalesce, path, [case, "wrong"])[0]
+            # A launch that the host's mistake ends is found in a kernel that many cases use.
+            found |= {f for f in lines if f in expected[case]} if name.startswith("host_") else lines
         clean, code = check(coalesce, path, ["right"])
         false += ["%s:%d %s" % (name, line, kind) for kind, line in sorted(clean | (found - set().union(*expected.values())))]
         if code and not clean:
