@@ -63,7 +63,7 @@ uint64_t error_name(T& t, A a) { return error_text(t, a, &ErrorText::name); }
 uint64_t device_count(T& t, A a) { return store<int32_t>(t, a[0], 1), 0; }
 uint64_t get_device(T& t, A a) { return store<int32_t>(t, a[0], 0), 0; }
 uint64_t version(T& t, A a) { return store<int32_t>(t, a[0], kRuntimeVersion), 0; }
-// By cudaDeviceAttr's numbers.
+// An attribute has the number that cudaDeviceAttr gives it.
 struct Attribute {
   uint64_t number;
   uint32_t Device::* value;

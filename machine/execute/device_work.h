@@ -1,4 +1,4 @@
-// What a kernel gives the device to do (dynamic parallelism): it runs after the kernel, in an order that CUDA allows.
+// Dynamic parallelism: the work that a kernel gives the device runs after the kernel, in an order that CUDA allows.
 #pragma once
 
 #include <array>

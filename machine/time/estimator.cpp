@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kWaves = 6;            // watched: the first fill the multiprocessor, the others show its pace
 constexpr std::size_t kWords = 1u << 21;  // of all traces of a launch
 constexpr double kKept = 0.55;            // of L2: what stays in it of a launch that touches more (fitted)
-constexpr double kUncertain = 1.5;        // nine launches of ten are nearer (docs/results/time.md)
+constexpr double kUncertain = 2.6;        // nine of ten programs are nearer (docs/results/time.md)
 
 // The memory that the traces have touched.
 struct Touched {

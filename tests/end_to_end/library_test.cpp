@@ -143,7 +143,7 @@ TEST_P(LibraryTest, IsRightAndCleanAndHasNoBankConflicts) {
   if (GetParam() == "budgets.cu") every_call_is_one_launch_that_loads_what_it_must(result.out, counted["launches"]);
 }
 
-// What calls every function once runs in every change; all types and shapes, which take half a minute each, every
+// The program that calls every function once runs in every change; all types and shapes, half a minute each, run every
 // night.
 bool takes_long(const std::string& program) { return program != "budgets.cu"; }
 std::vector<std::string> programs_that(bool take_long) {

@@ -130,7 +130,7 @@ TEST_P(ProgramTest, AllAreRightAndCountTheSameHoweverTheyRun) {
   for (const std::string& name : programs()) runs_alike(here, all, GetParam(), name);
 }
 
-// What the compilers make of a program differs less than the executors: the second one every night.
+// The compilers differ less than the executors: the second one runs every night.
 INSTANTIATE_TEST_SUITE_P(Nightly, ProgramTest, testing::Values("nvcc"), [](const auto& test) { return test.param; });
 INSTANTIATE_TEST_SUITE_P(Programs, ProgramTest, testing::Values("clang"), [](const auto& test) { return test.param; });
 

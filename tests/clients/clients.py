@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Runs programs of others that speak to CUDA's driver: all of Numba's tests for CUDA, and hashcat.
+
+usage: clients.py COALESCE OUT.md [--only PATTERN] [--jobs N] [--seconds N]
+
+Needs Debian's python3-numba and hashcat, and for Numba the NVVM of a CUDA toolkit. Numba's tests run module by module; OUT.md
+gets a row a module and a line for each test that fails. What other modules said before is kept in OUT.json beside OUT.md.
+Exit code: 0 all ran, 1 a client did not run at all, 3 something is missing.
+"""
+import argparse
+import concurrent.futures
+import datetime
+import glob
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+
+# Causes of failures: a pattern of the error or of the test's name. Those of the machine say "ours".
+CAUSES = [
+    ("NVVM_ERROR_INVALID_OPTION", "the test asks NVVM for an architecture that CUDA 13 no longer has"),
+    ("IR_VERSION_MISMATCH", "the test hands NVVM intermediate code of version 1"),
+    ("not found in '//", "the test expects the PTX text of an older NVVM"),
+    ("BINARY_ADD|does not match .Failed", "the test expects an older Python or NumPy"),
+    ("undersubscribe", "the test allocates more memory than this machine has"),
+    ("test_struct_model_type_arr|test_type_with_struct_data_model", "the test writes past the end of its array, and the error lasts"),
+    ("test_set_registers", "ours: the machine estimates registers from liveness, whatever the limit given to the linker"),
+    ("cuIpc", "ours: processes share no device memory"),
+]
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's modules
+
+
+def toolkit(folder):
+    """A folder as Numba expects CUDA's, made of links: newer toolkits keep NVVM elsewhere."""
+    home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
+
+    def first(*patterns):
+        for pattern in patterns:
+            for found in sorted(glob.glob(os.path.join(home, pattern))):
+                return found
+        sys.exit(f"error: {home} has no {patterns[0]}; set CUDA_HOME")
+
+    for name, target in [
+        ("nvvm/lib64/libnvvm.so", first("nvvm/lib64/libnvvm.so*", "lib*/libnvvm.so*", "targets/*/lib/libnvvm.so*")),
+        ("nvvm/libdevice", first("nvvm/libdevice")),
+        ("lib64/libcudart.so", first("lib64/libcudart.so*", "lib/libcudart.so*", "targets/*/lib/libcudart.so*")),
+    ]:
+        link = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(link), exist_ok=True)
+        os.symlink(target, link)
+    return folder
+
+
+def modules(environment):
+    code = (
+        "import pkgutil, numba.cuda.tests as t\n"
+        "for m in pkgutil.walk_packages(t.__path__, t.__name__ + '.'):\n"
+        "    if not m.ispkg and m.name.rsplit('.', 1)[1].startswith('test_') and '.nocuda.' not in m.name: print(m.name)"
+    )
+    done = subprocess.run([PYTHON, "-c", code], env=environment, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"error: Numba cannot be imported: {done.stderr.strip().splitlines()[-1]}\nhint: apt-get install python3-numba")
+    return done.stdout.split()
+
+
+def run_module(coalesce, name, environment, seconds):
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "out.json")
+        with open(os.path.join(folder, "log"), "w+") as log:
+            try:
+                subprocess.run(
+                    [coalesce, "run", "-q", "--allow-stopped", PYTHON, os.path.join(HERE, "numba_module.py"), name, out, str(seconds)],
+                    env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, timeout=20 * seconds)
+            except subprocess.TimeoutExpired:
+                pass
+            try:
+                with open(out) as file:
+                    return json.load(file)
+            except (OSError, ValueError):
+                log.seek(0)
+                last = log.read().strip().splitlines()[-1:] or [""]
+                return {name: ["fail", f"the module did not run: {last[0][:200]}"]}
+
+
+def hashcat(coalesce):
+    """What hashcat says of an MD5 that it cracks after its own self-test: "cracked", or the reason."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "hash"), "w") as file:
+            file.write("d0763edaa9d9bd2a9516280e9044d885\n")  # md5("monkey")
+        with open(os.path.join(folder, "words"), "w") as file:
+            file.write("dragon\nmonkey\nshadow\n")
+        command = [coalesce, "run", "-q", "hashcat", "-m", "0", "-a", "0", "--backend-ignore-opencl", "--potfile-disable", "--force",
+                   "hash", "words"]
+        environment = dict(os.environ, HOME=folder)
+        try:
+            done = subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  timeout=1800)
+        except FileNotFoundError:
+            return "hashcat is not installed"
+        except subprocess.TimeoutExpired:
+            return "took longer than 30 minutes"
+        if "d0763edaa9d9bd2a9516280e9044d885:monkey" in done.stdout and "self-test failed" not in (done.stdout + done.stderr).lower():
+            return "cracked, self-test passed"
+        return ((done.stderr or done.stdout).strip().splitlines() or ["no word"])[-1][:200]
+
+
+def page(results, hash_says):
+    def count(of, outcome):
+        return sum(1 for kind, _ in of.values() if kind == outcome)
+
+    total = {kind: sum(count(of, kind) for of in results.values()) for kind in ("pass", "fail", "skip")}
+    lines = [
+        "# Programs of others",
+        "",
+        f"Of the {sum(total.values())} tests of Numba for CUDA that apply, {total['pass']} pass, {total['fail']} fail and {total['skip']} skip "
+        "themselves.",
+        f"hashcat and one MD5: {hash_says}.",
+        "",
+        f"- **Run** on {platform.machine()}, {os.cpu_count()} cores, no GPU, {datetime.date.today()}.",
+        "- **Numba** is Debian's python3-numba; its NVVM is that of the CUDA toolkit. A test that expects a failure and fails passes.",
+        "- **Repeat:** `./dev clients`.",
+        "",
+        "| modules of numba.cuda.tests | tests | pass | fail | skip |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    groups = {}
+    for name, of in sorted(results.items()):
+        part = name[len("numba.cuda.tests."):]
+        key = part if count(of, "fail") else part.split(".")[0] + ", the others"
+        into = groups.setdefault(key, [0, 0, 0, 0])
+        for i, n in enumerate([len(of)] + [count(of, kind) for kind in ("pass", "fail", "skip")]):
+            into[i] += n
+    lines += ["| " + " | ".join([key, *map(str, row)]) + " |" for key, row in sorted(groups.items())]
+    failed = {}
+    for of in results.values():
+        for test, (kind, why) in of.items():
+            if kind == "fail":
+                causes = [cause for pattern, cause in CAUSES if re.search(pattern, why + " " + test)]
+                failed.setdefault(causes[0] if causes else why[:120].replace("|", "\\|") or "no word", []).append(test)
+    if failed:
+        lines += ["", "## What fails", "", "| tests | cause | first of them |", "|---:|---|---|"]
+        for why, tests in sorted(failed.items(), key=lambda same: -len(same[1])):
+            lines.append(f"| {len(tests)} | {why} | `{'.'.join(tests[0].split('.')[-2:])}` |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("coalesce")
+    parser.add_argument("out")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="modules whose names contain PATTERN (a regular expression)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--seconds", type=float, default=300, help="for a class of tests")
+    given = parser.parse_args()
+    kept = os.path.splitext(given.out)[0] + ".json"
+    results = {}
+    if os.path.exists(kept):
+        with open(kept) as file:
+            results = json.load(file)
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ, CUDA_HOME=toolkit(folder), PYTHONPATH=HERE,
+                           NUMBA_CUDA_DEFAULT_PTX_CC="7.5")  # the oldest that CUDA 13 knows
+        names = [name for name in modules(environment) if re.search(given.only, name)]
+        with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+            waiting = {pool.submit(run_module, os.path.abspath(given.coalesce), n, environment, given.seconds): n for n in names}
+            for i, done in enumerate(concurrent.futures.as_completed(waiting), 1):
+                results[waiting[done]] = done.result()
+                kinds = [kind for kind, _ in done.result().values()]
+                print(f"[{i}/{len(names)}] {waiting[done]}: {kinds.count('pass')} pass, {kinds.count('fail')} fail, "
+                      f"{kinds.count('skip')} skip", flush=True)
+                with open(kept, "w") as file:
+                    json.dump(results, file, indent=0, sort_keys=True)
+    says = hashcat(os.path.abspath(given.coalesce))
+    print(f"hashcat: {says}")
+    with open(given.out, "w") as file:
+        file.write(page(results, says))
+    return 0 if results else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
