@@ -12,7 +12,7 @@ namespace coalesce::machine {
 
 namespace {
 
-// What second orders that nobody has asked for may cost a program: some seconds.
+// Orders that nobody has asked for may cost a program some seconds.
 constexpr uint64_t kShortLaunch = 1u << 20;      // warp instructions of one launch
 constexpr uint64_t kAllLaunches = 4u << 20;      // of all
 constexpr uint64_t kCopiedMemory = 2048u << 20;  // bytes of all copies of memory; four a launch

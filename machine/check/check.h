@@ -235,7 +235,7 @@ class BlockCheck final : public BlockObserver {
     std::array<uint32_t, 32> group{};  // of each lane: the group its copies go to
     UndefinedRegisters undefined;
     std::vector<std::array<uint64_t, 32>> pointers;  // by number: what each lane has got last; 0: nothing
-    // By barrier of the warp that can be gone past: lanes that came to the branch; and to the block behind it.
+    // A barrier of the warp that can be gone past: the lanes that came to the branch, and to the block behind it.
     std::vector<std::pair<uint32_t, uint32_t>> lanes_passed;
     // At the ends of its turns since memory has changed last: its states, and the lanes of which one came again.
     uint64_t turn_changes = 0;

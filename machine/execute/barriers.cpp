@@ -155,7 +155,7 @@ void BlockRun::add_waits(KernelFault& f) const {
     return at.source.line ? "line " + std::to_string(at.source.line)
                           : "PTX line " + std::to_string(p.code[instruction].ptx_line);
   };
-  // Who polls first: it is what the others wait for.
+  // The others wait for the first that polls.
   const auto polls = [&](const Warp& w, const Split& s) {
     uint32_t instruction = kNone;
     const std::string what = observer_ ? observer_->waits_for(w, s.mask, instruction) : "";

@@ -44,7 +44,7 @@ class BlockObserver {
   virtual void turn_ends(Warp& /*w*/) {}
   // True if those lanes, which can run, come to the same state over and over until others change memory.
   virtual bool waits(const Warp& /*w*/, uint32_t /*lanes*/) { return false; }
-  // What they wait for, in words; `instruction`: the one that polls, or kNone.
+  // The words say what they wait for; `instruction`: the one that polls, or kNone.
   virtual std::string waits_for(const Warp& /*w*/, uint32_t /*lanes*/, uint32_t& /*instruction*/) { return {}; }
 };
 

@@ -35,7 +35,7 @@ KERNEL(lock_taken_twice) {
   __threadfence();
   atomicExch(&words[0], 0u);
 }
-// Both hold one and want the other's. They meet before, so that it does not depend on luck.
+// Both hold one and ask for the other's. They meet before, so that it does not depend on luck.
 KERNEL(two_locks_in_opposite_order) {
   if (threadIdx.x != 0) return;
   const uint first = Right ? 0 : blockIdx.x, second = 1 - first;
