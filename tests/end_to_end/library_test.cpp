@@ -238,6 +238,8 @@ TEST_P(HeaderTest, CompilesAlone) {
                                    "-Wshadow",
                                    "-Werror",
                                    "-I" + kSource + "/include",
+                                   "-idirafter",  // NCCL's header, where there is none
+                                   kSource + "/tests/library/nccl",
                                    "-fsyntax-only",
                                    source.string()});
   EXPECT_EQ(result.code, 0) << result.err;
