@@ -77,8 +77,27 @@ std::shared_ptr<Program> Machine::load(std::vector<std::string> ptx, const std::
   return std::make_shared<LoadedProgram>(state_->memory, state_->device, ptx::link(std::move(modules)), places);
 }
 
+namespace {
+
+// Kernels that launch each other without end: each may be short, so the budget is theirs together.
+LaunchReport refuse_for_budget(std::string_view kernel, uint64_t budget) {
+  Diagnostic d;
+  d.fault = Fault::budget;
+  d.kernel = kernel;
+  d.message = "the kernels that led to this launch have executed " + std::to_string(budget) +
+              " warp instructions and launch further ones (--max-instructions)";
+  LaunchReport report;
+  report.fault = Fault::budget;
+  report.diagnostics.push_back(std::move(d));
+  return report;
+}
+
+}  // namespace
+
 LaunchReport Machine::launch(Program& program, std::string_view kernel, const LaunchConfig& config) {
   const auto begin = std::chrono::steady_clock::now();
+  if (config.earlier > state_->options.max_instructions)
+    return refuse_for_budget(kernel, state_->options.max_instructions);
   LaunchReport report;
   auto& loaded = static_cast<LoadedProgram&>(program);
   if (state_->options.plain) return launch_plain(program, kernel, config);

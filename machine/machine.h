@@ -102,6 +102,7 @@ struct LaunchConfig {
   bool cooperative = false;         // all blocks live at once (grid synchronisation)
   std::vector<uint8_t> parameters;  // laid out as KernelInfo::parameters says
   uint32_t depth = 0;               // of kernels that kernels launch (DeviceWork)
+  uint64_t earlier = 0;             // warp instructions of the kernels that led to this one: one budget for all of them
 };
 
 struct LaunchReport {

@@ -22,7 +22,8 @@ void pile(std::vector<Piece>& pieces, std::vector<machine::DeviceWork> work, Mod
       if (w->tail == tail) pieces.push_back({std::move(*w), module});
 }
 
-cudaError_t run_piece(Runtime& r, const Piece& p, std::vector<Piece>& pieces) {
+// `executed`: the warp instructions of the kernels that led to this piece, to which its own are added.
+cudaError_t run_piece(Runtime& r, const Piece& p, std::vector<Piece>& pieces, uint64_t& executed) {
   const machine::DeviceWork& w = p.work;
   const Box box{w.bytes, w.rows};
   if (w.kind == machine::DeviceWork::Kind::copy) {
@@ -35,10 +36,11 @@ cudaError_t run_piece(Runtime& r, const Piece& p, std::vector<Piece>& pieces) {
   if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
   Launch l{{w.grid[0], w.grid[1], w.grid[2]}, {w.block[0], w.block[1], w.block[2]}, w.dynamic_shared_bytes};
   l.depth = w.depth;
-  const Kernel* which = nullptr;
-  std::vector<machine::DeviceWork> more;
-  const cudaError_t error = run_alone(r, {kernel, l, w.parameters, r.number()}, which, more);
-  pile(pieces, std::move(more), p.module);
+  l.earlier = executed;
+  RanAlone ran;
+  const cudaError_t error = run_alone(r, {kernel, l, w.parameters, r.number()}, ran);
+  executed += ran.instructions;
+  pile(pieces, std::move(ran.work), p.module);
   return error;
 }
 
@@ -46,15 +48,15 @@ cudaError_t run_piece(Runtime& r, const Piece& p, std::vector<Piece>& pieces) {
 
 cudaError_t run(Runtime& r, const KernelOperation& k) {
   const Using device(r, k.device);
-  const Kernel* which = nullptr;
-  std::vector<machine::DeviceWork> work;
-  if (const cudaError_t error = run_alone(r, k, which, work); error != cudaSuccess || work.empty()) return error;
+  RanAlone ran;
+  if (const cudaError_t error = run_alone(r, k, ran); error != cudaSuccess || ran.work.empty()) return error;
   std::vector<Piece> pieces;
-  pile(pieces, std::move(work), which->module);
+  pile(pieces, std::move(ran.work), ran.kernel->module);
+  uint64_t executed = ran.instructions;
   while (!pieces.empty() && r.context() == cudaSuccess) {
     const Piece next = std::move(pieces.back());
     pieces.pop_back();
-    if (const cudaError_t error = run_piece(r, next, pieces); error != cudaSuccess) return error;
+    if (const cudaError_t error = run_piece(r, next, pieces, executed); error != cudaSuccess) return error;
   }
   return cudaSuccess;
 }

@@ -138,12 +138,11 @@ cudaError_t launch(Runtime& r, const void* function, const Launch& l, void* cons
   return error != cudaSuccess ? error : submit(r, l.stream, std::move(k));
 }
 
-cudaError_t run_alone(Runtime& r, const KernelOperation& k, const Kernel*& which,
-                      std::vector<machine::DeviceWork>& work) {
+cudaError_t run_alone(Runtime& r, const KernelOperation& k, RanAlone& ran) {
   const Launch& l = k.launch;
   Kernel* kernel = nullptr;
   if (const cudaError_t error = r.registry().find_kernel(k.function, kernel); error != cudaSuccess) return error;
-  which = kernel;
+  ran.kernel = kernel;
 
   machine::LaunchConfig config;
   config.grid = {l.grid.x, l.grid.y, l.grid.z};
@@ -151,6 +150,7 @@ cudaError_t run_alone(Runtime& r, const KernelOperation& k, const Kernel*& which
   config.dynamic_shared_bytes = static_cast<uint32_t>(l.dynamic_shared);
   config.cooperative = l.cooperative;
   config.depth = l.depth;
+  config.earlier = l.earlier;
   config.parameters = k.packed;
 
   if (r.check() != nullptr) r.check()->begin_work(kernel->name, true);
@@ -188,7 +188,8 @@ cudaError_t run_alone(Runtime& r, const KernelOperation& k, const Kernel*& which
   if (const Config& settings = cudart::config(); !settings.check || settings.record.empty())
     for (const auto& d : report.diagnostics) show(d);
   if (report.fault != machine::Fault::none) r.fail(error_of(report.fault));
-  work = std::move(report.work);
+  ran.work = std::move(report.work);
+  ran.instructions = report.counters.instructions;
   return cudaSuccess;
 }
 

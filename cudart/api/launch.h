@@ -11,13 +11,19 @@ struct Launch {
   size_t dynamic_shared = 0;
   cudaStream_t stream = nullptr;
   bool cooperative = false;
-  uint32_t depth = 0;  // of kernels that kernels launch
+  // Of kernels that kernels launch:
+  uint32_t depth = 0;
+  uint64_t earlier = 0;  // warp instructions that the others of the same host launch have executed
 };
 
 struct KernelOperation;
-// Runs the kernel without what it gives the device to do, which goes to `work`. `which`: the kernel.
-cudaError_t run_alone(Runtime& r, const KernelOperation& k, const Kernel*& which,
-                      std::vector<machine::DeviceWork>& work);
+struct RanAlone {
+  const Kernel* kernel = nullptr;
+  std::vector<machine::DeviceWork> work;  // what the kernel gives the device to do
+  uint64_t instructions = 0;
+};
+// Runs the kernel without the work that it gives the device.
+cudaError_t run_alone(Runtime& r, const KernelOperation& k, RanAlone& ran);
 
 // Runs the kernel to its end; under the lock. `arguments`: one pointer per parameter (null: `packed` holds them as laid
 // out). Returns what CUDA's launch returns: faults of the kernel itself show later (Runtime::fail).

@@ -2,6 +2,7 @@
 // built.
 #include <gmock/gmock.h>
 
+#include "tests/device_launches.h"
 #include "tests/end_to_end/command.h"
 
 namespace coalesce::end_to_end {
@@ -54,6 +55,47 @@ int main() {
   EXPECT_EQ(launch["counters"]["global_store_requests"], 2);
   EXPECT_EQ(launch["counters"]["global_store_sectors"], sizeof(int) * 64 / 32);
   EXPECT_EQ(counted["copies"]["d2h"]["bytes"], 256);
+}
+
+// A kernel whose tail launch is itself: each of its launches ends, all of them together never do.
+TEST(DriverPrograms, KernelsThatLaunchEachOtherShareOneBudget) {
+  const Workplace here;
+  here.write("again.ptx",
+             ".version 8.3\n.target sm_90\n.address_size 64\n" + test::kDeviceRuntimeDeclarations +
+                 ".visible .entry again(.param .u64 a, .param .u32 b, .param .u32 c)\n{\n.reg .pred %p<8>;\n"
+                 ".reg .b32 %r<64>;\n.reg .b64 %rd<64>;\nmov.u64 %rd1, 0;\nmov.u32 %r1, 0;\nmov.u32 %r2, 0;\n" +
+                 test::device_launch("again", "1", "1", "3") + "ret;\n}\n");
+  here.write("program.cpp", R"(
+#include <dlfcn.h>
+#include <fstream>
+#include <iterator>
+#include <string>
+static void* driver;
+template <typename... A>
+int call(const char* name, A... a) {
+  return reinterpret_cast<int (*)(A...)>(dlsym(driver, name))(a...);
+}
+int main() {
+  std::ifstream file("again.ptx");
+  const std::string ptx(std::istreambuf_iterator<char>(file), {});
+  driver = dlopen("libcuda.so.1", RTLD_NOW);
+  void *context = nullptr, *module = nullptr, *kernel = nullptr, *stream = nullptr, **none = nullptr;
+  if (call("cuInit", 0u) || call("cuDevicePrimaryCtxRetain", &context, 0) || call("cuCtxSetCurrent", context)) return 1;
+  if (call("cuModuleLoadData", &module, ptx.c_str()) || call("cuModuleGetFunction", &kernel, module, "again")) return 2;
+  unsigned long long a = 0;
+  unsigned b = 0;
+  void* parameters[] = {&a, &b, &b};
+  if (call("cuLaunchKernel", kernel, 1u, 1u, 1u, 1u, 1u, 1u, 0u, stream, (void**)parameters, none)) return 3;
+  return call("cuCtxSynchronize") != 0 ? 5 : 0;
+}
+)");
+  ASSERT_EQ(here.call({"clang++-19", "program.cpp", "-o", "program"}).code, 0);
+  for (const char* engine : {"interpreter", "plain"}) {
+    const Result result =
+        here.call({"timeout", "60", kCommand, "run", "--engine", engine, "--max-instructions", "20000", "./program"});
+    EXPECT_EQ(result.code, 5) << engine << result.err;  // the program's own: it was told
+    EXPECT_THAT(result.err, testing::HasSubstr("--max-instructions")) << engine;
+  }
 }
 
 // A program that compiles its kernels by an NVRTC that no toolkit of this computer brings: ours, with clang.
