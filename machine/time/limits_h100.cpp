@@ -1,53 +1,7 @@
-#include "machine/time/sources.h"
+#include "machine/time/hopper.h"
 
 namespace coalesce::machine {
 
-// Measured by `./dev gpu --limits` where no document is named.
-extern const Limits kLimitsH100 = {
-    .device = "h100",
-    .clock_ghz = {1.98, kMeasured},
-    .issue = {4, kWhitePaper},
-    .fp32 = {3.94, kMeasured},
-    .alu = {1.99, kMeasured},
-    .fp64 = {1.99, kMeasured},
-    .half = {2.96, kMeasured},
-    .special = {0.5, kMeasured},
-    .convert = {0.5, kMeasured},
-    .shuffle = {1, kGuide},
-    .tensor = {1, kWhitePaper},
-    .lat_fp32 = {4.4, kMeasured},
-    .lat_alu = {4.4, kMeasured},
-    .lat_mul = {4.4, kMeasured},
-    .lat_fp64 = {8.3, kMeasured},
-    .lat_half = {8.3, kMeasured},
-    .lat_special = {17.3, kMeasured},
-    .lat_convert = {8.6, kMeasured},
-    .lat_shuffle = {23, kHopper},
-    .lat_shared = {28.4, kMeasured},
-    .lat_constant = {35, kMeasured},
-    .lat_l1 = {40.2, kMeasured},
-    .lat_l2 = {291, kMeasured},
-    .lat_dram = {703, kMeasured},
-    .lat_atomic = {315, kMeasured},
-    .lsu = {1, kWhitePaper},
-    .l1_sectors = {4, kWhitePaper},
-    .port_sectors = {2.3, kMeasured},
-    .store_sectors = {1, kMeasured},
-    .l2_gbs = {7000, kMeasured},
-    .l2_write_gbs = {3900, kMeasured},
-    .dram_read_gbs = {3070, kMeasured},
-    .dram_copy_gbs = {2810, kMeasured},
-    .l1_bytes = {262144, kWhitePaper},
-    .l2_bytes = {52428800, kMeasured},
-    .launch_us = {2.3, kFitted},
-    .block_cycles = {190, kFitted},
-    .dispatch_cycles = {1.2, kMeasured},
-    .barrier_cycles = {15.3, kMeasured},
-    .barrier_warp_cycles = {2.0, kMeasured},
-    .fence_cycles = {675, kMeasured},
-    .atom_same = {0.7, kMeasured},
-    .atom_sectors = {38, kMeasured},
-    .atom_shared = {1, kMeasured},
-};
+extern const Limits kLimitsH100 = hopper("h100", {3070, kMeasured}, {2810, kMeasured});
 
 }  // namespace coalesce::machine
