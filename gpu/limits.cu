@@ -12,14 +12,7 @@
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(call)                                                              \
-  do {                                                                           \
-    const cudaError_t error = (call);                                            \
-    if (error != cudaSuccess) {                                                  \
-      std::fprintf(stderr, "error: %s: %s\n", #call, cudaGetErrorString(error)); \
-      std::exit(1);                                                              \
-    }                                                                            \
-  } while (0)
+#include "limits/measure.h"
 
 constexpr int kThreads = 512, kUnroll = 4, kRepetitions = 15;
 
@@ -59,27 +52,6 @@ __global__ void fill(unsigned int* out, size_t n) {
 
 __global__ void nothing() {}
 
-template <typename Launch>
-std::vector<double> timed(const Launch& launch) {
-  cudaEvent_t start, stop;
-  CHECK(cudaEventCreate(&start));
-  CHECK(cudaEventCreate(&stop));
-  std::vector<double> seconds;
-  for (int i = -2; i < kRepetitions; ++i) {  // two to warm up
-    CHECK(cudaEventRecord(start));
-    launch();
-    CHECK(cudaEventRecord(stop));
-    CHECK(cudaEventSynchronize(stop));
-    float milliseconds = 0;
-    CHECK(cudaEventElapsedTime(&milliseconds, start, stop));
-    if (i >= 0) seconds.push_back(milliseconds * 1e-3);
-  }
-  CHECK(cudaGetLastError());
-  CHECK(cudaEventDestroy(start));
-  CHECK(cudaEventDestroy(stop));
-  return seconds;
-}
-
 void print(const char* name, const std::vector<double>& values, const char* end) {
   std::printf("\"%s\":[", name);
   for (size_t i = 0; i < values.size(); ++i) std::printf("%s%.9g", i ? "," : "", values[i]);
@@ -101,8 +73,8 @@ int main(int argc, char** argv) {
   CHECK(cudaDeviceSynchronize());
 
   std::vector<double> read =
-      timed([&] { read_all<<<blocks, kThreads>>>(in, n, reinterpret_cast<unsigned int*>(out)); });
-  std::vector<double> copy = timed([&] { copy_all<<<blocks, kThreads>>>(in, out, n); });
+      times_of([&] { read_all<<<blocks, kThreads>>>(in, n, reinterpret_cast<unsigned int*>(out)); }, kRepetitions, 2);
+  std::vector<double> copy = times_of([&] { copy_all<<<blocks, kThreads>>>(in, out, n); }, kRepetitions, 2);
   for (double& s : read) s = static_cast<double>(bytes) / s;
   for (double& s : copy) s = 2 * static_cast<double>(bytes) / s;
 

@@ -46,14 +46,14 @@ T* on_device(const std::vector<T>& values) {
   return data;
 }
 
-// Seconds of one launch by CUDA's events: the median of `repetitions`, after one that is not counted.
+// Seconds of each of `repetitions` launches by CUDA's events, after `warm` that are not counted.
 template <typename Launch>
-double seconds_of(const Launch& launch, int repetitions = 5) {
+std::vector<double> times_of(const Launch& launch, int repetitions = 5, int warm = 1) {
   cudaEvent_t start, stop;
   CHECK(cudaEventCreate(&start));
   CHECK(cudaEventCreate(&stop));
   std::vector<double> seconds;
-  for (int i = -1; i < repetitions; ++i) {
+  for (int i = -warm; i < repetitions; ++i) {
     CHECK(cudaEventRecord(start));
     launch();
     CHECK(cudaEventRecord(stop));
@@ -65,7 +65,13 @@ double seconds_of(const Launch& launch, int repetitions = 5) {
   CHECK(cudaGetLastError());
   CHECK(cudaEventDestroy(start));
   CHECK(cudaEventDestroy(stop));
-  return median(seconds);
+  return seconds;
+}
+
+// Their median.
+template <typename Launch>
+double seconds_of(const Launch& launch, int repetitions = 5) {
+  return median(times_of(launch, repetitions));
 }
 
 // Cycles that one block counts by itself: the median of `repetitions` launches, after one that is not counted.
