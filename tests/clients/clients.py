@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs programs of others that speak to CUDA's driver: all of Numba's tests for CUDA, and hashcat.
 
-usage: clients.py COALESCE OUT.md [--only PATTERN] [--jobs N] [--seconds N]
+usage: clients.py COALESCE OUT.md KEPT.json [--only PATTERN] [--jobs N] [--seconds N]
 
 Needs Debian's python3-numba and hashcat, and for Numba the NVVM of a CUDA toolkit. Numba's tests run module by module; OUT.md
-gets a row a module and a line for each test that fails. What other modules said before is kept in OUT.json beside OUT.md.
+gets a row a module and a line for each test that fails. What other modules said before is kept in KEPT.
 Exit code: 0 all ran, 1 a client did not run at all, 3 something is missing.
 """
 import argparse
@@ -153,14 +153,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("coalesce")
     parser.add_argument("out")
+    parser.add_argument("kept")
     parser.add_argument("--only", default="", metavar="PATTERN", help="modules whose names contain PATTERN (a regular expression)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=300, help="for a class of tests")
     given = parser.parse_args()
-    kept = os.path.splitext(given.out)[0] + ".json"
     results = {}
-    if os.path.exists(kept):
-        with open(kept) as file:
+    if os.path.exists(given.kept):
+        with open(given.kept) as file:
             results = json.load(file)
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ, CUDA_HOME=toolkit(folder), PYTHONPATH=HERE,
@@ -173,7 +173,7 @@ def main():
                 kinds = [kind for kind, _ in done.result().values()]
                 print(f"[{i}/{len(names)}] {waiting[done]}: {kinds.count('pass')} pass, {kinds.count('fail')} fail, "
                       f"{kinds.count('skip')} skip", flush=True)
-                with open(kept, "w") as file:
+                with open(given.kept, "w") as file:
                     json.dump(results, file, indent=0, sort_keys=True)
     says = hashcat(os.path.abspath(given.coalesce))
     print(f"hashcat: {says}")
