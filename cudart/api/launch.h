@@ -11,7 +11,7 @@ struct Launch {
   size_t dynamic_shared = 0;
   cudaStream_t stream = nullptr;
   bool cooperative = false;
-  // Of kernels that kernels launch:
+  // Kernels that kernels launch have them:
   uint32_t depth = 0;
   uint64_t earlier = 0;  // warp instructions that the others of the same host launch have executed
 };
