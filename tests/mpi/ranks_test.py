@@ -31,7 +31,8 @@ int main(int, char** words) {
   if (cudaMalloc(&data, n * sizeof(int)) != cudaSuccess) return 9;
   fill<<<n / 256, 256>>>(data, n);
   if (cudaDeviceSynchronize() != cudaSuccess) return 8;
-  if (words[1] != nullptr && std::atoi(words[1]) == rank) kill(getppid(), SIGKILL), kill(getpid(), SIGKILL);
+  // Once a rank has died, mpirun lets the others a second: rank 0 has to be collecting by then, which is what the test is about.
+  if (words[1] != nullptr && std::atoi(words[1]) == rank) sleep(3), kill(getppid(), SIGKILL), kill(getpid(), SIGKILL);
   return 0;
 }
 """
@@ -219,7 +220,7 @@ class Ranks(unittest.TestCase):
         def call(*line, code=0):
             done = subprocess.run([str(word) for word in line], capture_output=True, text=True, timeout=100,
                                   env=os.environ | ROOT, cwd=self.folder)
-            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(done.returncode, code if isinstance(code, tuple) else (code,), done.stderr)
             return done
         mpirun = [MPIRUN, "--oversubscribe", "-np", 4]
         self.assertEqual(call(*mpirun, COALESCE, "reduce", "--json", "-", self.file).stdout, self.alone)
@@ -229,7 +230,8 @@ class Ranks(unittest.TestCase):
                 run = json.load(file)
             self.assertEqual([(p["rank"], p["launches"]) for p in run["processes"]], [(r, 1) for r in range(4)])
             self.assertEqual([one["grid"][0] for one in run["launches"]], [1, 2, 4, 8])
-        err = call(*mpirun, COALESCE, "run", "--compiler", "clang", "fill.cu", 2, code=137).stderr
+        # mpirun's code is that of the rank that it sees fail first: the killed one, or rank 0, which misses it.
+        err = call(*mpirun, COALESCE, "run", "--compiler", "clang", "fill.cu", 2, code=(137, 3)).stderr
         self.assertIn("rank 2 ended before its work was done", err)
 
     @unittest.skipUnless(MPIRUN and shutil.which("mpicxx"), "no MPI")
