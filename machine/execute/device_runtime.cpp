@@ -10,10 +10,10 @@ namespace coalesce::machine {
 
 namespace {
 
-// As an H200 places buffers: each on lines of its own, and 16 bytes into a sector.
+// As an H100 places buffers: each on lines of its own, and 16 bytes into a sector.
 constexpr uint64_t kPartBytes = 64u << 10, kBufferUnit = 256, kBufferOffset = 16;
 // Kernels of kernels: the deepest, where the host's launches have depth 0. CUDA promises as many launches that are
-// pending (cudaLimitDevRuntimePendingLaunchCount); an H200 gives some more.
+// pending (cudaLimitDevRuntimePendingLaunchCount); an H100 gives some more.
 constexpr uint32_t kDeepest = 2048;
 // Streams that a kernel may name.
 constexpr uint64_t kTailLaunch = 3;
@@ -85,7 +85,7 @@ uint64_t DeviceRuntime::parameter_buffer(uint64_t thread, uint64_t function, con
   if (w.grid[0] > 0x7fff'ffffu || w.grid[1] > 65535 || w.grid[2] > 65535 || w.block[0] > 1024 || w.block[1] > 1024 ||
       w.block[2] > 64 || threads > device_.threads_per_block)
     return refuse(DeviceError::invalid_configuration);
-  // Whatever is wrong, an H200 calls it the configuration.
+  // Whatever is wrong, an H100 calls it the configuration.
   if (threads > kernel.max_threads || kernel.static_shared_bytes + shared > device_.shared_per_block)
     return refuse(DeviceError::invalid_configuration);
   if (depth_ >= kDeepest) return refuse(DeviceError::pending_exceeded);

@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Executors, DeviceWorks, ::testing::Bool(),
                          [](const auto& p) { return p.param ? "Plain" : "Interpreter"; });
 
 TEST_P(DeviceWorks, AKernelEndsWithAllThatItLaunchedAndThenComeItsTails) {
-  // The order of CUDA's rules, and an H200's: children of a grid in a stream, with all of theirs, then its tail
+  // The order of CUDA's rules, and an H100's: children of a grid in a stream, with all of theirs, then its tail
   // launches.
   std::vector<int> expected;
   const std::function<void(int, int)> walk = [&](int id, int depth) {

@@ -1,4 +1,4 @@
-// The tensor cores' instructions whose results are compared with an H200's, bit by bit: their names, kernels in PTX
+// The tensor cores' instructions whose results are compared with an H100's, bit by bit: their names, kernels in PTX
 // that carry one out, and the numbers that they get. The probe (matrices_probe.cu) and the test (tests/machine/isa)
 // share it.
 //
