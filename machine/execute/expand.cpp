@@ -137,8 +137,6 @@ Handler collapse_handler(Element e) {
       return collapse<uint16_t>;
     case Element::b64:
       return collapse<uint64_t>;
-    case Element::b128:
-      return collapse<u128>;
     case Element::b32:
       return collapse<uint32_t>;
     default:

@@ -1,6 +1,7 @@
 // Decoding of what touches memory, of moves and of conversions between spaces.
 #include <algorithm>
 
+#include "machine/isa/atomic.h"
 #include "machine/plain/decoder.h"
 #include "machine/plain/run.h"
 
@@ -132,26 +133,22 @@ void Decoder::load_store() {
 void Decoder::atomic() {
   const bool is_atom = words_->opcode == "atom";
   MemoryForm m;
-  bool has_what = false, has_type = false;
+  std::string_view what, type;
   for (std::string_view w : words_->rest) {
-    if (!has_what && arithmetic_from(w, &m.what))
-      has_what = true;
+    if (what.empty() && arithmetic_from(w, &m.what))
+      what = w;
     else if (is_count(w))
       m.count = static_cast<uint8_t>(w[1] - '0');
     else if (number_from(w, &m.number))
-      has_type = true, m.width = static_cast<uint8_t>(ptx::size_of(ptx::type_from(w)));
+      type = w, m.width = static_cast<uint8_t>(ptx::size_of(ptx::type_from(w)));
     else if (!is_order(w) && !space_from(w, &m.place.space) && !is_hint(w))
       return unknown();
   }
   const Space space = m.place.space;
   const Arithmetic a = m.what;
-  if (!has_what || !has_type || (space != Space::generic && space != Space::global && space != Space::shared))
+  if (!isa::is_atomic_form(what, type) || (space != Space::generic && space != Space::global && space != Space::shared))
     return unknown();
   const bool real = is_real(m.number), exchanges = a == Arithmetic::exch || a == Arithmetic::cas;
-  const bool is_extreme = a == Arithmetic::min || a == Arithmetic::max;
-  if (real && a != Arithmetic::add && a != Arithmetic::exch && (!is_extreme || m.number == Number::f64))
-    return unknown();
-  if (m.width == 16 && !exchanges) return unknown();
   if (m.count > 1 && (!real || a == Arithmetic::cas)) return unknown();
   const std::size_t first = is_atom ? 1 : 0;
   m.place = place(operand(first));

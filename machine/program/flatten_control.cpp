@@ -67,7 +67,7 @@ void Flattener::shuffle() {
   const bool sync = m_->has("sync");
   const std::size_t need = sync ? 5 : 4;
   if (in_->operands.size() != need) return unknown();
-  ShuffleMode mode;
+  ShuffleMode mode{};
   if (m_->has("up"))
     mode = ShuffleMode::up;
   else if (m_->has("down"))

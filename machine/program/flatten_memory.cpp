@@ -1,5 +1,6 @@
 // Flattening of everything that touches memory: loads, stores, atomics, address conversions.
 // .param variables: flatten_param.cpp.
+#include "machine/isa/atomic.h"
 #include "machine/program/flatten.h"
 
 namespace coalesce::machine {
@@ -68,12 +69,10 @@ bool number_from(std::string_view s, Number* number) {
     case ptx::Type::b128:
       *number = Number::bits;
       return true;
-    case ptx::Type::u16:
     case ptx::Type::u32:
     case ptx::Type::u64:
       *number = Number::unsigned_;
       return true;
-    case ptx::Type::s16:
     case ptx::Type::s32:
     case ptx::Type::s64:
       *number = Number::signed_;
@@ -227,33 +226,28 @@ void Flattener::load_store(bool is_store) {
 
 void Flattener::atomic(bool returns) {
   MemoryOp op;
-  bool has_op = false, has_type = false;
-  unsigned width = 0;
+  std::string_view operation, type;
   Order order = Order::relaxed;
   for (std::string_view s : m_->suffixes) {
-    if (!has_op && op_from(s, &op.op))
-      has_op = true;
+    if (operation.empty() && op_from(s, &op.op))
+      operation = s;
     else if (s == "v2" || s == "v4" || s == "v8")
       op.count = static_cast<uint8_t>(s[1] - '0');
     else if (number_from(s, &op.number))
-      has_type = true, width = ptx::size_of(ptx::type_from(s));
+      type = s;
     else if (!order_from(s, &order) && !space_from(s, &op.space) && !is_hint(s))
       return unknown();
   }
   const std::size_t first = returns ? 1 : 0;
   const std::size_t operands = op.op == AtomicOp::cas ? 2 : 1;
-  if (!has_op || !has_type || in_->operands.size() < first + 1 + operands) return unknown();
+  if (!isa::is_atomic_form(operation, type) || in_->operands.size() < first + 1 + operands) return unknown();
   if (op.space != AddressSpace::generic && op.space != AddressSpace::global && op.space != AddressSpace::shared)
     return unknown();
   const AtomicOp code = op.op;
   const Number number = op.number;
   const AddressSpace space = op.space;
   const bool is_float = number >= Number::f16;
-  // Half types and 128-bit words: only what PTX defines for them.
-  if (is_float && code != AtomicOp::add && code != AtomicOp::min && code != AtomicOp::max && code != AtomicOp::exch)
-    return unknown();
-  if (number == Number::f64 && code != AtomicOp::add && code != AtomicOp::exch) return unknown();
-  if (width == 16 && code != AtomicOp::cas && code != AtomicOp::exch) return unknown();
+  const unsigned width = ptx::size_of(ptx::type_from(type));
   const uint8_t count = op.count;
   op = address(in_->operands[first]);
   op.space = space;

@@ -108,7 +108,6 @@ bool Flattener::composed_video() {
   const auto& ops = in_->operands;
   if (!video_form(&form) || ops.size() < 3 || ops.size() > 4) return false;
   if (form.lanes > 1) {
-    form.mask = static_cast<uint8_t>((1u << form.lanes) - 1);
     form.a = form.lanes == 2 ? 0x10 : 0x3210;
     form.b = form.lanes == 2 ? 0x32 : 0x7654;
     if ((!part_of(ops[0]).empty() && !written_lanes(part_of(ops[0]), form.lanes, &form.mask)) ||

@@ -64,7 +64,7 @@ class Mutant:
 
     def __init__(self, path, line, start, end, switch, what):
         self.path, self.line, self.start, self.end, self.switch, self.what = path, line, start, end, switch, what
-        self.id = 0
+        self.id, self.sample = 0, ""
 
     def place(self):
         return f"{self.path}:{self.line + 1}: {self.what}"
@@ -112,22 +112,57 @@ def of_line(path, number, raw, before):
         yield Mutant(path, number, m.start(2), m.end(2) + 1, lambda i, s=raw[m.start(2):m.end(2)]: f"::mutant::on<{i}>() ? void() : void({s});", "the statement is dropped")
 
 
+def ends_in_nothing(lines, number):
+    """Whether a case that is dropped comes to the end of a function that returns something: no program then, so that a
+    compiler takes it for what never happens."""
+    inner = len(lines[number]) - len(lines[number].lstrip())
+    arm = next(line.strip() for line in lines[number + 1:] if not CASE.match(line))
+    after = next((k for k in range(number, len(lines)) if lines[k].startswith(" " * (inner - 2) + "}")), len(lines))
+    return arm.startswith("return ") and after + 1 < len(lines) and lines[after + 1].strip() in ("}", "};")
+
+
 def of_source(path, text):
-    lines, before = text.split("\n"), ""
+    before, until = "", None
+    lines = text.split("\n")
     for number, raw in enumerate(lines):
-        yield from of_line(path, number, raw, before)
+        if until:  # in a raw string, or in a function that the compiler evaluates
+            until = None if until(raw) else until
+        elif 'R"(' in raw and ')"' not in raw:
+            until = lambda line: ')"' in line
+        elif raw.startswith("constexpr ") and raw.endswith(") {"):
+            until = lambda line: line == "}"
+        else:
+            for m in of_line(path, number, raw, before):
+                if m.what != "the case is dropped" or not ends_in_nothing(lines, number):
+                    yield m
         before = blanked(raw)
 
 
-def drawn(sources, count, seed):
-    """`count` mutants of {path: text}, numbered from 1; on a line at most one."""
+def drawn(sources, count, seeds=(1,), earlier=()):
+    """Mutants of {path: text}, numbered from 1; on a line at most one. First those of `earlier` results that the sources
+    still have, then `count` for each seed. A mutant's `sample` is "earlier" or the seed."""
     everything = [m for path in sorted(sources) for m in of_source(path, sources[path])]
-    random.Random(seed).shuffle(everything)
+    texts = {path: text.split("\n") for path, text in sources.items()}
     chosen, lines = [], set()
-    for m in everything:
-        if len(chosen) < count and (m.path, m.line) not in lines:
-            lines.add((m.path, m.line))
-            chosen.append(m)
+
+    def take(m, sample):
+        if (m.path, m.line) in lines:
+            return False
+        lines.add((m.path, m.line))
+        m.sample = sample
+        chosen.append(m)
+        return True
+
+    for result in earlier:
+        path, line, what = result["place"].split(":", 2)
+        same = [m for m in everything if m.path == path and m.what == what.strip() and texts[path][m.line].strip() == result["text"]]
+        for m in sorted(same, key=lambda m: abs(m.line + 1 - int(line)))[:1]:
+            take(m, "earlier")
+    for seed in seeds:
+        order, number = list(everything), 0
+        random.Random(seed).shuffle(order)
+        for m in order:
+            number += number < count and take(m, str(seed))
     chosen.sort(key=lambda m: (m.path, m.line))
     for number, m in enumerate(chosen):
         m.id = number + 1

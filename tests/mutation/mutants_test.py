@@ -67,14 +67,31 @@ class Mutants(unittest.TestCase):
         self.assertEqual(self.kinds("      b);", "  call(a,"), [], "the end of a longer statement")
 
     def test_the_same_seed_draws_the_same(self):
-        places = [[m.place() for m in mutants.drawn({"x.cpp": SOURCE}, 5, 1)[0]] for _ in range(2)]
+        places = [[m.place() for m in mutants.drawn({"x.cpp": SOURCE}, 5)[0]] for _ in range(2)]
         self.assertEqual(places[0], places[1])
         self.assertEqual(len(places[0]), 5)
+
+    def test_nothing_in_a_raw_string_or_in_what_the_compiler_evaluates(self):
+        source = 'const char* text = R"(\n  if (a == b) c();\n)";\nconstexpr int f() {\n  return 1 + 2;\n}\nint g() {\n  return 1 + 3;\n}\n'
+        self.assertEqual([m.place() for m in mutants.of_source("x.cpp", source)], ["x.cpp:8: `3` becomes one more"])
+
+    def test_a_case_whose_function_would_end_without_a_result_is_none(self):
+        source = "int f(Kind k) {\n  switch (k) {\n    case Kind::a:\n    case Kind::b:\n      return f();\n    default:\n      return 0;\n  }\n}\n"
+        self.assertEqual([m.what for m in mutants.of_source("x.cpp", source)], [])
+        more = source.replace("  }\n}", "  }\n  return g();\n}")
+        self.assertEqual([m.what for m in mutants.of_source("x.cpp", more)], ["the case is dropped"] * 2)
+
+    def test_samples(self):
+        earlier = [{"place": "x.cpp:99: `<` becomes `<=`", "text": "if (a < 4) r += 1;"}, {"place": "x.cpp:1: `<` becomes `<=`", "text": "gone"}]
+        chosen, _ = mutants.drawn({"x.cpp": SOURCE}, 3, (1, 2), earlier)
+        self.assertEqual(sorted(m.sample for m in chosen), ["1", "1", "1", "2", "2", "2", "earlier"])
+        self.assertEqual(len({m.line for m in chosen}), 7)
+        self.assertEqual([m.place() for m in chosen if m.sample == "earlier"], ["x.cpp:9: `<` becomes `<=`"])
 
     def test_each_makes_a_difference_when_it_is_on_only(self):
         if not COMPILER:
             self.skipTest("no compiler given")
-        chosen, possible = mutants.drawn({"x.cpp": SOURCE}, 1000, 1)
+        chosen, possible = mutants.drawn({"x.cpp": SOURCE}, 1000)
         self.assertGreater(possible, len(chosen), "one on a line")
         with tempfile.TemporaryDirectory() as place:
             os.makedirs(os.path.join(place, "tests/mutation"))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Small mistakes, one at a time: do the quick tests notice? `./dev mutate` runs this in a copy of the tree.
 
-  mutate.py [--count 300] [--seed 1] [--seconds N] [--only ID,ID] [--jobs N] [--built]
+  mutate.py [--count 300] [--seed 1,2] [--again RESULTS] [--seconds N] [--only ID,ID] [--jobs N] [--built]
 
 All mutants are compiled into one set of test programs; COALESCE_MUTANT selects one (mutants.py). A first run of every
 test notes which mutants it reaches. Each mutant is then tried with the tests that reach it until one fails; the tests
 that have found most for their time come first. Results are added to build/mutants/results.jsonl, so an interrupted run
-goes on where it stopped. --built takes the test programs as they are, which may have come from another machine: it
+goes on where it stopped. --again takes the mutants of an earlier run, too. --built takes the test programs as they are, which may have come from another machine: it
 needs no compiler. Exit code: 0 at least 95 % of the mutants are killed, 1 fewer, 2 wrong usage, 3 no build.
 """
 import argparse
@@ -29,7 +29,7 @@ import mutants
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PLACE = os.path.join(ROOT, "build", "mutants")
-TESTS = ("analyse_tests", "machine_tests", "execute_tests", "native_tests")
+TESTS = ("analyse_tests", "machine_tests", "execute_tests", "cudart_tests", "native_tests")
 WANTED = 95  # %
 TOGETHER = 0.3  # seconds: shorter tests run in one process
 
@@ -160,7 +160,8 @@ def judge(mutant, tests, found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", default="1", help="a sample of --count mutants for each")
+    parser.add_argument("--again", default="")
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=1, help="tests at once")
@@ -171,7 +172,8 @@ def main():
     until = time.monotonic() + options.seconds
     os.makedirs(PLACE, exist_ok=True)
     sources = pristine()
-    chosen, all_ = mutants.drawn(sources, options.count, options.seed)
+    earlier = [json.loads(line) for line in open(options.again)] if options.again else []
+    chosen, all_ = mutants.drawn(sources, options.count, [int(s) for s in options.seed.split(",") if s], earlier)
     kept = os.path.join(PLACE, "mutants.json")
     if options.built:
         ids = set(json.load(open(kept)))
@@ -199,7 +201,7 @@ def main():
                 continue
             m, by = done.result()
             text = sources[m.path].split("\n")[m.line].strip()
-            results[m.id] = {"id": m.id, "place": m.place(), "text": text, "by": by}
+            results[m.id] = {"id": m.id, "sample": m.sample, "place": m.place(), "text": text, "by": by}
             with open(path, "a") as file:
                 file.write(json.dumps(results[m.id]) + "\n")
             print(f"{m.id}: {m.place()}: {'killed by ' + by if by else 'not reached' if by is None else 'SURVIVES'}" + ("" if by else f": {text}"), flush=True)

@@ -1,0 +1,209 @@
+// Values on their way between registers of different widths: parts of words, sign extension, 128-bit parameters, the
+// flags that a lane has of its own; and spellings that are none.
+#include "harness.h"
+
+namespace coalesce::machine::test {
+namespace values {
+
+Ran of_lanes(const std::string& body, const std::string& more = "", std::vector<Argument> arguments = {}) {
+  std::vector<Argument> all{zeros<uint32_t>(32 * 8)};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return run(kernel(".param .u64 out" + more,
+                    "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %rd2, %r1, 32, %rd1;\n" + body),
+             all);
+}
+
+TEST(Values, FourPartsOfAWord) {
+  const Ran r = of_lanes(
+      "mul.wide.u32 %rd3, %r1, 65537;\nadd.s64 %rd3, %rd3, 0x1234567890abcdef;\n"
+      "mov.b64 {%h1, %h2, %h3, %h4}, %rd3;\ncvt.u32.u16 %r2, %h1;\ncvt.u32.u16 %r3, %h2;\ncvt.u32.u16 %r4, %h3;\n"
+      "cvt.u32.u16 %r5, %h4;\nst.global.v4.u32 [%rd2], {%r2, %r3, %r4, %r5};\n"
+      "mov.b64 %rd4, {%h4, %h3, %h2, %h1};\nst.global.u64 [%rd2+16], %rd4;\n"
+      ".reg .b128 %q;\nmov.b128 %q, {%rd3, %rd4};\nmov.b128 {%rd5, %rd6}, %q;\nadd.s64 %rd5, %rd5, %rd6;\n"
+      "st.global.u64 [%rd2+24], %rd5;\n");
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 32; ++i) {
+    const uint64_t whole = uint64_t{i} * 65537 + 0x1234567890abcdef;
+    uint64_t turned = 0;
+    for (int k = 0; k < 4; ++k) {
+      const uint64_t part = whole >> (16 * k) & 0xffff;
+      EXPECT_EQ(r.read()[8 * i + static_cast<uint32_t>(k)], part) << i << ", part " << k;
+      turned |= part << (16 * (3 - k));
+    }
+    EXPECT_EQ(r.read<uint64_t>()[4 * i + 2], turned) << i;
+    EXPECT_EQ(r.read<uint64_t>()[4 * i + 3], whole + turned) << i;
+  }
+}
+
+// PTX manual, cvt: a result narrower than its register is extended by its own type's sign.
+TEST(Values, NarrowResultsAreExtendedByTheirType) {
+  const Ran r = of_lanes(
+      "sub.s32 %r2, %r1, 200;\ncvt.s8.s32 %r3, %r2;\ncvt.u8.s32 %r4, %r2;\ncvt.s16.s32 %r5, %r2;\n"
+      "cvt.u16.s32 %r6, %r2;\nst.global.v4.u32 [%rd2], {%r3, %r4, %r5, %r6};\n"
+      "cvt.rn.f32.s32 %f1, %r2;\ncvt.rzi.s16.f32 %r7, %f1;\ncvt.rzi.s8.f32 %r8, %f1;\ncvt.s32.s64 %rd3, %rd1;\n"
+      "st.global.v2.u32 [%rd2+16], {%r7, %r8};\n");
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (int i = 0; i < 32; ++i) {
+    const int v = i - 200;
+    const auto out = r.read();
+    const std::vector<uint32_t> got(out.begin() + 8 * i, out.begin() + 8 * i + 6);
+    EXPECT_EQ(got[0], static_cast<uint32_t>(static_cast<int8_t>(v))) << i;
+    EXPECT_EQ(got[1], static_cast<uint8_t>(v)) << i;
+    EXPECT_EQ(got[2], static_cast<uint32_t>(static_cast<int16_t>(v))) << i;
+    EXPECT_EQ(got[3], static_cast<uint16_t>(v)) << i;
+    EXPECT_EQ(got[4], static_cast<uint32_t>(v)) << i;
+    EXPECT_EQ(got[5], static_cast<uint32_t>(std::max(v, -128))) << i;
+  }
+}
+
+TEST(Values, AParameterOf128Bits) {
+  const std::vector<uint64_t> halves{0x0123456789abcdef, 0xfedcba9876543210};
+  Argument wide{false, std::vector<uint8_t>(16), 16};
+  std::memcpy(wide.bytes.data(), halves.data(), 16);
+  // Odd lanes take it, even lanes keep their own.
+  const Ran r = of_lanes(
+      ".reg .b128 %q<3>;\nld.param.b128 %q1, [wide];\ncvt.u64.u32 %rd3, %r1;\nmov.b128 %q2, {%rd3, %rd3};\n"
+      "and.b32 %r2, %r1, 1;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 mov.b128 %q2, %q1;\nmov.b128 {%rd4, %rd5}, %q2;\n"
+      "st.global.v2.u64 [%rd2], {%rd4, %rd5};\n",
+      ", .param .align 16 .b128 wide", {wide});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 32; ++i)
+    for (uint32_t k = 0; k < 2; ++k) EXPECT_EQ(r.read<uint64_t>()[4 * i + k], i % 2 ? halves[k] : i) << i;
+}
+
+// Lanes that name different companions vote among these.
+TEST(Values, VotesOfGroups) {
+  const Ran r = of_lanes(
+      "shr.u32 %r2, %r1, 3;\nshl.b32 %r3, %r2, 3;\nmov.u32 %r4, 255;\nshl.b32 %r5, %r4, %r3;\nand.b32 %r6, %r1, 5;\n"
+      "setp.eq.u32 %p1, %r6, 4;\nsetp.gt.u32 %p3, %r1, 15;\nvote.sync.ballot.b32 %r7, %p1, %r5;\n"
+      "vote.sync.all.pred %p2, %p3, %r5;\nselp.u32 %r8, 1, 0, %p2;\nvote.sync.uni.pred %p2, %p1, %r5;\n"
+      "selp.u32 %r9, 1, 0, %p2;\nst.global.v4.u32 [%rd2], {%r7, %r8, %r9, %r5};\n");
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 32; ++i) {
+    const uint32_t mask = 0xffu << (i / 8 * 8);
+    uint32_t ballot = 0;
+    for (uint32_t l = 0; l < 32; ++l)
+      if ((mask >> l & 1) && (l & 5) == 4) ballot |= 1u << l;
+    EXPECT_EQ(r.read()[8 * i + 3], mask);
+    EXPECT_EQ(r.read()[8 * i], ballot) << i;
+    EXPECT_EQ(r.read()[8 * i + 1], i / 8 > 1) << i;
+    EXPECT_EQ(r.read()[8 * i + 2], 0u) << i;
+  }
+}
+
+// Each distance of each shuffle, with a flag whether the lane had a source; half of the lanes later exchange alone.
+TEST(Values, ShufflesByEveryDistance) {
+  for (const std::string mode : {"up", "down", "bfly", "idx"})
+    for (const uint32_t b : {0u, 1u, 5u, 16u, 31u}) {
+      const uint32_t bound = mode == "up" ? 0 : 31;
+      const Ran r =
+          of_lanes("mul.lo.u32 %r2, %r1, 3;\nshfl.sync." + mode + ".b32 %r3|%p1, %r2, " + std::to_string(b) + ", " +
+                   std::to_string(bound) + ", -1;\nselp.u32 %r4, 1, 0, %p1;\nst.global.v2.u32 [%rd2], {%r3, %r4};\n");
+      ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+      for (uint32_t i = 0; i < 32; ++i) {
+        const uint32_t from = mode == "up" ? i - b : mode == "down" ? i + b : mode == "bfly" ? i ^ b : b;
+        EXPECT_EQ(r.read()[8 * i], 3 * (from < 32 ? from : i)) << mode << b << " " << i;
+        EXPECT_EQ(r.read()[8 * i + 1], from < 32) << mode << b << " " << i;
+      }
+    }
+}
+
+// A divisor that is one value for all: powers of two, other numbers and 0, of numbers that differ.
+TEST(Values, DivisionByOneNumber) {
+  const std::string text = kernel(
+      ".param .u64 out, .param .u32 by",
+      "ld.param.u64 %rd1, [out];\nld.param.u32 %r9, [by];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %rd2, %r1, 32, %rd1;\n"
+      "mul.lo.u32 %r2, %r1, 123456789;\ndiv.u32 %r3, %r2, %r9;\nrem.u32 %r4, %r2, %r9;\nmul.lo.u32 %r2, %r1, 77;\n"
+      "div.s32 %r5, %r2, %r9;\nrem.s32 %r6, %r2, %r9;\nst.global.v4.u32 [%rd2], {%r3, %r4, %r5, %r6};\n"
+      "sub.s32 %r2, 1000, %r2;\ndiv.s32 %r3, %r2, %r9;\nrem.s32 %r4, %r2, %r9;\n"
+      "st.global.v2.u32 [%rd2+16], {%r3, %r4};\n");
+  for (const uint32_t by : {1u, 2u, 3u, 7u, 16u, 100u, 0x40000000u, 0x80000000u, 0xffffffffu, 0xfffffff0u}) {
+    const Ran r = run(text, {zeros<uint32_t>(32 * 8), value(by)});
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    const auto out = r.read();
+    for (uint32_t i = 0; i < 32; ++i) {
+      const uint32_t n = i * 123456789;
+      const int64_t s = 77 * int64_t{i}, t = 1000 - s, d = static_cast<int32_t>(by);
+      EXPECT_EQ(out[8 * i], n / by) << by << " " << i;
+      EXPECT_EQ(out[8 * i + 1], n % by) << by << " " << i;
+      EXPECT_EQ(out[8 * i + 2], static_cast<uint32_t>(s / d)) << by << " " << i;
+      EXPECT_EQ(out[8 * i + 3], static_cast<uint32_t>(s % d)) << by << " " << i;
+      EXPECT_EQ(out[8 * i + 4], static_cast<uint32_t>(t / d)) << by << " " << i;
+      EXPECT_EQ(out[8 * i + 5], static_cast<uint32_t>(t % d)) << by << " " << i;
+    }
+  }
+}
+
+// An address of shared memory that is a number: whole accesses, and one that is off by two bytes.
+TEST(Values, SharedMemoryByNumber) {
+  const auto at = [](const std::string& address) {
+    return of_lanes(".shared .align 8 .b8 S[64];\n{\n.reg .b32 %a;\nst.shared.u32 [" + address +
+                    "], 7;\nld.shared.u32 %r2, [" + address + "];\nst.global.u32 [%rd2], %r2;\n}\n");
+  };
+  for (const std::string address : {"S", "S+4", "S+60"}) {
+    const Ran r = at(address);
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    EXPECT_EQ(r.read()[8], 7u);
+  }
+  EXPECT_EQ(at("S+2").report.fault, Fault::misaligned_address);
+  EXPECT_EQ(at("S+57").report.fault, Fault::misaligned_address);
+  EXPECT_EQ(at("S+64").report.fault, Fault::illegal_address);
+  EXPECT_EQ(at("S-4").report.fault, Fault::illegal_address);
+}
+
+// Lanes far apart, the highest behind its array: the fault names that lane.
+TEST(Values, OneLaneBehindTheArray) {
+  std::vector<uint32_t> in(4096);
+  for (uint32_t i = 0; i < in.size(); ++i) in[i] = i;
+  std::vector<uint32_t> where(32);
+  for (uint32_t i = 0; i < 32; ++i) where[i] = 4 * (i * i * 3 % 4096);
+  const auto gather = [&](std::vector<uint32_t> places) {
+    return of_lanes(
+        "ld.param.u64 %rd3, [in];\nld.param.u64 %rd4, [where];\nmad.wide.u32 %rd5, %r1, 4, %rd4;\n"
+        "ld.global.u32 %r2, [%rd5];\ncvt.u64.u32 %rd6, %r2;\nadd.s64 %rd6, %rd6, %rd3;\nld.global.u32 %r3, [%rd6];\n"
+        "st.global.u32 [%rd2], %r3;\n",
+        ", .param .u64 in, .param .u64 where", {buffer(in), buffer(std::move(places))});
+  };
+  const Ran right = gather(where);
+  ASSERT_EQ(right.report.fault, Fault::none) << right.message();
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(right.read()[8 * i], where[i] / 4);
+  for (const uint32_t lane : {0u, 17u, 31u}) {
+    auto wrong = where;
+    wrong[lane] = 4 * 4096;
+    const Ran r = gather(wrong);
+    EXPECT_EQ(r.report.fault, Fault::illegal_address) << lane;
+    ASSERT_FALSE(r.report.diagnostics.empty());
+    EXPECT_EQ(r.report.diagnostics[0].lanes, 1u << lane);
+  }
+}
+
+TEST(Values, SpellingsThatAreNone) {
+  for (const std::string line : {"atom.global.and.f32 %f1, [%rd2], %f2;",
+                                 "atom.global.xor.f64 %fd1, [%rd2], %fd2;",
+                                 "atom.global.cas.f32 %f1, [%rd2], %f2, %f3;",
+                                 "atom.global.min.f64 %fd1, [%rd2], %fd2;",
+                                 "atom.global.add.u16 %h1, [%rd2], %h2;",
+                                 "atom.global.add.b16 %h1, [%rd2], %h2;",
+                                 "atom.local.add.u32 %r2, [%rd2], %r3;",
+                                 "mov.b64 {%r2, %r3, %r4}, %rd2;",
+                                 "mov.b32 {%h1, %h2, %h3, %h4}, %r2;",
+                                 "mbarrier.no_wait.shared.b64 %p1, [%r2], %rd3;",
+                                 "mbarrier.test_wait.shared.b64 %p1, [%r2], %rd3, 5;",
+                                 "mbarrier.try_wait.shared.b64 %p1, [%r2], %rd3, 5, 6;",
+                                 "shfl.sync.left.b32 %r2, %r3, 1, 31, -1;",
+                                 "vadd2.u32.u32.u32.max %r2, %r3, %r4, %r5;",
+                                 "suld.b.2d.b32.never {%r2}, [%rd2, {%r3, %r4}];",
+                                 "tex.9d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd2, {%f5}];",
+                                 "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd2+4, {%f5, %f6}];",
+                                 "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd2, {%f5}];",
+                                 "suld.b.2d.b32.trap {%r2}, [%rd2, {%r3}];",
+                                 "sust.p.2d.b32.trap [%rd2, {%r3, %r4}], {%r2};",
+                                 "suld.b.cube.b32.trap {%r2}, [%rd2, {%r3, %r4}];",
+                                 "suld.b.2d.v2.b32.trap {%r2}, [%rd2, {%r3, %r4}];"}) {
+    const Ran r = of_lanes(line + "\n");
+    EXPECT_EQ(r.report.fault, Fault::illegal_instruction) << line << r.message();
+  }
+}
+
+}  // namespace values
+}  // namespace coalesce::machine::test
