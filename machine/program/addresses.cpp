@@ -11,11 +11,29 @@ namespace {
 constexpr uint32_t kAllZero = 64;
 constexpr int kMostSteps = 16;  // of one address, followed back
 
-// The operations that addresses are made of. `widen`: not followed as sums are, since 32-bit sums wrap and its do not.
-enum class Term { none, copy, add, subtract, either, shift, multiply, multiply_add, mask, choose, widen };
+// The operations that addresses are made of. The last four are not followed as sums are (32-bit sums wrap, those of
+// `widen` and `convert` do not); ptxas knows of low bits that they keep 0.
+enum class Term {
+  none,
+  copy,
+  add,
+  subtract,
+  either,
+  shift,
+  multiply,
+  multiply_add,
+  mask,
+  widen,
+  convert,
+  negate,
+  choose
+};
 
 Term term_of(const PureOp& row) {
   const isa::Operation& op = row.operation;
+  if (op.opcode == isa::Opcode::cvt && !op.modified && op.rounding == isa::Rounding::none && is_integer(op.type) &&
+      is_integer(op.to) && bits_of(op.type) >= 32 && bits_of(op.to) >= 32)
+    return Term::convert;
   if (op.modified || op.rounding != isa::Rounding::none || op.to != isa::Type::none || !is_integer(op.type) ||
       bits_of(op.type) < 32)
     return Term::none;
@@ -35,8 +53,10 @@ Term term_of(const PureOp& row) {
       return Term::shift;
     case isa::Opcode::and_:
       return Term::mask;
-    case isa::Opcode::min:
-    case isa::Opcode::max:
+    case isa::Opcode::neg:
+      return Term::negate;
+    case isa::Opcode::xor_:
+    case isa::Opcode::selp:
       return Term::choose;
     case isa::Opcode::mul:
       return product(Term::multiply, Term::widen);
@@ -78,6 +98,8 @@ uint32_t Addresses::zero_bits(const Instruction& i) const {
   const auto of = [&](std::size_t k) { return zero_bits(i.sources[k]); };
   switch (term_of(*i.pure)) {
     case Term::copy:
+    case Term::convert:
+    case Term::negate:
       return of(0);
     case Term::add:
     case Term::subtract:

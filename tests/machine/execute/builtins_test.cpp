@@ -1,5 +1,6 @@
 // Functions and registers that the machine provides itself: printf, malloc, assert, trap, clocks and special registers.
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 
 #include "calls.h"
@@ -199,13 +200,44 @@ TEST(SpecialRegisters, ClocksAdvance) {
   }
 }
 
+// %globaltimer is the host's clock, in ns; its halves and those of %clock64 are parts of the same numbers.
+TEST(SpecialRegisters, TheTimeAndItsHalves) {
+  const std::string ptx =
+      kernel(".param .u64 out",
+             "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %globaltimer_hi;\nmov.u32 %r2, %globaltimer_lo;\nmov.u64 %rd2, "
+             "%globaltimer;\nmov.u64 %rd3, %clock64;\nmov.u32 %r3, %clock;\nmov.u32 %r4, %clock_hi;\n"
+             "st.global.v2.u32 [%rd1], {%r2, %r1};\nst.global.v2.u64 [%rd1+16], {%rd2, %rd3};\n"
+             "st.global.v2.u32 [%rd1+32], {%r3, %r4};\n");
+  const auto now = [] {
+    return static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count());
+  };
+  for (const bool native : {false, true}) {
+    if (native && !native_code()) break;
+    Bench bench(1, Shape{}.max_instructions, native ? native_code() : nullptr);
+    const uint64_t before = now();
+    const Ran r = bench.run(ptx, {zeros<uint64_t>(5)}, {}, "k");
+    const uint64_t after = now();
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    const auto out = r.read<uint64_t>();
+    for (const uint64_t time : {out[0], out[2]}) {
+      EXPECT_GE(time, before);
+      EXPECT_LE(time, after);
+    }
+    EXPECT_GE(out[4], out[3]) << "%clock and %clock_hi after %clock64";
+    EXPECT_LT(out[4], out[3] + 100000);
+  }
+}
+
 // %envreg1 and 2 hold the address of a cooperative launch's workspace, where grid.sync() counts blocks; without a
 // cooperative launch there is none.
 TEST(SpecialRegisters, EnvregOfACooperativeLaunch) {
   const std::string ptx = kernel(".param .u64 out",
                                  "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %envreg2;\nmov.u32 %r2, %envreg1;\n"
                                  "mov.u32 %r3, %ctaid.x;\nmul.wide.u32 %rd2, %r3, 8;\nadd.u64 %rd1, %rd1, %rd2;\n"
-                                 "st.global.v2.u32 [%rd1], {%r1, %r2};\n");  // each block has a place of its own
+                                 "st.global.v2.u32 [%rd1], {%r1, %r2};\nmov.b64 %rd3, {%r1, %r2};\n"
+                                 "setp.eq.u64 %p1, %rd3, 0;\n@!%p1 ld.global.u32 %r4, [%rd3];\n");
   for (const bool cooperative : {false, true}) {
     Bench bench(2);
     Machine& m = bench.machine();

@@ -209,6 +209,24 @@ TEST(MemoryFaults, SourcePlace) {
   EXPECT_EQ(d.ptx_line, 11u);
 }
 
+// The places to which code was inlined, the nearest first; a chain ends after 64 of them.
+TEST(MemoryFaults, ChainsOfInlinedPlaces) {
+  for (const uint32_t depth : {1u, 3u, 64u, 70u}) {
+    std::string ptx =
+        ".visible .entry k(.param .u64 in)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\n.loc 1 1000 1\n"
+        "ld.param.u64 %rd1, [in];\n";
+    for (uint32_t d = 0; d < depth; ++d)  // the code at line 1001 + d was inlined at line 1000 + d
+      ptx += ".loc 1 " + std::to_string(1001 + d) + " 2, function_name f, inlined_at 1 " + std::to_string(1000 + d) +
+             (d == 0 ? " 1" : " 2") + "\nadd.u32 %r2, %r2, 1;\n";
+    ptx += "ld.global.u32 %r1, [%rd1+512];\nret;\n}\n.file 1 \"sum.cu\"\n";
+    const Ran r = run(module(ptx), {zeros<uint32_t>(32)});
+    const Diagnostic& d = only(r);
+    EXPECT_EQ(d.place.line, 1000 + depth);
+    ASSERT_EQ(d.inlined_at.size(), std::min(depth, 64u));
+    for (uint32_t k = 0; k < d.inlined_at.size(); ++k) EXPECT_EQ(d.inlined_at[k].line, 1000 + depth - 1 - k) << k;
+  }
+}
+
 TEST(MemoryFaults, StoreToParameters) {
   const Ran r = run(kernel(".param .u64 out",
                            "mov.b64 %rd1, out;\ncvta.param.u64 %rd2, %rd1;\nld.u64 %rd3, [%rd2];\nst.global.u32 "

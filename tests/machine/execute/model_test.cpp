@@ -52,6 +52,36 @@ TEST(Model, PtxasOtherRequestsAndTheSameResults) {
   EXPECT_EQ(a.compulsory_bytes, b.compulsory_bytes);
 }
 
+// Warps of 32 and 8 threads; a thread moves 8 bytes of four words, side by side, `stride` bytes from the next thread's.
+// What a merged access costs is what one of 8 bytes costs.
+TEST(Model, MergedAccessesCostWhatWideOnesCost) {
+  for (const uint32_t stride : {0u, 8u, 16u, 24u, 128u, 136u}) {
+    const auto text = [&](bool wide) {
+      return kernel(".param .u64 out",
+                    ".shared .align 16 .b8 s[8192];\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, s;\n"
+                    "mad.lo.s32 %r4, %r1, " +
+                        std::to_string(stride) + ", %r2;\n" +
+                        (wide ? "st.shared.v2.u32 [%r4], {%r1, %r1};\n"
+                              : "st.shared.u32 [%r4], %r1;\nst.shared.u32 [%r4+4], %r1;\n") +
+                        "bar.sync 0;\n" +
+                        (wide ? "ld.shared.v2.u32 {%r5, %r6}, [%r4];\n"
+                              : "ld.shared.u32 %r5, [%r4];\nld.shared.u32 %r6, [%r4+4];\n") +
+                        "add.s32 %r7, %r5, %r6;\nmad.wide.u32 %rd2, %r1, 4, %rd1;\nst.global.u32 [%rd2], %r7;\n");
+    };
+    Shape shape;
+    shape.block = {40, 1, 1};
+    Bench merging(1, shape.max_instructions, nullptr, Model::ptxas), plain(1);
+    const Counters a = merging.run(text(false), {zeros<uint32_t>(40)}, shape, "k").counters();
+    const Counters b = plain.run(text(true), {zeros<uint32_t>(40)}, shape, "k").counters();
+    EXPECT_EQ(a.shared_load_requests, 2u) << stride;
+    EXPECT_EQ(a.shared_load_wavefronts, b.shared_load_wavefronts) << stride;
+    EXPECT_EQ(a.shared_load_wavefronts_ideal, b.shared_load_wavefronts_ideal) << stride;
+    EXPECT_EQ(a.shared_store_requests, 2u) << stride;
+    EXPECT_EQ(a.shared_store_wavefronts, b.shared_store_wavefronts) << stride;
+    EXPECT_EQ(a.shared_store_wavefronts_ideal, b.shared_store_wavefronts_ideal) << stride;
+  }
+}
+
 TEST(Model, PtxasWithAnyExecutor) {
   const Ran expected = run_with(Model::ptxas, 1, nullptr);
   for (const unsigned threads : kThreadCounts) {

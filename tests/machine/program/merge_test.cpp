@@ -103,6 +103,46 @@ TEST(Merge, SeesThatAddressesAreOneSum) {
       << "an or that may meet a set bit adds nothing known";
 }
 
+// An address s + %r6, where %r6 is a multiple of 8 or not, by what it is made of: one load of 8 bytes, or two.
+TEST(Merge, AlignmentOfWhatAnAddressIsMadeOf) {
+  struct {
+    const char* text;
+    bool one;
+  } const cases[] = {
+      {"mul.lo.s32 %r6, %r1, 24;", true},
+      {"mul.lo.s32 %r6, %r1, 12;", false},
+      {"mul.lo.u32 %r6, %r3, 40;", true},
+      {"shl.b32 %r7, %r3, 3;\nmul.lo.s32 %r6, %r7, %r1;", true},
+      {"shl.b32 %r7, %r3, 1;\nshl.b32 %r8, %r1, 2;\nmul.lo.s32 %r6, %r7, %r8;", true},
+      {"mad.lo.s32 %r6, %r3, 24, %r4;", true},
+      {"mad.lo.s32 %r6, %r3, 12, %r4;", false},
+      {"shl.b32 %r7, %r3, 3;\nmad.lo.s32 %r6, %r7, %r1, %r4;", true},
+      {"mul.wide.u32 %rd3, %r3, 40;\ncvt.u32.u64 %r6, %rd3;", true},
+      {"cvt.u64.u32 %rd3, %r3;\nshl.b64 %rd4, %rd3, 3;\ncvt.u32.u64 %r6, %rd4;", true},
+      {"mad.wide.u32 %rd3, %r3, 8, %rd1;\ncvt.u32.u64 %r6, %rd3;", false},
+      {"and.b32 %r6, %r3, 0xfffffff8;", true},
+      {"and.b32 %r6, %r3, 0xfffffffc;", false},
+      {"mul.lo.s32 %r7, %r1, 12;\nand.b32 %r6, %r7, 504;", true},
+      {"shl.b32 %r7, %r3, 3;\nsub.s32 %r6, 4096, %r7;", true},
+      {"shl.b32 %r7, %r3, 3;\nneg.s32 %r6, %r7;", true},
+      {"shl.b32 %r7, %r3, 3;\nshl.b32 %r6, %r7, %r1;", true},
+      {"shl.b32 %r7, %r3, 3;\nor.b32 %r6, %r7, %r4;", true},
+      {"shl.b32 %r7, %r3, 3;\nxor.b32 %r6, %r7, %r4;", true},
+      {"shl.b32 %r7, %r3, 6;\nshr.u32 %r6, %r7, 2;", false},
+      {"setp.lt.u32 %p1, %r1, %r3;\nselp.b32 %r6, 8, 16, %p1;", true},
+      {"shl.b32 %r7, %r3, 3;\nmin.u32 %r6, %r7, 1024;", false},
+      {"shl.b32 %r7, %r3, 3;\nmax.s32 %r6, %r7, %r4;", false},
+      {"shl.b32 %r7, %r3, 3;\nabs.s32 %r6, %r7;", false},
+  };
+  for (const auto& c : cases) {
+    const auto found = loads(std::string(c.text) + "\nadd.s32 %r6, %r6, %r5;\n" + load(0, "%r6") + load(4, "%r6"));
+    if (c.one)
+      EXPECT_THAT(found, ElementsAre("8!")) << c.text;
+    else
+      EXPECT_THAT(found, ElementsAre("4", "4")) << c.text;
+  }
+}
+
 TEST(Merge, ALoopsAddressIsAlignedIfEveryStepKeepsItSo) {
   const auto loop = [](const std::string& step) {
     return loads("mov.u32 %r6, s;\nLOOP:\n" + load(0, "%r6") + load(4, "%r6") + load(8, "%r6") + load(12, "%r6") +
