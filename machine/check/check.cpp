@@ -151,11 +151,16 @@ void BlockCheck::race(const Accessed& before, uint32_t lane, const Access& a, co
 namespace {
 
 // Two accesses that are made to meet: atomics, st.relaxed, ld.acquire ... of scopes that reach each other. volatile is
-// enough for a flag that is polled, and no way to exchange data.
+// enough for a flag that is polled, and no way to exchange data: what such a store and an atomic leave depends on which
+// comes last, unless the atomic waits for the store.
 bool meant_to_meet(const AccessRule& a, const AccessRule& b, bool same_block) {
-  const auto real = [](const AccessRule& r) { return r.order > Order::volatile_ || r.polls; };
+  const auto real = [](const AccessRule& r, const AccessRule& other) {
+    if (r.polls) return true;
+    const bool overwritten = r.kind == Kind::atomic && other.kind == Kind::store && other.order == Order::volatile_;
+    return r.order > Order::volatile_ && (!overwritten || r.may_poll || r.tries);
+  };
   const bool reach = same_block || (a.scope == Scope::device && b.scope == Scope::device);
-  return reach && is_strong(a) && is_strong(b) && (real(a) || real(b));
+  return reach && is_strong(a) && is_strong(b) && (real(a, b) || real(b, a));
 }
 
 }  // namespace
@@ -206,9 +211,18 @@ void BlockCheck::keep_past(const Cell& cell, uint64_t at, bool reads, const Targ
 void BlockCheck::check_cell(Cell& cell, uint64_t at, const Access& a, const Target& t, bool same_value) {
   const AccessRule& rule = check_.rule(a.instruction);
   const bool strong = is_strong(rule), writes = rule.kind != Kind::load;
+  // Whether what the thread has read counts without a fence behind it. A store needs the fence, unless the thread has
+  // read that very word since; so does an atomic behind a weak access.
+  const auto sees = [&](const Accessed& before) {
+    if (!strong || !writes || (rule.kind == Kind::atomic && is_strong(check_.rule(check_[before.id].instruction))))
+      return strong;
+    return std::ranges::any_of(cell.readers, [&](const Accessed& r) {
+      return r.id >= t.first && check_[r.id].block == block_ && check_[r.id].warp == t.warp && (r.lanes >> t.lane & 1);
+    });
+  };
   uint32_t lane = 0;
   const auto conflicts = [&](const Accessed& before) {
-    if (before.id < t.first || ordered(before, t, strong, &lane)) return false;
+    if (before.id < t.first || ordered(before, t, sees(before), &lane)) return false;
     const AccessRecord& r = check_[before.id];
     return !meant_to_meet(check_.rule(r.instruction), rule, r.block == block_);
   };

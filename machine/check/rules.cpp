@@ -197,6 +197,7 @@ std::vector<AccessRule> find_rules(const Decoded& p) {
     if (p.code[k].memory != kNone) {
       const MemoryOp& m = p.memory[p.code[k].memory];
       rules[k] = {p.code[k].kind, m.order, m.scope};
+      rules[k].tries = p.code[k].kind == Kind::atomic && m.op == AtomicOp::cas;
       if (p.code[k].kind == Kind::load) rules[k].used = used.of(m);
     }
   accept_first_guesses(p, rules);

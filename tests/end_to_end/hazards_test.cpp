@@ -76,7 +76,7 @@ TEST_P(HazardsTest, FindsEachMistakeAndNothingElse) {
 
 INSTANTIATE_TEST_SUITE_P(Families, HazardsTest,
                          testing::Values("scopes", "flags", "locks", "shared", "barriers", "uninitialised", "copies",
-                                         "memory", "everyday", "groups", "pointers", "orders", "deadlocks"),
+                                         "memory", "everyday", "groups", "pointers", "orders", "deadlocks", "mixed"),
                          [](const auto& family) { return std::string(family.param); });
 
 }  // namespace

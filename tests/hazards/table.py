@@ -112,14 +112,15 @@ def main():
                 hits = [c for c in those if tool in peers[name, c]]
                 total[tool] += len(hits)
                 cells.append("%d" % len(hits) if those else "")
+            total["asked"] += len([c for c in cases if asked[name, c]])
             some = [c for c in cases if peers[name, c]]
             total["any"] += len(some)
             missed = [c for c in cases if c not in here]
             rows.append("|`%s`|%s|%d|%d%s|%s|" % (
                 name, kind, len(cases), len(here), " (not " + ", ".join(missed) + ")" if missed else "", "|".join(cells)))
     hangs = sum(1 for r in runs["runs"] if r[4] == ENDED)
-    text = "%d cases with a mistake, %d put right. `check` finds %d; its false findings: %s. Compute Sanitizer finds %d by some tool" % (
-        total["wrong"], total["right"], total["here"], "; ".join(false) or "none", total["any"])
+    text = "%d cases with a mistake, %d put right. `check` finds %d; its false findings: %s. Compute Sanitizer finds %d of %d by some tool" % (
+        total["wrong"], total["right"], total["here"], "; ".join(false) or "none", total["any"], total["asked"])
     noise = ["%s of `%s` (lines %s)" % (tool, name, ", ".join(str(n) for n in sorted(lines)) or "unknown")
              for (name, tool), lines in sorted(right_lines.items())]
     text += ("; %d of its runs did not end in ten seconds" % hangs if hangs else "") + ".\n"
