@@ -173,7 +173,7 @@ KERNEL(adds_to_what_is_still_set) {
     atomicAdd(out, 1);  // HERE: race_global
   }
 }
-// Who has read a word has a place behind its writer; so has the store by which it replaces it.
+// A thread that has read a word has a place behind its writer, and so has the store by which it replaces it.
 KERNEL(replaces_what_it_has_read) {
   volatile int* data = out;
   if (threadIdx.x != 0) return;
