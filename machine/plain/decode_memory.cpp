@@ -117,6 +117,8 @@ void Decoder::load_store() {
   for (unsigned k = 0; k < m.count; ++k) {
     const ptx::Operand& o = vector ? what.elements[k] : what;
     if (is_store) {
+      if (o.kind == OK::reg && ptx::is_part_of_real(type, f_.registers[static_cast<std::size_t>(o.reg)].type))
+        return unknown("'" + in_->mnemonic + "' cannot store a part of a register of real numbers");
       op_->in.push_back(source(o, std::max<uint8_t>(2, m.width)));
       if (o.negated) return unknown();
     } else {

@@ -193,6 +193,9 @@ void Flattener::load_store(bool is_store) {
   for (std::size_t k = 0; k < count; ++k) {
     const ptx::Operand& v = count > 1 ? what.elements[k] : what;
     if (is_store) {
+      if (v.kind == Operand::reg &&
+          ptx::is_part_of_real(type, frame_->function->registers[static_cast<std::size_t>(v.reg)].type))
+        return unknown("'" + in_->mnemonic + "' cannot store a part of a register of real numbers");
       // A store reads the low bytes of a register as wide or wider than the type.
       Value stored = v.kind == Operand::reg && !v.negated
                          ? Value::of(frame_->registers[static_cast<std::size_t>(v.reg)])

@@ -95,6 +95,12 @@ struct Register {
   Type type = Type::none;
 };
 
+// True if a store of that type would take a part of such a register, a number of single or double precision. PTX does
+// not allow it; ptxas converts the number to an integer for `.b8` and `.b16` and refuses other types.
+inline bool is_part_of_real(Type stored, Type of_register) {
+  return (of_register == Type::f32 || of_register == Type::f64) && size_of(stored) < size_of(of_register);
+}
+
 // A place in an initialiser that holds the address of a symbol.
 struct Relocation {
   uint64_t at = 0;  // byte offset in the variable

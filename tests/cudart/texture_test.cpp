@@ -204,6 +204,59 @@ TEST_F(TextureTest, LayersAndCubes) {
       ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
+// Four texels a face. A direction's largest coordinate chooses the face, the others divided by it the place, as
+// OpenGL's table of cube maps has it: face, the coordinates along a row and down the rows, with their signs.
+TEST_F(TextureTest, PlacesOnTheFacesOfACube) {
+  struct {
+    int major, sign, across, across_sign, down, down_sign;
+  } constexpr kFaces[] = {{0, 1, 2, -1, 1, -1}, {0, -1, 2, 1, 1, -1}, {1, 1, 0, 1, 2, 1},
+                          {1, -1, 0, 1, 2, -1}, {2, 1, 0, 1, 1, -1},  {2, -1, 0, -1, 1, -1}};
+  const auto cube = texture(resource(array(ramp(24), {2, 2, 6}, cudaArrayCubemap)), reading(1, false, true));
+  std::vector<std::array<float, 4>> places;
+  std::vector<float> wanted;
+  for (std::size_t f = 0; f < 6; ++f)
+    for (const float across : {-0.75f, -0.25f, 0.3f, 0.9f})
+      for (const float down : {-0.9f, 0.2f}) {
+        std::array<float, 4> at{};
+        at[static_cast<std::size_t>(kFaces[f].major)] = static_cast<float>(kFaces[f].sign) * 3;
+        at[static_cast<std::size_t>(kFaces[f].across)] = static_cast<float>(kFaces[f].across_sign) * across * 3;
+        at[static_cast<std::size_t>(kFaces[f].down)] = static_cast<float>(kFaces[f].down_sign) * down * 3;
+        places.push_back(at);
+        wanted.push_back(static_cast<float>(4 * f) + (down < 0 ? 0.f : 2.f) + (across < 0 ? 0.f : 1.f));
+      }
+  EXPECT_EQ(sampled("tex.cube.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2, %f3, %f3}];", cube, places), wanted);
+}
+
+// Elements of 1, 2 and 8 bytes, one and several at once.
+TEST_F(TextureTest, SurfacesOfEveryWidth) {
+  std::vector<uint8_t> bytes(64);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(7 * i + 1);
+  cudaArray* a = array(bytes, {4, 1, 0}, cudaArraySurfaceLoadStore, {32, 32, 32, 32, 1});
+  unsigned long long s = 0;
+  const cudaResourceDesc r = resource(a);
+  ASSERT_EQ(cudaCreateSurfaceObject(&s, &r), cudaSuccess);
+  const auto v = run<uint32_t>(
+      "suld.b.1d.b8.trap {%h1}, [%rd1, {%r1}];\ncvt.u32.u16 %r5, %h1;\n"
+      "suld.b.1d.b16.trap {%h2}, [%rd1, {%r2}];\ncvt.u32.u16 %r6, %h2;\n"
+      "suld.b.1d.v2.b64.trap {%rd5, %rd6}, [%rd1, {%r3}];\nxor.b64 %rd5, %rd5, %rd6;\nmov.b64 {%r7, %r8}, %rd5;\n"
+      "sust.b.1d.v4.b8.trap [%rd1, {%r4}], {%h1, %h2, %h2, %h1};",
+      s, std::vector<std::array<int32_t, 4>>{{5, 10, 16, 60}});
+  ASSERT_EQ(error_, cudaSuccess);
+  const auto word = [&](std::size_t at, std::size_t n) {
+    uint64_t w = 0;
+    for (std::size_t k = 0; k < n; ++k) w |= uint64_t{bytes[at + k]} << (8 * k);
+    return w;
+  };
+  const uint64_t both = word(16, 8) ^ word(24, 8);
+  EXPECT_THAT(v[0],
+              ElementsAre(word(5, 1), word(10, 2), static_cast<uint32_t>(both), static_cast<uint32_t>(both >> 32)));
+  std::vector<uint8_t> back(64);
+  ASSERT_EQ(cudaMemcpy2DFromArray(back.data(), 64, a, 0, 0, 64, 1, cudaMemcpyDeviceToHost), cudaSuccess);
+  auto wanted = bytes;
+  wanted[60] = wanted[63] = bytes[5], wanted[61] = wanted[62] = bytes[10];
+  EXPECT_EQ(back, wanted);
+}
+
 TEST_F(TextureTest, GathersOneComponentOfFourTexels) {
   const auto t = texture(resource(array(ramp(9), {3, 3, 0}, cudaArrayTextureGather)), reading(1));
   const auto v = run<float>("tld4.r.2d.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2}];", t,

@@ -35,6 +35,8 @@ void Generator::any_width() {
   std::string values;
   if (w.count == 1) {
     values = register_of(e, is_load);
+    // A part of a real register cannot be stored.
+    if (!is_load && w.bytes < 4 && values.starts_with("%f")) values[1] = 'v';
   } else {
     const uint32_t pool = e == Element::b32 ? 12 : 6, first = below(pool - w.count + 1);
     const std::string head = e == Element::b32 ? "%v" : e == Element::b64 ? "%w" : "%h";

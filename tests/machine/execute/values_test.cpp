@@ -177,6 +177,18 @@ TEST(Values, OneLaneBehindTheArray) {
   }
 }
 
+// ptxas takes st.b8 and st.b16 of a real number's register, and converts; PTX has no such store.
+TEST(Values, NoPartsOfRealNumbersAreStored) {
+  for (const std::string line :
+       {"st.global.b16 [%rd2], %f1;", "st.global.u8 [%rd2], %f1;", "st.global.s16 [%rd2+2], %f1;",
+        "st.global.b32 [%rd2], %fd1;", "st.global.v2.b16 [%rd2], {%h1, %f1};", "st.shared.b8 [%r2], %f1;"}) {
+    const Ran r = of_lanes(line + "\n");
+    EXPECT_EQ(r.report.fault, Fault::illegal_instruction) << line;
+    EXPECT_THAT(r.message(), testing::HasSubstr("cannot store a part of a register of real numbers")) << line;
+  }
+  EXPECT_EQ(of_lanes("mov.f32 %f1, 0f3FC00000;\nst.global.b32 [%rd2], %f1;\n").read()[8], 0x3fc00000u);
+}
+
 TEST(Values, SpellingsThatAreNone) {
   for (const std::string line : {"atom.global.and.f32 %f1, [%rd2], %f2;",
                                  "atom.global.xor.f64 %fd1, [%rd2], %fd2;",
