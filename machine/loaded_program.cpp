@@ -15,8 +15,9 @@ constexpr std::size_t kMaxDecodedShapes = 64;  // per kernel; programs that laun
 
 }  // namespace
 
-LoadedProgram::LoadedProgram(Memory& memory, const Device& device, ptx::Module module, const Places& places)
-    : memory_(memory), device_(device), module_(std::move(module)) {
+LoadedProgram::LoadedProgram(Memory& memory, const Device& device, ptx::Module module, const Places& places,
+                             uint32_t most_registers)
+    : memory_(memory), device_(device), module_(std::move(module)), most_registers_(most_registers) {
   for (const ptx::Variable& v : module_.variables) place(v, places);
   for (const ptx::Variable& v : module_.variables) initialise(v);
   std::size_t at = 0;
@@ -52,6 +53,8 @@ const KernelInfo* LoadedProgram::kernel(std::string_view name) const {
     info.static_shared_bytes = p->static_shared_bytes;
     info.local_bytes = p->local_bytes;
     info.registers = std::clamp(p->live_registers + 8, 16u, 255u);
+    for (const uint32_t most : {f->most_registers, most_registers_})
+      if (most != 0) info.registers = std::min(info.registers, most);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): reported when it is launched
   }
   return &infos_.emplace(key, std::move(info)).first->second;

@@ -18,7 +18,8 @@ namespace coalesce::machine {
 class LoadedProgram final : public Program, public SymbolTable {
  public:
   // Throws Error if a variable cannot be allocated.
-  LoadedProgram(Memory& memory, const Device& device, ptx::Module module, const Places& places);
+  LoadedProgram(Memory& memory, const Device& device, ptx::Module module, const Places& places,
+                uint32_t most_registers);
   ~LoadedProgram() override;
 
   // --- Program
@@ -50,6 +51,7 @@ class LoadedProgram final : public Program, public SymbolTable {
   Memory& memory_;
   const Device& device_;
   ptx::Module module_;
+  uint32_t most_registers_;         // of a thread; 0: as many as it needs
   std::vector<std::size_t> lines_;  // where each line of the text begins
   std::map<std::string, VariableInfo> variables_;
   std::set<std::string> shared_;  // variables that are another program's

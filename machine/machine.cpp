@@ -70,11 +70,13 @@ std::shared_ptr<Program> Machine::load(std::string ptx, const std::string& name)
   return load(std::move(texts), name);
 }
 
-std::shared_ptr<Program> Machine::load(std::vector<std::string> ptx, const std::string& name, const Places& places) {
+std::shared_ptr<Program> Machine::load(std::vector<std::string> ptx, const std::string& name, const Places& places,
+                                       uint32_t most_registers) {
   std::vector<ptx::Module> modules;
   for (std::string& text : ptx) modules.push_back(ptx::parse(std::move(text), name));
   ptx::add_device_runtime(modules);
-  return std::make_shared<LoadedProgram>(state_->memory, state_->device, ptx::link(std::move(modules)), places);
+  return std::make_shared<LoadedProgram>(state_->memory, state_->device, ptx::link(std::move(modules)), places,
+                                         most_registers);
 }
 
 namespace {

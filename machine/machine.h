@@ -135,7 +135,8 @@ class Machine {
   std::shared_ptr<Program> load(std::string ptx, const std::string& name);
   // The same for the modules of separately compiled files, linked to one program (ptx/link.h). Variables named in
   // `places` lie there, in memory of the host that outlives the program.
-  std::shared_ptr<Program> load(std::vector<std::string> ptx, const std::string& name, const Places& places = {});
+  std::shared_ptr<Program> load(std::vector<std::string> ptx, const std::string& name, const Places& places = {},
+                                uint32_t most_registers = 0);
 
   // Bytes that malloc in kernels has to give, 8 MiB at first. False: a kernel that uses malloc has run already.
   bool set_heap_bytes(uint64_t bytes);

@@ -46,6 +46,7 @@ cudaError_t capture_external(cudaStream_t stream, Operation operation) {
 
 }  // namespace
 
+unsigned* event_flags(cudaEvent_t event) { return is_event(event) ? &event->flags : nullptr; }
 bool is_event(cudaEvent_t event) { return events().contains(event); }
 bool was_recorded(cudaEvent_t event) { return events()[event]->recorded; }
 void record_now(cudaEvent_t event) {

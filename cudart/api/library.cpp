@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "cudart/core/jit_options.h"
 #include "cudart/core/registry.h"
 
 namespace coalesce::cudart {
@@ -23,9 +24,10 @@ struct Libraries {
 };
 auto& libraries() { return held<Libraries>().all; }
 
-cudaError_t load(Runtime& r, cudaLibrary_t* library, const void* image, size_t bytes, std::unique_ptr<Library> made,
-                 std::string& problem) {
+cudaError_t load(Runtime& r, cudaLibrary_t* library, const void* image, size_t bytes, uint32_t most_registers,
+                 std::unique_ptr<Library> made, std::string& problem) {
   made->module = r.registry().add_module(image, bytes);
+  made->module->most_registers = most_registers;
   if (const cudaError_t error = r.registry().load(*made->module); error != cudaSuccess) {
     problem = made->module->problem;
     r.registry().remove(made->module);
@@ -58,30 +60,33 @@ cudaError_t variable(void** address, size_t* bytes, cudaLibrary_t library, const
 
 }  // namespace
 
-cudaError_t load_library(Runtime& r, cudaLibrary_t* library, std::string image, std::string& problem) {
+cudaError_t load_library(Runtime& r, cudaLibrary_t* library, std::string image, uint32_t most_registers,
+                         std::string& problem) {
   auto made = std::make_unique<Library>();
   made->content = std::move(image);
   const std::string& content = made->content;
-  return load(r, library, content.data(), content.size(), std::move(made), problem);
+  return load(r, library, content.data(), content.size(), most_registers, std::move(made), problem);
 }
 
-// Options are those of a compiler and a loader; the machine needs neither.
-COALESCE_API cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* image, int*, void**, unsigned, int*,
-                                             void**, unsigned) {
+// The limit of registers is the one option that matters to the machine.
+COALESCE_API cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* image, int* options, void** values,
+                                             unsigned count, int*, void**, unsigned) {
   if (library == nullptr || image == nullptr) return note(cudaErrorInvalidValue);
+  const uint32_t most = JitOptions(count, options, values).most_registers();
   std::string problem;
-  return call([&](Runtime& r) { return load(r, library, image, 0, std::make_unique<Library>(), problem); });
+  return call([&](Runtime& r) { return load(r, library, image, 0, most, std::make_unique<Library>(), problem); });
 }
 
-COALESCE_API cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* library, const char* path, int*, void**, unsigned, int*,
-                                                 void**, unsigned) {
+COALESCE_API cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* library, const char* path, int* options, void** values,
+                                                 unsigned count, int*, void**, unsigned) {
   if (library == nullptr || path == nullptr) return note(cudaErrorInvalidValue);
+  const uint32_t most = JitOptions(count, options, values).most_registers();
   return call([&](Runtime& r) {
     std::ifstream file(path, std::ios::binary);
     if (!file) return cudaErrorFileNotFound;
     std::string content(std::istreambuf_iterator<char>(file), {}), problem;
     if (content.size() < sizeof(uint32_t)) return cudaErrorInvalidKernelImage;
-    return load_library(r, library, std::move(content), problem);
+    return load_library(r, library, std::move(content), most, problem);
   });
 }
 

@@ -7,7 +7,9 @@
 
 namespace coalesce::cudart {
 
-// Loads an image that the library owns from now on. `problem`: why that is not possible. Under the lock.
-cudaError_t load_library(Runtime& r, cudaLibrary_t* library, std::string image, std::string& problem);
+// Loads an image that the library owns from now on. `most_registers`: of a thread, 0 for as many as it needs.
+// `problem`: why it cannot be loaded. Under the lock.
+cudaError_t load_library(Runtime& r, cudaLibrary_t* library, std::string image, uint32_t most_registers,
+                         std::string& problem);
 
 }  // namespace coalesce::cudart

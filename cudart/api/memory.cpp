@@ -90,7 +90,7 @@ cudaError_t release(Runtime& r, void* pointer, std::initializer_list<Origin> ori
   const uint64_t address = address_of(pointer);
   const Allocation* a = r.memory().find(address);
   if (a == nullptr || a->base != address || std::ranges::find(origins, a->origin) == origins.end() ||
-      registered().contains(address)) {
+      registered().contains(address) || (a->origin == Origin::device && !ever_allocated(address))) {
     if (r.check() != nullptr) r.check()->bad_free(call, address);
     return cudaErrorInvalidValue;
   }

@@ -91,6 +91,7 @@ cudaError_t copy_of_symbol(Runtime& r, const void* symbol, size_t offset, bool t
 // Records an event now, whatever stream it was given to.
 void record_now(cudaEvent_t event);
 bool is_event(cudaEvent_t event);
+unsigned* event_flags(cudaEvent_t event);  // null: it is none
 bool was_recorded(cudaEvent_t event);
 
 }  // namespace coalesce::cudart

@@ -95,6 +95,9 @@ struct dim3 {
 struct cudaUUID_t {
   char bytes[16];
 };
+struct cudaIpcHandle {  // cudaIpcMemHandle_t and cudaIpcEventHandle_t
+  char reserved[64];
+};
 struct cudaPitchedPtr {
   void* ptr;
   size_t pitch, xsize, ysize;

@@ -57,7 +57,8 @@ std::span<const uint8_t> extent(const void* address, size_t known) {
   return {bytes, header + size};
 }
 
-// The image of several texts: this, bytes of all that follows, then for each text its bytes and the text.
+// The image of several texts: this, bytes of all that follows, the limit of registers, then for each text its bytes and
+// the text.
 constexpr char kLinked[16] = {'c', 'o', 'a', 'l', 'e', 's', 'c', 'e', ' ', 'l', 'i', 'n', 'k', 'e', 'd', '\n'};
 
 bool is_linked(const void* address) {
@@ -109,7 +110,8 @@ Image read_image(const void* address, size_t bytes, uint32_t major, uint32_t min
   if (is_linked(address)) {
     const char* at = static_cast<const char*>(address) + sizeof kLinked;
     const char* const end = at + sizeof(uint64_t) + number_at(at);
-    for (at += sizeof(uint64_t); at < end; at += sizeof(uint64_t) + number_at(at))
+    image.most_registers = static_cast<uint32_t>(number_at(at + sizeof(uint64_t)));
+    for (at += 2 * sizeof(uint64_t); at < end; at += sizeof(uint64_t) + number_at(at))
       image.ptx.emplace_back(at + sizeof(uint64_t), number_at(at));
     return image;
   }
@@ -178,11 +180,12 @@ std::string copy_image(const void* address, size_t known) {
   return {reinterpret_cast<const char*>(whole.data()), whole.size()};
 }
 
-std::string linked_image(const std::vector<std::string>& ptx) {
+std::string linked_image(const std::vector<std::string>& ptx, uint32_t most_registers) {
   std::string body;
   const auto put_number = [](std::string& to, uint64_t number) {
     to.append(reinterpret_cast<const char*>(&number), sizeof number);
   };
+  put_number(body, most_registers);
   for (const std::string& text : ptx) {
     put_number(body, text.size());
     body += text;

@@ -9,6 +9,7 @@ namespace coalesce::cudart {
 
 struct Image {
   std::vector<std::string> ptx;  // the texts to load; several for programs of separately compiled files
+  uint32_t most_registers = 0;   // of a thread, 0: as many as it needs
   std::string problem, hint;     // where `ptx` is empty: why, and what to do about it, a line each
 };
 
@@ -25,6 +26,6 @@ uint32_t needed_architecture(const void* image, uint32_t device);
 std::string copy_image(const void* image, size_t bytes);
 
 // Several texts as one image: what linking at run time (cuLink) makes.
-std::string linked_image(const std::vector<std::string>& ptx);
+std::string linked_image(const std::vector<std::string>& ptx, uint32_t most_registers);
 
 }  // namespace coalesce::cudart

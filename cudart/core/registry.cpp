@@ -147,7 +147,8 @@ cudaError_t Registry::load_program(Module& module) {
         if (info != nullptr) places[variable->name] = reinterpret_cast<void*>(info->address);
     }
     module.program =
-        r.machine().load(std::move(image.ptx), std::string("embedded PTX of ") + program_invocation_name, places);
+        r.machine().load(std::move(image.ptx), std::string("embedded PTX of ") + program_invocation_name, places,
+                         module.most_registers != 0 ? module.most_registers : image.most_registers);
     return cudaSuccess;
   } catch (const FatbinError& e) {
     module.problem = e.what();

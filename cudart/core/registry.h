@@ -50,6 +50,7 @@ struct Variable {
 struct Module {
   const void* image = nullptr;                // wrapper, container or text
   size_t image_bytes = 0;                     // 0: as the image itself says
+  uint32_t most_registers = 0;                // of a thread, 0: as many as it needs
   std::string problem;                        // why it cannot be loaded
   std::shared_ptr<machine::Program> program;  // set once loaded
   cudaError_t state = cudaErrorNotReady;      // cudaErrorNotReady: not tried; else how loading ended

@@ -7,13 +7,13 @@
 
 #include "cudart/core/fatbin.h"
 #include "cudart/core/image.h"
-#include "cudart/driver/jit_log.h"
+#include "cudart/core/jit_options.h"
 #include "cudart/driver/state.h"
 
 namespace coalesce::cudart {
 
 struct LinkState {
-  JitLog log;
+  JitOptions options;
   std::vector<std::string> ptx;
   std::string image;  // once complete
 };
@@ -35,7 +35,7 @@ CUresult with(CUlinkState state, Body&& body) {
 }
 
 CUresult refuse(const LinkState& state, const std::string& what) {
-  state.log.error(what);
+  state.options.error(what);
   std::fprintf(stderr, "coalesce: error: cuLink: %s\n", what.c_str());
   return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
@@ -53,7 +53,7 @@ CUresult add(LinkState& state, int type, const void* data, size_t bytes, const s
         if (image.ptx.empty()) return refuse(state, "'" + name + "': " + image.problem);
         for (std::string& text : image.ptx) state.ptx.push_back(std::move(text));
       } catch (const FatbinError& e) {
-        state.log.error(e.what());
+        state.options.error(e.what());
         return CUDA_ERROR_INVALID_IMAGE;
       }
       return CUDA_SUCCESS;
@@ -75,7 +75,7 @@ COALESCE_API CUresult cuLinkCreate_v2(unsigned count, const int* options, void**
   if (ready != CUDA_SUCCESS) return ready;
   const std::lock_guard lock(runtime().mutex);
   auto made = std::make_unique<LinkState>();
-  made->log = {count, options, values};
+  made->options = {count, options, values};
   *out = made.get();
   held<Links>().all[*out] = std::move(made);
   return CUDA_SUCCESS;
@@ -106,8 +106,8 @@ COALESCE_API CUresult cuLinkComplete(CUlinkState state, void** image, size_t* by
   if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return with(state, [&](LinkState& s) {
     if (s.ptx.empty()) return CUDA_ERROR_INVALID_VALUE;
-    s.image = linked_image(s.ptx);
-    s.log.error("");
+    s.image = linked_image(s.ptx, s.options.most_registers());
+    s.options.error("");
     *image = s.image.data();
     if (bytes != nullptr) *bytes = s.image.size();
     return CUDA_SUCCESS;

@@ -79,7 +79,7 @@ cudaError_t attribute_of(Runtime& r, void* data, int attribute, uint64_t address
     case device_ordinal:
       return put<int>(data, a != nullptr ? 0 : cudaInvalidDeviceId);
     case is_ipc_capable:
-      return put<unsigned>(data, 0);
+      return put<unsigned>(data, a != nullptr && a->origin == Origin::device && ever_allocated(a->base) ? 1 : 0);
     case range_start:
     case mapping_base:
       return put<CUdeviceptr>(data, a != nullptr ? a->base : 0);

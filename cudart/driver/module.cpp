@@ -6,7 +6,7 @@
 
 #include "cudart/api/library.h"
 #include "cudart/core/image.h"
-#include "cudart/driver/jit_log.h"
+#include "cudart/core/jit_options.h"
 #include "cudart/driver/runtime_api.h"
 #include "cudart/driver/state.h"
 
@@ -16,23 +16,25 @@ namespace {
 // CUmoduleLoadingMode: eager. Decoding waits for the first launch all the same.
 constexpr int kEager = 1;
 
-CUresult load(cudaLibrary_t* out, const void* image, size_t bytes, const JitLog& log) {
+CUresult load(cudaLibrary_t* out, const void* image, size_t bytes, const JitOptions& options) {
   if (out == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::string problem;
-  const CUresult result = in_context(
-      [&] { return call([&](Runtime& r) { return load_library(r, out, copy_image(image, bytes), problem); }); });
-  log.error(problem);
+  const CUresult result = in_context([&] {
+    return call(
+        [&](Runtime& r) { return load_library(r, out, copy_image(image, bytes), options.most_registers(), problem); });
+  });
+  options.error(problem);
   return result;
 }
 
-CUresult load_file(cudaLibrary_t* out, const char* path, const JitLog& log) {
+CUresult load_file(cudaLibrary_t* out, const char* path, const JitOptions& options) {
   if (out == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult ready = current_context(); ready != CUDA_SUCCESS) return ready;
   std::ifstream file(path, std::ios::binary);
   if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
   const std::string content(std::istreambuf_iterator<char>(file), {});
   if (content.size() < sizeof(uint32_t)) return CUDA_ERROR_INVALID_IMAGE;
-  return load(out, content.data(), content.size(), log);
+  return load(out, content.data(), content.size(), options);
 }
 
 CUresult find_variable(CUdeviceptr* address, size_t* bytes, cudaLibrary_t library, const char* name) {

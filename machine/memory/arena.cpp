@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -59,6 +60,7 @@ Arena::Arena(uint64_t bytes) {
 }
 
 Arena::~Arena() {
+  for (const auto& [base, shared] : shared_) close(shared.file);
   if (base_) munmap(pointer(base_), size_);
 }
 
@@ -97,6 +99,39 @@ void Arena::give(uint64_t base, uint64_t bytes, bool own_pages) {
   if (found == chunks_.end() || --found->second.live != 0 || chunk == chunk_) return;
   chunks_.erase(found);
   retire({chunk, kChunk});
+}
+
+Arena::Place Arena::share(uint64_t base, uint64_t bytes, bool own_pages) {
+  const uint64_t whole = round_up(bytes, kGap) + kGap;
+  Range pages{base, round_up(whole, kPage)};
+  if (whole <= kSmall && !own_pages) pages = {base / kChunk * kChunk, kChunk};
+  if (const auto known = shared_.find(pages.base); known != shared_.end())
+    return {known->second.file, base - pages.base};
+  const int file = memfd_create("coalesce", MFD_CLOEXEC);
+  if (file < 0) return {};
+  uint64_t written = 0;
+  while (written < pages.size) {
+    const ssize_t n = pwrite(file, pointer(pages.base + written), pages.size - written, static_cast<off_t>(written));
+    if (n <= 0) break;
+    written += static_cast<uint64_t>(n);
+  }
+  if (written != pages.size ||
+      mmap(pointer(pages.base), pages.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
+    close(file);
+    return {};
+  }
+  shared_[pages.base] = {pages.size, file};
+  return {file, base - pages.base};
+}
+
+// Other processes keep what they have mapped; what comes next in this place is not theirs.
+void Arena::unshare(Range range) {
+  const auto at = shared_.find(range.base);
+  if (at == shared_.end()) return;
+  mmap(pointer(range.base), range.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+       -1, 0);
+  close(at->second.file);
+  shared_.erase(at);
 }
 
 uint64_t Arena::take_pages(uint64_t bytes, uint64_t alignment, Range* reused) {
@@ -174,6 +209,7 @@ bool Arena::commit(uint64_t end) {
 // Gives the pages back to the system at once, so that what comes next in their place is zero, and makes the hole
 // inaccessible while the process can afford it.
 void Arena::retire(Range range) {
+  unshare(range);
   madvise(pointer(range.base), range.size, MADV_DONTNEED);
   Freed freed{range, false};
   if (guarded_ < kMostGuarded && mprotect(pointer(range.base), range.size, PROT_NONE) == 0) {

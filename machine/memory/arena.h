@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <unordered_map>
 
 namespace coalesce::machine {
@@ -55,6 +56,15 @@ class Arena {
   // `base`, `bytes` and `own_pages` as given to take().
   void give(uint64_t base, uint64_t bytes, bool own_pages = false);
 
+  // Moves the pages of a range that take() gave, with their content, to a file without a name that other processes can
+  // map. Ranges that share a chunk move together. The file is open until the range or the chunk is given back.
+  // {-1, 0}: the system refuses.
+  struct Place {
+    int file = -1;
+    uint64_t offset = 0;  // of the range in the file
+  };
+  Place share(uint64_t base, uint64_t bytes, bool own_pages = false);
+
  private:
   struct Chunk {
     uint32_t live = 0;
@@ -63,8 +73,13 @@ class Arena {
   uint64_t take_freed(uint64_t bytes, uint64_t alignment, Range* reused);
   bool commit(uint64_t end);
   void retire(Range range);
+  void unshare(Range range);
   void coalesce_freed();
 
+  struct Shared {
+    uint64_t size = 0;
+    int file = -1;
+  };
   struct Freed {
     Range range;
     bool guarded = false;  // made inaccessible
@@ -77,6 +92,7 @@ class Arena {
   std::unordered_map<uint64_t, Chunk> chunks_;
   std::deque<Freed> freed_;  // oldest first
   std::size_t guarded_ = 0;
+  std::map<uint64_t, Shared> shared_;  // by address
 };
 
 }  // namespace coalesce::machine

@@ -278,6 +278,14 @@ bool Memory::release(uint64_t address) {
   return true;
 }
 
+bool Memory::share(uint64_t base, SharedPlace& place) {
+  const Allocation* a = state_->own.at_or_before(base);
+  if (!a || !a->live || a->base != base) return false;
+  const Arena::Place at = state_->arena->share(a->base, a->size, state_->own_pages(a->origin));
+  place = {at.file, at.offset};
+  return at.file >= 0;
+}
+
 const Allocation* Memory::find(uint64_t address) const {
   const Allocation* a = state_->index_of(address).at_or_before(address);
   return a && a->live && address - a->base < a->size && state_->shown(*a) ? a : nullptr;

@@ -30,6 +30,12 @@ enum class Origin : uint8_t { device, host, managed, variable, constant, heap };
 
 struct Shadow;  // machine/check
 
+// Where an allocation lies for other processes.
+struct SharedPlace {
+  int file = -1;  // open in this process
+  uint64_t offset = 0;
+};
+
 struct Allocation {
   uint64_t base = 0;
   uint64_t size = 0;
@@ -68,6 +74,10 @@ class Memory {
   void keep_apart();
   // False: `address` is not the base of a live allocation.
   bool release(uint64_t address);
+
+  // Moves a live allocation to a file that other processes can map (arena.h). False: `base` is not the base of one, it
+  // is the program's own memory, or the system refuses.
+  bool share(uint64_t base, SharedPlace& place);
 
   // The live allocation that contains `address`, or null. O(log allocations).
   const Allocation* find(uint64_t address) const;

@@ -27,8 +27,6 @@ CAUSES = [
     ("BINARY_ADD|does not match .Failed", "the test expects an older Python or NumPy"),
     ("undersubscribe", "the test allocates more memory than this machine has"),
     ("test_struct_model_type_arr|test_type_with_struct_data_model", "the test writes past the end of its array, and the error lasts"),
-    ("test_set_registers", "ours: the machine estimates registers from liveness, whatever the limit given to the linker"),
-    ("cuIpc", "ours: processes share no device memory"),
 ]
 
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -47,6 +47,11 @@ class Devices(unittest.TestCase):
             done = subprocess.run([COALESCE, "run", *line, PROGRAM], capture_output=True, text=True, timeout=100)
             self.assertEqual(done.returncode, 2, done.stderr)
 
+    def test_two_processes_share_memory(self):
+        for engine in ("interpreter", "native"):
+            run, _ = self.run_program("--engine", engine, os.path.join(os.path.dirname(PROGRAM), "ipc.cu"), out="two processes shared memory\n")
+            self.assertEqual([one["kernel"].split("(")[0] for one in run["launches"]], 4 * ["add"])
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -183,6 +183,40 @@ TEST_F(Driver, LinksSeveralTexts) {
   EXPECT_EQ(seen, 42u);
 }
 
+// CU_JIT_MAX_REGISTERS for a module and for a link, .maxnreg in the text: the least of them, where the kernel needs
+// more.
+TEST_F(Driver, RegistersAreLimited) {
+  const auto registers_of = [](cudaLibrary_t module) {
+    cudaKernel_t function = nullptr;
+    int value = 0;
+    EXPECT_EQ(cuModuleGetFunction(&function, module, "scale"), CUDA_SUCCESS);
+    EXPECT_EQ(cuFuncGetAttribute(&value, 4, function), CUDA_SUCCESS);
+    return value;
+  };
+  ASSERT_EQ(cuModuleLoadData(&module_, kPtx), CUDA_SUCCESS);
+  const int unlimited = registers_of(module_);
+  ASSERT_GT(unlimited, 14);
+  const int options[] = {0};
+  cudaLibrary_t module = nullptr;
+  for (const auto& [limit, expected] : {std::pair(14, 14), std::pair(100, unlimited)}) {
+    void* values[] = {reinterpret_cast<void*>(static_cast<intptr_t>(limit))};
+    ASSERT_EQ(cuModuleLoadDataEx(&module, kPtx, 1, options, values), CUDA_SUCCESS);
+    EXPECT_EQ(registers_of(module), expected);
+    CUlinkState link = nullptr;
+    void* image = nullptr;
+    ASSERT_EQ(cuLinkCreate_v2(1, options, values, &link), CUDA_SUCCESS);
+    ASSERT_EQ(cuLinkAddData_v2(link, 1, const_cast<char*>(kPtx), sizeof kPtx, "text", 0, nullptr, nullptr),
+              CUDA_SUCCESS);
+    ASSERT_EQ(cuLinkComplete(link, &image, nullptr), CUDA_SUCCESS);
+    ASSERT_EQ(cuModuleLoadData(&module, image), CUDA_SUCCESS);
+    EXPECT_EQ(registers_of(module), expected);
+  }
+  std::string text = kPtx;
+  text.insert(text.find('{'), ".maxnreg 13\n");
+  ASSERT_EQ(cuModuleLoadData(&module, text.c_str()), CUDA_SUCCESS);
+  EXPECT_EQ(registers_of(module), 13);
+}
+
 TEST_F(Driver, FaultsStay) {
   CUdeviceptr p = 0;
   ASSERT_EQ(cuLaunchKernel(kernel("fault"), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_SUCCESS);

@@ -161,6 +161,50 @@ TEST(Memory, ManySmallAllocationsAndReleases) {
   EXPECT_LE(memory.all().size(), 40000u) << "records of freed allocations must not pile up";
 }
 
+// The file of a shared allocation is its memory; what is allocated there after its release is another's, and zero.
+TEST(Memory, SharedAllocations) {
+  Memory memory(kMiB);  // so that addresses are soon used again
+  for (const uint64_t bytes : {uint64_t{16'000}, uint64_t{100'000}}) {
+    const Allocation* a = memory.allocate(bytes, Origin::device, "");
+    const Allocation* neighbour = memory.allocate(8, Origin::device, "");
+    ASSERT_TRUE(a != nullptr && neighbour != nullptr);
+    fill(*a, 7);
+    fill(*neighbour, 9);
+    SharedPlace place, again;
+    ASSERT_TRUE(memory.share(a->base, place));
+    ASSERT_TRUE(memory.share(a->base, again));
+    EXPECT_TRUE(again.file == place.file && again.offset == place.offset);
+    EXPECT_FALSE(memory.share(a->base + 1, again));
+    EXPECT_EQ(byte_at(a->base + bytes - 1), 7);
+    EXPECT_EQ(byte_at(neighbour->base), 9);
+    unsigned char other = 0;
+    const auto last = static_cast<off_t>(place.offset + bytes - 1);
+    ASSERT_EQ(pread(place.file, &other, 1, last), 1);
+    EXPECT_EQ(other, 7);
+    other = 8;
+    ASSERT_EQ(pwrite(place.file, &other, 1, last), 1);
+    EXPECT_EQ(byte_at(a->base + bytes - 1), 8);
+    const int file = dup(place.file);
+    ASSERT_TRUE(memory.release(neighbour->base));
+    ASSERT_TRUE(memory.release(a->base));
+    EXPECT_FALSE(memory.share(a->base, again)) << "not live";
+    bool same_place = false;
+    const uint64_t before = a->base;
+    for (int k = 0; k < 100'000 && !same_place; ++k) {
+      const Allocation* next = memory.allocate(bytes, Origin::device, "");
+      ASSERT_NE(next, nullptr);
+      EXPECT_EQ(byte_at(next->base + bytes - 1), 0);
+      same_place = next->base == before;
+      if (same_place) fill(*next, 1);
+      ASSERT_TRUE(memory.release(next->base));
+    }
+    EXPECT_TRUE(same_place);
+    ASSERT_EQ(pread(file, &other, 1, last), 1);
+    EXPECT_EQ(other, 8) << "whoever has mapped it keeps it";
+    close(file);
+  }
+}
+
 TEST(Memory, AdoptedHostMemory) {
   Memory memory(kMiB);
   std::vector<unsigned char> mine(1000);

@@ -1,5 +1,5 @@
-// The options by which a client of cuModuleLoadDataEx, cuLinkCreate and cuLibraryLoadData asks for a compiler's
-// messages.
+// The options that a client of cuModuleLoadDataEx, cuLinkCreate and cuLibraryLoadData gives to a compiler, as far as
+// they matter here: the limit of registers, and the buffers for messages. The client keeps them.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,18 @@
 
 namespace coalesce::cudart {
 
-class JitLog {
+class JitOptions {
  public:
-  JitLog() = default;
+  JitOptions() = default;
   // `values`: one for each option; sizes are in the pointers themselves, and there they are returned.
-  JitLog(unsigned count, const int* options, void** values)
-      : count_(options != nullptr ? count : 0), options_(options), values_(values) {}
+  JitOptions(unsigned count, const int* options, void** values)
+      : count_(options != nullptr && values != nullptr ? count : 0), options_(options), values_(values) {}
 
+  // The most registers of a thread; 0: as many as it needs. The number is the pointer itself.
+  uint32_t most_registers() const {
+    void** given = value(kMostRegisters);
+    return given == nullptr ? 0 : static_cast<uint32_t>(reinterpret_cast<uintptr_t>(*given));
+  }
   // Puts the text into the client's buffer for errors, and an empty one into that for information.
   void error(const std::string& text) const {
     put(kInfoBuffer, "");
@@ -23,6 +28,7 @@ class JitLog {
   }
 
  private:
+  static constexpr int kMostRegisters = 0;
   static constexpr int kInfoBuffer = 3, kErrorBuffer = 5;  // each followed by its size
 
   void** value(int option) const {
