@@ -3,7 +3,12 @@
 set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_PACKAGE_NAME coalesce)
 set(CPACK_PACKAGE_VENDOR "Coalesce contributors")
-set(CPACK_PACKAGE_CONTACT "Coalesce contributors <coalesce@localhost>")
+# Debian asks for a maintainer: who answers for this package. Only who packs it knows.
+set(COALESCE_MAINTAINER "" CACHE STRING "Maintainer of the .deb: 'Name <address>'")
+set(CPACK_PACKAGE_CONTACT "${COALESCE_MAINTAINER}")
+if(NOT COALESCE_MAINTAINER)
+  set(CPACK_PACKAGE_CONTACT "nobody (packed without -DCOALESCE_MAINTAINER='Name <address>')")
+endif()
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run CUDA programs without a GPU and count every byte they move")
 set(CPACK_PACKAGE_DESCRIPTION "Executes ordinary CUDA programs on the CPU and counts sectors, bank conflicts and
 divergence exactly as NVIDIA's hardware counters do. Finds data races. Holds experiments on the memory of GPUs and

@@ -44,7 +44,7 @@ class Snippets(unittest.TestCase):
     def test_the_steps_for_github(self):
         [steps] = [block for block in YAML if isinstance(block, list)]
         action = yaml.safe_load((SOURCE / ".github/actions/coalesce/action.yml").read_text())
-        [used] = [step for step in steps if "/coalesce/.github/actions/coalesce@" in step["uses"]]
+        [used] = [step for step in steps if step["uses"].startswith("<REPOSITORY>/.github/actions/coalesce@")]
         self.assertLessEqual(used["with"].keys(), action["inputs"].keys())
         [upload] = [step for step in steps if "upload-sarif" in step["uses"]]
         self.assertEqual(upload["with"]["sarif_file"], action["inputs"]["sarif"]["default"])
