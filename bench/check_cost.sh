@@ -37,5 +37,6 @@ done <<'EOF'
 lab/reduce/reduce 4000000
 lab/transpose/transpose 2048
 lab/matmul/matmul 256
+lab/matmul/matmul 512
 bench/histogram 16777216
 EOF

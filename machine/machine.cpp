@@ -141,6 +141,7 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
       d.ptx_text = loaded.line_text(d.ptx_line);
       report.diagnostics.push_back(std::move(d));
     }
+    state_->spare_records = check->give_records();
   }
   state_->faulted = state_->faulted || report.fault != Fault::none;
   if (before) state_->explore(*before, launch, kernel, config, loaded, report);

@@ -14,6 +14,7 @@ namespace {
 
 // Orders that nobody has asked for may cost a program some seconds.
 constexpr uint64_t kShortLaunch = 1u << 20;      // warp instructions of one launch
+constexpr uint64_t kFewInstructions = 16;        // a warp executes more, as a rule
 constexpr uint64_t kAllLaunches = 4u << 20;      // of all
 constexpr uint64_t kCopiedMemory = 2048u << 20;  // bytes of all copies of memory; four a launch
 
@@ -56,7 +57,9 @@ void Machine::State::Moment::put_back(const State& s) const {
 }
 
 bool Machine::State::explores(const Launch& launch) {
-  if (!options.check || options.schedules == 1 || launch.blocks * launch.warps_per_block < 2) return false;
+  const uint64_t warps = launch.blocks * launch.warps_per_block;
+  if (!options.check || options.schedules == 1 || warps < 2) return false;
+  if (options.schedules == 0 && warps > kShortLaunch / kFewInstructions) return false;
   for (const Instruction& i : launch.program->code)  // what kernels give the device to do cannot be taken back
     if (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::service) return false;
   // Memory that other threads of the program may be writing to, or that nobody may, cannot be put back.
@@ -101,6 +104,7 @@ void Machine::State::explore(const Moment& before, const Launch& usual, std::str
     run(other, kernel, total);
     next_access = check.next();
     std::vector<Diagnostic> found = check.take();
+    spare_records = check.give_records();
     for (auto& [block, d] : other.diagnostics) found.push_back(std::move(d));
     for (Diagnostic& d : found) {
       if (!known.insert(key_of(d)).second) continue;

@@ -75,7 +75,7 @@ LaunchCheck Machine::State::begin_check(Launch& launch) {
       if (a->shadow) a->shadow->cells = Cells(a->size);
     next_access = 1;
   }
-  return LaunchCheck(launch, next_access, read_host_memory().spendable() / 2);
+  return LaunchCheck(launch, next_access, read_host_memory().spendable() / 2, std::move(spare_records));
 }
 
 // The kernel's code for a launch of that shape; null: there is none, and the report says why.

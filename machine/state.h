@@ -34,6 +34,7 @@ struct Machine::State {
   std::unique_ptr<Pool> pool;                  // made by the first launch
   std::atomic<bool> interrupted{false};
   AccessId next_access = 1;                                // of checked launches
+  std::vector<AccessRecord> spare_records;                 // memory of the last one's
   bool faulted = false;                                    // some launch has ended early
   uint64_t explored_bytes = 0, explored_instructions = 0;  // by second orders that nobody has asked for
 

@@ -15,6 +15,7 @@ BlockCheck::BlockCheck(LaunchCheck& launch)
       local_written_(uint64_t{launch.launch().program->local_bytes + 15} / 16 * 16 * kLanes * warps_.size()),
       shared_(launch.launch().shared_bytes) {
   for (WarpState& s : warps_) s.ids.resize(launch.launch().program->memory.size());
+  windows_.resize(launch.launch().program->memory.size());
   check_.enter(this);
 }
 
@@ -23,6 +24,7 @@ BlockCheck::~BlockCheck() { check_.leave(this); }
 void BlockCheck::begin(uint64_t block) {
   block_ = block;
   first_ = check_.next();
+  ++epoch_;
   shared_written_.clear();
   local_written_.clear();
   arrived_.clear();
@@ -77,6 +79,7 @@ bool BlockCheck::locate(const Access& a, const Warp& w, uint64_t address, uint64
       t.cells = &shared_;
       t.host = w.shared + address;
       t.first = first_;
+      t.epoch = epoch_;
       return true;
     case AddressSpace::local:
       if (address > w.local_bytes || address + bytes > w.local_bytes) return false;
@@ -85,14 +88,16 @@ bool BlockCheck::locate(const Access& a, const Warp& w, uint64_t address, uint64
       t.cells = nullptr;
       return true;
     case AddressSpace::global: {
-      if (!last_ || address - last_->base >= last_->size) last_ = check_.launch().memory->find(address);
+      const Allocation*& known = windows_[a.window];
+      if (!known || address - known->base >= known->size) known = check_.launch().memory->find(address);
+      last_ = known;
       if (!last_ || address + bytes > last_->base + last_->size) return false;
       Shadow& shadow = shadow_of(*last_);
       t.at = address - last_->base;
       t.written = shadow.all_written ? nullptr : &shadow.written;
       t.cells = &shadow.cells;
       t.host = reinterpret_cast<std::byte*>(address);
-      t.first = check_.first();
+      t.first = t.epoch = check_.first();
       return true;
     }
     default:
@@ -222,9 +227,10 @@ void BlockCheck::check_cell(Cell& cell, uint64_t at, const Access& a, const Targ
   };
   uint32_t lane = 0;
   const auto conflicts = [&](const Accessed& before) {
-    if (before.id < t.first || ordered(before, t, sees(before), &lane)) return false;
+    if (before.id < t.first) return false;
     const AccessRecord& r = check_[before.id];
-    return !meant_to_meet(check_.rule(r.instruction), rule, r.block == block_);
+    if (strong && meant_to_meet(check_.rule(r.instruction), rule, r.block == block_)) return false;
+    return !ordered(before, t, sees(before), &lane);
   };
   const bool after_strong = cell.writer.id >= t.first && is_strong(check_.rule(check_[cell.writer.id].instruction));
   const auto past = after_strong ? t.cells->past().find(at) : t.cells->past().end();
@@ -341,7 +347,8 @@ void BlockCheck::access(const Access& a, Warp& w) {
       check_.count_change();
     }
     if (!t.cells || !races) continue;
-    t.cells->visit(t.at, a.bytes, check_.made, [&](Cell& cell, uint64_t at) { check_cell(cell, at, a, t, same); });
+    t.cells->visit(t.at, a.bytes, t.epoch, check_.made,
+                   [&](Cell& cell, uint64_t at) { check_cell(cell, at, a, t, same); });
     if (copies_to(*a.op)) {
       WarpState& s = warps_[w.index];
       s.copies.push_back({t.lane, s.group[t.lane], static_cast<uint32_t>(t.address), a.bytes, t.id});

@@ -62,7 +62,9 @@ class BlockCheck;
 class LaunchCheck final : public LaunchObserver {
  public:
   static constexpr std::size_t kFewRecords = 1u << 20;
-  LaunchCheck(Launch& launch, AccessId first, uint64_t room);
+  // `records`: memory to use, of an earlier launch.
+  LaunchCheck(Launch& launch, AccessId first, uint64_t room, std::vector<AccessRecord> records = {});
+  std::vector<AccessRecord> give_records() { return std::move(records_); }  // at the end
   std::unique_ptr<BlockObserver> observe_blocks() override;
   bool checks() const override { return true; }
 
@@ -292,6 +294,7 @@ class BlockCheck final : public BlockObserver {
   LaunchCheck& check_;
   uint64_t block_ = 0;
   AccessId first_ = 0;  // shared memory: older ids are of other blocks
+  uint32_t epoch_ = 0;  // counts blocks: of shared memory's cells
   std::vector<WarpState> warps_;
   Written shared_written_, local_written_;
   Cells shared_;
@@ -301,6 +304,7 @@ class BlockCheck final : public BlockObserver {
   std::vector<Before> before_;        // of atomics under way
   std::unordered_map<uint64_t, LaunchCheck::Changer> changers_;  // of shared memory
   const Allocation* last_ = nullptr;                             // that was accessed
+  std::vector<const Allocation*> windows_;                       // the same by memory operation
 };
 
 template <class Visit>
@@ -325,6 +329,7 @@ struct BlockCheck::Target {
   Cells* cells = nullptr;      // null: nobody else reaches it
   std::byte* host = nullptr;
   AccessId first = 0, id = 0;  // ids before `first` are of accesses long ago
+  uint32_t epoch = 0;          // of the cells
 };
 
 inline bool is_strong(const AccessRule& r) { return r.order != Order::weak; }

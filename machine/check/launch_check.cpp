@@ -19,14 +19,16 @@ const char* verb(Kind kind) { return kind == Kind::load ? "read" : kind == Kind:
 
 }  // namespace
 
-LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room)
+LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room, std::vector<AccessRecord> records)
     : launch_(launch),
       first_(first),
       room_(room),
+      records_(std::move(records)),
       rules_(find_rules(*launch.program)),
       footprint_(*launch.program),
       skips_(find_skips(*launch.program)),
       lane_skips_(find_skips(*launch.program, Kind::warp_barrier)) {
+  records_.clear();
   find_bounds();
   for (const AccessRule& r : rules_) block_scopes_ = block_scopes_ || (is_strong(r) && r.scope == Scope::block);
   for (const Instruction& i : launch.program->code)

@@ -68,7 +68,7 @@ void BlockCheck::finish_copies(WarpState& s, uint32_t warp, uint32_t lanes, uint
     if (!(lanes >> c.lane & 1) || c.group + left >= s.group[c.lane]) return false;
     auto [now, fresh] = done.try_emplace(c.id, 0);
     if (fresh) now->second = check_.add({block_, warp, false, s.view.now, check_[c.id].instruction});
-    shared_.visit(c.at, c.bytes, check_.made, [&, id = now->second](Cell& cell, uint64_t) {
+    shared_.visit(c.at, c.bytes, epoch_, check_.made, [&, id = now->second](Cell& cell, uint64_t) {
       if (cell.writer.id == c.id) cell.writer.id = id;
     });
     return true;

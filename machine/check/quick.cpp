@@ -31,29 +31,30 @@ void BlockCheck::add_reader(Cell& cell, const Accessed& reader, const Target& t,
   cell.readers[1] = reader;
 }
 
-// A warp's weak access of a whole line, a word a lane: looked at as one, if nothing is wrong with it. False: it is to
-// be looked at lane by lane.
+// A warp's weak access of a whole line, an element a lane: looked at as one, if nothing is wrong with it. False: it is
+// to be looked at lane by lane.
 bool BlockCheck::whole_line(const Access& a, Warp& w, bool races) {
   const AccessRule& rule = check_.rule(a.instruction);
-  if (w.active != ~0u || a.bytes != 4 || is_strong(rule) || a.op->is_copy || rule.kind == Kind::atomic) return false;
-  const uint64_t base = address_of(a, w, 0);
-  if (base % Cells::kLine != 0) return false;
+  if (w.active != ~0u || !Cells::makes_lines(a.bytes) || is_strong(rule) || a.op->is_copy || rule.kind == Kind::atomic)
+    return false;
+  const uint64_t base = address_of(a, w, 0), line = Cells::line_bytes(a.bytes);
+  if (base % line != 0) return false;
   if (a.shape == AddressShape::vector) {
     uint64_t apart = 0;
-    for (uint32_t l = 1; l < kLanes; ++l) apart |= address_of(a, w, l) ^ (base + l * 4);
+    for (uint32_t l = 1; l < kLanes; ++l) apart |= address_of(a, w, l) ^ (base + l * a.bytes);
     if (apart != 0) return false;
   } else if (a.shape != AddressShape::contiguous) {
     return false;
   }
   Target t;
   t.warp = w.index;
-  if (!locate(a, w, base, Cells::kLine, t) || t.space == AddressSpace::local || t.at % Cells::kLine != 0) return false;
-  if (!within(a, t, Cells::kLine) || (t.space == AddressSpace::global && last_->origin == Origin::heap)) return false;
+  if (!locate(a, w, base, line, t) || t.space == AddressSpace::local || t.at % line != 0) return false;
+  if (!within(a, t, line) || (t.space == AddressSpace::global && last_->origin == Origin::heap)) return false;
   const bool reads = rule.kind == Kind::load;
   Handovers& places = t.space == AddressSpace::shared ? places_ : check_.places();
-  if (reads ? t.written && !t.written->all(t.at, Cells::kLine) : !places.empty()) return false;
+  if (reads ? t.written && !t.written->all(t.at, line) : !places.empty()) return false;
   if (races) {
-    Cell* cell = t.cells->line(t.at, check_.made);
+    Cell* cell = t.cells->line(t.at, a.bytes, t.epoch, check_.made);
     if (!cell || !before_all(cell->writer, t, true)) return false;
     const Accessed now{id_of(a, w.index), ~0u};
     if (reads) {
@@ -65,8 +66,8 @@ bool BlockCheck::whole_line(const Access& a, Warp& w, bool races) {
     }
   }
   if (!reads) check_.count_change();
-  if (!reads && t.written) t.written->set(t.at, Cells::kLine);
-  touch(a, t, Cells::kLine);
+  if (!reads && t.written) t.written->set(t.at, line);
+  touch(a, t, line);
   return true;
 }
 
@@ -83,9 +84,10 @@ bool BlockCheck::one_word(const Access& a, Warp& w, bool races) {
   bool fine = true;
   touch(a, t, a.bytes);
   if (!races) return true;
-  t.cells->visit(t.at, a.bytes, check_.made,
+  t.cells->visit(t.at, a.bytes, t.epoch, check_.made,
                  [&](Cell& cell, uint64_t) { fine = fine && before_all(cell.writer, t, false); });
-  if (fine) t.cells->visit(t.at, a.bytes, check_.made, [&](Cell& cell, uint64_t) { add_reader(cell, now, t, false); });
+  if (fine)
+    t.cells->visit(t.at, a.bytes, t.epoch, check_.made, [&](Cell& cell, uint64_t) { add_reader(cell, now, t, false); });
   return fine;
 }
 
@@ -155,7 +157,7 @@ bool BlockCheck::apart(const Access& a, Warp& w, bool races) {
   for (uint32_t m = w.active; m && fine; m &= m - 1) {
     const uint32_t lane = lowest(m), me = 1u << lane;
     const uint64_t at = address_of(a, w, lane) - window;
-    t.cells->visit(at - shadow, a.bytes, check_.made, [&](Cell& cell, uint64_t) {
+    t.cells->visit(at - shadow, a.bytes, t.epoch, check_.made, [&](Cell& cell, uint64_t) {
       if (!fine || !writers.fine(cell.writer, lane)) {
         fine = false;
       } else if (!reads) {

@@ -1,6 +1,9 @@
 #include "machine/check/shadow.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <new>
 
 #include "machine/memory/memory.h"
 
@@ -42,16 +45,49 @@ void Written::clear() {
   dirty_ = false;
 }
 
-void Cells::prepare(Page& page, uint8_t step, uint64_t& made) {
-  std::vector<Cell> cells(kPage / step);
-  for (std::size_t k = 0; k < cells.size() && !page.cells.empty(); ++k) {
-    cells[k] = page.cells[k * step / page.step];
-    if (page.step != kLine) continue;
-    const uint32_t lane = 1u << k * step % kLine / 4;
-    for (Accessed* a : {&cells[k].writer, &cells[k].readers[0], &cells[k].readers[1]}) a->lanes &= lane;
+CellStore& CellStore::operator=(CellStore&& other) noexcept {
+  std::swap(chunks_, other.chunks_);
+  std::swap(used_, other.used_);
+  return *this;
+}
+
+void CellStore::clear() {
+  for (const auto& [at, bytes] : chunks_) munmap(at, bytes);
+  chunks_.clear();
+}
+
+// From the system as it is: cells that no access comes to cost no memory. Large chunks cost fewer page faults.
+Cell* CellStore::take(std::size_t cells) {
+  constexpr std::size_t kFirst = std::size_t{64} << 10, kMost = std::size_t{8} << 20, kHuge = std::size_t{2} << 20;
+  const std::size_t bytes = cells * sizeof(Cell);
+  if (chunks_.empty() || used_ + bytes > chunks_.back().second) {
+    const std::size_t size = chunks_.empty() ? kFirst : std::min(kMost, 2 * chunks_.back().second);
+    void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw std::bad_alloc();
+    if (size > kHuge) madvise(at, size, MADV_HUGEPAGE);
+    chunks_.emplace_back(static_cast<std::byte*>(at), size);
+    used_ = 0;
   }
-  made += (cells.size() - page.cells.size()) * sizeof(Cell);
-  page.cells = std::move(cells);
+  Cell* const from = reinterpret_cast<Cell*>(chunks_.back().first + used_);
+  used_ += bytes;
+  return from;
+}
+
+// Divides the page's cells, in place if there is room: from the last on, since a part lies never before its whole.
+void Cells::prepare(Page& page, uint16_t step, uint64_t& made) {
+  const std::size_t count = kPage / step;
+  const Cell* const whole = page.cells;
+  if (count > page.room) {
+    page.cells = store_.take(count);
+    page.room = static_cast<uint16_t>(count);
+    made += count * sizeof(Cell);
+  }
+  for (std::size_t k = page.step == 0 ? 0 : count; k-- > 0;) {
+    Cell& c = page.cells[k] = whole[k * step / page.step];
+    if (page.step <= 4) continue;
+    const uint32_t lane = 1u << k * step % page.step / (page.step / 32);
+    for (Accessed* a : {&c.writer, &c.readers[0], &c.readers[1]}) a->lanes &= lane;
+  }
   page.step = step;
 }
 

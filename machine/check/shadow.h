@@ -1,13 +1,16 @@
 // `check`'s memory of memory: which bytes have been written at all, and who accessed each word last.
 //
-// A cell stands for a line of 128 bytes as long as warps access it whole, a word a lane; else for a word of 4 bytes, or
-// for one byte in pages with narrower accesses. Cells are made page by page at the first access. Cost: 24 bytes a cell,
-// a fifth of the memory that a launch accesses line by line, six times what it accesses otherwise.
+// A cell stands for a line as long as warps access it whole, an element of 1 to 16 bytes a lane; else for a word of 4
+// bytes, or for one byte in pages with narrower accesses. Cells are made page by page at the first access. Cost: 24
+// bytes a cell, a fifth of the memory that a launch accesses line by line as words, six times what it accesses
+// otherwise.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace coalesce::machine {
@@ -49,34 +52,57 @@ class Written {
   bool dirty_ = false;
 };
 
-// Cells are of lines, words or bytes, page by page, as coarse as the accesses have been.
+// Memory for cells, zeroed: taken in pieces, given back as a whole.
+class CellStore {
+ public:
+  CellStore() = default;
+  CellStore(CellStore&& other) noexcept { *this = std::move(other); }
+  CellStore& operator=(CellStore&& other) noexcept;
+  ~CellStore() { clear(); }
+  Cell* take(std::size_t cells);  // throws std::bad_alloc
+
+ private:
+  void clear();
+  std::vector<std::pair<std::byte*, std::size_t>> chunks_;
+  std::size_t used_ = 0;  // bytes of the last chunk
+};
+
+// Cells are of lines, words or bytes, page by page, as coarse as the accesses have been in an epoch: accesses of
+// earlier epochs (launches; of shared memory, blocks) are forgotten.
 class Cells {
  public:
-  static constexpr uint64_t kLine = 128;  // bytes
+  static constexpr uint64_t kPage = 1024;  // bytes of memory
+  // Where a warp's access of `element` bytes a lane is a line: lane k's element is the k-th.
+  static constexpr uint64_t line_bytes(uint32_t element) { return uint64_t{32} * element; }
+  static constexpr bool makes_lines(uint32_t element) { return element <= 16 && (element & (element - 1)) == 0; }
   explicit Cells(uint64_t bytes) : pages_((bytes + kPage - 1) / kPage) {}
 
   // visit(Cell&, its place) for what `bytes` at `at` cover; aligned as accesses are. `made` counts bytes of cells made.
   template <class Visit>
-  void visit(uint64_t at, uint32_t bytes, uint64_t& made, Visit visit) {
+  void visit(uint64_t at, uint32_t bytes, uint32_t epoch, uint64_t& made, Visit visit) {
     Page& page = pages_[at / kPage];  // an aligned access of up to 32 bytes lies within one
-    const uint8_t step = bytes % 4 != 0 || at % 4 != 0 ? 1 : 4;
-    if (page.cells.empty() || page.step > step) prepare(page, step, made);
+    enter(page, epoch);
+    const uint16_t step = bytes % 4 != 0 || at % 4 != 0 ? 1 : 4;
+    if (page.step == 0 || page.step > step)
+      prepare(page, page.step == line_bytes(1) || page.step == line_bytes(2) ? 1 : step, made);
     const uint64_t in = at % kPage;
     for (uint64_t b = in; b < in + bytes; b += page.step) visit(page.cells[b / page.step], at - in + b);
   }
-  // The cell of the line at `at`, whose word k only lane k of any warp has accessed so far; null: there is none.
-  Cell* line(uint64_t at, uint64_t& made) {
+  // The cell of the line at `at`, whose element k only lane k of any warp has accessed so far; null: there is none.
+  Cell* line(uint64_t at, uint32_t element, uint32_t epoch, uint64_t& made) {
     Page& page = pages_[at / kPage];
-    if (page.cells.empty()) prepare(page, kLine, made);
-    return page.step == kLine ? &page.cells[at % kPage / kLine] : nullptr;
+    enter(page, epoch);
+    const auto step = static_cast<uint16_t>(line_bytes(element));
+    if (page.step == 0) prepare(page, step, made);
+    return page.step == step ? &page.cells[at % kPage / step] : nullptr;
   }
   // The past of cells, by their place.
   std::unordered_map<uint64_t, Past>& past() { return past_; }
   template <class Visit>
   void visit_all(Visit visit) {  // each Accessed
     for (Page& page : pages_)
-      for (Cell& c : page.cells)
-        for (Accessed* a : {&c.writer, &c.readers[0], &c.readers[1]}) visit(*a);
+      for (Cell* c = page.cells; c != page.cells + page.room; ++c)
+        for (Accessed* a : {&c->writer, &c->readers[0], &c->readers[1]}) visit(*a);
     for (auto& [at, p] : past_) {
       visit(p.weak);
       for (Accessed& a : p.others) visit(a);
@@ -85,12 +111,18 @@ class Cells {
   }
 
  private:
-  static constexpr uint64_t kPage = 1024;  // bytes of memory
   struct Page {
-    std::vector<Cell> cells;
-    uint8_t step = 0;  // bytes of a cell
+    Cell* cells = nullptr;
+    uint32_t epoch = 0;
+    uint16_t step = 0;  // bytes of a cell; 0: what is there is of another epoch
+    uint16_t room = 0;  // cells there
   };
-  static void prepare(Page& page, uint8_t step, uint64_t& made);
+  static void enter(Page& page, uint32_t epoch) {
+    if (page.epoch != epoch) page.step = 0;
+    page.epoch = epoch;
+  }
+  void prepare(Page& page, uint16_t step, uint64_t& made);
+  CellStore store_;
   std::vector<Page> pages_;
   std::unordered_map<uint64_t, Past> past_;
 };

@@ -140,7 +140,7 @@ TEST(Shadow, NarrowAccessesGetCellsOfTheirOwn) {
   uint64_t made = 0;
   const auto count = [&](uint64_t at, uint32_t bytes, AccessId id) {
     std::size_t n = 0;
-    cells.visit(at, bytes, made, [&](Cell& c, uint64_t) {
+    cells.visit(at, bytes, 1, made, [&](Cell& c, uint64_t) {
       ++n;
       if (id) c.writer = {id, 1};
     });
@@ -149,10 +149,10 @@ TEST(Shadow, NarrowAccessesGetCellsOfTheirOwn) {
   EXPECT_EQ(count(16, 16, 5), 4u);
   EXPECT_EQ(count(17, 1, 6), 1u);  // from here on this page has a cell for each byte, with what the words held
   std::vector<AccessId> ids;
-  cells.visit(16, 4, made, [&](Cell& c, uint64_t) { ids.push_back(c.writer.id); });
+  cells.visit(16, 4, 1, made, [&](Cell& c, uint64_t) { ids.push_back(c.writer.id); });
   EXPECT_EQ(ids, (std::vector<AccessId>{5, 6, 5, 5}));
   EXPECT_EQ(count(1024, 8, 0), 2u) << "another page";
-  EXPECT_EQ(made, (1024 + 256) * sizeof(Cell));
+  EXPECT_EQ(made, (256 + 1024 + 256) * sizeof(Cell));
 }
 
 TEST(Shadow, WrittenCountsByBytes) {
@@ -169,20 +169,64 @@ TEST(Shadow, WrittenCountsByBytes) {
 TEST(Shadow, CellsAreOfLinesThenWordsThenBytes) {
   Cells cells(4096);
   uint64_t made = 0;
-  Cell* line = cells.line(2048 + 128, made);
+  Cell* line = cells.line(2048 + 128, 4, 1, made);
   ASSERT_NE(line, nullptr);
   line->writer = {7, ~0u};
   const auto lanes = [&](uint64_t at, uint32_t bytes) {
     uint32_t all = 0;
-    cells.visit(at, bytes, made, [&](Cell& c, uint64_t) { all |= c.writer.id == 7 ? c.writer.lanes : 0; });
+    cells.visit(at, bytes, 1, made, [&](Cell& c, uint64_t) { all |= c.writer.id == 7 ? c.writer.lanes : 0; });
     return all;
   };
   EXPECT_EQ(lanes(2048 + 128 + 4 * 9, 4), 1u << 9);
   EXPECT_EQ(lanes(2048 + 256, 4), 0u) << "another line";
-  EXPECT_EQ(cells.line(2048 + 128, made), nullptr);
+  EXPECT_EQ(cells.line(2048 + 128, 4, 1, made), nullptr);
   EXPECT_EQ(lanes(2048 + 128 + 4 * 31 + 3, 1), 1u << 31);
   EXPECT_EQ(lanes(2048 + 128, 8), 3u);
-  EXPECT_EQ(made, 1024 * sizeof(Cell));
+  EXPECT_EQ(made, (8 + 256 + 1024) * sizeof(Cell));
+}
+
+TEST(Shadow, LinesAreOfElements) {
+  for (const uint32_t element : {1u, 2u, 4u, 8u, 16u}) {
+    Cells cells(4096);
+    uint64_t made = 0;
+    const uint64_t base = 1024 + (element == 16 ? 512 : 256);
+    Cell* line = cells.line(base, element, 1, made);
+    ASSERT_NE(line, nullptr);
+    line->writer = {7, ~0u};
+    EXPECT_EQ(made, 1024 / (32 * element) * sizeof(Cell));
+    EXPECT_EQ(cells.line(base, element == 4 ? 8 : 4, 1, made), nullptr);
+    for (uint32_t at = 0; at < 32 * element; ++at) {
+      uint32_t lanes = 0;
+      cells.visit(base + at, 1, 1, made, [&](Cell& c, uint64_t) { lanes = c.writer.id == 7 ? c.writer.lanes : 0; });
+      EXPECT_EQ(lanes, 1u << at / element) << element << " " << at;
+    }
+    cells.visit(base - 4, 4, 1, made, [&](Cell& c, uint64_t) { EXPECT_EQ(c.writer.id, 0u); });
+    // A word of narrow elements is of the lanes of all.
+    Cells words(4096);
+    words.line(base, element, 1, made)->writer = {7, ~0u};
+    uint32_t lanes = 0;
+    words.visit(base + 4, 4, 1, made, [&](Cell& c, uint64_t) { lanes |= c.writer.lanes; });
+    EXPECT_EQ(lanes, element == 1 ? 0xf0u : element == 2 ? 0xcu : element == 4 ? 2u : 1u);
+  }
+}
+
+TEST(Shadow, AnotherEpochBeginsCoarse) {
+  Cells cells(4096);
+  uint64_t made = 0;
+  cells.visit(17, 1, 1, made, [](Cell& c, uint64_t) { c.writer = {7, 1}; });
+  EXPECT_EQ(cells.line(0, 4, 1, made), nullptr);
+  const uint64_t before = made;
+  Cell* line = cells.line(0, 4, 2, made);
+  ASSERT_NE(line, nullptr);
+  line->writer = {9, ~0u};
+  std::size_t words = 0;
+  cells.visit(16, 16, 2, made, [&](Cell& c, uint64_t at) {
+    EXPECT_EQ(c.writer.id, 9u);
+    EXPECT_EQ(c.writer.lanes, 1u << at / 4);
+    ++words;
+  });
+  EXPECT_EQ(words, 4u);
+  EXPECT_EQ(made, before) << "the memory of the epoch before is used";
 }
 
 }  // namespace
