@@ -1,4 +1,5 @@
 """Where a C++ source can be changed by one small mistake, and the source with all of them in it, each behind a switch."""
+import os
 import random
 import re
 
@@ -167,6 +168,24 @@ def drawn(sources, count, seeds=(1,), earlier=()):
     for number, m in enumerate(chosen):
         m.id = number + 1
     return chosen, len(everything)
+
+
+def equivalents():
+    """{(path, change, line's text): why}: mutants that compute the same for every input, or change only speed."""
+    found = {}
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "equivalent.txt")) as file:
+        for line in file:
+            if not line.startswith("#"):
+                path, what, rest = line.rstrip("\n").split(" | ", 2)
+                text, why = rest.rsplit(" | ", 1)
+                found[path, what, text] = why
+    return found
+
+
+def key(result):
+    """What equivalents() knows a result by."""
+    path, _, what = result["place"].split(":", 2)
+    return path, what.strip(), result["text"]
 
 
 def mutated(text, mutants):

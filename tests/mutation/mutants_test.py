@@ -81,6 +81,13 @@ class Mutants(unittest.TestCase):
         more = source.replace("  }\n}", "  }\n  return g();\n}")
         self.assertEqual([m.what for m in mutants.of_source("x.cpp", more)], ["the case is dropped"] * 2)
 
+    def test_equivalents_are_mutants_of_the_sources(self):
+        for path, what, text in mutants.equivalents():
+            with open(os.path.join(HERE, "..", "..", path)) as file:
+                lines = file.read()
+            made = [m.what for m in mutants.of_source(path, lines) if lines.split("\n")[m.line].strip() == text]
+            self.assertIn(what, made, path + ": " + text)
+
     def test_samples(self):
         earlier = [{"place": "x.cpp:99: `<` becomes `<=`", "text": "if (a < 4) r += 1;"}, {"place": "x.cpp:1: `<` becomes `<=`", "text": "gone"}]
         chosen, _ = mutants.drawn({"x.cpp": SOURCE}, 3, (1, 2), earlier)

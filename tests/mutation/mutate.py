@@ -205,9 +205,11 @@ def main():
             with open(path, "a") as file:
                 file.write(json.dumps(results[m.id]) + "\n")
             print(f"{m.id}: {m.place()}: {'killed by ' + by if by else 'not reached' if by is None else 'SURVIVES'}" + ("" if by else f": {text}"), flush=True)
-    killed = sum(1 for r in results.values() if r["by"])
-    share = 100 * killed / max(1, len(results))
-    print(f"{killed} of {len(results)} mutants killed ({share:.1f} %); {sum(1 for r in results.values() if r['by'] is None)} reached by no test")
+    equivalents = mutants.equivalents()
+    real = [r for r in results.values() if r["by"] or mutants.key(r) not in equivalents]
+    killed = sum(1 for r in real if r["by"])
+    share = 100 * killed / max(1, len(real))
+    print(f"{killed} of {len(real)} mutants killed ({share:.1f} %); {sum(1 for r in real if r['by'] is None)} reached by no test; {len(results) - len(real)} are equivalent")
     return 0 if share >= WANTED else 1
 
 

@@ -8,33 +8,44 @@ import json
 import os
 import sys
 
+sys.dont_write_bytecode = True
+import mutants
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def main():
     path, machine, date = sys.argv[1:]
-    rooms = collections.defaultdict(collections.Counter)
+    rooms, samples, equivalents = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter), mutants.equivalents()
     with open(path) as file:
         for found in map(json.loads, file):
             room = "/".join(found["place"].split("/")[:2])
-            rooms[room]["killed" if found["by"] else "not reached" if found["by"] is None else "survive"] += 1
+            kind = "killed" if found["by"] else "equivalent" if mutants.key(found) in equivalents else "not reached" if found["by"] is None else "survive"
+            rooms[room][kind] += 1
+            samples[found["sample"]][kind] += 1
+
+    def share(found):
+        real = sum(found.values()) - found["equivalent"]
+        return f"{found['killed']} of {real} small mistakes ({100 * found['killed'] / real:.1f} %)"
+
     every = sum(rooms.values(), collections.Counter())
-    number = sum(every.values())
     lines = [
         "# Do the tests notice small mistakes?",
         "",
-        f"The quick tests of the machine notice {every['killed']} of {number} small mistakes ({100 * every['killed'] / number:.1f} %); the aim is 95 %.",
+        f"The quick tests of the machine notice {share(every)}; the aim is 95 %.",
         "",
-        f"- **Run** on {machine}, {date}. A mutant is one flipped comparison, dropped case or the like, drawn by a fixed seed.",
-        "- **Tests:** those of the rooms `analyse`, `machine`, `execute` and `native`. End-to-end tests, which reach textures, are not among them.",
-        "- **A survivor** is a gap of the tests, or changes only speed, or nothing; nobody has sorted them.",
+        f"- **Run** on {machine}, {date}. A mutant is one flipped comparison, dropped case or the like.",
+        f"- **Samples:** of one that was drawn earlier, for whose survivors tests were written since, {share(samples['earlier'])}; of one drawn afresh, {share(samples['1'])}.",
+        "- **Tests:** those of the rooms `analyse`, `machine`, `execute`, `cudart` and `native`. End-to-end tests are not among them.",
+        f"- **Equivalent:** {every['equivalent']} mutants compute the same for every input, or change only speed; [why each](../../tests/mutation/equivalent.txt). They are not counted.",
+        "- **The other survivors** are gaps of the tests, or nobody has shown that they are none.",
         "- **Repeat:** `./dev mutate`, then `tests/mutation/page.py`.",
         "",
-        "| room | mutants | killed | survive | reached by no test |",
-        "|---|---:|---:|---:|---:|",
+        "| room | mutants | equivalent | killed | survive | reached by no test |",
+        "|---|---:|---:|---:|---:|---:|",
     ]
     for room, found in sorted(rooms.items()) + [("all", every)]:
-        lines.append(f"| {room} | {sum(found.values())} | {found['killed']} | {found['survive']} | {found['not reached']} |")
+        lines.append(f"| {room} | {sum(found.values())} | {found['equivalent']} | {found['killed']} | {found['survive']} | {found['not reached']} |")
     with open(os.path.join(ROOT, "docs", "results", "mutation.md"), "w") as file:
         file.write("\n".join(lines) + "\n")
 

@@ -71,6 +71,46 @@ TEST(Values, AParameterOf128Bits) {
     for (uint32_t k = 0; k < 2; ++k) EXPECT_EQ(r.read<uint64_t>()[4 * i + k], i % 2 ? halves[k] : i) << i;
 }
 
+// One number of the lanes of a mask, by each operation; the others keep theirs.
+TEST(Values, ReductionsOfSomeLanes) {
+  for (const std::string op : {"add.u32", "min.u32", "max.u32", "min.s32", "max.s32", "and.b32", "or.b32", "xor.b32"}) {
+    const Ran r = of_lanes(
+        "mul.lo.u32 %r2, %r1, 0x9e3779b1;\nor.b32 %r2, %r2, 0x40;\nmov.u32 %r3, 7;\nsetp.ge.u32 %p1, %r1, 5;\n"
+        "@%p1 redux.sync." +
+        op + " %r3, %r2, 0xffffffe0;\nst.global.u32 [%rd2], %r3;\n");
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    const auto of = [](uint32_t lane) { return lane * 0x9e3779b1u | 0x40u; };
+    uint32_t wanted = of(5);
+    for (uint32_t l = 6; l < 32; ++l) {
+      const auto s = static_cast<int32_t>(of(l)), w = static_cast<int32_t>(wanted);
+      if (op == "add.u32") wanted += of(l);
+      if (op == "min.u32") wanted = std::min(wanted, of(l));
+      if (op == "max.u32") wanted = std::max(wanted, of(l));
+      if (op == "min.s32") wanted = static_cast<uint32_t>(std::min(s, w));
+      if (op == "max.s32") wanted = static_cast<uint32_t>(std::max(s, w));
+      if (op == "and.b32") wanted &= of(l);
+      if (op == "or.b32") wanted |= of(l);
+      if (op == "xor.b32") wanted ^= of(l);
+    }
+    for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[8 * i], i < 5 ? 7 : wanted) << op << " " << i;
+  }
+}
+
+// Three words of shared memory, and remainders of 4: the fourth lies behind them.
+TEST(Values, TheLargestRemainder) {
+  const auto at = [](const std::string& remainder) {
+    return of_lanes(".shared .align 4 .b8 S[12];\nmov.u32 %r5, S;\n" + remainder +
+                    "mad.lo.u32 %r3, %r2, 4, %r5;\nst.shared.u32 [%r3], %r1;\n")
+        .report.fault;
+  };
+  EXPECT_EQ(at("rem.u32 %r2, %r1, 3;\n"), Fault::none);
+  EXPECT_EQ(at("rem.u32 %r2, %r1, 4;\n"), Fault::illegal_address);
+  EXPECT_EQ(at("rem.s32 %r2, %r1, 4;\n"), Fault::illegal_address);
+  EXPECT_EQ(at("and.b32 %r2, %r1, 3;\n"), Fault::illegal_address);
+  EXPECT_EQ(at("shr.u32 %r2, %r1, 3;\n"), Fault::illegal_address);
+  EXPECT_EQ(at("shr.u32 %r2, %r1, 4;\n"), Fault::none);
+}
+
 // Lanes that name different companions vote among these.
 TEST(Values, VotesOfGroups) {
   const Ran r = of_lanes(

@@ -98,6 +98,9 @@ TEST(Merge, NeedsAnAddressThatIsAligned) {
 TEST(Merge, SeesThatAddressesAreOneSum) {
   EXPECT_THAT(loads("add.s32 %r6, %r2, 4;\n" + load(0) + load(0, "%r6")), ElementsAre("8!"));
   EXPECT_THAT(loads("or.b32 %r7, %r4, 4;\nadd.s32 %r6, %r5, %r7;\n" + load(0) + load(0, "%r6")), ElementsAre("8!"));
+  EXPECT_THAT(loads("mad.lo.s32 %r6, %r1, 16, %r5;\n" + load(0) + load(4, "%r6")), ElementsAre("8!"));
+  EXPECT_THAT(loads("mul.lo.s32 %r7, %r1, 16;\nadd.s32 %r6, %r7, %r5;\n" + load(0) + load(4, "%r6")),
+              ElementsAre("8!"));
   EXPECT_THAT(loads("or.b32 %r7, %r4, 16;\nadd.s32 %r6, %r5, %r7;\n" + load(0) + load(0, "%r6") + load(4)),
               ElementsAre("8!", "4"))
       << "an or that may meet a set bit adds nothing known";
