@@ -57,12 +57,17 @@ std::span<const uint8_t> extent(const void* address, size_t known) {
   return {bytes, header + size};
 }
 
-// The image of several texts: this, bytes of all that follows, the limit of registers, then for each text its bytes and
-// the text.
+// The image of several texts: this, bytes of all that follows, then for each text its bytes and the text. Where
+// registers are limited it begins with kLimited, and the limit stands before the texts. Programs keep images in files
+// for later.
 constexpr char kLinked[16] = {'c', 'o', 'a', 'l', 'e', 's', 'c', 'e', ' ', 'l', 'i', 'n', 'k', 'e', 'd', '\n'};
+constexpr char kLimited[16] = {'c', 'o', 'a', 'l', 'e', 's', 'c', 'e', ' ', 'l', 'i', 'm', 'i', 't', 'e', 'd'};
 
+bool is_limited(const void* address) {
+  return std::strncmp(static_cast<const char*>(address), kLimited, sizeof kLimited) == 0;
+}
 bool is_linked(const void* address) {
-  return std::strncmp(static_cast<const char*>(address), kLinked, sizeof kLinked) == 0;
+  return std::strncmp(static_cast<const char*>(address), kLinked, sizeof kLinked) == 0 || is_limited(address);
 }
 uint64_t number_at(const char* place) {
   uint64_t number;
@@ -109,10 +114,20 @@ Image read_image(const void* address, size_t bytes, uint32_t major, uint32_t min
   }
   if (is_linked(address)) {
     const char* at = static_cast<const char*>(address) + sizeof kLinked;
-    const char* const end = at + sizeof(uint64_t) + number_at(at);
-    image.most_registers = static_cast<uint32_t>(number_at(at + sizeof(uint64_t)));
-    for (at += 2 * sizeof(uint64_t); at < end; at += sizeof(uint64_t) + number_at(at))
-      image.ptx.emplace_back(at + sizeof(uint64_t), number_at(at));
+    uint64_t left = number_at(at);
+    const auto next = [&] {
+      if (left < sizeof(uint64_t)) throw FatbinError("the linked image is damaged");
+      left -= sizeof(uint64_t);
+      return number_at(at += sizeof(uint64_t));
+    };
+    if (is_limited(address)) image.most_registers = static_cast<uint32_t>(next());
+    while (left != 0) {
+      const uint64_t size = next();
+      if (size > left) throw FatbinError("the linked image is damaged");
+      image.ptx.emplace_back(at + sizeof(uint64_t), size);
+      at += size;
+      left -= size;
+    }
     return image;
   }
   if (magic == kWrapperMagic) {
@@ -185,12 +200,12 @@ std::string linked_image(const std::vector<std::string>& ptx, uint32_t most_regi
   const auto put_number = [](std::string& to, uint64_t number) {
     to.append(reinterpret_cast<const char*>(&number), sizeof number);
   };
-  put_number(body, most_registers);
+  if (most_registers != 0) put_number(body, most_registers);
   for (const std::string& text : ptx) {
     put_number(body, text.size());
     body += text;
   }
-  std::string image(kLinked, sizeof kLinked);
+  std::string image(most_registers != 0 ? kLimited : kLinked, sizeof kLinked);
   put_number(image, body.size());
   return image + body;
 }

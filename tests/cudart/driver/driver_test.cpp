@@ -172,6 +172,15 @@ TEST_F(Driver, LinksSeveralTexts) {
   size_t bytes = 0;
   ASSERT_EQ(cuLinkComplete(link, &image, &bytes), CUDA_SUCCESS);
   ASSERT_EQ(cuModuleLoadData(&module_, image), CUDA_SUCCESS);
+  // Programs keep images, so the form stays: a name, the bytes that follow, then for each text its bytes and the text.
+  uint64_t numbers[2];
+  std::memcpy(numbers, static_cast<char*>(image) + 16, sizeof numbers);
+  EXPECT_EQ(std::string(static_cast<char*>(image), 16), "coalesce linked\n");
+  EXPECT_EQ(numbers[0], bytes - 24);
+  std::string damaged(static_cast<char*>(image), bytes);
+  damaged[16 + 8 + 4] = 1;  // the first text has 4 GB
+  cudaLibrary_t none = nullptr;
+  EXPECT_EQ(cuModuleLoadData(&none, damaged.data()), CUDA_ERROR_INVALID_IMAGE);
   ASSERT_EQ(cuLinkDestroy(link), CUDA_SUCCESS);
   EXPECT_EQ(cuLinkDestroy(link), CUDA_ERROR_INVALID_HANDLE);
   CUdeviceptr to = 0;
