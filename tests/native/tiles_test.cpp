@@ -79,7 +79,7 @@ TEST(Tiles, ReadByColumns) {
 
 // Words a step apart that nobody can know before, up to the last word of shared memory: what lies between stays.
 TEST(Tiles, WordsAStepApart) {
-  for (const int step : kSanitized ? std::vector{2, -2} : std::vector{1, 2, 3, 4, -1, -2})
+  for (const int step : few_cases() ? std::vector{2, -2} : std::vector{1, 2, 3, 4, -1, -2})
     for (const uint32_t first : {0u, 1u}) {
       const uint32_t all = first + 63 * static_cast<uint32_t>(std::abs(step)) + 1;
       SCOPED_TRACE("every word " + std::to_string(step) + " on, from " + number(first));
@@ -121,7 +121,7 @@ TEST(Tiles, WordsAStepApart) {
 
 // Region after region with a tile of its own, in one place.
 TEST(Tiles, OfManyRegions) {
-  constexpr uint32_t kRegions = kSanitized ? 3 : 12;
+  const uint32_t kRegions = few_cases() ? 3 : 12;
   std::string body =
       ".shared .align 4 .b32 tile[1056];\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %tid.y;\n"
       "mov.u32 %r3, tile;\nmad.lo.u32 %r4, %r2, 132, %r3;\nshl.b32 %r5, %r1, 2;\nadd.u32 %r6, %r4, %r5;\n"
