@@ -63,6 +63,7 @@ TEST(PtxText, WhatIsMissingIsNamed) {
       << "but for parameters";
   EXPECT_THAT(error_of(head + ".global .u32 5;").message, HasSubstr("expected a name for the variable, found '5'"));
   EXPECT_THAT(error_of(head + ".global .u32 ;").message, HasSubstr("expected a name for the variable, found ';'"));
+  EXPECT_THAT(error_of(head + ".section 5 { }").message, HasSubstr("a section's name"));
   EXPECT_THAT(body_error("T: .branchtargets 7;"), HasSubstr("expected a label, found '7'"));
   EXPECT_THAT(body_error("T: .calltargets ,;"), HasSubstr("expected a function, found ','"));
 }
@@ -73,6 +74,7 @@ TEST(PtxText, UnknownDirectivesEndWhereALineBegins) {
   ASSERT_EQ(f.body.size(), 2u);
   EXPECT_EQ(f.body[0].operands[1].bits, 3u);
   EXPECT_EQ(f.body[1].operands[1].bits, 4u);
+  EXPECT_EQ(body_of("  .unknown one two\n  mov.u32 %r1, 3;").body.size(), 1u) << "words of its own line are its own";
   EXPECT_EQ(module_of(".unknown 5\n  .global .u32 x;\n").variables.size(), 1u);
 }
 
