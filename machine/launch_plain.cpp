@@ -22,6 +22,9 @@ plain::Launch Machine::State::plain_launch(const LoadedProgram& loaded, std::str
     wrong.message = "a launch needs 1 to 1024 threads a block and at least one block";
   else if (options.model != Model::ptx)
     wrong.message = "the plain executor counts the requests of the PTX only (--model ptx)";
+  for (std::size_t k = 0; k < 3; ++k)
+    if (config.cluster[k] == 0 || config.grid[k] % config.cluster[k] != 0)
+      wrong.message = "a grid is made of whole clusters";
   if (!wrong.message.empty()) throw Error(wrong);
   launch.module = &loaded.module();
   launch.symbols = &loaded;
@@ -36,6 +39,7 @@ plain::Launch Machine::State::plain_launch(const LoadedProgram& loaded, std::str
   launch.dynamic_shared_bytes = config.dynamic_shared_bytes;
   launch.stack_bytes = stack_bytes;
   launch.cooperative = config.cooperative;
+  launch.cluster = config.cluster;
   if (config.cooperative) launch.grid_workspace = workspace();
   launch.parameters = config.parameters;
   uint32_t parameter_bytes = 0;

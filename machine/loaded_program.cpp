@@ -11,6 +11,12 @@ namespace coalesce::machine {
 
 namespace {
 
+// Services that are instructions have names that no function can have.
+bool is_service_instruction(const Instruction& i) {
+  return i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::service &&
+         i.text.find('.') != std::string::npos;
+}
+
 constexpr std::size_t kMaxDecodedShapes = 64;  // per kernel; programs that launch more shapes decode again
 
 }  // namespace
@@ -42,6 +48,7 @@ const KernelInfo* LoadedProgram::kernel(std::string_view name) const {
   for (std::size_t k = 0; k < offsets.size(); ++k)
     info.parameters.push_back({offsets[k], static_cast<uint32_t>(f->params[k].size)});
   const uint32_t* limit = f->required_threads[0] ? f->required_threads : f->max_threads;
+  std::copy_n(f->cluster, 3, info.cluster.begin());
   info.max_threads = device_.threads_per_block;
   if (limit[0])
     info.max_threads = std::min(info.max_threads, limit[0] * std::max(1u, limit[1]) * std::max(1u, limit[2]));
@@ -51,6 +58,7 @@ const KernelInfo* LoadedProgram::kernel(std::string_view name) const {
   try {
     const std::unique_ptr<Decoded> p = decode(module_, *f, *this, LaunchShape{});
     info.static_shared_bytes = p->static_shared_bytes;
+    info.beyond_check = std::any_of(p->code.begin(), p->code.end(), is_service_instruction);
     info.local_bytes = p->local_bytes;
     info.registers = std::clamp(p->live_registers + 8, 16u, 255u);
     for (const uint32_t most : {f->most_registers, most_registers_})

@@ -48,7 +48,8 @@ struct Options {
   std::shared_ptr<NativeProvider> native = nullptr;
   Model model = Model::ptx;  // whose memory requests are counted
   // Looks for races and reads of what nothing has written, and reports them with the launch's diagnostics. Everything
-  // is interpreted, by one thread.
+  // is interpreted, by one thread. Launches of clusters, and kernels that are beyond it, are not looked at; what they
+  // may have written counts as written.
   bool check = false;
   // Estimates the time of every launch on the device (LaunchReport::time).
   bool time = false;
@@ -74,6 +75,8 @@ struct KernelInfo {
   uint32_t registers = 0;       // 32-bit registers a thread needs: highest liveness, an estimate (ptxas decides)
   uint32_t max_threads = 1024;  // from .maxntid / .reqntid and the device
   uint32_t ptx_version = 0;     // 90 for sm_90
+  bool beyond_check = false;    // has barriers of clusters or bulk copies, which Options::check does not understand
+  std::array<uint32_t, 3> cluster{};  // blocks of its clusters (__cluster_dims__); 0: as the launch says
 };
 
 struct VariableInfo {
@@ -103,6 +106,7 @@ struct LaunchConfig {
   std::vector<uint8_t> parameters;  // laid out as KernelInfo::parameters says
   uint32_t depth = 0;               // of kernels that kernels launch (DeviceWork)
   uint64_t earlier = 0;             // warp instructions of the kernels that led to this one: one budget for all of them
+  std::array<uint32_t, 3> cluster{1, 1, 1};  // blocks; the grid is made of whole clusters
 };
 
 struct LaunchReport {

@@ -41,6 +41,16 @@ Machine::State::State(const Device& d, Options o)
   if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
 }
 
+bool Machine::State::checks(const LoadedProgram& program, std::string_view kernel, const LaunchConfig& config) const {
+  const KernelInfo* info = options.check && volume(config.cluster) == 1 ? program.kernel(kernel) : nullptr;
+  return info && !info->beyond_check;
+}
+
+void Machine::State::forget_unwritten() {
+  for (const auto& a : memory.all())
+    if (a->live) shadow_of(*a).all_written = true;
+}
+
 void Machine::State::begin_runtime(const LoadedProgram& program, uint32_t depth) {
   const auto find = [&program](uint64_t address, DeviceRuntime::Kernel& kernel) {
     const KernelInfo* info = program.kernel(program.kernel_at(address));
@@ -96,6 +106,7 @@ const Code* Machine::State::find_code(LoadedProgram& program, std::string_view k
   };
   LaunchShape shape;
   shape.block = config.block;
+  shape.cluster = config.cluster;
   shape.stack_bytes = stack_bytes;
   for (std::size_t k = 0; k < 3; ++k) shape.grid_below[k] = std::bit_ceil(std::max<uint64_t>(1, config.grid[k]));
   try {
@@ -103,7 +114,10 @@ const Code* Machine::State::find_code(LoadedProgram& program, std::string_view k
     const uint64_t threads = uint64_t{config.block[0]} * config.block[1] * config.block[2];
     if (threads == 0 || threads > 1024 || config.grid[0] == 0 || config.grid[1] == 0 || config.grid[2] == 0)
       return say("a launch needs 1 to 1024 threads a block and at least one block");
-    return &program.code(kernel, shape, options.model, options.check || options.time);
+    for (std::size_t k = 0; k < 3; ++k)
+      if (config.cluster[k] == 0 || config.grid[k] % config.cluster[k] != 0)
+        return say("a grid is made of whole clusters");
+    return &program.code(kernel, shape, options.model, checks(program, kernel, config) || options.time);
   } catch (const Error& e) {
     return refuse(e.diagnostic, Fault::illegal_instruction);
   }
@@ -123,6 +137,7 @@ void Machine::State::configure(Launch& launch, const Code& code, const LaunchCon
   launch.dynamic_shared_bytes = config.dynamic_shared_bytes;
   launch.shared_bytes = launch.program->static_shared_bytes + config.dynamic_shared_bytes;
   launch.cooperative = config.cooperative;
+  launch.cluster = config.cluster;
   if (config.cooperative) launch.grid_workspace = workspace();
   launch.max_instructions = options.max_instructions;
   launch.interrupted = &interrupted;
@@ -130,7 +145,7 @@ void Machine::State::configure(Launch& launch, const Code& code, const LaunchCon
   launch.runtime = &runtime;
   // A launch that is to stop after few instructions stops where the interpreter would, with its counters.
   const bool short_leash = launch.max_instructions < kNativeBudget;
-  launch.native = config.cooperative || short_leash || options.check ? nullptr : options.native.get();
+  launch.native = launch.together() || short_leash || options.check ? nullptr : options.native.get();
   launch.textures = &textures;
   launch.polling_limit = options.polling;
   for (const Instruction& i : launch.program->code)
@@ -141,10 +156,10 @@ void Machine::State::configure(Launch& launch, const Code& code, const LaunchCon
 void Machine::State::run(Launch& launch, std::string_view kernel, Tally& total) {
   fill_launch_area(launch, *launch.code, launch.area);
   if (!pool) pool = std::make_unique<Pool>(options.threads);
-  // Cooperative launches run on one thread, all blocks in turns: what they wait for happens in the same order every
-  // time.
+  // Cooperative launches and clusters run on one thread, all blocks in turns: what they wait for happens in the same
+  // order every time.
   const unsigned threads =
-      launch.cooperative ? 1u : static_cast<unsigned>(std::min<uint64_t>(pool->size(), launch.blocks));
+      launch.together() ? 1u : static_cast<unsigned>(std::min<uint64_t>(pool->size(), launch.blocks));
   memory.begin_touch();
   std::function<void(uint64_t)> progress;
   if (options.progress) progress = [&](uint64_t done) { options.progress(kernel, done, launch.blocks); };

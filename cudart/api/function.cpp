@@ -59,6 +59,8 @@ COALESCE_API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* out, const vo
     a.binaryVersion = static_cast<int>(10 * r.device()->major + r.device()->minor);
     a.maxDynamicSharedSizeBytes = static_cast<int>(kernel.dynamic_shared_limit);
     a.preferredShmemCarveout = kernel.carveout;
+    for (std::size_t k = 0; k < 3; ++k) a.cluster[1 + k] = static_cast<int>(info.cluster[k]);
+    a.cluster[5] = kernel.any_cluster;
     std::memcpy(out, &a, runtime_version() >= 12000 ? sizeof a : offsetof(cudaFuncAttributes, cluster));
     return cudaSuccess;
   });
@@ -78,6 +80,8 @@ COALESCE_API cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttr
         kernel.carveout = value;
         return cudaSuccess;
       case cudaFuncAttributeNonPortableClusterSizeAllowed:
+        kernel.any_cluster = value != 0;
+        return cudaSuccess;
       case cudaFuncAttributeClusterSchedulingPolicyPreference:
         return cudaSuccess;
       case cudaFuncAttributeClusterDimMustBeSet:
@@ -140,11 +144,12 @@ COALESCE_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* bloc
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_threads, dynamic_shared, 0);
 }
 
-// A cluster of one block is a block. Larger ones are not launched here.
+// A cluster of one block is a block. How many larger ones fit depends on a device's clusters of multiprocessors.
 COALESCE_API cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
                                                         const cudaLaunchConfig_t* config) {
   if (clusters == nullptr || config == nullptr) return note(cudaErrorInvalidValue);
-  if (cluster_blocks(*config) != 1) return note(cudaErrorNotSupported);
+  const dim3 c = launch_of(*config).cluster.value_or(dim3{});
+  if (uint64_t{c.x} * c.y * c.z != 1) return note(cudaErrorNotSupported);
   int blocks = 0;
   const dim3& b = config->blockDim;
   const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(

@@ -392,7 +392,7 @@ COALESCE_API cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, i
   if (value == nullptr) return note(cudaErrorInvalidValue);
   return look<KernelOperation>(node, [&](Runtime&, const Node&, KernelOperation& k) {
     if (attribute == cudaLaunchAttributeCooperative) k.launch.cooperative = *static_cast<const int*>(value) != 0;
-    if (attribute == cudaLaunchAttributeClusterDimension) return cudaErrorNotSupported;
+    if (attribute == cudaLaunchAttributeClusterDimension) std::memcpy(&k.launch.cluster.emplace(), value, sizeof(dim3));
     return cudaSuccess;
   });
 }

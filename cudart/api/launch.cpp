@@ -75,6 +75,31 @@ cudaError_t from_extra(void** extra, std::vector<uint8_t>& packed) {
   return cudaSuccess;
 }
 
+dim3 cluster_of(const Kernel& kernel, const Launch& l) {
+  const auto& own = kernel.info->cluster;
+  if (own[0] != 0) return {own[0], own[1], own[2]};
+  return l.cluster.value_or(dim3{});
+}
+
+namespace {
+
+constexpr uint64_t kPortableCluster = 8, kLargestCluster = 16;  // blocks
+
+cudaError_t check_cluster(const machine::Device& device, const Kernel& kernel, const Launch& l) {
+  const dim3 c = cluster_of(kernel, l);
+  const uint64_t blocks = uint64_t{c.x} * c.y * c.z;
+  if (l.cluster && (l.cluster->x != c.x || l.cluster->y != c.y || l.cluster->z != c.z))
+    return cudaErrorInvalidClusterSize;
+  if (blocks == 1) return cudaSuccess;
+  if (device.major < 9) return cudaErrorNotSupported;
+  if (blocks == 0 || blocks > (kernel.any_cluster ? kLargestCluster : kPortableCluster))
+    return cudaErrorInvalidClusterSize;
+  if (l.grid.x % c.x != 0 || l.grid.y % c.y != 0 || l.grid.z % c.z != 0) return cudaErrorInvalidClusterSize;
+  return cudaSuccess;
+}
+
+}  // namespace
+
 cudaError_t check_launch(const machine::Device& device, const Kernel& kernel, const Launch& l) {
   for (const dim3& d : {l.grid, l.block}) {
     if (d.x == 0 || d.y == 0 || d.z == 0) return cudaErrorInvalidConfiguration;
@@ -86,6 +111,7 @@ cudaError_t check_launch(const machine::Device& device, const Kernel& kernel, co
   if (threads > kernel.info->max_threads) return cudaErrorLaunchOutOfResources;
   if (kernel.info->static_shared_bytes > device.shared_per_block) return cudaErrorInvalidValue;
   if (l.dynamic_shared > kernel.dynamic_shared_limit) return cudaErrorInvalidValue;
+  if (const cudaError_t error = check_cluster(device, kernel, l); error != cudaSuccess) return error;
   if (l.cooperative) {
     const auto fit =
         uint64_t{device.multiprocessors} * blocks_per_multiprocessor(device, *kernel.info, threads, l.dynamic_shared);
@@ -151,9 +177,13 @@ cudaError_t run_alone(Runtime& r, const KernelOperation& k, RanAlone& ran) {
   config.cooperative = l.cooperative;
   config.depth = l.depth;
   config.earlier = l.earlier;
+  const dim3 cluster = cluster_of(*kernel, l);
+  config.cluster = {cluster.x, cluster.y, cluster.z};
   config.parameters = k.packed;
 
   if (r.check() != nullptr) r.check()->begin_work(kernel->name, true);
+  if (r.check() != nullptr && (cluster.x * cluster.y * cluster.z > 1 || kernel->info->beyond_check))
+    r.check()->not_checked("a launch with clusters or bulk copies: " + kernel->name);
   InterruptGuard guard(r.machine());
   const bool shown = cudart::config().progress;
   if (shown) begin_progress(kernel->name);
@@ -257,29 +287,21 @@ COALESCE_API cudaError_t cudaLaunchCooperativeKernel_ptsz(const void* function, 
   return cudaLaunchCooperativeKernel(function, grid, block, arguments, shared, of_thread(stream));
 }
 
-uint64_t cluster_blocks(const cudaLaunchConfig_t& config) {
+Launch launch_of(const cudaLaunchConfig_t& config) {
+  Launch l{config.gridDim, config.blockDim, config.dynamicSmemBytes, config.stream};
   for (unsigned i = 0; i < config.numAttrs; ++i) {
-    if (config.attrs[i].id != cudaLaunchAttributeClusterDimension) continue;
-    const auto [x, y, z] = config.attrs[i].value.clusterDim;
-    return uint64_t{x} * y * z;
+    const cudaLaunchAttribute& a = config.attrs[i];
+    if (a.id == cudaLaunchAttributeCooperative) l.cooperative = a.value.cooperative != 0;
+    if (a.id == cudaLaunchAttributeClusterDimension)
+      l.cluster = dim3{a.value.clusterDim[0], a.value.clusterDim[1], a.value.clusterDim[2]};
+    // The others are hints about caches, priorities and overlap; they change no result.
   }
-  return 1;
+  return l;
 }
 
 COALESCE_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
   if (config == nullptr || (config->attrs == nullptr && config->numAttrs != 0)) return note(cudaErrorInvalidValue);
-  if (cluster_blocks(*config) != 1) {
-    return call([](Runtime& r) {
-      if (r.check() != nullptr) r.check()->not_checked("a launch with thread block clusters: the machine has none");
-      return cudaErrorNotSupported;
-    });
-  }
-  Launch l{config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream};
-  for (unsigned i = 0; i < config->numAttrs; ++i) {
-    const cudaLaunchAttribute& a = config->attrs[i];
-    if (a.id == cudaLaunchAttributeCooperative) l.cooperative = a.value.cooperative != 0;
-    // The others are hints about caches, priorities and overlap; they change no result.
-  }
+  const Launch l = launch_of(*config);
   return call([&](Runtime& r) { return launch(r, function, l, arguments); });
 }
 COALESCE_API cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config, const void* function,

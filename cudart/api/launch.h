@@ -13,7 +13,8 @@ struct Launch {
   bool cooperative = false;
   // Kernels that kernels launch have them:
   uint32_t depth = 0;
-  uint64_t earlier = 0;  // warp instructions that the others of the same host launch have executed
+  uint64_t earlier = 0;              // warp instructions that the others of the same host launch have executed
+  std::optional<dim3> cluster = {};  // blocks; else as the kernel says, else one
 };
 
 struct KernelOperation;
@@ -36,8 +37,11 @@ cudaError_t from_extra(void** extra, std::vector<uint8_t>& packed);
 // Checks the launch against the device and the kernel, with CUDA's codes.
 cudaError_t check_launch(const machine::Device& device, const Kernel& kernel, const Launch& l);
 
-// Blocks of a cluster of that launch; 1: it has no clusters.
-uint64_t cluster_blocks(const cudaLaunchConfig_t& config);
+// The launch that a configuration with attributes describes.
+Launch launch_of(const cudaLaunchConfig_t& config);
+
+// The blocks of a cluster along each axis, by the launch or the kernel.
+dim3 cluster_of(const Kernel& kernel, const Launch& l);
 
 // The blocks of the kernel that fit on one multiprocessor; 0: none.
 uint32_t blocks_per_multiprocessor(const machine::Device& device, const machine::KernelInfo& kernel,

@@ -95,7 +95,10 @@ void fill(T& p, const Device& d) {
     p.maxTexture1DLinear = 1 << 28;
     p.singleToDoublePrecisionPerfRatio = double_ratio(d);
   }
-  if constexpr (requires { p.hostRegisterSupported; }) p.hostRegisterSupported = p.memoryPoolsSupported = 1;
+  if constexpr (requires { p.hostRegisterSupported; }) {
+    p.hostRegisterSupported = p.memoryPoolsSupported = 1;
+    p.clusterLaunch = d.major >= 9;
+  }
   if constexpr (requires { p.deviceNumaId; }) p.deviceNumaId = p.hostNumaId = -1;
 }
 

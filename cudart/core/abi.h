@@ -144,7 +144,7 @@ struct cudaFuncAttributes {
   size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
   int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA, maxDynamicSharedSizeBytes;
   int preferredShmemCarveout;
-  int cluster[6];  // since 12; zeros: we launch no clusters
+  int cluster[6];  // since 12: must be set, width, height, depth, policy, more than 8 blocks
   int reserved[16];
 };
 

@@ -171,10 +171,11 @@ void Registry::use(unsigned number) {
     if (m->image == nullptr && m->state == cudaErrorNotReady) m->state = cudaErrorInvalidResourceHandle;
   }
   for (const auto& k : kernels_) {
-    k->elsewhere[number_] = {k->program, k->info, k->dynamic_shared_limit, k->carveout};
+    k->elsewhere[number_] = {k->program, k->info, k->dynamic_shared_limit, k->carveout, k->any_cluster};
     const Kernel::Loaded& now = k->elsewhere[number];
     k->program = now.program, k->info = now.info;
     k->dynamic_shared_limit = now.dynamic_shared_limit, k->carveout = now.carveout;
+    k->any_cluster = now.any_cluster;
   }
   for (const auto& v : variables_) {
     v->elsewhere[number_] = v->info;

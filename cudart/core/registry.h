@@ -27,12 +27,14 @@ struct Kernel {
   const machine::KernelInfo* info = nullptr;  // likewise
   uint32_t dynamic_shared_limit = 0;          // what cudaFuncSetAttribute allowed; valid once loaded
   int carveout = -1;
+  bool any_cluster = false;  // its clusters may have more than 8 blocks
   // The same of the devices that are not in use.
   struct Loaded {
     machine::Program* program = nullptr;
     const machine::KernelInfo* info = nullptr;
     uint32_t dynamic_shared_limit = 0;
     int carveout = -1;
+    bool any_cluster = false;
   };
   std::map<unsigned, Loaded> elsewhere = {};
 };

@@ -92,8 +92,14 @@ COALESCE_API CUresult cuFuncGetAttribute(int* value, int attribute, cudaKernel_t
                         a.binaryVersion,
                         a.cacheModeCA,
                         a.maxDynamicSharedSizeBytes,
-                        a.preferredShmemCarveout};
-  *value = attribute <= carveout ? values[attribute] : 0;  // of clusters, of which there are none
+                        a.preferredShmemCarveout,
+                        a.cluster[0],
+                        a.cluster[1],
+                        a.cluster[2],
+                        a.cluster[3],
+                        a.cluster[5],
+                        a.cluster[4]};
+  *value = values[attribute];
   return CUDA_SUCCESS;
 }
 COALESCE_API CUresult cuKernelGetAttribute(int* value, int attribute, cudaKernel_t kernel, CUdevice device) {
@@ -184,10 +190,7 @@ COALESCE_API CUresult cuLaunchKernelEx(const CUlaunchConfig* config, cudaKernel_
                                        void** extra) {
   if (config == nullptr || (config->attrs == nullptr && config->numAttrs != 0)) return CUDA_ERROR_INVALID_VALUE;
   const cudaLaunchConfig_t same = runtime_config(*config);
-  if (cluster_blocks(same) != 1) return CUDA_ERROR_NOT_SUPPORTED;
-  Launch l{same.gridDim, same.blockDim, same.dynamicSmemBytes, same.stream};
-  for (unsigned k = 0; k < same.numAttrs; ++k)
-    if (same.attrs[k].id == cudaLaunchAttributeCooperative) l.cooperative = same.attrs[k].value.cooperative != 0;
+  const Launch l = launch_of(same);
   return launch_kernel(function, l, parameters, extra);
 }
 COALESCE_ALIAS(cuLaunchKernelEx_ptsz, cuLaunchKernelEx);

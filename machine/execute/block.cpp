@@ -32,9 +32,7 @@ void BlockRun::native_at(uint64_t block, uint32_t warp, uint32_t basic_block) {
   index_ = block;
   current_ = warp;
   last_block_ = basic_block;
-  ctaid_ = {static_cast<uint32_t>(block % launch_.grid[0]),
-            static_cast<uint32_t>(block / launch_.grid[0] % launch_.grid[1]),
-            static_cast<uint32_t>(block / launch_.grid[0] / launch_.grid[1])};
+  ctaid_ = block_at(launch_.grid, launch_.cluster, block);
 }
 
 void BlockRun::native_charge(uint64_t block, uint32_t warp, uint32_t basic_block, uint32_t mask) {
@@ -194,10 +192,10 @@ BlockRun::Status BlockRun::advance_lockstep() {
   }
 }
 
-uint32_t BlockRun::slice() const { return launch_.cooperative ? kCooperativeSlice : spins_ ? kSpinningSlice : kSlice; }
+uint32_t BlockRun::slice() const { return launch_.together() ? kCooperativeSlice : spins_ ? kSpinningSlice : kSlice; }
 
 BlockRun::Status BlockRun::advance_general() {
-  const int passes = launch_.cooperative ? 1 : 4;
+  const int passes = launch_.together() ? 1 : 4;
   for (int pass = 0; pass < passes;) {
     bool ran = false, sliced = false;
     for (const uint32_t k : turns_) {

@@ -21,6 +21,9 @@ class BlockRun {
   BlockRun(Worker& worker);
   ~BlockRun();
 
+  BlockRun(const BlockRun&) = delete;
+  BlockRun& operator=(const BlockRun&) = delete;
+
   void start(uint64_t index);
   // Native code for this kernel from now on; may be null.
   void use(std::shared_ptr<const NativeKernel> kernel);
@@ -38,6 +41,13 @@ class BlockRun {
   bool waits_for_others() const;
   // Adds what each of its waiting threads waits for; the fault is at the first of them.
   void add_waits(KernelFault& f) const;
+  // The block is one of a cluster, until it is started again or ended. Where it is in none, it has one of its own.
+  void join(Cluster& cluster, uint32_t rank);
+  void leave_cluster();
+  Cluster& cluster();
+  uint32_t rank() const { return rank_; }
+  // Bytes of shared memory at an address beyond the block's own (cluster.h); null: there are none.
+  std::byte* peer(uint32_t address, uint64_t bytes);
 
   // Warp instructions the block has executed.
   uint64_t instructions() const { return executed_ + worker_.instructions - uncounted_; }
@@ -113,8 +123,21 @@ class BlockRun {
   void warn_if_polling();
   std::vector<uint32_t> order_of_warps() const;
 
+  class Member final : public Cluster::Member {
+   public:
+    explicit Member(const BlockRun& run) : run_(run) {}
+    bool alive(uint32_t thread) const override;
+
+   private:
+    const BlockRun& run_;
+  };
+
   Worker& worker_;
   const Launch& launch_;
+  Member member_{*this};
+  Cluster* cluster_ = nullptr;
+  std::unique_ptr<Cluster> own_cluster_;
+  uint32_t rank_ = 0;
   const Code* code_ = nullptr;  // the launch's, or its scattered form
   std::shared_ptr<const NativeKernel> native_;
   std::unique_ptr<NativeRunner> runner_;

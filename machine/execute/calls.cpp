@@ -3,7 +3,6 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <utility>
 
 #include "machine/execute/block.h"
 #include "machine/execute/launch.h"
@@ -26,6 +25,8 @@ const std::byte* readable(Warp& w, const LaneOp& op, uint64_t address, uint32_t 
   if (window == kLocalWindow && offset + bytes <= w.local_bytes)
     return w.local + uint64_t{lane} * w.local_bytes + offset;
   if (window == kSharedWindow && offset + bytes <= w.shared_bytes) return w.shared + offset;
+  if (window == kSharedWindow && offset > kClusterOffset)
+    if (const std::byte* at = w.owner->peer(static_cast<uint32_t>(offset), bytes)) return at;
   if (const Allocation* a = w.worker->launch.memory->find(address); a && address + bytes <= a->base + a->size)
     return reinterpret_cast<const std::byte*>(address);
   char text[96];
@@ -218,8 +219,20 @@ class LaneThread final : public ServiceThread {
   std::byte* at(uint64_t address, uint64_t bytes) override {
     return const_cast<std::byte*>(readable(warp_, op_, address, lane_, bytes));  // NOLINT: memory of the launch's
   }
+  void touch(uint64_t address, uint64_t bytes) override {
+    const Allocation* a = bytes ? warp_.worker->launch.memory->find(address) : nullptr;
+    if (a) Memory::mark(*a, address / 32 - a->base / 32, (address + bytes - 1) / 32 - address / 32 + 1);
+  }
+  Cluster& cluster(uint32_t& rank) override {
+    Cluster& c = warp_.owner->cluster();
+    rank = warp_.owner->rank();
+    return c;
+  }
   [[noreturn]] void fail(const std::string& message) override {
     throw KernelFault{Fault::illegal_instruction, message, op_.index, 1u << lane_, {}};
+  }
+  [[noreturn]] void misaligned(const std::string& message) override {
+    throw KernelFault{Fault::misaligned_address, message, op_.index, 1u << lane_, {}};
   }
 
  private:
@@ -273,122 +286,6 @@ Handler call_handler(Callee callee) {
       break;
   }
   no_handler("the function", callee);
-}
-
-bool DeviceHeap::resize(uint64_t bytes) {
-  if (base_ != 0) return false;
-  bytes_ = bytes;
-  return true;
-}
-
-void DeviceHeap::prepare() {
-  if (base_ != 0) return;
-  const Allocation* a = memory_.allocate(bytes_, Origin::heap, "malloc in kernels");
-  if (!a) return;
-  base_ = a->base;
-  free_[base_] = bytes_;
-}
-
-uint64_t DeviceHeap::allocate(uint64_t bytes) {
-  if (bytes > bytes_) return 0;
-  const uint64_t whole = (std::max<uint64_t>(bytes, 1) + 15) / 16 * 16 + gap_;
-  uint64_t at = take(whole);
-  if (at == 0 && !freed_.empty()) {
-    for (const auto& [address, size] : std::exchange(freed_, {})) {
-      asked_.erase(address);
-      give_back(address, size);
-    }
-    at = take(whole);
-  }
-  if (at == 0) return 0;
-  if (gap_) asked_[at] = bytes;
-  if (given) given(at, whole);
-  return at;
-}
-
-// First fit.
-uint64_t DeviceHeap::take(uint64_t bytes) {
-  for (auto it = free_.begin(); it != free_.end(); ++it) {
-    if (it->second < bytes) continue;
-    const auto [at, room] = *it;
-    free_.erase(it);
-    if (room > bytes) free_[at + bytes] = room - bytes;
-    used_[at] = bytes;
-    return at;
-  }
-  return 0;
-}
-
-DeviceHeap::Block DeviceHeap::around(uint64_t address) const {
-  auto at = asked_.upper_bound(address);
-  if (at == asked_.begin()) return {};
-  --at;
-  return {at->first, at->second, used_.contains(at->first)};
-}
-
-void DeviceHeap::note_maker(uint64_t at, const Code& code, uint32_t instruction) {
-  if (!gap_) return;
-  const auto maker = std::make_pair(code.id, instruction);
-  makers_[at] = maker;
-  if (maker_places_.contains(maker)) return;
-  const Decoded& p = *code.program;
-  const Instruction& i = p.code[instruction];
-  Diagnostic& d = maker_places_[maker];
-  d.severity = Severity::warning;
-  d.hazard = Hazard::leak;
-  d.kernel = p.kernel;
-  d.place = p.places[i.place].source;
-  d.inlined_at = inlined_to(p, instruction);
-  d.ptx_line = i.ptx_line;
-}
-
-std::vector<Diagnostic> DeviceHeap::leaks() const {
-  std::map<std::pair<uint64_t, uint32_t>, std::pair<uint64_t, uint64_t>> left;  // blocks, bytes
-  for (const auto& [at, whole] : used_) {
-    const auto maker = makers_.find(at);
-    if (maker == makers_.end()) continue;
-    auto& [blocks, bytes] = left[maker->second];
-    ++blocks;
-    bytes += asked_.at(at);
-  }
-  std::vector<Diagnostic> all;
-  for (const auto& [maker, sum] : left) {
-    Diagnostic d = maker_places_.at(maker);
-    d.count = sum.first;
-    d.message = std::to_string(sum.second) +
-                " bytes of malloc in kernels were not freed: " + std::to_string(sum.first) +
-                (sum.first == 1 ? " block" : " blocks");
-    all.push_back(std::move(d));
-  }
-  return all;
-}
-
-bool DeviceHeap::release(uint64_t address) {
-  const auto it = used_.find(address);
-  if (it == used_.end()) return false;
-  const uint64_t bytes = it->second;
-  used_.erase(it);
-  if (gap_)
-    freed_[address] = bytes;
-  else
-    give_back(address, bytes);
-  return true;
-}
-
-void DeviceHeap::give_back(uint64_t at, uint64_t bytes) {
-  auto after = free_.lower_bound(at);
-  if (after != free_.end() && at + bytes == after->first) {
-    bytes += after->second;
-    after = free_.erase(after);
-  }
-  if (after != free_.begin()) {
-    auto before = std::prev(after);
-    if (before->first + before->second == at) {
-      before->second += bytes;
-      return;
-    }
-  }
-  free_[at] = bytes;
 }
 
 }  // namespace coalesce::machine

@@ -177,7 +177,7 @@ constexpr Service kServices[] = {
 const Service* find_service(std::string_view name) {
   for (const Service& s : kServices)
     if (s.name == name) return &s;
-  return nullptr;
+  return find_bulk_service(name);
 }
 
 }  // namespace coalesce::machine

@@ -59,14 +59,11 @@ class Executor {
     uint64_t at = 0, end = 0;
     for (;;) {
       if (at == end && waiting_.size() < limit() && !take(&at, &end) && waiting_.empty()) break;
-      if (at < end) {
-        std::unique_ptr<BlockRun> block;
-        if (spare_.empty()) {
-          block = std::make_unique<BlockRun>(worker_);
-        } else {
-          block = std::move(spare_.back());
-          spare_.pop_back();
-        }
+      if (at < end && clustered_) {
+        start_cluster(at);
+        at = end;
+      } else if (at < end) {
+        std::unique_ptr<BlockRun> block = fresh();
         // A watched block is interpreted; it ends a run of native ones.
         const uint64_t watched = launch_.observer ? launch_.observer->next_watched(at) : end;
         if (launch_.native) {
@@ -108,7 +105,27 @@ class Executor {
   Tally& tally() { return worker_.tally; }
 
  private:
-  std::size_t limit() const { return launch_.cooperative ? ~std::size_t{0} : kMaxResident; }
+  std::size_t limit() const { return launch_.cooperative ? ~std::size_t{0} : clustered_ ? 1 : kMaxResident; }
+
+  std::unique_ptr<BlockRun> fresh() {
+    if (spare_.empty()) return std::make_unique<BlockRun>(worker_);
+    std::unique_ptr<BlockRun> block = std::move(spare_.back());
+    spare_.pop_back();
+    return block;
+  }
+
+  // All blocks of a cluster begin before any of them runs.
+  void start_cluster(uint64_t first) {
+    if (waiting_.empty()) clusters_.clear();
+    const uint32_t blocks = launch_.cluster_blocks();
+    clusters_.push_back(std::make_unique<Cluster>(blocks, launch_.threads_per_block));
+    set_position(first);
+    for (uint32_t rank = 0; rank < blocks; ++rank) {
+      waiting_.push_back(fresh());
+      waiting_.back()->start(first + rank);
+      waiting_.back()->join(*clusters_.back(), rank);
+    }
+  }
 
   bool take(uint64_t* first, uint64_t* last) {
     std::lock_guard lock(launch_.turn_mutex);
@@ -117,7 +134,9 @@ class Executor {
     // Fewer towards the end, so that no thread is left alone with many. Neighbours often read the same; where blocks
     // wait for their turn, few keep the others waiting less.
     const uint64_t parts = launch_.positions.size() * (turns_ ? 16 : 4);
-    const uint64_t chunk = std::clamp<uint64_t>((launch_.blocks - next) / parts, 1, turns_ ? kChunk : at_once());
+    const uint64_t chunk = clustered_
+                               ? launch_.cluster_blocks()
+                               : std::clamp<uint64_t>((launch_.blocks - next) / parts, 1, turns_ ? kChunk : at_once());
     *first = next;
     *last = std::min(launch_.blocks, next + chunk);
     launch_.next_block.store(*last, std::memory_order_relaxed);
@@ -158,7 +177,7 @@ class Executor {
       // within the block, and as long as it runs alone, in its turn, results and counters are those of one thread.
       BlockRun::Status status;
       do status = block->advance();
-      while (status == BlockRun::Status::yielded && !launch_.cooperative && block->idle_yields() < kIdleYields &&
+      while (status == BlockRun::Status::yielded && !launch_.together() && block->idle_yields() < kIdleYields &&
              !block->waits_for_others());
       last = block->index();
       if (status == BlockRun::Status::yielded) {
@@ -169,6 +188,7 @@ class Executor {
       }
       launch_.done.fetch_add(last - first + 1, std::memory_order_relaxed);
       warn(*block);
+      block->leave_cluster();
       spare_.push_back(std::move(block));
     } catch (const KernelFault& f) {
       last = block->index();
@@ -228,10 +248,12 @@ class Executor {
   Launch& launch_;
   unsigned number_;
   Worker worker_;
+  const bool clustered_ = launch_.cluster_blocks() > 1;
   bool turns_ = false;           // blocks may have to wait for their turn, which positions say: one at a time
   uint64_t chunk_ = kChunk / 2;  // at_once() doubles it before the first
   std::chrono::steady_clock::time_point taken_ = std::chrono::steady_clock::now();
   std::shared_ptr<const NativeKernel> native_;
+  std::vector<std::unique_ptr<Cluster>> clusters_;  // of the blocks that wait
   std::vector<std::unique_ptr<BlockRun>> spare_, waiting_;
 };
 
@@ -262,120 +284,6 @@ void Launch::abandon(unsigned number) {
   fault_block.store(0);
   positions[number].store(~uint64_t{0});
   turn_changed.notify_all();
-}
-
-void fill_launch_area(const Launch& launch, const Code& code, LaunchArea& area) {
-  area.bytes.assign(code.launch_bytes + 128, std::byte{0});
-  area.base = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(area.bytes.data()) + 63) / 64 * 64);
-  const auto put = [&](Slot scalar, Slot vector, Element e, uint64_t bits, const uint32_t* each) {
-    const std::size_t size = e == Element::pred                      ? 4
-                             : e == Element::b16 || e == Element::b8 ? 2
-                             : e == Element::b64                     ? 8
-                             : e == Element::b128                    ? 16
-                                                                     : 4;
-    if (scalar != kNoSlot) std::memcpy(area.base + (scalar & ~3u), &bits, std::min<std::size_t>(size, 8));
-    if (vector == kNoSlot || e == Element::pred) return;
-    for (uint32_t l = 0; l < kLanes; ++l) {
-      const uint64_t v = each ? each[l] : bits;
-      std::memcpy(area.base + (vector & ~3u) + l * size, &v, std::min<std::size_t>(size, 8));
-    }
-  };
-  for (const Constant& c : code.constants) put(c.scalar, c.vector, c.element, c.bits, nullptr);
-  for (const BuiltinSlot& slot : code.builtins) {
-    const Register& r = launch.program->registers[slot.reg];
-    uint64_t v = 0;
-    uint32_t of_lane[kLanes];
-    const uint32_t* by_lane = nullptr;
-    const auto per_lane = [&](auto f) {
-      for (uint32_t l = 0; l < kLanes; ++l) of_lane[l] = f(l);
-      by_lane = of_lane;
-    };
-    switch (r.builtin) {
-      case Builtin::tid_x:
-      case Builtin::tid_y:
-      case Builtin::tid_z:
-        if (r.lanes != LaneClass::constant) continue;
-        break;
-      case Builtin::warpid:
-      case Builtin::ctaid_x:
-      case Builtin::ctaid_y:
-      case Builtin::ctaid_z:
-      case Builtin::smid:
-        continue;
-      case Builtin::ntid_x:
-        v = launch.block[0];
-        break;
-      case Builtin::ntid_y:
-        v = launch.block[1];
-        break;
-      case Builtin::ntid_z:
-        v = launch.block[2];
-        break;
-      case Builtin::nctaid_x:
-        v = launch.grid[0];
-        break;
-      case Builtin::nctaid_y:
-        v = launch.grid[1];
-        break;
-      case Builtin::nctaid_z:
-        v = launch.grid[2];
-        break;
-      case Builtin::nwarpid:
-        v = launch.device->threads_per_multiprocessor / kLanes;
-        break;
-      case Builtin::nsmid:
-        v = launch.device->multiprocessors;
-        break;
-      case Builtin::dynamic_smem_size:
-        v = launch.dynamic_shared_bytes;
-        break;
-      case Builtin::envreg1:
-        v = launch.grid_workspace >> 32;
-        break;
-      case Builtin::envreg2:
-        v = launch.grid_workspace & 0xffffffffu;
-        break;
-      case Builtin::total_smem_size:
-        v = launch.shared_bytes;
-        break;
-      case Builtin::laneid:
-        per_lane([](uint32_t l) { return l; });
-        break;
-      case Builtin::lanemask_eq:
-        per_lane([](uint32_t l) { return 1u << l; });
-        break;
-      case Builtin::lanemask_lt:
-        per_lane([](uint32_t l) { return (1u << l) - 1; });
-        break;
-      case Builtin::lanemask_le:
-        per_lane([](uint32_t l) { return (2u << l) - 1; });
-        break;
-      case Builtin::lanemask_gt:
-        per_lane([](uint32_t l) { return ~((2u << l) - 1); });
-        break;
-      case Builtin::lanemask_ge:
-        per_lane([](uint32_t l) { return ~((1u << l) - 1); });
-        break;
-      case Builtin::parameter: {
-        const std::vector<uint8_t>& bytes = *launch.parameters;
-        if (r.parameter_size > 8) {  // 128-bit: written whole here
-          u128 wide = 0;
-          std::memcpy(&wide, bytes.data() + r.parameter_offset, 16);
-          if (slot.scalar != kNoSlot) std::memcpy(area.base + (slot.scalar & ~3u), &wide, 16);
-          if (slot.vector != kNoSlot)
-            for (uint32_t l = 0; l < kLanes; ++l) std::memcpy(area.base + (slot.vector & ~3u) + 16 * l, &wide, 16);
-          continue;
-        }
-        std::memcpy(&v, bytes.data() + r.parameter_offset, r.parameter_size);
-        const unsigned unused = 64 - 8 * r.parameter_size;
-        if (r.parameter_signed && unused) v = static_cast<uint64_t>(static_cast<int64_t>(v << unused) >> unused);
-        break;
-      }
-      default:
-        break;
-    }
-    put(slot.scalar, slot.vector, r.element, v, by_lane);
-  }
 }
 
 void run_blocks(Launch& launch, Pool& pool, unsigned threads, Tally& total,

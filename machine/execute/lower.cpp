@@ -2,9 +2,14 @@
 #include <set>
 
 #include "machine/execute/lowering.h"
+#include "machine/isa/service.h"
 #include "machine/program/flatten.h"
 
 namespace coalesce::machine {
+
+static bool waits_for_cluster(const Instruction& i) {
+  return i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::service && i.text == kClusterWait;
+}
 
 static std::unique_ptr<Code> code_of(std::unique_ptr<Decoded> program, bool checked) {
   auto code = std::make_unique<Code>();
@@ -42,6 +47,7 @@ void Lowering::lower_block(uint32_t b) {
       const MemoryOp& m = p_->memory[i.memory];
       c.polls = c.polls || (i.kind == Kind::load ? m.is_volatile : m.returns);
     }
+  for (uint32_t k = block.first; k < block.last; ++k) c.polls = c.polls || waits_for_cluster(p_->code[k]);
   c.divergent = block.divergent;
   c.divergent_branch = block.divergent_branch;
   c.taken = block.taken;

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <string>
 
+#include "machine/execute/block.h"
 #include "machine/execute/memory_ops.h"
 #include "machine/observe/traffic.h"
 
@@ -10,11 +11,32 @@ namespace coalesce::machine {
 namespace {
 
 // Addresses of the upper half are what subtracting from a small one gives.
-std::string outside_shared(const Warp& w, uint32_t address, uint32_t bytes) {
+std::string outside_shared(Warp& w, uint32_t address, uint32_t bytes) {
   const std::string whole = "the block's " + std::to_string(w.shared_bytes) + " bytes of shared memory";
+  const uint32_t rank = (address >> kClusterShift) - 1;
+  if (address > kClusterOffset && rank < w.owner->cluster().size())
+    return "outside the shared memory of the cluster's block of rank " + std::to_string(rank) +
+           ", or that block has ended";
   if (const auto below = static_cast<int32_t>(address); below < 0)
     return "outside " + whole + ", " + std::to_string(-int64_t{below}) + " before its start";
   return "outside " + whole + " (by " + std::to_string(uint64_t{address} + bytes - w.shared_bytes) + ")";
+}
+
+// Lanes that do not all access the block's own shared memory at aligned addresses: finds the bytes of those that access
+// another block's of the cluster, or the lane to blame. Returns the lanes that access the block's own.
+uint32_t find_peers(const Access& a, Warp& w, const uint32_t* at, uint32_t mask, uint64_t* host) {
+  uint32_t own = mask;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const uint32_t l = lowest(m);
+    if (uint64_t{at[l]} + a.bytes > w.shared_bytes) {
+      std::byte* const there = at[l] > kClusterOffset ? w.owner->peer(at[l], a.bytes) : nullptr;
+      if (!there) fault_at(a, w, Fault::illegal_address, at[l], l, outside_shared(w, at[l], a.bytes));
+      host[l] = reinterpret_cast<uint64_t>(there);
+      own &= ~(1u << l);
+    }
+    if (at[l] & (a.bytes - 1u)) fault_at(a, w, Fault::misaligned_address, at[l], l, "");
+  }
+  return own;
 }
 
 template <bool IsLoad>
@@ -46,16 +68,13 @@ void shared_vector(const Access& a, Warp& w, const uint32_t* address, uint32_t m
     high = std::max(high, at[l] & on);
     host[l] = shared + at[l];
   }
-  if ((bits & (bytes - 1)) || uint64_t{high} + bytes > w.shared_bytes)
-    for (uint32_t m = mask; m; m &= m - 1) {
-      const uint32_t l = lowest(m);
-      if (uint64_t{at[l]} + bytes > w.shared_bytes)
-        fault_at(a, w, Fault::illegal_address, at[l], l, outside_shared(w, at[l], bytes));
-      if (at[l] & (bytes - 1)) fault_at(a, w, Fault::misaligned_address, at[l], l, "");
-    }
-  const SharedCost c = IsLoad && !a.op->is_row ? shared_load_cost(at, mask, bytes) : shared_store_cost(at, mask, bytes);
+  uint32_t own = mask;
+  if ((bits & (bytes - 1)) || uint64_t{high} + bytes > w.shared_bytes) own = find_peers(a, w, at, mask, host);
+  SharedCost c{};
+  if (own) c = IsLoad && !a.op->is_row ? shared_load_cost(at, own, bytes) : shared_store_cost(at, own, bytes);
   if (bytes <= 4) {
-    t.wavefronts += c.wavefronts - 1;
+    t.wavefronts += uint64_t{c.wavefronts} - 1;
+    if (!own) t.ideal -= 1;  // another block's memory is beyond the banks (measured on an H100)
   } else {
     t.wavefronts += c.wavefronts;
     t.ideal += c.ideal;
@@ -168,15 +187,12 @@ void shared_atomic_where(const Access& a, Warp& w, const uint32_t* address, uint
   for (uint32_t l = 0; l < kLanes; ++l) {
     at[l] = address[l] + static_cast<uint32_t>(a.offset);
     host[l] = reinterpret_cast<uint64_t>(w.shared) + at[l];
-    if (!(mask >> l & 1)) continue;
-    if (uint64_t{at[l]} + a.bytes > w.shared_bytes)
-      fault_at(a, w, Fault::illegal_address, at[l], l, outside_shared(w, at[l], a.bytes));
-    if (at[l] & (a.bytes - 1u)) fault_at(a, w, Fault::misaligned_address, at[l], l, "");
   }
+  const uint32_t own = find_peers(a, w, at, mask, host);
   if (site == kNone) return;
   // Measured: tests/truth/patterns.jsonl. What adds lanes up is judged like a store.
-  const SharedCost c =
-      a.op->counts_lanes ? shared_store_cost(at, mask, a.bytes) : shared_atomic_cost(at, mask, a.bytes);
+  SharedCost c{1, 1};  // another block's: one pass (measured on an H100)
+  if (own) c = a.op->counts_lanes ? shared_store_cost(at, own, a.bytes) : shared_atomic_cost(at, own, a.bytes);
   SiteTally& t = w.worker->tally.sites[site];
   // cas has two operands to carry and takes every pass twice (measured: tests/truth/atomics.jsonl).
   const uint32_t twice = a.op->op == AtomicOp::cas ? 2 : 1;

@@ -13,6 +13,7 @@
 
 #include "machine/device.h"
 #include "machine/diagnostic.h"
+#include "machine/execute/cluster.h"
 #include "machine/execute/code.h"
 #include "machine/execute/poll_watch.h"
 #include "machine/memory/memory.h"
@@ -120,7 +121,10 @@ struct Launch {
   uint32_t threads_per_block = 0, warps_per_block = 0;
   uint32_t shared_bytes = 0, dynamic_shared_bytes = 0;
   bool cooperative = false;
-  uint64_t grid_workspace = 0;  // address of a cooperative launch's, zeroed
+  Size3 cluster{1, 1, 1};
+  uint32_t cluster_blocks() const { return volume(cluster); }
+  bool together() const { return cooperative || cluster_blocks() > 1; }  // some blocks wait for others
+  uint64_t grid_workspace = 0;                                           // address of a cooperative launch's, zeroed
   const std::vector<uint8_t>* parameters = nullptr;
   LaunchArea area;  // slots of `code`
   // The same for lanes that wait for each other (scatter()); made by the first block that needs it.

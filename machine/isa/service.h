@@ -1,5 +1,6 @@
-// Services: functions and instructions that the machine carries out itself, a thread at a time, for all executors
-// (execute/device_services.cpp: the device's runtime). A service is a row; its arguments are 64-bit words.
+// Services: functions and instructions that the machine carries out itself, a thread at a time, for all executors: the
+// device's runtime (execute/device_services.cpp), barriers of clusters and bulk copies (execute/bulk_services.cpp). A
+// service is a row; its arguments are 64-bit words. Those of instructions have names that no function can have.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 
 namespace coalesce::machine {
 
+class Cluster;
 class DeviceHeap;
 class DeviceRuntime;
 
@@ -18,8 +20,13 @@ class ServiceThread {
   virtual ~ServiceThread() = default;
   // `bytes` at a generic address that this thread may use. Throws what the executor throws for such an access.
   virtual std::byte* at(uint64_t address, uint64_t bytes) = 0;
-  // The thread ends the launch with this message.
+  // Counts the sectors of global memory there as touched by the launch.
+  virtual void touch(uint64_t address, uint64_t bytes) = 0;
+  // The cluster of its block, and the block's rank there.
+  virtual Cluster& cluster(uint32_t& rank) = 0;
+  // The thread ends the launch with this message. / By an address that is not aligned.
   [[noreturn]] virtual void fail(const std::string& message) = 0;
+  [[noreturn]] virtual void misaligned(const std::string& message) = 0;
   DeviceRuntime* runtime = nullptr;
   DeviceHeap* heap = nullptr;
   uint64_t block = 0;   // its number
@@ -36,7 +43,76 @@ struct Service {
 
 // Null: there is no such service.
 const Service* find_service(std::string_view name);
+const Service* find_bulk_service(std::string_view name);  // of instructions only
 
 inline constexpr std::size_t kMostServiceWords = 16;
+
+// ---- The services of instructions
+
+inline constexpr std::string_view kClusterArrive = "barrier.cluster.arrive", kClusterWait = "barrier.cluster.wait";
+// To, from, bytes, the mbarrier object or 0, a mask, a BulkForm. Generic addresses.
+inline constexpr std::string_view kBulkCopy = "cp.async.bulk", kBulkReduce = "cp.reduce.async.bulk";
+// To, the mbarrier object, a BulkForm, up to four values.
+inline constexpr std::string_view kStoreAsync = "st.async";
+
+enum class BulkOp : uint8_t { copy, add, min, max, inc, dec, and_, or_, xor_ };
+enum class BulkType : uint8_t { b32, b64, u32, s32, u64, s64, f16, bf16, f32, f64 };
+struct BulkForm {
+  BulkOp op = BulkOp::copy;
+  BulkType type = BulkType::b32;
+  bool multicast = false;  // the mask names the blocks of the cluster that get the bytes
+  bool masked = false;     // the mask names the bytes of each 16 that are copied
+  uint8_t count = 1;       // values of st.async
+  uint64_t word() const {
+    return static_cast<uint64_t>(op) | static_cast<uint64_t>(type) << 8 | uint64_t{multicast} << 16 |
+           uint64_t{masked} << 17 | uint64_t{count} << 24;
+  }
+  static BulkForm of(uint64_t w) {
+    BulkForm f;
+    f.op = static_cast<BulkOp>(w & 15);
+    f.type = static_cast<BulkType>(w >> 8 & 15);
+    f.multicast = w >> 16 & 1;
+    f.masked = w >> 17 & 1;
+    f.count = static_cast<uint8_t>(w >> 24 & 7);
+    return f;
+  }
+  uint32_t width() const {
+    constexpr uint8_t kWidths[] = {4, 8, 4, 4, 8, 8, 2, 2, 4, 8};
+    return kWidths[static_cast<uint8_t>(type)];
+  }
+  // Reads the word of PTX; false: it is none.
+  bool op_from(std::string_view w) {
+    constexpr std::string_view kNames[] = {"", "add", "min", "max", "inc", "dec", "and", "or", "xor"};
+    for (uint8_t k = 1; k < 9; ++k)
+      if (w == kNames[k]) return op = static_cast<BulkOp>(k), true;
+    return false;
+  }
+  bool type_from(std::string_view w) {
+    constexpr std::string_view kNames[] = {"b32", "b64", "u32", "s32", "u64", "s64", "f16", "bf16", "f32", "f64"};
+    for (uint8_t k = 0; k < 10; ++k)
+      if (w == kNames[k]) return type = static_cast<BulkType>(k), true;
+    return false;
+  }
+  // Whether PTX has the operation on that type.
+  bool valid() const {
+    const bool integer =
+        type == BulkType::u32 || type == BulkType::s32 || type == BulkType::u64 || type == BulkType::s64;
+    const bool half = type == BulkType::f16 || type == BulkType::bf16;
+    switch (op) {
+      case BulkOp::copy:
+        return true;
+      case BulkOp::add:
+        return integer || half || type == BulkType::f32 || type == BulkType::f64;
+      case BulkOp::min:
+      case BulkOp::max:
+        return integer || half;
+      case BulkOp::inc:
+      case BulkOp::dec:
+        return type == BulkType::u32;
+      default:
+        return type == BulkType::b32 || type == BulkType::b64;
+    }
+  }
+};
 
 }  // namespace coalesce::machine

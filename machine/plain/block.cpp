@@ -8,8 +8,7 @@ namespace coalesce::machine::plain {
 
 Block::Block(Grid& g, uint64_t n) : grid(g), number(n) {
   const Launch& launch = *g.launch;
-  coordinates = {static_cast<uint32_t>(n % launch.grid[0]), static_cast<uint32_t>(n / launch.grid[0] % launch.grid[1]),
-                 static_cast<uint32_t>(n / launch.grid[0] / launch.grid[1])};
+  coordinates = block_at(launch.grid, launch.cluster, n);
   shared.resize(g.shared_bytes);
   const Code& code = *g.bodies.codes.at(launch.kernel);
   for (uint32_t first = 0; first < g.threads; first += kLanes) {
@@ -24,6 +23,16 @@ Block::Block(Grid& g, uint64_t n) : grid(g), number(n) {
     w->running = true;
     warps.push_back(std::move(w));
   }
+  join(std::make_shared<Cluster>(1, g.threads), 0);
+}
+
+void Block::join(std::shared_ptr<Cluster> to, uint32_t as) {
+  if (cluster) cluster->set(rank, nullptr);
+  cluster = std::move(to);
+  rank = as;
+  member.shared = shared.data();
+  member.shared_bytes = shared.size();
+  cluster->set(rank, &member);
 }
 
 uint32_t Block::alive_lanes() const {

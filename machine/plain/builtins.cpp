@@ -37,6 +37,10 @@ struct Caller {
     if (window == kLocalWindow)
       if (const std::byte* at = w.local.find(lane, offset, bytes)) return at;
     if (window == kSharedWindow && offset + bytes <= w.grid->shared_bytes) return w.block->shared.data() + offset;
+    if (window == kSharedWindow && offset > kClusterOffset)
+      if (const std::byte* at = w.block->cluster->find(rank_of(w.block->rank, static_cast<uint32_t>(offset)),
+                                                       offset & kClusterOffset, bytes))
+        return at;
     if (w.grid->find(address, bytes)) return reinterpret_cast<const std::byte*>(address);
     char text[96];
     std::snprintf(text, sizeof text, "%s reads %" PRIu64 " bytes at 0x%" PRIx64 ", which is ", op.text.c_str(), bytes,
@@ -160,8 +164,19 @@ class CallerThread final : public ServiceThread {
   std::byte* at(uint64_t address, uint64_t bytes) override {
     return const_cast<std::byte*>(caller_.readable(address, bytes));  // NOLINT: memory of the launch's
   }
+  void touch(uint64_t address, uint64_t bytes) override {
+    if (caller_.w.grid->launch->memory->find(address))
+      for (uint64_t s = address / 32; bytes && s <= (address + bytes - 1) / 32; ++s) caller_.w.grid->touched.add(s);
+  }
+  Cluster& cluster(uint32_t& rank) override {
+    rank = caller_.w.block->rank;
+    return *caller_.w.block->cluster;
+  }
   [[noreturn]] void fail(const std::string& message) override {
     throw Stop{Fault::illegal_instruction, message, 1u << caller_.lane, {}};
+  }
+  [[noreturn]] void misaligned(const std::string& message) override {
+    throw Stop{Fault::misaligned_address, message, 1u << caller_.lane, {}};
   }
 
  private:
@@ -189,6 +204,30 @@ void run_service(Warp& w, Frame& f, const Op& op, uint32_t on) {
     const uint64_t result = service.run(thread, words.data());
     if (service.result != '0') c.result(result, service.result == '8' ? 8 : 4);
   }
+}
+
+// An instruction that is a service: three sources for each of its words, a value, what is added to it, and whether it
+// is an address in shared memory.
+void run_words(Warp& w, Frame& f, const Op& op, uint32_t on) {
+  const Service& service = *find_service(op.text);
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if (!(on >> l & 1)) continue;
+    const Caller c{w, f, op, l};
+    std::array<uint64_t, kMostServiceWords> words{};
+    for (std::size_t k = 0; 3 * k < op.in.size() && k < words.size(); ++k) {
+      words[k] = value(w, op.in[3 * k], l) + value(w, op.in[3 * k + 1], l);
+      if (value(w, op.in[3 * k + 2], l)) words[k] = (words[k] & 0xffffffff) + kSharedWindow;
+    }
+    CallerThread thread(c);
+    service.run(thread, words.data());
+  }
+}
+
+bool passed_cluster_barrier(Warp& w, uint32_t on) {
+  bool all = true;
+  for (uint32_t l = 0; l < kLanes; ++l)
+    if (on >> l & 1) all = w.block->cluster->passed(w.block->rank, w.index * kLanes + l) && all;
+  return all;
 }
 
 // alloca: every lane's stack grows upwards in a part of local memory of its own.

@@ -92,7 +92,7 @@ struct CopyForm {  // cp.async
 };
 
 // The effect of an instruction on the flow of control; `straight` ones have a function of their own.
-enum class Flow : uint8_t { straight, branch, table, leave, exit, barrier, call };
+enum class Flow : uint8_t { straight, branch, table, leave, exit, barrier, call, cluster_wait };
 
 using Run = void (*)(Warp&, Frame&, const Op&, uint32_t on);
 
@@ -220,6 +220,20 @@ enum Special : int {
   kClockHigh,
   kTime,
   kTimeHigh,
+  kClusterIdX,
+  kClusterIdY,
+  kClusterIdZ,
+  kNclusterIdX,
+  kNclusterIdY,
+  kNclusterIdZ,
+  kClusterCtaX,
+  kClusterCtaY,
+  kClusterCtaZ,
+  kClusterNctaX,
+  kClusterNctaY,
+  kClusterNctaZ,
+  kClusterRank,
+  kClusterBlocks,
   kSpecials
 };
 

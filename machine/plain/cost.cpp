@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "machine/execute/cluster.h"
+
 namespace coalesce::machine::plain {
 
 namespace {
@@ -157,8 +159,13 @@ void count_global(Access access, const MemoryForm& form, const Lanes& address, u
 void count_shared(Access access, const MemoryForm& form, const Lanes& address, uint32_t on, Counters& c) {
   // A vector of atomics is counted as its first element.
   const uint32_t bytes = access == Access::atomic ? form.width : form.bytes();
-  const uint64_t cost = wavefronts(address, on, bytes, form.row ? Access::store : access),
-                 best = ideal(cost, on, bytes);
+  // Another block's memory of the cluster is beyond the banks; an atomic on it takes one pass.
+  uint32_t own = on;
+  for (uint32_t l = 0; l < kLanes; ++l)
+    if (address[l] > kClusterOffset) own &= ~(1u << l);
+  const uint64_t other = access == Access::atomic;
+  const uint64_t cost = own ? wavefronts(address, own, bytes, form.row ? Access::store : access) : other,
+                 best = own ? ideal(cost, own, bytes) : other;
   const uint64_t twice = form.what == Arithmetic::cas ? 2 : 1;  // cas has two operands to carry
   switch (access) {
     case Access::load:

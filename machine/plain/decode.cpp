@@ -232,31 +232,32 @@ void Decoder::instruction(const ptx::Instruction& in, Op& op) {
 }
 
 const std::map<std::string_view, Decoder::Family>& Decoder::families() {
-  static const auto* const table =
-      new std::map<std::string_view, Family>{{"ld", &Decoder::load_store},      {"ldu", &Decoder::load_store},
-                                             {"st", &Decoder::load_store},      {"atom", &Decoder::atomic},
-                                             {"red", &Decoder::atomic},         {"cp", &Decoder::copy},
-                                             {"mov", &Decoder::move},           {"cvta", &Decoder::address_conversion},
-                                             {"isspacep", &Decoder::is_space},  {"alloca", &Decoder::stack},
-                                             {"stacksave", &Decoder::stack},    {"stackrestore", &Decoder::stack},
-                                             {"bra", &Decoder::branch},         {"brx", &Decoder::table},
-                                             {"ret", &Decoder::leave},          {"exit", &Decoder::leave},
-                                             {"call", &Decoder::call},          {"bar", &Decoder::barrier},
-                                             {"barrier", &Decoder::barrier},    {"trap", &Decoder::trap},
-                                             {"shfl", &Decoder::shuffle},       {"vote", &Decoder::vote},
-                                             {"activemask", &Decoder::vote},    {"match", &Decoder::match},
-                                             {"redux", &Decoder::redux},        {"elect", &Decoder::elect},
-                                             {"mbarrier", &Decoder::mbarrier},  {"mma", &Decoder::matrix},
-                                             {"wmma", &Decoder::matrix},        {"wgmma", &Decoder::group_matrix},
-                                             {"ldmatrix", &Decoder::matrix},    {"stmatrix", &Decoder::matrix},
-                                             {"movmatrix", &Decoder::matrix},   {"tex", &Decoder::texture},
-                                             {"tld4", &Decoder::texture},       {"suld", &Decoder::surface},
-                                             {"sust", &Decoder::surface},       {"membar", &Decoder::nothing},
-                                             {"fence", &Decoder::nothing},      {"prefetch", &Decoder::nothing},
-                                             {"prefetchu", &Decoder::nothing},  {"nanosleep", &Decoder::nothing},
-                                             {"discard", &Decoder::nothing},    {"applypriority", &Decoder::nothing},
-                                             {"brkpt", &Decoder::nothing},      {"pmevent", &Decoder::nothing},
-                                             {"setmaxnreg", &Decoder::nothing}, {"griddepcontrol", &Decoder::nothing}};
+  static const auto* const table = new std::map<std::string_view, Family>{
+      {"ld", &Decoder::load_store},      {"ldu", &Decoder::load_store},
+      {"st", &Decoder::load_store},      {"atom", &Decoder::atomic},
+      {"red", &Decoder::atomic},         {"cp", &Decoder::copy},
+      {"mov", &Decoder::move},           {"cvta", &Decoder::address_conversion},
+      {"isspacep", &Decoder::is_space},  {"alloca", &Decoder::stack},
+      {"stacksave", &Decoder::stack},    {"stackrestore", &Decoder::stack},
+      {"bra", &Decoder::branch},         {"brx", &Decoder::table},
+      {"ret", &Decoder::leave},          {"exit", &Decoder::leave},
+      {"call", &Decoder::call},          {"bar", &Decoder::barrier},
+      {"barrier", &Decoder::barrier},    {"trap", &Decoder::trap},
+      {"shfl", &Decoder::shuffle},       {"vote", &Decoder::vote},
+      {"activemask", &Decoder::vote},    {"match", &Decoder::match},
+      {"redux", &Decoder::redux},        {"elect", &Decoder::elect},
+      {"mapa", &Decoder::map_address},   {"getctarank", &Decoder::cluster_rank_of},
+      {"mbarrier", &Decoder::mbarrier},  {"mma", &Decoder::matrix},
+      {"wmma", &Decoder::matrix},        {"wgmma", &Decoder::group_matrix},
+      {"ldmatrix", &Decoder::matrix},    {"stmatrix", &Decoder::matrix},
+      {"movmatrix", &Decoder::matrix},   {"tex", &Decoder::texture},
+      {"tld4", &Decoder::texture},       {"suld", &Decoder::surface},
+      {"sust", &Decoder::surface},       {"membar", &Decoder::nothing},
+      {"fence", &Decoder::nothing},      {"prefetch", &Decoder::nothing},
+      {"prefetchu", &Decoder::nothing},  {"nanosleep", &Decoder::nothing},
+      {"discard", &Decoder::nothing},    {"applypriority", &Decoder::nothing},
+      {"brkpt", &Decoder::nothing},      {"pmevent", &Decoder::nothing},
+      {"setmaxnreg", &Decoder::nothing}, {"griddepcontrol", &Decoder::nothing}};
   return *table;
 }
 

@@ -108,7 +108,7 @@ void Decoder::barrier() {
     op_->run = run_nothing;
     return;
   }
-  if (has("cluster")) return unknown();
+  if (has("cluster")) return cluster_barrier();
   if (in_->guard >= 0) return unknown("a predicated barrier is not supported");
   const bool red = has("red");
   op_->mode = has("arrive") ? 1 : !red ? 0 : has("popc") ? 2 : has("and") ? 3 : 4;

@@ -84,6 +84,7 @@ Place Decoder::place(const ptx::Operand& o) {
 bool Decoder::is_own_param(const ptx::Operand& o) const { return o.reg < 0 && code_.params.contains(o.name); }
 
 void Decoder::load_store() {
+  if (has("async")) return store_async();
   const bool is_store = words_->opcode == "st";
   MemoryForm m;
   ptx::Type type = ptx::Type::none;
@@ -133,6 +134,7 @@ void Decoder::load_store() {
 }
 
 void Decoder::atomic() {
+  if (has("async")) return store_async();
   const bool is_atom = words_->opcode == "atom";
   MemoryForm m;
   std::string_view what, type;
@@ -177,7 +179,8 @@ void Decoder::atomic() {
 
 // cp.async.{ca,cg}.shared.global [to], [from], bytes {, source bytes | ignore} {, cache policy}: done at once.
 void Decoder::copy() {
-  if (words_->rest.empty() || words_->rest[0] != "async" || has("bulk")) return unknown();
+  if (has("bulk")) return bulk_copy();
+  if (words_->rest.empty() || words_->rest[0] != "async") return unknown();
   if (has("mbarrier")) return mbarrier();
   if (has("commit_group") || has("wait_group") || has("wait_all")) return nothing();
   if (!has("global") || operands() < 3 || operand(2).kind != OK::integer) return unknown();

@@ -81,12 +81,11 @@ Source Decoder::source(const ptx::Operand& o, uint8_t bytes) {
     case OK::special: {
       if (o.name == "WARP_SZ") return constant(kLanes);
       if (const int s = special_index(o.name); s >= 0) {
-        if (s >= kClock) op_->reads_clock = true;
+        if (s >= kClock && s <= kTimeHigh) op_->reads_clock = true;
         return {kBlock, static_cast<uint32_t>(s) * kCellsBytes, 8, false};
       }
-      if (o.name.starts_with("%cluster_ncta")) return constant(1);
-      for (std::string_view zero :
-           {"%envreg", "%pm", "%is_explicit_cluster", "%cluster_cta", "%reserved_smem_offset", "%current_graph_exec"})
+      if (o.name == "%is_explicit_cluster") return constant(volume(bodies_.launch->cluster) > 1 ? 0xffffffff : 0);
+      for (std::string_view zero : {"%envreg", "%pm", "%reserved_smem_offset", "%current_graph_exec"})
         if (o.name.starts_with(zero)) return constant(0);
       fail("unknown special register '" + o.name + "'");
     }

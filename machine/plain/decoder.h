@@ -63,6 +63,14 @@ class Decoder {
   void matrix();
   void group_matrix();  // group.cpp
   void mbarrier();
+  // cluster.cpp
+  void map_address();
+  void cluster_rank_of();
+  void cluster_barrier();
+  void bulk_copy();
+  void store_async();
+  void word(const ptx::Operand& o, bool shared);
+  void word(uint64_t value);
   void fragment(const ptx::Operand& o, uint8_t bytes, bool results);
   bool texture_place(const ptx::Operand& o, unsigned coordinates);
   bool read_somewhere(int32_t reg) const;

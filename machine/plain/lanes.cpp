@@ -21,20 +21,55 @@ void each_group(const Warp& w, const Op& op, uint32_t on, Body body) {
   }
 }
 
-constexpr std::string_view kNames[kSpecials] = {
-    "%tid.x",           "%tid.y",       "%tid.z",       "%ntid.x",      "%ntid.y",      "%ntid.z",
-    "%ctaid.x",         "%ctaid.y",     "%ctaid.z",     "%nctaid.x",    "%nctaid.y",    "%nctaid.z",
-    "%laneid",          "%warpid",      "%nwarpid",     "%smid",        "%nsmid",       "%gridid",
-    "%lanemask_eq",     "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt", "%dynamic_smem_size",
-    "%total_smem_size", "%envreg1",     "%envreg2",     "%clock64",     "%clock_hi",    "%globaltimer",
-    "%globaltimer_hi"};
+constexpr std::string_view kNames[kSpecials] = {"%tid.x",
+                                                "%tid.y",
+                                                "%tid.z",
+                                                "%ntid.x",
+                                                "%ntid.y",
+                                                "%ntid.z",
+                                                "%ctaid.x",
+                                                "%ctaid.y",
+                                                "%ctaid.z",
+                                                "%nctaid.x",
+                                                "%nctaid.y",
+                                                "%nctaid.z",
+                                                "%laneid",
+                                                "%warpid",
+                                                "%nwarpid",
+                                                "%smid",
+                                                "%nsmid",
+                                                "%gridid",
+                                                "%lanemask_eq",
+                                                "%lanemask_le",
+                                                "%lanemask_lt",
+                                                "%lanemask_ge",
+                                                "%lanemask_gt",
+                                                "%dynamic_smem_size",
+                                                "%total_smem_size",
+                                                "%envreg1",
+                                                "%envreg2",
+                                                "%clock64",
+                                                "%clock_hi",
+                                                "%globaltimer",
+                                                "%globaltimer_hi",
+                                                "%clusterid.x",
+                                                "%clusterid.y",
+                                                "%clusterid.z",
+                                                "%nclusterid.x",
+                                                "%nclusterid.y",
+                                                "%nclusterid.z",
+                                                "%cluster_ctaid.x",
+                                                "%cluster_ctaid.y",
+                                                "%cluster_ctaid.z",
+                                                "%cluster_nctaid.x",
+                                                "%cluster_nctaid.y",
+                                                "%cluster_nctaid.z",
+                                                "%cluster_ctarank",
+                                                "%cluster_nctarank"};
 
 }  // namespace
 
 int special_index(std::string_view name) {
-  // Without clusters every block is one of its own.
-  if (name.starts_with("%clusterid.")) return kCtaidX + (name.back() - 'x');
-  if (name.starts_with("%nclusterid.")) return kNctaidX + (name.back() - 'x');
   if (name == "%aggr_smem_size") return kTotalSmem;
   if (name == "%clock") return kClock;
   if (name == "%globaltimer_lo") return kTime;
@@ -73,6 +108,18 @@ void fill_specials(Warp& w) {
     set(kTotalSmem, w.grid->shared_bytes);
     set(kEnvreg1, launch.grid_workspace >> 32);
     set(kEnvreg2, launch.grid_workspace & 0xffffffff);
+    std::array<uint32_t, 3> id{}, grid{}, within{};
+    for (std::size_t k = 0; k < 3; ++k) {
+      id[k] = w.block->coordinates[k] / launch.cluster[k];
+      grid[k] = launch.grid[k] / launch.cluster[k];
+      within[k] = w.block->coordinates[k] % launch.cluster[k];
+    }
+    set_three(kClusterIdX, id);
+    set_three(kNclusterIdX, grid);
+    set_three(kClusterCtaX, within);
+    set_three(kClusterNctaX, launch.cluster);
+    set(kClusterRank, within[0] + launch.cluster[0] * (within[1] + launch.cluster[1] * within[2]));
+    set(kClusterBlocks, volume(launch.cluster));
   }
 }
 

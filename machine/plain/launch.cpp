@@ -23,12 +23,21 @@ SourcePlace source_of(const ptx::Module& m, const ptx::Location& l) {
 // Runs all blocks. A fault is left in `stopped`, with the block in which it was.
 void run_all(Grid& g, std::optional<Diagnostic>& stopped, std::vector<Diagnostic>& warnings) {
   std::deque<std::unique_ptr<Block>> live;
-  const bool together = g.launch->cooperative;
+  const uint32_t each = volume(g.launch->cluster);  // blocks that begin together
+  const bool together = g.launch->cooperative || each > 1;
   uint64_t next = 0, done = 0;
   while (next < g.blocks || !live.empty()) {
     // The next block: when none is under way, or those that are poll in vain; in a cooperative launch all at once.
-    const bool more = next < g.blocks && (live.empty() || together || live.size() < kResident);
-    if (more) live.push_back(std::make_unique<Block>(g, next++));
+    const bool more =
+        next < g.blocks && (live.empty() || g.launch->cooperative || (each == 1 && live.size() < kResident));
+    if (more && each == 1) live.push_back(std::make_unique<Block>(g, next++));
+    if (more && each > 1) {
+      const auto cluster = std::make_shared<Cluster>(each, g.threads);
+      for (uint32_t rank = 0; rank < each; ++rank) {
+        live.push_back(std::make_unique<Block>(g, next++));
+        live.back()->join(cluster, rank);
+      }
+    }
     const auto turn = [&](Block& b) {
       try {
         Block::Status status;
@@ -46,7 +55,7 @@ void run_all(Grid& g, std::optional<Diagnostic>& stopped, std::vector<Diagnostic
       }
     };
     // One that has just begun alone has its turn alone.
-    const std::size_t from = more ? live.size() - 1 : 0;
+    const std::size_t from = more && each == 1 ? live.size() - 1 : 0;
     for (std::size_t k = from; k < live.size();) {
       if (turn(*live[k]) != Block::Status::done) {
         ++k;

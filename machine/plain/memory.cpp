@@ -35,6 +35,15 @@ std::byte* find(Warp& w, Space space, Access access, uint64_t address, uint32_t 
     case Space::shared: {
       const uint64_t size = w.grid->shared_bytes;
       if (address + bytes > size) {
+        if (address > kClusterOffset) {
+          const uint32_t rank = rank_of(w.block->rank, static_cast<uint32_t>(address));
+          check_alignment(access, bytes, address, lane);
+          if (std::byte* const there = w.block->cluster->find(rank, address & kClusterOffset, bytes)) return there;
+          if (rank < w.block->cluster->size())
+            fault(Fault::illegal_address, access, bytes, address, lane,
+                  " is outside the shared memory of the cluster's block of rank " + std::to_string(rank) +
+                      ", or that block has ended");
+        }
         const auto below = -static_cast<int64_t>(static_cast<int32_t>(address));
         const std::string whole = " is outside the block's " + std::to_string(size) + " bytes of shared memory";
         fault(Fault::illegal_address, access, bytes, address, lane,

@@ -42,7 +42,8 @@ struct Launch {
   std::array<uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   uint32_t dynamic_shared_bytes = 0, stack_bytes = 0;
   bool cooperative = false;
-  uint64_t grid_workspace = 0;  // address of a cooperative launch's, zeroed; else 0
+  std::array<uint32_t, 3> cluster{1, 1, 1};  // blocks
+  uint64_t grid_workspace = 0;               // address of a cooperative launch's, zeroed; else 0
   std::vector<uint8_t> parameters;
   uint64_t max_instructions = 0;
   const std::atomic<bool>* interrupted = nullptr;

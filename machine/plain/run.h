@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "machine/execute/cluster.h"
 #include "machine/plain/code.h"
 #include "machine/plain/cost.h"
 
@@ -133,6 +134,24 @@ struct Block {
   uint32_t idle = 0;   // turns of all its warps, one after the other, in which they only polled
   bool spins = false;  // holds lanes that wait for each other
 
+  class Member final : public Cluster::Member {
+   public:
+    explicit Member(const Block& b) : block_(b) {}
+    bool alive(uint32_t thread) const override { return block_.warps[thread / kLanes]->alive >> thread % kLanes & 1; }
+
+   private:
+    const Block& block_;
+  };
+  Member member{*this};
+  std::shared_ptr<Cluster> cluster;  // its own, where it is in none
+  uint32_t rank = 0;
+  void join(std::shared_ptr<Cluster> to, uint32_t as);
+  ~Block() {
+    if (cluster) cluster->set(rank, nullptr);
+  }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
   enum class Status : uint8_t { done, runs, idle };  // idle: all that ran has polled in vain
   Status advance();                                  // each warp gets a turn
   // A warning if a barrier that all lanes of a warp are to reach together is reached by a split that is not all of
@@ -210,6 +229,11 @@ void run_group_matrix(Warp&, Frame&, const Op&, uint32_t on);
 // Functions that the machine provides: printf, malloc, free, assertions.
 void run_builtin(Warp&, Frame&, const Op&, uint32_t on);
 void run_service(Warp&, Frame&, const Op&, uint32_t on);  // isa/service.h
+// Instructions that are services, and others of clusters (cluster.cpp).
+void run_words(Warp&, Frame&, const Op&, uint32_t on);
+void run_map_address(Warp&, Frame&, const Op&, uint32_t on);
+void run_rank_of(Warp&, Frame&, const Op&, uint32_t on);
+bool passed_cluster_barrier(Warp&, uint32_t on);
 
 // Where lanes of a warp are, for messages.
 Diagnostic diagnostic(const Warp& w, const Split& at, uint32_t lanes);

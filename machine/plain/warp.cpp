@@ -250,6 +250,12 @@ void Warp::step() {
       return;
     case Flow::call:
       return call(op);
+    case Flow::cluster_wait:
+      if (on && !passed_cluster_barrier(*this, on)) {
+        polled = now.counted = true;
+        return;
+      }
+      return go(now.at + 1);
   }
 }
 
@@ -276,7 +282,9 @@ bool Warp::interrupted() const {
 
 Warp::End Warp::run() {
   polled = false;
-  const uint32_t turn = grid->launch->cooperative ? kTogetherTurn : block->spins ? kSpinningTurn : kTurn;
+  const uint32_t turn = grid->launch->cooperative || volume(grid->launch->cluster) > 1 ? kTogetherTurn
+                        : block->spins                                                 ? kSpinningTurn
+                                                                                       : kTurn;
   for (uint32_t left = turn;;) {
     if (!alive) return End::exited;
     if (!running && !next()) return End::waits;

@@ -52,6 +52,8 @@ const std::map<std::string_view, void (Flattener::*)()>& opcode_table() {
                                                                        {"match", &Flattener::match},
                                                                        {"redux", &Flattener::reduce_lanes},
                                                                        {"elect", &Flattener::elect},
+                                                                       {"mapa", &Flattener::map_address},
+                                                                       {"getctarank", &Flattener::cluster_rank_of},
                                                                        {"bar", &Flattener::barrier},
                                                                        {"barrier", &Flattener::barrier},
                                                                        {"bra", &Flattener::branch},

@@ -123,6 +123,16 @@ class Flattener {
   void mbarrier();
   void mbarrier_access(const ptx::Operand& where, AtomicOp op, Value operand, uint32_t old, Order order);
   void copies_arrive();
+  // flatten_cluster.cpp
+  Value cluster_register(std::string_view name);
+  void map_address();
+  void cluster_rank_of();
+  void cluster_barrier();
+  void bulk_copy();
+  void store_async();
+  Value pure64(std::string_view row, std::vector<Value> sources);
+  Value generic_address(const ptx::Operand& o, bool shared);
+  void service(std::string_view name, std::vector<Value> words, uint32_t result);
   // flatten_matrix.cpp
   struct Fragment;
   void move_matrix();

@@ -184,7 +184,7 @@ void Flattener::async_access(Kind kind, MemoryOp op, uint32_t guard, bool counts
 void Flattener::async_copy() {
   const auto& ops = in_->operands;
   if (m_->has("mbarrier") && m_->has("arrive") && !m_->has("bulk")) return copies_arrive();
-  if (m_->has("bulk")) return unknown();
+  if (m_->has("bulk")) return bulk_copy();
   if (m_->has("commit_group") || m_->has("wait_group") || m_->has("wait_all")) {
     Instruction& i = emit(Kind::nothing);
     i.mode = static_cast<uint8_t>(m_->has("commit_group") ? Nothing::copies_commit

@@ -172,7 +172,7 @@ void Flattener::barrier() {
     i.sources = std::move(sources);
     return;
   }
-  if (m_->has("cluster")) return unknown();
+  if (m_->has("cluster")) return cluster_barrier();
   if (in_->guard >= 0) return unknown("a predicated barrier is not supported");
   std::size_t at = 0;
   BarrierMode mode = BarrierMode::sync;

@@ -147,6 +147,7 @@ uint32_t Flattener::add_memory(MemoryOp op, Kind kind) {
 }
 
 void Flattener::load_store(bool is_store) {
+  if (m_->has("async")) return store_async();
   MemoryOp op;
   ptx::Type type = ptx::Type::none;
   std::size_t count = 1;
@@ -228,6 +229,7 @@ void Flattener::load_store(bool is_store) {
 }
 
 void Flattener::atomic(bool returns) {
+  if (m_->has("async")) return store_async();
   MemoryOp op;
   std::string_view operation, type;
   Order order = Order::relaxed;

@@ -40,14 +40,7 @@ constexpr SpecialName kSpecials[] = {
     // High and low half of the address of a cooperative launch's workspace, which grid synchronisation uses; else 0.
     {"%envreg1", Builtin::envreg1},
     {"%envreg2", Builtin::envreg2},
-    {"%aggr_smem_size", Builtin::total_smem_size},
-    // Without clusters every block is one of its own.
-    {"%clusterid.x", Builtin::ctaid_x},
-    {"%clusterid.y", Builtin::ctaid_y},
-    {"%clusterid.z", Builtin::ctaid_z},
-    {"%nclusterid.x", Builtin::nctaid_x},
-    {"%nclusterid.y", Builtin::nctaid_y},
-    {"%nclusterid.z", Builtin::nctaid_z}};
+    {"%aggr_smem_size", Builtin::total_smem_size}};
 
 }  // namespace
 
@@ -189,12 +182,11 @@ Value Flattener::value(const ptx::Operand& o, Element wanted, bool wanted_float)
         i.results[0] = r;
         return fitted(Value::of(r), wanted);
       }
-      // %envreg*, %pm*, cluster coordinates of a launch without clusters ...: documented or harmless as 0.
-      if (o.name.starts_with("%envreg") || o.name.starts_with("%pm") || o.name == "%is_explicit_cluster" ||
-          o.name.starts_with("%cluster_cta") || o.name.starts_with("%reserved_smem_offset") ||
+      // %envreg*, %pm* ...: documented or harmless as 0.
+      if (o.name.starts_with("%envreg") || o.name.starts_with("%pm") || o.name.starts_with("%reserved_smem_offset") ||
           o.name == "%current_graph_exec")
         return Value::imm(0);
-      if (o.name.starts_with("%cluster_ncta")) return Value::imm(1);
+      if (o.name.find("cluster") != std::string::npos) return fitted(cluster_register(o.name), wanted);
       fail("unknown special register '" + o.name + "'");
     }
     case Operand::symbol:

@@ -33,9 +33,11 @@ inline constexpr uint32_t kLeastStackBytes = 16 * 1024;
 struct LaunchShape {
   std::array<uint32_t, 3> block{1, 1, 1};
   std::array<uint64_t, 3> grid_below{1, 1, 1};  // grid[i] <= grid_below[i], a power of two
+  std::array<uint32_t, 3> cluster{1, 1, 1};     // blocks
   uint32_t stack_bytes = kLeastStackBytes;
   bool operator<(const LaunchShape& o) const {
-    return std::tie(block, grid_below, stack_bytes) < std::tie(o.block, o.grid_below, o.stack_bytes);
+    return std::tie(block, grid_below, cluster, stack_bytes) <
+           std::tie(o.block, o.grid_below, o.cluster, o.stack_bytes);
   }
 };
 

@@ -160,6 +160,7 @@ struct Function {
   uint32_t max_threads[3] = {0, 0, 0};       // .maxntid, 0: not given
   uint32_t required_threads[3] = {0, 0, 0};  // .reqntid
   uint32_t most_registers = 0;               // .maxnreg, 0: not given
+  uint32_t cluster[3] = {0, 0, 0};           // .reqnctapercluster
   uint32_t line = 0;
 };
 

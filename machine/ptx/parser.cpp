@@ -226,6 +226,8 @@ void ModuleParser::performance_directives(Function& function) {
       dimensions(function.required_threads);
     } else if (in_.accept_directive("maxnreg")) {
       function.most_registers = in_.small_integer("a number of registers");
+    } else if (in_.accept_directive("reqnctapercluster")) {
+      dimensions(function.cluster);
     } else if (in_.accept_directive("pragma")) {
       do in_.string("a pragma in quotes");
       while (in_.accept(','));

@@ -77,8 +77,9 @@ class Writer {
 
 std::string fingerprint(const Decoded& p) {
   Writer w;
-  w.all(p.shape.block, p.shape.grid_below, p.registers, p.code, p.blocks, p.regions, p.region_of, p.memory, p.sites,
-        p.guards, p.needs_general_mode, p.has_calls, p.ordered_atomics, p.static_shared_bytes, p.local_bytes);
+  w.all(p.shape.block, p.shape.grid_below, p.shape.cluster, p.registers, p.code, p.blocks, p.regions, p.region_of,
+        p.memory, p.sites, p.guards, p.needs_general_mode, p.has_calls, p.ordered_atomics, p.static_shared_bytes,
+        p.local_bytes);
   return w.hex();
 }
 

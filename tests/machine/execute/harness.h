@@ -45,6 +45,7 @@ Argument value(T v) {
 struct Shape {
   std::array<uint32_t, 3> grid{1, 1, 1}, block{32, 1, 1};
   uint32_t dynamic_shared_bytes = 0;
+  std::array<uint32_t, 3> cluster{1, 1, 1};
   uint64_t max_instructions = 1'000'000'000;  // with fewer, launches are interpreted only
   bool in_order = false;  // the result depends on the order in which warps run: not to be compared with the plain one
 };
@@ -91,6 +92,7 @@ class Bench {
     Ran r;
     texts_.clear();
     LaunchConfig config{setup.grid, setup.block, setup.dynamic_shared_bytes, false, {}};
+    config.cluster = setup.cluster;
     for (const Argument& a : arguments) {
       std::vector<uint8_t> bytes = a.bytes;
       if (a.is_buffer) {

@@ -1,0 +1,201 @@
+// Instructions of clusters and bulk copies, a thread at a time. A copy is done when it is issued, and tells its
+// mbarrier object at once; programs that wait for it see no difference. Hardware's counters of loads and stores do not
+// count it.
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "machine/execute/cluster.h"
+#include "machine/execute/ops.h"
+#include "machine/isa/mbarrier.h"
+#include "machine/isa/service.h"
+#include "machine/memory/memory.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+using A = const uint64_t*;
+using T = ServiceThread;
+
+constexpr uint64_t kBulkUnit = 16;  // bytes: of sizes and addresses
+
+void need(T& t, uint64_t address, uint64_t multiple, const char* what) {
+  if (address % multiple == 0) return;
+  char text[160];
+  std::snprintf(text, sizeof text, "%s 0x%llx, which is not a multiple of %llu", what,
+                static_cast<unsigned long long>(address), static_cast<unsigned long long>(multiple));
+  t.misaligned(text);
+}
+
+// Bytes have come: the object expects so many fewer.
+void complete(T& t, uint64_t object, uint64_t bytes) {
+  need(t, object, 8, "an mbarrier object at");
+  std::byte* const at = t.at(object, 8);
+  uint64_t bits;
+  std::memcpy(&bits, at, 8);
+  bits = mbarrier_after(bits, ((0 - bytes) & kMbarrierBytesMask) << kMbarrierBytes);
+  std::memcpy(at, &bits, 8);
+}
+
+template <class V>
+V combined(BulkOp op, V old, V v) {
+  switch (op) {
+    case BulkOp::add:
+      return static_cast<V>(old + v);
+    case BulkOp::min:
+      return v < old ? v : old;
+    case BulkOp::max:
+      return old < v ? v : old;
+    case BulkOp::inc:
+      return old >= v ? V{0} : static_cast<V>(old + 1);
+    case BulkOp::dec:
+      return old == V{0} || old > v ? v : static_cast<V>(old - 1);
+    default:
+      return v;
+  }
+}
+
+template <class V>
+void combine(BulkOp op, std::byte* to, const std::byte* from) {
+  V old, v;
+  std::memcpy(&old, to, sizeof old);
+  std::memcpy(&v, from, sizeof v);
+  if constexpr (std::is_unsigned_v<V>) {
+    if (op == BulkOp::and_) v = old & v;
+    if (op == BulkOp::or_) v = old | v;
+    if (op == BulkOp::xor_) v = old ^ v;
+  }
+  v = combined(op, old, v);
+  std::memcpy(to, &v, sizeof v);
+}
+
+// Two halves, by the row of the arithmetic.
+void combine_half(const PureOp* row, std::byte* to, const std::byte* from) {
+  uint64_t cells[3] = {};
+  std::memcpy(&cells[1], to, 2);
+  std::memcpy(&cells[2], from, 2);
+  Context c{};
+  c.base[0] = reinterpret_cast<std::byte*>(cells);
+  Step s;
+  s.extra = row->extra;
+  s.src[0] = 8;
+  s.src[1] = 16;
+  row->scalar(s, c);
+  std::memcpy(to, &cells[0], 2);
+}
+
+void reduce(const BulkForm& f, std::byte* to, const std::byte* from, uint64_t bytes) {
+  const PureOp* row = nullptr;
+  if (f.width() == 2) {
+    const std::string op = f.op == BulkOp::add ? "add" : f.op == BulkOp::min ? "min" : "max";
+    row = find_pure(op + (f.type == BulkType::f16 ? ".f16" : ".bf16"));
+  }
+  for (uint64_t k = 0; k < bytes; k += f.width()) {
+    switch (f.type) {
+      case BulkType::b32:
+      case BulkType::u32:
+        combine<uint32_t>(f.op, to + k, from + k);
+        break;
+      case BulkType::s32:
+        combine<int32_t>(f.op, to + k, from + k);
+        break;
+      case BulkType::b64:
+      case BulkType::u64:
+        combine<uint64_t>(f.op, to + k, from + k);
+        break;
+      case BulkType::s64:
+        combine<int64_t>(f.op, to + k, from + k);
+        break;
+      case BulkType::f32:
+        combine<float>(f.op, to + k, from + k);
+        break;
+      case BulkType::f64:
+        combine<double>(f.op, to + k, from + k);
+        break;
+      default:
+        combine_half(row, to + k, from + k);
+        break;
+    }
+  }
+}
+
+uint64_t arrive(T& t, A) {
+  uint32_t rank = 0;
+  t.cluster(rank).arrive(rank, t.thread);
+  return 0;
+}
+uint64_t wait(T& t, A) {
+  uint32_t rank = 0;
+  return t.cluster(rank).passed(rank, t.thread);
+}
+
+// Where a byte of the own block's shared memory is in the block of rank `other`.
+uint64_t in_block(uint64_t generic, uint32_t own, uint32_t other) {
+  return kSharedWindow + cluster_address(own, other, static_cast<uint32_t>(generic) & kClusterOffset);
+}
+
+uint64_t bulk(T& t, A a) {
+  const uint64_t to = a[0], from = a[1], bytes = a[2], object = a[3], mask = a[4];
+  const BulkForm form = BulkForm::of(a[5]);
+  need(t, to, kBulkUnit, "a bulk copy to");
+  need(t, from, kBulkUnit, "a bulk copy from");
+  need(t, bytes, kBulkUnit, "a bulk copy of a size of");
+  if (bytes == 0) return 0;
+  const std::byte* const source = t.at(from, bytes);
+  t.touch(from, bytes);
+  t.touch(to, bytes);
+  if (form.multicast) {
+    uint32_t own = 0;
+    const uint32_t blocks = t.cluster(own).size();
+    if (mask >> blocks) t.fail("a bulk copy to blocks that the cluster does not have");
+    for (uint32_t rank = 0; rank < blocks; ++rank) {
+      if (!(mask >> rank & 1)) continue;
+      std::memmove(t.at(in_block(to, own, rank), bytes), source, bytes);
+      complete(t, in_block(object, own, rank), bytes);
+    }
+    return 0;
+  }
+  std::byte* const target = t.at(to, bytes);
+  if (form.op != BulkOp::copy) {
+    reduce(form, target, source, bytes);
+  } else if (form.masked) {
+    for (uint64_t k = 0; k < bytes; ++k)
+      if (mask >> k % kBulkUnit & 1) target[k] = source[k];
+  } else {
+    std::memmove(target, source, bytes);
+  }
+  if (object) complete(t, object, bytes);
+  return 0;
+}
+
+uint64_t store(T& t, A a) {
+  const BulkForm form = BulkForm::of(a[2]);
+  const uint32_t width = form.width(), bytes = width * form.count;
+  need(t, a[0], bytes, "an asynchronous store to");
+  std::byte* const to = t.at(a[0], bytes);
+  for (uint32_t k = 0; k < form.count; ++k) {
+    if (form.op == BulkOp::copy)
+      std::memcpy(to + k * width, &a[3 + k], width);
+    else
+      reduce(form, to, reinterpret_cast<const std::byte*>(&a[3]), width);
+  }
+  complete(t, a[1], bytes);
+  return 0;
+}
+
+constexpr Service kBulkServices[] = {
+    {kClusterArrive, "", '0', false, arrive},    {kClusterWait, "", '4', false, wait},
+    {kBulkCopy, "888888", '0', false, bulk},     {kBulkReduce, "888888", '0', true, bulk},
+    {kStoreAsync, "8888888", '0', false, store},
+};
+
+}  // namespace
+
+const Service* find_bulk_service(std::string_view name) {
+  for (const Service& s : kBulkServices)
+    if (s.name == name) return &s;
+  return nullptr;
+}
+
+}  // namespace coalesce::machine
