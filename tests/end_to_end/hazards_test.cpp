@@ -76,7 +76,8 @@ TEST_P(HazardsTest, FindsEachMistakeAndNothingElse) {
 
 INSTANTIATE_TEST_SUITE_P(Families, HazardsTest,
                          testing::Values("scopes", "flags", "locks", "shared", "barriers", "uninitialised", "copies",
-                                         "memory", "everyday", "groups", "pointers", "orders", "deadlocks", "mixed"),
+                                         "memory", "everyday", "groups", "pointers", "orders", "deadlocks", "mixed",
+                                         "stranger"),
                          [](const auto& family) { return std::string(family.param); });
 
 }  // namespace
