@@ -143,14 +143,21 @@ COALESCE_API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, siz
   return copy(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 COALESCE_ALIAS(cuMemcpyDtoDAsync_v2_ptsz, cuMemcpyDtoDAsync_v2);
-// Addresses say whose memory it is.
-COALESCE_API CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes) {
-  return copy(to, from, bytes, cudaMemcpyDeviceToDevice, nullptr);
+// Addresses say whose memory it is; contexts have to be some.
+static CUresult copy_peer(CUdeviceptr to, CUcontext target, CUdeviceptr from, CUcontext source, size_t bytes,
+                          cudaStream_t stream) {
+  unsigned version = 0;
+  for (const CUcontext context : {target, source})
+    if (const CUresult r = cuCtxGetApiVersion(context, &version); r != CUDA_SUCCESS) return r;
+  return copy(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+COALESCE_API CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext target, CUdeviceptr from, CUcontext source, size_t bytes) {
+  return copy_peer(to, target, from, source, bytes, nullptr);
 }
 COALESCE_ALIAS(cuMemcpyPeer_ptds, cuMemcpyPeer);
-COALESCE_API CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes,
-                                        cudaStream_t stream) {
-  return copy(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+COALESCE_API CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext target, CUdeviceptr from, CUcontext source,
+                                        size_t bytes, cudaStream_t stream) {
+  return copy_peer(to, target, from, source, bytes, stream);
 }
 COALESCE_ALIAS(cuMemcpyPeerAsync_ptsz, cuMemcpyPeerAsync);
 

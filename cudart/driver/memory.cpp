@@ -203,13 +203,15 @@ COALESCE_API CUresult cuMemAdvise(CUdeviceptr address, size_t, int, CUdevice) {
 COALESCE_API CUresult cuMemAdvise_v2(CUdeviceptr address, size_t bytes, int advice, cudaMemLocation) {
   return cuMemAdvise(address, bytes, advice, 0);
 }
-COALESCE_API CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice, cudaStream_t) {
-  return cuMemAdvise(address, bytes, 0, 0);
+COALESCE_API CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice, cudaStream_t stream) {
+  unsigned flags = 0;
+  const CUresult result = cuStreamGetFlags(stream, &flags);  // whether there is such a stream
+  return result != CUDA_SUCCESS ? result : cuMemAdvise(address, bytes, 0, 0);
 }
 COALESCE_ALIAS(cuMemPrefetchAsync_ptsz, cuMemPrefetchAsync);
 COALESCE_API CUresult cuMemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, cudaMemLocation, unsigned,
-                                            cudaStream_t) {
-  return cuMemAdvise(address, bytes, 0, 0);
+                                            cudaStream_t stream) {
+  return cuMemPrefetchAsync(address, bytes, 0, stream);
 }
 COALESCE_ALIAS(cuMemPrefetchAsync_v2_ptsz, cuMemPrefetchAsync_v2);
 

@@ -39,7 +39,11 @@ CUresult in_context(Body&& body) {
   return ready != CUDA_SUCCESS ? ready : quietly(body);
 }
 
-extern "C" CUresult cuCtxGetCurrent(CUcontext* context);
+extern "C" {
+CUresult cuCtxGetCurrent(CUcontext* context);
+CUresult cuCtxGetApiVersion(CUcontext context, unsigned* version);
+CUresult cuStreamGetFlags(cudaStream_t stream, unsigned* flags);
+}
 
 inline void* pointer_of(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
