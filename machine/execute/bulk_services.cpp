@@ -1,7 +1,6 @@
 // Instructions of clusters and bulk copies, a thread at a time. A copy is done when it is issued, and tells its
 // mbarrier object at once; programs that wait for it see no difference. Hardware's counters of loads and stores do not
 // count it.
-#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -70,11 +69,12 @@ void combine(BulkOp op, std::byte* to, const std::byte* from) {
   std::memcpy(to, &v, sizeof v);
 }
 
-// Two halves, by the row of the arithmetic.
-void combine_half(const PureOp* row, std::byte* to, const std::byte* from) {
+// Two real numbers, by the row of the arithmetic: subnormals are kept, and NaNs are what a card makes of them (measured
+// on an H100 for sums: tests/truth/bulk_sums.txt).
+void combine_real(const PureOp* row, std::byte* to, const std::byte* from, uint32_t width) {
   uint64_t cells[3] = {};
-  std::memcpy(&cells[1], to, 2);
-  std::memcpy(&cells[2], from, 2);
+  std::memcpy(&cells[1], to, width);
+  std::memcpy(&cells[2], from, width);
   Context c{};
   c.base[0] = reinterpret_cast<std::byte*>(cells);
   Step s;
@@ -82,15 +82,28 @@ void combine_half(const PureOp* row, std::byte* to, const std::byte* from) {
   s.src[0] = 8;
   s.src[1] = 16;
   row->scalar(s, c);
-  std::memcpy(to, &cells[0], 2);
+  std::memcpy(to, &cells[0], width);
+}
+
+// Null: not of real numbers.
+const PureOp* real_row(const BulkForm& f) {
+  const std::string op = f.op == BulkOp::add ? "add" : f.op == BulkOp::min ? "min" : "max";
+  switch (f.type) {
+    case BulkType::f16:
+      return find_pure(op + ".f16");
+    case BulkType::bf16:
+      return find_pure(op + ".bf16");
+    case BulkType::f32:
+      return find_pure(op + ".f32");
+    case BulkType::f64:
+      return find_pure(op + ".f64");
+    default:
+      return nullptr;
+  }
 }
 
 void reduce(const BulkForm& f, std::byte* to, const std::byte* from, uint64_t bytes) {
-  const PureOp* row = nullptr;
-  if (f.width() == 2) {
-    const std::string op = f.op == BulkOp::add ? "add" : f.op == BulkOp::min ? "min" : "max";
-    row = find_pure(op + (f.type == BulkType::f16 ? ".f16" : ".bf16"));
-  }
+  const PureOp* const row = real_row(f);
   for (uint64_t k = 0; k < bytes; k += f.width()) {
     switch (f.type) {
       case BulkType::b32:
@@ -107,14 +120,8 @@ void reduce(const BulkForm& f, std::byte* to, const std::byte* from, uint64_t by
       case BulkType::s64:
         combine<int64_t>(f.op, to + k, from + k);
         break;
-      case BulkType::f32:
-        combine<float>(f.op, to + k, from + k);
-        break;
-      case BulkType::f64:
-        combine<double>(f.op, to + k, from + k);
-        break;
       default:
-        combine_half(row, to + k, from + k);
+        combine_real(row, to + k, from + k, f.width());
         break;
     }
   }

@@ -1,4 +1,8 @@
 // Clusters: their registers, shared memory of other blocks, their barrier; bulk copies and asynchronous stores.
+#include <fstream>
+#include <map>
+#include <sstream>
+
 #include "harness.h"
 
 namespace coalesce::machine::test {
@@ -205,6 +209,43 @@ TEST(BulkCopies, FillSharedMemoryAndTellTheirObject) {
   EXPECT_EQ(r.counters().global_load_sectors, 0u);
   EXPECT_EQ(r.counters().global_store_sectors, 0u);
   EXPECT_EQ(r.counters().compulsory_bytes, 2048u);
+}
+
+// Each block adds 16 bytes to the 16 before them.
+TEST(BulkCopies, SumsOfRealNumbersAreThoseOfAnH100) {
+  std::map<std::string, std::vector<std::array<uint64_t, 3>>> rows;  // type: before, added, sum
+  std::ifstream file(std::string(COALESCE_SOURCE_DIR) + "/tests/truth/bulk_sums.txt");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) continue;
+    std::istringstream words(line);
+    std::string type;
+    std::array<uint64_t, 3> row{};
+    words >> type >> std::hex >> row[0] >> row[1] >> row[2];
+    ASSERT_TRUE(words) << line;
+    rows[type].push_back(row);
+  }
+  for (const auto& [type, of_type] : rows) {
+    const std::size_t width = type == "f32" ? 4 : 8;
+    std::vector<uint64_t> in(4 * of_type.size());
+    for (std::size_t k = 0; k < 8 * in.size(); k += width)
+      std::memcpy(reinterpret_cast<char*>(in.data()) + k, &of_type[k / 32][k / 16 % 2], width);
+    const Ran r =
+        run(body("setp.ne.u32 %p1, %r1, 0;\n@%p1 bra END;\nmul.wide.u32 %rd3, %r2, 32;\n"
+                 "add.u64 %rd1, %rd1, %rd3;\nld.global.u64 %rd3, [%rd1+16];\nmov.u32 %r20, T;\n"
+                 "st.shared.u64 [%r20], %rd3;\nst.shared.u64 [%r20+8], %rd3;\nfence.proxy.async;\n"
+                 "cp.reduce.async.bulk.global.shared::cta.bulk_group.add." +
+                 type + " [%rd1], [%r20], 16;\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nEND:\n"),
+            {buffer(in)}, of({static_cast<uint32_t>(of_type.size()), 1, 1}, {1, 1, 1}));
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    const std::vector<uint64_t> out = r.read<uint64_t>();
+    for (std::size_t k = 0; k < of_type.size(); ++k) {
+      uint64_t got = 0;
+      std::memcpy(&got, &out[4 * k + 1], width);
+      EXPECT_EQ(got, of_type[k][2]) << type << std::hex << " " << of_type[k][0] << " " << of_type[k][1];
+    }
+  }
+  EXPECT_EQ(rows["f32"].size(), 324u);
+  EXPECT_EQ(rows["f64"].size(), 100u);
 }
 
 TEST(BulkCopies, GoToSeveralBlocksAndToOneOther) {
