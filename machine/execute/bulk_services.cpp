@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "machine/execute/bulk.h"
 #include "machine/execute/cluster.h"
 #include "machine/execute/ops.h"
 #include "machine/isa/mbarrier.h"
@@ -16,26 +17,6 @@ namespace {
 
 using A = const uint64_t*;
 using T = ServiceThread;
-
-constexpr uint64_t kBulkUnit = 16;  // bytes: of sizes and addresses
-
-void need(T& t, uint64_t address, uint64_t multiple, const char* what) {
-  if (address % multiple == 0) return;
-  char text[160];
-  std::snprintf(text, sizeof text, "%s 0x%llx, which is not a multiple of %llu", what,
-                static_cast<unsigned long long>(address), static_cast<unsigned long long>(multiple));
-  t.misaligned(text);
-}
-
-// Bytes have come: the object expects so many fewer.
-void complete(T& t, uint64_t object, uint64_t bytes) {
-  need(t, object, 8, "an mbarrier object at");
-  std::byte* const at = t.at(object, 8);
-  uint64_t bits;
-  std::memcpy(&bits, at, 8);
-  bits = mbarrier_after(bits, ((0 - bytes) & kMbarrierBytesMask) << kMbarrierBytes);
-  std::memcpy(at, &bits, 8);
-}
 
 template <class V>
 V combined(BulkOp op, V old, V v) {
@@ -102,6 +83,25 @@ const PureOp* real_row(const BulkForm& f) {
   }
 }
 
+}  // namespace
+
+void need_multiple(T& t, uint64_t address, uint64_t multiple, const char* what) {
+  if (address % multiple == 0) return;
+  char text[160];
+  std::snprintf(text, sizeof text, "%s 0x%llx, which is not a multiple of %llu", what,
+                static_cast<unsigned long long>(address), static_cast<unsigned long long>(multiple));
+  t.misaligned(text);
+}
+
+void complete_bytes(T& t, uint64_t object, uint64_t bytes) {
+  need_multiple(t, object, 8, "an mbarrier object at");
+  std::byte* const at = t.at(object, 8);
+  uint64_t bits;
+  std::memcpy(&bits, at, 8);
+  bits = mbarrier_after(bits, ((0 - bytes) & kMbarrierBytesMask) << kMbarrierBytes);
+  std::memcpy(at, &bits, 8);
+}
+
 void reduce(const BulkForm& f, std::byte* to, const std::byte* from, uint64_t bytes) {
   const PureOp* const row = real_row(f);
   for (uint64_t k = 0; k < bytes; k += f.width()) {
@@ -127,6 +127,12 @@ void reduce(const BulkForm& f, std::byte* to, const std::byte* from, uint64_t by
   }
 }
 
+uint64_t in_block(uint64_t generic, uint32_t own, uint32_t other) {
+  return kSharedWindow + cluster_address(own, other, static_cast<uint32_t>(generic) & kClusterOffset);
+}
+
+namespace {
+
 uint64_t arrive(T& t, A) {
   uint32_t rank = 0;
   t.cluster(rank).arrive(rank, t.thread);
@@ -137,17 +143,12 @@ uint64_t wait(T& t, A) {
   return t.cluster(rank).passed(rank, t.thread);
 }
 
-// Where a byte of the own block's shared memory is in the block of rank `other`.
-uint64_t in_block(uint64_t generic, uint32_t own, uint32_t other) {
-  return kSharedWindow + cluster_address(own, other, static_cast<uint32_t>(generic) & kClusterOffset);
-}
-
 uint64_t bulk(T& t, A a) {
   const uint64_t to = a[0], from = a[1], bytes = a[2], object = a[3], mask = a[4];
   const BulkForm form = BulkForm::of(a[5]);
-  need(t, to, kBulkUnit, "a bulk copy to");
-  need(t, from, kBulkUnit, "a bulk copy from");
-  need(t, bytes, kBulkUnit, "a bulk copy of a size of");
+  need_multiple(t, to, kBulkUnit, "a bulk copy to");
+  need_multiple(t, from, kBulkUnit, "a bulk copy from");
+  need_multiple(t, bytes, kBulkUnit, "a bulk copy of a size of");
   if (bytes == 0) return 0;
   const std::byte* const source = t.at(from, bytes);
   t.touch(from, bytes);
@@ -159,7 +160,7 @@ uint64_t bulk(T& t, A a) {
     for (uint32_t rank = 0; rank < blocks; ++rank) {
       if (!(mask >> rank & 1)) continue;
       std::memmove(t.at(in_block(to, own, rank), bytes), source, bytes);
-      complete(t, in_block(object, own, rank), bytes);
+      complete_bytes(t, in_block(object, own, rank), bytes);
     }
     return 0;
   }
@@ -172,14 +173,14 @@ uint64_t bulk(T& t, A a) {
   } else {
     std::memmove(target, source, bytes);
   }
-  if (object) complete(t, object, bytes);
+  if (object) complete_bytes(t, object, bytes);
   return 0;
 }
 
 uint64_t store(T& t, A a) {
   const BulkForm form = BulkForm::of(a[2]);
   const uint32_t width = form.width(), bytes = width * form.count;
-  need(t, a[0], bytes, "an asynchronous store to");
+  need_multiple(t, a[0], bytes, "an asynchronous store to");
   std::byte* const to = t.at(a[0], bytes);
   for (uint32_t k = 0; k < form.count; ++k) {
     if (form.op == BulkOp::copy)
@@ -187,7 +188,7 @@ uint64_t store(T& t, A a) {
     else
       reduce(form, to, reinterpret_cast<const std::byte*>(&a[3]), width);
   }
-  complete(t, a[1], bytes);
+  complete_bytes(t, a[1], bytes);
   return 0;
 }
 
@@ -202,7 +203,7 @@ constexpr Service kBulkServices[] = {
 const Service* find_bulk_service(std::string_view name) {
   for (const Service& s : kBulkServices)
     if (s.name == name) return &s;
-  return nullptr;
+  return find_tensor_service(name);
 }
 
 }  // namespace coalesce::machine

@@ -219,6 +219,12 @@ class LaneThread final : public ServiceThread {
   std::byte* at(uint64_t address, uint64_t bytes) override {
     return const_cast<std::byte*>(readable(warp_, op_, address, lane_, bytes));  // NOLINT: memory of the launch's
   }
+  const std::byte* read(uint64_t address, uint64_t bytes) override {
+    const std::vector<uint8_t>& p = *warp_.worker->launch.parameters;
+    const uint64_t offset = address - kParamWindow;
+    if (offset <= p.size() && bytes <= p.size() - offset) return reinterpret_cast<const std::byte*>(p.data()) + offset;
+    return at(address, bytes);
+  }
   void touch(uint64_t address, uint64_t bytes) override {
     const Allocation* a = bytes ? warp_.worker->launch.memory->find(address) : nullptr;
     if (a) Memory::mark(*a, address / 32 - a->base / 32, (address + bytes - 1) / 32 - address / 32 + 1);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace coalesce::machine {
 
@@ -20,6 +21,8 @@ class ServiceThread {
   virtual ~ServiceThread() = default;
   // `bytes` at a generic address that this thread may use. Throws what the executor throws for such an access.
   virtual std::byte* at(uint64_t address, uint64_t bytes) = 0;
+  // The same where the thread may only read, as in a kernel's parameters.
+  virtual const std::byte* read(uint64_t address, uint64_t bytes) = 0;
   // Counts the sectors of global memory there as touched by the launch.
   virtual void touch(uint64_t address, uint64_t bytes) = 0;
   // The cluster of its block, and the block's rank there.
@@ -44,6 +47,7 @@ struct Service {
 // Null: there is no such service.
 const Service* find_service(std::string_view name);
 const Service* find_bulk_service(std::string_view name);  // of instructions only
+const Service* find_tensor_service(std::string_view name);
 
 inline constexpr std::size_t kMostServiceWords = 16;
 
@@ -113,6 +117,45 @@ struct BulkForm {
         return type == BulkType::b32 || type == BulkType::b64;
     }
   }
+};
+
+// The tile in shared memory, the tensor map, the mbarrier object or 0, a mask, a TensorForm, 5 coordinates, 3 offsets.
+inline constexpr std::string_view kTensorCopy = "cp.async.bulk.tensor", kTensorReduce = "cp.reduce.async.bulk.tensor";
+
+enum class TensorAction : uint8_t { load, store, prefetch };
+struct TensorForm {
+  TensorAction action = TensorAction::load;
+  BulkOp op = BulkOp::copy;
+  uint8_t rank = 0;
+  bool im2col = false, multicast = false, policy = false;
+  uint64_t word() const {
+    return static_cast<uint64_t>(action) | static_cast<uint64_t>(op) << 4 | uint64_t{rank} << 8 |
+           uint64_t{im2col} << 12 | uint64_t{multicast} << 13;
+  }
+  static TensorForm of(uint64_t w) {
+    TensorForm f;
+    f.action = static_cast<TensorAction>(w & 3);
+    f.op = static_cast<BulkOp>(w >> 4 & 15);
+    f.rank = static_cast<uint8_t>(w >> 8 & 7);
+    f.im2col = w >> 12 & 1;
+    f.multicast = w >> 13 & 1;
+    return f;
+  }
+  bool offsets() const { return im2col && action != TensorAction::store; }
+  std::size_t operands() const {
+    return (action == TensorAction::load    ? 3u
+            : action == TensorAction::store ? 2u
+                                            : 1u) +
+           offsets() + multicast + policy;
+  }
+  bool op_from(std::string_view w) {
+    BulkForm f;
+    const bool known = f.op_from(w);
+    op = f.op;
+    return known;
+  }
+  // By the suffixes of an instruction; false: PTX 8.8 has none such for compute capability 9.0.
+  bool from(const std::vector<std::string_view>& suffixes);
 };
 
 }  // namespace coalesce::machine

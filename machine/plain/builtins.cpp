@@ -164,6 +164,12 @@ class CallerThread final : public ServiceThread {
   std::byte* at(uint64_t address, uint64_t bytes) override {
     return const_cast<std::byte*>(caller_.readable(address, bytes));  // NOLINT: memory of the launch's
   }
+  const std::byte* read(uint64_t address, uint64_t bytes) override {
+    const std::vector<uint8_t>& p = caller_.w.grid->launch->parameters;
+    if (address >= kParamWindow && address - kParamWindow + bytes <= p.size())
+      return reinterpret_cast<const std::byte*>(p.data()) + (address - kParamWindow);
+    return at(address, bytes);
+  }
   void touch(uint64_t address, uint64_t bytes) override {
     if (caller_.w.grid->launch->memory->find(address))
       for (uint64_t s = address / 32; bytes && s <= (address + bytes - 1) / 32; ++s) caller_.w.grid->touched.add(s);

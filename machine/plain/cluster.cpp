@@ -67,7 +67,7 @@ void Decoder::word(uint64_t v) {
 }
 
 void Decoder::bulk_copy() {
-  if (has("tensor")) return unknown();
+  if (has("tensor")) return tensor_copy();
   if (has("commit_group") || has("wait_group") || has("prefetch")) return nothing();
   BulkForm form;
   std::vector<std::string_view> spaces;
@@ -110,6 +110,48 @@ void Decoder::bulk_copy() {
     word(uint64_t{0});
   word(form.word());
   op_->text = reduces ? kBulkReduce : kBulkCopy;
+  op_->run = run_words;
+}
+
+void Decoder::tensor_copy() {
+  TensorForm form;
+  if (!form.from(words_->rest) || operands() != form.operands()) return unknown();
+  const bool load = form.action == TensorAction::load, store = form.action == TensorAction::store;
+  const ptx::Operand& place = operand(load ? 1 : 0);
+  using K = ptx::Operand::Kind;
+  if (place.kind != K::address || place.elements.size() != 1 || place.elements[0].kind != K::vector ||
+      place.elements[0].elements.size() != form.rank)
+    return unknown();
+  std::size_t at = load ? 3 : store ? 2 : 1;
+  const std::size_t offsets = at;
+  if (form.offsets() && (operand(at).kind != K::vector || operand(at).elements.size() != form.rank - 2u))
+    return unknown();
+  at += form.offsets();
+  if (load || store)
+    word(operand(load ? 0 : 1), true);
+  else
+    word(uint64_t{0});
+  word(place, false);
+  if (load)
+    word(operand(2), true);
+  else
+    word(uint64_t{0});
+  if (form.multicast)
+    word(operand(at), false);
+  else
+    word(uint64_t{0});
+  word(form.word());
+  for (std::size_t k = 0; k < 5; ++k)
+    if (k < form.rank)
+      word(place.elements[0].elements[k], false);
+    else
+      word(uint64_t{0});
+  for (std::size_t k = 0; k < 3; ++k)
+    if (form.offsets() && k + 2 < form.rank)
+      word(operand(offsets).elements[k], false);
+    else
+      word(uint64_t{0});
+  op_->text = form.op == BulkOp::copy ? kTensorCopy : kTensorReduce;
   op_->run = run_words;
 }
 

@@ -68,6 +68,7 @@ class Decoder {
   void cluster_rank_of();
   void cluster_barrier();
   void bulk_copy();
+  void tensor_copy();
   void store_async();
   void word(const ptx::Operand& o, bool shared);
   void word(uint64_t value);

@@ -129,6 +129,7 @@ class Flattener {
   void cluster_rank_of();
   void cluster_barrier();
   void bulk_copy();
+  void tensor_copy();
   void store_async();
   Value pure64(std::string_view row, std::vector<Value> sources);
   Value generic_address(const ptx::Operand& o, bool shared);

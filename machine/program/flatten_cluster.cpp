@@ -133,7 +133,7 @@ Value Flattener::generic_address(const ptx::Operand& o, bool shared) {
 // [to], [from], bytes {, [mbarrier]} {, blocks} {, policy} {, mask of bytes}
 void Flattener::bulk_copy() {
   const auto& ops = in_->operands;
-  if (m_->has("tensor")) return unknown();
+  if (m_->has("tensor")) return tensor_copy();
   if (m_->has("commit_group") || m_->has("wait_group") || m_->has("prefetch")) return nothing();
   const bool reduces = !m_->suffixes.empty() && m_->suffixes[0] == "reduce";
   BulkForm form;
@@ -176,6 +176,39 @@ void Flattener::bulk_copy() {
   if (form.masked) words[4] = number(ops[at]);
   words.push_back(Value::imm(form.word()));
   service(reduces ? kBulkReduce : kBulkCopy, std::move(words), kNone);
+}
+
+// cp{.reduce}.async.bulk{.prefetch}.tensor.{1..5}d...: a load has [tile], [map, {coordinates}], [mbarrier]; a store the
+// map first. Then offsets of pixels, blocks, a policy.
+void Flattener::tensor_copy() {
+  const auto& ops = in_->operands;
+  TensorForm form;
+  if (!form.from(m_->suffixes) || ops.size() != form.operands()) return unknown();
+  const bool load = form.action == TensorAction::load;
+  const ptx::Operand& place = ops[load ? 1 : 0];
+  if (place.kind != Operand::address || place.elements.size() != 1 || place.elements[0].kind != Operand::vector ||
+      place.elements[0].elements.size() != form.rank)
+    return unknown();
+  const auto number = [&](const ptx::Operand& o) {
+    const Value v = value(o, o.kind == Operand::reg ? Element::none : Element::b32, false);
+    return v.is_constant() ? Value::imm(v.bits & 0xffffffff) : fitted(v, Element::b64);
+  };
+  std::vector<Value> words(13, Value::imm(0));
+  if (form.action != TensorAction::prefetch) words[0] = generic_address(ops[load ? 0 : 1], true);
+  ptx::Operand map = place;
+  map.elements.clear();
+  words[1] = generic_address(map, false);
+  if (load) words[2] = generic_address(ops[2], true);
+  std::size_t at = load ? 3 : form.action == TensorAction::store ? 2 : 1;
+  for (std::size_t k = 0; k < form.rank; ++k) words[5 + k] = number(place.elements[0].elements[k]);
+  if (form.offsets()) {
+    if (ops[at].kind != Operand::vector || ops[at].elements.size() != form.rank - 2u) return unknown();
+    for (std::size_t k = 0; k + 2 < form.rank; ++k) words[10 + k] = number(ops[at].elements[k]);
+    ++at;
+  }
+  if (form.multicast) words[3] = number(ops[at]);
+  words[4] = Value::imm(form.word());
+  service(form.op == BulkOp::copy ? kTensorCopy : kTensorReduce, std::move(words), kNone);
 }
 
 // st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.v2,.v4}.TYPE [to], values, [mbarrier];

@@ -1,0 +1,243 @@
+// Bulk copies of boxes of tensors (cp.async.bulk.tensor), a thread at a time, done when they are issued. What an H100
+// leaves in shared and global memory is in tests/truth/tensors.txt: so a store writes units of 16 bytes that a row of
+// the tensor begins in whole, whatever the row's end.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "machine/execute/bulk.h"
+#include "machine/execute/cluster.h"
+#include "machine/isa/tensor_map.h"
+#include "machine/memory/memory.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+using A = const uint64_t*;
+using T = ServiceThread;
+
+constexpr uint64_t kTileUnit = 128;  // bytes: of a tile's address in shared memory
+constexpr int64_t kChunk = 16;       // bytes that a swizzle leaves together
+constexpr uint32_t kSpatial = kTensorRank - 2;
+
+// The words of a service (isa/service.h).
+struct Words {
+  uint64_t shared, map, object, mask;
+  TensorForm form;
+  std::array<int64_t, kTensorRank> at{};
+  std::array<int64_t, kSpatial> offsets{};
+
+  explicit Words(A a) : shared(a[0]), map(a[1]), object(a[2]), mask(a[3]), form(TensorForm::of(a[4])) {
+    for (uint32_t k = 0; k < kTensorRank; ++k) at[k] = static_cast<int32_t>(a[5 + k]);
+    for (uint32_t k = 0; k < kSpatial; ++k) offsets[k] = static_cast<int64_t>(a[5 + kTensorRank + k] & 0xffff);
+  }
+};
+
+TensorMap map_of(T& t, const Words& w) {
+  TensorMap m;
+  need_multiple(t, w.map, 64, "a tensor map at");
+  std::memcpy(&m, t.read(w.map, sizeof m), sizeof m);
+  if (!m.valid())
+    t.fail("a copy by a tensor map that neither cuTensorMapEncodeTiled nor cuTensorMapEncodeIm2col has made");
+  if (m.rank != w.form.rank)
+    t.fail("a copy in " + std::to_string(w.form.rank) + " dimensions by the map of a tensor that has " +
+           std::to_string(m.rank));
+  if (m.im2col != w.form.im2col)
+    t.fail(m.im2col ? "a copy of a tile by a tensor map of pixels (cuTensorMapEncodeIm2col)"
+                    : "a copy of pixels (.im2col) by a tensor map of tiles (cuTensorMapEncodeTiled)");
+  return m;
+}
+
+// The rows of a box, in the order in which they lie in shared memory.
+class Rows {
+ public:
+  Rows(const TensorMap& m, const Words& w) : m_(m), w_(w), at_(w.at) {
+    for (uint32_t k = 1; k < m.rank; ++k) counts_[k] = (m.box[k] + m.steps[k] - 1u) / m.steps[k];
+  }
+  uint32_t count() const {
+    if (m_.im2col) return m_.pixels;
+    uint32_t n = 1;
+    for (uint32_t k = 1; k < m_.rank; ++k) n *= counts_[k];
+    return n;
+  }
+  uint32_t elements() const { return m_.im2col ? m_.channels : m_.box[0]; }
+  // Where coordinate 0 of the row lies; false: outside of the tensor.
+  bool address(uint64_t& row) const {
+    row = m_.address;
+    for (uint32_t k = 1; k < m_.rank; ++k) {
+      const bool moved = m_.im2col && k + 1 < m_.rank;
+      const int64_t c = at_[k] + (moved ? w_.offsets[k - 1] : 0);
+      if (c < 0 || c > int64_t{m_.last[k]}) return false;
+      row += static_cast<uint64_t>(c) * m_.strides[k - 1];
+    }
+    return true;
+  }
+  void next() {
+    for (uint32_t k = 1; k < m_.rank; ++k) {
+      at_[k] += m_.steps[k];
+      if (m_.im2col) {
+        if (k + 1 == m_.rank || at_[k] <= int64_t{m_.last[k]} + m_.upper[k - 1]) return;
+        at_[k] = m_.lower[k - 1];
+      } else {
+        if (++done_[k] < counts_[k]) return;
+        done_[k] = 0;
+        at_[k] = w_.at[k];
+      }
+    }
+  }
+
+ private:
+  const TensorMap& m_;
+  const Words& w_;
+  std::array<int64_t, kTensorRank> at_;
+  std::array<uint32_t, kTensorRank> counts_{}, done_{};
+};
+
+// Where byte `offset` of a tile lies from its beginning on, which is at `address`: bits 4 to 6 of the address are
+// exchanged by bits 7 to 9, as many of them as the span of the swizzle has.
+uint64_t swizzled(uint32_t span, uint64_t address, uint64_t offset) {
+  if (span == 0) return offset;
+  const uint64_t plain = address + offset;
+  return (plain ^ (plain >> 3 & (span - uint32_t{kChunk}))) - address;
+}
+
+// What stands for elements outside of the tensor: zeros, or NaNs of the halves 0x7ff7.
+std::array<std::byte, kChunk> fill_of(const TensorMap& m) {
+  std::array<std::byte, kChunk> bytes{};
+  for (uint32_t k = 0; m.fill && k < kChunk; ++k) bytes[k] = std::byte{static_cast<uint8_t>(k % 2 ? 0x7f : 0xf7)};
+  return bytes;
+}
+
+// Elements on their way to shared memory: those of tf32 are rounded to 10 bits of mantissa, halves away from zero. No
+// type flushes subnormal numbers there, whatever its name says.
+void convert(const TensorMap& m, std::byte* at, std::size_t bytes) {
+  const auto type = static_cast<TensorType>(m.type);
+  if (type != TensorType::tf32 && type != TensorType::tf32_ftz) return;
+  for (std::size_t k = 0; k < bytes; k += 4) {
+    uint32_t bits;
+    std::memcpy(&bits, at + k, 4);
+    const bool nan = (bits & 0x7fffffff) > 0x7f800000;
+    bits = nan ? 0x7fffe000 : (bits + 0x1000) & 0xffffe000;
+    std::memcpy(at + k, &bits, 4);
+  }
+}
+
+BulkForm reduction(const TensorMap& m, BulkOp op) {
+  constexpr BulkType kTypes[kTensorTypes] = {BulkType::b32, BulkType::b32, BulkType::u32, BulkType::s32, BulkType::u64,
+                                             BulkType::s64, BulkType::f16, BulkType::f32, BulkType::f64, BulkType::bf16,
+                                             BulkType::f32, BulkType::f32, BulkType::f32};
+  BulkForm form;
+  form.op = op;
+  form.type = kTypes[m.type];
+  if (op >= BulkOp::and_ && form.width() >= 4) form.type = form.width() == 8 ? BulkType::b64 : BulkType::b32;
+  return form;
+}
+
+// Whether the type has the reduction, as an H100 answers: it adds no signed 64-bit numbers, and combines no bits of
+// those or of real ones.
+bool reduces(const TensorMap& m, const BulkForm& form) {
+  if (form.op == BulkOp::copy) return true;
+  const auto type = static_cast<TensorType>(m.type);
+  const bool ordered = form.op == BulkOp::min || form.op == BulkOp::max, bits = form.op >= BulkOp::and_;
+  return type != TensorType::u8 && type != TensorType::u16 && form.valid() && (type != TensorType::s64 || ordered) &&
+         !(bits && is_real(type));
+}
+
+// `work`(bytes from the tile's beginning, which of the 16 there, how many, where they are in global memory) for each
+// part of a row that stays together. Parts outside of the tensor have no bytes.
+template <class Work>
+void each_part(T& t, const TensorMap& m, const Words& w, Work work) {
+  Rows rows(m, w);
+  const int64_t width = m.width(), length = rows.elements() * width, first = w.at[0] * width;
+  int64_t end = (int64_t{m.last[0]} + 1) * width;
+  if (w.form.action == TensorAction::store) end = (end + kChunk - 1) / kChunk * kChunk;
+  const uint32_t pitch = std::max(static_cast<uint32_t>(length), m.span());
+  for (uint32_t r = 0; r < rows.count(); ++r, rows.next()) {
+    uint64_t row = 0;
+    // The bytes of the row that the tensor has.
+    int64_t low = std::clamp<int64_t>(-first, 0, length), high = std::clamp<int64_t>(end - first, low, length);
+    if (!rows.address(row)) low = high = 0;
+    std::byte* global = nullptr;
+    if (low < high) {
+      const uint64_t address = row + static_cast<uint64_t>(first + low);
+      global = t.at(address, static_cast<uint64_t>(high - low));
+      t.touch(address, static_cast<uint64_t>(high - low));
+    }
+    for (int64_t at = 0; at < length; at += kChunk) {
+      const int64_t from = std::clamp(low, at, at + kChunk), to = std::clamp(high, at, at + kChunk);
+      work(swizzled(m.span(), w.shared & kClusterOffset, uint64_t{r} * pitch + static_cast<uint64_t>(at)), from - at,
+           to - from, to > from ? global + (from - low) : nullptr);
+    }
+  }
+}
+
+// Bytes of shared memory from a tile's beginning to its end.
+uint64_t extent(const TensorMap& m, const Words& w) {
+  const Rows rows(m, w);
+  return uint64_t{rows.count()} * std::max(rows.elements() * m.width(), m.span());
+}
+
+void load(T& t, const TensorMap& m, const Words& w, uint64_t tile, uint64_t object) {
+  std::byte* const to = t.at(tile, extent(m, w));
+  uint64_t bytes = 0;
+  const std::array<std::byte, kChunk> fill = fill_of(m);
+  each_part(t, m, w, [&](uint64_t at, int64_t first, int64_t count, const std::byte* from) {
+    std::memcpy(to + at, fill.data(), kChunk);
+    if (count > 0) std::memcpy(to + at + first, from, static_cast<std::size_t>(count));
+    convert(m, to + at + first, static_cast<std::size_t>(count));
+    bytes += kChunk;
+  });
+  complete_bytes(t, object, bytes);
+}
+
+uint64_t tensor(T& t, A a) {
+  const Words w(a);
+  const TensorMap m = map_of(t, w);
+  if (w.form.action == TensorAction::prefetch) return 0;
+  if (m.interleave) t.fail("a copy of an interleaved tensor, which this machine does not support");
+  // An H100 ends such a copy with "illegal instruction".
+  if (w.at[0] * m.width() % static_cast<int64_t>(kBulkUnit) != 0)
+    t.fail("a copy of a tensor whose rows begin at coordinate " + std::to_string(w.at[0]) + ": byte " +
+           std::to_string(w.at[0] * m.width()) + " is no multiple of 16");
+  need_multiple(t, w.shared, kTileUnit, "a copy of a tensor with a tile at");
+  if (w.form.action == TensorAction::load) {
+    if (!w.form.multicast) {
+      load(t, m, w, w.shared, w.object);
+      return 0;
+    }
+    uint32_t own = 0;
+    const uint32_t blocks = t.cluster(own).size();
+    if (w.mask >> blocks) t.fail("a copy of a tensor to blocks that the cluster does not have");
+    for (uint32_t rank = 0; rank < blocks; ++rank)
+      if (w.mask >> rank & 1) load(t, m, w, in_block(w.shared, own, rank), in_block(w.object, own, rank));
+    return 0;
+  }
+  for (uint32_t k = 0; k < m.rank; ++k)  // an H100 ends such a store with "illegal instruction", too
+    if (w.at[k] < 0) t.fail("a store to a tensor from coordinate " + std::to_string(w.at[k]) + " on");
+  if (m.im2col) t.fail("a store of pixels (.im2col_no_offs), with which an H100 ends the launch, too");
+  const std::byte* const tile = t.at(w.shared, extent(m, w));
+  const BulkForm form = reduction(m, w.form.op);
+  if (!reduces(m, form)) t.fail("a reduction that the tensor's type does not have");
+  each_part(t, m, w, [&](uint64_t at, int64_t first, int64_t count, std::byte* to) {
+    if (count <= 0) return;
+    if (form.op == BulkOp::copy)
+      std::memcpy(to, tile + at + first, static_cast<std::size_t>(count));
+    else
+      reduce(form, to, tile + at + first, static_cast<uint64_t>(count));
+  });
+  return 0;
+}
+
+constexpr Service kTensorServices[] = {{kTensorCopy, "8888888888888", '0', false, tensor},
+                                       {kTensorReduce, "8888888888888", '0', true, tensor}};
+
+}  // namespace
+
+const Service* find_tensor_service(std::string_view name) {
+  for (const Service& s : kTensorServices)
+    if (s.name == name) return &s;
+  return nullptr;
+}
+
+}  // namespace coalesce::machine

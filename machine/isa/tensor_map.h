@@ -1,0 +1,57 @@
+// Descriptions of tensors in global memory (CUtensorMap), as bulk copies of tensors take them. Programs see 128 opaque
+// bytes; these are ours. Dimension 0 is the one whose elements lie side by side.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace coalesce::machine {
+
+enum class TensorType : uint8_t { u8, u16, u32, s32, u64, s64, f16, f32, f64, bf16, f32_ftz, tf32, tf32_ftz };
+inline constexpr uint32_t kTensorTypes = 13;
+uint32_t width_of(TensorType t);  // bytes
+bool is_real(TensorType t);
+
+inline constexpr uint32_t kTensorRank = 5;  // the most dimensions
+
+struct TensorMap {
+  static constexpr uint64_t kMark = 0x70614d726f736e54;  // a description that this library has made
+  uint64_t mark = kMark;
+  uint64_t address = 0;
+  std::array<uint64_t, kTensorRank - 1> strides{};  // bytes, from dimension 1 on
+  std::array<uint32_t, kTensorRank> last{};         // the last coordinate
+  std::array<uint16_t, kTensorRank> box{};          // tiled: elements that a copy spans
+  std::array<uint8_t, kTensorRank> steps{};         // between elements that it takes
+  uint8_t rank = 0, type = 0, interleave = 0, swizzle = 0, l2 = 0, fill = 0, im2col = 0;
+  // im2col: where the pixels of a box begin and end, relative to the tensor's first and last; for W, H, D.
+  std::array<int16_t, kTensorRank - 2> lower{}, upper{};
+  uint16_t channels = 0, pixels = 0;
+  uint8_t rest[20] = {};
+
+  bool valid() const { return mark == kMark; }
+  uint32_t width() const { return width_of(static_cast<TensorType>(type)); }
+  // Bytes of the swizzle's pattern along a row; 0: none.
+  uint32_t span() const { return swizzle == 0 ? 0 : swizzle >= 3 ? 128 : 16u << swizzle; }
+};
+static_assert(sizeof(TensorMap) == 128);
+
+// What cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col are given; numbers of CUDA's enumerations.
+struct TensorWords {
+  uint32_t type = 0, rank = 0;
+  uint64_t address = 0;
+  const uint64_t* dims = nullptr;
+  const uint64_t* strides = nullptr;
+  const uint32_t* box = nullptr;   // tiled
+  const int32_t* lower = nullptr;  // im2col
+  const int32_t* upper = nullptr;
+  uint32_t channels = 0, pixels = 0;
+  const uint32_t* steps = nullptr;
+  uint32_t interleave = 0, swizzle = 0, l2 = 0, fill = 0;
+};
+
+// Makes the description. Else says what is wrong, by the rules of CUDA's documentation.
+std::string describe_tensor(const TensorWords& words, bool im2col, TensorMap& map);
+
+}  // namespace coalesce::machine

@@ -1,0 +1,84 @@
+// Bulk copies of tensors against what an H100 left in shared and global memory: tests/truth/tensors.txt.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "harness.h"
+#include "machine/isa/tensor_map.h"
+#include "tests/hardware/tensors.h"
+#include "tests/sanitized.h"
+
+namespace coalesce::machine::test {
+namespace {
+
+std::string answer(Bench& bench, Program& program, const tensors::Case& c) {
+  const std::vector<uint8_t> global = tensors::bytes_of(c, tensors::kGlobal, 1),
+                             tile = tensors::bytes_of(c, tensors::kTile, 2);
+  Machine& machine = bench.machine();
+  const Allocation* memory = machine.memory().allocate(tensors::kGlobal, Origin::device, "cudaMalloc");
+  const uint64_t base = memory->base;
+  std::memcpy(reinterpret_cast<void*>(base), global.data(), global.size());
+  TensorMap map;
+  TensorWords w;
+  const uint64_t none = 0;
+  w.type = c.type, w.rank = c.rank, w.address = base + c.base, w.dims = c.dims.data();
+  w.strides = c.strides.empty() ? &none : c.strides.data();
+  w.box = c.box.data(), w.steps = c.steps.data(), w.lower = c.lower.data(), w.upper = c.upper.data();
+  w.channels = c.channels, w.pixels = c.pixels;
+  w.interleave = c.interleave, w.swizzle = c.swizzle, w.l2 = c.l2, w.fill = c.fill;
+  if (!c.plain() && !describe_tensor(w, c.im2col, map).empty()) return "encode 1";
+  if (!c.runs) return "encode 0";
+  Shape shape;
+  shape.grid = {c.blocks(), 1, 1};
+  shape.cluster = shape.grid;
+  shape.block = {tensors::kThreads, 1, 1};
+  shape.dynamic_shared_bytes = tensors::kShared;
+  std::vector<uint8_t> bytes(sizeof map);
+  std::memcpy(bytes.data(), &map, sizeof map);
+  const uint64_t first = base + c.base + (c.plain() ? static_cast<uint32_t>(c.at[0]) * c.width() : 0);
+  if (c.plain()) std::memcpy(bytes.data(), &first, sizeof first);
+  std::vector<Argument> arguments{{false, bytes, 64}, buffer(tile),     zeros<uint8_t>(4 * tensors::kOut),
+                                  value(c.to),        value(c.bytes()), value(c.mask)};
+  for (std::size_t k = 0; k < 5; ++k) arguments.push_back(value(k < c.at.size() ? c.at[k] : 0));
+  for (std::size_t k = 0; k < 3; ++k)
+    arguments.push_back(value(static_cast<uint16_t>(k < c.offsets.size() ? c.offsets[k] : 0)));
+  const Ran r = bench.run(program, arguments, shape, c.kernel());
+  std::vector<uint8_t> after(tensors::kGlobal);
+  std::memcpy(after.data(), reinterpret_cast<const void*>(base), after.size());
+  machine.memory().release(base);
+  if (r.report.fault == Fault::illegal_instruction)
+    return c.interleave != 0 ? "encode 0 fault " + r.message() : "encode 0 fault 715";
+  if (r.report.fault == Fault::misaligned_address) return "encode 0 fault 716";
+  if (r.report.fault != Fault::none) return "encode 0 fault " + r.message();
+  bool all = true;
+  for (uint32_t b = 0; b < c.blocks(); ++b) all = all && r.buffers[1][b * tensors::kOut + tensors::kTile] != 0;
+  char text[128];
+  std::snprintf(text, sizeof text, "encode 0 tile %016llx memory %016llx %s",
+                static_cast<unsigned long long>(tensors::digest(r.buffers[1].data(), c.blocks() * tensors::kOut)),
+                static_cast<unsigned long long>(tensors::digest(after.data(), after.size())), all ? "all" : "not-all");
+  return text;
+}
+
+TEST(Tensors, CopiesLeaveWhatAnH100Leaves) {
+  std::ifstream file(std::string(COALESCE_SOURCE_DIR) + "/tests/truth/tensors.txt");
+  std::vector<tensors::Case> cases;
+  std::vector<std::string> expected;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    cases.push_back(tensors::parse(line));
+    expected.push_back(line.substr(line.find(" : ") + 3));
+  }
+  ASSERT_GT(cases.size(), 100u);
+  Bench bench(1);
+  const auto program = bench.machine().load(tensors::module_text(cases), "tensors");
+  for (std::size_t k = 0; k < cases.size(); k += cases[k].runs && few_cases() ? 12 : 1) {
+    const std::string is = answer(bench, *program, cases[k]);
+    if (cases[k].interleave != 0 && expected[k] != "encode 0" && expected[k] != "encode 1")
+      EXPECT_THAT(is, testing::HasSubstr("interleaved tensor, which this machine does not support")) << cases[k].text;
+    else
+      EXPECT_EQ(is, expected[k]) << cases[k].text;
+  }
+}
+
+}  // namespace
+}  // namespace coalesce::machine::test
