@@ -1,4 +1,4 @@
-// What bulk copies of bytes and of tensors have in common.
+// The common part of bulk copies of bytes and of tensors.
 #pragma once
 
 #include <cstddef>

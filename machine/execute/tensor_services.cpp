@@ -102,7 +102,7 @@ uint64_t swizzled(uint32_t span, uint64_t address, uint64_t offset) {
   return (plain ^ (plain >> 3 & (span - uint32_t{kChunk}))) - address;
 }
 
-// What stands for elements outside of the tensor: zeros, or NaNs of the halves 0x7ff7.
+// The elements outside of the tensor: zeros, or NaNs of the halves 0x7ff7.
 std::array<std::byte, kChunk> fill_of(const TensorMap& m) {
   std::array<std::byte, kChunk> bytes{};
   for (uint32_t k = 0; m.fill && k < kChunk; ++k) bytes[k] = std::byte{static_cast<uint8_t>(k % 2 ? 0x7f : 0xf7)};

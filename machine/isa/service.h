@@ -154,7 +154,7 @@ struct TensorForm {
     op = f.op;
     return known;
   }
-  // By the suffixes of an instruction; false: PTX 8.8 has none such for compute capability 9.0.
+  // The form that the suffixes of an instruction say; false: PTX 8.8 has none such for compute capability 9.0.
   bool from(const std::vector<std::string_view>& suffixes);
 };
 

@@ -16,7 +16,7 @@ std::string of(const char* what, uint32_t k, uint64_t is, const std::string& rul
   return std::string(what) + "[" + number(k) + "] is " + number(is) + ", " + rule;
 }
 
-// What tiles and im2col have in common.
+// The common part of tiles and im2col; says what is wrong.
 std::string common(const TensorWords& w, TensorMap& m) {
   const uint64_t unit = w.interleave == 2 ? 2 * kUnit : kUnit;
   if (w.type >= kTensorTypes) return "tensorDataType " + number(w.type) + " is none that compute capability 9.0 has";

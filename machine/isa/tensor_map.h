@@ -37,7 +37,7 @@ struct TensorMap {
 };
 static_assert(sizeof(TensorMap) == 128);
 
-// What cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col are given; numbers of CUDA's enumerations.
+// The arguments of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col; numbers of CUDA's enumerations.
 struct TensorWords {
   uint32_t type = 0, rank = 0;
   uint64_t address = 0;
