@@ -28,20 +28,26 @@ inline T element_at(const Array& array, uint64_t index) {
 template <class T>
 class Block {
  public:
-  // `count` elements from `index` on: where they lie, or a copy if they are misaligned or in the other byte order.
-  // Valid until the next call.
+  // `count` elements from `index` on: a copy, or where they lie if they are few, aligned and in this machine's byte
+  // order. Valid until the next call.
   const T* elements(const Array& array, uint64_t index, uint64_t count) {
     const std::byte* const at = array.elements() + index * sizeof(T);
-    if (!array.swapped && reinterpret_cast<uintptr_t>(at) % alignof(T) == 0) return reinterpret_cast<const T*>(at);
-    copy_.resize(count);
-    std::memcpy(copy_.data(), at, count * sizeof(T));
+    const bool few = count * sizeof(T) < kRead;
+    if (few && !array.swapped && reinterpret_cast<uintptr_t>(at) % alignof(T) == 0)
+      return reinterpret_cast<const T*>(at);
+    if (copy_.size() < count) copy_.resize(count);
+    if (few)
+      std::memcpy(copy_.data(), at, count * sizeof(T));
+    else
+      array.file.read(array.begin + index * sizeof(T), copy_.data(), count * sizeof(T));
     if (array.swapped) {
-      for (T& value : copy_) value = turned(value);
+      for (uint64_t i = 0; i < count; ++i) copy_[i] = turned(copy_[i]);
     }
     return copy_.data();
   }
 
  private:
+  static constexpr uint64_t kRead = 64 << 10;  // bytes that are worth a call of the kernel, some 2 us
   std::vector<T> copy_;
 };
 

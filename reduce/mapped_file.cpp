@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -40,6 +42,17 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
   static_cast<void>(context);
 }
 
+// Files that stay open at a time: half of what the process may have. Others are read by their mappings.
+std::atomic<int> open_files{0};
+bool may_stay_open() {
+  rlimit limit{};
+  const int most =
+      getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 1024)) / 2 : 0;
+  if (++open_files <= most) return true;
+  --open_files;
+  return false;
+}
+
 void watch_bus_errors() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -72,16 +85,23 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
     watch_bus_errors();
     void* const at = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
     const int error = errno;
-    close(file);
-    if (at == MAP_FAILED) refuse(path, std::strerror(error));
+    if (at == MAP_FAILED) {
+      close(file);
+      refuse(path, std::strerror(error));
+    }
     data_ = static_cast<std::byte*>(at);
     madvise(data_, size_, MADV_SEQUENTIAL);
     for (Mapping& one : mappings) {
       uintptr_t free = 0;
       if (!one.begin.compare_exchange_strong(free, reinterpret_cast<uintptr_t>(data_))) continue;
       one.end = reinterpret_cast<uintptr_t>(data_) + size_;
+      if (may_stay_open())
+        file_ = file;
+      else
+        close(file);
       return;
     }
+    close(file);
     munmap(data_, size_);
     data_ = nullptr;
     refuse(path, "more than 4096 files at a time");
@@ -90,6 +110,10 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
 }
 
 MappedFile::~MappedFile() {
+  if (file_ >= 0) {
+    close(file_);
+    --open_files;
+  }
   if (data_ == nullptr) return;
   for (Mapping& one : mappings) {
     if (one.begin != reinterpret_cast<uintptr_t>(data_)) continue;
@@ -102,8 +126,29 @@ MappedFile::~MappedFile() {
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
       data_(std::exchange(other.data_, nullptr)),
+      file_(std::exchange(other.file_, -1)),
       size_(other.size_),
       modified_(other.modified_) {}
+
+void MappedFile::read(uint64_t begin, void* to, std::size_t bytes) const {
+  if (file_ < 0) {
+    std::memcpy(to, data_ + begin, bytes);
+    return;
+  }
+  auto* at = static_cast<std::byte*>(to);
+  while (bytes != 0) {
+    const ssize_t done = pread(file_, at, bytes, static_cast<off_t>(begin));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) {  // a bad disk, or the file has become shorter
+      lost_page = true;
+      std::memset(at, 0, bytes);
+      return;
+    }
+    at += done;
+    begin += static_cast<uint64_t>(done);
+    bytes -= static_cast<std::size_t>(done);
+  }
+}
 
 bool MappedFile::failed() { return lost_page; }
 
