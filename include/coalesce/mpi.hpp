@@ -16,8 +16,8 @@
 //
 // What travels is the stored form of an accumulator (docs/exact.md): 56 bytes for sums of float, half and bfloat16, 280
 // for sums of double, little-endian with a version. Each function is collective, and returns MPI_SUCCESS or an MPI error
-// code, the same on all ranks: MPI_ERR_COUNT, MPI_ERR_TYPE or MPI_ERR_OP if ranks disagree about count, type or function;
-// MPI_ERR_OTHER if bytes that arrive are no stored form; what is written is then void. Errors of MPI itself go to the
+// code, the same on all ranks: MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_OP or MPI_ERR_ROOT if ranks disagree about count, type,
+// function or root; MPI_ERR_OTHER if bytes that arrive are no stored form; what is written is then void. Errors of MPI itself go to the
 // communicator's error handler first; the default ends the program.
 #pragma once
 
@@ -26,6 +26,8 @@
 #include <algorithm>
 #include <coalesce/host/exact.hpp>
 #include <coalesce/host/summary.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -85,35 +87,60 @@ void combine(void* in, void* inout, int* length, MPI_Datatype*) {
   }
 }
 
-// The type and the operation of A, made at the first use and kept until the program ends: they are few.
+// What each rank asks for, ahead of the first elements in one message of one length: ranks that disagree would otherwise
+// wait for each other, or take bytes of one type for another's; and a call of few elements costs one collective of MPI.
+struct opening {
+  std::int32_t lowest[4], highest[4];  // over the ranks: function, kind, count, root
+  std::int32_t length;                 // of the elements, in bytes
+  unsigned char elements[988];         // 1024 bytes in all: cheap beside a collective's latency
+
+  bool agree() const { return std::memcmp(lowest, highest, sizeof(lowest)) == 0; }
+};
+
+inline int make_opening_type(MPI_Datatype* type) {
+  const int lengths[] = {static_cast<int>(offsetof(opening, elements) / sizeof(std::int32_t)), sizeof(opening::elements)};
+  const MPI_Aint places[] = {0, offsetof(opening, elements)};
+  const MPI_Datatype types[] = {MPI_INT32_T, MPI_BYTE};
+  return MPI_Type_create_struct(2, lengths, places, types, type);
+}
+
+// MPI calls it for pairs of openings. Ranks that disagree may call it for other A: then only the requests count.
+template <class A>
+void combine_openings(void* in, void* inout, int* count, MPI_Datatype*) {
+  using form = stored_form<A>;
+  for (int i = 0; i < *count; ++i) {
+    const opening& from = static_cast<const opening*>(in)[i];
+    opening& to = static_cast<opening*>(inout)[i];
+    for (int k = 0; k < 4; ++k) {
+      to.lowest[k] = std::min(to.lowest[k], from.lowest[k]);
+      to.highest[k] = std::max(to.highest[k], from.highest[k]);
+    }
+    if (!to.agree() || to.lowest[1] != form::kind) continue;
+    int elements = to.length / static_cast<int>(form::bytes());
+    combine<A>(const_cast<unsigned char*>(from.elements), to.elements, &elements, nullptr);
+  }
+}
+
+// The types and operations for A, made at the first use and kept until the program ends: they are few.
 template <class A>
 struct handles {
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-  MPI_Op operation = MPI_OP_NULL;
+  MPI_Datatype type = MPI_DATATYPE_NULL, opening_type = MPI_DATATYPE_NULL;
+  MPI_Op operation = MPI_OP_NULL, opening_operation = MPI_OP_NULL;
   static int get(handles& to) {
     static handles made;
-    if (made.operation == MPI_OP_NULL) {
+    if (made.opening_operation == MPI_OP_NULL) {
       int done = MPI_Type_contiguous(static_cast<int>(stored_form<A>::bytes()), MPI_BYTE, &made.type);
       if (done == MPI_SUCCESS) done = MPI_Type_commit(&made.type);
       if (done == MPI_SUCCESS) done = MPI_Op_create(&combine<A>, 1, &made.operation);
+      if (done == MPI_SUCCESS) done = make_opening_type(&made.opening_type);
+      if (done == MPI_SUCCESS) done = MPI_Type_commit(&made.opening_type);
+      if (done == MPI_SUCCESS) done = MPI_Op_create(&combine_openings<A>, 1, &made.opening_operation);
       if (done != MPI_SUCCESS) return done;
     }
     to = made;
     return MPI_SUCCESS;
   }
 };
-
-// Whether all ranks ask for the same. Costs one MPI_Allreduce of six numbers; without it, ranks that disagree would wait
-// for each other or take bytes of one type for another's.
-inline int agree(int function, int kind, int count, MPI_Comm comm) {
-  int lowest[6] = {function, -function, kind, -kind, count, -count};
-  const int done = MPI_Allreduce(MPI_IN_PLACE, lowest, 6, MPI_INT, MPI_MIN, comm);
-  if (done != MPI_SUCCESS) return done;
-  if (lowest[0] != -lowest[1]) return MPI_ERR_OP;
-  if (lowest[2] != -lowest[3]) return MPI_ERR_TYPE;
-  if (lowest[4] != -lowest[5] || count < 0) return MPI_ERR_COUNT;
-  return MPI_SUCCESS;
-}
 
 inline constexpr int to_all = -1;  // in place of a root
 
@@ -124,33 +151,47 @@ int combine_over_ranks(int count, int root, MPI_Comm comm, int function, Get get
   int rank = 0, size = 0;
   int done = MPI_Comm_rank(comm, &rank);
   if (done == MPI_SUCCESS) done = MPI_Comm_size(comm, &size);
-  if (done == MPI_SUCCESS) done = agree(function, form::kind, count, comm);
-  if (done != MPI_SUCCESS) return done;
-  if (root != to_all && (root < 0 || root >= size)) return MPI_ERR_ROOT;
   handles<A> handle;
-  done = handles<A>::get(handle);
+  if (done == MPI_SUCCESS) done = handles<A>::get(handle);
   if (done != MPI_SUCCESS) return done;
   const bool receives = root == to_all || root == rank;
-  std::vector<unsigned char> mine, all;
+
+  opening mine{{function, form::kind, count, root}, {function, form::kind, count, root}, 0, {}}, all{};
+  const int opened = std::max(0, std::min(count, static_cast<int>(sizeof(mine.elements) / form::bytes())));
+  mine.length = static_cast<std::int32_t>(opened * form::bytes());
+  for (int i = 0; i < opened; ++i) form::store(get(i), mine.elements + i * form::bytes());
+  done = MPI_Allreduce(&mine, &all, 1, handle.opening_type, handle.opening_operation, comm);
+  if (done != MPI_SUCCESS) return done;
+  const int disagreement[] = {MPI_ERR_OP, MPI_ERR_TYPE, MPI_ERR_COUNT, MPI_ERR_ROOT};
+  for (int k = 0; k < 4; ++k)
+    if (all.lowest[k] != all.highest[k]) return disagreement[k];
+  if (count < 0) return MPI_ERR_COUNT;
+  if (root != to_all && (root < 0 || root >= size)) return MPI_ERR_ROOT;
+
+  // Elements first .. first + part - 1, combined. All that arrives is looked at before anything is written.
   std::vector<A> results;
-  int damaged = 0;
-  for (int first = 0; first < count; first += batch) {
-    const int part = std::min(batch, count - first);
-    mine.resize(part * form::bytes());
-    all.resize(mine.size());
-    for (int i = 0; i < part; ++i) form::store(get(first + i), mine.data() + i * form::bytes());
-    done = root == to_all
-               ? MPI_Allreduce(mine.data(), all.data(), part, handle.type, handle.operation, comm)
-               : MPI_Reduce(mine.data(), all.data(), part, handle.type, handle.operation, root, comm);
-    if (done != MPI_SUCCESS) return done;
-    if (!receives) continue;
+  const auto take = [&](const unsigned char* bytes, int first, int part) {
     results.resize(part);
-    for (int i = 0; i < part; ++i) damaged |= !form::load(results[i], all.data() + i * form::bytes());
-    if (!damaged) {
-      for (int i = 0; i < part; ++i) put(first + i, results[i]);
-    }
+    for (int i = 0; i < part; ++i)
+      if (!form::load(results[i], bytes + i * form::bytes())) return false;
+    for (int i = 0; receives && i < part; ++i) put(first + i, results[i]);
+    return true;
+  };
+  int damaged = !take(all.elements, 0, opened);
+  if (opened == count) return damaged ? MPI_ERR_OTHER : MPI_SUCCESS;  // all ranks have the same bytes
+
+  std::vector<unsigned char> sent, arrived;
+  for (int first = opened; first < count; first += batch) {
+    const int part = std::min(batch, count - first);
+    sent.resize(part * form::bytes());
+    arrived.resize(sent.size());
+    for (int i = 0; i < part; ++i) form::store(get(first + i), sent.data() + i * form::bytes());
+    done = root == to_all ? MPI_Allreduce(sent.data(), arrived.data(), part, handle.type, handle.operation, comm)
+                          : MPI_Reduce(sent.data(), arrived.data(), part, handle.type, handle.operation, root, comm);
+    if (done != MPI_SUCCESS) return done;
+    if (receives && !damaged) damaged = !take(arrived.data(), first, part);
   }
-  done = MPI_Allreduce(MPI_IN_PLACE, &damaged, 1, MPI_INT, MPI_MAX, comm);
+  if (root != to_all) done = MPI_Bcast(&damaged, 1, MPI_INT, root, comm);  // the root alone has seen the bytes
   if (done != MPI_SUCCESS) return done;
   return damaged ? MPI_ERR_OTHER : MPI_SUCCESS;
 }

@@ -124,6 +124,7 @@ void disagreement() {
                     : coalesce::mpi::exact_allreduce(in, out, 1, MPI_COMM_WORLD)) == MPI_ERR_TYPE);
   EXPECT((rank == 0 ? coalesce::mpi::exact_reduce(in, out, 1, 0, MPI_COMM_WORLD)
                     : coalesce::mpi::exact_allreduce(in, out, 1, MPI_COMM_WORLD)) == MPI_ERR_OP);
+  EXPECT(coalesce::mpi::exact_reduce(in, out, 1, rank == 0 ? 0 : 1, MPI_COMM_WORLD) == MPI_ERR_ROOT);
   EXPECT(out[0] == 7 && out[1] == 7);
 }
 
@@ -150,6 +151,10 @@ int main(int count, char** words) {
   elements<float>(20000);
   elements<double>(1001);
   elements<coalesce::half_bits>(7);
+  elements<float>(17);  // as many as go with the first message, and one more
+  elements<float>(18);
+  elements<double>(3);
+  elements<double>(4);
   elements<float>(0);
   special_values();
   disagreement();
