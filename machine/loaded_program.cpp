@@ -11,12 +11,6 @@ namespace coalesce::machine {
 
 namespace {
 
-// Services that are instructions have names that no function can have.
-bool is_service_instruction(const Instruction& i) {
-  return i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::service &&
-         i.text.find('.') != std::string::npos;
-}
-
 constexpr std::size_t kMaxDecodedShapes = 64;  // per kernel; programs that launch more shapes decode again
 
 }  // namespace
@@ -58,7 +52,6 @@ const KernelInfo* LoadedProgram::kernel(std::string_view name) const {
   try {
     const std::unique_ptr<Decoded> p = decode(module_, *f, *this, LaunchShape{});
     info.static_shared_bytes = p->static_shared_bytes;
-    info.beyond_check = std::any_of(p->code.begin(), p->code.end(), is_service_instruction);
     info.local_bytes = p->local_bytes;
     info.registers = std::clamp(p->live_registers + 8, 16u, 255u);
     for (const uint32_t most : {f->most_registers, most_registers_})

@@ -119,9 +119,7 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   std::optional<State::Moment> before;
   if (state_->explores(launch)) before.emplace(*state_);
   std::optional<LaunchCheck> check;
-  const bool checked = state_->checks(loaded, kernel, config);
-  if (state_->options.check && !checked) state_->forget_unwritten();
-  if (checked) launch.observer = &check.emplace(state_->begin_check(launch));
+  if (state_->options.check) launch.observer = &check.emplace(state_->begin_check(launch));
   std::unique_ptr<TimeTrace> trace;
   if (state_->options.time && !check) {
     trace = state_->begin_trace(launch);

@@ -48,8 +48,7 @@ struct Options {
   std::shared_ptr<NativeProvider> native = nullptr;
   Model model = Model::ptx;  // whose memory requests are counted
   // Looks for races and reads of what nothing has written, and reports them with the launch's diagnostics. Everything
-  // is interpreted, by one thread. Launches of clusters, and kernels that are beyond it, are not looked at; what they
-  // may have written counts as written.
+  // is interpreted, by one thread.
   bool check = false;
   // Estimates the time of every launch on the device (LaunchReport::time).
   bool time = false;
@@ -71,11 +70,10 @@ struct KernelInfo {
   std::vector<Parameter> parameters;  // in order
   uint32_t parameter_bytes = 0;
   uint32_t static_shared_bytes = 0;
-  uint32_t local_bytes = 0;     // per thread
-  uint32_t registers = 0;       // 32-bit registers a thread needs: highest liveness, an estimate (ptxas decides)
-  uint32_t max_threads = 1024;  // from .maxntid / .reqntid and the device
-  uint32_t ptx_version = 0;     // 90 for sm_90
-  bool beyond_check = false;    // has barriers of clusters or bulk copies, which Options::check does not understand
+  uint32_t local_bytes = 0;           // per thread
+  uint32_t registers = 0;             // 32-bit registers a thread needs: highest liveness, an estimate (ptxas decides)
+  uint32_t max_threads = 1024;        // from .maxntid / .reqntid and the device
+  uint32_t ptx_version = 0;           // 90 for sm_90
   std::array<uint32_t, 3> cluster{};  // blocks of its clusters (__cluster_dims__); 0: as the launch says
 };
 

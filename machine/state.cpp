@@ -41,16 +41,6 @@ Machine::State::State(const Device& d, Options o)
   if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
 }
 
-bool Machine::State::checks(const LoadedProgram& program, std::string_view kernel, const LaunchConfig& config) const {
-  const KernelInfo* info = options.check && volume(config.cluster) == 1 ? program.kernel(kernel) : nullptr;
-  return info && !info->beyond_check;
-}
-
-void Machine::State::forget_unwritten() {
-  for (const auto& a : memory.all())
-    if (a->live) shadow_of(*a).all_written = true;
-}
-
 void Machine::State::begin_runtime(const LoadedProgram& program, uint32_t depth) {
   const auto find = [&program](uint64_t address, DeviceRuntime::Kernel& kernel) {
     const KernelInfo* info = program.kernel(program.kernel_at(address));
@@ -117,7 +107,7 @@ const Code* Machine::State::find_code(LoadedProgram& program, std::string_view k
     for (std::size_t k = 0; k < 3; ++k)
       if (config.cluster[k] == 0 || config.grid[k] % config.cluster[k] != 0)
         return say("a grid is made of whole clusters");
-    return &program.code(kernel, shape, options.model, checks(program, kernel, config) || options.time);
+    return &program.code(kernel, shape, options.model, options.check || options.time);
   } catch (const Error& e) {
     return refuse(e.diagnostic, Fault::illegal_instruction);
   }

@@ -59,8 +59,6 @@ struct Machine::State {
   void fill_report(Launch& launch, Tally& total, const LoadedProgram& program, LaunchReport& report);
 
   // Whether Options::check looks at the launch.
-  bool checks(const LoadedProgram& program, std::string_view kernel, const LaunchConfig& config) const;
-  void forget_unwritten();  // all memory counts as written
 
   // Before a launch that may give the device work.
   void begin_runtime(const LoadedProgram& program, uint32_t depth);

@@ -182,8 +182,6 @@ cudaError_t run_alone(Runtime& r, const KernelOperation& k, RanAlone& ran) {
   config.parameters = k.packed;
 
   if (r.check() != nullptr) r.check()->begin_work(kernel->name, true);
-  if (r.check() != nullptr && (cluster.x * cluster.y * cluster.z > 1 || kernel->info->beyond_check))
-    r.check()->not_checked("a launch with clusters or bulk copies: " + kernel->name);
   InterruptGuard guard(r.machine());
   const bool shown = cudart::config().progress;
   if (shown) begin_progress(kernel->name);

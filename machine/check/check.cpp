@@ -23,6 +23,8 @@ BlockCheck::~BlockCheck() { check_.leave(this); }
 
 void BlockCheck::begin(uint64_t block) {
   block_ = block;
+  running_ = true;
+  visits_.clear();
   first_ = check_.next();
   ++epoch_;
   shared_written_.clear();
@@ -35,10 +37,12 @@ void BlockCheck::begin(uint64_t block) {
   shadows = false;
   for (uint32_t w = 0; w < warps_.size(); ++w) {
     WarpState& s = warps_[w];
-    s.view.begin(block, static_cast<uint32_t>(warps_.size()), w);
+    s.view.begin(block, static_cast<uint32_t>(clocks()), w);
     ++s.view.now;  // ids of the block before are not this one's
     s.copies.clear();
     s.group.fill(0);
+    s.bulk.clear();
+    s.bulk_group.fill(0);
     s.undefined.clear();
     s.passed.assign(check_.skips().size(), 0);
     s.states.clear();
@@ -49,10 +53,11 @@ void BlockCheck::begin(uint64_t block) {
 }
 
 AccessId BlockCheck::id_of(const Access& a, uint32_t warp) {
+  if (a.op->silent) return agent_id(Agent::product, warp, a.instruction, warp * kLanes);
   WarpState& s = warps_[warp];
   Ids& ids = s.ids[a.window];
   if (ids.clock != s.view.now)
-    ids = {s.view.now, check_.add({block_, warp, copies_to(*a.op), s.view.now, a.instruction})};
+    ids = {s.view.now, check_.add({block_, warp, copies_to(*a.op), 0, s.view.now, a.instruction})};
   return ids.id;
 }
 
@@ -74,12 +79,21 @@ bool BlockCheck::locate(const Access& a, const Warp& w, uint64_t address, uint64
   if (address % a.bytes != 0) return false;
   switch (space) {
     case AddressSpace::shared:
-      if (address + bytes > w.shared_bytes) return false;
-      t.written = &shared_written_;
-      t.cells = &shared_;
+      t.home = this;
       t.host = w.shared + address;
-      t.first = first_;
-      t.epoch = epoch_;
+      if (address > kClusterOffset) {
+        const uint32_t own = w.owner->rank();
+        t.home = check_.running(block_ - own + rank_of(own, static_cast<uint32_t>(address)));
+        t.host = w.owner->peer(static_cast<uint32_t>(address), bytes);
+        if (!t.home || !t.host) return false;
+        t.address = t.at = address & kClusterOffset;
+      } else if (address + bytes > w.shared_bytes) {
+        return false;
+      }
+      t.written = &t.home->shared_written_;
+      t.cells = &t.home->shared_;
+      t.first = t.home->first_;
+      t.epoch = t.home->epoch_;
       return true;
     case AddressSpace::local:
       if (address > w.local_bytes || address + bytes > w.local_bytes) return false;
@@ -127,6 +141,7 @@ LaunchCheck::Seen BlockCheck::seen(Hazard hazard, const Access& a, const Target&
   s.bytes = a.bytes;
   s.space = t.space;
   s.address = t.address;
+  if (t.home && t.home != this) s.of_block = t.home->block_;
   return s;
 }
 
@@ -149,7 +164,10 @@ void BlockCheck::race(const Accessed& before, uint32_t lane, const Access& a, co
   s.before = before.id;
   s.before_lane = lane;
   s.apart = r.block != block_ ? 2 : r.warp != t.warp ? 1 : 0;
-  s.note = missing(r, lane, a, t);
+  if (check_.agent(r))
+    s.hazard = Hazard::early_use;
+  else
+    s.note = missing(r, lane, a, t);
   check_.found(s);
 }
 
@@ -214,7 +232,7 @@ void BlockCheck::keep_past(const Cell& cell, uint64_t at, bool reads, const Targ
 }
 
 void BlockCheck::check_cell(Cell& cell, uint64_t at, const Access& a, const Target& t, bool same_value) {
-  const AccessRule& rule = check_.rule(a.instruction);
+  const AccessRule& rule = t.rule ? *t.rule : check_.rule(a.instruction);
   const bool strong = is_strong(rule), writes = rule.kind != Kind::load;
   // Whether what the thread has read counts without a fence behind it. A store needs the fence, unless the thread has
   // read that very word since; so does an atomic behind a weak access.
@@ -252,7 +270,7 @@ void BlockCheck::check_cell(Cell& cell, uint64_t at, const Access& a, const Targ
         }
     }
   }
-  const uint32_t me = 1u << t.lane;
+  const uint32_t me = 1u << t.as;
   if (!writes) {
     if (rule.polls && after_strong) {
       Accessed* free = nullptr;
@@ -264,7 +282,7 @@ void BlockCheck::check_cell(Cell& cell, uint64_t at, const Access& a, const Targ
     }
     // A reader slot is free when what it holds comes before this read anyway.
     for (Accessed& r : cell.readers) {
-      if (r.id >= t.first && check_[r.id].is(block_, t.warp, warps_[t.warp].view.now)) {
+      if (r.id >= t.first && (r.id == t.id || check_[r.id].is(block_, t.warp, warps_[t.warp].view.now))) {
         r.lanes |= me;
         return;
       }
@@ -314,18 +332,22 @@ void BlockCheck::access(const Access& a, Warp& w) {
   if (!before_.empty()) settle_atomics();
   if (rule.may_poll) note_polled(a, w);
   const bool races = check_.room();
-  if (!shadows && !of_pointer && (whole_line(a, w, races) || one_word(a, w, races) || apart(a, w, races))) return;
+  if (!shadows && !of_pointer && !a.op->silent &&
+      (whole_line(a, w, races) || one_word(a, w, races) || apart(a, w, races)))
+    return;
   swapped_.clear();
   for (uint32_t m = w.active; m; m &= m - 1) {
     Target t;
     t.lane = lowest(m);
     t.warp = w.index;
+    t.as = a.op->silent ? w.index : t.lane;
     t.id = races ? id_of(a, w.index) : 0;
     const uint64_t address = address_of(a, w, t.lane);
     if (a.op->space == AddressSpace::constant && address % a.bytes == 0)
       check_.footprint().add(a.instruction, address, a.bytes);
     if (!locate(a, w, address, a.bytes, t)) continue;
     touch(a, t, a.bytes);
+    if (t.home && t.home != this) come_back(a, t);
     bool own = within(a, t, a.bytes);
     if (!own) check_.found(seen(Hazard::out_of_array, a, t));
     if (t.space == AddressSpace::global && last_->origin == Origin::heap) own = check_heap(a, t) && own;

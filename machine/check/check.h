@@ -10,6 +10,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -24,10 +25,17 @@
 
 namespace coalesce::machine {
 
+// Who accesses memory beside the threads that ask for it: bulk copies, as their mbarrier object or group says, and
+// products of warp groups (wgmma). Each is a warp of its own to the rules, behind those of the block. Its lanes: of
+// objects, by their address; of groups and products, one for each warp that asks.
+enum class Agent : uint8_t { object_read, object_write, group_read, group_write, product };
+inline constexpr uint32_t kAgents = 5;
+
 // The accessor of a cell: all accesses of a warp by one instruction between two of its synchronisations.
 struct AccessRecord {
-  uint64_t block : 58, warp : 5;
+  uint64_t block : 47, warp : 6;
   uint64_t under_way : 1;  // a cp.async that has not been waited for
+  uint64_t asked_by : 10;  // an agent's: the thread
   Clock clock;
   uint32_t instruction;
   bool is(uint64_t of_block, uint32_t of_warp, Clock at) const {
@@ -104,6 +112,8 @@ class LaunchCheck final : public LaunchObserver {
     uint64_t made_of = 0;     // out_of_array: the allocation of the pointer that its address was made of
     uint32_t apart = 0;  // who race: 0 lanes of a warp, 1 warps, 2 blocks. The widest of a finding's pairs is shown
     std::string note = {};
+    bool ended = false;                // that block may have ended
+    uint64_t of_block = ~uint64_t{0};  // whose shared memory it is, where it is another's of the cluster
   };
   // The lane that has changed a word last by an atomic or a strong store.
   struct Changer {
@@ -120,6 +130,15 @@ class LaunchCheck final : public LaunchObserver {
   void found(const Seen& s);
   // Notes the first unwritten value that an instruction has read: it is named where it is used.
   void read_undefined(const Seen& s) { origins_.emplace(s.instruction, s); }
+  // The agents that the kernel may have: kAgents, or 0.
+  uint32_t agents() const { return agents_; }
+  std::optional<Agent> agent(const AccessRecord& r) const {
+    const uint32_t first = launch_.warps_per_block;
+    return r.warp < first ? std::nullopt : std::optional(static_cast<Agent>(r.warp - first));
+  }
+  BlockCheck* running(uint64_t block) const;  // null: it has ended
+  // What the threads of a cluster that have come to its barrier in that phase have told.
+  View& meeting(uint64_t cluster, uint64_t phase);
   const std::vector<Skip>& skips() const { return skips_; }
   const std::vector<Skip>& lane_skips() const { return lane_skips_; }
   // The bytes that an operation's address may reach, of shared or local memory, or of global memory.
@@ -150,6 +169,12 @@ class LaunchCheck final : public LaunchObserver {
   std::array<uint32_t, 3> block(uint64_t index) const;
 
   Launch& launch_;
+  uint32_t agents_ = 0;
+  struct Meeting {
+    uint64_t cluster = ~uint64_t{0}, phase = 0;
+    View told;
+  };
+  std::array<Meeting, 2> meetings_;  // by the parity of the phase
   AccessId first_;
   uint64_t room_;
   bool full_ = false, block_scopes_ = false;
@@ -196,6 +221,11 @@ class BlockCheck final : public BlockObserver {
   void decides(uint32_t instruction, uint32_t mask, Warp& w) override;
   void barrier(const std::vector<Arrival>& at, uint32_t id, bool whole) override;
   void arrive(uint32_t warp, uint32_t id) override;  // bar.arrive: leaves what it has seen for barrier `id`
+  void moves(const BulkPart& part, uint32_t instruction, uint32_t lane, Warp& w) override;
+  void completes(uint64_t object, Warp& w) override;
+  void meets(uint32_t lanes, uint64_t phase, bool passes, Warp& w) override;
+  void ends() override;
+  bool runs(uint64_t block) const { return running_ && block_ == block; }
   void gave(uint32_t instruction, uint32_t lane, uint64_t address, Warp& w) override;
   void turn_ends(Warp& w) override;
   bool waits(const Warp& w, uint32_t lanes) override;
@@ -213,6 +243,10 @@ class BlockCheck final : public BlockObserver {
   struct Copy {  // a cp.async that has not been waited for
     uint32_t lane, group, at, bytes;
     AccessId id;
+  };
+  struct BulkGroup {  // bulk copies of a lane that have not been waited for
+    uint32_t lane, group;
+    Clock reads, writes;
   };
   struct Polled {  // the last read that may be waiting for a value
     uint32_t instruction = kNone, lane = 0, bytes = 0;
@@ -236,6 +270,8 @@ class BlockCheck final : public BlockObserver {
     std::vector<Ids> ids;  // by memory operation
     std::vector<Copy> copies;
     std::array<uint32_t, 32> group{};  // of each lane: the group its copies go to
+    std::vector<BulkGroup> bulk;
+    std::array<uint32_t, 32> bulk_group{};
     UndefinedRegisters undefined;
     std::vector<std::array<uint64_t, 32>> pointers;  // by number: what each lane has got last; 0: nothing
     // A barrier of the warp that can be gone past: the lanes that came to the branch, and to the block behind it.
@@ -283,6 +319,20 @@ class BlockCheck final : public BlockObserver {
   void settle_atomics();
   void note_polled(const Access& a, const Warp& w);
 
+  // --- agents.cpp: what goes on beside the threads, and other blocks of the cluster
+  struct AgentIds {
+    Clock clock = 1;
+    Ids ids;  // of the last instruction that asked
+    uint32_t instruction = kNone, asked_by = 0;
+  };
+  AgentIds& agent(Agent who, uint32_t lane) { return agent_ids_[static_cast<std::size_t>(who)][lane % kLanes]; }
+  AccessId agent_id(Agent who, uint32_t lane, uint32_t instruction, uint32_t asked_by);
+  void agent_access(const BulkPart& part, bool writes, uint32_t instruction, uint32_t lane, Warp& w);
+  Knowledge done_before(Agent who, uint32_t lane, Clock clock) const;
+  void wait_bulk(WarpState& s, const Instruction& i, const Warp& w, bool reads_only);
+  void come_back(const Access& a, const Target& t);
+  std::size_t clocks() const { return warps_.size() + check_.agents(); }
+
   // --- order.cpp: what synchronises
   void hand_over(const Access& a, const Warp& w, const Target& t);
   bool swaps(const Access& a, const Warp& w, const Target& t);
@@ -293,8 +343,15 @@ class BlockCheck final : public BlockObserver {
 
   LaunchCheck& check_;
   uint64_t block_ = 0;
-  AccessId first_ = 0;  // shared memory: older ids are of other blocks
-  uint32_t epoch_ = 0;  // counts blocks: of shared memory's cells
+  bool running_ = false;
+  std::array<std::array<AgentIds, kLanes>, kAgents> agent_ids_;
+  struct Visit {  // another block's last access of this one's shared memory, by an instruction of a lane
+    Clock clock = 0;
+    LaunchCheck::Seen seen;
+  };
+  std::map<std::tuple<uint32_t, uint64_t, uint32_t>, Visit> visits_;  // instruction, block, thread
+  AccessId first_ = 0;                                                // shared memory: older ids are of other blocks
+  uint32_t epoch_ = 0;                                                // counts blocks: of shared memory's cells
   std::vector<WarpState> warps_;
   Written shared_written_, local_written_;
   Cells shared_;
@@ -313,6 +370,8 @@ void BlockCheck::visit_ids(Visit visit) {
     if (a.id < first_) a = {};
     visit(a.id);
   });
+  for (auto& of : agent_ids_)
+    for (AgentIds& a : of) a.ids = {};
   for (WarpState& s : warps_) {
     for (Ids& i : s.ids) i = {};
     for (Copy& c : s.copies) visit(c.id);
@@ -328,8 +387,11 @@ struct BlockCheck::Target {
   Written* written = nullptr;  // null: begins with a content
   Cells* cells = nullptr;      // null: nobody else reaches it
   std::byte* host = nullptr;
-  AccessId first = 0, id = 0;  // ids before `first` are of accesses long ago
-  uint32_t epoch = 0;          // of the cells
+  BlockCheck* home = nullptr;        // shared memory: whose
+  uint32_t as = 0;                   // the bit of the accessor's lane
+  const AccessRule* rule = nullptr;  // null: the instruction's
+  AccessId first = 0, id = 0;        // ids before `first` are of accesses long ago
+  uint32_t epoch = 0;                // of the cells
 };
 
 inline bool is_strong(const AccessRule& r) { return r.order != Order::weak; }

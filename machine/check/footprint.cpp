@@ -67,20 +67,39 @@ void AccessSite::add(uint64_t address, uint64_t bytes) {
   }
 }
 
-Footprint::Footprint(const Decoded& p) : index_(p.code.size()) {
+namespace {
+
+AccessSite site_of(const Decoded& p, const Instruction& i, const char* what) {
+  AccessSite s;
+  s.what = what;
+  s.place = p.places[i.place].source;
+  s.inlined_at = p.places[i.place].inlined_at;
+  s.ptx_line = i.ptx_line;
+  return s;
+}
+
+}  // namespace
+
+void Footprint::add(uint32_t instruction, uint64_t address, uint64_t bytes, const char* what) {
+  const auto [at, fresh] = copies_.try_emplace({instruction, what}, static_cast<uint32_t>(sites_.size()));
+  if (fresh) {
+    sites_.push_back(site_of(program_, program_.code[instruction], what));
+    sites_.back().writes = std::string_view(what) != "read";
+  }
+  sites_[at->second].add(address, bytes);
+}
+
+Footprint::Footprint(const Decoded& p) : index_(p.code.size()), program_(p) {
   for (std::size_t k = 0; k < p.code.size(); ++k) {
     const Instruction& i = p.code[k];
     if (i.memory == kNone) continue;
     const MemoryOp& m = p.memory[i.memory];
     index_[k] = static_cast<uint32_t>(sites_.size());
-    AccessSite& s = sites_.emplace_back();
-    s.atomic = i.kind == Kind::atomic;
-    s.writes = i.kind == Kind::atomic || i.kind == Kind::store;
-    s.what = s.atomic ? "atomic" : s.writes ? "write" : "read";
+    const bool atomic = i.kind == Kind::atomic, writes = atomic || i.kind == Kind::store;
+    AccessSite& s = sites_.emplace_back(site_of(p, i, atomic ? "atomic" : writes ? "write" : "read"));
+    s.atomic = atomic;
+    s.writes = writes;
     s.strong = m.order != Order::weak && m.order != Order::relaxed;
-    s.place = p.places[i.place].source;
-    s.inlined_at = p.places[i.place].inlined_at;
-    s.ptx_line = i.ptx_line;
   }
 }
 

@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "machine/diagnostic.h"
@@ -62,11 +64,15 @@ class Footprint {
     if (address / ByteSet::kPage != s.last) return s.add(address, bytes);
     s.set->add(address % ByteSet::kPage, bytes);
   }
+  // The same of a bulk copy's instruction, which may do any.
+  void add(uint32_t instruction, uint64_t address, uint64_t bytes, const char* what);
   std::vector<AccessSite> take() { return std::move(sites_); }
 
  private:
   std::vector<uint32_t> index_;  // of an instruction's site
   std::vector<AccessSite> sites_;
+  const Decoded& program_;
+  std::map<std::pair<uint32_t, std::string>, uint32_t> copies_;  // sites of bulk copies
 };
 
 }  // namespace coalesce::machine

@@ -15,7 +15,21 @@ namespace {
 // Distinct findings of one launch; programs that are wrong everywhere need not say everything.
 constexpr std::size_t kMostFindings = 200;
 
-const char* verb(Kind kind) { return kind == Kind::load ? "read" : kind == Kind::store ? "write" : "atomic"; }
+const char* verb(Kind kind) {
+  return kind == Kind::load ? "read" : kind == Kind::store ? "write" : kind == Kind::call ? "copy" : "atomic";
+}
+
+// What an agent may still be doing, and what is waited for.
+struct AgentText {
+  const char *does, *wait;
+};
+constexpr AgentText kAgentTexts[kAgents] = {
+    {"a bulk copy may still be reading", "a wait for the phase of its mbarrier object"},
+    {"a bulk copy may still be writing", "a wait for the phase of its mbarrier object"},
+    {"a bulk copy may still be reading", "cp.async.bulk.wait_group.read by the thread that copies"},
+    {"a bulk copy may still be writing", "cp.async.bulk.wait_group by the thread that copies"},
+    {"a wgmma may still be reading", "wgmma.wait_group by the warps that multiply"},
+};
 
 }  // namespace
 
@@ -31,8 +45,23 @@ LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room, std::vec
   records_.clear();
   find_bounds();
   for (const AccessRule& r : rules_) block_scopes_ = block_scopes_ || (is_strong(r) && r.scope == Scope::block);
-  for (const Instruction& i : launch.program->code)
+  for (const Instruction& i : launch.program->code) {
+    if (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::service) agents_ = kAgents;
+    if (i.memory != kNone && launch.program->memory[i.memory].silent) agents_ = kAgents;
     block_scopes_ = block_scopes_ || (i.kind == Kind::nothing && static_cast<Nothing>(i.mode) == Nothing::block_fence);
+  }
+}
+
+BlockCheck* LaunchCheck::running(uint64_t block) const {
+  for (BlockCheck* b : blocks_)
+    if (b->runs(block)) return b;
+  return nullptr;
+}
+
+View& LaunchCheck::meeting(uint64_t cluster, uint64_t phase) {
+  Meeting& m = meetings_[phase % 2];
+  if (m.cluster != cluster || m.phase != phase) m = {cluster, phase, {}};
+  return m.told;
 }
 
 std::unique_ptr<BlockObserver> LaunchCheck::observe_blocks() { return std::make_unique<BlockCheck>(*this); }
@@ -67,9 +96,7 @@ void LaunchCheck::forget() {
 }
 
 std::array<uint32_t, 3> LaunchCheck::block(uint64_t index) const {
-  const auto& g = launch_.grid;
-  return {static_cast<uint32_t>(index % g[0]), static_cast<uint32_t>(index / g[0] % g[1]),
-          static_cast<uint32_t>(index / g[0] / g[1])};
+  return block_at(launch_.grid, launch_.cluster, index);
 }
 
 std::array<uint32_t, 3> LaunchCheck::thread(uint32_t warp, uint32_t lane) const {
@@ -149,12 +176,24 @@ Diagnostic LaunchCheck::describe(const Seen& s) const {
   d.lanes = 1u << s.lane;
   d.thread = thread(s.warp, s.lane);
   d.address = name_address(s);
+  if (s.of_block != ~uint64_t{0}) {
+    const auto of = block(s.of_block);
+    d.address +=
+        " of block (" + std::to_string(of[0]) + "," + std::to_string(of[1]) + "," + std::to_string(of[2]) + ")";
+  }
   d.inlined_at = inlined_to(p, s.instruction);
   if (s.before) {
     const AccessRecord& r = (*this)[s.before];
     const Instruction& j = p.code[r.instruction];
-    d.other = Party{verb(rule(r.instruction).kind), p.places[j.place].source,     j.ptx_line, block(r.block),
-                    thread(r.warp, s.before_lane),  inlined_to(p, r.instruction), {}};
+    const auto by = agent(r) ? thread(r.asked_by / kLanes, r.asked_by % kLanes)
+                             : thread(static_cast<uint32_t>(r.warp), s.before_lane);
+    d.other = Party{verb(rule(r.instruction).kind),
+                    p.places[j.place].source,
+                    j.ptx_line,
+                    block(r.block),
+                    by,
+                    inlined_to(p, r.instruction),
+                    {}};
   }
   explain(s, d);
   return d;
@@ -171,6 +210,7 @@ void LaunchCheck::explain(const Seen& s, Diagnostic& d) const {
     case Hazard::race_global:
       d.message = "race in " + space + " memory: this " + d.what + " and another thread's " +
                   (d.other ? d.other->what : "access") + " have no order";
+      if (s.ended) d.message = d.what + " of shared memory of a block that may have ended";
       break;
     case Hazard::uninitialised:
       if (const auto at = origins_.find(s.origin); at != origins_.end()) {
@@ -205,6 +245,15 @@ void LaunchCheck::explain(const Seen& s, Diagnostic& d) const {
       d.notes.push_back(
           "the mask has to name every lane that comes here, as __activemask() in front of the branch would");
       break;
+    case Hazard::early_use:
+      if (const auto who = s.before ? agent((*this)[s.before]) : std::nullopt) {
+        const AgentText& text = kAgentTexts[static_cast<std::size_t>(*who)];
+        d.message = d.what + " of " + space + " memory that " + text.does;
+        d.notes.push_back(std::string(text.wait) +
+                          " has to come before, by this thread or by one that it meets at a barrier afterwards");
+        break;
+      }
+      [[fallthrough]];
     default:
       d.message = d.what + " of shared memory that a cp.async may still be copying to";
       d.notes.push_back("cp.async.wait_group (__pipeline_wait_prior) by the thread that copies has to come before");

@@ -23,7 +23,7 @@ bool BlockCheck::swaps(const Access& a, const Warp& w, const Target& t) {
 void BlockCheck::hand_over(const Access& a, const Warp& w, const Target& t) {
   const AccessRule& rule = check_.rule(a.instruction);
   if (t.space == AddressSpace::local) return;
-  Handovers& places = t.space == AddressSpace::shared ? places_ : check_.places();
+  Handovers& places = t.space == AddressSpace::shared ? t.home->places_ : check_.places();
   if (!is_strong(rule)) {
     if (rule.kind == Kind::store && !places.empty()) places.end(t.address);
     return;
@@ -42,6 +42,11 @@ void BlockCheck::hand_over(const Access& a, const Warp& w, const Target& t) {
   places.leave(t.address, block_, near, all, rule.kind == Kind::atomic);
 }
 
+namespace {
+// The groups that a wait leaves under way.
+uint32_t left_of(const Instruction& i) { return i.sources.empty() ? 0 : static_cast<uint32_t>(i.sources[0].bits); }
+}  // namespace
+
 void BlockCheck::event(const Instruction& i, Warp& w) {
   WarpState& s = warps_[w.index];
   switch (static_cast<Nothing>(i.mode)) {
@@ -52,10 +57,29 @@ void BlockCheck::event(const Instruction& i, Warp& w) {
       for (uint32_t m = w.active; m; m &= m - 1) ++s.group[lowest(m)];
       return;
     case Nothing::copies_wait:
-      return finish_copies(s, w.index, w.active, i.sources.empty() ? 0 : static_cast<uint32_t>(i.sources[0].bits));
+      return finish_copies(s, w.index, w.active, left_of(i));
     case Nothing::copies_wait_all:  // those of no group, too
       for (uint32_t m = w.active; m; m &= m - 1) ++s.group[lowest(m)];
       return finish_copies(s, w.index, w.active, 0);
+    case Nothing::copies_arrive:  // the object hears of them
+      for (uint32_t m = w.active; m; m &= m - 1) ++s.group[lowest(m)];
+      return finish_copies(s, w.index, w.active, 0);
+    case Nothing::bulk_commit:
+      for (uint32_t m = w.active; m; m &= m - 1) ++s.bulk_group[lowest(m)];
+      ++agent(Agent::group_read, w.index).clock;
+      ++agent(Agent::group_write, w.index).clock;
+      return;
+    case Nothing::bulk_wait:
+    case Nothing::bulk_wait_read:
+      return wait_bulk(s, i, w, static_cast<Nothing>(i.mode) == Nothing::bulk_wait_read);
+    case Nothing::products_commit:
+      ++agent(Agent::product, w.index).clock;
+      return;
+    case Nothing::products_wait: {
+      const Clock now = agent(Agent::product, w.index).clock, left = left_of(i);
+      if (now > left) s.view.learn(w.active, w.alive, done_before(Agent::product, w.index, now - left));
+      return;
+    }
     default:
       return;
   }
@@ -67,7 +91,7 @@ void BlockCheck::finish_copies(WarpState& s, uint32_t warp, uint32_t lanes, uint
   std::erase_if(s.copies, [&](const Copy& c) {
     if (!(lanes >> c.lane & 1) || c.group + left >= s.group[c.lane]) return false;
     auto [now, fresh] = done.try_emplace(c.id, 0);
-    if (fresh) now->second = check_.add({block_, warp, false, s.view.now, check_[c.id].instruction});
+    if (fresh) now->second = check_.add({block_, warp, false, 0, s.view.now, check_[c.id].instruction});
     shared_.visit(c.at, c.bytes, epoch_, check_.made, [&, id = now->second](Cell& cell, uint64_t) {
       if (cell.writer.id == c.id) cell.writer.id = id;
     });
@@ -131,7 +155,7 @@ void BlockCheck::check_skipping_lanes(const LaneOp& op, uint32_t named, const Wa
 
 void BlockCheck::arrive(uint32_t warp, uint32_t id) {
   check_.count_change();
-  BlockClocks done{std::vector<Clock>(warps_.size()), {}};
+  BlockClocks done{std::vector<Clock>(clocks()), {}};
   View& left = arrived_[id];
   warps_[warp].view.give(~0u, ~0u, left, done);
   left.known.join(block_, std::move(done));
@@ -164,7 +188,7 @@ void BlockCheck::barrier(const std::vector<Arrival>& at, uint32_t id, bool whole
   if (whole && !check_.skips().empty()) check_skipped(at);
   for (const Arrival& h : at) std::ranges::fill(warps_[h.warp].lanes_passed, std::pair<uint32_t, uint32_t>{});
   View all;
-  BlockClocks done{std::vector<Clock>(warps_.size()), {}};
+  BlockClocks done{std::vector<Clock>(clocks()), {}};
   if (const auto early = arrived_.find(id); early != arrived_.end()) {
     all = std::move(early->second);
     arrived_.erase(early);
@@ -179,6 +203,8 @@ const char* BlockCheck::missing(const AccessRecord& r, uint32_t lane, const Acce
   const WarpView& view = warps_[t.warp].view;
   const AccessRule &then = check_.rule(r.instruction), &now = check_.rule(a.instruction);
   const bool other_block = r.block != block_;
+  if (check_.launch().cluster_blocks() > 1 && other_block && t.space == AddressSpace::shared)
+    return "a barrier of the cluster (cluster.sync()) has to come between them";
   if (other_block && is_strong(then) && is_strong(now) && (then.scope == Scope::block || now.scope == Scope::block))
     return "an access of block scope (_block, thread_scope_block, .cta) is atomic within its block only: other blocks "
            "need device scope";

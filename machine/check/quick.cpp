@@ -49,6 +49,7 @@ bool BlockCheck::whole_line(const Access& a, Warp& w, bool races) {
   Target t;
   t.warp = w.index;
   if (!locate(a, w, base, line, t) || t.space == AddressSpace::local || t.at % line != 0) return false;
+  if (t.home && t.home != this) return false;
   if (!within(a, t, line) || (t.space == AddressSpace::global && last_->origin == Origin::heap)) return false;
   const bool reads = rule.kind == Kind::load;
   Handovers& places = t.space == AddressSpace::shared ? places_ : check_.places();
@@ -78,6 +79,7 @@ bool BlockCheck::one_word(const Access& a, Warp& w, bool races) {
   Target t;
   t.warp = w.index;
   if (!locate(a, w, address_of(a, w, 0), a.bytes, t) || !t.cells || !within(a, t, a.bytes)) return false;
+  if (t.home && t.home != this) return false;
   if (t.space == AddressSpace::global && last_->origin == Origin::heap) return false;
   if (t.written && !t.written->all(t.at, a.bytes)) return false;
   const Accessed now{races ? id_of(a, w.index) : 0, w.active};
@@ -132,7 +134,7 @@ bool BlockCheck::apart(const Access& a, Warp& w, bool races) {
   t.warp = w.index;
   t.lane = lowest(w.active);
   const uint64_t begin = address_of(a, w, t.lane);
-  if (!locate(a, w, begin, a.bytes, t) || !t.cells) return false;
+  if (!locate(a, w, begin, a.bytes, t) || !t.cells || (t.home && t.home != this)) return false;
   const bool global = t.space == AddressSpace::global;
   if (global && last_->origin != Origin::device && last_->origin != Origin::variable) return false;
   if (!reads && !(global ? check_.places() : places_).empty()) return false;

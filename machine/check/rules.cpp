@@ -194,7 +194,9 @@ std::vector<AccessRule> find_rules(const Decoded& p) {
   std::vector<AccessRule> rules(p.code.size());
   const Used used(p);
   for (uint32_t k = 0; k < p.code.size(); ++k)
-    if (p.code[k].memory != kNone) {
+    if (p.code[k].kind == Kind::call) {
+      rules[k].kind = Kind::call;
+    } else if (p.code[k].memory != kNone) {
       const MemoryOp& m = p.memory[p.code[k].memory];
       rules[k] = {p.code[k].kind, m.order, m.scope};
       rules[k].tries = p.code[k].kind == Kind::atomic && m.op == AtomicOp::cas;

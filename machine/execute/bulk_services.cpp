@@ -95,6 +95,7 @@ void need_multiple(T& t, uint64_t address, uint64_t multiple, const char* what) 
 
 void complete_bytes(T& t, uint64_t object, uint64_t bytes) {
   need_multiple(t, object, 8, "an mbarrier object at");
+  t.completes(object);
   std::byte* const at = t.at(object, 8);
   uint64_t bits;
   std::memcpy(&bits, at, 8);
@@ -135,12 +136,17 @@ namespace {
 
 uint64_t arrive(T& t, A) {
   uint32_t rank = 0;
-  t.cluster(rank).arrive(rank, t.thread);
+  Cluster& cluster = t.cluster(rank);
+  t.arrives(cluster.phase());
+  cluster.arrive(rank, t.thread);
   return 0;
 }
 uint64_t wait(T& t, A) {
   uint32_t rank = 0;
-  return t.cluster(rank).passed(rank, t.thread);
+  Cluster& cluster = t.cluster(rank);
+  if (!cluster.passed(rank, t.thread)) return 0;
+  t.passes(cluster.waits_for(rank, t.thread));
+  return 1;
 }
 
 uint64_t bulk(T& t, A a) {
@@ -159,12 +165,15 @@ uint64_t bulk(T& t, A a) {
     if (mask >> blocks) t.fail("a bulk copy to blocks that the cluster does not have");
     for (uint32_t rank = 0; rank < blocks; ++rank) {
       if (!(mask >> rank & 1)) continue;
-      std::memmove(t.at(in_block(to, own, rank), bytes), source, bytes);
+      std::byte* const there = t.at(in_block(to, own, rank), bytes);
+      t.moves({in_block(to, own, rank), from, bytes, in_block(object, own, rank), false});
+      std::memmove(there, source, bytes);
       complete_bytes(t, in_block(object, own, rank), bytes);
     }
     return 0;
   }
   std::byte* const target = t.at(to, bytes);
+  t.moves({to, from, bytes, object, form.op != BulkOp::copy});
   if (form.op != BulkOp::copy) {
     reduce(form, target, source, bytes);
   } else if (form.masked) {
@@ -182,6 +191,7 @@ uint64_t store(T& t, A a) {
   const uint32_t width = form.width(), bytes = width * form.count;
   need_multiple(t, a[0], bytes, "an asynchronous store to");
   std::byte* const to = t.at(a[0], bytes);
+  t.moves({a[0], 0, bytes, a[1], form.op != BulkOp::copy});
   for (uint32_t k = 0; k < form.count; ++k) {
     if (form.op == BulkOp::copy)
       std::memcpy(to + k * width, &a[3 + k], width);

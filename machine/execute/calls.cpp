@@ -234,6 +234,19 @@ class LaneThread final : public ServiceThread {
     rank = warp_.owner->rank();
     return c;
   }
+  void moves(const BulkPart& part) override {
+    if (BlockObserver* o = warp_.owner->observer()) o->moves(part, op_.index, lane_, warp_);
+  }
+  void completes(uint64_t object) override {
+    if (BlockObserver* o = warp_.owner->observer()) o->completes(object, warp_);
+  }
+  void arrives(uint64_t phase) override { meets(phase, false); }
+  void passes(uint64_t phase) override { meets(phase, true); }
+  // All lanes have been served.
+  void finish() {
+    BlockObserver* o = warp_.owner->observer();
+    if (o && met_ != 0) o->meets(met_, phase_, passed_, warp_);
+  }
   [[noreturn]] void fail(const std::string& message) override {
     throw KernelFault{Fault::illegal_instruction, message, op_.index, 1u << lane_, {}};
   }
@@ -242,9 +255,18 @@ class LaneThread final : public ServiceThread {
   }
 
  private:
+  // The lanes of a warp come in the same phase: it ends when all have come.
+  void meets(uint64_t phase, bool passes) {
+    if (met_ == 0) phase_ = phase;
+    met_ |= 1u << lane_;
+    passed_ = passes;
+  }
+
   Warp& warp_;
   const LaneOp& op_;
-  uint32_t lane_ = 0;
+  uint32_t lane_ = 0, met_ = 0;
+  uint64_t phase_ = 0;
+  bool passed_ = false;
 };
 
 void serve(const Step& s, Context& c) {
@@ -270,6 +292,7 @@ void serve(const Step& s, Context& c) {
     else
       w.at<uint32_t>(op.results[0])[l] = static_cast<uint32_t>(result);
   }
+  thread.finish();
 }
 
 }  // namespace

@@ -28,9 +28,9 @@ void Cluster::arrive(uint32_t rank, uint32_t thread) {
 }
 
 bool Cluster::passed(uint32_t rank, uint32_t thread) {
-  const uint64_t waits_for = passed_[std::size_t{rank} * threads_ + thread];
-  if (waits_for == phase_) complete();
-  return waits_for != phase_;
+  const uint64_t phase = waits_for(rank, thread);
+  if (phase == phase_) complete();
+  return phase != phase_;
 }
 
 void Cluster::complete() {

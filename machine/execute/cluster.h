@@ -41,6 +41,9 @@ class Cluster {
   // barrier.cluster: the thread arrives; whether all have since it did, or have ended.
   void arrive(uint32_t rank, uint32_t thread);
   bool passed(uint32_t rank, uint32_t thread);
+  uint64_t phase() const { return phase_; }
+  // The phase in which it arrived last.
+  uint64_t waits_for(uint32_t rank, uint32_t thread) const { return passed_[std::size_t{rank} * threads_ + thread]; }
 
  private:
   void complete();

@@ -188,6 +188,7 @@ class Executor {
       }
       launch_.done.fetch_add(last - first + 1, std::memory_order_relaxed);
       warn(*block);
+      if (BlockObserver* o = block->observer()) o->ends();
       block->leave_cluster();
       spare_.push_back(std::move(block));
     } catch (const KernelFault& f) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "machine/execute/code.h"
+#include "machine/isa/service.h"
 
 namespace coalesce::machine {
 
@@ -42,6 +43,12 @@ class BlockObserver {
   virtual void gave(uint32_t /*instruction*/, uint32_t /*lane*/, uint64_t /*address*/, Warp& /*w*/) {}  // malloc
   // The warp has used up a turn in which it has polled: it stands at w.now.
   virtual void turn_ends(Warp& /*w*/) {}
+  // Of a lane of the warp: a bulk copy is about to move that; all its bytes have come, as an mbarrier object hears now.
+  virtual void moves(const BulkPart& /*part*/, uint32_t /*instruction*/, uint32_t /*lane*/, Warp& /*w*/) {}
+  virtual void completes(uint64_t /*object*/, Warp& /*w*/) {}
+  // Lanes arrive at, or go on behind, the barrier of their cluster in that phase.
+  virtual void meets(uint32_t /*lanes*/, uint64_t /*phase*/, bool /*passes*/, Warp& /*w*/) {}
+  virtual void ends() {}  // the block: its shared memory is gone
   // True if those lanes, which can run, come to the same state over and over until others change memory.
   virtual bool waits(const Warp& /*w*/, uint32_t /*lanes*/) { return false; }
   // The words say what they wait for; `instruction`: the one that polls, or kNone.

@@ -183,6 +183,10 @@ void load(T& t, const TensorMap& m, const Words& w, uint64_t tile, uint64_t obje
   uint64_t bytes = 0;
   const std::array<std::byte, kChunk> fill = fill_of(m);
   each_part(t, m, w, [&](uint64_t at, int64_t first, int64_t count, const std::byte* from) {
+    t.moves({tile + at, 0, static_cast<uint64_t>(kChunk), object, false});
+    if (count > 0)
+      t.moves({tile + at + static_cast<uint64_t>(first), reinterpret_cast<uint64_t>(from), static_cast<uint64_t>(count),
+               object, false});
     std::memcpy(to + at, fill.data(), kChunk);
     if (count > 0) std::memcpy(to + at + first, from, static_cast<std::size_t>(count));
     convert(m, to + at + first, static_cast<std::size_t>(count));
@@ -221,6 +225,8 @@ uint64_t tensor(T& t, A a) {
   if (!reduces(m, form)) t.fail("a reduction that the tensor's type does not have");
   each_part(t, m, w, [&](uint64_t at, int64_t first, int64_t count, std::byte* to) {
     if (count <= 0) return;
+    t.moves({reinterpret_cast<uint64_t>(to), w.shared + at + static_cast<uint64_t>(first), static_cast<uint64_t>(count),
+             0, form.op != BulkOp::copy});
     if (form.op == BulkOp::copy)
       std::memcpy(to, tile + at + first, static_cast<std::size_t>(count));
     else

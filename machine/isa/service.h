@@ -15,6 +15,13 @@ class Cluster;
 class DeviceHeap;
 class DeviceRuntime;
 
+// Bytes in a row that a bulk copy is about to move. Generic addresses; 0: none.
+struct BulkPart {
+  uint64_t to = 0, from = 0, bytes = 0;
+  uint64_t object = 0;  // the mbarrier object that hears of it; 0: the copy is one of a group
+  bool reduces = false;
+};
+
 // The thread that asks.
 class ServiceThread {
  public:
@@ -25,6 +32,12 @@ class ServiceThread {
   virtual const std::byte* read(uint64_t address, uint64_t bytes) = 0;
   // Counts the sectors of global memory there as touched by the launch.
   virtual void touch(uint64_t address, uint64_t bytes) = 0;
+  // For who looks for mistakes: what is about to be moved; all bytes have come, as the object hears now; the thread
+  // arrives at, or goes on behind, a barrier of the cluster in that phase.
+  virtual void moves(const BulkPart& /*part*/) {}
+  virtual void completes(uint64_t /*object*/) {}
+  virtual void arrives(uint64_t /*phase*/) {}
+  virtual void passes(uint64_t /*phase*/) {}
   // The cluster of its block, and the block's rank there.
   virtual Cluster& cluster(uint32_t& rank) = 0;
   // The thread ends the launch with this message. / By an address that is not aligned.

@@ -252,6 +252,15 @@ void Flattener::move() {
 
 void Flattener::nothing() { emit(Kind::nothing); }
 
+// X.commit_group; X.wait_group N. The groups are of what is done when it is issued; `check` looks at them.
+void Flattener::groups(Nothing commit, Nothing wait) {
+  const auto& ops = in_->operands;
+  Instruction& i = emit(Kind::nothing);
+  i.mode = static_cast<uint8_t>(m_->has("commit_group") ? commit : wait);
+  if (m_->has("wait_group") && !ops.empty() && ops[0].kind == ptx::Operand::Kind::integer)
+    i.sources = {Value::imm(ops[0].bits)};
+}
+
 // Execution is sequentially consistent within a block, so fences do nothing; `check` looks at them.
 void Flattener::fence() {
   Nothing what = Nothing::nothing;  // of a proxy: between ways to memory that are one here

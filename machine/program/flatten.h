@@ -116,6 +116,7 @@ class Flattener {
   void texture_call(const std::vector<Value>& sources, uint32_t a, uint32_t b, bool counts);
   void is_space();
   void nothing();
+  void groups(Nothing commit, Nothing wait);
   void fence();
   void reduce_lanes();
   void elect();

@@ -134,7 +134,9 @@ Value Flattener::generic_address(const ptx::Operand& o, bool shared) {
 void Flattener::bulk_copy() {
   const auto& ops = in_->operands;
   if (m_->has("tensor")) return tensor_copy();
-  if (m_->has("commit_group") || m_->has("wait_group") || m_->has("prefetch")) return nothing();
+  if (m_->has("commit_group") || m_->has("wait_group"))
+    return groups(Nothing::bulk_commit, m_->has("read") ? Nothing::bulk_wait_read : Nothing::bulk_wait);
+  if (m_->has("prefetch")) return nothing();
   const bool reduces = !m_->suffixes.empty() && m_->suffixes[0] == "reduce";
   BulkForm form;
   std::vector<bool> spaces;  // whether it is shared

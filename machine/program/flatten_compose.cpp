@@ -185,14 +185,8 @@ void Flattener::async_copy() {
   const auto& ops = in_->operands;
   if (m_->has("mbarrier") && m_->has("arrive") && !m_->has("bulk")) return copies_arrive();
   if (m_->has("bulk")) return bulk_copy();
-  if (m_->has("commit_group") || m_->has("wait_group") || m_->has("wait_all")) {
-    Instruction& i = emit(Kind::nothing);
-    i.mode = static_cast<uint8_t>(m_->has("commit_group") ? Nothing::copies_commit
-                                  : m_->has("wait_group") ? Nothing::copies_wait
-                                                          : Nothing::copies_wait_all);
-    if (m_->has("wait_group") && !ops.empty() && ops[0].kind == Operand::integer) i.sources = {Value::imm(ops[0].bits)};
-    return;
-  }
+  if (m_->has("commit_group") || m_->has("wait_group") || m_->has("wait_all"))
+    return groups(Nothing::copies_commit, m_->has("wait_group") ? Nothing::copies_wait : Nothing::copies_wait_all);
   if (!m_->has("global") || ops.size() < 3 || ops[2].kind != Operand::integer) return unknown();
   const uint32_t bytes = static_cast<uint32_t>(ops[2].bits);
   if (bytes != 4 && bytes != 8 && bytes != 16) return unknown();

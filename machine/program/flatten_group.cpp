@@ -60,10 +60,8 @@ std::vector<uint32_t> Flattener::described_tiles(const ptx::Operand& descriptor,
 // wgmma.mma_async.sync.aligned.SHAPE.D.A.B{.satfinite}{.op.popc} d, a, b, whether d is added {, sign a, sign b}
 // {, a transposed}{, b transposed}: a is a descriptor or registers, b a descriptor.
 void Flattener::group_matrix() {
-  if (m_->has("fence") || m_->has("commit_group") || m_->has("wait_group")) {
-    emit(Kind::nothing);
-    return;
-  }
+  if (m_->has("fence")) return nothing();
+  if (m_->has("commit_group") || m_->has("wait_group")) return groups(Nothing::products_commit, Nothing::products_wait);
   Shape shape;
   std::vector<CellType> types;
   MatrixForm f;

@@ -156,7 +156,20 @@ enum class AddressSpace : uint8_t { generic, global, shared, local, constant, pa
 enum class Order : uint8_t { weak, volatile_, relaxed, acquire, release, acq_rel };
 enum class Scope : uint8_t { block, device };  // whom it reaches
 // The role of a Kind::nothing in `check` (Instruction::mode).
-enum class Nothing : uint8_t { nothing, block_fence, device_fence, copies_commit, copies_wait, copies_wait_all };
+enum class Nothing : uint8_t {
+  nothing,
+  block_fence,
+  device_fence,
+  copies_commit,  // cp.async
+  copies_wait,
+  copies_wait_all,
+  copies_arrive,  // cp.async.mbarrier.arrive
+  bulk_commit,    // cp.async.bulk
+  bulk_wait,
+  bulk_wait_read,
+  products_commit,  // wgmma
+  products_wait,
+};
 
 // mbarrier: isa/mbarrier.h.
 enum class AtomicOp : uint8_t { add, sub, min, max, inc, dec, and_, or_, xor_, exch, cas, mbarrier };

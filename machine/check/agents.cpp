@@ -1,0 +1,172 @@
+// What goes on beside the threads of a block, and between blocks of a cluster. Bulk copies and products of warp groups
+// are done when they are issued, but a program may not rely on it: they are accesses of agents, which nobody knows of
+// before a wait for them. (Not looked at: proxy fences; registers of a product.)
+#include <algorithm>
+
+#include "machine/check/check.h"
+#include "machine/execute/block.h"
+
+namespace coalesce::machine {
+
+namespace {
+
+constexpr uint64_t kPiece = 16;          // bytes that are looked at together
+constexpr std::size_t kManyGroups = 64;  // of bulk copies, kept one by one
+constexpr uint64_t kObject = sizeof(uint64_t);
+
+uint32_t lane_of_object(uint64_t object) { return static_cast<uint32_t>(object / kObject) % kLanes; }
+
+// The most bytes from `at` on that one access may have, at most `left`.
+uint32_t piece(uint64_t at, uint64_t left) {
+  uint64_t bytes = kPiece;
+  while (at % bytes != 0 || bytes > left) bytes /= 2;
+  return static_cast<uint32_t>(bytes);
+}
+
+}  // namespace
+
+// The accesses that the agent's lane does for a thread by an instruction, between two waits for it.
+AccessId BlockCheck::agent_id(Agent who, uint32_t lane, uint32_t instruction, uint32_t asked_by) {
+  AgentIds& a = agent(who, lane);
+  if (a.ids.clock != a.clock || a.instruction != instruction || a.asked_by != asked_by || a.ids.id < first_) {
+    const auto warp = static_cast<uint32_t>(warps_.size()) + static_cast<uint32_t>(who);
+    a.ids = {a.clock, check_.add({block_, warp, false, asked_by, a.clock, instruction})};
+    a.instruction = instruction;
+    a.asked_by = asked_by;
+  }
+  return a.ids.id;
+}
+
+// Knowledge of what the agent's lane has done before that clock.
+Knowledge BlockCheck::done_before(Agent who, uint32_t lane, Clock clock) const {
+  BlockClocks done{std::vector<Clock>(clocks()), {}};
+  LaneClocks of{};
+  of[lane % kLanes] = clock;
+  done.raise(static_cast<uint32_t>(warps_.size()) + static_cast<uint32_t>(who), of);
+  Knowledge all;
+  all.join(block_, std::move(done));
+  return all;
+}
+
+// One side of a part of a copy, piece by piece: the thread has to know what came before, as for an access of its own.
+void BlockCheck::agent_access(const BulkPart& part, bool writes, uint32_t instruction, uint32_t lane, Warp& w) {
+  static constexpr AccessRule kRead{Kind::load}, kWrite{Kind::store};
+  const bool grouped = part.object == 0, races = check_.room();
+  const Agent who = grouped  ? writes ? Agent::group_write : Agent::group_read
+                    : writes ? Agent::object_write
+                             : Agent::object_read;
+  MemoryOp op;
+  Access a;
+  a.op = &op;
+  a.instruction = instruction;
+  const uint64_t begin = writes ? part.to : part.from;
+  for (uint64_t at = 0; at < part.bytes; at += a.bytes) {
+    a.bytes = static_cast<uint8_t>(piece(begin + at, part.bytes - at));
+    Target t;
+    t.warp = w.index;
+    t.lane = lane;
+    t.as = (grouped ? w.index : lane_of_object(part.object)) % kLanes;
+    t.rule = writes ? &kWrite : &kRead;
+    // The cached allocation of an operation is none of ours.
+    if (!locate(a, w, begin + at, a.bytes, t)) continue;
+    t.id = races ? agent_id(who, t.as, instruction, w.index * kLanes + lane) : 0;
+    if (t.space == AddressSpace::global && last_->origin != Origin::heap)
+      check_.footprint().add(instruction, t.address, a.bytes, part.reduces ? "atomic" : writes ? "write" : "read");
+    if (t.home && t.home != this) come_back(a, t);
+    if (!writes && t.written && !t.written->any(t.at, a.bytes)) check_.found(seen(Hazard::uninitialised, a, t));
+    if (writes && t.written) t.written->set(t.at, a.bytes);
+    if (races && t.cells)
+      t.cells->visit(t.at, a.bytes, t.epoch, check_.made,
+                     [&](Cell& cell, uint64_t place) { check_cell(cell, place, a, t, false); });
+  }
+}
+
+void BlockCheck::moves(const BulkPart& part, uint32_t instruction, uint32_t lane, Warp& w) {
+  check_.tidy();
+  check_.count_change();
+  if (part.from != 0) agent_access(part, false, instruction, lane, w);
+  if (part.to != 0) agent_access(part, true, instruction, lane, w);
+  if (part.object != 0) return;
+  std::vector<BulkGroup>& groups = warps_[w.index].bulk;
+  const BulkGroup now{lane, warps_[w.index].bulk_group[lane], agent(Agent::group_read, w.index).clock,
+                      agent(Agent::group_write, w.index).clock};
+  if (groups.empty() || groups.back().lane != lane || groups.back().group != now.group) groups.push_back(now);
+}
+
+// The mbarrier object hears that its bytes have come: who waits for it knows what brought them.
+void BlockCheck::completes(uint64_t object, Warp& w) {
+  check_.count_change();
+  MemoryOp op;
+  Access a;
+  a.op = &op;
+  a.bytes = kObject;
+  Target t;
+  t.warp = w.index;
+  if (!locate(a, w, object, kObject, t) || !t.home) return;
+  const uint32_t lane = lane_of_object(object);
+  for (const Agent who : {Agent::object_read, Agent::object_write}) {
+    const Knowledge done = done_before(who, lane, ++agent(who, lane).clock);
+    t.home->places_.leave(t.address, block_, done, done, true);
+  }
+}
+
+// cp.async.bulk.wait_group: lanes wait for all but the last of their groups; `reads_only`: until those have read.
+void BlockCheck::wait_bulk(WarpState& s, const Instruction& i, const Warp& w, bool reads_only) {
+  const uint64_t left = i.sources.empty() ? 0 : i.sources[0].bits;
+  for (uint32_t m = w.active; m; m &= m - 1) {
+    const uint32_t lane = lowest(m);
+    Clock reads = 0, writes = 0;
+    const auto done = [&](const BulkGroup& g) { return g.lane == lane && g.group + left < s.bulk_group[lane]; };
+    for (const BulkGroup& g : s.bulk) {
+      if (!done(g)) continue;
+      reads = std::max(reads, g.reads);
+      writes = std::max(writes, g.writes);
+    }
+    if (reads == 0) continue;
+    s.view.learn(1u << lane, w.alive, done_before(Agent::group_read, w.index, reads + 1));
+    if (!reads_only) s.view.learn(1u << lane, w.alive, done_before(Agent::group_write, w.index, writes + 1));
+    if (!reads_only || s.bulk.size() > kManyGroups) std::erase_if(s.bulk, done);
+  }
+}
+
+// Lanes come to the barrier of their cluster, or go on behind it.
+void BlockCheck::meets(uint32_t lanes, uint64_t phase, bool passes, Warp& w) {
+  check_.count_change();
+  View& told = check_.meeting(block_ - w.owner->rank(), phase);
+  WarpView& view = warps_[w.index].view;
+  if (passes) return view.take(lanes, w.alive, told);
+  BlockClocks done{std::vector<Clock>(clocks()), {}};
+  view.give(lanes, w.alive, told, done);
+  told.known.join(block_, std::move(done));
+}
+
+// An access of another block's shared memory, which has to be there still.
+void BlockCheck::come_back(const Access& a, const Target& t) {
+  const auto thread = t.warp * kLanes + t.lane;
+  Visit& v = t.home->visits_[{a.instruction, block_, thread}];
+  v.clock = warps_[t.warp].view.now;
+  v.seen = seen(Hazard::race_shared, a, t);
+}
+
+void BlockCheck::ends() {
+  running_ = false;
+  for (const auto& [who, visit] : visits_) {
+    const auto& [instruction, block, thread] = who;
+    const bool known = std::ranges::any_of(warps_, [&, block = block, thread = thread](const WarpState& s) {
+      for (uint32_t lane = 0; lane < kLanes; ++lane)
+        if (s.view.knows(lane, block, thread / kLanes, thread % kLanes, visit.clock, false)) return true;
+      return false;
+    });
+    if (known) continue;
+    LaunchCheck::Seen s = visit.seen;
+    s.block = block;
+    s.note =
+        "a barrier of the cluster (cluster.sync()) has to come between this and the end of the block whose memory it "
+        "is";
+    s.ended = true;
+    check_.found(s);
+  }
+  visits_.clear();
+}
+
+}  // namespace coalesce::machine
