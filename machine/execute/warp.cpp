@@ -54,8 +54,8 @@ void BlockRun::leave(Warp& w, uint32_t join) {
         w.frames[ended.frame].used = false;
     }
     if (mask) {
-      // It may be where the parent's splits meet, too.
-      if (ended.frame == kNone && meets_at(w, ended.parent, ended.block)) {
+      // A call may return to where the sides of a branch around it meet.
+      if (meets_at(w, ended.parent, ended.block)) {
         w.joins[ended.parent].arrived |= mask;
         join = ended.parent;
         continue;

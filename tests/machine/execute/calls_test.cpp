@@ -65,6 +65,32 @@ TEST(Calls, PointerToTheCallersLocalArray) {
   for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], 2 * in[i] + 7);
 }
 
+// An array among the parameters, at an index that lanes do not share.
+TEST(Calls, AParameterWhoseAddressIsTaken) {
+  const std::string pick =
+      ".func (.param .b32 result) pick(.param .align 4 .b8 s[8])\n{\n" + kRegisters +
+      "ld.param.b32 %r1, [s];\nand.b32 %r3, %r1, 1;\nmov.b64 %rd1, s;\nmad.wide.u32 %rd2, %r3, 4, %rd1;\n"
+      "ld.param.b32 %r2, [%rd2];\nst.param.b32 [result], %r2;\nret;\n}\n";
+  const std::vector<uint32_t> in = numbers(64, 50);
+  const Ran r = run_map(pick,
+                        "add.u32 %r3, %r1, 100;\n{\n.param .align 4 .b8 a[8];\n.param .b32 v;\nst.param.b32 [a], %r1;\n"
+                        "st.param.b32 [a+4], %r3;\ncall.uni (v), pick, (a);\nld.param.b32 %r2, [v];\n}\n",
+                        in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], in[i] % 2 ? in[i] + 100 : in[i]);
+}
+
+// The predicate is the function's first register.
+TEST(Calls, AReturnUnderAGuard) {
+  const std::string f =
+      ".func (.param .b32 result) f(.param .b32 x)\n{\n.reg .pred %p;\n.reg .b32 %r<4>;\nld.param.b32 %r1, [x];\n"
+      "st.param.b32 [result], %r1;\nsetp.gt.u32 %p, %r1, 20;\n@%p ret;\nst.param.b32 [result], 7;\nret;\n}\n";
+  const std::vector<uint32_t> in = numbers(64, 50);
+  const Ran r = run_map(f, call("f", "%r2", "%r1"), in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], in[i] > 20 ? in[i] : 7);
+}
+
 // ---- Recursion ---------------------------------------------------------------------------------------------------
 
 uint32_t fibonacci(uint32_t n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
@@ -91,6 +117,25 @@ TEST(Recursion, InOneLaneOfSeveral) {
       in);
   ASSERT_EQ(r.report.fault, Fault::none) << r.message();
   for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], i == 37 ? 55u : 5u);
+}
+
+// A call that is the last on its side of a branch, here and in the function itself: lanes meet the others where it
+// returns.
+TEST(Recursion, ReturnsToWhereSidesMeet) {
+  const auto down = [](const std::string& x) {
+    return "{\n.param .b32 a;\nst.param.b32 [a], " + x + ";\ncall.uni down, (a);\n}\n";
+  };
+  const std::string function = ".func down(.param .b32 x)\n;\n.func down(.param .b32 x)\n{\n" + kRegisters +
+                               "ld.param.b32 %r1, [x];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra DONE;\n"
+                               "sub.u32 %r3, %r1, 1;\n" +
+                               down("%r3") + "DONE:\nst.global.u32 [count], %r1;\nret;\n}\n";
+  const Ran r =
+      run_map(".global .u32 count;\n" + function,
+              "mov.u32 %r2, 9;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra SKIP;\n" + down("%r1") + "SKIP:\n", numbers(64, 4));
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  EXPECT_EQ(r.read(), std::vector<uint32_t>(64, 9));
+  // Two warps: the last store, and one on each of the four levels (3, 2, 1, 0).
+  EXPECT_EQ(r.counters().global_store_requests, 2u * 5);
 }
 
 // Two sides call a function again and again, polling, so that they take turns: what each saved before a call is its
