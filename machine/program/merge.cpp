@@ -29,8 +29,6 @@ class Merger {
     }
     for (uint32_t b = 0; b < p_.blocks.size(); ++b)
       if (p_.blocks[b].reachable && !done[b] && !continues[b]) chain(b, done);
-    for (uint32_t b = 0; b < p_.blocks.size(); ++b)  // what is left stands in a ring of blocks without a beginning
-      if (p_.blocks[b].reachable && !done[b]) chain(b, done);
     gather();
     add_requests(p_, requests_);
   }
@@ -47,6 +45,7 @@ class Merger {
 
   void find_predecessors() {
     predecessors_.resize(p_.blocks.size());
+    predecessors_[0].push_back(kNone);  // the kernel's beginning: block 0 may be a loop's, too
     for (uint32_t b = 0; b < p_.blocks.size(); ++b)
       if (p_.blocks[b].reachable) each_successor(p_.blocks[b], [&](uint32_t s) { predecessors_[s].push_back(b); });
   }
@@ -84,7 +83,7 @@ class Merger {
     }
     const auto from_here = [&](uint32_t s) {
       return std::all_of(predecessors_[s].begin(), predecessors_[s].end(),
-                         [&](uint32_t q) { return q == b || inside[q]; });
+                         [&](uint32_t q) { return q == b || (q != kNone && inside[q]); });
     };
     if (!from_here(meet)) return {};
     for (const uint32_t s : found.between)

@@ -106,6 +106,27 @@ TEST(Merge, SeesThatAddressesAreOneSum) {
       << "an or that may meet a set bit adds nothing known";
 }
 
+// Sums that are made in many steps, and products of other registers.
+TEST(Merge, FollowsAddressesFarBack) {
+  const auto steps = [](const std::string& step) {
+    std::string text = "mov.u32 %r6, %r2;\n";
+    for (int k = 0; k < 6; ++k) {
+      const std::string from = "%r" + std::to_string(6 + k), to = "%r" + std::to_string(7 + k);
+      text += step.substr(0, step.find('$')) + to + ", " + from + step.substr(step.find('$') + 1) + "\n";
+    }
+    return text;
+  };
+  const auto two = [](const std::string& first, const std::string& second) {
+    return "ld.shared.u32 %r20, [" + first + "];\nld.shared.u32 %r21, [" + second + "];\n";
+  };
+  EXPECT_THAT(loads(steps("add.s32 $, 16;") + two("%r2+96", "%r12+4")), ElementsAre("8!"));
+  EXPECT_THAT(loads(steps("sub.s32 $, 16;") + two("%r2+96", "%r12+196")), ElementsAre("8!"));
+  EXPECT_THAT(loads(steps("mov.b32 $;") + two("%r2", "%r12+4")), ElementsAre("8!"));
+  EXPECT_THAT(loads("mad.lo.s32 %r6, %r1, 16, %r5;\nmad.lo.s32 %r7, %r3, 16, %r5;\n" + two("%r6", "%r7+4")),
+              ElementsAre("4", "4"))
+      << "of other registers";
+}
+
 // An address s + %r6, where %r6 is a multiple of 8 or not, by what it is made of: one load of 8 bytes, or two.
 TEST(Merge, AlignmentOfWhatAnAddressIsMadeOf) {
   struct {
@@ -183,8 +204,26 @@ TEST(Merge, LoadsAreMovedOverBranchesThatMeetAgain) {
   EXPECT_THAT(around("mov.u32 %r7, 0;\nAGAIN:\nadd.s32 %r7, %r7, 1;\nsetp.lt.u32 %p2, %r7, %r3;\n@%p2 bra AGAIN;\n"),
               ElementsAre("4", "4"))
       << "over a loop";
+  EXPECT_THAT(around("mov.u32 %r7, 0;\nAGAIN:\nadd.s32 %r7, %r7, 1;\nsetp.eq.u32 %p3, %r7, %r1;\n@%p3 bra OUT;\n"
+                     "setp.lt.u32 %p2, %r7, %r3;\n@%p2 bra AGAIN;\nOUT:\n"),
+              ElementsAre("4", "4"))
+      << "over a loop of two blocks";
   EXPECT_THAT(loads(load(0) + "setp.eq.u32 %p1, %r3, %r1;\n@%p1 bra ON;\n" + load(4) + "ON:\n"), ElementsAre("4", "4"))
       << "one side's own";
+}
+
+// A kernel that begins with a loop's first block comes there without having run the loop's last.
+TEST(Merge, TheKernelsBeginningIsAWayIntoItsFirstBlock) {
+  const std::string text =
+      ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n.reg .pred %p<2>;\n.reg .b32 %r<9>;\n"
+      ".shared .align 16 .b8 s[64];\nFIRST:\nld.shared.u32 %r1, [s];\nsetp.eq.u32 %p1, %r1, 7;\n@%p1 bra OUT;\n"
+      "ld.shared.u32 %r2, [s+4];\nbra.uni FIRST;\nOUT:\nret;\n}\n";
+  const ptx::Module module = ptx::parse(text, "merge.ptx");
+  std::unique_ptr<Decoded> p = decode(module, module.functions.front(), NoSymbols(), {{128, 1, 1}, {1024, 1, 1}});
+  merge_as_ptxas(*p);
+  ASSERT_EQ(p->sites.size(), 2u);
+  EXPECT_FALSE(p->sites[0].merged);
+  EXPECT_FALSE(p->sites[1].merged);
 }
 
 TEST(Merge, OnlyWhatTheSameLanesDo) {
