@@ -270,14 +270,11 @@ void Launch::wait_turn(uint64_t mine_index) {
   if (mine()) return;
   std::unique_lock lock(turn_mutex);
   waiting_for_turn.fetch_add(1);
-  while (!mine()) {
-    if (fault_block.load() < mine_index) {
-      waiting_for_turn.fetch_sub(1);
-      throw TurnAbandoned{};
-    }
+  bool abandoned = false;
+  while (!mine() && !(abandoned = fault_block.load() < mine_index))
     turn_changed.wait_for(lock, std::chrono::milliseconds(20));
-  }
   waiting_for_turn.fetch_sub(1);
+  if (abandoned) throw TurnAbandoned{};
 }
 
 void Launch::abandon(unsigned number) {

@@ -14,10 +14,6 @@ constexpr uint32_t kMaxInstructions = 4'000'000;  // after inlining; a call tree
 constexpr std::string_view kNothing[] = {"prefetch", "prefetchu", "nanosleep",  "discard",       "applypriority",
                                          "brkpt",    "pmevent",   "setmaxnreg", "griddepcontrol"};
 
-bool is_float_type(std::string_view word) {
-  return word == "f32" || word == "f64" || word == "f16" || word == "bf16" || word == "f16x2" || word == "bf16x2";
-}
-
 }  // namespace
 
 Mnemonic::Mnemonic(std::string_view text) {
@@ -184,7 +180,7 @@ void Flattener::pure() {
   }
   const std::string_view result_type = m_->opcode == "cvt" || m_->opcode == "set" ? before : type;
   std::vector<Value> sources;
-  for (std::size_t k = 0; k < given; ++k) sources.push_back(value(ops[k + 1], row->source[k], is_float_type(type)));
+  for (std::size_t k = 0; k < given; ++k) sources.push_back(value(ops[k + 1], row->source[k]));
   if (carry_in) sources.push_back(Value::of(carry()));
   std::vector<uint32_t> results{result(ops[0], row->result[0], result_type.starts_with("s"))};
   if (row->results == 2) {
@@ -216,7 +212,7 @@ void Flattener::move() {
     const std::size_t n = from.elements.size();
     std::vector<Value> parts;
     for (const ptx::Operand& e : from.elements)
-      parts.push_back(value(e, element_of_bytes(bytes / static_cast<unsigned>(n)), false));
+      parts.push_back(value(e, element_of_bytes(bytes / static_cast<unsigned>(n))));
     if (!find_pure("pack" + part_name(n))) return unknown();
     const uint32_t r = result(to, element, false);
     emit_pure("pack" + part_name(n), {r}, std::move(parts), true);
@@ -224,7 +220,7 @@ void Flattener::move() {
   }
   if (to.kind == Operand::vector) {  // mov.b64 {%r1, %r2}, %rd: two at a time
     const std::size_t n = to.elements.size();
-    const Value whole = value(from, element, false);
+    const Value whole = value(from, element);
     const Element part = element_of_bytes(bytes / static_cast<unsigned>(n));
     if (n == 2) {
       if (!find_pure("unpack" + part_name(2))) return unknown();
@@ -244,7 +240,7 @@ void Flattener::move() {
     }
     return finish_results();
   }
-  const Value v = value(from, element, false);
+  const Value v = value(from, element);
   const uint32_t r = result(to, element, false);
   emit_pure(element == Element::pred ? "mov.pred" : "mov.b" + std::to_string(8 * bytes), {r}, {v}, true);
   finish_results();

@@ -75,7 +75,7 @@ class Flattener {
   Instruction& emit(Kind kind);
   Instruction& emit_pure(std::string_view mnemonic, std::vector<uint32_t> results, std::vector<Value> sources,
                          bool counts);
-  Value value(const ptx::Operand& operand, Element wanted, bool wanted_float);
+  Value value(const ptx::Operand& operand, Element wanted);
   Value fitted(Value v,
                Element wanted);  // widened or narrowed by a helper instruction where the register is of another size
   uint32_t result(const ptx::Operand& operand, Element produced, bool is_signed);  // register to write; helper queued

@@ -283,7 +283,7 @@ void Flattener::call_pointer(const ptx::Operand& callee, const std::string& prot
       if (in.mnemonic.starts_with("mov"))
         for (const ptx::Operand& o : in.operands)
           if (o.kind == Operand::symbol) taken.insert(o.name);
-  const Value address = value(callee, Element::b64, false);
+  const Value address = value(callee, Element::b64);
   emit(Kind::nothing);  // the call itself
   std::vector<uint32_t> to_end;
   const ptx::Instruction* const call = in_;
@@ -346,7 +346,7 @@ void Flattener::allocate_stack() {
     if (ops[2].kind != Operand::integer || ops[2].bits == 0 || (ops[2].bits & (ops[2].bits - 1))) return unknown();
     alignment = std::max(alignment, ops[2].bits);
   }
-  const Value size = value(ops[1], Element::b64, false);
+  const Value size = value(ops[1], Element::b64);
   const uint32_t raised = new_register(Element::b64), at = new_register(Element::b64);
   emit_pure("add.s64", {raised}, {Value::of(stack_pointer_), Value::imm(alignment - 1)}, false);
   emit_pure("and.b64", {at}, {Value::of(raised), Value::imm(~(alignment - 1))}, false);
@@ -369,7 +369,7 @@ void Flattener::save_stack() {
 
 void Flattener::restore_stack() {
   if (in_->operands.size() != 1 || stack_pointer_ == kNone || in_->guard >= 0) return unknown();
-  const Value to = value(in_->operands[0], Element::b64, false);
+  const Value to = value(in_->operands[0], Element::b64);
   emit_pure("mov.b64", {stack_pointer_}, {to}, true);
 }
 

@@ -56,8 +56,8 @@ void Flattener::map_address() {
   if (ops.size() != 3 || !(m_->has("u32") || m_->has("u64"))) return unknown();
   const bool shared = m_->has("shared::cluster");
   const Element element = m_->has("u32") ? Element::b32 : Element::b64;
-  const Value at = pure64("and.b64", {value(ops[1], Element::b64, false), Value::imm(kOffset)});
-  const Value rank = pure64("and.b64", {value(ops[2], Element::b64, false), Value::imm(0xffffffff)});
+  const Value at = pure64("and.b64", {value(ops[1], Element::b64), Value::imm(kOffset)});
+  const Value rank = pure64("and.b64", {value(ops[2], Element::b64), Value::imm(0xffffffff)});
   const Value own =
       pure64("and.b64", {fitted(cluster_register("%cluster_ctarank"), Element::b64), Value::imm(0xffffffff)});
   const Value high = pure64("shl.b64", {pure64("add.u64", {rank, Value::imm(1)}), Value::imm(kShift)});
@@ -75,7 +75,7 @@ void Flattener::map_address() {
 void Flattener::cluster_rank_of() {
   const auto& ops = in_->operands;
   if (ops.size() != 2 || !(m_->has("u32") || m_->has("u64"))) return unknown();
-  const Value at = pure64("and.b64", {value(ops[1], Element::b64, false), Value::imm(0xffffffff)});
+  const Value at = pure64("and.b64", {value(ops[1], Element::b64), Value::imm(0xffffffff)});
   const Value own = fitted(cluster_register("%cluster_ctarank"), Element::b64);
   const Value high = pure64("shr.u64", {at, Value::imm(kShift)});
   const uint32_t is_own = new_register(Element::pred);
@@ -168,7 +168,7 @@ void Flattener::bulk_copy() {
       ops.size() != at + form.multicast + policy + form.masked)
     return unknown();
   const auto number = [&](const ptx::Operand& o) {
-    const Value v = value(o, o.kind == Operand::reg ? Element::none : Element::b32, false);
+    const Value v = value(o, o.kind == Operand::reg ? Element::none : Element::b32);
     return v.is_constant() ? Value::imm(v.bits & 0xffffffff) : fitted(v, Element::b64);
   };
   std::vector<Value> words{generic_address(ops[0], spaces[0]), generic_address(ops[1], spaces[1]), number(ops[2]),
@@ -192,7 +192,7 @@ void Flattener::tensor_copy() {
       place.elements[0].elements.size() != form.rank)
     return unknown();
   const auto number = [&](const ptx::Operand& o) {
-    const Value v = value(o, o.kind == Operand::reg ? Element::none : Element::b32, false);
+    const Value v = value(o, o.kind == Operand::reg ? Element::none : Element::b32);
     return v.is_constant() ? Value::imm(v.bits & 0xffffffff) : fitted(v, Element::b64);
   };
   std::vector<Value> words(13, Value::imm(0));
@@ -239,10 +239,8 @@ void Flattener::store_async() {
       (vector && ops[1].elements.size() != form.count))
     return unknown();
   std::vector<Value> words{generic_address(ops[0], true), generic_address(ops[2], true), Value::imm(form.word())};
-  const bool real = form.type == BulkType::f32 || form.type == BulkType::f64;
   for (uint8_t k = 0; k < form.count; ++k)
-    words.push_back(
-        fitted(value(vector ? ops[1].elements[k] : ops[1], element_of_bytes(form.width()), real), Element::b64));
+    words.push_back(fitted(value(vector ? ops[1].elements[k] : ops[1], element_of_bytes(form.width())), Element::b64));
   service(kStoreAsync, std::move(words), kNone);
 }
 

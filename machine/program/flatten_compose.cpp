@@ -59,9 +59,7 @@ bool Flattener::compare_parts(std::vector<std::string_view> suffixes, std::vecto
     if (!is_boolean(s)) name += "." + std::string(s);
   const PureOp* row = find_pure(pair ? name + "|" : name);
   if (!row || in_->operands.size() < 3) return false;
-  const bool is_float = suffixes.back().find('f') != std::string_view::npos;
-  std::vector<Value> sources{value(in_->operands[1], row->source[0], is_float),
-                             value(in_->operands[2], row->source[1], is_float)};
+  std::vector<Value> sources{value(in_->operands[1], row->source[0]), value(in_->operands[2], row->source[1])};
   tests->push_back(new_register(Element::pred));
   if (pair) tests->push_back(new_register(Element::pred));
   emit_pure(row->mnemonic, *tests, std::move(sources), false);
@@ -83,7 +81,7 @@ bool Flattener::composed_set() {
   std::vector<uint32_t> tests;
   if (!compare_parts(suffixes, &tests)) return false;
   if (!join.empty()) {
-    const Value c = value(in_->operands[3], Element::pred, false);
+    const Value c = value(in_->operands[3], Element::pred);
     for (uint32_t& t : tests) {
       const uint32_t joined = new_register(Element::pred);
       emit_pure(std::string(join) + ".pred", {joined}, {Value::of(t), c}, false);
@@ -118,7 +116,7 @@ bool Flattener::composed_setp() {
   const ptx::Operand& d = in_->operands[0];
   std::vector<uint32_t> tests;
   if (d.kind != Operand::reg || !compare_parts(suffixes, &tests)) return false;
-  const Value c = join.empty() ? Value::imm(0) : value(in_->operands[3], Element::pred, false);
+  const Value c = join.empty() ? Value::imm(0) : value(in_->operands[3], Element::pred);
   const std::string name = join.empty() ? "mov.pred" : std::string(join) + ".pred";
   bool counts = true;
   for (std::size_t k = 0; k < 2; ++k) {
@@ -139,8 +137,8 @@ bool Flattener::composed_lop3() {
       ops[0].reg2 < 0)
     return false;
   std::vector<Value> sources;
-  for (std::size_t k = 1; k < 5; ++k) sources.push_back(value(ops[k], Element::b32, false));
-  const Value q = value(ops[5], Element::pred, false);
+  for (std::size_t k = 1; k < 5; ++k) sources.push_back(value(ops[k], Element::b32));
+  const Value q = value(ops[5], Element::pred);
   const uint32_t d = new_register(Element::b32), test = new_register(Element::pred);
   emit_pure("lop3.b32", {d}, std::move(sources), false);
   emit_pure("setp.ne.u32", {test}, {Value::of(d), Value::imm(0)}, false);
@@ -155,7 +153,7 @@ bool Flattener::extreme_of_three() {
   const PureOp* row = find_pure(in_->mnemonic);
   if (!row || row->sources != 2) return false;
   std::vector<Value> v;
-  for (std::size_t k = 1; k < 4; ++k) v.push_back(value(in_->operands[k], row->source[0], true));
+  for (std::size_t k = 1; k < 4; ++k) v.push_back(value(in_->operands[k], row->source[0]));
   const uint32_t t = new_register(row->result[0]), r = result(in_->operands[0], row->result[0], false);
   emit_pure(row->mnemonic, {t}, {v[0], v[1]}, false);
   emit_final(row->mnemonic, {r}, {Value::of(t), v[2]}, true);
@@ -200,9 +198,9 @@ void Flattener::async_copy() {
                                                            : Element::b32;
     if (e == Element::pred) {
       whole = new_register(Element::pred);
-      emit_pure("not.pred", {whole}, {value(o, Element::pred, false)}, false);
+      emit_pure("not.pred", {whole}, {value(o, Element::pred)}, false);
     } else if (e == Element::b32 && (o.kind == Operand::reg || o.bits < bytes)) {
-      size = value(o, Element::b32, false);
+      size = value(o, Element::b32);
       whole = new_register(Element::pred);
       emit_pure("setp.ge.u32", {whole}, {*size, Value::imm(bytes)}, false);
     }
@@ -286,7 +284,7 @@ void Flattener::vector_atomic(const MemoryOp& form, bool returns) {
   const Element element = element_of_bytes(form.width);
   std::vector<Value> operands;
   std::vector<uint32_t> old;
-  for (const ptx::Operand& o : what.elements) operands.push_back(value(o, element, form.number == Number::f32));
+  for (const ptx::Operand& o : what.elements) operands.push_back(value(o, element));
   for (std::size_t k = 0; k < count; ++k) {
     MemoryOp op = form;
     op.count = 1;

@@ -17,7 +17,7 @@ void Flattener::branch() {
 
 void Flattener::branch_table() {
   if (in_->operands.size() != 2 || in_->guard >= 0) return unknown();
-  const Value index = value(in_->operands[0], Element::b32, false);
+  const Value index = value(in_->operands[0], Element::b32);
   const std::string& name = in_->operands[1].name;
   for (const ptx::Function::Table& t : frame_->function->branch_tables)
     if (t.name == name && !t.targets.empty()) {
@@ -79,7 +79,7 @@ void Flattener::shuffle() {
   else
     return unknown();
   std::vector<Value> sources;
-  for (std::size_t k = 1; k < need; ++k) sources.push_back(value(in_->operands[k], Element::b32, false));
+  for (std::size_t k = 1; k < need; ++k) sources.push_back(value(in_->operands[k], Element::b32));
   const uint32_t to = result(in_->operands[0], Element::b32, false);
   const uint32_t valid =
       in_->operands[0].reg2 >= 0 ? frame_->registers[static_cast<std::size_t>(in_->operands[0].reg2)] : kNone;
@@ -104,8 +104,8 @@ void Flattener::vote() {
                         : m_->has("all") ? VoteMode::all
                         : m_->has("any") ? VoteMode::any
                                          : VoteMode::uni;
-  std::vector<Value> sources{value(in_->operands[1], Element::pred, false)};
-  if (sync) sources.push_back(value(in_->operands[2], Element::b32, false));
+  std::vector<Value> sources{value(in_->operands[1], Element::pred)};
+  if (sync) sources.push_back(value(in_->operands[2], Element::b32));
   const uint32_t to = result(in_->operands[0], ballot ? Element::b32 : Element::pred, false);
   Instruction& i = emit(Kind::vote);
   i.mode = static_cast<uint8_t>(mode);
@@ -118,7 +118,7 @@ void Flattener::vote() {
 void Flattener::match() {
   if (in_->operands.size() != 3 || !m_->has("sync")) return unknown();
   const Element element = m_->has("b64") ? Element::b64 : Element::b32;
-  std::vector<Value> sources{value(in_->operands[1], element, false), value(in_->operands[2], Element::b32, false)};
+  std::vector<Value> sources{value(in_->operands[1], element), value(in_->operands[2], Element::b32)};
   const uint32_t to = result(in_->operands[0], Element::b32, false);
   const uint32_t all =
       in_->operands[0].reg2 >= 0 ? frame_->registers[static_cast<std::size_t>(in_->operands[0].reg2)] : kNone;
@@ -137,8 +137,7 @@ void Flattener::reduce_lanes() {
   if (in_->operands.size() != 3 || !m_->has("sync") || m_->has("f32")) return unknown();
   for (const auto& [name, op] : names)
     if (m_->has(name)) {
-      std::vector<Value> sources{value(in_->operands[1], Element::b32, false),
-                                 value(in_->operands[2], Element::b32, false)};
+      std::vector<Value> sources{value(in_->operands[1], Element::b32), value(in_->operands[2], Element::b32)};
       const uint32_t to = result(in_->operands[0], Element::b32, false);
       Instruction& i = emit(Kind::reduce_lanes);
       i.mode = static_cast<uint8_t>(op);
@@ -153,7 +152,7 @@ void Flattener::reduce_lanes() {
 
 void Flattener::elect() {
   if (in_->operands.size() != 2) return unknown();
-  std::vector<Value> sources{value(in_->operands[1], Element::b32, false)};
+  std::vector<Value> sources{value(in_->operands[1], Element::b32)};
   const ptx::Operand& d = in_->operands[0];
   const uint32_t to = result(d, Element::b32, false);
   const uint32_t leader = d.reg2 >= 0 ? frame_->registers[static_cast<std::size_t>(d.reg2)] : kNone;
@@ -166,7 +165,7 @@ void Flattener::elect() {
 void Flattener::barrier() {
   if (m_->has("warp")) {
     if (in_->operands.size() != 1) return unknown();
-    std::vector<Value> sources{value(in_->operands[0], Element::b32, false)};
+    std::vector<Value> sources{value(in_->operands[0], Element::b32)};
     Instruction& i = emit(Kind::warp_barrier);
     i.names_lanes = true;
     i.sources = std::move(sources);
@@ -186,10 +185,10 @@ void Flattener::barrier() {
   const std::size_t left = in_->operands.size() - at;
   const bool red = to != kNone;
   if (left < (red ? 2u : 1u) || left > (red ? 3u : 2u)) return unknown();
-  const Value id = value(in_->operands[at++], Element::b32, false);
-  const Value threads = left == (red ? 3u : 2u) ? value(in_->operands[at++], Element::b32, false) : Value::imm(0);
+  const Value id = value(in_->operands[at++], Element::b32);
+  const Value threads = left == (red ? 3u : 2u) ? value(in_->operands[at++], Element::b32) : Value::imm(0);
   std::vector<Value> sources{id, threads};
-  if (red) sources.push_back(value(in_->operands[at], Element::pred, false));
+  if (red) sources.push_back(value(in_->operands[at], Element::pred));
   if (!id.is_constant() || !threads.is_constant() || threads.bits != 0 || mode == BarrierMode::arrive)
     out_.needs_general_mode = true;
   Instruction& i = emit(Kind::barrier);

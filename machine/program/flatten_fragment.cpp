@@ -174,7 +174,7 @@ void Flattener::matrix_fragment() {
   f.base = f.op.address.is_reg() ? fitted(f.op.address, Element::b64) : f.op.address;
   const uint32_t across = which == 'a' ? shape.k : which == 'b' ? (row ? shape.n : shape.k) : shape.n;
   const uint32_t minor = which == 'a' ? (row ? shape.k : shape.m) : which == 'b' ? across : row ? shape.n : shape.m;
-  const Value stride = operands == 3 ? value(in_->operands[2], Element::b32, false) : Value::imm(minor);
+  const Value stride = operands == 3 ? value(in_->operands[2], Element::b32) : Value::imm(minor);
   const uint32_t bits = bits_of(f.cell);
   f.line = stride.is_constant() ? Value::imm(stride.bits * bits / 8)
            : bits >= 8          ? Value::of(matrix_pure("mul.lo.s32", Element::b32, {stride, Value::imm(bits / 8)}))

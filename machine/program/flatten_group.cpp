@@ -33,7 +33,7 @@ bool has_group_shape(CellType cell, const Shape& s) {
 // The tiles that a descriptor describes, in registers.
 std::vector<uint32_t> Flattener::described_tiles(const ptx::Operand& descriptor, bool left, bool transposed,
                                                  std::size_t count) {
-  const Value from = value(descriptor, Element::b64, false);
+  const Value from = value(descriptor, Element::b64);
   std::vector<uint32_t> tiles;
   for (std::size_t t = 0; t < count; ++t) tiles.push_back(new_register(Element::b32));
   for (std::size_t first = 0; first < count; first += 4) {
@@ -104,7 +104,7 @@ void Flattener::group_matrix() {
   if (sources.size() != lefts) return unknown("wrong number or size of registers for '" + in_->mnemonic + "'");
   const std::vector<uint32_t> right = described_tiles(ops[2], false, numbers[3] != 0, rights);
   sources.insert(sources.end(), right.begin(), right.end());
-  const Value added = value(ops[3], Element::pred, false);
+  const Value added = value(ops[3], Element::pred);
   for (const uint32_t r : results)
     sources.push_back(matrix_pure("selp.b32", Element::b32, {Value::of(r), Value::imm(0), added}));
   emit_matrix(f, sources, results, false, false);

@@ -45,7 +45,7 @@ void Flattener::mbarrier() {
   // Counts and sizes are unsigned and have 32 bits.
   const auto count = [&](std::size_t k) {
     if (k >= ops.size()) return Value::imm(1);
-    const Value v = value(ops[k], Element::b32, false);
+    const Value v = value(ops[k], Element::b32);
     return v.is_constant() ? Value::imm(v.bits & 0xffffffff) : fitted(v, Element::b64);
   };
   if (what == "init" && ops.size() == 2) {
@@ -61,7 +61,7 @@ void Flattener::mbarrier() {
     return mbarrier_access(ops[0], AtomicOp::mbarrier, moved(less, kMbarrierBytes), kNone, Order::release);
   }
   if (what == "pending_count" && ops.size() == 2) {
-    const Value state = value(ops[1], Element::b64, false);
+    const Value state = value(ops[1], Element::b64);
     const uint32_t r = result(ops[0], Element::b64, false);
     emit_pure("and.b64", {r}, {state, Value::imm(kMbarrierCount)}, true);
     return finish_results();
@@ -82,7 +82,7 @@ void Flattener::mbarrier() {
   }
   if ((what == "test_wait" || what == "try_wait") && (ops.size() == 3 || (what == "try_wait" && ops.size() == 4))) {
     const bool parity = m_->has("parity");
-    const Value phase = parity ? moved(count(2), kMbarrierPhase) : value(ops[2], Element::b64, false);
+    const Value phase = parity ? moved(count(2), kMbarrierPhase) : value(ops[2], Element::b64);
     const uint32_t now = new_register(Element::b64);
     mbarrier_access(ops[1], AtomicOp::mbarrier, Value::imm(0), now, Order::acquire);
     out_.code.back().counts = false;

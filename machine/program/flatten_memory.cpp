@@ -190,7 +190,6 @@ void Flattener::load_store(bool is_store) {
   op.scope = scope_of(*m_);
   op.is_volatile = order != Order::weak;
   op.sign_extend = ptx::name_of(type).starts_with("s");
-  const bool is_float = type == ptx::Type::f32 || type == ptx::Type::f64;
   for (std::size_t k = 0; k < count; ++k) {
     const ptx::Operand& v = count > 1 ? what.elements[k] : what;
     if (is_store) {
@@ -200,7 +199,7 @@ void Flattener::load_store(bool is_store) {
       // A store reads the low bytes of a register as wide or wider than the type.
       Value stored = v.kind == Operand::reg && !v.negated
                          ? Value::of(frame_->registers[static_cast<std::size_t>(v.reg)])
-                         : value(v, element_of_bytes(width), is_float);
+                         : value(v, element_of_bytes(width));
       op.value_bytes[k] =
           static_cast<uint8_t>(stored.is_reg() ? bytes_of(out_.registers[stored.reg].element) : std::max(2u, width));
       if (stored.is_reg() && out_.registers[stored.reg].element == Element::pred) return unknown();
@@ -270,7 +269,7 @@ void Flattener::atomic(bool returns) {
   const Element element = element_of_bytes(width);
   for (std::size_t k = 0; k < operands; ++k) {
     if (in_->operands[first + 1 + k].kind == Operand::vector) return unknown();
-    op.values[k] = value(in_->operands[first + 1 + k], element, number == Number::f32 || number == Number::f64);
+    op.values[k] = value(in_->operands[first + 1 + k], element);
     op.value_bytes[k] = static_cast<uint8_t>(bytes_of(element));
   }
   if (returns) op.result = result(in_->operands[0], element, number == Number::signed_);
@@ -300,7 +299,7 @@ void Flattener::address_conversion() {
   if (space == AddressSpace::local) window = kLocalWindow;
   if (space == AddressSpace::param && frame_->function == &kernel_) window = kParamWindow;
   if (space == AddressSpace::param && frame_->function != &kernel_) window = kLocalWindow;
-  const Value v = value(in_->operands[1], Element::b64, false);
+  const Value v = value(in_->operands[1], Element::b64);
   const uint32_t r = result(in_->operands[0], Element::b64, false);
   if (window == 0)
     emit_pure("mov.b64", {r}, {v}, true);
@@ -312,7 +311,7 @@ void Flattener::address_conversion() {
 void Flattener::is_space() {
   AddressSpace space = AddressSpace::generic;
   if (m_->suffixes.size() != 1 || !space_from(m_->suffixes[0], &space) || in_->operands.size() != 2) return unknown();
-  const Value v = value(in_->operands[1], Element::b64, false);
+  const Value v = value(in_->operands[1], Element::b64);
   const uint32_t r = result(in_->operands[0], Element::pred, false);
   const uint32_t window = new_register(Element::b64);
   emit_pure("shr.u64", {window}, {v, Value::imm(48)}, false);

@@ -80,7 +80,7 @@ void Flattener::param_store() {
     const ptx::Operand& from = what.kind == Operand::vector ? what.elements[k] : what;
     const uint32_t offset = static_cast<uint32_t>(where.offset + static_cast<int64_t>(k * width));
     const Element element = element_of_bytes(width);
-    const Value v = value(from, element, type == ptx::Type::f32 || type == ptx::Type::f64);
+    const Value v = value(from, element);
     ParamStorage& s = storages_[index];
     for (const auto& [key, reg] : s.pieces)
       if (key != std::make_pair(offset, width) && offset < key.first + key.second && key.first < offset + width)

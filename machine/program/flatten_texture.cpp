@@ -31,7 +31,7 @@ bool Flattener::texture_place(const ptx::Operand& place, unsigned wanted, const 
   if ((vector ? at.elements.size() : 1) < wanted) return false;
   for (unsigned k = 0; k < wanted; ++k) {
     const ptx::Operand& o = vector ? at.elements[k] : at;
-    Value v = value(o, Element::b32, true);
+    Value v = value(o, Element::b32);
     for (const ptx::Operand& r : results.elements)
       if (o.kind == Operand::reg && r.kind == Operand::reg && r.reg == o.reg) {
         const uint32_t copy = new_register(Element::b32);
@@ -118,7 +118,7 @@ void Flattener::surface() {
   const Element element = element_of_bytes(op.width);
   if (!load) {
     for (unsigned k = 0; k < op.count; ++k) {
-      Value v = value(part(k), element, false);
+      Value v = value(part(k), element);
       if (!v.is_reg()) {
         const uint32_t r = new_register(element);
         emit_pure("mov.b" + std::to_string(8 * bytes_of(element)), {r}, {v}, false);

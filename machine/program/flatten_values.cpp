@@ -141,7 +141,7 @@ int64_t Flattener::symbol_value(const std::string& name, int64_t offset, bool ge
   fail("unknown symbol '" + name + "'");
 }
 
-Value Flattener::value(const ptx::Operand& o, Element wanted, bool wanted_float) {
+Value Flattener::value(const ptx::Operand& o, Element wanted) {
   switch (o.kind) {
     case Operand::reg: {
       Value v = Value::of(frame_->registers[static_cast<std::size_t>(o.reg)]);
@@ -154,7 +154,6 @@ Value Flattener::value(const ptx::Operand& o, Element wanted, bool wanted_float)
     }
     case Operand::integer:
       if (wanted == Element::pred) return Value::imm((o.bits != 0) != o.negated ? ~uint64_t{0} : 0);
-      if (wanted_float && wanted == Element::b64) return Value::imm(o.bits);
       return Value::imm(o.bits);
     case Operand::real:
       if (wanted == Element::b32 && !o.is_f32)

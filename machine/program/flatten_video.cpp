@@ -138,7 +138,7 @@ bool Flattener::composed_video() {
   };
   std::vector<Value> sources;
   for (std::size_t k = 1; k < 4; ++k)
-    sources.push_back(k < ops.size() ? value(whole(ops[k]), Element::b32, false) : Value::imm(0));
+    sources.push_back(k < ops.size() ? value(whole(ops[k]), Element::b32) : Value::imm(0));
   sources.push_back(Value::imm(word_of(form)));
   const uint32_t r = result(whole(ops[0]), Element::b32, form.signed_d);
   emit_final("video", {r}, std::move(sources), true);

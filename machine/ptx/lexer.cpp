@@ -122,8 +122,7 @@ Token Lexer::next() {
   if (*at_ == '.') {
     at_++;
     start++;
-    while (at_ < end_ && (is(*at_, word_part) || (*at_ == ':' && at_ + 1 < end_ && at_[1] == ':')))
-      at_ += *at_ == ':' ? 2 : 1;
+    while (at_ < end_ && is(*at_, word_part)) at_++;
     if (at_ == start) fail(start - 1, "expected a name after '.'");
     return done(Token::Kind::directive);
   }
