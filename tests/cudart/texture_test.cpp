@@ -161,6 +161,31 @@ TEST_F(TextureTest, Interpolates) {
               ElementsAre(3.5f, 2, 1));
 }
 
+// Within half a texel of an edge the texel there counts alone, exactly.
+TEST_F(TextureTest, InterpolatesNothingBeyondTheEdges) {
+  const std::vector<float> values{0.1f, 3.7e-5f, 1234.567f, -0.3f};
+  for (const bool normalised : {false, true}) {
+    const auto t = texture(resource(array(values, {4, 0, 0})), reading(1, true, normalised));
+    const float size = normalised ? 4 : 1;
+    EXPECT_THAT(
+        sampled(k1d, t, {{3.53f / size}, {3.7f / size}, {3.99f / size}, {5.2f / size}, {0.1f / size}, {0.47f / size}}),
+        ElementsAre(-0.3f, -0.3f, -0.3f, -0.3f, 0.1f, 0.1f));
+  }
+}
+
+// Two calls give the four results; the second reads the coordinates that the first may have overwritten.
+TEST_F(TextureTest, ResultsMayTakeTheCoordinatesPlaces) {
+  const auto t = texture(resource(array(ramp(16), {2, 2, 0}, 0, {32, 32, 32, 32, 2})), reading(1));
+  const auto v = run<float>(
+      "tex.2d.v4.f32.f32 {%f2, %f1, %f3, %f4}, [%rd1, {%f1, %f2}];\nmov.b32 %r5, %f2;\nmov.b32 %r6, %f1;\n"
+      "mov.b32 %r7, %f3;\nmov.b32 %r8, %f4;\n",
+      t, std::vector<std::array<float, 4>>{{0.f, 0.f}, {1.f, 0.f}, {0.f, 1.f}, {1.f, 1.f}});
+  for (std::size_t k = 0; k < 4; ++k) {
+    const auto first = static_cast<float>(4 * k);
+    EXPECT_THAT(v[k], ElementsAre(first, first + 1, first + 2, first + 3));
+  }
+}
+
 TEST_F(TextureTest, IntegersAsFractionsOfTheirRange) {
   const std::vector<uint8_t> bytes{0, 51, 255, 102};
   cudaArray* a = array(bytes, {1, 0, 0}, 0, {8, 8, 8, 8, 1});

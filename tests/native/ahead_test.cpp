@@ -116,6 +116,42 @@ TEST(Ahead, IfIBelowN) {
     }
 }
 
+// The same with addresses that were computed before a barrier, and the index behind it.
+TEST(Ahead, IfIBelowNWithAddressesFromBefore) {
+  constexpr uint32_t kAll = 6 * 128;
+  const Numbers in = numbers(kAll);
+  Shape s;
+  s.grid = {6, 1, 1};
+  s.block = {128, 1, 1};
+  for (const uint32_t n : {1u, 512u, 544u, 600u, kAll}) {
+    const std::string text = kernel(
+        ".param .u64 out, .param .u64 in, .param .u32 n",
+        "ld.param.u64 %rd1, [out];\nld.param.u64 %rd2, [in];\nld.param.u32 %r5, [n];\nmov.u32 %r1, %tid.x;\n"
+        "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\nmad.lo.u32 %r4, %r2, %r3, %r1;\nmul.wide.u32 %rd3, %r4, 4;\n"
+        "add.s64 %rd4, %rd2, %rd3;\nadd.s64 %rd5, %rd1, %rd3;\nbar.sync 0;\nmad.lo.u32 %r6, %r2, %r3, %r1;\n"
+        "setp.ge.u32 %p1, %r6, %r5;\n@%p1 bra DONE;\nld.global.u32 %r10, [%rd4];\nadd.u32 %r10, %r10, 1;\n"
+        "st.global.u32 [%rd5], %r10;\nDONE:\n");
+    const Ran r = run(text, {zeros<uint32_t>(kAll), buffer(in), value(n)}, s);
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    for (uint32_t i = 0; i < kAll; ++i) ASSERT_EQ(r.read()[i], i < n ? in[i] + 1 : 0) << i << " of " << n;
+  }
+}
+
+// mad.wide adds to an address that wraps, in the third of three rounds: lanes from 16 on are far away.
+TEST(Ahead, AnAddressThatWrapsAsAnAddend) {
+  const Ran r = run(kernel(".param .u64 in, .param .u32 zero",
+                           "ld.param.u64 %rd1, [in];\nld.param.u32 %r9, [zero];\nmov.u32 %r1, %tid.x;\n"
+                           "mov.u32 %r7, 0xffffff00;\nmul.wide.u32 %rd5, %r7, 4;\nsub.s64 %rd1, %rd1, %rd5;\n"
+                           "mov.u32 %r20, 0;\nLOOP:\nadd.u32 %r8, %r1, %r7;\nmul.wide.u32 %rd2, %r8, 4;\n"
+                           "mad.wide.u32 %rd3, %r9, 4, %rd2;\nadd.s64 %rd4, %rd1, %rd3;\nld.global.u32 %r10, [%rd4];\n"
+                           "add.u32 %r20, %r20, %r10;\nadd.u32 %r7, %r7, 0x78;\nsetp.ge.u32 %p1, %r7, 0xffffff00;\n"
+                           "@%p1 bra LOOP;\n"),
+                    {buffer(numbers(512)), value(0u)});
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+  ASSERT_FALSE(r.report.diagnostics.empty());
+  EXPECT_EQ(r.report.diagnostics[0].lanes, 1u << 16);
+}
+
 // A lane of any warp that reads behind the array: the same fault, and what blocks before it wrote.
 TEST(Ahead, BehindTheArray) {
   constexpr uint32_t kAll = 6 * 128;

@@ -2,11 +2,18 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
 namespace coalesce::machine::test {
+
+namespace {
+std::atomic<uint64_t> unsound{0};
+}  // namespace
+
+uint64_t unsound_kernels() { return unsound.load(); }
 
 native::Settings native_settings() {
   native::Settings settings;
@@ -15,7 +22,10 @@ native::Settings native_settings() {
   if (const char* cpu = std::getenv("COALESCE_NATIVE_CPU")) settings.cpu = cpu;
   if (const char* level = std::getenv("COALESCE_NATIVE_LEVEL"))
     settings.level = static_cast<unsigned>(std::atoi(level));
-  settings.warn = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
+  settings.warn = [](const std::string& text) {
+    if (text.find("not sound") != std::string::npos) ++unsound;
+    std::fprintf(stderr, "%s\n", text.c_str());
+  };
   return settings;
 }
 

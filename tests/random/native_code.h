@@ -17,6 +17,9 @@ native::Settings native_settings();
 // folder until the program ends: runs with other numbers of threads load a kernel anew, and compiling is what costs.
 std::shared_ptr<native::Engine> native_code();
 
+// Kernels for which LLVM's verifier refused what was generated. They would be interpreted, and every result right.
+uint64_t unsound_kernels();
+
 // Native code that can be turned off: two executors for one loaded program. Or that comes late, as from a compiler that
 // works while the launch goes on.
 class Switch final : public NativeProvider {

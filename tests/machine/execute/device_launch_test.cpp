@@ -73,6 +73,64 @@ TEST(DeviceLaunches, OfImpossibleShapesAreRefused) {
   EXPECT_EQ(r.report.work.size(), 1u);
 }
 
+// The largest grid and block in each direction (CUDA's programming guide, compute capabilities), and one more.
+TEST(DeviceLaunches, OfTheLargestShapes) {
+  constexpr std::array<uint32_t, 6> kMost = {0x7fffffff, 65535, 65535, 1024, 1024, 64};
+  std::string body;
+  for (std::size_t k = 0; k < 12; ++k) {
+    body +=
+        "{\nmov.u64 %rd63, child;\n.param .b64 a;\nst.param.b64 [a], %rd63;\n.param .align 4 .b8 b[12];\n"
+        ".param .align 4 .b8 c[12];\n.param .b32 d;\nst.param.b32 [d], 0;\n.param .b64 r;\n";
+    for (std::size_t d = 0; d < 6; ++d)
+      body += "st.param.b32 [" + std::string(d < 3 ? "b" : "c") + "+" + std::to_string(d % 3 * 4) + "], " +
+              std::to_string(d == k % 6 ? kMost[d] + static_cast<uint32_t>(k / 6) : 1) + ";\n";
+    body +=
+        "call.uni (r), __cudaCDP2GetParameterBufferV2, (a, b, c, d);\nld.param.b64 %rd62, [r];\n}\n"
+        "setp.ne.s64 %p1, %rd62, 0;\nselp.u32 %r61, 1, 0, %p1;\nst.global.u32 [%rd1+" +
+        std::to_string(4 * k) + "], %r61;\n";
+  }
+  Shape one;
+  one.block = {1, 1, 1};
+  const Ran r = run(with_child(body), {buffer(std::vector<uint32_t>(12, 77))}, one);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  EXPECT_THAT(r.read(), testing::ElementsAre(1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0));
+}
+
+// cudaDevAttrMaxThreadsPerBlock, cudaDevAttrWarpSize; one that kernels cannot ask for; and filling what is not there.
+TEST(DeviceLaunches, AttributesAndMemory) {
+  const auto with = [](const std::string& body) {
+    std::string text = with_child(body);
+    return text.insert(
+        text.find(".visible .entry"),
+        ".extern .func (.param .b32 r) __cudaCDP2DeviceGetAttribute(.param .b64 a, .param .b32 b, .param "
+        ".b32 c);\n.extern .func (.param .b32 r) __cudaCDP2MemsetAsync(.param .b64 a, .param .b32 b, "
+        ".param .b64 c, .param .b64 d);\n");
+  };
+  const auto attribute = [](int number) {
+    return "{\n.param .b64 a;\nst.param.b64 [a], %rd1;\n.param .b32 b;\nst.param.b32 [b], " + std::to_string(number) +
+           ";\n.param .b32 c;\nst.param.b32 [c], 0;\n.param .b32 g;\ncall.uni (g), __cudaCDP2DeviceGetAttribute, "
+           "(a, b, c);\n}\n";
+  };
+  Shape one;
+  one.block = {1, 1, 1};
+  EXPECT_EQ(run(with(attribute(1)), {zeros<uint32_t>(4)}, one).read()[0], 1024u);
+  EXPECT_EQ(run(with(attribute(10)), {zeros<uint32_t>(4)}, one).read()[0], 32u);
+  const Ran unknown = run(with(attribute(12345)), {zeros<uint32_t>(4)}, one);
+  EXPECT_NE(unknown.report.fault, Fault::none);
+  EXPECT_THAT(unknown.message(), testing::HasSubstr("attribute 12345"));
+  const auto fill = [](const std::string& to) {
+    return "add.u64 %rd2, %rd1, " + to +
+           ";\n{\n.param .b64 a;\nst.param.b64 [a], %rd2;\n.param .b32 b;\nst.param.b32 [b], 1;\n.param .b64 c;\n"
+           "st.param.b64 [c], 8;\n.param .b64 d;\nst.param.b64 [d], 0;\n.param .b32 g;\n"
+           "call.uni (g), __cudaCDP2MemsetAsync, (a, b, c, d);\n}\n";
+  };
+  const Ran inside = run(with(fill("8")), {zeros<uint32_t>(4)}, one),
+            outside = run(with(fill("12")), {zeros<uint32_t>(4)}, one);
+  EXPECT_EQ(inside.report.fault, Fault::none) << inside.message();
+  EXPECT_EQ(inside.report.work.size(), 1u);
+  EXPECT_EQ(outside.report.fault, Fault::illegal_address);
+}
+
 TEST(DeviceLaunches, AnUnknownFunctionOfTheRuntimeIsNamed) {
   std::string text = with_child("{\n.param .b32 g;\ncall.uni (g), __cudaCDP2Sing, ();\nld.param.b32 %r61, [g];\n}\n");
   text.insert(text.find(".visible .entry"), ".extern .func (.param .b32 r) __cudaCDP2Sing();\n");

@@ -28,6 +28,36 @@ TEST(Divergence, IfElse) {
   EXPECT_EQ(r.counters().compulsory_bytes, 128);
 }
 
+// Warps that skip a load, of a block that ends within a warp: what comes behind it stores to the same place.
+TEST(Divergence, StoresWhereAnOtherSideHasLoaded) {
+  Shape s;
+  s.block = {72, 1, 1};
+  const Ran r = run(kernel(".param .u64 out, .param .u32 n",
+                           ".shared .align 4 .b32 x[128];\nld.param.u64 %rd1, [out];\nld.param.u32 %r9, [n];\n"
+                           "mov.u32 %r1, %tid.x;\nmov.u32 %r8, x;\nmad.lo.u32 %r7, %r1, 4, %r8;\nmov.u32 %r2, 5;\n"
+                           "st.shared.u32 [%r7], %r1;\nsetp.ge.u32 %p1, %r1, %r9;\n@%p1 bra SKIP;\n"
+                           "ld.shared.u32 %r2, [%r7];\nSKIP:\nst.shared.u32 [%r7], %r2;\nbar.sync 0;\n"
+                           "ld.shared.u32 %r3, [%r7];\nmad.wide.u32 %rd2, %r1, 4, %rd1;\nst.global.u32 [%rd2], %r3;\n"),
+                    {zeros<uint32_t>(72), value(40u)}, s);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 72; ++i) EXPECT_EQ(r.read()[i], i < 40 ? i : 5) << i;
+}
+
+// One of four warps runs the side, another has gone: values for a warp, which its lanes share.
+TEST(Divergence, OneWarpOfThoseThatAreLeft) {
+  Shape s;
+  s.block = {128, 1, 1};
+  const Ran r = run(kernel(".param .u64 out",
+                           "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nsetp.ge.u32 %p1, %r1, 96;\n@%p1 bra END;\n"
+                           "mad.wide.u32 %rd2, %r1, 4, %rd1;\nshr.u32 %r3, %r1, 5;\nsetp.eq.u32 %p2, %r3, 1;\n"
+                           "vote.sync.ballot.b32 %r4, %p2, -1;\npopc.b32 %r5, %r4;\nbar.sync 0;\n"
+                           "setp.eq.u32 %p3, %r5, 0;\n@%p3 bra ON;\nadd.u32 %r5, %r5, 100;\nmul.lo.u32 %r5, %r5, 3;\n"
+                           "ON:\nadd.u32 %r6, %r5, %r1;\nst.global.u32 [%rd2], %r6;\nEND:\n"),
+                    {zeros<uint32_t>(128)}, s);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 128; ++i) EXPECT_EQ(r.read()[i], i >= 96 ? 0 : (i / 32 == 1 ? 396 : 0) + i) << i;
+}
+
 TEST(Divergence, NestedIfs) {
   const Ran r = run(with_prologue("mov.u32 %r10, 0;\nsetp.ge.u32 %p1, %r1, 16;\n@%p1 bra END;\n"
                                   "add.u32 %r10, %r10, 1;\nsetp.ge.u32 %p2, %r1, 8;\n@%p2 bra INNER;\nadd.u32 %r10, "

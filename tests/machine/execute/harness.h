@@ -270,6 +270,7 @@ inline Ran run(const std::string& ptx, const std::vector<Argument>& arguments, c
     if (!native_code()) break;
     Bench bench(threads, setup.max_instructions, native_code());
     EXPECT_EQ(difference(first, bench.run(ptx, arguments, setup, name)), "") << "native, threads: " << threads;
+    EXPECT_EQ(unsound_kernels(), 0u);
   }
   return first;
 }

@@ -38,6 +38,20 @@ TEST(MemoryFaults, PastTheEnd) {
   EXPECT_EQ(d.block, (std::array<uint32_t, 3>{0, 0, 0}));
 }
 
+// Warp 1 faults at the load, warp 0 later, where its second block of code would store: warps run one after the other,
+// so that is the block's first fault, and what warp 0 has added by then it has added once.
+TEST(MemoryFaults, TheFirstWarpsLaterFaultComesFirst) {
+  const Ran r = run(kernel(".param .u64 in",
+                           "ld.param.u64 %rd1, [in];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %r1;\nbar.sync 0;\n"
+                           "add.u32 %r2, %r2, 1;\nshr.u32 %r3, %r1, 5;\nmul.wide.u32 %rd2, %r3, 1048576;\n"
+                           "add.s64 %rd3, %rd1, %rd2;\nld.global.u32 %r4, [%rd3];\nadd.u32 %r5, %r1, 1;\n"
+                           "setp.ne.u32 %p1, %r2, %r5;\n@%p1 bra END;\nst.global.u32 [%rd3+2097152], %r4;\nEND:\n"),
+                    {zeros<uint32_t>(32)}, {.block = {64, 1, 1}});
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+  EXPECT_EQ(only(r).warp, 0u);
+  EXPECT_THAT(only(r).ptx_text, testing::HasSubstr("st.global.u32 [%rd3+2097152]"));
+}
+
 TEST(MemoryFaults, FarPastTheEndAndStrided) {
   const Ran r = run(faulty(kLoad, "8", "0"), {zeros<uint32_t>(32)});
   EXPECT_THAT(only(r).message, testing::HasSubstr("0 bytes past the end of"));

@@ -128,6 +128,77 @@ TEST(MemorySpaces, GenericPointersOfOneWarpInSeveralSpaces) {
   EXPECT_EQ(c.local_load_sectors, 2 * 4);
 }
 
+// alloca: each lane has its own, aligned to 8 bytes or to what is asked for, and none lies in another.
+TEST(MemorySpaces, Alloca) {
+  const auto with = [](const std::string& alignment) {
+    return run(kernel(".param .u64 out",
+                      "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %rd2, %r1, 16, %rd1;\n"
+                      "mad.lo.u32 %r2, %r1, 3, 1;\nmul.wide.u32 %rd3, %r2, 4;\nalloca.u64 %rd4, %rd3;\n"
+                      "alloca.u64 %rd5, 8" +
+                          alignment +
+                          ";\nst.local.u32 [%rd5], %r2;\nst.local.u32 [%rd5+4], %r2;\nst.local.u32 [%rd4], %r1;\n"
+                          "add.u64 %rd6, %rd4, %rd3;\nst.local.u32 [%rd6-4], %r1;\nld.local.u32 %r3, [%rd5];\n"
+                          "ld.local.u32 %r4, [%rd5+4];\nadd.u32 %r3, %r3, %r4;\nld.local.u32 %r4, [%rd4];\n"
+                          "cvt.u32.u64 %r5, %rd5;\nand.b32 %r5, %r5, 127;\ncvt.u32.u64 %r6, %rd4;\n"
+                          "and.b32 %r6, %r6, 7;\nst.global.v4.u32 [%rd2], {%r3, %r4, %r5, %r6};\n"),
+               {zeros<uint32_t>(4 * 32)});
+  };
+  for (const auto& [alignment, bytes] :
+       {std::pair{"", 8u}, std::pair{", 4", 8u}, std::pair{", 32", 32u}, std::pair{", 128", 128u}}) {
+    const Ran r = with(alignment);
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    for (uint32_t i = 0; i < 32; ++i) {
+      EXPECT_EQ(r.read()[4 * i], 2 * (3 * i + 1)) << i << alignment;
+      EXPECT_EQ(r.read()[4 * i + 1], i) << alignment;
+      EXPECT_EQ(r.read()[4 * i + 2] % bytes, 0u) << i << alignment;
+      EXPECT_EQ(r.read()[4 * i + 3], 0u) << i << alignment;
+    }
+  }
+  EXPECT_EQ(with(", 24").report.fault, Fault::illegal_instruction) << "no power of two";
+}
+
+// Bytes and halves some bytes apart: a wavefront takes what lies in one word of each of 32 banks.
+TEST(MemorySpaces, NarrowLanesApartInSharedMemory) {
+  for (const auto& [type, bytes] : {std::pair{"u8", 1u}, std::pair{"u16", 2u}, std::pair{"u32", 4u}})
+    for (const uint32_t stride : {1u, 2u, 3u, 6u, 10u, 12u, 66u, 130u, 132u}) {
+      const Ran r = run(kernel(".param .u64 out",
+                               ".shared .align 16 .b8 s[4224];\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\n"
+                               "mov.u32 %r2, s;\nmad.lo.u32 %r3, %r1, " +
+                                   std::to_string(stride) + ", %r2;\nadd.u32 %r4, %r1, 1;\nst.shared." + type +
+                                   " [%r3], %r4;\nld.shared." + type +
+                                   " %r5, [%r3];\nmad.wide.u32 %rd2, %r1, 4, %rd1;\nst.global.u32 [%rd2], %r5;\n"),
+                        {zeros<uint32_t>(32)});
+      if (stride % bytes != 0) {
+        EXPECT_EQ(r.report.fault, Fault::misaligned_address) << type << stride;
+        continue;
+      }
+      ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+      std::map<uint32_t, std::set<uint32_t>> words;
+      for (uint32_t i = 0; i < 32; ++i) words[i * stride / 4 % 32].insert(i * stride / 4);
+      std::size_t most = 0;
+      for (const auto& [bank, in] : words) most = std::max(most, in.size());
+      EXPECT_EQ(r.counters().shared_load_wavefronts, most) << type << stride;
+      if (stride >= bytes)
+        for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], i + 1) << type << stride;
+    }
+}
+
+// cp.async of 4 to 16 bytes to places twice as far apart: had there been no conflict, 128 bytes would go at once.
+TEST(MemorySpaces, AsyncCopiesWithoutConflicts) {
+  for (const uint32_t bytes : {4u, 8u, 16u}) {
+    const std::string n = std::to_string(bytes);
+    const Ran r = run(kernel(".param .u64 out, .param .u64 in",
+                             ".shared .align 16 .b8 s[1024];\nld.param.u64 %rd1, [in];\nmov.u32 %r1, %tid.x;\n"
+                             "mov.u32 %r2, s;\nmad.lo.u32 %r3, %r1, " +
+                                 std::to_string(2 * bytes) + ", %r2;\nmad.wide.u32 %rd2, %r1, " + n +
+                                 ", %rd1;\ncp.async.ca.shared.global [%r3], [%rd2], " + n + ";\ncp.async.wait_all;\n"),
+                      {zeros<uint32_t>(32), zeros<uint32_t>(128)});
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    EXPECT_EQ(r.counters().shared_store_wavefronts_ideal, bytes * 32 / 128) << bytes;
+    EXPECT_EQ(r.counters().shared_store_wavefronts, 2 * bytes * 32 / 128) << bytes;
+  }
+}
+
 TEST(MemorySpaces, WhichSpaceAGenericAddressIsIn) {
   const Ran r = run(
       kernel(

@@ -143,5 +143,25 @@ TEST(ParallelLaunch, WhatAThreadThrowsEndsTheLaunch) {
   }
 }
 
+// Block 0 ends at once. The others poll for what never comes, and then store; a thread that has no memory left ends
+// them.
+TEST(ParallelLaunch, WhatAThreadThrowsEndsBlocksThatPoll) {
+  Machine machine(*find_device("h200"),
+                  {.threads = 2, .progress = {}, .output = {}, .native = std::make_shared<Throwing>(1)});
+  const auto program = machine.load(
+      ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg .pred %p<3>;\n"
+      ".reg .b32 %r<5>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %ctaid.x;\n"
+      "setp.eq.u32 %p1, %r1, 0;\n@%p1 bra END;\nmov.u32 %r2, 0;\nL:\nld.volatile.global.u32 %r3, [%rd1];\n"
+      "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p2, %r2, 200000000;\n@%p2 bra L;\nst.global.u32 [%rd1+4], "
+      "%r2;\nEND:\nret;\n}\n",
+      "test");
+  const Allocation* flag = machine.memory().allocate(8, Origin::device, "flag");
+  std::memset(reinterpret_cast<void*>(flag->base), 0, 8);
+  LaunchConfig config{.grid = {64, 1, 1}, .block = {32, 1, 1}, .parameters = std::vector<uint8_t>(8)};
+  std::memcpy(config.parameters.data(), &flag->base, 8);
+  EXPECT_THROW(machine.launch(*program, "k", config), std::bad_alloc);
+  EXPECT_EQ(reinterpret_cast<const uint32_t*>(flag->base)[1], 0u);
+}
+
 }  // namespace
 }  // namespace coalesce::machine

@@ -22,11 +22,12 @@ class Idle final : public NativeProvider, public NativeKernel {
   };
 };
 
-LaunchReport shadowed(std::shared_ptr<NativeProvider> native, std::vector<uint32_t>* left) {
+LaunchReport shadowed(std::shared_ptr<NativeProvider> native, std::vector<uint32_t>* left,
+                      const std::string& text = kStores) {
   Machine machine(*find_device("h200"), {.threads = 1, .progress = {}, .output = {}, .native = native, .shadow = true});
   const uint64_t out = machine.memory().allocate(256, Origin::device, "cudaMalloc")->base;
   LaunchConfig config{{1, 1, 1}, {64, 1, 1}, 0, false, value(out).bytes};
-  const LaunchReport report = machine.launch(*machine.load(kStores, "test.ptx"), "k", config);
+  const LaunchReport report = machine.launch(*machine.load(text, "test.ptx"), "k", config);
   left->resize(64);
   std::memcpy(left->data(), reinterpret_cast<const void*>(out), 256);
   return report;
@@ -37,6 +38,17 @@ TEST(Shadow, SaysNothingWhenExecutorsAgree) {
   const LaunchReport r = shadowed(nullptr, &left);
   EXPECT_TRUE(r.diagnostics.empty()) << r.diagnostics[0].message;
   EXPECT_EQ(left[63], 163u);
+}
+
+// Some lanes of the second warp add 1000.
+TEST(Shadow, SaysNothingOfBranches) {
+  std::string text = kStores;
+  text.insert(text.find("st.global"), "setp.lt.u32 %p1, %r1, 40;\n@%p1 bra ON;\nadd.u32 %r2, %r2, 1000;\nON:\n");
+  std::vector<uint32_t> left;
+  const LaunchReport r = shadowed(nullptr, &left, text);
+  EXPECT_TRUE(r.diagnostics.empty()) << r.diagnostics[0].message;
+  EXPECT_EQ(left[39], 139u);
+  EXPECT_EQ(left[40], 1140u);
 }
 
 TEST(Shadow, NamesTheStoreThatDiffers) {

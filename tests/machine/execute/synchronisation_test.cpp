@@ -1,4 +1,6 @@
 // Barriers, what lanes of a warp do together, and what can never go on.
+#include <bit>
+
 #include "prologue.h"
 #include "tests/sanitized.h"
 
@@ -156,6 +158,11 @@ TEST(Deadlock, CountedBarrierThatNobodyCompletes) {
   EXPECT_NE(r.message().find("deadlock"), std::string::npos);
   EXPECT_NE(r.report.diagnostics.at(0).ptx_text.find("bar.sync 3"), std::string::npos)
       << r.report.diagnostics.at(0).ptx_text;
+  EXPECT_THAT(render(r.report.diagnostics[0], false), testing::HasSubstr(" at barrier 3 of the block"));
+  const Ran zero =
+      run(with_prologue("setp.lt.u32 %p1, %r1, 32;\n@%p1 bra END;\nbar.sync 0, 64;\nEND:\nmov.u32 %r10, 1;\n"),
+          {zeros<uint32_t>(64)}, threads(64));
+  EXPECT_THAT(render(zero.report.diagnostics.at(0), false), testing::HasSubstr(" at a barrier of the block"));
 }
 
 // An H200 does the same: the lanes that are named and have gone on exit.
@@ -261,6 +268,25 @@ TEST(Atomics, FloatSumsDoNotDependOnThreads) {
                     {zeros<uint32_t>(2)}, s);  // run() compares 1, 2 and 8 threads bit for bit
   EXPECT_EQ(r.report.fault, Fault::none);
   EXPECT_EQ(r.counters().global_reduction_sectors, 37 * 96 * 2);  // the atom's old value is never read: a reduction too
+}
+
+// The elements of vectors, too: blocks add in their order, each lane after lane.
+TEST(Atomics, SumsOfVectorsDoNotDependOnThreads) {
+  Shape s = threads(32);
+  s.grid = {64, 1, 1};
+  const Ran r = run(kernel(".param .u64 out",
+                           "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\nmad.lo.u32 %r3, "
+                           "%r2, 977, %r1;\ncvt.rn.f32.u32 %f1, %r3;\nmul.f32 %f1, %f1, 0f3DCCCCCD;\n"
+                           "mul.f32 %f2, %f1, %f1;\natom.global.v2.f32.add {%f3, %f4}, [%rd1], {%f1, %f2};\n"),
+                    {zeros<float>(2)}, s);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  float sums[2] = {0, 0};
+  for (uint32_t k = 0; k < 64 * 32; ++k) {
+    const float x = static_cast<float>(k / 32 * 977 + k % 32) * std::bit_cast<float>(0x3dcccccdu), y = x * x;
+    sums[0] += x;
+    sums[1] += y;
+  }
+  EXPECT_EQ(r.read<float>(), (std::vector<float>{sums[0], sums[1]}));
 }
 
 TEST(Atomics, SpinLockBetweenLanesAndBlocks) {

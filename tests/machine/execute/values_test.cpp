@@ -217,6 +217,49 @@ TEST(Values, OneLaneBehindTheArray) {
   }
 }
 
+// Literals of one precision where the other is wanted are converted; ptxas does the same.
+TEST(Values, LiteralsOfTheOtherPrecision) {
+  const Ran r = of_lanes(
+      "mov.f64 %fd1, 0d0000000000000000;\nadd.f64 %fd1, %fd1, 0f3FC00000;\nst.global.f64 [%rd2], %fd1;\n"
+      "mov.f32 %f1, 0f00000000;\nadd.f32 %f1, %f1, 0d3FF8000000000000;\nst.global.f32 [%rd2+8], %f1;\n"
+      "mov.f64 %fd2, 0fC0000000;\nst.global.f64 [%rd2+16], %fd2;\n");
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  EXPECT_EQ(r.read<double>()[0], 1.5);
+  EXPECT_EQ(r.read<float>()[2], 1.5f);
+  EXPECT_EQ(r.read<double>()[2], -2.0);
+}
+
+// A register of 8 bits: a value for all lanes, and one for each.
+TEST(Values, RegistersOfEightBits) {
+  const Ran r = of_lanes(
+      ".reg .b8 %b<3>;\nst.global.u32 [%rd2], %r1;\nld.global.u8 %b1, [%rd1];\nld.global.b8 %b2, [%rd2];\n"
+      "st.global.b8 [%rd2+4], %b1;\nst.global.b8 [%rd2+5], %b2;\ncvt.u32.u8 %r2, %b2;\nst.global.u32 [%rd2+8], %r2;\n");
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 32; ++i) {
+    EXPECT_EQ(r.read()[8 * i + 1], i << 8) << i;
+    EXPECT_EQ(r.read()[8 * i + 2], i);
+  }
+}
+
+// Registers that nothing has written hold zeros: where a branch leaves one out, and in every block anew.
+TEST(Values, RegistersThatNothingHasWritten) {
+  Shape s;
+  s.grid = {5, 1, 1};
+  for (const uint32_t n : {0u, 1u}) {
+    const Ran r = run(kernel(".param .u64 out, .param .u32 n",
+                             "ld.param.u64 %rd1, [out];\nld.param.u32 %r9, [n];\nmov.u32 %r1, %tid.x;\n"
+                             "mov.u32 %r8, %ctaid.x;\nmad.lo.u32 %r7, %r8, 32, %r1;\nmad.wide.u32 %rd2, %r7, 8, %rd1;\n"
+                             "setp.eq.u32 %p1, %r9, 0;\n@%p1 bra SKIP;\nmov.u32 %r2, 7;\nSKIP:\n"
+                             "add.u32 %r3, %r3, %r8;\nadd.u32 %r3, %r3, 1;\nst.global.v2.u32 [%rd2], {%r2, %r3};\n"),
+                      {zeros<uint32_t>(5 * 64), value(n)}, s);
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    for (uint32_t i = 0; i < 5 * 32; ++i) {
+      EXPECT_EQ(r.read()[2 * i], 7 * n) << i;
+      EXPECT_EQ(r.read()[2 * i + 1], i / 32 + 1) << i;
+    }
+  }
+}
+
 // ptxas takes st.b8 and st.b16 of a real number's register, and converts; PTX has no such store.
 TEST(Values, NoPartsOfRealNumbersAreStored) {
   for (const std::string line :
@@ -227,6 +270,17 @@ TEST(Values, NoPartsOfRealNumbersAreStored) {
     EXPECT_THAT(r.message(), testing::HasSubstr("cannot store a part of a register of real numbers")) << line;
   }
   EXPECT_EQ(of_lanes("mov.f32 %f1, 0f3FC00000;\nst.global.b32 [%rd2], %f1;\n").read()[8], 0x3fc00000u);
+}
+
+// A texture's handle in the kernel's first register: no texture, but the instruction is one.
+TEST(Values, AHandleInTheFirstRegister) {
+  const Ran r = run(module(".visible .entry k()\n{\n.reg .b64 %t;\n.reg .f32 %f<6>;\nmov.u64 %t, 0;\n"
+                           "tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f5}];\nret;\n}\n"),
+                    {});
+  EXPECT_EQ(r.report.fault, Fault::illegal_address) << r.message();
+  const Ran table = of_lanes("brx.idx %r1, NOWHERE;\n");
+  EXPECT_EQ(table.report.fault, Fault::illegal_instruction);
+  EXPECT_THAT(table.message(), testing::HasSubstr("NOWHERE"));
 }
 
 TEST(Values, SpellingsThatAreNone) {

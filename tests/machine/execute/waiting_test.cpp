@@ -1,5 +1,6 @@
 // Kernels that wait: for the host, and for their grid by the device library's functions. What launches kernels is
 // named.
+#include <atomic>
 #include <chrono>
 #include <mutex>
 
@@ -88,6 +89,75 @@ TEST(KernelsThatOnlyPoll, AreNotThoseThatWork) {
   ASSERT_EQ(report.fault, Fault::none);
   ASSERT_GT(report.seconds, 0.05) << "too short to tell";
   EXPECT_EQ(said, 0u);
+}
+
+// Two blocks, each with a thread of its own. What the other one does while block 1 polls: it has ended, so that nobody
+// is left who works; or it works, and sets the flag in the end.
+TEST(KernelsThatOnlyPoll, AreThoseInWhichNobodyWorks) {
+  const std::string poll = "L:\nld.volatile.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\nret;\n";
+  const std::string work =
+      "mov.u32 %r4, 0;\nW:\nst.global.u32 [%rd1+4], %r4;\nadd.u32 %r4, %r4, 1;\nsetp.lt.u32 %p1, %r4, 1000000;\n"
+      "@%p1 bra W;\nst.volatile.global.u32 [%rd1], 1;\n";
+  for (const bool works : {false, true}) {
+    uint32_t* flag = nullptr;
+    std::atomic<unsigned> said = 0;
+    Options options;
+    options.threads = 2;
+    options.polling = std::chrono::milliseconds(5);
+    options.notice = [&](const Diagnostic&) {
+      ++said;
+      __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
+    };
+    Machine m(*find_device("h200"), options);
+    const auto program = m.load(waiting("mov.u32 %r5, %ctaid.x;\nsetp.eq.u32 %p2, %r5, 0;\n@%p2 bra FIRST;\n" + poll +
+                                        "FIRST:\n" + (works ? work : "")),
+                                "test.ptx");
+    flag = reinterpret_cast<uint32_t*>(m.memory().allocate(8, Origin::managed, "cudaMallocManaged")->base);
+    *flag = 0;
+    LaunchConfig config;
+    config.grid = {2, 1, 1};
+    config.parameters = value(reinterpret_cast<uint64_t>(flag)).bytes;
+    const LaunchReport report = m.launch(*program, "k", config);
+    ASSERT_EQ(report.fault, Fault::none);
+    EXPECT_EQ(said, works ? 0u : 1u);
+    if (works) ASSERT_GT(report.seconds, 0.05) << "too short to tell";
+  }
+}
+
+// Lanes on two sides of a branch meet at barriers of their warp that are different instructions, and go on apart.
+TEST(WarpBarriers, OfTwoSidesAreOne) {
+  const auto side = [](const std::string& from) {
+    return "st.shared.u32 [%r4], %r3;\nbar.warp.sync -1;\nld.shared.u32 %r5, [%r4" + from + "];\n";
+  };
+  const Ran r = run(waiting(".shared .align 4 .b8 s[128];\nmov.u32 %r6, s;\nmad.lo.u32 %r4, %r3, 4, %r6;\n"
+                            "mul.wide.u32 %rd2, %r3, 4;\nadd.u64 %rd1, %rd1, %rd2;\nsetp.ge.u32 %p1, %r3, 16;\n"
+                            "@%p1 bra B;\n" +
+                            side("+64") + "bra.uni END;\nB:\n" + side("-64") + "END:\nst.global.u32 [%rd1], %r5;\n"),
+                    {zeros<uint32_t>(32)});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], i ^ 16) << i;
+}
+
+// What every block waits for never comes. With more blocks than begin together, the others wait, too.
+TEST(Deadlocks, OfBlocksThatHaveNotBegun) {
+  for (const uint32_t blocks : {1u, 3u, 500u}) {
+    Options options;
+    options.threads = 1;
+    options.check = true;
+    Machine m(*find_device("h200"), options);
+    const auto program =
+        m.load(waiting("L:\nld.volatile.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\n"), "test.ptx");
+    const Allocation* flag = m.memory().allocate(4, Origin::device, "cudaMalloc");
+    std::memset(reinterpret_cast<void*>(flag->base), 0, 4);
+    m.wrote(flag->base, 4);
+    LaunchConfig config;
+    config.grid = {blocks, 1, 1};
+    config.parameters = value(flag->base).bytes;
+    const LaunchReport report = m.launch(*program, "k", config);
+    ASSERT_EQ(report.fault, Fault::deadlock) << blocks;
+    const std::string text = render(report.diagnostics.at(0), false);
+    EXPECT_EQ(text.find("blocks that have not begun") != text.npos, blocks == 500) << text;
+  }
 }
 
 // Lanes 0 and 1 wait for their warp at a barrier in a branch; the others have gone to where all meet, and exit. A

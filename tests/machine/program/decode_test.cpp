@@ -63,6 +63,17 @@ TEST(Decode, EarlyReturnKeepsTheRestTogether) {
   EXPECT_FALSE(c.block(6).divergent);
 }
 
+// `if (i >= n) { ...; return; }`: the same.
+TEST(Decode, ASideThatLeavesKeepsTheRestTogether) {
+  const Case c = decoded(
+      "ld.param.u32 %r1, [n];\nmov.u32 %r2, %tid.x;\nsetp.ge.u32 %p1, %r2, %r1;\n@%p1 bra OUT;\nbar.sync 0;\n"
+      "st.shared.u32 [buffer], %r2;\nret;\nOUT:\nst.shared.u32 [buffer+4], %r2;");
+  EXPECT_TRUE(c.block(4).divergent_branch);
+  EXPECT_FALSE(c.block(5).divergent);
+  EXPECT_FALSE(c.block(6).divergent);
+  EXPECT_TRUE(c.block(9).divergent);
+}
+
 TEST(Decode, BranchTableHasAllItsTargets) {
   const Case c = decoded(
       "mov.u32 %r1, %tid.x;\nand.b32 %r2, %r1, 1;\nT: .branchtargets A, B;\nbrx.idx %r2, T;\nA:\nmov.u32 %r3, 1;\n"
@@ -272,6 +283,8 @@ TEST(Decode, RecursiveCallsAreInstances) {
     }
   ASSERT_LT(target, c.p->blocks.size());
   EXPECT_GE(count(c, Kind::function_return), 1u);
+  for (const Instruction& i : c.p->code)
+    if (i.kind == Kind::function_return) EXPECT_EQ(i.sources.size(), 1u) << "the result, which the caller reads";
   for (const BasicBlock& b : c.p->blocks) EXPECT_TRUE(b.divergent || !b.reachable);
 }
 

@@ -45,6 +45,16 @@ TEST(Link, ADefinitionTakesTheDeclarationsPlaceInAnyOrder) {
   }
 }
 
+TEST(Link, TheFirstModuleSaysWhatForTheProgramIs) {
+  std::vector<Module> modules;
+  modules.push_back(parse(".version 7.8\n.target sm_86\n.address_size 64\n", "a.ptx"));
+  modules.push_back(parse(".version 8.5\n.target sm_90\n.address_size 64\n", "b.ptx"));
+  const Module m = link(std::move(modules));
+  EXPECT_EQ(m.target, "sm_86");
+  EXPECT_EQ(m.version_major * 100 + m.version_minor, 708u);
+  EXPECT_EQ(m.address_size, 64u);
+}
+
 TEST(Link, AWeakDefinitionGivesWay) {
   const std::string weak = ".weak .global .align 4 .u32 x = 1;", strong = ".visible .global .align 4 .u32 x = 2;";
   EXPECT_EQ(variable(linked({weak, strong}), "x").initial[0], 2);

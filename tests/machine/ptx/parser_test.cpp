@@ -88,6 +88,13 @@ TEST(PtxParser, InitialValues) {
   EXPECT_THAT(m.variables[7].initial, ElementsAre(1, 2, 3, 4));
 }
 
+TEST(PtxParser, AddressesFitIntoWholeWordsOnly) {
+  for (const char* type : {"b16", "u8", "f16"})
+    EXPECT_THAT(error_of(head + ".global .u32 y;\n.global ." + type + " x[2] = {y, y};").message,
+                HasSubstr("an address does not fit into a '." + std::string(type) + "'"));
+  EXPECT_EQ(module_of(".global .u32 y;\n.global .b32 x[2] = {y, y};").variables[1].relocations.size(), 2u);
+}
+
 TEST(PtxParser, RelocationsInInitialValues) {
   const Module m = module_of(
       ".global .u64 p[5] = {f, generic(g), generic(g)+24, g-4, 0};\n.global .u64 one = generic(g)+-8;\n"

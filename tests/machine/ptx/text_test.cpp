@@ -68,6 +68,18 @@ TEST(PtxText, WhatIsMissingIsNamed) {
   EXPECT_THAT(body_error("T: .calltargets ,;"), HasSubstr("expected a function, found ','"));
 }
 
+// Attributes stand before what a function returns, or behind its parameters.
+TEST(PtxText, AttributesOfFunctions) {
+  for (const char* text : {".func .attribute(.unified(19, 95)) f() { ret; }", ".func .noreturn f() { ret; }",
+                           ".func .noreturn .attribute(.unified(1, 2)) (.param .b32 r) f(.param .b32 x) { ret; }",
+                           ".func (.param .b32 r) f() .attribute(.unified(1, 2)) { ret; }"}) {
+    const Module m = module_of(text);
+    ASSERT_EQ(m.functions.size(), 1u) << text;
+    EXPECT_EQ(m.functions[0].name, "f") << text;
+    EXPECT_EQ(m.functions[0].body.size(), 1u) << text;
+  }
+}
+
 // An unknown directive ends at its ';', or where a line begins what the parser knows.
 TEST(PtxText, UnknownDirectivesEndWhereALineBegins) {
   const Function f = body_of("  .unknown 1, 2\n  \tmov.u32 %r1, 3;\n.other a,\n b;\n  mov.u32 %r2, 4;");

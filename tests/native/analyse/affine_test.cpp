@@ -41,6 +41,18 @@ TEST(CheckedAffine, AddressesThatMayWrap) {
   const Analysed squared(copy("mul.lo.u32 %r4, %r3, %r3;"), {128, 1, 1});
   EXPECT_FALSE(stride_of(squared, squared.load(), &stride));
   EXPECT_TRUE(stride_of(squared, squared.store(), &stride));
+  // What is computed of an index that may wrap, in 64 bits; %rd7 is the index itself.
+  for (const auto& [ptx, wanted] :
+       {std::pair{"mov.b64 %rd8, %rd7;", 1}, std::pair{"shl.b64 %rd8, %rd7, 3;", 8},
+        std::pair{"add.u64 %rd8, %rd7, %rd5;", 5}, std::pair{"sub.u64 %rd8, %rd7, %rd5;", -3},
+        std::pair{"sub.u64 %rd8, %rd2, %rd7;", -1}, std::pair{"mul.lo.u64 %rd8, %rd7, 6;", 6},
+        std::pair{"mad.wide.u32 %rd8, %r3, 2, %rd7;", 3}}) {
+    const Analysed k(copy(kSame, "", "cvt.u64.u32 %rd7, %r3;\n" + std::string(ptx) + "\nst.global.u32 [%rd8], %r1;"),
+                     {128, 1, 1});
+    stride = 99;
+    ASSERT_TRUE(stride_of(k, k.store(1), &stride)) << ptx;
+    EXPECT_EQ(stride, wanted) << ptx;
+  }
 }
 
 // A register with two definitions of different strides has none.

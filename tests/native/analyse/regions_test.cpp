@@ -40,10 +40,12 @@ TEST(IdleWarps, FollowFromTheQuestion) {
   EXPECT_EQ(idle("mul.lo.u32 %r9, %r1, %r2;\nsetp.ge.u32 %p1, %r9, 256;"), Form::product_below);
   EXPECT_EQ(idle("rem.u32 %r9, %r1, %r2;\nsetp.ne.u32 %p1, %r9, 0;"), Form::periodic);
   EXPECT_EQ(idle("and.b32 %r9, %r1, %r2;\nsetp.ne.s32 %p1, %r9, 0;"), Form::masked);
+  EXPECT_EQ(idle("and.b32 %r9, %r1, %r2;\nsetp.ne.b32 %p1, %r9, 0;"), Form::masked);
 }
 
 TEST(IdleWarps, NotOtherwise) {
   EXPECT_EQ(idle("setp.lt.u32 %p1, %r1, %r2;"), Form::none) << "the last warps work";
+  EXPECT_EQ(idle("setp.ge.f32 %p1, %r1, 0f00000005;"), Form::none) << "bits of a real number";
   EXPECT_EQ(idle("rem.u32 %r9, %r1, %r2;\nsetp.ne.u32 %p1, %r9, 1;"), Form::none) << "a remainder of 1";
   EXPECT_EQ(idle("add.u32 %r9, %r1, %r2;\nsetp.ge.u32 %p1, %r9, 100;"), Form::none) << "may wrap";
   EXPECT_EQ(idle("setp.ge.u32 %p1, %r1, %r2;", {16, 16, 1}), Form::none) << "threadIdx.x alone is no thread's number";
