@@ -1,5 +1,5 @@
-// What goes on beside the threads of a block, and between blocks of a cluster. Bulk copies and products of warp groups
-// are done when they are issued, but a program may not rely on it: they are accesses of agents, which nobody knows of
+// Accesses beside the threads of a block, and between blocks of a cluster. Bulk copies and products of warp groups are
+// done when they are issued, but a program may not rely on it: they are accesses of agents, which nobody knows of
 // before a wait for them. (Not looked at: proxy fences; registers of a product.)
 #include <algorithm>
 
@@ -27,24 +27,25 @@ uint32_t piece(uint64_t at, uint64_t left) {
 
 // The accesses that the agent's lane does for a thread by an instruction, between two waits for it.
 AccessId BlockCheck::agent_id(Agent who, uint32_t lane, uint32_t instruction, uint32_t asked_by) {
-  AgentIds& a = agent(who, lane);
-  if (a.ids.clock != a.clock || a.instruction != instruction || a.asked_by != asked_by || a.ids.id < first_) {
+  AgentLane& a = agent(who, lane);
+  if (a.id_clock != a.clock || a.instruction != instruction || a.asked_by != asked_by || a.id < first_) {
     const auto warp = static_cast<uint32_t>(warps_.size()) + static_cast<uint32_t>(who);
-    a.ids = {a.clock, check_.add({block_, warp, false, asked_by, a.clock, instruction})};
+    a.id = check_.add({block_, warp, false, asked_by, a.clock, instruction});
+    a.id_clock = a.clock;
     a.instruction = instruction;
     a.asked_by = asked_by;
   }
-  return a.ids.id;
+  return a.id;
 }
 
 // Knowledge of what the agent's lane has done before that clock.
-Knowledge BlockCheck::done_before(Agent who, uint32_t lane, Clock clock) const {
+View BlockCheck::done_before(Agent who, uint32_t lane, Clock clock) const {
   BlockClocks done{std::vector<Clock>(clocks()), {}};
   LaneClocks of{};
   of[lane % kLanes] = clock;
   done.raise(static_cast<uint32_t>(warps_.size()) + static_cast<uint32_t>(who), of);
-  Knowledge all;
-  all.join(block_, std::move(done));
+  View all;
+  all.known.join(block_, std::move(done));
   return all;
 }
 
@@ -59,6 +60,7 @@ void BlockCheck::agent_access(const BulkPart& part, bool writes, uint32_t instru
   Access a;
   a.op = &op;
   a.instruction = instruction;
+  a.window = static_cast<uint32_t>(windows_.size()) - 1;
   const uint64_t begin = writes ? part.to : part.from;
   for (uint64_t at = 0; at < part.bytes; at += a.bytes) {
     a.bytes = static_cast<uint8_t>(piece(begin + at, part.bytes - at));
@@ -67,7 +69,6 @@ void BlockCheck::agent_access(const BulkPart& part, bool writes, uint32_t instru
     t.lane = lane;
     t.as = (grouped ? w.index : lane_of_object(part.object)) % kLanes;
     t.rule = writes ? &kWrite : &kRead;
-    // The cached allocation of an operation is none of ours.
     if (!locate(a, w, begin + at, a.bytes, t)) continue;
     t.id = races ? agent_id(who, t.as, instruction, w.index * kLanes + lane) : 0;
     if (t.space == AddressSpace::global && last_->origin != Origin::heap)
@@ -99,14 +100,15 @@ void BlockCheck::completes(uint64_t object, Warp& w) {
   MemoryOp op;
   Access a;
   a.op = &op;
+  a.window = static_cast<uint32_t>(windows_.size()) - 1;
   a.bytes = kObject;
   Target t;
   t.warp = w.index;
   if (!locate(a, w, object, kObject, t) || !t.home) return;
   const uint32_t lane = lane_of_object(object);
   for (const Agent who : {Agent::object_read, Agent::object_write}) {
-    const Knowledge done = done_before(who, lane, ++agent(who, lane).clock);
-    t.home->places_.leave(t.address, block_, done, done, true);
+    const View done = done_before(who, lane, ++agent(who, lane).clock);
+    t.home->places_.leave(t.address, block_, done.known, done.known, true);
   }
 }
 
@@ -132,9 +134,9 @@ void BlockCheck::wait_bulk(WarpState& s, const Instruction& i, const Warp& w, bo
 // Lanes come to the barrier of their cluster, or go on behind it.
 void BlockCheck::meets(uint32_t lanes, uint64_t phase, bool passes, Warp& w) {
   check_.count_change();
-  View& told = check_.meeting(block_ - w.owner->rank(), phase);
+  View& told = check_.meeting(block_, phase);
   WarpView& view = warps_[w.index].view;
-  if (passes) return view.take(lanes, w.alive, told);
+  if (passes) return view.learn(lanes, w.alive, told);
   BlockClocks done{std::vector<Clock>(clocks()), {}};
   view.give(lanes, w.alive, told, done);
   told.known.join(block_, std::move(done));
@@ -150,9 +152,11 @@ void BlockCheck::come_back(const Access& a, const Target& t) {
 
 void BlockCheck::ends() {
   running_ = false;
+  check_.ended(block_);
   for (const auto& [who, visit] : visits_) {
-    const auto& [instruction, block, thread] = who;
-    const bool known = std::ranges::any_of(warps_, [&, block = block, thread = thread](const WarpState& s) {
+    const uint64_t block = std::get<1>(who);
+    const uint32_t thread = std::get<2>(who);
+    const bool known = std::ranges::any_of(warps_, [&](const WarpState& s) {
       for (uint32_t lane = 0; lane < kLanes; ++lane)
         if (s.view.knows(lane, block, thread / kLanes, thread % kLanes, visit.clock, false)) return true;
       return false;

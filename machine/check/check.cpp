@@ -15,7 +15,7 @@ BlockCheck::BlockCheck(LaunchCheck& launch)
       local_written_(uint64_t{launch.launch().program->local_bytes + 15} / 16 * 16 * kLanes * warps_.size()),
       shared_(launch.launch().shared_bytes) {
   for (WarpState& s : warps_) s.ids.resize(launch.launch().program->memory.size());
-  windows_.resize(launch.launch().program->memory.size());
+  windows_.resize(launch.launch().program->memory.size() + 1);  // the last: of bulk copies
   check_.enter(this);
 }
 
@@ -245,7 +245,7 @@ void BlockCheck::check_cell(Cell& cell, uint64_t at, const Access& a, const Targ
   };
   uint32_t lane = 0;
   const auto conflicts = [&](const Accessed& before) {
-    if (before.id < t.first) return false;
+    if (before.id < t.first || (t.rule && before.id == t.id)) return false;
     const AccessRecord& r = check_[before.id];
     if (strong && meant_to_meet(check_.rule(r.instruction), rule, r.block == block_)) return false;
     return !ordered(before, t, sees(before), &lane);

@@ -15,6 +15,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "machine/check/agents.h"
 #include "machine/check/clocks.h"
 #include "machine/check/footprint.h"
 #include "machine/check/provenance.h"
@@ -24,12 +25,6 @@
 #include "machine/execute/warp.h"
 
 namespace coalesce::machine {
-
-// Who accesses memory beside the threads that ask for it: bulk copies, as their mbarrier object or group says, and
-// products of warp groups (wgmma). Each is a warp of its own to the rules, behind those of the block. Its lanes: of
-// objects, by their address; of groups and products, one for each warp that asks.
-enum class Agent : uint8_t { object_read, object_write, group_read, group_write, product };
-inline constexpr uint32_t kAgents = 5;
 
 // The accessor of a cell: all accesses of a warp by one instruction between two of its synchronisations.
 struct AccessRecord {
@@ -137,8 +132,9 @@ class LaunchCheck final : public LaunchObserver {
     return r.warp < first ? std::nullopt : std::optional(static_cast<Agent>(r.warp - first));
   }
   BlockCheck* running(uint64_t block) const;  // null: it has ended
-  // What the threads of a cluster that have come to its barrier in that phase have told.
-  View& meeting(uint64_t cluster, uint64_t phase);
+  // The knowledge of those threads of the block's cluster that have come to its barrier in that phase.
+  View& meeting(uint64_t block, uint64_t phase);
+  void ended(uint64_t block);
   const std::vector<Skip>& skips() const { return skips_; }
   const std::vector<Skip>& lane_skips() const { return lane_skips_; }
   // The bytes that an operation's address may reach, of shared or local memory, or of global memory.
@@ -171,10 +167,10 @@ class LaunchCheck final : public LaunchObserver {
   Launch& launch_;
   uint32_t agents_ = 0;
   struct Meeting {
-    uint64_t cluster = ~uint64_t{0}, phase = 0;
+    uint64_t phase = 0;
     View told;
   };
-  std::array<Meeting, 2> meetings_;  // by the parity of the phase
+  std::map<uint64_t, std::array<Meeting, 2>> meetings_;  // by cluster; by the parity of the phase
   AccessId first_;
   uint64_t room_;
   bool full_ = false, block_scopes_ = false;
@@ -320,15 +316,10 @@ class BlockCheck final : public BlockObserver {
   void note_polled(const Access& a, const Warp& w);
 
   // --- agents.cpp: what goes on beside the threads, and other blocks of the cluster
-  struct AgentIds {
-    Clock clock = 1;
-    Ids ids;  // of the last instruction that asked
-    uint32_t instruction = kNone, asked_by = 0;
-  };
-  AgentIds& agent(Agent who, uint32_t lane) { return agent_ids_[static_cast<std::size_t>(who)][lane % kLanes]; }
+  AgentLane& agent(Agent who, uint32_t lane) { return agents_[static_cast<std::size_t>(who)][lane % kLanes]; }
   AccessId agent_id(Agent who, uint32_t lane, uint32_t instruction, uint32_t asked_by);
   void agent_access(const BulkPart& part, bool writes, uint32_t instruction, uint32_t lane, Warp& w);
-  Knowledge done_before(Agent who, uint32_t lane, Clock clock) const;
+  View done_before(Agent who, uint32_t lane, Clock clock) const;
   void wait_bulk(WarpState& s, const Instruction& i, const Warp& w, bool reads_only);
   void come_back(const Access& a, const Target& t);
   std::size_t clocks() const { return warps_.size() + check_.agents(); }
@@ -344,7 +335,7 @@ class BlockCheck final : public BlockObserver {
   LaunchCheck& check_;
   uint64_t block_ = 0;
   bool running_ = false;
-  std::array<std::array<AgentIds, kLanes>, kAgents> agent_ids_;
+  std::array<std::array<AgentLane, kLanes>, kAgents> agents_;
   struct Visit {  // another block's last access of this one's shared memory, by an instruction of a lane
     Clock clock = 0;
     LaunchCheck::Seen seen;
@@ -370,8 +361,8 @@ void BlockCheck::visit_ids(Visit visit) {
     if (a.id < first_) a = {};
     visit(a.id);
   });
-  for (auto& of : agent_ids_)
-    for (AgentIds& a : of) a.ids = {};
+  for (auto& lanes : agents_)
+    for (AgentLane& a : lanes) a.id = 0;
   for (WarpState& s : warps_) {
     for (Ids& i : s.ids) i = {};
     for (Copy& c : s.copies) visit(c.id);

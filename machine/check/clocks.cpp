@@ -136,9 +136,9 @@ void WarpView::read(uint32_t lane, const Knowledge& block, const Knowledge& devi
   v.known.join(device);
 }
 
-void WarpView::learn(uint32_t mask, uint32_t alive, const Knowledge& what) {
-  if ((alive & ~mask) == 0) return common_.known.join(what);
-  each_lane(mask, [&](uint32_t l) { own(l).known.join(what); });
+void WarpView::learn(uint32_t mask, uint32_t alive, const View& what) {
+  if ((alive & ~mask) == 0) return common_.join(what);
+  each_lane(mask, [&](uint32_t l) { own(l).join(what); });
 }
 
 void WarpView::give(uint32_t mask, uint32_t alive, View& all, BlockClocks& done) {

@@ -61,7 +61,7 @@ class WarpView {
   Knowledge fenced(uint32_t lane, bool device) const;
   void read(uint32_t lane, const Knowledge& block, const Knowledge& device, bool acquires);
   // Lanes of `mask` hear of that.
-  void learn(uint32_t mask, uint32_t alive, const Knowledge& what);
+  void learn(uint32_t mask, uint32_t alive, const View& what);
   // A barrier: adds to `all` what these lanes have heard of, to `done` what they have done; takes what all have.
   void give(uint32_t mask, uint32_t alive, View& all, BlockClocks& done);
   void take(uint32_t mask, uint32_t alive, const View& all);

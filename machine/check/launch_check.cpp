@@ -19,18 +19,6 @@ const char* verb(Kind kind) {
   return kind == Kind::load ? "read" : kind == Kind::store ? "write" : kind == Kind::call ? "copy" : "atomic";
 }
 
-// What an agent may still be doing, and what is waited for.
-struct AgentText {
-  const char *does, *wait;
-};
-constexpr AgentText kAgentTexts[kAgents] = {
-    {"a bulk copy may still be reading", "a wait for the phase of its mbarrier object"},
-    {"a bulk copy may still be writing", "a wait for the phase of its mbarrier object"},
-    {"a bulk copy may still be reading", "cp.async.bulk.wait_group.read by the thread that copies"},
-    {"a bulk copy may still be writing", "cp.async.bulk.wait_group by the thread that copies"},
-    {"a wgmma may still be reading", "wgmma.wait_group by the warps that multiply"},
-};
-
 }  // namespace
 
 LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room, std::vector<AccessRecord> records)
@@ -58,10 +46,19 @@ BlockCheck* LaunchCheck::running(uint64_t block) const {
   return nullptr;
 }
 
-View& LaunchCheck::meeting(uint64_t cluster, uint64_t phase) {
-  Meeting& m = meetings_[phase % 2];
-  if (m.cluster != cluster || m.phase != phase) m = {cluster, phase, {}};
+View& LaunchCheck::meeting(uint64_t block, uint64_t phase) {
+  Meeting& m = meetings_[block / launch_.cluster_blocks()][phase % 2];
+  if (m.phase != phase) m = {phase, {}};
   return m.told;
+}
+
+// The last block of a cluster ends its meetings.
+void LaunchCheck::ended(uint64_t block) {
+  const uint64_t blocks = launch_.cluster_blocks(), cluster = block / blocks;
+  if (meetings_.empty()) return;
+  for (uint64_t b = cluster * blocks; b < (cluster + 1) * blocks; ++b)
+    if (running(b)) return;
+  meetings_.erase(cluster);
 }
 
 std::unique_ptr<BlockObserver> LaunchCheck::observe_blocks() { return std::make_unique<BlockCheck>(*this); }
@@ -185,8 +182,9 @@ Diagnostic LaunchCheck::describe(const Seen& s) const {
   if (s.before) {
     const AccessRecord& r = (*this)[s.before];
     const Instruction& j = p.code[r.instruction];
-    const auto by = agent(r) ? thread(r.asked_by / kLanes, r.asked_by % kLanes)
-                             : thread(static_cast<uint32_t>(r.warp), s.before_lane);
+    const auto by = agent(r)
+                        ? thread(static_cast<uint32_t>(r.asked_by) / kLanes, static_cast<uint32_t>(r.asked_by) % kLanes)
+                        : thread(static_cast<uint32_t>(r.warp), s.before_lane);
     d.other = Party{verb(rule(r.instruction).kind),
                     p.places[j.place].source,
                     j.ptx_line,

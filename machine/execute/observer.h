@@ -43,7 +43,7 @@ class BlockObserver {
   virtual void gave(uint32_t /*instruction*/, uint32_t /*lane*/, uint64_t /*address*/, Warp& /*w*/) {}  // malloc
   // The warp has used up a turn in which it has polled: it stands at w.now.
   virtual void turn_ends(Warp& /*w*/) {}
-  // Of a lane of the warp: a bulk copy is about to move that; all its bytes have come, as an mbarrier object hears now.
+  // A lane's bulk copy is about to move that; all bytes of one have come, as an mbarrier object hears now.
   virtual void moves(const BulkPart& /*part*/, uint32_t /*instruction*/, uint32_t /*lane*/, Warp& /*w*/) {}
   virtual void completes(uint64_t /*object*/, Warp& /*w*/) {}
   // Lanes arrive at, or go on behind, the barrier of their cluster in that phase.

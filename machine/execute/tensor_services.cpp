@@ -183,7 +183,7 @@ void load(T& t, const TensorMap& m, const Words& w, uint64_t tile, uint64_t obje
   uint64_t bytes = 0;
   const std::array<std::byte, kChunk> fill = fill_of(m);
   each_part(t, m, w, [&](uint64_t at, int64_t first, int64_t count, const std::byte* from) {
-    t.moves({tile + at, 0, static_cast<uint64_t>(kChunk), object, false});
+    if (count < kChunk) t.moves({tile + at, 0, static_cast<uint64_t>(kChunk), object, false});
     if (count > 0)
       t.moves({tile + at + static_cast<uint64_t>(first), reinterpret_cast<uint64_t>(from), static_cast<uint64_t>(count),
                object, false});

@@ -99,8 +99,10 @@ void Flattener::mbarrier() {
 // Without .noinc the object expects one arrival more before, which leaves it as it was.
 void Flattener::copies_arrive() {
   if (in_->operands.size() != 1) return unknown();
-  emit(Kind::nothing).mode = static_cast<uint8_t>(Nothing::copies_arrive);
-  if (!m_->has("noinc")) return;
+  Instruction& i = emit(Kind::nothing);
+  i.mode = static_cast<uint8_t>(Nothing::copies_arrive);
+  i.counts = !m_->has("noinc");
+  if (i.counts) return;
   mbarrier_access(in_->operands[0], AtomicOp::mbarrier, Value::imm(1), kNone, Order::release);
 }
 

@@ -1,0 +1,323 @@
+// Bulk copies and clusters: what is used before the wait for it, overwritten while it is read, or gone.
+#include "cases.h"
+
+__device__ inline uint at(const void* p) { return static_cast<uint>(__cvta_generic_to_shared(p)); }
+__device__ inline void init(void* object, uint count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"(at(object)), "r"(count) : "memory");
+}
+__device__ inline void expect(void* object, uint bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" : : "r"(at(object)), "r"(bytes) : "memory");
+}
+__device__ inline void wait(void* object, uint phase) {
+  asm volatile("{\n.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@!p bra AGAIN;\n}"
+               :
+               : "r"(at(object)), "r"(phase)
+               : "memory");
+}
+// As macros, so that the line that uses one is the access's.
+#define BRING(to, from, bytes, object)                                                                   \
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" \
+               :                                                                                         \
+               : "r"(at(to)), "l"(from), "r"(bytes), "r"(at(object))                                     \
+               : "memory")
+#define TAKE(to, from, bytes)                                                \
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" \
+               :                                                             \
+               : "l"(to), "r"(at(from)), "r"(bytes)                          \
+               : "memory")
+__device__ inline void commit() { asm volatile("cp.async.bulk.commit_group;" : : : "memory"); }
+template <int N>
+__device__ inline void wait_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(N) : "memory");
+}
+template <int N>
+__device__ inline void wait_group() {
+  asm volatile("cp.async.bulk.wait_group %0;" : : "n"(N) : "memory");
+}
+__device__ inline void meet() {
+  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" : : : "memory");
+}
+// The same place in the shared memory of another block of the cluster.
+__device__ inline uint of_block(const void* p, uint rank) {
+  uint there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at(p)), "r"(rank));
+  return there;
+}
+#define READ(address)                                                                          \
+  ({                                                                                           \
+    int value_;                                                                                \
+    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(value_) : "r"(address) : "memory"); \
+    value_;                                                                                    \
+  })
+
+KERNEL(read_without_a_wait) {
+  alignas(16) __shared__ int tile[64];
+  alignas(8) __shared__ unsigned long long object;
+  if (threadIdx.x == 0) init(&object, 1);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    expect(&object, 256);
+    BRING(tile, in, 256, &object);
+  }
+  if (Right) wait(&object, 0);
+  __syncthreads();
+  out[threadIdx.x] = tile[threadIdx.x];  // HERE: early_use
+}
+KERNEL(waits_for_the_other_stage) {
+  alignas(16) __shared__ int tiles[2][64];
+  alignas(8) __shared__ unsigned long long objects[2];
+  if (threadIdx.x < 2) init(&objects[threadIdx.x], 1);
+  __syncthreads();
+  if (threadIdx.x == 0)
+    for (int k = 0; k < 2; ++k) {
+      expect(&objects[k], 256);
+      BRING(tiles[k], in + 64 * k, 256, &objects[k]);
+    }
+  wait(&objects[Right ? 0 : 1], 0);
+  out[threadIdx.x] = tiles[0][threadIdx.x];  // HERE: early_use
+}
+KERNEL(one_thread_waits_for_all) {
+  alignas(16) __shared__ int tile[64];
+  alignas(8) __shared__ unsigned long long object;
+  if (threadIdx.x == 0) {
+    init(&object, 1);
+    expect(&object, 256);
+    BRING(tile, in, 256, &object);
+    wait(&object, 0);
+  }
+  if (Right) __syncthreads();
+  out[threadIdx.x] = tile[threadIdx.x];  // HERE: early_use
+}
+KERNEL(next_tile_comes_early) {
+  alignas(16) __shared__ int tile[64];
+  alignas(8) __shared__ unsigned long long objects[3];
+  if (threadIdx.x < 3) init(&objects[threadIdx.x], 1);
+  __syncthreads();
+  int sum = 0;
+  for (int round = 0; round < 3; ++round) {
+    if (threadIdx.x == 0) {
+      expect(&objects[round], 256);
+      BRING(tile, in + 64 * round, 256, &objects[round]);  // HERE: race_shared
+    }
+    wait(&objects[round], 0);
+    sum += tile[63 - threadIdx.x];  // HERE: early_use
+    if (Right) __syncthreads();
+  }
+  out[threadIdx.x] = sum;
+}
+KERNEL(stages_with_two_objects_each) {
+  alignas(16) __shared__ int tiles[2][64];
+  alignas(8) __shared__ unsigned long long full[2], empty[2];
+  if (threadIdx.x < 2) {
+    init(&full[threadIdx.x], 1);
+    init(&empty[threadIdx.x], 64);
+  }
+  __syncthreads();
+  if (threadIdx.x == 64)
+    for (int round = 0; round < 6; ++round) {
+      wait(&empty[round % 2], round / 2 % 2 ^ 1);
+      expect(&full[round % 2], 256);
+      BRING(tiles[round % 2], in + 64 * round, 256, &full[round % 2]);
+    }
+  if (threadIdx.x >= 64) return;
+  int sum = 0;
+  for (int round = 0; round < 6; ++round) {
+    wait(&full[round % 2], round / 2 % 2);
+    sum += tiles[round % 2][63 - threadIdx.x];
+    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" : : "r"(at(&empty[round % 2])) : "memory");
+  }
+  out[threadIdx.x] = sum;
+}
+KERNEL(overwritten_while_it_is_taken) {
+  alignas(16) __shared__ int tile[64];
+  tile[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    TAKE(out, tile, 256);
+    commit();
+    if (Right) wait_read<0>();
+  }
+  __syncthreads();
+  tile[threadIdx.x] = 7;  // HERE: early_use
+}
+KERNEL(waits_for_too_few_copies) {
+  alignas(16) __shared__ int tiles[2][64];
+  for (int k = 0; k < 2; ++k) tiles[k][threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int k = 0; k < 2; ++k) {
+      TAKE(out + 64 * k, tiles[k], 256);
+      commit();
+    }
+    if (Right)
+      wait_read<0>();
+    else
+      wait_read<1>();
+  }
+  __syncthreads();
+  tiles[0][threadIdx.x] = 7;
+  tiles[1][threadIdx.x] = 8;  // HERE: early_use
+}
+KERNEL(read_back_before_it_is_written) {
+  alignas(16) __shared__ int tile[64];
+  tile[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    TAKE(out, tile, 256);
+    commit();
+    if (Right)
+      wait_group<0>();
+    else
+      wait_read<0>();  // its source is read, no more
+  }
+  __syncthreads();
+  words[threadIdx.x] = out[threadIdx.x];  // HERE: early_use
+}
+KERNEL(taken_before_all_have_written) {
+  alignas(16) __shared__ int tile[64];
+  tile[threadIdx.x] = in[threadIdx.x];
+  if (Right) __syncthreads();
+  if (threadIdx.x == 0) {
+    TAKE(out, tile, 256);  // HERE: race_shared
+    commit();
+    wait_group<0>();
+  }
+}
+KERNEL(nothing_has_written_it) {
+  alignas(16) __shared__ int tile[64];
+  if (Right) tile[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    TAKE(out, tile, 256);  // HERE: uninitialised
+    commit();
+    wait_group<0>();
+  }
+}
+KERNEL(copies_by_threads_and_an_object) {
+  __shared__ int tile[64];
+  alignas(8) __shared__ unsigned long long object;
+  if (threadIdx.x == 0) init(&object, 64);
+  __syncthreads();
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+               :
+               : "r"(at(tile + threadIdx.x)), "l"(in + threadIdx.x)
+               : "memory");
+  if (Right) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" : : "r"(at(&object)) : "memory");
+    wait(&object, 0);
+  }
+  __syncthreads();
+  out[threadIdx.x] = tile[63 - threadIdx.x];  // HERE: early_use
+}
+// Products of a warp group: 64 x 16 halves by 16 x 8. Tiles of 8 rows and 16 bytes lie one behind the other.
+__device__ inline unsigned long long described(const void* tiles) {
+  return (at(tiles) >> 4 & 0x3fff) | 8ull << 16 | 16ull << 32;
+}
+__device__ inline void multiply(float* d, const void* left, const void* right) {
+  asm volatile(
+      "wgmma.fence.sync.aligned;\n"
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;\n"
+      "wgmma.commit_group.sync.aligned;"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "l"(described(left)), "l"(described(right))
+      : "memory");
+}
+template <int N>
+__device__ inline void wait_products() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(N) : "memory");
+}
+KERNEL(operand_of_a_product_overwritten) {
+  alignas(128) __shared__ int left[2][512];
+  alignas(128) __shared__ int right[64];
+  for (int k = threadIdx.x; k < 1024; k += 128) left[k / 512][k % 512] = in[k];
+  if (threadIdx.x < 64) right[threadIdx.x] = in[threadIdx.x];
+  asm volatile("fence.proxy.async;" : : : "memory");
+  __syncthreads();
+  float d[4] = {}, e[4] = {};
+  multiply(d, left[0], right);
+  multiply(e, left[1], right);
+  wait_products<1>();
+  __syncthreads();
+  left[0][threadIdx.x] = 1;
+  if (Right) {
+    wait_products<0>();
+    __syncthreads();
+  }
+  left[1][threadIdx.x] = 1;  // HERE: early_use
+  wait_products<0>();
+  out[threadIdx.x] = static_cast<int>(d[0] + e[0]);
+}
+// Clusters of two blocks.
+KERNEL(read_before_the_other_has_written) {
+  __shared__ int tile[64];
+  tile[threadIdx.x] = 0;
+  meet();
+  tile[threadIdx.x] = in[64 * blockIdx.x + threadIdx.x];
+  if (Right)
+    meet();
+  else
+    __syncthreads();
+  out[64 * blockIdx.x + threadIdx.x] = READ(of_block(tile + threadIdx.x, ~blockIdx.x & 1));  // HERE: race_shared
+  meet();
+}
+// The other block does wait, for a word that orders nothing.
+KERNEL(read_of_a_block_that_may_have_ended) {
+  __shared__ int tile[64];
+  tile[threadIdx.x] = in[64 * blockIdx.x + threadIdx.x];
+  meet();
+  if (blockIdx.x % 2 == 0) {
+    out[64 * blockIdx.x + threadIdx.x] = READ(of_block(tile + threadIdx.x, 1));  // HERE: race_shared
+    __syncthreads();
+    if (threadIdx.x == 0) store_relaxed(words + blockIdx.x, 1u);
+  } else if (threadIdx.x == 0) {
+    while (load_relaxed(words + blockIdx.x - 1) == 0) {}
+  }
+  if (Right) meet();
+}
+KERNEL(arrives_before_it_reads) {
+  __shared__ int tile[64];
+  tile[threadIdx.x] = in[64 * blockIdx.x + threadIdx.x];
+  meet();
+  const uint there = of_block(tile + threadIdx.x, ~blockIdx.x & 1);
+  int value = 0;
+  if (Right) value = READ(there);
+  asm volatile("barrier.cluster.arrive.aligned;" : : : "memory");
+  if (!Right) value = READ(there);  // HERE: race_shared
+  asm volatile("barrier.cluster.wait.aligned;" : : : "memory");
+  out[64 * blockIdx.x + threadIdx.x] = value;
+}
+
+template <void (*Kernel)(const int*, int*, uint*, int*)>
+void pair(const Data& d) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(4);
+  config.blockDim = dim3(64);
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = 2;
+  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  cudaLaunchKernelEx(&config, Kernel, static_cast<const int*>(d.in), d.out, d.words, d.raw);
+}
+#define PAIR(name) {#name, {pair<name<false>>, pair<name<true>>}, false}
+
+const Case kCases[] = {
+    CASE(read_without_a_wait, 1, 64),
+    CASE(waits_for_the_other_stage, 1, 64),
+    CASE(one_thread_waits_for_all, 1, 64),
+    CASE(next_tile_comes_early, 1, 64),
+    RIGHT(stages_with_two_objects_each, 1, 96),
+    CASE(overwritten_while_it_is_taken, 1, 64),
+    CASE(waits_for_too_few_copies, 1, 64),
+    CASE(read_back_before_it_is_written, 1, 64),
+    CASE(taken_before_all_have_written, 1, 64),
+    CASE(nothing_has_written_it, 1, 64),
+    CASE(copies_by_threads_and_an_object, 1, 64),
+    CASE(operand_of_a_product_overwritten, 1, 128),
+    PAIR(read_before_the_other_has_written),
+    PAIR(read_of_a_block_that_may_have_ended),
+    PAIR(arrives_before_it_reads),
+};
+
+int main(int argc, char** argv) { return run_cases(kCases, argc, argv); }
