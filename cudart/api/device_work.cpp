@@ -46,19 +46,40 @@ cudaError_t run_piece(Runtime& r, const Piece& p, std::vector<Piece>& pieces, ui
 
 }  // namespace
 
-cudaError_t run(Runtime& r, const KernelOperation& k) {
+Loops& loops() {
+  static thread_local Loops mine;
+  return mine;
+}
+
+namespace {
+
+cudaError_t run_with_work(Runtime& r, const KernelOperation& k, uint64_t& executed) {
   const Using device(r, k.device);
   RanAlone ran;
-  if (const cudaError_t error = run_alone(r, k, ran); error != cudaSuccess || ran.work.empty()) return error;
+  const cudaError_t alone = run_alone(r, k, ran);
+  executed += ran.instructions;
+  if (alone != cudaSuccess || ran.work.empty()) return alone;
   std::vector<Piece> pieces;
   pile(pieces, std::move(ran.work), ran.kernel->module);
-  uint64_t executed = ran.instructions;
   while (!pieces.empty() && r.context() == cudaSuccess) {
     const Piece next = std::move(pieces.back());
     pieces.pop_back();
     if (const cudaError_t error = run_piece(r, next, pieces, executed); error != cudaSuccess) return error;
   }
   return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t run(Runtime& r, const KernelOperation& k) {
+  uint64_t executed = 0;
+  if (loops().depth == 0) return run_with_work(r, k, executed);
+  KernelOperation next = k;
+  executed = next.launch.earlier = loops().instructions;
+  const cudaError_t error = run_with_work(r, next, executed);
+  loops().instructions = executed;
+  ++loops().kernels;
+  return error;
 }
 
 }  // namespace coalesce::cudart

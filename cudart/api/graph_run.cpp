@@ -4,8 +4,10 @@
 #include "cudart/api/capture.h"
 #include "cudart/api/graph.h"
 #include "cudart/api/graph_abi.h"
+#include "cudart/api/launch.h"
 #include "cudart/api/stream.h"
 #include "cudart/api/version.h"
+#include "cudart/core/config.h"
 
 namespace coalesce::cudart {
 
@@ -54,6 +56,26 @@ Needs needs_of(const Node& node, const Needs& roots) {
   return needs.empty() ? roots : needs;
 }
 
+struct InLoop {
+  InLoop() { ++loops().depth; }
+  ~InLoop() {
+    if (--loops().depth == 0) loops() = {};
+  }
+  InLoop(const InLoop&) = delete;
+  InLoop& operator=(const InLoop&) = delete;
+};
+
+// A while node whose body has run without a kernel, which alone could change the condition.
+cudaError_t never_ends(Runtime& r) {
+  machine::Diagnostic d;
+  d.fault = machine::Fault::deadlock;
+  d.message = "a while node of a graph never ends: its body runs no kernel that could set its condition to 0";
+  r.record().diagnostic(d);
+  if (const Config& settings = config(); !settings.check || settings.record.empty()) show(d);
+  r.fail(cudaErrorLaunchTimeout);
+  return cudaErrorLaunchTimeout;
+}
+
 // One node. Host functions run without the lock, so that they may take their time; CUDA lets them call nothing of it.
 cudaError_t run_node(const Node& node, const Needs& roots) {
   const auto begin = [&](const Needs& needs) {
@@ -77,7 +99,9 @@ cudaError_t run_node(const Node& node, const Needs& roots) {
   }
   if (const auto* c = std::get_if<ConditionalOperation>(&node.operation)) {
     Needs all = needs_of(node, roots);
+    const InLoop in_loop;
     for (bool again = true; again; again = again && repeats(*c)) {
+      const uint64_t kernels = loops().kernels;
       const Graph* body = nullptr;
       const cudaError_t known = call([&](Runtime&) { return body = chosen_body(*c), cudaSuccess; });
       if (known != cudaSuccess) return known;
@@ -85,6 +109,7 @@ cudaError_t run_node(const Node& node, const Needs& roots) {
       if (body == nullptr) continue;
       const std::vector<Node*> order = order_of(*body);
       if (const cudaError_t error = run_nodes(order, all); error != cudaSuccess) return error;
+      if (repeats(*c) && loops().kernels == kernels) return call([](Runtime& r) { return never_ends(r); });
       all.insert(all.end(), order.begin(), order.end());
       std::ranges::sort(all);
       all.erase(std::ranges::unique(all).begin(), all.end());

@@ -17,6 +17,14 @@ struct Launch {
   std::optional<dim3> cluster = {};  // blocks; else as the kernel says, else one
 };
 
+// The conditional nodes that this thread runs, one within the other: the kernels of their bodies so far, and the warp
+// instructions of those. One budget limits them all, as often as a body runs.
+struct Loops {
+  uint32_t depth = 0;
+  uint64_t kernels = 0, instructions = 0;
+};
+Loops& loops();
+
 struct KernelOperation;
 struct RanAlone {
   const Kernel* kernel = nullptr;
