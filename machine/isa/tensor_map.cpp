@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint64_t kUnit = 16;  // bytes: of addresses, strides and rows
 constexpr uint32_t kMostBox = 256, kMostStep = 8, kMostPixels = 1024;
+constexpr uint64_t kMostBytes = 228 << 10;  // of a tile: shared memory of a multiprocessor (3567 answers of the driver)
 constexpr uint32_t kSwizzles = 4, kInterleaves = 3, kPromotions = 4, kFills = 2;
 
 std::string number(uint64_t n) { return std::to_string(n); }
@@ -60,6 +61,11 @@ std::string row(const char* what, uint32_t elements, const TensorMap& m) {
   if (m.interleave == 0 && m.span() != 0 && bytes > m.span())
     return std::string(what) + " is " + number(bytes) + " bytes, more than the swizzle's " + number(m.span());
   return {};
+}
+
+std::string tile(uint64_t elements, const TensorMap& m) {
+  const uint64_t bytes = elements * m.width();
+  return bytes > kMostBytes ? "a tile is " + number(bytes) + " bytes, more than " + number(kMostBytes) : "";
 }
 
 }  // namespace
@@ -119,6 +125,9 @@ std::string describe_tensor(const TensorWords& w, bool im2col, TensorMap& map) {
       if (w.box[k] == 0 || w.box[k] > kMostBox) return of("boxDim", k, w.box[k], "not 1 to 256");
       map.box[k] = static_cast<uint16_t>(w.box[k]);
     }
+    uint64_t elements = 1;
+    for (uint32_t k = 0; k < w.rank; ++k) elements *= (w.box[k] + map.steps[k] - 1) / map.steps[k];
+    if (std::string wrong = tile(elements, map); !wrong.empty()) return wrong;
     return row("boxDim[0]", w.box[0], map);
   }
   if (w.rank < 3) return "tensorRank is " + number(w.rank) + ", not 3 to 5";
@@ -138,6 +147,7 @@ std::string describe_tensor(const TensorWords& w, bool im2col, TensorMap& map) {
   if (w.pixels == 0 || w.pixels > kMostPixels) return "pixelsPerColumn is " + number(w.pixels) + ", not 1 to 1024";
   map.channels = static_cast<uint16_t>(w.channels);
   map.pixels = static_cast<uint16_t>(w.pixels);
+  if (std::string wrong = tile(uint64_t{w.channels} * w.pixels, map); !wrong.empty()) return wrong;
   return row("channelsPerPixel", w.channels, map);
 }
 
