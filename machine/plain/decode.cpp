@@ -4,6 +4,7 @@
 
 #include "machine/plain/decoder.h"
 #include "machine/plain/run.h"
+#include "machine/users_place.h"
 
 namespace coalesce::machine::plain {
 
@@ -164,11 +165,19 @@ uint32_t Decoder::line_of(const ptx::Instruction& in) {
   SourcePlace where;
   uint32_t first = in.line;
   if (in.location >= 0) {
-    const ptx::Location& l = f_.locations[static_cast<std::size_t>(in.location)];
-    if (l.line != 0) {
-      where.line = l.line;
+    const auto place = [&](const ptx::Location& l) {
+      SourcePlace p{{}, l.line, 0};
       for (const auto& [index, path] : bodies_.launch->module->files)
-        if (index == l.file) where.file = path;
+        if (index == l.file) p.file = path;
+      return p;
+    };
+    const ptx::Location* l = &f_.locations[static_cast<std::size_t>(in.location)];
+    if (l->line != 0) {
+      where = place(*l);
+      std::vector<SourcePlace> calls;
+      for (; l->inlined_at >= 0 && calls.size() < 64; calls.push_back(place(*l)))
+        l = &f_.locations[static_cast<std::size_t>(l->inlined_at)];
+      where = SourcePlace(users_place(where, calls));
       for (const ptx::Instruction& other : f_.body)
         if (other.location == in.location) {
           first = other.line;

@@ -7,6 +7,7 @@
 
 #include "machine/program/program.h"
 #include "machine/program/uses.h"
+#include "machine/users_place.h"
 
 namespace coalesce::machine {
 
@@ -34,11 +35,12 @@ void find_reductions(Decoded& p) {
 
 }  // namespace
 
-// A line of the source, or of PTX where it is not known.
+// A line of the source that is the user's, or of PTX where it is not known.
 static void number_lines(Decoded& p) {
   const auto key = [&](uint32_t place) {
     const Place& where = p.places[place];
-    return std::tuple(std::string_view(where.source.file), where.source.line, where.source.line ? 0 : where.ptx_line);
+    const SourcePlace& at = users_place(where.source, where.inlined_at);
+    return std::tuple(std::string_view(at.file), at.line, at.line ? 0 : where.ptx_line);
   };
   std::vector<uint32_t> order(p.places.size());
   std::iota(order.begin(), order.end(), 0);

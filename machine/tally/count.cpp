@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "machine/users_place.h"
+
 namespace coalesce::machine {
 
 namespace {
@@ -122,7 +124,8 @@ std::vector<LineCounters> count_lines(const Decoded& p, const Tally& t) {
     if (seen[place]) return l.counters;
     seen[place] = true;
     const Place& where = p.places[place];
-    if (l.ptx_line == 0) l.place.file = where.source.file, l.place.line = where.source.line;
+    const SourcePlace& at = users_place(where.source, where.inlined_at);
+    if (l.ptx_line == 0) l.place.file = at.file, l.place.line = at.line;
     if (l.ptx_line == 0 || where.ptx_line < l.ptx_line) l.ptx_line = where.ptx_line;
     return l.counters;
   });

@@ -241,6 +241,32 @@ TEST(MemoryFaults, ChainsOfInlinedPlaces) {
   }
 }
 
+// Code of a toolkit's header counts at the user's line that called it; where all is in the toolkit, at its own.
+TEST(Lines, OfAToolkitsHeaderCountAtTheirCall) {
+  const auto lines = [](const char* caller) {
+    const Ran r = run(module(std::string(".visible .entry k(.param .u64 in)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\n"
+                                         ".loc 1 41 3\nld.param.u64 %rd1, [in];\nld.global.u32 %r1, [%rd1];\n"
+                                         ".loc 2 7 1, function_name f, inlined_at 1 41 3\n"
+                                         "atom.global.add.u32 %r2, [%rd1], 1;\n"
+                                         ".loc 3 9 1, function_name f, inlined_at 2 7 1\n"
+                                         "st.global.u32 [%rd1+4], %r2;\n.loc 1 43 1\nret;\n}\n.file 1 \"") +
+                             caller +
+                             "\"\n.file 2 \"/usr/local/cuda/include/atomic.hpp\"\n"
+                             ".file 3 \"/opt/x/targets/x86_64-linux/include/more.hpp\"\n"),
+                      {zeros<uint32_t>(32)});
+    std::vector<std::string> all;
+    for (const LineCounters& l : r.report.lines)
+      all.push_back(l.place.file.substr(l.place.file.rfind('/') + 1) + ':' + std::to_string(l.place.line) + ' ' +
+                    std::to_string(l.counters.global_load_requests) +
+                    std::to_string(l.counters.global_atomic_requests) +
+                    std::to_string(l.counters.global_store_requests));
+    return all;
+  };
+  EXPECT_THAT(lines("/home/a/sum.cu"), testing::ElementsAre("sum.cu:41 111", "sum.cu:43 000"));
+  EXPECT_THAT(lines("/usr/local/cuda/samples/sum.cu"),
+              testing::ElementsAre("more.hpp:9 001", "atomic.hpp:7 010", "sum.cu:41 100", "sum.cu:43 000"));
+}
+
 TEST(MemoryFaults, StoreToParameters) {
   const Ran r = run(kernel(".param .u64 out",
                            "mov.b64 %rd1, out;\ncvta.param.u64 %rd2, %rd1;\nld.u64 %rd3, [%rd2];\nst.global.u32 "
