@@ -240,6 +240,8 @@ constexpr const char* kUnreadable = "No launch could be read.";  // none is know
 
 }  // namespace
 
+uint64_t Launch::threads() const { return uint64_t{grid[0]} * grid[1] * grid[2] * block[0] * block[1] * block[2]; }
+
 uint64_t Launch::warps() const {
   const uint64_t blocks = uint64_t{grid[0]} * grid[1] * grid[2];
   return blocks * ((uint64_t{block[0]} * block[1] * block[2] + 31) / 32);

@@ -43,6 +43,7 @@ struct Launch {
   std::vector<double> cold, warm;
   std::shared_ptr<const machine::TimeEstimate> time;  // null: not asked for
 
+  uint64_t threads() const;
   uint64_t warps() const;  // warps launched: blocks x ceil(threads of a block / 32)
 };
 

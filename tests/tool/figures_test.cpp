@@ -15,8 +15,12 @@ namespace {
 
 using testing::HasSubstr;
 
-std::vector<Finding> findings_for(const Values& values, const std::string& lines) {
-  const Record record = read_text(kHeader + kernel_text(0, "k") + launch_text(0, values, ",\"lines\":" + lines));
+// The findings for a launch of 4 blocks.
+std::vector<Finding> findings_for(const Values& values, const std::string& lines, uint32_t threads = 64) {
+  std::string launch = launch_text(0, values, ",\"lines\":" + lines);
+  const std::string block = "\"block\":[48,";
+  launch.replace(launch.find(block), block.size(), "\"block\":[" + std::to_string(threads) + ',');
+  const Record record = read_text(kHeader + kernel_text(0, "k") + launch);
   EXPECT_EQ(record.damage, "");
   return find_waste(totals(record).at(0));
 }
@@ -169,6 +173,35 @@ TEST(Findings, DivergenceIsBlamedOnTheLineThatParts) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].what, "16.0 of 32 lanes work on average");
   EXPECT_EQ(place_of(found[0].line), "reduce.cu:9");
+}
+
+// for (i = 0; i < 64; ++i) y[i] += x[i] by one thread, four times: each request is a lane's 4 bytes. What is moved
+// again and again is no work for shared memory.
+TEST(Findings, OneThreadAWarpIsTheLaunchsFault) {
+  const Values values = {
+      {"global_load_requests", 512},  {"global_load_sectors", 512},  {"global_load_bytes_requested", 2048},
+      {"global_store_requests", 256}, {"global_store_sectors", 256}, {"global_store_bytes_requested", 1024},
+      {"instructions", 3200},         {"thread_instructions", 3200}, {"compulsory_bytes", 2048},
+      {"divergent_branches", 0}};
+  const auto found =
+      findings_for(values, "[" + line(3, {{"instructions", 3000}}) + "," + line(4, {{"instructions", 200}}) + "]", 1);
+  ASSERT_EQ(found.size(), 1u) << found.at(1).what;
+  EXPECT_STREQ(found[0].kind, "few threads");
+  EXPECT_EQ(found[0].what, "warps have 1.0 threads on average, where 32 fit");
+  EXPECT_EQ(found[0].saves, "3100 of 3200 warp instructions");  // 31 of 32 lanes
+  EXPECT_EQ(place_of(found[0].line), "reduce.cu:3");
+  // The same counters of whole warps: lanes that take turns do read their sectors again.
+  EXPECT_STREQ(findings_for(values, "[]", 32).at(0).kind, "reads again");
+}
+
+TEST(Findings, LanesWithoutAThreadAreNotTheBranches) {
+  const Values values = {{"instructions", 100}, {"thread_instructions", 1600}, {"divergent_branches", 20}};
+  const auto found = findings_for(values, "[]", 48);  // warps of 32 and 16
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].saves, "25 of 100 warp instructions");
+  EXPECT_EQ(found[1].saves, "25 of 100 warp instructions");
+  EXPECT_EQ(findings_for(values, "[]", 64).at(0).saves, "50 of 100 warp instructions");
+  EXPECT_TRUE(findings_for({{"instructions", 100}, {"thread_instructions", 3150}}, "[]", 64).empty());
 }
 
 TEST(Findings, BytesInThreeDigits) {

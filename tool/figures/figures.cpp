@@ -26,6 +26,8 @@ std::vector<KernelTotal> totals(const Record& record) {
     }
     KernelTotal& total = result[work->second.slot];
     ++total.launches;
+    total.threads += launch.threads();
+    total.warps += launch.warps();
     total.counters += launch.counters;
     total.moved[launch.process] += moved_bytes(launch.counters);
     if (!launch.fault.empty()) total.fault = launch.fault;

@@ -15,6 +15,7 @@ namespace coalesce::tool {
 struct KernelTotal {
   std::size_t kernel = 0;  // into Record::kernels
   uint64_t launches = 0;
+  uint64_t threads = 0, warps = 0;  // of all launches; 0: not known
   machine::Counters counters;
   Lines lines;        // summed by place, in source order
   std::string fault;  // of the last launch that had one

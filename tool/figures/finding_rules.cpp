@@ -73,14 +73,14 @@ uint64_t atomic_lines(const Counters& c) { return c.global_atomic_lines + c.glob
 uint64_t atomic_requests(const Counters& c) { return c.global_atomic_requests + c.global_reduction_requests; }
 uint64_t local_sectors(const Counters& c) { return c.local_load_sectors + c.local_store_sectors; }
 
-std::string meeting_lanes(const Counters& c) {
+std::string meeting_lanes(const Judged& c) {
   if (const uint32_t stride = bank_stride(c))
     return stride == 32 ? "all 32 lanes meet in one bank, as down a column of rows of 32 words"
                         : fmt::format("{} lanes meet in a bank, as with a stride of {} words", stride, stride);
   if (c.shared_atomic_requests != 0) return "lanes update the same word, or words of the same bank";
   return "lanes meet in some banks, without a regular stride";
 }
-std::string separate_lanes(const Counters& c) {
+std::string separate_lanes(const Judged& c) {
   if (const uint32_t stride = bank_stride(c)) {
     const auto pad = bank_picture({.stride = stride}).free_pad;
     if (pad)
@@ -96,13 +96,27 @@ std::string separate_lanes(const Counters& c) {
 uint64_t least_moved(const Counters& c) {
   return c.compulsory_bytes / 32 + std::min(c.global_load_sectors, c.global_store_sectors);
 }
-// Moved sectors without those that other rules call wasted.
-uint64_t asked_sectors(const Counters& c) { return above(moved_bytes(c) / 32, wasted_sectors(c)); }
-uint64_t idle_lanes(const Counters& c) {
-  return c.divergent_branches == 0 ? 0 : above(32 * c.instructions, c.thread_instructions) / 32;
+// The part of a warp's lanes that the launch left without a thread.
+double empty_part(const Judged& c) { return c.warps == 0 ? 0 : 1 - real(c.threads) / 32 / real(c.warps); }
+// Warp instructions that whole warps would not need.
+uint64_t empty_lanes(const Judged& c) {
+  const uint64_t idle = above(32 * c.instructions, c.thread_instructions) / 32;
+  return std::min(idle, static_cast<uint64_t>(empty_part(c) * real(c.instructions)));
+}
+uint64_t idle_lanes(const Judged& c) {
+  return c.divergent_branches == 0 ? 0 : above(32 * c.instructions, c.thread_instructions) / 32 - empty_lanes(c);
+}
+// Moved sectors without those that other rules call wasted, and without those that whole warps would not ask for.
+uint64_t asked_sectors(const Judged& c) {
+  uint64_t other = wasted_sectors(c);
+  for (const Access& a : {loads(c), stores(c)}) {
+    const auto whole = static_cast<uint64_t>(std::ceil((1 - empty_part(c)) * real(a.requests)));
+    other += a.least() - ideal_sectors(whole, a.bytes);
+  }
+  return above(moved_bytes(c) / 32, other);
 }
 
-using C = const Counters&;
+using C = const Judged&;
 const FindingRule kRules[] = {
     {"loads", true, [](C c) { return sector_cycles(loads(c).sectors, loads(c).least()); },
      [](C c) { return too_many_sectors("loads move", loads(c)); }, [](C c) { return spread(loads(c)); },
@@ -140,16 +154,23 @@ const FindingRule kRules[] = {
      [](C c) { return bytes_text(32 * local_sectors(c)); }, nullptr},
     // Idle lanes count against divergence only where branches part: a short last warp is no finding.
     {"branches", false,
-     [](C c) {
-       if (c.divergent_branches == 0) return Cycles{};
-       return Cycles{real(above(32 * c.instructions, c.thread_instructions)) / 32 * kPerInstruction,
-                     real(c.instructions) * kPerInstruction};
-     },
+     [](C c) { return Cycles{real(idle_lanes(c)) * kPerInstruction, real(c.instructions) * kPerInstruction}; },
      [](C c) { return fmt::format("{:.1f} of 32 lanes work on average", each(c.thread_instructions, c.instructions)); },
      [](C) { return std::string("branches send lanes of one warp different ways"); },
      [](C) { return std::string("branch by the warp's index, or move the work together first"); },
      [](C c) { return saved_count(c.instructions, c.instructions - idle_lanes(c), "warp instructions"); },
      [](C c) { return c.divergent_branches; }},
+    {"few threads", false,
+     [](C c) { return Cycles{real(empty_lanes(c)) * kPerInstruction, real(c.instructions) * kPerInstruction}; },
+     [](C c) { return fmt::format("warps have {:.1f} threads on average, where 32 fit", each(c.threads, c.warps)); },
+     [](C) { return std::string("the size of the blocks is no multiple of 32"); },
+     [](C) {
+       return std::string(
+           "launch blocks of 128 or 256 threads, and let each take elements of its own: blockIdx.x * blockDim.x + "
+           "threadIdx.x");
+     },
+     [](C c) { return saved_count(c.instructions, c.instructions - empty_lanes(c), "warp instructions"); },
+     [](C c) { return c.instructions; }},
     {"reads again", false,
      [](C c) { return c.compulsory_bytes ? sector_cycles(asked_sectors(c), least_moved(c)) : Cycles{}; },
      [](C c) {
@@ -167,7 +188,7 @@ const FindingRule kRules[] = {
 double spent_cycles(const Counters& c) {
   double cycles = real(c.instructions) * kPerInstruction;
   for (const FindingRule& rule : kRules) {
-    if (rule.per_line) cycles += rule.judge(c).spent;
+    if (rule.per_line) cycles += rule.judge({c}).spent;
   }
   return cycles;
 }

@@ -13,16 +13,21 @@ struct Cycles {
   double waste = 0, spent = 0;  // spent includes the waste
 };
 
+// A rule judges this: the counters of a line or of a kernel, and how full the kernel's warps were launched.
+struct Judged : machine::Counters {
+  uint64_t threads = 0, warps = 0;  // of all launches; 0: not known
+};
+
 struct FindingRule {
   const char* kind;
   bool per_line;  // judges each line, where there are lines; otherwise the kernel as a whole
-  Cycles (*judge)(const machine::Counters&);
-  std::string (*what)(const machine::Counters&);
-  std::string (*cause)(const machine::Counters&);
-  std::string (*remedy)(const machine::Counters&);
-  std::string (*saves)(const machine::Counters&);
+  Cycles (*judge)(const Judged&);
+  std::string (*what)(const Judged&);
+  std::string (*cause)(const Judged&);
+  std::string (*remedy)(const Judged&);
+  std::string (*saves)(const Judged&);
   // For rules of the kernel: the finding's line is the one where this is largest; null: it has no line.
-  uint64_t (*blame)(const machine::Counters&);
+  uint64_t (*blame)(const Judged&);
 };
 
 std::span<const FindingRule> finding_rules();

@@ -16,8 +16,7 @@ constexpr double kWorthSaying = 0.1;  // of what the rule judges
 constexpr double kOfKernel = 0.01;    // of what the kernel spends
 
 // Adds what `rule` says of `judged`; `shown` is the line that people are sent to.
-void consider(const FindingRule& rule, const machine::Counters& judged, const Line* shown,
-              std::vector<Finding>& found) {
+void consider(const FindingRule& rule, const Judged& judged, const Line* shown, std::vector<Finding>& found) {
   const Cycles cycles = rule.judge(judged);
   if (cycles.waste <= 0 || cycles.waste < kWorthSaying * cycles.spent) return;
   Finding finding{.kind = rule.kind,
@@ -44,16 +43,16 @@ std::vector<Finding> find_waste(const KernelTotal& total) {
   if (!total.ended()) return found;
   for (const FindingRule& rule : finding_rules()) {
     if (rule.per_line && !total.lines.empty()) {
-      for (const Line& line : total.lines) consider(rule, line.counters, &line, found);
+      for (const Line& line : total.lines) consider(rule, {line.counters}, &line, found);
       continue;
     }
     const Line* blamed = nullptr;
     uint64_t most = 0;
     for (const Line& line : total.lines) {
-      const uint64_t blame = rule.blame ? rule.blame(line.counters) : 0;
+      const uint64_t blame = rule.blame ? rule.blame({line.counters}) : 0;
       if (blame > most) blamed = &line, most = blame;
     }
-    consider(rule, total.counters, blamed, found);
+    consider(rule, {total.counters, total.threads, total.warps}, blamed, found);
   }
   const double least = kOfKernel * spent_cycles(total.counters);
   std::erase_if(found, [&](const Finding& finding) { return finding.waste < least; });
@@ -70,7 +69,7 @@ std::vector<Finding> find_waste(const KernelTotal& total) {
 double wasted_cycles(const machine::Counters& counters) {
   double cycles = 0;
   for (const FindingRule& rule : finding_rules()) {
-    if (rule.per_line) cycles += rule.judge(counters).waste;
+    if (rule.per_line) cycles += rule.judge({counters}).waste;
   }
   return cycles;
 }

@@ -16,7 +16,7 @@
 namespace coalesce::tool {
 
 struct Finding {
-  const char* kind = "";  // "loads", "stores", "banks", "atomics", "local", "branches", "reads again"
+  const char* kind = "";  // "loads", "stores", "banks", "atomics", "local", "branches", "few threads", "reads again"
   Line line;              // where; its counters are those that were judged. No file and no PTX line: the whole kernel
   double waste = 0, spent = 0;  // cycles; spent includes the waste
   // Sentences without their full stops, in lower case.

@@ -30,6 +30,7 @@ const std::pair<const char*, const char*> kRuleTexts[] = {
     {"atomics", "Lanes of a warp update the same word"},
     {"local", "Local memory is used"},
     {"branches", "Branches leave lanes idle"},
+    {"few-threads", "Blocks do not fill their warps"},
     {"reads-again", "The same bytes are moved again and again"},
     {"stopped", "A kernel did not run to its end"},
     {"budget", "A requirement is violated"},

@@ -108,7 +108,7 @@ std::string finding_picture(const Finding& finding) {
   if (kind == "stores")
     return sector_boxes(c.global_store_requests, c.global_store_sectors, c.global_store_bytes_requested);
   if (kind == "banks") return bank_boxes(c);
-  if (kind == "branches") {
+  if (kind == "branches" || kind == "few threads") {
     const double lanes = per_request(c.thread_instructions, c.instructions);
     return boxes(32, lanes / 32, "useful", "wasted",
                  fmt::format("32 lanes; blue: the part of the time that they work ({:.1f} of 32)", lanes));

@@ -122,7 +122,8 @@ void print_summary(std::ostream& out, const Record& record, const SummaryStyle& 
     cells.push_back({of_ranks ? std::to_string(*record.processes[process].rank) : std::string()});
     cells.push_back({of_ranks ? bytes_text(bytes) : std::string()});
     const bool worst = !style.wide && !findings[i].empty();
-    cells.push_back({worst ? short_place(findings[i][0].line, program) + ' ' + findings[i][0].kind : std::string()});
+    const std::string place = worst ? short_place(findings[i][0].line, program) : "";
+    cells.push_back({worst ? place + (place.empty() ? "" : " ") + findings[i][0].kind : ""});
     table.row(std::move(cells));
   }
   table.print(out, style.colour, style.width);
