@@ -158,5 +158,26 @@ TEST(HostHazards, AKilledRunLeavesValidJson) {
   EXPECT_TRUE(json["exit_code"].is_null());
 }
 
+// The compiler is one that never ends.
+TEST(HostHazards, WhoIsKilledWhileCompilingLeavesValidJson) {
+  const Workplace here;
+  const auto compiler = here.write("nvcc", "#!/bin/sh\ntouch \"${0%/*}/runs\"\nexec sleep 60\n");
+  std::filesystem::permissions(compiler, std::filesystem::perms::owner_all);
+  const auto program = here.write("empty.cu", "int main() {}\n");
+  for (const char* command : {"check", "run"}) {
+    std::filesystem::remove(here.write("runs", ""));
+    const pid_t child = here.start({"/usr/bin/env", "PATH=" + compiler.parent_path().string() + ":/usr/bin:/bin",
+                                    kCommand, command, "--json", command, "--compiler", "nvcc", program.string()});
+    for (int k = 0; k < 1200 && !here.exists("runs"); ++k) usleep(50000);
+    ASSERT_TRUE(here.exists("runs"));
+    kill(-child, SIGKILL);
+    here.finish(child);
+    const auto json = here.json(command);
+    ASSERT_TRUE(json.is_object()) << command;
+    EXPECT_EQ(json["complete"], false);
+    EXPECT_TRUE(json["exit_code"].is_null());
+  }
+}
+
 }  // namespace
 }  // namespace coalesce::end_to_end

@@ -102,6 +102,19 @@ TEST_F(ExportFile, KeepsWhatWasThereUntilItIsReplaced) {
   EXPECT_EQ(content(path), "new");
 }
 
+TEST_F(ExportFile, ANewOneSaysUntilThenThatNothingIsComplete) {
+  const auto path = folder / "out.json";
+  Export file("--json", path.string());
+  file.begin_empty(unfinished_run_json("app"));
+  const json begun = json::parse(content(path));
+  EXPECT_EQ(begun["program"], "app");
+  EXPECT_EQ(begun["complete"], false);
+  EXPECT_TRUE(begun["exit_code"].is_null());
+  file.write("new");
+  file.begin_empty("something else");
+  EXPECT_EQ(content(path), "new");
+}
+
 TEST_F(ExportFile, WrongPathsAreUsageErrors) {
   for (const auto& path : {folder / "none/out.json", folder}) {
     try {

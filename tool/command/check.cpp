@@ -60,12 +60,12 @@ int check(const CheckOptions& options) {
   CompileOptions compiling = options.machine.compile;
   compiling.announce = !options.quiet && isatty(STDERR_FILENO) == 1;
   compiling.host_lines = true;
+  if (json) json->begin(text_of(unfinished_json(options.program[0])));
   words[0] = runnable(words[0], compiling, device, layout, cache);
   MachineOptions machine = options.machine;
   machine.check = true;
   machine.engine = machine::Engine::interpreter;
   machine.threads = 1;
-  if (json) json->begin(text_of(unfinished_json(options.program[0])));
   Execution execution = execute(words, machine, layout, options.quiet, options.json == "-" || ci.standard_output(),
                                 false, options.program[0]);
   execution.record.program = options.program[0];

@@ -151,6 +151,7 @@ int run(const RunOptions& options) {
     return run_rank(words, options, *ranks, layout, divert);
   }
   const auto json = options.json.empty() ? nullptr : std::make_unique<Export>("--json", options.json);
+  if (json) json->begin_empty(unfinished_run_json(options.program[0]));
   if (options.html == "-" && (options.json == "-" || options.output == "-"))
     throw Error(Exit::usage, "--html - cannot share standard output with another export");
   const auto output = options.output.empty() ? nullptr : std::make_unique<Export>("--output", options.output);

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ostream>
+#include <sstream>
 
 #include "tool/figures/error.h"
 #include "tool/figures/figures.h"
@@ -107,12 +108,21 @@ Json device_json(const DeviceName& device) {
   return object;
 }
 
-void write_json(std::ostream& out, const Record& record, int exit_code, bool lines) {
+std::string unfinished_run_json(const std::string& program) {
+  Record record;
+  record.program = program;
+  std::ostringstream out;
+  write_json(out, record, std::nullopt, false);
+  return out.str();
+}
+
+void write_json(std::ostream& out, const Record& record, std::optional<int> exit_code, bool lines) {
   // Launch by launch: a program may launch a million times.
   const Json device = device_json(record.device);
   out << "{\"schema\":\"coalesce.run/1\",\n"
       << (record.on_gpu ? "\"on\":\"gpu\",\n" : "") << "\"device\":" << text(device)
-      << ",\n\"program\":" << text(record.program) << ",\n\"exit_code\":" << exit_code
+      << ",\n\"program\":" << text(record.program)
+      << ",\n\"exit_code\":" << (exit_code ? std::to_string(*exit_code) : "null")
       << ",\n\"complete\":" << (record.complete ? "true" : "false");
   if (record.devices > 1) out << ",\n\"devices\":" << record.devices;
   if (record.ranks != 0) out << ",\n\"ranks\":" << record.ranks;
@@ -205,6 +215,11 @@ bool Export::is_file() const {
 
 void Export::begin(const std::string& text) {
   if (is_file()) write(text);
+}
+
+void Export::begin_empty(const std::string& text) {
+  struct stat status;
+  if (is_file() && fstat(descriptor_, &status) == 0 && status.st_size == 0) write(text);
 }
 
 void Export::write(const std::string& text) {

@@ -4,6 +4,7 @@
 #include <exception>
 #include <iosfwd>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "tool/figures/record.h"
@@ -14,7 +15,9 @@ namespace coalesce::tool {
 //  "launches":[{"kernel":demangled,"grid","block","dynamic_shared_bytes","counters":{...}}...],"copies":...,"diagnostics":[...]}
 // A launch that did not end well also has "fault" or "interrupted"; `lines` adds "lines":[{"file","line","ptx_line",
 // "counters":{non-zero}}]. "complete" is false when the program died before its runtime could close the record.
-void write_json(std::ostream& out, const Record& record, int exit_code, bool lines);
+void write_json(std::ostream& out, const Record& record, std::optional<int> exit_code, bool lines);
+// Such a file until the run of `program` has ended: "complete" is false, "exit_code" null.
+std::string unfinished_run_json(const std::string& program);
 
 // A GPU's export also has "on":"gpu"; launches have only the counters that were read, "seconds", and "times":{"cold":
 // {"median","spread","repetitions":[s,...]},"warm":{...}} if they were repeated; "notes" say what was not measured.
@@ -42,6 +45,8 @@ class Export {
   bool standard_output() const { return path_ == "-"; }
   // Gives a file its content until write(), should the command be killed; no other destination gets it.
   void begin(const std::string& text);
+  // The same, where the file holds nothing yet.
+  void begin_empty(const std::string& text);
   // Throws Error (environment) when the disk is full or so.
   void write(const std::string& text);
 
