@@ -1,6 +1,7 @@
 #include "machine/execute/launch.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -234,8 +235,12 @@ class Executor {
 
   void warn(const BlockRun& block) {
     for (Diagnostic d : block.warnings()) {
-      const uint32_t instruction = static_cast<uint32_t>(std::stoul(d.notes[0]));
-      d.notes.clear();
+      const auto noted = [&](std::size_t k) { return static_cast<uint32_t>(std::stoul(d.notes[k])); };
+      const uint32_t instruction = noted(0), absent = noted(1);
+      const auto who = thread_of(launch_, d.warp, lowest(absent));
+      const int more = std::popcount(absent) - 1;
+      d.notes = {"thread (" + std::to_string(who[0]) + ", " + std::to_string(who[1]) + ", " + std::to_string(who[2]) +
+                 ")" + (more ? " and " + std::to_string(more) + " more of the warp are" : " is") + " not there"};
       const uint32_t warp = d.warp, mask = d.lanes;
       d = diagnose(launch_, block, instruction, 0, std::move(d));
       d.warp = warp;

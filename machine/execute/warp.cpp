@@ -191,7 +191,7 @@ void BlockRun::warn_if_apart(const Warp& w, const Split& s) {
   d.ptx_line = c.barrier->ptx_line;
   d.warp = w.index;
   d.lanes = s.mask;
-  d.notes = {std::to_string(launch_.program->blocks[s.block].last - 1)};
+  d.notes = {std::to_string(launch_.program->blocks[s.block].last - 1), std::to_string(w.alive & ~s.mask)};
   warnings_.push_back(std::move(d));
 }
 

@@ -67,6 +67,35 @@ TEST(HazardsTest, WithoutLinesAVariableOfAKernelIsOneFinding) {
   EXPECT_THAT(text_of(h), HasSubstr("at 300 pairs of PTX lines"));
 }
 
+// Lanes meet at one pair, warps at another, blocks at a third: __syncwarp() is no remedy.
+TEST(HazardsTest, OfEqualFindingsTheWidestPairIsShown) {
+  Diagnostic lanes = race_at(1, 2), warps = race_at(1, 2, "_Z5widerv"), blocks = race_at(1, 2);
+  lanes.notes = {"lanes of one warp need not run in step: __syncwarp() has to come between them"};
+  warps.notes = {"__syncthreads() has to come between them"};
+  blocks.other->block = {1, 0, 0};
+  blocks.notes = {"blocks run in any order"};
+  const auto shown = [](const std::vector<Diagnostic>& all) {
+    const Hazards h = hazards_of(all, {});
+    EXPECT_EQ(h.found.size(), 1u);
+    EXPECT_EQ(h.found[0].d.count, 2 * all.size());
+    return h.found[0].d.notes.at(0).substr(0, 5);
+  };
+  EXPECT_EQ(shown({lanes, lanes}), "lanes");
+  EXPECT_EQ(shown({lanes, warps}), "__syn");
+  EXPECT_EQ(shown({warps, lanes}), "__syn");
+  EXPECT_EQ(shown({warps, blocks, lanes}), "block");
+  EXPECT_THAT(text_of(hazards_of({lanes, warps}, {})), HasSubstr("note: the same in void k<int>(int*)"));
+}
+
+TEST(HazardsTest, HazardsThatARunGoesOnAfterAreErrors) {
+  Diagnostic d = race_at(1, 2);
+  d.hazard = Hazard::divergent_barrier;
+  d.severity = machine::Severity::warning;
+  EXPECT_THAT(text_of(hazards_of({d}, {})), HasSubstr(": error: race"));
+  d.hazard = Hazard::uninitialised_copy;
+  EXPECT_THAT(text_of(hazards_of({d}, {})), HasSubstr(": warning: race"));
+}
+
 TEST(HazardsTest, TheLineIsTheUsersInnermost) {
   Diagnostic d = race_at(1, 2);
   d.place = {"/usr/include/lib.h", 70, 1};

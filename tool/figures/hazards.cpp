@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "machine/users_place.h"
 #include "record/names.h"
 
 namespace coalesce::tool {
@@ -48,6 +49,15 @@ auto key_of(const Diagnostic& d) {
   return std::make_tuple(kind_of(d), a, b, std::move(rest));
 }
 
+// How far apart those are who race: 0 lanes of a warp, 1 warps, 2 blocks. The remedy tells lanes from warps.
+int apart(const Diagnostic& d) {
+  if (!d.other || !d.who.empty() || !d.other->who.empty()) return 0;
+  if (d.block != d.other->block) return 2;
+  return std::any_of(d.notes.begin(), d.notes.end(), [](const std::string& n) { return n.starts_with("lanes of one"); })
+             ? 0
+             : 1;
+}
+
 bool is_not_checked(const Diagnostic& d) {
   if (d.hazard == Hazard::not_checked) return true;
   if (d.hazard != Hazard::none || d.severity == machine::Severity::warning) return false;
@@ -68,10 +78,17 @@ class Merging {
       return;
     }
     Hazards::Finding& f = all_[at->second];
-    f.d.count += d.count;
+    d.count += f.d.count;
     if (lines_[at->second].insert(lines_of(d)).second) ++f.places;
     if (!d.kernel.empty() && std::find(f.kernels.begin(), f.kernels.end(), d.kernel) == f.kernels.end())
       f.kernels.push_back(d.kernel);
+    // The remedy of the widest orders the others, too.
+    if (apart(d) > apart(f.d)) {
+      f.d = std::move(d);
+      if (!f.d.kernel.empty()) std::iter_swap(f.kernels.begin(), std::ranges::find(f.kernels, f.d.kernel));
+    } else {
+      f.d.count = d.count;
+    }
   }
 
  private:
@@ -102,9 +119,7 @@ std::vector<std::string> hazard_kinds() {
 }
 
 bool is_foreign(const std::string& file, const std::vector<std::string>& foreign) {
-  for (const char* folder : {"/usr/include/", "/usr/lib/", "/usr/local/cuda", "/opt/"})
-    if (file.starts_with(folder)) return true;
-  if (file.find("/targets/x86_64-linux/include/") != std::string::npos) return true;
+  if (machine::is_system_file(file)) return true;
   return std::any_of(foreign.begin(), foreign.end(),
                      [&](const std::string& folder) { return !folder.empty() && file.starts_with(folder + "/"); });
 }
@@ -141,9 +156,10 @@ Hazards hazards_of(std::vector<Diagnostic> diagnostics, const HazardRules& rules
       all.suppressed += d.count;
       continue;
     }
-    if (leak) d.severity = machine::Severity::error;
-    (d.severity == machine::Severity::error || d.hazard != Hazard::uninitialised_copy ? found : warnings)
-        .add(std::move(d));
+    // The machine warns of what a run goes on after; a hazard is an error all the same.
+    const bool warning = d.hazard == Hazard::uninitialised_copy && d.severity == machine::Severity::warning;
+    if (!warning) d.severity = machine::Severity::error;
+    (warning ? warnings : found).add(std::move(d));
   }
   return all;
 }
