@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Tests the scripts that write docs/results/library.md and speed.md (bench/) on figures of a few lines: shares of the limits,
-causes of missed aims, least and most, targets. tests/gpu/agreement_test.py tests the pages of `./dev gpu`."""
+causes of missed aims, least and most, targets; and that no claim copies what they write. tests/gpu/agreement_test.py tests the pages of `./dev gpu`."""
 import contextlib
+import glob
 import io
 import json
 import os
+import re
 import sys
 import tempfile
+import tomllib
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -146,6 +149,29 @@ class Speed(InFolder):
         self.assertIn("Of 3 targets 2 are met.", text)
         self.assertIn("| k, two threads / one | at least 1.9 | 1.80 |", text)
         self.assertIn("**Disturbed:**", text)
+
+
+class Claims(unittest.TestCase):
+    # Times of a GPU of ours stand where `./dev gpu` writes them. A claim quotes a document's times, with the device's name.
+    TIME = re.compile(r"\d ?(ns|us|ms|s|GB/s)\b")
+
+    def misplaced(self, file):
+        for claim in file["claim"]:
+            own = claim["document"] == "measured"
+            if self.TIME.search(claim.get("note", "")) or (self.TIME.search(claim["text"]) and (own or "device" not in claim)):
+                yield claim["text"]
+
+    def test_no_measured_time_is_copied(self):
+        files = glob.glob(os.path.join(ROOT, "lab", "*", "claims.toml"))
+        self.assertGreaterEqual(len(files), 12)
+        for file in files:
+            with open(file, "rb") as text:
+                self.assertEqual(list(self.misplaced(tomllib.load(text))), [], file)
+
+    def test_such_a_time_is_noticed(self):
+        for wrong in ({"document": "guide", "text": "a", "note": "An H200 takes 84.6 us."}, {"document": "guide", "text": "1.5 ms"},
+                      {"document": "measured", "device": "H200", "text": "from 84.6 us to 33.6 us"}):
+            self.assertEqual(len(list(self.misplaced({"claim": [wrong]}))), 1, wrong)
 
 
 if __name__ == "__main__":
