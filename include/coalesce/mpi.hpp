@@ -87,7 +87,7 @@ void combine(void* in, void* inout, int* length, MPI_Datatype*) {
   }
 }
 
-// What each rank asks for, ahead of the first elements in one message of one length: ranks that disagree would otherwise
+// Each rank says what it asks for, ahead of the first elements in one message of one length: ranks that disagree would otherwise
 // wait for each other, or take bytes of one type for another's; and a call of few elements costs one collective of MPI.
 struct opening {
   std::int32_t lowest[4], highest[4];  // over the ranks: function, kind, count, root

@@ -1,4 +1,4 @@
-// What matrix instructions take for granted: the distance of rows that a fragment's load leaves out, what rows of
+// Matrix instructions take for granted: the distance of rows that a fragment's load leaves out, what rows of
 // ldmatrix cost, and which shapes there are.
 #include "harness.h"
 

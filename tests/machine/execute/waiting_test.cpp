@@ -138,7 +138,7 @@ TEST(WarpBarriers, OfTwoSidesAreOne) {
   for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], i ^ 16) << i;
 }
 
-// What every block waits for never comes. With more blocks than begin together, the others wait, too.
+// All blocks wait for something that never comes. With more blocks than begin together, the others wait, too.
 TEST(Deadlocks, OfBlocksThatHaveNotBegun) {
   for (const uint32_t blocks : {1u, 3u, 500u}) {
     Options options;

@@ -41,7 +41,7 @@ TEST(CheckedAffine, AddressesThatMayWrap) {
   const Analysed squared(copy("mul.lo.u32 %r4, %r3, %r3;"), {128, 1, 1});
   EXPECT_FALSE(stride_of(squared, squared.load(), &stride));
   EXPECT_TRUE(stride_of(squared, squared.store(), &stride));
-  // What is computed of an index that may wrap, in 64 bits; %rd7 is the index itself.
+  // Values computed of an index that may wrap, in 64 bits; %rd7 is the index itself.
   for (const auto& [ptx, wanted] :
        {std::pair{"mov.b64 %rd8, %rd7;", 1}, std::pair{"shl.b64 %rd8, %rd7, 3;", 8},
         std::pair{"add.u64 %rd8, %rd7, %rd5;", 5}, std::pair{"sub.u64 %rd8, %rd7, %rd5;", -3},
