@@ -20,7 +20,7 @@ sys.dont_write_bytecode = True
 from common import ROOT, run
 from pages import table
 
-PROGRAMS = ("launch", "alu", "chase", "atomics", "bandwidth")
+PROGRAMS = ("launch", "alu", "chase", "atomics", "bandwidth", "paths")
 FLAGS = ["-O3", "-std=c++17", "-arch=native"]
 
 
@@ -67,7 +67,13 @@ LIMITS = {
     "lat_convert": ("cycles", scaled(each("alu/cvt.rn.f32.s32 + cvt.rzi.s32.f32/latency"), 1 / 2)),
     "lat_shuffle": ("cycles", each("alu/shfl.sync.bfly.b32/latency")),
     "lat_shared": ("cycles", each("latency/shared/32bit")),  # with an addition
-    "lat_constant": ("cycles", each("latency/constant")),  # with a shift
+    "lat_constant": ("cycles", each("latency/constant/1KiB")),  # with a shift
+    "lat_constant_far": ("cycles", each("latency/constant/16KiB")),
+    "lat_constant_word": ("cycles", slope("latency/constant_apart/", "1words", "32words", 31)),
+    "constant_cycles": ("cycles", lambda f: f["rate/constant/32words"] / 32),
+    "branch_cycles": ("cycles", lambda f: f["loop/1"] - 2 * f["alu/lop3.b32/latency"]),  # besides counting and comparing
+    "lat_host": ("cycles", each("latency/host")),
+    "host_gbs": ("GB/s", lambda f: (1 << 26) / (f["host/read/65536KiB"] - f["host/nothing"]) / 1e3),
     "lat_l1": ("cycles", each("latency/l1/16KiB")),
     "lat_l2": ("cycles", each("latency/l2/4MiB")),
     "lat_dram": ("cycles", each("latency/dram/1024MiB")),

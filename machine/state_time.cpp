@@ -15,12 +15,21 @@ BlockNeeds needs_of(const Launch& launch) {
           .shared_bytes = launch.shared_bytes};
 }
 
+LineRanges host_lines(const Memory& memory) {
+  LineRanges out;
+  for (const auto& a : memory.all())
+    if (a->live && a->origin == Origin::host) out.emplace_back(a->base / 128, (a->base + a->size + 127) / 128);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 }  // namespace
 
 std::unique_ptr<TimeTrace> Machine::State::begin_trace(const Launch& launch) const {
   if (find_limits(device.key) == nullptr) return nullptr;
   const Watched watched = blocks_to_watch(device, needs_of(launch), launch.blocks);
-  return std::make_unique<TimeTrace>(watched, launch.warps_per_block, words_of_a_warp(watched, launch.warps_per_block));
+  return std::make_unique<TimeTrace>(*launch.program, watched, launch.warps_per_block,
+                                     words_of_a_warp(watched, launch.warps_per_block));
 }
 
 std::shared_ptr<const TimeEstimate> Machine::State::no_estimate(std::string why) {
@@ -47,7 +56,8 @@ std::shared_ptr<const TimeEstimate> Machine::State::estimate(const Launch& launc
                           .limits = *limits,
                           .counters = report.counters,
                           .blocks = launch.blocks,
-                          .needs = needs_of(launch)};
+                          .needs = needs_of(launch),
+                          .host = host_lines(memory)};
   return std::make_shared<TimeEstimate>(estimate_time(timed, *trace));
 }
 

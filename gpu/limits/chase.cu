@@ -103,17 +103,6 @@ __global__ void atomic_chain(unsigned* global, unsigned step, long long* cycles)
   if (threadIdx.x == 0) *cycles = stop - start;
 }
 
-__constant__ unsigned constants[1024];
-__global__ void constant_chain(unsigned* never, long long* cycles) {
-  unsigned i = threadIdx.x;
-  const long long start = clock64();
-#pragma unroll 16
-  for (int k = 0; k < 512; ++k) i = constants[i];
-  const long long stop = clock64();
-  if (i == 77) *never = i;
-  if (threadIdx.x == 0) *cycles = stop - start;
-}
-
 int main() {
   unsigned* never = zeros<unsigned>(1 << 16);
   for (const size_t kib : {4, 16, 64, 128, 192}) {
@@ -168,8 +157,6 @@ int main() {
   shared("8way", shared_chain<1, 8>);
   shared("16way", shared_chain<1, 16>);
   shared("32way", shared_chain<1, 32>);
-  put("latency/constant", cycles_of([&](long long* c) { constant_chain<<<1, 32>>>(never, c); }) / 512,
-      "cycles, load and shift");
   for (const int lanes : {1, 32}) {
     for (const unsigned step : {0u, 1u}) {
       const std::string of = std::to_string(lanes) + (step ? "lanes_apart" : "lanes_same");

@@ -189,6 +189,7 @@ void Flattener::load_store(bool is_store) {
   op.order = order;
   op.scope = scope_of(*m_);
   op.is_volatile = order != Order::weak;
+  op.past_l1 = !is_store && (m_->has("cg") || m_->has("cv"));
   op.sign_extend = ptx::name_of(type).starts_with("s");
   for (std::size_t k = 0; k < count; ++k) {
     const ptx::Operand& v = count > 1 ? what.elements[k] : what;

@@ -1,9 +1,9 @@
 #include "machine/time/costs.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "machine/program/uses.h"
+#include "machine/time/schedule.h"
 
 namespace coalesce::machine {
 
@@ -77,17 +77,6 @@ InstructionCost computing(const PureOp& op, const Limits& l) {
   return of(Pipe::alu, l.lat_alu, wide && o.opcode != Opcode::selp ? 2 : 1);
 }
 
-// Whether later instructions of the block may not pass it.
-bool is_fence(const Instruction& i) {
-  switch (i.kind) {
-    case Kind::pure:
-    case Kind::load:
-      return false;
-    default:
-      return true;
-  }
-}
-
 // A 64-bit sum with a product or a shifted number that this block has made: one instruction with it, as in addresses.
 bool joins_product(const Decoded& p, const Instruction& i, const BasicBlock& block) {
   if (i.kind != Kind::pure || !i.pure || i.pure->operation.opcode != Opcode::add ||
@@ -115,8 +104,10 @@ InstructionCost cost_of(const Decoded& p, const Instruction& i, const Limits& l)
     case Kind::load:
     case Kind::store:
     case Kind::atomic:
+      // At a known address it is an operand of the instruction that needs it.
       if (p.memory[i.memory].space == AddressSpace::constant || p.memory[i.memory].space == AddressSpace::param)
-        return {Pipe::alu, 1, lat(l.lat_alu)};
+        return p.memory[i.memory].address.is_reg() ? InstructionCost{Pipe::memory, 1, lat(l.lat_constant)}
+                                                   : InstructionCost{};
       return {Pipe::memory, 1, lat(l.lat_l1)};
     case Kind::shuffle:
     case Kind::reduce_lanes:
@@ -156,42 +147,21 @@ Costs find_costs(const Decoded& p, const Limits& l) {
                                 l.half.value,   l.special.value, l.convert.value, l.shuffle.value,
                                 l.tensor.value, l.issue.value,   l.issue.value};
   std::copy(std::begin(rates), std::end(rates), c.pipe_rate);
-  std::vector<uint32_t> stage_of(p.registers.size(), 0), written_in(p.registers.size(), kNone);
+  std::vector<InstructionCost> costs;
   for (uint32_t b = 0; b < p.blocks.size(); ++b) {
     const BasicBlock& block = p.blocks[b];
-    const uint32_t n = block.last - block.first;
-    std::vector<uint32_t> stage(n, 0), order(n);
-    uint32_t fence = 0, highest = 0;
-    for (uint32_t k = 0; k < n; ++k) {
-      const Instruction& i = p.code[block.first + k];
-      uint32_t s = i.kind == Kind::load ? fence : 0;
-      each_read(p, i, [&](uint32_t r) {
-        if (written_in[r] == b) s = std::max(s, stage_of[r]);
-      });
-      // A register that is written again: after all that comes before.
-      const auto again = [&](uint32_t r) {
-        if (written_in[r] == b) s = std::max(s, highest);
-      };
-      each_written(p, i, again);
-      for (const uint32_t r : i.targets)
-        if (i.kind == Kind::collective) again(r);
-      if (is_fence(i)) s = std::max(s, highest);
-      if (i.kind == Kind::barrier || i.kind == Kind::atomic || i.kind == Kind::store) fence = s;
-      stage[k] = s;
-      highest = std::max(highest, s);
-      const uint32_t after = s + (i.kind == Kind::load || i.kind == Kind::atomic || i.kind == Kind::shuffle ? 1 : 0);
-      each_written(p, i, [&](uint32_t r) { written_in[r] = b, stage_of[r] = after; });
+    costs.clear();
+    for (uint32_t k = block.first; k < block.last; ++k) {
+      costs.push_back(cost_of(p, p.code[k], l));
+      if (joins_product(p, p.code[k], block)) costs.back() = {};
     }
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(),
-              [&](uint32_t x, uint32_t y) { return stage[x] != stage[y] ? stage[x] < stage[y] : x < y; });
     c.blocks[b].first = static_cast<uint32_t>(c.entries.size());
-    for (const uint32_t k : order) {
+    for (const uint32_t k : schedule(p, block, costs, l)) {
       const uint32_t index = block.first + k;
       const Instruction& i = p.code[index];
       Costs::Entry e;
-      e.cost = cost_of(p, i, l);
-      if (joins_product(p, i, block)) e.cost = {};
+      e.cost = costs[k];
+      c.slots += static_cast<double>(e.cost.slots);
       e.instruction = index;
       e.first_read = static_cast<uint32_t>(c.registers.size());
       each_read(p, i, [&](uint32_t r) {

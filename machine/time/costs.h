@@ -32,12 +32,12 @@ struct Costs {
   std::vector<uint32_t> registers;  // what entries read and write
   std::vector<uint32_t> entry_of;   // by instruction
   double pipe_rate[kPipes] = {};    // slots a cycle
+  double slots = 0;                 // instructions of the hardware in the program's code
 };
 
 InstructionCost cost_of(const Decoded& program, const Instruction& instruction, const Limits& limits);
 
-// Loads go as early as what they need permits, as ptxas puts them; stores, barriers and atomics keep their order.
-// Cost: linear in the program, but for its longest block.
+// Blocks are put in the order of schedule.h.
 Costs find_costs(const Decoded& program, const Limits& limits);
 
 }  // namespace coalesce::machine

@@ -11,13 +11,14 @@
 namespace coalesce::machine {
 
 // The resource that a launch spends most of its time on.
-enum class BoundBy : uint8_t { launch, issue, shared, l2, dram, atomics, latency };
-inline constexpr Names<BoundBy, 7> kBounds{{{"launch", BoundBy::launch},
+enum class BoundBy : uint8_t { launch, issue, shared, l2, dram, atomics, host, latency };
+inline constexpr Names<BoundBy, 8> kBounds{{{"launch", BoundBy::launch},
                                             {"issue", BoundBy::issue},
                                             {"shared", BoundBy::shared},
                                             {"l2", BoundBy::l2},
                                             {"dram", BoundBy::dram},
                                             {"atomics", BoundBy::atomics},
+                                            {"host", BoundBy::host},
                                             {"latency", BoundBy::latency}}};
 
 struct TimeEstimate {

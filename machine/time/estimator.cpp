@@ -1,10 +1,11 @@
 #include "machine/time/estimator.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "machine/time/costs.h"
-#include "machine/time/replay.h"
 
 namespace coalesce::machine {
 
@@ -13,6 +14,7 @@ namespace {
 constexpr uint64_t kWaves = 6;            // watched: the first fill the multiprocessor, the others show its pace
 constexpr std::size_t kWords = 1u << 21;  // of all traces of a launch
 constexpr double kKept = 0.55;            // of L2: what stays in it of a launch that touches more (fitted)
+constexpr double kIdleBytes = 2560;       // that an empty kernel reads from DRAM (measured), beside its code
 constexpr double kUncertain = 2.6;        // nine of ten programs are nearer (docs/results/time.md)
 
 // The memory that the traces have touched.
@@ -24,12 +26,16 @@ struct Touched {
     uint64_t atomics = 0;  // passes
   };
   std::unordered_map<uint64_t, Line> lines;
-  uint64_t loaded = 0, stored = 0, all = 0;    // distinct sectors
+  uint64_t loaded = 0, stored = 0, all = 0;  // distinct sectors
+  uint64_t only_stored = 0, of_host = 0;
   uint64_t fetched = 0;                        // sectors of the halves of lines that the loaded ones lie in
   uint64_t hottest = 0, hottest_of_block = 0;  // passes on one line: of blocks that share it, of others
 };
 
-Touched touched(const Decoded& p, const std::vector<const BlockTrace*>& blocks) {
+using Blocks = std::vector<const BlockTrace*>;
+
+Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
+  const Decoded& p = launch.program;
   Touched t;
   for (uint32_t b = 0; b < blocks.size(); ++b)
     for (const auto& warp : blocks[b]->warps)
@@ -53,7 +59,10 @@ Touched touched(const Decoded& p, const std::vector<const BlockTrace*>& blocks) 
     t.loaded += static_cast<uint32_t>(__builtin_popcount(l.loaded));
     t.fetched += 2 * ((l.loaded & 3) != 0) + 2 * ((l.loaded & 12) != 0);
     t.stored += static_cast<uint32_t>(__builtin_popcount(l.stored));
-    t.all += static_cast<uint32_t>(__builtin_popcount(l.loaded | l.stored));
+    const auto sectors = static_cast<uint32_t>(__builtin_popcount(l.loaded | l.stored));
+    t.all += sectors;
+    t.only_stored += static_cast<uint32_t>(__builtin_popcount(l.stored & ~l.loaded));
+    if (!launch.host.empty() && holds(launch.host, line)) t.of_host += sectors;
     uint64_t& most = l.shared || blocks.size() == 1 ? t.hottest : t.hottest_of_block;
     most = std::max(most, l.atomics);
   }
@@ -72,6 +81,52 @@ uint64_t l1_beside_shared(const TimedLaunch& launch, uint32_t resident) {
 
 double ratio_of(double a, double b) { return b > 0 ? a / b : 0; }
 
+// The watched blocks of one multiprocessor.
+struct Multiprocessor {
+  Blocks blocks;
+  uint64_t of_all = 0;                     // that it would run
+  uint64_t instructions = 0, longest = 0;  // of all its warps, of one
+};
+
+// Those whose blocks may take the longest: of the last block, of the most work, and of the longest warp.
+std::vector<Multiprocessor> candidates(const TimeTrace& trace) {
+  std::map<uint64_t, Multiprocessor> all;
+  const Watched& w = trace.watched();
+  for (const auto& [number, block] : trace.blocks()) {
+    Multiprocessor& m = all[number % w.apart];
+    m.of_all = (w.blocks - 1 - number % w.apart) / w.apart + 1;
+    m.blocks.push_back(&block);
+    for (const uint64_t n : block.instructions) m.instructions += n, m.longest = std::max(m.longest, n);
+  }
+  if (all.empty()) return {};
+  const auto last = all.find((w.blocks - 1) % w.apart);
+  const Multiprocessor *first = last == all.end() ? &all.begin()->second : &last->second, *most = first,
+                       *longest = first;
+  for (const auto& [number, m] : all) {
+    if (m.instructions > most->instructions) most = &m;
+    if (m.longest > longest->longest) longest = &m;
+  }
+  std::vector<Multiprocessor> out{*first};
+  if (most != first) out.push_back(*most);
+  if (longest != first && longest != most) out.push_back(*longest);
+  return out;
+}
+
+// Lines of local memory that a warp has touched, the most of any.
+uint64_t local_lines(const std::vector<Multiprocessor>& all) {
+  std::size_t most = 0;
+  for (const Multiprocessor& m : all)
+    for (const BlockTrace* block : m.blocks)
+      for (const auto& warp : block->warps) {
+        std::unordered_set<uint64_t> lines;
+        for (std::size_t k = 0; k < warp.size(); k += 1 + TraceWord::count(warp[k]))
+          if (TraceWord::kind(warp[k]) == TraceKind::local)
+            for (uint32_t n = 1; n <= TraceWord::count(warp[k]); ++n) lines.insert(warp[k + n] >> 4);
+        most = std::max(most, lines.size());
+      }
+  return most;
+}
+
 }  // namespace
 
 Watched blocks_to_watch(const Device& device, const BlockNeeds& needs, uint64_t blocks) {
@@ -79,7 +134,7 @@ Watched blocks_to_watch(const Device& device, const BlockNeeds& needs, uint64_t 
 }
 
 std::size_t words_of_a_warp(const Watched& watched, uint32_t warps) {
-  return std::max<std::size_t>(64, kWords / std::max<uint64_t>(1, watched.number * warps));
+  return std::max<std::size_t>(64, kWords / std::max<uint64_t>(1, watched.numbers.size() * warps));
 }
 
 TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
@@ -93,32 +148,39 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
     e.none = "a multiprocessor cannot hold one of its blocks";
     return e;
   }
-  std::vector<const BlockTrace*> blocks;
-  for (const auto& [number, block] : trace.blocks()) blocks.push_back(&block);
-  if (blocks.empty()) {
+  const std::vector<Multiprocessor> all = candidates(trace);
+  if (all.empty()) {
     e.none = "no block has run to its end";
     return e;
   }
+  Blocks blocks;
+  for (const auto& [number, block] : trace.blocks()) blocks.push_back(&block);
   const Counters& c = launch.counters;
-  const Watched& w = trace.watched();
   const double sms = std::min<double>(launch.device.multiprocessors, static_cast<double>(launch.blocks));
-  const Touched t = touched(launch.program, blocks);
-  const auto number = static_cast<double>(blocks.size()), of_all = static_cast<double>(w.of_all);
+  const Touched t = touched(launch, blocks), its = touched(launch, all[0].blocks);
+  const auto launched = static_cast<double>(launch.blocks), watched = static_cast<double>(blocks.size());
   // Sectors that the launch touches, and those that all multiprocessors would if they had none in common.
-  const double distinct = static_cast<double>(c.compulsory_bytes) / 32;
-  const double apart = static_cast<double>(t.all) / number * static_cast<double>(launch.blocks);
+  const double of_host = ratio_of(static_cast<double>(t.of_host), static_cast<double>(t.all));
+  const double distinct = static_cast<double>(c.compulsory_bytes) / 32 * (1 - of_host);
+  const double apart =
+      static_cast<double>(its.all - its.of_host) / static_cast<double>(all[0].blocks.size()) * launched;
   const double own = apart > 0 ? std::min(1.0, distinct / apart) : 1;
-  const double loaded = distinct * ratio_of(static_cast<double>(t.loaded), static_cast<double>(t.all));
-  const double stored = distinct * ratio_of(static_cast<double>(t.stored), static_cast<double>(t.all));
+  // What is stored alone is each block's own; blocks may have loaded the rest together.
+  const double only_stored = static_cast<double>(t.only_stored) / watched * launched;
+  const double stored = std::min(distinct, static_cast<double>(t.stored) / watched * launched);
+  const double loaded = t.loaded == 0 ? 0 : distinct - std::min(distinct, only_stored);
 
   Share share;
   share.resident = o.blocks;
   share.l1_bytes = l1_beside_shared(launch, o.blocks);
   share.multiprocessors = sms;
   share.others = 1 - own;
+  const double warps = o.warps, local = static_cast<double>(local_lines(all)) * 128 * warps * sms;
   const double of_l2 = std::min(l.l2_bytes.value, l.l2_bytes.value / (sms * own));
-  share.l2_bytes = std::min(static_cast<uint64_t>(of_l2), 4 * 128 * t.lines.size() + 16 * 128);
-  if (l.l2_bytes.value >= distinct * 32) share.l2_bytes = 4 * 128 * t.lines.size() + 16 * 128;
+  const uint64_t enough = 4 * 128 * (t.lines.size() + static_cast<uint64_t>(local / sms / 128)) + 16 * 128;
+  share.l2_bytes = l.l2_bytes.value >= distinct * 32 + local ? enough : std::min(static_cast<uint64_t>(of_l2), enough);
+  share.spilled = local > 0 ? std::clamp(1 - kKept * l.l2_bytes.value / (local + distinct * 32), 0.0, 1.0) : 0;
+  share.host = launch.host;
   share.fetched = std::max(1.0, ratio_of(static_cast<double>(t.fetched), static_cast<double>(t.loaded)));
   const double stores = static_cast<double>(c.global_store_sectors);
   // Stored lines stay in L2 until other lines push it out.
@@ -126,13 +188,28 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   share.write_back = std::clamp(ratio_of(stored * (1 - kept), stores), 0.0, 1.0);
 
   const Costs costs = find_costs(launch.program, l);
-  const Replay r = replay(launch.program, costs, l, share, blocks);
-
-  // All blocks of the multiprocessor; where traces are cut, or blocks differ, by the instructions of all.
-  double cycles = r.cycles + std::max(0.0, of_all - number) * r.steady;
-  const double mean = ratio_of(static_cast<double>(c.instructions), static_cast<double>(launch.blocks));
-  const double more = ratio_of(mean * number, static_cast<double>(r.instructions));
-  if (trace.cut() || (of_all > o.blocks && more > 0) || more > 1) cycles *= std::max(more, trace.cut() ? 0.0 : 0.5);
+  // Each candidate's time. Where blocks wait for others to end, those that are done early make room: then the mean
+  // counts.
+  const double mean = ratio_of(static_cast<double>(c.instructions), launched);
+  Replay r;
+  double cycles = -1;
+  for (const Multiprocessor& m : all) {
+    const Replay mine = replay(launch.program, costs, l, share, m.blocks);
+    const auto number = static_cast<double>(m.blocks.size());
+    const auto of_all = static_cast<double>(m.of_all);
+    // What traces had no room for takes as long as the rest.
+    const double cut =
+        std::max(1.0, ratio_of(static_cast<double>(m.instructions), static_cast<double>(mine.instructions)));
+    double its_cycles = (mine.cycles + (of_all - number) * mine.steady) * cut;
+    const double more = ratio_of(mean * number, static_cast<double>(m.instructions));
+    if (more > 1)
+      its_cycles *= more;
+    else if (of_all > o.blocks && more > 0)
+      its_cycles = std::max(its_cycles * more, mine.longest * cut);
+    if (its_cycles <= cycles) continue;
+    cycles = its_cycles;
+    r = mine;
+  }
   // The factor of busy times: a multiprocessor's part of the whole launch, over what was replayed.
   const double scale = ratio_of(static_cast<double>(c.instructions) / sms, static_cast<double>(r.instructions));
   const double us_of_cycle = 1e-3 / l.clock_ghz.value;
@@ -143,9 +220,10 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   part(BoundBy::shared) = busy(Resource::shared);
   part(BoundBy::l2) = busy(Resource::l2);
   part(BoundBy::dram) = busy(Resource::dram);
-  const double hottest = std::max(static_cast<double>(t.hottest) * ratio_of(static_cast<double>(launch.blocks), number),
-                                  static_cast<double>(t.hottest_of_block));
+  const double hottest =
+      std::max(static_cast<double>(t.hottest) * launched / watched, static_cast<double>(t.hottest_of_block));
   part(BoundBy::atomics) = std::max(busy(Resource::atomics), hottest / l.atom_same.value * us_of_cycle);
+  part(BoundBy::host) = busy(Resource::host);
   part(BoundBy::latency) = cycles * us_of_cycle;
   // Stores and reductions go on when the warp that did them has ended: what they keep busy can last longer.
   double longest = 0;
@@ -156,7 +234,7 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   e.high_us = e.us * kUncertain;
 
   BoundBy most = BoundBy::issue;
-  for (const BoundBy b : {BoundBy::shared, BoundBy::l2, BoundBy::dram, BoundBy::atomics})
+  for (const BoundBy b : {BoundBy::shared, BoundBy::l2, BoundBy::dram, BoundBy::atomics, BoundBy::host})
     if (part(b) > part(most)) most = b;
   constexpr double kBusy = 0.6;  // as Nsight Compute's Speed of Light, below which it speaks of latency
   e.bound_by = l.launch_us.value > longest ? BoundBy::launch : part(most) >= kBusy * longest ? most : BoundBy::latency;
@@ -171,7 +249,9 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   e.l1_hit_sectors = static_cast<uint64_t>(loads * l1);
   e.l2_hit_sectors = static_cast<uint64_t>(loads * (1 - l1) * l2);
   const bool fits = distinct * 32 <= l.l2_bytes.value;
-  e.dram_read_bytes = static_cast<uint64_t>(32 * share.fetched * (fits ? loaded : loads * (1 - l1) * (1 - l2)));
+  const double moved_by_nobody = kIdleBytes + 16 * static_cast<double>(costs.slots);
+  e.dram_read_bytes =
+      static_cast<uint64_t>(moved_by_nobody + 32 * share.fetched * (fits ? loaded : loads * (1 - l1) * (1 - l2)));
   e.dram_write_bytes = static_cast<uint64_t>(32 * stores * share.write_back);
 
   // The roofline: what has to move, and nothing waits.

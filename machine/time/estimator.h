@@ -7,6 +7,7 @@
 #include "machine/time/estimate.h"
 #include "machine/time/limits.h"
 #include "machine/time/occupancy.h"
+#include "machine/time/replay.h"
 #include "machine/time/trace.h"
 
 namespace coalesce::machine {
@@ -19,6 +20,7 @@ struct TimedLaunch {
   uint64_t blocks = 0;
   BlockNeeds needs;
   bool registers_known = false;
+  LineRanges host = {};  // of the host's memory
 };
 
 // The blocks to watch of a launch: some waves of one multiprocessor's.

@@ -10,6 +10,8 @@ namespace coalesce::machine {
 namespace {
 
 constexpr uint32_t kWays = 16, kSchedulers = 4;
+constexpr uint64_t kLocal = uint64_t{1} << 58;  // lines of local memory lie past all others
+constexpr uint64_t kConstants = uint64_t{1} << 57;
 constexpr uint32_t kAtOnce = 8;  // instructions of a warp that are issued before others are looked at again
 
 // Does one thing after the other.
@@ -31,6 +33,8 @@ struct WarpState {
   std::size_t accesses = 0, accesses_end = 0;  // words of this block's accesses
   double time = 0;                             // when it may issue next
   uint32_t block = 0, scheduler = 0;
+  uint64_t local = 0;     // line of its local memory's first words
+  uint32_t from = kNone;  // the basic block before
   bool waiting = false, done = true;
   std::vector<float> ready;  // by register, cycles after `base`
   double base = 0;
@@ -45,7 +49,15 @@ struct BlockState {
 class Player {
  public:
   Player(const Decoded& program, const Costs& costs, const Limits& limits, const Share& share)
-      : p_(program), costs_(costs), l_(limits), share_(share), l1_(share.l1_bytes, kWays), l2_(share.l2_bytes, kWays) {
+      : p_(program),
+        costs_(costs),
+        l_(limits),
+        share_(share),
+        l1_(share.l1_bytes, kWays),
+        l2_(share.l2_bytes, kWays),
+        // Lines of constant memory have half the size of others.
+        near_(static_cast<uint64_t>(2 * limits.constant_near_bytes.value), 4),
+        far_(static_cast<uint64_t>(2 * limits.constant_bytes.value), kWays) {
     // Cycles that a sector takes of a bandwidth of the whole device, of which the multiprocessor has its part.
     const double device = 32 * share.multiprocessors * limits.clock_ghz.value;
     l2_cycles_ = device / l_.l2_gbs.value;
@@ -53,6 +65,7 @@ class Player {
     dram_cycles_ = device / l_.dram_read_gbs.value * share.fetched;
     // Half of what is copied is read, and takes what reading takes.
     dram_write_cycles_ = device * (2 / l_.dram_copy_gbs.value - 1 / l_.dram_read_gbs.value);
+    link_cycles_ = device / l_.host_gbs.value;
     atomic_cycles_ = share.multiprocessors / l_.atom_sectors.value;
   }
 
@@ -66,7 +79,8 @@ class Player {
   void issue(WarpState& w, const Costs::Entry& e, double at);
   double access(WarpState& w, const Costs::Entry& e, double at);
   double load(uint64_t line, uint32_t sectors, double at, bool cached);
-  void store(uint64_t line, uint32_t sectors, double at);
+  void store(uint64_t line, uint32_t sectors, double at, double write_back, int least);
+  double constant(uint64_t line, double at);
   void arrive(WarpState& w);
   void finish(WarpState& w);
 
@@ -74,12 +88,12 @@ class Player {
   const Costs& costs_;
   const Limits& l_;
   const Share& share_;
-  SectorCache l1_, l2_;
-  double l2_cycles_, l2_write_cycles_, dram_cycles_, dram_write_cycles_, atomic_cycles_;
+  SectorCache l1_, l2_, near_, far_;
+  double l2_cycles_, l2_write_cycles_, dram_cycles_, dram_write_cycles_, link_cycles_, atomic_cycles_;
   double owed_ = 0;  // of sectors that others have brought
   std::array<Server, kSchedulers> schedulers_;
   std::array<Server, kPipes> pipes_;
-  Server lsu_, port_, stores_, starts_, l2_server_, dram_, atomics_;
+  Server lsu_, port_, stores_, starts_, l2_server_, dram_, atomics_, constants_, link_, link_back_;
   std::vector<WarpState> warps_;
   std::vector<BlockState> slots_;
   using Next = std::pair<double, uint32_t>;
@@ -103,8 +117,10 @@ void Player::begin(uint32_t slot, const BlockTrace* trace, double at) {
     w.trace = k < trace->warps.size() ? &trace->warps[k] : nullptr;
     w.at = 0;
     w.entry = w.last = 0;
+    w.from = kNone;
     w.time = at;
     w.block = slot;
+    w.local = kLocal + (uint64_t{b.first + k} << 32);
     w.scheduler = (b.first + k) % kSchedulers;
     w.waiting = w.done = false;
     w.base = at;
@@ -117,7 +133,12 @@ void Player::begin(uint32_t slot, const BlockTrace* trace, double at) {
 bool Player::enter(WarpState& w) {
   if (!w.trace || w.at >= w.trace->size()) return false;
   const uint64_t head = (*w.trace)[w.at++];
-  const Costs::Block& b = costs_.blocks[TraceWord::number(head)];
+  const uint32_t number = TraceWord::number(head);
+  // ptxas leaves out jumps that nothing decides.
+  if (w.from != kNone && p_.blocks[w.from].next != kNone && p_.blocks[w.from].next != number)
+    w.time += l_.branch_cycles.value;
+  w.from = number;
+  const Costs::Block& b = costs_.blocks[number];
   w.entry = b.first;
   w.last = b.last;
   w.accesses = w.at;
@@ -125,6 +146,14 @@ bool Player::enter(WarpState& w) {
     w.at += 1 + TraceWord::count((*w.trace)[w.at]);
   w.accesses_end = std::min(w.at, w.trace->size());
   return true;
+}
+
+// When a word of the line of constant memory is there.
+double Player::constant(uint64_t line, double at) {
+  if (near_.access(line, 1)) return at + l_.lat_constant.value;
+  if (far_.access(line, 1)) return at + l_.lat_constant_far.value;
+  const bool known = l2_.access(kConstants + line, 1) != 0;
+  return at + (known || share_.others > 0.5 ? l_.lat_l2.value : l_.lat_dram.value);
 }
 
 double Player::load(uint64_t line, uint32_t sectors, double at, bool cached) {
@@ -135,6 +164,11 @@ double Player::load(uint64_t line, uint32_t sectors, double at, bool cached) {
   r_.l1_hits += static_cast<uint32_t>(__builtin_popcount(hit));
   double there = at + l_.lat_l1.value;
   if (!missed) return there;
+  if (!share_.host.empty() && holds(share_.host, line)) {
+    const auto n_host = static_cast<uint32_t>(__builtin_popcount(missed));
+    r_.host_sectors += n_host;
+    return std::max(there, link_.take(at, n_host * link_cycles_) + l_.lat_host.value);
+  }
   const auto misses = static_cast<uint32_t>(__builtin_popcount(missed));
   const double begins =
       std::max(port_.take(at, misses / l_.port_sectors.value), l2_server_.take(at, misses * l2_cycles_));
@@ -152,13 +186,19 @@ double Player::load(uint64_t line, uint32_t sectors, double at, bool cached) {
   return there;
 }
 
-void Player::store(uint64_t line, uint32_t sectors, double at) {
+void Player::store(uint64_t line, uint32_t sectors, double at, double write_back, int least) {
+  if (!share_.host.empty() && holds(share_.host, line)) {
+    const auto sent = static_cast<uint32_t>(__builtin_popcount(sectors));
+    r_.host_sectors += sent;
+    link_back_.take(at, sent * link_cycles_);
+    return;
+  }
   r_.stored_sectors += static_cast<uint32_t>(__builtin_popcount(sectors));
-  const auto n = std::max(2, __builtin_popcount(sectors));  // one alone takes what two take
+  const auto n = std::max(least, __builtin_popcount(sectors));
   const double begins =
       std::max(stores_.take(at, n / l_.store_sectors.value), l2_server_.take(at, n * l2_write_cycles_));
   l2_.access(line, sectors);
-  if (share_.write_back > 0) dram_.take(begins, n * share_.write_back * dram_write_cycles_);
+  if (write_back > 0) dram_.take(begins, n * write_back * dram_write_cycles_);
 }
 
 // When what the access loads is there.
@@ -180,10 +220,23 @@ double Player::access(WarpState& w, const Costs::Entry& e, double at) {
       }
       case TraceKind::local: {
         const double begins = lsu_.take(at, passes / l_.lsu.value);
-        if (i.kind == Kind::load)
-          there = std::max(there, begins + passes + l_.lat_l1.value);
-        else  // L1 writes through
-          l2_server_.take(stores_.take(begins, 4 * passes / l_.store_sectors.value), 4 * passes * l2_write_cycles_);
+        there = std::max(there, begins + passes - 1);
+        for (uint32_t n = 1; n <= count; ++n) {
+          const uint64_t line = w.local + ((*w.trace)[k + n] >> 4);
+          const auto sectors = static_cast<uint32_t>((*w.trace)[k + n] & 15);
+          if (i.kind == Kind::load) {
+            there = std::max(there, load(line, sectors, begins, true));
+          } else {  // L1 holds it and writes it through
+            l1_.access(line, sectors);
+            store(line, sectors, begins, share_.spilled, 1);
+          }
+        }
+        break;
+      }
+      case TraceKind::constant: {
+        const double begins = constants_.take(at, passes * l_.constant_cycles.value);
+        for (uint32_t n = 1; n <= count; ++n) there = std::max(there, constant((*w.trace)[k + n] >> 4, begins));
+        there += (passes - 1) * l_.lat_constant_word.value;
         break;
       }
       default: {
@@ -195,7 +248,7 @@ double Player::access(WarpState& w, const Costs::Entry& e, double at) {
           if (i.kind == Kind::load) {
             there = std::max(there, load(line, sectors, begins, !m.is_volatile && !m.past_l1));
           } else if (i.kind == Kind::store) {
-            store(line, sectors, begins);
+            store(line, sectors, begins, share_.write_back, 2);  // one sector alone takes what two take
           } else {
             l2_.access(line, sectors);
           }
@@ -265,6 +318,7 @@ void Player::finish(WarpState& w) {
     return;
   }
   ended_.push_back(b.latest);
+  r_.longest = std::max(r_.longest, b.latest - w.base);
   if (to_begin_ < blocks_->size()) begin(w.block, (*blocks_)[to_begin_++], b.latest + l_.block_cycles.value);
 }
 
@@ -327,7 +381,9 @@ Replay Player::play(const std::vector<const BlockTrace*>& blocks) {
   double issued = 0;
   for (const Server& s : schedulers_) issued = std::max(issued, s.busy);
   for (const Server& s : pipes_) issued = std::max(issued, s.busy);
-  r_.busy = {issued, lsu_.busy, std::max({port_.busy, stores_.busy, l2_server_.busy}), dram_.busy, atomics_.busy};
+  issued = std::max(issued, constants_.busy);
+  r_.busy = {issued,     lsu_.busy,     std::max({port_.busy, stores_.busy, l2_server_.busy}),
+             dram_.busy, atomics_.busy, std::max(link_.busy, link_back_.busy)};
   r_.stalled = warp_cycles_ > 0 ? stall_cycles_ / warp_cycles_ : 0;
   r_.resident_warps = r_.cycles > 0 ? warp_cycles_ / r_.cycles : 0;
   return r_;

@@ -9,27 +9,29 @@
 namespace coalesce::machine {
 
 uint64_t Watched::next(uint64_t from) const {
-  if (number == 0) return blocks;
-  // The smallest k with block(k) >= from: block() grows with k.
-  uint64_t low = 0, high = number;
-  while (low < high) {
-    const uint64_t middle = (low + high) / 2;
-    if (block(middle) >= from)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low == number ? blocks : block(low);
+  const auto at = std::lower_bound(numbers.begin(), numbers.end(), from);
+  return at == numbers.end() ? blocks : *at;
 }
 
 Watched watch(uint64_t blocks, uint32_t multiprocessors, uint64_t most) {
+  constexpr uint64_t kBlocks = 132;  // of all multiprocessors together, where one has fewer
   Watched w;
   w.blocks = blocks;
   w.apart = std::max(1u, multiprocessors);
-  // The multiprocessor of the last block, which may do what is left to do when all others have ended.
-  w.first = blocks == 0 ? 0 : (blocks - 1) % w.apart;
-  w.of_all = blocks == 0 ? 0 : (blocks - 1) / w.apart + 1;
-  w.number = std::min(w.of_all, std::max<uint64_t>(1, most));
+  if (blocks == 0) return w;
+  // The multiprocessor of the last block may do what is left to do when all others have ended.
+  const uint64_t last = (blocks - 1) % w.apart, all = std::min(w.apart, blocks);
+  w.of_all = (blocks - 1) / w.apart + 1;
+  const uint64_t of_one = std::min(w.of_all, std::max<uint64_t>(1, most));
+  const uint64_t several = std::clamp<uint64_t>(of_one < w.of_all ? 1 : kBlocks / of_one, 1, all);
+  for (uint64_t m = 0; m < several; ++m) {
+    // From the last one on, evenly around.
+    const uint64_t first = (last + m * all / several) % all;
+    const uint64_t its = (blocks - 1 - first) / w.apart + 1, number = std::min(its, of_one);
+    for (uint64_t k = 0; k < number; ++k)
+      w.numbers.push_back(first + (number > 1 ? k * (its - 1) / (number - 1) : its - 1) * w.apart);
+  }
+  std::sort(w.numbers.begin(), w.numbers.end());
   return w;
 }
 
@@ -42,11 +44,13 @@ class BlockTracer : public BlockObserver {
     keep();
     block_ = block;
     now_.warps.assign(trace_.warps_, {});
+    now_.instructions.assign(trace_.warps_, 0);
   }
   void access(const Access& a, Warp& w) override;
   void event(const Instruction&, Warp&) override {}
   void lanes(const LaneOp&, Warp&) override {}
   void enters(uint32_t block, Warp& w) override {
+    now_.instructions[w.index] += trace_.program_.blocks[block].instructions;
     if (room(w)) put(w, TraceWord::head(TraceKind::block, block));
   }
   void computes(uint32_t, Warp&) override {}
@@ -64,6 +68,8 @@ class BlockTracer : public BlockObserver {
   void put(const Warp& w, uint64_t word) { now_.warps[w.index].push_back(word); }
   void lines(const Access& a, Warp& w, TraceKind kind, const uint64_t* address);
   void shared(const Access& a, Warp& w, const uint64_t* address);
+  void local(const Access& a, Warp& w, const uint64_t* address);
+  void constant(const Access& a, Warp& w, const uint64_t* address);
   void keep() {
     if (now_.warps.empty()) return;
     const std::lock_guard lock(trace_.mutex_);
@@ -97,27 +103,49 @@ void addresses_of(const Access& a, const Warp& w, uint64_t* address) {
   for (uint32_t l = 0; l < kLanes; ++l) address[l] = base + l * stride;
 }
 
-}  // namespace
+// Atomics without a result at one address that ptxas gives a warp's lanes in one, their operands joined by redux or a
+// population count (read from its output for sm_90).
+bool is_joined(const Decoded& p, const MemoryOp& m) {
+  if (m.address.is_reg() && p.registers[m.address.reg].lanes > LaneClass::warp_uniform) return false;
+  if (m.returns || m.number >= Number::f16 || m.width != 4) return false;
+  switch (m.op) {
+    case AtomicOp::add:
+    case AtomicOp::min:
+    case AtomicOp::max:
+    case AtomicOp::and_:
+    case AtomicOp::or_:
+    case AtomicOp::xor_:
+      return true;
+    default:
+      return false;
+  }
+}
 
-void BlockTracer::lines(const Access& a, Warp& w, TraceKind kind, const uint64_t* address) {
-  uint64_t line[kLanes];
-  uint32_t n = 0, passes = 0;
-  const auto add = [&](uint64_t at) {
-    const uint64_t tag = at / 128;
-    const uint32_t sector = 1u << (at / 32 % 4);
+// Lines, each once, with their sectors.
+struct Lines {
+  uint64_t line[4 * kLanes];
+  uint32_t n = 0;
+  void add(uint64_t tag, uint32_t sector) {
     for (uint32_t k = n; k-- > 0;)
       if (line[k] >> 4 == tag) {
         line[k] |= sector;
         return;
       }
     line[n++] = tag << 4 | sector;
-  };
-  for (uint32_t m = w.active; m; m &= m - 1) {
-    const uint64_t at = address[lowest(m)];
-    add(at);
   }
-  // Lanes of one address go one after the other.
-  if (kind == TraceKind::atomic) {
+};
+
+}  // namespace
+
+void BlockTracer::lines(const Access& a, Warp& w, TraceKind kind, const uint64_t* address) {
+  Lines touched;
+  for (uint32_t m = w.active; m; m &= m - 1) touched.add(address[lowest(m)] / 128, 1u << (address[lowest(m)] / 32 % 4));
+  const uint32_t n = touched.n;
+  uint32_t passes = 0;
+  // Lanes of one address go one after the other, but where ptxas knows it to be one and joins them first.
+  if (kind == TraceKind::atomic && is_joined(trace_.program_, *a.op)) {
+    passes = 1;
+  } else if (kind == TraceKind::atomic) {
     passes =
         global_atomic_cost(address, w.active, std::min<uint32_t>(a.op->width, 16), a.op->op == AtomicOp::cas ? 64 : 128)
             .sectors;
@@ -125,7 +153,7 @@ void BlockTracer::lines(const Access& a, Warp& w, TraceKind kind, const uint64_t
     passes = std::max<uint32_t>(n, (count_lanes(w.active) * a.bytes + 127) / 128);
   }
   put(w, TraceWord::head(kind, a.instruction, passes, n));
-  for (uint32_t k = 0; k < n; ++k) put(w, line[k]);
+  for (uint32_t k = 0; k < n; ++k) put(w, touched.line[k]);
 }
 
 void BlockTracer::shared(const Access& a, Warp& w, const uint64_t* address) {
@@ -146,10 +174,34 @@ void BlockTracer::shared(const Access& a, Warp& w, const uint64_t* address) {
   put(w, TraceWord::head(TraceKind::shared, a.instruction, waves));
 }
 
+// Words of one number of all lanes lie in one line.
+void BlockTracer::local(const Access& a, Warp& w, const uint64_t* address) {
+  Lines lines;
+  for (uint32_t m = w.active; m; m &= m - 1) {
+    const uint32_t lane = lowest(m);
+    const uint64_t first = address[lane] / 4, last = (address[lane] + std::min<uint32_t>(a.bytes, 16) - 1) / 4;
+    for (uint64_t word = first; word <= last; ++word) lines.add(word, 1u << lane / 8);
+  }
+  uint32_t sectors = 0;
+  for (uint32_t k = 0; k < lines.n; ++k) sectors += count_lanes(lines.line[k] & 15);
+  put(w, TraceWord::head(TraceKind::local, a.instruction, (sectors + 3) / 4, lines.n));
+  for (uint32_t k = 0; k < lines.n; ++k) put(w, lines.line[k]);
+}
+
+// A pass for each different word.
+void BlockTracer::constant(const Access& a, Warp& w, const uint64_t* address) {
+  Lines words, lines;
+  for (uint32_t m = w.active; m; m &= m - 1) {
+    words.add(address[lowest(m)] / 4, 1);
+    lines.add(address[lowest(m)] / 64, 1);
+  }
+  put(w, TraceWord::head(TraceKind::constant, a.instruction, words.n, lines.n));
+  for (uint32_t k = 0; k < lines.n; ++k) put(w, lines.line[k]);
+}
+
 void BlockTracer::access(const Access& a, Warp& w) {
   if (w.active == 0 || !room(w)) return;
   AddressSpace space = a.op->space;
-  if (space == AddressSpace::constant || space == AddressSpace::param) return;
   alignas(64) uint64_t address[kLanes];
   addresses_of(a, w, address);
   if (space == AddressSpace::generic) {
@@ -158,19 +210,17 @@ void BlockTracer::access(const Access& a, Warp& w) {
             : window == kLocalWindow ? AddressSpace::local
             : window == kParamWindow ? AddressSpace::param
                                      : AddressSpace::global;
-    if (space == AddressSpace::param) return;
-    if (space != AddressSpace::global)
+    if (space == AddressSpace::shared || space == AddressSpace::local)
       for (uint64_t& x : address) x -= window;
   }
   switch (space) {
     case AddressSpace::shared:
       return shared(a, w, address);
-    case AddressSpace::local: {
-      uint32_t offset[kLanes];
-      for (uint32_t l = 0; l < kLanes; ++l) offset[l] = static_cast<uint32_t>(address[l]);
-      const uint32_t sectors = local_sectors(offset, w.active, a.bytes);
-      return put(w, TraceWord::head(TraceKind::local, a.instruction, std::max(1u, (sectors + 3) / 4)));
-    }
+    case AddressSpace::local:
+      return local(a, w, address);
+    case AddressSpace::constant:
+    case AddressSpace::param:
+      return constant(a, w, address);
     default:
       return lines(a, w, kind_of(a, w) == Kind::atomic ? TraceKind::atomic : TraceKind::global, address);
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "machine/execute/observer.h"
@@ -15,7 +16,8 @@ namespace coalesce::machine {
 // One word, or several: the kind is in the topmost bits.
 //   block       basic block entered
 //   access      instruction, passes over the banks or lines, words that follow; each of them a line and its sectors
-enum class TraceKind : uint8_t { block = 1, global, shared, local, atomic };
+//   of constant memory the lines have 64 bytes; of local memory a line is one word of each lane
+enum class TraceKind : uint8_t { block = 1, global, shared, local, atomic, constant };
 struct TraceWord {
   // kind : 4, count : 8 (words that follow), passes : 16, number : 32
   static uint64_t head(TraceKind kind, uint32_t number, uint32_t passes = 0, uint32_t count = 0) {
@@ -32,21 +34,17 @@ struct TraceWord {
 
 struct BlockTrace {
   std::vector<std::vector<uint64_t>> warps;
+  std::vector<uint64_t> instructions;  // that each warp has executed, those that its trace has no room for, too
 };
 
-// Which blocks are watched: those that one multiprocessor would run, at most `most` of them, spread evenly over the
-// launch.
+// Which blocks are watched: of some multiprocessors those that each would run, of each at most `most` of them, spread
+// evenly over the launch. Of several multiprocessors where they have few blocks, because these may differ.
 struct Watched {
-  uint64_t blocks = 0;  // of the launch
-  uint64_t apart = 1;   // from one block of the multiprocessor to its next
-  uint64_t first = 0;
-  uint64_t number = 0;  // of watched blocks
-  uint64_t of_all = 0;  // blocks that this multiprocessor runs in all
+  uint64_t blocks = 0;            // of the launch
+  uint64_t apart = 1;             // from one block of a multiprocessor to its next
+  uint64_t of_all = 0;            // blocks that the multiprocessor of the last one runs in all
+  std::vector<uint64_t> numbers;  // rising
 
-  uint64_t block(uint64_t k) const {
-    return first + (number > 1 ? k * (of_all - 1) / (number - 1) : of_all - 1) * apart;
-  }
-  bool has(uint64_t block) const { return next(block) == block; }
   uint64_t next(uint64_t block) const;  // the first watched block from there on; `blocks`: none
 };
 Watched watch(uint64_t blocks, uint32_t multiprocessors, uint64_t most);
@@ -54,8 +52,8 @@ Watched watch(uint64_t blocks, uint32_t multiprocessors, uint64_t most);
 class TimeTrace : public LaunchObserver {
  public:
   // `most_words`: of a warp's trace.
-  TimeTrace(const Watched& watched, uint32_t warps, std::size_t most_words)
-      : watched_(watched), warps_(warps), most_words_(most_words) {}
+  TimeTrace(const Decoded& program, Watched watched, uint32_t warps, std::size_t most_words)
+      : program_(program), watched_(std::move(watched)), warps_(warps), most_words_(most_words) {}
   std::unique_ptr<BlockObserver> observe_blocks() override;
   uint64_t next_watched(uint64_t block) const override { return watched_.next(block); }
 
@@ -67,6 +65,7 @@ class TimeTrace : public LaunchObserver {
 
  private:
   friend class BlockTracer;
+  const Decoded& program_;
   Watched watched_;
   uint32_t warps_;
   std::size_t most_words_;
