@@ -37,8 +37,9 @@ namespace coalesce::mpi {
 
 namespace detail {
 
-// Elements of a call are combined in batches, so that memory stays bounded.
-inline constexpr int batch = 1 << 14;
+// Elements of a call are combined in batches that stay in the L2 cache: larger ones cost more in page faults than they
+// save in latency.
+inline constexpr int batch = 1 << 10;
 
 // How an accumulator becomes bytes of one length, and back.
 template <class A>
@@ -168,13 +169,13 @@ int combine_over_ranks(int count, int root, MPI_Comm comm, int function, Get get
   if (count < 0) return MPI_ERR_COUNT;
   if (root != to_all && (root < 0 || root >= size)) return MPI_ERR_ROOT;
 
-  // Elements first .. first + part - 1, combined. All that arrives is looked at before anything is written.
-  std::vector<A> results;
+  // Elements first .. first + part - 1, combined.
   const auto take = [&](const unsigned char* bytes, int first, int part) {
-    results.resize(part);
-    for (int i = 0; i < part; ++i)
-      if (!form::load(results[i], bytes + i * form::bytes())) return false;
-    for (int i = 0; receives && i < part; ++i) put(first + i, results[i]);
+    A one;
+    for (int i = 0; i < part; ++i) {
+      if (!form::load(one, bytes + i * form::bytes())) return false;
+      if (receives) put(first + i, one);
+    }
     return true;
   };
   int damaged = !take(all.elements, 0, opened);

@@ -47,7 +47,10 @@ class exact_accumulator {
       exact::merge(to, superaccumulator.total());
     });
   }
-  void add(T value) { add(&value, 1, 1); }
+  void add(T value) {
+    static_assert(R == exact::format<T>::sum, "this accumulator holds products: use add_products");
+    detail::host::add_one(total_, detail::host::as_element(value));
+  }
 
   // Adds a[i] * b[i], exactly, for i in [0, count). a and b may be the same.
   void add_products(const T* a, const T* b, std::size_t count, unsigned threads = 0) {
@@ -83,15 +86,23 @@ class exact_accumulator {
 
   // The stored form: the same bytes for the same sum, on every machine.
   void store(unsigned char* bytes) const {
-    put(bytes, total_.header);
-    for (int i = 0; i < total_type::words; ++i) put(bytes + 8 * (i + 1), total_.word[i]);
+    if constexpr (as_in_memory) {
+      memcpy(bytes, &total_, stored_bytes);
+    } else {
+      put(bytes, total_.header);
+      for (int i = 0; i < total_type::words; ++i) put(bytes + 8 * (i + 1), total_.word[i]);
+    }
   }
   // False, and nothing changed, if these are not `stored_bytes` bytes that store() has written for this range and
   // version.
   bool load(const unsigned char* bytes) {
     total_type found;
-    found.header = get(bytes);
-    for (int i = 0; i < total_type::words; ++i) found.word[i] = get(bytes + 8 * (i + 1));
+    if constexpr (as_in_memory) {
+      memcpy(&found, bytes, stored_bytes);
+    } else {
+      found.header = get(bytes);
+      for (int i = 0; i < total_type::words; ++i) found.word[i] = get(bytes + 8 * (i + 1));
+    }
     total_type canonical = found;
     exact::set_flags(canonical, found.flags());
     if (memcmp(&canonical, &found, sizeof(found)) != 0) return false;
@@ -102,6 +113,8 @@ class exact_accumulator {
   const total_type& total() const { return total_; }
 
  private:
+  static constexpr bool as_in_memory = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+
   static void put(unsigned char* bytes, std::uint64_t word) {
     for (int i = 0; i < 8; ++i) bytes[i] = static_cast<unsigned char>(word >> 8 * i);
   }

@@ -98,7 +98,13 @@ TYPED_TEST(Host, EdgesOfTheRange) {
   using B = typename exact::format<T>::bits;
   const T largest = bits<T>(exact::infinity<T> - 1), least = bits<T>(1), minus_zero = bits<T>(exact::sign_bit<T>),
           zero = bits<T>(0);
-  const auto sum = [](std::vector<T> x) { return exact::to_bits(host::exact_sum(x.data(), x.size())); };
+  const auto sum = [](std::vector<T> x) {
+    host::exact_accumulator<T> singly;
+    for (const T& one : x) singly.add(one);
+    const auto result = exact::to_bits(host::exact_sum(x.data(), x.size()));
+    EXPECT_EQ(exact::to_bits(singly.sum()), result);
+    return result;
+  };
   const T minus_largest = cases::negated(largest), minus_least = cases::negated(least);
   EXPECT_EQ(sum({}), B(0));
   EXPECT_EQ(sum({minus_zero}), exact::sign_bit<T>);

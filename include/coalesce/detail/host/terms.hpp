@@ -17,6 +17,30 @@ inline float as_float(half_bits x) {
   return exact::from_bits<float>(value | sign);
 }
 
+inline double as_element(double x) { return x; }
+inline float as_element(float x) { return x; }
+inline float as_element(bfloat16_bits x) { return as_float(x); }
+inline float as_element(half_bits x) { return as_float(x); }
+
+// sum += x. For one element: bins and blocks cost more than they save.
+template <class Term>
+void add_one(exact::total<exact::format<Term>::sum>& sum, Term x) {
+  using bits = typename exact::format<Term>::bits;
+  constexpr int precision = exact::format<Term>::precision;
+  constexpr bits fraction = (bits(1) << (precision - 1)) - 1;
+  const bits b = exact::to_bits(x), magnitude = b & ~exact::sign_bit<Term>;
+  const bool negative = b != magnitude;
+  const int field = static_cast<int>(magnitude >> (precision - 1));
+  std::uint32_t seen = magnitude == 0 && negative ? exact::negative_zero : exact::something;
+  if (magnitude >= exact::infinity<Term>) {
+    seen |= magnitude > exact::infinity<Term> ? exact::nan_seen : negative ? exact::minus_infinity : exact::plus_infinity;
+  } else {
+    const auto mantissa = static_cast<std::int64_t>((b & fraction) | bits(field != 0) << (precision - 1));
+    exact::add_at(sum, negative ? -mantissa : mantissa, field + (field == 0));
+  }
+  exact::set_flags(sum, sum.flags() | seen);
+}
+
 // The superaccumulator (of two) of an element, and of a product.
 template <class T>
 struct terms {
