@@ -3,6 +3,7 @@
 tells its ranks by the environment: ranks_test.py COALESCE [CLANG_RUNTIME_FOLDER]."""
 import json
 import os
+import resource
 import shutil
 import signal
 import struct
@@ -14,6 +15,7 @@ import unittest
 
 COALESCE = os.path.abspath(sys.argv[1])
 MPIRUN = shutil.which("mpirun")
+NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 PROGRAM = r"""
 #include <cstdio>
@@ -70,7 +72,7 @@ int main(int count, char** words) {
 class Job:
     """Ranks that a launcher could have started: each with its words."""
 
-    def __init__(self, folder, words, extra=None):
+    def __init__(self, folder, words, extra=None, full=None):  # full: a rank that finds no room for files
         name = f"job{time.monotonic_ns()}"
         self.ranks = []
         for rank, line in enumerate(words):
@@ -78,8 +80,11 @@ class Job:
                                         "OMPI_COMM_WORLD_LOCAL_SIZE": str(len(words)), "PMIX_NAMESPACE": name,
                                         "TMPDIR": folder, "COALESCE_RANKS_TIMEOUT": "5"} | (extra or {})
             if line is not None:
+                # With SIGXFSZ ignored, as Python has it, writing beyond the limit is an error, as on a full disk.
+                full_disk = {"restore_signals": False, "preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))}
                 self.ranks.append(subprocess.Popen([COALESCE, *map(str, line)], env=environment, cwd=folder, text=True,
-                                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+                                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                                   **(full_disk if rank == full else {})))
 
     def ended(self):
         """[(exit code, standard output, standard error)]"""
@@ -206,6 +211,35 @@ class Ranks(unittest.TestCase):
             self.assertEqual(code, 2)
             self.assertIn("rank 1: 'state.2-of-2'", err)
 
+    def test_a_full_disk_on_one_rank_ends_all_and_loses_nothing(self):
+        line = ["reduce", "--checkpoint", "kept", self.file]
+        self.assertEqual([code for code, _, _ in Job(self.folder, [line] * 2).ended()], [0, 0])
+        with open(os.path.join(self.folder, "kept.2-of-2"), "rb") as file:
+            before = file.read()
+        for code, out, err in Job(self.folder, [line] * 2, full=1).ended():
+            self.assertEqual((code, out), (3, ""), err)
+            self.assertIn("kept.2-of-2.new': File too large", err)
+        with open(os.path.join(self.folder, "kept.2-of-2"), "rb") as file:
+            self.assertEqual(file.read(), before)
+
+    def test_a_rank_killed_in_the_middle_ends_all_and_the_rest_is_resumed(self):
+        large = os.path.join(self.folder, "large.f32")
+        with open(large, "wb") as file:
+            file.truncate(64 << 20)
+            file.write(struct.pack("<3f", 1.5, 2.5, 3.5))
+        line = ["reduce", "--op", "exact_sum", "--type", "float32", "--checkpoint", "part", "--resume", large]
+        job = Job(self.folder, [line] * 3)
+        os.kill(job.ranks[1].pid, signal.SIGSTOP)  # it cannot end before it is killed
+        time.sleep(0.5)
+        job.ranks[1].kill()
+        ended = job.ended()
+        self.assertEqual(ended[1][0], -signal.SIGKILL)
+        for code, out, err in (ended[0], ended[2]):
+            self.assertEqual((code, out), (3, ""), err)
+            self.assertRegex(err, "rank 1 (ended before its work was done|did not start this command within 5 s)")
+        ended = Job(self.folder, [line[:-1] + ["--json", "-", large]] * 3).ended()
+        self.assertEqual(json.loads(ended[0][1])["results"], {"exact_sum": 7.5}, ended)
+
     def test_ranks_of_other_hosts_need_a_folder(self):
         environment = {"OMPI_COMM_WORLD_LOCAL_SIZE": "1"}
         for code, _, err in Job(self.folder, [["reduce", self.file]] * 2, environment).ended():
@@ -224,7 +258,11 @@ class Ranks(unittest.TestCase):
             return done
         mpirun = [MPIRUN, "--oversubscribe", "-np", 4]
         self.assertEqual(call(*mpirun, COALESCE, "reduce", "--json", "-", self.file).stdout, self.alone)
-        for line in ([*mpirun, COALESCE, "run", "--compiler", "clang", "--json", "mpi.json", "fill.cu"],):
+        lines = [[*mpirun, COALESCE, "run", "--compiler", "clang", "--json", "mpi.json", "fill.cu"]]
+        if NVCC:  # the other way round, with a program that is built already
+            call(NVCC, "-arch=sm_90", "fill.cu", "-o", "fill")
+            lines.append([COALESCE, "run", "--json", "mpi.json", *mpirun, "./fill"])
+        for line in lines:
             call(*line)
             with open(os.path.join(self.folder, "mpi.json")) as file:
                 run = json.load(file)
