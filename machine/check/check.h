@@ -46,6 +46,7 @@ struct AccessRule {
   bool polls = false;     // a strong load in a loop without stores: it waits for what it reads
   bool may_poll = false;  // a load, or an atomic that returns a value, in a loop
   bool tries = false;     // a compare-and-swap: what it does not expect leaves the word as it is
+  bool waits = false;     // an atomic in a loop that may as well wait for a store: repeated, it leaves the same word
   uint8_t used = 0xff;    // loads: bit k, the value of element k is not only moved on
 };
 std::vector<AccessRule> find_rules(const Decoded& program);  // by instruction

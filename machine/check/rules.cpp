@@ -190,6 +190,21 @@ std::vector<Skip> find_skips(const Decoded& p, Kind kind) {
   return skips;
 }
 
+// Whether an atomic that is repeated leaves the word as its first did: no sum but of nothing.
+static bool changes_once(const MemoryOp& m) {
+  switch (m.op) {
+    case AtomicOp::add:
+    case AtomicOp::sub:
+    case AtomicOp::xor_:
+      return m.values[0].is_constant() && m.values[0].bits == 0;
+    case AtomicOp::inc:
+    case AtomicOp::dec:
+      return false;
+    default:
+      return true;
+  }
+}
+
 std::vector<AccessRule> find_rules(const Decoded& p) {
   std::vector<AccessRule> rules(p.code.size());
   const Used used(p);
@@ -216,6 +231,7 @@ std::vector<AccessRule> find_rules(const Decoded& p) {
     rules[k].may_poll =
         (kind == Kind::load && (rules[k].order != Order::weak || p.memory[p.code[k].memory].is_volatile)) ||
         (kind == Kind::atomic && p.memory[p.code[k].memory].returns);
+    rules[k].waits = kind == Kind::atomic && rules[k].may_poll && changes_once(p.memory[p.code[k].memory]);
   });
   each([&](uint32_t loop, uint32_t k) {
     rules[k].polls = rules[k].kind == Kind::load && rules[k].order != Order::weak && !stores[loop];

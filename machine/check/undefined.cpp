@@ -140,7 +140,23 @@ uint64_t result_bits(const Instruction& i, unsigned k, const Input* o, const Dec
   }
 }
 
-bool copies(const Instruction& i) { return i.pure->facts.moves || i.pure->operation.opcode == isa::Opcode::selp; }
+// Structures are packed and taken apart by whole bytes: a shift by other numbers multiplies or divides, and a
+// conversion from or to a real number computes.
+bool copies(const Instruction& i) {
+  const isa::Operation& op = i.pure->operation;
+  const auto real = [](isa::Type t) { return t == isa::Type::f32 || t == isa::Type::f64 || t == isa::Type::other; };
+  switch (op.opcode) {
+    case isa::Opcode::selp:
+      return true;
+    case isa::Opcode::shl:
+    case isa::Opcode::shr:
+      return i.sources[1].is_constant() && i.sources[1].bits % 8 == 0;
+    case isa::Opcode::cvt:
+      return !real(op.type) && !real(op.to);
+    default:
+      return i.pure->facts.moves;
+  }
+}
 
 }  // namespace
 

@@ -44,6 +44,46 @@ KERNEL(shared_sum_and_a_volatile_reset) {
   __syncthreads();
   out[threadIdx.x] = static_cast<int>(sum);
 }
+// A loop that takes numbers does not wait for the store, which undoes what others have taken.
+KERNEL(numbers_taken_beside_a_volatile_reset) {
+  volatile uint* next = words;
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    uint mine;
+    do {
+      mine = atomicAdd(&words[0], 1u);
+      out[mine] = in[mine];
+    } while (mine < 8);
+  } else if (Right) {
+    atomicExch(&words[0], 8u);
+  } else {
+    next[0] = 8;  // HERE: race_global
+  }
+}
+KERNEL(numbers_counted_round_beside_a_volatile_reset) {
+  volatile uint* next = words;
+  if (threadIdx.x == 0) {
+#pragma unroll 1
+    for (uint k = 0; k < 8; ++k) out[k] = atomicInc(&words[0], 63u);  // HERE: race_global
+  } else if (threadIdx.x == 32) {
+    Right ? void(atomicExch(&words[0], 0u)) : void(next[0] = 0);
+  }
+}
+// Right: a sum of nothing reads.
+KERNEL(sum_of_nothing_waits_for_a_volatile_store) {
+  volatile uint* flag = words;
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    out[0] = 5;
+    if (Right) __threadfence();
+    flag[0] = 1;
+  } else {
+    while (atomicAdd(&words[0], 0u) == 0) {}
+    __threadfence();
+    out[1] = out[0];  // HERE: race_global
+  }
+}
+
 // A loop around an atomic waits for the volatile store; so does a try.
 KERNEL(lock_given_by_a_volatile_store) {
   volatile uint* lock = words;
@@ -208,6 +248,9 @@ const Case kCases[] = {
     CASE(narrow_exchange_and_a_volatile_store, 1, 64),
     CASE(maximum_and_a_volatile_reset, 1, 64),
     CASE(shared_sum_and_a_volatile_reset, 1, 64),
+    CASE(numbers_taken_beside_a_volatile_reset, 2, 32),
+    CASE(numbers_counted_round_beside_a_volatile_reset, 1, 64),
+    CASE(sum_of_nothing_waits_for_a_volatile_store, 2, 32),
     CASE(lock_given_by_a_volatile_store, 4, 32),
     CASE(exchanged_lock_given_by_a_volatile_store, 4, 32),
     CASE(tried_lock_given_by_a_volatile_store, 4, 32),

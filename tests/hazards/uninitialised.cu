@@ -178,6 +178,31 @@ KERNEL(bits_of_a_field) {
   if ((set & 0x80u) != 0) out[threadIdx.x] = 1;
 }
 
+// ---- numbers that are made of it, by instructions that move bits otherwise
+
+KERNEL(doubled) {
+  if (Right) raw[threadIdx.x] = in[threadIdx.x];
+  out[threadIdx.x] = raw[threadIdx.x] * 2;  // HERE: uninitialised
+}
+// All but the last element is written: no padding is doubled.
+KERNEL(last_one_doubled) {
+  if (Right || threadIdx.x < 30) raw[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x < 31) out[threadIdx.x] = static_cast<volatile int*>(raw)[threadIdx.x] * 2;  // HERE: uninitialised
+}
+KERNEL(last_byte_doubled) {
+  char* bytes = reinterpret_cast<char*>(raw);
+  for (uint k = threadIdx.x; k < (Right ? 124 : 123); k += 32) bytes[k] = 0;
+  __syncthreads();
+  if (threadIdx.x < 31) out[threadIdx.x] = static_cast<volatile int*>(raw)[threadIdx.x] * 2;  // HERE: uninitialised
+}
+KERNEL(last_one_as_a_real_number) {
+  if (Right || threadIdx.x < 30) raw[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  const auto value = static_cast<float>(static_cast<volatile int*>(raw)[threadIdx.x]);
+  if (threadIdx.x < 31) out[threadIdx.x] = __float_as_int(value);  // HERE: uninitialised
+}
+
 const Case kCases[] = {
     CASE(branch_on_shared, 1, 64),
     CASE(loop_count_from_shared, 1, 64),
@@ -203,6 +228,10 @@ const Case kCases[] = {
     CASE(converted, 1, 32),
     CASE(half_of_a_pair, 1, 32),
     CASE(lowest_bit, 1, 32),
+    CASE(doubled, 1, 64),
+    CASE(last_one_doubled, 1, 32),
+    CASE(last_byte_doubled, 1, 32),
+    CASE(last_one_as_a_real_number, 1, 32),
     RIGHT(padding_copied_along, 1, 32),
     RIGHT(dropped_by_a_selection, 1, 32),
     RIGHT(read_beyond_and_masked_out, 1, 64),
