@@ -1,4 +1,5 @@
 // Loads, stores and atomics, a lane at a time: where the bytes are, what that costs, the move itself.
+#include <algorithm>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
@@ -191,24 +192,43 @@ uint64_t real_result(Arithmetic what, uint64_t old_bits, uint64_t bits, bool flu
   return word;
 }
 
-// Halves, one or two in a word, by the rows of the arithmetic.
+// Real numbers of 16 bits with so many digits (the hidden one, too); the smallest is 2^least.
+struct Narrow {
+  int digits, least;
+  uint64_t infinity;
+};
+double real_of(const Narrow& n, uint64_t bits) {
+  const uint64_t size = bits & 0x7fff, ones = uint64_t{1} << (n.digits - 1);
+  const int exponent = static_cast<int>(size >> (n.digits - 1));
+  const double part = static_cast<double>((size & (ones - 1)) + (exponent ? ones : 0));
+  const double r = size > n.infinity    ? NAN
+                   : size == n.infinity ? INFINITY
+                                        : std::ldexp(part, n.least + std::max(exponent - 1, 0));
+  return bits & 0x8000 ? -r : r;
+}
+// The nearest, of two the even one. A sum of two such numbers, as a double, is exact or far from the middle of two.
+uint64_t nearest(const Narrow& n, double v) {
+  if (std::isnan(v)) return 0x7fff;
+  const uint64_t sign = std::signbit(v) ? 0x8000 : 0;
+  if (v == 0 || std::isinf(v)) return sign | (v == 0 ? 0 : n.infinity);
+  const int last = std::max(std::ilogb(v) - (n.digits - 1), n.least);
+  const auto units = static_cast<uint64_t>(std::nearbyint(std::ldexp(std::fabs(v), -last)));
+  return sign | std::min((static_cast<uint64_t>(last - n.least) << (n.digits - 1)) + units, n.infinity);
+}
+
+// Halves, one or two in a word. Of a number and a NaN, the extreme is the number; -0 is below +0.
 uint64_t half_result(const MemoryForm& m, uint64_t old, uint64_t a) {
   if (m.what == Arithmetic::exch) return a;
-  const std::string op = m.what == Arithmetic::add ? "add" : m.what == Arithmetic::min ? "min" : "max";
-  const std::string type = m.number == Number::f16     ? ".f16"
-                           : m.number == Number::f16x2 ? ".f16x2"
-                           : m.number == Number::bf16  ? ".bf16"
-                                                       : ".bf16x2";
-  const PureOp* const row = find_pure(op + type);
-  uint64_t cells[3] = {0, old, a};
-  Context c{};
-  c.base[0] = reinterpret_cast<std::byte*>(cells);
-  Step s;
-  s.extra = row->extra;
-  s.src[0] = 8;
-  s.src[1] = 16;
-  row->scalar(s, c);
-  return cells[0];
+  const Narrow n =
+      m.number == Number::f16 || m.number == Number::f16x2 ? Narrow{11, -24, 0x7c00} : Narrow{8, -133, 0x7f80};
+  uint64_t both = 0;
+  for (uint32_t k = 0; k < m.width; k += 2) {
+    const double x = real_of(n, old >> 8 * k & 0xffff), y = real_of(n, a >> 8 * k & 0xffff);
+    const bool first = std::isnan(y) || x < y || (x == y && std::signbit(x));  // x is the smaller one
+    const double low = first && !std::isnan(x) ? x : y, high = std::isnan(x) || (first && !std::isnan(y)) ? y : x;
+    both |= nearest(n, m.what == Arithmetic::add ? x + y : m.what == Arithmetic::min ? low : high) << 8 * k;
+  }
+  return both;
 }
 
 uint64_t result(const MemoryForm& m, Space space, uint64_t old, uint64_t a, uint64_t b) {
