@@ -115,7 +115,6 @@ Handler save_handler() { return save; }
 
 Handler expand_handler(Element e, bool uniform) {
   switch (e) {
-    case Element::b8:
     case Element::b16:
       return expand_of<uint16_t>(uniform);
     case Element::b64:
@@ -132,7 +131,6 @@ Handler expand_handler(Element e, bool uniform) {
 
 Handler collapse_handler(Element e) {
   switch (e) {
-    case Element::b8:
     case Element::b16:
       return collapse<uint16_t>;
     case Element::b64:

@@ -294,7 +294,6 @@ void Flattener::vector_atomic(const MemoryOp& form, bool returns) {
     op.returns = !sink;
     op.ordered = true;
     if (!sink) old.push_back(op.result = new_register(element));  // an operand may be a result's register
-    if (op.space != AddressSpace::shared) out_.ordered_atomics = true;
     uint32_t index;
     if (k == 0) {
       index = add_memory(op, Kind::atomic);

@@ -279,7 +279,6 @@ void Flattener::atomic(bool returns) {
   const bool sink = !returns || in_->operands[0].kind == Operand::sink;
   op.ordered = !sink || is_float || code == AtomicOp::exch || code == AtomicOp::cas || code == AtomicOp::inc ||
                code == AtomicOp::dec;
-  if (op.ordered && space != AddressSpace::shared) out_.ordered_atomics = true;
   const uint32_t index = add_memory(op, Kind::atomic);
   emit(Kind::atomic).memory = index;
   finish_results();
