@@ -1,8 +1,12 @@
 // The order that `check` derives (machine/check/clocks.h), and its memory of accesses.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "machine/check/clocks.h"
 #include "machine/check/shadow.h"
+#include "machine/execute/launch.h"
 
 namespace coalesce::machine {
 namespace {
@@ -119,6 +123,26 @@ TEST(Handovers, AnAtomicAddsToAChainAndAStoreEndsIt) {
   EXPECT_EQ(all.find(64)->device.of(3, 0, 0), 0u);
   all.end(64);
   EXPECT_EQ(all.find(64), nullptr);
+}
+
+// An order of blocks or warps has each of them once: as they are, backwards, or mixed, each order in its own way.
+TEST(Schedules, AreOrdersOfAll) {
+  for (const uint64_t count : {1u, 2u, 3u, 64u, 1000u}) {
+    std::vector<std::vector<uint64_t>> orders;
+    for (uint32_t schedule = 0; schedule < 6; ++schedule) {
+      std::vector<uint64_t> order(count);
+      for (uint64_t k = 0; k < count; ++k) order[k] = scheduled(schedule, 5, k, count);
+      std::vector<uint64_t> sorted = order;
+      std::sort(sorted.begin(), sorted.end());
+      for (uint64_t k = 0; k < count; ++k) {
+        EXPECT_EQ(sorted[k], k) << schedule;
+        if (schedule == 0) EXPECT_EQ(order[k], k);
+        if (schedule == 1) EXPECT_EQ(order[k], count - 1 - k);
+      }
+      for (const auto& other : orders) EXPECT_TRUE(count < 64 || other != order) << schedule;
+      orders.push_back(std::move(order));
+    }
+  }
 }
 
 TEST(Shadow, KnowsEveryByte) {

@@ -104,7 +104,9 @@ TEST(DeviceLaunches, AttributesAndMemory) {
         text.find(".visible .entry"),
         ".extern .func (.param .b32 r) __cudaCDP2DeviceGetAttribute(.param .b64 a, .param .b32 b, .param "
         ".b32 c);\n.extern .func (.param .b32 r) __cudaCDP2MemsetAsync(.param .b64 a, .param .b32 b, "
-        ".param .b64 c, .param .b64 d);\n");
+        ".param .b64 c, .param .b64 d);\n"
+        ".extern .func (.param .b32 r) __cudaCDP2Memset2DAsync(.param .b64 a, .param .b64 b, .param .b32 "
+        "c, .param .b64 d, .param .b64 e, .param .b64 f);\n");
   };
   const auto attribute = [](int number) {
     return "{\n.param .b64 a;\nst.param.b64 [a], %rd1;\n.param .b32 b;\nst.param.b32 [b], " + std::to_string(number) +
@@ -129,6 +131,16 @@ TEST(DeviceLaunches, AttributesAndMemory) {
   EXPECT_EQ(inside.report.fault, Fault::none) << inside.message();
   EXPECT_EQ(inside.report.work.size(), 1u);
   EXPECT_EQ(outside.report.fault, Fault::illegal_address);
+  // Rows of 4 bytes, 8 apart: two, and one too many.
+  const auto rows = [](uint32_t count) {
+    return "{\n.param .b64 a;\nst.param.b64 [a], %rd1;\n.param .b64 b;\nst.param.b64 [b], 8;\n.param .b32 c;\n"
+           "st.param.b32 [c], 1;\n.param .b64 d;\nst.param.b64 [d], 4;\n.param .b64 e;\nst.param.b64 [e], " +
+           std::to_string(count) +
+           ";\n.param .b64 f;\nst.param.b64 [f], 0;\n.param .b32 g;\n"
+           "call.uni (g), __cudaCDP2Memset2DAsync, (a, b, c, d, e, f);\n}\n";
+  };
+  EXPECT_EQ(run(with(rows(2)), {zeros<uint32_t>(4)}, one).report.fault, Fault::none);
+  EXPECT_EQ(run(with(rows(3)), {zeros<uint32_t>(4)}, one).report.fault, Fault::illegal_address);
 }
 
 TEST(DeviceLaunches, AnUnknownFunctionOfTheRuntimeIsNamed) {

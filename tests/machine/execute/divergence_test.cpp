@@ -28,19 +28,28 @@ TEST(Divergence, IfElse) {
   EXPECT_EQ(r.counters().compulsory_bytes, 128);
 }
 
-// Warps that skip a load, of a block that ends within a warp: what comes behind it stores to the same place.
+// Lanes or warps that skip a load, and what comes behind it stores to the same place, in a warp of 8 lanes, too; at an
+// address that is known to be in the array, and at one that is not.
 TEST(Divergence, StoresWhereAnOtherSideHasLoaded) {
   Shape s;
   s.block = {72, 1, 1};
-  const Ran r = run(kernel(".param .u64 out, .param .u32 n",
-                           ".shared .align 4 .b32 x[128];\nld.param.u64 %rd1, [out];\nld.param.u32 %r9, [n];\n"
-                           "mov.u32 %r1, %tid.x;\nmov.u32 %r8, x;\nmad.lo.u32 %r7, %r1, 4, %r8;\nmov.u32 %r2, 5;\n"
-                           "st.shared.u32 [%r7], %r1;\nsetp.ge.u32 %p1, %r1, %r9;\n@%p1 bra SKIP;\n"
-                           "ld.shared.u32 %r2, [%r7];\nSKIP:\nst.shared.u32 [%r7], %r2;\nbar.sync 0;\n"
-                           "ld.shared.u32 %r3, [%r7];\nmad.wide.u32 %rd2, %r1, 4, %rd1;\nst.global.u32 [%rd2], %r3;\n"),
-                    {zeros<uint32_t>(72), value(40u)}, s);
-  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
-  for (uint32_t i = 0; i < 72; ++i) EXPECT_EQ(r.read()[i], i < 40 ? i : 5) << i;
+  for (const std::string which : {"%r1", "32", "0"})
+    for (const bool known : {true, false}) {
+      const std::string load =
+          "ld.shared.u32 %r2, [%r7];\nadd.u32 %r2, %r2, 9;\n" + std::string(known ? "" : "st.shared.u32 [%r7], %r2;\n");
+      const Ran r = run(kernel(".param .u64 out, .param .u32 n, .param .u32 first",
+                               ".shared .align 4 .b32 x[128];\nld.param.u64 %rd1, [out];\nld.param.u32 %r9, [n];\n"
+                               "ld.param.u32 %r6, [first];\nmov.u32 %r1, %tid.x;\nmov.u32 %r8, x;\n" +
+                                   std::string(known ? "" : "mad.lo.u32 %r8, %r6, 4, %r8;\n") +
+                                   "mad.lo.u32 %r7, %r1, 4, %r8;\nmov.u32 %r2, 5;\nst.shared.u32 [%r7], %r1;\n"
+                                   "setp.ge.u32 %p1, " +
+                                   which + ", %r9;\n@%p1 bra SKIP;\n" + load +
+                                   "SKIP:\nst.shared.u32 [%r7], %r2;\nbar.sync 0;\nld.shared.u32 %r3, [%r7];\n"
+                                   "mad.wide.u32 %rd2, %r1, 4, %rd1;\nst.global.u32 [%rd2], %r3;\n"),
+                        {zeros<uint32_t>(72), value(40u), value(3u)}, s);
+      ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+      for (uint32_t i = 0; i < 72; ++i) EXPECT_EQ(r.read()[i], i < 40 || which != "%r1" ? i + 9 : 5) << i << which;
+    }
 }
 
 // One of four warps runs the side, another has gone: values for a warp, which its lanes share.

@@ -72,6 +72,22 @@ TEST(Fragments, RowsCostWhatStoresCost) {
     }
 }
 
+// A guard in the kernel's first register that is off for all: nothing is read, wherever it would be.
+TEST(Fragments, UnderAGuardThatIsOff) {
+  for (const bool on : {false, true}) {
+    const Ran r =
+        run(module(".visible .entry k(.param .u64 out)\n{\n.reg .pred %p;\n.reg .b32 %r<9>;\n.reg .b64 %rd<4>;\n"
+                   ".shared .align 16 .b8 S[512];\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\n"
+                   "mov.u32 %r2, 7;\nsetp.eq.u32 %p, %r2, " +
+                   std::string(on ? "7" : "8") +
+                   ";\nmov.u32 %r3, 0x100000;\n@%p ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r3];\n"
+                   "mad.wide.u32 %rd2, %r1, 4, %rd1;\nst.global.u32 [%rd2], %r2;\nret;\n}\n"),
+            {zeros<uint32_t>(32)});
+    EXPECT_EQ(r.report.fault, on ? Fault::illegal_address : Fault::none) << r.message();
+    if (!on) EXPECT_EQ(r.read(), std::vector<uint32_t>(32, 7));
+  }
+}
+
 // Columns of integers: multiples of 8 up to 32, then of 16. ptxas refuses the others. All factors are 1.
 TEST(Fragments, ColumnsOfAGroupsIntegers) {
   for (const uint32_t n : {8u, 24u, 32u, 40u, 48u, 56u}) {

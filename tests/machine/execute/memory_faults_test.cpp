@@ -52,6 +52,27 @@ TEST(MemoryFaults, TheFirstWarpsLaterFaultComesFirst) {
   EXPECT_THAT(only(r).ptx_text, testing::HasSubstr("st.global.u32 [%rd3+2097152]"));
 }
 
+// check: warps that run side by side branch on shared memory that nothing has written.
+TEST(MemoryFaults, ABranchOnWhatNothingHasWritten) {
+  for (const bool written : {false, true}) {
+    Machine m(*find_device("h200"), {.threads = 1, .progress = {}, .output = {}, .check = true});
+    const auto program = m.load(
+        kernel("",
+               ".shared .align 4 .b32 s[64];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, s;\nmad.lo.u32 %r3, %r1, 4, %r2;\n" +
+                   std::string(written ? "st.shared.u32 [%r3], %r1;\n" : "") +
+                   "ld.shared.u32 %r4, [%r3];\nsetp.eq.u32 %p1, %r4, 5;\n@%p1 bra ON;\nadd.u32 %r5, %r1, 1;\n"
+                   "st.shared.u32 [%r3], %r5;\nON:\n"),
+        "test.ptx");
+    LaunchConfig config;
+    config.block = {64, 1, 1};
+    const LaunchReport report = m.launch(*program, "k", config);
+    const bool named = std::ranges::any_of(report.diagnostics, [](const Diagnostic& d) {
+      return d.ptx_text.find("bra ON") != std::string::npos || render(d, false).find("bra ON") != std::string::npos;
+    });
+    EXPECT_EQ(named, !written) << (report.diagnostics.empty() ? "" : render(report.diagnostics[0], false));
+  }
+}
+
 TEST(MemoryFaults, FarPastTheEndAndStrided) {
   const Ran r = run(faulty(kLoad, "8", "0"), {zeros<uint32_t>(32)});
   EXPECT_THAT(only(r).message, testing::HasSubstr("0 bytes past the end of"));

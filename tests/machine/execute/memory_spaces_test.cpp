@@ -157,6 +157,19 @@ TEST(MemorySpaces, Alloca) {
   EXPECT_EQ(with(", 24").report.fault, Fault::illegal_instruction) << "no power of two";
 }
 
+// 17 bytes, and behind them what the launch adds, at the next multiple of its alignment.
+TEST(MemorySpaces, DynamicSharedMemoryBehindTheStatic) {
+  std::string text =
+      kernel(".param .u64 out",
+             ".shared .align 1 .b8 own[17];\nld.param.u64 %rd1, [out];\nmov.u32 %r1, own;\nmov.u32 %r2, more;\n"
+             "st.shared.u8 [%r1+16], 7;\nst.shared.v4.u32 [%r2], {%r1, %r2, %r1, %r2};\n"
+             "ld.shared.u8 %r3, [%r1+16];\nsub.u32 %r4, %r2, %r1;\nst.global.v2.u32 [%rd1], {%r3, %r4};\n");
+  text.insert(text.find(".visible"), ".extern .shared .align 16 .b8 more[];\n");
+  const Ran r = run(text, {zeros<uint32_t>(2)}, {.block = {1, 1, 1}, .dynamic_shared_bytes = 16});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  EXPECT_THAT(r.read(), testing::ElementsAre(7, 32));
+}
+
 // Bytes and halves some bytes apart: a wavefront takes what lies in one word of each of 32 banks.
 TEST(MemorySpaces, NarrowLanesApartInSharedMemory) {
   for (const auto& [type, bytes] : {std::pair{"u8", 1u}, std::pair{"u16", 2u}, std::pair{"u32", 4u}})

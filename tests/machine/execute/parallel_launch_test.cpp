@@ -152,6 +152,7 @@ TEST(ParallelLaunch, WhatAThreadThrowsEndsBlocksThatPoll) {
       ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg .pred %p<3>;\n"
       ".reg .b32 %r<5>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %ctaid.x;\n"
       "setp.eq.u32 %p1, %r1, 0;\n@%p1 bra END;\nmov.u32 %r2, 0;\nL:\nld.volatile.global.u32 %r3, [%rd1];\n"
+      "setp.ne.u32 %p2, %r3, 0;\n@%p2 bra END;\n"
       "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p2, %r2, 200000000;\n@%p2 bra L;\nst.global.u32 [%rd1+4], "
       "%r2;\nEND:\nret;\n}\n",
       "test");

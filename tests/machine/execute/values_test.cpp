@@ -109,6 +109,15 @@ TEST(Values, TheLargestRemainder) {
   EXPECT_EQ(at("and.b32 %r2, %r1, 3;\n"), Fault::illegal_address);
   EXPECT_EQ(at("shr.u32 %r2, %r1, 3;\n"), Fault::illegal_address);
   EXPECT_EQ(at("shr.u32 %r2, %r1, 4;\n"), Fault::none);
+  // One for all lanes: of 7.
+  const auto of_all = [](const std::string& by) {
+    return of_lanes(".shared .align 4 .b8 S[12];\nld.param.u32 %r9, [n];\nmov.u32 %r5, S;\nrem.u32 %r2, %r9, " + by +
+                        ";\nmad.lo.u32 %r3, %r2, 4, %r5;\nst.shared.u32 [%r3], %r1;\n",
+                    ", .param .u32 n", {value(7u)})
+        .report.fault;
+  };
+  EXPECT_EQ(of_all("3"), Fault::none);
+  EXPECT_EQ(of_all("4"), Fault::illegal_address);
 }
 
 // Lanes that name different companions vote among these.
@@ -232,12 +241,15 @@ TEST(Values, LiteralsOfTheOtherPrecision) {
 // A register of 8 bits: a value for all lanes, and one for each.
 TEST(Values, RegistersOfEightBits) {
   const Ran r = of_lanes(
-      ".reg .b8 %b<3>;\nst.global.u32 [%rd2], %r1;\nld.global.u8 %b1, [%rd1];\nld.global.b8 %b2, [%rd2];\n"
-      "st.global.b8 [%rd2+4], %b1;\nst.global.b8 [%rd2+5], %b2;\ncvt.u32.u8 %r2, %b2;\nst.global.u32 [%rd2+8], %r2;\n");
+      ".reg .b8 %b<5>;\nst.global.u32 [%rd2], %r1;\nld.global.u8 %b1, [%rd1];\nld.global.b8 %b2, [%rd2];\n"
+      "st.global.b8 [%rd2+4], %b1;\nst.global.b8 [%rd2+5], %b2;\ncvt.u32.u8 %r2, %b2;\nst.global.u32 [%rd2+8], %r2;\n"
+      "bar.warp.sync -1;\nld.global.v2.b8 {%b2, %b3}, [%rd1+36];\nst.global.b8 [%rd2+12], %b3;\n"
+      "st.global.b8 [%rd2+13], %b2;\n");
   ASSERT_EQ(r.report.fault, Fault::none) << r.message();
   for (uint32_t i = 0; i < 32; ++i) {
     EXPECT_EQ(r.read()[8 * i + 1], i << 8) << i;
     EXPECT_EQ(r.read()[8 * i + 2], i);
+    EXPECT_EQ(r.read()[8 * i + 3], 1u) << "what lane 1 has stored";
   }
 }
 
@@ -250,7 +262,8 @@ TEST(Values, RegistersThatNothingHasWritten) {
                              "ld.param.u64 %rd1, [out];\nld.param.u32 %r9, [n];\nmov.u32 %r1, %tid.x;\n"
                              "mov.u32 %r8, %ctaid.x;\nmad.lo.u32 %r7, %r8, 32, %r1;\nmad.wide.u32 %rd2, %r7, 8, %rd1;\n"
                              "setp.eq.u32 %p1, %r9, 0;\n@%p1 bra SKIP;\nmov.u32 %r2, 7;\nSKIP:\n"
-                             "add.u32 %r3, %r3, %r8;\nadd.u32 %r3, %r3, 1;\nst.global.v2.u32 [%rd2], {%r2, %r3};\n"),
+                             "add.u32 %r3, %r3, %r8;\nadd.u32 %r3, %r3, 1;\nadd.u32 %r3, %r3, %r20;\nst.global.v2.u32 "
+                             "[%rd2], {%r2, %r3};\n"),
                       {zeros<uint32_t>(5 * 64), value(n)}, s);
     ASSERT_EQ(r.report.fault, Fault::none) << r.message();
     for (uint32_t i = 0; i < 5 * 32; ++i) {
@@ -305,7 +318,9 @@ TEST(Values, SpellingsThatAreNone) {
                                  "suld.b.2d.b32.trap {%r2}, [%rd2, {%r3}];",
                                  "sust.p.2d.b32.trap [%rd2, {%r3, %r4}], {%r2};",
                                  "suld.b.cube.b32.trap {%r2}, [%rd2, {%r3, %r4}];",
-                                 "suld.b.2d.v2.b32.trap {%r2}, [%rd2, {%r3, %r4}];"}) {
+                                 "suld.b.2d.v2.b32.trap {%r2}, [%rd2, {%r3, %r4}];",
+                                 "ld.global.v4.u32 {%r2, %r3}, [%rd2];",
+                                 "st.global.v2.u32 [%rd2], {%r2, %r3, %r4, %r5};"}) {
     const Ran r = of_lanes(line + "\n");
     EXPECT_EQ(r.report.fault, Fault::illegal_instruction) << line << r.message();
   }

@@ -110,7 +110,7 @@ TEST(Merge, SeesThatAddressesAreOneSum) {
 TEST(Merge, FollowsAddressesFarBack) {
   const auto steps = [](const std::string& step) {
     std::string text = "mov.u32 %r6, %r2;\n";
-    for (int k = 0; k < 6; ++k) {
+    for (int k = 0; k < 10; ++k) {
       const std::string from = "%r" + std::to_string(6 + k), to = "%r" + std::to_string(7 + k);
       text += step.substr(0, step.find('$')) + to + ", " + from + step.substr(step.find('$') + 1) + "\n";
     }
@@ -119,9 +119,9 @@ TEST(Merge, FollowsAddressesFarBack) {
   const auto two = [](const std::string& first, const std::string& second) {
     return "ld.shared.u32 %r20, [" + first + "];\nld.shared.u32 %r21, [" + second + "];\n";
   };
-  EXPECT_THAT(loads(steps("add.s32 $, 16;") + two("%r2+96", "%r12+4")), ElementsAre("8!"));
-  EXPECT_THAT(loads(steps("sub.s32 $, 16;") + two("%r2+96", "%r12+196")), ElementsAre("8!"));
-  EXPECT_THAT(loads(steps("mov.b32 $;") + two("%r2", "%r12+4")), ElementsAre("8!"));
+  EXPECT_THAT(loads(steps("add.s32 $, 16;") + two("%r2+160", "%r16+4")), ElementsAre("8!"));
+  EXPECT_THAT(loads(steps("sub.s32 $, 16;") + two("%r2+160", "%r16+324")), ElementsAre("8!"));
+  EXPECT_THAT(loads(steps("mov.b32 $;") + two("%r2", "%r16+4")), ElementsAre("8!"));
   EXPECT_THAT(loads("mad.lo.s32 %r6, %r1, 16, %r5;\nmad.lo.s32 %r7, %r3, 16, %r5;\n" + two("%r6", "%r7+4")),
               ElementsAre("4", "4"))
       << "of other registers";
@@ -200,6 +200,10 @@ TEST(Merge, LoadsAreMovedOverBranchesThatMeetAgain) {
   };
   EXPECT_THAT(around("st.global.u32 [%rd1], %r3;\n"), ElementsAre("8!"));
   EXPECT_THAT(around(store(2048)), ElementsAre("4", "4"));
+  EXPECT_THAT(loads(load(0) + "setp.eq.u32 %p1, %r3, %r1;\n@%p1 bra SIDE;\nON:\n" + load(4) +
+                    "ret;\nSIDE:\nst.global.u32 [%rd1], %r3;\nbra.uni ON;\nbar.sync 0;\n"),
+              ElementsAre("8!"))
+      << "a side that stands elsewhere";
   EXPECT_THAT(around("ret;\n"), ElementsAre("4", "4")) << "not by the same lanes";
   EXPECT_THAT(around("mov.u32 %r7, 0;\nAGAIN:\nadd.s32 %r7, %r7, 1;\nsetp.lt.u32 %p2, %r7, %r3;\n@%p2 bra AGAIN;\n"),
               ElementsAre("4", "4"))

@@ -68,6 +68,10 @@ TEST(PtxText, WhatIsMissingIsNamed) {
   EXPECT_THAT(body_error("T: .calltargets ,;"), HasSubstr("expected a function, found ','"));
 }
 
+TEST(PtxText, BracesInStringsEndNoSection) {
+  EXPECT_EQ(module_of(".section .x\n{\n.b8 1 \"}\" .b8 2\n}\n.global .u32 x;").variables.size(), 1u);
+}
+
 // Attributes stand before what a function returns, or behind its parameters.
 TEST(PtxText, AttributesOfFunctions) {
   for (const char* text : {".func .attribute(.unified(19, 95)) f() { ret; }", ".func .noreturn f() { ret; }",
