@@ -165,7 +165,7 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   const double apart =
       static_cast<double>(its.all - its.of_host) / static_cast<double>(all[0].blocks.size()) * launched;
   const double own = apart > 0 ? std::min(1.0, distinct / apart) : 1;
-  // What is stored alone is each block's own; blocks may have loaded the rest together.
+  // Sectors that are stored alone are each block's own; blocks may have loaded the rest together.
   const double only_stored = static_cast<double>(t.only_stored) / watched * launched;
   const double stored = std::min(distinct, static_cast<double>(t.stored) / watched * launched);
   const double loaded = t.loaded == 0 ? 0 : distinct - std::min(distinct, only_stored);
@@ -197,7 +197,7 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
     const Replay mine = replay(launch.program, costs, l, share, m.blocks);
     const auto number = static_cast<double>(m.blocks.size());
     const auto of_all = static_cast<double>(m.of_all);
-    // What traces had no room for takes as long as the rest.
+    // The part that traces had no room for takes as long as the rest.
     const double cut =
         std::max(1.0, ratio_of(static_cast<double>(m.instructions), static_cast<double>(mine.instructions)));
     double its_cycles = (mine.cycles + (of_all - number) * mine.steady) * cut;

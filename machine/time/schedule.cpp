@@ -10,7 +10,7 @@ namespace coalesce::machine {
 
 namespace {
 
-// What an instruction may not pass.
+// An instruction may not pass these.
 enum class Keeps : uint8_t { free, lanes, load, store, all };
 
 Keeps keeps(const Instruction& i) {
@@ -111,7 +111,8 @@ std::vector<uint32_t> schedule(const Decoded& p, const BasicBlock& block, const 
     chain[k] = cycles_of(k);
     for (const Edge& e : after[k]) chain[k] = std::max(chain[k], e.cycles + chain[e.to]);
   }
-  // Of what is ready the longest chain first; of what is not, what is ready first. Equal ones in the program's order.
+  // The longest chain of those that are ready first; else the one that is ready first. Equal ones in the program's
+  // order.
   const auto later_chain = [&](uint32_t a, uint32_t b) { return chain[a] != chain[b] ? chain[a] < chain[b] : a > b; };
   const auto later_ready = [&](uint32_t a, uint32_t b) { return ready[a] != ready[b] ? ready[a] > ready[b] : a > b; };
   std::priority_queue<uint32_t, std::vector<uint32_t>, decltype(later_chain)> now(later_chain);

@@ -64,7 +64,7 @@ TEST(Estimate, WhatIsLoadedAgainHitsInL1) {
   const Ran r = run(body, 1, 32, 4096);
   EXPECT_EQ(r.report.counters.global_load_sectors, 8u);
   EXPECT_EQ(r.time.l1_hit_sectors, 4u);
-  // What an empty kernel reads, some instructions of 16 bytes, and the line.
+  // The bytes that an empty kernel reads, some instructions of 16 bytes, and the line.
   EXPECT_GE(r.time.dram_read_bytes, 2560 + 128u);
   EXPECT_LE(r.time.dram_read_bytes, 2560 + 128u + 16 * 8);
 }
