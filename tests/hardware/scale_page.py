@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes docs/results/scale.md from what tests/hardware/scale.cu measured.
+"""Writes docs/results/scale.md from what was measured of ranks, streams and files.
 
-usage: scale_page.py STREAMS.jsonl NCCL.jsonl DATE   (outputs of `scale streams` and `scale nccl`)
+usage: scale_page.py STREAMS.jsonl NCCL.jsonl DATE GPUS.jsonl DATE CPU.jsonl DATE
+  (outputs of `scale streams` and `scale nccl`: scale.cu; of ranks.cu; of bench/ranks/ranks.py)
 """
 import json
 import os
@@ -10,48 +11,103 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def rows(path):
+def rows(path, what=None):
     with open(path) as file:
-        return [json.loads(line) for line in file if line.strip()]
+        found = [json.loads(line) for line in file if line.startswith("{")]
+    return [r for r in found if what in (None, r["what"])]
 
 
 def table(head, lines):
     return ["| " + " | ".join(head) + " |", "|" + "|".join(["---"] + ["---:"] * (len(head) - 1)) + "|"] + [
-        "| " + " | ".join(line) + " |" for line in lines]
+        "| " + " | ".join(map(str, line)) + " |" for line in lines] + [""]
+
+
+def streams(path):
+    sources = {}
+    for r in rows(path):
+        if r["what"] == "pinned" and r["pieces"] == 4 and r["piece_mib"] != 4:
+            sources.setdefault(f"pinned, pieces of {r['piece_mib']} MiB", {})[r["type"]] = (r["exact_gb_s"], r["copy_gb_s"])
+        elif r["what"] == "pageable" and r["threads"] in (1, 8):
+            for source, key in (("pageable", "pageable_gb_s"), ("mapped file", "mapped_gb_s")):
+                sources.setdefault(f"{source}, {r['threads']} thread{'s' * (r['threads'] > 1)}", {})[r["type"]] = (r[key], r["copy_gb_s"])
+    return ["## Exact sums of 2 GiB in host memory, GB/s", "",
+            "The plain copy is of the same bytes, from pinned memory.", "",
+            *table(["source", "float", "double", "plain copy"], [
+                [source, f"{of['float'][0]:.1f}", f"{of['double'][0]:.1f}", f"{min(of['float'][1], of['double'][1]):.1f}"]
+                for source, of in sources.items()])]
+
+
+def one_rank(nccl):
+    return ["## Exact sums over one rank, us", "", "The bits equal those of the local sum.", "",
+            *table(["elements", "local", "with NCCL", "local, in a graph", "with NCCL, in a graph"],
+                   [[f"{r['count']} {r['type']}", *(f"{r[key]:.1f}" for key in ("local_us", "nccl_us", "graph_local_us", "graph_nccl_us"))]
+                    for r in rows(nccl, "nccl") if r["count"] != 1 << 20]),
+            "## Addition of the ranks' accumulators on a device, us", "",
+            *table(["ranks", "float", "double"], [
+                [r["ranks"], f"{r['us']:.1f}", f"{d['us']:.1f}"] for r in rows(nccl, "fold") for d in rows(nccl, "fold")
+                if r["type"] == "float" and d["type"] == "double" and r["ranks"] == d["ranks"] and r["ranks"] in (1, 64, 1024)])]
+
+
+def several(path):
+    found = rows(path, "ranks")
+    if any(r["bits"] != r["exact"] for r in found if r["method"] == "coalesce"):
+        sys.exit("error: bits differ")
+    pairs = [(r, o) for r in found for o in found if r["method"] == "coalesce" and o["method"] != "coalesce"
+             and all(r[key] == o[key] for key in ("count", "ranks", "even"))]
+    return ["## Sums of 2^27 floats over GPUs", "", "An integer sum on the CPU gives the exact sums' bits, too.", "",
+            *table(["GPUs", "split", "coalesce", "us", "CUB + NCCL", "us"],
+                   [[r["ranks"], "even" if r["even"] else "uneven", r["bits"], f"{r['us']:.1f}", o["bits"], f"{o['us']:.1f}"]
+                    for r, o in pairs if r["count"] == 1 << 27])]
+
+
+def cpu(path):
+    sums, wanted = rows(path, "sum"), rows(path, "exact")[0]["value"]
+    by = {(r["method"], r["ranks"]): r for r in sums}
+    ours = {r["bits"] for r in sums if r["method"] == "coalesce"}
+    if len(ours) != 1:
+        sys.exit("error: bits differ")
+    lines = [[count, by["MPI_SUM", count]["bits"], f"{by['MPI_SUM', count]['relative_error']:.0e}", by["coalesce", count]["bits"],
+              f"{by['coalesce', count]['relative_error']:.0e}"] for method, count in by if method == "coalesce" and count != 8]
+    text = ["## Sums of 2^24 floats over MPI ranks", "", "MPI_SUM adds what a loop over floats gives on each rank.", "",
+            *table(["ranks", "MPI_SUM", "error", "coalesce", "error"], lines)]
+    for r in rows(path, "numpy"):
+        text += [f"`numpy.sum` (NumPy {r['version']}) gives {r['bits']}, error {abs(r['value'] - wanted) / abs(wanted):.0e}.", ""]
+    steps = rows(path, "step")
+    if steps:
+        text += ["## Adding accumulators over MPI ranks, us", "", "MPI_Allreduce takes the bitwise or of as many bytes.", "",
+                 *table(["accumulators", "ranks", "bytes", "MPI_Allreduce", "coalesce"], [
+                     [f"{r['count']} {r['type']}", r["ranks"], r["bytes"], f"{r['mpi_us']:.1f}", f"{r['us']:.1f}"]
+                     for r in steps if r["ranks"] in (2, 4) and r["count"] in (1, 16384)])]
+    files = rows(path, "file")
+    if files:
+        text += ["## A file in the page cache on two cores, GB/s", "",
+                 f"`coalesce reduce --op exact_sum` of {files[0]['bytes'] >> 30} GiB of floats, ranks x threads; reading looks at each word.", "",
+                 *table(["", "GB/s"],
+                        [[f"reading, {r['threads']} threads", f"{r['bytes'] / r['seconds'] / 1e9:.1f}"] for r in rows(path, "read")] +
+                        [[f"sum, {r['ranks']} x {r['threads']}", f"{r['bytes'] / r['seconds'] / 1e9:.1f}"]
+                         for r in files])]
+    return text
 
 
 def main():
-    streams, nccl, date = rows(sys.argv[1]), rows(sys.argv[2]), sys.argv[3]
-    device = next(r["name"] for r in streams if r["what"] == "device")
-    if next(r["name"] for r in nccl if r["what"] == "device") != device:
+    if len(sys.argv) != 8:
+        sys.exit(__doc__)
+    stream, nccl, date, gpus, gpus_date, ranks, ranks_date = sys.argv[1:]
+    device = rows(stream, "device")[0]["name"]
+    if rows(nccl, "device")[0]["name"] != device:
         sys.exit("error: two devices")
-    if not all(r["same"] for r in nccl if "same" in r):
+    if not all(r["same"] for r in rows(nccl) if "same" in r):
         sys.exit("error: bits differ")
-    version = next(r["version"] for r in nccl if r["what"] == "nccl_version")
+    several_of, machine = rows(gpus, "devices")[0], rows(ranks, "machine")[0]
     lines = [
-        "# Streams and ranks on a GPU", "",
-        f"- **Measured** on {device}, {date}, NCCL {version}: medians of `tests/hardware/scale.cu`.",
-        "- **Repeat:** `scale streams`, `scale nccl` (built as that file says), then `tests/hardware/scale_page.py`.", "",
-        "## Exact sums of 2 GiB in host memory", "",
-        "The plain copy is of the same bytes from pinned memory, measured beside the sum.", ""]
-    found = []
-    for r in streams:
-        if r["what"] == "pinned":
-            found.append([f"{r['type']}, pinned, {r['pieces']} pieces of {r['piece_mib']} MiB", f"{r['exact_gb_s']:.1f}", f"{r['copy_gb_s']:.1f}"])
-        elif r["what"] == "pageable":
-            for source, key in (("pageable", "pageable_gb_s"), ("mapped file", "mapped_gb_s")):
-                found.append([f"{r['type']}, {source}, {r['threads']} thread{'s' if r['threads'] > 1 else ''}", f"{r[key]:.1f}", f"{r['copy_gb_s']:.1f}"])
-    lines += table(["source", "exact sum, GB/s", "plain copy, GB/s"], found)
-    lines += ["", "## Exact sums over one rank", "", "The bits equal those of the local sum.", ""]
-    lines += table(["elements", "local, us", "with NCCL, us", "local, in a graph, us", "with NCCL, in a graph, us"],
-                   [[f"{r['count']} {r['type']}", f"{r['local_us']:.1f}", f"{r['nccl_us']:.1f}", f"{r['graph_local_us']:.1f}",
-                     f"{r['graph_nccl_us']:.1f}"] for r in nccl if r["what"] == "nccl"])
-    lines += ["", "## Addition of the ranks' accumulators on a device", ""]
-    lines += table(["ranks", "float, us", "double, us"],
-                   [[str(r["ranks"]), f"{r['us']:.1f}", f"{d['us']:.1f}"] for r in nccl for d in nccl
-                    if r["what"] == d["what"] == "fold" and r["type"] == "float" and d["type"] == "double" and r["ranks"] == d["ranks"]])
+        "# Streams and ranks", "",
+        f"- **One GPU**: {device}, {date}, NCCL {rows(nccl, 'nccl_version')[0]['version']}: medians of `tests/hardware/scale.cu`.",
+        f"- **Several**: {several_of['count']} {several_of['name']}, {gpus_date}: medians of `tests/hardware/ranks.cu`.",
+        f"- **CPU**: {machine['cpu']}, {machine['mpi'].replace('mpirun ', '')}, {ranks_date}: medians of `bench/ranks/ranks.py`.",
+        "- **Repeat**: those, then `tests/hardware/scale_page.py`.", "",
+        *streams(stream), *one_rank(nccl), *several(gpus), *cpu(ranks)]
     with open(os.path.join(ROOT, "docs", "results", "scale.md"), "w") as file:
-        file.write("\n".join(lines) + "\n")
+        file.write("\n".join(lines).rstrip() + "\n")
 
 
 if __name__ == "__main__":

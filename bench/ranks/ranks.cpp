@@ -1,0 +1,150 @@
+// Measures what bench/ranks/ranks.py reports. Prints a JSON object a line:
+//   ranks read FILE THREADS   bytes a second of a file in the page cache, looked at once: the floor of a sum of the
+//   file ranks steps               with mpirun: coalesce::mpi::allreduce beside MPI_Allreduce of as many bytes ranks
+//   sums                with mpirun: the sum of the same floats over the ranks, by MPI_SUM and exactly
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <coalesce/mpi.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace {
+
+int rank, size;
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Each thread copies blocks of 256 KiB from the page cache and takes the exclusive or of their words.
+int read_file(const char* path, unsigned threads) {
+  constexpr std::size_t block = 256 << 10;
+  const int file = open(path, O_RDONLY);
+  struct stat status{};
+  if (file < 0 || fstat(file, &status) != 0) return std::perror(path), 1;
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  std::vector<double> seconds;
+  std::atomic<std::uint64_t> seen{0};
+  std::atomic<bool> right{true};
+  for (int round = 0; round < 5; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    std::atomic<std::size_t> next{0};
+    const auto run = [&] {
+      std::vector<std::uint64_t> buffer(block / 8);
+      std::uint64_t all = 0;
+      for (std::size_t at = next.fetch_add(block); at < bytes; at = next.fetch_add(block)) {
+        const std::size_t length = std::min(block, bytes - at);
+        if (pread(file, buffer.data(), length, static_cast<off_t>(at)) != static_cast<ssize_t>(length)) right = false;
+        for (std::size_t i = 0; i < length / 8; ++i) all ^= buffer[i];
+      }
+      seen ^= all;
+    };
+    std::vector<std::thread> running;
+    for (unsigned i = 1; i < threads; ++i) running.emplace_back(run);
+    run();
+    for (std::thread& one : running) one.join();
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  std::printf("{\"what\":\"read\",\"threads\":%u,\"seconds\":%.5f,\"bytes\":%zu,\"seen\":%llu}\n", threads,
+              median(seconds), bytes, static_cast<unsigned long long>(seen));
+  return right ? 0 : 1;
+}
+
+template <class Call>
+double microseconds(int calls, Call call) {
+  std::vector<double> rounds;
+  for (int round = 0; round < 11; ++round) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = MPI_Wtime();
+    for (int i = 0; i < calls; ++i) call();
+    rounds.push_back((MPI_Wtime() - begin) / calls * 1e6);
+  }
+  return median(rounds);
+}
+
+template <class T>
+void steps(const char* name, int count) {
+  using sum_of = coalesce::host::exact_accumulator<T>;
+  sum_of one;
+  one.add(static_cast<T>(1e-3 * (rank + 1)));
+  std::vector<sum_of> sums(static_cast<std::size_t>(count));
+  std::vector<unsigned char> in(static_cast<std::size_t>(count) * sum_of::stored_bytes, 1), out(in.size());
+  const int calls = count > 1000 ? 20 : 2000;
+  const double plain = microseconds(calls, [&] {
+    MPI_Allreduce(in.data(), out.data(), static_cast<int>(in.size()), MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
+  });
+  const double ours = microseconds(calls, [&] {
+    std::fill(sums.begin(), sums.end(), one);  // or they would grow
+    coalesce::mpi::allreduce(sums.data(), count, MPI_COMM_WORLD);
+  });
+  if (rank == 0)
+    std::printf(
+        "{\"what\":\"step\",\"type\":\"%s\",\"count\":%d,\"ranks\":%d,\"bytes\":%zu,\"mpi_us\":%.2f,\"us\":%.2f}\n",
+        name, count, size, in.size(), plain, ours);
+}
+
+// 2^24 floats m x 2^e with |m| < 2^24 and 0 <= e < 40. They sum to less than 2^88, so __int128 is an oracle that shares
+// nothing with the library.
+void sums() {
+  std::vector<float> values(1 << 24);
+  __int128 exact = 0;
+  std::uint64_t x = 88172645463325252ull;
+  for (float& value : values) {
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    const std::int64_t whole =
+        (static_cast<std::int64_t>(x & 0xffffff) - 0x7fffff) * (std::int64_t{1} << (x >> 24) % 40);
+    value = static_cast<float>(whole);
+    exact += whole;
+  }
+  const std::size_t begin = values.size() * rank / size, end = values.size() * (rank + 1) / size;
+  float mine = 0, plain = 0;
+  for (std::size_t i = begin; i < end; ++i) mine += values[i];
+  MPI_Allreduce(&mine, &plain, 1, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  coalesce::host::exact_accumulator<float> sum;
+  sum.add(values.data() + begin, end - begin, 1);
+  coalesce::mpi::allreduce(&sum, 1, MPI_COMM_WORLD);
+  if (rank != 0) return;
+  for (const auto& [name, value] : {std::pair{"MPI_SUM", plain}, std::pair{"coalesce", sum.sum()}}) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    const double error =
+        std::fabs(static_cast<double>((static_cast<__int128>(value) - exact)) / static_cast<double>(exact));
+    std::printf("{\"what\":\"sum\",\"method\":\"%s\",\"ranks\":%d,\"bits\":\"%08x\",\"relative_error\":%.3e}\n", name,
+                size, bits, error);
+  }
+  if (FILE* file = std::fopen("values.f32", "wb")) {  // for NumPy
+    std::fwrite(values.data(), sizeof(float), values.size(), file);
+    std::fclose(file);
+    std::printf("{\"what\":\"exact\",\"value\":%.17g}\n", static_cast<double>(exact));
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count == 4 && std::strcmp(words[1], "read") == 0) return read_file(words[2], std::atoi(words[3]));
+  MPI_Init(&count, &words);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (count == 2 && std::strcmp(words[1], "steps") == 0) {
+    for (const int n : {1, 16, 1024, 16384}) steps<float>("float", n);
+    for (const int n : {1, 1024}) steps<double>("double", n);
+  } else if (count == 2 && std::strcmp(words[1], "sums") == 0) {
+    sums();
+  } else if (rank == 0) {
+    std::fprintf(stderr, "usage: ranks read FILE THREADS | mpirun -np N ranks steps | mpirun -np N ranks sums\n");
+  }
+  MPI_Finalize();
+}
