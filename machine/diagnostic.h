@@ -54,7 +54,7 @@ enum class Hazard : uint8_t {
   race_shared,         // two accesses of shared memory, at least one of them a write, that nothing orders
   race_global,         // the same in global memory
   uninitialised,       // read of memory that nothing has written
-  early_use,           // use of shared memory that a cp.async is still copying to
+  early_use,           // use of memory that an asynchronous copy, or a product, may still use
   divergent_barrier,   // reached by some threads while others are elsewhere, or have gone past it
   bad_mask,            // a *_sync instruction by a lane that its mask does not name
   out_of_array,        // an access that leaves the array its address was made of

@@ -116,6 +116,7 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
     state_->options.notice(d);
   };
   if (state_->options.notice) launch.notice = &notice;
+  if (state_->options.waits) launch.waits = &state_->options.waits;
   std::optional<State::Moment> before;
   if (state_->explores(launch)) before.emplace(*state_);
   std::optional<LaunchCheck> check;

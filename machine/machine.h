@@ -44,6 +44,8 @@ struct Options {
   // a launch.
   std::function<void(const Diagnostic&)> notice = {};
   std::chrono::milliseconds polling{5000};
+  // Told when a launch has begun to do nothing but that: after a 25th of the time.
+  std::function<void()> waits = {};
   // Gives kernels as the CPU's own code (execute/native.h); null: everything is interpreted.
   std::shared_ptr<NativeProvider> native = nullptr;
   Model model = Model::ptx;  // whose memory requests are counted
@@ -74,6 +76,7 @@ struct KernelInfo {
   uint32_t registers = 0;             // 32-bit registers a thread needs: highest liveness, an estimate (ptxas decides)
   uint32_t max_threads = 1024;        // from .maxntid / .reqntid and the device
   uint32_t ptx_version = 0;           // 90 for sm_90
+  bool polls = false;                 // has loads of what others may write meanwhile (volatile, acquire, ...)
   std::array<uint32_t, 3> cluster{};  // blocks of its clusters (__cluster_dims__); 0: as the launch says
 };
 

@@ -1,9 +1,13 @@
 // Kernels that give the device work: launches, copies, fills. A kernel ends when all of that has ended; then come the
 // tail launches. So each piece runs with all that it asks for itself before the next one does.
+#include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "cudart/api/launch.h"
 #include "cudart/api/operation.h"
+#include "cudart/core/beside.h"
+#include "cudart/core/config.h"
 #include "cudart/core/registry.h"
 
 namespace coalesce::cudart {
@@ -71,9 +75,38 @@ cudaError_t run_with_work(Runtime& r, const KernelOperation& k, uint64_t& execut
 
 }  // namespace
 
+namespace {
+
+// Whether the kernel may wait for what the host writes while it runs: it polls, and there is memory that both can
+// write.
+bool may_wait_for_host(Runtime& r, const KernelOperation& k) {
+  const Config& settings = config();
+  if (settings.check || settings.shadow || settings.engine == machine::Engine::plain || r.devices() > 1) return false;
+  Kernel* kernel = nullptr;
+  if (r.registry().find_kernel(k.function, kernel) != cudaSuccess || !kernel->info->polls) return false;
+  return std::ranges::any_of(r.memory().all(), [](const auto& a) {
+    return a->live && (a->origin == machine::Origin::host || a->origin == machine::Origin::managed);
+  });
+}
+
+cudaError_t run_beside(Runtime& r, const KernelOperation& k) {
+  const auto launch = std::make_shared<Beside>();
+  r.leave_beside(launch);
+  const bool ended = launch->start([&r, k] {
+    const Inside inside;
+    uint64_t executed = 0;
+    return guarded(r, [&](Runtime&) { return run_with_work(r, k, executed); });
+  });
+  if (!ended) return cudaSuccess;
+  r.leave_beside(nullptr);
+  return launch->finish();
+}
+
+}  // namespace
+
 cudaError_t run(Runtime& r, const KernelOperation& k) {
   uint64_t executed = 0;
-  if (loops().depth == 0) return run_with_work(r, k, executed);
+  if (loops().depth == 0) return may_wait_for_host(r, k) ? run_beside(r, k) : run_with_work(r, k, executed);
   KernelOperation next = k;
   executed = next.launch.earlier = loops().instructions;
   const cudaError_t error = run_with_work(r, next, executed);

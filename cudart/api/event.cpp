@@ -116,7 +116,9 @@ cudaError_t wait_for_event(cudaEvent_t event) {
 
 }  // namespace
 
-COALESCE_API cudaError_t cudaEventQuery(cudaEvent_t event) { return wait_for_event(event); }
+COALESCE_API cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return runtime().goes_on() ? cudaErrorNotReady : wait_for_event(event);
+}
 COALESCE_API cudaError_t cudaEventSynchronize(cudaEvent_t event) { return wait_for_event(event); }
 
 COALESCE_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {

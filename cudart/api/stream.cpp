@@ -107,8 +107,10 @@ cudaError_t wait_for(cudaStream_t stream) {
 
 COALESCE_API cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return wait_for(stream); }
 COALESCE_API cudaError_t cudaStreamSynchronize_ptsz(cudaStream_t stream) { return wait_for(of_thread(stream)); }
-COALESCE_API cudaError_t cudaStreamQuery(cudaStream_t stream) { return wait_for(stream); }
-COALESCE_API cudaError_t cudaStreamQuery_ptsz(cudaStream_t stream) { return wait_for(of_thread(stream)); }
+COALESCE_API cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return runtime().goes_on() ? cudaErrorNotReady : wait_for(stream);
+}
+COALESCE_API cudaError_t cudaStreamQuery_ptsz(cudaStream_t stream) { return cudaStreamQuery(of_thread(stream)); }
 
 COALESCE_API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
   return get(stream, flags, 0u, &Stream::flags);

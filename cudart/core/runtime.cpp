@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "cudart/core/beside.h"
 #include "cudart/core/config.h"
 #include "cudart/core/progress.h"
 #include "cudart/core/registry.h"
@@ -81,6 +82,9 @@ cudaError_t Runtime::context() {
     options.plain = config().engine == machine::Engine::plain && !config().check;
     if (config().progress) options.progress = note_progress;
     options.notice = show;
+    options.waits = [] {
+      if (const auto launch = runtime().beside()) launch->wait();
+    };
     if (!native_) {
       native_ = native::make_provider(config().engine, [](const std::string& text) {
         std::fprintf(stderr, "coalesce: warning: %s\n", text.c_str());
@@ -147,6 +151,29 @@ size_t Objects::next_slot() {
 namespace {
 thread_local unsigned device_of_thread = 0;
 }
+void Runtime::leave_beside(std::shared_ptr<Beside> launch) {
+  const std::lock_guard lock(beside_mutex_);
+  beside_ = std::move(launch);
+}
+
+std::shared_ptr<Beside> Runtime::beside() {
+  const std::lock_guard lock(beside_mutex_);
+  return beside_;
+}
+
+bool Runtime::goes_on() {
+  const std::shared_ptr<Beside> launch = beside();
+  return launch && !launch->ended();
+}
+
+void Runtime::finish_beside() {
+  const std::shared_ptr<Beside> launch = beside();
+  if (!launch) return;
+  if (getpid() != owner_) return leave_beside(nullptr);  // a forked child: the thread is not here
+  if (const cudaError_t error = launch->finish(); error != cudaSuccess) fail(error);
+  leave_beside(nullptr);
+}
+
 unsigned thread_device() { return device_of_thread; }
 void set_thread_device(unsigned number) { device_of_thread = number; }
 
@@ -172,6 +199,7 @@ __attribute__((destructor)) void at_exit() {
   Runtime& r = runtime();
   if (r.mutex.try_lock()) {  // a thread still in a call at exit keeps its half-done line out of the file
     const Inside inside;
+    r.finish_beside();
     if (HostCheck* check = r.check()) {
       check->report_refused();
       check->report_leaks();

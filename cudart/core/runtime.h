@@ -1,7 +1,8 @@
 // The state behind the API: one machine, one lock, the errors, the record. Every exported function enters through one
 // of call(), query() and note() below, which give CUDA's rules for errors in one place.
 //
-// All work is done when the call that asks for it returns; streams therefore need no queues. Threads of the program may
+// All work is done when the call that asks for it returns, but for a kernel that waits for the host (beside.h), which
+// is done when the next call begins; streams therefore need no queues. Threads of the program may
 // call at any time: the lock serialises them.
 #pragma once
 
@@ -20,6 +21,7 @@
 
 namespace coalesce::cudart {
 
+class Beside;
 class Registry;
 
 class Runtime {
@@ -62,6 +64,11 @@ class Runtime {
 
   // A kernel ended in `error`: from now on every call that needs the context returns it, as with the driver. Launches
   // are asynchronous, so cudaGetLastError shows it only once such a call has.
+  // A launch that goes on although its call has returned. All other work comes after it: calls wait for its end first.
+  void leave_beside(std::shared_ptr<Beside> launch);
+  std::shared_ptr<Beside> beside();
+  void finish_beside();
+  bool goes_on();  // it has not ended; without the lock
   void fail(cudaError_t error) { states_[number_].sticky = error; }
   cudaError_t seen_failure() const { return states_[number_].seen ? states_[number_].sticky : cudaSuccess; }
   // cudaDeviceReset: a new machine on next use; every object, device pointer and loaded module is gone. Of several
@@ -80,6 +87,8 @@ class Runtime {
   std::unique_ptr<Registry> registry_;
   record::Writer record_;
   Objects objects_, process_;
+  std::mutex beside_mutex_;
+  std::shared_ptr<Beside> beside_;
   struct DeviceState {
     cudaError_t sticky = cudaSuccess;
     bool seen = false;
@@ -128,7 +137,10 @@ void print(const machine::Diagnostic& d);
 // A call holds the lock; `check` hears when it returns.
 class Entered {
  public:
-  explicit Entered(Runtime& r) : runtime_(r), lock_(r.mutex) { r.use(thread_device()); }
+  explicit Entered(Runtime& r) : runtime_(r), lock_(r.mutex) {
+    r.finish_beside();
+    r.use(thread_device());
+  }
   ~Entered() {
     if (runtime_.check() != nullptr) runtime_.check()->leave();
   }

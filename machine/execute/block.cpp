@@ -84,8 +84,9 @@ void BlockRun::warn_if_polling() {
               " seconds and goes on reading this; it may be waiting for somebody to write it";
   d = diagnose(launch_, *this, polled, 0, std::move(d));
   d.notes.push_back(
-      "a launch ends before the call that makes it returns: the host's next statement and other streams' kernels come "
-      "after this kernel");
+      "the host's next call of CUDA, other streams' kernels and, where it has no memory that both can write, the "
+      "host's "
+      "next statement come after this kernel");
   (*launch_.notice)(d);
 }
 

@@ -6,7 +6,8 @@ namespace coalesce::machine {
 namespace {
 
 constexpr uint32_t kCallsPerLook = 16;  // a look at the clock takes as long as ten instructions
-constexpr uint32_t kStretches = 5;      // that make up Launch::polling_limit
+constexpr uint32_t kStretches = 50;     // that make up Launch::polling_limit
+constexpr uint32_t kFewStretches = 2;   // after which Launch::waits is called
 
 bool polls(const Decoded& p, const Instruction& i) {
   if (i.memory == kNone) return false;
@@ -56,13 +57,17 @@ uint32_t PollWatch::polled_instruction(const Tally& tally) const {
 uint32_t PollWatch::look(const Tally& tally) {
   if (++calls_ % kCallsPerLook != 0) return kNone;
   const auto now = Clock::now();
-  if (now - since_ < launch_.polling_limit / kStretches) return kNone;
+  const std::chrono::nanoseconds stretch = std::chrono::nanoseconds(launch_.polling_limit) / kStretches;
+  if (now - since_ < stretch) return kNone;
+  const auto passed = static_cast<uint32_t>((now - since_) / stretch);
   const uint32_t polled = executions_.empty() ? kNone : polled_instruction(tally);
   since_ = now;
   executions_.assign(tally.executions, tally.executions + launch_.program->blocks.size());
   set_polling(polled != kNone);
   const bool all = launch_.polling.load() + launch_.waiting_for_turn.load() >= launch_.executors.load();
-  stretches_ = polled != kNone && all ? stretches_ + 1 : 0;
+  const uint32_t before = stretches_;
+  stretches_ = polled != kNone && all ? stretches_ + passed : 0;
+  if (launch_.waits && before < kFewStretches && stretches_ >= kFewStretches) (*launch_.waits)();
   if (stretches_ < kStretches || launch_.said_polling.exchange(true)) return kNone;
   return polled;
 }

@@ -149,6 +149,7 @@ struct Launch {
   std::atomic<uint32_t> executors{0}, polling{0};
   std::atomic<bool> said_polling{false};
   const std::function<void(const Diagnostic&)>* notice = nullptr;  // as Options::notice; null: nobody asks
+  const std::function<void()>* waits = nullptr;                    // as Options::waits
   std::chrono::milliseconds polling_limit{};                       // as Options::polling
   // Diagnostics by block; the lowest faulting block's is reported.
   std::mutex report_mutex;

@@ -65,7 +65,7 @@ TEST(KernelsThatOnlyPoll, AreNamedOnceWithTheInstructionThatReads) {
       EXPECT_EQ(said[0].kernel, "k");
       EXPECT_EQ(said[0].ptx_text, c.polled);
       ASSERT_FALSE(said[0].notes.empty());
-      EXPECT_THAT(said[0].notes.back(), HasSubstr("a launch ends before the call that makes it returns"));
+      EXPECT_THAT(said[0].notes.back(), HasSubstr("the host's next call of CUDA, other streams' kernels"));
     }
   }
 }

@@ -1,0 +1,73 @@
+// Kernels that wait for what the host writes after the call that launches them.
+#include <atomic>
+
+#include "api.h"
+#include "tests/sanitized.h"
+
+namespace coalesce::cudart {
+
+extern "C" cudaError_t cudaStreamQuery(cudaStream_t);
+
+namespace {
+
+// wait(u32* flag, u32* to): to[0] = the flag, as soon as it is not 0.
+constexpr char kWait[] = R"(.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry wait(.param .u64 f, .param .u64 t) {
+	.reg .pred %p<2>;
+	.reg .b32 %r<4>;
+	.reg .b64 %rd<4>;
+	ld.param.u64 %rd1, [f];
+	ld.param.u64 %rd2, [t];
+AGAIN:
+	ld.volatile.global.u32 %r1, [%rd1];
+	setp.eq.u32 %p1, %r1, 0;
+	@%p1 bra AGAIN;
+	st.global.u32 [%rd2], %r1;
+	ret;
+}
+)";
+
+class BesideTheHost : public WithModule {
+ protected:
+  void SetUp() override {
+    WithModule::SetUp();
+    if (kThreadSanitizer) GTEST_SKIP() << "the host and the kernel share memory by intention";
+    ASSERT_EQ(cudaLibraryLoadData(&library_, kWait, nullptr, nullptr, 0, nullptr, nullptr, 0), cudaSuccess);
+    ASSERT_EQ(cudaLibraryGetKernel(&kernel_, library_, "wait"), cudaSuccess);
+    ASSERT_EQ(cudaMallocManaged(reinterpret_cast<void**>(&flag_), 2 * sizeof(unsigned), 1), cudaSuccess);
+    flag_[0] = flag_[1] = 0;
+  }
+  cudaError_t launch() {
+    unsigned* to = flag_ + 1;
+    void* arguments[] = {&flag_, &to};
+    return cudaLaunchKernel(kernel_, {2}, {32}, arguments, 0, nullptr);
+  }
+  void set(unsigned value) { std::atomic_ref(flag_[0]).store(value); }
+
+  cudaLibrary_t library_ = nullptr;
+  cudaKernel_t kernel_ = nullptr;
+  unsigned* flag_ = nullptr;
+};
+
+TEST_F(BesideTheHost, AKernelWaitsForTheHostsNextStatement) {
+  ASSERT_EQ(launch(), cudaSuccess);
+  EXPECT_EQ(std::atomic_ref(flag_[1]).load(), 0u);
+  EXPECT_EQ(cudaStreamQuery(nullptr), cudaErrorNotReady);
+  set(7);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(flag_[1], 7u);
+  EXPECT_EQ(cudaStreamQuery(nullptr), cudaSuccess);
+}
+
+TEST_F(BesideTheHost, TheNextLaunchComesAfterIt) {
+  ASSERT_EQ(launch(), cudaSuccess);
+  set(3);
+  ASSERT_EQ(launch(), cudaSuccess);  // need not wait: the flag is set
+  EXPECT_EQ(flag_[1], 3u);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+}  // namespace
+}  // namespace coalesce::cudart
