@@ -91,6 +91,7 @@ LIMITS = {
     "barrier_warp_cycles": ("cycles", slope("barrier/", "32", "1024", 31)),
     "fence_cycles": ("cycles", each("fence/device/32")),
     "atom_same": ("atomics/cycle", lambda f: f["atomics/red.add.u32/lanes_in_turn/1"] / f["device/clock"]),
+    "atom_same_real": ("atomics/cycle", lambda f: f["atomics/red.add.f32/lanes_in_turn/1"] / f["device/clock"]),
     "atom_shared": ("wavefronts/cycle", lambda f: 1 / f["atomics_shared/red.add.u32/1024threads/lanes_in_turn/32"]),
 }
 

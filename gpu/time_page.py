@@ -197,6 +197,7 @@ def page(truth, rows, without, where):
             f"nine of ten within {quantile(factors, .9):.2f}.\n\n"
             f"- **Measured** on {truth['device']} (driver {truth['driver']}), {truth['date']}, by `{truth['how']}`, which empties the caches before each launch.\n"
             f"- **Estimated** by `coalesce run --time --device {DEVICE}`, {where['date']}{', commit ' + where['commit'] if where.get('commit') else ''}, without a GPU.\n"
+            + (f"- **Earlier estimates**, by commit {where['older']['commit']}: {where['older']['launches']} launches of programs that take long.\n" if where.get("older") else "") +
             f"- **Launches:** {len(rows)} of the lab and of {len(public)} public programs"
             f"{' (' + truth['sources'] + ')' if truth.get('sources') else ''}.\n"
             "- **A program counts once** by the median of its launches' factors.\n"
@@ -215,6 +216,16 @@ def page(truth, rows, without, where):
     if without:
         text += ("\n## No estimate\n\n" + table(["why", "launches"], collections.Counter(why for _, why in without).most_common(12), True))
     return text
+
+
+TOO_LONG = {"took too long", "the run was stopped before this launch"}
+
+
+def keep(found, saved):
+    """Puts saved estimates in place of those that took too long; returns how many, and whose."""
+    kept = {tuple(k): e for k, e in saved["estimates"] if "us" in e and found.get(tuple(k), {}).get("none") in TOO_LONG}
+    found.update(kept)
+    return {"commit": saved["where"]["commit"], "launches": len(kept)} if kept else None
 
 
 def write(truth, found, where, docs):
@@ -246,6 +257,7 @@ def main():
     options.add_argument("--only", action="append")
     options.add_argument("--again", action="store_true")
     options.add_argument("--residuals", action="store_true")
+    options.add_argument("--keep", action="store_true", help="of programs that take too long, the estimates of docs/results/time.json")
     chosen = options.parse_args()
     chosen.coalesce = os.path.abspath(chosen.coalesce)
     with open(chosen.truth) as file:
@@ -258,6 +270,11 @@ def main():
         found = estimates(chosen, truth)
         done = run(["git", "-C", ROOT, "describe", "--always", "--dirty"])
         where = {"date": datetime.date.today().isoformat(), "commit": done.stdout.strip() if done else ""}
+        if chosen.keep:
+            with open(os.path.join(chosen.docs, "time.json")) as file:
+                older = keep(found, json.load(file))
+            if older:
+                where["older"] = older
     rows = write(truth, found, where, chosen.docs)
     if chosen.residuals:
         for m, e in sorted((r for r in rows if r[0]["set"] == "fit"), key=lambda r: -factor(r[1]["us"], r[0]["us"])):

@@ -1,6 +1,8 @@
 #include "machine/time/costs.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "machine/program/uses.h"
 #include "machine/time/schedule.h"
@@ -139,44 +141,114 @@ InstructionCost cost_of(const Decoded& p, const Instruction& i, const Limits& l)
   }
 }
 
-Costs find_costs(const Decoded& p, const Limits& l) {
-  Costs c;
-  c.blocks.resize(p.blocks.size());
-  c.entry_of.assign(p.code.size(), kNone);
-  const double rates[kPipes] = {l.issue.value,  l.fp32.value,    l.alu.value,     l.fp64.value,
-                                l.half.value,   l.special.value, l.convert.value, l.shuffle.value,
-                                l.tensor.value, l.issue.value,   l.issue.value};
-  std::copy(std::begin(rates), std::end(rates), c.pipe_rate);
-  std::vector<InstructionCost> costs;
-  for (uint32_t b = 0; b < p.blocks.size(); ++b) {
-    const BasicBlock& block = p.blocks[b];
-    costs.clear();
+namespace {
+
+class Builder {
+ public:
+  Builder(const Decoded& program, const Limits& limits);
+  Costs build();
+
+ private:
+  Costs::Run run(Chain chain);
+  // The register that the turn has for one that the loop writes; of the last turn it is the program's own.
+  uint32_t of_turn(uint32_t reg, uint32_t turn);
+
+  const Decoded& p_;
+  const Limits& l_;
+  Costs c_;
+  std::vector<InstructionCost> costs_;                          // by instruction
+  std::unordered_map<uint32_t, std::vector<uint32_t>> turned_;  // by register: the turns' own
+};
+
+Builder::Builder(const Decoded& program, const Limits& limits) : p_(program), l_(limits) {
+  const double rates[kPipes] = {l_.issue.value,  l_.fp32.value,    l_.alu.value,     l_.fp64.value,
+                                l_.half.value,   l_.special.value, l_.convert.value, l_.shuffle.value,
+                                l_.tensor.value, l_.issue.value,   l_.issue.value};
+  std::copy(std::begin(rates), std::end(rates), c_.pipe_rate);
+  c_.register_count = static_cast<uint32_t>(p_.registers.size());
+  costs_.resize(p_.code.size());
+  for (const BasicBlock& block : p_.blocks)
     for (uint32_t k = block.first; k < block.last; ++k) {
-      costs.push_back(cost_of(p, p.code[k], l));
-      if (joins_product(p, p.code[k], block)) costs.back() = {};
+      if (!joins_product(p_, p_.code[k], block)) costs_[k] = cost_of(p_, p_.code[k], l_);
+      c_.slots += static_cast<double>(costs_[k].slots);
     }
-    c.blocks[b].first = static_cast<uint32_t>(c.entries.size());
-    for (const uint32_t k : schedule(p, block, costs, l)) {
-      const uint32_t index = block.first + k;
-      const Instruction& i = p.code[index];
-      Costs::Entry e;
-      e.cost = costs[k];
-      c.slots += static_cast<double>(e.cost.slots);
-      e.instruction = index;
-      e.first_read = static_cast<uint32_t>(c.registers.size());
-      each_read(p, i, [&](uint32_t r) {
-        if (p.registers[r].builtin == Builtin::none) c.registers.push_back(r);
-      });
-      e.first_write = static_cast<uint32_t>(c.registers.size());
-      e.reads = e.first_write - e.first_read;
-      each_written(p, i, [&](uint32_t r) { c.registers.push_back(r); });
-      e.writes = static_cast<uint32_t>(c.registers.size()) - e.first_write;
-      c.entry_of[index] = static_cast<uint32_t>(c.entries.size());
-      c.entries.push_back(e);
-    }
-    c.blocks[b].last = static_cast<uint32_t>(c.entries.size());
-  }
-  return c;
 }
+
+uint32_t Builder::of_turn(uint32_t reg, uint32_t turn) {
+  std::vector<uint32_t>& own = turned_[reg];
+  while (own.size() <= turn) own.push_back(c_.register_count++);
+  return own[turn];
+}
+
+Costs::Run Builder::run(Chain chain) {
+  // A register that a turn of the loop writes for sure is another one in each turn.
+  std::unordered_set<uint32_t> turning, written;
+  if (chain.turns > 1)
+    for (const Link& link : chain.links)
+      for (uint32_t k = p_.blocks[link.block].first; k < p_.blocks[link.block].last; ++k)
+        each_written(p_, p_.code[k], [&](uint32_t r) {
+          if (!link.optional && p_.code[k].guard == kNone) turning.insert(r);
+        });
+  std::vector<Scheduled> code;
+  std::vector<std::pair<uint32_t, uint32_t>> places;  // instruction and link of each
+  for (uint32_t n = 0; n < chain.links.size(); ++n) {
+    const Link& link = chain.links[n];
+    if (n == 0 || link.turn != chain.links[n - 1].turn) written.clear();
+    const bool final_turn = link.turn + 1 == chain.turns;
+    const auto reads = [&](uint32_t r) {
+      if (!turning.contains(r)) return r;
+      if (written.contains(r)) return final_turn ? r : of_turn(r, link.turn);
+      return link.turn == 0 ? r : of_turn(r, link.turn - 1);
+    };
+    const BasicBlock& block = p_.blocks[link.block];
+    for (uint32_t k = block.first; k < block.last; ++k) {
+      const Instruction& i = p_.code[k];
+      Scheduled s{.cost = costs_[k], .keeps = what_keeps(i)};
+      if (i.memory != kNone) s.space = p_.memory[i.memory].space;
+      each_read(p_, i, [&](uint32_t r) {
+        if (p_.registers[r].builtin == Builtin::none) s.reads.push_back(reads(r));
+      });
+      const auto writes = [&](uint32_t r) {
+        written.insert(r);
+        s.writes.push_back(turning.contains(r) && !final_turn ? of_turn(r, link.turn) : r);
+      };
+      each_written(p_, i, writes);
+      if (i.kind == Kind::collective)
+        for (const uint32_t r : i.targets) writes(r);
+      // Inside of the chain a predicate or nothing stands for a branch, and what only counts turns happens once.
+      const bool counts = std::find(chain.counts.begin(), chain.counts.end(), k) != chain.counts.end();
+      if (i.kind == Kind::branch && n + 1 < chain.links.size()) s.cost = {}, s.keeps = Keeps::free;
+      if (counts && !final_turn) s.cost = {};
+      code.push_back(std::move(s));
+      places.emplace_back(k, n);
+    }
+  }
+  Costs::Run out{.chain = std::move(chain), .first = static_cast<uint32_t>(c_.entries.size())};
+  for (const uint32_t k : schedule(code, l_)) {
+    Costs::Entry e{.cost = code[k].cost, .instruction = places[k].first, .link = places[k].second};
+    e.first_read = static_cast<uint32_t>(c_.registers.size());
+    e.reads = static_cast<uint32_t>(code[k].reads.size());
+    c_.registers.insert(c_.registers.end(), code[k].reads.begin(), code[k].reads.end());
+    e.first_write = static_cast<uint32_t>(c_.registers.size());
+    e.writes = static_cast<uint32_t>(code[k].writes.size());
+    c_.registers.insert(c_.registers.end(), code[k].writes.begin(), code[k].writes.end());
+    c_.entries.push_back(e);
+  }
+  out.last = static_cast<uint32_t>(c_.entries.size());
+  return out;
+}
+
+Costs Builder::build() {
+  Chains chains = find_chains(p_);
+  for (std::size_t b = 0; b < p_.blocks.size(); ++b) {
+    c_.once.push_back(run(std::move(chains.once[b])));
+    c_.unrolled.push_back(chains.unrolled[b].links.empty() ? Costs::Run{} : run(std::move(chains.unrolled[b])));
+  }
+  return std::move(c_);
+}
+
+}  // namespace
+
+Costs find_costs(const Decoded& p, const Limits& l) { return Builder(p, l).build(); }
 
 }  // namespace coalesce::machine

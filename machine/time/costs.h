@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "machine/program/program.h"
+#include "machine/time/chains.h"
 #include "machine/time/limits.h"
 
 namespace coalesce::machine {
@@ -22,15 +23,18 @@ struct Costs {
   struct Entry {
     InstructionCost cost;
     uint32_t instruction = 0;
+    uint32_t link = 0;                                                // of the chain: where its block stands
     uint32_t first_read = 0, reads = 0, first_write = 0, writes = 0;  // in `registers`
   };
-  std::vector<Entry> entries;  // block by block, in the order in which they are issued
-  struct Block {
+  std::vector<Entry> entries;  // run by run, in the order in which they are issued
+  // A chain of basic blocks, and its entries.
+  struct Run {
+    Chain chain = {};
     uint32_t first = 0, last = 0;
   };
-  std::vector<Block> blocks;        // as Decoded::blocks
+  std::vector<Run> once, unrolled;  // by the basic block that they begin with
   std::vector<uint32_t> registers;  // what entries read and write
-  std::vector<uint32_t> entry_of;   // by instruction
+  uint32_t register_count = 0;      // the program's, and those that turns of an unrolled loop have of their own
   double pipe_rate[kPipes] = {};    // slots a cycle
   double slots = 0;                 // instructions of the hardware in the program's code
 };

@@ -15,34 +15,41 @@ constexpr uint64_t kWaves = 6;            // watched: the first fill the multipr
 constexpr std::size_t kWords = 1u << 21;  // of all traces of a launch
 constexpr double kKept = 0.55;            // of L2: what stays in it of a launch that touches more (fitted)
 constexpr double kIdleBytes = 2560;       // that an empty kernel reads from DRAM (measured), beside its code
+constexpr uint32_t kManyLanes = 8;        // of a warp on one word
 constexpr double kUncertain = 2.6;        // nine of ten programs are nearer (docs/results/time.md)
 
 // The memory that the traces have touched.
 struct Touched {
   struct Line {
     uint8_t loaded = 0, stored = 0;
-    uint32_t block = 0;    // that was the last to do an atomic there
-    bool shared = false;   // several blocks have
-    uint64_t atomics = 0;  // passes
+    uint32_t block = 0;   // that was the last to do an atomic there
+    bool shared = false;  // several blocks have
+    bool again = false;   // a warp has tried a compare-and-swap with many lanes on one word more than once
+    std::pair<uint32_t, std::size_t> tried{kNone, 0};  // the block and warp that did so last
+    double atomics = 0;                                // passes; those of sums of real numbers count as what they take
   };
   std::unordered_map<uint64_t, Line> lines;
   uint64_t loaded = 0, stored = 0, all = 0;  // distinct sectors
   uint64_t only_stored = 0, of_host = 0;
-  uint64_t fetched = 0;                        // sectors of the halves of lines that the loaded ones lie in
-  uint64_t hottest = 0, hottest_of_block = 0;  // passes on one line: of blocks that share it, of others
+  uint64_t fetched = 0;                      // sectors of the halves of lines that the loaded ones lie in
+  bool contended = false;                    // blocks try to swap one word until they succeed
+  double hottest = 0, hottest_of_block = 0;  // passes on one line: of blocks that share it, of others
 };
 
 using Blocks = std::vector<const BlockTrace*>;
 
 Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
   const Decoded& p = launch.program;
+  const double slower = launch.limits.atom_same.value / launch.limits.atom_same_real.value;
   Touched t;
   for (uint32_t b = 0; b < blocks.size(); ++b)
-    for (const auto& warp : blocks[b]->warps)
+    for (std::size_t number = 0; number < blocks[b]->warps.size(); ++number) {
+      const std::vector<uint64_t>& warp = blocks[b]->warps[number];
       for (std::size_t k = 0; k < warp.size(); k += 1 + TraceWord::count(warp[k])) {
         const TraceKind kind = TraceWord::kind(warp[k]);
         if (kind != TraceKind::global && kind != TraceKind::atomic) continue;
-        const Kind what = p.code[TraceWord::number(warp[k])].kind;
+        const Instruction& i = p.code[TraceWord::number(warp[k])];
+        const Kind what = i.kind;
         const uint32_t count = TraceWord::count(warp[k]);
         for (uint32_t n = 1; n <= count; ++n) {
           Touched::Line& l = t.lines[warp[k + n] >> 4];
@@ -50,11 +57,16 @@ Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
           if (what != Kind::store) l.loaded |= sectors;
           if (what != Kind::load) l.stored |= sectors;
           if (what != Kind::atomic) continue;
-          l.shared = l.shared || (l.atomics != 0 && l.block != b);
+          l.shared = l.shared || (l.atomics > 0 && l.block != b);
           l.block = b;
-          l.atomics += std::max(1u, TraceWord::passes(warp[k]) / count);
+          const bool real = p.memory[i.memory].number >= Number::f16;
+          l.atomics += std::max(1u, TraceWord::passes(warp[k]) / count) * (real ? slower : 1);
+          if (p.memory[i.memory].op != AtomicOp::cas || TraceWord::passes(warp[k]) < kManyLanes * count) continue;
+          l.again = l.again || l.tried == std::pair{b, number};
+          l.tried = {b, number};
         }
       }
+    }
   for (const auto& [line, l] : t.lines) {
     t.loaded += static_cast<uint32_t>(__builtin_popcount(l.loaded));
     t.fetched += 2 * ((l.loaded & 3) != 0) + 2 * ((l.loaded & 12) != 0);
@@ -63,7 +75,8 @@ Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
     t.all += sectors;
     t.only_stored += static_cast<uint32_t>(__builtin_popcount(l.stored & ~l.loaded));
     if (!launch.host.empty() && holds(launch.host, line)) t.of_host += sectors;
-    uint64_t& most = l.shared || blocks.size() == 1 ? t.hottest : t.hottest_of_block;
+    t.contended = t.contended || (l.again && l.shared);
+    double& most = l.shared || blocks.size() == 1 ? t.hottest : t.hottest_of_block;
     most = std::max(most, l.atomics);
   }
   return t;
@@ -158,6 +171,10 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   const Counters& c = launch.counters;
   const double sms = std::min<double>(launch.device.multiprocessors, static_cast<double>(launch.blocks));
   const Touched t = touched(launch, blocks), its = touched(launch, all[0].blocks);
+  if (t.contended) {
+    e.none = "its blocks repeat a compare-and-swap of one word until it succeeds";
+    return e;
+  }
   const auto launched = static_cast<double>(launch.blocks), watched = static_cast<double>(blocks.size());
   // Sectors that the launch touches, and those that all multiprocessors would if they had none in common.
   const double of_host = ratio_of(static_cast<double>(t.of_host), static_cast<double>(t.all));
@@ -191,21 +208,24 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   // Each candidate's time. Where blocks wait for others to end, those that are done early make room: then the mean
   // counts.
   const double mean = ratio_of(static_cast<double>(c.instructions), launched);
+  double watched_mean = 0;
+  for (const BlockTrace* block : blocks)
+    for (const uint64_t n : block->instructions) watched_mean += static_cast<double>(n) / watched;
   Replay r;
   double cycles = -1;
   for (const Multiprocessor& m : all) {
     const Replay mine = replay(launch.program, costs, l, share, m.blocks);
     const auto number = static_cast<double>(m.blocks.size());
     const auto of_all = static_cast<double>(m.of_all);
-    // The part that traces had no room for takes as long as the rest.
-    const double cut =
-        std::max(1.0, ratio_of(static_cast<double>(m.instructions), static_cast<double>(mine.instructions)));
+    // The part that traces had no room for goes at the pace of their second half.
+    const double left = std::max(0.0, static_cast<double>(m.instructions) - static_cast<double>(mine.instructions));
+    const double cut = 1 + ratio_of(left * mine.pace, mine.cycles);
     double its_cycles = (mine.cycles + (of_all - number) * mine.steady) * cut;
-    const double more = ratio_of(mean * number, static_cast<double>(m.instructions));
-    if (more > 1)
-      its_cycles *= more;
-    else if (of_all > o.blocks && more > 0)
-      its_cycles = std::max(its_cycles * more, mine.longest * cut);
+    if (of_all > o.blocks)
+      its_cycles =
+          std::max(its_cycles * ratio_of(mean * number, static_cast<double>(m.instructions)), mine.longest * cut);
+    else
+      its_cycles *= std::max(1.0, ratio_of(mean, watched_mean));
     if (its_cycles <= cycles) continue;
     cycles = its_cycles;
     r = mine;
@@ -220,8 +240,7 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   part(BoundBy::shared) = busy(Resource::shared);
   part(BoundBy::l2) = busy(Resource::l2);
   part(BoundBy::dram) = busy(Resource::dram);
-  const double hottest =
-      std::max(static_cast<double>(t.hottest) * launched / watched, static_cast<double>(t.hottest_of_block));
+  const double hottest = std::max(t.hottest * launched / watched, t.hottest_of_block);
   part(BoundBy::atomics) = std::max(busy(Resource::atomics), hottest / l.atom_same.value * us_of_cycle);
   part(BoundBy::host) = busy(Resource::host);
   part(BoundBy::latency) = cycles * us_of_cycle;

@@ -31,7 +31,7 @@ constexpr Limits hopper(std::string_view device, Limit dram_read_gbs, Limit dram
       .lat_constant = {34, kMeasured},
       .lat_constant_far = {100, kMeasured},
       .lat_constant_word = {11, kMeasured},
-      .constant_cycles = {2.04, kMeasured},
+      .constant_cycles = {2, kMeasured},
       .constant_near_bytes = {2048, kMeasured},
       .constant_bytes = {65536, kMeasured},
       .lat_l1 = {40.2, kMeasured},
@@ -58,6 +58,7 @@ constexpr Limits hopper(std::string_view device, Limit dram_read_gbs, Limit dram
       .barrier_warp_cycles = {2.0, kMeasured},
       .fence_cycles = {675, kMeasured},
       .atom_same = {0.7, kMeasured},
+      .atom_same_real = {0.283, kMeasured},
       .atom_sectors = {38, kMeasured},
       .atom_shared = {1, kMeasured},
   };

@@ -64,6 +64,7 @@ struct Limit {
   X(barrier_warp_cycles, "cycles", "what each further warp adds to a barrier")                             \
   X(fence_cycles, "cycles", "a store and a fence for the device")                                          \
   X(atom_same, "atomics/cycle", "atomics of the whole device on one address")                              \
+  X(atom_same_real, "atomics/cycle", "the same of sums of real numbers")                                   \
   X(atom_sectors, "sectors/cycle", "sectors of atomics of the whole device on addresses apart")            \
   X(atom_shared, "wavefronts/cycle", "passes of atomics on shared memory")
 

@@ -54,6 +54,7 @@ extern const Limits kLimitsA100 = {
     .barrier_warp_cycles = {2, kHopper},
     .fence_cycles = {700, kHopper},
     .atom_same = {1, kHopper},
+    .atom_same_real = {0.41, kHopper},
     .atom_sectors = {40, kHopper},
     .atom_shared = {0.5, kHopper},
 };

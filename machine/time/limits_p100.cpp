@@ -54,6 +54,7 @@ extern const Limits kLimitsP100 = {
     .barrier_warp_cycles = {2, kVolta},
     .fence_cycles = {700, kVolta},
     .atom_same = {1, kVolta},
+    .atom_same_real = {0.41, kVolta},
     .atom_sectors = {32, kVolta},
     .atom_shared = {0.5, kVolta},
 };

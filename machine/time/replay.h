@@ -43,6 +43,7 @@ inline constexpr std::size_t kResources = 6;
 struct Replay {
   double cycles = 0;
   double longest = 0;                     // cycles of the block that took the longest
+  double pace = 0;                        // cycles an instruction, in the second half
   double steady = 0;                      // cycles a block, once the multiprocessor is full
   std::array<double, kResources> busy{};  // cycles that each resource has worked
   double stalled = 0;                     // cycles of warps waiting for loads, over all warps' cycles

@@ -4,16 +4,9 @@
 #include <queue>
 #include <unordered_map>
 
-#include "machine/program/uses.h"
-
 namespace coalesce::machine {
 
-namespace {
-
-// An instruction may not pass these.
-enum class Keeps : uint8_t { free, lanes, load, store, all };
-
-Keeps keeps(const Instruction& i) {
+Keeps what_keeps(const Instruction& i) {
   switch (i.kind) {
     case Kind::pure:
       return Keeps::free;
@@ -35,14 +28,15 @@ Keeps keeps(const Instruction& i) {
   }
 }
 
+namespace {
+
 // Spaces that do not meet; a generic address meets all.
 bool meet(AddressSpace a, AddressSpace b) { return a == b || a == AddressSpace::generic || b == AddressSpace::generic; }
 
 }  // namespace
 
-std::vector<uint32_t> schedule(const Decoded& p, const BasicBlock& block, const std::vector<InstructionCost>& costs,
-                               const Limits& limits) {
-  const uint32_t n = block.last - block.first;
+std::vector<uint32_t> schedule(const std::vector<Scheduled>& code, const Limits& limits) {
+  const auto n = static_cast<uint32_t>(code.size());
   struct Edge {
     uint32_t to;
     float cycles;
@@ -51,7 +45,7 @@ std::vector<uint32_t> schedule(const Decoded& p, const BasicBlock& block, const 
   std::vector<uint32_t> before(n, 0);
   std::vector<float> chain(n, 0), ready(n, 0);
   const auto cycles_of = [&](uint32_t k) {
-    return costs[k].pipe == Pipe::memory ? static_cast<float>(limits.lat_l2.value) : costs[k].latency;
+    return code[k].cost.pipe == Pipe::memory ? static_cast<float>(limits.lat_l2.value) : code[k].cost.latency;
   };
   const auto edge = [&](uint32_t from, uint32_t to, float cycles) {
     after[from].push_back({to, cycles});
@@ -65,35 +59,30 @@ std::vector<uint32_t> schedule(const Decoded& p, const BasicBlock& block, const 
   std::vector<uint32_t> loads, stores;  // since the last fence
   uint32_t fence = kNone, lanes = kNone;
   for (uint32_t k = 0; k < n; ++k) {
-    const Instruction& i = p.code[block.first + k];
-    each_read(p, i, [&](uint32_t r) {
+    const Keeps order = code[k].keeps;
+    for (const uint32_t r : code[k].reads) {
       Uses& u = registers[r];
       if (u.written != kNone) edge(u.written, k, cycles_of(u.written));
       u.read.push_back(k);
-    });
-    const auto write = [&](uint32_t r) {
+    }
+    for (const uint32_t r : code[k].writes) {
       Uses& u = registers[r];
       for (const uint32_t reader : u.read)
         if (reader != k) edge(reader, k, 0);
       if (u.written != kNone && u.written != k) edge(u.written, k, 0);
       u.read.clear();
       u.written = k;
-    };
-    each_written(p, i, write);
-    if (i.kind == Kind::collective)
-      for (const uint32_t r : i.targets) write(r);
-    const Keeps order = keeps(i);
+    }
     if (fence != kNone && order != Keeps::free) edge(fence, k, 0);
-    const auto space = [&](uint32_t at) { return p.memory[p.code[block.first + at].memory].space; };
-    const bool accesses = (order == Keeps::load || order == Keeps::store) && i.memory != kNone;
-    if (accesses) {
-      const bool fixed = space(k) == AddressSpace::constant || space(k) == AddressSpace::param;
+    if (order == Keeps::load || order == Keeps::store) {
+      const AddressSpace space = code[k].space;
+      const bool fixed = space == AddressSpace::constant || space == AddressSpace::param;
       if (!fixed)
         for (const uint32_t s : stores)
-          if (meet(space(s), space(k))) edge(s, k, 0);
+          if (meet(code[s].space, space)) edge(s, k, 0);
       if (order == Keeps::store)
         for (const uint32_t l : loads)
-          if (meet(space(l), space(k))) edge(l, k, 0);
+          if (meet(code[l].space, space)) edge(l, k, 0);
       if (!fixed) (order == Keeps::load ? loads : stores).push_back(k);
     }
     if (order == Keeps::lanes) {
@@ -132,7 +121,7 @@ std::vector<uint32_t> schedule(const Decoded& p, const BasicBlock& block, const 
       ready[e.to] = std::max(ready[e.to], time + e.cycles);
       if (--before[e.to] == 0) soon.push(e.to);
     }
-    if (costs[k].pipe != Pipe::none) time += costs[k].slots;
+    if (code[k].cost.pipe != Pipe::none) time += code[k].cost.slots;
   }
   return out;
 }

@@ -1,17 +1,29 @@
-// The order in which ptxas would put the instructions of a basic block.
+// The order in which ptxas would put instructions that run one after the other.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
+#include "machine/program/program.h"
 #include "machine/time/costs.h"
 
 namespace coalesce::machine {
 
-// Instructions of the block, by their place in it, in the order of issue. What is ready goes, and of that first what
-// the longest chain waits for, so that chains which do not need each other overlap and loads go early. Kept in the
-// order of the program: accesses that may meet in memory, operations between lanes, and all of it around barriers and
-// fences. `costs` are those of the block's instructions. Cost: n log n, and the pairs of loads and stores.
-std::vector<uint32_t> schedule(const Decoded& program, const BasicBlock& block,
-                               const std::vector<InstructionCost>& costs, const Limits& limits);
+// An instruction may not pass these.
+enum class Keeps : uint8_t { free, lanes, load, store, all };
+Keeps what_keeps(const Instruction& instruction);
+
+struct Scheduled {
+  InstructionCost cost;
+  Keeps keeps = Keeps::free;
+  AddressSpace space = AddressSpace::generic;     // of an access
+  std::vector<uint32_t> reads = {}, writes = {};  // registers
+};
+
+// Their places in the order of issue. What is ready goes, and of that first what the longest chain waits for, so that
+// chains which do not need each other overlap and loads go early. Kept in the order of the program: accesses that may
+// meet in memory, operations between lanes, and all of it around barriers and fences.
+// Cost: n log n, and the pairs of loads and stores.
+std::vector<uint32_t> schedule(const std::vector<Scheduled>& code, const Limits& limits);
 
 }  // namespace coalesce::machine

@@ -137,6 +137,15 @@ def estimate(us, bound="dram", read=2**22, **more):
     return {"us": us, "bound_by": bound, "dram_read_bytes": read, "dram_write_bytes": 0, "registers": 32, "occupancy": .9, "roofline_us": us / 2, **more}
 
 
+class Keep(unittest.TestCase):
+    def test_only_what_took_too_long_keeps_its_earlier_estimate(self):
+        found = {("a", 0): {"none": "took too long"}, ("b", 0): {"none": "it prints"}, ("c", 0): estimate(3), ("d", 0): {"none": "took too long"}}
+        saved = {"where": {"commit": "older"}, "estimates": [[["a", 0], estimate(1)], [["b", 0], estimate(1)], [["c", 0], estimate(1)], [["d", 0], {"none": "it prints"}]]}
+        self.assertEqual(time_page.keep(found, saved), {"commit": "older", "launches": 1})
+        self.assertEqual([e.get("us") for e in found.values()], [1, None, 3, None])
+        self.assertIsNone(time_page.keep({("c", 0): estimate(3)}, saved))
+
+
 class Judge(unittest.TestCase):
     def test_quantiles_and_factors(self):
         self.assertEqual([judge.quantile([1, 2, 3, 4], q) for q in (.25, .5, .51, .9)], [1, 2, 3, 4])

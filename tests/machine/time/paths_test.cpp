@@ -91,5 +91,82 @@ TEST(Paths, LocalStoresReachL2) {
   EXPECT_EQ(r.time.bound_by, BoundBy::l2);
 }
 
+// The last block, whose multiprocessor would stand for all, does next to nothing.
+TEST(Paths, ABlockThatDoesLittleStandsForNoOther) {
+  const std::string body =
+      ".reg .f32 %f<2>; .reg .b32 %r<2>; .reg .b64 %rd<2>; .reg .pred %p<2>;\nmov.u32 %r1, %ctaid.x;\n"
+      "mov.f32 %f1, 0f3F800000;\nsetp.eq.u32 %p1, %r1, 131;\n@%p1 bra L;\n" +
+      chain("add.f32 %f1, %f1, %f1;\n", 4000) + kStore + "L:\n";
+  const double least = us_of(4000 * limits().lat_fp32.value);
+  const Ran r = run(body, 132, 32, 64);
+  EXPECT_GE(without_launch(r), least);
+  EXPECT_LE(without_launch(r), least + us_of(2000));
+}
+
+// ptxas puts predicates in place of short branches, so that their loads are under way together.
+TEST(Paths, LoadsBehindShortBranchesOverlap) {
+  constexpr int kLoads = 8;
+  std::string body =
+      ".reg .b32 %r<20>; .reg .b64 %rd<3>; .reg .pred %p<10>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nmov.u32 "
+      "%r2, 0;\n";
+  for (int k = 0; k < kLoads; ++k) {
+    const std::string n = std::to_string(k), value = "%r" + std::to_string(3 + k);
+    body += "mov.u32 " + value + ", 0;\nsetp.gt.u32 %p" + n + ", %r1, " + std::to_string(40 + k) + ";\n@%p" + n +
+            " bra L" + n + ";\nld.global.u32 " + value + ", [%rd1+" + std::to_string(128 * k) + "];\nL" + n + ":\n";
+  }
+  for (int k = 0; k < kLoads; ++k) body += "add.u32 %r2, %r2, %r" + std::to_string(3 + k) + ";\n";
+  body += "st.global.u32 [%rd1], %r2;\n";
+  const Ran r = run(body, 1, 32, 4096);
+  EXPECT_GE(without_launch(r), us_of(limits().lat_dram.value));
+  EXPECT_LE(without_launch(r), us_of(2 * limits().lat_dram.value));
+}
+
+// A loop of one step, without accesses: its counter and branch cost once in four turns.
+TEST(Paths, LoopsThatOnlyComputeAreUnrolled) {
+  constexpr uint32_t kTurns = 4000;
+  const auto loop = [&](const std::string& step) {
+    const std::string body =
+        ".reg .f32 %f<2>; .reg .b32 %r<3>; .reg .b64 %rd<2>; .reg .pred %p<2>;\nmov.f32 %f1, 0f3F800000;\nmov.u32 %r1, "
+        "0;\n"
+        "mov.u32 %r2, %nctaid.x;\nL:\nadd.f32 %f1, %f1, %f1;\nadd.u32 %r1, %r1, " +
+        step + ";\nsetp.ne.u32 %p1, %r1, " + std::to_string(kTurns) + ";\n@%p1 bra L;\n" + kStore;
+    return without_launch(run(body, 1, 32, 64));
+  };
+  const double chain = us_of(kTurns * limits().lat_fp32.value), turn = us_of(kTurns * limits().branch_cycles.value);
+  EXPECT_LE(loop("1"), chain + turn / 2);
+  EXPECT_GE(loop("%r2"), chain + 0.9 * turn);  // a step that the compiler does not know
+}
+
+// How often a compare-and-swap is tried depends on who comes between: nothing is said then.
+TEST(Paths, ContendedSwapsHaveNoEstimate) {
+  const auto adds = [](const char* place) {
+    const std::string body =
+        std::string(
+            ".reg .b32 %r<5>; .reg .b64 %rd<4>; .reg .pred %p<2>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\n") +
+        "mul.wide.u32 %rd2, %r1, " + place +
+        ";\nadd.s64 %rd1, %rd1, %rd2;\nld.global.u32 %r2, [%rd1];\nL:\n"
+        "mov.u32 %r4, %r2;\nadd.u32 %r3, %r4, 1;\natom.global.cas.b32 %r2, [%rd1], %r4, %r3;\n"
+        "setp.ne.u32 %p1, %r2, %r4;\n@%p1 bra L;\n";
+    return run(body, 4, 64, 4096).time.none;
+  };
+  EXPECT_EQ(adds("0"), "its blocks repeat a compare-and-swap of one word until it succeeds");
+  EXPECT_EQ(adds("4"), "");
+}
+
+// ptxas makes one of a warp's sums of integers at one address; sums of real numbers go one by one, and slower.
+TEST(Paths, SumsOfRealNumbersAtOneAddressTakeTurns) {
+  constexpr uint32_t kBlocks = 1056, kThreads = 256;
+  const auto adds = [](const char* sum) {
+    return without_launch(
+        run(std::string(".reg .b32 %r<2>; .reg .f32 %f<2>; .reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\n") +
+                "mov.u32 %r1, 1;\nmov.f32 %f1, 0f3F800000;\n" + sum,
+            kBlocks, kThreads, 64));
+  };
+  const double all = kBlocks * kThreads, real = us_of(all / limits().atom_same_real.value),
+               whole = us_of(all / 32 / limits().atom_same.value);
+  EXPECT_NEAR(adds("red.global.add.f32 [%rd1], %f1;\n"), real, 0.1 * real);
+  EXPECT_NEAR(adds("red.global.add.u32 [%rd1], %r1;\n"), whole, 0.1 * whole + us_of(1000));
+}
+
 }  // namespace
 }  // namespace coalesce::machine
