@@ -48,7 +48,8 @@ void print_report(std::ostream& out, const Record& record, const RunOptions& opt
 // A report is to show times; without one they are read only where they are asked for.
 int repetitions(const RunOptions& options) {
   constexpr int kForReport = 10;
-  return options.repeat == 0 && !options.html.empty() ? kForReport : options.repeat;
+  const bool timed = !options.html.empty() || options.machine.time;
+  return options.repeat == 0 && timed ? kForReport : options.repeat;
 }
 
 void write_html(Export& html, Record& record, const RunOptions& options, const Record* measured) {
@@ -89,6 +90,7 @@ int run_on_both(const std::vector<std::string>& words, const RunOptions& options
   const bool colour = use_colour(options.machine.colour, STDERR_FILENO);
   if (!options.quiet) {
     print_comparing(std::cerr, comparing, true, colour);
+    print_times(std::cerr, counted.record, {.colour = colour}, &measured.record);
     print_warnings(counted, colour);
     print_warnings(measured, colour);
   }

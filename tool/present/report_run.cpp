@@ -11,6 +11,7 @@
 #include "tool/present/report.h"
 #include "tool/present/report_page.h"
 #include "tool/present/terminal.h"
+#include "tool/present/times.h"
 
 namespace coalesce::tool {
 namespace {
@@ -170,7 +171,8 @@ void write_report(std::ostream& out, const Record& record, const std::filesystem
     overview += stopped_html(record, kernels) + verdict_html(kernels, findings) +
                 cards_html(findings, source.parent_path(), sources) +
                 figure_html("kernels", "Kernels, all launches added up", counted_on(record.device),
-                            ladder_html(rungs, links, "kernels", "kernel"));
+                            ladder_html(rungs, links, "kernels", "kernel")) +
+                times_html(record, measured);
   }
   if (kernels.size() > kReportPages) {
     overview += fmt::format("<p>Only the {} kernels that moved most have a page of their own.</p>\n", kReportPages);

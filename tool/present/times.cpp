@@ -6,6 +6,10 @@
 #include <map>
 #include <ostream>
 
+#include "tool/figures/hardware.h"
+#include "tool/present/html_table.h"
+#include "tool/present/html_text.h"
+
 namespace coalesce::tool {
 namespace {
 
@@ -16,7 +20,9 @@ using machine::TimeEstimate;
 struct KernelTime {
   std::size_t launches = 0;
   double us = 0, low = 0, high = 0, moved = 0, busy = 0;
-  std::map<BoundBy, double> us_of;  // by what bounds them
+  double measured = 0;                // us, on a GPU
+  std::size_t measured_launches = 0;  // of the estimated ones
+  std::map<BoundBy, double> us_of;    // by what bounds them
   std::map<std::string, std::size_t> none;
 };
 
@@ -39,11 +45,12 @@ const char* bound_text(BoundBy b) {
   }
 }
 
-}  // namespace
+using KernelTimes = std::map<std::size_t, KernelTime>;
 
-void print_times(std::ostream& out, const Record& record, const SummaryStyle& style) {
-  std::map<std::size_t, KernelTime> kernels;
-  for (const Launch& launch : record.launches) {
+KernelTimes times_of(const Record& record, const Record* measured) {
+  KernelTimes kernels;
+  for (std::size_t i = 0; i < record.launches.size(); ++i) {
+    const Launch& launch = record.launches[i];
     if (!launch.time) continue;
     const TimeEstimate& e = *launch.time;
     KernelTime& k = kernels[launch.kernel];
@@ -58,36 +65,86 @@ void print_times(std::ostream& out, const Record& record, const SummaryStyle& st
     k.moved += static_cast<double>(moved_bytes(launch.counters));
     k.busy += e.share * e.us;
     k.us_of[e.bound_by] += e.us;
+    // The program does the same on both: its n-th launch is the GPU's n-th.
+    if (!measured || i >= measured->launches.size() || measured->launches[i].cold.empty() ||
+        measured->kernels[measured->launches[i].kernel].short_name != record.kernels[launch.kernel].short_name)
+      continue;
+    k.measured += 1e6 * median(measured->launches[i].cold);
+    ++k.measured_launches;
   }
-  if (kernels.empty()) return;
-  out << fmt::format("\nEstimated, {}, cold L2; not measured:\n", record.device.name);
-  Table table({{.title = "kernel", .left = true, .cut = true},
-               {.title = "runs", .optional = true, .spare = 2},
-               {.title = "time"},
-               {.title = "from"},
-               {.title = "to"},
-               {.title = "GB/s", .optional = true, .spare = 1},
-               {.title = "share", .optional = true},
-               {.title = "bound by", .left = true}});
+  return kernels;
+}
+
+std::vector<Column> columns() {
+  return {{.title = "kernel", .left = true, .cut = true},
+          {.title = "runs", .optional = true, .spare = 2},
+          {.title = "time"},
+          {.title = "from"},
+          {.title = "to"},
+          {.title = "measured", .optional = true},
+          {.title = "GB/s", .optional = true, .spare = 1},
+          {.title = "share", .optional = true},
+          {.title = "bound by", .left = true}};
+}
+
+std::vector<std::vector<Cell>> rows_of(const Record& record, const KernelTimes& kernels) {
+  std::vector<std::vector<Cell>> rows;
   for (const auto& [kernel, k] : kernels) {
     if (k.launches == 0) continue;
     const auto most = std::max_element(k.us_of.begin(), k.us_of.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     const bool limit = most->first != BoundBy::latency && most->first != BoundBy::launch;
-    table.row({{record.kernels[kernel].short_name},
-               {k.launches > 1 ? compact(k.launches) : std::string()},
-               {time_text(k.us)},
-               {time_text(k.low)},
-               {time_text(k.high)},
-               {k.moved > 0 ? fmt::format("{:.0f}", k.moved / k.us / 1e3) : std::string()},
-               {limit ? fmt::format("{:.0f}%", 100 * k.busy / k.us) : std::string()},
-               {bound_text(most->first)}});
+    rows.push_back({{record.kernels[kernel].short_name},
+                    {k.launches > 1 ? compact(k.launches) : std::string()},
+                    {time_text(k.us)},
+                    {time_text(k.low)},
+                    {time_text(k.high)},
+                    {k.measured_launches == k.launches ? time_text(k.measured) : std::string()},
+                    {k.moved > 0 ? fmt::format("{:.0f}", k.moved / k.us / 1e3) : std::string()},
+                    {limit ? fmt::format("{:.0f}%", 100 * k.busy / k.us) : std::string()},
+                    {bound_text(most->first)}});
   }
-  if (!table.empty()) table.print(out, style.colour, style.width);
+  return rows;
+}
+
+std::vector<std::string> reasons(const Record& record, const KernelTimes& kernels) {
+  std::vector<std::string> out;
   for (const auto& [kernel, k] : kernels)
     for (const auto& [why, launches] : k.none)
-      out << fmt::format("{}: no estimate of {}, because {}\n", record.kernels[kernel].short_name,
-                         plural(launches, "launch"), why);
+      out.push_back(fmt::format("{}: no estimate of {}, because {}", record.kernels[kernel].short_name,
+                                plural(launches, "launch"), why));
+  return out;
+}
+
+}  // namespace
+
+void print_times(std::ostream& out, const Record& record, const SummaryStyle& style, const Record* measured) {
+  const KernelTimes kernels = times_of(record, measured);
+  if (kernels.empty()) return;
+  out << fmt::format("\nEstimated, {}, cold L2; {}:\n", record.device.name,
+                     measured ? "measured on " + measured->device.name : "not measured");
+  Table table(columns());
+  for (std::vector<Cell>& row : rows_of(record, kernels)) table.row(std::move(row));
+  if (!table.empty()) table.print(out, style.colour, style.width);
+  for (const std::string& reason : reasons(record, kernels)) out << reason << '\n';
+}
+
+std::string times_html(const Record& record, const Record* measured) {
+  const KernelTimes kernels = times_of(record, measured);
+  if (kernels.empty()) return {};
+  std::vector<HtmlColumn> titles;
+  for (const Column& c : columns()) titles.push_back({.title = c.title, .hint = "", .number = !c.left});
+  HtmlTable table(std::move(titles));
+  for (const std::vector<Cell>& row : rows_of(record, kernels)) {
+    std::vector<HtmlCell> cells;
+    for (const Cell& cell : row) cells.push_back(html_cell(cell));
+    table.row(std::move(cells));
+  }
+  std::string html = table.empty() ? std::string() : scroll_html("times of kernels", table.html());
+  for (const std::string& reason : reasons(record, kernels)) html += "<p>" + escape(reason) + ".</p>\n";
+  const std::string where = measured ? "; measured on " + measured->device.name : "; not measured";
+  return figure_html("estimates", "Times of kernels, all launches added up",
+                     {"estimated", record.device.name + ", from a cold L2 on" + where}, html);
 }
 
 std::vector<std::string> estimate_fields() {
