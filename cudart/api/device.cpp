@@ -96,6 +96,10 @@ COALESCE_ALIAS(cudaThreadSynchronize, cudaDeviceSynchronize);
 
 COALESCE_API cudaError_t cudaDeviceReset() {
   return query([](Runtime& r) {
+    if (r.devices() > 1) {
+      end_streams_of(r.number());
+      end_events_of(r.number());
+    }
     r.reset();
     return cudaSuccess;
   });

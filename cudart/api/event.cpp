@@ -2,6 +2,7 @@
 #include <chrono>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "cudart/api/capture.h"
 #include "cudart/api/graph.h"
@@ -68,12 +69,21 @@ COALESCE_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned f
 
 COALESCE_API cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
 
+static bool end(cudaEvent_t event) {
+  forget_event_capture(event);
+  if (runtime().check() != nullptr) runtime().check()->order().forget_event(event);
+  return events().erase(event) == 1;
+}
+
 COALESCE_API cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  return call([&](Runtime&) {
-    forget_event_capture(event);
-    if (runtime().check() != nullptr) runtime().check()->order().forget_event(event);
-    return events().erase(event) == 1 ? cudaSuccess : cudaErrorInvalidResourceHandle;
-  });
+  return call([&](Runtime&) { return end(event) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+}
+
+void end_events_of(unsigned device) {
+  std::vector<cudaEvent_t> gone;
+  for (const auto& [event, made] : events())
+    if (made->device == device) gone.push_back(event);
+  for (const cudaEvent_t event : gone) end(event);
 }
 
 COALESCE_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "cudart/api/capture.h"
 #include "cudart/core/runtime.h"
@@ -79,14 +80,25 @@ COALESCE_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsi
   return create(stream, flags, priority);
 }
 
+static void end(cudaStream_t stream) {
+  forget_stream_capture(stream);
+  streams().erase(stream);
+  if (runtime().check() != nullptr) runtime().check()->order().forget_stream(stream);
+}
+
 COALESCE_API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return call([&](Runtime&) {
     if (!streams().contains(stream)) return cudaErrorInvalidResourceHandle;
-    forget_stream_capture(stream);
-    streams().erase(stream);
-    if (runtime().check() != nullptr) runtime().check()->order().forget_stream(stream);
+    end(stream);
     return cudaSuccess;
   });
+}
+
+void end_streams_of(unsigned device) {
+  std::vector<cudaStream_t> gone;
+  for (const auto& [stream, made] : streams())
+    if (made->device == device) gone.push_back(stream);
+  for (const cudaStream_t stream : gone) end(stream);
 }
 
 namespace {

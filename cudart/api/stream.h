@@ -10,6 +10,9 @@ bool is_stream(cudaStream_t stream);
 
 // The device of a stream; the default ones are those of the device in use. Under the lock.
 unsigned device_of(cudaStream_t stream);
+// cudaDeviceReset of one of several devices calls these. Under the lock.
+void end_streams_of(unsigned device);
+void end_events_of(unsigned device);
 
 // It waits for the legacy stream, and that for it. Under the lock.
 bool is_blocking(cudaStream_t stream);

@@ -119,7 +119,7 @@ void Runtime::use(unsigned number) {
   if (machine_) machine_->memory().use(number);
 }
 
-// Memory and modules of one of several devices end. Streams and events of all devices stay.
+// Memory and modules of one of several devices end, and all access between it and its peers.
 void Runtime::reset_one() {
   if (machine_ && getpid() != owner_) return;
   registry_->unload();
@@ -130,6 +130,7 @@ void Runtime::reset_one() {
     for (const uint64_t base : gone) machine_->memory().release(base);
   }
   states_[number_] = {};
+  for (DeviceState& other : states_) other.peers &= ~(uint64_t{1} << number_);
 }
 
 void Runtime::reset() {

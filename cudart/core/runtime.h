@@ -72,7 +72,7 @@ class Runtime {
   void fail(cudaError_t error) { states_[number_].sticky = error; }
   cudaError_t seen_failure() const { return states_[number_].seen ? states_[number_].sticky : cudaSuccess; }
   // cudaDeviceReset: a new machine on next use; every object, device pointer and loaded module is gone. Of several
-  // devices: memory and modules of the one in use are gone.
+  // devices: memory, modules and peer access of the one in use are gone; its streams and events have ended before.
   void reset();
 
  private:

@@ -139,5 +139,21 @@ int main(int count, char**) {
     OK(cudaDeviceSynchronize());
     CHECK(holds(data[1], 5));
   }
+  // A device's reset ends what is its own, and nothing of the others.
+  if (count == 1) {
+    OK(cudaSetDevice(1));
+    OK(cudaDeviceReset());
+    CHECK(cudaStreamQuery(streams[1]) == cudaErrorInvalidResourceHandle);
+    CHECK(cudaEventQuery(there) == cudaErrorInvalidResourceHandle);
+    OK(cudaMemcpyFromSymbol(&device, variable, sizeof device));
+    CHECK(device == 0);  // loaded anew
+    OK(cudaSetDevice(0));
+    OK(cudaStreamQuery(streams[0]));
+    OK(cudaEventQuery(here));
+    CHECK(holds(data[0], 1000));
+    CHECK(cudaDeviceDisablePeerAccess(1) == cudaErrorPeerAccessNotEnabled);
+    cudaGetLastError();
+    CHECK(cudaFree(data[1]) == cudaErrorInvalidValue);
+  }
   std::puts("ok");
 }
