@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 
 #include "machine/plain/shadow.h"
@@ -77,6 +78,33 @@ LaunchReport Machine::launch_plain(Program& program, std::string_view kernel, co
   return report;
 }
 
+// Other text for the same launch; its variables hold what the program's do. Empty where a launch leaves more than memory.
+std::function<bool(const std::string&, bool)> Machine::rerun(const LoadedProgram& loaded, std::string_view kernel, const LaunchConfig& config) {
+  if (loaded.module().text.find("malloc") != std::string::npos ||
+      loaded.module().text.find("cudaCDP") != std::string::npos)
+    return {};
+  return [this, &loaded, kernel, &config](const std::string& text, bool plain) {
+    Options& options = state_->options;
+    const Options usual = options;
+    options.shadow = false, options.plain = plain;
+    options.output = [](std::string_view) {};
+    bool ran = false;
+    try {
+      const std::shared_ptr<Program> again = load(text, "probes");
+      for (const std::string& name : loaded.variables()) {
+        const VariableInfo& from = *loaded.variable(name);
+        if (const VariableInfo* to = again->variable(name))
+          std::memcpy(reinterpret_cast<void*>(to->address), reinterpret_cast<const void*>(from.address), from.size);
+      }
+      ran = launch(*again, kernel, config).fault == Fault::none;
+    } catch (const Error&) {
+      ran = false;
+    }
+    options = usual;
+    return ran;
+  };
+}
+
 LaunchReport Machine::launch_shadowed(Program& program, std::string_view kernel, const LaunchConfig& config) {
   const auto& loaded = static_cast<const LoadedProgram&>(program);
   std::optional<plain::Shadow> shadow;
@@ -102,7 +130,7 @@ LaunchReport Machine::launch_shadowed(Program& program, std::string_view kernel,
   state_->options.shadow = true;
   state_->options.output = output;
   if (!shadow) return report;
-  if (std::optional<Diagnostic> d = shadow->compare(report, printed)) {
+  if (std::optional<Diagnostic> d = shadow->compare(report, printed, rerun(loaded, kernel, config))) {
     d->ptx_text = loaded.line_text(d->ptx_line);
     report.diagnostics.push_back(std::move(*d));
   }

@@ -125,6 +125,8 @@ struct LaunchReport {
   std::shared_ptr<const TimeEstimate> time;
 };
 
+class LoadedProgram;
+
 class Machine {
  public:
   Machine(const Device& device, Options options);
@@ -172,6 +174,8 @@ class Machine {
  private:
   LaunchReport launch_plain(Program& program, std::string_view kernel, const LaunchConfig& config);
   LaunchReport launch_shadowed(Program& program, std::string_view kernel, const LaunchConfig& config);
+  std::function<bool(const std::string& text, bool plain)> rerun(const LoadedProgram& loaded, std::string_view kernel,
+                                                                 const LaunchConfig& config);
 
   struct State;
   std::unique_ptr<State> state_;

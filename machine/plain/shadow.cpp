@@ -84,7 +84,7 @@ Result Shadow::run(const Observer* observer) {
   return plain::run(launch, observer);
 }
 
-std::optional<Diagnostic> Shadow::compare(const LaunchReport& other, const std::string& output) {
+std::optional<Diagnostic> Shadow::compare(const LaunchReport& other, const std::string& output, const Rerun& rerun) {
   Diagnostic d;
   d.severity = Severity::warning;
   d.kernel = launch_.kernel->name;
@@ -112,7 +112,7 @@ std::optional<Diagnostic> Shadow::compare(const LaunchReport& other, const std::
     say("byte " + std::to_string(at - a->base) + " of allocation #" + std::to_string(a->serial) + " (" + a->label +
         "); the " + std::to_string(bytes) + " bytes at " + hex(first) + " are " + hex(mine) +
         " by the plain executor, " + hex(now) + " by this one");
-    explain(at, d);
+    explain(at, d, rerun);
   }
   if (joined(result_.output) != output) say("what it prints");
   if (result_.spins) return d.message.empty() ? std::nullopt : std::optional(d);  // who polls how often is no promise
@@ -132,7 +132,7 @@ std::optional<Diagnostic> Shadow::compare(const LaunchReport& other, const std::
   return d;
 }
 
-void Shadow::explain(uint64_t address, Diagnostic& d) {
+void Shadow::explain(uint64_t address, Diagnostic& d, const Rerun& rerun) {
   const Snapshot others(*launch_.memory);
   std::optional<Stored> last;
   uint64_t stores = 0;
@@ -152,23 +152,60 @@ void Shadow::explain(uint64_t address, Diagnostic& d) {
   d.ptx_line = last->instruction->line;
   d.notes.push_back("stored by lane " + std::to_string(last->lane) + ": " +
                     place_of(launch_, last->function, *last->instruction));
-  d.notes.push_back("what this lane had computed before, by the plain executor:");
   // Again: what that lane computes up to that store.
   std::deque<std::string> steps;
+  std::vector<Probe> probes;  // of the kernel's own registers, each at its last write
   Observer how;
   how.stored = [&](const Stored& s) {
     if (stores && address - s.address < s.bytes) --stores;
   };
   how.written = [&](const Written& w) {
-    if (!stores || w.block != last->block || w.warp != last->warp || !(w.lanes >> last->lane & 1)) return;
+    if (w.block != last->block || w.warp != last->warp || !(w.lanes >> last->lane & 1)) return;
+    if (w.function == launch_.kernel) {
+      std::erase_if(probes, [&](const Probe& p) { return p.instruction == w.instruction && p.reg == w.reg; });
+      probes.push_back({w.instruction, w.reg});
+    }
+    if (!stores) return;
     steps.push_back("  " + place_of(launch_, w.function, *w.instruction) + ": " + w.function->registers[w.reg].name +
                     " = " + hex(w.values[last->lane]));
     if (steps.size() > kSteps) steps.pop_front();
   };
   before_.put_back();
   run(&how);
+  if (rerun) d.notes.push_back(first_register(probes, *last, rerun));
+  d.notes.push_back("what this lane had computed before its store, by the plain executor:");
   d.notes.insert(d.notes.end(), steps.begin(), steps.end());
   others.put_back();
+}
+
+std::string Shadow::first_register(const std::vector<Probe>& probes, const Stored& lane, const Rerun& rerun) {
+  const uint64_t bytes = kProbeBytes * std::max<std::size_t>(probes.size(), 1);
+  const Allocation* buffer = launch_.memory->allocate(bytes, Origin::device, "probes");
+  if (buffer == nullptr) return "which register differs first is not known: no memory";
+  const uint32_t thread = lane.warp * 32 + lane.lane;
+  const std::string text = with_probes(launch_.module->text, *launch_.kernel, probes, lane.block,
+                                       {thread % launch_.block[0], thread / launch_.block[0] % launch_.block[1],
+                                        thread / launch_.block[0] / launch_.block[1]},
+                                       buffer->base);
+  std::vector<uint64_t> left[2];
+  bool ran = !text.empty();
+  for (const bool plain : {true, false}) {
+    before_.put_back();
+    std::memset(reinterpret_cast<void*>(buffer->base), 0, bytes);
+    ran = ran && rerun(text, plain);
+    left[plain].resize(bytes / kProbeBytes);
+    std::memcpy(left[plain].data(), reinterpret_cast<const void*>(buffer->base), bytes);
+  }
+  launch_.memory->release(buffer->base);
+  if (!ran) return "which register differs first is not known: the kernel cannot be run with stores of its registers";
+  for (std::size_t k = 0; k < probes.size(); ++k)
+    if (left[0][k] != left[1][k])
+      return "the first register that differs in lane " + std::to_string(lane.lane) + ": " +
+             launch_.kernel->registers[probes[k].reg].name + ", " + hex(left[1][k]) + " by the plain executor, " +
+             hex(left[0][k]) + " by this one, as this instruction leaves it the last time: " +
+             place_of(launch_, launch_.kernel, *probes[k].instruction);
+  return "no register of this lane differs when all are stored: the store itself does, or what the stores keep from "
+         "being optimised";
 }
 
 }  // namespace coalesce::machine::plain

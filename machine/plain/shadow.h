@@ -2,11 +2,14 @@
 // compared (Options::shadow).
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "machine/execute/calls.h"
 #include "machine/plain/plain.h"
+#include "machine/plain/probe.h"
 
 namespace coalesce::machine::plain {
 
@@ -27,17 +30,24 @@ class Snapshot {
   std::vector<Part> parts_;
 };
 
+// Runs the launch again with other PTX, by the plain executor or by the one that is compared with it, and prints
+// nothing. False: it could not.
+using Rerun = std::function<bool(const std::string& text, bool plain)>;
+
 class Shadow {
  public:
   // Runs the launch by the plain executor and puts the memory back. Its heap is a copy.
   explicit Shadow(const Launch& launch);
   // To be called when the other executor has run: what differs, as a warning that names the first place. Runs the
-  // launch again to find who has written there.
-  std::optional<Diagnostic> compare(const LaunchReport& other, const std::string& output);
+  // launch again to find who has written there, and by `rerun` (may be empty) which register differed first.
+  std::optional<Diagnostic> compare(const LaunchReport& other, const std::string& output, const Rerun& rerun);
 
  private:
   // The last store to that address, and what its lane had computed before.
-  void explain(uint64_t address, Diagnostic& d);
+  void explain(uint64_t address, Diagnostic& d, const Rerun& rerun);
+  // Which register of the kernel, as its last write leaves it in that lane, differs first; `probes` in the order of those
+  // writes.
+  std::string first_register(const std::vector<Probe>& probes, const Stored& lane, const Rerun& rerun);
   Result run(const Observer* observer);
 
   Launch launch_;

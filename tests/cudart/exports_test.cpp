@@ -58,6 +58,20 @@ TEST(DriverExports, EveryNameAndASharedState) {
   EXPECT_EQ(free(reinterpret_cast<void*>(address)), 1) << "cudaErrorInvalidValue: freed already";
 }
 
+// CUDA's runtime initialises the driver: what comes after needs no cuInit.
+TEST(DriverExports, TheRuntimeInitialisesTheDriver) {
+  void* library = dlopen(COALESCE_BINARY_DIR "/lib/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  void* runtime = dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(runtime, nullptr);
+  const auto allocate =
+      reinterpret_cast<int (*)(void**, size_t)>(dlvsym(runtime, "cudaMalloc", "libcudart.so.13"));
+  void* memory = nullptr;
+  ASSERT_EQ(allocate(&memory, 64), 0);
+  const auto free = reinterpret_cast<int (*)(unsigned long long)>(dlsym(library, "cuMemFree_v2"));
+  EXPECT_EQ(free(reinterpret_cast<unsigned long long>(memory)), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Sonames, Exports, ::testing::Values("13", "12", "11.0"));
 
 }  // namespace
