@@ -78,8 +78,10 @@ LaunchReport Machine::launch_plain(Program& program, std::string_view kernel, co
   return report;
 }
 
-// Other text for the same launch; its variables hold what the program's do. Empty where a launch leaves more than memory.
-std::function<bool(const std::string&, bool)> Machine::rerun(const LoadedProgram& loaded, std::string_view kernel, const LaunchConfig& config) {
+// Other text for the same launch; its variables hold what the program's do. Empty where a launch leaves more than
+// memory.
+std::function<bool(const std::string&, bool)> Machine::rerun(const LoadedProgram& loaded, std::string_view kernel,
+                                                             const LaunchConfig& config) {
   if (loaded.module().text.find("malloc") != std::string::npos ||
       loaded.module().text.find("cudaCDP") != std::string::npos)
     return {};

@@ -19,9 +19,9 @@ struct Probe {
 
 inline constexpr uint64_t kProbeBytes = 8;  // of each in the buffer
 
-// `text` with the stores of `probes`, which that thread executes; probe k leaves its register's last value in the 8 bytes
-// at buffer + 8 * k. An instruction that does not have its line to itself gets no store, nor does a register that a store
-// cannot take whole; their bytes stay as they are. Empty: there is no place to begin.
+// `text` with the stores of `probes`, which that thread executes; probe k leaves its register's last value in the 8
+// bytes at buffer + 8 * k. An instruction that does not have its line to itself gets no store, nor does a register that
+// a store cannot take whole; their bytes stay as they are. Empty: there is no place to begin.
 std::string with_probes(const std::string& text, const ptx::Function& kernel, const std::vector<Probe>& probes,
                         const std::array<uint32_t, 3>& block, const std::array<uint32_t, 3>& thread, uint64_t buffer);
 

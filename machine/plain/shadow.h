@@ -45,8 +45,8 @@ class Shadow {
  private:
   // The last store to that address, and what its lane had computed before.
   void explain(uint64_t address, Diagnostic& d, const Rerun& rerun);
-  // Which register of the kernel, as its last write leaves it in that lane, differs first; `probes` in the order of those
-  // writes.
+  // Which register of the kernel, as its last write leaves it in that lane, differs first; `probes` in the order of
+  // those writes.
   std::string first_register(const std::vector<Probe>& probes, const Stored& lane, const Rerun& rerun);
   Result run(const Observer* observer);
 

@@ -64,8 +64,7 @@ TEST(DriverExports, TheRuntimeInitialisesTheDriver) {
   ASSERT_NE(library, nullptr) << dlerror();
   void* runtime = dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD);
   ASSERT_NE(runtime, nullptr);
-  const auto allocate =
-      reinterpret_cast<int (*)(void**, size_t)>(dlvsym(runtime, "cudaMalloc", "libcudart.so.13"));
+  const auto allocate = reinterpret_cast<int (*)(void**, size_t)>(dlvsym(runtime, "cudaMalloc", "libcudart.so.13"));
   void* memory = nullptr;
   ASSERT_EQ(allocate(&memory, 64), 0);
   const auto free = reinterpret_cast<int (*)(unsigned long long)>(dlsym(library, "cuMemFree_v2"));
