@@ -23,6 +23,18 @@ void Beside::wait() {
   changed_.notify_all();
 }
 
+void Beside::stuck() {
+  const std::lock_guard lock(mutex_);
+  stuck_ = true;
+  changed_.notify_all();
+}
+
+bool Beside::ends() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return ended_ || stuck_; });
+  return ended_;
+}
+
 bool Beside::ended() {
   const std::lock_guard lock(mutex_);
   return ended_;

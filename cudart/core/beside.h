@@ -17,6 +17,10 @@ class Beside {
   bool start(std::function<cudaError_t()> work);
   // The kernel waits.
   void wait();
+  // The kernel has done nothing but wait for seconds.
+  void stuck();
+  // Returns when the work has ended: true; or when the kernel is stuck.
+  bool ends();
   // Ends when the work has. What it returned.
   cudaError_t finish();
   bool ended();
@@ -25,7 +29,7 @@ class Beside {
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool ended_ = false, waits_ = false;
+  bool ended_ = false, waits_ = false, stuck_ = false;
   cudaError_t error_ = cudaSuccess;
 };
 

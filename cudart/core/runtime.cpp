@@ -81,7 +81,10 @@ cudaError_t Runtime::context() {
     options.shadow = config().shadow && !config().check;
     options.plain = config().engine == machine::Engine::plain && !config().check;
     if (config().progress) options.progress = note_progress;
-    options.notice = show;
+    options.notice = [](const machine::Diagnostic& d) {
+      show(d);
+      if (const auto launch = runtime().beside()) launch->stuck();
+    };
     options.waits = [] {
       if (const auto launch = runtime().beside()) launch->wait();
     };
@@ -167,6 +170,15 @@ bool Runtime::goes_on() {
   return launch && !launch->ended();
 }
 
+void Runtime::end_beside() {
+  const std::shared_ptr<Beside> launch = beside();
+  if (launch && getpid() == owner_ && !launch->ends()) {
+    std::fprintf(stderr, "coalesce: warning: the program has ended and a kernel still waits: it is stopped\n");
+    machine_->interrupt();
+  }
+  finish_beside();
+}
+
 void Runtime::finish_beside() {
   const std::shared_ptr<Beside> launch = beside();
   if (!launch) return;
@@ -200,7 +212,7 @@ __attribute__((destructor)) void at_exit() {
   Runtime& r = runtime();
   if (r.mutex.try_lock()) {  // a thread still in a call at exit keeps its half-done line out of the file
     const Inside inside;
-    r.finish_beside();
+    r.end_beside();
     if (HostCheck* check = r.check()) {
       check->report_refused();
       check->report_leaks();

@@ -68,7 +68,8 @@ class Runtime {
   void leave_beside(std::shared_ptr<Beside> launch);
   std::shared_ptr<Beside> beside();
   void finish_beside();
-  bool goes_on();  // it has not ended; without the lock
+  void end_beside();  // at the process's end: nobody is left to write what a kernel waits for
+  bool goes_on();     // it has not ended; without the lock
   void fail(cudaError_t error) { states_[number_].sticky = error; }
   cudaError_t seen_failure() const { return states_[number_].seen ? states_[number_].sticky : cudaSuccess; }
   // cudaDeviceReset: a new machine on next use; every object, device pointer and loaded module is gone. Of several

@@ -41,6 +41,27 @@ int main() {
   }
 }
 
+// A GPU ends such a kernel with the process.
+TEST(Programs, MayEndWhileAKernelWaitsForThem) {
+  const Workplace here;
+  here.write("left.cu", R"(
+__global__ void left(volatile int* flag, int* out) {
+  while (*flag == 0) {}
+  *out = 1;
+}
+int main() {
+  int* memory;
+  cudaMallocManaged(&memory, 2 * sizeof *memory);
+  memory[0] = 0;
+  left<<<1, 32>>>(memory, memory + 1);
+  return 5;
+}
+)");
+  const Result result = here.call({"timeout", "60", kCommand, "run", "-q", "--compiler", "clang", "left.cu"});
+  EXPECT_NE(result.code, 124) << "it never ends";
+  EXPECT_THAT(result.err, testing::HasSubstr("the program has ended and a kernel still waits"));
+}
+
 // Kernels run on the stack of who launches them, and what libraries keep for each thread lies on it, too.
 TEST(Programs, MayLaunchFromThreadsWithSmallStacks) {
   const Workplace here;
