@@ -129,9 +129,9 @@ TEST(Recursion, ReturnsToWhereSidesMeet) {
                                "ld.param.b32 %r1, [x];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra DONE;\n"
                                "sub.u32 %r3, %r1, 1;\n" +
                                down("%r3") + "DONE:\nst.global.u32 [count], %r1;\nret;\n}\n";
-  const Ran r =
-      run_map(".global .u32 count;\n" + function,
-              "mov.u32 %r2, 9;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra SKIP;\n" + down("%r1") + "SKIP:\n", numbers(64, 4));
+  const Ran r = run_map(".global .u32 count;\n" + function,
+                        "mov.u32 %r2, 9;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra SKIP;\n" + down("%r1") + "SKIP:\n",
+                        numbers(64, 4), 1);
   ASSERT_EQ(r.report.fault, Fault::none) << r.message();
   EXPECT_EQ(r.read(), std::vector<uint32_t>(64, 9));
   // Two warps: the last store, and one on each of the four levels (3, 2, 1, 0).
