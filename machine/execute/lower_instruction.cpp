@@ -169,9 +169,10 @@ void Lowering::lower_lanes(const Instruction& i, uint32_t index) {
   op.instruction = &i;
   op.index = index;
   for (const Value& v : i.sources) {
-    const Element e = v.is_reg()                                   ? p_->registers[v.reg].element
-                      : i.kind == Kind::vote && op.sources.empty() ? Element::pred
-                                                                   : Element::b32;
+    const Element e = v.is_reg()                                                    ? p_->registers[v.reg].element
+                      : i.kind == Kind::vote && op.sources.empty()                  ? Element::pred
+                      : i.kind == Kind::match && op.sources.empty() && (i.mode & 2) ? Element::b64
+                                                                                    : Element::b32;
     op.sources.push_back(slots_.vector(v, e));
   }
   for (std::size_t k = 0; k < 2; ++k)

@@ -225,6 +225,15 @@ TEST(Votes, AllKinds) {
   EXPECT_EQ(r.counters().votes, 7);
 }
 
+// All lanes bring the same 64 bits.
+TEST(Votes, MatchOfAConstant) {
+  const Ran r = run(with_prologue("match.all.sync.b64 %r2|%p1, 5, -1;\nmatch.any.sync.b64 %r3, 4294967296, -1;\n"
+                                  "selp.u32 %r4, 1, 0, %p1;\nadd.u32 %r10, %r2, %r3;\nadd.u32 %r10, %r10, %r4;\n"),
+                    {zeros<uint32_t>(32)});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  EXPECT_EQ(r.read(), std::vector<uint32_t>(32, 0xffffffffu));  // -1 + -1 + 1
+}
+
 TEST(Votes, MatchReduxElect) {
   const Ran r =
       run(with_prologue(
