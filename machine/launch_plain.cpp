@@ -85,20 +85,22 @@ std::function<bool(const std::string&, bool)> Machine::rerun(const LoadedProgram
   if (loaded.module().text.find("malloc") != std::string::npos ||
       loaded.module().text.find("cudaCDP") != std::string::npos)
     return {};
-  return [this, &loaded, kernel, &config](const std::string& text, bool plain) {
+  // Loaded once: both executors see its variables at the same addresses.
+  const auto again = std::make_shared<std::shared_ptr<Program>>();
+  return [this, &loaded, kernel, &config, again](const std::string& text, bool plain) {
     Options& options = state_->options;
     const Options usual = options;
     options.shadow = false, options.plain = plain;
     options.output = [](std::string_view) {};
     bool ran = false;
     try {
-      const std::shared_ptr<Program> again = load(text, "probes");
+      if (!*again) *again = load(text, "probes");
       for (const std::string& name : loaded.variables()) {
         const VariableInfo& from = *loaded.variable(name);
-        if (const VariableInfo* to = again->variable(name))
+        if (const VariableInfo* to = (*again)->variable(name))
           std::memcpy(reinterpret_cast<void*>(to->address), reinterpret_cast<const void*>(from.address), from.size);
       }
-      ran = launch(*again, kernel, config).fault == Fault::none;
+      ran = launch(**again, kernel, config).fault == Fault::none;
     } catch (const Error&) {
       ran = false;
     }

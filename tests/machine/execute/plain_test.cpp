@@ -81,12 +81,14 @@ TEST(Shadow, NamesTheFirstRegisterThatDiffers) {
   EXPECT_THAT(by_idle, testing::HasSubstr("the first register that differs in lane 0: %rd1, 0x"));
   EXPECT_THAT(by_idle, testing::HasSubstr(", 0x0 by this one, "));
   // No two runs read the same time: %rd4 is the first that differs, under a guard and in a loop's last turn.
-  const std::string late = kernel(
+  std::string late = kernel(
       ".param .u64 out",
-      "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\n"
+      "mov.u64 %rd5, there;\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 "
+      "%rd3, %rd1, %rd2;\n"
       "mov.u32 %r3, 0;\nsetp.lt.u32 %p1, %r1, 40;\nLOOP:\nadd.u32 %r3, %r3, 3;\n@%p1 mov.u64 %rd4, %globaltimer;\n"
       "@%p1 cvt.u32.u64 %r4, %rd4;\n@!%p1 mov.u32 %r4, 7;\nadd.u32 %r2, %r4, %r3;\nsetp.lt.u32 %p2, %r3, 12;\n"
       "@%p2 bra LOOP;\nst.global.u32 [%rd3], %r2;\n");
+  late.insert(late.find(".visible"), ".global .u32 there;\n");
   const std::string by_interpreter = note_on_registers(shadowed(nullptr, &left, late));
   EXPECT_THAT(by_interpreter, testing::HasSubstr("the first register that differs in lane 0: %rd4, 0x"));
   EXPECT_THAT(by_interpreter, testing::HasSubstr("mov.u64"));
