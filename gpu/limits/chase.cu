@@ -1,8 +1,6 @@
 // Latency of memory: one lane follows pointers through arrays of growing size, by loads that may use L1 (ca) and that
 // may not (cg); the halves of L2, line by line; shared memory by width and by conflicts; atomics whose result is waited
 // for.
-#include <numeric>
-#include <random>
 
 #include "measure.h"
 
@@ -42,17 +40,6 @@ __global__ void each_line(const unsigned* at, int lines, int words, unsigned* ta
       taken[k] = static_cast<unsigned>(stop - start);
     }
   }
-}
-
-// One random cycle through all places, `words` apart.
-std::vector<unsigned> places(size_t bytes, size_t words) {
-  const size_t count = bytes / (words * 4);
-  std::vector<unsigned> order(count), at(count * words);
-  std::iota(order.begin(), order.end(), 0u);
-  std::mt19937 random(1);
-  std::shuffle(order.begin() + 1, order.end(), random);
-  for (size_t k = 0; k < count; ++k) at[order[k] * words] = static_cast<unsigned>(order[(k + 1) % count] * words);
-  return at;
 }
 
 template <int kWords, int kConflicts>
@@ -106,21 +93,21 @@ __global__ void atomic_chain(unsigned* global, unsigned step, long long* cycles)
 int main() {
   unsigned* never = zeros<unsigned>(1 << 16);
   for (const size_t kib : {4, 16, 64, 128, 192}) {
-    unsigned* at = on_device(places(kib << 10, 32));
+    unsigned* at = on_device(places((kib << 10) / 128, 32));
     const int warm = static_cast<int>(kib << 10) / 128;
     put("latency/l1/" + std::to_string(kib) + "KiB",
         cycles_of([&](long long* c) { follow<true><<<1, 1>>>(at, warm, never, c); }) / kSteps, "cycles");
     CHECK(cudaFree(at));
   }
   for (const size_t mib : {1, 4, 16, 24, 32, 40, 48, 64}) {
-    unsigned* at = on_device(places(mib << 20, 32));
+    unsigned* at = on_device(places((mib << 20) / 128, 32));
     const int warm = static_cast<int>(mib << 20) / 128;
     put("latency/l2/" + std::to_string(mib) + "MiB",
         cycles_of([&](long long* c) { follow<false><<<1, 1>>>(at, warm, never, c); }, 3) / kSteps, "cycles");
     CHECK(cudaFree(at));
   }
   for (const size_t mib : {256, 1024, 4096}) {  // nothing is warm: the chain starts behind an L2 full of other lines
-    unsigned* at = on_device(places(mib << 20, 256));
+    unsigned* at = on_device(places((mib << 20) / 1024, 256));
     unsigned* other = zeros<unsigned>(64 << 20);
     put("latency/dram/" + std::to_string(mib) + "MiB",
         cycles_of(

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,16 @@
 inline void put(const std::string& name, double value, const char* unit) {
   std::printf("{\"name\": \"%s\", \"value\": %.9g, \"unit\": \"%s\"}\n", name.c_str(), value, unit);
   std::fflush(stdout);
+}
+
+// One random cycle through `count` places, `words` words of 4 bytes apart.
+inline std::vector<unsigned> places(size_t count, size_t words) {
+  std::vector<unsigned> order(count), at(count * words);
+  std::iota(order.begin(), order.end(), 0u);
+  std::mt19937 random(1);
+  std::shuffle(order.begin() + 1, order.end(), random);
+  for (size_t k = 0; k < count; ++k) at[order[k] * words] = static_cast<unsigned>(order[(k + 1) % count] * words);
+  return at;
 }
 
 inline double median(std::vector<double> values) {

@@ -1,7 +1,7 @@
 // Paths beside those of ordinary loads and stores: constant memory, memory of the host, local memory, the fetching of
 // code, and atomics that are tried until they succeed.
+
 #include <numeric>
-#include <random>
 
 #include "measure.h"
 
@@ -158,16 +158,6 @@ double seconds_of_launch(Launch launch, int repetitions = 5) {
     all.push_back(ms * 1e-3);
   }
   return median(all);
-}
-
-// One random cycle through `count` places, `words` apart.
-std::vector<unsigned> places(size_t count, size_t words) {
-  std::vector<unsigned> order(count), at(count * words);
-  std::iota(order.begin(), order.end(), 0u);
-  std::mt19937 random(1);
-  std::shuffle(order.begin() + 1, order.end(), random);
-  for (size_t k = 0; k < count; ++k) at[order[k] * words] = static_cast<unsigned>(order[(k + 1) % count] * words);
-  return at;
 }
 
 void constant_memory(unsigned* never) {
