@@ -30,8 +30,8 @@ class Snapshot {
   std::vector<Part> parts_;
 };
 
-// Runs the launch again with other PTX, the same at every call, by the plain executor or by the one that is compared with it, and prints
-// nothing. False: it could not.
+// Runs the launch again with other PTX, the same at every call, by the plain executor or by the one that is compared
+// with it, and prints nothing. False: it could not.
 using Rerun = std::function<bool(const std::string& text, bool plain)>;
 
 class Shadow {
