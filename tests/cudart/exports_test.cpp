@@ -35,6 +35,17 @@ constexpr const char* kDriverNames[] = {
 #undef X
 };
 
+// ffmpeg looks up functions of cudaGL.h, cudaEGL.h and cudaVDPAU.h when it starts, and uses none of them.
+TEST(DriverExports, FunctionsOfGraphicsAreThereAndRefuse) {
+  void* library = dlopen(COALESCE_BINARY_DIR "/lib/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  for (const char* name : {"cuGLGetDevices_v2", "cuEGLStreamProducerConnect", "cuVDPAUGetDevice"}) {
+    const auto function = reinterpret_cast<int (*)()>(dlsym(library, name));
+    ASSERT_NE(function, nullptr) << name;
+    EXPECT_EQ(function(), 801) << name << ": CUDA_ERROR_NOT_SUPPORTED";
+  }
+}
+
 // In a process that has no runtime yet: libcuda.so.1 brings the one beside it.
 TEST(DriverExports, EveryNameAndASharedState) {
   void* library = dlopen(COALESCE_BINARY_DIR "/lib/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
