@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -11,7 +12,9 @@
 namespace coalesce::reduce {
 namespace {
 
-constexpr uint64_t kChunkBytes = uint64_t{64} << 20;   // between two looks at the clock: some 10 ms
+// A chunk ends by waiting for its last thread, so it should last: it grows until it takes kChunkTime.
+constexpr uint64_t kChunkBytes = uint64_t{64} << 20, kMostChunkBytes = uint64_t{4} << 30;
+constexpr std::chrono::milliseconds kChunkTime{50};
 constexpr uint64_t kBlockBytes = uint64_t{256} << 10;  // what a thread takes: its passes find it in the L2 cache
 
 template <class T>
@@ -61,13 +64,12 @@ void add(Summary<T>& summary, const Span& span, const Needs& needs, Block<T>& bl
 
 // One chunk by all threads: each takes the next span until none is left.
 template <class T>
-Summary<T> chunk(const std::vector<Span>& work, const Needs& needs, unsigned threads) {
-  threads = static_cast<unsigned>(std::clamp<std::size_t>(work.size(), 1, std::max(threads, 1u)));
+Summary<T> chunk(const std::vector<Span>& work, const Needs& needs, std::vector<Block<T>>& blocks) {
+  const auto threads = static_cast<unsigned>(std::clamp<std::size_t>(work.size(), 1, blocks.size()));
   std::vector<Summary<T>> parts(threads);
   std::atomic<std::size_t> next{0};
   const auto run = [&](unsigned thread) {
-    Block<T> block;
-    for (std::size_t i = next++; i < work.size(); i = next++) add(parts[thread], work[i], needs, block);
+    for (std::size_t i = next++; i < work.size(); i = next++) add(parts[thread], work[i], needs, blocks[thread]);
   };
   std::vector<std::thread> running;
   try {
@@ -92,10 +94,14 @@ void reduce(const std::vector<Array>& arrays, const Needs& needs, unsigned threa
   with_type(arrays[0].element, [&](auto type) {
     using T = decltype(type);
     Summary<T> summary = loaded<T>(state);
+    std::vector<Block<T>> blocks(std::max(threads, 1u));
+    uint64_t bytes = kChunkBytes;
     while (state.done < state.end) {
-      const uint64_t to = std::min(state.end, state.done + kChunkBytes / sizeof(T));
+      const uint64_t to = std::min(state.end, state.done + bytes / sizeof(T));
       const std::vector<Span> work = spans(arrays, state.done, to, sizeof(T));
-      summary.merge(chunk<T>(work, needs, threads));
+      const auto begin = std::chrono::steady_clock::now();
+      summary.merge(chunk<T>(work, needs, blocks));
+      if (std::chrono::steady_clock::now() - begin < kChunkTime) bytes = std::min(2 * bytes, kMostChunkBytes);
       if (MappedFile::failed())
         throw std::runtime_error("a file became shorter, or could not be read, between elements " +
                                  std::to_string(state.done) + " and " + std::to_string(to));

@@ -20,7 +20,7 @@ struct State {
 
 State empty_state(Element element, uint64_t begin, uint64_t end);
 
-// Reads from state.done to state.end by `threads` threads. Calls `more` after each chunk of some 64 MiB; where it
+// Reads from state.done to state.end by `threads` threads. Calls `more` after each chunk of some 50 ms; where it
 // answers false, the reduction stops there and can go on later. All arrays have one element type. Throws
 // std::runtime_error if a file loses bytes meanwhile; the state is then that of the chunk before.
 void reduce(const std::vector<Array>& arrays, const Needs& needs, unsigned threads, State& state,

@@ -1,13 +1,15 @@
 // Adds floats or doubles exactly on the CPU, block by block.
 //
-// First a block is taken as if its elements were alike. The largest element places a window of 2 x 45 bits, and three
+// First floats are added as doubles, for as long as that does not round (unrounded.hpp). Where it does, a block is taken as
+// if its elements were alike. The largest element places a window of 2 x 45 bits, and three
 // additions cut every element by it, a whole vector at a time: t = a + x, where `a` is so large that its last bit is
 // the window's; h = t - a is the part of x in the first half, x - h the rest for the second half. If nothing is left
 // over in the end, the two accumulators are exact integers and hold the block's sum. Otherwise the block is added
-// element by element to bins, integers that lie 16 or 32 bits apart. Both ways add integers, so order does not matter.
+// element by element to bins, integers that lie 16 or 32 bits apart. All ways are exact, so order does not matter.
 #pragma once
 
 #include <coalesce/detail/exact/total.hpp>
+#include <coalesce/detail/host/unrounded.hpp>
 #include <cstddef>
 
 #if !defined(__GNUC__)
@@ -43,6 +45,7 @@ struct term<float> {
   using vector = floats;
   using integers = halves;
   using integer = std::int32_t;
+  static constexpr bool widens = true;
   static constexpr int spacing = 16, bins = 32, flush = 0;  // a bin has room for 2^24 elements
   static void widen(const floats& x, doubles& out) { out = __builtin_convertvector(x, doubles); }
 };
@@ -51,6 +54,7 @@ struct term<double> {
   using vector = doubles;
   using integers = words;
   using integer = std::int64_t;
+  static constexpr bool widens = false;
   static constexpr int spacing = 32, bins = 72, flush = 1024;
   static void widen(const doubles& x, doubles& out) { out = x; }
 };
@@ -66,6 +70,25 @@ inline bool arithmetic_is_ieee() {
 #endif
 }
 
+// Whether a fast way is worth another try: data that did not suit it tends not to, so each failure doubles the blocks that
+// go without, up to 15.
+class trial {
+ public:
+  bool due() {
+    if (pause_ == 0) return true;
+    --pause_;
+    return false;
+  }
+  void worked() { failures_ = 0; }
+  void failed() {
+    failures_ = failures_ < 4 ? failures_ + 1 : 4;
+    pause_ = (1 << failures_) - 1;
+  }
+
+ private:
+  int pause_ = 0, failures_ = 0;
+};
+
 template <class Term>
 class superaccumulator {
  public:
@@ -75,14 +98,20 @@ class superaccumulator {
   static constexpr exact::range range = format::sum;
   static constexpr int unit = exact::layout<range>::unit;
 
-  superaccumulator() : windows_(arithmetic_is_ieee()) { exact::clear(sum_); }
+  explicit superaccumulator(unrounded_adder adder = unrounded_adders()[0])
+      : adder_(adder), windows_(arithmetic_is_ieee()) {
+    exact::clear(sum_);
+  }
 
   void add(const Term* x, std::size_t count) {
-    while (count >= block_size) {
-      add_block(x);
-      x += block_size;
-      count -= block_size;
+    static_assert(unrounded_block % block_size == 0, "a large block is several small ones");
+    if constexpr (traits::widens) {
+      for (; count >= unrounded_block; x += unrounded_block, count -= unrounded_block) {
+        if (add_unrounded(x)) continue;
+        for (std::size_t i = 0; i < unrounded_block; i += block_size) add_block(x + i);
+      }
     }
+    for (; count >= block_size; x += block_size, count -= block_size) add_block(x);
     add_singly(x, count);
   }
 
@@ -109,6 +138,39 @@ class superaccumulator {
   static constexpr int copies =
       4;  // neighbours go to different copies, so that no addition waits for the last one's store
 
+  bool add_unrounded(const float* x) {
+    if (adder_ == nullptr || !unrounded_.due()) return false;
+    if (!adder_(x, lanes_)) {
+      if (!lanes_used_) return unrounded_.failed(), false;
+      pour_lanes();  // sums that have grown leave less room
+      if (!adder_(x, lanes_)) return unrounded_.failed(), false;
+    }
+    unrounded_.worked();
+    lanes_used_ = true;
+    // As a rule the first element says it.
+    for (std::size_t i = 0; i < unrounded_block && (flags_ & exact::something) == 0; ++i)
+      flags_ |= exact::to_bits(x[i]) == exact::sign_bit<float> ? exact::negative_zero : exact::something;
+    return true;
+  }
+
+  // The lanes are multiples of the least float, because all that was added is.
+  void pour_lanes() {
+    for (double& lane : lanes_) {
+      const std::uint64_t b = exact::to_bits(lane);
+      const int field = static_cast<int>(b >> 52 & 0x7ff);
+      const auto fraction = static_cast<std::int64_t>(b & ((std::uint64_t(1) << 52) - 1));
+      if (field == 0x7ff) {
+        flags_ |= fraction != 0 ? exact::nan_seen : b >> 63 != 0 ? exact::minus_infinity : exact::plus_infinity;
+      } else if (field != 0) {
+        const std::int64_t mantissa = fraction | std::int64_t(1) << 52;
+        const int position = field - 1075 - unit, below = position < 0 ? -position : 0;
+        deposit(b >> 63 != 0 ? -(mantissa >> below) : mantissa >> below, position + below);
+      }
+      lane = 0;
+    }
+    lanes_used_ = false;
+  }
+
   void add_block(const Term* x) {
     using integers = typename traits::integers;
     integers largest[chains] = {};
@@ -130,8 +192,7 @@ class superaccumulator {
       flags_ |= other ? exact::something : exact::negative_zero;
       return;
     }
-    if (top >= exact::infinity<Term> || !windows_ || pause_ > 0) {
-      if (pause_ > 0) --pause_;
+    if (top >= exact::infinity<Term> || !windows_ || !window_.due()) {
       add_singly(x, block_size);
       return;
     }
@@ -140,10 +201,9 @@ class superaccumulator {
     if (bound < format::unit + second_depth) bound = format::unit + second_depth;
     if (bound + first_room > 1023 || !add_window(x, bound)) {
       add_singly(x, block_size);
-      failures_ = failures_ < 4 ? failures_ + 1 : 4;
-      pause_ = (1 << failures_) - 1;  // data that is wide tends to stay wide: fewer tries
+      window_.failed();
     } else {
-      failures_ = 0;
+      window_.worked();
       flags_ |= exact::something;
     }
   }
@@ -255,6 +315,7 @@ class superaccumulator {
   }
 
   void pour() {
+    if (lanes_used_) pour_lanes();
     for (auto& copy : bins_) {
       for (int i = 0; i < traits::bins; ++i) {
         if (copy[i] != 0) exact::add_at(sum_, copy[i], traits::spacing * i);
@@ -266,12 +327,15 @@ class superaccumulator {
     since_pour_ = 0;
   }
 
+  double lanes_[unrounded_lanes] = {};
   std::int64_t bins_[copies][traits::bins] = {};
   exact::total<range> sum_;
   std::uint32_t flags_ = 0;
   std::size_t since_pour_ = 0;
-  int since_flush_ = 0, pause_ = 0, failures_ = 0;
-  bool windows_;
+  int since_flush_ = 0;
+  trial unrounded_, window_;
+  unrounded_adder adder_;
+  bool windows_, lanes_used_ = false;
 };
 
 }  // namespace coalesce::detail::host

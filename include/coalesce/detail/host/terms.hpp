@@ -63,9 +63,9 @@ void add_elements(superaccumulator<typename terms<T>::element>& to, const T* dat
   if constexpr (sizeof(T) >= 4) {
     to.add(data, count);
   } else {
-    float buffer[block_size];
+    float buffer[unrounded_block];
     while (count > 0) {
-      const std::size_t now = count < block_size ? count : block_size;
+      const std::size_t now = count < unrounded_block ? count : unrounded_block;
       for (std::size_t i = 0; i < now; ++i) buffer[i] = as_float(data[i]);
       to.add(buffer, now);
       data += now;
