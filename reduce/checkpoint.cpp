@@ -73,7 +73,7 @@ Identity identity_of(const std::vector<Array>& arrays, const Needs& needs, unsig
   return identity;
 }
 
-void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint, bool durable) {
   json text = content(checkpoint);
   text["sha256"] = digest(content(checkpoint));
   const std::string bytes = text.dump() + "\n", beside = path + ".new";
@@ -90,8 +90,8 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
     }
     at += static_cast<std::size_t>(wrote);
   }
-  const bool kept = fsync(file) == 0;
-  close(file);
+  const bool synced = !durable || fsync(file) == 0;
+  const bool kept = close(file) == 0 && synced;  // some file systems say only here that the disk is full
   if (!kept || std::rename(beside.c_str(), path.c_str()) != 0) fail("cannot write", path);
 }
 

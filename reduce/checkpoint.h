@@ -32,8 +32,9 @@ struct Checkpoint {
   State state;
 };
 
-// Writes beside `path` and renames, so that `path` has the former or the new content whole. Throws std::runtime_error.
-void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
+// Writes beside `path` and renames, so that `path` has the former or the new content whole. What need not outlive the
+// computer's fall is not `durable`, and saves a wait for the disk. Throws std::runtime_error.
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint, bool durable = true);
 
 // Throws std::runtime_error: not there, damaged (it ends with the SHA-256 of its content), another version.
 Checkpoint read_checkpoint(const std::string& path);

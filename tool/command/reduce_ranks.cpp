@@ -49,7 +49,7 @@ std::optional<Checkpoint> reduce_over_ranks(const Ranks& ranks, const std::strin
   std::optional<Terminations> terminations;
   try {
     mine = part();
-    if (!ranks.leads()) write_checkpoint(ranks.file("state").string(), mine);
+    if (!ranks.leads()) write_checkpoint(ranks.file("state").string(), mine, false);
   } catch (const Error& error) {
     verdict = {static_cast<int>(error.code), error.what(), error.hint};
   } catch (const std::exception& error) {
