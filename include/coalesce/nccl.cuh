@@ -1,8 +1,9 @@
-// Exact sums over the ranks of an NCCL communicator: the same bits for any number of ranks and any split of the data.
+// Exact sums, statistics and positions over the ranks of an NCCL communicator: the same bits for any number of ranks
+// and any split of the data.
 //
 //   coalesce::exact_accumulator<float> sum;
 //   coalesce::nccl::gathering gathered;                     // memory for what the ranks send; kept between calls
-//   sum.add(my_part, my_count, stream);
+//   sum.add(my_part, my_count, stream);                 // or coalesce::summary<float>, which has the extremes, too
 //   coalesce::nccl::allreduce(sum, gathered, comm, stream);   // then sum.sum(out, stream) is the same on all ranks
 //
 //   reproducible   (words: coalesce/reduce.cuh)
@@ -16,6 +17,7 @@
 #include <nccl.h>
 
 #include <coalesce/exact.cuh>
+#include <coalesce/summary.cuh>
 
 namespace coalesce::nccl {
 
@@ -53,56 +55,61 @@ inline status status_of(ncclResult_t result) {
   return {result == ncclInvalidArgument ? cudaErrorInvalidValue : cudaErrorUnknown, ncclGetErrorString(result)};
 }
 
-// As many sums as fit in 48 KB of shared memory.
-template <exact::range Range>
-inline constexpr int fold_threads = Range == exact::range::product ? 64 : 128;
+// As many accumulators of so many bytes as fit in 48 KB of shared memory: a power of two, at most 128.
+constexpr int threads_for(std::size_t bytes) {
+  int threads = 128;
+  while (static_cast<std::size_t>(threads) * bytes > 48 * 1024) threads /= 2;
+  return threads;
+}
+template <class Total>
+inline constexpr int fold_threads = threads_for(sizeof(Total));
 
-// The sum of the ranks' totals, in place of this rank's: each thread adds some, then pairs of threads.
-template <exact::range Range>
-__global__ void add_totals(exact::total<Range>* into, const exact::total<Range>* all, int ranks) {
-  __shared__ exact::total<Range> sums[fold_threads<Range>];
+// The ranks' totals together, in place of this rank's: each thread merges some, then pairs of threads.
+template <class Total>
+__global__ void add_totals(Total* into, const Total* all, int ranks) {
+  __shared__ Total sums[fold_threads<Total>];
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
-  exact::total<Range> sum;
-  exact::clear(sum);
-  for (int rank = thread; rank < ranks; rank += threads) coalesce::exact::merge(sum, all[rank]);
+  Total sum;
+  clear(sum);
+  for (int rank = thread; rank < ranks; rank += threads) merge(sum, all[rank]);
   sums[thread] = sum;
   for (int half = threads / 2; half != 0; half /= 2) {
     __syncthreads();
-    if (thread < half) coalesce::exact::merge(sums[thread], sums[thread + half]);
+    if (thread < half) merge(sums[thread], sums[thread + half]);
   }
   if (thread == 0) *into = sums[0];
 }
 
-template <exact::range Range>
-status start_fold(exact::total<Range>* into, const void* all, int ranks, cudaStream_t stream) {
+template <class Total>
+status start_fold(Total* into, const void* all, int ranks, cudaStream_t stream) {
   int threads = 1;
-  while (threads < ranks && threads < fold_threads<Range>) threads *= 2;
-  add_totals<Range><<<1, threads, 0, stream>>>(into, static_cast<const exact::total<Range>*>(all), ranks);
+  while (threads < ranks && threads < fold_threads<Total>) threads *= 2;
+  add_totals<Total><<<1, threads, 0, stream>>>(into, static_cast<const Total*>(all), ranks);
   return cudaGetLastError();
 }
 
 }  // namespace detail
 
 // Bytes that one accumulator of every rank needs in `gathered`.
-template <class T, exact::range Range>
-std::size_t gathered_bytes(const exact_accumulator<T, Range>&, int ranks) {
-  return sizeof(exact::total<Range>) * static_cast<std::size_t>(ranks);
+template <class Accumulator>
+std::size_t gathered_bytes(const Accumulator&, int ranks) {
+  return sizeof(typename Accumulator::total) * static_cast<std::size_t>(ranks);
 }
 
-// Adds the accumulators of all ranks; each rank's becomes the whole sum. Collective.
-template <class T, exact::range Range>
-status allreduce(exact_accumulator<T, Range>& sum, gathering& gathered, ncclComm_t comm,
-                 cudaStream_t stream = nullptr) {
-  if (const status s = sum.error(); !s) return s;
+// Merges the accumulators of all ranks (coalesce::exact_accumulator or coalesce::summary); each rank's becomes the
+// whole. Collective.
+template <class Accumulator>
+status allreduce(Accumulator& mine, gathering& gathered, ncclComm_t comm, cudaStream_t stream = nullptr) {
+  using total = typename Accumulator::total;
+  if (const status s = mine.error(); !s) return s;
   int ranks = 0;
   if (const status s = detail::status_of(ncclCommCount(comm, &ranks)); !s) return s;
-  if (const status s = gathered.reserve(gathered_bytes(sum, ranks)); !s) return s;
-  using total = exact::total<Range>;
+  if (const status s = gathered.reserve(gathered_bytes(mine, ranks)); !s) return s;
   if (const status s =
-          detail::status_of(ncclAllGather(sum.data(), gathered.data(), sizeof(total), ncclUint8, comm, stream));
+          detail::status_of(ncclAllGather(mine.data(), gathered.data(), sizeof(total), ncclUint8, comm, stream));
       !s)
     return s;
-  return detail::start_fold<Range>(sum.data(), gathered.data(), ranks, stream);
+  return detail::start_fold(mine.data(), gathered.data(), ranks, stream);
 }
 
 }  // namespace coalesce::nccl

@@ -1,8 +1,10 @@
 // The CPU's exact sums against MPFR. COALESCE_EXACT_CASES=1000000 runs a million random cases instead of a sample.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <coalesce/detail/exact/variance.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -171,6 +173,26 @@ TYPED_TEST(Host, ManyElementsOfOneKind) {
   EXPECT_EQ(exact::to_bits(host::exact_mean(x.data(), count, 2)), exact::infinity<T> - 1);
   x.assign(count, bits<T>(B(3)));
   EXPECT_EQ(exact::to_bits(host::exact_mean(x.data(), count)), B(3));
+}
+
+// (n x squares - sum^2) / n^2 in MPFR, with room for every bit of the numerator.
+TYPED_TEST(Host, VariancesAreRoundedOnce) {
+  using T = TypeParam;
+  for (std::uint64_t seed = 0; seed < (kSanitized ? 40 : 400); ++seed) {
+    cases::generator random(seed + 77);
+    auto x = cases::array<T>(random, 1 + random() % 40);
+    if (seed % 5 == 0) std::fill(x.begin(), x.end(), x[0]);
+    host::exact_accumulator<T> sum;
+    host::exact_accumulator<T, exact::format<T>::dot> squares;
+    sum.add(x.data(), x.size());
+    squares.add_products(x.data(), x.data(), x.size());
+    const double got = exact::from_bits<double>(exact::variance<double>(sum.total(), squares.total(), x.size()));
+    EXPECT_EQ(exact::to_bits(got), reference::variance(x)) << "seed " << seed;
+  }
+  const exact::total<exact::format<T>::sum> nothing = host::exact_accumulator<T>().total();
+  const exact::total<exact::format<T>::dot> none = host::exact_accumulator<T, exact::format<T>::dot>().total();
+  EXPECT_EQ(exact::variance<float>(nothing, none, 0), exact::quiet_nan<float>);
+  EXPECT_EQ(exact::variance<float>(nothing, none, ~std::uint64_t(0)), 0u);
 }
 
 TEST(Host, MoreElementsThan31Bits) {

@@ -5,6 +5,7 @@
 #include <mpfr.h>
 
 #include <coalesce/host/exact.hpp>
+#include <vector>
 
 namespace reference {
 
@@ -40,6 +41,16 @@ class number {
     note(product);
     mpfr_add(value_, value_, product, MPFR_RNDN);
     mpfr_clears(a, b, product, static_cast<mpfr_ptr>(nullptr));
+  }
+
+  // This times `count`, less the other's square: no bit is lost.
+  void times_less_square(unsigned long count, const number& other) {
+    mpfr_t square;
+    mpfr_init2(square, 4608);
+    mpfr_sqr(square, other.value_, MPFR_RNDN);
+    mpfr_mul_ui(value_, value_, count, MPFR_RNDN);
+    mpfr_sub(value_, value_, square, MPFR_RNDN);
+    mpfr_clear(square);
   }
 
   // The bits of the T that is nearest.
@@ -133,5 +144,17 @@ class number {
   unsigned long elements_ = 0;
   bool only_negative_zero_ = true;
 };
+
+// The bits of the double nearest to (n x squares - sum^2) / n^2.
+template <class T>
+std::uint64_t variance(const std::vector<T>& x) {
+  number sum, squares;
+  for (const T& one : x) {
+    sum.add(one);
+    squares.add_product(one, one);
+  }
+  squares.times_less_square(x.size(), sum);
+  return squares.read<double>(what::mean, x.size() * x.size());
+}
 
 }  // namespace reference

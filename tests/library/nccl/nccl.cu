@@ -1,6 +1,7 @@
 // coalesce/nccl.cuh over a fake NCCL: the bits of one process for 1 to 6 ranks, on every rank, also from a graph. The
-// oracle is the host's exact_accumulator over the whole array.
+// oracles are the host's exact_accumulator over the whole array, and integers.
 #include <algorithm>
+#include <cmath>
 #include <coalesce/host/exact.hpp>
 #include <coalesce/nccl.cuh>
 #include <cstdio>
@@ -77,6 +78,103 @@ void check(const std::vector<T>& data) {
   }
 }
 
+// The nearest R to numerator / denominator, from the integers alone: 62 bits and "something below" are rounded once.
+template <class R>
+R quotient(unsigned __int128 numerator, unsigned __int128 denominator) {
+  int up = 0;
+  while (numerator / denominator < (static_cast<unsigned __int128>(1) << 61) && numerator >> 126 == 0)
+    numerator <<= 1, ++up;
+  const auto whole = static_cast<std::uint64_t>(numerator / denominator);
+  return std::ldexp(static_cast<R>(whole | (numerator % denominator != 0)), -up);
+}
+
+// Small integers, so that __int128 holds the sums, and everything around them has an independent answer.
+template <class T, class Real>
+void check_summary(coalesce::parts_of_summary parts) {
+  std::vector<T> data(2003);
+  __int128 sum = 0, squares = 0;
+  std::int64_t least = 0, most = 0;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    const auto whole = static_cast<std::int64_t>(i * 2654435761u % 4001) - 1500;
+    data[i] = static_cast<T>(static_cast<float>(whole / 16));  // exact, also of 8 bits; some are equal
+    const auto value = static_cast<std::int64_t>(static_cast<float>(data[i]));
+    CHECK(value == whole / 16);
+    sum += value;
+    squares += value * value;
+    if (value < static_cast<std::int64_t>(static_cast<float>(data[least]))) least = static_cast<std::int64_t>(i);
+    if (value > static_cast<std::int64_t>(static_cast<float>(data[most]))) most = static_cast<std::int64_t>(i);
+  }
+  const auto n = static_cast<std::int64_t>(data.size());
+  const Real mean = sum < 0 ? -quotient<Real>(-sum, n) : quotient<Real>(sum, n);
+  const Real variance = quotient<Real>(n * squares - sum * sum, n * n);
+  T* device = nullptr;
+  coalesce::statistics<T>* out = nullptr;
+  cudaStream_t stream = nullptr;
+  CHECK(cudaMalloc(&device, data.size() * sizeof(T)) == cudaSuccess && cudaMalloc(&out, sizeof(*out)) == cudaSuccess);
+  CHECK(cudaMemcpy(device, data.data(), data.size() * sizeof(T), cudaMemcpyHostToDevice) == cudaSuccess);
+  CHECK(cudaStreamCreate(&stream) == cudaSuccess);
+  for (const int ranks : {1, 2, 5}) {
+    std::vector<std::int64_t> borders{0};
+    for (int rank = 1; rank < ranks; ++rank) borders.push_back(rank == ranks - 1 ? n : n * rank * rank / 36);
+    borders.push_back(n);
+    ncclComm comm;
+    for (int rank = 0; rank < ranks; ++rank) {
+      coalesce::summary<T> part(parts);
+      const std::int64_t begin = borders[rank], middle = (begin + borders[rank + 1]) / 2;
+      CHECK(part.add(device + middle, borders[rank + 1] - middle, middle, stream).ok());  // in any order
+      CHECK(part.add(device + begin, middle - begin, begin, stream).ok());
+      comm.sent.emplace_back(sizeof(*part.data()));
+      CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+      CHECK(cudaMemcpy(comm.sent.back().data(), part.data(), sizeof(*part.data()), cudaMemcpyDeviceToHost) ==
+            cudaSuccess);
+    }
+    for (comm.rank = 0; comm.rank < ranks; comm.rank += ranks - 1 + (ranks == 1)) {
+      coalesce::summary<T> all(parts);
+      coalesce::nccl::gathering gathered;
+      CHECK(gathered.reserve(coalesce::nccl::gathered_bytes(all, ranks)).ok());
+      const auto work = [&] {
+        CHECK(all.reset(stream).ok());
+        CHECK(all.add(device + borders[comm.rank], borders[comm.rank + 1] - borders[comm.rank], borders[comm.rank],
+                      stream)
+                  .ok());
+        CHECK(coalesce::nccl::allreduce(all, gathered, &comm, stream).ok());
+        CHECK(all.read(out, stream).ok());
+      };
+      const auto right = [&] {
+        coalesce::statistics<T> got;
+        CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+        CHECK(cudaMemcpy(&got, out, sizeof got, cudaMemcpyDeviceToHost) == cudaSuccess);
+        CHECK(cudaMemset(out, 0, sizeof got) == cudaSuccess);
+        CHECK(got.count == n);
+        CHECK(parts.sum ? got.mean == mean : got.mean != got.mean);
+        CHECK(parts.sum && parts.squares ? got.variance == variance : got.variance != got.variance);
+        CHECK(!parts.extremes || (got.argmin == least && got.argmax == most));
+        CHECK(!parts.extremes || (static_cast<float>(got.min) == static_cast<float>(data[least]) &&
+                                  static_cast<float>(got.max) == static_cast<float>(data[most])));
+        CHECK(parts.extremes || (got.argmin == -1 && got.argmax == -1));
+      };
+      work();
+      right();
+      cudaGraph_t graph = nullptr;
+      cudaGraphExec_t ready = nullptr;
+      CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+      work();
+      CHECK(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+      CHECK(cudaGraphInstantiate(&ready, graph, 0) == cudaSuccess);
+      for (int twice = 0; twice < 2; ++twice) {
+        CHECK(cudaGraphLaunch(ready, stream) == cudaSuccess);
+        right();
+      }
+      // Merged by hand: nothing changes but the count and the weight.
+      coalesce::summary<T> empty(parts);
+      CHECK(all.merge(empty, stream).ok());
+      CHECK(all.read(out, stream).ok());
+      right();
+      CHECK(!all.add(device, 1, -1, stream).ok());
+    }
+  }
+}
+
 template <class T>
 std::vector<T> elements(bool with_nan) {
   std::vector<T> data(2003);
@@ -90,5 +188,9 @@ int main() {
   check(elements<float>(false));
   check(elements<float>(true));
   check(elements<double>(false));
+  check_summary<float, float>({});
+  check_summary<float, float>({true, false, true});
+  check_summary<double, double>({});
+  check_summary<__nv_bfloat16, float>({true, true, false});
   std::puts("ok");
 }

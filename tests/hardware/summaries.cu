@@ -1,0 +1,182 @@
+// Statistics over the GPUs of one host: coalesce::summary and coalesce::nccl::allreduce. Prints a JSON object a line:
+// the time for each number of GPUs and each split of the data, as calls and as a graph; ends with 1 where the
+// statistics are not those of a loop over the elements on the CPU. tests/hardware/scale_page.py makes the page.
+//
+//   nvcc -std=c++20 -O3 -arch=native -Iinclude tests/hardware/summaries.cu -lnccl -o summaries && ./summaries
+#include <nccl.h>
+
+#include <algorithm>
+#include <barrier>
+#include <coalesce/nccl.cuh>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#define CHECK(call)                                                                   \
+  do {                                                                                \
+    if (const auto code = (call); static_cast<int>(code) != 0) {                      \
+      std::printf("line %d: %s gives %d\n", __LINE__, #call, static_cast<int>(code)); \
+      std::exit(1);                                                                   \
+    }                                                                                 \
+  } while (0)
+#define OK(call)                                              \
+  do {                                                        \
+    if (const coalesce::status done = (call); !done) {        \
+      std::printf("line %d: %s\n", __LINE__, done.message()); \
+      std::exit(1);                                           \
+    }                                                         \
+  } while (0)
+
+namespace {
+
+using statistics = coalesce::statistics<float>;
+
+// Whole numbers below 2^23, so that integers hold the sums and long double (64 bits) the quotients to within a rounding
+// that float does not see, but for ties.
+statistics wanted(const std::vector<float>& x) {
+  __int128 sum = 0, squares = 0;
+  statistics all{static_cast<std::int64_t>(x.size()), x[0], x[0], 0, 0, 0, 0};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto value = static_cast<std::int64_t>(x[i]);
+    sum += value;
+    squares += value * value;
+    if (x[i] < all.min) all.min = x[i], all.argmin = static_cast<std::int64_t>(i);
+    if (x[i] > all.max) all.max = x[i], all.argmax = static_cast<std::int64_t>(i);
+  }
+  const auto n = static_cast<__int128>(x.size());
+  all.mean = static_cast<float>(static_cast<long double>(sum) / static_cast<long double>(n));
+  all.variance =
+      static_cast<float>(static_cast<long double>(n * squares - sum * sum) / static_cast<long double>(n * n));
+  return all;
+}
+
+struct timing {
+  double calls, graph;
+};
+
+double median(std::vector<float> times) {
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+// The slowest rank's medians, in microseconds.
+timing measure(const std::vector<float>& x, const std::vector<std::int64_t>& borders, std::vector<ncclComm_t>& comms,
+               const statistics& right, bool& same) {
+  const int ranks = static_cast<int>(comms.size());
+  std::barrier together(ranks);
+  std::vector<timing> times(ranks);
+  std::vector<char> good(ranks, 0);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      CHECK(cudaSetDevice(rank));
+      const std::int64_t first = borders[rank], count = borders[rank + 1] - first;
+      float* in;
+      statistics *out, got;
+      CHECK(cudaMalloc(&in, std::max<std::int64_t>(count, 1) * sizeof(float)));
+      CHECK(cudaMalloc(&out, sizeof(statistics)));
+      CHECK(cudaMemcpy(in, x.data() + first, count * sizeof(float), cudaMemcpyHostToDevice));
+      cudaStream_t stream;
+      CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+      coalesce::summary<float> all;
+      coalesce::nccl::gathering gathered;
+      OK(gathered.reserve(coalesce::nccl::gathered_bytes(all, ranks)));
+      const auto call = [&] {
+        OK(all.reset(stream));
+        OK(all.add(in, count, first, stream));
+        OK(coalesce::nccl::allreduce(all, gathered, comms[rank], stream));
+        OK(all.read(out, stream));
+      };
+      const auto is_right = [&] {
+        CHECK(cudaStreamSynchronize(stream));
+        CHECK(cudaMemcpy(&got, out, sizeof(got), cudaMemcpyDeviceToHost));
+        CHECK(cudaMemset(out, 0, sizeof(got)));
+        return got.count == right.count && got.min == right.min && got.max == right.max && got.mean == right.mean &&
+               got.variance == right.variance && got.argmin == right.argmin && got.argmax == right.argmax;
+      };
+      call();
+      good[rank] = is_right();
+      cudaGraph_t graph;
+      cudaGraphExec_t ready;
+      CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+      call();
+      CHECK(cudaStreamEndCapture(stream, &graph));
+      CHECK(cudaGraphInstantiate(&ready, graph, 0));
+      const auto rounds = [&](auto work) {
+        cudaEvent_t begin, end;
+        CHECK(cudaEventCreate(&begin));
+        CHECK(cudaEventCreate(&end));
+        std::vector<float> found;
+        for (int round = -1; round < 5; ++round) {  // the first is not counted
+          CHECK(cudaStreamSynchronize(stream));
+          together.arrive_and_wait();
+          CHECK(cudaEventRecord(begin, stream));
+          for (int i = 0; i < 20; ++i) work();
+          CHECK(cudaEventRecord(end, stream));
+          CHECK(cudaEventSynchronize(end));
+          float milliseconds;
+          CHECK(cudaEventElapsedTime(&milliseconds, begin, end));
+          if (round >= 0) found.push_back(milliseconds * 50);
+        }
+        return median(found);
+      };
+      times[rank].calls = rounds(call);
+      times[rank].graph = rounds([&] { CHECK(cudaGraphLaunch(ready, stream)); });
+      good[rank] = good[rank] && is_right();
+    });
+  for (std::thread& one : threads) one.join();
+  timing slowest{0, 0};
+  for (int rank = 0; rank < ranks; ++rank) {
+    same = same && good[rank];
+    slowest.calls = std::max(slowest.calls, times[rank].calls);
+    slowest.graph = std::max(slowest.graph, times[rank].graph);
+  }
+  return slowest;
+}
+
+}  // namespace
+
+int main() {
+  int devices = 0;
+  CHECK(cudaGetDeviceCount(&devices));
+  cudaDeviceProp properties;
+  CHECK(cudaGetDeviceProperties(&properties, 0));
+  std::printf("{\"what\":\"devices\",\"name\":\"%s\",\"count\":%d}\n", properties.name, devices);
+  bool right = true;
+  for (const std::int64_t count : {std::int64_t{1} << 16, std::int64_t{1} << 27}) {
+    std::vector<float> x(static_cast<std::size_t>(count));
+    std::uint64_t state = 88172645463325252ull;
+    for (float& one : x) {
+      state ^= state << 13;
+      state ^= state >> 7;
+      state ^= state << 17;
+      one = static_cast<float>(static_cast<std::int64_t>(state & 0xffffff) - 0x7fffff) / 2;
+      one = static_cast<float>(static_cast<std::int64_t>(one));
+    }
+    const statistics all = wanted(x);
+    for (int ranks = 1; ranks <= devices; ranks *= 2) {
+      std::vector<ncclComm_t> comms(ranks);
+      CHECK(ncclCommInitAll(comms.data(), ranks, nullptr));
+      for (const bool even : {true, false}) {
+        if (ranks == 1 && !even) continue;
+        std::vector<std::int64_t> borders;
+        for (int rank = 0; rank <= ranks; ++rank)
+          borders.push_back(even || rank == 0 || rank == ranks ? count * rank / ranks
+                                                               : count * (2 * rank - 1) / (2 * ranks) + 7);
+        bool same = true;
+        const timing took = measure(x, borders, comms, all, same);
+        right = right && same;
+        std::printf(
+            "{\"what\":\"summary\",\"count\":%lld,\"ranks\":%d,\"even\":%s,\"same\":%s,\"us\":%.1f,\"graph_us\":%.1f}"
+            "\n",
+            static_cast<long long>(count), ranks, even ? "true" : "false", same ? "true" : "false", took.calls,
+            took.graph);
+        std::fflush(stdout);
+      }
+      for (ncclComm_t comm : comms) CHECK(ncclCommDestroy(comm));
+    }
+  }
+  return right ? 0 : 1;
+}
