@@ -1,15 +1,16 @@
-#!/usr/bin/env python3
-"""Runs programs of others that speak to CUDA's driver: all of Numba's tests for CUDA, and hashcat.
+#!/usr/bin/python3
+"""Runs programs and libraries of others: all of Numba's tests for CUDA, hashcat, ffmpeg's filters, cuBLAS.
 
 usage: clients.py COALESCE OUT.md KEPT.json [--only PATTERN] [--jobs N] [--seconds N]
 
-Needs Debian's python3-numba and hashcat, and for Numba the NVVM of a CUDA toolkit. Numba's tests run module by module; OUT.md
-gets a row a module and a line for each test that fails. What other modules said before is kept in KEPT.
+Needs Debian's python3-numba, hashcat and ffmpeg, and the NVVM and cuBLAS of a CUDA toolkit. Numba's tests run module by
+module. OUT.md gets a row a client or module and a line for each cause of failures. What others said before is kept in KEPT.
 Exit code: 0 all ran, 1 a client did not run at all, 3 something is missing.
 """
 import argparse
 import concurrent.futures
 import datetime
+import functools
 import glob
 import json
 import os
@@ -19,23 +20,32 @@ import subprocess
 import sys
 import tempfile
 
+import ffmpeg
+import libraries
+
 # Causes of failures: a pattern of the error or of the test's name. Those of the machine say "ours".
 CAUSES = [
     ("NVVM_ERROR_INVALID_OPTION", "the test asks NVVM for an architecture that CUDA 13 no longer has"),
     ("IR_VERSION_MISMATCH", "the test hands NVVM intermediate code of version 1"),
     ("not found in '//", "the test expects the PTX text of an older NVVM"),
-    ("BINARY_ADD|does not match .Failed", "the test expects an older Python or NumPy"),
+    ("BINARY_ADD|test_invalid_array_type", "the test expects an older Python or NumPy"),
     ("undersubscribe", "the test allocates more memory than this machine has"),
     ("test_struct_model_type_arr|test_type_with_struct_data_model", "the test writes past the end of its array, and the error lasts"),
+    ("cudaGetExportTable", "the library asks for private tables of NVIDIA's driver"),
 ]
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+NUMBA = "numba.cuda.tests."
 PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's modules
+
+
+def cuda_home():
+    return os.environ.get("CUDA_HOME", "/usr/local/cuda")
 
 
 def toolkit(folder):
     """A folder as Numba expects CUDA's, made of links: newer toolkits keep NVVM elsewhere."""
-    home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
+    home = cuda_home()
 
     def first(*patterns):
         for pattern in patterns:
@@ -86,7 +96,7 @@ def run_module(coalesce, name, environment, seconds):
 
 
 def hashcat(coalesce):
-    """What hashcat says of an MD5 that it cracks after its own self-test: "cracked", or the reason."""
+    """An MD5 that hashcat cracks after its own self-test."""
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "hash"), "w") as file:
             file.write("d0763edaa9d9bd2a9516280e9044d885\n")  # md5("monkey")
@@ -99,39 +109,58 @@ def hashcat(coalesce):
             done = subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                   timeout=1800)
         except FileNotFoundError:
-            return "hashcat is not installed"
+            return {"MD5": ["skip", "hashcat is not installed"]}
         except subprocess.TimeoutExpired:
-            return "took longer than 30 minutes"
+            return {"MD5": ["fail", "took longer than 30 minutes"]}
         if "d0763edaa9d9bd2a9516280e9044d885:monkey" in done.stdout and "self-test failed" not in (done.stdout + done.stderr).lower():
-            return "cracked, self-test passed"
-        return ((done.stderr or done.stdout).strip().splitlines() or ["no word"])[-1][:200]
+            return {"MD5": ["pass", ""]}
+        return {"MD5": ["fail", ((done.stderr or done.stdout).strip().splitlines() or ["no word"])[-1][:200]]}
 
 
-def page(results, hash_says):
+# Clients beside Numba: name, what it checks, how it is run.
+CLIENTS = [
+    ("cuBLAS", "single precision, levels 1 to 3, within the bound of rounding errors", lambda c, home: libraries.run(c, home, "cublas", 600)),
+    ("ffmpeg", "each CUDA filter gives what its definition says", lambda c, home: ffmpeg.run(c)),
+    ("hashcat", "cracks an MD5 after its self-test", lambda c, home: hashcat(c)),
+]
+
+
+def run_client(client, coalesce):
+    try:
+        return client(coalesce, cuda_home())
+    except subprocess.TimeoutExpired as late:
+        return {"run": ["fail", f"took longer than {late.timeout:.0f} seconds"]}
+
+
+def page(results):
     def count(of, outcome):
         return sum(1 for kind, _ in of.values() if kind == outcome)
 
-    total = {kind: sum(count(of, kind) for of in results.values()) for kind in ("pass", "fail", "skip")}
+    def counts(of):
+        return [len(of)] + [count(of, kind) for kind in ("pass", "fail", "skip")]
+
+    numba = {name: of for name, of in results.items() if name.startswith(NUMBA)}
+    total, passed, failing, skipped = (sum(row) for row in zip(*map(counts, numba.values())))
     lines = [
         "# Programs of others",
         "",
-        f"Of the {sum(total.values())} tests of Numba for CUDA that apply, {total['pass']} pass, {total['fail']} fail and {total['skip']} skip "
-        "themselves.",
-        f"hashcat and one MD5: {hash_says}.",
+        f"Of the {total} tests of Numba for CUDA that apply, {passed} pass, {failing} fail and {skipped} skip themselves.",
         "",
         f"- **Run** on {platform.machine()}, {os.cpu_count()} cores, no GPU, {datetime.date.today()}.",
-        "- **Numba** is Debian's python3-numba; its NVVM is that of the CUDA toolkit. A test that expects a failure and fails passes.",
+        "- **Numba, ffmpeg, hashcat** are Debian's; NVVM and the libraries are the CUDA toolkit's. A test that expects a failure and fails passes.",
         "- **Repeat:** `./dev clients`.",
         "",
-        "| modules of numba.cuda.tests | tests | pass | fail | skip |",
-        "|---|---:|---:|---:|---:|",
+        "| client | what is checked | checks | pass | fail | skip |",
+        "|---|---|---:|---:|---:|---:|",
     ]
+    lines += ["| " + " | ".join([name, what, *map(str, counts(results[name]))]) + " |" for name, what, _ in CLIENTS if name in results]
+    lines += ["", "| modules of numba.cuda.tests | tests | pass | fail | skip |", "|---|---:|---:|---:|---:|"]
     groups = {}
-    for name, of in sorted(results.items()):
-        part = name[len("numba.cuda.tests."):]
+    for name, of in sorted(numba.items()):
+        part = name[len(NUMBA):]
         key = part if count(of, "fail") else part.split(".")[0] + ", the others"
         into = groups.setdefault(key, [0, 0, 0, 0])
-        for i, n in enumerate([len(of)] + [count(of, kind) for kind in ("pass", "fail", "skip")]):
+        for i, n in enumerate(counts(of)):
             into[i] += n
     lines += ["| " + " | ".join([key, *map(str, row)]) + " |" for key, row in sorted(groups.items())]
     failed = {}
@@ -160,12 +189,15 @@ def main():
     if os.path.exists(given.kept):
         with open(given.kept) as file:
             results = json.load(file)
+    coalesce = os.path.abspath(given.coalesce)
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ, CUDA_HOME=toolkit(folder), PYTHONPATH=HERE,
                            NUMBA_CUDA_DEFAULT_PTX_CC="7.5")  # the oldest that CUDA 13 knows
-        names = [name for name in modules(environment) if re.search(given.only, name)]
+        work = {name: functools.partial(run_client, client, coalesce) for name, _, client in CLIENTS}
+        work.update({name: functools.partial(run_module, coalesce, name, environment, given.seconds) for name in modules(environment)})
+        names = [name for name in work if re.search(given.only, name)]
         with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-            waiting = {pool.submit(run_module, os.path.abspath(given.coalesce), n, environment, given.seconds): n for n in names}
+            waiting = {pool.submit(work[name]): name for name in names}
             for i, done in enumerate(concurrent.futures.as_completed(waiting), 1):
                 results[waiting[done]] = done.result()
                 kinds = [kind for kind, _ in done.result().values()]
@@ -173,10 +205,8 @@ def main():
                       f"{kinds.count('skip')} skip", flush=True)
                 with open(given.kept, "w") as file:
                     json.dump(results, file, indent=0, sort_keys=True)
-    says = hashcat(os.path.abspath(given.coalesce))
-    print(f"hashcat: {says}")
     with open(given.out, "w") as file:
-        file.write(page(results, says))
+        file.write(page(results))
     return 0 if results else 1
 
 

@@ -86,6 +86,7 @@ def main():
         return
     seconds = float(rest[0]) if rest else 300
     all_of = {}
+    write(out, all_of)  # a module may have no tests
     with tempfile.TemporaryDirectory() as folder:
         for name, tests in found.items():
             all_of.update(run_class(module, name, tests, folder, seconds))
