@@ -121,6 +121,39 @@ TEST(Builtins, MallocAndFree) {
   for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], in[i] + 77);
 }
 
+// What a kernel has not freed is told by the lines that asked for it.
+TEST(Builtins, LeaksAreOfTheirLines) {
+  Options options;
+  options.check = true;
+  Machine machine(*find_device("h200"), options);
+  const std::string text = map_kernel(kHeap, "mov.u64 %rd10, 24;\n" + kMalloc + kFree + "mov.u64 %rd10, 40;\n" +
+                                                 kMalloc + "mov.u64 %rd10, 8;\n" + kMalloc + "mov.u32 %r2, 0;\n");
+  const auto program = machine.load(text, "test.ptx");
+  LaunchConfig config{.block = {3, 1, 1}, .parameters = {}};
+  for (int k = 0; k < 2; ++k) {
+    const uint64_t at = machine.memory().allocate(12, Origin::device, "cudaMalloc")->base;
+    std::memset(reinterpret_cast<void*>(at), 0, 12);
+    machine.wrote(at, 12);
+    const auto bytes = value(at).bytes;
+    config.parameters.insert(config.parameters.end(), bytes.begin(), bytes.end());
+  }
+  ASSERT_EQ(machine.launch(*program, "k", config).fault, Fault::none);
+  ASSERT_EQ(machine.launch(*program, "k", config).fault, Fault::none);
+  std::vector<std::pair<uint32_t, std::string>> left;
+  for (const Diagnostic& d : machine.heap_leaks()) left.emplace_back(d.ptx_line, d.kernel + ": " + d.message);
+  std::sort(left.begin(), left.end());
+  std::vector<uint32_t> calls;
+  uint32_t line = 1;
+  for (std::size_t at = 0; at < text.size(); line += text[at++] == '\n')
+    if (text.compare(at, 22, "call.uni (v), malloc, ") == 0) calls.push_back(line);
+  ASSERT_EQ(calls.size(), 3u);
+  ASSERT_EQ(left.size(), 2u);
+  EXPECT_EQ(left[0].first, calls[1]);
+  EXPECT_EQ(left[1].first, calls[2]);
+  EXPECT_THAT(left[0].second, testing::AllOf(testing::StartsWith("k: "), testing::HasSubstr("240 bytes")));
+  EXPECT_THAT(left[1].second, testing::HasSubstr("48 bytes"));
+}
+
 TEST(Builtins, MallocOfTooMuchIsNull) {
   const Ran r = run_map(
       kHeap, "mov.u64 %rd10, 1099511627776;\n" + kMalloc + "setp.eq.u64 %p1, %rd11, 0;\nselp.u32 %r2, 1, 0, %p1;\n",

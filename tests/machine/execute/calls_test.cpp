@@ -91,6 +91,31 @@ TEST(Calls, AReturnUnderAGuard) {
   for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], in[i] > 20 ? in[i] : 7);
 }
 
+// Parameters of one name in two functions: that the address of one is taken changes nothing for the other.
+TEST(Calls, ParametersOfOneName) {
+  const auto ran = [](const std::string& name) {
+    const std::string pick =
+        ".func (.param .b32 result) pick(.param .align 4 .b8 s[8])\n{\n" + kRegisters +
+        "mov.b64 %rd1, s;\nld.param.b32 %r3, [s+4];\nand.b32 %r3, %r3, 1;\nmad.wide.u32 %rd2, %r3, 4, %rd1;\n"
+        "ld.param.b32 %r2, [%rd2];\nst.param.b32 [result], %r2;\nret;\n}\n";
+    const std::string twice = ".func (.param .b32 twice) add(.param .b32 x)\n{\n" + kRegisters +
+                              "ld.param.b32 %r1, [x];\n{\n.param .b32 " + name + ";\n.param .b32 w;\nst.param.b32 [" +
+                              name + "], %r1;\ncall.uni (w), half, (" + name +
+                              ");\nld.param.b32 %r2, [w];\n}\nst.param.b32 [twice], %r2;\nret;\n}\n";
+    const std::string half = ".func (.param .b32 out) half(.param .b32 y)\n{\n" + kRegisters +
+                             "ld.param.b32 %r1, [y];\nadd.u32 %r2, %r1, 1000;\nst.param.b32 [out], %r2;\nret;\n}\n";
+    return run_map(half + pick + twice,
+                   "{\n.param .align 4 .b8 a[8];\n.param .b32 v;\nst.param.b32 [a], %r1;\nst.param.b32 [a+4], 0;\n"
+                   "call.uni (v), pick, (a);\nld.param.b32 %r1, [v];\n}\n" +
+                       call("add", "%r2", "%r1"),
+                   numbers(64, 50));
+  };
+  const Ran same = ran("a"), other = ran("b");
+  ASSERT_EQ(same.report.fault, Fault::none) << same.message();
+  for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(same.read()[i], i * 7 % 50 + 1000);
+  EXPECT_EQ(difference(same, other), "");
+}
+
 // ---- Recursion ---------------------------------------------------------------------------------------------------
 
 uint32_t fibonacci(uint32_t n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
@@ -218,6 +243,24 @@ TEST(Recursion, LocalArraysOfTheirOwn) {
 }
 
 // pair f(pair p) { if (p.a == 0) return {0, p.b}; pair t = f({p.a - 1, p.b + 1}); return {t.a + 1, t.b}; }
+// Without `ret`, whose place an instruction under a guard has: f(n) = n < 5 ? 7 : f(n - 1) + 1, and one more above 9.
+TEST(Recursion, AFunctionThatEndsInAGuardedInstruction) {
+  const std::string head = ".func (.param .b32 result) f(.param .b32 x)\n";
+  const std::string f = head + ";\n" + head + "{\n" + kRegisters +
+                        "ld.param.b32 %r1, [x];\nmov.u32 %r2, 7;\nsetp.lt.u32 %p1, %r1, 5;\n@%p1 bra DONE;\n"
+                        "sub.u32 %r3, %r1, 1;\n" +
+                        call("f", "%r2", "%r3") +
+                        "add.u32 %r2, %r2, 1;\nDONE:\nst.param.b32 [result], %r2;\nadd.u32 %r3, %r2, 1;\n"
+                        "setp.gt.u32 %p2, %r1, 9;\n@%p2 st.param.b32 [result], %r3;\n}\n";
+  const std::vector<uint32_t> in = numbers(64, 17);
+  const Ran r = run_map(f, call("f", "%r2", "%r1"), in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const uint32_t n = in[i];
+    EXPECT_EQ(r.read()[i], (n < 5 ? 7 : n + 3) + (n > 9 ? n - 9 : 0)) << n;
+  }
+}
+
 TEST(Recursion, StructsByValue) {
   const std::string head = ".func (.param .align 4 .b8 result[8]) f(.param .align 4 .b8 p[8])\n";
   const auto call_pair = [](const std::string& a, const std::string& b) {

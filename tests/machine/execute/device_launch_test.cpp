@@ -143,6 +143,31 @@ TEST(DeviceLaunches, AttributesAndMemory) {
   EXPECT_EQ(run(with(rows(3)), {zeros<uint32_t>(4)}, one).report.fault, Fault::illegal_address);
 }
 
+// A buffer of an earlier launch is none.
+TEST(DeviceLaunches, BuffersEndWithTheirLaunch) {
+  const std::string buffer = device_launch("child", "1", "32", "0");
+  const std::size_t launch = buffer.find("{\n.param .b64 e;");
+  const std::string keep = buffer.substr(0, launch) + "st.global.u64 [%rd1], %rd62;\nNONE:\n}\n";
+  const std::string use =
+      "ld.global.u64 %rd62, [%rd1];\n{\n.param .b64 e;\nst.param.b64 [e], %rd62;\n.param .b64 f;\n"
+      "st.param.b64 [f], 0;\n.param .b32 g;\ncall.uni (g), __cudaCDP2LaunchDeviceV2, (e, f);\n"
+      "ld.param.b32 %r62, [g];\n}\nst.global.u32 [%rd1+8], %r62;\n";
+  Shape one;
+  one.block = {1, 1, 1};
+  const auto both = run(with_child(keep + use), {zeros<uint32_t>(4)}, one);
+  EXPECT_EQ(both.read()[2], 0u) << "cudaSuccess in the same launch";
+  EXPECT_EQ(both.report.work.size(), 1u);
+  Bench bench(1);
+  const auto first = bench.machine().load(with_child(keep), "first.ptx"),
+             second = bench.machine().load(with_child(use), "second.ptx");
+  const Ran kept = bench.run(*first, {zeros<uint32_t>(4)}, one, "k", true);
+  const Ran later = bench.run(*second, {Argument{true, kept.buffers[0], 0}}, one, "k", false, &kept);
+  ASSERT_EQ(later.report.fault, Fault::none) << later.message();
+  EXPECT_NE(later.read<uint64_t>()[0], 0u);
+  EXPECT_EQ(later.read()[2], 1u) << "cudaErrorInvalidValue";
+  EXPECT_TRUE(later.report.work.empty());
+}
+
 TEST(DeviceLaunches, AnUnknownFunctionOfTheRuntimeIsNamed) {
   std::string text = with_child("{\n.param .b32 g;\ncall.uni (g), __cudaCDP2Sing, ();\nld.param.b32 %r61, [g];\n}\n");
   text.insert(text.find(".visible .entry"), ".extern .func (.param .b32 r) __cudaCDP2Sing();\n");

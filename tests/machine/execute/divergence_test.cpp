@@ -52,6 +52,46 @@ TEST(Divergence, StoresWhereAnOtherSideHasLoaded) {
     }
 }
 
+// Words that one side loads and the other stores to, by some lanes of a warp.
+TEST(Divergence, OneSideLoadsWhatTheOtherStores) {
+  for (const uint32_t threads : {32u, 64u, 72u}) {
+    Shape s;
+    s.block = {threads, 1, 1};
+    const Ran r =
+        run(kernel(".param .u64 out",
+                   ".shared .align 4 .b32 x[128];\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r8, x;\n"
+                   "mad.lo.u32 %r7, %r1, 4, %r8;\nst.shared.u32 [%r7], %r1;\nand.b32 %r3, %r1, 3;\nmov.u32 %r2, 9;\n"
+                   "setp.eq.u32 %p1, %r3, 1;\n@%p1 bra STORES;\nld.shared.u32 %r2, [%r7];\nbra ON;\nSTORES:\n"
+                   "st.shared.u32 [%r7], 5;\nON:\nbar.sync 0;\nld.shared.u32 %r4, [%r7];\nmad.lo.u32 %r4, %r2, 100, "
+                   "%r4;\nmad.wide.u32 %rd2, %r1, 4, %rd1;\nst.global.u32 [%rd2], %r4;\n"),
+            {zeros<uint32_t>(threads)}, s);
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    for (uint32_t i = 0; i < threads; ++i) EXPECT_EQ(r.read()[i], i % 4 == 1 ? 905 : 101 * i) << i;
+  }
+}
+
+// A side that ends in a branch of its own, whose other target is where the sides meet.
+TEST(Divergence, ASideThatBranchesToWhereTheSidesMeet) {
+  Shape s;
+  s.block = {128, 1, 1};
+  for (const char* const order : {"SIDE", "LAST"}) {
+    const bool last = order[0] == 'L';
+    const std::string side = "add.u32 %r10, %r10, 10;\nsetp.lt.u32 %p2, %r3, 2;\n", more = "add.u32 %r10, %r10, 100;\n",
+                      store = "st.global.u32 [%rd2], %r10;\n";
+    const std::string body =
+        last ? "@!%p1 bra ON;\n" + side + "@%p2 bra MORE;\nON:\n" + store + "ret;\nMORE:\n" + more + "bra ON;\n"
+             : "@!%p1 bra ON;\n" + side + "@!%p2 bra ON;\n" + more + "ON:\n" + store;
+    const Ran r = run(kernel(".param .u64 out",
+                             "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmad.wide.u32 %rd2, %r1, 4, %rd1;\n"
+                             "and.b32 %r3, %r1, 7;\nmov.u32 %r10, %r1;\nsetp.lt.u32 %p1, %r3, 5;\n" +
+                                 body),
+                      {zeros<uint32_t>(128)}, s);
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    for (uint32_t i = 0; i < 128; ++i)
+      EXPECT_EQ(r.read()[i], i + (i % 8 < 5 ? 10 : 0) + (i % 8 < 2 ? 100 : 0)) << order << i;
+  }
+}
+
 // One of four warps runs the side, another has gone: values for a warp, which its lanes share.
 TEST(Divergence, OneWarpOfThoseThatAreLeft) {
   Shape s;

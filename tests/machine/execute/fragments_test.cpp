@@ -72,6 +72,21 @@ TEST(Fragments, RowsCostWhatStoresCost) {
     }
 }
 
+// Sums are of halves, floats, doubles or 32-bit integers; factors of what the shape has.
+TEST(Fragments, TypesThatNoSumHas) {
+  const auto message = [](const std::string& type, const std::string& registers) {
+    return run(kernel(".param .u64 p", "ld.param.u64 %rd1, [p];\nwmma.load.c.sync.aligned.row.m16n16k16.global." +
+                                           type + " {" + registers + "}, [%rd1];\n"),
+               {zeros<uint32_t>(256)})
+        .message();
+  };
+  const std::string eight = "%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8";
+  EXPECT_EQ(message("s32", eight), "");
+  for (const char* const type : {"u8", "s8", "bf16", "u4", "b1"})
+    for (const std::string& registers : {eight, std::string("%r1, %r2, %r3, %r4"), std::string("%r1, %r2")})
+      EXPECT_THAT(message(type, registers), testing::HasSubstr("wmma.load.c")) << type;
+}
+
 // A guard in the kernel's first register that is off for all: nothing is read, wherever it would be.
 TEST(Fragments, UnderAGuardThatIsOff) {
   for (const bool on : {false, true}) {

@@ -193,6 +193,18 @@ TEST(MemoryFaults, SharedOutOfBoundsAndMisaligned) {
 }
 
 // The block, warp and thread are those of the first lane that goes wrong; blocks before it have run.
+// cp.async copies from global memory: a generic address of shared memory is none, whatever part of it is asked for.
+TEST(MemoryFaults, AsynchronousCopiesOfSharedMemory) {
+  for (const char* const bytes : {"", ", 16", ", 3"}) {
+    const Ran r = run(kernel(".param .u64 out",
+                             ".shared .align 16 .b8 s[64];\nmov.u32 %r2, s;\nmov.u64 %rd2, s;\ncvta.shared.u64 %rd3, "
+                             "%rd2;\ncp.async.ca.shared.global [%r2+16], [%rd3], 16" +
+                                 std::string(bytes) + ";\ncp.async.wait_all;\n"),
+                      {zeros<uint32_t>(1)});
+    EXPECT_EQ(r.report.fault, Fault::illegal_address) << bytes << r.message();
+  }
+}
+
 TEST(MemoryFaults, NamesBlockWarpAndThread) {
   const Ran r =
       run(kernel(".param .u64 out",

@@ -88,6 +88,14 @@ TEST(PtxParser, InitialValues) {
   EXPECT_THAT(m.variables[7].initial, ElementsAre(1, 2, 3, 4));
 }
 
+TEST(PtxParser, InitialValuesOfSamplers) {
+  const Module m =
+      module_of(".global .samplerref s = {addr_mode_0 = wrap, filter_mode = nearest};\n.global .u32 next;");
+  ASSERT_EQ(m.variables.size(), 2u);
+  EXPECT_EQ(m.variables[1].name, "next");
+  EXPECT_THROW(module_of(".global .samplerref s = 5;"), std::runtime_error);
+}
+
 TEST(PtxParser, AddressesFitIntoWholeWordsOnly) {
   for (const char* type : {"b16", "u8", "f16"})
     EXPECT_THAT(error_of(head + ".global .u32 y;\n.global ." + type + " x[2] = {y, y};").message,

@@ -108,6 +108,17 @@ TEST(HoistedChecks, NotWhereOneWarpIsAllOrLanesAreMissingOrAccessesMayFault) {
   EXPECT_EQ(Analysed(copy(kSame, "ld.volatile.global.u32 %r9, [%rd1];"), {128, 1, 1}).hoisted(), nullptr);
 }
 
+// Atomics of shared memory that cannot fail, for all lanes.
+TEST(HoistedChecks, BesideAnAtomic) {
+  const auto with = [](const char* atomic) {
+    return copy(kSame, ".shared .align 4 .b32 c[4];\nsetp.lt.u32 %p1, %r2, 7;\n" + std::string(atomic));
+  };
+  EXPECT_NE(Analysed(with("red.shared.add.u32 [c], 1;"), {128, 1, 1}).hoisted(), nullptr);
+  EXPECT_EQ(Analysed(with("@%p1 red.shared.add.u32 [c], 1;"), {128, 1, 1}).hoisted(), nullptr);
+  EXPECT_EQ(Analysed(with("red.shared.add.u32 [c+16], 1;"), {128, 1, 1}).hoisted(), nullptr) << "behind the array";
+  EXPECT_EQ(Analysed(with("red.global.add.u32 [%rd1], 1;"), {128, 1, 1}).hoisted(), nullptr);
+}
+
 TEST(HoistedChecks, UnderABoundThatHoldsAtTheCorners) {
   struct Case {
     const char* test;
