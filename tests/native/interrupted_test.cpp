@@ -49,31 +49,5 @@ TEST(Interrupted, LoopsWithoutEnd) {
   }
 }
 
-// It is the last of three blocks that does not end.
-TEST(Interrupted, TheBlockIsNamed) {
-  if (!native_code()) GTEST_SKIP() << "built without LLVM";
-  Settings settings = native_settings();
-  settings.engine = machine::Engine::native;
-  const auto engine = std::make_shared<Engine>(std::move(settings));
-  Bench bench(1, Shape{}.max_instructions * 1000, engine);
-  const auto program = bench.machine().load(
-      kernel(".param .u64 out",
-             "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, 0;\nmov.u32 %r3, %ctaid.x;\n"
-             "add.u32 %r4, %r3, %r1;\nsetp.ge.u32 %p1, %r4, 33;\nHERE:\nadd.u32 %r2, %r2, 1;\n@%p1 bra HERE;\n"
-             "st.global.u32 [%rd1], %r2;\n"),
-      "test.ptx");
-  std::thread other([&] {
-    while (engine->statistics().compiled == 0) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    bench.machine().interrupt();
-  });
-  Shape shape;
-  shape.grid = {3, 1, 1};
-  const Ran r = bench.run(*program, {zeros<uint32_t>(1)}, shape, "k");
-  other.join();
-  ASSERT_EQ(r.report.fault, Fault::budget);
-  EXPECT_EQ(r.report.diagnostics.at(0).block, (std::array<uint32_t, 3>{2, 0, 0}));
-}
-
 }  // namespace
 }  // namespace coalesce::native

@@ -121,7 +121,7 @@ TEST(Builtins, MallocAndFree) {
   for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], in[i] + 77);
 }
 
-// What a kernel has not freed is told by the lines that asked for it.
+// Leaks are told by the lines that asked for the memory.
 TEST(Builtins, LeaksAreOfTheirLines) {
   Options options;
   options.check = true;

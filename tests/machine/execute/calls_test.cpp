@@ -91,31 +91,6 @@ TEST(Calls, AReturnUnderAGuard) {
   for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], in[i] > 20 ? in[i] : 7);
 }
 
-// Parameters of one name in two functions: that the address of one is taken changes nothing for the other.
-TEST(Calls, ParametersOfOneName) {
-  const auto ran = [](const std::string& name) {
-    const std::string pick =
-        ".func (.param .b32 result) pick(.param .align 4 .b8 s[8])\n{\n" + kRegisters +
-        "mov.b64 %rd1, s;\nld.param.b32 %r3, [s+4];\nand.b32 %r3, %r3, 1;\nmad.wide.u32 %rd2, %r3, 4, %rd1;\n"
-        "ld.param.b32 %r2, [%rd2];\nst.param.b32 [result], %r2;\nret;\n}\n";
-    const std::string twice = ".func (.param .b32 twice) add(.param .b32 x)\n{\n" + kRegisters +
-                              "ld.param.b32 %r1, [x];\n{\n.param .b32 " + name + ";\n.param .b32 w;\nst.param.b32 [" +
-                              name + "], %r1;\ncall.uni (w), half, (" + name +
-                              ");\nld.param.b32 %r2, [w];\n}\nst.param.b32 [twice], %r2;\nret;\n}\n";
-    const std::string half = ".func (.param .b32 out) half(.param .b32 y)\n{\n" + kRegisters +
-                             "ld.param.b32 %r1, [y];\nadd.u32 %r2, %r1, 1000;\nst.param.b32 [out], %r2;\nret;\n}\n";
-    return run_map(half + pick + twice,
-                   "{\n.param .align 4 .b8 a[8];\n.param .b32 v;\nst.param.b32 [a], %r1;\nst.param.b32 [a+4], 0;\n"
-                   "call.uni (v), pick, (a);\nld.param.b32 %r1, [v];\n}\n" +
-                       call("add", "%r2", "%r1"),
-                   numbers(64, 50));
-  };
-  const Ran same = ran("a"), other = ran("b");
-  ASSERT_EQ(same.report.fault, Fault::none) << same.message();
-  for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(same.read()[i], i * 7 % 50 + 1000);
-  EXPECT_EQ(difference(same, other), "");
-}
-
 // ---- Recursion ---------------------------------------------------------------------------------------------------
 
 uint32_t fibonacci(uint32_t n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }

@@ -193,6 +193,18 @@ TEST(MemoryFaults, SharedOutOfBoundsAndMisaligned) {
 }
 
 // The block, warp and thread are those of the first lane that goes wrong; blocks before it have run.
+// Addresses of 32 bits, which are no place in global memory: of lanes anywhere, side by side, and in one place.
+TEST(MemoryFaults, GlobalAddressesOf32Bits) {
+  for (const char* const address : {"mul.lo.u32 %r3, %r1, %r1;\nshl.b32 %r3, %r3, 4;\n", "shl.b32 %r3, %r1, 2;\n",
+                                    "shl.b32 %r3, %r1, 3;\n", "mov.u32 %r3, 4096;\n"})
+    for (const char* const access : {"ld.global.u32 %r2, [%r3+4096];\n", "st.global.u32 [%r3+4096], %r1;\n"}) {
+      const Ran r = run(kernel(".param .u64 out", "mov.u32 %r1, %tid.x;\n" + std::string(address) + access +
+                                                      "ld.param.u64 %rd1, [out];\nst.global.u32 [%rd1], %r2;\n"),
+                        {zeros<uint32_t>(1)});
+      EXPECT_EQ(r.report.fault, Fault::illegal_address) << address << access;
+    }
+}
+
 // cp.async copies from global memory: a generic address of shared memory is none, whatever part of it is asked for.
 TEST(MemoryFaults, AsynchronousCopiesOfSharedMemory) {
   for (const char* const bytes : {"", ", 16", ", 3"}) {
