@@ -6,6 +6,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <random>
@@ -183,6 +186,22 @@ TEST_F(Handles, EveryExportedFunctionIsInTheTable) {
       missing += std::string(" ") + e.name;
   }
   ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(missing, "");
+}
+
+// By its name in a file of tests other than this one.
+TEST_F(Handles, EveryFunctionHasATestOfWhatItDoes) {
+  std::string tests;
+  for (const char* folder : {"/tests/cudart/driver", "/tests/cudart"})
+    for (const auto& file : std::filesystem::directory_iterator(std::string(COALESCE_SOURCE_DIR) + folder)) {
+      const std::string name = file.path().filename().string();
+      if (!name.ends_with("_test.cpp") || name == "handles_test.cpp") continue;
+      std::ifstream in(file.path());
+      tests.append(std::istreambuf_iterator<char>(in), {});
+    }
+  std::string missing;
+  for (const Signature& s : signatures())
+    if (tests.find(s.name + '(') == std::string::npos) missing += ' ' + s.name;
   EXPECT_EQ(missing, "");
 }
 
