@@ -1,4 +1,4 @@
-// What the driver's functions say of devices, contexts and the entry points.
+// Devices, contexts and entry points: each function of the driver does what it says.
 #include <cstring>
 #include <string>
 

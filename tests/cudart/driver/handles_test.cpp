@@ -189,7 +189,7 @@ TEST_F(Handles, EveryExportedFunctionIsInTheTable) {
   EXPECT_EQ(missing, "");
 }
 
-// By its name in a file of tests other than this one.
+// A test calls it, in a file other than this one.
 TEST_F(Handles, EveryFunctionHasATestOfWhatItDoes) {
   std::string tests;
   for (const char* folder : {"/tests/cudart/driver", "/tests/cudart"})

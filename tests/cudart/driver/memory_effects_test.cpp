@@ -1,4 +1,4 @@
-// What the driver's functions do with memory: fills, copies, the host's memory, managed memory, pools, handles.
+// Memory: each function of the driver does what it says, for fills, copies, the host, managed memory, pools, handles.
 #include <array>
 #include <cstring>
 #include <vector>

@@ -1,4 +1,4 @@
-// What the driver's functions do with kernels, libraries, streams, graphs and textures.
+// Kernels, libraries, streams, graphs and textures: each function of the driver does what it says.
 #include <unistd.h>
 
 #include <cstring>
