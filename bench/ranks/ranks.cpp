@@ -1,7 +1,8 @@
 // Measures what bench/ranks/ranks.py reports. Prints a JSON object a line:
-//   ranks read FILE THREADS   bytes a second of a file in the page cache, looked at once: the floor of a sum of the
-//   file ranks steps               with mpirun: coalesce::mpi::allreduce beside MPI_Allreduce of as many bytes ranks
-//   sums                with mpirun: the sum of the same floats over the ranks, by MPI_SUM and exactly
+//   ranks read FILE THREADS   bytes a second of a file in the page cache, looked at once: the floor of its sum
+//   ranks steps               with mpirun: coalesce::mpi::allreduce beside MPI_Allreduce of as many bytes
+//   ranks sums                with mpirun: the sum of the same floats over the ranks, by MPI_SUM and exactly
+//   ranks normal FILE GIB     writes floats of a normal distribution
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +15,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -26,7 +29,8 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Each thread copies blocks of 256 KiB from the page cache and takes the exclusive or of their words.
+// Each thread copies blocks of 256 KiB from the page cache, to whole pages, which is the fastest way here, and takes
+// the exclusive or of their words.
 int read_file(const char* path, unsigned threads) {
   constexpr std::size_t block = 256 << 10;
   const int file = open(path, O_RDONLY);
@@ -40,12 +44,13 @@ int read_file(const char* path, unsigned threads) {
     const auto begin = std::chrono::steady_clock::now();
     std::atomic<std::size_t> next{0};
     const auto run = [&] {
-      std::vector<std::uint64_t> buffer(block / 8);
+      const std::unique_ptr<std::uint64_t, decltype(&std::free)> buffer(
+          static_cast<std::uint64_t*>(std::aligned_alloc(4096, block)), &std::free);
       std::uint64_t all = 0;
       for (std::size_t at = next.fetch_add(block); at < bytes; at = next.fetch_add(block)) {
         const std::size_t length = std::min(block, bytes - at);
-        if (pread(file, buffer.data(), length, static_cast<off_t>(at)) != static_cast<ssize_t>(length)) right = false;
-        for (std::size_t i = 0; i < length / 8; ++i) all ^= buffer[i];
+        if (pread(file, buffer.get(), length, static_cast<off_t>(at)) != static_cast<ssize_t>(length)) right = false;
+        for (std::size_t i = 0; i < length / 8; ++i) all ^= buffer.get()[i];
       }
       seen ^= all;
     };
@@ -58,6 +63,20 @@ int read_file(const char* path, unsigned threads) {
   std::printf("{\"what\":\"read\",\"threads\":%u,\"seconds\":%.5f,\"bytes\":%zu,\"seen\":%llu}\n", threads,
               median(seconds), bytes, static_cast<unsigned long long>(seen));
   return right ? 0 : 1;
+}
+
+// 2^24 of them, again and again.
+int write_normal(const char* path, int gib) {
+  std::mt19937_64 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(1 << 24);
+  for (float& value : values) value = normal(random);
+  FILE* const file = std::fopen(path, "wb");
+  bool right = file != nullptr;
+  for (int i = 0; i < 16 * gib && right; ++i)
+    right = std::fwrite(values.data(), sizeof(float), values.size(), file) == values.size();
+  if (file != nullptr) right = std::fclose(file) == 0 && right;
+  return right ? 0 : (std::perror(path), 1);
 }
 
 template <class Call>
@@ -135,6 +154,7 @@ void sums() {
 
 int main(int count, char** words) {
   if (count == 4 && std::strcmp(words[1], "read") == 0) return read_file(words[2], std::atoi(words[3]));
+  if (count == 4 && std::strcmp(words[1], "normal") == 0) return write_normal(words[2], std::atoi(words[3]));
   MPI_Init(&count, &words);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -144,7 +164,9 @@ int main(int count, char** words) {
   } else if (count == 2 && std::strcmp(words[1], "sums") == 0) {
     sums();
   } else if (rank == 0) {
-    std::fprintf(stderr, "usage: ranks read FILE THREADS | mpirun -np N ranks steps | mpirun -np N ranks sums\n");
+    std::fprintf(stderr,
+                 "usage: ranks read FILE THREADS | ranks normal FILE GIB | mpirun -np N ranks steps | mpirun -np N "
+                 "ranks sums\n");
   }
   MPI_Finalize();
 }

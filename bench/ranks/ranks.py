@@ -37,6 +37,22 @@ def ranks(count, file, threads):
     return time.monotonic() - begin
 
 
+def measure_file(path, kind):
+    """Reading and summing in turn, so that both meet the same machine."""
+    tries = {(1, 1): [], (1, 2): [], (2, 1): [], (4, 1): []}
+    reads = {1: [], 2: []}
+    for _ in range(ROUNDS):
+        for threads, found in reads.items():
+            found.append(json.loads(subprocess.run([PROGRAM, "read", path, str(threads)], stdout=subprocess.PIPE, check=True).stdout))
+        for (count, threads), found in tries.items():
+            found.append(ranks(count, path, threads))
+    for threads, found in reads.items():
+        say(**(sorted(found, key=lambda row: row["seconds"])[ROUNDS // 2] | {"kind": kind}))
+    for (count, threads), found in tries.items():
+        say(what="file", kind=kind, ranks=count, threads=threads, bytes=os.path.getsize(path), seconds=sorted(found)[ROUNDS // 2],
+            load=os.getloadavg()[0])
+
+
 def main():
     with open("/proc/cpuinfo") as file:
         cpu = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), platform.machine())
@@ -56,22 +72,18 @@ def main():
             seconds=time.monotonic() - begin)
     except ImportError:
         pass
-    path = os.path.join(FOLDER, "large.f32")
-    with open(os.path.join(FOLDER, "values.f32"), "rb") as values, open(path, "wb") as file:
-        block = values.read()
-        for _ in range(GIB << 30 >> 26):
-            file.write(block)
     os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:2]))
-    for threads in (1, 2):
-        print(subprocess.run([PROGRAM, "read", path, str(threads)], stdout=subprocess.PIPE, text=True, check=True).stdout, end="")
-    tries = {"threads1": (1, 1), "threads2": (1, 2), "ranks2": (2, 1), "ranks4": (4, 1)}
-    seconds = {name: [] for name in tries}
-    for _ in range(ROUNDS):
-        for name, (count, threads) in tries.items():
-            seconds[name].append(ranks(count, path, threads))
-    for name, (count, threads) in tries.items():
-        say(what="file", ranks=count, threads=threads, bytes=os.path.getsize(path), seconds=sorted(seconds[name])[ROUNDS // 2])
-    os.remove(path)
+    path = os.path.join(FOLDER, "large.f32")
+    for kind in ("normal", "wide"):
+        if kind == "normal":
+            subprocess.run([PROGRAM, "normal", path, str(GIB)], check=True)
+        else:
+            with open(os.path.join(FOLDER, "values.f32"), "rb") as values, open(path, "wb") as file:
+                block = values.read()
+                for _ in range(GIB << 30 >> 26):
+                    file.write(block)
+        measure_file(path, kind)
+        os.remove(path)
     os.remove(os.path.join(FOLDER, "values.f32"))
 
 

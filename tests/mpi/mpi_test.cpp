@@ -4,6 +4,7 @@
 #include <coalesce/mpi.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <random>
 
 namespace {
@@ -62,6 +63,43 @@ void accumulators() {
     EXPECT(coalesce::mpi::allreduce(&mine, 1, MPI_COMM_WORLD) == MPI_SUCCESS);
     EXPECT(same(mine.total(), whole.total()));
     EXPECT(same(mine.sum(), whole.sum()));
+  }
+}
+
+// Arrays of accumulators, of which each rank has added some elements: also NaN, infinities, zeros of negative sign,
+// nothing.
+template <class T>
+void arrays(int count) {
+  using sum_of = coalesce::host::exact_accumulator<T>;
+  const auto element = [](int i, int of_rank) {
+    const auto number =
+        static_cast<T>(std::ldexp(1.0 + i % 7, (i * 31 + of_rank * 17) % 60) * (of_rank % 2 != 0 ? -1 : 1));
+    const T kinds[] = {number, number, number, std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN(),
+                       T(-0.0)};
+    return kinds[(i + (i % 5 == 0) * of_rank) % 6];
+  };
+  std::vector<sum_of> mine(count), whole(count);
+  for (int i = 0; i < count; ++i) {
+    for (int r = size - 1; r >= 0; --r)
+      if ((i + r) % 4 != 0) whole[i].add(element(i, r));
+    if ((i + rank) % 4 != 0) mine[i].add(element(i, rank));
+  }
+  const int root = size / 2;
+  std::vector<sum_of> to_root = mine;
+  EXPECT(coalesce::mpi::reduce(to_root.data(), count, root, MPI_COMM_WORLD) == MPI_SUCCESS);
+  const std::vector<sum_of>& wanted = rank == root ? whole : mine;
+  for (int i = 0; i < count; ++i) EXPECT(same(to_root[i].total(), wanted[i].total()));
+  EXPECT(coalesce::mpi::allreduce(mine.data(), count, MPI_COMM_WORLD) == MPI_SUCCESS);
+  for (int i = 0; i < count; ++i) EXPECT(same(mine[i].total(), whole[i].total()));
+}
+
+// What one rank's damaged memory makes of a sum is an error on all ranks.
+void damage() {
+  for (const int place : {1, 700}) {
+    std::vector<coalesce::host::exact_accumulator<float>> sums(1000);
+    if (rank == size - 1) std::memset(static_cast<void*>(&sums[place]), 0x55, sizeof(sums[place]));
+    EXPECT(coalesce::mpi::allreduce(sums.data(), 1000, MPI_COMM_WORLD) == MPI_ERR_OTHER);
+    EXPECT(coalesce::mpi::reduce(sums.data(), 1000, 0, MPI_COMM_WORLD) == MPI_ERR_OTHER);
   }
 }
 
@@ -144,6 +182,9 @@ int main(int count, char** words) {
   accumulators<double>();
   accumulators<coalesce::half_bits>();
   accumulators<coalesce::bfloat16_bits>();
+  arrays<float>(3000);
+  arrays<double>(700);
+  damage();
   summaries<float>();
   summaries<double>();
   summaries<int8_t>();
