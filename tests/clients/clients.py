@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Runs programs and libraries of others: all of Numba's tests for CUDA, hashcat, ffmpeg's filters, cuBLAS.
+"""Runs programs and libraries of others: all of Numba's tests for CUDA, hashcat, ffmpeg's filters, cuBLAS, cuRAND.
 
 usage: clients.py COALESCE OUT.md KEPT.json [--only PATTERN] [--jobs N] [--seconds N]
 
-Needs Debian's python3-numba, hashcat and ffmpeg, and the NVVM and cuBLAS of a CUDA toolkit. Numba's tests run module by
+Needs Debian's python3-numba, hashcat and ffmpeg, and the NVVM, cuBLAS and cuRAND of a CUDA toolkit. Numba's tests run module by
 module. OUT.md gets a row a client or module and a line for each cause of failures. What others said before is kept in KEPT.
 Exit code: 0 all ran, 1 a client did not run at all, 3 something is missing.
 """
@@ -120,6 +120,7 @@ def hashcat(coalesce):
 # Clients beside Numba: name, what it checks, how it is run.
 CLIENTS = [
     ("cuBLAS", "single precision, levels 1 to 3, within the bound of rounding errors", lambda c, home: libraries.run(c, home, "cublas", 600)),
+    ("cuRAND", "each generator's sequences are those of its host generator or of an H100", lambda c, home: libraries.run(c, home, "curand", 1800)),
     ("ffmpeg", "each CUDA filter gives what its definition says", lambda c, home: ffmpeg.run(c)),
     ("hashcat", "cracks an MD5 after its self-test", lambda c, home: hashcat(c)),
 ]

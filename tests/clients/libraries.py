@@ -8,7 +8,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def run(coalesce, home, library, seconds):
-    """{check: [pass, fail or skip, why]} of `library`: cublas. `home`: of the toolkit."""
+    """{check: [pass, fail or skip, why]} of `library`: cublas or curand. `home`: of the toolkit."""
     folders = [os.path.dirname(path) for path in glob.glob(os.path.join(home, "lib*", f"lib{library}.so"))]
     if not folders:
         return {library: ["skip", f"the toolkit has no lib{library}.so"]}
