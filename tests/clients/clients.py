@@ -25,13 +25,13 @@ import libraries
 
 # Causes of failures: a pattern of the error or of the test's name. Those of the machine say "ours".
 CAUSES = [
-    ("NVVM_ERROR_INVALID_OPTION", "the test asks NVVM for an architecture that CUDA 13 no longer has"),
-    ("IR_VERSION_MISMATCH", "the test hands NVVM intermediate code of version 1"),
-    ("not found in '//", "the test expects the PTX text of an older NVVM"),
-    ("BINARY_ADD|test_invalid_array_type", "the test expects an older Python or NumPy"),
-    ("undersubscribe", "the test allocates more memory than this machine has"),
-    ("test_struct_model_type_arr|test_type_with_struct_data_model", "the test writes past the end of its array, and the error lasts"),
-    ("cudaGetExportTable", "the library asks for private tables of NVIDIA's driver"),
+    ("NVVM_ERROR_INVALID_OPTION", "asks NVVM for an architecture older than CUDA 13's"),
+    ("IR_VERSION_MISMATCH", "hands NVVM code of version 1"),
+    ("not found in '//", "expects an older NVVM's text"),
+    ("BINARY_ADD|test_invalid_array_type", "expects an older Python or NumPy"),
+    ("undersubscribe", "needs more memory"),
+    ("test_struct_model_type_arr|test_type_with_struct_data_model", "writes past its array; the error lasts"),
+    ("cudaGetExportTable", "asks for private tables of NVIDIA's driver"),
 ]
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -119,10 +119,10 @@ def hashcat(coalesce):
 
 # Clients beside Numba: name, what it checks, how it is run.
 CLIENTS = [
-    ("cuBLAS", "single precision, levels 1 to 3, within the bound of rounding errors", lambda c, home: libraries.run(c, home, "cublas", 600)),
-    ("cuRAND", "each generator's sequences are those of its host generator or of an H100", lambda c, home: libraries.run(c, home, "curand", 1800)),
-    ("ffmpeg", "each CUDA filter gives what its definition says", lambda c, home: ffmpeg.run(c)),
-    ("hashcat", "cracks an MD5 after its self-test", lambda c, home: hashcat(c)),
+    ("cuBLAS", "single precision, levels 1 to 3", lambda c, home: libraries.run(c, home, "cublas", 600)),
+    ("cuRAND", "sequences of the host or an H100", lambda c, home: libraries.run(c, home, "curand", 1800)),
+    ("ffmpeg", "CUDA filters by their definitions", lambda c, home: ffmpeg.run(c)),
+    ("hashcat", "self-test, one MD5", lambda c, home: hashcat(c)),
 ]
 
 
@@ -148,7 +148,7 @@ def page(results):
         f"Of the {total} tests of Numba for CUDA that apply, {passed} pass, {failing} fail and {skipped} skip themselves.",
         "",
         f"- **Run** on {platform.machine()}, {os.cpu_count()} cores, no GPU, {datetime.date.today()}.",
-        "- **Numba, ffmpeg, hashcat** are Debian's; NVVM and the libraries are the CUDA toolkit's. A test that expects a failure and fails passes.",
+        "- **Numba, ffmpeg, hashcat** are Debian's, NVVM and libraries the toolkit's. Expected failures pass.",
         "- **Repeat:** `./dev clients`.",
         "",
         "| client | what is checked | checks | pass | fail | skip |",

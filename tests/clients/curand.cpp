@@ -5,7 +5,7 @@
 // given.
 //
 // Bits, uniform and Poisson values are equal, bit by bit. Normal values of double precision are those of an H100
-// (cuRAND 10.4.0, 2026-11-26), of which TRUTH has a hash for each generator: the host's differ in their last bits,
+// (cuRAND 10.4.0), of which TRUTH has a hash for each generator: the host's differ in their last bits,
 // MTGP32's more.
 //
 // Normal values of single precision come from sines that the device approximates within 2^-20.5 (PTX manual,
