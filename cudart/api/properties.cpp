@@ -91,7 +91,7 @@ void fill(T& p, const Device& d) {
   if constexpr (requires { p.clockRate; }) {
     p.clockRate = static_cast<int>(d.clock_khz);
     p.memoryClockRate = static_cast<int>(d.memory_clock_khz);
-    p.deviceOverlap = 1;
+    p.deviceOverlap = p.cooperativeMultiDeviceLaunch = 1;
     p.maxTexture1DLinear = 1 << 28;
     p.singleToDoublePrecisionPerfRatio = double_ratio(d);
   }

@@ -27,8 +27,6 @@ struct Streams {
 };
 auto& streams() { return held<Streams>().all; }
 
-bool is_default(cudaStream_t stream) { return reinterpret_cast<uintptr_t>(stream) <= 2; }
-
 cudaError_t create(cudaStream_t* stream, unsigned flags, int priority) {
   if (stream == nullptr || flags > cudaStreamNonBlocking) return note(cudaErrorInvalidValue);
   return call([&](Runtime&) {
@@ -67,6 +65,8 @@ cudaError_t get(cudaStream_t stream, T* out, T of_default, T Stream::* member) {
 bool is_blocking(cudaStream_t stream) {
   return is_default(stream) || (streams()[stream]->flags & cudaStreamNonBlocking) == 0;
 }
+
+bool is_default(cudaStream_t stream) { return reinterpret_cast<uintptr_t>(stream) <= 2; }
 
 unsigned device_of(cudaStream_t stream) { return is_default(stream) ? runtime().number() : streams()[stream]->device; }
 

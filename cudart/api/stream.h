@@ -8,6 +8,8 @@ namespace coalesce::cudart {
 // A live stream, or one of the default ones (0, 1 legacy, 2 per thread). Under the lock.
 bool is_stream(cudaStream_t stream);
 
+// One of the streams that are there without being made.
+bool is_default(cudaStream_t stream);
 // The device of a stream; the default ones are those of the device in use. Under the lock.
 unsigned device_of(cudaStream_t stream);
 // cudaDeviceReset of one of several devices calls these. Under the lock.

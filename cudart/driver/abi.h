@@ -116,6 +116,13 @@ struct CUlaunchConfig {
   unsigned numAttrs;
 };
 
+struct CUDA_LAUNCH_PARAMS {  // of one device
+  cudaKernel_t function;
+  unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+  cudaStream_t hStream;
+  void** kernelParams;
+};
+
 struct CUDA_KERNEL_NODE_PARAMS {  // v2; v1 ends with extra
   cudaKernel_t func;
   unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;

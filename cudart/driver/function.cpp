@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cudart/api/launch.h"
+#include "cudart/api/multi_device.h"
 #include "cudart/driver/runtime_api.h"
 #include "cudart/driver/state.h"
 
@@ -186,6 +187,25 @@ COALESCE_API CUresult cuLaunchCooperativeKernel(cudaKernel_t function, unsigned 
   return launch_kernel(function, {{gx, gy, gz}, {bx, by, bz}, shared, stream, true}, parameters, nullptr);
 }
 COALESCE_ALIAS(cuLaunchCooperativeKernel_ptsz, cuLaunchCooperativeKernel);
+COALESCE_API CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* list, unsigned count, unsigned flags) {
+  if (list == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return in_context([&] {
+    return call([&](Runtime& r) {
+      std::vector<DeviceLaunch> launches;
+      for (unsigned i = 0; i < count && i <= r.devices(); ++i) {
+        const CUDA_LAUNCH_PARAMS& one = list[i];
+        launches.push_back({one.function,
+                            {{one.gridDimX, one.gridDimY, one.gridDimZ},
+                             {one.blockDimX, one.blockDimY, one.blockDimZ},
+                             one.sharedMemBytes,
+                             one.hStream,
+                             true},
+                            one.kernelParams});
+      }
+      return launch_on_devices(r, launches, flags);
+    });
+  });
+}
 COALESCE_API CUresult cuLaunchKernelEx(const CUlaunchConfig* config, cudaKernel_t function, void** parameters,
                                        void** extra) {
   if (config == nullptr || (config->attrs == nullptr && config->numAttrs != 0)) return CUDA_ERROR_INVALID_VALUE;

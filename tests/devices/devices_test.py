@@ -37,6 +37,13 @@ class Devices(unittest.TestCase):
             self.assertEqual([one.get("fault") for one in run["launches"]][-2:], ["illegal_address", None])
             self.assertIn("memory of device 1, to which this device has no peer access", errors)
 
+    def test_a_cooperative_launch_on_each(self):
+        run, _ = self.run_program("--devices", "3", os.path.join(os.path.dirname(PROGRAM), "cooperative.cu"))
+        self.assertEqual([(one["kernel"].split("(")[0], one["device"]) for one in run["launches"]], [("sums", d) for d in range(3)])
+
+    def test_calls_of_cuda_13(self):
+        self.run_program("--devices", "2", os.path.join(os.path.dirname(PROGRAM), "cuda13.cu"))
+
     def test_one_device_says_nothing_of_several(self):
         run, _ = self.run_program(PROGRAM, code=1, out="line 35: devices == 3\n")
         self.assertNotIn("devices", run)

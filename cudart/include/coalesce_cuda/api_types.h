@@ -210,6 +210,15 @@ struct cudaPointerAttributes {
   long reserved[8];  // CUDA 13 writes them, CUDA 12 does not: room for both
 };
 
+// The same kernel on a stream of each device; CUDA 13 has it no longer.
+struct cudaLaunchParams {
+  void* func;
+  dim3 gridDim, blockDim;
+  void** args;
+  size_t sharedMem;
+  cudaStream_t stream;
+};
+enum { cudaCooperativeLaunchMultiDeviceNoPreSync = 1, cudaCooperativeLaunchMultiDeviceNoPostSync = 2 };
 struct cudaMemLocation {
   enum cudaMemLocationType type;
   int id;

@@ -87,6 +87,7 @@ CUresult cuKernelGetAttribute(int* value, int attribute, cudaKernel_t kernel, CU
 CUresult cuKernelGetFunction(cudaKernel_t* function, cudaKernel_t kernel);
 CUresult cuKernelSetAttribute(cudaFuncAttribute attribute, int value, cudaKernel_t kernel, CUdevice device);
 CUresult cuKernelSetCacheConfig(cudaKernel_t kernel, int preference, CUdevice device);
+CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* list, unsigned count, unsigned flags);
 CUresult cuLaunchCooperativeKernel(cudaKernel_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                                    unsigned by, unsigned bz, unsigned shared, cudaStream_t stream, void** parameters);
 CUresult cuLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data);

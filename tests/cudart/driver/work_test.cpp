@@ -127,6 +127,16 @@ TEST_F(DriverWork, LaunchesInEveryForm) {
   CUlaunchConfig config{1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, 0};
   OK(cuLaunchKernelEx(&config, f, arguments, nullptr));
   EXPECT_EQ(first(), 4u);
+  cudaStream_t stream = nullptr;
+  OK(cuStreamCreate(&stream, 0));
+  CUDA_LAUNCH_PARAMS on_device{f, 1, 1, 1, 1, 1, 1, 0, stream, arguments};
+  OK(cuLaunchCooperativeKernelMultiDevice(&on_device, 1, 0));
+  EXPECT_EQ(first(), 8u);
+  EXPECT_EQ(cuLaunchCooperativeKernelMultiDevice(&on_device, 2, 0), CUDA_ERROR_INVALID_VALUE) << "there is one device";
+  on_device.hStream = nullptr;
+  EXPECT_EQ(cuLaunchCooperativeKernelMultiDevice(&on_device, 1, 0), CUDA_ERROR_INVALID_HANDLE) << "the default stream";
+  EXPECT_EQ(first(), 8u);
+  OK(cuStreamDestroy_v2(stream));
   static int called;
   called = 0;
   OK(cuLaunchHostFunc(nullptr, [](void* data) { called += *static_cast<int*>(data); }, &factor));
