@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "record/format.h"
+#include "record/process.h"
 
 namespace coalesce::record {
 
@@ -37,10 +38,10 @@ void File::open(const std::string& path) {
   }
   device_ = info.st_dev;
   number_ = info.st_ino;
-  owner_ = getpid();
+  owner_ = this_process();
 }
 
-bool File::active() const { return is_open() && getpid() == owner_; }
+bool File::active() const { return is_open() && this_process() == owner_; }
 
 void File::write(std::string_view line) {
   if (!is_open()) return;

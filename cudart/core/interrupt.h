@@ -2,14 +2,12 @@
 // done.
 #pragma once
 
-#include <signal.h>
-
 #include "machine/machine.h"
 
 namespace coalesce::cudart {
 
 // While it lives, SIGINT and SIGTERM stop the machine's running launch. Signals that the program handles or ignores
-// itself are left alone.
+// itself are left alone. The handlers stay: at other times they do as the default does. Under the runtime's lock.
 class InterruptGuard {
  public:
   explicit InterruptGuard(machine::Machine& machine);
@@ -17,12 +15,8 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  // Restores the program's handling. Returns the signal that came, or 0.
+  // Returns the signal that came, or 0.
   int release();
-
- private:
-  struct sigaction before_[2];
-  bool installed_[2] = {false, false};
 };
 
 // Ends the process as `signal` does by default.

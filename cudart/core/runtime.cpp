@@ -11,6 +11,7 @@
 #include "cudart/core/registry.h"
 #include "machine/execute/native.h"
 #include "native/tier/engine.h"
+#include "record/process.h"
 
 namespace coalesce::cudart {
 namespace {
@@ -100,14 +101,14 @@ cudaError_t Runtime::context() {
       std::fprintf(stderr, "coalesce: error: cannot start the machine: %s\n", e.what());
       return cudaErrorInitializationError;
     }
-    owner_ = getpid();
+    owner_ = record::this_process();
     machine_->memory().use(number_);
     if (config().check)
       check_ = std::make_unique<HostCheck>(*machine_, mutex, [](const machine::Diagnostic& d) {
         if (config().record.empty()) show(d);
         runtime().record().diagnostic(d);
       });
-  } else if (getpid() != owner_) {
+  } else if (record::this_process() != owner_) {
     return cudaErrorInitializationError;  // as CUDA does in a child forked after first use
   }
   DeviceState& state = states_[number_];
@@ -124,7 +125,7 @@ void Runtime::use(unsigned number) {
 
 // Memory and modules of one of several devices end, and all access between it and its peers.
 void Runtime::reset_one() {
-  if (machine_ && getpid() != owner_) return;
+  if (machine_ && record::this_process() != owner_) return;
   registry_->unload();
   std::vector<uint64_t> gone;
   if (machine_) {
@@ -138,8 +139,8 @@ void Runtime::reset_one() {
 
 void Runtime::reset() {
   if (devices() > 1) return reset_one();
-  objects_.clear();                            // graphs give their memory back to the machine that is still there
-  if (machine_ && getpid() != owner_) return;  // a forked child: there are no threads to end here
+  objects_.clear();  // graphs give their memory back to the machine that is still there
+  if (machine_ && record::this_process() != owner_) return;  // a forked child: there are no threads to end here
   if (check_) check_->report_refused();
   check_.reset();
   registry_->unload();
@@ -172,7 +173,7 @@ bool Runtime::goes_on() {
 
 void Runtime::end_beside() {
   const std::shared_ptr<Beside> launch = beside();
-  if (launch && getpid() == owner_ && !launch->ends()) {
+  if (launch && record::this_process() == owner_ && !launch->ends()) {
     std::fprintf(stderr, "coalesce: warning: the program has ended and a kernel still waits: it is stopped\n");
     machine_->interrupt();
   }
@@ -182,7 +183,7 @@ void Runtime::end_beside() {
 void Runtime::finish_beside() {
   const std::shared_ptr<Beside> launch = beside();
   if (!launch) return;
-  if (getpid() != owner_) return leave_beside(nullptr);  // a forked child: the thread is not here
+  if (record::this_process() != owner_) return leave_beside(nullptr);  // a forked child: the thread is not here
   if (const cudaError_t error = launch->finish(); error != cudaSuccess) fail(error);
   leave_beside(nullptr);
 }

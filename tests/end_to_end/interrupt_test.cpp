@@ -56,6 +56,39 @@ int main(int argc, char**) {
   EXPECT_EQ(json["launches"][0]["counters"]["global_store_sectors"], 4);  // 32 lanes of 4 bytes
 }
 
+// Between launches a signal does what it does without us: it ends the program, or calls the program's handler.
+TEST(Interrupts, BetweenLaunches) {
+  const Workplace here;
+  here.write("x.cu", R"(#include <cuda_runtime.h>
+#include <signal.h>
+#include <unistd.h>
+#include <cstdio>
+#include <cstring>
+__global__ void quick(int* out) { out[threadIdx.x] = threadIdx.x; }
+int main(int argc, char** argv) {
+  int* out;
+  cudaMalloc(&out, 256);
+  quick<<<1, 32>>>(out);
+  cudaDeviceSynchronize();
+  if (std::strcmp(argv[1], "own") == 0) signal(SIGTERM, [](int) { _exit(7); });
+  std::fclose(std::fopen("ready", "w"));
+  while (std::strcmp(argv[1], "compile") != 0) pause();
+})");
+  ASSERT_EQ(here.coalesce({"--compiler", "clang", "x.cu", "compile"}).code, 0);
+  for (const auto& [word, code] : {std::pair("default", 128 + SIGTERM), std::pair("own", 7)}) {
+    std::filesystem::remove(here.write("ready", ""));
+    const pid_t child = here.start({kCommand, "run", "--json", "json", "--compiler", "clang", "x.cu", word});
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!here.exists("ready") && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ASSERT_EQ(kill(-child, SIGTERM), 0);
+    EXPECT_EQ(here.finish(child).code, code) << word;
+    const auto json = here.json();
+    ASSERT_TRUE(json.contains("launches")) << json;
+    EXPECT_EQ(json["launches"].size(), 1u);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(SignalTo, InterruptTest, testing::Combine(testing::Bool(), testing::Values(SIGINT, SIGTERM)),
                          [](const auto& test) {
                            return std::string(std::get<0>(test.param) ? "TheGroup" : "TheCommand") +
