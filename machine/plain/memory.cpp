@@ -38,8 +38,8 @@ std::byte* find(Warp& w, Space space, Access access, uint64_t address, uint32_t 
       if (address + bytes > size) {
         if (address > kClusterOffset) {
           const uint32_t rank = rank_of(w.block->rank, static_cast<uint32_t>(address));
-          check_alignment(access, bytes, address, lane);
-          if (std::byte* const there = w.block->cluster->find(rank, address & kClusterOffset, bytes)) return there;
+          std::byte* const there = w.block->cluster->find(rank, address & kClusterOffset, bytes);
+          if (there) return check_alignment(access, bytes, address, lane), there;
           if (rank < w.block->cluster->size())
             fault(Fault::illegal_address, access, bytes, address, lane,
                   " is outside the shared memory of the cluster's block of rank " + std::to_string(rank) +
