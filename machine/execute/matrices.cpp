@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "machine/execute/ops/tensor.h"
+#include "machine/execute/ops/tensor_registers.h"
 #include "machine/execute/warp.h"
 
 namespace coalesce::machine {
@@ -13,9 +14,12 @@ namespace {
 using Words = std::array<uint32_t, kLanes>;  // a register of all lanes
 using Row = std::array<uint16_t, 8>;         // of a matrix of 16-bit elements
 
-void write(Warp& w, Slot slot, const Words& words) {
+void write(Warp& w, Slot slot, const uint32_t* words) {
   uint32_t* to = w.at<uint32_t>(slot);
-  for (uint32_t m = w.active; m; m &= m - 1) to[lowest(m)] = words[lowest(m)];
+  if (w.active == ~0u)
+    std::memcpy(to, words, sizeof(Words));
+  else
+    for (uint32_t m = w.active; m; m &= m - 1) to[lowest(m)] = words[lowest(m)];
 }
 
 uint16_t half_of(uint32_t word, uint32_t which) { return static_cast<uint16_t>(word >> 16 * which); }
@@ -43,13 +47,16 @@ std::array<Row, 8> rows_of(const uint32_t* words, bool transposed) {
 // The one source is what each lane has loaded.
 void spread(const LaneOp& op, Warp& w) {
   const auto* loaded = w.at<std::array<Row, kLanes>>(op.sources[0]);
-  std::vector<Words> out;
+  std::array<Words, 4> out;  // a target may lie where the source does
   for (uint32_t i = 0; i < op.matrix->count; ++i) {
     std::array<Row, 8> rows;
-    for (uint32_t r = 0; r < 8; ++r) rows[r] = (*loaded)[8 * i + r];
-    out.push_back(tile_from(rows, op.matrix->transposed));
+    std::memcpy(&rows, loaded->data() + 8 * i, sizeof rows);
+    if (op.matrix->transposed)
+      out[i] = tile_from(rows, true);
+    else
+      std::memcpy(&out[i], &rows, sizeof rows);  // a row's words are four lanes'
   }
-  for (uint32_t i = 0; i < op.matrix->count; ++i) write(w, op.targets[i], out[i]);
+  for (uint32_t i = 0; i < op.matrix->count; ++i) write(w, op.targets[i], out[i].data());
 }
 
 void gather(const LaneOp& op, Warp& w) {
@@ -71,11 +78,11 @@ void describe(const LaneOp& op, Warp& w) {
                    along_k = f.own_rows ? tile / 2 : tile % 2;
     at[l] = described_address(descriptor[l], f.transposed, major, along_k, l % 8);
   }
-  write(w, op.targets[0], at);
+  write(w, op.targets[0], at.data());
 }
 
 void transpose(const LaneOp& op, Warp& w) {
-  write(w, op.targets[0], tile_from(rows_of(w.at<uint32_t>(op.sources[0]), false), true));
+  write(w, op.targets[0], tile_from(rows_of(w.at<uint32_t>(op.sources[0]), false), true).data());
 }
 
 // A factor's elements, row by row, from the registers of its tiles.
@@ -105,7 +112,22 @@ void each_sum(const MatrixForm& f, CellType cell, const Slot* slots, uint64_t* s
       }
 }
 
+// As multiply_tiles, where registers can be multiplied as they are.
+bool multiply_as_vectors(const LaneOp& op, Warp& w) {
+  const MatrixForm& f = *op.matrix;
+  if (!takes_registers(f)) return false;
+  const uint32_t along_k = f.k / (4 * run_of(f.left)), lefts = 2 * along_k, rights = f.n / 8 * along_k,
+                 sums = f.n / 8 * 2 * registers_of_sums(f.addend);
+  std::array<const uint32_t*, kMostFactorRegisters + kMostSumRegisters> from;
+  for (uint32_t i = 0; i < lefts + rights + sums; ++i) from[i] = w.at<uint32_t>(op.sources[i]);
+  std::array<uint32_t[kLanes], kMostSumRegisters> out;
+  if (!multiply_registers(f, from.data(), from.data() + lefts, from.data() + lefts + rights, out.data())) return false;
+  for (uint32_t i = 0; i < sums; ++i) write(w, op.targets[i], out[i]);
+  return true;
+}
+
 void multiply_tiles(const LaneOp& op, Warp& w) {
+  if (multiply_as_vectors(op, w)) return;
   const MatrixForm& f = *op.matrix;
   const uint32_t lefts = f.sparse ? f.k / 2 : f.k;
   const std::vector<Tile> left = left_tiles(f.m, lefts, f.left), right = right_tiles(f.n, f.k, f.right);

@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <tuple>
+
+#include "machine/execute/ops/tensor_registers.h"
 
 namespace coalesce::machine {
 namespace tensors {
@@ -141,6 +145,122 @@ TEST(TensorSum, RandomOnesFollowTheRule) {
         ASSERT_EQ(computed(cell, a, b, c, result), sum == 0 ? 0 : expected) << n;
       }
     }
+  }
+}
+
+// Registers of random numbers, by vectors, beside the rule for each sum.
+struct Registers {
+  MatrixForm form;
+  std::vector<uint32_t> words;  // of left, right, sums: 32 a register
+  std::size_t lefts, rights, sums;
+
+  explicit Registers(const MatrixForm& f)
+      : form(f),
+        lefts(left_tiles(f.m, f.k, f.left).size()),
+        rights(right_tiles(f.n, f.k, f.right).size()),
+        sums(sum_tiles(f.m, f.n).size() * registers_of_sums(f.addend)) {
+    words.resize((lefts + rights + sums) * 32);
+  }
+  uint32_t factor(bool right, uint32_t row, uint32_t k) const {
+    const auto tiles = right ? right_tiles(form.n, form.k, form.right) : left_tiles(form.m, form.k, form.left);
+    const uint32_t run = run_of(form.left);
+    for (std::size_t t = 0; t < tiles.size(); ++t) {
+      const uint32_t r = row - tiles[t].row, c = k - tiles[t].column;
+      if (r < 8 && c < 4 * run)
+        return words[((right ? lefts : 0) + t) * 32 + r * 4 + c / run] >> c % run * 16 & (run == 1 ? ~0u : 0xffffu);
+    }
+    return 0;
+  }
+  uint32_t sum(const uint32_t* from, uint32_t row, uint32_t column) const {
+    const std::vector<Tile> tiles = sum_tiles(form.m, form.n);
+    for (std::size_t t = 0; t < tiles.size(); ++t) {
+      const uint32_t r = row - tiles[t].row, c = column - tiles[t].column, lane = r * 4 + c / 2;
+      if (r >= 8 || c >= 8) continue;
+      return form.result == CellType::f16 ? from[t * 32 + lane] >> c % 2 * 16 & 0xffff
+                                          : from[(2 * t + c % 2) * 32 + lane];
+    }
+    return 0;
+  }
+  bool multiply(std::vector<uint32_t>& to) const {
+    std::vector<const uint32_t*> from;
+    for (std::size_t i = 0; i < words.size(); i += 32) from.push_back(words.data() + i);
+    to.resize(sums * 32);
+    return multiply_registers(form, from.data(), from.data() + lefts, from.data() + lefts + rights,
+                              reinterpret_cast<uint32_t(*)[32]>(to.data()));
+  }
+};
+
+MatrixForm form_of(CellType cell, CellType sum, uint16_t n, uint16_t k, uint16_t block, bool negative) {
+  MatrixForm f;
+  f.action = MatrixForm::Action::multiply;
+  f.m = 16, f.n = n, f.k = k, f.block = block;
+  f.left = f.right = cell, f.addend = f.result = sum, f.negative = negative;
+  return f;
+}
+
+TEST(TensorRegisters, FollowTheRule) {
+  std::mt19937 random(31);
+  const MatrixForm forms[] = {
+      form_of(CellType::f16, CellType::f32, 8, 16, 16, false), form_of(CellType::f16, CellType::f16, 8, 8, 8, false),
+      form_of(CellType::f16, CellType::f16, 24, 16, 16, true), form_of(CellType::bf16, CellType::f32, 16, 16, 16, true),
+      form_of(CellType::tf32, CellType::f32, 8, 8, 4, false),  form_of(CellType::tf32, CellType::f32, 16, 8, 8, true)};
+  for (const MatrixForm& f : forms)
+    for (int round = 0; round < 60; ++round) {
+      ASSERT_TRUE(takes_registers(f));
+      Registers r(f);
+      const uint32_t spread = 1 + random() % 20;
+      for (std::size_t i = 0; i < r.words.size(); ++i) {
+        const bool half = i / 32 < r.lefts + r.rights ? f.left == CellType::f16 : f.addend == CellType::f16;
+        const bool wide = i / 32 < r.lefts + r.rights ? f.left == CellType::tf32 : f.addend == CellType::f32;
+        const auto top = [&] { return half ? random() % 31 : random() % 8 ? 127 - spread / 2 + random() % spread : 0; };
+        uint32_t word = static_cast<uint32_t>(random());
+        if (half)
+          word = (word & 0x83ff83ff) | static_cast<uint32_t>(top() << 10 | top() << 26);
+        else if (wide)
+          word = static_cast<uint32_t>((word & 0x807fffff) | top() << 23);
+        else
+          word = static_cast<uint32_t>((word & 0x807f807f) | top() << 7 | top() << 23);
+        if (!half && (word & 0x7f800000) == 0) word &= ~0x7fffffu;  // subnormal ones are not for vectors
+        if (!half && !wide && (word & 0x7f80) == 0) word &= ~0x7fu;
+        r.words[i] = word;
+      }
+      std::vector<uint32_t> got;
+      ASSERT_TRUE(r.multiply(got));
+      for (uint32_t m = 0; m < 16; ++m)
+        for (uint32_t n = 0; n < f.n; ++n) {
+          uint32_t expected = r.sum(r.words.data() + (r.lefts + r.rights) * 32, m, n);
+          for (uint32_t first = 0; first < f.k; first += f.block) {
+            std::vector<Number> a, b;
+            for (uint32_t k = first; k < first + f.block; ++k) {
+              a.push_back(number_of(f.left, r.factor(false, m, k)));
+              if (f.negative) a.back().value = -a.back().value;
+              b.push_back(number_of(f.right, r.factor(true, n, k)));
+            }
+            int exponent = 0;
+            const double sum = rule(a, b, number_of(f.result, expected), &exponent);
+            expected = sum == 0 ? 0 : f.result == CellType::f16 ? as_half(sum, exponent) : as_single(sum, exponent);
+          }
+          ASSERT_EQ(r.sum(got.data(), m, n), expected) << m << ", " << n << ", " << round;
+        }
+    }
+}
+
+TEST(TensorRegisters, LeaveExtremesToOthers) {
+  for (const auto& [cell, sum, word, where] : {std::tuple{CellType::f16, CellType::f32, 0x7c00u, 0},
+                                               {CellType::f16, CellType::f16, 0xfe000000u, 1},
+                                               {CellType::bf16, CellType::f32, 0x00000001u, 0},
+                                               {CellType::bf16, CellType::f32, 0x7f7f0000u, 1},
+                                               {CellType::tf32, CellType::f32, 0x00800000u, 1},
+                                               {CellType::tf32, CellType::f32, 0x7f800000u, 2},
+                                               {CellType::f16, CellType::f32, 0x00000001u, 2},
+                                               {CellType::f16, CellType::f16, 0x7c00u, 2}}) {
+    const uint16_t k = cell == CellType::tf32 ? 8 : 16;
+    Registers r(form_of(cell, sum, 8, k, k, false));
+    std::vector<uint32_t> got;
+    EXPECT_TRUE(r.multiply(got)) << "zeros";
+    EXPECT_EQ(std::count(got.begin(), got.end(), 0u), static_cast<std::ptrdiff_t>(got.size()));
+    r.words[(where == 0 ? 0 : where == 1 ? r.lefts : r.lefts + r.rights) * 32 + 5] = word;
+    EXPECT_FALSE(r.multiply(got)) << word;
   }
 }
 
