@@ -1,4 +1,6 @@
 // Texture and surface objects: arrays or memory, and how kernels read them. One level of detail; no colour spaces.
+#include "cudart/api/texture.h"
+
 #include <cstring>
 #include <unordered_map>
 
@@ -73,7 +75,6 @@ cudaError_t reading(const cudaTextureDesc& d, machine::Texture& t) {
   t.normalised = d.normalizedCoords != 0;
   t.fractions = d.readMode == cudaReadModeNormalizedFloat && t.kind != machine::TexelKind::real;
   if (t.fractions && t.channel_bytes == 4) return cudaErrorInvalidNormSetting;
-  if (t.linear && t.kind != machine::TexelKind::real && !t.fractions) return cudaErrorInvalidFilterSetting;
   return cudaSuccess;
 }
 
@@ -111,8 +112,8 @@ size_t texture_desc_bytes() {
 
 }  // namespace
 
-COALESCE_API cudaError_t cudaCreateTextureObject(unsigned long long* handle, const cudaResourceDesc* resource,
-                                                 const cudaTextureDesc* texture, const void* view) {
+cudaError_t create_texture(unsigned long long* handle, const cudaResourceDesc* resource, const cudaTextureDesc* texture,
+                           const void* view, bool mixes_integers) {
   static std::atomic<bool> said{false};
   if (handle == nullptr || resource == nullptr || texture == nullptr) return note(cudaErrorInvalidValue);
   if (view != nullptr) return refuse("cudaCreateTextureObject with a resource view", said);
@@ -122,10 +123,17 @@ COALESCE_API cudaError_t cudaCreateTextureObject(unsigned long long* handle, con
     machine::Texture t;
     if (const cudaError_t error = texels(*resource, t); error != cudaSuccess) return error;
     if (const cudaError_t error = reading(*texture, t); error != cudaSuccess) return error;
+    if (t.linear && t.kind != machine::TexelKind::real && !t.fractions && !mixes_integers)
+      return cudaErrorInvalidFilterSetting;
     Object object{*resource};
     std::memcpy(&object.texture, texture, texture_desc_bytes());
     return keep(r, handle, t, object);
   });
+}
+
+COALESCE_API cudaError_t cudaCreateTextureObject(unsigned long long* handle, const cudaResourceDesc* resource,
+                                                 const cudaTextureDesc* texture, const void* view) {
+  return create_texture(handle, resource, texture, view, false);
 }
 COALESCE_API cudaError_t cudaCreateSurfaceObject(unsigned long long* handle, const cudaResourceDesc* resource) {
   if (handle == nullptr || resource == nullptr || resource->resType != cudaResourceTypeArray) {

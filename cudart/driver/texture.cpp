@@ -1,4 +1,6 @@
 // Arrays, texture objects and surface objects: the runtime's, described in the driver's words.
+#include "cudart/api/texture.h"
+
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -116,7 +118,7 @@ COALESCE_API CUresult cuTexObjectCreate(unsigned long long* texture, const CUDA_
   const bool as_fractions = (how->flags & CU_TRSF_READ_AS_INTEGER) == 0 && holds_integers(*resource, same);
   t.readMode = as_fractions ? cudaReadModeNormalizedFloat : 0;
   t.maxAnisotropy = how->maxAnisotropy;
-  return in_context([&] { return cudaCreateTextureObject(texture, &same, &t, view); });
+  return in_context([&] { return create_texture(texture, &same, &t, view, true); });
 }
 COALESCE_API CUresult cuTexObjectDestroy(unsigned long long texture) {
   return after_init([&] { return cudaDestroyTextureObject(texture); });

@@ -95,4 +95,11 @@ float mix_fractions(std::span<const int32_t> texels, std::span<const uint32_t> w
   return std::max(-1.f, static_cast<float>((sum + 128) >> 8) / (is_signed ? 32767.f : 65535.f));
 }
 
+// Rounded once, halves upwards; those of four bytes are cut downwards.
+int64_t mix_integers(std::span<const int64_t> texels, std::span<const uint32_t> weights, unsigned bytes) {
+  int64_t sum = bytes == 4 ? 0 : 128;
+  for (std::size_t k = 0; k < texels.size(); ++k) sum += texels[k] * weights[k];
+  return sum >> 8;
+}
+
 }  // namespace coalesce::machine

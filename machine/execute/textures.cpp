@@ -127,11 +127,18 @@ Texel interpolated(const Texture& t, Place p) {
   }
   Texel out{};
   for (unsigned c = 0; c < t.channels; ++c) {
+    const auto used = std::span(weights).first(corners);
+    if (t.kind != TexelKind::real && !t.fractions) {
+      std::array<int64_t, 8> whole;
+      for (unsigned k = 0; k < corners; ++k)
+        whole[k] = t.kind == TexelKind::signed_integer ? static_cast<int32_t>(around[k][c]) : int64_t{around[k][c]};
+      out[c] = static_cast<uint32_t>(mix_integers(std::span(whole).first(corners), used, t.channel_bytes));
+      continue;
+    }
     std::array<float, 8> reals;
     std::array<int32_t, 8> integers;
     for (unsigned k = 0; k < corners; ++k)
       reals[k] = std::bit_cast<float>(around[k][c]), integers[k] = static_cast<int32_t>(around[k][c]);
-    const auto used = std::span(weights).first(corners);
     out[c] =
         std::bit_cast<uint32_t>(t.fractions ? mix_fractions(std::span(integers).first(corners), used, t.channel_bytes,
                                                             t.kind == TexelKind::signed_integer)

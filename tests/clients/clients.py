@@ -31,6 +31,7 @@ CAUSES = [
     ("BINARY_ADD|test_invalid_array_type", "expects an older Python or NumPy"),
     ("undersubscribe", "needs more memory"),
     ("test_struct_model_type_arr|test_type_with_struct_data_model", "writes past its array; the error lasts"),
+    ("right, then ffmpeg ends with", "is right, then ffmpeg calls a device that it has freed"),
     ("cudaGetExportTable", "asks for private tables of NVIDIA's driver"),
 ]
 

@@ -43,13 +43,28 @@ def nearest(plane, width, height):
     return at(plane, np.floor(y).astype(int), np.floor(x).astype(int))
 
 
+def between(plane, y, x):
+    """Linear filter of integers, bit by bit as an H100 was measured: weights in 256ths, halves upwards."""
+    def place(coordinate, size):
+        whole = np.floor((coordinate.astype(float) - 0.5) * 256 + 0.5).astype(int)
+        texel, part = whole >> 8, whole & 255
+        return np.clip(texel, 0, size - 1), np.where((texel < 0) | (texel >= size - 1), 0, part)
+
+    (column, right), (row, low) = place(x, plane.shape[1]), place(y, plane.shape[0])
+    right, low = right[None, :], low[:, None]
+    far = (right * low + 128) >> 8
+    near = ((256 - right) * (256 - low) + 128) >> 8
+    weights = {(0, 0): near, (1, 0): right - far, (0, 1): 256 - right - near, (1, 1): far}
+    return (sum(at(plane, row + b, column + a) * w for (a, b), w in weights.items()) + 128) >> 8
+
+
 def smaller(plane, width, height):
-    """Mean of four texels around each place, as far away as the scale asks for."""
+    """Mean of four places around each, as far away as the scale asks for."""
     x, across = positions(plane.shape[1], width)
     y, down = positions(plane.shape[0], height)
     weights = [np.clip(np.float32(0.5) * (scale - np.float32(1)), np.float32(0), np.float32(1)) for scale in (across, down)]
     dx, dy = (w / (np.float32(0.5) + w) for w in weights)
-    total = sum(at(plane, np.floor(y + b).astype(int), np.floor(x + a).astype(int)) for a in (-dx, dx) for b in (-dy, dy))
+    total = sum(between(plane, y + b, x + a) for a in (-dx, dx) for b in (-dy, dy))
     return (total + 2) >> 2
 
 
@@ -195,9 +210,16 @@ def run(coalesce):
                  "-pix_fmt", "yuv420p", "-s", f"{WIDTH}x{HEIGHT}", "-r", "5", "-i", source, "-filter_complex",
                  f"hwupload_cuda,{text},hwdownload,format={form}", "-fps_mode", "passthrough", "-f", "rawvideo", out],
                 stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
-            why = (done.stderr.strip().splitlines() or ["no word"])[0][:200] if done.returncode or "failed" in done.stderr else None
-            if why is None:
+            lines = done.stderr.strip().splitlines()
+            if os.path.exists(out) and os.path.getsize(out) and not lines:
                 with open(out, "rb") as file:
                     why = judged(planes(file.read(), width, height, count), definition(frames))
+                # ffmpeg 5.1 frees the device, and then calls it in thumbnail_cuda's end: the order of its own references.
+                if why is None and done.returncode:
+                    why = f"right, then ffmpeg ends with {done.returncode}"
+            else:
+                why = (lines or ["no output"])[0][:200]
             outcomes[name] = ["fail", why] if why else ["pass", ""]
+            if os.path.exists(out):
+                os.unlink(out)
         return outcomes

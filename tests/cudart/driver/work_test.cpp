@@ -296,7 +296,7 @@ TEST_F(DriverWork, TexturesSurfacesAndArrays) {
 	.reg .b64 %rd<3>;
 	ld.param.u64 %rd1, [t];
 	ld.param.u64 %rd2, [to];
-	mov.f32 %f1, 0f3FC00000;
+	mov.f32 %f1, 0f3FE00000;
 	tex.2d.v4.u32.f32 {%r1, %r2, %r3, %r4}, [%rd1, {%f1, %f1}];
 	st.global.u32 [%rd2], %r1;
 	ret;
@@ -311,8 +311,16 @@ TEST_F(DriverWork, TexturesSurfacesAndArrays) {
   const float fraction = 1;
   unsigned bits = 0;
   std::memcpy(&bits, &fraction, 4);
-  for (const auto& [flags, expected] : {std::pair(CU_TRSF_READ_AS_INTEGER, 255u), std::pair(0u, bits)}) {
+  struct Case {
+    unsigned flags;
+    int filter;
+    unsigned expected;
+  };
+  // At 1.75 in the last row: three quarters of 255 and one of 1 for the linear filter, 191.5, which is rounded up.
+  for (const auto& [flags, filter, expected] :
+       {Case{CU_TRSF_READ_AS_INTEGER, 0, 255u}, Case{0u, 0, bits}, Case{CU_TRSF_READ_AS_INTEGER, 1, 192u}}) {
     CUDA_TEXTURE_DESC how{};
+    how.filterMode = filter;
     how.flags = flags;
     unsigned long long texture = 0;
     OK(cuTexObjectCreate(&texture, &resource, &how, nullptr));

@@ -192,5 +192,23 @@ TEST(Filter, SpecialValues) {
   EXPECT_EQ(mix_reals(texels, first, false), 3.f);
 }
 
+// An H100 gave these, for textures of cuTexObjectCreate: halves go upwards, integers of four bytes downwards.
+TEST(Filter, IntegersReadAsTheyAre) {
+  struct Case {
+    std::vector<int64_t> texels;
+    std::vector<uint32_t> parts;
+    unsigned bytes;
+    int64_t result;
+  };
+  for (const Case& c :
+       {Case{{60, 94}, {8}, 1, 61}, Case{{60, 94}, {64}, 1, 69}, Case{{24124, -19327}, {128}, 2, 2399},
+        Case{{24124, -19327}, {144}, 2, -317}, Case{{-128, 71, -16, -19}, {176, 104}, 1, -2},
+        Case{{71, -50, -19, -48}, {232, 152}, 1, -42}, Case{{-28986, -23804, -16178, -22931}, {168, 24}, 2, -25130},
+        Case{{3028377148, 2395364876}, {8}, 4, 3008595514}, Case{{-1266590148, -1899602420}, {8}, 4, -1286371782}}) {
+    const auto weights = filter_weights(c.parts);
+    EXPECT_EQ(mix_integers(c.texels, std::span(weights).first(c.texels.size()), c.bytes), c.result) << c.texels[0];
+  }
+}
+
 }  // namespace
 }  // namespace coalesce::machine::test
