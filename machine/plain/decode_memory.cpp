@@ -117,11 +117,14 @@ void Decoder::load_store() {
   }
   for (unsigned k = 0; k < m.count; ++k) {
     const ptx::Operand& o = vector ? what.elements[k] : what;
+    const ptx::Type of = o.kind == OK::reg ? f_.registers[static_cast<std::size_t>(o.reg)].type : type;
+    if (is_store && ptx::is_part_of_real(type, of))
+      return unknown("'" + in_->mnemonic + "' cannot store a part of a register of real numbers");
+    if (!ptx::is_of_one_kind(type, of))
+      return unknown("'" + in_->mnemonic + "' does not take a register of type ." + std::string(ptx::name_of(of)));
     if (is_store) {
-      if (o.kind == OK::reg && ptx::is_part_of_real(type, f_.registers[static_cast<std::size_t>(o.reg)].type))
-        return unknown("'" + in_->mnemonic + "' cannot store a part of a register of real numbers");
       op_->in.push_back(source(o, std::max<uint8_t>(2, m.width)));
-      if (o.negated) return unknown();
+      if (o.negated || (o.kind == OK::reg && op_->in.back().bytes < m.width)) return unknown();
     } else {
       op_->out.push_back(dest(o, m.sign_extend));
       const Dest& d = op_->out.back();

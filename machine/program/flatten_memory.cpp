@@ -193,17 +193,21 @@ void Flattener::load_store(bool is_store) {
   op.sign_extend = ptx::name_of(type).starts_with("s");
   for (std::size_t k = 0; k < count; ++k) {
     const ptx::Operand& v = count > 1 ? what.elements[k] : what;
+    const ptx::Type of =
+        v.kind == Operand::reg ? frame_->function->registers[static_cast<std::size_t>(v.reg)].type : type;
+    if (is_store && ptx::is_part_of_real(type, of))
+      return unknown("'" + in_->mnemonic + "' cannot store a part of a register of real numbers");
+    if (!ptx::is_of_one_kind(type, of))
+      return unknown("'" + in_->mnemonic + "' does not take a register of type ." + std::string(ptx::name_of(of)));
     if (is_store) {
-      if (v.kind == Operand::reg &&
-          ptx::is_part_of_real(type, frame_->function->registers[static_cast<std::size_t>(v.reg)].type))
-        return unknown("'" + in_->mnemonic + "' cannot store a part of a register of real numbers");
       // A store reads the low bytes of a register as wide or wider than the type.
       Value stored = v.kind == Operand::reg && !v.negated
                          ? Value::of(frame_->registers[static_cast<std::size_t>(v.reg)])
                          : value(v, element_of_bytes(width));
       op.value_bytes[k] =
           static_cast<uint8_t>(stored.is_reg() ? bytes_of(out_.registers[stored.reg].element) : std::max(2u, width));
-      if (stored.is_reg() && out_.registers[stored.reg].element == Element::pred) return unknown();
+      if (stored.is_reg() && (out_.registers[stored.reg].element == Element::pred || op.value_bytes[k] < width))
+        return unknown();
       op.values[k] = stored;
     } else {
       uint32_t r;

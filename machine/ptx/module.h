@@ -101,6 +101,15 @@ inline bool is_part_of_real(Type stored, Type of_register) {
   return (of_register == Type::f32 || of_register == Type::f64) && size_of(stored) < size_of(of_register);
 }
 
+// False if ld and st of type `moved` do not take such a register: integers and real numbers do not mix; bits go with
+// all (ptxas 13.0, tests/truth/registers.txt). Sizes are another matter.
+inline bool is_of_one_kind(Type moved, Type of_register) {
+  const auto is_integer = [](Type t) { return t >= Type::u8 && t <= Type::s64; };
+  const auto is_real = [](Type t) { return t >= Type::f16 && t <= Type::f64; };
+  if (is_real(moved) && is_real(of_register)) return moved == of_register;
+  return !(is_integer(moved) && is_real(of_register)) && !(is_real(moved) && is_integer(of_register));
+}
+
 // A place in an initialiser that holds the address of a symbol.
 struct Relocation {
   uint64_t at = 0;  // byte offset in the variable

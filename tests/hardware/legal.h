@@ -57,11 +57,9 @@ inline std::string cleared(const std::string& declarations) {
   return text.empty() ? text : text + "  bar.sync 0;\n";
 }
 
-// The kernel as ptxas takes it, which the machine's reader does not ask for: registers of bits wherever integers and
-// floats share them, special registers as operands of `mov` only. And %warpid from the thread's indices: hardware gives
-// a warp's slot.
+// The kernel as ptxas takes it, which the machine's reader does not ask for: special registers as operands of `mov`
+// only. And %warpid from the thread's indices: hardware gives a warp's slot.
 inline GeneratedKernel legal(GeneratedKernel k) {
-  replace(k.ptx, ".reg .f32 %f<6>;", ".reg .b32 %f<6>;");
   const std::size_t entry = k.ptx.find(".visible .entry"), first = k.ptx.find("\n  ", entry) + 1;
   std::string body = k.ptx.substr(first);
   for (const char* const name : {"laneid", "warpid", "tid.x", "tid.y", "tid.z", "ntid.x", "ntid.y", "ctaid.x"}) {

@@ -57,7 +57,7 @@ GeneratedKernel Generator::make() {
           ")\n{\n"
           ".reg .pred %p<16>;\n.reg .b32 %u<8>;\n.reg .b32 %v<12>;\n.reg .b32 %t<16>;\n.reg .b32 %c<" +
           std::to_string(counters_ + 1) +
-          ">;\n.reg .b64 %w<6>;\n.reg .b64 %rd<24>;\n.reg .f32 %f<6>;\n.reg .b32 %me;\n.reg .b32 %all;\n"
+          ">;\n.reg .b64 %w<6>;\n.reg .b64 %rd<24>;\n.reg .b32 %f<6>;\n.reg .b32 %me;\n.reg .b32 %all;\n"
           ".reg .b32 %lk;\n.reg .b64 %la;\n.reg .pred %lp;\n.reg .b16 %h<6>;\n.reg .b128 %q<3>;\n.shared .align 16 "
           ".b32 X[64];\n"
           ".shared .align 16 .b32 A[128];\n.shared .align 16 .b32 B[512];\n.shared .align 4 .b32 S[32];\n.local "

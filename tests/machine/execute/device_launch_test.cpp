@@ -143,6 +143,44 @@ TEST(DeviceLaunches, AttributesAndMemory) {
   EXPECT_EQ(run(with(rows(3)), {zeros<uint32_t>(4)}, one).report.fault, Fault::illegal_address);
 }
 
+// Streams of a kernel must not wait for the host's default stream (cudaStreamNonBlocking, 1). Copies are work; what
+// they read and write must be there.
+TEST(DeviceLaunches, StreamsAndCopies) {
+  const auto with = [](const std::string& body) {
+    std::string text = with_child(body);
+    return text.insert(text.find(".visible .entry"),
+                       ".extern .func (.param .b32 r) __cudaCDP2StreamCreateWithFlags(.param .b64 a, .param .b32 b);\n"
+                       ".extern .func (.param .b32 r) __cudaCDP2MemcpyAsync(.param .b64 a, .param .b64 b, "
+                       ".param .b64 c, .param .b32 d, .param .b64 e);\n");
+  };
+  const auto stream = [](int flags) {
+    return "{\n.param .b64 a;\nst.param.b64 [a], %rd1;\n.param .b32 b;\nst.param.b32 [b], " + std::to_string(flags) +
+           ";\n.param .b32 g;\ncall.uni (g), __cudaCDP2StreamCreateWithFlags, (a, b);\nld.param.b32 %r62, [g];\n}\n"
+           "st.global.u32 [%rd1+12], %r62;\n";
+  };
+  Shape one;
+  one.block = {1, 1, 1};
+  for (const int flags : {0, 1, 2}) {
+    const Ran r = run(with(stream(flags)), {zeros<uint32_t>(4)}, one);
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    EXPECT_EQ(r.read()[3], flags == 2 ? 1u : 0u) << flags << ": cudaErrorInvalidValue, cudaSuccess";
+  }
+  const auto copy = [](const std::string& from, const std::string& to) {
+    return "add.u64 %rd2, %rd1, " + from + ";\nadd.u64 %rd3, %rd1, " + to +
+           ";\n{\n.param .b64 a;\nst.param.b64 [a], %rd3;\n.param .b64 b;\nst.param.b64 [b], %rd2;\n.param .b64 c;\n"
+           "st.param.b64 [c], 8;\n.param .b32 d;\nst.param.b32 [d], 3;\n.param .b64 e;\nst.param.b64 [e], 0;\n"
+           ".param .b32 g;\ncall.uni (g), __cudaCDP2MemcpyAsync, (a, b, c, d, e);\n}\n";
+  };
+  const Ran good = run(with(copy("8", "0")), {zeros<uint32_t>(4)}, one);
+  ASSERT_EQ(good.report.fault, Fault::none) << good.message();
+  ASSERT_EQ(good.report.work.size(), 1u);
+  EXPECT_EQ(good.report.work[0].kind, DeviceWork::Kind::copy);
+  EXPECT_EQ(good.report.work[0].from, good.addresses[0] + 8);
+  EXPECT_EQ(good.report.work[0].to, good.addresses[0]);
+  EXPECT_EQ(run(with(copy("12", "0")), {zeros<uint32_t>(4)}, one).report.fault, Fault::illegal_address);
+  EXPECT_EQ(run(with(copy("0", "12")), {zeros<uint32_t>(4)}, one).report.fault, Fault::illegal_address);
+}
+
 // A buffer of an earlier launch is none.
 TEST(DeviceLaunches, BuffersEndWithTheirLaunch) {
   const std::string buffer = device_launch("child", "1", "32", "0");

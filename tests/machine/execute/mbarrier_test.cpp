@@ -52,6 +52,22 @@ TEST(Mbarrier, PhasesEndWithTheLastArrivalAndTheLastByte) {
   EXPECT_EQ(r.counters().shared_atomic_requests, 0);
 }
 
+// Counts in registers are those of constants.
+TEST(Mbarrier, CountsInRegisters) {
+  for (const bool constant : {true, false}) {
+    const std::string three = constant ? "3" : "%r5", two = constant ? "2" : "%r6";
+    const Ran r = run(with_object("ld.volatile.shared.u32 %r7, [S];\nadd.u32 %r5, %r7, 3;\nadd.u32 %r6, %r7, 2;\n"
+                                  "setp.ne.u32 %p3, %r1, 0;\n@%p3 bra END;\nmbarrier.inval.shared.b64 [B];\n"
+                                  "mbarrier.init.shared.b64 [B], " +
+                                  three + ";\nmbarrier.arrive.shared.b64 _, [B], " + two +
+                                  ";\nmbarrier.arrive.noComplete.shared.b64 %rd8, [B], 1;\n"
+                                  "mbarrier.pending_count.b64 %r10, %rd8;\nEND:\n"),
+                      {zeros<uint32_t>(32)});
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    EXPECT_EQ(r.read()[0], 1u) << constant;
+  }
+}
+
 // Warp 0 waits in a loop for what the others store before they arrive.
 TEST(Mbarrier, AWaitingWarpLetsOthersRun) {
   const Ran r =

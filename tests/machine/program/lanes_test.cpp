@@ -167,7 +167,8 @@ TEST(Decode, RangesOfMasks) {
   const Case c = decoded(
       "mov.u32 %r1, %tid.x;\ncvt.u64.u32 %rd1, %r1;\nsub.s32 %r2, %r1, 5;\ncvt.s64.s32 %rd2, %r2;\n"
       "and.b32 %r3, %r1, 7;\nand.b64 %rd3, %rd1, 7;\nand.b64 %rd4, %rd1, 1000;\nand.b64 %rd5, %rd2, 7;\n"
-      "and.b64 %rd6, %rd1, -16;\nand.b64 %rd7, %rd2, -16;\nrem.u32 %r8, %r1, 10;\nrem.s32 %r9, %r2, 10;");
+      "and.b64 %rd6, %rd1, -16;\nand.b64 %rd7, %rd2, -16;\nrem.u32 %r8, %r1, 10;\nrem.s32 %r9, %r2, 10;\nrem.u32 %r10, "
+      "%r1, 0;");
   EXPECT_EQ(c.result(5).range, (Range{0, 7}));
   EXPECT_EQ(c.result(6).range, (Range{0, 7}));
   EXPECT_EQ(c.result(7).range, (Range{0, 127}));
@@ -176,6 +177,7 @@ TEST(Decode, RangesOfMasks) {
   EXPECT_FALSE(c.result(10).range.known()) << "lane 0 has -16";
   EXPECT_EQ(c.result(11).range, (Range{0, 9}));
   EXPECT_FALSE(c.result(12).range.known()) << "lane 0 has -5";
+  EXPECT_FALSE(c.result(13).range.known()) << "of no number";
 }
 
 }  // namespace
