@@ -11,11 +11,14 @@
 //
 // The accumulators travel in their stored form (docs/exact.md) by ncclAllGather, and each rank adds them on its device.
 // All is asynchronous on the stream; once `gathered` has room (reserve()), calls can be captured into a graph. All
-// ranks pass accumulators of one type, as NCCL demands of its own calls.
+// ranks pass accumulators of one type, as NCCL demands of its own calls. A process with several devices sets
+// CUDA_MODULE_LOADING=EAGER: else the first launch of a kernel may wait for another device's collective, which waits
+// for this.
 #pragma once
 
 #include <nccl.h>
 
+#include <atomic>
 #include <coalesce/exact.cuh>
 #include <coalesce/summary.cuh>
 
@@ -88,6 +91,21 @@ status start_fold(Total* into, const void* all, int ranks, cudaStream_t stream) 
   return cudaGetLastError();
 }
 
+// Loads the fold's kernel on the device in use, once. A first launch loads it, too, but may wait meanwhile for what
+// other devices of the process run: a collective that waits for this rank.
+template <class Total>
+status load_fold() {
+  static std::atomic<std::uint64_t> loaded{0};  // devices
+  int device = 0;
+  if (const cudaError_t e = cudaGetDevice(&device); e != cudaSuccess) return e;
+  const std::uint64_t bit = std::uint64_t{1} << (device % 64);
+  if ((loaded & bit) != 0) return {};
+  cudaFuncAttributes attributes;
+  if (const cudaError_t e = cudaFuncGetAttributes(&attributes, add_totals<Total>); e != cudaSuccess) return e;
+  loaded |= bit;
+  return {};
+}
+
 }  // namespace detail
 
 // Bytes that one accumulator of every rank needs in `gathered`.
@@ -105,6 +123,7 @@ status allreduce(Accumulator& mine, gathering& gathered, ncclComm_t comm, cudaSt
   int ranks = 0;
   if (const status s = detail::status_of(ncclCommCount(comm, &ranks)); !s) return s;
   if (const status s = gathered.reserve(gathered_bytes(mine, ranks)); !s) return s;
+  if (const status s = detail::load_fold<total>(); !s) return s;
   if (const status s =
           detail::status_of(ncclAllGather(mine.data(), gathered.data(), sizeof(total), ncclUint8, comm, stream));
       !s)

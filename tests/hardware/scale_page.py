@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes docs/results/scale.md from what was measured of ranks, streams and files.
 
-usage: scale_page.py STREAMS.jsonl NCCL.jsonl DATE GPUS.jsonl DATE CPU.jsonl DATE
-  (outputs of `scale streams` and `scale nccl`: scale.cu; of ranks.cu; of bench/ranks/ranks.py)
+usage: scale_page.py STREAMS.jsonl NCCL.jsonl DATE GPUS.jsonl SUMMARIES.jsonl DATE CPU.jsonl DATE
+  (outputs of `scale streams` and `scale nccl`: scale.cu; of ranks.cu; of summaries.cu; of bench/ranks/ranks.py)
 """
 import json
 import os
@@ -25,7 +25,7 @@ def table(head, lines):
 def streams(path):
     sources = {}
     for r in rows(path):
-        if r["what"] == "pinned" and r["pieces"] == 4 and r["piece_mib"] != 4:
+        if r["what"] == "pinned" and r["pieces"] == 4 and r["piece_mib"] == 64:
             sources.setdefault(f"pinned, pieces of {r['piece_mib']} MiB", {})[r["type"]] = (r["exact_gb_s"], r["copy_gb_s"])
         elif r["what"] == "pageable" and r["threads"] in (1, 8):
             for source, key in (("pageable", "pageable_gb_s"), ("mapped file", "mapped_gb_s")):
@@ -60,6 +60,15 @@ def several(path):
                     for r, o in pairs if r["count"] == 1 << 27])]
 
 
+def summaries(path):
+    found = rows(path, "summary")
+    if not all(r["same"] for r in found):
+        sys.exit("error: statistics differ")
+    return ["## Statistics over GPUs, us", "", "A loop on the CPU gives the same.", "",
+            *table(["floats", "GPUs", "calls", "a graph"],
+                   [[r["count"], r["ranks"], f"{r['us']:.1f}", f"{r['graph_us']:.1f}"] for r in found if r["even"]])]
+
+
 def cpu(path):
     sums, wanted = rows(path, "sum"), rows(path, "exact")[0]["value"]
     by = {(r["method"], r["ranks"]): r for r in sums}
@@ -80,19 +89,22 @@ def cpu(path):
                      for r in steps if r["ranks"] in (2, 4) and r["count"] in (1, 16384)])]
     files = rows(path, "file")
     if files:
+        kinds = list(dict.fromkeys(r["kind"] for r in files))
+        rates = {}
+        for r in rows(path, "read") + files:
+            name = f"sum, {r['ranks']} x {r['threads']}" if r["what"] == "file" else f"reading, {r['threads']} threads"
+            rates.setdefault(name, {})[r["kind"]] = r["bytes"] / r["seconds"] / 1e9
         text += ["## A file in the page cache on two cores, GB/s", "",
-                 f"`coalesce reduce --op exact_sum` of {files[0]['bytes'] >> 30} GiB of floats, ranks x threads; reading looks at each word.", "",
-                 *table(["", "GB/s"],
-                        [[f"reading, {r['threads']} threads", f"{r['bytes'] / r['seconds'] / 1e9:.1f}"] for r in rows(path, "read")] +
-                        [[f"sum, {r['ranks']} x {r['threads']}", f"{r['bytes'] / r['seconds'] / 1e9:.1f}"]
-                         for r in files])]
+                 f"`coalesce reduce --op exact_sum` of {files[0]['bytes'] >> 30} GiB of floats, ranks x threads; reading looks at each word." +
+                 (" Wide: magnitudes from 1 to 2^63." if "wide" in kinds else ""), "",
+                 *table(["", *kinds], [[name, *(f"{of[kind]:.1f}" for kind in kinds)] for name, of in rates.items()])]
     return text
 
 
 def main():
-    if len(sys.argv) != 8:
+    if len(sys.argv) != 9:
         sys.exit(__doc__)
-    stream, nccl, date, gpus, gpus_date, ranks, ranks_date = sys.argv[1:]
+    stream, nccl, date, gpus, statistics, gpus_date, ranks, ranks_date = sys.argv[1:]
     device = rows(stream, "device")[0]["name"]
     if rows(nccl, "device")[0]["name"] != device:
         sys.exit("error: two devices")
@@ -102,10 +114,10 @@ def main():
     lines = [
         "# Streams and ranks", "",
         f"- **One GPU**: {device}, {date}, NCCL {rows(nccl, 'nccl_version')[0]['version']}: medians of `tests/hardware/scale.cu`.",
-        f"- **Several**: {several_of['count']} {several_of['name']}, {gpus_date}: medians of `tests/hardware/ranks.cu`.",
+        f"- **Several**: {several_of['count']} {several_of['name']}, {gpus_date}: medians of `tests/hardware/ranks.cu` and `summaries.cu`.",
         f"- **CPU**: {machine['cpu']}, {machine['mpi'].replace('mpirun ', '')}, {ranks_date}: medians of `bench/ranks/ranks.py`.",
         "- **Repeat**: those, then `tests/hardware/scale_page.py`.", "",
-        *streams(stream), *one_rank(nccl), *several(gpus), *cpu(ranks)]
+        *streams(stream), *one_rank(nccl), *several(gpus), *summaries(statistics), *cpu(ranks)]
     with open(os.path.join(ROOT, "docs", "results", "scale.md"), "w") as file:
         file.write("\n".join(lines).rstrip() + "\n")
 

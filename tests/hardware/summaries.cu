@@ -3,6 +3,7 @@
 // statistics are not those of a loop over the elements on the CPU. tests/hardware/scale_page.py makes the page.
 //
 //   nvcc -std=c++20 -O3 -arch=native -Iinclude tests/hardware/summaries.cu -lnccl -o summaries && ./summaries
+//   [LEAST_GPUS]
 #include <nccl.h>
 
 #include <algorithm>
@@ -139,14 +140,15 @@ timing measure(const std::vector<float>& x, const std::vector<std::int64_t>& bor
 }  // namespace
 
 int main() {
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);  // see coalesce/nccl.cuh
   int devices = 0;
   CHECK(cudaGetDeviceCount(&devices));
   cudaDeviceProp properties;
   CHECK(cudaGetDeviceProperties(&properties, 0));
   std::printf("{\"what\":\"devices\",\"name\":\"%s\",\"count\":%d}\n", properties.name, devices);
   bool right = true;
-  for (const std::int64_t count : {std::int64_t{1} << 16, std::int64_t{1} << 27}) {
-    std::vector<float> x(static_cast<std::size_t>(count));
+  for (const std::int64_t elements : {std::int64_t{1} << 16, std::int64_t{1} << 27}) {
+    std::vector<float> x(static_cast<std::size_t>(elements));
     std::uint64_t state = 88172645463325252ull;
     for (float& one : x) {
       state ^= state << 13;
@@ -163,15 +165,15 @@ int main() {
         if (ranks == 1 && !even) continue;
         std::vector<std::int64_t> borders;
         for (int rank = 0; rank <= ranks; ++rank)
-          borders.push_back(even || rank == 0 || rank == ranks ? count * rank / ranks
-                                                               : count * (2 * rank - 1) / (2 * ranks) + 7);
+          borders.push_back(even || rank == 0 || rank == ranks ? elements * rank / ranks
+                                                               : elements * (2 * rank - 1) / (2 * ranks) + 7);
         bool same = true;
         const timing took = measure(x, borders, comms, all, same);
         right = right && same;
         std::printf(
             "{\"what\":\"summary\",\"count\":%lld,\"ranks\":%d,\"even\":%s,\"same\":%s,\"us\":%.1f,\"graph_us\":%.1f}"
             "\n",
-            static_cast<long long>(count), ranks, even ? "true" : "false", same ? "true" : "false", took.calls,
+            static_cast<long long>(elements), ranks, even ? "true" : "false", same ? "true" : "false", took.calls,
             took.graph);
         std::fflush(stdout);
       }
