@@ -75,6 +75,14 @@ uint64_t number_at(const char* place) {
   return number;
 }
 
+// sm_90 and the like, of a cubin. CUDA 13 writes ABI version 8, which keeps the number in another byte of e_flags.
+std::string architecture_of(const void* cubin) {
+  constexpr size_t kVersion = 8, kFlags = 48;
+  const auto* bytes = static_cast<const uint8_t*>(cubin);
+  return "sm_" + std::to_string(bytes[kVersion] >= 8 ? bytes[kFlags + 1] : bytes[kFlags]);
+}
+
+constexpr size_t kElfHeader = 64;
 bool is_elf(const void* address) { return std::memcmp(address, "\177ELF", 4) == 0; }
 
 // Adds the PTX of one fat binary or text. `seen`: what it held, for the message when nothing fits.
@@ -108,7 +116,7 @@ Image read_image(const void* address, size_t bytes, uint32_t major, uint32_t min
   uint32_t magic;
   std::memcpy(&magic, address, sizeof magic);
   if (is_elf(address)) {
-    image.problem = "the module is a cubin, which holds machine code only";
+    image.problem = "the module is a cubin for " + architecture_of(address) + ", which holds machine code only";
     image.hint = "load its PTX instead: nvcc -ptx, nvrtcGetPTX, or an option of whatever has compiled it";
     return image;
   }
@@ -187,7 +195,11 @@ std::string copy_image(const void* address, size_t known) {
   uint32_t magic;
   std::memcpy(&magic, address, sizeof magic);
   if (magic == kWrapperMagic) return {text, sizeof(Wrapper)};
-  if (is_elf(address)) return {text, sizeof magic};
+  if (is_elf(address)) {
+    std::string header(text, known != 0 ? std::min(known, kElfHeader) : kElfHeader);
+    header.resize(kElfHeader);
+    return header;
+  }
   if (is_linked(address)) return {text, sizeof kLinked + sizeof(uint64_t) + number_at(text + sizeof kLinked)};
   const std::span<const uint8_t> bytes = extent(address, known);
   if (const std::string_view ptx = bare_ptx(bytes); !ptx.empty()) return std::string(ptx);

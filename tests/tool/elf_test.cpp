@@ -112,6 +112,7 @@ std::string fat(const std::vector<uint16_t>& kinds) {
     put(entry, 4, uint32_t{64});
     put(entry, 8, uint64_t{24});
     entry.resize(64 + 24, 'x');
+    put(entry, 28, uint32_t{80});
     entries += entry;
   }
   std::string bytes;
@@ -153,7 +154,7 @@ TEST(Elf, SeveralContainersWithPadding) {
 
 TEST(Elf, MachineCodeOnlySaysHowToRebuild) {
   const std::string machine_code = build({.needed = {"libcudart.so.13"}, .fatbin = fat({2, 2})});
-  EXPECT_THAT(verdict(machine_code), HasSubstr("no PTX"));
+  EXPECT_THAT(verdict(machine_code), HasSubstr("machine code of sm_80 only, no PTX"));
   EXPECT_EQ(verdict(machine_code, true), "");
   EXPECT_EQ(verdict(build({.needed = {"libcuda.so.1"}, .fatbin = fat({2})})), "") << "its kernels may come later";
 }

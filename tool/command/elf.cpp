@@ -63,6 +63,10 @@ void count_images(std::string_view section, Executable& result) {
     const std::string_view entries = slice(section, first, header->bytes);
     for (uint64_t offset = 0; const auto entry = at<FatEntry>(entries, offset);) {
       ++(entry->kind == 1 ? result.ptx_images : result.other_images);
+      constexpr uint64_t kArchitecture = 28;
+      if (entry->kind == 2 && entry->header_bytes >= kArchitecture + sizeof(uint32_t))
+        if (const auto architecture = at<uint32_t>(entries, offset + kArchitecture))
+          result.architectures.insert(*architecture);
       const uint64_t size = entry->header_bytes + std::min<uint64_t>(entry->bytes, entries.size());
       if (size < sizeof(FatEntry)) break;  // nonsense, and would not advance
       offset += size;
@@ -203,7 +207,10 @@ void require_runnable(const Executable& executable, const std::string& path, boo
   }
   // A program that calls the driver brings code of its own; nvcc links an image of no kernels into each program.
   if (!on_gpu && !executable.needs("libcuda.so.1") && executable.other_images > 0 && executable.ptx_images == 0) {
-    throw Error(Exit::not_started, "'" + path + "' holds machine code only, no PTX",
+    std::string of;
+    for (const uint32_t architecture : executable.architectures)
+      of += (of.empty() ? " of sm_" : ", sm_") + std::to_string(architecture);
+    throw Error(Exit::not_started, "'" + path + "' holds machine code" + of + " only, no PTX",
                 "rebuild it with PTX, for example nvcc -gencode arch=compute_90,code=compute_90");
   }
 }

@@ -2,6 +2,8 @@
 // PTX? Reads ELF headers, the dynamic section and the fat binary; runs nothing, trusts no offset.
 #pragma once
 
+#include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,7 @@ struct Executable {
   bool imports_registration = false;  // asks the dynamic linker for __cudaRegisterFatBinary: the runtime is shared
   unsigned ptx_images = 0;            // in the fat binary
   unsigned other_images = 0;          // machine code, or intermediate code that only NVIDIA's linker reads
+  std::set<uint32_t> architectures;   // of the machine code, 90: sm_90
 
   bool needs(std::string_view library) const;
   std::string cudart() const;  // the needed libcudart's name; empty: none

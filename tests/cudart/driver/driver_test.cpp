@@ -128,8 +128,15 @@ TEST_F(Driver, ModulesSayWhyTheyCannotBeLoaded) {
   EXPECT_NE(std::strstr(log, "nonsense"), nullptr) << log;
   EXPECT_EQ(reinterpret_cast<size_t>(values[1]), std::strlen(log));
   EXPECT_STREQ(information, "");
-  const unsigned char cubin[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
+  unsigned char cubin[64] = {0x7f, 'E', 'L', 'F', 2, 1, 65, 0, 8};
+  cubin[48] = 4, cubin[49] = 90;  // as nvcc 13 writes them
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(cuModuleLoadData(&module, cubin), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  cubin[8] = 7, cubin[48] = 80;  // nvcc 12
+  EXPECT_EQ(cuModuleLoadData(&module, cubin), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("cubin for sm_90"), std::string::npos) << said;
+  EXPECT_NE(said.find("cubin for sm_80"), std::string::npos) << said;
   EXPECT_EQ(cuModuleLoadData(&module, nullptr), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuModuleLoad(&module, "/nowhere.ptx"), CUDA_ERROR_FILE_NOT_FOUND);
 
