@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes docs/results/mutation.md from what ./dev mutate found.
 
-usage: page.py RESULTS.jsonl MACHINE DATE
+usage: page.py RESULTS.jsonl MACHINE DATE [LATER]
+LATER: numbers of survivors, with commas between, that tests written since notice: each was tried by itself.
 """
 import collections
 import json
@@ -15,14 +16,16 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def main():
-    path, machine, date = sys.argv[1:]
-    rooms, samples, equivalents = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter), mutants.equivalents()
+    path, machine, date, later = sys.argv[1:] + [""] * (5 - len(sys.argv))
+    later = {int(i) for i in later.split(",") if i}
+    rooms, equivalents, since, samples = collections.defaultdict(collections.Counter), mutants.equivalents(), 0, set()
     with open(path) as file:
         for found in map(json.loads, file):
             room = "/".join(found["place"].split("/")[:2])
             kind = "killed" if found["by"] else "equivalent" if mutants.key(found) in equivalents else "not reached" if found["by"] is None else "survive"
             rooms[room][kind] += 1
-            samples[found["sample"]][kind] += 1
+            since += kind != "killed" and found["id"] in later
+            samples.add(found["sample"])
 
     def share(found):
         real = sum(found.values()) - found["equivalent"]
@@ -35,7 +38,8 @@ def main():
         f"The quick tests of the machine notice {share(every)}; the aim is 95 %.",
         "",
         f"- **Run** on {machine}, {date}. A mutant is one flipped comparison, dropped case or the like.",
-        f"- **Samples:** of one that was drawn earlier, for whose survivors tests were written since, {share(samples['earlier'])}; of one drawn afresh, {share(samples['1'])}.",
+        f"- **Sample:** {sum(every.values())} mutants drawn with seed {', '.join(sorted(samples))}, at which nobody had looked.",
+        f"- **Since then** tests were written that notice {since} of the others.",
         "- **Tests:** those of the rooms `analyse`, `machine`, `execute`, `cudart` and `native`. End-to-end tests are not among them.",
         f"- **Equivalent:** {every['equivalent']} mutants compute the same for every input, or change only speed; [why each](../../tests/mutation/equivalent.txt). They are not counted.",
         "- **The other survivors** are gaps of the tests, or nobody has shown that they are none.",
