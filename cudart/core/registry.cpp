@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string>
+#include <utility>
 
 #include "cudart/core/fatbin.h"
 #include "cudart/core/image.h"
@@ -128,8 +130,26 @@ cudaError_t Registry::load(Module& module) {
   return module.state;
 }
 
+namespace {
+
+// The version of a text that is later than what is known, CUDA 13.0's; empty: none is. Such a text is tried: most use
+// nothing new.
+std::string later_version(const std::vector<std::string>& texts) {
+  constexpr unsigned kMajor = 9, kMinor = 0;
+  for (const std::string& text : texts) {
+    const size_t at = text.find(".version ");
+    unsigned major = 0, minor = 0;
+    if (at == std::string::npos || std::sscanf(text.c_str() + at, ".version %5u.%5u", &major, &minor) != 2) continue;
+    if (std::pair(major, minor) > std::pair(kMajor, kMinor)) return std::to_string(major) + "." + std::to_string(minor);
+  }
+  return "";
+}
+
+}  // namespace
+
 cudaError_t Registry::load_program(Module& module) {
   Runtime& r = runtime();
+  std::string later;
   try {
     Image image = read_image(module.image, module.image_bytes, r.device()->major, r.device()->minor);
     if (image.ptx.empty()) {
@@ -138,6 +158,7 @@ cudaError_t Registry::load_program(Module& module) {
                    image.problem.c_str(), image.hint.c_str());
       return cudaErrorNoKernelImageForDevice;
     }
+    later = later_version(image.ptx);
     machine::Places places;
     for (const Variable* variable : module.variables) {
       if (variable->place != nullptr) places[variable->name] = variable->place;
@@ -157,7 +178,10 @@ cudaError_t Registry::load_program(Module& module) {
   } catch (const machine::Error& e) {
     module.problem = machine::render(e.diagnostic, false);
     print(e.diagnostic);
-    return cudaErrorInvalidPtx;
+    if (later.empty()) return cudaErrorInvalidPtx;
+    std::fprintf(stderr, "coalesce: note: this PTX is of version %s; the machine knows 9.0 and earlier\n",
+                 later.c_str());
+    return cudaErrorUnsupportedPtxVersion;
   }
 }
 
