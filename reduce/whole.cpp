@@ -12,8 +12,9 @@
 namespace coalesce::reduce {
 namespace {
 
-// A chunk ends by waiting for its last thread, so it should last: it grows until it takes kChunkTime.
-constexpr uint64_t kChunkBytes = uint64_t{64} << 20, kMostChunkBytes = uint64_t{4} << 30;
+// A chunk ends by starting and awaiting threads, so it should last; but a slow disk must not delay progress and
+// interrupts.
+constexpr uint64_t kChunkBytes = uint64_t{1} << 30;
 constexpr std::chrono::milliseconds kChunkTime{50};
 constexpr uint64_t kBlockBytes = uint64_t{256} << 10;  // what a thread takes: its passes find it in the L2 cache
 
@@ -62,14 +63,19 @@ void add(Summary<T>& summary, const Span& span, const Needs& needs, Block<T>& bl
   summary.add(data, span.count, needs, InFortranOrder{span});
 }
 
-// One chunk by all threads: each takes the next span until none is left.
+// One chunk by all threads: each takes the next span until none is left or the time is up. Returns how many were taken.
 template <class T>
-Summary<T> chunk(const std::vector<Span>& work, const Needs& needs, std::vector<Block<T>>& blocks) {
+std::size_t chunk(const std::vector<Span>& work, const Needs& needs, std::vector<Block<T>>& blocks,
+                  Summary<T>& summary) {
   const auto threads = static_cast<unsigned>(std::clamp<std::size_t>(work.size(), 1, blocks.size()));
+  const auto deadline = std::chrono::steady_clock::now() + kChunkTime;
   std::vector<Summary<T>> parts(threads);
   std::atomic<std::size_t> next{0};
   const auto run = [&](unsigned thread) {
-    for (std::size_t i = next++; i < work.size(); i = next++) add(parts[thread], work[i], needs, blocks[thread]);
+    for (std::size_t i = next++; i < work.size(); i = next++) {
+      add(parts[thread], work[i], needs, blocks[thread]);
+      if (std::chrono::steady_clock::now() >= deadline) break;
+    }
   };
   std::vector<std::thread> running;
   try {
@@ -78,8 +84,8 @@ Summary<T> chunk(const std::vector<Span>& work, const Needs& needs, std::vector<
   }
   run(0);
   for (std::thread& one : running) one.join();
-  for (unsigned i = 1; i < threads; ++i) parts[0].merge(parts[i]);
-  return parts[0];
+  for (const Summary<T>& part : parts) summary.merge(part);
+  return std::min<std::size_t>(next, work.size());
 }
 
 }  // namespace
@@ -95,13 +101,11 @@ void reduce(const std::vector<Array>& arrays, const Needs& needs, unsigned threa
     using T = decltype(type);
     Summary<T> summary = loaded<T>(state);
     std::vector<Block<T>> blocks(std::max(threads, 1u));
-    uint64_t bytes = kChunkBytes;
     while (state.done < state.end) {
-      const uint64_t to = std::min(state.end, state.done + bytes / sizeof(T));
-      const std::vector<Span> work = spans(arrays, state.done, to, sizeof(T));
-      const auto begin = std::chrono::steady_clock::now();
-      summary.merge(chunk<T>(work, needs, blocks));
-      if (std::chrono::steady_clock::now() - begin < kChunkTime) bytes = std::min(2 * bytes, kMostChunkBytes);
+      const uint64_t most = std::min(state.end, state.done + kChunkBytes / sizeof(T));
+      const std::vector<Span> work = spans(arrays, state.done, most, sizeof(T));
+      const std::size_t taken = chunk<T>(work, needs, blocks, summary);
+      const uint64_t to = taken == work.size() ? most : work[taken].first + work[taken].index;
       if (MappedFile::failed())
         throw std::runtime_error("a file became shorter, or could not be read, between elements " +
                                  std::to_string(state.done) + " and " + std::to_string(to));
