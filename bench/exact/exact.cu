@@ -1,8 +1,9 @@
 // Exact sums on a GPU: speed beside the library's plain sum and CUB's, and correctness against the CPU's exact sums.
 // One element type a program (-DELEMENT=float ...), one JSON object a line. Needs nvcc, as CUB does.
-//   exact_<type> check | flat | sustained | small | speed | errors | shapes ...
-// -DONLY_CHECK=1, -DONLY_FLAT=1 (with sustained and small) or -DONLY_SHAPES=1 leave out the rest: less to compile.
-#if defined(ONLY_CHECK) || defined(ONLY_FLAT) || defined(ONLY_SHAPES)
+//   exact_<type> check | flat | sustained | small | speed | errors | shapes | forms ...
+// -DONLY_CHECK=1, -DONLY_FLAT=1 (with sustained and small) or -DONLY_SHAPES=1 leave out the rest: less to compile. Only
+// -DONLY_FORMS=1 has forms, which is of floats.
+#if defined(ONLY_CHECK) || defined(ONLY_FLAT) || defined(ONLY_SHAPES) || defined(ONLY_FORMS)
 #define HAS(part) (ONLY_##part + 0)
 #else
 #define HAS(part) 1
@@ -10,6 +11,9 @@
 #include "bench/exact/common.cuh"
 #if HAS(CHECK)
 #include "bench/exact/check.cuh"
+#endif
+#ifdef ONLY_FORMS
+#include "bench/exact/forms.cuh"
 #endif
 
 namespace {
@@ -212,8 +216,14 @@ int main(int argc, char** argv) {
     else if (part == "shapes")
       shapes();
 #endif
+#ifdef ONLY_FORMS
+    else if (part == "forms")
+      forms(i + 1 < argc && std::atoi(argv[i + 1]) > 0 ? std::atoi(argv[++i]) : 30);
+#endif
     else {
-      std::fprintf(stderr, "error: no part '%s'\nhint: check [ARRAYS], flat, sustained, small, speed, errors, shapes\n",
+      std::fprintf(stderr,
+                   "error: no part '%s'\nhint: check [ARRAYS], flat, sustained, small, speed, errors, shapes, forms "
+                   "[LOG2-BYTES]\n",
                    part.c_str());
       return 2;
     }

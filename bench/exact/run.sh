@@ -3,7 +3,7 @@
 # nvcc builds (or --binaries holds) the programs, beside the library's plain sum and CUB's; and on its CPU. Lines of JSON go to FILE
 # (build/exact.jsonl), from which chart.py writes tables and plots of the documents.
 #
-#   PART             check, flat, sustained, small, speed, shapes, errors, torch, host; without any: all
+#   PART             check, flat, sustained, small, speed, shapes, forms, errors, torch, host; without any: all but forms
 #   --cub-main DIR   a checkout of NVIDIA/cccl: its sum that is the same on every GPU is measured too
 #   --binaries DIR   programs that are built already
 set -euo pipefail
@@ -40,7 +40,8 @@ fi
 # group | parts: one program for each type and group, so that they build side by side
 groups='CHECK check
 FLAT flat sustained small speed errors
-SHAPES shapes'
+SHAPES shapes
+FORMS forms'
 build() {
   command -v nvcc >/dev/null || fail 3 "there is no nvcc on PATH; give programs that are built already with --binaries"
   mkdir -p "$binaries"
@@ -49,6 +50,7 @@ build() {
   [[ -z $cub_main ]] || main=(-DCOALESCE_CUB_MAIN "-I$cub_main/cub" "-I$cub_main/thrust" "-I$cub_main/libcudacxx/include")
   while read -r group rest; do
     for type in "${types[@]}"; do
+      [[ $group != FORMS || $type == float ]] || continue  # its states of doubles exceed the plain kernels' shared memory
       cub=()
       [[ $type == __* ]] || cub=("${main[@]}")  # its sum that is the same everywhere knows float and double
       nvcc "${flags[@]}" "${cub[@]}" "-DELEMENT=$type" "-DONLY_$group=1" -o "$binaries/$group-$type" "$here/exact.cu" &
