@@ -1,6 +1,6 @@
 // Measures the machine: warp instructions a second on the kernels of kernels.cu, with all counters, interpreted and
 // native, with one thread and with two, beside POCL and Oclgrind on OpenCL twins. Every result is checked.
-#include "machine/machine.h"
+#include "machine/api/machine.h"
 
 #include <fmt/format.h>
 

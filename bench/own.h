@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/cases.h"
-#include "machine/machine.h"
+#include "machine/api/machine.h"
 #include "native/tier/engine.h"
 
 namespace coalesce::bench {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "machine/machine.h"
+#include "machine/api/machine.h"
 #include "record/estimate.h"
 #include "record/json.h"
 #include "record/rank.h"

@@ -17,7 +17,7 @@
 #include "cudart/check/guard.h"
 #include "cudart/check/order.h"
 #include "cudart/check/uses.h"
-#include "machine/machine.h"
+#include "machine/api/machine.h"
 
 namespace coalesce::cudart {
 

@@ -2,7 +2,7 @@
 // done.
 #pragma once
 
-#include "machine/machine.h"
+#include "machine/api/machine.h"
 
 namespace coalesce::cudart {
 

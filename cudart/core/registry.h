@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cudart/core/abi.h"
-#include "machine/machine.h"
+#include "machine/api/machine.h"
 
 namespace coalesce::cudart {
 

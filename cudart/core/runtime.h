@@ -16,7 +16,7 @@
 #include "cudart/check/host.h"
 #include "cudart/core/abi.h"
 #include "cudart/core/objects.h"
-#include "machine/machine.h"
+#include "machine/api/machine.h"
 #include "record/writer.h"
 
 namespace coalesce::cudart {

@@ -51,8 +51,8 @@
 // NaN: propagates. In coalesce::nan_ignoring NaNs are left out as if they were not there.
 #pragma once
 
-#include <coalesce/detail/call.cuh>
-#include <coalesce/detail/rules.cuh>
+#include <coalesce/detail/dispatch/call.cuh>
+#include <coalesce/detail/dispatch/rules.cuh>
 
 namespace coalesce {
 #define COALESCE_FUNCTION(name, ...)                     \

@@ -17,7 +17,7 @@
 #pragma once
 
 #include <algorithm>
-#include <coalesce/status.cuh>
+#include <coalesce/types/status.cuh>
 #include <cstring>
 #include <thread>
 #include <type_traits>

@@ -6,7 +6,7 @@
 
 #include "machine/execute/bulk.h"
 #include "machine/execute/cluster.h"
-#include "machine/execute/ops.h"
+#include "machine/execute/ops/ops.h"
 #include "machine/isa/mbarrier.h"
 #include "machine/isa/service.h"
 #include "machine/memory/memory.h"

@@ -1,4 +1,4 @@
-// A decoded kernel as the interpreter runs it: steps (execute/ops.h) in streams, and where every value lives.
+// A decoded kernel as the interpreter runs it: steps (execute/ops/ops.h) in streams, and where every value lives.
 //
 // Three areas of slots: of the launch (constants, parameters; written once), of the thread block (block-uniform
 // values), of each warp. A general register is a vector slot of its warp. A register of a lower lane class is one
@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "machine/execute/ops.h"
+#include "machine/execute/ops/ops.h"
 #include "machine/program/program.h"
 
 namespace coalesce::machine {

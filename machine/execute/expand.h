@@ -1,7 +1,7 @@
 // Steps that move between scalar and vector slots, and the step that runs another one under a guard.
 #pragma once
 
-#include "machine/execute/ops.h"
+#include "machine/execute/ops/ops.h"
 
 namespace coalesce::machine {
 

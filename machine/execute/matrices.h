@@ -1,7 +1,7 @@
 // The tensor cores' instructions on a warp's registers (isa/matrix.h).
 #pragma once
 
-#include "machine/execute/ops.h"
+#include "machine/execute/ops/ops.h"
 
 namespace coalesce::machine {
 

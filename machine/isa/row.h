@@ -1,5 +1,5 @@
 // A row of the table of instructions that compute: its operands, what it is, and what analyses ask about it. Its
-// handlers are the interpreter's (execute/ops.h).
+// handlers are the interpreter's (execute/ops/ops.h).
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "machine/execute/ops.h"
+#include "machine/execute/ops/ops.h"
 #include "machine/plain/plain.h"
 
 namespace coalesce::machine::plain {

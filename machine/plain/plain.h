@@ -19,9 +19,12 @@
 #include <string>
 #include <vector>
 
-#include "machine/machine.h"
+#include "machine/device.h"
+#include "machine/memory/memory.h"
+#include "machine/memory/texture.h"
 #include "machine/program/program.h"
 #include "machine/ptx/module.h"
+#include "machine/tally/line_counters.h"
 
 namespace coalesce::machine {
 class DeviceHeap;

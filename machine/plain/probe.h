@@ -1,5 +1,5 @@
 // PTX whose lane of interest leaves its registers in memory: a store stands after each instruction that writes one. The
-// same text, run by two executors, shows the first register in which they differ (plain/shadow.h).
+// same text, run by two executors, shows the first register in which they differ (api/shadow.h).
 #pragma once
 
 #include <array>

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "machine/execute/ops.h"
+#include "machine/execute/ops/ops.h"
 #include "native/emit/registers.h"
 
 namespace coalesce::native {

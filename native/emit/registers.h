@@ -20,7 +20,7 @@ void write(Emitter& e, uint32_t r, Value* v, const Active& active);
 // Any register, in all lanes.
 void set_register(Emitter& e, uint32_t r, Value* v);
 
-// Slots (machine/execute/ops.h). i1 and <32 x i1> are stored as a word.
+// Slots (machine/execute/ops/ops.h). i1 and <32 x i1> are stored as a word.
 void store_slot(Emitter& e, machine::Slot s, Value* v);
 Value* load_slot(Emitter& e, machine::Slot s, Element element, bool is_vector);
 // A register to the slot where the interpreter's handler reads it.

@@ -20,7 +20,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "machine/machine.h"
+#include "machine/api/machine.h"
 #include "tests/hardware/driver.h"
 #include "tests/hardware/legal.h"
 #include "tests/random/generator.h"

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "machine/machine.h"
+#include "machine/api/machine.h"
 #include "record/record.h"
 
 namespace coalesce::record {

@@ -2,7 +2,7 @@
 // Host code; no kernels.
 #pragma once
 
-#include <coalesce/view.cuh>
+#include <coalesce/types/view.cuh>
 
 namespace coalesce {
 

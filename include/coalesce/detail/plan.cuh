@@ -4,7 +4,7 @@
 
 #include <coalesce/detail/layout.cuh>
 #include <coalesce/detail/tuning.cuh>
-#include <coalesce/workspace.cuh>
+#include <coalesce/types/workspace.cuh>
 
 namespace coalesce::detail {
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "machine/execute/ops.h"
 #include "machine/execute/ops/numbers.h"
+#include "machine/execute/ops/ops.h"
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif

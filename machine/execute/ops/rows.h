@@ -21,9 +21,9 @@
 #include <utility>
 #include <vector>
 
-#include "machine/execute/ops.h"
 #include "machine/execute/ops/lanes.h"
 #include "machine/execute/ops/name.h"
+#include "machine/execute/ops/ops.h"
 
 namespace coalesce::machine {
 

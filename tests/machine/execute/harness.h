@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "machine/machine.h"
+#include "machine/api/machine.h"
 #include "tests/random/native_code.h"
 
 namespace coalesce::machine::test {

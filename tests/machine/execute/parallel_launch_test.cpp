@@ -8,8 +8,8 @@
 #include <new>
 #include <string>
 
+#include "machine/api/machine.h"
 #include "machine/execute/native.h"
-#include "machine/machine.h"
 
 namespace coalesce::machine {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "machine/execute/ops.h"
+#include "machine/execute/ops/ops.h"
 #include "tests/machine/isa/operations.h"
 #include "tests/sanitized.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "machine/execute/ops.h"
+#include "machine/execute/ops/ops.h"
 
 namespace coalesce::machine::operations {
 

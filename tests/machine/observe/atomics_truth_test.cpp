@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "machine/machine.h"
+#include "machine/api/machine.h"
 
 namespace coalesce::machine {
 namespace {

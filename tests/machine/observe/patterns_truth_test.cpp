@@ -11,7 +11,7 @@
 #include <set>
 #include <string>
 
-#include "machine/machine.h"
+#include "machine/api/machine.h"
 #include "machine/observe/traffic.h"
 #include "tests/hardware/patterns.h"
 

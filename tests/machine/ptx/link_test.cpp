@@ -7,7 +7,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "machine/machine.h"
+#include "machine/api/machine.h"
 #include "machine/ptx/parser.h"
 
 namespace coalesce::ptx {

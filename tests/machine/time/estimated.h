@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "machine/machine.h"
+#include "machine/api/machine.h"
 #include "machine/time/limits.h"
 
 namespace coalesce::machine {

@@ -4,7 +4,7 @@
 
 #include <coalesce/detail/block/flagged.cuh>
 #include <coalesce/detail/exact/fold.cuh>
-#include <coalesce/detail/launch.cuh>
+#include <coalesce/detail/block/launch.cuh>
 
 namespace coalesce::detail::exact {
 

@@ -1,7 +1,7 @@
 // Chooses the kernel of an exact sum by shape, and starts it. Host code.
 #pragma once
 
-#include <coalesce/detail/call.cuh>
+#include <coalesce/detail/dispatch/call.cuh>
 #include <coalesce/detail/exact/shared_rows.cuh>
 #include <coalesce/detail/exact/tiny_columns.cuh>
 #include <coalesce/detail/exact/tiny_rows.cuh>

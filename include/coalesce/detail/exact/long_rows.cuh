@@ -5,7 +5,7 @@
 #include <coalesce/detail/exact/combine.cuh>
 #include <coalesce/detail/exact/tiles.cuh>
 #include <coalesce/detail/exact/windows.cuh>
-#include <coalesce/detail/launch.cuh>
+#include <coalesce/detail/block/launch.cuh>
 
 namespace coalesce::detail::exact {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <coalesce/detail/vector16.cuh>
-#include <coalesce/status.cuh>
+#include <coalesce/types/status.cuh>
 #include <cstdint>
 
 namespace coalesce::detail {

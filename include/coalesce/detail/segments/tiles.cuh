@@ -3,7 +3,7 @@
 
 #include <coalesce/detail/block/async_copy.cuh>
 #include <coalesce/detail/l2_policy.cuh>
-#include <coalesce/detail/launch.cuh>
+#include <coalesce/detail/block/launch.cuh>
 
 namespace coalesce::detail {
 

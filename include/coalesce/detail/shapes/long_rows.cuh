@@ -7,7 +7,7 @@
 #pragma once
 
 #include <coalesce/detail/block/read_run.cuh>
-#include <coalesce/detail/launch.cuh>
+#include <coalesce/detail/block/launch.cuh>
 
 namespace coalesce::detail {
 

@@ -8,7 +8,7 @@
 
 #include <coalesce/detail/block/read_run.cuh>
 #include <coalesce/detail/l2_policy.cuh>
-#include <coalesce/detail/launch.cuh>
+#include <coalesce/detail/block/launch.cuh>
 
 namespace coalesce::detail {
 

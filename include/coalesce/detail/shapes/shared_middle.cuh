@@ -6,7 +6,7 @@
 #pragma once
 
 #include <coalesce/detail/block/async_copy.cuh>
-#include <coalesce/detail/launch.cuh>
+#include <coalesce/detail/block/launch.cuh>
 
 namespace coalesce::detail {
 

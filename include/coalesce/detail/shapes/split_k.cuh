@@ -5,7 +5,7 @@
 // takes least time. One block alone waits for the memory once for each 8 partial results of a column.
 #pragma once
 
-#include <coalesce/detail/launch.cuh>
+#include <coalesce/detail/block/launch.cuh>
 
 namespace coalesce::detail {
 

@@ -6,7 +6,7 @@
 // load is a vector along it: `Reduced` elements of one result, or one element of `Kept` results. Else both are 1.
 #pragma once
 
-#include <coalesce/detail/launch.cuh>
+#include <coalesce/detail/block/launch.cuh>
 #include <coalesce/detail/layout.cuh>
 #include <coalesce/detail/source.cuh>
 

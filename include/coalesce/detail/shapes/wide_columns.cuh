@@ -8,7 +8,7 @@
 // other, and `splits` blocks share a tile's rows; the last one folds.
 #pragma once
 
-#include <coalesce/detail/launch.cuh>
+#include <coalesce/detail/block/launch.cuh>
 #include <coalesce/detail/source.cuh>
 
 namespace coalesce::detail {

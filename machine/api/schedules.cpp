@@ -6,7 +6,7 @@
 #include <system_error>
 #include <tuple>
 
-#include "machine/state.h"
+#include "machine/api/state.h"
 
 namespace coalesce::machine {
 

@@ -7,15 +7,15 @@
 #include <string>
 #include <string_view>
 
+#include "machine/api/loaded_program.h"
+#include "machine/api/machine.h"
+#include "machine/api/shadow.h"
 #include "machine/check/check.h"
 #include "machine/execute/calls.h"
 #include "machine/execute/device_runtime.h"
 #include "machine/execute/launch.h"
 #include "machine/execute/pool.h"
-#include "machine/loaded_program.h"
-#include "machine/machine.h"
 #include "machine/plain/plain.h"
-#include "machine/plain/shadow.h"
 #include "machine/time/estimator.h"
 
 namespace coalesce::machine {

@@ -3,7 +3,7 @@
 
 #include <coalesce/detail/block/fold.cuh>
 #include <coalesce/detail/plan.cuh>
-#include <coalesce/workspace.cuh>
+#include <coalesce/types/workspace.cuh>
 
 namespace coalesce::detail {
 

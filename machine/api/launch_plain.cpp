@@ -5,8 +5,8 @@
 #include <cstring>
 #include <optional>
 
-#include "machine/plain/shadow.h"
-#include "machine/state.h"
+#include "machine/api/shadow.h"
+#include "machine/api/state.h"
 
 namespace coalesce::machine {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "machine/api/machine.h"
 #include "machine/execute/code.h"
-#include "machine/machine.h"
 #include "machine/program/program.h"
 #include "machine/ptx/module.h"
 

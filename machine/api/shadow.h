@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "machine/api/machine.h"
 #include "machine/execute/calls.h"
 #include "machine/plain/plain.h"
 #include "machine/plain/probe.h"

@@ -1,7 +1,7 @@
 // The parts of a launch whose time is estimated.
 #include <algorithm>
 
-#include "machine/state.h"
+#include "machine/api/state.h"
 
 namespace coalesce::machine {
 

@@ -1,4 +1,4 @@
-#include "machine/loaded_program.h"
+#include "machine/api/loaded_program.h"
 
 #include <algorithm>
 #include <cstdlib>

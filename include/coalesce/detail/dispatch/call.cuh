@@ -6,7 +6,7 @@
 //   needs_elements                                          whether there is no result for no elements
 #pragma once
 
-#include <coalesce/detail/dispatch.cuh>
+#include <coalesce/detail/dispatch/dispatch.cuh>
 #include <coalesce/detail/segments/segments.cuh>
 #include <type_traits>
 #include <utility>

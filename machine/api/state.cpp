@@ -1,5 +1,5 @@
 // The parts of a launch: find the code, configure, run, report.
-#include "machine/state.h"
+#include "machine/api/state.h"
 
 #include <algorithm>
 #include <bit>

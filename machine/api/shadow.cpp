@@ -1,4 +1,4 @@
-#include "machine/plain/shadow.h"
+#include "machine/api/shadow.h"
 
 #include <algorithm>
 #include <cinttypes>

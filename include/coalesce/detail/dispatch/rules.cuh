@@ -3,7 +3,7 @@
 
 #include <coalesce/detail/accumulators/moments.cuh>
 #include <coalesce/detail/accumulators/sum.cuh>
-#include <coalesce/detail/projections.cuh>
+#include <coalesce/detail/dispatch/projections.cuh>
 
 namespace coalesce {
 namespace detail {

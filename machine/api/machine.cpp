@@ -1,15 +1,15 @@
 // Loading modules and launching kernels: what machine.h promises, put together from the rooms below it.
-#include "machine/machine.h"
+#include "machine/api/machine.h"
 
 #include <algorithm>
 #include <chrono>
 #include <optional>
 
+#include "machine/api/state.h"
 #include "machine/execute/calls.h"
 #include "machine/ptx/device_runtime.h"
 #include "machine/ptx/link.h"
 #include "machine/ptx/parser.h"
-#include "machine/state.h"
 
 namespace coalesce::machine {
 
