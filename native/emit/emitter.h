@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "machine/execute/code.h"
+#include "machine/observe/banks.h"
 #include "native/analyse/facts.h"
 #include "native/emit/counters.h"
 #include "native/run/frame.h"
@@ -34,6 +35,9 @@ namespace coalesce::native {
 
 using llvm::Value;
 using machine::SiteWord;
+
+constexpr uint64_t kSector = uint64_t{1} << machine::banks::kSectorShift,
+                   kLine = uint64_t{1} << machine::banks::kLineShift;  // bytes
 
 // The lanes for which an instruction is emitted: all lanes of a warp (mask null), or those of a mask.
 struct Active {

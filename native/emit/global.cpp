@@ -16,8 +16,6 @@ using machine::kLanes;
 
 namespace {
 
-constexpr uint64_t kSector = 32, kLine = 128;
-
 // An access whose lanes are one address, or `bytes` apart.
 struct GlobalAccess {
   const MemoryOp& m;

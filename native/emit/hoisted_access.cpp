@@ -17,7 +17,6 @@ using machine::kLanes;
 // prefetched eight warps ahead, and loads too if the CPU does not predict the stream.
 void account_all_warps(Emitter& e, const Instruction& i, HoistedAccess& access) {
   IRBuilder<>& ir = e.ir;
-  constexpr uint64_t kSector = 32, kLine = 128;
   const MemoryOp& m = e.p.memory[i.memory];
   const uint64_t bytes = uint64_t{m.bytes()} * kLanes;
   Type* i64 = ir.getInt64Ty();

@@ -17,8 +17,6 @@ using machine::kLanes;
 
 namespace {
 
-constexpr uint64_t kLine = 128;
-
 CmpInst::Predicate predicate(const HoistedChecks::Action& test) {
   switch (test.order) {
     case Order::less:
