@@ -19,7 +19,7 @@ struct Case {
   std::string_view name;
   std::string_view kernel;
   uint32_t n;          // elements, or the side of a square
-  uint32_t times;      // the grid does all of it so often (its third dimension, of which kernels know nothing)
+  uint32_t times;      // the grid does all of it so often (its third dimension, which no kernel reads)
   uint32_t small_n;    // for executors that would take minutes for n
   uint32_t block[2];   // threads
   uint32_t tile[2];    // elements a block deals with; tile[1] == 0: n is a length, else a side

@@ -132,7 +132,7 @@ Peak peak_memory(const Case& c) {
   return ended.code == 0 ? peak : Peak{};
 }
 
-// VmHWM and not getrusage(): that one remembers the process this one was forked from.
+// VmHWM and not getrusage(), which includes the peak of the process that forked this one.
 uint64_t own_peak_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)

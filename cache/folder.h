@@ -1,6 +1,6 @@
 // The folder $XDG_CACHE_HOME/coalesce (or ~/.cache/coalesce), which all runs on this computer share: compiled programs
 // (tool/cache.h) and native code of kernels (Entry files here). Everything in it appears by rename, so concurrent runs
-// see whole entries or none; whoever adds one removes the least recently used while there is too much.
+// see whole entries or none. A process that adds an entry removes the least recently used ones above the limit.
 #pragma once
 
 #include <cstdint>

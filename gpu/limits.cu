@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   for (double& s : read) s = static_cast<double>(bytes) / s;
   for (double& s : copy) s = 2 * static_cast<double>(bytes) / s;
 
-  // A launch that does nothing: how soon the next can follow (of many in a row), and until the host knows it is done.
+  // A launch that does nothing: the time to the next of many in a row, and until the host has waited for it.
   using Clock = std::chrono::steady_clock;
   std::vector<double> following, waited;
   for (int i = -2; i < kRepetitions; ++i) {

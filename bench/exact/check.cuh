@@ -17,7 +17,7 @@ void expect(const element* out, const host_element& expected, const char* what, 
 }
 
 // More than 2^31 elements: the largest number and its negative in turn, and in the end five of the smallest subnormal;
-// then that one only.
+// then only that subnormal.
 __global__ void extremes(element* x, std::int64_t n, bool small) {
   const bits largest = static_cast<bits>(exact::infinity<element> - 1);
   for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < n;

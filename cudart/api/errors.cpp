@@ -33,7 +33,7 @@ cudaError_t current() {
   return r.seen_failure();
 }
 
-// The program asks: it knows of launches that were refused.
+// A program that asks for the error has seen the launches that were refused.
 void tell_check() {
   Runtime& r = runtime();
   const Entered entered(r);

@@ -59,7 +59,7 @@ bool is_exec(cudaGraphExec_t exec);
 bool is_graph_memory(const void* pointer);
 std::shared_ptr<Graph> make_graph();         // not yet known to the program
 void publish(std::shared_ptr<Graph> graph);  // now it is: is_graph() holds
-void withdraw(cudaGraph_t graph);            // and now no longer
+void withdraw(cudaGraph_t graph);            // is_graph() no longer holds
 std::shared_ptr<Graph> shared(cudaGraph_t graph);
 Node* add_node(Graph& graph, Operation operation, std::vector<Node*> needs, uint64_t id = 0);
 // cudaErrorInvalidValue: a node is not of that graph, or stands twice.

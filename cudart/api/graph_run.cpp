@@ -1,4 +1,4 @@
-// Executable graphs: a graph's copy with its order fixed, run as often as the program likes.
+// Executable graphs: a graph's copy with its order fixed, run any number of times.
 #include <algorithm>
 
 #include "cudart/api/capture.h"

@@ -40,7 +40,7 @@ void each_run(const std::map<uint64_t, Guard::Want>& pages, Visit visit) {
 Inside::Inside() { ++calls_inside; }
 Inside::~Inside() { --calls_inside; }
 
-// The handlers. What is not ours goes to whoever was there before.
+// The signal handlers. A signal that is not ours goes to the handler that was installed before.
 struct GuardSignals {
   static inline struct sigaction segv_before{}, trap_before{};
 

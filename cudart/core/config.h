@@ -12,7 +12,7 @@ namespace coalesce::cudart {
 
 struct Config {
   std::string device = "h200";                          // COALESCE_DEVICE
-  bool device_chosen = false;                           // somebody wants this one and no other
+  bool device_chosen = false;                           // the user named this device
   unsigned devices = 1;                                 // COALESCE_DEVICES
   unsigned threads = 0;                                 // COALESCE_THREADS; 0: all cores
   uint64_t max_instructions = 0;                        // COALESCE_MAX_INSTRUCTIONS; 0: the machine's default

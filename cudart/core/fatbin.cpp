@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kLz4 = 0x2000, kZstd = 0x8000, kArchitectureOnly = 0x10'0000, kFamily = 0x20'0000;
 constexpr size_t kEntryHeader = 64;
-// No real module's PTX comes near; a corrupt entry must not make us allocate what it likes.
+// No real module's PTX comes near this size. A corrupt entry must not choose how much we allocate.
 constexpr uint64_t kMostUnpacked = 256ull << 20;
 
 template <typename T>

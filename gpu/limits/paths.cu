@@ -54,7 +54,7 @@ __global__ void host_write(unsigned* out, size_t n) {
   for (size_t i = blockIdx.x * size_t{blockDim.x} + threadIdx.x; i < n; i += size_t{gridDim.x} * blockDim.x) out[i] = 7;
 }
 
-// A thread's own array, whose index the compiler does not know: mode 0 stores, 1 loads.
+// A thread's own array, with an index that is no constant: mode 0 stores, 1 loads.
 template <int kMode, int kBytes>
 __global__ void local_array(int step, unsigned* never, long long* cycles) {
   unsigned own[kBytes / 4];

@@ -1,6 +1,6 @@
 // Accesses beside the threads of a block, and between blocks of a cluster. Bulk copies and products of warp groups are
-// done when they are issued, but a program may not rely on it: they are accesses of agents, which nobody knows of
-// before a wait for them. (Not looked at: proxy fences; registers of a product.)
+// done when they are issued, but a program may not rely on it: they are accesses of agents, which are ordered
+// before nothing but a wait for them. (Not checked: proxy fences; registers of a product.)
 #include <algorithm>
 
 #include "machine/check/check.h"
@@ -49,7 +49,8 @@ View BlockCheck::done_before(Agent who, uint32_t lane, Clock clock) const {
   return all;
 }
 
-// One side of a part of a copy, piece by piece: the thread has to know what came before, as for an access of its own.
+// One side of a part of a copy, piece by piece: earlier accesses must be ordered before it, as before one of the
+// thread.
 void BlockCheck::agent_access(const BulkPart& part, bool writes, uint32_t instruction, uint32_t lane, Warp& w) {
   static constexpr AccessRule kRead{Kind::load}, kWrite{Kind::store};
   const bool grouped = part.object == 0, races = check_.room();
@@ -94,7 +95,7 @@ void BlockCheck::moves(const BulkPart& part, uint32_t instruction, uint32_t lane
   if (groups.empty() || groups.back().lane != lane || groups.back().group != now.group) groups.push_back(now);
 }
 
-// The mbarrier object hears that its bytes have come: who waits for it knows what brought them.
+// The mbarrier object has received its bytes: a wait for it is ordered behind the copies that brought them.
 void BlockCheck::completes(uint64_t object, Warp& w) {
   check_.count_change();
   MemoryOp op;

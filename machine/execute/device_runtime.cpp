@@ -1,5 +1,5 @@
-// Dynamic parallelism: CUDA's functions on the device (CDP2), without those that wait, which it no longer has. What a
-// kernel launches runs after it: CUDA promises no more, and so a kernel cannot see the difference.
+// Dynamic parallelism: CUDA's functions on the device (CDP2), without the waiting ones, which CDP2 does not have. What
+// a kernel launches runs after it: CUDA promises no more, so no kernel sees a difference.
 #include "machine/execute/device_runtime.h"
 
 #include <algorithm>

@@ -46,8 +46,8 @@ void Pool::keep_apart(unsigned n) {
   }
 }
 
-// Nobody takes a lock: whoever is awake sees the call by itself, and of a lock that the caller still held it would have
-// to be woken.
+// A call takes no lock: threads that are awake see it by polling, and a lock that the caller still holds would put them
+// to sleep.
 void Pool::run(unsigned n, const std::function<void(unsigned)>& job) {
   n = std::min(n, size());
   if (n > 1) {

@@ -1,7 +1,7 @@
 // Runs a warp block after block. It splits where lanes diverge and joins where they meet again.
 //
 // Lanes that diverge at a branch become two splits that meet at the branch's reconvergence point (its immediate
-// post-dominator): one runs, the others wait in `ready`. As a rule the running one goes on until it joins. If it waits
+// post-dominator): one runs, the others wait in `ready`. As a rule a split runs until it joins. If it waits
 // for a lane of another split, the splits take turns, as on GPUs since Volta.
 #include <algorithm>
 

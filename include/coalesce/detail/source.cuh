@@ -38,7 +38,7 @@ template <int N, class T>
 using packet = std::conditional_t<N == 1, single<T>, packed<N == 1 ? 16 : N* static_cast<int>(sizeof(T))>>;
 
 // Loads a vector of memory that no thread writes meanwhile, at an address that is a multiple of N elements. Vectors of
-// 16 bytes are read once and go past L1, which would keep them in vain. Volatile, and not `.nc`: a launch that starts
+// 16 bytes are read once and bypass L1. Volatile, and not `.nc`: a launch that starts
 // early must not read before it has waited for the one ahead (launch.cuh), nor what a cache still has from before. (An
 // H200 is as fast.)
 template <int N, class T>

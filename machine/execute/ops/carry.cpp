@@ -3,7 +3,7 @@
 // PTX keeps the carry in an implicit register; here it is an operand: instructions ending in .cc write it as their
 // second result, addc, subc and madc read it as their last source. Others leave it alone.
 //
-// There is one flag, whoever sets it and whoever reads it: the carry out of the highest bit of a sum. a - b is the sum
+// All instructions set and read one flag: the carry out of the highest bit of a sum. a - b is the sum
 // a + ~b + 1, so the flag is 1 after a subtraction that did not borrow; subc is a + ~b + flag. PTX's manual calls the
 // flag after sub.cc a borrow. Compilers take it for the carry: nvcc's 128-bit division has addc after subc.cc.
 #include "machine/execute/ops/rows.h"

@@ -1,7 +1,7 @@
 // The table of all computing instructions, by mnemonic.
 //
 // Where PTX has several spellings of one instruction (add.f32 and add.rn.f32, mad and fma, add.u32 and add.s32, b32 and
-// u32 moves) each has its row, with the same handlers where the function is the same. So a suffix that no row knows
+// u32 moves) each has its row, with the same handlers where the function is the same. So a suffix without a row
 // makes the mnemonic unknown, and nothing is ever dropped silently. Only the order of suffixes is free, as it is for
 // ptxas (max.s16x2.relu is max.relu.s16x2): of types it is kept, since cvt.u32.f32 is not cvt.f32.u32.
 #include <algorithm>

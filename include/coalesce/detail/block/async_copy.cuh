@@ -81,7 +81,7 @@ __device__ __forceinline__ void store_four(void* shared, const uint4& four) {
                : "memory");
 }
 
-// The place of `from[0]` in a buffer aligned to 16 bytes: as far behind such a boundary as it is in memory.
+// The place of `from[0]` in a buffer aligned to 16 bytes: as far behind a 16-byte boundary as it is in memory.
 template <class T>
 __device__ __forceinline__ T* shared_at(T* buffer, const T* from) {
   return buffer + reinterpret_cast<std::uintptr_t>(from) % 16 / sizeof(T);

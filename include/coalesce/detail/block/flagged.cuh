@@ -122,7 +122,7 @@ __device__ __forceinline__ unsigned int take_ticket_alone(unsigned int* ticket, 
 #endif
 }
 
-// Nothing is done with these words before all loads ahead in the program have been asked for.
+// The compiler uses these words only after it has issued all loads ahead of them in the program.
 template <int N>
 __device__ __forceinline__ void all_before(unsigned long long (&words)[N]) {
 #pragma unroll
@@ -138,8 +138,8 @@ struct wait_limit {
   }
 };
 
-// `there` partial results, `step` apart, of which the first is `from[0]`; `otherwise` in the place of those that are
-// not there. All are asked for at once, and again until they have their flags, which are cleared.
+// `there` partial results, `step` apart, of which the first is `from[0]`; `otherwise` stands for the
+// missing ones. The loads of all are issued at once and repeated until the flags are set; then the flags are cleared.
 template <int Loads, class State>
 __device__ __forceinline__ void fetch_flagged(flagged<State>* from, int step, int there, const State& otherwise,
                                               State (&to)[Loads]) {

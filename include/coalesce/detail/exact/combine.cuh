@@ -3,8 +3,8 @@
 #pragma once
 
 #include <coalesce/detail/block/flagged.cuh>
-#include <coalesce/detail/exact/fold.cuh>
 #include <coalesce/detail/block/launch.cuh>
+#include <coalesce/detail/exact/fold.cuh>
 
 namespace coalesce::detail::exact {
 

@@ -143,7 +143,7 @@ status start_short_rows(const Input& in, const result_to<R>& to, const Rows& row
   }
 }
 
-// Three launches: rows by windows, those that do not fit, and those that are long.
+// Three launches: rows by windows, rows that do not fit windows, long rows.
 template <class Input, class Offset, class R>
 status start_segments(const Input& in, const result_to<R>& to, const Offset* offsets, std::int64_t segments,
                       cudaStream_t stream, workspace* work) {

@@ -2,10 +2,10 @@
 // to limbs, these combine (combine.cuh), and the row's last block rounds.
 #pragma once
 
+#include <coalesce/detail/block/launch.cuh>
 #include <coalesce/detail/exact/combine.cuh>
 #include <coalesce/detail/exact/tiles.cuh>
 #include <coalesce/detail/exact/windows.cuh>
-#include <coalesce/detail/block/launch.cuh>
 
 namespace coalesce::detail::exact {
 

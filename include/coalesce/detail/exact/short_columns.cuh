@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(256, window_columns<Input>::blocks)
   const std::int64_t start = static_cast<std::int64_t>(split) * members + y;
   const std::int64_t step = static_cast<std::int64_t>(splits) * members;
   const std::int64_t count = works ? problem.count : 0;
-  // A thread's rows, one after the other; zeros stand for those that are not there.
+  // A thread's rows, one after the other; zeros stand for missing rows.
   std::int64_t left = start < count ? (count - start + step - 1) / step : 0;
   Input here = in.from(start * along.stride, start * along.other);
   const std::int64_t next = step * along.stride, other_next = step * along.other;

@@ -31,8 +31,8 @@ __device__ __forceinline__ void watch(float& special, float x) {
 __device__ __forceinline__ float exact_pair(float x, float y, bool& inexact) {
   float sum;
   unsigned differs;
-  // The larger one's part comes back exactly, so the other's must; which is the larger one is not asked. Comparisons,
-  // too, are as PTX has them: under -ftz the operator would take subnormals for 0.
+  // The larger number's part is exact, so the sum is exact if the other's is, whichever is larger. Comparisons are
+  // PTX's, too: under -ftz the operator would take subnormals for 0.
   asm("{\n\t"
       ".reg .f32 back, other;\n\t"
       ".reg .pred p;\n\t"

@@ -5,9 +5,9 @@
 
 namespace coalesce::detail::exact {
 
-// Tiles for whichever block is free, in chunks, because memory counts no faster than once a nanosecond or so at one
-// place: a count in device memory of those that are taken, 0 before; and which ones a block has taken. Each begins with
-// two, and takes one more when it begins with one, so that it need not wait for it.
+// Hands out tiles in chunks to any free block, because one address takes about one atomic a nanosecond. Device memory
+// holds the count of chunks that are taken, 0 before; the block holds which ones it has. A block begins with two chunks
+// and takes another when it begins one, so it does not wait for the atomic.
 struct tiles_of_all {
   static constexpr unsigned chunk_tiles = 16, most = 64, not_yet = ~0u;
   unsigned* next;
@@ -65,11 +65,11 @@ __device__ __forceinline__ std::int64_t tiles_given(std::int64_t full, std::int6
   return (aligned && rounds >= 16 ? rounds - ::min(rounds / 8, std::int64_t(16)) : 1) * step;
 }
 
-// Adds a share of `count` neighbouring elements, a warp a call. Tiles go round the workers (blocks). A worker's tiles
-// go to whichever of its warps is free: `next` counts those that are taken (null: there is one warp). With engines that
-// say so each warp first has as many as the others, which saves asking, and only the last ones are for whoever is free:
-// where `rest` is not null, of all workers, which do not end at the same time otherwise. While a tile is added the next
-// one is requested. Zeros stand for vectors that are not there: the sum does not change.
+// Adds a share of `count` neighbouring elements, a warp a call. Tiles go round the workers (blocks). A free warp
+// takes the worker's next tile: `next` counts the tiles that are taken (null: there is one warp). Some engines first
+// give each warp equally many tiles without the counter and hand out the last ones alone; if `rest` is not null, they
+// hand them out among all workers, which then end at the same time. The load of the next tile is issued while a tile is
+// added. Zeros stand for missing vectors: the sum does not change.
 template <class Input, class Engine, class Start>
 __device__ __forceinline__ void add_share(const Input& in, std::int64_t count, Engine& engine, unsigned warp,
                                           unsigned warps, unsigned* next, tiles_of_all* rest, std::int64_t worker,

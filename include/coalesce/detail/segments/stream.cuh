@@ -88,7 +88,7 @@ class segment_stream {
       wait_for_ends();
     }
   }
-  // In the midst of a tile: asks for ends in the places of those that are done with, so that they come with the next
+  // Within a tile: issues loads of ends into the places of ends that have been used, so that they arrive with the next
   // tile.
   __device__ __forceinline__ void fetch_ahead() {
     if constexpr (stages == 2) {

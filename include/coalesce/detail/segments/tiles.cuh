@@ -2,8 +2,8 @@
 #pragma once
 
 #include <coalesce/detail/block/async_copy.cuh>
-#include <coalesce/detail/l2_policy.cuh>
 #include <coalesce/detail/block/launch.cuh>
+#include <coalesce/detail/l2_policy.cuh>
 
 namespace coalesce::detail {
 

@@ -103,7 +103,8 @@ class segments_walk : segment_stream<A, Source, Offsets> {
     if (segment < known) e = {end_of(segment - 1) - tile, end_of(segment) - tile};
     return e;
   }
-  // Marks the ends of those that end at `limit` or before. How many these are; `filled`: whether one has elements.
+  // Marks the ends of the segments that end at `limit` or before, and returns their number; `filled`: whether one has
+  // elements.
   __device__ __forceinline__ int mark(const extent& e, int limit, bool& filled) {
     const bool here = e.end <= limit, marked = here && e.filled();
     if (marked) lanes_.mark(static_cast<unsigned int>(e.end - 1));

@@ -6,8 +6,8 @@
 // in every run.
 #pragma once
 
-#include <coalesce/detail/block/read_run.cuh>
 #include <coalesce/detail/block/launch.cuh>
+#include <coalesce/detail/block/read_run.cuh>
 
 namespace coalesce::detail {
 

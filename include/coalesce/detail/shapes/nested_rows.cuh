@@ -6,8 +6,8 @@
 // with its rows; the last of them merges (fold.cuh).
 #pragma once
 
-#include <coalesce/detail/block/read_run.cuh>
 #include <coalesce/detail/block/launch.cuh>
+#include <coalesce/detail/block/read_run.cuh>
 
 namespace coalesce::detail {
 

@@ -6,9 +6,9 @@
 // where a row has more than 32 vectors. Loads = 8 is for rows of any length; the group then goes along the row.
 #pragma once
 
+#include <coalesce/detail/block/launch.cuh>
 #include <coalesce/detail/block/read_run.cuh>
 #include <coalesce/detail/l2_policy.cuh>
-#include <coalesce/detail/block/launch.cuh>
 
 namespace coalesce::detail {
 

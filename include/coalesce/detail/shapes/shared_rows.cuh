@@ -1,10 +1,9 @@
 // Short rows that follow each other without gaps. A warp copies a tile of them to shared memory while it works at the
-// one before: all that is on its way holds no registers, and no warp waits for another.
+// one before: loads in flight hold no registers, and no warp waits for another.
 //
-// Up to 768 bytes a lane has a row: it need not merge what it has with another's, and all lanes do the same number of
-// the same steps. Up to 6 KB 8 lanes share one, or a warp. Rows are read from shared memory in units of 16, 8 or 4
-// bytes, the largest that all rows are made of; those that are of no whole words, in words and what is before and
-// behind these.
+// Up to 768 bytes a lane has a row: it merges with no other lane, and all lanes take the same steps. Up to 6 KB, 8
+// lanes or a warp share a row. Rows are read from shared memory in units of 16, 8 or 4 bytes, the largest unit of which
+// all rows have a whole number. Rows without whole words are read as words and the elements before and behind these.
 //
 // Banks: with units of 4 and 8 bytes a row has an odd number of them (or the unit would be larger), which puts 32 lanes
 // in 32 banks. With 16 bytes it may have g = 2, 4 or 8 times an odd number: 8 / g neighbouring rows then are apart, and
@@ -14,8 +13,8 @@
 #pragma once
 
 #include <coalesce/detail/block/async_copy.cuh>
-#include <coalesce/detail/l2_policy.cuh>
 #include <coalesce/detail/block/launch.cuh>
+#include <coalesce/detail/l2_policy.cuh>
 
 namespace coalesce::detail {
 

@@ -1,8 +1,8 @@
 // Wide matrices: columns enough that neighbouring threads have neighbouring columns, wherever rows begin.
 //
 // A thread owns `Each` vectors of columns, a block's width apart, so that a warp's loads lie side by side; `Rows` rows
-// of them are under way at once. Width is that of vectors that begin aligned in every row, or 1. An H200 likes many
-// small loads of many threads: of 4 and 8 bytes.
+// of them are in flight at once. Width is the width of vectors that begin aligned in every row, or 1. An H200 is
+// fastest with many small loads of many threads: of 4 and 8 bytes.
 //
 // Where there are too few columns for all threads, a block is `across` threads side by side and `down` below each
 // other, and `splits` blocks share a tile's rows; the last one folds.
