@@ -20,7 +20,7 @@
 
 namespace coalesce {
 
-// What a summary keeps. Each costs a reading of the data.
+// A summary keeps these. Each costs a reading of the data.
 struct parts_of_summary {
   bool sum = true, squares = true, extremes = true;
 };

@@ -93,7 +93,7 @@ void arrays(int count) {
   for (int i = 0; i < count; ++i) EXPECT(same(mine[i].total(), whole[i].total()));
 }
 
-// What one rank's damaged memory makes of a sum is an error on all ranks.
+// A sum from a rank with damaged memory is an error on all ranks.
 void damage() {
   for (const int place : {1, 700}) {
     std::vector<coalesce::host::exact_accumulator<float>> sums(1000);

@@ -26,7 +26,7 @@ std::uint32_t wanted(const std::vector<float>& x) {
   return sum.read<float>(what::sum);
 }
 
-// What each adder makes of them, whatever the program does with MXCSR; the windows alone, too.
+// Each adder makes the same of them, whatever the program does with MXCSR; the windows alone, too.
 void expect_all_right(const std::vector<float>& x, const std::string& about) {
   const std::uint32_t bits = wanted(x);
   std::vector<in::unrounded_adder> ways{nullptr};
