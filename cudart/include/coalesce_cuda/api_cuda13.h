@@ -1,6 +1,6 @@
-// What CUDA 13 asks under names that took other arguments before: places instead of numbers of devices, edges with
-// data. Both forms are offered; the runtime has them under other names in all its versions. Edges' data may be left out
-// (0).
+// These functions of CUDA 13 have names that took other arguments before: places instead of numbers of devices, edges
+// with data. Both forms are offered; the runtime has them under other names in all its versions. Edges' data may be
+// left out (0).
 #pragma once
 
 #include "api_graph.h"
