@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 
+#include "cudart/core/cubin.h"
 #include "cudart/core/fatbin.h"
 
 namespace coalesce::cudart {
@@ -161,6 +162,26 @@ Image read_image(const void* address, size_t bytes, uint32_t major, uint32_t min
       image.hint = "rebuild with -gencode arch=compute_" + architecture + ",code=compute_" + architecture;
   }
   return image;
+}
+
+std::map<std::string, uint32_t> registers_in(const void* image, size_t bytes, uint32_t architecture) {
+  if (is_elf(image) || is_linked(image)) return {};
+  Wrapper wrapper;
+  std::memcpy(&wrapper.magic, image, sizeof wrapper.magic);
+  if (wrapper.magic == kWrapperMagic) {
+    std::memcpy(&wrapper, image, sizeof wrapper);
+    image = wrapper.data, bytes = 0;
+  }
+  std::map<std::string, uint32_t> found;
+  try {
+    const std::span<const uint8_t> all = extent(image, bytes);
+    if (!bare_ptx(all).empty()) return {};
+    for (const FatbinEntry& entry : read_fatbin(all))
+      if (entry.kind == FatbinEntry::Kind::elf && entry.architecture == architecture)
+        found.merge(registers_of_cubin(unpack(entry)));
+  } catch (const FatbinError&) {  // NOLINT(bugprone-empty-catch): read_image says so
+  }
+  return found;
 }
 
 uint32_t needed_architecture(const void* address, uint32_t device) {

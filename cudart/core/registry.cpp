@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "cudart/core/config.h"
 #include "cudart/core/fatbin.h"
 #include "cudart/core/image.h"
 #include "cudart/core/runtime.h"
@@ -170,6 +171,9 @@ cudaError_t Registry::load_program(Module& module) {
     module.program =
         r.machine().load(std::move(image.ptx), std::string("embedded PTX of ") + program_invocation_name, places,
                          module.most_registers != 0 ? module.most_registers : image.most_registers);
+    if (config().time)
+      module.program->know_registers(
+          registers_in(module.image, module.image_bytes, 10 * r.device()->major + r.device()->minor));
     return cudaSuccess;
   } catch (const FatbinError& e) {
     module.problem = e.what();

@@ -106,6 +106,8 @@ const Code& LoadedProgram::code(std::string_view name, const LaunchShape& shape,
   if (known != shapes.end()) return *known->second;
   if (shapes.size() >= kMaxDecodedShapes) shapes.clear();
   std::unique_ptr<Decoded> decoded = decode(module_, *find(name), *this, shape);
+  if (const auto by_ptxas = known_registers_.find(std::string(name)); by_ptxas != known_registers_.end())
+    decoded->known_registers = by_ptxas->second;
   count_copies(*decoded);
   if (model == Model::ptxas) merge_as_ptxas(*decoded);
   return *(shapes[shape] = lower(std::move(decoded), checked));

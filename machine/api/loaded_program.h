@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "machine/api/machine.h"
@@ -27,6 +28,7 @@ class LoadedProgram final : public Program, public SymbolTable {
   const VariableInfo* variable(std::string_view name) const override;
   std::vector<std::string> kernels() const override;
   std::vector<std::string> variables() const override;
+  void know_registers(std::map<std::string, uint32_t> of_kernels) override { known_registers_ = std::move(of_kernels); }
 
   // --- SymbolTable
   using SymbolTable::Symbol;
@@ -51,7 +53,8 @@ class LoadedProgram final : public Program, public SymbolTable {
   Memory& memory_;
   const Device& device_;
   ptx::Module module_;
-  uint32_t most_registers_;         // of a thread; 0: as many as it needs
+  uint32_t most_registers_;  // of a thread; 0: as many as it needs
+  std::map<std::string, uint32_t> known_registers_;
   std::vector<std::size_t> lines_;  // where each line of the text begins
   std::map<std::string, VariableInfo> variables_;
   std::set<std::string> shared_;  // variables that are another program's

@@ -11,7 +11,8 @@ BlockNeeds needs_of(const Launch& launch) {
   // Addresses, and what ptxas keeps beside what is live: the fewest it gives a thread.
   constexpr uint32_t kFewest = 16, kMost = 255;
   return {.threads = launch.threads_per_block,
-          .registers = std::clamp(launch.program->live_registers + 4, kFewest, kMost),
+          .registers = launch.program->known_registers ? launch.program->known_registers
+                                                       : std::clamp(launch.program->live_registers + 4, kFewest, kMost),
           .shared_bytes = launch.shared_bytes};
 }
 
@@ -57,6 +58,7 @@ std::shared_ptr<const TimeEstimate> Machine::State::estimate(const Launch& launc
                           .counters = report.counters,
                           .blocks = launch.blocks,
                           .needs = needs_of(launch),
+                          .registers_known = launch.program->known_registers != 0,
                           .host = host_lines(memory)};
   return std::make_shared<TimeEstimate>(estimate_time(timed, *trace));
 }

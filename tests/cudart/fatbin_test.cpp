@@ -1,13 +1,16 @@
 // Fat binaries made here byte by byte, as nvcc lays them out.
 #include "cudart/core/fatbin.h"
 
+#include <elf.h>
 #include <gtest/gtest.h>
 #include <lz4.h>
 #include <zstd.h>
 
 #include <cstring>
+#include <map>
 #include <string>
 
+#include "cudart/core/cubin.h"
 #include "cudart/core/image.h"
 
 namespace coalesce::cudart {
@@ -215,6 +218,62 @@ TEST(BarePtx, IsFoundAndBounded) {
   EXPECT_EQ(bare_ptx(bytes_of(container({plain(90)}))), "");
   EXPECT_EQ(bare_ptx(bytes_of("no directive")), "");
   EXPECT_EQ(bare_ptx({}), "");
+}
+
+// A cubin as far as its kernels' registers go: names, symbols, attributes.
+std::string cubin(const std::vector<std::pair<std::string, uint32_t>>& kernels) {
+  std::string names(1, '\0'), symbols(sizeof(Elf64_Sym), '\0'), attributes;
+  put<uint32_t>(attributes, 0x00010503);  // an attribute without a size
+  for (const auto& [name, registers] : kernels) {
+    Elf64_Sym symbol{};
+    symbol.st_name = static_cast<uint32_t>(names.size());
+    names += name + '\0';
+    const auto number = static_cast<uint32_t>(symbols.size() / sizeof symbol);
+    put(symbols, symbol);
+    put<uint32_t>(attributes, 0x00081104);  // its frame
+    put<uint64_t>(attributes, number);
+    put<uint32_t>(attributes, 0x00082f04);
+    put<uint32_t>(attributes, number);
+    put<uint32_t>(attributes, registers);
+  }
+  const std::string titles = std::string("\0.names\0.symtab\0.nv.info\0", 25);
+  const std::string contents[] = {"", titles, names, symbols, attributes};
+  const uint32_t title[] = {0, 1, 1, 8, 16}, type[] = {SHT_NULL, SHT_STRTAB, SHT_STRTAB, SHT_SYMTAB, SHT_PROGBITS};
+  std::string body, sections;
+  for (int i = 0; i < 5; ++i) {
+    Elf64_Shdr section{};
+    section.sh_name = title[i], section.sh_type = type[i], section.sh_link = i == 3 ? 2 : 0;
+    section.sh_offset = sizeof(Elf64_Ehdr) + body.size(), section.sh_size = contents[i].size();
+    put(sections, section);
+    body += contents[i];
+  }
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_shoff = sizeof header + body.size(), header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = 5, header.e_shstrndx = 1;
+  std::string out;
+  put(out, header);
+  return out + body + sections;
+}
+
+TEST(Cubin, RegistersOfKernels) {
+  const std::string all = cubin({{"first", 32}, {"second", 255}});
+  const std::map<std::string, uint32_t> expected{{"first", 32}, {"second", 255}};
+  EXPECT_EQ(registers_of_cubin(all), expected);
+  EXPECT_TRUE(registers_of_cubin(cubin({{"impossible", 256}})).empty());
+  for (std::size_t n = 0; n < all.size(); ++n) registers_of_cubin(std::string_view(all).substr(0, n));
+  const auto part = [](uint16_t kind, uint32_t architecture, const std::string& payload) {
+    Part p;
+    p.kind = kind, p.architecture = architecture, p.payload = payload;
+    return p;
+  };
+  // nvcc may write several of an architecture.
+  const std::string image =
+      container({part(2, 80, cubin({{"first", 40}})), part(2, 90, cubin({})), part(2, 90, all), part(1, 90, text(90))});
+  EXPECT_EQ(registers_in(image.data(), image.size(), 90), expected);
+  EXPECT_EQ(registers_in(image.data(), image.size(), 80).at("first"), 40u);
+  EXPECT_TRUE(registers_in(image.data(), image.size(), 75).empty());
 }
 
 }  // namespace

@@ -95,6 +95,9 @@ void run_experiment(Experiment& experiment, const LabOptions& options, const Tar
   if (target.gpu) {  // one program for both, with machine code of the PTX that the machine runs
     compiling.compiler = Compiler::nvcc;
     compiling.native = target.gpu->major * 10 + target.gpu->minor;
+  } else if (options.machine.time) {
+    const machine::Device& device = find_device(options.machine.device);
+    compiling.native = device.major * 10 + device.minor;
   }
   std::vector<std::string> words = {
       compile(experiment.source, compiling, find_device(options.machine.device), layout, cache).string()};
