@@ -95,7 +95,7 @@ class Program {
   virtual const VariableInfo* variable(std::string_view name) const = 0;  // null: no such variable
   virtual std::vector<std::string> kernels() const = 0;
   virtual std::vector<std::string> variables() const = 0;
-  // What ptxas has given a thread, by the kernel's name, for estimates of time. Before the first launch.
+  // Estimates of time use the registers that ptxas has given a thread, by the kernel's name. Before the first launch.
   virtual void know_registers(std::map<std::string, uint32_t> of_kernels) = 0;
 };
 
