@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs programs and libraries of others: all of Numba's tests for CUDA, hashcat, ffmpeg's filters, cuBLAS, cuRAND.
+"""Runs programs and libraries of others: all of Numba's tests for CUDA, hashcat, ffmpeg's filters, OpenMP, cuBLAS, cuRAND.
 
 usage: clients.py COALESCE OUT.md KEPT.json [--only PATTERN] [--jobs N] [--seconds N]
 
@@ -22,6 +22,7 @@ import tempfile
 
 import ffmpeg
 import libraries
+import openmp
 
 # Causes of failures: a pattern of the error or of the test's name. Those of the machine say "ours".
 CAUSES = [
@@ -32,6 +33,7 @@ CAUSES = [
     ("undersubscribe", "needs more memory"),
     ("test_struct_model_type_arr|test_type_with_struct_data_model", "writes past its array; the error lasts"),
     ("right, then ffmpeg ends with", "is right, then ffmpeg calls a device that it has freed"),
+    ("No images found compatible", "hands over machine code only"),
     ("cudaGetExportTable", "asks for private tables of NVIDIA's driver"),
 ]
 
@@ -123,6 +125,7 @@ CLIENTS = [
     ("cuBLAS", "single precision, levels 1 to 3", lambda c, home: libraries.run(c, home, "cublas", 600)),
     ("cuRAND", "sequences of the host or an H100", lambda c, home: libraries.run(c, home, "curand", 1800)),
     ("ffmpeg", "CUDA filters by their definitions", lambda c, home: ffmpeg.run(c)),
+    ("OpenMP", "offload by clang 19", openmp.run),
     ("hashcat", "self-test, one MD5", lambda c, home: hashcat(c)),
 ]
 
