@@ -62,15 +62,15 @@ mpz_class integer(const exact::total<R>& total) {
   return value;
 }
 
-mpz_class integer(unsigned __int128 value) {
+mpz_class integer(coalesce::detail::host::wide_unsigned value) {
   mpz_class result(static_cast<unsigned long>(value >> 64));
   result <<= 64;
   result += static_cast<unsigned long>(value);
   return result;
 }
-mpz_class integer(__int128 value) {
-  return value < 0 ? mpz_class(-integer(-static_cast<unsigned __int128>(value)))
-                   : integer(static_cast<unsigned __int128>(value));
+mpz_class integer(coalesce::detail::host::wide_signed value) {
+  return value < 0 ? mpz_class(-integer(-static_cast<coalesce::detail::host::wide_unsigned>(value)))
+                   : integer(static_cast<coalesce::detail::host::wide_unsigned>(value));
 }
 mpz_class integer(const Wide& value) {
   return (mpz_class(static_cast<unsigned long>(value.high)) << 128) + integer(value.low);

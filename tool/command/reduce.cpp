@@ -143,7 +143,7 @@ std::vector<from::Array> open_all(const ReduceOptions& options) {
 
 // Part i of n: equal parts, whose borders do not depend on anything else.
 uint64_t border(uint64_t count, unsigned i, unsigned n) {
-  return static_cast<uint64_t>(static_cast<unsigned __int128>(count) * i / n);
+  return static_cast<uint64_t>(static_cast<coalesce::detail::host::wide_unsigned>(count) * i / n);
 }
 
 // A file that is not there or cannot be read or written, or one that is wrong.

@@ -56,9 +56,9 @@ struct extreme {
 
 // An integer of 192 bits: sums of squares of 64-bit elements.
 struct wide_integer {
-  unsigned __int128 low = 0;
+  detail::host::wide_unsigned low = 0;
   uint64_t high = 0;
-  void add(unsigned __int128 value) { high += __builtin_add_overflow(low, value, &low); }
+  void add(detail::host::wide_unsigned value) { high += __builtin_add_overflow(low, value, &low); }
   void merge(const wide_integer& other) {
     add(other.low);
     high += other.high;
@@ -80,7 +80,7 @@ struct sums_of {  // of floating-point elements
 
 template <class T>
 struct sums_of<T, true> {  // of integers
-  __int128 sum = 0;     // room for 2^63 elements of 64 bits
+  detail::host::wide_signed sum = 0;     // room for 2^63 elements of 64 bits
   wide_integer squares;
 
   // A block has at most 2^24 elements, so 64 bits hold the sum of its elements of up to 32 bits.
@@ -90,7 +90,7 @@ struct sums_of<T, true> {  // of integers
       for (std::size_t i = 0; i < count; ++i) total += data[i];
       sum += total;
     } else {
-      __int128 total = 0;
+      detail::host::wide_signed total = 0;
       for (std::size_t i = 0; i < count; ++i) total += data[i];
       sum += total;
     }
@@ -101,7 +101,7 @@ struct sums_of<T, true> {  // of integers
       for (std::size_t i = 0; i < count; ++i) total += static_cast<uint64_t>(int64_t{data[i]} * data[i]);
       squares.add(total);
     } else if constexpr (sizeof(T) == 4) {
-      unsigned __int128 total = 0;
+      detail::host::wide_unsigned total = 0;
       for (std::size_t i = 0; i < count; ++i) {
         const auto x = static_cast<uint64_t>(std::abs(int64_t{data[i]}));
         total += x * x;
@@ -110,7 +110,7 @@ struct sums_of<T, true> {  // of integers
     } else {
       for (std::size_t i = 0; i < count; ++i) {
         const uint64_t x = data[i] < 0 ? uint64_t{0} - static_cast<uint64_t>(data[i]) : static_cast<uint64_t>(data[i]);
-        squares.add(static_cast<unsigned __int128>(x) * x);
+        squares.add(static_cast<detail::host::wide_unsigned>(x) * x);
       }
     }
   }
