@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over the C++ files of all rooms, each once for its content.
 
-usage: tidy.py BUILD [--update] [FILE...]
+usage: tidy.py BUILD [--update | --since REVISION] [FILE...]
 
 A file's key is the SHA-256 of the file, of the project's headers that it includes (directly or not), and of .clang-tidy. Keys of
 files that have passed stand in .ci/tidy.passed (committed, so that a clean checkout need not repeat the work) and in
 $XDG_CACHE_HOME/coalesce/tidy. Files with other keys are checked. --update writes .ci/tidy.passed anew.
-BUILD holds compile_commands.json. Exit code: 0 all pass, 1 otherwise.
+--since checks what differs from REVISION: .cpp files that changed, and for a header that changed the shortest file that includes it.
+BUILD holds compile_commands.json. Exit code: 0 all pass, 1 otherwise, 2 there is no such revision.
 """
 import concurrent.futures
 import hashlib
@@ -43,17 +44,37 @@ def included(path):
     return includes[path]
 
 
-def key(path):
+def reached(path):
+    """`path` and the project's files that it includes, directly or not."""
     seen, waiting = set(), [path]
     while waiting:
         file = waiting.pop()
         if file not in seen:
             seen.add(file)
             waiting += included(file)
+    return seen
+
+
+def key(path):
     digest = hashlib.sha256(read(".clang-tidy"))
-    for file in sorted(seen):
+    for file in sorted(reached(path)):
         digest.update(file.encode() + b"\0" + hashlib.sha256(read(file)).digest())
     return digest.hexdigest()[:20]
+
+
+def changed_since(revision, files):
+    """Those of `files` that see each file that differs from `revision` at least once; None without such a revision."""
+    done = subprocess.run(["git", "-C", ROOT, "diff", "--name-only", revision, "--"], capture_output=True, text=True)
+    if done.returncode:
+        return None
+    changed = set(done.stdout.split())
+    chosen = [f for f in files if f in changed]
+    unseen = changed.difference(*map(reached, chosen))
+    for path in sorted(set(files) - set(chosen), key=lambda f: (len(read(f)), f)):
+        if new := unseen & reached(path):
+            chosen.append(path)
+            unseen -= new
+    return sorted(chosen)
 
 
 def check(build, path):
@@ -65,6 +86,9 @@ def check(build, path):
 def main(arguments):
     update = "--update" in arguments
     build, *files = [a for a in arguments if a != "--update"]
+    since = files[1] if files[:1] == ["--since"] and len(files) > 1 else None
+    if since:
+        files = files[2:]
     if not files:
         listed = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "--", "*.cpp"],
                                 capture_output=True, text=True, check=True).stdout.split()
@@ -72,6 +96,11 @@ def main(arguments):
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as database:
         commands = database.read()
     files = [f for f in files if f'{ROOT}/{f}"' in commands]  # what this machine's configuration compiles
+    if since:
+        files = changed_since(since, files)
+        if files is None:
+            print(f"error: there is no revision {since}\nhint: git fetch --unshallow", file=sys.stderr)
+            return 2
     keys = {path: key(path) for path in files}
     passed = set()
     if os.path.isfile(PASSED):
