@@ -81,6 +81,7 @@ def cpu(path):
             *table(["ranks", "MPI_SUM", "error", "coalesce", "error"], lines)]
     for r in rows(path, "numpy"):
         text += [f"`numpy.sum` (NumPy {r['version']}) gives {r['bits']}, error {abs(r['value'] - wanted) / abs(wanted):.0e}.", ""]
+    text += ["ReproBLAS is not measured.", ""]
     steps = rows(path, "step")
     if steps:
         text += ["## Adding accumulators over MPI ranks, us", "", "MPI_Allreduce takes the bitwise or of as many bytes.", "",
