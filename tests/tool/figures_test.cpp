@@ -63,6 +63,28 @@ TEST(Findings, TellLonelyLanesFromMisalignedWarps) {
   EXPECT_THAT(findings_for(shifted, "[]").at(0).cause, HasSubstr("do not begin at a multiple of 32"));
 }
 
+// 56 of 64 sectors go, and with them 7 of 8 parts of what L2 takes; then instructions take the longest.
+TEST(Findings, SayWhatAFixSavesOfAnEstimatedTime) {
+  const Values lone = {
+      {"global_store_requests", 2}, {"global_store_sectors", 64}, {"global_store_bytes_requested", 256}};
+  const auto found = [&](machine::BoundBy bound_by) {
+    Record record = read_text(kHeader + kernel_text(0, "k") + launch_text(0, lone));
+    machine::TimeEstimate time;
+    time.us = 20;
+    time.bound_by = bound_by;
+    const auto part = [&](machine::BoundBy b) -> double& { return time.part_us[static_cast<std::size_t>(b)]; };
+    part(machine::BoundBy::l2) = 16, part(machine::BoundBy::dram) = 4;
+    part(machine::BoundBy::issue) = 6, part(machine::BoundBy::latency) = 19;
+    record.launches[0].time = std::make_shared<machine::TimeEstimate>(time);
+    return find_waste(totals(record).at(0)).at(0);
+  };
+  EXPECT_DOUBLE_EQ(found(machine::BoundBy::l2).faster, 1 - 6.0 / 16);
+  const std::string bytes = " This saves up to 1.8 kB of 2.0 kB";
+  EXPECT_THAT(advice(found(machine::BoundBy::l2)),
+              testing::EndsWith(bytes + ", and about 62 % of the estimated time."));
+  EXPECT_THAT(advice(found(machine::BoundBy::latency)), testing::EndsWith(bytes + "."));
+}
+
 // The pad is found by the machine's own rule for banks.
 TEST(Findings, NameThePadThatFreesTheBanks) {
   for (const uint64_t degree : {2, 4, 32}) {

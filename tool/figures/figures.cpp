@@ -9,6 +9,20 @@ namespace coalesce::tool {
 
 using machine::Counters;
 
+namespace {
+
+void add_time(std::optional<EstimatedTotal>& total, const Launch& launch) {
+  if (!total) return;
+  if (!launch.time || !launch.time->none.empty()) return total.reset();
+  total->us += launch.time->us;
+  if (launch.time->bound_by == machine::BoundBy::latency) return;
+  total->bounded_us += launch.time->us;
+  for (std::size_t i = 0; i < total->parts_us.size(); ++i)
+    if (i != static_cast<std::size_t>(machine::BoundBy::latency)) total->parts_us[i] += launch.time->part_us[i];
+}
+
+}  // namespace
+
 std::vector<KernelTotal> totals(const Record& record) {
   using Place = std::tuple<std::string, uint32_t, uint32_t>;
   struct Work {
@@ -23,6 +37,7 @@ std::vector<KernelTotal> totals(const Record& record) {
     if (fresh) {
       result.emplace_back();
       result.back().kernel = launch.kernel;
+      result.back().time.emplace();
     }
     KernelTotal& total = result[work->second.slot];
     ++total.launches;
@@ -32,6 +47,7 @@ std::vector<KernelTotal> totals(const Record& record) {
     total.moved[launch.process] += moved_bytes(launch.counters);
     if (!launch.fault.empty()) total.fault = launch.fault;
     total.interrupted |= launch.interrupted;
+    add_time(total.time, launch);
     ++work->second.tables[launch.lines.get()];
   }
   for (auto& [kernel, work] : by_kernel) {

@@ -1,6 +1,7 @@
 // Figures that follow from counters: totals per kernel, ratios, and the table of derived metrics.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -10,6 +11,13 @@
 #include "tool/figures/record.h"
 
 namespace coalesce::tool {
+
+// Estimated times of several launches, added up.
+struct EstimatedTotal {
+  double us = 0, bounded_us = 0;  // all; of launches that a resource bounds
+  // What each resource would take alone, in launches that one bounds; latency is none.
+  std::array<double, machine::kBounds.size()> parts_us{};
+};
 
 // All launches of one kernel, added up.
 struct KernelTotal {
@@ -21,6 +29,7 @@ struct KernelTotal {
   std::string fault;  // of the last launch that had one
   bool interrupted = false;
   std::map<std::size_t, uint64_t> moved;  // moved_bytes() by process
+  std::optional<EstimatedTotal> time;     // only where each launch has an estimate
 
   bool ended() const { return fault.empty() && !interrupted; }  // every launch ran to its end
   // The process that moved most, the first of equal ones, and what it moved.

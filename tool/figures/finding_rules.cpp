@@ -12,6 +12,7 @@
 namespace coalesce::tool {
 namespace {
 
+using machine::BoundBy;
 using machine::Counters;
 
 constexpr double kPerSector = 0.5, kPerWavefront = 1, kPerInstruction = 0.25;  // cycles: findings.h
@@ -117,15 +118,17 @@ uint64_t asked_sectors(const Judged& c) {
 }
 
 using C = const Judged&;
+constexpr std::array kMemory{BoundBy::l2, BoundBy::dram}, kShared{BoundBy::shared, BoundBy::shared},
+    kAtomics{BoundBy::atomics, BoundBy::l2}, kIssue{BoundBy::issue, BoundBy::issue};
 const FindingRule kRules[] = {
     {"loads", true, [](C c) { return sector_cycles(loads(c).sectors, loads(c).least()); },
      [](C c) { return too_many_sectors("loads move", loads(c)); }, [](C c) { return spread(loads(c)); },
      [](C c) { return bring_together(loads(c)); }, [](C c) { return saved_bytes(loads(c).sectors, loads(c).least()); },
-     nullptr},
+     nullptr, kMemory},
     {"stores", true, [](C c) { return sector_cycles(stores(c).sectors, stores(c).least()); },
      [](C c) { return too_many_sectors("stores move", stores(c)); }, [](C c) { return spread(stores(c)); },
      [](C c) { return bring_together(stores(c)); },
-     [](C c) { return saved_bytes(stores(c).sectors, stores(c).least()); }, nullptr},
+     [](C c) { return saved_bytes(stores(c).sectors, stores(c).least()); }, nullptr, kMemory},
     {"banks", true,
      [](C c) { return Cycles{real(bank_conflicts(c)) * kPerWavefront, real(shared_wavefronts(c)) * kPerWavefront}; },
      [](C c) {
@@ -134,7 +137,7 @@ const FindingRule kRules[] = {
                           each(shared_wavefronts_ideal(c), shared_requests(c)));
      },
      meeting_lanes, separate_lanes,
-     [](C c) { return saved_count(shared_wavefronts(c), shared_wavefronts_ideal(c), "passes"); }, nullptr},
+     [](C c) { return saved_count(shared_wavefronts(c), shared_wavefronts_ideal(c), "passes"); }, nullptr, kShared},
     // An atomic passes over a line's four sectors at most once each, unless several lanes update one word.
     {"atomics", true, [](C c) { return sector_cycles(atomic_sectors(c), 4 * atomic_lines(c)); },
      [](C c) {
@@ -144,14 +147,14 @@ const FindingRule kRules[] = {
      [](C) {
        return std::string("combine within the warp first (a shuffle, or __reduce_add_sync), then let one lane update");
      },
-     [](C c) { return saved_count(atomic_sectors(c), 4 * atomic_lines(c), "passes"); }, nullptr},
+     [](C c) { return saved_count(atomic_sectors(c), 4 * atomic_lines(c), "passes"); }, nullptr, kAtomics},
     {"local", true, [](C c) { return sector_cycles(local_sectors(c), 0); },
      [](C c) { return "local memory moves " + bytes_text(32 * local_sectors(c)); },
      [](C) { return std::string("an array of the thread, or spilled registers, did not stay in registers"); },
      [](C) {
        return std::string("index such an array by constants only (unroll its loop), or keep fewer values alive");
      },
-     [](C c) { return bytes_text(32 * local_sectors(c)); }, nullptr},
+     [](C c) { return bytes_text(32 * local_sectors(c)); }, nullptr, kMemory},
     // Idle lanes count against divergence only where branches part: a short last warp is no finding.
     {"branches", false,
      [](C c) { return Cycles{real(idle_lanes(c)) * kPerInstruction, real(c.instructions) * kPerInstruction}; },
@@ -159,7 +162,7 @@ const FindingRule kRules[] = {
      [](C) { return std::string("branches send lanes of one warp different ways"); },
      [](C) { return std::string("branch by the warp's index, or move the work together first"); },
      [](C c) { return saved_count(c.instructions, c.instructions - idle_lanes(c), "warp instructions"); },
-     [](C c) { return c.divergent_branches; }},
+     [](C c) { return c.divergent_branches; }, kIssue},
     {"few threads", false,
      [](C c) { return Cycles{real(empty_lanes(c)) * kPerInstruction, real(c.instructions) * kPerInstruction}; },
      [](C c) { return fmt::format("warps have {:.1f} threads on average, where 32 fit", each(c.threads, c.warps)); },
@@ -170,7 +173,7 @@ const FindingRule kRules[] = {
            "threadIdx.x");
      },
      [](C c) { return saved_count(c.instructions, c.instructions - empty_lanes(c), "warp instructions"); },
-     [](C c) { return c.instructions; }},
+     [](C c) { return c.instructions; }, kIssue},
     {"reads again", false,
      [](C c) { return c.compulsory_bytes ? sector_cycles(asked_sectors(c), least_moved(c)) : Cycles{}; },
      [](C c) {
@@ -180,7 +183,7 @@ const FindingRule kRules[] = {
      [](C) { return std::string("the same bytes are moved again and again"); },
      [](C) { return std::string("keep them in registers or shared memory"); },
      [](C c) { return saved_bytes(asked_sectors(c), least_moved(c)); },
-     [](C c) { return c.global_load_sectors + c.global_store_sectors + atomic_sectors(c); }},
+     [](C c) { return c.global_load_sectors + c.global_store_sectors + atomic_sectors(c); }, kMemory},
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The table of rules that findings come from.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -28,6 +29,8 @@ struct FindingRule {
   std::string (*saves)(const Judged&);
   // For rules of the kernel: the finding's line is the one where this is largest; null: it has no line.
   uint64_t (*blame)(const Judged&);
+  // The resources of an estimate of time that it wastes.
+  std::array<machine::BoundBy, 2> resources;
 };
 
 std::span<const FindingRule> finding_rules();
