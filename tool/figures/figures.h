@@ -15,7 +15,7 @@ namespace coalesce::tool {
 // Estimated times of several launches, added up.
 struct EstimatedTotal {
   double us = 0, bounded_us = 0;  // all; of launches that a resource bounds
-  // What each resource would take alone, in launches that one bounds; latency is none.
+  // Each resource's time alone, in launches that one bounds; latency is none.
   std::array<double, machine::kBounds.size()> parts_us{};
 };
 
