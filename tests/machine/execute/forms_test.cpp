@@ -112,7 +112,7 @@ TEST(Forms, WhoWaitsInADeadlock) {
     Shape s = threads(64);
     s.grid = {blocks, 1, 1};
     const Ran r = run(with_prologue("mov.u32 %r10, 1;\nmov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %nctaid.x;\n"
-                                    "sub.u32 %r3, %r3, 1;\nsetp.ne.u32 %p1, %r2, %r3;\n@%p1 bra END;\n"
+                                    "sub.u32 %r3, %r3, 1;\nsetp.ne.u32 %p1, %r2, %r3;\n@%p1 exit;\n"
                                     "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra END;\nbar.sync 2, 64;\nEND:\n"),
                       {zeros<uint32_t>(64)}, s);
     ASSERT_EQ(r.report.fault, Fault::deadlock);
