@@ -57,7 +57,8 @@ COALESCE_API cudaError_t cudaLaunchCooperativeKernelMultiDevice(LaunchParameters
   if (list == nullptr) return note(cudaErrorInvalidValue);
   return call([&](Runtime& r) {
     std::vector<DeviceLaunch> launches;
-    for (unsigned i = 0; i < count && i <= r.devices(); ++i) {
+    if (count > r.devices()) return cudaErrorInvalidValue;  // the list is not read further than there may be launches
+    for (unsigned i = 0; i < count; ++i) {
       const LaunchParameters& one = list[i];
       launches.push_back({one.function, {one.grid, one.block, one.dynamic_shared, one.stream, true}, one.arguments});
     }

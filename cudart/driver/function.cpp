@@ -192,7 +192,8 @@ COALESCE_API CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* l
   return in_context([&] {
     return call([&](Runtime& r) {
       std::vector<DeviceLaunch> launches;
-      for (unsigned i = 0; i < count && i <= r.devices(); ++i) {
+      if (count > r.devices()) return cudaErrorInvalidValue;  // the list is not read further than there may be launches
+      for (unsigned i = 0; i < count; ++i) {
         const CUDA_LAUNCH_PARAMS& one = list[i];
         launches.push_back({one.function,
                             {{one.gridDimX, one.gridDimY, one.gridDimZ},
