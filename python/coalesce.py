@@ -10,6 +10,7 @@ In Jupyter, `%load_ext coalesce`; then a cell that begins with `%%coalesce` is a
 Needs Python's library alone; `frame()` needs pandas.
 """
 import collections
+import concurrent.futures
 import html
 import json
 import os
@@ -122,15 +123,20 @@ def _execute(options, program, check, report, cwd=None):
         words = [_command(), "run", "--json", files["json"], "--output", files["output"], *options]
         if report:
             words += ["--html", files["html"]]
-        # A group of its own: where this process is interrupted, the program ends, too.
-        process = subprocess.Popen([*words, "--", *program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, errors="replace", cwd=cwd, start_new_session=True)
-        try:
-            stdout, stderr = process.communicate()
-        except BaseException:
-            os.killpg(process.pid, signal.SIGTERM)
-            process.communicate()
-            raise
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            # A group of its own: where this process is interrupted, the program ends, too. Another thread starts it, as an
+            # interrupt may come before Popen returns, and only the main thread takes interrupts.
+            starting = pool.submit(subprocess.Popen, [*words, "--", *program], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", cwd=cwd,
+                                   start_new_session=True)
+            try:
+                process = starting.result()
+                stdout, stderr = process.communicate()
+            except BaseException:
+                if starting.exception() is None:
+                    os.killpg(starting.result().pid, signal.SIGTERM)
+                    starting.result().communicate()
+                raise
         launches = Launches(json.loads(_read(files["json"]) or "{}"), stdout, stderr, _read(files["output"]), _read(files["html"]))
     if check and process.returncode != 0:
         raise Error(_message(process.returncode, stderr, launches.table), process.returncode, launches)

@@ -97,8 +97,7 @@ class Module(unittest.TestCase):
             raise KeyboardInterrupt
         with tempfile.TemporaryDirectory() as folder:
             command = pathlib.Path(folder, "command")
-            # A second, so that Popen has returned: before, nobody knows the program yet.
-            command.write_text(f"#!/bin/sh\necho $$ >{folder}/pid\nsleep 60 &\necho $! >{folder}/child\nsleep 1\nkill -ALRM {os.getpid()}\nwait\n")
+            command.write_text(f"#!/bin/sh\necho $$ >{folder}/pid\nsleep 60 &\necho $! >{folder}/child\nkill -ALRM {os.getpid()}\nwait\n")
             command.chmod(0o700)
             real, os.environ["COALESCE_COMMAND"] = os.environ["COALESCE_COMMAND"], str(command)
             self.addCleanup(os.environ.__setitem__, "COALESCE_COMMAND", real)
