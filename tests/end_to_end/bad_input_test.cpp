@@ -158,6 +158,18 @@ TEST_P(CompilerTest, AnUnwritableExportStopsBeforeAnythingRuns) {
   EXPECT_THAT(result.err, HasSubstr("--json"));
 }
 
+// nvcc's machine code says how many registers ptxas has given; clang makes none.
+TEST_P(CompilerTest, EstimatesKnowPtxasRegisters) {
+  here.write("x.cu", kProgram);
+  for (const char* device : {"h200", "rtx4090"}) {
+    const Result result =
+        here.call({kCommand, "run", "--time", "--device", device, "--json", "json", "--compiler", GetParam(), "x.cu"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_THAT(here.read("json"), testing::ContainsRegex(std::string("\"registers_from\": ?\"") +
+                                                          (GetParam() == std::string("nvcc") ? "ptxas" : "liveness")));
+  }
+}
+
 // Codes as the CUDA runtime returns them: 1 invalid value, 9 invalid configuration, 98 invalid device function.
 TEST_P(CompilerTest, KernelsTooBigForTheDevice) {
   const Result result = run(R"(#include <cuda_runtime.h>

@@ -65,7 +65,7 @@ std::vector<std::vector<std::string>> commands(const Tool& tool, const fs::path&
   if (tool.kind == Compiler::nvcc) {
     std::vector<std::string> words = {"-cudart", "shared", "-lineinfo"};
     // If both are of one architecture, the machine code is made of the PTX beside it.
-    if (options.native == arch) {
+    if (options.native == arch || (options.registers && options.native == 0)) {
       words.insert(words.end(), {"-gencode", fmt::format("arch=compute_{0},code=[compute_{0},sm_{0}]", arch)});
     } else {
       words.insert(words.end(), {"-gencode", fmt::format("arch=compute_{0},code=compute_{0}", arch)});

@@ -19,6 +19,7 @@ struct CompileOptions {
   // Not 0: for a GPU of this compute capability (90: 9.0), by nvcc. The program also holds the PTX that the machine
   // runs.
   unsigned native = 0;
+  bool registers = false;   // machine code of the PTX, too: it says how many registers ptxas has given
   bool host_lines = false;  // lines of the host's code, too, for backtraces
   bool announce = false;    // say on standard error that it compiles
 };

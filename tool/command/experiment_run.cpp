@@ -95,10 +95,8 @@ void run_experiment(Experiment& experiment, const LabOptions& options, const Tar
   if (target.gpu) {  // one program for both, with machine code of the PTX that the machine runs
     compiling.compiler = Compiler::nvcc;
     compiling.native = target.gpu->major * 10 + target.gpu->minor;
-  } else if (options.machine.time) {
-    const machine::Device& device = find_device(options.machine.device);
-    compiling.native = device.major * 10 + device.minor;
   }
+  compiling.registers = options.machine.time;
   std::vector<std::string> words = {
       compile(experiment.source, compiling, find_device(options.machine.device), layout, cache).string()};
   words.insert(words.end(), experiment.sizes.begin(), experiment.sizes.end());

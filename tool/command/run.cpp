@@ -180,9 +180,8 @@ int run(const RunOptions& options) {
   if (gpu) {
     compiling.compiler = Compiler::nvcc;
     compiling.native = gpu->major * 10 + gpu->minor;
-  } else if (options.machine.time) {
-    compiling.native = device.major * 10 + device.minor;  // its machine code says how many registers threads have
   }
+  compiling.registers = options.machine.time;
   words[0] = runnable(words[0], compiling, device, layout, cache);
   // Standard output that carries an export must carry nothing else.
   const bool divert = options.json == "-" || options.output == "-" || options.html == "-" || ci.standard_output();

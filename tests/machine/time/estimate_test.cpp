@@ -25,6 +25,25 @@ TEST(Estimate, AChainOfAdditionsTakesItsLatency) {
   EXPECT_EQ(r.time.bound_by, BoundBy::latency);
 }
 
+TEST(Estimate, RegistersOfPtxasReplaceThoseOfLiveness) {
+  Options options;
+  options.time = true;
+  Machine machine(*find_device("h100"), options);
+  const auto estimate = [&](std::map<std::string, uint32_t> known) {
+    const auto program = machine.load(kFirst + kHead + "ret;\n}\n", "test");
+    program->know_registers(std::move(known));
+    LaunchConfig config;
+    config.block = {1024, 1, 1};
+    config.parameters.resize(8);
+    return *machine.launch(*program, "kernel", config).time;
+  };
+  EXPECT_FALSE(estimate({{"another", 64}}).registers_known);
+  const TimeEstimate e = estimate({{"kernel", 64}});
+  EXPECT_TRUE(e.registers_known);
+  EXPECT_EQ(e.registers, 64u);
+  EXPECT_EQ(e.resident_blocks, 1u);  // 65,536 registers of a multiprocessor hold one block of 1024 threads
+}
+
 TEST(Estimate, ManyWarpsHideIt) {
   constexpr uint32_t kSteps = 1000;
   const std::string body = ".reg .f32 %f<2>; .reg .b64 %rd<2>;\nmov.f32 %f1, 0f3F800000;\n" +
