@@ -3,15 +3,8 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
-#include <cstdlib>
 
-#define CHECK(condition)                                                \
-  do {                                                                  \
-    if (!(condition)) {                                                 \
-      std::printf("line %d: %s\n", __LINE__, #condition), std::exit(1); \
-    }                                                                   \
-  } while (false)
-#define OK(call) CHECK((call) == cudaSuccess)
+#include "check.h"
 
 constexpr int kBlocks = 8, kThreads = 64, kCount = kBlocks * kThreads;
 

@@ -2,17 +2,10 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 
-#define CHECK(condition)                                                \
-  do {                                                                  \
-    if (!(condition)) {                                                 \
-      std::printf("line %d: %s\n", __LINE__, #condition), std::exit(1); \
-    }                                                                   \
-  } while (false)
-#define OK(call) CHECK((call) == cudaSuccess)
+#include "check.h"
 
 constexpr int kCount = 256, kBytes = kCount * sizeof(int);
 

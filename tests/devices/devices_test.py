@@ -45,7 +45,7 @@ class Devices(unittest.TestCase):
         self.run_program("--devices", "2", os.path.join(os.path.dirname(PROGRAM), "cuda13.cu"))
 
     def test_one_device_says_nothing_of_several(self):
-        run, _ = self.run_program(PROGRAM, code=1, out="line 35: devices == 3\n")
+        run, _ = self.run_program(PROGRAM, code=1, out="line 28: devices == 3\n")
         self.assertNotIn("devices", run)
         self.assertNotIn("p2p", run["copies"])
 
