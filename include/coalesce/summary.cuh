@@ -10,61 +10,39 @@
 //   reproducible   (words: coalesce/reduce.cuh)
 //   summary        elements and their positions, however they were added and merged
 //
-// T is __half, __nv_bfloat16, float or double. Mean and variance are rounded once; NaN and infinities as in
-// coalesce/exact.cuh, min and max as in coalesce/reduce.cuh, of zeros +0.
+// T is __half, __nv_bfloat16, float, double or an integer of 8 to 64 bits. Mean and variance are rounded once; NaN and
+// infinities as in coalesce/exact.cuh, min and max as in coalesce/reduce.cuh, of zeros +0.
 #pragma once
 
-#include <coalesce/detail/exact/variance.hpp>
+#include <coalesce/detail/exact/summary.cuh>
 #include <coalesce/exact.cuh>
 #include <coalesce/reduce.cuh>
 
 namespace coalesce {
 
-// A summary keeps these. Each costs a reading of the data.
+// A summary keeps these. Each costs a reading of the data; of integers one reading finds all.
 struct parts_of_summary {
   bool sum = true, squares = true, extremes = true;
 };
 
 namespace detail {
 
-struct both_found {
-  found low, high;
+// Where the sums lie on the line of powers of two. Those of integers of 64 bits have up to 128 and 192 bits.
+template <class T, bool = is_summed_integer<T>>
+struct ranges_of_summary {
+  static constexpr coalesce::exact::range sum = coalesce::exact::range::narrow, squares = sum;
 };
-
-// The least and the largest element's keys and positions in one reading.
 template <class T>
-struct both_positions {
-  using element = T;
-  using result = both_found;
-  using state = both_found;
-  static constexpr bool indexed = true;
-  using smallest = extreme_position<T, smaller>;
-  using largest = extreme_position<T, larger>;
-
-  __device__ state identity() const { return {smallest().identity(), largest().identity()}; }
-  template <int N, class At>
-  __device__ __forceinline__ void add(state& s, const T (&tile)[N], At at) const {
-    const auto least = first_of_tile<smaller, false>(tile);
-    const auto most = first_of_tile<larger, false>(tile);
-    smallest().add_best(s.low, least, tile, at);
-    largest().add_best(s.high, most, tile, at);
-  }
-  __device__ __forceinline__ void merge(state& into, const state& from) const {
-    smallest().merge(into.low, from.low);
-    largest().merge(into.high, from.high);
-  }
-  __device__ __forceinline__ void merge_warp(state& s) const {
-    smallest().merge_warp(s.low);
-    largest().merge_warp(s.high);
-  }
-  __device__ result finish(const state& s, std::int64_t) const { return s; }
+struct ranges_of_summary<T, false> {
+  static constexpr coalesce::exact::range sum = coalesce::exact::format<T>::sum,
+                                          squares = coalesce::exact::format<T>::dot;
 };
 
 // As it lies in device memory and travels: the bytes of one summary are the same on every rank.
 template <class T>
 struct summary_state {
-  coalesce::exact::total<coalesce::exact::format<T>::sum> sum;
-  coalesce::exact::total<coalesce::exact::format<T>::dot> squares;
+  coalesce::exact::total<ranges_of_summary<T>::sum> sum;
+  coalesce::exact::total<ranges_of_summary<T>::squares> squares;
   unsigned long long count;
   both_found extremes;
 };
@@ -92,15 +70,42 @@ template <class T>
 __global__ void merge_summary(summary_state<T>* into, const summary_state<T>* from) {
   merge(*into, *from);
 }
+// A call leaves this of its part.
+template <class T>
+using found_in_part = std::conditional_t<is_summed_integer<T>, integers_found, both_found>;
+
 // Positions of a part become those of the whole.
+template <class T>
+__device__ void add_extremes(summary_state<T>* into, both_found& part, unsigned long long first) {
+  for (found* one : {&part.low, &part.high}) {
+    if (one->place != 0) one->place -= first;  // it is ~ the position
+  }
+  both_positions<T>().merge(into->extremes, part);
+  part = {{0, 0}, {0, 0}};
+}
+// sum += the words' integer.
+template <coalesce::exact::range R, int Words>
+__device__ void add_integer(coalesce::exact::total<R>& sum, const std::uint64_t (&words)[Words], bool is_signed) {
+  constexpr int one = -coalesce::exact::layout<R>::unit;
+  for (int i = 0; i < 2 * Words; ++i) {
+    const auto half = static_cast<std::uint32_t>(words[i / 2] >> 32 * (i % 2));
+    const bool top = is_signed && i == 2 * Words - 1;
+    coalesce::exact::add_at(sum, top ? static_cast<std::int32_t>(half) : std::int64_t{half}, one + 32 * i);
+  }
+  coalesce::exact::set_flags(sum, coalesce::exact::something);
+}
 template <class T>
 __global__ void add_part(summary_state<T>* into, both_found* part, unsigned long long first, unsigned long long count) {
   into->count += count;
-  for (found* one : {&part->low, &part->high}) {
-    if (one->place != 0) one->place -= first;  // it is ~ the position
-  }
-  both_positions<T>().merge(into->extremes, *part);
-  *part = {{0, 0}, {0, 0}};
+  add_extremes(into, *part, first);
+}
+template <class T>
+__global__ void add_part(summary_state<T>* into, integers_found* part, unsigned long long first,
+                         unsigned long long count) {
+  into->count += count;
+  add_integer(into->sum, part->sum, true);
+  add_integer(into->squares, part->squares, false);
+  add_extremes(into, part->extremes, first);
 }
 template <class T>
 __global__ void read_summary(const summary_state<T>* s, statistics<T>* out, parts_of_summary parts) {
@@ -109,10 +114,11 @@ __global__ void read_summary(const summary_state<T>* s, statistics<T>* out, part
   using low = extreme_position<T, smaller>;
   using high = extreme_position<T, larger>;
   out->count = static_cast<std::int64_t>(s->count);
-  out->min = static_cast<T>(low::value_of(s->extremes.low));
-  out->max = static_cast<T>(high::value_of(s->extremes.high));
-  out->argmin = low().finish(s->extremes.low, 0);
-  out->argmax = high().finish(s->extremes.high, 0);
+  const both_found extremes = parts.extremes ? s->extremes : both_found{{0, 0}, {0, 0}};
+  out->min = static_cast<T>(low::value_of(extremes.low));
+  out->max = static_cast<T>(high::value_of(extremes.high));
+  out->argmin = low().finish(extremes.low, 0);
+  out->argmax = high().finish(extremes.high, 0);
   out->mean =
       ex::from_bits<real>(parts.sum ? ex::read<real>(s->sum, ex::reading::mean, s->count) : ex::quiet_nan<real>);
   out->variance = ex::from_bits<real>(parts.sum && parts.squares ? ex::variance<real>(s->sum, s->squares, s->count)
@@ -125,7 +131,9 @@ __global__ void read_summary(const summary_state<T>* s, statistics<T>* out, part
 // events.
 template <class T>
 class summary {
-  static_assert(detail::exact::has_format<T>, "coalesce: summary is of __half, __nv_bfloat16, float or double");
+  static constexpr bool of_integers = detail::is_summed_integer<T>;
+  static_assert(detail::exact::has_format<T> || of_integers,
+                "coalesce: summary is of __half, __nv_bfloat16, float, double or integers");
 
  public:
   using total = detail::summary_state<T>;
@@ -157,16 +165,13 @@ class summary {
     if (count == 0) return {};
     detail::device_facts device;
     if (const status s = detail::current_device(device); !s) return s;
-    const auto add_to = [&](auto* into, const auto& terms) {
-      return detail::exact::start_runs(terms, detail::exact::result_to<T>{nullptr, exact::reading::sum},
-                                       detail::exact::one_run(count), into, device, stream, work);
-    };
     status done;
-    if (parts_.sum) done = add_to(&memory_->state.sum, detail::exact::elements<T>{in});
-    if (done && parts_.squares) done = add_to(&memory_->state.squares, detail::exact::products_of<T>{in, in});
-    if (done && parts_.extremes)
-      done = detail::reduce_array(detail::both_positions<T>(), detail::array<T>{in, {}}, count, false, &memory_->part,
-                                  bytes, {}, stream, work);
+    if constexpr (of_integers) {
+      done = detail::reduce_array(detail::summary_of_integers<T>(), detail::array<T>{in, {}}, count, false,
+                                  &memory_->part, bytes, {}, stream, work);
+    } else {
+      done = add_floats(in, count, bytes, device, stream, work);
+    }
     if (!done) return done;
     detail::add_part<T><<<1, 1, 0, stream>>>(&memory_->state, &memory_->part, static_cast<unsigned long long>(first),
                                              static_cast<unsigned long long>(count));
@@ -195,8 +200,22 @@ class summary {
  private:
   struct memory {
     total state;
-    detail::both_found part;
+    detail::found_in_part<T> part;
   };
+  status add_floats(const T* in, std::int64_t count, const detail::span& bytes, const detail::device_facts& device,
+                    cudaStream_t stream, workspace* work) {
+    const auto add_to = [&](auto* into, const auto& terms) {
+      return detail::exact::start_runs(terms, detail::exact::result_to<T>{nullptr, exact::reading::sum},
+                                       detail::exact::one_run(count), into, device, stream, work);
+    };
+    status done;
+    if (parts_.sum) done = add_to(&memory_->state.sum, detail::exact::elements<T>{in});
+    if (done && parts_.squares) done = add_to(&memory_->state.squares, detail::exact::products_of<T>{in, in});
+    if (done && parts_.extremes)
+      done = detail::reduce_array(detail::both_positions<T>(), detail::array<T>{in, {}}, count, false, &memory_->part,
+                                  bytes, {}, stream, work);
+    return done;
+  }
   parts_of_summary parts_;
   memory* memory_ = nullptr;
   status error_;

@@ -3,11 +3,11 @@
 // statistics are not those of a loop over the elements on the CPU. tests/hardware/scale_page.py makes the page.
 //
 //   nvcc -std=c++20 -O3 -arch=native -Iinclude tests/hardware/summaries.cu -lnccl -o summaries && ./summaries
-//   [LEAST_GPUS]
 #include <nccl.h>
 
 #include <algorithm>
 #include <barrier>
+#include <cmath>
 #include <coalesce/nccl.cuh>
 #include <cstdio>
 #include <cstdlib>
@@ -19,13 +19,25 @@
 
 namespace {
 
-using statistics = coalesce::statistics<float>;
+// Whole numbers below 2^24, so that __int128 holds the sums. The quotients are rounded in two steps, by way of 64 bits
+// with a bit for what lies below.
+template <class Real>
+Real quotient(__int128 numerator, __int128 denominator) {
+  const bool negative = numerator < 0;
+  auto rest = static_cast<unsigned __int128>(negative ? -numerator : numerator);
+  const auto by = static_cast<unsigned __int128>(denominator);
+  int up = 0;
+  for (; rest / by < (static_cast<unsigned __int128>(1) << 61) && rest >> 126 == 0; ++up) rest <<= 1;
+  const auto whole = static_cast<std::uint64_t>(rest / by);
+  const Real result = std::ldexp(static_cast<Real>(whole | (rest % by != 0)), -up);
+  return negative ? -result : result;
+}
 
-// Whole numbers below 2^23, so that integers hold the sums and long double (64 bits) the quotients to within a rounding
-// that float does not see, but for ties.
-statistics wanted(const std::vector<float>& x) {
+template <class T>
+coalesce::statistics<T> wanted(const std::vector<T>& x) {
+  using real = decltype(coalesce::statistics<T>::mean);
   __int128 sum = 0, squares = 0;
-  statistics all{static_cast<std::int64_t>(x.size()), x[0], x[0], 0, 0, 0, 0};
+  coalesce::statistics<T> all{static_cast<std::int64_t>(x.size()), x[0], x[0], 0, 0, 0, 0};
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto value = static_cast<std::int64_t>(x[i]);
     sum += value;
@@ -34,9 +46,8 @@ statistics wanted(const std::vector<float>& x) {
     if (x[i] > all.max) all.max = x[i], all.argmax = static_cast<std::int64_t>(i);
   }
   const auto n = static_cast<__int128>(x.size());
-  all.mean = static_cast<float>(static_cast<long double>(sum) / static_cast<long double>(n));
-  all.variance =
-      static_cast<float>(static_cast<long double>(n * squares - sum * sum) / static_cast<long double>(n * n));
+  all.mean = quotient<real>(sum, n);
+  all.variance = quotient<real>(n * squares - sum * sum, n * n);
   return all;
 }
 
@@ -50,8 +61,9 @@ double median(std::vector<float> times) {
 }
 
 // The slowest rank's medians, in microseconds.
-timing measure(const std::vector<float>& x, const std::vector<std::int64_t>& borders, std::vector<ncclComm_t>& comms,
-               const statistics& right, bool& same) {
+template <class T>
+timing measure(const std::vector<T>& x, const std::vector<std::int64_t>& borders, std::vector<ncclComm_t>& comms,
+               const coalesce::statistics<T>& right, bool& same) {
   const int ranks = static_cast<int>(comms.size());
   std::barrier together(ranks);
   std::vector<timing> times(ranks);
@@ -61,14 +73,14 @@ timing measure(const std::vector<float>& x, const std::vector<std::int64_t>& bor
     threads.emplace_back([&, rank] {
       CHECK(cudaSetDevice(rank));
       const std::int64_t first = borders[rank], count = borders[rank + 1] - first;
-      float* in;
-      statistics *out, got;
-      CHECK(cudaMalloc(&in, std::max<std::int64_t>(count, 1) * sizeof(float)));
-      CHECK(cudaMalloc(&out, sizeof(statistics)));
-      CHECK(cudaMemcpy(in, x.data() + first, count * sizeof(float), cudaMemcpyHostToDevice));
+      T* in;
+      coalesce::statistics<T>*out, got;
+      CHECK(cudaMalloc(&in, std::max<std::int64_t>(count, 1) * sizeof(T)));
+      CHECK(cudaMalloc(&out, sizeof(got)));
+      CHECK(cudaMemcpy(in, x.data() + first, count * sizeof(T), cudaMemcpyHostToDevice));
       cudaStream_t stream;
       CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-      coalesce::summary<float> all;
+      coalesce::summary<T> all;
       coalesce::nccl::gathering gathered;
       OK(gathered.reserve(coalesce::nccl::gathered_bytes(all, ranks)));
       const auto call = [&] {
@@ -124,27 +136,19 @@ timing measure(const std::vector<float>& x, const std::vector<std::int64_t>& bor
   return slowest;
 }
 
-}  // namespace
-
-int main() {
-  setenv("CUDA_MODULE_LOADING", "EAGER", 0);  // see coalesce/nccl.cuh
-  int devices = 0;
-  CHECK(cudaGetDeviceCount(&devices));
-  cudaDeviceProp properties;
-  CHECK(cudaGetDeviceProperties(&properties, 0));
-  std::printf("{\"what\":\"devices\",\"name\":\"%s\",\"count\":%d}\n", properties.name, devices);
+template <class T>
+bool check(const char* type, int devices) {
   bool right = true;
   for (const std::int64_t elements : {std::int64_t{1} << 16, std::int64_t{1} << 27}) {
-    std::vector<float> x(static_cast<std::size_t>(elements));
+    std::vector<T> x(static_cast<std::size_t>(elements));
     std::uint64_t state = 88172645463325252ull;
-    for (float& one : x) {
+    for (T& one : x) {
       state ^= state << 13;
       state ^= state >> 7;
       state ^= state << 17;
-      one = static_cast<float>(static_cast<std::int64_t>(state & 0xffffff) - 0x7fffff) / 2;
-      one = static_cast<float>(static_cast<std::int64_t>(one));
+      one = static_cast<T>((static_cast<std::int64_t>(state & 0xffffff) - 0x7fffff) / 2);
     }
-    const statistics all = wanted(x);
+    const coalesce::statistics<T> all = wanted(x);
     for (int ranks = 1; ranks <= devices; ranks *= 2) {
       std::vector<ncclComm_t> comms(ranks);
       CHECK(ncclCommInitAll(comms.data(), ranks, nullptr));
@@ -158,14 +162,27 @@ int main() {
         const timing took = measure(x, borders, comms, all, same);
         right = right && same;
         std::printf(
-            "{\"what\":\"summary\",\"count\":%lld,\"ranks\":%d,\"even\":%s,\"same\":%s,\"us\":%.1f,\"graph_us\":%.1f}"
-            "\n",
-            static_cast<long long>(elements), ranks, even ? "true" : "false", same ? "true" : "false", took.calls,
+            "{\"what\":\"summary\",\"type\":\"%s\",\"count\":%lld,\"ranks\":%d,\"even\":%s,\"same\":%s,\"us\":%.1f,"
+            "\"graph_us\":%.1f}\n",
+            type, static_cast<long long>(elements), ranks, even ? "true" : "false", same ? "true" : "false", took.calls,
             took.graph);
         std::fflush(stdout);
       }
       for (ncclComm_t comm : comms) CHECK(ncclCommDestroy(comm));
     }
   }
-  return right ? 0 : 1;
+  return right;
+}
+
+}  // namespace
+
+int main() {
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);  // see coalesce/nccl.cuh
+  int devices = 0;
+  CHECK(cudaGetDeviceCount(&devices));
+  cudaDeviceProp properties;
+  CHECK(cudaGetDeviceProperties(&properties, 0));
+  std::printf("{\"what\":\"devices\",\"name\":\"%s\",\"count\":%d}\n", properties.name, devices);
+  const bool floats = check<float>("float", devices), integers = check<std::int32_t>("int32", devices);
+  return floats && integers ? 0 : 1;
 }

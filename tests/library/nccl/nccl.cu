@@ -88,25 +88,34 @@ R quotient(unsigned __int128 numerator, unsigned __int128 denominator) {
   return std::ldexp(static_cast<R>(whole | (numerator % denominator != 0)), -up);
 }
 
-// Small integers, so that __int128 holds the sums, and everything around them has an independent answer.
+// Small integers, so that __int128 holds the sums, and everything around them has an independent answer. `away` is
+// added to each, which leaves the variance as it is: with it squares of integers need more than 128 bits.
 template <class T, class Real>
-void check_summary(coalesce::parts_of_summary parts) {
+void check_summary(coalesce::parts_of_summary parts, __int128 away = 0) {
   std::vector<T> data(2003);
+  std::vector<std::int64_t> values;
   __int128 sum = 0, squares = 0;
   std::int64_t least = 0, most = 0;
   for (std::size_t i = 0; i < data.size(); ++i) {
     const auto whole = static_cast<std::int64_t>(i * 2654435761u % 4001) - 1500;
-    data[i] = static_cast<T>(static_cast<float>(whole / 16));  // exact, also of 8 bits; some are equal
-    const auto value = static_cast<std::int64_t>(static_cast<float>(data[i]));
-    CHECK(value == whole / 16);
+    const std::int64_t value = whole / (sizeof(T) == 1 ? 24 : 16);  // exact, also of 8 bits; some are equal
+    if constexpr (std::is_integral_v<T>) {
+      data[i] = static_cast<T>(value + away);
+      CHECK(static_cast<__int128>(data[i]) == value + away);
+    } else {
+      data[i] = static_cast<T>(static_cast<float>(value));
+      CHECK(static_cast<std::int64_t>(static_cast<float>(data[i])) == value);
+    }
+    values.push_back(value);
     sum += value;
     squares += value * value;
-    if (value < static_cast<std::int64_t>(static_cast<float>(data[least]))) least = static_cast<std::int64_t>(i);
-    if (value > static_cast<std::int64_t>(static_cast<float>(data[most]))) most = static_cast<std::int64_t>(i);
+    if (value < values[least]) least = static_cast<std::int64_t>(i);
+    if (value > values[most]) most = static_cast<std::int64_t>(i);
   }
   const auto n = static_cast<std::int64_t>(data.size());
-  const Real mean = sum < 0 ? -quotient<Real>(-sum, n) : quotient<Real>(sum, n);
   const Real variance = quotient<Real>(n * squares - sum * sum, n * n);
+  sum += n * away;
+  const Real mean = sum < 0 ? -quotient<Real>(-sum, n) : quotient<Real>(sum, n);
   T* device = nullptr;
   coalesce::statistics<T>* out = nullptr;
   cudaStream_t stream = nullptr;
@@ -149,8 +158,8 @@ void check_summary(coalesce::parts_of_summary parts) {
         CHECK(parts.sum ? got.mean == mean : got.mean != got.mean);
         CHECK(parts.sum && parts.squares ? got.variance == variance : got.variance != got.variance);
         CHECK(!parts.extremes || (got.argmin == least && got.argmax == most));
-        CHECK(!parts.extremes || (static_cast<float>(got.min) == static_cast<float>(data[least]) &&
-                                  static_cast<float>(got.max) == static_cast<float>(data[most])));
+        CHECK(!parts.extremes || (std::memcmp(&got.min, &data[least], sizeof(T)) == 0 &&
+                                  std::memcmp(&got.max, &data[most], sizeof(T)) == 0));
         CHECK(parts.extremes || (got.argmin == -1 && got.argmax == -1));
       };
       work();
@@ -192,5 +201,11 @@ int main() {
   check_summary<float, float>({true, false, true});
   check_summary<double, double>({});
   check_summary<__nv_bfloat16, float>({true, true, false});
+  check_summary<std::int8_t, double>({});
+  check_summary<std::uint16_t, double>({}, 65000);
+  check_summary<std::int32_t, double>({true, false, false}, -2147480000);
+  check_summary<std::uint64_t, double>({}, (static_cast<__int128>(1) << 64) - 1000);
+  check_summary<std::int64_t, double>({false, false, true}, 1000 - (static_cast<__int128>(1) << 63));
+  check_summary<std::int64_t, double>({}, 1000 - (static_cast<__int128>(1) << 63));
   std::puts("ok");
 }
