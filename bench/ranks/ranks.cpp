@@ -3,6 +3,7 @@
 //   ranks steps               with mpirun: coalesce::mpi::allreduce beside MPI_Allreduce of as many bytes
 //   ranks sums                with mpirun: the sum of the same floats over the ranks, by MPI_SUM and exactly
 //   ranks normal FILE GIB     writes floats of a normal distribution
+//   ranks wide FILE GIB       writes the floats of `sums`: magnitudes from 1 to 2^63
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,7 +41,7 @@ int read_file(const char* path, unsigned threads) {
   std::vector<double> seconds;
   std::atomic<std::uint64_t> seen{0};
   std::atomic<bool> right{true};
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 3; ++round) {
     const auto begin = std::chrono::steady_clock::now();
     std::atomic<std::size_t> next{0};
     const auto run = [&] {
@@ -65,12 +66,34 @@ int read_file(const char* path, unsigned threads) {
   return right ? 0 : 1;
 }
 
-// 2^24 of them, again and again.
-int write_normal(const char* path, int gib) {
+std::vector<float> normal_values() {
   std::mt19937_64 random(1);
   std::normal_distribution<float> normal;
   std::vector<float> values(1 << 24);
   for (float& value : values) value = normal(random);
+  return values;
+}
+
+// 2^24 floats m x 2^e with |m| < 2^24 and 0 <= e < 40. They sum to less than 2^88, so __int128 is an oracle that shares
+// nothing with the library.
+std::vector<float> wide_values(__int128& exact) {
+  std::vector<float> values(1 << 24);
+  exact = 0;
+  std::uint64_t x = 88172645463325252ull;
+  for (float& value : values) {
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    const std::int64_t whole =
+        (static_cast<std::int64_t>(x & 0xffffff) - 0x7fffff) * (std::int64_t{1} << (x >> 24) % 40);
+    value = static_cast<float>(whole);
+    exact += whole;
+  }
+  return values;
+}
+
+// The values again and again.
+int write_file(const char* path, int gib, const std::vector<float>& values) {
   FILE* const file = std::fopen(path, "wb");
   bool right = file != nullptr;
   for (int i = 0; i < 16 * gib && right; ++i)
@@ -112,21 +135,9 @@ void steps(const char* name, int count) {
         name, count, size, in.size(), plain, ours);
 }
 
-// 2^24 floats m x 2^e with |m| < 2^24 and 0 <= e < 40. They sum to less than 2^88, so __int128 is an oracle that shares
-// nothing with the library.
 void sums() {
-  std::vector<float> values(1 << 24);
   __int128 exact = 0;
-  std::uint64_t x = 88172645463325252ull;
-  for (float& value : values) {
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    const std::int64_t whole =
-        (static_cast<std::int64_t>(x & 0xffffff) - 0x7fffff) * (std::int64_t{1} << (x >> 24) % 40);
-    value = static_cast<float>(whole);
-    exact += whole;
-  }
+  const std::vector<float> values = wide_values(exact);
   const std::size_t begin = values.size() * rank / size, end = values.size() * (rank + 1) / size;
   float mine = 0, plain = 0;
   for (std::size_t i = begin; i < end; ++i) mine += values[i];
@@ -154,7 +165,11 @@ void sums() {
 
 int main(int count, char** words) {
   if (count == 4 && std::strcmp(words[1], "read") == 0) return read_file(words[2], std::atoi(words[3]));
-  if (count == 4 && std::strcmp(words[1], "normal") == 0) return write_normal(words[2], std::atoi(words[3]));
+  __int128 ignored = 0;
+  if (count == 4 && std::strcmp(words[1], "normal") == 0)
+    return write_file(words[2], std::atoi(words[3]), normal_values());
+  if (count == 4 && std::strcmp(words[1], "wide") == 0)
+    return write_file(words[2], std::atoi(words[3]), wide_values(ignored));
   MPI_Init(&count, &words);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -165,8 +180,7 @@ int main(int count, char** words) {
     sums();
   } else if (rank == 0) {
     std::fprintf(stderr,
-                 "usage: ranks read FILE THREADS | ranks normal FILE GIB | mpirun -np N ranks steps | mpirun -np N "
-                 "ranks sums\n");
+                 "usage: ranks read FILE THREADS | ranks normal|wide FILE GIB | mpirun -np N ranks steps|sums\n");
   }
   MPI_Finalize();
 }

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""Measures ranks and files on the CPU: ranks.py COALESCE RANKS_PROGRAM FOLDER > RESULTS.jsonl, where RANKS_PROGRAM is
-ranks.cpp (mpicxx -O3 -march=native -std=c++17 -Iinclude bench/ranks/ranks.cpp). FOLDER takes a file of 8 GiB. Wants two
-quiet cores; COALESCE_RANKS_GIB makes the file smaller. tests/hardware/scale_page.py makes the page."""
+"""Measures ranks and files on the CPU: ranks.py COALESCE RANKS_PROGRAM FOLDER [PART...] > RESULTS.jsonl, where
+RANKS_PROGRAM is ranks.cpp (mpicxx -O3 -march=native -std=c++17 -Iinclude bench/ranks/ranks.cpp). FOLDER takes a file of
+8 GiB. PART: sums, steps, normal, wide; none: all. Wants two quiet cores; COALESCE_RANKS_GIB makes the file smaller.
+tests/hardware/scale_page.py makes the page."""
 import json
 import os
 import platform
 import subprocess
 import sys
+import threading
 import time
 
 COALESCE, PROGRAM, FOLDER = map(os.path.abspath, sys.argv[1:4])
+PARTS = sys.argv[4:] or ["sums", "steps", "normal", "wide"]
 GIB = int(os.environ.get("COALESCE_RANKS_GIB", "8"))
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-ROUNDS = 3
+ROUNDS = 7
 
 
 def say(**row):
@@ -25,38 +28,86 @@ def mpirun(count, *words):
     print("".join(line + "\n" for line in done.stdout.splitlines() if line.startswith("{")), end="", flush=True)
 
 
-def ranks(count, file, threads):
-    """Seconds until `count` ranks, started at once without a launcher, have answered."""
-    begin, name = time.monotonic(), f"job{time.monotonic_ns()}"
-    running = [subprocess.Popen([COALESCE, "reduce", "--op", "exact_sum", "--type", "float32", "--threads", str(threads), file],
-                                stdout=subprocess.DEVNULL, env=os.environ | ({} if count == 1 else {
-                                    "OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": str(count),
-                                    "OMPI_COMM_WORLD_LOCAL_SIZE": str(count), "PMIX_NAMESPACE": name})) for rank in range(count)]
-    if any([one.wait(timeout=100) for one in running]):
+def seconds_of(*commands):
+    """Seconds until all commands, started at once, have ended. The wait blocks: one with a time limit polls, up to 50 ms late."""
+    begin = time.monotonic()
+    running = [subprocess.Popen(words, stdout=subprocess.DEVNULL, env=os.environ | ROOT | more) for words, more in commands]
+    guard = threading.Timer(100, lambda: [one.kill() for one in running])
+    guard.start()
+    codes = [one.wait() for one in running]
+    taken = time.monotonic() - begin
+    guard.cancel()
+    if any(codes):
         sys.exit("error: a rank failed")
-    return time.monotonic() - begin
+    return taken
+
+
+def reduction(file, threads):
+    return [COALESCE, "reduce", "--op", "exact_sum", "--type", "float32", "--threads", str(threads), file]
+
+
+def ranks(count, file, threads):
+    """Of `count` ranks without a launcher, which meet as those of Open MPI do."""
+    name = f"job{time.monotonic_ns()}"
+    return seconds_of(*[(reduction(file, threads), {} if count == 1 else {
+        "OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": str(count), "OMPI_COMM_WORLD_LOCAL_SIZE": str(count),
+        "PMIX_NAMESPACE": name}) for rank in range(count)])
+
+
+def launched(count, *words):
+    """The same by mpirun."""
+    return seconds_of((["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(count), *words], {}))
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
 
 
 def measure_file(path, kind):
-    """Reading and summing in turn, so that both meet the same machine."""
+    """Reading and summing in turn, so that all meet the same machine."""
     tries = {(1, 1): [], (1, 2): [], (2, 1): [], (4, 1): []}
-    reads = {1: [], 2: []}
+    reads, by_mpirun = {1: [], 2: []}, []
     for _ in range(ROUNDS):
         for threads, found in reads.items():
             found.append(json.loads(subprocess.run([PROGRAM, "read", path, str(threads)], stdout=subprocess.PIPE, check=True).stdout))
         for (count, threads), found in tries.items():
             found.append(ranks(count, path, threads))
+        by_mpirun.append(launched(4, *reduction(path, 1)))
     tiny = path + ".tiny"
     with open(tiny, "wb") as file:
         file.write(bytes(400))
-    for count in (1, 4):  # what starting costs, which is within the times below
-        say(what="start", kind=kind, ranks=count, seconds=sorted(ranks(count, tiny, 1) for _ in range(9))[4])
+    starts = {(1, 1): [], (1, 2): [], (4, 1): []}  # what starting costs, which is within the times
+    floors = {1: [], 4: []}  # of any program
+    for _ in range(15):
+        for (count, threads), found in starts.items():
+            found.append(ranks(count, tiny, threads))
+        for count, found in floors.items():
+            found.append(seconds_of(*[(["true"], {})] * count))
+    for (count, threads), found in starts.items():
+        say(what="start", kind=kind, ranks=count, threads=threads, seconds=median(found))
+    for count, found in floors.items():
+        say(what="start of true", kind=kind, ranks=count, seconds=median(found))
+    say(what="start of true by mpirun", kind=kind, ranks=4, seconds=median([launched(4, "true") for _ in range(5)]))
     os.remove(tiny)
-    for threads, found in reads.items():
+    size, load = os.path.getsize(path), os.getloadavg()[0]
+    for found in reads.values():
         say(**(sorted(found, key=lambda row: row["seconds"])[ROUNDS // 2] | {"kind": kind}))
     for (count, threads), found in tries.items():
-        say(what="file", kind=kind, ranks=count, threads=threads, bytes=os.path.getsize(path), seconds=sorted(found)[ROUNDS // 2],
-            load=os.getloadavg()[0])
+        say(what="file", kind=kind, ranks=count, threads=threads, bytes=size, seconds=median(found), all=found, load=load)
+    say(what="file by mpirun", kind=kind, ranks=4, threads=1, bytes=size, seconds=median(by_mpirun))
+
+
+def numpy_sum():
+    try:
+        import numpy
+    except ImportError:
+        return
+    values = numpy.fromfile(os.path.join(FOLDER, "values.f32"), dtype="<f4")
+    begin = time.monotonic()
+    total = numpy.sum(values)
+    say(what="numpy", version=numpy.__version__, bits=f"{total.view(numpy.uint32):08x}", value=float(total),
+        seconds=time.monotonic() - begin)
+    os.remove(os.path.join(FOLDER, "values.f32"))
 
 
 def main():
@@ -64,33 +115,22 @@ def main():
         cpu = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), platform.machine())
     say(what="machine", cpu=cpu, cores=os.cpu_count(), mpi=subprocess.run(["mpirun", "--version"], text=True, env=os.environ | ROOT,
         stdout=subprocess.PIPE).stdout.splitlines()[0])
-    for count in (1, 2, 4, 8, 16):
-        mpirun(count, "sums")
-    for count in (2, 4, 8):
-        if count <= os.cpu_count():
-            mpirun(count, "steps")
-    try:
-        import numpy
-        values = numpy.fromfile(os.path.join(FOLDER, "values.f32"), dtype="<f4")
-        begin = time.monotonic()
-        total = numpy.sum(values)
-        say(what="numpy", version=numpy.__version__, bits=f"{total.view(numpy.uint32):08x}", value=float(total),
-            seconds=time.monotonic() - begin)
-    except ImportError:
-        pass
+    if "sums" in PARTS:
+        for count in (1, 2, 4, 8, 16):
+            mpirun(count, "sums")
+        numpy_sum()
+    if "steps" in PARTS:
+        for count in (2, 4, 8):
+            if count <= os.cpu_count():
+                mpirun(count, "steps")
     os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:2]))
     path = os.path.join(FOLDER, "large.f32")
     for kind in ("normal", "wide"):
-        if kind == "normal":
-            subprocess.run([PROGRAM, "normal", path, str(GIB)], check=True)
-        else:
-            with open(os.path.join(FOLDER, "values.f32"), "rb") as values, open(path, "wb") as file:
-                block = values.read()
-                for _ in range(GIB << 30 >> 26):
-                    file.write(block)
+        if kind not in PARTS:
+            continue
+        subprocess.run([PROGRAM, kind, path, str(GIB)], check=True)
         measure_file(path, kind)
         os.remove(path)
-    os.remove(os.path.join(FOLDER, "values.f32"))
 
 
 if __name__ == "__main__":
