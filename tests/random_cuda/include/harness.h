@@ -151,8 +151,9 @@ inline int run_programs(const Program* programs, size_t count, int argc, char** 
       wanted.push_back(u32(strtoul(argv[i], nullptr, 10)));
   }
 #ifdef __CUDACC__
-  // How much a recursive function needs no compiler knows.
-  cudaDeviceSetLimit(cudaLimitStackSize, 65536);
+  // How much a recursive function needs no compiler knows. A GPU reserves it for every thread that it can hold.
+  const char* stack = getenv("STACK");
+  cudaDeviceSetLimit(cudaLimitStackSize, stack ? strtoul(stack, nullptr, 10) : 65536);
 #endif
   int failures = 0;
   for (size_t i = 0; i < count; ++i) {
