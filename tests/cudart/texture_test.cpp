@@ -252,6 +252,41 @@ TEST_F(TextureTest, PlacesOnTheFacesOfACube) {
   EXPECT_EQ(sampled("tex.cube.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2, %f3, %f3}];", cube, places), wanted);
 }
 
+// A face has two directions, whatever the third's address mode is.
+TEST_F(TextureTest, FacesOfACubeHaveTwoDirections) {
+  std::vector<std::array<float, 4>> places;
+  for (const float u : {-0.9f, -0.2f, 0.35f, 0.99f})
+    for (const float v : {-0.95f, 0.1f}) {
+      places.push_back({1, u, v, 0});
+      places.push_back({u, v, -1, 0});
+    }
+  std::vector<float> first;
+  for (const int third : {1, 0, 2, 3}) {
+    cudaTextureDesc d = reading(1, true, true);
+    d.addressMode[2] = third;
+    const auto cube = texture(resource(array(ramp(24), {2, 2, 6}, cudaArrayCubemap)), d);
+    const auto v = sampled("tex.cube.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2, %f3, %f3}];", cube, places);
+    if (first.empty()) first = v;
+    EXPECT_EQ(v, first) << third;
+  }
+}
+
+// A constant is stored like a register.
+TEST_F(TextureTest, ConstantsOnSurfaces) {
+  cudaArray* a = array(ramp(4), {4, 1, 0}, cudaArraySurfaceLoadStore);
+  unsigned long long s = 0;
+  const cudaResourceDesc r = resource(a);
+  ASSERT_EQ(cudaCreateSurfaceObject(&s, &r), cudaSuccess);
+  run<uint32_t>(
+      "sust.b.1d.b64.trap [%rd1, {%r3}], 0x1122334455667788;\nsust.b.1d.v2.b32.trap [%rd1, {%r1}], {77, %r2};\n"
+      "sust.b.1d.b16.trap [%rd1, {%r2}], 0xbeef;\nsust.b.1d.b8.trap [%rd1, {%r4}], 200;",
+      s, std::vector<std::array<int32_t, 4>>{{8, 2, 0, 6}});
+  ASSERT_EQ(error_, cudaSuccess);
+  std::array<uint32_t, 4> back{};
+  ASSERT_EQ(cudaMemcpy2DFromArray(back.data(), 16, a, 0, 0, 16, 1, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_THAT(back, ElementsAre(0xbeef7788u, 0x11c83344u, 77u, 2u));
+}
+
 // Elements of 1, 2 and 8 bytes, one and several at once.
 TEST_F(TextureTest, SurfacesOfEveryWidth) {
   std::vector<uint8_t> bytes(64);

@@ -190,6 +190,28 @@ TEST(Recursion, AfterAVoteOfSeveralSplits) {
   }
 }
 
+// So do they carry out one product of matrices.
+TEST(Recursion, AfterAProductOfSeveralSplits) {
+  const auto sums = [](bool apart) {
+    const std::string tree =
+        declaration("tree") +
+        function("tree",
+                 "mov.u32 %r2, 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra DONE;\nmov.u32 %r5, %laneid;\nand.b32 %r6, "
+                 "%r5, 1;\ncvt.rn.f16.u32 %h1, %r5;\nmov.b32 %r9, {%h1, %h1};\n" +
+                     std::string(apart ? "setp.eq.u32 %p2, %r6, 0;\n@%p2 bra ALL;\nsetp.gt.u32 %p3, %r1, 99;\n"
+                                         "@%p3 bra DONE;\nALL:\n"
+                                       : "") +
+                     "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%r10, %r11}, {%r9, %r9}, {%r9}, {%r9, "
+                     "%r9};\nsub.u32 %r3, %r1, 1;\n" +
+                     call("tree", "%r4", "%r3") + "mad.lo.u32 %r2, %r4, 3, %r10;\nadd.u32 %r2, %r2, %r11;\nDONE:\n");
+    const Ran r = run_map(tree, call("tree", "%r2", "%r1"), std::vector<uint32_t>(32, 3), 1);
+    EXPECT_EQ(r.report.fault, Fault::none) << r.message();
+    return r.read();
+  };
+  EXPECT_EQ(sums(true), sums(false));
+  EXPECT_NE(sums(true)[3], sums(true)[9]);
+}
+
 TEST(Recursion, Mutual) {
   const auto half = [](const std::string& name, const std::string& other, const std::string& at_end) {
     return function(name, "mov.u32 %r2, " + at_end +
@@ -215,6 +237,22 @@ TEST(Recursion, LocalArraysOfTheirOwn) {
                         call("sum", "%r2", "%r1"), in);
   ASSERT_EQ(r.report.fault, Fault::none) << r.message();
   for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], 3 * in[i] * (in[i] + 1) / 2);
+}
+
+// The kernel's own array has room beside the stack of its functions, of which 14 frames of 1 KiB are in use.
+TEST(Recursion, BesideALargeArrayOfTheKernel) {
+  const std::string sum =
+      "mov.u32 %r2, 0;\nmov.u64 %rd6, own;\nst.local.u32 [%rd6+1020], %r1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra DONE;\n"
+      "sub.u32 %r4, %r1, 1;\n" +
+      call("sum", "%r5", "%r4") + "ld.local.u32 %r6, [%rd6+1020];\nadd.u32 %r2, %r5, %r6;\nDONE:\n";
+  const std::vector<uint32_t> in = numbers(64, 15);
+  const Ran r =
+      run_map(declaration("sum") + function("sum", sum, ".local .align 4 .b8 own[1024];\n"),
+              ".local .align 4 .b8 large[8192];\nmov.u64 %rd9, large;\nst.local.u32 [%rd9+8188], %r1;\n" +
+                  call("sum", "%r2", "%r1") + "ld.local.u32 %r7, [%rd9+8188];\nmad.lo.u32 %r2, %r7, 1000, %r2;\n",
+              in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], in[i] * (in[i] + 1) / 2 + 1000 * in[i]);
 }
 
 // pair f(pair p) { if (p.a == 0) return {0, p.b}; pair t = f({p.a - 1, p.b + 1}); return {t.a + 1, t.b}; }

@@ -11,7 +11,9 @@
 namespace coalesce::machine::test {
 namespace {
 
-std::string answer(Bench& bench, Program& program, const tensors::Case& c) {
+// `memory_after`: where to leave the bytes around the tensor, if anywhere.
+std::string answer(Bench& bench, Program& program, const tensors::Case& c,
+                   std::vector<uint8_t>* memory_after = nullptr) {
   const std::vector<uint8_t> global = tensors::bytes_of(c, tensors::kGlobal, 1),
                              tile = tensors::bytes_of(c, tensors::kTile, 2);
   Machine& machine = bench.machine();
@@ -46,6 +48,7 @@ std::string answer(Bench& bench, Program& program, const tensors::Case& c) {
   std::vector<uint8_t> after(tensors::kGlobal);
   std::memcpy(after.data(), reinterpret_cast<const void*>(base), after.size());
   machine.memory().release(base);
+  if (memory_after) *memory_after = after;
   if (r.report.fault == Fault::illegal_instruction)
     return c.interleave != 0 ? "encode 0 fault " + r.message() : "encode 0 fault 715";
   if (r.report.fault == Fault::misaligned_address) return "encode 0 fault 716";
@@ -80,6 +83,18 @@ TEST(Tensors, CopiesLeaveWhatAnH100Leaves) {
       EXPECT_THAT(is, testing::HasSubstr("interleaved tensor, which this machine does not support")) << cases[k].text;
     else
       EXPECT_EQ(is, expected[k]) << cases[k].text;
+  }
+}
+
+// All bytes of the tensor that the box has, whatever its length.
+TEST(Tensors, StoresOfAnyLength) {
+  for (const uint32_t length : {1u, 15u, 16u, 17u, 31u, 32u, 33u}) {
+    const tensors::Case c = tensors::parse("op=store type=0 dims=" + std::to_string(length) + " box=48 at=0");
+    Bench bench(1);
+    std::vector<uint8_t> after;
+    answer(bench, *bench.machine().load(tensors::module_text({c}), "tensors"), c, &after);
+    const std::vector<uint8_t> tile = tensors::bytes_of(c, tensors::kTile, 2);
+    for (uint32_t k = 0; k < length; ++k) ASSERT_EQ(after[k], tile[k]) << k << " of " << length;
   }
 }
 

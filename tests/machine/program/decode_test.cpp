@@ -1,10 +1,12 @@
 // Decoding of small PTX: blocks and where lanes meet again, regions, liveness, sites, calls. Lane classes:
 // lanes_test.cpp. Nothing is executed here.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <bit>
 
+#include "machine/execute/launch.h"
 #include "tests/machine/program/decoded.h"
 
 namespace coalesce::machine {
@@ -205,6 +207,32 @@ TEST(Decode, SitesAndDescriptors) {
   EXPECT_EQ(c.memory(8).space, AddressSpace::local);
   EXPECT_EQ(c.p->local_bytes, 64u);
   EXPECT_EQ(c.p->static_shared_bytes, 1024u);
+}
+
+// Each array is listed once, however often it is used.
+TEST(Decode, ArraysAreListedOnce) {
+  const Case c = decoded(
+      ".shared .align 4 .b8 other[64];\nmov.u32 %r1, %tid.x;\nst.shared.u32 [buffer], %r1;\n"
+      "st.shared.u32 [other+4], %r1;\nst.local.u32 [own], %r1;\nst.shared.u32 [buffer+8], %r1;\n"
+      "st.local.u32 [own+4], %r1;\nst.shared.u32 [other], %r1;\n");
+  std::vector<std::string> names;
+  for (const ArrayVariable& a : c.p->arrays) names.push_back(a.name);
+  EXPECT_THAT(names, testing::ElementsAre("buffer", "other", "own"));
+}
+
+// A line of another file than the kernel's first is taken for inlined where that file's code was left.
+TEST(Decode, LinesOfOtherFilesAreInlined) {
+  const Case c = decoded(
+      ".loc 1 5 1\nmov.u32 %r1, %tid.x;\n.loc 2 7 1\nadd.u32 %r2, %r1, 1;\n.loc 1 6 1\nst.shared.u32 [buffer], %r2;\n",
+      {{128, 1, 1}, {1024, 1, 1}}, ".file 1 \"a.cu\"\n.file 2 \"b.h\"\n");
+  const auto at = [&](uint32_t line) {
+    return inlined_to(*c.p, static_cast<uint32_t>(&c.line(line) - c.p->code.data()));
+  };
+  EXPECT_TRUE(at(2).empty());
+  ASSERT_EQ(at(4).size(), 1u);
+  EXPECT_EQ(at(4)[0].file, "a.cu");
+  EXPECT_EQ(at(4)[0].line, 5u);
+  EXPECT_TRUE(at(6).empty());
 }
 
 TEST(Decode, AtomicsWhoseResultNobodyReadsAreReductions) {

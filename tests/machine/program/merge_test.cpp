@@ -60,6 +60,24 @@ std::string store(int offset, const std::string& base = "%r2") {
   return "st.shared.u32 [" + base + "+" + std::to_string(offset) + "], %r3;\n";
 }
 
+// An address is followed through sixteen steps, whatever they are: three are left to %r2, the sum of an array's
+// place and a thread's offset. One more, and it is taken for another place.
+TEST(Merge, AddressesAreFollowedThroughSixteenSteps) {
+  for (const char* const step :
+       {"shl.b32 %c0, %r2, 0;", "mul.lo.s32 %c0, %r2, 1;", "mad.lo.s32 %c0, %r2, 1, 0;", "sub.s32 %c0, %r2, 0;",
+        "mov.b32 %c0, %r2;", "or.b32 %c0, %r2, 0;", "add.s32 %c0, %r6, %r2;"})
+    for (const int sums : {12, 13}) {
+      std::string text = ".reg .b32 %c<20>;\nmov.u32 %r6, 0;\n" + std::string(step) + "\n";
+      for (int k = 0; k < sums; ++k)
+        text += "add.s32 %c" + std::to_string(k + 1) + ", %c" + std::to_string(k) + ", 4;\n";
+      text += load(0) + load(4 - 4 * sums, "%c" + std::to_string(sums));
+      if (sums == 12)
+        EXPECT_THAT(loads(text), ElementsAre("8!")) << step;
+      else
+        EXPECT_THAT(loads(text), ElementsAre("4", "4")) << step;
+    }
+}
+
 // ---- Loads ---------------------------------------------------------------------------------------------------------
 
 TEST(Merge, LoadsOfAWindowBecomeOne) {

@@ -55,6 +55,15 @@ TEST(CheckedAffine, AddressesThatMayWrap) {
   }
 }
 
+// A vote's result is one for the warp, and another for the next.
+TEST(WarpAffine, NoResultOfAVote) {
+  const Analysed k(copy("setp.gt.u32 %p1, %r2, 40;\nvote.sync.ballot.b32 %r4, %p1, -1;"), {128, 1, 1});
+  const std::vector<bool> affine = find_warp_affine(k.facts().registers);
+  const Instruction& vote = *k.all(machine::Kind::vote).at(0);
+  ASSERT_TRUE(k.facts().registers.is_scalar(vote.results[0]));
+  EXPECT_FALSE(affine[vote.results[0]]);
+}
+
 // A register with two definitions of different strides has none.
 TEST(CheckedAffine, EveryDefinitionMustAgree) {
   const auto body = [](const char* other) {
