@@ -1,5 +1,5 @@
-// What random kernels seldom come to: blocks that free what others may still get, buffers of the device runtime,
-// what orders accesses, faults beside who waits.
+// Corners to which random kernels seldom come: blocks that free what others may still get, buffers of the device
+// runtime, what orders accesses, faults beside who waits.
 #include "prologue.h"
 #include "tests/device_launches.h"
 
