@@ -85,6 +85,9 @@ std::string architecture_of(const void* cubin) {
 
 constexpr size_t kElfHeader = 64;
 bool is_elf(const void* address) { return std::memcmp(address, "\177ELF", 4) == 0; }
+std::string whole_cubin(const void* address, size_t known) {
+  return copy_of_cubin(address, known != 0 ? known : bytes_in_segment(address));
+}
 
 // Adds the PTX of one fat binary or text. `seen`: what it held, for the message when nothing fits.
 void add(const void* address, size_t known, uint32_t major, uint32_t minor, Image& image, std::string& seen) {
@@ -97,6 +100,13 @@ void add(const void* address, size_t known, uint32_t major, uint32_t minor, Imag
   if (const FatbinEntry* best = best_ptx(entries, major, minor)) {
     image.ptx.push_back(unpack(*best));
     return;
+  }
+  for (const auto& entry : entries) {
+    if (entry.kind != FatbinEntry::Kind::elf || entry.architecture > 10 * major + minor) continue;
+    if (std::string ptx = ptx_of_cubin(unpack(entry)); !ptx.empty()) {
+      image.ptx.push_back(std::move(ptx));
+      return;
+    }
   }
   for (const auto& entry : entries) {
     if (!seen.empty()) seen += ", ";
@@ -117,8 +127,13 @@ Image read_image(const void* address, size_t bytes, uint32_t major, uint32_t min
   uint32_t magic;
   std::memcpy(&magic, address, sizeof magic);
   if (is_elf(address)) {
+    if (std::string ptx = ptx_of_cubin(whole_cubin(address, bytes)); !ptx.empty()) {
+      image.ptx.push_back(std::move(ptx));
+      return image;
+    }
     image.problem = "the module is a cubin for " + architecture_of(address) + ", which holds machine code only";
-    image.hint = "load its PTX instead: nvcc -ptx, nvrtcGetPTX, or an option of whatever has compiled it";
+    image.hint =
+        "load its PTX instead (nvcc -ptx, nvrtcGetPTX), or compile with -lineinfo: the cubin then keeps its PTX";
     return image;
   }
   if (is_linked(address)) {
@@ -159,7 +174,8 @@ Image read_image(const void* address, size_t bytes, uint32_t major, uint32_t min
       image.hint = "coalesce run --device NAME: a device of capability " + std::to_string(newer / 10) + "." +
                    std::to_string(newer % 10) + " or later";
     else
-      image.hint = "rebuild with -gencode arch=compute_" + architecture + ",code=compute_" + architecture;
+      image.hint = "rebuild with -gencode arch=compute_" + architecture + ",code=compute_" + architecture +
+                   (seen.find("machine code") == seen.npos ? "" : ", or with -lineinfo, which keeps the PTX");
   }
   return image;
 }
@@ -217,9 +233,9 @@ std::string copy_image(const void* address, size_t known) {
   std::memcpy(&magic, address, sizeof magic);
   if (magic == kWrapperMagic) return {text, sizeof(Wrapper)};
   if (is_elf(address)) {
-    std::string header(text, known != 0 ? std::min(known, kElfHeader) : kElfHeader);
-    header.resize(kElfHeader);
-    return header;
+    std::string cubin = whole_cubin(address, known);
+    if (cubin.size() < kElfHeader) throw FatbinError("the cubin is shorter than its header");
+    return cubin;
   }
   if (is_linked(address)) return {text, sizeof kLinked + sizeof(uint64_t) + number_at(text + sizeof kLinked)};
   const std::span<const uint8_t> bytes = extent(address, known);

@@ -1,6 +1,7 @@
 // Initialisation and contexts. All contexts of a device share what it has: memory, modules and streams of one are those
-// of all.
+// of all. What a program's own context has allocated ends with it.
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct Context {
   unsigned version = 3020;  // of the API by which it was made
   unsigned long long id = 1;
   unsigned device = 0;
+  std::map<CUdeviceptr, uint32_t> memory;  // address, serial number of the allocation: of own contexts alone
 };
 
 namespace {
@@ -87,7 +89,7 @@ CUresult create(CUcontext* out, unsigned flags, CUdevice device, unsigned versio
   return with_driver([&](Driver& d) {
     if (out == nullptr || (flags & ~kContextFlags) != 0) return CUDA_ERROR_INVALID_VALUE;
     if (!runtime().is_device(device)) return CUDA_ERROR_INVALID_DEVICE;
-    d.own.push_back(std::make_unique<Context>(Context{flags, version, d.next_id++, static_cast<unsigned>(device)}));
+    d.own.push_back(std::make_unique<Context>(Context{flags, version, d.next_id++, static_cast<unsigned>(device), {}}));
     *out = d.own.back().get();
     return push(*out);
   });
@@ -127,15 +129,32 @@ COALESCE_API CUresult cuCtxCreate_v4(CUcontext* out, void*, unsigned flags, CUde
   return create(out, flags, device, 12050);
 }
 
+void belongs_to_context(CUdeviceptr address) {
+  with_driver([&](Driver& d) {
+    const CUcontext c = current(d);
+    const machine::Allocation* a = runtime().memory().find(address);
+    if (c != nullptr && !d.is_primary(c) && a != nullptr) c->memory[address] = a->serial;
+    return CUDA_SUCCESS;
+  });
+}
+
 COALESCE_API CUresult cuCtxDestroy_v2(CUcontext context) {
-  return with_driver([&](Driver& d) {
+  std::map<CUdeviceptr, uint32_t> memory;
+  const CUresult result = with_driver([&](Driver& d) {
     if (d.is_primary(context) || !d.lives(context)) return CUDA_ERROR_INVALID_CONTEXT;
+    // What is freed, and may be another's since, has another serial number.
+    for (const auto& [address, serial] : context->memory)
+      if (const machine::Allocation* a = runtime().memory().find(address); a != nullptr && a->serial == serial)
+        memory.emplace(address, serial);
     std::erase_if(d.own, [=](const auto& o) { return o.get() == context; });
     if (stack.size != 0 && stack.entries[stack.size - 1] == context) --stack.size;
     follow(d);
     return CUDA_SUCCESS;
   });
+  for (const auto& [address, serial] : memory) quietly([&] { return cudaFree(pointer_of(address)); });
+  return result;
 }
+COALESCE_ALIAS(cuCtxDestroy, cuCtxDestroy_v2);
 COALESCE_ALIAS(cuCtxDetach, cuCtxDestroy_v2);
 
 COALESCE_API CUresult cuCtxPushCurrent_v2(CUcontext context) {

@@ -21,6 +21,13 @@ CUresult give_address(CUdeviceptr* out, Body&& body) {
   if (result == CUDA_SUCCESS) *out = reinterpret_cast<uintptr_t>(pointer);
   return result;
 }
+// The same of an allocation that is the context's.
+template <typename Body>
+CUresult give_memory(CUdeviceptr* out, Body&& body) {
+  const CUresult result = give_address(out, body);
+  if (result == CUDA_SUCCESS) belongs_to_context(*out);
+  return result;
+}
 
 // CUpointer_attribute's values.
 enum PointerAttribute {
@@ -107,7 +114,7 @@ cudaError_t attribute_of(Runtime& r, void* data, int attribute, uint64_t address
 
 COALESCE_API CUresult cuMemAlloc_v2(CUdeviceptr* out, size_t bytes) {
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  return give_address(out, [&](void** p) {
+  return give_memory(out, [&](void** p) {
     return call([&](Runtime& r) { return allocate(r, p, bytes, Origin::device, "cuMemAlloc"); });
   });
 }
@@ -115,10 +122,10 @@ COALESCE_API CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t
                                          unsigned element) {
   if (pitch == nullptr || width == 0 || height == 0 || (element != 4 && element != 8 && element != 16))
     return CUDA_ERROR_INVALID_VALUE;
-  return give_address(out, [&](void** p) { return cudaMallocPitch(p, pitch, width, height); });
+  return give_memory(out, [&](void** p) { return cudaMallocPitch(p, pitch, width, height); });
 }
 COALESCE_API CUresult cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned flags) {
-  return give_address(out, [&](void** p) { return cudaMallocManaged(p, bytes, flags); });
+  return give_memory(out, [&](void** p) { return cudaMallocManaged(p, bytes, flags); });
 }
 COALESCE_API CUresult cuMemAllocAsync(CUdeviceptr* out, size_t bytes, cudaStream_t stream) {
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;

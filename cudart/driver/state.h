@@ -16,6 +16,9 @@ CUresult initialised();
 // CUDA_ERROR_CONTEXT_IS_DESTROYED where a call that needs one cannot go on.
 CUresult current_context();
 
+// The allocation at this address ends with the current context, if that is one that the program has made.
+void belongs_to_context(CUdeviceptr address);
+
 // Runs `body` (a call of the runtime's API, say) and gives the driver's result. What the runtime remembers as the
 // thread's last error stays as it is.
 template <typename Body>

@@ -13,6 +13,7 @@ COALESCE_API CUresult cuStreamCreateWithPriority(cudaStream_t* stream, unsigned 
 COALESCE_API CUresult cuStreamDestroy_v2(cudaStream_t stream) {
   return after_init([&] { return cudaStreamDestroy(stream); });
 }
+COALESCE_ALIAS(cuStreamDestroy, cuStreamDestroy_v2);
 
 // Functions of the form cuStreamX(stream, ...) that are cudaStreamX(stream, ...).
 #define COALESCE_SAME(name, Parameters, call) \
@@ -62,6 +63,7 @@ COALESCE_API CUresult cuEventCreate(cudaEvent_t* event, unsigned flags) {
 COALESCE_API CUresult cuEventDestroy_v2(cudaEvent_t event) {
   return after_init([&] { return cudaEventDestroy(event); });
 }
+COALESCE_ALIAS(cuEventDestroy, cuEventDestroy_v2);
 COALESCE_API CUresult cuEventQuery(cudaEvent_t event) {
   return after_init([&] { return cudaEventQuery(event); });
 }

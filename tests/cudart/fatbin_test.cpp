@@ -221,7 +221,8 @@ TEST(BarePtx, IsFoundAndBounded) {
 }
 
 // A cubin as far as its kernels' registers go: names, symbols, attributes.
-std::string cubin(const std::vector<std::pair<std::string, uint32_t>>& kernels) {
+// `ptx`: what ptxas keeps of its input, if anything.
+std::string cubin(const std::vector<std::pair<std::string, uint32_t>>& kernels, const std::string& ptx = "") {
   std::string names(1, '\0'), symbols(sizeof(Elf64_Sym), '\0'), attributes;
   put<uint32_t>(attributes, 0x00010503);  // an attribute without a size
   for (const auto& [name, registers] : kernels) {
@@ -236,11 +237,13 @@ std::string cubin(const std::vector<std::pair<std::string, uint32_t>>& kernels) 
     put<uint32_t>(attributes, number);
     put<uint32_t>(attributes, registers);
   }
-  const std::string titles = std::string("\0.names\0.symtab\0.nv.info\0", 25);
-  const std::string contents[] = {"", titles, names, symbols, attributes};
-  const uint32_t title[] = {0, 1, 1, 8, 16}, type[] = {SHT_NULL, SHT_STRTAB, SHT_STRTAB, SHT_SYMTAB, SHT_PROGBITS};
+  const std::string titles = std::string("\0.names\0.symtab\0.nv.info\0.nv_debug_ptx_txt\0", 43);
+  const std::string contents[] = {"", titles, names, symbols, attributes, ptx};
+  const uint32_t title[] = {0, 1, 1, 8, 16, 25},
+                 type[] = {SHT_NULL, SHT_STRTAB, SHT_STRTAB, SHT_SYMTAB, SHT_PROGBITS, SHT_PROGBITS};
+  const int count = ptx.empty() ? 5 : 6;
   std::string body, sections;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < count; ++i) {
     Elf64_Shdr section{};
     section.sh_name = title[i], section.sh_type = type[i], section.sh_link = i == 3 ? 2 : 0;
     section.sh_offset = sizeof(Elf64_Ehdr) + body.size(), section.sh_size = contents[i].size();
@@ -251,10 +254,32 @@ std::string cubin(const std::vector<std::pair<std::string, uint32_t>>& kernels) 
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64;
   header.e_shoff = sizeof header + body.size(), header.e_shentsize = sizeof(Elf64_Shdr);
-  header.e_shnum = 5, header.e_shstrndx = 1;
+  header.e_shnum = static_cast<uint16_t>(count), header.e_shstrndx = 1;
   std::string out;
   put(out, header);
   return out + body + sections;
+}
+
+TEST(Cubin, KeepsItsPtx) {
+  const std::string kept(".version 9.0\0.target sm_90\0\0.address_size 64\0", 45);
+  const std::string ptx = ".version 9.0\n.target sm_90\n\n.address_size 64\n", all = cubin({{"first", 32}}, kept);
+  EXPECT_EQ(ptx_of_cubin(all), ptx);
+  EXPECT_EQ(ptx_of_cubin(cubin({{"first", 32}})), "");
+  for (std::size_t n = 0; n < all.size(); ++n) EXPECT_EQ(ptx_of_cubin(std::string_view(all).substr(0, n)), "");
+  EXPECT_EQ(copy_of_cubin(all.data(), 0), all);
+  EXPECT_EQ(copy_of_cubin(all.data(), all.size() - 1).size(), sizeof(Elf64_Ehdr)) << "the sections do not fit";
+  std::string far = all;
+  const uint64_t beyond = uint64_t{1} << 47;
+  std::memcpy(far.data() + offsetof(Elf64_Ehdr, e_shoff), &beyond, sizeof beyond);
+  EXPECT_EQ(copy_of_cubin(far.data(), 0), far.substr(0, sizeof(Elf64_Ehdr)));
+  EXPECT_EQ(read_image(all.data(), 0, 9, 0).ptx, std::vector<std::string>{ptx});
+  EXPECT_EQ(copy_image(all.data(), 0), all);
+  EXPECT_TRUE(read_image(cubin({{"first", 32}}).data(), 0, 9, 0).ptx.empty());
+  Part code;
+  code.kind = 2, code.architecture = 90, code.payload = all;
+  const std::string image = container({code});
+  EXPECT_EQ(read_image(image.data(), image.size(), 9, 0).ptx, std::vector<std::string>{ptx});
+  EXPECT_TRUE(read_image(image.data(), image.size(), 8, 0).ptx.empty()) << "older than the code";
 }
 
 TEST(Cubin, RegistersOfKernels) {

@@ -91,6 +91,30 @@ void runs_alike(const Workplace& here, const std::string& all, const std::string
   }
 }
 
+TEST(DefaultPrograms, MachineCodeWithLineNumbersBringsItsPtx) {
+  NEEDS_COMPILER("nvcc");
+  const Workplace here;
+  here.write("k.cu",
+             "__global__ void fill(int* x) { x[threadIdx.x] = 3; }\n"
+             "int main() {\n"
+             "  int *x, y = 0;\n"
+             "  cudaMalloc(&x, 128);\n"
+             "  fill<<<1, 32>>>(x);\n"
+             "  cudaMemcpy(&y, x + 31, 4, cudaMemcpyDeviceToHost);\n"
+             "  return y == 3 ? 0 : 1;\n"
+             "}\n");
+  const auto counted = [&](const std::string& code, const std::string& option) {
+    EXPECT_EQ(here.call({"nvcc", "-gencode", "arch=compute_90,code=" + code, option, "k.cu", "-o", "k"}).code, 0);
+    const Result result = here.coalesce({"./k"});
+    EXPECT_EQ(result.code, 0) << option << result.err;
+    return here.json()["launches"];
+  };
+  const nlohmann::json launches = counted("compute_90", "-O3");
+  EXPECT_EQ(launches.size(), 1u);
+  EXPECT_EQ(counted("sm_90", "-lineinfo"), launches);
+  EXPECT_EQ(counted("sm_90", "-G").size(), 1u);
+}
+
 // nvcc links the runtime in statically by default. One compiled file, linked in each way.
 TEST(DefaultPrograms, CountAsThoseWithTheSharedRuntime) {
   NEEDS_COMPILER("nvcc");

@@ -10,7 +10,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace coalesce::cudart;
   const std::span<const uint8_t> bytes(data, size);
   bare_ptx(bytes);
-  registers_of_cubin({reinterpret_cast<const char*>(data), size});
+  const std::string_view cubin(reinterpret_cast<const char*>(data), size);
+  registers_of_cubin(cubin);
+  ptx_of_cubin(cubin);
+  if (size >= 64) copy_of_cubin(data, size);
   try {
     const auto entries = read_fatbin(bytes);
     best_ptx(entries, 9, 0);

@@ -104,7 +104,7 @@ std::string build(const Image& image) {
 }
 
 // A fat binary with entries of these kinds (1 PTX, 2 machine code).
-std::string fat(const std::vector<uint16_t>& kinds) {
+std::string fat(const std::vector<uint16_t>& kinds, uint32_t flags = 0) {
   std::string entries;
   for (const uint16_t kind : kinds) {
     std::string entry;
@@ -113,6 +113,7 @@ std::string fat(const std::vector<uint16_t>& kinds) {
     put(entry, 8, uint64_t{24});
     entry.resize(64 + 24, 'x');
     put(entry, 28, uint32_t{80});
+    put(entry, 40, flags);
     entries += entry;
   }
   std::string bytes;
@@ -156,6 +157,7 @@ TEST(Elf, MachineCodeOnlySaysHowToRebuild) {
   const std::string machine_code = build({.needed = {"libcudart.so.13"}, .fatbin = fat({2, 2})});
   EXPECT_THAT(verdict(machine_code), HasSubstr("machine code of sm_80 only, no PTX"));
   EXPECT_EQ(verdict(machine_code, true), "");
+  EXPECT_EQ(verdict(build({.needed = {"libcudart.so.13"}, .fatbin = fat({2}, 0x8013)})), "") << "-G keeps the PTX";
   EXPECT_EQ(verdict(build({.needed = {"libcuda.so.1"}, .fatbin = fat({2})})), "") << "its kernels may come later";
 }
 

@@ -51,7 +51,7 @@ struct FatEntry {
 constexpr uint32_t kFatMagic = 0xba55ed50;
 
 void count_images(std::string_view section, Executable& result) {
-  // clang can embed the PTX text itself.
+  // clang can embed the PTX text itself, and machine code with line numbers keeps its PTX.
   if (section.find(".version ") != std::string_view::npos && section.find(".target ") != std::string_view::npos)
     ++result.ptx_images;
   for (uint64_t start = 0; const auto header = at<FatHeader>(section, start);) {
@@ -63,7 +63,10 @@ void count_images(std::string_view section, Executable& result) {
     const std::string_view entries = slice(section, first, header->bytes);
     for (uint64_t offset = 0; const auto entry = at<FatEntry>(entries, offset);) {
       ++(entry->kind == 1 ? result.ptx_images : result.other_images);
-      constexpr uint64_t kArchitecture = 28;
+      constexpr uint64_t kArchitecture = 28, kFlags = 40;
+      constexpr uint32_t kForDebuggers = 2;  // compressed; machine code for debuggers keeps its PTX
+      const auto flags = entry->header_bytes >= kFlags + sizeof(uint32_t) ? at<uint32_t>(entries, offset + kFlags) : 0;
+      if (entry->kind == 2 && (flags.value_or(0) & kForDebuggers) != 0) ++result.ptx_images;
       if (entry->kind == 2 && entry->header_bytes >= kArchitecture + sizeof(uint32_t))
         if (const auto architecture = at<uint32_t>(entries, offset + kArchitecture))
           result.architectures.insert(*architecture);
@@ -211,7 +214,7 @@ void require_runnable(const Executable& executable, const std::string& path, boo
     for (const uint32_t architecture : executable.architectures)
       of += (of.empty() ? " of sm_" : ", sm_") + std::to_string(architecture);
     throw Error(Exit::not_started, "'" + path + "' holds machine code" + of + " only, no PTX",
-                "rebuild it with PTX, for example nvcc -gencode arch=compute_90,code=compute_90");
+                "rebuild it with PTX, for example nvcc -gencode arch=compute_90,code=compute_90, or with -lineinfo");
   }
 }
 

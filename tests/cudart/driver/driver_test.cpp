@@ -96,6 +96,52 @@ TEST_F(Driver, ContextsAreAStackOfEachThread) {
   EXPECT_EQ(cuCtxDestroy_v2(context_), CUDA_ERROR_INVALID_CONTEXT) << "the primary one is released, not destroyed";
 }
 
+TEST_F(Driver, AContextOfItsOwnFreesItsMemory) {
+  const auto free_bytes = [] {
+    size_t bytes = 0, all = 0;
+    EXPECT_EQ(cuMemGetInfo_v2(&bytes, &all), CUDA_SUCCESS);
+    return bytes;
+  };
+  constexpr size_t kBytes = 8 << 20;
+  CUdeviceptr kept = 0, freed = 0, again = 0, lost = 0, pitched = 0, managed = 0;
+  size_t pitch = 0;
+  ASSERT_EQ(cuMemAlloc_v2(&kept, kBytes), CUDA_SUCCESS);
+  const size_t before = free_bytes();
+  CUcontext own = nullptr;
+  ASSERT_EQ(cuCtxCreate_v2(&own, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemAlloc_v2(&freed, kBytes), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemAlloc_v2(&lost, kBytes), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemAllocPitch_v2(&pitched, &pitch, 1 << 16, 64, 4), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemAllocManaged(&managed, kBytes, 1), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemFree_v2(freed), CUDA_SUCCESS);
+  CUcontext popped = nullptr;
+  ASSERT_EQ(cuCtxPopCurrent_v2(&popped), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemAlloc_v2(&again, kBytes), CUDA_SUCCESS);
+  EXPECT_LT(free_bytes(), before - 2 * kBytes);
+  ASSERT_EQ(cuCtxDestroy_v2(own), CUDA_SUCCESS);
+  EXPECT_EQ(free_bytes(), before - kBytes);
+  EXPECT_EQ(cuMemFree_v2(lost), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemFree_v2(managed), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemsetD8_v2(again, 0, kBytes), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemFree_v2(again), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemFree_v2(kept), CUDA_SUCCESS);
+}
+
+TEST_F(Driver, FirstFormsOfFunctionsOfHandles) {  // LLVM's OpenMP plug-in asks for them
+  cudaEvent_t event = nullptr;
+  cudaStream_t stream = nullptr;
+  CUcontext own = nullptr;
+  ASSERT_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventDestroy(event), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventDestroy(event), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(cuStreamDestroy(stream), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamDestroy(stream), CUDA_ERROR_INVALID_HANDLE);
+  ASSERT_EQ(cuCtxCreate_v2(&own, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuCtxDestroy(own), CUDA_SUCCESS);
+  EXPECT_EQ(cuCtxDestroy(own), CUDA_ERROR_INVALID_CONTEXT);
+}
+
 TEST_F(Driver, FourThreadsWithContextsOfTheirOwn) {
   kernel("scale");
   std::vector<std::thread> threads;
