@@ -142,7 +142,7 @@ COALESCE_API CUresult cuCtxDestroy_v2(CUcontext context) {
   std::map<CUdeviceptr, uint32_t> memory;
   const CUresult result = with_driver([&](Driver& d) {
     if (d.is_primary(context) || !d.lives(context)) return CUDA_ERROR_INVALID_CONTEXT;
-    // What is freed, and may be another's since, has another serial number.
+    // A place that is freed, and may be another allocation since, has another serial number.
     for (const auto& [address, serial] : context->memory)
       if (const machine::Allocation* a = runtime().memory().find(address); a != nullptr && a->serial == serial)
         memory.emplace(address, serial);

@@ -33,7 +33,7 @@ CAUSES = [
     ("undersubscribe", "needs more memory"),
     ("test_struct_model_type_arr|test_type_with_struct_data_model", "writes past its array; the error lasts"),
     ("right, then ffmpeg ends with", "is right, then ffmpeg calls a device that it has freed"),
-    ("No images found compatible", "hands over machine code only"),
+    ("No images found compatible", "LLVM's plug-in does not take CUDA 13's machine code"),
     ("cudaGetExportTable", "asks for private tables of NVIDIA's driver"),
 ]
 
