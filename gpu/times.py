@@ -28,9 +28,10 @@ METRICS = {"us": ("gpu__time_duration.sum", 1e3), "registers": ("launch__registe
            "l2_sectors": ("lts__t_sectors.sum", 1), "l2_hit_sectors": ("lts__t_sectors_lookup_hit.sum", 1),
            "l1_hit_sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", 1)}
 COMPUTE, MEMORY = "sm__throughput" + PERCENT, "gpu__compute_memory_throughput" + PERCENT
-# The parts of memory; L1's share is of the cycles in which it works, so it says nothing where most multiprocessors idle.
-SHARES = {"dram": "gpu__dram_throughput" + PERCENT, "l2": "lts__throughput" + PERCENT, "shared": "l1tex__throughput.avg.pct_of_peak_sustained_active"}
+# The units whose share memory's can be; it is L1's where it is neither of these.
+SHARES = {"dram": "gpu__dram_throughput" + PERCENT, "l2": "lts__throughput" + PERCENT}
 BUSY = 60  # percent; Nsight's section "Speed of Light" says "latency" where neither computing nor memory reaches it
+ALIKE = 1  # percent: between shares that are one, but measured in two passes
 
 
 def number(text):
@@ -57,13 +58,18 @@ def measured_rows(text):
 
 def bound(row):
     """What Nsight's section "Speed of Light" names: latency where neither computing nor memory is busy, else the busier of the
-    two, and of memory its busiest part. None: not measured."""
+    two, and of memory the unit whose share memory's is: a unit's own share also counts what memory's does not (L2's, the
+    traffic between its halves). None: not measured."""
     if not all(row.get(metric) for metric in (COMPUTE, MEMORY, *SHARES.values())):
         return None
     compute, memory = number(row[COMPUTE]), number(row[MEMORY])
     if max(compute, memory) < BUSY:
         return "latency"
-    return "issue" if compute >= memory else max(SHARES, key=lambda unit: number(row[SHARES[unit]]))
+    if compute >= memory:
+        return "issue"
+    apart = {unit: abs(number(row[metric]) - memory) for unit, metric in SHARES.items()}
+    unit = min(apart, key=apart.get)
+    return unit if apart[unit] <= ALIKE else "shared"
 
 
 def joined(rows, counted):

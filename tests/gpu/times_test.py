@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import stat
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -18,12 +19,13 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "gpu"))
 import limits
 import time_judge as judge
+import time_measure
 import time_page
 import times
 
 COLUMNS = {"us": "gpu__time_duration.sum", "read": "dram__bytes_read.sum", "written": "dram__bytes_write.sum", "registers": "launch__registers_per_thread",
            "static": "launch__shared_mem_per_block_static", "dynamic": "launch__shared_mem_per_block_dynamic", "sm": times.COMPUTE, "memory": times.MEMORY,
-           "dram": times.SHARES["dram"], "l2": times.SHARES["l2"], "l1": times.SHARES["shared"]}
+           "dram": times.SHARES["dram"], "l2": times.SHARES["l2"]}
 
 
 def ncu(*rows):
@@ -59,9 +61,13 @@ class FromNcu(unittest.TestCase):
                           "registers": 20, "shared": 1024, "bound_by": "dram"})
 
     def test_bound_by_is_latency_where_no_unit_is_busy(self):
-        for values, expected in (({"sm": "59.9", "memory": "12", "l1": "99"}, "latency"), ({"sm": "60", "memory": "12", "dram": "12"}, "issue"),
-                                 ({"memory": "90", "l1": "80", "l2": "90"}, "l2"), ({"sm": "60", "memory": "70", "l1": "70"}, "shared")):
+        for values, expected in (({"sm": "59.9", "memory": "12", "dram": "12"}, "latency"), ({"sm": "60", "memory": "12", "dram": "12"}, "issue"),
+                                 ({"memory": "90", "dram": "10", "l2": "90"}, "l2"), ({"sm": "60", "memory": "70", "dram": "20", "l2": "40"}, "shared"),
+                                 ({"memory": "69.3", "dram": "69.8", "l2": "30"}, "dram")):
             self.assertEqual(times.bound(ncu(("f()", 1, {"us": "1", **values}))[0]), expected)
+
+    def test_memory_is_not_bound_by_a_unit_that_is_busier_than_memory_is(self):
+        self.assertEqual(times.bound(ncu(("f()", 1, {"us": "1", "sm": "22", "memory": "63.8", "dram": "63.8", "l2": "69.5"}))[0]), "dram")
 
     def test_bound_by_is_unknown_without_shares(self):
         self.assertIsNone(times.bound({**ncu(("f()", 1, {"us": "1"}))[0], times.SHARES["l2"]: ""}))
@@ -91,6 +97,51 @@ class Truth(unittest.TestCase):
         names = [time_page.name_of(launch) for launch in self.truth["launches"]]
         self.assertEqual(len(names), len(set(names)))
         self.assertTrue(all(launch["us"] > 1 for launch in self.truth["launches"]))  # no launch takes less than an empty one
+
+
+STANDS_IN = """#!/usr/bin/env python3
+import json, os, sys
+name, words = os.path.basename(sys.argv[0]), sys.argv[1:]
+if name == "nvidia-smi":
+    print("NVIDIA Test, 1.2")
+elif name == "ncu":
+    open(words[words.index("--log-file") + 1], "w").write(open(os.environ["TEST_CSV"]).read())
+else:
+    open(words[words.index("--json") + 1], "w").write(json.dumps({"launches": [{"kernel": "f(int*)", "grid": [4, 1, 1], "block": [256, 1, 1]}]}))
+"""
+
+
+class Measure(unittest.TestCase):
+    """The script of `./dev gpu --time`, with scripts that stand in for nvidia-smi, ncu and coalesce."""
+
+    def measured(self, *programs):
+        with tempfile.TemporaryDirectory() as where:
+            for name in ("nvidia-smi", "ncu", "coalesce", *programs):
+                path = pathlib.Path(where, name)
+                path.write_text(STANDS_IN)
+                path.chmod(path.stat().st_mode | stat.S_IXUSR)
+            titles = ["ID", "Kernel Name", "Grid Size", "Block Size", *COLUMNS.values()]
+            cells = ["0", "f(int *)", "(4, 1, 1)", "(256, 1, 1)", *({"us": "1500", "dram": "70", "memory": "70"}.get(k, "0") for k in COLUMNS)]
+            pathlib.Path(where, "log.csv").write_text("\n".join(",".join(f'"{c}"' for c in row) for row in (titles, ["" for _ in titles], cells)) + "\n")
+            truth = pathlib.Path(where, "times.json")
+            truth.write_text(json.dumps({"seed": 30, "sources": "s", "launches": [{"program": "hec/ne", "arguments": ["1"]}, {"program": "hec/gone", "arguments": []}]}))
+            environment = {**os.environ, "PATH": where + ":" + os.environ["PATH"], "TEST_CSV": os.path.join(where, "log.csv")}
+            done = subprocess.run([sys.executable, time_measure.__file__, "--programs", where, "--coalesce", os.path.join(where, "coalesce"), "--truth", str(truth),
+                                   "--no-estimates"], env=environment, capture_output=True, text=True)
+            return done, json.loads(truth.read_text())
+
+    def test_a_program_is_measured_and_one_that_is_missing_is_named(self):
+        done, truth = self.measured("hec-ne")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("hec/gone : not in the folder", done.stderr)
+        self.assertEqual((truth["device"], truth["driver"], truth["sources"]), ("NVIDIA Test", "1.2", "s"))
+        launch, = truth["launches"]
+        self.assertEqual([launch[k] for k in ("program", "arguments", "launch", "us", "set", "bound_by")], ["hec/ne", ["1"], 0, 1.5, "report", "dram"])
+
+    def test_nothing_measured_leaves_the_file(self):
+        done, truth = self.measured()
+        self.assertIn("nothing was measured", done.stderr)
+        self.assertEqual((done.returncode, len(truth["launches"])), (1, 2))
 
 
 class Limits(unittest.TestCase):
