@@ -56,7 +56,6 @@ LIMITS = {
     "fp64": (RATE, each("alu/fma.rn.f64/rate")),
     "half": (RATE, each("alu/fma.rn.f16x2/rate")),
     "special": (RATE, each("alu/ex2.approx.ftz.f32/rate")),
-    "convert": (RATE, each("alu/cvt.rni.f32.f32/rate")),
     "shuffle": (RATE, each("alu/shfl.sync.bfly.b32/rate")),
     "lat_fp32": ("cycles", each("alu/fma.rn.f32/latency")),
     "lat_alu": ("cycles", each("alu/lop3.b32/latency")),
@@ -64,7 +63,7 @@ LIMITS = {
     "lat_fp64": ("cycles", each("alu/fma.rn.f64/latency")),
     "lat_half": ("cycles", each("alu/fma.rn.f16x2/latency")),
     "lat_special": ("cycles", each("alu/ex2.approx.ftz.f32/latency")),
-    "lat_convert": ("cycles", scaled(each("alu/cvt.rn.f32.s32 + cvt.rzi.s32.f32/latency"), 1 / 2)),
+    "lat_convert": ("cycles", each("alu/cvt.rni.f32.f32/latency")),
     "lat_shuffle": ("cycles", each("alu/shfl.sync.bfly.b32/latency")),
     "lat_shared": ("cycles", each("latency/shared/32bit")),  # with an addition
     "lat_constant": ("cycles", each("latency/constant/1KiB")),  # with a shift

@@ -3,6 +3,25 @@
 
 namespace coalesce::machine {
 
+namespace {
+
+// Sectors of a line that L2 takes no longer for than for one alone: its bandwidth in whole lines over that in sectors
+// apart (gpu/limits: bandwidth of loads, of stores).
+constexpr double kLeastLoaded = 1.67;
+constexpr int kLeastStored = 2;
+// A turn of a loop around a compare-and-swap on shared memory: passes, and the part of it for which it holds its word
+// where other warps wait for that (the same microbenchmark).
+constexpr double kPasses = 3.5, kPassesWide = 4.65, kTurnBusy = 0.55;
+
+// The sectors of the line in an access's words.
+uint32_t sectors_in(const std::vector<uint64_t>& trace, std::size_t at, uint64_t line) {
+  for (uint32_t n = 1; n <= TraceWord::count(trace[at]); ++n)
+    if (trace[at + n] >> 4 == line) return static_cast<uint32_t>(trace[at + n] & 15);
+  return 0;
+}
+
+}  // namespace
+
 // When a word of the line of constant memory is there.
 double Player::constant(uint64_t line, double at) {
   if (near_.access(line, 1)) return at + l_.lat_constant.value;
@@ -25,8 +44,8 @@ double Player::load(uint64_t line, uint32_t sectors, double at, bool cached) {
     return std::max(there, link_.take(at, n_host * link_cycles_) + l_.lat_host.value);
   }
   const auto misses = static_cast<uint32_t>(__builtin_popcount(missed));
-  const double begins =
-      std::max(port_.take(at, misses / l_.port_sectors.value), l2_server_.take(at, misses * l2_cycles_));
+  const double taken = std::max<double>(misses, kLeastLoaded) * l2_cycles_;
+  const double begins = std::max(port_.take(at, misses / l_.port_sectors.value), l2_server_.take(at, taken));
   there = std::max(there, begins + l_.lat_l2.value);
   r_.l2_sectors += misses;
   uint32_t known = static_cast<uint32_t>(__builtin_popcount(l2_.access(line, missed)));
@@ -56,6 +75,25 @@ void Player::store(uint64_t line, uint32_t sectors, double at, double write_back
   if (write_back > 0) dram_.take(begins, n * write_back * dram_write_cycles_);
 }
 
+// When an atomic on shared memory has ended that is a loop: its lanes on one word go one after the other, and so do
+// warps on one word.
+double Player::loop_on_shared(const WarpState& w, std::size_t k, const MemoryOp& m, double at) {
+  const std::vector<uint64_t>& trace = *w.trace;
+  const bool wide = m.width == 8;
+  const double turn = wide ? l_.loop_shared_wide.value : l_.loop_shared.value;
+  uint32_t turns = 0;
+  double there = at;
+  for (uint32_t n = 1; n <= TraceWord::count(trace[k]); ++n) {
+    const auto lanes = static_cast<uint32_t>(trace[k + n] & 0xff);
+    turns = std::max(turns, lanes);
+    Server& word = words_[uint64_t{w.block} << 32 | trace[k + n] >> 8];
+    const double begins = word.take(at, lanes * turn * kTurnBusy);
+    there = std::max(there, begins + lanes * turn);
+  }
+  const double length = turns * (wide ? kPassesWide : kPasses) / l_.lsu.value;
+  return std::max(there, lsu_.take(at, length) + length);
+}
+
 // When what the access loads is there.
 double Player::access(WarpState& w, const Costs::Entry& e, double at) {
   double there = at;
@@ -69,6 +107,10 @@ double Player::access(WarpState& w, const Costs::Entry& e, double at) {
     const uint32_t count = TraceWord::count(head), passes = std::max(1u, TraceWord::passes(head));
     switch (TraceWord::kind(head)) {
       case TraceKind::shared: {
+        if (count > 0) {
+          there = std::max(there, loop_on_shared(w, k, m, at));
+          break;
+        }
         const double length = i.kind == Kind::atomic ? passes / l_.atom_shared.value : passes / l_.lsu.value;
         const double begins = lsu_.take(at, length);
         there = std::max(there, begins + length - 1 + l_.lat_shared.value);
@@ -85,6 +127,7 @@ double Player::access(WarpState& w, const Costs::Entry& e, double at) {
           } else {  // L1 holds it and writes it through
             l1_.access(line, sectors);
             store(line, sectors, begins, share_.spilled, 1);
+            r_.stored_local += static_cast<uint32_t>(__builtin_popcount(sectors));
           }
         }
         break;
@@ -104,12 +147,15 @@ double Player::access(WarpState& w, const Costs::Entry& e, double at) {
           if (i.kind == Kind::load) {
             there = std::max(there, load(line, sectors, begins, !m.is_volatile && !m.past_l1));
           } else if (i.kind == Kind::store) {
-            store(line, sectors, begins, share_.write_back, 2);  // one sector alone takes what two take
+            // L1 joins stores of a warp that follow one on the other.
+            const uint32_t again = w.stored >= first && w.stored < k ? sectors_in(*w.trace, w.stored, line) : 0;
+            if (sectors & ~again) store(line, sectors & ~again, begins, share_.write_back, kLeastStored);
           } else {
             l2_.access(line, sectors);
           }
           begins += 1 / l_.lsu.value;
         }
+        w.stored = i.kind == Kind::store ? k : w.trace->size();
         if (i.kind == Kind::atomic) {
           const double from = atomics_.take(begins, passes * atomic_cycles_);
           if (m.returns) there = std::max(there, from + passes * atomic_cycles_ + l_.lat_atomic.value);

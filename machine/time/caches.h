@@ -8,6 +8,7 @@ namespace coalesce::machine {
 
 class SectorCache {
  public:
+  SectorCache() = default;  // holds nothing
   // `bytes` are rounded down to whole sets; less than one set holds nothing.
   SectorCache(uint64_t bytes, uint32_t ways);
 
@@ -21,7 +22,7 @@ class SectorCache {
     uint64_t used = 0;
     uint32_t sectors = 0;
   };
-  uint32_t ways_;
+  uint32_t ways_ = 0;
   uint64_t sets_ = 0, clock_ = 0;
   std::vector<Line> lines_;
 };

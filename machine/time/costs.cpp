@@ -14,10 +14,38 @@ namespace {
 using isa::Opcode;
 using isa::Type;
 
-// Instructions of the hardware that a subroutine or a sequence of ptxas has (read from its output for sm_90).
-// The figures give the throughput that was measured on an H100.
-constexpr float kDivide32 = 10, kDivide64 = 12, kIntegerDivide32 = 15, kIntegerDivide64 = 60, kRoot32 = 8, kRoot64 = 12;
-constexpr float kFewer = 1;
+// A subroutine or a sequence of ptxas: instructions that it issues (read from its output for sm_90), slots
+// of the pipe that holds it up and cycles until its result is there (measured on an H100, gpu/limits: the pipe's rate
+// over the sequence's, its latency).
+struct Sequence {
+  Pipe pipe;
+  float slots, held, latency;
+  operator InstructionCost() const { return {pipe, slots, latency, held}; }
+};
+// A division of f32 asks the special unit twice: for the reciprocal and whether the quotient is an ordinary case.
+constexpr Sequence kDivide32{Pipe::special, 10, 2.15F, 58}, kDivideFull{Pipe::special, 7, 1.26F, 41.5F};
+constexpr Sequence kDivideFast{Pipe::special, 3, 1, 32.7F};
+constexpr Sequence kReciprocal32{Pipe::special, 8, 1.7F, 77}, kRoot32{Pipe::special, 8, 1.56F, 56};
+constexpr Sequence kDivide64{Pipe::fp64, 13, 13, 125}, kReciprocal64{Pipe::fp64, 8, 8, 74},
+    kRoot64{Pipe::fp64, 14, 14, 93};
+constexpr Sequence kLeast64{Pipe::fp64, 4, 4, 25.5F};
+constexpr Sequence kDivideInteger32{Pipe::alu, 15, 15, 134}, kDivideInteger64{Pipe::alu, 60, 60, 300};
+constexpr Sequence kProduct64{Pipe::alu, 4, 4, 12.5F}, kLeastInteger64{Pipe::alu, 4, 4, 12.4F},
+    kField{Pipe::alu, 5, 5, 16.4F};
+constexpr Sequence kSine{Pipe::special, 2, 1, 23.3F};
+
+InstructionCost conversion(const isa::Operation& o, const Limits& l) {
+  const auto latency = [](const Limit& limit) { return static_cast<float>(limit.value); };
+  const auto is_real = [](Type t) { return t == Type::f32 || t == Type::f64; };
+  const bool from_half = o.type == Type::other, to_half = o.to == Type::other;
+  if (!is_real(o.type) && !is_real(o.to) && !from_half && !to_half)
+    return isa::bits_of(o.type) >= 32 && !isa::is_signed(o.type) ? InstructionCost{}
+                                                                 : InstructionCost{Pipe::alu, 1, latency(l.lat_alu)};
+  if ((from_half && o.to == Type::f32) || (to_half && o.type == Type::f32)) return {Pipe::fp32, 1, latency(l.lat_fp32)};
+  if (isa::is_integer(o.type) && isa::bits_of(o.type) <= 32 && o.to == Type::f32)
+    return {Pipe::alu, 1, latency(l.lat_alu)};
+  return {Pipe::special, 1, latency(l.lat_convert)};
+}
 
 InstructionCost computing(const PureOp& op, const Limits& l) {
   const isa::Operation& o = op.operation;
@@ -26,7 +54,8 @@ InstructionCost computing(const PureOp& op, const Limits& l) {
     return InstructionCost{pipe, slots, static_cast<float>(latency.value) * std::max(1.0F, slots)};
   };
   const bool wide = isa::bits_of(o.type) == 64;
-  const bool f64 = o.type == Type::f64 || o.to == Type::f64, f32 = o.type == Type::f32;
+  const bool f64 = o.type == Type::f64, f32 = o.type == Type::f32;
+  const bool rounded = o.rounding != isa::Rounding::none;
   const std::string_view name = op.mnemonic;
   switch (o.opcode) {
     case Opcode::mov:
@@ -35,48 +64,61 @@ InstructionCost computing(const PureOp& op, const Limits& l) {
     case Opcode::narrow:
     case Opcode::widen:
       return {};
-    case Opcode::cvt: {
-      const bool floating = f64 || f32 || o.to == Type::f32 || o.to == Type::other || o.type == Type::other;
-      if (!floating)
-        return isa::bits_of(o.type) >= 32 && !isa::is_signed(o.type) ? InstructionCost{} : of(Pipe::alu, l.lat_alu);
-      return of(f64 ? Pipe::special : Pipe::convert, l.lat_convert, f64 ? 2 : kFewer);
-    }
+    case Opcode::cvt:
+      return conversion(o, l);
+    case Opcode::abs:
+    case Opcode::neg:
+      if (f32 || f64) return {};  // operands of the next instruction have it
+      break;
     case Opcode::div:
     case Opcode::rem:
-      if (f64) return of(Pipe::fp64, l.lat_fp64, kDivide64);
-      if (f32) return of(Pipe::fp32, l.lat_fp32, o.modified ? 3 : kDivide32);
-      return of(Pipe::alu, l.lat_alu, wide ? kIntegerDivide64 : kIntegerDivide32);
+      if (f64) return kDivide64;
+      if (f32) return rounded ? kDivide32 : name.starts_with("div.full") ? kDivideFull : kDivideFast;
+      return wide ? kDivideInteger64 : kDivideInteger32;
     case Opcode::sqrt:
+      if (f64) return kRoot64;
+      return rounded ? InstructionCost(kRoot32) : of(Pipe::special, l.lat_special);
     case Opcode::rcp:
-      if (f64) return of(Pipe::fp64, l.lat_fp64, kRoot64);
-      return o.modified ? of(Pipe::special, l.lat_special) : of(Pipe::fp32, l.lat_fp32, kRoot32);
+      if (f64 && rounded) return kReciprocal64;
+      return rounded ? InstructionCost(kReciprocal32) : of(Pipe::special, l.lat_special);
     case Opcode::popc:
     case Opcode::clz:
     case Opcode::brev:
-      return of(Pipe::convert, l.lat_convert, wide ? 2 : 1);
+      return of(Pipe::special, l.lat_convert, wide ? 2 : 1);
+    case Opcode::bfe:
+      return kField;
+    case Opcode::selp:
+      if (wide) return {Pipe::alu, 2, static_cast<float>(l.lat_alu.value)};
+      break;
+    case Opcode::min:
+    case Opcode::max:
+      if (f64) return kLeast64;
+      if (wide) return kLeastInteger64;
+      break;
     case Opcode::mul:
     case Opcode::mad:
     case Opcode::fma:
       if (f64) return of(Pipe::fp64, l.lat_fp64);
       if (f32) return of(Pipe::fp32, l.lat_fp32);
-      if (isa::is_integer(o.type))
-        return of(Pipe::alu, l.lat_mul,
-                  o.product == isa::Product::hi             ? 2
-                  : wide && o.product != isa::Product::wide ? 3
-                                                            : 1);
-      return of(Pipe::half, l.lat_half);
+      if (!isa::is_integer(o.type)) return of(Pipe::half, l.lat_half);
+      if (wide && o.product != isa::Product::wide) return kProduct64;
+      return of(Pipe::alu, l.lat_mul, o.product == isa::Product::lo ? 1 : 2);
     default:
       break;
   }
   if (f64) return of(Pipe::fp64, l.lat_fp64);
   if (f32) {
-    for (const std::string_view special : {"ex2", "lg2", "sin", "cos", "tanh", "rsqrt"})
+    if (name.starts_with("sin") || name.starts_with("cos")) return kSine;
+    for (const std::string_view special : {"ex2", "lg2", "tanh", "rsqrt"})
       if (name.starts_with(special)) return of(Pipe::special, l.lat_special);
     return of(o.opcode == Opcode::add || o.opcode == Opcode::sub ? Pipe::fp32 : Pipe::alu, l.lat_fp32);
   }
   if (o.type == Type::other && o.opcode != Opcode::other) return of(Pipe::half, l.lat_half);
-  if (o.opcode == Opcode::add || o.opcode == Opcode::sub) return of(Pipe::fp32, l.lat_alu, wide ? 2 : 1);
-  return of(Pipe::alu, l.lat_alu, wide && o.opcode != Opcode::selp ? 2 : 1);
+  if (o.opcode == Opcode::add || o.opcode == Opcode::sub)
+    return {Pipe::fp32, wide ? 2.0F : 1.0F, static_cast<float>(l.lat_alu.value) * (wide ? 1.5F : 1)};
+  if (o.opcode == Opcode::shl || o.opcode == Opcode::shr)
+    return {Pipe::alu, wide ? 2.0F : 1.0F, static_cast<float>(l.lat_alu.value)};
+  return of(Pipe::alu, l.lat_alu, wide ? 2 : 1);
 }
 
 // A 64-bit sum with a product or a shifted number that this block has made: one instruction with it, as in addresses.
@@ -143,6 +185,8 @@ InstructionCost cost_of(const Decoded& p, const Instruction& i, const Limits& l)
 
 namespace {
 
+constexpr double kOfALine = 8;  // instructions in a line of code
+
 class Builder {
  public:
   Builder(const Decoded& program, const Limits& limits);
@@ -157,13 +201,13 @@ class Builder {
   const Limits& l_;
   Costs c_;
   std::vector<InstructionCost> costs_;                          // by instruction
+  double issued_ = 0;                                           // by the entries so far
   std::unordered_map<uint32_t, std::vector<uint32_t>> turned_;  // by register: the turns' own
 };
 
 Builder::Builder(const Decoded& program, const Limits& limits) : p_(program), l_(limits) {
-  const double rates[kPipes] = {l_.issue.value,  l_.fp32.value,    l_.alu.value,     l_.fp64.value,
-                                l_.half.value,   l_.special.value, l_.convert.value, l_.shuffle.value,
-                                l_.tensor.value, l_.issue.value,   l_.issue.value};
+  const double rates[kPipes] = {l_.issue.value,   l_.fp32.value,    l_.alu.value,    l_.fp64.value,  l_.half.value,
+                                l_.special.value, l_.shuffle.value, l_.tensor.value, l_.issue.value, l_.issue.value};
   std::copy(std::begin(rates), std::end(rates), c_.pipe_rate);
   c_.register_count = static_cast<uint32_t>(p_.registers.size());
   costs_.resize(p_.code.size());
@@ -225,7 +269,11 @@ Costs::Run Builder::run(Chain chain) {
   }
   Costs::Run out{.chain = std::move(chain), .first = static_cast<uint32_t>(c_.entries.size())};
   for (const uint32_t k : schedule(code, l_)) {
-    Costs::Entry e{.cost = code[k].cost, .instruction = places[k].first, .link = places[k].second};
+    Costs::Entry e{.cost = code[k].cost,
+                   .instruction = places[k].first,
+                   .line = static_cast<uint32_t>(issued_ / kOfALine),
+                   .link = places[k].second};
+    issued_ += static_cast<double>(e.cost.slots);
     e.first_read = static_cast<uint32_t>(c_.registers.size());
     e.reads = static_cast<uint32_t>(code[k].reads.size());
     c_.registers.insert(c_.registers.end(), code[k].reads.begin(), code[k].reads.end());
@@ -244,6 +292,7 @@ Costs Builder::build() {
     c_.once.push_back(run(std::move(chains.once[b])));
     c_.unrolled.push_back(chains.unrolled[b].links.empty() ? Costs::Run{} : run(std::move(chains.unrolled[b])));
   }
+  c_.lines = static_cast<uint32_t>(issued_ / kOfALine) + 1;
   return std::move(c_);
 }
 

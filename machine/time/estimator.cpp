@@ -1,6 +1,7 @@
 #include "machine/time/estimator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,7 +14,10 @@ namespace {
 
 constexpr uint64_t kWaves = 6;            // watched: the first fill the multiprocessor, the others show its pace
 constexpr std::size_t kWords = 1u << 21;  // of all traces of a launch
-constexpr double kKept = 0.55;            // of L2: what stays in it of a launch that touches more (fitted)
+constexpr double kKept = 0.6;             // of L2: lines of a launch that touches more, when it has ended (measured)
+constexpr double kDirty = 0.43;           // of L2: stored lines that it keeps before it writes them to DRAM (measured)
+constexpr double kHeld = 0.7;             // of L2: what can be loaded again without DRAM (measured)
+constexpr double kSpilled = 0.57;         // of L2: local memory that it keeps (fitted)
 constexpr double kIdleBytes = 2560;       // that an empty kernel reads from DRAM (measured), beside its code
 constexpr uint32_t kManyLanes = 8;        // of a warp on one word
 constexpr double kUncertain = 2.6;        // nine of ten programs are nearer (docs/results/time.md)
@@ -66,6 +70,11 @@ Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
           l.tried = {b, number};
         }
       }
+    }
+  for (const BlockTrace* block : blocks)
+    for (const auto& [line, sectors] : block->beyond) {
+      t.lines[line].loaded |= sectors & 15;
+      t.lines[line].stored |= sectors >> 4;
     }
   for (const auto& [line, l] : t.lines) {
     t.loaded += static_cast<uint32_t>(__builtin_popcount(l.loaded));
@@ -140,6 +149,25 @@ uint64_t local_lines(const std::vector<Multiprocessor>& all) {
   return most;
 }
 
+// The bound that Nsight Compute's section "Speed of Light" would name: the busiest unit of the time that all
+// multiprocessors have, DRAM of what its pins could move; latency where none is busy.
+void find_bound(const TimedLaunch& launch, TimeEstimate& e) {
+  constexpr double kBusy = 0.6;
+  const Limits& l = launch.limits;
+  const double working =
+      std::min(1.0, static_cast<double>(launch.blocks) / static_cast<double>(launch.device.multiprocessors));
+  const auto share = [&](BoundBy b) {
+    const double moved = static_cast<double>(e.dram_read_bytes + e.dram_write_bytes) / l.dram_peak_gbs.value * 1e-3;
+    const double busy = b == BoundBy::dram ? moved : e.part_us[static_cast<std::size_t>(b)];
+    return busy / e.us * (b == BoundBy::issue || b == BoundBy::shared ? working : 1);
+  };
+  BoundBy most = BoundBy::issue;
+  for (const BoundBy b : {BoundBy::shared, BoundBy::l2, BoundBy::dram, BoundBy::atomics, BoundBy::host})
+    if (share(b) > share(most)) most = b;
+  e.bound_by = 2 * l.launch_us.value > e.us ? BoundBy::launch : share(most) >= kBusy ? most : BoundBy::latency;
+  e.share = e.bound_by == BoundBy::launch ? l.launch_us.value / e.us : e.bound_by == BoundBy::latency ? 1 : share(most);
+}
+
 }  // namespace
 
 Watched blocks_to_watch(const Device& device, const BlockNeeds& needs, uint64_t blocks) {
@@ -185,24 +213,32 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   // Sectors that are stored alone are each block's own; blocks may have loaded the rest together.
   const double only_stored = static_cast<double>(t.only_stored) / watched * launched;
   const double stored = std::min(distinct, static_cast<double>(t.stored) / watched * launched);
-  const double loaded = t.loaded == 0 ? 0 : distinct - std::min(distinct, only_stored);
+  // Not more than what each has loaded, as if they had none in common.
+  const double loaded =
+      std::min(distinct - std::min(distinct, only_stored), static_cast<double>(t.loaded) / watched * launched);
 
   Share share;
   share.resident = o.blocks;
   share.l1_bytes = l1_beside_shared(launch, o.blocks);
   share.multiprocessors = sms;
-  share.others = 1 - own;
-  const double warps = o.warps, local = static_cast<double>(local_lines(all)) * 128 * warps * sms;
-  const double of_l2 = std::min(l.l2_bytes.value, l.l2_bytes.value / (sms * own));
+  const double loaded_apart =
+      static_cast<double>(its.loaded) / static_cast<double>(all[0].blocks.size()) * launched * (1 - of_host);
+  share.others = loaded_apart > 0 ? 1 - std::min(1.0, loaded / loaded_apart) : 0;
+  const double warps = std::min<double>(o.warps, std::ceil(launched / sms) * ((launch.needs.threads + 31) / 32));
+  const double local = static_cast<double>(local_lines(all)) * 128 * warps * sms;
+  const double l2_bytes = kHeld * l.l2_bytes.value, of_l2 = std::min(l2_bytes, l2_bytes / (sms * own));
   const uint64_t enough = 4 * 128 * (t.lines.size() + static_cast<uint64_t>(local / sms / 128)) + 16 * 128;
-  share.l2_bytes = l.l2_bytes.value >= distinct * 32 + local ? enough : std::min(static_cast<uint64_t>(of_l2), enough);
-  share.spilled = local > 0 ? std::clamp(1 - kKept * l.l2_bytes.value / (local + distinct * 32), 0.0, 1.0) : 0;
+  share.l2_bytes = l2_bytes >= distinct * 32 + local ? enough : std::min(static_cast<uint64_t>(of_l2), enough);
+  share.spilled = local > 0 ? std::max(0.0, 1 - kSpilled * l.l2_bytes.value / local) : 0;
   share.host = launch.host;
-  share.fetched = std::max(1.0, ratio_of(static_cast<double>(t.fetched), static_cast<double>(t.loaded)));
+  // Halves of lines at the edges of what a block loads are completed by the blocks that it shares them with.
+  share.fetched =
+      1 + std::max(0.0, ratio_of(static_cast<double>(t.fetched), static_cast<double>(t.loaded)) - 1 - share.others);
   const double stores = static_cast<double>(c.global_store_sectors);
-  // Stored lines stay in L2 until other lines push it out.
-  const double kept = std::min(1.0, kKept * l.l2_bytes.value / std::max(1.0, distinct * 32));
-  share.write_back = std::clamp(ratio_of(stored * (1 - kept), stores), 0.0, 1.0);
+  // Stored lines stay in L2 until other lines push them out, or there are more of them than L2 lets wait.
+  const double kept =
+      std::min({stored, stored * ratio_of(kKept * l.l2_bytes.value, distinct * 32), kDirty * l.l2_bytes.value / 32});
+  share.write_back = std::clamp(ratio_of(stored - kept, stores), 0.0, 1.0);
 
   const Costs costs = find_costs(launch.program, l);
   // Each candidate's time. Where blocks wait for others to end, those that are done early make room: then the mean
@@ -252,14 +288,6 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   e.low_us = e.us / kUncertain;
   e.high_us = e.us * kUncertain;
 
-  BoundBy most = BoundBy::issue;
-  for (const BoundBy b : {BoundBy::shared, BoundBy::l2, BoundBy::dram, BoundBy::atomics, BoundBy::host})
-    if (part(b) > part(most)) most = b;
-  constexpr double kBusy = 0.6;  // as Nsight Compute's Speed of Light, below which it speaks of latency
-  e.bound_by = l.launch_us.value > longest ? BoundBy::launch : part(most) >= kBusy * longest ? most : BoundBy::latency;
-  e.share = e.bound_by == BoundBy::launch    ? l.launch_us.value / e.us
-            : e.bound_by == BoundBy::latency ? 1
-                                             : ratio_of(part(most), longest);
   e.occupancy = r.resident_warps / (launch.device.threads_per_multiprocessor / 32.0);
 
   const double loads = static_cast<double>(c.global_load_sectors);
@@ -267,11 +295,13 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   const double l2 = ratio_of(static_cast<double>(r.l2_hits), static_cast<double>(r.l2_sectors));
   e.l1_hit_sectors = static_cast<uint64_t>(loads * l1);
   e.l2_hit_sectors = static_cast<uint64_t>(loads * (1 - l1) * l2);
-  const bool fits = distinct * 32 <= l.l2_bytes.value;
+  const bool fits = distinct * 32 <= l2_bytes;
   const double moved_by_nobody = kIdleBytes + 16 * static_cast<double>(costs.slots);
   e.dram_read_bytes =
       static_cast<uint64_t>(moved_by_nobody + 32 * share.fetched * (fits ? loaded : loads * (1 - l1) * (1 - l2)));
-  e.dram_write_bytes = static_cast<uint64_t>(32 * stores * share.write_back);
+  const double stored_local = static_cast<double>(r.stored_local) * scale * sms;
+  e.dram_write_bytes = static_cast<uint64_t>(32 * (stores * share.write_back + stored_local * share.spilled));
+  find_bound(launch, e);
 
   // The roofline: what has to move, and nothing waits.
   const double all_sms = launch.device.multiprocessors, clock = l.clock_ghz.value * 1e3;

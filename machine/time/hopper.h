@@ -6,7 +6,7 @@
 
 namespace coalesce::machine {
 
-constexpr Limits hopper(std::string_view device, Limit dram_read_gbs, Limit dram_copy_gbs) {
+constexpr Limits hopper(std::string_view device, Limit dram_peak_gbs, Limit dram_read_gbs, Limit dram_copy_gbs) {
   return {
       .device = device,
       .clock_ghz = {1.98, kMeasured},
@@ -16,7 +16,6 @@ constexpr Limits hopper(std::string_view device, Limit dram_read_gbs, Limit dram
       .fp64 = {1.99, kMeasured},
       .half = {2.96, kMeasured},
       .special = {0.5, kMeasured},
-      .convert = {0.5, kMeasured},
       .shuffle = {1, kGuide},
       .tensor = {1, kWhitePaper},
       .lat_fp32 = {4.4, kMeasured},
@@ -25,7 +24,7 @@ constexpr Limits hopper(std::string_view device, Limit dram_read_gbs, Limit dram
       .lat_fp64 = {8.3, kMeasured},
       .lat_half = {8.3, kMeasured},
       .lat_special = {17.3, kMeasured},
-      .lat_convert = {8.6, kMeasured},
+      .lat_convert = {17.3, kMeasured},
       .lat_shuffle = {23, kHopper},
       .lat_shared = {28.4, kMeasured},
       .lat_constant = {34, kMeasured},
@@ -45,6 +44,7 @@ constexpr Limits hopper(std::string_view device, Limit dram_read_gbs, Limit dram
       .store_sectors = {1, kMeasured},
       .l2_gbs = {7000, kMeasured},
       .l2_write_gbs = {3900, kMeasured},
+      .dram_peak_gbs = dram_peak_gbs,
       .dram_read_gbs = dram_read_gbs,
       .dram_copy_gbs = dram_copy_gbs,
       .host_gbs = {40.5, kMeasured},
@@ -52,6 +52,10 @@ constexpr Limits hopper(std::string_view device, Limit dram_read_gbs, Limit dram
       .l2_bytes = {52428800, kMeasured},
       .launch_us = {2.3, kFitted},
       .branch_cycles = {20, kMeasured},
+      .code_cycles = {19, kStraight},
+      .code_far_cycles = {120, kStraight},
+      .code_ahead_bytes = {65536, kStraight},
+      .code_near_bytes = {12288, kVolta},
       .block_cycles = {190, kFitted},
       .dispatch_cycles = {1.2, kMeasured},
       .barrier_cycles = {15.3, kMeasured},
@@ -61,6 +65,8 @@ constexpr Limits hopper(std::string_view device, Limit dram_read_gbs, Limit dram
       .atom_same_real = {0.283, kMeasured},
       .atom_sectors = {38, kMeasured},
       .atom_shared = {1, kMeasured},
+      .loop_shared = {95, kLoops},
+      .loop_shared_wide = {111, kLoops},
   };
 }
 

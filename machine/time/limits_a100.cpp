@@ -12,7 +12,6 @@ extern const Limits kLimitsA100 = {
     .fp64 = {1, kGuide},
     .half = {4, kGuide},
     .special = {0.5, kGuide},
-    .convert = {0.5, kGuide},
     .shuffle = {1, kGuide},
     .tensor = {0.5, kWhitePaper},
     .lat_fp32 = {4, kHopper},
@@ -41,6 +40,7 @@ extern const Limits kLimitsA100 = {
     .store_sectors = {1, kHopper},
     .l2_gbs = {4500, kHopper},
     .l2_write_gbs = {3000, kHopper},
+    .dram_peak_gbs = {2039, kPeak},
     .dram_read_gbs = {1800, kDataSheet},
     .dram_copy_gbs = {1700, kDataSheet},
     .host_gbs = {12, kDataSheet},
@@ -48,6 +48,10 @@ extern const Limits kLimitsA100 = {
     .l2_bytes = {41943040, kWhitePaper},
     .launch_us = {2.2, kHopper},
     .branch_cycles = {20, kVolta},
+    .code_cycles = {19, kHopper},
+    .code_far_cycles = {120, kHopper},
+    .code_ahead_bytes = {65536, kHopper},
+    .code_near_bytes = {12288, kVolta},
     .block_cycles = {300, kHopper},
     .dispatch_cycles = {1.5, kHopper},
     .barrier_cycles = {22, kHopper},
@@ -57,6 +61,8 @@ extern const Limits kLimitsA100 = {
     .atom_same_real = {0.41, kHopper},
     .atom_sectors = {40, kHopper},
     .atom_shared = {0.5, kHopper},
+    .loop_shared = {95, kHopper},
+    .loop_shared_wide = {111, kHopper},
 };
 
 }  // namespace coalesce::machine

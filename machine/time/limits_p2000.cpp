@@ -12,7 +12,6 @@ extern const Limits kLimitsP2000 = {
     .fp64 = {0.125, kGuide},
     .half = {0.0625, kGuide},
     .special = {1, kGuide},
-    .convert = {1, kGuide},
     .shuffle = {1, kGuide},
     .tensor = {0.125, kWhitePaper},
     .lat_fp32 = {6, kVolta},
@@ -41,6 +40,7 @@ extern const Limits kLimitsP2000 = {
     .store_sectors = {1, kVolta},
     .l2_gbs = {400, kVolta},
     .l2_write_gbs = {300, kVolta},
+    .dram_peak_gbs = {140, kPeak},
     .dram_read_gbs = {120, kDataSheet},
     .dram_copy_gbs = {115, kDataSheet},
     .host_gbs = {12, kDataSheet},
@@ -48,6 +48,10 @@ extern const Limits kLimitsP2000 = {
     .l2_bytes = {1310720, kDataSheet},
     .launch_us = {2.5, kVolta},
     .branch_cycles = {20, kVolta},
+    .code_cycles = {19, kVolta},
+    .code_far_cycles = {120, kVolta},
+    .code_ahead_bytes = {65536, kVolta},
+    .code_near_bytes = {12288, kVolta},
     .block_cycles = {400, kVolta},
     .dispatch_cycles = {1.5, kVolta},
     .barrier_cycles = {30, kVolta},
@@ -57,6 +61,8 @@ extern const Limits kLimitsP2000 = {
     .atom_same_real = {0.41, kVolta},
     .atom_sectors = {10, kVolta},
     .atom_shared = {0.5, kVolta},
+    .loop_shared = {95, kVolta},
+    .loop_shared_wide = {111, kVolta},
 };
 
 }  // namespace coalesce::machine

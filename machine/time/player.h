@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <queue>
+#include <unordered_map>
 
 #include "machine/time/caches.h"
 #include "machine/time/replay.h"
@@ -35,6 +36,8 @@ struct WarpState {
   uint64_t entered = 0;          // links of the chain whose blocks it enters, a bit each
   // Words of each link's accesses.
   std::array<std::pair<std::size_t, std::size_t>, kMostLinks> accesses{};
+  std::size_t stored =
+      0;            // the words of its last access to global memory, where that was a store; else the trace's end
   double time = 0;  // when it may issue next
   uint32_t block = 0, scheduler = 0;
   uint64_t local = 0;     // line of its local memory's first words
@@ -42,6 +45,14 @@ struct WarpState {
   bool waiting = false, done = true;
   std::vector<float> ready;  // by register, cycles after `base`
   double base = 0;
+  uint32_t line = kNone;  // of code that it has reached
+};
+
+// The code that a scheduler has near: a line that comes after the last is on its way already.
+struct Fetch {
+  SectorCache near;
+  uint32_t line = kNone;
+  double there = 0;  // when that line was
 };
 
 struct BlockState {
@@ -61,7 +72,9 @@ class Player {
         l2_(share.l2_bytes, kWays),
         // Lines of constant memory have half the size of others.
         near_(static_cast<uint64_t>(2 * limits.constant_near_bytes.value), 4),
-        far_(static_cast<uint64_t>(2 * limits.constant_bytes.value), kWays) {
+        far_(static_cast<uint64_t>(2 * limits.constant_bytes.value), kWays),
+        known_(costs.lines) {
+    for (Fetch& f : fetches_) f.near = SectorCache(static_cast<uint64_t>(limits.code_near_bytes.value), kWays);
     // Cycles that a sector takes of a bandwidth of the whole device, of which the multiprocessor has its part.
     const double device = 32 * share.multiprocessors * limits.clock_ghz.value;
     l2_cycles_ = device / l_.l2_gbs.value;
@@ -81,11 +94,13 @@ class Player {
   bool enter(WarpState& w);
   bool follow(WarpState& w, const Chain& chain);
   double ready(const WarpState& w, const Costs::Entry& e) const;
+  double fetched(WarpState& w, uint32_t line);
   void issue(WarpState& w, const Costs::Entry& e, double at);
   double access(WarpState& w, const Costs::Entry& e, double at);
   double load(uint64_t line, uint32_t sectors, double at, bool cached);
   void store(uint64_t line, uint32_t sectors, double at, double write_back, int least);
   double constant(uint64_t line, double at);
+  double loop_on_shared(const WarpState& w, std::size_t k, const MemoryOp& m, double at);
   void arrive(WarpState& w);
   void finish(WarpState& w);
 
@@ -94,6 +109,9 @@ class Player {
   const Limits& l_;
   const Share& share_;
   SectorCache l1_, l2_, near_, far_;
+  std::array<Fetch, kSchedulers> fetches_{};
+  std::unordered_map<uint64_t, Server> words_;  // of shared memory, of loops around a compare-and-swap; the slot above
+  std::vector<bool> known_;                     // lines of code that the multiprocessor has
   double l2_cycles_, l2_write_cycles_, dram_cycles_, dram_write_cycles_, link_cycles_, atomic_cycles_;
   double owed_ = 0;  // of sectors that others have brought
   std::array<Server, kSchedulers> schedulers_;

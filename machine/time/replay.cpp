@@ -15,6 +15,7 @@ void Player::begin(uint32_t slot, const BlockTrace* trace, double at) {
     WarpState& w = warps_[b.first + k];
     w.trace = k < trace->warps.size() ? &trace->warps[k] : nullptr;
     w.at = 0;
+    w.stored = w.trace ? w.trace->size() : 0;
     w.entry = w.last = 0;
     w.from = kNone;
     w.time = at;
@@ -23,6 +24,7 @@ void Player::begin(uint32_t slot, const BlockTrace* trace, double at) {
     w.scheduler = (b.first + k) % kSchedulers;
     w.waiting = w.done = false;
     w.base = at;
+    w.line = kNone;
     w.ready.assign(costs_.register_count, 0);
     next_.emplace(at, b.first + k);
   }
@@ -80,6 +82,20 @@ double Player::ready(const WarpState& w, const Costs::Entry& e) const {
   return at;
 }
 
+// When the line of code is there for the warp's scheduler.
+double Player::fetched(WarpState& w, uint32_t line) {
+  w.line = line;
+  Fetch& f = fetches_[w.scheduler];
+  if (f.near.access(line, 1)) return w.time;
+  constexpr uint32_t kLineBytes = 128;
+  const bool far = !known_[line] && line * kLineBytes >= l_.code_ahead_bytes.value;
+  known_[line] = true;
+  const double takes = far ? l_.code_far_cycles.value : l_.code_cycles.value;
+  f.there = (line == f.line + 1 ? f.there : w.time) + takes;
+  f.line = line;
+  return f.there;
+}
+
 // Issues it: `at` is when it is ready.
 void Player::issue(WarpState& w, const Costs::Entry& e, double at) {
   r_.instructions += p_.code[e.instruction].counts;
@@ -88,7 +104,8 @@ void Player::issue(WarpState& w, const Costs::Entry& e, double at) {
     const double slots = static_cast<double>(e.cost.slots);
     at = schedulers_[w.scheduler].take(at, slots);
     const auto pipe = static_cast<std::size_t>(e.cost.pipe);
-    if (costs_.pipe_rate[pipe] < l_.issue.value) at = pipes_[pipe].take(at, slots / costs_.pipe_rate[pipe]);
+    if (costs_.pipe_rate[pipe] < l_.issue.value)
+      at = pipes_[pipe].take(at, (e.cost.held > 0 ? static_cast<double>(e.cost.held) : slots) / costs_.pipe_rate[pipe]);
     there = at + static_cast<double>(e.cost.latency);
     if (e.cost.pipe == Pipe::memory) there = access(w, e, at);
     w.time = at + slots;
@@ -144,6 +161,7 @@ bool Player::run(WarpState& w) {
       ++w.entry;
       continue;
     }
+    if (e.cost.pipe != Pipe::none && e.line != w.line) w.time = std::max(w.time, fetched(w, e.line));
     const double at = ready(w, e);
     // An instruction of the future must not take a resource before others that need it earlier.
     if (e.cost.pipe != Pipe::none && at > now + kAtOnce) {

@@ -42,17 +42,17 @@ inline constexpr std::size_t kResources = 6;
 
 struct Replay {
   double cycles = 0;
-  double longest = 0;                     // cycles of the block that took the longest
-  double pace = 0;                        // cycles an instruction, in the second half
-  double steady = 0;                      // cycles a block, once the multiprocessor is full
-  std::array<double, kResources> busy{};  // cycles that each resource has worked
-  double stalled = 0;                     // cycles of warps waiting for loads, over all warps' cycles
-  double resident_warps = 0;              // on average
-  uint64_t l1_sectors = 0, l1_hits = 0;   // sectors of loads
-  uint64_t l2_sectors = 0, l2_hits = 0;   // of these, those that went on to L2
-  uint64_t stored_sectors = 0;
-  uint64_t host_sectors = 0;  // loaded from or stored to the host's memory
-  uint64_t instructions = 0;  // of the decoded program
+  double longest = 0;                             // cycles of the block that took the longest
+  double pace = 0;                                // cycles an instruction, in the second half
+  double steady = 0;                              // cycles a block, once the multiprocessor is full
+  std::array<double, kResources> busy{};          // cycles that each resource has worked
+  double stalled = 0;                             // cycles of warps waiting for loads, over all warps' cycles
+  double resident_warps = 0;                      // on average
+  uint64_t l1_sectors = 0, l1_hits = 0;           // sectors of loads
+  uint64_t l2_sectors = 0, l2_hits = 0;           // of these, those that went on to L2
+  uint64_t stored_sectors = 0, stored_local = 0;  // to L2: in all, of these to local memory
+  uint64_t host_sectors = 0;                      // loaded from or stored to the host's memory
+  uint64_t instructions = 0;                      // of the decoded program
 };
 
 // Cost: some 50 ns a warp instruction.

@@ -43,6 +43,7 @@ class BlockTracer : public BlockObserver {
   void begin(uint64_t block) override {
     keep();
     block_ = block;
+    now_.beyond.clear();
     now_.warps.assign(trace_.warps_, {});
     now_.instructions.assign(trace_.warps_, 0);
   }
@@ -67,6 +68,7 @@ class BlockTracer : public BlockObserver {
   }
   void put(const Warp& w, uint64_t word) { now_.warps[w.index].push_back(word); }
   void lines(const Access& a, Warp& w, TraceKind kind, const uint64_t* address);
+  void beyond(const Access& a, const Warp& w, const uint64_t* address);
   void shared(const Access& a, Warp& w, const uint64_t* address);
   void local(const Access& a, Warp& w, const uint64_t* address);
   void constant(const Access& a, Warp& w, const uint64_t* address);
@@ -121,6 +123,13 @@ bool is_joined(const Decoded& p, const MemoryOp& m) {
   }
 }
 
+// Atomics on shared memory that are a loop around a compare-and-swap in machine code (read from ptxas' output for
+// sm_90, seen in their times on an H100).
+bool is_loop(const MemoryOp& m) {
+  if (m.op == AtomicOp::cas || m.op == AtomicOp::exch || m.op == AtomicOp::mbarrier) return false;
+  return m.width == 8 || m.number >= Number::f16;
+}
+
 // Lines, each once, with their sectors.
 struct Lines {
   uint64_t line[4 * kLanes];
@@ -132,6 +141,19 @@ struct Lines {
         return;
       }
     line[n++] = tag << 4 | sector;
+  }
+};
+
+// Words, each once, with the number of lanes on it.
+struct Words {
+  uint64_t word[kLanes];
+  uint32_t lanes[kLanes];
+  uint32_t n = 0;
+  void add(uint64_t at) {
+    for (uint32_t k = 0; k < n; ++k)
+      if (word[k] == at) return void(++lanes[k]);
+    word[n] = at;
+    lanes[n++] = 1;
   }
 };
 
@@ -156,6 +178,17 @@ void BlockTracer::lines(const Access& a, Warp& w, TraceKind kind, const uint64_t
   for (uint32_t k = 0; k < n; ++k) put(w, touched.line[k]);
 }
 
+void BlockTracer::beyond(const Access& a, const Warp& w, const uint64_t* address) {
+  const Kind kind = kind_of(a, w);
+  for (uint32_t m = w.active; m; m &= m - 1) {
+    const uint64_t first = address[lowest(m)], line = first / 128;
+    if (now_.beyond.size() >= kMostBeyond && !now_.beyond.contains(line)) continue;
+    const uint32_t sector = 1u << (first / 32 % 4);
+    now_.beyond[line] |=
+        static_cast<uint8_t>((kind == Kind::store ? 0 : sector) | (kind == Kind::load ? 0 : sector << 4));
+  }
+}
+
 void BlockTracer::shared(const Access& a, Warp& w, const uint64_t* address) {
   alignas(64) uint32_t at[kLanes];
   for (uint32_t l = 0; l < kLanes; ++l) at[l] = static_cast<uint32_t>(address[l]);
@@ -171,7 +204,12 @@ void BlockTracer::shared(const Access& a, Warp& w, const uint64_t* address) {
     default:
       waves = shared_store_cost(at, w.active, a.bytes).wavefronts;
   }
-  put(w, TraceWord::head(TraceKind::shared, a.instruction, waves));
+  if (kind_of(a, w) != Kind::atomic || !is_loop(op))
+    return put(w, TraceWord::head(TraceKind::shared, a.instruction, waves));
+  Words words;
+  for (uint32_t m = w.active; m; m &= m - 1) words.add(at[lowest(m)] / op.width);
+  put(w, TraceWord::head(TraceKind::shared, a.instruction, waves, words.n));
+  for (uint32_t k = 0; k < words.n; ++k) put(w, TraceWord::word(words.word[k], words.lanes[k]));
 }
 
 // Words of one number of all lanes lie in one line.
@@ -200,7 +238,8 @@ void BlockTracer::constant(const Access& a, Warp& w, const uint64_t* address) {
 }
 
 void BlockTracer::access(const Access& a, Warp& w) {
-  if (w.active == 0 || !room(w)) return;
+  if (w.active == 0) return;
+  const bool fits = room(w);
   AddressSpace space = a.op->space;
   alignas(64) uint64_t address[kLanes];
   addresses_of(a, w, address);
@@ -213,6 +252,7 @@ void BlockTracer::access(const Access& a, Warp& w) {
     if (space == AddressSpace::shared || space == AddressSpace::local)
       for (uint64_t& x : address) x -= window;
   }
+  if (!fits) return space == AddressSpace::global ? beyond(a, w, address) : void();
   switch (space) {
     case AddressSpace::shared:
       return shared(a, w, address);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,8 @@ namespace coalesce::machine {
 // One word, or several: the kind is in the topmost bits.
 //   block       basic block entered
 //   access      instruction, passes over the banks or lines, words that follow; each of them a line and its sectors
-//   of constant memory the lines have 64 bytes; of local memory a line is one word of each lane
+//   of constant memory the lines have 64 bytes; of local memory a line is one word of each lane; of shared memory words
+//   follow atomics that are a loop in machine code
 enum class TraceKind : uint8_t { block = 1, global, shared, local, atomic, constant };
 struct TraceWord {
   // kind : 4, count : 8 (words that follow), passes : 16, number : 32
@@ -28,13 +30,20 @@ struct TraceWord {
   static uint32_t count(uint64_t w) { return static_cast<uint32_t>(w >> 52 & 0xff); }
   static uint32_t passes(uint64_t w) { return static_cast<uint32_t>(w >> 32 & 0xffff); }
   static uint32_t number(uint64_t w) { return static_cast<uint32_t>(w); }
+  // A word of shared memory and how many lanes add to it, in a loop around a compare-and-swap.
+  static uint64_t word(uint64_t at, uint32_t lanes) { return at << 8 | lanes; }
   // A line of 128 bytes and four bits for its sectors.
   static uint64_t line(uint64_t address, uint32_t sectors) { return address / 128 << 4 | sectors; }
 };
 
+inline constexpr std::size_t kMostBeyond = 1u << 20;
+
 struct BlockTrace {
   std::vector<std::vector<uint64_t>> warps;
   std::vector<uint64_t> instructions;  // that each warp has executed, those that its trace has no room for, too
+  // Lines of global memory that warps have touched when their traces had no room: bits of the sectors that they have
+  // loaded, and above them of those that they have stored. At most kMostBeyond.
+  std::unordered_map<uint64_t, uint8_t> beyond = {};
 };
 
 // Which blocks are watched: of some multiprocessors those that each would run, of each at most `most` of them, spread

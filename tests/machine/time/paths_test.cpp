@@ -121,6 +121,60 @@ TEST(Paths, LoadsBehindShortBranchesOverlap) {
   EXPECT_LE(without_launch(r), us_of(2 * limits().lat_dram.value));
 }
 
+// Straight code longer than what comes with the launch is waited for, line by line.
+TEST(Paths, LongCodeIsWaitedFor) {
+  constexpr uint32_t kLong = 12000;
+  const std::string body = ".reg .f32 %f<2>; .reg .b64 %rd<2>;\nmov.f32 %f1, 0f3F800000;\n" +
+                           chain("add.f32 %f1, %f1, %f1;\n", kLong) + kStore;
+  const double ahead = limits().code_ahead_bytes.value / 16;  // instructions
+  const double cycles = ahead * limits().lat_fp32.value + (kLong - ahead) / 8 * limits().code_far_cycles.value;
+  EXPECT_NEAR(without_launch(run(body, 1, 32, 64)), us_of(cycles), 0.1 * us_of(cycles));
+}
+
+// L1 joins stores to the same sectors that follow one on the other: three words of a structure cost what one does.
+TEST(Paths, StoresThatFollowOneOnTheOtherAreJoined) {
+  const auto l2 = [](const std::string& stores) {
+    const Ran r = run(
+        ".reg .b32 %r<6>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %ntid.x;\n"
+        "mov.u32 %r3, %tid.x;\nmad.lo.s32 %r4, %r1, %r2, %r3;\nmul.wide.u32 %rd2, %r4, 12;\nadd.s64 %rd3, %rd1, "
+        "%rd2;\n" +
+            stores,
+        1056, 256, 1056 * 256 * 12);
+    return r.time.part_us[static_cast<std::size_t>(BoundBy::l2)];
+  };
+  const std::string first = "st.global.u32 [%rd3], %r1;\n";
+  const double one = l2(first);
+  EXPECT_GT(one, 0);
+  EXPECT_NEAR(l2(first + "st.global.u32 [%rd3+4], %r1;\nst.global.u32 [%rd3+8], %r1;\n"), one, 0.05 * one);
+}
+
+// Sums of real numbers in shared memory are loops: lanes on one word take turns.
+TEST(Paths, SumsOfRealNumbersInSharedMemoryTakeTurns) {
+  constexpr int kTimes = 50;
+  const auto sums = [](const char* apart) {
+    return without_launch(run(std::string(".shared .align 4 .b8 own[128];\n.reg .b32 %r<4>; .reg .f32 %f<3>;\n") +
+                                  "mov.u32 %r1, %tid.x;\nmov.u32 %r2, own;\nmad.lo.u32 %r3, %r1, " + apart +
+                                  ", %r2;\nmov.f32 %f1, 0f3F800000;\n" +
+                                  chain("atom.shared.add.f32 %f1, [%r3], %f1;\n", kTimes),
+                              1, 32, 64));
+  };
+  const double turn = us_of(kTimes * limits().loop_shared.value);
+  EXPECT_NEAR(sums("0"), 32 * turn, 0.1 * 32 * turn);
+  EXPECT_NEAR(sums("4"), turn, 0.2 * turn + us_of(300));
+}
+
+// Lines that warps touch when their traces have no room left count among the bytes of DRAM.
+TEST(Paths, StoresBehindLongLoopsAreNotTakenForLoads) {
+  constexpr uint32_t kBlocks = 264, kThreads = 512;
+  const Ran r =
+      run(".reg .b32 %r<8>; .reg .b64 %rd<6>; .reg .pred %p<2>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %ctaid.x;\n"
+          "mov.u32 %r2, %ntid.x;\nmov.u32 %r3, %tid.x;\nmad.lo.s32 %r4, %r1, %r2, %r3;\nmul.wide.u32 %rd2, %r4, 4;\n"
+          "add.s64 %rd3, %rd1, %rd2;\nmov.u32 %r5, 0;\nL:\nld.volatile.global.u32 %r6, [%rd1];\nadd.u32 %r5, %r5, 1;\n"
+          "setp.lt.u32 %p1, %r5, 4000;\n@%p1 bra L;\nst.global.u32 [%rd3+128], %r6;\n",
+          kBlocks, kThreads, kBlocks * kThreads * 4 + 128);
+  EXPECT_LT(r.time.dram_read_bytes, 8192u);
+}
+
 // A loop of one step, without accesses: its counter and branch cost once in four turns.
 TEST(Paths, LoopsThatOnlyComputeAreUnrolled) {
   constexpr uint32_t kTurns = 4000;
