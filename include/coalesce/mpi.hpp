@@ -114,7 +114,7 @@ struct stored_form<host::summary<T>> {
   }
   static void store(const accumulator& one, unsigned char* to) {
     const std::string text = one.store();
-    std::memcpy(to, text.data(), text.size());
+    std::copy(text.begin(), text.end(), to);
   }
   static bool load(accumulator& one, const unsigned char* from) {
     return one.load({reinterpret_cast<const char*>(from), bytes()});

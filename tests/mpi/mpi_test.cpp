@@ -38,7 +38,9 @@ std::vector<T> data(std::size_t count, unsigned seed) {
 
 template <class T>
 bool same(const T& a, const T& b) {
-  return std::memcmp(&a, &b, sizeof(T)) == 0;
+  unsigned char x[sizeof(T)], y[sizeof(T)];
+  std::memcpy(x, &a, sizeof(T)), std::memcpy(y, &b, sizeof(T));
+  return std::memcmp(x, y, sizeof(T)) == 0;
 }
 
 // Borders of the ranks' parts: uneven, and some ranks have nothing.

@@ -304,7 +304,9 @@ class superaccumulator {
   void count_singly(std::size_t count) {
     since_pour_ += count;
     if (traits::flush == 0 && since_pour_ > (1u << 23)) pour();
-    if (traits::flush == 0 || (since_flush_ += static_cast<int>(count)) < traits::flush) return;
+    if (traits::flush == 0) return;
+    since_flush_ += static_cast<int>(count);
+    if (since_flush_ < traits::flush) return;
     since_flush_ = 0;
     for (auto& copy : bins_) {
       for (int i = 0; i + 1 < traits::bins; ++i) {
