@@ -117,10 +117,10 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   };
   if (state_->options.notice) launch.notice = &notice;
   if (state_->options.waits) launch.waits = &state_->options.waits;
-  std::optional<State::Moment> before;
-  if (state_->explores(launch)) before.emplace(*state_);
   std::optional<LaunchCheck> check;
   if (state_->options.check) launch.observer = &check.emplace(state_->begin_check(launch));
+  std::optional<State::Moment> before;
+  if (check && state_->explores(launch)) before.emplace(*state_, *check);
   std::unique_ptr<TimeTrace> trace;
   if (state_->options.time && !check) {
     trace = state_->begin_trace(launch);

@@ -38,15 +38,20 @@ std::ptrdiff_t threads_of_process() {
 
 }  // namespace
 
-Machine::State::Moment::Moment(const State& s) : contents(s.memory), heap(s.heap) {
-  for (const auto& a : s.memory.all())
-    if (a->live && a->shadow) written.emplace_back(a.get(), a->shadow->written);
+Machine::State::Moment::Moment(const State& s, const LaunchCheck& check)
+    : contents(s.memory, [&](const Allocation& a) { return !check.leaves_alone(a); }), heap(s.heap) {
+  for (const auto& a : s.memory.all()) {
+    if (a->live && check.leaves_alone(*a))
+      left_out.insert(a.get());
+    else if (a->live && a->shadow)
+      written.emplace_back(a.get(), a->shadow->written);
+  }
 }
 
 void Machine::State::Moment::put_back(const State& s) const {
   contents.put_back();
   for (const auto& a : s.memory.all()) {
-    if (!a->live || !a->shadow) continue;
+    if (!a->live || !a->shadow || left_out.contains(a.get())) continue;
     const auto known =
         std::find_if(written.begin(), written.end(), [&](const auto& entry) { return entry.first == a.get(); });
     if (known == written.end())
@@ -81,6 +86,8 @@ bool Machine::State::explores(const Launch& launch) {
 void Machine::State::explore(const Moment& before, const Launch& usual, std::string_view kernel,
                              const LaunchConfig& config, const LoadedProgram& program, LaunchReport& report) {
   if (report.fault != Fault::none) return;
+  const auto& first = static_cast<const LaunchCheck&>(*usual.observer);
+  if (first.strays()) return;  // it has written what has not been kept
   if (options.schedules == 0) {
     const uint64_t instructions = usual.instructions.load();
     if (instructions > kShortLaunch || explored_instructions + instructions > kAllLaunches) return;
@@ -88,7 +95,7 @@ void Machine::State::explore(const Moment& before, const Launch& usual, std::str
   }
   std::set<Key> known;
   for (const Diagnostic& d : report.diagnostics) known.insert(key_of(d));
-  const Moment after(*this);
+  const Moment after(*this, first);
   const uint32_t orders = options.schedules == 0 ? 2 : options.schedules;
   for (uint32_t k = 1; k < orders && !interrupted.load(); ++k) {
     before.put_back(*this);

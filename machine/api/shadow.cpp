@@ -44,9 +44,9 @@ std::string counters_differ(const Counters& plain, const Counters& other) {
 
 }  // namespace
 
-Snapshot::Snapshot(const Memory& memory) {
+Snapshot::Snapshot(const Memory& memory, const std::function<bool(const Allocation&)>& wanted) {
   for (const auto& a : memory.all()) {
-    if (!a->live) continue;
+    if (!a->live || (wanted && !wanted(*a))) continue;
     const auto* from = reinterpret_cast<const uint8_t*>(a->base);
     parts_.push_back({a->base, std::vector<uint8_t>(from, from + a->size)});
   }

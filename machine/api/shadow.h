@@ -14,10 +14,10 @@
 
 namespace coalesce::machine::plain {
 
-// The contents of all live allocations.
+// The contents of all live allocations, or of those that `wanted` names.
 class Snapshot {
  public:
-  explicit Snapshot(const Memory& memory);
+  explicit Snapshot(const Memory& memory, const std::function<bool(const Allocation&)>& wanted = nullptr);
   void put_back() const;
   // The first byte that is not what it was; 0: there is none.
   uint64_t first_difference() const;

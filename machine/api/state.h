@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -43,13 +44,14 @@ struct Machine::State {
                         LaunchReport& report);
   void configure(Launch& launch, const Code& code, const LaunchConfig& config);
   void run(Launch& launch, std::string_view kernel, Tally& total);
-  // With Options::check: memory as a launch finds it, with what nothing has written, and malloc's heap.
+  // With Options::check: the memory that a launch may write, with what nothing has written, and malloc's heap.
   struct Moment {
-    explicit Moment(const State& s);
+    Moment(const State& s, const LaunchCheck& check);
     void put_back(const State& s) const;
     plain::Snapshot contents;
     DeviceHeap heap;
     std::vector<std::pair<const Allocation*, Written>> written;
+    std::set<const Allocation*> left_out;
   };
   bool explores(const Launch& launch);
   // Runs the launch in further orders of its blocks and warps, each from `before`, and adds to the report what only

@@ -58,6 +58,33 @@ void LaunchCheck::find_bounds() {
   }
 }
 
+bool LaunchCheck::leaves_alone(const Allocation& a) const {
+  return only_read(&a) && (a.origin == Origin::device || a.origin == Origin::variable);
+}
+
+// The allocations that the kernel's instructions may write, as far as the pointers that addresses are made of tell.
+void LaunchCheck::find_written() {
+  const Decoded& p = *launch_.program;
+  writes_any_ = agents_ != 0;
+  for (const Instruction& i : p.code) {
+    // Surfaces are written by calls.
+    writes_any_ = writes_any_ || (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::texture);
+    if (i.memory == kNone || i.kind == Kind::load || i.kind == Kind::request) continue;
+    const MemoryOp& m = p.memory[i.memory];
+    if (m.space != AddressSpace::global && m.space != AddressSpace::generic) continue;
+    const Bounds& b = bounds_[i.memory];
+    if (!b.any && b.space != AddressSpace::global) continue;
+    const bool constant = m.address.is_constant();  // a variable's
+    const Allocation* a = !b.any     ? launch_.memory->find(b.base)
+                          : constant ? launch_.memory->find(m.address.bits + static_cast<uint64_t>(m.offset))
+                                     : nullptr;
+    if (a)
+      written_.insert(a);
+    else
+      writes_any_ = true;
+  }
+}
+
 // "of shared memory 'words'", "of allocation #3 ...": what an address was made of.
 std::string LaunchCheck::name_bounds(const Seen& s) const {
   const Decoded& p = *launch_.program;

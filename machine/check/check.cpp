@@ -16,6 +16,8 @@ BlockCheck::BlockCheck(LaunchCheck& launch)
       shared_(launch.launch().shared_bytes) {
   for (WarpState& s : warps_) s.ids.resize(launch.launch().program->memory.size());
   windows_.resize(launch.launch().program->memory.size() + 1);  // the last: of bulk copies
+  may_be_quiet_ = check_.agents() == 0 && check_.launch().cluster_blocks() == 1 &&
+                  std::ranges::none_of(check_.launch().program->memory, [](const MemoryOp& m) { return m.is_copy; });
   check_.enter(this);
 }
 
@@ -30,6 +32,8 @@ void BlockCheck::begin(uint64_t block) {
   shared_written_.clear();
   local_written_.clear();
   arrived_.clear();
+  reads_.clear();
+  reads_.quiet = may_be_quiet_;
   places_.clear();
   settle_atomics();
   changers_.clear();
@@ -102,14 +106,17 @@ bool BlockCheck::locate(const Access& a, const Warp& w, uint64_t address, uint64
       t.cells = nullptr;
       return true;
     case AddressSpace::global: {
-      const Allocation*& known = windows_[a.window];
-      if (!known || address - known->base >= known->size) known = check_.launch().memory->find(address);
-      last_ = known;
+      Window& window = windows_[a.window];
+      if (!window.known || address - window.known->base >= window.known->size) {
+        window.known = check_.launch().memory->find(address);
+        window.only_read = check_.only_read(window.known);
+      }
+      last_ = window.known;
       if (!last_ || address + bytes > last_->base + last_->size) return false;
       Shadow& shadow = shadow_of(*last_);
       t.at = address - last_->base;
       t.written = shadow.all_written ? nullptr : &shadow.written;
-      t.cells = &shadow.cells;
+      t.cells = window.only_read ? nullptr : &shadow.cells;
       t.host = reinterpret_cast<std::byte*>(address);
       t.first = t.epoch = check_.first();
       return true;
@@ -309,7 +316,12 @@ void BlockCheck::touch(const Access& a, const Target& t, uint32_t bytes) {
   if (t.space != AddressSpace::global) return;
   // The host may change it while the kernel runs.
   if (last_->origin == Origin::host || last_->origin == Origin::managed) check_.count_change();
-  if (last_->origin != Origin::heap) check_.footprint().add(a.instruction, t.address, bytes);
+  if (last_->origin == Origin::heap) return;
+  for (uint64_t at = t.address, end = at + bytes; at < end;) {
+    const uint64_t here = std::min(end, (at / ByteSet::kPage + 1) * ByteSet::kPage);
+    check_.footprint().add(a.instruction, at, static_cast<uint32_t>(here - at));
+    at = here;
+  }
 }
 
 uint64_t BlockCheck::address_of(const Access& a, const Warp& w, uint32_t lane) const {
@@ -332,9 +344,11 @@ void BlockCheck::access(const Access& a, Warp& w) {
   if (!before_.empty()) settle_atomics();
   if (rule.may_poll) note_polled(a, w);
   const bool races = check_.room();
-  if (!shadows && !of_pointer && !a.op->silent &&
-      (whole_line(a, w, races) || one_word(a, w, races) || apart(a, w, races)))
-    return;
+  if (!shadows && !of_pointer && !a.op->silent && as_whole(a, w, races)) return;
+  if (a.op->space != AddressSpace::global || is_strong(rule)) {
+    hear_quiet();
+    reads_.quiet = reads_.quiet && (a.op->space == AddressSpace::global || kind == Kind::load);
+  }
   swapped_.clear();
   for (uint32_t m = w.active; m; m &= m - 1) {
     Target t;
@@ -349,7 +363,10 @@ void BlockCheck::access(const Access& a, Warp& w) {
     touch(a, t, a.bytes);
     if (t.home && t.home != this) come_back(a, t);
     bool own = within(a, t, a.bytes);
-    if (!own) check_.found(seen(Hazard::out_of_array, a, t));
+    if (!own) {
+      check_.found(seen(Hazard::out_of_array, a, t));
+      if (kind != Kind::load) check_.stray();
+    }
     if (t.space == AddressSpace::global && last_->origin == Origin::heap) own = check_heap(a, t) && own;
     if (of_pointer && own) own = within_pointer(a, t);
     if (own)

@@ -19,6 +19,8 @@
 #include "machine/check/clocks.h"
 #include "machine/check/footprint.h"
 #include "machine/check/provenance.h"
+#include "machine/check/quiet.h"
+#include "machine/check/rules.h"
 #include "machine/check/shadow.h"
 #include "machine/check/undefined.h"
 #include "machine/execute/observer.h"
@@ -37,27 +39,6 @@ struct AccessRecord {
     return block == of_block && warp == of_warp && clock == at;
   }
 };
-
-// The role of an instruction's accesses in the rules, found once for a kernel.
-struct AccessRule {
-  Kind kind = Kind::nothing;
-  Order order = Order::weak;
-  Scope scope = Scope::device;
-  bool polls = false;     // a strong load in a loop without stores: it waits for what it reads
-  bool may_poll = false;  // a load, or an atomic that returns a value, in a loop
-  bool tries = false;     // a compare-and-swap: what it does not expect leaves the word as it is
-  bool waits = false;     // an atomic in a loop that may as well wait for a store: repeated, it leaves the same word
-  uint8_t used = 0xff;    // loads: bit k, the value of element k is not only moved on
-};
-std::vector<AccessRule> find_rules(const Decoded& program);  // by instruction
-
-// A barrier that threads can go past: by the branch at the end of block `branch`, to block `after`, behind which there
-// is more to do than to exit. (Threads that leave early are no mistake.)
-struct Skip {
-  uint32_t barrier, branch, after;  // instruction, blocks
-};
-// The same of barriers of warps, by `kind`.
-std::vector<Skip> find_skips(const Decoded& program, Kind kind = Kind::barrier);
 
 class BlockCheck;
 
@@ -145,6 +126,12 @@ class LaunchCheck final : public LaunchObserver {
     uint64_t base = 0, end = 0;
   };
   const Bounds& bounds(uint32_t operation) const { return bounds_[operation]; }
+  // True if nothing of the kernel's can write the allocation, but past the end of another: its reads race with none.
+  bool only_read(const Allocation* a) const { return !writes_any_ && !written_.contains(a); }
+  // The same of memory that only the kernel's accesses can change. True of strays(): it has been written all the same.
+  bool leaves_alone(const Allocation& a) const;
+  bool strays() const { return strays_; }
+  void stray() { strays_ = true; }
   // Pointers from memory and from malloc that addresses are made of have numbers. The pointer of an operation's
   // address; those that it loads, by element; the one that a call of malloc gives; kNone: none.
   uint32_t pointer_of(uint32_t operation) const { return pointer_of_[operation]; }
@@ -181,8 +168,11 @@ class LaunchCheck final : public LaunchObserver {
   Handovers places_;               // of global memory
   Footprint footprint_;
   void find_bounds();
+  void find_written();
   std::string name_bounds(const Seen& s) const;
 
+  std::set<const Allocation*> written_;
+  bool writes_any_ = false, strays_ = false;
   uint64_t changes_ = 1;
   std::unordered_map<uint64_t, Changer> changers_;
   std::vector<Skip> skips_, lane_skips_;
@@ -236,6 +226,7 @@ class BlockCheck final : public BlockObserver {
 
  private:
   struct Target;  // one lane's access
+  struct Lanes;
   class Known;
   struct Copy {  // a cp.async that has not been waited for
     uint32_t lane, group, at, bytes;
@@ -291,9 +282,15 @@ class BlockCheck final : public BlockObserver {
   void load_pointers(const Access& a, const Warp& w);
   bool within_pointer(const Access& a, const Target& t);
   void touch(const Access& a, const Target& t, uint32_t bytes);
-  bool whole_line(const Access& a, Warp& w, bool races);
+  bool as_whole(const Access& a, Warp& w, bool races);
+  bool whole_line(const Access& a, Warp& w, uint64_t base, bool races);
   bool one_word(const Access& a, Warp& w, bool races);
-  bool apart(const Access& a, Warp& w, bool races);
+  bool apart(const Access& a, Warp& w, const Lanes& lanes, bool races);
+  bool apart_local(const Access& a, const Warp& w, const Lanes& lanes, const Target& t);
+  bool apart_cells(const Access& a, const Warp& w, const Lanes& lanes, const Target& t, uint64_t shadow);
+  bool quiet(const Target& t, bool reads) const;
+  void note_quiet(const QuietReads::Read& r, const Lanes* lanes, uint64_t base);
+  void hear_quiet();
   bool before_all(const Accessed& before, const Target& t, bool line) const;
   void add_reader(Cell& cell, const Accessed& reader, const Target& t, bool line) const;
   bool store_lane(const Access& a, Warp& w, const Target& t);
@@ -326,6 +323,7 @@ class BlockCheck final : public BlockObserver {
   std::size_t clocks() const { return warps_.size() + check_.agents(); }
 
   // --- order.cpp: what synchronises
+  bool all_meet(const std::vector<Arrival>& at, bool whole) const;
   void hand_over(const Access& a, const Warp& w, const Target& t);
   bool swaps(const Access& a, const Warp& w, const Target& t);
   void finish_copies(WarpState& s, uint32_t warp, uint32_t lanes, uint32_t left);
@@ -353,7 +351,13 @@ class BlockCheck final : public BlockObserver {
   std::vector<Before> before_;        // of atomics under way
   std::unordered_map<uint64_t, LaunchCheck::Changer> changers_;  // of shared memory
   const Allocation* last_ = nullptr;                             // that was accessed
-  std::vector<const Allocation*> windows_;                       // the same by memory operation
+  struct Window {
+    const Allocation* known = nullptr;
+    bool only_read = false;
+  };
+  std::vector<Window> windows_;  // the same by memory operation
+  QuietReads reads_;             // of shared memory
+  bool may_be_quiet_;
 };
 
 template <class Visit>
@@ -362,6 +366,7 @@ void BlockCheck::visit_ids(Visit visit) {
     if (a.id < first_) a = {};
     visit(a.id);
   });
+  for (QuietReads::Read& r : reads_.all()) visit(r.id);
   for (auto& lanes : agents_)
     for (AgentLane& a : lanes) a.id = 0;
   for (WarpState& s : warps_) {
@@ -385,9 +390,5 @@ struct BlockCheck::Target {
   AccessId first = 0, id = 0;        // ids before `first` are of accesses long ago
   uint32_t epoch = 0;                // of the cells
 };
-
-inline bool is_strong(const AccessRule& r) { return r.order != Order::weak; }
-// The half of a cp.async that writes, and is done some time before the wait for it.
-inline bool copies_to(const MemoryOp& op) { return op.is_copy && op.space == AddressSpace::shared; }
 
 }  // namespace coalesce::machine

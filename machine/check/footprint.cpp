@@ -52,17 +52,16 @@ uint64_t ByteSet::first_missing(uint64_t from, uint64_t to) const {
   return to;
 }
 
+ByteSet* AccessSite::page(uint64_t number) {
+  std::unique_ptr<ByteSet>& entry = pages[number];
+  if (!entry) entry = std::make_unique<ByteSet>();
+  return entry.get();
+}
+
 void AccessSite::add(uint64_t address, uint64_t bytes) {
   for (const uint64_t end = address + bytes; address < end;) {
-    const uint64_t page = address / ByteSet::kPage, at = address % ByteSet::kPage;
-    const uint64_t here = std::min(ByteSet::kPage - at, end - address);
-    if (page != last || !set) {
-      std::unique_ptr<ByteSet>& entry = pages[page];
-      if (!entry) entry = std::make_unique<ByteSet>();
-      set = entry.get();
-      last = page;
-    }
-    set->add(at, here);
+    const uint64_t at = address % ByteSet::kPage, here = std::min(ByteSet::kPage - at, end - address);
+    page(address / ByteSet::kPage)->add(at, here);
     address += here;
   }
 }

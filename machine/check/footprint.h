@@ -48,27 +48,32 @@ struct AccessSite {
   std::unordered_map<uint64_t, std::unique_ptr<ByteSet>> pages;  // by address / kPage
 
   void add(uint64_t address, uint64_t bytes);  // any length
-
-  // The entry of the page accessed last.
-  uint64_t last = ~uint64_t{0};
-  ByteSet* set = nullptr;
+  ByteSet* page(uint64_t number);              // made when first asked for
 };
 
 // Cost: 512 bytes for each instruction and page of 4096 that it accesses.
 class Footprint {
  public:
   explicit Footprint(const Decoded& p);
-  // A lane's access: aligned, and at most 32 bytes.
+  // Accesses of lanes, one behind the other, within a page.
   void add(uint32_t instruction, uint64_t address, uint32_t bytes) {
-    AccessSite& s = sites_[index_[instruction]];
-    if (address / ByteSet::kPage != s.last) return s.add(address, bytes);
-    s.set->add(address % ByteSet::kPage, bytes);
+    const uint32_t site = index_[instruction];
+    const uint64_t page = address / ByteSet::kPage;
+    Recent& r = recent_[(site + page) * 0x9e37'79b9'7f4a'7c15u >> 56];
+    if (r.page != page || r.site != site) r = {page, site, sites_[site].page(page)};
+    r.set->add(address % ByteSet::kPage, bytes);
   }
   // The same of a bulk copy's instruction, which may do any.
   void add(uint32_t instruction, uint64_t address, uint64_t bytes, const char* what);
   std::vector<AccessSite> take() { return std::move(sites_); }
 
  private:
+  struct Recent {  // an entry of a site's pages
+    uint64_t page = ~uint64_t{0};
+    uint32_t site = 0;
+    ByteSet* set = nullptr;
+  };
+  std::array<Recent, 256> recent_{};
   std::vector<uint32_t> index_;  // of an instruction's site
   std::vector<AccessSite> sites_;
   const Decoded& program_;

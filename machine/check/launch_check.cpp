@@ -38,6 +38,7 @@ LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room, std::vec
     if (i.memory != kNone && launch.program->memory[i.memory].silent) agents_ = kAgents;
     block_scopes_ = block_scopes_ || (i.kind == Kind::nothing && static_cast<Nothing>(i.mode) == Nothing::block_fence);
   }
+  find_written();
 }
 
 BlockCheck* LaunchCheck::running(uint64_t block) const {

@@ -48,6 +48,7 @@ uint32_t left_of(const Instruction& i) { return i.sources.empty() ? 0 : static_c
 }  // namespace
 
 void BlockCheck::event(const Instruction& i, Warp& w) {
+  hear_quiet();
   WarpState& s = warps_[w.index];
   switch (static_cast<Nothing>(i.mode)) {
     case Nothing::block_fence:
@@ -126,6 +127,7 @@ void BlockCheck::lanes(const LaneOp& op, Warp& w) {
     check_.found(s);
   }
   if (i.kind != Kind::warp_barrier) return;
+  hear_quiet();
   for (uint32_t left = w.active; left;) {
     const uint32_t named = masks[lowest(left)];
     check_skipping_lanes(op, named_all ? named : 0, w);  // a wrong mask says nothing of who should come
@@ -154,6 +156,7 @@ void BlockCheck::check_skipping_lanes(const LaneOp& op, uint32_t named, const Wa
 }
 
 void BlockCheck::arrive(uint32_t warp, uint32_t id) {
+  hear_quiet();
   check_.count_change();
   BlockClocks done{std::vector<Clock>(clocks()), {}};
   View& left = arrived_[id];
@@ -183,8 +186,20 @@ void BlockCheck::check_skipped(const std::vector<Arrival>& at) {
   for (const Arrival& h : at) std::ranges::fill(warps_[h.warp].passed, uint8_t{0});
 }
 
+// Whether all threads of the block are there: what they have done comes before all that they do next.
+bool BlockCheck::all_meet(const std::vector<Arrival>& at, bool whole) const {
+  return whole && at.size() == warps_.size() &&
+         std::ranges::all_of(at, [](const Arrival& h) { return (h.alive & ~h.lanes) == 0; });
+}
+
 void BlockCheck::barrier(const std::vector<Arrival>& at, uint32_t id, bool whole) {
   check_.count_change();
+  if (all_meet(at, whole)) {
+    reads_.clear();
+    reads_.quiet = may_be_quiet_;
+  } else {
+    hear_quiet();
+  }
   if (whole && !check_.skips().empty()) check_skipped(at);
   for (const Arrival& h : at) std::ranges::fill(warps_[h.warp].lanes_passed, std::pair<uint32_t, uint32_t>{});
   View all;

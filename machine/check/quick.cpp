@@ -1,11 +1,78 @@
 // Accesses that are looked at as a whole, because nothing is wrong with them: most are. Each function gives up where
 // something might be, and the access is looked at lane by lane (check.cpp).
 #include <algorithm>
+#include <bit>
 
 #include "machine/check/check.h"
 #include "machine/execute/block.h"
 
 namespace coalesce::machine {
+
+// The addresses of a warp's lanes; lanes that are not active have the first active one's.
+struct BlockCheck::Lanes {
+  std::array<uint64_t, kLanes> at;
+  uint64_t low, high, bits;  // the least, the greatest, all or-ed
+  bool row;                  // each lies an element behind the one before it
+  Lanes(const Access& a, const Warp& w);
+  // visit(from, bytes) for what the active lanes access, neighbours together.
+  template <class Visit>
+  void each_run(uint32_t active, uint32_t bytes, Visit visit) const {
+    uint64_t from = at[lowest(active)], to = from;
+    for (uint32_t m = active; m; m &= m - 1) {
+      const uint64_t a = at[lowest(m)];
+      if (a == to) {
+        to += bytes;
+      } else if (a < from || a + bytes > to) {
+        visit(from, to - from);
+        from = a;
+        to = a + bytes;
+      }
+    }
+    visit(from, to - from);
+  }
+};
+
+BlockCheck::Lanes::Lanes(const Access& a, const Warp& w) {
+  const auto offset = static_cast<uint64_t>(a.offset);
+  if (a.shape != AddressShape::vector) {
+    const uint64_t base = offset + (a.address_is_64 ? *w.at<uint64_t>(a.address) : *w.at<uint32_t>(a.address));
+    const uint64_t step = a.shape == AddressShape::contiguous ? a.bytes
+                          : a.shape == AddressShape::strided  ? a.stride
+                                                              : 0;
+    for (uint32_t l = 0; l < kLanes; ++l) at[l] = base + l * step;
+  } else if (a.address_is_64) {
+    const uint64_t* from = w.at<uint64_t>(a.address);
+    for (uint32_t l = 0; l < kLanes; ++l) at[l] = from[l] + offset;
+  } else {
+    const uint32_t* from = w.at<uint32_t>(a.address);
+    for (uint32_t l = 0; l < kLanes; ++l) at[l] = from[l] + offset;
+  }
+  const uint64_t first = at[lowest(w.active)];
+  if (w.active != ~0u)
+    for (uint32_t l = 0; l < kLanes; ++l) at[l] = w.active >> l & 1 ? at[l] : first;
+  low = ~uint64_t{0};
+  high = bits = 0;
+  uint64_t apart = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    low = std::min(low, at[l]);
+    high = std::max(high, at[l]);
+    bits |= at[l];
+    apart |= at[l] ^ (at[0] + l * a.bytes);
+  }
+  row = apart == 0;
+}
+
+// Whether nothing is wrong with the access, looked at as a whole.
+bool BlockCheck::as_whole(const Access& a, Warp& w, bool races) {
+  const bool all = w.active == ~0u;
+  if (a.shape == AddressShape::uniform && one_word(a, w, races)) return true;
+  if (a.shape == AddressShape::contiguous && all && whole_line(a, w, address_of(a, w, 0), races)) return true;
+  const AccessRule& rule = check_.rule(a.instruction);
+  if (is_strong(rule) || rule.kind == Kind::atomic || a.op->is_copy) return false;
+  const Lanes lanes(a, w);
+  if (a.shape == AddressShape::vector && all && lanes.row && whole_line(a, w, lanes.at[0], races)) return true;
+  return apart(a, w, lanes, races);
+}
 
 // Whether the access comes before what all lanes of the target's warp do now, at a line's cell or a word's.
 bool BlockCheck::before_all(const Accessed& before, const Target& t, bool line) const {
@@ -19,7 +86,7 @@ bool BlockCheck::before_all(const Accessed& before, const Target& t, bool line) 
 // A cell's next reader.
 void BlockCheck::add_reader(Cell& cell, const Accessed& reader, const Target& t, bool line) const {
   for (Accessed& r : cell.readers) {
-    if (r.id >= t.first && check_[r.id].is(block_, t.warp, warps_[t.warp].view.now)) {
+    if (r.id >= t.first && check_[r.id].is(block_, t.warp, check_[reader.id].clock)) {
       r.lanes |= reader.lanes;
       return;
     }
@@ -31,30 +98,62 @@ void BlockCheck::add_reader(Cell& cell, const Accessed& reader, const Target& t,
   cell.readers[1] = reader;
 }
 
-// A warp's weak access of a whole line, an element a lane: looked at as one, if nothing is wrong with it. False: it is
-// to be looked at lane by lane.
-bool BlockCheck::whole_line(const Access& a, Warp& w, bool races) {
-  const AccessRule& rule = check_.rule(a.instruction);
-  if (w.active != ~0u || !Cells::makes_lines(a.bytes) || is_strong(rule) || a.op->is_copy || rule.kind == Kind::atomic)
-    return false;
-  const uint64_t base = address_of(a, w, 0), line = Cells::line_bytes(a.bytes);
-  if (base % line != 0) return false;
-  if (a.shape == AddressShape::vector) {
-    uint64_t apart = 0;
-    for (uint32_t l = 1; l < kLanes; ++l) apart |= address_of(a, w, l) ^ (base + l * a.bytes);
-    if (apart != 0) return false;
-  } else if (a.shape != AddressShape::contiguous) {
-    return false;
+// Whether reads of the target's memory need no cell yet.
+bool BlockCheck::quiet(const Target& t, bool reads) const {
+  return reads && t.space == AddressSpace::shared && reads_.quiet;
+}
+
+void BlockCheck::note_quiet(const QuietReads::Read& r, const Lanes* lanes, uint64_t base) {
+  if (reads_.full()) hear_quiet();
+  if (lanes)
+    reads_.add(r, lanes->at, base);
+  else
+    reads_.add(r);
+}
+
+// Cells hear of the reads that they need not have known so far.
+void BlockCheck::hear_quiet() {
+  if (reads_.empty()) return;
+  for (const QuietReads::Read& r : reads_.all()) {
+    Target t;
+    t.warp = r.warp;
+    t.first = first_;
+    const bool row = r.places == QuietReads::kInRow && r.step == r.bytes, line = row && r.lanes == ~0u;
+    if (line && Cells::makes_lines(r.bytes) && r.at % Cells::line_bytes(r.bytes) == 0)
+      if (Cell* cell = shared_.line(r.at, r.bytes, epoch_, check_.made)) {
+        add_reader(*cell, {r.id, r.lanes}, t, true);
+        continue;
+      }
+    const bool one = r.places == QuietReads::kInRow && r.step == 0;
+    for (uint32_t m = r.lanes; m; m = one ? 0 : m & (m - 1)) {
+      const uint32_t lane = lowest(m), me = one ? r.lanes : 1u << lane;
+      shared_.visit(reads_.place(r, lane), r.bytes, epoch_, check_.made,
+                    [&](Cell& cell, uint64_t) { add_reader(cell, {r.id, me}, t, false); });
+    }
   }
+  reads_.clear();
+}
+
+// A warp's weak access of a whole line from `base` on, an element a lane: looked at as one, if nothing is wrong with
+// it. False: it is to be looked at lane by lane.
+bool BlockCheck::whole_line(const Access& a, Warp& w, uint64_t base, bool races) {
+  const AccessRule& rule = check_.rule(a.instruction);
+  if (!Cells::makes_lines(a.bytes) || is_strong(rule) || a.op->is_copy || rule.kind == Kind::atomic) return false;
+  const uint64_t line = Cells::line_bytes(a.bytes);
+  if (base % line != 0) return false;
   Target t;
   t.warp = w.index;
   if (!locate(a, w, base, line, t) || t.space == AddressSpace::local || t.at % line != 0) return false;
   if (t.home && t.home != this) return false;
   if (!within(a, t, line) || (t.space == AddressSpace::global && last_->origin == Origin::heap)) return false;
-  const bool reads = rule.kind == Kind::load;
-  Handovers& places = t.space == AddressSpace::shared ? places_ : check_.places();
+  const bool reads = rule.kind == Kind::load, shared = t.space == AddressSpace::shared;
+  Handovers& places = shared ? places_ : check_.places();
   if (reads ? t.written && !t.written->all(t.at, line) : !places.empty()) return false;
-  if (races) {
+  if (races && quiet(t, reads)) {
+    const auto at = static_cast<uint32_t>(t.at);
+    note_quiet({id_of(a, w.index), w.index, ~0u, a.bytes, at, a.bytes}, nullptr, 0);
+  } else if (races && t.cells) {
+    if (shared) hear_quiet();
     Cell* cell = t.cells->line(t.at, a.bytes, t.epoch, check_.made);
     if (!cell || !before_all(cell->writer, t, true)) return false;
     const Accessed now{id_of(a, w.index), ~0u};
@@ -66,28 +165,37 @@ bool BlockCheck::whole_line(const Access& a, Warp& w, bool races) {
       *cell = {now, {}};
     }
   }
-  if (!reads) check_.count_change();
-  if (!reads && t.written) t.written->set(t.at, line);
-  touch(a, t, line);
+  if (!reads) {
+    reads_.quiet = reads_.quiet && !shared;
+    check_.count_change();
+    if (t.written) t.written->set(t.at, line);
+  }
+  touch(a, t, static_cast<uint32_t>(line));
   return true;
 }
 
 // A weak load of one word by all lanes, likewise.
 bool BlockCheck::one_word(const Access& a, Warp& w, bool races) {
   const AccessRule& rule = check_.rule(a.instruction);
-  if (a.shape != AddressShape::uniform || rule.kind != Kind::load || is_strong(rule) || a.op->is_copy) return false;
+  if (rule.kind != Kind::load || is_strong(rule) || a.op->is_copy) return false;
   Target t;
   t.warp = w.index;
-  if (!locate(a, w, address_of(a, w, 0), a.bytes, t) || !t.cells || !within(a, t, a.bytes)) return false;
+  if (!locate(a, w, address_of(a, w, 0), a.bytes, t) || t.space == AddressSpace::local || !within(a, t, a.bytes))
+    return false;
   if (t.home && t.home != this) return false;
   if (t.space == AddressSpace::global && last_->origin == Origin::heap) return false;
   if (t.written && !t.written->all(t.at, a.bytes)) return false;
-  const Accessed now{races ? id_of(a, w.index) : 0, w.active};
-  bool fine = true;
   touch(a, t, a.bytes);
-  if (!races) return true;
+  if (!races || !t.cells) return true;
+  const Accessed now{id_of(a, w.index), w.active};
+  if (quiet(t, true)) {
+    note_quiet({now.id, w.index, now.lanes, a.bytes, static_cast<uint32_t>(t.at), 0}, nullptr, 0);
+    return true;
+  }
+  bool fine = true;
   t.cells->visit(t.at, a.bytes, t.epoch, check_.made,
                  [&](Cell& cell, uint64_t) { fine = fine && before_all(cell.writer, t, false); });
+  if (fine && t.space == AddressSpace::shared) hear_quiet();
   if (fine)
     t.cells->visit(t.at, a.bytes, t.epoch, check_.made, [&](Cell& cell, uint64_t) { add_reader(cell, now, t, false); });
   return fine;
@@ -125,41 +233,88 @@ class BlockCheck::Known {
   bool own_ = false, now_ = false, all_ = false;
 };
 
-// A weak load or store of words, each lane its own, that lie in one allocation or in shared memory. Cells are words.
-bool BlockCheck::apart(const Access& a, Warp& w, bool races) {
-  const AccessRule& rule = check_.rule(a.instruction);
-  const bool reads = rule.kind == Kind::load;
-  if (is_strong(rule) || rule.kind == Kind::atomic || a.op->is_copy || a.bytes % 4 != 0 || !races) return false;
+// A weak load or store, each lane its own place, all in one allocation or in shared memory.
+bool BlockCheck::apart(const Access& a, Warp& w, const Lanes& lanes, bool races) {
+  const bool reads = check_.rule(a.instruction).kind == Kind::load;
+  if (!std::has_single_bit(a.bytes)) return false;
   Target t;
   t.warp = w.index;
   t.lane = lowest(w.active);
-  const uint64_t begin = address_of(a, w, t.lane);
-  if (!locate(a, w, begin, a.bytes, t) || !t.cells || (t.home && t.home != this)) return false;
-  const bool global = t.space == AddressSpace::global;
+  const uint64_t begin = lanes.at[t.lane];
+  if (!locate(a, w, begin, a.bytes, t) || (t.home && t.home != this)) return false;
+  const bool global = t.space == AddressSpace::global, shared = t.space == AddressSpace::shared;
   if (global && last_->origin != Origin::device && last_->origin != Origin::variable) return false;
-  if (!reads && !(global ? check_.places() : places_).empty()) return false;
   // Where the addresses of all lanes have to lie.
   const LaunchCheck::Bounds& bounds = check_.bounds(a.window);
-  uint64_t low = global ? last_->base : 0, high = global ? last_->base + last_->size : w.shared_bytes;
+  uint64_t low = global ? last_->base : 0;
+  uint64_t high = global ? last_->base + last_->size : shared ? w.shared_bytes : w.local_bytes;
   if (!bounds.any) {
     if (bounds.space != t.space) return false;
     low = std::max(low, bounds.base);
     high = std::min(high, bounds.end);
   }
-  const uint64_t window = begin - t.address;  // generic addresses of shared memory lie in one
-  const uint64_t shadow = t.address - t.at;
-  for (uint32_t m = w.active; m; m &= m - 1) {
-    const uint64_t at = address_of(a, w, lowest(m)) - window;
-    if (at < low || at + a.bytes > high || at % a.bytes != 0) return false;
-    if (reads && t.written && !t.written->all(at - shadow, a.bytes)) return false;
+  const uint64_t window = begin - t.address;  // generic addresses of shared and local memory lie in one
+  if (lanes.low < low + window || lanes.high + a.bytes > high + window || (lanes.bits & (a.bytes - 1u)) != 0)
+    return false;
+  if (t.space == AddressSpace::local) return apart_local(a, w, lanes, t);
+  if (!reads && !(global ? check_.places() : places_).empty()) return false;
+  const uint64_t base = begin - t.at;  // of the shadow
+  if (reads && t.written) {
+    constexpr uint64_t kFew = 2048;  // bytes
+    const uint64_t all = lanes.high + a.bytes - lanes.low;
+    if (all > kFew || !t.written->all(lanes.low - base, all))
+      for (uint32_t m = w.active; m; m &= m - 1)
+        if (!t.written->all(lanes.at[lowest(m)] - base, a.bytes)) return false;
   }
+  if (races && quiet(t, reads)) {
+    const AccessId id = id_of(a, w.index);
+    const bool row = lanes.row && w.active == ~0u;
+    note_quiet({id, w.index, w.active, a.bytes, static_cast<uint32_t>(begin - base), a.bytes}, row ? nullptr : &lanes,
+               base);
+  } else if (t.cells && (!races || !apart_cells(a, w, lanes, t, base))) {
+    return false;
+  }
+  if (global) {
+    Target run = t;
+    lanes.each_run(w.active, a.bytes, [&](uint64_t from, uint64_t bytes) {
+      run.address = from;
+      touch(a, run, static_cast<uint32_t>(bytes));
+    });
+  }
+  if (reads) return true;
+  reads_.quiet = reads_.quiet && !shared;
+  check_.count_change();
+  if (t.written)
+    lanes.each_run(w.active, a.bytes, [&](uint64_t from, uint64_t bytes) { t.written->set(from - base, bytes); });
+  return true;
+}
+
+// The same of local memory, which nobody else reaches.
+bool BlockCheck::apart_local(const Access& a, const Warp& w, const Lanes& lanes, const Target& t) {
+  const bool reads = check_.rule(a.instruction).kind == Kind::load;
+  // The part of the shadow that a lane has begins a thread's memory behind that of the lane before it.
+  const uint64_t first = t.at - uint64_t{t.lane} * w.local_bytes - lanes.at[t.lane];
+  for (uint32_t m = w.active; m; m &= m - 1) {
+    const uint64_t at = first + lanes.at[lowest(m)] + uint64_t{lowest(m)} * w.local_bytes;
+    if (!reads)
+      local_written_.set(at, a.bytes);
+    else if (!local_written_.all(at, a.bytes))
+      return false;
+  }
+  return true;
+}
+
+// The cells of such an access, which are words. `base`: of the shadow.
+bool BlockCheck::apart_cells(const Access& a, const Warp& w, const Lanes& lanes, const Target& t, uint64_t base) {
+  if (a.bytes % 4 != 0) return false;
+  if (t.space == AddressSpace::shared) hear_quiet();
+  const bool reads = check_.rule(a.instruction).kind == Kind::load;
   const AccessId id = id_of(a, w.index);
   Known writers(*this, t), first(*this, t), second(*this, t);  // readers
   bool fine = true;
   for (uint32_t m = w.active; m && fine; m &= m - 1) {
     const uint32_t lane = lowest(m), me = 1u << lane;
-    const uint64_t at = address_of(a, w, lane) - window;
-    t.cells->visit(at - shadow, a.bytes, t.epoch, check_.made, [&](Cell& cell, uint64_t) {
+    t.cells->visit(lanes.at[lane] - base, a.bytes, t.epoch, check_.made, [&](Cell& cell, uint64_t) {
       if (!fine || !writers.fine(cell.writer, lane)) {
         fine = false;
       } else if (!reads) {
@@ -175,13 +330,8 @@ bool BlockCheck::apart(const Access& a, Warp& w, bool races) {
         cell.readers[1] = {id, me};
       }
     });
-    if (!fine) return false;  // what is noted so far is noted again, lane by lane
-    t.address = at;
-    touch(a, t, a.bytes);
-    if (!reads && t.written) t.written->set(at - shadow, a.bytes);
   }
-  if (!reads) check_.count_change();
-  return true;
+  return fine;  // false: what is noted so far is noted again, lane by lane
 }
 
 }  // namespace coalesce::machine

@@ -1,10 +1,11 @@
 // The roles of a kernel's accesses in `check`, as far as its text decides them.
+#include "machine/check/rules.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "machine/check/check.h"
 #include "machine/program/addresses.h"
 
 namespace coalesce::machine {

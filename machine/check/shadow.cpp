@@ -9,8 +9,7 @@
 
 namespace coalesce::machine {
 
-void Written::set(uint64_t at, uint64_t bytes) {
-  dirty_ = true;
+void Written::set_long(uint64_t at, uint64_t bytes) {
   for (const uint64_t end = at + bytes; at < end;) {
     const uint64_t bit = at % 64, count = std::min<uint64_t>(64 - bit, end - at);
     words_[at / 64] |= (count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1) << bit;
@@ -31,7 +30,7 @@ bool Written::any(uint64_t at, uint64_t bytes) const {
   return false;
 }
 
-bool Written::all(uint64_t at, uint64_t bytes) const {
+bool Written::all_long(uint64_t at, uint64_t bytes) const {
   for (const uint64_t end = at + bytes; at < end;) {
     const uint64_t bit = at % 64, count = std::min<uint64_t>(64 - bit, end - at);
     if (~words_[at / 64] >> bit & (count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1)) return false;

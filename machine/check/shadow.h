@@ -40,14 +40,26 @@ struct Past {
 class Written {
  public:
   explicit Written(uint64_t bytes) : words_((bytes + 63) / 64) {}
-  void set(uint64_t at, uint64_t bytes);
+  void set(uint64_t at, uint64_t bytes) {
+    dirty_ = true;
+    if (at % 64 + bytes <= 64)
+      words_[at / 64] |= ones(bytes) << at % 64;
+    else
+      set_long(at, bytes);
+  }
   void reset(uint64_t at, uint64_t bytes);
   void clear();
   bool any(uint64_t at, uint64_t bytes) const;
-  bool all(uint64_t at, uint64_t bytes) const;
+  bool all(uint64_t at, uint64_t bytes) const {
+    return at % 64 + bytes <= 64 ? (~words_[at / 64] >> at % 64 & ones(bytes)) == 0 : all_long(at, bytes);
+  }
   bool get(uint64_t at) const { return words_[at / 64] >> (at % 64) & 1; }
 
  private:
+  static uint64_t ones(uint64_t count) { return count == 0 ? 0 : ~uint64_t{0} >> (64 - count); }
+  void set_long(uint64_t at, uint64_t bytes);
+  bool all_long(uint64_t at, uint64_t bytes) const;
+
   std::vector<uint64_t> words_;
   bool dirty_ = false;
 };

@@ -77,7 +77,7 @@ TEST_P(HazardsTest, FindsEachMistakeAndNothingElse) {
 INSTANTIATE_TEST_SUITE_P(Families, HazardsTest,
                          testing::Values("scopes", "flags", "locks", "shared", "barriers", "uninitialised", "copies",
                                          "memory", "everyday", "groups", "pointers", "orders", "deadlocks", "mixed",
-                                         "stranger", "async"),
+                                         "stranger", "async", "reads"),
                          [](const auto& family) { return std::string(family.param); });
 
 }  // namespace
