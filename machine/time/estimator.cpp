@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "machine/time/costs.h"
+#include "machine/time/swaps.h"
 
 namespace coalesce::machine {
 
@@ -45,13 +46,18 @@ using Blocks = std::vector<const BlockTrace*>;
 Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
   const Decoded& p = launch.program;
   const double slower = launch.limits.atom_same.value / launch.limits.atom_same_real.value;
+  const std::vector<bool> swaps = find_swaps(p);
   Touched t;
-  for (uint32_t b = 0; b < blocks.size(); ++b)
+  uint32_t rivals = 0;  // blocks of which several warps swap one word
+  for (uint32_t b = 0; b < blocks.size(); ++b) {
+    uint32_t swapping = 0;
     for (std::size_t number = 0; number < blocks[b]->warps.size(); ++number) {
       const std::vector<uint64_t>& warp = blocks[b]->warps[number];
+      bool mine = false;
       for (std::size_t k = 0; k < warp.size(); k += 1 + TraceWord::count(warp[k])) {
         const TraceKind kind = TraceWord::kind(warp[k]);
         if (kind != TraceKind::global && kind != TraceKind::atomic) continue;
+        mine = mine || swaps[TraceWord::number(warp[k])];
         const Instruction& i = p.code[TraceWord::number(warp[k])];
         const Kind what = i.kind;
         const uint32_t count = TraceWord::count(warp[k]);
@@ -70,7 +76,11 @@ Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
           l.tried = {b, number};
         }
       }
+      swapping += mine;
     }
+    rivals += swapping > 1;
+  }
+  t.contended = rivals > 1;
   for (const BlockTrace* block : blocks)
     for (const auto& [line, sectors] : block->beyond) {
       t.lines[line].loaded |= sectors & 15;

@@ -207,6 +207,21 @@ TEST(Paths, ContendedSwapsHaveNoEstimate) {
   EXPECT_EQ(adds("4"), "");
 }
 
+// A minimum of which the machine, thread by thread, sees only the first ones swap: on a GPU all threads try at once.
+TEST(Paths, SwapsThatHardlyHappenOnTheMachineHaveNoEstimate) {
+  const auto least = [](const char* place) {
+    return run(std::string(".reg .b32 %r<6>; .reg .b64 %rd<4>; .reg .pred %p<3>;\nld.param.u64 %rd1, [p];\n") +
+                   "mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, " + place +
+                   ";\nadd.s64 %rd1, %rd1, %rd2;\nld.global.u32 %r2, [%rd1];\nL:\nsetp.ge.u32 %p1, %r1, %r2;\n@%p1 bra "
+                   "E;\nmov.u32 %r4, %r2;\natom.global.cas.b32 %r2, [%rd1], %r4, %r1;\nsetp.ne.u32 %p2, %r2, %r4;\n"
+                   "@%p2 bra L;\nE:\n",
+               4, 64, 4096)
+        .time.none;
+  };
+  EXPECT_EQ(least("0"), "its blocks repeat a compare-and-swap of one word until it succeeds");
+  EXPECT_EQ(least("4"), "");
+}
+
 // ptxas makes one of a warp's sums of integers at one address; sums of real numbers go one by one, and slower.
 TEST(Paths, SumsOfRealNumbersAtOneAddressTakeTurns) {
   constexpr uint32_t kBlocks = 1056, kThreads = 256;
