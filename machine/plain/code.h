@@ -23,6 +23,7 @@ struct Frame;
 struct Op;
 struct Code;
 struct MatrixOp;
+struct Video;
 using Lanes = std::array<uint64_t, kLanes>;
 
 inline uint32_t lanes_in(uint32_t mask) { return static_cast<uint32_t>(__builtin_popcount(mask)); }
@@ -131,6 +132,7 @@ struct Op {
   uint32_t extra = 0;  // textures: the TextureOp; set: the bits of 1
   const ptx::Instruction* written = nullptr;
   std::shared_ptr<const MatrixOp> matrix;
+  std::shared_ptr<const Video> video;
 };
 
 // A variable of a function: bytes into the frame's part of that space.

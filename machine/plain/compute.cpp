@@ -197,7 +197,9 @@ void run_compose(Warp& w, Frame& f, const Op& op, uint32_t on) {
 // makes: of a subtraction that of a + ~b + 1, so that it is set where nothing was borrowed.
 void Decoder::add_with_carry() {
   const std::string_view op = words_->opcode;
-  const ptx::Type type = words_->rest.empty() ? ptx::Type::none : ptx::type_from(words_->rest.back());
+  std::string_view written = words_->rest.empty() ? "" : words_->rest.back();
+  if (written == "cc" && words_->rest.size() > 1) written = words_->rest[words_->rest.size() - 2];  // add.u32.cc
+  const ptx::Type type = ptx::type_from(written);
   const auto bytes = static_cast<uint8_t>(ptx::size_of(type));
   const bool takes = op.ends_with("c"), gives = has("cc");
   const bool mad = op.starts_with("mad"), sub = op.starts_with("sub");
@@ -205,7 +207,7 @@ void Decoder::add_with_carry() {
   if ((!mad && !sub && !op.starts_with("add")) || (bytes != 2 && bytes != 4 && bytes != 8) ||
       operands() != (mad ? 4u : 3u) || words_->rest.size() != words || (mad && !has("lo") && !has("hi")))
     return unknown();
-  const bool is_signed = words_->rest.back()[0] == 's';
+  const bool is_signed = written[0] == 's';
   op_->mode = static_cast<uint8_t>(takes | gives << 1 | sub << 2 | mad << 3 | has("hi") << 4 | is_signed << 5);
   op_->extra = bytes;
   for (std::size_t k = 1; k < operands(); ++k) op_->in.push_back(source(operand(k), bytes));

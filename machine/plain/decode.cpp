@@ -233,7 +233,7 @@ void Decoder::instruction(const ptx::Instruction& in, Op& op) {
     const auto family = families().find(words.opcode);
     if (family != families().end())
       (this->*family->second)();
-    else
+    else if (!words.opcode.starts_with('v') || !video())
       compute();
   } catch (const WrongOperands&) {
     unknown("wrong operands for '" + in.mnemonic + "'");

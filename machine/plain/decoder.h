@@ -38,6 +38,7 @@ class Decoder {
   // Families.
   void compute();
   bool composed();
+  bool video();
   void add_with_carry();
   void move();
   void load_store();

@@ -98,17 +98,21 @@ std::string kernel_of(const std::vector<Spelling>& all, std::size_t first, std::
   return t + "ret;\n}\n";
 }
 
-TEST(Spellings, ComputeWhatACardComputes) {
+// Spellings whose results differ from those of the card, as lines.
+std::string wrong_of(bool plain) {
   std::vector<Spelling> all = spellings();
-  ASSERT_GE(all.size(), 9000u);
+  EXPECT_GE(all.size(), 9000u);
   std::erase_if(all, [](const Spelling& s) { return !s.flag.empty(); });
-  ASSERT_GE(all.size(), 8000u);
+  EXPECT_GE(all.size(), 8000u);
   if (kSanitized)  // their arithmetic is looked at elsewhere, and takes ten times as long here
     std::erase_if(all, [n = 0](const Spelling&) mutable { return n++ % 16 != 0; });
+  else if (plain && few_cases())  // all carries, of others every fifth
+    std::erase_if(all, [n = 0](const Spelling& s) mutable { return s.text.find("cc") == s.text.npos && n++ % 5 != 0; });
   std::vector<uint64_t> operands;
   for (uint32_t t = 0; t < kSets; ++t)
     for (uint32_t k = 0; k < kWordsIn; ++k) operands.push_back(spelling_operand(t, k));
   Bench bench(1);
+  bench.machine().use_plain(plain);
   Shape shape;
   shape.block = {kSets, 1, 1};
   std::string wrong;
@@ -117,7 +121,7 @@ TEST(Spellings, ComputeWhatACardComputes) {
     const std::size_t last = std::min(all.size(), first + kTogether);
     const Ran r = bench.run(kernel_of(all, first, last),
                             {buffer(operands), zeros<uint64_t>((last - first) * kSets * kWordsOut)}, shape, "k");
-    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    if (r.report.fault != Fault::none) return all[first].text + " and what follows: " + r.message();
     const std::vector<uint64_t> got = r.read<uint64_t>(1);
     for (std::size_t n = first; n < last; ++n) {
       uint64_t h = 0;
@@ -127,8 +131,11 @@ TEST(Spellings, ComputeWhatACardComputes) {
       if (digest.str() != all[n].digest) wrong += all[n].text + "\n";
     }
   }
-  EXPECT_EQ(wrong, "");
+  return wrong;
 }
+
+TEST(Spellings, ComputeWhatACardComputes) { EXPECT_EQ(wrong_of(false), ""); }
+TEST(Spellings, ThePlainExecutorComputesWhatACardComputes) { EXPECT_EQ(wrong_of(true), ""); }
 
 struct NoSymbols : SymbolTable {
   Symbol symbol(const std::string&) const override { return {}; }
