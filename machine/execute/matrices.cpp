@@ -74,8 +74,8 @@ void describe(const LaneOp& op, Warp& w) {
   Words at{};
   for (uint32_t l = 0; l < kLanes; ++l) {
     const uint32_t tile = f.first + l / 8;
-    const uint32_t major = f.own_rows ? w.index % 4 * 2 + tile % 2 : tile / 2,
-                   along_k = f.own_rows ? tile / 2 : tile % 2;
+    const uint32_t major = f.own_rows ? w.index % 4 * 2 + tile % 2 : tile / f.deep,
+                   along_k = f.own_rows ? tile / 2 : tile % f.deep;
     at[l] = described_address(descriptor[l], f.transposed, major, along_k, l % 8);
   }
   write(w, op.targets[0], at.data());
@@ -126,7 +126,35 @@ bool multiply_as_vectors(const LaneOp& op, Warp& w) {
   return true;
 }
 
+// mma.m8n8k4 has two registers of each factor, four of sums in halves, eight of others.
+void multiply_quads(const LaneOp& op, Warp& w) {
+  const MatrixForm& f = *op.matrix;
+  uint64_t factor[2][4][8 * 4] = {}, sums[4][8 * 8];  // of each product
+  for (uint32_t l = 0; l < kLanes; ++l)
+    for (uint32_t i = 0; i < 4; ++i)
+      for (uint32_t b = 0; b < 2; ++b) {
+        const Tile t = quad_factor(f.by_column[b] == (b == 1), l, i);
+        factor[b][quad_product(l)][t.row * 4 + t.column] = half_of(w.at<uint32_t>(op.sources[2 * b + i / 2])[l], i % 2);
+      }
+  const auto each = [&](CellType cell, const Slot* slots, auto use) {
+    const bool halves = cell == CellType::f16;
+    for (uint32_t l = 0; l < kLanes; ++l)
+      for (uint32_t i = 0; i < 8; ++i) {
+        const Tile t = quad_sum(cell, l, i);
+        uint32_t& word = w.at<uint32_t>(slots[halves ? i / 2 : i])[l];
+        use(sums[quad_product(l)][t.row * 8 + t.column], word, l, halves ? i % 2 * 16 : 0, halves ? 0xffffu : ~0u);
+      }
+  };
+  each(f.addend, op.sources.data() + 4,
+       [](uint64_t& sum, uint32_t word, uint32_t, uint32_t shift, uint32_t cut) { sum = word >> shift & cut; });
+  for (uint32_t q = 0; q < 4; ++q) multiply(f, factor[0][q], factor[1][q], sums[q]);
+  each(f.result, op.targets.data(), [&](uint64_t sum, uint32_t& word, uint32_t l, uint32_t shift, uint32_t cut) {
+    if (w.active >> l & 1) word = (word & ~(cut << shift)) | static_cast<uint32_t>(sum) << shift;
+  });
+}
+
 void multiply_tiles(const LaneOp& op, Warp& w) {
+  if (op.matrix->quads) return multiply_quads(op, w);
   if (multiply_as_vectors(op, w)) return;
   const MatrixForm& f = *op.matrix;
   const uint32_t lefts = f.sparse ? f.k / 2 : f.k;

@@ -64,6 +64,17 @@ std::vector<Tile> right_tiles(uint32_t n, uint32_t k, CellType cell) {
 
 std::vector<Tile> sum_tiles(uint32_t m, uint32_t n) { return by_blocks(m, n, 8); }
 
+// The upper half of the lanes has the lines from 4 on.
+Tile quad_factor(bool along_k, uint32_t lane, uint32_t i) {
+  const auto line = static_cast<uint16_t>((along_k ? lane % 4 : i) + lane / 16 * 4);
+  return {line, static_cast<uint16_t>(along_k ? i : lane % 4)};
+}
+Tile quad_sum(CellType sum, uint32_t lane, uint32_t i) {
+  const uint32_t high = lane / 16 * 4;
+  if (sum == CellType::f16) return {static_cast<uint16_t>(lane % 4 + high), static_cast<uint16_t>(i)};
+  return {static_cast<uint16_t>((lane & 1) + (i & 2) + high), static_cast<uint16_t>((i & 4) + (lane & 2) + (i & 1))};
+}
+
 // Four bits name two of four columns (of 4-bit numbers: two pairs of four; of tf32: one of two, as a pair of halves).
 static uint32_t columns_of_nibble(CellType left) {
   const uint32_t bits = bits_of(left);
@@ -101,7 +112,8 @@ uint32_t described_address(uint64_t descriptor, bool transposed, uint32_t major,
   if (mode == 0) return start + row * 16 + major * stride + along_k * leading;
   const uint32_t tiles = span / 16;  // a line has that many
   uint32_t at = start + row * span;
-  at += transposed ? major % tiles * 16 + major / tiles * leading + along_k * stride : along_k * 16 + major * stride;
+  at += transposed ? major % tiles * 16 + major / tiles * leading + along_k * stride
+                   : along_k % tiles * 16 + along_k / tiles * leading + major * stride;
   return at ^ ((((at >> 7) - base) & (tiles - 1)) << 4);
 }
 

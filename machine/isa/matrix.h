@@ -29,6 +29,7 @@ struct MatrixForm {
   uint8_t count = 0;        // spread, gather: matrices
   bool transposed = false;  // spread, gather, describe
   bool own_rows = false;    // describe: the left factor, of which a warp has 16 rows
+  uint8_t deep = 2;         // describe: tiles along k
   uint16_t first = 0;       // describe: lanes 0 to 7 have the rows of that tile, the next eight of the next one ...
   // multiply
   uint16_t m = 0, n = 0, k = 0;
@@ -40,6 +41,8 @@ struct MatrixForm {
   bool negative = false;  // wgmma: the product's negative is added
   bool sparse = false;    // the left factor has half of its columns; metadata says which (columns_of_sparse)
   uint8_t selector = 0;   // sparse: the lanes whose metadata is read
+  bool quads = false;     // mma.m8n8k4 of halves: four products, each of two quads of lanes (quad_factor, quad_sum)
+  bool by_column[2] = {false, true};  // quads: how the factors are written
 };
 
 struct Tile {
@@ -56,6 +59,12 @@ uint16_t block_of(const MatrixForm& form, bool is_wmma);
 std::vector<Tile> left_tiles(uint32_t m, uint32_t k, CellType cell);
 std::vector<Tile> right_tiles(uint32_t n, uint32_t k, CellType cell);
 std::vector<Tile> sum_tiles(uint32_t m, uint32_t n);
+
+// mma.m8n8k4 of halves: where element `i` of a lane belongs, in the product that its two quads share. Of the left
+// factor rows are m and columns k, of the right one rows are n and columns k.
+inline uint32_t quad_product(uint32_t lane) { return lane / 4 % 4; }
+Tile quad_factor(bool along_k, uint32_t lane, uint32_t i);
+Tile quad_sum(CellType sum, uint32_t lane, uint32_t i);
 
 // Counts the lanes of four that, in a sparse product, have a row's metadata: 1, 2 or 4.
 uint32_t lanes_of_metadata(const MatrixForm& form);

@@ -91,6 +91,24 @@ void Decoder::fragment(const ptx::Operand& o, uint8_t bytes, bool results) {
   for (const ptx::Operand& e : o.elements) add(e);
 }
 
+// mma.m8n8k4 of halves; types of d, a, b, c.
+bool Decoder::quads(MatrixOp& m, const std::vector<CellType>& types, const std::vector<bool>& by_rows) {
+  const auto registers = [](CellType sum) { return sum == CellType::f16 ? 4u : sum == CellType::f32 ? 8u : 0u; };
+  if (types[2] != CellType::f16 || by_rows.size() != 2 || m.form.saturate || m.form.and_bits ||
+      (types[0] == CellType::f16 && types[3] != CellType::f16))
+    return false;
+  m.what = MatrixOp::What::quads;
+  MatrixForm& form = m.form;
+  form.action = MatrixForm::Action::multiply;
+  form.quads = true;
+  form.by_column[0] = !by_rows[0], form.by_column[1] = !by_rows[1];
+  form.m = form.n = 8, form.k = 4;
+  form.result = types[0], form.left = form.right = CellType::f16, form.addend = types[3];
+  fragment(operand(0), 4, true);
+  for (std::size_t k = 1; k < 4; ++k) fragment(operand(k), 4, false);
+  return op_->out.size() == registers(types[0]) && registers(types[3]) && op_->in.size() == 4 + registers(types[3]);
+}
+
 void Decoder::matrix() {
   const std::string_view code = words_->opcode;
   const bool wmma = code == "wmma", rows = code == "ldmatrix" || code == "stmatrix";
@@ -103,6 +121,7 @@ void Decoder::matrix() {
            : wmma && has("store") ? MatrixOp::What::store
                                   : MatrixOp::What::multiply;
   const bool multiplies = m.what == MatrixOp::What::multiply;
+  std::vector<bool> layouts;  // whether each is "row"
   bool layout = false, b16 = false, counted = false, square = false;
   for (std::string_view w : words_->rest) {
     if (w == "sync" || w == "aligned" || w == "mma" || w == "load" || w == "store" || shape_from(w, m)) continue;
@@ -111,9 +130,10 @@ void Decoder::matrix() {
       m.form.sparse = true;
       continue;
     }
-    if (w == "row" || w == "col")
+    if (w == "row" || w == "col") {
       m.by_rows = w == "row", layout = true;
-    else if (w == "m8n8" && !wmma && !multiplies)
+      layouts.push_back(m.by_rows);
+    } else if (w == "m8n8" && !wmma && !multiplies)
       square = true;
     else if ((w == "x1" || w == "x2" || w == "x4") && rows)
       m.count = static_cast<uint32_t>(w[1] - '0'), counted = true;
@@ -152,6 +172,10 @@ void Decoder::matrix() {
       break;
     case MatrixOp::What::multiply: {
       if (wmma && types.size() == 2) types = {types[0], CellType::f16, CellType::f16, types[1]};
+      if (code == "mma" && m.m == 8 && m.n == 8 && m.k == 4 && types.size() == 4 && types[1] == CellType::f16) {
+        if (operands() != 4 || m.form.sparse || !quads(m, types, layouts)) return unknown();
+        break;
+      }
       if (types.size() != 4 || operands() != (m.form.sparse ? 6u : 4u) || !has_shape(m, types[1], wmma))
         return unknown();
       m.form.action = MatrixForm::Action::multiply;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "machine/plain/code.h"
+#include "machine/plain/matrix.h"
 
 namespace coalesce::machine::plain {
 
@@ -62,6 +63,7 @@ class Decoder {
   void texture();
   void surface();
   void matrix();
+  bool quads(MatrixOp& m, const std::vector<CellType>& types, const std::vector<bool>& by_rows);
   void group_matrix();  // group.cpp
   void mbarrier();
   // cluster.cpp

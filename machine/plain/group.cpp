@@ -78,16 +78,19 @@ void run_group_matrix(Warp& w, Frame& f, const Op& op, uint32_t on) {
   const MatrixOp& m = *op.matrix;
   MatrixForm form = m.form;
   const uint32_t first_row = w.index % 4 * 16;
-  std::vector<uint64_t> left(16 * m.k);
+  const uint32_t lefts = form.sparse ? m.k / 2 : m.k;  // columns that the left factor has
+  std::vector<uint64_t> left(std::size_t{16} * lefts);
   if (m.left_in_registers) {
     const uint32_t bits = bits_of(form.left), run = 32 / bits;
     for (uint32_t l = 0; l < kLanes; ++l)
-      for (uint32_t i = 0; i < 16 * m.k / kLanes; ++i) {
-        const Position p = position(m, 'a', form.left, l, i);
-        left[p.row * m.k + p.column] = value(w, op.in[i / run], l) >> i % run * bits & ((uint64_t{1} << bits) - 1);
+      for (uint32_t i = 0; i < 16 * lefts / kLanes; ++i) {
+        MatrixOp whole = m;
+        whole.k = lefts;
+        const Position p = position(whole, 'a', form.left, l, i);
+        left[p.row * lefts + p.column] = value(w, op.in[i / run], l) >> i % run * bits & ((uint64_t{1} << bits) - 1);
       }
   } else {
-    left = described(w, f, op, on, op.in[0], form.left, m.left_transposed, first_row, 16, m.k);
+    left = described(w, f, op, on, op.in[0], form.left, m.left_transposed, first_row, 16, lefts);
   }
   const std::vector<uint64_t> right =
       described(w, f, op, on, op.in[m.first_right], form.right, m.right_transposed, 0, m.n, m.k);
@@ -104,7 +107,13 @@ void run_group_matrix(Warp& w, Frame& f, const Op& op, uint32_t on) {
     if (value(w, op.in[m.first_addend], l) & 1)
       sum = value(w, op.in[m.first_addend + 1 + r], l) >> shift & (halves ? 0xffff : 0xffffffff);
   });
-  multiply(form, left.data(), right.data(), sums.data());
+  if (form.sparse) {
+    uint32_t metadata[kLanes];
+    for (uint32_t l = 0; l < kLanes; ++l) metadata[l] = static_cast<uint32_t>(value(w, op.in[m.metadata], l));
+    multiply_sparse(form, left.data(), columns_of_sparse(form, metadata).data(), right.data(), sums.data());
+  } else {
+    multiply(form, left.data(), right.data(), sums.data());
+  }
   std::vector<Lanes> out(op.out.size());
   each([&](uint64_t& sum, uint32_t l, uint32_t r, uint32_t shift) { out[r][l] |= sum << shift; });
   for (std::size_t r = 0; r < out.size(); ++r)
@@ -122,8 +131,8 @@ void Decoder::group_matrix() {
   unsigned rows = 0, n = 0, k = 0;
   for (std::string_view w : words_->rest) {
     if (w == "sp")
-      return unknown("not supported by this machine: sparse matrices of warp groups ('" + in_->mnemonic + "')");
-    if (w == "satfinite")
+      m.form.sparse = true;
+    else if (w == "satfinite")
       m.form.saturate = true;
     else if (w == "and")
       m.form.and_bits = true;
@@ -133,21 +142,25 @@ void Decoder::group_matrix() {
              std::sscanf(std::string(w).c_str(), "m%3un%3uk%3u", &rows, &n, &k) != 3)  // NOLINT: all are checked
       return unknown();
   }
-  if (types.size() != 3 || operands() < 4 || rows != 64 || n == 0 || n % 8 || n > 256) return unknown();
+  const std::size_t extra = m.form.sparse ? 2 : 0;  // the metadata and their selector
+  if (types.size() != 3 || operands() < 4 + extra || rows != 64 || n == 0 || n % 8 || n > 256) return unknown();
   const bool real = is_float(types[1]);
   if (!real && n > 32 && n % 16) return unknown();
-  if (k * bits_of(types[1]) != 256 || types[1] == CellType::f64 || bits_of(types[1]) == 4) return unknown();
+  if (k * bits_of(types[1]) != (extra ? 512u : 256u) || (extra && types[1] == CellType::b1) ||
+      types[1] == CellType::f64 || bits_of(types[1]) == 4)
+    return unknown();
   m.m = 16, m.n = n, m.k = k;
   m.form.action = MatrixForm::Action::multiply;
   m.form.group = true;
-  m.form.m = 16, m.form.n = static_cast<uint16_t>(n), m.form.k = m.form.block = static_cast<uint16_t>(k);
+  m.form.m = 16, m.form.n = static_cast<uint16_t>(n), m.form.k = static_cast<uint16_t>(k);
+  m.form.block = static_cast<uint16_t>(extra ? k / 2 : k);
   m.form.result = m.form.addend = types[0], m.form.left = types[1], m.form.right = types[2];
   m.left_in_registers = operand(1).kind == OK::vector;
   const bool halves = bits_of(types[1]) == 16;
   const std::size_t wanted = !real ? 4 : !halves ? 6 : m.left_in_registers ? 7 : 8;
-  if (operands() != wanted) return unknown("wrong number of operands for '" + in_->mnemonic + "'");
+  if (operands() != wanted + extra) return unknown("wrong number of operands for '" + in_->mnemonic + "'");
   for (std::size_t i = 4; i < wanted; ++i) {
-    const ptx::Operand& o = operand(i);
+    const ptx::Operand& o = operand(i + extra);
     if (o.kind != OK::integer) return unknown("a number is expected in '" + in_->mnemonic + "'");
     const bool set = static_cast<int64_t>(o.bits) != 0;
     if (i < 6)
@@ -160,11 +173,19 @@ void Decoder::group_matrix() {
   m.first_right = op_->in.size();
   fragment(operand(2), 8, false);
   m.first_addend = op_->in.size();
-  op_->in.push_back(source(operand(3), 0));
+  op_->in.push_back(source(operand(3 + extra), 0));
   fragment(operand(0), 4, false);
   if (op_->out.size() != 16 * n / kLanes / (types[0] == CellType::f16 ? 2 : 1) ||
       (m.left_in_registers && m.first_right != 4))
     return unknown("wrong number of registers for '" + in_->mnemonic + "'");
+  if (extra) {
+    const ptx::Operand& selector = operand(4);
+    if (selector.kind != OK::integer || selector.bits * lanes_of_metadata(m.form) >= 4)
+      return unknown("wrong metadata or selector for '" + in_->mnemonic + "'");
+    m.form.selector = static_cast<uint8_t>(selector.bits);
+    m.metadata = op_->in.size();
+    fragment(operand(3), 4, false);
+  }
   op_->names_lanes = true;
   op_->in.push_back(constant(0xffffffff));  // the lanes that take part
   op_->matrix = std::make_shared<const MatrixOp>(m);

@@ -346,6 +346,8 @@ void run_matrix(Warp& w, Frame& f, const Op& op, uint32_t on) {
     }
     case MatrixOp::What::multiply:
       return multiply_matrices(w, f, op, on);
+    case MatrixOp::What::quads:
+      return run_quads(w, f, op, on);
     case MatrixOp::What::group:
       return run_group_matrix(w, f, op, on);
     default:

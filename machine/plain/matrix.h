@@ -7,7 +7,16 @@
 namespace coalesce::machine::plain {
 
 struct MatrixOp {
-  enum class What : uint8_t { load_rows, store_rows, transpose, multiply, load, store, group };
+  enum class What : uint8_t {
+    load_rows,
+    store_rows,
+    transpose,
+    multiply,
+    load,
+    store,
+    group,
+    quads  // mma.m8n8k4 of halves: two sources of a, two of b, then the sums
+  };
   What what = What::multiply;
   uint32_t m = 8, n = 8, k = 0;                   // as written
   CellType cell = CellType::f16;                  // load, store: of the fragment

@@ -226,6 +226,7 @@ uint64_t mbarrier_result(Arithmetic what, uint64_t old, uint64_t operand);
 void run_mbarrier(Warp&, Frame&, const Op&, uint32_t on);
 void run_matrix(Warp&, Frame&, const Op&, uint32_t on);
 void run_group_matrix(Warp&, Frame&, const Op&, uint32_t on);
+void run_quads(Warp&, Frame&, const Op&, uint32_t on);
 // Functions that the machine provides: printf, malloc, free, assertions.
 void run_builtin(Warp&, Frame&, const Op&, uint32_t on);
 void run_service(Warp&, Frame&, const Op&, uint32_t on);  // isa/service.h

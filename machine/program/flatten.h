@@ -140,10 +140,12 @@ class Flattener {
   void move_matrix();
   void warp_matrix();
   void matrix_multiply();
+  void quad_multiply(MatrixForm f, const std::vector<bool>& by_column);
   void matrix_fragment();
   void matrix_meet();
   void group_matrix();  // flatten_group.cpp
-  std::vector<uint32_t> described_tiles(const ptx::Operand& descriptor, bool left, bool transposed, std::size_t count);
+  std::vector<uint32_t> described_tiles(const ptx::Operand& descriptor, bool left, bool transposed, std::size_t count,
+                                        uint8_t deep);
   std::vector<uint32_t> matrix_registers(const ptx::Operand& operand, Element element) const;
   Instruction& emit_matrix(const MatrixForm& form, const std::vector<uint32_t>& sources, std::vector<uint32_t> results,
                            bool meets, bool counts);

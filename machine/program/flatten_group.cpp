@@ -2,7 +2,8 @@
 //
 // Done at once, when it is issued: a legal outcome, since the program may change neither operands nor sums before it
 // has waited. So fence, commit_group and wait_group have no effect. Factors in shared memory are read as by ldmatrix,
-// not counted: an H100 counts no wavefronts of shared memory for them.
+// not counted: an H100 counts no wavefronts of shared memory for them. Sparse products (.sp) are taken to add up as
+// those of mma.sp do; no GPU has judged them.
 #include <algorithm>
 
 #include "machine/program/flatten.h"
@@ -32,7 +33,7 @@ bool has_group_shape(CellType cell, const Shape& s) {
 
 // The tiles that a descriptor describes, in registers.
 std::vector<uint32_t> Flattener::described_tiles(const ptx::Operand& descriptor, bool left, bool transposed,
-                                                 std::size_t count) {
+                                                 std::size_t count, uint8_t deep) {
   const Value from = value(descriptor, Element::b64);
   std::vector<uint32_t> tiles;
   for (std::size_t t = 0; t < count; ++t) tiles.push_back(new_register(Element::b32));
@@ -41,6 +42,7 @@ std::vector<uint32_t> Flattener::described_tiles(const ptx::Operand& descriptor,
     MatrixForm f;
     f.action = MatrixForm::Action::describe;
     f.own_rows = left;
+    f.deep = deep;
     f.transposed = transposed;
     f.first = static_cast<uint16_t>(first);
     const uint32_t at = new_register(Element::b32);
@@ -57,8 +59,8 @@ std::vector<uint32_t> Flattener::described_tiles(const ptx::Operand& descriptor,
   return tiles;
 }
 
-// wgmma.mma_async.sync.aligned.SHAPE.D.A.B{.satfinite}{.op.popc} d, a, b, whether d is added {, sign a, sign b}
-// {, a transposed}{, b transposed}: a is a descriptor or registers, b a descriptor.
+// wgmma.mma_async{.sp}.sync.aligned.SHAPE.D.A.B{.satfinite}{.op.popc} d, a, b, {metadata, selector,} whether d is added
+// {, sign a, sign b}{, a transposed}{, b transposed}: a is a descriptor or registers, b a descriptor.
 void Flattener::group_matrix() {
   if (m_->has("fence")) return nothing();
   if (m_->has("commit_group") || m_->has("wait_group")) return groups(Nothing::products_commit, Nothing::products_wait);
@@ -68,8 +70,10 @@ void Flattener::group_matrix() {
   f.action = MatrixForm::Action::multiply;
   f.group = true;
   for (std::string_view s : m_->suffixes) {
-    if (s == "sp")
-      return unknown("not supported by this machine: sparse matrices of warp groups ('" + in_->mnemonic + "')");
+    if (s == "sp") {
+      f.sparse = true;
+      continue;
+    }
     if (s == "mma_async" || s == "sync" || s == "aligned" || s == "popc" || shape_from(s, &shape)) continue;
     if (s == "satfinite")
       f.saturate = true;
@@ -81,32 +85,45 @@ void Flattener::group_matrix() {
       return unknown();
   }
   const auto& ops = in_->operands;
-  if (types.size() != 3 || ops.size() < 4 || ops[0].kind != OK::vector) return unknown();
+  const std::size_t extra = f.sparse ? 2 : 0;
+  if (types.size() != 3 || ops.size() < 4 + extra || ops[0].kind != OK::vector) return unknown();
   f.result = f.addend = types[0], f.left = types[1], f.right = types[2];
-  if (!has_group_shape(f.left, shape) || !may_multiply(f.left, f.right) || !may_sum(f.left, f.result)) return unknown();
-  f.m = 16, f.n = shape.n, f.k = f.block = shape.k;
+  const uint16_t dense = f.sparse ? shape.k / 2 : shape.k;  // columns that the left factor has
+  if (f.sparse && (shape.k % 2 || f.left == CellType::b1)) return unknown();
+  if (!has_group_shape(f.left, {shape.m, shape.n, dense}) || !may_multiply(f.left, f.right) ||
+      !may_sum(f.left, f.result))
+    return unknown();
+  f.m = 16, f.n = shape.n, f.k = shape.k, f.block = dense;
   const bool halves = bits_of(f.left) == 16, in_registers = ops[1].kind == OK::vector;
   const std::size_t given = !is_float(f.left) ? 4 : !halves ? 6 : in_registers ? 7 : 8;
-  if (ops.size() != given) return unknown("wrong number of operands for '" + in_->mnemonic + "'");
+  if (ops.size() != given + extra) return unknown("wrong number of operands for '" + in_->mnemonic + "'");
   std::array<int64_t, 4> numbers{1, 1, 0, 0};  // signs; transposed
-  for (std::size_t k = 4; k < ops.size(); ++k) {
-    if (ops[k].kind != OK::integer) return unknown("a number is expected in '" + in_->mnemonic + "'");
-    numbers[k - 4 + (k >= 6 && in_registers ? 1 : 0)] = static_cast<int64_t>(ops[k].bits);
+  for (std::size_t k = 4; k < given; ++k) {
+    if (ops[k + extra].kind != OK::integer) return unknown("a number is expected in '" + in_->mnemonic + "'");
+    numbers[k - 4 + (k >= 6 && in_registers ? 1 : 0)] = static_cast<int64_t>(ops[k + extra].bits);
   }
   f.negative = numbers[0] * numbers[1] < 0;
-  const std::size_t lefts = left_tiles(f.m, f.k, f.left).size(), rights = right_tiles(f.n, f.k, f.right).size();
+  const std::size_t lefts = left_tiles(f.m, dense, f.left).size(), rights = right_tiles(f.n, f.k, f.right).size();
   const std::vector<uint32_t> results = matrix_registers(ops[0], Element::b32);
   if (results.size() != sum_tiles(f.m, f.n).size() * registers_of_sums(f.result))
     return unknown("wrong number or size of registers for '" + in_->mnemonic + "'");
+  std::vector<uint32_t> metadata;
+  if (f.sparse) {
+    metadata = matrix_registers(ops[3], Element::b32);
+    if (metadata.size() != 1 || ops[4].kind != OK::integer || ops[4].bits * lanes_of_metadata(f) >= 4)
+      return unknown("wrong metadata or selector for '" + in_->mnemonic + "'");
+    f.selector = static_cast<uint8_t>(ops[4].bits);
+  }
   matrix_meet();
   std::vector<uint32_t> sources =
-      in_registers ? matrix_registers(ops[1], Element::b32) : described_tiles(ops[1], true, numbers[2] != 0, lefts);
+      in_registers ? matrix_registers(ops[1], Element::b32) : described_tiles(ops[1], true, numbers[2] != 0, lefts, 2);
   if (sources.size() != lefts) return unknown("wrong number or size of registers for '" + in_->mnemonic + "'");
-  const std::vector<uint32_t> right = described_tiles(ops[2], false, numbers[3] != 0, rights);
+  const std::vector<uint32_t> right = described_tiles(ops[2], false, numbers[3] != 0, rights, f.sparse ? 4 : 2);
   sources.insert(sources.end(), right.begin(), right.end());
-  const Value added = value(ops[3], Element::pred);
+  const Value added = value(ops[3 + extra], Element::pred);
   for (const uint32_t r : results)
     sources.push_back(matrix_pure("selp.b32", Element::b32, {Value::of(r), Value::imm(0), added}));
+  sources.insert(sources.end(), metadata.begin(), metadata.end());
   emit_matrix(f, sources, results, false, false);
 }
 

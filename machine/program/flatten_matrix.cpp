@@ -141,6 +141,30 @@ void Flattener::move_matrix() {
   matrix_access(Kind::store, op, 8u * f.count);
 }
 
+// mma.sync.aligned.m8n8k4.{row,col}.{row,col}.D.f16.f16.C
+static bool is_quads(const Shape& s, const std::vector<CellType>& types, bool saturate) {
+  return s.m == 8 && s.n == 8 && s.k == 4 && types[1] == CellType::f16 && types[2] == CellType::f16 && !saturate &&
+         may_sum(CellType::f16, types[0]) && may_sum(CellType::f16, types[3]) &&
+         (types[3] == CellType::f16 || types[0] == CellType::f32);
+}
+void Flattener::quad_multiply(MatrixForm f, const std::vector<bool>& by_column) {
+  if (by_column.size() != 2) return unknown();
+  f.m = f.n = 8, f.k = 4;
+  f.quads = true;
+  f.by_column[0] = by_column[0], f.by_column[1] = by_column[1];
+  std::vector<uint32_t> sources;
+  for (std::size_t k = 1; k < 4; ++k) {
+    const std::vector<uint32_t> more = matrix_registers(in_->operands[k], Element::b32);
+    const std::size_t wanted = k < 3 ? 2 : f.addend == CellType::f16 ? 4 : 8;
+    if (more.size() != wanted) return unknown("wrong number or size of registers for '" + in_->mnemonic + "'");
+    sources.insert(sources.end(), more.begin(), more.end());
+  }
+  const std::vector<uint32_t> results = matrix_registers(in_->operands[0], Element::b32);
+  if (results.size() != (f.result == CellType::f16 ? 4u : 8u))
+    return unknown("wrong number or size of registers for '" + in_->mnemonic + "'");
+  emit_matrix(f, sources, results, true, true);
+}
+
 // The product of the shapes' and types' words of mma and wmma.mma, whose operands are d, a, b, c.
 void Flattener::matrix_multiply() {
   const bool is_wmma = m_->opcode == "wmma";
@@ -148,15 +172,19 @@ void Flattener::matrix_multiply() {
   std::vector<CellType> types;
   MatrixForm f;
   f.action = Action::multiply;
+  std::vector<bool> by_column;
   for (std::string_view s : m_->suffixes) {
+    if (s == "row" || s == "col") {
+      by_column.push_back(s == "col");
+      continue;
+    }
     if (s == "sp" || s.starts_with("sp::")) {
       f.sparse = true;
       continue;
     }
     if (s.starts_with("kind::") || s == "block_scale")
       return unknown("'" + in_->mnemonic + "' needs compute capability 12.0 (sm_120a); the device has 9.0");
-    if (s == "mma" || s == "sync" || s == "aligned" || s == "row" || s == "col" || s == "xor" || s == "popc" ||
-        s == "rn" || shape_from(s, &shape))
+    if (s == "mma" || s == "sync" || s == "aligned" || s == "xor" || s == "popc" || s == "rn" || shape_from(s, &shape))
       continue;
     if (s == "satfinite")
       f.saturate = true;
@@ -170,8 +198,7 @@ void Flattener::matrix_multiply() {
   if (is_wmma && types.size() == 2) types = {types[0], CellType::f16, CellType::f16, types[1]};  // of the sums alone
   if (types.size() != 4 || in_->operands.size() != (f.sparse ? 6u : 4u)) return unknown();
   f.result = types[0], f.left = types[1], f.right = types[2], f.addend = types[3];
-  if (f.left == CellType::f16 && shape.m == 8 && shape.k == 4)
-    return unknown("not supported by this machine: '" + in_->mnemonic + "', which is for compute capability 7.0");
+  if (!is_wmma && !f.sparse && is_quads(shape, types, f.saturate)) return quad_multiply(f, by_column);
   if (!(is_wmma    ? has_shape(kWmma, f.left, shape)
         : f.sparse ? has_shape(kSparse, f.left, shape)
                    : has_shape(kMma, f.left, shape)) ||

@@ -49,6 +49,15 @@ __global__ void add_up(const uint32_t* words, uint64_t n, unsigned long long* su
 uint32_t differences(const Form& f, const uint32_t* in, const uint32_t* out, uint32_t tile, uint32_t* printed) {
   const std::vector<uint32_t> rule = by_rule(f, in);
   if (std::memcmp(rule.data(), out, 4 * rule.size()) == 0) return 0;
+  if (f.quads) {
+    uint32_t wrong = 0;
+    for (uint32_t w = 0; w < f.words_d; ++w) {
+      if (rule[w] != out[w] && (*printed)++ < 12)
+        std::printf("  tile %u word %u: device %x rule %x\n", tile, w, out[w], rule[w]);
+      wrong += rule[w] != out[w];
+    }
+    return wrong;
+  }
   const Tile t = tile_of(f, in);
   uint32_t wrong = 0;
   each_sum(f.m, f.n, f.d, f.lanes, [&](uint32_t row, uint32_t column, size_t word, uint32_t bit) {
@@ -151,7 +160,7 @@ void compare(CUmodule module, const std::string& folder, uint32_t tiles, double 
       unsigned long long total = 0;
       CHECK(cuMemcpyDtoH(&total, sum, 8));
       std::fprintf(digests, "%016llx\n", total);
-      const bool judge = has_rule(f) && (elapsed() < until || first == 0);
+      const bool judge = elapsed() < until || (first == 0 && seconds > 0);
       if (first && !judge) continue;
       host_out.resize(size_t{kChunk} * f.words_d);
       CHECK(cuMemcpyDtoH(host_out.data(), out, 4 * host_out.size()));

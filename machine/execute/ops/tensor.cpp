@@ -169,6 +169,27 @@ void multiply_small(const MatrixForm& f, const uint64_t* left, const uint64_t* r
     }
 }
 
+// sm_90 has no instruction for 8 by 8 by 4 halves. Fused multiply-adds in single precision from zero, then the addend;
+// a result in f16: each two products, between which the addend comes. Products of halves are exact.
+void multiply_quads(const MatrixForm& f, const uint64_t* left, const uint64_t* right, uint64_t* sums) {
+  const auto half = [](uint64_t bits) { return to_float(Half{static_cast<uint16_t>(bits)}); };
+  for (uint32_t i = 0; i < f.m; ++i)
+    for (uint32_t j = 0; j < f.n; ++j) {
+      float product[4];
+      for (uint32_t k = 0; k < 4; ++k) product[k] = half(left[i * 4 + k]) * half(right[j * 4 + k]);
+      uint64_t& sum = sums[i * f.n + j];
+      const float addend = f.addend == CellType::f16 ? half(sum) : float_of(static_cast<uint32_t>(sum));
+      if (f.result == CellType::f16) {
+        const float s = ((product[0] + product[1]) + addend) + (product[2] + product[3]);
+        sum = std::isnan(s) ? kNanHalf : nearest_half(s);
+        continue;
+      }
+      float s = 0;
+      for (const float p : product) s += p;
+      sum = bits_of(canonical(s + addend));
+    }
+}
+
 // Fused multiply-adds from the first column to the last.
 void multiply_double(const MatrixForm& f, const uint64_t* left, const uint64_t* right, uint64_t* sums) {
   for (uint32_t i = 0; i < f.m; ++i)
@@ -243,6 +264,7 @@ void multiply(const MatrixForm& form, const uint64_t* left, const uint64_t* righ
   }
   if (form.left == CellType::f64) return multiply_double(form, left, right, sums);
   if (!is_float(form.left)) return multiply_integer(form, left, right, sums);
+  if (form.quads) return multiply_quads(form, left, right, sums);
   if (form.block == 0) return multiply_small(form, left, right, sums);
   multiply_real(form, left, right, sums);
 }

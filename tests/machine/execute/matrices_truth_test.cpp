@@ -61,19 +61,22 @@ TEST(MatrixTruth, EveryFormGivesAnH100sBits) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const probe::Form& f = all[i];
     const auto row = truth.forms.find(probe::label(f));
-    if (row == truth.forms.end()) continue;
-    ++known;
+    // The executors must agree also where no GPU has judged the form.
+    const bool judged = row != truth.forms.end();
+    const uint32_t tiles = judged ? probe::kKept : 8;
+    known += judged;
     if (kSanitized && i % 8 != 0) continue;
     std::vector<uint32_t> in;
-    for (uint32_t t = 0; t < probe::kKept; ++t)
+    for (uint32_t t = 0; t < tiles; ++t)
       for (uint32_t w = 0; w < f.words(); ++w) in.push_back(probe::word_of(f, t, w));
     Shape shape;
-    shape.grid = {f.lanes == 128 ? probe::kKept : probe::kKept / 4, 1, 1};
+    shape.grid = {f.lanes == 128 ? tiles : tiles / 4, 1, 1};
     shape.block = {128, 1, 1};
     const std::string entry = probe::entry_of(i);
     const Ran r = by_both(probe::module_header() + probe::kernel(f, entry),
-                          {buffer(in), zeros<uint32_t>(std::size_t{probe::kKept} * f.words_d)}, shape, entry);
+                          {buffer(in), zeros<uint32_t>(std::size_t{tiles} * f.words_d)}, shape, entry);
     ASSERT_EQ(r.report.fault, Fault::none) << f.name << ": " << r.message();
+    if (!judged) continue;
     const std::vector<uint32_t> out = r.read<uint32_t>(1);
     std::vector<uint64_t> digests(8);
     for (std::size_t w = 0; w < out.size(); ++w) digests[w / f.words_d & 7] += probe::digest(w, out[w]);
