@@ -35,6 +35,7 @@ cudaError_t run_piece(Runtime& r, const Piece& p, std::vector<Piece>& pieces, ui
     c.waits = false;
     return run(r, c);
   }
+  if (w.kind == machine::DeviceWork::Kind::graph) return launched_by_device(w), cudaSuccess;
   if (w.kind == machine::DeviceWork::Kind::fill) return run(r, FillOperation{box, {w.to, w.to_pitch}, w.value, 1});
   Kernel* kernel = r.registry().kernel_named(*p.module, w.kernel);
   if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;

@@ -50,12 +50,28 @@ struct GraphExec {
   std::shared_ptr<Graph> graph;
   std::vector<Node*> order;
   unsigned long long flags = 0;
+  bool uploaded = false;  // kernels may launch it, if its flags say so
+  bool waits = false;     // a kernel has launched it, and it has not begun
+  bool runs = false;
 };
+inline constexpr unsigned long long kDeviceLaunch = 4;  // of the flags
+
+// Graphs that kernels launch: graph_device.cpp. The nodes that `check` takes to come before a node.
+using Needs = std::vector<const void*>;
+// Why the device cannot launch such a graph: a value of cudaGraphInstantiateResult; 0: it can.
+int refusal_of_device(const Graph& graph);
+// Runs a graph, and the ones that its kernels launch. `run_nodes` runs the nodes of one, and after each run_fired().
+using RunNodes = cudaError_t (*)(const std::vector<Node*>& order, const Needs& roots);
+cudaError_t run_graphs(const std::shared_ptr<GraphExec>& first, RunNodes run_nodes);
+cudaError_t run_fired(RunNodes run_nodes);
+void now_runs(const Node& node);  // of the graph that this thread runs
 
 // Under the lock, all of these.
 bool is_graph(cudaGraph_t graph);
 bool is_node(cudaGraphNode_t node);
 bool is_exec(cudaGraphExec_t exec);
+std::shared_ptr<GraphExec> shared_exec(cudaGraphExec_t exec);  // null: it is none
+cudaError_t begin_exec(const GraphExec& exec);                 // before its nodes run
 bool is_graph_memory(const void* pointer);
 std::shared_ptr<Graph> make_graph();         // not yet known to the program
 void publish(std::shared_ptr<Graph> graph);  // now it is: is_graph() holds

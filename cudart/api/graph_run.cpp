@@ -13,16 +13,18 @@ namespace coalesce::cudart {
 
 namespace {
 
-constexpr unsigned long long kFreeOnLaunch = 1, kDeviceLaunch = 4, kAllFlags = 15;
+constexpr unsigned long long kFreeOnLaunch = 1, kUpload = 2, kAllFlags = 15;
 
 struct Execs {
   std::unordered_map<GraphExec*, std::shared_ptr<GraphExec>> all;
 };
 auto& execs() { return held<Execs>().all; }
 
-cudaError_t instantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long flags) {
+// `result`: a value of cudaGraphInstantiateResult.
+cudaError_t instantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long flags, int& result) {
+  result = 1;
   if (out == nullptr || (flags & ~kAllFlags) != 0) return note(cudaErrorInvalidValue);
-  if ((flags & kDeviceLaunch) != 0) return note(cudaErrorNotSupported);
+  if ((flags & kDeviceLaunch) != 0 && (flags & kFreeOnLaunch) != 0) return note(cudaErrorInvalidValue);
   return call([&](Runtime&) {
     if (!is_graph(graph)) return cudaErrorInvalidValue;
     auto made = std::make_shared<GraphExec>();
@@ -30,8 +32,11 @@ cudaError_t instantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long l
     made->order = order_of(*made->graph);
     made->flags = flags;
     if (made->order.empty() && !made->graph->nodes.empty()) return cudaErrorInvalidValue;
+    if ((flags & kDeviceLaunch) != 0 && (result = refusal_of_device(*made->graph)) != 0) return cudaErrorNotSupported;
+    made->uploaded = (flags & kUpload) != 0;
     *out = made.get();
     execs()[*out] = std::move(made);
+    result = 0;
     return cudaSuccess;
   });
 }
@@ -47,7 +52,6 @@ cudaError_t ready(const GraphExec& exec) {
   return cudaSuccess;
 }
 
-using Needs = std::vector<const void*>;
 cudaError_t run_nodes(const std::vector<Node*>& order, const Needs& roots);
 
 // The nodes that `check` takes to come before it: `roots`, if it needs none.
@@ -55,15 +59,6 @@ Needs needs_of(const Node& node, const Needs& roots) {
   Needs needs(node.needs.begin(), node.needs.end());
   return needs.empty() ? roots : needs;
 }
-
-struct InLoop {
-  InLoop() { ++loops().depth; }
-  ~InLoop() {
-    if (--loops().depth == 0) loops() = {};
-  }
-  InLoop(const InLoop&) = delete;
-  InLoop& operator=(const InLoop&) = delete;
-};
 
 // A while node whose body has run without a kernel, which alone could change the condition.
 cudaError_t never_ends(Runtime& r) {
@@ -78,6 +73,7 @@ cudaError_t never_ends(Runtime& r) {
 
 // One node. Host functions run without the lock, so that they may take their time; CUDA lets them call nothing of it.
 cudaError_t run_node(const Node& node, const Needs& roots) {
+  now_runs(node);
   const auto begin = [&](const Needs& needs) {
     if (runtime().check() != nullptr) runtime().check()->act_as_node(&node, needs);
   };
@@ -145,6 +141,7 @@ cudaError_t run_nodes(const std::vector<Node*>& order, const Needs& roots) {
       continue;
     }
     if (const cudaError_t error = run_node(*node, roots); error != cudaSuccess) return error;
+    if (const cudaError_t error = run_fired(run_nodes); error != cudaSuccess) return error;
   }
   return cudaSuccess;
 }
@@ -201,22 +198,30 @@ cudaError_t with_node(cudaGraphExec_t exec, cudaGraphNode_t node, Body&& body) {
 }  // namespace
 
 bool is_exec(cudaGraphExec_t exec) { return execs().contains(exec); }
+std::shared_ptr<GraphExec> shared_exec(cudaGraphExec_t exec) {
+  const auto found = execs().find(exec);
+  return found == execs().end() ? nullptr : found->second;
+}
+cudaError_t begin_exec(const GraphExec& exec) {
+  begin_conditions(*exec.graph);
+  return ready(exec);
+}
 
 // CUDA 11 gives the place for a failing node and a log in place of flags.
 COALESCE_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
-  return instantiate(exec, graph, runtime_version() >= 12000 ? flags : 0);
+  int result;
+  return instantiate(exec, graph, runtime_version() >= 12000 ? flags : 0, result);
 }
 COALESCE_API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph,
                                                        unsigned long long flags) {
-  return instantiate(exec, graph, flags);
+  int result;
+  return instantiate(exec, graph, flags, result);
 }
 COALESCE_API cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t graph,
                                                         cudaGraphInstantiateParams* p) {
   if (p == nullptr) return note(cudaErrorInvalidValue);
-  const cudaError_t error = instantiate(exec, graph, p->flags);
   p->errNode_out = nullptr;
-  p->result_out = error == cudaSuccess ? 0 : 1;
-  return error;
+  return instantiate(exec, graph, p->flags, p->result_out);
 }
 COALESCE_ALIAS(cudaGraphInstantiateWithParams_ptsz, cudaGraphInstantiateWithParams);
 
@@ -231,8 +236,10 @@ COALESCE_API cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned lo
   });
 }
 COALESCE_API cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
-  return with(exec, [&](Runtime&, const GraphExec&) {
-    return is_stream(stream) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  return with(exec, [&](Runtime&, GraphExec& e) {
+    if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
+    e.uploaded = true;
+    return cudaSuccess;
   });
 }
 COALESCE_ALIAS(cudaGraphUpload_ptsz, cudaGraphUpload);
@@ -250,11 +257,11 @@ COALESCE_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stre
       return cudaSuccess;
     }
     mine = execs()[exec];
-    begin_conditions(*e.graph);
-    return ready(e);
+    mine->uploaded = true;
+    return begin_exec(e);
   });
   if (error != cudaSuccess || !now) return error;
-  if (runtime().check() == nullptr) return run_nodes(mine->order, {});
+  if (runtime().check() == nullptr) return run_graphs(mine, run_nodes);
   const auto tell = [&](bool begins) {
     const Entered entered(runtime());
     if (begins)
@@ -263,7 +270,7 @@ COALESCE_API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stre
       runtime().check()->order().end_graph();
   };
   tell(true);
-  const cudaError_t ended = run_nodes(mine->order, {});
+  const cudaError_t ended = run_graphs(mine, run_nodes);
   tell(false);
   return ended;
 }
@@ -324,7 +331,8 @@ COALESCE_API cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec
 // Since 12: (exec, graph, info). 11: (exec, graph, &node, &result).
 COALESCE_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, void* first, int* second) {
   if (first == nullptr || (runtime_version() < 12000 && second == nullptr)) return note(cudaErrorInvalidValue);
-  return with(exec, [&](Runtime&, const GraphExec& e) {
+  return with(exec, [&](Runtime&, GraphExec& e) {
+    e.uploaded = false;  // the device has the graph as it was
     const Update u = is_graph(graph) ? update(e, *graph) : Update{Update::error};
     if (runtime_version() >= 12000) {
       *static_cast<cudaGraphExecUpdateResultInfo*>(first) = {u.result, u.node, nullptr};

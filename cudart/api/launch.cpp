@@ -180,6 +180,7 @@ cudaError_t run_alone(Runtime& r, const KernelOperation& k, RanAlone& ran) {
   const dim3 cluster = cluster_of(*kernel, l);
   config.cluster = {cluster.x, cluster.y, cluster.z};
   config.parameters = k.packed;
+  config.graph = graph_around();
 
   if (r.check() != nullptr) r.check()->begin_work(kernel->name, true);
   InterruptGuard guard(r.machine());

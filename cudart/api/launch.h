@@ -17,13 +17,26 @@ struct Launch {
   std::optional<dim3> cluster = {};  // blocks; else as the kernel says, else one
 };
 
-// The conditional nodes that this thread runs, one within the other: the kernels of their bodies so far, and the warp
-// instructions of those. One budget limits them all, as often as a body runs.
+// The conditional nodes that this thread runs, one within the other, and the graphs that kernels launch: the kernels of
+// them so far, and the warp instructions of those. One budget limits them all, as often as a body runs.
 struct Loops {
   uint32_t depth = 0;
   uint64_t kernels = 0, instructions = 0;
 };
 Loops& loops();
+struct InLoop {
+  InLoop() { ++loops().depth; }
+  ~InLoop() {
+    if (--loops().depth == 0) loops() = {};
+  }
+  InLoop(const InLoop&) = delete;
+  InLoop& operator=(const InLoop&) = delete;
+};
+
+// Graphs that kernels launch: graph_device.cpp. What a kernel is told of the graph that this thread runs; and a graph
+// that it has launched.
+machine::GraphAround graph_around();
+void launched_by_device(const machine::DeviceWork& work);
 
 struct KernelOperation;
 struct RanAlone {

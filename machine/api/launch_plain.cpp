@@ -32,7 +32,7 @@ plain::Launch Machine::State::plain_launch(const LoadedProgram& loaded, std::str
   launch.memory = &memory;
   launch.heap = &heap;
   launch.runtime = &runtime;
-  begin_runtime(loaded, config.depth);
+  begin_runtime(loaded, config);
   launch.textures = &textures;
   launch.device = &device;
   launch.grid = config.grid;
@@ -41,6 +41,7 @@ plain::Launch Machine::State::plain_launch(const LoadedProgram& loaded, std::str
   launch.stack_bytes = stack_bytes;
   launch.cooperative = config.cooperative;
   launch.cluster = config.cluster;
+  launch.graph = config.graph.exec;
   if (config.cooperative) launch.grid_workspace = workspace();
   launch.parameters = config.parameters;
   uint32_t parameter_bytes = 0;

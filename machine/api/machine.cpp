@@ -127,7 +127,7 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
     launch.observer = trace.get();
   }
   Tally total(*launch.program);
-  state_->begin_runtime(loaded, config.depth);
+  state_->begin_runtime(loaded, config);
   state_->run(launch, kernel, total);
   state_->fill_report(launch, total, loaded, report);
   report.work = state_->runtime.take();

@@ -110,6 +110,7 @@ struct LaunchConfig {
   uint32_t depth = 0;               // of kernels that kernels launch (DeviceWork)
   uint64_t earlier = 0;             // warp instructions of the kernels that led to this one: one budget for all of them
   std::array<uint32_t, 3> cluster{1, 1, 1};  // blocks; the grid is made of whole clusters
+  GraphAround graph = {};
 };
 
 struct LaunchReport {

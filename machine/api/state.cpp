@@ -41,7 +41,7 @@ Machine::State::State(const Device& d, Options o)
   if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
 }
 
-void Machine::State::begin_runtime(const LoadedProgram& program, uint32_t depth) {
+void Machine::State::begin_runtime(const LoadedProgram& program, const LaunchConfig& config) {
   const auto find = [&program](uint64_t address, DeviceRuntime::Kernel& kernel) {
     const KernelInfo* info = program.kernel(program.kernel_at(address));
     if (!info) return false;
@@ -49,7 +49,7 @@ void Machine::State::begin_runtime(const LoadedProgram& program, uint32_t depth)
               info->registers, info->local_bytes};
     return true;
   };
-  runtime.begin(find, depth);
+  runtime.begin(find, config.depth, config.graph);
 }
 
 uint64_t Machine::State::workspace() {
@@ -128,6 +128,7 @@ void Machine::State::configure(Launch& launch, const Code& code, const LaunchCon
   launch.shared_bytes = launch.program->static_shared_bytes + config.dynamic_shared_bytes;
   launch.cooperative = config.cooperative;
   launch.cluster = config.cluster;
+  launch.graph = config.graph.exec;
   if (config.cooperative) launch.grid_workspace = workspace();
   launch.max_instructions = options.max_instructions;
   launch.interrupted = &interrupted;

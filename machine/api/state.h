@@ -63,7 +63,7 @@ struct Machine::State {
   // Whether Options::check looks at the launch.
 
   // Before a launch that may give the device work.
-  void begin_runtime(const LoadedProgram& program, uint32_t depth);
+  void begin_runtime(const LoadedProgram& program, const LaunchConfig& config);
 
   // The same launch for the plain executor. Throws Error where it is none.
   plain::Launch plain_launch(const LoadedProgram& loaded, std::string_view kernel, const LaunchConfig& config);

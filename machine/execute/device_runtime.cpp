@@ -20,9 +20,10 @@ constexpr uint64_t kTailLaunch = 3;
 
 }  // namespace
 
-void DeviceRuntime::begin(FindKernel find, uint32_t depth) {
+void DeviceRuntime::begin(FindKernel find, uint32_t depth, GraphAround graph) {
   find_ = std::move(find);
   depth_ = depth;
+  graph_ = std::move(graph);
   work_.clear();
   buffers_.clear();
   last_errors_.clear();
@@ -120,6 +121,17 @@ DeviceError DeviceRuntime::launch(uint64_t thread, uint64_t function, uint64_t b
     std::memcpy(reinterpret_cast<void*>(mine), reinterpret_cast<const void*>(buffer), w.parameters.size());
   }
   return launch(thread, mine, stream);
+}
+
+DeviceError DeviceRuntime::launch_graph(uint64_t thread, uint64_t exec, uint64_t stream) {
+  if (graph_.exec == 0 || !graph_.launch) return failed(thread, DeviceError::invalid_value);
+  const auto error = static_cast<DeviceError>(graph_.launch(exec, stream));
+  if (error != DeviceError::success) return failed(thread, error);
+  DeviceWork w;
+  w.kind = DeviceWork::Kind::graph;
+  w.graph = exec, w.stream = stream;
+  work_.push_back(std::move(w));
+  return error;
 }
 
 DeviceError DeviceRuntime::give(DeviceWork work, uint64_t stream) {

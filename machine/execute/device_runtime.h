@@ -37,7 +37,7 @@ class DeviceRuntime {
   DeviceRuntime(Memory& memory, const Device& device) : memory_(memory), device_(device) {}
 
   // Before a launch. `depth`: of the kernel that begins.
-  void begin(FindKernel find, uint32_t depth);
+  void begin(FindKernel find, uint32_t depth, GraphAround graph);
   // After it: what was asked for, in order, unless the launch has failed.
   std::vector<DeviceWork> take();
 
@@ -50,6 +50,7 @@ class DeviceRuntime {
   DeviceError launch(uint64_t thread, uint64_t function, uint64_t buffer, const uint64_t* grid, const uint64_t* block,
                      uint64_t shared, uint64_t stream);
   DeviceError give(DeviceWork work, uint64_t stream);
+  DeviceError launch_graph(uint64_t thread, uint64_t exec, uint64_t stream);
   DeviceError failed(uint64_t thread, DeviceError error);
   DeviceError last_error(uint64_t thread, bool forget);
   uint64_t text(const std::string& text);  // its address
@@ -64,6 +65,7 @@ class DeviceRuntime {
   const Device& device_;
   FindKernel find_;
   uint32_t depth_ = 0;
+  GraphAround graph_;
   uint64_t handles_ = 16;
   std::vector<DeviceWork> work_;
   std::map<uint64_t, DeviceWork> buffers_;       // by address: launches whose parameters are being written

@@ -131,6 +131,8 @@ uint64_t fill_2d(T& t, A a) {
   return give(t, std::move(w), a[5]);
 }
 
+uint64_t launch_graph(T& t, A a) { return static_cast<uint64_t>(t.runtime->launch_graph(thread_of(t), a[0], a[1])); }
+
 // The handle is where the condition lies.
 uint64_t set_conditional(T& t, A a) { return store(t, a[0], static_cast<uint32_t>(a[1])), 0; }
 
@@ -169,6 +171,7 @@ constexpr Service kServices[] = {
     {"__cudaCDP2MemsetAsync_ptsz", "8488", '4', true, fill},
     {"__cudaCDP2Memset2DAsync", "884888", '4', true, fill_2d},
     {"__cudaCDP2Memset2DAsync_ptsz", "884888", '4', true, fill_2d},
+    {"cudaGraphLaunch", "88", '4', true, launch_graph},
     {"cudaGraphSetConditional", "84", '0', true, set_conditional},
 };
 

@@ -76,6 +76,9 @@ void fill_launch_area(const Launch& launch, const Code& code, LaunchArea& area) 
       case Builtin::envreg2:
         v = launch.grid_workspace & 0xffffffffu;
         break;
+      case Builtin::current_graph_exec:
+        v = launch.graph;
+        break;
       case Builtin::total_smem_size:
         v = launch.shared_bytes;
         break;

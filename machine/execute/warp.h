@@ -125,6 +125,7 @@ struct Launch {
   uint32_t cluster_blocks() const { return volume(cluster); }
   bool together() const { return cooperative || cluster_blocks() > 1; }  // some blocks wait for others
   uint64_t grid_workspace = 0;                                           // address of a cooperative launch's, zeroed
+  uint64_t graph = 0;                                                    // the executable graph it is in, or 0
   const std::vector<uint8_t>* parameters = nullptr;
   LaunchArea area;  // slots of `code`
   // The same for lanes that wait for each other (scatter()); made by the first block that needs it.

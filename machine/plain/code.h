@@ -218,6 +218,7 @@ enum Special : int {
   kTotalSmem,
   kEnvreg1,
   kEnvreg2,
+  kCurrentGraph,
   kClock,
   kClockHigh,
   kTime,

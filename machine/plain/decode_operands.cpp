@@ -85,7 +85,7 @@ Source Decoder::source(const ptx::Operand& o, uint8_t bytes) {
         return {kBlock, static_cast<uint32_t>(s) * kCellsBytes, 8, false};
       }
       if (o.name == "%is_explicit_cluster") return constant(volume(bodies_.launch->cluster) > 1 ? 0xffffffff : 0);
-      for (std::string_view zero : {"%envreg", "%pm", "%reserved_smem_offset", "%current_graph_exec"})
+      for (std::string_view zero : {"%envreg", "%pm", "%reserved_smem_offset"})
         if (o.name.starts_with(zero)) return constant(0);
       fail("unknown special register '" + o.name + "'");
     }

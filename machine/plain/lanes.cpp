@@ -48,6 +48,7 @@ constexpr std::string_view kNames[kSpecials] = {"%tid.x",
                                                 "%total_smem_size",
                                                 "%envreg1",
                                                 "%envreg2",
+                                                "%current_graph_exec",
                                                 "%clock64",
                                                 "%clock_hi",
                                                 "%globaltimer",
@@ -108,6 +109,7 @@ void fill_specials(Warp& w) {
     set(kTotalSmem, w.grid->shared_bytes);
     set(kEnvreg1, launch.grid_workspace >> 32);
     set(kEnvreg2, launch.grid_workspace & 0xffffffff);
+    set(kCurrentGraph, launch.graph);
     std::array<uint32_t, 3> id{}, grid{}, within{};
     for (std::size_t k = 0; k < 3; ++k) {
       id[k] = w.block->coordinates[k] / launch.cluster[k];

@@ -47,6 +47,7 @@ struct Launch {
   bool cooperative = false;
   std::array<uint32_t, 3> cluster{1, 1, 1};  // blocks
   uint64_t grid_workspace = 0;               // address of a cooperative launch's, zeroed; else 0
+  uint64_t graph = 0;                        // the executable graph it is in; else 0
   std::vector<uint8_t> parameters;
   uint64_t max_instructions = 0;
   const std::atomic<bool>* interrupted = nullptr;

@@ -40,6 +40,7 @@ constexpr SpecialName kSpecials[] = {
     // High and low half of the address of a cooperative launch's workspace, which grid synchronisation uses; else 0.
     {"%envreg1", Builtin::envreg1},
     {"%envreg2", Builtin::envreg2},
+    {"%current_graph_exec", Builtin::current_graph_exec},
     {"%aggr_smem_size", Builtin::total_smem_size}};
 
 }  // namespace
@@ -166,7 +167,7 @@ Value Flattener::value(const ptx::Operand& o, Element wanted) {
       if (o.name == "WARP_SZ") return Value::imm(kLanes);
       for (const SpecialName& s : kSpecials)
         if (s.name == o.name) {
-          const bool wide = s.builtin == Builtin::gridid;
+          const bool wide = s.builtin == Builtin::gridid || s.builtin == Builtin::current_graph_exec;
           return fitted(Value::of(builtin(s.builtin, wide ? Element::b64 : Element::b32)), wanted);
         }
       if (o.name.starts_with("%clock") || o.name.starts_with("%globaltimer")) {
@@ -182,8 +183,7 @@ Value Flattener::value(const ptx::Operand& o, Element wanted) {
         return fitted(Value::of(r), wanted);
       }
       // %envreg*, %pm* ...: documented or harmless as 0.
-      if (o.name.starts_with("%envreg") || o.name.starts_with("%pm") || o.name.starts_with("%reserved_smem_offset") ||
-          o.name == "%current_graph_exec")
+      if (o.name.starts_with("%envreg") || o.name.starts_with("%pm") || o.name.starts_with("%reserved_smem_offset"))
         return Value::imm(0);
       if (o.name.find("cluster") != std::string::npos) return fitted(cluster_register(o.name), wanted);
       fail("unknown special register '" + o.name + "'");

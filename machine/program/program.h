@@ -91,6 +91,7 @@ enum class Builtin : uint8_t {
   total_smem_size,
   envreg1,
   envreg2,
+  current_graph_exec,
   zero,
   parameter
 };
