@@ -164,6 +164,30 @@ cudaError_t launch(Runtime& r, const void* function, const Launch& l, void* cons
   return error != cudaSuccess ? error : submit(r, l.stream, std::move(k));
 }
 
+// A launch behind a kernel that goes on beside the host, which may wait for what the host does next, is kept. False: it
+// is not.
+static bool kept(const void* function, const Launch& l, void* const* arguments, cudaError_t& error) {
+  Runtime& r = runtime();
+  if (!r.goes_on()) return false;
+  const Inside inside;
+  const std::lock_guard lock(r.mutex);
+  if (!r.goes_on()) return false;
+  const Kernel* kernel = r.registry().peek_kernel(function);
+  if (kernel == nullptr || kernel->info == nullptr) return false;
+  if (const Going to = going(l.stream); to.capture != nullptr || to.error != cudaSuccess) return false;
+  by_chevrons = false;
+  KernelOperation k;
+  error = prepare(r, function, l, arguments, {}, k);
+  if (error == cudaSuccess) r.keep([k](Runtime& later) { return run(later, k); });
+  return true;
+}
+
+static cudaError_t launch_call(const void* function, const Launch& l, void* const* arguments) {
+  cudaError_t error = cudaSuccess;
+  if (kept(function, l, arguments, error)) return error == cudaSuccess ? error : note(error);
+  return call([&](Runtime& r) { return launch(r, function, l, arguments); });
+}
+
 cudaError_t run_alone(Runtime& r, const KernelOperation& k, RanAlone& ran) {
   const Launch& l = k.launch;
   Kernel* kernel = nullptr;
@@ -261,7 +285,7 @@ COALESCE_API cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, siz
 
 COALESCE_API cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared,
                                           cudaStream_t stream) {
-  return call([&](Runtime& r) { return launch(r, function, {grid, block, shared, stream}, arguments); });
+  return launch_call(function, {grid, block, shared, stream}, arguments);
 }
 COALESCE_API cudaError_t cudaLaunchKernel_ptsz(const void* function, dim3 grid, dim3 block, void** arguments,
                                                size_t shared, cudaStream_t stream) {
@@ -270,7 +294,7 @@ COALESCE_API cudaError_t cudaLaunchKernel_ptsz(const void* function, dim3 grid, 
 
 COALESCE_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
                                             cudaStream_t stream) {
-  return call([&](Runtime& r) { return launch(r, kernel, {grid, block, shared, stream}, arguments); });
+  return launch_call(kernel, {grid, block, shared, stream}, arguments);
 }
 COALESCE_API cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
                                                  size_t shared, cudaStream_t stream) {

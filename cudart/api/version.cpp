@@ -25,8 +25,10 @@ COALESCE_API cudaError_t cudaGetDeviceProperties_v2(Properties12* properties, in
 
 namespace {
 
-// Advice and prefetching move data and change no result; memory of the machine is in one place anyway.
+// Advice and prefetching move data and change no result; memory of the machine is in one place anyway. Beside a kernel
+// that goes on nothing is looked up: it may wait for what the host does next.
 cudaError_t accept_range(const void* pointer) {
+  if (runtime().goes_on()) return cudaSuccess;
   return call([&](Runtime& r) {
     return r.memory().find(reinterpret_cast<uintptr_t>(pointer)) != nullptr ? cudaSuccess : cudaErrorInvalidValue;
   });

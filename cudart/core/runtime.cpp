@@ -180,12 +180,22 @@ void Runtime::end_beside() {
   finish_beside();
 }
 
+// A kernel that was kept may go on, too; then it is waited for.
 void Runtime::finish_beside() {
-  const std::shared_ptr<Beside> launch = beside();
-  if (!launch) return;
-  if (record::this_process() != owner_) return leave_beside(nullptr);  // a forked child: the thread is not here
-  if (const cudaError_t error = launch->finish(); error != cudaSuccess) fail(error);
-  leave_beside(nullptr);
+  while (const std::shared_ptr<Beside> launch = beside()) {
+    if (record::this_process() != owner_) {  // a forked child: the thread is not here
+      kept_.clear();
+      return leave_beside(nullptr);
+    }
+    if (const cudaError_t error = launch->finish(); error != cudaSuccess) fail(error);
+    leave_beside(nullptr);
+    while (!kept_.empty() && beside() == nullptr) {
+      const auto work = std::move(kept_.front());
+      kept_.pop_front();
+      if (states_[number_].sticky != cudaSuccess) continue;
+      if (const cudaError_t error = work(*this); error != cudaSuccess) fail(error);
+    }
+  }
 }
 
 unsigned thread_device() { return device_of_thread; }

@@ -8,6 +8,8 @@
 
 #include <sys/types.h>
 
+#include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -64,8 +66,10 @@ class Runtime {
 
   // A kernel ended in `error`: from now on every call that needs the context returns it, as with the driver. Launches
   // are asynchronous, so cudaGetLastError shows it only once such a call has.
-  // A launch that goes on although its call has returned. All other work comes after it: calls wait for its end first.
+  // A launch that goes on although its call has returned. All other work comes after it: calls wait for its end first,
+  // unless what they ask for can be kept until a call that waits.
   void leave_beside(std::shared_ptr<Beside> launch);
+  void keep(std::function<cudaError_t(Runtime&)> work) { kept_.push_back(std::move(work)); }
   std::shared_ptr<Beside> beside();
   void finish_beside();
   void end_beside();  // at the process's end: nobody is left to write what a kernel waits for
@@ -90,6 +94,7 @@ class Runtime {
   Objects objects_, process_;
   std::mutex beside_mutex_;
   std::shared_ptr<Beside> beside_;
+  std::deque<std::function<cudaError_t(Runtime&)>> kept_;
   struct DeviceState {
     cudaError_t sticky = cudaSuccess;
     bool seen = false;

@@ -36,8 +36,8 @@ class BesideTheHost : public WithModule {
     if (kThreadSanitizer) GTEST_SKIP() << "the host and the kernel share memory by intention";
     ASSERT_EQ(cudaLibraryLoadData(&library_, kWait, nullptr, nullptr, 0, nullptr, nullptr, 0), cudaSuccess);
     ASSERT_EQ(cudaLibraryGetKernel(&kernel_, library_, "wait"), cudaSuccess);
-    ASSERT_EQ(cudaMallocManaged(reinterpret_cast<void**>(&flag_), 2 * sizeof(unsigned), 1), cudaSuccess);
-    flag_[0] = flag_[1] = 0;
+    ASSERT_EQ(cudaMallocManaged(reinterpret_cast<void**>(&flag_), 3 * sizeof(unsigned), 1), cudaSuccess);
+    flag_[0] = flag_[1] = flag_[2] = 0;
   }
   cudaError_t launch() {
     unsigned* to = flag_ + 1;
@@ -50,6 +50,19 @@ class BesideTheHost : public WithModule {
   cudaKernel_t kernel_ = nullptr;
   unsigned* flag_ = nullptr;
 };
+
+TEST_F(BesideTheHost, LaunchesBehindItAreKeptUntilACallWaits) {
+  ASSERT_EQ(launch(), cudaSuccess);
+  unsigned *again = flag_ + 1, *to = flag_ + 2;  // the next one copies what the first has left
+  void* arguments[] = {&again, &to};
+  ASSERT_EQ(cudaLaunchKernel(kernel_, {1}, {32}, arguments, 0, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaLaunchKernel(kernel_, {0}, {32}, arguments, 0, nullptr), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(std::atomic_ref(flag_[2]).load(), 0u);
+  set(7);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(flag_[1], 7u);
+  EXPECT_EQ(flag_[2], 7u);
+}
 
 TEST_F(BesideTheHost, AKernelWaitsForTheHostsNextStatement) {
   ASSERT_EQ(launch(), cudaSuccess);
@@ -65,8 +78,8 @@ TEST_F(BesideTheHost, TheNextLaunchComesAfterIt) {
   ASSERT_EQ(launch(), cudaSuccess);
   set(3);
   ASSERT_EQ(launch(), cudaSuccess);  // need not wait: the flag is set
-  EXPECT_EQ(flag_[1], 3u);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(flag_[1], 3u);
 }
 
 }  // namespace
