@@ -8,7 +8,7 @@
 
 namespace coalesce::machine {
 
-// By instruction: swaps in a loop at one address for a whole warp, and loads of what they swap. Cost: linear in the
+// Swaps in a loop at one address for a whole warp, and loads of what they swap, by instruction. Cost: linear in the
 // code, for each such swap.
 std::vector<bool> find_swaps(const Decoded& program);
 
