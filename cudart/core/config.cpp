@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -48,6 +50,23 @@ void read_name(const char* variable, const machine::Names<T, N>& names, T& value
   std::fprintf(stderr, "coalesce: warning: %s is '%s', not %s; ignored\n", variable, text, known.c_str());
 }
 
+// How many of `devices`, which are alike, CUDA_VISIBLE_DEVICES leaves: its numbers up to the first that is none of
+// them. A list of none hides the host's GPUs; the machine, which is no GPU, stays.
+unsigned visible(unsigned devices) {
+  const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (text == nullptr) return devices;
+  std::set<unsigned> named;
+  const char* const end = text + std::strlen(text);
+  while (true) {
+    unsigned number = 0;
+    const auto [stop, error] = std::from_chars(text, end, number);
+    if (error != std::errc() || number >= devices || !named.insert(number).second) break;
+    if (stop == end || *stop != ',') break;
+    text = stop + 1;
+  }
+  return named.empty() ? devices : static_cast<unsigned>(named.size());
+}
+
 Config read() {
   Config c;
   if (const char* text = std::getenv("COALESCE_DEVICE"); text != nullptr && *text != '\0') {
@@ -56,7 +75,7 @@ Config read() {
   }
   if (const char* text = std::getenv("COALESCE_RECORD"); text != nullptr) c.record = text;
   read_number("COALESCE_DEVICES", c.devices, machine::kMostDevices);
-  if (c.devices == 0) c.devices = 1;
+  c.devices = visible(std::max(1u, c.devices));
   read_number("COALESCE_THREADS", c.threads, machine::kMostThreads);
   read_number("COALESCE_MAX_INSTRUCTIONS", c.max_instructions);
   read_name("COALESCE_ENGINE", machine::kEngines, c.engine);

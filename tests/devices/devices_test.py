@@ -12,11 +12,11 @@ PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "devices.cu")
 
 
 class Devices(unittest.TestCase):
-    def run_program(self, *line, code=0, out="ok\n"):
+    def run_program(self, *line, code=0, out="ok\n", visible=None):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "run.json")
             done = subprocess.run([COALESCE, "run", "--compiler", "clang", "--json", path, *line], capture_output=True,
-                                  text=True, timeout=200)
+                                  text=True, timeout=200, env=os.environ | ({} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}))
             self.assertEqual((done.returncode, done.stdout), (code, out), done.stderr)
             with open(path) as file:
                 return json.load(file), done.stderr
@@ -48,6 +48,12 @@ class Devices(unittest.TestCase):
         run, _ = self.run_program(PROGRAM, code=1, out="line 28: devices == 3\n")
         self.assertNotIn("devices", run)
         self.assertNotIn("p2p", run["copies"])
+
+    def test_a_program_sees_the_visible_ones(self):
+        for devices, visible in (("5", "2,0,4,x"), ("5", "4,3,2,5,1"), ("3", ""), ("3", "-1")):
+            self.run_program("--devices", devices, PROGRAM, visible=visible)
+        for visible in ("0,0,1,2", "1"):
+            self.run_program("--devices", "3", PROGRAM, code=1, out="line 28: devices == 3\n", visible=visible)
 
     def test_counts_that_are_refused(self):
         for line in (["--devices", "0"], ["--devices", "65"], ["--device", "h200x0"], ["--device", "x4"]):
