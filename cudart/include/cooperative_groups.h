@@ -1,4 +1,5 @@
 // Groups of threads that work together: the grid, the block, power-of-two tiles of it, and whichever lanes are active.
+// multi_grid_group is not among them: CUDA 13 has removed it. A grid of each device meets the others between launches.
 #pragma once
 #pragma GCC system_header  // `if constexpr` also where the program is C++11 or 14
 #include "cuda_runtime.h"

@@ -66,7 +66,24 @@ int main() {
   cudaGraph_t captured = nullptr;
   OK(cudaStreamGetCaptureInfo(stream, &status, &id, &captured, &after, &edges, &count));
   CHECK(status == cudaStreamCaptureStatusActive && captured != nullptr && count == 1 && after != nullptr);
+  // A node of the program's own between two captured ones.
+  cudaGraphNode_t filled;
+  cudaGraphNodeParams fill{};
+  fill.type = cudaGraphNodeTypeMemset;
+  fill.memset.dst = data + 5;
+  fill.memset.value = 7;
+  fill.memset.elementSize = 4;
+  fill.memset.width = fill.memset.height = 1;
+  OK(cudaGraphAddNode(&filled, captured, after, edges, count, &fill));
+  OK(cudaStreamUpdateCaptureDependencies(stream, &filled, nullptr, 1, cudaStreamSetCaptureDependencies));
+  add<<<1, 32, 0, stream>>>(data, 4);
   OK(cudaStreamEndCapture(stream, &captured));
   CHECK(data[5] == 12);
+  OK(cudaGraphGetEdges(captured, nullptr, nullptr, nullptr, &count));
+  CHECK(count == 2);
+  OK(cudaGraphInstantiate(&ready, captured, 0));
+  OK(cudaGraphLaunch(ready, nullptr));
+  OK(cudaDeviceSynchronize());
+  CHECK(data[5] == 74 && data[6] == 1234);
   std::puts("ok");
 }

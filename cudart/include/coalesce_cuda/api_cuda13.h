@@ -10,7 +10,46 @@ struct cudaGraphEdgeData {
   unsigned char from_port, to_port, type, reserved[5];
 };
 
+// A node of any kind: `type` says which of these counts.
+struct cudaMemcpyNodeParams {
+  int flags, reserved[3];
+  cudaMemcpy3DParms copyParams;
+};
+struct cudaChildGraphNodeParams {
+  cudaGraph_t graph;
+};
+struct cudaEventWaitNodeParams {
+  cudaEvent_t event;
+};
+struct cudaEventRecordNodeParams {
+  cudaEvent_t event;
+};
+struct cudaMemFreeNodeParams {
+  void* dptr;
+};
+struct cudaGraphNodeParams {
+  cudaGraphNodeType type;
+  int reserved0[3];
+  union {
+    long long reserved1[29];
+    cudaKernelNodeParams kernel;
+    cudaMemcpyNodeParams memcpy;
+    cudaMemsetParams memset;
+    cudaHostNodeParams host;
+    cudaChildGraphNodeParams graph;
+    cudaEventWaitNodeParams eventWait;
+    cudaEventRecordNodeParams eventRecord;
+    cudaMemFreeNodeParams free;
+  };
+  long long reserved2;
+};
+static_assert(sizeof(cudaGraphNodeParams) == 256, "as the runtime reads it");
+
 extern "C" {
+cudaError_t cudaGraphAddNode_v2(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
+                                const cudaGraphEdgeData* data, size_t count, cudaGraphNodeParams* parameters);
+cudaError_t cudaStreamUpdateCaptureDependencies_v2(cudaStream_t stream, cudaGraphNode_t* nodes,
+                                                   const cudaGraphEdgeData* data, size_t count, unsigned int flags);
 cudaError_t cudaMemAdvise_v2(const void* pointer, size_t bytes, cudaMemoryAdvise advice, cudaMemLocation place);
 cudaError_t cudaMemPrefetchAsync_v2(const void* pointer, size_t bytes, cudaMemLocation place, unsigned int flags,
                                     cudaStream_t stream);
@@ -54,4 +93,22 @@ static inline cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const c
                                                       const cudaGraphNode_t* to, const cudaGraphEdgeData* data,
                                                       size_t count) {
   return cudaGraphRemoveDependencies_v2(graph, from, to, data, count);
+}
+static inline cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
+                                           const cudaGraphEdgeData* data, size_t count,
+                                           cudaGraphNodeParams* parameters) {
+  return cudaGraphAddNode_v2(node, graph, needs, data, count, parameters);
+}
+static inline cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* needs,
+                                           size_t count, cudaGraphNodeParams* parameters) {
+  return cudaGraphAddNode_v2(node, graph, needs, 0, count, parameters);
+}
+static inline cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* nodes,
+                                                              const cudaGraphEdgeData* data, size_t count,
+                                                              unsigned int flags = 0) {
+  return cudaStreamUpdateCaptureDependencies_v2(stream, nodes, data, count, flags);
+}
+static inline cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* nodes, size_t count,
+                                                              unsigned int flags = 0) {
+  return cudaStreamUpdateCaptureDependencies_v2(stream, nodes, 0, count, flags);
 }
