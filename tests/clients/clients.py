@@ -22,6 +22,7 @@ import tempfile
 
 import ffmpeg
 import libraries
+import machine_code
 import openmp
 
 # Causes of failures: a pattern of the error or of the test's name. Those of the machine say "ours".
@@ -59,6 +60,7 @@ def toolkit(folder):
     for name, target in [
         ("nvvm/lib64/libnvvm.so", first("nvvm/lib64/libnvvm.so*", "lib*/libnvvm.so*", "targets/*/lib/libnvvm.so*")),
         ("nvvm/libdevice", first("nvvm/libdevice")),
+        ("lib64/libcudadevrt.a", first("lib64/libcudadevrt.a", "lib/libcudadevrt.a", "targets/*/lib/libcudadevrt.a")),
         ("lib64/libcudart.so", first("lib64/libcudart.so*", "lib/libcudart.so*", "targets/*/lib/libcudart.so*")),
     ]:
         link = os.path.join(folder, name)
@@ -85,7 +87,7 @@ def run_module(coalesce, name, environment, seconds):
         with open(os.path.join(folder, "log"), "w+") as log:
             try:
                 subprocess.run(
-                    [coalesce, "run", "-q", "--allow-stopped", PYTHON, os.path.join(HERE, "numba_module.py"), name, out, str(seconds)],
+                    [coalesce, "run", "-q", "--allow-stopped", "--devices", "2", PYTHON, os.path.join(HERE, "numba_module.py"), name, out, str(seconds)],
                     env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, timeout=20 * seconds)
             except subprocess.TimeoutExpired:
                 pass
@@ -137,7 +139,17 @@ def run_client(client, coalesce):
         return {"run": ["fail", f"took longer than {late.timeout:.0f} seconds"]}
 
 
-def page(results):
+def kernels_of_toolkit():
+    """Machine code only of each library, as machine_code.py finds it."""
+    found = {}
+    for name in ("curand", "nccl", "cublas", "cublasLt"):
+        for path in glob.glob(os.path.join(cuda_home(), "lib*", f"lib{name}.so"))[:1]:
+            one = machine_code.summary(path)
+            found[name] = [one["kernels"], one["ptx"], len(one["names"]), one["groups"][:3]]
+    return found
+
+
+def page(results, kernels):
     def count(of, outcome):
         return sum(1 for kind, _ in of.values() if kind == outcome)
 
@@ -155,19 +167,22 @@ def page(results):
         "- **Numba, ffmpeg, hashcat** are Debian's, NVVM and libraries the toolkit's. Expected failures pass.",
         "- **Repeat:** `./dev clients`.",
         "",
-        "| client | what is checked | checks | pass | fail | skip |",
-        "|---|---|---:|---:|---:|---:|",
+        "| client | what is checked | checks | pass | fail |",
+        "|---|---|---:|---:|---:|",
     ]
-    lines += ["| " + " | ".join([name, what, *map(str, counts(results[name]))]) + " |" for name, what, _ in CLIENTS if name in results]
-    lines += ["", "| modules of numba.cuda.tests | tests | pass | fail | skip |", "|---|---:|---:|---:|---:|"]
+    lines += ["| " + " | ".join([name, what, *map(str, counts(results[name])[:3])]) + " |" for name, what, _ in CLIENTS if name in results]
+    stopped = {name.split(",")[0] for name, (kind, _) in results.get("cuBLAS", {}).items() if kind == "fail"}
+    if stopped:
+        lines += ["", "cuBLAS does not run " + ", ".join(f"`{name}`" for name in sorted(stopped)) + "."]
+    lines += ["", "| modules of numba.cuda.tests | tests | pass | fail |", "|---|---:|---:|---:|"]
     groups = {}
     for name, of in sorted(numba.items()):
         part = name[len(NUMBA):]
-        key = part if count(of, "fail") else part.split(".")[0] + ", the others"
+        key = part if count(of, "fail") else "the others"
         into = groups.setdefault(key, [0, 0, 0, 0])
         for i, n in enumerate(counts(of)):
             into[i] += n
-    lines += ["| " + " | ".join([key, *map(str, row)]) + " |" for key, row in sorted(groups.items())]
+    lines += ["| " + " | ".join([key, *map(str, row[:3])]) + " |" for key, row in sorted(groups.items())]
     failed = {}
     for of in results.values():
         for test, (kind, why) in of.items():
@@ -178,6 +193,11 @@ def page(results):
         lines += ["", "## What fails", "", "| tests | cause | first of them |", "|---:|---|---|"]
         for why, tests in sorted(failed.items(), key=lambda same: -len(same[1])):
             lines.append(f"| {len(tests)} | {why} | `{'.'.join(tests[0].split('.')[-2:])}` |")
+    if kernels:
+        lines += ["", "## Kernels of the toolkit with machine code only", "", "`tests/clients/machine_code.py --names` names each.", "",
+                  "| library | kernels | with PTX | without | most of these |", "|---|---:|---:|---:|---|"]
+        lines += [f"| {name} | {all_of_it} | {ptx} | {without} | {', '.join(f'`{group}` {n}' for group, n in groups)} |"
+                  for name, (all_of_it, ptx, without, groups) in kernels.items() if without]
     return "\n".join(lines) + "\n"
 
 
@@ -194,6 +214,7 @@ def main():
     if os.path.exists(given.kept):
         with open(given.kept) as file:
             results = json.load(file)
+    kernels = results.pop("kernels", None) or kernels_of_toolkit()
     coalesce = os.path.abspath(given.coalesce)
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ, CUDA_HOME=toolkit(folder), PYTHONPATH=HERE,
@@ -209,9 +230,9 @@ def main():
                 print(f"[{i}/{len(names)}] {waiting[done]}: {kinds.count('pass')} pass, {kinds.count('fail')} fail, "
                       f"{kinds.count('skip')} skip", flush=True)
                 with open(given.kept, "w") as file:
-                    json.dump(results, file, indent=0, sort_keys=True)
+                    json.dump(results | {"kernels": kernels}, file, indent=0, sort_keys=True)
     with open(given.out, "w") as file:
-        file.write(page(results))
+        file.write(page(results, kernels))
     return 0 if results else 1
 
 
