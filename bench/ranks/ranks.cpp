@@ -2,6 +2,7 @@
 //   ranks read FILE THREADS   bytes a second of a file in the page cache, looked at once: the floor of its sum
 //   ranks steps               with mpirun: coalesce::mpi::allreduce beside MPI_Allreduce of as many bytes
 //   ranks sums                with mpirun: the sum of the same floats over the ranks, by MPI_SUM and exactly
+//   ranks beside              one thread's sums of floats: ours, and ReproBLAS's where its header and library are
 //   ranks normal FILE GIB     writes floats of a normal distribution
 //   ranks wide FILE GIB       writes the floats of `sums`: magnitudes from 1 to 2^63
 #include <fcntl.h>
@@ -16,10 +17,19 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <random>
 #include <thread>
 #include <vector>
+
+// Built of its .ccog files, copied to .c, as they hold the C code: -I.../include, and the archive of src/binned,
+// src/binnedBLAS/{smssum,sbssum,samax,samaxm} and src/reproBLAS/{ssum,rssum}.
+#if __has_include(<reproBLAS.h>)
+extern "C" {
+#include <reproBLAS.h>
+}
+#endif
 
 namespace {
 
@@ -161,10 +171,45 @@ void sums() {
   }
 }
 
+template <class Sum>
+void print_sum(const char* method, const char* kind, const std::vector<float>& values, Sum sum) {
+  std::vector<double> seconds;
+  float result = 0;
+  for (int round = 0; round < 9; ++round) {
+    timespec begin, end;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    result = sum(values.data(), values.size());
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    seconds.push_back(static_cast<double>(end.tv_sec - begin.tv_sec) +
+                      1e-9 * static_cast<double>(end.tv_nsec - begin.tv_nsec));
+  }
+  std::uint32_t bits;
+  std::memcpy(&bits, &result, sizeof(bits));
+  std::printf(
+      "{\"what\":\"beside\",\"method\":\"%s\",\"kind\":\"%s\",\"bits\":\"%08x\",\"seconds\":%.6f,\"bytes\":%zu}\n",
+      method, kind, bits, median(seconds), values.size() * sizeof(float));
+}
+
+void beside() {
+  __int128 ignored = 0;
+  for (const auto& [kind, values] : {std::pair{"normal", normal_values()}, std::pair{"wide", wide_values(ignored)}}) {
+    print_sum("coalesce", kind, values, [](const float* x, std::size_t count) {
+      coalesce::host::exact_accumulator<float> sum;
+      sum.add(x, count, 1);
+      return sum.sum();
+    });
+#if __has_include(<reproBLAS.h>)
+    print_sum("ReproBLAS", kind, values,
+              [](const float* x, std::size_t count) { return reproBLAS_ssum(static_cast<int>(count), x, 1); });
+#endif
+  }
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   if (count == 4 && std::strcmp(words[1], "read") == 0) return read_file(words[2], std::atoi(words[3]));
+  if (count == 2 && std::strcmp(words[1], "beside") == 0) return beside(), 0;
   __int128 ignored = 0;
   if (count == 4 && std::strcmp(words[1], "normal") == 0)
     return write_file(words[2], std::atoi(words[3]), normal_values());
@@ -179,8 +224,9 @@ int main(int count, char** words) {
   } else if (count == 2 && std::strcmp(words[1], "sums") == 0) {
     sums();
   } else if (rank == 0) {
-    std::fprintf(stderr,
-                 "usage: ranks read FILE THREADS | ranks normal|wide FILE GIB | mpirun -np N ranks steps|sums\n");
+    std::fprintf(
+        stderr,
+        "usage: ranks read FILE THREADS | ranks normal|wide FILE GIB | ranks beside | mpirun -np N ranks steps|sums\n");
   }
   MPI_Finalize();
 }

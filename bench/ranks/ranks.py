@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures ranks and files on the CPU: ranks.py COALESCE RANKS_PROGRAM FOLDER [PART...] > RESULTS.jsonl, where
 RANKS_PROGRAM is ranks.cpp (mpicxx -O3 -march=native -std=c++17 -Iinclude bench/ranks/ranks.cpp). FOLDER takes a file of
-8 GiB. PART: sums, steps, normal, wide; none: all. Wants two quiet cores; COALESCE_RANKS_GIB makes the file smaller.
+8 GiB. PART: sums, beside, steps, normal, wide; none: all. Wants two quiet cores; COALESCE_RANKS_GIB makes the file smaller.
 tests/hardware/scale_page.py makes the page."""
 import json
 import os
@@ -12,7 +12,7 @@ import threading
 import time
 
 COALESCE, PROGRAM, FOLDER = map(os.path.abspath, sys.argv[1:4])
-PARTS = sys.argv[4:] or ["sums", "steps", "normal", "wide"]
+PARTS = sys.argv[4:] or ["sums", "beside", "steps", "normal", "wide"]
 GIB = int(os.environ.get("COALESCE_RANKS_GIB", "8"))
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 ROUNDS = 7
@@ -119,6 +119,8 @@ def main():
         for count in (1, 2, 4, 8, 16):
             mpirun(count, "sums")
         numpy_sum()
+    if "beside" in PARTS:
+        print(subprocess.run([PROGRAM, "beside"], stdout=subprocess.PIPE, text=True, check=True).stdout, end="", flush=True)
     if "steps" in PARTS:
         for count in (2, 4, 8):
             if count <= os.cpu_count():

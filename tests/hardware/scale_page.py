@@ -45,7 +45,7 @@ def one_rank(nccl):
             "## Addition of the ranks' accumulators on a device, us", "",
             *table(["ranks", "float", "double"], [
                 [r["ranks"], f"{r['us']:.1f}", f"{d['us']:.1f}"] for r in rows(nccl, "fold") for d in rows(nccl, "fold")
-                if r["type"] == "float" and d["type"] == "double" and r["ranks"] == d["ranks"] and r["ranks"] in (1, 64, 1024)])]
+                if r["type"] == "float" and d["type"] == "double" and r["ranks"] == d["ranks"] and r["ranks"] in (1, 1024)])]
 
 
 def several(path):
@@ -65,8 +65,17 @@ def summaries(path):
     if not all(r["same"] for r in found):
         sys.exit("error: statistics differ")
     return ["## Statistics over GPUs, us", "", "A loop on the CPU gives the same.", "",
-            *table(["floats", "GPUs", "calls", "a graph"],
-                   [[r["count"], r["ranks"], f"{r['us']:.1f}", f"{r['graph_us']:.1f}"] for r in found if r["even"]])]
+            *table(["elements", "GPUs", "calls", "a graph"],
+                   [[f"{r['count']} {r.get('type', 'float')}", r["ranks"], f"{r['us']:.1f}", f"{r['graph_us']:.1f}"] for r in found if r["even"]])]
+
+
+def started(path):
+    """What starting costs, which is within the times."""
+    found = {(r["what"], r["ranks"]): 1e3 * r["seconds"] for r in rows(path) if r["what"].startswith("start") and r.get("threads", 1) == 1}
+    if ("start of true by mpirun", 4) not in found:
+        return ""
+    return (f" Starts are within: {found['start', 1]:.0f} ms of one rank, {found['start', 4]:.0f} of four, of which {found['start of true', 4]:.0f} "
+            f"of any program; `mpirun` adds {found['start of true by mpirun', 4] / 1e3:.1f} s.")
 
 
 def cpu(path):
@@ -76,18 +85,26 @@ def cpu(path):
     if len(ours) != 1:
         sys.exit("error: bits differ")
     lines = [[count, by["MPI_SUM", count]["bits"], f"{by['MPI_SUM', count]['relative_error']:.0e}", by["coalesce", count]["bits"],
-              f"{by['coalesce', count]['relative_error']:.0e}"] for method, count in by if method == "coalesce" and count != 8]
+              f"{by['coalesce', count]['relative_error']:.0e}"] for method, count in by if method == "coalesce" and count not in (2, 8)]
     text = ["## Sums of 2^24 floats over MPI ranks", "", "MPI_SUM adds what a loop over floats gives on each rank.", "",
             *table(["ranks", "MPI_SUM", "error", "coalesce", "error"], lines)]
     for r in rows(path, "numpy"):
         text += [f"`numpy.sum` (NumPy {r['version']}) gives {r['bits']}, error {abs(r['value'] - wanted) / abs(wanted):.0e}.", ""]
-    text += ["ReproBLAS is not measured.", ""]
+    beside = {}
+    for r in rows(path, "beside"):
+        beside.setdefault(r["method"], {})[r["kind"]] = r
+    if beside:
+        if any(len({of[kind]["bits"] for of in beside.values()}) != 1 for kind in beside["coalesce"]):
+            sys.exit("error: ReproBLAS has other bits")
+        text += ["One thread's sums, GB/s of CPU time; wide: magnitudes from 1 to 2^63. The bits are equal.", "",
+                 *table(["", *beside["coalesce"]], [[name, *(f"{r['bytes'] / r['seconds'] / 1e9:.1f}" for r in of.values())]
+                                                    for name, of in beside.items()])]
     steps = rows(path, "step")
     if steps:
         text += ["## Adding accumulators over MPI ranks, us", "", "MPI_Allreduce takes the bitwise or of as many bytes.", "",
                  *table(["accumulators", "ranks", "bytes", "MPI_Allreduce", "coalesce"], [
                      [f"{r['count']} {r['type']}", r["ranks"], r["bytes"], f"{r['mpi_us']:.1f}", f"{r['us']:.1f}"]
-                     for r in steps if r["ranks"] in (2, 4) and r["count"] in (1, 16384)])]
+                     for r in steps if r["ranks"] == 4 and r["count"] in (1, 16384)])]
     files = rows(path, "file")
     if files:
         kinds = list(dict.fromkeys(r["kind"] for r in files))
@@ -97,7 +114,7 @@ def cpu(path):
             rates.setdefault(name, {})[r["kind"]] = r["bytes"] / r["seconds"] / 1e9
         text += ["## A file in the page cache on two cores, GB/s", "",
                  f"`coalesce reduce --op exact_sum` of {files[0]['bytes'] >> 30} GiB of floats, ranks x threads; reading looks at each word." +
-                 (" Wide: magnitudes from 1 to 2^63." if "wide" in kinds else ""), "",
+                 started(path), "",
                  *table(["", *kinds], [[name, *(f"{of[kind]:.1f}" for kind in kinds)] for name, of in rates.items()])]
     return text
 
