@@ -1,9 +1,8 @@
 // The rules: what accesses mean to the cells they touch. What synchronises: order.cpp.
-#include "machine/check/check.h"
-
 #include <algorithm>
 #include <cstring>
 
+#include "machine/check/atomics.h"
 #include "machine/execute/block.h"
 
 namespace coalesce::machine {
@@ -178,23 +177,6 @@ void BlockCheck::race(const Accessed& before, uint32_t lane, const Access& a, co
   check_.found(s);
 }
 
-namespace {
-
-// Two accesses that are made to meet: atomics, st.relaxed, ld.acquire ... of scopes that reach each other. volatile is
-// enough for a flag that is polled, and no way to exchange data: what such a store and an atomic leave depends on which
-// comes last, unless the atomic waits for the store.
-bool meant_to_meet(const AccessRule& a, const AccessRule& b, bool same_block) {
-  const auto real = [](const AccessRule& r, const AccessRule& other) {
-    if (r.polls) return true;
-    const bool overwritten = r.kind == Kind::atomic && other.kind == Kind::store && other.order == Order::volatile_;
-    return r.order > Order::volatile_ && (!overwritten || r.waits || r.tries);
-  };
-  const bool reach = same_block || (a.scope == Scope::device && b.scope == Scope::device);
-  return reach && is_strong(a) && is_strong(b) && (real(a, b) || real(b, a));
-}
-
-}  // namespace
-
 // Whether the last writer of a cell comes before the lane's access because of a polling load that has read what it
 // wrote (causality order: what is observed comes before what the observer does next). One that has not waited for it
 // may come first another time.
@@ -317,11 +299,7 @@ void BlockCheck::touch(const Access& a, const Target& t, uint32_t bytes) {
   // The host may change it while the kernel runs.
   if (last_->origin == Origin::host || last_->origin == Origin::managed) check_.count_change();
   if (last_->origin == Origin::heap) return;
-  for (uint64_t at = t.address, end = at + bytes; at < end;) {
-    const uint64_t here = std::min(end, (at / ByteSet::kPage + 1) * ByteSet::kPage);
-    check_.footprint().add(a.instruction, at, static_cast<uint32_t>(here - at));
-    at = here;
-  }
+  check_.footprint().add(a.instruction, t.address, bytes, last_->base, last_->size);
 }
 
 uint64_t BlockCheck::address_of(const Access& a, const Warp& w, uint32_t lane) const {
@@ -350,6 +328,7 @@ void BlockCheck::access(const Access& a, Warp& w) {
     reads_.quiet = reads_.quiet && (a.op->space == AddressSpace::global || kind == Kind::load);
   }
   swapped_.clear();
+  Met met(*this, a, w.index);
   for (uint32_t m = w.active; m; m &= m - 1) {
     Target t;
     t.lane = lowest(m);
@@ -386,8 +365,9 @@ void BlockCheck::access(const Access& a, Warp& w) {
       check_.count_change();
     }
     if (!t.cells || !races) continue;
-    t.cells->visit(t.at, a.bytes, t.epoch, check_.made,
-                   [&](Cell& cell, uint64_t at) { check_cell(cell, at, a, t, same); });
+    t.cells->visit(t.at, a.bytes, t.epoch, check_.made, [&](Cell& cell, uint64_t at) {
+      if (!met.any() || !meets_its_like(cell, at, t, met)) check_cell(cell, at, a, t, same);
+    });
     if (copies_to(*a.op)) {
       WarpState& s = warps_[w.index];
       s.copies.push_back({t.lane, s.group[t.lane], static_cast<uint32_t>(t.address), a.bytes, t.id});

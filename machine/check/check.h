@@ -228,6 +228,7 @@ class BlockCheck final : public BlockObserver {
   struct Target;  // one lane's access
   struct Lanes;
   class Known;
+  class Met;
   struct Copy {  // a cp.async that has not been waited for
     uint32_t lane, group, at, bytes;
     AccessId id;
@@ -303,6 +304,7 @@ class BlockCheck final : public BlockObserver {
 
   void check_cell(Cell& cell, uint64_t at, const Access& a, const Target& t, bool same_value);
   bool observed(const Past& past, const Target& t) const;
+  bool meets_its_like(Cell& cell, uint64_t at, const Target& t, Met& met);
   void keep_past(const Cell& cell, uint64_t at, bool reads, const Target& t);
   bool ordered(const Accessed& before, const Target& t, bool strong, uint32_t* lane) const;
   void race(const Accessed& before, uint32_t lane, const Access& a, const Target& t);

@@ -57,6 +57,12 @@ bool WarpView::all_know(uint64_t block, uint32_t warp, Clock then) const {
   return clocks && clocks->all(warp, then + 1);
 }
 
+bool WarpView::none_knows(uint64_t block, uint32_t warp, Clock then) const {
+  if (own_ || (block == block_ && warp == self_)) return false;
+  const BlockClocks* clocks = common_.known.of(block);
+  return !clocks || (clocks->lanes.empty() && clocks->warps[warp] <= then);
+}
+
 void WarpView::tell(uint32_t lane, uint32_t mask) {
   if (!rows_) {
     rows_ = std::make_unique<std::array<LaneClocks, 32>>();

@@ -49,6 +49,8 @@ class WarpView {
   bool knows(uint32_t lane, uint64_t block, uint32_t warp, uint32_t other, Clock then, bool strong) const;
   // The same of all lanes of both warps, by what a barrier or nobody has told: false may mean that it was not so quick.
   bool all_know(uint64_t block, uint32_t warp, Clock then) const;
+  // True if no lane of this warp knows an access of another warp's lanes from that clock on. False may mean the same.
+  bool none_knows(uint64_t block, uint32_t warp, Clock then) const;
   // True if the access of another lane of this warp is known.
   bool knows_lane(uint32_t lane, uint32_t other, Clock then) const {
     return (rows_ ? (*rows_)[lane][other] : whole_) > then;

@@ -15,14 +15,6 @@ uint64_t bits_of(uint64_t first, uint64_t count) {
 
 }  // namespace
 
-void ByteSet::add(uint64_t at, uint64_t bytes) {
-  for (const uint64_t end = at + bytes; at < end;) {
-    const uint64_t first = at % 64, count = std::min(64 - first, end - at);
-    words_[at / 64] |= bits_of(first, count);
-    at += count;
-  }
-}
-
 void ByteSet::remove(const ByteSet& other) {
   for (std::size_t k = 0; k < words_.size(); ++k) words_[k] &= ~other.words_[k];
 }
@@ -100,6 +92,7 @@ Footprint::Footprint(const Decoded& p) : index_(p.code.size()), program_(p) {
     s.writes = writes;
     s.strong = m.order != Order::weak && m.order != Order::relaxed;
   }
+  direct_.resize(sites_.size());
 }
 
 }  // namespace coalesce::machine

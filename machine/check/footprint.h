@@ -21,7 +21,13 @@ struct Decoded;
 class ByteSet {
  public:
   static constexpr uint64_t kPage = 4096;
-  void add(uint64_t at, uint64_t bytes);  // within the page
+  void add(uint64_t at, uint64_t bytes) {  // within the page
+    for (const uint64_t end = at + bytes; at < end;) {
+      const uint64_t bit = at % 64, count = end - at < 64 - bit ? end - at : 64 - bit;
+      words_[at / 64] |= ~uint64_t{0} >> (64 - count) << bit;
+      at += count;
+    }
+  }
   void add_all() { words_.fill(~uint64_t{0}); }
   void remove(const ByteSet& other);
   bool empty() const;
@@ -55,25 +61,30 @@ struct AccessSite {
 class Footprint {
  public:
   explicit Footprint(const Decoded& p);
-  // Accesses of lanes, one behind the other, within a page.
-  void add(uint32_t instruction, uint64_t address, uint32_t bytes) {
+  // Accesses of lanes, one behind the other. `begin`, `size`: of the allocation, if it is known.
+  void add(uint32_t instruction, uint64_t address, uint32_t bytes, uint64_t begin = 0, uint64_t size = 0) {
     const uint32_t site = index_[instruction];
-    const uint64_t page = address / ByteSet::kPage;
-    Recent& r = recent_[(site + page) * 0x9e37'79b9'7f4a'7c15u >> 56];
-    if (r.page != page || r.site != site) r = {page, site, sites_[site].page(page)};
-    r.set->add(address % ByteSet::kPage, bytes);
+    Direct& d = direct_[site];
+    if (d.sets.empty() && size != 0) {
+      d.first = begin / ByteSet::kPage;
+      d.sets.resize((begin + size - 1) / ByteSet::kPage - d.first + 1);
+    }
+    const uint64_t page = address / ByteSet::kPage, at = address % ByteSet::kPage;
+    if (page - d.first >= d.sets.size() || at + bytes > ByteSet::kPage) return sites_[site].add(address, bytes);
+    ByteSet*& set = d.sets[page - d.first];
+    if (!set) set = sites_[site].page(page);
+    set->add(at, bytes);
   }
   // The same of a bulk copy's instruction, which may do any.
   void add(uint32_t instruction, uint64_t address, uint64_t bytes, const char* what);
   std::vector<AccessSite> take() { return std::move(sites_); }
 
  private:
-  struct Recent {  // an entry of a site's pages
-    uint64_t page = ~uint64_t{0};
-    uint32_t site = 0;
-    ByteSet* set = nullptr;
+  struct Direct {  // the entries of a site's pages in the allocation that it has accessed first
+    uint64_t first = 0;
+    std::vector<ByteSet*> sets;
   };
-  std::array<Recent, 256> recent_{};
+  std::vector<Direct> direct_;   // by site
   std::vector<uint32_t> index_;  // of an instruction's site
   std::vector<AccessSite> sites_;
   const Decoded& program_;

@@ -240,4 +240,14 @@ std::vector<AccessRule> find_rules(const Decoded& p) {
   return rules;
 }
 
+bool meant_to_meet(const AccessRule& a, const AccessRule& b, bool same_block) {
+  const auto real = [](const AccessRule& r, const AccessRule& other) {
+    if (r.polls) return true;
+    const bool overwritten = r.kind == Kind::atomic && other.kind == Kind::store && other.order == Order::volatile_;
+    return r.order > Order::volatile_ && (!overwritten || r.waits || r.tries);
+  };
+  const bool reach = same_block || (a.scope == Scope::device && b.scope == Scope::device);
+  return reach && is_strong(a) && is_strong(b) && (real(a, b) || real(b, a));
+}
+
 }  // namespace coalesce::machine

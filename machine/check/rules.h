@@ -25,6 +25,11 @@ inline bool is_strong(const AccessRule& r) { return r.order != Order::weak; }
 // The half of a cp.async that writes, and is done some time before the wait for it.
 inline bool copies_to(const MemoryOp& op) { return op.is_copy && op.space == AddressSpace::shared; }
 
+// Two accesses that are made to meet: atomics, st.relaxed, ld.acquire ... of scopes that reach each other. volatile is
+// enough for a flag that is polled, and no way to exchange data: what such a store and an atomic leave depends on which
+// comes last, unless the atomic waits for the store.
+bool meant_to_meet(const AccessRule& a, const AccessRule& b, bool same_block);
+
 // A barrier that threads can go past: by the branch at the end of block `branch`, to block `after`, behind which there
 // is more to do than to exit. (Threads that leave early are no mistake.)
 struct Skip {

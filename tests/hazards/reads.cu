@@ -61,6 +61,14 @@ KERNEL(bytes_overwritten) {
   all[threadIdx.x] = static_cast<unsigned char>(sum);  // HERE: race_shared
   out[threadIdx.x] = all[threadIdx.x];
 }
+KERNEL(sum_read_by_one_that_has_added) {
+  __shared__ unsigned sum;
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) atomicAdd(&sum, 1u);
+  if (Right) __syncthreads();
+  if (threadIdx.x == 32) out[0] = static_cast<int>(sum);  // HERE: race_shared
+}
 
 // ---- global memory: two blocks
 
@@ -103,6 +111,7 @@ int main(int argc, char** argv) {
       CASE(every_third_word_overwritten, 1, 128),
       CASE(overwritten_after_readers_have_ended, 1, 64),
       CASE(bytes_overwritten, 1, 128),
+      CASE(sum_read_by_one_that_has_added, 1, 64),
       CASE(written_by_a_pointer_from_memory, 2, 32),
       {"written_by_another_parameter", {one_array<false>, one_array<true>}, false},
       CASE(variable_written, 2, 32),
