@@ -9,6 +9,22 @@
 
 namespace coalesce::machine::plain {
 
+std::byte* bytes_at(Warp& w, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes) {
+  const uint64_t window = address / kWindowSize * kWindowSize, offset = address % kWindowSize;
+  if (window == kLocalWindow)
+    if (std::byte* at = w.local.find(lane, offset, bytes)) return at;
+  if (window == kSharedWindow && offset + bytes <= w.grid->shared_bytes) return w.block->shared.data() + offset;
+  if (window == kSharedWindow && offset > kClusterOffset)
+    if (std::byte* at = w.block->cluster->find(rank_of(w.block->rank, static_cast<uint32_t>(offset)),
+                                               offset & kClusterOffset, bytes))
+      return at;
+  if (w.grid->find(address, bytes)) return reinterpret_cast<std::byte*>(address);
+  char text[96];
+  std::snprintf(text, sizeof text, "%s reads %" PRIu64 " bytes at 0x%" PRIx64 ", which is ", op.text.c_str(), bytes,
+                address);
+  throw Stop{Fault::illegal_address, text + w.grid->launch->memory->describe(address, bytes), 1u << lane, {}};
+}
+
 namespace {
 
 constexpr std::size_t kLongest = 1u << 16;  // of a string that is printed
@@ -32,21 +48,7 @@ struct Caller {
     if (!op.callee.results.empty()) std::memcpy(variable(op.callee.results[0]), &v, bytes);
   }
 
-  const std::byte* readable(uint64_t address, uint64_t bytes) const {
-    const uint64_t window = address / kWindowSize * kWindowSize, offset = address % kWindowSize;
-    if (window == kLocalWindow)
-      if (const std::byte* at = w.local.find(lane, offset, bytes)) return at;
-    if (window == kSharedWindow && offset + bytes <= w.grid->shared_bytes) return w.block->shared.data() + offset;
-    if (window == kSharedWindow && offset > kClusterOffset)
-      if (const std::byte* at = w.block->cluster->find(rank_of(w.block->rank, static_cast<uint32_t>(offset)),
-                                                       offset & kClusterOffset, bytes))
-        return at;
-    if (w.grid->find(address, bytes)) return reinterpret_cast<const std::byte*>(address);
-    char text[96];
-    std::snprintf(text, sizeof text, "%s reads %" PRIu64 " bytes at 0x%" PRIx64 ", which is ", op.text.c_str(), bytes,
-                  address);
-    throw Stop{Fault::illegal_address, text + w.grid->launch->memory->describe(address, bytes), 1u << lane, {}};
-  }
+  std::byte* readable(uint64_t address, uint64_t bytes) const { return bytes_at(w, op, lane, address, bytes); }
   std::string text(uint64_t address) const {
     if (address == 0) return "(null)";
     std::string s;
@@ -161,9 +163,7 @@ class CallerThread final : public ServiceThread {
     block = caller.w.block->number;
     thread = caller.w.index * kLanes + caller.lane;
   }
-  std::byte* at(uint64_t address, uint64_t bytes) override {
-    return const_cast<std::byte*>(caller_.readable(address, bytes));  // NOLINT: memory of the launch's
-  }
+  std::byte* at(uint64_t address, uint64_t bytes) override { return caller_.readable(address, bytes); }
   const std::byte* read(uint64_t address, uint64_t bytes) override {
     const std::vector<uint8_t>& p = caller_.w.grid->launch->parameters;
     if (address >= kParamWindow && address - kParamWindow + bytes <= p.size())
@@ -212,18 +212,19 @@ void run_service(Warp& w, Frame& f, const Op& op, uint32_t on) {
   }
 }
 
-// An instruction that is a service: three sources for each of its words, a value, what is added to it, and whether it
-// is an address in shared memory.
+uint64_t word_of(const Warp& w, const Op& op, uint32_t lane, std::size_t k) {
+  const uint64_t word = value(w, op.in[3 * k], lane) + value(w, op.in[3 * k + 1], lane);
+  return value(w, op.in[3 * k + 2], lane) ? (word & 0xffffffff) + kSharedWindow : word;
+}
+
+// An instruction that is a service.
 void run_words(Warp& w, Frame& f, const Op& op, uint32_t on) {
   const Service& service = *find_service(op.text);
   for (uint32_t l = 0; l < kLanes; ++l) {
     if (!(on >> l & 1)) continue;
     const Caller c{w, f, op, l};
     std::array<uint64_t, kMostServiceWords> words{};
-    for (std::size_t k = 0; 3 * k < op.in.size() && k < words.size(); ++k) {
-      words[k] = value(w, op.in[3 * k], l) + value(w, op.in[3 * k + 1], l);
-      if (value(w, op.in[3 * k + 2], l)) words[k] = (words[k] & 0xffffffff) + kSharedWindow;
-    }
+    for (std::size_t k = 0; 3 * k < op.in.size() && k < words.size(); ++k) words[k] = word_of(w, op, l, k);
     CallerThread thread(c);
     service.run(thread, words.data());
   }

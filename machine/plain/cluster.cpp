@@ -1,4 +1,4 @@
-// Clusters of blocks, bulk copies and asynchronous stores.
+// Clusters of blocks and copies of tensors.
 #include "machine/isa/service.h"
 #include "machine/plain/decoder.h"
 #include "machine/plain/run.h"
@@ -66,53 +66,6 @@ void Decoder::word(uint64_t v) {
   for (const uint64_t k : {v, uint64_t{0}, uint64_t{0}}) op_->in.push_back(constant(k));
 }
 
-void Decoder::bulk_copy() {
-  if (has("tensor")) return tensor_copy();
-  if (has("commit_group") || has("wait_group") || has("prefetch")) return nothing();
-  BulkForm form;
-  std::vector<std::string_view> spaces;
-  bool typed = false;
-  const bool reduces = has("reduce"), objects = has("mbarrier::complete_tx::bytes"), group = has("bulk_group"),
-             policy = has("L2::cache_hint");
-  form.multicast = has("multicast::cluster");
-  form.masked = has("cp_mask");
-  for (std::string_view w : words_->rest) {
-    bool known = w.starts_with("shared::") || w == "global";
-    if (known) spaces.push_back(w);
-    for (std::string_view k : {"reduce", "async", "bulk", "noftz", "mbarrier::complete_tx::bytes", "bulk_group",
-                               "L2::cache_hint", "multicast::cluster", "cp_mask"})
-      known = known || w == k;
-    if (known) continue;
-    if (!reduces) return unknown();
-    if (form.op == BulkOp::copy && form.op_from(w)) continue;
-    if (!form.type_from(w)) return unknown();
-    typed = true;
-  }
-  if (spaces.size() != 2 || objects == group) return unknown();
-  const bool to_shared = spaces[0] != "global", from_shared = spaces[1] != "global";
-  std::size_t at = objects ? 4 : 3;
-  if (objects != to_shared || (group && !from_shared) || reduces != (typed && form.op != BulkOp::copy) ||
-      !form.valid() || (form.multicast && (from_shared || reduces)) ||
-      operands() != at + form.multicast + policy + form.masked)
-    return unknown();
-  word(operand(0), to_shared);
-  word(operand(1), from_shared);
-  word(operand(2), false);
-  if (objects)
-    word(operand(3), true);
-  else
-    word(uint64_t{0});
-  if (form.multicast)
-    word(operand(at), false);
-  else if (form.masked)
-    word(operand(at + policy), false);
-  else
-    word(uint64_t{0});
-  word(form.word());
-  op_->text = reduces ? kBulkReduce : kBulkCopy;
-  op_->run = run_words;
-}
-
 void Decoder::tensor_copy() {
   TensorForm form;
   if (!form.from(words_->rest) || operands() != form.operands()) return unknown();
@@ -152,41 +105,6 @@ void Decoder::tensor_copy() {
     else
       word(uint64_t{0});
   op_->text = form.op == BulkOp::copy ? kTensorCopy : kTensorReduce;
-  op_->run = run_words;
-}
-
-void Decoder::store_async() {
-  const bool reduces = words_->opcode == "red";
-  BulkForm form;
-  bool typed = false;
-  for (std::string_view w : words_->rest) {
-    bool known = false;
-    for (std::string_view k :
-         {"async", "shared::cluster", "mbarrier::complete_tx::bytes", "weak", "relaxed", "cluster"})
-      known = known || w == k;
-    if (known) continue;
-    if (!reduces && (w == "v2" || w == "v4"))
-      form.count = static_cast<uint8_t>(w[1] - '0');
-    else if (!(reduces && form.op == BulkOp::copy && form.op_from(w)) && !form.type_from(w))
-      return unknown();
-    else
-      typed = typed || form.op == BulkOp::copy || w.size() == 3;
-  }
-  const bool vector = form.count > 1;
-  const ptx::Operand& what = operand(1);
-  if (operands() != 3 || !has("mbarrier::complete_tx::bytes") || !typed || form.width() < 4 || !form.valid() ||
-      reduces == (form.op == BulkOp::copy) || (what.kind == ptx::Operand::Kind::vector) != vector ||
-      (vector && what.elements.size() != form.count))
-    return unknown();
-  word(operand(0), true);
-  word(operand(2), true);
-  word(form.word());
-  for (uint8_t k = 0; k < form.count; ++k) {
-    op_->in.push_back(source(vector ? what.elements[k] : what, static_cast<uint8_t>(form.width())));
-    op_->in.push_back(constant(0));
-    op_->in.push_back(constant(0));
-  }
-  op_->text = kStoreAsync;
   op_->run = run_words;
 }
 

@@ -70,9 +70,11 @@ class Decoder {
   void map_address();
   void cluster_rank_of();
   void cluster_barrier();
-  void bulk_copy();
   void tensor_copy();
+  // bulk.cpp
+  void bulk_copy();
   void store_async();
+  bool element();
   void word(const ptx::Operand& o, bool shared);
   void word(uint64_t value);
   void fragment(const ptx::Operand& o, uint8_t bytes, bool results);

@@ -221,6 +221,14 @@ void run_match(Warp&, Frame&, const Op&, uint32_t on);
 void run_redux(Warp&, Frame&, const Op&, uint32_t on);
 void run_elect(Warp&, Frame&, const Op&, uint32_t on);
 void run_texture(Warp&, Frame&, const Op&, uint32_t on);
+// The bits of one element in memory after an atomic operation with `a` (cas: with `a` and `b`).
+uint64_t updated(const MemoryForm& form, Space space, uint64_t old, uint64_t a, uint64_t b);
+// `bytes` at a generic address that this lane may use; a fault where it may not.
+std::byte* bytes_at(Warp& w, const Op& op, uint32_t lane, uint64_t address, uint64_t bytes);
+// Word `k` of an instruction that is described by words: three sources each, a value, what is added to it, and whether
+// it is an address in shared memory.
+uint64_t word_of(const Warp& w, const Op& op, uint32_t lane, std::size_t k);
+void run_bulk(Warp&, Frame&, const Op&, uint32_t on);  // bulk.cpp
 // The mbarrier object after an arrival and its kin (mbarrier.cpp).
 uint64_t mbarrier_result(Arithmetic what, uint64_t old, uint64_t operand);
 void run_mbarrier(Warp&, Frame&, const Op&, uint32_t on);
