@@ -13,7 +13,7 @@ constexpr int kMostSteps = 16;  // of one address, followed back
 
 // The operations that addresses are made of. The last four are not followed as sums are (32-bit sums wrap, those of
 // `widen` and `convert` do not); ptxas knows of low bits that they keep 0.
-enum class Term {
+enum class SumTerm {
   none,
   copy,
   add,
@@ -29,41 +29,41 @@ enum class Term {
   choose
 };
 
-Term term_of(const PureOp& row) {
+SumTerm term_of(const PureOp& row) {
   const isa::Operation& op = row.operation;
   if (op.opcode == isa::Opcode::cvt && !op.modified && op.rounding == isa::Rounding::none && is_integer(op.type) &&
       is_integer(op.to) && bits_of(op.type) >= 32 && bits_of(op.to) >= 32)
-    return Term::convert;
+    return SumTerm::convert;
   if (op.modified || op.rounding != isa::Rounding::none || op.to != isa::Type::none || !is_integer(op.type) ||
       bits_of(op.type) < 32)
-    return Term::none;
-  const auto product = [&](Term low, Term wide) {
-    return op.product == isa::Product::lo ? low : op.product == isa::Product::wide ? wide : Term::none;
+    return SumTerm::none;
+  const auto product = [&](SumTerm low, SumTerm wide) {
+    return op.product == isa::Product::lo ? low : op.product == isa::Product::wide ? wide : SumTerm::none;
   };
   switch (op.opcode) {
     case isa::Opcode::mov:
-      return Term::copy;
+      return SumTerm::copy;
     case isa::Opcode::add:
-      return Term::add;
+      return SumTerm::add;
     case isa::Opcode::sub:
-      return Term::subtract;
+      return SumTerm::subtract;
     case isa::Opcode::or_:
-      return Term::either;
+      return SumTerm::either;
     case isa::Opcode::shl:
-      return Term::shift;
+      return SumTerm::shift;
     case isa::Opcode::and_:
-      return Term::mask;
+      return SumTerm::mask;
     case isa::Opcode::neg:
-      return Term::negate;
+      return SumTerm::negate;
     case isa::Opcode::xor_:
     case isa::Opcode::selp:
-      return Term::choose;
+      return SumTerm::choose;
     case isa::Opcode::mul:
-      return product(Term::multiply, Term::widen);
+      return product(SumTerm::multiply, SumTerm::widen);
     case isa::Opcode::mad:
-      return product(Term::multiply_add, Term::none);
+      return product(SumTerm::multiply_add, SumTerm::none);
     default:
-      return Term::none;
+      return SumTerm::none;
   }
 }
 
@@ -97,23 +97,23 @@ uint32_t Addresses::zero_bits(const Instruction& i) const {
   if (i.kind != Kind::pure) return 0;
   const auto of = [&](std::size_t k) { return zero_bits(i.sources[k]); };
   switch (term_of(*i.pure)) {
-    case Term::copy:
-    case Term::convert:
-    case Term::negate:
+    case SumTerm::copy:
+    case SumTerm::convert:
+    case SumTerm::negate:
       return of(0);
-    case Term::add:
-    case Term::subtract:
-    case Term::either:
-    case Term::choose:
+    case SumTerm::add:
+    case SumTerm::subtract:
+    case SumTerm::either:
+    case SumTerm::choose:
       return std::min(of(0), of(1));
-    case Term::mask:
+    case SumTerm::mask:
       return std::max(of(0), of(1));
-    case Term::shift:
+    case SumTerm::shift:
       return i.sources[1].is_constant() ? of(0) + static_cast<uint32_t>(i.sources[1].bits & 63) : of(0);
-    case Term::multiply:
-    case Term::widen:
+    case SumTerm::multiply:
+    case SumTerm::widen:
       return of(0) + of(1);
-    case Term::multiply_add:
+    case SumTerm::multiply_add:
       return std::min(of(0) + of(1), of(2));
     default:
       return 0;
@@ -188,26 +188,26 @@ void Addresses::add(AddressSum& sum, const Value& value, int64_t times, int dept
   // 32-bit constants are kept as unsigned numbers; addresses are sums modulo 2^32.
   const auto number = [](const Value& v) { return static_cast<int64_t>(static_cast<int32_t>(v.bits)); };
   switch (term_of(*i->pure)) {
-    case Term::copy:
+    case SumTerm::copy:
       return add(sum, a, times, depth - 1);
-    case Term::add:
+    case SumTerm::add:
       add(sum, a, times, depth - 1);
       return add(sum, b, times, depth - 1);
-    case Term::subtract:
+    case SumTerm::subtract:
       add(sum, a, times, depth - 1);
       return add(sum, b, -times, depth - 1);
-    case Term::either:  // of bits that the other operand has not: an addition
+    case SumTerm::either:  // of bits that the other operand has not: an addition
       if (!b.is_constant() || zero_bits(a) >= 32 || b.bits >> zero_bits(a)) return leaf();
       add(sum, a, times, depth - 1);
       return add(sum, b, times, depth - 1);
-    case Term::shift:
+    case SumTerm::shift:
       if (!b.is_constant() || b.bits > 16) return leaf();
       return add(sum, a, times << b.bits, depth - 1);
-    case Term::multiply:
+    case SumTerm::multiply:
       if (b.is_constant()) return add(sum, a, times * number(b), depth - 1);
       if (a.is_constant()) return add(sum, b, times * number(a), depth - 1);
       return leaf();
-    case Term::multiply_add:
+    case SumTerm::multiply_add:
       if (!b.is_constant()) return leaf();
       add(sum, a, times * number(b), depth - 1);
       return add(sum, i->sources[2], times, depth - 1);
