@@ -21,6 +21,7 @@ import tempfile
 sys.dont_write_bytecode = True
 from common import ROOT, run
 from pages import WIDTH, head, table
+from time_causes import CAUSES
 from time_judge import cause, dram_off, factor, is_long, judged, ladders, percent, quantile, spearman
 from time_others import OTHERS
 
@@ -133,16 +134,15 @@ def misses(rows, most=40):
                  key=lambda r: -r[0])
     if not off:
         return ""
-    by_cause = collections.Counter(cause(m, e) for _, m, e in off)
     seen, lines = {}, []
     for f, m, e in off:
-        key = (m["program"], m["kernel"].split("<")[0], cause(m, e))
+        kernel = m["kernel"].split("<")[0]
+        key = (m["program"], kernel, CAUSES.get((m["program"], kernel)) or cause(m, e))
         seen.setdefault(key, []).append((f, m, e))
     for (program, kernel, why), group in list(seen.items())[:most]:
         f, m, e = group[0]
         lines.append([program, f"`{kernel[:36]}`", len(group), f"{m['us']:.1f}", f"{e['us']:.1f}", f"{f:.1f}", why])
-    return ("\n## Misses of more than 1.5\n\n" + table(["cause", "launches"], by_cause.most_common())
-            + "\nThe worst launch of each kernel:\n\n"
+    return ("\n## Misses of more than 1.5\n\nThe worst launch of each kernel, and the cause: as its source says, where `gpu/time_causes.py` names it.\n\n"
             + table(["program", "kernel", "launches", "measured, us", "estimated, us", "factor", "cause"], lines, False)
             + (f"\n{len(seen) - most} further kernels are in [time.json](time.json).\n" if len(seen) > most else ""))
 
@@ -208,8 +208,8 @@ def page(truth, rows, without, where):
             + "- **Repeat:** `gpu/time_page.py --programs FOLDER`; the programs are built with `nvcc -cudart shared -O3 -gencode "
             "arch=compute_90,code=[sm_90,compute_90]`. `--again` writes the page from [time.json](time.json).\n\n"
             "![Estimated against measured](time.svg)\n\n" + accuracy(rows) + "\n" + goals(rows)
-            + "\n\"Bound by\" is compared with Nsight's section Speed of Light: the busiest of SM, L1, L2 and DRAM, or latency if none reaches 60 %. "
-            "Latency, atomics and the launch itself count as one there.\n"
+            + "\n\"Bound by\" is compared with Nsight's section Speed of Light: the busier of SM and memory, and of memory the unit whose share memory's is; "
+            "latency if none reaches 60 %. Latency, atomics and the launch itself count as one there.\n"
             + misses(rows)
             + "\n## What others publish\n\nOther programs, other GPUs and other measures of error, so the figures cannot be compared one to one.\n\n"
             + table(["tool", "error", "speed", "source"], OTHERS, False))
