@@ -108,7 +108,8 @@ double Player::access(WarpState& w, const Costs::Entry& e, double at) {
     switch (TraceWord::kind(head)) {
       case TraceKind::shared: {
         if (count > 0) {
-          there = std::max(there, loop_on_shared(w, k, m, at));
+          // The warp goes round, whether or not it needs the result.
+          w.time = there = std::max(there, loop_on_shared(w, k, m, at));
           break;
         }
         const double length = i.kind == Kind::atomic ? passes / l_.atom_shared.value : passes / l_.lsu.value;

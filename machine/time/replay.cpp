@@ -107,8 +107,8 @@ void Player::issue(WarpState& w, const Costs::Entry& e, double at) {
     if (costs_.pipe_rate[pipe] < l_.issue.value)
       at = pipes_[pipe].take(at, (e.cost.held > 0 ? static_cast<double>(e.cost.held) : slots) / costs_.pipe_rate[pipe]);
     there = at + static_cast<double>(e.cost.latency);
-    if (e.cost.pipe == Pipe::memory) there = access(w, e, at);
     w.time = at + slots;
+    if (e.cost.pipe == Pipe::memory) there = access(w, e, at);
     const Instruction& i = p_.code[e.instruction];
     if (i.kind == Kind::nothing && static_cast<Nothing>(i.mode) == Nothing::device_fence) w.time = there;
   }

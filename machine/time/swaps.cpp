@@ -30,10 +30,26 @@ bool is_swap(const Decoded& p, const Instruction& i) {
   return !m.address.is_reg() || p.registers[m.address.reg].lanes <= LaneClass::warp_uniform;
 }
 
+// For each register the one that it is a copy of, through any number of moves; itself where it is none.
+std::vector<uint32_t> origins(const Decoded& p) {
+  std::vector<uint32_t> of(p.registers.size());
+  for (uint32_t r = 0; r < of.size(); ++r) of[r] = r;
+  for (const Instruction& i : p.code) {
+    if (i.kind != Kind::pure || !i.pure || i.pure->operation.opcode != isa::Opcode::mov || i.results[0] == kNone)
+      continue;
+    if (i.sources[0].is_reg()) of[i.results[0]] = of[i.sources[0].reg];
+  }
+  return of;
+}
+
 }  // namespace
 
 std::vector<bool> find_swaps(const Decoded& p) {
   std::vector<bool> found(p.code.size());
+  const std::vector<uint32_t> of = origins(p);
+  const auto same = [&](const Value& a, const Value& b) {
+    return a.is_reg() && b.is_reg() ? of[a.reg] == of[b.reg] : a.kind == b.kind && a.bits == b.bits;
+  };
   for (uint32_t b = 0; b < p.blocks.size(); ++b)
     for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k) {
       if (!is_swap(p, p.code[k]) || !loops(p, b)) continue;
@@ -42,9 +58,7 @@ std::vector<bool> find_swaps(const Decoded& p) {
       for (uint32_t l = 0; l < p.code.size(); ++l) {
         if (p.code[l].kind != Kind::load) continue;
         const MemoryOp& load = p.memory[p.code[l].memory];
-        if (load.offset == swap.offset && load.address.kind == swap.address.kind &&
-            load.address.reg == swap.address.reg && load.address.bits == swap.address.bits)
-          found[l] = true;
+        if (load.offset == swap.offset && same(load.address, swap.address)) found[l] = true;
       }
     }
   return found;

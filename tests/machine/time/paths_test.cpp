@@ -151,11 +151,10 @@ TEST(Paths, StoresThatFollowOneOnTheOtherAreJoined) {
 // Sums of real numbers in shared memory are loops: lanes on one word take turns.
 TEST(Paths, SumsOfRealNumbersInSharedMemoryTakeTurns) {
   constexpr int kTimes = 50;
-  const auto sums = [](const char* apart) {
+  const auto sums = [](const char* apart, const char* sum = "atom.shared.add.f32 %f1, [%r3], %f1;\n") {
     return without_launch(run(std::string(".shared .align 4 .b8 own[128];\n.reg .b32 %r<4>; .reg .f32 %f<3>;\n") +
                                   "mov.u32 %r1, %tid.x;\nmov.u32 %r2, own;\nmad.lo.u32 %r3, %r1, " + apart +
-                                  ", %r2;\nmov.f32 %f1, 0f3F800000;\n" +
-                                  chain("atom.shared.add.f32 %f1, [%r3], %f1;\n", kTimes),
+                                  ", %r2;\nmov.f32 %f1, 0f3F800000;\n" + chain(sum, kTimes),
                               1, 32, 64));
   };
   const double turn = us_of(kTimes * limits().loop_shared.value);
@@ -212,7 +211,8 @@ TEST(Paths, SwapsThatHardlyHappenOnTheMachineHaveNoEstimate) {
   const auto least = [](const char* place) {
     return run(std::string(".reg .b32 %r<6>; .reg .b64 %rd<4>; .reg .pred %p<3>;\nld.param.u64 %rd1, [p];\n") +
                    "mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, " + place +
-                   ";\nadd.s64 %rd1, %rd1, %rd2;\nld.global.u32 %r2, [%rd1];\nL:\nsetp.ge.u32 %p1, %r1, %r2;\n@%p1 bra "
+                   ";\nadd.s64 %rd3, %rd1, %rd2;\nld.u32 %r2, [%rd3];\ncvta.to.global.u64 %rd1, %rd3;\nL:\nsetp.ge.u32 "
+                   "%p1, %r1, %r2;\n@%p1 bra "
                    "E;\nmov.u32 %r4, %r2;\natom.global.cas.b32 %r2, [%rd1], %r4, %r1;\nsetp.ne.u32 %p2, %r2, %r4;\n"
                    "@%p2 bra L;\nE:\n",
                4, 64, 4096)
