@@ -111,6 +111,13 @@ CUresult current_context() {
   });
 }
 
+CUresult without_context() {
+  return with_driver([](Driver& d) {
+    if (!runtime().has_machine()) d.made_machine = true;
+    return CUDA_SUCCESS;
+  });
+}
+
 COALESCE_API CUresult cuInit(unsigned flags) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   if (runtime().device() == nullptr) return CUDA_ERROR_NO_DEVICE;

@@ -16,6 +16,9 @@ CUresult initialised();
 // CUDA_ERROR_CONTEXT_IS_DESTROYED where a call that needs one cannot go on.
 CUresult current_context();
 
+// CUDA_SUCCESS after cuInit, for calls that use the machine and need no current context: places and handles of memory.
+CUresult without_context();
+
 // The allocation at this address ends with the current context, if that is one that the program has made.
 void belongs_to_context(CUdeviceptr address);
 

@@ -65,7 +65,9 @@ bool is_multiple(uint64_t value) { return value != 0 && value % kGranularity == 
 
 template <typename Body>
 CUresult with(Body&& body) {
-  return in_context([&] { return call([&](Runtime& r) { return body(r, held<Virtual>()); }); });
+  const CUresult ready = without_context();
+  if (ready != CUDA_SUCCESS) return ready;
+  return quietly([&] { return call([&](Runtime& r) { return body(r, held<Virtual>()); }); });
 }
 
 // Calls `body` for each mapping in [address, address + bytes), which has to be made of whole mappings.

@@ -127,6 +127,17 @@ TEST_F(Driver, AContextOfItsOwnFreesItsMemory) {
   EXPECT_EQ(cuMemFree_v2(kept), CUDA_SUCCESS);
 }
 
+// As NVIDIA's sample memMapIPCDrv does.
+TEST_F(Driver, PlacesOfMemoryNeedNoContext) {
+  CUcontext own = nullptr;
+  ASSERT_EQ(cuCtxCreate_v2(&own, 0, 0), CUDA_SUCCESS);
+  std::thread([&] { EXPECT_EQ(cuCtxDestroy_v2(own), CUDA_SUCCESS); }).join();
+  CUdeviceptr place = 0, memory = 0;
+  EXPECT_EQ(cuMemAlloc_v2(&memory, 4), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  EXPECT_EQ(cuMemAddressReserve(&place, 2 << 20, 0, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemAddressFree(place, 2 << 20), CUDA_SUCCESS);
+}
+
 TEST_F(Driver, FirstFormsOfFunctionsOfHandles) {  // LLVM's OpenMP plug-in asks for them
   cudaEvent_t event = nullptr;
   cudaStream_t stream = nullptr;
