@@ -14,8 +14,8 @@ namespace {
 constexpr uint64_t kTail = uint64_t{1} << 56, kFire = uint64_t{2} << 56, kSibling = uint64_t{3} << 56;
 // The most that one run of a graph may launch, as CUDA documents: by fire and forget; in its tail.
 constexpr uint32_t kMostFired = 120, kMostInTail = 255;
-// cudaGraphInstantiateResult's value for a node that the device cannot run.
-constexpr int kNodeNotSupported = 3;
+// cudaGraphInstantiateResult's values: for a graph without nodes, for a node that the device cannot run.
+constexpr int kNoNodes = 1, kNodeNotSupported = 3;
 
 struct Asked {
   std::shared_ptr<GraphExec> exec;
@@ -112,6 +112,7 @@ cudaError_t run_fired(RunNodes run_nodes) {
 }
 
 int refusal_of_device(const Graph& graph) {
+  if (graph.nodes.empty()) return kNoNodes;
   for (const auto& node : graph.nodes) {
     const NodeType type = node->type();
     if (type != NodeType::kernel && type != NodeType::copy && type != NodeType::fill && type != NodeType::child)

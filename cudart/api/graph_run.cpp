@@ -32,7 +32,7 @@ cudaError_t instantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long l
     made->order = order_of(*made->graph);
     made->flags = flags;
     if (made->order.empty() && !made->graph->nodes.empty()) return cudaErrorInvalidValue;
-    if ((flags & kDeviceLaunch) != 0 && (result = refusal_of_device(*made->graph)) != 0) return cudaErrorNotSupported;
+    if ((flags & kDeviceLaunch) != 0 && (result = refusal_of_device(*made->graph)) != 0) return cudaErrorInvalidValue;
     made->uploaded = (flags & kUpload) != 0;
     *out = made.get();
     execs()[*out] = std::move(made);
