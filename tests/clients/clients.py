@@ -145,7 +145,7 @@ def kernels_of_toolkit():
     for name in ("curand", "nccl", "cublas", "cublasLt"):
         for path in glob.glob(os.path.join(cuda_home(), "lib*", f"lib{name}.so"))[:1]:
             one = machine_code.summary(path)
-            found[name] = [one["kernels"], one["ptx"], len(one["names"]), one["groups"][:3]]
+            found[name] = [one["kernels"], one["ptx"], len(one["names"]), one["groups"][:2]]
     return found
 
 

@@ -97,7 +97,7 @@ def cpu(path):
         if any(len({of[kind]["bits"] for of in beside.values()}) != 1 for kind in beside["coalesce"]):
             sys.exit("error: ReproBLAS has other bits")
         cpu_of = beside["coalesce"]["normal"].get("cpu")
-        text += [f"One thread{' of an ' + cpu_of if cpu_of else ''}, GB/s of CPU time; the bits are equal.", "",
+        text += [f"One thread{' of an ' + cpu_of if cpu_of else ''}, GB/s of CPU time, equal bits.", "",
                  *table(["", *beside["coalesce"]], [[name, *(f"{r['bytes'] / r['seconds'] / 1e9:.1f}" for r in of.values())]
                                                     for name, of in beside.items()])]
     steps = rows(path, "step")
@@ -114,7 +114,7 @@ def cpu(path):
             name = f"sum, {r['ranks']} x {r['threads']}" if r["what"] == "file" else f"reading, 1 x {r['threads']}"
             rates.setdefault(name, {})[r["kind"]] = r["bytes"] / r["seconds"] / 1e9
         text += ["## A file in the page cache on two cores, GB/s", "",
-                 f"`coalesce reduce --op exact_sum` of {files[0]['bytes'] >> 30} GiB of floats, ranks x threads." +
+                 f"`coalesce reduce --op exact_sum` of {files[0]['bytes'] >> 30} GiB floats, ranks x threads." +
                  started(path), "",
                  *table(["", *kinds], [[name, *(f"{of[kind]:.1f}" for kind in kinds)] for name, of in rates.items()])]
     return text
