@@ -24,6 +24,7 @@ while read -r name n; do
   file=$root/$name.cu
   rm -f "$work"/*
   "$coalesce" run -q --compiler clang --threads 1 "$file" --n "$n" >/dev/null 2>&1 || true # compiles, native code, too
+  "$coalesce" check -q --compiler clang "$file" --n 256 >/dev/null 2>&1 || true
   for ((k = 0; k < ${ROUNDS:-3}; ++k)); do
     measure native "$coalesce" run -q --compiler clang --threads 1 "$file" --n "$n"
     measure interpreter "$coalesce" run -q --compiler clang --engine interpreter --threads 1 "$file" --n "$n"
@@ -38,5 +39,6 @@ lab/reduce/reduce 4000000
 lab/transpose/transpose 2048
 lab/matmul/matmul 256
 lab/matmul/matmul 512
+lab/matmul/matmul 1024
 bench/histogram 16777216
 EOF
