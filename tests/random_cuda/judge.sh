@@ -3,6 +3,7 @@
 #   judge.sh compile DIR   compiles sources into DIR; needs nvcc and g++, no GPU, and takes up again what was broken off
 #   judge.sh run DIR OUT   runs what lies in DIR; writes OUT/differences and OUT/sums.gz (a line for each program:
 #                          seed, sum of what the host computed)
+#   judge.sh reduce DIR OUT SEED WAY   makes a program that fails small: OUT/seed...cu; WAY is nvcc-O3, nvcc-O1 or nvcc-G
 # Variables: FIRST seed, PROGRAMS, PER source, JOBS at once, GPUS to use, SLOTS programs at once on a GPU,
 # SECONDS_LEFT after which no further source is begun.
 set -u
@@ -45,11 +46,25 @@ run() {  # the given program, its GPU by the given number
   sed "s|^|$kind: |" "$out"
 }
 
+as_coalesce() {  # what `coalesce run -q ... --compiler nvcc -X FLAG... FILE.cu [SEED]` does, on the GPU
+  local flags=() file=
+  while [ $# -gt 0 ]; do
+    case $1 in -X) flags+=("$2"); shift ;; -X*) flags+=("${1#-X}") ;; *.cu) file=$1; shift; break ;; esac
+    shift
+  done
+  nvcc -std=c++17 -arch=native "${flags[@]}" "$file" -o "${file%.cu}.run" > /dev/null || { echo "$file does not compile" >&2; return 2; }
+  timeout 30 "${file%.cu}.run" "$@"
+}
+
+generator() {
+  mkdir -p "$DIR"
+  g++ -std=c++20 -O1 -I"$ROOT" -DCOALESCE_BINARY_DIR='"/tmp"' -DCOALESCE_SOURCE_DIR="\"$ROOT\"" "$ROOT"/tests/random_cuda/*.cpp -o "$DIR/random_cuda" -pthread
+}
+
 export -f compile run
 case $MODE in
 compile)
-  mkdir -p "$DIR"
-  g++ -std=c++20 -O1 -I"$ROOT" -DCOALESCE_BINARY_DIR='"/tmp"' -DCOALESCE_SOURCE_DIR="\"$ROOT\"" "$ROOT"/tests/random_cuda/*.cpp -o "$DIR/random_cuda" -pthread || exit 1
+  generator || exit 1
   seq 0 $(((PROGRAMS + PER - 1) / PER - 1)) | xargs -P "$JOBS" -I{} bash -c 'compile {}'
   rm -f "$DIR/random_cuda" ;;
 run)
@@ -62,5 +77,9 @@ run)
     " skipped sources: $(grep -c skipped "$OUT/differences")  seconds: $(($(date +%s) - START))"
   head -50 "$OUT/differences"
   rm -rf "$OUT/all" "$WORK" ;;
-*) sed -n '2,9s/^# //p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+reduce)
+  generator && printf '#!/bin/sh\nexec bash %q as_coalesce - "$@"\n' "$(readlink -f -- "${BASH_SOURCE[0]}")" > "$DIR/command" && chmod +x "$DIR/command" &&
+    "$DIR/random_cuda" --seeds "$4,1" --compilations "$5" --engines gpu --scratch "$DIR" --command "$DIR/command" --kept "$OUT" ;;
+as_coalesce) as_coalesce "${@:3}" ;;
+*) sed -n '2,10s/^# //p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac

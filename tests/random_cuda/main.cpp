@@ -1,9 +1,10 @@
 // random_cuda: makes random CUDA programs, runs them on the machine, and reduces those that fail.
 //   random_cuda --seeds 1,200 [--compilations clang-O0,nvcc-O3] [--engines interpreter,native] [--jobs 2]
-//               [--per-source 20] [--kept FOLDER] [--time SECONDS] [--need-coverage]
+//               [--per-source 20] [--kept FOLDER] [--time SECONDS] [--need-coverage] [--command COMMAND]
 //   random_cuda --seeds 1,20 --print            the source alone
 // Each source is compiled in one of the ways, in turn, or with --all-ways in each; what it prints is run by all
-// engines. Exit code: 0 all is right, 1 some program fails, 2 wrong usage.
+// engines. COMMAND takes the arguments of `coalesce` in its place: judge.sh's reduces what fails on a GPU. Exit code: 0
+// all is right, 1 some program fails, 2 wrong usage.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -204,6 +205,8 @@ int main_with(int argc, char** argv) {
       o.kept = value;
     } else if (option == "--time") {
       o.seconds = std::stod(value);
+    } else if (option == "--command") {
+      o.paths.command = value;
     } else if (option == "--include") {
       o.paths.include = value;
     } else if (option == "--scratch") {
