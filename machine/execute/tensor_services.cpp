@@ -40,6 +40,9 @@ TensorMap map_of(T& t, const Words& w) {
   std::memcpy(&m, t.read(w.map, sizeof m), sizeof m);
   if (!m.valid())
     t.fail("a copy by a tensor map that neither cuTensorMapEncodeTiled nor cuTensorMapEncodeIm2col has made");
+  if (m.changed)
+    if (const std::string wrong = wrong_with(m); !wrong.empty())
+      t.fail("a copy by a tensor map that tensormap.replace has made wrong: " + wrong);
   if (m.rank != w.form.rank)
     t.fail("a copy in " + std::to_string(w.form.rank) + " dimensions by the map of a tensor that has " +
            std::to_string(m.rank));
@@ -235,8 +238,29 @@ uint64_t tensor(T& t, A a) {
   return 0;
 }
 
+uint64_t change(T& t, A a) {
+  TensorMap m;
+  need_multiple(t, a[0], 64, "a tensor map at");
+  std::byte* const at = t.at(a[0], sizeof m);
+  std::memcpy(&m, at, sizeof m);
+  if (!m.valid()) t.fail("tensormap.replace of what is no tensor map: cuTensorMapEncodeTiled has not made it");
+  const std::string wrong = change_tensor(m, static_cast<TensorField>(a[1]), a[2], a[3]);
+  if (!wrong.empty()) t.fail("tensormap.replace " + wrong);
+  std::memcpy(at, &m, sizeof m);
+  return 0;
+}
+
+uint64_t publish(T& t, A a) {
+  for (const uint64_t address : {a[0], a[1]}) need_multiple(t, address, 64, "a tensor map at");
+  std::memmove(t.at(a[0], sizeof(TensorMap)), t.at(a[1], sizeof(TensorMap)), sizeof(TensorMap));
+  t.touch(a[0], sizeof(TensorMap));
+  return 0;
+}
+
 constexpr Service kTensorServices[] = {{kTensorCopy, "8888888888888", '0', false, tensor},
-                                       {kTensorReduce, "8888888888888", '0', true, tensor}};
+                                       {kTensorReduce, "8888888888888", '0', true, tensor},
+                                       {kTensorChange, "8888", '0', false, change},
+                                       {kTensorPublish, "88", '0', false, publish}};
 
 }  // namespace
 

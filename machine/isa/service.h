@@ -133,6 +133,8 @@ struct BulkForm {
 };
 
 // The tile in shared memory, the tensor map, the mbarrier object or 0, a mask, a TensorForm, 5 coordinates, 3 offsets.
+// tensormap: the description, a TensorField, which one, the value; to and from, of 128 bytes.
+inline constexpr std::string_view kTensorChange = "tensormap.replace", kTensorPublish = "tensormap.cp_fenceproxy";
 inline constexpr std::string_view kTensorCopy = "cp.async.bulk.tensor", kTensorReduce = "cp.reduce.async.bulk.tensor";
 
 enum class TensorAction : uint8_t { load, store, prefetch };

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace coalesce::machine {
 
@@ -28,7 +30,8 @@ struct TensorMap {
   // im2col: where the pixels of a box begin and end, relative to the tensor's first and last; for W, H, D.
   std::array<int16_t, kTensorRank - 2> lower{}, upper{};
   uint16_t channels = 0, pixels = 0;
-  uint8_t rest[20] = {};
+  uint8_t changed = 0;  // by a kernel: it may be wrong
+  uint8_t rest[19] = {};
 
   bool valid() const { return mark == kMark; }
   uint32_t width() const { return width_of(static_cast<TensorType>(type)); }
@@ -50,6 +53,21 @@ struct TensorWords {
   const uint32_t* steps = nullptr;
   uint32_t interleave = 0, swizzle = 0, l2 = 0, fill = 0;
 };
+
+// Fields that tensormap.replace changes.
+enum class TensorField : uint8_t { address, rank, box, dim, stride, step, type, interleave, swizzle, fill };
+// The words of that instruction after its name; false: PTX 8.8 has none such for compute capability 9.0.
+struct TensorChange {
+  TensorField field = TensorField::address;
+  bool ordinal = false;  // one of several, whose number is an operand
+  bool wide = false;     // 64 bits
+  bool shared = false;   // the description lies in shared memory
+  bool from(const std::vector<std::string_view>& suffixes);
+};
+// Changes a tiled description; `value` as the instruction has it. Else says what is wrong.
+std::string change_tensor(TensorMap& map, TensorField field, uint64_t ordinal, uint64_t value);
+// Says what is wrong with one that a kernel has changed, by the same rules as describe_tensor.
+std::string wrong_with(const TensorMap& map);
 
 // Makes the description. Else says what is wrong, by the rules of CUDA's documentation.
 std::string describe_tensor(const TensorWords& words, bool im2col, TensorMap& map);

@@ -1,5 +1,6 @@
 // Clusters of blocks and copies of tensors.
 #include "machine/isa/service.h"
+#include "machine/isa/tensor_map.h"
 #include "machine/plain/decoder.h"
 #include "machine/plain/run.h"
 
@@ -105,6 +106,30 @@ void Decoder::tensor_copy() {
     else
       word(uint64_t{0});
   op_->text = form.op == BulkOp::copy ? kTensorCopy : kTensorReduce;
+  op_->run = run_words;
+}
+
+void Decoder::tensor_map() {
+  if (has("cp_fenceproxy")) {
+    if (operands() != 3 || operand(2).kind != ptx::Operand::Kind::integer || operand(2).bits != 128 || !has("global") ||
+        !has("shared::cta"))
+      return unknown();
+    word(operand(0), false);
+    word(operand(1), true);
+    op_->text = kTensorPublish;
+    op_->run = run_words;
+    return;
+  }
+  TensorChange c;
+  if (!c.from(words_->rest) || operands() != 2u + c.ordinal) return unknown();
+  if (c.ordinal && operand(1).kind != ptx::Operand::Kind::integer) return unknown();
+  word(operand(0), c.shared);
+  word(static_cast<uint64_t>(c.field));
+  word(c.ordinal ? operand(1).bits : uint64_t{0});
+  op_->in.push_back(source(operand(operands() - 1), c.wide ? 8 : 4));
+  op_->in.push_back(constant(0));
+  op_->in.push_back(constant(0));
+  op_->text = kTensorChange;
   op_->run = run_words;
 }
 

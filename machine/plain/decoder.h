@@ -71,6 +71,7 @@ class Decoder {
   void cluster_rank_of();
   void cluster_barrier();
   void tensor_copy();
+  void tensor_map();
   // bulk.cpp
   void bulk_copy();
   void store_async();

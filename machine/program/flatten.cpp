@@ -49,6 +49,7 @@ const std::map<std::string_view, void (Flattener::*)()>& opcode_table() {
                                                                        {"redux", &Flattener::reduce_lanes},
                                                                        {"elect", &Flattener::elect},
                                                                        {"mapa", &Flattener::map_address},
+                                                                       {"tensormap", &Flattener::tensor_map},
                                                                        {"getctarank", &Flattener::cluster_rank_of},
                                                                        {"bar", &Flattener::barrier},
                                                                        {"barrier", &Flattener::barrier},

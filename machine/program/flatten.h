@@ -132,6 +132,7 @@ class Flattener {
   void bulk_copy();
   void tensor_copy();
   void store_async();
+  void tensor_map();
   Value pure64(std::string_view row, std::vector<Value> sources);
   Value generic_address(const ptx::Operand& o, bool shared);
   void service(std::string_view name, std::vector<Value> words, uint32_t result);

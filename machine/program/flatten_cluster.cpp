@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "machine/isa/service.h"
+#include "machine/isa/tensor_map.h"
 #include "machine/memory/memory.h"
 #include "machine/program/flatten.h"
 
@@ -211,6 +212,27 @@ void Flattener::tensor_copy() {
   if (form.multicast) words[3] = number(ops[at]);
   words[4] = Value::imm(form.word());
   service(form.op == BulkOp::copy ? kTensorCopy : kTensorReduce, std::move(words), kNone);
+}
+
+// tensormap.replace.tile.FIELD{.SPACE}.b1024.TYPE [map], {number,} value;
+// tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.SCOPE.sync.aligned [to], [from], 128.
+void Flattener::tensor_map() {
+  const auto& ops = in_->operands;
+  if (m_->has("cp_fenceproxy")) {
+    if (ops.size() != 3 || ops[2].kind != Operand::integer || ops[2].bits != 128 || !m_->has("global") ||
+        !m_->has("shared::cta"))
+      return unknown();
+    return service(kTensorPublish, {generic_address(ops[0], false), generic_address(ops[1], true)}, kNone);
+  }
+  TensorChange c;
+  if (!c.from(m_->suffixes) || ops.size() != 2u + c.ordinal) return unknown();
+  const ptx::Operand& what = ops.back();
+  if (c.ordinal && ops[1].kind != Operand::integer) return unknown();
+  service(kTensorChange,
+          {generic_address(ops[0], c.shared), Value::imm(static_cast<uint64_t>(c.field)),
+           Value::imm(c.ordinal ? ops[1].bits : 0),
+           fitted(value(what, c.wide ? Element::b64 : Element::b32), Element::b64)},
+          kNone);
 }
 
 // st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.v2,.v4}.TYPE [to], values, [mbarrier];
