@@ -74,8 +74,8 @@ def started(path):
     found = {(r["what"], r["ranks"]): 1e3 * r["seconds"] for r in rows(path) if r["what"].startswith("start") and r.get("threads", 1) == 1}
     if ("start of true by mpirun", 4) not in found:
         return ""
-    return (f" Starts are within: {found['start', 1]:.0f} ms of one rank, {found['start', 4]:.0f} of four; "
-            f"`mpirun` adds {found['start of true by mpirun', 4] / 1e3:.1f} s.")
+    return (f" Starts within: {found['start', 1]:.0f} ms of one rank, {found['start', 4]:.0f} of four; "
+            f"`mpirun`: {found['start of true by mpirun', 4] / 1e3:.1f} s.")
 
 
 def cpu(path):
@@ -114,7 +114,7 @@ def cpu(path):
             name = f"sum, {r['ranks']} x {r['threads']}" if r["what"] == "file" else f"reading, 1 x {r['threads']}"
             rates.setdefault(name, {})[r["kind"]] = r["bytes"] / r["seconds"] / 1e9
         text += ["## A file in the page cache on two cores, GB/s", "",
-                 f"`coalesce reduce --op exact_sum` of {files[0]['bytes'] >> 30} GiB floats, ranks x threads." +
+                 f"Exact sums of {files[0]['bytes'] >> 30} or {files[-1]['bytes'] >> 30} GiB floats, ranks x threads." +
                  started(path), "",
                  *table(["", *kinds], [[name, *(f"{of[kind]:.1f}" for kind in kinds)] for name, of in rates.items()])]
     return text
