@@ -48,9 +48,9 @@ extern const Limits kLimitsRtx4090 = {
     .l2_bytes = {75497472, kDataSheet},
     .launch_us = {2.0, kHopper},
     .branch_cycles = {20, kVolta},
-    .code_cycles = {19, kHopper},
-    .code_far_cycles = {120, kHopper},
-    .code_ahead_bytes = {65536, kHopper},
+    .code_cycles = {19, kAsH100},
+    .code_far_cycles = {120, kAsH100},
+    .code_ahead_bytes = {65536, kAsH100},
     .code_near_bytes = {12288, kVolta},
     .block_cycles = {300, kHopper},
     .dispatch_cycles = {1.5, kHopper},
@@ -61,8 +61,8 @@ extern const Limits kLimitsRtx4090 = {
     .atom_same_real = {0.41, kHopper},
     .atom_sectors = {40, kHopper},
     .atom_shared = {0.5, kHopper},
-    .loop_shared = {95, kHopper},
-    .loop_shared_wide = {111, kHopper},
+    .loop_shared = {95, kAsH100},
+    .loop_shared_wide = {111, kAsH100},
 };
 
 }  // namespace coalesce::machine

@@ -48,9 +48,9 @@ extern const Limits kLimitsV100 = {
     .l2_bytes = {6291456, kWhitePaper},
     .launch_us = {2.2, kVolta},
     .branch_cycles = {20, kVolta},
-    .code_cycles = {19, kVolta},
-    .code_far_cycles = {120, kVolta},
-    .code_ahead_bytes = {65536, kVolta},
+    .code_cycles = {19, kAsH100},
+    .code_far_cycles = {120, kAsH100},
+    .code_ahead_bytes = {65536, kAsH100},
     .code_near_bytes = {12288, kVolta},
     .block_cycles = {300, kVolta},
     .dispatch_cycles = {1.5, kVolta},
@@ -61,8 +61,8 @@ extern const Limits kLimitsV100 = {
     .atom_same_real = {0.41, kVolta},
     .atom_sectors = {32, kVolta},
     .atom_shared = {0.5, kVolta},
-    .loop_shared = {95, kVolta},
-    .loop_shared_wide = {111, kVolta},
+    .loop_shared = {95, kAsH100},
+    .loop_shared_wide = {111, kAsH100},
 };
 
 }  // namespace coalesce::machine
