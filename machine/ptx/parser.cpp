@@ -1,5 +1,6 @@
 #include "machine/ptx/parser.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -95,9 +96,25 @@ void ModuleParser::version() {
   in_.advance();
 }
 
+// The architectures of PTX ISA 9.0, each also as compute_; with `a` or `f` from 90 and 100 on. A driver refuses others.
+bool is_architecture(std::string_view name) {
+  if (!name.starts_with("sm_") && !name.starts_with("compute_")) return false;
+  name.remove_prefix(name.find('_') + 1);
+  const bool specific = name.ends_with('a'), family = name.ends_with('f');
+  if (specific || family) name.remove_suffix(1);
+  static constexpr std::string_view kOld[] = {"10", "11", "12", "13", "20", "21", "30", "32", "35", "37", "50", "52",
+                                              "53", "60", "61", "62", "70", "72", "75", "80", "86", "87", "88", "89"};
+  static constexpr std::string_view kNew[] = {"100", "101", "103", "110", "120", "121"};
+  if (std::ranges::count(kNew, name) != 0) return true;
+  return !family && (name == "90" || (!specific && std::ranges::count(kOld, name) != 0));
+}
+
 void ModuleParser::target() {
   in_.advance();
+  const Token at = in_.token;
   module_.target = in_.name("a target such as sm_90");
+  if (!is_architecture(module_.target))
+    in_.lexer.fail(at.text.data(), "no architecture is called '" + module_.target + "'; PTX has sm_10 to sm_121");
   while (in_.accept(',')) in_.name("a target option");
 }
 

@@ -22,6 +22,16 @@ TEST(PtxParser, Header) {
   EXPECT_EQ(parse(std::string(".version 7.1\0\0", 14), "").version_minor, 1u);  // as embedded: zeros at the end
 }
 
+// An H100's driver (580.159.04) loads the first five and refuses sm_999 with CUDA_ERROR_INVALID_PTX.
+TEST(PtxParser, TargetsAreArchitectures) {
+  for (const std::string name :
+       {"sm_12", "sm_20", "sm_35", "sm_90", "sm_90a", "compute_90", "sm_100f", "sm_120a", "sm_121"})
+    EXPECT_EQ(parse(".version 8.8\n.target " + name + ", debug\n.address_size 64\n", "").target, name);
+  for (const std::string name : {"sm_999", "sm_9", "sm_90b", "sm_35a", "sm_90f", "sm_", "gfx90", "sm_sm_90"})
+    EXPECT_THAT(error_of(".version 8.8\n.target " + name + "\n.address_size 64\n").message,
+                HasSubstr("no architecture is called '" + name + "'"));
+}
+
 TEST(PtxParser, TypesHaveNamesAndSizes) {
   const std::map<std::string, unsigned> sizes = {{"pred", 0}, {"b8", 1},  {"u8", 1},  {"s8", 1},    {"b16", 2},
                                                  {"u16", 2},  {"s16", 2}, {"f16", 2}, {"bf16", 2},  {"b32", 4},
