@@ -301,8 +301,8 @@ TEST(Breadth, KnownInstructions) {
 }
 
 TEST(Breadth, WhatIsNotSupportedSaysSoWhenReached) {
-  for (const char* code : {"tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd4;",
-                           "stacksave.u64 %rd4;", "multimem.ld_reduce.global.add.f32 %r2, [%rd1];"}) {
+  for (const char* code : {"multimem.st.global.f32 [%rd1], %r1;", "stacksave.u64 %rd4;",
+                           "multimem.ld_reduce.global.add.f32 %r2, [%rd1];"}) {
     SCOPED_TRACE(code);
     const Ran reached = run("  " + std::string(code) + "\n", {});
     EXPECT_EQ(reached.report.fault, Fault::illegal_instruction);
