@@ -242,7 +242,10 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
         s.at_end = true;
         w.ready.push_back(s);
       }
-      polled_ = polled_ || c.polls;
+      if (c.polls) {
+        polled_ = true;
+        fuel_ = std::min(fuel_, slice());  // what computed for long and then waits does not wait as long
+      }
       if (--fuel_ == 0) {
         if (worker_.instructions > (1u << 16)) charge();
         if (!polled_) {

@@ -311,6 +311,20 @@ TEST(Atomics, SpinLockBetweenLanesAndBlocks) {
   EXPECT_EQ(r.read()[1], s.grid[0] * s.block[0]);
 }
 
+// Warps that compute for longer than a turn, and then wait for the others of the block, wait for turns as short as
+// others'.
+TEST(Atomics, WhoHasComputedForLongPollsLittle) {
+  Shape s = threads(128);
+  s.max_instructions = 1'000'000;  // 120,000 of them compute
+  const Ran r = run(kernel(".param .u64 out",
+                           "ld.param.u64 %rd1, [out];\nmov.u32 %r3, %tid.x;\nadd.u32 %r3, %r3, 10000;\n"
+                           "mov.u32 %r1, 0;\nWORK:\nadd.u32 %r1, %r1, 1;\n"
+                           "setp.lt.u32 %p1, %r1, %r3;\n@%p1 bra WORK;\nred.global.add.u32 [%rd1], 1;\n"
+                           "POLL:\nld.volatile.global.u32 %r2, [%rd1];\nsetp.lt.u32 %p2, %r2, 128;\n@%p2 bra POLL;\n"),
+                    {zeros<uint32_t>(1)}, s);
+  EXPECT_EQ(r.report.fault, Fault::none) << r.message();
+}
+
 // A cooperative grid whose blocks all count themselves and wait until all have. They begin one after the other; who
 // waits polls one slice (64 basic blocks, of which one in this loop is a poll) before all have begun, and at most one
 // more.
