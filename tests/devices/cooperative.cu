@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "check.h"
+#include "../check.h"
 
 constexpr int kBlocks = 8, kThreads = 64, kCount = kBlocks * kThreads;
 

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "check.h"
+#include "../check.h"
 
 __global__ void add(int* data, int more) { data[threadIdx.x] = data[threadIdx.x] * 10 + more; }
 

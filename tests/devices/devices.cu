@@ -5,7 +5,7 @@
 #include <cstring>
 #include <thread>
 
-#include "check.h"
+#include "../check.h"
 
 constexpr int kCount = 256, kBytes = kCount * sizeof(int);
 

@@ -9,12 +9,7 @@
 #include <cstring>
 #include <limits>
 
-#define CHECK(condition)                                                \
-  do {                                                                  \
-    if (!(condition)) {                                                 \
-      std::printf("line %d: %s\n", __LINE__, #condition), std::exit(1); \
-    }                                                                   \
-  } while (false)
+#include "../../check.h"
 
 template <class T>
 void check(const std::vector<T>& data) {

@@ -11,12 +11,7 @@
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(condition)                                                \
-  do {                                                                  \
-    if (!(condition)) {                                                 \
-      std::printf("line %d: %s\n", __LINE__, #condition), std::exit(1); \
-    }                                                                   \
-  } while (false)
+#include "../../check.h"
 
 struct record {  // an element that is no number
   int key, weight, more;
