@@ -136,6 +136,20 @@ TEST_P(DeviceGraphs, AGraphLaunchesItselfAgain) {
   EXPECT_EQ(error(), 0);
 }
 
+// CUDA's programming guide: a graph may launch 120 graphs by fire and forget, and 255 may wait in its tail. Notes are
+// 0, so those that come to log[63] leave no error there.
+TEST_P(DeviceGraphs, ARunMayLaunchSoManyAndNoMore) {
+  for (const auto& [stream, most] : {std::pair{kFire, 120}, std::pair{kTail, 255}})
+    for (const int more : {0, 1}) {
+      EXPECT_EQ(cudaMemset(log_, 0, kLog * sizeof(int)), cudaSuccess);
+      Chain p;
+      for (int k = 0; k < most + more; ++k) start(p, 0, marks(0), stream);
+      run(ready(p));
+      EXPECT_EQ(error(), more == 0 ? 0 : cudaErrorLaunchPendingCountExceeded) << most + more;
+      EXPECT_EQ(all_[0], 2 * most + more);
+    }
+}
+
 TEST_P(DeviceGraphs, WhatCannotBeLaunchedIsAnErrorOfTheCall) {
   const auto error_of = [&](cudaGraphExec_t exec, unsigned long long stream, int times = 1) {
     EXPECT_EQ(cudaMemset(log_, 0, kLog * sizeof(int)), cudaSuccess);
