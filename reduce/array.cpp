@@ -143,7 +143,8 @@ Array open_npy(const std::string& path) {
   };
   const auto* bytes = reinterpret_cast<const unsigned char*>(array.file.data());
   const uint64_t size = array.file.size();
-  if (size < 10 || std::memcmp(bytes, "\x93NUMPY", 6) != 0) refuse("it does not begin with \\x93NUMPY");
+  if (size < 6 || std::memcmp(bytes, "\x93NUMPY", 6) != 0) refuse("it does not begin with \\x93NUMPY");
+  if (size < 8) refuse("it ends within its header");
   const int length_bytes = bytes[6] == 1 ? 2 : 4;
   if (bytes[6] < 1 || bytes[6] > 3) refuse("its version is " + std::to_string(bytes[6]) + "; 1, 2 and 3 are known");
   if (size < 8u + length_bytes) refuse("it ends within its header");

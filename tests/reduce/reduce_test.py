@@ -226,7 +226,8 @@ class Reduce(unittest.TestCase):
         for size in range(0, len(good), 5):  # cut anywhere
             with open(self.path("cut.npy"), "wb") as file:
                 file.write(good[:size])
-            self.assertIn("error: cannot read", coalesce(self.path("cut.npy"), code=2))
+            reason = "it does not begin with" if size < 6 else "it ends within its header" if size < len(good) - 16 else "it is cut"
+            self.assertIn(f"error: cannot read '{self.path('cut.npy')}' as .npy: {reason}", coalesce(self.path("cut.npy"), code=2))
         for before, after in ((b"<f4", b"<c8"), (b"False", b"Maybe"), (b"(4,)", b"(4 4"), (b"'shape'", b"'shopt'"),
                               (b"\x93NUMPY\x01", b"\x93NUMPY\x09")):
             with open(self.path("bad.npy"), "wb") as file:
