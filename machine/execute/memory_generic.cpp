@@ -5,6 +5,13 @@ namespace coalesce::machine {
 
 namespace {
 
+// Where the lanes' addresses lie in their window, without the instruction's own offset: a register may lie outside of
+// the window that it and the offset together are in.
+void into_window(const Access& a, const uint64_t* address, uint64_t* offsets) {
+  const auto own = static_cast<uint64_t>(a.offset);
+  for (uint32_t l = 0; l < kLanes; ++l) offsets[l] = ((address[l] + own) & (kWindowSize - 1)) - own;
+}
+
 template <bool IsLoad>
 void by_space(const Step& s, Context& context) {
   const Access& a = *static_cast<const Access*>(s.extra);
@@ -25,13 +32,13 @@ void by_space(const Step& s, Context& context) {
   }
   if (masks.local) {
     alignas(64) uint64_t offsets[kLanes];
-    for (uint32_t l = 0; l < kLanes; ++l) offsets[l] = address[l] & (kWindowSize - 1);
+    into_window(a, address, offsets);
     sites[2].requests += 1;
     local_lanes(a, w, offsets, masks.local, a.site + 2);
   }
   if (masks.param) {
     alignas(64) uint64_t offsets[kLanes];
-    for (uint32_t l = 0; l < kLanes; ++l) offsets[l] = address[l] & (kWindowSize - 1);
+    into_window(a, address, offsets);
     if (!IsLoad)
       fault_at(a, w, Fault::illegal_address, address[lowest(masks.param)], lowest(masks.param),
                "in the kernel's parameters, which are read-only");

@@ -41,7 +41,7 @@ void Flattener::param_load() {
       r.parameter_offset = static_cast<uint32_t>(at);
       r.parameter_size = static_cast<uint8_t>(width);
       r.parameter_signed = is_signed;
-      emit_pure("mov.b" + std::to_string(8 * bytes), {real}, {Value::of(source)}, last);
+      emit_final("mov.b" + std::to_string(8 * bytes), {real}, {Value::of(source)}, last);
       continue;
     }
     ParamStorage& s = storages_[found->second];
@@ -61,10 +61,10 @@ void Flattener::param_load() {
     }
     const unsigned have = bytes_of(out_.registers[source].element);
     const std::string h = std::to_string(8 * have), b = std::to_string(8 * bytes);
-    emit_pure(have == bytes ? "mov.b" + b
-              : is_signed   ? "cvt.s" + b + ".s" + h
-                            : "widen.b" + b + ".b" + h,
-              {real}, {Value::of(source)}, last);
+    emit_final(have == bytes ? "mov.b" + b
+               : is_signed   ? "cvt.s" + b + ".s" + h
+                             : "widen.b" + b + ".b" + h,
+               {real}, {Value::of(source)}, last);
   }
 }
 
@@ -87,7 +87,7 @@ void Flattener::param_store() {
         throw ParamConflict{s.owner, s.name};
     auto piece = s.pieces.find({offset, width});
     if (piece == s.pieces.end()) piece = s.pieces.emplace(std::make_pair(offset, width), new_register(element)).first;
-    emit_pure("mov.b" + std::to_string(8 * bytes_of(element)), {piece->second}, {v}, k + 1 == count);
+    emit_final("mov.b" + std::to_string(8 * bytes_of(element)), {piece->second}, {v}, k + 1 == count);
   }
 }
 

@@ -17,30 +17,6 @@
 namespace coalesce::machine::test {
 namespace {
 
-struct Symbols : SymbolTable {
-  Symbol symbol(const std::string&) const override { return {true, true, 1 << 20}; }
-  uint64_t function_address(const std::string&) const override { return 0; }
-};
-
-const char* name_of(AddressSpace s) {
-  constexpr const char* kNames[] = {"generic", "global", "shared", "local", "constant", "param"};
-  return kNames[static_cast<std::size_t>(s)];
-}
-const char* name_of(LaneClass c) {
-  return c <= LaneClass::warp_uniform ? "uniform" : c == LaneClass::affine ? "affine" : "general";
-}
-
-// How the lanes' addresses differ, as far as executors tell.
-std::string form_of(const Decoded& p, const MemoryOp& m) {
-  if (!m.address.is_reg()) return "fixed";
-  const Register& r = p.registers[m.address.reg];
-  if (r.lanes <= LaneClass::warp_uniform) return "uniform";
-  if (r.lanes != LaneClass::affine) return "general";
-  if (r.stride < 0) return "downwards";
-  if (r.element == Element::b32 && !r.range.known()) return "may wrap";
-  return r.stride == int64_t{m.bytes()} ? "contiguous" : "strided";
-}
-
 class Coverage {
  public:
   void add(const GeneratedKernel& k) {

@@ -13,6 +13,31 @@
 
 namespace coalesce::machine::test {
 
+// Variables of other modules: none is used.
+struct Symbols : SymbolTable {
+  Symbol symbol(const std::string&) const override { return {true, true, 1 << 20}; }
+  uint64_t function_address(const std::string&) const override { return 0; }
+};
+
+inline const char* name_of(AddressSpace s) {
+  constexpr const char* kNames[] = {"generic", "global", "shared", "local", "constant", "param"};
+  return kNames[static_cast<std::size_t>(s)];
+}
+inline const char* name_of(LaneClass c) {
+  return c <= LaneClass::warp_uniform ? "uniform" : c == LaneClass::affine ? "affine" : "general";
+}
+
+// How the lanes' addresses differ, as far as executors tell.
+inline std::string form_of(const Decoded& p, const MemoryOp& m) {
+  if (!m.address.is_reg()) return "fixed";
+  const Register& r = p.registers[m.address.reg];
+  if (r.lanes <= LaneClass::warp_uniform) return "uniform";
+  if (r.lanes != LaneClass::affine) return "general";
+  if (r.stride < 0) return "downwards";
+  if (r.element == Element::b32 && !r.range.known()) return "may wrap";
+  return r.stride == int64_t{m.bytes()} ? "contiguous" : "strided";
+}
+
 class Decisions {
  public:
   explicit Decisions(std::map<std::string, uint64_t>& met) : met_(met) {}

@@ -157,6 +157,28 @@ TEST(ParameterFaults, StoresAreRefused) {
 }
 
 // A shape without a handler must never be carried out by one that takes it for another.
+// Both words, or none, of a vector that a lane stores to an argument and loads from a parameter.
+TEST(ParametersUnderAGuard, LeaveLanesThatAreOffAsTheyAre) {
+  const Ran r = run(
+      module(
+          ".func (.param .b32 result) f(.param .align 8 .b8 pair[8])\n{\n.reg .b32 %r<4>;\n"
+          "ld.param.v2.u32 {%r1, %r2}, [pair];\nmad.lo.u32 %r3, %r1, 1000, %r2;\nst.param.b32 [result], %r3;\nret;\n}\n"
+          ".visible .entry k(.param .u64 out, .param .align 8 .b8 bag[8])\n{\n.reg .pred %p<2>;\n.reg .b32 "
+          "%r<16>;\n.reg .b64 %rd<4>;\nmov.u32 %r1, %tid.x;\nand.b32 %r2, %r1, 1;\nsetp.ne.u32 %p1, %r2, 0;\n"
+          "add.u32 %r3, %r1, 100;\n{\n.param .align 8 .b8 pair[8];\n.param .b32 result;\n"
+          "st.param.v2.u32 [pair], {%r1, %r3};\n@%p1 st.param.v2.u32 [pair], {7, 8};\ncall (result), f, (pair);\n"
+          "ld.param.b32 %r4, [result];\n}\nmov.u32 %r5, 3;\nmov.u32 %r6, 4;\n"
+          "@%p1 ld.param.v2.u32 {%r5, %r6}, [bag];\nld.param.u64 %rd1, [out];\nmad.wide.u32 %rd2, %r1, 12, %rd1;\n"
+          "st.global.u32 [%rd2], %r4;\nst.global.u32 [%rd2+4], %r5;\nst.global.u32 [%rd2+8], %r6;\nret;\n}\n"),
+      {zeros<uint32_t>(3 * kLaneCount), value(uint64_t{11} << 32 | 10)});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t t = 0; t < kLaneCount; ++t) {
+    const std::vector<uint32_t> expected =
+        t % 2 == 1 ? std::vector<uint32_t>{7008, 10, 11} : std::vector<uint32_t>{t * 1000 + t + 100, 3, 4};
+    for (uint32_t k = 0; k < 3; ++k) EXPECT_EQ(r.read()[3 * t + k], expected[k]) << "lane " << t << ", " << k;
+  }
+}
+
 TEST(Shapes, EveryOneIsTakenOrRefused) {
   using enum AddressShape;
   for (const AddressSpace space : {AddressSpace::generic, AddressSpace::global, AddressSpace::shared,
