@@ -43,13 +43,11 @@ KERNEL(overwritten_after_readers_have_ended) {
   __shared__ int all[64];
   all[threadIdx.x] = in[threadIdx.x];
   __syncthreads();
-  if (threadIdx.x >= 32) {
-    out[threadIdx.x] = all[threadIdx.x - 32];
-    if (Right) __syncthreads();
-    return;
-  }
-  __syncthreads();       // HERE: divergent_barrier
-  all[threadIdx.x] = 7;  // HERE: race_shared
+  if (threadIdx.x >= 32) out[threadIdx.x] = all[threadIdx.x - 32];
+  if (Right) __syncthreads();
+  if (threadIdx.x >= 32) return;
+  if (!Right) __syncthreads();  // HERE: divergent_barrier
+  all[threadIdx.x] = 7;         // HERE: race_shared
   out[threadIdx.x] = all[threadIdx.x];
 }
 KERNEL(bytes_overwritten) {
