@@ -65,7 +65,6 @@ int check(const CheckOptions& options) {
   MachineOptions machine = options.machine;
   machine.check = true;
   machine.engine = machine::Engine::interpreter;
-  machine.threads = 1;
   Execution execution = execute(words, machine, layout, options.quiet, options.json == "-" || ci.standard_output(),
                                 false, options.program[0]);
   execution.record.program = options.program[0];
