@@ -33,8 +33,13 @@ void Machine::copied(uint64_t to, uint64_t from, uint64_t bytes) {
   if (!state_->options.check) return;
   const Allocation* a = state_->memory.find(from);
   if (!a || shadow_of(*a).all_written) return wrote(to, bytes);
-  for (uint64_t k = 0; k < bytes; ++k)
-    if (shadow_of(*a).written.get(from - a->base + k)) wrote(to + k, 1);
+  const Written& source = shadow_of(*a).written;
+  const Allocation* b = state_->memory.find(to);
+  if (!b) return;
+  Shadow& target = shadow_of(*b);
+  if (target.all_written && (b->origin != Origin::variable || source.all(from - a->base, bytes))) return;
+  target.follow(b->size);
+  target.written.copy(to - b->base, source, from - a->base, bytes);
 }
 
 // Short runs beside written bytes are padding of structures if there are many of them.

@@ -1,6 +1,7 @@
 // Accesses beside the threads of a block, and between blocks of a cluster. Bulk copies and products of warp groups are
 // done when they are issued, but a program may not rely on it: they are accesses of agents, which are ordered
-// before nothing but a wait for them. (Not checked: proxy fences; registers of a product.)
+// before nothing but a wait for them. (Not checked: registers of a product;
+// proxy fences for global memory.)
 #include <algorithm>
 
 #include "machine/check/check.h"
@@ -78,8 +79,36 @@ void BlockCheck::agent_access(const BulkPart& part, bool writes, uint32_t instru
     if (!writes && t.written && !t.written->any(t.at, a.bytes)) check_.found(seen(Hazard::uninitialised, a, t));
     if (writes && t.written) t.written->set(t.at, a.bytes);
     if (races && t.cells)
-      t.cells->visit(t.at, a.bytes, t.epoch, check_.made,
-                     [&](Cell& cell, uint64_t place) { check_cell(cell, place, a, t, false); });
+      t.cells->visit(t.at, a.bytes, t.epoch, check_.made, [&](Cell& cell, uint64_t place) {
+        if (!writes) check_proxy(cell, a, t);
+        check_cell(cell, place, a, t, false);
+      });
+  }
+}
+
+// The asynchronous proxy sees what threads have stored in shared memory if a fence.proxy.async lies between, by
+// whichever thread. Else it is a race, though the store does come before.
+void BlockCheck::check_proxy(Cell& cell, const Access& a, const Target& t) {
+  if (t.space != AddressSpace::shared || cell.writer.id < t.first) return;
+  const AccessRecord& r = check_[cell.writer.id];
+  const AccessRule& then = check_.rule(r.instruction);
+  const uint32_t op = check_.launch().program->code[r.instruction].memory;
+  if (r.block != block_ || check_.agent(r) || (then.kind != Kind::store && then.kind != Kind::atomic)) return;
+  if (op == kNone || check_.launch().program->memory[op].is_copy) return;
+  uint32_t lane = 0;
+  if (!ordered(cell.writer, t, false, &lane)) return;  // a race anyway
+  const auto fenced = static_cast<uint32_t>(warps_.size()) + kAgents + static_cast<uint32_t>(r.warp);
+  for (uint32_t m = cell.writer.lanes; m; m &= m - 1) {
+    lane = lowest(m);
+    if (warps_[t.warp].view.knows(t.lane, r.block, fenced, lane, r.clock, false)) continue;
+    LaunchCheck::Seen s = seen(Hazard::race_shared, a, t);
+    s.before = cell.writer.id;
+    s.before_lane = lane;
+    s.proxy = true;
+    s.note =
+        "fence.proxy.async has to come between them: by the threads that store, before the barrier, or behind it by "
+        "the one that asks for this";
+    return check_.found(s);
   }
 }
 
@@ -88,6 +117,7 @@ void BlockCheck::moves(const BulkPart& part, uint32_t instruction, uint32_t lane
   check_.count_change();
   if (part.from != 0) agent_access(part, false, instruction, lane, w);
   if (part.to != 0) agent_access(part, true, instruction, lane, w);
+  if (part.from != 0 && part.to != 0 && !part.reduces) move_undefined(part, instruction, lane, w);
   if (part.object != 0) return;
   std::vector<BulkGroup>& groups = warps_[w.index].bulk;
   const BulkGroup now{lane, warps_[w.index].bulk_group[lane], agent(Agent::group_read, w.index).clock,
@@ -152,6 +182,7 @@ void BlockCheck::come_back(const Access& a, const Target& t) {
 }
 
 void BlockCheck::ends() {
+  settle_atomics();
   running_ = false;
   check_.ended(block_);
   for (const auto& [who, visit] : visits_) {

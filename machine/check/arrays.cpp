@@ -1,4 +1,5 @@
 // Accesses that leave the array, the allocation or the block of malloc's that their address was made of.
+#include <algorithm>
 #include <cstring>
 
 #include "machine/check/check.h"
@@ -82,6 +83,38 @@ void LaunchCheck::find_written() {
       written_.insert(a);
     else
       writes_any_ = true;
+  }
+}
+
+// The loads whose memory wider elements may lie in, as far as the kernel's stores and earlier ones tell: structures
+// that are copied element by element have padding beside their widest members.
+void LaunchCheck::find_wider() {
+  const Decoded& p = *launch_.program;
+  among_wider_.resize(p.memory.size());
+  const auto target = [&](const Bounds& b) -> const Allocation* {
+    return !b.any && b.space == AddressSpace::global ? launch_.memory->find(b.base) : nullptr;
+  };
+  const auto meet = [](const Bounds& a, const Bounds& b) {
+    return a.any || b.any || (a.space == b.space && a.base < b.end && b.base < a.end);
+  };
+  const auto may_share = [](AddressSpace a, AddressSpace b) {
+    return a == b || a == AddressSpace::generic || b == AddressSpace::generic;
+  };
+  std::vector<uint32_t> stores;
+  for (const Instruction& i : p.code)
+    if (i.memory != kNone && (i.kind == Kind::store || i.kind == Kind::atomic)) stores.push_back(i.memory);
+  for (const uint32_t s : stores)
+    if (const Allocation* a = target(bounds_[s]); a && a->origin != Origin::host) {
+      uint8_t& widest = shadow_of(*a).written.widest;
+      widest = std::max(widest, static_cast<uint8_t>(p.memory[s].bytes()));
+    }
+  for (const Instruction& i : p.code) {
+    if (i.kind != Kind::load || i.memory == kNone) continue;
+    const MemoryOp& m = p.memory[i.memory];
+    among_wider_[i.memory] = std::ranges::any_of(stores, [&](uint32_t s) {
+      const MemoryOp& o = p.memory[s];
+      return o.bytes() > m.width && may_share(o.space, m.space) && meet(bounds_[s], bounds_[i.memory]);
+    });
   }
 }
 

@@ -30,6 +30,8 @@ void BlockCheck::begin(uint64_t block) {
   ++epoch_;
   shared_written_.clear();
   local_written_.clear();
+  shared_carried_.clear();
+  local_carried_.clear();
   arrived_.clear();
   reads_.clear();
   reads_.quiet = may_be_quiet_;
@@ -366,6 +368,7 @@ void BlockCheck::access(const Access& a, Warp& w) {
     }
     if (!t.cells || !races) continue;
     t.cells->visit(t.at, a.bytes, t.epoch, check_.made, [&](Cell& cell, uint64_t at) {
+      if (a.op->silent) check_proxy(cell, a, t);
       if (!met.any() || !meets_its_like(cell, at, t, met)) check_cell(cell, at, a, t, same);
     });
     if (copies_to(*a.op)) {

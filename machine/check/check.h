@@ -21,6 +21,7 @@
 #include "machine/check/provenance.h"
 #include "machine/check/quiet.h"
 #include "machine/check/rules.h"
+#include "machine/check/seen.h"
 #include "machine/check/shadow.h"
 #include "machine/check/undefined.h"
 #include "machine/execute/observer.h"
@@ -74,24 +75,7 @@ class LaunchCheck final : public LaunchObserver {
   uint64_t made = 0;  // bytes of cells
   bool room() { return full_ ? false : !(full_ = made + records_.size() * sizeof(AccessRecord) > room_); }
 
-  // One more lane's `hazard`: by `instruction` now, after `before` (0: no other party).
-  struct Seen {
-    Hazard hazard;
-    uint32_t instruction;
-    AccessId before = 0;
-    uint32_t before_lane = 0;
-    uint32_t warp = 0, lane = 0;
-    uint64_t block = 0;
-    uint32_t bytes = 0;
-    AddressSpace space = AddressSpace::global;
-    uint64_t address = 0;
-    uint32_t origin = kNone;  // uninitialised: the instruction that has read it, if it is another
-    uint64_t made_of = 0;     // out_of_array: the allocation of the pointer that its address was made of
-    uint32_t apart = 0;  // who race: 0 lanes of a warp, 1 warps, 2 blocks. The widest of a finding's pairs is shown
-    std::string note = {};
-    bool ended = false;                // that block may have ended
-    uint64_t of_block = ~uint64_t{0};  // whose shared memory it is, where it is another's of the cluster
-  };
+  using Seen = machine::Seen;
   // The lane that has changed a word last by an atomic or a strong store.
   struct Changer {
     uint64_t block = 0;
@@ -107,6 +91,9 @@ class LaunchCheck final : public LaunchObserver {
   void found(const Seen& s);
   // Notes the first unwritten value that an instruction has read: it is named where it is used.
   void read_undefined(const Seen& s) { origins_.emplace(s.instruction, s); }
+  // Whether what a load reads may lie among wider elements, as far as the kernel's stores tell.
+  bool among_wider(uint32_t operation) const { return among_wider_[operation]; }
+  Carried& carried() { return carried_; }  // of global memory, by address
   // The agents that the kernel may have: kAgents, or 0.
   uint32_t agents() const { return agents_; }
   std::optional<Agent> agent(const AccessRecord& r) const {
@@ -169,6 +156,7 @@ class LaunchCheck final : public LaunchObserver {
   Footprint footprint_;
   void find_bounds();
   void find_written();
+  void find_wider();
   std::string name_bounds(const Seen& s) const;
 
   std::set<const Allocation*> written_;
@@ -177,6 +165,8 @@ class LaunchCheck final : public LaunchObserver {
   std::unordered_map<uint64_t, Changer> changers_;
   std::vector<Skip> skips_, lane_skips_;
   std::vector<Bounds> bounds_;
+  std::vector<bool> among_wider_;  // by memory operation
+  Carried carried_;
   std::vector<uint32_t> pointer_of_;
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> loads_;
   std::map<uint32_t, uint32_t> given_;
@@ -300,6 +290,9 @@ class BlockCheck final : public BlockObserver {
   void load_undefined(const Access& a, const Target& t, uint32_t element);
   void store_undefined(const Access& a, const Target& t, uint32_t element);
   void check_use(const Value& v, uint32_t mask, uint32_t instruction, uint32_t warp, const char* use);
+  Carried& carried(const Target& t);
+  bool may_be_padding(const Access& a, const Target& t, uint64_t at) const;
+  void move_undefined(const BulkPart& part, uint32_t instruction, uint32_t lane, Warp& w);
   void forget_results(const Instruction& i, const Warp& w);
 
   void check_cell(Cell& cell, uint64_t at, const Access& a, const Target& t, bool same_value);
@@ -320,9 +313,10 @@ class BlockCheck final : public BlockObserver {
   AccessId agent_id(Agent who, uint32_t lane, uint32_t instruction, uint32_t asked_by);
   void agent_access(const BulkPart& part, bool writes, uint32_t instruction, uint32_t lane, Warp& w);
   View done_before(Agent who, uint32_t lane, Clock clock) const;
+  void check_proxy(Cell& cell, const Access& a, const Target& t);
   void wait_bulk(WarpState& s, const Instruction& i, const Warp& w, bool reads_only);
   void come_back(const Access& a, const Target& t);
-  std::size_t clocks() const { return warps_.size() + check_.agents(); }
+  std::size_t clocks() const { return warps_.size() * (check_.agents() ? 2 : 1) + check_.agents(); }
 
   // --- order.cpp: what synchronises
   bool all_meet(const std::vector<Arrival>& at, bool whole) const;
@@ -346,6 +340,7 @@ class BlockCheck final : public BlockObserver {
   uint32_t epoch_ = 0;                                                // counts blocks: of shared memory's cells
   std::vector<WarpState> warps_;
   Written shared_written_, local_written_;
+  Carried shared_carried_, local_carried_;
   Cells shared_;
   Handovers places_;                  // of shared memory
   std::vector<uint64_t> swapped_;     // addresses where a lane's compare-and-swap of this instruction succeeds

@@ -126,6 +126,40 @@ void WarpView::fence(uint32_t lanes, bool device) {
   });
 }
 
+// Adds to `to` what is known of the block's warps, and `self` of this one, as known of the warps `behind`.
+void WarpView::mirror(View& to, const Knowledge& of, uint32_t warps, uint32_t behind, const LaneClocks& self) const {
+  BlockClocks done{std::vector<Clock>(warps_), {}};
+  if (const BlockClocks* clocks = of.of(block_))
+    for (uint32_t v = 0; v < warps; ++v) {
+      LaneClocks each;
+      for (uint32_t l = 0; l < each.size(); ++l) each[l] = clocks->of(v, l);
+      done.raise(behind + v, each);
+    }
+  done.raise(behind + self_, self);
+  to.known.join(block_, std::move(done));
+}
+
+void WarpView::fence_proxy(uint32_t lanes, uint32_t alive, uint32_t warps, uint32_t agents) {
+  ++now;
+  const uint32_t behind = warps + agents;
+  if ((alive & ~lanes) == 0) {
+    // A lane that knows of another's access has heard of it behind this fence, or has come to the fence itself.
+    LaneClocks all;
+    all.fill(now);
+    mirror(common_, common_.known, warps, behind, all);
+    if (own_)
+      each_lane(lanes, [&](uint32_t l) { mirror((*own_)[l], Knowledge{(*own_)[l].known}, warps, behind, all); });
+    return;
+  }
+  each_lane(lanes, [&](uint32_t l) {
+    LaneClocks mine = row(l);
+    mine[l] = now;
+    Knowledge of = common_.known;
+    of.join(own(l).known);
+    mirror(own(l), of, warps, behind, mine);
+  });
+}
+
 Knowledge WarpView::fenced(uint32_t lane, bool device) const {
   Knowledge all = device ? common_.device_fenced : common_.block_fenced;
   if (own_) all.join(device ? (*own_)[lane].device_fenced : (*own_)[lane].block_fenced);

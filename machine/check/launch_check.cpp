@@ -39,6 +39,7 @@ LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room, std::vec
     block_scopes_ = block_scopes_ || (i.kind == Kind::nothing && static_cast<Nothing>(i.mode) == Nothing::block_fence);
   }
   find_written();
+  find_wider();
 }
 
 BlockCheck* LaunchCheck::running(uint64_t block) const {
@@ -209,6 +210,7 @@ void LaunchCheck::explain(const Seen& s, Diagnostic& d) const {
     case Hazard::race_global:
       d.message = "race in " + space + " memory: this " + d.what + " and another thread's " +
                   (d.other ? d.other->what : "access") + " have no order";
+      if (s.proxy) d.message = d.what + " of shared memory that may not see what a thread has stored there";
       if (s.ended) d.message = d.what + " of shared memory of a block that may have ended";
       break;
     case Hazard::uninitialised:

@@ -73,6 +73,9 @@ void BlockCheck::event(const Instruction& i, Warp& w) {
     case Nothing::bulk_wait:
     case Nothing::bulk_wait_read:
       return wait_bulk(s, i, w, static_cast<Nothing>(i.mode) == Nothing::bulk_wait_read);
+    case Nothing::proxy_fence:
+      if (check_.agents() != 0) s.view.fence_proxy(w.active, w.alive, static_cast<uint32_t>(warps_.size()), kAgents);
+      return;
     case Nothing::products_commit:
       ++agent(Agent::product, w.index).clock;
       return;

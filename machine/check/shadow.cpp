@@ -21,6 +21,20 @@ void Written::reset(uint64_t at, uint64_t bytes) {
   for (uint64_t k = at; k < at + bytes; ++k) words_[k / 64] &= ~(uint64_t{1} << k % 64);
 }
 
+void Written::copy(uint64_t at, const Written& other, uint64_t from, uint64_t bytes) {
+  widest = std::max(widest, other.widest);
+  for (const uint64_t end = at + bytes; at < end;) {
+    const uint64_t count = std::min<uint64_t>(64, end - at);
+    if (other.all(from, count)) {
+      set(at, count);
+    } else {
+      for (uint64_t k = 0; k < count; ++k) other.get(from + k) ? set(at + k, 1) : reset(at + k, 1);
+    }
+    at += count;
+    from += count;
+  }
+}
+
 bool Written::any(uint64_t at, uint64_t bytes) const {
   for (const uint64_t end = at + bytes; at < end;) {
     const uint64_t bit = at % 64, count = std::min<uint64_t>(64 - bit, end - at);

@@ -48,12 +48,17 @@ class Written {
       set_long(at, bytes);
   }
   void reset(uint64_t at, uint64_t bytes);
+  // Sets and resets `bytes` at `at` as those of `other` are at `from`.
+  void copy(uint64_t at, const Written& other, uint64_t from, uint64_t bytes);
   void clear();
   bool any(uint64_t at, uint64_t bytes) const;
   bool all(uint64_t at, uint64_t bytes) const {
     return at % 64 + bytes <= 64 ? (~words_[at / 64] >> at % 64 & ones(bytes)) == 0 : all_long(at, bytes);
   }
   bool get(uint64_t at) const { return words_[at / 64] >> (at % 64) & 1; }
+
+  // The widest element that may lie there, in bytes: narrower ones may be padding in front of it or behind it.
+  uint8_t widest = 0;
 
  private:
   static uint64_t ones(uint64_t count) { return count == 0 ? 0 : ~uint64_t{0} >> (64 - count); }
@@ -146,6 +151,14 @@ struct Shadow {
   Written written;
   bool all_written;  // memory that begins with a content: variables, what the host can write
   Cells cells;
+
+  // From now on some of it may be unwritten.
+  void follow(uint64_t bytes) {
+    if (!all_written) return;
+    written = Written(bytes);
+    written.set(0, bytes);
+    all_written = false;
+  }
 };
 
 struct Allocation;

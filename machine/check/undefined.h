@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "machine/program/program.h"
@@ -54,6 +55,28 @@ class UndefinedRegisters {
 
   std::vector<std::unique_ptr<UndefinedBits>> of_;  // by register; null: all is known
   std::size_t count_ = 0;
+};
+
+// The reads that undefined values come from which are stored in memory, as far as there is room.
+class Carried {
+ public:
+  static constexpr std::size_t kMost = 1u << 16;  // words
+  void note(uint64_t at, uint32_t origin) {
+    if (const auto known = of_.find(at / 4); known != of_.end())
+      known->second = origin;
+    else if (of_.size() < kMost)
+      of_.emplace(at / 4, origin);
+  }
+  uint32_t find(uint64_t at) const {  // kNone: not known
+    const auto known = of_.find(at / 4);
+    return known == of_.end() ? kNone : known->second;
+  }
+  void clear() {
+    if (!of_.empty()) of_.clear();
+  }
+
+ private:
+  std::unordered_map<uint64_t, uint32_t> of_;
 };
 
 // The lane's value of a register, or a constant's.

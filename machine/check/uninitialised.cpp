@@ -14,6 +14,18 @@ namespace {
 constexpr uint64_t kAlignment = 16;
 }  // namespace
 
+// Whether an element of which no byte is written may be padding: it lies within 16 bytes of written ones, and beside
+// what is wider, or the same instruction reads written elements, too.
+bool BlockCheck::may_be_padding(const Access& a, const Target& t, uint64_t at) const {
+  if (!t.written->any(at / kAlignment * kAlignment, kAlignment)) return false;
+  return t.written->widest > a.op->width || check_.among_wider(a.window) || t.written->any(t.at, a.bytes);
+}
+
+Carried& BlockCheck::carried(const Target& t) {
+  if (t.space == AddressSpace::global) return check_.carried();
+  return t.space == AddressSpace::shared ? t.home->shared_carried_ : local_carried_;
+}
+
 // Marks the register that a load of an element fills.
 void BlockCheck::load_undefined(const Access& a, const Target& t, uint32_t element) {
   const Value& v = a.op->values[element];
@@ -31,12 +43,15 @@ void BlockCheck::load_undefined(const Access& a, const Target& t, uint32_t eleme
     bits |= ~uint64_t{0} << (8 * a.op->width);
   UndefinedBits& u = undefined.make(v.reg);
   u.bits[t.lane] = bits;
-  if (u.origin != a.instruction) u.computed = false;
-  u.origin = a.instruction;
+  // An undefined value that has been stored there comes from where that was read.
+  const uint64_t place = (t.space == AddressSpace::global ? t.address : t.at) + element * a.op->width;
+  const uint32_t from = carried(t).find(place + lowest(bits) / 8), origin = from == kNone ? a.instruction : from;
+  if (u.origin != origin) u.computed = false;
+  u.origin = origin;
   const uint32_t me = 1u << t.lane;
-  u.excused = t.written->any(at / kAlignment * kAlignment, kAlignment) ? u.excused | me : u.excused & ~me;
+  u.excused = may_be_padding(a, t, at) ? u.excused | me : u.excused & ~me;
   shadows = true;
-  check_.read_undefined(seen(Hazard::uninitialised, a, t));
+  if (from == kNone) check_.read_undefined(seen(Hazard::uninitialised, a, t));
 }
 
 // An element that is undefined goes to global memory, where others see it: a use, unless it is padding that is copied
@@ -50,8 +65,19 @@ void BlockCheck::store_undefined(const Access& a, const Target& t, uint32_t elem
   const bool padding = !u->computed && (bits != all || (u->excused >> t.lane & 1));
   if (t.space == AddressSpace::global && !padding)
     return check_use(a.op->values[element], 1u << t.lane, a.instruction, t.warp, "what is stored to global memory");
-  for (uint64_t b = 0; t.written && b < width; ++b)
-    if ((bits >> (8 * b) & 0xff) == 0xff) t.written->reset(t.at + element * a.op->width + b, 1);
+  Written* written = t.written;
+  if (!written && t.space == AddressSpace::global && last_->origin == Origin::variable) {
+    shadow_of(*last_).follow(last_->size);
+    written = &shadow_of(*last_).written;
+  }
+  if (!written) return;
+  if (padding) written->widest = kAlignment;
+  const uint64_t place = (t.space == AddressSpace::global ? t.address : t.at) + element * a.op->width;
+  for (uint64_t b = 0; b < width; ++b) {
+    if ((bits >> (8 * b) & 0xff) != 0xff) continue;
+    written->reset(t.at + element * a.op->width + b, 1);
+    carried(t).note(place + b, u->origin);
+  }
 }
 
 void BlockCheck::check_written(const Access& a, const Warp& w, const Target& t) {
@@ -71,6 +97,26 @@ void BlockCheck::check_written(const Access& a, const Warp& w, const Target& t) 
   }
   for (const Value& v : a.op->values) check_use(v, 1u << t.lane, a.instruction, t.warp, "an operand of an atomic");
   if (a.op->result != kNone) warps_[w.index].undefined.define(a.op->result, 1u << t.lane);
+}
+
+// A bulk copy leaves unwritten bytes beside written ones as unwritten as they are.
+void BlockCheck::move_undefined(const BulkPart& part, uint32_t instruction, uint32_t lane, Warp& w) {
+  MemoryOp op;
+  Access a;
+  a.op = &op;
+  a.instruction = instruction;
+  a.window = static_cast<uint32_t>(windows_.size()) - 1;
+  a.bytes = 1;
+  Target from, to;
+  from.warp = to.warp = w.index;
+  from.lane = to.lane = lane;
+  if (!locate(a, w, part.from, part.bytes, from) || !from.written || from.written->all(from.at, part.bytes)) return;
+  if (!locate(a, w, part.to, part.bytes, to) || !to.written) return;
+  for (uint64_t b = 0; b < part.bytes; b += kAlignment) {
+    const uint64_t piece = std::min(kAlignment, part.bytes - b);
+    if (from.written->any(from.at + b, piece)) to.written->copy(to.at + b, *from.written, from.at + b, piece);
+  }
+  to.written->widest = kAlignment;
 }
 
 // Reports what lanes of `mask` use of an undefined value, which is taken for known from there on.

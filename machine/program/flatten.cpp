@@ -263,7 +263,9 @@ void Flattener::fence() {
   Nothing what = Nothing::nothing;  // of a proxy: between ways to memory that are one here
   if (m_->has("cta")) what = Nothing::block_fence;
   if (m_->has("gl") || m_->has("gpu") || m_->has("sys") || m_->has("cluster")) what = Nothing::device_fence;
-  if (!m_->suffixes.empty() && m_->suffixes[0].starts_with("proxy")) what = Nothing::nothing;
+  if (!m_->suffixes.empty() && m_->suffixes[0].starts_with("proxy"))
+    what = m_->suffixes.size() > 1 && m_->suffixes[1] == "async" && !m_->has("global") ? Nothing::proxy_fence
+                                                                                       : Nothing::nothing;
   emit(Kind::nothing).mode = static_cast<uint8_t>(what);
 }
 

@@ -170,6 +170,7 @@ enum class Nothing : uint8_t {
   bulk_wait_read,
   products_commit,  // wgmma
   products_wait,
+  proxy_fence,  // fence.proxy.async that reaches shared memory
 };
 
 // mbarrier: isa/mbarrier.h.

@@ -11,6 +11,10 @@
 namespace coalesce::end_to_end {
 namespace {
 
+#define FAMILIES                                                                                               \
+  "scopes", "flags", "locks", "shared", "barriers", "uninitialised", "copies", "memory", "everyday", "groups", \
+      "pointers", "orders", "deadlocks", "mixed", "stranger", "async", "reads", "copied", "proxies"
+
 using Found = std::map<std::string, std::set<std::string>>;  // by kernel: "LINE kind"
 
 std::string family_file(const std::string& family) { return kSource + "/tests/hazards/" + family + ".cu"; }
@@ -74,10 +78,29 @@ TEST_P(HazardsTest, FindsEachMistakeAndNothingElse) {
   for (const auto& [kernel, places] : found) EXPECT_TRUE(expected.contains(kernel)) << kernel;
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, HazardsTest,
-                         testing::Values("scopes", "flags", "locks", "shared", "barriers", "uninitialised", "copies",
-                                         "memory", "everyday", "groups", "pointers", "orders", "deadlocks", "mixed",
-                                         "stranger", "async", "reads"),
+// Findings are the same for any number of threads: their lanes and addresses, too.
+void expect_same_for_threads(const std::string& family) {
+  const Workplace here;
+  const auto found = [&](const std::string& form, int threads) {
+    here.call({"env", "COALESCE_THREADS=" + std::to_string(threads), kCommand, "check", "--json", "found", "--leaks",
+               "error", "-q", "--compiler", "clang", family_file(family), form});
+    auto report = here.json("found");
+    EXPECT_TRUE(report.contains("findings"));
+    return report;
+  };
+  for (const std::string form : {"wrong", "right"}) {
+    const auto one = found(form, 1);
+    for (const int threads : {2, 4}) EXPECT_EQ(found(form, threads), one) << family << ' ' << form << ' ' << threads;
+  }
+}
+TEST(HazardsThreads, AnyNumberOfThreadsFindsTheSame) { expect_same_for_threads("locks"); }
+
+class NightlyHazardsTest : public testing::TestWithParam<const char*> {};
+TEST_P(NightlyHazardsTest, AnyNumberOfThreadsFindsTheSame) { expect_same_for_threads(GetParam()); }
+INSTANTIATE_TEST_SUITE_P(Families, NightlyHazardsTest, testing::Values(FAMILIES, "host_calls", "host_order"),
+                         [](const auto& family) { return std::string(family.param); });
+
+INSTANTIATE_TEST_SUITE_P(Families, HazardsTest, testing::Values(FAMILIES),
                          [](const auto& family) { return std::string(family.param); });
 
 }  // namespace

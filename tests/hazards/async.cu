@@ -1,39 +1,6 @@
 // Bulk copies and clusters: what is used before the wait for it, overwritten while it is read, or gone.
-#include "cases.h"
+#include "bulk.h"
 
-__device__ inline uint at(const void* p) { return static_cast<uint>(__cvta_generic_to_shared(p)); }
-__device__ inline void init(void* object, uint count) {
-  asm volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"(at(object)), "r"(count) : "memory");
-}
-__device__ inline void expect(void* object, uint bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" : : "r"(at(object)), "r"(bytes) : "memory");
-}
-__device__ inline void wait(void* object, uint phase) {
-  asm volatile("{\n.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@!p bra AGAIN;\n}"
-               :
-               : "r"(at(object)), "r"(phase)
-               : "memory");
-}
-// As macros, so that the line that uses one is the access's.
-#define BRING(to, from, bytes, object)                                                                   \
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" \
-               :                                                                                         \
-               : "r"(at(to)), "l"(from), "r"(bytes), "r"(at(object))                                     \
-               : "memory")
-#define TAKE(to, from, bytes)                                                \
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" \
-               :                                                             \
-               : "l"(to), "r"(at(from)), "r"(bytes)                          \
-               : "memory")
-__device__ inline void commit() { asm volatile("cp.async.bulk.commit_group;" : : : "memory"); }
-template <int N>
-__device__ inline void wait_read() {
-  asm volatile("cp.async.bulk.wait_group.read %0;" : : "n"(N) : "memory");
-}
-template <int N>
-__device__ inline void wait_group() {
-  asm volatile("cp.async.bulk.wait_group %0;" : : "n"(N) : "memory");
-}
 __device__ inline void meet() {
   asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" : : : "memory");
 }
@@ -131,6 +98,7 @@ KERNEL(stages_with_two_objects_each) {
 KERNEL(overwritten_while_it_is_taken) {
   alignas(16) __shared__ int tile[64];
   tile[threadIdx.x] = in[threadIdx.x];
+  publish();
   __syncthreads();
   if (threadIdx.x == 0) {
     TAKE(out, tile, 256);
@@ -143,6 +111,7 @@ KERNEL(overwritten_while_it_is_taken) {
 KERNEL(waits_for_too_few_copies) {
   alignas(16) __shared__ int tiles[2][64];
   for (int k = 0; k < 2; ++k) tiles[k][threadIdx.x] = in[threadIdx.x];
+  publish();
   __syncthreads();
   if (threadIdx.x == 0) {
     for (int k = 0; k < 2; ++k) {
@@ -161,6 +130,7 @@ KERNEL(waits_for_too_few_copies) {
 KERNEL(read_back_before_it_is_written) {
   alignas(16) __shared__ int tile[64];
   tile[threadIdx.x] = in[threadIdx.x];
+  publish();
   __syncthreads();
   if (threadIdx.x == 0) {
     TAKE(out, tile, 256);
@@ -176,6 +146,7 @@ KERNEL(read_back_before_it_is_written) {
 KERNEL(taken_before_all_have_written) {
   alignas(16) __shared__ int tile[64];
   tile[threadIdx.x] = in[threadIdx.x];
+  publish();
   if (Right) __syncthreads();
   if (threadIdx.x == 0) {
     TAKE(out, tile, 256);  // HERE: race_shared
@@ -186,6 +157,7 @@ KERNEL(taken_before_all_have_written) {
 KERNEL(nothing_has_written_it) {
   alignas(16) __shared__ int tile[64];
   if (Right) tile[threadIdx.x] = in[threadIdx.x];
+  publish();
   __syncthreads();
   if (threadIdx.x == 0) {
     TAKE(out, tile, 256);  // HERE: uninitialised
@@ -209,33 +181,16 @@ KERNEL(copies_by_threads_and_an_object) {
   __syncthreads();
   out[threadIdx.x] = tile[63 - threadIdx.x];  // HERE: early_use
 }
-// Products of a warp group: 64 x 16 halves by 16 x 8. Tiles of 8 rows and 16 bytes lie one behind the other.
-__device__ inline unsigned long long described(const void* tiles) {
-  return (at(tiles) >> 4 & 0x3fff) | 8ull << 16 | 16ull << 32;
-}
-__device__ inline void multiply(float* d, const void* left, const void* right) {
-  asm volatile(
-      "wgmma.fence.sync.aligned;\n"
-      "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;\n"
-      "wgmma.commit_group.sync.aligned;"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "l"(described(left)), "l"(described(right))
-      : "memory");
-}
-template <int N>
-__device__ inline void wait_products() {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(N) : "memory");
-}
 KERNEL(operand_of_a_product_overwritten) {
   alignas(128) __shared__ int left[2][512];
   alignas(128) __shared__ int right[64];
   for (int k = threadIdx.x; k < 1024; k += 128) left[k / 512][k % 512] = in[k];
   if (threadIdx.x < 64) right[threadIdx.x] = in[threadIdx.x];
-  asm volatile("fence.proxy.async;" : : : "memory");
+  publish();
   __syncthreads();
   float d[4] = {}, e[4] = {};
-  multiply(d, left[0], right);
-  multiply(e, left[1], right);
+  MULTIPLY(d, left[0], right);
+  MULTIPLY(e, left[1], right);
   wait_products<1>();
   __syncthreads();
   left[0][threadIdx.x] = 1;

@@ -157,14 +157,30 @@ KERNEL(lane_waits_for_one_that_waits_for_it) {
   out[threadIdx.x] = in[threadIdx.x];
 }
 
+// The first block to end has told the one that waits, by its last instruction.
+KERNEL(told_by_a_block_s_last_instruction) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 1) {
+    out[0] = 1;
+    __threadfence();
+    uint before = add_relaxed(&words[0], 1u);
+    asm volatile("" : : "r"(before));
+    return;
+  }
+  while (load_relaxed(&words[0]) == 0) {}
+  __threadfence();
+  out[1] = out[0];
+}
+
 const Case kCases[] = {
-    ENDS(lock_that_nobody_gives_back, 3, 32),       ENDS(lock_taken_twice, 1, 32),
-    ENDS(two_locks_in_opposite_order, 2, 32),       ENDS(flag_that_nobody_sets, 2, 32),
-    ENDS(each_waits_for_its_left_neighbour, 4, 32), ENDS(barrier_of_blocks_counts_one_too_many, 3, 64),
-    ENDS(ticket_that_is_not_called, 4, 32),         ENDS(consumer_and_producer_wait_for_each_other, 2, 32),
-    COOPERATIVE(grid_sync_by_some_blocks, 4, 32),   ENDS(flag_set_behind_a_barrier, 1, 64),
-    ENDS(named_barrier_of_too_many, 1, 96),         ENDS(two_named_barriers_crossed, 1, 64),
-    ENDS(warps_counted_as_threads, 1, 128),         ENDS(lane_waits_for_one_that_waits_for_it, 1, 32),
+    ENDS(lock_that_nobody_gives_back, 3, 32),         ENDS(lock_taken_twice, 1, 32),
+    ENDS(two_locks_in_opposite_order, 2, 32),         ENDS(flag_that_nobody_sets, 2, 32),
+    ENDS(each_waits_for_its_left_neighbour, 4, 32),   ENDS(barrier_of_blocks_counts_one_too_many, 3, 64),
+    ENDS(ticket_that_is_not_called, 4, 32),           ENDS(consumer_and_producer_wait_for_each_other, 2, 32),
+    COOPERATIVE(grid_sync_by_some_blocks, 4, 32),     ENDS(flag_set_behind_a_barrier, 1, 64),
+    ENDS(named_barrier_of_too_many, 1, 96),           ENDS(two_named_barriers_crossed, 1, 64),
+    ENDS(warps_counted_as_threads, 1, 128),           ENDS(lane_waits_for_one_that_waits_for_it, 1, 32),
+    RIGHT(told_by_a_block_s_last_instruction, 2, 32),
 };
 
 int main(int argc, char** argv) { return run_cases(kCases, argc, argv); }
