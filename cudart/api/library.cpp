@@ -24,14 +24,22 @@ struct Libraries {
 };
 auto& libraries() { return held<Libraries>().all; }
 
+// Whether a driver's compiler, or its search for code that fits, gives this error.
+bool is_of_the_compiler(cudaError_t error) {
+  return error == cudaErrorInvalidPtx || error == cudaErrorUnsupportedPtxVersion ||
+         error == cudaErrorNoKernelImageForDevice;
+}
+
 cudaError_t load(Runtime& r, cudaLibrary_t* library, const void* image, size_t bytes, uint32_t most_registers,
-                 std::unique_ptr<Library> made, std::string& problem) {
+                 Refuse when, std::unique_ptr<Library> made, std::string& problem) {
   made->module = r.registry().add_module(image, bytes);
   made->module->most_registers = most_registers;
   if (const cudaError_t error = r.registry().load(*made->module); error != cudaSuccess) {
     problem = made->module->problem;
-    r.registry().remove(made->module);
-    return error;
+    if (when == Refuse::now || !is_of_the_compiler(error)) {
+      r.registry().remove(made->module);
+      return error;
+    }
   }
   *library = made.get();
   libraries()[*library] = std::move(made);
@@ -60,12 +68,12 @@ cudaError_t variable(void** address, size_t* bytes, cudaLibrary_t library, const
 
 }  // namespace
 
-cudaError_t load_library(Runtime& r, cudaLibrary_t* library, std::string image, uint32_t most_registers,
+cudaError_t load_library(Runtime& r, cudaLibrary_t* library, std::string image, uint32_t most_registers, Refuse when,
                          std::string& problem) {
   auto made = std::make_unique<Library>();
   made->content = std::move(image);
   const std::string& content = made->content;
-  return load(r, library, content.data(), content.size(), most_registers, std::move(made), problem);
+  return load(r, library, content.data(), content.size(), most_registers, when, std::move(made), problem);
 }
 
 // The limit of registers is the one option that matters to the machine.
@@ -74,7 +82,9 @@ COALESCE_API cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void*
   if (library == nullptr || image == nullptr) return note(cudaErrorInvalidValue);
   const uint32_t most = JitOptions(count, options, values).most_registers();
   std::string problem;
-  return call([&](Runtime& r) { return load(r, library, image, 0, most, std::make_unique<Library>(), problem); });
+  return call([&](Runtime& r) {
+    return load(r, library, image, 0, most, Refuse::when_used, std::make_unique<Library>(), problem);
+  });
 }
 
 COALESCE_API cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* library, const char* path, int* options, void** values,
@@ -86,7 +96,7 @@ COALESCE_API cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* library, const c
     if (!file) return cudaErrorFileNotFound;
     std::string content(std::istreambuf_iterator<char>(file), {}), problem;
     if (content.size() < sizeof(uint32_t)) return cudaErrorInvalidKernelImage;
-    return load_library(r, library, std::move(content), most, problem);
+    return load_library(r, library, std::move(content), most, Refuse::when_used, problem);
   });
 }
 

@@ -108,18 +108,21 @@ std::string unpack(const FatbinEntry& entry) {
   return text;
 }
 
-const FatbinEntry* best_ptx(std::span<const FatbinEntry> entries, uint32_t major, uint32_t minor) {
+bool runs_on(uint32_t architecture, char suffix, uint32_t major, uint32_t minor) {
   const uint32_t device = 10 * major + minor;
+  switch (suffix) {
+    case 'a':
+      return architecture == device;
+    case 'f':
+      return architecture / 10 == major && architecture <= device;
+    default:
+      return architecture <= device;
+  }
+}
+
+const FatbinEntry* best_ptx(std::span<const FatbinEntry> entries, uint32_t major, uint32_t minor) {
   const auto usable = [&](const FatbinEntry& e) {
-    if (e.kind != FatbinEntry::Kind::ptx) return false;
-    switch (e.suffix) {
-      case 'a':
-        return e.architecture == device;
-      case 'f':
-        return e.architecture / 10 == major && e.architecture <= device;
-      default:
-        return e.architecture <= device;
-    }
+    return e.kind == FatbinEntry::Kind::ptx && runs_on(e.architecture, e.suffix, major, minor);
   };
   // The driver takes the more special of two entries for one architecture.
   const auto rank = [](const FatbinEntry& e) {

@@ -42,6 +42,9 @@ std::vector<FatbinEntry> read_fatbin(std::span<const uint8_t> bytes);
 // The entry's content unpacked. PTX ends where its text ends (padding is dropped).
 std::string unpack(const FatbinEntry& entry);
 
+// Whether a device of compute capability major.minor runs PTX for an architecture with that suffix.
+bool runs_on(uint32_t architecture, char suffix, uint32_t major, uint32_t minor);
+
 // The PTX to use on a device of compute capability major.minor: the newest that the device can take. Null: none.
 const FatbinEntry* best_ptx(std::span<const FatbinEntry> entries, uint32_t major, uint32_t minor);
 

@@ -3,11 +3,13 @@
 #include <link.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <span>
 
 #include "cudart/core/cubin.h"
 #include "cudart/core/fatbin.h"
+#include "machine/device.h"
 
 namespace coalesce::cudart {
 namespace {
@@ -118,9 +120,54 @@ void add(const void* address, size_t known, uint32_t major, uint32_t minor, Imag
   }
 }
 
-}  // namespace
+struct Target {
+  uint32_t architecture = 0;  // 0: the text names none that can be read
+  char suffix = 0;
+};
 
-Image read_image(const void* address, size_t bytes, uint32_t major, uint32_t minor) {
+// The architecture of the text's .target line: sm_90, sm_100a.
+Target target_of(std::string_view text) {
+  constexpr std::string_view kDirective = ".target";
+  for (size_t at = 0; (at = text.find(kDirective, at)) != text.npos; at += kDirective.size()) {
+    const size_t begin = text.rfind('\n', at) + 1;
+    if (text.substr(begin, at - begin).find_first_of("/*\"") != text.npos) continue;  // in a comment or a name
+    std::string_view line = text.substr(at, text.find('\n', at) - at);
+    line.remove_prefix(std::min(line.find('_'), line.size() - 1) + 1);
+    Target target;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), target.architecture);
+    if (error != std::errc()) return {};
+    if (end != line.data() + line.size() && (*end == 'a' || *end == 'f')) target.suffix = *end;
+    return target;
+  }
+  return {};
+}
+
+std::string what_runs(const Target& target) {
+  const machine::Device* least = nullptr;
+  for (const machine::Device& d : machine::devices())
+    if (runs_on(target.architecture, target.suffix, d.major, d.minor) &&
+        (least == nullptr || 10 * d.major + d.minor < 10 * least->major + least->minor))
+      least = &d;
+  if (least == nullptr) return "compile it for an older architecture";
+  return "compile it for an older architecture, or coalesce run --device " + std::string(least->key);
+}
+
+// A driver compiles no text for an architecture that its device is not.
+void refuse_newer(Image& image, uint32_t major, uint32_t minor) {
+  for (const std::string& text : image.ptx) {
+    const Target target = target_of(text);
+    if (target.architecture == 0 || runs_on(target.architecture, target.suffix, major, minor)) continue;
+    image.problem = "this PTX is for sm_" + std::to_string(target.architecture) +
+                    (target.suffix != 0 ? std::string(1, target.suffix) : "") + ", and the device has capability " +
+                    std::to_string(major) + "." + std::to_string(minor);
+    image.hint = what_runs(target);
+    image.newer = true;
+    image.ptx.clear();
+    return;
+  }
+}
+
+Image find_image(const void* address, size_t bytes, uint32_t major, uint32_t minor) {
   Image image;
   std::string seen;
   Wrapper wrapper;
@@ -171,12 +218,19 @@ Image read_image(const void* address, size_t bytes, uint32_t major, uint32_t min
                     std::to_string(minor) + ", only " + (seen.empty() ? "an empty fat binary" : seen);
     const uint32_t newer = needed_architecture(address, 10 * major + minor);
     if (newer != 0)
-      image.hint = "coalesce run --device NAME: a device of capability " + std::to_string(newer / 10) + "." +
-                   std::to_string(newer % 10) + " or later";
+      image.hint = what_runs({newer, 0});
     else
       image.hint = "rebuild with -gencode arch=compute_" + architecture + ",code=compute_" + architecture +
                    (seen.find("machine code") == seen.npos ? "" : ", or with -lineinfo, which keeps the PTX");
   }
+  return image;
+}
+
+}  // namespace
+
+Image read_image(const void* address, size_t bytes, uint32_t major, uint32_t minor) {
+  Image image = find_image(address, bytes, major, minor);
+  refuse_newer(image, major, minor);
   return image;
 }
 
@@ -204,7 +258,11 @@ uint32_t needed_architecture(const void* address, uint32_t device) {
   uint32_t needed = 0;
   const auto look = [&](const void* part) {
     const std::span<const uint8_t> bytes = extent(part, 0);
-    if (!bare_ptx(bytes).empty()) return;
+    if (const std::string_view text = bare_ptx(bytes); !text.empty()) {
+      const Target target = target_of(text);
+      if (target.suffix == 0) needed = needed == 0 ? target.architecture : std::min(needed, target.architecture);
+      return;
+    }
     for (const FatbinEntry& entry : read_fatbin(bytes)) {
       if (entry.kind != FatbinEntry::Kind::ptx || entry.suffix != 0) continue;
       needed = needed == 0 ? entry.architecture : std::min(needed, entry.architecture);

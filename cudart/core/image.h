@@ -12,6 +12,7 @@ struct Image {
   std::vector<std::string> ptx;  // the texts to load; several for programs of separately compiled files
   uint32_t most_registers = 0;   // of a thread, 0: as many as it needs
   std::string problem, hint;     // where `ptx` is empty: why, and what to do about it, a line each
+  bool newer = false;            // and it is text for an architecture that the device is not
 };
 
 // `image`: a wrapper (what __cudaRegisterFatBinary gets), a fat binary, PTX text, or what linked_image() made. Reads

@@ -157,7 +157,7 @@ cudaError_t Registry::load_program(Module& module) {
       module.problem = image.problem;
       std::fprintf(stderr, "coalesce: error: %s: %s\ncoalesce: hint: %s\n", program_invocation_name,
                    image.problem.c_str(), image.hint.c_str());
-      return cudaErrorNoKernelImageForDevice;
+      return image.newer ? cudaErrorInvalidPtx : cudaErrorNoKernelImageForDevice;
     }
     later = later_version(image.ptx);
     machine::Places places;

@@ -15,10 +15,15 @@ namespace coalesce::cudart {
 struct LinkState {
   JitOptions options;
   std::vector<std::string> ptx;
-  std::string image;  // once complete
+  std::string image;               // once complete
+  CUresult failed = CUDA_SUCCESS;  // what completing it gives
+  bool said = false;               // the client's buffer says what was refused
 };
 
 namespace {
+
+// The module of a link to which nothing was added.
+constexpr char kNothing[] = ".version 7.0\n.target sm_50\n.address_size 64\n";
 
 enum Input { cubin = 0, ptx = 1, fatbinary = 2, object = 3, library = 4, nvvm = 5 };
 
@@ -34,10 +39,20 @@ CUresult with(CUlinkState state, Body&& body) {
   return held<Links>().all.contains(state) ? body(*state) : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult refuse(const LinkState& state, const std::string& what) {
+CUresult refuse(LinkState& state, const std::string& what) {
+  state.said = true;
   state.options.error(what);
   std::fprintf(stderr, "coalesce: error: cuLink: %s\n", what.c_str());
   return CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+// A text that the device cannot take is left out, as by an H100's driver: the link goes on without it.
+CUresult leave_out(LinkState& state, const std::string& name, const Image& image) {
+  state.said = true;
+  state.options.error(image.problem);
+  std::fprintf(stderr, "coalesce: error: cuLink: '%s': %s\ncoalesce: hint: %s\n", name.c_str(), image.problem.c_str(),
+               image.hint.c_str());
+  return CUDA_ERROR_INVALID_PTX;
 }
 
 CUresult add(LinkState& state, int type, const void* data, size_t bytes, const std::string& name) {
@@ -50,7 +65,8 @@ CUresult add(LinkState& state, int type, const void* data, size_t bytes, const s
       const machine::Device& d = *runtime().device();
       try {
         Image image = read_image(data, bytes, d.major, d.minor);
-        if (image.ptx.empty()) return refuse(state, "'" + name + "': " + image.problem);
+        if (image.newer) return leave_out(state, name, image);
+        if (image.ptx.empty()) return state.failed = refuse(state, "'" + name + "': " + image.problem);
         for (std::string& text : image.ptx) state.ptx.push_back(std::move(text));
       } catch (const FatbinError& e) {
         state.options.error(e.what());
@@ -102,13 +118,14 @@ COALESCE_API CUresult cuLinkAddFile_v2(CUlinkState state, int type, const char* 
 COALESCE_ALIAS(cuLinkAddFile, cuLinkAddFile_v2);
 
 // The image belongs to the state.
-COALESCE_API CUresult cuLinkComplete(CUlinkState state, void** image, size_t* bytes) {
-  if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+COALESCE_API CUresult cuLinkComplete(CUlinkState state, void** out, size_t* bytes) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return with(state, [&](LinkState& s) {
-    if (s.ptx.empty()) return CUDA_ERROR_INVALID_VALUE;
+    if (s.failed != CUDA_SUCCESS) return s.failed;
+    if (s.ptx.empty()) s.ptx.emplace_back(kNothing);
     s.image = linked_image(s.ptx, s.options.most_registers());
-    s.options.error("");
-    *image = s.image.data();
+    if (!s.said) s.options.error("");
+    *out = s.image.data();
     if (bytes != nullptr) *bytes = s.image.size();
     return CUDA_SUCCESS;
   });

@@ -16,25 +16,26 @@ namespace {
 // CUmoduleLoadingMode: eager. Decoding waits for the first launch all the same.
 constexpr int kEager = 1;
 
-CUresult load(cudaLibrary_t* out, const void* image, size_t bytes, const JitOptions& options) {
+CUresult load(cudaLibrary_t* out, const void* image, size_t bytes, Refuse when, const JitOptions& options) {
   if (out == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::string problem;
   const CUresult result = in_context([&] {
-    return call(
-        [&](Runtime& r) { return load_library(r, out, copy_image(image, bytes), options.most_registers(), problem); });
+    return call([&](Runtime& r) {
+      return load_library(r, out, copy_image(image, bytes), options.most_registers(), when, problem);
+    });
   });
   options.error(problem);
   return result;
 }
 
-CUresult load_file(cudaLibrary_t* out, const char* path, const JitOptions& options) {
+CUresult load_file(cudaLibrary_t* out, const char* path, Refuse when, const JitOptions& options) {
   if (out == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult ready = current_context(); ready != CUDA_SUCCESS) return ready;
   std::ifstream file(path, std::ios::binary);
   if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
   const std::string content(std::istreambuf_iterator<char>(file), {});
   if (content.size() < sizeof(uint32_t)) return CUDA_ERROR_INVALID_IMAGE;
-  return load(out, content.data(), content.size(), options);
+  return load(out, content.data(), content.size(), when, options);
 }
 
 CUresult find_variable(CUdeviceptr* address, size_t* bytes, cudaLibrary_t library, const char* name) {
@@ -49,13 +50,17 @@ CUresult find_variable(CUdeviceptr* address, size_t* bytes, cudaLibrary_t librar
 
 }  // namespace
 
-COALESCE_API CUresult cuModuleLoadData(cudaLibrary_t* module, const void* image) { return load(module, image, 0, {}); }
+COALESCE_API CUresult cuModuleLoadData(cudaLibrary_t* module, const void* image) {
+  return load(module, image, 0, Refuse::now, {});
+}
 COALESCE_ALIAS(cuModuleLoadFatBinary, cuModuleLoadData);
 COALESCE_API CUresult cuModuleLoadDataEx(cudaLibrary_t* module, const void* image, unsigned count, const int* options,
                                          void** values) {
-  return load(module, image, 0, {count, options, values});
+  return load(module, image, 0, Refuse::now, {count, options, values});
 }
-COALESCE_API CUresult cuModuleLoad(cudaLibrary_t* module, const char* path) { return load_file(module, path, {}); }
+COALESCE_API CUresult cuModuleLoad(cudaLibrary_t* module, const char* path) {
+  return load_file(module, path, Refuse::now, {});
+}
 COALESCE_API CUresult cuModuleUnload(cudaLibrary_t module) {
   return after_init([&] { return cudaLibraryUnload(module); });
 }
@@ -81,11 +86,11 @@ COALESCE_API CUresult cuModuleGetLoadingMode(int* mode) {
 // Options of the library itself (the last three arguments) say how long the caller keeps the image; we copy it.
 COALESCE_API CUresult cuLibraryLoadData(cudaLibrary_t* library, const void* image, const int* options, void** values,
                                         unsigned count, const int*, void**, unsigned) {
-  return load(library, image, 0, {count, options, values});
+  return load(library, image, 0, Refuse::when_used, {count, options, values});
 }
 COALESCE_API CUresult cuLibraryLoadFromFile(cudaLibrary_t* library, const char* path, const int* options, void** values,
                                             unsigned count, const int*, void**, unsigned) {
-  return load_file(library, path, {count, options, values});
+  return load_file(library, path, Refuse::when_used, {count, options, values});
 }
 COALESCE_API CUresult cuLibraryUnload(cudaLibrary_t library) { return cuModuleUnload(library); }
 COALESCE_API CUresult cuLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name) {
