@@ -106,7 +106,7 @@ TEST(BadInput, AProgramEndedBeforeItsFirstCall) {
                          std::string(kProgram));
   const Result result = here.call({kCommand, "run", "x.cu"});
   EXPECT_EQ(result.code, 128 + 9) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("ended by signal 9"));
+  EXPECT_THAT(result.err, HasSubstr("ended by signal 9 (Killed: for want of memory"));
   EXPECT_THAT(result.err, HasSubstr("before it called"));
 }
 

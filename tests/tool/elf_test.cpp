@@ -28,6 +28,8 @@ struct Image {
   bool dynamic = true;
   std::string rpath = {};
   int64_t rpath_tag = DT_RPATH;
+  std::vector<uint32_t> records = {};  // versions, in .nvFatBinSegment
+  bool separate = false;               // the section of fat binaries is __nv_relfatbin
 };
 
 std::string build(const Image& image) {
@@ -49,7 +51,7 @@ std::string build(const Image& image) {
   if (!image.rpath.empty()) entry(image.rpath_tag, intern(image.rpath));
 
   constexpr uint64_t kBase = 0x400000, kStrings = 0x1000, kDynamic = 0x2000, kFat = 0x3000, kNames = 0x4000,
-                     kSections = 0x4100;
+                     kSections = 0x4100, kRecords = 0x5000;
   entry(DT_STRTAB, kBase + kStrings);
   entry(DT_STRSZ, strings.size());
   entry(DT_NULL, 0);
@@ -65,7 +67,7 @@ std::string build(const Image& image) {
   header.e_phnum = image.dynamic ? 2 : 1;
   header.e_shoff = kSections;
   header.e_shentsize = sizeof(Elf64_Shdr);
-  header.e_shnum = image.fatbin.empty() ? 2 : 3;
+  header.e_shnum = image.fatbin.empty() ? 2 : image.records.empty() ? 3 : 4;
   header.e_shstrndx = 1;
   put(bytes, 0, header);
   Elf64_Phdr load{};
@@ -84,7 +86,7 @@ std::string build(const Image& image) {
   bytes.resize(kFat);
   bytes += image.fatbin;
   bytes.resize(kNames);
-  const std::string names("\0.shstrtab\0.nv_fatbin\0", 22);
+  const std::string names("\0.shstrtab\0.nv_fatbin\0.nvFatBinSegment\0__nv_relfatbin\0", 54);
   bytes += names;
   Elf64_Shdr section{};
   put(bytes, kSections, section);
@@ -95,10 +97,21 @@ std::string build(const Image& image) {
   put(bytes, kSections + sizeof section, section);
   if (!image.fatbin.empty()) {
     section.sh_type = SHT_PROGBITS;
-    section.sh_name = 11;
+    section.sh_name = image.separate ? 39 : 11;
     section.sh_offset = kFat;
     section.sh_size = image.fatbin.size();
     put(bytes, kSections + 2 * sizeof section, section);
+  }
+  if (!image.records.empty()) {
+    for (std::size_t i = 0; i < image.records.size(); ++i) {
+      put(bytes, kRecords + 24 * i, uint32_t{0x466243b1});
+      put(bytes, kRecords + 24 * i + 4, image.records[i]);
+      put(bytes, kRecords + 24 * i + 16, uint64_t{0});
+    }
+    section.sh_name = 22;
+    section.sh_offset = kRecords;
+    section.sh_size = 24 * image.records.size();
+    put(bytes, kSections + 3 * sizeof section, section);
   }
   return bytes;
 }
@@ -159,6 +172,24 @@ TEST(Elf, MachineCodeOnlySaysHowToRebuild) {
   EXPECT_EQ(verdict(machine_code, true), "");
   EXPECT_EQ(verdict(build({.needed = {"libcudart.so.13"}, .fatbin = fat({2}, 0x8013)})), "") << "-G keeps the PTX";
   EXPECT_EQ(verdict(build({.needed = {"libcuda.so.1"}, .fatbin = fat({2})})), "") << "its kernels may come later";
+}
+
+// nvcc links an image without kernels into each program; what a library brings comes later.
+TEST(Elf, TheImageOfTheLinkerHasNoKernels) {
+  const auto verdict_of = [](const std::vector<uint32_t>& records, bool separate) {
+    return verdict(
+        build({.needed = {"libcublas.so.13"}, .fatbin = fat({2}), .records = records, .separate = separate}));
+  };
+  EXPECT_EQ(verdict_of({2}, false), "");
+  EXPECT_THAT(verdict_of({2}, true), HasSubstr("machine code of sm_80 only")) << "nvcc -rdc=true";
+  EXPECT_THAT(verdict_of({1, 2}, false), HasSubstr("machine code of sm_80 only"));
+  EXPECT_THAT(verdict_of({1}, false), HasSubstr("machine code of sm_80 only"));
+}
+
+TEST(Elf, ADamagedFatBinaryIsNotCalledMachineCode) {
+  std::string damaged = fat({2});
+  put(damaged, 8, uint64_t{1} << 40);
+  EXPECT_EQ(verdict(build({.needed = {"libcudart.so.13"}, .fatbin = damaged})), "") << "the runtime says what is wrong";
 }
 
 TEST(Elf, PtxTextCountsAsPtx) {

@@ -61,6 +61,7 @@ void count_images(std::string_view section, Executable& result) {
     }
     const uint64_t first = start + header->header_bytes;
     const std::string_view entries = slice(section, first, header->bytes);
+    if (entries.size() < header->bytes) return;  // damaged: whoever loads it says so
     for (uint64_t offset = 0; const auto entry = at<FatEntry>(entries, offset);) {
       ++(entry->kind == 1 ? result.ptx_images : result.other_images);
       constexpr uint64_t kArchitecture = 28, kFlags = 40;
@@ -78,6 +79,17 @@ void count_images(std::string_view section, Executable& result) {
   }
 }
 
+// The records that refer to fat binaries; those of version 2 are the linker's.
+void count_records(std::string_view section, Executable& result) {
+  struct Record {
+    uint32_t magic, version;
+    uint64_t data, parts;
+  };
+  constexpr uint32_t kMagic = 0x466243b1;
+  for (uint64_t start = 0; const auto record = at<Record>(section, start); start += sizeof(Record))
+    ++(record->magic == kMagic && record->version == 2 ? result.linked_records : result.own_records);
+}
+
 void read_sections(std::string_view bytes, const Elf64_Ehdr& header, Executable& result) {
   if (header.e_shentsize != sizeof(Elf64_Shdr)) return;
   const auto section = [&](uint64_t i) { return at<Elf64_Shdr>(bytes, header.e_shoff + i * sizeof(Elf64_Shdr)); };
@@ -88,6 +100,8 @@ void read_sections(std::string_view bytes, const Elf64_Ehdr& header, Executable&
     const auto current = section(i);
     if (!current) return;
     const std::string_view name = string_at(names, current->sh_name);
+    if (name == ".nvFatBinSegment") count_records(slice(bytes, current->sh_offset, current->sh_size), result);
+    result.separate |= name == "__nv_relfatbin";
     if (name != ".nv_fatbin" && name != "__nv_relfatbin") continue;
     result.device_code = true;
     if (current->sh_type != SHT_NOBITS) count_images(slice(bytes, current->sh_offset, current->sh_size), result);
@@ -208,8 +222,9 @@ void require_runnable(const Executable& executable, const std::string& path, boo
                 "'" + path + "' is linked statically and uses no CUDA runtime that the machine could replace",
                 "build it with nvcc -cudart shared");
   }
-  // A program that calls the driver brings code of its own; nvcc links an image of no kernels into each program.
-  if (!on_gpu && !executable.needs("libcuda.so.1") && executable.other_images > 0 && executable.ptx_images == 0) {
+  // The kernels of a program that calls the driver, or libraries with kernels, come later.
+  if (!on_gpu && !executable.needs("libcuda.so.1") && !executable.no_kernels() && executable.other_images > 0 &&
+      executable.ptx_images == 0) {
     std::string of;
     for (const uint32_t architecture : executable.architectures)
       of += (of.empty() ? " of sm_" : ", sm_") + std::to_string(architecture);

@@ -37,6 +37,12 @@ fs::path find_executable(const std::string& name) {
   throw Error(Exit::not_started, "no such program: '" + name + "'");
 }
 
+// A signal's number and name; what may have sent the one that says least.
+std::string said_of(int signal) {
+  const char* from = signal == SIGKILL ? ": for want of memory, by another process or by its own strict seccomp" : "";
+  return fmt::format("{} ({}{})", signal, strsignal(signal), from);
+}
+
 }  // namespace
 
 std::string runnable(const std::string& program, const CompileOptions& options, const machine::Device& device,
@@ -59,15 +65,14 @@ void print_warnings(const Execution& execution, bool colour) {
   if (execution.outcome.signal == SIGSYS)
     warn("a system call that the machine makes is forbidden to this program (seccomp): it cannot run here");
   if (record.unused() && execution.outcome.signal)
-    warn(fmt::format("the program was ended by signal {} ({}) before it called the machine's CUDA runtime",
-                     execution.outcome.signal, strsignal(execution.outcome.signal)));
+    warn(fmt::format("the program was ended by signal {} before it called the machine's CUDA runtime",
+                     said_of(execution.outcome.signal)));
   else if (record.unused() && execution.outcome.code == 0)
     warn("the program made no call to the machine's CUDA runtime");
   if (record.started && !record.complete && record.damage.empty()) {
-    warn(execution.outcome.signal
-             ? fmt::format("the program was ended by signal {} ({}); counted is what finished before",
-                           execution.outcome.signal, strsignal(execution.outcome.signal))
-             : "the program ended without closing its record; counted is what finished before");
+    warn(execution.outcome.signal ? fmt::format("the program was ended by signal {}; counted is what finished before",
+                                                said_of(execution.outcome.signal))
+                                  : "the program ended without closing its record; counted is what finished before");
   }
 }
 
