@@ -72,7 +72,7 @@ bool registers_by_itself(const ElfFile& file) {
   bool imported = false;
   if (const Elf64_Shdr* table = file.find(".dynsym"))
     file.symbols(*table, [&](const Symbol& s) {
-      imported = imported || (s.name == "__cudaRegisterFatBinary" && s.entry.st_shndx == SHN_UNDEF);
+      imported = imported || (index_of(s.name) != kNoName && s.entry.st_shndx == SHN_UNDEF);
     });
   return !imported;
 }

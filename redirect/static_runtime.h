@@ -29,7 +29,7 @@ bool has_room(const ElfFile& file, const Symbol& function);
 // with that of `archives` (paths of libcudart_static.a, of which those that cannot be read are left out).
 StaticRuntime find_static_runtime(const ElfFile& file, const std::vector<std::string>& archives);
 
-// True if the file has device code and registers it with a runtime linked into it.
+// True if the file has device code and imports nothing of a shared runtime: one is linked into it.
 bool registers_by_itself(const ElfFile& file);
 
 // 11, 12 or 13: what a runtime with these functions calls itself.

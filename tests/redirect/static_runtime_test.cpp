@@ -47,7 +47,7 @@ TEST(StaticRuntime, SymbolsAndCodeSayTheSame) {
 }
 
 TEST(StaticRuntime, SharedOnesAndOthersHaveNone) {
-  for (const char* name : {"libcudart.so.13", "fake_host"}) {
+  for (const char* name : {"libcudart.so.13", "fake_host", "fake_client"}) {
     const StaticRuntime found = find(name);
     EXPECT_EQ(found.version, 0) << name;
     EXPECT_EQ(found.problem, "") << name;
