@@ -30,13 +30,17 @@ inline T element_at(const Array& array, uint64_t index) {
 template <class T>
 class Block {
  public:
-  // `count` elements from `index` on: a copy, or where they lie if they are few, aligned and in this machine's byte
-  // order. Valid until the next call.
-  const T* elements(const Array& array, uint64_t index, uint64_t count) {
+  // Whether elements can be used where they lie: aligned and in this machine's byte order.
+  static bool usable(const Array& array) {
+    return !array.swapped && reinterpret_cast<uintptr_t>(array.elements()) % alignof(T) == 0;
+  }
+
+  // `count` elements from `index` on: a copy, or where they lie if they are usable, and few or `mapped`. Valid until
+  // the next call.
+  const T* elements(const Array& array, uint64_t index, uint64_t count, bool mapped = false) {
     const std::byte* const at = array.elements() + index * sizeof(T);
     const bool few = count * sizeof(T) < kRead;
-    if (few && !array.swapped && reinterpret_cast<uintptr_t>(at) % alignof(T) == 0)
-      return reinterpret_cast<const T*>(at);
+    if ((few || mapped) && usable(array)) return reinterpret_cast<const T*>(at);
     T* const copy = room(count);
     if (few)
       std::memcpy(copy, at, count * sizeof(T));

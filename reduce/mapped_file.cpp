@@ -152,10 +152,16 @@ void MappedFile::read(uint64_t begin, void* to, std::size_t bytes) const {
 
 bool MappedFile::failed() { return lost_page; }
 
-void MappedFile::forget(uint64_t begin, uint64_t end) const {
-  begin = (begin + 4095) & ~uint64_t{4095};
-  end &= ~uint64_t{4095};
-  if (begin < end) madvise(data_ + begin, end - begin, MADV_DONTNEED);
+bool MappedFile::map(uint64_t begin, std::size_t bytes) const {
+  constexpr int populate_read = 22;  // MADV_POPULATE_READ, which older headers lack
+  const uint64_t first = begin & ~uint64_t{4095};
+  return madvise(data_ + first, begin + bytes - first, populate_read) == 0;
+}
+
+// The first page may be another thread's last one, which then reads it by a fault.
+void MappedFile::forget(uint64_t begin, std::size_t bytes) const {
+  const uint64_t first = begin & ~uint64_t{4095};
+  madvise(data_ + first, begin + bytes - first, MADV_DONTNEED);
 }
 
 }  // namespace coalesce::reduce

@@ -23,14 +23,18 @@ class MappedFile {
   int64_t modified() const { return modified_; }  // nanoseconds since 1970
   const std::string& path() const { return path_; }
 
-  // Copies bytes `begin` .. `begin` + `bytes` - 1. For large blocks this is the quicker way: the kernel reads its pages
-  // by large pages, a mapping by small ones, which can cost five times as much.
+  // Copies bytes `begin` .. `begin` + `bytes` - 1. Of large blocks this is five times as fast as faults of single
+  // pages.
   void read(uint64_t begin, void* to, std::size_t bytes) const;
+
+  // Brings the bytes' pages into the mapping at once, which costs less than a fault for each. False where the kernel
+  // (before Linux 5.14) or the file does not let it: then read() is to be used. forget() ends it.
+  bool map(uint64_t begin, std::size_t bytes) const;
+  // The bytes' pages leave the mapping; the page cache keeps them.
+  void forget(uint64_t begin, std::size_t bytes) const;
 
   // True if any file lost a page so far.
   static bool failed();
-  // The kernel may drop these bytes: they have been read.
-  void forget(uint64_t begin, uint64_t end) const;
 
  private:
   std::string path_;

@@ -1,5 +1,7 @@
 #include "reduce/whole.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -8,6 +10,7 @@
 #include <thread>
 
 #include "reduce/block.h"
+#include "reduce/way.h"
 
 namespace coalesce::reduce {
 namespace {
@@ -16,7 +19,9 @@ namespace {
 // interrupts.
 constexpr uint64_t kChunkBytes = uint64_t{1} << 30;
 constexpr std::chrono::milliseconds kChunkTime{50};
-constexpr uint64_t kBlockBytes = uint64_t{256} << 10;  // what a thread takes: its passes find it in the L2 cache
+constexpr uint64_t kSpanBytes = uint64_t{2} << 20;     // what a thread takes: mapping a span costs a call or two
+constexpr uint64_t kBlockBytes = uint64_t{256} << 10;  // what it adds at a time: its passes find that in the L2 cache
+constexpr uint64_t kManyBytes = uint64_t{64} << 20;    // less is split into blocks, so that all threads have work
 
 template <class T>
 Summary<T> loaded(const State& state) {
@@ -32,13 +37,13 @@ struct Span {
   uint64_t first;         // position of the array's first element
 };
 
-// Elements from..to-1 of the row of arrays, as spans of at most kBlockBytes.
+// Elements from..to-1 of the row of arrays, as spans.
 std::vector<Span> spans(const std::vector<Array>& arrays, uint64_t from, uint64_t to, uint64_t width) {
   std::vector<Span> result;
   uint64_t first = 0;
   for (const Array& array : arrays) {
     const uint64_t low = std::max(from, first), high = std::min(to, first + array.count);
-    const uint64_t step = kBlockBytes / width;
+    const uint64_t step = ((to - from) * width < kManyBytes ? kBlockBytes : kSpanBytes) / width;
     for (uint64_t at = low; at < high; at += step) {
       result.push_back({&array, at - first, std::min(step, high - at), first});
     }
@@ -53,27 +58,54 @@ struct InFortranOrder {
   uint64_t operator()(std::size_t i) const { return span.first + span.array->position(span.index + i); }
 };
 
+// The calling thread's CPU time: what a way of reading costs, however busy the machine and the disk are.
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// What a thread keeps from one span to the next.
 template <class T>
-void add(Summary<T>& summary, const Span& span, const Needs& needs, Block<T>& block) {
-  const T* const data = block.elements(*span.array, span.index, span.count);
-  if (!span.array->fortran || span.array->extents.size() < 2) {
-    summary.add(data, span.count, needs, Ascending{span.first + span.index});
-    return;
+struct Reader {
+  Block<T> block;
+  Way way;
+};
+
+template <class T>
+void add(Summary<T>& summary, const Span& span, const Needs& needs, Reader<T>& reader) {
+  const Array& array = *span.array;
+  const uint64_t begin = array.begin + span.index * sizeof(T), bytes = span.count * sizeof(T);
+  const bool choice = bytes > kBlockBytes && Block<T>::usable(array), wanted = choice && reader.way.in_place();
+  const double start = thread_seconds();
+  const bool mapped = wanted && array.file.map(begin, bytes);
+  if (wanted && !mapped) reader.way.refuse();
+  const bool in_order = !array.fortran || array.extents.size() < 2;
+  for (uint64_t done = 0; done < span.count;) {
+    const uint64_t count = std::min(span.count - done, kBlockBytes / sizeof(T));
+    const Span part{span.array, span.index + done, count, span.first};
+    const T* const data = reader.block.elements(array, part.index, count, mapped);
+    if (in_order)
+      summary.add(data, count, needs, Ascending{part.first + part.index});
+    else
+      summary.add(data, count, needs, InFortranOrder{part});
+    done += count;
   }
-  summary.add(data, span.count, needs, InFortranOrder{span});
+  if (mapped) array.file.forget(begin, bytes);
+  if (choice) reader.way.took(mapped, (thread_seconds() - start) / static_cast<double>(bytes));
 }
 
 // One chunk by all threads: each takes the next span until none is left or the time is up. Returns how many were taken.
 template <class T>
-std::size_t chunk(const std::vector<Span>& work, const Needs& needs, std::vector<Block<T>>& blocks,
+std::size_t chunk(const std::vector<Span>& work, const Needs& needs, std::vector<Reader<T>>& readers,
                   Summary<T>& summary) {
-  const auto threads = static_cast<unsigned>(std::clamp<std::size_t>(work.size(), 1, blocks.size()));
+  const auto threads = static_cast<unsigned>(std::clamp<std::size_t>(work.size(), 1, readers.size()));
   const auto deadline = std::chrono::steady_clock::now() + kChunkTime;
   std::vector<Summary<T>> parts(threads);
   std::atomic<std::size_t> next{0};
   const auto run = [&](unsigned thread) {
     for (std::size_t i = next++; i < work.size(); i = next++) {
-      add(parts[thread], work[i], needs, blocks[thread]);
+      add(parts[thread], work[i], needs, readers[thread]);
       if (std::chrono::steady_clock::now() >= deadline) break;
     }
   };
@@ -100,11 +132,11 @@ void reduce(const std::vector<Array>& arrays, const Needs& needs, unsigned threa
   with_type(arrays[0].element, [&](auto type) {
     using T = decltype(type);
     Summary<T> summary = loaded<T>(state);
-    std::vector<Block<T>> blocks(std::max(threads, 1u));
+    std::vector<Reader<T>> readers(std::max(threads, 1u));
     while (state.done < state.end) {
       const uint64_t most = std::min(state.end, state.done + kChunkBytes / sizeof(T));
       const std::vector<Span> work = spans(arrays, state.done, most, sizeof(T));
-      const std::size_t taken = chunk<T>(work, needs, blocks, summary);
+      const std::size_t taken = chunk<T>(work, needs, readers, summary);
       const uint64_t to = taken == work.size() ? most : work[taken].first + work[taken].index;
       if (MappedFile::failed())
         throw std::runtime_error("a file became shorter, or could not be read, between elements " +

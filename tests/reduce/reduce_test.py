@@ -204,6 +204,21 @@ class Reduce(unittest.TestCase):
             file.write(struct.pack("<3H", 0x3f80, 0x4000, 0xc040))  # bfloat16 1, 2, -3
         self.check(results("--type", "bfloat16", "--op", ALL, path), expected([1.0, 2.0, -3.0], False))
 
+    def test_large_files_are_copied_and_read_in_place(self):
+        # From 64 MiB on each thread tries both. Bytes ahead move the elements off the pages' beginnings, or off their own.
+        piece = numbers("int32", 5003, self.rng)
+        times = (80 << 20) // (4 * len(piece))
+        largest = max(piece)
+        wanted = {"count": times * len(piece), "exact_sum": times * sum(piece), "argmax": piece.index(largest), "min": min(piece)}
+        path = self.path("large.bin")
+        for skip in (0, 4, 1):
+            with open(path, "wb") as file:
+                file.write(b"x" * skip)
+                for _ in range(times):
+                    file.write(packed("int32", piece))
+            for threads in (1, 2):
+                self.check(results("--type", "int32", "--skip", skip, "--threads", threads, "--op", ",".join(wanted), path), wanted)
+
     def test_csv(self):
         path = self.path("t.csv")
         with open(path, "w") as file:
