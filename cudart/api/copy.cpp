@@ -46,6 +46,10 @@ cudaError_t refuse_copy(Runtime& r, const CopyOperation& c, uint64_t address, ui
   if (r.check() != nullptr) r.check()->bad_copy(c.call, address, bytes, why);
   return cudaErrorInvalidValue;
 }
+cudaError_t refuse_rows(Runtime& r, const CopyOperation& c) {
+  refuse_copy(r, c, c.to.address, c.box.width, "has rows that are longer than the distance between them");
+  return cudaErrorInvalidPitchValue;
+}
 constexpr CopyPath kPaths[2][2] = {{CopyPath::h2h, CopyPath::h2d},
                                    {CopyPath::d2h, CopyPath::d2d}};  // [from][to] device?
 
@@ -55,7 +59,7 @@ cudaError_t run(Runtime& r, const CopyOperation& c) {
   if (c.kind < cudaMemcpyHostToHost || c.kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
   if (c.box.empty()) return cudaSuccess;
   if ((c.box.height > 1 || c.box.depth > 1) && (c.box.width > c.to.pitch || c.box.width > c.from.pitch)) {
-    return cudaErrorInvalidPitchValue;
+    return refuse_rows(r, c);
   }
   uint64_t to_bytes = 0, from_bytes = 0;
   if (!box_span(c.box, c.to, to_bytes) || !box_span(c.box, c.from, from_bytes)) return cudaErrorInvalidValue;
@@ -116,11 +120,13 @@ cudaError_t copy_line(const char* call, void* to, const void* from, size_t bytes
   return copy(named({{bytes}, {address_of(to)}, {address_of(from)}, kind}, call), stream);
 }
 
-cudaError_t copy_2d(const char* call, void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+cudaError_t copy_2d(const char* call_name, void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                     size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
   // Unlike a one-row box elsewhere, the 2D calls check their pitches always.
-  if (width > to_pitch || width > from_pitch) return note(cudaErrorInvalidPitchValue);
-  return copy(named({{width, height}, {address_of(to), to_pitch}, {address_of(from), from_pitch}, kind}, call), stream);
+  const CopyOperation c =
+      named({{width, height}, {address_of(to), to_pitch}, {address_of(from), from_pitch}, kind}, call_name);
+  if (width <= to_pitch && width <= from_pitch) return copy(c, stream);
+  return call([&](Runtime& r) { return refuse_rows(r, c); });
 }
 
 Layout layout_of(const cudaPitchedPtr& p, const cudaPos& at) {
@@ -180,14 +186,21 @@ cudaError_t copy_peer(void* to, int to_device, const void* from, int from_device
 
 }  // namespace
 
-cudaError_t copy_of_symbol(Runtime& r, const void* symbol, size_t offset, bool to_symbol, void* other, size_t bytes,
-                           cudaMemcpyKind kind, CopyOperation& out) {
-  const cudaMemcpyKind wrong = to_symbol ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
-  if (kind == wrong || kind == cudaMemcpyHostToHost) return cudaErrorInvalidMemcpyDirection;
+cudaError_t copy_of_symbol(Runtime& r, const char* call, const void* symbol, size_t offset, bool to_symbol, void* other,
+                           size_t bytes, cudaMemcpyKind kind, CopyOperation& out) {
+  out.call = call;
   const Variable* variable = nullptr;
-  if (const cudaError_t error = r.registry().find_variable(symbol, variable); error != cudaSuccess) return error;
-  if (offset > variable->info->size || bytes > variable->info->size - offset) return cudaErrorInvalidValue;
+  const cudaError_t unknown = r.registry().find_variable(symbol, variable);
+  if (kind == (to_symbol ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice) || kind == cudaMemcpyHostToHost) {
+    if (unknown == cudaSuccess)
+      refuse_copy(r, out, variable->info->address, bytes, "goes another way than its kind says");
+    return cudaErrorInvalidMemcpyDirection;
+  }
+  if (unknown != cudaSuccess) return unknown;
   const Layout ours{variable->info->address + offset}, theirs{address_of(other)};
+  if (offset > variable->info->size || bytes > variable->info->size - offset)
+    return refuse_copy(r, out, variable->info->address, bytes,
+                       to_symbol ? "writes past the end of a variable" : "reads past the end of a variable");
   out = {{bytes}, to_symbol ? ours : theirs, to_symbol ? theirs : ours, kind};
   return cudaSuccess;
 }
@@ -198,7 +211,7 @@ cudaError_t copy_symbol(const char* call_name, const void* symbol, size_t offset
                         size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   return call([&](Runtime& r) {
     CopyOperation c;
-    const cudaError_t error = copy_of_symbol(r, symbol, offset, to_symbol, other, bytes, kind, c);
+    const cudaError_t error = copy_of_symbol(r, call_name, symbol, offset, to_symbol, other, bytes, kind, c);
     return error != cudaSuccess ? error : submit_copy(r, named(c, call_name), stream);
   });
 }

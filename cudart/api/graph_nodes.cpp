@@ -71,11 +71,10 @@ cudaMemcpy3DParms line(void* to, const void* from, size_t bytes, cudaMemcpyKind 
 cudaError_t line_of_symbol(Runtime& r, const void* symbol, size_t offset, bool to_symbol, void* other, size_t bytes,
                            cudaMemcpyKind kind, cudaMemcpy3DParms& out) {
   CopyOperation c;
-  const cudaError_t error = copy_of_symbol(r, symbol, offset, to_symbol, other, bytes, kind, c);
-  if (error == cudaSuccess) {
-    out = line(reinterpret_cast<void*>(c.to.address), reinterpret_cast<void*>(c.from.address), bytes, kind);
-  }
-  return error;
+  if (const auto error = copy_of_symbol(r, "a copy node", symbol, offset, to_symbol, other, bytes, kind, c))
+    return error;
+  out = line(reinterpret_cast<void*>(c.to.address), reinterpret_cast<void*>(c.from.address), bytes, kind);
+  return cudaSuccess;
 }
 
 template <typename Params>

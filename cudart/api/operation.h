@@ -86,8 +86,8 @@ cudaError_t prepare(Runtime& r, const void* function, const Launch& l, void* con
 cudaError_t copy_of(const cudaMemcpy3DParms* p, CopyOperation& out);
 cudaMemcpy3DParms parameters_of(const CopyOperation& c);  // and back
 // A copy of `bytes` to or from a variable at `offset`.
-cudaError_t copy_of_symbol(Runtime& r, const void* symbol, size_t offset, bool to_symbol, void* other, size_t bytes,
-                           cudaMemcpyKind kind, CopyOperation& out);
+cudaError_t copy_of_symbol(Runtime& r, const char* call, const void* symbol, size_t offset, bool to_symbol, void* other,
+                           size_t bytes, cudaMemcpyKind kind, CopyOperation& out);
 // Records an event now, whatever stream it was given to.
 void record_now(cudaEvent_t event);
 bool is_event(cudaEvent_t event);

@@ -137,6 +137,26 @@ void rows_past_the_end() {
   cudaFree(p);
 }
 template <bool Right>
+void rows_longer_than_their_distance() {
+  int *p = device_ints(), *q = device_ints();
+  cudaMemcpy2D(q, 400, p, 400, Right ? 400 : 404, 9, cudaMemcpyDeviceToDevice);  // HERE: bad_copy
+  cudaFree(p);
+  cudaFree(q);
+}
+template <bool Right>
+void past_the_end_of_a_variable() {
+  cudaMemcpyToSymbol(table, host, sizeof(int) * (Right ? 16 : 17));  // HERE: bad_copy
+}
+template <bool Right>
+void offset_past_a_variable() {
+  cudaMemcpyFromSymbol(host, table, sizeof(int) * 4, sizeof(int) * (Right ? 12 : 13));  // HERE: bad_copy
+}
+template <bool Right>
+void variable_copied_the_other_way() {
+  const cudaMemcpyKind kind = Right ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
+  cudaMemcpyToSymbol(variable, host, sizeof(int), 0, kind);  // HERE: bad_copy
+}
+template <bool Right>
 void sides_swapped() {
   int* p = device_ints();
   cudaMemcpy(Right ? (void*)p : host, Right ? (void*)host : p, kBytes, cudaMemcpyHostToDevice);  // HERE: bad_copy
@@ -262,6 +282,10 @@ int main(int argc, char** argv) {
                                    HOST_CASE(copy_from_freed_memory),
                                    HOST_CASE(fill_of_freed_memory),
                                    HOST_CASE(rows_past_the_end),
+                                   HOST_CASE(rows_longer_than_their_distance),
+                                   HOST_CASE(past_the_end_of_a_variable),
+                                   HOST_CASE(offset_past_a_variable),
+                                   HOST_CASE(variable_copied_the_other_way),
                                    HOST_CASE(sides_swapped),
                                    HOST_CASE(variable_by_its_host_address),
                                    HOST_RIGHT(neighbour_in_the_allocation),
