@@ -63,8 +63,8 @@ std::vector<Section> sections_of(std::string_view cubin) {
 
 }  // namespace
 
-std::map<std::string, uint32_t> registers_of_cubin(std::string_view cubin) {
-  std::map<std::string, uint32_t> found;
+machine::MachineCodes machine_code_of_cubin(std::string_view cubin) {
+  machine::MachineCodes found;
   const std::vector<Section> sections = sections_of(cubin);
   std::string_view attributes, symbols, names;
   for (const Section& one : sections) {
@@ -81,10 +81,15 @@ std::map<std::string, uint32_t> registers_of_cubin(std::string_view cubin) {
       const auto symbol = read<uint32_t>(attributes, at), count = read<uint32_t>(attributes, at + 4);
       const auto entry = symbol ? read<Elf64_Sym>(symbols, uint64_t{*symbol} * sizeof(Elf64_Sym)) : std::nullopt;
       const std::string_view name = entry ? text_at(names, entry->st_name) : std::string_view();
-      if (count && *count <= 255 && !name.empty()) found.emplace(name, *count);
+      if (count && *count <= 255 && !name.empty()) found.emplace(name, machine::MachineCode{.registers = *count});
     }
     at += size;
   }
+  constexpr std::string_view kCode = ".text.";
+  for (const Section& one : sections)
+    if (one.name.starts_with(kCode))
+      if (const auto kernel = found.find(std::string(one.name.substr(kCode.size()))); kernel != found.end())
+        kernel->second.bytes = static_cast<uint32_t>(one.bytes.size());
   return found;
 }
 

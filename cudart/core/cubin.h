@@ -1,16 +1,17 @@
-// Reads NVIDIA's machine code, an ELF file ("cubin"): registers, for estimates of time, and the PTX that ptxas keeps in
-// it for debuggers. Takes any bytes, reads none beyond them.
+// Reads NVIDIA's machine code, an ELF file ("cubin"): registers and sizes, for estimates of time, and the PTX that
+// ptxas keeps in it for debuggers. Takes any bytes, reads none beyond them.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 
+#include "machine/api/machine_code.h"
+
 namespace coalesce::cudart {
 
-// Registers of a thread, by the kernel's name. What is malformed is left out.
-std::map<std::string, uint32_t> registers_of_cubin(std::string_view cubin);
+// The kernels that say how many registers they need. What is malformed is left out.
+machine::MachineCodes machine_code_of_cubin(std::string_view cubin);
 
 // The PTX that the machine code was made of, without comments and line directives: nvcc and ptxas keep it with
 // -lineinfo or -G. Empty: it is not there.

@@ -234,7 +234,7 @@ Image read_image(const void* address, size_t bytes, uint32_t major, uint32_t min
   return image;
 }
 
-std::map<std::string, uint32_t> registers_in(const void* image, size_t bytes, uint32_t architecture) {
+machine::MachineCodes machine_code_in(const void* image, size_t bytes, uint32_t architecture) {
   if (is_elf(image) || is_linked(image)) return {};
   Wrapper wrapper;
   std::memcpy(&wrapper.magic, image, sizeof wrapper.magic);
@@ -242,13 +242,13 @@ std::map<std::string, uint32_t> registers_in(const void* image, size_t bytes, ui
     std::memcpy(&wrapper, image, sizeof wrapper);
     image = wrapper.data, bytes = 0;
   }
-  std::map<std::string, uint32_t> found;
+  machine::MachineCodes found;
   try {
     const std::span<const uint8_t> all = extent(image, bytes);
     if (!bare_ptx(all).empty()) return {};
     for (const FatbinEntry& entry : read_fatbin(all))
       if (entry.kind == FatbinEntry::Kind::elf && entry.architecture == architecture)
-        found.merge(registers_of_cubin(unpack(entry)));
+        found.merge(machine_code_of_cubin(unpack(entry)));
   } catch (const FatbinError&) {  // NOLINT(bugprone-empty-catch): read_image says so
   }
   return found;

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
+
+#include "machine/api/machine_code.h"
 
 namespace coalesce::cudart {
 
@@ -20,9 +21,8 @@ struct Image {
 // unknown, the image itself is trusted to say). Throws FatbinError.
 Image read_image(const void* image, size_t bytes, uint32_t major, uint32_t minor);
 
-// Registers of a thread, by the kernel's name, in the machine code of an architecture (90: 9.0) that the image has
-// beside its PTX. Empty: it has none. Does not throw.
-std::map<std::string, uint32_t> registers_in(const void* image, size_t bytes, uint32_t architecture);
+// The machine code of an architecture (90: 9.0) that the image has beside its PTX. Empty: it has none. Does not throw.
+machine::MachineCodes machine_code_in(const void* image, size_t bytes, uint32_t architecture);
 
 // 121: the PTX of this wrapper or fat binary is for compute_121 and later only, and `device` (90: 9.0) is older. 0:
 // there is PTX that the device can take, or none at all. Does not throw.

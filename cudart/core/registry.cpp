@@ -172,8 +172,8 @@ cudaError_t Registry::load_program(Module& module) {
         r.machine().load(std::move(image.ptx), std::string("embedded PTX of ") + program_invocation_name, places,
                          module.most_registers != 0 ? module.most_registers : image.most_registers);
     if (config().time)
-      module.program->know_registers(
-          registers_in(module.image, module.image_bytes, 10 * r.device()->major + r.device()->minor));
+      module.program->know_machine_code(
+          machine_code_in(module.image, module.image_bytes, 10 * r.device()->major + r.device()->minor));
     return cudaSuccess;
   } catch (const FatbinError& e) {
     module.problem = e.what();

@@ -106,8 +106,10 @@ const Code& LoadedProgram::code(std::string_view name, const LaunchShape& shape,
   if (known != shapes.end()) return *known->second;
   if (shapes.size() >= kMaxDecodedShapes) shapes.clear();
   std::unique_ptr<Decoded> decoded = decode(module_, *find(name), *this, shape);
-  if (const auto by_ptxas = known_registers_.find(std::string(name)); by_ptxas != known_registers_.end())
-    decoded->known_registers = by_ptxas->second;
+  if (const auto by_ptxas = machine_code_.find(std::string(name)); by_ptxas != machine_code_.end()) {
+    decoded->known_registers = by_ptxas->second.registers;
+    decoded->known_code_bytes = by_ptxas->second.bytes;
+  }
   count_copies(*decoded);
   if (model == Model::ptxas) merge_as_ptxas(*decoded);
   return *(shapes[shape] = lower(std::move(decoded), checked));

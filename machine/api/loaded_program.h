@@ -28,7 +28,7 @@ class LoadedProgram final : public Program, public SymbolTable {
   const VariableInfo* variable(std::string_view name) const override;
   std::vector<std::string> kernels() const override;
   std::vector<std::string> variables() const override;
-  void know_registers(std::map<std::string, uint32_t> of_kernels) override { known_registers_ = std::move(of_kernels); }
+  void know_machine_code(MachineCodes of_kernels) override { machine_code_ = std::move(of_kernels); }
 
   // --- SymbolTable
   using SymbolTable::Symbol;
@@ -54,7 +54,7 @@ class LoadedProgram final : public Program, public SymbolTable {
   const Device& device_;
   ptx::Module module_;
   uint32_t most_registers_;  // of a thread; 0: as many as it needs
-  std::map<std::string, uint32_t> known_registers_;
+  MachineCodes machine_code_;
   std::vector<std::size_t> lines_;  // where each line of the text begins
   std::map<std::string, VariableInfo> variables_;
   std::set<std::string> shared_;  // variables that are another program's

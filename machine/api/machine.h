@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "machine/api/machine_code.h"
 #include "machine/device.h"
 #include "machine/diagnostic.h"
 #include "machine/execute/device_work.h"
@@ -95,8 +96,8 @@ class Program {
   virtual const VariableInfo* variable(std::string_view name) const = 0;  // null: no such variable
   virtual std::vector<std::string> kernels() const = 0;
   virtual std::vector<std::string> variables() const = 0;
-  // Estimates of time use the registers that ptxas has given a thread, by the kernel's name. Before the first launch.
-  virtual void know_registers(std::map<std::string, uint32_t> of_kernels) = 0;
+  // Estimates of time use it. Before the first launch.
+  virtual void know_machine_code(MachineCodes of_kernels) = 0;
 };
 
 using Places = std::map<std::string, void*>;  // by a variable's name

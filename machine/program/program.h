@@ -318,8 +318,9 @@ struct Decoded {
   bool ordered_atomics = false;
   uint32_t static_shared_bytes = 0;
   uint32_t local_bytes = 0;
-  uint32_t live_registers = 0;   // highest number of live 32-bit registers
-  uint32_t known_registers = 0;  // what ptxas has given a thread; 0: not known
+  uint32_t live_registers = 0;    // highest number of live 32-bit registers
+  uint32_t known_registers = 0;   // what ptxas has given a thread; 0: not known
+  uint32_t known_code_bytes = 0;  // of what ptxas has made of it; 0: not known
   std::vector<SharedVariable> shared;
   std::vector<ArrayVariable> arrays;
 };

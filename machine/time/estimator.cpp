@@ -19,7 +19,8 @@ constexpr double kKept = 0.6;             // of L2: lines of a launch that touch
 constexpr double kDirty = 0.43;           // of L2: stored lines that it keeps before it writes them to DRAM (measured)
 constexpr double kHeld = 0.7;             // of L2: what can be loaded again without DRAM (measured)
 constexpr double kSpilled = 0.57;         // of L2: local memory that it keeps (fitted)
-constexpr double kIdleBytes = 2560;       // that an empty kernel reads from DRAM (measured), beside its code
+constexpr double kIdleBytes = 2304;       // that an empty kernel reads from DRAM (measured), beside its code
+constexpr double kCodePiece = 256;        // bytes of code that are read together (measured)
 constexpr uint32_t kManyLanes = 8;        // of a warp on one word
 constexpr double kUncertain = 2.6;        // nine of ten programs are nearer (docs/results/time.md)
 
@@ -306,7 +307,8 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   e.l1_hit_sectors = static_cast<uint64_t>(loads * l1);
   e.l2_hit_sectors = static_cast<uint64_t>(loads * (1 - l1) * l2);
   const bool fits = distinct * 32 <= l2_bytes;
-  const double moved_by_nobody = kIdleBytes + 16 * static_cast<double>(costs.slots);
+  const double code = launch.program.known_code_bytes ? launch.program.known_code_bytes : 16 * costs.slots;
+  const double moved_by_nobody = kIdleBytes + std::ceil(code / kCodePiece) * kCodePiece;
   e.dram_read_bytes =
       static_cast<uint64_t>(moved_by_nobody + 32 * share.fetched * (fits ? loaded : loads * (1 - l1) * (1 - l2)));
   const double stored_local = static_cast<double>(r.stored_local) * scale * sms;

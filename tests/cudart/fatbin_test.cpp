@@ -221,8 +221,9 @@ TEST(BarePtx, IsFoundAndBounded) {
 }
 
 // A cubin as far as its kernels' registers go: names, symbols, attributes.
-// `ptx`: what ptxas keeps of its input, if anything.
-std::string cubin(const std::vector<std::pair<std::string, uint32_t>>& kernels, const std::string& ptx = "") {
+// `ptx`: what ptxas keeps of its input, if anything. `code`: of the kernel "first".
+std::string cubin(const std::vector<std::pair<std::string, uint32_t>>& kernels, const std::string& ptx = "",
+                  const std::string& code = "") {
   std::string names(1, '\0'), symbols(sizeof(Elf64_Sym), '\0'), attributes;
   put<uint32_t>(attributes, 0x00010503);  // an attribute without a size
   for (const auto& [name, registers] : kernels) {
@@ -237,11 +238,11 @@ std::string cubin(const std::vector<std::pair<std::string, uint32_t>>& kernels, 
     put<uint32_t>(attributes, number);
     put<uint32_t>(attributes, registers);
   }
-  const std::string titles = std::string("\0.names\0.symtab\0.nv.info\0.nv_debug_ptx_txt\0", 43);
-  const std::string contents[] = {"", titles, names, symbols, attributes, ptx};
-  const uint32_t title[] = {0, 1, 1, 8, 16, 25},
-                 type[] = {SHT_NULL, SHT_STRTAB, SHT_STRTAB, SHT_SYMTAB, SHT_PROGBITS, SHT_PROGBITS};
-  const int count = ptx.empty() ? 5 : 6;
+  const std::string titles = std::string("\0.names\0.symtab\0.nv.info\0.nv_debug_ptx_txt\0.text.first\0", 55);
+  const std::string contents[] = {"", titles, names, symbols, attributes, ptx, code};
+  const uint32_t title[] = {0, 1, 1, 8, 16, 25, 43},
+                 type[] = {SHT_NULL, SHT_STRTAB, SHT_STRTAB, SHT_SYMTAB, SHT_PROGBITS, SHT_PROGBITS, SHT_PROGBITS};
+  const int count = !code.empty() ? 7 : ptx.empty() ? 5 : 6;
   std::string body, sections;
   for (int i = 0; i < count; ++i) {
     Elf64_Shdr section{};
@@ -282,12 +283,14 @@ TEST(Cubin, KeepsItsPtx) {
   EXPECT_TRUE(read_image(image.data(), image.size(), 8, 0).ptx.empty()) << "older than the code";
 }
 
-TEST(Cubin, RegistersOfKernels) {
+TEST(Cubin, RegistersAndSizesOfKernels) {
   const std::string all = cubin({{"first", 32}, {"second", 255}});
-  const std::map<std::string, uint32_t> expected{{"first", 32}, {"second", 255}};
-  EXPECT_EQ(registers_of_cubin(all), expected);
-  EXPECT_TRUE(registers_of_cubin(cubin({{"impossible", 256}})).empty());
-  for (std::size_t n = 0; n < all.size(); ++n) registers_of_cubin(std::string_view(all).substr(0, n));
+  const machine::MachineCodes expected{{"first", {32, 0}}, {"second", {255, 0}}};
+  EXPECT_EQ(machine_code_of_cubin(all), expected);
+  EXPECT_EQ(machine_code_of_cubin(cubin({{"first", 32}}, "", std::string(384, 'c'))),
+            (machine::MachineCodes{{"first", {32, 384}}}));
+  EXPECT_TRUE(machine_code_of_cubin(cubin({{"impossible", 256}})).empty());
+  for (std::size_t n = 0; n < all.size(); ++n) machine_code_of_cubin(std::string_view(all).substr(0, n));
   const auto part = [](uint16_t kind, uint32_t architecture, const std::string& payload) {
     Part p;
     p.kind = kind, p.architecture = architecture, p.payload = payload;
@@ -296,9 +299,9 @@ TEST(Cubin, RegistersOfKernels) {
   // nvcc may write several of an architecture.
   const std::string image =
       container({part(2, 80, cubin({{"first", 40}})), part(2, 90, cubin({})), part(2, 90, all), part(1, 90, text(90))});
-  EXPECT_EQ(registers_in(image.data(), image.size(), 90), expected);
-  EXPECT_EQ(registers_in(image.data(), image.size(), 80).at("first"), 40u);
-  EXPECT_TRUE(registers_in(image.data(), image.size(), 75).empty());
+  EXPECT_EQ(machine_code_in(image.data(), image.size(), 90), expected);
+  EXPECT_EQ(machine_code_in(image.data(), image.size(), 80).at("first").registers, 40u);
+  EXPECT_TRUE(machine_code_in(image.data(), image.size(), 75).empty());
 }
 
 }  // namespace

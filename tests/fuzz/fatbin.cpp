@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const uint8_t> bytes(data, size);
   bare_ptx(bytes);
   const std::string_view cubin(reinterpret_cast<const char*>(data), size);
-  registers_of_cubin(cubin);
+  machine_code_of_cubin(cubin);
   ptx_of_cubin(cubin);
   if (size >= 64) copy_of_cubin(data, size);
   try {
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     best_ptx(entries, 9, 0);
     for (const auto& entry : entries) {
       try {
-        registers_of_cubin(unpack(entry));
+        machine_code_of_cubin(unpack(entry));
       } catch (const FatbinError&) {}
     }
   } catch (const FatbinError&) {}

@@ -29,19 +29,22 @@ TEST(Estimate, RegistersOfPtxasReplaceThoseOfLiveness) {
   Options options;
   options.time = true;
   Machine machine(*find_device("h100"), options);
-  const auto estimate = [&](std::map<std::string, uint32_t> known) {
+  const auto estimate = [&](MachineCodes known) {
     const auto program = machine.load(kFirst + kHead + "ret;\n}\n", "test");
-    program->know_registers(std::move(known));
+    program->know_machine_code(std::move(known));
     LaunchConfig config;
     config.block = {1024, 1, 1};
     config.parameters.resize(8);
     return *machine.launch(*program, "kernel", config).time;
   };
-  EXPECT_FALSE(estimate({{"another", 64}}).registers_known);
-  const TimeEstimate e = estimate({{"kernel", 64}});
+  EXPECT_FALSE(estimate({{"another", {64}}}).registers_known);
+  const TimeEstimate e = estimate({{"kernel", {64, 512}}});
   EXPECT_TRUE(e.registers_known);
   EXPECT_EQ(e.registers, 64u);
   EXPECT_EQ(e.resident_blocks, 1u);  // 65,536 registers of a multiprocessor hold one block of 1024 threads
+  // The whole code is read, in pieces of 256 bytes.
+  const auto read = [&](uint32_t bytes) { return estimate({{"kernel", {64, bytes}}}).dram_read_bytes; };
+  EXPECT_EQ(read(10000) - read(512), 10240u - 512u);
 }
 
 TEST(Estimate, ManyWarpsHideIt) {
