@@ -9,6 +9,10 @@ namespace {
 // apart (gpu/limits: bandwidth of loads, of stores).
 constexpr double kLeastLoaded = 1.67;
 constexpr int kLeastStored = 2;
+// A load waits for DRAM beyond its latency where DRAM is busy for part u of the time: for kQueue u / (1 - u) cycles
+// (gpu/limits: bandwidth of loads by the bytes in flight, whose latency is these bytes over the bandwidth), up to the
+// busiest at which it was measured.
+constexpr double kQueue = 70, kBusiest = 0.9;
 // A turn of a loop around a compare-and-swap on shared memory: passes, and the part of it for which it holds its word
 // where other warps wait for that (the same microbenchmark).
 constexpr double kPasses = 3.5, kPassesWide = 4.65, kTurnBusy = 0.55;
@@ -56,7 +60,11 @@ double Player::load(uint64_t line, uint32_t sectors, double at, bool cached) {
   owed_ -= brought;
   fresh -= brought;
   r_.l2_hits += misses - fresh;
-  if (fresh) there = std::max(there, dram_.take(begins, fresh * dram_cycles_) + l_.lat_dram.value);
+  if (fresh) {
+    const double served = dram_.take(begins, fresh * dram_cycles_);
+    const double busy = std::min(kBusiest, dram_.busy / (served + l_.lat_dram.value));
+    there = std::max(there, served + l_.lat_dram.value + kQueue * busy / (1 - busy));
+  }
   return there;
 }
 
