@@ -20,16 +20,17 @@ using isa::Type;
 struct Sequence {
   Pipe pipe;
   float slots, held, latency;
-  operator InstructionCost() const { return {pipe, slots, latency, held}; }
+  bool branches = false;
+  operator InstructionCost() const { return {pipe, slots, latency, held, branches}; }
 };
 // A division of f32 asks the special unit twice: for the reciprocal and whether the quotient is an ordinary case.
-constexpr Sequence kDivide32{Pipe::special, 10, 2.15F, 58}, kDivideFull{Pipe::special, 7, 1.26F, 41.5F};
+constexpr Sequence kDivide32{Pipe::special, 10, 2.15F, 58, true}, kDivideFull{Pipe::special, 7, 1.26F, 41.5F};
 constexpr Sequence kDivideFast{Pipe::special, 3, 1, 32.7F};
-constexpr Sequence kReciprocal32{Pipe::special, 8, 1.7F, 77}, kRoot32{Pipe::special, 8, 1.56F, 56};
-constexpr Sequence kDivide64{Pipe::fp64, 13, 13, 125}, kReciprocal64{Pipe::fp64, 8, 8, 74},
-    kRoot64{Pipe::fp64, 14, 14, 93};
+constexpr Sequence kReciprocal32{Pipe::special, 8, 1.7F, 77, true}, kRoot32{Pipe::special, 8, 1.56F, 56, true};
+constexpr Sequence kDivide64{Pipe::fp64, 13, 13, 125, true}, kReciprocal64{Pipe::fp64, 8, 8, 74, true},
+    kRoot64{Pipe::fp64, 14, 14, 93, true};
 constexpr Sequence kLeast64{Pipe::fp64, 4, 4, 25.5F};
-constexpr Sequence kDivideInteger32{Pipe::alu, 15, 15, 134}, kDivideInteger64{Pipe::alu, 60, 60, 300};
+constexpr Sequence kDivideInteger32{Pipe::alu, 15, 15, 134}, kDivideInteger64{Pipe::alu, 60, 60, 300, true};
 constexpr Sequence kProduct64{Pipe::alu, 4, 4, 12.5F}, kLeastInteger64{Pipe::alu, 4, 4, 12.4F},
     kField{Pipe::alu, 5, 5, 16.4F};
 constexpr Sequence kSine{Pipe::special, 2, 1, 23.3F};
@@ -247,7 +248,7 @@ Costs::Run Builder::run(Chain chain) {
     const BasicBlock& block = p_.blocks[link.block];
     for (uint32_t k = block.first; k < block.last; ++k) {
       const Instruction& i = p_.code[k];
-      Scheduled s{.cost = costs_[k], .keeps = what_keeps(i)};
+      Scheduled s{.cost = costs_[k], .keeps = costs_[k].branches ? Keeps::all : what_keeps(i)};
       if (i.memory != kNone) s.space = p_.memory[i.memory].space;
       each_read(p_, i, [&](uint32_t r) {
         if (p_.registers[r].builtin == Builtin::none) s.reads.push_back(reads(r));

@@ -17,6 +17,7 @@ struct InstructionCost {
   float slots = 0;         // warp instructions of the hardware that it becomes
   float latency = 0;       // cycles until its result can be read; of memory: the caches say
   float held = 0;          // slots of the pipe, where these are not the instructions that it issues
+  bool branches = false;   // around a rare case: ptxas moves nothing past it, and the warp waits for the result
 };
 
 // The program's instructions as the replay takes them.

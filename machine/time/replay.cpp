@@ -109,6 +109,7 @@ void Player::issue(WarpState& w, const Costs::Entry& e, double at) {
     there = at + static_cast<double>(e.cost.latency);
     w.time = at + slots;
     if (e.cost.pipe == Pipe::memory) there = access(w, e, at);
+    if (e.cost.branches) w.time = there;
     const Instruction& i = p_.code[e.instruction];
     if (i.kind == Kind::nothing && static_cast<Nothing>(i.mode) == Nothing::device_fence) w.time = there;
   }

@@ -73,7 +73,7 @@ std::vector<uint32_t> schedule(const std::vector<Scheduled>& code, const Limits&
       u.read.clear();
       u.written = k;
     }
-    if (fence != kNone && order != Keeps::free) edge(fence, k, 0);
+    if (fence != kNone && (order != Keeps::free || code[fence].cost.branches)) edge(fence, k, 0);
     if (order == Keeps::load || order == Keeps::store) {
       const AddressSpace space = code[k].space;
       const bool fixed = space == AddressSpace::constant || space == AddressSpace::param;

@@ -22,7 +22,8 @@ struct Scheduled {
 
 // Their places in the order of issue. What is ready goes, and of that first what the longest chain waits for, so that
 // chains which do not need each other overlap and loads go early. Kept in the order of the program: accesses that may
-// meet in memory, operations between lanes, and all of it around barriers and fences.
+// meet in memory, operations between lanes, and all of it around barriers and fences; all around a
+// branch.
 // Cost: n log n, and the pairs of loads and stores.
 std::vector<uint32_t> schedule(const std::vector<Scheduled>& code, const Limits& limits);
 
