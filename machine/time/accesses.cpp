@@ -17,6 +17,9 @@ constexpr double kQueue = 70, kBusiest = 0.9;
 // where other warps wait for that (the same microbenchmark).
 constexpr double kPasses = 3.5, kPassesWide = 4.65, kTurnBusy = 0.55;
 
+// All sectors of the halves of a line that these lie in: DRAM gives no less.
+uint32_t halves_of(uint32_t sectors) { return ((sectors & 3) != 0 ? 3u : 0) | ((sectors & 12) != 0 ? 12u : 0); }
+
 // The sectors of the line in an access's words.
 uint32_t sectors_in(const std::vector<uint64_t>& trace, std::size_t at, uint64_t line) {
   for (uint32_t n = 1; n <= TraceWord::count(trace[at]); ++n)
@@ -52,8 +55,9 @@ double Player::load(uint64_t line, uint32_t sectors, double at, bool cached) {
   const double begins = std::max(port_.take(at, misses / l_.port_sectors.value), l2_server_.take(at, taken));
   there = std::max(there, begins + l_.lat_l2.value);
   r_.l2_sectors += misses;
-  uint32_t known = static_cast<uint32_t>(__builtin_popcount(l2_.access(line, missed)));
-  uint32_t fresh = misses - known;
+  const uint32_t known = l2_.access(line, missed), unknown = missed & ~known;
+  auto fresh = static_cast<uint32_t>(__builtin_popcount(unknown));
+  const bool on_its_way = fresh > 0 && (unknown & ~halves_.access(line, halves_of(unknown))) == 0;
   // Others have brought their part of what is new to this multiprocessor.
   owed_ += fresh * share_.others;
   const auto brought = std::min(fresh, static_cast<uint32_t>(owed_));
@@ -63,7 +67,12 @@ double Player::load(uint64_t line, uint32_t sectors, double at, bool cached) {
   if (fresh) {
     const double served = dram_.take(begins, fresh * dram_cycles_);
     const double busy = std::min(kBusiest, dram_.busy / (served + l_.lat_dram.value));
-    there = std::max(there, served + l_.lat_dram.value + kQueue * busy / (1 - busy));
+    double arrives = served + l_.lat_dram.value + kQueue * busy / (1 - busy);
+    if (on_its_way)
+      arrives = std::min(arrives, std::max(served + l_.lat_l2.value, arrivals_[line]));
+    else if (unknown != halves_of(unknown))
+      arrivals_[line] = arrives;
+    there = std::max(there, arrives);
   }
   return there;
 }

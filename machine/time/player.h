@@ -73,6 +73,7 @@ class Player {
         // Lines of constant memory have half the size of others.
         near_(static_cast<uint64_t>(2 * limits.constant_near_bytes.value), 4),
         far_(static_cast<uint64_t>(2 * limits.constant_bytes.value), kWays),
+        halves_(share.l2_bytes, kWays),
         known_(costs.lines) {
     for (Fetch& f : fetches_) f.near = SectorCache(static_cast<uint64_t>(limits.code_near_bytes.value), kWays);
     // Cycles that a sector takes of a bandwidth of the whole device, of which the multiprocessor has its part.
@@ -109,7 +110,9 @@ class Player {
   const Limits& l_;
   const Share& share_;
   SectorCache l1_, l2_, near_, far_;
+  SectorCache halves_;  // of lines, that DRAM has given L2 because a sector of them was asked for
   std::array<Fetch, kSchedulers> fetches_{};
+  std::unordered_map<uint64_t, double> arrivals_;  // of lines of which a part of a half was asked for, in L2
   std::unordered_map<uint64_t, Server> words_;  // of shared memory, of loops around a compare-and-swap; the slot above
   std::vector<bool> known_;                     // lines of code that the multiprocessor has
   double l2_cycles_, l2_write_cycles_, dram_cycles_, dram_write_cycles_, link_cycles_, atomic_cycles_;

@@ -110,6 +110,20 @@ TEST(Estimate, ALoadTakesLongerWhereDramIsBusy) {
   EXPECT_NEAR(a_step(132 * 8) / a_step(8), 472.0 / 384, 0.08);
 }
 
+// A thread walks over lines and loads two sectors of each, one after the other: DRAM gives half a line.
+TEST(Estimate, TheOtherSectorOfAHalfIsInL2) {
+  constexpr uint32_t kLines = 64;
+  const auto cycles = [](uint32_t second) {
+    const std::string body =
+        ".reg .b32 %r<3>; .reg .b64 %rd<3>;\nld.param.u64 %rd1, [p];\n" +
+        chain("ld.global.u32 %r1, [%rd1];\nmad.wide.u32 %rd1, %r1, 4, %rd1;\nld.global.u32 %r1, [%rd1+" +
+                  std::to_string(32 * second) + "];\nmad.wide.u32 %rd1, %r1, 4, %rd1;\nadd.s64 %rd1, %rd1, 128;\n",
+              kLines);
+    return (run(body, 1, 1, kLines * 128).time.us - limits().launch_us.value) / us_of(kLines);
+  };
+  EXPECT_NEAR(cycles(2) - cycles(1), limits().lat_dram.value - limits().lat_l2.value, 20);
+}
+
 TEST(Estimate, WhatIsLoadedAgainHitsInL1) {
   const std::string body =
       ".reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\n"
