@@ -65,7 +65,7 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// What a thread keeps from one span to the next.
+// A thread keeps its reader from one span to the next.
 template <class T>
 struct Reader {
   Block<T> block;

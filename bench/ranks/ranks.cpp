@@ -1,11 +1,14 @@
 // Measures what bench/ranks/ranks.py reports. Prints a JSON object a line:
-//   ranks read FILE THREADS   bytes a second of a file in the page cache, looked at once: the floor of its sum
+//   ranks read FILE THREADS WAY   bytes a second of a file in the page cache, looked at once: the floor of its sum. WAY
+//   is
+//                             copied (256 KiB a call) or mapped (2 MiB a call, read in place)
 //   ranks steps               with mpirun: coalesce::mpi::allreduce beside MPI_Allreduce of as many bytes
 //   ranks sums                with mpirun: the sum of the same floats over the ranks, by MPI_SUM and exactly
 //   ranks beside              one thread's sums of floats: ours, and ReproBLAS's where its header and library are
 //   ranks normal FILE GIB     writes floats of a normal distribution
 //   ranks wide FILE GIB       writes the floats of `sums`: magnitudes from 1 to 2^63
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,6 +36,8 @@ extern "C" {
 
 namespace {
 
+constexpr int populate_read = 22;  // MADV_POPULATE_READ, which older headers lack
+
 int rank, size;
 
 double median(std::vector<double> values) {
@@ -40,14 +45,16 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Each thread copies blocks of 256 KiB from the page cache, to whole pages, which is the fastest way here, and takes
-// the exclusive or of their words.
-int read_file(const char* path, unsigned threads) {
-  constexpr std::size_t block = 256 << 10;
+// Each thread copies blocks from the page cache, to whole pages, or maps them, and takes the exclusive or of their
+// words.
+int read_file(const char* path, unsigned threads, bool mapped) {
+  const std::size_t block = mapped ? 2 << 20 : 256 << 10;
   const int file = open(path, O_RDONLY);
   struct stat status{};
   if (file < 0 || fstat(file, &status) != 0) return std::perror(path), 1;
   const auto bytes = static_cast<std::size_t>(status.st_size);
+  char* const mapping = static_cast<char*>(mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0));
+  if (mapping == MAP_FAILED) return std::perror(path), 1;
   std::vector<double> seconds;
   std::atomic<std::uint64_t> seen{0};
   std::atomic<bool> right{true};
@@ -60,8 +67,15 @@ int read_file(const char* path, unsigned threads) {
       std::uint64_t all = 0;
       for (std::size_t at = next.fetch_add(block); at < bytes; at = next.fetch_add(block)) {
         const std::size_t length = std::min(block, bytes - at);
-        if (pread(file, buffer.get(), length, static_cast<off_t>(at)) != static_cast<ssize_t>(length)) right = false;
-        for (std::size_t i = 0; i < length / 8; ++i) all ^= buffer.get()[i];
+        const std::uint64_t* words = buffer.get();
+        if (mapped) {
+          words = reinterpret_cast<const std::uint64_t*>(mapping + at);
+          if (madvise(mapping + at, length, populate_read) != 0) right = false;
+        } else if (pread(file, buffer.get(), length, static_cast<off_t>(at)) != static_cast<ssize_t>(length)) {
+          right = false;
+        }
+        for (std::size_t i = 0; i < length / 8; ++i) all ^= words[i];
+        if (mapped) madvise(mapping + at, length, MADV_DONTNEED);
       }
       seen ^= all;
     };
@@ -71,8 +85,9 @@ int read_file(const char* path, unsigned threads) {
     for (std::thread& one : running) one.join();
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
-  std::printf("{\"what\":\"read\",\"threads\":%u,\"seconds\":%.5f,\"bytes\":%zu,\"seen\":%llu}\n", threads,
-              median(seconds), bytes, static_cast<unsigned long long>(seen));
+  munmap(mapping, bytes);
+  std::printf("{\"what\":\"read\",\"way\":\"%s\",\"threads\":%u,\"seconds\":%.5f,\"bytes\":%zu,\"seen\":%llu}\n",
+              mapped ? "mapped" : "copied", threads, median(seconds), bytes, static_cast<unsigned long long>(seen));
   return right ? 0 : 1;
 }
 
@@ -208,7 +223,8 @@ void beside() {
 }  // namespace
 
 int main(int count, char** words) {
-  if (count == 4 && std::strcmp(words[1], "read") == 0) return read_file(words[2], std::atoi(words[3]));
+  if (count == 5 && std::strcmp(words[1], "read") == 0)
+    return read_file(words[2], std::atoi(words[3]), std::strcmp(words[4], "mapped") == 0);
   if (count == 2 && std::strcmp(words[1], "beside") == 0) return beside(), 0;
   __int128 ignored = 0;
   if (count == 4 && std::strcmp(words[1], "normal") == 0)
@@ -224,9 +240,9 @@ int main(int count, char** words) {
   } else if (count == 2 && std::strcmp(words[1], "sums") == 0) {
     sums();
   } else if (rank == 0) {
-    std::fprintf(
-        stderr,
-        "usage: ranks read FILE THREADS | ranks normal|wide FILE GIB | ranks beside | mpirun -np N ranks steps|sums\n");
+    std::fprintf(stderr,
+                 "usage: ranks read FILE THREADS copied|mapped | ranks normal|wide FILE GIB | ranks beside | mpirun "
+                 "-np N ranks steps|sums\n");
   }
   MPI_Finalize();
 }

@@ -66,10 +66,10 @@ def median(values):
 def measure_file(path, kind):
     """Reading and summing in turn, so that all meet the same machine."""
     tries = {(1, 1): [], (1, 2): [], (2, 1): [], (4, 1): []}
-    reads, by_mpirun = {1: [], 2: []}, []
+    reads, by_mpirun = {(way, threads): [] for way in ("copied", "mapped") for threads in (1, 2)}, []
     for _ in range(ROUNDS):
-        for threads, found in reads.items():
-            found.append(json.loads(subprocess.run([PROGRAM, "read", path, str(threads)], stdout=subprocess.PIPE, check=True).stdout))
+        for (way, threads), found in reads.items():
+            found.append(json.loads(subprocess.run([PROGRAM, "read", path, str(threads), way], stdout=subprocess.PIPE, check=True).stdout))
         for (count, threads), found in tries.items():
             found.append(ranks(count, path, threads))
         by_mpirun.append(launched(4, *reduction(path, 1)))

@@ -111,7 +111,7 @@ def cpu(path):
         kinds = list(dict.fromkeys(r["kind"] for r in files))
         rates = {}
         for r in rows(path, "read") + files:
-            name = f"sum, {r['ranks']} x {r['threads']}" if r["what"] == "file" else f"reading, 1 x {r['threads']}"
+            name = f"sum, {r['ranks']} x {r['threads']}" if r["what"] == "file" else f"reading, {r.get('way', 'copied')}, 1 x {r['threads']}"
             rates.setdefault(name, {})[r["kind"]] = r["bytes"] / r["seconds"] / 1e9
         text += ["## A file in the page cache on two cores, GB/s", "",
                  f"Exact sums of {files[0]['bytes'] >> 30} or {files[-1]['bytes'] >> 30} GiB floats, ranks x threads." +
