@@ -30,6 +30,19 @@ std::string printing(const std::string& variables, const std::string& body) {
                 kRegisters + body + "ret;\n}\n");
 }
 
+// Numbers of other lengths than int and long long, as the host's printf has them.
+TEST(Printf, Lengths) {
+  const char* const format = "%hd|%hhd|%hu|%zu|%jd|%td|%ld|%lx\n";
+  std::string stores;
+  const long long numbers[] = {-123, 45, 65535, -1, -5, -6, -7, -8};
+  for (std::size_t k = 0; k < std::size(numbers); ++k)
+    stores += k < 3 ? "st.local.u32 [own+" + std::to_string(4 * k) + "], " + std::to_string(numbers[k]) + ";\n"
+                    : "st.local.u64 [own+" + std::to_string(8 * k - 8) + "], " + std::to_string(numbers[k]) + ";\n";
+  const Ran r = run(printing(literal("format", format), stores + print("format")), {zeros<uint32_t>(1)},
+                    Shape{.block = {1, 1, 1}});
+  EXPECT_EQ(r.output, "-123|45|65535|18446744073709551615|-5|-6|-7|fffffffffffffff8\n");
+}
+
 TEST(Printf, Formats) {
   const Ran r =
       run(printing(literal("format", "%d|%5u|%-4x|%08.3f|%c|%s|%lld|%%|%e|%p\n") + literal("word", "word"),
@@ -119,6 +132,24 @@ TEST(Builtins, MallocAndFree) {
               in);
   ASSERT_EQ(r.report.fault, Fault::none) << r.message();
   for (std::size_t i = 0; i < in.size(); ++i) EXPECT_EQ(r.read()[i], in[i] + 77);
+}
+
+// Pieces of every size lie apart from each other, on multiples of 16.
+TEST(Builtins, MallocOfManySizes) {
+  constexpr uint32_t kPieces = 320;
+  const Ran r =
+      run(module(kHeap + ".visible .entry k(.param .u64 out)\n{\n" + kRegisters +
+                 "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nadd.u32 %r2, %r1, 1;\ncvt.u64.u32 %rd10, %r2;\n" +
+                 kMalloc + "mad.wide.u32 %rd2, %r1, 8, %rd1;\nst.global.u64 [%rd2], %rd11;\nret;\n}\n"),
+          {zeros<uint64_t>(kPieces)}, Shape{.block = {kPieces, 1, 1}, .in_order = true});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  std::vector<std::pair<uint64_t, uint64_t>> pieces;
+  for (uint32_t i = 0; i < kPieces; ++i) pieces.emplace_back(r.read<uint64_t>()[i], i + 1);
+  std::sort(pieces.begin(), pieces.end());
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    EXPECT_EQ(pieces[i].first % 16, 0u);
+    if (i > 0) EXPECT_GE(pieces[i].first, pieces[i - 1].first + pieces[i - 1].second);
+  }
 }
 
 // Leaks are told by the lines that asked for the memory.
@@ -261,6 +292,15 @@ TEST(SpecialRegisters, TheTimeAndItsHalves) {
     EXPECT_GE(out[4], out[3]) << "%clock and %clock_hi after %clock64";
     EXPECT_LT(out[4], out[3] + 100000);
   }
+}
+
+TEST(SpecialRegisters, SizesOfSharedMemory) {
+  const Ran r =
+      run(kernel(".param .u64 out",
+                 ".shared .align 16 .b8 own[128];\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %total_smem_size;\n"
+                 "mov.u32 %r2, %dynamic_smem_size;\nst.shared.u32 [own], %r1;\nst.global.v2.u32 [%rd1], {%r1, %r2};\n"),
+          {zeros<uint32_t>(2)}, Shape{.dynamic_shared_bytes = 256});
+  EXPECT_EQ(r.read(), (std::vector<uint32_t>{384, 256}));
 }
 
 // %envreg1 and 2 hold the address of a cooperative launch's workspace, where grid.sync() counts blocks; without a

@@ -116,6 +116,7 @@ TEST(Forms, WhoWaitsInADeadlock) {
                                     "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra END;\nbar.sync 2, 64;\nEND:\n"),
                       {zeros<uint32_t>(64)}, s);
     ASSERT_EQ(r.report.fault, Fault::deadlock);
+    EXPECT_EQ(r.report.diagnostics[0].warp, 1u);
     const std::string text = render(r.report.diagnostics.at(0), false);
     EXPECT_THAT(text, testing::HasSubstr("warp 1, lanes 0xffffffff"));
     EXPECT_EQ(text.find("block (2,0,0), warp 1") != text.npos, blocks == 3) << text;

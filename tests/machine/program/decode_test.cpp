@@ -237,10 +237,11 @@ TEST(Decode, LinesOfOtherFilesAreInlined) {
 
 TEST(Decode, AtomicsWhoseResultNobodyReadsAreReductions) {
   const Case c = decoded(
-      "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\natom.global.add.u32 %r2, [%rd1], 1;\n"
+      ".reg .b16 %h<3>; ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\natom.global.add.u32 %r2, [%rd1], 1;\n"
       "atom.global.add.u32 %r3, [%rd1], 1;\natom.global.exch.b32 %r4, [%rd1], 1;\natom.global.cas.b32 %r5, [%rd1], 1, "
       "2;\n"
-      "red.global.add.u32 [%rd1], 1;\natom.global.add.f32 %f1, [%rd1], 0f3F800000;\nst.shared.u32 [buffer], %r3;");
+      "red.global.add.u32 [%rd1], 1;\natom.global.add.f32 %f1, [%rd1], 0f3F800000;\nst.shared.u32 [buffer], %r3;\n"
+      "atom.global.add.noftz.f16 %h1, [%rd1], %h2;\natom.global.inc.u32 %r6, [%rd1], 3;");
   const auto returns = [&](uint32_t n) {
     EXPECT_EQ(c.p->sites[c.memory(n).site].returns, c.memory(n).returns) << "line " << n;
     return c.memory(n).returns;
@@ -252,6 +253,7 @@ TEST(Decode, AtomicsWhoseResultNobodyReadsAreReductions) {
   EXPECT_FALSE(returns(7));
   EXPECT_FALSE(returns(8));
   EXPECT_TRUE(c.memory(8).ordered);  // rounding depends on the order of blocks
+  EXPECT_TRUE(c.memory(10).ordered && c.memory(11).ordered);
   EXPECT_FALSE(c.memory(3).ordered);
   EXPECT_TRUE(c.memory(4).ordered);  // so do old values that are read
   EXPECT_TRUE(c.p->ordered_atomics);

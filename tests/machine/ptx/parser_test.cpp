@@ -364,6 +364,8 @@ TEST(PtxParser, RefusesWhatMakesNoSense) {
   EXPECT_THAT(body_error("mov.f32 x, 0f123;"), HasSubstr("no number"));
   EXPECT_THAT(body_error("ld.u32 x, [y;"), HasSubstr("expected ']'"));
   EXPECT_THAT(body_error("ld.u32 x, [%tid.x];"), HasSubstr("base of an address"));
+  const std::string z(60, 'z');
+  EXPECT_THAT(body_error("ld.u32 x, [y " + z), HasSubstr("found '" + z + "'"));
   EXPECT_THAT(body_error("op }"), HasSubstr("expected an operand, found '}'"));
   EXPECT_THAT(body_error("/* no end"), HasSubstr("comment does not end"));
   EXPECT_THAT(body_error(".loc 1 2"), HasSubstr("expected an integer"));
@@ -379,10 +381,7 @@ TEST(PtxParser, RefusesWhatMakesNoSense) {
   EXPECT_THAT(error_of(head + ".global .u8 x[4294967296] = {1};").message, HasSubstr("MiB"));
   EXPECT_THAT(error_of(head + ".section .debug_info { ").message, HasSubstr("no matching '}'"));
   EXPECT_THAT(error_of("").message, HasSubstr("no PTX"));
-  EXPECT_THAT(error_of("\x7f"
-                       "ELF\x02\x01")
-                  .message,
-              HasSubstr("not PTX text: found the byte 0x7f"));
+  EXPECT_THAT(error_of("\177ELF\2\1").message, HasSubstr("not PTX text: found the byte 0x7f"));
   EXPECT_THAT(error_of("hello").message, HasSubstr("expected a directive"));
 }
 
