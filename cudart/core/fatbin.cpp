@@ -141,8 +141,9 @@ std::string_view bare_ptx(std::span<const uint8_t> bytes) {
   constexpr std::string_view kVersion = ".version";
   size_t first = std::string_view::npos;
   for (size_t at = 0; (at = text.find(kVersion, at)) != std::string_view::npos; at += kVersion.size()) {
-    // A directive stands at the start of a line; the word also occurs in comments.
-    if (at != 0 && text[at - 1] != '\n') continue;
+    // A directive stands at the start of a line, behind blanks at most; the word also occurs in comments.
+    const size_t before = text.substr(0, at).find_last_not_of(" \t");
+    if (before != std::string_view::npos && text[before] != '\n') continue;
     if (first != std::string_view::npos) return text.substr(0, at);
     first = at;
   }

@@ -1,10 +1,12 @@
 // Modules and libraries: the same thing here, a runtime's library whose content we own.
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 
 #include "cudart/api/library.h"
+#include "cudart/core/fatbin.h"
 #include "cudart/core/image.h"
 #include "cudart/core/jit_options.h"
 #include "cudart/driver/runtime_api.h"
@@ -21,7 +23,13 @@ CUresult load(cudaLibrary_t* out, const void* image, size_t bytes, Refuse when, 
   std::string problem;
   const CUresult result = in_context([&] {
     return call([&](Runtime& r) {
-      return load_library(r, out, copy_image(image, bytes), options.most_registers(), when, problem);
+      try {
+        return load_library(r, out, copy_image(image, bytes), options.most_registers(), when, problem);
+      } catch (const FatbinError& e) {
+        problem = e.what();
+        std::fprintf(stderr, "coalesce: error: %s: %s\n", program_invocation_name, e.what());
+        return cudaErrorInvalidKernelImage;
+      }
     });
   });
   options.error(problem);

@@ -216,6 +216,7 @@ TEST(BarePtx, IsFoundAndBounded) {
   EXPECT_EQ(bare_ptx(bytes_of(t + "\x01\x1b")), t);
   EXPECT_EQ(bare_ptx(bytes_of(text(90) + text(80))), text(90));
   EXPECT_EQ(bare_ptx(bytes_of(container({plain(90)}))), "");
+  EXPECT_EQ(bare_ptx(bytes_of("\n\t.version 1.4\n\t.target sm_10\n")), "\n\t.version 1.4\n\t.target sm_10\n");
   EXPECT_EQ(bare_ptx(bytes_of("no directive")), "");
   EXPECT_EQ(bare_ptx({}), "");
 }

@@ -199,6 +199,7 @@ TEST_F(Driver, ModulesSayWhyTheyCannotBeLoaded) {
             CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("of version 99.1"), std::string::npos);
   EXPECT_EQ(cuModuleLoadData(&module, ".version 99.1\n.target sm_80\n.address_size 64\n"), CUDA_SUCCESS) << "has all";
+  EXPECT_EQ(cuModuleLoadData(&module, "neither PTX nor machine code"), CUDA_ERROR_INVALID_IMAGE);
   EXPECT_EQ(cuModuleLoadData(&module, nullptr), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuModuleLoad(&module, "/nowhere.ptx"), CUDA_ERROR_FILE_NOT_FOUND);
 
