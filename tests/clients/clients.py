@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs programs and libraries of others: all of Numba's tests for CUDA, hashcat, ffmpeg's filters, OpenMP, cuBLAS, cuRAND.
 
-usage: clients.py COALESCE OUT.md KEPT.json [--only PATTERN] [--jobs N] [--seconds N]
+usage: clients.py COALESCE OUT.md KEPT.json [--only PATTERN] [--jobs N] [--seconds N] [--samples FOLDER]
 
 Needs Debian's python3-numba, hashcat and ffmpeg, and the NVVM, cuBLAS and cuRAND of a CUDA toolkit. Numba's tests run module by
 module. OUT.md gets a row a client or module and a line for each cause of failures. What others said before is kept in KEPT.
@@ -24,6 +24,7 @@ import ffmpeg
 import libraries
 import machine_code
 import openmp
+import samples
 
 # Causes of failures: a pattern of the error or of the test's name. Those of the machine say "ours".
 CAUSES = [
@@ -35,7 +36,7 @@ CAUSES = [
     ("test_struct_model_type_arr|test_type_with_struct_data_model", "writes past its array; the error lasts"),
     ("right, then ffmpeg ends with", "is right, then ffmpeg calls a device that it has freed"),
     ("No images found compatible", "LLVM's plug-in does not take CUDA 13's machine code"),
-    ("cudaGetExportTable", "asks for private tables of NVIDIA's driver"),
+    ("cudaGetExportTable", "cuBLAS's own code asks for NVIDIA's private tables"),
 ]
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -130,6 +131,7 @@ CLIENTS = [
     ("OpenMP", "offload by clang 19", openmp.run),
     ("hashcat", "self-test, one MD5", lambda c, home: hashcat(c)),
 ]
+SAMPLES = "cuda-samples"
 
 
 def run_client(client, coalesce):
@@ -145,7 +147,7 @@ def kernels_of_toolkit():
     for name in ("curand", "nccl", "cublas", "cublasLt"):
         for path in glob.glob(os.path.join(cuda_home(), "lib*", f"lib{name}.so"))[:1]:
             one = machine_code.summary(path)
-            found[name] = [one["kernels"], one["ptx"], len(one["names"]), one["groups"][:2]]
+            found[name] = [one["kernels"], one["ptx"], len(one["names"])]
     return found
 
 
@@ -165,12 +167,12 @@ def page(results, kernels):
         "",
         f"- **Run** on {platform.machine()}, {os.cpu_count()} cores, no GPU, {datetime.date.today()}.",
         "- **Numba, ffmpeg, hashcat** are Debian's, NVVM and libraries the toolkit's. Expected failures pass.",
-        "- **Repeat:** `./dev clients`.",
+        "- **Repeat:** `./dev clients --samples FOLDER`.",
         "",
         "| client | what is checked | checks | pass | fail |",
         "|---|---|---:|---:|---:|",
     ]
-    lines += ["| " + " | ".join([name, what, *map(str, counts(results[name])[:3])]) + " |" for name, what, _ in CLIENTS if name in results]
+    lines += ["| " + " | ".join([name, what, *map(str, counts(results[name])[:3])]) + " |" for name, what, _ in [*CLIENTS, (SAMPLES, "counters, either runtime", None)] if name in results]
     stopped = {name.split(",")[0] for name, (kind, _) in results.get("cuBLAS", {}).items() if kind == "fail"}
     if stopped:
         lines += ["", "cuBLAS does not run " + ", ".join(f"`{name}`" for name in sorted(stopped)) + "."]
@@ -195,9 +197,8 @@ def page(results, kernels):
             lines.append(f"| {len(tests)} | {why} | `{'.'.join(tests[0].split('.')[-2:])}` |")
     if kernels:
         lines += ["", "## Kernels of the toolkit with machine code only", "", "`tests/clients/machine_code.py --names` names each.", "",
-                  "| library | kernels | with PTX | without | most of these |", "|---|---:|---:|---:|---|"]
-        lines += [f"| {name} | {all_of_it} | {ptx} | {without} | {', '.join(f'`{group}` {n}' for group, n in groups)} |"
-                  for name, (all_of_it, ptx, without, groups) in kernels.items() if without]
+                  "| library | kernels | with PTX | without |", "|---|---:|---:|---:|"]
+        lines += [f"| {name} | {all_of_it} | {ptx} | {without} |" for name, (all_of_it, ptx, without, *_) in kernels.items() if without]
     return "\n".join(lines) + "\n"
 
 
@@ -209,6 +210,7 @@ def main():
     parser.add_argument("--only", default="", metavar="PATTERN", help="modules whose names contain PATTERN (a regular expression)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=300, help="for a class of tests")
+    parser.add_argument("--samples", default="", metavar="FOLDER", help="build and run NVIDIA's cuda-samples in FOLDER, too (hours)")
     given = parser.parse_args()
     results = {}
     if os.path.exists(given.kept):
@@ -221,6 +223,8 @@ def main():
                            NUMBA_CUDA_DEFAULT_PTX_CC="7.5")  # the oldest that CUDA 13 knows
         work = {name: functools.partial(run_client, client, coalesce) for name, _, client in CLIENTS}
         work.update({name: functools.partial(run_module, coalesce, name, environment, given.seconds) for name in modules(environment)})
+        if given.samples:
+            work[SAMPLES] = lambda: samples.judged(samples.run_all(coalesce, cuda_home(), given.samples))
         names = [name for name in work if re.search(given.only, name)]
         with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
             waiting = {pool.submit(work[name]): name for name in names}
