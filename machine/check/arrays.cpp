@@ -86,11 +86,11 @@ void LaunchCheck::find_written() {
   }
 }
 
-// The loads whose memory wider elements may lie in, as far as the kernel's stores and earlier ones tell: structures
-// that are copied element by element have padding beside their widest members.
-void LaunchCheck::find_wider() {
+// The loads that may read padding or an unset member of a structure: wider elements are stored where they read, by this
+// kernel or an earlier one, or their thread reads a neighbour along with it.
+void LaunchCheck::find_padding() {
   const Decoded& p = *launch_.program;
-  among_wider_.resize(p.memory.size());
+  may_read_padding_.resize(p.memory.size());
   const auto target = [&](const Bounds& b) -> const Allocation* {
     return !b.any && b.space == AddressSpace::global ? launch_.memory->find(b.base) : nullptr;
   };
@@ -111,10 +111,23 @@ void LaunchCheck::find_wider() {
   for (const Instruction& i : p.code) {
     if (i.kind != Kind::load || i.memory == kNone) continue;
     const MemoryOp& m = p.memory[i.memory];
-    among_wider_[i.memory] = std::ranges::any_of(stores, [&](uint32_t s) {
+    may_read_padding_[i.memory] = std::ranges::any_of(stores, [&](uint32_t s) {
       const MemoryOp& o = p.memory[s];
       return o.bytes() > m.width && may_share(o.space, m.space) && meet(bounds_[s], bounds_[i.memory]);
     });
+  }
+  constexpr int64_t kNear = 16;
+  for (const BasicBlock& b : p.blocks) {
+    std::map<std::pair<uint32_t, int64_t>, uint32_t> loads;  // by the register of the address, and the offset
+    for (uint32_t k = b.first; k < b.last; ++k)
+      if (const uint32_t m = p.code[k].memory; p.code[k].kind == Kind::load && p.memory[m].address.is_reg())
+        loads.emplace(std::pair(p.memory[m].address.reg, p.memory[m].offset), m);
+    for (auto at = loads.begin(); at != loads.end(); ++at) {
+      const auto next = std::next(at);
+      if (next == loads.end() || next->first.first != at->first.first || next->first.second - at->first.second >= kNear)
+        continue;
+      may_read_padding_[at->second] = may_read_padding_[next->second] = true;
+    }
   }
 }
 

@@ -91,8 +91,8 @@ class LaunchCheck final : public LaunchObserver {
   void found(const Seen& s);
   // Notes the first unwritten value that an instruction has read: it is named where it is used.
   void read_undefined(const Seen& s) { origins_.emplace(s.instruction, s); }
-  // Whether what a load reads may lie among wider elements, as far as the kernel's stores tell.
-  bool among_wider(uint32_t operation) const { return among_wider_[operation]; }
+  // Whether a load may read the padding or an unset member of a structure, as far as the kernel's text tells.
+  bool may_read_padding(uint32_t operation) const { return may_read_padding_[operation]; }
   Carried& carried() { return carried_; }  // of global memory, by address
   // The agents that the kernel may have: kAgents, or 0.
   uint32_t agents() const { return agents_; }
@@ -156,7 +156,7 @@ class LaunchCheck final : public LaunchObserver {
   Footprint footprint_;
   void find_bounds();
   void find_written();
-  void find_wider();
+  void find_padding();
   std::string name_bounds(const Seen& s) const;
 
   std::set<const Allocation*> written_;
@@ -165,7 +165,7 @@ class LaunchCheck final : public LaunchObserver {
   std::unordered_map<uint64_t, Changer> changers_;
   std::vector<Skip> skips_, lane_skips_;
   std::vector<Bounds> bounds_;
-  std::vector<bool> among_wider_;  // by memory operation
+  std::vector<bool> may_read_padding_;  // by memory operation
   Carried carried_;
   std::vector<uint32_t> pointer_of_;
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> loads_;

@@ -39,7 +39,7 @@ LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room, std::vec
     block_scopes_ = block_scopes_ || (i.kind == Kind::nothing && static_cast<Nothing>(i.mode) == Nothing::block_fence);
   }
   find_written();
-  find_wider();
+  find_padding();
 }
 
 BlockCheck* LaunchCheck::running(uint64_t block) const {

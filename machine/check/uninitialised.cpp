@@ -18,7 +18,7 @@ constexpr uint64_t kAlignment = 16;
 // what is wider, or the same instruction reads written elements, too.
 bool BlockCheck::may_be_padding(const Access& a, const Target& t, uint64_t at) const {
   if (!t.written->any(at / kAlignment * kAlignment, kAlignment)) return false;
-  return t.written->widest > a.op->width || check_.among_wider(a.window) || t.written->any(t.at, a.bytes);
+  return t.written->widest > a.op->width || check_.may_read_padding(a.window) || t.written->any(t.at, a.bytes);
 }
 
 Carried& BlockCheck::carried(const Target& t) {

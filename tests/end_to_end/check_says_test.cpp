@@ -54,6 +54,14 @@ __global__ void used(int* out) {
   for (int k = 0; k < out[255]; ++k) own[k] = k;
   out[threadIdx.x] = own[threadIdx.x % 8];
 }
+__global__ void through_shared(int* out) {  // half of raw is unwritten
+  __shared__ int raw[64], copy[64];
+  if (threadIdx.x >= 32) raw[threadIdx.x] = out[threadIdx.x];
+  __syncthreads();
+  copy[threadIdx.x ^ 1] = raw[threadIdx.x];
+  __syncthreads();
+  if (copy[threadIdx.x] == 7) out[threadIdx.x] = 2;
+}
 __global__ void asserts(int* out) { assert(out[threadIdx.x] == 5); }
 __global__ void unknown(int*) { asm volatile("mbarrier.no_such_form.b64 %0;" ::"r"(0)); }
 
@@ -70,7 +78,7 @@ int main(int argc, char** argv) {
   } all[] = {
 #define K(name, threads) {#name, name, threads}
       K(within_a_warp, 32), K(lanes_first, 64), K(warp_one_skips, 96), K(warp_zero_skips, 96), K(lane_13_skips, 64),
-      K(many_places, 64), K(dropped, 32), K(used, 32), K(asserts, 32), K(unknown, 32)};
+      K(many_places, 64), K(dropped, 32), K(used, 32), K(through_shared, 64), K(asserts, 32), K(unknown, 32)};
   for (const auto& c : all)
     if (argc > 1 && std::strcmp(argv[1], c.name) == 0) c.kernel<<<1, c.threads>>>(out);
   cudaDeviceSynchronize();
@@ -124,6 +132,15 @@ TEST(CheckSays, WhoWaitsAtABarrierAndWhoIsNotThere) {
   EXPECT_EQ(thread(lane) / 32, 1);
   EXPECT_THAT(lane.dump(), HasSubstr("thread (45, 0, 0) is not there"));
   EXPECT_THAT(Said(here, "lane_13_skips").text, HasSubstr(": error: barrier reached by some lanes"));
+}
+
+TEST(CheckSays, WhereAnUndefinedValueComesFromThatSharedMemoryHasHeld) {
+  const Workplace here;
+  const Said said(here, "through_shared");
+  EXPECT_EQ(said.only()["kind"], "uninitialised");
+  EXPECT_THAT(said.text, HasSubstr("of shared memory 'raw'"));
+  EXPECT_THAT(said.text, Not(HasSubstr("shared memory 'copy'")));
+  EXPECT_THAT(said.text, HasSubstr("copy[threadIdx.x ^ 1] = raw[threadIdx.x];")) << "the read";
 }
 
 TEST(CheckSays, WhatIsBeyondTwoHundredPlaces) {

@@ -101,6 +101,18 @@ KERNEL(by_a_bulk_copy) {
   wait(&object, 0);
   out[threadIdx.x] = 2 * tile[63 - threadIdx.x];  // HERE: uninitialised
 }
+struct Four {
+  int x, y, z, unset;
+};
+KERNEL(member_of_a_copied_structure) {
+  Four *from = reinterpret_cast<Four*>(raw), *to = reinterpret_cast<Four*>(out);
+  from[threadIdx.x].x = from[threadIdx.x].y = from[threadIdx.x].z = in[threadIdx.x];
+  if (Right) from[threadIdx.x].unset = 1;
+  __syncthreads();
+  to[threadIdx.x] = from[31 - threadIdx.x];
+  __syncthreads();
+  if (to[31 - threadIdx.x].unset == 1) words[threadIdx.x] = 1;  // HERE: uninitialised
+}
 template <bool Right>
 __global__ void fill_vectors(int4* all, int value) {
   all[threadIdx.x].x = all[threadIdx.x].y = all[threadIdx.x].z = value;
@@ -203,6 +215,13 @@ KERNEL(unset_member_of_vectors) {
   reinterpret_cast<float4*>(out)[threadIdx.x] = all[31 - threadIdx.x];
 }
 
+KERNEL(unset_member_of_structures) {
+  Four *from = reinterpret_cast<Four*>(raw), *to = reinterpret_cast<Four*>(out);
+  from[threadIdx.x].x = from[threadIdx.x].y = from[threadIdx.x].z = in[threadIdx.x];
+  __syncthreads();
+  to[threadIdx.x] = from[31 - threadIdx.x];
+}
+
 const Case kCases[] = {
     CASE(last_of_a_tile, 1, 64),
     CASE(every_other_of_an_array, 1, 64),
@@ -216,6 +235,7 @@ const Case kCases[] = {
     CASE(over_what_was_written, 1, 32),
     CASE(through_a_variable, 1, 32),
     CASE(by_a_bulk_copy, 1, 64),
+    CASE(member_of_a_copied_structure, 1, 32),
     {"used_by_a_later_kernel", {later_kernel<false>, later_kernel<true>}, false},
     {"used_behind_a_copy_by_the_host", {host_copy<false>, host_copy<true>}, false},
     RIGHT(padding_by_words, 1, 32),
@@ -224,6 +244,7 @@ const Case kCases[] = {
     RIGHT(padding_in_several_places, 1, 32),
     RIGHT(structures_as_a_whole, 1, 32),
     RIGHT(unset_member_of_vectors, 1, 32),
+    RIGHT(unset_member_of_structures, 1, 32),
 };
 
 int main(int argc, char** argv) { return run_cases(kCases, argc, argv); }
