@@ -1,6 +1,8 @@
 // Instructions of clusters and bulk copies, a thread at a time. A copy is done when it is issued, and tells its
 // mbarrier object at once; programs that wait for it see no difference. Hardware's counters of loads and stores do not
 // count it.
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string>
 
@@ -103,6 +105,40 @@ void complete_bytes(T& t, uint64_t object, uint64_t bytes) {
   std::memcpy(at, &bits, 8);
 }
 
+uint64_t sectors_of_row(uint64_t shared, uint64_t global, uint64_t length, uint64_t low, uint64_t high, bool loads) {
+  constexpr uint64_t kLine = 128, kSector = 32;
+  uint64_t moved = 0;
+  for (uint64_t from = 0, to = 0; from < length; from = to) {
+    to = std::min(length, from + kLine - (shared + from) % kLine);
+    if (from < low)
+      to = std::min(to, low);
+    else if (from < high)
+      to = std::min(to, high);
+    const bool within = low <= from && from < high;
+    const uint64_t side = within ? global : shared;
+    if (within || loads) moved += (side + to - 1) / kSector - (side + from) / kSector + 1;
+  }
+  return moved;
+}
+
+uint64_t sectors_to_blocks(uint64_t shared, uint64_t global, uint64_t length, uint64_t low, uint64_t high, uint64_t end,
+                           bool changes) {
+  constexpr uint64_t kLine = 128, kSector = 32;
+  uint64_t moved = 0;
+  for (uint64_t from = 0, to = 0; from < length; from = to) {
+    to = std::min(length, from + kLine - (shared + from) % kLine);
+    const bool within = low <= from && from < high;
+    if (within)
+      to = std::min({to, high, from + kLine - (global + from) % kLine});
+    else if (from < low)
+      to = std::min(to, low);
+    const uint64_t side = within ? global : shared;
+    const uint64_t least = within && !changes && (end <= from || to <= end) ? 2 : 3;
+    moved += std::max(least, (side + to - 1) / kSector - (side + from) / kSector + 1);
+  }
+  return moved;
+}
+
 void reduce(const BulkForm& f, std::byte* to, const std::byte* from, uint64_t bytes) {
   const PureOp* const row = real_row(f);
   for (uint64_t k = 0; k < bytes; k += f.width()) {
@@ -159,6 +195,12 @@ uint64_t bulk(T& t, A a) {
   const std::byte* const source = t.at(from, bytes);
   t.touch(from, bytes);
   t.touch(to, bytes);
+  const bool loads = object != 0;
+  // To several blocks as a row of a tensor, which was measured.
+  t.sectors(!loads           ? sectors_of_row(from, to, bytes, 0, bytes, false)
+            : form.multicast ? static_cast<uint64_t>(std::popcount(mask)) *
+                                   sectors_to_blocks(to, from, bytes, 0, bytes, bytes, false)
+                             : sectors_of_row(to, from, bytes, 0, bytes, true));
   if (form.multicast) {
     uint32_t own = 0;
     const uint32_t blocks = t.cluster(own).size();

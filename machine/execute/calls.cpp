@@ -229,6 +229,9 @@ class LaneThread final : public ServiceThread {
     const Allocation* a = bytes ? warp_.worker->launch.memory->find(address) : nullptr;
     if (a) Memory::mark(*a, address / 32 - a->base / 32, (address + bytes - 1) / 32 - address / 32 + 1);
   }
+  void sectors(uint64_t count) override {
+    if (op_.instruction->bulk != kNone) warp_.worker->tally.bulk_sectors[op_.instruction->bulk] += count;
+  }
   Cluster& cluster(uint32_t& rank) override {
     Cluster& c = warp_.owner->cluster();
     rank = warp_.owner->rank();
@@ -249,6 +252,9 @@ class LaneThread final : public ServiceThread {
   }
   [[noreturn]] void fail(const std::string& message) override {
     throw KernelFault{Fault::illegal_instruction, message, op_.index, 1u << lane_, {}};
+  }
+  [[noreturn]] void astray(const std::string& message) override {
+    throw KernelFault{Fault::illegal_address, message, op_.index, 1u << lane_, {}};
   }
   [[noreturn]] void misaligned(const std::string& message) override {
     throw KernelFault{Fault::misaligned_address, message, op_.index, 1u << lane_, {}};

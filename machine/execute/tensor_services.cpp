@@ -52,49 +52,79 @@ TensorMap map_of(T& t, const Words& w) {
   return m;
 }
 
-// The rows of a box, in the order in which they lie in shared memory.
+// The rows of a box, in the order in which they lie in shared memory: elements side by side. Of an interleaved tensor
+// elements are slices, and a box has one place of dimension rank - 2, whatever its size there.
 class Rows {
  public:
-  Rows(const TensorMap& m, const Words& w) : m_(m), w_(w), at_(w.at) {
-    for (uint32_t k = 1; k < m.rank; ++k) counts_[k] = (m.box[k] + m.steps[k] - 1u) / m.steps[k];
+  Rows(const TensorMap& m, const Words& w) : m_(m), at_(w.at) {
+    for (uint32_t k = 0; k < m.rank; ++k) counts_[k] = (m.box[k] + m.steps[k] - 1u) / m.steps[k];
+    if (!m.interleave || m.steps[0] == 1) counts_[0] = 1;
+    if (m.interleave) counts_[m.rank - 2u] = 1;
+    for (uint32_t k = 0; k < m.rank; ++k) left_ *= counts_[k];
+    if (m.im2col) left_ = m.pixels;
+    for (uint32_t k = 0; m.im2col && k + 2 < m.rank; ++k) offsets_[m.spatial() + k] = w.offsets[k];
   }
-  uint32_t count() const {
-    if (m_.im2col) return m_.pixels;
-    uint32_t n = 1;
-    for (uint32_t k = 1; k < m_.rank; ++k) n *= counts_[k];
-    return n;
+  bool more() const { return left_ != 0; }
+  uint64_t offset() const { return offset_; }  // of the row in the tile
+  uint32_t elements() const {
+    if (!m_.interleave) return m_.im2col ? m_.channels : m_.box[0];
+    if (m_.steps[0] != 1) return 1;
+    return m_.im2col ? static_cast<uint32_t>(std::min<int64_t>(left_, highest(0) - at_[0] + 1)) : m_.box[0];
   }
-  uint32_t elements() const { return m_.im2col ? m_.channels : m_.box[0]; }
+  uint32_t bytes() const { return elements() * m_.element(); }
+  int64_t first() const { return (at_[0] + offsets_[0]) * m_.element(); }  // its byte of the tensor's row
   // Where coordinate 0 of the row lies; false: outside of the tensor.
   bool address(uint64_t& row) const {
     row = m_.address;
     for (uint32_t k = 1; k < m_.rank; ++k) {
-      const bool moved = m_.im2col && k + 1 < m_.rank;
-      const int64_t c = at_[k] + (moved ? w_.offsets[k - 1] : 0);
+      const int64_t c = at_[k] + offsets_[k];
       if (c < 0 || c > int64_t{m_.last[k]}) return false;
       row += static_cast<uint64_t>(c) * m_.strides[k - 1];
     }
     return true;
   }
-  void next() {
-    for (uint32_t k = 1; k < m_.rank; ++k) {
+  // Whether the first pixel, before the offsets, lies in the pixels' box.
+  bool begins_within() const {
+    for (uint32_t k = 0; k + 2 < m_.rank; ++k)
+      if (at_[m_.spatial() + k] < m_.lower[k] || at_[m_.spatial() + k] > highest(k)) return false;
+    return true;
+  }
+  void next(const Words& w) {
+    offset_ += pitch();
+    if (m_.im2col) return next_pixels();
+    --left_;
+    for (uint32_t k = 0; k < m_.rank; ++k) {
       at_[k] += m_.steps[k];
-      if (m_.im2col) {
-        if (k + 1 == m_.rank || at_[k] <= int64_t{m_.last[k]} + m_.upper[k - 1]) return;
-        at_[k] = m_.lower[k - 1];
-      } else {
-        if (++done_[k] < counts_[k]) return;
-        done_[k] = 0;
-        at_[k] = w_.at[k];
-      }
+      if (++done_[k] < counts_[k]) return;
+      done_[k] = 0;
+      at_[k] = w.at[k];
     }
   }
+  // Bytes from the tile's beginning to its end.
+  uint64_t extent() const { return uint64_t{left_} * (m_.im2col && m_.interleave ? m_.element() : pitch()); }
 
  private:
+  int64_t highest(uint32_t k) const { return int64_t{m_.last[m_.spatial() + k]} + m_.upper[k]; }
+  // From one row to the next in shared memory.
+  uint32_t pitch() const { return m_.interleave ? bytes() : std::max(bytes(), m_.span()); }
+  void next_pixels() {
+    const uint32_t pixels = m_.interleave ? elements() : 1;
+    left_ -= pixels;
+    at_[0] += m_.interleave ? pixels - 1 : 0;
+    for (uint32_t k = 0; k + 2 < m_.rank; ++k) {
+      const uint32_t d = m_.spatial() + k;
+      at_[d] += m_.steps[d];
+      if (at_[d] <= highest(k)) return;
+      at_[d] = m_.lower[k];
+    }
+    at_[m_.rank - 1u] += m_.steps[m_.rank - 1u];
+  }
+
   const TensorMap& m_;
-  const Words& w_;
-  std::array<int64_t, kTensorRank> at_;
+  std::array<int64_t, kTensorRank> at_, offsets_{};
   std::array<uint32_t, kTensorRank> counts_{}, done_{};
+  uint32_t left_ = 1;  // rows; pixels
+  uint64_t offset_ = 0;
 };
 
 // Where byte `offset` of a tile lies from its beginning on, which is at `address`: bits 4 to 6 of the address are
@@ -114,9 +144,12 @@ std::array<std::byte, kChunk> fill_of(const TensorMap& m) {
 
 // Elements on their way to shared memory: those of tf32 are rounded to 10 bits of mantissa, halves away from zero. No
 // type flushes subnormal numbers there, whatever its name says.
-void convert(const TensorMap& m, std::byte* at, std::size_t bytes) {
+bool rounds(const TensorMap& m) {
   const auto type = static_cast<TensorType>(m.type);
-  if (type != TensorType::tf32 && type != TensorType::tf32_ftz) return;
+  return type == TensorType::tf32 || type == TensorType::tf32_ftz;
+}
+void convert(const TensorMap& m, std::byte* at, std::size_t bytes) {
+  if (!rounds(m)) return;
   for (std::size_t k = 0; k < bytes; k += 4) {
     uint32_t bits;
     std::memcpy(&bits, at + k, 4);
@@ -147,20 +180,38 @@ bool reduces(const TensorMap& m, const BulkForm& form) {
          !(bits && is_real(type));
 }
 
+// A row's bytes: where it begins in the tensor's row, how many, those that are in the tensor, the tensor's end.
+struct RowBytes {
+  int64_t first, length, low, high, size;
+};
+void count_sectors(T& t, const TensorMap& m, const Words& w, uint64_t row, uint64_t offset, const RowBytes& b) {
+  const auto word = [](int64_t n) { return static_cast<uint64_t>(n); };
+  const uint64_t shared = (w.shared & kClusterOffset) + offset, global = row + word(b.first);
+  if (!w.form.multicast) {
+    t.sectors(
+        sectors_of_row(shared, global, word(b.length), word(b.low), word(b.high), w.form.action == TensorAction::load));
+    return;
+  }
+  t.sectors(sectors_to_blocks(shared, global, word(b.length), word(b.low), word(b.high),
+                              word(std::clamp(b.size - b.first, b.low, b.high)), rounds(m)));
+}
+
 // `work`(bytes from the tile's beginning, which of the 16 there, how many, where they are in global memory) for each
 // part of a row that stays together. Parts outside of the tensor have no bytes.
 template <class Work>
 void each_part(T& t, const TensorMap& m, const Words& w, Work work) {
   Rows rows(m, w);
-  const int64_t width = m.width(), length = rows.elements() * width, first = w.at[0] * width;
-  int64_t end = (int64_t{m.last[0]} + 1) * width;
-  if (w.form.action == TensorAction::store) end = (end + kChunk - 1) / kChunk * kChunk;
-  const uint32_t pitch = std::max(static_cast<uint32_t>(length), m.span());
-  for (uint32_t r = 0; r < rows.count(); ++r, rows.next()) {
+  const int64_t size = (int64_t{m.last[0]} + 1) * m.element();
+  const int64_t units = (size + kChunk - 1) / kChunk * kChunk;
+  const int64_t end = w.form.action == TensorAction::load ? size : units;
+  for (; rows.more(); rows.next(w)) {
     uint64_t row = 0;
+    const int64_t length = rows.bytes(), first = rows.first();
     // The bytes of the row that the tensor has.
     int64_t low = std::clamp<int64_t>(-first, 0, length), high = std::clamp<int64_t>(end - first, low, length);
     if (!rows.address(row)) low = high = 0;
+    const int64_t whole = low < high ? std::clamp<int64_t>(units - first, low, length) : high;
+    count_sectors(t, m, w, row, rows.offset(), {first, length, low, whole, size});
     std::byte* global = nullptr;
     if (low < high) {
       const uint64_t address = row + static_cast<uint64_t>(first + low);
@@ -169,20 +220,14 @@ void each_part(T& t, const TensorMap& m, const Words& w, Work work) {
     }
     for (int64_t at = 0; at < length; at += kChunk) {
       const int64_t from = std::clamp(low, at, at + kChunk), to = std::clamp(high, at, at + kChunk);
-      work(swizzled(m.span(), w.shared & kClusterOffset, uint64_t{r} * pitch + static_cast<uint64_t>(at)), from - at,
+      work(swizzled(m.span(), w.shared & kClusterOffset, rows.offset() + static_cast<uint64_t>(at)), from - at,
            to - from, to > from ? global + (from - low) : nullptr);
     }
   }
 }
 
-// Bytes of shared memory from a tile's beginning to its end.
-uint64_t extent(const TensorMap& m, const Words& w) {
-  const Rows rows(m, w);
-  return uint64_t{rows.count()} * std::max(rows.elements() * m.width(), m.span());
-}
-
 void load(T& t, const TensorMap& m, const Words& w, uint64_t tile, uint64_t object) {
-  std::byte* const to = t.at(tile, extent(m, w));
+  std::byte* const to = t.at(tile, Rows(m, w).extent());
   uint64_t bytes = 0;
   const std::array<std::byte, kChunk> fill = fill_of(m);
   each_part(t, m, w, [&](uint64_t at, int64_t first, int64_t count, const std::byte* from) {
@@ -202,11 +247,12 @@ uint64_t tensor(T& t, A a) {
   const Words w(a);
   const TensorMap m = map_of(t, w);
   if (w.form.action == TensorAction::prefetch) return 0;
-  if (m.interleave) t.fail("a copy of an interleaved tensor, which this machine does not support");
+  if (m.im2col && !Rows(m, w).begins_within())
+    t.fail("a copy of pixels (.im2col) whose first pixel lies outside of the pixels' box");
   // An H100 ends such a copy with "illegal instruction".
-  if (w.at[0] * m.width() % static_cast<int64_t>(kBulkUnit) != 0)
+  if (w.at[0] * m.element() % static_cast<int64_t>(kBulkUnit) != 0)
     t.fail("a copy of a tensor whose rows begin at coordinate " + std::to_string(w.at[0]) + ": byte " +
-           std::to_string(w.at[0] * m.width()) + " is no multiple of 16");
+           std::to_string(w.at[0] * m.element()) + " is no multiple of 16");
   need_multiple(t, w.shared, kTileUnit, "a copy of a tensor with a tile at");
   if (w.form.action == TensorAction::load) {
     if (!w.form.multicast) {
@@ -223,7 +269,7 @@ uint64_t tensor(T& t, A a) {
   for (uint32_t k = 0; k < m.rank; ++k)  // an H100 ends such a store with "illegal instruction", too
     if (w.at[k] < 0) t.fail("a store to a tensor from coordinate " + std::to_string(w.at[k]) + " on");
   if (m.im2col) t.fail("a store of pixels (.im2col_no_offs), with which an H100 ends the launch, too");
-  const std::byte* const tile = t.at(w.shared, extent(m, w));
+  const std::byte* const tile = t.at(w.shared, Rows(m, w).extent());
   const BulkForm form = reduction(m, w.form.op);
   if (!reduces(m, form)) t.fail("a reduction that the tensor's type does not have");
   each_part(t, m, w, [&](uint64_t at, int64_t first, int64_t count, std::byte* to) {

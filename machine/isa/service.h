@@ -32,6 +32,8 @@ class ServiceThread {
   virtual const std::byte* read(uint64_t address, uint64_t bytes) = 0;
   // Counts the sectors of global memory there as touched by the launch.
   virtual void touch(uint64_t address, uint64_t bytes) = 0;
+  // Counts sectors that a copy moves to or from global memory.
+  virtual void sectors(uint64_t count) = 0;
   // For who looks for mistakes: what is about to be moved; all bytes have come, as the object hears now; the thread
   // arrives at, or goes on behind, a barrier of the cluster in that phase.
   virtual void moves(const BulkPart& /*part*/) {}
@@ -42,6 +44,7 @@ class ServiceThread {
   virtual Cluster& cluster(uint32_t& rank) = 0;
   // The thread ends the launch with this message. / By an address that is not aligned.
   [[noreturn]] virtual void fail(const std::string& message) = 0;
+  [[noreturn]] virtual void astray(const std::string& message) = 0;  // by an address where nothing is
   [[noreturn]] virtual void misaligned(const std::string& message) = 0;
   DeviceRuntime* runtime = nullptr;
   DeviceHeap* heap = nullptr;

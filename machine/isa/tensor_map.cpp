@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kUnit = 16;  // bytes: of addresses, strides and rows
 constexpr uint32_t kMostBox = 256, kMostStep = 8, kMostPixels = 1024;
-constexpr uint64_t kMostBytes = 228 << 10;  // of a tile: shared memory of a multiprocessor (3567 answers of the driver)
+constexpr uint64_t kMostBytes = 228 << 10;  // of a tile: shared memory of a multiprocessor (5911 answers of the driver)
 constexpr uint32_t kSwizzles = 4, kInterleaves = 3, kPromotions = 4, kFills = 2;
 
 std::string number(uint64_t n) { return std::to_string(n); }
@@ -126,7 +126,7 @@ std::string describe_tensor(const TensorWords& w, bool im2col, TensorMap& map) {
       map.box[k] = static_cast<uint16_t>(w.box[k]);
     }
     uint64_t elements = 1;
-    for (uint32_t k = 0; k < w.rank; ++k) elements *= (w.box[k] + map.steps[k] - 1) / map.steps[k];
+    for (uint32_t k = 0; k < w.rank; ++k) elements *= w.box[k] / map.steps[k];  // whole steps, says the driver
     if (std::string wrong = tile(elements, map); !wrong.empty()) return wrong;
     return row("boxDim[0]", w.box[0], map);
   }
@@ -141,7 +141,7 @@ std::string describe_tensor(const TensorWords& w, bool im2col, TensorMap& map) {
                std::to_string(limit - 1);
     map.lower[k] = static_cast<int16_t>(w.lower[k]);
     map.upper[k] = static_cast<int16_t>(w.upper[k]);
-    if (int64_t{map.last[k + 1]} + w.upper[k] < w.lower[k]) return "the pixels' box is empty";
+    if (int64_t{map.last[map.spatial() + k]} + w.upper[k] < w.lower[k]) return "the pixels' box is empty";
   }
   if (w.channels == 0 || w.channels > kMostBox) return "channelsPerPixel is " + number(w.channels) + ", not 1 to 256";
   if (w.pixels == 0 || w.pixels > kMostPixels) return "pixelsPerColumn is " + number(w.pixels) + ", not 1 to 1024";

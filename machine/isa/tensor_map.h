@@ -35,6 +35,11 @@ struct TensorMap {
 
   bool valid() const { return mark == kMark; }
   uint32_t width() const { return width_of(static_cast<TensorType>(type)); }
+  // Bytes from one coordinate of dimension 0 to the next: of an interleaved tensor those are slices of 16 or 32 bytes.
+  uint32_t element() const { return interleave ? 16u * interleave : width(); }
+  // im2col: the first of the dimensions that pixels move in. Slices of channels are dimension rank - 2, else channels
+  // 0.
+  uint32_t spatial() const { return interleave ? 0 : 1; }
   // Bytes of the swizzle's pattern along a row; 0: none.
   uint32_t span() const { return swizzle == 0 ? 0 : swizzle >= 3 ? 128 : 16u << swizzle; }
 };

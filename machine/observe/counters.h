@@ -25,6 +25,9 @@ namespace coalesce::machine {
   X(global_reduction_requests,  request,   "red_count",        "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum", "warp instructions of atomics without a result") \
   X(global_reduction_sectors,   sector,    "",                 "l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum",  "sector passes of those reductions") \
   X(global_reduction_lines,     line,      "",                 "",                                                 "128-byte lines those reductions touched") \
+  X(bulk_load_sectors,          sector,    "",                 "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum", "sectors that bulk copies and copies of tensors (TMA) loaded") \
+  X(bulk_store_sectors,         sector,    "",                 "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st.sum", "sectors that those copies stored") \
+  X(bulk_reduction_sectors,     sector,    "",                 "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_red.sum", "sectors that those copies reduced into") \
   X(compulsory_bytes,           byte,      "",                 "",                                                 "32 x the distinct sectors the launch touched at all") \
   X(local_load_requests,        request,   "local_load_requests",  "l1tex__t_requests_pipe_lsu_mem_local_op_ld.sum", "warp instructions that loaded from local memory") \
   X(local_load_sectors,         sector,    "local_load_transactions", "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "32-byte sectors those loads touched") \

@@ -174,12 +174,22 @@ class CallerThread final : public ServiceThread {
     if (caller_.w.grid->launch->memory->find(address))
       for (uint64_t s = address / 32; bytes && s <= (address + bytes - 1) / 32; ++s) caller_.w.grid->touched.add(s);
   }
+  void sectors(uint64_t count) override {
+    Counters& c = counters_of(caller_.w, caller_.op);
+    const auto traffic = static_cast<Traffic>(caller_.op.mode);
+    (traffic == Traffic::load    ? c.bulk_load_sectors
+     : traffic == Traffic::store ? c.bulk_store_sectors
+                                 : c.bulk_reduction_sectors) += count;
+  }
   Cluster& cluster(uint32_t& rank) override {
     rank = caller_.w.block->rank;
     return *caller_.w.block->cluster;
   }
   [[noreturn]] void fail(const std::string& message) override {
     throw Stop{Fault::illegal_instruction, message, 1u << caller_.lane, {}};
+  }
+  [[noreturn]] void astray(const std::string& message) override {
+    throw Stop{Fault::illegal_address, message, 1u << caller_.lane, {}};
   }
   [[noreturn]] void misaligned(const std::string& message) override {
     throw Stop{Fault::misaligned_address, message, 1u << caller_.lane, {}};

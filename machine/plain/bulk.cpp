@@ -1,5 +1,6 @@
 // Bulk copies and asynchronous stores that are no tensors': bytes move when the instruction is carried out, and the
 // mbarrier object hears of them at once.
+#include <bit>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -33,6 +34,23 @@ struct Lane {
   void touch(uint64_t address, uint64_t n) const {
     if (!w.grid->launch->memory->find(address)) return;
     for (uint64_t at = address / 32 * 32; at < address + n; at += 32) w.grid->touched.add(at / 32);
+  }
+  // Units of 16 bytes that begin a sector of global memory or a line of shared memory cost one.
+  uint64_t sectors(uint64_t global, uint64_t shared, uint64_t n) const {
+    uint64_t count = 0;
+    for (uint64_t k = 0; k < n; k += kUnit) count += k == 0 || (global + k) % 32 == 0 || (shared + k) % 128 == 0;
+    return count;
+  }
+  // The same to one of several blocks: units that begin a line of either memory begin a part, of at least two.
+  uint64_t sectors_of_parts(uint64_t global, uint64_t shared, uint64_t n) const {
+    uint64_t count = 0, part = 0;
+    for (uint64_t k = 0; k < n; k += kUnit) {
+      const bool begins = k == 0 || (global + k) % 128 == 0 || (shared + k) % 128 == 0;
+      if (begins) count += part == 1, part = 0;
+      const bool sector = begins || (global + k) % 32 == 0;
+      count += sector, part += sector;
+    }
+    return count + (part == 1);
   }
   void tell(uint64_t object, uint64_t n) const {
     need_multiple(object, 8, "object at");
@@ -71,6 +89,14 @@ void copy(const Lane& l) {
   const std::byte* const source = l.bytes(from, n);
   l.touch(from, n);
   l.touch(to, n);
+  const auto within = [](uint64_t address) { return address >= kSharedWindow && address < kLocalWindow; };
+  Counters& counters = counters_of(l.w, l.op);
+  if (within(to) && !within(from))
+    counters.bulk_load_sectors += l.op.mode & kToBlocks
+                                      ? static_cast<uint64_t>(std::popcount(mask)) * l.sectors_of_parts(from, to, n)
+                                      : l.sectors(from, to, n);
+  if (!within(to))
+    (l.op.mode & kReduce ? counters.bulk_reduction_sectors : counters.bulk_store_sectors) += l.sectors(to, from, n);
   if (l.op.mode & kToBlocks) {
     const Cluster& cluster = *l.w.block->cluster;
     const auto there = [&](uint64_t address, uint32_t rank) {  // the same place in that block's shared memory

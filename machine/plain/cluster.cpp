@@ -106,6 +106,8 @@ void Decoder::tensor_copy() {
     else
       word(uint64_t{0});
   op_->text = form.op == BulkOp::copy ? kTensorCopy : kTensorReduce;
+  const bool reduces = form.op != BulkOp::copy;
+  op_->mode = static_cast<uint8_t>(load ? Traffic::load : reduces ? Traffic::reduction : Traffic::store);
   op_->run = run_words;
 }
 

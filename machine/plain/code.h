@@ -95,6 +95,9 @@ struct CopyForm {  // cp.async
 // The effect of an instruction on the flow of control; `straight` ones have a function of their own.
 enum class Flow : uint8_t { straight, branch, table, leave, exit, barrier, call, cluster_wait };
 
+// Whereto a copy of a tensor moves bytes: Op::mode.
+enum class Traffic : uint8_t { load, store, reduction };
+
 using Run = void (*)(Warp&, Frame&, const Op&, uint32_t on);
 
 struct Callee {

@@ -135,6 +135,7 @@ class Flattener {
   void tensor_map();
   Value pure64(std::string_view row, std::vector<Value> sources);
   Value generic_address(const ptx::Operand& o, bool shared);
+  void counts_sectors(BulkSite::Traffic traffic);
   void service(std::string_view name, std::vector<Value> words, uint32_t result);
   // flatten_matrix.cpp
   struct Fragment;

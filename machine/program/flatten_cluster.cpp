@@ -98,6 +98,12 @@ void Flattener::service(std::string_view name, std::vector<Value> words, uint32_
   i.sources = std::move(words);
 }
 
+// The copy that has just been written counts the sectors that it moves.
+void Flattener::counts_sectors(BulkSite::Traffic traffic) {
+  out_.code.back().bulk = static_cast<uint32_t>(out_.bulks.size());
+  out_.bulks.push_back({traffic, out_.code.back().place});
+}
+
 // barrier.cluster.{arrive{.release,.relaxed},wait{.acquire}}{.aligned}. A wait asks until all threads have come.
 void Flattener::cluster_barrier() {
   if (!in_->operands.empty()) return unknown();
@@ -179,6 +185,8 @@ void Flattener::bulk_copy() {
   if (form.masked) words[4] = number(ops[at]);
   words.push_back(Value::imm(form.word()));
   service(reduces ? kBulkReduce : kBulkCopy, std::move(words), kNone);
+  using Traffic = BulkSite::Traffic;
+  if (spaces[0] != spaces[1]) counts_sectors(spaces[0] ? Traffic::load : reduces ? Traffic::reduction : Traffic::store);
 }
 
 // cp{.reduce}.async.bulk{.prefetch}.tensor.{1..5}d...: a load has [tile], [map, {coordinates}], [mbarrier]; a store the
@@ -211,7 +219,11 @@ void Flattener::tensor_copy() {
   }
   if (form.multicast) words[3] = number(ops[at]);
   words[4] = Value::imm(form.word());
-  service(form.op == BulkOp::copy ? kTensorCopy : kTensorReduce, std::move(words), kNone);
+  const bool reduces = form.op != BulkOp::copy;
+  service(reduces ? kTensorReduce : kTensorCopy, std::move(words), kNone);
+  using Traffic = BulkSite::Traffic;
+  if (form.action != TensorAction::prefetch)
+    counts_sectors(load ? Traffic::load : reduces ? Traffic::reduction : Traffic::store);
 }
 
 // tensormap.replace.tile.FIELD{.SPACE}.b1024.TYPE [map], {number,} value;

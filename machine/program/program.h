@@ -234,6 +234,7 @@ struct Instruction {
   uint32_t place = kNone;         // index into Decoded::places
   uint32_t ptx_line = 0;
   uint32_t guard_tally = kNone;  // index of this guarded instruction's tallies
+  uint32_t bulk = kNone;         // a copy that moves bytes of global memory past the lanes: index into Decoded::bulks
   std::string text;              // unknown: what to say; call: the callee's name
 };
 
@@ -278,6 +279,12 @@ struct Site {  // one memory instruction (one per space for generic ones)
   uint8_t bytes = 4;              // per lane
 };
 
+// A bulk copy or a copy of a tensor, as counters know it.
+struct BulkSite {
+  enum class Traffic : uint8_t { load, store, reduction } traffic = Traffic::load;
+  uint32_t place = kNone;
+};
+
 struct Place {         // a source line of an instruction; without line information, its line of PTX
   SourcePlace source;  // innermost place
   std::vector<SourcePlace> inlined_at;
@@ -308,6 +315,7 @@ struct Decoded {
   std::vector<uint32_t> region_of;  // block -> region that begins there, kNone
   std::vector<MemoryOp> memory;
   std::vector<Site> sites;
+  std::vector<BulkSite> bulks;
   std::vector<MatrixForm> matrices;
   std::vector<Place> places;
   std::vector<uint32_t> line_of;  // by place: the number of its line, in source order

@@ -102,6 +102,11 @@ void distribute(const Decoded& p, const Tally& t, To to) {
   for (std::size_t s = 0; s < p.sites.size(); ++s)
     if (requests[s] && !p.sites[s].merged)
       add_site(p.sites[s], t.sites[s], requests[s], to(p.code[p.sites[s].instruction].place));
+  constexpr uint64_t Counters::* kBulk[] = {&Counters::bulk_load_sectors, &Counters::bulk_store_sectors,
+                                            &Counters::bulk_reduction_sectors};
+  for (std::size_t k = 0; k < p.bulks.size(); ++k)
+    if (t.bulk_sectors[k])
+      to(p.bulks[k].place).*kBulk[static_cast<std::size_t>(p.bulks[k].traffic)] += t.bulk_sectors[k];
   for (uint32_t b = 0; b < p.blocks.size(); ++b) {
     const Instruction& last = p.code[p.blocks[b].last - 1];
     if (t.divergent[b] && is_bra(last)) to(last.place).divergent_branches += t.divergent[b];

@@ -11,7 +11,7 @@ enum class SiteWord : uint32_t { requests, sectors, lines, bytes, wavefronts, id
 inline constexpr uint32_t kSiteWords = 6;
 
 struct TallyLayout {
-  uint32_t blocks = 0, guards = 0, sites = 0;
+  uint32_t blocks = 0, guards = 0, sites = 0, bulks = 0;
 
   constexpr uint32_t executions(uint32_t block) const { return block; }
   constexpr uint32_t lanes(uint32_t block) const { return blocks + block; }
@@ -21,7 +21,8 @@ struct TallyLayout {
   constexpr uint32_t site(uint32_t site, SiteWord word) const {
     return 3 * blocks + 2 * guards + kSiteWords * site + static_cast<uint32_t>(word);
   }
-  constexpr uint32_t words() const { return site(sites, SiteWord::requests); }
+  constexpr uint32_t bulk_sectors(uint32_t bulk) const { return site(sites, SiteWord::requests) + bulk; }
+  constexpr uint32_t words() const { return bulk_sectors(bulks); }
 };
 
 }  // namespace coalesce::machine

@@ -26,7 +26,8 @@ static_assert(offsetof(SiteTally, wavefronts) == static_cast<std::size_t>(SiteWo
 static_assert(offsetof(SiteTally, ideal) == static_cast<std::size_t>(SiteWord::ideal) * sizeof(uint64_t));
 
 inline TallyLayout layout_of(const Decoded& p) {
-  return {static_cast<uint32_t>(p.blocks.size()), p.guards, static_cast<uint32_t>(p.sites.size())};
+  return {static_cast<uint32_t>(p.blocks.size()), p.guards, static_cast<uint32_t>(p.sites.size()),
+          static_cast<uint32_t>(p.bulks.size())};
 }
 
 struct Tally {
@@ -45,6 +46,7 @@ struct Tally {
   uint64_t* guard_executions;  // per guarded instruction: warps with at least one lane on
   uint64_t* guard_lanes;
   SiteTally* sites;
+  uint64_t* bulk_sectors;  // per copy in Decoded::bulks
 
  private:
   explicit Tally(const TallyLayout& layout)
@@ -54,7 +56,8 @@ struct Tally {
         divergent(words.data() + layout.divergent(0)),
         guard_executions(words.data() + layout.guard_executions(0)),
         guard_lanes(words.data() + layout.guard_lanes(0)),
-        sites(reinterpret_cast<SiteTally*>(words.data() + layout.site(0, SiteWord::requests))) {}
+        sites(reinterpret_cast<SiteTally*>(words.data() + layout.site(0, SiteWord::requests))),
+        bulk_sectors(words.data() + layout.bulk_sectors(0)) {}
 };
 
 }  // namespace coalesce::machine

@@ -213,5 +213,95 @@ def faults():
             line(op=op, type=7, dims=[64, 32], strides=[256], box=[8, 8], at=[0, 0], swizzle=swizzle, to=to)
 
 
-for part in (first, ranks, interleaved, stores, im2col, plain, wrong, faults):
+def sliced(op, interleave, rank, swizzle, type_, im2col=False, **more):
+    """A tensor of slices of 16 or 32 bytes: a coordinate of dimension 0 is a slice; the box of dimension rank - 2 is one."""
+    width, unit = WIDTHS[type_], 16 * interleave
+    loads = op in ("load", "multicast", "prefetch")
+    while True:
+        dims = [random.randint(1, 24)] + [random.randint(1, 7) for _ in range(rank - 1)]
+        strides, size = [], unit * random.choice([1, dims[0], dims[0] + 1])
+        for d in dims[1:]:
+            strides.append(size)
+            size = size * d + unit * random.choice([0, 0, 1])
+        last = (dims[0] - 1) * unit + sum((d - 1) * s for d, s in zip(dims[1:], strides)) + unit
+        step = max(16 // width, 1)
+        box = [random.choice([1, 1, 2, 3, 4]) * step] + [random.randint(1, 5) for _ in range(rank - 1)]
+        steps = [random.randint(1, 3) for _ in range(rank)] if random.random() < 0.3 else [1] * rank
+        rows = 1
+        for k in range(1, rank):
+            rows *= 1 if k == rank - 2 else -(-box[k] // steps[k])
+        to = 128 * random.choice([0, 0, 1, 3, 5])
+        if last <= (60000 if loads else 16384) and box[0] * unit * rows + to <= 16384 - 256:
+            break
+    at = [random.randint(-b + 1 if loads else 0, d - 1) if random.random() < 0.6 else random.randint(0, max(0, d - b)) for d, b in zip(dims, box)]
+    fields = dict(op=op, type=type_, dims=dims, strides=strides, box=box, at=at, swizzle=swizzle, to=to, interleave=interleave)
+    if im2col:
+        del fields["box"]
+        lower, upper = ([random.randint(-2, 1) for _ in range(rank - 2)] for _ in range(2))
+        at[1:-1] = [random.randint(l, max(l, d - 1 + u)) for d, l, u in zip(dims[1:], lower, upper)]
+        fields.update(im2col=1, lower=lower, upper=upper, channels=step * random.choice([1, 2, 4]), pixels=random.choice([1, 5, 16, 33]), offsets=[random.randint(0, 3) for _ in range(rank - 2)])
+    if steps != [1] * rank:
+        fields["steps"] = steps
+    fields.update(more)
+    line(**fields)
+
+
+def slices():
+    for interleave, swizzles in ((1, (0, 1, 2, 3)), (2, (1,))):
+        for type_ in range(13):
+            for rank in (3, 4, 5):
+                for swizzle in swizzles if type_ in (0, 7) else (random.choice(swizzles),):
+                    sliced("load", interleave, rank, swizzle, type_)
+            if type_ in REAL:
+                sliced("load", interleave, random.randint(3, 5), random.choice(swizzles), type_, fill=1)
+            for _ in range(2):
+                sliced("store", interleave, random.randint(3, 5), random.choice(swizzles), type_)
+            for op in random.sample(("add", "min", "max", "and", "or", "xor", "inc", "dec"), 3):
+                sliced(op, interleave, random.randint(3, 5), random.choice(swizzles), type_, data="small")
+        for mask in (1, 5, 15, 8):
+            sliced("multicast", interleave, random.randint(3, 5), random.choice(swizzles), 6, mask=mask)
+        for base in (32, 64, 96):
+            sliced("load", interleave, random.randint(3, 5), random.choice(swizzles), 1, base=base)
+        for k in range(3):
+            sliced("prefetch", interleave, 3 + k, swizzles[0], 7)
+        for k in range(30):
+            sliced("load", interleave, 3 + k % 3, random.choice(swizzles), random.choice([0, 1, 2, 6, 7, 9]), im2col=True)
+    for swizzle in (0, 2, 3):
+        for rank in (3, 4):
+            sliced("load", 2, rank, swizzle, 6)
+            sliced("store", 2, rank, swizzle, 6)
+    for interleave in (1, 2):
+        for to in (16, 32, 64):
+            line(op="load", type=6, dims=[8, 4, 4], strides=[128, 512], box=[8, 2, 2], at=[0, 0, 0], swizzle=1, to=to, interleave=interleave)
+        for k in range(3):
+            at = [0, 0, 0]
+            at[k] = -1
+            line(op="store", type=6, dims=[8, 4, 4], strides=[256, 1024], box=[8, 2, 2], at=at, swizzle=1, to=0, interleave=interleave)
+
+
+def wrong_slices():
+    """Asks the driver: one thing wrong with each, then any mixture."""
+    for interleave in (1, 2):
+        unit = 16 * interleave
+        good = dict(op="load", type=7, dims=[8, 6, 4, 3], strides=[8 * unit, 48 * unit, 192 * unit], box=[8, 2, 2, 2], at=[0] * 4, steps=[1] * 4, swizzle=1, to=0, interleave=interleave)
+        changes = [dict(swizzle=s) for s in range(4)] + [dict(type=t) for t in range(13)] + [dict(box=[b, 2, 2, 2], swizzle=s) for b in (1, 2, 4, 6, 12, 16, 20, 32, 36, 64, 128, 252, 256, 257) for s in (0, 1, 3)]
+        changes += [dict(box=[4, b, 2, 2]) for b in (0, 1, 16, 255, 256, 257)] + [dict(box=[4, 2, b, 2]) for b in (0, 1, 16, 255, 256, 257)] + [dict(box=[256, b, 1, 1]) for b in (2, 8, 56, 57, 58, 64, 228, 229)]
+        changes += [dict(box=[256, 1, b, 1]) for b in (8, 56, 57, 58, 228, 229)] + [dict(box=[256, 1, 1, b]) for b in (8, 14, 15, 28, 29, 56, 57, 58, 228, 229)]
+        changes += [dict(strides=[s, 48 * unit, 192 * unit]) for s in (0, 8, 16, 32, 48, 64, 7 * unit, 9 * unit)] + [dict(strides=[8 * unit, s, 192 * unit]) for s in (16, 32, 48, 47 * unit, 49 * unit)]
+        changes += [dict(base=b) for b in (4, 8, 16, 32, 48)] + [dict(steps=[a, b, 1, 1]) for a in (0, 1, 2, 8, 9) for b in (0, 1, 8, 9)] + [dict(fill=1), dict(fill=1, type=2), dict(dims=[0, 6, 4, 3]), dict(dims=[1, 1, 1, 1])]
+        for change in changes:
+            line(**{**good, **change}, run=0)
+        for rank in (1, 2, 3, 5):
+            line(op="load", type=7, dims=[8] * rank, strides=[unit * 8 ** k for k in range(1, rank)] or [], box=[8] + [2] * (rank - 1), at=[0] * rank, swizzle=1, to=0, interleave=interleave, run=0)
+        pixels = dict(op="load", im2col=1, type=7, dims=[8, 8, 8, 2], strides=[8 * unit, 64 * unit, 512 * unit], lower=[-1, -1], upper=[-1, -1], channels=8, pixels=32, at=[0] * 4, offsets=[0, 0], swizzle=1, to=0, interleave=interleave)
+        changes = [dict(swizzle=s) for s in range(4)] + [dict(channels=c, swizzle=s) for c in (1, 2, 4, 6, 8, 12, 16, 32, 64, 252, 256, 257) for s in (0, 1, 3)] + [dict(channels=256, pixels=p) for p in (56, 57, 58, 228, 229, 1024)] + [dict(pixels=p) for p in (0, 1024, 1025)]
+        for change in changes:
+            line(**{**pixels, **change}, run=0)
+    for _ in range(500):
+        interleave, rank, type_ = random.choice([1, 2]), random.choice([3, 3, 4, 5]), random.randrange(13)
+        unit, width = 16 * interleave, WIDTHS[type_]
+        line(op="load", type=type_, dims=[random.choice([1, 8, 64, 256]) for _ in range(rank)], strides=[random.choice([unit, unit, 16, 8 * unit, 24, 4096]) * 8**k for k in range(rank - 1)], box=[random.choice([16, 16, 32, 64, 8, 24, 128, 256]) // width or 1] + [random.choice([1, 2, 8, 16, 60]) for _ in range(rank - 1)], at=[0] * rank, steps=[random.choice([1, 1, 1, 2, 8]) for _ in range(rank)], swizzle=random.choice([0, 1, 1, 2, 3]), fill=random.choice([0, 0, 0, 1]), base=random.choice([0, 0, 0, 16, 32]), to=0, interleave=interleave, run=0)
+
+
+for part in (first, ranks, interleaved, stores, im2col, plain, wrong, faults, slices, wrong_slices):
     part()

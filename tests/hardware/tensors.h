@@ -35,13 +35,15 @@ struct Case {
     constexpr uint8_t kWidths[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
     return type < 13 ? kWidths[type] : 0;
   }
-  // Bytes that a load tells its object.
+  // Bytes that a load tells its object. An interleaved tensor's elements are slices, and a box has one of dimension
+  // rank - 2.
   uint32_t bytes() const {
-    if (im2col) return channels * pixels * width();
-    uint32_t n = width();
+    const uint32_t element = interleave ? 16 * interleave : width();
+    if (im2col) return (interleave ? 1 : channels) * pixels * element;
+    uint32_t n = element;
     for (uint32_t k = 0; k < rank; ++k) {
       const uint32_t step = k == 0 && interleave == 0 ? 1 : steps[k];
-      n *= (box[k] + step - 1) / step;
+      if (interleave == 0 || k + 2 != rank) n *= (box[k] + step - 1) / step;
     }
     return n;
   }

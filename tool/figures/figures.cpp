@@ -74,8 +74,8 @@ std::pair<std::size_t, uint64_t> KernelTotal::worst() const {
 }
 
 uint64_t moved_bytes(const Counters& c) {
-  return 32 * (c.global_load_sectors + c.global_store_sectors +
-               std::min(c.global_atomic_sectors, 4 * c.global_atomic_lines) +
+  return 32 * (c.global_load_sectors + c.global_store_sectors + c.bulk_load_sectors + c.bulk_store_sectors +
+               c.bulk_reduction_sectors + std::min(c.global_atomic_sectors, 4 * c.global_atomic_lines) +
                std::min(c.global_reduction_sectors, 4 * c.global_reduction_lines));
 }
 
