@@ -112,14 +112,40 @@ void each_sum(const MatrixForm& f, CellType cell, const Slot* slots, uint64_t* s
       }
 }
 
-// As multiply_tiles, where registers can be multiplied as they are.
-bool multiply_as_vectors(const LaneOp& op, Warp& w) {
+// A sparse left factor with its zeros: registers of 32 words for each tile.
+std::vector<Words> with_zeros(const LaneOp& op, Warp& w, const uint32_t* metadata) {
   const MatrixForm& f = *op.matrix;
-  if (!takes_registers(f)) return false;
+  const uint32_t half = f.k / 2, run = run_of(f.left), bits = bits_of(f.left);
+  const std::vector<uint64_t> given =
+      factor_from(w, op.sources.data(), left_tiles(f.m, half, f.left), f.left, f.m, half);
+  const std::vector<uint16_t> columns = columns_of_sparse(f, metadata);
+  std::vector<uint64_t> whole(std::size_t{f.m} * f.k);
+  for (uint32_t i = 0; i < f.m * half; ++i) whole[i / half * f.k + columns[i]] = given[i];
+  const std::vector<Tile> tiles = left_tiles(f.m, f.k, f.left);
+  std::vector<Words> registers(tiles.size());
+  for (std::size_t t = 0; t < tiles.size(); ++t)
+    for (uint32_t l = 0; l < kLanes; ++l)
+      for (uint32_t e = 0; e < run; ++e)
+        registers[t][l] |= static_cast<uint32_t>(whole[(tiles[t].row + l / 4) * f.k + tiles[t].column + l % 4 * run + e]
+                                                 << (e * bits));
+  return registers;
+}
+
+// As multiply_tiles, where registers can be multiplied as they are. The zeros of a sparse factor add nothing to a sum,
+// and where they meet what is not finite, registers do not do.
+bool multiply_as_vectors(const LaneOp& op, Warp& w) {
+  MatrixForm f = *op.matrix;
+  if (f.sparse) f.sparse = false, f.block *= 2;
+  if (!takes_registers(f) || op.matrix->block > 16) return false;
   const uint32_t along_k = f.k / (4 * run_of(f.left)), lefts = 2 * along_k, rights = f.n / 8 * along_k,
-                 sums = f.n / 8 * 2 * registers_of_sums(f.addend);
+                 sums = f.n / 8 * 2 * registers_of_sums(f.addend), given = op.matrix->sparse ? lefts / 2 : lefts;
   std::array<const uint32_t*, kMostFactorRegisters + kMostSumRegisters> from;
-  for (uint32_t i = 0; i < lefts + rights + sums; ++i) from[i] = w.at<uint32_t>(op.sources[i]);
+  for (uint32_t i = 0; i < given + rights + sums; ++i) from[lefts - given + i] = w.at<uint32_t>(op.sources[i]);
+  std::vector<Words> left;
+  if (op.matrix->sparse) {
+    left = with_zeros(op, w, w.at<uint32_t>(op.sources[given + rights + sums]));
+    for (uint32_t i = 0; i < lefts; ++i) from[i] = left[i].data();
+  }
   std::array<uint32_t[kLanes], kMostSumRegisters> out;
   if (!multiply_registers(f, from.data(), from.data() + lefts, from.data() + lefts + rights, out.data())) return false;
   for (uint32_t i = 0; i < sums; ++i) write(w, op.targets[i], out[i]);

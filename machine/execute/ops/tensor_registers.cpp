@@ -244,7 +244,7 @@ bool takes_registers(const MatrixForm& f) {
   const bool factors = f.left == CellType::f16 || f.left == CellType::bf16 || f.left == CellType::tf32;
   const bool sums = f.addend == f.result && (f.result == CellType::f32 || f.result == CellType::f16);
   return f.action == MatrixForm::Action::multiply && factors && sums && f.left == f.right && f.m == 16 && !f.sparse &&
-         f.n <= kMostColumns && f.k <= kMostDepth && f.block <= 16 && f.block % (4 * run_of(f.left)) == 0;
+         f.n <= kMostColumns && f.k <= kMostDepth && f.block % (4 * run_of(f.left)) == 0;
 }
 
 bool multiply_registers(const MatrixForm& f, const uint32_t* const* left, const uint32_t* const* right,

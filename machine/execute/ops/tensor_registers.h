@@ -12,7 +12,8 @@ inline constexpr uint32_t kMostDepth = 32;                               // colu
 inline constexpr uint32_t kMostSumRegisters = 2 * 2 * kMostColumns / 8;  // of a lane
 inline constexpr uint32_t kMostFactorRegisters = 2 * kMostDepth / 4 + kMostColumns / 8 * kMostDepth / 4;
 
-// Whether multiply_registers has the form: 16 rows of f16, bf16 or tf32, sums of the addends' type.
+// Whether multiply_registers has the form: 16 rows of f16, bf16 or tf32, sums of the addends' type. At most 16 products
+// of a block may be other than 0.
 bool takes_registers(const MatrixForm& form);
 
 // sums = left * right + addends, each as pointers to registers of 32 words, in the order of left_tiles, right_tiles and
