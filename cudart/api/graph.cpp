@@ -106,12 +106,17 @@ std::shared_ptr<Graph> clone(const Graph& graph) {
     Node* made = add_node(*copy, std::move(operation), {}, node->id);
     made->copy = node->copy;
     made->enabled = node->enabled;
+    made->updatable = node->updatable;
     twin[node.get()] = made;
   }
   for (const auto& node : graph.nodes) {
     for (const Node* need : node->needs) twin[node.get()]->needs.push_back(twin[need]);
   }
   return copy;
+}
+
+bool is_updatable(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const auto& node) { return node->updatable; });
 }
 
 Node* find_node(const Graph& graph, uint64_t id) {
@@ -187,6 +192,7 @@ COALESCE_API cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 COALESCE_API cudaError_t cudaGraphClone(cudaGraph_t* out, cudaGraph_t graph) {
   if (out == nullptr) return note(cudaErrorInvalidValue);
   return with(graph, [&](const Graph& g) {
+    if (is_updatable(g)) return cudaErrorNotSupported;
     auto made = clone(g);
     *out = made.get();
     publish(std::move(made));
@@ -213,6 +219,7 @@ COALESCE_API cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, int* type) {
 
 COALESCE_API cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
   return with(node, [&](Node& n) {
+    if (n.updatable) return cudaErrorNotSupported;
     Graph& graph = *n.graph;
     for (const auto& other : graph.nodes) std::erase(other->needs, &n);
     all_nodes().erase(&n);

@@ -32,6 +32,7 @@ struct Node {
   Operation operation;
   std::vector<Node*> needs;
   bool enabled = true;           // in executable graphs
+  bool updatable = false;        // a kernel may change it, there; such graphs are not copied
   std::vector<void*> arguments;  // what cudaGraphKernelNodeGetParams pointed at
   cudaMemcpy3DParms copy{};      // a copy node as it was described, for cudaGraphMemcpyNodeGetParams
   NodeType type() const;
@@ -64,7 +65,8 @@ int refusal_of_device(const Graph& graph);
 using RunNodes = cudaError_t (*)(const std::vector<Node*>& order, const Needs& roots);
 cudaError_t run_graphs(const std::shared_ptr<GraphExec>& first, RunNodes run_nodes);
 cudaError_t run_fired(RunNodes run_nodes);
-void now_runs(const Node& node);  // of the graph that this thread runs
+uint32_t change_node(const machine::NodeChange& change);  // by a kernel, under the lock: CUDA's error
+void now_runs(const Node& node);                          // of the graph that this thread runs
 
 // Under the lock, all of these.
 bool is_graph(cudaGraph_t graph);
@@ -82,6 +84,7 @@ Node* add_node(Graph& graph, Operation operation, std::vector<Node*> needs, uint
 cudaError_t add_node(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* needs, size_t count,
                      Operation operation);
 std::shared_ptr<Graph> clone(const Graph& graph);
+bool is_updatable(const Graph& graph);    // one of its nodes is
 void clone_bodies(Operation& operation);  // an operation gets graphs of its own
 Node* find_node(const Graph& graph, uint64_t id);
 // All nodes, each after what it needs. Empty, for a graph that has nodes: it has a cycle.

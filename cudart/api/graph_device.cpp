@@ -2,6 +2,7 @@
 // child or its sibling, with all that it launches itself; a graph's tail comes after the graph, one after the other.
 // That is one of the orders CUDA allows. A graph may launch itself in its tail without end, so tails are not nested.
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "cudart/api/graph.h"
@@ -36,8 +37,8 @@ thread_local GraphRun* running = nullptr;
 // H100 refuses a graph that still waits for its turn, and one that runs, but in its own tail.
 cudaError_t ask(GraphRun& run, uint64_t handle, uint64_t stream) {
   const std::shared_ptr<GraphExec> exec = shared_exec(reinterpret_cast<cudaGraphExec_t>(handle));
-  if (exec == nullptr || (exec->flags & kDeviceLaunch) == 0 || !exec->uploaded || exec->waits)
-    return cudaErrorInvalidValue;
+  if (exec != nullptr && (exec->flags & kDeviceLaunch) == 0) return cudaErrorIllegalAddress;
+  if (exec == nullptr || !exec->uploaded || exec->waits) return cudaErrorInvalidValue;
   const bool tail = stream == kTail;
   if (!tail && ((stream != kFire && stream != kSibling) || exec->runs)) return cudaErrorInvalidValue;
   uint32_t& launched = tail ? run.launched_in_tail : run.launched_by_fire;
@@ -89,9 +90,10 @@ cudaError_t run_launched(const Asked& first, Needs roots, RunNodes run_nodes, Ne
 
 machine::GraphAround graph_around() {
   GraphRun* const run = running;
-  if (run == nullptr) return {};
+  if (run == nullptr) return {.change = change_node};
   return {reinterpret_cast<uint64_t>(run->exec),
-          [run](uint64_t exec, uint64_t stream) { return static_cast<uint32_t>(ask(*run, exec, stream)); }};
+          [run](uint64_t exec, uint64_t stream) { return static_cast<uint32_t>(ask(*run, exec, stream)); },
+          change_node};
 }
 
 void launched_by_device(const machine::DeviceWork& work) {
@@ -130,6 +132,40 @@ cudaError_t run_graphs(const std::shared_ptr<GraphExec>& first, RunNodes run_nod
   for (auto tail = tails.rbegin(); tail != tails.rend(); ++tail)
     if (const cudaError_t error = run_launched(*tail, all, run_nodes, all); error != cudaSuccess) return error;
   return cudaSuccess;
+}
+
+namespace {
+
+// Writes the handle by which kernels name the node.
+cudaError_t make_updatable(Node& node, const void* value) {
+  struct Words {
+    int updatable;
+    uint64_t handle;
+  };
+  Words words;
+  std::memcpy(&words, value, sizeof words);
+  if (words.updatable != 0 && words.updatable != 1) return cudaErrorInvalidValue;
+  if (words.updatable == 0) return node.updatable ? cudaErrorNotSupported : cudaSuccess;
+  node.updatable = true;
+  words.handle = node.id;
+  std::memcpy(const_cast<void*>(value), &words, sizeof words);  // NOLINT: as CUDA does
+  return cudaSuccess;
+}
+
+}  // namespace
+
+// Attributes of kernel nodes are hints, but these; see cudaLaunchKernelExC.
+COALESCE_API cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, int attribute, const void* value) {
+  if (value == nullptr) return note(cudaErrorInvalidValue);
+  return call([&](Runtime&) {
+    auto* const k = is_node(node) ? std::get_if<KernelOperation>(&node->operation) : nullptr;
+    if (k == nullptr) return cudaErrorInvalidValue;
+    if (attribute == cudaLaunchAttributeDeviceUpdatableKernelNode) return make_updatable(*node, value);
+    if (attribute == cudaLaunchAttributeCooperative) k->launch.cooperative = *static_cast<const int*>(value) != 0;
+    if (attribute == cudaLaunchAttributeClusterDimension)
+      std::memcpy(&k->launch.cluster.emplace(), value, sizeof(dim3));
+    return cudaSuccess;
+  });
 }
 
 }  // namespace coalesce::cudart

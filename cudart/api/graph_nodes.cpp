@@ -386,14 +386,4 @@ COALESCE_API cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGr
   return change_any(exec, true, node, p);
 }
 
-// Attributes of kernel nodes are hints; see cudaLaunchKernelExC. Cooperative is not: it is kept.
-COALESCE_API cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, int attribute, const void* value) {
-  if (value == nullptr) return note(cudaErrorInvalidValue);
-  return look<KernelOperation>(node, [&](Runtime&, const Node&, KernelOperation& k) {
-    if (attribute == cudaLaunchAttributeCooperative) k.launch.cooperative = *static_cast<const int*>(value) != 0;
-    if (attribute == cudaLaunchAttributeClusterDimension) std::memcpy(&k.launch.cluster.emplace(), value, sizeof(dim3));
-    return cudaSuccess;
-  });
-}
-
 }  // namespace coalesce::cudart

@@ -13,12 +13,21 @@ namespace coalesce::cudart {
 
 namespace {
 
+constexpr uint32_t kMostSide = 65535;  // of a grid's y and z
 constexpr unsigned long long kFreeOnLaunch = 1, kUpload = 2, kAllFlags = 15;
 
 struct Execs {
   std::unordered_map<GraphExec*, std::shared_ptr<GraphExec>> all;
 };
 auto& execs() { return held<Execs>().all; }
+
+// The node of an executable graph that a kernel may change; null: there is none. A graph that has one is instantiated
+// once only.
+Node* updatable_twin(uint64_t id, const GraphExec*& exec) {
+  for (const auto& [handle, kept] : execs())
+    if (Node* node = find_node(*handle->graph, id); node != nullptr && node->updatable) return exec = handle, node;
+  return nullptr;
+}
 
 // `result`: a value of cudaGraphInstantiateResult.
 cudaError_t instantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long flags, int& result) {
@@ -27,6 +36,9 @@ cudaError_t instantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long l
   if ((flags & kDeviceLaunch) != 0 && (flags & kFreeOnLaunch) != 0) return note(cudaErrorInvalidValue);
   return call([&](Runtime&) {
     if (!is_graph(graph)) return cudaErrorInvalidValue;
+    const GraphExec* earlier = nullptr;
+    for (const auto& node : graph->nodes)
+      if (node->updatable && updatable_twin(node->id, earlier) != nullptr) return cudaErrorNotSupported;
     auto made = std::make_shared<GraphExec>();
     made->graph = clone(*graph);
     made->order = order_of(*made->graph);
@@ -202,6 +214,26 @@ std::shared_ptr<GraphExec> shared_exec(cudaGraphExec_t exec) {
   const auto found = execs().find(exec);
   return found == execs().end() ? nullptr : found->second;
 }
+uint32_t change_node(const machine::NodeChange& change) {
+  using Field = machine::NodeChange::Field;
+  const GraphExec* exec = nullptr;
+  Node* const node = updatable_twin(change.node, exec);
+  if (node == nullptr || !exec->uploaded) return cudaErrorInvalidValue;
+  auto& kernel = std::get<KernelOperation>(node->operation);
+  const auto [x, y, z] = change.grid;
+  const size_t room = kernel.packed.size(), size = change.bytes.size();
+  const bool good = change.field == Field::grid
+                        ? x != 0 && y != 0 && z != 0 && x <= INT32_MAX && y <= kMostSide && z <= kMostSide
+                    : change.field == Field::parameter ? size <= room && change.offset <= room - size
+                                                       : change.field == Field::enabled;
+  if (!good) return cudaErrorInvalidValue;
+  if (change.asks) return cudaSuccess;
+  if (change.field == Field::grid) kernel.launch.grid = dim3(x, y, z);
+  if (change.field == Field::parameter)
+    std::ranges::copy(change.bytes, kernel.packed.begin() + static_cast<std::ptrdiff_t>(change.offset));
+  if (change.field == Field::enabled) node->enabled = change.enabled;
+  return cudaSuccess;
+}
 cudaError_t begin_exec(const GraphExec& exec) {
   begin_conditions(*exec.graph);
   return ready(exec);
@@ -332,6 +364,7 @@ COALESCE_API cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t exec
 COALESCE_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, void* first, int* second) {
   if (first == nullptr || (runtime_version() < 12000 && second == nullptr)) return note(cudaErrorInvalidValue);
   return with(exec, [&](Runtime&, GraphExec& e) {
+    if (is_updatable(*e.graph) || (is_graph(graph) && is_updatable(*graph))) return cudaErrorNotSupported;
     e.uploaded = false;  // the device has the graph as it was
     const Update u = is_graph(graph) ? update(e, *graph) : Update{Update::error};
     if (runtime_version() >= 12000) {

@@ -205,6 +205,7 @@ cudaError_t run_alone(Runtime& r, const KernelOperation& k, RanAlone& ran) {
   config.cluster = {cluster.x, cluster.y, cluster.z};
   config.parameters = k.packed;
   config.graph = graph_around();
+  if (kernel->info->launches_graphs && config.graph.exec == 0) return cudaErrorNotSupported;
 
   if (r.check() != nullptr) r.check()->begin_work(kernel->name, true);
   InterruptGuard guard(r.machine());

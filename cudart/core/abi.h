@@ -74,6 +74,7 @@ enum cudaLaunchAttributeID : int {
   cudaLaunchAttributeIgnore = 0,
   cudaLaunchAttributeCooperative = 2,
   cudaLaunchAttributeClusterDimension = 4,
+  cudaLaunchAttributeDeviceUpdatableKernelNode = 13,
 };
 
 inline constexpr unsigned cudaHostAllocMask = 0x7;

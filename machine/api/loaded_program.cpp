@@ -54,8 +54,10 @@ const KernelInfo* LoadedProgram::kernel(std::string_view name) const {
     info.static_shared_bytes = p->static_shared_bytes;
     info.local_bytes = p->local_bytes;
     info.registers = std::clamp(p->live_registers + 8, 16u, 255u);
-    for (const Instruction& i : p->code)
+    for (const Instruction& i : p->code) {
+      info.launches_graphs = info.launches_graphs || (i.kind == Kind::call && i.text == "cudaGraphLaunch");
       info.polls = info.polls || (i.kind == Kind::load && p->memory[i.memory].is_volatile);
+    }
     for (const uint32_t most : {f->most_registers, most_registers_})
       if (most != 0) info.registers = std::min(info.registers, most);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): reported when it is launched

@@ -77,6 +77,7 @@ struct KernelInfo {
   uint32_t registers = 0;             // 32-bit registers a thread needs: highest liveness, an estimate (ptxas decides)
   uint32_t max_threads = 1024;        // from .maxntid / .reqntid and the device
   uint32_t ptx_version = 0;           // 90 for sm_90
+  bool launches_graphs = false;       // calls cudaGraphLaunch, which is for kernels of graphs only
   bool polls = false;                 // has loads of what others may write meanwhile (volatile, acquire, ...)
   std::array<uint32_t, 3> cluster{};  // blocks of its clusters (__cluster_dims__); 0: as the launch says
 };

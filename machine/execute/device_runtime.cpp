@@ -134,6 +134,11 @@ DeviceError DeviceRuntime::launch_graph(uint64_t thread, uint64_t exec, uint64_t
   return error;
 }
 
+DeviceError DeviceRuntime::change_node(uint64_t thread, const NodeChange& change) {
+  const uint32_t error = graph_.change ? graph_.change(change) : static_cast<uint32_t>(DeviceError::invalid_value);
+  return error == 0 ? DeviceError::success : failed(thread, static_cast<DeviceError>(error));
+}
+
 DeviceError DeviceRuntime::give(DeviceWork work, uint64_t stream) {
   work.tail = stream == kTailLaunch;
   work.depth = work.tail ? depth_ : depth_ + 1;

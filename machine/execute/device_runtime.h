@@ -22,6 +22,7 @@ enum class DeviceError : uint32_t {
   invalid_configuration = 9,
   pending_exceeded = 69,
   invalid_device_function = 98,
+  illegal_address = kNoDeviceGraph,
   not_supported = 801,
 };
 
@@ -51,6 +52,7 @@ class DeviceRuntime {
                      uint64_t shared, uint64_t stream);
   DeviceError give(DeviceWork work, uint64_t stream);
   DeviceError launch_graph(uint64_t thread, uint64_t exec, uint64_t stream);
+  DeviceError change_node(uint64_t thread, const NodeChange& change);
   DeviceError failed(uint64_t thread, DeviceError error);
   DeviceError last_error(uint64_t thread, bool forget);
   uint64_t text(const std::string& text);  // its address

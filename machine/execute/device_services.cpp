@@ -17,6 +17,7 @@ using T = ServiceThread;
 
 constexpr uint64_t kNonBlocking = 1, kDisableTiming = 2;  // flags of streams and events
 constexpr uint32_t kRuntimeVersion = 13000;
+constexpr uint64_t kMostParameterBytes = 32764;  // of a kernel
 
 uint64_t thread_of(const T& t) { return t.block << 10 | t.thread; }
 
@@ -131,7 +132,69 @@ uint64_t fill_2d(T& t, A a) {
   return give(t, std::move(w), a[5]);
 }
 
-uint64_t launch_graph(T& t, A a) { return static_cast<uint64_t>(t.runtime->launch_graph(thread_of(t), a[0], a[1])); }
+uint64_t launch_graph(T& t, A a) {
+  const DeviceError error = t.runtime->launch_graph(thread_of(t), a[0], a[1]);
+  if (error == DeviceError::illegal_address)
+    t.astray("cudaGraphLaunch in a kernel, of a graph that was not instantiated for launches by the device");
+  return static_cast<uint64_t>(error);
+}
+
+using Field = NodeChange::Field;
+uint64_t change_node(T& t, const NodeChange& c) {
+  return static_cast<uint64_t>(t.runtime->change_node(thread_of(t), c));
+}
+std::vector<uint8_t> bytes_at(T& t, uint64_t address, uint64_t count) {
+  if (count > kMostParameterBytes) return std::vector<uint8_t>(kMostParameterBytes + 1);  // more than a kernel has
+  const auto* from = reinterpret_cast<const uint8_t*>(t.read(address, count));
+  return {from, from + count};
+}
+uint64_t set_node_parameter(T& t, A a) {
+  return change_node(t, {.node = a[0], .field = Field::parameter, .offset = a[1], .bytes = bytes_at(t, a[2], a[3])});
+}
+uint64_t enable_node(T& t, A a) {
+  return change_node(t, {.node = a[0], .field = Field::enabled, .enabled = (a[1] & 0xff) != 0});
+}
+uint64_t set_node_grid(T& t, A a) {
+  const auto side = [&](int k) { return static_cast<uint32_t>(a[k]); };
+  return change_node(t, {.node = a[0], .field = Field::grid, .grid = {side(1), side(2), side(3)}});
+}
+
+// cudaGraphKernelNodeUpdate
+struct NodeParameter {
+  uint64_t value, offset, size;
+};
+struct NodeUpdate {
+  uint64_t node;
+  uint32_t field, unused;
+  union {
+    uint32_t grid[3];
+    NodeParameter parameter;
+    uint32_t enabled;
+  };
+};
+static_assert(sizeof(NodeUpdate) == 40);
+NodeChange change_at(T& t, uint64_t address) {
+  NodeUpdate u;
+  std::memcpy(&u, t.at(address, sizeof u), sizeof u);
+  NodeChange c{.node = u.node, .field = static_cast<Field>(u.field)};
+  if (c.field == Field::grid) std::copy_n(u.grid, 3, c.grid.begin());
+  if (c.field == Field::enabled) c.enabled = u.enabled != 0;
+  if (c.field == Field::parameter) {
+    c.offset = u.parameter.offset;
+    c.bytes = bytes_at(t, u.parameter.value, u.parameter.size);
+  }
+  return c;
+}
+// All of them, or none if one is wrong.
+uint64_t change_nodes(T& t, A a) {
+  for (const bool asks : {true, false})
+    for (uint64_t k = 0; k < a[1]; ++k) {
+      NodeChange c = change_at(t, a[0] + k * sizeof(NodeUpdate));
+      c.asks = asks;
+      if (const uint64_t error = change_node(t, c); error != 0) return error;
+    }
+  return 0;
+}
 
 // The handle is where the condition lies.
 uint64_t set_conditional(T& t, A a) { return store(t, a[0], static_cast<uint32_t>(a[1])), 0; }
@@ -172,6 +235,10 @@ constexpr Service kServices[] = {
     {"__cudaCDP2Memset2DAsync", "884888", '4', true, fill_2d},
     {"__cudaCDP2Memset2DAsync_ptsz", "884888", '4', true, fill_2d},
     {"cudaGraphLaunch", "88", '4', true, launch_graph},
+    {"cudaGraphKernelNodeSetParam", "8888", '4', true, set_node_parameter},
+    {"cudaGraphKernelNodeSetEnabled", "84", '4', true, enable_node},
+    {"cudaGraphKernelNodeSetGridDim", "8d", '4', true, set_node_grid},
+    {"cudaGraphKernelNodeUpdatesApply", "88", '4', true, change_nodes},
     {"cudaGraphSetConditional", "84", '0', true, set_conditional},
 };
 

@@ -27,11 +27,26 @@ struct DeviceWork {
   uint64_t graph = 0, stream = 0;
 };
 
-// The executable graph that a kernel is a node of.
+// A change of a kernel node of an executable graph, by a kernel. Fields have the numbers of cudaGraphKernelNodeField.
+struct NodeChange {
+  enum class Field : uint32_t { grid = 1, parameter = 2, enabled = 3 };
+  uint64_t node = 0;  // the handle that the host has of it
+  Field field = Field::grid;
+  std::array<uint32_t, 3> grid{};
+  uint64_t offset = 0;  // of the parameter's bytes among all
+  std::vector<uint8_t> bytes = {};
+  bool enabled = false;
+  bool asks = false;  // whether it could be made; nothing changes
+};
+
+// The executable graph that a kernel is a node of. The functions return CUDA's error, are called by one thread at a
+// time, and may be empty.
 struct GraphAround {
   uint64_t exec = 0;  // its handle; 0: none
-  // Whether a kernel of it may launch that graph now: CUDA's error. Called by one thread at a time; may be empty.
-  std::function<uint32_t(uint64_t exec, uint64_t stream)> launch;
+  // Whether a kernel of it may launch that graph now; kNoDeviceGraph: the device has no such graph and reads astray.
+  std::function<uint32_t(uint64_t exec, uint64_t stream)> launch = {};
+  std::function<uint32_t(const NodeChange& change)> change = {};
 };
+inline constexpr uint32_t kNoDeviceGraph = 700;
 
 }  // namespace coalesce::machine

@@ -160,7 +160,6 @@ TEST_P(DeviceGraphs, WhatCannotBeLaunchedIsAnErrorOfTheCall) {
   };
   Chain g;
   mark(g, 10);
-  EXPECT_EQ(error_of(ready(g), kFire), cudaErrorInvalidValue) << "not made for the device";
   cudaGraphExec_t late = nullptr;
   EXPECT_EQ(cudaGraphInstantiateWithFlags(&late, g.graph, kForDevice), cudaSuccess);
   EXPECT_EQ(error_of(late, kFire), cudaErrorInvalidValue) << "not uploaded";
@@ -172,6 +171,29 @@ TEST_P(DeviceGraphs, WhatCannotBeLaunchedIsAnErrorOfTheCall) {
   EXPECT_EQ(launches(), 1);
   EXPECT_EQ(error_of(late, kTail, 2), cudaErrorInvalidValue) << "it waits in the tail";
   EXPECT_EQ(launches(), 1);
+}
+
+// An H100 reads astray, where the host's graph is.
+TEST_P(DeviceGraphs, AGraphThatIsNotForTheDeviceEndsTheLaunch) {
+  Chain g, p;
+  mark(g, 10);
+  start(p, 1, ready(g), kFire);
+  EXPECT_EQ(cudaGraphLaunch(ready(p), nullptr), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+  cudaDeviceReset();
+}
+
+TEST_P(DeviceGraphs, AKernelThatLaunchesGraphsIsForGraphs) {
+  cudaKernel_t kernel = nullptr;
+  EXPECT_EQ(cudaLibraryGetKernel(&kernel, library_, "start"), cudaSuccess);
+  int id = 1, times = 1;
+  cudaGraphExec_t exec = marks(10);
+  unsigned long long stream = kFire;
+  void* arguments[] = {&log_, &id, &exec, &stream, &times};
+  EXPECT_EQ(cudaLaunchKernel(kernel, {1, 1, 1}, {1, 1, 1}, arguments, 0, nullptr), cudaErrorNotSupported);
+  EXPECT_EQ(cudaLibraryGetKernel(&kernel, library_, "mark"), cudaSuccess);
+  EXPECT_EQ(cudaLaunchKernel(kernel, {1, 1, 1}, {1, 1, 1}, arguments, 0, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
 TEST_P(DeviceGraphs, TheDeviceRunsKernelsCopiesAndFillsOnly) {
