@@ -114,7 +114,7 @@ def cpu(path):
             name = f"sum, {r['ranks']} x {r['threads']}" if r["what"] == "file" else f"reading, {r.get('way', 'copied')}, 1 x {r['threads']}"
             rates.setdefault(name, {})[r["kind"]] = r["bytes"] / r["seconds"] / 1e9
         text += ["## A file in the page cache on two cores, GB/s", "",
-                 f"Exact sums of {files[0]['bytes'] >> 30} or {files[-1]['bytes'] >> 30} GiB floats, ranks x threads." +
+                 f"Exact sums of {' or '.join(dict.fromkeys(str(r['bytes'] >> 30) for r in files))} GiB floats, ranks x threads." +
                  started(path), "",
                  *table(["", *kinds], [[name, *(f"{of[kind]:.1f}" for kind in kinds)] for name, of in rates.items()])]
     return text
