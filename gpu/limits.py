@@ -20,7 +20,7 @@ sys.dont_write_bytecode = True
 from common import ROOT, run
 from pages import table
 
-PROGRAMS = ("launch", "alu", "chase", "atomics", "bandwidth", "paths")
+PROGRAMS = ("launch", "alu", "chase", "atomics", "bandwidth", "paths", "code")
 FLAGS = ["-O3", "-std=c++17", "-arch=native"]
 
 
@@ -44,6 +44,17 @@ def scaled(figure, by):
 def cycles(seconds):
     """At the clock that was measured."""
     return lambda f: seconds(f) * f["device/clock"]
+
+
+def code(near, far, lines):
+    """Cycles a line of 128 bytes of code, between two lengths that have `lines` lines more."""
+    return slope("code/cold/", f"{near}KiB", f"{far}KiB", lines)
+
+
+def code_ahead(f):
+    """Bytes of code at which lines begin to take what far ones do: where two straight lines meet."""
+    near, far = code(16, 32, 128)(f), code(128, 256, 1024)(f)
+    return 128 * (f["code/cold/16KiB"] + near * (2048 - 128) - f["code/cold/256KiB"] + (far - near) * 2048) / (far - near)
 
 
 BLOCKS = 1 << 20
@@ -86,6 +97,11 @@ LIMITS = {
     "dram_copy_gbs": ("GB/s", scaled(best("bandwidth/dram_copy/"), 1e-9)),
     "l2_bytes": ("bytes", each("device/l2")),
     "dispatch_cycles": ("cycles", cycles(slope("launch/empty/", "131072x256", f"{BLOCKS}x256", BLOCKS - 131072))),
+    "code_cycles": ("cycles", code(16, 32, 128)),
+    "code_far_cycles": ("cycles", code(128, 256, 1024)),
+    "code_ahead_bytes": ("bytes", code_ahead),
+    "loop_shared": ("cycles", lambda f: f["atomics_shared/atom.add.f32/32threads/lanes_in_turn/1"] / 32),
+    "loop_shared_wide": ("cycles", lambda f: f["atomics_shared/atom.add.f64/32threads/lanes_in_turn/1"] / 32),
     "barrier_cycles": ("cycles", each("barrier/32")),
     "barrier_warp_cycles": ("cycles", slope("barrier/", "32", "1024", 31)),
     "fence_cycles": ("cycles", each("fence/device/32")),

@@ -1,5 +1,7 @@
 // Atomics by contention: on global memory from the whole chip (updates a second), on shared memory from one block
 // (cycles a warp's instruction). `places`: how many addresses the lanes use, in turn.
+#include <type_traits>
+
 #include "measure.h"
 
 enum class Kind { add32, add64, addf32, addf64, min32, exchange, swap, add32_result };
@@ -48,9 +50,10 @@ void measure(const char* name, char* data, unsigned apart, int blocks) {
     rate("warp_together/" + std::to_string(places), 32, places);
 }
 
-template <bool kFloat, bool kResult>
+// `Sum`: of numbers of that type; void: of integers, as an atomic or a reduction.
+template <typename Sum, bool kResult>
 __global__ void shared_updates(unsigned together, unsigned places, int count, unsigned* never, long long* cycles) {
-  __shared__ unsigned words[4096];
+  __shared__ __align__(8) unsigned words[4096];
   for (int k = threadIdx.x; k < 4096; k += blockDim.x) words[k] = 0;
   __syncthreads();
   unsigned bits = 0;
@@ -61,8 +64,8 @@ __global__ void shared_updates(unsigned together, unsigned places, int count, un
   for (int k = 0; k < count; ++k) {
     unsigned old = 0;
     const unsigned value = threadIdx.x;
-    if (kFloat) {
-      atomicAdd(reinterpret_cast<float*>(words) + (threadIdx.x / together & (places - 1)), 1.0f);
+    if constexpr (!std::is_void_v<Sum>) {
+      atomicAdd(reinterpret_cast<Sum*>(words) + (threadIdx.x / together & (places - 1)), Sum(1));
     } else if (kResult) {
       asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(at), "r"(value) : "memory");
     } else {
@@ -99,11 +102,13 @@ int main() {
     for (const int threads : {32, 1024}) {
       const std::string from = "/" + std::to_string(threads) + "threads";
       cycles("red.add.u32" + from, threads,
-             [&](long long* c) { shared_updates<false, false><<<1, threads>>>(1, places, kCount, never, c); });
+             [&](long long* c) { shared_updates<void, false><<<1, threads>>>(1, places, kCount, never, c); });
       cycles("atom.add.u32" + from, threads,
-             [&](long long* c) { shared_updates<false, true><<<1, threads>>>(1, places, kCount, never, c); });
+             [&](long long* c) { shared_updates<void, true><<<1, threads>>>(1, places, kCount, never, c); });
       cycles("atom.add.f32" + from, threads,
-             [&](long long* c) { shared_updates<true, false><<<1, threads>>>(1, places, kCount, never, c); });
+             [&](long long* c) { shared_updates<float, false><<<1, threads>>>(1, places, kCount, never, c); });
+      cycles("atom.add.f64" + from, threads,
+             [&](long long* c) { shared_updates<double, false><<<1, threads>>>(1, places, kCount, never, c); });
     }
   }
   return 0;
