@@ -110,7 +110,7 @@ def main():
     if not rows:
         sys.exit("error: nothing was measured")
     for row in rows:
-        row["set"] = times.set_of(row["program"], truth["seed"])
+        row["set"] = times.set_of(row["program"], truth["reported"])
     commit = run(["git", "-C", ROOT, "describe", "--always", "--dirty"])
     truth |= {"device": device[0], "driver": device[1], "date": datetime.date.today().isoformat(), "commit": commit.stdout.strip() if commit else "",
               "launches": rows}

@@ -28,8 +28,6 @@ from time_others import OTHERS
 TRUTH = os.path.join(ROOT, "tests/truth/times.json")
 DEVICE = "h100"
 SECONDS = 120
-# Corrections that came after a look at the reported launches, as the page says it; another seed and new measurements end this.
-SEEN = "sums and swaps in shared memory, and swaps found through cvta, came after a look at the reported misses"
 
 
 def name_of(launch):
@@ -199,11 +197,13 @@ def page(truth, rows, without, where):
             f"nine of ten within {quantile(factors, .9):.2f}.\n\n"
             f"- **Measured** on {truth['device']} (driver {truth['driver']}), {truth['date']}, by `{truth['how']}`, which empties the caches before each launch.\n"
             f"- **Estimated** by `coalesce run --time --device {DEVICE}`, {where['date']}{', commit ' + where['commit'] if where.get('commit') else ''}, without a GPU.\n"
-            + (f"- **Earlier estimates**, by commit {where['older']['commit']}: {where['older']['launches']} launches of programs that take long.\n" if where.get("older") else "") +
+            + (f"- **Earlier estimates**, by commit {where['older']['commit']}: {where['older']['launches']} launches that the newest run did not reach.\n" if where.get("older") else "") +
             f"- **Launches:** {len(rows)} of the lab and of {len(public)} public programs"
             f"{' (' + truth['sources'] + ')' if truth.get('sources') else ''}.\n"
             "- **A program counts once** by the median of its launches' factors.\n"
-            f"- **Sets:** a hash of the seed {truth['seed']} and the program's name says whether a public program may be tuned on; the lab may (`gpu/times.py`).\n"
+            f"- **Sets:** reported are {len(truth['reported'])} programs that nobody had looked at; a hash of the seed {truth['seed']} and the name chose "
+            "them from HeCBench. All others may be tuned on.\n"
+            + (f"- **Left out:** {len(truth['left_out'])} more of them, as no launch of theirs was estimated in time.\n" if truth.get("left_out") else "") +
             "- **Factor:** the larger of estimate and measurement over the smaller.\n"
             f"- **The lab's ladders:** of {pairs} pairs of rungs that differ by more than 20 %, {right} are in the right order.\n"
             + registers(rows)
@@ -271,7 +271,7 @@ def main():
     else:
         found = estimates(chosen, truth)
         done = run(["git", "-C", ROOT, "describe", "--always", "--dirty"])
-        where = {"date": datetime.date.today().isoformat(), "commit": f"{done.stdout.strip()} ({SEEN})" if done else ""}
+        where = {"date": datetime.date.today().isoformat(), "commit": done.stdout.strip() if done else ""}
         if chosen.keep:
             with open(os.path.join(chosen.docs, "time.json")) as file:
                 older = keep(found, json.load(file))

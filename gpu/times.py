@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measured times of launches, as a file that tests and docs/results/time.md read: tests/truth/times.json.
 
-  times.py --measured FOLDER --counted FOLDER --programs LIST --seed N --gpu NAME [--driver D] [--date D] >tests/truth/times.json
+  times.py --measured FOLDER --counted FOLDER --programs LIST --reported PROGRAM ... --seed TEXT --gpu NAME [--driver D] [--date D]
+      >tests/truth/times.json
 
 LIST has lines "name|program arguments"; a name that begins with "lab-" is an experiment of the lab. FOLDER has NAME.csv of
 each (`ncu --clock-control none --cache-control all --csv --page raw --print-units base --metrics ...`, METRICS below) and
@@ -98,12 +99,14 @@ def launches_of(name, arguments, rows, counted):
         yield out
 
 
-def set_of(program, seed):
-    """What a program's launches are for: to fit on or to report, by a hash of the seed and its name, so that further programs
-    move none. The lab is always to fit on: its measurements were looked at while the model was made."""
-    if program.startswith("lab/"):
-        return "fit"
-    return ("fit", "report")[hashlib.sha256(f"{seed}:{program}".encode()).digest()[0] & 1]
+def chosen_by(seed, programs):
+    """Programs in the order in which a hash of the seed and the name chooses those to report, so that nobody does."""
+    return sorted(programs, key=lambda program: hashlib.sha256(f"{seed}:{program.split('/')[-1]}".encode()).hexdigest())
+
+
+def set_of(program, reported):
+    """What a program's launches are for: to report, or to fit on, which all are that somebody has looked at."""
+    return "report" if program in reported else "fit"
 
 
 def write(data, out):
@@ -117,7 +120,8 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("measured", "counted", "programs"):
         options.add_argument("--" + name, required=True, action="append")
-    options.add_argument("--seed", type=int, required=True)
+    options.add_argument("--seed", required=True)
+    options.add_argument("--reported", action="append", default=[])
     for name in ("gpu", "driver", "date", "commit", "sources"):
         options.add_argument("--" + name, default="")
     chosen = options.parse_args()
@@ -135,9 +139,10 @@ def main():
             if not found:
                 without.append(name)
     for row in rows:
-        row["set"] = set_of(row["program"], chosen.seed)
+        row["set"] = set_of(row["program"], chosen.reported)
     sys.stderr.write(f"{len(rows)} launches of {len({row['program'] for row in rows})} programs; none of {', '.join(without)}\n")
     write({"schema": SCHEMA, "device": chosen.gpu, "driver": chosen.driver, "date": chosen.date, "commit": chosen.commit, "seed": chosen.seed,
+           "reported": chosen_by(chosen.seed, chosen.reported),
            "how": "ncu --clock-control none --cache-control all", "sources": chosen.sources, "launches": rows}, sys.stdout)
 
 

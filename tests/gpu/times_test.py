@@ -75,10 +75,15 @@ class FromNcu(unittest.TestCase):
     def test_a_log_without_launches(self):
         self.assertEqual(times.measured_rows("==ERROR== no\n"), [])
 
-    def test_a_program_is_in_one_set_whatever_else_there_is(self):
-        self.assertEqual({p: times.set_of(p, 30) for p in ("lab/matmul", "hec/merge", "hec/ne")},
-                         {"lab/matmul": "fit", "hec/merge": "fit", "hec/ne": "report"})
-        self.assertNotEqual([times.set_of(str(p), 30) for p in range(64)], [times.set_of(str(p), 31) for p in range(64)])
+    def test_what_is_not_reported_is_to_fit_on(self):
+        self.assertEqual([times.set_of(p, ["hec/ne"]) for p in ("lab/matmul", "hec/merge", "hec/ne")], ["fit", "fit", "report"])
+
+    def test_the_seed_alone_chooses(self):
+        names = [f"hec/{k}" for k in range(64)]
+        self.assertEqual(times.chosen_by("s", names), times.chosen_by("s", names[::-1]))
+        self.assertNotEqual(times.chosen_by("s", names), times.chosen_by("t", names))
+        few = times.chosen_by("s", names)[:9]
+        self.assertEqual(times.chosen_by("s", few), few)
 
 
 class Truth(unittest.TestCase):
@@ -88,10 +93,13 @@ class Truth(unittest.TestCase):
         with open(os.path.join(ROOT, "tests/truth/times.json")) as file:
             self.truth = json.load(file)
 
-    def test_sets_follow_from_the_seed(self):
+    def test_sets_follow_from_the_reported_programs(self):
         self.assertEqual(self.truth["schema"], times.SCHEMA)
+        reported = self.truth["reported"]
+        self.assertEqual(times.chosen_by(self.truth["seed"], reported), reported)
+        self.assertEqual(set(reported) - {launch["program"] for launch in self.truth["launches"]}, set())
         for launch in self.truth["launches"]:
-            self.assertEqual(launch["set"], times.set_of(launch["program"], self.truth["seed"]), launch["program"])
+            self.assertEqual(launch["set"], times.set_of(launch["program"], reported), launch["program"])
 
     def test_each_launch_has_a_time_and_stands_once(self):
         names = [time_page.name_of(launch) for launch in self.truth["launches"]]
@@ -124,7 +132,7 @@ class Measure(unittest.TestCase):
             cells = ["0", "f(int *)", "(4, 1, 1)", "(256, 1, 1)", *({"us": "1500", "dram": "70", "memory": "70"}.get(k, "0") for k in COLUMNS)]
             pathlib.Path(where, "log.csv").write_text("\n".join(",".join(f'"{c}"' for c in row) for row in (titles, ["" for _ in titles], cells)) + "\n")
             truth = pathlib.Path(where, "times.json")
-            truth.write_text(json.dumps({"seed": 30, "sources": "s", "launches": [{"program": "hec/ne", "arguments": ["1"]}, {"program": "hec/gone", "arguments": []}]}))
+            truth.write_text(json.dumps({"seed": "s", "reported": ["hec/ne"], "sources": "s", "launches": [{"program": "hec/ne", "arguments": ["1"]}, {"program": "hec/gone", "arguments": []}]}))
             environment = {**os.environ, "PATH": where + ":" + os.environ["PATH"], "TEST_CSV": os.path.join(where, "log.csv")}
             done = subprocess.run([sys.executable, time_measure.__file__, "--programs", where, "--coalesce", os.path.join(where, "coalesce"), "--truth", str(truth),
                                    "--no-estimates"], env=environment, capture_output=True, text=True)
@@ -265,7 +273,7 @@ class Page(unittest.TestCase):
         os.chmod(self.coalesce, os.stat(self.coalesce).st_mode | stat.S_IXUSR)
         for name in ("hec-a", "hec-broken"):
             pathlib.Path(self.folder, name).touch()
-        truth = {"schema": times.SCHEMA, "device": "G", "driver": "1", "date": "2026-01-01", "seed": 30, "how": "ncu", "launches": [
+        truth = {"schema": times.SCHEMA, "device": "G", "driver": "1", "date": "2026-01-01", "seed": "s", "reported": ["hec/a"], "how": "ncu", "launches": [
             launch(10, program="hec/a"), launch(20, program="hec/a", index=1), launch(30, program="hec/a", index=2),
             launch(40, program="hec/broken"), launch(50, program="hec/absent")]}
         with open(os.path.join(self.folder, "times.json"), "w") as out:
