@@ -75,10 +75,10 @@ int format(Warp& w, const LaneOp& op, uint32_t lane, const std::string& pattern,
       ++j;
     }
     if (spec.size() > 24) spec.resize(24);  // widths beyond any use
-    int longs = 0;
+    int longs = 0, halves = 0;
     while (j < pattern.size() && std::strchr("hlLzjtq", pattern[j]))
       longs += pattern[j] == 'l' || pattern[j] == 'z' || pattern[j] == 'j' || pattern[j] == 't' || pattern[j] == 'q',
-          ++j;
+          halves += pattern[j] == 'h', ++j;
     if (j >= pattern.size()) {
       out += pattern.substr(i);
       break;
@@ -87,6 +87,9 @@ int format(Warp& w, const LaneOp& op, uint32_t lane, const std::string& pattern,
     i = j + 1;
     char buffer[512];
     buffer[0] = 0;
+    // An integer of the length, as its bits; hh and h cut it, as they do on an H100.
+    const auto whole = [&] { return longs ? next(8) : next(4) & (halves > 1 ? 0xffu : halves ? 0xffffu : ~0u); };
+    const int unused = 8 * (longs ? 0 : halves > 1 ? 7 : halves ? 6 : 4);
     switch (kind) {
       case '%':
         out += '%';
@@ -94,14 +97,13 @@ int format(Warp& w, const LaneOp& op, uint32_t lane, const std::string& pattern,
       case 'd':
       case 'i':
         std::snprintf(buffer, sizeof buffer, (spec + "lld").c_str(),
-                      longs ? static_cast<long long>(next(8)) : static_cast<long long>(static_cast<int32_t>(next(4))));
+                      static_cast<long long>(static_cast<int64_t>(whole() << unused) >> unused));
         break;
       case 'u':
       case 'x':
       case 'X':
       case 'o':
-        std::snprintf(buffer, sizeof buffer, (spec + "ll" + kind).c_str(),
-                      static_cast<unsigned long long>(longs ? next(8) : next(4)));
+        std::snprintf(buffer, sizeof buffer, (spec + "ll" + kind).c_str(), static_cast<unsigned long long>(whole()));
         break;
       case 'c':
         std::snprintf(buffer, sizeof buffer, (spec + "c").c_str(), static_cast<int>(next(4)));
@@ -126,10 +128,10 @@ int format(Warp& w, const LaneOp& op, uint32_t lane, const std::string& pattern,
       case 's': {
         const std::string s = text_at(w, op, next(8), lane);
         const int n = std::snprintf(nullptr, 0, (spec + "s").c_str(), s.c_str());
-        std::string whole(static_cast<std::size_t>(n > 0 ? n : 0) + 1, 0);
-        std::snprintf(whole.data(), whole.size(), (spec + "s").c_str(), s.c_str());
-        whole.pop_back();
-        out += whole;
+        std::string long_one(static_cast<std::size_t>(n > 0 ? n : 0) + 1, 0);
+        std::snprintf(long_one.data(), long_one.size(), (spec + "s").c_str(), s.c_str());
+        long_one.pop_back();
+        out += long_one;
         continue;
       }
       default:

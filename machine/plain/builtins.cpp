@@ -94,7 +94,12 @@ int print(const Caller& c, const std::string& pattern, uint64_t arguments, std::
       how += pattern[j] == '*' ? std::to_string(static_cast<int32_t>(next(4))) : std::string(1, pattern[j]);
     if (how.size() > 24) how.resize(24);
     bool is_long = false;
-    for (; j < pattern.size() && std::strchr("hlLzjtq", pattern[j]); ++j) is_long = is_long || pattern[j] != 'h';
+    std::string halves;  // h or hh: the host's printf cuts these numbers
+    for (; j < pattern.size() && std::strchr("hlLzjtq", pattern[j]); ++j)
+      if (pattern[j] == 'h')
+        halves += 'h';
+      else
+        is_long = true;
     if (j >= pattern.size()) {
       out += pattern.substr(k);
       break;
@@ -104,6 +109,8 @@ int print(const Caller& c, const std::string& pattern, uint64_t arguments, std::
     k = j + 1;
     if (kind == '%') {
       out += '%';
+    } else if (!is_long && (halves == "h" || halves == "hh") && std::strchr("diuxXo", kind)) {
+      out += formatted(how + halves + kind, static_cast<int>(next(4)));
     } else if (kind == 'd' || kind == 'i') {
       const uint64_t v = next(is_long ? 8 : 4);
       out +=

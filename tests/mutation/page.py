@@ -32,8 +32,8 @@ def main():
     lines = [
         "# Do the tests notice small mistakes?",
         "",
-        f"The quick tests of the machine notice {share(samples.get('earlier', every))}{', for whose survivors tests were written' * ('earlier' in samples)}; the aim is 95 %.",
-        *(f"Of a fresh sample (seed {seed}) they notice {share(found)}." for seed, found in sorted(samples.items()) if seed != "earlier" and len(samples) > 1),
+        *(f"The quick tests of the machine notice {share(found)} {'for whose survivors tests were written' if seed == 'earlier' else f'of a fresh sample (seed {seed})'}; the aim is 95 %."
+          for seed, found in sorted(samples.items(), reverse=True)),
         "",
         f"- **Run** on {machine}, {date}.",
         "- **Tests:** those of the rooms `analyse`, `machine`, `execute`, `cudart` and `native`. End-to-end tests are not among them.",
