@@ -129,7 +129,8 @@ Execution execute(const std::vector<std::string>& words, const MachineOptions& o
   environment["COALESCE_DEVICE"] = std::string(find_device(options.device).key);
   environment["COALESCE_DEVICES"] = std::to_string(options.devices);
   environment["COALESCE_DEVICE_CHOSEN"] = options.device_chosen ? "1" : "0";
-  environment["COALESCE_THREADS"] = std::to_string(options.threads);
+  // `check` has no such option: a variable of the user's reaches the machine, which takes one thread all the same.
+  if (!options.check) environment["COALESCE_THREADS"] = std::to_string(options.threads);
   environment["COALESCE_MAX_INSTRUCTIONS"] = std::to_string(options.max_instructions);
   environment["COALESCE_ENGINE"] = machine::engine_name(options.engine);
   if (options.shadow) environment["COALESCE_SHADOW"] = "1";
