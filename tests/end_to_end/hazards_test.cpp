@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -84,9 +85,10 @@ void expect_same_for_threads(const std::string& family) {
   const auto found = [&](const std::string& form, int threads) {
     here.call({"env", "COALESCE_THREADS=" + std::to_string(threads), kCommand, "check", "--json", "found", "--leaks",
                "error", "-q", "--compiler", "clang", family_file(family), form});
-    auto report = here.json("found");
+    const auto report = here.json("found");
     EXPECT_TRUE(report.contains("findings"));
-    return report;
+    // Addresses of the host's memory are others in each process.
+    return std::regex_replace(report.dump(1), std::regex("none near 0x[0-9a-f]+"), "none near");
   };
   for (const std::string form : {"wrong", "right"}) {
     const auto one = found(form, 1);
