@@ -125,19 +125,30 @@ struct Target {
   char suffix = 0;
 };
 
-// The architecture of the text's .target line: sm_90, sm_100a.
+// Where `text` goes on behind the first `close` from `from` on.
+size_t past(std::string_view text, size_t from, std::string_view close) {
+  const size_t at = text.find(close, from);
+  return at == text.npos ? text.size() : at + close.size();
+}
+
+// The architecture of the text's .target directive: sm_90, sm_100a. Comments and strings may hold the word, too.
 Target target_of(std::string_view text) {
   constexpr std::string_view kDirective = ".target";
-  for (size_t at = 0; (at = text.find(kDirective, at)) != text.npos; at += kDirective.size()) {
-    const size_t begin = text.rfind('\n', at) + 1;
-    if (text.substr(begin, at - begin).find_first_of("/*\"") != text.npos) continue;  // in a comment or a name
-    std::string_view line = text.substr(at, text.find('\n', at) - at);
-    line.remove_prefix(std::min(line.find('_'), line.size() - 1) + 1);
-    Target target;
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), target.architecture);
-    if (error != std::errc()) return {};
-    if (end != line.data() + line.size() && (*end == 'a' || *end == 'f')) target.suffix = *end;
-    return target;
+  for (size_t at = 0; (at = text.find_first_of("./\"", at)) < text.size();) {
+    const std::string_view rest = text.substr(at);
+    if (rest.starts_with(kDirective)) {
+      std::string_view line = rest.substr(0, rest.find('\n'));
+      line.remove_prefix(std::min(line.find('_'), line.size() - 1) + 1);
+      Target target;
+      const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), target.architecture);
+      if (error != std::errc()) return {};
+      if (end != line.data() + line.size() && (*end == 'a' || *end == 'f')) target.suffix = *end;
+      return target;
+    }
+    at += rest.starts_with("//")   ? past(rest, 2, "\n")
+          : rest.starts_with("/*") ? past(rest, 2, "*/")
+          : rest[0] == '"'         ? past(rest, 1, "\"")
+                                   : 1;
   }
   return {};
 }

@@ -115,7 +115,8 @@ TEST_F(PtxTargets, AnswersAreAnH100s) {
 // A directive in a comment is none.
 TEST_F(PtxTargets, CommentsNameNone) {
   cudaLibrary_t m = nullptr;
-  const std::string text = "// .target sm_120\n/* .target sm_120 */\n" + ptx_for("sm_90", "7.8");
+  const std::string text =
+      "// .target sm_120\n/* .target sm_120 */\n/*\n.target sm_120\n*/\n" + ptx_for("sm_90", "7.8");
   ASSERT_EQ(cuModuleLoadData(&m, text.c_str()), CUDA_SUCCESS);
   EXPECT_EQ(cuModuleUnload(m), CUDA_SUCCESS);
 }
