@@ -157,19 +157,22 @@ KERNEL(lane_waits_for_one_that_waits_for_it) {
   out[threadIdx.x] = in[threadIdx.x];
 }
 
-// The first block to end has told the one that waits, by its last instruction.
+// The block in the middle changes nothing but by its last instruction, for which the third waits.
 KERNEL(told_by_a_block_s_last_instruction) {
   if (threadIdx.x != 0) return;
-  if (blockIdx.x == 1) {
+  if (blockIdx.x == 0) {
     out[0] = 1;
     __threadfence();
-    uint before = add_relaxed(&words[0], 1u);
-    asm volatile("" : : "r"(before));
-    return;
+    atomicExch(&words[0], 1u);
+  } else if (blockIdx.x == 1) {
+    while (atomicAdd(&words[0], 0u) == 0) {}
+    __threadfence();
+    atomicExch(&words[1], 1u);
+  } else {
+    while (atomicAdd(&words[1], 0u) == 0) {}
+    __threadfence();
+    out[1] = out[0];
   }
-  while (load_relaxed(&words[0]) == 0) {}
-  __threadfence();
-  out[1] = out[0];
 }
 
 const Case kCases[] = {
@@ -180,7 +183,7 @@ const Case kCases[] = {
     COOPERATIVE(grid_sync_by_some_blocks, 4, 32),     ENDS(flag_set_behind_a_barrier, 1, 64),
     ENDS(named_barrier_of_too_many, 1, 96),           ENDS(two_named_barriers_crossed, 1, 64),
     ENDS(warps_counted_as_threads, 1, 128),           ENDS(lane_waits_for_one_that_waits_for_it, 1, 32),
-    RIGHT(told_by_a_block_s_last_instruction, 2, 32),
+    RIGHT(told_by_a_block_s_last_instruction, 3, 32),
 };
 
 int main(int argc, char** argv) { return run_cases(kCases, argc, argv); }
