@@ -148,22 +148,14 @@ KERNEL(taken_before_all_have_written) {
   tile[threadIdx.x] = in[threadIdx.x];
   publish();
   if (Right) __syncthreads();
-  if (threadIdx.x == 0) {
-    TAKE(out, tile, 256);  // HERE: race_shared
-    commit();
-    wait_group<0>();
-  }
+  TAKE_WHOLE(out, tile, 256);  // HERE: race_shared
 }
 KERNEL(nothing_has_written_it) {
   alignas(16) __shared__ int tile[64];
   if (Right) tile[threadIdx.x] = in[threadIdx.x];
   publish();
   __syncthreads();
-  if (threadIdx.x == 0) {
-    TAKE(out, tile, 256);  // HERE: uninitialised
-    commit();
-    wait_group<0>();
-  }
+  TAKE_WHOLE(out, tile, 256);  // HERE: uninitialised
 }
 KERNEL(copies_by_threads_and_an_object) {
   __shared__ int tile[64];

@@ -36,6 +36,13 @@ template <int N>
 __device__ inline void wait_group() {
   asm volatile("cp.async.bulk.wait_group %0;" : : "n"(N) : "memory");
 }
+// One thread takes a tile to global memory and waits until it is there.
+#define TAKE_WHOLE(to, from, bytes) \
+  if (threadIdx.x == 0) {           \
+    TAKE(to, from, bytes);          \
+    commit();                       \
+    wait_group<0>();                \
+  }
 // The fence makes stores of threads visible to bulk copies and products.
 __device__ inline void publish() { asm volatile("fence.proxy.async;" : : : "memory"); }
 

@@ -6,22 +6,14 @@ KERNEL(taken_behind_a_barrier) {
   tile[threadIdx.x] = in[threadIdx.x];
   if (Right) publish();
   __syncthreads();
-  if (threadIdx.x == 0) {
-    TAKE(out, tile, 256);  // HERE: race_shared
-    commit();
-    wait_group<0>();
-  }
+  TAKE_WHOLE(out, tile, 256);  // HERE: race_shared
 }
 KERNEL(one_warp_does_not_publish) {
   alignas(16) __shared__ int tile[128];
   tile[threadIdx.x] = in[threadIdx.x];
   if (Right || threadIdx.x < 96) publish();
   __syncthreads();
-  if (threadIdx.x == 0) {
-    TAKE(out, tile, 512);  // HERE: race_shared
-    commit();
-    wait_group<0>();
-  }
+  TAKE_WHOLE(out, tile, 512);  // HERE: race_shared
 }
 KERNEL(published_before_it_is_stored) {
   alignas(16) __shared__ int tile[64];
@@ -29,11 +21,7 @@ KERNEL(published_before_it_is_stored) {
   tile[threadIdx.x] = in[threadIdx.x];
   if (Right) publish();
   __syncthreads();
-  if (threadIdx.x == 0) {
-    TAKE(out, tile, 256);  // HERE: race_shared
-    commit();
-    wait_group<0>();
-  }
+  TAKE_WHOLE(out, tile, 256);  // HERE: race_shared
 }
 KERNEL(stored_and_taken_by_one_thread) {
   alignas(16) __shared__ int tile[4];
@@ -68,11 +56,7 @@ KERNEL(published_elsewhere) {
   else
     asm volatile("fence.proxy.async.global;" : : : "memory");
   __syncthreads();
-  if (threadIdx.x == 0) {
-    TAKE(out, tile, 256);  // HERE: race_shared
-    commit();
-    wait_group<0>();
-  }
+  TAKE_WHOLE(out, tile, 256);  // HERE: race_shared
 }
 KERNEL(operand_of_a_product) {
   alignas(128) __shared__ int left[512];
