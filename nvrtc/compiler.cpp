@@ -38,6 +38,7 @@ std::vector<std::string> nvcc_words(const Compiler& compiler, const Options& o, 
 std::vector<std::string> clang_words(const Compiler& compiler, const Options& o, unsigned architecture) {
   std::vector<std::string> words = toolchain::clang_words(architecture, headers_folder(), o.standard);
   words.insert(words.begin(), compiler.path.string());
+  for (const std::string& word : toolchain::clang_header_words()) words.push_back(word);
   for (const std::string& word : toolchain::clang_device_words()) words.push_back(word);
   if (o.lines || o.debug) words.push_back("-gline-directives-only");
   words.push_back(o.fuse ? "-ffp-contract=fast" : "-ffp-contract=off");

@@ -64,10 +64,10 @@ std::vector<std::string> clang_words(unsigned architecture, const fs::path& head
           "-O3",
           "-std=" + standard,
           "-isystem",
-          headers.string(),
-          "-include",
-          "cuda_runtime.h"};
+          headers.string()};
 }
+
+std::vector<std::string> clang_header_words() { return {"-include", "cuda_runtime.h"}; }
 
 std::vector<std::string> clang_device_words() {
   // Without a toolkit clang assumes the oldest PTX, which has no *_sync instruction. 7.8 is the first with all of

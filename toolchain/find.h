@@ -23,6 +23,8 @@ bool nvcc_knows(const std::filesystem::path& nvcc, unsigned architecture);
 // For device and host code. `headers`: the folder cudart/include.
 std::vector<std::string> clang_words(unsigned architecture, const std::filesystem::path& headers,
                                      const std::string& standard = "c++17");
+// Beside those, in front of all sources: the CUDA headers.
+std::vector<std::string> clang_header_words();
 // Beside those: PTX out.
 std::vector<std::string> clang_device_words();
 

@@ -67,6 +67,75 @@ TEST_F(CompileTest, CompilesOnceAndAgainWhenAnythingChanges) {
   EXPECT_EQ(calls(), 4u) << "as it was at first";
 }
 
+// A clang that is a script: it notes what it makes, and of what, and what it makes of the header names the header's
+// content.
+class PrecompiledTest : public CompileTest {
+ protected:
+  void SetUp() override {
+    CompileTest::SetUp();
+    if (HasFatalFailure()) return;
+    const std::string header = (tree / "header.h").string();
+    fs::create_directories(tree / "share/coalesce/include");
+    write(tree / "bin/clang++-19",
+          "#!/bin/sh\n"
+          "kind=link\n"
+          "for word; do\n"
+          "  case $before in -o) out=$word ;; -MF) rule=$word ;; esac\n"
+          "  case $word in *.cu) source=$word; kind=${kind%link} ;; -emit-pch) kind=header; source=/dev/null ;; esac\n"
+          "  case $before$with in -include-pch) with=next ;; -Xclangnext) with=$(cat $word) ;; esac\n"
+          "  before=$word\n"
+          "done\n"
+          "echo \"${kind:-compile} $with\" >> " +
+              (tree / "calls").string() +
+              "\n"
+              "case $kind in header) cat " +
+              header + " > $out ;; link) cp " + source().string() +
+              " $out; chmod +x $out ;; *) touch $out ;; esac\n"
+              "test -z \"$rule\" || echo \"$out: $source " +
+              header + "\" > $rule\n");
+    fs::permissions(tree / "bin/clang++-19", fs::perms::owner_all);
+  }
+  // What the compiler was asked for since the last time.
+  std::string calls_of(const std::vector<std::string>& flags) {
+    fs::remove(tree / "calls");
+    std::vector<std::string> words = {"run", "-q", "--compiler", "clang"};
+    for (const std::string& flag : flags) words.insert(words.end(), {"-X", flag});
+    words.push_back(source());
+    const Result result = call(words);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return read_file(tree / "calls").value_or("");
+  }
+  const std::string kMakes = "header \nheader \n", kUses = "compile 1\ncompile 1\nlink \n",
+                    kReads = "compile \ncompile \nlink \n";
+};
+
+TEST_F(PrecompiledTest, TheHeaderIsReadOnceForAllSources) {
+  EXPECT_EQ(calls_of({}), kMakes + kUses);
+  EXPECT_EQ(calls_of({}), "");
+  edit(source(), text() + "#");
+  EXPECT_EQ(calls_of({}), kUses);
+}
+
+TEST_F(PrecompiledTest, AChangedHeaderIsReadAgainAndItsProgramsAreCompiledAgain) {
+  EXPECT_EQ(calls_of({}), kMakes + kUses);
+  edit(tree / "header.h", "2");
+  EXPECT_EQ(calls_of({}), kMakes + "compile 2\ncompile 2\nlink \n");
+}
+
+TEST_F(PrecompiledTest, OtherFlagsHaveAHeaderOfTheirOwnFromTheSecondSourceOn) {
+  EXPECT_EQ(calls_of({"-DA"}), kReads);
+  edit(source(), text() + "#");
+  EXPECT_EQ(calls_of({"-DA"}), kMakes + kUses);
+  EXPECT_EQ(calls_of({"-DB"}), kReads);
+}
+
+TEST_F(PrecompiledTest, FlagsThatBringFilesHaveNone) {
+  for (int i = 0; i < 2; ++i) {
+    edit(source(), text() + std::string(static_cast<std::size_t>(i), '#'));
+    EXPECT_EQ(calls_of({"-include", (tree / "header.h").string()}), kReads);
+  }
+}
+
 TEST_F(CompileTest, TheCompilersOwnMessageAndOne) {
   edit(source(), "BROKEN");
   const Result result = call({"run", source()});

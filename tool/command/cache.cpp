@@ -78,19 +78,31 @@ std::optional<std::string> Cache::content(const std::string& request, const std:
   return hash.hex();
 }
 
+std::vector<fs::path> Cache::files(const std::string& request) const {
+  std::vector<fs::path> result;
+  std::istringstream in(read_file(folder_ / (request + ".files")).value_or(""));
+  for (std::string file; std::getline(in, file);) result.emplace_back(file);
+  return result;
+}
+
 std::optional<fs::path> Cache::find(const std::string& request) {
-  const auto list = read_file(folder_ / (request + ".files"));
-  if (!list) return std::nullopt;
-  std::vector<fs::path> files;
-  std::istringstream in(*list);
-  for (std::string file; std::getline(in, file);) files.emplace_back(file);
-  const auto name = content(request, files);
+  const std::vector<fs::path> read = files(request);
+  if (read.empty()) return std::nullopt;
+  const auto name = content(request, read);
   if (!name) return std::nullopt;
   const fs::path entry = folder_ / *name;
   std::error_code error;
   if (!fs::exists(entry / "program", error)) return std::nullopt;
   cache::touch(entry);
   return entry / "program";
+}
+
+bool Cache::asked_before(const std::string& request) {
+  const fs::path note = folder_ / (request + ".asked");
+  std::error_code error;
+  if (fs::exists(note, error)) return true;
+  std::ofstream(note).flush();
+  return false;
 }
 
 fs::path Cache::scratch() {

@@ -27,6 +27,11 @@ class Cache {
   Cache& operator=(const Cache&) = delete;
 
   std::optional<std::filesystem::path> find(const std::string& request);
+  // What the compiler read for it; empty if it is not kept.
+  std::vector<std::filesystem::path> files(const std::string& request) const;
+
+  // Whether the same was asked before, by this run or another.
+  bool asked_before(const std::string& request);
 
   // A fresh folder to compile in, on the cache's file system.
   std::filesystem::path scratch();

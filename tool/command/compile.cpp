@@ -8,9 +8,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <iterator>
+#include <string_view>
 
 #include "cache/hash.h"
 #include "tool/command/child.h"
+#include "tool/command/precompile.h"
 #include "tool/figures/error.h"
 #include "toolchain/find.h"
 
@@ -47,23 +50,47 @@ Tool find_compiler(Compiler wish, unsigned arch) {
       "on Debian 12: apt install clang-19, or a CUDA toolkit with nvcc on PATH");
 }
 
+// What follows a compiler's own words: the user's flags, then folders, as a library's copy that the user names comes
+// before ours.
+std::vector<std::string> last_flags(const CompileOptions& options, const Layout& layout) {
+  std::vector<std::string> words = options.flags;
+  if (!layout.library.empty()) words.push_back("-I" + layout.library.string());
+  return words;
+}
+
+// clang's words for a side's code, and those that only say what comes out.
+std::vector<std::string> clang_side(const Tool& tool, unsigned arch, const CompileOptions& options,
+                                    const Layout& layout, bool device) {
+  std::vector<std::string> words = toolchain::clang_words(arch, layout.headers);
+  words.insert(words.begin(), tool.path.string());
+  if (device) {
+    for (const std::string& word : toolchain::clang_device_words()) words.push_back(word);
+    words.push_back("-gline-directives-only");
+  } else {
+    words.insert(words.end(), {"--cuda-host-only", "-c"});
+    if (options.host_lines) words.insert(words.end(), {"-gline-tables-only", "-fno-optimize-sibling-calls"});
+  }
+  return words;
+}
+
+// Each side's precompiled cuda_runtime.h, for clang.
+struct Headers {
+  Precompiled device, host;
+};
+
 // The command lines; each is run in turn. All write into `out`, the last makes out/program; dependencies go to
 // out/deps*.
 std::vector<std::vector<std::string>> commands(const Tool& tool, const fs::path& source, const CompileOptions& options,
-                                               unsigned arch, const Layout& layout, const fs::path& out) {
+                                               unsigned arch, const Layout& layout, const fs::path& out,
+                                               const Headers& headers) {
   std::vector<std::vector<std::string>> result;
-  const auto add = [&](std::vector<std::string> words, bool link) {
-    words.insert(words.begin(), tool.path.string());
-    words.insert(words.end(), options.flags.begin(), options.flags.end());
-    // Last: a library's copy that the user names comes before ours.
-    if (!layout.library.empty()) words.push_back("-I" + layout.library.string());
+  const auto add = [&](std::vector<std::string> words) {
+    for (const std::string& flag : last_flags(options, layout)) words.push_back(flag);
     words.push_back(source.string());
-    // Libraries after the source that needs them.
-    if (link) words.push_back(runtime_library(layout).string());
     result.push_back(std::move(words));
   };
   if (tool.kind == Compiler::nvcc) {
-    std::vector<std::string> words = {"-cudart", "shared", "-lineinfo"};
+    std::vector<std::string> words = {tool.path.string(), "-cudart", "shared", "-lineinfo"};
     // If both are of one architecture, the machine code is made of the PTX beside it.
     if (options.native == arch || (options.registers && options.native == 0)) {
       words.insert(words.end(), {"-gencode", fmt::format("arch=compute_{0},code=[compute_{0},sm_{0}]", arch)});
@@ -75,20 +102,23 @@ std::vector<std::vector<std::string>> commands(const Tool& tool, const fs::path&
     if (options.host_lines) words.insert(words.end(), {"-Xcompiler", "-g1,-fno-optimize-sibling-calls"});
     words.insert(words.end(),
                  {"-O3", "-std=c++17", "-MD", "-MF", (out / "deps").string(), "-o", (out / "program").string()});
-    add(std::move(words), false);
+    add(std::move(words));
     return result;
   }
-  const std::vector<std::string> common = toolchain::clang_words(arch, layout.headers);
   const std::string ptx = (out / "device.ptx").string();
-  std::vector<std::string> device = common;
-  for (const std::string& word : toolchain::clang_device_words()) device.push_back(word);
-  device.insert(device.end(), {"-gline-directives-only", "-MD", "-MF", (out / "deps-device").string(), "-o", ptx});
-  add(std::move(device), false);
-  std::vector<std::string> host = common;
-  host.insert(host.end(), {"--cuda-host-only", "-Xclang", "-fcuda-include-gpubinary", "-Xclang", ptx, "-c", "-MD",
-                           "-MF", (out / "deps-host").string(), "-o", (out / "host.o").string()});
-  if (options.host_lines) host.insert(host.end(), {"-gline-tables-only", "-fno-optimize-sibling-calls"});
-  add(std::move(host), false);
+  for (const bool device : {true, false}) {
+    std::vector<std::string> words = clang_side(tool, arch, options, layout, device);
+    const fs::path& header = device ? headers.device.file : headers.host.file;
+    if (header.empty()) {
+      for (const std::string& word : toolchain::clang_header_words()) words.push_back(word);
+    } else {
+      words.insert(words.end(), {"-Xclang", "-include-pch", "-Xclang", header.string()});
+    }
+    if (!device) words.insert(words.end(), {"-Xclang", "-fcuda-include-gpubinary", "-Xclang", ptx});
+    words.insert(words.end(), {"-MD", "-MF", (out / (device ? "deps-device" : "deps-host")).string(), "-o",
+                               device ? ptx : (out / "host.o").string()});
+    add(std::move(words));
+  }
   result.push_back({tool.path.string(), (out / "host.o").string(), runtime_library(layout).string(), "-o",
                     (out / "program").string()});
   // Libraries the user names are for the linker; the other flags do it no harm.
@@ -108,13 +138,19 @@ void hash_compiler(cache::Sha256& hash, const fs::path& path) {
   }
 }
 
-std::string request_key(const Tool& tool, const std::vector<std::vector<std::string>>& lines, bool with_flags,
-                        const std::string& text) {
+// Whether a flag may name a file by its path from the current folder.
+bool names_no_relative_path(const std::string& flag) {
+  constexpr std::string_view kStarts[] = {"-D", "-U", "-O", "-std=", "-I/", "-L/", "-l", "-W", "-Xarch_", "-fgpu-"};
+  return std::any_of(std::begin(kStarts), std::end(kStarts),
+                     [&](std::string_view start) { return flag.starts_with(start); });
+}
+
+// The compiler, and what it looks at beside its words.
+std::string environment_key(const Tool& tool, const std::vector<std::string>& flags) {
   cache::Sha256 hash;
-  hash.field("coalesce compile 2").field(text);
   hash_compiler(hash, tool.path);
   // These variables add flags and folders unseen.
-  bool relative = with_flags;
+  bool relative = !std::all_of(flags.begin(), flags.end(), names_no_relative_path);
   for (const char* name : {"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH", "CPLUS_INCLUDE_PATH"}) {
     const char* value = std::getenv(name);
     hash.field(value ? value : "");
@@ -124,6 +160,13 @@ std::string request_key(const Tool& tool, const std::vector<std::vector<std::str
   // one folder serves in all others.
   std::error_code ignored;
   hash.field(relative ? fs::current_path(ignored).string() : "");
+  return hash.hex();
+}
+
+std::string request_key(const std::string& environment, const std::vector<std::vector<std::string>>& lines,
+                        const std::string& text) {
+  cache::Sha256 hash;
+  hash.field("coalesce compile 3").field(text).field(environment);
   for (const auto& line : lines) {
     hash.field(std::to_string(line.size()));
     for (const std::string& word : line) hash.field(word);
@@ -150,15 +193,24 @@ fs::path compile(const fs::path& source, const CompileOptions& options, const ma
   }
   // The absolute path is part of the key: it stands in line information, assertions and __FILE__.
   const fs::path absolute = fs::absolute(source);
+  const std::string environment = environment_key(tool, options.flags);
   const std::string request =
-      request_key(tool, commands(tool, absolute, options, arch, layout, "out"), !options.flags.empty(), *text);
+      request_key(environment, commands(tool, absolute, options, arch, layout, "out", {}), *text);
   if (const auto program = cache.find(request)) return *program;
 
   if (options.announce)
     std::cerr << "compiling " << source.filename().string() << " with " << tool.path.filename().string() << std::endl;
   const fs::path out = cache.scratch();
   const auto started = fs::file_time_type::clock::now();
-  for (const auto& words : commands(tool, absolute, options, arch, layout, out)) {
+  Headers headers;
+  if (tool.kind == Compiler::clang) {
+    const std::vector<std::string> flags = last_flags(options, layout);
+    headers.device =
+        precompile(clang_side(tool, arch, options, layout, true), flags, environment, options.flags.empty(), cache);
+    headers.host =
+        precompile(clang_side(tool, arch, options, layout, false), flags, environment, options.flags.empty(), cache);
+  }
+  for (const auto& words : commands(tool, absolute, options, arch, layout, out, headers)) {
     // Standard output belongs to the program that will run; the compiler's goes beside its messages.
     const Outcome outcome = run_child({.words = words, .environment = {}, .output_to_stderr = true});
     if (outcome.interrupted) throw Error(Exit::interrupted, "interrupted while compiling");
@@ -167,11 +219,13 @@ fs::path compile(const fs::path& source, const CompileOptions& options, const ma
                                                  tool.path.filename().string(), outcome.code));
     }
   }
-  std::vector<fs::path> files;
+  std::vector<fs::path> files = headers.device.files;
+  files.insert(files.end(), headers.host.files.begin(), headers.host.files.end());
   for (const char* name : {"deps", "deps-device", "deps-host"}) {
     for (const fs::path& file : parse_dependencies(read_file(out / name).value_or(""))) {
-      // Files of our own are gone the next time.
-      if (file.parent_path() != out) files.push_back(fs::absolute(file));
+      // Files of our own are gone the next time; a precompiled header stands for what it was made of.
+      if (file.parent_path() != out && file != headers.device.file && file != headers.host.file)
+        files.push_back(fs::absolute(file));
     }
   }
   std::sort(files.begin(), files.end());

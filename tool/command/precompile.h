@@ -1,0 +1,24 @@
+// What clang makes of cuda_runtime.h before the first line of a source: half of a small program's time to compile. It
+// is kept in the cache like a program, for each set of flags and each side (device, host).
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tool/command/cache.h"
+
+namespace coalesce::tool {
+
+struct Precompiled {
+  std::filesystem::path file;                // empty: there is none, and the compiler reads the header itself
+  std::vector<std::filesystem::path> files;  // what it was made of
+};
+
+// `words`: the compiler's path and our flags for one side, without a source, an output and the header's `-include`;
+// `flags`: those after them, some of which are the user's. `request` identifies the compiler and the environment. A
+// compiler that fails is no error.
+Precompiled precompile(std::vector<std::string> words, const std::vector<std::string>& flags,
+                       const std::string& request, bool worthwhile, Cache& cache);
+
+}  // namespace coalesce::tool
