@@ -95,7 +95,7 @@ class PrecompiledTest : public CompileTest {
               header + "\" > $rule\n");
     fs::permissions(tree / "bin/clang++-19", fs::perms::owner_all);
   }
-  // What the compiler was asked for since the last time.
+  // The compiler's notes of one run.
   std::string calls_of(const std::vector<std::string>& flags) {
     fs::remove(tree / "calls");
     std::vector<std::string> words = {"run", "-q", "--compiler", "clang"};

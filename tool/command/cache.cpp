@@ -85,16 +85,16 @@ std::vector<fs::path> Cache::files(const std::string& request) const {
   return result;
 }
 
-std::optional<fs::path> Cache::find(const std::string& request) {
+std::optional<fs::path> Cache::find(const std::string& request, const char* what) {
   const std::vector<fs::path> read = files(request);
   if (read.empty()) return std::nullopt;
   const auto name = content(request, read);
   if (!name) return std::nullopt;
   const fs::path entry = folder_ / *name;
   std::error_code error;
-  if (!fs::exists(entry / "program", error)) return std::nullopt;
+  if (!fs::exists(entry / what, error)) return std::nullopt;
   cache::touch(entry);
-  return entry / "program";
+  return entry / what;
 }
 
 bool Cache::asked_before(const std::string& request) {
@@ -111,42 +111,42 @@ fs::path Cache::scratch() {
 }
 
 fs::path Cache::keep(const std::string& request, const fs::path& scratch, const std::vector<fs::path>& files,
-                     fs::file_time_type started) {
+                     fs::file_time_type started, const char* what) {
   std::error_code error;
   for (const fs::path& file : files) {
     const auto changed = fs::last_write_time(file, error);
-    if (error || changed >= started) return scratch / "program";
+    if (error || changed >= started) return scratch / what;
   }
   const auto name = content(request, files);
-  if (files.empty() || !name) return scratch / "program";
+  if (files.empty() || !name) return scratch / what;
   // Names with line breaks cannot stand in the list; such a program is compiled each time.
   std::string list;
   for (const fs::path& file : files) {
-    if (file.string().find('\n') != std::string::npos) return scratch / "program";
+    if (file.string().find('\n') != std::string::npos) return scratch / what;
     list += file.string() + '\n';
   }
   const fs::path entry = folder_ / *name;
   {
     std::ofstream out(scratch / "files", std::ios::binary);
     out << list;
-    if (!out.flush()) return scratch / "program";
+    if (!out.flush()) return scratch / what;
   }
   fs::rename(scratch / "files", folder_ / (request + ".files"), error);
-  if (error) return scratch / "program";
+  if (error) return scratch / what;
   // From here on the entry is shared: only the program goes in.
   for (const auto& file : fs::directory_iterator(scratch, error)) {
     std::error_code ignored;
-    if (file.path().filename() != "program") fs::remove_all(file.path(), ignored);
+    if (file.path().filename() != what) fs::remove_all(file.path(), ignored);
   }
   fs::rename(scratch, entry, error);
   if (error) {
     // Another run was quicker (the entry is there, and as good), or the disk is full (ours still runs).
     std::error_code ignored;
-    return fs::exists(entry / "program", ignored) ? entry / "program" : scratch / "program";
+    return fs::exists(entry / what, ignored) ? entry / what : scratch / what;
   }
   std::erase(scratches_, scratch);
   cache::trim(folder_, limit_);
-  return entry / "program";
+  return entry / what;
 }
 
 }  // namespace coalesce::tool

@@ -2,7 +2,8 @@
 //
 // Two steps, because which headers a source includes is known only after compiling it:
 //   <request>.files           the files that the compiler read, one a line; <request> hashes source, flags and compiler
-//   <content>/program         the executable; <content> hashes the request and what those files hold now
+//   <content>/program         the executable, or header: what precompile.h is about; <content> hashes the request and
+//   what those files hold now
 // A header that has changed gives another <content>, and so a compilation. Everything appears by rename, so concurrent
 // runs see whole entries or none; two that compile the same thing at once both succeed and one result stays.
 #pragma once
@@ -18,6 +19,8 @@
 
 namespace coalesce::tool {
 
+inline constexpr const char *kProgram = "program", *kPrecompiled = "header";
+
 class Cache {
  public:
   // Falls back to a private temporary folder, removed in the end, where the wished one cannot be written.
@@ -26,8 +29,8 @@ class Cache {
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 
-  std::optional<std::filesystem::path> find(const std::string& request);
-  // What the compiler read for it; empty if it is not kept.
+  std::optional<std::filesystem::path> find(const std::string& request, const char* what = kProgram);
+  // The files that the compiler read for it; none if it is not kept.
   std::vector<std::filesystem::path> files(const std::string& request) const;
 
   // Whether the same was asked before, by this run or another.
@@ -35,10 +38,11 @@ class Cache {
 
   // A fresh folder to compile in, on the cache's file system.
   std::filesystem::path scratch();
-  // Takes `scratch`/program in and returns where it is now. `files`: what the compiler read. A program whose sources
+  // Takes `scratch`/`what` in and returns where it is now. `files`: what the compiler read. A program whose sources
   // were changed after `started` is used once and not kept: what they held when they were read is unknown.
   std::filesystem::path keep(const std::string& request, const std::filesystem::path& scratch,
-                             const std::vector<std::filesystem::path>& files, std::filesystem::file_time_type started);
+                             const std::vector<std::filesystem::path>& files, std::filesystem::file_time_type started,
+                             const char* what = kProgram);
 
  private:
   std::optional<std::string> content(const std::string& request, const std::vector<std::filesystem::path>& files) const;

@@ -50,8 +50,7 @@ Tool find_compiler(Compiler wish, unsigned arch) {
       "on Debian 12: apt install clang-19, or a CUDA toolkit with nvcc on PATH");
 }
 
-// What follows a compiler's own words: the user's flags, then folders, as a library's copy that the user names comes
-// before ours.
+// The user's flags stand last but for our folders: a library's copy that the user names comes before ours.
 std::vector<std::string> last_flags(const CompileOptions& options, const Layout& layout) {
   std::vector<std::string> words = options.flags;
   if (!layout.library.empty()) words.push_back("-I" + layout.library.string());

@@ -36,11 +36,11 @@ Precompiled precompile(std::vector<std::string> words, const std::vector<std::st
   hash.field("coalesce precompile 1").field(request);
   for (const std::string& word : words) hash.field(word);
   const std::string key = hash.hex();
-  if (const auto file = cache.find(key)) return {*file, cache.files(key)};
+  if (const auto file = cache.find(key, kPrecompiled)) return {*file, cache.files(key)};
   if (!worthwhile && !cache.asked_before(key)) return {};
   const fs::path out = cache.scratch();
   const auto started = fs::file_time_type::clock::now();
-  const fs::path file = out / "program", rule = out / "deps";
+  const fs::path file = out / kPrecompiled, rule = out / "deps";
   words.insert(words.end(), {"-MD", "-MF", rule.string(), "-o", file.string(), kNoSource});
   std::error_code error;
   if (toolchain::run(words).code != 0 || !fs::exists(file, error)) return {};
@@ -49,7 +49,7 @@ Precompiled precompile(std::vector<std::string> words, const std::vector<std::st
     if (read != kNoSource) files.push_back(fs::absolute(read));
   if (files.empty()) return {};
   std::sort(files.begin(), files.end());
-  return {cache.keep(key, out, files, started), files};
+  return {cache.keep(key, out, files, started, kPrecompiled), files};
 }
 
 }  // namespace coalesce::tool

@@ -1,5 +1,5 @@
-// What clang makes of cuda_runtime.h before the first line of a source: half of a small program's time to compile. It
-// is kept in the cache like a program, for each set of flags and each side (device, host).
+// cuda_runtime.h as clang keeps it once it has read it: half of a small program's time to compile. The cache holds it
+// for each set of flags and each side (device, host).
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,8 @@ struct Precompiled {
 };
 
 // `words`: the compiler's path and our flags for one side, without a source, an output and the header's `-include`;
-// `flags`: those after them, some of which are the user's. `request` identifies the compiler and the environment. A
+// `flags`: those after them, some of which are the user's. `request` identifies the compiler and the environment. It
+// takes as long as two small programs: what is not known to be `worthwhile` is made for the second call only. A
 // compiler that fails is no error.
 Precompiled precompile(std::vector<std::string> words, const std::vector<std::string>& flags,
                        const std::string& request, bool worthwhile, Cache& cache);
