@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "machine/api/state.h"
+#include "machine/time/polls.h"
 
 namespace coalesce::machine {
 
@@ -47,6 +48,7 @@ std::shared_ptr<const TimeEstimate> Machine::State::estimate(const Launch& launc
   if (report.fault != Fault::none) return none("it did not run to its end");
   if (launch.cooperative) return none("its blocks wait for each other");
   if (launch.waited) return none("its threads wait for others in a loop");
+  if (launch.blocks > 1 && waits_for_words(*launch.program)) return none("its blocks wait for words that others write");
   if (!launch.output.empty()) return none("it prints");
   if (!report.work.empty()) return none("it launches kernels");
   if (!trace) return none("it is looked at for hazards");
