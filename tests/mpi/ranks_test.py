@@ -164,6 +164,18 @@ class Ranks(unittest.TestCase):
             self.assertEqual(code, 3)
             self.assertIn("rank 2 did not start this command within 1 s (COALESCE_RANKS_TIMEOUT)", err)
 
+    def test_many_that_never_start_are_waited_for_once(self):
+        start = time.monotonic()
+        ended = Job(self.folder, [["reduce", self.file], None, None, None], {"COALESCE_RANKS_TIMEOUT": "3"}).ended()
+        self.assertLess(time.monotonic() - start, 2 * 3)
+        self.assertIn("rank 1 did not start this command within 3 s", ended[0][2])
+
+    def test_a_meeting_in_no_folder_is_told(self):
+        ended = Job(self.folder, [["reduce", self.file]] * 2, {"COALESCE_RANKS_FOLDER": "/dev/full"}).ended()
+        for code, _, err in ended:
+            self.assertEqual(code, 3)
+            self.assertIn("cannot make the folder '/dev/full', where ranks meet: it is no folder", err)
+
     def test_reduce_has_the_bits_of_one_process(self):
         for count in (2, 3, 7):
             ended = Job(self.folder, [["reduce", "--json", "-", self.file]] * count).ended()

@@ -20,7 +20,6 @@ namespace coalesce::tool {
 namespace fs = std::filesystem;
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr unsigned kTimeout = 60;  // seconds in which each rank has to start
 
 // Under job launchers that give no name the ranks of a host are siblings: their parent, and when it started.
@@ -40,9 +39,10 @@ void make_folder(const fs::path& path) {
   const int why = errno;
   struct stat info{};
   if (why == EEXIST && lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid()) return;
-  throw Error(Exit::environment,
-              "cannot make the folder '" + path.string() +
-                  "', where ranks meet: " + (why == EEXIST ? "it is another user's" : std::strerror(why)),
+  const char* const what = why != EEXIST           ? std::strerror(why)
+                           : S_ISDIR(info.st_mode) ? "it is another user's"
+                                                   : "it is no folder";
+  throw Error(Exit::environment, "cannot make the folder '" + path.string() + "', where ranks meet: " + what,
               "COALESCE_RANKS_FOLDER names another one; COALESCE_RANKS=0 takes each rank alone");
 }
 
@@ -128,7 +128,6 @@ void Ranks::give(const std::string& name, const std::string& text) const {
 Ranks::Part Ranks::take(const std::string& name, unsigned rank) const {
   const fs::path part = file(name, rank), mark = file("rank", rank);
   const std::chrono::seconds limit(record::unsigned_variable("COALESCE_RANKS_TIMEOUT").value_or(kTimeout));
-  const Clock::time_point start = Clock::now();
   // Launchers kill what has not ended a second after SIGTERM.
   using std::chrono::microseconds;
   microseconds pause(200);  // ranks of equal parts end together: short at first, and little work for who waits long
@@ -144,7 +143,7 @@ Ranks::Part Ranks::take(const std::string& name, unsigned rank) const {
       if (!in.bad()) return {text.str(), ""};
     }
     if (ended) return {std::nullopt, fmt::format("rank {} ended before its work was done", rank)};
-    if (!started && Clock::now() - start > limit)
+    if (!started && std::chrono::steady_clock::now() - begin_ > limit)
       return {std::nullopt, fmt::format("rank {} did not start this command within {} s (COALESCE_RANKS_TIMEOUT)", rank,
                                         limit.count())};
     if (told_to_end()) left -= pause;

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -48,8 +49,8 @@ class Ranks {
   // This rank's part: whole or not at all. Throws Error (environment).
   void give(const std::string& name, const std::string& text) const;
   // Another rank's part, or why there is none: the rank ended before it gave one, or had not started the command within
-  // COALESCE_RANKS_TIMEOUT seconds (60). Waits for a rank that still runs as long as it runs, but not long once a
-  // SIGTERM has come (Terminations).
+  // COALESCE_RANKS_TIMEOUT seconds (60) of this one's start, so that many that never start cost no more than one. Waits
+  // for a rank that still runs as long as it runs, but not long once a SIGTERM has come (Terminations).
   struct Part {
     std::optional<std::string> text;
     std::string why;
@@ -61,6 +62,7 @@ class Ranks {
 
   record::Rank mine_;
   std::filesystem::path folder_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   int lock_ = -1;  // held while this process lives
 };
 
