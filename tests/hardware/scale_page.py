@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Writes docs/results/scale.md from what was measured of ranks, streams and files.
-
-usage: scale_page.py STREAMS.jsonl NCCL.jsonl DATE GPUS.jsonl SUMMARIES.jsonl DATE CPU.jsonl DATE
-  (outputs of `scale streams` and `scale nccl`: scale.cu; of ranks.cu; of summaries.cu; of bench/ranks/ranks.py)
-"""
+"""Writes docs/results/scale.md from what was measured of ranks, streams and files. Sections that nothing is given for
+stay as they are; so does the line above them that names their machine."""
+import argparse
 import json
 import os
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PAGE = os.path.join(ROOT, "docs", "results", "scale.md")
 
 
 def rows(path, what=None):
@@ -78,8 +77,11 @@ def started(path):
             f"`mpirun`: {found['start of true by mpirun', 4] / 1e3:.1f} s.")
 
 
-def cpu(path):
-    sums, wanted = rows(path, "sum"), rows(path, "exact")[0]["value"]
+def over_mpi(path):
+    sums = rows(path, "sum")
+    if not sums:
+        return []
+    wanted = rows(path, "exact")[0]["value"]
     by = {(r["method"], r["ranks"]): r for r in sums}
     ours = {r["bits"] for r in sums if r["method"] == "coalesce"}
     if len(ours) != 1:
@@ -100,45 +102,82 @@ def cpu(path):
         text += [f"One thread{' of an ' + cpu_of if cpu_of else ''}, GB/s of CPU time, equal bits.", "",
                  *table(["", *beside["coalesce"]], [[name, *(f"{r['bytes'] / r['seconds'] / 1e9:.1f}" for r in of.values())]
                                                     for name, of in beside.items()])]
-    steps = rows(path, "step")
-    if steps:
-        text += ["## Adding accumulators over MPI ranks, us", "", "MPI_Allreduce takes the bitwise or of as many bytes.", "",
-                 *table(["accumulators", "ranks", "bytes", "MPI_Allreduce", "coalesce"], [
-                     [f"{r['count']} {r['type']}", r["ranks"], r["bytes"], f"{r['mpi_us']:.1f}", f"{r['us']:.1f}"]
-                     for r in steps if r["ranks"] == 4 and r["type"] == "float" and r["count"] in (1, 16384)])]
-    files = rows(path, "file")
-    if files:
-        kinds = list(dict.fromkeys(r["kind"] for r in files))
-        rates = {}
-        for r in rows(path, "read") + files:
-            name = f"sum, {r['ranks']} x {r['threads']}" if r["what"] == "file" else f"reading, {r.get('way', 'copied')}, 1 x {r['threads']}"
-            rates.setdefault(name, {})[r["kind"]] = r["bytes"] / r["seconds"] / 1e9
-        text += ["## A file in the page cache on two cores, GB/s", "",
-                 f"Exact sums of {' or '.join(dict.fromkeys(str(r['bytes'] >> 30) for r in files))} GiB floats, ranks x threads." +
-                 started(path), "",
-                 *table(["", *kinds], [[name, *(f"{of[kind]:.1f}" for kind in kinds)] for name, of in rates.items()])]
     return text
 
 
+def steps_of(path):
+    steps = rows(path, "step")
+    return ["## Adding accumulators over MPI ranks, us", "", "MPI_Allreduce takes the bitwise or of as many bytes.", "",
+            *table(["accumulators", "ranks", "bytes", "MPI_Allreduce", "coalesce"], [
+                [f"{r['count']} {r['type']}", r["ranks"], r["bytes"], f"{r['mpi_us']:.1f}", f"{r['us']:.1f}"]
+                for r in steps if r["ranks"] == 4 and r["type"] == "float" and r["count"] in (1, 16384)])] if steps else []
+
+
+def files_of(path):
+    files = rows(path, "file")
+    if not files:
+        return []
+    kinds = list(dict.fromkeys(r["kind"] for r in files))
+    rates = {}
+    for r in rows(path, "read") + files:
+        name = f"sum, {r['ranks']} x {r['threads']}" if r["what"] == "file" else f"reading, {r.get('way', 'copied')}, 1 x {r['threads']}"
+        rates.setdefault(name, {})[r["kind"]] = r["bytes"] / r["seconds"] / 1e9
+    return ["## A file in the page cache on two cores, GB/s", "",
+            f"Exact sums of {' or '.join(dict.fromkeys(str(r['bytes'] >> 30) for r in files))} GiB floats, ranks x threads." +
+            started(path), "",
+            *table(["", *kinds], [[name, *(f"{of[kind]:.1f}" for kind in kinds)] for name, of in rates.items()])]
+
+
+def sections(lines):
+    """Title -> lines; what stands before the first title: under ""."""
+    found, title = {"": []}, ""
+    for line in lines:
+        if line.startswith("## "):
+            title = line
+        found.setdefault(title, []).append(line)
+    return found
+
+
+def options():
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("date")
+    asked.add_argument("--streams", help="output of `scale streams` (scale.cu)")
+    asked.add_argument("--nccl", help="output of `scale nccl` of the same device")
+    asked.add_argument("--gpus", help="output of ranks.cu")
+    asked.add_argument("--summaries", help="output of summaries.cu on the same devices")
+    asked.add_argument("--cpu", help="output of bench/ranks/ranks.py, of all its parts or of some")
+    given = asked.parse_args()
+    if (given.streams is None) != (given.nccl is None) or (given.gpus is None) != (given.summaries is None):
+        asked.error("--streams and --nccl belong together, and so do --gpus and --summaries")
+    return given
+
+
 def main():
-    if len(sys.argv) != 9:
-        sys.exit(__doc__)
-    stream, nccl, date, gpus, statistics, gpus_date, ranks, ranks_date = sys.argv[1:]
-    device = rows(stream, "device")[0]["name"]
-    if rows(nccl, "device")[0]["name"] != device:
-        sys.exit("error: two devices")
-    if not all(r["same"] for r in rows(nccl) if "same" in r):
-        sys.exit("error: bits differ")
-    several_of, machine = rows(gpus, "devices")[0], rows(ranks, "machine")[0]
-    lines = [
-        "# Streams and ranks", "",
-        f"- **One GPU**: {device}, {date}, NCCL {rows(nccl, 'nccl_version')[0]['version']}: medians of `tests/hardware/scale.cu`.",
-        f"- **Several**: {several_of['count']} {several_of['name']}, {gpus_date}: medians of `tests/hardware/ranks.cu` and `summaries.cu`.",
-        f"- **CPU**: {machine['cpu']}, {machine['mpi'].replace('mpirun ', '')}, {ranks_date}: medians of `bench/ranks/ranks.py`.",
-        "- **Repeat**: those, then `tests/hardware/scale_page.py`.", "",
-        *streams(stream), *one_rank(nccl), *several(gpus), *summaries(statistics), *cpu(ranks)]
-    with open(os.path.join(ROOT, "docs", "results", "scale.md"), "w") as file:
-        file.write("\n".join(lines).rstrip() + "\n")
+    given = options()
+    with open(PAGE) as file:
+        page = sections(file.read().splitlines())
+    fresh, machines = [], {}
+    if given.streams:
+        device = rows(given.streams, "device")[0]["name"]
+        if rows(given.nccl, "device")[0]["name"] != device:
+            sys.exit("error: two devices")
+        if not all(r["same"] for r in rows(given.nccl) if "same" in r):
+            sys.exit("error: bits differ")
+        version = rows(given.nccl, "nccl_version")[0]["version"]
+        machines["- **One GPU**"] = f"{device}, {given.date}, NCCL {version}: medians of `tests/hardware/scale.cu`."
+        fresh += streams(given.streams) + one_rank(given.nccl)
+    if given.gpus:
+        of = rows(given.gpus, "devices")[0]
+        machines["- **Several**"] = f"{of['count']} {of['name']}, {given.date}: medians of `tests/hardware/ranks.cu` and `summaries.cu`."
+        fresh += several(given.gpus) + summaries(given.summaries)
+    if given.cpu:
+        of = rows(given.cpu, "machine")[0]
+        machines["- **CPU**"] = f"{of['cpu']}, {of['mpi'].replace('mpirun ', '')}, {given.date}: medians of `bench/ranks/ranks.py`."
+        fresh += over_mpi(given.cpu) + steps_of(given.cpu) + files_of(given.cpu)
+    page.update({title: lines for title, lines in sections(fresh).items() if title})
+    page[""] = [f"{name}: {machines[name]}" if (name := line.split(":")[0]) in machines else line for line in page[""]]
+    with open(PAGE, "w") as file:
+        file.write("\n".join("\n".join(lines).rstrip() + "\n" for lines in page.values()))
 
 
 if __name__ == "__main__":
