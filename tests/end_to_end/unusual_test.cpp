@@ -191,6 +191,41 @@ int main(int, char** words) {
   EXPECT_EQ(result.out, "named.cu\n");
 }
 
+// A filter of system calls that answers with an error makes the machine seem to lack memory, or room for its record.
+TEST(Programs, WithFiltersOfSystemCallsAreToldSo) {
+  const Workplace here;
+  here.write("filter.cu", R"(#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+__global__ void nothing() {}
+int main(int, char** words) {
+  sock_filter steps[] = {{BPF_LD | BPF_W | BPF_ABS, 0, 0, 0},
+                         {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, static_cast<unsigned>(atoi(words[1]))},
+                         {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM},
+                         {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
+  const sock_fprog filter = {4, steps};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return 9;
+  void* memory;
+  if (cudaMalloc(&memory, 1 << 20) != cudaSuccess) return 7;
+  nothing<<<1, 1>>>();
+  return cudaDeviceSynchronize();
+}
+)");
+  const std::string warning = "warning: this program has a filter of system calls (seccomp)";
+  const auto run = [&](const std::string& forbidden) {
+    return here.call({kCommand, "run", "--compiler", "clang", "filter.cu", forbidden});
+  };
+  const Result no_memory = run("9"), no_record = run("1"), unharmed = run("999");  // mmap, write, no call
+  EXPECT_EQ(no_memory.code, 7) << no_memory.err;
+  EXPECT_THAT(no_memory.err, testing::HasSubstr(warning));
+  EXPECT_THAT(no_record.err, testing::HasSubstr(warning));
+  EXPECT_EQ(unharmed.code, 0) << unharmed.err;
+  EXPECT_THAT(unharmed.err, testing::Not(testing::HasSubstr("seccomp")));
+}
+
 // On a terminal, a launch of one block that takes long is shown to be alive.
 TEST(Progress, IsDrawnWhileNoBlockEnds) {
   const Workplace here;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #include "tool/figures/error.h"
 
@@ -86,6 +87,14 @@ std::string drain(int descriptor) {
   }
 }
 
+// How many filters of system calls a process has, also one that has ended and was not waited for.
+long filters_of(const std::string& process) {
+  std::ifstream status("/proc/" + process + "/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("Seccomp_filters:")) return std::strtol(line.c_str() + line.find(':') + 1, nullptr, 10);
+  return 0;
+}
+
 }  // namespace
 
 Outcome run_child(const Command& command) {
@@ -117,6 +126,9 @@ Outcome run_child(const Command& command) {
     const std::string reported = drain(errors[0]);
     if (reported.size() == sizeof failure) std::memcpy(&failure, reported.data(), sizeof failure);
     if (output[0] >= 0) outcome.output = drain(output[0]);
+    siginfo_t ended;
+    while (waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) continue;
+    outcome.filtered = filters_of(std::to_string(child)) > filters_of("self");
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
     outcome.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;

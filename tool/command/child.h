@@ -18,6 +18,7 @@ struct Command {
 struct Outcome {
   int code = 0;              // exit code; 128 + n for death by signal n
   int signal = 0;            // that signal; 0: it ended by itself
+  bool filtered = false;     // it had filters of system calls (seccomp) beyond ours
   bool interrupted = false;  // SIGINT or SIGTERM reached us meanwhile
   std::string output;        // with output_to_pipe
 };

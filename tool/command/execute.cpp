@@ -64,6 +64,9 @@ void print_warnings(const Execution& execution, bool colour) {
   for (const std::string& why : execution.missing) warn(why + "; counted is what it had launched");
   if (execution.outcome.signal == SIGSYS)
     warn("a system call that the machine makes is forbidden to this program (seccomp): it cannot run here");
+  else if (execution.outcome.filtered &&
+           (execution.outcome.code != 0 || record.launches.empty() || !record.complete || !record.damage.empty()))
+    warn("this program has a filter of system calls (seccomp): calls that the machine makes may fail in it");
   if (record.unused() && execution.outcome.signal)
     warn(fmt::format("the program was ended by signal {} before it called the machine's CUDA runtime",
                      said_of(execution.outcome.signal)));
