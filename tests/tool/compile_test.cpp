@@ -88,6 +88,7 @@ class PrecompiledTest : public CompileTest {
           "echo \"${kind:-compile} $with\" >> " +
               (tree / "calls").string() +
               "\n"
+              "test \"$with\" != cut || exit 1\n"
               "case $kind in header) cat " +
               header + " > $out ;; link) cp " + source().string() +
               " $out; chmod +x $out ;; *) touch $out ;; esac\n"
@@ -127,6 +128,17 @@ TEST_F(PrecompiledTest, OtherFlagsHaveAHeaderOfTheirOwnFromTheSecondSourceOn) {
   edit(source(), text() + "#");
   EXPECT_EQ(calls_of({"-DA"}), kMakes + kUses);
   EXPECT_EQ(calls_of({"-DB"}), kReads);
+}
+
+// The script fails with a header that is not one digit, as clang does with one that was cut short.
+TEST_F(PrecompiledTest, ADamagedHeaderIsMadeAgain) {
+  EXPECT_EQ(calls_of({}), kMakes + kUses);
+  for (const auto& entry : fs::directory_iterator(tree / "cache/coalesce"))
+    if (fs::exists(entry.path() / "header")) write(entry.path() / "header", "cut");
+  edit(source(), text() + "#");
+  EXPECT_EQ(calls_of({}), "compile cut\nlink cut\nlink cut\n" + kReads);
+  edit(source(), text() + "##");
+  EXPECT_EQ(calls_of({}), kMakes + kUses);
 }
 
 TEST_F(PrecompiledTest, FlagsThatBringFilesHaveNone) {

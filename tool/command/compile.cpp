@@ -173,6 +173,17 @@ std::string request_key(const std::string& environment, const std::vector<std::v
   return hash.hex();
 }
 
+// Runs them until one fails; its exit code.
+int run_all(const std::vector<std::vector<std::string>>& lines) {
+  for (const auto& words : lines) {
+    // Standard output belongs to the program that will run; the compiler's goes beside its messages.
+    const Outcome outcome = run_child({.words = words, .environment = {}, .output_to_stderr = true});
+    if (outcome.interrupted) throw Error(Exit::interrupted, "interrupted while compiling");
+    if (outcome.code != 0) return outcome.code;
+  }
+  return 0;
+}
+
 }  // namespace
 
 fs::path compile(const fs::path& source, const CompileOptions& options, const machine::Device& device,
@@ -202,22 +213,29 @@ fs::path compile(const fs::path& source, const CompileOptions& options, const ma
   const fs::path out = cache.scratch();
   const auto started = fs::file_time_type::clock::now();
   Headers headers;
+  const auto compiled = [&] { return run_all(commands(tool, absolute, options, arch, layout, out, headers)); };
+  int code = 0;
   if (tool.kind == Compiler::clang) {
-    const std::vector<std::string> flags = last_flags(options, layout);
-    headers.device =
-        precompile(clang_side(tool, arch, options, layout, true), flags, environment, options.flags.empty(), cache);
-    headers.host =
-        precompile(clang_side(tool, arch, options, layout, false), flags, environment, options.flags.empty(), cache);
-  }
-  for (const auto& words : commands(tool, absolute, options, arch, layout, out, headers)) {
-    // Standard output belongs to the program that will run; the compiler's goes beside its messages.
-    const Outcome outcome = run_child({.words = words, .environment = {}, .output_to_stderr = true});
-    if (outcome.interrupted) throw Error(Exit::interrupted, "interrupted while compiling");
-    if (outcome.code != 0) {
-      throw Error(Exit::not_started, fmt::format("'{}' does not compile ({} ended with {})", source.string(),
-                                                 tool.path.filename().string(), outcome.code));
+    const std::vector<std::string> flags = last_flags(options, layout),
+                                   for_device = clang_side(tool, arch, options, layout, true),
+                                   for_host = clang_side(tool, arch, options, layout, false);
+    headers.device = precompile(for_device, flags, environment, options.flags.empty(), cache);
+    headers.host = precompile(for_host, flags, environment, options.flags.empty(), cache);
+    code = compiled();
+    if (code != 0) {
+      const bool device_read = still_read(for_device, flags, headers.device),
+                 host_read = still_read(for_host, flags, headers.host);
+      if (!device_read || !host_read) {
+        headers = {};
+        code = compiled();
+      }
     }
+  } else {
+    code = compiled();
   }
+  if (code != 0)
+    throw Error(Exit::not_started, fmt::format("'{}' does not compile ({} ended with {})", source.string(),
+                                               tool.path.filename().string(), code));
   std::vector<fs::path> files = headers.device.files;
   files.insert(files.end(), headers.host.files.begin(), headers.host.files.end());
   for (const char* name : {"deps", "deps-device", "deps-host"}) {

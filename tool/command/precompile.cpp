@@ -52,4 +52,14 @@ Precompiled precompile(std::vector<std::string> words, const std::vector<std::st
   return {cache.keep(key, out, files, started, kPrecompiled), files};
 }
 
+bool still_read(std::vector<std::string> words, const std::vector<std::string>& flags, const Precompiled& header) {
+  if (header.file.empty()) return true;
+  words.insert(words.end(), flags.begin(), flags.end());
+  words.insert(words.end(), {"-Xclang", "-include-pch", "-Xclang", header.file.string(), "-fsyntax-only", kNoSource});
+  if (toolchain::run(words).code == 0) return true;
+  std::error_code ignored;
+  fs::remove(header.file, ignored);
+  return false;
+}
+
 }  // namespace coalesce::tool

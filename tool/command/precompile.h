@@ -22,4 +22,8 @@ struct Precompiled {
 Precompiled precompile(std::vector<std::string> words, const std::vector<std::string>& flags,
                        const std::string& request, bool worthwhile, Cache& cache);
 
+// Whether clang still reads it; removes it where not, as a disk that was full or lost power may have cut it short. For
+// a compiler that has failed: the message is clang's, and the source need not be to blame.
+bool still_read(std::vector<std::string> words, const std::vector<std::string>& flags, const Precompiled& header);
+
 }  // namespace coalesce::tool
