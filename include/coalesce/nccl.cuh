@@ -10,11 +10,11 @@
 //   allreduce      elements, however they are spread over the ranks
 //
 // The accumulators travel in their stored form (docs/exact.md) by ncclAllGather, and each rank adds them on its device.
-// All is asynchronous on the stream; once `gathered` has room (reserve()), calls can be captured into a graph. All
-// ranks pass accumulators of one type, as NCCL demands of its own calls. A process with several devices sets
-// CUDA_MODULE_LOADING=EAGER: else the first launch of a kernel may wait for another device's collective, which waits
-// for this. Better is a process a device: with four H100s in one process summaries did not end, for a reason not known;
-// two did.
+// All is asynchronous on the stream; once `gathered` has room (reserve()), calls can be captured into a graph. Destroy
+// such graphs before the communicator: ncclCommDestroy waits until they are gone. All ranks pass accumulators of one
+// type, as NCCL demands of its own calls. One thread that drives several devices calls gather() for each of them
+// between ncclGroupStart and ncclGroupEnd, then add_gathered() for each: within a group NCCL starts nothing, so that
+// allreduce() there would add what is not gathered yet.
 #pragma once
 
 #include <nccl.h>
@@ -45,6 +45,7 @@ class gathering {
     return {};
   }
   void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
 
  private:
   void* data_ = nullptr;
@@ -92,8 +93,8 @@ status start_fold(Total* into, const void* all, int ranks, cudaStream_t stream) 
   return cudaGetLastError();
 }
 
-// Loads the fold's kernel on the device in use, once. A first launch loads it, too, but may wait meanwhile for what
-// other devices of the process run: a collective that waits for this rank.
+// Loads the fold's kernel on the device in use, once. A first launch loads it, too, but may then wait for what the
+// device runs: the gathering, which waits for the other ranks.
 template <class Total>
 status load_fold() {
   static std::atomic<std::uint64_t> loaded{0};  // devices
@@ -115,21 +116,34 @@ std::size_t gathered_bytes(const Accumulator&, int ranks) {
   return sizeof(typename Accumulator::total) * static_cast<std::size_t>(ranks);
 }
 
-// Merges the accumulators of all ranks (coalesce::exact_accumulator or coalesce::summary); each rank's becomes the
-// whole. Collective.
+// The first half of allreduce(): `gathered` gets the accumulators of all ranks. Collective.
 template <class Accumulator>
-status allreduce(Accumulator& mine, gathering& gathered, ncclComm_t comm, cudaStream_t stream = nullptr) {
+status gather(const Accumulator& mine, gathering& gathered, ncclComm_t comm, cudaStream_t stream = nullptr) {
   using total = typename Accumulator::total;
   if (const status s = mine.error(); !s) return s;
   int ranks = 0;
   if (const status s = detail::status_of(ncclCommCount(comm, &ranks)); !s) return s;
   if (const status s = gathered.reserve(gathered_bytes(mine, ranks)); !s) return s;
   if (const status s = detail::load_fold<total>(); !s) return s;
-  if (const status s =
-          detail::status_of(ncclAllGather(mine.data(), gathered.data(), sizeof(total), ncclUint8, comm, stream));
-      !s)
-    return s;
+  return detail::status_of(ncclAllGather(mine.data(), gathered.data(), sizeof(total), ncclUint8, comm, stream));
+}
+// The second half: `mine` becomes the sum of what gather() got, on its stream. The device in use is this rank's.
+template <class Accumulator>
+status add_gathered(Accumulator& mine, const gathering& gathered, ncclComm_t comm, cudaStream_t stream = nullptr) {
+  if (const status s = mine.error(); !s) return s;
+  int ranks = 0;
+  if (const status s = detail::status_of(ncclCommCount(comm, &ranks)); !s) return s;
+  if (gathered.bytes() < gathered_bytes(mine, ranks))
+    return {cudaErrorInvalidValue, "nothing was gathered: gather() first"};
   return detail::start_fold(mine.data(), gathered.data(), ranks, stream);
+}
+
+// Merges the accumulators of all ranks (coalesce::exact_accumulator or coalesce::summary); each rank's becomes the
+// whole. Collective.
+template <class Accumulator>
+status allreduce(Accumulator& mine, gathering& gathered, ncclComm_t comm, cudaStream_t stream = nullptr) {
+  if (const status s = gather(mine, gathered, comm, stream); !s) return s;
+  return add_gathered(mine, gathered, comm, stream);
 }
 
 }  // namespace coalesce::nccl

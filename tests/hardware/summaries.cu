@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -49,6 +50,12 @@ coalesce::statistics<T> wanted(const std::vector<T>& x) {
   all.mean = quotient<real>(sum, n);
   all.variance = quotient<real>(n * squares - sum * sum, n * n);
   return all;
+}
+
+template <class T>
+bool is_right(const coalesce::statistics<T>& got, const coalesce::statistics<T>& right) {
+  return got.count == right.count && got.min == right.min && got.max == right.max && got.mean == right.mean &&
+         got.variance == right.variance && got.argmin == right.argmin && got.argmax == right.argmax;
 }
 
 struct timing {
@@ -89,15 +96,14 @@ timing measure(const std::vector<T>& x, const std::vector<std::int64_t>& borders
         OK(coalesce::nccl::allreduce(all, gathered, comms[rank], stream));
         OK(all.read(out, stream));
       };
-      const auto is_right = [&] {
+      const auto fetched_is_right = [&] {
         CHECK(cudaStreamSynchronize(stream));
         CHECK(cudaMemcpy(&got, out, sizeof(got), cudaMemcpyDeviceToHost));
         CHECK(cudaMemset(out, 0, sizeof(got)));
-        return got.count == right.count && got.min == right.min && got.max == right.max && got.mean == right.mean &&
-               got.variance == right.variance && got.argmin == right.argmin && got.argmax == right.argmax;
+        return is_right(got, right);
       };
       call();
-      good[rank] = is_right();
+      good[rank] = fetched_is_right();
       cudaGraph_t graph;
       cudaGraphExec_t ready;
       CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
@@ -124,7 +130,12 @@ timing measure(const std::vector<T>& x, const std::vector<std::int64_t>& borders
       };
       times[rank].calls = rounds(call);
       times[rank].graph = rounds([&] { CHECK(cudaGraphLaunch(ready, stream)); });
-      good[rank] = good[rank] && is_right();
+      good[rank] = good[rank] && fetched_is_right();
+      CHECK(cudaGraphExecDestroy(ready));  // ncclCommDestroy waits for graphs
+      CHECK(cudaGraphDestroy(graph));
+      CHECK(cudaFree(in));
+      CHECK(cudaFree(out));
+      CHECK(cudaStreamDestroy(stream));
     });
   for (std::thread& one : threads) one.join();
   timing slowest{0, 0};
@@ -134,6 +145,47 @@ timing measure(const std::vector<T>& x, const std::vector<std::int64_t>& borders
     slowest.graph = std::max(slowest.graph, times[rank].graph);
   }
   return slowest;
+}
+
+// The same by one thread for all devices.
+template <class T>
+bool in_one_thread(const std::vector<T>& x, const std::vector<std::int64_t>& borders, std::vector<ncclComm_t>& comms,
+                   const coalesce::statistics<T>& right) {
+  struct one {
+    coalesce::summary<T> all;
+    coalesce::nccl::gathering gathered;
+  };
+  const int ranks = static_cast<int>(comms.size());
+  std::vector<std::unique_ptr<one>> of(ranks);
+  std::vector<T*> in(ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    CHECK(cudaSetDevice(rank));
+    const std::int64_t first = borders[rank], count = borders[rank + 1] - first;
+    CHECK(cudaMalloc(&in[rank], count * sizeof(T)));
+    CHECK(cudaMemcpy(in[rank], x.data() + first, count * sizeof(T), cudaMemcpyHostToDevice));
+    of[rank] = std::make_unique<one>();
+    OK(of[rank]->all.add(in[rank], count, first));
+  }
+  CHECK(ncclGroupStart());
+  for (int rank = 0; rank < ranks; ++rank) {
+    CHECK(cudaSetDevice(rank));
+    OK(coalesce::nccl::gather(of[rank]->all, of[rank]->gathered, comms[rank]));
+  }
+  CHECK(ncclGroupEnd());
+  bool same = true;
+  for (int rank = 0; rank < ranks; ++rank) {
+    CHECK(cudaSetDevice(rank));
+    coalesce::statistics<T>*out, got;
+    CHECK(cudaMalloc(&out, sizeof(got)));
+    OK(coalesce::nccl::add_gathered(of[rank]->all, of[rank]->gathered, comms[rank]));
+    OK(of[rank]->all.read(out));
+    CHECK(cudaMemcpy(&got, out, sizeof(got), cudaMemcpyDeviceToHost));
+    same = same && is_right(got, right);
+    of[rank] = nullptr;
+    CHECK(cudaFree(in[rank]));
+    CHECK(cudaFree(out));
+  }
+  return same;
 }
 
 template <class T>
@@ -158,7 +210,7 @@ bool check(const char* type, int devices) {
         for (int rank = 0; rank <= ranks; ++rank)
           borders.push_back(even || rank == 0 || rank == ranks ? elements * rank / ranks
                                                                : elements * (2 * rank - 1) / (2 * ranks) + 7);
-        bool same = true;
+        bool same = in_one_thread(x, borders, comms, all);
         const timing took = measure(x, borders, comms, all, same);
         right = right && same;
         std::printf(
@@ -177,7 +229,6 @@ bool check(const char* type, int devices) {
 }  // namespace
 
 int main() {
-  setenv("CUDA_MODULE_LOADING", "EAGER", 0);  // see coalesce/nccl.cuh
   int devices = 0;
   CHECK(cudaGetDeviceCount(&devices));
   cudaDeviceProp properties;

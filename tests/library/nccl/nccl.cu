@@ -69,6 +69,26 @@ void check(const std::vector<T>& data) {
       CHECK(cudaGraphInstantiate(&ready, graph, 0) == cudaSuccess);
       CHECK(cudaGraphLaunch(ready, stream) == cudaSuccess);
       CHECK(same());
+      CHECK(cudaGraphExecDestroy(ready) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
+    }
+    // One thread for all ranks: nothing is gathered before the group's end.
+    std::vector<ncclComm> comms(ranks, comm);
+    std::vector<sum_of> sums(ranks);
+    std::vector<coalesce::nccl::gathering> gathered(ranks);
+    CHECK(coalesce::nccl::add_gathered(sums[0], gathered[0], &comms[0], stream).error() == cudaErrorInvalidValue);
+    CHECK(ncclGroupStart() == ncclSuccess);
+    for (int rank = 0; rank < ranks; ++rank) {
+      comms[rank].rank = rank;
+      CHECK(sums[rank].add(device + borders[rank], borders[rank + 1] - borders[rank], stream).ok());
+      CHECK(coalesce::nccl::gather(sums[rank], gathered[rank], &comms[rank], stream).ok());
+    }
+    CHECK(ncclGroupEnd() == ncclSuccess);
+    for (int rank = 0; rank < ranks; ++rank) {
+      T result;
+      CHECK(coalesce::nccl::add_gathered(sums[rank], gathered[rank], &comms[rank], stream).ok());
+      CHECK(sums[rank].sum(out, stream).ok() && cudaStreamSynchronize(stream) == cudaSuccess);
+      CHECK(cudaMemcpy(&result, out, sizeof result, cudaMemcpyDeviceToHost) == cudaSuccess);
+      CHECK(coalesce::exact::to_bits(result) == wanted);
     }
   }
 }
