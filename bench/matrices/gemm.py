@@ -1,4 +1,5 @@
-"""Times the product of half matrices on the machine and OpenBLAS's product, in turn: the least of several rounds."""
+"""Times the product of half matrices on the machine and OpenBLAS's product, in turn: the least processor time of several
+rounds, which other processes disturb least."""
 import ctypes
 import os
 import platform
@@ -12,7 +13,7 @@ ROUNDS, LAUNCHES = 3, 10
 
 
 def machine(engine):
-    """Seconds of the quickest launch."""
+    """Processor seconds of the quickest launch."""
     run = [command, "run", "-q", "--threads", "1", "--engine", engine, source, str(n), str(LAUNCHES)]
     return float(subprocess.run(run, stdout=subprocess.PIPE, check=True).stdout.split()[-1])
 
@@ -28,9 +29,9 @@ a, b, c = Matrix(*([0.5] * (n * n))), Matrix(*([0.25] * (n * n))), Matrix()
 def openblas():
     row_major, plain, transposed = 101, 111, 112
     one, none = ctypes.c_float(1), ctypes.c_float(0)
-    started = time.perf_counter()
+    started = time.process_time()
     blas.cblas_sgemm(row_major, plain, transposed, n, n, n, one, a, n, b, n, none, c, n)
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 least = {}

@@ -57,6 +57,8 @@ class Runtime {
   // machine.
   cudaError_t context();
   bool has_machine() const { return machine_ != nullptr; }
+  // Whether the runtime's API has been asked for anything: the driver is initialised.
+  bool is_used() const { return device_told_ || has_machine(); }
   // Like context(), for calls that work after a fault (cudaGetDeviceProperties...).
   cudaError_t device_only();
 

@@ -74,7 +74,7 @@ template <typename Body>
 CUresult with_driver(Body&& body) {
   const std::lock_guard lock(runtime().mutex);
   Driver& d = driver();
-  d.initialised |= runtime().has_machine();  // the runtime initialises the driver
+  d.initialised |= runtime().is_used();  // the runtime initialises the driver
   return d.initialised ? body(d) : CUDA_ERROR_NOT_INITIALIZED;
 }
 

@@ -6,16 +6,9 @@ namespace coalesce::machine {
 
 namespace {
 
-struct CellName {
-  std::string_view word;
-  CellType cell;
-  uint8_t bits;
-};
-constexpr CellName kCells[] = {{"f16", CellType::f16, 16},  {"bf16", CellType::bf16, 16}, {"tf32", CellType::tf32, 32},
-                               {"f32", CellType::f32, 32},  {"f64", CellType::f64, 64},   {"e4m3", CellType::e4m3, 8},
-                               {"e5m2", CellType::e5m2, 8}, {"s4", CellType::s4, 4},      {"u4", CellType::u4, 4},
-                               {"s8", CellType::s8, 8},     {"u8", CellType::u8, 8},      {"s32", CellType::s32, 32},
-                               {"b1", CellType::b1, 1}};
+// In the order of CellType.
+constexpr std::string_view kCells[] = {"",     "f16", "bf16", "tf32", "f32", "f64", "e4m3",
+                                       "e5m2", "s4",  "u4",   "s8",   "u8",  "s32", "b1"};
 
 uint32_t columns_of(CellType cell) { return 4 * run_of(cell); }
 
@@ -32,15 +25,9 @@ std::vector<Tile> by_blocks(uint32_t rows, uint32_t columns, uint32_t each) {
 
 }  // namespace
 
-uint32_t bits_of(CellType cell) {
-  for (const CellName& c : kCells)
-    if (c.cell == cell) return c.bits;
-  return 32;
-}
-
 CellType cell_from(std::string_view word) {
-  for (const CellName& c : kCells)
-    if (c.word == word) return c.cell;
+  for (std::size_t i = 1; i < std::size(kCells); ++i)
+    if (kCells[i] == word) return static_cast<CellType>(i);
   return CellType::none;
 }
 

@@ -12,7 +12,11 @@ namespace coalesce::machine {
 
 enum class CellType : uint8_t { none, f16, bf16, tf32, f32, f64, e4m3, e5m2, s4, u4, s8, u8, s32, b1 };
 
-uint32_t bits_of(CellType cell);  // in memory and in registers
+// In memory and in registers; of a type that is none: a register's.
+constexpr uint32_t bits_of(CellType cell) {
+  constexpr uint8_t bits[] = {32, 16, 16, 32, 32, 64, 8, 8, 4, 4, 8, 8, 32, 1};
+  return bits[static_cast<uint8_t>(cell)];
+}
 CellType cell_from(std::string_view word);
 bool is_float(CellType cell);
 
@@ -49,7 +53,10 @@ struct Tile {
   uint16_t row = 0, column = 0;  // of its first element
 };
 // Elements that a lane holds of a tile: in one register of 4 bytes (of 8: f64) for the factors, two for sums.
-inline uint32_t run_of(CellType factor) { return factor == CellType::f64 ? 1 : 32 / bits_of(factor); }
+constexpr uint32_t run_of(CellType factor) {
+  constexpr uint8_t run[] = {1, 2, 2, 1, 1, 1, 4, 4, 8, 8, 4, 4, 1, 32};
+  return run[static_cast<uint8_t>(factor)];
+}
 // Registers a lane has for a tile of sums: two, or one of two halves.
 inline uint32_t registers_of_sums(CellType sum) { return sum == CellType::f16 ? 1 : 2; }
 

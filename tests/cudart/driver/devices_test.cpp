@@ -1,13 +1,29 @@
 // Devices, contexts and entry points: each function of the driver does what it says.
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
 #include "tests/cudart/driver/driver_functions.h"
 
 namespace coalesce::cudart {
+
+extern "C" cudaError_t cudaGetDeviceCount(int*);
+
 namespace {
 
 #define OK(call) ASSERT_EQ(call, CUDA_SUCCESS)
+
+// In a process of its own: here, others have initialised it.
+int errors_before_and_after_the_runtime() {
+  int device = -1, devices = 0;
+  if (cuDeviceGet(&device, 0) != CUDA_ERROR_NOT_INITIALIZED) return 1;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices != 1) return 2;
+  return cuDeviceGet(&device, 0) == CUDA_SUCCESS && device == 0 ? 0 : 3;
+}
+TEST(DriverAlone, TheRuntimesFirstCallInitialisesIt) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(std::exit(errors_before_and_after_the_runtime()), ::testing::ExitedWithCode(0), "");
+}
 
 TEST_F(Driver, DevicesSayWhatTheyAre) {
   EXPECT_EQ(cuInit(1), CUDA_ERROR_INVALID_VALUE) << "it has no flags";

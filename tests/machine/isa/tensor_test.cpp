@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -243,6 +244,24 @@ TEST(TensorRegisters, FollowTheRule) {
           ASSERT_EQ(r.sum(got.data(), m, n), expected) << m << ", " << n << ", " << round;
         }
     }
+}
+
+// Numbers read of the same words are not kept where they mean something else.
+TEST(TensorRegisters, AreReadAnewForAnotherForm) {
+  const auto sum_of = [](CellType cell, bool negative, uint32_t changed) {
+    Registers r(form_of(cell, CellType::f32, 8, 16, 16, negative));
+    std::fill(r.words.begin(), r.words.begin() + static_cast<std::ptrdiff_t>(32 * (r.lefts + r.rights)), 0x40004000u);
+    r.words[0] ^= changed;
+    std::vector<uint32_t> got;
+    EXPECT_TRUE(r.multiply(got));
+    EXPECT_TRUE(r.multiply(got)) << "again";
+    return std::bit_cast<float>(got[0]);
+  };
+  EXPECT_EQ(sum_of(CellType::f16, false, 0), 64);  // 16 times 2 * 2, and bf16 has a 2 with the same bits
+  EXPECT_EQ(sum_of(CellType::f16, true, 0), -64);
+  EXPECT_EQ(sum_of(CellType::bf16, true, 0), -64);
+  EXPECT_EQ(sum_of(CellType::bf16, false, 0x40), 66);    // 0x4040 is 3
+  EXPECT_EQ(sum_of(CellType::f16, false, 0x40), 64.25);  // 0x4040 is 2.125
 }
 
 TEST(TensorRegisters, LeaveExtremesToOthers) {
