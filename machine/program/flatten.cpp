@@ -10,9 +10,11 @@ namespace {
 
 constexpr uint32_t kMaxInstructions = 4'000'000;  // after inlining; a call tree past this is a mistake or an attack
 
-// Opcodes that change nothing the machine models: prefetches, hints. They are counted as instructions.
-constexpr std::string_view kNothing[] = {"prefetch", "prefetchu", "nanosleep",  "discard",       "applypriority",
-                                         "brkpt",    "pmevent",   "setmaxnreg", "griddepcontrol"};
+// Opcodes that change nothing the machine models, and how many operands they have: prefetches, hints. They are counted
+// as instructions.
+constexpr std::pair<std::string_view, uint8_t> kNothing[] = {
+    {"prefetch", 1}, {"prefetchu", 1}, {"nanosleep", 1},  {"discard", 2},       {"applypriority", 2},
+    {"brkpt", 0},    {"pmevent", 1},   {"setmaxnreg", 1}, {"griddepcontrol", 0}};
 
 }  // namespace
 
@@ -32,50 +34,56 @@ bool Mnemonic::has(std::string_view suffix) const {
   return false;
 }
 
-// One row per opcode that is not pure: which member translates it. Never destroyed, as a destructor may launch a
-// kernel.
-const std::map<std::string_view, void (Flattener::*)()>& opcode_table() {
+constexpr uint8_t kAny = 255;
+
+// Which member translates an opcode that is not pure. `operands`: how many it has in all its forms; kAny: the member
+// says.
+struct OpcodeRow {
+  void (Flattener::*member)();
+  uint8_t operands = kAny;
+};
+
+// Never destroyed, as a destructor may launch a kernel.
+const std::map<std::string_view, OpcodeRow>& opcode_table() {
   static const auto* table = [] {
-    auto* made = new std::map<std::string_view, void (Flattener::*)()>{{"mov", &Flattener::move},
-                                                                       {"atom", nullptr},
-                                                                       {"red", nullptr},
-                                                                       {"ld", nullptr},
-                                                                       {"ldu", nullptr},
-                                                                       {"st", nullptr},  // below: with arguments
-                                                                       {"shfl", &Flattener::shuffle},
-                                                                       {"vote", &Flattener::vote},
-                                                                       {"activemask", &Flattener::vote},
-                                                                       {"match", &Flattener::match},
-                                                                       {"redux", &Flattener::reduce_lanes},
-                                                                       {"elect", &Flattener::elect},
-                                                                       {"mapa", &Flattener::map_address},
-                                                                       {"tensormap", &Flattener::tensor_map},
-                                                                       {"getctarank", &Flattener::cluster_rank_of},
-                                                                       {"bar", &Flattener::barrier},
-                                                                       {"barrier", &Flattener::barrier},
-                                                                       {"bra", &Flattener::branch},
-                                                                       {"brx", &Flattener::branch_table},
-                                                                       {"trap", &Flattener::trap},
-                                                                       {"alloca", &Flattener::allocate_stack},
-                                                                       {"stacksave", &Flattener::save_stack},
-                                                                       {"stackrestore", &Flattener::restore_stack},
-                                                                       {"call", &Flattener::call},
-                                                                       {"cp", &Flattener::async_copy},
-                                                                       {"cvta", &Flattener::address_conversion},
-                                                                       {"tex", &Flattener::texture},
-                                                                       {"tld4", &Flattener::texture},
-                                                                       {"suld", &Flattener::surface},
-                                                                       {"sust", &Flattener::surface},
-                                                                       {"isspacep", &Flattener::is_space},
-                                                                       {"mbarrier", &Flattener::mbarrier},
-                                                                       {"mma", &Flattener::warp_matrix},
-                                                                       {"wmma", &Flattener::warp_matrix},
-                                                                       {"wgmma", &Flattener::group_matrix},
-                                                                       {"ldmatrix", &Flattener::move_matrix},
-                                                                       {"stmatrix", &Flattener::move_matrix},
-                                                                       {"movmatrix", &Flattener::move_matrix}};
-    for (std::string_view name : {"membar", "fence"}) made->emplace(name, &Flattener::fence);
-    for (std::string_view name : kNothing) made->emplace(name, &Flattener::nothing);
+    auto* made = new std::map<std::string_view, OpcodeRow>{{"mov", {&Flattener::move}},
+                                                           {"ret", {&Flattener::leave_function, 0}},
+                                                           {"exit", {&Flattener::leave_kernel, 0}},
+                                                           {"shfl", {&Flattener::shuffle}},
+                                                           {"vote", {&Flattener::vote}},
+                                                           {"activemask", {&Flattener::vote, 1}},
+                                                           {"match", {&Flattener::match}},
+                                                           {"redux", {&Flattener::reduce_lanes}},
+                                                           {"elect", {&Flattener::elect}},
+                                                           {"mapa", {&Flattener::map_address}},
+                                                           {"tensormap", {&Flattener::tensor_map}},
+                                                           {"getctarank", {&Flattener::cluster_rank_of}},
+                                                           {"bar", {&Flattener::barrier}},
+                                                           {"barrier", {&Flattener::barrier}},
+                                                           {"bra", {&Flattener::branch}},
+                                                           {"brx", {&Flattener::branch_table}},
+                                                           {"trap", {&Flattener::trap, 0}},
+                                                           {"alloca", {&Flattener::allocate_stack}},
+                                                           {"stacksave", {&Flattener::save_stack}},
+                                                           {"stackrestore", {&Flattener::restore_stack}},
+                                                           {"call", {&Flattener::call}},
+                                                           {"cp", {&Flattener::async_copy}},
+                                                           {"cvta", {&Flattener::address_conversion}},
+                                                           {"tex", {&Flattener::texture}},
+                                                           {"tld4", {&Flattener::texture}},
+                                                           {"suld", {&Flattener::surface}},
+                                                           {"sust", {&Flattener::surface}},
+                                                           {"isspacep", {&Flattener::is_space}},
+                                                           {"mbarrier", {&Flattener::mbarrier}},
+                                                           {"mma", {&Flattener::warp_matrix}},
+                                                           {"wmma", {&Flattener::warp_matrix}},
+                                                           {"wgmma", {&Flattener::group_matrix}},
+                                                           {"ldmatrix", {&Flattener::move_matrix}},
+                                                           {"stmatrix", {&Flattener::move_matrix}},
+                                                           {"movmatrix", {&Flattener::move_matrix}},
+                                                           {"membar", {&Flattener::fence, 0}},
+                                                           {"fence", {&Flattener::fence}}};
+    for (const auto& [name, operands] : kNothing) made->emplace(name, OpcodeRow{&Flattener::nothing, operands});
     return made;
   }();
   return *table;
@@ -160,6 +168,8 @@ void Flattener::unknown(const std::string& why) {
           : "this machine does not know the instruction '" + in_->mnemonic + "'";
 }
 
+void Flattener::wrong_number() { unknown("wrong number of operands for '" + in_->mnemonic + "'"); }
+
 void Flattener::pure() {
   const auto& ops = in_->operands;
   const bool pair = !ops.empty() && ops[0].kind == ptx::Operand::Kind::reg && ops[0].reg2 >= 0;
@@ -169,10 +179,9 @@ void Flattener::pure() {
   if ((!row || row->sources + 1u < ops.size() || parts) && composed()) return;
   if (parts) return unknown();
   if (!row) return unknown();
+  const bool carry_in = m_->opcode == "addc" || m_->opcode == "subc" || m_->opcode == "madc";
+  if (ops.size() + carry_in != row->sources + 1u) return wrong_number();
   const std::size_t given = ops.size() - 1;
-  const bool carry_in = row->sources == given + 1;
-  if (ops.empty() || (row->sources != given && !carry_in))
-    return unknown("wrong number of operands for '" + in_->mnemonic + "'");
   std::string_view type, before;  // the last two suffixes, as the row has them
   for (std::string_view rest = row->mnemonic; rest.find('.') != rest.npos;) {
     rest.remove_prefix(rest.find('.') + 1);
@@ -200,7 +209,7 @@ void Flattener::pure() {
 }
 
 void Flattener::move() {
-  if (in_->operands.size() != 2) return unknown("wrong number of operands for 'mov'");
+  if (in_->operands.size() != 2) return wrong_number();
   const ptx::Operand &to = in_->operands[0], &from = in_->operands[1];
   const std::string_view type_name = m_->suffixes.empty() ? "b32" : m_->suffixes.back();
   const ptx::Type type = ptx::type_from(type_name);
@@ -252,14 +261,16 @@ void Flattener::nothing() { emit(Kind::nothing); }
 // X.commit_group; X.wait_group N. The groups are of what is done when it is issued; `check` looks at them.
 void Flattener::groups(Nothing commit, Nothing wait) {
   const auto& ops = in_->operands;
+  if (ops.size() != m_->has("wait_group")) return wrong_number();
   Instruction& i = emit(Kind::nothing);
   i.mode = static_cast<uint8_t>(m_->has("commit_group") ? commit : wait);
-  if (m_->has("wait_group") && !ops.empty() && ops[0].kind == ptx::Operand::Kind::integer)
-    i.sources = {Value::imm(ops[0].bits)};
+  if (!ops.empty() && ops[0].kind == ptx::Operand::Kind::integer) i.sources = {Value::imm(ops[0].bits)};
 }
 
 // Execution is sequentially consistent within a block, so fences do nothing; `check` looks at them.
 void Flattener::fence() {
+  const bool names_map = m_->has("acquire") && m_->suffixes.size() > 1 && m_->suffixes[1].starts_with("tensormap::");
+  if (in_->operands.size() != (names_map ? 2u : 0u)) return wrong_number();
   Nothing what = Nothing::nothing;  // of a proxy: between ways to memory that are one here
   if (m_->has("cta")) what = Nothing::block_fence;
   if (m_->has("gl") || m_->has("gpu") || m_->has("sys") || m_->has("cluster")) what = Nothing::device_fence;
@@ -278,11 +289,10 @@ void Flattener::instruction(const ptx::Instruction& in) {
   if (op == "st") return load_store(true);
   if (op == "atom") return atomic(true);
   if (op == "red") return atomic(false);
-  if (op == "ret") return leave(false);
-  if (op == "exit") return leave(true);
   const auto row = opcode_table().find(op);
-  if (row != opcode_table().end() && row->second) return (this->*row->second)();
-  pure();
+  if (row == opcode_table().end()) return pure();
+  if (row->second.operands != kAny && in.operands.size() != row->second.operands) return wrong_number();
+  (this->*row->second.member)();
 }
 
 }  // namespace coalesce::machine

@@ -17,6 +17,7 @@ namespace coalesce::machine {
 struct VideoForm;
 
 class Flattener;
+struct OpcodeRow;
 using Operand = ptx::Operand::Kind;
 
 // "ld.global.v4.f32" -> opcode "ld", suffixes {"global", "v4", "f32"}.
@@ -67,7 +68,6 @@ class Flattener {
   void run();
 
  private:
-  friend struct OpcodeRow;
   // --- registers, values, instructions
   uint32_t new_register(Element element);
   uint32_t builtin(Builtin which, Element element = Element::b32);
@@ -85,6 +85,7 @@ class Flattener {
   uint32_t place_of(const ptx::Instruction& in);
   [[noreturn]] void fail(const std::string& message) const;
   void unknown(const std::string& why = {});
+  void wrong_number();
 
   // --- functions
   void function(const ptx::Function& f, Frame& frame);
@@ -106,6 +107,8 @@ class Flattener {
   void branch();
   void branch_table();
   void leave(bool whole_thread);
+  void leave_function() { leave(false); }
+  void leave_kernel() { leave(true); }
   void trap();
   void call();
   void address_conversion();
@@ -223,7 +226,7 @@ class Flattener {
     bool is_signed;
   };
   std::vector<Pending> pending_;  // results to widen into their real registers
-  friend const std::map<std::string_view, void (Flattener::*)()>& opcode_table();
+  friend const std::map<std::string_view, OpcodeRow>& opcode_table();
 };
 
 }  // namespace coalesce::machine

@@ -41,7 +41,9 @@ bool Flattener::composed() {
   if (op == "lop3") return composed_lop3();
   if ((op == "min" || op == "max") && in_->operands.size() == 4) return extreme_of_three();
   if (op.starts_with('v') && composed_video()) return true;
-  if (op == "createpolicy" && !in_->operands.empty()) {  // a hint for caches: any value will do
+  if (op == "createpolicy") {  // a hint for caches: any value will do
+    const std::size_t n = in_->operands.size();
+    if (m_->has("range") ? n != 4 : m_->has("cvt") ? n != 2 : n != 1 && n != 2) return wrong_number(), true;
     const uint32_t r = result(in_->operands[0], Element::b64, false);
     emit_final("mov.b64", {r}, {Value::imm(0)}, true);
     finish_results();
@@ -151,7 +153,7 @@ bool Flattener::composed_lop3() {
 // min and max of three: the two-operand row twice (it is associative, NaN and zeros included).
 bool Flattener::extreme_of_three() {
   const PureOp* row = find_pure(in_->mnemonic);
-  if (!row || row->sources != 2) return false;
+  if (!row || row->sources != 2 || m_->suffixes.back() != "f32" || m_->has("xorsign")) return false;
   std::vector<Value> v;
   for (std::size_t k = 1; k < 4; ++k) v.push_back(value(in_->operands[k], row->source[0]));
   const uint32_t t = new_register(row->result[0]), r = result(in_->operands[0], row->result[0], false);
@@ -185,7 +187,9 @@ void Flattener::async_copy() {
   if (m_->has("bulk")) return bulk_copy();
   if (m_->has("commit_group") || m_->has("wait_group") || m_->has("wait_all"))
     return groups(Nothing::copies_commit, m_->has("wait_group") ? Nothing::copies_wait : Nothing::copies_wait_all);
-  if (!m_->has("global") || ops.size() < 3 || ops[2].kind != Operand::integer) return unknown();
+  const std::size_t most = 4u + m_->has("L2::cache_hint");
+  if (ops.size() < most - 1 || ops.size() > most) return wrong_number();
+  if (!m_->has("global") || ops[2].kind != Operand::integer) return unknown();
   const uint32_t bytes = static_cast<uint32_t>(ops[2].bits);
   if (bytes != 4 && bytes != 8 && bytes != 16) return unknown();
   // The operand after the size: a number or 32-bit register is the source size, a predicate says whether to ignore the

@@ -184,7 +184,7 @@ void Flattener::barrier() {
   // sources: barrier id, thread count (0: all), predicate
   const std::size_t left = in_->operands.size() - at;
   const bool red = to != kNone;
-  if (left < (red ? 2u : 1u) || left > (red ? 3u : 2u)) return unknown();
+  if (left < (red || mode == BarrierMode::arrive ? 2u : 1u) || left > (red ? 3u : 2u)) return wrong_number();
   const Value id = value(in_->operands[at++], Element::b32);
   const Value threads = left == (red ? 3u : 2u) ? value(in_->operands[at++], Element::b32) : Value::imm(0);
   std::vector<Value> sources{id, threads};

@@ -162,7 +162,8 @@ void Flattener::load_store(bool is_store) {
       return unknown();
   }
   const unsigned width = ptx::size_of(type);
-  if (width == 0 || in_->operands.size() < 2) return unknown();
+  if (width == 0) return unknown();
+  if (in_->operands.size() != 2u + m_->has("L2::cache_hint")) return wrong_number();
   const ptx::Operand& where = in_->operands[is_store ? 0 : 1];
   const ptx::Operand& what = in_->operands[is_store ? 1 : 0];
   if (width * count > 32 || (count > 1) != (what.kind == Operand::vector) ||
@@ -249,7 +250,8 @@ void Flattener::atomic(bool returns) {
   }
   const std::size_t first = returns ? 1 : 0;
   const std::size_t operands = op.op == AtomicOp::cas ? 2 : 1;
-  if (!isa::is_atomic_form(operation, type) || in_->operands.size() < first + 1 + operands) return unknown();
+  if (!isa::is_atomic_form(operation, type)) return unknown();
+  if (in_->operands.size() != first + 1 + operands + m_->has("L2::cache_hint")) return wrong_number();
   if (op.space != AddressSpace::generic && op.space != AddressSpace::global && op.space != AddressSpace::shared)
     return unknown();
   const AtomicOp code = op.op;

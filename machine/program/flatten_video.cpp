@@ -106,7 +106,11 @@ bool Flattener::video_form(VideoForm* form) const {
 bool Flattener::composed_video() {
   VideoForm form;
   const auto& ops = in_->operands;
-  if (!video_form(&form) || ops.size() < 3 || ops.size() > 4) return false;
+  if (!video_form(&form)) return false;
+  // c: words have one always, scalars where d is a part of it or a second operation takes it.
+  const bool has_c = form.lanes > 1 || form.op == VideoOp::mad || form.second != VideoSecond::none ||
+                     (!ops.empty() && !part_of(ops[0]).empty());
+  if (ops.size() != (has_c ? 4u : 3u)) return wrong_number(), true;
   if (form.lanes > 1) {
     form.a = form.lanes == 2 ? 0x10 : 0x3210;
     form.b = form.lanes == 2 ? 0x32 : 0x7654;

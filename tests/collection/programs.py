@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every CUDA program in a folder on the machine and says which are right. Fetches nothing, and works on a copy.
 
-  programs.py FOLDER [--coalesce PATH] [--page FILE] [--seconds N] [--plain-seconds N] [--compiler NAME] [-X FLAG]
+  programs.py FOLDER [--coalesce PATH] [--page FILE] [--json FILE] [--seconds N] [--plain-seconds N] [--compiler NAME] [-X FLAG]
 
 What is a program, in this order:
 - what `make` builds in a folder with a Makefile, and executables that are there already, if they hold code for a GPU;
@@ -204,6 +204,7 @@ def main(words):
     parser.add_argument("folder", help="where the programs are; it is copied, not changed")
     parser.add_argument("--coalesce", default=os.path.join(ROOT, "build", "bin", "coalesce"), help="the command to run them with")
     parser.add_argument("--page", default="", help="write the table there, too, as Markdown")
+    parser.add_argument("--json", default="", help="write there which program fails, and why: for page.py")
     parser.add_argument("--engine", default="auto", help="the executor beside the plain one (auto)")
     parser.add_argument("--seconds", type=float, default=120, help="for one run (120)")
     parser.add_argument("--plain-seconds", type=float, default=600, help="for one run of the plain executor (600); 0: no comparison")
@@ -233,6 +234,9 @@ def main(words):
     if options.page:
         with open(options.page, "w") as out:
             out.write(page(rows, folder))
+    if options.json:
+        with open(options.json, "w") as out:
+            json.dump({name: "" if passes else why for name, passes, why in rows}, out, indent=1)
     print(f"{sum(1 for r in rows if r[1])} of {len(rows)} pass")
     return 0 if all(r[1] for r in rows) else 1
 

@@ -13,6 +13,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
+import page
 import programs
 
 COALESCE = ""
@@ -103,6 +104,29 @@ class Folder(unittest.TestCase):
         with tempfile.TemporaryDirectory() as place:
             self.assertEqual(programs.main([place, "--coalesce", sys.executable]), 2)
             self.assertEqual(programs.main([place, "--coalesce", os.path.join(place, "none")]), 3)
+
+    def test_the_table_of_collections(self):
+        run = {"a": "", "b": "no end within 60 s", "c": "no end within 60 s", "d": "exit code 1"}
+        row = page.row_of(run, "some", "abc", {"d": "two GPUs"}, "2026-01-02")
+        self.assertEqual(row["fails"], {"no end within 60 s": ["b", "c"], "two GPUs": ["d"]})
+        self.assertIn("| some (abc) | 2026-01-02 | 4 | 1 | 2: no end within 60 s; 1: two GPUs |", page.table([row]))
+        self.assertIn("| other | 2026-01-02 | 9 | 5 | 4: no program |",
+                      page.table([{"collection": "other", "date": "2026-01-02", "tried": 9, "fails": {"no program": 4}}]))
+        self.assertRaises(SystemExit, page.row_of, run, "some", "abc", {"a": "it passes"}, "2026-01-02")
+
+    def test_the_run_is_a_file_too(self):
+        with tempfile.TemporaryDirectory() as place:
+            script, out = os.path.join(place, "coalesce"), os.path.join(place, "run.json")
+            with open(script, "w") as file:
+                file.write(SCRIPT)
+            os.chmod(script, stat.S_IRWXU)
+            os.mkdir(os.path.join(place, "folder"))
+            for name, code in (("right", 0), ("wrong", 3)):
+                with open(os.path.join(place, "folder", name + ".cu"), "w") as file:
+                    file.write(f"int main() {{}} /* */\ntold['code'] = {code}\n")
+            programs.main([os.path.join(place, "folder"), "--coalesce", script, "--json", out])
+            with open(out) as file:
+                self.assertEqual(json.load(file), {"right.cu": "", "wrong.cu": "exit code 3"})
 
     def test_sample(self):
         if not COALESCE:

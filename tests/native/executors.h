@@ -39,6 +39,7 @@ class Executors {
     // Most from their first block on, some from a later one.
     native_->late = faulted ? 0 : static_cast<uint32_t>(k.ptx.size() % std::min(3u, blocks));
     faults_ += faulted;
+    illegal_ += expected.report.fault == Fault::illegal_instruction;
     // `out`: eight planes of a word each thread, then 32, 16 and 8 bytes each.
     const uint64_t a_block = k.block[0] * k.block[1] * k.block[2];
     const auto writer = [&](std::size_t buffer, std::size_t byte) -> uint64_t {
@@ -77,6 +78,7 @@ class Executors {
     return alone.empty() ? "" : wrong + "; with one warp: " + alone;
   }
   uint64_t faults() const { return faults_; }
+  uint64_t illegal() const { return illegal_; }    // that executed an unknown instruction: they may have no native form
   uint64_t in_order() const { return in_order_; }  // compared with one warp a block
   native::Statistics statistics() const { return engine_->statistics(); }
 
@@ -92,7 +94,7 @@ class Executors {
   const std::unique_ptr<Bench> benches_[3] = {std::make_unique<Bench>(1, kMost, native_),
                                               std::make_unique<Bench>(2, kMost, native_),
                                               std::make_unique<Bench>(8, kMost, native_)};
-  uint64_t faults_ = 0, in_order_ = 0;
+  uint64_t faults_ = 0, illegal_ = 0, in_order_ = 0;
 };
 
 inline std::string differ(Executors& executors, const GeneratedKernel& k, std::size_t which) {

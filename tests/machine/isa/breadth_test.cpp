@@ -285,7 +285,7 @@ TEST(Breadth, KnownInstructions) {
                            "mov.b32 {%h1, _}, %r1;",
                            "setp.lt.s32 _|%p1, %r1, 3;",
                            "setp.lt.s32 %p1|_, %r1, 3;",
-                           "min.s32 %r2, %r1, 5, 6;",
+                           "min.f32 %r2, %r1, %r1, %r1;",
                            "cvt.rna.tf32.f32 %r2, %r1;",
                            "cvt.rn.satfinite.e4m3x2.f32 %h1, %r1, %r1;",
                            "cvt.pack.sat.u8.s32.b32 %r2, %r1, %r1, 0;",
