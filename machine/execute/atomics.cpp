@@ -214,6 +214,15 @@ void on_shared(const Access& a, Warp& w, const uint32_t* address, uint32_t mask,
   lanes(a, a.atomic, w, host, mask);
 }
 
+// A thread's own memory at generic addresses. Whole numbers and bits only: an H100 does not add halves there as halves,
+// and leaves 128 bits as they are.
+bool works_on_local(const MemoryOp& m) { return m.width != 16 && m.number <= Number::signed_; }
+void on_local(const Access& a, Warp& w, const uint64_t* address, uint32_t mask) {
+  alignas(64) uint64_t host[kLanes];
+  local_atomic_where(a, w, address, mask, host);
+  lanes(a, a.atomic, w, host, mask);
+}
+
 void widen_table(const Access& a, const Warp& w, uint64_t* table) {
   if (a.address_is_64)
     std::memcpy(table, w.at<uint64_t>(a.address), sizeof(uint64_t) * kLanes);
@@ -245,8 +254,9 @@ void atomic_access(const Step& s, Context& context) {
     return on_shared(a, w, narrow, w.active, a.site);
   }
   const SpaceMasks masks = space_masks(table, static_cast<uint64_t>(a.offset), w.active);
-  if (masks.local | masks.param)
-    fault_no_space(a, w, table[lowest(masks.local | masks.param)], lowest(masks.local | masks.param));
+  const uint32_t nowhere = masks.param | (works_on_local(*a.op) ? 0 : masks.local);
+  if (nowhere) fault_no_space(a, w, table[lowest(nowhere)], lowest(nowhere));
+  if (masks.local) on_local(a, w, table, masks.local);
   if (masks.global) {
     request(a.site);
     on_global(a, w, table, masks.global, a.site);

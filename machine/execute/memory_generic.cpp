@@ -5,13 +5,6 @@ namespace coalesce::machine {
 
 namespace {
 
-// Where the lanes' addresses lie in their window, without the instruction's own offset: a register may lie outside of
-// the window that it and the offset together are in.
-void into_window(const Access& a, const uint64_t* address, uint64_t* offsets) {
-  const auto own = static_cast<uint64_t>(a.offset);
-  for (uint32_t l = 0; l < kLanes; ++l) offsets[l] = ((address[l] + own) & (kWindowSize - 1)) - own;
-}
-
 template <bool IsLoad>
 void by_space(const Step& s, Context& context) {
   const Access& a = *static_cast<const Access*>(s.extra);

@@ -7,9 +7,9 @@
 
 namespace coalesce::machine {
 
-void local_lanes(const Access& a, Warp& w, const uint64_t* address, uint32_t mask, uint32_t site) {
-  alignas(64) uint64_t host[kLanes];
-  alignas(64) uint32_t at[kLanes];
+// Fills at[lane], in local memory, and host[lane] for the lanes of `mask`.
+static void local_where(const Access& a, Warp& w, const uint64_t* address, uint32_t mask, uint32_t* at,
+                        uint64_t* host) {
   for (uint32_t l = 0; l < kLanes; ++l) {
     const uint64_t offset = address[l] + static_cast<uint64_t>(a.offset);
     if (mask >> l & 1) {
@@ -21,8 +21,21 @@ void local_lanes(const Access& a, Warp& w, const uint64_t* address, uint32_t mas
     at[l] = static_cast<uint32_t>(offset);
     host[l] = reinterpret_cast<uint64_t>(w.local) + uint64_t{l} * w.local_bytes + offset;
   }
+}
+
+void local_lanes(const Access& a, Warp& w, const uint64_t* address, uint32_t mask, uint32_t site) {
+  alignas(64) uint64_t host[kLanes];
+  alignas(64) uint32_t at[kLanes];
+  local_where(a, w, address, mask, at, host);
   if (site != kNone) w.worker->tally.sites[site].sectors += local_sectors(at, mask, a.bytes);
   a.move_table(a, w, host, mask);
+}
+
+void local_atomic_where(const Access& a, Warp& w, const uint64_t* address, uint32_t mask, uint64_t* host) {
+  alignas(64) uint64_t offsets[kLanes];
+  alignas(64) uint32_t at[kLanes];
+  into_window(a, address, offsets);
+  local_where(a, w, offsets, mask, at, host);
 }
 
 void local_access(const Step& s, Context& context) {

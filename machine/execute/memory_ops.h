@@ -43,6 +43,13 @@ inline const uint64_t* address_table(const Access& a, Warp& w, uint64_t* table) 
   return table;
 }
 
+// Where the lanes' generic addresses lie in their window, without the instruction's own offset: a register may lie
+// outside of the window that it and the offset together are in.
+inline void into_window(const Access& a, const uint64_t* address, uint64_t* offsets) {
+  const auto own = static_cast<uint64_t>(a.offset);
+  for (uint32_t l = 0; l < kLanes; ++l) offsets[l] = ((address[l] + own) & (kWindowSize - 1)) - own;
+}
+
 // ---- Atomics -----------------------------------------------------------------------------------------------------
 
 // Checks, counts and marks the atomic's accesses; fills host[lane] for the lanes of `mask`.
@@ -50,6 +57,7 @@ void global_atomic_where(const Access& a, Warp& w, const uint64_t* address, uint
                          uint64_t* host);
 void shared_atomic_where(const Access& a, Warp& w, const uint32_t* address, uint32_t mask, uint32_t site,
                          uint64_t* host);
+void local_atomic_where(const Access& a, Warp& w, const uint64_t* address, uint32_t mask, uint64_t* host);  // uncounted
 [[noreturn]] void fault_no_space(const Access& a, Warp& w, uint64_t address, uint32_t lane);
 
 Handler atomic_handler(const MemoryOp& op);

@@ -223,11 +223,11 @@ void run_atomic(Warp& w, Frame& f, const Op& op, uint32_t on) {
   const MemoryForm& m = op.memory;
   Accessed a;
   by_space(w, m.place, on, a, [&](Space space, uint32_t lanes) {
-    if (space == Space::local || space == Space::param)
+    if (space == Space::param || (space == Space::local && (m.width == 16 || m.number > Number::is_signed)))
       fault(Fault::illegal_address, Access::atomic, m.bytes(), a.address[first_lane(lanes)], first_lane(lanes),
             " is in a space without atomics");
     find_all(w, space, Access::atomic, m.bytes(), lanes, a);
-    count(w, op, space, Access::atomic, m, a, lanes);
+    if (space != Space::local) count(w, op, space, Access::atomic, m, a, lanes);
     tell(w, op, space, m.bytes(), a, lanes);
     for (uint32_t l = 0; l < kLanes; ++l)
       if (lanes >> l & 1) update(w, f, op, space, a.host[l], l);
