@@ -7,6 +7,7 @@
 #include <string>
 
 #include "machine/api/machine.h"
+#include "machine/time/estimate.h"
 #include "machine/time/limits.h"
 
 namespace coalesce::machine {
