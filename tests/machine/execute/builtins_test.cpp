@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "calls.h"
+#include "machine/execute/calls.h"
 
 namespace coalesce::machine::test {
 
@@ -55,6 +56,22 @@ TEST(Printf, Formats) {
   ASSERT_EQ(r.report.fault, Fault::none) << r.message();
   EXPECT_EQ(r.output, "-7|   42|ff  |0003.142|A|word|-5000000000|%|3.141593e+00|0x1234\n");
   EXPECT_EQ(r.read()[0], 9u);  // arguments, as CUDA returns
+}
+
+// A text may begin at any byte, of shared and of local memory.
+TEST(Printf, TextsOfAllSpaces) {
+  for (const char* space : {"shared", "local"}) {
+    const std::string text = space[0] == 's' ? "text" : "own";
+    std::string body = space[0] == 's' ? ".shared .align 8 .b8 text[64];\n" : "";
+    for (const auto& [at, c] : {std::pair{41, 'o'}, {42, 'd'}, {43, 'd'}, {44, '\0'}})
+      body +=
+          "st." + std::string(space) + ".u8 [" + text + "+" + std::to_string(at) + "], " + std::to_string(c) + ";\n";
+    body += "mov.u64 %rd1, " + text + ";\ncvta." + space + ".u64 %rd1, %rd1;\nadd.u64 %rd1, %rd1, 41;\n" +
+            "st.local.u64 [own], %rd1;\n" + print("format");
+    const Ran r = run(printing(literal("format", "%s\n"), body), {zeros<uint32_t>(1)}, {{1, 1, 1}, {1, 1, 1}});
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    EXPECT_EQ(r.output, "odd\n") << space;
+  }
 }
 
 // Output comes in the order of blocks, within a block of warps, within a warp of lanes, whatever the threads.
@@ -191,6 +208,19 @@ TEST(Builtins, MallocOfTooMuchIsNull) {
       numbers(64, 50));
   ASSERT_EQ(r.report.fault, Fault::none) << r.message();
   EXPECT_THAT(r.read(), testing::Each(1u));
+}
+
+TEST(Builtins, MallocOfAllThereIs) {
+  Machine machine(*find_device("h200"), Options{});
+  DeviceHeap heap(machine.memory(), 4096);
+  heap.prepare();
+  const uint64_t whole = heap.allocate(4096);
+  ASSERT_NE(whole, 0u);
+  EXPECT_EQ(heap.allocate(1), 0u);
+  EXPECT_TRUE(heap.release(whole));
+  const uint64_t half = heap.allocate(2048), other = heap.allocate(2048);
+  EXPECT_EQ(half, whole);
+  EXPECT_EQ(other, whole + 2048);
 }
 
 TEST(Builtins, FreeTwice) {

@@ -248,6 +248,50 @@ TEST(BulkCopies, SumsOfRealNumbersAreThoseOfAnH100) {
   EXPECT_EQ(rows["f64"].size(), 100u);
 }
 
+// Two words, an element of 8 bytes or two of 4: what is there, what comes, and what every operation on every type
+// leaves.
+TEST(BulkCopies, ReduceWordsOfAllTypes) {
+  const uint64_t there = 0x8000000700000005, comes = 0x0000000980000003;
+  const auto halves = [&](const auto& of) {
+    return uint64_t{of(static_cast<uint32_t>(there >> 32), static_cast<uint32_t>(comes >> 32))} << 32 |
+           of(static_cast<uint32_t>(there), static_cast<uint32_t>(comes));
+  };
+  const auto is_less = [](uint32_t a, uint32_t b) { return static_cast<int32_t>(a) < static_cast<int32_t>(b); };
+  using W = uint32_t;
+  const std::pair<const char*, uint64_t> rows[] = {
+      {"add.u32", halves([](W a, W b) { return a + b; })},
+      {"add.s32", halves([](W a, W b) { return a + b; })},
+      {"add.u64", there + comes},
+      {"min.u32", halves([](W a, W b) { return std::min(a, b); })},
+      {"max.u32", halves([](W a, W b) { return std::max(a, b); })},
+      {"min.s32", halves([&](W a, W b) { return is_less(a, b) ? a : b; })},
+      {"max.s32", halves([&](W a, W b) { return is_less(a, b) ? b : a; })},
+      {"min.u64", comes},
+      {"max.u64", there},
+      {"min.s64", there},
+      {"max.s64", comes},
+      {"inc.u32", halves([](W a, W b) { return a >= b ? 0 : a + 1; })},
+      {"dec.u32", halves([](W a, W b) { return a == 0 || a > b ? b : a - 1; })},
+      {"and.b32", there & comes},
+      {"or.b32", there | comes},
+      {"xor.b32", there ^ comes},
+      {"and.b64", there & comes},
+      {"or.b64", there | comes},
+      {"xor.b64", there ^ comes}};
+  for (const auto& [operation, wanted] : rows) {
+    const Ran r = run(
+        body("setp.ne.u32 %p1, %r1, 0;\n@%p1 bra END;\nmov.u32 %r20, T;\nmov.u64 %rd3, " + std::to_string(comes) +
+             ";\nst.shared.u64 [%r20], %rd3;\nst.shared.u64 [%r20+8], %rd3;\nfence.proxy.async;\n"
+             "cp.reduce.async.bulk.global.shared::cta.bulk_group." +
+             operation + " [%rd1], [%r20], 16;\ncp.async.bulk.commit_group;\n" + "cp.async.bulk.wait_group 0;\nEND:\n"),
+        {buffer(std::vector<uint64_t>{there, there, 1})}, of({1, 1, 1}, {1, 1, 1}));
+    ASSERT_EQ(r.report.fault, Fault::none) << operation << r.message();
+    EXPECT_EQ(r.read<uint64_t>()[0], wanted) << operation;
+    EXPECT_EQ(r.read<uint64_t>()[1], wanted) << operation;
+    EXPECT_EQ(r.read<uint64_t>()[2], 1u) << operation;
+  }
+}
+
 TEST(BulkCopies, GoToSeveralBlocksAndToOneOther) {
   std::vector<uint32_t> in(4 * 64);
   for (uint32_t k = 0; k < in.size(); ++k) in[k] = 7 * k + 5;

@@ -206,6 +206,20 @@ TEST(DeviceLaunches, BuffersEndWithTheirLaunch) {
   EXPECT_TRUE(later.report.work.empty());
 }
 
+// More than one part of memory, in one launch after the other.
+TEST(DeviceLaunches, BuffersOfManyLaunches) {
+  constexpr uint32_t kThreads = 512;
+  Bench bench(1);
+  const auto program = bench.machine().load(with_child(device_launch("child", "1", "32", "0")), "many.ptx");
+  Shape shape;
+  shape.block = {kThreads, 1, 1};
+  for (int k = 0; k < 3; ++k) {
+    const Ran r = bench.run(*program, {zeros<uint32_t>(4)}, shape, "k");
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    EXPECT_EQ(r.report.work.size(), kThreads);
+  }
+}
+
 TEST(DeviceLaunches, AnUnknownFunctionOfTheRuntimeIsNamed) {
   std::string text = with_child("{\n.param .b32 g;\ncall.uni (g), __cudaCDP2Sing, ();\nld.param.b32 %r61, [g];\n}\n");
   text.insert(text.find(".visible .entry"), ".extern .func (.param .b32 r) __cudaCDP2Sing();\n");

@@ -150,6 +150,30 @@ TEST(Operands, OfOthersAreAsManyAsPtxasTakes) {
            "cp.async.wait_all",
            "cp.async.bulk.commit_group",
            "cp.async.bulk.wait_group 1",
+           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16, [%r2]",
+           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%r1], [%rd1], 16, [%r2], "
+           "%rd2",
+           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd1], 16, "
+           "[%r2], %h1",
+           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint [%r1], "
+           "[%rd1], 16, [%r2], %h1, %rd2",
+           "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1], [%r3], 16, [%r2]",
+           "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16",
+           "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%rd1], [%r1], 16, %rd2",
+           "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [%r1], 16",
+           "cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.u32 [%rd1], [%r1], 16, %rd2",
+           "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2}], "
+           "[%r3]",
+           "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%r1], "
+           "[%rd1, {%r2}], [%r3], %rd2",
+           "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {%r1, %r2}], [%r3]",
+           "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group.L2::cache_hint [%rd1, {%r1, %r2}], [%r3], %rd2",
+           "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [%rd1, {%r1}], [%r3]",
+           "cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%rd1, {%r1}]",
+           "cp.async.bulk.prefetch.tensor.1d.L2.global.tile.L2::cache_hint [%rd1, {%r1}], %rd2",
+           "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3]",
+           "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.u32 [%r1], {%r2, %r4}, [%r3]",
+           "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r1], %r2, [%r3]",
            "mbarrier.init.shared.b64 [buffer], 1",
            "mbarrier.inval.shared.b64 [buffer]",
            "mbarrier.arrive.shared.b64 %rd1, [buffer]",
@@ -175,6 +199,15 @@ TEST(Operands, OfOthersAreAsManyAsPtxasTakes) {
     lines.push_back(line_of(text));
   }
   expect_refused(lines);
+  // Lists of another length than the form says, and registers in place of numbers.
+  for (const char* text : {"st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.u32 [%r1], {%r2, %r4, %r5}, [%r3]",
+                           "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.u32 [%r1], %r2, [%r3]",
+                           "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], {%r2, %r4}, [%r3]",
+                           "ld.global.v2.u32 {%r1, %r2, %r3}, [%rd1]", "ld.global.u32 {%r1, %r2}, [%rd1]",
+                           "st.global.v4.u32 [%rd1], {%r1, %r2}", "cp.async.ca.shared.global [buffer], [%rd1], %r1",
+                           "cp.async.ca.shared.global [buffer], [%rd1], 2",
+                           "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {%r1}], [%r3]"})
+    EXPECT_NE(refused(text), "") << text;
 }
 
 }  // namespace

@@ -122,5 +122,14 @@ TEST(PtxParser, VectorsAndSymbols) {
   EXPECT_TRUE(o[5].elements.empty());
 }
 
+// Undeclared names without a digit at their end may be registers that a later version of PTX brings.
+TEST(PtxParser, SpecialRegistersOfAnyName) {
+  for (const char* name : {"%x", "%tid.x", "%clock64", "%pm7_64", "%envreg31"})
+    EXPECT_NO_THROW(operand_of(name)) << name;
+  for (const char* name : {"%x7", "%envregs7"}) EXPECT_ANY_THROW(operand_of(name)) << name;
+}
+
+TEST(PtxParser, AsManyRegistersAsAFunctionMayHave) { EXPECT_NO_THROW(body_of(".reg .b32 %q<999966>;")); }
+
 }  // namespace
 }  // namespace coalesce::ptx

@@ -371,6 +371,7 @@ TEST(PtxParser, RefusesWhatMakesNoSense) {
   EXPECT_THAT(body_error(".loc 1 2"), HasSubstr("expected an integer"));
   EXPECT_THAT(error_of(head + ".func f() { ret;").message, HasSubstr("'}' at the end of the function, found the end"));
   EXPECT_THAT(error_of(head + ".global .u32 x").message, HasSubstr("expected ';'"));
+  EXPECT_THAT(error_of(head + ".global .u32 x[2][];").message, HasSubstr("only the first dimension"));
   EXPECT_THAT(error_of(head + ".global x;").message, HasSubstr("expected a type"));
   EXPECT_THAT(error_of(head + ".global .u32 x[2] = {1, 2, 3};").message, HasSubstr("more initial values"));
   EXPECT_THAT(error_of(head + ".global .u32 x[2][0] = 1;").message, HasSubstr("more initial values"));
