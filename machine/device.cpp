@@ -66,6 +66,8 @@ constexpr Device capability(uint32_t major, uint32_t minor) {
       d.shared_per_multiprocessor = 228 * 1024;
       d.shared_per_block_optin = 227 * 1024;
       d.shared_reserved_per_block = 1024;
+      // Which %smid an H100's clusters have together.
+      if (d.major == 9) d.groups = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2};
   }
   return d;
 }

@@ -1,6 +1,7 @@
 // The devices the machine can stand for: a table of public specifications. The default is an H200.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -24,6 +25,8 @@ struct Device {
   uint32_t threads_per_multiprocessor = 2048;
   uint32_t blocks_per_multiprocessor = 32;
   uint32_t threads_per_block = 1024;
+  // Multiprocessors that can have blocks of a cluster, by group; none: not known. They differ from chip to chip.
+  std::array<uint8_t, 12> groups{};
 };
 
 std::span<const Device> devices();

@@ -144,18 +144,50 @@ COALESCE_API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* bloc
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_threads, dynamic_shared, 0);
 }
 
-// A cluster of one block is a block. How many larger ones fit depends on a device's clusters of multiprocessors.
+// Clusters of `blocks` blocks that fit, `each` blocks to a multiprocessor, as an H100 counts them: in every group of
+// multiprocessors that has as many as a cluster has blocks, and of blocks no more than eight each.
+static uint64_t active_clusters(const machine::Device& d, uint64_t each, uint64_t blocks) {
+  constexpr uint64_t most = 8;
+  const uint64_t fit = std::min(each, most);
+  if (blocks == 1) return fit * d.multiprocessors;
+  uint64_t clusters = 0;
+  for (const uint64_t group : d.groups)
+    if (group >= blocks) clusters += group * fit / blocks;
+  return clusters;
+}
+
 COALESCE_API cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
                                                         const cudaLaunchConfig_t* config) {
   if (clusters == nullptr || config == nullptr) return note(cudaErrorInvalidValue);
-  const dim3 c = launch_of(*config).cluster.value_or(dim3{});
-  if (uint64_t{c.x} * c.y * c.z != 1) return note(cudaErrorNotSupported);
-  int blocks = 0;
-  const dim3& b = config->blockDim;
-  const cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks, function, static_cast<int>(b.x * b.y * b.z), config->dynamicSmemBytes);
-  if (error == cudaSuccess) *clusters = blocks * static_cast<int>(runtime().device()->multiprocessors);
-  return error;
+  const Launch l = launch_of(*config);
+  if (uint64_t{l.grid.x} * l.grid.y * l.grid.z == 0) return note(cudaErrorInvalidValue);
+  return with(function, [&](Runtime& r, const Kernel& kernel) {
+    const machine::Device& d = *r.device();
+    if (const cudaError_t error = check_cluster(d, kernel, l); error != cudaSuccess) return error;
+    const dim3 c = cluster_of(kernel, l);
+    const uint64_t blocks = uint64_t{c.x} * c.y * c.z;
+    if (blocks > 1 && d.groups[0] == 0) return cudaErrorNotSupported;
+    const uint64_t each =
+        blocks_per_multiprocessor(d, *kernel.info, l.block.x * l.block.y * l.block.z, l.dynamic_shared);
+    *clusters = static_cast<int>(active_clusters(d, each, blocks));
+    return cudaSuccess;
+  });
+}
+
+// The largest cluster that a launch of these blocks may have; 0: not even one block fits.
+COALESCE_API cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void* function,
+                                                              const cudaLaunchConfig_t* config) {
+  if (size == nullptr || config == nullptr) return note(cudaErrorInvalidValue);
+  const Launch l = launch_of(*config);
+  return with(function, [&](Runtime& r, const Kernel& kernel) {
+    const machine::Device& d = *r.device();
+    if (d.groups[0] == 0) return cudaErrorNotSupported;
+    if (const cudaError_t error = check_cluster(d, kernel, l); error != cudaSuccess) return error;
+    const uint64_t each =
+        blocks_per_multiprocessor(d, *kernel.info, l.block.x * l.block.y * l.block.z, l.dynamic_shared);
+    *size = each == 0 ? 0 : static_cast<int>(kernel.any_cluster ? kLargestCluster : kPortableCluster);
+    return cudaSuccess;
+  });
 }
 
 COALESCE_API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* function, int blocks,

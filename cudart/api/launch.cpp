@@ -81,10 +81,6 @@ dim3 cluster_of(const Kernel& kernel, const Launch& l) {
   return l.cluster.value_or(dim3{});
 }
 
-namespace {
-
-constexpr uint64_t kPortableCluster = 8, kLargestCluster = 16;  // blocks
-
 cudaError_t check_cluster(const machine::Device& device, const Kernel& kernel, const Launch& l) {
   const dim3 c = cluster_of(kernel, l);
   const uint64_t blocks = uint64_t{c.x} * c.y * c.z;
@@ -97,8 +93,6 @@ cudaError_t check_cluster(const machine::Device& device, const Kernel& kernel, c
   if (l.grid.x % c.x != 0 || l.grid.y % c.y != 0 || l.grid.z % c.z != 0) return cudaErrorInvalidClusterSize;
   return cudaSuccess;
 }
-
-}  // namespace
 
 cudaError_t check_launch(const machine::Device& device, const Kernel& kernel, const Launch& l) {
   for (const dim3& d : {l.grid, l.block}) {

@@ -60,6 +60,9 @@ cudaError_t check_launch(const machine::Device& device, const Kernel& kernel, co
 
 // The launch that a configuration with attributes describes.
 Launch launch_of(const cudaLaunchConfig_t& config);
+inline constexpr uint64_t kPortableCluster = 8, kLargestCluster = 16;  // blocks
+// Whether the kernel's clusters are of a size that the device has, and the grid consists of them.
+cudaError_t check_cluster(const machine::Device& device, const Kernel& kernel, const Launch& l);
 
 // The blocks of a cluster along each axis, by the launch or the kernel.
 dim3 cluster_of(const Kernel& kernel, const Launch& l);

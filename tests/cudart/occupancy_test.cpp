@@ -5,7 +5,10 @@
 
 namespace coalesce::cudart {
 
-extern "C" cudaError_t cudaOccupancyMaxActiveClusters(int*, const void*, const cudaLaunchConfig_t*);
+extern "C" {
+cudaError_t cudaOccupancyMaxActiveClusters(int*, const void*, const cudaLaunchConfig_t*);
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int*, const void*, const cudaLaunchConfig_t*);
+}
 
 namespace {
 
@@ -56,11 +59,50 @@ TEST_F(Clusters, OneOfOneBlockIsABlock) {
   clusters = 0;
   ASSERT_EQ(cudaOccupancyMaxActiveClusters(&clusters, &store_, &config), cudaSuccess);
   EXPECT_EQ(clusters, 2 * 132);
-  config.numAttrs = 1;
-  size.value.clusterDim[0] = 2;
-  EXPECT_EQ(cudaOccupancyMaxActiveClusters(&clusters, &store_, &config), cudaErrorNotSupported);
   EXPECT_EQ(cudaOccupancyMaxActiveClusters(nullptr, &store_, &config), cudaErrorInvalidValue);
   EXPECT_EQ(cudaOccupancyMaxActiveClusters(&clusters, &store_, nullptr), cudaErrorInvalidValue);
+}
+
+// An H100 gives these figures, by the blocks of a cluster.
+TEST_F(Clusters, AsManyAsOnAnH100) {
+  struct Row {
+    unsigned threads;
+    size_t dynamic;
+    int clusters[8];
+  };
+  cudaLaunchAttribute size{cudaLaunchAttributeClusterDimension, {}, {}};
+  size.value.clusterDim[1] = size.value.clusterDim[2] = 1;
+  int clusters = 0;
+  const auto ask = [&](unsigned blocks, unsigned grid, unsigned threads, size_t dynamic) {
+    size.value.clusterDim[0] = blocks;
+    const cudaLaunchConfig_t config{{grid, 1, 1}, {threads, 1, 1}, dynamic, nullptr, &size, 1};
+    return cudaOccupancyMaxActiveClusters(&clusters, &store_, &config);
+  };
+  for (const Row& row : {Row{32, 0, {1056, 528, 327, 248, 193, 163, 139, 124}},
+                         {96, 32768, {792, 396, 248, 186, 146, 124, 101, 92}},
+                         {128, 50000, {528, 264, 163, 124, 94, 79, 69, 62}},
+                         {32, 76000, {396, 198, 124, 92, 69, 62, 47, 45}},
+                         {64, 115000, {264, 132, 79, 62, 47, 39, 32, 30}},
+                         {64, 232448, {132, 66, 39, 30, 22, 17, 15, 15}}})
+    for (unsigned blocks = 1; blocks <= 8; ++blocks) {
+      ASSERT_EQ(ask(blocks, 1024 * blocks, row.threads, row.dynamic), cudaSuccess);
+      EXPECT_EQ(clusters, row.clusters[blocks - 1]) << row.dynamic << ", " << blocks;
+    }
+  EXPECT_EQ(ask(16, 16, 32, 0), cudaErrorInvalidClusterSize);
+  EXPECT_EQ(ask(2, 3, 32, 0), cudaErrorInvalidClusterSize);
+  EXPECT_EQ(ask(2, 0, 32, 0), cudaErrorInvalidValue);
+  const cudaLaunchConfig_t plain{{16, 1, 1}, {32, 1, 1}, 0, nullptr, nullptr, 0};
+  int largest = 0;
+  EXPECT_EQ(cudaOccupancyMaxPotentialClusterSize(&largest, &store_, &plain), cudaSuccess);
+  EXPECT_EQ(largest, 8);
+  ASSERT_EQ(cudaFuncSetAttribute(&store_, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), cudaSuccess);
+  const int larger[] = {102, 88, 81, 74, 67, 65, 58, 58};
+  for (unsigned blocks = 9; blocks <= 16; ++blocks) {
+    ASSERT_EQ(ask(blocks, 1024 * blocks, 32, 0), cudaSuccess);
+    EXPECT_EQ(clusters, larger[blocks - 9]) << blocks;
+  }
+  EXPECT_EQ(cudaOccupancyMaxPotentialClusterSize(&largest, &store_, &plain), cudaSuccess);
+  EXPECT_EQ(largest, 16);
 }
 
 TEST(Devices, KeysAreCaseInsensitiveAndUnique) {
