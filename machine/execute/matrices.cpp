@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "machine/execute/ops/tensor.h"
+#include "machine/execute/ops/tensor_doubles.h"
 #include "machine/execute/ops/tensor_registers.h"
 #include "machine/execute/warp.h"
 
@@ -152,6 +153,19 @@ bool multiply_as_vectors(const LaneOp& op, Warp& w) {
   return true;
 }
 
+// The same for doubles.
+bool multiply_as_doubles(const LaneOp& op, Warp& w) {
+  const MatrixForm& f = *op.matrix;
+  if (f.left != CellType::f64 || f.n != 8 || w.active != ~0u) return false;
+  const uint32_t lefts = f.m / 8u * (f.k / 4u), rights = f.k / 4u, sums = f.m / 8u * 2;
+  std::array<const double*, 16> from;  // m16n8k16: 8, 4 and 4
+  for (uint32_t i = 0; i < lefts + rights + sums; ++i) from[i] = w.at<double>(op.sources[i]);
+  double out[4][kLanes];
+  if (!multiply_doubles(f, from.data(), from.data() + lefts, from.data() + lefts + rights, out)) return false;
+  for (uint32_t i = 0; i < sums; ++i) std::memcpy(w.at<double>(op.targets[i]), out[i], sizeof out[i]);
+  return true;
+}
+
 // mma.m8n8k4 has two registers of each factor, four of sums in halves, eight of others.
 void multiply_quads(const LaneOp& op, Warp& w) {
   const MatrixForm& f = *op.matrix;
@@ -181,7 +195,7 @@ void multiply_quads(const LaneOp& op, Warp& w) {
 
 void multiply_tiles(const LaneOp& op, Warp& w) {
   if (op.matrix->quads) return multiply_quads(op, w);
-  if (multiply_as_vectors(op, w)) return;
+  if (multiply_as_vectors(op, w) || multiply_as_doubles(op, w)) return;
   const MatrixForm& f = *op.matrix;
   const uint32_t lefts = f.sparse ? f.k / 2 : f.k;
   const std::vector<Tile> left = left_tiles(f.m, lefts, f.left), right = right_tiles(f.n, f.k, f.right);

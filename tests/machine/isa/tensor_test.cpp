@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
 #include <tuple>
 
+#include "machine/execute/ops/tensor_doubles.h"
 #include "machine/execute/ops/tensor_registers.h"
 
 namespace coalesce::machine {
@@ -280,6 +282,50 @@ TEST(TensorRegisters, LeaveExtremesToOthers) {
     EXPECT_EQ(std::count(got.begin(), got.end(), 0u), static_cast<std::ptrdiff_t>(got.size()));
     r.words[(where == 0 ? 0 : where == 1 ? r.lefts : r.lefts + r.rights) * 32 + 5] = word;
     EXPECT_FALSE(r.multiply(got)) << word;
+  }
+}
+
+// Doubles in registers as `multiply` makes them of matrices; what is not finite is left to it.
+TEST(TensorDoubles, FollowTheRule) {
+  std::mt19937_64 random(41);
+  for (const auto& [m, k] : {std::pair<uint16_t, uint16_t>{8, 4}, {16, 4}, {16, 8}, {16, 16}}) {
+    MatrixForm f = form_of(CellType::f64, CellType::f64, 8, k, k, false);
+    f.m = m;
+    const auto left = left_tiles(m, k, CellType::f64), right = right_tiles(8, k, CellType::f64), sums = sum_tiles(m, 8);
+    std::vector<std::array<double, 32>> registers(left.size() + right.size() + 2 * sums.size());
+    std::vector<uint64_t> a(m * k), b(8u * k), c(m * 8u);
+    for (auto& r : registers)
+      for (double& x : r) x = std::bit_cast<double>((random() & ~(uint64_t{7} << 60)) | uint64_t{3} << 60);
+    const auto each = [&](auto use) {  // element of a matrix, its place in a register
+      std::size_t r = 0;
+      for (const Tile& t : left) {
+        for (uint32_t l = 0; l < 32; ++l) use(a[(t.row + l / 4) * k + t.column + l % 4], registers[r][l]);
+        ++r;
+      }
+      for (const Tile& t : right) {
+        for (uint32_t l = 0; l < 32; ++l) use(b[(t.row + l / 4) * k + t.column + l % 4], registers[r][l]);
+        ++r;
+      }
+      for (const Tile& t : sums)
+        for (uint32_t e = 0; e < 2; ++e, ++r)
+          for (uint32_t l = 0; l < 32; ++l) use(c[(t.row + l / 4) * 8 + t.column + l % 4 * 2 + e], registers[r][l]);
+    };
+    each([](uint64_t& element, double x) { element = std::bit_cast<uint64_t>(x); });
+    std::vector<const double*> from;
+    for (const auto& r : registers) from.push_back(r.data());
+    double got[4][32];
+    const auto multiplied = [&] {
+      return multiply_doubles(f, from.data(), from.data() + left.size(), from.data() + left.size() + right.size(), got);
+    };
+    ASSERT_TRUE(multiplied());
+    multiply(f, a.data(), b.data(), c.data());
+    for (std::size_t t = 0; t < sums.size(); ++t)
+      for (uint32_t e = 0; e < 2; ++e)
+        for (uint32_t l = 0; l < 32; ++l)
+          ASSERT_EQ(std::bit_cast<uint64_t>(got[2 * t + e][l]),
+                    c[(sums[t].row + l / 4) * 8 + sums[t].column + l % 4 * 2 + e]);
+    registers[0][3] = std::nan("");
+    EXPECT_FALSE(multiplied());
   }
 }
 
