@@ -15,29 +15,57 @@ uint64_t bits_of(uint64_t first, uint64_t count) {
 
 }  // namespace
 
+void ByteSet::use_bytes() {
+  if (bytes_) return;
+  auto all = std::make_unique<Bytes>();
+  for (std::size_t k = 0; k < all->size(); ++k) (*all)[k] = bits(k);
+  bytes_ = std::move(all);
+}
+
+void ByteSet::add_bytes(uint64_t at, uint64_t bytes) {
+  use_bytes();
+  set(bytes_->data(), at, bytes);
+}
+
 void ByteSet::remove(const ByteSet& other) {
-  for (std::size_t k = 0; k < words_.size(); ++k) words_[k] &= ~other.words_[k];
+  if (!bytes_ && !other.bytes_) {
+    for (std::size_t k = 0; k < words_.size(); ++k) words_[k] &= ~other.words_[k];
+    return;
+  }
+  use_bytes();
+  for (std::size_t k = 0; k < bytes_->size(); ++k) (*bytes_)[k] &= ~other.bits(k);
 }
 
 void ByteSet::unite(const ByteSet& other) {
-  for (std::size_t k = 0; k < words_.size(); ++k) words_[k] |= other.words_[k];
+  if (!bytes_ && !other.bytes_) {
+    for (std::size_t k = 0; k < words_.size(); ++k) words_[k] |= other.words_[k];
+    return;
+  }
+  use_bytes();
+  for (std::size_t k = 0; k < bytes_->size(); ++k) (*bytes_)[k] |= other.bits(k);
 }
 
 bool ByteSet::empty() const {
-  return std::all_of(words_.begin(), words_.end(), [](uint64_t w) { return w == 0; });
+  const auto zero = [](uint64_t w) { return w == 0; };
+  return bytes_ ? std::ranges::all_of(*bytes_, zero) : std::ranges::all_of(words_, zero);
 }
 
 uint64_t ByteSet::meets(const ByteSet& other) const {
-  for (std::size_t k = 0; k < words_.size(); ++k)
-    if (const uint64_t both = words_[k] & other.words_[k])
-      return k * 64 + static_cast<uint64_t>(std::countr_zero(both));
+  if (!bytes_ && !other.bytes_) {
+    for (std::size_t k = 0; k < words_.size(); ++k)
+      if (const uint64_t both = words_[k] & other.words_[k])
+        return (k * 64 + static_cast<uint64_t>(std::countr_zero(both))) * kWord;
+    return kPage;
+  }
+  for (std::size_t k = 0; k < kPage / 64; ++k)
+    if (const uint64_t both = bits(k) & other.bits(k)) return k * 64 + static_cast<uint64_t>(std::countr_zero(both));
   return kPage;
 }
 
 uint64_t ByteSet::first_missing(uint64_t from, uint64_t to) const {
   while (from < to) {
     const uint64_t first = from % 64, count = std::min(64 - first, to - from);
-    if (const uint64_t missing = ~words_[from / 64] & bits_of(first, count))
+    if (const uint64_t missing = ~bits(from / 64) & bits_of(first, count))
       return from / 64 * 64 + static_cast<uint64_t>(std::countr_zero(missing));
     from += count;
   }

@@ -17,21 +17,20 @@ namespace coalesce::machine {
 
 struct Decoded;
 
-// Which bytes of a page.
+// Which bytes of a page: a bit for each word of 4, as long as only whole words are added, else for each byte.
 class ByteSet {
  public:
   static constexpr uint64_t kPage = 4096;
   void add(uint64_t at, uint64_t bytes) {  // within the page
-    for (const uint64_t end = at + bytes; at < end;) {
-      const uint64_t bit = at % 64, count = end - at < 64 - bit ? end - at : 64 - bit;
-      words_[at / 64] |= ~uint64_t{0} >> (64 - count) << bit;
-      at += count;
-    }
+    if (!bytes_ && (at | bytes) % kWord == 0)
+      set(words_.data(), at / kWord, bytes / kWord);
+    else
+      add_bytes(at, bytes);
   }
-  void add_all() { words_.fill(~uint64_t{0}); }
+  void add_all() { add(0, kPage); }
   void remove(const ByteSet& other);
   bool empty() const;
-  bool contains(uint64_t at) const { return words_[at / 64] >> (at % 64) & 1; }
+  bool contains(uint64_t at) const { return bits(at / 64) >> (at % 64) & 1; }
   // The first byte that both have; kPage: none.
   uint64_t meets(const ByteSet& other) const;
   // The first byte of [from, to) that is missing; `to`: none.
@@ -39,7 +38,31 @@ class ByteSet {
   void unite(const ByteSet& other);
 
  private:
-  std::array<uint64_t, kPage / 64> words_{};
+  static constexpr uint64_t kWord = 4;
+  using Bytes = std::array<uint64_t, kPage / 64>;
+  static void set(uint64_t* of, uint64_t at, uint64_t count) {
+    for (const uint64_t end = at + count; at < end;) {
+      const uint64_t bit = at % 64, here = end - at < 64 - bit ? end - at : 64 - bit;
+      of[at / 64] |= ~uint64_t{0} >> (64 - here) << bit;
+      at += here;
+    }
+  }
+  void add_bytes(uint64_t at, uint64_t bytes);
+  void use_bytes();
+  uint64_t bits(uint64_t k) const {  // of the bytes from 64 * k on
+    return bytes_ ? (*bytes_)[k] : widen(words_[k / kWord] >> k % kWord * (64 / kWord) & 0xffff);
+  }
+  // 16 bits, each four times.
+  static uint64_t widen(uint64_t x) {
+    x = (x | x << 24) & 0x000000ff000000ff;
+    x = (x | x << 12) & 0x000f000f000f000f;
+    x = (x | x << 6) & 0x0303030303030303;
+    x = (x | x << 3) & 0x1111111111111111;
+    return x * 15;
+  }
+
+  std::array<uint64_t, kPage / kWord / 64> words_{};
+  std::unique_ptr<Bytes> bytes_;  // instead
 };
 
 // One instruction of a kernel, and what it has accessed. Copies and fills of the host have sites, too.
@@ -57,7 +80,7 @@ struct AccessSite {
   ByteSet* page(uint64_t number);              // made when first asked for
 };
 
-// Cost: 512 bytes for each instruction and page of 4096 that it accesses.
+// Cost: 136 bytes for each instruction and page of 4096 that it accesses by words, 512 more by bytes.
 class Footprint {
  public:
   explicit Footprint(const Decoded& p);

@@ -31,6 +31,8 @@ LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room, std::vec
       skips_(find_skips(*launch.program)),
       lane_skips_(find_skips(*launch.program, Kind::warp_barrier)) {
   records_.clear();
+  for (const auto& a : launch.memory->all())
+    if (a->shadow) a->shadow->cells.past().clear();  // it names accesses before `first`: nothing looks at them again
   find_bounds();
   for (const AccessRule& r : rules_) block_scopes_ = block_scopes_ || (is_strong(r) && r.scope == Scope::block);
   for (const Instruction& i : launch.program->code) {
