@@ -65,7 +65,7 @@ def summaries(path):
         sys.exit("error: statistics differ")
     return ["## Statistics over GPUs, us", "", "A loop on the CPU gives the same.", "",
             *table(["elements", "GPUs", "calls", "a graph"],
-                   [[f"{r['count']} {r.get('type', 'float')}", r["ranks"], f"{r['us']:.1f}", f"{r['graph_us']:.1f}"] for r in found if r["even"]])]
+                   [[f"{r['count']} {r.get('type', 'float')}", r["ranks"], f"{r['us']:.1f}", f"{r['graph_us']:.1f}"] for r in found if r["even"] and r["ranks"] != 2 and r.get("type", "float") == "float"])]
 
 
 def started(path):
@@ -113,17 +113,17 @@ def steps_of(path):
                 for r in steps if r["ranks"] == 4 and r["type"] == "float" and r["count"] in (1, 16384)])] if steps else []
 
 
-def files_of(path):
+def files_of(path, built):
     files = rows(path, "file")
     if not files:
         return []
     kinds = list(dict.fromkeys(r["kind"] for r in files))
     rates = {}
-    for r in rows(path, "read") + files:
+    for r in [r for r in rows(path, "read") if r["threads"] == 2] + [r for r in files if r["ranks"] != 2]:
         name = f"sum, {r['ranks']} x {r['threads']}" if r["what"] == "file" else f"reading, {r.get('way', 'copied')}, 1 x {r['threads']}"
         rates.setdefault(name, {})[r["kind"]] = r["bytes"] / r["seconds"] / 1e9
     return ["## A file in the page cache on two cores, GB/s", "",
-            f"Exact sums of {' or '.join(dict.fromkeys(str(r['bytes'] >> 30) for r in files))} GiB floats, ranks x threads." +
+            f"Exact sums of {' or '.join(dict.fromkeys(str(r['bytes'] >> 30) for r in files))} GiB floats, ranks x threads{f', built for {built}' if built else ''}." +
             started(path), "",
             *table(["", *kinds], [[name, *(f"{of[kind]:.1f}" for kind in kinds)] for name, of in rates.items()])]
 
@@ -146,6 +146,7 @@ def options():
     asked.add_argument("--gpus", help="output of ranks.cu")
     asked.add_argument("--summaries", help="output of summaries.cu on the same devices")
     asked.add_argument("--cpu", help="output of bench/ranks/ranks.py, of all its parts or of some")
+    asked.add_argument("--built", help="COALESCE_MARCH of the command that --cpu measured, where it was not native")
     given = asked.parse_args()
     if (given.streams is None) != (given.nccl is None) or (given.gpus is None) != (given.summaries is None):
         asked.error("--streams and --nccl belong together, and so do --gpus and --summaries")
@@ -173,7 +174,7 @@ def main():
     if given.cpu:
         of = rows(given.cpu, "machine")[0]
         machines["- **CPU**"] = f"{of['cpu']}, {of['mpi'].replace('mpirun ', '')}, {given.date}: medians of `bench/ranks/ranks.py`."
-        fresh += over_mpi(given.cpu) + steps_of(given.cpu) + files_of(given.cpu)
+        fresh += over_mpi(given.cpu) + steps_of(given.cpu) + files_of(given.cpu, given.built)
     page.update({title: lines for title, lines in sections(fresh).items() if title})
     page[""] = [f"{name}: {machines[name]}" if (name := line.split(":")[0]) in machines else line for line in page[""]]
     with open(PAGE, "w") as file:

@@ -14,6 +14,10 @@ namespace coalesce::detail::host {
 constexpr std::size_t unrounded_block = 4096;  // elements at a time: two accesses to MXCSR are little beside them
 constexpr int unrounded_lanes = 64;
 
+// So many bytes ahead elements come to the caches. The CPU does that by itself only within a page, and each access to
+// MXCSR waits for what was begun before. Where there is no memory, it ignores the request.
+constexpr int unrounded_ahead = 8192;
+
 // Adds x[0 … unrounded_block) to the lanes, which together are the sum. False, and nothing changed, if an addition rounded,
 // overflowed or was invalid. Quiet NaNs and infinities pass, and stay in their lanes. MXCSR is afterwards as it was, so the
 // program's own rounding, flushing and flags neither matter nor change.
@@ -43,6 +47,9 @@ using unrounded_adder = bool (*)(const float* x, double* lanes);
     COALESCE_MXCSR("stmxcsr", before, a);                                                                   \
     COALESCE_MXCSR("ldmxcsr", clear, a);                                                                    \
     for (std::size_t i = 0; i < unrounded_block; i += chains * each) {                                      \
+      for (int line = 0; line < (bytes) * chains / 2; line += 64)                                           \
+        __builtin_prefetch(                                                                                 \
+            reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(x + i) + unrounded_ahead + line)); \
       for (int c = 0; c < chains; ++c) {                                                                    \
         doubles v;                                                                                          \
         asm(convert " %1, %0" : "=x"(v) : "m"(*reinterpret_cast<const floats*>(x + i + c * each)));         \
