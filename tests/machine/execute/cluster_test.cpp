@@ -278,17 +278,20 @@ TEST(BulkCopies, ReduceWordsOfAllTypes) {
       {"and.b64", there & comes},
       {"or.b64", there | comes},
       {"xor.b64", there ^ comes}};
+  std::vector<uint64_t> before(16, 1);
+  before[0] = before[1] = there;
   for (const auto& [operation, wanted] : rows) {
     const Ran r = run(
         body("setp.ne.u32 %p1, %r1, 0;\n@%p1 bra END;\nmov.u32 %r20, T;\nmov.u64 %rd3, " + std::to_string(comes) +
              ";\nst.shared.u64 [%r20], %rd3;\nst.shared.u64 [%r20+8], %rd3;\nfence.proxy.async;\n"
              "cp.reduce.async.bulk.global.shared::cta.bulk_group." +
              operation + " [%rd1], [%r20], 16;\ncp.async.bulk.commit_group;\n" + "cp.async.bulk.wait_group 0;\nEND:\n"),
-        {buffer(std::vector<uint64_t>{there, there, 1})}, of({1, 1, 1}, {1, 1, 1}));
+        {buffer(before)}, of({1, 1, 1}, {1, 1, 1}));
     ASSERT_EQ(r.report.fault, Fault::none) << operation << r.message();
     EXPECT_EQ(r.read<uint64_t>()[0], wanted) << operation;
     EXPECT_EQ(r.read<uint64_t>()[1], wanted) << operation;
     EXPECT_EQ(r.read<uint64_t>()[2], 1u) << operation;
+    EXPECT_EQ(r.counters().compulsory_bytes, 32u) << "the sector that it is in";
   }
 }
 
