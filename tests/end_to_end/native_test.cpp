@@ -109,6 +109,10 @@ TEST(CompiledPrograms, ServeEveryFolder) {
   EXPECT_EQ(programs_after("two", {}), 1);
   EXPECT_EQ(programs_after("one", {"-X", "-Iheaders"}), 2);
   EXPECT_EQ(programs_after("two", {"-X", "-Iheaders"}), 3);
+  EXPECT_EQ(programs_after("one", {"-X", "-Wl,-Llib"}), 4);
+  EXPECT_EQ(programs_after("two", {"-X", "-Wl,-Llib"}), 5);
+  EXPECT_EQ(programs_after("one", {"-X", "-DOTHER"}), 6);
+  EXPECT_EQ(programs_after("two", {"-X", "-DOTHER"}), 6);
 }
 
 TEST(CompiledPrograms, TakeTheUsersCopyOfTheLibrary) {

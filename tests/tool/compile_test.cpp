@@ -142,10 +142,11 @@ TEST_F(PrecompiledTest, ADamagedHeaderIsMadeAgain) {
 }
 
 TEST_F(PrecompiledTest, FlagsThatBringFilesHaveNone) {
-  for (int i = 0; i < 2; ++i) {
-    edit(source(), text() + std::string(static_cast<std::size_t>(i), '#'));
-    EXPECT_EQ(calls_of({"-include", (tree / "header.h").string()}), kReads);
-  }
+  for (const std::string flag : {"-include", "--include"})
+    for (int i = 0; i < 2; ++i) {
+      edit(source(), text() + std::string(static_cast<std::size_t>(i), '#'));
+      EXPECT_EQ(calls_of({flag, (tree / "header.h").string()}), kReads) << flag;
+    }
 }
 
 TEST_F(CompileTest, TheCompilersOwnMessageAndOne) {

@@ -137,11 +137,11 @@ void hash_compiler(cache::Sha256& hash, const fs::path& path) {
   }
 }
 
-// Whether a flag may name a file by its path from the current folder.
+// False for flags that may name a file by its path from the current folder, such as -Wl,-rpath,lib.
 bool names_no_relative_path(const std::string& flag) {
   constexpr std::string_view kStarts[] = {"-D", "-U", "-O", "-std=", "-I/", "-L/", "-l", "-W", "-Xarch_", "-fgpu-"};
-  return std::any_of(std::begin(kStarts), std::end(kStarts),
-                     [&](std::string_view start) { return flag.starts_with(start); });
+  return flag.find(',') == flag.npos && std::any_of(std::begin(kStarts), std::end(kStarts),
+                                                    [&](std::string_view start) { return flag.starts_with(start); });
 }
 
 // The compiler, and what it looks at beside its words.
@@ -213,25 +213,21 @@ fs::path compile(const fs::path& source, const CompileOptions& options, const ma
   const fs::path out = cache.scratch();
   const auto started = fs::file_time_type::clock::now();
   Headers headers;
-  const auto compiled = [&] { return run_all(commands(tool, absolute, options, arch, layout, out, headers)); };
-  int code = 0;
   if (tool.kind == Compiler::clang) {
-    const std::vector<std::string> flags = last_flags(options, layout),
-                                   for_device = clang_side(tool, arch, options, layout, true),
-                                   for_host = clang_side(tool, arch, options, layout, false);
-    headers.device = precompile(for_device, flags, environment, options.flags.empty(), cache);
-    headers.host = precompile(for_host, flags, environment, options.flags.empty(), cache);
-    code = compiled();
-    if (code != 0) {
-      const bool device_read = still_read(for_device, flags, headers.device),
-                 host_read = still_read(for_host, flags, headers.host);
-      if (!device_read || !host_read) {
-        headers = {};
-        code = compiled();
-      }
+    const auto header = [&](bool for_device) {
+      return precompile(clang_side(tool, arch, options, layout, for_device), last_flags(options, layout), environment,
+                        options.flags.empty(), cache);
+    };
+    headers = {header(true), header(false)};
+  }
+  const auto compiled = [&] { return run_all(commands(tool, absolute, options, arch, layout, out, headers)); };
+  int code = compiled();
+  if (code != 0) {
+    const bool device_damaged = is_damaged(headers.device), host_damaged = is_damaged(headers.host);
+    if (device_damaged || host_damaged) {
+      headers = {};
+      code = compiled();
     }
-  } else {
-    code = compiled();
   }
   if (code != 0)
     throw Error(Exit::not_started, fmt::format("'{}' does not compile ({} ended with {})", source.string(),

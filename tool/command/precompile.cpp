@@ -17,8 +17,8 @@ constexpr const char* kNoSource = "/dev/null";
 
 // Flags that bring files, which must not be read twice, or outputs of their own.
 bool for_sources_only(const std::string& word) {
-  constexpr std::string_view kStarts[] = {"-include",    "-imacros",     "-M",       "-x", "-o",
-                                          "-save-temps", "--save-temps", "-fmodule", "@"};
+  constexpr std::string_view kStarts[] = {"-include", "--include", "-imacros",    "--imacros",    "-Wp,",     "-M",
+                                          "-x",       "-o",        "-save-temps", "--save-temps", "-fmodule", "@"};
   return std::any_of(std::begin(kStarts), std::end(kStarts),
                      [&](std::string_view start) { return word.starts_with(start); });
 }
@@ -29,6 +29,7 @@ Precompiled precompile(std::vector<std::string> words, const std::vector<std::st
                        const std::string& request, bool worthwhile, Cache& cache) {
   if (std::any_of(flags.begin(), flags.end(), for_sources_only)) return {};
   words.insert(words.end(), flags.begin(), flags.end());
+  const std::vector<std::string> before = words;
   // The times of the headers are left out: the cache looks at their content.
   words.insert(words.end(), {"-Xclang", "-emit-pch", "-Xclang", "-fno-pch-timestamp"});
   for (const std::string& word : toolchain::clang_header_words()) words.push_back(word);
@@ -36,7 +37,7 @@ Precompiled precompile(std::vector<std::string> words, const std::vector<std::st
   hash.field("coalesce precompile 1").field(request);
   for (const std::string& word : words) hash.field(word);
   const std::string key = hash.hex();
-  if (const auto file = cache.find(key, kPrecompiled)) return {*file, cache.files(key)};
+  if (const auto file = cache.find(key, kPrecompiled)) return {before, *file, cache.files(key)};
   if (!worthwhile && !cache.asked_before(key)) return {};
   const fs::path out = cache.scratch();
   const auto started = fs::file_time_type::clock::now();
@@ -49,17 +50,17 @@ Precompiled precompile(std::vector<std::string> words, const std::vector<std::st
     if (read != kNoSource) files.push_back(fs::absolute(read));
   if (files.empty()) return {};
   std::sort(files.begin(), files.end());
-  return {cache.keep(key, out, files, started, kPrecompiled), files};
+  return {before, cache.keep(key, out, files, started, kPrecompiled), files};
 }
 
-bool still_read(std::vector<std::string> words, const std::vector<std::string>& flags, const Precompiled& header) {
-  if (header.file.empty()) return true;
-  words.insert(words.end(), flags.begin(), flags.end());
+bool is_damaged(const Precompiled& header) {
+  if (header.file.empty()) return false;
+  std::vector<std::string> words = header.words;
   words.insert(words.end(), {"-Xclang", "-include-pch", "-Xclang", header.file.string(), "-fsyntax-only", kNoSource});
-  if (toolchain::run(words).code == 0) return true;
+  if (toolchain::run(words).code == 0) return false;
   std::error_code ignored;
   fs::remove(header.file, ignored);
-  return false;
+  return true;
 }
 
 }  // namespace coalesce::tool

@@ -11,6 +11,7 @@
 namespace coalesce::tool {
 
 struct Precompiled {
+  std::vector<std::string> words;            // the compiler and its flags
   std::filesystem::path file;                // empty: there is none, and the compiler reads the header itself
   std::vector<std::filesystem::path> files;  // what it was made of
 };
@@ -22,8 +23,8 @@ struct Precompiled {
 Precompiled precompile(std::vector<std::string> words, const std::vector<std::string>& flags,
                        const std::string& request, bool worthwhile, Cache& cache);
 
-// Whether clang still reads it; removes it where not, as a disk that was full or lost power may have cut it short. For
-// a compiler that has failed: the message is clang's, and the source need not be to blame.
-bool still_read(std::vector<std::string> words, const std::vector<std::string>& flags, const Precompiled& header);
+// Whether clang no longer reads it; then it is removed, as a disk that was full or lost power may have cut it short.
+// For a compiler that has failed: the message is clang's, and the source need not be to blame.
+bool is_damaged(const Precompiled& header);
 
 }  // namespace coalesce::tool
