@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "machine/program/uses.h"
@@ -68,8 +69,9 @@ class Loop {
       if (!out) continue;
       const Instruction& branch = p_.code[block.last - 1];
       std::vector<uint32_t> path;
+      std::set<uint32_t> known;
       bool polled = false;
-      if (branch.guard == kNone || !steady(branch.guard, poll, path, polled) || !polled) return false;
+      if (branch.guard == kNone || !steady(branch.guard, poll, path, known, polled) || !polled) return false;
       leaves = true;
     }
     return leaves;
@@ -81,10 +83,11 @@ class Loop {
            i.kind == Kind::function_call || i.kind == Kind::collective || i.kind == Kind::unknown;
   }
   // False if the register depends on its own value of the round before. `polled` is set if it depends on the access.
-  bool steady(uint32_t reg, uint32_t poll, std::vector<uint32_t>& path, bool& polled) const {
+  // Registers in `known` have been looked at, so that each is once.
+  bool steady(uint32_t reg, uint32_t poll, std::vector<uint32_t>& path, std::set<uint32_t>& known, bool& polled) const {
     if (std::find(path.begin(), path.end(), reg) != path.end()) return false;
     const auto found = writers_.find(reg);
-    if (found == writers_.end()) return true;
+    if (found == writers_.end() || known.contains(reg)) return true;
     path.push_back(reg);
     bool all = path.size() < kDeepest;
     for (const uint32_t k : found->second) {
@@ -92,9 +95,10 @@ class Loop {
         polled = true;
         continue;
       }
-      each_read(p_, p_.code[k], [&](uint32_t r) { all = all && steady(r, poll, path, polled); });
+      each_read(p_, p_.code[k], [&](uint32_t r) { all = all && steady(r, poll, path, known, polled); });
     }
     path.pop_back();
+    known.insert(reg);
     return all;
   }
 
@@ -107,9 +111,15 @@ class Loop {
 }  // namespace
 
 bool waits_for_words(const Decoded& p) {
-  for (uint32_t b = 0; b < p.blocks.size(); ++b)
-    for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k)
-      if (p.blocks[b].reachable && may_poll(p, p.code[k]) && Loop(p, shortest_loop(p, b)).waits_for(k)) return true;
+  for (uint32_t b = 0; b < p.blocks.size(); ++b) {
+    const BasicBlock& block = p.blocks[b];
+    std::vector<uint32_t> polls;
+    for (uint32_t k = block.first; k < block.last; ++k)
+      if (block.reachable && may_poll(p, p.code[k])) polls.push_back(k);
+    if (polls.empty()) continue;
+    const Loop loop(p, shortest_loop(p, b));
+    if (std::any_of(polls.begin(), polls.end(), [&](uint32_t k) { return loop.waits_for(k); })) return true;
+  }
   return false;
 }
 

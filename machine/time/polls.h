@@ -8,7 +8,7 @@ namespace coalesce::machine {
 
 // Says whether the code has a loop that only reads, at an address that stays, and that only what it reads there ends:
 // by a volatile or stronger load, or by an atomic that repeats without effect (or takes a lock). Cost: linear in the
-// code for each such access.
+// code for each basic block with such an access.
 bool waits_for_words(const Decoded& program);
 
 }  // namespace coalesce::machine
