@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures ranks and files on the CPU: ranks.py COALESCE RANKS_PROGRAM FOLDER [PART...] > RESULTS.jsonl, where
 RANKS_PROGRAM is ranks.cpp (mpicxx -O3 -march=native -std=c++17 -Iinclude bench/ranks/ranks.cpp). FOLDER takes a file of
-8 GiB. PART: sums, beside, steps, normal, wide; none: all. Wants two quiet cores; COALESCE_RANKS_GIB makes the file smaller.
-tests/hardware/scale_page.py makes the page."""
+8 GiB, which each sum reads COALESCE_RANKS_TIMES times (4), so that starting is little of it. PART: sums, beside, steps, normal,
+wide; none: all. Wants two quiet cores; COALESCE_RANKS_GIB makes the file smaller. tests/hardware/scale_page.py makes the page."""
 import json
 import os
 import platform
@@ -14,7 +14,7 @@ import time
 
 COALESCE, PROGRAM, FOLDER = map(os.path.abspath, sys.argv[1:4])
 PARTS = sys.argv[4:] or ["sums", "beside", "steps", "normal", "wide"]
-GIB = int(os.environ.get("COALESCE_RANKS_GIB", "8"))
+GIB, TIMES = int(os.environ.get("COALESCE_RANKS_GIB", "8")), int(os.environ.get("COALESCE_RANKS_TIMES", "4"))
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 ROUNDS = 7
 MPIRUN = shutil.which("mpirun") is not None  # "normal" and "wide" do without it
@@ -25,7 +25,8 @@ def say(**row):
 
 
 def mpirun(count, *words):
-    done = subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(count), PROGRAM, *words], text=True,
+    to = "core" if count <= os.cpu_count() else "none"
+    done = subprocess.run(["mpirun", "--oversubscribe", "--bind-to", to, "-np", str(count), PROGRAM, *words], text=True,
                           env=os.environ | ROOT, stdout=subprocess.PIPE, cwd=FOLDER, timeout=120)
     print("".join(line + "\n" for line in done.stdout.splitlines() if line.startswith("{")), end="", flush=True)
 
@@ -44,14 +45,14 @@ def seconds_of(*commands):
     return taken
 
 
-def reduction(file, threads):
-    return [COALESCE, "reduce", "--op", "exact_sum", "--type", "float32", "--threads", str(threads), file]
+def reduction(file, threads, times):
+    return [COALESCE, "reduce", "--op", "exact_sum", "--type", "float32", "--threads", str(threads), *[file] * times]
 
 
-def ranks(count, file, threads):
+def ranks(count, file, threads, times=1):
     """Of `count` ranks without a launcher, which meet as those of Open MPI do."""
     name = f"job{time.monotonic_ns()}"
-    return seconds_of(*[(reduction(file, threads), {} if count == 1 else {
+    return seconds_of(*[(reduction(file, threads, times), {} if count == 1 else {
         "OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": str(count), "OMPI_COMM_WORLD_LOCAL_SIZE": str(count),
         "PMIX_NAMESPACE": name}) for rank in range(count)])
 
@@ -68,14 +69,14 @@ def median(values):
 def measure_file(path, kind):
     """Reading and summing in turn, so that all meet the same machine."""
     tries = {(1, 1): [], (1, 2): [], (2, 1): [], (4, 1): []}
-    reads, by_mpirun = {(way, threads): [] for way in ("copied", "mapped") for threads in (1, 2)}, []
+    reads, by_mpirun = {(way, 2): [] for way in ("copied", "mapped")}, []
     for _ in range(ROUNDS):
         for (way, threads), found in reads.items():
             found.append(json.loads(subprocess.run([PROGRAM, "read", path, str(threads), way], stdout=subprocess.PIPE, check=True).stdout))
         for (count, threads), found in tries.items():
-            found.append(ranks(count, path, threads))
+            found.append(ranks(count, path, threads, TIMES))
         if MPIRUN:
-            by_mpirun.append(launched(4, *reduction(path, 1)))
+            by_mpirun.append(launched(4, *reduction(path, 1, TIMES)))
     tiny = path + ".tiny"
     with open(tiny, "wb") as file:
         file.write(bytes(400))
@@ -93,7 +94,7 @@ def measure_file(path, kind):
     if MPIRUN:
         say(what="start of true by mpirun", kind=kind, ranks=4, seconds=median([launched(4, "true") for _ in range(5)]))
     os.remove(tiny)
-    size, load = os.path.getsize(path), os.getloadavg()[0]
+    size, load = TIMES * os.path.getsize(path), os.getloadavg()[0]
     for found in reads.values():
         say(**(sorted(found, key=lambda row: row["seconds"])[ROUNDS // 2] | {"kind": kind}))
     for (count, threads), found in tries.items():

@@ -15,22 +15,21 @@
 //   reduce             elements, however they are spread over the ranks
 //
 // What travels is the stored form of an accumulator (docs/exact.md): 56 bytes for sums of float, half and bfloat16, 280
-// for sums of double, little-endian with a version. Each function is collective, and returns MPI_SUCCESS or an MPI error
-// code, the same on all ranks: MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_OP or MPI_ERR_ROOT if ranks disagree about count, type,
-// function or root; MPI_ERR_OTHER if bytes that arrive are no stored form; what is written is then void. Errors of MPI itself go to the
+// for sums of double, little-endian with a version. Elements of up to 4 KB take one round of messages, in which the ranks
+// also compare their requests; more take that round and a collective of MPI. Each function is collective, and so is what a
+// communicator's first call adds: a communicator for these messages, which goes with the other.
+//
+// Each function returns MPI_SUCCESS or an MPI error code, the same on all ranks: MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_OP or
+// MPI_ERR_ROOT if ranks disagree about count, type, function or root; MPI_ERR_OTHER if bytes that arrive are no stored
+// form; MPI_ERR_COMM for a communicator of two groups; what is written is then void. Errors of MPI itself go to the
 // communicator's error handler first; the default ends the program.
 #pragma once
 
 #include <mpi.h>
 
 #include <algorithm>
-#include <coalesce/host/exact.hpp>
-#include <coalesce/host/summary.hpp>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <string>
-#include <type_traits>
+#include <coalesce/detail/mpi/opening.hpp>
+#include <coalesce/detail/mpi/stored_form.hpp>
 #include <vector>
 
 namespace coalesce::mpi {
@@ -41,202 +40,41 @@ namespace detail {
 // save in latency.
 inline constexpr int batch = 1 << 10;
 
-// sum += other, both of `words` words, the least first.
-template <int words>
-inline void add_words(std::uint64_t* sum, const std::uint64_t* other) {
-  unsigned char carry = 0;
-  for (int i = 0; i < words; ++i) {
-#if defined(__x86_64__)
-    unsigned long long next;
-    carry = __builtin_ia32_addcarryx_u64(carry, sum[i], other[i], &next);
-    sum[i] = next;
-#else
-    const std::uint64_t partial = sum[i] + other[i], next = partial + carry;
-    carry = (partial < other[i]) | (next < partial);
-    sum[i] = next;
-#endif
-  }
-}
-
-// How an accumulator becomes bytes of one length, and back. `in_memory`: it is these bytes itself, so that arrays of it
-// travel without copies.
+// MPI calls it for pairs of stored forms; it cannot return an error.
 template <class A>
-struct stored_form;
-template <class T, exact::range R>
-struct stored_form<host::exact_accumulator<T, R>> {
-  using accumulator = host::exact_accumulator<T, R>;
-  using total = exact::total<R>;
-  static constexpr int kind = 100 + static_cast<int>(R);
-  static constexpr bool in_memory = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ &&
-                                    sizeof(accumulator) == accumulator::stored_bytes &&
-                                    std::is_trivially_copyable_v<accumulator>;
-  static std::size_t bytes() { return accumulator::stored_bytes; }
-  static void store(const accumulator& one, unsigned char* to) { one.store(to); }
-  static bool load(accumulator& one, const unsigned char* from) { return one.load(from); }
-  // Sums of numbers, which nearly all are: with this header any words are a stored form.
-  static bool is_of_numbers(const unsigned char* bytes) {
-    std::uint64_t header;
-    std::memcpy(&header, bytes, sizeof(header));
-    return in_memory && header == (total::blank_header | std::uint64_t{exact::something} << 48);
-  }
-  static bool is_stored(const unsigned char* bytes) {
-    accumulator one;
-    return is_of_numbers(bytes) || load(one, bytes);
-  }
-  // to += from. False if one of them is no stored form.
-  static bool merge(unsigned char* to, const unsigned char* from) {
-    if constexpr (in_memory) {
-      if (is_of_numbers(to) && is_of_numbers(from)) {
-        total a, b;
-        std::memcpy(a.word, to + 8, sizeof(a.word));
-        std::memcpy(b.word, from + 8, sizeof(b.word));
-        add_words<total::words>(a.word, b.word);
-        std::memcpy(to + 8, a.word, sizeof(a.word));
-        return true;
-      }
-    }
-    accumulator sum, other;
-    if (!load(sum, to) || !load(other, from)) return false;
-    sum.merge(other);
-    store(sum, to);
-    return true;
-  }
-};
-template <class T>
-struct stored_form<host::summary<T>> {
-  using accumulator = host::summary<T>;
-  static constexpr int kind = 1000 + static_cast<int>(sizeof(T)) + (host::is_integer<T> ? 100 : 0) +
-                              (std::is_unsigned_v<T> ? 200 : 0) + (std::is_same_v<T, bfloat16_bits> ? 400 : 0);
-  static constexpr bool in_memory = false;
-  static std::size_t bytes() {
-    static const std::size_t length = accumulator().store().size();
-    return length;
-  }
-  static void store(const accumulator& one, unsigned char* to) {
-    const std::string text = one.store();
-    std::copy(text.begin(), text.end(), to);
-  }
-  static bool load(accumulator& one, const unsigned char* from) {
-    return one.load({reinterpret_cast<const char*>(from), bytes()});
-  }
-  static bool is_stored(const unsigned char* bytes) {
-    accumulator one;
-    return load(one, bytes);
-  }
-  static bool merge(unsigned char* to, const unsigned char* from) {
-    accumulator sum, other;
-    if (!load(sum, to) || !load(other, from)) return false;
-    sum.merge(other);
-    store(sum, to);
-    return true;
-  }
-};
-
-// MPI calls it for pairs of stored forms. It cannot return an error, so bytes that are none make the result one that is
-// none either.
-template <class A>
-void combine(void* in, void* inout, int* length, MPI_Datatype*) {
-  using form = stored_form<A>;
-  const auto* from = static_cast<const unsigned char*>(in);
-  auto* to = static_cast<unsigned char*>(inout);
-  for (int i = 0; i < *length; ++i, from += form::bytes(), to += form::bytes())
-    if (!form::merge(to, from)) std::memset(to, 0xff, form::bytes());
+void combine(void* in, void* inout, int* count, MPI_Datatype*) {
+  merge_forms<A>(static_cast<unsigned char*>(inout), static_cast<const unsigned char*>(in), *count);
 }
 
-// Each rank says what it asks for, ahead of the first elements in one message of one length: ranks that disagree would otherwise
-// wait for each other, or take bytes of one type for another's; and a call of few elements costs one collective of MPI.
-struct opening {
-  std::int32_t lowest[4], highest[4];  // over the ranks: function, kind, count, root
-  std::int32_t length;                 // of the elements, in bytes
-  unsigned char elements[212];         // Open MPI sends up to 256 bytes between ranks of a host at half the latency of more
-
-  bool agree() const { return std::memcmp(lowest, highest, sizeof(lowest)) == 0; }
-};
-
-static_assert(sizeof(opening) == 248, "an opening has no gaps and travels in one short message");
-
-inline int make_opening_type(MPI_Datatype* type) {
-  const int lengths[] = {static_cast<int>(offsetof(opening, elements) / sizeof(std::int32_t)), sizeof(opening::elements)};
-  const MPI_Aint places[] = {0, offsetof(opening, elements)};
-  const MPI_Datatype types[] = {MPI_INT32_T, MPI_BYTE};
-  return MPI_Type_create_struct(2, lengths, places, types, type);
-}
-
-// MPI calls it for pairs of openings. Ranks that disagree may call it for other A: then only the requests count.
-template <class A>
-void combine_openings(void* in, void* inout, int* count, MPI_Datatype*) {
-  using form = stored_form<A>;
-  for (int i = 0; i < *count; ++i) {
-    const opening& from = static_cast<const opening*>(in)[i];
-    opening& to = static_cast<opening*>(inout)[i];
-    for (int k = 0; k < 4; ++k) {
-      to.lowest[k] = std::min(to.lowest[k], from.lowest[k]);
-      to.highest[k] = std::max(to.highest[k], from.highest[k]);
-    }
-    if (!to.agree() || to.lowest[1] != form::kind) continue;
-    int elements = to.length / static_cast<int>(form::bytes());
-    combine<A>(const_cast<unsigned char*>(from.elements), to.elements, &elements, nullptr);
-  }
-}
-
-// The types and operations for A, made at the first use and kept until the program ends: they are few.
+// The type and operation for A, made at the first use and kept until the program ends: they are few.
 template <class A>
 struct handles {
-  MPI_Datatype type = MPI_DATATYPE_NULL, opening_type = MPI_DATATYPE_NULL;
-  MPI_Op operation = MPI_OP_NULL, opening_operation = MPI_OP_NULL;
-  static int get(handles& to) {
-    static handles made;
-    if (made.opening_operation == MPI_OP_NULL) {
-      int done = MPI_Type_contiguous(static_cast<int>(stored_form<A>::bytes()), MPI_BYTE, &made.type);
-      if (done == MPI_SUCCESS) done = MPI_Type_commit(&made.type);
-      if (done == MPI_SUCCESS) done = MPI_Op_create(&combine<A>, 1, &made.operation);
-      if (done == MPI_SUCCESS) done = make_opening_type(&made.opening_type);
-      if (done == MPI_SUCCESS) done = MPI_Type_commit(&made.opening_type);
-      if (done == MPI_SUCCESS) done = MPI_Op_create(&combine_openings<A>, 1, &made.opening_operation);
-      if (done != MPI_SUCCESS) return done;
-    }
-    to = made;
-    return MPI_SUCCESS;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Op operation = MPI_OP_NULL;
+  int error;
+  handles() {
+    error = MPI_Type_contiguous(static_cast<int>(stored_form<A>::bytes()), MPI_BYTE, &type);
+    if (error == MPI_SUCCESS) error = MPI_Type_commit(&type);
+    if (error == MPI_SUCCESS) error = MPI_Op_create(&combine<A>, 1, &operation);
+  }
+  static const handles& get() {
+    static const handles made;
+    return made;
   }
 };
-
-inline constexpr int to_all = -1;  // in place of a root
-
-// The message with which each call begins: what the ranks ask for, and the first elements, of which it says how many. An MPI
-// error code, the same on all ranks, if they disagree.
-template <class A, class Get>
-int open_call(const handles<A>& handle, int count, int root, MPI_Comm comm, int function, Get get, opening& all) {
-  using form = stored_form<A>;
-  int size = 0;
-  int done = MPI_Comm_size(comm, &size);
-  if (done != MPI_SUCCESS) return done;
-  opening mine{{function, form::kind, count, root}, {function, form::kind, count, root}, 0, {}};
-  const int opened = std::max(0, std::min(count, static_cast<int>(sizeof(mine.elements) / form::bytes())));
-  mine.length = static_cast<std::int32_t>(opened * form::bytes());
-  for (int i = 0; i < opened; ++i) form::store(get(i), mine.elements + i * form::bytes());
-  done = MPI_Allreduce(&mine, &all, 1, handle.opening_type, handle.opening_operation, comm);
-  if (done != MPI_SUCCESS) return done;
-  const int disagreement[] = {MPI_ERR_OP, MPI_ERR_TYPE, MPI_ERR_COUNT, MPI_ERR_ROOT};
-  for (int k = 0; k < 4; ++k)
-    if (all.lowest[k] != all.highest[k]) return disagreement[k];
-  if (count < 0) return MPI_ERR_COUNT;
-  if (root != to_all && (root < 0 || root >= size)) return MPI_ERR_ROOT;
-  return MPI_SUCCESS;
-}
 
 // get(i) -> A; put(i, A) where the result belongs to this rank. `root` is a rank or to_all. `direct`: null, or the
 // accumulators, where their memory is what travels.
 template <class A, class Get, class Put>
 int combine_over_ranks(int count, int root, MPI_Comm comm, int function, A* direct, Get get, Put put) {
   using form = stored_form<A>;
-  int rank = 0;
-  int done = MPI_Comm_rank(comm, &rank);
-  handles<A> handle;
-  if (done == MPI_SUCCESS) done = handles<A>::get(handle);
-  opening all{};
-  if (done == MPI_SUCCESS) done = open_call<A>(handle, count, root, comm, function, get, all);
+  opening mine(request{function, form::kind, count, root}, form::bytes());
+  for (int i = 0; i < mine.elements(); ++i) form::store(get(i), mine.element(i));
+  meeting ranks;
+  int done = meet(comm, ranks);
+  if (done == MPI_SUCCESS) done = mine.agree(ranks, comm, &merge_forms<A>);
   if (done != MPI_SUCCESS) return done;
-  const bool receives = root == to_all || root == rank;
+  const bool receives = root == to_all || root == ranks.rank;
 
   // Elements first .. first + part - 1, combined.
   const auto take = [&](const unsigned char* bytes, int first, int part) {
@@ -247,24 +85,26 @@ int combine_over_ranks(int count, int root, MPI_Comm comm, int function, A* dire
     }
     return true;
   };
-  const int opened = all.length / static_cast<int>(form::bytes());
-  int damaged = !take(all.elements, 0, opened);
-  if (opened == count) return damaged ? MPI_ERR_OTHER : MPI_SUCCESS;  // all ranks have the same bytes
+  if (mine.elements() == count)  // all ranks have the same bytes
+    return take(mine.element(0), 0, count) ? MPI_SUCCESS : MPI_ERR_OTHER;
 
+  const handles<A>& handle = handles<A>::get();
+  if (handle.error != MPI_SUCCESS) return handle.error;
   // `part` elements at `bytes`, in place where this rank receives them.
   const auto exchange = [&](void* bytes, int part) {
     if (root == to_all) return MPI_Allreduce(MPI_IN_PLACE, bytes, part, handle.type, handle.operation, comm);
     return receives ? MPI_Reduce(MPI_IN_PLACE, bytes, part, handle.type, handle.operation, root, comm)
                     : MPI_Reduce(bytes, nullptr, part, handle.type, handle.operation, root, comm);
   };
+  int damaged = 0;
   if (direct != nullptr) {
-    done = exchange(direct + opened, count - opened);
+    done = exchange(direct, count);
     if (done != MPI_SUCCESS) return done;
-    for (int i = opened; i < count && receives && !damaged; ++i)
+    for (int i = 0; i < count && receives && !damaged; ++i)
       damaged = !form::is_stored(reinterpret_cast<const unsigned char*>(direct + i));
   } else {
     std::vector<unsigned char> bytes;
-    for (int first = opened; first < count; first += batch) {
+    for (int first = 0; first < count; first += batch) {
       const int part = std::min(batch, count - first);
       bytes.resize(part * form::bytes());
       for (int i = 0; i < part; ++i) form::store(get(first + i), bytes.data() + i * form::bytes());

@@ -97,11 +97,11 @@ void arrays(int count) {
 
 // A sum from a rank with damaged memory is an error on all ranks.
 void damage() {
-  for (const int place : {1, 700}) {
-    std::vector<coalesce::host::exact_accumulator<float>> sums(1000);
+  for (const auto& [count, place] : {std::pair{1, 0}, {60, 59}, {1000, 1}, {1000, 700}}) {
+    std::vector<coalesce::host::exact_accumulator<float>> sums(count);
     if (rank == size - 1) std::memset(static_cast<void*>(&sums[place]), 0x55, sizeof(sums[place]));
-    EXPECT(coalesce::mpi::allreduce(sums.data(), 1000, MPI_COMM_WORLD) == MPI_ERR_OTHER);
-    EXPECT(coalesce::mpi::reduce(sums.data(), 1000, 0, MPI_COMM_WORLD) == MPI_ERR_OTHER);
+    EXPECT(coalesce::mpi::allreduce(sums.data(), count, MPI_COMM_WORLD) == MPI_ERR_OTHER);
+    EXPECT(coalesce::mpi::reduce(sums.data(), count, 0, MPI_COMM_WORLD) == MPI_ERR_OTHER);
   }
 }
 
@@ -160,12 +160,50 @@ void disagreement() {
   EXPECT(coalesce::mpi::exact_reduce(in, out, 1, size, MPI_COMM_WORLD) == MPI_ERR_ROOT);
   if (size == 1) return;
   EXPECT(coalesce::mpi::exact_allreduce(in, out, rank == 0 ? 1 : 2, MPI_COMM_WORLD) == MPI_ERR_COUNT);
+  std::vector<double> many(20000, 1.0);  // these do not travel with the request, one does
+  for (const int other : {0, 1, 14, 15})
+    EXPECT(coalesce::mpi::exact_allreduce(many.data(), many.data(), rank == size - 1 ? 20000 : other, MPI_COMM_WORLD) ==
+           MPI_ERR_COUNT);
+  EXPECT((rank == size / 2 ? coalesce::mpi::exact_allreduce(many.data(), many.data(), 60, MPI_COMM_WORLD)
+                           : coalesce::mpi::exact_allreduce(in, out, 2, MPI_COMM_WORLD)) == MPI_ERR_TYPE);
   EXPECT((rank == 0 ? coalesce::mpi::exact_allreduce(wide, wide, 1, MPI_COMM_WORLD)
                     : coalesce::mpi::exact_allreduce(in, out, 1, MPI_COMM_WORLD)) == MPI_ERR_TYPE);
   EXPECT((rank == 0 ? coalesce::mpi::exact_reduce(in, out, 1, 0, MPI_COMM_WORLD)
                     : coalesce::mpi::exact_allreduce(in, out, 1, MPI_COMM_WORLD)) == MPI_ERR_OP);
   EXPECT(coalesce::mpi::exact_reduce(in, out, 1, rank == 0 ? 0 : 1, MPI_COMM_WORLD) == MPI_ERR_ROOT);
   EXPECT(out[0] == 7 && out[1] == 7);
+}
+
+// Messages of the program, which waits for any, are not ours; a communicator may end, another may begin in its place,
+// and ranks may stand in another order. Two groups of ranks have no sum.
+void communicators() {
+  int sent = 7 + rank, got = -1;
+  MPI_Request waiting;
+  MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &waiting);
+  for (int round = 0; round < 50; ++round) {
+    MPI_Comm turned;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 3, -rank, &turned);
+    int of_these = 0;
+    MPI_Comm_size(turned, &of_these);
+    const float one = 1;
+    float sum = 0;
+    for (int call = 0; call < 3; ++call) {
+      EXPECT(coalesce::mpi::exact_allreduce(&one, &sum, 1, turned) == MPI_SUCCESS);
+      EXPECT(sum == static_cast<float>(of_these));
+    }
+    MPI_Comm_free(&turned);
+  }
+  MPI_Send(&sent, 1, MPI_INT, (rank + 1) % size, 3, MPI_COMM_WORLD);
+  MPI_Wait(&waiting, MPI_STATUS_IGNORE);
+  EXPECT(got == 7 + (rank + size - 1) % size);
+  if (size == 1) return;
+  MPI_Comm part, two;
+  MPI_Comm_split(MPI_COMM_WORLD, rank == 0, rank, &part);
+  MPI_Intercomm_create(part, 0, MPI_COMM_WORLD, rank == 0 ? 1 : 0, 0, &two);
+  float one = 1;
+  EXPECT(coalesce::mpi::exact_allreduce(&one, &one, 1, two) == MPI_ERR_COMM);
+  MPI_Comm_free(&two);
+  MPI_Comm_free(&part);
 }
 
 }  // namespace
@@ -194,13 +232,16 @@ int main(int count, char** words) {
   elements<float>(20000);
   elements<double>(1001);
   elements<coalesce::half_bits>(7);
-  elements<float>(17);  // as many as go with the first message, and one more
-  elements<float>(18);
-  elements<double>(3);
-  elements<double>(4);
+  elements<float>(71);  // as many as travel with the request, and one more
+  elements<float>(72);
+  elements<double>(14);
+  elements<double>(15);
+  arrays<float>(71);
+  arrays<double>(15);
   elements<float>(0);
   special_values();
   disagreement();
+  communicators();
   int all = failures;
   MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0 && all == 0) std::printf("%d ranks: the same bits\n", size);
