@@ -172,8 +172,7 @@ BlockRun::Status BlockRun::advance_lockstep() {
         Warp& w = warps_[k];
         if (!ended && w.alive) {
           current_ = k;
-          polled_ = false;
-          fuel_ = slice();
+          begin_turn();
           const Stop stop = run_warp(w, Mode::lockstep);
           if (stop == Stop::waiting || stop == Stop::slice) {
             enter_general(region_, k, last);
@@ -195,26 +194,33 @@ BlockRun::Status BlockRun::advance_lockstep() {
 
 uint32_t BlockRun::slice() const { return launch_.together() ? kCooperativeSlice : spins_ ? kSpinningSlice : kSlice; }
 
+void BlockRun::begin_turn() {
+  polled_ = false;
+  fuel_ = slice();
+  waits_ = used_ = 0;
+}
+
 BlockRun::Status BlockRun::advance_general() {
-  const int passes = launch_.together() ? 1 : 4;
-  for (int pass = 0; pass < passes;) {
-    bool ran = false, sliced = false;
+  const uint32_t passes = launch_.together() ? 1 : 4;
+  for (uint32_t polled = 0; polled < passes * slice();) {
+    bool ran = false;
+    uint32_t longest = 0;
     for (const uint32_t k : turns_) {
       Warp& w = warps_[k];
       if (!w.alive || (!w.running && w.ready.empty())) continue;
       ran = true;
       current_ = w.index;
-      polled_ = false;
-      fuel_ = slice();
+      begin_turn();
       if (!w.running) next_split(w);
       if (run_warp(w, Mode::general) != Stop::slice) {
         w.stalled = 0;
         continue;
       }
-      sliced = true;
+      const uint32_t used = used_ ? used_ : slice();
+      longest = std::max(longest, used);
       if (observer_) observer_->turn_ends(w);
-      // Each of its splits has had that many turns.
-      if (++w.stalled < kStallsBeforeBreak * (w.ready.size() + w.running)) continue;
+      // Each of its splits has had that many slices.
+      if ((w.stalled += used) < kStallsBeforeBreak * slice() * (w.ready.size() + w.running)) continue;
       w.stalled = 0;
       if (holding_joins(w).empty()) continue;
       if (code_ == launch_.code && !launch_.program->regions.empty()) enter_scattered();
@@ -226,7 +232,7 @@ BlockRun::Status BlockRun::advance_general() {
     if (release_barriers()) {
       released_ = true;
       if (mode_ == Mode::lockstep) return Status::yielded;
-      pass = 0;
+      polled = 0;
       continue;
     }
     if (!ran && !release_barriers(true) && !let_go()) {
@@ -235,8 +241,8 @@ BlockRun::Status BlockRun::advance_general() {
       add_waits(f);
       throw f;
     }
-    if (sliced) ++pass;
-    if (sliced && waits_for_others()) break;
+    polled += longest;
+    if (longest && waits_for_others()) break;
   }
   // Has anything happened since the last time? Lanes that exit count: they are what a lock hands on to.
   const uint32_t alive = alive_lanes();

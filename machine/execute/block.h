@@ -77,6 +77,7 @@ class BlockRun {
   // Counted in blocks, never in time, and by each thread block for itself: counters must not depend on the threads.
   static constexpr uint32_t kSlice = 1u << 12;
   uint32_t slice() const;
+  void begin_turn();
 
   // --- one warp
   Stop run_warp(Warp& w, Mode mode);
@@ -156,6 +157,8 @@ class BlockRun {
   uint32_t fuel_ = 0;        // blocks the running warp may still execute before it must yield, if it polls
   bool spins_ = false;       // joins have had to be broken
   bool polled_ = false;      // it has run a block that polls
+  uint32_t waits_ = 0;       // lockstep: its waits for phases of an mbarrier in this turn
+  uint32_t used_ = 0;        // blocks before such a wait ended its turn; 0: none has
   uint32_t last_block_ = 0;  // basic block that ran last, for messages
   uint64_t executed_ = 0, uncounted_ = 0;  // instructions: before the last charge; of the worker when that was
   uint32_t idle_yields_ = 0, alive_at_yield_ = 0;

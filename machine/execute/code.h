@@ -112,8 +112,9 @@ struct BlockCode {
   bool divergent = false;  // runs inside a divergent stretch
   bool divergent_branch = false;
   bool negated = false;
-  bool waits = false;  // begins with *.sync: `mask` names the lanes
-  bool polls = false;  // reads what other threads may write: a loop of it may be waiting for them
+  bool waits = false;            // begins with *.sync: `mask` names the lanes
+  bool polls = false;            // reads what other threads may write: a loop of it may be waiting for them
+  bool waits_for_phase = false;  // ... and that is an mbarrier's wait
   bool ends_region = false;
   bool waits_for_any = false;  // ... and it is a bar.warp.sync, which meets any other
   bool wait_mask_is_vector = false;

@@ -12,6 +12,9 @@ namespace coalesce::machine {
 
 namespace {
 constexpr uint32_t kUnpolledSlice = 1u << 22;  // blocks of a loop that polls nothing visible
+// Waits for phases after which a warp leaves lockstep mode: some succeed at once. Fewer than libcu++'s loop makes
+// before it reads the clock (16).
+constexpr uint32_t kWaitsInLockstep = 8;
 }  // namespace
 
 inline void BlockRun::count(uint32_t block, uint32_t mask) {
@@ -245,6 +248,11 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
       if (c.polls) {
         polled_ = true;
         fuel_ = std::min(fuel_, slice());  // what computed for long and then waits does not wait as long
+      }
+      // All that wait for a phase look before one goes on, as hardware wakes them: that one may end the next phase.
+      if (c.waits_for_phase && (mode == Mode::general || ++waits_ == kWaitsInLockstep)) {
+        used_ = slice() - fuel_ + 1;
+        fuel_ = 1;
       }
       if (--fuel_ == 0) {
         if (worker_.instructions > (1u << 16)) charge();

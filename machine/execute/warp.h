@@ -83,8 +83,8 @@ struct Warp : Context {
   // True after break_joins(): lanes went on from a reconvergence point without the others. Until all lanes are together
   // again they reach barriers one by one.
   bool let_go = false;
-  uint32_t stalled = 0;                   // general mode: slices spent polling since something last happened
-  uint32_t last_lockstep = 0;             // lockstep mode: the region's block it came through last
+  uint32_t stalled = 0;        // general mode: blocks run in turns that polled, since something last happened
+  uint32_t last_lockstep = 0;  // lockstep mode: the region's block it came through last
   std::vector<std::byte> own_block_area;  // general mode
 };
 

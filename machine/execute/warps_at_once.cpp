@@ -117,8 +117,7 @@ void BlockRun::run_steps(const Stream& stream, uint32_t first, uint32_t last, bo
         for (const Step* s = step + 1; s != stop; ++s) s->run(*s, *w);
       w->now = onward;
       w->now.mask = w->alive;
-      polled_ = false;
-      fuel_ = slice();
+      begin_turn();
       run_warp(*w, Mode::lockstep);
     }
     current_ = at->index;

@@ -96,5 +96,38 @@ TEST(Mbarrier, StatesOfRounds) {
   for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(r.read()[i], (i ^ 32) + 5);
 }
 
+// Eight warps, twenty phases. The last arrival of a phase comes while the other warps have read the object once; each
+// warp then reads it once more. A warp alone at the block's beginning may read it as often as it likes before it first
+// hands over: that is what the bound has left, one phase's reads.
+TEST(Mbarrier, AWaitThatFailsEndsTheWarpsTurn) {
+  constexpr uint32_t kWarps = 8, kPhases = 20, kReads = 3;  // instructions of the loop that reads: wait, add, branch
+  const Ran r =
+      run(with_object("setp.ne.u32 %p1, %r1, 0;\n@%p1 bra READY;\nmbarrier.init.shared.b64 [B], 256;\nREADY:\n"
+                      "bar.sync 0;\nmov.u32 %r7, 0;\nROUND:\nmbarrier.arrive.shared.b64 %rd4, [B];\nW:\n"
+                      "mbarrier.test_wait.shared.b64 %p2, [B], %rd4;\nadd.u32 %r8, %r8, 1;\n@!%p2 bra W;\n"
+                      "add.u32 %r7, %r7, 1;\nsetp.lt.u32 %p1, %r7, 20;\n@%p1 bra ROUND;\nmov.u32 %r10, %r7;\n"),
+          {zeros<uint32_t>(32 * kWarps)}, threads(32 * kWarps));
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (const uint32_t rounds : r.read()) EXPECT_EQ(rounds, kPhases);
+  const uint64_t around = kWarps * (16 + kPhases * 4);
+  EXPECT_LE(r.counters().instructions, around + kReads * kWarps * 2 * (kPhases + 1));
+}
+
+// As libcu++'s tests of arrive_tx: thread 0 makes the object anew after its wait. Hardware wakes all that wait.
+TEST(Mbarrier, AllThatWaitSeeThePhasesEndBeforeOneGoesOn) {
+  Shape s = threads(256);
+  s.max_instructions = 100'000;
+  s.in_order = true;
+  const Ran r =
+      run(with_object("setp.ne.u32 %p1, %r1, 0;\n@%p1 bra READY;\nmbarrier.init.shared.b64 [B], 256;\nREADY:\n"
+                      "bar.sync 0;\nmbarrier.arrive.expect_tx.shared.b64 %rd4, [B], 1;\n"
+                      "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [B], 1;\nW:\n"
+                      "mbarrier.try_wait.shared.b64 %p2, [B], %rd4;\n@!%p2 bra W;\n@%p1 bra DONE;\n"
+                      "mbarrier.init.shared.b64 [B], 512;\nDONE:\nbar.sync 0;\nmov.u32 %r10, 1;\n"),
+          {zeros<uint32_t>(256)}, s);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (const uint32_t done : r.read()) EXPECT_EQ(done, 1u);
+}
+
 }  // namespace mbarriers
 }  // namespace coalesce::machine::test
