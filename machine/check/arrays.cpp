@@ -27,8 +27,16 @@ void LaunchCheck::find_bounds() {
       pointers[r] = Pointer::elsewhere;
     }
   }
+  std::vector<const Allocation*> variables;
+  const auto variable = [&](uint64_t address) {
+    const Allocation* a = launch_.memory->find(address);
+    if (!a || a->origin != Origin::variable) return kNone;
+    const auto number = static_cast<uint32_t>(std::ranges::find(variables, a) - variables.begin());
+    if (number == variables.size()) variables.push_back(a);
+    return number;
+  };
   std::map<uint32_t, uint32_t> numbers;  // of registers that are roots
-  for (const Root& root : find_roots(p, pointers)) {
+  for (const Root& root : find_roots(p, pointers, variable)) {
     Bounds& b = bounds_.emplace_back();
     const bool loaded = root.kind == Root::Kind::loaded;
     pointer_of_.push_back(loaded ? numbers.emplace(root.index, static_cast<uint32_t>(numbers.size())).first->second
@@ -39,6 +47,8 @@ void LaunchCheck::find_bounds() {
     } else if (root.kind == Root::Kind::parameter) {
       const Allocation& a = *target[root.index];
       b = {false, AddressSpace::global, a.base, a.base + a.size};
+    } else if (root.kind == Root::Kind::variable) {
+      b.variable = variables[root.index];
     }
   }
   pointers_ = static_cast<uint32_t>(numbers.size());
@@ -76,9 +86,10 @@ void LaunchCheck::find_written() {
     const Bounds& b = bounds_[i.memory];
     if (!b.any && b.space != AddressSpace::global) continue;
     const bool constant = m.address.is_constant();  // a variable's
-    const Allocation* a = !b.any     ? launch_.memory->find(b.base)
-                          : constant ? launch_.memory->find(m.address.bits + static_cast<uint64_t>(m.offset))
-                                     : nullptr;
+    const Allocation* a = !b.any       ? launch_.memory->find(b.base)
+                          : b.variable ? b.variable
+                          : constant   ? launch_.memory->find(m.address.bits + static_cast<uint64_t>(m.offset))
+                                       : nullptr;
     if (a)
       written_.insert(a);
     else

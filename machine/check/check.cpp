@@ -168,14 +168,16 @@ bool BlockCheck::ordered(const Accessed& before, const Target& t, bool strong, u
 
 void BlockCheck::race(const Accessed& before, uint32_t lane, const Access& a, const Target& t) {
   const AccessRecord& r = check_[before.id];
-  LaunchCheck::Seen s = seen(t.space == AddressSpace::shared ? Hazard::race_shared : Hazard::race_global, a, t);
+  const bool by_agent = check_.agent(r).has_value();
+  LaunchCheck::Seen s = seen(by_agent                          ? Hazard::early_use
+                             : t.space == AddressSpace::shared ? Hazard::race_shared
+                                                               : Hazard::race_global,
+                             a, t);
   s.before = before.id;
   s.before_lane = lane;
   s.apart = r.block != block_ ? 2 : r.warp != t.warp ? 1 : 0;
-  if (check_.agent(r))
-    s.hazard = Hazard::early_use;
-  else
-    s.note = missing(r, lane, a, t);
+  if (check_.counts_again(s)) return;
+  if (!by_agent) s.note = missing(r, lane, a, t);
   check_.found(s);
 }
 

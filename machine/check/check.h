@@ -48,6 +48,7 @@ class BlockCheck;
 class LaunchCheck final : public LaunchObserver {
  public:
   static constexpr std::size_t kFewRecords = 1u << 20;
+  static constexpr std::size_t kRoomOfRecords = kFewRecords + (1u << 10);  // tidy() comes between accesses
   // `records`: memory to use, of an earlier launch.
   LaunchCheck(Launch& launch, AccessId first, uint64_t room, std::vector<AccessRecord> records = {});
   std::vector<AccessRecord> give_records() { return std::move(records_); }  // at the end
@@ -89,6 +90,8 @@ class LaunchCheck final : public LaunchObserver {
   std::string name_changer(const Changer& c) const;
 
   void found(const Seen& s);
+  // Counts one more of a finding that is shown as it is. False: it is for found().
+  bool counts_again(const Seen& s);
   // Notes the first unwritten value that an instruction has read: it is named where it is used.
   void read_undefined(const Seen& s) { origins_.emplace(s.instruction, s); }
   // Whether a load may read the padding or an unset member of a structure, as far as the kernel's text tells.
@@ -111,6 +114,7 @@ class LaunchCheck final : public LaunchObserver {
     bool any = true;  // no limits are known
     AddressSpace space = AddressSpace::global;
     uint64_t base = 0, end = 0;
+    const Allocation* variable = nullptr;  // of global memory: its address is made of that one's, with no limits
   };
   const Bounds& bounds(uint32_t operation) const { return bounds_[operation]; }
   // True if nothing of the kernel's can write the allocation, but past the end of another: its reads race with none.
@@ -178,7 +182,10 @@ class LaunchCheck final : public LaunchObserver {
     Diagnostic diagnostic;
     uint32_t apart;  // as Seen::apart
   };
-  std::map<std::tuple<Hazard, uint32_t, uint32_t>, Finding> findings_;  // by the two instructions
+  using FindingKey = std::tuple<Hazard, uint32_t, uint32_t>;  // its two instructions
+  FindingKey key_of(const Seen& s) const;
+  std::map<FindingKey, Finding> findings_;
+  std::pair<const FindingKey, Finding>* last_found_ = nullptr;
 };
 
 // The state of one thread block at a time, like BlockRun.

@@ -25,36 +25,56 @@ void BlockClocks::raise(uint32_t warp, const LaneClocks& to) {
   }
 }
 
-bool BlockClocks::contains(const BlockClocks& other) const {
-  const auto lane_by_lane = [&](uint32_t warp) {
-    for (uint32_t l = 0; l < 32; ++l)
-      if (of(warp, l) < other.of(warp, l)) return false;
-    return true;
-  };
-  if (lanes.empty() && other.lanes.empty()) {
-    for (uint32_t w = 0; w < warps.size(); ++w)
-      if (warps[w] < other.warps[w]) return false;
-    return true;
+namespace {
+
+// visit(warp, its lanes' clocks in a, in b): null where all lanes have those of `warps`. Until it gives back false.
+template <class Visit>
+bool each_warp(const BlockClocks& a, const BlockClocks& b, Visit visit) {
+  auto at = a.lanes.begin();
+  auto there = b.lanes.begin();
+  for (uint32_t w = 0; w < a.warps.size(); ++w) {
+    const bool in_a = at != a.lanes.end() && at->first == w, in_b = there != b.lanes.end() && there->first == w;
+    if (!visit(w, in_a ? &at->second : nullptr, in_b ? &there->second : nullptr)) return false;
+    at += in_a;
+    there += in_b;
   }
-  for (uint32_t w = 0; w < warps.size(); ++w)
-    if (!lane_by_lane(w)) return false;
   return true;
+}
+
+}  // namespace
+
+bool BlockClocks::contains(const BlockClocks& other) const {
+  return each_warp(*this, other, [&](uint32_t w, const LaneClocks* mine, const LaneClocks* its) {
+    if (!mine && !its) return warps[w] >= other.warps[w];
+    bool all = true;
+    for (std::size_t l = 0; l < LaneClocks{}.size(); ++l)
+      all &= (mine ? (*mine)[l] : warps[w]) >= (its ? (*its)[l] : other.warps[w]);
+    return all;
+  });
 }
 
 void BlockClocks::join(const BlockClocks& other) {
   std::vector<std::pair<uint32_t, LaneClocks>> mixed;
-  for (const auto* entries : {&std::as_const(lanes), &other.lanes})
-    for (const auto& entry : *entries)
-      if (mixed.empty() || std::ranges::none_of(mixed, [&](const auto& m) { return m.first == entry.first; }))
-        mixed.emplace_back(entry.first, LaneClocks{});
-  for (auto& [w, each] : mixed)
-    for (uint32_t l = 0; l < each.size(); ++l) each[l] = std::max(of(w, l), other.of(w, l));
-  for (uint32_t w = 0; w < warps.size(); ++w) warps[w] = std::max(warps[w], other.warps[w]);
-  lanes.clear();
-  for (const auto& [w, each] : mixed) {
-    warps[w] = 0;
-    raise(w, each);
-  }
+  std::vector<Clock> whole(warps.size());
+  each_warp(*this, other, [&](uint32_t w, const LaneClocks* mine, const LaneClocks* its) {
+    if (!mine && !its) {
+      whole[w] = std::max(warps[w], other.warps[w]);
+      return true;
+    }
+    LaneClocks each;
+    bool differ = false;
+    for (std::size_t l = 0; l < each.size(); ++l) {
+      each[l] = std::max(mine ? (*mine)[l] : warps[w], its ? (*its)[l] : other.warps[w]);
+      differ |= each[l] != each[0];
+    }
+    if (differ)
+      mixed.emplace_back(w, each);
+    else
+      whole[w] = each[0];
+    return true;
+  });
+  warps = std::move(whole);
+  lanes = std::move(mixed);
 }
 
 struct Knowledge::Node {

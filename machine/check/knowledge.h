@@ -19,7 +19,7 @@ using LaneClocks = std::array<Clock, 32>;
 // One block's clocks: accesses of warp w's lane l before of(w, l) are known.
 struct BlockClocks {
   std::vector<Clock> warps;                            // of all its lanes
-  std::vector<std::pair<uint32_t, LaneClocks>> lanes;  // of a warp whose lanes differ; by warp
+  std::vector<std::pair<uint32_t, LaneClocks>> lanes;  // of a warp whose lanes differ; in the order of warps
 
   Clock of(uint32_t warp, uint32_t lane) const {
     for (const auto& [w, each] : lanes)

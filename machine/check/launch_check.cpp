@@ -31,6 +31,7 @@ LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room, std::vec
       skips_(find_skips(*launch.program)),
       lane_skips_(find_skips(*launch.program, Kind::warp_barrier)) {
   records_.clear();
+  records_.reserve(kRoomOfRecords);  // costs nothing before it is used; growing would copy
   for (const auto& a : launch.memory->all())
     if (a->shadow) a->shadow->cells.past().clear();  // it names accesses before `first`: nothing looks at them again
   find_bounds();
@@ -142,25 +143,38 @@ std::string LaunchCheck::name_changer(const Changer& c) const {
          name_place(c.instruction);
 }
 
-void LaunchCheck::found(const Seen& s) {
+LaunchCheck::FindingKey LaunchCheck::key_of(const Seen& s) const {
   // The first of several uses of a value is shown.
-  const bool of_origin = s.origin != kNone;
+  if (s.origin != kNone) return {s.hazard, s.origin, s.origin};
   const uint32_t before = s.before ? (*this)[s.before].instruction : kNone;
-  const auto key = std::make_tuple(s.hazard, of_origin ? s.origin : std::min(before, s.instruction),
-                                   of_origin ? s.origin : std::max(before, s.instruction));
-  const auto known = findings_.find(key);
-  if (known != findings_.end()) {
-    auto& [shown, apart] = known->second;
-    const uint64_t count = shown.count + 1;
-    if (s.apart > apart) known->second = {describe(s), s.apart};
-    shown.count = count;
+  return {s.hazard, std::min(before, s.instruction), std::max(before, s.instruction)};
+}
+
+bool LaunchCheck::counts_again(const Seen& s) {
+  const FindingKey key = key_of(s);
+  if (!last_found_ || last_found_->first != key) {
+    const auto known = findings_.find(key);
+    last_found_ = known == findings_.end() ? nullptr : &*known;
+  }
+  if (!last_found_) {
+    const bool left_out = findings_.size() == kMostFindings;
+    left_out_ += left_out;
+    return left_out;
+  }
+  if (s.apart > last_found_->second.apart) return false;
+  last_found_->second.diagnostic.count += 1;
+  return true;
+}
+
+void LaunchCheck::found(const Seen& s) {
+  if (counts_again(s)) return;
+  if (last_found_) {  // a wider pair
+    const uint64_t count = last_found_->second.diagnostic.count + 1;
+    last_found_->second = {describe(s), s.apart};
+    last_found_->second.diagnostic.count = count;
     return;
   }
-  if (findings_.size() == kMostFindings) {
-    ++left_out_;
-    return;
-  }
-  findings_.emplace(key, Finding{describe(s), s.apart});
+  last_found_ = &*findings_.emplace(key_of(s), Finding{describe(s), s.apart}).first;
 }
 
 Diagnostic LaunchCheck::describe(const Seen& s) const {

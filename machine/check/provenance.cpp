@@ -19,8 +19,8 @@ Root join(Root a, Root b) {
 
 class Roots {
  public:
-  Roots(const Decoded& p, const std::vector<Pointer>& pointers)
-      : p_(p), of_(p.registers.size()), writers_(p.registers.size()) {
+  Roots(const Decoded& p, const std::vector<Pointer>& pointers, const std::function<uint32_t(uint64_t)>& variable)
+      : p_(p), variable_(variable), of_(p.registers.size()), writers_(p.registers.size()) {
     for (const Instruction& i : p.code) each_written(p, i, [&](uint32_t r) { writers_[r] += !updates(i, r); });
     for (uint32_t r = 0; r < of_.size(); ++r) {
       if (pointers[r] == Pointer::of_allocation) of_[r] = {Root::Kind::parameter, r};
@@ -86,7 +86,9 @@ class Roots {
     const auto taken = [&](std::size_t k) {
       const bool address = k < i.sources.size() && i.sources[k].is_constant() && i.sources[k].array == kNone &&
                            may_be_address(i.sources[k].bits);
-      return address ? kSeveral : source(k);
+      if (!address) return source(k);
+      const uint32_t number = variable_(i.sources[k].bits);
+      return number == kNone ? kSeveral : Root{Root::Kind::variable, number};
     };
     switch (i.pure->operation.opcode) {
       case Opcode::mov:
@@ -119,14 +121,16 @@ class Roots {
   }
 
   const Decoded& p_;
+  const std::function<uint32_t(uint64_t)>& variable_;
   std::vector<Root> of_;
   std::vector<uint32_t> writers_;  // of each register: instructions
 };
 
 }  // namespace
 
-std::vector<Root> find_roots(const Decoded& p, const std::vector<Pointer>& pointers) {
-  const Roots roots(p, pointers);
+std::vector<Root> find_roots(const Decoded& p, const std::vector<Pointer>& pointers,
+                             const std::function<uint32_t(uint64_t)>& variable) {
+  const Roots roots(p, pointers, variable);
   std::vector<Root> all;
   for (const MemoryOp& m : p.memory) {
     const Root r = roots.of(m);
