@@ -46,13 +46,14 @@ CUresult refuse(LinkState& state, const std::string& what) {
   return CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
-// A text that the device cannot take is left out, as by an H100's driver: the link goes on without it.
-CUresult leave_out(LinkState& state, const std::string& name, const Image& image) {
+// Leaves out an input that the device cannot take, as an H100's driver does: the link goes on without it. Of a fat
+// binary's contents, which are for several devices, that driver says nothing.
+CUresult leave_out(LinkState& state, int type, const std::string& name, const Image& image) {
   state.said = true;
   state.options.error(image.problem);
   std::fprintf(stderr, "coalesce: error: cuLink: '%s': %s\ncoalesce: hint: %s\n", name.c_str(), image.problem.c_str(),
                image.hint.c_str());
-  return CUDA_ERROR_INVALID_PTX;
+  return type == fatbinary ? CUDA_SUCCESS : CUDA_ERROR_INVALID_PTX;
 }
 
 CUresult add(LinkState& state, int type, const void* data, size_t bytes, const std::string& name) {
@@ -65,7 +66,7 @@ CUresult add(LinkState& state, int type, const void* data, size_t bytes, const s
       const machine::Device& d = *runtime().device();
       try {
         Image image = read_image(data, bytes, d.major, d.minor);
-        if (image.newer) return leave_out(state, name, image);
+        if (image.newer || (image.ptx.empty() && type == fatbinary)) return leave_out(state, type, name, image);
         if (image.ptx.empty()) return state.failed = refuse(state, "'" + name + "': " + image.problem);
         for (std::string& text : image.ptx) state.ptx.push_back(std::move(text));
       } catch (const FatbinError& e) {
