@@ -101,32 +101,38 @@ int fraction_bits(const MatrixForm& f) {
   return f.left == CellType::e4m3 || f.left == CellType::e5m2 ? kSmallFractionBits : kFractionBits;
 }
 
-void multiply_real(const MatrixForm& f, const uint64_t* left, const uint64_t* right, uint64_t* sums) {
-  const Factors a(f.left, left, f.m, f.k, f.block, false), b(f.right, right, f.n, f.k, f.block, true);
+// `picked`: null, or of a sparse form the columns of the left factor's elements.
+void multiply_real(const MatrixForm& f, const uint64_t* left, const uint16_t* picked, const uint64_t* right,
+                   uint64_t* sums) {
+  const uint32_t lefts = picked ? f.k / 2 : f.k, apart = f.k / lefts;
+  const Factors a(f.left, left, f.m, lefts, f.block, false), b(f.right, right, f.n, f.k, f.block * apart, true);
   const auto term = [](CellType cell, uint64_t bits) { return factor_of(cell, static_cast<uint32_t>(bits)); };
   const int bits = fraction_bits(f);
   const CellType result = f.addend == CellType::f32 ? CellType::f32 : f.result;
   std::vector<Term> one, other;
+  std::vector<uint16_t> all(lefts);
+  for (uint32_t k = 0; k < lefts; ++k) all[k] = static_cast<uint16_t>(k);
   EightSums e;
-  for (uint32_t i = 0; i < f.m; ++i)
+  for (uint32_t i = 0; i < f.m; ++i) {
+    const uint16_t* const columns = picked ? picked + std::size_t{i} * lefts : all.data();
     for (uint32_t j = 0; j < f.n; j += kTogether) {
       uint64_t* const to = sums + i * f.n + j;
       // A half added in single precision is converted first.
       if (f.addend == CellType::f16 && result == CellType::f32)
         for (uint32_t l = 0; l < kTogether; ++l) to[l] = bits_of(to_float(Half{static_cast<uint16_t>(to[l])}));
-      for (uint32_t first = 0; first < f.k; first += f.block) {
+      for (uint32_t first = 0; first < lefts; first += f.block) {
         std::array<Term, kTogether> addends;
         for (uint32_t l = 0; l < kTogether; ++l) addends[l] = addend_of(result, static_cast<uint32_t>(to[l]));
-        eight_sums(a, b, i, first, j, addends, bits, e);
+        eight_sums(a, b, i, first, columns, j, addends, bits, e);
         for (uint32_t l = 0; l < kTogether; ++l) {
-          if (!addends[l].special && !a.is_special(i, first) && !b.is_special(j + l, first)) {
+          if (!addends[l].special && !a.is_special(i, first) && !b.is_special(j + l, first * apart)) {
             to[l] = rounded(e.sums[l], e.highest[l], result, bits);
             continue;
           }
           one.clear(), other.clear();
           for (uint32_t k = first; k < first + f.block; ++k) {
-            one.push_back(term(f.left, left[i * f.k + k]));
-            other.push_back(term(f.right, right[(j + l) * f.k + k]));
+            one.push_back(term(f.left, left[i * lefts + k]));
+            other.push_back(term(f.right, right[(j + l) * f.k + columns[k]]));
           }
           to[l] = tensor_sum(one, other, addends[l], result, bits);
         }
@@ -138,6 +144,7 @@ void multiply_real(const MatrixForm& f, const uint64_t* left, const uint64_t* ri
           to[l] = std::isnan(sum) ? kNanHalf : nearest_half(sum);
         }
     }
+  }
 }
 
 // sm_90 has no instruction for 8-bit reals: ptxas makes them halves, multiplies the even pairs of columns, then the odd
@@ -266,11 +273,13 @@ void multiply(const MatrixForm& form, const uint64_t* left, const uint64_t* righ
   if (!is_float(form.left)) return multiply_integer(form, left, right, sums);
   if (form.quads) return multiply_quads(form, left, right, sums);
   if (form.block == 0) return multiply_small(form, left, right, sums);
-  multiply_real(form, left, right, sums);
+  multiply_real(form, left, nullptr, right, sums);
 }
 
 void multiply_sparse(const MatrixForm& form, const uint64_t* left, const uint16_t* columns, const uint64_t* right,
                      uint64_t* sums) {
+  if (is_float(form.left) && form.left != CellType::f64 && form.block != 0 && !form.negative)
+    return multiply_real(form, left, columns, right, sums);
   MatrixForm row = form;
   row.m = 1, row.k = form.k / 2, row.sparse = false;
   std::vector<uint64_t> picked(std::size_t{form.n} * row.k);

@@ -81,20 +81,22 @@ COALESCE_INLINE Lane8 eight_at(const std::vector<int32_t>& from, std::size_t at)
   return v;
 }
 
-// left[row][first ... first + block) times columns j ... j + 7 of the right factor, with the addends.
-inline void eight_sums(const Factors& left, const Factors& right, uint32_t row, uint32_t first, uint32_t j,
-                       const std::array<Term, kTogether>& addends, int bits, EightSums& e) {
+// left[row][first ... first + block) times columns j ... j + 7 of the right factor, with the addends. `columns` are the
+// right factor's, for all of the left one's.
+inline void eight_sums(const Factors& left, const Factors& right, uint32_t row, uint32_t first, const uint16_t* columns,
+                       uint32_t j, const std::array<Term, kTogether>& addends, int bits, EightSums& e) {
   const int up = bits - 2 * kFactorBits, more = up < 0 ? -up : 0;  // a product's bits move up, or down
   Lane8 highest;
   for (uint32_t l = 0; l < kTogether; ++l) highest[l] = addends[l].exponent;
   const std::size_t a = std::size_t{row} * left.columns + first;
   for (uint32_t k = 0; k < left.block; ++k) {
-    const Lane8 exponent = eight_at(right.exponents, std::size_t{first + k} * right.rows + j) + left.exponents[a + k];
+    const std::size_t b = std::size_t{columns[first + k]} * right.rows + j;
+    const Lane8 exponent = eight_at(right.exponents, b) + left.exponents[a + k];
     highest = highest > exponent ? highest : exponent;
   }
   Lane8 sums{};  // at most 16 products below 2^27
   for (uint32_t k = 0; k < left.block; ++k) {
-    const std::size_t b = std::size_t{first + k} * right.rows + j;
+    const std::size_t b = std::size_t{columns[first + k]} * right.rows + j;
     Lane8 down = highest - eight_at(right.exponents, b) - left.exponents[a + k];
     down = (down < 31 ? down : 31) + more;
     down = down < 31 ? down : 31;
