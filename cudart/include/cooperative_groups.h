@@ -2,6 +2,7 @@
 // multi_grid_group is not among them: CUDA 13 has removed it. A grid of each device meets the others between launches.
 #pragma once
 #pragma GCC system_header  // `if constexpr` also where the program is C++11 or 14
+#include "coalesce_cuda/plain_names_away.h"
 #include "cuda_runtime.h"
 
 namespace cooperative_groups {
@@ -304,3 +305,4 @@ __device__ inline void grid_group::sync() const {
 }
 
 }  // namespace cooperative_groups
+#include "coalesce_cuda/plain_names_back.h"

@@ -1,5 +1,6 @@
 // Complex numbers as two floats or two doubles.
 #pragma once
+#include "coalesce_cuda/plain_names_away.h"
 #include "cuda_runtime.h"
 typedef float2 cuFloatComplex;
 typedef double2 cuDoubleComplex;
@@ -26,3 +27,4 @@ COALESCE_COMPLEX(cuFloatComplex, float, f, make_cuFloatComplex, cuCrealf, cuCima
 COALESCE_COMPLEX(cuDoubleComplex, double, , make_cuDoubleComplex, cuCreal, cuCimag, hypot)
 #undef COALESCE_COMPLEX
 static __host__ __device__ inline cuComplex make_cuComplex(float x, float y) { return cuComplex{x, y}; }
+#include "coalesce_cuda/plain_names_back.h"

@@ -2,6 +2,8 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+
+#include "coalesce_cuda/plain_names_away.h"
 #define CUDA_VERSION 12050
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
@@ -10,3 +12,4 @@ typedef struct CUmod_st* CUmodule;
 typedef struct CUfunc_st* CUfunction;
 typedef struct CUstream_st* CUstream;
 typedef struct CUevent_st* CUevent;
+#include "coalesce_cuda/plain_names_back.h"

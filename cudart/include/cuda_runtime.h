@@ -6,6 +6,7 @@
 // Without --cuda-feature clang assumes the oldest PTX and refuses every *_sync operation.
 // Device variants of the mathematical functions must be declared before any <cmath>, hence -include and the order here.
 #pragma once
+#include "coalesce_cuda/plain_names_away.h"
 
 // The guards of the toolkit's own headers: public helper headers look for them to know what has been included.
 #define __CUDA_RUNTIME_H__
@@ -43,3 +44,4 @@
 // clang-format on
 #endif
 #include "coalesce_cuda/api_templates.h"
+#include "coalesce_cuda/plain_names_back.h"

@@ -1,2 +1,4 @@
 #pragma once
 #include "coalesce_cuda/math.h"
+#include "coalesce_cuda/plain_names_away.h"
+#include "coalesce_cuda/plain_names_back.h"

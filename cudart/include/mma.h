@@ -1,5 +1,6 @@
 // nvcuda::wmma: products of small matrices by all lanes of a warp, over the compiler's builtins.
 #pragma once
+#include "coalesce_cuda/plain_names_away.h"
 #ifdef __CUDA__
 #pragma GCC system_header
 #include "cuda_bf16.h"
@@ -243,3 +244,4 @@ using wmma::row_major;
 }  // namespace wmma
 }  // namespace nvcuda
 #endif
+#include "coalesce_cuda/plain_names_back.h"

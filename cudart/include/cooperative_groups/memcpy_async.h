@@ -1,6 +1,7 @@
 // memcpy_async(group, to, from, bytes): all members of the group copy together; wait(group) until it is done.
 #pragma once
 #pragma GCC system_header
+#include "../coalesce_cuda/plain_names_away.h"
 #include "../cooperative_groups.h"
 
 namespace cooperative_groups {
@@ -73,3 +74,4 @@ __device__ inline void wait(const Group& group) {
 }
 
 }  // namespace cooperative_groups
+#include "../coalesce_cuda/plain_names_back.h"

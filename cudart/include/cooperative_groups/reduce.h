@@ -1,5 +1,6 @@
 // reduce(group, value, operation): every member gets the result.
 #pragma once
+#include "../coalesce_cuda/plain_names_away.h"
 #include "../cooperative_groups.h"
 
 namespace cooperative_groups {
@@ -43,3 +44,4 @@ __device__ inline T reduce(const coalesced_group& group, T value, F&& operation)
 }
 
 }  // namespace cooperative_groups
+#include "../coalesce_cuda/plain_names_back.h"

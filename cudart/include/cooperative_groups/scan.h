@@ -1,6 +1,7 @@
 // inclusive_scan(group, value, operation), exclusive_scan(...): by rank, over a tile or a coalesced group. What is
 // below rank 0 is T().
 #pragma once
+#include "../coalesce_cuda/plain_names_away.h"
 #include "reduce.h"
 
 namespace cooperative_groups {
@@ -29,3 +30,4 @@ __device__ inline T exclusive_scan(const Group& group, T value) {
 }
 
 }  // namespace cooperative_groups
+#include "../coalesce_cuda/plain_names_back.h"
