@@ -14,7 +14,7 @@ namespace {
 
 // Orders that nobody has asked for may cost a program some seconds.
 constexpr uint64_t kShortLaunch = 1u << 20;      // warp instructions of one launch
-constexpr uint64_t kFewInstructions = 16;        // a warp executes more, as a rule
+constexpr uint64_t kFewInstructions = 16;        // of a warp, where its kernel's beginning has no more
 constexpr uint64_t kAllLaunches = 4u << 20;      // of all
 constexpr uint64_t kCopiedMemory = 2048u << 20;  // bytes of all copies of memory; four a launch
 
@@ -29,6 +29,14 @@ bool reads_what_others_write(const Decoded& p) {
     if ((i.kind == Kind::load && m.order != Order::weak) || (i.kind == Kind::atomic && m.returns)) return true;
   }
   return false;
+}
+
+// Instructions that each warp executes, as a rule: those up to the first barrier that all come to.
+uint64_t least_instructions(const Decoded& p) {
+  uint64_t least = 0;
+  if (!p.regions.empty())
+    for (const uint32_t b : p.regions.front().chain) least += p.blocks[b].instructions;
+  return std::max(least, kFewInstructions);
 }
 
 std::ptrdiff_t threads_of_process() {
@@ -64,7 +72,7 @@ void Machine::State::Moment::put_back(const State& s) const {
 bool Machine::State::explores(const Launch& launch) {
   const uint64_t warps = launch.blocks * launch.warps_per_block;
   if (!options.check || options.schedules == 1 || warps < 2) return false;
-  if (options.schedules == 0 && warps > kShortLaunch / kFewInstructions) return false;
+  if (options.schedules == 0 && warps > kShortLaunch / least_instructions(*launch.program)) return false;
   for (const Instruction& i : launch.program->code)  // what kernels give the device to do cannot be taken back
     if (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::service) return false;
   // Memory that other threads of the program may be writing to, or that nobody may, cannot be put back.

@@ -5,20 +5,48 @@
 #include "machine/check/check.h"
 #include "machine/execute/block.h"
 #include "machine/execute/calls.h"
+#include "machine/program/uses.h"
 
 namespace coalesce::machine {
+
+namespace {
+
+// visit(register, offset) for each 8 bytes of the kernel's parameters that are read: as builtin values, and as clang
+// reads structures, by loads whose address is a constant in a register.
+template <class Visit>
+void each_parameter(const Decoded& p, Visit visit) {
+  for (uint32_t r = 0; r < p.registers.size(); ++r)
+    if (p.registers[r].builtin == Builtin::parameter && p.registers[r].parameter_size == sizeof(uint64_t))
+      visit(r, p.registers[r].parameter_offset);
+  std::vector<const Instruction*> writer(p.registers.size());
+  std::vector<uint32_t> writers(p.registers.size());
+  for (const Instruction& i : p.code) each_written(p, i, [&](uint32_t r) { writer[r] = &i, ++writers[r]; });
+  for (const Instruction& i : p.code) {
+    if (i.kind != Kind::load || p.memory[i.memory].space != AddressSpace::param) continue;
+    const MemoryOp& m = p.memory[i.memory];
+    Value at = m.address;
+    while (at.is_reg() && writers[at.reg] == 1 && writer[at.reg]->kind == Kind::pure &&
+           writer[at.reg]->guard == kNone && writer[at.reg]->pure->operation.opcode == isa::Opcode::mov)
+      at = writer[at.reg]->sources[0];
+    if (!at.is_constant() || m.width != sizeof(uint64_t)) continue;
+    for (uint32_t e = 0; e < m.count; ++e)
+      if (m.values[e].is_reg() && writers[m.values[e].reg] == 1)
+        visit(m.values[e].reg, at.bits + static_cast<uint64_t>(m.offset) + e * sizeof(uint64_t));
+  }
+}
+
+}  // namespace
 
 void LaunchCheck::find_bounds() {
   const Decoded& p = *launch_.program;
   std::vector<const Allocation*> target(p.registers.size());
   std::vector<Pointer> pointers(p.registers.size());
-  for (uint32_t r = 0; r < p.registers.size(); ++r) {
-    const Register& reg = p.registers[r];
+  each_parameter(p, [&](uint32_t r, uint64_t offset) {
     uint64_t value = 0;
-    if (reg.builtin != Builtin::parameter || reg.parameter_size != sizeof value || !launch_.parameters ||
-        reg.parameter_offset + sizeof value > launch_.parameters->size())
-      continue;
-    std::memcpy(&value, launch_.parameters->data() + reg.parameter_offset, sizeof value);
+    if (!launch_.parameters || offset > launch_.parameters->size() ||
+        launch_.parameters->size() - offset < sizeof value)
+      return;
+    std::memcpy(&value, launch_.parameters->data() + offset, sizeof value);
     target[r] = launch_.memory->find(value);
     // A range that the host has registered may touch another such range, whose end is then its beginning.
     if (target[r] && target[r]->origin != Origin::host) {
@@ -26,7 +54,7 @@ void LaunchCheck::find_bounds() {
     } else if (may_be_address(value)) {
       pointers[r] = Pointer::elsewhere;
     }
-  }
+  });
   std::vector<const Allocation*> variables;
   const auto variable = [&](uint64_t address) {
     const Allocation* a = launch_.memory->find(address);

@@ -343,7 +343,7 @@ class BlockCheck final : public BlockObserver {
     LaunchCheck::Seen seen;
   };
   std::map<std::tuple<uint32_t, uint64_t, uint32_t>, Visit> visits_;  // instruction, block, thread
-  AccessId first_ = 0;                                                // shared memory: older ids are of other blocks
+  AccessId first_ = 0;                                                // shared memory: older ids come before all
   uint32_t epoch_ = 0;                                                // counts blocks: of shared memory's cells
   std::vector<WarpState> warps_;
   Written shared_written_, local_written_;

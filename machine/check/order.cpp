@@ -200,6 +200,7 @@ void BlockCheck::barrier(const std::vector<Arrival>& at, uint32_t id, bool whole
   if (all_meet(at, whole)) {
     reads_.clear();
     reads_.quiet = may_be_quiet_;
+    if (may_be_quiet_) first_ = check_.next();  // what they have done is ordered with all that follows
   } else {
     hear_quiet();
   }

@@ -20,7 +20,7 @@ Root join(Root a, Root b) {
 class Roots {
  public:
   Roots(const Decoded& p, const std::vector<Pointer>& pointers, const std::function<uint32_t(uint64_t)>& variable)
-      : p_(p), variable_(variable), of_(p.registers.size()), writers_(p.registers.size()) {
+      : p_(p), pointers_(pointers), variable_(variable), of_(p.registers.size()), writers_(p.registers.size()) {
     for (const Instruction& i : p.code) each_written(p, i, [&](uint32_t r) { writers_[r] += !updates(i, r); });
     for (uint32_t r = 0; r < of_.size(); ++r) {
       if (pointers[r] == Pointer::of_allocation) of_[r] = {Root::Kind::parameter, r};
@@ -65,6 +65,7 @@ class Roots {
     }
     bool changed = false;
     each_written(p_, i, [&](uint32_t r) {
+      if (pointers_[r] != Pointer::no) return;  // it is known what it loads
       // A value from memory, or through a call, may be any pointer.
       const bool any = i.memory != kNone || i.kind == Kind::function_call || i.kind == Kind::call;
       const bool pointer = p_.registers[r].element == Element::b64;
@@ -121,6 +122,7 @@ class Roots {
   }
 
   const Decoded& p_;
+  const std::vector<Pointer>& pointers_;
   const std::function<uint32_t(uint64_t)>& variable_;
   std::vector<Root> of_;
   std::vector<uint32_t> writers_;  // of each register: instructions

@@ -18,7 +18,8 @@ struct Root {
   bool operator==(const Root&) const = default;
 };
 
-// The value of a parameter's register: no address, the address of an allocation, or one that may be anywhere else.
+// The value of a register that nothing but a parameter's value ever comes to: no address, the address of an allocation,
+// or one that may be anywhere else.
 enum class Pointer : uint8_t { no, of_allocation, elsewhere };
 
 // True if a value may be an address: allocations lie above, and offsets below, 2^32.
