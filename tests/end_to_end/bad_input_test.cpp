@@ -32,7 +32,7 @@ void expect_error(const Result& result, int code, const std::string& words) {
   EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
 }
 
-TEST(BadInput, AnExecutableWithMachineCodeOnly) {
+TEST(BadInputNightly, AnExecutableWithMachineCodeOnly) {
   NEEDS_COMPILER("nvcc");
   const Workplace here;
   here.write("x.cu", kProgram);
@@ -42,7 +42,7 @@ TEST(BadInput, AnExecutableWithMachineCodeOnly) {
 }
 
 // Another's rights: the dynamic linker would ignore what says where our runtime is.
-TEST(BadInput, AProgramWithAnothersRights) {
+TEST(BadInputNightly, AProgramWithAnothersRights) {
   NEEDS_COMPILER("nvcc");
   if (geteuid() != 0) GTEST_SKIP() << "only root may give a file away";
   const Workplace here;

@@ -178,7 +178,7 @@ TEST(CheckSays, ThatWhatStoppedWasNotChecked) {
 }
 
 // An atomic beside a plain store: nvcc inlines it from a header of the toolkit, and says so.
-TEST(CheckSays, TheUsersLineNotTheToolkits) {
+TEST(CheckSaysNightly, TheUsersLineNotTheToolkits) {
   const Workplace here;
   NEEDS_COMPILER("nvcc");
   const auto program = here.write("add.cu", R"(

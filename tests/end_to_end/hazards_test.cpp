@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tests/end_to_end/command.h"
+#include "tests/sanitized.h"
 
 namespace coalesce::end_to_end {
 namespace {
@@ -73,8 +74,12 @@ TEST_P(HazardsTest, FindsEachMistakeAndNothingElse) {
   EXPECT_EQ(right.found, Found{}) << right.text;
   Found found = Checked(here, family, {"wrong"}).found;
   std::istringstream lines(list.out);
-  for (std::string name; std::getline(lines, name);) found.merge(Checked(here, family, {name, "wrong"}).found);
   const Found expected = announced_in(family);
+  // One by one, those that an earlier one's fault has kept from running, and every night all.
+  for (std::string name; std::getline(lines, name);) {
+    if (few_cases() && found.contains(name)) continue;
+    found.merge(Checked(here, family, {name, "wrong"}).found);
+  }
   for (const auto& [kernel, places] : expected) EXPECT_EQ(found[kernel], places) << kernel;
   for (const auto& [kernel, places] : found) EXPECT_TRUE(expected.contains(kernel)) << kernel;
 }

@@ -144,7 +144,7 @@ std::vector<const char*> others_than(std::initializer_list<std::string_view> nam
     if (std::find(names.begin(), names.end(), name) == names.end()) others.push_back(name);
   return others;
 }
-INSTANTIATE_TEST_SUITE_P(Lab, Experiments, testing::ValuesIn(kExperiments), name_of);
+INSTANTIATE_TEST_SUITE_P(Nightly, Experiments, testing::ValuesIn(kExperiments), name_of);
 INSTANTIATE_TEST_SUITE_P(Lab, OddSizes, testing::Values("reduce"), name_of);
 INSTANTIATE_TEST_SUITE_P(Nightly, OddSizes, testing::ValuesIn(others_than({"reduce"})), name_of);
 INSTANTIATE_TEST_SUITE_P(Lab, Engines, testing::Values("reduce"), name_of);
