@@ -253,6 +253,22 @@ class Ranks(unittest.TestCase):
         ended = Job(self.folder, [line[:-1] + ["--json", "-", large]] * 3).ended()
         self.assertEqual(json.loads(ended[0][1])["results"], {"exact_sum": 7.5}, ended)
 
+    def test_a_killed_rank_is_named_by_ranks_that_its_launcher_ends(self):
+        endless = os.path.join(self.folder, "endless.f32")
+        with open(endless, "wb") as file:
+            file.truncate(1 << 36)
+        job = Job(self.folder, [["reduce", "--threads", "1", "--type", "float32", endless]] * 3)
+        time.sleep(1.5)  # all are reading
+        for rank, sent in ((2, signal.SIGKILL), (0, signal.SIGTERM), (1, signal.SIGTERM)):
+            job.ranks[rank].send_signal(sent)
+            if sent == signal.SIGKILL:
+                os.waitid(os.P_PID, job.ranks[rank].pid, os.WEXITED | os.WNOWAIT)
+        ended = job.ended()
+        for code, out, err in ended[:2]:
+            self.assertEqual((code, out), (3, ""), err)
+            self.assertIn("rank 2 ended before its work was done", err)
+        os.remove(endless)
+
     def test_ranks_of_other_hosts_need_a_folder(self):
         environment = {"OMPI_COMM_WORLD_LOCAL_SIZE": "1"}
         for code, _, err in Job(self.folder, [["reduce", self.file]] * 2, environment).ended():

@@ -125,6 +125,14 @@ void Ranks::give(const std::string& name, const std::string& text) const {
     throw Error(Exit::environment, "cannot write '" + part.string() + "': " + std::strerror(errno));
 }
 
+bool Ranks::ended(unsigned rank) const {
+  const int mark = open(file("rank", rank).c_str(), O_RDONLY | O_CLOEXEC);
+  if (mark < 0) return false;
+  const bool free = flock(mark, LOCK_SH | LOCK_NB) == 0;
+  close(mark);
+  return free;
+}
+
 Ranks::Part Ranks::take(const std::string& name, unsigned rank) const {
   const fs::path part = file(name, rank), mark = file("rank", rank);
   const std::chrono::seconds limit(record::unsigned_variable("COALESCE_RANKS_TIMEOUT").value_or(kTimeout));
@@ -133,16 +141,14 @@ Ranks::Part Ranks::take(const std::string& name, unsigned rank) const {
   microseconds pause(200);  // ranks of equal parts end together: short at first, and little work for who waits long
   for (microseconds left(500'000); left.count() > 0; pause = std::min(2 * pause, microseconds(10'000))) {
     // Asked in this order: a rank gives its part before it ends.
-    const int other = open(mark.c_str(), O_RDONLY | O_CLOEXEC);
-    const bool started = other >= 0, ended = started && flock(other, LOCK_SH | LOCK_NB) == 0;
-    if (started) close(other);
+    const bool started = is_there(mark), gone = ended(rank);
     if (is_there(part)) {
       std::ifstream in(part, std::ios::binary);
       std::ostringstream text;
       text << in.rdbuf();
       if (!in.bad()) return {text.str(), ""};
     }
-    if (ended) return {std::nullopt, fmt::format("rank {} ended before its work was done", rank)};
+    if (gone) return {std::nullopt, fmt::format("rank {} ended before its work was done", rank)};
     if (!started && std::chrono::steady_clock::now() - begin_ > limit)
       return {std::nullopt, fmt::format("rank {} did not start this command within {} s (COALESCE_RANKS_TIMEOUT)", rank,
                                         limit.count())};

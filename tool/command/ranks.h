@@ -56,6 +56,8 @@ class Ranks {
     std::string why;
   };
   Part take(const std::string& name, unsigned rank) const;
+  // Whether another rank ran this command and is gone.
+  bool ended(unsigned rank) const;
 
  private:
   Ranks(const record::Rank& mine, const std::filesystem::path& base);

@@ -21,6 +21,15 @@ struct RankEnding {
   }
 };
 
+// Why rank 0 has to end: a launcher that sees a rank die interrupts the others.
+RankEnding of_leader(const Ranks& ranks, const RankEnding& verdict) {
+  for (unsigned rank = 1; rank < ranks.size() && verdict.code == static_cast<int>(Exit::interrupted); ++rank)
+    if (ranks.ended(rank) && !std::filesystem::exists(ranks.file("done", rank)))
+      return {static_cast<int>(Exit::environment), "rank " + std::to_string(rank) + " ended before its work was done",
+              verdict.hint};
+  return {verdict.code, "rank 0: " + verdict.what, verdict.hint};
+}
+
 // Adds a rank's state to `all`; what hinders it.
 RankEnding add_rank(const Ranks& ranks, unsigned rank, const std::string& asked, Checkpoint& all) {
   const std::string name = "rank " + std::to_string(rank);
@@ -57,7 +66,7 @@ std::optional<Checkpoint> reduce_over_ranks(const Ranks& ranks, const std::strin
   }
   terminations.emplace();
   if (ranks.leads()) {
-    if (verdict.code != 0) verdict.what = "rank 0: " + verdict.what;
+    if (verdict.code != 0) verdict = of_leader(ranks, verdict);
     for (unsigned rank = 1; rank < ranks.size() && verdict.code == 0; ++rank) {
       try {
         verdict = add_rank(ranks, rank, asked, mine);
