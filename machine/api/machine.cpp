@@ -141,8 +141,11 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   if (check) {
     state_->next_access = check->next();
     report.accesses = std::make_shared<std::vector<AccessSite>>(check->footprint().take());
-    for (AccessSite& s : *report.accesses)
-      if (!s.pages.empty()) s.ptx_text = loaded.line_text(s.ptx_line);
+    for (AccessSite& s : *report.accesses) {
+      if (s.pages.empty()) continue;
+      s.ptx_text = loaded.line_text(s.ptx_line);
+      if (s.atomic && s.ptx_text.find(".sys") != std::string::npos) s.strong = true;  // made to meet the host's
+    }
     for (Diagnostic& d : check->take()) {
       d.ptx_text = loaded.line_text(d.ptx_line);
       report.diagnostics.push_back(std::move(d));

@@ -338,6 +338,16 @@ void host_function_of_the_stream() {
   RUN(first, s.a)(m);
   cudaLaunchHostFunc(s.a, look, m.p);
 }
+// Atomics of system scope are made to meet the host's.
+__global__ void adds_with_the_host(int* count) { atomicAdd_system(count, 1); }
+template <bool Right>
+void host_counts_along() {
+  const Memory m(managed());
+  int* count = m;
+  adds_with_the_host<<<4, 64>>>(count);
+  __sync_fetch_and_add(count, 1);
+  cudaDeviceSynchronize();
+}
 __global__ void tells(int* data, volatile int* flag) {
   data[threadIdx.x] = 1;
   __threadfence_system();
@@ -376,6 +386,7 @@ int main(int argc, char** argv) {
                                    HOST_CASE(graph_and_a_stream),
                                    HOST_CASE(managed_read_too_early),
                                    HOST_CASE(managed_written_too_early),
+                                   HOST_RIGHT(host_counts_along),
                                    HOST_RIGHT(managed_read_while_read),
                                    HOST_CASE(one_element_of_a_page),
                                    HOST_CASE(pinned_read_too_early),
