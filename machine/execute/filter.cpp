@@ -8,17 +8,6 @@
 
 namespace coalesce::machine {
 
-double filter_coordinate(double u, uint32_t size, bool normalised) {
-  if (u != u || std::fabs(u) < double{std::numeric_limits<float>::min()}) return 0;
-  constexpr double unit = 1 << 21;
-  return std::clamp(normalised ? std::floor(u * unit) / unit * size : u, -1e9, 1e9);
-}
-
-FilterPlace filter_place(double at) {
-  const auto k = static_cast<int64_t>(std::floor((at - 0.5) * 256 + 0.5));  // halves upwards
-  return {k >> 8, static_cast<uint32_t>(k & 255)};
-}
-
 // Weights are divided axis by axis, each time by rounding for one side and with the rest for the other; the rounded
 // side decides where a half goes.
 std::array<uint32_t, 8> filter_weights(std::span<const uint32_t> parts) {

@@ -118,6 +118,12 @@ Texel interpolated(const Texture& t, Place p) {
     low[d] = f.texel;
     part[d] = f.part;
   }
+  if (t.kind == TexelKind::real && t.channel_bytes == 4 && (part[0] | part[1] | part[2]) == 0) {
+    Texel one = at_indices(t, p, low);
+    for (unsigned c = 0; c < t.channels; ++c) one[c] = unmixed_real(one[c]);
+    for (unsigned c = t.channels; c < 4; ++c) one[c] = 0;
+    return one;
+  }
   const std::array<uint32_t, 8> weights = filter_weights(std::span(part).first(p.dimensions));
   std::array<Texel, 8> around{};
   for (unsigned corner = 0; corner < corners; ++corner) {
@@ -184,6 +190,7 @@ struct Lane {
   const LaneOp& op;
   uint32_t lane;
   uint32_t word(std::size_t source) const { return w.at<uint32_t>(op.sources[source])[lane]; }
+  double real(std::size_t source) const { return std::bit_cast<float>(word(source)); }
 };
 
 Place place_of(const Lane& l, TextureOp op) {
@@ -268,6 +275,8 @@ void texture_access(const Step& s, Context& c) {
   Warp& w = static_cast<Warp&>(c);
   const Launch& launch = w.worker->launch;
   const TextureOp op = TextureOp::of(w.at<uint32_t>(lane_op.sources[0])[0]);
+  const bool plane = static_cast<TextureAction>(op.action) == TextureAction::sample && !op.whole &&
+                     static_cast<Geometry>(op.geometry) == Geometry::d2;
   const Texture* t = nullptr;
   uint64_t handle = 0;
   for (uint32_t m = w.active; m; m &= m - 1) {
@@ -279,6 +288,12 @@ void texture_access(const Step& s, Context& c) {
       const Allocation* a = launch.memory->find(t->address);
       if (a == nullptr || t->address + t->bytes() > a->base + a->size)
         fault(l, Fault::illegal_address, " of a texture or surface whose memory is gone");
+    }
+    if (plane) {  // what programs ask for most
+      const Texel v = sample(*t, {{l.real(2), l.real(3), 0}, 0, 2, false});
+      give(l, 0, v[op.first]);
+      give(l, 1, v[op.first + 1]);
+      continue;
     }
     switch (static_cast<TextureAction>(op.action)) {
       case TextureAction::sample:

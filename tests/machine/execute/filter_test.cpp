@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <limits>
+#include <random>
 #include <vector>
 
 namespace coalesce::machine::test {
@@ -193,6 +194,19 @@ TEST(Filter, SpecialValues) {
 }
 
 // An H100 gave these, for textures of cuTexObjectCreate: halves go upwards, integers of four bytes downwards.
+TEST(Filter, OneTexelWithAllTheWeight) {
+  std::mt19937 random(29);
+  const uint32_t all = 256;
+  for (int n = 0; n < 20000; ++n) {
+    uint32_t bits = static_cast<uint32_t>(random());
+    if (n % 4 == 0) bits &= 0x807fffff;  // subnormal ones and zeros
+    if (n % 4 == 1) bits |= 0x7f800000;  // infinities and NaNs
+    if (n % 8 < 2 && n % 3 == 0) bits &= 0xff800000;
+    const float texel = std::bit_cast<float>(bits);
+    EXPECT_EQ(unmixed_real(bits), std::bit_cast<uint32_t>(mix_reals({&texel, 1}, {&all, 1}, false))) << bits;
+  }
+}
+
 TEST(Filter, IntegersReadAsTheyAre) {
   struct Case {
     std::vector<int64_t> texels;
