@@ -4,7 +4,6 @@
 
 #include "machine/execute/block.h"
 #include "machine/execute/calls.h"
-#include "machine/execute/matrices.h"
 #include "machine/execute/no_handler.h"
 #include "machine/execute/warp.h"
 
@@ -254,8 +253,6 @@ Handler lane_handler(const Instruction& i) {
       return reduce_lanes;
     case Kind::elect:
       return elect;
-    case Kind::collective:
-      return matrix_handler();
     case Kind::warp_barrier:
       return nothing;
     case Kind::clock:

@@ -3,6 +3,7 @@
 
 #include "machine/execute/expand.h"
 #include "machine/execute/lowering.h"
+#include "machine/execute/matrices.h"
 #include "machine/execute/observer.h"
 #include "machine/observe/traffic.h"
 #include "machine/program/flatten.h"
@@ -185,7 +186,7 @@ void Lowering::lower_lanes(const Instruction& i, uint32_t index) {
     for (const uint32_t r : i.targets) op.targets.push_back(slots_.of(r).vector);
   }
   Step s;
-  s.run = lane_handler(i);
+  s.run = op.matrix ? matrix_handler(*op.matrix) : lane_handler(i);
   s.extra = &op;
   if (code_->checked && (i.names_lanes || i.kind == Kind::shuffle || i.kind == Kind::warp_barrier)) {
     op.unchecked = s.run;

@@ -148,7 +148,9 @@ bool multiply_as_vectors(const LaneOp& op, Warp& w) {
     for (uint32_t i = 0; i < lefts; ++i) from[i] = left[i].data();
   }
   std::array<uint32_t[kLanes], kMostSumRegisters> out;
-  if (!multiply_registers(f, from.data(), from.data() + lefts, from.data() + lefts + rights, out.data())) return false;
+  std::array<uint32_t*, kMostSumRegisters> to;
+  for (uint32_t i = 0; i < sums; ++i) to[i] = out[i];
+  if (!multiply_registers(f, from.data(), from.data() + lefts, from.data() + lefts + rights, to.data())) return false;
   for (uint32_t i = 0; i < sums; ++i) write(w, op.targets[i], out[i]);
   return true;
 }
@@ -246,8 +248,27 @@ void collective(const Step& s, Context& c) {
   }
 }
 
+// The forms of mma.sync that programs use most, from the warp's registers to its registers.
+bool is_common(const MatrixForm& f) { return takes_registers(f) && f.n == 8 && f.k <= 16; }
+void multiply_common(const Step& s, Context& c) {
+  const LaneOp& op = *static_cast<const LaneOp*>(s.extra);
+  Warp& w = static_cast<Warp&>(c);
+  if (w.active != ~0u) return multiply_tiles(op, w);
+  const MatrixForm& f = *op.matrix;
+  const uint32_t along_k = f.k / (4 * run_of(f.left)), lefts = 2 * along_k, factors = 3 * along_k;
+  const auto sums = static_cast<uint32_t>(op.targets.size());
+  std::array<const uint32_t*, 16> from;  // of tf32: 8, 4 and 4
+  std::array<uint32_t*, 4> to;
+  const Slot *source = op.sources.data(), *target = op.targets.data();  // behind the sources: the members
+#pragma clang loop unroll(disable) vectorize(disable)
+  for (uint32_t i = 0; i < factors + sums; ++i) from[i] = w.at<uint32_t>(source[i]);
+#pragma clang loop unroll(disable) vectorize(disable)
+  for (uint32_t i = 0; i < sums; ++i) to[i] = w.at<uint32_t>(target[i]);
+  if (!multiply_registers(f, from.data(), from.data() + lefts, from.data() + factors, to.data())) multiply_tiles(op, w);
+}
+
 }  // namespace
 
-Handler matrix_handler() { return collective; }
+Handler matrix_handler(const MatrixForm& form) { return is_common(form) ? multiply_common : collective; }
 
 }  // namespace coalesce::machine

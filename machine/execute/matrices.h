@@ -2,9 +2,10 @@
 #pragma once
 
 #include "machine/execute/ops/ops.h"
+#include "machine/isa/matrix.h"
 
 namespace coalesce::machine {
 
-Handler matrix_handler();  // of Kind::collective
+Handler matrix_handler(const MatrixForm& form);  // of Kind::collective
 
 }  // namespace coalesce::machine

@@ -41,10 +41,13 @@ void touch(const Window& win, uint64_t low, uint64_t high) {
 }
 
 void touch_lanes(Warp& w, const Window& win, const uint64_t* table, uint32_t mask, uint32_t bytes) {
+  uint64_t touched = ~uint64_t{0};  // the last sector; an access lies in one
   for (uint32_t m = mask; m; m &= m - 1) {
     const uint64_t at = table[lowest(m)];
     if (win.allocation) {
-      touch(win, at, at + bytes);
+      const uint64_t sector = (at - win.base) / 32;
+      if (sector != touched) touch(win, at, at + bytes);
+      touched = sector;
     } else if (const Allocation* found = w.worker->launch.memory->find(at)) {
       touch({found->base, found->base + found->size, found, 0}, at, at + bytes);
     }

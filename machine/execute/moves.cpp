@@ -1,6 +1,7 @@
 // Values between registers and memory: one function for each pair of element and register width, chosen when the
 // kernel is lowered. Where they go is known and checked by then (memory_*.cpp).
 #include <cstring>
+#include <type_traits>
 
 #include "machine/execute/no_handler.h"
 #include "machine/execute/warp.h"
@@ -8,6 +9,15 @@
 namespace coalesce::machine {
 
 namespace {
+
+using Four = uint32_t __attribute__((vector_size(16)));
+using Square = Four[4];
+inline void turn(Square& s) {
+  const Four a = __builtin_shufflevector(s[0], s[1], 0, 4, 1, 5), b = __builtin_shufflevector(s[0], s[1], 2, 6, 3, 7);
+  const Four c = __builtin_shufflevector(s[2], s[3], 0, 4, 1, 5), d = __builtin_shufflevector(s[2], s[3], 2, 6, 3, 7);
+  s[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5), s[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+  s[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5), s[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
 
 // M: the element in memory; R: the register. Sign extension is in M's and R's signedness.
 template <class M, class R>
@@ -38,6 +48,8 @@ struct Move {
     }
   }
   static void load_table(const Access& a, Warp& w, const uint64_t* host, uint32_t mask) {
+    if constexpr (kQuads)
+      if (a.op->count == 4 && mask == ~0u) return load_quads(a, w, host);
     for (uint32_t k = 0; k < a.op->count; ++k) {
       R* to = w.at<R>(a.values[k]);
       if (mask == ~0u)
@@ -71,6 +83,8 @@ struct Move {
     }
   }
   static void store_table(const Access& a, Warp& w, const uint64_t* host, uint32_t mask) {
+    if constexpr (kQuads)
+      if (a.op->count == 4 && mask == ~0u && lanes_of_a_pass(*a.op) == 8) return store_quads(a, w, host);
     const uint32_t pass = lanes_of_a_pass(*a.op);
     const uint32_t first_pass = pass == kLanes ? ~0u : (1u << pass) - 1;
     for (uint32_t first = 0; first < kLanes; first += pass)
@@ -79,6 +93,27 @@ struct Move {
         m &= ~(1u << l);
         for (uint32_t k = 0; k < a.op->count; ++k)
           put(reinterpret_cast<std::byte*>(host[l]) + k * sizeof(M), w.at<R>(a.values[k])[l]);
+      }
+  }
+  // Vectors of four words: four lanes' as a square that is turned.
+  static constexpr bool kQuads = std::is_same_v<M, uint32_t> && std::is_same_v<R, uint32_t>;
+  static void load_quads(const Access& a, Warp& w, const uint64_t* host) {
+    Square square;
+    for (uint32_t l = 0; l < kLanes; l += 4) {
+      for (uint32_t i = 0; i < 4; ++i) std::memcpy(&square[i], reinterpret_cast<const void*>(host[l + i]), 16);
+      __builtin_prefetch(reinterpret_cast<const void*>(host[l] + 64), 0, 3);  // tiles of a matrix go on along its rows
+      turn(square);
+      for (uint32_t k = 0; k < 4; ++k) std::memcpy(w.at<R>(a.values[k]) + l, &square[k], 16);
+    }
+  }
+  static void store_quads(const Access& a, Warp& w, const uint64_t* host) {
+    Square square;
+    for (uint32_t first = 0; first < kLanes; first += 8)
+      for (uint32_t l = first + 8; l != first;) {
+        l -= 4;
+        for (uint32_t k = 0; k < 4; ++k) std::memcpy(&square[k], w.at<R>(a.values[k]) + l, 16);
+        turn(square);
+        for (uint32_t i = 4; i-- > 0;) std::memcpy(reinterpret_cast<void*>(host[l + i]), &square[i], 16);
       }
   }
   static void put(std::byte* p, R value) {

@@ -2,6 +2,10 @@
 // tensor_registers.cpp.
 #pragma once
 
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
 #include <cstdint>
 #include <cstring>
 
@@ -35,10 +39,16 @@ COALESCE_INLINE void same_bits(const From& from, To& to) {
 }
 
 COALESCE_INLINE bool any(const Words& mask) {
+#ifdef __AVX512F__
+  __m512i all_of_it;
+  same_bits(mask, all_of_it);
+  return _mm512_test_epi32_mask(all_of_it, all_of_it) != 0;
+#else
   uint64_t parts[8], all = 0;
   std::memcpy(parts, &mask, sizeof parts);
   for (const uint64_t p : parts) all |= p;
   return all != 0;
+#endif
 }
 
 // The extremes of magnitudes as they are written; zeros are none.

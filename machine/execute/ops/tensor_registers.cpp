@@ -47,16 +47,15 @@ struct Origin {
 
   // Whether it comes from these registers, which are remembered otherwise.
   COALESCE_INLINE bool is(CellType its_cell, bool is_negative, const uint32_t* const* from, uint32_t count) {
-    bool same = cell == its_cell && negative == is_negative && registers == count;
-    for (uint32_t r = 0; r < count && same; ++r) {
+    if (cell == its_cell && negative == is_negative && registers == count) {
       Words difference{}, old, given;
-      for (uint32_t half = 0; half < 2; ++half) {
-        std::memcpy(&old, words[r] + 16 * half, sizeof old), std::memcpy(&given, from[r] + 16 * half, sizeof given);
-        difference |= old ^ given;
-      }
-      same = !any(difference);
+      for (uint32_t r = 0; r < count; ++r)
+        for (uint32_t half = 0; half < 2; ++half) {
+          std::memcpy(&old, words[r] + 16 * half, sizeof old), std::memcpy(&given, from[r] + 16 * half, sizeof given);
+          difference |= old ^ given;
+        }
+      if (!any(difference)) return true;
     }
-    if (same) return true;
     cell = its_cell, negative = is_negative, registers = count;
     for (uint32_t r = 0; r < count; ++r) std::memcpy(words[r], from[r], sizeof words[r]);
     return false;
@@ -184,6 +183,7 @@ constexpr int kUp = kFractionBits + kDown;
 COALESCE_INLINE void ways_up(const Left& l, const Right& r, uint32_t from, uint32_t count, Words* up) {
   const Bytes least = Bytes{} + static_cast<signed char>(kLeastExponent);
   Bytes most[2] = {least, least};
+#pragma clang loop unroll_count(4)
   for (uint32_t k = from; k < from + count; ++k)
     for (uint32_t e = 0; e < 2; ++e) {
       int32_t four;
@@ -201,10 +201,11 @@ COALESCE_INLINE void ways_up(const Left& l, const Right& r, uint32_t from, uint3
   }
 }
 
-// Adds to the sums of a tile the products of `count` columns of the left factor from `from` on. False as
+// Adds to the sums of a tile the products of kCount columns (0: of `given`) of the left factor from `from` on. False as
 // multiply_registers is.
-template <CellType kCell>
-COALESCE_INLINE bool add_block(const Left& l, const Right& r, uint32_t from, uint32_t count, Words* sums) {
+template <CellType kCell, uint32_t kCount>
+COALESCE_INLINE bool add_block(const Left& l, const Right& r, uint32_t from, uint32_t given, Words* sums) {
+  const uint32_t count = kCount ? kCount : given;
   Words up[kVectors], exponents, overflown{};  // the highest bit counts
   Reals addends[kVectors];
   Extremes met;
@@ -221,6 +222,7 @@ COALESCE_INLINE bool add_block(const Left& l, const Right& r, uint32_t from, uin
       same_bits(up[first + j], scale[j]);
       scale[j] <<= 23;
     }
+#pragma clang loop unroll_count(4)
     for (uint32_t k = from; k < from + count; ++k)
       for (uint32_t j = 0; j < kAtOnce; ++j) {
         Four four;
@@ -261,7 +263,7 @@ COALESCE_INLINE bool add_block(const Left& l, const Right& r, uint32_t from, uin
 
 template <CellType kFactor, CellType kSum>
 bool product(const MatrixForm& f, const uint32_t* const* left, const uint32_t* const* right,
-             const uint32_t* const* addends, uint32_t (*to)[32]) {
+             const uint32_t* const* addends, uint32_t* const* to) {
   Known& all = known;
   const Left* const l = left_of<kFactor>(f, left, all.left);
   if (l == nullptr) return false;
@@ -270,7 +272,7 @@ bool product(const MatrixForm& f, const uint32_t* const* left, const uint32_t* c
   constexpr uint32_t each = halves ? 1 : 2;  // registers of a tile of sums
   for (uint32_t n = 0; n < f.n / kColumns; ++n) {
     // The place where a tile is kept: by its number, or by where its registers are.
-    const std::size_t place = f.n == kColumns ? reinterpret_cast<uintptr_t>(right[0]) / (2 * sizeof *to) : n;
+    const std::size_t place = f.n == kColumns ? reinterpret_cast<uintptr_t>(right[0]) / (2 * sizeof(uint32_t[32])) : n;
     const Right* const r = right_of<kFactor>(f, right + n * along_k, all.right[place % kTiles]);
     if (r == nullptr) return false;
     const uint32_t* const* from = addends + n * 2 * each;
@@ -283,8 +285,13 @@ bool product(const MatrixForm& f, const uint32_t* const* left, const uint32_t* c
         else
           sums[i * kGroups + g] = words;
       }
-    for (uint32_t k = 0; k < f.k; k += f.block)
-      if (!add_block<kSum>(*l, *r, k, f.block, sums)) return false;
+    if (f.block == 16) {  // mma.m16n8k16
+      for (uint32_t k = 0; k < f.k; k += 16)
+        if (!add_block<kSum, 16>(*l, *r, k, 16, sums)) return false;
+    } else {
+      for (uint32_t k = 0; k < f.k; k += f.block)
+        if (!add_block<kSum, 0>(*l, *r, k, f.block, sums)) return false;
+    }
     for (uint32_t g = 0; g < kGroups; ++g)
       for (uint32_t i = 0; i < each; ++i) {
         words = halves ? sums[g] | sums[kGroups + g] << 16 : sums[i * kGroups + g];
@@ -319,7 +326,7 @@ bool takes_registers(const MatrixForm& f) {
 }
 
 bool multiply_registers(const MatrixForm& f, const uint32_t* const* left, const uint32_t* const* right,
-                        const uint32_t* const* addends, uint32_t (*to)[32]) {
+                        const uint32_t* const* addends, uint32_t* const* to) {
   return sixteens::product_of(f)(f, left, right, addends, to);
 }
 

@@ -17,9 +17,10 @@ inline constexpr uint32_t kMostFactorRegisters = 2 * kMostDepth / 4 + kMostColum
 bool takes_registers(const MatrixForm& form);
 
 // sums = left * right + addends, each as pointers to registers of 32 words, in the order of left_tiles, right_tiles and
-// sum_tiles. False, and nothing is written, where single precision cannot do it: a number is infinite or not a number,
-// or a bf16, a tf32 or an addend is extremely large or small. `multiply` is for these.
+// sum_tiles; of eight columns, sums may lie where the sources do. False, and of eight columns nothing is written, where
+// single precision cannot do it: a number is infinite or not a number, or a bf16, a tf32 or an addend is extremely
+// large or small. `multiply` is for these.
 bool multiply_registers(const MatrixForm& form, const uint32_t* const* left, const uint32_t* const* right,
-                        const uint32_t* const* addends, uint32_t (*sums)[32]);
+                        const uint32_t* const* addends, uint32_t* const* sums);
 
 }  // namespace coalesce::machine

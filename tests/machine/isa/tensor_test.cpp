@@ -188,8 +188,9 @@ struct Registers {
     std::vector<const uint32_t*> from;
     for (std::size_t i = 0; i < words.size(); i += 32) from.push_back(words.data() + i);
     to.resize(sums * 32);
-    return multiply_registers(form, from.data(), from.data() + lefts, from.data() + lefts + rights,
-                              reinterpret_cast<uint32_t(*)[32]>(to.data()));
+    std::vector<uint32_t*> registers;
+    for (std::size_t i = 0; i < to.size(); i += 32) registers.push_back(to.data() + i);
+    return multiply_registers(form, from.data(), from.data() + lefts, from.data() + lefts + rights, registers.data());
   }
 };
 
