@@ -174,6 +174,12 @@ COALESCE_API CUresult cuOccupancyMaxActiveClusters(int* clusters, cudaKernel_t f
   const cudaLaunchConfig_t same = runtime_config(*config);
   return in_context([&] { return cudaOccupancyMaxActiveClusters(clusters, function, &same); });
 }
+COALESCE_API CUresult cuOccupancyMaxPotentialClusterSize(int* size, cudaKernel_t function,
+                                                         const CUlaunchConfig* config) {
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const cudaLaunchConfig_t same = runtime_config(*config);
+  return in_context([&] { return cudaOccupancyMaxPotentialClusterSize(size, function, &same); });
+}
 
 COALESCE_API CUresult cuLaunchKernel(cudaKernel_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                                      unsigned by, unsigned bz, unsigned shared, cudaStream_t stream, void** parameters,

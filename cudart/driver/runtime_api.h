@@ -51,6 +51,7 @@ cudaError_t cudaFuncGetParamInfo(const void*, size_t, size_t*, size_t*);
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int*, const void*, int, size_t, unsigned);
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t*, const void*, int, int);
 cudaError_t cudaOccupancyMaxActiveClusters(int*, const void*, const cudaLaunchConfig_t*);
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int*, const void*, const cudaLaunchConfig_t*);
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**);
 cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t, void*);
 

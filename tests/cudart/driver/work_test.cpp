@@ -8,6 +8,9 @@
 #include "tests/cudart/driver/driver_functions.h"
 
 namespace coalesce::cudart {
+
+extern "C" CUresult cuOccupancyMaxPotentialClusterSize(int* size, cudaKernel_t function, const CUlaunchConfig* config);
+
 namespace {
 
 #define OK(call) ASSERT_EQ(call, CUDA_SUCCESS)
@@ -83,6 +86,11 @@ TEST_F(DriverWork, OccupancyOfAMultiprocessor) {
   CUlaunchConfig config{1, 1, 1, 256, 1, 1, 0, nullptr, nullptr, 0};
   OK(cuOccupancyMaxActiveClusters(&clusters, f, &config));
   EXPECT_EQ(clusters, 8 * 132) << "a cluster of one block is a block";
+  int largest = 0;
+  OK(cuOccupancyMaxPotentialClusterSize(&largest, f, &config));
+  EXPECT_EQ(largest, 8) << "the portable size";
+  EXPECT_EQ(cuOccupancyMaxPotentialClusterSize(nullptr, f, &config), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuOccupancyMaxPotentialClusterSize(&largest, f, nullptr), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(DriverWork, LibrariesHoldKernelsAndVariables) {
