@@ -32,7 +32,4 @@ inline constexpr uint32_t kObjectVersion = 1;
 // Throws std::runtime_error where LLVM cannot compile for the target. Cost: tens of milliseconds. Any thread.
 Object compile(const machine::Code& code, const Target& target, const CompileOptions& options);
 
-// The same as text ("ir" or "assembly"), for tests and curiosity.
-std::string text(const machine::Code& code, const Target& target, const CompileOptions& options, bool ir);
-
 }  // namespace coalesce::native

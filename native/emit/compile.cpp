@@ -171,19 +171,4 @@ Object compile(const machine::Code& code, const Target& target, const CompileOpt
   });
 }
 
-std::string text(const machine::Code& code, const Target& target, const CompileOptions& options, bool ir) {
-  return with_work([&](Work& work) {
-    std::string result;
-    TargetMachine& machine = machine_for(target, options);
-    if (!make(code, options, work.module, machine, nullptr)) return result;
-    if (ir) {
-      raw_string_ostream out(result);
-      work.module.print(out, nullptr);
-      return result;
-    }
-    const SmallVector<char, 0> bytes = work.emit(machine, CodeGenFileType::AssemblyFile);
-    return std::string(bytes.begin(), bytes.end());
-  });
-}
-
 }  // namespace coalesce::native

@@ -174,8 +174,9 @@ TEST(Builtins, LeaksAreOfTheirLines) {
   Options options;
   options.check = true;
   Machine machine(*find_device("h200"), options);
-  const std::string text = map_kernel(kHeap, "mov.u64 %rd10, 24;\n" + kMalloc + kFree + "mov.u64 %rd10, 40;\n" +
-                                                 kMalloc + "mov.u64 %rd10, 8;\n" + kMalloc + "mov.u32 %r2, 0;\n");
+  const std::string text = map_kernel(".file 1 \"leaks.cu\"\n" + kHeap,
+                                      "mov.u64 %rd10, 24;\n" + kMalloc + kFree + ".loc 1 40 1\nmov.u64 %rd10, 40;\n" +
+                                          kMalloc + ".loc 1 41 1\nmov.u64 %rd10, 8;\n" + kMalloc + "mov.u32 %r2, 0;\n");
   const auto program = machine.load(text, "test.ptx");
   LaunchConfig config{.block = {3, 1, 1}, .parameters = {}};
   for (int k = 0; k < 2; ++k) {
@@ -188,7 +189,12 @@ TEST(Builtins, LeaksAreOfTheirLines) {
   ASSERT_EQ(machine.launch(*program, "k", config).fault, Fault::none);
   ASSERT_EQ(machine.launch(*program, "k", config).fault, Fault::none);
   std::vector<std::pair<uint32_t, std::string>> left;
-  for (const Diagnostic& d : machine.heap_leaks()) left.emplace_back(d.ptx_line, d.kernel + ": " + d.message);
+  std::vector<uint32_t> lines;
+  for (const Diagnostic& d : machine.heap_leaks()) {
+    left.emplace_back(d.ptx_line, d.kernel + ": " + d.message);
+    lines.push_back(d.place.line);
+  }
+  EXPECT_THAT(lines, testing::UnorderedElementsAre(40, 41));
   std::sort(left.begin(), left.end());
   std::vector<uint32_t> calls;
   uint32_t line = 1;

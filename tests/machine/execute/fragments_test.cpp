@@ -47,6 +47,38 @@ TEST(Fragments, WithoutAStride) {
   }
 }
 
+// A stride in a register is the same as in the text, for elements of every width.
+TEST(Fragments, StridesInRegisters) {
+  struct {
+    const char *name, *shape, *type;
+    uint32_t registers;
+  } constexpr kFragments[] = {
+      {"a.sync.aligned.row", "m16n16k16", "s8", 2},  {"b.sync.aligned.col", "m16n16k16", "u8", 2},
+      {"a.sync.aligned.row", "m8n8k32", "s4", 1},    {"b.sync.aligned.col", "m8n8k32", "u4", 1},
+      {"a.sync.aligned.row", "m8n8k128", "b1", 1},   {"a.sync.aligned.row", "m16n16k16", "f16", 8},
+      {"c.sync.aligned.row", "m16n16k16", "f32", 8}, {"c.sync.aligned.row", "m16n16k16", "s32", 8}};
+  std::string text =
+      "ld.param.u64 %rd1, [p];\nld.param.u64 %rd2, [in];\nld.param.u32 %r2, [n];\nmov.u32 %r1, %tid.x;\n"
+      "mov.u32 %r5, 0;\nmov.u32 %r6, 0;\n";
+  for (const auto& f : kFragments) {
+    const std::string load = std::string("wmma.load.") + f.name + "." + f.shape + ".global." + f.type + " ";
+    text += load + list(10, f.registers) + ", [%rd2], 256;\n" + load + list(20, f.registers) + ", [%rd2], %r2;\n";
+    for (uint32_t k = 0; k < f.registers; ++k)
+      text += "xor.b32 %r7, %r" + std::to_string(10 + k) + ", %r" + std::to_string(20 + k) +
+              ";\nor.b32 %r5, %r5, %r7;\nor.b32 %r6, %r6, %r" + std::to_string(10 + k) + ";\n";
+  }
+  text += "mad.wide.u32 %rd3, %r1, 8, %rd1;\nst.global.v2.u32 [%rd3], {%r5, %r6};\n";
+  std::vector<uint32_t> in(4096);
+  for (uint32_t k = 0; k < in.size(); ++k) in[k] = (k + 1) * 2654435761u;
+  const Ran r =
+      run(kernel(".param .u64 p, .param .u64 in, .param .u32 n", text), {zeros<uint32_t>(64), buffer(in), value(256u)});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 32; ++i) {
+    EXPECT_EQ(r.read()[2 * i], 0u) << i;
+    EXPECT_NE(r.read()[2 * i + 1], 0u) << i;
+  }
+}
+
 // Rows of ldmatrix cost what stores of 16 bytes at these places cost (docs/counters.md): rows at one place, too.
 TEST(Fragments, RowsCostWhatStoresCost) {
   for (const uint32_t count : {1u, 2u, 4u})

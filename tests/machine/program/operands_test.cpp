@@ -181,6 +181,7 @@ TEST(Operands, OfOthersAreAsManyAsPtxasTakes) {
            "mbarrier.test_wait.shared.b64 %p1, [buffer], %rd1",
            "membar.gl",
            "fence.acq_rel.gpu",
+           "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128",
            "fence.proxy.async",
            "prefetch.global.L1 [%rd1]",
            "prefetchu.L1 [%rd1]",
@@ -208,6 +209,47 @@ TEST(Operands, OfOthersAreAsManyAsPtxasTakes) {
                            "cp.async.ca.shared.global [buffer], [%rd1], 2",
                            "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {%r1}], [%r3]"})
     EXPECT_NE(refused(text), "") << text;
+}
+
+// Suffixes, lists and addresses that belong to other instructions, and what is said of them.
+TEST(Operands, OfAnotherFormAreRefused) {
+  const std::string four = "{%r1, %r2, %r3, %r4}";
+  const std::pair<std::string, std::string> kLines[] = {
+      {"ld.shared.u32 %r1, %rd1", "takes an address in brackets"},
+      {"ldmatrix.sync.aligned.m8n8.x4.once.shared.b16 " + four + ", [buffer]", "ldmatrix"},
+      {"ldmatrix.sync.aligned.m8n8.x4.global.b16 " + four + ", [%rd1]", "ldmatrix"},
+      {"movmatrix.sync.aligned.m8n8.trans.shared.b16 %r1, %r2", "movmatrix"},
+      {"wmma.load.c.sync.aligned.row.m16n16k16.global.f16 {%r1, %r2, %r3, %r4, %r5}, [%rd1]", "number or size"},
+      {"wmma.load.c.sync.aligned.row.m16n16k16.global.f16 {%r1, %r2, %r3}, [%rd1]", "number or size"},
+      {"wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [%rd1], {%r1, %r2, %r3, %r4, %r5}", "number or size"},
+  };
+  for (const auto& [line, why] : kLines) {
+    EXPECT_NE(refused(line).find(why), std::string::npos) << line << ": " << refused(line);
+    EXPECT_EQ(refused(line).find("compute capability"), std::string::npos) << line;
+  }
+  EXPECT_EQ(refused("ldmatrix.sync.aligned.m8n8.x4.shared.b16 " + four + ", [buffer]"), "");
+  EXPECT_EQ(refused("wmma.load.c.sync.aligned.row.m16n16k16.global.f16 " + four + ", [%rd1]"), "");
+  EXPECT_NE(refused("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [buffer]").find("10.0"),
+            std::string::npos);
+}
+
+// The order in which lanes add real numbers shows in the sum; that of integers does not.
+TEST(Operands, OfSumsWhoseOrderShows) {
+  for (const auto& [type, shows] : {std::pair{"noftz.f16", true},
+                                    {"noftz.f16x2", true},
+                                    {"noftz.bf16", true},
+                                    {"f32", true},
+                                    {"f64", true},
+                                    {"u32", false},
+                                    {"s32", false},
+                                    {"u64", false}}) {
+    const std::string of = std::string(type).ends_with("f16") ? "h" : std::string(type).ends_with("64") ? "d" : "w";
+    const Case c = decoded(
+        ".reg .b16 %h;\n.reg .b32 %w;\n.reg .b64 %d;\nld.param.u64 %rd1, [out];\n"
+        "red.global.add." +
+        std::string(type) + " [%rd1], %" + of + ";");
+    EXPECT_EQ(c.memory(5).ordered, shows) << type;
+  }
 }
 
 }  // namespace

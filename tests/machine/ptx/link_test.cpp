@@ -71,6 +71,19 @@ TEST(Link, LocalNamesStayApart) {
   EXPECT_EQ(variable(m, "py").relocations.at(0).symbol, "x@2");
 }
 
+TEST(Link, LocalFunctionsStayApart) {
+  const auto module = [](const std::string& kernel, const std::string& number) {
+    return ".func (.param .b32 r) f()\n{\nst.param.b32 [r], " + number + ";\nret;\n}\n.visible .entry " + kernel +
+           "()\n{\n.param .b32 v;\ncall.uni (v), f, ();\nret;\n}\n";
+  };
+  const Module m = linked({module("one", "1"), module("two", "2")});
+  std::vector<std::string> names;
+  for (const Function& f : m.functions) names.push_back(f.name);
+  EXPECT_THAT(names, testing::UnorderedElementsAre("f", "one", "f@2", "two"));
+  for (const Function& f : m.functions)
+    if (f.is_entry) EXPECT_EQ(f.body.at(0).operands.at(1).name, f.name == "one" ? "f" : "f@2");
+}
+
 // A local name gives way to a shared one of another module, also where the shared one comes later.
 TEST(Link, ALocalNameDoesNotHideASharedOne) {
   const Module m = linked({".global .align 4 .u32 x = 1;", ".visible .global .align 4 .u32 x = 2;"});

@@ -292,7 +292,7 @@ TEST(PtxParser, Locations) {
       ".func f() { op; .loc 1 10 5\nop; op; .loc 2 7 1, function_name $s0, inlined_at 1 10 5\nop;\n"
       ".loc 3 8 2, function_name $s0+2, inlined_at 2 7 1\nop;\n.loc 1 10 5\nop;\n"
       ".loc 4 1 1, function_name unknown, inlined_at 9 9 9\nop; .loc 4 2 2, function_name .debug_str+1, inlined_at 9 9 "
-      "9\nop; }\n"
+      "9\nop; .loc 4 3 3, function_name $s0+4, inlined_at 9 9 9\nop; }\n"
       ".section .debug_info { .b8 1 } \n.section .debug_str {\n.b8 1\n$s0:\n.b8 95\n.b8 90\n.b8 65,0\n}");
   const Function& f = m.functions.at(0);
   const auto at = [&](size_t i) { return f.locations.at(static_cast<size_t>(f.body.at(i).location)); };
@@ -308,7 +308,7 @@ TEST(PtxParser, Locations) {
   EXPECT_EQ(at(4).function, "A");
   EXPECT_EQ(at(4).inlined_at, f.body[3].location) << "inlined into something inlined";
   EXPECT_EQ(f.body[5].location, f.body[1].location) << "the same place is kept once";
-  EXPECT_EQ(at(6).function, "unknown") << "no such string: the label itself";
+  EXPECT_EQ(at(6).function + at(8).function, "unknown$s0+4") << "no such string, and none behind the last: the labels";
   EXPECT_EQ(f.locations.at(static_cast<size_t>(at(6).inlined_at)).line, 9u);
   EXPECT_EQ(at(7).function, "_ZA");
 }

@@ -100,6 +100,18 @@ TEST(WarpAffine, Builtins) {
   EXPECT_EQ(step({32, 2, 2}, machine::Builtin::tid_y), -1);
 }
 
+// %warpid below 16, or 17: times 2^27 that is below 2^31, or is 2^31, which is no number of 31 bits.
+TEST(WarpAffine, WidenedBelow31Bits) {
+  for (const auto& [threads, widens] : {std::pair{512u, true}, {544u, false}})
+    for (const char* const type : {"s64.s32", "u64.u32"}) {
+      const Analysed k("mov.u32 %r1, %warpid;\nmul.lo.u32 %r2, %r1, 134217728;\ncvt." + std::string(type) +
+                           " %rd2, %r2;\nld.param.u64 %rd1, [out];\nst.global.u64 [%rd1], %rd2;",
+                       {threads, 1, 1});
+      const std::vector<bool> affine = find_warp_affine(k.facts().registers);
+      EXPECT_EQ(affine[k.store().values[0].reg], widens) << threads << " threads, " << type;
+    }
+}
+
 TEST(HoistedChecks, OfAStraightCopy) {
   const Analysed k(copy(kSame), {128, 1, 1});
   ASSERT_NE(k.hoisted(), nullptr);

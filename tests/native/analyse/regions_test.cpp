@@ -52,6 +52,32 @@ TEST(IdleWarps, NotOtherwise) {
   EXPECT_EQ(idle("st.shared.u32 [%r5], %r2;\nsetp.ge.u32 %p1, %r1, %r2;"), Form::none) << "every warp stores";
 }
 
+TEST(IdleWarps, NotWhereOthersReadWhatTheQuestionComputes) {
+  std::string text = tree("and.b32 %r9, %r1, %r2;\nsetp.ne.s32 %p1, %r9, 0;");
+  const std::string one = "add.u32 %r6, %r6, 1;";
+  for (const std::string reads : {"add.u32 %r6, %r6, %r9;", "st.shared.u32 [%r5], %r9;", "@%p1 add.u32 %r6, %r6, 1;"}) {
+    std::string other = text;
+    other.replace(other.find(one), one.size(), reads);
+    EXPECT_EQ(Analysed(other, {256, 1, 1}).idle(), Form::none) << reads;
+  }
+}
+
+// Both sides of a branch, one such branch after another, one within another: all are one region's native code.
+TEST(Plans, OfBranchesWithTwoSides) {
+  const auto branch = [](const std::string& n, const std::string& inner = "") {
+    return "setp.lt.u32 %p" + n + ", %r1, " + n + ";\n@%p" + n + " bra A" + n + ";\nadd.u32 %r2, %r2, %r1;\n" + inner +
+           "bra B" + n + ";\nA" + n + ":\nmul.lo.u32 %r2, %r1, %r1;\nB" + n + ":\nadd.u32 %r2, %r2, 1;\n";
+  };
+  for (const std::string& body : {branch("1"), branch("1") + branch("2"), branch("1", branch("2")),
+                                  branch("1", branch("2") + branch("3")) + branch("4")}) {
+    const Analysed k("ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, 0;\n" + body +
+                         "mul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd3, %rd1, %rd2;\nst.global.u32 [%rd3], %r2;",
+                     {256, 1, 1});
+    ASSERT_EQ(k.facts().regions.size(), 1u) << body;
+    EXPECT_TRUE(k.facts().regions[0].plan.native) << body;
+  }
+}
+
 // A sum over shared memory, which warps may do in any order.
 std::string sum(const std::string& more) {
   return R"(
@@ -134,6 +160,17 @@ TEST(Tiles, ReadByColumns) {
   EXPECT_EQ(tile(k)->last - tile(k)->first, 124);
   EXPECT_EQ(tile(Analysed(transpose(8), {32, 8, 1})), nullptr) << "rows of less than 16 words";
   EXPECT_EQ(tile(Analysed(transpose(33, "st.shared.u32 [%r6], %r2;\n"), {32, 32, 1})), nullptr) << "written meanwhile";
+}
+
+// Columns read behind a barrier are no tile of the region before it.
+TEST(Tiles, OfTheirOwnRegion) {
+  std::string text = transpose(33, "add.u32 %r20, %r1, 1;\n");
+  const std::string read = "ld.shared.u32 %r10, [%r9];\n";
+  text.insert(text.find(read), "bar.sync 0;\n");
+  const Analysed k(text, {32, 32, 1});
+  ASSERT_NE(tile(k), nullptr);
+  EXPECT_EQ(tile(k)->reads, 32u);
+  EXPECT_FALSE(k.facts().regions.back().tiles.empty());
 }
 
 TEST(SharedAccess, BoundsThatTheBlockProves) {

@@ -1,0 +1,125 @@
+// Diagnostics of faults and waits: of whom, where; what runs beside them; what `check` learns from barriers and fences.
+#include "prologue.h"
+
+namespace coalesce::machine::test {
+namespace diagnoses {
+namespace {
+
+TEST(Diagnoses, AFaultInALaterBlockIsThatBlocks) {
+  Shape s;
+  s.grid = {3, 2, 2};
+  const Ran r = run(with_prologue("mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ctaid.y;\nmov.u32 %r4, %ctaid.z;\n"
+                                  "mad.lo.u32 %r2, %r3, 10, %r2;\nmad.lo.u32 %r2, %r4, 100, %r2;\n"
+                                  "setp.eq.u32 %p1, %r2, 112;\nselp.u64 %rd5, 64, %rd3, %p1;\nmov.u32 %r10, 0;\n"
+                                  "st.global.u32 [%rd5], %r10;\n"),
+                    {zeros<uint32_t>(32)}, s);
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+  ASSERT_EQ(r.report.diagnostics.size(), 1u);
+  EXPECT_EQ(r.report.diagnostics[0].block, (std::array<uint32_t, 3>{2, 1, 1}));
+}
+
+// One thread takes no more blocks once one has faulted.
+TEST(Diagnoses, AFaultEndsTheLaunch) {
+  constexpr uint32_t kBlocks = 20'000;
+  Shape s = threads(1);
+  s.grid = {kBlocks, 1, 1};
+  const Ran r =
+      Bench(1).run(with_prologue("mov.u32 %r2, %ctaid.x;\nmad.wide.u32 %rd3, %r2, 4, %rd1;\n"
+                                 "setp.eq.u32 %p1, %r2, 1;\nselp.u64 %rd3, 64, %rd3, %p1;\nmov.u32 %r10, 1;\n"),
+                   {zeros<uint32_t>(kBlocks)}, s, "k");
+  EXPECT_EQ(r.report.fault, Fault::illegal_address);
+  EXPECT_EQ(r.read().front(), 1u);
+  EXPECT_EQ(r.read().back(), 0u);
+}
+
+// Two warps wait at barriers of their own: the first is named.
+TEST(Diagnoses, ADeadlockIsOfTheFirstThatWaits) {
+  for (const unsigned schedule_threads : {1u, 2u}) {
+    Machine m(*find_device("h200"), {.threads = schedule_threads, .progress = {}, .output = {}, .check = true});
+    const uint64_t out = m.memory().allocate(512, Origin::device, "cudaMalloc")->base;
+    const LaunchReport r = m.launch(
+        *m.load(with_prologue("mov.u32 %r10, 0;\nsetp.lt.u32 %p1, %r1, 32;\n@%p1 exit;\nsetp.lt.u32 %p2, %r1, 64;\n"
+                              "@%p2 bra SECOND;\nbar.sync 2, 64;\nexit;\nSECOND:\nbar.sync 1, 64;\n"),
+                "test.ptx"),
+        "k", {{1, 1, 1}, {96, 1, 1}, 0, false, value(out).bytes});
+    ASSERT_EQ(r.fault, Fault::deadlock);
+    const Diagnostic& d = r.diagnostics.at(0);
+    EXPECT_EQ(d.warp, 1u);
+    EXPECT_EQ(d.lanes, ~0u);
+    EXPECT_EQ(d.thread, (std::array<uint32_t, 3>{32, 0, 0}));
+    EXPECT_EQ(d.block, (std::array<uint32_t, 3>{0, 0, 0}));
+  }
+}
+
+// A barrier that lanes of a warp come to apart: which they are.
+TEST(Diagnoses, LanesThatComeToABarrierApart) {
+  Machine m(*find_device("h200"), {.threads = 1, .progress = {}, .output = {}, .check = true});
+  const uint64_t out = m.memory().allocate(512, Origin::device, "cudaMalloc")->base;
+  const LaunchReport r = m.launch(*m.load(with_prologue("mov.u32 %r10, 0;\nsetp.lt.u32 %p1, %r1, 10;\n@%p1 bra FEW;\n"
+                                                        "bar.sync 0;\nbra END;\nFEW:\nbar.sync 0;\nEND:\n"),
+                                          "test.ptx"),
+                                  "k", {{1, 1, 1}, {32, 1, 1}, 0, false, value(out).bytes});
+  ASSERT_FALSE(r.diagnostics.empty());
+  const Diagnostic& d = r.diagnostics[0];
+  EXPECT_EQ(d.hazard, Hazard::divergent_barrier) << d.message;
+  EXPECT_TRUE(d.lanes == 0x3ff || d.lanes == ~0x3ffu) << d.lanes;
+}
+
+// Values handed over in shared memory by a barrier of the block, and in global memory by a flag between fences.
+TEST(Diagnoses, WhatOrdersAccesses) {
+  struct {
+    std::string body;
+    uint32_t blocks;
+    bool ordered;
+  } const kCases[] = {
+      {"st.shared.u32 [%r3], %r1;\nbar.sync 0;\nld.shared.u32 %r10, [%r4];\n", 1, true},
+      {"st.shared.u32 [%r3], %r1;\nld.shared.u32 %r10, [%r4];\n", 1, false},
+      {"st.shared.u32 [%r3], %r1;\nbar.red.popc.u32 %r6, 0, %p1;\nld.shared.u32 %r10, [%r4];\n", 1, true},
+      {"setp.ne.u32 %p2, %r5, 0;\n@%p2 bra LAST;\n@!%p1 bra END;\nst.global.u32 [%rd1+512], 7;\nmembar.gl;\n"
+       "st.volatile.global.u32 [%rd1+768], 1;\nbra END;\nLAST:\n@!%p1 bra END;\nWAIT:\n"
+       "ld.volatile.global.u32 %r6, [%rd1+768];\nsetp.eq.u32 %p3, %r6, 0;\n@%p3 bra WAIT;\nmembar.gl;\n"
+       "ld.global.u32 %r7, [%rd1+512];\nEND:\n",
+       2, true},
+      {"setp.ne.u32 %p2, %r5, 0;\n@%p2 bra LAST;\n@!%p1 bra END;\nst.global.u32 [%rd1+512], 7;\n"
+       "st.volatile.global.u32 [%rd1+768], 1;\nbra END;\nLAST:\n@!%p1 bra END;\nWAIT:\n"
+       "ld.volatile.global.u32 %r6, [%rd1+768];\nsetp.eq.u32 %p3, %r6, 0;\n@%p3 bra WAIT;\n"
+       "ld.global.u32 %r7, [%rd1+512];\nEND:\n",
+       2, false},
+  };
+  for (const auto& c : kCases) {
+    const std::string text =
+        kernel(".param .u64 out", ".shared .align 4 .b32 S[64];\n" + kPrologue +
+                                      "mov.u32 %r2, S;\nmad.lo.u32 %r3, %r1, 4, %r2;\nxor.b32 %r4, %r1, 32;\n"
+                                      "mad.lo.u32 %r4, %r4, 4, %r2;\nmov.u32 %r5, %ctaid.x;\nmov.u32 %r10, 0;\n"
+                                      "setp.eq.u32 %p1, %r1, 0;\n" +
+                                      c.body + "mad.wide.u32 %rd4, %r5, 256, %rd3;\nst.global.u32 [%rd4], %r10;\n");
+    Machine m(*find_device("h200"), {.threads = 1, .progress = {}, .output = {}, .check = true});
+    const uint64_t out = m.memory().allocate(1024, Origin::device, "cudaMalloc")->base;
+    std::memset(reinterpret_cast<void*>(out), 0, 1024);
+    m.wrote(out, 1024);
+    const LaunchReport r =
+        m.launch(*m.load(text, "test.ptx"), "k", {{c.blocks, 1, 1}, {64, 1, 1}, 0, false, value(out).bytes});
+    EXPECT_EQ(r.fault, Fault::none);
+    EXPECT_EQ(r.diagnostics.empty(), c.ordered) << c.body << (r.diagnostics.empty() ? "" : r.diagnostics[0].message);
+  }
+}
+
+// cudaMalloc in a kernel: 2 is cudaErrorMemoryAllocation, and the pointer stays as it was.
+TEST(Diagnoses, MemoryThatTheDeviceDoesNotHave) {
+  for (const auto& [bytes, expected] : {std::pair{"64", 0u}, {"1099511627776", 2u}}) {
+    std::string text = with_prologue(
+        "add.u64 %rd5, %rd1, 8;\n{\n.param .b64 a;\nst.param.b64 [a], %rd5;\n.param .b64 b;\nst.param.b64 [b], " +
+        std::string(bytes) +
+        ";\n.param .b32 r;\ncall.uni (r), __cudaCDP2Malloc, (a, b);\nld.param.b32 %r10, [r];\n}\n");
+    text.insert(text.find(".visible .entry"),
+                ".extern .func (.param .b32 r) __cudaCDP2Malloc(.param .b64 a, .param .b64 b);\n");
+    const Ran r = Bench(1).run(text, {zeros<uint32_t>(4)}, threads(1), "k");
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    EXPECT_EQ(r.read()[0], expected);
+    EXPECT_EQ(r.read<uint64_t>()[1] != 0, expected == 0);
+  }
+}
+
+}  // namespace
+}  // namespace diagnoses
+}  // namespace coalesce::machine::test
