@@ -69,7 +69,7 @@ struct Conflicts {
 };
 constexpr Conflicts kConflicts[] = {
     {"reduce_dense_columns<", "", 3},               // a copy of a column that begins inside a vector
-    {"reduce_dense_columns<16", "", 9},             // of 16 columns
+    {"reduce_dense_columns<16", "", 10},            // of 16 columns
     {"reduce_segments<", "", 46},                   // lanes that mark ends in one word, or ask for what is at two ends
     {"reduce_segments<", "array<signed char", 41},  // bytes: more ends to a word
     {"reduce_segments<", "arrays<", 50},            // products of 8 bytes

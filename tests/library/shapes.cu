@@ -305,6 +305,16 @@ void check_known(Random& random) {
   check({{3, 4, 5, 333}, {3 * 4 * 5 * 340, 5 * 340, 340, 1}, {1, 3}}, random);
   check({{70, 3, 1003}, {}, {0, 2}}, random);
   check({{3, 4300, 133}, {}, {0, 2}}, random);
+  // Runs of columns: of every length class, one tile and several, a result's rows shared by blocks, planes, gaps.
+  for (const i64 run : {2, 3, 11, 12, 31, 32, 63}) check({{40, 9, run}, {}, {0, 2}, static_cast<int>(run % 4)}, random);
+  check({{33, 150, 7}, {}, {0, 2}, 1}, random);
+  check({{2500, 47, 11}, {}, {0, 2}}, random);
+  check({{3, 35, 40, 12}, {}, {1, 3}}, random);
+  check({{36, 3, 50, 5}, {3 * 251 + 1, 251, 5, 1}, {0, 3}, 2}, random);
+  // A lane for each result, by units of 16, 8 and 4 bytes; planes that begin anywhere.
+  for (const i64 length : {1, 2, 3, 4, 8})
+    check({{3, 131077, length}, {}, {0, 2}, static_cast<int>(length % 3)}, random);
+  check({{2, 131077, 12}, {131077 * 12 + 5, 12, 1}, {0, 2}}, random);
   // Turned round, transposed, broadcast, empty, one element.
   check({{30, 20}, {1, 30}, {1}}, random);
   check({{30, 20}, {-20, -1}, {1}}, random);

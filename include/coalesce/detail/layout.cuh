@@ -175,4 +175,41 @@ status canonical(const view<A>& a, const view<B>& b, axes reduced, order wanted,
   return detail::canonical(a.rank, a.extents, a.strides, b.strides, mask, wanted, out);
 }
 
+namespace detail {
+
+// Whether results come out in the order in which the kernels of rows and columns write them, and positions count up
+// along the reduced axes.
+inline bool in_order(const reduction_layout& l) {
+  if (l.kept_index != 0 || l.reduced_index != 0) return false;
+  const auto row_major = [](const axis* list, int rank) {
+    std::int64_t next = 1;
+    for (int i = rank - 1; i >= 0; --i) {
+      if (list[i].index != next) return false;
+      next *= list[i].extent;
+    }
+    return true;
+  };
+  return row_major(l.kept, l.kept_rank) && row_major(l.reduced, l.reduced_rank);
+}
+
+// Whether there are as many elements as places from the first to the last. (Axes that repeat may have more of them than
+// fit in 64 bits: then some number.)
+inline bool is_without_gaps(const reduction_layout& l) {
+  std::uint64_t last = 0;
+  for (int i = 0; i < l.kept_rank; ++i) last += static_cast<std::uint64_t>((l.kept[i].extent - 1) * l.kept[i].stride);
+  for (int i = 0; i < l.reduced_rank; ++i) {
+    last += static_cast<std::uint64_t>((l.reduced[i].extent - 1) * l.reduced[i].stride);
+  }
+  return last + 1 == static_cast<std::uint64_t>(l.kept_count) * static_cast<std::uint64_t>(l.reduced_count);
+}
+
+// Whether neighbouring threads have elements of one result: a reduced axis has the smallest stride.
+inline bool goes_along_reduced(const reduction_layout& l) {
+  const auto smallest = [](const axis* list, int rank) {
+    return rank == 0 || list[rank - 1].stride == 0 ? INT64_MAX : magnitude(list[rank - 1].stride);
+  };
+  return smallest(l.reduced, l.reduced_rank) < smallest(l.kept, l.kept_rank);
+}
+
+}  // namespace detail
 }  // namespace coalesce

@@ -35,18 +35,19 @@ enum class vector_axis { none, kept, reduced };
 enum class wide_form { lines, vectors, pairs, packed, several, single };
 
 enum class shape_kernel {
-  nothing,        // no elements: rows.cuh writes what a function of nothing is
-  shared_rows,    // form
-  rows,           //
-  array,          // one result: flat.cuh, or long_rows.cuh
-  long_rows,      //
-  shared_middle,  //
-  dense_columns,  // threads
-  few_rows,       // width
-  wide_columns,   // wide
-  columns,        //
-  nested_rows,    //
-  strided,        // along
+  nothing,             // no elements: rows.cuh writes what a function of nothing is
+  shared_rows,         // form
+  rows,                //
+  array,               // one result: flat.cuh, or long_rows.cuh
+  long_rows,           //
+  shared_middle,       //
+  dense_columns,       // threads
+  few_rows,            // width
+  wide_columns,        // wide
+  columns,             //
+  nested_rows,         //
+  shared_nested_rows,  // form
+  strided,             // along
 };
 
 struct plan {
@@ -59,6 +60,7 @@ struct plan {
   // A second reduced axis: so many times those rows, so far apart.
   std::int64_t outers = 1, outer_stride = 0;
   bool dense = false;  // what lies beside a row is the view's
+  int run = 1;         // neighbouring columns that make one result
   row_form form = {0, 0};
   int threads = 256, width = 1;
   wide_form wide = wide_form::single;
@@ -227,40 +229,6 @@ inline void choose_columns(const kind& k, std::uintptr_t address, const device_f
   if (p.rows < tuning::rows_of_vectors) wide(p.rows < tuning::short_column ? wide_form::several : wide_form::single);
 }
 
-// Whether results come out in the order in which the kernels of rows and columns write them, and positions count up
-// along the reduced axes.
-inline bool in_order(const reduction_layout& l) {
-  if (l.kept_index != 0 || l.reduced_index != 0) return false;
-  const auto row_major = [](const axis* list, int rank) {
-    std::int64_t next = 1;
-    for (int i = rank - 1; i >= 0; --i) {
-      if (list[i].index != next) return false;
-      next *= list[i].extent;
-    }
-    return true;
-  };
-  return row_major(l.kept, l.kept_rank) && row_major(l.reduced, l.reduced_rank);
-}
-
-// Whether there are as many elements as places from the first to the last. (Axes that repeat may have more of them than
-// fit in 64 bits: then some number.)
-inline bool is_without_gaps(const reduction_layout& l) {
-  std::uint64_t last = 0;
-  for (int i = 0; i < l.kept_rank; ++i) last += static_cast<std::uint64_t>((l.kept[i].extent - 1) * l.kept[i].stride);
-  for (int i = 0; i < l.reduced_rank; ++i) {
-    last += static_cast<std::uint64_t>((l.reduced[i].extent - 1) * l.reduced[i].stride);
-  }
-  return last + 1 == static_cast<std::uint64_t>(l.kept_count) * static_cast<std::uint64_t>(l.reduced_count);
-}
-
-// Whether neighbouring threads have elements of one result: a reduced axis has the smallest stride.
-inline bool goes_along_reduced(const reduction_layout& l) {
-  const auto smallest = [](const axis* list, int rank) {
-    return rank == 0 || list[rank - 1].stride == 0 ? INT64_MAX : magnitude(list[rank - 1].stride);
-  };
-  return smallest(l.reduced, l.reduced_rank) < smallest(l.kept, l.kept_rank);
-}
-
 // Whether the last axis of `inner` lies so that loads of `width` elements along it are aligned at every index of the
 // others.
 inline bool lies_in_vectors(int width, const axis* inner, int inner_rank, const axis* others, int others_rank) {
@@ -286,6 +254,60 @@ inline vector_axis vector_axis_of(const kind& k, std::uintptr_t address, const r
   return aligned(k.kept_width) && lies_in_vectors(k.kept_width, l.kept, l.kept_rank, l.reduced, l.reduced_rank)
              ? vector_axis::kept
              : vector_axis::none;
+}
+
+// Two reduced axes; the plan's `count`, `few` and `along` are set. The kept axes are one or two, the fastest of stride
+// 1 or of whole rows.
+inline void choose_two_axes(const kind& k, const reduction_layout& l, plan& p) {
+  const axis &slower = l.reduced[0], &reduced = l.reduced[1], &inner = l.kept[l.kept_rank - 1];
+  const axis* outer = l.kept_rank > 1 ? &l.kept[0] : nullptr;
+  const std::int64_t row_bytes = reduced.extent * k.bytes;
+  const bool rows = reduced.stride == 1, dense_rows = rows && inner.stride == reduced.extent && k.inputs == 1;
+  const auto set_columns = [&](std::int64_t rows_count, std::int64_t stride, std::int64_t columns) {
+    p.kernel = shape_kernel::columns;
+    p.planes = outer ? outer->extent : 1;
+    p.plane = outer ? outer->stride : 0;
+    p.rows = rows_count;
+    p.stride = stride;
+    p.columns = columns;
+    p.dense = is_without_gaps(l);
+  };
+  const auto set_slower = [&] {
+    p.outers = slower.extent;
+    p.outer_stride = slower.stride;
+  };
+  // Short rows, where a lane for each result fills the device.
+  if (dense_rows && !outer && row_bytes <= tuning::longest_nested_row && 16 % k.bytes == 0 &&
+      l.kept_count >= tuning::fewest_shared_nested && l.reduced_count <= INT32_MAX) {
+    if (const int unit = common_divisor(row_bytes, 16); unit >= 4) {
+      p.kernel = shape_kernel::shared_nested_rows;
+      p.form = {unit, 0};
+      p.count = reduced.extent;
+      return set_slower();
+    }
+  }
+  // Shorter ones of many groups: columns, of which neighbours make one result.
+  if (dense_rows && row_bytes < tuning::least_nested_bytes &&
+      reduced.extent / common_divisor(reduced.extent, k.columns_width) * k.columns_width <= tuning::longest_runs &&
+      slower.stride >= inner.stride * inner.extent && slower.extent >= tuning::fewest_rows_of_runs) {
+    p.run = static_cast<int>(reduced.extent);
+    return set_columns(slower.extent, slower.stride, inner.extent * reduced.extent);
+  }
+  // The slower axis repeats rows or columns, where loads along neither axis are aligned, or rows are short.
+  const bool short_rows = p.along == vector_axis::reduced && row_bytes <= tuning::longest_nested_row;
+  if (p.along != vector_axis::none && !short_rows) return;
+  if (rows && row_bytes >= tuning::least_nested_bytes) {
+    p.kernel = shape_kernel::nested_rows;
+    p.stride = inner.stride;
+    p.inner = outer ? inner.extent : 0;
+    p.plane = outer ? outer->stride : 0;
+    p.count = reduced.extent;
+    set_slower();
+  } else if (inner.stride == 1 && inner.extent * k.bytes >= tuning::least_nested_bytes && reduced.stride > 0 &&
+             reduced.extent >= tuning::fewest_nested_rows && slower.stride % reduced.stride == 0) {
+    set_columns(reduced.extent, reduced.stride, inner.extent);
+    set_slower();
+  }
 }
 
 // `address`: where the first input's element (0, 0, ...) lies, with the layout's offset.
@@ -349,24 +371,7 @@ inline plan choose(const kind& k, const reduction_layout& l, std::uintptr_t addr
     }
   }
   p.along = vector_axis_of(k, address, l);
-  // Two reduced axes, of which the slower one repeats rows or columns, where loads along neither axis are aligned.
-  if (known && inner && l.reduced_rank == 2 && p.few && p.along == vector_axis::none) {
-    const axis& slower = l.reduced[0];
-    if (reduced->stride == 1 && reduced->extent * k.bytes >= tuning::least_nested_bytes) {
-      set_rows();
-      p.kernel = shape_kernel::nested_rows;
-      p.count = reduced->extent;
-    } else if (inner->stride == 1 && inner->extent * k.bytes >= tuning::least_nested_bytes && reduced->stride > 0 &&
-               reduced->extent >= tuning::fewest_nested_rows && slower.stride % reduced->stride == 0) {
-      set_columns();
-      p.kernel = shape_kernel::columns;
-      p.dense = is_without_gaps(l);
-    } else {
-      return p;
-    }
-    p.outers = slower.extent;
-    p.outer_stride = slower.stride;
-  }
+  if (known && inner && l.reduced_rank == 2 && p.few) choose_two_axes(k, l, p);
   return p;
 }
 

@@ -41,6 +41,12 @@ inline constexpr std::int64_t period_of_large = 16, vectors_of_large = 32;
 
 // Bytes of a row or of neighbouring columns from which two reduced axes have kernels of their own, and rows.
 inline constexpr std::int64_t least_nested_bytes = 128, fewest_nested_rows = 4;
+// Bytes of a row up to which they have it, too, where vectors along it are aligned. Results from which on these rows go
+// through shared memory, a lane for each.
+inline constexpr std::int64_t longest_nested_row = 256, fewest_shared_nested = 1 << 17;
+// Columns after which runs of them that make one result, and vectors, begin together: a tile has so many. Rows from
+// which on.
+inline constexpr std::int64_t longest_runs = 252, fewest_rows_of_runs = 32;
 
 }  // namespace tuning
 }  // namespace coalesce::detail

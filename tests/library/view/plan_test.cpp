@@ -95,8 +95,30 @@ TEST(Plan, MoreAxes) {
   EXPECT_EQ(rows.kernel, shape_kernel::nested_rows);
   EXPECT_EQ(rows.outers, 1000);
   EXPECT_EQ(rows.count, 7001);
+  // Short rows of many groups are runs of columns, of which a tile has whole ones, in whole vectors.
+  const plan runs = plan_of(kPosition, {18, 1807, 526, 11}, axis_0 | axis_1 | axis_3);
+  EXPECT_EQ(runs.kernel, shape_kernel::columns);
+  EXPECT_EQ(runs.run, 11);
+  EXPECT_EQ(runs.rows, 18 * 1807);
+  EXPECT_EQ(runs.columns, 526 * 11);
+  EXPECT_EQ(plan_of(kSum, {1000, 37, 31}, axis_0 | axis_2).run, 31);
+  EXPECT_EQ(plan_of(kSum, {1000, 37, 32}, axis_0 | axis_2).kernel, shape_kernel::nested_rows);
+  EXPECT_EQ(plan_of(kSum, {1000, 37, 64}, axis_0 | axis_2).kernel, shape_kernel::nested_rows);
+  EXPECT_EQ(plan_of(kSum, {1000, 37, 68}, axis_0 | axis_2).kernel, shape_kernel::strided);
+  EXPECT_EQ(plan_of(kBytes, {1000, 37, 15}, axis_0 | axis_2).run, 15);
+  EXPECT_EQ(plan_of(kBytes, {1000, 37, 17}, axis_0 | axis_2).run, 1);
+  // Results enough for a lane each.
+  const plan lanes = plan_of(kPosition, {3, 765 * 1544, 60}, axis_0 | axis_2);
+  EXPECT_EQ(lanes.kernel, shape_kernel::shared_nested_rows);
+  EXPECT_EQ(lanes.form.unit, 16);
+  EXPECT_EQ(lanes.outers, 3);
+  EXPECT_EQ(plan_of(kSum, {8, 1500000, 10}, axis_0 | axis_2).form.unit, 8);
+  EXPECT_EQ(plan_of(kSum, {8, 1 << 17, 65}, axis_0 | axis_2).kernel, shape_kernel::nested_rows);
+  EXPECT_EQ(plan_of(kBytes, {8, 1 << 17, 6}, axis_0 | axis_2).kernel, shape_kernel::strided);
+  EXPECT_EQ(plan_of(kSum, {8, (1 << 17) - 1, 10}, axis_0 | axis_2).kernel, shape_kernel::strided);
+  EXPECT_EQ(plan_of(kSum, {1 << 30, 1 << 17, 2}, axis_0 | axis_2).kernel, shape_kernel::columns);
   // Too short, too few, or three reduced axes apart.
-  EXPECT_EQ(plan_of(kSum, {1000, 37, 31}, axis_0 | axis_2).kernel, shape_kernel::strided);
+  EXPECT_EQ(plan_of(kSum, {31, 37, 31}, axis_0 | axis_2).kernel, shape_kernel::strided);
   EXPECT_EQ(plan_of(kSum, {1000, 5, 3, 811}, axis_0 | axis_2).kernel, shape_kernel::strided);
   EXPECT_EQ(plan_of(kSum, {9, 5, 9, 5, 9, 811}, axis_0 | axis_2 | 1u << 4).kernel, shape_kernel::strided);
   // Positions that do not count up in memory's order: only where each is known.
@@ -149,6 +171,11 @@ RC_GTEST_PROP(Plan, KeepsWhatKernelsRelyOn, ()) {
       RC_ASSERT(p.count * p.outers == l.reduced_count);
       RC_ASSERT(l.reduced[l.reduced_rank - 1].stride == 1);
       break;
+    case shape_kernel::shared_nested_rows:
+      RC_ASSERT(p.count * p.outers == l.reduced_count && l.reduced_count <= INT32_MAX);
+      RC_ASSERT(p.form.unit >= 4 && p.count * k.bytes % p.form.unit == 0 && p.count * k.bytes <= 256);
+      RC_ASSERT(l.kept_rank == 1 && l.kept[0].stride == p.count && l.reduced[1].stride == 1);
+      break;
     case shape_kernel::array:
       RC_ASSERT(l.kept_count == 1);
       break;
@@ -159,7 +186,8 @@ RC_GTEST_PROP(Plan, KeepsWhatKernelsRelyOn, ()) {
     case shape_kernel::few_rows:
     case shape_kernel::wide_columns:
     case shape_kernel::columns:
-      RC_ASSERT(p.planes * p.columns == l.kept_count && p.outers * p.rows == l.reduced_count);
+      RC_ASSERT(p.planes * p.columns == l.kept_count * p.run && p.outers * p.rows * p.run == l.reduced_count);
+      RC_ASSERT(p.columns % p.run == 0 && (p.run == 1 || (p.kernel == shape_kernel::columns && p.outers == 1)));
       RC_ASSERT(p.outers == 1 || (p.kernel == shape_kernel::columns && p.outer_stride % p.stride == 0));
       break;
     case shape_kernel::strided:

@@ -9,6 +9,7 @@
 #include <coalesce/detail/shapes/nested_rows.cuh>
 #include <coalesce/detail/shapes/rows.cuh>
 #include <coalesce/detail/shapes/shared_middle.cuh>
+#include <coalesce/detail/shapes/shared_nested_rows.cuh>
 #include <coalesce/detail/shapes/shared_rows.cuh>
 #include <coalesce/detail/shapes/strided.cuh>
 
@@ -62,6 +63,11 @@ status start(const plan& p, const A& a, const Source& from, typename A::result* 
       return launch_columns(a, in, out, p, stream, work);
     case shape_kernel::nested_rows:
       return launch_nested_rows(a, in, out, results, map, p, stream, work);
+    case shape_kernel::shared_nested_rows:
+      if constexpr (Source::inputs == 1 && 16 % Source::bytes == 0) {
+        return launch_shared_nested_rows(a, in, out, results, p, stream);
+      }
+      break;
     case shape_kernel::strided:
       return launch_strided(a, in, out, l, p.along, stream, work);
   }

@@ -11,6 +11,9 @@
 //
 // Two reduced axes: the rows of the second are `outers` groups of `rows_count`, `outer_stride` apart, which is a
 // multiple of the stride. A thread then takes other rows of each group, those that begin as its rows of the first do.
+//
+// Or each `run` neighbouring columns make one result: a short axis that is reduced, too. The block that has a tile's
+// columns merges them, so a tile has whole runs.
 #pragma once
 
 #include <coalesce/detail/shapes/dense_columns.cuh>
@@ -27,11 +30,13 @@ struct columns {
   std::int64_t planes, plane_stride, rows_count, stride, columns_count;
   std::int64_t outers = 1, outer_stride = 0;
   bool dense = true;  // a row's neighbours in memory are the view's
+  int run = 1;        // columns of a result
   std::int64_t tiles = 0, rows_of_split = 0;
   int tile = 0, across = 0, down = 0;  // columns of a block; threads
   int outer_shift = 0, last_row = 0;   // modulo down: rows from one group to the next; the last row's number
   split_tree tree = {};
   typename A::state* partials = nullptr;  // [tile][partial result of the tree][column of the tile]
+  typename A::state* of_runs = nullptr;   // [tile][column of the tile]
   unsigned int* tickets = nullptr;        // [tile][ticket of the tree]
 };
 
@@ -94,6 +99,10 @@ __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
   state_type state[Width];
 #pragma unroll
   for (int e = 0; e < Width; ++e) state[e] = a.identity();
+  // Where a column's elements are among its result's: element (row, column) is row * run + in_run[e].
+  int in_run[Width];
+#pragma unroll
+  for (int e = 0; e < Width; ++e) in_run[e] = problem.run == 1 || column + e < 0 ? 0 : (column + e) % problem.run;
   if (takes_part) {
     // Elements outside the row belong to the row before or behind, but for the view's first and last, or where there
     // are gaps.
@@ -140,7 +149,7 @@ __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
           element of_column[Loads];
 #pragma unroll
           for (int k = 0; k < Loads; ++k) of_column[k] = rows[k][e];
-          a.add(state[e], of_column, positions<1>{before + row, down});
+          a.add(state[e], of_column, positions<1>{(before + row) * problem.run + in_run[e], down * problem.run});
         }
       }
       // The rest of the group and the first rows of the next ones keep as many loads in flight.
@@ -179,7 +188,7 @@ __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
 #pragma unroll
           for (int e = 0; e < Width; ++e) {
             const element one[1] = {one_row[e]};
-            a.add(state[e], one, positions<1>{number[k], 0});
+            a.add(state[e], one, positions<1>{static_cast<std::int64_t>(number[k]) * problem.run + in_run[e], 0});
           }
         }
       }
@@ -200,8 +209,14 @@ __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
     __syncthreads();
   }
 
-  typename A::result* const out = problem.out + plane * problem.columns_count + first;
-  const auto write = [&](int c, const state_type& merged) { out[c] = a.finish(merged, total); };
+  // A result is a column's, or a run's, which follows the tile's columns in `of_runs`.
+  const auto write = [&](int c, const state_type& merged) {
+    if (problem.run == 1) {
+      problem.out[plane * problem.columns_count + first + c] = a.finish(merged, total);
+    } else {
+      problem.of_runs[tile * problem.tile + c] = merged;
+    }
+  };
   // The columns are as many apart as a whole tile has columns.
   state_type* const partials =
       problem.partials + tile * problem.tree.partials() * static_cast<std::int64_t>(problem.tile);
@@ -213,8 +228,17 @@ __global__ void __launch_bounds__(Threads, tile_blocks<A, Width, Threads>)
       partials[static_cast<std::int64_t>(split) * columns + t] = merged;
     }
   }
-  merge_splits<splits_under_way<A>>(a, problem.tree, partials, problem.tickets + tile * problem.tree.tickets(), split,
-                                    columns, room, write);
+  const bool has_all = merge_splits<splits_under_way<A>>(
+      a, problem.tree, partials, problem.tickets + tile * problem.tree.tickets(), split, columns, room, write);
+  if (problem.run == 1 || !has_all) return;
+  __syncthreads();
+  const state_type* const of_runs = problem.of_runs + tile * problem.tile;
+  typename A::result* const out = problem.out + (plane * problem.columns_count + first) / problem.run;
+  for (int c = t * problem.run; c < columns; c += Threads * problem.run) {
+    state_type merged = of_runs[c];
+    for (int i = 1; i < problem.run; ++i) a.merge(merged, of_runs[c + i]);
+    out[c / problem.run] = a.finish(merged, total * problem.run);
+  }
 }
 
 template <int Threads, class A, class Source>
@@ -231,12 +255,19 @@ status launch_columns_by(columns<A, Source> problem, const tile_form& form, cons
                                         two ? static_cast<std::int64_t>(device.processors) * 2 : resident);
   problem.tile = static_cast<int>(ceil_div(problem.columns_count, best.tiles));
   if (form.aligned) problem.tile = ceil_div(problem.tile, width) * width;
+  if (problem.run > 1 && problem.tile < problem.columns_count) {  // whole runs, and vectors
+    const int unit = form.aligned ? problem.run / common_divisor(problem.run, width) * width : problem.run;
+    const int most = (form.across - (form.aligned ? 0 : 1)) * width, next = ceil_div(problem.tile, unit) * unit;
+    problem.tile = next <= most ? next : most / unit * unit;
+  }
   problem.tiles = ceil_div(problem.columns_count, problem.tile);
   problem.across = form.across;
   problem.down = form.down;
   const int threads = ceil_div(form.across * form.down, 32) * 32;
   const std::int64_t tiles = problem.planes * problem.tiles;
-  problem.rows_of_split = ceil_div(ceil_div(rows, best.splits), form.down) * form.down;
+  // (Tiles of whole runs may be a third more: tickets for these, too.)
+  const std::int64_t most_splits = problem.run > 1 && tiles * 2 > max_tickets ? 1 : best.splits;
+  problem.rows_of_split = ceil_div(ceil_div(rows, most_splits), form.down) * form.down;
   const std::int64_t shift = problem.stride > 0 ? problem.outer_stride / problem.stride : 0;
   problem.outer_shift = static_cast<int>(shift % form.down);
   problem.last_row =
@@ -244,10 +275,10 @@ status launch_columns_by(columns<A, Source> problem, const tile_form& form, cons
   const std::int64_t splits = ceil_div(rows, problem.rows_of_split);
   const std::int64_t bytes = problem.tile * static_cast<std::int64_t>(sizeof(typename A::state));
   problem.tree = tree_of_splits<splits_under_way<A>>(tiles, splits, problem.tile, threads);
-  if (splits > 1) {
-    if (const status s = find_workspace(stream, device.device, tiles * problem.tree.partials() * bytes, work); !s) {
-      return s;
-    }
+  if (const std::int64_t places = problem.tree.partials() + (problem.run > 1 ? 1 : 0); places > 0) {
+    if (const status s = find_workspace(stream, device.device, tiles * places * bytes, work); !s) return s;
+    problem.of_runs =
+        static_cast<typename A::state*>(work->partials()) + tiles * problem.tree.partials() * problem.tile;
     problem.partials = static_cast<typename A::state*>(work->partials());
     problem.tickets = work->tickets();
   }
@@ -266,9 +297,10 @@ status launch_columns(const A& a, const Source& in, typename A::result* out, con
   // Far more than fits in L2.
   const bool large =
       p.planes * p.outers * p.rows * p.columns * Source::bytes / device.processors >= tuning::large_share;
-  const tile_form form = form_of_tiles(p.columns, width, aligned, large, most);
+  // (Runs: 64 threads side by side, so that any run fits.)
+  const tile_form form = form_of_tiles(p.columns, width, aligned, large && p.run == 1, most);
   const columns<A, Source> problem = {a,        in,        out,      p.planes,       p.plane, p.rows,
-                                      p.stride, p.columns, p.outers, p.outer_stride, p.dense};
+                                      p.stride, p.columns, p.outers, p.outer_stride, p.dense, p.run};
   if constexpr (most > columns_threads) {
     if (form.across * form.down > columns_threads) return launch_columns_by<most>(problem, form, device, stream, work);
   }

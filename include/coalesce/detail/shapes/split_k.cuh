@@ -110,9 +110,9 @@ __device__ __forceinline__ void fold_rows(const A& a, typename A::state (&state)
 }
 
 // Called by each block when it has written its partial results, of `columns` columns, to partials[split * columns ...].
-// The block that comes to have all of them calls write(column, state) for each.
+// The block that comes to have all of them calls write(column, state) for each; that one returns true.
 template <int UnderWay, class A, class Room, class Write>
-__device__ __forceinline__ void merge_splits(const A& a, const split_tree& tree, typename A::state* partials,
+__device__ __forceinline__ bool merge_splits(const A& a, const split_tree& tree, typename A::state* partials,
                                              unsigned int* tickets, int split, int columns, Room& room,
                                              const Write& write) {
   const int t = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x), fan = tree.fan;
@@ -120,7 +120,7 @@ __device__ __forceinline__ void merge_splits(const A& a, const split_tree& tree,
   for (int index = split, count = tree.splits; count > 1;) {
     const int group = index / fan, groups = (count + fan - 1) / fan, begin = group * fan;
     const int members = count - begin < fan ? count - begin : fan;
-    if (!last_block(tickets + group, members)) return;
+    if (!last_block(tickets + group, members)) return false;
     typename A::state* const next = partials + static_cast<std::int64_t>(count) * columns;
     // All threads are shared out to the columns; then again by halves.
     for (int first = 0; first < columns; first += threads) {
@@ -144,6 +144,7 @@ __device__ __forceinline__ void merge_splits(const A& a, const split_tree& tree,
     index = group;
     count = groups;
   }
+  return true;
 }
 
 }  // namespace coalesce::detail
