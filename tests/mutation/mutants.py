@@ -116,10 +116,16 @@ def of_line(path, number, raw, before):
 def ends_in_nothing(lines, number):
     """Whether a case that is dropped comes to the end of a function that returns something: no program then, so that a
     compiler takes it for what never happens."""
-    inner = len(lines[number]) - len(lines[number].lstrip())
-    arm = next(line.strip() for line in lines[number + 1:] if not CASE.match(line))
+    def indent(k):
+        return len(lines[k]) - len(lines[k].lstrip())
+
+    inner = indent(number)
+    arm = next(k for k in range(number + 1, len(lines)) if not CASE.match(lines[k]))
+    over = next((k for k in range(arm, len(lines)) if lines[k].strip() and indent(k) <= inner), len(lines))
     after = next((k for k in range(number, len(lines)) if lines[k].startswith(" " * (inner - 2) + "}")), len(lines))
-    return arm.startswith("return ") and after + 1 < len(lines) and lines[after + 1].strip() in ("}", "};")
+    head = next((lines[k] for k in range(number, -1, -1) if re.match(r"[\w:]", lines[k]) and "(" in lines[k]), "")
+    returns = any(re.search(r"\breturn [^;]", line) for line in lines[arm:over])
+    return returns and not head.startswith("void ") and after + 1 < len(lines) and lines[after + 1].strip() in ("}", "};")
 
 
 def of_source(path, text):

@@ -78,6 +78,10 @@ class Mutants(unittest.TestCase):
     def test_a_case_whose_function_would_end_without_a_result_is_none(self):
         source = "int f(Kind k) {\n  switch (k) {\n    case Kind::a:\n    case Kind::b:\n      return f();\n    default:\n      return 0;\n  }\n}\n"
         self.assertEqual([m.what for m in mutants.of_source("x.cpp", source)], [])
+        later = source.replace("return f();", "if (a) return 1;\n      return 2;")
+        self.assertEqual([m.what for m in mutants.of_source("x.cpp", later) if m.what == "the case is dropped"], [])
+        nothing = source.replace("int f(", "void f(")
+        self.assertEqual([m.what for m in mutants.of_source("x.cpp", nothing)], ["the case is dropped"] * 2)
         more = source.replace("  }\n}", "  }\n  return g();\n}")
         self.assertEqual([m.what for m in mutants.of_source("x.cpp", more)], ["the case is dropped"] * 2)
 
