@@ -93,7 +93,7 @@ Wide wide_value(const Warp& w, const Source& s, uint32_t lane) {
 
 void run_row(Warp& w, Frame& f, const Op& op, uint32_t on) {
   compute(w, f, *op.row, op.in.data(), 4);
-  for (uint32_t k = 0; k < op.out.size(); ++k) give(f, op.out[k], 4 + k, bytes_of(op.row->result[k]), on);
+  for (uint32_t k = 0; k < op.out.size(); ++k) give(f, op.out[k], 4 + k, register_bytes(op.row->result[k]), on);
 }
 
 // ---- Of several steps
@@ -121,7 +121,7 @@ bool Decoder::composed() {
   if ((op == "min" || op == "max") && operands() == 4) {
     op_->row = find_pure(in_->mnemonic);
     if (!op_->row || op_->row->sources != 2) return false;
-    for (std::size_t k = 1; k < 4; ++k) op_->in.push_back(source(operand(k), bytes_of(op_->row->source[0])));
+    for (std::size_t k = 1; k < 4; ++k) op_->in.push_back(source(operand(k), register_bytes(op_->row->source[0])));
     op_->out.push_back(dest(operand(0)));
     return form(Form::extreme);
   }
@@ -142,7 +142,7 @@ bool Decoder::composed() {
   }
   op_->row = find_pure(pair ? name + "|" : name);
   if (!op_->row || operands() != (how == Join::none ? 3u : 4u)) return false;
-  for (std::size_t k = 1; k < 3; ++k) op_->in.push_back(source(operand(k), bytes_of(op_->row->source[k - 1])));
+  for (std::size_t k = 1; k < 3; ++k) op_->in.push_back(source(operand(k), register_bytes(op_->row->source[k - 1])));
   if (how != Join::none) op_->in.push_back(source(operand(3), 0));
   op_->out = {dest(operand(0), is_set && words_->rest[words_->rest.size() - 2].starts_with("s")), second(operand(0))};
   return form(is_set ? Form::set : Form::set_predicates);
@@ -153,9 +153,9 @@ void run_compose(Warp& w, Frame& f, const Op& op, uint32_t on) {
   const auto how = static_cast<Join>(op.mode >> 4);
   if (form != Form::zero) compute(w, f, *op.row, op.in.data(), 4);
   if (form == Form::extreme) {
-    const Source again[2] = {scratch_source(4, bytes_of(op.row->result[0])), op.in[2]};
+    const Source again[2] = {scratch_source(4, register_bytes(op.row->result[0])), op.in[2]};
     compute(w, f, *op.row, again, 5);
-    return give(f, op.out[0], 5, bytes_of(op.row->result[0]), on);
+    return give(f, op.out[0], 5, register_bytes(op.row->result[0]), on);
   }
   for (uint32_t l = 0; l < kLanes; ++l) {
     if (!(on >> l & 1)) continue;

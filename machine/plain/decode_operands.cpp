@@ -11,7 +11,7 @@ namespace {
 using OK = ptx::Operand::Kind;
 }
 
-uint8_t bytes_of(Element e) {
+uint8_t register_bytes(Element e) {
   switch (e) {
     case Element::pred:
       return 0;
@@ -137,7 +137,7 @@ void Decoder::compute() {
   const std::string_view made = two_types && words_->rest.size() > 1 ? words_->rest[words_->rest.size() - 2] : type;
   for (std::size_t k = 0; k < given; ++k) {
     if (row->source[k] == Element::b128) return unknown();
-    op_->in.push_back(source(operand(k + 1), bytes_of(row->source[k])));
+    op_->in.push_back(source(operand(k + 1), register_bytes(row->source[k])));
   }
   op_->out.push_back(dest(operand(0), made.starts_with("s")));
   if (row->results == 2) op_->out.push_back(second(operand(0)));

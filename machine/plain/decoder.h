@@ -92,6 +92,6 @@ class Decoder {
 };
 
 bool space_from(std::string_view word, Space* space);
-uint8_t bytes_of(Element element);
+uint8_t register_bytes(Element element);
 
 }  // namespace coalesce::machine::plain

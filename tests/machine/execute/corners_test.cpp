@@ -22,7 +22,7 @@ TEST(Corners, MemoryIsFreedInTheOrderOfBlocks) {
       "}\nst.global.u64 [%rd1+8], %rd3;\n";
   std::string text = kernel(".param .u64 out", body);
   text.insert(text.find(".visible .entry"), heap);
-  for (const unsigned n : kThreadCounts) {
+  for (const unsigned n : thread_counts()) {
     Bench bench(n);
     const auto program = bench.machine().load(text, "heap.ptx");
     Shape one = threads(1), two = threads(1);

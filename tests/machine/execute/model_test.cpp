@@ -84,7 +84,7 @@ TEST(Model, MergedAccessesCostWhatWideOnesCost) {
 
 TEST(Model, PtxasWithAnyExecutor) {
   const Ran expected = run_with(Model::ptxas, 1, nullptr);
-  for (const unsigned threads : kThreadCounts) {
+  for (const unsigned threads : thread_counts()) {
     EXPECT_EQ(difference(expected, run_with(Model::ptxas, threads, nullptr)), "") << threads;
     if (const auto native = native_code()) EXPECT_EQ(difference(expected, run_with(Model::ptxas, threads, native)), "");
   }

@@ -335,7 +335,7 @@ TEST(CooperativeGrid, BlocksThatWaitForAllOthersPollLittle) {
                                  "WAIT:\nld.volatile.global.u32 %r2, [%rd1];\nsetp.lt.u32 %p2, %r2, %r1;\n"
                                  "@%p2 bra WAIT;\nDONE:\n");
   constexpr uint32_t kBlocks = 64;
-  for (const unsigned threads : kThreadCounts) {
+  for (const unsigned threads : thread_counts()) {
     Bench bench(threads);
     Machine& m = bench.machine();
     const auto program = m.load(ptx, "test.ptx");

@@ -1,0 +1,18 @@
+// The room's headers that most of its files include: read once for all of them in builds with sanitizers.
+#pragma once
+
+#include "machine/api/state.h"
+#include "machine/check/check.h"
+#include "machine/execute/block.h"
+#include "machine/execute/calls.h"
+#include "machine/execute/cluster.h"
+#include "machine/execute/launch.h"
+#include "machine/execute/memory_ops.h"
+#include "machine/observe/traffic.h"
+#include "machine/plain/decoder.h"
+#include "machine/plain/run.h"
+#include "machine/program/flatten.h"
+#include "machine/program/uses.h"
+#include "machine/ptx/parser.h"
+#include "machine/time/estimator.h"
+#include "machine/time/sources.h"
