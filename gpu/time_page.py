@@ -197,7 +197,9 @@ def page(truth, rows, without, where):
             f"nine of ten within {quantile(factors, .9):.2f}.\n\n"
             f"- **Measured** on {truth['device']} (driver {truth['driver']}), {truth['date']}, by `{truth['how']}`, which empties the caches before each launch.\n"
             f"- **Estimated** by `coalesce run --time --device {DEVICE}`, {where['date']}{', commit ' + where['commit'] if where.get('commit') else ''}, without a GPU.\n"
-            + (f"- **Earlier estimates**, by commit {where['older']['commit']}: {where['older']['launches']} launches that the newest run did not reach.\n" if where.get("older") else "") +
+            + (f"- **Earlier estimates**, by commit {where['older']['commit']}: {where['older']['launches']} launches that the newest run did not reach.\n" if where.get("older") else "")
+            + (f"- **Estimated again**, by commit {where['again']['commit']} on {where['again']['date']}: {', '.join(where['again']['programs'])}.\n"
+               if where.get("again") else "") +
             f"- **Launches:** {len(rows)} of the lab and of {len(public)} public programs"
             f"{' (' + truth['sources'] + ')' if truth.get('sources') else ''}.\n"
             "- **A program counts once** by the median of its launches' factors.\n"
@@ -259,7 +261,7 @@ def main():
     options.add_argument("--only", action="append")
     options.add_argument("--again", action="store_true")
     options.add_argument("--residuals", action="store_true")
-    options.add_argument("--keep", action="store_true", help="of programs that take too long, the estimates of docs/results/time.json")
+    options.add_argument("--keep", action="store_true", help="of other programs than --only, and of those that take too long, the estimates of docs/results/time.json")
     chosen = options.parse_args()
     chosen.coalesce = os.path.abspath(chosen.coalesce)
     with open(chosen.truth) as file:
@@ -274,8 +276,12 @@ def main():
         where = {"date": datetime.date.today().isoformat(), "commit": done.stdout.strip() if done else ""}
         if chosen.keep:
             with open(os.path.join(chosen.docs, "time.json")) as file:
-                older = keep(found, json.load(file))
-            if older:
+                saved = json.load(file)
+            older = keep(found, saved)
+            if chosen.only:
+                found = {**{tuple(k): e for k, e in saved["estimates"]}, **found}
+                where = {**saved["where"], "again": {**where, "programs": sorted(chosen.only)}}
+            elif older:
                 where["older"] = older
     rows = write(truth, found, where, chosen.docs)
     if chosen.residuals:
