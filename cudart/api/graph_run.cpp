@@ -90,7 +90,11 @@ cudaError_t run_node(const Node& node, const Needs& roots) {
     if (runtime().check() != nullptr) runtime().check()->act_as_node(&node, needs);
   };
   if (const auto* host = std::get_if<HostOperation>(&node.operation)) {
-    const cudaError_t error = call([&](Runtime&) { return begin(needs_of(node, roots)), cudaSuccess; });
+    const cudaError_t error = call([&](Runtime& r) {
+      begin(needs_of(node, roots));
+      if (r.check() != nullptr) r.check()->function_runs();
+      return cudaSuccess;
+    });
     if (error != cudaSuccess) return error;
     const Callback callback;
     host->function(host->data);

@@ -165,6 +165,13 @@ COALESCE_ALIAS(cudaStreamCopyAttributes_ptsz, cudaStreamCopyAttributes);
 COALESCE_API cudaError_t cudaStreamSetAttribute(cudaStream_t stream, int, const void*) { return touch(stream); }
 COALESCE_ALIAS(cudaStreamSetAttribute_ptsz, cudaStreamSetAttribute);
 
+static void function_runs(cudaStream_t stream) {
+  HostCheck* const check = runtime().check();
+  if (check == nullptr) return;
+  check->act_in(stream, is_blocking(stream));
+  check->function_runs();
+}
+
 // The functions of the program run here, without the lock: they may take as long as they like.
 COALESCE_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   if (function == nullptr) return note(cudaErrorInvalidValue);
@@ -173,6 +180,7 @@ COALESCE_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fu
     const Going to = going(stream);
     if (to.capture != nullptr) captured(*to.capture, stream, HostOperation{function, data});
     now = to.capture == nullptr;
+    if (to.error == cudaSuccess && now) function_runs(stream);
     return to.error;
   });
   if (error != cudaSuccess) return error;
@@ -189,7 +197,11 @@ COALESCE_API cudaError_t cudaLaunchHostFunc_ptsz(cudaStream_t stream, cudaHostFn
 COALESCE_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data,
                                                unsigned flags) {
   if (function == nullptr || flags != 0) return note(cudaErrorInvalidValue);
-  const cudaError_t error = with(stream, [&] { return may_wait(stream); });  // graphs cannot hold callbacks
+  const cudaError_t error = with(stream, [&] {
+    const cudaError_t may = may_wait(stream);  // graphs cannot hold callbacks
+    if (may != cudaErrorStreamCaptureUnsupported) function_runs(stream);
+    return may;
+  });
   if (error == cudaErrorInvalidResourceHandle || error == cudaErrorStreamCaptureUnsupported) return error;
   const Callback callback;
   function(stream, error, data);  // it is told of earlier faults

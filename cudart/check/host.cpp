@@ -130,7 +130,9 @@ void HostCheck::host_waits_for_work() {
 
 void HostCheck::settle() {
   changed_ = true;
-  if (order_.settle()) uses_.clear();
+  if (!order_.settle()) return;
+  uses_.clear();
+  told_ = {};
 }
 
 void HostCheck::race(const Conflict& c) {
@@ -178,7 +180,7 @@ Guard::Want HostCheck::wanted(uint64_t page) const {
   ByteSet written, any;
   bool writes = false, uses = false;
   for (const Use* use : uses_.pending(page, order_.host())) {
-    if (use->site->strong || uses_[use->work].tells_host) continue;
+    if (use->site->strong || may_be_told(uses_[use->work])) continue;
     any.unite(*use->bytes);
     uses = true;
     if (use->site->writes) written.unite(*use->bytes), writes = true;
@@ -206,7 +208,7 @@ bool HostCheck::host_access(uint64_t address, bool writes) {
   for (const Use* use : uses_.pending(address / ByteSet::kPage, order_.host())) {
     const Work& work = uses_[use->work];
     if (!use->bytes->contains(address % ByteSet::kPage) || !(writes || use->site->writes)) continue;
-    if (use->site->strong || work.tells_host) continue;
+    if (use->site->strong || may_be_told(work)) continue;
     race = true;
     const Frames frames = frames_here();
     const AccessSite& theirs = *use->site;

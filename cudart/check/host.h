@@ -65,7 +65,10 @@ class HostCheck {
   // An API call returns: pending memory that the host can reach is protected again.
   void leave();
   void open() { guard_.open(); }
-  // A function of the program's runs as a piece of work: its accesses are not the host's.
+  // A function of the program's runs as the work of act_in() or act_as_node(): it may tell the host, by means that are
+  // not seen (a flag, a condition variable, a new thread), that what it comes after is done.
+  void function_runs() { told_.join(before_); }
+  // It begins, ends: its accesses are not the host's.
   void callback(bool runs) {
     guard_.open();
     changed_ = true;
@@ -77,6 +80,8 @@ class HostCheck {
   bool host_access(uint64_t address, bool writes);
   void report(machine::Diagnostic d, const Frames& frames);
   Guard::Want wanted(uint64_t page) const;
+  // Whether the host may know that it is done, without having waited for it.
+  bool may_be_told(const Work& work) const { return work.tells_host || told_.covers(work.moment); }
 
   machine::Machine& machine_;
   Sink sink_;
@@ -88,6 +93,7 @@ class HostCheck {
   bool in_graph_ = false;
   Moment moment_;
   WorkClock before_;
+  WorkClock told_;  // what functions of the program's have come after
   uint32_t work_ = 0;
   bool changed_ = false;  // since memory was protected
   int callbacks_ = 0;

@@ -12,10 +12,7 @@
     const int i = blockIdx.x * blockDim.x + threadIdx.x; \
     if (i < kInts) to[i] += p[i];                        \
   }
-__global__ void first(int* p) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < kInts) p[i] = i;
-}
+STORES(first)
 #define RUN(name, stream) name<<<8, 128, 0, stream>>>
 
 inline int* pinned() {
@@ -285,6 +282,7 @@ void pinned_read_too_early() {
   int* h = pinned();
   const Two s;
   cudaMemcpyAsync(h, p, kBytes, cudaMemcpyDeviceToHost, s.a);
+  cudaLaunchHostFunc(s.b, [](void*) {}, nullptr);  // knows nothing of the copy
   if (Right) cudaStreamSynchronize(s.a);
   if (PICK(h) == -1) std::puts("?");  // HERE: race_host
   cudaFreeHost(h);
@@ -330,13 +328,14 @@ void pageable_source_reused() {
   cudaMemcpyAsync(p, h, kBytes, cudaMemcpyHostToDevice, s.a);
   h[0] = 1;
 }
-void look(void* data) { PICK(static_cast<int*>(data)); }
 template <bool Right>
 void host_function_of_the_stream() {
   const Memory m(managed());
   const Two s;
+  static std::atomic<bool> looked;  // tells that the stream has come to the function
   RUN(first, s.a)(m);
-  cudaLaunchHostFunc(s.a, look, m.p);
+  cudaLaunchHostFunc(s.a, [](void* data) { PICK(static_cast<int*>(data)), looked = true; }, m.p);
+  while (!looked || PICK(m) == -1) {}
 }
 // Atomics of system scope are made to meet the host's.
 __global__ void adds_with_the_host(int* count) { atomicAdd_system(count, 1); }
