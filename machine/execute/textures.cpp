@@ -9,6 +9,7 @@
 
 #include "machine/execute/filter.h"
 #include "machine/execute/ops/half.h"
+#include "machine/execute/texture_plane.h"
 #include "machine/execute/warp.h"
 #include "machine/memory/texture.h"
 #include "machine/program/texture_op.h"
@@ -268,32 +269,57 @@ void surface(const Lane& l, const Texture& t, TextureOp op) {
   }
 }
 
+const Texture& texture_of(const Lane& l, uint64_t handle) {
+  const Launch& launch = l.w.worker->launch;
+  const Texture* t = launch.textures->find(handle);
+  if (t == nullptr) fault(l, Fault::illegal_address, " of a handle that is no texture or surface");
+  const Allocation* a = launch.memory->find(t->address);
+  if (a == nullptr || t->address + t->bytes() > a->base + a->size)
+    fault(l, Fault::illegal_address, " of a texture or surface whose memory is gone");
+  return *t;
+}
+
+// All lanes at once, where they read one plane in the usual way. False: lane by lane.
+bool read_at_once(Warp& w, const LaneOp& op, TextureOp how) {
+  if (static_cast<TextureAction>(how.action) != TextureAction::sample || how.whole ||
+      static_cast<Geometry>(how.geometry) != Geometry::d2)
+    return false;
+  const uint32_t first = lowest(w.active);
+  const uint64_t* const handles = w.at<uint64_t>(op.sources[1]);
+  uint64_t differ = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) differ |= w.active >> l & 1 ? handles[l] ^ handles[first] : 0;
+  if (differ != 0) return false;
+  LaneWords values;
+  if (!read_plane(texture_of({w, op, first}, handles[first]), w.at<uint32_t>(op.sources[2]),
+                  w.at<uint32_t>(op.sources[3]), w.active, values))
+    return false;
+  for (unsigned r = 0; r < 2; ++r) {
+    if (op.results[r] == kNoSlot) continue;
+    uint32_t* const to = w.at<uint32_t>(op.results[r]);
+    if (how.first + r > 0) values.fill(0);  // the texels have one channel
+    if (op.scalar[r]) {
+      to[0] = values[first];
+      continue;
+    }
+    for (uint32_t l = 0; l < kLanes; ++l) to[l] = w.active >> l & 1 ? values[l] : to[l];
+  }
+  return true;
+}
+
 }  // namespace
 
 void texture_access(const Step& s, Context& c) {
   const LaneOp& lane_op = *static_cast<const LaneOp*>(s.extra);
   Warp& w = static_cast<Warp&>(c);
-  const Launch& launch = w.worker->launch;
   const TextureOp op = TextureOp::of(w.at<uint32_t>(lane_op.sources[0])[0]);
-  const bool plane = static_cast<TextureAction>(op.action) == TextureAction::sample && !op.whole &&
-                     static_cast<Geometry>(op.geometry) == Geometry::d2;
+  if (read_at_once(w, lane_op, op)) return;
   const Texture* t = nullptr;
   uint64_t handle = 0;
   for (uint32_t m = w.active; m; m &= m - 1) {
     const Lane l{w, lane_op, lowest(m)};
     if (const uint64_t mine = w.at<uint64_t>(lane_op.sources[1])[l.lane]; t == nullptr || mine != handle) {
       handle = mine;
-      t = launch.textures->find(handle);
-      if (t == nullptr) fault(l, Fault::illegal_address, " of a handle that is no texture or surface");
-      const Allocation* a = launch.memory->find(t->address);
-      if (a == nullptr || t->address + t->bytes() > a->base + a->size)
-        fault(l, Fault::illegal_address, " of a texture or surface whose memory is gone");
-    }
-    if (plane) {  // what programs ask for most
-      const Texel v = sample(*t, {{l.real(2), l.real(3), 0}, 0, 2, false});
-      give(l, 0, v[op.first]);
-      give(l, 1, v[op.first + 1]);
-      continue;
+      t = &texture_of(l, handle);
     }
     switch (static_cast<TextureAction>(op.action)) {
       case TextureAction::sample:
