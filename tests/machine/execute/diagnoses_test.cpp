@@ -8,11 +8,13 @@ namespace {
 TEST(Diagnoses, AFaultInALaterBlockIsThatBlocks) {
   Shape s;
   s.grid = {3, 2, 2};
-  const Ran r = run(with_prologue("mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ctaid.y;\nmov.u32 %r4, %ctaid.z;\n"
-                                  "mad.lo.u32 %r2, %r3, 10, %r2;\nmad.lo.u32 %r2, %r4, 100, %r2;\n"
-                                  "setp.eq.u32 %p1, %r2, 112;\nselp.u64 %rd5, 64, %rd3, %p1;\nmov.u32 %r10, 0;\n"
-                                  "st.global.u32 [%rd5], %r10;\n"),
-                    {zeros<uint32_t>(32)}, s);
+  // By one thread: all blocks store to the same words.
+  const Ran r =
+      Bench(1).run(with_prologue("mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ctaid.y;\nmov.u32 %r4, %ctaid.z;\n"
+                                 "mad.lo.u32 %r2, %r3, 10, %r2;\nmad.lo.u32 %r2, %r4, 100, %r2;\n"
+                                 "setp.eq.u32 %p1, %r2, 112;\nselp.u64 %rd5, 64, %rd3, %p1;\nmov.u32 %r10, 0;\n"
+                                 "st.global.u32 [%rd5], %r10;\n"),
+                   {zeros<uint32_t>(32)}, s, "k");
   EXPECT_EQ(r.report.fault, Fault::illegal_address);
   ASSERT_EQ(r.report.diagnostics.size(), 1u);
   EXPECT_EQ(r.report.diagnostics[0].block, (std::array<uint32_t, 3>{2, 1, 1}));

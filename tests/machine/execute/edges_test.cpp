@@ -50,6 +50,18 @@ TEST(Edges, NumbersOfTheDevice) {
         << name;
 }
 
+// A read whose last byte is the first behind an allocation, after one that has found the allocation.
+TEST(Edges, AnAllocationOfSevenBytesEndsBehindTheSeventh) {
+  const auto fault = [](const std::string& second) {
+    return run(kernel(".param .u64 in",
+                      "ld.param.u64 %rd1, [in];\nld.global.u8 %r1, [%rd1];\n" + second + " %r2, [%rd1+4];\n"),
+               {zeros<uint8_t>(7)})
+        .report.fault;
+  };
+  EXPECT_EQ(fault("ld.global.u16"), Fault::none);
+  EXPECT_EQ(fault("ld.global.u32"), Fault::illegal_address);
+}
+
 // To read a clock is one instruction, as to read any register is.
 TEST(Edges, AClockIsOneInstruction) {
   const auto instructions = [](const std::string& line) {

@@ -90,6 +90,7 @@ TEST(TensorChanges, WhatNoTensorHasIsRefused) {
                 {change("box_dim", "b32", "0, 257"), "a side of the box by 257"},
                 {change("element_stride", "b32", "1, 9"), "a step between elements by 9"},
                 {change("global_stride", "b64", "4, 16"), "names dimension 4"},
+                {change("box_dim", "b32", "%r1, 4"), "tensormap.replace.tile.box_dim"},
                 {change("box_dims", "b32", "0, 1"), "tensormap.replace.tile.box_dims"}};
   for (const auto& w : kWrong)
     for (const bool plain : {false, true})
