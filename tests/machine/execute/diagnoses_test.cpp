@@ -8,7 +8,7 @@ namespace {
 TEST(Diagnoses, AFaultInALaterBlockIsThatBlocks) {
   Shape s;
   s.grid = {3, 2, 2};
-  // By one thread: all blocks store to the same words.
+  // One thread, as all blocks store to the same words.
   const Ran r =
       Bench(1).run(with_prologue("mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ctaid.y;\nmov.u32 %r4, %ctaid.z;\n"
                                  "mad.lo.u32 %r2, %r3, 10, %r2;\nmad.lo.u32 %r2, %r4, 100, %r2;\n"

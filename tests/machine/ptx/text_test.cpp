@@ -94,5 +94,11 @@ TEST(PtxText, UnknownDirectivesEndWhereALineBegins) {
   EXPECT_EQ(module_of(".unknown 5\n  .global .u32 x;\n").variables.size(), 1u);
 }
 
+// Braces begin at a row of the array, also behind values without.
+TEST(PtxText, BracesOfInitialValuesBeginAtARow) {
+  EXPECT_THAT(module_of(".global .u8 x[2][4] = {1, {5, 6}};").variables[0].initial,
+              ElementsAre(1, 0, 0, 0, 5, 6, 0, 0));
+}
+
 }  // namespace
 }  // namespace coalesce::ptx
