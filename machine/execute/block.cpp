@@ -82,7 +82,8 @@ void BlockRun::warn_if_polling() {
   d.severity = Severity::warning;
   d.message = "the kernel has stored nothing for " + std::to_string(launch_.polling_limit.count() / 1000) +
               " seconds and goes on reading this; it may be waiting for somebody to write it";
-  d = diagnose(launch_, *this, polled, 0, std::move(d));
+  const Warp& w = warps_[current_];
+  d = diagnose(launch_, *this, polled, w.now.mask != 0 ? w.now.mask : w.alive, std::move(d));
   d.notes.push_back(
       "the host's next call of CUDA, other streams' kernels and, where it has no memory that both can write, the "
       "host's "

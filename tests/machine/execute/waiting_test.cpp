@@ -33,6 +33,10 @@ TEST(KernelsThatOnlyPoll, AreNamedOnceWithTheInstructionThatReads) {
        "setp.ne.u32 %p2, %r3, 0;\n@%p2 bra B;\nL:\nld.acquire.gpu.global.u32 %r1, [%rd1];\n"
        "setp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\nB:\nbar.sync 0;\n",
        "ld.acquire.gpu.global.u32 %r1, [%rd1];"},
+      {"one thread of the second warp reads",
+       "setp.ne.u32 %p2, %r3, 40;\n@%p2 bra B;\nL:\nld.volatile.global.u32 %r1, [%rd1];\n"
+       "setp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\nB:\nbar.sync 0;\n",
+       "ld.volatile.global.u32 %r1, [%rd1];"},
       {"an atomic that changes nothing",
        "L:\natom.global.cas.b32 %r1, [%rd1], 1, 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\n",
        "atom.global.cas.b32 %r1, [%rd1], 1, 1;"},
@@ -64,6 +68,7 @@ TEST(KernelsThatOnlyPoll, AreNamedOnceWithTheInstructionThatReads) {
       EXPECT_EQ(said[0].severity, Severity::warning);
       EXPECT_EQ(said[0].kernel, "k");
       EXPECT_EQ(said[0].ptx_text, c.polled);
+      EXPECT_EQ(said[0].thread[0] / 32, said[0].warp);
       ASSERT_FALSE(said[0].notes.empty());
       EXPECT_THAT(said[0].notes.back(), HasSubstr("the host's next call of CUDA, other streams' kernels"));
     }
