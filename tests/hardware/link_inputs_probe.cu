@@ -7,19 +7,10 @@
 
 #include <cstdio>
 
+#include "driver_functions.h"
 #include "fat_binaries.h"
 
 namespace {
-
-// The driver's functions by name, so that the program needs no libcuda to be linked.
-template <typename Function>
-Function driver(const char* name) {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result;
-  cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result);
-  return reinterpret_cast<Function>(found);
-}
-#define CU(function) driver<decltype(&function)>(#function)
 
 // The kernels of a module that was loaded.
 void say_kernels(const std::string& what, CUresult loaded, CUmodule module) {

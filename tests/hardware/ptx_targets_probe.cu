@@ -7,17 +7,9 @@
 #include <fstream>
 #include <string>
 
-namespace {
+#include "driver_functions.h"
 
-// The driver's functions by name, so that the program needs no libcuda to be linked.
-template <typename Function>
-Function driver(const char* name) {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result;
-  cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result);
-  return reinterpret_cast<Function>(found);
-}
-#define CU(function) driver<decltype(&function)>(#function)
+namespace {
 
 struct Target {
   const char *name, *version;
