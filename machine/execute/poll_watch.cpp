@@ -1,5 +1,7 @@
 #include "machine/execute/poll_watch.h"
 
+#include <algorithm>
+
 #include "machine/execute/warp.h"
 
 namespace coalesce::machine {
@@ -59,7 +61,9 @@ uint32_t PollWatch::look(const Tally& tally) {
   const auto now = Clock::now();
   const std::chrono::nanoseconds stretch = std::chrono::nanoseconds(launch_.polling_limit) / kStretches;
   if (now - since_ < stretch) return kNone;
-  const auto passed = static_cast<uint32_t>((now - since_) / stretch);
+  // One look alone never tells: the system may have stopped this thread between its last read and now, and what it
+  // waits for may have come since.
+  const auto passed = static_cast<uint32_t>(std::min<int64_t>((now - since_) / stretch, kStretches - 1));
   const uint32_t polled = executions_.empty() ? kNone : polled_instruction(tally);
   since_ = now;
   executions_.assign(tally.executions, tally.executions + launch_.program->blocks.size());
