@@ -59,11 +59,20 @@ COALESCE_API cudaError_t cudaGetDevice(int* device) { return give(device, static
 COALESCE_API cudaError_t cudaSetDevice(int device) {
   return query([&](Runtime& r) {
     const cudaError_t error = known(r, device);
-    if (error == cudaSuccess) set_thread_device(static_cast<unsigned>(device));
+    if (error != cudaSuccess) return error;
+    set_thread_device(static_cast<unsigned>(device));
+    r.begin(thread_device());
+    return cudaSuccess;
+  });
+}
+COALESCE_API cudaError_t cudaInitDevice(int device, unsigned, unsigned flags) {
+  if (flags > 1) return note(cudaErrorInvalidValue);  // 1: cudaInitDeviceFlagsAreValid
+  return query([&](Runtime& r) {
+    const cudaError_t error = known(r, device);
+    if (error == cudaSuccess) r.begin(static_cast<unsigned>(device));  // it does not become the thread's
     return error;
   });
 }
-COALESCE_API cudaError_t cudaInitDevice(int device, unsigned, unsigned) { return cudaSetDevice(device); }
 COALESCE_API cudaError_t cudaChooseDevice(int* device, const void* properties) {
   return properties == nullptr ? note(cudaErrorInvalidValue) : give(device, 0);
 }

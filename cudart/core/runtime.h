@@ -59,6 +59,9 @@ class Runtime {
   bool has_machine() const { return machine_ != nullptr; }
   // Whether the runtime's API has been asked for anything: the driver is initialised.
   bool is_used() const { return device_told_ || has_machine(); }
+  // cudaSetDevice, cudaInitDevice: the device's primary context exists from now on, without a machine.
+  void begin(unsigned device) { states_[device].begun = true; }
+  bool has_begun(unsigned device) const { return states_[device].begun; }
   // Like context(), for calls that work after a fault (cudaGetDeviceProperties...).
   cudaError_t device_only();
 
@@ -100,6 +103,7 @@ class Runtime {
   struct DeviceState {
     cudaError_t sticky = cudaSuccess;
     bool seen = false;
+    bool begun = false;
     uint64_t peers = 0;
   };
   std::vector<DeviceState> states_;

@@ -55,13 +55,18 @@ struct Stack {
 };
 thread_local Stack stack{};
 
+// Whether the runtime's API uses the device's primary context.
+bool has_begun(const Driver& d, unsigned device) {
+  return runtime().has_begun(device) || (runtime().has_machine() && !d.made_machine);
+}
+
 // Null: none. A thread that has made none current has the primary one where the runtime's API is in use.
 CUcontext current(Driver& d) {
   const CUcontext top = stack.size != 0 ? stack.entries[stack.size - 1] : nullptr;
   // cudaSetDevice makes the primary context of its device current.
   if (top != nullptr && (!d.lives(top) || top->device == thread_device())) return top;
   if (top != nullptr) return &d.primary(thread_device());
-  return runtime().has_machine() && !d.made_machine ? &d.primary(thread_device()) : nullptr;
+  return has_begun(d, thread_device()) ? &d.primary(thread_device()) : nullptr;
 }
 
 // The thread's calls go to the device of its current context from now on.
@@ -322,7 +327,7 @@ COALESCE_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flag
     const auto number = static_cast<unsigned>(device);
     if (flags == nullptr || active == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *flags = d.primary(number).flags;
-    *active = d.primary_users[number] != 0 || (runtime().has_machine() && !d.made_machine) ? 1 : 0;
+    *active = d.primary_users[number] != 0 || has_begun(d, number) ? 1 : 0;
     return CUDA_SUCCESS;
   });
 }

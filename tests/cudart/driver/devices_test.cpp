@@ -7,7 +7,11 @@
 
 namespace coalesce::cudart {
 
-extern "C" cudaError_t cudaGetDeviceCount(int*);
+extern "C" {
+cudaError_t cudaGetDeviceCount(int*);
+cudaError_t cudaInitDevice(int, unsigned, unsigned);
+cudaError_t cudaSetDevice(int);
+}
 
 namespace {
 
@@ -23,6 +27,24 @@ int errors_before_and_after_the_runtime() {
 TEST(DriverAlone, TheRuntimesFirstCallInitialisesIt) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(std::exit(errors_before_and_after_the_runtime()), ::testing::ExitedWithCode(0), "");
+}
+
+// As CUDA 12 and later: cudaSetDevice makes the device's primary context, and makes it current.
+int contexts_before_and_after_the_runtimes_choice() {
+  CUcontext context = nullptr, primary = nullptr;
+  int device = -1, active = -1;
+  unsigned flags = 0;
+  if (cuInit(0) != CUDA_SUCCESS || cuCtxGetDevice(&device) != CUDA_ERROR_INVALID_CONTEXT) return 1;
+  if (cudaInitDevice(0, 0, 0) != cudaSuccess || cuDevicePrimaryCtxGetState(0, &flags, &active) != CUDA_SUCCESS)
+    return 2;
+  if (active != 1 || cudaInitDevice(1, 0, 0) == cudaSuccess || cudaInitDevice(0, 0, 2) == cudaSuccess) return 3;
+  if (cudaSetDevice(0) != cudaSuccess || cuCtxGetDevice(&device) != CUDA_SUCCESS || device != 0) return 4;
+  if (cuDevicePrimaryCtxRetain(&primary, 0) != CUDA_SUCCESS || cuCtxGetCurrent(&context) != CUDA_SUCCESS) return 5;
+  return context == primary ? 0 : 6;
+}
+TEST(DriverAlone, TheRuntimesChoiceOfADeviceMakesItsContextCurrent) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(std::exit(contexts_before_and_after_the_runtimes_choice()), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(Driver, DevicesSayWhatTheyAre) {
