@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cfenv>
+#include <cmath>
 #include <coalesce/host/exact.hpp>
 #include <limits>
 #include <vector>
@@ -30,16 +31,60 @@ std::uint32_t wanted(const std::vector<float>& x) {
 // Each adder makes the same of them, whatever the program does with MXCSR; the windows alone, too.
 void expect_all_right(const std::vector<float>& x, const std::string& about) {
   const std::uint32_t bits = wanted(x);
-  std::vector<in::unrounded_adder> ways{nullptr};
-  for (auto one = in::unrounded_adders(); *one != nullptr; ++one) ways.push_back(*one);
+  std::vector<in::unrounded_adder> adders{nullptr};
+  for (auto one = in::unrounded_adders(); *one != nullptr; ++one) adders.push_back(*one);
   exact::total<exact::range::narrow> first;
-  for (std::size_t i = 0; i < ways.size(); ++i) {
-    in::superaccumulator<float> sum(ways[i]);
-    sum.add(x.data(), x.size());
-    const auto total = sum.total();
-    ASSERT_EQ(exact::read<float>(total), bits) << about << ", way " << i;
-    if (i == 0) first = total;
-    ASSERT_EQ(memcmp(&first, &total, sizeof(total)), 0) << about << ", way " << i;
+  bool is_first = true;
+  for (auto passes = in::window_passes_of<float>(); passes->add != nullptr; ++passes) {
+    for (std::size_t i = 0; i < adders.size(); ++i) {
+      in::superaccumulator<float> sum(adders[i], *passes);
+      sum.add(x.data(), x.size());
+      const auto total = sum.total();
+      ASSERT_EQ(exact::read<float>(total), bits) << about << ", adder " << i << ", windows of " << passes->block;
+      if (is_first) first = total;
+      is_first = false;
+      ASSERT_EQ(memcmp(&first, &total, sizeof(total)), 0)
+          << about << ", adder " << i << ", windows of " << passes->block;
+    }
+  }
+}
+
+// The two passes of a window against their definitions, element by element, at the edges of both halves. A sum counts
+// in units of 2^-44 and of 2^-89 of 2^bound: what an element has above the first, and what is left of it above the
+// second.
+template <class Term>
+void expect_passes_as_defined(std::uint64_t seed) {
+  const int bound = 20, first = bound + 8 - 52, second = bound - 89 + 52 - 52;
+  for (auto passes = in::window_passes_of<Term>(); passes->add != nullptr; ++passes) {
+    ASSERT_EQ(in::largest_window_block % passes->block, 0u);
+    cases::generator random(seed);
+    std::vector<Term> x(passes->block);
+    __int128 wanted = 0;  // in units of 2^second
+    std::uint64_t largest = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const int precision = std::numeric_limits<Term>::digits;
+      const std::uint64_t mantissa = random() >> (64 - precision);
+      const int lowest = second + static_cast<int>(random() % static_cast<unsigned>(bound - precision - second));
+      x[i] = static_cast<Term>(std::ldexp(static_cast<double>(mantissa), lowest)) * (random() % 2 != 0 ? -1 : 1);
+      const __int128 value = static_cast<__int128>(mantissa) << (lowest - second);
+      wanted += x[i] < 0 ? -value : value;
+      const auto size = exact::to_bits(x[i]) & ~exact::sign_bit<Term>;
+      largest = size > largest ? size : largest;
+    }
+    EXPECT_EQ(passes->largest(x.data()), largest);
+    const double start1 = 1.5 * std::ldexp(1.0, bound + 8), start2 = 1.5 * std::ldexp(1.0, second + 52);
+    std::int64_t sum1 = 0, sum2 = 0;
+    ASSERT_TRUE(passes->add(x.data(), start1, start2, sum1, sum2));
+    EXPECT_TRUE((static_cast<__int128>(sum1) << (first - second)) + sum2 == wanted) << "block " << passes->block;
+    x[random() % x.size()] = static_cast<Term>(std::ldexp(1.0, second - 1));  // below the window
+    EXPECT_FALSE(passes->add(x.data(), start1, start2, sum1, sum2));
+  }
+}
+
+TEST(Windows, PassesAreAsDefinedOfFloatsAndDoubles) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    expect_passes_as_defined<float>(seed);
+    expect_passes_as_defined<double>(seed);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include <coalesce/detail/exact/total.hpp>
 #include <coalesce/detail/host/unrounded.hpp>
+#include <coalesce/detail/host/window.hpp>
 #include <cstddef>
 
 #if !defined(__GNUC__)
@@ -18,45 +19,19 @@
 
 namespace coalesce::detail::host {
 
-#if defined(__AVX512F__)
-constexpr int vector_bytes = 64;
-#elif defined(__AVX__)
-constexpr int vector_bytes = 32;
-#else
-constexpr int vector_bytes = 16;
-#endif
-
-// Additions have a latency of about four cycles: so many vectors are on their way at once.
-constexpr int chains = 4, lanes_each = vector_bytes / 8, lanes = chains * lanes_each;
-constexpr int steps = 128;  // additions to one accumulator within a block: the window leaves 7 bits for them
-constexpr std::size_t block_size = std::size_t(lanes) * steps;
-
 __extension__ typedef __int128 wide_signed;
 __extension__ typedef unsigned __int128 wide_unsigned;
-typedef double doubles __attribute__((vector_size(vector_bytes)));
-typedef float floats __attribute__((vector_size(vector_bytes / 2)));
-typedef std::int64_t words __attribute__((vector_size(vector_bytes)));
-typedef std::int32_t halves __attribute__((vector_size(vector_bytes / 2)));
-
 template <class Term>
 struct term;
 template <>
 struct term<float> {
-  using vector = floats;
-  using integers = halves;
-  using integer = std::int32_t;
   static constexpr bool widens = true;
   static constexpr int spacing = 16, bins = 32, flush = 0;  // a bin has room for 2^24 elements
-  static void widen(const floats& x, doubles& out) { out = __builtin_convertvector(x, doubles); }
 };
 template <>
 struct term<double> {
-  using vector = doubles;
-  using integers = words;
-  using integer = std::int64_t;
   static constexpr bool widens = false;
   static constexpr int spacing = 32, bins = 72, flush = 1024;
-  static void widen(const doubles& x, doubles& out) { out = x; }
 };
 
 // The window's additions need IEEE arithmetic to nearest with subnormals. A program built with -ffast-math, or that has
@@ -98,20 +73,21 @@ class superaccumulator {
   static constexpr exact::range range = format::sum;
   static constexpr int unit = exact::layout<range>::unit;
 
-  explicit superaccumulator(unrounded_adder adder = unrounded_adders()[0])
-      : adder_(adder), windows_(arithmetic_is_ieee()) {
+  explicit superaccumulator(unrounded_adder adder = unrounded_adders()[0],
+                            const window_passes<Term>& window = window_passes_of<Term>()[0])
+      : adder_(adder), passes_(window), windows_(arithmetic_is_ieee()) {
     exact::clear(sum_);
   }
 
   void add(const Term* x, std::size_t count) {
-    static_assert(unrounded_block % block_size == 0, "a large block is several small ones");
+    const std::size_t block = passes_.block;
     if constexpr (traits::widens) {
       for (; count >= unrounded_block; x += unrounded_block, count -= unrounded_block) {
         if (add_unrounded(x)) continue;
-        for (std::size_t i = 0; i < unrounded_block; i += block_size) add_block(x + i);
+        for (std::size_t i = 0; i < unrounded_block; i += block) add_block(x + i);
       }
     }
-    for (; count >= block_size; x += block_size, count -= block_size) add_block(x);
+    for (; count >= block; x += block, count -= block) add_block(x);
     add_singly(x, count);
   }
 
@@ -172,35 +148,23 @@ class superaccumulator {
   }
 
   void add_block(const Term* x) {
-    using integers = typename traits::integers;
-    integers largest[chains] = {};
-    for (std::size_t i = 0; i < block_size; i += lanes) {
-      for (int c = 0; c < chains; ++c) {
-        integers v;
-        memcpy(&v, x + i + c * lanes_each, sizeof(v));
-        v &= static_cast<typename traits::integer>(~exact::sign_bit<Term>);
-        largest[c] = v > largest[c] ? v : largest[c];
-      }
-    }
-    bits top = 0;
-    for (const auto& vector : largest) {
-      for (int l = 0; l < lanes_each; ++l) top = bits(vector[l]) > top ? bits(vector[l]) : top;
-    }
+    const std::size_t block = passes_.block;
+    const bits top = passes_.largest(x);
     if (top == 0) {
       bool other = false;
-      for (std::size_t i = 0; i < block_size; ++i) other |= exact::to_bits(x[i]) == 0;
+      for (std::size_t i = 0; i < block; ++i) other |= exact::to_bits(x[i]) == 0;
       flags_ |= other ? exact::something : exact::negative_zero;
       return;
     }
     if (top >= exact::infinity<Term> || !windows_ || !window_.due()) {
-      add_singly(x, block_size);
+      add_singly(x, block);
       return;
     }
     // All elements are less than 2^bound, and the least bit of the second half is not less than a unit.
     int bound = static_cast<int>(top >> (format::precision - 1)) + format::unit + format::precision - 1;
     if (bound < format::unit + second_depth) bound = format::unit + second_depth;
     if (bound + first_room > 1023 || !add_window(x, bound)) {
-      add_singly(x, block_size);
+      add_singly(x, block);
       window_.failed();
     } else {
       window_.worked();
@@ -217,49 +181,9 @@ class superaccumulator {
     return exact::from_bits<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
   }
 
-  // The next block comes to the caches while this one is added, so that its first pass does not wait for memory. Where
-  // there is none, the CPU ignores it.
-  static void prefetch(const Term* x) {
-    const auto next = reinterpret_cast<std::uintptr_t>(x) + block_size * sizeof(Term);
-    for (std::size_t line = 0; line < lanes * sizeof(Term); line += 64)
-      __builtin_prefetch(reinterpret_cast<const void*>(next + line));
-  }
-
   bool add_window(const Term* x, int bound) {
-    const double start1 = 1.5 * power(bound + first_room), start2 = 1.5 * power(bound - second_depth + 52);
-    doubles a1[chains], a2[chains];
-    words left[chains] = {};
-    for (int c = 0; c < chains; ++c) {
-      a1[c] = doubles{} + start1;
-      a2[c] = doubles{} + start2;
-    }
-    for (std::size_t i = 0; i < block_size; i += lanes) {
-      prefetch(x + i);
-      for (int c = 0; c < chains; ++c) {
-        typename traits::vector loaded;
-        memcpy(&loaded, x + i + c * lanes_each, sizeof(loaded));
-        doubles v;
-        traits::widen(loaded, v);
-        const doubles next1 = a1[c] + v, rest1 = v - (next1 - a1[c]);
-        const doubles next2 = a2[c] + rest1, rest2 = rest1 - (next2 - a2[c]);
-        a1[c] = next1;
-        a2[c] = next2;
-        words rest;
-        memcpy(&rest, &rest2, sizeof(rest));
-        left[c] |= rest;
-      }
-    }
-    words any = left[0] | left[1] | left[2] | left[3];
-    std::int64_t some = 0, sum1 = 0, sum2 = 0;
-    for (int l = 0; l < lanes_each; ++l) some |= any[l];
-    // A rest of -0 leaves only its sign, and counts as nothing.
-    if ((some & INT64_MAX) != 0) return false;
-    for (int c = 0; c < chains; ++c) {
-      for (int l = 0; l < lanes_each; ++l) {
-        sum1 += static_cast<std::int64_t>(exact::to_bits(double(a1[c][l])) - exact::to_bits(start1));
-        sum2 += static_cast<std::int64_t>(exact::to_bits(double(a2[c][l])) - exact::to_bits(start2));
-      }
-    }
+    std::int64_t sum1 = 0, sum2 = 0;
+    if (!passes_.add(x, 1.5 * power(bound + first_room), 1.5 * power(bound - second_depth + 52), sum1, sum2)) return false;
     deposit(sum1, bound - first_depth - unit);
     deposit(sum2, bound - second_depth - unit);
     return true;
@@ -337,6 +261,7 @@ class superaccumulator {
   int since_flush_ = 0;
   trial unrounded_, window_;
   unrounded_adder adder_;
+  window_passes<Term> passes_;
   bool windows_, lanes_used_ = false;
 };
 

@@ -77,9 +77,9 @@ void add_elements(superaccumulator<typename terms<T>::element>& to, const T* dat
 template <class T>
 void add_products(superaccumulator<typename terms<T>::product>& to, const T* a, const T* b, std::size_t count) {
   using product = typename terms<T>::product;
-  product buffer[block_size];
+  product buffer[largest_window_block];
   while (count > 0) {
-    const std::size_t now = count < block_size ? count : block_size;
+    const std::size_t now = count < largest_window_block ? count : largest_window_block;
     for (std::size_t i = 0; i < now; ++i) buffer[i] = product(as_float(a[i])) * product(as_float(b[i]));
     to.add(buffer, now);
     a += now;
@@ -96,9 +96,9 @@ class products_of_doubles {
   products_of_doubles() : ieee_(arithmetic_is_ieee()) { exact::clear(large_); }
 
   void add(const double* a, const double* b, std::size_t count) {
-    double high[block_size], low[block_size];
+    double high[largest_window_block], low[largest_window_block];
     while (count > 0) {
-      const std::size_t now = count < block_size ? count : block_size;
+      const std::size_t now = count < largest_window_block ? count : largest_window_block;
       bool plain = ieee_;
       for (std::size_t i = 0; i < now; ++i) {
         high[i] = a[i] * b[i];
