@@ -21,6 +21,7 @@ constexpr double kHeld = 0.7;             // of L2: what can be loaded again wit
 constexpr double kSpilled = 0.57;         // of L2: local memory that it keeps (fitted)
 constexpr double kIdleBytes = 2304;       // that an empty kernel reads from DRAM (measured), beside its code
 constexpr double kCodePiece = 256;        // bytes of code that are read together (measured)
+constexpr double kConstantLine = 64;      // bytes
 constexpr uint32_t kManyLanes = 8;        // of a warp on one word
 constexpr double kUncertain = 2.6;        // nine of ten programs are nearer (docs/results/time.md)
 
@@ -35,6 +36,7 @@ struct Touched {
     double atomics = 0;                                // passes; those of sums of real numbers count as what they take
   };
   std::unordered_map<uint64_t, Line> lines;
+  std::unordered_set<uint64_t> constants;    // lines of constant memory
   uint64_t loaded = 0, stored = 0, all = 0;  // distinct sectors
   uint64_t only_stored = 0, of_host = 0;
   uint64_t fetched = 0;                      // sectors of the halves of lines that the loaded ones lie in
@@ -57,6 +59,8 @@ Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
       bool mine = false;
       for (std::size_t k = 0; k < warp.size(); k += 1 + TraceWord::count(warp[k])) {
         const TraceKind kind = TraceWord::kind(warp[k]);
+        if (kind == TraceKind::constant)
+          for (uint32_t n = 1; n <= TraceWord::count(warp[k]); ++n) t.constants.insert(warp[k + n] >> 4);
         if (kind != TraceKind::global && kind != TraceKind::atomic) continue;
         mine = mine || swaps[TraceWord::number(warp[k])];
         const Instruction& i = p.code[TraceWord::number(warp[k])];
@@ -82,11 +86,13 @@ Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
     rivals += swapping > 1;
   }
   t.contended = rivals > 1;
-  for (const BlockTrace* block : blocks)
+  for (const BlockTrace* block : blocks) {
+    t.constants.insert(block->constants_beyond.begin(), block->constants_beyond.end());
     for (const auto& [line, sectors] : block->beyond) {
       t.lines[line].loaded |= sectors & 15;
       t.lines[line].stored |= sectors >> 4;
     }
+  }
   for (const auto& [line, l] : t.lines) {
     t.loaded += static_cast<uint32_t>(__builtin_popcount(l.loaded));
     t.fetched += 2 * ((l.loaded & 3) != 0) + 2 * ((l.loaded & 12) != 0);
@@ -308,7 +314,9 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   e.l2_hit_sectors = static_cast<uint64_t>(loads * (1 - l1) * l2);
   const bool fits = distinct * 32 <= l2_bytes;
   const double code = launch.program.known_code_bytes ? launch.program.known_code_bytes : 16 * costs.slots;
-  const double moved_by_nobody = kIdleBytes + std::ceil(code / kCodePiece) * kCodePiece;
+  // Constants come through caches of their own and are read once: all blocks read the same ones, as a rule.
+  const double constants = kConstantLine * static_cast<double>(t.constants.size());
+  const double moved_by_nobody = kIdleBytes + std::ceil(code / kCodePiece) * kCodePiece + constants;
   e.dram_read_bytes =
       static_cast<uint64_t>(moved_by_nobody + 32 * share.fetched * (fits ? loaded : loads * (1 - l1) * (1 - l2)));
   const double stored_local = static_cast<double>(r.stored_local) * scale * sms;

@@ -252,7 +252,12 @@ void BlockTracer::access(const Access& a, Warp& w) {
     if (space == AddressSpace::shared || space == AddressSpace::local)
       for (uint64_t& x : address) x -= window;
   }
-  if (!fits) return space == AddressSpace::global ? beyond(a, w, address) : void();
+  if (!fits) {
+    if (space == AddressSpace::global) beyond(a, w, address);
+    if (space == AddressSpace::constant || space == AddressSpace::param)
+      for (uint32_t m = w.active; m; m &= m - 1) now_.constants_beyond.insert(address[lowest(m)] / 64);
+    return;
+  }
   switch (space) {
     case AddressSpace::shared:
       return shared(a, w, address);

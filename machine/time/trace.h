@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,8 @@ struct BlockTrace {
   // Lines of global memory that warps have touched when their traces had no room: bits of the sectors that they have
   // loaded, and above them of those that they have stored. At most kMostBeyond.
   std::unordered_map<uint64_t, uint8_t> beyond = {};
+  std::unordered_set<uint64_t> constants_beyond =
+      {};  // lines of constant memory, of which there are a thousand at most
 };
 
 // Which blocks are watched: of some multiprocessors those that each would run, of each at most `most` of them, spread

@@ -62,6 +62,20 @@ TEST(Paths, ConstantsWhoseLanesDifferTakeTurns) {
   EXPECT_NEAR(constants(32) - constants(1), more, 0.2 * more);
 }
 
+// Whatever reads them, DRAM gives each line of 64 bytes once. An H100 reads 4096 bytes more than for an empty kernel
+// where the lab's `latency` walks a table of as many.
+TEST(Paths, ConstantsAreReadFromMemoryOnce) {
+  const auto read = [](uint32_t lines) {
+    const std::string body =
+        ".reg .b32 %r<6>; .reg .b64 %rd<4>;\nmov.u32 %r1, %tid.x;\nand.b32 %r1, %r1, " + std::to_string(lines - 1) +
+        ";\nmul.wide.u32 %rd1, %r1, 64;\nmov.u64 %rd2, table;\nadd.s64 %rd2, %rd2, %rd1;\nld.const.u32 %r2, [%rd2];\n"
+        "ld.param.u64 %rd3, [p];\nst.global.u32 [%rd3], %r2;\n";
+    return run(body, 300, 64, 64, 2, true, "h100", Origin::heap, ".const .align 64 .b8 table[4096];\n")
+        .time.dram_read_bytes;
+  };
+  EXPECT_EQ(read(64) - read(1), 63u * 64);
+}
+
 // Every thread reads a word of the host's memory: the link's bandwidth bounds it.
 TEST(Paths, MemoryOfTheHostIsReadThroughTheLink) {
   constexpr uint32_t kBlocks = 1024, kThreads = 1024;
