@@ -16,11 +16,12 @@ namespace {
 constexpr uint32_t kWindow = 16, kWord = 4;  // bytes
 constexpr std::size_t kMostBetween = 32;     // blocks: keeps the cost of large kernels linear
 
-class Merger {
+// Finds what lies in one window.
+class Joiner {
  public:
-  explicit Merger(Decoded& p) : p_(p), addresses_(p), version_(p.registers.size()) {}
+  Joiner(const Decoded& p, const Addresses& addresses) : p_(p), addresses_(addresses), version_(p.registers.size()) {}
 
-  void run() {
+  std::vector<JoinedAccess> run() {
     find_predecessors();
     std::vector<bool> done(p_.blocks.size()), continues(p_.blocks.size());
     for (uint32_t b = 0; b < p_.blocks.size(); ++b) {
@@ -29,8 +30,7 @@ class Merger {
     }
     for (uint32_t b = 0; b < p_.blocks.size(); ++b)
       if (p_.blocks[b].reachable && !done[b] && !continues[b]) chain(b, done);
-    gather();
-    add_requests(p_, requests_);
+    return std::move(joined_);
   }
 
  private:
@@ -211,6 +211,37 @@ class Merger {
     }
   }
 
+  void replace(const std::vector<Member>& members, int64_t at, uint32_t bytes) {
+    if (members.size() < 2) return;
+    JoinedAccess& j = joined_.emplace_back();
+    j.bytes = bytes;
+    j.moved = at - members.front().offset;
+    for (const Member& m : members) j.members.push_back(m.instruction);
+  }
+
+  const Decoded& p_;
+  const Addresses& addresses_;
+  std::vector<std::vector<uint32_t>> predecessors_;
+  std::vector<Onward> onward_;
+  std::vector<uint32_t> version_;
+  Open loads_, stores_;
+  std::vector<JoinedAccess> joined_;
+};
+
+class Merger {
+ public:
+  explicit Merger(Decoded& p) : p_(p), addresses_(p) {}
+
+  void run() {
+    for (const JoinedAccess& j : Joiner(p_, addresses_).run()) {
+      request(j.members.front(), j.bytes, j.moved);
+      for (const uint32_t k : j.members) p_.sites[p_.memory[p_.code[k].memory].site].merged = true;
+    }
+    gather();
+    add_requests(p_, requests_);
+  }
+
+ private:
   // One request in place of several accesses, or of a warp's lanes: `bytes` a lane, `moved` from the leader's address.
   void request(uint32_t leader, uint32_t bytes, int64_t moved) {
     const MemoryOp& from = p_.memory[p_.code[leader].memory];
@@ -221,12 +252,6 @@ class Merger {
     m.offset = from.offset + moved;
     m.returns = from.returns;
     requests_.push_back({leader, m, from.site});
-  }
-
-  void replace(const std::vector<Member>& members, int64_t at, uint32_t bytes) {
-    if (members.size() < 2) return;
-    request(members.front().instruction, bytes, at - members.front().offset);
-    for (const Member& m : members) p_.sites[p_.memory[p_.code[m.instruction].memory].site].merged = true;
   }
 
   // ---- Atomics -----------------------------------------------------------------------------------------------------
@@ -276,14 +301,15 @@ class Merger {
 
   Decoded& p_;
   const Addresses addresses_;
-  std::vector<std::vector<uint32_t>> predecessors_;
-  std::vector<Onward> onward_;
-  std::vector<uint32_t> version_;
-  Open loads_, stores_;
   std::vector<AddedRequest> requests_;
 };
 
 }  // namespace
+
+std::vector<JoinedAccess> joined_accesses(const Decoded& p) {
+  const Addresses addresses(p);
+  return Joiner(p, addresses).run();
+}
 
 void merge_as_ptxas(Decoded& p) { Merger(p).run(); }
 

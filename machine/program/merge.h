@@ -19,9 +19,19 @@
 // (ATOMS.POPC.INC): lanes on one word go together.
 #pragma once
 
+#include <vector>
+
 #include "machine/program/program.h"
 
 namespace coalesce::machine {
+
+// Loads or stores of shared memory that become one, in the order of the program.
+struct JoinedAccess {
+  std::vector<uint32_t> members;  // instructions; the first one leads
+  uint32_t bytes = 0;             // a lane: 8 or 16
+  int64_t moved = 0;              // from the leader's address to the window's
+};
+std::vector<JoinedAccess> joined_accesses(const Decoded&);
 
 // To be called on a decoded program: adds Kind::request instructions and marks what they stand for (Site::merged).
 void merge_as_ptxas(Decoded&);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "machine/program/merge.h"
 #include "machine/program/uses.h"
 #include "machine/time/schedule.h"
 
@@ -201,8 +202,11 @@ class Builder {
   const Decoded& p_;
   const Limits& l_;
   Costs c_;
-  std::vector<InstructionCost> costs_;                          // by instruction
-  double issued_ = 0;                                           // by the entries so far
+  std::vector<InstructionCost> costs_;  // by instruction
+  std::unordered_map<uint32_t, std::vector<uint32_t>>
+      joined_;             // by its first member: an access that ptxas makes of several
+  std::vector<bool> led_;  // by instruction: another member
+  double issued_ = 0;      // by the entries so far
   std::unordered_map<uint32_t, std::vector<uint32_t>> turned_;  // by register: the turns' own
 };
 
@@ -212,9 +216,14 @@ Builder::Builder(const Decoded& program, const Limits& limits) : p_(program), l_
   std::copy(std::begin(rates), std::end(rates), c_.pipe_rate);
   c_.register_count = static_cast<uint32_t>(p_.registers.size());
   costs_.resize(p_.code.size());
+  led_.resize(p_.code.size());
+  for (JoinedAccess& j : joined_accesses(p_)) {
+    for (std::size_t n = 1; n < j.members.size(); ++n) led_[j.members[n]] = true;
+    joined_.emplace(j.members.front(), std::move(j.members));
+  }
   for (const BasicBlock& block : p_.blocks)
     for (uint32_t k = block.first; k < block.last; ++k) {
-      if (!joins_product(p_, p_.code[k], block)) costs_[k] = cost_of(p_, p_.code[k], l_);
+      if (!joins_product(p_, p_.code[k], block) && !led_[k]) costs_[k] = cost_of(p_, p_.code[k], l_);
       c_.slots += static_cast<double>(costs_[k].slots);
     }
 }
@@ -257,7 +266,12 @@ Costs::Run Builder::run(Chain chain) {
         written.insert(r);
         s.writes.push_back(turning.contains(r) && !final_turn ? of_turn(r, link.turn) : r);
       };
-      each_written(p_, i, writes);
+      // What several loads load is there when the one is that ptxas makes of them.
+      const auto leads = joined_.find(k);
+      if (leads != joined_.end())
+        for (const uint32_t member : leads->second) each_written(p_, p_.code[member], writes);
+      else if (!led_[k])
+        each_written(p_, i, writes);
       if (i.kind == Kind::collective)
         for (const uint32_t r : i.targets) writes(r);
       // Inside of the chain a predicate or nothing stands for a branch, and what only counts turns happens once.

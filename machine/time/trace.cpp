@@ -190,8 +190,11 @@ void BlockTracer::beyond(const Access& a, const Warp& w, const uint64_t* address
 }
 
 void BlockTracer::shared(const Access& a, Warp& w, const uint64_t* address) {
+  const TimeTrace::Joined& joined = trace_.joined_[a.instruction];
+  if (joined.is_member && joined.bytes == 0) return;
+  const uint32_t bytes = joined.is_member ? joined.bytes : a.bytes;
   alignas(64) uint32_t at[kLanes];
-  for (uint32_t l = 0; l < kLanes; ++l) at[l] = static_cast<uint32_t>(address[l]);
+  for (uint32_t l = 0; l < kLanes; ++l) at[l] = static_cast<uint32_t>(address[l] + static_cast<uint64_t>(joined.moved));
   const MemoryOp& op = *a.op;
   uint32_t waves = 1;
   switch (kind_of(a, w)) {
@@ -199,10 +202,10 @@ void BlockTracer::shared(const Access& a, Warp& w, const uint64_t* address) {
       waves = shared_atomic_cost(at, w.active, op.width).wavefronts * (op.op == AtomicOp::cas ? 2 : 1);
       break;
     case Kind::load:
-      waves = shared_load_cost(at, w.active, a.bytes).wavefronts;
+      waves = shared_load_cost(at, w.active, bytes).wavefronts;
       break;
     default:
-      waves = shared_store_cost(at, w.active, a.bytes).wavefronts;
+      waves = shared_store_cost(at, w.active, bytes).wavefronts;
   }
   if (kind_of(a, w) != Kind::atomic || !is_loop(op))
     return put(w, TraceWord::head(TraceKind::shared, a.instruction, waves));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "machine/execute/observer.h"
+#include "machine/program/merge.h"
 
 namespace coalesce::machine {
 
@@ -65,7 +66,14 @@ class TimeTrace : public LaunchObserver {
  public:
   // `most_words`: of a warp's trace.
   TimeTrace(const Decoded& program, Watched watched, uint32_t warps, std::size_t most_words)
-      : program_(program), watched_(std::move(watched)), warps_(warps), most_words_(most_words) {}
+      : program_(program),
+        watched_(std::move(watched)),
+        warps_(warps),
+        most_words_(most_words),
+        joined_(program.code.size()) {
+    for (const JoinedAccess& j : joined_accesses(program))
+      for (const uint32_t k : j.members) joined_[k] = {k == j.members.front() ? j.bytes : 0, j.moved, true};
+  }
   std::unique_ptr<BlockObserver> observe_blocks() override;
   uint64_t next_watched(uint64_t block) const override { return watched_.next(block); }
 
@@ -77,10 +85,19 @@ class TimeTrace : public LaunchObserver {
 
  private:
   friend class BlockTracer;
+  // What ptxas makes of an access of shared memory: the first of several becomes one of `bytes` a lane, the others
+  // none.
+  struct Joined {
+    uint32_t bytes = 0;
+    int64_t moved = 0;
+    bool is_member = false;
+  };
+
   const Decoded& program_;
   Watched watched_;
   uint32_t warps_;
   std::size_t most_words_;
+  std::vector<Joined> joined_;  // by instruction
   std::mutex mutex_;
   std::map<uint64_t, BlockTrace> blocks_;
   std::atomic<bool> cut_{false};

@@ -1,6 +1,8 @@
 // Estimates of what takes a path of its own: blocks that differ, chains that overlap, constants, local and host memory.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "tests/machine/time/estimated.h"
 
 namespace coalesce::machine {
@@ -60,6 +62,30 @@ double constants(uint32_t apart) {
 TEST(Paths, ConstantsWhoseLanesDifferTakeTurns) {
   const double more = us_of(32 * 200 * 31 * limits().constant_cycles.value);
   EXPECT_NEAR(constants(32) - constants(1), more, 0.2 * more);
+}
+
+// Four words that a thread reads from one window of 16 bytes of shared memory are one load of 16 bytes to ptxas,
+// whether the program says so or not; words that lie further apart stay four loads.
+double from_shared(const std::function<std::string(uint32_t)>& loads) {
+  std::string body =
+      ".reg .b32 %r<9>; .reg .b64 %rd<4>; .shared .align 16 .b8 table[8192];\nmov.u32 %r1, table;\nmov.u32 %r3, 0;\n";
+  for (uint32_t n = 0; n < 100; ++n) body += loads(64 * n) + "xor.b32 %r3, %r3, %r4;\nxor.b32 %r3, %r3, %r5;\n";
+  return without_launch(run(body + "ld.param.u64 %rd3, [p];\nst.global.u32 [%rd3], %r3;\n", 264, 1024, 64));
+}
+
+TEST(Paths, NeighbouringLoadsOfSharedMemoryAreOne) {
+  const auto apart = [](uint32_t bytes) {
+    return from_shared([&](uint32_t at) {
+      std::string text;
+      for (uint32_t n = 0; n < 4; ++n)
+        text += "ld.shared.u32 %r" + std::to_string(4 + n) + ", [%r1+" + std::to_string(at + n * bytes) + "];\n";
+      return text;
+    });
+  };
+  const double one = from_shared(
+      [](uint32_t at) { return "ld.shared.v4.u32 {%r4,%r5,%r6,%r7}, [%r1+" + std::to_string(at) + "];\n"; });
+  EXPECT_NEAR(apart(4), one, 0.02 * one);
+  EXPECT_GT(apart(16), 1.2 * one);
 }
 
 // Whatever reads them, DRAM gives each line of 64 bytes once. An H100 reads 4096 bytes more than for an empty kernel
