@@ -266,7 +266,7 @@ Costs::Run Builder::run(Chain chain) {
         written.insert(r);
         s.writes.push_back(turning.contains(r) && !final_turn ? of_turn(r, link.turn) : r);
       };
-      // What several loads load is there when the one is that ptxas makes of them.
+      // Results of joined loads are there when the one load is that ptxas makes of them.
       const auto leads = joined_.find(k);
       if (leads != joined_.end())
         for (const uint32_t member : leads->second) each_written(p_, p_.code[member], writes);
