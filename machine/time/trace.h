@@ -85,7 +85,7 @@ class TimeTrace : public LaunchObserver {
 
  private:
   friend class BlockTracer;
-  // What ptxas makes of an access of shared memory: the first of several becomes one of `bytes` a lane, the others
+  // An access of shared memory to ptxas: the first of several becomes one of `bytes` a lane, the others
   // none.
   struct Joined {
     uint32_t bytes = 0;
