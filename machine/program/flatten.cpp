@@ -137,6 +137,7 @@ Instruction& Flattener::emit(Kind kind) {
   Instruction i;
   i.kind = kind;
   i.ptx_line = in_->line;
+  i.keeps_loop = in_->keeps_loop;
   i.place = out_.code.empty() || out_.code.back().ptx_line != in_->line ? place_of(*in_) : out_.code.back().place;
   if (in_->guard >= 0 && kind != Kind::branch) {
     i.guard = frame_->registers[static_cast<std::size_t>(in_->guard)];

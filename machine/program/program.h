@@ -233,6 +233,7 @@ struct Instruction {
   uint32_t matrix = kNone;        // index into Decoded::matrices
   uint32_t place = kNone;         // index into Decoded::places
   uint32_t ptx_line = 0;
+  bool keeps_loop = false;       // the loop that begins here is not unrolled
   uint32_t guard_tally = kNone;  // index of this guarded instruction's tallies
   uint32_t bulk = kNone;         // a copy that moves bytes of global memory past the lanes: index into Decoded::bulks
   std::string text;              // unknown: what to say; call: the callee's name

@@ -104,7 +104,12 @@ void BodyParser::directive() {
   if (word == "reg") return declare_registers();
   if (word == "loc") return location();
   if (space_from(word) != Space::none) return declare_variables();
-  in_.skip_statement(true);  // .pragma and what later versions bring
+  if (word == "pragma") {
+    in_.advance();
+    if (in_.accept(';')) return;
+    keeps_loop_ = keeps_loop_ || (in_.token.kind == Token::Kind::string && in_.token.text == "nounroll");
+  }
+  in_.skip_statement(true);  // other pragmas and what later versions bring
 }
 
 void BodyParser::declare_registers() {
@@ -245,6 +250,7 @@ void BodyParser::instruction(uint32_t line) {
   Instruction instruction;
   instruction.line = line;
   instruction.location = location_;
+  instruction.keeps_loop = std::exchange(keeps_loop_, false);
   if (in_.accept('@')) {
     instruction.guard_negated = in_.accept('!');
     const Binding guard = in_.is_word() ? scopes_.find(in_.token.text) : Binding{};

@@ -83,6 +83,7 @@ class BodyParser {
   std::unordered_map<std::string, uint32_t> times_declared_;
   std::map<std::array<uint32_t, 3>, int32_t> last_location_;  // by file, line, column
   int32_t location_ = -1;
+  bool keeps_loop_ = false;  // of the next instruction
 };
 
 }  // namespace coalesce::ptx

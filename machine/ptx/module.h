@@ -88,6 +88,7 @@ struct Instruction {
   bool guard_negated = false;     // @!%p
   uint32_t line = 0;              // line in the PTX text, from 1
   int32_t location = -1;          // index into Function::locations, -1 before the first .loc
+  bool keeps_loop = false;        // `.pragma "nounroll"` stands before it: the loop that begins here is not unrolled
 };
 
 struct Register {

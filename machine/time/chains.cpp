@@ -81,7 +81,7 @@ Chain Finder::once(uint32_t block) const {
 }
 
 // ptxas unrolls loops without accesses whose counter changes by a constant and is compared with what does not change
-// (read from its output for sm_90).
+// (read from its output for sm_90), unless a pragma keeps the loop.
 Chain Finder::unrolled(const Chain& once) const {
   const uint32_t head = once.links.front().block, last = once.links.back().block;
   const BasicBlock& end = p_.blocks[last];
@@ -99,7 +99,8 @@ Chain Finder::unrolled(const Chain& once) const {
     for (uint32_t k = p_.blocks[l.block].first; k < p_.blocks[l.block].last; ++k) {
       const Instruction& i = p_.code[k];
       ++number;
-      if (i.memory != kNone || i.kind == Kind::barrier || i.kind == Kind::call || i.kind == Kind::function_call)
+      if (i.keeps_loop || i.memory != kNone || i.kind == Kind::barrier || i.kind == Kind::call ||
+          i.kind == Kind::function_call)
         return {};
       each_written(p_, i, [&](uint32_t r) {
         if (Written* w = of(r))

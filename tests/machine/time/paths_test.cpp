@@ -217,17 +217,20 @@ TEST(Paths, StoresBehindLongLoopsAreNotTakenForLoads) {
 // A loop of one step, without accesses: its counter and branch cost once in four turns.
 TEST(Paths, LoopsThatOnlyComputeAreUnrolled) {
   constexpr uint32_t kTurns = 4000;
-  const auto loop = [&](const std::string& step) {
+  const auto loop = [&](const std::string& step, const std::string& pragma = "") {
     const std::string body =
         ".reg .f32 %f<2>; .reg .b32 %r<3>; .reg .b64 %rd<2>; .reg .pred %p<2>;\nmov.f32 %f1, 0f3F800000;\nmov.u32 %r1, "
         "0;\n"
-        "mov.u32 %r2, %nctaid.x;\nL:\nadd.f32 %f1, %f1, %f1;\nadd.u32 %r1, %r1, " +
-        step + ";\nsetp.ne.u32 %p1, %r1, " + std::to_string(kTurns) + ";\n@%p1 bra L;\n" + kStore;
+        "mov.u32 %r2, %nctaid.x;\nL:\n" +
+        pragma + "add.f32 %f1, %f1, %f1;\nadd.u32 %r1, %r1, " + step + ";\nsetp.ne.u32 %p1, %r1, " +
+        std::to_string(kTurns) + ";\n@%p1 bra L;\n" + kStore;
     return without_launch(run(body, 1, 32, 64));
   };
   const double chain = us_of(kTurns * limits().lat_fp32.value), turn = us_of(kTurns * limits().branch_cycles.value);
   EXPECT_LE(loop("1"), chain + turn / 2);
   EXPECT_GE(loop("%r2"), chain + 0.9 * turn);  // a step that the compiler does not know
+  EXPECT_GE(loop("1", ".pragma \"nounroll\";\n"), chain + 0.9 * turn);
+  EXPECT_LE(loop("1", ".pragma \"other\";\n.pragma;\n"), chain + turn / 2);
 }
 
 // How often a compare-and-swap is tried depends on who comes between: nothing is said then.
