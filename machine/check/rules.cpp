@@ -191,6 +191,81 @@ std::vector<Skip> find_skips(const Decoded& p, Kind kind) {
   return skips;
 }
 
+namespace {
+
+// Registers of instructions `loop` that decide where the block's last instruction goes on.
+std::vector<bool> deciding(const Decoded& p, const std::vector<uint32_t>& loop, uint32_t block) {
+  std::vector<bool> decides(p.registers.size());
+  bool more = false;
+  const auto add = [&](uint32_t reg) {
+    if (reg != kNone && !decides[reg]) decides[reg] = more = true;
+  };
+  const auto add_value = [&](const Value& v) {
+    if (v.is_reg()) add(v.reg);
+  };
+  const Instruction& last = p.code[p.blocks[block].last - 1];
+  add(last.guard);
+  if (last.kind == Kind::branch_table) add_value(last.sources[0]);
+  while (std::exchange(more, false))
+    for (const uint32_t k : loop) {
+      const Instruction& i = p.code[k];
+      const MemoryOp* m = i.memory == kNone ? nullptr : &p.memory[i.memory];
+      const auto is = [&](uint32_t reg) { return reg != kNone && decides[reg]; };
+      bool any =
+          is(i.results[0]) || is(i.results[1]) || (i.kind == Kind::collective && std::ranges::any_of(i.targets, is));
+      if (m) any = any || is(m->result);
+      if (m && i.kind == Kind::load)
+        any = any || std::ranges::any_of(m->values, [&](const Value& v) { return v.is_reg() && decides[v.reg]; });
+      if (!any) continue;
+      add(i.guard);
+      for (const Value& v : i.sources) add_value(v);
+      if (m) add_value(m->address);
+      if (m && i.kind == Kind::atomic)
+        for (const Value& v : m->values) add_value(v);
+    }
+  return decides;
+}
+
+// Strong loads in a loop that wait for what they read: its value decides whether they come again. What loads its way
+// through an array ends by a count, and exchanges data.
+void find_polls(const Decoded& p, const Loops& loops, std::vector<AccessRule>& rules) {
+  std::map<uint32_t, std::vector<uint32_t>> blocks;
+  for (uint32_t b = 0; b < p.blocks.size(); ++b)
+    if (p.blocks[b].reachable && loops.of(b) != kNone) blocks[loops.of(b)].push_back(b);
+  for (const auto& [loop, all] : blocks) {
+    std::vector<uint32_t> code;
+    for (const uint32_t b : all)
+      for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k) code.push_back(k);
+    const auto has = [&](Kind kind) {
+      return std::ranges::any_of(code, [&](uint32_t k) { return p.code[k].kind == kind; });
+    };
+    const auto may_poll = [&](uint32_t k) { return rules[k].kind == Kind::load && is_strong(rules[k]); };
+    if (has(Kind::store) || std::ranges::none_of(code, may_poll)) continue;
+    if (has(Kind::call)) {  // it may hand values on
+      for (const uint32_t k : code) rules[k].polls = may_poll(k);
+      continue;
+    }
+    for (const uint32_t d : all) {
+      const Instruction& last = p.code[p.blocks[d].last - 1];
+      if (last.guard == kNone && last.kind != Kind::branch_table) continue;
+      const std::vector<bool> decides = deciding(p, code, d);
+      std::vector<bool> again(p.blocks.size());  // before the ways of the branch meet
+      successors(p.blocks[d], [&](uint32_t s) {
+        const std::vector<bool> part = reachable_from(p, s, p.blocks[d].reconverge);
+        for (uint32_t b = 0; b < p.blocks.size(); ++b) again[b] = again[b] || part[b];
+      });
+      for (const uint32_t b : all)
+        for (uint32_t k = p.blocks[b].first; again[b] && k < p.blocks[b].last; ++k)
+          if (may_poll(k))
+            rules[k].polls =
+                rules[k].polls || std::ranges::any_of(p.memory[p.code[k].memory].values,
+                                                      [&](const Value& v) { return v.is_reg() && decides[v.reg]; });
+    }
+  }
+}
+
+}  // namespace
+
 // Whether an atomic that is repeated leaves the word as its first did: no sum but of nothing.
 static bool changes_once(const MemoryOp& m) {
   switch (m.op) {
@@ -220,23 +295,19 @@ std::vector<AccessRule> find_rules(const Decoded& p) {
     }
   accept_first_guesses(p, rules);
   const Loops loops(p);
-  std::map<uint32_t, bool> stores;
   const auto each = [&](auto visit) {
     for (uint32_t b = 0; b < p.blocks.size(); ++b)
-      if (const uint32_t loop = p.blocks[b].reachable ? loops.of(b) : kNone; loop != kNone)
-        for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k) visit(loop, k);
+      if (p.blocks[b].reachable && loops.of(b) != kNone)
+        for (uint32_t k = p.blocks[b].first; k < p.blocks[b].last; ++k) visit(k);
   };
-  each([&](uint32_t loop, uint32_t k) { stores[loop] = stores[loop] || p.code[k].kind == Kind::store; });
-  each([&](uint32_t, uint32_t k) {
+  each([&](uint32_t k) {
     const Kind kind = rules[k].kind;
     rules[k].may_poll =
         (kind == Kind::load && (rules[k].order != Order::weak || p.memory[p.code[k].memory].is_volatile)) ||
         (kind == Kind::atomic && p.memory[p.code[k].memory].returns);
     rules[k].waits = kind == Kind::atomic && rules[k].may_poll && changes_once(p.memory[p.code[k].memory]);
   });
-  each([&](uint32_t loop, uint32_t k) {
-    rules[k].polls = rules[k].kind == Kind::load && rules[k].order != Order::weak && !stores[loop];
-  });
+  find_polls(p, loops, rules);
   return rules;
 }
 

@@ -13,7 +13,7 @@ struct AccessRule {
   Kind kind = Kind::nothing;
   Order order = Order::weak;
   Scope scope = Scope::device;
-  bool polls = false;     // a strong load in a loop without stores: it waits for what it reads
+  bool polls = false;     // a strong load that its value repeats, in a loop without stores: it waits
   bool may_poll = false;  // a load, or an atomic that returns a value, in a loop
   bool tries = false;     // a compare-and-swap: what it does not expect leaves the word as it is
   bool waits = false;     // an atomic in a loop that may as well wait for a store: repeated, it leaves the same word

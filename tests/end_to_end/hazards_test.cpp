@@ -15,7 +15,7 @@ namespace {
 
 #define FAMILIES                                                                                               \
   "scopes", "flags", "locks", "shared", "barriers", "uninitialised", "copies", "memory", "everyday", "groups", \
-      "pointers", "orders", "deadlocks", "mixed", "stranger", "async", "reads", "copied", "proxies"
+      "pointers", "orders", "deadlocks", "mixed", "stranger", "async", "reads", "copied", "proxies", "tickets"
 
 using Found = std::map<std::string, std::set<std::string>>;  // by kernel: "LINE kind"
 
