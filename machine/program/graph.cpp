@@ -90,7 +90,6 @@ std::vector<uint32_t> post_dominators(const Decoded& p, const std::vector<uint32
   for (uint32_t b = 0; b < n; ++b)
     if (p.blocks[b].reachable && !state[b]) {
       succ[b].push_back(exit);
-      predecessors[exit].push_back(b);
       order.pop_back();  // the exit: walked again below as the root
       walk(b);
       order.push_back(exit);

@@ -1,5 +1,6 @@
 // Corners to which random kernels seldom come: blocks that free what others may still get, buffers of the device
 // runtime, what orders accesses, faults beside who waits.
+#include "calls.h"
 #include "prologue.h"
 #include "tests/device_launches.h"
 
@@ -181,6 +182,94 @@ TEST(Corners, ACallOfNothing) {
       said = e.what();
     }
     EXPECT_THAT(said, testing::HasSubstr("call")) << line;
+  }
+}
+
+// A thread's stack begins behind its variables, however many bytes these have.
+TEST(Corners, TheStackBeginsBehindLargeVariables) {
+  for (const uint32_t bytes : {8u, 1000u}) {
+    const std::string last = std::to_string(bytes - 8);
+    const Ran r =
+        run(with_prologue(".local .align 8 .b8 own[" + std::to_string(bytes) + "];\nst.local.u32 [own+" + last +
+                          "], 3;\nalloca.u64 %rd5, 1024;\nadd.u64 %rd6, %rd5, 1024;\nCLEAR:\n"
+                          "st.local.u64 [%rd5], -1;\nadd.u64 %rd5, %rd5, 8;\nsetp.lt.u64 %p1, %rd5, %rd6;\n"
+                          "@%p1 bra CLEAR;\nld.local.u32 %r10, [own+" +
+                          last + "];\n"),
+            {zeros<uint32_t>(32)});
+    ASSERT_EQ(r.report.fault, Fault::none) << bytes << ": " << r.message();
+    EXPECT_EQ(r.read(), std::vector<uint32_t>(32, 3)) << bytes;
+  }
+}
+
+// A pointer to functions of which some call themselves: these leave their result elsewhere than the others.
+TEST(Corners, PointersToFunctionsThatCallThemselves) {
+  const auto sum = [](const std::string& name, const std::string& with) {
+    return declaration(name) + function(name,
+                                        "mov.u32 %r2, 0;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra DONE;\n"
+                                        "sub.u32 %r3, %r1, 1;\n" +
+                                            call(name, "%r2", "%r3") + with + "DONE:\n");
+  };
+  const std::string through =
+      "{\n.param .b32 a;\n.param .b32 v;\nst.param.b32 [a], %r1;\nP: .callprototype (.param .b32 _) _ (.param .b32 "
+      "_);\ncall (v), %rd20, (a), P;\nld.param.b32 %r2, [v];\n}\n";
+  const std::vector<uint32_t> in = numbers(64, 9);
+  const Ran r = run_map(sum("numbers", "add.u32 %r2, %r2, %r1;\n") + sum("threes", "add.u32 %r2, %r2, 3;\n") +
+                            function("inc", "add.u32 %r2, %r1, 1;\n") +
+                            ".global .align 8 .u64 table[3] = {numbers, threes, inc};\n",
+                        "mov.u32 %r2, 77;\nrem.u32 %r10, %r22, 3;\nmov.u64 %rd10, table;\n"
+                        "mad.wide.u32 %rd11, %r10, 8, %rd10;\nld.global.u64 %rd20, [%rd11];\n" +
+                            through,
+                        in);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < in.size(); ++i) {
+    const uint32_t n = in[i], which = i % 32 % 3;
+    EXPECT_EQ(r.read()[i], which == 0 ? n * (n + 1) / 2 : which == 1 ? 3 * n : n + 1) << i;
+  }
+}
+
+// Lanes that leave by a table, whose ways come together nowhere, are no lanes to wait for where the others meet.
+TEST(Corners, LanesThatLeaveByATableAreNotWaitedFor) {
+  const Ran r =
+      run(with_prologue("setp.ge.u32 %p1, %r1, 24;\n@%p1 bra MEET;\nsetp.ge.u32 %p2, %r1, 16;\n@%p2 bra MEET;\n"
+                        "TABLE: .branchtargets X, Y;\nand.b32 %r2, %r1, 1;\nbrx.idx %r2, TABLE;\n"
+                        "X:\nst.global.u32 [%rd3], 10;\nexit;\nY:\nst.global.u32 [%rd3], 20;\nexit;\n"
+                        "MEET:\nmov.u32 %r10, 30;\nsetp.lt.u32 %p3, %r1, 0;\n@%p3 bra A;\nadd.u32 %r10, %r10, 1;\n"
+                        "A:\n@%p3 bra B;\nadd.u32 %r10, %r10, 1;\nB:\n@%p3 bra C;\nadd.u32 %r10, %r10, 1;\nC:\n"),
+          {zeros<uint32_t>(32)});
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], i >= 16 ? 33u : i % 2 ? 20u : 10u) << i;
+  EXPECT_EQ(r.counters().global_store_requests, 3) << "one of each way, and one of all lanes that stay";
+}
+
+// Lanes that named companions who then leave go on once, whoever comes first.
+TEST(Corners, LanesWhoseCompanionsLeaveGoOnOnce) {
+  for (const char* leaves : {"lt", "ge"}) {
+    const Ran r =
+        run(with_prologue("setp." + std::string(leaves) +
+                          ".u32 %p1, %r1, 16;\n@%p1 bra GONE;\nbar.warp.sync 0xffffffff;\n"
+                          "red.global.add.u32 [%rd3], 5;\nexit;\nGONE:\nred.global.add.u32 [%rd3], 7;\nexit;\n"),
+            {zeros<uint32_t>(32)});
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    const bool low = std::string(leaves) == "lt";
+    for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], (i < 16) == low ? 7u : 5u) << leaves << ", thread " << i;
+  }
+}
+
+// A register is the address of a load, then another one that a store under a mask has: the other lanes' words stay.
+TEST(Corners, AStoreBehindALoadByAnotherValueOfTheRegister) {
+  for (const char* half : {"lt", "ge"}) {
+    const Ran r = run(
+        with_prologue(".shared .align 16 .b32 S[256];\nmov.u32 %r2, S;\nmad.lo.u32 %r3, %r1, 4, %r2;\n"
+                      "add.u32 %r7, %r3, 512;\nst.shared.u32 [%r3], %r1;\nadd.u32 %r4, %r1, 100;\n"
+                      "st.shared.u32 [%r7], %r4;\nsetp." +
+                      std::string(half) +
+                      ".u32 %p1, %r1, 20;\nbar.sync 0;\nld.shared.u32 %r5, [%r3];\nmov.b32 %r3, %r7;\n"
+                      "@%p1 st.shared.u32 [%r3], 7;\nld.shared.u32 %r6, [%r7];\nmad.lo.u32 %r10, %r5, 1000, %r6;\n"),
+        {zeros<uint32_t>(64)}, threads(64));
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    const bool low = std::string(half) == "lt";
+    for (uint32_t i = 0; i < 64; ++i)
+      EXPECT_EQ(r.read()[i], i * 1000 + ((i < 20) == low ? 7 : i + 100)) << half << ", thread " << i;
   }
 }
 

@@ -195,6 +195,9 @@ TEST(DeviceLaunches, BuffersEndWithTheirLaunch) {
   const auto both = run(with_child(keep + use), {zeros<uint32_t>(4)}, one);
   EXPECT_EQ(both.read()[2], 0u) << "cudaSuccess in the same launch";
   EXPECT_EQ(both.report.work.size(), 1u);
+  const auto twice = run(with_child(keep + use + use), {zeros<uint32_t>(4)}, one);
+  EXPECT_EQ(twice.read()[2], 1u) << "cudaErrorInvalidValue: it is another launch's";
+  EXPECT_EQ(twice.report.work.size(), 1u);
   Bench bench(1);
   const auto first = bench.machine().load(with_child(keep), "first.ptx"),
              second = bench.machine().load(with_child(use), "second.ptx");

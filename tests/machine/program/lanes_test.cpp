@@ -180,5 +180,44 @@ TEST(Decode, RangesOfMasks) {
   EXPECT_FALSE(c.result(13).range.known()) << "of no number";
 }
 
+// An addend of a wide product has all its 64 bits.
+TEST(Decode, AddendsOfWideProducts) {
+  const Case c = decoded(
+      "mov.u32 %r1, %tid.x;\nmad.wide.u32 %rd1, %r1, 4, 4294967312;\nmad.wide.s32 %rd2, %r1, -4, -4294967312;\n"
+      "mad.wide.u32 %rd3, %r1, 4, %rd1;");
+  expect_class(c, 2, LaneClass::affine, 4);
+  EXPECT_EQ(c.result(2).range, (Range{4294967312, 4294967312 + 4 * 127}));
+  expect_class(c, 3, LaneClass::affine, -4);
+  EXPECT_EQ(c.result(3).range, (Range{-4294967312 - 4 * 127, -4294967312}));
+  expect_class(c, 4, LaneClass::affine, 8);
+  EXPECT_EQ(c.result(4).range, (Range{4294967312, 4294967312 + 8 * 127}));
+}
+
+// Answers for a whole block, for a warp and for single lanes; with a guard, each lane may keep what it had.
+TEST(Decode, ClassesOfWhatLanesTellEachOther) {
+  struct Row {
+    const char* text;
+    LaneClass lanes, guarded;
+  };
+  for (const Row& row : {
+           Row{"bar.red.popc.u32 %r2, 0, %p1;", LaneClass::block_uniform, LaneClass::general},
+           Row{"vote.sync.ballot.b32 %r2, %p1, -1;", LaneClass::warp_uniform, LaneClass::general},
+           Row{"vote.sync.ballot.b32 %r2, %p1, %r1;", LaneClass::general, LaneClass::general},
+           Row{"activemask.b32 %r2;", LaneClass::warp_uniform, LaneClass::general},
+           Row{"redux.sync.add.u32 %r2, %r1, -1;", LaneClass::warp_uniform, LaneClass::general},
+           Row{"mov.u32 %r2, %clock;", LaneClass::warp_uniform, LaneClass::general},
+           Row{"shfl.sync.idx.b32 %r2, %r1, 0, 31, -1;", LaneClass::general, LaneClass::general},
+           Row{"match.any.sync.b32 %r2, %r1, -1;", LaneClass::general, LaneClass::general},
+       }) {
+    for (const bool guarded : {false, true}) {
+      if (guarded && std::string(row.text).starts_with("bar")) continue;
+      SCOPED_TRACE(std::string(guarded ? "@%p2 " : "") + row.text);
+      const Case c = decoded(std::string("mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 7;\nsetp.lt.u32 %p2, %r1, 9;\n") +
+                             (guarded ? "@%p2 " : "") + row.text);
+      expect_class(c, 4, guarded ? row.guarded : row.lanes);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace coalesce::machine
