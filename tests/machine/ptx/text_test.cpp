@@ -91,6 +91,9 @@ TEST(PtxText, UnknownDirectivesEndWhereALineBegins) {
   EXPECT_EQ(f.body[0].operands[1].bits, 3u);
   EXPECT_EQ(f.body[1].operands[1].bits, 4u);
   EXPECT_EQ(body_of("  .unknown one two\n  mov.u32 %r1, 3;").body.size(), 1u) << "words of its own line are its own";
+  for (const char* more : {", b", "+ 1", "- 1", "(b)", "5", "\"b\"", ":b"})
+    EXPECT_EQ(body_of(std::string("  .unknown a\n  ") + more + ";\n  mov.u32 %r1, 3;").body.size(), 1u) << more;
+  EXPECT_EQ(body_of("  .unknown a\n  @%p1 mov.u32 %r1, 3;").body.size(), 1u);
   EXPECT_EQ(module_of(".unknown 5\n  .global .u32 x;\n").variables.size(), 1u);
 }
 
