@@ -1,7 +1,6 @@
 // Accesses beside the threads of a block, and between blocks of a cluster. Bulk copies and products of warp groups are
 // done when they are issued, but a program may not rely on it: they are accesses of agents, which are ordered
-// before nothing but a wait for them. (Not checked: registers of a product;
-// proxy fences for global memory.)
+// before nothing but a wait for them. (Not checked: registers of a product.)
 #include <algorithm>
 
 #include "machine/check/check.h"
@@ -80,28 +79,35 @@ void BlockCheck::agent_access(const BulkPart& part, bool writes, uint32_t instru
     if (writes && t.written) t.written->set(t.at, a.bytes);
     if (races && t.cells)
       t.cells->visit(t.at, a.bytes, t.epoch, check_.made, [&](Cell& cell, uint64_t place) {
-        if (!writes) check_proxy(cell, a, t);
+        if (!writes || part.reduces) check_proxy(cell, a, t);
         check_cell(cell, place, a, t, false);
       });
   }
 }
 
-// The asynchronous proxy sees what threads have stored in shared memory if a fence.proxy.async lies between, by
-// whichever thread. Else it is a race, though the store does come before.
+// The clocks of what a warp has stored before a fence.proxy.async: behind those of warps and agents, by space.
+uint32_t BlockCheck::fenced_warp(AddressSpace space, uint32_t warp) const {
+  return static_cast<uint32_t>(warps_.size()) * (space == AddressSpace::global ? 2 : 1) + kAgents + warp;
+}
+
+// The asynchronous proxy sees what threads have stored if a fence.proxy.async lies between, by whichever thread. Else
+// it is a race, though the store does come before.
 void BlockCheck::check_proxy(Cell& cell, const Access& a, const Target& t) {
-  if (t.space != AddressSpace::shared || cell.writer.id < t.first) return;
+  if (cell.writer.id < t.first) return;
   const AccessRecord& r = check_[cell.writer.id];
   const AccessRule& then = check_.rule(r.instruction);
   const uint32_t op = check_.launch().program->code[r.instruction].memory;
-  if (r.block != block_ || check_.agent(r) || (then.kind != Kind::store && then.kind != Kind::atomic)) return;
+  if ((r.block != block_ && t.space == AddressSpace::shared) || check_.agent(r) ||
+      (then.kind != Kind::store && then.kind != Kind::atomic))
+    return;
   if (op == kNone || check_.launch().program->memory[op].is_copy) return;
   uint32_t lane = 0;
   if (!ordered(cell.writer, t, false, &lane)) return;  // a race anyway
-  const auto fenced = static_cast<uint32_t>(warps_.size()) + kAgents + static_cast<uint32_t>(r.warp);
+  const uint32_t fenced = fenced_warp(t.space, static_cast<uint32_t>(r.warp));
   for (uint32_t m = cell.writer.lanes; m; m &= m - 1) {
     lane = lowest(m);
     if (warps_[t.warp].view.knows(t.lane, r.block, fenced, lane, r.clock, false)) continue;
-    LaunchCheck::Seen s = seen(Hazard::race_shared, a, t);
+    LaunchCheck::Seen s = seen(t.space == AddressSpace::shared ? Hazard::race_shared : Hazard::race_global, a, t);
     s.before = cell.writer.id;
     s.before_lane = lane;
     s.proxy = true;

@@ -323,7 +323,8 @@ class BlockCheck final : public BlockObserver {
   void check_proxy(Cell& cell, const Access& a, const Target& t);
   void wait_bulk(WarpState& s, const Instruction& i, const Warp& w, bool reads_only);
   void come_back(const Access& a, const Target& t);
-  std::size_t clocks() const { return warps_.size() * (check_.agents() ? 2 : 1) + check_.agents(); }
+  std::size_t clocks() const { return warps_.size() * (check_.agents() ? 3 : 1) + check_.agents(); }
+  uint32_t fenced_warp(AddressSpace space, uint32_t warp) const;
 
   // --- order.cpp: what synchronises
   bool all_meet(const std::vector<Arrival>& at, bool whole) const;

@@ -126,22 +126,26 @@ void WarpView::fence(uint32_t lanes, bool device) {
   });
 }
 
-// Adds to `to` what is known of the block's warps, and `self` of this one, as known of the warps `behind`.
+// Adds to `to` what is known of blocks' warps, and `self` of this one, as known of the warps `behind`.
 void WarpView::mirror(View& to, const Knowledge& of, uint32_t warps, uint32_t behind, const LaneClocks& self) const {
-  BlockClocks done{std::vector<Clock>(warps_), {}};
-  if (const BlockClocks* clocks = of.of(block_))
-    for (uint32_t v = 0; v < warps; ++v) {
+  Knowledge all;
+  const auto add = [&](uint64_t block, const BlockClocks* clocks) {
+    BlockClocks done{std::vector<Clock>(warps_), {}};
+    for (uint32_t v = 0; clocks && v < warps; ++v) {
       LaneClocks each;
       for (uint32_t l = 0; l < each.size(); ++l) each[l] = clocks->of(v, l);
       done.raise(behind + v, each);
     }
-  done.raise(behind + self_, self);
-  to.known.join(block_, std::move(done));
+    if (block == block_) done.raise(behind + self_, self);
+    all.join(block, std::move(done));
+  };
+  of.each([&](uint64_t block, const BlockClocks& clocks) { add(block, &clocks); });
+  if (!of.of(block_)) add(block_, nullptr);
+  to.known.join(all);
 }
 
-void WarpView::fence_proxy(uint32_t lanes, uint32_t alive, uint32_t warps, uint32_t agents) {
+void WarpView::fence_proxy(uint32_t lanes, uint32_t alive, uint32_t warps, uint32_t behind) {
   ++now;
-  const uint32_t behind = warps + agents;
   if ((alive & ~lanes) == 0) {
     // A lane that knows of another's access has heard of it behind this fence, or has come to the fence itself.
     LaneClocks all;

@@ -61,9 +61,9 @@ class WarpView {
   // All that the lane knows, and its own accesses up to now: what a release leaves. The clock goes on.
   Knowledge release(uint32_t lane);
   Knowledge fenced(uint32_t lane, bool device) const;
-  // fence.proxy.async: what lanes know of the block's `warps` is what they know of so many others, behind `agents`
-  // more.
-  void fence_proxy(uint32_t lanes, uint32_t alive, uint32_t warps, uint32_t agents);
+  // fence.proxy.async: what lanes know of the first `warps` of each block is what they know of so many others, from
+  // `behind` on.
+  void fence_proxy(uint32_t lanes, uint32_t alive, uint32_t warps, uint32_t behind);
   void read(uint32_t lane, const Knowledge& block, const Knowledge& device, bool acquires);
   // Lanes of `mask` hear of that.
   void learn(uint32_t mask, uint32_t alive, const View& what);

@@ -90,6 +90,21 @@ const BlockClocks* Knowledge::of(uint64_t block) const {
   return n && n->key == block ? &n->clocks : nullptr;
 }
 
+void Knowledge::each(const std::function<void(uint64_t, const BlockClocks&)>& visit) const {
+  std::vector<const Node*> todo{root_.get()};
+  while (!todo.empty()) {
+    const Node* n = todo.back();
+    todo.pop_back();
+    if (!n) continue;
+    if (!n->bit) {
+      visit(n->key, n->clocks);
+      continue;
+    }
+    todo.push_back(n->zero.get());
+    todo.push_back(n->one.get());
+  }
+}
+
 void Knowledge::join(uint64_t block, BlockClocks clocks) {
   auto leaf = std::make_shared<Node>();
   leaf->key = block;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -41,6 +42,7 @@ class Knowledge {
     const BlockClocks* clocks = of(block);
     return clocks ? clocks->of(warp, lane) : 0;
   }
+  void each(const std::function<void(uint64_t, const BlockClocks&)>& visit) const;  // in no order
   void join(const Knowledge& other) { root_ = join(root_, other.root_); }
   void join(uint64_t block, BlockClocks clocks);
   bool operator==(const Knowledge& other) const { return root_ == other.root_; }

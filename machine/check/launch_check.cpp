@@ -226,7 +226,7 @@ void LaunchCheck::explain(const Seen& s, Diagnostic& d) const {
     case Hazard::race_global:
       d.message = "race in " + space + " memory: this " + d.what + " and another thread's " +
                   (d.other ? d.other->what : "access") + " have no order";
-      if (s.proxy) d.message = d.what + " of shared memory that may not see what a thread has stored there";
+      if (s.proxy) d.message = d.what + " of " + space + " memory that may not see what a thread has stored there";
       if (s.ended) d.message = d.what + " of shared memory of a block that may have ended";
       break;
     case Hazard::uninitialised:

@@ -74,7 +74,13 @@ void BlockCheck::event(const Instruction& i, Warp& w) {
     case Nothing::bulk_wait_read:
       return wait_bulk(s, i, w, static_cast<Nothing>(i.mode) == Nothing::bulk_wait_read);
     case Nothing::proxy_fence:
-      if (check_.agents() != 0) s.view.fence_proxy(w.active, w.alive, static_cast<uint32_t>(warps_.size()), kAgents);
+    case Nothing::proxy_fence_shared:
+    case Nothing::proxy_fence_global:
+      if (check_.agents() == 0) return;
+      for (const AddressSpace space : {AddressSpace::shared, AddressSpace::global})
+        if (static_cast<Nothing>(i.mode) !=
+            (space == AddressSpace::shared ? Nothing::proxy_fence_global : Nothing::proxy_fence_shared))
+          s.view.fence_proxy(w.active, w.alive, static_cast<uint32_t>(warps_.size()), fenced_warp(space, 0));
       return;
     case Nothing::products_commit:
       ++agent(Agent::product, w.index).clock;

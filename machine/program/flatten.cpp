@@ -276,8 +276,10 @@ void Flattener::fence() {
   if (m_->has("cta")) what = Nothing::block_fence;
   if (m_->has("gl") || m_->has("gpu") || m_->has("sys") || m_->has("cluster")) what = Nothing::device_fence;
   if (!m_->suffixes.empty() && m_->suffixes[0].starts_with("proxy"))
-    what = m_->suffixes.size() > 1 && m_->suffixes[1] == "async" && !m_->has("global") ? Nothing::proxy_fence
-                                                                                       : Nothing::nothing;
+    what = m_->suffixes.size() < 2 || m_->suffixes[1] != "async" ? Nothing::nothing
+           : m_->suffixes.size() == 2                            ? Nothing::proxy_fence
+           : m_->has("global")                                   ? Nothing::proxy_fence_global
+                                                                 : Nothing::proxy_fence_shared;
   emit(Kind::nothing).mode = static_cast<uint8_t>(what);
 }
 

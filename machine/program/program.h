@@ -170,7 +170,9 @@ enum class Nothing : uint8_t {
   bulk_wait_read,
   products_commit,  // wgmma
   products_wait,
-  proxy_fence,  // fence.proxy.async that reaches shared memory
+  proxy_fence,         // fence.proxy.async
+  proxy_fence_shared,  // of shared memory alone
+  proxy_fence_global,
 };
 
 // mbarrier: isa/mbarrier.h.

@@ -13,9 +13,10 @@
 namespace coalesce::end_to_end {
 namespace {
 
-#define FAMILIES                                                                                               \
-  "scopes", "flags", "locks", "shared", "barriers", "uninitialised", "copies", "memory", "everyday", "groups", \
-      "pointers", "orders", "deadlocks", "mixed", "stranger", "async", "reads", "copied", "proxies", "tickets"
+#define FAMILIES                                                                                                \
+  "scopes", "flags", "locks", "shared", "barriers", "uninitialised", "copies", "memory", "everyday", "groups",  \
+      "pointers", "orders", "deadlocks", "mixed", "stranger", "async", "reads", "copied", "proxies", "tickets", \
+      "far_proxies"
 
 using Found = std::map<std::string, std::set<std::string>>;  // by kernel: "LINE kind"
 
