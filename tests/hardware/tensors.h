@@ -145,9 +145,9 @@ inline uint64_t digest(const uint8_t* bytes, size_t count) {
 }
 
 // The kernel of a case: fills the tile with the bytes at `in`, copies, and writes the tile, of each block, to `out`. A
-// word after them says whether all bytes have come.
+// word after them says whether all bytes have come, which it asks `polls` times.
 //   KERNEL(map, in, out, to, bytes, mask, 5 coordinates, 3 offsets)
-inline std::string kernel_text(const Case& c) {
+inline std::string kernel_text(const Case& c, uint32_t polls) {
   const std::string rank = std::to_string(c.rank);
   std::string place = "[%rd9, {";
   for (uint32_t k = 0; k < c.rank; ++k) place += (k ? ", %r" : "%r") + std::to_string(40 + k);
@@ -204,8 +204,8 @@ inline std::string kernel_text(const Case& c) {
       "fence.proxy.async;\n" +
       meet + "mov.u32 %r14, 0;\nmov.u32 %r15, 0;\n@%p1 bra DONE;\n" + work +
       "WAIT:\nmbarrier.test_wait.parity.shared.b64 %p4, [%r1], 0;\nselp.u32 %r15, 1, 0, %p4;\nadd.u32 %r14, %r14, 1;\n"
-      "nanosleep.u32 100;\nsetp.lt.u32 %p5, %r14, 50000;\n@%p4 bra DONE;\n@%p5 bra WAIT;\nDONE:\n" +
-      meet +
+      "nanosleep.u32 100;\nsetp.lt.u32 %p5, %r14, " +
+      std::to_string(polls) + ";\n@%p4 bra DONE;\n@%p5 bra WAIT;\nDONE:\n" + meet +
       "mul.wide.u32 %rd4, %r9, 16400;\nadd.u64 %rd2, %rd2, %rd4;\nmov.u32 %r5, %r4;\nOUT:\nadd.u32 %r7, %r2, %r5;\n"
       "ld.shared.u32 %r6, [%r7];\ncvt.u64.u32 %rd3, %r5;\nadd.u64 %rd3, %rd3, %rd2;\nst.global.u32 [%rd3], %r6;\n"
       "add.u32 %r5, %r5, 512;\nsetp.lt.u32 %p3, %r5, 16384;\n@%p3 bra OUT;\n@%p1 bra END;\n"
@@ -213,11 +213,11 @@ inline std::string kernel_text(const Case& c) {
   return text;
 }
 
-// All kernels of some cases.
-inline std::string module_text(const std::vector<Case>& cases) {
+// All kernels of some cases. A GPU's bytes take their time.
+inline std::string module_text(const std::vector<Case>& cases, uint32_t polls = 50000) {
   std::map<std::string, std::string> kernels;
   for (const Case& c : cases)
-    if (c.runs) kernels.emplace(c.kernel(), kernel_text(c));
+    if (c.runs) kernels.emplace(c.kernel(), kernel_text(c, polls));
   std::string text = ".version 8.3\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 S[];\n";
   for (const auto& [name, kernel] : kernels) text += kernel;
   return text;

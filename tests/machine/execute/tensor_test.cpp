@@ -11,6 +11,9 @@
 namespace coalesce::machine::test {
 namespace {
 
+// How often a block asks for its bytes: the machine's come while the cluster's first block has its first turn.
+constexpr uint32_t kPolls = 500;
+
 // `memory_after`, `counters`: where to leave the bytes around the tensor, and what was counted, if anywhere.
 std::string answer(Bench& bench, Program& program, const tensors::Case& c, std::vector<uint8_t>* memory_after = nullptr,
                    Counters* counters = nullptr) {
@@ -73,7 +76,7 @@ TEST(Tensors, CopiesLeaveWhatAnH100Leaves) {
   }
   ASSERT_GT(cases.size(), 100u);
   Bench bench(1);
-  const auto program = bench.machine().load(tensors::module_text(cases), "tensors");
+  const auto program = bench.machine().load(tensors::module_text(cases, kPolls), "tensors");
   // The quick test runs all that fail or fill, and every twelfth of the others; sanitizers every 48th of all.
   std::size_t left = 0;
   for (std::size_t k = 0; k < cases.size(); ++k) {
@@ -108,7 +111,7 @@ TEST(Tensors, CopiesMoveTheSectorsOfAnH100) {
   }
   ASSERT_GT(cases.size(), 300u);
   Bench bench(1);
-  const auto program = bench.machine().load(tensors::module_text(cases), "tensors");
+  const auto program = bench.machine().load(tensors::module_text(cases, kPolls), "tensors");
   for (std::size_t k = 0; k < cases.size(); ++k) {
     // Blocks to which nothing comes wait in vain, and long.
     const bool waits = cases[k].op == "multicast" && cases[k].mask != 15;
@@ -123,7 +126,7 @@ TEST(Tensors, StoresOfAnyLength) {
     const tensors::Case c = tensors::parse("op=store type=0 dims=" + std::to_string(length) + " box=48 at=0");
     Bench bench(1);
     std::vector<uint8_t> after;
-    answer(bench, *bench.machine().load(tensors::module_text({c}), "tensors"), c, &after);
+    answer(bench, *bench.machine().load(tensors::module_text({c}, kPolls), "tensors"), c, &after);
     const std::vector<uint8_t> tile = tensors::bytes_of(c, tensors::kTile, 2);
     for (uint32_t k = 0; k < length; ++k) ASSERT_EQ(after[k], tile[k]) << k << " of " << length;
   }
