@@ -17,6 +17,7 @@ namespace coalesce::machine {
 
 struct Warp;
 struct Access;
+struct MatrixGroup;  // matrices.cpp
 
 inline constexpr Slot kNoSlot = ~Slot{0};
 
@@ -74,6 +75,7 @@ struct LaneOp {
   std::array<bool, 2> scalar{false, false};  // result goes to a scalar slot
   const MatrixForm* matrix = nullptr;        // Kind::collective
   std::vector<Slot> targets;                 //   its results, vectors
+  std::shared_ptr<const MatrixGroup> group;  //   it and the products that this step does, too
   Handler unchecked = nullptr;               // of checked code: what it does
 };
 

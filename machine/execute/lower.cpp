@@ -2,6 +2,7 @@
 #include <set>
 
 #include "machine/execute/lowering.h"
+#include "machine/execute/matrices.h"
 #include "machine/isa/service.h"
 #include "machine/program/flatten.h"
 
@@ -38,6 +39,7 @@ void Lowering::lower_block(uint32_t b) {
     for (uint32_t k = block.first; k < block.last; ++k)
       if (with_hoisted || !hoistable(*p_, p_->code[k])) lower_instruction(p_->code[k], k, block);
     s.last = static_cast<uint32_t>(code_->steps.size());
+    group_products(*code_, s);
     return s;
   };
   c.general = stream(true);

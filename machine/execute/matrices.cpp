@@ -248,8 +248,10 @@ void collective(const Step& s, Context& c) {
   }
 }
 
-// The forms of mma.sync that programs use most, from the warp's registers to its registers.
 bool is_common(const MatrixForm& f) { return takes_registers(f) && f.n == 8 && f.k <= 16; }
+
+}  // namespace
+
 void multiply_common(const Step& s, Context& c) {
   const LaneOp& op = *static_cast<const LaneOp*>(s.extra);
   Warp& w = static_cast<Warp&>(c);
@@ -267,7 +269,27 @@ void multiply_common(const Step& s, Context& c) {
   if (!multiply_registers(f, from.data(), from.data() + lefts, from.data() + factors, to.data())) multiply_tiles(op, w);
 }
 
-}  // namespace
+void multiply_group(const Step& s, Context& c) {
+  const MatrixGroup& g = *static_cast<const LaneOp*>(s.extra)->group;
+  Warp& w = static_cast<Warp&>(c);
+  bool kept = w.active == ~0u;  // until tiles are multiplied, which may read other factors to the same places
+  std::array<const uint32_t*, 16> from;
+  std::array<uint32_t*, 4> to;
+  for (const MatrixGroup::Product& p : g.products) {
+    const Slot *source = p.op->sources.data(), *target = p.op->targets.data();
+#pragma clang loop unroll(disable) vectorize(disable)
+    for (uint32_t i = kept && p.places.has_left ? g.lefts : 0; i < g.factors + g.sums; ++i)
+      from[i] = w.at<uint32_t>(source[i]);
+#pragma clang loop unroll(disable) vectorize(disable)
+    for (uint32_t i = 0; i < g.sums; ++i) to[i] = w.at<uint32_t>(target[i]);
+    if (kept) {
+      kept = multiply_registers(*p.op->matrix, p.places, from.data(), from.data() + g.lefts, from.data() + g.factors,
+                                to.data());
+      if (kept) continue;
+    }
+    multiply_tiles(*p.op, w);
+  }
+}
 
 Handler matrix_handler(const MatrixForm& form) { return is_common(form) ? multiply_common : collective; }
 

@@ -128,6 +128,11 @@ std::vector<uint32_t> post_dominators(const Decoded& p, const std::vector<uint32
   return dominator;
 }
 
+// Every lane of the warp, at a matrix instruction.
+bool meets_all(const Instruction& i) {
+  return i.kind == Kind::collective && i.names_lanes && i.guard == kNone && !i.sources.back().is_reg();
+}
+
 }  // namespace
 
 void build_graph(Decoded& p) {
@@ -140,13 +145,19 @@ void build_graph(Decoded& p) {
     if (in.kind == Kind::branch_table)
       for (uint32_t t : in.targets) leader[t] = true;
     if (ends_block(in)) leader[i + 1] = true;
-    if (in.names_lanes) {
-      // Helper instructions before it belong to it, but may run earlier: the block begins at the instruction itself.
-      leader[i] = true;
-    }
+    // Helper instructions before it belong to it, but may run earlier: the block begins at the instruction itself.
+    if (in.names_lanes && !meets_all(in)) leader[i] = true;
     // A call saves registers of one split, so it cannot stand in a block that several splits run together, as after a
     // *.sync.
     if (in.kind == Kind::call && static_cast<Callee>(in.mode) == Callee::function) leader[i] = true;
+  }
+  // Lanes that have met at a block's beginning are together until it ends: matrix instructions that follow one another
+  // are one block.
+  for (uint32_t i = 0, met = 0; i < n; ++i) {
+    if (leader[i]) met = 0;
+    if (!meets_all(p.code[i])) continue;
+    if (!met) leader[i] = true;
+    met = 1;
   }
   std::vector<uint32_t> block_at(n + 1, kNone);
   for (uint32_t i = 0; i < n;) {

@@ -38,7 +38,7 @@ constexpr int32_t kMostSum = INT32_MAX - 128;  // what is larger may be rounded 
 // Factors as numbers. Programs multiply what lies in a register several times, so each thread keeps what it has read,
 // with the registers' words. Columns of the left factor are in the order register, element of a word, word; of the
 // right one, of which eight rows are a tile, columns have that order, too.
-constexpr uint32_t kMostTileRegisters = kMostDepth / 4, kTiles = 32;
+constexpr uint32_t kMostTileRegisters = kMostDepth / 4;
 struct Origin {
   alignas(64) uint32_t words[2 * kMostTileRegisters][32];
   CellType cell = CellType::none;
@@ -72,20 +72,18 @@ struct Right {
   alignas(64) signed char exponents[kMostDepth][kColumns];
 };
 struct Known {
-  Left left;
-  Right right[kTiles];
+  Left left[kLeftPlaces];
+  Right right[kRightPlaces];
 };
 thread_local Known known;
 
 template <CellType kCell>
 constexpr uint32_t kRun = kCell == CellType::tf32 ? 1 : 2;
 
-// Null: multiply_registers does not take these numbers.
 template <CellType kCell>
-COALESCE_INLINE const Left* left_of(const MatrixForm& f, const uint32_t* const* from, Left& to) {
+COALESCE_INLINE void read_left(const MatrixForm& f, const uint32_t* const* from, Left& to) {
   constexpr uint32_t run = kRun<kCell>;
   const uint32_t along_k = f.k / (4 * run);
-  if (to.origin.is(kCell, f.negative, from, 2 * along_k)) return to.origin.inside ? &to : nullptr;
   Extremes met;
   Words words, bits, exponents;
   Reals values;
@@ -109,13 +107,11 @@ COALESCE_INLINE const Left* left_of(const MatrixForm& f, const uint32_t* const* 
       }
     }
   to.origin.inside = !met.outside(kCell, kLeastFactor, kFactorsEnd);
-  return to.origin.inside ? &to : nullptr;
 }
 template <CellType kCell>
-COALESCE_INLINE const Right* right_of(const MatrixForm& f, const uint32_t* const* from, Right& to) {
+COALESCE_INLINE void read_right(const MatrixForm& f, const uint32_t* const* from, Right& to) {
   constexpr uint32_t run = kRun<kCell>;
   const uint32_t along_k = f.k / (4 * run);
-  if (to.origin.is(kCell, false, from, along_k)) return to.origin.inside ? &to : nullptr;
   Extremes met;
   Reals values;
   Words exponents, bits;
@@ -136,7 +132,6 @@ COALESCE_INLINE const Right* right_of(const MatrixForm& f, const uint32_t* const
       }
   }
   to.origin.inside = !met.outside(kCell, kLeastFactor, kFactorsEnd);
-  return to.origin.inside ? &to : nullptr;
 }
 
 // sum * unit, a power of two, rounded towards zero; what is too large is infinite. `odd`: the last bit says that
@@ -262,19 +257,30 @@ COALESCE_INLINE bool add_block(const Left& l, const Right& r, uint32_t from, uin
 }
 
 template <CellType kFactor, CellType kSum>
-bool product(const MatrixForm& f, const uint32_t* const* left, const uint32_t* const* right,
+bool product(const MatrixForm& f, const FactorPlaces* places, const uint32_t* const* left, const uint32_t* const* right,
              const uint32_t* const* addends, uint32_t* const* to) {
   Known& all = known;
-  const Left* const l = left_of<kFactor>(f, left, all.left);
-  if (l == nullptr) return false;
   const uint32_t along_k = f.k / (4 * kRun<kFactor>);
+  Left& l = all.left[places ? places->left : 0];
+  if (!(places ? places->has_left : l.origin.is(kFactor, f.negative, left, 2 * along_k))) {
+    if (places) l.origin.cell = CellType::none;
+    read_left<kFactor>(f, left, l);
+  }
+  if (!l.origin.inside) return false;
   constexpr bool halves = kSum == CellType::f16;
   constexpr uint32_t each = halves ? 1 : 2;  // registers of a tile of sums
   for (uint32_t n = 0; n < f.n / kColumns; ++n) {
     // The place where a tile is kept: by its number, or by where its registers are.
-    const std::size_t place = f.n == kColumns ? reinterpret_cast<uintptr_t>(right[0]) / (2 * sizeof(uint32_t[32])) : n;
-    const Right* const r = right_of<kFactor>(f, right + n * along_k, all.right[place % kTiles]);
-    if (r == nullptr) return false;
+    const std::size_t place = places            ? places->right
+                              : f.n == kColumns ? reinterpret_cast<uintptr_t>(right[0]) / (2 * sizeof(uint32_t[32]))
+                                                : n;
+    const uint32_t* const* its = right + n * along_k;
+    Right& r = all.right[place % kRightPlaces];
+    if (!(places ? places->has_right : r.origin.is(kFactor, false, its, along_k))) {
+      if (places) r.origin.cell = CellType::none;
+      read_right<kFactor>(f, its, r);
+    }
+    if (!r.origin.inside) return false;
     const uint32_t* const* from = addends + n * 2 * each;
     Words sums[kVectors], words;
     for (uint32_t g = 0; g < kGroups; ++g)
@@ -287,10 +293,10 @@ bool product(const MatrixForm& f, const uint32_t* const* left, const uint32_t* c
       }
     if (f.block == 16) {  // mma.m16n8k16
       for (uint32_t k = 0; k < f.k; k += 16)
-        if (!add_block<kSum, 16>(*l, *r, k, 16, sums)) return false;
+        if (!add_block<kSum, 16>(l, r, k, 16, sums)) return false;
     } else {
       for (uint32_t k = 0; k < f.k; k += f.block)
-        if (!add_block<kSum, 0>(*l, *r, k, f.block, sums)) return false;
+        if (!add_block<kSum, 0>(l, r, k, f.block, sums)) return false;
     }
     for (uint32_t g = 0; g < kGroups; ++g)
       for (uint32_t i = 0; i < each; ++i) {
@@ -327,7 +333,11 @@ bool takes_registers(const MatrixForm& f) {
 
 bool multiply_registers(const MatrixForm& f, const uint32_t* const* left, const uint32_t* const* right,
                         const uint32_t* const* addends, uint32_t* const* to) {
-  return sixteens::product_of(f)(f, left, right, addends, to);
+  return sixteens::product_of(f)(f, nullptr, left, right, addends, to);
+}
+bool multiply_registers(const MatrixForm& f, const FactorPlaces& places, const uint32_t* const* left,
+                        const uint32_t* const* right, const uint32_t* const* addends, uint32_t* const* to) {
+  return sixteens::product_of(f)(f, &places, left, right, addends, to);
 }
 
 }  // namespace coalesce::machine

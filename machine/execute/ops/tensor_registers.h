@@ -23,4 +23,14 @@ bool takes_registers(const MatrixForm& form);
 bool multiply_registers(const MatrixForm& form, const uint32_t* const* left, const uint32_t* const* right,
                         const uint32_t* const* addends, uint32_t* const* sums);
 
+// Where a thread keeps the factors of a product of eight columns as numbers, for the ones that follow. A factor that it
+// has is taken from its place; the caller answers for it that no other call has come between. After false, it has none.
+inline constexpr uint32_t kLeftPlaces = 4, kRightPlaces = 32;
+struct FactorPlaces {
+  uint8_t left = 0, right = 0;
+  bool has_left = false, has_right = false;
+};
+bool multiply_registers(const MatrixForm& form, const FactorPlaces& places, const uint32_t* const* left,
+                        const uint32_t* const* right, const uint32_t* const* addends, uint32_t* const* sums);
+
 }  // namespace coalesce::machine
