@@ -92,6 +92,7 @@ KERNEL(by_a_bulk_copy) {
   alignas(16) __shared__ int tile[64];
   alignas(8) __shared__ unsigned long long object;
   if (Right || threadIdx.x % 4 != 3) raw[threadIdx.x] = in[threadIdx.x];
+  publish();
   if (threadIdx.x == 0) init(&object, 1);
   __syncthreads();
   if (threadIdx.x == 0) {
