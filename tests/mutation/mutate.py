@@ -29,7 +29,7 @@ import mutants
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PLACE = os.path.join(ROOT, "build", "mutants")
-TESTS = ("analyse_tests", "machine_tests", "execute_tests", "cudart_tests", "native_tests")
+TESTS = ("analyse_tests", "machine_tests", "isa_tests", "execute_tests", "cudart_tests", "native_tests")
 WANTED = 95  # %
 TOGETHER = 0.3  # seconds: shorter tests run in one process
 
