@@ -140,6 +140,8 @@ def judge(coalesce, place, seconds):
     also, shared = run(coalesce, place, "shared", seconds)
     if wrong != also:
         return "fail", f"static: {wrong or 'passes'}; shared: {also or 'passes'}", len(static)
+    if wrong.startswith("no end"):
+        return "fail", wrong, 0
     difference = differs(static, shared)
     if difference and differs(shared, run(coalesce, place, "shared", seconds)[1]):
         difference, wrong = "", wrong or "counts otherwise in every run"
