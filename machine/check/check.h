@@ -217,8 +217,8 @@ class BlockCheck final : public BlockObserver {
 
   // For LaunchCheck::forget(): calls `visit` with each id that it holds, which may change it; forgets what it could do
   // without.
-  template <class Visit>
-  void visit_ids(Visit visit);
+  template <class Visitor>
+  void visit_ids(Visitor visit);
   void move_first(const std::vector<AccessId>& moved, AccessId first) { first_ = moved[first_ - first]; }
 
  private:
@@ -365,8 +365,8 @@ class BlockCheck final : public BlockObserver {
   bool may_be_quiet_;
 };
 
-template <class Visit>
-void BlockCheck::visit_ids(Visit visit) {
+template <class Visitor>
+void BlockCheck::visit_ids(Visitor visit) {
   shared_.visit_all([&](Accessed& a) {
     if (a.id < first_) a = {};
     visit(a.id);

@@ -76,9 +76,11 @@ constexpr Attribute kAttributes[] = {
 uint64_t get_attribute(T& t, A a) {
   if (a[2] != 0) return failed(t, DeviceError::invalid_value);
   if (a[1] == 10) return store<int32_t>(t, a[0], 32), 0;  // cudaDevAttrWarpSize
-  for (const Attribute& attribute : kAttributes)
-    if (attribute.number == a[1]) return store(t, a[0], t.runtime->device().*attribute.value), 0;
-  t.fail("cudaDeviceGetAttribute in a kernel is not supported for attribute " + std::to_string(a[1]));
+  const auto* const found =
+      std::ranges::find_if(kAttributes, [&](const Attribute& attribute) { return attribute.number == a[1]; });
+  if (found == std::end(kAttributes))
+    t.fail("cudaDeviceGetAttribute in a kernel is not supported for attribute " + std::to_string(a[1]));
+  return store(t, a[0], t.runtime->device().*found->value), 0;
 }
 
 uint64_t make_stream(T& t, A a) {
