@@ -57,8 +57,10 @@ uint32_t PollWatch::polled_instruction(const Tally& tally) const {
 }
 
 uint32_t PollWatch::look(const Tally& tally) {
-  if (++calls_ % kCallsPerLook != 0) return kNone;
-  const auto now = Clock::now();
+  return ++calls_ % kCallsPerLook == 0 ? look_at(Clock::now(), tally) : kNone;
+}
+
+uint32_t PollWatch::look_at(Clock::time_point now, const Tally& tally) {
   const std::chrono::nanoseconds stretch = std::chrono::nanoseconds(launch_.polling_limit) / kStretches;
   if (now - since_ < stretch) return kNone;
   // One look alone never tells: the system may have stopped this thread between its last read and now, and what it

@@ -16,6 +16,8 @@ struct Launch;
 // or compute, and none stores, reduces, meets a barrier, calls or exits.
 class PollWatch {
  public:
+  using Clock = std::chrono::steady_clock;
+
   explicit PollWatch(Launch& launch) : launch_(launch) {}
   ~PollWatch() { set_polling(false); }
   PollWatch(const PollWatch&) = delete;
@@ -25,10 +27,10 @@ class PollWatch {
   // has polled, waited for its turn or ended for as long as Launch::polling_limit; once a launch. kNone: nothing to
   // say.
   uint32_t look(const Tally& tally);
+  // The same at each call, for a clock that shows `now`.
+  uint32_t look_at(Clock::time_point now, const Tally& tally);
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void set_polling(bool polling);
   uint32_t polled_instruction(const Tally& tally) const;
 
