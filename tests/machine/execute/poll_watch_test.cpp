@@ -1,4 +1,4 @@
-// What a watch says of a kernel that polls, by a clock that the test sets: when, how often, and after one late look.
+// The watch on kernels that poll, by a clock that the test sets: when it tells, how often, and after one late look.
 #include "machine/execute/poll_watch.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ class Watched {
     launch_.executors = 1;
   }
 
-  // What the watch says `passed` after its last look, in which that basic block was executed.
+  // The watch's answer `passed` after its last look, in which that basic block was executed.
   uint32_t look_after(milliseconds passed, uint32_t executed) {
     ++tally_.executions[executed];
     now_ += passed;
