@@ -289,7 +289,10 @@ uint64_t change(T& t, A a) {
   need_multiple(t, a[0], 64, "a tensor map at");
   std::byte* const at = t.at(a[0], sizeof m);
   std::memcpy(&m, at, sizeof m);
-  if (!m.valid()) t.fail("tensormap.replace of what is no tensor map: cuTensorMapEncodeTiled has not made it");
+  if (m.blank()) m = {};
+  if (!m.valid())
+    t.fail(
+        "tensormap.replace of what is no tensor map: neither has cuTensorMapEncodeTiled made it, nor is it all zeros");
   const std::string wrong = change_tensor(m, static_cast<TensorField>(a[1]), a[2], a[3]);
   if (!wrong.empty()) t.fail("tensormap.replace " + wrong);
   std::memcpy(at, &m, sizeof m);

@@ -1,4 +1,6 @@
 // tensormap.replace: kernels change descriptions of tensors.
+#include <algorithm>
+
 #include "machine/isa/tensor_map.h"
 
 namespace coalesce::machine {
@@ -28,6 +30,11 @@ constexpr TensorType kPtxTypes[] = {TensorType::u8,      TensorType::u16, Tensor
 constexpr uint64_t kLargestSide = 256, kLargestStep = 8;
 
 }  // namespace
+
+bool TensorMap::blank() const {
+  const auto* const from = reinterpret_cast<const uint8_t*>(this);
+  return std::all_of(from, from + sizeof *this, [](uint8_t byte) { return byte == 0; });
+}
 
 bool TensorChange::from(const std::vector<std::string_view>& suffixes) {
   bool named = false, whole = false, tile = false, replaces = false;

@@ -34,6 +34,8 @@ struct TensorMap {
   uint8_t rest[19] = {};
 
   bool valid() const { return mark == kMark; }
+  // Zeros alone: compilers (Triton) let a kernel fill such memory by tensormap.replace, field by field.
+  bool blank() const;
   uint32_t width() const { return width_of(static_cast<TensorType>(type)); }
   // Bytes from one coordinate of dimension 0 to the next: of an interleaved tensor those are slices of 16 or 32 bytes.
   uint32_t element() const { return interleave ? 16u * interleave : width(); }

@@ -73,13 +73,15 @@ TEST(TensorChanges, EveryFieldIsReplaced) {
       changes += "mov.u64 %rd5, " + std::to_string(other.strides[k]) + ";\n" +
                  change("global_stride", "b64", std::to_string(k) + ", %rd5");
   }
-  TensorMap expected = described(other);
+  TensorMap expected = described(other), blank{};
   expected.changed = 1;
-  for (const bool plain : {false, true}) {
-    const Ran r = after(described(one), changes, plain);
-    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
-    EXPECT_EQ(std::memcmp(r.buffers[1].data(), &expected, offsetof(TensorMap, rest)), 0) << plain;
-  }
+  blank.mark = 0;
+  for (const TensorMap& before : {described(one), blank})
+    for (const bool plain : {false, true}) {
+      const Ran r = after(before, changes, plain);
+      ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+      EXPECT_EQ(std::memcmp(r.buffers[1].data(), &expected, offsetof(TensorMap, rest)), 0) << plain;
+    }
 }
 
 TEST(TensorChanges, WhatNoTensorHasIsRefused) {
@@ -96,7 +98,7 @@ TEST(TensorChanges, WhatNoTensorHasIsRefused) {
     for (const bool plain : {false, true})
       EXPECT_THAT(after(described({}), w.change, plain).message(), testing::HasSubstr(w.message)) << w.change;
   TensorMap none{};
-  none.mark = 0;
+  none.mark = 1;
   EXPECT_THAT(after(none, change("rank", "b32", "1"), false).message(), testing::HasSubstr("is no tensor map"));
 }
 
