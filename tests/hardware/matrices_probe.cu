@@ -3,8 +3,8 @@
 //   c++ -std=c++20 -O2 -I. -c machine/execute/ops/tensor.cpp machine/isa/matrix.cpp
 //   nvcc -std=c++20 -arch=sm_90a -O2 -I. -o matrices_probe tests/hardware/matrices_probe.cu tensor.o matrix.o -lcuda
 //   matrices_probe ptx > forms.ptx; ptxas -arch=sm_90a forms.ptx -o forms.cubin
-//   matrices_probe run forms.cubin FOLDER TILES SECONDS FIRST LAST    of those forms the first results, a digest of
-//                                                          every chunk, and how many sums differ from the rule's
+//   matrices_probe run forms.cubin FOLDER TILES SECONDS FIRST LAST [FROM]    of those forms the first results, a digest
+//                                    of every chunk, and how many sums of tiles FROM and later differ from the rule's
 //   matrices_probe descriptors forms.cubin FOLDER          one wgmma for each of many descriptors
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -126,7 +126,7 @@ void descriptors(CUmodule module, const std::string& folder, bool short_list) {
 
 // Forms first to last.
 void compare(CUmodule module, const std::string& folder, uint32_t tiles, double seconds, size_t first_form,
-             size_t last_form) {
+             size_t last_form, uint32_t from) {
   const std::vector<Form> all = forms();
   const std::string number = std::to_string(first_form);
   std::FILE* kept = std::fopen((folder + "/results" + number + ".bin").c_str(), "wb");
@@ -160,7 +160,7 @@ void compare(CUmodule module, const std::string& folder, uint32_t tiles, double 
       unsigned long long total = 0;
       CHECK(cuMemcpyDtoH(&total, sum, 8));
       std::fprintf(digests, "%016llx\n", total);
-      const bool judge = elapsed() < until || (first == 0 && seconds > 0);
+      const bool judge = first >= from && (elapsed() < until || (first == 0 && seconds > 0));
       if (first && !judge) continue;
       host_out.resize(size_t{kChunk} * f.words_d);
       CHECK(cuMemcpyDtoH(host_out.data(), out, 4 * host_out.size()));
@@ -220,7 +220,7 @@ int main(int argc, char** argv) {
   CHECK(cuModuleLoad(&module, argv[2]));
   const auto number = [&](int i) { return std::strtoul(argv[i], nullptr, 10); };
   if (what == "run" && argc > 7)
-    compare(module, argv[3], number(4), std::strtod(argv[5], nullptr), number(6), number(7));
+    compare(module, argv[3], number(4), std::strtod(argv[5], nullptr), number(6), number(7), argc > 8 ? number(8) : 0);
   else
     descriptors(module, argv[3], what == "few_descriptors");
   return 0;

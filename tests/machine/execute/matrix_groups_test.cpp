@@ -1,4 +1,5 @@
 // Products that follow one another: one step does them, and they give the plain executor's bits, whatever they share.
+#include <algorithm>
 #include <random>
 
 #include "harness.h"
@@ -27,13 +28,18 @@ std::string list(const char* prefix, uint32_t which, uint32_t n) {
   return text + "}";
 }
 
+// Bytes of one block's registers.
+uint32_t block_bytes(const Form& f) { return 256 * (kLefts * f.left + kRights * f.right + kSums * f.sums); }
+
 // Loads each lane's registers, multiplies as often as `products` says and stores the sums.
 std::string kernel_of(const Form& f, const std::vector<Product>& products, const std::string& guard) {
   const uint32_t counts[] = {kLefts * f.left, kRights * f.right, kSums * f.sums};
   const char* const names[] = {"%a", "%b", "%c"};
   std::string text =
       ".reg .b32 %a<64>, %b<64>, %c<256>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\n"
-      "mul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd1, %rd1, %rd2;\nsetp.lt.u32 %p1, %r1, 32;\n";
+      "mul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd1, %rd1, %rd2;\nsetp.lt.u32 %p1, %r1, 32;\nmov.u32 %r2, %ctaid.x;\n"
+      "mul.wide.u32 %rd3, %r2, " +
+      std::to_string(block_bytes(f)) + ";\nadd.u64 %rd1, %rd1, %rd3;\n";
   uint32_t at = 0;
   for (int i = 0; i < 3; ++i)
     for (uint32_t k = 0; k < counts[i]; ++k, at += 256)
@@ -48,16 +54,17 @@ std::string kernel_of(const Form& f, const std::vector<Product>& products, const
 }
 
 // Numbers of few exponents; with `specials`, one word in 200 is whatever it is: infinite, not a number, subnormal.
-std::vector<uint32_t> numbers(const Form& f, bool specials, std::mt19937& random) {
+std::vector<uint32_t> numbers(const Form& f, bool specials, std::mt19937& random, uint32_t blocks = 1) {
   const bool halves =
       std::string(f.name).find("f16.f16") != std::string::npos && std::string(f.name).find("bf16") == std::string::npos;
   const bool words = std::string(f.name).find("tf32") != std::string::npos;
   const uint32_t factors = kLefts * f.left + kRights * f.right;
-  std::vector<uint32_t> all(64 * (factors + kSums * f.sums));
+  const uint32_t in_block = block_bytes(f) / 4;
+  std::vector<uint32_t> all(std::size_t{blocks} * in_block);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto word = static_cast<uint32_t>(random());
     const uint32_t top = 124 + word % 7;
-    const bool factor = i < 64 * factors;
+    const bool factor = i % in_block < 64 * factors;
     if (specials && random() % 200 == 0)
       all[i] = word;
     else if (factor ? halves : f.sums == 2)
@@ -83,13 +90,36 @@ void expect_alike(const std::vector<Product>& products, const std::string& guard
 
 using namespace groups;
 
-TEST(MatrixGroups, EachLeftFactorWithAllRightOnes) {
+std::vector<Product> each_with_all() {
   std::vector<Product> products;
   for (int turn = 0; turn < 2; ++turn)
     for (uint32_t i = 0; i < kLefts; ++i)
       for (uint32_t j = 0; j < kRights; ++j) products.push_back({i, j, i * 6 + j, i * 6 + j});
-  expect_alike(products);
+  return products;
 }
+
+TEST(MatrixGroups, EachLeftFactorWithAllRightOnes) { expect_alike(each_with_all()); }
+
+class NightlyMatrixGroups : public testing::TestWithParam<Form> {};
+
+TEST_P(NightlyMatrixGroups, ManyTiles) {
+  constexpr uint32_t kBlocks = 64, kRuns = 10;
+  const std::vector<Product> products = each_with_all();
+  const std::string text = kernel_of(GetParam(), products, "");
+  std::mt19937 random(11);
+  for (uint32_t k = 0; k < kRuns; ++k) {
+    const std::vector<uint32_t> all = numbers(GetParam(), k % 2 == 1, random, kBlocks);
+    const Ran r = run(text, {buffer(all)}, {.grid = {kBlocks, 1, 1}, .block = {64, 1, 1}});
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    ASSERT_FALSE(testing::Test::HasFailure()) << "run " << k;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, NightlyMatrixGroups, testing::ValuesIn(kForms), [](const auto& form) {
+  std::string name = form.param.name;
+  std::ranges::replace(name, '.', '_');
+  return name;
+});
 
 TEST(MatrixGroups, MoreLeftFactorsThanPlaces) {
   std::vector<Product> products;
