@@ -53,18 +53,26 @@ TEST(Diagnoses, ADeadlockIsOfTheFirstThatWaits) {
   }
 }
 
-// A barrier that lanes of a warp come to apart: which they are.
+// A barrier that lanes of a warp come to apart, in each round of a loop: which they are, said once of each side.
 TEST(Diagnoses, LanesThatComeToABarrierApart) {
   Machine m(*find_device("h200"), {.threads = 1, .progress = {}, .output = {}, .check = true});
   const uint64_t out = m.memory().allocate(512, Origin::device, "cudaMalloc")->base;
-  const LaunchReport r = m.launch(*m.load(with_prologue("mov.u32 %r10, 0;\nsetp.lt.u32 %p1, %r1, 10;\n@%p1 bra FEW;\n"
-                                                        "bar.sync 0;\nbra END;\nFEW:\nbar.sync 0;\nEND:\n"),
-                                          "test.ptx"),
-                                  "k", {{1, 1, 1}, {32, 1, 1}, 0, false, value(out).bytes});
-  ASSERT_FALSE(r.diagnostics.empty());
-  const Diagnostic& d = r.diagnostics[0];
-  EXPECT_EQ(d.hazard, Hazard::divergent_barrier) << d.message;
-  EXPECT_TRUE(d.lanes == 0x3ff || d.lanes == ~0x3ffu) << d.lanes;
+  const LaunchReport r = m.launch(
+      *m.load(with_prologue("mov.u32 %r10, 0;\nL:\nsetp.lt.u32 %p1, %r1, 10;\n@%p1 bra FEW;\nbar.sync 0;\nbra END;\n"
+                            "FEW:\nbar.sync 0;\nEND:\nadd.u32 %r10, %r10, 1;\nsetp.lt.u32 %p2, %r10, 3;\n"
+                            "@%p2 bra L;\n"),
+              "test.ptx"),
+      "k", {{1, 1, 1}, {32, 1, 1}, 0, false, value(out).bytes});
+  std::vector<uint32_t> lanes;
+  std::vector<std::string> notes;
+  for (const Diagnostic& d : r.diagnostics) {
+    EXPECT_EQ(d.hazard, Hazard::divergent_barrier) << d.message;
+    lanes.push_back(d.lanes);
+    notes.insert(notes.end(), d.notes.begin(), d.notes.end());
+  }
+  EXPECT_THAT(lanes, testing::UnorderedElementsAre(0x3ffu, ~0x3ffu));
+  EXPECT_THAT(notes, testing::UnorderedElementsAre("thread (0, 0, 0) and 9 more of the warp are not there",
+                                                   "thread (10, 0, 0) and 21 more of the warp are not there"));
 }
 
 // Values handed over in shared memory by a barrier of the block, and in global memory by a flag between fences.
