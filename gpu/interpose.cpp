@@ -1,4 +1,5 @@
-// The functions of the CUDA runtime that this library stands in front of (LD_PRELOAD): each tells what happens and goes
+// The functions of the CUDA runtime that this library stands in front of (LD_PRELOAD; the driver's:
+// interpose_driver.cpp): each tells what happens and goes
 // on to NVIDIA's own. They carry no symbol version, which satisfies a reference to any: one library for CUDA 11 to 13.
 #include <cstdlib>
 
@@ -33,21 +34,25 @@ record::CopyPath path_of(cudaMemcpyKind kind) {
   }
 }
 
-void remember(cudaError_t result, void** pointer, size_t bytes) {
-  if (result == cudaSuccess && pointer) device_memory().allocated(*pointer, bytes);
+DevicePointer address(void* pointer) { return reinterpret_cast<DevicePointer>(pointer); }
+
+void remember(cudaError_t status, void** pointer, size_t bytes) {
+  if (status == cudaSuccess && pointer) device_memory().allocated(address(*pointer), bytes);
 }
+
+cudaError_t result(int number) { return static_cast<cudaError_t>(number); }
 
 __attribute__((destructor)) void ended() { Session::get().end(); }
 
 }  // namespace
 
 // Launches. _ptsz: the same with another default stream.
-#define LAUNCH(name, Handle)                                                                              \
-  COALESCE_API cudaError_t name(Handle function, dim3 grid, dim3 block, void** arguments, size_t shared,  \
-                                cudaStream_t stream) {                                                    \
-    NEXT(name);                                                                                           \
-    return Session::get().launch({reinterpret_cast<const void*>(function), grid, block, shared, stream},  \
-                                 [&] { return next(function, grid, block, arguments, shared, stream); }); \
+#define LAUNCH(name, Handle)                                                                                          \
+  COALESCE_API cudaError_t name(Handle function, dim3 grid, dim3 block, void** arguments, size_t shared,              \
+                                cudaStream_t stream) {                                                                \
+    NEXT(name);                                                                                                       \
+    return result(Session::get().launch({reinterpret_cast<const void*>(function), true, grid, block, shared, stream}, \
+                                        [&] { return next(function, grid, block, arguments, shared, stream); }));     \
   }
 LAUNCH(cudaLaunchKernel, const void*)
 LAUNCH(cudaLaunchKernel_ptsz, const void*)
@@ -56,21 +61,21 @@ LAUNCH(cudaLaunchCooperativeKernel_ptsz, const void*)
 LAUNCH(__cudaLaunchKernel, cudaKernel_t)
 LAUNCH(__cudaLaunchKernel_ptsz, cudaKernel_t)
 
-#define LAUNCH_CONFIGURED(name)                                                                             \
-  COALESCE_API cudaError_t name(const cudaLaunchConfig_t* config, const void* function, void** arguments) { \
-    NEXT(name);                                                                                             \
-    const auto run = [&] { return next(config, function, arguments); };                                     \
-    if (!config) return run();                                                                              \
-    return Session::get().launch(                                                                           \
-        {function, config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream}, run);      \
+#define LAUNCH_CONFIGURED(name)                                                                               \
+  COALESCE_API cudaError_t name(const cudaLaunchConfig_t* config, const void* function, void** arguments) {   \
+    NEXT(name);                                                                                               \
+    const auto run = [&] { return next(config, function, arguments); };                                       \
+    if (!config) return run();                                                                                \
+    return result(Session::get().launch(                                                                      \
+        {function, true, config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream}, run)); \
   }
 LAUNCH_CONFIGURED(cudaLaunchKernelExC)
 LAUNCH_CONFIGURED(cudaLaunchKernelExC_ptsz)
 
-#define LAUNCH_GRAPH(name)                                            \
-  COALESCE_API cudaError_t name(void* graph, cudaStream_t stream) {   \
-    NEXT(name);                                                       \
-    return Session::get().graph([&] { return next(graph, stream); }); \
+#define LAUNCH_GRAPH(name)                                                    \
+  COALESCE_API cudaError_t name(void* graph, cudaStream_t stream) {           \
+    NEXT(name);                                                               \
+    return result(Session::get().graph([&] { return next(graph, stream); })); \
   }
 LAUNCH_GRAPH(cudaGraphLaunch)
 LAUNCH_GRAPH(cudaGraphLaunch_ptsz)
@@ -78,40 +83,55 @@ LAUNCH_GRAPH(cudaGraphLaunch_ptsz)
 // Memory.
 COALESCE_API cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   NEXT(cudaMalloc);
-  const cudaError_t result = next(pointer, bytes);
-  remember(result, pointer, bytes);
-  return result;
+  const cudaError_t status = next(pointer, bytes);
+  remember(status, pointer, bytes);
+  return status;
 }
 COALESCE_API cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
   NEXT(cudaMallocPitch);
-  const cudaError_t result = next(pointer, pitch, width, height);
-  remember(result, pointer, pitch ? *pitch * height : 0);
-  return result;
+  const cudaError_t status = next(pointer, pitch, width, height);
+  remember(status, pointer, pitch ? *pitch * height : 0);
+  return status;
 }
 COALESCE_API cudaError_t cudaMalloc3D(cudaPitchedPtr* pitched, cudaExtent extent) {
   NEXT(cudaMalloc3D);
-  const cudaError_t result = next(pitched, extent);
-  if (pitched) remember(result, &pitched->ptr, pitched->pitch * extent.height * extent.depth);
-  return result;
+  const cudaError_t status = next(pitched, extent);
+  if (pitched) remember(status, &pitched->ptr, pitched->pitch * extent.height * extent.depth);
+  return status;
 }
 #define MALLOC_ASYNC(name)                                                           \
   COALESCE_API cudaError_t name(void** pointer, size_t bytes, cudaStream_t stream) { \
     NEXT(name);                                                                      \
-    const cudaError_t result = next(pointer, bytes, stream);                         \
-    remember(result, pointer, bytes);                                                \
-    return result;                                                                   \
+    const cudaError_t status = next(pointer, bytes, stream);                         \
+    remember(status, pointer, bytes);                                                \
+    return status;                                                                   \
   }
 MALLOC_ASYNC(cudaMallocAsync)
 MALLOC_ASYNC(cudaMallocAsync_ptsz)
+#define MALLOC_FROM_POOL(name)                                                                           \
+  COALESCE_API cudaError_t name(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) { \
+    NEXT(name);                                                                                          \
+    const cudaError_t status = next(pointer, bytes, pool, stream);                                       \
+    remember(status, pointer, bytes);                                                                    \
+    return status;                                                                                       \
+  }
+MALLOC_FROM_POOL(cudaMallocFromPoolAsync)
+MALLOC_FROM_POOL(cudaMallocFromPoolAsync_ptsz)
+COALESCE_API cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
+  NEXT(cudaMallocManaged);
+  const cudaError_t status = next(pointer, bytes, flags);
+  remember(status, pointer, bytes);
+  return status;
+}
 COALESCE_API cudaError_t cudaFree(void* pointer) {
   NEXT(cudaFree);
-  device_memory().freed(pointer);
+  device_memory().freed(address(pointer));
   return next(pointer);
 }
 #define FREE_ASYNC(name)                                              \
   COALESCE_API cudaError_t name(void* pointer, cudaStream_t stream) { \
     NEXT(name);                                                       \
-    device_memory().freed(pointer);                                   \
+    device_memory().freed(address(pointer));                          \
     return next(pointer, stream);                                     \
   }
 FREE_ASYNC(cudaFreeAsync)
@@ -126,44 +146,45 @@ COALESCE_API void __cudaRegisterVar(void** module, char* host, char* address, co
 }
 
 // Copies.
-#define COPY(name)                                                                                       \
-  COALESCE_API cudaError_t name(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {         \
-    NEXT(name);                                                                                          \
-    return Session::get().copy(path_of(kind), bytes, true, [&] { return next(to, from, bytes, kind); }); \
+#define COPY(name)                                                                                               \
+  COALESCE_API cudaError_t name(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {                 \
+    NEXT(name);                                                                                                  \
+    return result(Session::get().copy(path_of(kind), bytes, true, [&] { return next(to, from, bytes, kind); })); \
   }
 COPY(cudaMemcpy)
 COPY(cudaMemcpy_ptds)
 #define COPY_ASYNC(name)                                                                                              \
   COALESCE_API cudaError_t name(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) { \
     NEXT(name);                                                                                                       \
-    return Session::get().copy(path_of(kind), bytes, false, [&] { return next(to, from, bytes, kind, stream); });     \
+    return result(                                                                                                    \
+        Session::get().copy(path_of(kind), bytes, false, [&] { return next(to, from, bytes, kind, stream); }));       \
   }
 COPY_ASYNC(cudaMemcpyAsync)
 COPY_ASYNC(cudaMemcpyAsync_ptsz)
-#define COPY_2D(name)                                                                                         \
-  COALESCE_API cudaError_t name(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, \
-                                size_t height, cudaMemcpyKind kind) {                                         \
-    NEXT(name);                                                                                               \
-    return Session::get().copy(path_of(kind), width * height, true,                                           \
-                               [&] { return next(to, to_pitch, from, from_pitch, width, height, kind); });    \
+#define COPY_2D(name)                                                                                              \
+  COALESCE_API cudaError_t name(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,      \
+                                size_t height, cudaMemcpyKind kind) {                                              \
+    NEXT(name);                                                                                                    \
+    return result(Session::get().copy(path_of(kind), width * height, true,                                         \
+                                      [&] { return next(to, to_pitch, from, from_pitch, width, height, kind); })); \
   }
 COPY_2D(cudaMemcpy2D)
 COPY_2D(cudaMemcpy2D_ptds)
 
 COALESCE_API cudaError_t cudaDeviceReset() {
   NEXT(cudaDeviceReset);
-  return Session::get().reset([&] { return next(); });
+  return result(Session::get().leave(current_context(), [&] { return next(); }, [] { return true; }));
 }
 
 // Calls that wait for the device.
 COALESCE_API cudaError_t cudaDeviceSynchronize() {
   NEXT(cudaDeviceSynchronize);
-  return Session::get().wait([&] { return next(); });
+  return result(Session::get().wait([&] { return next(); }));
 }
-#define WAIT_STREAM(name)                                     \
-  COALESCE_API cudaError_t name(cudaStream_t stream) {        \
-    NEXT(name);                                               \
-    return Session::get().wait([&] { return next(stream); }); \
+#define WAIT_STREAM(name)                                             \
+  COALESCE_API cudaError_t name(cudaStream_t stream) {                \
+    NEXT(name);                                                       \
+    return result(Session::get().wait([&] { return next(stream); })); \
   }
 WAIT_STREAM(cudaStreamSynchronize)
 WAIT_STREAM(cudaStreamSynchronize_ptsz)

@@ -1,22 +1,34 @@
 #include "gpu/memory.h"
 
-#include "gpu/runtime.h"
-
 namespace coalesce::gpu {
+namespace {
 
-void DeviceMemory::allocated(void* pointer, size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  if (pointer && bytes) allocations_[pointer] = bytes;
+// Where a variable of the runtime's lies; 0: its module is not loaded.
+DevicePointer address_of(const void* handle) {
+  using Find = cudaError_t (*)(void**, const void*);
+  static const auto find = reinterpret_cast<Find>(next_symbol("cudaGetSymbolAddress"));
+  static const auto clear = reinterpret_cast<cudaError_t (*)()>(next_symbol("cudaGetLastError"));
+  void* at = nullptr;
+  if (find && find(&at, handle) == cudaSuccess) return reinterpret_cast<DevicePointer>(at);
+  if (clear) clear();  // it is no error of the program's
+  return 0;
 }
 
-void DeviceMemory::freed(void* pointer) {
+}  // namespace
+
+void DeviceMemory::allocated(DevicePointer at, size_t bytes) {
   const std::lock_guard lock(mutex_);
-  allocations_.erase(pointer);
+  if (at && bytes) allocations_[at] = {bytes, current_context()};
 }
 
-void DeviceMemory::forget() {
+void DeviceMemory::freed(DevicePointer at) {
   const std::lock_guard lock(mutex_);
-  allocations_.clear();
+  allocations_.erase(at);
+}
+
+void DeviceMemory::forget(void* context) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(allocations_, [=](const auto& one) { return one.second.context == context; });
 }
 
 void DeviceMemory::variable(const void* handle, size_t bytes) {
@@ -24,39 +36,41 @@ void DeviceMemory::variable(const void* handle, size_t bytes) {
   if (handle && bytes) variables_[handle] = bytes;
 }
 
+void DeviceMemory::mapped() {
+  const std::lock_guard lock(mutex_);
+  mapped_ = true;
+}
+
 std::vector<DeviceMemory::Span> DeviceMemory::spans() const {
   const std::lock_guard lock(mutex_);
   std::vector<Span> all;
-  for (const auto& [pointer, bytes] : allocations_) all.push_back({pointer, bytes});
-  for (const auto& [handle, bytes] : variables_) {
-    void* at = nullptr;
-    if (runtime().cudaGetSymbolAddress(&at, handle) == cudaSuccess) all.push_back({at, bytes});
-  }
-  runtime().cudaGetLastError();  // a variable of a module that is not loaded is no error of the program's
+  for (const auto& [at, allocation] : allocations_) all.push_back({at, allocation.bytes});
+  for (const auto& [handle, bytes] : variables_)
+    if (const DevicePointer at = address_of(handle)) all.push_back({at, bytes});
   return all;
 }
 
 bool DeviceMemory::save() {
+  if (mapped_) return false;
   for (const Span& span : spans()) {
-    void* kept = nullptr;
-    if (runtime().cudaMalloc(&kept, span.bytes) != cudaSuccess) {
-      runtime().cudaGetLastError();
+    DevicePointer kept = 0;
+    if (driver()->cuMemAlloc_v2(&kept, span.bytes) != 0) {
       drop();
       return false;
     }
     copies_.push_back({span, kept});
-    runtime().cudaMemcpy(kept, span.at, span.bytes, cudaMemcpyDeviceToDevice);
+    driver()->cuMemcpyDtoD_v2(kept, span.at, span.bytes);
   }
   return true;
 }
 
 void DeviceMemory::restore() const {
-  for (const Copy& copy : copies_) runtime().cudaMemcpy(copy.of.at, copy.kept, copy.of.bytes, cudaMemcpyDeviceToDevice);
-  runtime().cudaDeviceSynchronize();
+  for (const Copy& copy : copies_) driver()->cuMemcpyDtoD_v2(copy.of.at, copy.kept, copy.of.bytes);
+  driver()->cuCtxSynchronize();
 }
 
 void DeviceMemory::drop() {
-  for (const Copy& copy : copies_) runtime().cudaFree(copy.kept);
+  for (const Copy& copy : copies_) driver()->cuMemFree_v2(copy.kept);
   copies_.clear();
 }
 

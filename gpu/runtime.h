@@ -1,7 +1,9 @@
-// NVIDIA's own CUDA runtime and driver, reached by name: this library stands in front of the runtime (LD_PRELOAD), and
-// what it does itself goes to the functions behind. Types: cudart/core/abi.h.
+// NVIDIA's own CUDA driver and runtime, reached by name. What this library does itself goes to the driver, which every
+// CUDA program has; the runtime, of which a process may have none, answers what only it knows. Types:
+// cudart/core/abi.h.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "cudart/core/abi.h"
@@ -10,46 +12,47 @@ namespace coalesce::gpu {
 
 using namespace coalesce::cudart;  // the ABI's types, by CUDA's names
 
-// The next definition of an exported function; null where the program's runtime has none.
+// A function of NVIDIA's that ours of the same name stands in front of: the next definition, or that of a runtime that
+// was loaded for one library alone, as Python's modules load it. Null: there is none.
 void* next_symbol(const char* name);
+// The driver's function; null: there is none.
+void* driver_symbol(const char* name);
 
-#define COALESCE_RUNTIME(X)                                                \
-  X(cudaDeviceSynchronize, cudaError_t, ())                                \
-  X(cudaGetLastError, cudaError_t, ())                                     \
-  X(cudaPeekAtLastError, cudaError_t, ())                                  \
-  X(cudaGetDevice, cudaError_t, (int*))                                    \
-  X(cudaDeviceGetAttribute, cudaError_t, (int*, int, int))                 \
-  X(cudaMalloc, cudaError_t, (void**, size_t))                             \
-  X(cudaFree, cudaError_t, (void*))                                        \
-  X(cudaMemcpy, cudaError_t, (void*, const void*, size_t, cudaMemcpyKind)) \
-  X(cudaMemsetAsync, cudaError_t, (void*, int, size_t, cudaStream_t))      \
-  X(cudaGetSymbolAddress, cudaError_t, (void**, const void*))              \
-  X(cudaFuncGetName, cudaError_t, (const char**, const void*))             \
-  X(cudaEventCreate, cudaError_t, (cudaEvent_t*))                          \
-  X(cudaEventDestroy, cudaError_t, (cudaEvent_t))                          \
-  X(cudaEventRecord, cudaError_t, (cudaEvent_t, cudaStream_t))             \
-  X(cudaEventSynchronize, cudaError_t, (cudaEvent_t))                      \
-  X(cudaEventElapsedTime, cudaError_t, (float*, cudaEvent_t, cudaEvent_t)) \
-  X(cudaStreamIsCapturing, cudaError_t, (cudaStream_t, int*))
+using DevicePointer = uint64_t;  // CUdeviceptr
 
-struct Runtime {
-#define COALESCE_MEMBER(name, result, parameters) result(*name) parameters = nullptr;
-  COALESCE_RUNTIME(COALESCE_MEMBER)
-#undef COALESCE_MEMBER
-};
-const Runtime& runtime();
+#define COALESCE_DRIVER(X)                                                                                       \
+  X(cuCtxGetCurrent, (void**))                                                                                   \
+  X(cuCtxGetDevice, (int*))                                                                                      \
+  X(cuCtxSynchronize, ())                                                                                        \
+  X(cuDeviceGetName, (char*, int, int))                                                                          \
+  X(cuDeviceGetAttribute, (int*, int, int))                                                                      \
+  X(cuModuleLoadData, (void**, const void*))                                                                     \
+  X(cuModuleGetFunction, (void**, void*, const char*))                                                           \
+  X(cuLaunchKernel,                                                                                              \
+    (void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cudaStream_t, void**, void**)) \
+  X(cuMemAlloc_v2, (DevicePointer*, size_t))                                                                     \
+  X(cuMemFree_v2, (DevicePointer))                                                                               \
+  X(cuMemcpyDtoD_v2, (DevicePointer, DevicePointer, size_t))                                                     \
+  X(cuMemsetD8_v2, (DevicePointer, unsigned char, size_t))                                                       \
+  X(cuEventCreate, (void**, unsigned))                                                                           \
+  X(cuEventRecord, (void*, cudaStream_t))                                                                        \
+  X(cuEventSynchronize, (void*))                                                                                 \
+  X(cuEventElapsedTime, (float*, void*, void*))                                                                  \
+  X(cuStreamIsCapturing, (cudaStream_t, int*))
 
-// The driver's functions that the runtime has no word for.
 struct Driver {
-  int (*cuCtxGetCurrent)(void**) = nullptr;
-  int (*cuDeviceGetName)(char*, int, int) = nullptr;
-  int (*cuModuleLoadData)(void**, const void*) = nullptr;
-  int (*cuModuleGetFunction)(void**, void*, const char*) = nullptr;
-  int (*cuLaunchKernel)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
-                        void**) = nullptr;
+#define COALESCE_MEMBER(name, parameters) int(*name) parameters = nullptr;
+  COALESCE_DRIVER(COALESCE_MEMBER)
+#undef COALESCE_MEMBER
+  // Newer drivers have these; null elsewhere.
+  int (*cuFuncGetName)(const char**, void*) = nullptr;
+  int (*cuKernelGetName)(const char**, void*) = nullptr;
 };
 // Null where there is no driver.
 const Driver* driver();
+
+// The context of this thread; null: none.
+void* current_context();
 
 struct DeviceFacts {
   int index = 0, major = 0, minor = 0, multiprocessors = 0;

@@ -45,8 +45,30 @@ void add_reading(record::LaunchEntry& launch, const Reading& reading) {
   launch.metrics = reading.extra;
 }
 
-// True while this library calls the runtime itself: such calls are not the program's and are not measured.
+// True while this library calls CUDA itself, or NVIDIA's runtime calls the driver: such calls are not the program's and
+// are not measured.
 thread_local bool inside = false;
+
+// The runtime makes its context at the first call that needs one.
+void make_context() {
+  if (current_context()) return;
+  using Free = cudaError_t (*)(void*);
+  if (const auto free = reinterpret_cast<Free>(next_symbol("cudaFree"))) free(nullptr);
+}
+
+std::string name_of(const Session::Launch& launch) {
+  const char* name = nullptr;
+  if (launch.by_runtime) {
+    using Name = cudaError_t (*)(const char**, const void*);
+    static const auto get = reinterpret_cast<Name>(next_symbol("cudaFuncGetName"));
+    if (!get || get(&name, launch.function) != cudaSuccess) name = nullptr;
+  } else {
+    void* function = const_cast<void*>(launch.function);  // CUfunction, or CUkernel in its place
+    for (const auto get : {driver()->cuFuncGetName, driver()->cuKernelGetName})
+      if (!name && (!get || get(&name, function) != 0)) name = nullptr;
+  }
+  return name ? name : "kernel";
+}
 
 }  // namespace
 
@@ -66,12 +88,12 @@ Session::Session() {
   want_counters_ = number_from("COALESCE_GPU_COUNTERS", 0) != 0 || !words_from("COALESCE_GPU_METRICS").empty();
 }
 
-bool Session::active() const { return record_.active() && !inside; }
+bool Session::active() const { return record_.active() && !inside && driver() != nullptr; }
 
 void Session::begin() {
   if (begun_) return;
   begun_ = true;
-  runtime().cudaFree(nullptr);  // makes the context
+  context_ = current_context();
   const DeviceFacts facts = device_facts();
   record_.header({.key = "gpu",
                   .name = facts.name,
@@ -83,10 +105,8 @@ void Session::begin() {
   timer_ = std::make_unique<Timer>(facts);
   collected_ = Clock::now();
   if (!want_counters_) return;
-  void* context = nullptr;
-  if (driver()) driver()->cuCtxGetCurrent(&context);
   std::string why;
-  counters_ = HardwareCounters::open(context, facts.index,
+  counters_ = HardwareCounters::open(context_, facts.index,
                                      {.ours = number_from("COALESCE_GPU_COUNTERS", 0) != 0,
                                       .extra = words_from("COALESCE_GPU_METRICS"),
                                       .most = number_from("COALESCE_GPU_BATCH", 32)},
@@ -101,13 +121,9 @@ void Session::note(const std::string& text) {
   if (record_.active() && notes_.insert(text).second) record_.note(text);
 }
 
-uint32_t Session::kernel_number(const void* function) {
-  const auto [entry, fresh] = kernels_.try_emplace(function, static_cast<uint32_t>(kernels_.size()));
-  if (fresh) {
-    const char* name = nullptr;
-    if (!runtime().cudaFuncGetName || runtime().cudaFuncGetName(&name, function) != cudaSuccess) name = nullptr;
-    record_.name_kernel(entry->second, name ? name : "kernel");
-  }
+uint32_t Session::kernel_number(const Launch& launch) {
+  const auto [entry, fresh] = kernels_.try_emplace(launch.function, static_cast<uint32_t>(kernels_.size()));
+  if (fresh) record_.name_kernel(entry->second, name_of(launch));
   return entry->second;
 }
 
@@ -117,21 +133,26 @@ void Session::begin_span() {
 }
 void Session::end_span() { last_ = Clock::now(); }
 
-cudaError_t Session::launch(const Launch& l, const std::function<cudaError_t()>& run) {
+int Session::launch(const Launch& l, const std::function<int()>& run) {
   if (!active()) return run();
   const std::lock_guard lock(mutex_);
   inside = true;
   struct Leave {
     ~Leave() { inside = false; }
   } leave;
+  if (l.by_runtime) make_context();
+  if (!current_context()) return run();  // the program is told
   begin();
   int capturing = 0;
-  if (runtime().cudaStreamIsCapturing && runtime().cudaStreamIsCapturing(l.stream, &capturing) == cudaSuccess &&
-      capturing != 0) {
+  if (driver()->cuStreamIsCapturing(l.stream, &capturing) == 0 && capturing != 0) {
     note(kGraphs);
     return run();
   }
-  const uint32_t kernel = kernel_number(l.function);
+  if (current_context() != context_) {
+    note("launches in further contexts are not measured");
+    return run();
+  }
+  const uint32_t kernel = kernel_number(l);
   begin_span();
   if (plain_ || launched_[kernel]++ >= most_launches_) {
     if (!plain_) {
@@ -140,10 +161,10 @@ cudaError_t Session::launch(const Launch& l, const std::function<cudaError_t()>&
     }
     return run();
   }
-  runtime().cudaDeviceSynchronize();
-  cudaError_t result = cudaSuccess;
+  driver()->cuCtxSynchronize();
+  int result = 0;
   const auto go = [&] {
-    if (result == cudaSuccess) result = run();
+    if (result == 0) result = run();
   };
   Times times;
   if (repeat_ > 0) {
@@ -153,25 +174,25 @@ cudaError_t Session::launch(const Launch& l, const std::function<cudaError_t()>&
       device_memory().restore();
       device_memory().drop();
     } else {
-      note("a launch was not repeated: no room to keep a copy of the program's memory");
+      note("a launch was not repeated: the program's memory cannot be kept and put back");
     }
   }
   double seconds = 0;
   bool ran = false;
-  if (counters_ && result == cudaSuccess) {
+  if (counters_ && result == 0) {
     std::string why;
     ran = counters_->launch(go, why);
     if (!ran) no_counters(why);
   }
-  if (!ran && result == cudaSuccess) seconds = timer_->once(go, l.stream);
-  if (result != cudaSuccess) return result;  // it never ran; the program is told
-  const cudaError_t after = runtime().cudaDeviceSynchronize();
+  if (!ran && result == 0) seconds = timer_->once(go, l.stream);
+  if (result != 0) return result;  // it never ran; the program is told
+  const int after = driver()->cuCtxSynchronize();
   waiting_.push_back({.kernel = kernel,
                       .grid = triple(l.grid),
                       .block = triple(l.block),
                       .dynamic_shared_bytes = l.shared,
                       .seconds = seconds,
-                      .fault = after == cudaSuccess ? "" : "error " + std::to_string(after),
+                      .fault = after == 0 ? "" : "error " + std::to_string(after),
                       .cold = std::move(times.cold),
                       .warm = std::move(times.warm)});
   // A program that is killed should not lose more than a second's launches.
@@ -198,25 +219,29 @@ void Session::collect() {
   collected_ = Clock::now();
 }
 
-cudaError_t Session::copy(record::CopyPath path, size_t bytes, bool waits, const std::function<cudaError_t()>& run) {
+int Session::copy(record::CopyPath path, size_t bytes, bool waits, const std::function<int()>& run) {
   if (!active()) return run();
+  inside = true;
+  struct Leave {
+    ~Leave() { inside = false; }
+  } leave;
+  make_context();
+  if (!current_context()) return run();
   {
     const std::lock_guard lock(mutex_);
-    inside = true;
     begin();
-    inside = false;
     begin_span();
   }
   const auto from = Clock::now();
-  const cudaError_t result = run();
+  const int result = run();
   const std::lock_guard lock(mutex_);
   end_span();
   record_.copy(path, bytes, waits ? std::chrono::duration<double>(last_ - from).count() : 0);
   return result;
 }
 
-cudaError_t Session::wait(const std::function<cudaError_t()>& run) {
-  const cudaError_t result = run();
+int Session::wait(const std::function<int()>& run) {
+  const int result = run();
   if (active()) {
     const std::lock_guard lock(mutex_);
     end_span();
@@ -224,33 +249,41 @@ cudaError_t Session::wait(const std::function<cudaError_t()>& run) {
   return result;
 }
 
-cudaError_t Session::graph(const std::function<cudaError_t()>& run) {
+int Session::graph(const std::function<int()>& run) {
   if (!active()) return run();
   const std::lock_guard lock(mutex_);
   inside = true;
+  struct Leave {
+    ~Leave() { inside = false; }
+  } leave;
+  make_context();
+  if (!current_context()) return run();
   begin();
   collect();  // its kernels must not be counted as ours
-  inside = false;
   note(kGraphs);
   begin_span();
   return run();
 }
 
-cudaError_t Session::reset(const std::function<cudaError_t()>& run) {
-  if (!active() || !begun_) return run();
+int Session::leave(void* context, const std::function<int()>& run, const std::function<bool()>& gone) {
+  if (!active() || !begun_ || context != context_) return run();
   const std::lock_guard lock(mutex_);
   inside = true;
+  struct Leave {
+    ~Leave() { inside = false; }
+  } leave;
   collect();
-  const cudaError_t result = run();
+  const int result = run();
   end_span();
-  // The context is gone, and with it all that was made in it; a new header tells that kernels' numbers begin anew.
+  if (!gone()) return result;
+  // With the context all that was made in it is gone; a new header tells that kernels' numbers begin anew.
   begun_ = false;
+  context_ = nullptr;
   counters_.reset();
   timer_.reset();
   kernels_.clear();
   launched_.clear();
-  device_memory().forget();
-  inside = false;
+  device_memory().forget(context);
   return result;
 }
 

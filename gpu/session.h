@@ -1,4 +1,5 @@
-// Measures each launch and copy of the program and writes the record.
+// Measures each launch and copy of the program and writes the record. Results are the driver's or the runtime's, whose
+// 0 is success.
 //
 // The form of the record: record/format.h. "seconds" of a launch is its own time on the device, of copies that of the
 // calls that wait for them.
@@ -35,21 +36,23 @@ class Session {
 
   struct Launch {
     const void* function = nullptr;  // what the program names its kernel by
+    bool by_runtime = false;         // the runtime's name for it, not the driver's
     dim3 grid, block;
     size_t shared = 0;
     cudaStream_t stream = nullptr;
   };
-  cudaError_t launch(const Launch& launch, const std::function<cudaError_t()>& run);
+  int launch(const Launch& launch, const std::function<int()>& run);
 
   // `waits`: the call returns when the copy is done, so that its time is the copy's.
-  cudaError_t copy(record::CopyPath path, size_t bytes, bool waits, const std::function<cudaError_t()>& run);
+  int copy(record::CopyPath path, size_t bytes, bool waits, const std::function<int()>& run);
   // A call that waits for the device: the end of what was measured so far.
-  cudaError_t wait(const std::function<cudaError_t()>& run);
+  int wait(const std::function<int()>& run);
   void end();
-  // The program resets the device: what waits is read before, and all begins anew after.
-  cudaError_t reset(const std::function<cudaError_t()>& run);
+  // The program ends `context`, or may do so: what waits is read before. If `gone()` then says that the context has
+  // ended, all begins anew.
+  int leave(void* context, const std::function<int()>& run, const std::function<bool()>& gone);
   // A graph's launch: its kernels cannot be told apart; a note says that they are missing.
-  cudaError_t graph(const std::function<cudaError_t()>& run);
+  int graph(const std::function<int()>& run);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -58,7 +61,7 @@ class Session {
   void begin();
   void note(const std::string& text);  // the same text once
   void no_counters(const std::string& why);
-  uint32_t kernel_number(const void* function);
+  uint32_t kernel_number(const Launch& launch);
   // Reads the counters of the launches that wait for theirs, and writes all of them down.
   void collect();
   void begin_span();
@@ -66,6 +69,7 @@ class Session {
 
   std::mutex mutex_;
   record::Writer record_;
+  void* context_ = nullptr;  // the one that is measured
   bool begun_ = false, plain_ = false, want_counters_ = false;
   int repeat_ = 0;
   uint64_t most_launches_ = 0;

@@ -56,20 +56,19 @@ constexpr unsigned kThreads = 256;
 
 Timer::Timer(const DeviceFacts& facts) : flush_bytes_(2 * facts.l2_bytes) {
   blocks_ = static_cast<unsigned>(facts.multiprocessors) * 8;
-  runtime().cudaEventCreate(&start_);
-  runtime().cudaEventCreate(&stop_);
+  driver()->cuEventCreate(&start_, 0);
+  driver()->cuEventCreate(&stop_, 0);
   void* module = nullptr;
-  if (driver() && driver()->cuModuleLoadData(&module, kReader) == 0)
+  if (driver()->cuModuleLoadData(&module, kReader) == 0)
     driver()->cuModuleGetFunction(&reader_, module, "coalesce_read");
-  if (runtime().cudaMalloc(&flush_, flush_bytes_) != cudaSuccess) flush_ = nullptr;
-  if (flush_) runtime().cudaMemsetAsync(flush_, 0, flush_bytes_, nullptr);
-  runtime().cudaDeviceSynchronize();
-  runtime().cudaGetLastError();
+  if (driver()->cuMemAlloc_v2(&flush_, flush_bytes_) != 0) flush_ = 0;
+  if (flush_) driver()->cuMemsetD8_v2(flush_, 0, flush_bytes_);
+  driver()->cuCtxSynchronize();
 }
 
-void Timer::read(const void* from, size_t bytes, cudaStream_t stream) {
+void Timer::read(DevicePointer from, size_t bytes, cudaStream_t stream) {
   if (!reader_ || !from) return;
-  const uint64_t first = reinterpret_cast<uint64_t>(from), aligned = (first + 15) / 16 * 16, end = first + bytes;
+  const DevicePointer aligned = (from + 15) / 16 * 16, end = from + bytes;
   if (end < aligned + 16) return;
   uint64_t start = aligned, count = (end - aligned) / 16 * 16, never = 0;
   void* arguments[] = {&start, &count, &never};
@@ -77,17 +76,17 @@ void Timer::read(const void* from, size_t bytes, cudaStream_t stream) {
 }
 
 double Timer::between_events(const std::function<void()>& launch, cudaStream_t stream) {
-  runtime().cudaEventRecord(start_, stream);
+  driver()->cuEventRecord(start_, stream);
   launch();
-  runtime().cudaEventRecord(stop_, stream);
-  runtime().cudaEventSynchronize(stop_);
+  driver()->cuEventRecord(stop_, stream);
+  driver()->cuEventSynchronize(stop_);
   float milliseconds = 0;
-  runtime().cudaEventElapsedTime(&milliseconds, start_, stop_);
+  driver()->cuEventElapsedTime(&milliseconds, start_, stop_);
   return static_cast<double>(milliseconds) * 1e-3;
 }
 
 double Timer::once(const std::function<void()>& launch, cudaStream_t stream) {
-  runtime().cudaDeviceSynchronize();
+  driver()->cuCtxSynchronize();
   read(flush_, flush_bytes_, stream);
   return between_events(launch, stream);
 }

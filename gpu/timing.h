@@ -24,16 +24,16 @@ class Timer {
 
  private:
   // Reads the bytes and so brings them into the cache; nothing is left there that would have to be written back.
-  void read(const void* from, size_t bytes, cudaStream_t stream);
+  void read(DevicePointer from, size_t bytes, cudaStream_t stream);
   // The time between two events on the stream, without a wait before them: queued work still runs meanwhile, so the
   // host's time to launch is not part of the figure.
   double between_events(const std::function<void()>& launch, cudaStream_t stream);
 
-  void* flush_ = nullptr;
+  DevicePointer flush_ = 0;
   size_t flush_bytes_ = 0;
   void* reader_ = nullptr;  // CUfunction
   unsigned blocks_ = 0;
-  cudaEvent_t start_ = nullptr, stop_ = nullptr;
+  void *start_ = nullptr, *stop_ = nullptr;  // CUevent
 };
 
 }  // namespace coalesce::gpu

@@ -4,7 +4,11 @@
 //
 // COALESCE_REDIRECT_TO        the folder of the shared runtimes, libcudart.so.13, .12 and .11.0
 // COALESCE_REDIRECT_FRONT     a library that stands in front of the runtime: what it exports is called first; may be
-// unset COALESCE_REDIRECT_ARCHIVES  paths of libcudart_static.a, separated by colons
+//                             unset
+// COALESCE_REDIRECT_ARCHIVES  paths of libcudart_static.a, separated by colons
+//
+// With a front, what programs look up in the driver is the front's, too, where that has it; a static runtime that
+// cannot be redirected calls the driver, and so the front.
 //
 // On the machine, NVRTC answers with PTX where it is asked for machine code.
 //
@@ -16,6 +20,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -47,7 +52,11 @@ struct State {
   const link_map* loaded_runtime = nullptr;
   const link_map* loaded_front = nullptr;
   std::vector<Pending> pending;
+  std::map<std::string, uint64_t, std::less<>> front_driver;  // addresses of the front's functions of the driver
 };
+
+// The role of an object when one binds to another.
+enum Role : uintptr_t { kProgram, kDriver, kVendor };
 
 // Never destroyed: the linker calls until the process ends.
 State& state() {
@@ -61,6 +70,7 @@ std::string variable(const char* name) {
 }
 
 void complain(const std::string& path, const std::string& what, const char* hint) {
+  if (!state().front.empty()) return;  // on a GPU it runs as it is
   const std::string shown = path == "/proc/self/exe" ? program_invocation_name : path;
   std::fprintf(stderr, "coalesce: error: '%s' has the CUDA runtime linked in statically: %s\ncoalesce: hint: %s\n",
                shown.c_str(), what.c_str(), hint);
@@ -126,6 +136,17 @@ void add_exports(const link_map* object, const std::string& path, std::vector<ui
   });
 }
 
+void add_front_driver(const link_map* object) {
+  const MappedFile mapped(object->l_name);
+  const ElfFile file(mapped.bytes());
+  const Elf64_Shdr* table = file.find(".dynsym");
+  if (table == nullptr) return;
+  file.symbols(*table, [&](const Symbol& symbol) {
+    if (symbol.name.starts_with("cu") && !symbol.name.starts_with("cuda") && symbol.entry.st_shndx != SHN_UNDEF)
+      state().front_driver[std::string(symbol.name)] = object->l_addr + symbol.entry.st_value;
+  });
+}
+
 void redirect_pending() {
   State& s = state();
   std::vector<uint64_t> addresses(kNames.size());
@@ -183,6 +204,15 @@ char* compiler_instead(const char* name, unsigned flag) {
   return access(ours.c_str(), R_OK) == 0 ? strdup(ours.c_str()) : nullptr;
 }
 
+// NVIDIA's libraries whose calls of the driver are no program's.
+Role role_of(const std::string& path) {
+  const std::string_view base = base_of(path);
+  if (base.starts_with("libcuda.so")) return kDriver;
+  for (const std::string_view name : {"libcudart.so", "libcupti.so", "libnvperf", "libnvidia-", "libcudadebugger"})
+    if (base.starts_with(name)) return kVendor;
+  return kProgram;
+}
+
 bool is_runtime_name(std::string_view name) {
   return name.starts_with("libcudart.so.") || name == "libcuda.so.1" || name == "libcuda.so";
 }
@@ -203,7 +233,7 @@ AUDIT_API unsigned la_version(unsigned version) {
     s.archives.push_back(archives.substr(begin, end - begin));
     begin = end + 1;
   }
-  if (s.folder.empty()) return 0;  // the linker goes on without us
+  if (s.folder.empty() && s.front.empty()) return 0;  // the linker goes on without us
   return std::min<unsigned>(version, LAV_CURRENT);
 }
 
@@ -219,12 +249,15 @@ AUDIT_API char* la_objsearch(const char* name, uintptr_t*, unsigned flag) {
   return const_cast<char*>(name);
 }
 
-AUDIT_API unsigned la_objopen(link_map* object, Lmid_t space, uintptr_t*) {
+AUDIT_API unsigned la_objopen(link_map* object, Lmid_t space, uintptr_t* cookie) {
   State& s = state();
   if (space != LM_ID_BASE) return 0;
   const std::string name = object->l_name;
   if (!s.front.empty() && name == s.front) {
     s.loaded_front = object;
+    add_front_driver(object);
+    *cookie = kVendor;
+    return 0;
   } else if (!s.runtime.empty() && name == s.runtime) {
     s.loaded_runtime = object;
   } else if (is_compiler(name)) {
@@ -233,7 +266,17 @@ AUDIT_API unsigned la_objopen(link_map* object, Lmid_t space, uintptr_t*) {
   } else {
     look_at(object, name.empty() ? "/proc/self/exe" : name);
   }
-  return 0;
+  if (s.front.empty()) return 0;
+  *cookie = role_of(name);
+  return *cookie == kDriver ? LA_FLG_BINDTO : *cookie == kProgram ? LA_FLG_BINDFROM : 0;
+}
+
+// A program binds to the driver, by its imports or by dlsym.
+AUDIT_API uintptr_t la_symbind64(Elf64_Sym* symbol, unsigned, uintptr_t* from, uintptr_t* to, unsigned*,
+                                 const char* name) {
+  if (*from != kProgram || *to != kDriver) return symbol->st_value;
+  const auto found = state().front_driver.find(std::string_view(name));
+  return found == state().front_driver.end() ? symbol->st_value : found->second;
 }
 
 AUDIT_API void la_activity(uintptr_t*, unsigned flag) {

@@ -37,7 +37,7 @@ std::string toolkit_libraries() {
   return folders;
 }
 
-// The toolkit's folder with the shared runtime; empty: none.
+// The toolkit's folder with the shared runtime; empty: none, and static ones run as they are.
 fs::path shared_runtime_folder() {
   std::error_code error;
   for (const fs::path& folder : toolkit_folders())
@@ -91,14 +91,6 @@ Execution execute_on_gpu(const std::vector<std::string>& words, const Measuremen
   const Executable executable = inspect_file(words.front());
   require_runnable(executable, words.front(), true);
   require_unprivileged(words.front());
-  const fs::path shared = shared_runtime_folder();
-  if (executable.static_runtime()) {
-    require_redirectable(words.front());
-    if (shared.empty())
-      throw Error(Exit::environment,
-                  "'" + words.front() + "' has the CUDA runtime linked in statically, and there is no shared one here",
-                  "put the nvcc of a CUDA toolkit on PATH, or rebuild it with nvcc -cudart shared");
-  }
   const RecordFile file;
   Command command{.words = words,
                   .called = called,
@@ -111,7 +103,7 @@ Execution execute_on_gpu(const std::vector<std::string>& words, const Measuremen
     const char* own = std::getenv("LD_LIBRARY_PATH");
     environment["LD_LIBRARY_PATH"] = own && *own ? own + (':' + folders) : folders;
   }
-  if (!shared.empty()) redirect_to(environment, layout, shared, layout.gpu);
+  redirect_to(environment, layout, shared_runtime_folder(), layout.gpu);
   environment["COALESCE_GPU_RECORD"] = file.path();
   environment["COALESCE_GPU_REPEAT"] = std::to_string(measurement.repeat);
   environment["COALESCE_GPU_COUNTERS"] = measurement.counters ? "1" : "0";
@@ -119,7 +111,7 @@ Execution execute_on_gpu(const std::vector<std::string>& words, const Measuremen
   Execution execution{.outcome = run_child(command), .record = read_record_file(file.path())};
   Record& record = execution.record;
   if (record.unused() && execution.outcome.code == 0)
-    throw Error(Exit::not_started, "'" + words.front() + "' launched nothing through a shared CUDA runtime",
+    throw Error(Exit::not_started, "'" + words.front() + "' launched nothing on the GPU",
                 "coalesce run takes a CUDA program, or a .cu file");
   record.on_gpu = true;
   if (record.program.empty()) record.program = words.front();
