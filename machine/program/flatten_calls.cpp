@@ -245,7 +245,6 @@ void Flattener::emit_instances() {
     stack_ = {f};
     in_ = &end_;
     frame_ = &frame;
-    frame.places.clear();
     leave_instance();
     out_.code.back().counts = false;
     frame_ = nullptr;

@@ -93,7 +93,7 @@ void Flattener::shuffle() {
 
 void Flattener::vote() {
   if (m_->opcode == "activemask") {
-    const uint32_t to = result(in_->operands.at(0), Element::b32, false);
+    const uint32_t to = result(in_->operands[0], Element::b32, false);
     emit(Kind::active_mask).results[0] = to;
     return finish_results();
   }
@@ -178,8 +178,9 @@ void Flattener::barrier() {
   uint32_t to = kNone;
   if (m_->has("arrive")) mode = BarrierMode::arrive;
   if (m_->has("red")) {
+    if (in_->operands.empty()) return wrong_number();
     mode = m_->has("popc") ? BarrierMode::popc : m_->has("and") ? BarrierMode::and_ : BarrierMode::or_;
-    to = result(in_->operands.at(at++), mode == BarrierMode::popc ? Element::b32 : Element::pred, false);
+    to = result(in_->operands[at++], mode == BarrierMode::popc ? Element::b32 : Element::pred, false);
   }
   // sources: barrier id, thread count (0: all), predicate
   const std::size_t left = in_->operands.size() - at;

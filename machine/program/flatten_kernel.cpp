@@ -116,7 +116,6 @@ void Flattener::run() {
   // Running off the end of the text ends the thread, as `ret` does.
   in_ = &end_;
   frame_ = &frame;
-  frame.places.clear();
   emit(Kind::exit).counts = false;
   frame_ = nullptr;
   emit_instances();

@@ -152,10 +152,7 @@ class Lanes {
         if (empty_) return;  // a source has no value yet on any path seen: come back later
         join(i.results[0], f, block);
         if (i.results[1] != kNone) {
-          f.range = {};
-          f.alignment = 1;
-          if (f.lanes == LaneClass::affine) f.lanes = LaneClass::general;
-          join(i.results[1], f, block);
+          join(i.results[1], f, block);  // rows of two results are not linear: nothing but the class is known of either
           // One step computes both: as scalars or as vectors, once for the block or for each warp.
           const auto above = [&](uint32_t r, LaneClass c) { return facts_[r].lanes > c; };
           for (LaneClass c : {LaneClass::affine, LaneClass::block_uniform}) {

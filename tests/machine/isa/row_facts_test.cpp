@@ -68,6 +68,19 @@ TEST(RowFacts, LinearRules) {
     EXPECT_EQ(row(m).facts.linear.rule, Rule::other) << m;
 }
 
+// Lane classes (program/lanes.cpp) take what is known of the first result for both.
+TEST(RowFacts, NothingIsKnownOfTwoResults) {
+  int rows = 0;
+  for (const auto& table : all_pure())
+    for (const PureOp& op : table) {
+      if (op.results != 2) continue;
+      ++rows;
+      EXPECT_EQ(op.facts.linear.rule, Rule::other) << op.mnemonic;
+      EXPECT_EQ(op.facts.bound.bound, Bound::none) << op.mnemonic;
+    }
+  EXPECT_GT(rows, 50);
+}
+
 TEST(RowFacts, BoundsMovesAndNans) {
   EXPECT_EQ(row("and.b32").facts.bound.bound, Bound::mask);
   EXPECT_EQ(row("shr.s64").facts.bound.bound, Bound::shift_right);

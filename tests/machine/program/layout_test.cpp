@@ -1,6 +1,7 @@
 // Where variables lie: local arrays of kernels, functions and their instances, alloca's stack, parameters in memory.
 #include <gtest/gtest.h>
 
+#include "machine/memory/memory.h"
 #include "tests/machine/program/decoded.h"
 
 namespace coalesce::machine {
@@ -125,6 +126,60 @@ TEST(Layout, SharedVariables) {
   }
   const Case none = decoded("st.shared.u8 [m], %r1;", {}, ".shared .align 1 .b8 m[3];\n");
   EXPECT_EQ(none.p->static_shared_bytes, 1027u);
+}
+
+// Branches that the text does not have: counters do not know them (mode 1).
+TEST(Decode, BranchesOfOtherInstructionsAreNoneOfTheTexts) {
+  const std::string guarded = ".func f()\n{\n.reg .pred %p<2>;\n@%p1 ret;\nbar.warp.sync -1;\nret;\n}\n";
+  const std::string again = ".func f()\n{\n.reg .pred %p<2>;\ncall.uni f, ();\n@%p1 ret;\nbar.warp.sync -1;\nret;\n}\n";
+  const std::string prototype = "P: .callprototype _ ();\n";
+  for (const auto& [body, function] :
+       {std::pair<std::string, std::string>{"barrier.cluster.arrive;\nbarrier.cluster.wait;", ""},
+        {"call.uni f, ();", guarded},
+        {"call.uni f, ();", again},
+        {"mov.u64 %rd1, f;\n" + prototype + "call %rd1, (), P;", guarded}}) {
+    const Case c = decoded(body, {{32, 1, 1}, {1, 1, 1}}, function);
+    uint32_t branches = 0;
+    for (const Instruction& i : c.p->code) {
+      if (i.kind != Kind::branch) continue;
+      ++branches;
+      EXPECT_EQ(i.mode, 1) << body;
+    }
+    EXPECT_GE(branches, 1u) << body;
+  }
+}
+
+// Windows of generic addresses, in kernels and in functions: these have their parameters in local memory.
+TEST(Decode, ConversionsOfAddresses) {
+  for (const bool in_function : {false, true})
+    for (const bool to : {false, true})
+      for (const auto& [space, kernels, functions] : {std::tuple{"shared", kSharedWindow, kSharedWindow},
+                                                      {"local", kLocalWindow, kLocalWindow},
+                                                      {"param", kParamWindow, kLocalWindow},
+                                                      {"global", uint64_t{0}, uint64_t{0}},
+                                                      {"const", uint64_t{0}, uint64_t{0}}}) {
+        const std::string line = "cvta" + std::string(to ? ".to." : ".") + space + ".u64 %rd1, %rd2;\n";
+        const Case c = in_function
+                           ? decoded("call.uni f, ();", {}, ".func f()\n{\n.reg .b64 %rd<4>;\n" + line + "ret;\n}\n")
+                           : decoded(line);
+        const uint64_t window = in_function ? functions : kernels;
+        const Instruction* found = nullptr;
+        for (const Instruction& i : c.p->code)
+          if (i.kind == Kind::pure) found = &i;
+        ASSERT_NE(found, nullptr) << line;
+        EXPECT_EQ(found->pure->mnemonic, window == 0 ? "mov.b64" : to ? "sub.s64" : "add.s64") << line;
+        if (window != 0) EXPECT_EQ(found->sources[1].bits, window) << line;
+      }
+}
+
+TEST(Decode, OperandsKnowTheVariablesThatTheyName) {
+  const Case c = decoded("mov.u32 %r1, buffer;\nmov.u64 %rd1, own;\nadd.u32 %r2, %r1, 4;");
+  const auto array = [&](uint32_t line) { return c.line(line).sources[0].array; };
+  ASSERT_NE(array(1), kNone);
+  ASSERT_NE(array(2), kNone);
+  EXPECT_EQ(c.p->arrays[array(1)].name, "buffer");
+  EXPECT_EQ(c.p->arrays[array(2)].name, "own");
+  EXPECT_EQ(array(3), kNone);
 }
 
 }  // namespace

@@ -171,6 +171,10 @@ TEST(Operands, OfOthersAreAsManyAsPtxasTakes) {
            "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [%rd1, {%r1}], [%r3]",
            "cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%rd1, {%r1}]",
            "cp.async.bulk.prefetch.tensor.1d.L2.global.tile.L2::cache_hint [%rd1, {%r1}], %rd2",
+           "cp.async.bulk.prefetch.tensor.3d.L2.global.im2col [%rd1, {%r1, %r2, %r3}], {%h1}",
+           "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r1, "
+           "%r2, "
+           "%r3}], [%r3], {%h1}",
            "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3]",
            "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.u32 [%r1], {%r2, %r4}, [%r3]",
            "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r1], %r2, [%r3]",
@@ -231,6 +235,20 @@ TEST(Operands, OfAnotherFormAreRefused) {
   EXPECT_EQ(refused("wmma.load.c.sync.aligned.row.m16n16k16.global.f16 " + four + ", [%rd1]"), "");
   EXPECT_NE(refused("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [buffer]").find("10.0"),
             std::string::npos);
+}
+
+// Instructions with a suffix or an operand changed, left out or added, and what ptxas says of each.
+TEST(Operands, FormsThatPtxasTakesAndRefuses) {
+  std::ifstream file(std::string(COALESCE_SOURCE_DIR) + "/tests/truth/forms.txt");
+  int taken = 0, others = 0;
+  for (std::string text; std::getline(file, text);) {
+    if (text[0] != '+' && text[0] != '-') continue;
+    const std::string why = refused(text.substr(2));
+    EXPECT_EQ(why.empty(), text[0] == '+') << text << ": " << why;
+    ++(text[0] == '+' ? taken : others);
+  }
+  EXPECT_GE(taken, 200);
+  EXPECT_GE(others, 2000);
 }
 
 // The order in which lanes add real numbers shows in the sum; that of integers does not.
