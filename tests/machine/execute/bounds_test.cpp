@@ -166,9 +166,11 @@ TEST(Bounds, OfEveryAccess) {
                                 {-low, Fault::none, 0},
                                 {to_end + b, Fault::illegal_address, highest},
                                 {-low - b, Fault::illegal_address, lowest},
-                                {-low + b / 2, Fault::misaligned_address, first}};
+                                {-low + 1, Fault::misaligned_address, first},
+                                {-low + b / 2, Fault::misaligned_address, first},
+                                {-low + 5, Fault::misaligned_address, first}};
             for (const auto& edge : kEdges) {
-              if (edge.fault == Fault::misaligned_address && (b == 1 || to_end == -low)) continue;
+              if (edge.fault == Fault::misaligned_address && (b == 1 || edge.offset > to_end)) continue;
               SCOPED_TRACE(std::string(space) + " " + width.suffix + ", operation " + std::to_string(int(op)) +
                            ", form " + std::to_string(int(form)) + ", lanes from " + std::to_string(first) +
                            ", offset " + std::to_string(edge.offset) + " of " + std::to_string(c.size()));

@@ -244,10 +244,12 @@ TEST(Divergence, BranchTableUniformAndDivergent) {
                          "T: .branchtargets A, B, C;\nbrx.idx %r2, T;\nA:\nmov.u32 %r10, 10;\nbra.uni "
                          "END;\nB:\nmov.u32 %r10, 20;\nbra.uni END;\nC:\nmov.u32 %r10, 30;\nEND:\n");
   };
-  const Ran uniform = run(text("mov.u32 %r2, 1;\n"), {zeros<uint32_t>(32)});
-  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(uniform.read()[i], 20);
-  EXPECT_EQ(uniform.counters().divergent_branches, 0);
-  EXPECT_EQ(uniform.counters().instructions, 4 + 2 + 2 + 2);
+  for (uint32_t k = 0; k < 3; ++k) {
+    const Ran uniform = run(text("mov.u32 %r2, " + std::to_string(k) + ";\n"), {zeros<uint32_t>(32)});
+    EXPECT_EQ(uniform.read(), std::vector<uint32_t>(32, 10 * (k + 1)));
+    EXPECT_EQ(uniform.counters().divergent_branches, 0);
+    EXPECT_EQ(uniform.counters().instructions, 4 + 2 + (k < 2 ? 2 : 1) + 2);
+  }
   const Ran parted = run(text("rem.u32 %r2, %r1, 3;\n"), {zeros<uint32_t>(32)});
   for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(parted.read()[i], 10 * (i % 3 + 1));
   EXPECT_EQ(parted.counters().divergent_branches, 1);
