@@ -112,14 +112,13 @@ Fact result_of(const LinearRule& r, const Fact* f, LaneClass top) {
   switch (r.rule) {
     case Rule::add:
     case Rule::sub: {
-      const int sign = r.rule == Rule::add ? 1 : -1;
+      const bool adds = r.rule == Rule::add;
       if (known(2)) {
-        out.range = sign > 0
-                        ? fit(Wide{f[0].range.low} + f[1].range.low, Wide{f[0].range.high} + f[1].range.high, r.bits)
-                        : fit(Wide{f[0].range.low} - f[1].range.high, Wide{f[0].range.high} - f[1].range.low, r.bits);
+        out.range = adds ? fit(Wide{f[0].range.low} + f[1].range.low, Wide{f[0].range.high} + f[1].range.high, r.bits)
+                         : fit(Wide{f[0].range.low} - f[1].range.high, Wide{f[0].range.high} - f[1].range.low, r.bits);
       }
       out.alignment = std::min(f[0].alignment, f[1].alignment);
-      if (affine) out.stride = f[0].stride + sign * f[1].stride;
+      if (affine) out.stride = adds ? f[0].stride + f[1].stride : f[0].stride - f[1].stride;
       break;
     }
     case Rule::mul_low:

@@ -67,7 +67,6 @@ class Lanes {
   static void make_general(Fact& f) {
     f.alignment = alignment_of_all(f);
     f.lanes = LaneClass::general;
-    f.stride = 0;
   }
 
   Fact pure(const Instruction& i) {

@@ -147,6 +147,34 @@ TEST(Decode, RegistersThatAreReadBeforeTheyAreWritten) {
       "st.shared.u32 [buffer], %r2;\nst.shared.u32 [buffer], %r4;");
   expect_class(c, 3, LaneClass::general);
   expect_class(c, 5, LaneClass::warp_uniform);
+  EXPECT_EQ(c.result(3).range, (Range{0, 127}));
+  EXPECT_EQ(c.result(4).range, (Range{1, 8}));
+  EXPECT_EQ(c.result(5).range, (Range{0, 7}));
+}
+
+// Numbers of the text have the operand's width: 64 bits, or 32 that the type reads.
+TEST(Decode, NumbersOfEveryWidth) {
+  const Case c = decoded(
+      "mov.u32 %r1, %tid.x;\ncvt.u64.u32 %rd1, %r1;\nadd.u64 %rd2, %rd1, 4294967296;\nsub.u64 %rd3, %rd1, 4294967295;\n"
+      "mul.lo.u64 %rd4, %rd1, 8589934592;\nmad.lo.u64 %rd5, %rd1, 4294967296, 4294967296;\n"
+      "mul.wide.s32 %rd6, %r1, 4294967292;\nmul.wide.u32 %rd7, %r1, 4294967292;\ncvt.s64.s32 %rd8, 4294967295;\n"
+      "mov.b64 %rd9, 4294967296;\nshl.b64 %rd10, %rd1, 33;\nadd.u32 %r2, %r1, 4294967292;\nmul.lo.u32 %r3, %r1, "
+      "4294967292;");
+  const int64_t bit32 = int64_t{1} << 32;
+  const auto expect = [&](uint32_t line, int64_t stride, Range range) {
+    expect_class(c, line, stride ? LaneClass::affine : LaneClass::constant, stride);
+    EXPECT_EQ(c.result(line).range, range) << "line " << line;
+  };
+  expect(3, 1, {bit32, bit32 + 127});
+  expect(4, 1, {1 - bit32, 128 - bit32});
+  expect(5, 2 * bit32, {0, 127 * 2 * bit32});
+  expect(6, bit32, {bit32, 128 * bit32});
+  expect(7, -4, {-4 * 127, 0});
+  expect(8, bit32 - 4, {0, 127 * (bit32 - 4)});
+  expect(9, 0, {-1, -1});
+  expect(10, 0, {bit32, bit32});
+  expect(12, 1, {-4, 123});
+  expect(13, -4, {-4 * 127, 0});
 }
 
 // Alignment is lane 0's where values are affine, and every lane's where they are general.
