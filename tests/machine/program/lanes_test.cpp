@@ -152,6 +152,33 @@ TEST(Decode, RegistersThatAreReadBeforeTheyAreWritten) {
   EXPECT_EQ(c.result(5).range, (Range{0, 7}));
 }
 
+// Several definitions: the range holds them all, whichever comes first; one that is unknown leaves nothing known. The
+// fourth time that it widens it is given up, as a loop would widen it without end.
+TEST(Decode, RangesOfSeveralDefinitions) {
+  const auto range = [](const std::vector<std::string>& definitions) {
+    std::string text = "ld.param.u32 %r1, [n];\nld.param.u32 %r2, [m];\nsetp.lt.u32 %p1, %r1, 5;\n";
+    for (const std::string& d : definitions) text += "mov.u32 %r3, " + d + ";\n@%p1 bra L;\n";
+    const Case c = decoded(text + "L:\nst.shared.u32 [buffer], %r3;");
+    return c.result(4).range;
+  };
+  EXPECT_EQ(range({"5", "9"}), (Range{5, 9}));
+  EXPECT_EQ(range({"9", "5"}), (Range{5, 9}));
+  EXPECT_EQ(range({"5", "-1", "9"}), (Range{-1, 9}));
+  EXPECT_EQ(range({"5", "5"}), (Range{5, 5}));
+  EXPECT_FALSE(range({"5", "%r2"}).known());
+  EXPECT_FALSE(range({"%r2", "5"}).known());
+  EXPECT_EQ(range({"0", "1", "2", "3"}), (Range{0, 3}));
+  EXPECT_FALSE(range({"0", "1", "2", "3", "4"}).known());
+}
+
+// A use that stands before its definition in the text is looked at again.
+TEST(Decode, ClassesOfCodeInAnyOrder) {
+  const Case c = decoded(
+      "bra B;\nA:\nadd.u32 %r3, %r2, 1;\nst.shared.u32 [buffer], %r3;\nbra C;\nB:\nmov.u32 %r2, %tid.x;\nbra A;\nC:");
+  expect_class(c, 3, LaneClass::affine, 1);
+  EXPECT_EQ(c.result(3).range, (Range{1, 128}));
+}
+
 // Numbers of the text have the operand's width: 64 bits, or 32 that the type reads.
 TEST(Decode, NumbersOfEveryWidth) {
   const Case c = decoded(

@@ -154,6 +154,21 @@ TEST(HoistedChecks, OfEveryComparison) {
         }
 }
 
+// All that accesses and the question need is computed for the corners, and nothing else.
+TEST(HoistedChecks, ActionsAreWhatTheyNeed) {
+  const Analysed k(
+      moving("and.b32 %r6, %r3, 3;\nmul.lo.u32 %r7, %r2, %r1;\nsetp.ge.u32 %p1, %r3, %r1;\n@%p1 bra NEXT;\n"),
+      {128, 1, 1});
+  ASSERT_NE(k.hoisted(), nullptr);
+  std::vector<std::string> actions;
+  for (const HoistedChecks::Action& a : k.hoisted()->actions) {
+    const Instruction& i = k.program().code[a.instruction];
+    actions.push_back(i.pure ? std::string(i.pure->mnemonic) : i.kind == machine::Kind::load ? "load" : "store");
+  }
+  EXPECT_EQ(actions, (std::vector<std::string>{"mov.b32", "add.u32", "mul.wide.u32", "add.u64", "add.u64",
+                                               "setp.ge.u32", "load", "store"}));
+}
+
 TEST(HoistedChecks, OfOneWayOnly) {
   const std::string skip = "setp.ge.u32 %p1, %r3, %r1;\n@%p1 bra NEXT;\n";
   const std::string leave = "setp.ge.u32 %p2, %r3, 99;\n@%p2 bra END;\n", end = "bra DONE;\nEND:\nret;\nDONE:\n";

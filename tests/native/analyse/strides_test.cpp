@@ -127,6 +127,8 @@ TEST(AnyNan, WhateverElseWritesTheRegisterTakesItAway) {
            Row{"mov.f32 %f8, %f2;\n@%p2 bra L;\nshfl.sync.idx.b32 %f8, %f2, 0, 31, -1;\nL:", false},
            Row{"neg.f32 %f8, %f2;", true},
            Row{"add.rz.f32 %f8, %f2, %f2;", false},
+           Row{"bra B;\nA:\nmov.f32 %f8, %f7;\nbra C;\nB:\nld.global.f32 %f7, [%rd1];\nbra A;\nC:", false},
+           Row{"bra B;\nA:\nmov.f32 %f8, %f7;\nbra C;\nB:\nadd.f32 %f7, %f2, %f2;\nbra A;\nC:", true},
        }) {
     const Analysed k = with("ld.global.f32 %f1, [%rd1];\nadd.f32 %f2, %f1, %f1;\nmov.b64 %rd8, %rd1;\n" +
                             std::string(row.text) + "\nst.global.f32 [%rd2], %f8;");
