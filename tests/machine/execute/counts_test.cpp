@@ -1,4 +1,4 @@
-// What one load or store counts that runs again and again: by other lanes, at the same places or at others. Each time
+// Counters of one load or store that runs again and again: by other lanes, at the same places or at others. Each time
 // sectors and lines are those that its lanes' words lie in, however the time before was.
 #include <random>
 #include <set>
