@@ -165,7 +165,6 @@ class Lanes {
       case Kind::load: {
         const MemoryOp& m = p_.memory[i.memory];
         const LaneClass a = m.address.is_reg() ? facts_[m.address.reg].lanes : LaneClass::constant;
-        if (m.address.is_reg() && !seen_[m.address.reg]) return;
         if (a <= LaneClass::warp_uniform && i.guard == kNone && !m.is_row) {
           // Warp-uniform, never more: each warp loads for itself, when it comes there. Local memory differs by lane.
           if (m.space != AddressSpace::local && m.space != AddressSpace::generic) f.lanes = LaneClass::warp_uniform;
@@ -183,11 +182,8 @@ class Lanes {
       case Kind::clock:
         f.lanes = i.guard == kNone ? LaneClass::warp_uniform : LaneClass::general;
         // Lanes that name different companions get different answers.
-        if (i.names_lanes && i.sources.back().is_reg()) {
-          const uint32_t mask = i.sources.back().reg;
-          if (!seen_[mask]) return;
-          if (facts_[mask].lanes > LaneClass::warp_uniform) f.lanes = LaneClass::general;
-        }
+        if (i.names_lanes && i.sources.back().is_reg() && facts_[i.sources.back().reg].lanes > LaneClass::warp_uniform)
+          f.lanes = LaneClass::general;
         break;
       case Kind::barrier:
         f.lanes = LaneClass::block_uniform;

@@ -177,6 +177,20 @@ TEST(Decode, ClassesOfCodeInAnyOrder) {
       "bra B;\nA:\nadd.u32 %r3, %r2, 1;\nst.shared.u32 [buffer], %r3;\nbra C;\nB:\nmov.u32 %r2, %tid.x;\nbra A;\nC:");
   expect_class(c, 3, LaneClass::affine, 1);
   EXPECT_EQ(c.result(3).range, (Range{1, 128}));
+  for (const auto& [address, lanes] :
+       {std::pair{"16", LaneClass::warp_uniform}, std::pair{"%tid.x", LaneClass::general}})
+    for (const char* const use : {"ld.shared.u32 %r3, [%r2];", "vote.sync.ballot.b32 %r3, %p1, %r2;"}) {
+      const Case d = decoded(std::string("bra B;\nA:\n") + use +
+                             "\nst.shared.u32 [buffer], %r3;\nbra C;\nB:\nmov.u32 %r2, " + address + ";\nbra A;\nC:");
+      expect_class(d, 3, lanes);
+    }
+}
+
+// A predicate that nothing sets is known last of all: what it guards is looked at once more.
+TEST(Decode, BranchesByWhatNothingSets) {
+  const Case c = decoded("@%p5 bra L;\nmov.u32 %r2, 1;\nL:\nst.shared.u32 [buffer], %r2;");
+  EXPECT_TRUE(c.block(2).divergent);
+  expect_class(c, 2, LaneClass::general);
 }
 
 // Numbers of the text have the operand's width: 64 bits, or 32 that the type reads.

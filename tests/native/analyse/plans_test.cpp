@@ -260,6 +260,32 @@ class Oracle {
   uint32_t n_;
 };
 
+// A block runs divided where a branch that lanes take apart leads to it before they meet.
+TEST(Plans, DividedBlocksOfRandomGraphs) {
+  Random random(27);
+  int divided = 0, whole = 0;
+  for (int k = 0; k < 600; ++k) {
+    const Decoded p = random.program();
+    if (p.blocks.size() > kMostBlocks || p.needs_general_mode) continue;
+    const Region none;
+    const Oracle o(p, none);
+    Set expected = 0;
+    for (uint32_t b = 0; b < p.blocks.size(); ++b) {
+      const BasicBlock& block = p.blocks[b];
+      const Instruction& last = p.code[block.last - 1];
+      const bool parts = last.kind == Kind::branch_table || (block.taken != kNone && last.guard == kOwn);
+      EXPECT_EQ(block.divergent_branch, block.reachable && parts) << "program " << k << ", block " << b;
+      if (block.divergent_branch) expected |= o.reached(b, block.reconverge);
+    }
+    for (uint32_t b = 0; b < p.blocks.size(); ++b) {
+      EXPECT_EQ(p.blocks[b].divergent, in(expected, b)) << "program " << k << ", block " << b;
+      ++(p.blocks[b].divergent ? divided : whole);
+    }
+  }
+  EXPECT_GT(divided, 200);
+  EXPECT_GT(whole, 200);
+}
+
 TEST(Plans, OfRandomGraphs) {
   int native = 0, other = 0, scopes = 0, within = 0, sides = 0, inner = 0;
   Random random(25);

@@ -53,6 +53,25 @@ TEST(Registers, ReadBeforeTheyAreWritten) {
   EXPECT_FALSE(k.facts().registers.known(v, &bits)) << "it is 7, or 0 where nothing has written it";
 }
 
+// A value of the warp, where lanes have parted.
+TEST(Registers, KnowWhatOneBlockSetsForItself) {
+  const Analysed k(R"(
+    mov.u32 %r1, %tid.x;
+    ld.param.u64 %rd1, [out];
+    setp.lt.u32 %p1, %r1, 7;
+    @%p1 bra SKIP;
+    mov.u32 %r2, 7;
+    st.global.u32 [%rd1], %r2;
+  SKIP:
+    st.global.u32 [%rd1+4], %r1;)",
+                   {32, 1, 1});
+  const machine::Value& v = k.store().values[0];
+  ASSERT_EQ(k.program().registers[v.reg].lanes, LaneClass::warp_uniform);
+  uint64_t bits = 0;
+  ASSERT_TRUE(k.facts().registers.known(v, &bits));
+  EXPECT_EQ(bits, 7u);
+}
+
 // The sum goes to arithmetic as it is and to memory as PTX's NaN; what is masked as bits is no result of arithmetic.
 TEST(AnyNan, OnlyResultsOfSingleArithmetic) {
   const Analysed k(R"(
@@ -96,6 +115,33 @@ TEST(RegionRegisters, LeaveWhatALaterRegionReads) {
   EXPECT_TRUE(second.read[address]);
   EXPECT_TRUE(second.written[loaded]);
   EXPECT_FALSE(second.left[loaded]);
+}
+
+// Lanes that part in a region's last block meet in the region behind it.
+TEST(RegionRegisters, LeaveWhatLanesThatPartedReadWhereTheyMeet) {
+  const Analysed k(R"(
+    mov.u32 %r1, %tid.x;
+    ld.param.u32 %r2, [n];
+    mov.u32 %r3, 0;
+    mov.u32 %r6, %r1;
+    mov.u32 %r7, %r1;
+    setp.lt.u32 %p1, %r1, 7;
+    @%p1 bra LOOP;
+    add.u32 %r6, %r6, %r1;
+  LOOP:
+    add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p2, %r3, %r2;
+    @%p2 bra LOOP;
+    ld.param.u64 %rd1, [out];
+    mul.wide.u32 %rd2, %r1, 4;
+    add.u64 %rd3, %rd1, %rd2;
+    st.global.u32 [%rd3], %r6;)",
+                   {64, 1, 1});
+  const RegionFacts& first = k.facts().regions.at(0);
+  ASSERT_EQ(k.program().regions[0].after, k.program().regions[1].chain.front());
+  EXPECT_TRUE(first.registers.left[k.store().values[0].reg]);
+  for (const Instruction* i : k.all(machine::Kind::pure))
+    if (i->pure->mnemonic == "mov.b32" && i->ptx_line == 12) EXPECT_FALSE(first.registers.left[i->results[0]]);
 }
 
 }  // namespace
