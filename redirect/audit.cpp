@@ -7,8 +7,9 @@
 //                             unset
 // COALESCE_REDIRECT_ARCHIVES  paths of libcudart_static.a, separated by colons
 //
-// With a front, what programs look up in the driver is the front's, too, where that has it; a static runtime that
-// cannot be redirected calls the driver, and so the front.
+// With a front, what programs look up in the driver is the front's, too, where that has it. Static runtimes of
+// libraries are left alone then, as those that cannot be redirected: they call the driver, and so the front. A process
+// with PyTorch's shared runtime must not get a second one through cuBLAS.
 //
 // On the machine, NVRTC answers with PTX where it is asked for machine code.
 //
@@ -263,7 +264,7 @@ AUDIT_API unsigned la_objopen(link_map* object, Lmid_t space, uintptr_t* cookie)
   } else if (is_compiler(name)) {
     const bool ours = !s.compiler.empty() && name.starts_with(s.compiler + "/");
     if (s.front.empty() && !ours) answer_with_ptx(object, name);
-  } else {
+  } else if (s.front.empty() || name.empty()) {
     look_at(object, name.empty() ? "/proc/self/exe" : name);
   }
   if (s.front.empty()) return 0;

@@ -127,6 +127,14 @@ TEST(Redirect, ACompilerAnswersWithPtx) {
   EXPECT_EQ(run("env COALESCE_REDIRECT_FRONT=/front.so " + kFolder + "/fake_asker").text, "1 2 3 4\n");
 }
 
+// There, libraries keep their static runtimes, and nobody complains.
+TEST(Redirect, OnlyExecutablesBehindAFront) {
+  const std::string front = "env COALESCE_REDIRECT_FRONT=/front.so " + kFolder;
+  EXPECT_EQ(run(front + "/fake_program").text, told(kShared));
+  EXPECT_EQ(run(front + "/fake_host " + kFolder + "/libfake_plugin.so").text, told(kStatic));
+  EXPECT_EQ(run(front + "/fake_program", kArchive, "/nowhere").text, told(kStatic));
+}
+
 // Every page of every process it touches, after the jumps are written.
 TEST(Redirect, NoPageIsWritableAndExecutable) {
   const Ran ran = run(kFolder + "/fake_maps");
