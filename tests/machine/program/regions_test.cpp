@@ -1,8 +1,11 @@
 // Regions: what may be hoisted, where they are cut, and two results of one step.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "machine/program/uses.h"
 #include "tests/machine/program/decoded.h"
+#include "tests/machine/program/random_program.h"
 
 namespace coalesce::machine {
 namespace {
@@ -108,6 +111,83 @@ TEST(Regions, AreCutBeforeWhatIsHoistedOverAReader) {
     ASSERT_EQ(c.p->region_of.size(), c.p->blocks.size());
     for (uint32_t r = 0; r < c.p->regions.size(); ++r) EXPECT_EQ(c.p->region_of[c.p->regions[r].chain[0]], r);
   }
+}
+
+// Where a block that all lanes enter together leads them, together again. One whose lanes part (or have: a loop that
+// they leave one by one) leads to where they meet.
+std::set<uint32_t> leads_to(const Decoded& p, uint32_t b) {
+  std::set<uint32_t> found;
+  const BasicBlock& block = p.blocks[b];
+  if (!block.divergent) {
+    if (!block.divergent_branch)
+      successors(block, [&](uint32_t s) { found.insert(s); });
+    else if (block.reconverge != kNone)
+      found.insert(block.reconverge);
+    return found;
+  }
+  std::set<uint32_t> apart{b};
+  for (std::size_t before = 0; before != apart.size();) {
+    before = apart.size();
+    for (const uint32_t q : std::set(apart))
+      successors(p.blocks[q], [&](uint32_t s) { (p.blocks[s].divergent ? apart : found).insert(s); });
+  }
+  return found;
+}
+
+// From a beginning to the next: the kernel's, a barrier's, both sides of a branch that lanes take together, and a place
+// to which several ways lead.
+TEST(Regions, OfRandomGraphs) {
+  random_programs::Random random(28);
+  int regions = 0, after = 0, several = 0;
+  for (int k = 0; k < 1500; ++k) {
+    const Decoded p = random.program();
+    SCOPED_TRACE("program " + std::to_string(k));
+    const auto n = static_cast<uint32_t>(p.blocks.size());
+    if (p.needs_general_mode) {
+      EXPECT_TRUE(p.regions.empty());
+      continue;
+    }
+    std::set<uint32_t> together{0};
+    for (uint32_t b = 0; b < n; ++b) {
+      if (!p.blocks[b].reachable || p.blocks[b].divergent) continue;
+      together.insert(b);
+      together.merge(leads_to(p, b));
+    }
+    std::set<uint32_t> begins{0};
+    std::map<uint32_t, int> ways;
+    for (const uint32_t b : together) {
+      const std::set<uint32_t> to = leads_to(p, b);
+      if (p.blocks[b].divergent) EXPECT_LE(to.size(), 1u) << "block " << b;
+      for (const uint32_t s : to)
+        if (++ways[s] > 1 || to.size() > 1 || p.code[p.blocks[b].last - 1].kind == Kind::barrier) begins.insert(s);
+    }
+    std::vector<Region> expected;
+    for (const uint32_t b : begins) {
+      Region r;
+      for (uint32_t at = b;;) {
+        r.chain.push_back(at);
+        const std::set<uint32_t> to = leads_to(p, at);
+        const bool parts = p.blocks[at].divergent || p.blocks[at].divergent_branch;
+        r.after = parts && !to.empty() ? *to.begin() : kNone;
+        if (to.size() != 1 || begins.contains(*to.begin())) break;
+        at = *to.begin();
+      }
+      expected.push_back(r);
+    }
+    ASSERT_EQ(p.regions.size(), expected.size());
+    for (std::size_t r = 0; r < expected.size(); ++r) {
+      EXPECT_EQ(p.regions[r].chain, expected[r].chain);
+      EXPECT_EQ(p.regions[r].after, expected[r].after);
+      EXPECT_EQ(p.region_of[expected[r].chain[0]], r);
+      after += expected[r].after != kNone;
+      several += expected[r].chain.size() > 1;
+    }
+    EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(p.region_of, kNone)), n - expected.size());
+    regions += static_cast<int>(expected.size());
+  }
+  EXPECT_GT(regions, 1000);
+  EXPECT_GT(after, 100);
+  EXPECT_GT(several, 200);
 }
 
 TEST(Regions, AProgramInGeneralModeHasNone) {
