@@ -113,6 +113,7 @@ bool BlockRun::release_barriers(bool stuck) {
         }
       }
       w.at_barrier = std::move(still);
+      if (w.running && !leaving.empty()) w.ready.insert(w.ready.begin(), w.now);  // lanes between two of their turns
       for (const Split& s : leaving) {
         if (w.let_go) warn_if_apart(w, s);
         if (s.mask == w.alive) w.let_go = false;

@@ -72,6 +72,21 @@ TEST(Turns, AWarpThatPollsByOrdinaryLoads) {
   EXPECT_EQ(r.read(), std::vector<uint32_t>(65, 7));
 }
 
+// Half of a warp is released from a barrier of so many threads while the other half polls for what it writes then.
+TEST(Turns, LanesThatPollWhileOthersOfTheirWarpLeaveABarrier) {
+  Shape s = threads(64);
+  s.in_order = true;
+  const Ran r = run(
+      with_prologue(".shared .align 4 .b32 S;\nsetp.ge.u32 %p1, %r1, 32;\n@%p1 bra OTHER;\nsetp.ge.u32 %p2, %r1, 16;\n"
+                    "@%p2 bra POLL;\nbarrier.sync 1, 64;\nst.volatile.shared.u32 [S], 7;\nmov.u32 %r10, 2;\nbra END;\n"
+                    "OTHER:\nmov.u32 %r2, 0;\nL:\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p4, %r2, 9000;\n@%p4 bra L;\n"
+                    "barrier.sync 1, 64;\nmov.u32 %r10, 1;\nbra END;\nPOLL:\nld.volatile.shared.u32 %r10, [S];\n"
+                    "setp.eq.u32 %p3, %r10, 0;\n@%p3 bra POLL;\nEND:\n"),
+      {zeros<uint32_t>(64)}, s);
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(r.read()[i], i >= 32 ? 1u : i >= 16 ? 7u : 2u) << i;
+}
+
 // Block 0 reads the clock in a loop until block 1 has counted and said so: one thread runs them by turns. Each round of
 // the loop has as many instructions.
 TEST(Turns, TheClockCountsTheBlocksOwnInstructions) {
