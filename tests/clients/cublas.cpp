@@ -1,7 +1,7 @@
 // cuBLAS, single precision, against sums of products in double precision.
 //
 // usage: cublas [NAME...]: prints "NAME<tab>right" or "NAME<tab>why not" a line, for all or for those whose names are
-// given.
+// given. Names that begin with "workspace: " are the same with memory that the program gives (cublasSetWorkspace).
 //
 // Each function is a product alpha*A*B + beta*C, or solves A*X = B, which is judged by A*X. A sum of n products that
 // are added in any order, each operation rounded once, is away from the exact value by less than g times the sum of the
@@ -27,6 +27,9 @@ using View = std::function<double(int, int)>;  // element (i, j) of a matrix
 constexpr int kM = 67, kN = 45, kK = 53;
 constexpr float kAlpha = 0.75f, kBeta = -0.5f, kOne = 1;
 
+constexpr const char* kOwn = "workspace: ";
+
+std::string before;  // each name
 std::vector<std::string> wanted;
 int wrong = 0;
 
@@ -95,7 +98,7 @@ Exact product(int rows, int columns, int inner, double alpha, const View& a, con
 bool asked(const char* name) {
   if (wanted.empty()) return true;
   for (const std::string& w : wanted)
-    if (w == name) return true;
+    if (w == before + name) return true;
   return false;
 }
 
@@ -108,7 +111,7 @@ void judge(const char* name, cublasStatus_t status, const Floats& got, const Exa
   for (size_t i = 0; i < got.size() && why.empty(); ++i)
     if (!(std::fabs(got[i] - e.value[i]) <= g * e.size[i]))
       why = "element " + std::to_string(i) + " is " + std::to_string(got[i]) + ", not " + std::to_string(e.value[i]);
-  std::printf("%s\t%s\n", name, why.empty() ? "right" : why.c_str());
+  std::printf("%s%s\t%s\n", before.c_str(), name, why.empty() ? "right" : why.c_str());
   std::fflush(stdout);
   wrong += !why.empty();
 }
@@ -290,8 +293,17 @@ int main(int arguments, char** text) {
     std::printf("create\tstatus %d, %s\n", s, cublasGetStatusString(s));
     return 1;
   }
-  vectors(h);
-  matrices(h);
-  batches(h);
+  for (const char* each : {"", kOwn}) {
+    before = each;
+    if (!before.empty()) {
+      constexpr size_t kBytes = 4 << 20;  // cuBLAS's documentation advises as much before Hopper
+      void* workspace = nullptr;
+      succeed(cudaMalloc(&workspace, kBytes), "cudaMalloc");
+      cublasSetWorkspace(h, workspace, kBytes);
+    }
+    vectors(h);
+    matrices(h);
+    batches(h);
+  }
   return wrong != 0;
 }
