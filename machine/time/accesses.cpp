@@ -29,12 +29,19 @@ uint32_t sectors_in(const std::vector<uint64_t>& trace, std::size_t at, uint64_t
 
 }  // namespace
 
-// When a word of the line of constant memory is there.
+// When a word of the line of constant memory is there. A line in a cache may be on its way yet.
 double Player::constant(uint64_t line, double at) {
-  if (near_.access(line, 1)) return at + l_.lat_constant.value;
-  if (far_.access(line, 1)) return at + l_.lat_constant_far.value;
-  const bool known = l2_.access(kConstants + line, 1) != 0;
-  return at + (known || share_.others > 0.5 ? l_.lat_l2.value : l_.lat_dram.value);
+  if (near_.access(line, 1)) return std::max(at + l_.lat_constant.value, near_.there(1));
+  double there = at;
+  if (far_.access(line, 1)) {
+    there = std::max(at + l_.lat_constant_far.value, far_.there(1));
+  } else {
+    const bool known = l2_.access(kConstants + line, 1) != 0;
+    there = at + (known || share_.others > 0.5 ? l_.lat_l2.value : l_.lat_dram.value);
+    far_.arrive(1, there);
+  }
+  near_.arrive(1, there);
+  return there;
 }
 
 double Player::load(uint64_t line, uint32_t sectors, double at, bool cached) {
@@ -43,7 +50,7 @@ double Player::load(uint64_t line, uint32_t sectors, double at, bool cached) {
   const uint32_t hit = cached ? l1_.access(line, sectors) : 0;
   uint32_t missed = sectors & ~hit;
   r_.l1_hits += static_cast<uint32_t>(__builtin_popcount(hit));
-  double there = at + l_.lat_l1.value;
+  double there = std::max(at + l_.lat_l1.value, l1_.there(hit));
   if (!missed) return there;
   if (!share_.host.empty() && holds(share_.host, line)) {
     const auto n_host = static_cast<uint32_t>(__builtin_popcount(missed));
@@ -56,6 +63,7 @@ double Player::load(uint64_t line, uint32_t sectors, double at, bool cached) {
   there = std::max(there, begins + l_.lat_l2.value);
   r_.l2_sectors += misses;
   const uint32_t known = l2_.access(line, missed), unknown = missed & ~known;
+  there = std::max(there, l2_.there(known));
   auto fresh = static_cast<uint32_t>(__builtin_popcount(unknown));
   const bool on_its_way = fresh > 0 && (unknown & ~halves_.access(line, halves_of(unknown))) == 0;
   // Others have brought their part of what is new to this multiprocessor.
@@ -72,8 +80,10 @@ double Player::load(uint64_t line, uint32_t sectors, double at, bool cached) {
       arrives = std::min(arrives, std::max(served + l_.lat_l2.value, arrivals_[line]));
     else if (unknown != halves_of(unknown))
       arrivals_[line] = arrives;
+    l2_.arrive(unknown, arrives);
     there = std::max(there, arrives);
   }
+  if (cached) l1_.arrive(missed, there);
   return there;
 }
 

@@ -1,6 +1,7 @@
 // A cache of lines with four sectors each, least recently used goes first. Tags only.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -16,15 +17,21 @@ class SectorCache {
   uint32_t access(uint64_t line, uint32_t sectors, bool fill = true);
   uint64_t lines() const { return lines_.size(); }
 
+  // The line that was looked up last: when the last of these sectors is there, and that they come at `at`.
+  double there(uint32_t sectors) const;
+  void arrive(uint32_t sectors, double at);
+
  private:
   struct Line {
     uint64_t tag = ~uint64_t{0};
     uint64_t used = 0;
     uint32_t sectors = 0;
+    std::array<double, 4> there{};
   };
   uint32_t ways_ = 0;
   uint64_t sets_ = 0, clock_ = 0;
   std::vector<Line> lines_;
+  Line* latest_ = nullptr;
 };
 
 }  // namespace coalesce::machine

@@ -102,6 +102,34 @@ TEST(Paths, ConstantsAreReadFromMemoryOnce) {
   EXPECT_EQ(read(64) - read(1), 63u * 64);
 }
 
+// Each step waits for a line that nobody has read before; other warps walk over the same lines. A line that is on its
+// way is not there yet: who asks for it as the second waits with the first, and nobody gets ahead.
+std::string walk(const std::string& load, uint32_t lines, uint32_t bytes) {
+  std::string body = ".reg .b32 %r<6>; .reg .b64 %rd<4>;\nld.param.u64 %rd3, [p];\nmov.u64 %rd2, table;\n";
+  for (uint32_t k = 0; k < lines; ++k)
+    body += load + "+" + std::to_string(k * bytes) + "];\nmul.wide.u32 %rd1, %r2, 4;\nadd.s64 %rd2, %rd2, %rd1;\n" +
+            "add.s64 %rd3, %rd3, %rd1;\n";
+  return body + "st.global.u32 [%rd3], %r2;\n";
+}
+
+TEST(Paths, WarpsThatWalkOverTheSameConstantsWaitTogether) {
+  const auto walked = [](uint32_t threads) {
+    return without_launch(run(walk("ld.const.u32 %r2, [%rd2", 256, 64), 1, threads, 64, 2, true, "h100", Origin::heap,
+                              ".const .align 64 .b8 table[16384];\n"));
+  };
+  const double alone = walked(1), step = alone / 256;
+  for (const uint32_t threads : {33u, 1000u}) EXPECT_NEAR(walked(threads), alone, 4 * step) << threads;
+}
+
+TEST(Paths, WarpsThatWalkOverTheSameLinesWaitTogether) {
+  const auto walked = [](uint32_t threads) {
+    return without_launch(run(walk("ld.global.u32 %r2, [%rd3", 256, 128), 1, threads, 256 * 128, 2, true, "h100",
+                              Origin::heap, ".const .align 64 .b8 table[64];\n"));
+  };
+  const double alone = walked(1), step = alone / 256;
+  for (const uint32_t threads : {33u, 256u}) EXPECT_NEAR(walked(threads), alone, 4 * step) << threads;
+}
+
 // Every thread reads a word of the host's memory: the link's bandwidth bounds it.
 TEST(Paths, MemoryOfTheHostIsReadThroughTheLink) {
   constexpr uint32_t kBlocks = 1024, kThreads = 1024;
