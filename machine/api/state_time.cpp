@@ -25,6 +25,17 @@ LineRanges host_lines(const Memory& memory) {
   return out;
 }
 
+std::vector<TouchedRegion> touched_regions(const Memory& memory) {
+  std::vector<TouchedRegion> out;
+  for (const auto& a : memory.all()) {
+    if (!a->live || !a->touched || a->origin == Origin::host) continue;
+    const auto [sectors, halves] = Memory::touched(*a);
+    if (sectors) out.push_back({a->base, a->base + a->size, sectors, halves});
+  }
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.base < b.base; });
+  return out;
+}
+
 }  // namespace
 
 std::unique_ptr<TimeTrace> Machine::State::begin_trace(const Launch& launch) const {
@@ -61,7 +72,8 @@ std::shared_ptr<const TimeEstimate> Machine::State::estimate(const Launch& launc
                           .blocks = launch.blocks,
                           .needs = needs_of(launch),
                           .registers_known = launch.program->known_registers != 0,
-                          .host = host_lines(memory)};
+                          .host = host_lines(memory),
+                          .regions = touched_regions(memory)};
   return std::make_shared<TimeEstimate>(estimate_time(timed, *trace));
 }
 

@@ -108,6 +108,8 @@ class Memory {
   // map).
   void begin_touch();
   uint64_t touched_sectors() const;
+  // The marks of one allocation, which begins at a multiple of 64 bytes.
+  static TouchMap::Marked touched(const Allocation& a) { return a.touched->marked(a.touched_at, a.sectors()); }
   // Marks sectors [first, first+count) of `a` as touched; relative to its base. Safe from many threads, cheap when set
   // already.
   static void mark(const Allocation& a, uint64_t first_sector, uint64_t count) {

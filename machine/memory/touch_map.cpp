@@ -108,6 +108,27 @@ bool TouchMap::holds(uint64_t first, uint64_t count) const {
   return true;
 }
 
+TouchMap::Marked TouchMap::marked(uint64_t first, uint64_t count) const {
+  Marked m;
+  const uint64_t end = first < sectors_ ? first + std::min(count, sectors_ - first) : first;
+  while (first < end) {
+    const uint64_t page = first / kPage, here = std::min(end, (page + 1) * kPage);
+    const bool whole = is_set(whole_, page);
+    if (whole) {
+      m.sectors += here - first;
+      m.pairs += (here - first + 1) / 2;
+    } else if (is_set(dirty_, page)) {
+      for (uint64_t s = first; s < here; s += 2) {
+        const uint32_t both = marks_[s] + (s + 1 < here ? marks_[s + 1] : 0u);
+        m.sectors += both;
+        m.pairs += both != 0;
+      }
+    }
+    first = here;
+  }
+  return m;
+}
+
 void TouchMap::reach(uint64_t end) {
   const uint64_t pages = pages_for(std::min(end, sectors_), kPage);
   if (pages > reached_.load(std::memory_order_relaxed)) reached_.store(pages, std::memory_order_relaxed);

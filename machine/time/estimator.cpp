@@ -7,7 +7,8 @@
 #include <unordered_set>
 
 #include "machine/time/costs.h"
-#include "machine/time/swaps.h"
+#include "machine/time/touched.h"
+#include "machine/time/write_back.h"
 
 namespace coalesce::machine {
 
@@ -15,98 +16,12 @@ namespace {
 
 constexpr uint64_t kWaves = 6;            // watched: the first fill the multiprocessor, the others show its pace
 constexpr std::size_t kWords = 1u << 21;  // of all traces of a launch
-constexpr double kKept = 0.6;             // of L2: lines of a launch that touches more, when it has ended (measured)
-constexpr double kDirty = 0.43;           // of L2: stored lines that it keeps before it writes them to DRAM (measured)
 constexpr double kHeld = 0.7;             // of L2: what can be loaded again without DRAM (measured)
 constexpr double kSpilled = 0.57;         // of L2: local memory that it keeps (fitted)
 constexpr double kIdleBytes = 2304;       // that an empty kernel reads from DRAM (measured), beside its code
 constexpr double kCodePiece = 256;        // bytes of code that are read together (measured)
 constexpr double kConstantLine = 64;      // bytes
-constexpr uint32_t kManyLanes = 8;        // of a warp on one word
 constexpr double kUncertain = 2.6;        // nine of ten programs are nearer (docs/results/time.md)
-
-// The memory that the traces have touched.
-struct Touched {
-  struct Line {
-    uint8_t loaded = 0, stored = 0;
-    uint32_t block = 0;   // that was the last to do an atomic there
-    bool shared = false;  // several blocks have
-    bool again = false;   // a warp has tried a compare-and-swap with many lanes on one word more than once
-    std::pair<uint32_t, std::size_t> tried{kNone, 0};  // the block and warp that did so last
-    double atomics = 0;                                // passes; those of sums of real numbers count as what they take
-  };
-  std::unordered_map<uint64_t, Line> lines;
-  std::unordered_set<uint64_t> constants;    // lines of constant memory
-  uint64_t loaded = 0, stored = 0, all = 0;  // distinct sectors
-  uint64_t only_stored = 0, of_host = 0;
-  uint64_t fetched = 0;                      // sectors of the halves of lines that the loaded ones lie in
-  bool contended = false;                    // blocks try to swap one word until they succeed
-  double hottest = 0, hottest_of_block = 0;  // passes on one line: of blocks that share it, of others
-};
-
-using Blocks = std::vector<const BlockTrace*>;
-
-Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
-  const Decoded& p = launch.program;
-  const double slower = launch.limits.atom_same.value / launch.limits.atom_same_real.value;
-  const std::vector<bool> swaps = find_swaps(p);
-  Touched t;
-  uint32_t rivals = 0;  // blocks of which several warps swap one word
-  for (uint32_t b = 0; b < blocks.size(); ++b) {
-    uint32_t swapping = 0;
-    for (std::size_t number = 0; number < blocks[b]->warps.size(); ++number) {
-      const std::vector<uint64_t>& warp = blocks[b]->warps[number];
-      bool mine = false;
-      for (std::size_t k = 0; k < warp.size(); k += 1 + TraceWord::count(warp[k])) {
-        const TraceKind kind = TraceWord::kind(warp[k]);
-        if (kind == TraceKind::constant)
-          for (uint32_t n = 1; n <= TraceWord::count(warp[k]); ++n) t.constants.insert(warp[k + n] >> 4);
-        if (kind != TraceKind::global && kind != TraceKind::atomic) continue;
-        mine = mine || swaps[TraceWord::number(warp[k])];
-        const Instruction& i = p.code[TraceWord::number(warp[k])];
-        const Kind what = i.kind;
-        const uint32_t count = TraceWord::count(warp[k]);
-        for (uint32_t n = 1; n <= count; ++n) {
-          Touched::Line& l = t.lines[warp[k + n] >> 4];
-          const auto sectors = static_cast<uint8_t>(warp[k + n] & 15);
-          if (what != Kind::store) l.loaded |= sectors;
-          if (what != Kind::load) l.stored |= sectors;
-          if (what != Kind::atomic) continue;
-          l.shared = l.shared || (l.atomics > 0 && l.block != b);
-          l.block = b;
-          const bool real = p.memory[i.memory].number >= Number::f16;
-          l.atomics += std::max(1u, TraceWord::passes(warp[k]) / count) * (real ? slower : 1);
-          if (p.memory[i.memory].op != AtomicOp::cas || TraceWord::passes(warp[k]) < kManyLanes * count) continue;
-          l.again = l.again || l.tried == std::pair{b, number};
-          l.tried = {b, number};
-        }
-      }
-      swapping += mine;
-    }
-    rivals += swapping > 1;
-  }
-  t.contended = rivals > 1;
-  for (const BlockTrace* block : blocks) {
-    t.constants.insert(block->constants_beyond.begin(), block->constants_beyond.end());
-    for (const auto& [line, sectors] : block->beyond) {
-      t.lines[line].loaded |= sectors & 15;
-      t.lines[line].stored |= sectors >> 4;
-    }
-  }
-  for (const auto& [line, l] : t.lines) {
-    t.loaded += static_cast<uint32_t>(__builtin_popcount(l.loaded));
-    t.fetched += 2 * ((l.loaded & 3) != 0) + 2 * ((l.loaded & 12) != 0);
-    t.stored += static_cast<uint32_t>(__builtin_popcount(l.stored));
-    const auto sectors = static_cast<uint32_t>(__builtin_popcount(l.loaded | l.stored));
-    t.all += sectors;
-    t.only_stored += static_cast<uint32_t>(__builtin_popcount(l.stored & ~l.loaded));
-    if (!launch.host.empty() && holds(launch.host, line)) t.of_host += sectors;
-    t.contended = t.contended || (l.again && l.shared);
-    double& most = l.shared || blocks.size() == 1 ? t.hottest : t.hottest_of_block;
-    most = std::max(most, l.atomics);
-  }
-  return t;
-}
 
 // The part of L1 that is left beside the shared memory of the resident blocks, of which hardware has some sizes.
 uint64_t l1_beside_shared(const TimedLaunch& launch, uint32_t resident) {
@@ -221,18 +136,12 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
     return e;
   }
   const auto launched = static_cast<double>(launch.blocks), watched = static_cast<double>(blocks.size());
-  // Sectors that the launch touches, and those that all multiprocessors would if they had none in common.
   const double of_host = ratio_of(static_cast<double>(t.of_host), static_cast<double>(t.all));
-  const double distinct = static_cast<double>(c.compulsory_bytes) / 32 * (1 - of_host);
+  const Footprint f = footprint(t, launch.regions);
+  // Sectors that all multiprocessors would touch if they had none in common.
   const double apart =
       static_cast<double>(its.all - its.of_host) / static_cast<double>(all[0].blocks.size()) * launched;
-  const double own = apart > 0 ? std::min(1.0, distinct / apart) : 1;
-  // Sectors that are stored alone are each block's own; blocks may have loaded the rest together.
-  const double only_stored = static_cast<double>(t.only_stored) / watched * launched;
-  const double stored = std::min(distinct, static_cast<double>(t.stored) / watched * launched);
-  // Not more than what each has loaded, as if they had none in common.
-  const double loaded =
-      std::min(distinct - std::min(distinct, only_stored), static_cast<double>(t.loaded) / watched * launched);
+  const double own = apart > 0 ? std::min(1.0, f.distinct / apart) : 1;
 
   Share share;
   share.resident = o.blocks;
@@ -240,22 +149,28 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   share.multiprocessors = sms;
   const double loaded_apart =
       static_cast<double>(its.loaded) / static_cast<double>(all[0].blocks.size()) * launched * (1 - of_host);
-  share.others = loaded_apart > 0 ? 1 - std::min(1.0, loaded / loaded_apart) : 0;
+  share.others = loaded_apart > 0 ? 1 - std::min(1.0, f.loaded / loaded_apart) : 0;
   const double warps = std::min<double>(o.warps, std::ceil(launched / sms) * ((launch.needs.threads + 31) / 32));
   const double local = static_cast<double>(local_lines(all)) * 128 * warps * sms;
   const double l2_bytes = kHeld * l.l2_bytes.value, of_l2 = std::min(l2_bytes, l2_bytes / (sms * own));
   const uint64_t enough = 4 * 128 * (t.lines.size() + static_cast<uint64_t>(local / sms / 128)) + 16 * 128;
-  share.l2_bytes = l2_bytes >= distinct * 32 + local ? enough : std::min(static_cast<uint64_t>(of_l2), enough);
+  share.l2_bytes = l2_bytes >= f.distinct * 32 + local ? enough : std::min(static_cast<uint64_t>(of_l2), enough);
   share.spilled = local > 0 ? std::max(0.0, 1 - kSpilled * l.l2_bytes.value / local) : 0;
   share.host = launch.host;
-  // Halves of lines at the edges of what a block loads are completed by the blocks that it shares them with.
-  share.fetched =
-      1 + std::max(0.0, ratio_of(static_cast<double>(t.fetched), static_cast<double>(t.loaded)) - 1 - share.others);
+  share.fetched = f.loaded > 0 ? f.fetched / f.loaded : 1;
+  // Where a sector's words are stored once, their bytes tell which part of it is: an eighth is the least.
+  const bool only_stores = c.global_atomic_sectors + c.global_reduction_sectors == 0;
+  const double filled = ratio_of(static_cast<double>(c.global_store_bytes_requested), 32 * f.stored);
+  const double partial = only_stores ? std::clamp((1 - filled) * 8 / 7, 0.0, 1.0) : 0;
+  const WriteBack back = write_back({.stored = 32 * f.stored,
+                                     .stored_lines = 32 * f.stored_lines,
+                                     .loaded = 32 * std::max(0.0, f.fetched - f.changed),
+                                     .readers = 1 / std::max(1 - share.others, 0.01),
+                                     .partial = 32 * f.stored * partial,
+                                     .partial_sectors = f.stored_of_line},
+                                    l.l2_bytes.value);
   const double stores = static_cast<double>(c.global_store_sectors);
-  // Stored lines stay in L2 until other lines push them out, or there are more of them than L2 lets wait.
-  const double kept =
-      std::min({stored, stored * ratio_of(kKept * l.l2_bytes.value, distinct * 32), kDirty * l.l2_bytes.value / 32});
-  share.write_back = std::clamp(ratio_of(stored - kept, stores), 0.0, 1.0);
+  share.write_back = std::clamp(ratio_of(back.written, 32 * stores), 0.0, 1.0);
 
   const Costs costs = find_costs(launch.program, l);
   // Each candidate's time. Where blocks wait for others to end, those that are done early make room: then the mean
@@ -312,15 +227,15 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   const double l2 = ratio_of(static_cast<double>(r.l2_hits), static_cast<double>(r.l2_sectors));
   e.l1_hit_sectors = static_cast<uint64_t>(loads * l1);
   e.l2_hit_sectors = static_cast<uint64_t>(loads * (1 - l1) * l2);
-  const bool fits = distinct * 32 <= l2_bytes;
+  const bool fits = f.distinct * 32 <= l2_bytes;
   const double code = launch.program.known_code_bytes ? launch.program.known_code_bytes : 16 * costs.slots;
   // Constants come through caches of their own and are read once: all blocks read the same ones, as a rule.
   const double constants = kConstantLine * static_cast<double>(t.constants.size());
   const double moved_by_nobody = kIdleBytes + std::ceil(code / kCodePiece) * kCodePiece + constants;
-  e.dram_read_bytes =
-      static_cast<uint64_t>(moved_by_nobody + 32 * share.fetched * (fits ? loaded : loads * (1 - l1) * (1 - l2)));
+  e.dram_read_bytes = static_cast<uint64_t>(moved_by_nobody + back.filled +
+                                            32 * share.fetched * (fits ? f.loaded : loads * (1 - l1) * (1 - l2)));
   const double stored_local = static_cast<double>(r.stored_local) * scale * sms;
-  e.dram_write_bytes = static_cast<uint64_t>(32 * (stores * share.write_back + stored_local * share.spilled));
+  e.dram_write_bytes = static_cast<uint64_t>(back.written + back.before + 32 * stored_local * share.spilled);
   find_bound(launch, e);
 
   // The roofline: what has to move, and nothing waits.
@@ -328,7 +243,7 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   const double waves =
       static_cast<double>(c.shared_load_wavefronts + c.shared_store_wavefronts + c.shared_atomic_wavefronts);
   const double moved = static_cast<double>(c.global_load_sectors + c.global_store_sectors) * 32;
-  e.roofline_us = l.launch_us.value + std::max({distinct * 32 / l.dram_read_gbs.value / 1e3,
+  e.roofline_us = l.launch_us.value + std::max({f.distinct * 32 / l.dram_read_gbs.value / 1e3,
                                                 moved / l.l2_gbs.value / 1e3, (waves + moved / 128) / all_sms / clock,
                                                 static_cast<double>(c.instructions) / l.issue.value / all_sms / clock});
   return e;

@@ -1,6 +1,8 @@
 // From what a launch has counted, and the traces of some of its blocks, to an estimate of its time.
 #pragma once
 
+#include <vector>
+
 #include "machine/device.h"
 #include "machine/observe/counters.h"
 #include "machine/program/program.h"
@@ -12,6 +14,12 @@
 
 namespace coalesce::machine {
 
+// Part of the device's memory, and what all blocks of the launch have touched of it.
+struct TouchedRegion {
+  uint64_t base = 0, end = 0;        // bytes
+  uint64_t sectors = 0, halves = 0;  // distinct sectors; halves of lines with at least one of them
+};
+
 struct TimedLaunch {
   const Decoded& program;
   const Device& device;
@@ -20,7 +28,8 @@ struct TimedLaunch {
   uint64_t blocks = 0;
   BlockNeeds needs;
   bool registers_known = false;
-  LineRanges host = {};  // of the host's memory
+  LineRanges host = {};                     // of the host's memory
+  std::vector<TouchedRegion> regions = {};  // by base; those that the launch has touched
 };
 
 // The blocks to watch of a launch: some waves of one multiprocessor's.

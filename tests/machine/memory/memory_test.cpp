@@ -296,6 +296,27 @@ TEST(Memory, TouchedSectorsAreDistinctAndPerLaunch) {
   EXPECT_EQ(memory.touched_sectors(), 1u);
 }
 
+// Against marks counted one by one: parts of pages, and whole pages of the map.
+TEST(Memory, TouchedSectorsAndHalvesOfAnAllocation) {
+  constexpr uint64_t kSectors = 5000;
+  Memory memory(64 * kMiB);
+  memory.allocate(4096, Origin::device, "before");
+  const Allocation* a = memory.allocate(kSectors * 32, Origin::device, "a");
+  memory.begin_touch();
+  std::set<uint64_t> sectors, halves;
+  const auto mark = [&](uint64_t first, uint64_t count) {
+    Memory::mark(*a, first, count);
+    for (uint64_t k = first; k < first + count; ++k) sectors.insert(k), halves.insert(k / 2);
+  };
+  std::mt19937 random(1);
+  for (int k = 0; k < 300; ++k) mark(random() % kSectors, 1);
+  for (const auto& [first, count] : {std::pair{1000ul, 2500ul}, {4999ul, 1ul}, {0ul, 4ul}}) {
+    mark(first, count);
+    EXPECT_EQ(Memory::touched(*a).sectors, sectors.size());
+    EXPECT_EQ(Memory::touched(*a).pairs, halves.size());
+  }
+}
+
 TEST(Memory, FindingAndMarkingFromManyThreads) {
   Memory memory(64 * kMiB);
   const Allocation* a = memory.allocate(2 * kMiB, Origin::device, "cudaMalloc");

@@ -88,7 +88,7 @@ TEST(Estimate, AStreamTakesDramsBandwidth) {
   EXPECT_EQ(r.time.bound_by, BoundBy::dram);
   EXPECT_NEAR(static_cast<double>(r.time.dram_read_bytes), static_cast<double>(kBytes),
               0.02 * static_cast<double>(kBytes));
-  EXPECT_EQ(r.time.dram_write_bytes, 0u);
+  EXPECT_LT(static_cast<double>(r.time.dram_write_bytes), 0.05 * limits().l2_bytes.value);  // what lay there before
   EXPECT_EQ(r.time.l1_hit_sectors, 0u);
 }
 

@@ -1,0 +1,52 @@
+// The memory that a launch touches, told from the blocks that were watched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "machine/program/program.h"
+#include "machine/time/estimator.h"
+#include "machine/time/trace.h"
+
+namespace coalesce::machine {
+
+using Blocks = std::vector<const BlockTrace*>;
+
+struct Touched {
+  struct Line {
+    uint8_t loaded = 0, stored = 0;
+    uint8_t made = 0;     // stored before they were loaded, if they were
+    uint32_t block = 0;   // that was the last to do an atomic there
+    bool shared = false;  // several blocks have
+    bool again = false;   // a warp has tried a compare-and-swap with many lanes on one word more than once
+    std::pair<uint32_t, std::size_t> tried{kNone, 0};  // the block and warp that did so last
+    double atomics = 0;                                // passes; those of sums of real numbers count as what they take
+  };
+  std::unordered_map<uint64_t, Line> lines;
+  std::unordered_set<uint64_t> constants;    // lines of constant memory
+  uint64_t loaded = 0, stored = 0, all = 0;  // distinct sectors; loaded are those that were not made
+  uint64_t of_host = 0;
+  bool contended = false;                    // blocks try to swap one word until they succeed
+  double hottest = 0, hottest_of_block = 0;  // passes on one line: of blocks that share it, of others
+};
+
+Touched touched(const TimedLaunch& launch, const Blocks& blocks);
+
+// Distinct sectors of a launch.
+struct Footprint {
+  double distinct = 0;
+  double loaded = 0;   // that memory has to give: they are not stored before
+  double fetched = 0;  // sectors of the halves of lines that these lie in: DRAM gives no less
+  double stored = 0;
+  double changed = 0;         // first loaded, then stored
+  double stored_lines = 0;    // sectors of the lines that stored ones lie in
+  double stored_of_line = 1;  // stored sectors of a line, on average
+};
+// The sum of what all blocks have touched of each region, parted as the watched blocks' accesses to it.
+Footprint footprint(const Touched& t, const std::vector<TouchedRegion>& regions);
+
+}  // namespace coalesce::machine

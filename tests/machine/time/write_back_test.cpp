@@ -1,0 +1,66 @@
+// The bytes that L2 writes back, against those that kernels of known footprints made an H100 write.
+#include "machine/time/write_back.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace coalesce::machine {
+namespace {
+
+constexpr double kMiB = 1 << 20, kL2 = 50 * kMiB;
+
+Stores stores_of(const nlohmann::json& row) {
+  if (!row.contains("width"))
+    return {.stored = row["stored"].get<double>() * kMiB,
+            .stored_lines = row["stored"].get<double>() * kMiB,
+            .loaded = row["loaded"].get<double>() * kMiB};
+  const double sectors = row["sectors"].get<double>(), stride = row["stride"].get<double>();
+  return {.stored = 32 * sectors,
+          .stored_lines = std::min(stride, 128.0) * sectors,
+          .partial = row["width"] == 32 ? 0 : 32 * sectors,
+          .partial_sectors = std::max(1.0, 128 / stride)};
+}
+
+// Within 10 % of all bytes that DRAM moved, for nine of ten kernels that moved more than L2's lines do by themselves.
+TEST(WriteBack, IsWhatWasMeasured) {
+  std::ifstream file(std::string(COALESCE_SOURCE_DIR) + "/tests/truth/write_back.jsonl");
+  std::string line;
+  std::getline(file, line);
+  int kernels = 0, near = 0;
+  while (std::getline(file, line)) {
+    const auto row = nlohmann::json::parse(line);
+    const double measured = row["read"].get<double>() + row["written"].get<double>();
+    if (measured < kMiB) continue;
+    const WriteBack w = write_back(stores_of(row), kL2);
+    const double loaded = row.contains("width") ? 0
+                                                : row["loaded"].get<double>() +
+                                                      row["changed"].get<double>() * row["stored"].get<double>();
+    const double moved = loaded * kMiB + w.written + w.before + w.filled;
+    ++kernels;
+    near += std::abs(moved - measured) <= 0.1 * measured;
+  }
+  EXPECT_GE(kernels, 100);
+  EXPECT_GE(10 * near, 9 * kernels);
+}
+
+TEST(WriteBack, IsNothingOfASmallLaunch) {
+  const WriteBack w = write_back({.stored = 8 * kMiB, .stored_lines = 8 * kMiB, .loaded = 8 * kMiB}, kL2);
+  EXPECT_EQ(w.written + w.before + w.filled, 0);
+  EXPECT_EQ(write_back({}, kL2).written, 0);
+}
+
+// Lines that all multiprocessors load lie in L2 twice.
+TEST(WriteBack, GrowsWithTheReaders) {
+  Stores s{.stored = 16 * kMiB, .stored_lines = 16 * kMiB, .loaded = 24 * kMiB};
+  const double once = write_back(s, kL2).written;
+  s.readers = 132;
+  EXPECT_GT(write_back(s, kL2).written, once);
+}
+
+}  // namespace
+}  // namespace coalesce::machine
