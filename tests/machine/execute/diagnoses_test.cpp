@@ -53,6 +53,17 @@ TEST(Diagnoses, ADeadlockIsOfTheFirstThatWaits) {
   }
 }
 
+// Ten warps wait for an eleventh: eight are named.
+TEST(Diagnoses, ADeadlockOfManyWarpsNamesEight) {
+  const Ran r = run(with_prologue("mov.u32 %r10, 0;\nbar.sync 1, 352;\n"), {zeros<uint32_t>(320)}, threads(320));
+  ASSERT_EQ(r.report.fault, Fault::deadlock);
+  const std::vector<std::string>& notes = r.report.diagnostics.at(0).notes;
+  ASSERT_EQ(notes.size(), 9u);
+  for (uint32_t w = 0; w < 8; ++w)
+    EXPECT_THAT(notes[w], testing::StartsWith("warp " + std::to_string(w) + ", lanes 0xffffffff wait at PTX line "));
+  EXPECT_EQ(notes[8], "and more");
+}
+
 // A barrier that lanes of a warp come to apart, in each round of a loop: which they are, said once of each side.
 TEST(Diagnoses, LanesThatComeToABarrierApart) {
   Machine m(*find_device("h200"), {.threads = 1, .progress = {}, .output = {}, .check = true});

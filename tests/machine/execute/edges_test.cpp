@@ -154,6 +154,29 @@ TEST(Edges, AddressesOfParameters) {
   for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(f.read()[i], numbers(64, 50)[i] + 5);
 }
 
+// Parameters narrower than the register that they are loaded to: their sign goes on, or zeros do.
+TEST(Edges, ParametersWiderInRegisters) {
+  for (const auto& [bits, registers] : {std::pair{8u, 3u}, {16u, 3u}, {32u, 2u}})
+    for (uint32_t k = 3 - registers; k < 3; ++k)
+      for (const bool is_signed : {false, true})
+        for (const int64_t n : {-5, 5}) {
+          const std::string type = (is_signed ? ".s" : ".u") + std::to_string(bits);
+          constexpr const char *kRegister[] = {"%h1", "%r9", "%rd9"}, *kStored[] = {"u16", "u32", "u64"};
+          const Ran r = run(kernel(".param .u64 out, .param " + type + " n",
+                                   "ld.param.u64 %rd1, [out];\nld.param" + type + " " + kRegister[k] +
+                                       ", [n];\nst.global." + kStored[k] + " [%rd1], " + kRegister[k] + ";\n"),
+                            {zeros<uint64_t>(1), bits == 8    ? value(static_cast<int8_t>(n))
+                                                 : bits == 16 ? value(static_cast<int16_t>(n))
+                                                              : value(static_cast<int32_t>(n))},
+                            threads(1));
+          ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+          const uint32_t unused = k == 0 ? 48 : k == 1 ? 32 : 0;
+          const uint64_t wanted =
+              is_signed ? static_cast<uint64_t>(n) : static_cast<uint64_t>(n) << (64 - bits) >> (64 - bits);
+          EXPECT_EQ(r.read<uint64_t>()[0], wanted << unused >> unused) << type << " in " << kRegister[k] << ": " << n;
+        }
+}
+
 // A predicate lives on across calls of a recursive function: in lanes that call it to other depths, and in those that
 // have returned on the other side of a branch.
 TEST(Edges, PredicatesSurviveRecursion) {

@@ -73,6 +73,16 @@ TEST(MemoryFaults, ABranchOnWhatNothingHasWritten) {
   }
 }
 
+// A kernel without shared memory: its first word is behind the end, and the one before it is before the beginning.
+TEST(MemoryFaults, OfNoSharedMemory) {
+  for (const auto& [address, words] :
+       {std::pair{"0", "0 bytes of shared memory (by 4)"}, {"-4", "0 bytes of shared memory, 4 before its start"}}) {
+    const Ran r = run(kernel("", "mov.u32 %r1, " + std::string(address) + ";\nst.shared.u32 [%r1], 1;\n"), {});
+    EXPECT_EQ(r.report.fault, Fault::illegal_address);
+    EXPECT_THAT(only(r).message, testing::HasSubstr(words));
+  }
+}
+
 TEST(MemoryFaults, FarPastTheEndAndStrided) {
   const Ran r = run(faulty(kLoad, "8", "0"), {zeros<uint32_t>(32)});
   EXPECT_THAT(only(r).message, testing::HasSubstr("0 bytes past the end of"));

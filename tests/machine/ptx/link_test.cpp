@@ -92,7 +92,7 @@ TEST(Link, ALocalNameDoesNotHideASharedOne) {
 }
 
 TEST(Link, PlacesCountOnThroughTheModules) {
-  const std::string body = ".visible .func %s()\n{\n.loc 1 5 1\nret;\n}\n.file 1 \"%s.cu\"\n";
+  const std::string body = ".visible .func %s()\n{\n.loc 1 5 1\nret;\n}\n.file 1 \"%s.cu\"";  // without a line's end
   const auto with = [&](const std::string& name) {
     std::string b = body;
     while (b.find("%s") != std::string::npos) b.replace(b.find("%s"), 2, name);
@@ -105,11 +105,20 @@ TEST(Link, PlacesCountOnThroughTheModules) {
     std::size_t at = 0;
     for (uint32_t k = 1; k < line; ++k) at = m.text.find('\n', at) + 1;
     EXPECT_EQ(m.text.substr(at, 4), "ret;") << f.name;
+    EXPECT_EQ(f.line + 3, line);
     std::string path;
     for (const auto& [number, p] : m.files)
       if (number == f.locations.at(0).file) path = p;
     EXPECT_EQ(path, f.name + ".cu");
   }
+}
+
+TEST(Link, AliasesOfLocalFunctionsStayApart) {
+  const std::string body = ".func h();\n.func g() { ret; }\n.alias h, g;\n";
+  const Module m = linked({body, body});
+  using Alias = std::pair<std::string, std::string>;
+  EXPECT_THAT(m.aliases, ElementsAre(Alias{"h", "g"}, Alias{"h@2", "g@2"}));
+  EXPECT_EQ(m.address_size, 64u);
 }
 
 // A kernel of one file calls a function of another that reads a constant there, through a pointer of a third.

@@ -103,5 +103,113 @@ TEST(PtxText, BracesOfInitialValuesBeginAtARow) {
               ElementsAre(1, 0, 0, 0, 5, 6, 0, 0));
 }
 
+// Refusals: what has to follow, and what cannot stand there, each with its words.
+TEST(PtxText, RefusalsAreNamed) {
+  const std::pair<const char*, const char*> of_module[] = {
+      {".alias a, b .global .u32 x;", "expected ';' after the alias"},
+      {".alias a b;", "expected ',' after the alias"},
+      {".address_size 16", "the address size must be 32 or 64"},
+      {".address_size 1.5", "an integer; found a real number"},
+      {".entry f() 5", "expected '{' or ';' after the head of 'f'"},
+      {".global .u8 x[2] = {0xFF0(g), 0};", "expected a mask that picks one byte"},
+      {".global .u8 x[2] = {0x1FF(g), 0};", "expected a mask that picks one byte"},
+      {".global .u16 x[2] = {0xFF(g), 0};", "expected a mask that picks one byte"},
+      {".global .u8 x[2] = {0xFF(g, 0};", "expected ')' after the masked symbol"},
+      {".global .u32 x[300000000] = {1};", "take more than 256 MiB"},
+      {".global .u32 x[-1];", "cannot be negative"},
+      {".global .u32 x[2;", "expected ']' after the array length"},
+      {".global .u32 x = {1;", "expected '}' after the initial values"},
+      {".global .u32 .u32 x;", "expected a name after the type"},
+      {".global .attribute .u32 x;", "expected '(' after '.attribute'"},
+      {".global .attribute(.managed .u32 x;", "expected ')' after the attributes"},
+      {".global .pred p = 1;", "cannot have initial values"},
+      {".func f(.param .b32 x;", "expected ')' after the parameters"},
+      {".entry f() .pragma \"nounroll\" { ret; }", "expected ';' after the pragma"},
+      {".entry f() .maxnreg -1 { ret; }", "must lie between 0 and 4294967295"},
+      {".entry f() .maxntid 1, 2, 3, 4 { ret; }", "expected '{' or ';' after the head of 'f'"},
+      {".file \"a\"", "expected an integer"},
+      {".file 1 a", "expected a file's path in quotes"},
+  };
+  for (const auto& [text, message] : of_module)
+    EXPECT_THAT(error_of(head + text + "\n").message, HasSubstr(message)) << text;
+  const std::pair<const char*, const char*> of_body[] = {
+      {".reg .b32 a\nret;", "expected ';' after the registers"},
+      {".reg .b32 %a<2;", "expected '>' after the number of registers"},
+      {".reg .b32 %a<1.5>;", "an integer; found a real number"},
+      {".reg .v2 .b32 a;", "vector registers are not supported"},
+      {"A: ret; T: .branchtargets A .reg .b32 a;", "expected ';' after the targets"},
+      {".loc 1 2 3, other 5\nret;", "expected 'function_name' or 'inlined_at', found 'other'"},
+      {".local .u32 a; .local .u64 a;", "'a' is declared twice in this scope"},
+      {".reg .b32 a; .local .u64 a;", "'a' is declared twice in this scope"},
+      {"op 4*1.5;", "expected an integer"},
+      {"op 4*;", "expected an integer, found ';'"},
+      {"op 0x;", "is no number of PTX"},
+      {"op 1", "expected ';' after the instruction"},
+      {"op {1, 2;", "expected '}' after the vector"},
+      {"op (1, 2;", "expected ')' after the list"},
+      {"op [1, 2;", "expected ']' after the address"},
+      {"op !5;", "expected a declared predicate register after '!'"},
+      {"@5 ret;", "expected a declared predicate register after '@'"},
+      {".reg .pred p; @p 5;", "expected an instruction after the guard"},
+      {"5;", "expected an instruction, a label or a directive"},
+  };
+  for (const auto& [text, message] : of_body) EXPECT_THAT(body_error(text), HasSubstr(message)) << text;
+}
+
+// Lines of debug information, empty statements and nested braces of a section stand beside what the parser keeps.
+TEST(PtxText, WhatIsPassedOver) {
+  const Module m = module_of(
+      ".loc 1 2 3\n;;\nlabel:\n.global .u32 x;\n.func f() {\n.loc 1 7 1, function_name $s\nop; ; }\n"
+      ".section .debug_str {\n$s:\n.b8 65 { .b8 66 }\n.b32 256\n.b8 67, 0\n}\n.global .u32 y;");
+  ASSERT_EQ(m.variables.size(), 2u);
+  EXPECT_EQ(m.functions.at(0).locations.at(0).function, "AC");
+}
+
+// Names that are taken: by the module's functions and variables before, and by the function's own parameters.
+TEST(PtxText, NamesThatAreTaken) {
+  const Module m = module_of(
+      ".func g() { ret; }\n.func f(.param .b64 in) { .shared .u32 g; .local .b8 in[8]; .shared .u32 free; st.u32 [in], "
+      "1; }\n"
+      ".func h(.reg .b32 r) { ret; }\n.func k() { op r; }");
+  const Function& f = m.functions.at(1);
+  EXPECT_NE(f.variables.at(0).name, "g");
+  EXPECT_NE(f.variables.at(1).name, "in");
+  EXPECT_EQ(f.variables.at(2).name, "free");
+  EXPECT_EQ(f.body.at(0).operands.at(0).name, f.variables[1].name);
+  EXPECT_EQ(m.functions.at(3).body.at(0).operands.at(0).kind, Kind::symbol) << "another function's parameter";
+}
+
+TEST(PtxText, LoopsThatAreNotUnrolled) {
+  const Function f =
+      body_of("op; .pragma \"nounroll\"; op; op; .pragma \"other\"; op; .pragma \"nounroll\"; .pragma \"other\"; op;");
+  std::vector<bool> keeps;
+  for (const Instruction& i : f.body) keeps.push_back(i.keeps_loop);
+  EXPECT_THAT(keeps, ElementsAre(false, true, false, false, true));
+}
+
+TEST(PtxText, OperandsOfSeveralParts) {
+  EXPECT_EQ(operand_of("0x1e-5").bits, 25u);
+  EXPECT_EQ(operand_of("0xe+1").bits, 15u);
+  EXPECT_EQ(static_cast<int64_t>(operand_of("4*-2").bits), -8);
+  EXPECT_EQ(operand_of("4*- -2").bits, 8u);
+  const Function f = body_of("op %r1.b0, -%r2.h1, !%p1; L: op {L, END}, {1}; END:");
+  const auto& o = f.body.at(0).operands;
+  EXPECT_EQ(o[0].kind, Kind::part);
+  EXPECT_EQ(o[0].name, "b0");
+  EXPECT_FALSE(o[0].negated);
+  EXPECT_EQ(register_name(f, o[0].reg), "%r1");
+  EXPECT_EQ(o[1].kind, Kind::part);
+  EXPECT_EQ(o[1].name, "h1");
+  EXPECT_TRUE(o[1].negated);
+  EXPECT_EQ(register_name(f, o[1].reg), "%r2");
+  EXPECT_EQ(o[2].kind, Kind::reg);
+  EXPECT_TRUE(o[2].negated);
+  const auto& labels = f.body.at(1).operands.at(0).elements;
+  EXPECT_EQ(labels.at(0).kind, Kind::label);
+  EXPECT_EQ(labels.at(0).target, 1u);
+  EXPECT_EQ(labels.at(1).kind, Kind::label);
+  EXPECT_EQ(labels.at(1).target, 2u);
+}
+
 }  // namespace
 }  // namespace coalesce::ptx
