@@ -2,9 +2,11 @@
 // done when they are issued, but a program may not rely on it: they are accesses of agents, which are ordered
 // before nothing but a wait for them. (Not checked: registers of a product.)
 #include <algorithm>
+#include <set>
 
 #include "machine/check/check.h"
 #include "machine/execute/block.h"
+#include "machine/program/flatten.h"
 
 namespace coalesce::machine {
 
@@ -13,6 +15,13 @@ namespace {
 constexpr uint64_t kPiece = 16;          // bytes that are looked at together
 constexpr std::size_t kManyGroups = 64;  // of bulk copies, kept one by one
 constexpr uint64_t kObject = sizeof(uint64_t);
+
+uint64_t lane_value(const Value& v, uint32_t lane, const Warp& w) {
+  if (!v.is_reg()) return v.bits;
+  const Code& code = w.owner->code();
+  const Slot at = code.homes[v.reg].vector;
+  return bytes_of(code.program->registers[v.reg].element) == 8 ? w.at<uint64_t>(at)[lane] : w.at<uint32_t>(at)[lane];
+}
 
 uint32_t lane_of_object(uint64_t object) { return static_cast<uint32_t>(object / kObject) % kLanes; }
 
@@ -147,6 +156,31 @@ void BlockCheck::completes(uint64_t object, Warp& w) {
     const View done = done_before(who, lane, ++agent(who, lane).clock);
     t.home->places_.leave(t.address, block_, done.known, done.known, true);
   }
+}
+
+// cp.async.mbarrier.arrive: what the lanes have copied is written when the object's phase ends, for them as for others.
+void BlockCheck::copies_arrive(const Instruction& i, Warp& w) {
+  WarpState& s = warps_[w.index];
+  std::set<uint64_t> objects;
+  for (uint32_t m = w.active; m; m &= m - 1) {
+    const uint32_t lane = lowest(m);
+    const uint64_t object = (lane_value(i.sources[0], lane, w) + i.sources[1].bits) & (kWindowSize - 1);
+    const uint32_t as = lane_of_object(object);
+    for (Copy& c : s.copies) {
+      if (c.lane != lane || c.bytes == 0) continue;
+      const AccessId id = agent_id(Agent::object_write, as, check_[c.id].instruction, w.index * kLanes + lane);
+      shared_.visit(c.at, c.bytes, epoch_, check_.made, [&](Cell& cell, uint64_t) {
+        if (cell.writer.id == c.id) cell.writer = {id, 1u << as};
+      });
+      c = {lane, c.group, as, 0, id};
+    }
+    objects.insert(kSharedWindow + object);
+  }
+  const auto same = [](const Copy& a, const Copy& b) {
+    return a.bytes == 0 && b.bytes == 0 && a.lane == b.lane && a.group == b.group && a.at == b.at;
+  };
+  s.copies.erase(std::unique(s.copies.begin(), s.copies.end(), same), s.copies.end());
+  for (const uint64_t object : objects) completes(object, w);
 }
 
 // cp.async.bulk.wait_group: lanes wait for all but the last of their groups; `reads_only`: until those have read.

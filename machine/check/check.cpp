@@ -247,7 +247,7 @@ void BlockCheck::check_cell(Cell& cell, uint64_t at, const Access& a, const Targ
   const auto past = after_strong ? t.cells->past().find(at) : t.cells->past().end();
   const bool has_past = past != t.cells->past().end();
   if (cell.writer.id >= t.first && check_[cell.writer.id].under_way && check_[cell.writer.id].block == block_ &&
-      !copies_to(*a.op)) {
+      cell.writer.id != t.id) {
     LaunchCheck::Seen s = seen(Hazard::early_use, a, t);
     s.before = cell.writer.id;
     s.before_lane = lowest(cell.writer.lanes);

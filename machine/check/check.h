@@ -1,10 +1,7 @@
-// `coalesce check`: kernels on the interpreter, each access looked at. Races, reads of what nothing has written, and
-// uses of shared memory that a cp.async may still be filling become diagnostics; what leaves its allocation faults
-// anyway.
+// `coalesce check`: kernels on the interpreter, each access looked at. What is wrong becomes a diagnostic.
 //
-// Lowered code runs each access through observed_access() first (Checks), the fences and waits that it otherwise leaves
-// out through observed_event(), and blocks report their barriers. One thread of the host runs all blocks, one after the
-// other where they do not wait for each other: so findings, too, are the same in every run.
+// Lowered code runs each access through observed_access() first (Checks), fences and waits through observed_event(),
+// and blocks report their barriers. One thread of the host runs all blocks: findings are the same in every run.
 //
 // Reading order: clocks.h (what is ordered), shadow.h (what is remembered), this, check.cpp, order.cpp.
 #pragma once
@@ -16,6 +13,7 @@
 #include <unordered_map>
 
 #include "machine/check/agents.h"
+#include "machine/check/backoff.h"
 #include "machine/check/clocks.h"
 #include "machine/check/footprint.h"
 #include "machine/check/provenance.h"
@@ -109,6 +107,7 @@ class LaunchCheck final : public LaunchObserver {
   void ended(uint64_t block);
   const std::vector<Skip>& skips() const { return skips_; }
   const std::vector<Skip>& lane_skips() const { return lane_skips_; }
+  const Backoffs& backoffs() const { return backoffs_; }
   // The bytes that an operation's address may reach, of shared or local memory, or of global memory.
   struct Bounds {
     bool any = true;  // no limits are known
@@ -168,6 +167,7 @@ class LaunchCheck final : public LaunchObserver {
   uint64_t changes_ = 1;
   std::unordered_map<uint64_t, Changer> changers_;
   std::vector<Skip> skips_, lane_skips_;
+  Backoffs backoffs_;
   std::vector<Bounds> bounds_;
   std::vector<bool> may_read_padding_;  // by memory operation
   Carried carried_;
@@ -226,7 +226,7 @@ class BlockCheck final : public BlockObserver {
   struct Lanes;
   class Known;
   class Met;
-  struct Copy {  // a cp.async that has not been waited for
+  struct Copy {  // a cp.async that has not been waited for; no bytes: an mbarrier object's, `at` its agent's lane
     uint32_t lane, group, at, bytes;
     AccessId id;
   };
@@ -330,7 +330,8 @@ class BlockCheck final : public BlockObserver {
   bool all_meet(const std::vector<Arrival>& at, bool whole) const;
   void hand_over(const Access& a, const Warp& w, const Target& t);
   bool swaps(const Access& a, const Warp& w, const Target& t);
-  void finish_copies(WarpState& s, uint32_t warp, uint32_t lanes, uint32_t left);
+  void finish_copies(Warp& w, uint32_t left);
+  void copies_arrive(const Instruction& i, Warp& w);
   void check_skipped(const std::vector<Arrival>& at);
   void check_skipping_lanes(const LaneOp& op, uint32_t named, const Warp& w);
   const char* missing(const AccessRecord& before, uint32_t lane, const Access& a, const Target& t) const;

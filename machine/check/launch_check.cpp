@@ -29,7 +29,8 @@ LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room, std::vec
       rules_(find_rules(*launch.program)),
       footprint_(*launch.program),
       skips_(find_skips(*launch.program)),
-      lane_skips_(find_skips(*launch.program, Kind::warp_barrier)) {
+      lane_skips_(find_skips(*launch.program, Kind::warp_barrier)),
+      backoffs_(*launch.program) {
   records_.clear();
   records_.reserve(kRoomOfRecords);  // costs nothing before it is used; growing would copy
   for (const auto& a : launch.memory->all())
@@ -37,7 +38,8 @@ LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room, std::vec
   find_bounds();
   for (const AccessRule& r : rules_) block_scopes_ = block_scopes_ || (is_strong(r) && r.scope == Scope::block);
   for (const Instruction& i : launch.program->code) {
-    if (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::service) agents_ = kAgents;
+    const bool arrives = i.kind == Kind::nothing && static_cast<Nothing>(i.mode) == Nothing::copies_arrive;
+    if (arrives || (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::service)) agents_ = kAgents;
     if (i.memory != kNone && launch.program->memory[i.memory].silent) agents_ = kAgents;
     block_scopes_ = block_scopes_ || (i.kind == Kind::nothing && static_cast<Nothing>(i.mode) == Nothing::block_fence);
   }
@@ -265,7 +267,9 @@ void LaunchCheck::explain(const Seen& s, Diagnostic& d) const {
     case Hazard::early_use:
       if (const auto who = s.before ? agent((*this)[s.before]) : std::nullopt) {
         const AgentText& text = kAgentTexts[static_cast<std::size_t>(*who)];
-        d.message = d.what + " of " + space + " memory that " + text.does;
+        const uint32_t op = launch_.program->code[(*this)[s.before].instruction].memory;
+        const bool copy = op != kNone && launch_.program->memory[op].is_copy;
+        d.message = d.what + " of " + space + " memory that " + (copy ? "a cp.async may still be writing" : text.does);
         d.notes.push_back(std::string(text.wait) +
                           " has to come before, by this thread or by one that it meets at a barrier afterwards");
         break;

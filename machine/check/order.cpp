@@ -45,6 +45,12 @@ void BlockCheck::hand_over(const Access& a, const Warp& w, const Target& t) {
 namespace {
 // The groups that a wait leaves under way.
 uint32_t left_of(const Instruction& i) { return i.sources.empty() ? 0 : static_cast<uint32_t>(i.sources[0].bits); }
+
+// The memory that each proxy fence is for.
+constexpr std::pair<Nothing, AddressSpace> kFenced[] = {{Nothing::proxy_fence, AddressSpace::shared},
+                                                        {Nothing::proxy_fence, AddressSpace::global},
+                                                        {Nothing::proxy_fence_shared, AddressSpace::shared},
+                                                        {Nothing::proxy_fence_global, AddressSpace::global}};
 }  // namespace
 
 void BlockCheck::event(const Instruction& i, Warp& w) {
@@ -58,13 +64,12 @@ void BlockCheck::event(const Instruction& i, Warp& w) {
       for (uint32_t m = w.active; m; m &= m - 1) ++s.group[lowest(m)];
       return;
     case Nothing::copies_wait:
-      return finish_copies(s, w.index, w.active, left_of(i));
+      return finish_copies(w, left_of(i));
     case Nothing::copies_wait_all:  // those of no group, too
       for (uint32_t m = w.active; m; m &= m - 1) ++s.group[lowest(m)];
-      return finish_copies(s, w.index, w.active, 0);
-    case Nothing::copies_arrive:  // the object hears of them
-      for (uint32_t m = w.active; m; m &= m - 1) ++s.group[lowest(m)];
-      return finish_copies(s, w.index, w.active, 0);
+      return finish_copies(w, 0);
+    case Nothing::copies_arrive:
+      return copies_arrive(i, w);
     case Nothing::bulk_commit:
       for (uint32_t m = w.active; m; m &= m - 1) ++s.bulk_group[lowest(m)];
       ++agent(Agent::group_read, w.index).clock;
@@ -77,9 +82,8 @@ void BlockCheck::event(const Instruction& i, Warp& w) {
     case Nothing::proxy_fence_shared:
     case Nothing::proxy_fence_global:
       if (check_.agents() == 0) return;
-      for (const AddressSpace space : {AddressSpace::shared, AddressSpace::global})
-        if (static_cast<Nothing>(i.mode) !=
-            (space == AddressSpace::shared ? Nothing::proxy_fence_global : Nothing::proxy_fence_shared))
+      for (const auto& [fence, space] : kFenced)
+        if (fence == static_cast<Nothing>(i.mode))
           s.view.fence_proxy(w.active, w.alive, static_cast<uint32_t>(warps_.size()), fenced_warp(space, 0));
       return;
     case Nothing::products_commit:
@@ -96,12 +100,17 @@ void BlockCheck::event(const Instruction& i, Warp& w) {
 }
 
 // The lanes wait for all but the last `left` of their groups: what those copied is written now.
-void BlockCheck::finish_copies(WarpState& s, uint32_t warp, uint32_t lanes, uint32_t left) {
+void BlockCheck::finish_copies(Warp& w, uint32_t left) {
+  WarpState& s = warps_[w.index];
   std::map<AccessId, AccessId> done;
   std::erase_if(s.copies, [&](const Copy& c) {
-    if (!(lanes >> c.lane & 1) || c.group + left >= s.group[c.lane]) return false;
+    if (!(w.active >> c.lane & 1) || c.group + left >= s.group[c.lane]) return false;
+    if (c.bytes == 0) {  // an object has heard of it
+      s.view.learn(1u << c.lane, w.alive, done_before(Agent::object_write, c.at, check_[c.id].clock + 1));
+      return true;
+    }
     auto [now, fresh] = done.try_emplace(c.id, 0);
-    if (fresh) now->second = check_.add({block_, warp, false, 0, s.view.now, check_[c.id].instruction});
+    if (fresh) now->second = check_.add({block_, w.index, false, 0, s.view.now, check_[c.id].instruction});
     shared_.visit(c.at, c.bytes, epoch_, check_.made, [&, id = now->second](Cell& cell, uint64_t) {
       if (cell.writer.id == c.id) cell.writer.id = id;
     });

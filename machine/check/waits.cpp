@@ -2,13 +2,14 @@
 //
 // A warp that comes back to a state it has been in, while no memory has changed, comes back to it for ever: its next
 // step depends on its registers, its local memory and what it reads. Where that holds for all that can run, nothing
-// ends. Clocks are read into registers, so a loop that watches one is never taken for such.
+// ends. Clocks are read into registers, so a loop that one may end is never taken for such (backoff.h).
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
 
 #include "machine/check/check.h"
 #include "machine/execute/block.h"
+#include "machine/execute/slots.h"
 
 namespace coalesce::machine {
 
@@ -24,6 +25,13 @@ uint64_t hash_of(const std::byte* from, std::size_t bytes, uint64_t seed) {
   }
   for (std::size_t k = bytes / 8 * 8; k < bytes; ++k) h = (h ^ static_cast<uint64_t>(from[k])) * 0x100'0000'01b3u;
   return h;
+}
+
+uint64_t hash_of_register(const Code& code, uint32_t reg, const Warp& w, uint64_t seed) {
+  const Home& home = code.homes[reg];
+  if (home.vector != kNoSlot)
+    return hash_of(w.at<std::byte>(home.vector), vector_bytes(code.program->registers[reg].element), seed);
+  return home.scalar == kNoSlot ? seed : hash_of(w.at<std::byte>(home.scalar), kScalarBytes, seed);
 }
 
 }  // namespace
@@ -58,8 +66,13 @@ void BlockCheck::turn_ends(Warp& w) {
     s.repeats.clear();
   }
   const Code& code = w.owner->code();
-  uint64_t h = hash_of(w.base[kWarp], code.warp_bytes, w.now.block * uint64_t{0x1'0000'0000} + w.now.mask);
-  h = hash_of(w.base[kBlock], code.block_bytes, h);
+  uint64_t h = w.now.block * uint64_t{0x1'0000'0000} + w.now.mask;
+  if (const std::vector<uint32_t>* state = w.now.at_end ? check_.backoffs().state(w.now.block) : nullptr) {
+    for (const uint32_t r : *state) h = hash_of_register(code, r, w, h);
+  } else {
+    h = hash_of(w.base[kWarp], code.warp_bytes, h);
+    h = hash_of(w.base[kBlock], code.block_bytes, h);
+  }
   h = hash_of(w.local, std::size_t{w.local_bytes} * kLanes, h);
   if (s.states.insert(h).second) return;
   for (auto& [lanes, polled] : s.repeats)

@@ -102,6 +102,8 @@ void Flattener::copies_arrive() {
   Instruction& i = emit(Kind::nothing);
   i.mode = static_cast<uint8_t>(Nothing::copies_arrive);
   i.counts = !m_->has("noinc");
+  const MemoryOp object = address(in_->operands[0]);
+  i.sources = {object.address, Value::imm(static_cast<uint64_t>(object.offset))};
   if (i.counts) return;
   mbarrier_access(in_->operands[0], AtomicOp::mbarrier, Value::imm(1), kNone, Order::release);
 }

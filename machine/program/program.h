@@ -164,7 +164,7 @@ enum class Nothing : uint8_t {
   copies_commit,  // cp.async
   copies_wait,
   copies_wait_all,
-  copies_arrive,  // cp.async.mbarrier.arrive
+  copies_arrive,  // cp.async.mbarrier.arrive; sources: the object's address and an offset
   bulk_commit,    // cp.async.bulk
   bulk_wait,
   bulk_wait_read,

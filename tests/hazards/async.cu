@@ -173,6 +173,39 @@ KERNEL(copies_by_threads_and_an_object) {
   __syncthreads();
   out[threadIdx.x] = tile[63 - threadIdx.x];  // HERE: early_use
 }
+#define COPY_AND_ARRIVE(to, from, how, object)                                                    \
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(at(to)), "l"(from) : "memory"); \
+  asm volatile("cp.async.mbarrier.arrive" how ".shared.b64 [%0];" : : "r"(at(object)) : "memory")
+KERNEL(own_copy_read_before_the_phase_ends) {
+  __shared__ int tile[64];
+  alignas(8) __shared__ unsigned long long object;
+  if (threadIdx.x == 0) init(&object, 64);
+  __syncthreads();
+  COPY_AND_ARRIVE(tile + threadIdx.x, in + threadIdx.x, ".noinc", &object);
+  if (Right) wait(&object, 0);
+  out[threadIdx.x] = tile[threadIdx.x];  // HERE: early_use
+}
+KERNEL(own_copy_copied_over) {
+  __shared__ int tile[64];
+  alignas(8) __shared__ unsigned long long object;
+  if (threadIdx.x == 0) init(&object, 64);
+  __syncthreads();
+  COPY_AND_ARRIVE(tile + threadIdx.x, in + threadIdx.x, ".noinc", &object);
+  if (Right) wait(&object, 0);
+  tile[threadIdx.x] = 1;  // HERE: early_use
+  __syncthreads();
+  out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+// The wait of the thread's own groups is enough for it.
+KERNEL(own_copy_waited_for_as_a_group) {
+  __shared__ int tile[64];
+  alignas(8) __shared__ unsigned long long object;
+  if (threadIdx.x == 0) init(&object, 64);
+  __syncthreads();
+  COPY_AND_ARRIVE(tile + threadIdx.x, in + threadIdx.x, "", &object);
+  asm volatile("cp.async.wait_all;" : : : "memory");
+  out[threadIdx.x] = tile[threadIdx.x];
+}
 KERNEL(operand_of_a_product_overwritten) {
   alignas(128) __shared__ int left[2][512];
   alignas(128) __shared__ int right[64];
@@ -260,6 +293,9 @@ const Case kCases[] = {
     CASE(read_back_before_it_is_written, 1, 64),
     CASE(taken_before_all_have_written, 1, 64),
     CASE(nothing_has_written_it, 1, 64),
+    CASE(own_copy_read_before_the_phase_ends, 1, 64),
+    CASE(own_copy_copied_over, 1, 64),
+    RIGHT(own_copy_waited_for_as_a_group, 1, 64),
     CASE(copies_by_threads_and_an_object, 1, 64),
     CASE(operand_of_a_product_overwritten, 1, 128),
     PAIR(read_before_the_other_has_written),

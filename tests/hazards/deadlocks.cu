@@ -103,6 +103,60 @@ KERNEL(grid_sync_by_some_blocks) {
   out[blockIdx.x * blockDim.x + threadIdx.x] = in[threadIdx.x];
 }
 
+// Waits that sleep for longer and longer, by a clock that does not end them.
+__device__ inline unsigned long long nanoseconds() {
+  unsigned long long t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}
+__device__ inline void sleep(uint ns) { asm volatile("nanosleep.u32 %0;" : : "r"(ns)); }
+KERNEL(sleeps_for_longer_and_longer) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 1) {
+    out[0] = in[0];
+    __threadfence();
+    atomicExch(&words[Right ? 0 : 1], 1u);
+    return;
+  }
+  const unsigned long long begin = nanoseconds();
+  for (int count = 0; atomicAdd(&words[0], 0u) == 0;) {  // HERE: deadlock
+    if (count < 16) {
+      ++count;
+      continue;
+    }
+    const unsigned long long step = (nanoseconds() - begin) / 4;
+    if (step >= 100000)
+      sleep(100000);
+    else if (step >= 1000)
+      sleep(static_cast<uint>(step));
+  }
+  __threadfence();
+  out[1] = out[0];
+}
+// The clock ends it.
+KERNEL(waits_for_a_millisecond) {
+  if (threadIdx.x != 0) return;
+  const unsigned long long begin = nanoseconds();
+  while (atomicAdd(&words[0], 0u) == 0) {
+    const unsigned long long passed = nanoseconds() - begin;
+    if (passed > 1000000) break;
+    if (passed > 1000) sleep(static_cast<uint>(passed / 4));
+  }
+  out[0] = in[0];
+}
+// The clock has it count, and the count ends it.
+KERNEL(counts_the_milliseconds) {
+  if (threadIdx.x != 0) return;
+  unsigned long long last = nanoseconds();
+  for (int count = 0; count < 3 && atomicAdd(&words[0], 0u) == 0;) {
+    const unsigned long long now = nanoseconds();
+    if (now - last < 1000000) continue;
+    last = now;
+    ++count;
+  }
+  out[0] = in[0];
+}
+
 // ---- within a block
 
 KERNEL(flag_set_behind_a_barrier) {
@@ -176,14 +230,24 @@ KERNEL(told_by_a_block_s_last_instruction) {
 }
 
 const Case kCases[] = {
-    ENDS(lock_that_nobody_gives_back, 3, 32),         ENDS(lock_taken_twice, 1, 32),
-    ENDS(two_locks_in_opposite_order, 2, 32),         ENDS(flag_that_nobody_sets, 2, 32),
-    ENDS(each_waits_for_its_left_neighbour, 4, 32),   ENDS(barrier_of_blocks_counts_one_too_many, 3, 64),
-    ENDS(ticket_that_is_not_called, 4, 32),           ENDS(consumer_and_producer_wait_for_each_other, 2, 32),
-    COOPERATIVE(grid_sync_by_some_blocks, 4, 32),     ENDS(flag_set_behind_a_barrier, 1, 64),
-    ENDS(named_barrier_of_too_many, 1, 96),           ENDS(two_named_barriers_crossed, 1, 64),
-    ENDS(warps_counted_as_threads, 1, 128),           ENDS(lane_waits_for_one_that_waits_for_it, 1, 32),
+    ENDS(lock_that_nobody_gives_back, 3, 32),
+    ENDS(lock_taken_twice, 1, 32),
+    ENDS(two_locks_in_opposite_order, 2, 32),
+    ENDS(flag_that_nobody_sets, 2, 32),
+    ENDS(each_waits_for_its_left_neighbour, 4, 32),
+    ENDS(barrier_of_blocks_counts_one_too_many, 3, 64),
+    ENDS(ticket_that_is_not_called, 4, 32),
+    ENDS(consumer_and_producer_wait_for_each_other, 2, 32),
+    COOPERATIVE(grid_sync_by_some_blocks, 4, 32),
+    ENDS(flag_set_behind_a_barrier, 1, 64),
+    ENDS(named_barrier_of_too_many, 1, 96),
+    ENDS(two_named_barriers_crossed, 1, 64),
+    ENDS(warps_counted_as_threads, 1, 128),
+    ENDS(lane_waits_for_one_that_waits_for_it, 1, 32),
     RIGHT(told_by_a_block_s_last_instruction, 3, 32),
+    ENDS(sleeps_for_longer_and_longer, 2, 32),
+    RIGHT(waits_for_a_millisecond, 1, 32),
+    RIGHT(counts_the_milliseconds, 1, 32),
 };
 
 int main(int argc, char** argv) { return run_cases(kCases, argc, argv); }

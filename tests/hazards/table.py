@@ -37,8 +37,13 @@ def announced(path):
     return cases
 
 
+def compiler(path):
+    """libcu++'s own headers need nvcc."""
+    return "nvcc" if os.path.basename(path).startswith("libcu_") else "clang"
+
+
 def names(coalesce, path, which):
-    run = subprocess.run([coalesce, "run", "-q", "--compiler", "clang", path, which], stdout=subprocess.PIPE, text=True, check=True)
+    run = subprocess.run([coalesce, "run", "-q", "--compiler", compiler(path), path, which], stdout=subprocess.PIPE, text=True, check=True)
     return [line.split() for line in run.stdout.splitlines()]
 
 
@@ -46,7 +51,7 @@ def check(coalesce, path, words):
     """What is found: {(kind, line)}, and the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "found")
-        run = subprocess.run([coalesce, "check", "-q", "--leaks", "error", "--compiler", "clang", "--json", out, path, *words],
+        run = subprocess.run([coalesce, "check", "-q", "--leaks", "error", "--compiler", compiler(path), "--json", out, path, *words],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         with open(out, encoding="utf-8") as file:
             report = json.load(file)
@@ -125,7 +130,7 @@ def main():
              for (name, tool), lines in sorted(right_lines.items())]
     text += ("; %d of its runs did not end in ten seconds" % hangs if hangs else "") + ".\n"
     text += "It reports right forms, too: " + "; ".join(noise) + ".\n\n" if noise else "\n"
-    text += "`check`: %s, clang. Compute Sanitizer %s: %s, %s, nvcc.\n\n" % (datetime.date.today(), runs["tool"], runs["gpu"], runs["date"])
+    text += "`check`: %s, clang (`libcu_*`: nvcc). Compute Sanitizer %s: %s, %s, nvcc.\n\n" % (datetime.date.today(), runs["tool"], runs["gpu"], runs["date"])
     text += "|File|Kind|Cases|`check`|" + "|".join(TOOLS) + "|\n|---|---|" + "---:|" * 6 + "\n"
     text += "\n".join(rows) + "\n"
     if "--write" not in sys.argv:
