@@ -81,7 +81,6 @@ class Regions {
 
   // A region begins at the entry, after a barrier or a cut, at both sides of a uniform branch, and where ways merge.
   void find_heads() {
-    find_entered();
     const std::size_t n = p_.blocks.size();
     head_.assign(n, false);
     std::vector<uint32_t> ways(n);
