@@ -208,6 +208,11 @@ TEST(HoistedChecks, OfOneWayOnly) {
                moving("mul.lo.u32 %r6, %r3, %r3;\nmul.wide.u32 %rd8, %r6, 4;\nadd.u64 %rd9, %rd1, %rd8;\nld.global.u32 "
                       "%r7, [%rd9];\n"),
                false},
+           Row{"an index that warps load",
+               moving(".shared .align 4 .b32 c[4];\nld.shared.u32 %r6, [c];\nadd.u32 %r7, %r3, "
+                      "%r6;\nmul.wide.u32 %rd8, %r7, 4;\nadd.u64 %rd9, %rd1, %rd8;\n"
+                      "ld.global.u32 %r8, [%rd9];\n"),
+               false},
            Row{"a vote", moving("setp.lt.u32 %p2, %r2, 5;\nvote.sync.any.pred %p3, %p2, -1;\n"), false},
            Row{"volatile", moving("ld.volatile.global.u32 %r7, [%rd4];\n"), false},
            Row{"bytes", moving("ld.global.u8 %r7, [%rd4];\n"), false},
