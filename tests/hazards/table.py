@@ -126,10 +126,10 @@ def main():
     hangs = sum(1 for r in runs["runs"] if r[4] == ENDED)
     text = "%d cases with a mistake, %d put right. `check` finds %d; its false findings: %s. Compute Sanitizer finds %d of %d by some tool" % (
         total["wrong"], total["right"], total["here"], "; ".join(false) or "none", total["any"], total["asked"])
-    noise = ["%s of `%s` (lines %s)" % (tool, name, ", ".join(str(n) for n in sorted(lines)) or "unknown")
+    noise = ["`%s` (%s: %s)" % (name, tool, ", ".join(str(n) for n in sorted(lines)) or "?")
              for (name, tool), lines in sorted(right_lines.items())]
     text += ("; %d of its runs did not end in ten seconds" % hangs if hangs else "") + ".\n"
-    text += "It reports right forms, too: " + "; ".join(noise) + ".\n\n" if noise else "\n"
+    text += "It reports lines of right forms, too: " + "; ".join(noise) + ".\n\n" if noise else "\n"
     text += "`check`: %s, clang (`libcu_*`: nvcc). Compute Sanitizer %s: %s, %s, nvcc.\n\n" % (datetime.date.today(), runs["tool"], runs["gpu"], runs["date"])
     text += "|File|Kind|Cases|`check`|" + "|".join(TOOLS) + "|\n|---|---|" + "---:|" * 6 + "\n"
     text += "\n".join(rows) + "\n"
