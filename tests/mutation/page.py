@@ -36,7 +36,7 @@ def main():
           for seed, found in sorted(samples.items(), reverse=True)),
         "",
         f"- **Run** on {machine}, {date}.",
-        "- **Tests:** those of the rooms `analyse`, `machine`, `execute`, `cudart` and `native`. End-to-end tests are not among them.",
+        "- **Tests:** those of the rooms `analyse`, `machine`, `isa`, `execute`, `cudart` and `native`. End-to-end tests are not among them.",
         f"- **Equivalent:** {every['equivalent']} mutants compute the same for every input, or change only speed; [why each](../../tests/mutation/equivalent.txt).",
         "- **Repeat:** `./dev mutate`, then `tests/mutation/page.py`.",
         "",
