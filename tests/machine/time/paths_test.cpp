@@ -118,7 +118,9 @@ TEST(Paths, WarpsThatWalkOverTheSameConstantsWaitTogether) {
                               ".const .align 64 .b8 table[16384];\n"));
   };
   const double alone = walked(1), step = alone / 256;
-  for (const uint32_t threads : {33u, 1000u}) EXPECT_NEAR(walked(threads), alone, 4 * step) << threads;
+  for (const uint32_t threads : {33u, 1000u}) EXPECT_NEAR(walked(threads), alone, 8 * step) << threads;
+  // An H100 takes 47 us for the 16 KiB, launch included.
+  EXPECT_NEAR(alone + limits().launch_us.value, 47, 0.2 * 47);
 }
 
 TEST(Paths, WarpsThatWalkOverTheSameLinesWaitTogether) {
