@@ -116,6 +116,32 @@ TEST(Functions, JoinedAccessesKnowTheirWindow) {
   }
 }
 
+// A request stands before the first of its accesses, under that one's guard, and asks for the window.
+TEST(Functions, RequestsAreThoseOfTheirFirstAccess) {
+  for (const std::string guard : {"", "@%p1 ", "@!%p1 "}) {
+    const Case c = decoded("mov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 4;\nsetp.lt.u32 %p1, %r1, 7;\n" + guard +
+                           "ld.shared.u32 %r3, [%r2+4];\n" + guard + "ld.shared.u32 %r4, [%r2];\n");
+    merge_as_ptxas(*c.p);
+    const Instruction* found = nullptr;
+    for (const Instruction& i : c.p->code)
+      if (i.kind == Kind::request) found = &i;
+    ASSERT_NE(found, nullptr) << guard;
+    EXPECT_EQ(found + 1, &c.line(4)) << guard;
+    EXPECT_EQ(found->guard, c.line(4).guard) << guard;
+    EXPECT_EQ(found->guard_negated, guard == "@!%p1 ") << guard;
+    EXPECT_EQ(found->ptx_line, kBefore + 4) << guard;
+    const MemoryOp& m = c.p->memory[found->memory];
+    EXPECT_EQ(m.space, AddressSpace::shared);
+    EXPECT_EQ(m.offset, 0);
+    EXPECT_EQ(m.bytes(), 8u);
+    EXPECT_EQ(m.address.reg, c.memory(4).address.reg);
+    EXPECT_TRUE(c.p->sites[m.site].dynamic_requests);
+    for (const uint32_t line : {4u, 5u}) EXPECT_TRUE(c.p->sites[c.memory(line).site].merged);
+    for (std::size_t s = 0; s < c.p->sites.size(); ++s)
+      EXPECT_EQ(c.p->memory[c.p->code[c.p->sites[s].instruction].memory].site, s);
+  }
+}
+
 // Lanes that have met are together until the block ends, so matrix instructions that follow one another share one.
 TEST(Functions, MatrixInstructionsThatFollowOneAnotherAreOneBlock) {
   const std::string row = "movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2;\n";
