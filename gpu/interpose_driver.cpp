@@ -158,6 +158,8 @@ COALESCE_API CUresult cuMemMap(DevicePointer at, size_t bytes, size_t offset, un
   device_memory().mapped();
   return next(at, bytes, offset, handle, flags);
 }
+// Variables are put back between repetitions where the program asks for them: the driver lists a module's functions
+// only.
 #define GET_GLOBAL(name)                                                                             \
   COALESCE_API CUresult name(DevicePointer* at, size_t* bytes, void* module, const char* variable) { \
     NEXT(name);                                                                                      \
