@@ -53,6 +53,27 @@ TEST(Diagnoses, ADeadlockIsOfTheFirstThatWaits) {
   }
 }
 
+// Blocks of malloc's, of 16 bytes each and in a row: who writes behind the end of one's own is named.
+TEST(Diagnoses, ABlockOfMallocsEndsWhereItEnds) {
+  for (const uint32_t at : {0u, 12u, 16u, 20u}) {
+    std::string text = with_prologue(
+        "{\n.param .b64 n;\n.param .b64 v;\nst.param.b64 [n], 16;\ncall.uni (v), malloc, (n);\nld.param.b64 %rd5, "
+        "[v];\n}\n"
+        "st.u32 [%rd5+" +
+        std::to_string(at) + "], %r1;\nmov.u32 %r10, 1;\n");
+    text.insert(text.find(".visible .entry"), ".extern .func (.param .b64 v) malloc(.param .b64 n);\n");
+    Machine m(*find_device("h200"), {.threads = 1, .progress = {}, .output = {}, .check = true});
+    const uint64_t out = m.memory().allocate(128, Origin::device, "cudaMalloc")->base;
+    const LaunchReport r =
+        m.launch(*m.load(text, "test.ptx"), "k", {{1, 1, 1}, {32, 1, 1}, 0, false, value(out).bytes});
+    const bool inside = at < 16;
+    EXPECT_EQ(r.diagnostics.empty(), inside)
+        << at << (inside ? r.diagnostics.empty() ? "" : r.diagnostics[0].message : "");
+    if (!inside && !r.diagnostics.empty())
+      EXPECT_EQ(r.diagnostics[0].hazard, Hazard::out_of_array) << r.diagnostics[0].message;
+  }
+}
+
 // Ten warps wait for an eleventh: eight are named.
 TEST(Diagnoses, ADeadlockOfManyWarpsNamesEight) {
   const Ran r = run(with_prologue("mov.u32 %r10, 0;\nbar.sync 1, 352;\n"), {zeros<uint32_t>(320)}, threads(320));
