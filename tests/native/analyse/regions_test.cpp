@@ -78,6 +78,31 @@ TEST(Plans, OfBranchesWithTwoSides) {
   }
 }
 
+// The interpreter's handler fetches texels and writes surfaces; what is around it is native code, in loops as well.
+TEST(Plans, OfTextureFetches) {
+  const Analysed k(R"(
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, 0;
+    mov.f32 %f7, 0f00000000;
+  LOOP:
+    cvt.rn.f32.u32 %f5, %r1;
+    cvt.rn.f32.u32 %f6, %r2;
+    tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}];
+    suld.b.2d.b32.trap %r4, [%rd1, {%r1, %r2}];
+    fma.rn.f32 %f7, %f1, %f7, %f2;
+    sust.b.2d.b32.trap [%rd1, {%r1, %r2}], %r4;
+    add.u32 %r2, %r2, 1;
+    setp.lt.u32 %p1, %r2, %r1;
+    @%p1 bra LOOP;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.u64 %rd3, %rd1, %rd2;
+    st.global.f32 [%rd3], %f7;)",
+                   {256, 1, 1});
+  ASSERT_EQ(k.facts().regions.size(), 1u);
+  EXPECT_TRUE(k.facts().regions[0].plan.native);
+}
+
 // A sum over shared memory, which warps may do in any order.
 std::string sum(const std::string& more) {
   return R"(
