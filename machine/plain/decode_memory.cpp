@@ -102,9 +102,8 @@ void Decoder::load_store() {
   m.width = static_cast<uint8_t>(ptx::size_of(type));
   m.sign_extend = ptx::name_of(type).starts_with("s");
   const ptx::Operand &where = operand(is_store ? 0 : 1), &what = operand(is_store ? 1 : 0);
-  const bool vector = what.kind == OK::vector;
-  if (m.width == 0 || m.bytes() > 32 || vector != (m.count > 1) || (vector && what.elements.size() != m.count))
-    return unknown();
+  const bool vector = what.kind == OK::vector;  // Triton writes one register as a vector, too
+  if (m.width == 0 || m.bytes() > 32 || (vector ? what.elements.size() : 1) != m.count) return unknown();
   const Space space = m.place.space;
   m.place = place(where);
   m.place.space = space;

@@ -257,14 +257,23 @@ void Flattener::move() {
   finish_results();
 }
 
-void Flattener::nothing() { emit(Kind::nothing); }
+void Flattener::nothing() { emit_nothing(); }
+
+// Nothing is carried out, so nobody would count the lanes that a guard switches on: a move that nobody reads does.
+Instruction& Flattener::emit_nothing(Nothing what) {
+  const bool guarded = in_->guard >= 0;
+  if (guarded) emit_pure("mov.b32", {new_register(Element::b32)}, {Value::imm(0)}, true);
+  Instruction& i = emit(Kind::nothing);
+  i.mode = static_cast<uint8_t>(what);
+  i.counts = !guarded;
+  return i;
+}
 
 // X.commit_group; X.wait_group N. The groups are of what is done when it is issued; `check` looks at them.
 void Flattener::groups(Nothing commit, Nothing wait) {
   const auto& ops = in_->operands;
   if (ops.size() != m_->has("wait_group")) return wrong_number();
-  Instruction& i = emit(Kind::nothing);
-  i.mode = static_cast<uint8_t>(m_->has("commit_group") ? commit : wait);
+  Instruction& i = emit_nothing(m_->has("commit_group") ? commit : wait);
   if (!ops.empty() && ops[0].kind == ptx::Operand::Kind::integer) i.sources = {Value::imm(ops[0].bits)};
 }
 
@@ -280,7 +289,7 @@ void Flattener::fence() {
            : m_->suffixes.size() == 2                            ? Nothing::proxy_fence
            : m_->has("global")                                   ? Nothing::proxy_fence_global
                                                                  : Nothing::proxy_fence_shared;
-  emit(Kind::nothing).mode = static_cast<uint8_t>(what);
+  emit_nothing(what);
 }
 
 void Flattener::instruction(const ptx::Instruction& in) {

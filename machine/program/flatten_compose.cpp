@@ -235,7 +235,8 @@ void Flattener::async_copy() {
     load.value_bytes[k] = static_cast<uint8_t>(width);
     if (whole != kNone) emit_pure("mov" + word, {load.values[k].reg}, {Value::imm(0)}, false);
   }
-  async_access(Kind::load, load, whole == kNone ? kNone : with_own(whole), true);
+  // One of the two rows counts, as the instruction: the one under its own guard.
+  async_access(Kind::load, load, whole == kNone ? kNone : with_own(whole), whole == kNone);
   const uint32_t load_index = static_cast<uint32_t>(out_.memory.size() - 1);
   if (size) {
     // The bytes there are of a source shorter than the whole, one at a time.
@@ -269,7 +270,7 @@ void Flattener::async_copy() {
   store.is_copy = true;
   store.past_l1 = load.past_l1;
   store.other_side = whole == kNone ? load_index : kNone;
-  async_access(Kind::store, store, kNone, false);
+  async_access(Kind::store, store, kNone, whole != kNone);
 }
 
 // atom and red of vectors (global memory, add min max of floats): their elements one after the other, each atomic by

@@ -99,12 +99,13 @@ void Flattener::mbarrier() {
 // Without .noinc the object expects one arrival more before, which leaves it as it was.
 void Flattener::copies_arrive() {
   if (in_->operands.size() != 1) return unknown();
-  Instruction& i = emit(Kind::nothing);
+  const bool expects = !m_->has("noinc");
+  Instruction& i = expects ? emit_nothing(Nothing::copies_arrive) : emit(Kind::nothing);
   i.mode = static_cast<uint8_t>(Nothing::copies_arrive);
-  i.counts = !m_->has("noinc");
+  if (!expects) i.counts = false;
   const MemoryOp object = address(in_->operands[0]);
   i.sources = {object.address, Value::imm(static_cast<uint64_t>(object.offset))};
-  if (i.counts) return;
+  if (expects) return;
   mbarrier_access(in_->operands[0], AtomicOp::mbarrier, Value::imm(1), kNone, Order::release);
 }
 

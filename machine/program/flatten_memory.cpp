@@ -166,9 +166,8 @@ void Flattener::load_store(bool is_store) {
   if (in_->operands.size() != 2u + m_->has("L2::cache_hint")) return wrong_number();
   const ptx::Operand& where = in_->operands[is_store ? 0 : 1];
   const ptx::Operand& what = in_->operands[is_store ? 1 : 0];
-  if (width * count > 32 || (count > 1) != (what.kind == Operand::vector) ||
-      (count > 1 && what.elements.size() != count))
-    return unknown();
+  const bool vector = what.kind == Operand::vector;  // Triton writes one register as a vector, too
+  if (width * count > 32 || (vector ? what.elements.size() : 1) != count) return unknown();
   const AddressSpace space = op.space;
   const bool is_kernel = frame_->function == &kernel_;
   if (space == AddressSpace::param && where.reg < 0 && frame_->params.contains(where.name)) {
@@ -193,7 +192,7 @@ void Flattener::load_store(bool is_store) {
   op.past_l1 = !is_store && (m_->has("cg") || m_->has("cv"));
   op.sign_extend = ptx::name_of(type).starts_with("s");
   for (std::size_t k = 0; k < count; ++k) {
-    const ptx::Operand& v = count > 1 ? what.elements[k] : what;
+    const ptx::Operand& v = vector ? what.elements[k] : what;
     const ptx::Type of =
         v.kind == Operand::reg ? frame_->function->registers[static_cast<std::size_t>(v.reg)].type : type;
     if (is_store && ptx::is_part_of_real(type, of))

@@ -27,6 +27,38 @@ TEST(Forms, AParametersAddressInTheFirstRegister) {
   EXPECT_EQ(r.read(), std::vector<uint32_t>(32, 77));
 }
 
+// As Triton writes accesses.
+TEST(Forms, VectorsOfOneRegister) {
+  const Ran r =
+      with_first("",
+                 "mov.u32 %r3, 5;\nst.global.b32 [ %rd2 + 0 ], { %r3 };\nld.global.b32 { %r2 }, [ %rd2 + 0 ];\n"
+                 "add.u32 %r2, %r2, %r1;\n");
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(r.read()[i], i + 5) << i;
+}
+
+// A fence under a guard, and a copy whose source has no bytes in some lanes, count the lanes that their guards switch
+// on.
+TEST(Forms, LanesOfWhatDoesNothing) {
+  const auto lanes = [](const std::string& more) {
+    const Ran r =
+        run(kernel(".param .u64 out",
+                   ".shared .align 16 .b8 s[512];\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, s;\n"
+                   "mad.lo.u32 %r3, %r1, 16, %r2;\nsetp.lt.u32 %p1, %r1, 5;\nselp.b32 %r4, 16, 0, %p1;\n" +
+                       more),
+            {zeros<uint32_t>(128)});
+    EXPECT_EQ(r.report.fault, Fault::none) << r.message();
+    return r.counters().thread_instructions;
+  };
+  const auto none = lanes("");
+  for (const char* text : {"membar.gl", "fence.proxy.async", "cp.async.commit_group", "cp.async.wait_group 0"}) {
+    EXPECT_EQ(lanes("@%p1 " + std::string(text) + ";\n"), none + 5) << text;
+    EXPECT_EQ(lanes(std::string(text) + ";\n"), none + 32) << text;
+  }
+  EXPECT_EQ(lanes("cp.async.cg.shared.global [%r3], [%rd1], 16, %r4;\n"), none + 32);
+  EXPECT_EQ(lanes("@!%p1 cp.async.cg.shared.global [%r3], [%rd1], 16, %r4;\n"), none + 27);
+}
+
 // 32 bytes a lane, the most that a vector has.
 TEST(Forms, TheWidestVectors) {
   std::vector<uint64_t> in(128);
