@@ -134,38 +134,4 @@ cudaError_t run_graphs(const std::shared_ptr<GraphExec>& first, RunNodes run_nod
   return cudaSuccess;
 }
 
-namespace {
-
-// Writes the handle by which kernels name the node.
-cudaError_t make_updatable(Node& node, const void* value) {
-  struct Words {
-    int updatable;
-    uint64_t handle;
-  };
-  Words words;
-  std::memcpy(&words, value, sizeof words);
-  if (words.updatable != 0 && words.updatable != 1) return cudaErrorInvalidValue;
-  if (words.updatable == 0) return node.updatable ? cudaErrorNotSupported : cudaSuccess;
-  node.updatable = true;
-  words.handle = node.id;
-  std::memcpy(const_cast<void*>(value), &words, sizeof words);  // NOLINT: as CUDA does
-  return cudaSuccess;
-}
-
-}  // namespace
-
-// Attributes of kernel nodes are hints, but these; see cudaLaunchKernelExC.
-COALESCE_API cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, int attribute, const void* value) {
-  if (value == nullptr) return note(cudaErrorInvalidValue);
-  return call([&](Runtime&) {
-    auto* const k = is_node(node) ? std::get_if<KernelOperation>(&node->operation) : nullptr;
-    if (k == nullptr) return cudaErrorInvalidValue;
-    if (attribute == cudaLaunchAttributeDeviceUpdatableKernelNode) return make_updatable(*node, value);
-    if (attribute == cudaLaunchAttributeCooperative) k->launch.cooperative = *static_cast<const int*>(value) != 0;
-    if (attribute == cudaLaunchAttributeClusterDimension)
-      std::memcpy(&k->launch.cluster.emplace(), value, sizeof(dim3));
-    return cudaSuccess;
-  });
-}
-
 }  // namespace coalesce::cudart

@@ -309,10 +309,12 @@ Launch launch_of(const cudaLaunchConfig_t& config) {
   Launch l{config.gridDim, config.blockDim, config.dynamicSmemBytes, config.stream};
   for (unsigned i = 0; i < config.numAttrs; ++i) {
     const cudaLaunchAttribute& a = config.attrs[i];
-    if (a.id == cudaLaunchAttributeCooperative) l.cooperative = a.value.cooperative != 0;
-    if (a.id == cudaLaunchAttributeClusterDimension)
+    if (a.id == cudaLaunchAttributeCooperative)
+      l.cooperative = a.value.cooperative != 0;
+    else if (a.id == cudaLaunchAttributeClusterDimension)
       l.cluster = dim3{a.value.clusterDim[0], a.value.clusterDim[1], a.value.clusterDim[2]};
-    // The others are hints about caches, priorities and overlap; they change no result.
+    else  // about caches, priorities and overlap
+      l.hints.push_back(a);
   }
   return l;
 }

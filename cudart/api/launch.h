@@ -15,6 +15,7 @@ struct Launch {
   uint32_t depth = 0;
   uint64_t earlier = 0;              // warp instructions that the others of the same host launch have executed
   std::optional<dim3> cluster = {};  // blocks; else as the kernel says, else one
+  std::vector<cudaLaunchAttribute> hints = {};  // attributes that change no result
 };
 
 // The conditional nodes that this thread runs, one within the other, and the graphs that kernels launch: the kernels of

@@ -105,6 +105,15 @@ COALESCE_API CUresult cuGraphKernelNodeSetParams_v2(cudaGraphNode_t node, const 
   const cudaKernelNodeParams same = runtime_params(*p, true);
   return in_context([&] { return cudaGraphKernelNodeSetParams(node, &same); });
 }
+COALESCE_API CUresult cuGraphKernelNodeGetAttribute(cudaGraphNode_t node, int attribute, void* value) {
+  return in_context([&] { return cudaGraphKernelNodeGetAttribute(node, attribute, value); });
+}
+COALESCE_API CUresult cuGraphKernelNodeSetAttribute(cudaGraphNode_t node, int attribute, const void* value) {
+  return in_context([&] { return cudaGraphKernelNodeSetAttribute(node, attribute, value); });
+}
+COALESCE_API CUresult cuGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from) {
+  return in_context([&] { return cudaGraphKernelNodeCopyAttributes(to, from); });
+}
 COALESCE_API CUresult cuGraphExecKernelNodeSetParams_v2(cudaGraphExec_t exec, cudaGraphNode_t node,
                                                         const CUDA_KERNEL_NODE_PARAMS* p) {
   if (p == nullptr) return CUDA_ERROR_INVALID_VALUE;
