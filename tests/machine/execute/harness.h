@@ -33,6 +33,8 @@ struct Argument {
   bool is_buffer = false;
   std::vector<uint8_t> bytes;
   std::size_t alignment = 0;  // of a value among the parameters; 0: its size
+  bool hidden = false;        // a buffer whose address is not passed
+  std::function<std::vector<uint8_t>(const std::vector<uint64_t>&)> from = {};  // a value, of the buffers' addresses
 };
 
 template <class T>
@@ -111,7 +113,9 @@ class Bench {
         std::memcpy(reinterpret_cast<void*>(base), a.bytes.data(), a.bytes.size());
         r.addresses.push_back(base);
         bytes = value(base).bytes;
+        if (a.hidden) continue;
       }
+      if (a.from) bytes = a.from(r.addresses);
       const std::size_t alignment = a.alignment ? a.alignment : bytes.size();
       config.parameters.resize((config.parameters.size() + alignment - 1) / alignment * alignment);
       config.parameters.insert(config.parameters.end(), bytes.begin(), bytes.end());
