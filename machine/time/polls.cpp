@@ -46,9 +46,36 @@ std::vector<uint32_t> shortest_loop(const Decoded& p, uint32_t block) {
   return {};
 }
 
+// The blocks of ways that leave the loop at `begin` if all of them come back to it; none if the kernel can end there.
+std::set<uint32_t> way_back(const Decoded& p, const std::set<uint32_t>& loop, uint32_t begin) {
+  std::set<uint32_t> way{begin};
+  std::vector<uint32_t> next{begin};
+  while (!next.empty()) {
+    const uint32_t b = next.back();
+    next.pop_back();
+    bool ends = true;
+    successors(p.blocks[b], [&](uint32_t s) {
+      ends = false;
+      if (!loop.contains(s) && way.insert(s).second) next.push_back(s);
+    });
+    if (ends) return {};
+  }
+  return way;
+}
+
+// The loop with both sides of the branches in it: a pause that is a sleep or a fence, say.
+std::set<uint32_t> with_sides(const Decoded& p, const std::vector<uint32_t>& shortest) {
+  std::set<uint32_t> loop(shortest.begin(), shortest.end());
+  for (const uint32_t b : shortest)
+    successors(p.blocks[b], [&](uint32_t s) {
+      if (!loop.contains(s)) loop.merge(way_back(p, loop, s));
+    });
+  return loop;
+}
+
 class Loop {
  public:
-  Loop(const Decoded& p, std::vector<uint32_t> blocks) : p_(p), blocks_(std::move(blocks)) {
+  Loop(const Decoded& p, std::set<uint32_t> blocks) : p_(p), blocks_(std::move(blocks)) {
     for (const uint32_t b : blocks_)
       for (uint32_t k = p_.blocks[b].first; k < p_.blocks[b].last; ++k)
         each_written(p_, p_.code[k], [&](uint32_t r) { writers_[r].push_back(k); });
@@ -64,8 +91,7 @@ class Loop {
       for (uint32_t k = block.first; k < block.last; ++k)
         if (k != poll && does_more(p_.code[k])) return false;
       bool out = false;
-      successors(block,
-                 [&](uint32_t s) { out = out || std::find(blocks_.begin(), blocks_.end(), s) == blocks_.end(); });
+      successors(block, [&](uint32_t s) { out = out || !blocks_.contains(s); });
       if (!out) continue;
       const Instruction& branch = p_.code[block.last - 1];
       std::vector<uint32_t> path;
@@ -104,7 +130,7 @@ class Loop {
 
   static constexpr std::size_t kDeepest = 16;  // operations between the access and the branch: a comparison, a shift
   const Decoded& p_;
-  const std::vector<uint32_t> blocks_;
+  const std::set<uint32_t> blocks_;
   std::map<uint32_t, std::vector<uint32_t>> writers_;
 };
 
@@ -117,7 +143,7 @@ bool waits_for_words(const Decoded& p) {
     for (uint32_t k = block.first; k < block.last; ++k)
       if (block.reachable && may_poll(p, p.code[k])) polls.push_back(k);
     if (polls.empty()) continue;
-    const Loop loop(p, shortest_loop(p, b));
+    const Loop loop(p, with_sides(p, shortest_loop(p, b)));
     if (std::any_of(polls.begin(), polls.end(), [&](uint32_t k) { return loop.waits_for(k); })) return true;
   }
   return false;

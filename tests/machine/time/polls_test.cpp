@@ -25,6 +25,23 @@ TEST(Polls, ChainedFlagsHaveNoEstimate) {
     EXPECT_EQ(none(chained(read)), "its blocks wait for words that others write") << read;
 }
 
+// Between two reads, the lanes pause in one of two ways, which depends on the launch; all of them agree on going on.
+TEST(Polls, PausesOfTwoKindsHaveNone) {
+  EXPECT_EQ(none(chained("ld.volatile.global.u32 %r2, [%rd3+-4];\nbra test;\n"
+                         "again2:\nsetp.gt.u32 %p1, %r5, 4;\n@%p1 bra fence;\nnanosleep.u32 100;\nbra read;\n"
+                         "fence:\nmembar.cta;\nread:\nld.volatile.global.u32 %r2, [%rd3+-4];\n"
+                         "test:\nsetp.eq.u32 %p2, %r2, 0;\nvote.sync.any.pred %p1, %p2, -1;\n@%p1 bra again2;\n")),
+            "its blocks wait for words that others write");
+}
+
+// One of the sides ends the kernel, whatever was read.
+TEST(Polls, ASideThatEndsTheKernelIsNone) {
+  EXPECT_EQ(none(kRegisters + "mov.u32 %r4, 0;\nagain:\nadd.u32 %r4, %r4, 1;\nsetp.gt.u32 %p1, %r4, 50;\n"
+                              "@%p1 bra side;\nback:\nld.volatile.global.u32 %r2, [%rd1];\n"
+                              "setp.eq.u32 %p2, %r2, 0;\n@%p2 bra again;\nret;\nside:\nst.global.u32 [%rd3], %r4;\n"),
+            "");
+}
+
 TEST(Polls, ASpinLockHasNone) {
   EXPECT_EQ(
       none(kRegisters + "again:\natom.global.exch.b32 %r2, [%rd1], 1;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra again;\n"
