@@ -3,6 +3,7 @@
 // A warp that comes back to a state it has been in, while no memory has changed, comes back to it for ever: its next
 // step depends on its registers, its local memory and what it reads. Where that holds for all that can run, nothing
 // ends. Clocks are read into registers, so a loop that one may end is never taken for such (backoff.h).
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>

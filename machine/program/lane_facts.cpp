@@ -10,6 +10,14 @@ namespace {
 __extension__ using Wide = __int128;
 constexpr uint32_t kMaxAlignment = 1u << 30;
 
+// Takes a stride that 64 bits hold, whatever is made of it next.
+bool bounded(Wide stride, int64_t* out) {
+  constexpr Wide kMost = Wide{1} << 40;
+  if (stride < -kMost || stride > kMost) return false;
+  *out = static_cast<int64_t>(stride);
+  return true;
+}
+
 // The range [low, high] as a signed value of `bits`; unknown when it does not fit.
 Range fit(Wide low, Wide high, unsigned bits) {
   const Wide limit = Wide{1} << (bits - 1);
@@ -100,10 +108,7 @@ Fact result_of(const LinearRule& r, const Fact* f, LaneClass top) {
     const Fact& factor = a.lanes == LaneClass::affine ? b : a;
     if (varying.lanes != LaneClass::affine) return *stride = 0, true;
     if (factor.range.low != factor.range.high) return false;
-    const Wide s = Wide{varying.stride} * factor.range.low;
-    if (s < -(Wide{1} << 40) || s > (Wide{1} << 40)) return false;
-    *stride = static_cast<int64_t>(s);
-    return true;
+    return bounded(Wide{varying.stride} * factor.range.low, stride);
   };
   const bool affine = top == LaneClass::affine;
   const auto lost = [&] {
@@ -118,7 +123,8 @@ Fact result_of(const LinearRule& r, const Fact* f, LaneClass top) {
                          : fit(Wide{f[0].range.low} - f[1].range.high, Wide{f[0].range.high} - f[1].range.low, r.bits);
       }
       out.alignment = std::min(f[0].alignment, f[1].alignment);
-      if (affine) out.stride = adds ? f[0].stride + f[1].stride : f[0].stride - f[1].stride;
+      const Wide other = adds ? Wide{f[1].stride} : -Wide{f[1].stride};
+      if (affine && !bounded(f[0].stride + other, &out.stride)) lost();
       break;
     }
     case Rule::mul_low:
@@ -147,7 +153,7 @@ Fact result_of(const LinearRule& r, const Fact* f, LaneClass top) {
           static_cast<uint32_t>(std::min<uint64_t>(kMaxAlignment, uint64_t{f[0].alignment} * f[1].alignment));
       if (adds) {
         out.alignment = std::min(out.alignment, f[2].alignment);
-        if (f[2].lanes == LaneClass::affine) out.stride += f[2].stride;
+        if (f[2].lanes == LaneClass::affine) ok = bounded(Wide{out.stride} + f[2].stride, &out.stride) && ok;
       }
       if (!ok) lost();
       break;
@@ -162,11 +168,7 @@ Fact result_of(const LinearRule& r, const Fact* f, LaneClass top) {
       if (f[0].range.known()) out.range = fit(Wide{f[0].range.low} * factor, Wide{f[0].range.high} * factor, r.bits);
       out.alignment =
           static_cast<uint32_t>(std::min<uint64_t>(kMaxAlignment, uint64_t{f[0].alignment} << f[1].range.low));
-      const Wide s = Wide{f[0].stride} * factor;
-      if (affine && (s > (Wide{1} << 40) || s < -(Wide{1} << 40)))
-        lost();
-      else
-        out.stride = static_cast<int64_t>(s);
+      if (affine && !bounded(Wide{f[0].stride} * factor, &out.stride)) lost();
       break;
     }
     case Rule::minus:

@@ -114,6 +114,22 @@ TEST(Decode, ArithmeticOfAffineValues) {
   expect_class(c, 13, LaneClass::general);  // n may be 2^31 - 1
 }
 
+// Strides beyond 2^40 are given up, so that no sum or difference of them leaves 64 bits.
+TEST(Decode, StridesThatDoubleForEver) {
+  std::string body = ".reg .b64 %x<80>, %y<80>;\nmov.u32 %r1, %tid.x;\ncvt.u64.u32 %x0, %r1;\nneg.s64 %y0, %x0;";
+  for (int k = 1; k < 80; ++k) {
+    const std::string at = std::to_string(k), before = std::to_string(k - 1);
+    body += "\nmad.lo.s64 %x" + at + ", %x" + before + ", 1, %x" + before + ";\nsub.s64 %y" + at + ", %y" + before +
+            ", %x" + before + ";";
+  }
+  const Case c = decoded(body);
+  for (uint32_t k = 1; k < 80; ++k) {
+    SCOPED_TRACE(k);
+    expect_class(c, 3 + 2 * k, k <= 40 ? LaneClass::affine : LaneClass::general, k <= 40 ? int64_t{1} << k : 0);
+    expect_class(c, 4 + 2 * k, k <= 40 ? LaneClass::affine : LaneClass::general, k <= 40 ? -(int64_t{1} << k) : 0);
+  }
+}
+
 TEST(Decode, JoinsAndGuardsAndLoads) {
   const Case c = decoded(
       "mov.u32 %r1, %tid.x;\nld.param.u32 %r2, [n];\nsetp.lt.u32 %p1, %r2, 5;\nmov.u32 %r3, %r1;\n@%p1 bra A;\n"
