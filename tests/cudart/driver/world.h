@@ -96,7 +96,7 @@ class World {
   static uint64_t number(const Parameter& p) {
     const auto says = [&](const char* word) { return p.name.find(word) != std::string::npos; };
     if (p.type == "cudaMemLocation") return 1;  // {on a device, number 0}
-    if (says("flags") || says("attribute") || says("option") || says("type") || says("shared")) return 0;
+    if (says("flags") || says("option") || says("type") || says("shared")) return 0;
     return p.type == "size_t" ? 4 : 1;
   }
 
