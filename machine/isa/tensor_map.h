@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace coalesce::machine {
@@ -31,7 +32,7 @@ struct TensorMap {
   std::array<int16_t, kTensorRank - 2> lower{}, upper{};
   uint16_t channels = 0, pixels = 0;
   uint8_t changed = 0;  // by a kernel: it may be wrong
-  uint8_t rest[19] = {};
+  uint8_t rest[21] = {};
 
   bool valid() const { return mark == kMark; }
   // Zeros alone: compilers (Triton) let a kernel fill such memory by tensormap.replace, field by field.
@@ -46,6 +47,7 @@ struct TensorMap {
   uint32_t span() const { return swizzle == 0 ? 0 : swizzle >= 3 ? 128 : 16u << swizzle; }
 };
 static_assert(sizeof(TensorMap) == 128);
+static_assert(std::has_unique_object_representations_v<TensorMap>, "programs copy and compare all its bytes");
 
 // The arguments of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col; numbers of CUDA's enumerations.
 struct TensorWords {
