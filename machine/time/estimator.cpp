@@ -137,7 +137,7 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   }
   const auto launched = static_cast<double>(launch.blocks), watched = static_cast<double>(blocks.size());
   const double of_host = ratio_of(static_cast<double>(t.of_host), static_cast<double>(t.all));
-  const Footprint f = footprint(t, launch.regions);
+  const DistinctSectors f = distinct_sectors(t, launch.regions);
   // Sectors that all multiprocessors would touch if they had none in common.
   const double apart =
       static_cast<double>(its.all - its.of_host) / static_cast<double>(all[0].blocks.size()) * launched;

@@ -76,7 +76,7 @@ Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
   return t;
 }
 
-Footprint footprint(const Touched& t, const std::vector<TouchedRegion>& regions) {
+DistinctSectors distinct_sectors(const Touched& t, const std::vector<TouchedRegion>& regions) {
   struct Seen {
     double loaded = 0, stored = 0, changed = 0, all = 0;
     double lines = 0;  // with stored sectors
@@ -94,7 +94,7 @@ Footprint footprint(const Touched& t, const std::vector<TouchedRegion>& regions)
       s->all += __builtin_popcount(l.loaded | l.stored);
     }
   }
-  Footprint f;
+  DistinctSectors f;
   for (std::size_t k = 0; k < regions.size(); ++k) {
     const Seen& s = seen[k].all > 0 ? seen[k] : seen.back();  // others have touched it: as they do elsewhere
     const auto sectors = static_cast<double>(regions[k].sectors), halves = static_cast<double>(regions[k].halves);

@@ -37,7 +37,7 @@ struct Touched {
 Touched touched(const TimedLaunch& launch, const Blocks& blocks);
 
 // Distinct sectors of a launch.
-struct Footprint {
+struct DistinctSectors {
   double distinct = 0;
   double loaded = 0;   // that memory has to give: they are not stored before
   double fetched = 0;  // sectors of the halves of lines that these lie in: DRAM gives no less
@@ -47,6 +47,6 @@ struct Footprint {
   double stored_of_line = 1;  // stored sectors of a line, on average
 };
 // The sum of what all blocks have touched of each region, parted as the watched blocks' accesses to it.
-Footprint footprint(const Touched& t, const std::vector<TouchedRegion>& regions);
+DistinctSectors distinct_sectors(const Touched& t, const std::vector<TouchedRegion>& regions);
 
 }  // namespace coalesce::machine

@@ -17,12 +17,12 @@ Touched::Line line(uint8_t loaded, uint8_t stored, uint8_t made) {
 }
 
 // All blocks do with a region what the watched ones do with a part of it.
-TEST(Footprint, RegionsAreLoadedOrStored) {
+TEST(DistinctSectors, RegionsAreLoadedOrStored) {
   TouchedRegion to = kRegion;
   to.base = 8192, to.end = 9000, to.sectors = 40, to.halves = 20;
   Touched t;
   t.lines = {{4096 / 128 + 1, line(15, 0, 0)}, {8192 / 128, line(0, 3, 3)}};
-  const Footprint f = footprint(t, {kRegion, to});
+  const DistinctSectors f = distinct_sectors(t, {kRegion, to});
   EXPECT_EQ(f.distinct, 140);
   EXPECT_EQ(f.loaded, 100);
   EXPECT_EQ(f.fetched, 120);
@@ -30,22 +30,22 @@ TEST(Footprint, RegionsAreLoadedOrStored) {
 }
 
 // One sector is loaded, one changed, two are stored before they are loaded.
-TEST(Footprint, APartOfARegionIsStoredFirst) {
+TEST(DistinctSectors, APartOfARegionIsStoredFirst) {
   Touched t;
   t.lines = {{4096 / 128, line(15, 14, 12)}};
-  const Footprint f = footprint(t, {kRegion});
+  const DistinctSectors f = distinct_sectors(t, {kRegion});
   EXPECT_EQ(f.loaded, 50);
   EXPECT_EQ(f.fetched, 60);
   EXPECT_EQ(f.stored, 75);
 }
 
-TEST(Footprint, WhatOnlyOthersTouchIsTouchedAlike) {
+TEST(DistinctSectors, WhatOnlyOthersTouchIsTouchedAlike) {
   TouchedRegion other = kRegion;
   other.base = 8192, other.end = 9000;
   Touched t;
   t.lines = {{4096 / 128, line(3, 0, 0)}};
-  EXPECT_EQ(footprint(t, {kRegion, other}).loaded, 200);
-  EXPECT_EQ(footprint({}, {kRegion}).loaded, 0);
+  EXPECT_EQ(distinct_sectors(t, {kRegion, other}).loaded, 200);
+  EXPECT_EQ(distinct_sectors({}, {kRegion}).loaded, 0);
 }
 
 // Blocks of four lanes: eight of them make a line. `from` and `to` are bytes from the start of the data.
@@ -57,7 +57,7 @@ Ran copied(const std::string& body, uint32_t blocks) {
       blocks, 4, uint64_t{blocks} * 32 + 64);
 }
 
-TEST(Footprint, BlocksThatShareSectorsReadTheseFromMemory) {
+TEST(DistinctSectors, BlocksThatShareSectorsReadTheseFromMemory) {
   constexpr uint32_t kBlocks = 65536;
   const uint64_t beside = copied("", kBlocks).time.dram_read_bytes;
   const Ran r =
@@ -65,7 +65,7 @@ TEST(Footprint, BlocksThatShareSectorsReadTheseFromMemory) {
   EXPECT_NEAR(static_cast<double>(r.time.dram_read_bytes - beside), kBlocks * 16.0, 512);
 }
 
-TEST(Footprint, WhatIsStoredFirstIsNotReadFromMemory) {
+TEST(DistinctSectors, WhatIsStoredFirstIsNotReadFromMemory) {
   constexpr uint32_t kBlocks = 65536;
   const uint64_t beside = copied("", kBlocks).time.dram_read_bytes;
   const Ran r = copied("st.global.u32 [%rd3], %r2;\nld.volatile.global.u32 %r4, [%rd3];\nst.global.u32 [%rd3+" +
