@@ -121,6 +121,7 @@ TEST_F(GraphAttributes, OfNoKernel) {
 }
 
 TEST_F(GraphAttributes, ByTheDriver) {
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);  // the driver's functions need a context of this thread
   Bytes value(64), is(64);
   value[0] = 9;
   EXPECT_EQ(cuGraphKernelNodeSetAttribute(one_, 10, value.data()), CUDA_SUCCESS);
