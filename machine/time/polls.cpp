@@ -46,29 +46,30 @@ std::vector<uint32_t> shortest_loop(const Decoded& p, uint32_t block) {
   return {};
 }
 
-// The blocks of ways that leave the loop at `begin` if all of them come back to it; none if the kernel can end there.
-std::set<uint32_t> way_back(const Decoded& p, const std::set<uint32_t>& loop, uint32_t begin) {
-  std::set<uint32_t> way{begin};
-  std::vector<uint32_t> next{begin};
-  while (!next.empty()) {
-    const uint32_t b = next.back();
-    next.pop_back();
-    bool ends = true;
-    successors(p.blocks[b], [&](uint32_t s) {
-      ends = false;
-      if (!loop.contains(s) && way.insert(s).second) next.push_back(s);
-    });
-    if (ends) return {};
-  }
-  return way;
-}
-
-// The loop with both sides of the branches in it: a pause that is a sleep or a fence, say.
+// The loop with both sides of the branches in it: a pause that is a sleep or a fence, say. A side belongs to it if no
+// way from there ends the kernel before it comes back. Cost: one walk over the kernel's blocks.
 std::set<uint32_t> with_sides(const Decoded& p, const std::vector<uint32_t>& shortest) {
   std::set<uint32_t> loop(shortest.begin(), shortest.end());
-  for (const uint32_t b : shortest)
-    successors(p.blocks[b], [&](uint32_t s) {
-      if (!loop.contains(s)) loop.merge(way_back(p, loop, s));
+  std::vector<std::vector<uint32_t>> before(p.blocks.size());
+  std::vector<bool> ends(p.blocks.size());  // some way from the block, past the loop, ends the kernel
+  std::vector<uint32_t> next;
+  for (uint32_t b = 0; b < p.blocks.size(); ++b) {
+    bool last = true;
+    successors(p.blocks[b], [&](uint32_t s) { last = false, before[s].push_back(b); });
+    if (last) ends[b] = true, next.push_back(b);
+  }
+  const auto take = [&] {
+    const uint32_t b = next.back();
+    next.pop_back();
+    return b;
+  };
+  while (!next.empty())
+    for (const uint32_t b : before[take()])
+      if (!ends[b] && !loop.contains(b)) ends[b] = true, next.push_back(b);
+  next = shortest;
+  while (!next.empty())
+    successors(p.blocks[take()], [&](uint32_t s) {
+      if (!ends[s] && loop.insert(s).second) next.push_back(s);
     });
   return loop;
 }
