@@ -223,6 +223,46 @@ TEST(DeviceLaunches, BuffersOfManyLaunches) {
   }
 }
 
+// cudaLaunchDevice takes the kernel's parameters from any memory: as many bytes as they have. All of them are there, or
+// nothing is launched. A kernel without parameters needs no memory.
+TEST(DeviceLaunches, ParametersFromAnyMemory) {
+  struct {
+    const char *kernel, *buffer;
+    bool runs;
+  } const kCases[] = {{"child", "8", true},   {"child", "16", true}, {"child", "17", false}, {"child", "32", false},
+                      {"child", "-1", false}, {"none", "31", true},  {"none", "4096", true}};
+  for (const auto& c : kCases) {
+    std::string text =
+        with_child("add.s64 %rd2, %rd1, " + std::string(c.buffer) + ";\n{\nmov.u64 %rd63, " + c.kernel +
+                   ";\n.param .b64 a;\nst.param.b64 [a], %rd63;\n.param .b64 b;\nst.param.b64 [b], %rd2;\n"
+                   ".param .align 4 .b8 c[12];\nst.param.b32 [c], 3;\nst.param.b32 [c+4], 1;\nst.param.b32 [c+8], 2;\n"
+                   ".param .align 4 .b8 d[12];\nst.param.b32 [d], 4;\nst.param.b32 [d+4], 5;\nst.param.b32 [d+8], 6;\n"
+                   ".param .b32 e;\nst.param.b32 [e], 48;\n.param .b64 f;\nst.param.b64 [f], 0;\n.param .b32 g;\n"
+                   "call.uni (g), __cudaCDP2LaunchDevice, (a, b, c, d, e, f);\nld.param.b32 %r62, [g];\n}\n"
+                   "st.global.u32 [%rd1], %r62;\n");
+    text.insert(
+        text.find(".visible .entry"),
+        ".extern .func (.param .b32 r) __cudaCDP2LaunchDevice(.param .b64 a, .param .b64 b, .param .align 4 .b8 "
+        "c[12], .param .align 4 .b8 d[12], .param .b32 e, .param .b64 f);\n.visible .entry none()\n{\nret;\n}\n");
+    std::vector<uint8_t> bytes(32);
+    for (std::size_t k = 0; k < bytes.size(); ++k) bytes[k] = static_cast<uint8_t>(k + 1);
+    const Ran r = run(text, {buffer(bytes)}, {.block = {1, 1, 1}});
+    ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+    EXPECT_EQ(r.read()[0], c.runs ? 0u : 1u) << c.kernel << c.buffer << ": cudaSuccess, cudaErrorInvalidValue";
+    ASSERT_EQ(r.report.work.size(), c.runs ? 1u : 0u) << c.kernel << c.buffer;
+    if (!c.runs) continue;
+    const DeviceWork& w = r.report.work[0];
+    EXPECT_EQ(w.kernel, c.kernel);
+    EXPECT_EQ(w.grid, (std::array<uint32_t, 3>{3, 1, 2}));
+    EXPECT_EQ(w.block, (std::array<uint32_t, 3>{4, 5, 6}));
+    EXPECT_EQ(w.dynamic_shared_bytes, 48u);
+    const std::size_t size = std::string(c.kernel) == "child" ? 16 : 0,
+                      at = static_cast<std::size_t>(std::atoi(c.buffer));
+    EXPECT_EQ(w.parameters,
+              size ? std::vector<uint8_t>(bytes.begin() + at, bytes.begin() + at + size) : std::vector<uint8_t>{});
+  }
+}
+
 TEST(DeviceLaunches, AnUnknownFunctionOfTheRuntimeIsNamed) {
   std::string text = with_child("{\n.param .b32 g;\ncall.uni (g), __cudaCDP2Sing, ();\nld.param.b32 %r61, [g];\n}\n");
   text.insert(text.find(".visible .entry"), ".extern .func (.param .b32 r) __cudaCDP2Sing();\n");

@@ -74,6 +74,27 @@ TEST(Diagnoses, ABlockOfMallocsEndsWhereItEnds) {
   }
 }
 
+// A fault in a header's line: where that was inlined to is what the line table says, or, for `check`, the kernel's own
+// file's line before it.
+TEST(Diagnoses, LinesOfOtherFilesAreInlined) {
+  for (const bool checks : {false, true})
+    for (const bool named : {false, true}) {
+      std::string text = with_prologue(".loc 1 30 1\nmov.u32 %r10, 1;\n.loc 1 31 1\nmov.u32 %r11, 1;\n.loc 2 7 1" +
+                                       std::string(named ? ", function_name $S, inlined_at 1 30 1" : "") +
+                                       "\nst.global.u32 [%rd1+4096], %r10;\n.loc 1 33 1\n");
+      text += ".file 1 \"a.cu\"\n.file 2 \"lib.h\"\n.section .debug_str {\n$S:\n.b8 102\n.b8 0\n}\n";
+      Machine m(*find_device("h200"), {.threads = 1, .progress = {}, .output = {}, .check = checks});
+      const uint64_t out = m.memory().allocate(128, Origin::device, "cudaMalloc")->base;
+      const LaunchReport r =
+          m.launch(*m.load(text, "test.ptx"), "k", {{1, 1, 1}, {32, 1, 1}, 0, false, value(out).bytes});
+      ASSERT_EQ(r.fault, Fault::illegal_address);
+      const Diagnostic& d = r.diagnostics.at(0);
+      EXPECT_EQ(d.place.line, 7u);
+      ASSERT_EQ(d.inlined_at.size(), checks || named ? 1u : 0u) << checks << named;
+      if (checks || named) EXPECT_EQ(d.inlined_at[0].line, named ? 30u : 31u) << checks;
+    }
+}
+
 // Ten warps wait for an eleventh: eight are named.
 TEST(Diagnoses, ADeadlockOfManyWarpsNamesEight) {
   const Ran r = run(with_prologue("mov.u32 %r10, 0;\nbar.sync 1, 352;\n"), {zeros<uint32_t>(320)}, threads(320));

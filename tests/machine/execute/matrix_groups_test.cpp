@@ -77,11 +77,12 @@ std::vector<uint32_t> numbers(const Form& f, bool specials, std::mt19937& random
   return all;
 }
 
-void expect_alike(const std::vector<Product>& products, const std::string& guard = "") {
+void expect_alike(const std::vector<Product>& products, const std::string& guard = "", uint32_t threads = 64) {
   std::mt19937 random(7);
   for (const Form& f : kForms)
     for (const bool specials : {false, true}) {
-      const Ran r = run(kernel_of(f, products, guard), {buffer(numbers(f, specials, random))}, {.block = {64, 1, 1}});
+      const Ran r =
+          run(kernel_of(f, products, guard), {buffer(numbers(f, specials, random))}, {.block = {threads, 1, 1}});
       EXPECT_EQ(r.report.fault, Fault::none) << f.name << r.message();
     }
 }
@@ -133,6 +134,12 @@ TEST(MatrixGroups, SumsOfSums) {
 }
 
 TEST(MatrixGroups, SomeWarpsOnly) { expect_alike({{0, 0, 0, 0}, {0, 1, 1, 1}, {1, 0, 2, 2}, {1, 1, 3, 3}}, "@%p1 "); }
+
+// A block's last warp may have fewer lanes: what is multiplied without them is what their registers hold.
+TEST(MatrixGroups, OfAWarpWithFewerLanes) {
+  for (const uint32_t threads : {33u, 48u, 63u})
+    expect_alike({{0, 0, 0, 0}, {1, 0, 6, 6}, {0, 1, 1, 1}, {1, 1, 7, 7}, {2, 0, 12, 12}, {2, 1, 13, 13}}, "", threads);
+}
 
 // A product's sums are the next one's factors: there the next group begins.
 TEST(MatrixGroups, FactorsThatProductsMake) {

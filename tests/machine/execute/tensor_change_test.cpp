@@ -109,5 +109,29 @@ TEST(TensorChanges, AWrongDescriptionSaysWhatIsWrong) {
   EXPECT_EQ(wrong_with(map), "boxDim[0] is 12 bytes, no multiple of 16");
 }
 
+// A copy by such a description does not happen, and says what is wrong.
+TEST(TensorChanges, ACopyByAWrongDescription) {
+  const std::string text =
+      ".version 8.8\n.target sm_90a\n.address_size 64\n.shared .align 128 .b8 S[4096];\n.shared .align 8 .b64 B;\n"
+      ".visible .entry k(.param .align 64 .b8 m[128])\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\nmov.b64 %rd1, m;\n"
+      "cvta.param.u64 %rd1, %rd1;\nmov.u32 %r1, S;\nmov.u32 %r2, B;\nmov.u32 %r3, 0;\n"
+      "mbarrier.init.shared.b64 [%r2], 1;\nmbarrier.arrive.expect_tx.shared.b64 _, [%r2], 64;\n"
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r3, %r3, %r3}],"
+      " [%r2];\nret;\n}\n";
+  for (const uint64_t side : {8, 3, 4}) {
+    Bench bench(1);
+    Tensor t;
+    t.address = bench.machine().memory().allocate(1 << 20, Origin::device, "cudaMalloc")->base;
+    TensorMap map = described(t);
+    ASSERT_EQ(change_tensor(map, TensorField::box, 0, side), "");
+    std::vector<uint8_t> bytes(sizeof map);
+    std::memcpy(bytes.data(), &map, sizeof map);
+    const Ran r = bench.run(text, {{false, bytes, 64}}, {.block = {1, 1, 1}}, "k");
+    EXPECT_EQ(r.report.fault, side == 3 ? Fault::illegal_instruction : Fault::none) << side << r.message();
+    if (side == 3)
+      EXPECT_THAT(r.message(), testing::HasSubstr("tensormap.replace has made wrong: boxDim[0] is 12 bytes"));
+  }
+}
+
 }  // namespace
 }  // namespace coalesce::machine::test

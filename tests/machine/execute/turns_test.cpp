@@ -24,28 +24,35 @@ constexpr End kEnds[] = {
 };
 
 // In each round warp `waits` waits for what warp `tells` writes: the warps before it have done their round by then,
-// others have begun it or have not, and values of the block have been computed for all of them.
+// others have begun it or have not, and values of the block have been computed for all of them. With many registers,
+// two warps run the steps of a region together, not all.
 TEST(Turns, WarpsBeforeAndBehindOneThatWaits) {
   Shape s = threads(32 * kWarps);
   s.in_order = true;  // how often it reads is nobody's promise
   uint32_t number = 0;
   for (const auto& [waits, tells] : {std::pair{0u, 1u}, {0u, 4u}, {1u, 2u}, {1u, 0u}, {2u, 4u}, {3u, 4u}, {4u, 1u}})
     for (const End& end : kEnds) {
-      if (const uint32_t n = number++; (n + n / 4) % 2 != 0) continue;  // half of them
+      const uint32_t n = number++, registers = (n + n / 4) % 2 ? 72 : 0;
+      std::string make, use;
+      for (uint32_t k = 0; k < registers; ++k) {
+        make += "xor.b32 %x" + std::to_string(k) + ", %r1, " + std::to_string(k) + ";\n";
+        use += "add.u32 %r10, %r10, %x" + std::to_string(k) + ";\n";
+      }
       SCOPED_TRACE(std::string(end.name) + ", warp " + std::to_string(waits) + " waits for " + std::to_string(tells));
       const Ran r =
-          run(with_prologue(".shared .align 4 .b32 S;\nmov.u32 %r5, %nctaid.x;\nmov.u32 %r6, 0;\nmov.u32 %r10, 0;\n"
-                            "shr.u32 %r8, %r1, 5;\nLOOP:\nxor.b32 %r12, %r1, %r5;\nadd.u32 %r5, %r5, 3;\nmad.lo.u32 "
-                            "%r7, %r1, %r1, %r5;\n"
-                            "setp.ne.u32 %p1, %r8, " +
-                            std::to_string(waits) +
-                            ";\n@%p1 bra ON;\nWAIT:\nld.volatile.shared.u32 %r2, [S];\nsetp.le.u32 %p2, %r2, %r6;\n"
-                            "@%p2 bra WAIT;\nON:\nadd.u32 %r5, %r5, 10;\nmad.lo.u32 %r10, %r10, 3, %r5;\n"
-                            "add.u32 %r10, %r10, %r7;\nadd.u32 %r10, %r10, %r12;\nsetp.ne.u32 %p3, %r8, " +
-                            std::to_string(tells) +
-                            ";\n@%p3 bra NEXT;\nadd.u32 %r9, %r6, 1;\nst.volatile.shared.u32 [S], %r9;\nNEXT:\n" +
-                            end.text +
-                            "add.u32 %r5, %r5, 100;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p4, %r6, 3;\n@%p4 bra LOOP;\n"),
+          run(with_prologue(
+                  ".reg .b32 %x<72>;\n.shared .align 4 .b32 S;\nmov.u32 %r5, %nctaid.x;\nmov.u32 %r6, 0;\n" + make +
+                  "mov.u32 %r10, 0;\nshr.u32 %r8, %r1, 5;\nLOOP:\nxor.b32 %r12, %r1, %r5;\nadd.u32 %r5, %r5, "
+                  "3;\nmad.lo.u32 "
+                  "%r7, %r1, %r1, %r5;\n"
+                  "setp.ne.u32 %p1, %r8, " +
+                  std::to_string(waits) +
+                  ";\n@%p1 bra ON;\nWAIT:\nld.volatile.shared.u32 %r2, [S];\nsetp.le.u32 %p2, %r2, %r6;\n"
+                  "@%p2 bra WAIT;\nON:\nadd.u32 %r5, %r5, 10;\nmad.lo.u32 %r10, %r10, 3, %r5;\n"
+                  "add.u32 %r10, %r10, %r7;\nadd.u32 %r10, %r10, %r12;\nsetp.ne.u32 %p3, %r8, " +
+                  std::to_string(tells) +
+                  ";\n@%p3 bra NEXT;\nadd.u32 %r9, %r6, 1;\nst.volatile.shared.u32 [S], %r9;\nNEXT:\n" + end.text +
+                  "add.u32 %r5, %r5, 100;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p4, %r6, 3;\n@%p4 bra LOOP;\n" + use),
               {zeros<uint32_t>(32 * kWarps)}, s);
       ASSERT_EQ(r.report.fault, Fault::none) << r.message();
       for (uint32_t i = 0; i < 32 * kWarps; ++i) {
@@ -54,6 +61,7 @@ TEST(Turns, WarpsBeforeAndBehindOneThatWaits) {
           const uint32_t before = i ^ of_block, own = i * i + (of_block += 3) + before;
           wanted = wanted * 3 + (of_block += 10) + own + (i % 2 ? end.odd : end.even);
         }
+        for (uint32_t k = 0; k < registers; ++k) wanted += i ^ k;
         ASSERT_EQ(r.read()[i], wanted) << i;
       }
     }
