@@ -1,4 +1,4 @@
-// What a thread alone asks of the device's runtime about graphs and their nodes, and the errors that it keeps for it.
+// The device's runtime, as a thread alone asks it: about graphs and their nodes, and for the errors that it keeps.
 #include <gtest/gtest.h>
 
 #include "alone.h"
