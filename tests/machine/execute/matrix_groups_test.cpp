@@ -141,6 +141,37 @@ TEST(MatrixGroups, OfAWarpWithFewerLanes) {
     expect_alike({{0, 0, 0, 0}, {1, 0, 6, 6}, {0, 1, 1, 1}, {1, 1, 7, 7}, {2, 0, 12, 12}, {2, 1, 13, 13}}, "", threads);
 }
 
+// Products of one shape whose factors have other types, one after the other: each type is a group of its own.
+TEST(MatrixGroups, OfTwoTypes) {
+  std::mt19937 random(5);
+  const std::vector<Product> products{{0, 0, 0, 0}, {0, 1, 1, 1}, {1, 0, 6, 6},
+                                      {1, 1, 7, 7}, {0, 2, 2, 2}, {2, 2, 14, 14}};
+  for (const auto& [form, other] : {std::pair{"f32.f16.f16", "f32.bf16.bf16"}, {"f32.f16.f16", "f16.f16.f16"}}) {
+    std::string text = kernel_of(kForms[0], products, "");
+    std::size_t at = 0, number = 0;
+    for (; (at = text.find("m16n8k16.row.col." + std::string(form) + ".f32", at)) != text.npos; ++at)
+      if (number++ % 2 == 1) {
+        const std::size_t type = at + std::string("m16n8k16.row.col.").size();
+        if (std::string(other).starts_with("f32")) {
+          text.replace(type, std::string(form).size(), other);
+        } else {  // half as many sums
+          const std::size_t end = text.find(';', at);
+          std::string line = text.substr(at, end - at);
+          line.replace(line.find(form), std::string(form).size() + 4, "f16.f16.f16.f16");
+          for (std::size_t k = line.find("%c"); k != line.npos; k = line.find("%c", k + 1)) {
+            const std::size_t third = line.find(',', line.find(',', k) + 1);
+            line.erase(third, line.find('}', third) - third);
+            k = line.find('}', k);
+          }
+          text.replace(at, end - at, line);
+        }
+      }
+    ASSERT_EQ(number, products.size());
+    const Ran r = run(text, {buffer(numbers(kForms[0], false, random))}, {.block = {64, 1, 1}});
+    EXPECT_EQ(r.report.fault, Fault::none) << r.message();
+  }
+}
+
 // A product's sums are the next one's factors: there the next group begins.
 TEST(MatrixGroups, FactorsThatProductsMake) {
   std::string text = kernel_of(kForms[0], {{0, 0, 0, 0}, {0, 1, 1, 1}}, "");
