@@ -16,6 +16,7 @@ struct Target {
 
 struct CompileOptions {
   unsigned level = 1;  // of optimisation: 0 compiles fastest, 1 is what pays
+  bool text = false;   // the object's code is what LLVM is given, as text, for tests to read
 };
 
 // Relocatable machine code and what its loader must know. It holds no addresses of this process: everything else

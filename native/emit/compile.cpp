@@ -94,6 +94,7 @@ bool make(const machine::Code& code, const CompileOptions& options, Module& modu
   std::string problem;
   raw_string_ostream out(problem);
   if (verifyModule(module, &out)) throw std::runtime_error("generated code is not sound: " + problem);
+  if (options.text) return true;
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager calls;
@@ -165,7 +166,9 @@ Object compile(const machine::Code& code, const Target& target, const CompileOpt
     Object object;
     TargetMachine& machine = machine_for(target, options);
     if (!make(code, options, work.module, machine, &object.words)) return object;
-    const SmallVector<char, 0> bytes = work.emit(machine, CodeGenFileType::ObjectFile);
+    if (options.text) work.module.print(work.out, nullptr);
+    const SmallVector<char, 0> bytes =
+        options.text ? std::move(work.bytes) : work.emit(machine, CodeGenFileType::ObjectFile);
     object.code.assign(bytes.begin(), bytes.end());
     return object;
   });

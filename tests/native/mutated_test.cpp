@@ -15,7 +15,7 @@
 namespace coalesce::machine::test {
 namespace {
 
-constexpr uint64_t kKernels = kSanitized ? 50 : 500;
+constexpr uint64_t kMutatedKernels = kSanitized ? 50 : 500;
 // Seeds that once differed: affine registers that are read before they are written; addresses of shared memory whose
 // lane 0 is aligned and others are not; carries of types that have none; an address between two allocations.
 constexpr uint64_t kKept[] = {316, 898, 978, 1143, 1178, 1444, 253000381, 79026110, 84009227, 77015480};
@@ -99,11 +99,11 @@ class Mistakes {
 
 TEST(Executors, AgreeOnKernelsWithMistakes) {
   if (!native_code()) GTEST_SKIP() << "built without LLVM";
-  const auto [from, count] = seeds("COALESCE_MUTATED", {1, kKernels});
+  const auto [from, count] = seeds("COALESCE_MUTATED", {1, kMutatedKernels});
   Executors executors;
   uint64_t refused = 0, failures = 0;
   std::set<uint64_t> list;  // each once: the same kernel is not compiled again
-  if (count == kKernels) list.insert(std::begin(kKept), std::end(kKept));
+  if (count == kMutatedKernels) list.insert(std::begin(kKept), std::end(kKept));
   for (uint64_t seed = from; seed < from + count; ++seed) list.insert(seed);
   for (const uint64_t seed : list) {
     if (failures == 20) break;
