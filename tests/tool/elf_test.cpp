@@ -167,11 +167,13 @@ TEST(Elf, SeveralContainersWithPadding) {
 }
 
 TEST(Elf, MachineCodeOnlySaysHowToRebuild) {
-  const std::string machine_code = build({.needed = {"libcudart.so.13"}, .fatbin = fat({2, 2})});
+  const std::string machine_code = build({.needed = {"libcudart.so.13"}, .fatbin = fat({2, 2}), .records = {1}});
   EXPECT_THAT(verdict(machine_code), HasSubstr("machine code of sm_80 only, no PTX"));
   EXPECT_EQ(verdict(machine_code, true), "");
-  EXPECT_EQ(verdict(build({.needed = {"libcudart.so.13"}, .fatbin = fat({2}, 0x8013)})), "") << "-G keeps the PTX";
-  EXPECT_EQ(verdict(build({.needed = {"libcuda.so.1"}, .fatbin = fat({2})})), "") << "its kernels may come later";
+  EXPECT_EQ(verdict(build({.needed = {"libcudart.so.13"}, .fatbin = fat({2}, 0x8013), .records = {1}})), "")
+      << "-G keeps the PTX";
+  EXPECT_EQ(verdict(build({.needed = {"libcuda.so.1"}, .fatbin = fat({2}), .records = {1}})), "")
+      << "its kernels may come later";
 }
 
 // nvcc links an image without kernels into each program; what a library brings comes later.
@@ -181,6 +183,7 @@ TEST(Elf, TheImageOfTheLinkerHasNoKernels) {
         build({.needed = {"libcublas.so.13"}, .fatbin = fat({2}), .records = records, .separate = separate}));
   };
   EXPECT_EQ(verdict_of({2}, false), "");
+  EXPECT_EQ(verdict_of({}, false), "") << "nvcc app.cpp";
   EXPECT_THAT(verdict_of({2}, true), HasSubstr("machine code of sm_80 only")) << "nvcc -rdc=true";
   EXPECT_THAT(verdict_of({1, 2}, false), HasSubstr("machine code of sm_80 only"));
   EXPECT_THAT(verdict_of({1}, false), HasSubstr("machine code of sm_80 only"));
@@ -189,11 +192,14 @@ TEST(Elf, TheImageOfTheLinkerHasNoKernels) {
 TEST(Elf, ADamagedFatBinaryIsNotCalledMachineCode) {
   std::string damaged = fat({2});
   put(damaged, 8, uint64_t{1} << 40);
-  EXPECT_EQ(verdict(build({.needed = {"libcudart.so.13"}, .fatbin = damaged})), "") << "the runtime says what is wrong";
+  EXPECT_EQ(verdict(build({.needed = {"libcudart.so.13"}, .fatbin = damaged, .records = {1}})), "")
+      << "the runtime says what is wrong";
 }
 
 TEST(Elf, PtxTextCountsAsPtx) {
-  EXPECT_EQ(verdict(build({.needed = {"libcudart.so.13"}, .fatbin = "//\n.version 8.0\n.target sm_90\n"})), "");
+  EXPECT_EQ(
+      verdict(build({.needed = {"libcudart.so.13"}, .fatbin = "//\n.version 8.0\n.target sm_90\n", .records = {1}})),
+      "");
 }
 
 TEST(Elf, AStaticRuntimeIsKnown) {

@@ -87,7 +87,7 @@ void count_records(std::string_view section, Executable& result) {
   };
   constexpr uint32_t kMagic = 0x466243b1;
   for (uint64_t start = 0; const auto record = at<Record>(section, start); start += sizeof(Record))
-    ++(record->magic == kMagic && record->version == 2 ? result.linked_records : result.own_records);
+    result.own_records += record->magic != kMagic || record->version != 2;
 }
 
 void read_sections(std::string_view bytes, const Elf64_Ehdr& header, Executable& result) {

@@ -23,13 +23,12 @@ struct Executable {
   unsigned other_images = 0;          // machine code, or intermediate code that only NVIDIA's linker reads
   std::set<uint32_t> architectures;   // of the machine code, 90: sm_90
   unsigned own_records = 0;           // fat binaries that a compiler made
-  unsigned linked_records = 0;        // and that nvcc's linker made: one in each program, without kernels as a rule
   bool separate = false;              // was compiled separately: the linked one has the kernels
 
   bool needs(std::string_view library) const;
   std::string cudart() const;  // the needed libcudart's name; empty: none
-  // All that it has is the image without kernels that nvcc links into each program.
-  bool no_kernels() const { return linked_records > 0 && own_records == 0 && !separate; }
+  // All that it has is the image that nvcc links into each program, without kernels as a rule.
+  bool no_kernels() const { return own_records == 0 && !separate; }
   // Has device code and registers it with a runtime of its own: NVIDIA's, linked in statically.
   bool static_runtime() const { return device_code && cudart().empty() && !imports_registration; }
 };
