@@ -11,7 +11,8 @@
 // libraries are left alone then, as those that cannot be redirected: they call the driver, and so the front. A process
 // with PyTorch's shared runtime must not get a second one through cuBLAS.
 //
-// On the machine, NVRTC answers with PTX where it is asked for machine code.
+// On the machine, NVRTC answers with PTX where it is asked for machine code, and cuBLAS has wrappers
+// (redirect/cublas.h).
 //
 // Such a library lives in a namespace with a C library of its own; nothing here is seen by the program.
 #include <errno.h>
@@ -27,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "redirect/cublas.h"
 #include "redirect/dependency.h"
 #include "redirect/elf_file.h"
 #include "redirect/names.h"
@@ -54,10 +56,11 @@ struct State {
   const link_map* loaded_front = nullptr;
   std::vector<Pending> pending;
   std::map<std::string, uint64_t, std::less<>> front_driver;  // addresses of the front's functions of the driver
+  std::vector<uint64_t> runtime_functions;                    // by index in kNames, once the shared runtime is loaded
 };
 
 // The role of an object when one binds to another.
-enum Role : uintptr_t { kProgram, kDriver, kVendor };
+enum Role : uintptr_t { kProgram, kDriver, kVendor, kCublas };
 
 // Never destroyed: the linker calls until the process ends.
 State& state() {
@@ -153,6 +156,7 @@ void redirect_pending() {
   std::vector<uint64_t> addresses(kNames.size());
   add_exports(s.loaded_runtime, s.runtime, addresses);
   add_exports(s.loaded_front, s.front, addresses);
+  s.runtime_functions = addresses;
   for (const Pending& p : s.pending) {
     std::vector<Jump> jumps;
     const std::string_view* missing = nullptr;
@@ -219,6 +223,13 @@ bool is_runtime_name(std::string_view name) {
 }
 
 }  // namespace
+
+uint64_t runtime_function(std::string_view name) {
+  const size_t index = index_of(name);
+  const auto& known = state().runtime_functions;
+  return index < known.size() ? known[index] : 0;
+}
+
 }  // namespace coalesce::redirect
 
 using namespace coalesce::redirect;
@@ -267,14 +278,24 @@ AUDIT_API unsigned la_objopen(link_map* object, Lmid_t space, uintptr_t* cookie)
   } else if (s.front.empty() || name.empty()) {
     look_at(object, name.empty() ? "/proc/self/exe" : name);
   }
-  if (s.front.empty()) return 0;
+  if (s.front.empty()) {
+    *cookie = is_cublas(name) ? kCublas : kProgram;
+    if (*cookie == kProgram) return LA_FLG_BINDFROM;
+    const MappedFile mapped(object->l_name);
+    know_cublas(*object, ElfFile(mapped.bytes()));
+    return LA_FLG_BINDTO;
+  }
   *cookie = role_of(name);
   return *cookie == kDriver ? LA_FLG_BINDTO : *cookie == kProgram ? LA_FLG_BINDFROM : 0;
 }
 
-// A program binds to the driver, by its imports or by dlsym.
+// A program binds to the driver or to cuBLAS, by its imports or by dlsym.
 AUDIT_API uintptr_t la_symbind64(Elf64_Sym* symbol, unsigned, uintptr_t* from, uintptr_t* to, unsigned*,
                                  const char* name) {
+  if (*from == kProgram && *to == kCublas) {
+    const uint64_t wrapper = cublas_instead(name);
+    return wrapper != 0 ? wrapper : symbol->st_value;
+  }
   if (*from != kProgram || *to != kDriver) return symbol->st_value;
   const auto found = state().front_driver.find(std::string_view(name));
   return found == state().front_driver.end() ? symbol->st_value : found->second;

@@ -127,6 +127,22 @@ TEST(Redirect, ACompilerAnswersWithPtx) {
   EXPECT_EQ(run("env COALESCE_REDIRECT_FRONT=/front.so " + kFolder + "/fake_asker").text, "1 2 3 4\n");
 }
 
+// cuBLAS does by public functions what it refuses without private interfaces; on a GPU nobody stands between.
+TEST(Redirect, CublasDoesWithoutPrivateInterfaces) {
+  std::string folder = testing::TempDir() + "coalesce-cublas-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  std::filesystem::copy_file(kFolder + "/libfake_memory.so", folder + "/libcudart.so.13");
+  for (const std::string& user : {kFolder + "/fake_blas_user", kFolder + "/fake_blas_user libcublas.so.13"}) {
+    const Ran ran = run("env LD_LIBRARY_PATH=" + kFolder + " " + user, kArchive, folder);
+    EXPECT_THAT(ran.text, HasSubstr("right\n"));
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_THAT(ran.text, HasSubstr("coalesce: warning: cublasSgemm runs as cublasSgemmStridedBatched"));
+    EXPECT_THAT(run("env COALESCE_REDIRECT_FRONT=/front.so LD_LIBRARY_PATH=" + kFolder + " " + user).text,
+                HasSubstr("product: status 15"));
+  }
+  std::filesystem::remove_all(folder);
+}
+
 // There, libraries keep their static runtimes, and nobody complains.
 TEST(Redirect, OnlyExecutablesBehindAFront) {
   const std::string front = "env COALESCE_REDIRECT_FRONT=/front.so " + kFolder;

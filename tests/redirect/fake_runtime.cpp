@@ -1,5 +1,10 @@
 // Stands for a CUDA runtime: each function says which it is, and whose. FAKE_BASE tells a shared one from a static one.
+// With FAKE_MEMORY, functions of memory work, on the host's.
 #include <cstddef>
+#ifdef FAKE_MEMORY
+#include <cstdlib>
+#include <cstring>
+#endif
 
 extern "C" {
 // A real runtime has data of its own, too, so that the linker writes into the code.
@@ -18,6 +23,12 @@ enum Index : int {
 #undef X
 };
 
+#ifdef FAKE_MEMORY
+#define cudaMalloc unused_malloc
+#define cudaFree unused_free
+#define cudaMemcpyAsync unused_copy
+#define cudaThreadExchangeStreamCaptureMode unused_mode
+#endif
 #define X(name)                                                          \
   __attribute__((visibility(FAKE_VISIBILITY), aligned(16))) int name() { \
     ++fake_calls;                                                        \
@@ -25,4 +36,25 @@ enum Index : int {
   }
 #include "cudart/api/symbols.def"
 #undef X
+
+#ifdef FAKE_MEMORY
+#undef cudaMalloc
+#undef cudaFree
+#undef cudaMemcpyAsync
+#undef cudaThreadExchangeStreamCaptureMode
+__attribute__((visibility(FAKE_VISIBILITY), aligned(16))) int cudaMalloc(void** at, size_t bytes) {
+  *at = std::malloc(bytes);
+  return 0;
+}
+__attribute__((visibility(FAKE_VISIBILITY), aligned(16))) int cudaFree(void* at) {
+  std::free(at);
+  return 0;
+}
+__attribute__((visibility(FAKE_VISIBILITY), aligned(16))) int cudaMemcpyAsync(void* to, const void* from, size_t bytes,
+                                                                              int, void*) {
+  std::memcpy(to, from, bytes);
+  return 0;
+}
+__attribute__((visibility(FAKE_VISIBILITY), aligned(16))) int cudaThreadExchangeStreamCaptureMode(int*) { return 0; }
+#endif
 }
