@@ -31,6 +31,13 @@ bool reads_what_others_write(const Decoded& p) {
   return false;
 }
 
+// True if it may matter who overtakes whom: an atomic tells the one that has got in.
+bool lets_in(const Decoded& p) {
+  return std::ranges::any_of(p.code, [&](const Instruction& i) {
+    return i.kind == Kind::atomic && p.memory[i.memory].returns && p.memory[i.memory].op != AtomicOp::mbarrier;
+  });
+}
+
 // Instructions that each warp executes, as a rule: those up to the first barrier that all come to.
 uint64_t least_instructions(const Decoded& p) {
   uint64_t least = 0;
@@ -104,7 +111,7 @@ void Machine::State::explore(const Moment& before, const Launch& usual, std::str
   std::set<Key> known;
   for (const Diagnostic& d : report.diagnostics) known.insert(key_of(d));
   const Moment after(*this, first);
-  const uint32_t orders = options.schedules == 0 ? 2 : options.schedules;
+  const uint32_t orders = options.schedules != 0 ? options.schedules : lets_in(*usual.program) ? 3 : 2;
   for (uint32_t k = 1; k < orders && !interrupted.load(); ++k) {
     before.put_back(*this);
     Launch other;
@@ -124,8 +131,9 @@ void Machine::State::explore(const Moment& before, const Launch& usual, std::str
     for (Diagnostic& d : found) {
       if (!known.insert(key_of(d)).second) continue;
       d.ptx_text = program.line_text(d.ptx_line);
-      d.notes.push_back(k == 1 ? "in the reverse order of blocks and warps"
-                               : "in order " + std::to_string(k + 1) + " of blocks and warps (--schedules)");
+      d.notes.push_back(k == 1   ? "in the reverse order of blocks and warps"
+                        : k == 2 ? "in an order in which others overtake a warp behind its atomics"
+                                 : "in order " + std::to_string(k + 1) + " of blocks and warps (--schedules)");
       report.diagnostics.push_back(std::move(d));
     }
   }

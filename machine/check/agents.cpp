@@ -2,6 +2,7 @@
 // done when they are issued, but a program may not rely on it: they are accesses of agents, which are ordered
 // before nothing but a wait for them. (Not checked: registers of a product.)
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "machine/check/check.h"
@@ -152,9 +153,12 @@ void BlockCheck::completes(uint64_t object, Warp& w) {
   t.warp = w.index;
   if (!locate(a, w, object, kObject, t) || !t.home) return;
   const uint32_t lane = lane_of_object(object);
+  uint64_t bits;
+  std::memcpy(&bits, t.host, sizeof bits);
+  t.home->places_.look_at_object(t.address, bits);
   for (const Agent who : {Agent::object_read, Agent::object_write}) {
     const View done = done_before(who, lane, ++agent(who, lane).clock);
-    t.home->places_.leave(t.address, block_, done.known, done.known, true);
+    t.home->places_.arrive(t.address, block_, done.known, done.known);
   }
 }
 

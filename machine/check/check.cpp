@@ -331,7 +331,7 @@ void BlockCheck::access(const Access& a, Warp& w) {
     hear_quiet();
     reads_.quiet = reads_.quiet && (a.op->space == AddressSpace::global || kind == Kind::load);
   }
-  swapped_.clear();
+  changed_.clear();
   Met met(*this, a, w.index);
   for (uint32_t m = w.active; m; m &= m - 1) {
     Target t;

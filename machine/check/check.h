@@ -351,8 +351,8 @@ class BlockCheck final : public BlockObserver {
   Written shared_written_, local_written_;
   Carried shared_carried_, local_carried_;
   Cells shared_;
-  Handovers places_;                  // of shared memory
-  std::vector<uint64_t> swapped_;     // addresses where a lane's compare-and-swap of this instruction succeeds
+  Handovers places_;               // of shared memory
+  std::vector<uint64_t> changed_;  // where a lane's compare-and-swap of this instruction succeeds; its mbarrier objects
   std::map<uint32_t, View> arrived_;  // by barrier: what warps that did not wait have left there
   std::vector<Before> before_;        // of atomics under way
   std::unordered_map<uint64_t, LaunchCheck::Changer> changers_;  // of shared memory

@@ -1,6 +1,9 @@
 #include "machine/check/clocks.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "machine/isa/mbarrier.h"
 
 namespace coalesce::machine {
 
@@ -212,11 +215,36 @@ void Handovers::leave(uint64_t address, uint64_t block, const Knowledge& to_bloc
   if (!chain) end(address);
   if (to_block.empty() && to_device.empty()) return;
   there_.set(bit(address));
-  Left& left = left_[address];
+  add(left_[address], block, to_block, to_device);
+}
+
+void Handovers::add(Left& left, uint64_t block, const Knowledge& to_block, const Knowledge& to_device) {
   if (left.of_block != block) left.block = {};
   left.of_block = block;
   left.block.join(to_block);
   left.device.join(to_device);
+}
+
+void Handovers::begin_object(uint64_t address) {
+  end(address);
+  objects_.erase(address);
+}
+
+void Handovers::look_at_object(uint64_t address, uint64_t bits) {
+  Object& object = objects_[address];
+  if ((object.bits ^ bits) >> kMbarrierPhase & 1) {
+    const Left arrived = std::exchange(object.arrived, {});
+    leave(address, arrived.of_block, arrived.block, arrived.device, true);
+  }
+  object.bits = bits;
+}
+
+void Handovers::arrive(uint64_t address, uint64_t block, const Knowledge& to_block, const Knowledge& to_device) {
+  add(objects_[address].arrived, block, to_block, to_device);
+}
+
+void Handovers::change_object(uint64_t address, uint64_t change) {
+  look_at_object(address, mbarrier_after(objects_[address].bits, change));
 }
 
 void Handovers::end(uint64_t address) {
@@ -225,6 +253,7 @@ void Handovers::end(uint64_t address) {
 
 void Handovers::clear() {
   left_.clear();
+  objects_.clear();
   there_.reset();
 }
 

@@ -97,12 +97,25 @@ class Handovers {
   // A strong store (chain: an atomic) by a lane of `block` leaves there what it releases.
   void leave(uint64_t address, uint64_t block, const Knowledge& to_block, const Knowledge& to_device, bool chain);
   void end(uint64_t address);  // a weak store
+  // An mbarrier object holds `bits`. Who waits for it hears of the arrivals of phases that have ended, no others
+  // (PTX: "during the completed phase").
+  void begin_object(uint64_t address);
+  void look_at_object(uint64_t address, uint64_t bits);
+  void arrive(uint64_t address, uint64_t block, const Knowledge& to_block, const Knowledge& to_device);
+  // The lane's part of an instruction changes it, as mbarrier_after().
+  void change_object(uint64_t address, uint64_t change);
   void clear();
   bool empty() const { return left_.empty(); }
 
  private:
   static std::size_t bit(uint64_t address) { return address * 0x9e37'79b9'7f4a'7c15u >> 52; }
+  static void add(Left& left, uint64_t block, const Knowledge& to_block, const Knowledge& to_device);
   std::unordered_map<uint64_t, Left> left_;
+  struct Object {
+    Left arrived;  // in the phase that goes on
+    uint64_t bits = 0;
+  };
+  std::unordered_map<uint64_t, Object> objects_;
   std::bitset<4096> there_;  // addresses that may have something
 };
 

@@ -13,8 +13,8 @@ bool BlockCheck::swaps(const Access& a, const Warp& w, const Target& t) {
   const std::byte* compared =
       w.at<std::byte>(a.values[0]) + std::size_t{t.lane} * std::max<std::size_t>(2, a.op->width);
   if (std::memcmp(t.host, compared, a.op->width) != 0) return false;
-  if (std::ranges::find(swapped_, t.address) != swapped_.end()) return false;
-  swapped_.push_back(t.address);
+  if (std::ranges::find(changed_, t.address) != changed_.end()) return false;
+  changed_.push_back(t.address);
   return true;
 }
 
@@ -25,6 +25,7 @@ void BlockCheck::hand_over(const Access& a, const Warp& w, const Target& t) {
   if (t.space == AddressSpace::local) return;
   Handovers& places = t.space == AddressSpace::shared ? t.home->places_ : check_.places();
   if (!is_strong(rule)) {
+    if (rule.kind == Kind::atomic) places.begin_object(t.address);
     if (rule.kind == Kind::store && !places.empty()) places.end(t.address);
     return;
   }
@@ -32,14 +33,26 @@ void BlockCheck::hand_over(const Access& a, const Warp& w, const Target& t) {
   const bool acquires = rule.order == Order::acquire || rule.order == Order::acq_rel;
   const bool releases = rule.order == Order::release || rule.order == Order::acq_rel;
   const bool far = rule.scope == Scope::device;
+  const bool object = rule.kind == Kind::atomic && a.op->op == AtomicOp::mbarrier;
+  if (object && std::ranges::find(changed_, t.address) == changed_.end()) {
+    changed_.push_back(t.address);
+    uint64_t bits;
+    std::memcpy(&bits, t.host, sizeof bits);
+    places.look_at_object(t.address, bits);
+  }
   if (rule.kind != Kind::store)
     if (const Handovers::Left* left = places.find(t.address))
       view.read(t.lane, left->of_block == block_ ? left->block : Knowledge{}, far ? left->device : Knowledge{},
                 acquires);
   if (rule.kind == Kind::load || (rule.kind == Kind::atomic && !swaps(a, w, t))) return;
+  if (object && a.op->returns) return;  // a wait
   const Knowledge near = releases ? view.release(t.lane) : view.fenced(t.lane, false);
   const Knowledge all = !far ? Knowledge{} : releases ? near : view.fenced(t.lane, true);
-  places.leave(t.address, block_, near, all, rule.kind == Kind::atomic);
+  if (!object) return places.leave(t.address, block_, near, all, rule.kind == Kind::atomic);
+  places.arrive(t.address, block_, near, all);
+  uint64_t change;
+  std::memcpy(&change, w.at<std::byte>(a.values[0]) + std::size_t{t.lane} * sizeof change, sizeof change);
+  places.change_object(t.address, change);
 }
 
 namespace {

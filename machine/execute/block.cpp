@@ -203,7 +203,7 @@ void BlockRun::begin_turn() {
 
 BlockRun::Status BlockRun::advance_general() {
   const uint32_t passes = launch_.together() ? 1 : 4;
-  for (uint32_t polled = 0; polled < passes * slice();) {
+  for (uint32_t polled = 0; polled < (launch_.overtaken() ? 1 : passes * slice());) {
     bool ran = false;
     uint32_t longest = 0;
     for (const uint32_t k : turns_) {

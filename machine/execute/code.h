@@ -117,6 +117,7 @@ struct BlockCode {
   bool waits = false;            // begins with *.sync: `mask` names the lanes
   bool polls = false;            // reads what other threads may write: a loop of it may be waiting for them
   bool waits_for_phase = false;  // ... and that is an mbarrier's wait
+  bool takes = false;            // has an atomic with a result
   bool ends_region = false;
   bool waits_for_any = false;  // ... and it is a bar.warp.sync, which meets any other
   bool wait_mask_is_vector = false;

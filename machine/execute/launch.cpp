@@ -83,8 +83,8 @@ class Executor {
       }
       if (!waiting_.empty() && (at == end || waiting_.size() >= limit())) {
         // Blocks that wait for others: each in turn. Of a grid whose blocks may wait for all others, none before all
-        // have begun.
-        if (launch_.cooperative && take(&at, &end)) continue;
+        // have begun; nor where they are to overtake one another.
+        if ((launch_.cooperative || launch_.overtaken()) && waiting_.size() < limit() && take(&at, &end)) continue;
         std::vector<std::unique_ptr<BlockRun>> now;
         now.swap(waiting_);
         for (auto& b : now) advance(std::move(b));
@@ -178,8 +178,8 @@ class Executor {
       // within the block, and as long as it runs alone, in its turn, results and counters are those of one thread.
       BlockRun::Status status;
       do status = block->advance();
-      while (status == BlockRun::Status::yielded && !launch_.together() && block->idle_yields() < kIdleYields &&
-             !block->waits_for_others());
+      while (status == BlockRun::Status::yielded && !launch_.together() && !launch_.overtaken() &&
+             block->idle_yields() < kIdleYields && !block->waits_for_others());
       last = block->index();
       if (status == BlockRun::Status::yielded) {
         launch_.waited.store(true, std::memory_order_relaxed);

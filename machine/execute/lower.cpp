@@ -48,6 +48,7 @@ void Lowering::lower_block(uint32_t b) {
     if (const Instruction& i = p_->code[k]; i.memory != kNone && i.kind != Kind::store) {
       const MemoryOp& m = p_->memory[i.memory];
       c.polls = c.polls || (i.kind == Kind::load ? m.is_volatile : m.returns);
+      c.takes = c.takes || (i.kind == Kind::atomic && m.returns);
       c.waits_for_phase = c.waits_for_phase || (m.op == AtomicOp::mbarrier && m.returns);
     }
   for (uint32_t k = block.first; k < block.last; ++k) c.polls = c.polls || waits_for_cluster(p_->code[k]);

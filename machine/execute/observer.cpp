@@ -28,7 +28,7 @@ void observed_lanes(const Step& s, Context& c) {
 
 // Shuffles are a * position + b modulo count, which is one to one where a and count share no factor.
 uint64_t scheduled(uint32_t schedule, uint64_t salt, uint64_t position, uint64_t count) {
-  if (schedule == 0 || count < 2) return position;
+  if (schedule == 0 || schedule == 2 || count < 2) return position;
   if (schedule == 1) return count - 1 - position;
   const auto mix = [](uint64_t x) {  // splitmix64's finaliser
     x = (x ^ x >> 30) * 0xbf58'476d'1ce4'e5b9u;

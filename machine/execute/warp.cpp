@@ -250,7 +250,8 @@ BlockRun::Stop BlockRun::run_warp(Warp& w, Mode mode) {
         fuel_ = std::min(fuel_, slice());  // what computed for long and then waits does not wait as long
       }
       // All that wait for a phase look before one goes on, as hardware wakes them: that one may end the next phase.
-      if (c.waits_for_phase && (mode == Mode::general || ++waits_ == kWaitsInLockstep)) {
+      if ((c.waits_for_phase && (mode == Mode::general || ++waits_ == kWaitsInLockstep)) ||
+          (c.takes && launch_.overtaken())) {
         used_ = slice() - fuel_ + 1;
         fuel_ = 1;
       }

@@ -160,9 +160,11 @@ struct Launch {
   class DeviceRuntime* runtime = nullptr;  // what kernels that launch kernels ask; may be null
   NativeProvider* native = nullptr;        // may be null
   LaunchObserver* observer = nullptr;      // null: nobody looks at what it does
-  // The order of blocks, and of the warps of a block: 0 as they are numbered, 1 reversed, others seed a shuffle. Only
-  // of observed launches.
+  // The order of blocks, and of the warps of a block: 0 and 2 as they are numbered, 1 reversed, others seed a shuffle.
+  // Only of observed launches.
   uint32_t schedule = 0;
+  // Others have their turn behind each atomic with a result: who has got in is overtaken, unless a lock keeps them out.
+  bool overtaken() const { return schedule != 0 && schedule % 2 == 0; }
   const class Textures* textures = nullptr;
 
   void wait_turn(uint64_t block);  // throws TurnAbandoned when a lower block has faulted

@@ -50,7 +50,7 @@ void Flattener::mbarrier() {
   };
   if (what == "init" && ops.size() == 2) {
     const Value n = count(1);
-    return mbarrier_access(ops[0], AtomicOp::exch, both(n, moved(n, kMbarrierExpected)), kNone, Order::relaxed);
+    return mbarrier_access(ops[0], AtomicOp::exch, both(n, moved(n, kMbarrierExpected)), kNone, Order::weak);
   }
   if (what == "inval" && ops.size() == 1) return nothing();
   if (what == "expect_tx" && ops.size() == 2)

@@ -43,6 +43,19 @@ KERNEL(waits_for_the_wrong_phase) {
   barrier.wait_parity(Right ? 0 : 1);  // HERE: deadlock
   out[threadIdx.x] = box[63 - threadIdx.x];
 }
+KERNEL(phase_is_not_flipped) {
+  ROOM(64);
+  for (int round = 0; round < 4; ++round) {
+    box[threadIdx.x] = in[64 * round + threadIdx.x];  // HERE: race_shared
+    (void)barrier.arrive();
+    barrier.wait_parity(0);  // HERE: deadlock
+    out[64 * round + threadIdx.x] = box[63 - threadIdx.x];
+    if (Right) {
+      (void)barrier.arrive();
+      barrier.wait_parity(1);
+    }
+  }
+}
 KERNEL(no_barrier_behind_the_reads) {
   ROOM(64);
   for (int round = 0; round < 4; ++round) {
@@ -51,6 +64,12 @@ KERNEL(no_barrier_behind_the_reads) {
     out[64 * round + threadIdx.x] = box[63 - threadIdx.x];  // HERE: race_shared
     if (Right) barrier.arrive_and_wait();
   }
+}
+KERNEL(half_of_the_arrivals) {
+  ROOM(Right ? 64 : 32);
+  box[threadIdx.x] = in[threadIdx.x];  // HERE: race_shared
+  barrier.arrive_and_wait();
+  out[threadIdx.x] = box[63 - threadIdx.x];
 }
 KERNEL(one_arrival_too_few) {
   ROOM(Right ? 64 : 65);
@@ -83,6 +102,15 @@ KERNEL(drops_before_it_reads) {
   barrier.arrive_and_wait();
   box[threadIdx.x] = 5;  // HERE: race_shared
   out[threadIdx.x] = box[threadIdx.x];
+}
+KERNEL(initialised_without_syncthreads) {
+  __shared__ int box[32];
+  __shared__ Barrier barrier;
+  if (threadIdx.x == 0) init(&barrier, 32);
+  if (Right) __syncthreads();
+  box[threadIdx.x] = in[threadIdx.x];
+  barrier.arrive_and_wait();  // HERE: race_shared
+  out[threadIdx.x] = box[31 - threadIdx.x];
 }
 KERNEL(one_warp_does_not_wait) {
   ROOM(64);
@@ -119,6 +147,14 @@ KERNEL(copy_is_not_waited_for) {
   cuda::memcpy_async(box + threadIdx.x, in + threadIdx.x, sizeof(int), barrier);
   auto token = barrier.arrive();
   if (Right) barrier.wait(std::move(token));
+  out[threadIdx.x] = box[threadIdx.x];  // HERE: early_use
+}
+KERNEL(copy_behind_the_arrival) {
+  ROOM(64);
+  if (Right) cuda::memcpy_async(box + threadIdx.x, in + threadIdx.x, sizeof(int), barrier);
+  auto token = barrier.arrive();
+  if (!Right) cuda::memcpy_async(box + threadIdx.x, in + threadIdx.x, sizeof(int), barrier);
+  barrier.wait(std::move(token));
   out[threadIdx.x] = box[threadIdx.x];  // HERE: early_use
 }
 KERNEL(copies_of_a_group_are_not_waited_for) {
@@ -220,6 +256,13 @@ KERNEL(semaphore_is_given_back_too_early) {
   out[0] = out[0] + in[blockIdx.x];  // HERE: race_global
   if (Right) semaphore->release();
 }
+KERNEL(semaphore_of_two_as_a_lock) {
+  auto* semaphore = reinterpret_cast<cuda::counting_semaphore<cuda::thread_scope_device>*>(words);
+  if (!Right && blockIdx.x == 0) semaphore->release();
+  semaphore->acquire();
+  out[0] = out[0] + in[blockIdx.x];  // HERE: race_global
+  semaphore->release();
+}
 
 // Calls of a kernel whose words hold an object of a type, made with a count.
 #define WITH(name, type, count, blocks, threads)                     \
@@ -237,13 +280,17 @@ KERNEL(semaphore_is_given_back_too_early) {
 const Case kCases[] = {CASE(token_is_dropped, 1, 64),
                        CASE(arrives_before_it_has_stored, 1, 64),
                        ENDS(waits_for_the_wrong_phase, 1, 64),
+                       ENDS(phase_is_not_flipped, 1, 64),
                        CASE(no_barrier_behind_the_reads, 1, 64),
+                       CASE(half_of_the_arrivals, 1, 64),
                        ENDS(one_arrival_too_few, 1, 64),
                        ENDS(leaves_without_a_drop, 1, 64),
                        CASE(drops_before_it_reads, 1, 64),
+                       CASE(initialised_without_syncthreads, 1, 32),
                        CASE(one_warp_does_not_wait, 1, 64),
                        CASE(says_empty_before_it_has_read, 1, 64),
                        CASE(copy_is_not_waited_for, 1, 64),
+                       CASE(copy_behind_the_arrival, 1, 64),
                        CASE(copies_of_a_group_are_not_waited_for, 1, 64),
                        CASE(next_copy_over_what_is_read, 1, 64),
                        ENDS(expects_more_bytes_than_come, 1, 64),
@@ -251,6 +298,7 @@ const Case kCases[] = {CASE(token_is_dropped, 1, 64),
                        WITH(barrier_of_block_scope_between_blocks, Wide, 128, 2, 64),
                        CASE(latch_is_not_waited_for, 1, 64),
                        ENDS(latch_counts_one_too_many, 1, 64),
-                       WITH(semaphore_is_given_back_too_early, Semaphore, 1, 4, 1)};
+                       WITH(semaphore_is_given_back_too_early, Semaphore, 1, 4, 1),
+                       WITH(semaphore_of_two_as_a_lock, cuda::counting_semaphore<cuda::thread_scope_device>, 1, 4, 1)};
 
 int main(int argc, char** argv) { return run_cases(kCases, argc, argv); }

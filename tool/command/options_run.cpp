@@ -91,8 +91,8 @@ void add_check(CLI::App& app, CheckOptions& options) {
   check
       ->add_option(
           "--schedules", options.machine.schedules,
-          "Run each launch in N orders of its blocks and warps: as numbered, reversed, shuffled (default: 2 for "
-          "short launches of kernels that wait for or count on other threads, else 1)")
+          "Run each launch in N orders of its blocks and warps: as numbered, reversed, overtaken at atomics, shuffled "
+          "(default: 2 or 3 for short launches of kernels that wait for or count on other threads, else 1)")
       ->type_name("N")
       ->check(whole_number(1, 1000));
   add_ci_options(*check, options.ci);

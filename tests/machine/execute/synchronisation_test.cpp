@@ -354,32 +354,5 @@ TEST(CooperativeGrid, BlocksThatWaitForAllOthersPollLittle) {
   }
 }
 
-// Warp 0 asks what warp 1 says, and then both store to one word: only where warp 1 comes first.
-TEST(Schedules, WarpsAreTakenInTheOrderOfTheSchedule) {
-  for (const uint32_t schedules : {1u, 2u}) {
-    Options options;
-    options.check = true;
-    options.schedules = schedules;
-    options.threads = 1;
-    Machine machine(*find_device("h200"), options);
-    const auto program =
-        machine.load(kernel(".param .u64 out",
-                            "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nsetp.ge.u32 %p1, %r1, 32;\n@%p1 bra "
-                            "SECOND;\natom.global.add.u32 %r2, [%rd1], 0;\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra END;\n"
-                            "st.global.u32 [%rd1+4], 5;\nbra END;\nSECOND:\nst.global.u32 [%rd1+4], 6;\n"
-                            "atom.global.add.u32 %r2, [%rd1], 1;\nEND:\n"),
-                     "test.ptx");
-    const uint64_t at = machine.memory().allocate(8, Origin::device, "cudaMalloc")->base;
-    std::memset(reinterpret_cast<void*>(at), 0, 8);
-    machine.wrote(at, 8);
-    LaunchConfig config{.block = {64, 1, 1}, .parameters = value(at).bytes};
-    const LaunchReport report = machine.launch(*program, "k", config);
-    ASSERT_EQ(report.fault, Fault::none);
-    ASSERT_EQ(report.diagnostics.size(), schedules - 1) << schedules;
-    if (schedules == 2)
-      EXPECT_THAT(render(report.diagnostics[0], false), testing::HasSubstr("in the reverse order of blocks and warps"));
-  }
-}
-
 }  // namespace
 }  // namespace coalesce::machine::test
