@@ -45,7 +45,6 @@ uint64_t DeviceRuntime::take_bytes(uint64_t bytes) {
         memory_.allocate(std::max(kPartBytes, bytes), Origin::heap, "parameters of kernels' launches");
     if (!a) return 0;
     parts_.push_back(a);
-    used_ = 0;
   }
   const uint64_t at = parts_[part_]->base + used_ + kBufferOffset;
   used_ += bytes;

@@ -36,7 +36,7 @@ std::vector<Event> events_of(std::mt19937& random, uint32_t warps) {
               static_cast<uint32_t>(random() % 7),
               true};
       for (uint32_t w = 0; w < warps; ++w)
-        if (random() % 2) e.warps.push_back(w), e.only_arrives.push_back(random() % 4 == 0);
+        if (random() % 2) e.warps.push_back(w), e.only_arrives.push_back(random() % 2 == 0);
       if (e.warps.empty()) e.warps.push_back(k % warps), e.only_arrives.push_back(false);
       e.only_arrives[random() % e.warps.size()] = false;
       events.push_back(e);
@@ -71,7 +71,7 @@ std::string text_of(const Event& e, bool arrives, uint32_t number, bool whole) {
 
 TEST(BarrierPrograms, AsWorkedOutHere) {
   std::mt19937 random(23);
-  for (const uint32_t count : {64u, 96u, 150u, 128u, 33u}) {
+  for (const uint32_t count : {64u, 96u, 150u, 128u, 33u, 192u, 256u}) {
     const uint32_t warps = (count + 31) / 32;
     const std::vector<Event> events = events_of(random, warps);
     std::vector<std::string> texts(warps);
@@ -107,6 +107,26 @@ TEST(BarrierPrograms, AsWorkedOutHere) {
     ASSERT_EQ(r.report.fault, Fault::none) << count << ": " << r.message();
     EXPECT_EQ(r.read(), wanted) << count;
   }
+}
+
+// One register holds the thread's number first, then the block's votes.
+TEST(BarrierPrograms, VotesInARegisterThatVaries) {
+  const Ran r =
+      run(with_prologue("mov.u32 %r3, %r1;\nmov.u32 %r10, 0;\nmov.u32 %r4, 0;\nsetp.lt.u32 %p1, %r1, 40;\nL:\n"
+                        "mad.lo.u32 %r10, %r10, 3, %r3;\nbar.red.popc.u32 %r3, 0, %p1;\n"
+                        "add.u32 %r4, %r4, 1;\nsetp.lt.u32 %p2, %r4, 3;\n@%p2 bra L;\n"),
+          {zeros<uint32_t>(100)}, threads(100));
+  ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+  for (uint32_t i = 0; i < 100; ++i) EXPECT_EQ(r.read()[i], (i * 3 + 40) * 3 + 40) << i;
+}
+
+// Two parts of one warp are at a barrier that another warp does not come to: they are not two warps.
+TEST(BarrierPrograms, PartsOfAWarpAreNoWarps) {
+  const Ran r = run(with_prologue("mov.u32 %r10, 1;\nsetp.ge.u32 %p1, %r1, 32;\n@%p1 bra OTHER;\n"
+                                  "setp.lt.u32 %p2, %r1, 16;\n@%p2 bra PART;\nbar.sync 2;\nbra END;\nPART:\n"
+                                  "bar.sync 2;\nbra END;\nOTHER:\nbar.sync 1;\nEND:\n"),
+                    {zeros<uint32_t>(64)}, threads(64));
+  EXPECT_EQ(r.report.fault, Fault::deadlock);
 }
 
 }  // namespace

@@ -71,6 +71,12 @@ TEST(BulkAlone, AddressesThatAreNoMultiples) {
       EXPECT_EQ(error_of(t, kBulkCopy, words), off == 16 ? 0 : 716) << which << " " << off;
       if (off != 16) EXPECT_TRUE(t.used.empty() && t.moved.empty());
     }
+  for (const uint64_t off : {0, 1, 4, 8}) {
+    ThreadAlone t;
+    prepare(t, 64);
+    EXPECT_EQ(error_of(t, kBulkCopy, {kPlace, t.base(), 64, kObject + off, 0, BulkForm{}.word()}), off % 8 ? 716 : 0);
+    EXPECT_EQ(error_of(t, kStoreAsync, {kPlace, kObject + off, BulkForm{}.word(), 1}), off % 8 ? 716 : 0);
+  }
   for (const BulkType type : {BulkType::b32, BulkType::b64})
     for (const uint8_t count : {1, 2, 4})
       for (uint64_t off = 0; off <= 32; off += 4)

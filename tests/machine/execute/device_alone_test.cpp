@@ -1,6 +1,8 @@
 // The device's runtime, as a thread alone asks it: about graphs and their nodes, and for the errors that it keeps.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "alone.h"
 #include "machine/execute/device_runtime.h"
 
@@ -122,6 +124,29 @@ TEST(DeviceAlone, LaunchesOfGraphs) {
   EXPECT_EQ(none.last_error(), 1u);
 }
 
+TEST(DeviceAlone, CopiesAndFillsAreWork) {
+  DeviceAlone d;
+  const uint64_t to = d.thread.base() + 512, from = d.thread.base();
+  EXPECT_EQ(d.call("__cudaCDP2MemcpyAsync", {to, from, 64, 3, 0}), 0u);
+  EXPECT_EQ(d.call("__cudaCDP2Memcpy2DAsync", {to, 32, from, 16, 8, 4, 3, 3}), 0u);
+  EXPECT_EQ(d.call("__cudaCDP2MemsetAsync", {to, 0x1ff, 64, 0}), 0u);
+  EXPECT_EQ(d.call("__cudaCDP2Memset2DAsync", {to, 32, 7, 8, 4, 3}), 0u);
+  const std::vector<DeviceWork> work = d.runtime.take();
+  ASSERT_EQ(work.size(), 4u);
+  for (std::size_t k = 0; k < 4; ++k) {
+    const DeviceWork& w = work[k];
+    const bool copies = k < 2, rows = k % 2 == 1;
+    EXPECT_EQ(w.kind, copies ? DeviceWork::Kind::copy : DeviceWork::Kind::fill) << k;
+    EXPECT_TRUE(w.to == to && w.from == (copies ? from : 0) && w.bytes == (rows ? 8 : 64) && w.rows == (rows ? 4 : 1));
+    EXPECT_TRUE(w.to_pitch == (rows ? 32 : 0) && w.from_pitch == (k == 1 ? 16 : 0) && w.tail == rows);
+    EXPECT_EQ(w.value, k == 2 ? 0xff : k == 3 ? 7 : 0);
+  }
+  for (uint64_t flags = 0; flags < 4; ++flags) {
+    EXPECT_EQ(d.call("__cudaCDP2StreamCreateWithFlags", {from, flags}), flags > 1 ? 1u : 0u);
+    EXPECT_EQ(d.call("__cudaCDP2EventCreateWithFlags", {from, flags}), flags == 2 ? 0u : 1u);
+  }
+}
+
 TEST(DeviceAlone, ConditionsLieWhereTheHandleSays) {
   DeviceAlone d;
   EXPECT_EQ(d.call("cudaGraphSetConditional", {d.thread.base() + 8, 0x500000007}), 0u);
@@ -148,6 +173,78 @@ TEST(DeviceAlone, ErrorsHaveNamesAndTexts) {
   for (const auto& e : kErrors) {
     EXPECT_STREQ(reinterpret_cast<const char*>(d.call("__cudaCDP2GetErrorName", {e.error})), e.name);
     EXPECT_STREQ(reinterpret_cast<const char*>(d.call("__cudaCDP2GetErrorString", {e.error})), e.text);
+  }
+}
+
+// A launch begins with nothing of the one before: no work, no buffers, no errors; its own depth, which a tail keeps;
+// and memory from the first part's beginning on, while parts behind it are given back.
+TEST(DeviceAlone, ALaunchBeginsAnew) {
+  DeviceAlone d;
+  const auto find = [](uint64_t, DeviceRuntime::Kernel& k) { return k.name = "child", k.parameter_bytes = 8, true; };
+  std::vector<uint64_t> firsts;
+  for (const uint32_t depth : {0u, 5u, 2047u, 2048u}) {
+    d.runtime.begin(find, depth, {});
+    EXPECT_EQ(d.last_error(), 0u);
+    const std::vector<uint64_t> shape{1, 1, 1, 1, 32, 1, 1, 0};
+    const uint64_t buffer = d.call("__cudaCDP2GetParameterBufferV2", shape);
+    if (depth == 2048) {
+      EXPECT_EQ(buffer, 0u);
+      EXPECT_EQ(d.last_error(), 69u) << "no deeper";
+      continue;
+    }
+    firsts.push_back(buffer);
+    EXPECT_EQ(buffer % 32, 16u);
+    const uint64_t other = d.call("__cudaCDP2GetParameterBufferV2", shape);
+    EXPECT_EQ(other, buffer + 256) << "on lines of its own";
+    EXPECT_EQ(d.call("__cudaCDP2LaunchDeviceV2", {buffer, 0}), 0u);
+    EXPECT_EQ(d.call("__cudaCDP2LaunchDeviceV2", {other, 3}), 0u);
+    const std::vector<DeviceWork> work = d.runtime.take();
+    ASSERT_EQ(work.size(), 2u);
+    EXPECT_TRUE(!work[0].tail && work[0].depth == depth + 1 && work[1].tail && work[1].depth == depth);
+    // Left behind: a buffer, work, an error.
+    const uint64_t left = d.call("__cudaCDP2GetParameterBufferV2", shape);
+    EXPECT_EQ(d.call("__cudaCDP2LaunchDeviceV2", {d.call("__cudaCDP2GetParameterBufferV2", shape), 0}), 0u);
+    EXPECT_EQ(d.call("__cudaCDP2LaunchDeviceV2", {7, 0}), 1u);
+    d.runtime.begin(find, depth, {});
+    EXPECT_EQ(d.call("__cudaCDP2PeekAtLastError", {}), 0u);
+    EXPECT_EQ(d.call("__cudaCDP2LaunchDeviceV2", {left, 0}), 1u) << "the buffer is the earlier launch's";
+    EXPECT_TRUE(d.runtime.take().empty());
+  }
+  EXPECT_EQ(firsts, (std::vector<uint64_t>(3, firsts[0])));
+}
+
+// Parts are as large as they must be, and what is given lies in one of them, apart from all else.
+TEST(DeviceAlone, BuffersOfEverySize) {
+  DeviceAlone d;
+  for (int launch = 0; launch < 3; ++launch) {
+    d.runtime.begin({}, 0, {});
+    std::map<uint64_t, uint64_t> given;
+    const Allocation* part = nullptr;  // the first
+    for (const uint64_t bytes :
+         {1u, 239u, 240u, 241u, 496u, 497u, 65000u, 65520u, 65521u, 100u, 200000u, 240u, 64000u, 1u})
+      for (int twice = 0; twice < 2; ++twice) {
+        const uint64_t at = d.call("__cudaCDP2GetParameterBuffer", {16, bytes});
+        ASSERT_NE(at, 0u);
+        EXPECT_EQ(at % 256, 16u);
+        const Allocation* a = d.memory.find(at);
+        ASSERT_NE(a, nullptr);
+        if (!part) part = a;
+        const uint64_t whole = (bytes + 15) / 16 * 16;
+        EXPECT_LE(at + whole, a->base + a->size) << bytes;
+        const auto next = given.lower_bound(at);
+        if (next != given.end()) EXPECT_LE(at + whole, next->first);
+        if (next != given.begin()) EXPECT_GE(at, std::prev(next)->first + std::prev(next)->second);
+        given[at] = whole;
+      }
+    const uint64_t base = part->base, end = base + part->size;
+    d.runtime.take();
+    uint32_t gone = 0;
+    for (const auto& [at, bytes] : given) {
+      const bool stays = base <= at && at < end;
+      EXPECT_EQ(d.memory.find(at) != nullptr, stays);
+      gone += !stays;
+    }
+    EXPECT_GT(gone, 0u);
   }
 }
 

@@ -95,6 +95,41 @@ TEST(Diagnoses, LinesOfOtherFilesAreInlined) {
     }
 }
 
+// Leaks are named by the instruction that asked malloc: blocks, and bytes as asked for.
+TEST(Diagnoses, BlocksThatNobodyFrees) {
+  const auto call = [](const std::string& bytes) {
+    return "{\n.param .b64 n;\n.param .b64 v;\nst.param.b64 [n], " + bytes +
+           ";\ncall.uni (v), malloc, (n);\nld.param.b64 %rd5, [v];\n}\n";
+  };
+  const std::string free = "{\n.param .b64 p;\nst.param.b64 [p], %rd5;\ncall.uni free, (p);\n}\n";
+  std::string text = with_prologue(".loc 1 5 1\n" + call("20") + ".loc 1 6 1\n" + call("7") +
+                                   "setp.eq.u32 %p1, %r1, 1;\n@%p1 bra KEEP;\n" + free + "KEEP:\n.loc 1 7 1\n" +
+                                   call("33") + free + "mov.u32 %r10, 1;\n");
+  text.insert(text.find(".visible .entry"),
+              ".extern .func (.param .b64 v) malloc(.param .b64 n);\n.extern .func free(.param .b64 p);\n");
+  text += ".file 1 \"a.cu\"\n";
+  Machine m(*find_device("h200"), {.threads = 1, .progress = {}, .output = {}, .check = true});
+  const auto program = m.load(text, "test.ptx");
+  const uint64_t out = m.memory().allocate(128, Origin::device, "cudaMalloc")->base;
+  for (uint64_t launch = 1; launch < 3; ++launch) {
+    ASSERT_EQ(m.launch(*program, "k", {{1, 1, 1}, {3, 1, 1}, 0, false, value(out).bytes}).fault, Fault::none);
+    const std::vector<Diagnostic> leaks = m.heap_leaks();
+    ASSERT_EQ(leaks.size(), 2u);
+    for (std::size_t k = 0; k < 2; ++k) {
+      const uint64_t blocks = (k == 0 ? 3 : 1) * launch, bytes = blocks * (k == 0 ? 20 : 7);
+      EXPECT_EQ(leaks[k].count, blocks);
+      EXPECT_EQ(leaks[k].message, std::to_string(bytes) + " bytes of malloc in kernels were not freed: " +
+                                      std::to_string(blocks) + (blocks == 1 ? " block" : " blocks"));
+      EXPECT_EQ(leaks[k].hazard, Hazard::leak);
+      EXPECT_EQ(leaks[k].severity, Severity::warning);
+      EXPECT_EQ(leaks[k].kernel, "k");
+      EXPECT_EQ(leaks[k].place.line, 5 + k);
+      EXPECT_GT(leaks[k].ptx_line, 0u);
+      EXPECT_TRUE(leaks[k].inlined_at.empty());
+    }
+  }
+}
+
 // Ten warps wait for an eleventh: eight are named.
 TEST(Diagnoses, ADeadlockOfManyWarpsNamesEight) {
   const Ran r = run(with_prologue("mov.u32 %r10, 0;\nbar.sync 1, 352;\n"), {zeros<uint32_t>(320)}, threads(320));
