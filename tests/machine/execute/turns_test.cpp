@@ -67,6 +67,45 @@ TEST(Turns, WarpsBeforeAndBehindOneThatWaits) {
     }
 }
 
+// Half of one warp waits, in each round, for its other half, which waits where they meet and is let go. With so many
+// registers two warps run their steps together: pairs before it have ended the round, pairs behind have not begun it.
+TEST(Turns, PairsOfWarpsBesideOneWhoseHalvesWait) {
+  constexpr uint32_t kThreads = 256;
+  std::string make, use;
+  for (uint32_t k = 0; k < 72; ++k) {
+    make += "xor.b32 %x" + std::to_string(k) + ", %r1, " + std::to_string(k) + ";\n";
+    use += "add.u32 %r10, %r10, %x" + std::to_string(k) + ";\n";
+  }
+  for (const uint32_t one : {0u, 2u, 5u})
+    for (const bool apart : {false, true}) {
+      const Ran r = run(
+          with_prologue(".reg .b32 %x<72>;\nmov.u32 %r5, %nctaid.x;\nmov.u32 %r6, 0;\n" + make +
+                        "mov.u32 %r10, 0;\nshr.u32 %r8, %r1, 5;\nsetp.eq.u32 %p1, %r8, " + std::to_string(one) +
+                        ";\nand.b32 %r7, %r1, 16;\nsetp.eq.u32 %p2, %r7, 0;\nand.pred %p1, %p1, %p2;\nLOOP:\nxor.b32 "
+                        "%r12, %r1, %r5;\nadd.u32 %r5, %r5, 3;\n@!%p1 bra ON;\n"
+                        "bar.warp.sync 0xffffffff;\nadd.u32 %r10, %r10, 1000;\nON:\nmad.lo.u32 %r10, %r10, 3, %r5;\n"
+                        "add.u32 %r10, %r10, %r12;\n" +
+                        std::string(apart ? "and.b32 %r11, %r1, 1;\nsetp.eq.u32 %p3, %r11, 0;\n@%p3 bra EVEN;\n"
+                                            "add.u32 %r10, %r10, 5;\nEVEN:\n"
+                                          : "bar.sync 0;\n") +
+                        "add.u32 %r5, %r5, 100;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p4, %r6, 3;\n@%p4 bra LOOP;\n" +
+                        use),
+          {zeros<uint32_t>(kThreads)}, threads(kThreads));
+      ASSERT_EQ(r.report.fault, Fault::none) << r.message();
+      for (uint32_t i = 0; i < kThreads; ++i) {
+        uint32_t of_block = 1, wanted = 0;
+        for (uint32_t round = 0; round < 3; ++round, of_block += 100) {
+          const uint32_t before = i ^ of_block;
+          of_block += 3;
+          if (i / 32 == one && i % 32 < 16) wanted += 1000;
+          wanted = wanted * 3 + of_block + before + (apart && i % 2 ? 5 : 0);
+        }
+        for (uint32_t k = 0; k < 72; ++k) wanted += i ^ k;
+        ASSERT_EQ(r.read()[i], wanted) << i << ", warp " << one;
+      }
+    }
+}
+
 // A warp that reads a word again and again, by loads that tell nobody so, gets it in the end.
 TEST(Turns, AWarpThatPollsByOrdinaryLoads) {
   Shape s = threads(64);
