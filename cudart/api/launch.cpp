@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cudart/api/capture.h"
+#include "cudart/api/occupancy.h"
 #include "cudart/api/stream.h"
 #include "cudart/core/config.h"
 #include "cudart/core/interrupt.h"
@@ -118,6 +119,7 @@ cudaError_t prepare(Runtime& r, const void* function, const Launch& l, void* con
                     const std::vector<uint8_t>& packed, KernelOperation& out) {
   Kernel* kernel = nullptr;
   if (const cudaError_t error = r.registry().find_kernel(function, kernel); error != cudaSuccess) return error;
+  if (l.cooperative) r.registry().know_machine_code(*kernel);
   if (!is_stream(l.stream) || device_of(l.stream) != r.number()) return cudaErrorInvalidResourceHandle;
   if (const cudaError_t error = check_launch(*r.device(), *kernel, l); error != cudaSuccess) return error;
   if (arguments == nullptr && packed.size() < kernel->info->parameter_bytes) return cudaErrorInvalidValue;

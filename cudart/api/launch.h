@@ -68,8 +68,14 @@ cudaError_t check_cluster(const machine::Device& device, const Kernel& kernel, c
 // The blocks of a cluster along each axis, by the launch or the kernel.
 dim3 cluster_of(const Kernel& kernel, const Launch& l);
 
-// The blocks of the kernel that fit on one multiprocessor; 0: none.
-uint32_t blocks_per_multiprocessor(const machine::Device& device, const machine::KernelInfo& kernel,
-                                   uint32_t block_threads, uint64_t dynamic_shared);
+// body(Runtime&, Kernel&) with the kernel that the program names so.
+template <typename Body>
+cudaError_t with_kernel(const void* function, Body&& body) {
+  return call([&](Runtime& r) {
+    Kernel* kernel = nullptr;
+    const cudaError_t error = r.registry().find_kernel(function, kernel);
+    return error != cudaSuccess ? error : body(r, *kernel);
+  });
+}
 
 }  // namespace coalesce::cudart

@@ -148,6 +148,19 @@ std::string later_version(const std::vector<std::string>& texts) {
 
 }  // namespace
 
+// Reads the machine code once: it may be large, and compressed.
+static void learn_machine_code(Module& module) {
+  if (module.program == nullptr || module.image == nullptr || module.told == module.program.get()) return;
+  module.told = module.program.get();
+  const machine::Device& device = *runtime().device();
+  module.program->know_machine_code(
+      machine_code_in(module.image, module.image_bytes, 10 * device.major + device.minor));
+}
+
+void Registry::know_machine_code(const Kernel& kernel) {
+  if (kernel.module != nullptr) learn_machine_code(*kernel.module);
+}
+
 cudaError_t Registry::load_program(Module& module) {
   Runtime& r = runtime();
   std::string later;
@@ -168,12 +181,11 @@ cudaError_t Registry::load_program(Module& module) {
       for (const auto& [device, info] : variable->elsewhere)
         if (info != nullptr) places[variable->name] = reinterpret_cast<void*>(info->address);
     }
+    module.told = nullptr;
     module.program =
         r.machine().load(std::move(image.ptx), std::string("embedded PTX of ") + program_invocation_name, places,
                          module.most_registers != 0 ? module.most_registers : image.most_registers);
-    if (config().time)
-      module.program->know_machine_code(
-          machine_code_in(module.image, module.image_bytes, 10 * r.device()->major + r.device()->minor));
+    if (config().time) learn_machine_code(module);
     return cudaSuccess;
   } catch (const FatbinError& e) {
     module.problem = e.what();

@@ -56,6 +56,7 @@ struct Module {
   std::string problem;                        // why it cannot be loaded
   std::shared_ptr<machine::Program> program;  // set once loaded
   cudaError_t state = cudaErrorNotReady;      // cudaErrorNotReady: not tried; else how loading ended
+  const machine::Program* told = nullptr;     // the program that knows its machine code
   std::vector<Variable*> variables;
   std::unordered_map<std::string, Kernel*> kernels;
   struct Loaded {
@@ -86,6 +87,9 @@ class Registry {
   cudaError_t load(Module& module);
   // The kernel of that name, registered by the host or not. Null: the module has none. Only after load().
   Kernel* kernel_named(Module& module, const std::string& name);
+  // Has the loaded kernel's module know the machine code that it brings for this device: its registers then are
+  // ptxas's.
+  void know_machine_code(const Kernel& kernel);
   // cudaDeviceReset: what was loaded is loaded again on next use.
   void unload();
   bool owns(const Module* module) const;

@@ -4,6 +4,7 @@
 
 #include "cudart/api/launch.h"
 #include "cudart/api/multi_device.h"
+#include "cudart/api/occupancy.h"
 #include "cudart/driver/runtime_api.h"
 #include "cudart/driver/state.h"
 
@@ -40,31 +41,25 @@ CUresult launch_kernel(cudaKernel_t function, const Launch& l, void** parameters
 
 using SharedOfBlock = size_t (*)(int block_threads);
 
-// The block size with which most threads are resident, the largest of those; and the grid that fills the device.
-CUresult best_block(int* grid, int* block, cudaKernel_t function, SharedOfBlock shared_of, size_t shared, int limit,
-                    unsigned flags) {
-  if (grid == nullptr || block == nullptr || limit < 0) return CUDA_ERROR_INVALID_VALUE;
-  cudaFuncAttributes attributes{};
-  if (const CUresult r = in_context([&] { return cudaFuncGetAttributes(&attributes, function); }); r != CUDA_SUCCESS)
-    return r;
-  const int most = limit == 0 ? attributes.maxThreadsPerBlock : std::min(limit, attributes.maxThreadsPerBlock);
-  constexpr int kWarp = 32;
-  int best = 0, best_blocks = 0;
-  for (int rounded = (most + kWarp - 1) / kWarp * kWarp; rounded > 0; rounded -= kWarp) {
-    const int threads = std::min(most, rounded);
-    int blocks = 0;
-    const CUresult r = quietly([&] {
-      return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-          &blocks, function, threads, shared_of != nullptr ? shared_of(threads) : shared, flags);
+CUresult best_size(int* grid, int* block, cudaKernel_t function, SharedOfBlock shared_of, size_t shared, int limit,
+                   unsigned flags) {
+  if (grid == nullptr || block == nullptr || limit < 0 || flags > 1) return CUDA_ERROR_INVALID_VALUE;
+  machine::KernelInfo info;
+  const CUresult result = in_context([&] {
+    return with_kernel(function, [&](Runtime& r, const Kernel& kernel) {
+      r.registry().know_machine_code(kernel);
+      info = *kernel.info;
+      return cudaSuccess;
     });
-    if (r != CUDA_SUCCESS) return r;
-    if (threads * blocks > best * best_blocks) {
-      best = threads;
-      best_blocks = blocks;
-    }
-  }
-  *block = best;
-  *grid = best_blocks * static_cast<int>(runtime().device()->multiprocessors);
+  });
+  if (result != CUDA_SUCCESS) return result;
+  const machine::Device& device = *runtime().device();
+  const BestBlock best = best_block(  // without the lock: the program's function may call us
+      device, info,
+      [&](uint32_t threads) { return shared_of != nullptr ? shared_of(static_cast<int>(threads)) : shared; },
+      static_cast<uint32_t>(limit));
+  *block = static_cast<int>(best.threads);
+  *grid = static_cast<int>(best.blocks * device.multiprocessors);
   return CUDA_SUCCESS;
 }
 
@@ -159,11 +154,11 @@ COALESCE_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, c
 COALESCE_API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, cudaKernel_t function,
                                                                 SharedOfBlock shared_of, size_t shared, int limit,
                                                                 unsigned flags) {
-  return best_block(grid, block, function, shared_of, shared, limit, flags);
+  return best_size(grid, block, function, shared_of, shared, limit, flags);
 }
 COALESCE_API CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, cudaKernel_t function,
                                                        SharedOfBlock shared_of, size_t shared, int limit) {
-  return best_block(grid, block, function, shared_of, shared, limit, 0);
+  return best_size(grid, block, function, shared_of, shared, limit, 0);
 }
 COALESCE_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, cudaKernel_t function, int blocks,
                                                               int threads) {

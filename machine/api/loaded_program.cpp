@@ -62,7 +62,19 @@ const KernelInfo* LoadedProgram::kernel(std::string_view name) const {
       if (most != 0) info.registers = std::min(info.registers, most);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): reported when it is launched
   }
+  if (const MachineCode* by_ptxas = machine_code(name)) info.registers = by_ptxas->registers;
   return &infos_.emplace(key, std::move(info)).first->second;
+}
+
+const MachineCode* LoadedProgram::machine_code(std::string_view name) const {
+  const auto found = machine_code_.find(std::string(name));
+  return found == machine_code_.end() ? nullptr : &found->second;
+}
+
+void LoadedProgram::know_machine_code(MachineCodes of_kernels) {
+  machine_code_ = std::move(of_kernels);
+  for (auto& [name, info] : infos_)
+    if (const MachineCode* by_ptxas = machine_code(name)) info.registers = by_ptxas->registers;
 }
 
 const VariableInfo* LoadedProgram::variable(std::string_view name) const {
@@ -108,9 +120,9 @@ const Code& LoadedProgram::code(std::string_view name, const LaunchShape& shape,
   if (known != shapes.end()) return *known->second;
   if (shapes.size() >= kMaxDecodedShapes) shapes.clear();
   std::unique_ptr<Decoded> decoded = decode(module_, *find(name), *this, shape);
-  if (const auto by_ptxas = machine_code_.find(std::string(name)); by_ptxas != machine_code_.end()) {
-    decoded->known_registers = by_ptxas->second.registers;
-    decoded->known_code_bytes = by_ptxas->second.bytes;
+  if (const MachineCode* by_ptxas = machine_code(name)) {
+    decoded->known_registers = by_ptxas->registers;
+    decoded->known_code_bytes = by_ptxas->bytes;
   }
   count_copies(*decoded);
   if (model == Model::ptxas) merge_as_ptxas(*decoded);

@@ -28,7 +28,7 @@ class LoadedProgram final : public Program, public SymbolTable {
   const VariableInfo* variable(std::string_view name) const override;
   std::vector<std::string> kernels() const override;
   std::vector<std::string> variables() const override;
-  void know_machine_code(MachineCodes of_kernels) override { machine_code_ = std::move(of_kernels); }
+  void know_machine_code(MachineCodes of_kernels) override;
 
   // --- SymbolTable
   using SymbolTable::Symbol;
@@ -49,6 +49,7 @@ class LoadedProgram final : public Program, public SymbolTable {
  private:
   void place(const ptx::Variable& v, const Places& places);
   void initialise(const ptx::Variable& v);
+  const MachineCode* machine_code(std::string_view name) const;  // null: not known
 
   Memory& memory_;
   const Device& device_;

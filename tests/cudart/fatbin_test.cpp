@@ -9,7 +9,9 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <tuple>
 
+#include "api.h"
 #include "cudart/core/cubin.h"
 #include "cudart/core/image.h"
 
@@ -303,6 +305,25 @@ TEST(Cubin, RegistersAndSizesOfKernels) {
   EXPECT_EQ(machine_code_in(image.data(), image.size(), 90), expected);
   EXPECT_EQ(machine_code_in(image.data(), image.size(), 80).at("first").registers, 40u);
   EXPECT_TRUE(machine_code_in(image.data(), image.size(), 75).empty());
+}
+
+// Programs are told what the machine code beside their PTX needs: on the device's architecture it is what a GPU runs.
+TEST(Cubin, AttributesAreOfTheMachineCodeBeside) {
+  Part code;
+  code.kind = 2, code.architecture = 90, code.payload = cubin({{"kernel1", 122}});
+  const std::string image = container({code, plain(90)});
+  cudaLibrary_t library{};
+  ASSERT_EQ(cudaLibraryLoadData(&library, image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0), cudaSuccess);
+  for (const auto& [name, registers, threads] :
+       {std::tuple("kernel0", 16, 1024), std::tuple("kernel1", 122, 512), std::tuple("kernel2", 16, 1024)}) {
+    cudaKernel_t kernel{};
+    ASSERT_EQ(cudaLibraryGetKernel(&kernel, library, name), cudaSuccess);
+    cudaFuncAttributes attributes{};
+    ASSERT_EQ(cudaFuncGetAttributes(&attributes, kernel), cudaSuccess);
+    EXPECT_EQ(attributes.numRegs, registers) << name;
+    EXPECT_EQ(attributes.maxThreadsPerBlock, threads) << name;
+  }
+  EXPECT_EQ(cudaLibraryUnload(library), cudaSuccess);
 }
 
 }  // namespace

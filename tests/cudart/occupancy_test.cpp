@@ -1,4 +1,11 @@
+#include "cudart/api/occupancy.h"
+
 #include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
 
 #include "api.h"
 #include "cudart/api/launch.h"
@@ -43,6 +50,59 @@ TEST(Occupancy, SmallestOfTheLimits) {
     EXPECT_EQ(blocks_per_multiprocessor(*machine::find_device(c.device), kernel, c.threads, c.dynamic), c.blocks)
         << c.device << ' ' << c.registers << ' ' << c.shared << ' ' << c.threads << ' ' << c.dynamic;
   }
+}
+
+// Every figure of an H100 for kernels of these registers, in tests/truth/occupancy.jsonl, whose first line explains it.
+TEST(Occupancy, AsAnH100Says) {
+  using Json = nlohmann::json;
+  std::ifstream file(COALESCE_SOURCE_DIR "/tests/truth/occupancy.jsonl");
+  std::string line;
+  ASSERT_TRUE(std::getline(file, line));
+  const Json axes = Json::parse(line);
+  const machine::Device& h100 = *machine::find_device("h100");
+  const std::function<uint64_t(uint32_t)> variable[] = {
+      [](uint32_t threads) { return 4 * threads; }, [](uint32_t threads) { return 100 * threads; },
+      [](uint32_t threads) { return threads % 64 == 0 ? 40000u : 1000u; }};
+  int rows = 0;
+  for (; std::getline(file, line); ++rows) {
+    const Json row = Json::parse(line);
+    SCOPED_TRACE(line.substr(0, 60));
+    machine::KernelInfo kernel;
+    kernel.registers = row["registers"];
+    kernel.static_shared_bytes = row["shared"];
+    if (row["bound"] != 0) kernel.max_threads = row["bound"];
+    EXPECT_EQ(most_threads(h100, kernel), row["most"]);
+    const auto best = [&](const std::function<uint64_t(uint32_t)>& shared, uint32_t limit) {
+      const BestBlock b = best_block(h100, kernel, shared, limit);
+      return Json{b.threads, b.blocks * h100.multiprocessors};
+    };
+    Json active, of_dynamic, of_variable, available;
+    for (const uint64_t dynamic : axes["dynamic"]) {
+      Json& to = active.emplace_back();
+      for (const uint32_t threads : axes["threads"])
+        to.push_back(blocks_per_multiprocessor(h100, kernel, threads, dynamic));
+    }
+    for (const uint64_t dynamic : axes["best_dynamic"]) {
+      Json& to = of_dynamic.emplace_back();
+      for (const uint32_t limit : axes["limit"]) to.push_back(best([&](uint32_t) { return dynamic; }, limit));
+    }
+    for (const auto& shared : variable) {
+      Json& to = of_variable.emplace_back();
+      for (const uint32_t limit : axes["variable_limit"]) to.push_back(best(shared, limit));
+    }
+    for (const uint32_t threads : axes["available_threads"]) {
+      Json& to = available.emplace_back();
+      for (const uint32_t blocks : axes["available_blocks"]) {
+        const auto bytes = available_shared(h100, kernel, blocks, threads);
+        to.push_back(bytes ? Json(*bytes) : Json(-1));
+      }
+    }
+    EXPECT_EQ(active, row["active"]);
+    EXPECT_EQ(of_dynamic, row["best"]);
+    EXPECT_EQ(of_variable, row["variable"]);
+    EXPECT_EQ(available, row["available"]);
+  }
+  EXPECT_EQ(rows, 23);
 }
 
 using Clusters = WithModule;
