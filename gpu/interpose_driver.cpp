@@ -3,11 +3,15 @@
 // redirect/audit.cpp, and by cuGetProcAddress. NVIDIA's shared runtime goes past them: its own functions are seen
 // already.
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <string_view>
+#include <vector>
 
 #include "gpu/memory.h"
 #include "gpu/runtime.h"
 #include "gpu/session.h"
+#include "gpu/variables.h"
 
 namespace coalesce::gpu {
 namespace {
@@ -34,6 +38,38 @@ struct LaunchConfig {  // CUlaunchConfig
 
 void remember(CUresult result, const DevicePointer* at, size_t bytes) {
   if (result == 0 && at) device_memory().allocated(*at, bytes);
+}
+
+// Variables go with their module.
+class ModuleMemory {
+ public:
+  static ModuleMemory& get() {
+    static auto* the = new ModuleMemory;
+    return *the;
+  }
+  void has(void* module, DevicePointer at) {
+    const std::lock_guard lock(mutex_);
+    variables_[module].push_back(at);
+  }
+  void ends(void* module) {
+    const std::lock_guard lock(mutex_);
+    for (const DevicePointer at : variables_[module]) device_memory().freed(at);
+    variables_.erase(module);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<void*, std::vector<DevicePointer>> variables_;
+};
+
+void remember_all(const void* image, void* module, CUresult (*global)(DevicePointer*, size_t*, void*, const char*)) {
+  if (!Session::get().repeats() || !current_context()) return;
+  const ModuleVariables variables = variables_of_image(image);
+  DevicePointer at = 0;
+  size_t bytes = 0;
+  for (const std::string& name : variables.names) global(&at, &bytes, module, name.c_str());  // which remembers it
+  if (!variables.all)
+    Session::get().say("variables of a compressed module are put back where the program asks for them");
 }
 
 constexpr auto kGone = [] { return true; };
@@ -158,8 +194,7 @@ COALESCE_API CUresult cuMemMap(DevicePointer at, size_t bytes, size_t offset, un
   device_memory().mapped();
   return next(at, bytes, offset, handle, flags);
 }
-// Variables are put back between repetitions where the program asks for them: the driver lists a module's functions
-// only.
+// Variables are put back between repetitions: those that the program asks for, and those that a module's image names.
 #define GET_GLOBAL(name)                                                                             \
   COALESCE_API CUresult name(DevicePointer* at, size_t* bytes, void* module, const char* variable) { \
     NEXT(name);                                                                                      \
@@ -167,12 +202,39 @@ COALESCE_API CUresult cuMemMap(DevicePointer at, size_t bytes, size_t offset, un
     size_t size = 0;                                                                                 \
     const CUresult result = next(&found, &size, module, variable);                                   \
     remember(result, &found, size);                                                                  \
+    if (result == 0) ModuleMemory::get().has(module, found);                                         \
     if (result == 0 && at) *at = found;                                                              \
     if (result == 0 && bytes) *bytes = size;                                                         \
     return result;                                                                                   \
   }
 GET_GLOBAL(cuModuleGetGlobal_v2)
 GET_GLOBAL(cuLibraryGetGlobal)
+
+#define LOAD(name, global, extra, passed)                              \
+  COALESCE_API CUresult name(void** module, const void* image extra) { \
+    NEXT(name);                                                        \
+    const CUresult result = next(module, image passed);                \
+    if (result == 0 && module) remember_all(image, *module, &global);  \
+    return result;                                                     \
+  }
+#define COMMA ,
+LOAD(cuModuleLoadData, cuModuleGetGlobal_v2, , )
+LOAD(cuModuleLoadFatBinary, cuModuleGetGlobal_v2, , )
+LOAD(cuModuleLoadDataEx, cuModuleGetGlobal_v2, COMMA unsigned count COMMA int* options COMMA void** values,
+     COMMA count COMMA options COMMA values)
+LOAD(cuLibraryLoadData, cuLibraryGetGlobal,
+     COMMA int* options COMMA void** values COMMA unsigned count COMMA int* of_library COMMA void** more
+         COMMA unsigned last,
+     COMMA options COMMA values COMMA count COMMA of_library COMMA more COMMA last)
+#undef COMMA
+#define UNLOAD(name)                         \
+  COALESCE_API CUresult name(void* module) { \
+    NEXT(name);                              \
+    ModuleMemory::get().ends(module);        \
+    return next(module);                     \
+  }
+UNLOAD(cuModuleUnload)
+UNLOAD(cuLibraryUnload)
 
 // Copies. `path`: of record::CopyPath.
 #define COPY(name, To, From, path)                                                                          \
@@ -261,6 +323,12 @@ void* wrapper_of(std::string_view name, int version, unsigned long long flags) {
       ONE(cuMemMap, cuMemMap, 10020),
       ONE(cuModuleGetGlobal, cuModuleGetGlobal_v2, 3020),
       ONE(cuLibraryGetGlobal, cuLibraryGetGlobal, 12000),
+      ONE(cuModuleLoadData, cuModuleLoadData, 2000),
+      ONE(cuModuleLoadDataEx, cuModuleLoadDataEx, 2010),
+      ONE(cuModuleLoadFatBinary, cuModuleLoadFatBinary, 2000),
+      ONE(cuLibraryLoadData, cuLibraryLoadData, 12000),
+      ONE(cuModuleUnload, cuModuleUnload, 2000),
+      ONE(cuLibraryUnload, cuLibraryUnload, 12000),
       TWO(cuMemcpyHtoD, cuMemcpyHtoD_v2, _ptds, 3020),
       TWO(cuMemcpyDtoH, cuMemcpyDtoH_v2, _ptds, 3020),
       TWO(cuMemcpyDtoD, cuMemcpyDtoD_v2, _ptds, 3020),

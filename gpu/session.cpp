@@ -117,6 +117,15 @@ void Session::begin() {
   static_cast<void>(registered);
 }
 
+void Session::say(const std::string& text) {
+  if (!active()) return;
+  const std::lock_guard lock(mutex_);
+  inside = true;
+  begin();
+  inside = false;
+  note(text);
+}
+
 void Session::note(const std::string& text) {
   if (record_.active() && notes_.insert(text).second) record_.note(text);
 }

@@ -54,6 +54,9 @@ class Session {
   // A graph's launch: its kernels cannot be told apart; a note says that they are missing.
   int graph(const std::function<int()>& run);
 
+  bool repeats() const { return active() && repeat_ > 0; }
+  void say(const std::string& text);  // a note; in a context
+
  private:
   using Clock = std::chrono::steady_clock;
   Session();

@@ -125,7 +125,8 @@ TEST(GpuLibrary, LaunchesPastTheLimitOnlyRun) {
   ASSERT_EQ(of(lines, "note").size(), 1u);
 }
 
-// Programs that speak to the driver: by dlsym, and by the driver's own look-up. The kernel works in place.
+// Programs that speak to the driver: by dlsym, and by the driver's own look-up. The kernel works in place, and counts
+// its launches in a variable that the program never asks for.
 const char* const kDriverProgram = R"(
 #include <dlfcn.h>
 #include <cstdio>
@@ -142,9 +143,12 @@ int call(const char* name, A... a) {
   return f ? reinterpret_cast<int (*)(A...)>(f)(a...) : -1;
 }
 const char ptx[] =
-    ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry add(.param .u64 to)\n{\n"
-    ".reg .b32 %r<3>;\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [to];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\n"
-    "add.s64 %rd3, %rd1, %rd2;\nld.global.u32 %r2, [%rd3];\nadd.u32 %r2, %r2, %r1;\nst.global.u32 [%rd3], %r2;\nret;\n}\n";
+    ".version 7.0\n.target sm_70\n.address_size 64\n.global .align 4 .u32 launches[64];\n"
+    ".visible .entry add(.param .u64 to)\n{\n"
+    ".reg .b32 %r<5>;\n.reg .b64 %rd<6>;\nld.param.u64 %rd1, [to];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\n"
+    "add.s64 %rd3, %rd1, %rd2;\nld.global.u32 %r2, [%rd3];\nadd.u32 %r2, %r2, %r1;\nmov.u64 %rd4, launches;\n"
+    "add.s64 %rd5, %rd4, %rd2;\nld.global.u32 %r3, [%rd5];\nadd.u32 %r2, %r2, %r3;\nst.global.u32 [%rd3], %r2;\n"
+    "add.u32 %r4, %r3, 1;\nst.global.u32 [%rd5], %r4;\nret;\n}\n";
 int main(int count, char** words) {
   by_address = count > 1;
   const auto pick = [](const char* symbol, const char* name) { return by_address ? name : symbol; };

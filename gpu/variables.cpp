@@ -1,0 +1,144 @@
+#include "gpu/variables.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+namespace coalesce::gpu {
+namespace {
+
+template <typename T>
+std::optional<T> read(std::string_view bytes, uint64_t at) {
+  if (at > bytes.size() || bytes.size() - at < sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+std::string_view part_of(std::string_view bytes, uint64_t at, uint64_t size) {
+  return at > bytes.size() || bytes.size() - at < size ? std::string_view() : bytes.substr(at, size);
+}
+
+bool of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%'; }
+
+// `.global` begins a word where it declares; words with a dot or a number, and what is in brackets, stand before the
+// name.
+void of_text(std::string_view text, ModuleVariables& found) {
+  constexpr std::string_view kGlobal = ".global";
+  for (size_t at = text.find(kGlobal); at != text.npos; at = text.find(kGlobal, at)) {
+    const bool begins = at == 0 || std::isspace(static_cast<unsigned char>(text[at - 1])) != 0;
+    at += kGlobal.size();
+    if (!begins) continue;
+    while (at < text.size()) {
+      const char c = text[at];
+      if (c == '(') {
+        at = std::min(text.find(')', at), text.size());
+      } else if (c == '.' || std::isdigit(static_cast<unsigned char>(c)) != 0) {
+        do ++at;
+        while (at < text.size() && of_name(text[at]));
+      } else if (of_name(c)) {
+        const size_t from = at;
+        while (at < text.size() && of_name(text[at])) ++at;
+        found.names.emplace_back(text.substr(from, at - from));
+        break;
+      } else if (std::isspace(static_cast<unsigned char>(c)) != 0 || c == ')') {
+        ++at;
+      } else {
+        break;
+      }
+    }
+  }
+}
+
+void of_machine_code(std::string_view bytes, ModuleVariables& found) {
+  const auto header = read<Elf64_Ehdr>(bytes, 0);
+  if (!header || header->e_shentsize != sizeof(Elf64_Shdr)) return;
+  const auto section = [&](uint64_t i) { return read<Elf64_Shdr>(bytes, header->e_shoff + i * sizeof(Elf64_Shdr)); };
+  for (uint64_t i = 0; i < header->e_shnum; ++i) {
+    const auto table = section(i);
+    if (!table || table->sh_type != SHT_SYMTAB) continue;
+    const auto names_section = section(table->sh_link);
+    if (!names_section) continue;
+    const std::string_view symbols = part_of(bytes, table->sh_offset, table->sh_size),
+                           names = part_of(bytes, names_section->sh_offset, names_section->sh_size);
+    for (uint64_t at = 0; const auto symbol = read<Elf64_Sym>(symbols, at); at += sizeof(Elf64_Sym)) {
+      if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT || symbol->st_name >= names.size()) continue;
+      const std::string_view name = names.substr(symbol->st_name);
+      found.names.emplace_back(name.substr(0, name.find('\0')));
+    }
+  }
+}
+
+constexpr uint32_t kContainer = 0xba55ed50, kWrapper = 0x466243b1;
+
+void of_container(std::string_view bytes, ModuleVariables& found) {
+  constexpr uint64_t kCompressed = 0x2000 | 0x8000;
+  const auto header = read<uint16_t>(bytes, 6);
+  for (uint64_t at = header.value_or(0); at != 0;) {
+    const auto head = read<uint32_t>(bytes, at + 4);
+    const auto size = read<uint64_t>(bytes, at + 8), flags = read<uint64_t>(bytes, at + 40);
+    if (!head || !size || !flags || *head < 64 || *size > bytes.size()) return;
+    const std::string_view part = part_of(bytes, at + *head, *size);
+    if ((*flags & kCompressed) != 0) {
+      found.all = false;
+    } else if (part.substr(0, SELFMAG) == std::string_view(ELFMAG, SELFMAG)) {
+      of_machine_code(part, found);
+    } else {
+      of_text(part, found);
+    }
+    at += *head + *size;
+  }
+}
+
+uint64_t length_of_machine_code(const void* image) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, image, sizeof header);
+  uint64_t end = header.e_shoff + uint64_t{header.e_shnum} * header.e_shentsize;
+  for (uint64_t i = 0; i < header.e_shnum && header.e_shentsize == sizeof(Elf64_Shdr); ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, static_cast<const char*>(image) + header.e_shoff + i * sizeof section, sizeof section);
+    if (section.sh_type != SHT_NOBITS) end = std::max(end, section.sh_offset + section.sh_size);
+  }
+  return end;
+}
+
+}  // namespace
+
+ModuleVariables variables_of(std::string_view part) {
+  ModuleVariables found;
+  const auto magic = read<uint32_t>(part, 0);
+  if (magic == kContainer) {
+    of_container(part, found);
+  } else if (part.starts_with(std::string_view(ELFMAG, SELFMAG))) {
+    of_machine_code(part, found);
+  } else {
+    of_text(part, found);
+  }
+  return found;
+}
+
+ModuleVariables variables_of_image(const void* image) {
+  const char* at = static_cast<const char*>(image);
+  if (at == nullptr) return {};
+  uint32_t magic = 0;
+  std::memcpy(&magic, at, strnlen(at, sizeof magic));  // a text may be shorter
+  if (magic == kWrapper) {
+    std::memcpy(&at, at + 8, sizeof at);
+    std::memcpy(&magic, at, sizeof magic);
+  }
+  if (magic == kContainer) {
+    uint64_t size = 0;
+    std::memcpy(&size, at + 8, sizeof size);
+    uint16_t header = 0;
+    std::memcpy(&header, at + 6, sizeof header);
+    return variables_of({at, header + size});
+  }
+  if (std::memcmp(&magic, ELFMAG, SELFMAG) == 0) return variables_of({at, length_of_machine_code(at)});
+  return variables_of(at);
+}
+
+}  // namespace coalesce::gpu
