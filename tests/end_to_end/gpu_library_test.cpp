@@ -48,8 +48,10 @@ TEST(GpuLibrary, RepeatsEveryLaunchOnTheSameMemory) {
   const auto launches = of(lines, "launch");
   ASSERT_EQ(launches.size(), 11u);
   for (const Json& launch : launches) {
-    EXPECT_EQ(launch["times"]["cold"].size(), 3u);
-    EXPECT_EQ(launch["times"]["warm"].size(), 3u);
+    for (const char* cache : {"cold", "warm"}) {  // three times, unless they take more than their two seconds
+      EXPECT_GE(launch["times"][cache].size(), 1u);
+      EXPECT_LE(launch["times"][cache].size(), 3u);
+    }
     EXPECT_EQ(launch["counters"]["global_load_requests"], 1000);
   }
   EXPECT_TRUE(of(lines, "note").empty());
