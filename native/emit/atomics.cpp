@@ -104,11 +104,7 @@ bool emit_shared_atomic(Emitter& e, uint32_t index, const Active& active) {
     ir.CreateAlignedStore(vector_of(e, m.values[0], Element::b32), at(1), Align(64));
     e.call(offsetof(Frame, shared_atomic), ir.getVoidTy(), {ir.getInt32(e.p.code[index].memory), e.mask_of(active)});
   }
-  if (m.result != kNone) {
-    Active to = active;
-    to.keeps = true;
-    write(e, m.result, ir.CreateAlignedLoad(e.wide(i32), at(2), Align(64)), to);
-  }
+  if (m.result != kNone) write(e, m.result, ir.CreateAlignedLoad(e.wide(i32), at(2), Align(64)), active);
   if (slow) {
     ir.CreateBr(done);
     ir.SetInsertPoint(slow);

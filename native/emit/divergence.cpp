@@ -14,13 +14,12 @@ using machine::Kind;
 
 namespace {
 
-// All lanes of `active` go on at `to`.
+// All lanes of `active`, which are those of e.var.mask, go on at `to`.
 void go(Emitter& e, uint32_t r, uint32_t from, uint32_t to, const Active& active) {
   IRBuilder<>& ir = e.ir;
   const RegionPlan& plan = e.facts.regions[r].plan;
   const uint32_t s = plan.scope_of[from];
   if (s != kNone && plan.scopes[s].at == to) {
-    ir.CreateStore(e.mask_of(active), e.var.mask);
     ir.CreateBr(e.region.arrive[s]);
     return;
   }
@@ -28,12 +27,7 @@ void go(Emitter& e, uint32_t r, uint32_t from, uint32_t to, const Active& active
     ir.CreateBr(e.region.warp_end);
     return;
   }
-  if (active.mask) {
-    ir.CreateStore(active.mask, e.var.mask);
-    ir.CreateBr(e.region.masked[to]);
-  } else {
-    ir.CreateBr(e.region.full[to]);
-  }
+  ir.CreateBr(active.mask ? e.region.masked[to] : e.region.full[to]);
 }
 
 // Lanes of `mask`, at least one, begin at `b`.
@@ -172,19 +166,12 @@ void emit_arrival(Emitter& e, uint32_t r, uint32_t index) {
   if (e.facts.regions[r].plan.exits) {
     BasicBlock *some = e.block("some"), *gone = e.block("gone");
     ir.CreateCondBr(ir.CreateIsNotNull(here), some, gone);
-    ir.SetInsertPoint(gone);
-    ir.CreateStore(ir.getInt32(0), e.var.mask);
+    ir.SetInsertPoint(gone);  // with a mask of none
     ir.CreateBr(s.parent == kNone ? e.region.warp_next : e.region.arrive[s.parent]);
     ir.SetInsertPoint(some);
   }
   if (s.at == kNone) {
     ir.CreateUnreachable();
-    return;
-  }
-  // It may be where the scope around it meets, too.
-  if (s.parent != kNone && e.facts.regions[r].plan.scopes[s.parent].at == s.at) {
-    ir.CreateStore(here, e.var.mask);
-    ir.CreateBr(e.region.arrive[s.parent]);
     return;
   }
   enter(e, s.at, here);

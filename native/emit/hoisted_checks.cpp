@@ -107,12 +107,10 @@ void emit_hoisted_checks(Emitter& e, uint32_t r, Value* all_on, BasicBlock* afte
   for (const uint32_t b : checks.way)
     if (!counted_by_region(e, r, b))
       e.counters.add({{e.counters.layout().executions(b), 1}, {e.counters.layout().lanes(b), kLanes}}, e.warps());
-  ir.CreateStore(ir.getInt32(0), e.var.warp);
   ir.CreateBr(loop);
   ir.SetInsertPoint(loop);
   select_warp(e, ir.CreateLoad(ir.getInt32Ty(), e.var.warp, "w"));
   e.known_shared.clear();
-  e.interleaved.forget_all();
   load_registers(e, r);
   for (const uint32_t b : checks.way) {
     Active active;
@@ -125,10 +123,7 @@ void emit_hoisted_checks(Emitter& e, uint32_t r, Value* all_on, BasicBlock* afte
   Value* next = ir.CreateAdd(e.warp.index, ir.getInt32(1));
   ir.CreateStore(next, e.var.warp);
   ir.CreateCondBr(ir.CreateICmpULT(next, ir.getInt32(e.warps())), loop, after);
-  e.known_shared.clear();
-  e.interleaved.forget_all();
   ir.SetInsertPoint(each);
-  ir.CreateStore(ir.getInt32(0), e.var.warp);
 }
 
 }  // namespace coalesce::native

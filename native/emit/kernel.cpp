@@ -40,7 +40,6 @@ void emit_entries(Emitter& e) {
         set_register(e, reg, load_slot(e, e.code.homes[reg].scalar, e.p.registers[reg].element, false));
     ir.CreateStore(ir.CreateLoad(ir.getInt64Ty(), e.frame_at(offsetof(Frame, alive_warps))), e.var.alive_warps);
     ir.CreateStore(ir.CreateLoad(ir.getInt64Ty(), e.frame_at(offsetof(Frame, alive_lanes))), e.var.alive_lanes);
-    ir.CreateStore(ir.CreateLoad(ir.getInt64Ty(), e.frame_at(offsetof(Frame, block))), e.var.block);
     ir.CreateBr(e.heads[r]);
   }
 }
@@ -157,10 +156,8 @@ void emit_coordinates(Emitter& e, BasicBlock* at) {
   if (std::ranges::any_of(e.var.ctaid, [](AllocaInst* c) { return !c->use_empty(); })) {
     Value* x = field(offsetof(Frame, grid_x));
     Value* y = field(offsetof(Frame, grid_y));
-    if (e.p.shape.grid_below[1] == 1 && e.p.shape.grid_below[2] == 1) {
+    if (e.p.shape.grid_below[1] == 1 && e.p.shape.grid_below[2] == 1) {  // the others are constants
       ir.CreateStore(ir.CreateTrunc(number, i32), e.var.ctaid[0]);
-      ir.CreateStore(ir.getInt32(0), e.var.ctaid[1]);
-      ir.CreateStore(ir.getInt32(0), e.var.ctaid[2]);
     } else {
       Value* rows = ir.CreateUDiv(number, x);
       ir.CreateStore(ir.CreateTrunc(ir.CreateURem(number, x), i32), e.var.ctaid[0]);

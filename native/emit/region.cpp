@@ -110,12 +110,10 @@ void emit_region(Emitter& e, uint32_t r) {
   const machine::Region& region = e.p.regions[r];
   ir.SetInsertPoint(e.heads[r]);
   ir.CreateStore(ir.getInt64(r), e.frame_at(offsetof(Frame, region)));
-  Active hoisted;
   for (uint32_t b : region.chain) {
     if (e.p.blocks[b].divergent) continue;
-    hoisted.block = b;
     for (uint32_t k = e.p.blocks[b].first; k < e.p.blocks[b].last; ++k)
-      if (machine::hoistable(e.p, e.p.code[k])) emit_pure(e, k, hoisted);
+      if (machine::hoistable(e.p, e.p.code[k])) emit_pure(e, k, {});
   }
   if (plan.has_work || plan.exits) emit_warp_loop(e, r);
   if (!plan.exits) {

@@ -38,7 +38,6 @@ void emit_warps_at_once(Emitter& e, uint32_t r, uint32_t n, Value* all_on, Basic
     }
     e.warp.copy = 0;
   };
-  e.interleaved.forget_all();
   each([&] { load_registers(e, r); });
   for (uint32_t b : e.facts.regions[r].plan.blocks) {
     Active active;

@@ -119,6 +119,17 @@ const std::pair<const char*, std::string> kParts[] = {
      "setp.lt.u32 %p13, %r5, 9;\n@!%p13 bra STAYS;\nst.global.u32 [%rd3], %r5;\nret;\nSTAYS:\n"
      "add.u32 %r12, %r12, %r5;\nsetp.gt.u32 %p14, %r5, 20;\n@%p14 bra MORE;\nadd.u32 %r10, %r10, 5;\nMORE:\n"
      "add.u32 %r11, %r11, %r10;\n"},
+    {"some exit",
+     "setp.lt.u32 %p13, %r5, 9;\n@!%p13 bra STAYS;\nst.global.u32 [%rd3], %r5;\nexit;\nSTAYS:\n"
+     "add.u32 %r12, %r12, %r5;\nsetp.gt.u32 %p14, %r5, 20;\n@%p14 bra MORE;\nadd.u32 %r10, %r10, 5;\nMORE:\n"
+     "add.u32 %r11, %r11, %r10;\n"},
+    {"masks of lanes",
+     "mov.u32 %r20, %lanemask_lt;\nmov.u32 %r21, %lanemask_le;\nmov.u32 %r22, %lanemask_eq;\n"
+     "mov.u32 %r23, %lanemask_ge;\nmov.u32 %r24, %lanemask_gt;\nxor.b32 %r10, %r20, %r23;\nmul.lo.u32 %r11, %r21, 3;\n"
+     "add.u32 %r11, %r11, %r22;\nmad.lo.u32 %r12, %r24, 5, %r23;\n"},
+    {"all exit, by two ways",
+     "setp.lt.u32 %p13, %r5, 9;\n@%p13 bra OTHERS;\nst.global.u32 [%rd3], %r5;\nexit;\nOTHERS:\n"
+     "st.global.u32 [%rd3+4], %r4;\nexit;\n"},
     {"all leave, by two ways",
      "setp.lt.u32 %p13, %r5, 9;\n@%p13 bra OTHERS;\nst.global.u32 [%rd3], %r5;\nret;\nOTHERS:\n"
      "st.global.u32 [%rd3+4], %r4;\nret;\n"}};
@@ -179,8 +190,9 @@ TEST(BlockForms, BitsOfNaNs) {
 TEST(BlockForms, ElementsSideBySide) {
   if (!native_code()) GTEST_SKIP() << "built without LLVM";
   const std::string body =
-      begin(256) +
-      "mad.wide.u32 %rd4, %r1, 16, %rd2;\nld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%rd4];\n"
+      begin(16) +
+      "mad.wide.u32 %rd30, %r4, 8, %rd1;\nmad.wide.u32 %rd4, %r1, 16, %rd2;\nld.global.v4.u32 {%r10, %r11, %r12, "
+      "%r13}, [%rd4];\n"
       "ld.global.v4.u32 {%r14, %r15, %r16, %r17}, [%rd4+2048];\nld.global.v4.f32 {%f10, %f11, %f12, %f13}, [%rd4];\n"
       "ld.global.v2.u64 {%rd10, %rd11}, [%rd4];\n"
       // Computed with a number, with the block's, with others, with the same again.
@@ -188,27 +200,28 @@ TEST(BlockForms, ElementsSideBySide) {
       "st.global.v4.u32 [%rd3], {%r20, %r21, %r22, %r23};\n"
       "add.u32 %r24, %r10, %r14;\nadd.u32 %r25, %r11, %r15;\nadd.u32 %r26, %r12, %r16;\nadd.u32 %r27, %r13, %r17;\n"
       "mad.lo.u32 %r24, %r24, %r3, %r10;\nmad.lo.u32 %r25, %r25, %r3, %r11;\nmad.lo.u32 %r26, %r26, %r3, %r12;\n"
-      "mad.lo.u32 %r27, %r27, %r3, %r13;\nst.global.v4.u32 [%rd3+16], {%r24, %r25, %r26, %r27};\n"
+      "mad.lo.u32 %r27, %r27, %r3, %r13;\nst.global.v4.u32 [%rd3+3072], {%r24, %r25, %r26, %r27};\n"
       // In another order, of two, one changed, one of another operation, one by other operands.
-      "st.global.v4.u32 [%rd3+32], {%r11, %r10, %r12, %r13};\nst.global.v4.u32 [%rd3+48], {%r10, %r15, %r12, %r17};\n"
-      "mul.lo.u32 %r28, %r11, 4;\nst.global.v4.u32 [%rd3+64], {%r20, %r28, %r22, %r23};\n"
-      "add.u32 %r29, %r12, 3;\nst.global.v4.u32 [%rd3+80], {%r20, %r21, %r29, %r23};\n"
-      "add.u32 %r30, %r10, %r15;\nadd.u32 %r31, %r11, %r14;\nst.global.v4.u32 [%rd3+96], {%r30, %r31, %r26, %r27};\n"
-      "st.global.v2.u32 [%rd3+112], {%r10, %r11};\nst.global.v2.u32 [%rd3+120], {%r12, %r13};\n"
+      "st.global.v4.u32 [%rd3+6144], {%r11, %r10, %r12, %r13};\nst.global.v4.u32 [%rd3+9216], {%r10, %r15, %r12, "
+      "%r17};\n"
+      "mul.lo.u32 %r28, %r11, 4;\nst.global.v4.u32 [%rd3+12288], {%r20, %r28, %r22, %r23};\n"
+      "add.u32 %r29, %r12, 3;\nst.global.v4.u32 [%rd3+15360], {%r20, %r21, %r29, %r23};\n"
+      "add.u32 %r30, %r10, %r15;\nadd.u32 %r31, %r11, %r14;\nst.global.v4.u32 [%rd3+18432], {%r30, %r31, %r26, %r27};\n"
+      "st.global.v2.u32 [%rd30+21504], {%r10, %r11};\nst.global.v2.u32 [%rd30+23040], {%r12, %r13};\n"
       "rem.u32 %r32, %r10, 7;\nrem.u32 %r33, %r11, 7;\nrem.u32 %r34, %r12, 7;\nrem.u32 %r35, %r13, 7;\n"
-      "st.global.v4.u32 [%rd3+128], {%r32, %r33, %r34, %r35};\n"
+      "st.global.v4.u32 [%rd3+24576], {%r32, %r33, %r34, %r35};\n"
       // Lanes' numbers, and a register that is written again.
       "add.u32 %r36, %r10, %r1;\nadd.u32 %r37, %r11, %r1;\nadd.u32 %r38, %r12, %r1;\nadd.u32 %r39, %r13, %r1;\n"
-      "st.global.v4.u32 [%rd3+144], {%r36, %r37, %r38, %r39};\nmov.u32 %r12, 5;\n"
-      "st.global.v4.u32 [%rd3+160], {%r10, %r11, %r12, %r13};\nadd.u32 %r36, %r12, %r3;\n"
-      "st.global.v4.u32 [%rd3+176], {%r36, %r37, %r38, %r39};\n"
+      "st.global.v4.u32 [%rd3+27648], {%r36, %r37, %r38, %r39};\nmov.u32 %r12, 5;\n"
+      "st.global.v4.u32 [%rd3+30720], {%r10, %r11, %r12, %r13};\nadd.u32 %r36, %r12, %r3;\n"
+      "st.global.v4.u32 [%rd3+33792], {%r36, %r37, %r38, %r39};\n"
       // NaNs in some or all, 64 bits, under a guard.
       "add.f32 %f14, %f10, %f10;\nadd.f32 %f15, %f11, %f11;\nadd.f32 %f16, %f12, %f12;\nadd.f32 %f17, %f13, %f13;\n"
-      "st.global.v4.f32 [%rd3+192], {%f14, %f15, %f16, %f17};\nmov.b32 %r50, %f15;\nxor.b32 %r51, %r50, 1;\n"
-      "st.global.v4.f32 [%rd3+208], {%f14, %f11, %f16, %f13};\nadd.u64 %rd12, %rd10, %rd10;\n"
-      "add.u64 %rd13, %rd11, %rd11;\nst.global.v2.u64 [%rd3+224], {%rd12, %rd13};\nsetp.gt.u32 %p1, %r10, %r14;\n"
+      "st.global.v4.f32 [%rd3+36864], {%f14, %f15, %f16, %f17};\nmov.b32 %r50, %f15;\nxor.b32 %r51, %r50, 1;\n"
+      "st.global.v4.f32 [%rd3+39936], {%f14, %f11, %f16, %f13};\nadd.u64 %rd12, %rd10, %rd10;\n"
+      "add.u64 %rd13, %rd11, %rd11;\nst.global.v2.u64 [%rd3+43008], {%rd12, %rd13};\nsetp.gt.u32 %p1, %r10, %r14;\n"
       "mov.u64 %rd14, 3;\nmov.u64 %rd15, 4;\n@%p1 add.u64 %rd14, %rd10, %rd12;\n@%p1 add.u64 %rd15, %rd11, %rd13;\n"
-      "st.global.v2.u64 [%rd3+240], {%rd14, %rd15};\nst.global.u32 [%rd3+240], %r51;\n";
+      "st.global.v2.u64 [%rd3+46080], {%rd14, %rd15};\nst.global.u32 [%rd3+46080], %r51;\n";
   std::mt19937 random(4);
   std::vector<uint32_t> in(1024);
   for (std::size_t k = 0; k < in.size(); ++k)
@@ -219,7 +232,7 @@ TEST(BlockForms, ElementsSideBySide) {
     Shape shape;
     shape.grid = {3, 1, 1};
     shape.block = {threads, 1, 1};
-    const Ran r = agree(*program, {zeros<uint32_t>(3 * threads * 64), buffer(in), value(11u)}, shape);
+    const Ran r = agree(*program, {zeros<uint32_t>(12288), buffer(in), value(11u)}, shape);
     EXPECT_EQ(r.report.fault, Fault::none) << r.message();
   }
 }

@@ -40,7 +40,8 @@ TEST(SharedForms, AtomicsOnWords) {
     for (const char* guard : {"", "@%p1 "})
       for (int k = 0; k < 2; ++k) {
         const std::string name = op, more = name == "cas.b32" ? std::string(", ") + values[(n + 1) % 4] : "";
-        const std::string operands = "[%r20+16], " + std::string(values[n++ % 4]) + more + ";\n";
+        ++n;
+        const std::string operands = "[%r20+16], " + std::string(values[(n + n / 4) % 4]) + more + ";\n";
         if (k == 1 && name != "exch.b32" && name != "cas.b32")
           all.push_back(std::string(guard) + "red.shared." + name + " " + operands);
         else
@@ -143,6 +144,33 @@ TEST(SharedForms, CostsThatAreFoundWhenTheyRun) {
     const Ran r = agree(kernel(kParameters, body), {zeros<uint32_t>(96 + words), buffer(in), value(steps)}, shape);
     EXPECT_EQ(r.report.fault, Fault::none) << r.message();
   }
+}
+
+// Words that a warp has just read, and stores by some lanes after something else has changed them, or the address.
+TEST(SharedForms, StoresAfterLoads) {
+  if (!native_code()) GTEST_SKIP() << "built without LLVM";
+  const std::string some = "@%p1 st.shared.u32 [%r21], %r13;\n", read = "ld.shared.u32 %r11, [%r21];\n";
+  const std::string between[] = {"",
+                                 "st.shared.u32 [%r21], %r12;\n",
+                                 "@%p2 st.shared.u32 [%r21], %r12;\n",
+                                 "add.u32 %r21, %r21, 4;\n",
+                                 "ld.shared.u32 %r21, [%r21];\nmul.lo.u32 %r21, %r21, 0;\nadd.u32 %r21, %r21, %r20;\n",
+                                 "atom.shared.add.u32 %r14, [%r21], 3;\n",
+                                 "bar.sync 0;\nst.shared.u32 [%r21], %r1;\nbar.sync 0;\n",
+                                 "ld.shared.u32 %r15, [%r21+4];\nst.shared.u32 [%r20], %r15;\n",
+                                 "st.shared.u8 [%r20], %r12;\n"};
+  std::string body = ".shared .align 16 .b8 s[2048];\n" + prologue(4) +
+                     "mad.lo.u32 %r12, %r1, 77, %r3;\nxor.b32 %r13, %r12, %r6;\nand.b32 %r24, %r12, 1;\n"
+                     "setp.ne.u32 %p1, %r24, 0;\nand.b32 %r24, %r12, 2;\nsetp.ne.u32 %p2, %r24, 0;\nmov.u32 %r10, 1;\n"
+                     "mov.u32 %r5, s;\nmad.lo.u32 %r20, %r7, 256, %r5;\n";
+  for (const std::string& one : between)
+    body += "bar.sync 0;\nmad.lo.u32 %r21, %r6, 4, %r20;\n" + read + "add.u32 %r10, %r10, %r11;\n" + one + some +
+            "ld.shared.u32 %r16, [%r21];\nmad.lo.u32 %r10, %r10, 31, %r16;\n";
+  body += "st.global.u32 [%rd3], %r10;\n" + dump(512, 4 * kThreads, kThreads);
+  Agreement agree;
+  const Ran r =
+      agree(kernel(kParameters, body), {zeros<uint32_t>(kThreads + 512), zeros<uint32_t>(1), value(1000u)}, kPartial);
+  EXPECT_EQ(r.report.fault, Fault::none) << r.message();
 }
 
 // Lanes `step` bytes apart from `at` on, those of `mask`, in a kilobyte: up to the last byte, one further, before the
