@@ -14,7 +14,7 @@ namespace {
 using Handle = void*;
 using Stream = void*;
 using Status = int;
-constexpr Status kSuccess = 0, kNotInitialized = 1, kAllocationFailed = 3, kNotSupported = 15;
+constexpr Status kSuccess = 0, kNotInitialized = 1, kAllocationFailed = 3;
 constexpr int kPlain = 0, kTransposed = 1;  // cublasOperation_t
 
 struct OfCublas {
@@ -170,9 +170,6 @@ Status halved(Handle h, Product p) {
 
 Status sgemm(Handle h, int of_a, int of_b, int rows, int columns, int terms, const float* alpha, const float* a,
              int pitch_a, const float* b, int pitch_b, const float* beta, float* c, int pitch_c) {
-  const Status status =
-      cublas.cublasSgemm_v2(h, of_a, of_b, rows, columns, terms, alpha, a, pitch_a, b, pitch_b, beta, c, pitch_c);
-  if (status != kNotSupported) return status;
   static const bool said = (say("cublasSgemm", "cublasSgemmStridedBatched"), true);
   static_cast<void>(said);
   return halved(h, {of_a, of_b, rows, columns, terms, alpha, a, pitch_a, b, pitch_b, beta, c, pitch_c});
@@ -181,8 +178,8 @@ Status sgemm(Handle h, int of_a, int of_b, int rows, int columns, int terms, con
 // y as a matrix of one row: its columns are as far apart as y's numbers; so is x.
 Status sgemv(Handle h, int of_a, int rows, int columns, const float* alpha, const float* a, int pitch_a, const float* x,
              int step_x, const float* beta, float* y, int step_y) {
-  const Status status = cublas.cublasSgemv_v2(h, of_a, rows, columns, alpha, a, pitch_a, x, step_x, beta, y, step_y);
-  if (status != kNotSupported || step_x <= 0 || step_y <= 0) return status;
+  if (step_x <= 0 || step_y <= 0)
+    return cublas.cublasSgemv_v2(h, of_a, rows, columns, alpha, a, pitch_a, x, step_x, beta, y, step_y);
   static const bool said = (say("cublasSgemv", "cublasSgemmStridedBatched"), true);
   static_cast<void>(said);
   const bool plain = of_a == kPlain;
@@ -190,7 +187,7 @@ Status sgemv(Handle h, int of_a, int rows, int columns, const float* alpha, cons
                     step_x, a, pitch_a, beta, y, step_y});
 }
 
-// cuBLAS has changed the matrix already where it fails, so it is not asked first.
+// cuBLAS has changed the matrix already where it fails.
 Status strsm(Handle h, int side, int triangle, int of_a, int diagonal, int rows, int columns, const float* alpha,
              const float* a, int pitch_a, float* b, int pitch_b) {
   char* memory = memory_of(h);

@@ -3,7 +3,7 @@
 // call a wrapper first:
 //
 // - a handle has a workspace for each of its streams, by cublasSetWorkspace, of the largest size that cuBLAS documents;
-// - a product of single precision that cuBLAS refuses is a batch of two products, each with half of the columns;
+// - a product of single precision is a batch of two products, each with half of the columns;
 // - a triangular solution is a batch of one.
 //
 // What is counted is those kernels; a GPU chooses others.
