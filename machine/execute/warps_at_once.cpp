@@ -66,7 +66,6 @@ bool BlockRun::run_beside(const Together& at, uint32_t next, uint32_t first, uin
   }
   if (warps && at.beside == kNone) return false;
   if (warps) {
-    last_block_ = at.beside;
     worker_.tally.divergent[at.block] += parted;
     if (observer_)
       for (uint32_t k = first; k < last; ++k)

@@ -16,6 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 def main():
     path, machine, date = sys.argv[1:]
+    late = 0  # had no verdict when the run's time was over
     rooms, equivalents, samples = collections.defaultdict(collections.Counter), mutants.equivalents(), collections.defaultdict(collections.Counter)
     with open(path) as file:
         for found in map(json.loads, file):
@@ -23,6 +24,7 @@ def main():
             kind = "killed" if found["by"] else "equivalent" if mutants.key(found) in equivalents else "survive"
             rooms[room][kind] += 1
             samples[found["sample"]][kind] += 1
+            late += found.get("late", False)
 
     def share(found):
         real = sum(found.values()) - found["equivalent"]
@@ -38,6 +40,7 @@ def main():
         f"- **Run** on {machine}, {date}.",
         "- **Tests:** those of the rooms `analyse`, `machine`, `isa`, `execute`, `cudart` and `native`. End-to-end tests are not among them.",
         f"- **Equivalent:** {every['equivalent']} mutants compute the same for every input, or change only speed; [why each](../../tests/mutation/equivalent.txt).",
+        *([f"- **Without a verdict** when the time was over: {late}, which count as survivors."] if late else []),
         "- **Repeat:** `./dev mutate`, then `tests/mutation/page.py`.",
         "",
         "| room | mutants | equivalent | killed | survive |",

@@ -283,6 +283,16 @@ TEST(Divergence, EndlessLoopIsStoppedAndNamed) {
   }
 }
 
+// The same where one round of a block is more instructions than are added up at a time.
+TEST(Divergence, AnEndlessLoopOfManyInstructionsIsStopped) {
+  std::string text = "mov.u32 %r2, 0;\nLOOP:\n";
+  for (int k = 0; k < 2200; ++k) text += "add.u32 %r2, %r2, %r1;\n";
+  Shape s = threads(1024);
+  s.max_instructions = 300'000;
+  const Ran r = Bench(1, s.max_instructions).run(with_prologue(text + "bra LOOP;\n"), {zeros<uint32_t>(1024)}, s, "k");
+  EXPECT_EQ(r.report.fault, Fault::budget) << r.message();
+}
+
 TEST(Divergence, PredicatedInstructions) {
   Shape setup;
   setup.block = {64, 1, 1};

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <map>
 #include <numeric>
+#include <string>
+#include <tuple>
 
 #include "calls.h"
 #include "prologue.h"
@@ -60,6 +62,23 @@ TEST(Edges, AnAllocationOfSevenBytesEndsBehindTheSeventh) {
   };
   EXPECT_EQ(fault("ld.global.u16"), Fault::none);
   EXPECT_EQ(fault("ld.global.u32"), Fault::illegal_address);
+}
+
+// The same of an access that has been within before: in its second round it ends one byte behind.
+TEST(Edges, TheSecondRoundEndsBehindTheAllocation) {
+  for (const auto& [type, bytes, size] : {std::tuple{"u8", 1u, 7u}, {"u16", 2u, 7u}, {"u32", 4u, 7u}, {"b64", 8u, 15u}})
+    for (const bool inside : {true, false}) {
+      const uint32_t last = (size + 1) / bytes * bytes - bytes;
+      const std::string wide = bytes == 8 ? "%rd4" : "%r4";
+      const Ran r = run(kernel(".param .u64 in, .param .u32 at",
+                               "ld.param.u64 %rd1, [in];\nld.param.u32 %r1, [at];\nmov.u32 %r2, 0;\nL:\n"
+                               "mul.lo.u32 %r3, %r1, %r2;\ncvt.u64.u32 %rd2, %r3;\nadd.u64 %rd3, %rd1, %rd2;\n"
+                               "ld.global." +
+                                   std::string(type) + " " + wide +
+                                   ", [%rd3];\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 2;\n@%p1 bra L;\n"),
+                        {zeros<uint8_t>(size), value(inside ? last - bytes : last)});
+      EXPECT_EQ(r.report.fault, inside ? Fault::none : Fault::illegal_address) << type << " " << inside;
+    }
 }
 
 // To read a clock is one instruction, as to read any register is.
