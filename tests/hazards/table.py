@@ -128,7 +128,7 @@ def main():
         total["wrong"], total["right"], total["here"], "; ".join(false) or "none", total["any"], total["asked"])
     noise = ["`%s` (%s: %s)" % (name, tool, ", ".join(str(n) for n in sorted(lines)) or "?")
              for (name, tool), lines in sorted(right_lines.items())]
-    text += ("; %d of its runs did not end in ten seconds" % hangs if hangs else "") + ".\n"
+    text += ("; %d of its runs did not end in time" % hangs if hangs else "") + ".\n"
     text += "It reports lines of right forms, too: " + "; ".join(noise) + ".\n\n" if noise else "\n"
     text += "`check`: %s, clang (`libcu_*`: nvcc). Compute Sanitizer %s: %s, %s, nvcc.\n\n" % (datetime.date.today(), runs["tool"], runs["gpu"], runs["date"])
     text += "|File|Kind|Cases|`check`|" + "|".join(TOOLS) + "|\n|---|---|" + "---:|" * 6 + "\n"
