@@ -156,6 +156,38 @@ TEST(TensorsAlone, AllThatMovesIsTold) {
   }
 }
 
+// A description lies at a multiple of 64, and is one.
+TEST(TensorsAlone, DescriptionsThatAreNone) {
+  const tensors::Case c = tensors::parse("op=load type=0 dims=64 box=16 at=0");
+  const auto made = std::make_unique<ThreadAlone>();
+  ThreadAlone& t = *made;
+  bool fits = false;
+  const TensorMap map = map_for(c, t.base(), fits);
+  ASSERT_TRUE(fits);
+  for (const uint64_t off : {0u, 8u, 32u, 64u})
+    for (const bool valid : {true, false}) {
+      const uint64_t at = t.base() + 4096 + off;
+      TensorMap there = map;
+      if (!valid) there.mark ^= 1;
+      std::memcpy(t.at(at, sizeof there), &there, sizeof there);
+      const uint64_t bits = mbarrier_after(mbarrier_of(1), 1 | uint64_t{16} << kMbarrierBytes);
+      std::memcpy(t.shared.data(), &bits, sizeof bits);
+      t.touched = 0;
+      EXPECT_EQ(error_of(t, kTensorCopy, {kSharedWindow + kTileAt, at, kSharedWindow, 0, form_of(c).word()}),
+                off % 64 ? 716
+                : valid  ? 0
+                         : 715)
+          << off;
+      EXPECT_EQ(t.touched, off % 64 == 0 && valid ? 16u : 0u) << off;
+      if (!valid) continue;
+      EXPECT_EQ(error_of(t, kTensorChange, {at, static_cast<uint64_t>(TensorField::fill), 0, 0}), off % 64 ? 716 : 0);
+      t.touched = 0;
+      EXPECT_EQ(error_of(t, kTensorPublish, {t.base() + 8192, at}), off % 64 ? 716 : 0);
+      EXPECT_EQ(error_of(t, kTensorPublish, {t.base() + 8192 + off, t.base() + 8192}), off % 64 ? 716 : 0);
+      EXPECT_EQ(t.touched, off % 64 ? 0u : 256u);
+    }
+}
+
 }  // namespace
 }  // namespace alone
 }  // namespace coalesce::machine::test
