@@ -1,5 +1,6 @@
 // Global memory by native code against the other executors: at an allocation's edges, not aligned, at addresses that
 // wrap; accesses that are looked at once for all warps; and which sectors are touched for the first time.
+#include <bit>
 #include <random>
 #include <string>
 #include <vector>
@@ -24,8 +25,8 @@ constexpr Access kAccesses[] = {
     {"ld.global.v4.u32 {%r11, %r12, %r13, %r14}, [%rd6]", "st.global.v4.u32 [%rd6], {%r1, %r2, %r1, %r2}", 16}};
 
 // How lanes' addresses %rd6 come from %rd5: side by side, the same found when it runs, one for all, by a sum of 32 bits
-// that may wrap, by one of twice the distance.
-enum Way { kSideBySide, kLoaded, kOne, kSum, kFarSum, kWays };
+// that may wrap, by one of twice the distance, and by that sum in other ways.
+enum Way { kSideBySide, kLoaded, kOne, kSum, kFarSum, kUnsigned, kTogether, kShifted, kMoved, kAcross, kWays };
 std::string address(Way way, int64_t bytes) {
   const std::string n = std::to_string(bytes);
   switch (way) {
@@ -37,9 +38,22 @@ std::string address(Way way, int64_t bytes) {
       return "mov.u64 %rd6, %rd5;\n";
     case kSum:
       return "add.s32 %r5, %r1, %r4;\nmul.wide.s32 %rd7, %r5, " + n + ";\nadd.s64 %rd6, %rd5, %rd7;\n";
-    default:
+    case kFarSum:
       return "add.s32 %r5, %r1, %r4;\nmul.wide.s32 %rd7, %r5, " + std::to_string(2 * bytes) +
              ";\nadd.s64 %rd6, %rd5, %rd7;\n";
+    case kUnsigned:
+      return "add.s32 %r5, %r1, %r4;\nmad.wide.u32 %rd6, %r5, " + n + ", %rd5;\n";
+    case kTogether:
+      return "add.s32 %r5, %r1, %r4;\nmul.wide.s32 %rd7, %r5, 0;\nadd.s64 %rd8, %rd5, %rd7;\nmad.wide.s32 %rd6, %r5, " +
+             n + ", %rd8;\n";
+    case kShifted:
+      return "add.s32 %r5, %r1, %r4;\ncvt.s64.s32 %rd7, %r5;\nshl.b64 %rd8, %rd7, " +
+             std::to_string(std::countr_zero(static_cast<uint64_t>(bytes))) + ";\nadd.s64 %rd6, %rd8, %rd5;\n";
+    case kMoved:
+      return "add.s32 %r5, %r1, %r4;\ncvt.u64.u32 %rd7, %r5;\nmul.lo.u64 %rd8, %rd7, -" + n +
+             ";\nmov.u64 %rd10, %rd8;\nsub.s64 %rd6, %rd5, %rd10;\n";
+    default:
+      return "add.s32 %r5, %r1, %r4;\nmul.wide.s32 %rd7, %r5, " + n + ";\nadd.s64 %rd6, %rd5, %rd7;\nbar.sync 0;\n";
   }
 }
 
@@ -103,11 +117,14 @@ TEST(GlobalForms, AtTheEdges) {
         cases.push_back({end - 27 * w, 2, 27, 9, 0});
       }
       if (way >= kSum) {
-        constexpr int32_t number = 0x7fffffff - 19;  // the 20 first lanes' sums do not wrap
-        const int64_t at = 4096 - int64_t{number} * w;
-        cases.push_back({at, 0, kAll, kNone, number});
-        cases.push_back({at, 0, 20, kNone, number});
-        cases.push_back({at, 0, 21, kNone, number});
+        const bool is_unsigned = way == kUnsigned || way == kMoved;
+        for (const uint32_t number : {0x7fffffffu - 19, 0xffffffffu - 19}) {  // the 20 first lanes' sums do not wrap
+          const auto as_signed = static_cast<int32_t>(number);
+          const int64_t at = 4096 - (is_unsigned ? int64_t{number} : int64_t{as_signed}) * w;
+          cases.push_back({at, 0, kAll, kNone, as_signed});
+          cases.push_back({at, 0, 20, kNone, as_signed});
+          cases.push_back({at, 0, 21, kNone, as_signed});
+        }
         cases.push_back({4096 + 9 * w, 0, kAll, kNone, -9});
       }
       for (const Case& c : cases)
