@@ -17,7 +17,7 @@ namespace coalesce::machine::test::cells {
 namespace {
 
 // Compiling and the plain executor take most of the time: the quick test has them for every so many-th kernel.
-constexpr uint32_t kQuickly = 16;
+constexpr uint32_t kQuickly = 32;
 
 class Table {
  public:

@@ -99,11 +99,11 @@ class Mistakes {
 
 TEST(Executors, AgreeOnKernelsWithMistakes) {
   if (!native_code()) GTEST_SKIP() << "built without LLVM";
-  const auto [from, count] = seeds("COALESCE_MUTATED", {1, kMutatedKernels});
+  const auto [from, count] = seeds("COALESCE_MUTATED", {1, few_cases() ? kMutatedKernels / 2 : kMutatedKernels});
   Executors executors;
   uint64_t refused = 0, failures = 0;
   std::set<uint64_t> list;  // each once: the same kernel is not compiled again
-  if (count == kMutatedKernels) list.insert(std::begin(kKept), std::end(kKept));
+  if (count >= kMutatedKernels / 2) list.insert(std::begin(kKept), std::end(kKept));
   for (uint64_t seed = from; seed < from + count; ++seed) list.insert(seed);
   for (const uint64_t seed : list) {
     if (failures == 20) break;

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tests/sanitized.h"
+
 namespace coalesce::machine::test {
 
 namespace {
@@ -44,15 +46,27 @@ struct Folder {
   const pid_t owner = getpid();
 };
 
+std::shared_ptr<native::Engine> engine_of(native::Settings settings) {
+  static const Folder folder;
+  settings.folder = folder.path;
+  return std::make_shared<native::Engine>(std::move(settings));
+}
+
 }  // namespace
 
 std::shared_ptr<native::Engine> native_code() {
   if (!std::filesystem::exists(COALESCE_NATIVE_LIBRARY)) return nullptr;
-  static const Folder folder;
+  static const std::shared_ptr<native::Engine> the = engine_of(native_settings());
+  return the;
+}
+
+std::shared_ptr<native::Engine> quick_native_code() {
+  if (!few_cases() || std::getenv("COALESCE_NATIVE_LEVEL")) return native_code();
+  if (!std::filesystem::exists(COALESCE_NATIVE_LIBRARY)) return nullptr;
   static const std::shared_ptr<native::Engine> the = [] {
     native::Settings settings = native_settings();
-    settings.folder = folder.path;
-    return std::make_shared<native::Engine>(std::move(settings));
+    settings.level = 0;
+    return engine_of(std::move(settings));
   }();
   return the;
 }

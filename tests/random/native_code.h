@@ -17,6 +17,10 @@ native::Settings native_settings();
 // folder until the program ends: runs with other numbers of threads load a kernel anew, and compiling is what costs.
 std::shared_ptr<native::Engine> native_code();
 
+// The same for kernels whose compilation takes nearly all of a test's time: in each change's tests LLVM optimises
+// little, every night as it does for programs.
+std::shared_ptr<native::Engine> quick_native_code();
+
 // Kernels for which LLVM's verifier refused what was generated. They would be interpreted, and every result right.
 uint64_t unsound_kernels();
 

@@ -286,8 +286,8 @@ inline Ran run(const std::string& ptx, const std::vector<Argument>& arguments, c
     EXPECT_EQ(difference_from_plain(plain.run(ptx, arguments, setup, name), first), "") << "plain / interpreter";
   }
   for (unsigned threads : thread_counts()) {
-    if (!native_code()) break;
-    Bench bench(threads, setup.max_instructions, native_code());
+    if (!quick_native_code()) break;
+    Bench bench(threads, setup.max_instructions, quick_native_code());
     EXPECT_EQ(difference(first, bench.run(ptx, arguments, setup, name)), "") << "native, threads: " << threads;
     EXPECT_EQ(unsound_kernels(), 0u);
   }
