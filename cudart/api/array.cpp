@@ -17,15 +17,23 @@ struct Arrays {
 };
 auto& arrays() { return held<Arrays>().all; }
 
+// Limits are cudaDeviceProp's maxTexture1D, maxTexture2D, maxTexture3D and maxTexture2DLayered.
+bool fits_a_texture(const cudaExtent& e, unsigned flags) {
+  const bool layered = (flags & (cudaArrayLayered | cudaArrayCubemap)) != 0;
+  if (layered) return e.width <= 32768 && e.height <= 32768 && e.depth <= 2048;
+  if (e.depth != 0) return e.width <= 16384 && e.height <= 16384 && e.depth <= 16384;
+  return e.width <= 131072 && e.height <= 65536;
+}
+
 bool fits(size_t at, size_t count, size_t size) { return at <= size && count <= size - at; }
 
 cudaError_t make(cudaArray** out, const cudaChannelFormatDesc* format, cudaExtent extent, unsigned flags,
                  const char* name) {
   if (out == nullptr || format == nullptr || flags > cudaArrayFlags) return note(cudaErrorInvalidValue);
-  return call([&](Runtime& r) {
+  return call_outside_captures([&](Runtime& r) {
     const size_t texel = texel_bytes(*format);
     if (texel == 0) return cudaErrorInvalidChannelDescriptor;
-    if (extent.width == 0) return cudaErrorInvalidValue;
+    if (extent.width == 0 || !fits_a_texture(extent, flags)) return cudaErrorInvalidValue;
     if ((flags & cudaArrayCubemap) != 0 && (extent.width != extent.height || extent.depth % 6 != 0)) {
       return cudaErrorInvalidValue;
     }
@@ -87,7 +95,7 @@ COALESCE_API cudaError_t cudaMalloc3DArray(cudaArray** array, const cudaChannelF
 }
 
 COALESCE_API cudaError_t cudaFreeArray(cudaArray* array) {
-  return call([&](Runtime& r) {
+  return call_outside_captures([&](Runtime& r) {
     if (array == nullptr) return cudaSuccess;
     if (!is_array(array)) return cudaErrorInvalidResourceHandle;
     r.memory().release(array->address);

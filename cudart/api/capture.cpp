@@ -166,11 +166,27 @@ bool capture_wait(cudaEvent_t event, cudaStream_t stream, cudaError_t& error) {
 
 cudaError_t may_wait(cudaStream_t stream) {
   if (Point* p = point_of(stream)) return spoil(*p->capture, cudaErrorStreamCaptureUnsupported);
+  if (const cudaError_t error = may_disturb_captures(); error != cudaSuccess) return error;
   return is_legacy(stream) ? may_use_legacy() : cudaSuccess;
 }
 cudaError_t may_wait(cudaEvent_t event) {
   if (Point* p = point_of(event)) return spoil(*p->capture, cudaErrorCapturedEvent);
-  return cudaSuccess;
+  return may_disturb_captures();
+}
+// A capture in mode global forbids them to all threads, one in mode thread-local to its own; a thread's own mode
+// (cudaThreadExchangeStreamCaptureMode) narrows that.
+cudaError_t may_disturb_captures() {
+  cudaError_t error = cudaSuccess;
+  for (const auto& c : captures().active) {
+    const bool own = c->thread == std::this_thread::get_id();
+    const bool forbids =
+        own ? c->mode != relaxed && thread_mode != relaxed : c->mode == global && thread_mode == global;
+    if (forbids) error = spoil(*c, cudaErrorStreamCaptureUnsupported);
+  }
+  return error;
+}
+void spoil_capture(cudaStream_t stream) {
+  if (Point* p = point_of(stream)) p->capture->invalid = true;
 }
 cudaError_t may_wait_for_device() {
   if (captures().active.empty()) return cudaSuccess;

@@ -42,6 +42,21 @@ cudaError_t may_wait_for_device();
 // A synchronous call on the legacy stream while a capture is on that it would have to wait for.
 cudaError_t may_use_legacy();
 
+// For calls that order or wait for more than their streams (allocating, freeing, asking for what is not captured):
+// while a capture is on whose mode forbids them to this thread, cudaErrorStreamCaptureUnsupported, and the capture
+// ends.
+cudaError_t may_disturb_captures();
+// call(), for such a call.
+template <typename Body>
+cudaError_t call_outside_captures(Body&& body) {
+  return call([&](Runtime& r) {
+    const cudaError_t error = may_disturb_captures();
+    return error != cudaSuccess ? error : body(r);
+  });
+}
+// A launch into the stream was refused: its capture, if it has one, ends.
+void spoil_capture(cudaStream_t stream);
+
 void forget_stream_capture(cudaStream_t stream);
 void forget_event_capture(cudaEvent_t event);
 

@@ -125,7 +125,7 @@ COALESCE_API cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
 COALESCE_API cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   if (limit < 0 || limit >= kLimits) return note(cudaErrorInvalidValue);
   if (limit == cudaLimitDevRuntimeSyncDepth) return note(cudaErrorUnsupportedLimit);
-  return call([&](Runtime& r) {
+  return call_outside_captures([&](Runtime& r) {
     if (limit == cudaLimitStackSize) {
       if (value > kMostStack) return cudaErrorInvalidValue;
       r.machine().set_stack_bytes(static_cast<uint32_t>(value));
@@ -153,7 +153,9 @@ COALESCE_ALIAS(cudaThreadGetCacheConfig, cudaDeviceGetCacheConfig);
 COALESCE_ALIAS(cudaThreadSetCacheConfig, cudaDeviceSetCacheConfig);
 // Banks are 4 bytes wide on every device since 2014; the setting has had no effect since.
 COALESCE_API cudaError_t cudaDeviceGetSharedMemConfig(int* config) { return give(config, 1); }
-COALESCE_API cudaError_t cudaDeviceSetSharedMemConfig(int) { return query(nothing); }
+COALESCE_API cudaError_t cudaDeviceSetSharedMemConfig(int bank_bytes) {
+  return bank_bytes < 0 || bank_bytes > 2 ? note(cudaErrorInvalidValue) : query(nothing);
+}
 COALESCE_API cudaError_t cudaCtxResetPersistingL2Cache() { return call(nothing); }
 COALESCE_API cudaError_t cudaProfilerStart() { return call(nothing); }
 COALESCE_API cudaError_t cudaProfilerStop() { return call(nothing); }
@@ -189,7 +191,8 @@ COALESCE_API cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer)
 COALESCE_API cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   if (flags != 0) return note(cudaErrorInvalidValue);
   return call([&](Runtime& r) {
-    if (!r.is_device(peer) || static_cast<unsigned>(peer) == r.number()) return cudaErrorInvalidDevice;
+    if (!r.is_device(peer)) return cudaErrorInvalidDevice;
+    if (static_cast<unsigned>(peer) == r.number()) return cudaErrorPeerAccessUnsupported;
     if ((r.peers() >> peer & 1) != 0) return cudaErrorPeerAccessAlreadyEnabled;
     r.peers() |= uint64_t{1} << peer;
     return cudaSuccess;

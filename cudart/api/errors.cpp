@@ -26,13 +26,6 @@ const Row& row(int error) {
   return kUnknown;
 }
 
-cudaError_t current() {
-  if (last_error != cudaSuccess) return last_error;
-  Runtime& r = runtime();
-  const Entered entered(r);
-  return r.seen_failure();
-}
-
 // A program that asks for the error has seen the launches that were refused.
 void tell_check() {
   Runtime& r = runtime();
@@ -49,16 +42,14 @@ cudaError_t note(cudaError_t error) {
 
 cudaError_t exchange_last_error(cudaError_t error) { return std::exchange(last_error, error); }
 
-COALESCE_API cudaError_t cudaGetLastError() {
-  const cudaError_t error = current();
-  if (error != cudaSuccess) tell_check();
-  last_error = cudaSuccess;
-  return error;
+COALESCE_API cudaError_t cudaPeekAtLastError() {
+  if (last_error != cudaSuccess) tell_check();
+  return last_error;
 }
 
-COALESCE_API cudaError_t cudaPeekAtLastError() {
-  const cudaError_t error = current();
-  if (error != cudaSuccess) tell_check();
+COALESCE_API cudaError_t cudaGetLastError() {
+  const cudaError_t error = cudaPeekAtLastError();
+  last_error = cudaSuccess;
   return error;
 }
 

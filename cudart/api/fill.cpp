@@ -67,7 +67,7 @@ COALESCE_API cudaError_t cudaMemset_ptds(void* to, int value, size_t bytes) {
 
 COALESCE_API cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
                                            cudaStream_t stream) {
-  if (width > pitch && height > 1) return note(cudaErrorInvalidPitchValue);
+  if (width > pitch && height > 1) return note(cudaErrorInvalidValue);
   return fill({width, height}, {address_of(to), pitch}, value, stream);
 }
 COALESCE_ALIAS(cudaMemset2DAsync_ptsz, cudaMemset2DAsync);
@@ -77,7 +77,7 @@ COALESCE_API cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t 
 COALESCE_ALIAS(cudaMemset2D_ptds, cudaMemset2D);
 
 COALESCE_API cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int value, cudaExtent extent, cudaStream_t stream) {
-  if (extent.width > to.pitch && (extent.height > 1 || extent.depth > 1)) return note(cudaErrorInvalidPitchValue);
+  if (extent.width > to.pitch && (extent.height > 1 || extent.depth > 1)) return note(cudaErrorInvalidValue);
   return fill({extent.width, extent.height, extent.depth}, {address_of(to.ptr), to.pitch, to.pitch * to.ysize}, value,
               stream);
 }

@@ -142,6 +142,15 @@ std::vector<Node*> order_of(const Graph& graph) {
   return order;
 }
 
+bool has_cycle(const Graph& graph) {
+  if (order_of(graph).size() < graph.nodes.size()) return true;
+  return std::ranges::any_of(graph.nodes, [](const auto& node) {
+    if (const auto* child = std::get_if<ChildOperation>(&node->operation)) return has_cycle(*child->graph);
+    const auto* c = std::get_if<ConditionalOperation>(&node->operation);
+    return c != nullptr && std::ranges::any_of(c->bodies, [](const auto& body) { return has_cycle(*body); });
+  });
+}
+
 namespace {
 
 template <typename Body>
@@ -289,12 +298,8 @@ cudaError_t connect(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGr
       }
       const bool there = std::ranges::find(to[i]->needs, from[i]) != to[i]->needs.end();
       if (there == add) return cudaErrorInvalidValue;
-      if (add) {
+      if (add) {  // what is a cycle then is refused by cudaGraphInstantiate
         to[i]->needs.push_back(from[i]);
-        if (order_of(g).empty()) {  // a cycle
-          to[i]->needs.pop_back();
-          return cudaErrorInvalidValue;
-        }
       } else {
         std::erase(to[i]->needs, from[i]);
       }

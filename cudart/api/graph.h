@@ -89,6 +89,7 @@ void clone_bodies(Operation& operation);  // an operation gets graphs of its own
 Node* find_node(const Graph& graph, uint64_t id);
 // All nodes, each after what it needs. Empty, for a graph that has nodes: it has a cycle.
 std::vector<Node*> order_of(const Graph& graph);
+bool has_cycle(const Graph& graph);  // it, or a graph inside it
 
 // The graphs within a node: a child node's, a conditional node's bodies.
 std::vector<std::shared_ptr<Graph>> bodies_of(const Node& node);

@@ -41,9 +41,9 @@ cudaError_t instantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long l
       if (node->updatable && updatable_twin(node->id, earlier) != nullptr) return cudaErrorNotSupported;
     auto made = std::make_shared<GraphExec>();
     made->graph = clone(*graph);
+    if (has_cycle(*made->graph)) return cudaErrorInvalidValue;
     made->order = order_of(*made->graph);
     made->flags = flags;
-    if (made->order.empty() && !made->graph->nodes.empty()) return cudaErrorInvalidValue;
     if ((flags & kDeviceLaunch) != 0 && (result = refusal_of_device(*made->graph)) != 0) return cudaErrorInvalidValue;
     made->uploaded = (flags & kUpload) != 0;
     *out = made.get();

@@ -7,6 +7,7 @@
 #include "cudart/api/capture.h"
 #include "cudart/api/occupancy.h"
 #include "cudart/api/stream.h"
+#include "cudart/api/version.h"
 #include "cudart/core/config.h"
 #include "cudart/core/interrupt.h"
 #include "cudart/core/progress.h"
@@ -95,15 +96,25 @@ cudaError_t check_cluster(const machine::Device& device, const Kernel& kernel, c
   return cudaSuccess;
 }
 
-cudaError_t check_launch(const machine::Device& device, const Kernel& kernel, const Launch& l) {
+// Dimensions that no launch may have. CUDA 13 has one code for them and for blocks that are too large for the kernel
+// (tests/truth/error_codes.txt); 11 and 12 have what their documents say.
+cudaError_t check_dimensions(const machine::Device& device, const Kernel& kernel, const Launch& l) {
+  const bool one_code = runtime_version() >= 13000;
+  const cudaError_t bad = one_code ? cudaErrorInvalidValue : cudaErrorInvalidConfiguration;
   for (const dim3& d : {l.grid, l.block}) {
-    if (d.x == 0 || d.y == 0 || d.z == 0) return cudaErrorInvalidConfiguration;
+    if (d.x == 0 || d.y == 0 || d.z == 0) return bad;
   }
-  if (l.grid.x > 0x7fff'ffffu || l.grid.y > 65535 || l.grid.z > 65535) return cudaErrorInvalidConfiguration;
-  if (l.block.x > 1024 || l.block.y > 1024 || l.block.z > 64) return cudaErrorInvalidConfiguration;
+  if (l.grid.x > 0x7fff'ffffu || l.grid.y > 65535 || l.grid.z > 65535) return bad;
+  if (l.block.x > 1024 || l.block.y > 1024 || l.block.z > 64) return bad;
   const uint32_t threads = l.block.x * l.block.y * l.block.z;
-  if (threads > device.threads_per_block) return cudaErrorInvalidConfiguration;
-  if (threads > kernel.info->max_threads) return cudaErrorLaunchOutOfResources;
+  if (threads > device.threads_per_block) return bad;
+  if (threads > kernel.info->max_threads) return one_code ? bad : cudaErrorLaunchOutOfResources;
+  return cudaSuccess;
+}
+
+cudaError_t check_launch(const machine::Device& device, const Kernel& kernel, const Launch& l) {
+  if (const cudaError_t error = check_dimensions(device, kernel, l); error != cudaSuccess) return error;
+  const uint32_t threads = l.block.x * l.block.y * l.block.z;
   if (kernel.info->static_shared_bytes > device.shared_per_block) return cudaErrorInvalidValue;
   if (l.dynamic_shared > kernel.dynamic_shared_limit) return cudaErrorInvalidValue;
   if (const cudaError_t error = check_cluster(device, kernel, l); error != cudaSuccess) return error;
@@ -157,6 +168,7 @@ cudaError_t launch(Runtime& r, const void* function, const Launch& l, void* cons
   KernelOperation k;
   const cudaError_t error = prepare(r, function, l, arguments, packed, k);
   if (std::exchange(by_chevrons, false) && error != cudaSuccess && r.check() != nullptr) refused(r, function, l, error);
+  if (error != cudaSuccess) spoil_capture(l.stream);
   return error != cudaSuccess ? error : submit(r, l.stream, std::move(k));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "cudart/api/capture.h"
 #include "cudart/api/graph.h"
 #include "cudart/api/range.h"
 #include "machine/memory/memory.h"
@@ -37,7 +38,7 @@ bool pitch_of(size_t width, size_t& pitch) {
 
 cudaError_t allocate_pitched(void** pointer, size_t* pitch, size_t width, size_t height, size_t depth,
                              const char* name) {
-  return call([&](Runtime& r) {
+  return call_outside_captures([&](Runtime& r) {
     size_t row = 0, slice = 0, bytes = 0;
     if (!pitch_of(width, row) || __builtin_mul_overflow(row, height, &slice) ||
         __builtin_mul_overflow(slice, depth, &bytes)) {
@@ -51,7 +52,7 @@ cudaError_t allocate_pitched(void** pointer, size_t* pitch, size_t width, size_t
 
 cudaError_t allocate_host(void** pointer, size_t bytes, unsigned flags, const char* name) {
   if (pointer == nullptr || flags > cudaHostAllocMask) return note(cudaErrorInvalidValue);
-  return call([&](Runtime& r) {
+  return call_outside_captures([&](Runtime& r) {
     const cudaError_t error = allocate(r, pointer, bytes, Origin::host, name);
     if (error == cudaSuccess && *pointer != nullptr) host_flags()[address_of(*pointer)] = flags;
     return error;
@@ -101,11 +102,11 @@ cudaError_t release(Runtime& r, void* pointer, std::initializer_list<Origin> ori
 }
 
 COALESCE_API cudaError_t cudaMalloc(void** pointer, size_t bytes) {
-  return call([&](Runtime& r) { return allocate(r, pointer, bytes, Origin::device, "cudaMalloc"); });
+  return call_outside_captures([&](Runtime& r) { return allocate(r, pointer, bytes, Origin::device, "cudaMalloc"); });
 }
 
 COALESCE_API cudaError_t cudaFree(void* pointer) {
-  return call([&](Runtime& r) {
+  return call_outside_captures([&](Runtime& r) {
     cudaError_t error = cudaSuccess;
     host_waits_for_all(r);  // cudaFree does
     if (release_graph_memory(pointer, error)) return error;
@@ -131,8 +132,8 @@ COALESCE_API cudaError_t cudaMalloc3D(cudaPitchedPtr* pitched, cudaExtent extent
 
 COALESCE_API cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
   if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) return note(cudaErrorInvalidValue);
-  if (bytes == 0) return note(cudaErrorInvalidValue);
-  return call([&](Runtime& r) { return allocate(r, pointer, bytes, Origin::managed, "cudaMallocManaged"); });
+  return call_outside_captures(
+      [&](Runtime& r) { return allocate(r, pointer, bytes, Origin::managed, "cudaMallocManaged"); });
 }
 
 COALESCE_API cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
@@ -142,7 +143,7 @@ COALESCE_API cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned fl
   return allocate_host(pointer, bytes, flags, "cudaHostAlloc");
 }
 COALESCE_API cudaError_t cudaFreeHost(void* pointer) {
-  return call([&](Runtime& r) {
+  return call_outside_captures([&](Runtime& r) {
     host_waits_for_all(r);
     return release(r, pointer, {Origin::host}, "cudaFreeHost");
   });
@@ -150,7 +151,7 @@ COALESCE_API cudaError_t cudaFreeHost(void* pointer) {
 
 COALESCE_API cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
   if (pointer == nullptr || bytes == 0 || flags > cudaHostRegisterMask) return note(cudaErrorInvalidValue);
-  return call([&](Runtime& r) {
+  return call_outside_captures([&](Runtime& r) {
     const uint64_t begin = address_of(pointer), last = begin + bytes - 1;
     if (last < begin) return cudaErrorInvalidValue;
     for (const auto& a : r.memory().all()) {
@@ -165,7 +166,7 @@ COALESCE_API cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned 
 }
 
 COALESCE_API cudaError_t cudaHostUnregister(void* pointer) {
-  return call([&](Runtime& r) {
+  return call_outside_captures([&](Runtime& r) {
     const uint64_t address = address_of(pointer);
     if (registered().erase(address) == 0) return cudaErrorHostMemoryNotRegistered;
     host_waits_for_all(r);
@@ -206,10 +207,10 @@ COALESCE_API cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 }
 
 COALESCE_API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
-  if (attributes == nullptr || pointer == nullptr) return note(cudaErrorInvalidValue);
+  if (attributes == nullptr) return note(cudaErrorInvalidValue);
   return call([&](Runtime& r) {
     Where where{};
-    const bool alive = classify(r, address_of(pointer), 1, where);
+    const bool alive = pointer == nullptr || classify(r, address_of(pointer), 1, where);
     auto* p = const_cast<void*>(pointer);
     if (!alive) return cudaErrorInvalidValue;
     const Allocation* a = r.memory().find(address_of(pointer));

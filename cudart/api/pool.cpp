@@ -63,6 +63,7 @@ cudaError_t allocate_from(void** pointer, size_t bytes, cudaMemPool_t pool, cuda
       captured(*to.capture, stream, std::move(a));
       return cudaSuccess;
     }
+    if (const cudaError_t error = may_disturb_captures(); error != cudaSuccess) return error;
     const Using device(r, pool->device);
     const cudaError_t error = allocate(r, pointer, bytes, machine::Origin::device, name);
     if (error == cudaSuccess && *pointer != nullptr) {

@@ -11,6 +11,11 @@ bool box_span(const Box& box, const Layout& layout, uint64_t& bytes) {
          !__builtin_add_overflow(rows, slices, &bytes) && !__builtin_add_overflow(bytes, box.width, &bytes);
 }
 
+bool is_managed(Runtime& r, const void* pointer) {
+  const machine::Allocation* a = r.memory().find(address_of(pointer));
+  return a != nullptr && a->origin == machine::Origin::managed;
+}
+
 bool classify(Runtime& r, uint64_t address, uint64_t bytes, Where& where) {
   const machine::Allocation* a = r.memory().find(address);
   if (a == nullptr) {

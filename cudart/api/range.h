@@ -29,6 +29,9 @@ bool box_span(const Box& box, const Layout& layout, uint64_t& bytes);
 // that was freed.
 bool classify(Runtime& r, uint64_t address, uint64_t bytes, Where& where);
 
+// Whether the byte lies in live managed memory.
+bool is_managed(Runtime& r, const void* pointer);
+
 inline bool on_device(Where w) { return w != Where::pageable; }  // kernels can reach it
 inline bool on_host(Where w) { return w != Where::device; }      // the host can reach it
 inline uint64_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cudart/api/capture.h"
+#include "cudart/api/range.h"
 #include "cudart/core/runtime.h"
 
 namespace coalesce::cudart {
@@ -153,8 +154,10 @@ COALESCE_API cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* great
   });
 }
 
-COALESCE_API cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void*, size_t, unsigned) {
-  return touch(stream);
+COALESCE_API cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t, unsigned) {
+  const cudaError_t error = touch(stream);
+  if (error != cudaSuccess) return error;
+  return call([&](Runtime& r) { return is_managed(r, pointer) ? cudaSuccess : cudaErrorInvalidValue; });
 }
 COALESCE_ALIAS(cudaStreamAttachMemAsync_ptsz, cudaStreamAttachMemAsync);
 COALESCE_API cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {

@@ -88,7 +88,8 @@ cudaError_t destroy(unsigned long long handle, bool surface) {
   return call([&](Runtime& r) {
     if (handle == 0) return cudaSuccess;
     const auto at = objects().find(handle);
-    if (at == objects().end() || at->second.is_surface != surface) return cudaErrorInvalidValue;
+    if (at == objects().end()) return surface ? cudaErrorInvalidValue : cudaSuccess;
+    if (at->second.is_surface != surface) return cudaErrorInvalidValue;
     objects().erase(at);
     r.machine().textures().remove(handle);
     return cudaSuccess;
@@ -115,7 +116,8 @@ size_t texture_desc_bytes() {
 cudaError_t create_texture(unsigned long long* handle, const cudaResourceDesc* resource, const cudaTextureDesc* texture,
                            const void* view, bool mixes_integers) {
   static std::atomic<bool> said{false};
-  if (handle == nullptr || resource == nullptr || texture == nullptr) return note(cudaErrorInvalidValue);
+  if (handle == nullptr || resource == nullptr) return note(cudaErrorInvalidValue);
+  if (texture == nullptr) return note(cudaErrorInvalidResourceHandle);
   if (view != nullptr) return refuse("cudaCreateTextureObject with a resource view", said);
   if (texture->sRGB != 0) return refuse("cudaCreateTextureObject with sRGB", said);
   if (resource->resType == cudaResourceTypeMipmappedArray) return refuse("cudaCreateTextureObject with mipmaps", said);

@@ -2,6 +2,7 @@
 #include "cudart/api/version.h"
 
 #include "cudart/api/properties.h"
+#include "cudart/api/range.h"
 #include "cudart/core/runtime.h"
 
 namespace coalesce::cudart {
@@ -25,13 +26,11 @@ COALESCE_API cudaError_t cudaGetDeviceProperties_v2(Properties12* properties, in
 
 namespace {
 
-// Advice and prefetching move data and change no result; memory of the machine is in one place anyway. Beside a kernel
-// that goes on nothing is looked up: it may wait for what the host does next.
+// Advice and prefetching are for managed memory. They move data and change no result; memory of the machine is in one
+// place anyway. Beside a kernel that goes on nothing is looked up: it may wait for what the host does next.
 cudaError_t accept_range(const void* pointer) {
   if (runtime().goes_on()) return cudaSuccess;
-  return call([&](Runtime& r) {
-    return r.memory().find(reinterpret_cast<uintptr_t>(pointer)) != nullptr ? cudaSuccess : cudaErrorInvalidValue;
-  });
+  return call([&](Runtime& r) { return is_managed(r, pointer) ? cudaSuccess : cudaErrorInvalidValue; });
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ Kernel* Registry::peek_kernel(const void* function) const {
 
 cudaError_t Registry::find_kernel(const void* function, Kernel*& kernel) {
   kernel = peek_kernel(function);
-  if (kernel == nullptr) return cudaErrorInvalidDeviceFunction;
+  if (kernel == nullptr) return function == nullptr ? cudaErrorInvalidDeviceFunction : cudaErrorInvalidResourceHandle;
   if (kernel->info != nullptr) return cudaSuccess;
   if (const cudaError_t error = load(*kernel->module); error != cudaSuccess) return error;
   return kernel_named(*kernel->module, kernel->name) != nullptr ? cudaSuccess : cudaErrorInvalidDeviceFunction;

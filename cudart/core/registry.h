@@ -79,7 +79,8 @@ class Registry {
   // Forgets the host addresses of a module (its shared library is being closed).
   void remove(const Module* module);
 
-  // `function`: the host's stub or a cudaKernel_t. Loads its module. cudaErrorInvalidDeviceFunction: not a kernel.
+  // `function`: the host's stub or a cudaKernel_t. Loads its module. cudaErrorInvalidResourceHandle: not a kernel;
+  // cudaErrorInvalidDeviceFunction: null, or its module has no such kernel.
   cudaError_t find_kernel(const void* function, Kernel*& kernel);
   // Without loading. Null: none.
   Kernel* peek_kernel(const void* function) const;

@@ -111,9 +111,7 @@ cudaError_t Runtime::context() {
   } else if (record::this_process() != owner_) {
     return cudaErrorInitializationError;  // as CUDA does in a child forked after first use
   }
-  DeviceState& state = states_[number_];
-  if (state.sticky != cudaSuccess) state.seen = true;
-  return state.sticky;
+  return states_[number_].sticky;
 }
 
 void Runtime::use(unsigned number) {

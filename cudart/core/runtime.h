@@ -80,7 +80,6 @@ class Runtime {
   void end_beside();  // at the process's end: nobody is left to write what a kernel waits for
   bool goes_on();     // it has not ended; without the lock
   void fail(cudaError_t error) { states_[number_].sticky = error; }
-  cudaError_t seen_failure() const { return states_[number_].seen ? states_[number_].sticky : cudaSuccess; }
   // cudaDeviceReset: a new machine on next use; every object, device pointer and loaded module is gone. Of several
   // devices: memory, modules and peer access of the one in use are gone; its streams and events have ended before.
   void reset();
@@ -102,7 +101,6 @@ class Runtime {
   std::deque<std::function<cudaError_t(Runtime&)>> kept_;
   struct DeviceState {
     cudaError_t sticky = cudaSuccess;
-    bool seen = false;
     bool begun = false;
     uint64_t peers = 0;
   };

@@ -153,6 +153,7 @@ void belongs_to_context(CUdeviceptr address) {
 COALESCE_API CUresult cuCtxDestroy_v2(CUcontext context) {
   std::map<CUdeviceptr, uint32_t> memory;
   const CUresult result = with_driver([&](Driver& d) {
+    if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (d.is_primary(context) || !d.lives(context)) return CUDA_ERROR_INVALID_CONTEXT;
     // A place that is freed, and may be another allocation since, has another serial number.
     for (const auto& [address, serial] : context->memory)
@@ -170,7 +171,10 @@ COALESCE_ALIAS(cuCtxDestroy, cuCtxDestroy_v2);
 COALESCE_ALIAS(cuCtxDetach, cuCtxDestroy_v2);
 
 COALESCE_API CUresult cuCtxPushCurrent_v2(CUcontext context) {
-  return with_driver([&](Driver& d) { return d.lives(context) ? push(context) : CUDA_ERROR_INVALID_CONTEXT; });
+  return with_driver([&](Driver& d) {
+    if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    return d.lives(context) ? push(context) : CUDA_ERROR_INVALID_CONTEXT;
+  });
 }
 COALESCE_API CUresult cuCtxPopCurrent_v2(CUcontext* out) {
   return with_driver([&](Driver& d) {

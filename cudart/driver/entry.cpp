@@ -94,11 +94,11 @@ COALESCE_API CUresult cuGetProcAddress_v2(const char* name, void** function, int
   *function = const_cast<void*>(driver_function(name, static_cast<unsigned>(version), (flags & kPerThreadStream) != 0));
   const bool later = *function == nullptr && driver_function(name, ~0u, false) != nullptr;
   if (status != nullptr) *status = *function != nullptr ? 0 : later ? 2 : 1;
-  // Not to be there is an answer, where the client asks for it.
-  return *function != nullptr || status != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+  return CUDA_SUCCESS;  // not to be there is an answer, too: a null pointer
 }
 COALESCE_API CUresult cuGetProcAddress(const char* name, void** function, int version, unsigned long long flags) {
-  return cuGetProcAddress_v2(name, function, version, flags, nullptr);
+  const CUresult result = cuGetProcAddress_v2(name, function, version, flags, nullptr);
+  return result == CUDA_SUCCESS && *function == nullptr ? CUDA_ERROR_NOT_FOUND : result;
 }
 
 // Tables of private functions. Who is refused uses the documented ones, or does without.

@@ -27,6 +27,7 @@ enum Attribute {
 };
 
 CUresult launch_kernel(cudaKernel_t function, const Launch& l, void** parameters, void** extra) {
+  if (extra != nullptr && extra[0] == nullptr) extra = nullptr;  // CU_LAUNCH_PARAM_END: it says nothing
   if (parameters != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
   return in_context([&] {
     return call([&](Runtime& r) {

@@ -125,10 +125,10 @@ COALESCE_API CUresult cuMemAllocPitch_v2(CUdeviceptr* out, size_t* pitch, size_t
   return give_memory(out, [&](void** p) { return cudaMallocPitch(p, pitch, width, height); });
 }
 COALESCE_API CUresult cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned flags) {
+  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   return give_memory(out, [&](void** p) { return cudaMallocManaged(p, bytes, flags); });
 }
 COALESCE_API CUresult cuMemAllocAsync(CUdeviceptr* out, size_t bytes, cudaStream_t stream) {
-  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   return give_address(out, [&](void** p) { return cudaMallocAsync(p, bytes, stream); });
 }
 COALESCE_ALIAS(cuMemAllocAsync_ptsz, cuMemAllocAsync);
@@ -146,12 +146,10 @@ COALESCE_API CUresult cuMemFreeAsync(CUdeviceptr address, cudaStream_t stream) {
 COALESCE_ALIAS(cuMemFreeAsync_ptsz, cuMemFreeAsync);
 
 COALESCE_API CUresult cuMemHostAlloc(void** pointer, size_t bytes, unsigned flags) {
-  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   return in_context([&] { return cudaHostAlloc(pointer, bytes, flags); });
 }
 COALESCE_API CUresult cuMemAllocHost_v2(void** pointer, size_t bytes) { return cuMemHostAlloc(pointer, bytes, 0); }
 COALESCE_API CUresult cuMemFreeHost(void* pointer) {
-  if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return after_init([&] { return cudaFreeHost(pointer); });
 }
 COALESCE_API CUresult cuMemHostRegister_v2(void* pointer, size_t bytes, unsigned flags) {

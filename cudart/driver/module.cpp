@@ -47,6 +47,7 @@ CUresult load_file(cudaLibrary_t* out, const char* path, Refuse when, const JitO
 }
 
 CUresult find_variable(CUdeviceptr* address, size_t* bytes, cudaLibrary_t library, const char* name) {
+  if (address == nullptr && bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
   void* at = nullptr;
   const CUresult result = in_context([&] {
     const cudaError_t error = cudaLibraryGetGlobal(&at, bytes, library, name);
@@ -64,6 +65,7 @@ COALESCE_API CUresult cuModuleLoadData(cudaLibrary_t* module, const void* image)
 COALESCE_ALIAS(cuModuleLoadFatBinary, cuModuleLoadData);
 COALESCE_API CUresult cuModuleLoadDataEx(cudaLibrary_t* module, const void* image, unsigned count, const int* options,
                                          void** values) {
+  if (count != 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   return load(module, image, 0, Refuse::now, {count, options, values});
 }
 COALESCE_API CUresult cuModuleLoad(cudaLibrary_t* module, const char* path) {

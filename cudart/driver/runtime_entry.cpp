@@ -14,7 +14,9 @@ COALESCE_API cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void
                                                           unsigned long long flags, int* status) {
   if (name == nullptr || function == nullptr) return note(cudaErrorInvalidValue);
   if (const CUresult ready = cuInit(0); ready != CUDA_SUCCESS) return note(static_cast<cudaError_t>(ready));
-  return note(static_cast<cudaError_t>(cuGetProcAddress_v2(name, function, static_cast<int>(version), flags, status)));
+  const CUresult result = cuGetProcAddress_v2(name, function, static_cast<int>(version), flags, status);
+  if (result == CUDA_SUCCESS && *function == nullptr && status == nullptr) return note(cudaErrorSymbolNotFound);
+  return note(static_cast<cudaError_t>(result));
 }
 COALESCE_ALIAS(cudaGetDriverEntryPointByVersion_ptsz, cudaGetDriverEntryPointByVersion);
 COALESCE_API cudaError_t cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long flags,

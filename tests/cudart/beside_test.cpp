@@ -56,7 +56,7 @@ TEST_F(BesideTheHost, LaunchesBehindItAreKeptUntilACallWaits) {
   unsigned *again = flag_ + 1, *to = flag_ + 2;  // the next one copies what the first has left
   void* arguments[] = {&again, &to};
   ASSERT_EQ(cudaLaunchKernel(kernel_, {1}, {32}, arguments, 0, nullptr), cudaSuccess);
-  EXPECT_EQ(cudaLaunchKernel(kernel_, {0}, {32}, arguments, 0, nullptr), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(cudaLaunchKernel(kernel_, {0}, {32}, arguments, 0, nullptr), cudaErrorInvalidValue);
   EXPECT_EQ(std::atomic_ref(flag_[2]).load(), 0u);
   set(7);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);

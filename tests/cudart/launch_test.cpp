@@ -58,17 +58,17 @@ TEST_F(Launching, ChecksTheConfiguration) {
   constexpr unsigned kMost = ~0u;
   const Case cases[] = {
       {{1}, {1024}, 0, cudaSuccess},
-      {{1}, {1025}, 0, cudaErrorInvalidConfiguration},
-      {{1}, {32, 32, 2}, 0, cudaErrorInvalidConfiguration},
-      {{1}, {1, 1, 65}, 0, cudaErrorInvalidConfiguration},
-      {{0}, {1}, 0, cudaErrorInvalidConfiguration},
-      {{1, 0}, {1}, 0, cudaErrorInvalidConfiguration},
-      {{1}, {1, 1, 0}, 0, cudaErrorInvalidConfiguration},
-      {{1, 65536}, {1}, 0, cudaErrorInvalidConfiguration},
-      {{1, 1, 65536}, {1}, 0, cudaErrorInvalidConfiguration},
-      {{0x8000'0000u}, {1}, 0, cudaErrorInvalidConfiguration},
-      {{kMost, kMost, kMost}, {kMost, kMost, kMost}, 0, cudaErrorInvalidConfiguration},  // products that overflow
-      {{1}, {65536, 65536}, 0, cudaErrorInvalidConfiguration},
+      {{1}, {1025}, 0, cudaErrorInvalidValue},
+      {{1}, {32, 32, 2}, 0, cudaErrorInvalidValue},
+      {{1}, {1, 1, 65}, 0, cudaErrorInvalidValue},
+      {{0}, {1}, 0, cudaErrorInvalidValue},
+      {{1, 0}, {1}, 0, cudaErrorInvalidValue},
+      {{1}, {1, 1, 0}, 0, cudaErrorInvalidValue},
+      {{1, 65536}, {1}, 0, cudaErrorInvalidValue},
+      {{1, 1, 65536}, {1}, 0, cudaErrorInvalidValue},
+      {{0x8000'0000u}, {1}, 0, cudaErrorInvalidValue},
+      {{kMost, kMost, kMost}, {kMost, kMost, kMost}, 0, cudaErrorInvalidValue},  // products that overflow
+      {{1}, {65536, 65536}, 0, cudaErrorInvalidValue},
       {{1}, {1}, 48 * 1024, cudaSuccess},
       {{1}, {1}, 48 * 1024 + 1, cudaErrorInvalidValue},
       {{1}, {1}, SIZE_MAX, cudaErrorInvalidValue},
@@ -102,7 +102,7 @@ TEST_F(Launching, LargeSharedMemoryNeedsOptingIn) {
 TEST_F(Launching, WhatIsNoKernel) {
   char stranger = 0;
   cudaKernel_t kernel = nullptr;
-  EXPECT_EQ(cudaLaunchKernel(&stranger, {}, {}, nullptr, 0, nullptr), cudaErrorInvalidDeviceFunction);
+  EXPECT_EQ(cudaLaunchKernel(&stranger, {}, {}, nullptr, 0, nullptr), cudaErrorInvalidResourceHandle);
   EXPECT_EQ(cudaLaunchKernel(nullptr, {}, {}, nullptr, 0, nullptr), cudaErrorInvalidDeviceFunction);
   EXPECT_EQ(__cudaGetKernel(&kernel, &stranger), cudaErrorInvalidDeviceFunction);
   __cudaRegisterFunction(handle_, &stranger, nullptr, "not_in_the_ptx", -1, nullptr, nullptr, nullptr, nullptr,
@@ -151,7 +151,9 @@ TEST_F(Launching, AFaultStaysUntilReset) {
   void* pointer = nullptr;
   EXPECT_EQ(cudaMalloc(&pointer, 4), cudaErrorIllegalAddress);
   EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
-  EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress) << "sticky";
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "calls have it again, this one does not";
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress) << "sticky";
+  EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
   Properties13 properties;
   EXPECT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess) << "needs no context";
   EXPECT_EQ(cudaDeviceReset(), cudaSuccess);

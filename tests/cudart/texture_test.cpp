@@ -273,7 +273,7 @@ TEST_F(TextureTest, ArraysAreChecked) {
   unsigned long long t = 0;
   const cudaResourceDesc r = resource(b);
   EXPECT_EQ(cudaCreateTextureObject(&t, &r, &linear, nullptr), cudaErrorInvalidFilterSetting);
-  EXPECT_EQ(cudaDestroyTextureObject(77), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaDestroyTextureObject(77), cudaSuccess) << "as on an H100";
 }
 
 }  // namespace

@@ -44,8 +44,8 @@ int main() {
   for (int i = 0; i < n; ++i) EXPECT(host[i] == 3 * i);
 
   triple<<<1, 2048>>>(data, n);  // more threads than a block may have
-  EXPECT(cudaPeekAtLastError() == cudaErrorInvalidConfiguration);
-  EXPECT(cudaGetLastError() == cudaErrorInvalidConfiguration && cudaGetLastError() == cudaSuccess);
+  EXPECT(cudaPeekAtLastError() == cudaErrorInvalidValue);
+  EXPECT(cudaGetLastError() == cudaErrorInvalidValue && cudaGetLastError() == cudaSuccess);
   EXPECT(cudaMalloc(&data, size_t(1) << 60) == cudaErrorMemoryAllocation &&
          cudaGetLastError() == cudaErrorMemoryAllocation);
   CHECK(cudaStreamDestroy(first));

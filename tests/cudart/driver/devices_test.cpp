@@ -145,7 +145,7 @@ TEST_F(Driver, ContextsSayWhatTheyAre) {
   EXPECT_EQ(greatest, -5) << "an H200's";
   OK(cuCtxResetPersistingL2Cache());
   EXPECT_EQ(cuCtxDisablePeerAccess(context_), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
-  EXPECT_EQ(cuCtxEnablePeerAccess(context_, 0), CUDA_ERROR_INVALID_DEVICE) << "of the same device";
+  EXPECT_EQ(cuCtxEnablePeerAccess(context_, 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED) << "of the same device";
   OK(cuCtxDestroy_v2(own));
   EXPECT_EQ(cuCtxGetApiVersion(own, &version), CUDA_ERROR_INVALID_CONTEXT);
   OK(cuCtxCreate_v3(&own, nullptr, 0, 0, 0));

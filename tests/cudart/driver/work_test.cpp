@@ -336,7 +336,7 @@ TEST_F(DriverWork, TexturesSurfacesAndArrays) {
     OK(cuLaunchKernel(read, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr));
     EXPECT_EQ(first(), expected);
     OK(cuTexObjectDestroy(texture));
-    EXPECT_EQ(cuTexObjectDestroy(texture), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuTexObjectDestroy(texture), CUDA_SUCCESS) << "as on an H100";
   }
   unsigned long long surface = 0;
   OK(cuSurfObjectCreate(&surface, &resource));
