@@ -106,6 +106,28 @@ def judged(rows):
             at_least("bound by the same", "bound", share(bounds))]
 
 
+def same_launch(measured, counted):
+    """Whether a launch of a record is the one that was measured, of the same machine code as far as its registers tell; Nsight
+    Compute says 16 where there are fewer."""
+    time = counted.get("time") or {}
+    if any(counted.get(k, measured.get(k)) != measured.get(k) for k in ("grid", "block")):
+        return False
+    registers = measured.get("registers"), time.get("registers")
+    return time.get("registers_from") != "ptxas" or not all(registers) or max(16, registers[0]) == max(16, registers[1])
+
+
+WAITS = {"code": "code to be fetched", "arithmetic": "chains of arithmetic", "constant": "constant memory", "shared": "shared memory",
+         "l1": "loads that hit in L1", "l2": "loads from L2", "dram": "loads from DRAM", "host": "the host's memory",
+         "atomic": "results of atomics", "barrier": "barriers", "unit": "units that other warps keep busy"}
+
+
+def waiting(estimate):
+    """What its warps wait for most of their time, as the model has it; empty where it does not say."""
+    waits = estimate.get("waits")
+    most = max(waits, key=waits.get) if waits else None
+    return f": {100 * waits[most]:.0f} % of the warps' time for {WAITS[most]}" if most and waits[most] >= .1 else ""
+
+
 def cause(measured, estimate):
     """Why an estimate is far off, as far as measured and estimated figures tell."""
     slow = estimate["us"] > measured["us"]
@@ -117,5 +139,5 @@ def cause(measured, estimate):
         if factor(measured["occupancy"], max(estimate["occupancy"], .001)) > 1.5 and factor(measured["registers"], estimate["registers"]) > 1.25:
             return "occupancy: other registers than ptxas gave"
     if same_bound(measured, estimate) is False:
-        return f"bound by {measured['bound_by']}, taken for {estimate['bound_by']}"
-    return f"{estimate.get('bound_by', 'time')} {'over' if slow else 'under'}estimated"
+        return f"bound by {measured['bound_by']}, taken for {estimate['bound_by']}" + waiting(estimate)
+    return f"{estimate.get('bound_by', 'time')} {'over' if slow else 'under'}estimated" + waiting(estimate)

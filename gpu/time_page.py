@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 from common import ROOT, run
 from pages import WIDTH, head, table
 from time_causes import CAUSES
-from time_judge import cause, dram_off, factor, is_long, judged, ladders, percent, quantile, spearman
+from time_judge import cause, dram_off, factor, is_long, judged, ladders, percent, quantile, same_launch, spearman
 from time_others import OTHERS
 
 TRUTH = os.path.join(ROOT, "tests/truth/times.json")
@@ -58,7 +58,7 @@ def estimated(coalesce, program, arguments, folder, device):
 
 
 KEPT = ("us", "low_us", "high_us", "bound_by", "registers", "registers_from", "occupancy", "dram_read_bytes", "dram_write_bytes",
-        "l1_hit_sectors", "l2_hit_sectors", "roofline_us", "none")
+        "l1_hit_sectors", "l2_hit_sectors", "roofline_us", "waits", "none")
 
 
 def estimates(chosen, truth):
@@ -76,6 +76,8 @@ def estimates(chosen, truth):
                 out[name_of(launch)] = {"none": found}
             elif launch["launch"] >= len(found):
                 out[name_of(launch)] = {"none": "the run was stopped before this launch"}
+            elif not same_launch(launch, found[launch["launch"]]):
+                out[name_of(launch)] = {"none": "another launch, or other machine code, than was measured"}
             else:
                 time = found[launch["launch"]].get("time") or {"none": "no estimate in the record"}
                 out[name_of(launch)] = {k: time[k] for k in KEPT if k in time}
@@ -209,7 +211,7 @@ def page(truth, rows, without, where):
             f"- **The lab's ladders:** of {pairs} pairs of rungs that differ by more than 20 %, {right} are in the right order.\n"
             + registers(rows)
             + "- **Repeat:** `gpu/time_page.py --programs FOLDER`; the programs are built with `nvcc -cudart shared -O3 -gencode "
-            "arch=compute_90,code=[sm_90,compute_90]`. `--again` writes the page from [time.json](time.json).\n\n"
+            "arch=compute_90,code=[sm_90,compute_90]` and their makefiles' options. `--again` writes the page from [time.json](time.json).\n\n"
             "![Estimated against measured](time.svg)\n\n" + accuracy(rows) + "\n" + goals(rows)
             + "\n\"Bound by\" is compared with Nsight's section Speed of Light: the busier of SM and memory, and of memory the unit whose share memory's is; "
             "latency if none reaches 60 %. Latency, atomics and the launch itself count as one there.\n"

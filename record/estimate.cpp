@@ -35,6 +35,10 @@ void put_estimate(std::string& out, const machine::TimeEstimate& e) {
   out += '{';
   for (const auto& [name, bound] : machine::kBounds) put_number(out, name, e.part_us[static_cast<std::size_t>(bound)]);
   out += '}';
+  put_key(out, "waits");
+  out += '{';
+  for (const auto& [name, what] : machine::kWaits) put_number(out, name, e.waits[static_cast<std::size_t>(what)]);
+  out += '}';
   put_number(out, "roofline_us", e.roofline_us);
   put_member(out, "registers", e.registers);
   put_member(out, "registers_from", e.registers_known ? "ptxas" : "liveness");

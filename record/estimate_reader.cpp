@@ -18,6 +18,9 @@ machine::TimeEstimate estimate_of(const nlohmann::ordered_json& value) {
   e.share = value.at("share").get<double>();
   for (const auto& [name, bound] : machine::kBounds)
     e.part_us[static_cast<std::size_t>(bound)] = value.at("parts_us").at(name).get<double>();
+  if (value.contains("waits"))  // records of version 0.1 have none
+    for (const auto& [name, what] : machine::kWaits)
+      e.waits[static_cast<std::size_t>(what)] = value["waits"].at(name).get<double>();
   e.roofline_us = value.at("roofline_us").get<double>();
   e.registers = value.at("registers").get<uint32_t>();
   e.registers_known = value.at("registers_from") == "ptxas";

@@ -280,20 +280,11 @@ class Merger {
     }
   }
 
-  // Adds the constant 1 to a 32-bit word of shared memory and returns nothing: ATOMS.POPC.INC.
-  static bool counts_lanes(const MemoryOp& m) {
-    if (m.space != AddressSpace::shared || m.returns || m.bytes() != 4 || m.number > Number::signed_ ||
-        !m.values[0].is_constant())
-      return false;
-    const auto value = static_cast<uint32_t>(m.values[0].bits);
-    return (m.op == AtomicOp::add && value == 1) || (m.op == AtomicOp::inc && value == ~0u);
-  }
-
   void gather() {
     for (uint32_t k = 0; k < p_.code.size(); ++k) {
       if (p_.code[k].kind != Kind::atomic) continue;
       MemoryOp& m = p_.memory[p_.code[k].memory];
-      m.counts_lanes = counts_lanes(m);
+      m.counts_lanes = adds_lanes(m);
       if (!gathered(m)) continue;
       request(k, m.bytes(), 0);
     }
@@ -305,6 +296,14 @@ class Merger {
 };
 
 }  // namespace
+
+bool adds_lanes(const MemoryOp& m) {
+  if (m.space != AddressSpace::shared || m.returns || m.bytes() != 4 || m.number > Number::signed_ ||
+      !m.values[0].is_constant())
+    return false;
+  const auto value = static_cast<uint32_t>(m.values[0].bits);
+  return (m.op == AtomicOp::add && value == 1) || (m.op == AtomicOp::inc && value == ~0u);
+}
 
 std::vector<JoinedAccess> joined_accesses(const Decoded& p) {
   const Addresses addresses(p);

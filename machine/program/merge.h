@@ -33,6 +33,9 @@ struct JoinedAccess {
 };
 std::vector<JoinedAccess> joined_accesses(const Decoded&);
 
+// Whether it adds the constant 1 to a 32-bit word of shared memory and returns nothing.
+bool adds_lanes(const MemoryOp&);
+
 // To be called on a decoded program: adds Kind::request instructions and marks what they stand for (Site::merged).
 void merge_as_ptxas(Decoded&);
 

@@ -55,10 +55,12 @@ double Player::load(uint64_t line, uint32_t sectors, double at, bool cached) {
   uint32_t missed = sectors & ~hit;
   r_.l1_hits += static_cast<uint32_t>(__builtin_popcount(hit));
   double there = std::max(at + l_.lat_l1.value, l1_.there(hit));
+  level_ = there > at + l_.lat_l1.value ? Wait::dram : Wait::l1;  // a line on its way
   if (!missed) return there;
   if (!share_.host.empty() && holds(share_.host, line)) {
     const auto n_host = static_cast<uint32_t>(__builtin_popcount(missed));
     r_.host_sectors += n_host;
+    level_ = Wait::host;
     return std::max(there, link_.take(at, n_host * link_cycles_) + l_.lat_host.value);
   }
   const auto misses = static_cast<uint32_t>(__builtin_popcount(missed));
@@ -67,6 +69,7 @@ double Player::load(uint64_t line, uint32_t sectors, double at, bool cached) {
   there = std::max(there, begins + l_.lat_l2.value);
   r_.l2_sectors += misses;
   const uint32_t known = l2_.access(line, missed), unknown = missed & ~known;
+  level_ = l2_.there(known) > begins + l_.lat_l2.value ? Wait::dram : Wait::l2;
   there = std::max(there, l2_.there(known));
   auto fresh = static_cast<uint32_t>(__builtin_popcount(unknown));
   const bool on_its_way = fresh > 0 && (unknown & ~halves_.access(line, halves_of(unknown))) == 0;
@@ -77,6 +80,7 @@ double Player::load(uint64_t line, uint32_t sectors, double at, bool cached) {
   fresh -= brought;
   r_.l2_hits += misses - fresh;
   if (fresh) {
+    level_ = Wait::dram;
     const double served = dram_.take(begins, fresh * dram_cycles_);
     const double busy = std::min(kBusiest, dram_.busy / (served + l_.lat_dram.value));
     double arrives = served + l_.lat_dram.value + kQueue * busy / (1 - busy);
@@ -125,9 +129,13 @@ double Player::loop_on_shared(const WarpState& w, std::size_t k, const MemoryOp&
   return std::max(there, lsu_.take(at, length) + length);
 }
 
-// When what the access loads is there.
-double Player::access(WarpState& w, const Costs::Entry& e, double at) {
+// When what the access loads is there, and from where.
+std::pair<double, Wait> Player::access(WarpState& w, const Costs::Entry& e, double at) {
   double there = at;
+  Wait why = Wait::unit;
+  const auto loaded = [&](double its) {
+    if (its > there) there = its, why = level_;
+  };
   // Accesses lie in the order of the program, entries in that of the schedule.
   const auto [first, last] = w.accesses[e.link];
   for (std::size_t k = first; k < last; k += 1 + TraceWord::count((*w.trace)[k])) {
@@ -138,9 +146,11 @@ double Player::access(WarpState& w, const Costs::Entry& e, double at) {
     const uint32_t count = TraceWord::count(head), passes = std::max(1u, TraceWord::passes(head));
     switch (TraceWord::kind(head)) {
       case TraceKind::shared: {
+        why = Wait::shared;
         if (count > 0) {
           // The warp goes round, whether or not it needs the result.
-          w.time = there = std::max(there, loop_on_shared(w, k, m, at));
+          there = std::max(there, loop_on_shared(w, k, m, at));
+          waits(w, there, Wait::shared);
           break;
         }
         const double length = i.kind == Kind::atomic ? passes / l_.atom_shared.value : passes / l_.lsu.value;
@@ -155,7 +165,7 @@ double Player::access(WarpState& w, const Costs::Entry& e, double at) {
           const uint64_t line = w.local + ((*w.trace)[k + n] >> 4);
           const auto sectors = static_cast<uint32_t>((*w.trace)[k + n] & 15);
           if (i.kind == Kind::load) {
-            there = std::max(there, load(line, sectors, begins, true));
+            loaded(load(line, sectors, begins, true));
           } else {  // L1 holds it and writes it through
             l1_.access(line, sectors);
             store(line, sectors, begins, share_.spilled, 1);
@@ -165,6 +175,7 @@ double Player::access(WarpState& w, const Costs::Entry& e, double at) {
         break;
       }
       case TraceKind::constant: {
+        why = Wait::constant;
         const double begins = constants_.take(at, passes * l_.constant_cycles.value);
         for (uint32_t n = 1; n <= count; ++n) there = std::max(there, constant((*w.trace)[k + n] >> 4, begins));
         there += (passes - 1) * l_.lat_constant_word.value;
@@ -177,7 +188,7 @@ double Player::access(WarpState& w, const Costs::Entry& e, double at) {
           const uint64_t line = word >> 4;
           const auto sectors = static_cast<uint32_t>(word & 15);
           if (i.kind == Kind::load) {
-            there = std::max(there, load(line, sectors, begins, !m.is_volatile && !m.past_l1));
+            loaded(load(line, sectors, begins, !m.is_volatile && !m.past_l1));
           } else if (i.kind == Kind::store) {
             // L1 joins stores of a warp that follow one on the other.
             const uint32_t again = w.stored >= first && w.stored < k ? sectors_in(*w.trace, w.stored, line) : 0;
@@ -185,17 +196,18 @@ double Player::access(WarpState& w, const Costs::Entry& e, double at) {
           } else {
             l2_.access(line, sectors);
           }
-          begins += 1 / l_.lsu.value;
+          begins += static_cast<double>(passes) / count / l_.lsu.value;
         }
         w.stored = i.kind == Kind::store ? k : w.trace->size();
         if (i.kind == Kind::atomic) {
+          why = Wait::atomic;
           const double from = atomics_.take(begins, passes * atomic_cycles_);
           if (m.returns) there = std::max(there, from + passes * atomic_cycles_ + l_.lat_atomic.value);
         }
       }
     }
   }
-  return there;
+  return {there, why};
 }
 
 }  // namespace coalesce::machine

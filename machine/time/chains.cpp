@@ -13,6 +13,8 @@ constexpr uint32_t kShort =
     8;  // instructions of a block that predicates can replace (read from ptxas' output for sm_90)
 constexpr uint32_t kTurns = 4;      // of a loop in one (the same)
 constexpr uint32_t kLongest = 600;  // instructions of an unrolled loop
+// The same of a loop that loads, and how many loads a turn has at most (the same, by the length of the loop).
+constexpr uint32_t kLongestLoading = 44, kMostLoads = 15;
 constexpr std::size_t kLinks = kMostLinks / kTurns;
 
 class Finder {
@@ -80,8 +82,8 @@ Chain Finder::once(uint32_t block) const {
   return c;
 }
 
-// ptxas unrolls loops without accesses whose counter changes by a constant and is compared with what does not change
-// (read from its output for sm_90), unless a pragma keeps the loop.
+// ptxas unrolls loops whose counter changes by a constant and is compared with what does not change (read from its
+// output for sm_90), unless a pragma keeps the loop.
 Chain Finder::unrolled(const Chain& once) const {
   const uint32_t head = once.links.front().block, last = once.links.back().block;
   const BasicBlock& end = p_.blocks[last];
@@ -90,7 +92,7 @@ Chain Finder::unrolled(const Chain& once) const {
     uint32_t by = kNone, times = 0;
   };
   std::vector<std::pair<uint32_t, Written>> written;
-  uint32_t number = 0;
+  uint32_t number = 0, loads = 0, stores = 0;
   const auto of = [&](uint32_t r) -> Written* {
     const auto at = std::find_if(written.begin(), written.end(), [&](const auto& w) { return w.first == r; });
     return at == written.end() ? nullptr : &at->second;
@@ -99,9 +101,11 @@ Chain Finder::unrolled(const Chain& once) const {
     for (uint32_t k = p_.blocks[l.block].first; k < p_.blocks[l.block].last; ++k) {
       const Instruction& i = p_.code[k];
       ++number;
-      if (i.keeps_loop || i.memory != kNone || i.kind == Kind::barrier || i.kind == Kind::call ||
+      if (i.keeps_loop || i.kind == Kind::atomic || i.kind == Kind::barrier || i.kind == Kind::call ||
           i.kind == Kind::function_call)
         return {};
+      loads += i.kind == Kind::load;
+      stores += i.kind == Kind::store;
       each_written(p_, i, [&](uint32_t r) {
         if (Written* w = of(r))
           w->by = k, ++w->times;
@@ -109,7 +113,7 @@ Chain Finder::unrolled(const Chain& once) const {
           written.push_back({r, {k, 1}});
       });
     }
-  if (number * kTurns > kLongest) return {};
+  if (number * kTurns > kLongest || (loads + stores > 0 && number > kLongestLoading) || loads > kMostLoads) return {};
   const uint32_t branch = end.last - 1;
   if (p_.code[branch].kind != Kind::branch) return {};
   uint32_t condition = kNone, reads = 0;

@@ -209,7 +209,7 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   part(BoundBy::l2) = busy(Resource::l2);
   part(BoundBy::dram) = busy(Resource::dram);
   const double hottest = std::max(t.hottest * launched / watched, t.hottest_of_block);
-  part(BoundBy::atomics) = std::max(busy(Resource::atomics), hottest / l.atom_same.value * us_of_cycle);
+  part(BoundBy::atomics) = std::max(busy(Resource::atomics), hottest * us_of_cycle);
   part(BoundBy::host) = busy(Resource::host);
   part(BoundBy::latency) = cycles * us_of_cycle;
   // Stores and reductions go on when the warp that did them has ended: what they keep busy can last longer.
@@ -220,6 +220,7 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   e.low_us = e.us / kUncertain;
   e.high_us = e.us * kUncertain;
 
+  e.waits = r.waits;
   e.occupancy = r.resident_warps / (launch.device.threads_per_multiprocessor / 32.0);
 
   const double loads = static_cast<double>(c.global_load_sectors);

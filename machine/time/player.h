@@ -44,6 +44,7 @@ struct WarpState {
   uint32_t from = kNone;  // the basic block before
   bool waiting = false, done = true;
   std::vector<float> ready;  // by register, cycles after `base`
+  std::vector<Wait> why;     // what these cycles go by, by register
   double base = 0;
   uint32_t line = kNone;  // of code that it has reached
 };
@@ -94,10 +95,15 @@ class Player {
   bool run(WarpState& w);
   bool enter(WarpState& w);
   bool follow(WarpState& w, const Chain& chain);
-  double ready(const WarpState& w, const Costs::Entry& e) const;
+  std::pair<double, Wait> ready(const WarpState& w, const Costs::Entry& e) const;
+  void waits(WarpState& w, double until, Wait what) {
+    if (until <= w.time) return;
+    waits_[static_cast<std::size_t>(what)] += until - w.time;
+    w.time = until;
+  }
   double fetched(WarpState& w, uint32_t line);
-  void issue(WarpState& w, const Costs::Entry& e, double at);
-  double access(WarpState& w, const Costs::Entry& e, double at);
+  void issue(WarpState& w, const Costs::Entry& e, double at, Wait why);
+  std::pair<double, Wait> access(WarpState& w, const Costs::Entry& e, double at);
   double load(uint64_t line, uint32_t sectors, double at, bool cached);
   void store(uint64_t line, uint32_t sectors, double at, double write_back, int least);
   double constant(uint64_t line, double at);
@@ -128,7 +134,9 @@ class Player {
   std::vector<std::pair<double, uint64_t>> marks_;  // times, and instructions until then
   const std::vector<const BlockTrace*>* blocks_ = nullptr;
   std::size_t to_begin_ = 0;
-  double warp_cycles_ = 0, stall_cycles_ = 0;
+  double warp_cycles_ = 0;
+  std::array<double, kWaits.size()> waits_{};
+  Wait level_ = Wait::l1;  // where the last load has found its line
   Replay r_;
 };
 

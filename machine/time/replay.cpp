@@ -1,5 +1,7 @@
 #include "machine/time/replay.h"
 
+#include <tuple>
+
 #include "machine/time/player.h"
 
 namespace coalesce::machine {
@@ -26,6 +28,7 @@ void Player::begin(uint32_t slot, const BlockTrace* trace, double at) {
     w.base = at;
     w.line = kNone;
     w.ready.assign(costs_.register_count, 0);
+    w.why.assign(costs_.register_count, Wait::arithmetic);
     next_.emplace(at, b.first + k);
   }
 }
@@ -36,7 +39,7 @@ bool Player::enter(WarpState& w) {
   const uint32_t number = TraceWord::number((*w.trace)[w.at]);
   // ptxas leaves out jumps that nothing decides.
   if (w.from != kNone && p_.blocks[w.from].next != kNone && p_.blocks[w.from].next != number)
-    w.time += l_.branch_cycles.value;
+    waits(w, w.time + l_.branch_cycles.value, Wait::code);
   const Costs::Run* run = &costs_.unrolled[number];
   if (run->chain.links.empty() || !follow(w, run->chain)) {
     run = &costs_.once[number];
@@ -74,11 +77,14 @@ bool Player::follow(WarpState& w, const Chain& chain) {
   return whole;
 }
 
-// When what the entry reads is there.
-double Player::ready(const WarpState& w, const Costs::Entry& e) const {
-  double at = w.time;
-  for (uint32_t k = 0; k < e.reads; ++k)
-    at = std::max(at, w.base + static_cast<double>(w.ready[costs_.registers[e.first_read + k]]));
+// When what the entry reads is there, and by what.
+std::pair<double, Wait> Player::ready(const WarpState& w, const Costs::Entry& e) const {
+  std::pair at{w.time, Wait::arithmetic};
+  for (uint32_t k = 0; k < e.reads; ++k) {
+    const uint32_t r = costs_.registers[e.first_read + k];
+    const double there = w.base + static_cast<double>(w.ready[r]);
+    if (there > at.first) at = {there, w.why[r]};
+  }
   return at;
 }
 
@@ -96,25 +102,31 @@ double Player::fetched(WarpState& w, uint32_t line) {
   return f.there;
 }
 
-// Issues it: `at` is when it is ready.
-void Player::issue(WarpState& w, const Costs::Entry& e, double at) {
+// Issues it: `at` is when it is ready, by `why`.
+void Player::issue(WarpState& w, const Costs::Entry& e, double at, Wait why) {
   r_.instructions += p_.code[e.instruction].counts;
   double there = at;  // a move renames: it waits for nothing, what reads its result does
   if (e.cost.pipe != Pipe::none) {
     const double slots = static_cast<double>(e.cost.slots);
+    waits(w, at, why);
     at = schedulers_[w.scheduler].take(at, slots);
     const auto pipe = static_cast<std::size_t>(e.cost.pipe);
     if (costs_.pipe_rate[pipe] < l_.issue.value)
       at = pipes_[pipe].take(at, (e.cost.held > 0 ? static_cast<double>(e.cost.held) : slots) / costs_.pipe_rate[pipe]);
     there = at + static_cast<double>(e.cost.latency);
+    waits(w, at, Wait::unit);
     w.time = at + slots;
-    if (e.cost.pipe == Pipe::memory) there = access(w, e, at);
-    if (e.cost.branches) w.time = there;
+    why = Wait::arithmetic;
+    if (e.cost.pipe == Pipe::memory) std::tie(there, why) = access(w, e, at);
+    if (e.cost.branches) waits(w, there, Wait::arithmetic);
     const Instruction& i = p_.code[e.instruction];
-    if (i.kind == Kind::nothing && static_cast<Nothing>(i.mode) == Nothing::device_fence) w.time = there;
+    if (i.kind == Kind::nothing && static_cast<Nothing>(i.mode) == Nothing::device_fence) waits(w, there, Wait::l2);
   }
-  for (uint32_t k = 0; k < e.writes; ++k)
-    w.ready[costs_.registers[e.first_write + k]] = static_cast<float>(there - w.base);
+  for (uint32_t k = 0; k < e.writes; ++k) {
+    const uint32_t r = costs_.registers[e.first_write + k];
+    w.ready[r] = static_cast<float>(there - w.base);
+    w.why[r] = why;
+  }
 }
 
 void Player::arrive(WarpState& w) {
@@ -127,8 +139,7 @@ void Player::arrive(WarpState& w) {
     WarpState& o = warps_[b.first + k];
     if (!o.waiting) continue;
     o.waiting = false;
-    stall_cycles_ += on - o.time;
-    o.time = on;
+    waits(o, on, Wait::barrier);
     next_.emplace(on, b.first + k);
   }
 }
@@ -162,16 +173,15 @@ bool Player::run(WarpState& w) {
       ++w.entry;
       continue;
     }
-    if (e.cost.pipe != Pipe::none && e.line != w.line) w.time = std::max(w.time, fetched(w, e.line));
-    const double at = ready(w, e);
+    if (e.cost.pipe != Pipe::none && e.line != w.line) waits(w, fetched(w, e.line), Wait::code);
+    const auto [at, why] = ready(w, e);
     // An instruction of the future must not take a resource before others that need it earlier.
     if (e.cost.pipe != Pipe::none && at > now + kAtOnce) {
-      stall_cycles_ += at - w.time;
-      w.time = at;
+      waits(w, at, why);
       return true;
     }
     ++w.entry;
-    issue(w, e, at);
+    issue(w, e, at, why);
     n += e.cost.pipe != Pipe::none;
     if (p_.code[e.instruction].kind == Kind::barrier &&
         static_cast<BarrierMode>(p_.code[e.instruction].mode) != BarrierMode::arrive) {
@@ -219,7 +229,7 @@ Replay Player::play(const std::vector<const BlockTrace*>& blocks) {
   issued = std::max(issued, constants_.busy);
   r_.busy = {issued,     lsu_.busy,     std::max({port_.busy, stores_.busy, l2_server_.busy}),
              dram_.busy, atomics_.busy, std::max(link_.busy, link_back_.busy)};
-  r_.stalled = warp_cycles_ > 0 ? stall_cycles_ / warp_cycles_ : 0;
+  for (std::size_t k = 0; k < waits_.size(); ++k) r_.waits[k] = warp_cycles_ > 0 ? waits_[k] / warp_cycles_ : 0;
   r_.resident_warps = r_.cycles > 0 ? warp_cycles_ / r_.cycles : 0;
   return r_;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "machine/time/costs.h"
+#include "machine/time/estimate.h"
 #include "machine/time/limits.h"
 #include "machine/time/trace.h"
 
@@ -46,7 +47,7 @@ struct Replay {
   double pace = 0;                                // cycles an instruction, in the second half
   double steady = 0;                              // cycles a block, once the multiprocessor is full
   std::array<double, kResources> busy{};          // cycles that each resource has worked
-  double stalled = 0;                             // cycles of warps waiting for loads, over all warps' cycles
+  std::array<double, kWaits.size()> waits{};      // of warps, over all warps' cycles
   double resident_warps = 0;                      // on average
   uint64_t l1_sectors = 0, l1_hits = 0;           // sectors of loads
   uint64_t l2_sectors = 0, l2_hits = 0;           // of these, those that went on to L2

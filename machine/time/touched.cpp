@@ -10,11 +10,25 @@ namespace coalesce::machine {
 namespace {
 constexpr uint32_t kManyLanes = 8;  // of a warp on one word
 constexpr double kFull = 1.25;      // sectors of halves of lines for each that is touched
+// Cycles that a unit of L2 takes for a sector of atomics, of sums of f64 (gpu/limits/atomics.cu: lanes in turn, by the
+// number of places).
+constexpr double kSectorCycles = 1.14, kReal64Cycles = 2.3;
+
+// The unit of L2 that does the line's atomics: lines 128 and 512 bytes apart share one, of other powers of two none
+// (the same microbenchmark, by the bytes between places).
+uint64_t unit_of(uint64_t line) { return line >> 3 << 1 | (line >> 1 & 1); }
+
+// Cycles of atomics on a line: of their sectors, or of lanes on one word, which go one after the other.
+double atomic_cycles(const MemoryOp& m, double passes, double sectors, const Limits& l) {
+  const bool real = m.number >= Number::f16;
+  const double each = real && m.width == 8 ? kReal64Cycles : kSectorCycles;
+  const double lanes = passes / std::max(1.0, sectors);
+  return std::max(passes * each, lanes / (real ? l.atom_same_real.value : l.atom_same.value));
+}
 }  // namespace
 
 Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
   const Decoded& p = launch.program;
-  const double slower = launch.limits.atom_same.value / launch.limits.atom_same_real.value;
   const std::vector<bool> swaps = find_swaps(p);
   Touched t;
   uint32_t rivals = 0;  // blocks of which several warps swap one word
@@ -38,11 +52,15 @@ Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
           if (what == Kind::store) l.made |= static_cast<uint8_t>(sectors & ~l.loaded);
           if (what != Kind::store) l.loaded |= sectors;
           if (what != Kind::load) l.stored |= sectors;
+          if (what == Kind::load) continue;
+          l.stored_by_many = l.stored_by_many || (l.storing != kNone && l.storing != b);
+          l.storing = b;
+          if (what == Kind::store) l.atomics += kSectorCycles * __builtin_popcount(sectors);
           if (what != Kind::atomic) continue;
-          l.shared = l.shared || (l.atomics > 0 && l.block != b);
+          l.shared = l.shared || (l.block != kNone && l.block != b);
           l.block = b;
-          const bool real = p.memory[i.memory].number >= Number::f16;
-          l.atomics += std::max(1u, TraceWord::passes(warp[k]) / count) * (real ? slower : 1);
+          const double passes = std::max(1.0, static_cast<double>(TraceWord::passes(warp[k])) / count);
+          l.atomics += atomic_cycles(p.memory[i.memory], passes, __builtin_popcount(sectors), launch.limits);
           if (p.memory[i.memory].op != AtomicOp::cas || TraceWord::passes(warp[k]) < kManyLanes * count) continue;
           l.again = l.again || l.tried == std::pair{b, number};
           l.tried = {b, number};
@@ -62,6 +80,7 @@ Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
       l.stored |= sectors >> 4;
     }
   }
+  std::unordered_map<uint64_t, double> units;
   for (const auto& [line, l] : t.lines) {
     const uint32_t given = l.loaded & ~l.made;
     t.loaded += static_cast<uint32_t>(__builtin_popcount(given));
@@ -70,8 +89,10 @@ Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
     t.all += sectors;
     if (!launch.host.empty() && holds(launch.host, line)) t.of_host += sectors;
     t.contended = t.contended || (l.again && l.shared);
-    double& most = l.shared || blocks.size() == 1 ? t.hottest : t.hottest_of_block;
-    most = std::max(most, l.atomics);
+    if (l.stored_by_many || blocks.size() == 1)
+      t.hottest = std::max(t.hottest, units[unit_of(line)] += l.atomics);
+    else
+      t.hottest_of_block = std::max(t.hottest_of_block, l.atomics);
   }
   return t;
 }

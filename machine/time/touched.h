@@ -19,19 +19,21 @@ using Blocks = std::vector<const BlockTrace*>;
 struct Touched {
   struct Line {
     uint8_t loaded = 0, stored = 0;
-    uint8_t made = 0;     // stored before they were loaded, if they were
-    uint32_t block = 0;   // that was the last to do an atomic there
-    bool shared = false;  // several blocks have
-    bool again = false;   // a warp has tried a compare-and-swap with many lanes on one word more than once
+    uint8_t made = 0;          // stored before they were loaded, if they were
+    uint32_t block = kNone;    // that was the last to do an atomic there
+    bool shared = false;       // several blocks have
+    uint32_t storing = kNone;  // the block that was the last to store there, or to do an atomic
+    bool stored_by_many = false;
+    bool again = false;  // a warp has tried a compare-and-swap with many lanes on one word more than once
     std::pair<uint32_t, std::size_t> tried{kNone, 0};  // the block and warp that did so last
-    double atomics = 0;                                // passes; those of sums of real numbers count as what they take
+    double atomics = 0;                                // cycles of the unit of L2 that does them, and of stores
   };
   std::unordered_map<uint64_t, Line> lines;
   std::unordered_set<uint64_t> constants;    // lines of constant memory
   uint64_t loaded = 0, stored = 0, all = 0;  // distinct sectors; loaded are those that were not made
   uint64_t of_host = 0;
   bool contended = false;                    // blocks try to swap one word until they succeed
-  double hottest = 0, hottest_of_block = 0;  // passes on one line: of blocks that share it, of others
+  double hottest = 0, hottest_of_block = 0;  // cycles of one unit of L2: of lines that blocks share, of others
 };
 
 Touched touched(const TimedLaunch& launch, const Blocks& blocks);

@@ -105,13 +105,17 @@ void addresses_of(const Access& a, const Warp& w, uint64_t* address) {
   for (uint32_t l = 0; l < kLanes; ++l) address[l] = base + l * stride;
 }
 
-// Atomics without a result at one address that ptxas gives a warp's lanes in one, their operands joined by redux or a
-// population count (read from its output for sm_90).
+// Atomics at one address that ptxas gives a warp's lanes in one: their operands joined by redux, a population count or
+// shuffles; of those that return the old value, and of 64 bits, sums of one number alone (read from its output for
+// sm_90).
 bool is_joined(const Decoded& p, const MemoryOp& m) {
-  if (m.address.is_reg() && p.registers[m.address.reg].lanes > LaneClass::warp_uniform) return false;
-  if (m.returns || m.number >= Number::f16 || m.width != 4) return false;
+  const auto is_uniform = [&](const Value& v) {
+    return !v.is_reg() || p.registers[v.reg].lanes <= LaneClass::warp_uniform;
+  };
+  if (!is_uniform(m.address) || m.number >= Number::f16) return false;
+  if (m.op == AtomicOp::add) return (m.width == 4 && !m.returns) || is_uniform(m.values[0]);
+  if (m.returns || m.width != 4) return false;
   switch (m.op) {
-    case AtomicOp::add:
     case AtomicOp::min:
     case AtomicOp::max:
     case AtomicOp::and_:
@@ -171,6 +175,12 @@ void BlockTracer::lines(const Access& a, Warp& w, TraceKind kind, const uint64_t
     passes =
         global_atomic_cost(address, w.active, std::min<uint32_t>(a.op->width, 16), a.op->op == AtomicOp::cas ? 64 : 128)
             .sectors;
+  } else if (kind_of(a, w) == Kind::load) {
+    // L1 has the banks of shared memory and looks up four lines at a time (measured: loads that hit, by the stride of
+    // their lanes).
+    alignas(64) uint32_t at[kLanes];
+    for (uint32_t l = 0; l < kLanes; ++l) at[l] = static_cast<uint32_t>(address[l]);
+    passes = std::max(shared_load_cost(at, w.active, a.bytes).wavefronts, (n + 3) / 4);
   } else {
     passes = std::max<uint32_t>(n, (count_lanes(w.active) * a.bytes + 127) / 128);
   }
@@ -199,7 +209,10 @@ void BlockTracer::shared(const Access& a, Warp& w, const uint64_t* address) {
   uint32_t waves = 1;
   switch (kind_of(a, w)) {
     case Kind::atomic:
-      waves = shared_atomic_cost(at, w.active, op.width).wavefronts * (op.op == AtomicOp::cas ? 2 : 1);
+      waves = is_joined(trace_.program_, op) ? 1
+              : adds_lanes(op)
+                  ? shared_store_cost(at, w.active, op.width).wavefronts
+                  : shared_atomic_cost(at, w.active, op.width).wavefronts * (op.op == AtomicOp::cas ? 2 : 1);
       break;
     case Kind::load:
       waves = shared_load_cost(at, w.active, bytes).wavefronts;

@@ -247,6 +247,17 @@ class Judge(unittest.TestCase):
         self.assertIn("occupancy", judge.cause(launch(10), estimate(30, registers=128, occupancy=.2)))
         self.assertEqual(judge.cause(launch(10, bound="latency"), estimate(4)), "bound by latency, taken for dram")
         self.assertEqual(judge.cause(launch(10), estimate(4)), "dram underestimated")
+        self.assertEqual(judge.cause(launch(10), estimate(4, waits={"l1": .2, "barrier": .7})), "dram underestimated: 70 % of the warps' time for barriers")
+        self.assertEqual(judge.cause(launch(10), estimate(4, waits={"l1": .05, "barrier": 0})), "dram underestimated")
+
+    def test_another_launch_or_binary_is_not_the_one_that_was_measured(self):
+        measured = {"grid": [4, 1, 1], "block": [256, 1, 1], "registers": 32}
+        same = {"grid": [4, 1, 1], "block": [256, 1, 1], "time": {"registers": 32, "registers_from": "ptxas"}}
+        self.assertTrue(judge.same_launch(measured, same))
+        self.assertFalse(judge.same_launch(measured, {**same, "grid": [8, 1, 1]}))
+        self.assertFalse(judge.same_launch(measured, {**same, "time": {"registers": 36, "registers_from": "ptxas"}}))
+        self.assertTrue(judge.same_launch(measured, {**same, "time": {"registers": 36, "registers_from": "liveness"}}))
+        self.assertTrue(judge.same_launch({**measured, "registers": 16}, {**same, "time": {"registers": 9, "registers_from": "ptxas"}}))
 
 
 STAND_IN = """#!/usr/bin/env python3

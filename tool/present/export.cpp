@@ -36,6 +36,8 @@ Json estimate_json(const machine::TimeEstimate& e, const std::string& device) {
   if (!e.none.empty()) return {{"device", device}, {"none", e.none}};
   Json parts = Json::object();
   for (const auto& [name, bound] : machine::kBounds) parts[name] = e.part_us[static_cast<std::size_t>(bound)];
+  Json waits = Json::object();
+  for (const auto& [name, what] : machine::kWaits) waits[name] = e.waits[static_cast<std::size_t>(what)];
   return {{"device", device},
           {"us", e.us},
           {"low_us", e.low_us},
@@ -43,6 +45,7 @@ Json estimate_json(const machine::TimeEstimate& e, const std::string& device) {
           {"bound_by", machine::name_of(machine::kBounds, e.bound_by)},
           {"share", e.share},
           {"parts_us", parts},
+          {"waits", waits},
           {"roofline_us", e.roofline_us},
           {"registers", e.registers},
           {"registers_from", e.registers_known ? "ptxas" : "liveness"},
