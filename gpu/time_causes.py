@@ -2,7 +2,11 @@
 is not here, what time_judge.cause() finds in measured and estimated figures."""
 CAUSES = {
     ("hec/particlefilter", "kernel_find_index"): "searches what a race has left, other data than on the GPU",
-    ("hec/is", "rank_gpu_kernel_3"): "atomics at places that random keys give",
     ("hec/sc", "StreamCompaction"): "its blocks wait for flags of the blocks before",
     ("hec/simpleSpmv", "mv_dense"): "each thread walks along a row of its own",
 }
+
+# Why aims are missed by less than 5 %, as kernels of ours show.
+NEARLY = """Missed by less than 5 %: the model does not know how many loads registers leave in flight, nor what fills of L1 take
+(within 1.5, bounds); four of six wrong pairs take 3 to 5 us; DRAM bytes are off below 1 MiB.
+"""

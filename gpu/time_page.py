@@ -21,7 +21,7 @@ import tempfile
 sys.dont_write_bytecode = True
 from common import ROOT, run
 from pages import WIDTH, head, table
-from time_causes import CAUSES
+from time_causes import CAUSES, NEARLY
 from time_judge import cause, dram_off, factor, is_long, judged, ladders, percent, quantile, same_launch, spearman
 from time_others import OTHERS
 
@@ -215,6 +215,7 @@ def page(truth, rows, without, where):
             "![Estimated against measured](time.svg)\n\n" + accuracy(rows) + "\n" + goals(rows)
             + "\n\"Bound by\" is compared with Nsight's section Speed of Light: the busier of SM and memory, and of memory the unit whose share memory's is; "
             "latency if none reaches 60 %. Latency, atomics and the launch itself count as one there.\n"
+            + "\n" + NEARLY
             + misses(rows)
             + "\n## What others publish\n\nOther programs, other GPUs and other measures of error, so the figures cannot be compared one to one.\n\n"
             + table(["tool", "error", "speed", "source"], OTHERS, False))
