@@ -86,7 +86,7 @@ int main(int count, char**) {
   OK(cudaDeviceCanAccessPeer(&can, 1, 1));
   CHECK(can == 0);
   CHECK(cudaDeviceCanAccessPeer(&can, 0, 3) == cudaErrorInvalidDevice);
-  CHECK(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorInvalidDevice);
+  CHECK(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorPeerAccessUnsupported);
   CHECK(cudaDeviceEnablePeerAccess(1, 1) == cudaErrorInvalidValue);
   CHECK(cudaDeviceDisablePeerAccess(1) == cudaErrorPeerAccessNotEnabled);
   OK(cudaDeviceEnablePeerAccess(1, 0));
