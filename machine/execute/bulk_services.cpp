@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <string>
+#include <type_traits>
 
 #include "machine/execute/bulk.h"
 #include "machine/execute/cluster.h"
@@ -24,7 +25,7 @@ template <class V>
 V combined(BulkOp op, V old, V v) {
   switch (op) {
     case BulkOp::add:
-      return static_cast<V>(old + v);
+      return static_cast<V>(static_cast<std::make_unsigned_t<V>>(old) + static_cast<std::make_unsigned_t<V>>(v));
     case BulkOp::min:
       return v < old ? v : old;
     case BulkOp::max:

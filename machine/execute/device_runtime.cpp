@@ -105,7 +105,8 @@ DeviceError DeviceRuntime::launch(uint64_t thread, uint64_t buffer, uint64_t str
   if (at == buffers_.end()) return failed(thread, DeviceError::invalid_value);
   DeviceWork w = std::move(at->second);
   buffers_.erase(at);
-  std::memcpy(w.parameters.data(), reinterpret_cast<const void*>(buffer), w.parameters.size());
+  if (!w.parameters.empty())
+    std::memcpy(w.parameters.data(), reinterpret_cast<const void*>(buffer), w.parameters.size());
   return give(std::move(w), stream);
 }
 
