@@ -116,16 +116,15 @@ def same_launch(measured, counted):
     return time.get("registers_from") != "ptxas" or not all(registers) or max(16, registers[0]) == max(16, registers[1])
 
 
-WAITS = {"code": "code to be fetched", "arithmetic": "chains of arithmetic", "constant": "constant memory", "shared": "shared memory",
-         "l1": "loads that hit in L1", "l2": "loads from L2", "dram": "loads from DRAM", "host": "the host's memory",
-         "atomic": "results of atomics", "barrier": "barriers", "unit": "units that other warps keep busy"}
+WAITS = {"code": "code", "arithmetic": "arithmetic", "constant": "constants", "shared": "shared memory", "l1": "L1", "l2": "L2",
+         "dram": "DRAM", "host": "the host's memory", "atomic": "atomics", "barrier": "barriers", "unit": "busy units"}
 
 
 def waiting(estimate):
     """What its warps wait for most of their time, as the model has it; empty where it does not say."""
     waits = estimate.get("waits")
     most = max(waits, key=waits.get) if waits else None
-    return f": {100 * waits[most]:.0f} % of the warps' time for {WAITS[most]}" if most and waits[most] >= .1 else ""
+    return f": {WAITS[most]}" if most and waits[most] >= .1 else ""
 
 
 def cause(measured, estimate):

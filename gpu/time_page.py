@@ -144,7 +144,7 @@ def misses(rows, most=40):
     for (program, kernel, why), group in list(seen.items())[:most]:
         f, m, e = group[0]
         lines.append([program, f"`{kernel[:36]}`", len(group), f"{m['us']:.1f}", f"{e['us']:.1f}", f"{f:.1f}", why])
-    return ("\n## Misses of more than 1.5\n\nThe worst launch of each kernel, and the cause: as its source says, where `gpu/time_causes.py` names it.\n\n"
+    return ("\n## Misses of more than 1.5\n\nThe worst launch of each kernel, and the cause: as its source says, where `gpu/time_causes.py` names it;\nafter a colon what warps wait for.\n\n"
             + table(["program", "kernel", "launches", "measured, us", "estimated, us", "factor", "cause"], lines, False)
             + (f"\n{len(seen) - most} further kernels are in [time.json](time.json).\n" if len(seen) > most else ""))
 

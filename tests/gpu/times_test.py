@@ -247,7 +247,7 @@ class Judge(unittest.TestCase):
         self.assertIn("occupancy", judge.cause(launch(10), estimate(30, registers=128, occupancy=.2)))
         self.assertEqual(judge.cause(launch(10, bound="latency"), estimate(4)), "bound by latency, taken for dram")
         self.assertEqual(judge.cause(launch(10), estimate(4)), "dram underestimated")
-        self.assertEqual(judge.cause(launch(10), estimate(4, waits={"l1": .2, "barrier": .7})), "dram underestimated: 70 % of the warps' time for barriers")
+        self.assertEqual(judge.cause(launch(10), estimate(4, waits={"l1": .2, "barrier": .7})), "dram underestimated: barriers")
         self.assertEqual(judge.cause(launch(10), estimate(4, waits={"l1": .05, "barrier": 0})), "dram underestimated")
 
     def test_another_launch_or_binary_is_not_the_one_that_was_measured(self):
