@@ -6,6 +6,7 @@
 
 #include "api.h"
 #include "graph.h"
+#include "tests/cudart/driver/driver_api.h"
 
 extern "C" {
 coalesce::cudart::cudaError_t cudaDeviceEnablePeerAccess(int, unsigned);
@@ -19,6 +20,13 @@ coalesce::cudart::cudaError_t cudaStreamQuery(coalesce::cudart::cudaStream_t);
 }
 
 namespace coalesce::cudart {
+
+extern "C" {
+CUresult cuMemAllocAsync(CUdeviceptr*, size_t, cudaStream_t);
+CUresult cuMemAllocHost_v2(void**, size_t);
+CUresult cuMemFreeHost(void*);
+}
+
 namespace {
 
 constexpr char kCode[] = R"(.version 8.0
@@ -195,6 +203,36 @@ TEST_F(ErrorCodes, DuringACapture) {
   during("cudaDeviceSetLimit(cudaLimitStackSize, 1024)", [] { return cudaDeviceSetLimit(0, 1024); });
   during("(nothing<<<1, 1025, 0, s>>>(), cudaPeekAtLastError())", [&] { return go(1, 1025, 0, s); });
   during("(nothing<<<1, 1, 0, other>>>(), cudaPeekAtLastError())", [&] { return go(1, 1, 0, other); });
+}
+
+// The code that an H100 returned for the call of that text.
+int code_of(const std::string& call) {
+  std::ifstream file(COALESCE_SOURCE_DIR "/tests/truth/error_codes.txt");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(call + '\t')) return std::stoi(line.substr(call.size() + 1));
+  ADD_FAILURE() << "not measured: " << call;
+  return -1;
+}
+
+TEST_F(Driver, GivesTheCodesOfAnH100) {
+  EXPECT_EQ(cuCtxDestroy_v2(nullptr), code_of("cuCtxDestroy(nullptr)"));
+  EXPECT_EQ(cuCtxPushCurrent_v2(nullptr), code_of("cuCtxPushCurrent(nullptr)"));
+  void *memory = nullptr, *function = nullptr;
+  CUdeviceptr address = 0;
+  EXPECT_EQ(cuMemFreeHost(nullptr), code_of("cuMemFreeHost(nullptr)"));
+  EXPECT_EQ(cuMemAllocHost_v2(&memory, 0), code_of("cuMemAllocHost(&vp, 0)"));
+  EXPECT_EQ(cuMemAllocAsync(&address, 0, nullptr), code_of("cuMemAllocAsync(&q, 0, s)"));
+  EXPECT_EQ(cuGetProcAddress_v2("none", &function, 12000, 0, nullptr),
+            code_of(R"(cuGetProcAddress("none", &vp, 12000, 0, nullptr))"));
+  EXPECT_EQ(function, nullptr);
+  unsigned factor = 2;
+  void *arguments[] = {&address, &factor}, *ends_at_once[] = {nullptr};
+  ASSERT_EQ(cuMemAlloc_v2(&address, 128), CUDA_SUCCESS);
+  EXPECT_EQ(cuLaunchKernel(kernel("scale"), 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, ends_at_once),
+            code_of("cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, nullptr, a, both)"));
+  EXPECT_EQ(cuLaunchKernel(kernel("scale"), 1, 1, 1, 1025, 1, 1, 0, nullptr, arguments, nullptr),
+            code_of("cuLaunchKernel(f, 1, 1, 1, 1025, 1, 1, 0, nullptr, a, nullptr)"));
+  EXPECT_EQ(cuMemFree_v2(address), CUDA_SUCCESS);
 }
 
 }  // namespace
