@@ -100,7 +100,7 @@ const std::vector<ExpressionRow>& expression_rows() {
       {"double to unsigned", 1, u32, "__double2uint_rd($0)", "d"},
       // Floating point, where the host and every device agree to the bit
       {"real sum", 8, kReals, "($0 + $1)", "TT"},
-      {"real difference", 6, kReals, "($0 - $1)", "TT"},
+      {"real difference", 6, kReals, "rc::difference<$T>($0, $1)", "TT"},
       {"real product", 8, kReals, "($0 * $1)", "TT"},
       {"real quotient", 3, kReals, "($0 / $1)", "TT"},
       {"real negation", 2, kReals, "(-$0)", "T"},

@@ -67,6 +67,11 @@ HD T whole(F x) {
   return x > F(0) ? T(1) : T(0);
 }
 
+// A function, because g++ 12 makes a negation of 0.0 - f64(u) in one expression: of u = 0 a negative zero.
+template <class T>
+HD T difference(T a, T b) {
+  return a - b;
+}
 template <class To, class From>
 HD To cast_bits(From x) {
   static_assert(sizeof(To) == sizeof(From), "same size");
