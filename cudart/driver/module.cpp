@@ -85,7 +85,10 @@ COALESCE_API CUresult cuModuleEnumerateFunctions(cudaKernel_t* functions, unsign
 }
 COALESCE_API CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, cudaLibrary_t module,
                                            const char* name) {
-  return find_variable(address, bytes, module, name);
+  const CUresult result = find_variable(address, bytes, module, name);
+  cudaKernel_t kernel = nullptr;
+  const bool is_kernel = result == CUDA_ERROR_NOT_FOUND && cuModuleGetFunction(&kernel, module, name) == CUDA_SUCCESS;
+  return is_kernel ? CUDA_ERROR_INVALID_VALUE : result;
 }
 COALESCE_API CUresult cuModuleGetLoadingMode(int* mode) {
   if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;

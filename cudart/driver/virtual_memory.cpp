@@ -84,6 +84,21 @@ cudaError_t each(Virtual& v, uint64_t address, size_t bytes, Body&& body) {
   return cudaSuccess;
 }
 
+// Whether [address, address + bytes) lies in one reservation.
+bool is_reserved(const Virtual& v, uint64_t address, size_t bytes) {
+  auto home = v.reserved.upper_bound(address);
+  if (home == v.reserved.begin()) return false;
+  --home;
+  const uint64_t before = address - home->first;
+  return before <= home->second && bytes <= home->second - before;
+}
+
+bool has_mapping(const Virtual& v, uint64_t address, size_t bytes) {
+  const auto next = v.mapped.lower_bound(address);
+  if (next != v.mapped.end() && next->first < address + bytes) return true;
+  return next != v.mapped.begin() && std::prev(next)->first + std::prev(next)->second.bytes > address;
+}
+
 cudaError_t check(const CUmemAllocationProp* p) {
   if (p == nullptr || p->type != kPinned || p->location.type != kOnDevice) return cudaErrorInvalidValue;
   return runtime().is_device(p->location.id) ? cudaSuccess : cudaErrorInvalidDevice;
@@ -95,7 +110,8 @@ COALESCE_API CUresult cuMemGetAllocationGranularity(size_t* granularity, const C
   if (granularity == nullptr || option < 0 || option > 1) return CUDA_ERROR_INVALID_VALUE;
   return with([&](Runtime&, Virtual&) {
     *granularity = kGranularity;
-    return check(p);
+    const bool says_nothing = p != nullptr && p->type == 0 && p->location.type == 0;
+    return says_nothing ? cudaSuccess : check(p);
   });
 }
 
@@ -123,8 +139,7 @@ COALESCE_API CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
   return with([&](Runtime&, Virtual& v) {
     const auto at = v.reserved.find(address);
     if (at == v.reserved.end() || at->second != bytes) return cudaErrorInvalidValue;
-    const auto first = v.mapped.lower_bound(address);
-    if (first != v.mapped.end() && first->first < address + bytes) return cudaErrorInvalidValue;  // still in use
+    if (has_mapping(v, address, bytes)) return cudaErrorInvalidValue;
     munmap(reinterpret_cast<void*>(address), bytes);
     v.reserved.erase(at);
     return cudaSuccess;
@@ -162,15 +177,7 @@ COALESCE_API CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
     const auto memory = v.memory.find(handle);
     if (memory == v.memory.end() || offset > memory->second->bytes || bytes > memory->second->bytes - offset)
       return cudaErrorInvalidValue;
-    auto home = v.reserved.upper_bound(address);
-    if (home == v.reserved.begin()) return cudaErrorInvalidValue;
-    --home;
-    if (address - home->first > home->second || bytes > home->second - (address - home->first))
-      return cudaErrorInvalidValue;
-    const auto next = v.mapped.lower_bound(address);
-    if (next != v.mapped.end() && next->first < address + bytes) return cudaErrorInvalidValue;
-    if (next != v.mapped.begin() && std::prev(next)->first + std::prev(next)->second.bytes > address)
-      return cudaErrorInvalidValue;
+    if (!is_reserved(v, address, bytes) || has_mapping(v, address, bytes)) return cudaErrorInvalidValue;
     void* there = mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, memory->second->file,
                        static_cast<off_t>(offset));
     if (there == MAP_FAILED) return cudaErrorMemoryAllocation;
@@ -181,6 +188,9 @@ COALESCE_API CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
 
 COALESCE_API CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
   return with([&](Runtime& r, Virtual& v) {
+    if (address % kGranularity == 0 && is_multiple(bytes) && is_reserved(v, address, bytes) &&
+        !has_mapping(v, address, bytes))
+      return cudaSuccess;
     return each(v, address, bytes, [&](auto m) {
       if (!m->second.access.empty()) r.memory().release(m->first);
       mmap(reinterpret_cast<void*>(m->first), m->second.bytes, PROT_NONE,

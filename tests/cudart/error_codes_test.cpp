@@ -233,6 +233,16 @@ TEST_F(Driver, GivesTheCodesOfAnH100) {
   EXPECT_EQ(cuLaunchKernel(kernel("scale"), 1, 1, 1, 1025, 1, 1, 0, nullptr, arguments, nullptr),
             code_of("cuLaunchKernel(f, 1, 1, 1, 1025, 1, 1, 0, nullptr, a, nullptr)"));
   EXPECT_EQ(cuMemFree_v2(address), CUDA_SUCCESS);
+  size_t bytes = 0;
+  EXPECT_EQ(cuModuleGetGlobal_v2(&address, &bytes, module_, "none"),
+            code_of(R"(cuModuleGetGlobal(&p, &z, m, "none"))"));
+  EXPECT_EQ(cuModuleGetGlobal_v2(&address, &bytes, module_, "scale"), code_of(R"(cuModuleGetGlobal(&p, &z, m, "k"))"));
+  const CUmemAllocationProp zeros{};
+  EXPECT_EQ(cuMemGetAllocationGranularity(&bytes, &zeros, 0),
+            code_of("cuMemGetAllocationGranularity(&gr, &pr, CU_MEM_ALLOC_GRANULARITY_MINIMUM)"));
+  ASSERT_EQ(cuMemAddressReserve(&address, bytes, 0, 0, 0), code_of("cuMemAddressReserve(&q, gr, 0, 0, 0)"));
+  EXPECT_EQ(cuMemUnmap(address, bytes), code_of("cuMemUnmap(q, gr)"));
+  EXPECT_EQ(cuMemAddressFree(address, bytes), code_of("cuMemAddressFree(q, gr)"));
 }
 
 }  // namespace
