@@ -68,8 +68,7 @@ void remember_all(const void* image, void* module, CUresult (*global)(DevicePoin
   DevicePointer at = 0;
   size_t bytes = 0;
   for (const std::string& name : variables.names) global(&at, &bytes, module, name.c_str());  // which remembers it
-  if (!variables.all)
-    Session::get().say("variables of a compressed module are put back where the program asks for them");
+  if (!variables.all) Session::get().say("variables of a damaged module are put back where the program asks for them");
 }
 
 constexpr auto kGone = [] { return true; };

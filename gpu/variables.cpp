@@ -8,6 +8,8 @@
 #include <cstring>
 #include <optional>
 
+#include "cudart/core/fatbin.h"
+
 namespace coalesce::gpu {
 namespace {
 
@@ -73,25 +75,21 @@ void of_machine_code(std::string_view bytes, ModuleVariables& found) {
   }
 }
 
-constexpr uint32_t kContainer = 0xba55ed50, kWrapper = 0x466243b1;
+void of_part(std::string_view part, ModuleVariables& found) {
+  part.starts_with(std::string_view(ELFMAG, SELFMAG)) ? of_machine_code(part, found) : of_text(part, found);
+}
 
-void of_container(std::string_view bytes, ModuleVariables& found) {
-  constexpr uint64_t kCompressed = 0x2000 | 0x8000;
-  const auto header = read<uint16_t>(bytes, 6);
-  for (uint64_t at = header.value_or(0); at != 0;) {
-    const auto head = read<uint32_t>(bytes, at + 4);
-    const auto size = read<uint64_t>(bytes, at + 8), flags = read<uint64_t>(bytes, at + 40);
-    if (!head || !size || !flags || *head < 64 || *size > bytes.size()) return;
-    const std::string_view part = part_of(bytes, at + *head, *size);
-    if ((*flags & kCompressed) != 0) {
+void of_container(std::string_view bytes, ModuleVariables& found) try {
+  for (const cudart::FatbinEntry& entry :
+       cudart::read_fatbin({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()})) {
+    try {
+      of_part(cudart::unpack(entry), found);
+    } catch (const cudart::FatbinError&) {
       found.all = false;
-    } else if (part.substr(0, SELFMAG) == std::string_view(ELFMAG, SELFMAG)) {
-      of_machine_code(part, found);
-    } else {
-      of_text(part, found);
     }
-    at += *head + *size;
   }
+} catch (const cudart::FatbinError&) {
+  found.all = false;
 }
 
 uint64_t length_of_machine_code(const void* image) {
@@ -111,13 +109,7 @@ uint64_t length_of_machine_code(const void* image) {
 ModuleVariables variables_of(std::string_view part) {
   ModuleVariables found;
   const auto magic = read<uint32_t>(part, 0);
-  if (magic == kContainer) {
-    of_container(part, found);
-  } else if (part.starts_with(std::string_view(ELFMAG, SELFMAG))) {
-    of_machine_code(part, found);
-  } else {
-    of_text(part, found);
-  }
+  magic == cudart::kFatbinMagic ? of_container(part, found) : of_part(part, found);
   return found;
 }
 
@@ -126,11 +118,11 @@ ModuleVariables variables_of_image(const void* image) {
   if (at == nullptr) return {};
   uint32_t magic = 0;
   std::memcpy(&magic, at, strnlen(at, sizeof magic));  // a text may be shorter
-  if (magic == kWrapper) {
+  if (magic == cudart::kWrapperMagic) {
     std::memcpy(&at, at + 8, sizeof at);
     std::memcpy(&magic, at, sizeof magic);
   }
-  if (magic == kContainer) {
+  if (magic == cudart::kFatbinMagic) {
     uint64_t size = 0;
     std::memcpy(&size, at + 8, sizeof size);
     uint16_t header = 0;

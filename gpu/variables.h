@@ -11,7 +11,7 @@ namespace coalesce::gpu {
 
 struct ModuleVariables {
   std::vector<std::string> names;
-  bool all = true;  // false: parts of the image are compressed and were not read
+  bool all = true;  // false: parts of the image are damaged
 };
 
 // An image as programs give it to the driver, which says itself how long it is.

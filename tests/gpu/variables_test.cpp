@@ -3,6 +3,8 @@
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <lz4.h>
+#include <zstd.h>
 
 #include <cstring>
 
@@ -48,14 +50,34 @@ std::string machine_code(const std::vector<std::string>& objects) {
   return out;
 }
 
-std::string entry(uint16_t kind, std::string payload, uint64_t flags = 0) {
+// `unpacked`: how many bytes the payload stands for, if it is compressed.
+std::string entry(uint16_t kind, std::string payload, uint64_t flags = 0, uint64_t unpacked = 0) {
+  const auto packed = static_cast<uint32_t>(unpacked != 0 ? payload.size() : 0);
   payload.resize((payload.size() + 7) / 8 * 8);
   std::string out;
   put(out, kind), put(out, uint16_t{0x0101}), put(out, uint32_t{64}), put(out, uint64_t{payload.size()});
+  put(out, packed);
   out.resize(40);
   put(out, flags);
-  out.resize(64);
+  out.resize(56);
+  put(out, unpacked);
   return out + payload;
+}
+
+// As nvcc 13 does by default with PTX, and `-compress-mode=size` with machine code.
+std::string zstd(uint16_t kind, const std::string& content) {
+  std::string packed(ZSTD_compressBound(content.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), content.data(), content.size(), 3));
+  return entry(kind, packed, 0x8000, content.size());
+}
+
+// As nvcc 11 and 12 do.
+std::string lz4(uint16_t kind, const std::string& content) {
+  const auto size = static_cast<int>(content.size());
+  std::string packed(static_cast<size_t>(LZ4_compressBound(size)), '\0');
+  packed.resize(
+      static_cast<size_t>(LZ4_compress_default(content.data(), packed.data(), size, static_cast<int>(packed.size()))));
+  return entry(kind, packed, 0x2000, content.size());
 }
 
 std::string container(const std::string& entries) {
@@ -81,14 +103,21 @@ TEST(ModuleVariables, OfAFatBinaryAreThoseOfItsParts) {
   std::string wrapper;
   put(wrapper, uint32_t{0x466243b1}), put(wrapper, uint32_t{1}), put(wrapper, fat.c_str());
   EXPECT_THAT(variables_of_image(wrapper.c_str()).names, ElementsAre("one", "plain", "pair", "$odd_1"));
-  const std::string packed = container(entry(2, machine_code({"one"})) + entry(1, "?", 0x8000));
-  EXPECT_THAT(variables_of_image(packed.c_str()).names, ElementsAre("one"));
-  EXPECT_FALSE(variables_of_image(packed.c_str()).all);
+}
+
+TEST(ModuleVariables, OfCompressedPartsAreRead) {
+  const std::string packed = container(zstd(2, machine_code({"one"})) + lz4(2, machine_code({"two"})) + zstd(1, kText));
+  EXPECT_THAT(variables_of_image(packed.c_str()).names, ElementsAre("one", "two", "plain", "pair", "$odd_1"));
+  EXPECT_TRUE(variables_of_image(packed.c_str()).all);
+  const std::string damaged = container(entry(1, "?", 0x8000, 9) + entry(2, machine_code({"one"})));
+  EXPECT_THAT(variables_of_image(damaged.c_str()).names, ElementsAre("one"));
+  EXPECT_FALSE(variables_of_image(damaged.c_str()).all);
 }
 
 // AddressSanitizer watches: the parts' own sizes lead nowhere else.
 TEST(ModuleVariables, DamageIsRead) {
-  const std::string code = machine_code({"one", "two"}), fat = container(entry(2, code) + entry(1, kText));
+  const std::string code = machine_code({"one", "two"}),
+                    fat = container(entry(2, code) + lz4(2, code) + zstd(1, kText));
   for (const std::string& whole : {code, fat, kText})
     for (size_t size = 0; size < whole.size(); ++size) {
       variables_of(std::string(whole, 0, size));
