@@ -1,4 +1,4 @@
-// What ends while a kernel is at work: the call waits for the kernel, which finds all that it uses.
+// Calls that end something while a kernel is at work wait for the kernel, which finds all that it uses.
 #include <atomic>
 #include <thread>
 
