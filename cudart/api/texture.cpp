@@ -1,6 +1,7 @@
 // Texture and surface objects: arrays or memory, and how kernels read them. One level of detail; no colour spaces.
 #include "cudart/api/texture.h"
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
@@ -21,6 +22,26 @@ struct TextureObjects {
   std::unordered_map<unsigned long long, Object> all;
 };
 auto& objects() { return held<TextureObjects>().all; }
+
+// What cudaDeviceProp promises of memory that is no array: alignments in bytes, the most texels and bytes, and those of
+// a pitched texture.
+constexpr size_t kAlignment = 512, kPitchAlignment = 32;
+constexpr size_t kMostTexels = size_t{1} << 30, kMostBytes = size_t{1} << 32;
+constexpr size_t kMostWidth = 131072, kMostHeight = 65000, kMostPitch = 2097120;
+
+size_t most_texels(const cudaChannelFormatDesc& format) {
+  return std::min(kMostTexels, kMostBytes / texel_bytes(format));
+}
+
+bool fits(const cudaResourceDesc& resource, const machine::Texture& t, const cudaChannelFormatDesc& format) {
+  if (resource.resType == cudaResourceTypeArray) return true;
+  if (t.address % kAlignment != 0) return false;
+  if (resource.resType == cudaResourceTypeLinear)
+    return resource.res.linear.sizeInBytes / texel_bytes(format) <= most_texels(format);
+  const auto& p = resource.res.pitch2D;
+  return p.pitchInBytes % kPitchAlignment == 0 && p.pitchInBytes <= kMostPitch && p.width <= kMostWidth &&
+         p.height <= kMostHeight;
+}
 
 // The resource's texels. cudaErrorNotSupported: mipmapped arrays.
 cudaError_t texels(const cudaResourceDesc& resource, machine::Texture& t) {
@@ -56,7 +77,7 @@ cudaError_t texels(const cudaResourceDesc& resource, machine::Texture& t) {
       return cudaErrorInvalidValue;
   }
   if (texel_bytes(format) == 0) return cudaErrorInvalidChannelDescriptor;
-  if (t.address == 0 || t.size[0] == 0 || t.size[1] == 0) return cudaErrorInvalidValue;
+  if (t.address == 0 || t.size[0] == 0 || t.size[1] == 0 || !fits(resource, t, format)) return cudaErrorInvalidValue;
   t.channel_bytes = static_cast<uint8_t>(format.x / 8);
   t.channels = static_cast<uint8_t>(texel_bytes(format) / t.channel_bytes);
   t.kind = format.f == cudaChannelFormatKindFloat    ? machine::TexelKind::real
@@ -65,17 +86,19 @@ cudaError_t texels(const cudaResourceDesc& resource, machine::Texture& t) {
   return cudaSuccess;
 }
 
-cudaError_t reading(const cudaTextureDesc& d, machine::Texture& t) {
+cudaError_t reading(const cudaTextureDesc& d, bool mixes_integers, machine::Texture& t) {
   for (int k = 0; k < 3; ++k) {
     if (d.addressMode[k] < 0 || d.addressMode[k] > 3) return cudaErrorInvalidValue;
     t.mode[static_cast<size_t>(k)] = static_cast<machine::AddressMode>(d.addressMode[k]);
   }
   std::memcpy(t.border.data(), d.borderColor, sizeof d.borderColor);
+  if (d.filterMode != cudaFilterModePoint && d.filterMode != cudaFilterModeLinear) return cudaErrorInvalidValue;
   t.linear = d.filterMode == cudaFilterModeLinear;
   t.normalised = d.normalizedCoords != 0;
-  t.fractions = d.readMode == cudaReadModeNormalizedFloat && t.kind != machine::TexelKind::real;
-  if (t.fractions && t.channel_bytes == 4) return cudaErrorInvalidNormSetting;
-  return cudaSuccess;
+  t.fractions = d.readMode == cudaReadModeNormalizedFloat;
+  const bool real = t.kind == machine::TexelKind::real, narrow = !real && t.channel_bytes < 4;
+  if (t.linear && !real && !(t.fractions && narrow) && !mixes_integers) return cudaErrorInvalidFilterSetting;
+  return t.fractions && !narrow ? cudaErrorInvalidNormSetting : cudaSuccess;
 }
 
 cudaError_t keep(Runtime& r, unsigned long long* handle, const machine::Texture& t, const Object& object) {
@@ -88,7 +111,7 @@ cudaError_t destroy(unsigned long long handle, bool surface) {
   return call([&](Runtime& r) {
     if (handle == 0) return cudaSuccess;
     const auto at = objects().find(handle);
-    if (at == objects().end()) return surface ? cudaErrorInvalidValue : cudaSuccess;
+    if (at == objects().end()) return cudaSuccess;
     if (at->second.is_surface != surface) return cudaErrorInvalidValue;
     objects().erase(at);
     r.machine().textures().remove(handle);
@@ -124,12 +147,21 @@ cudaError_t create_texture(unsigned long long* handle, const cudaResourceDesc* r
   return call([&](Runtime& r) {
     machine::Texture t;
     if (const cudaError_t error = texels(*resource, t); error != cudaSuccess) return error;
-    if (const cudaError_t error = reading(*texture, t); error != cudaSuccess) return error;
-    if (t.linear && t.kind != machine::TexelKind::real && !t.fractions && !mixes_integers)
-      return cudaErrorInvalidFilterSetting;
+    if (const cudaError_t error = reading(*texture, mixes_integers, t); error != cudaSuccess) return error;
     Object object{*resource};
     std::memcpy(&object.texture, texture, texture_desc_bytes());
     return keep(r, handle, t, object);
+  });
+}
+
+COALESCE_API cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t* width, const cudaChannelFormatDesc* format,
+                                                              int device) {
+  if (width == nullptr || format == nullptr) return note(cudaErrorInvalidValue);
+  return query([&](Runtime& r) {
+    if (!r.is_device(device)) return cudaErrorInvalidDevice;
+    if (texel_bytes(*format) == 0) return cudaErrorInvalidChannelDescriptor;
+    *width = most_texels(*format);
+    return cudaSuccess;
   });
 }
 

@@ -40,7 +40,7 @@ struct cudaResourceDesc {
   } res;
 };
 
-inline constexpr int cudaFilterModeLinear = 1;
+inline constexpr int cudaFilterModePoint = 0, cudaFilterModeLinear = 1;
 inline constexpr int cudaReadModeNormalizedFloat = 1;
 struct cudaTextureDesc {  // 11's ends with disableTrilinearOptimization
   int addressMode[3];     // 0 wrap, 1 clamp, 2 mirror, 3 border

@@ -80,7 +80,10 @@ bool settle(const Texture& t, AddressMode mode, int64_t& i, int64_t n) {
 // A channel of the border's colour, as a texel would hold it.
 uint32_t border(const Texture& t, float colour) {
   if (t.kind == TexelKind::real) return std::bit_cast<uint32_t>(colour);
-  if (!t.fractions) return static_cast<uint32_t>(static_cast<int64_t>(colour));
+  if (!t.fractions) {  // the bits, cut to the channel's
+    const auto bits = std::bit_cast<uint32_t>(colour);
+    return stored(t, reinterpret_cast<const std::byte*>(&bits));
+  }
   const float least = t.kind == TexelKind::signed_integer ? -1.f : 0.f;
   return static_cast<uint32_t>(static_cast<int32_t>(std::nearbyint(std::clamp(colour, least, 1.f) * most(t))));
 }
