@@ -159,7 +159,7 @@ def page(results, kernels):
         return [len(of)] + [count(of, kind) for kind in ("pass", "fail", "skip")]
 
     numba = {name: of for name, of in results.items() if name.startswith(NUMBA)}
-    total, passed, failing, skipped = (sum(row) for row in zip(*map(counts, numba.values())))
+    total, passed, failing, skipped = (sum(row) for row in zip(*map(counts, numba.values()), [0] * 4))
     lines = [
         "# Programs of others",
         "",
