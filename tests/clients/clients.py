@@ -36,6 +36,9 @@ CAUSES = [
     ("test_struct_model_type_arr|test_type_with_struct_data_model", "writes past its array; the error lasts"),
     ("right, then ffmpeg ends with", "is right, then ffmpeg calls a device that it has freed"),
     ("No images found compatible", "LLVM's plug-in does not take CUDA 13's machine code"),
+    ("no end within", "takes longer; the launches until then are equal"),
+    ("libcufft", "cuFFT's runtime has no symbols"),
+    ("holds machine code only", "joins machine code"),
     ("cudaGetExportTable", "cuBLAS's own code asks for NVIDIA's private tables"),
 ]
 
@@ -165,7 +168,7 @@ def page(results, kernels):
         "",
         f"Of the {total} tests of Numba for CUDA that apply, {passed} pass, {failing} fail and {skipped} skip themselves.",
         "",
-        f"- **Run** on {platform.machine()}, {os.cpu_count()} cores, no GPU, {datetime.date.today()}.",
+        f"- **Run** on {platform.machine()}, without a GPU, {datetime.date.today()}.",
         "- **Numba, ffmpeg, hashcat** are Debian's, NVVM and libraries the toolkit's. Expected failures pass.",
         "- **Repeat:** `./dev clients --samples FOLDER`.",
         "",
@@ -195,6 +198,10 @@ def page(results, kernels):
         lines += ["", "## What fails", "", "| tests | cause | first of them |", "|---:|---|---|"]
         for why, tests in sorted(failed.items(), key=lambda same: -len(same[1])):
             lines.append(f"| {len(tests)} | {why} | `{'.'.join(tests[0].split('.')[-2:])}` |")
+    cut = [(name, *re.findall(r"\d+", why)[:2]) for name, (_, why) in results.get(SAMPLES, {}).items() if why.startswith("no end")]
+    if cut:
+        lines += ["", "Cut after processor seconds (launches until then): "
+                  + ", ".join(f"`{name}` {seconds} ({launches})" for name, seconds, launches in sorted(cut)) + "."]
     if kernels:
         lines += ["", "## Kernels of the toolkit with machine code only", "", "`tests/clients/machine_code.py --names` names each.", "",
                   "| library | kernels | with PTX | without |", "|---|---:|---:|---:|"]
