@@ -1,6 +1,6 @@
 // Latency of memory: one lane follows pointers through arrays of growing size, by loads that may use L1 (ca) and that
-// may not (cg); the halves of L2, line by line; shared memory by width and by conflicts; atomics whose result is waited
-// for.
+// may not (cg); the halves of L2 and lines of DRAM, line by line; multiprocessors that walk over the same lines; shared
+// memory by width and by conflicts; atomics whose result is waited for.
 
 #include "measure.h"
 
@@ -40,6 +40,36 @@ __global__ void each_line(const unsigned* at, int lines, int words, unsigned* ta
       taken[k] = static_cast<unsigned>(stop - start);
     }
   }
+}
+
+// Cycles of each step of the chain at[i], as `each_line` has them, from DRAM.
+__global__ void each_step(const unsigned* at, int steps, unsigned* taken) {
+  unsigned i = 0;
+  for (int k = 0; k < steps; ++k) {
+    const long long start = clock64();
+    i = load<false>(at + i);
+    if (i == 0xffffffffu) return;
+    const long long stop = clock64();
+    taken[k] = static_cast<unsigned>(stop - start);
+  }
+}
+
+// All warps walk over the same lines, which no L2 has yet, and wait for `kAtOnce` of them at a time.
+template <int kAtOnce>
+__global__ void together(const unsigned* at, unsigned* never, long long* cycles) {
+  constexpr int kLines = 256;
+  unsigned sum = 0;
+  const long long start = clock64();
+  for (int k = 0; k < kLines; k += kAtOnce) {
+    unsigned v[kAtOnce];
+#pragma unroll
+    for (int n = 0; n < kAtOnce; ++n) v[n] = load<true>(at + (k + n) * 32 + threadIdx.x % 32);
+#pragma unroll
+    for (int n = 0; n < kAtOnce; ++n) sum |= v[n];
+    at += sum == 0x7fffffff;  // never, but what is next needs the sum
+  }
+  if (sum == 0x12345) *never = sum;
+  if (threadIdx.x == 0 && blockIdx.x == 0) *cycles = (clock64() - start) / (kLines / kAtOnce);
 }
 
 template <int kWords, int kConflicts>
@@ -119,6 +149,34 @@ int main() {
             kSteps,
         "cycles");
     CHECK(cudaFree(at));
+    CHECK(cudaFree(other));
+  }
+  {
+    constexpr int kSteps = 2000;
+    unsigned *at = on_device(places(kSteps, 32)), *other = zeros<unsigned>(64 << 20), *taken = zeros<unsigned>(kSteps);
+    CHECK(cudaMemset(other, 0, 256u << 20));
+    each_step<<<1, 1>>>(at, kSteps, taken);
+    CHECK(cudaDeviceSynchronize());
+    std::vector<unsigned> cycles(kSteps);
+    CHECK(cudaMemcpy(cycles.data(), taken, kSteps * 4, cudaMemcpyDeviceToHost));
+    std::sort(cycles.begin(), cycles.end());
+    for (const int percent : {1, 10, 25, 50, 75, 90, 97, 99})
+      put("latency/dram_line/" + std::to_string(percent) + "%", cycles[kSteps / 100 * percent], "cycles");
+    CHECK(cudaMemset(at, 0, kSteps * 128));
+    const auto walk = [&](const char* name, int blocks, auto kernel) {
+      put(std::string("latency/dram_together/") + name,
+          cycles_of(
+              [&](long long* c) {
+                CHECK(cudaMemset(other, 0, 256u << 20));
+                kernel<<<blocks, 256>>>(at, never, c);
+              },
+              3),
+          "cycles");
+    };
+    walk("1block/1line", 1, together<1>);
+    walk("132blocks/1line", 132, together<1>);
+    walk("1block/16lines", 1, together<16>);
+    walk("132blocks/16lines", 132, together<16>);
     CHECK(cudaFree(other));
   }
   {

@@ -13,9 +13,29 @@ constexpr int kLeastStored = 2;
 // (gpu/limits: bandwidth of loads by the bytes in flight, whose latency is these bytes over the bandwidth), up to the
 // busiest at which it was measured.
 constexpr double kQueue = 70, kBusiest = 0.9;
+// The latency of a line in DRAM over the mean: lines lie near or far, and some wait for more (gpu/limits: a chain of
+// loads, line by line; the same for all strides and footprints). The mean is 1: the factor at 0.97 makes it so.
+struct Knot {
+  double lines;  // the part of them that is not slower
+  double factor;
+};
+constexpr Knot kDramLines[] = {{0, 0.79},    {0.1, 0.8},   {0.25, 0.83}, {0.5, 1.017}, {0.75, 1.11},
+                               {0.9, 1.155}, {0.97, 1.22}, {0.99, 1.65}, {1, 1.78}};
+// The same of a line that all multiprocessors ask for at the same time, since one of them is near (the same chain,
+// followed by 132 of them).
+constexpr double kAskedTogether = 0.87;
 // A turn of a loop around a compare-and-swap on shared memory: passes, and the part of it for which it holds its word
 // where other warps wait for that (the same microbenchmark).
 constexpr double kPasses = 3.5, kPassesWide = 4.65, kTurnBusy = 0.55;
+
+// The factor of this line: which ones are slow is not known, so that a hash says it.
+double latency_factor(uint64_t line) {
+  const double place = static_cast<double>((line * 0x9e3779b97f4a7c15ull) >> 40 & 0xffff) / 65536;
+  const Knot* next = std::begin(kDramLines) + 1;
+  while (place >= next->lines) ++next;
+  const Knot& last = next[-1];
+  return last.factor + (place - last.lines) / (next->lines - last.lines) * (next->factor - last.factor);
+}
 
 // All sectors of the halves of a line that these lie in: DRAM gives no less.
 uint32_t halves_of(uint32_t sectors) { return ((sectors & 3) != 0 ? 3u : 0) | ((sectors & 12) != 0 ? 12u : 0); }
@@ -78,12 +98,20 @@ double Player::load(uint64_t line, uint32_t sectors, double at, bool cached) {
   const auto brought = std::min(fresh, static_cast<uint32_t>(owed_));
   owed_ -= brought;
   fresh -= brought;
+  const double latency = l_.lat_dram.value * latency_factor(line);
+  // The first blocks of all multiprocessors ask for it at the same time; later ones find it in L2.
+  if (brought > 0 && to_begin_ <= slots_.size()) {
+    level_ = Wait::dram;
+    const double arrives = begins + std::max(l_.lat_l2.value, kAskedTogether * latency);
+    l2_.arrive(unknown, arrives);
+    there = std::max(there, arrives);
+  }
   r_.l2_hits += misses - fresh;
   if (fresh) {
     level_ = Wait::dram;
     const double served = dram_.take(begins, fresh * dram_cycles_);
     const double busy = std::min(kBusiest, dram_.busy / (served + l_.lat_dram.value));
-    double arrives = served + l_.lat_dram.value + kQueue * busy / (1 - busy);
+    double arrives = served + latency + kQueue * busy / (1 - busy);
     if (on_its_way)
       arrives = std::min(arrives, std::max(served + l_.lat_l2.value, arrivals_[line]));
     else if (unknown != halves_of(unknown))

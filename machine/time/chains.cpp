@@ -35,6 +35,12 @@ class Finder {
     return several ? std::nullopt : found;
   }
   bool is_short(uint32_t block) const;
+  // Nothing keeps instructions of the two blocks apart.
+  bool goes_on(uint32_t next, const BasicBlock& b) const {
+    if (b.first == b.last || p_.blocks[next].waits) return false;
+    const Kind last = p_.code[b.last - 1].kind;
+    return last != Kind::barrier && last != Kind::call && last != Kind::function_call;
+  }
   bool loops_to(uint32_t from, uint32_t to) const {
     bool found = false;
     successors(p_.blocks[from], [&](uint32_t s) { found = found || s == to; });
@@ -63,6 +69,12 @@ Chain Finder::once(uint32_t block) const {
   c.links.push_back({.block = block});
   for (uint32_t at = block; c.links.size() + 3 <= kLinks;) {
     const BasicBlock& b = p_.blocks[at];
+    // A block that comes next whatever happens, and after this one alone, is part of it.
+    if (const auto next = only_next(at); next && *next != block && before_[*next] == 1 && goes_on(*next, b)) {
+      c.links.push_back({.block = *next});
+      at = *next;
+      continue;
+    }
     if (b.taken == kNone || b.next == kNone || b.taken == b.next || !b.table.empty()) break;
     // One short side, or two, that come to where both ways meet.
     const bool first = is_short(b.next), second = is_short(b.taken);

@@ -188,6 +188,27 @@ InstructionCost cost_of(const Decoded& p, const Instruction& i, const Limits& l)
 namespace {
 
 constexpr double kOfALine = 8;  // instructions in a line of code
+// Registers that ptxas lets loads have where a thread needs fewer: with more, a multiprocessor holds fewer threads (of
+// 400 kernels that it compiled for sm_90, 60 have exactly as many).
+constexpr uint32_t kCommonRegisters = 32;
+
+// Words of 32 bits that a number takes of a thread's registers. None: predicates, and integers that are the same for
+// all threads of a block, which ptxas keeps in registers of the warp.
+uint8_t register_words(const Register& r, bool is_lanes) {
+  if (r.builtin != Builtin::none || (r.lanes <= LaneClass::block_uniform && !is_lanes)) return 0;
+  switch (r.element) {
+    case Element::b8:
+    case Element::b16:
+    case Element::b32:
+      return 1;
+    case Element::b64:
+      return 2;
+    case Element::b128:
+      return 4;
+    default:
+      return 0;
+  }
+}
 
 class Builder {
  public:
@@ -208,6 +229,7 @@ class Builder {
   std::vector<bool> led_;  // by instruction: another member
   double issued_ = 0;      // by the entries so far
   std::unordered_map<uint32_t, std::vector<uint32_t>> turned_;  // by register: the turns' own
+  ThreadRegisters registers_;
 };
 
 Builder::Builder(const Decoded& program, const Limits& limits) : p_(program), l_(limits) {
@@ -215,6 +237,17 @@ Builder::Builder(const Decoded& program, const Limits& limits) : p_(program), l_
                                 l_.special.value, l_.shuffle.value, l_.tensor.value, l_.issue.value, l_.issue.value};
   std::copy(std::begin(rates), std::end(rates), c_.pipe_rate);
   c_.register_count = static_cast<uint32_t>(p_.registers.size());
+  registers_.most = p_.known_registers ? p_.known_registers : std::max(kCommonRegisters, p_.live_registers);
+  // Results of memory and of real arithmetic lie in the lanes' registers even where they are the same for all of them.
+  std::vector<bool> of_lanes(p_.registers.size());
+  for (const Instruction& i : p_.code) {
+    const bool is_integer = i.kind == Kind::pure && i.pure && isa::is_integer(i.pure->operation.type);
+    const bool is_fixed = i.kind == Kind::load && (p_.memory[i.memory].space == AddressSpace::constant ||
+                                                   p_.memory[i.memory].space == AddressSpace::param);
+    if (!is_integer && !is_fixed) each_written(p_, i, [&](uint32_t r) { of_lanes[r] = true; });
+  }
+  for (uint32_t r = 0; r < p_.registers.size(); ++r)
+    registers_.words.push_back(register_words(p_.registers[r], of_lanes[r]));
   costs_.resize(p_.code.size());
   led_.resize(p_.code.size());
   for (JoinedAccess& j : joined_accesses(p_)) {
@@ -230,7 +263,10 @@ Builder::Builder(const Decoded& program, const Limits& limits) : p_(program), l_
 
 uint32_t Builder::of_turn(uint32_t reg, uint32_t turn) {
   std::vector<uint32_t>& own = turned_[reg];
-  while (own.size() <= turn) own.push_back(c_.register_count++);
+  while (own.size() <= turn) {
+    own.push_back(c_.register_count++);
+    registers_.words.push_back(registers_.words[reg]);
+  }
   return own[turn];
 }
 
@@ -283,7 +319,12 @@ Costs::Run Builder::run(Chain chain) {
     }
   }
   Costs::Run out{.chain = std::move(chain), .first = static_cast<uint32_t>(c_.entries.size())};
-  for (const uint32_t k : schedule(code, l_)) {
+  registers_.in = p_.blocks[out.chain.links.front().block].live_in;
+  registers_.out.clear();
+  successors(p_.blocks[out.chain.links.back().block], [&](uint32_t s) {
+    registers_.out.insert(registers_.out.end(), p_.blocks[s].live_in.begin(), p_.blocks[s].live_in.end());
+  });
+  for (const uint32_t k : schedule(code, l_, registers_)) {
     Costs::Entry e{.cost = code[k].cost,
                    .instruction = places[k].first,
                    .line = static_cast<uint32_t>(issued_ / kOfALine),

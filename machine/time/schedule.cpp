@@ -1,6 +1,7 @@
 #include "machine/time/schedule.h"
 
 #include <algorithm>
+#include <limits>
 #include <queue>
 #include <unordered_map>
 
@@ -30,12 +31,103 @@ Keeps what_keeps(const Instruction& i) {
 
 namespace {
 
+constexpr int kReserved = 2;         // registers that hold no number: the stack's, and one that pairs leave free
+constexpr std::size_t kLooked = 64;  // instructions that are looked at for one that fits
+
 // Spaces that do not meet; a generic address meets all.
 bool meet(AddressSpace a, AddressSpace b) { return a == b || a == AddressSpace::generic || b == AddressSpace::generic; }
 
+// How many registers are in use, as instructions are put one behind the other.
+class Pressure {
+ public:
+  Pressure(const std::vector<Scheduled>& code, const ThreadRegisters& registers);
+  // Words in use behind the instruction, less those before it.
+  int growth(uint32_t k) const;
+  bool fits(uint32_t k) const {
+    const int more = growth(k);
+    return more <= 0 || used_ + more <= most_;
+  }
+  void put(uint32_t k);
+
+ private:
+  struct Number {
+    int words = 0;
+    uint32_t readers = 0;  // that are not put yet
+    bool stays = false;    // in use behind the last instruction
+  };
+  int used_ = 0, most_ = 0;
+  std::vector<Number> numbers_;
+  std::vector<std::vector<uint32_t>> reads_, writes_;  // numbers, by instruction
+};
+
+Pressure::Pressure(const std::vector<Scheduled>& code, const ThreadRegisters& registers)
+    : reads_(code.size()), writes_(code.size()) {
+  if (registers.most == 0) {
+    most_ = std::numeric_limits<int>::max();
+    return;
+  }
+  most_ = static_cast<int>(registers.most) - kReserved;
+  const auto words_of = [&](uint32_t r) { return r < registers.words.size() ? registers.words[r] : 0; };
+  std::unordered_map<uint32_t, uint32_t> now;  // the number that a register holds
+  const auto add = [&](uint32_t r) {
+    now[r] = static_cast<uint32_t>(numbers_.size());
+    numbers_.push_back({.words = words_of(r)});
+  };
+  for (const uint32_t r : registers.in) add(r);
+  const std::size_t before = numbers_.size();
+  for (uint32_t k = 0; k < code.size(); ++k) {
+    for (const uint32_t r : code[k].reads) {
+      if (words_of(r) == 0) continue;
+      if (!now.contains(r)) add(r);
+      const uint32_t n = now[r];
+      if (n == kNone) continue;
+      if (std::find(reads_[k].begin(), reads_[k].end(), n) != reads_[k].end()) continue;
+      reads_[k].push_back(n);
+      ++numbers_[n].readers;
+    }
+    for (const uint32_t r : code[k].writes) {
+      if (words_of(r) == 0) continue;
+      if (code[k].keeps == Keeps::load && code[k].space == AddressSpace::shared) {
+        now[r] = kNone;  // does not wait long
+        continue;
+      }
+      add(r);
+      writes_[k].push_back(now[r]);
+    }
+  }
+  for (const uint32_t r : registers.out)
+    if (const auto at = now.find(r); at != now.end() && at->second != kNone) numbers_[at->second].stays = true;
+  for (std::size_t n = 0; n < before; ++n)
+    if (numbers_[n].readers > 0 || numbers_[n].stays) used_ += numbers_[n].words;
+  // ptxas can do with its registers what the program's order needs, however many it seems to be.
+  const int used = used_;
+  const std::vector<Number> numbers = numbers_;
+  for (uint32_t k = 0; k < code.size(); ++k) {
+    put(k);
+    most_ = std::max(most_, used_);
+  }
+  used_ = used;
+  numbers_ = numbers;
+}
+
+int Pressure::growth(uint32_t k) const {
+  int more = 0;
+  for (const uint32_t n : writes_[k])
+    if (numbers_[n].readers > 0 || numbers_[n].stays) more += numbers_[n].words;
+  for (const uint32_t n : reads_[k])
+    if (numbers_[n].readers == 1 && !numbers_[n].stays) more -= numbers_[n].words;
+  return more;
+}
+
+void Pressure::put(uint32_t k) {
+  used_ += growth(k);
+  for (const uint32_t n : reads_[k]) --numbers_[n].readers;
+}
+
 }  // namespace
 
-std::vector<uint32_t> schedule(const std::vector<Scheduled>& code, const Limits& limits) {
+std::vector<uint32_t> schedule(const std::vector<Scheduled>& code, const Limits& limits,
+                               const ThreadRegisters& thread) {
   const auto n = static_cast<uint32_t>(code.size());
   struct Edge {
     uint32_t to;
@@ -108,15 +200,36 @@ std::vector<uint32_t> schedule(const std::vector<Scheduled>& code, const Limits&
   std::priority_queue<uint32_t, std::vector<uint32_t>, decltype(later_ready)> soon(later_ready);
   for (uint32_t k = 0; k < n; ++k)
     if (before[k] == 0) now.push(k);
-  std::vector<uint32_t> out;
+  std::vector<uint32_t> out, held;
   out.reserve(n);
   float time = 0;
+  Pressure pressure(code, thread);
   while (out.size() < n) {
     if (now.empty()) time = std::max(time, ready[soon.top()]);
     for (; !soon.empty() && ready[soon.top()] <= time; soon.pop()) now.push(soon.top());
-    const uint32_t k = now.top();
-    now.pop();
+    // An instruction that finds no register waits until others have been read.
+    held.clear();
+    while (!now.empty() && held.size() < kLooked && !pressure.fits(now.top())) {
+      held.push_back(now.top());
+      now.pop();
+    }
+    uint32_t k = kNone;
+    if (!now.empty()) {
+      k = now.top();
+      now.pop();
+    } else if (soon.empty()) {
+      const auto least = std::min_element(
+          held.begin(), held.end(), [&](uint32_t a, uint32_t b) { return pressure.growth(a) < pressure.growth(b); });
+      k = *least;
+      held.erase(least);
+    }
+    for (const uint32_t h : held) now.push(h);
+    if (k == kNone) {
+      time = std::max(time, ready[soon.top()]);
+      continue;
+    }
     out.push_back(k);
+    pressure.put(k);
     for (const Edge& e : after[k]) {
       ready[e.to] = std::max(ready[e.to], time + e.cycles);
       if (--before[e.to] == 0) soon.push(e.to);

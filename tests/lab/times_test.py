@@ -17,8 +17,10 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 TRUTH = os.path.join(ROOT, "tests/truth/times.json")
 KEPT = os.path.join(ROOT, "tests/truth/estimates.json")
 RUNS = {("lab/reduce", "--n", "1024"), ("lab/reduce", "--n", "65536"), ("lab/transpose", "--n", "128"),
-        ("lab/square_sum", "--n", "65536"), ("lab/matmul", "--n", "64"), ("lab/reduce", "--n", "4194304"),
-        ("lab/reverse", "--n", "16777216")}
+        ("lab/square_sum", "--n", "65536"), ("lab/matmul", "--n", "64"), ("lab/matmul", "--n", "256"),
+        ("lab/reduce", "--n", "4194304"), ("lab/reverse", "--n", "16777216")}
+# The rungs that a learner is shown first, in the right order: experiment, size, the slower rung, the faster one.
+ORDER = ("lab/matmul", "--n", "256", "naive", "tiled")
 # Estimates are the same on every computer but for compilers, whose releases order instructions differently.
 ROOM = 1.01
 
@@ -44,6 +46,10 @@ def errors(coalesce):
     factors = []
     for key, measured in runs.items():
         found = estimates(coalesce, key[0], key[1:])
+        if key == ORDER[:3]:
+            slower, faster = (next(l["time"]["us"] for l in found if l["kernel"].startswith(rung + "(")) for rung in ORDER[3:])
+            if slower <= faster:
+                sys.exit(f"{key}: {ORDER[3]} takes {slower:.1f} us, {ORDER[4]} {faster:.1f}: not as measured")
         for launch in measured:
             time = found[launch["launch"]]["time"]
             if launch["grid"] != found[launch["launch"]]["grid"]:

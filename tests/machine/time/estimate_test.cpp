@@ -93,9 +93,10 @@ TEST(Estimate, AStreamTakesDramsBandwidth) {
 }
 
 // Each thread has one load of 4 bytes in flight: an H100 takes 472 ns a turn where a turn of few threads takes 384
-// (gpu/limits: bandwidth of 2048 and of 32 threads a multiprocessor).
+// (gpu/limits: bandwidth of 2048 and of 32 threads a multiprocessor). Of many turns, as lines are near or far by
+// chance.
 TEST(Estimate, ALoadTakesLongerWhereDramIsBusy) {
-  constexpr uint32_t kThreads = 256, kSteps = 64;
+  constexpr uint32_t kThreads = 256, kSteps = 256;
   const auto a_step = [](uint32_t blocks) {
     const uint64_t stride = uint64_t{blocks} * kThreads * 4;
     const std::string body =
