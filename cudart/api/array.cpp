@@ -17,11 +17,16 @@ struct Arrays {
 };
 auto& arrays() { return held<Arrays>().all; }
 
-// Limits are cudaDeviceProp's maxTexture1D, maxTexture2D, maxTexture3D and maxTexture2DLayered.
+// Limits are cudaDeviceProp's maxTexture1D, maxTexture2D, maxTexture2DGather, maxTexture3D, maxTexture3DAlt and
+// maxTexture2DLayered.
 bool fits_a_texture(const cudaExtent& e, unsigned flags) {
   const bool layered = (flags & (cudaArrayLayered | cudaArrayCubemap)) != 0;
-  if (layered) return e.width <= 32768 && e.height <= 32768 && e.depth <= 2048;
-  if (e.depth != 0) return e.width <= 16384 && e.height <= 16384 && e.depth <= 16384;
+  if ((flags & cudaArrayTextureGather) != 0)
+    return !layered && e.depth == 0 && e.height != 0 && e.width <= 32768 && e.height <= 32768;
+  if (layered) return e.width <= 32768 && e.height <= 32768 && e.depth != 0 && e.depth <= 2048;
+  if (e.depth != 0 && e.height == 0) return false;
+  if (e.depth > 16384) return e.width <= 8192 && e.height <= 8192 && e.depth <= 32768;
+  if (e.depth != 0) return e.width <= 16384 && e.height <= 16384;
   return e.width <= 131072 && e.height <= 65536;
 }
 
@@ -29,8 +34,10 @@ bool fits(size_t at, size_t count, size_t size) { return at <= size && count <= 
 
 cudaError_t make(cudaArray** out, const cudaChannelFormatDesc* format, cudaExtent extent, unsigned flags,
                  const char* name) {
-  if (out == nullptr || format == nullptr || flags > cudaArrayFlags) return note(cudaErrorInvalidValue);
+  if (out == nullptr || format == nullptr) return note(cudaErrorInvalidValue);
   return call_outside_captures([&](Runtime& r) {
+    *out = nullptr;
+    if (flags > cudaArrayFlags) return cudaErrorInvalidValue;
     const size_t texel = texel_bytes(*format);
     if (texel == 0) return cudaErrorInvalidChannelDescriptor;
     if (extent.width == 0 || !fits_a_texture(extent, flags)) return cudaErrorInvalidValue;

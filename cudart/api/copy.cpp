@@ -207,7 +207,7 @@ cudaError_t copy_of_symbol(Runtime& r, const char* call, const void* symbol, siz
   }
   if (unknown != cudaSuccess) return unknown;
   const Layout ours{variable->info->address + offset}, theirs{address_of(other)};
-  if (offset > variable->info->size || bytes > variable->info->size - offset)
+  if (bytes != 0 && (offset > variable->info->size || bytes > variable->info->size - offset))
     return refuse_copy(r, out, variable->info->address, bytes,
                        to_symbol ? "writes past the end of a variable" : "reads past the end of a variable");
   out = {{bytes}, to_symbol ? ours : theirs, to_symbol ? theirs : ours, kind};

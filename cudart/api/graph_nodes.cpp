@@ -24,21 +24,30 @@ cudaError_t describe(Runtime& r, const cudaKernelNodeParams* p, Operation& out) 
   return error;
 }
 
-cudaError_t describe(Runtime&, const cudaMemcpy3DParms* p, Operation& out) {
+cudaError_t describe(Runtime& r, const cudaMemcpy3DParms* p, Operation& out) {
   CopyOperation c;
-  const cudaError_t error = copy_of(p, c);
+  if (const cudaError_t error = copy_of(p, c); error != cudaSuccess) return error;
+  uint64_t to_bytes = 0, from_bytes = 0;
+  Where to{}, from{};
+  if (c.box.empty() || !box_span(c.box, c.to, to_bytes) || !box_span(c.box, c.from, from_bytes) ||
+      !classify(r, c.to.address, to_bytes, to) || !classify(r, c.from.address, from_bytes, from))
+    return cudaErrorInvalidValue;
   out = c;
-  return error;
+  return cudaSuccess;
 }
 
-cudaError_t describe(Runtime&, const cudaMemsetParams* p, Operation& out) {
+cudaError_t describe(Runtime& r, const cudaMemsetParams* p, Operation& out) {
   if (p == nullptr || p->dst == nullptr) return cudaErrorInvalidValue;
   if (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4) return cudaErrorInvalidValue;
   if (p->height > 1 && p->pitch < p->width * p->elementSize) return cudaErrorInvalidValue;
-  out = FillOperation{{p->width * p->elementSize, std::max<size_t>(p->height, 1)},
-                      {address_of(p->dst), p->pitch},
-                      p->value,
-                      p->elementSize};
+  const FillOperation fill{
+      {p->width * p->elementSize, p->height}, {address_of(p->dst), p->pitch}, p->value, p->elementSize};
+  uint64_t bytes = 0;
+  Where where{};
+  if (fill.box.empty() || !box_span(fill.box, fill.to, bytes) || !classify(r, fill.to.address, bytes, where) ||
+      !on_device(where))
+    return cudaErrorInvalidValue;
+  out = fill;
   return cudaSuccess;
 }
 
@@ -159,10 +168,12 @@ COALESCE_API cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* out, cudaGraph_t
 }
 COALESCE_API cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* out, cudaGraph_t graph,
                                                      const cudaGraphNode_t* needs, size_t count, cudaEvent_t event) {
+  if (event == nullptr) return note(cudaErrorInvalidValue);
   return add_plain(out, graph, needs, count, RecordOperation{event});
 }
 COALESCE_API cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* out, cudaGraph_t graph,
                                                    const cudaGraphNode_t* needs, size_t count, cudaEvent_t event) {
+  if (event == nullptr) return note(cudaErrorInvalidValue);
   return add_plain(out, graph, needs, count, WaitOperation{event});
 }
 COALESCE_API cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* out, cudaGraph_t graph,

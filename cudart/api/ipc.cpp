@@ -172,7 +172,7 @@ COALESCE_API cudaError_t cudaIpcGetEventHandle(cudaIpcHandle* out, cudaEvent_t e
   return call([&](Runtime&) {
     const unsigned* flags = event_flags(event);
     if (flags == nullptr) return cudaErrorInvalidResourceHandle;
-    if ((*flags & cudaEventInterprocess) == 0) return cudaErrorInvalidValue;
+    if ((*flags & cudaEventInterprocess) == 0) return cudaErrorInvalidResourceHandle;
     const Handle h = handle_of(of_event);
     std::memcpy(out, &h, sizeof h);
     return cudaSuccess;

@@ -2,6 +2,9 @@
 #include "cudart/api/memory.h"
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <unordered_map>
 
 #include "cudart/api/capture.h"
@@ -51,12 +54,30 @@ cudaError_t allocate_pitched(void** pointer, size_t* pitch, size_t width, size_t
 }
 
 cudaError_t allocate_host(void** pointer, size_t bytes, unsigned flags, const char* name) {
-  if (pointer == nullptr || flags > cudaHostAllocMask) return note(cudaErrorInvalidValue);
+  if (pointer == nullptr) return note(cudaErrorInvalidValue);
   return call_outside_captures([&](Runtime& r) {
+    *pointer = nullptr;
+    if (flags > cudaHostAllocMask) return cudaErrorInvalidValue;
     const cudaError_t error = allocate(r, pointer, bytes, Origin::host, name);
-    if (error == cudaSuccess && *pointer != nullptr) host_flags()[address_of(*pointer)] = flags;
+    if (error == cudaSuccess && *pointer != nullptr) host_flags()[address_of(*pointer)] = flags | cudaHostAllocMapped;
     return error;
   });
+}
+
+// True if the process has all pages from `begin` to `last`, and may write them.
+bool is_mapped(uint64_t begin, uint64_t last, bool writable) {
+  std::ifstream maps("/proc/self/maps");
+  uint64_t low = 0, high = 0, covered = begin;
+  char dash = 0;
+  std::string rights;
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream in(line);
+    if (!(in >> std::hex >> low >> dash >> high >> rights) || high <= covered) continue;
+    if (low > covered || (writable && rights[1] != 'w')) return false;
+    if (high > last) return true;
+    covered = high;
+  }
+  return false;
 }
 
 }  // namespace
@@ -131,9 +152,11 @@ COALESCE_API cudaError_t cudaMalloc3D(cudaPitchedPtr* pitched, cudaExtent extent
 }
 
 COALESCE_API cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
-  if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) return note(cudaErrorInvalidValue);
-  return call_outside_captures(
-      [&](Runtime& r) { return allocate(r, pointer, bytes, Origin::managed, "cudaMallocManaged"); });
+  return call_outside_captures([&](Runtime& r) {
+    if (pointer != nullptr) *pointer = nullptr;
+    if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) return cudaErrorInvalidValue;
+    return allocate(r, pointer, bytes, Origin::managed, "cudaMallocManaged");
+  });
 }
 
 COALESCE_API cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
@@ -150,17 +173,22 @@ COALESCE_API cudaError_t cudaFreeHost(void* pointer) {
 }
 
 COALESCE_API cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
-  if (pointer == nullptr || bytes == 0 || flags > cudaHostRegisterMask) return note(cudaErrorInvalidValue);
+  constexpr unsigned io_memory = 4, read_only = 8;
+  if (pointer == nullptr || bytes == 0 || flags > cudaHostRegisterMask || (flags & io_memory) != 0)
+    return note(cudaErrorInvalidValue);
   return call_outside_captures([&](Runtime& r) {
     const uint64_t begin = address_of(pointer), last = begin + bytes - 1;
     if (last < begin) return cudaErrorInvalidValue;
     for (const auto& a : r.memory().all()) {
-      if (a->live && a->base <= last && begin - a->base < a->size) return cudaErrorHostMemoryAlreadyRegistered;
-      if (a->live && a->base >= begin && a->base <= last) return cudaErrorHostMemoryAlreadyRegistered;
+      const bool overlaps = a->live && a->base <= last && begin < a->base + a->size;
+      if (overlaps)
+        return registered().contains(a->base) ? cudaErrorHostMemoryAlreadyRegistered : cudaErrorInvalidValue;
     }
+    if (!is_mapped(begin, last, (flags & read_only) == 0))
+      return bytes > r.memory().capacity() ? cudaErrorMemoryAllocation : cudaErrorInvalidValue;
     if (r.memory().adopt(pointer, bytes, Origin::host, "cudaHostRegister") == nullptr) return cudaErrorInvalidValue;
     registered()[begin] = bytes;
-    host_flags()[begin] = flags;
+    host_flags()[begin] = flags | cudaHostAllocMapped;
     return cudaSuccess;
   });
 }
@@ -168,7 +196,9 @@ COALESCE_API cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned 
 COALESCE_API cudaError_t cudaHostUnregister(void* pointer) {
   return call_outside_captures([&](Runtime& r) {
     const uint64_t address = address_of(pointer);
-    if (registered().erase(address) == 0) return cudaErrorHostMemoryNotRegistered;
+    if (registered().erase(address) == 0)
+      return pointer == nullptr || r.memory().find(address) != nullptr ? cudaErrorInvalidValue
+                                                                       : cudaErrorHostMemoryNotRegistered;
     host_waits_for_all(r);
     if (r.check() != nullptr) r.check()->releasing(address);
     host_flags().erase(address);
@@ -177,10 +207,11 @@ COALESCE_API cudaError_t cudaHostUnregister(void* pointer) {
 }
 
 COALESCE_API cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned flags) {
-  if (device == nullptr || flags != 0) return note(cudaErrorInvalidValue);
+  if (device == nullptr) return note(cudaErrorInvalidValue);
   return call([&](Runtime& r) {
     const Allocation* a = r.memory().find(address_of(host));
-    if (a == nullptr || a->origin != Origin::host) return cudaErrorInvalidValue;
+    *device = nullptr;
+    if (flags != 0 || a == nullptr || a->origin != Origin::host) return cudaErrorInvalidValue;
     *device = host;
     return cudaSuccess;
   });

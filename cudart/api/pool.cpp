@@ -15,6 +15,9 @@ namespace coalesce::cudart {
 
 struct Pool {
   uint64_t used = 0, most_used = 0, release_threshold = 0;
+  uint64_t most = UINT64_MAX;  // bytes that the program allows
+  uint64_t reserved() const { return (used + kReserve - 1) / kReserve * kReserve; }
+  static constexpr uint64_t kReserve = 32 << 20;  // what a driver takes at once
   unsigned device = 0;
   uint64_t access = 0;       // of other devices: bit d
   int reuse[3] = {1, 1, 1};  // by attribute 1..3; nothing to reuse, kept for programs that read them back
@@ -22,7 +25,8 @@ struct Pool {
 
 namespace {
 
-constexpr int kOnDevice = 1, kReadWrite = 3;  // kinds of cudaMemLocation and of access
+constexpr int kOnDevice = 1, kReadOnly = 1, kReadWrite = 3;                 // kinds of cudaMemLocation and of access
+constexpr int kPinned = 1, kManaged = 2, kFileDescriptor = 1, kFabric = 8;  // of allocations and of their handles
 
 struct Pools {
   std::unordered_map<cudaMemPool_t, std::unique_ptr<Pool>> all;
@@ -53,6 +57,8 @@ cudaError_t allocate_from(void** pointer, size_t bytes, cudaMemPool_t pool, cuda
     if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
     if (pool == nullptr) pool = pools().current[device_of(stream)];
     if (!pools().all.contains(pool)) return cudaErrorInvalidValue;
+    if (pointer != nullptr) *pointer = nullptr;
+    if (bytes > pool->most - std::min(pool->most, pool->used)) return cudaErrorMemoryAllocation;
     const Going to = going(stream);
     if (to.error != cudaSuccess) return to.error;
     if (to.capture != nullptr) {
@@ -90,7 +96,7 @@ cudaError_t with(cudaMemPool_t pool, Body&& body) {
 cudaError_t give(cudaMemPool_t* out, int device, bool standard) {
   if (out == nullptr) return note(cudaErrorInvalidValue);
   return query([&](Runtime& r) {
-    if (!r.is_device(device)) return cudaErrorInvalidDevice;
+    if (!r.is_device(device)) return standard ? cudaErrorInvalidDevice : cudaErrorInvalidValue;
     *out = (standard ? pools().standard : pools().current)[static_cast<unsigned>(device)];
     return cudaSuccess;
   });
@@ -114,8 +120,9 @@ COALESCE_API cudaError_t cudaMallocAsync_ptsz(void** pointer, size_t bytes, cuda
 
 COALESCE_API cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t pool,
                                                  cudaStream_t stream) {
-  if (pool == nullptr) return note(cudaErrorInvalidValue);
-  return allocate_from(pointer, bytes, pool, stream, "cudaMallocFromPoolAsync");
+  if (pool != nullptr) return allocate_from(pointer, bytes, pool, stream, "cudaMallocFromPoolAsync");
+  if (pointer != nullptr) *pointer = nullptr;
+  return note(cudaErrorInvalidValue);
 }
 COALESCE_ALIAS(cudaMallocFromPoolAsync_ptsz, cudaMallocFromPoolAsync);
 
@@ -146,10 +153,14 @@ COALESCE_API cudaError_t cudaFreeAsync_ptsz(void* pointer, cudaStream_t stream) 
 
 COALESCE_API cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
   if (pool == nullptr || properties == nullptr) return note(cudaErrorInvalidValue);
-  if (properties->handleTypes != 0) return note(cudaErrorNotSupported);  // shared with other processes
+  if (properties->handleTypes == kFabric) return note(cudaErrorNotSupported);  // shared with other computers
   return call([&](Runtime& r) {
-    if (properties->location.type == kOnDevice && !r.is_device(properties->location.id)) return cudaErrorInvalidDevice;
-    *pool = pools().make(properties->location.type == kOnDevice ? static_cast<unsigned>(properties->location.id) : 0);
+    const auto& [type, id] = properties->location;
+    const bool known = (properties->allocType == kPinned || properties->allocType == kManaged) && type != 0 &&
+                       (type != kOnDevice || r.is_device(id));
+    if (!known || (properties->handleTypes & ~kFileDescriptor) != 0) return cudaErrorInvalidValue;
+    *pool = pools().make(type == kOnDevice ? static_cast<unsigned>(id) : 0);
+    if (properties->maxSize != 0) (*pool)->most = properties->maxSize;
     return cudaSuccess;
   });
 }
@@ -175,7 +186,7 @@ COALESCE_API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPool
       case cudaMemPoolReuseFollowEventDependencies:
       case cudaMemPoolReuseAllowOpportunistic:
       case cudaMemPoolReuseAllowInternalDependencies:
-        p.reuse[attribute - 1] = *static_cast<int*>(value);
+        p.reuse[attribute - 1] = *static_cast<int*>(value) != 0;
         return cudaSuccess;
       case cudaMemPoolAttrReleaseThreshold:
         p.release_threshold = *static_cast<uint64_t*>(value);
@@ -207,6 +218,7 @@ COALESCE_API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPool
       case cudaMemPoolAttrReleaseThreshold:
         return put(p.release_threshold);
       case cudaMemPoolAttrReservedMemCurrent:
+        return put(p.reserved());
       case cudaMemPoolAttrUsedMemCurrent:
         return put(p.used);
       case cudaMemPoolAttrReservedMemHigh:
@@ -224,7 +236,8 @@ COALESCE_API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemA
     uint64_t access = p.access;
     for (size_t i = 0; i < count; ++i) {
       const auto [location, flags] = list[i];
-      if (location.type != kOnDevice || !r.is_device(location.id)) return cudaErrorInvalidDevice;
+      if (location.type != kOnDevice || flags == kReadOnly) return cudaErrorNotSupported;
+      if (!r.is_device(location.id)) return cudaErrorInvalidDevice;
       if (flags != 0 && flags != kReadWrite) return cudaErrorInvalidValue;
       const uint64_t bit = uint64_t{1} << location.id;
       if (static_cast<unsigned>(location.id) == p.device) {
@@ -242,7 +255,9 @@ COALESCE_API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemA
 COALESCE_API cudaError_t cudaMemPoolGetAccess(int* flags, cudaMemPool_t pool, cudaMemLocation* location) {
   if (flags == nullptr || location == nullptr) return note(cudaErrorInvalidValue);
   return with(pool, [&](Pool& p) {
-    if (location->type != kOnDevice || !runtime().is_device(location->id)) return cudaErrorInvalidDevice;
+    if (location->type == kOnDevice && !runtime().is_device(location->id)) return cudaErrorInvalidValue;
+    *flags = 0;
+    if (location->type != kOnDevice) return cudaSuccess;
     const auto device = static_cast<unsigned>(location->id);
     *flags = device == p.device || (p.access >> device & 1) != 0 ? kReadWrite : 0;
     return cudaSuccess;
@@ -255,8 +270,7 @@ COALESCE_API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int de
 COALESCE_API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) { return give(pool, device, false); }
 COALESCE_API cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
   return with(pool, [&](Pool& p) {
-    if (!runtime().is_device(device)) return cudaErrorInvalidDevice;
-    if (p.device != static_cast<unsigned>(device)) return cudaErrorInvalidValue;
+    if (!runtime().is_device(device) || p.device != static_cast<unsigned>(device)) return cudaErrorInvalidValue;
     pools().current[p.device] = pool;
     return cudaSuccess;
   });

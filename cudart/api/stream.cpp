@@ -154,10 +154,16 @@ COALESCE_API cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* great
   });
 }
 
-COALESCE_API cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t, unsigned) {
+COALESCE_API cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t bytes, unsigned flags) {
   const cudaError_t error = touch(stream);
   if (error != cudaSuccess) return error;
-  return call([&](Runtime& r) { return is_managed(r, pointer) ? cudaSuccess : cudaErrorInvalidValue; });
+  constexpr unsigned global = 1, host = 2, single = 4;
+  return call([&](Runtime& r) {
+    const machine::Allocation* a = r.memory().find(address_of(pointer));
+    const bool whole = is_managed(r, pointer) && a->base == address_of(pointer) && (bytes == 0 || bytes == a->size);
+    const bool known = flags == global || flags == host || (flags == single && stream != nullptr);
+    return whole && known ? cudaSuccess : cudaErrorInvalidValue;
+  });
 }
 COALESCE_ALIAS(cudaStreamAttachMemAsync_ptsz, cudaStreamAttachMemAsync);
 COALESCE_API cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {

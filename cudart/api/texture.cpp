@@ -23,8 +23,8 @@ struct TextureObjects {
 };
 auto& objects() { return held<TextureObjects>().all; }
 
-// What cudaDeviceProp promises of memory that is no array: alignments in bytes, the most texels and bytes, and those of
-// a pitched texture.
+// Limits of textures of memory that is no array: alignments in bytes, the most texels and bytes, and those of a pitched
+// texture.
 constexpr size_t kAlignment = 512, kPitchAlignment = 32;
 constexpr size_t kMostTexels = size_t{1} << 30, kMostBytes = size_t{1} << 32;
 constexpr size_t kMostWidth = 131072, kMostHeight = 65000, kMostPitch = 2097120;
@@ -33,9 +33,16 @@ size_t most_texels(const cudaChannelFormatDesc& format) {
   return std::min(kMostTexels, kMostBytes / texel_bytes(format));
 }
 
-bool fits(const cudaResourceDesc& resource, const machine::Texture& t, const cudaChannelFormatDesc& format) {
+// Allocations begin at multiples of the alignment on a GPU, here at smaller ones: the offset counts.
+bool is_aligned(Runtime& r, uint64_t address) {
+  const machine::Allocation* a = r.memory().find(address);
+  return (a == nullptr ? address : address - a->base) % kAlignment == 0;
+}
+
+bool fits(Runtime& r, const cudaResourceDesc& resource, const machine::Texture& t,
+          const cudaChannelFormatDesc& format) {
   if (resource.resType == cudaResourceTypeArray) return true;
-  if (t.address % kAlignment != 0) return false;
+  if (!is_aligned(r, t.address)) return false;
   if (resource.resType == cudaResourceTypeLinear)
     return resource.res.linear.sizeInBytes / texel_bytes(format) <= most_texels(format);
   const auto& p = resource.res.pitch2D;
@@ -44,7 +51,7 @@ bool fits(const cudaResourceDesc& resource, const machine::Texture& t, const cud
 }
 
 // The resource's texels. cudaErrorNotSupported: mipmapped arrays.
-cudaError_t texels(const cudaResourceDesc& resource, machine::Texture& t) {
+cudaError_t texels(Runtime& r, const cudaResourceDesc& resource, machine::Texture& t) {
   cudaChannelFormatDesc format{};
   switch (resource.resType) {
     case cudaResourceTypeArray: {
@@ -77,7 +84,7 @@ cudaError_t texels(const cudaResourceDesc& resource, machine::Texture& t) {
       return cudaErrorInvalidValue;
   }
   if (texel_bytes(format) == 0) return cudaErrorInvalidChannelDescriptor;
-  if (t.address == 0 || t.size[0] == 0 || t.size[1] == 0 || !fits(resource, t, format)) return cudaErrorInvalidValue;
+  if (t.address == 0 || t.size[0] == 0 || t.size[1] == 0 || !fits(r, resource, t, format)) return cudaErrorInvalidValue;
   t.channel_bytes = static_cast<uint8_t>(format.x / 8);
   t.channels = static_cast<uint8_t>(texel_bytes(format) / t.channel_bytes);
   t.kind = format.f == cudaChannelFormatKindFloat    ? machine::TexelKind::real
@@ -146,7 +153,7 @@ cudaError_t create_texture(unsigned long long* handle, const cudaResourceDesc* r
   if (resource->resType == cudaResourceTypeMipmappedArray) return refuse("cudaCreateTextureObject with mipmaps", said);
   return call([&](Runtime& r) {
     machine::Texture t;
-    if (const cudaError_t error = texels(*resource, t); error != cudaSuccess) return error;
+    if (const cudaError_t error = texels(r, *resource, t); error != cudaSuccess) return error;
     if (const cudaError_t error = reading(*texture, mixes_integers, t); error != cudaSuccess) return error;
     Object object{*resource};
     std::memcpy(&object.texture, texture, texture_desc_bytes());
@@ -175,7 +182,7 @@ COALESCE_API cudaError_t cudaCreateSurfaceObject(unsigned long long* handle, con
   }
   return call([&](Runtime& r) {
     machine::Texture t;
-    if (const cudaError_t error = texels(*resource, t); error != cudaSuccess) return error;
+    if (const cudaError_t error = texels(r, *resource, t); error != cudaSuccess) return error;
     Object object{*resource};
     object.is_surface = true;
     return keep(r, handle, t, object);

@@ -77,7 +77,7 @@ enum cudaLaunchAttributeID : int {
   cudaLaunchAttributeDeviceUpdatableKernelNode = 13,
 };
 
-inline constexpr unsigned cudaHostAllocMask = 0x7;
+inline constexpr unsigned cudaHostAllocMapped = 0x2, cudaHostAllocMask = 0x7;
 inline constexpr unsigned cudaHostRegisterMask = 0xf;
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 inline constexpr unsigned cudaEventDisableTiming = 2;

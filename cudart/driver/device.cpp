@@ -102,10 +102,12 @@ COALESCE_API CUresult cuDeviceGetDefaultMemPool(cudaMemPool_t* pool, CUdevice de
   return after_init([&] { return cudaDeviceGetDefaultMemPool(pool, device); });
 }
 COALESCE_API CUresult cuDeviceGetMemPool(cudaMemPool_t* pool, CUdevice device) {
-  return after_init([&] { return cudaDeviceGetMemPool(pool, device); });
+  return after_init(
+      [&] { return runtime().is_device(device) ? cudaDeviceGetMemPool(pool, device) : cudaErrorInvalidDevice; });
 }
 COALESCE_API CUresult cuDeviceSetMemPool(CUdevice device, cudaMemPool_t pool) {
-  return after_init([&] { return cudaDeviceSetMemPool(device, pool); });
+  return after_init(
+      [&] { return runtime().is_device(device) ? cudaDeviceSetMemPool(device, pool) : cudaErrorInvalidDevice; });
 }
 COALESCE_API CUresult cuDeviceGraphMemTrim(CUdevice device) {
   return after_init([&] { return cudaDeviceGraphMemTrim(device); });

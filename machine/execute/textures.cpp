@@ -85,7 +85,7 @@ uint32_t border(const Texture& t, float colour) {
     return stored(t, reinterpret_cast<const std::byte*>(&bits));
   }
   const float least = t.kind == TexelKind::signed_integer ? -1.f : 0.f;
-  return static_cast<uint32_t>(static_cast<int32_t>(std::nearbyint(std::clamp(colour, least, 1.f) * most(t))));
+  return static_cast<uint32_t>(static_cast<int32_t>(std::clamp(colour, least, 1.f) * most(t)));
 }
 
 Texel at_indices(const Texture& t, const Place& p, std::array<int64_t, 3> i) {
@@ -170,18 +170,19 @@ Texel gather(const Texture& t, const Place& p, unsigned component) {
   return out;
 }
 
-// A direction to a place on one of the cube's faces, which are layers 6 * cube + 0 to 5: +x -x +y -y +z -z.
+// A direction to a place on one of the cube's faces, which are layers 6 * cube + 0 to 5: +x -x +y -y +z -z. On an edge
+// an H100 takes z before y before x.
 void onto_cube(Place& p, uint32_t cube) {
   const auto [x, y, z] = p.at;
   const double ax = std::fabs(x), ay = std::fabs(y), az = std::fabs(z);
   double m, s, t;
   uint32_t face;
-  if (ax >= ay && ax >= az) {
-    face = x >= 0 ? 0 : 1, m = ax, s = x >= 0 ? -z : z, t = -y;
-  } else if (ay >= az) {
+  if (az >= ax && az >= ay) {
+    face = z >= 0 ? 4 : 5, m = az, s = z >= 0 ? x : -x, t = -y;
+  } else if (ay >= ax) {
     face = y >= 0 ? 2 : 3, m = ay, s = x, t = y >= 0 ? z : -z;
   } else {
-    face = z >= 0 ? 4 : 5, m = az, s = z >= 0 ? x : -x, t = -y;
+    face = x >= 0 ? 0 : 1, m = ax, s = x >= 0 ? -z : z, t = -y;
   }
   p.at = {(s / m + 1) / 2, (t / m + 1) / 2, 0};
   p.layer = 6 * cube + face;

@@ -1,4 +1,5 @@
 // Textures that are refused, held against an H100: tests/truth/texture_codes.txt.
+#include <bit>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -75,6 +76,14 @@ TEST_F(TextureCodes, OfMemoryThatIsNoArray) {
   EXPECT_EQ(held("large", [&](const auto& f, size_t n) { return linear(f, 0, n * texel_bytes(f)); }), 11u * 7);
 }
 
+// Small allocations begin at smaller multiples than a GPU's.
+TEST_F(TextureCodes, AnyAllocationServes) {
+  for (int k = 0; k < 8; ++k) {
+    ASSERT_EQ(cudaMalloc(&memory_, 300), cudaSuccess);
+    EXPECT_EQ(linear(kFormats.at("f32x1"), 0, 300), 0);
+  }
+}
+
 TEST_F(TextureCodes, OfExtents) {
   const cudaChannelFormatDesc f = kFormats.at("f32x1");
   EXPECT_EQ(pitched(f, 0, 131072, 1, 131072 * 4), 0);
@@ -128,7 +137,25 @@ TEST_F(TextureCodes, BordersOfIntegersAreBits) {
     return run<unsigned>(fetch, texture(resource(a), d), std::vector<std::array<float, 4>>{{-5.f, 0.f}})[0][0];
   };
   EXPECT_EQ(border(kFormats.at("u8x1"), 5.5f), 0u);
+  EXPECT_EQ(border(kFormats.at("u8x1"), std::bit_cast<float>(0x12345678u)), 0x78u);
+  EXPECT_EQ(border(kFormats.at("u16x1"), std::bit_cast<float>(0x89abcdefu)), 0xcdefu);
   EXPECT_EQ(border(kFormats.at("u32x1"), 5.5f), 0x40b00000u);
+}
+
+// Of what is read as fractions it is cut to a texel's steps: 127 of 255.
+TEST_F(TextureCodes, BordersOfFractionsAreCut) {
+  cudaTextureDesc d = reading(3, false, false, true);
+  d.borderColor[0] = 0.5f;
+  cudaArray* a = array(std::vector<unsigned char>(16, 7), {4, 4, 0}, 0, kFormats.at("u8x1"));
+  EXPECT_EQ(sampled(k2d, texture(resource(a), d), {{-5.f, 0.f}})[0], std::bit_cast<float>(0x3efefeffu));
+}
+
+// On the edges of a cube an H100 reads the face of z before that of y before that of x.
+TEST_F(TextureCodes, EdgesOfCubes) {
+  const auto cube = texture(resource(array(ramp(6), {1, 1, 6}, cudaArrayCubemap)), reading(1, false, true));
+  const std::string fetch = "tex.cube.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd1, {%f1, %f2, %f3, %f3}];";
+  EXPECT_EQ(sampled(fetch, cube, {{1.f, 0.f, 1.f}, {0.f, -1.f, -1.f}, {1.f, 1.f, 0.f}, {-1.f, 1.f, 1.f}}),
+            (std::vector<float>{4, 5, 2, 4}));
 }
 
 }  // namespace

@@ -156,8 +156,8 @@ const std::set<std::string> kMayBeNull = {"cuCtxCreate_v4 1",
                                           "cuSurfObjectDestroy 0",
                                           "cuTexObjectDestroy 0"};
 // It does not look at the parameter: advice; the context of calls that clients make without one (context.cpp).
-const std::set<std::string> kIgnored = {"cuCtxGetDevice_v2 1", "cuCtxSynchronize_v2 0", "cuMemAdvise 3",
-                                        "cuMemPrefetchAsync 2", "cuTexObjectDestroy 0"};
+const std::set<std::string> kIgnored = {"cuCtxGetDevice_v2 1",  "cuCtxSynchronize_v2 0", "cuMemAdvise 3",
+                                        "cuMemPrefetchAsync 2", "cuSurfObjectDestroy 0", "cuTexObjectDestroy 0"};
 // Something else about the call is refused first: these arguments' structures are zeros.
 const std::set<std::string> kRefusedFirst = {
     "cuCtxCreate_v3 4",          "cuDeviceGetP2PAttribute 2",      "cuDeviceGetP2PAttribute 3",

@@ -341,7 +341,7 @@ TEST_F(DriverWork, TexturesSurfacesAndArrays) {
   unsigned long long surface = 0;
   OK(cuSurfObjectCreate(&surface, &resource));
   OK(cuSurfObjectDestroy(surface));
-  EXPECT_EQ(cuSurfObjectDestroy(surface), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuSurfObjectDestroy(surface), CUDA_SUCCESS) << "as on an H100";
 }
 
 // Bytes of the maps themselves: tests/hardware compares them with a driver's.
