@@ -142,7 +142,7 @@ TEST_F(TextureCodes, BordersOfIntegersAreBits) {
   EXPECT_EQ(border(kFormats.at("u32x1"), 5.5f), 0x40b00000u);
 }
 
-// Of what is read as fractions it is cut to a texel's steps: 127 of 255.
+// The border of what is read as fractions is cut to a texel's steps: 127 of 255.
 TEST_F(TextureCodes, BordersOfFractionsAreCut) {
   cudaTextureDesc d = reading(3, false, false, true);
   d.borderColor[0] = 0.5f;
