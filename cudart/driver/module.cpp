@@ -46,13 +46,18 @@ CUresult load_file(cudaLibrary_t* out, const char* path, Refuse when, const JitO
   return load(out, content.data(), content.size(), when, options);
 }
 
+// A kernel's name is known, but no variable's.
 CUresult find_variable(CUdeviceptr* address, size_t* bytes, cudaLibrary_t library, const char* name) {
-  if (address == nullptr && bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if ((address == nullptr && bytes == nullptr) || (name != nullptr && *name == '\0')) return CUDA_ERROR_INVALID_VALUE;
   void* at = nullptr;
   const CUresult result = in_context([&] {
     const cudaError_t error = cudaLibraryGetGlobal(&at, bytes, library, name);
     return error == cudaErrorSymbolNotFound ? cudaLibraryGetManaged(&at, bytes, library, name) : error;
   });
+  cudaKernel_t kernel = nullptr;
+  if (result == CUDA_ERROR_NOT_FOUND &&
+      in_context([&] { return cudaLibraryGetKernel(&kernel, library, name); }) == CUDA_SUCCESS)
+    return CUDA_ERROR_INVALID_VALUE;
   if (result == CUDA_SUCCESS && address != nullptr) *address = reinterpret_cast<uintptr_t>(at);
   return result;
 }
@@ -85,10 +90,7 @@ COALESCE_API CUresult cuModuleEnumerateFunctions(cudaKernel_t* functions, unsign
 }
 COALESCE_API CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, cudaLibrary_t module,
                                            const char* name) {
-  const CUresult result = find_variable(address, bytes, module, name);
-  cudaKernel_t kernel = nullptr;
-  const bool is_kernel = result == CUDA_ERROR_NOT_FOUND && cuModuleGetFunction(&kernel, module, name) == CUDA_SUCCESS;
-  return is_kernel ? CUDA_ERROR_INVALID_VALUE : result;
+  return find_variable(address, bytes, module, name);
 }
 COALESCE_API CUresult cuModuleGetLoadingMode(int* mode) {
   if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;

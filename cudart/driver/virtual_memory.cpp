@@ -108,10 +108,10 @@ cudaError_t check(const CUmemAllocationProp* p) {
 
 COALESCE_API CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocationProp* p, int option) {
   if (granularity == nullptr || option < 0 || option > 1) return CUDA_ERROR_INVALID_VALUE;
-  return with([&](Runtime&, Virtual&) {
+  if (p == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return with([&](Runtime&, Virtual&) {  // for all properties, also those that cuMemCreate refuses
     *granularity = kGranularity;
-    const bool says_nothing = p != nullptr && p->type == 0 && p->location.type == 0;
-    return says_nothing ? cudaSuccess : check(p);
+    return cudaSuccess;
   });
 }
 
@@ -186,18 +186,22 @@ COALESCE_API CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
   });
 }
 
+// All mappings in the range go, if there are any; none may be cut.
 COALESCE_API CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
+  if (bytes == 0 || bytes > UINT64_MAX - address) return CUDA_ERROR_INVALID_VALUE;
   return with([&](Runtime& r, Virtual& v) {
-    if (address % kGranularity == 0 && is_multiple(bytes) && is_reserved(v, address, bytes) &&
-        !has_mapping(v, address, bytes))
-      return cudaSuccess;
-    return each(v, address, bytes, [&](auto m) {
+    const uint64_t end = address + bytes;
+    if (!is_reserved(v, address, 1)) return cudaErrorInvalidValue;
+    const auto first = v.mapped.lower_bound(address), last = v.mapped.lower_bound(end);
+    if (first != v.mapped.begin() && std::prev(first)->first + std::prev(first)->second.bytes > address)
+      return cudaErrorInvalidValue;
+    if (first != last && std::prev(last)->first + std::prev(last)->second.bytes > end) return cudaErrorInvalidValue;
+    for (auto m = first; m != last; m = v.mapped.erase(m)) {
       if (!m->second.access.empty()) r.memory().release(m->first);
       mmap(reinterpret_cast<void*>(m->first), m->second.bytes, PROT_NONE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-      v.mapped.erase(m);
-      return cudaSuccess;
-    });
+    }
+    return cudaSuccess;
   });
 }
 

@@ -6,7 +6,7 @@
 
 #include "api.h"
 #include "graph.h"
-#include "tests/cudart/driver/driver_api.h"
+#include "tests/cudart/driver/driver_functions.h"
 
 extern "C" {
 coalesce::cudart::cudaError_t cudaDeviceEnablePeerAccess(int, unsigned);
@@ -233,16 +233,50 @@ TEST_F(Driver, GivesTheCodesOfAnH100) {
   EXPECT_EQ(cuLaunchKernel(kernel("scale"), 1, 1, 1, 1025, 1, 1, 0, nullptr, arguments, nullptr),
             code_of("cuLaunchKernel(f, 1, 1, 1, 1025, 1, 1, 0, nullptr, a, nullptr)"));
   EXPECT_EQ(cuMemFree_v2(address), CUDA_SUCCESS);
+}
+
+TEST_F(Driver, FindsVariablesAsAnH100) {
+  CUdeviceptr address = 0;
   size_t bytes = 0;
-  EXPECT_EQ(cuModuleGetGlobal_v2(&address, &bytes, module_, "none"),
-            code_of(R"(cuModuleGetGlobal(&p, &z, m, "none"))"));
-  EXPECT_EQ(cuModuleGetGlobal_v2(&address, &bytes, module_, "scale"), code_of(R"(cuModuleGetGlobal(&p, &z, m, "k"))"));
-  const CUmemAllocationProp zeros{};
-  EXPECT_EQ(cuMemGetAllocationGranularity(&bytes, &zeros, 0),
+  kernel("scale");  // loads the module
+  const std::pair<const char*, const char*> names[] = {{"scale", "k"}, {"none", "none"}, {"", ""}};
+  for (const auto& [here, there] : names)
+    EXPECT_EQ(cuModuleGetGlobal_v2(&address, &bytes, module_, here),
+              code_of("cuModuleGetGlobal(&p, &z, m, \"" + std::string(there) + "\")"));
+  for (const auto& [here, there] : {names[0], names[1]})
+    EXPECT_EQ(cuLibraryGetGlobal(&address, &bytes, module_, here),
+              code_of("cuLibraryGetGlobal(&p, &z, l, \"" + std::string(there) + "\")"));
+  EXPECT_EQ(cuLibraryGetManaged(&address, &bytes, module_, "scale"), code_of(R"(cuLibraryGetManaged(&p, &z, l, "k"))"));
+}
+
+TEST_F(Driver, UnmapsAsAnH100) {
+  CUmemAllocationProp pr{};
+  size_t gr = 0;
+  CUdeviceptr q = 0;
+  CUmemGenericAllocationHandle mh = 0;
+#define AS_THERE(call) EXPECT_EQ(call, code_of(#call)) << #call
+  EXPECT_EQ(cuMemGetAllocationGranularity(&gr, &pr, 0),
             code_of("cuMemGetAllocationGranularity(&gr, &pr, CU_MEM_ALLOC_GRANULARITY_MINIMUM)"));
-  ASSERT_EQ(cuMemAddressReserve(&address, bytes, 0, 0, 0), code_of("cuMemAddressReserve(&q, gr, 0, 0, 0)"));
-  EXPECT_EQ(cuMemUnmap(address, bytes), code_of("cuMemUnmap(q, gr)"));
-  EXPECT_EQ(cuMemAddressFree(address, bytes), code_of("cuMemAddressFree(q, gr)"));
+  EXPECT_EQ(cuMemGetAllocationGranularity(&gr, nullptr, 0),
+            code_of("cuMemGetAllocationGranularity(&gr, nullptr, CU_MEM_ALLOC_GRANULARITY_MINIMUM)"));
+  pr.type = 1, pr.location = {1, 0};  // CU_MEM_ALLOCATION_TYPE_PINNED, on device 0
+  AS_THERE(cuMemAddressReserve(&q, 4 * gr, 0, 0, 0));
+  AS_THERE(cuMemUnmap(q, gr));
+  AS_THERE(cuMemUnmap(q, 0));
+  AS_THERE(cuMemUnmap(q, 1));
+  AS_THERE(cuMemUnmap(q + 1, gr));
+  AS_THERE(cuMemUnmap(q, 5 * gr));
+  AS_THERE(cuMemUnmap(0x1000, gr));
+  AS_THERE(cuMemCreate(&mh, 2 * gr, &pr, 0));
+  AS_THERE(cuMemMap(q + gr, 2 * gr, 0, mh, 0));
+  AS_THERE(cuMemUnmap(q + gr, gr));
+  AS_THERE(cuMemUnmap(q + 2 * gr, gr));
+  AS_THERE(cuMemUnmap(q, 2 * gr));
+  AS_THERE(cuMemUnmap(q, 4 * gr));
+  AS_THERE(cuMemUnmap(q + gr, 2 * gr));
+  AS_THERE(cuMemAddressFree(q, 4 * gr));
+  EXPECT_EQ(cuMemRelease(mh), CUDA_SUCCESS);
+#undef AS_THERE
 }
 
 }  // namespace
