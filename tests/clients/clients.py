@@ -28,15 +28,15 @@ import samples
 
 # Causes of failures: a pattern of the error or of the test's name. Those of the machine say "ours".
 CAUSES = [
-    ("NVVM_ERROR_INVALID_OPTION", "asks NVVM for an architecture older than CUDA 13's"),
+    ("NVVM_ERROR_INVALID_OPTION", "asks NVVM for an older architecture"),
     ("IR_VERSION_MISMATCH", "hands NVVM code of version 1"),
     ("not found in '//", "expects an older NVVM's text"),
     ("BINARY_ADD|test_invalid_array_type", "expects an older Python or NumPy"),
     ("undersubscribe", "needs more memory"),
     ("test_struct_model_type_arr|test_type_with_struct_data_model", "writes past its array; the error lasts"),
-    ("right, then ffmpeg ends with", "is right, then ffmpeg calls a device that it has freed"),
+    ("right, then ffmpeg ends with", "is right, then ffmpeg calls a freed device"),
     ("No images found compatible", "LLVM's plug-in does not take CUDA 13's machine code"),
-    ("no end within", "takes longer; the launches until then are equal"),
+    ("no end within", "takes longer"),
     ("libcufft", "cuFFT's runtime has no symbols"),
     ("holds machine code only", "joins machine code"),
     ("cudaGetExportTable", "cuBLAS's own code asks for NVIDIA's private tables"),
@@ -62,7 +62,7 @@ def toolkit(folder):
         sys.exit(f"error: {home} has no {patterns[0]}; set CUDA_HOME")
 
     for name, target in [
-        ("nvvm/lib64/libnvvm.so", first("nvvm/lib64/libnvvm.so*", "lib*/libnvvm.so*", "targets/*/lib/libnvvm.so*")),
+        ("nvvm/lib64/libnvvm.so.4", first("nvvm/lib64/libnvvm.so*", "lib*/libnvvm.so*", "targets/*/lib/libnvvm.so*")),
         ("nvvm/libdevice", first("nvvm/libdevice")),
         ("lib64/libcudadevrt.a", first("lib64/libcudadevrt.a", "lib/libcudadevrt.a", "targets/*/lib/libcudadevrt.a")),
         ("lib64/libcudart.so", first("lib64/libcudart.so*", "lib/libcudart.so*", "targets/*/lib/libcudart.so*")),
@@ -166,10 +166,10 @@ def page(results, kernels):
     lines = [
         "# Programs of others",
         "",
-        f"Of the {total} tests of Numba for CUDA that apply, {passed} pass, {failing} fail and {skipped} skip themselves.",
+        f"Of Numba's {total} tests for CUDA, {passed} pass, {failing} fail, {skipped} skip themselves.",
         "",
         f"- **Run** on {platform.machine()}, without a GPU, {datetime.date.today()}.",
-        "- **Numba, ffmpeg, hashcat** are Debian's, NVVM and libraries the toolkit's. Expected failures pass.",
+        "- **Clients** are Debian's, libraries the toolkit's; expected failures pass.",
         "- **Repeat:** `./dev clients --samples FOLDER`.",
         "",
         "| client | what is checked | checks | pass | fail |",
@@ -177,8 +177,7 @@ def page(results, kernels):
     ]
     lines += ["| " + " | ".join([name, what, *map(str, counts(results[name])[:3])]) + " |" for name, what, _ in [*CLIENTS, (SAMPLES, "counters, either runtime", None)] if name in results]
     if "cuBLAS" in results:
-        lines += ["", "cuBLAS's `sgemm`, `sgemv`, `strsm` run as batched functions; its own choice of kernels, `cublasGemmEx` and cublasLt "
-                  "need NVIDIA's private tables."]
+        lines += ["", "`sgemm`, `sgemv`, `strsm` run as batched functions; `cublasGemmEx`, cublasLt need NVIDIA's private tables."]
     lines += ["", "| modules of numba.cuda.tests | tests | pass | fail |", "|---|---:|---:|---:|"]
     groups = {}
     for name, of in sorted(numba.items()):
@@ -200,7 +199,7 @@ def page(results, kernels):
             lines.append(f"| {len(tests)} | {why} | `{'.'.join(tests[0].split('.')[-2:])}` |")
     cut = [(name, *re.findall(r"\d+", why)[:2]) for name, (_, why) in results.get(SAMPLES, {}).items() if why.startswith("no end")]
     if cut:
-        lines += ["", "Cut after processor seconds (launches until then): "
+        lines += ["", "Processor seconds (launches until then): "
                   + ", ".join(f"`{name}` {seconds} ({launches})" for name, seconds, launches in sorted(cut)) + "."]
     if kernels:
         lines += ["", "## Kernels of the toolkit with machine code only", "", "`tests/clients/machine_code.py --names` names each.", "",
