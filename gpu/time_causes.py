@@ -7,6 +7,6 @@ CAUSES = {
 }
 
 # Why aims are missed by less than 5 %, as kernels of ours show.
-NEARLY = """Missed by less than 5 %: the model does not know how many loads registers leave in flight, nor what fills of L1 take
-(within 1.5, bounds); four of six wrong pairs take 3 to 5 us; DRAM bytes are off below 1 MiB.
+NEARLY = """Missed by less than 5 %: three of four wrong bounds lie near the 60 % below which Nsight says latency; four of six
+wrong pairs take 3 to 5 us; DRAM bytes are off below 1 MiB.
 """
