@@ -91,7 +91,10 @@ const std::map<std::string_view, OpcodeRow>& opcode_table() {
 
 Flattener::Flattener(const ptx::Module& module, const ptx::Function& kernel, const SymbolTable& symbols, Decoded& out,
                      const std::set<std::pair<std::string, std::string>>& in_memory)
-    : module_(module), kernel_(kernel), symbols_(symbols), out_(out), in_memory_(in_memory) {}
+    : module_(module), kernel_(kernel), symbols_(symbols), out_(out), in_memory_(in_memory) {
+  for (const ptx::Function& f : module.functions)
+    if (!f.is_declaration) defined_.emplace(f.name, &f);
+}
 
 void Flattener::fail(const std::string& message) const {
   Diagnostic d;

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -184,6 +187,7 @@ class Flattener {
   void call_function(const ptx::Function& f, const Arguments& a);
   void inline_call(const ptx::Function& f, const Arguments& a);
   void call_instance(const ptx::Function& f, const Arguments& a);
+  const std::unordered_set<std::string_view>& taken();
   void call_pointer(const ptx::Operand& callee, const std::string& prototype, const Arguments& a);
   void leave_instance();
   void start_stack();
@@ -201,6 +205,8 @@ class Flattener {
   const SymbolTable& symbols_;
   Decoded& out_;
   const std::set<std::pair<std::string, std::string>>& in_memory_;
+  std::unordered_map<std::string_view, const ptx::Function*> defined_;  // the module's, by name
+  std::optional<std::unordered_set<std::string_view>> taken_;           // see taken()
   std::vector<uint32_t> parameter_offsets_;
   std::vector<ParamStorage> storages_;
   std::map<std::pair<int, int>, uint32_t> builtins_;

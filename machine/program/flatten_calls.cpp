@@ -56,11 +56,10 @@ void Flattener::call() {
   const std::string* name = &callee.name;
   for (const auto& [alias, target] : module_.aliases)
     if (alias == *name) name = &target;
-  for (const ptx::Function& f : module_.functions)
-    if (f.name == *name && !f.is_declaration && !f.is_entry) {
-      emit(Kind::nothing);  // the call itself
-      return call_function(f, a);
-    }
+  if (const auto f = defined_.find(*name); f != defined_.end() && !f->second->is_entry) {
+    emit(Kind::nothing);  // the call itself
+    return call_function(*f->second, a);
+  }
   unknown(is_device_runtime(callee.name) ? "the device's runtime has no '" + callee.name + "' here"
                                          : "call of '" + callee.name + "', which the program does not define");
 }
@@ -268,20 +267,26 @@ void Flattener::emit_instances() {
   if (!instances_.empty()) out_.local_bytes += out_.shape.stack_bytes;
 }
 
+// The names whose address the module takes, in code or in a variable's first value.
+const std::unordered_set<std::string_view>& Flattener::taken() {
+  if (taken_) return *taken_;
+  taken_.emplace();
+  for (const ptx::Variable& v : module_.variables)
+    for (const ptx::Relocation& r : v.relocations) taken_->insert(r.symbol);
+  for (const ptx::Function& f : module_.functions)
+    for (const ptx::Instruction& in : f.body)
+      if (in.mnemonic.starts_with("mov"))
+        for (const ptx::Operand& o : in.operands)
+          if (o.kind == Operand::symbol) taken_->insert(o.name);
+  return *taken_;
+}
+
 // A call through a function pointer: the functions it may mean are those whose address the program takes.
 void Flattener::call_pointer(const ptx::Operand& callee, const std::string& prototype, const Arguments& a) {
   const ptx::Function::Prototype* shape = nullptr;
   for (const ptx::Function::Prototype& p : frame_->function->prototypes)
     if (p.name == prototype) shape = &p;
   if (!shape) return unknown("call through a pointer without a prototype");
-  std::set<std::string> taken;
-  for (const ptx::Variable& v : module_.variables)
-    for (const ptx::Relocation& r : v.relocations) taken.insert(r.symbol);
-  for (const ptx::Function& f : module_.functions)
-    for (const ptx::Instruction& in : f.body)
-      if (in.mnemonic.starts_with("mov"))
-        for (const ptx::Operand& o : in.operands)
-          if (o.kind == Operand::symbol) taken.insert(o.name);
   const Value address = value(callee, Element::b64);
   emit(Kind::nothing);  // the call itself
   std::vector<uint32_t> to_end;
@@ -296,7 +301,7 @@ void Flattener::call_pointer(const ptx::Operand& callee, const std::string& prot
     return static_cast<uint32_t>(out_.code.size() - 1);
   };
   for (const ptx::Function& f : module_.functions) {
-    if (f.is_declaration || f.is_entry || !taken.contains(f.name) || !same_shape(f.params, shape->params) ||
+    if (f.is_declaration || f.is_entry || !taken().contains(f.name) || !same_shape(f.params, shape->params) ||
         !same_shape(f.returns, shape->returns))
       continue;
     const uint32_t is_it = new_register(Element::pred);

@@ -1,5 +1,6 @@
 // Flattening, from the whole kernel's side: where its variables lie, its functions one after the other, its parameters.
 #include <algorithm>
+#include <unordered_set>
 
 #include "machine/program/flatten.h"
 
@@ -72,10 +73,13 @@ void Flattener::run() {
   };
   // Only what this kernel can reach counts against its shared memory.
   bool takes_stack = false;
-  std::set<std::string> reached{kernel_.name}, named;
+  std::unordered_set<std::string_view> named;
+  std::unordered_set<const ptx::Function*> reached{&kernel_};
   std::vector<const ptx::Function*> todo{&kernel_};
   const auto name_all = [&](const ptx::Operand& o, const auto& self) -> void {
-    if (!o.name.empty()) named.insert(o.name);
+    if (!o.name.empty() && named.insert(o.name).second)
+      if (const auto f = defined_.find(o.name); f != defined_.end() && reached.insert(f->second).second)
+        todo.push_back(f->second);
     for (const ptx::Operand& e : o.elements) self(e, self);
   };
   while (!todo.empty()) {
@@ -84,8 +88,6 @@ void Flattener::run() {
     for (const ptx::Instruction& in : f->body) takes_stack = takes_stack || in.mnemonic.starts_with("alloca");
     for (const ptx::Instruction& in : f->body)
       for (const ptx::Operand& o : in.operands) name_all(o, name_all);
-    for (const ptx::Function& g : module_.functions)
-      if (!g.is_declaration && named.contains(g.name) && reached.insert(g.name).second) todo.push_back(&g);
   }
   // In ptxas's order: what stands in the kernel, then in the module, then in functions (tests/machine/execute:
   // SharedLayout). Counts depend on it where 16 or 32 bytes belong together.
@@ -93,7 +95,7 @@ void Flattener::run() {
   for (const ptx::Variable& v : module_.variables)
     if (named.contains(v.name)) place(v);
   for (const ptx::Function& f : module_.functions)
-    if (reached.contains(f.name) && !f.is_declaration && f.name != kernel_.name)
+    if (reached.contains(&f) && f.name != kernel_.name)
       for (const ptx::Variable& v : f.variables)
         if (named.contains(v.name)) place(v);
   out_.static_shared_bytes = offset;
