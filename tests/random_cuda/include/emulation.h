@@ -9,16 +9,17 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
-#include <functional>
+#include <memory>
 #include <vector>
 
 namespace rc {
 
 enum class State : uint8_t { ready, at_warp, at_block, ended };
 
+constexpr size_t kStackBytes = 262144;
+
 struct Thread {
   ucontext_t context;
-  std::vector<char> stack;
   uint3 index;
   unsigned lane = 0, warp = 0;
   State state = State::ready;
@@ -35,7 +36,9 @@ struct Block {
   ucontext_t scheduler;
   dim3 grid, size;
   uint3 index;
-  std::function<void()> kernel;
+  void (*kernel)(const void*) = nullptr;
+  const void* arguments = nullptr;              // of the kernel
+  std::vector<std::unique_ptr<char[]>> stacks;  // kept from launch to launch: as many as the largest block needed
   alignas(16) unsigned char dynamic[65536];
 };
 inline Block block;
@@ -107,7 +110,7 @@ inline bool release_block() {
 }
 
 inline void begin() {
-  block.kernel();
+  block.kernel(block.arguments);
   block.at->state = State::ended;
 }
 
@@ -116,9 +119,8 @@ inline void run_block() {
   for (Thread& t : block.threads) {
     t.index = {number % block.size.x, number / block.size.x % block.size.y, number / block.size.x / block.size.y};
     t.lane = number % 32, t.warp = number / 32, t.state = State::ready;
-    ++number;
     getcontext(&t.context);
-    t.context.uc_stack.ss_sp = t.stack.data(), t.context.uc_stack.ss_size = t.stack.size();
+    t.context.uc_stack.ss_sp = block.stacks[number++].get(), t.context.uc_stack.ss_size = kStackBytes;
     t.context.uc_link = &block.scheduler;
     makecontext(&t.context, begin, 0);
   }
@@ -136,14 +138,25 @@ inline void run_block() {
   }
 }
 
-// Runs `kernel` once for each thread.
-inline void emulate(dim3 grid, dim3 size, const std::function<void()>& kernel) {
-  block.grid = grid, block.size = size, block.kernel = kernel;
+// Runs the kernel once for each thread.
+inline void emulate_all(dim3 grid, dim3 size) {
+  block.grid = grid, block.size = size;
   block.threads.resize(size.x * size.y * size.z);
-  for (Thread& t : block.threads) t.stack.resize(262144);
+  while (block.stacks.size() < block.threads.size()) block.stacks.emplace_back(new char[kStackBytes]);
   for (unsigned z = 0; z < grid.z; ++z)
     for (unsigned y = 0; y < grid.y; ++y)
       for (unsigned x = 0; x < grid.x; ++x) block.index = {x, y, z}, run_block();
+}
+
+template <class Kernel>
+void call_kernel(const void* kernel) {
+  (*static_cast<const Kernel*>(kernel))();
+}
+// Not std::function, which takes a compiler long: sources have hundreds of launches.
+template <class Kernel>
+void emulate(dim3 grid, dim3 size, const Kernel& kernel) {
+  block.kernel = call_kernel<Kernel>, block.arguments = &kernel;
+  emulate_all(grid, size);
 }
 
 }  // namespace rc

@@ -91,6 +91,22 @@ T value(u64 state) {
   }
 }
 
+// Elements that are not set at first. Not std::vector, which takes a compiler long: sources have hundreds of types.
+template <class T>
+class Array {
+ public:
+  explicit Array(size_t count) : data_(new T[count]), size_(count) {}
+  ~Array() { delete[] data_; }
+  Array(const Array&) = delete;
+  T* data() { return data_; }
+  size_t size() const { return size_; }
+  T& operator[](size_t i) { return data_[i]; }
+
+ private:
+  T* data_;
+  size_t size_;
+};
+
 // `count` elements, on the host and on the device: alike at first, compared at the end.
 template <class T>
 class Buffer {
@@ -119,7 +135,7 @@ class Buffer {
   void compare() {
     for (size_t i = 0; i < host.size(); ++i) run_.sum = mix(run_.sum, host[i]);
 #ifdef __CUDACC__
-    std::vector<T> result(host.size());
+    Array<T> result(host.size());
     cudaMemcpy(result.data(), device, host.size() * sizeof(T), cudaMemcpyDeviceToHost);
     for (size_t i = 0; i < host.size(); ++i)
       if (bits(result[i]) != bits(host[i])) run_.difference(name_, i, u64(bits(result[i])), u64(bits(host[i])));
@@ -131,7 +147,7 @@ class Buffer {
   const char* name_;
 
  public:
-  std::vector<T> host;
+  Array<T> host;
   T* device = nullptr;
 };
 
