@@ -4,10 +4,11 @@
 usage: tidy.py BUILD [--update | --since REVISION] [FILE...]
 
 A file's key is the SHA-256 of the file, of the project's headers that it includes (directly or not), and of .clang-tidy. Keys of
-files that have passed stand in .ci/tidy.passed (committed, so that a clean checkout need not repeat the work) and in
-$XDG_CACHE_HOME/coalesce/tidy. Files with other keys are checked. --update writes .ci/tidy.passed anew.
+files that have passed stand in $XDG_CACHE_HOME/coalesce/tidy; files with other keys are checked.
 --since checks what differs from REVISION: .cpp files that changed, and for a header that changed the shortest file that includes it.
-BUILD holds compile_commands.json. Exit code: 0 all pass, 1 otherwise, 2 there is no such revision.
+--update checks all and writes into .ci/tidy.clean the revision at which all rooms pass: .ci/run checks what has changed since.
+BUILD holds compile_commands.json. Exit code: 0 all pass, 1 otherwise, 2 there is no such revision, or --update finds changes that
+are not committed.
 """
 import concurrent.futures
 import hashlib
@@ -17,7 +18,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PASSED = os.path.join(ROOT, ".ci", "tidy.passed")
+CLEAN = os.path.join(ROOT, ".ci", "tidy.clean")
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "coalesce", "tidy")
 INCLUDE = re.compile(rb'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 contents, includes = {}, {}
@@ -62,9 +63,13 @@ def key(path):
     return digest.hexdigest()[:20]
 
 
+def git(*words):
+    return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True)
+
+
 def changed_since(revision, files):
     """Those of `files` that see each file that differs from `revision` at least once; None without such a revision."""
-    done = subprocess.run(["git", "-C", ROOT, "diff", "--name-only", revision, "--"], capture_output=True, text=True)
+    done = git("diff", "--name-only", revision, "--")
     if done.returncode:
         return None
     changed = set(done.stdout.split())
@@ -86,12 +91,14 @@ def check(build, path):
 def main(arguments):
     update = "--update" in arguments
     build, *files = [a for a in arguments if a != "--update"]
+    if update and git("status", "--porcelain").stdout:
+        print("error: there are changes that are not committed\nhint: git commit, then again", file=sys.stderr)
+        return 2
     since = files[1] if files[:1] == ["--since"] and len(files) > 1 else None
     if since:
         files = files[2:]
     if not files:
-        listed = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "--", "*.cpp"],
-                                capture_output=True, text=True, check=True).stdout.split()
+        listed = git("ls-files", "--cached", "--others", "--exclude-standard", "--", "*.cpp").stdout.split()
         files = [f for f in listed if os.path.isfile(os.path.join(ROOT, f))]
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as database:
         commands = database.read()
@@ -102,12 +109,8 @@ def main(arguments):
             print(f"error: there is no revision {since}\nhint: git fetch --unshallow", file=sys.stderr)
             return 2
     keys = {path: key(path) for path in files}
-    passed = set()
-    if os.path.isfile(PASSED):
-        with open(PASSED, encoding="utf-8") as listed:
-            passed = {line.split()[0] for line in listed if line.strip()}
     os.makedirs(CACHE, exist_ok=True)
-    passed |= set(os.listdir(CACHE))
+    passed = set(os.listdir(CACHE))
     todo = [path for path in files if keys[path] not in passed]
     print(f"tidy: {len(files) - len(todo)} files have passed with this content, {len(todo)} to check", flush=True)
     failed = []
@@ -118,9 +121,9 @@ def main(arguments):
             else:
                 failed.append(path)
                 print(text, flush=True)
-    if update:
-        with open(PASSED, "w", encoding="utf-8") as out:
-            out.writelines(f"{keys[path]} {path}\n" for path in sorted(files) if path not in failed)
+    if update and not failed:
+        with open(CLEAN, "w", encoding="utf-8") as out:
+            out.write(git("rev-parse", "HEAD").stdout)
     if failed:
         print(f"tidy: {len(failed)} files fail: {' '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

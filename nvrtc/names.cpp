@@ -27,7 +27,7 @@ std::map<std::string, std::string> take_names(const std::vector<std::string>& ex
     const std::string key = " " + variable(i) + " = ";
     const size_t at = ptx.find(key);
     if (at == std::string::npos) continue;
-    const size_t begin = ptx.rfind('\n', at) + 1, end = ptx.find(";", at);
+    const size_t begin = ptx.rfind('\n', at) + 1, end = ptx.find(';', at);
     if (end == std::string::npos) continue;
     std::string_view symbol = std::string_view(ptx).substr(at + key.size(), end - at - key.size());
     constexpr std::string_view kGeneric = "generic(";

@@ -270,7 +270,8 @@ AUDIT_API unsigned la_objopen(link_map* object, Lmid_t space, uintptr_t* cookie)
     add_front_driver(object);
     *cookie = kVendor;
     return 0;
-  } else if (!s.runtime.empty() && name == s.runtime) {
+  }
+  if (!s.runtime.empty() && name == s.runtime) {
     s.loaded_runtime = object;
   } else if (is_compiler(name)) {
     const bool ours = !s.compiler.empty() && name.starts_with(s.compiler + "/");

@@ -44,7 +44,10 @@ cudaError_t instantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long l
     if (has_cycle(*made->graph)) return cudaErrorInvalidValue;
     made->order = order_of(*made->graph);
     made->flags = flags;
-    if ((flags & kDeviceLaunch) != 0 && (result = refusal_of_device(*made->graph)) != 0) return cudaErrorInvalidValue;
+    if ((flags & kDeviceLaunch) != 0) {
+      result = refusal_of_device(*made->graph);
+      if (result != 0) return cudaErrorInvalidValue;
+    }
     made->uploaded = (flags & kUpload) != 0;
     *out = made.get();
     execs()[*out] = std::move(made);

@@ -74,7 +74,7 @@ machine::MachineCodes machine_code_of_cubin(std::string_view cubin) {
   }
   for (std::size_t at = 0; at + kHead <= attributes.size();) {
     const auto format = static_cast<uint8_t>(attributes[at]), attribute = static_cast<uint8_t>(attributes[at + 1]);
-    const uint16_t size = *read<uint16_t>(attributes, at + 2);
+    const uint16_t size = read<uint16_t>(attributes, at + 2).value_or(0);
     at += kHead;
     if (format != kSized) continue;
     if (attribute == kRegisterCount) {

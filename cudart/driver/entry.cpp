@@ -33,8 +33,9 @@ const char* name_of(int error) {
     return #name;
 #include "cudart/driver/errors.def"
 #undef X
+    default:
+      return nullptr;
   }
-  return nullptr;
 }
 
 // The newest form of a function that a client of `version` knows. Null: there is none. Of forms that are equally new

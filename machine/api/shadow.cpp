@@ -102,12 +102,13 @@ std::optional<Diagnostic> Shadow::compare(const LaunchReport& other, const std::
     return d;
   }
   if (result_.fault != Fault::none) return std::nullopt;  // how far the others had come is nobody's promise
-  if (const uint64_t at = after_->first_difference()) {
+  const Snapshot* const after = after_ ? &*after_ : nullptr;
+  if (const uint64_t at = after ? after->first_difference() : 0) {
     const Allocation* a = launch_.memory->find(at);
     const uint64_t first = at / 8 * 8 < a->base ? at : at / 8 * 8,
                    bytes = std::min<uint64_t>(8, a->base + a->size - first);
     uint64_t mine = 0, now = 0;
-    for (uint64_t k = bytes; k-- > 0;) mine = mine << 8 | after_->byte_at(first + k);
+    for (uint64_t k = bytes; k-- > 0;) mine = mine << 8 | after->byte_at(first + k);
     std::memcpy(&now, reinterpret_cast<const void*>(first), bytes);
     say("byte " + std::to_string(at - a->base) + " of allocation #" + std::to_string(a->serial) + " (" + a->label +
         "); the " + std::to_string(bytes) + " bytes at " + hex(first) + " are " + hex(mine) +

@@ -221,7 +221,8 @@ BlockRun::Status BlockRun::advance_general() {
       longest = std::max(longest, used);
       if (observer_) observer_->turn_ends(w);
       // Each of its splits has had that many slices.
-      if ((w.stalled += used) < kStallsBeforeBreak * slice() * (w.ready.size() + w.running)) continue;
+      w.stalled += used;
+      if (w.stalled < kStallsBeforeBreak * slice() * (w.ready.size() + w.running)) continue;
       w.stalled = 0;
       if (holding_joins(w).empty()) continue;
       if (code_ == launch_.code && !launch_.program->regions.empty()) enter_scattered();

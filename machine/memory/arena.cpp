@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -128,8 +129,9 @@ Arena::Place Arena::share(uint64_t base, uint64_t bytes, bool own_pages) {
 void Arena::unshare(Range range) {
   const auto at = shared_.find(range.base);
   if (at == shared_.end()) return;
-  mmap(pointer(range.base), range.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-       -1, 0);
+  const void* const own = mmap(pointer(range.base), range.size, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (own == MAP_FAILED) std::abort();  // what comes next would be written by others, too
   close(at->second.file);
   shared_.erase(at);
 }

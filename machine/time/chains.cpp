@@ -78,14 +78,15 @@ Chain Finder::once(uint32_t block) const {
     if (b.taken == kNone || b.next == kNone || b.taken == b.next || !b.table.empty()) break;
     // One short side, or two, that come to where both ways meet.
     const bool first = is_short(b.next), second = is_short(b.taken);
+    const std::optional<uint32_t> beyond = only_next(b.next);
     uint32_t meet = kNone;
     std::vector<uint32_t> sides;
-    if (first && only_next(b.next) == b.taken && before_[b.taken] == 2)
+    if (first && beyond == b.taken && before_[b.taken] == 2)
       meet = b.taken, sides = {b.next};
     else if (second && only_next(b.taken) == b.next && before_[b.next] == 2)
       meet = b.next, sides = {b.taken};
-    else if (first && second && only_next(b.next) == only_next(b.taken) && before_[*only_next(b.next)] == 2)
-      meet = *only_next(b.next), sides = {b.next, b.taken};
+    else if (first && second && beyond && beyond == only_next(b.taken) && before_[*beyond] == 2)
+      meet = *beyond, sides = {b.next, b.taken};
     if (meet == kNone || meet == block) break;
     for (const uint32_t s : sides) c.links.push_back({.block = s, .optional = true});
     c.links.push_back({.block = meet});

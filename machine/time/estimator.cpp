@@ -150,7 +150,8 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   const double loaded_apart =
       static_cast<double>(its.loaded) / static_cast<double>(all[0].blocks.size()) * launched * (1 - of_host);
   share.others = loaded_apart > 0 ? 1 - std::min(1.0, f.loaded / loaded_apart) : 0;
-  const double warps = std::min<double>(o.warps, std::ceil(launched / sms) * ((launch.needs.threads + 31) / 32));
+  const unsigned warps_of_block = (launch.needs.threads + 31) / 32;
+  const double warps = std::min<double>(o.warps, std::ceil(launched / sms) * warps_of_block);
   const double local = static_cast<double>(local_lines(all)) * 128 * warps * sms;
   const double l2_bytes = kHeld * l.l2_bytes.value, of_l2 = std::min(l2_bytes, l2_bytes / (sms * own));
   const uint64_t enough = 4 * 128 * (t.lines.size() + static_cast<uint64_t>(local / sms / 128)) + 16 * 128;

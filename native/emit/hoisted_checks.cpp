@@ -92,8 +92,9 @@ Value* emit_checks(Emitter& e, const HoistedChecks& checks, uint32_t r) {
 
 void emit_hoisted_checks(Emitter& e, uint32_t r, Value* all_on, BasicBlock* after) {
   IRBuilder<>& ir = e.ir;
-  if (!e.facts.regions[r].hoisted) return;
-  const HoistedChecks& checks = *e.facts.regions[r].hoisted;
+  const auto& hoisted = e.facts.regions[r].hoisted;
+  if (!hoisted) return;
+  const HoistedChecks& checks = *hoisted;
   BasicBlock *ask = e.block("hoisted"), *quick = e.block("quick"), *each = e.block("each"),
              *loop = e.block("quick_warp");
   ir.CreateCondBr(all_on, ask, each);

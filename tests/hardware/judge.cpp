@@ -327,6 +327,8 @@ void reduce(uint64_t seed, Breadth breadth) {
 }  // namespace
 }  // namespace coalesce::machine::test
 
+// An exception ends the tool, with its text.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) {
   using namespace coalesce::machine::test;  // NOLINT(google-build-using-namespace)
   const std::string verb = argc > 1 && *argv[1] >= 'a' ? argv[1] : "";

@@ -91,7 +91,7 @@ TEST(EmittedText, NaNsAreMovedAsTheyAre) {
 // Four elements of a load that are computed with alike are one vector, which is stored as it is.
 TEST(EmittedText, ElementsAreComputedWithTogether) {
   NEEDS_LLVM;
-  std::string body = "ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd5];\n", store;
+  std::string body = "ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd5];\n";
   for (const char* k : {"1", "2", "3", "4"})
     body += std::string("mul.f32 %f1") + k + ", %f" + k + ", 0f40400000;\nadd.f32 %f2" + k + ", %f1" + k + ", %f" + k +
             ";\n";

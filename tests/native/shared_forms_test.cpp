@@ -86,7 +86,7 @@ constexpr Pattern kPatterns[] = {[](uint32_t l) { return l * 2654435761u >> 26; 
 constexpr uint32_t kMasks[] = {~0u,        0x55555555, 0x0ffff000, 0x00000100, 0xfffffffe,
                                0x7fffffff, 0x80000001, 0,          0xff00ff00};
 
-std::string loaded(const char* width, std::string registers, const std::string& guard, uint32_t offset) {
+std::string loaded(const char* width, const std::string& registers, const std::string& guard, uint32_t offset) {
   return guard + "ld.shared." + width + " " + registers + ", [%r21+" + std::to_string(offset) + "];\n";
 }
 

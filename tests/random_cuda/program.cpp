@@ -22,7 +22,6 @@ void Builder::make_constants() {
 
 Tree Builder::run_function() {
   std::vector<Tree> parts;
-  std::string before, after = "out.compare();\n";
   const auto buffer = [&](const std::string& type, const std::string& name, const char* count) {
     const bool managed = chance(12) && feature("managed memory");
     parts.push_back(declaration(name, "rc::Buffer<" + type + "> " + name + "(run, \"" + name + "\", " + count + ", " +

@@ -28,9 +28,7 @@ Numbers made(int seed) {
   for (size_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>((i * 7 + static_cast<size_t>(seed) * 5) % 11) - 5;
   return v;
 }
-float at(const Numbers& v, int of, int i, int j) {
-  return v[static_cast<size_t>(of != 0 ? j + i * kPitch : i + j * kPitch)];
-}
+float at(const Numbers& v, int of, int i, int j) { return v[of != 0 ? j + i * kPitch : i + j * kPitch]; }
 void judge(const char* what, int status, const Numbers& is, const Numbers& should) {
   if (status == 0 && is == should) return;
   std::printf("%s: status %d\n", what, status);
@@ -61,7 +59,7 @@ int main(int words, char** word) {
             for (int j = 0; j < n; ++j) {
               float sum = 0;
               for (int t = 0; t < 5; ++t) sum += at(a, of_a, i, t) * at(b, of_b, t, j);
-              float& to = should[static_cast<size_t>(i + j * kPitch)];
+              float& to = should[i + j * kPitch];
               to = kAlpha * sum + kBeta * to;
             }
           judge("product",
@@ -75,20 +73,19 @@ int main(int words, char** word) {
       const int n = 6, results = of_a != 0 ? n : m, terms = of_a != 0 ? m : n;
       for (int i = 0; i < results; ++i) {
         float sum = 0;
-        for (int t = 0; t < terms; ++t) sum += at(a, of_a, i, t) * b[static_cast<size_t>(2 * t)];
-        float& to = should[static_cast<size_t>(3 * i)];
+        for (int t = 0; t < terms; ++t) sum += at(a, of_a, i, t) * b[2 * t];
+        float& to = should[3 * i];
         to = kAlpha * sum + kBeta * to;
       }
       judge("vector", cublasSgemv_v2(handle, of_a, m, n, &kAlpha, a.data(), kPitch, b.data(), 2, &kBeta, is.data(), 3),
             is, should);
     }
   Numbers triangle = a, solution = c, is = c;
-  for (int i = 0; i < kMost; ++i) triangle[static_cast<size_t>(i + i * kPitch)] = 1;
+  for (int i = 0; i < kMost; ++i) triangle[i + i * kPitch] = 1;
   for (int j = 0; j < kMost; ++j)
     for (int i = 0; i < kMost; ++i) {
-      float& to = is[static_cast<size_t>(i + j * kPitch)];
-      for (int t = 0; t < i; ++t)
-        to += triangle[static_cast<size_t>(i + t * kPitch)] * solution[static_cast<size_t>(t + j * kPitch)];
+      float& to = is[i + j * kPitch];
+      for (int t = 0; t < i; ++t) to += triangle[i + t * kPitch] * solution[t + j * kPitch];
     }
   judge("solution", cublasStrsm_v2(handle, 0, 0, 0, 0, kMost, kMost, &kOne, triangle.data(), kPitch, is.data(), kPitch),
         is, solution);

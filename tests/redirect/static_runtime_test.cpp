@@ -26,7 +26,7 @@ TEST(StaticRuntime, VersionsByWhatOnlyTheyHave) {
   EXPECT_EQ(version_of(all_but({"cudaDeviceGetHostAtomicCapabilities", "cudaGetDeviceProperties_v2"})), 11);
 }
 
-StaticRuntime find(const std::string& name, std::vector<std::string> archives = {}) {
+StaticRuntime find(const std::string& name, const std::vector<std::string>& archives = {}) {
   const MappedFile file((kFakes + "/" + name).c_str());
   EXPECT_FALSE(file.bytes().empty());
   return find_static_runtime(ElfFile(file.bytes()), archives);

@@ -209,7 +209,7 @@ fs::path compile(const fs::path& source, const CompileOptions& options, const ma
   if (const auto program = cache.find(request)) return *program;
 
   if (options.announce)
-    std::cerr << "compiling " << source.filename().string() << " with " << tool.path.filename().string() << std::endl;
+    std::cerr << "compiling " << source.filename().string() << " with " << tool.path.filename().string() << '\n';
   const fs::path out = cache.scratch();
   const auto started = fs::file_time_type::clock::now();
   Headers headers;

@@ -222,8 +222,9 @@ int over_ranks(ReduceOptions options, const std::vector<from::Operation>& operat
     }
   });
   if (all)
-    present_reduction({all->identity, *from::element_named(all->identity.element), &all->state, operations},
-                      options.json, use_colour(options.colour, STDOUT_FILENO));
+    if (const auto element = from::element_named(all->identity.element))
+      present_reduction({all->identity, *element, &all->state, operations}, options.json,
+                        use_colour(options.colour, STDOUT_FILENO));
   return 0;
 }
 

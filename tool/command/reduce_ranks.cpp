@@ -44,7 +44,9 @@ RankEnding add_rank(const Ranks& ranks, unsigned rank, const std::string& asked,
   const Checkpoint part = coalesce::reduce::read_checkpoint(ranks.file("state", rank).string());
   if (const std::string what = difference(all.identity, part.identity, true); !what.empty())
     return {static_cast<int>(Exit::usage), "the ranks read different files; " + name + ": " + what};
-  coalesce::reduce::merge(*coalesce::reduce::element_named(all.identity.element), all.state, part.state);
+  const auto element = coalesce::reduce::element_named(all.identity.element);
+  if (!element) return {static_cast<int>(Exit::usage), name + " read elements of an unknown type"};
+  coalesce::reduce::merge(*element, all.state, part.state);
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 
 #include "tool/figures/claims.h"
 #include "tool/figures/error.h"
@@ -238,7 +239,9 @@ std::string budget_of(const Record& record) {
     text += escaped_regex(record.kernels[kernel.kernel].full) + ": ";
     bool first = true;
     for (const char* cost : kCosts) {
-      text += fmt::format("{}{} <= {:.0f}", first ? "" : "; ", cost, quantity(cost, kernel.counters).value());
+      const std::optional<double> most = quantity(cost, kernel.counters);
+      if (!most) throw std::logic_error(std::string(cost) + " is no quantity");
+      text += fmt::format("{}{} <= {:.0f}", first ? "" : "; ", cost, *most);
       first = false;
     }
     text += '\n';

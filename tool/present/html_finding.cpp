@@ -32,8 +32,9 @@ std::string boxes(double count, double filled, const char* inner, const char* ou
   const int whole = std::clamp(static_cast<int>(std::ceil(count - 0.01)), 1, 64);
   std::string body;
   for (int i = 0; i < whole; ++i) {
+    const int row = i / kInRow;
     const double share = std::clamp(count - i, 0.0, 1.0);  // the last box of a mean may be a part
-    const double x = i % kInRow * kWide + 1, y = i / kInRow * kHigh + 1.0, width = (kWide - 2) * share;
+    const double x = i % kInRow * kWide + 1, y = row * kHigh + 1.0, width = (kWide - 2) * share;
     body +=
         fmt::format(R"(<rect class="{}" x="{}" y="{}" width="{:.3g}" height="{}"/>)", outer, x, y, width, kHigh - 4);
     body += fmt::format(R"(<rect class="{}" x="{}" y="{}" width="{:.3g}" height="{}"/>)", inner, x, y, width * filled,

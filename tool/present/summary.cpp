@@ -118,8 +118,9 @@ void print_summary(std::ostream& out, const Record& record, const SummaryStyle& 
          style.wide ? counter_cells(kernel.counters, kernel.ended()) : moved_cells(kernel.counters, kernel.ended()))
       cells.push_back(std::move(cell));
     const auto [process, bytes] = kernel.worst();
-    const bool of_ranks = record.ranks != 0 && bytes != 0 && record.processes[process].rank.has_value();
-    cells.push_back({of_ranks ? std::to_string(*record.processes[process].rank) : std::string()});
+    const auto& rank = record.processes[process].rank;
+    const bool of_ranks = record.ranks != 0 && bytes != 0 && rank.has_value();
+    cells.push_back({of_ranks ? std::to_string(*rank) : std::string()});
     cells.push_back({of_ranks ? bytes_text(bytes) : std::string()});
     const bool worst = !style.wide && !findings[i].empty();
     const std::string place = worst ? short_place(findings[i][0].line, program) : "";

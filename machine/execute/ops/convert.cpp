@@ -44,7 +44,8 @@ T whole(T a) {
 template <class To, bool kNanIsZero, class T>
 To to_integer(T a) {
   constexpr To kLeast = std::numeric_limits<To>::min(), kMost = std::numeric_limits<To>::max();
-  constexpr T kEnd = static_cast<T>(kMost / 2 + 1) * 2;  // kMost + 1: a power of two, exact
+  constexpr To kHalf = kMost / 2 + 1;
+  constexpr T kEnd = static_cast<T>(kHalf) * 2;  // kMost + 1: a power of two, exact
   constexpr T kBegin = static_cast<T>(kLeast);
   using Step = std::conditional_t<(sizeof(To) < 4), int32_t, To>;  // a conversion that the host has
   const bool inside = a >= kBegin && a < kEnd;

@@ -116,11 +116,8 @@ const Table& table() {
 }  // namespace
 
 std::vector<std::string_view> types_last(std::vector<std::string_view> suffixes) {
-  std::vector<std::string_view> ordered;
-  for (const bool types : {false, true})
-    for (const std::string_view s : suffixes)
-      if (is_type(s) == types) ordered.push_back(s);
-  return ordered;
+  std::stable_partition(suffixes.begin(), suffixes.end(), [](std::string_view s) { return !is_type(s); });
+  return suffixes;
 }
 
 const PureOp* find_pure(std::string_view mnemonic) {

@@ -7,7 +7,7 @@
 
 #include "cudart/driver/abi.h"
 #include "tests/cudart/api.h"
-#include "tests/cudart/driver/driver_api.h"
+#include "tests/cudart/driver/driver_functions.h"
 
 namespace coalesce::cudart {
 

@@ -52,8 +52,7 @@ struct Case {
 };
 
 std::string text_of(const Case& c) {
-  const std::string n = std::to_string(c.size()), b = std::to_string(c.width.bytes), w = c.width.suffix,
-                    v = c.width.values;
+  const std::string n = std::to_string(c.size()), w = c.width.suffix, v = c.width.values;
   const std::string each = std::to_string(c.size() / 32), of = c.space.starts_with("generic") ? "" : "." + c.space;
   std::string t =
       "ld.param.u64 %rd1, [data];\nld.param.u64 %rd2, [out];\nld.param.u64 %rd3, [values];\nld.param.u64 %rd4, "

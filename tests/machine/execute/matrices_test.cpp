@@ -201,7 +201,7 @@ TEST(Matrices, FragmentsCostWhatTheirAccessesCost) {
 
 // Each lane's registers from a buffer, in the order of d, a, b, c; the product to the first of them.
 std::string mma(const std::string& name, uint32_t d, uint32_t a, uint32_t b, uint32_t c, bool wide) {
-  const std::string type = wide ? "b64" : "b32", bytes = wide ? "8" : "4";
+  const std::string type = wide ? "b64" : "b32";
   const uint32_t all = a + b + c;
   std::string t = ".reg ." + type +
                   " %x<32>, %d<8>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nmul.lo.u32 %r2, %r1, " +

@@ -24,7 +24,8 @@ class Idle final : public NativeProvider, public NativeKernel {
 
 LaunchReport shadowed(std::shared_ptr<NativeProvider> native, std::vector<uint32_t>* left,
                       const std::string& text = kStores) {
-  Machine machine(*find_device("h200"), {.threads = 1, .progress = {}, .output = {}, .native = native, .shadow = true});
+  Machine machine(*find_device("h200"),
+                  {.threads = 1, .progress = {}, .output = {}, .native = std::move(native), .shadow = true});
   const uint64_t out = machine.memory().allocate(256, Origin::device, "cudaMalloc")->base;
   LaunchConfig config{{1, 1, 1}, {64, 1, 1}, 0, false, value(out).bytes};
   const LaunchReport report = machine.launch(*machine.load(text, "test.ptx"), "k", config);

@@ -291,7 +291,8 @@ TEST(Atomics, SumsOfVectorsDoNotDependOnThreads) {
   ASSERT_EQ(r.report.fault, Fault::none) << r.message();
   float sums[2] = {0, 0};
   for (uint32_t k = 0; k < 64 * 32; ++k) {
-    const float x = static_cast<float>(k / 32 * 977 + k % 32) * std::bit_cast<float>(0x3dcccccdu), y = x * x;
+    const uint32_t whole = k / 32 * 977 + k % 32;
+    const float x = static_cast<float>(whole) * std::bit_cast<float>(0x3dcccccdu), y = x * x;
     sums[0] += x;
     sums[1] += y;
   }

@@ -206,12 +206,12 @@ TEST(Values, OneLaneBehindTheArray) {
   for (uint32_t i = 0; i < in.size(); ++i) in[i] = i;
   std::vector<uint32_t> where(32);
   for (uint32_t i = 0; i < 32; ++i) where[i] = 4 * (i * i * 3 % 4096);
-  const auto gather = [&](std::vector<uint32_t> places) {
+  const auto gather = [&](const std::vector<uint32_t>& places) {
     return of_lanes(
         "ld.param.u64 %rd3, [in];\nld.param.u64 %rd4, [where];\nmad.wide.u32 %rd5, %r1, 4, %rd4;\n"
         "ld.global.u32 %r2, [%rd5];\ncvt.u64.u32 %rd6, %r2;\nadd.s64 %rd6, %rd6, %rd3;\nld.global.u32 %r3, [%rd6];\n"
         "st.global.u32 [%rd2], %r3;\n",
-        ", .param .u64 in, .param .u64 where", {buffer(in), buffer(std::move(places))});
+        ", .param .u64 in, .param .u64 where", {buffer(in), buffer(places)});
   };
   const Ran right = gather(where);
   ASSERT_EQ(right.report.fault, Fault::none) << right.message();

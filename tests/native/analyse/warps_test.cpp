@@ -1,4 +1,6 @@
 // Values from warp to warp, rule by rule; where code is entered again; tiles at the edges of what pays.
+#include <algorithm>
+
 #include "native/analyse/warp_affine.h"
 #include "tests/native/analyse/decoded.h"
 
