@@ -1,4 +1,5 @@
 // A device as a whole: choosing it, its limits, waiting for it, starting afresh; devices that are peers.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -17,6 +18,7 @@ constexpr int kBusIdBytes = 13;
 // The driver's initial limits: stack per thread, printf buffer, heap, sync depth, pending launches, L2 fetch,
 // persisting L2.
 constexpr size_t kMostStack = 512 << 10;  // local memory of a thread, at most: the programming guide's table
+constexpr size_t kLeastPrintf = 512 << 10, kLeastHeap = 4 << 20, kMostFetch = 128;
 struct Settings {
   std::array<size_t, kLimits> limits = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
   unsigned flags = 0;
@@ -117,6 +119,7 @@ COALESCE_ALIAS(cudaThreadExit, cudaDeviceReset);
 
 COALESCE_API cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   if (value == nullptr || limit < 0 || limit >= kLimits) return note(cudaErrorInvalidValue);
+  if (limit == cudaLimitDevRuntimeSyncDepth) return note(cudaErrorUnsupportedLimit);
   return query([&](Runtime&) {
     *value = held<Settings>().limits[limit];
     return cudaSuccess;
@@ -126,8 +129,13 @@ COALESCE_API cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   if (limit < 0 || limit >= kLimits) return note(cudaErrorInvalidValue);
   if (limit == cudaLimitDevRuntimeSyncDepth) return note(cudaErrorUnsupportedLimit);
   return call_outside_captures([&](Runtime& r) {
+    // Small and odd sizes become those that an H100 makes of them.
+    if (limit == cudaLimitMaxL2FetchGranularity && value > kMostFetch) return cudaErrorInvalidValue;
+    if (limit == cudaLimitPrintfFifoSize) value = std::max(value, kLeastPrintf);
+    if (limit == cudaLimitMallocHeapSize) value = std::max(value, kLeastHeap);
     if (limit == cudaLimitStackSize) {
       if (value > kMostStack) return cudaErrorInvalidValue;
+      value = (value + 15) / 16 * 16;
       r.machine().set_stack_bytes(static_cast<uint32_t>(value));
     }
     // The heap's size is fixed once a kernel has used it.

@@ -142,12 +142,14 @@ TEST_F(TextureCodes, BordersOfIntegersAreBits) {
   EXPECT_EQ(border(kFormats.at("u32x1"), 5.5f), 0x40b00000u);
 }
 
-// The border of what is read as fractions is cut to a texel's steps: 127 of 255.
-TEST_F(TextureCodes, BordersOfFractionsAreCut) {
-  cudaTextureDesc d = reading(3, false, false, true);
-  d.borderColor[0] = 0.5f;
+// The border of what is read as fractions is rounded to a texel's steps, a half to zero: 127 and 64 of 255.
+TEST_F(TextureCodes, BordersOfFractionsAreRounded) {
   cudaArray* a = array(std::vector<unsigned char>(16, 7), {4, 4, 0}, 0, kFormats.at("u8x1"));
-  EXPECT_EQ(sampled(k2d, texture(resource(a), d), {{-5.f, 0.f}})[0], std::bit_cast<float>(0x3efefeffu));
+  for (const auto& [colour, bits] : {std::pair{0.5f, 0x3efefeffu}, std::pair{0.25f, 0x3e808081u}}) {
+    cudaTextureDesc d = reading(3, false, false, true);
+    d.borderColor[0] = colour;
+    EXPECT_EQ(sampled(k2d, texture(resource(a), d), {{-5.f, 0.f}})[0], std::bit_cast<float>(bits));
+  }
 }
 
 // On the edges of a cube an H100 reads the face of z before that of y before that of x.
