@@ -56,7 +56,16 @@ cudaError_t make_graph_memory(Runtime& r, size_t bytes, std::shared_ptr<GraphMem
 
 bool is_graph_memory(const void* pointer) { return accounts().contains(address_of(pointer)); }
 
-cudaError_t run(Runtime&, const AllocateOperation& a) {
+// Allocating and freeing use the memory as writing all of it would.
+static void uses_whole(Runtime& r, const char* call, uint64_t address) {
+  const auto at = accounts().find(address);
+  if (r.check() == nullptr || at == accounts().end()) return;
+  r.check()->begin_work(call, false);
+  r.check()->used({{address, at->second.bytes, true}});
+}
+
+cudaError_t run(Runtime& r, const AllocateOperation& a) {
+  uses_whole(r, "cudaMallocAsync", address_of(a.memory->pointer));
   a.memory->live = true;
   books().most_used = std::max(books().most_used, used());
   return cudaSuccess;
@@ -77,7 +86,8 @@ bool release_graph_memory(void* pointer, cudaError_t& error) {
   return true;
 }
 
-cudaError_t run(Runtime&, const FreeOperation& f) {
+cudaError_t run(Runtime& r, const FreeOperation& f) {
+  uses_whole(r, "cudaFreeAsync", address_of(f.pointer));
   cudaError_t error = cudaErrorInvalidValue;
   release_graph_memory(f.pointer, error);
   return error;

@@ -132,7 +132,7 @@ void HostCheck::settle() {
   changed_ = true;
   if (!order_.settle()) return;
   uses_.clear();
-  told_ = {};
+  told_ = functions_ = {};
 }
 
 void HostCheck::race(const Conflict& c) {
@@ -179,7 +179,7 @@ Guard::Want HostCheck::wanted(uint64_t page) const {
   if (end < ByteSet::kPage && !has_own_pages(*a)) return Guard::Want::open;
   ByteSet written, any;
   bool writes = false, uses = false;
-  for (const Use* use : uses_.pending(page, order_.host())) {
+  for (const Use* use : uses_.pending(page, ended())) {
     if (use->site->strong || may_be_told(uses_[use->work])) continue;
     any.unite(*use->bytes);
     uses = true;
@@ -194,6 +194,10 @@ Guard::Want HostCheck::wanted(uint64_t page) const {
 void HostCheck::leave() {
   if (!changed_ || callbacks_ > 0) return;
   changed_ = false;
+  protect();
+}
+
+void HostCheck::protect() {
   const auto& all = machine_.memory().all();
   if (std::none_of(all.begin(), all.end(), [](const auto& a) { return a->live && host_reaches(*a); })) return;
   std::map<uint64_t, Guard::Want> pages;
@@ -205,7 +209,7 @@ void HostCheck::leave() {
 
 bool HostCheck::host_access(uint64_t address, bool writes) {
   bool race = false;
-  for (const Use* use : uses_.pending(address / ByteSet::kPage, order_.host())) {
+  for (const Use* use : uses_.pending(address / ByteSet::kPage, ended())) {
     const Work& work = uses_[use->work];
     if (!use->bytes->contains(address % ByteSet::kPage) || !(writes || use->site->writes)) continue;
     if (use->site->strong || may_be_told(work)) continue;
@@ -218,17 +222,22 @@ bool HostCheck::host_access(uint64_t address, bool writes) {
     Diagnostic d;
     d.hazard = Hazard::race_host;
     d.what = writes ? "write" : "read";
-    d.who = "the host";
+    d.who = callbacks_ > 0 ? "a function of the host's" : "the host";
     d.address = machine_.memory().describe(address, 1);
     d.message =
         std::string("race with the host: its ") + d.what + " of " + (a != nullptr ? memory_name(*a) : "") +
         " memory and " +
         (work.kernel.empty() ? work.who.substr(0, work.who.find(' ')) : std::string("a kernel's ") + theirs.what) +
-        ", for which it has not waited";
+        (callbacks_ > 0 ? ", which nothing orders before it" : ", for which it has not waited");
     d.other = machine::Party{theirs.what, theirs.place, theirs.ptx_line, {}, {}, theirs.inlined_at, work.who};
     if (!work.kernel.empty()) d.other->who = work.kernel + " " + work.who;
     d.traces = {trace_of("other", work.frames)};
-    d.notes = {"cudaDeviceSynchronize, or a wait for its stream or an event behind it, has to come before the access"};
+    if (callbacks_ == 0)
+      d.notes = {
+          "cudaDeviceSynchronize, or a wait for its stream or an event behind it, has to come before the access"};
+    else
+      d.notes = {
+          "the function has to come behind that work: in its stream, behind an event, or by an edge of the graph"};
     report(std::move(d), frames);
   }
   return race;

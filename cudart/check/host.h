@@ -67,12 +67,16 @@ class HostCheck {
   void open() { guard_.open(); }
   // A function of the program's runs as the work of act_in() or act_as_node(): it may tell the host, by means that are
   // not seen (a flag, a condition variable, a new thread), that what it comes after is done.
-  void function_runs() { told_.join(before_); }
-  // It begins, ends: its accesses are not the host's.
+  void function_runs() {
+    told_.join(before_);
+    functions_ = before_;
+  }
+  // It begins, ends: its accesses are the work's and not the host's.
   void callback(bool runs) {
     guard_.open();
     changed_ = true;
     callbacks_ += runs ? 1 : -1;
+    if (runs && callbacks_ == 1) protect();
   }
 
  private:
@@ -80,6 +84,13 @@ class HostCheck {
   bool host_access(uint64_t address, bool writes);
   void report(machine::Diagnostic d, const Frames& frames);
   Guard::Want wanted(uint64_t page) const;
+  void protect();
+  // The work that has ended before the accesses that the guard watches: the host's, or a function's that runs as work.
+  WorkClock ended() const {
+    WorkClock all = order_.host();
+    if (callbacks_ > 0) all.join(functions_);
+    return all;
+  }
   // Whether the host may know that it is done, without having waited for it.
   bool may_be_told(const Work& work) const { return work.tells_host || told_.covers(work.moment); }
 
@@ -93,7 +104,8 @@ class HostCheck {
   bool in_graph_ = false;
   Moment moment_;
   WorkClock before_;
-  WorkClock told_;  // what functions of the program's have come after
+  WorkClock told_;       // what functions of the program's have come after
+  WorkClock functions_;  // what the last of them has
   uint32_t work_ = 0;
   bool changed_ = false;  // since memory was protected
   int callbacks_ = 0;

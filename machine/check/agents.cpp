@@ -207,11 +207,12 @@ void BlockCheck::wait_bulk(WarpState& s, const Instruction& i, const Warp& w, bo
 }
 
 // Lanes come to the barrier of their cluster, or go on behind it.
-void BlockCheck::meets(uint32_t lanes, uint64_t phase, bool passes, Warp& w) {
+void BlockCheck::meets(uint32_t lanes, uint64_t phase, Meets how, Warp& w) {
   check_.count_change();
   View& told = check_.meeting(block_, phase);
   WarpView& view = warps_[w.index].view;
-  if (passes) return view.learn(lanes, w.alive, told);
+  if (how == Meets::relaxed) return;
+  if (how == Meets::passes) return view.learn(lanes, w.alive, told);
   BlockClocks done{std::vector<Clock>(clocks()), {}};
   view.give(lanes, w.alive, told, done);
   told.known.join(block_, std::move(done));

@@ -15,8 +15,7 @@ BlockCheck::BlockCheck(LaunchCheck& launch)
       shared_(launch.launch().shared_bytes) {
   for (WarpState& s : warps_) s.ids.resize(launch.launch().program->memory.size());
   windows_.resize(launch.launch().program->memory.size() + 1);  // the last: of bulk copies
-  may_be_quiet_ = check_.agents() == 0 && check_.launch().cluster_blocks() == 1 &&
-                  std::ranges::none_of(check_.launch().program->memory, [](const MemoryOp& m) { return m.is_copy; });
+  may_be_quiet_ = check_.agents() == 0 && check_.launch().cluster_blocks() == 1;
   check_.enter(this);
 }
 
@@ -261,6 +260,12 @@ void BlockCheck::check_cell(Cell& cell, uint64_t at, const Access& a, const Targ
           race(*w, lane, a, t);
           break;
         }
+    } else if (stale(a, cell, t)) {
+      LaunchCheck::Seen s = seen(Hazard::race_global, a, t);
+      s.before = cell.writer.id;
+      s.before_lane = lowest(cell.writer.lanes);
+      s.as_constant = true;
+      check_.found(s);
     }
   }
   const uint32_t me = 1u << t.as;

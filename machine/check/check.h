@@ -41,8 +41,7 @@ struct AccessRecord {
 
 class BlockCheck;
 
-// The state of a launch that its blocks share. Access ids go on from launch to launch, so that shadow cells need no
-// clearing.
+// The state of a launch that its blocks share. Access ids go on from launch to launch: shadow cells need no clearing.
 class LaunchCheck final : public LaunchObserver {
  public:
   static constexpr std::size_t kFewRecords = 1u << 20;
@@ -63,7 +62,7 @@ class LaunchCheck final : public LaunchObserver {
   Footprint& footprint() { return footprint_; }
   bool block_scopes() const { return block_scopes_; }  // the kernel has fences or strong accesses of block scope
 
-  // Forgets records that no cell names, now and then, so that their number is bounded by that of the cells. Ids change.
+  // Forgets records that no cell names, now and then: cells bound their number. Ids change.
   void tidy() {
     if (records_.size() >= enough_) forget();
   }
@@ -161,7 +160,6 @@ class LaunchCheck final : public LaunchObserver {
   void find_written();
   void find_padding();
   std::string name_bounds(const Seen& s) const;
-
   std::set<const Allocation*> written_;
   bool writes_any_ = false, strays_ = false;
   uint64_t changes_ = 1;
@@ -207,7 +205,7 @@ class BlockCheck final : public BlockObserver {
   void arrive(uint32_t warp, uint32_t id) override;  // bar.arrive: leaves what it has seen for barrier `id`
   void moves(const BulkPart& part, uint32_t instruction, uint32_t lane, Warp& w) override;
   void completes(uint64_t object, Warp& w) override;
-  void meets(uint32_t lanes, uint64_t phase, bool passes, Warp& w) override;
+  void meets(uint32_t lanes, uint64_t phase, Meets how, Warp& w) override;
   void ends() override;
   bool runs(uint64_t block) const { return running_ && block_ == block; }
   void gave(uint32_t instruction, uint32_t lane, uint64_t address, Warp& w) override;
@@ -281,6 +279,7 @@ class BlockCheck final : public BlockObserver {
   bool within_pointer(const Access& a, const Target& t);
   void touch(const Access& a, const Target& t, uint32_t bytes);
   bool as_whole(const Access& a, Warp& w, bool races);
+  bool ends_handover(const Target& t, uint32_t element) const;
   bool whole_line(const Access& a, Warp& w, uint64_t base, bool races);
   bool one_word(const Access& a, Warp& w, bool races);
   bool apart(const Access& a, Warp& w, const Lanes& lanes, bool races);
@@ -290,6 +289,7 @@ class BlockCheck final : public BlockObserver {
   void note_quiet(const QuietReads::Read& r, const Lanes* lanes, uint64_t base);
   void hear_quiet();
   bool before_all(const Accessed& before, const Target& t, bool line) const;
+  static bool stale(const Access& a, const Cell& cell, const Target& t);
   void add_reader(Cell& cell, const Accessed& reader, const Target& t, bool line) const;
   bool store_lane(const Access& a, Warp& w, const Target& t);
   // --- uninitialised.cpp

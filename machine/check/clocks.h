@@ -106,6 +106,7 @@ class Handovers {
   void change_object(uint64_t address, uint64_t change);
   void clear();
   bool empty() const { return left_.empty(); }
+  bool holds(uint64_t address) const { return there_[bit(address)] && left_.contains(address); }
 
  private:
   static std::size_t bit(uint64_t address) { return address * 0x9e37'79b9'7f4a'7c15u >> 52; }

@@ -73,8 +73,8 @@ uint64_t ByteSet::first_missing(uint64_t from, uint64_t to) const {
 }
 
 ByteSet* AccessSite::page(uint64_t number) {
-  std::unique_ptr<ByteSet>& entry = pages[number];
-  if (!entry) entry = std::make_unique<ByteSet>();
+  std::shared_ptr<ByteSet>& entry = pages[number];
+  if (!entry) entry = std::make_shared<ByteSet>();
   return entry.get();
 }
 

@@ -74,7 +74,7 @@ struct AccessSite {
   std::vector<SourcePlace> inlined_at;
   uint32_t ptx_line = 0;
   std::string ptx_text;
-  std::unordered_map<uint64_t, std::unique_ptr<ByteSet>> pages;  // by address / kPage
+  std::unordered_map<uint64_t, std::shared_ptr<ByteSet>> pages;  // by address / kPage
 
   void add(uint64_t address, uint64_t bytes);  // any length
   ByteSet* page(uint64_t number);              // made when first asked for

@@ -229,6 +229,12 @@ void LaunchCheck::explain(const Seen& s, Diagnostic& d) const {
       d.message = "race in " + space + " memory: this " + d.what + " and another thread's " +
                   (d.other ? d.other->what : "access") + " have no order";
       if (s.proxy) d.message = d.what + " of " + space + " memory that may not see what a thread has stored there";
+      if (s.as_constant) {
+        d.message = "read as of constant memory, which this launch has written";
+        d.notes.push_back(
+            "__ldg() and pointers that are const and __restrict__ (ld.global.nc) may see what was there "
+            "before the launch: a plain load, or a launch of its own");
+      }
       if (s.ended) d.message = d.what + " of shared memory of a block that may have ended";
       break;
     case Hazard::uninitialised:

@@ -227,8 +227,9 @@ void BlockCheck::barrier(const std::vector<Arrival>& at, uint32_t id, bool whole
   check_.count_change();
   if (all_meet(at, whole)) {
     reads_.clear();
-    reads_.quiet = may_be_quiet_;
-    if (may_be_quiet_) first_ = check_.next();  // what they have done is ordered with all that follows
+    // All accesses so far come before all that follow, but for copies that nobody has waited for.
+    reads_.quiet = may_be_quiet_ && std::ranges::all_of(warps_, [](const WarpState& s) { return s.copies.empty(); });
+    if (reads_.quiet) first_ = check_.next();
   } else {
     hear_quiet();
   }

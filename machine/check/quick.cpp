@@ -68,7 +68,7 @@ bool BlockCheck::as_whole(const Access& a, Warp& w, bool races) {
   if (a.shape == AddressShape::uniform && one_word(a, w, races)) return true;
   if (a.shape == AddressShape::contiguous && all && whole_line(a, w, address_of(a, w, 0), races)) return true;
   const AccessRule& rule = check_.rule(a.instruction);
-  if (is_strong(rule) || rule.kind == Kind::atomic || a.op->is_copy) return false;
+  if (is_strong(rule) || rule.kind == Kind::atomic || copies_to(*a.op)) return false;
   const Lanes lanes(a, w);
   if (a.shape == AddressShape::vector && all && lanes.row && whole_line(a, w, lanes.at[0], races)) return true;
   return apart(a, w, lanes, races);
@@ -81,6 +81,11 @@ bool BlockCheck::before_all(const Accessed& before, const Target& t, bool line) 
   if (r.under_way) return false;
   if (line && r.block == block_ && r.warp == t.warp) return true;  // lane by lane the same thread
   return warps_[t.warp].view.all_know(r.block, static_cast<uint32_t>(r.warp), r.clock);
+}
+
+// Whether the access is a load as of constant memory, and the launch has written the cell.
+bool BlockCheck::stale(const Access& a, const Cell& cell, const Target& t) {
+  return a.op->as_constant && t.space == AddressSpace::global && cell.writer.id >= t.first;
 }
 
 // A cell's next reader.
@@ -134,11 +139,20 @@ void BlockCheck::hear_quiet() {
   reads_.clear();
 }
 
+// Whether a weak store of a whole line meets what a release has left.
+bool BlockCheck::ends_handover(const Target& t, uint32_t element) const {
+  const Handovers& places = t.space == AddressSpace::shared ? places_ : check_.places();
+  if (places.empty()) return false;
+  for (uint32_t l = 0; l < kLanes; ++l)
+    if (places.holds(t.address + uint64_t{l} * element)) return true;
+  return false;
+}
+
 // A warp's weak access of a whole line from `base` on, an element a lane: looked at as one, if nothing is wrong with
 // it. False: it is to be looked at lane by lane.
 bool BlockCheck::whole_line(const Access& a, Warp& w, uint64_t base, bool races) {
   const AccessRule& rule = check_.rule(a.instruction);
-  if (!Cells::makes_lines(a.bytes) || is_strong(rule) || a.op->is_copy || rule.kind == Kind::atomic) return false;
+  if (!Cells::makes_lines(a.bytes) || is_strong(rule) || copies_to(*a.op) || rule.kind == Kind::atomic) return false;
   const uint64_t line = Cells::line_bytes(a.bytes);
   if (base % line != 0) return false;
   Target t;
@@ -147,15 +161,14 @@ bool BlockCheck::whole_line(const Access& a, Warp& w, uint64_t base, bool races)
   if (t.home && t.home != this) return false;
   if (!within(a, t, line) || (t.space == AddressSpace::global && last_->origin == Origin::heap)) return false;
   const bool reads = rule.kind == Kind::load, shared = t.space == AddressSpace::shared;
-  Handovers& places = shared ? places_ : check_.places();
-  if (reads ? t.written && !t.written->all(t.at, line) : !places.empty()) return false;
+  if (reads ? t.written && !t.written->all(t.at, line) : ends_handover(t, a.bytes)) return false;
   if (races && quiet(t, reads)) {
     const auto at = static_cast<uint32_t>(t.at);
     note_quiet({id_of(a, w.index), w.index, ~0u, a.bytes, at, a.bytes}, nullptr, 0);
   } else if (races && t.cells) {
     if (shared) hear_quiet();
     Cell* cell = t.cells->line(t.at, a.bytes, t.epoch, check_.made);
-    if (!cell || !before_all(cell->writer, t, true)) return false;
+    if (!cell || !before_all(cell->writer, t, true) || stale(a, *cell, t)) return false;
     const Accessed now{id_of(a, w.index), ~0u};
     if (reads) {
       add_reader(*cell, now, t, true);
@@ -177,7 +190,7 @@ bool BlockCheck::whole_line(const Access& a, Warp& w, uint64_t base, bool races)
 // A weak load of one word by all lanes, likewise.
 bool BlockCheck::one_word(const Access& a, Warp& w, bool races) {
   const AccessRule& rule = check_.rule(a.instruction);
-  if (rule.kind != Kind::load || is_strong(rule) || a.op->is_copy) return false;
+  if (rule.kind != Kind::load || is_strong(rule) || copies_to(*a.op)) return false;
   Target t;
   t.warp = w.index;
   if (!locate(a, w, address_of(a, w, 0), a.bytes, t) || t.space == AddressSpace::local || !within(a, t, a.bytes))
@@ -194,7 +207,7 @@ bool BlockCheck::one_word(const Access& a, Warp& w, bool races) {
   }
   bool fine = true;
   t.cells->visit(t.at, a.bytes, t.epoch, check_.made,
-                 [&](Cell& cell, uint64_t) { fine = fine && before_all(cell.writer, t, false); });
+                 [&](Cell& cell, uint64_t) { fine = fine && before_all(cell.writer, t, false) && !stale(a, cell, t); });
   if (fine && t.space == AddressSpace::shared) hear_quiet();
   if (fine)
     t.cells->visit(t.at, a.bytes, t.epoch, check_.made, [&](Cell& cell, uint64_t) { add_reader(cell, now, t, false); });
@@ -257,7 +270,10 @@ bool BlockCheck::apart(const Access& a, Warp& w, const Lanes& lanes, bool races)
   if (lanes.low < low + window || lanes.high + a.bytes > high + window || (lanes.bits & (a.bytes - 1u)) != 0)
     return false;
   if (t.space == AddressSpace::local) return apart_local(a, w, lanes, t);
-  if (!reads && !(global ? check_.places() : places_).empty()) return false;
+  const Handovers& places = global ? check_.places() : places_;
+  if (!reads && !places.empty())
+    for (uint32_t m = w.active; m; m &= m - 1)
+      if (places.holds(lanes.at[lowest(m)] - window)) return false;
   const uint64_t base = begin - t.at;  // of the shadow
   if (reads && t.written) {
     constexpr uint64_t kFew = 2048;  // bytes
@@ -304,9 +320,8 @@ bool BlockCheck::apart_local(const Access& a, const Warp& w, const Lanes& lanes,
   return true;
 }
 
-// The cells of such an access, which are words. `base`: of the shadow.
+// The cells of such an access. `base`: of the shadow.
 bool BlockCheck::apart_cells(const Access& a, const Warp& w, const Lanes& lanes, const Target& t, uint64_t base) {
-  if (a.bytes % 4 != 0) return false;
   if (t.space == AddressSpace::shared) hear_quiet();
   const bool reads = check_.rule(a.instruction).kind == Kind::load;
   const AccessId id = id_of(a, w.index);
@@ -315,7 +330,7 @@ bool BlockCheck::apart_cells(const Access& a, const Warp& w, const Lanes& lanes,
   for (uint32_t m = w.active; m && fine; m &= m - 1) {
     const uint32_t lane = lowest(m), me = 1u << lane;
     t.cells->visit(lanes.at[lane] - base, a.bytes, t.epoch, check_.made, [&](Cell& cell, uint64_t) {
-      if (!fine || !writers.fine(cell.writer, lane)) {
+      if (!fine || !writers.fine(cell.writer, lane) || stale(a, cell, t)) {
         fine = false;
       } else if (!reads) {
         fine = first.fine(cell.readers[0], lane) && second.fine(cell.readers[1], lane);

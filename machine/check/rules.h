@@ -20,6 +20,8 @@ struct AccessRule {
   uint8_t used = 0xff;    // loads: bit k, the value of element k is not only moved on
 };
 std::vector<AccessRule> find_rules(const Decoded& program);  // by instruction
+class Loops;
+void find_polls(const Decoded& program, const Loops& loops, std::vector<AccessRule>& rules);  // sets `polls`
 
 inline bool is_strong(const AccessRule& r) { return r.order != Order::weak; }
 // The half of a cp.async that writes, and is done some time before the wait for it.

@@ -26,6 +26,7 @@ struct Seen {
   uint32_t apart = 0;       // who race: 0 lanes of a warp, 1 warps, 2 blocks. The widest of a finding's pairs is shown
   std::string note = {};
   bool proxy = false;                // nothing makes the store visible to what reads past the threads
+  bool as_constant = false;          // read as if nothing wrote it while the launch runs
   bool ended = false;                // that block may have ended
   uint64_t of_block = ~uint64_t{0};  // whose shared memory it is, where it is another's of the cluster
 };

@@ -171,13 +171,15 @@ uint64_t in_block(uint64_t generic, uint32_t own, uint32_t other) {
 
 namespace {
 
-uint64_t arrive(T& t, A) {
+uint64_t arrive(T& t, bool releases) {
   uint32_t rank = 0;
   Cluster& cluster = t.cluster(rank);
-  t.arrives(cluster.phase());
+  t.arrives(cluster.phase(), releases);
   cluster.arrive(rank, t.thread);
   return 0;
 }
+uint64_t arrive_releasing(T& t, A) { return arrive(t, true); }
+uint64_t arrive_relaxed(T& t, A) { return arrive(t, false); }
 uint64_t wait(T& t, A) {
   uint32_t rank = 0;
   Cluster& cluster = t.cluster(rank);
@@ -246,8 +248,11 @@ uint64_t store(T& t, A a) {
 }
 
 constexpr Service kBulkServices[] = {
-    {kClusterArrive, "", '0', false, arrive},    {kClusterWait, "", '4', false, wait},
-    {kBulkCopy, "888888", '0', false, bulk},     {kBulkReduce, "888888", '0', true, bulk},
+    {kClusterArrive, "", '0', false, arrive_releasing},
+    {kClusterArriveRelaxed, "", '0', false, arrive_relaxed},
+    {kClusterWait, "", '4', false, wait},
+    {kBulkCopy, "888888", '0', false, bulk},
+    {kBulkReduce, "888888", '0', true, bulk},
     {kStoreAsync, "8888888", '0', false, store},
 };
 

@@ -245,12 +245,12 @@ class LaneThread final : public ServiceThread {
   void completes(uint64_t object) override {
     if (BlockObserver* o = warp_.owner->observer()) o->completes(object, warp_);
   }
-  void arrives(uint64_t phase) override { meets(phase, false); }
-  void passes(uint64_t phase) override { meets(phase, true); }
+  void arrives(uint64_t phase, bool releases) override { meets(phase, releases ? Meets::arrives : Meets::relaxed); }
+  void passes(uint64_t phase) override { meets(phase, Meets::passes); }
   // All lanes have been served.
   void finish() {
     BlockObserver* o = warp_.owner->observer();
-    if (o && met_ != 0) o->meets(met_, phase_, passed_, warp_);
+    if (o && met_ != 0) o->meets(met_, phase_, how_, warp_);
   }
   [[noreturn]] void fail(const std::string& message) override {
     throw KernelFault{Fault::illegal_instruction, message, op_.index, 1u << lane_, {}};
@@ -264,17 +264,17 @@ class LaneThread final : public ServiceThread {
 
  private:
   // The lanes of a warp come in the same phase: it ends when all have come.
-  void meets(uint64_t phase, bool passes) {
+  void meets(uint64_t phase, Meets how) {
     if (met_ == 0) phase_ = phase;
     met_ |= 1u << lane_;
-    passed_ = passes;
+    how_ = how;
   }
 
   Warp& warp_;
   const LaneOp& op_;
   uint32_t lane_ = 0, met_ = 0;
   uint64_t phase_ = 0;
-  bool passed_ = false;
+  Meets how_ = Meets::arrives;
 };
 
 void serve(const Step& s, Context& c) {

@@ -20,6 +20,9 @@ struct Arrival {
   uint32_t warp, lanes, alive, instruction;
 };
 
+// How lanes meet at the barrier of their cluster: a relaxed arrival tells nothing of what came before it.
+enum class Meets : uint8_t { arrives, relaxed, passes };
+
 // Observes one thread block at a time, as BlockRun runs it; used by one thread.
 class BlockObserver {
  public:
@@ -46,8 +49,8 @@ class BlockObserver {
   // A lane's bulk copy is about to move that; all bytes of one have come, as an mbarrier object hears now.
   virtual void moves(const BulkPart& /*part*/, uint32_t /*instruction*/, uint32_t /*lane*/, Warp& /*w*/) {}
   virtual void completes(uint64_t /*object*/, Warp& /*w*/) {}
-  // Lanes arrive at, or go on behind, the barrier of their cluster in that phase.
-  virtual void meets(uint32_t /*lanes*/, uint64_t /*phase*/, bool /*passes*/, Warp& /*w*/) {}
+  // Lanes come to the barrier of their cluster, or go on behind it, in that phase.
+  virtual void meets(uint32_t /*lanes*/, uint64_t /*phase*/, Meets /*how*/, Warp& /*w*/) {}
   virtual void ends() {}  // the block: its shared memory is gone
   // True if those lanes, which can run, come to the same state over and over until others change memory.
   virtual bool waits(const Warp& /*w*/, uint32_t /*lanes*/) { return false; }

@@ -38,7 +38,7 @@ class ServiceThread {
   // arrives at, or goes on behind, a barrier of the cluster in that phase.
   virtual void moves(const BulkPart& /*part*/) {}
   virtual void completes(uint64_t /*object*/) {}
-  virtual void arrives(uint64_t /*phase*/) {}
+  virtual void arrives(uint64_t /*phase*/, bool /*releases*/) {}
   virtual void passes(uint64_t /*phase*/) {}
   // The cluster of its block, and the block's rank there.
   virtual Cluster& cluster(uint32_t& rank) = 0;
@@ -69,7 +69,8 @@ inline constexpr std::size_t kMostServiceWords = 16;
 
 // ---- The services of instructions
 
-inline constexpr std::string_view kClusterArrive = "barrier.cluster.arrive", kClusterWait = "barrier.cluster.wait";
+inline constexpr std::string_view kClusterArrive = "barrier.cluster.arrive", kClusterWait = "barrier.cluster.wait",
+                                  kClusterArriveRelaxed = "barrier.cluster.arrive.relaxed";
 // To, from, bytes, the mbarrier object or 0, a mask, a BulkForm. Generic addresses.
 inline constexpr std::string_view kBulkCopy = "cp.async.bulk", kBulkReduce = "cp.reduce.async.bulk";
 // To, the mbarrier object, a BulkForm, up to four values.

@@ -109,7 +109,7 @@ void Flattener::cluster_barrier() {
   if (!in_->operands.empty()) return unknown();
   if (in_->guard >= 0) return unknown("a predicated barrier is not supported");
   out_.needs_general_mode = true;
-  if (m_->has("arrive")) return service(kClusterArrive, {}, kNone);
+  if (m_->has("arrive")) return service(m_->has("relaxed") ? kClusterArriveRelaxed : kClusterArrive, {}, kNone);
   if (!m_->has("wait")) return unknown();
   const auto again = static_cast<uint32_t>(out_.code.size());
   const uint32_t passed = new_register(Element::b32), waits = new_register(Element::pred);

@@ -13,6 +13,7 @@ void Flattener::mbarrier_access(const ptx::Operand& where, AtomicOp op, Value op
   m.width = 8;
   m.is_volatile = true;
   m.order = order;
+  if (m_->has("cta")) m.scope = Scope::block;  // not where the text names none: other blocks arrive so, too
   m.returns = order == Order::acquire;
   m.values[0] = operand;
   m.value_bytes[0] = 8;

@@ -29,8 +29,10 @@ bool order_from(std::string_view s, Order* order) {
   return false;
 }
 
-// A cluster is one block here.
-Scope scope_of(const Mnemonic& m) { return m.has("cta") || m.has("cluster") ? Scope::block : Scope::device; }
+Scope scope_of(const Mnemonic& m, const LaunchShape& shape) {
+  const bool alone = shape.cluster[0] * shape.cluster[1] * shape.cluster[2] == 1;  // its cluster is the block
+  return m.has("cta") || (alone && m.has("cluster")) ? Scope::block : Scope::device;
+}
 
 bool space_from(std::string_view s, AddressSpace* space) {
   if (s == "global")
@@ -187,8 +189,9 @@ void Flattener::load_store(bool is_store) {
   op.width = static_cast<uint8_t>(width);
   op.count = static_cast<uint8_t>(count);
   op.order = order;
-  op.scope = scope_of(*m_);
+  op.scope = scope_of(*m_, out_.shape);
   op.is_volatile = order != Order::weak;
+  op.as_constant = !is_store && m_->has("nc");
   op.past_l1 = !is_store && (m_->has("cg") || m_->has("cv"));
   op.sign_extend = ptx::name_of(type).starts_with("s");
   for (std::size_t k = 0; k < count; ++k) {
@@ -266,7 +269,7 @@ void Flattener::atomic(bool returns) {
   op.returns = returns;
   op.width = static_cast<uint8_t>(width);
   op.order = order;
-  op.scope = scope_of(*m_);
+  op.scope = scope_of(*m_, out_.shape);
   op.is_volatile = true;
   if (count > 1) {
     op.count = count;

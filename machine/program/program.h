@@ -188,10 +188,11 @@ struct MemoryOp {
   bool is_volatile = false;  // volatile, relaxed, acquire ...: never merged, never hoisted
   Order order = Order::weak;
   Scope scope = Scope::device;
-  bool is_copy = false;  // either side of a cp.async; what it stores is there some time before the wait for it
-  bool past_l1 = false;  // of a cp.async.cg
-  bool is_row = false;   // of a matrix (ldmatrix): costs what a store of as many bytes costs
-  bool silent = false;   // by a tensor core (wgmma): not counted
+  bool is_copy = false;      // either side of a cp.async; what it stores is there some time before the wait for it
+  bool past_l1 = false;      // of a cp.async.cg
+  bool is_row = false;       // of a matrix (ldmatrix): costs what a store of as many bytes costs
+  bool silent = false;       // by a tensor core (wgmma): not counted
+  bool as_constant = false;  // ld.global.nc: it may see what was there before the launch
   // Store of a cp.async that reads all its source, and requests that count one: index into Decoded::memory.
   uint32_t other_side = kNone;
   bool ordered = false;  // atomic whose effect depends on the order of blocks: waits for its block's turn

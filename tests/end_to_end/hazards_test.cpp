@@ -16,7 +16,7 @@ namespace {
 #define FAMILIES                                                                                                \
   "scopes", "flags", "locks", "shared", "barriers", "uninitialised", "copies", "memory", "everyday", "groups",  \
       "pointers", "orders", "deadlocks", "mixed", "stranger", "async", "reads", "copied", "proxies", "tickets", \
-      "far_proxies"
+      "far_proxies", "clusters", "specialised", "polls"
 
 using Found = std::map<std::string, std::set<std::string>>;  // by kernel: "LINE kind"
 
@@ -112,7 +112,8 @@ TEST(HazardsThreads, AnyNumberOfThreadsFindsTheSame) { expect_same_for_threads("
 
 class NightlyHazardsTest : public testing::TestWithParam<const char*> {};
 TEST_P(NightlyHazardsTest, AnyNumberOfThreadsFindsTheSame) { expect_same_for_threads(GetParam()); }
-INSTANTIATE_TEST_SUITE_P(Families, NightlyHazardsTest, testing::Values(FAMILIES, "host_calls", "host_order"),
+INSTANTIATE_TEST_SUITE_P(Families, NightlyHazardsTest,
+                         testing::Values(FAMILIES, "host_calls", "host_order", "host_graphs"),
                          [](const auto& family) { return std::string(family.param); });
 
 INSTANTIATE_TEST_SUITE_P(Families, HazardsTest, testing::Values(FAMILIES, "libcu_barriers", "libcu_pipelines"),

@@ -57,7 +57,7 @@ TEST_P(HostHazards, FindsEachMistakeAndNothingElse) {
   EXPECT_EQ(right.found, std::set<Finding>{}) << right.result.err;
   EXPECT_EQ(right.report["complete"], true);
 }
-INSTANTIATE_TEST_SUITE_P(Files, HostHazards, testing::Values("host_calls", "host_order"));
+INSTANTIATE_TEST_SUITE_P(Files, HostHazards, testing::Values("host_calls", "host_order", "host_graphs"));
 
 TEST(HostHazards, NamesTheAllocationAndTheCalls) {
   const Workplace here;
