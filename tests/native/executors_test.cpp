@@ -15,8 +15,8 @@ namespace coalesce::machine::test {
 namespace {
 
 // LLVM takes some 50 and 9 ms for each.
-constexpr uint64_t kKernels = kSanitized ? 20 : 100, kSmallKernels = kSanitized ? 100 : 10'000;
-constexpr uint64_t kSmallPart = kSmallKernels / 20;
+const uint64_t kKernels = kSanitized ? 20 : 100, kSmallKernels = kSanitized ? 100 : 10'000;
+const uint64_t kSmallPart = kSmallKernels / 20;
 
 // Which of 1, 2 and 8 threads a seed gets: waking eight costs more than all else.
 std::size_t threads_of(uint64_t seed) { return seed % 16 == 0 ? 2 : seed % 16 < 4 ? 1 : 0; }

@@ -55,7 +55,8 @@ TEST(Masks, BothOrTheOther) {
 
 // Three such predicates, and ten that are made of any before them; all thirteen are used as vectors.
 TEST(Masks, AnyLogicOfMany) {
-  constexpr uint32_t kGiven = 3, kDerived = 10, kPrograms = kSanitized ? 3 : 12;
+  constexpr uint32_t kGiven = 3, kDerived = 10;
+  const uint32_t kPrograms = kSanitized ? 3 : 12;
   constexpr uint32_t kBound[kGiven] = {kFirst, kSecond, 20};
   const std::string names[] = {"and", "or", "xor", "not"};
   std::mt19937 random(1);

@@ -15,7 +15,7 @@
 namespace coalesce::machine::test {
 namespace {
 
-constexpr uint64_t kMutatedKernels = kSanitized ? 50 : 500;
+const uint64_t kMutatedKernels = kSanitized ? 50 : 500;
 // Seeds that once differed: affine registers that are read before they are written; addresses of shared memory whose
 // lane 0 is aligned and others are not; carries of types that have none; an address between two allocations.
 constexpr uint64_t kKept[] = {316, 898, 978, 1143, 1178, 1444, 253000381, 79026110, 84009227, 77015480};

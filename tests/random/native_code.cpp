@@ -17,10 +17,15 @@ std::atomic<uint64_t> unsound{0};
 
 uint64_t unsound_kernels() { return unsound.load(); }
 
+std::string native_library() {
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+  return program.parent_path().parent_path() / "lib/libcoalesce_native.so";
+}
+
 native::Settings native_settings() {
   native::Settings settings;
   settings.engine = Engine::native;
-  settings.library = COALESCE_NATIVE_LIBRARY;
+  settings.library = native_library();
   if (const char* cpu = std::getenv("COALESCE_NATIVE_CPU")) settings.cpu = cpu;
   if (const char* level = std::getenv("COALESCE_NATIVE_LEVEL"))
     settings.level = static_cast<unsigned>(std::atoi(level));
@@ -55,14 +60,14 @@ std::shared_ptr<native::Engine> engine_of(native::Settings settings) {
 }  // namespace
 
 std::shared_ptr<native::Engine> native_code() {
-  if (!std::filesystem::exists(COALESCE_NATIVE_LIBRARY)) return nullptr;
+  if (!std::filesystem::exists(native_library())) return nullptr;
   static const std::shared_ptr<native::Engine> the = engine_of(native_settings());
   return the;
 }
 
 std::shared_ptr<native::Engine> quick_native_code() {
   if (!few_cases() || std::getenv("COALESCE_NATIVE_LEVEL")) return native_code();
-  if (!std::filesystem::exists(COALESCE_NATIVE_LIBRARY)) return nullptr;
+  if (!std::filesystem::exists(native_library())) return nullptr;
   static const std::shared_ptr<native::Engine> the = [] {
     native::Settings settings = native_settings();
     settings.level = 0;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 
 #include "machine/execute/native.h"
 #include "native/tier/engine.h"
@@ -12,6 +13,9 @@ namespace coalesce::machine::test {
 // The settings of the tests' engines: every kernel native from its first block on, nothing kept on disk.
 // COALESCE_NATIVE_LEVEL and COALESCE_NATIVE_CPU choose another target.
 native::Settings native_settings();
+
+// The generator of the build that this program is part of, if there is one.
+std::string native_library();
 
 // One engine for all tests of a program; null where the build has no generator. What it has compiled it keeps in a
 // folder until the program ends: runs with other numbers of threads load a kernel anew, and compiling is what costs.

@@ -62,7 +62,7 @@ TEST(Record, ProcessesThatWriteByTurns) {
 
 // A program may die at any byte. Whatever was whole before that must be there, and nothing may crash.
 TEST(Record, EveryPrefixIsReadable) {
-  constexpr std::size_t kStep = kSanitized ? 7 : 1;  // ends with the whole
+  const std::size_t kStep = kSanitized ? 7 : 1;  // ends with the whole
   std::size_t launches = 0;
   for (std::size_t size = kComplete.size() % kStep; size <= kComplete.size(); size += kStep) {
     const Record record = read_text(kComplete.substr(0, size));

@@ -12,7 +12,7 @@ namespace coalesce::machine::test {
 
 namespace {
 
-constexpr uint64_t kQuickKernels = kSanitized ? 40 : 300, kQuickLocks = kSanitized ? 10 : 40;
+const uint64_t kQuickKernels = kSanitized ? 40 : 300, kQuickLocks = kSanitized ? 10 : 40;
 constexpr uint64_t kMostOfLocks = 50'000'000;  // warp instructions: none of these kernels needs a tenth of it
 constexpr uint32_t kN = 37, kM = 1000003;
 

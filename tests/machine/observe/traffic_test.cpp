@@ -169,7 +169,7 @@ struct Patterns {
   }
 };
 
-constexpr int kRounds = kSanitized ? 1000 : 20000;
+const int kRounds = kSanitized ? 1000 : 20000;
 
 template <typename Check>
 void each_pattern(uint32_t widest, bool misaligned_too, Check check) {
