@@ -82,15 +82,17 @@ uint64_t local_lines(const std::vector<Multiprocessor>& all) {
 }
 
 // The bound that Nsight Compute's section "Speed of Light" would name: the busiest unit of the time that all
-// multiprocessors have, DRAM of what its pins could move; latency where none is busy.
+// multiprocessors have, DRAM of what its pins could move, L2 of what its slices could (fitted: what keeps it busy moves
+// 0.85 of that); latency where none is busy.
 void find_bound(const TimedLaunch& launch, TimeEstimate& e) {
-  constexpr double kBusy = 0.6;
+  constexpr double kBusy = 0.6, kL2OfPeak = 0.85;
   const Limits& l = launch.limits;
   const double working =
       std::min(1.0, static_cast<double>(launch.blocks) / static_cast<double>(launch.device.multiprocessors));
   const auto share = [&](BoundBy b) {
     const double moved = static_cast<double>(e.dram_read_bytes + e.dram_write_bytes) / l.dram_peak_gbs.value * 1e-3;
-    const double busy = b == BoundBy::dram ? moved : e.part_us[static_cast<std::size_t>(b)];
+    const double busy =
+        b == BoundBy::dram ? moved : e.part_us[static_cast<std::size_t>(b)] * (b == BoundBy::l2 ? kL2OfPeak : 1);
     return busy / e.us * (b == BoundBy::issue || b == BoundBy::shared ? working : 1);
   };
   BoundBy most = BoundBy::issue;
