@@ -85,6 +85,7 @@ uint32_t border(const Texture& t, float colour) {
     return stored(t, reinterpret_cast<const std::byte*>(&bits));
   }
   const float least = t.kind == TexelKind::signed_integer ? -1.f : 0.f;
+  if (std::isnan(colour)) return 0;
   const float exact = std::clamp(colour, least, 1.f) * most(t);  // halves go to zero
   return static_cast<uint32_t>(static_cast<int32_t>(std::copysign(std::ceil(std::fabs(exact) - 0.5f), exact)));
 }

@@ -142,10 +142,11 @@ TEST_F(TextureCodes, BordersOfIntegersAreBits) {
   EXPECT_EQ(border(kFormats.at("u32x1"), 5.5f), 0x40b00000u);
 }
 
-// The border of what is read as fractions is rounded to a texel's steps, a half to zero: 127 and 64 of 255.
+// The border of what is read as fractions is rounded to a texel's steps, a half to zero: 127 and 64 of 255; NaN is 0.
 TEST_F(TextureCodes, BordersOfFractionsAreRounded) {
   cudaArray* a = array(std::vector<unsigned char>(16, 7), {4, 4, 0}, 0, kFormats.at("u8x1"));
-  for (const auto& [colour, bits] : {std::pair{0.5f, 0x3efefeffu}, std::pair{0.25f, 0x3e808081u}}) {
+  for (const auto& [colour, bits] : {std::pair{0.5f, 0x3efefeffu}, std::pair{0.25f, 0x3e808081u},
+                                     std::pair{std::bit_cast<float>(0xffffff00u), 0u}}) {
     cudaTextureDesc d = reading(3, false, false, true);
     d.borderColor[0] = colour;
     EXPECT_EQ(sampled(k2d, texture(resource(a), d), {{-5.f, 0.f}})[0], std::bit_cast<float>(bits));
