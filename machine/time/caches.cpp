@@ -8,16 +8,20 @@ namespace {
 constexpr uint64_t kLine = 128;
 }
 
-SectorCache::SectorCache(uint64_t bytes, uint32_t ways) : ways_(ways), sets_(bytes / kLine / ways) {
-  lines_.resize(sets_ * ways_);
+SectorCache::SectorCache(uint64_t bytes, uint32_t ways) : ways_(ways), sets_(bytes / kLine / ways) {}
+
+SectorCache::Line* SectorCache::set_of(uint64_t line) {
+  // Lines that lie a power of two apart must not meet in one set, as on hardware they do not.
+  const uint64_t mixed = (line ^ line >> 20) * 0x9e3779b97f4a7c15ull;
+  std::unique_ptr<Line[]>& set = sets_[(mixed >> 32) % sets_.size()];
+  if (!set) set = std::make_unique<Line[]>(ways_);
+  return set.get();
 }
 
 uint32_t SectorCache::access(uint64_t line, uint32_t sectors, bool fill) {
   latest_ = nullptr;
-  if (sets_ == 0) return 0;
-  // Lines that lie a power of two apart must not meet in one set, as on hardware they do not.
-  const uint64_t mixed = (line ^ line >> 20) * 0x9e3779b97f4a7c15ull;
-  Line* const set = lines_.data() + (mixed >> 32) % sets_ * ways_;
+  if (sets_.empty()) return 0;
+  Line* const set = set_of(line);
   Line* oldest = set;
   ++clock_;
   for (Line* l = set; l != set + ways_; ++l) {

@@ -1,8 +1,10 @@
-// A cache of lines with four sectors each, least recently used goes first. Tags only.
+// A cache of lines with four sectors each, least recently used goes first. Tags only. A set has room from its first use
+// on: most launches touch a small part of L2.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace coalesce::machine {
@@ -15,7 +17,7 @@ class SectorCache {
 
   // Looks sectors of the line up and, where `fill`, holds them from now on. Returns those that were there.
   uint32_t access(uint64_t line, uint32_t sectors, bool fill = true);
-  uint64_t lines() const { return lines_.size(); }
+  uint64_t lines() const { return sets_.size() * ways_; }
 
   // The line that was looked up last: when the last of these sectors is there, and that they come at `at`.
   double there(uint32_t sectors) const;
@@ -29,9 +31,11 @@ class SectorCache {
     std::array<double, 4> there{};
   };
   uint32_t ways_ = 0;
-  uint64_t sets_ = 0, clock_ = 0;
-  std::vector<Line> lines_;
+  uint64_t clock_ = 0;
+  std::vector<std::unique_ptr<Line[]>> sets_;
   Line* latest_ = nullptr;
+
+  Line* set_of(uint64_t line);
 };
 
 }  // namespace coalesce::machine
