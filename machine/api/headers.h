@@ -1,4 +1,4 @@
-// The room's headers that most of its files include: read once for all of them in builds with sanitizers.
+// The room's headers that most of its files include: precompiled once for all of them.
 #pragma once
 
 #include "machine/api/state.h"
