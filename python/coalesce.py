@@ -123,19 +123,24 @@ def _execute(options, program, check, report, cwd=None):
         words = [_command(), "run", "--json", files["json"], "--output", files["output"], *options]
         if report:
             words += ["--html", files["html"]]
+        started = []
+
+        def start():
+            started.append(subprocess.Popen([*words, "--", *program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                            stderr=subprocess.PIPE, text=True, errors="replace", cwd=cwd, start_new_session=True))
+
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             # A group of its own: where this process is interrupted, the program ends, too. Another thread starts it, as an
             # interrupt may come before Popen returns, and only the main thread takes interrupts.
-            starting = pool.submit(subprocess.Popen, [*words, "--", *program], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", cwd=cwd,
-                                   start_new_session=True)
             try:
-                process = starting.result()
+                pool.submit(start).result()
+                [process] = started
                 stdout, stderr = process.communicate()
             except BaseException:
-                if starting.exception() is None:
-                    os.killpg(starting.result().pid, signal.SIGTERM)
-                    starting.result().communicate()
+                pool.shutdown()  # by then the program has started, or never will
+                for process in started:
+                    os.killpg(process.pid, signal.SIGTERM)
+                    process.communicate()
                 raise
         launches = Launches(json.loads(_read(files["json"]) or "{}"), stdout, stderr, _read(files["output"]), _read(files["html"]))
     if check and process.returncode != 0:
