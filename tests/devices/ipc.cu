@@ -115,7 +115,8 @@ int first() {
   cudaEvent_t event = nullptr, plain = nullptr;
   cudaIpcEventHandle_t shared;
   EXPECT(cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming) == cudaSuccess);
-  EXPECT(cudaEventCreate(&plain) == cudaSuccess && cudaIpcGetEventHandle(&shared, plain) == cudaErrorInvalidResourceHandle);
+  EXPECT(cudaEventCreate(&plain) == cudaSuccess &&
+         cudaIpcGetEventHandle(&shared, plain) == cudaErrorInvalidResourceHandle);
   EXPECT(cudaIpcGetEventHandle(&shared, event) == cudaSuccess && cudaEventRecord(event) == cudaSuccess);
   EXPECT(start({"second", text_of(small), text_of(large), text_of(shared)}) == 0);
   EXPECT(holds(a, kSmall, 11, 2) && holds(b, kLarge, 22, 2));
