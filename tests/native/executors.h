@@ -68,7 +68,7 @@ class Executors {
       bench.machine().use_plain(false);
       return difference_from_plain(plain, interpreted);
     };
-    const std::string wrong = compare(expected);
+    std::string wrong = compare(expected);
     if (wrong.empty() || setup.block[0] * setup.block[1] * setup.block[2] <= 32) return wrong;
     ++in_order_;
     setup.block = {std::min(setup.block[0], 32u), 1, 1};
