@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "api.h"
+#include "tests/cudart/wait_for_a_flag.h"
 #include "tests/sanitized.h"
 
 namespace coalesce::cudart {
@@ -10,31 +11,12 @@ extern "C" cudaError_t cudaStreamQuery(cudaStream_t);
 
 namespace {
 
-// wait(u32* flag, u32* to): to[0] = the flag, as soon as it is not 0.
-constexpr char kWait[] = R"(.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry wait(.param .u64 f, .param .u64 t) {
-	.reg .pred %p<2>;
-	.reg .b32 %r<4>;
-	.reg .b64 %rd<4>;
-	ld.param.u64 %rd1, [f];
-	ld.param.u64 %rd2, [t];
-AGAIN:
-	ld.volatile.global.u32 %r1, [%rd1];
-	setp.eq.u32 %p1, %r1, 0;
-	@%p1 bra AGAIN;
-	st.global.u32 [%rd2], %r1;
-	ret;
-}
-)";
-
 class BesideTheHost : public WithModule {
  protected:
   void SetUp() override {
     WithModule::SetUp();
     if (kThreadSanitizer) GTEST_SKIP() << "the host and the kernel share memory by intention";
-    ASSERT_EQ(cudaLibraryLoadData(&library_, kWait, nullptr, nullptr, 0, nullptr, nullptr, 0), cudaSuccess);
+    ASSERT_EQ(cudaLibraryLoadData(&library_, kWaitForAFlag, nullptr, nullptr, 0, nullptr, nullptr, 0), cudaSuccess);
     ASSERT_EQ(cudaLibraryGetKernel(&kernel_, library_, "wait"), cudaSuccess);
     ASSERT_EQ(cudaMallocManaged(reinterpret_cast<void**>(&flag_), 3 * sizeof(unsigned), 1), cudaSuccess);
     flag_[0] = flag_[1] = flag_[2] = 0;

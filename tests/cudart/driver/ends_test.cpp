@@ -3,29 +3,11 @@
 #include <thread>
 
 #include "driver_api.h"
+#include "tests/cudart/wait_for_a_flag.h"
 #include "tests/sanitized.h"
 
 namespace coalesce::cudart {
 namespace {
-
-// wait(u32* flag, u32* to): to[0] = the flag, as soon as it is not 0.
-constexpr char kWaits[] = R"(.version 7.0
-.target sm_70
-.address_size 64
-.visible .entry wait(.param .u64 f, .param .u64 t) {
-	.reg .pred %p<2>;
-	.reg .b32 %r<2>;
-	.reg .b64 %rd<3>;
-	ld.param.u64 %rd1, [f];
-	ld.param.u64 %rd2, [t];
-AGAIN:
-	ld.volatile.global.u32 %r1, [%rd1];
-	setp.eq.u32 %p1, %r1, 0;
-	@%p1 bra AGAIN;
-	st.global.u32 [%rd2], %r1;
-	ret;
-}
-)";
 
 class EndsAtWork : public Driver {
  protected:
@@ -40,7 +22,7 @@ class EndsAtWork : public Driver {
   void at_work(Body&& body) {
     cudaLibrary_t module = nullptr;
     cudaKernel_t wait = nullptr;
-    ASSERT_EQ(cuModuleLoadData(&module, kWaits), CUDA_SUCCESS);
+    ASSERT_EQ(cuModuleLoadData(&module, kWaitForAFlag), CUDA_SUCCESS);
     ASSERT_EQ(cuModuleGetFunction(&wait, module, "wait"), CUDA_SUCCESS);
     unsigned* to = flag_ + 1;
     void* arguments[] = {&flag_, &to};
