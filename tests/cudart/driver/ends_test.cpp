@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "driver_api.h"
+#include "tests/cudart/driver/driver_functions.h"
 #include "tests/cudart/wait_for_a_flag.h"
 #include "tests/sanitized.h"
 
