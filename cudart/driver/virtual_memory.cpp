@@ -198,8 +198,10 @@ COALESCE_API CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
     if (first != last && std::prev(last)->first + std::prev(last)->second.bytes > end) return cudaErrorInvalidValue;
     for (auto m = first; m != last; m = v.mapped.erase(m)) {
       if (!m->second.access.empty()) r.memory().release(m->first);
-      mmap(reinterpret_cast<void*>(m->first), m->second.bytes, PROT_NONE,
-           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+      m->second.access.clear();
+      const void* const place = mmap(reinterpret_cast<void*>(m->first), m->second.bytes, PROT_NONE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+      if (place == MAP_FAILED) return cudaErrorMemoryAllocation;  // what stays mapped, nobody may use
     }
     return cudaSuccess;
   });
