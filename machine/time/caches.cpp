@@ -6,25 +6,39 @@ namespace coalesce::machine {
 
 namespace {
 constexpr uint64_t kLine = 128;
-}
+constexpr uint32_t kFewest = 2;                            // lines that a set has room for at first
+constexpr std::size_t kSmallest = 64, kLargest = 1 << 14;  // lines of a piece of memory
+}  // namespace
 
 SectorCache::SectorCache(uint64_t bytes, uint32_t ways) : ways_(ways), sets_(bytes / kLine / ways) {}
 
-SectorCache::Line* SectorCache::set_of(uint64_t line) {
+SectorCache::Set& SectorCache::set_of(uint64_t line) {
   // Lines that lie a power of two apart must not meet in one set, as on hardware they do not.
   const uint64_t mixed = (line ^ line >> 20) * 0x9e3779b97f4a7c15ull;
-  std::unique_ptr<Line[]>& set = sets_[(mixed >> 32) % sets_.size()];
-  if (!set) set = std::make_unique<Line[]>(ways_);
-  return set.get();
+  return sets_[(mixed >> 32) % sets_.size()];
+}
+
+void SectorCache::make_room(Set& set) {
+  const uint32_t room = std::min(ways_, std::max(kFewest, 2 * set.room));
+  if (free_ < room) {
+    piece_ = std::max<std::size_t>(std::clamp(2 * piece_, kSmallest, kLargest), room);
+    pieces_.push_back(std::make_unique_for_overwrite<Line[]>(piece_));
+    free_ = piece_;
+  }
+  Line* const line = pieces_.back().get() + (piece_ - free_);
+  free_ -= room;
+  std::copy_n(set.line, set.number, line);
+  set.line = line;
+  set.room = room;
 }
 
 uint32_t SectorCache::access(uint64_t line, uint32_t sectors, bool fill) {
   latest_ = nullptr;
   if (sets_.empty()) return 0;
-  Line* const set = set_of(line);
-  Line* oldest = set;
+  Set& set = set_of(line);
   ++clock_;
-  for (Line* l = set; l != set + ways_; ++l) {
+  Line* oldest = set.line;
+  for (Line* l = set.line; l != set.line + set.number; ++l) {
     if (l->tag == line) {
       const uint32_t there = l->sectors & sectors;
       l->used = clock_;
@@ -35,7 +49,11 @@ uint32_t SectorCache::access(uint64_t line, uint32_t sectors, bool fill) {
     if (l->used < oldest->used) oldest = l;
   }
   if (!fill) return 0;
-  *oldest = {line, clock_, sectors};
+  if (set.number < ways_) {
+    if (set.number == set.room) make_room(set);
+    oldest = set.line + set.number++;
+  }
+  *oldest = {line, clock_, sectors, {}};
   latest_ = oldest;
   return 0;
 }

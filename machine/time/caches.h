@@ -1,8 +1,9 @@
-// A cache of lines with four sectors each, least recently used goes first. Tags only. A set has room from its first use
-// on: most launches touch a small part of L2.
+// A cache of lines with four sectors each, least recently used goes first. Tags only. A set has room for the lines that
+// it has seen: most launches touch a small part of L2.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -24,18 +25,26 @@ class SectorCache {
   void arrive(uint32_t sectors, double at);
 
  private:
+  // Nothing is initialised before its use: whole sets would cost more than what is looked up in them.
   struct Line {
-    uint64_t tag = ~uint64_t{0};
-    uint64_t used = 0;
-    uint32_t sectors = 0;
-    std::array<double, 4> there{};
+    uint64_t tag;
+    uint32_t used;  // lookups are fewer than a trace's words times an instruction's lines
+    uint32_t sectors;
+    std::array<double, 4> there;
+  };
+  struct Set {
+    Line* line = nullptr;
+    uint32_t number = 0, room = 0;  // lines that it holds, that there is memory for
   };
   uint32_t ways_ = 0;
-  uint64_t clock_ = 0;
-  std::vector<std::unique_ptr<Line[]>> sets_;
+  uint32_t clock_ = 0;
+  std::vector<Set> sets_;
+  std::vector<std::unique_ptr<Line[]>> pieces_;  // of memory, for the sets' lines
+  std::size_t piece_ = 0, free_ = 0;             // lines of the last one, and how many of them are left
   Line* latest_ = nullptr;
 
-  Line* set_of(uint64_t line);
+  Set& set_of(uint64_t line);
+  void make_room(Set& set);
 };
 
 }  // namespace coalesce::machine

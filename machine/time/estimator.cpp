@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <unordered_map>
+#include <optional>
 #include <unordered_set>
 
 #include "machine/time/costs.h"
@@ -17,7 +17,6 @@ namespace {
 constexpr uint64_t kWaves = 6;            // watched: the first fill the multiprocessor, the others show its pace
 constexpr std::size_t kWords = 1u << 21;  // of all traces of a launch
 constexpr double kHeld = 0.7;             // of L2: what can be loaded again without DRAM (measured)
-constexpr double kSpilled = 0.57;         // of L2: local memory that it keeps (fitted)
 constexpr double kIdleBytes = 2304;       // that an empty kernel reads from DRAM (measured), beside its code
 constexpr double kCodePiece = 256;        // bytes of code that are read together (measured)
 constexpr double kConstantLine = 64;      // bytes
@@ -132,9 +131,15 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   for (const auto& [number, block] : trace.blocks()) blocks.push_back(&block);
   const Counters& c = launch.counters;
   const double sms = std::min<double>(launch.device.multiprocessors, static_cast<double>(launch.blocks));
-  const Touched t = touched(launch, blocks), its = touched(launch, all[0].blocks);
+  const Touched t = touched(launch, blocks);
+  std::optional<Touched> of_one;
+  const Touched& its = all[0].blocks.size() == blocks.size() ? t : of_one.emplace(touched(launch, all[0].blocks));
   if (t.contended) {
     e.none = "its blocks repeat a compare-and-swap of one word until it succeeds";
+    return e;
+  }
+  if (t.unsettled) {
+    e.none = "when its loops end depends on what other blocks store meanwhile";
     return e;
   }
   const auto launched = static_cast<double>(launch.blocks), watched = static_cast<double>(blocks.size());
@@ -158,7 +163,7 @@ TimeEstimate estimate_time(const TimedLaunch& launch, const TimeTrace& trace) {
   const double l2_bytes = kHeld * l.l2_bytes.value, of_l2 = std::min(l2_bytes, l2_bytes / (sms * own));
   const uint64_t enough = 4 * 128 * (t.lines.size() + static_cast<uint64_t>(local / sms / 128)) + 16 * 128;
   share.l2_bytes = l2_bytes >= f.distinct * 32 + local ? enough : std::min(static_cast<uint64_t>(of_l2), enough);
-  share.spilled = local > 0 ? std::max(0.0, 1 - kSpilled * l.l2_bytes.value / local) : 0;
+  share.spilled = written_local(local, l.l2_bytes.value);
   share.host = launch.host;
   share.fetched = f.loaded > 0 ? f.fetched / f.loaded : 1;
   // Where a sector's words are stored once, their bytes tell which part of it is: an eighth is the least.

@@ -22,4 +22,6 @@ const Limits* find_limits(std::string_view device) {
   return nullptr;
 }
 
+bool measured(const Limits& limits) { return limits.lat_dram.source.starts_with("measured"); }
+
 }  // namespace coalesce::machine

@@ -90,6 +90,8 @@ std::span<const LimitRow> limit_rows();
 // The devices that estimates are made for. Null: none of that key.
 const Limits* find_limits(std::string_view device);
 std::span<const Limits* const> known_limits();
+// Whether its latencies were measured, on that device or one of its architecture, and are not a document's.
+bool measured(const Limits& limits);
 
 extern const Limits kLimitsH200, kLimitsH100, kLimitsA100, kLimitsV100, kLimitsP100, kLimitsP2000, kLimitsRtx4090;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "machine/time/rounds.h"
 #include "machine/time/swaps.h"
 
 namespace coalesce::machine {
@@ -29,12 +30,13 @@ double atomic_cycles(const MemoryOp& m, double passes, double sectors, const Lim
 
 Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
   const Decoded& p = launch.program;
-  const std::vector<bool> swaps = find_swaps(p);
+  const std::vector<bool> swaps = find_swaps(p), deciding = find_deciding_loads(p);
+  std::vector<std::pair<uint64_t, uint32_t>> decided;  // lines that end loops, and of which block
   Touched t;
   uint32_t rivals = 0;  // blocks of which several warps swap one word
   for (uint32_t b = 0; b < blocks.size(); ++b) {
     uint32_t swapping = 0;
-    for (std::size_t number = 0; number < blocks[b]->warps.size(); ++number) {
+    for (uint32_t number = 0; number < blocks[b]->warps.size(); ++number) {
       const std::vector<uint64_t>& warp = blocks[b]->warps[number];
       bool mine = false;
       for (std::size_t k = 0; k < warp.size(); k += 1 + TraceWord::count(warp[k])) {
@@ -52,6 +54,7 @@ Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
           if (what == Kind::store) l.made |= static_cast<uint8_t>(sectors & ~l.loaded);
           if (what != Kind::store) l.loaded |= sectors;
           if (what != Kind::load) l.stored |= sectors;
+          if (deciding[TraceWord::number(warp[k])]) decided.emplace_back(warp[k + n] >> 4, b);
           if (what == Kind::load) continue;
           l.stored_by_many = l.stored_by_many || (l.storing != kNone && l.storing != b);
           l.storing = b;
@@ -71,6 +74,14 @@ Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
     rivals += swapping > 1;
   }
   t.contended = rivals > 1;
+  // Lines that any block has stored count; fewer than a quarter may be such that neighbours share.
+  std::size_t stored = 0, by_others = 0;
+  for (const auto& [line, block] : decided) {
+    const Touched::Line& l = t.lines[line];
+    stored += l.storing != kNone;
+    by_others += l.stored_by_many || (l.storing != kNone && l.storing != block);
+  }
+  t.unsettled = stored > 0 && 4 * by_others >= stored;
   for (const BlockTrace* block : blocks) {
     t.constants.insert(block->constants_beyond.begin(), block->constants_beyond.end());
     for (const auto& [line, sectors] : block->beyond) {
@@ -80,7 +91,7 @@ Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
       l.stored |= sectors >> 4;
     }
   }
-  std::unordered_map<uint64_t, double> units;
+  LineTable<double> units;
   for (const auto& [line, l] : t.lines) {
     const uint32_t given = l.loaded & ~l.made;
     t.loaded += static_cast<uint32_t>(__builtin_popcount(given));

@@ -3,13 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "machine/program/program.h"
 #include "machine/time/estimator.h"
+#include "machine/time/line_table.h"
 #include "machine/time/trace.h"
 
 namespace coalesce::machine {
@@ -25,14 +25,15 @@ struct Touched {
     uint32_t storing = kNone;  // the block that was the last to store there, or to do an atomic
     bool stored_by_many = false;
     bool again = false;  // a warp has tried a compare-and-swap with many lanes on one word more than once
-    std::pair<uint32_t, std::size_t> tried{kNone, 0};  // the block and warp that did so last
-    double atomics = 0;                                // cycles of the unit of L2 that does them, and of stores
+    std::pair<uint32_t, uint32_t> tried{kNone, 0};  // the block and warp that did so last
+    double atomics = 0;                             // cycles of the unit of L2 that does them, and of stores
   };
-  std::unordered_map<uint64_t, Line> lines;
+  LineTable<Line> lines;
   std::unordered_set<uint64_t> constants;    // lines of constant memory
   uint64_t loaded = 0, stored = 0, all = 0;  // distinct sectors; loaded are those that were not made
   uint64_t of_host = 0;
   bool contended = false;                    // blocks try to swap one word until they succeed
+  bool unsettled = false;                    // loops end by what other blocks have stored
   double hottest = 0, hottest_of_block = 0;  // cycles of one unit of L2: of lines that blocks share, of others
 };
 

@@ -1,6 +1,7 @@
 #include "machine/time/trace.h"
 
 #include <algorithm>
+#include <array>
 
 #include "machine/execute/block.h"
 #include "machine/memory/memory.h"
@@ -44,7 +45,7 @@ class BlockTracer : public BlockObserver {
     keep();
     block_ = block;
     now_.beyond.clear();
-    now_.warps.assign(trace_.warps_, {});
+    warps_.resize(trace_.warps_);
     now_.instructions.assign(trace_.warps_, 0);
   }
   void access(const Access& a, Warp& w) override;
@@ -62,26 +63,33 @@ class BlockTracer : public BlockObserver {
  private:
   // A block or an access goes in whole, or not at all.
   bool room(const Warp& w) {
-    if (now_.warps[w.index].size() < trace_.most_words_) return true;
+    if (warps_[w.index].size() < trace_.most_words_) return true;
     trace_.cut_ = true;
     return false;
   }
-  void put(const Warp& w, uint64_t word) { now_.warps[w.index].push_back(word); }
+  void put(const Warp& w, uint64_t word) { warps_[w.index].push_back(word); }
   void lines(const Access& a, Warp& w, TraceKind kind, const uint64_t* address);
   void beyond(const Access& a, const Warp& w, const uint64_t* address);
   void shared(const Access& a, Warp& w, const uint64_t* address);
   void local(const Access& a, Warp& w, const uint64_t* address);
   void constant(const Access& a, Warp& w, const uint64_t* address);
+  // The words are copied: those of the next block find room that has been used before.
   void keep() {
-    if (now_.warps.empty()) return;
+    if (warps_.empty()) return;
+    now_.warps.assign(warps_.begin(), warps_.end());
+    for (std::vector<uint64_t>& warp : warps_) warp.clear();
     const std::lock_guard lock(trace_.mutex_);
     trace_.blocks_[block_] = std::move(now_);
-    now_.warps.clear();
+    now_ = {};
   }
+  uint32_t load_waves(const Access& a, const Warp& w, const uint64_t* address);
 
   TimeTrace& trace_;
   BlockTrace now_;
+  std::vector<std::vector<uint64_t>> warps_;  // the block's words so far
   uint64_t block_ = 0;
+  // Passes of a load of all lanes, by its shape and the bytes of a lane; 0: not known yet.
+  std::array<std::array<uint32_t, 17>, 2> waves_{};
 };
 
 std::unique_ptr<BlockObserver> TimeTrace::observe_blocks() { return std::make_unique<BlockTracer>(*this); }
@@ -138,7 +146,13 @@ bool is_loop(const MemoryOp& m) {
 struct Lines {
   uint64_t line[4 * kLanes];
   uint32_t n = 0;
+  uint64_t highest = 0;
   void add(uint64_t tag, uint32_t sector) {
+    if (n == 0 || tag > highest) {
+      highest = tag;
+      line[n++] = tag << 4 | sector;
+      return;
+    }
     for (uint32_t k = n; k-- > 0;)
       if (line[k] >> 4 == tag) {
         line[k] |= sector;
@@ -163,9 +177,29 @@ struct Words {
 
 }  // namespace
 
+// Loads have as many passes wherever they begin, since the banks go around.
+uint32_t BlockTracer::load_waves(const Access& a, const Warp& w, const uint64_t* address) {
+  const bool uniform = a.shape == AddressShape::uniform, known = uniform || a.shape == AddressShape::contiguous;
+  uint32_t* const waves =
+      known && w.active == ~0u && a.bytes <= 16 && address[0] % a.bytes == 0 ? &waves_[uniform][a.bytes] : nullptr;
+  if (waves && *waves) return *waves;
+  // L1 has the banks of shared memory (measured: loads that hit, by the stride of their lanes).
+  alignas(64) uint32_t at[kLanes];
+  for (uint32_t l = 0; l < kLanes; ++l) at[l] = static_cast<uint32_t>(address[l]);
+  const uint32_t found = shared_load_cost(at, w.active, a.bytes).wavefronts;
+  if (waves) *waves = found;
+  return found;
+}
+
 void BlockTracer::lines(const Access& a, Warp& w, TraceKind kind, const uint64_t* address) {
   Lines touched;
-  for (uint32_t m = w.active; m; m &= m - 1) touched.add(address[lowest(m)] / 128, 1u << (address[lowest(m)] / 32 % 4));
+  const auto add = [&](uint64_t at) { touched.add(at / 128, 1u << (at / 32 % 4)); };
+  if (a.shape == AddressShape::uniform)
+    add(address[lowest(w.active)]);
+  else if (a.shape == AddressShape::contiguous && w.active == ~0u && a.bytes <= 32)  // no sector is left out
+    for (uint64_t at = address[0] / 32; at <= address[kLanes - 1] / 32; ++at) add(32 * at);
+  else
+    for (uint32_t m = w.active; m; m &= m - 1) add(address[lowest(m)]);
   const uint32_t n = touched.n;
   uint32_t passes = 0;
   // Lanes of one address go one after the other, but where ptxas knows it to be one and joins them first.
@@ -176,11 +210,7 @@ void BlockTracer::lines(const Access& a, Warp& w, TraceKind kind, const uint64_t
         global_atomic_cost(address, w.active, std::min<uint32_t>(a.op->width, 16), a.op->op == AtomicOp::cas ? 64 : 128)
             .sectors;
   } else if (kind_of(a, w) == Kind::load) {
-    // L1 has the banks of shared memory and looks up four lines at a time (measured: loads that hit, by the stride of
-    // their lanes).
-    alignas(64) uint32_t at[kLanes];
-    for (uint32_t l = 0; l < kLanes; ++l) at[l] = static_cast<uint32_t>(address[l]);
-    passes = std::max(shared_load_cost(at, w.active, a.bytes).wavefronts, (n + 3) / 4);
+    passes = std::max(load_waves(a, w, address), (n + 3) / 4);  // L1 looks up four lines at a time (measured)
   } else {
     passes = std::max<uint32_t>(n, (count_lanes(w.active) * a.bytes + 127) / 128);
   }
@@ -190,8 +220,11 @@ void BlockTracer::lines(const Access& a, Warp& w, TraceKind kind, const uint64_t
 
 void BlockTracer::beyond(const Access& a, const Warp& w, const uint64_t* address) {
   const Kind kind = kind_of(a, w);
+  uint64_t before = ~uint64_t{0};
   for (uint32_t m = w.active; m; m &= m - 1) {
     const uint64_t first = address[lowest(m)], line = first / 128;
+    if (first / 32 == before) continue;
+    before = first / 32;
     if (now_.beyond.size() >= kMostBeyond && !now_.beyond.contains(line)) continue;
     const uint32_t sector = 1u << (first / 32 % 4);
     now_.beyond[line] |=

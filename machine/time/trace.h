@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "machine/execute/observer.h"
 #include "machine/program/merge.h"
+#include "machine/time/line_table.h"
 
 namespace coalesce::machine {
 
@@ -45,7 +45,7 @@ struct BlockTrace {
   std::vector<uint64_t> instructions;  // that each warp has executed, those that its trace has no room for, too
   // Lines of global memory that warps have touched when their traces had no room: bits of the sectors that they have
   // loaded, and above them of those that they have stored. At most kMostBeyond.
-  std::unordered_map<uint64_t, uint8_t> beyond = {};
+  LineTable<uint8_t> beyond = {};
   std::unordered_set<uint64_t> constants_beyond =
       {};  // lines of constant memory, of which there are a thousand at most
 };

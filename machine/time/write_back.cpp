@@ -15,7 +15,14 @@ constexpr double kBefore = 0.045;
 // The part of the sectors that become whole which is written at once.
 constexpr double kWrittenWhole = 0.7;
 
+// Local memory, in sizes of L2, of which DRAM gets half (fitted to tests/truth/local_memory.jsonl).
+constexpr double kHalfWritten = 2.1;
+
 }  // namespace
+
+double written_local(double resident, double l2_bytes) {
+  return resident > 0 ? resident / (resident + kHalfWritten * l2_bytes) : 0;
+}
 
 WriteBack write_back(const Stores& s, double l2_bytes) {
   // A line that the other half of the multiprocessors loads lies in both halves of L2: one of two lines that are loaded

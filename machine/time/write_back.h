@@ -21,4 +21,7 @@ struct WriteBack {
 };
 WriteBack write_back(const Stores& stores, double l2_bytes);
 
+// The part of stores to local memory that DRAM gets, of `resident` bytes that the threads at work have there.
+double written_local(double resident, double l2_bytes);
+
 }  // namespace coalesce::machine

@@ -73,6 +73,23 @@ TEST(Polls, AListIsNone) {
       "");
 }
 
+// Pointers that jump over those of others, until all point to the end (Wyllie's ranking of a list): each round depends
+// on how far the others are. Where a thread's own word decides, nothing does.
+TEST(Polls, RoundsThatOtherBlocksDecideHaveNone) {
+  const auto jumps = [](const std::string& step) {
+    const std::string body =
+        ".reg .b32 %r<9>; .reg .b64 %rd<5>; .reg .pred %p<3>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %ctaid.x;\n"
+        "shl.b32 %r1, %r1, 5;\nmov.u32 %r2, %tid.x;\nadd.u32 %r1, %r1, %r2;\nmul.wide.u32 %rd2, %r1, 4;\n"
+        "add.s64 %rd3, %rd1, %rd2;\nadd.u32 %r3, %r1, 32;\nrem.u32 %r3, %r3, 512;\nmul.wide.u32 %rd2, %r3, 4;\n"
+        "add.s64 %rd4, %rd1, %rd2;\nagain:\n" +
+        step + "add.u32 %r4, %r4, 1;\nst.global.u32 [%rd3], %r4;\nsetp.lt.u32 %p1, %r4, 4;\n@%p1 bra again;\n";
+    return run(body, 16, 32, 4096).time.none;
+  };
+  EXPECT_EQ(jumps("ld.global.u32 %r4, [%rd4];\nld.global.u32 %r5, [%rd3];\nmax.u32 %r4, %r4, %r5;\n"),
+            "when its loops end depends on what other blocks store meanwhile");
+  EXPECT_EQ(jumps("ld.global.u32 %r4, [%rd3];\n"), "");
+}
+
 // A loop around it does not make an access one that waits.
 TEST(Polls, ARoundOfStoresIsNone) {
   EXPECT_EQ(none(kRegisters + "again:\nst.global.u32 [%rd3+4], %r1;\nld.volatile.global.u32 %r2, [%rd1+2048];\n"

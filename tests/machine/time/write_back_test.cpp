@@ -48,6 +48,28 @@ TEST(WriteBack, IsWhatWasMeasured) {
   EXPECT_GE(10 * near, 9 * kernels);
 }
 
+// The part of local stores, where each thread stores its words once, within 0.06. Of the words that the threads store
+// in global memory beside them, those come to DRAM that L2 does not let wait.
+TEST(WriteBack, OfLocalMemoryIsWhatWasMeasured) {
+  constexpr double kResident = 132 * 2048;
+  std::ifstream file(std::string(COALESCE_SOURCE_DIR) + "/tests/truth/local_memory.jsonl");
+  std::string line;
+  std::getline(file, line);
+  int kernels = 0;
+  while (std::getline(file, line)) {
+    const auto row = nlohmann::json::parse(line);
+    if (row["turns"] != 1) continue;
+    const double threads = row["blocks"].get<double>() * 256, results = 4 * threads;
+    const double beside = write_back({.stored = results, .stored_lines = results}, kL2).written;
+    const double measured = (row["written"].get<double>() - beside) / row["stored"].get<double>();
+    const double resident = 4 * row["words"].get<double>() * std::min(threads, kResident);
+    EXPECT_NEAR(written_local(resident, kL2), measured, 0.06) << line;
+    ++kernels;
+  }
+  EXPECT_EQ(kernels, 12);
+  EXPECT_EQ(written_local(0, kL2), 0);
+}
+
 TEST(WriteBack, IsNothingOfASmallLaunch) {
   const WriteBack w = write_back({.stored = 8 * kMiB, .stored_lines = 8 * kMiB, .loaded = 8 * kMiB}, kL2);
   EXPECT_EQ(w.written + w.before + w.filled, 0);
