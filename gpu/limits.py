@@ -154,6 +154,8 @@ def main():
     if chosen.figures:
         with open(chosen.figures) as file:
             lines = file.read().splitlines()
+    elif not gpu_name():
+        sys.exit("error: nvidia-smi names no GPU, and limits are measured on one")
     else:
         with tempfile.TemporaryDirectory() as folder:
             lines = measured(folder)

@@ -97,6 +97,27 @@ TEST(GpuPrinting, TimesAndDifferences) {
   EXPECT_THAT(out.str(), HasSubstr("reads 4 GB/s and copies 2 GB/s at best"));
 }
 
+// With a GPU beside what it took, without one alone; where none was asked for, nothing says "estimated".
+TEST(GpuPrinting, EstimatesOfRungs) {
+  Experiment e = experiment();
+  const auto texts = [&e] {
+    std::ostringstream out, csv;
+    print_experiment(out, e, {});
+    write_lab_csv(csv, {e});
+    return std::vector{out.str(), lab_json({e}), measured_html(e, "x"), csv.str()};
+  };
+  for (const std::string& text : texts()) EXPECT_THAT(text, Not(HasSubstr("estimated_"))) << "not asked for";
+  for (const char* gpu : {"NVIDIA H200", ""}) {
+    e.gpu = gpu;
+    e.rungs[0].estimated_seconds = 12.34e-6;
+    const auto text = texts();
+    EXPECT_THAT(text[0], testing::AllOf(HasSubstr("estimated"), HasSubstr("12.34"))) << gpu;
+    EXPECT_THAT(text[1], HasSubstr("\"estimated_seconds\":1.234e-05")) << gpu;
+    EXPECT_THAT(text[2], testing::AllOf(HasSubstr("estimated"), HasSubstr("12.3"))) << gpu;
+    EXPECT_THAT(text[3], testing::AllOf(HasSubstr(",estimated_us\n"), HasSubstr(",12.34\n"))) << gpu;
+  }
+}
+
 TEST(GpuPrinting, EveryCounterWhenAskedFor) {
   Experiment e = experiment();
   e.every_counter = true;

@@ -83,6 +83,12 @@ Gpu require_gpu() {
   throw Error(Exit::environment, "cannot run on a GPU: " + why, "--on machine counts without one");
 }
 
+std::string device_like(const Gpu& gpu, const std::string& otherwise) {
+  for (const machine::Device& device : machine::devices())
+    if (device.name == gpu.name) return std::string(device.key);
+  return otherwise;
+}
+
 Execution execute_on_gpu(const std::vector<std::string>& words, const Measurement& measurement, const Layout& layout,
                          bool output_to_stderr, bool output_to_pipe, const std::string& called) {
   if (layout.gpu.empty())

@@ -22,6 +22,9 @@ std::optional<Gpu> find_gpu(std::string& why);
 // The same, or Error (environment).
 Gpu require_gpu();
 
+// The device of that GPU's name, whose limits estimates are to be made for; `otherwise` where none has it.
+std::string device_like(const Gpu& gpu, const std::string& otherwise);
+
 // The measurement of a program (gpu/session.h).
 struct Measurement {
   int repeat = 0;         // repetitions of each launch for cold and for warm caches

@@ -10,6 +10,7 @@
 
 #include "tool/command/execute.h"
 #include "tool/command/experiment_run.h"
+#include "tool/command/gpu.h"
 #include "tool/figures/error.h"
 #include "tool/figures/metrics.h"
 #include "tool/present/export.h"
@@ -91,7 +92,8 @@ Target target_of(const LabOptions& options, const Layout& layout, Cache& cache, 
 
 }  // namespace
 
-int lab(const LabOptions& options) {
+int lab(const LabOptions& given) {
+  LabOptions options = given;
   const Layout layout = find_layout();
   const std::vector<Experiment> known = find_experiments(layout.lab);
   const bool colour = use_colour(options.machine.colour, STDOUT_FILENO);
@@ -110,6 +112,8 @@ int lab(const LabOptions& options) {
 
   Cache cache;
   const Target target = target_of(options, layout, cache, error_colour);
+  if (options.on == "both" && target.gpu && !options.machine.device_chosen)
+    options.machine.device = device_like(*target.gpu, options.machine.device);
   int code = 0;
   std::vector<std::string> said;
   for (std::size_t i = 0; i < experiments.size(); ++i) {

@@ -75,11 +75,27 @@ std::vector<Requirement> requirements_of(const RunOptions& options) {
   return all;
 }
 
+// Where results go besides standard error; null: nowhere.
+struct Exports {
+  Export *json = nullptr, *html = nullptr, *output = nullptr;
+};
+
+// Where the tables go: the file's end is no terminal.
+int descriptor_of(const Export* output) {
+  return !output ? STDERR_FILENO : output->standard_output() ? STDOUT_FILENO : -1;
+}
+void put_tables(Exporting& exporting, Export* output, const std::string& text) {
+  if (output)
+    exporting.attempt([&] { output->write(text); });
+  else
+    std::cerr << text;
+}
+
 // The program twice: on the machine, then on the GPU; what each counted, launch by launch.
-int run_on_both(const std::vector<std::string>& words, const RunOptions& options, const Layout& layout, Export* json,
-                Export* html) {
+int run_on_both(const std::vector<std::string>& words, const RunOptions& options, const MachineOptions& machine,
+                const Layout& layout, const Exports& exports) {
   const bool divert = options.json == "-" || options.output == "-" || options.html == "-";
-  Execution counted = execute(words, options.machine, layout, options.quiet, divert, false, options.program[0]);
+  Execution counted = execute(words, machine, layout, options.quiet, divert, false, options.program[0]);
   // The program prints the same: show it once.
   Execution measured = execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout, divert, true,
                                       options.program[0]);
@@ -87,16 +103,26 @@ int run_on_both(const std::vector<std::string>& words, const RunOptions& options
     if (!options.filter.empty()) filter(*record, options.filter);
   }
   const Comparing comparing = compare_launches(launches_of(counted.record), launches_of(measured.record));
-  const bool colour = use_colour(options.machine.colour, STDERR_FILENO);
+  Exporting exporting;
+  if (!options.quiet || exports.output) {
+    std::ostringstream text;
+    const bool colour = use_colour(machine.colour, descriptor_of(exports.output));
+    if (options.csv) {
+      write_csv(text, counted.record, &measured.record);
+    } else {
+      print_comparing(text, comparing, true, colour);
+      print_times(text, counted.record, {.colour = colour}, &measured.record);
+    }
+    put_tables(exporting, exports.output, text.str());
+  }
   if (!options.quiet) {
-    print_comparing(std::cerr, comparing, true, colour);
-    print_times(std::cerr, counted.record, {.colour = colour}, &measured.record);
+    const bool colour = use_colour(machine.colour, STDERR_FILENO);
     print_warnings(counted, colour);
     print_warnings(measured, colour);
   }
-  Exporting exporting;
-  if (json) exporting.attempt([&] { json->write(comparing_json(comparing)); });
-  if (html) exporting.attempt([&] { write_html(*html, counted.record, options, &measured.record); });
+  if (exports.json)
+    exporting.attempt([&] { exports.json->write(both_json(comparing, counted.record, measured.record)); });
+  if (exports.html) exporting.attempt([&] { write_html(*exports.html, counted.record, options, &measured.record); });
   exporting.finish();
   const int code = exit_code(counted, options.allow_stopped);
   return code ? code : exit_code(measured, options.allow_stopped);
@@ -130,9 +156,9 @@ int run(const RunOptions& options) {
   const bool for_ci = !requirements.empty() || !options.write_budget.empty() || !options.ci.sarif.empty() ||
                       !options.ci.junit.empty() || options.ci.lines != LineFormat::none;
   const bool counts_only = !metrics.empty() || options.lines || for_ci;
-  if ((options.on == "gpu" && counts_only) || (options.on == "both" && for_ci)) {
+  if ((options.on == "gpu" || options.on == "both") && counts_only) {
     throw Error(Exit::usage, "--metrics, --lines, budgets and what CI reads need what only the machine counts",
-                "--on machine, or --json, --csv and --html with --on gpu");
+                "--on machine, or --json, --csv and --html with --on " + options.on);
   }
   if (options.program.empty())
     throw Error(Exit::usage, "which program?", "coalesce run [OPTIONS] PROGRAM|FILE.cu [ARGUMENTS...]");
@@ -185,8 +211,11 @@ int run(const RunOptions& options) {
   words[0] = runnable(words[0], compiling, device, layout, cache);
   // Standard output that carries an export must carry nothing else.
   const bool divert = options.json == "-" || options.output == "-" || options.html == "-" || ci.standard_output();
-  if (on == "both") return run_on_both(words, options, layout, json.get(), html.get());
   MachineOptions machine = options.machine;
+  if (on == "both") {
+    if (!machine.device_chosen) machine.device = device_like(*gpu, machine.device);
+    return run_on_both(words, options, machine, layout, {json.get(), html.get(), output.get()});
+  }
   if (ranks) machine.record = ranks->file("record").string();
   Execution execution = on == "gpu" ? execute_on_gpu(words, {.repeat = repetitions(options), .counters = true}, layout,
                                                      divert, false, options.program[0])
@@ -208,7 +237,7 @@ int run(const RunOptions& options) {
   Exporting exporting;
   if (!options.quiet || output) {
     std::ostringstream text;
-    const int descriptor = !output ? STDERR_FILENO : output->standard_output() ? STDOUT_FILENO : -1;
+    const int descriptor = descriptor_of(output.get());
     const SummaryStyle style{
         .colour = use_colour(options.machine.colour, descriptor),
         .wide = options.wide,
@@ -216,11 +245,7 @@ int run(const RunOptions& options) {
         .beside = std::filesystem::path(options.program[0]).parent_path()};
     print_report(text, execution.record, options, metrics, style);
     if (!judgements.empty()) print_budget(text, judgements, style);
-    if (output) {
-      exporting.attempt([&] { output->write(text.str()); });
-    } else {
-      std::cerr << text.str();
-    }
+    put_tables(exporting, output.get(), text.str());
   }
   // The cause of a failure is printed in any case.
   if (options.quiet && !output && !kept)

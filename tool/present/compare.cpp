@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "tool/present/export.h"
 #include "tool/present/table.h"
+#include "tool/present/times.h"
 
 namespace coalesce::tool {
 
@@ -73,7 +75,9 @@ void print_comparing(std::ostream& out, const Comparing& comparing, bool all, bo
                      comparing.equal_launches, comparing.launches, comparing.equal, comparing.rows.size());
 }
 
-std::string comparing_json(const Comparing& comparing) {
+namespace {
+
+Json rows_json(const Comparing& comparing) {
   Json rows = Json::array();
   for (const Difference& row : comparing.rows) {
     rows.push_back({{"launch", row.launch},
@@ -82,12 +86,36 @@ std::string comparing_json(const Comparing& comparing) {
                     {comparing.baseline ? "before" : "counted", row.counted},
                     {comparing.baseline ? "after" : "measured", row.measured}});
   }
-  const Json whole = {{"schema", "coalesce.compare/1"},
-                      {"launches", comparing.launches},
-                      {"equal_launches", comparing.equal_launches},
-                      {"counters", std::move(rows)},
-                      {"unmatched", comparing.unmatched}};
-  return whole.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return {{"schema", "coalesce.compare/1"},
+          {"launches", comparing.launches},
+          {"equal_launches", comparing.equal_launches},
+          {"counters", std::move(rows)},
+          {"unmatched", comparing.unmatched}};
+}
+
+std::string compare_text(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n'; }
+
+}  // namespace
+
+std::string comparing_json(const Comparing& comparing) { return compare_text(rows_json(comparing)); }
+
+std::string both_json(const Comparing& comparing, const Record& counted, const Record& measured) {
+  Json whole = rows_json(comparing), times = Json::array();
+  for (std::size_t i = 0; i < counted.launches.size(); ++i) {
+    const Launch& launch = counted.launches[i];
+    const Launch* const beside = same_launch(counted, i, measured);
+    const bool timed = beside && !beside->cold.empty();
+    if (!launch.time && !timed) continue;
+    times.push_back({{"launch", i}, {"kernel", counted.kernels[launch.kernel].full}});
+    if (launch.time) times.back()["estimated"] = estimate_json(*launch.time, counted.device.key);
+    if (timed) times.back()["measured"] = times_json(*beside);
+  }
+  if (!times.empty()) {
+    whole["device"] = device_json(counted.device);
+    whole["measured_on"] = measured.device.name;
+    whole["times"] = std::move(times);
+  }
+  return compare_text(whole);
 }
 
 }  // namespace coalesce::tool

@@ -12,5 +12,8 @@ void print_comparing(std::ostream& out, const Comparing& comparing, bool all, bo
 // {"schema":"coalesce.compare/1","launches","equal_launches","counters":[{launch,kernel,counter,counted,measured}...],
 //  "unmatched":[...]}; of two runs of the machine "before" and "after" in place of "counted" and "measured".
 std::string comparing_json(const Comparing& comparing);
+// The same of one program on the machine and on a GPU. Where launches have times it has "device" and "measured_on"
+// besides, and "times":[{launch,kernel,"estimated":"time" of a coalesce.run/1,"measured":its "times"}...].
+std::string both_json(const Comparing& comparing, const Record& counted, const Record& measured);
 
 }  // namespace coalesce::tool

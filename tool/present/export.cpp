@@ -11,6 +11,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "machine/time/limits.h"
 #include "tool/figures/error.h"
 #include "tool/figures/figures.h"
 #include "tool/figures/hardware.h"
@@ -28,33 +29,8 @@ std::string text(const Json& value, int indent = -1) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-Json times_json(const std::vector<double>& seconds) {
+Json repetitions_json(const std::vector<double>& seconds) {
   return {{"median", median(seconds)}, {"spread", spread(seconds)}, {"repetitions", seconds}};
-}
-
-Json estimate_json(const machine::TimeEstimate& e, const std::string& device) {
-  if (!e.none.empty()) return {{"device", device}, {"none", e.none}};
-  Json parts = Json::object();
-  for (const auto& [name, bound] : machine::kBounds) parts[name] = e.part_us[static_cast<std::size_t>(bound)];
-  Json waits = Json::object();
-  for (const auto& [name, what] : machine::kWaits) waits[name] = e.waits[static_cast<std::size_t>(what)];
-  return {{"device", device},
-          {"us", e.us},
-          {"low_us", e.low_us},
-          {"high_us", e.high_us},
-          {"bound_by", machine::name_of(machine::kBounds, e.bound_by)},
-          {"share", e.share},
-          {"parts_us", parts},
-          {"waits", waits},
-          {"roofline_us", e.roofline_us},
-          {"registers", e.registers},
-          {"registers_from", e.registers_known ? "ptxas" : "liveness"},
-          {"resident_blocks", e.resident_blocks},
-          {"occupancy", e.occupancy},
-          {"l1_hit_sectors", e.l1_hit_sectors},
-          {"l2_hit_sectors", e.l2_hit_sectors},
-          {"dram_read_bytes", e.dram_read_bytes},
-          {"dram_write_bytes", e.dram_write_bytes}};
 }
 
 Json launch_json(const Record& record, const Launch& launch, bool lines) {
@@ -73,7 +49,7 @@ Json launch_json(const Record& record, const Launch& launch, bool lines) {
       record.on_gpu ? known_counters_json(launch.counters, launch.known) : counters_json(launch.counters, true);
   if (launch.time) object["time"] = estimate_json(*launch.time, record.device.key);
   if (record.on_gpu && launch.seconds > 0) object["seconds"] = launch.seconds;
-  if (!launch.cold.empty()) object["times"] = {{"cold", times_json(launch.cold)}, {"warm", times_json(launch.warm)}};
+  if (!launch.cold.empty()) object["times"] = times_json(launch);
   if (lines) {
     Json list = Json::array();
     for (const Line& line : *launch.lines) {
@@ -88,6 +64,37 @@ Json launch_json(const Record& record, const Launch& launch, bool lines) {
 }
 
 }  // namespace
+
+Json estimate_json(const machine::TimeEstimate& e, const std::string& device) {
+  if (!e.none.empty()) return {{"device", device}, {"none", e.none}};
+  Json parts = Json::object();
+  for (const auto& [name, bound] : machine::kBounds) parts[name] = e.part_us[static_cast<std::size_t>(bound)];
+  Json waits = Json::object();
+  for (const auto& [name, what] : machine::kWaits) waits[name] = e.waits[static_cast<std::size_t>(what)];
+  const machine::Limits* const limits = machine::find_limits(device);
+  return {{"device", device},
+          {"limits", limits && machine::measured(*limits) ? "measured" : "documents"},
+          {"us", e.us},
+          {"low_us", e.low_us},
+          {"high_us", e.high_us},
+          {"bound_by", machine::name_of(machine::kBounds, e.bound_by)},
+          {"share", e.share},
+          {"parts_us", parts},
+          {"waits", waits},
+          {"roofline_us", e.roofline_us},
+          {"registers", e.registers},
+          {"registers_from", e.registers_known ? "ptxas" : "liveness"},
+          {"resident_blocks", e.resident_blocks},
+          {"occupancy", e.occupancy},
+          {"l1_hit_sectors", e.l1_hit_sectors},
+          {"l2_hit_sectors", e.l2_hit_sectors},
+          {"dram_read_bytes", e.dram_read_bytes},
+          {"dram_write_bytes", e.dram_write_bytes}};
+}
+
+Json times_json(const Launch& launch) {
+  return {{"cold", repetitions_json(launch.cold)}, {"warm", repetitions_json(launch.warm)}};
+}
 
 Json counters_json(const machine::Counters& counters, bool zeros) {
   Json object = Json::object();
@@ -149,29 +156,44 @@ void write_json(std::ostream& out, const Record& record, std::optional<int> exit
   out << "}\n";
 }
 
-void write_csv(std::ostream& out, const Record& record) {
+void write_csv(std::ostream& out, const Record& record, const Record* measured) {
   std::vector<std::string> fields = {"launch", "kernel", "grid", "block", "dynamic_shared_bytes", "fault"};
   for (const auto& row : kCounterRows) fields.emplace_back(row.name);
   const bool timed =
       std::any_of(record.launches.begin(), record.launches.end(), [](const Launch& l) { return l.time; });
   if (timed)
     for (std::string& field : estimate_fields()) fields.push_back(std::move(field));
+  uint64_t read = 0;  // counters of the GPU
+  if (measured) {
+    fields.emplace_back("measured_us");
+    for (const Launch& launch : measured->launches) read |= launch.known;
+    for (std::size_t row = 0; row < machine::kCounterCount; ++row)
+      if (read >> row & 1) fields.push_back("measured_" + std::string(kCounterRows[row].name));
+  }
   out << csv_record(fields);
-  uint64_t number = 0;
-  for (const Launch& launch : record.launches) {
+  // Nothing in the field of a counter that a GPU did not read.
+  const auto counter = [&fields](const Launch* launch, std::size_t row) {
+    const bool known = launch && launch->known >> row & 1;
+    fields.push_back(known ? std::to_string(launch->counters.*kCounterRows[row].field) : "");
+  };
+  for (std::size_t number = 0; number < record.launches.size(); ++number) {
+    const Launch& launch = record.launches[number];
     const auto shape = [](const std::array<uint32_t, 3>& s) { return fmt::format("{}x{}x{}", s[0], s[1], s[2]); };
-    fields = {std::to_string(number++),
+    fields = {std::to_string(number),
               record.kernels[launch.kernel].full,
               shape(launch.grid),
               shape(launch.block),
               std::to_string(launch.dynamic_shared_bytes),
               launch.interrupted ? "interrupted" : launch.fault};
-    for (std::size_t row = 0; row < machine::kCounterCount; ++row) {
-      const bool known = launch.known >> row & 1;  // nothing in the field of a counter that a GPU did not read
-      fields.push_back(known ? std::to_string(launch.counters.*kCounterRows[row].field) : "");
-    }
+    for (std::size_t row = 0; row < machine::kCounterCount; ++row) counter(&launch, row);
     if (timed)
       for (std::string& value : estimate_values(launch.time.get())) fields.push_back(std::move(value));
+    if (measured) {
+      const Launch* const same = same_launch(record, number, *measured);
+      fields.push_back(same && !same->cold.empty() ? fmt::format("{:.6g}", 1e6 * median(same->cold)) : "");
+      for (std::size_t row = 0; row < machine::kCounterCount; ++row)
+        if (read >> row & 1) counter(same, row);
+    }
     out << csv_record(fields);
   }
 }

@@ -28,8 +28,13 @@ nlohmann::ordered_json device_json(const DeviceName& device);
 nlohmann::ordered_json counters_json(const machine::Counters& counters, bool zeros);
 nlohmann::ordered_json known_counters_json(const machine::Counters& counters, uint64_t known);
 
-// One record per launch, every counter a column.
-void write_csv(std::ostream& out, const Record& record);
+// "device" and the fields of an estimate, or "none" and why there is none; "cold" and "warm" of a launch on a GPU.
+nlohmann::ordered_json estimate_json(const machine::TimeEstimate& estimate, const std::string& device);
+nlohmann::ordered_json times_json(const Launch& launch);
+
+// One record per launch, every counter a column. `measured`: the same program on a GPU, whose median time with a cold
+// cache and counters follow in columns of their own.
+void write_csv(std::ostream& out, const Record& record, const Record* measured = nullptr);
 // One record per source line of each kernel, its launches added up.
 void write_lines_csv(std::ostream& out, const Record& record);
 

@@ -40,6 +40,7 @@ std::string times_html(const Experiment& e) {
        {.title = "of read", .hint = "share of what our own kernel reads on this GPU"},
        {.title = "of copy", .hint = "share of what our own kernel copies on this GPU"},
        {.title = "cycles", .hint = "clock cycles a step"},
+       {.title = "estimated, us", .hint = "without the GPU, from a cold L2 on"},
        {.title = "the whole, us", .hint = "the host's clock, from the first copy to the last wait", .bar = "bs"},
        {.title = "to device, us", .hint = "in calls that copy to the device"},
        {.title = "to host, us", .hint = "in calls that copy to the host"}});
@@ -53,6 +54,7 @@ std::string times_html(const Experiment& e) {
                share_cell(rate, e.limits.read),
                share_cell(rate, e.limits.copy),
                {h.cycles == 0 ? "" : fmt::format("{:.1f}", h.cycles)},
+               plain_time(rung.estimated_seconds.value_or(0)),
                plain_time(h.span),
                plain_time(h.h2d_seconds),
                plain_time(h.d2h_seconds)});
@@ -80,10 +82,20 @@ std::string hardware_html(const Experiment& e) {
   return table.empty() ? "" : scroll_html(e.name + ": counted and measured", table.html());
 }
 
+std::string estimates_html(const Experiment& e, const std::string& id) {
+  HtmlTable table({{.title = "rung", .hint = "", .number = false},
+                   {.title = "estimated, us", .hint = "from a cold L2 on", .bar = "bs"}});
+  for (const Rung& rung : e.rungs)
+    if (rung.estimated_seconds) table.row({text_cell(rung.name), plain_time(*rung.estimated_seconds)});
+  if (table.empty()) return "";
+  return figure_html(id + "---estimates", "Time", {"estimated", e.device.name},
+                     scroll_html(e.name + ": estimates", table.html()));
+}
+
 }  // namespace
 
 std::string measured_html(const Experiment& e, const std::string& id) {
-  if (e.gpu.empty()) return "";
+  if (e.gpu.empty()) return estimates_html(e, id);
   std::string out = "<h3>On the GPU</h3>\n" +
                     figure_html(id + "---times", "Time and bandwidth", {"timed", "on an " + e.gpu}, times_html(e));
   if (e.limits.read > 0) out += "<p>" + escape(limits_text(e.limits)) + ".</p>\n";

@@ -1,6 +1,7 @@
 // `coalesce lab` for other programs: JSON and CSV, every figure exact.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -54,6 +55,7 @@ Json rung_json(const Rung& rung) {
                         {"d2h", {{"calls", c.d2h_calls}, {"bytes", c.d2h_bytes}}},
                         {"d2d", {{"calls", c.d2d_calls}, {"bytes", c.d2d_bytes}}}};
   }
+  if (rung.estimated_seconds) object["estimated_seconds"] = *rung.estimated_seconds;
   if (rung.hardware) object["gpu"] = hardware_json(rung, *rung.hardware);
   if (!rung.steps.empty()) {
     Json steps = Json::array();
@@ -129,6 +131,10 @@ void write_lab_csv(std::ostream& out, const std::vector<Experiment>& experiments
     fields.push_back(std::string(path) + "_calls");
     fields.push_back(std::string(path) + "_bytes");
   }
+  const bool estimated = std::any_of(experiments.begin(), experiments.end(), [](const Experiment& e) {
+    return std::any_of(e.rungs.begin(), e.rungs.end(), [](const Rung& r) { return r.estimated_seconds.has_value(); });
+  });
+  if (estimated) fields.emplace_back("estimated_us");
   out << csv_record(fields);
   const auto shape = [](const std::array<uint32_t, 3>& s) { return fmt::format("{}x{}x{}", s[0], s[1], s[2]); };
   for (const Experiment& e : experiments) {
@@ -145,6 +151,8 @@ void write_lab_csv(std::ostream& out, const std::vector<Experiment>& experiments
       const Copies c = rung.copies.value_or(Copies{});
       for (const uint64_t value : {c.h2d_calls, c.h2d_bytes, c.d2h_calls, c.d2h_bytes, c.d2d_calls, c.d2d_bytes})
         fields.push_back(rung.copies ? std::to_string(value) : "");
+      if (estimated)
+        fields.push_back(rung.estimated_seconds ? fmt::format("{:.6g}", *rung.estimated_seconds * 1e6) : "");
       out << csv_record(fields);
     }
   }

@@ -76,7 +76,8 @@ Table times_table(const Experiment& e) {
                {.group = "effective", .title = "GB/s", .optional = true},
                {.group = "effective", .title = "% of read", .optional = true},
                {.group = "effective", .title = "% of copy", .optional = true},
-               {.title = "cycles", .optional = true}});
+               {.title = "cycles", .optional = true},
+               {.group = "estimated", .title = "us", .optional = true}});
   for (const Rung& rung : e.rungs) {
     const Hardware h = rung.hardware.value_or(Hardware{});
     const double rate = bandwidth(rung);
@@ -88,8 +89,16 @@ Table times_table(const Experiment& e) {
                {gigabytes(rate)},
                {percent(rate, e.limits.read)},
                {percent(rate, e.limits.copy)},
-               {h.cycles ? fmt::format("{:.1f}", h.cycles) : ""}});
+               {h.cycles ? fmt::format("{:.1f}", h.cycles) : ""},
+               {microseconds(rung.estimated_seconds.value_or(0))}});
   }
+  return table;
+}
+
+Table estimates_table(const Experiment& e) {
+  Table table({{.title = "rung", .left = true}, {.group = "estimated, " + e.device.name, .title = "us"}});
+  for (const Rung& rung : e.rungs)
+    if (rung.estimated_seconds) table.row({{rung.name}, {microseconds(*rung.estimated_seconds)}});
   return table;
 }
 

@@ -11,7 +11,10 @@ namespace coalesce::tool {
 // One row per rung: time with a cold cache (median, and half the distance of the quartiles), with a warm one, effective
 // bandwidth (the bytes an infinite cache would still move, over the cold time), and its share of what the GPU can read
 // and copy at best. Rungs that run one by one: the whole, and what their copies reach.
+// Where times are estimated, too, that stands last.
 Table times_table(const Experiment& experiment);
+// One row per rung that has an estimate.
+Table estimates_table(const Experiment& experiment);
 // One row per rung and counter of memory that is not 0 on both sides: counted, measured, whether they are equal; only
 // those that are not where the experiment does not ask for every_counter. How many there are in all, and equal.
 Table hardware_table(const Experiment& experiment, std::size_t& equal, std::size_t& total);

@@ -223,6 +223,10 @@ void print_experiment(std::ostream& out, const Experiment& e, const SummaryStyle
     print_legend(out, table, style);
   }
   if (!e.gpu.empty()) print_measured(out, e, colour);
+  if (const Table table = estimates_table(e); e.gpu.empty() && !table.empty()) {
+    out << '\n';
+    table.print(out, colour, style.width);
+  }
   out << '\n';
   print_changes(out, e.rungs, style);
   if (has_steps(e)) {

@@ -15,6 +15,10 @@ void print_times(std::ostream& out, const Record& record, const SummaryStyle& st
 // The same as a figure of the report.
 std::string times_html(const Record& record, const Record* measured);
 
+// The launch of `measured` that is the i-th of `record`: the program does the same on both, so that the numbers are
+// equal. Null: none there, or one of another kernel.
+const Launch* same_launch(const Record& record, std::size_t i, const Record& measured);
+
 // Columns of an export of launches, and their fields for one of them (null: empty fields).
 std::vector<std::string> estimate_fields();
 std::vector<std::string> estimate_values(const machine::TimeEstimate* estimate);
