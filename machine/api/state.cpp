@@ -71,8 +71,12 @@ void Machine::State::print(const std::map<uint64_t, std::string>& output, uint64
 
 LaunchCheck Machine::State::begin_check(Launch& launch) {
   if (next_access > kMostAccesses) {
-    for (const auto& a : memory.all())
-      if (a->shadow) a->shadow->cells = Cells(a->size);
+    for (const auto& a : memory.all()) {
+      if (!a->shadow) continue;
+      auto anew = std::make_shared<Shadow>(a->size, a->shadow->all_written);
+      anew->written = std::move(a->shadow->written);
+      a->shadow = std::move(anew);
+    }
     next_access = 1;
   }
   return LaunchCheck(launch, next_access, read_host_memory().spendable() / 2, std::move(spare_records));

@@ -13,7 +13,7 @@ bool BlockCheck::meets_its_like(Cell& cell, uint64_t at, const Target& t, Met& m
   if (!mine && !met.is_other(writer.id)) return false;
   // Other lanes of this warp have no order before it.
   const auto unordered = [&](const Accessed& a) { return a.id != t.id || (a.lanes & ~me) != 0; };
-  std::unordered_map<uint64_t, Past>& all = t.cells->past();
+  Cells::Pasts& all = t.cells->past();
   const auto known = all.find(at);
   Past next;
   std::size_t n = 0;

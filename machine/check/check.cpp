@@ -338,6 +338,10 @@ void BlockCheck::access(const Access& a, Warp& w) {
   }
   changed_.clear();
   Met met(*this, a, w.index);
+  // Nothing has been left where it may look, and it has nothing to leave.
+  const bool alone = places_.empty() && check_.places().empty() && rule.order <= Order::relaxed &&
+                     a.op->op != AtomicOp::mbarrier && !warps_[w.index].view.may_have_fenced();
+  const bool hands = !alone || (kind == Kind::atomic && !is_strong(rule));
   for (uint32_t m = w.active; m; m &= m - 1) {
     Target t;
     t.lane = lowest(m);
@@ -382,7 +386,7 @@ void BlockCheck::access(const Access& a, Warp& w) {
       WarpState& s = warps_[w.index];
       s.copies.push_back({t.lane, s.group[t.lane], static_cast<uint32_t>(t.address), a.bytes, t.id});
     }
-    hand_over(a, w, t);
+    if (hands || (t.home && t.home != this)) hand_over(a, w, t);
   }
 }
 

@@ -44,8 +44,7 @@ class BlockCheck;
 // The state of a launch that its blocks share. Access ids go on from launch to launch: shadow cells need no clearing.
 class LaunchCheck final : public LaunchObserver {
  public:
-  static constexpr std::size_t kFewRecords = 1u << 20;
-  static constexpr std::size_t kRoomOfRecords = kFewRecords + (1u << 10);  // tidy() comes between accesses
+  static constexpr std::size_t kFewRecords = 1u << 16, kMostRecords = 1u << 20;  // before they are looked through
   // `records`: memory to use, of an earlier launch.
   LaunchCheck(Launch& launch, AccessId first, uint64_t room, std::vector<AccessRecord> records = {});
   std::vector<AccessRecord> give_records() { return std::move(records_); }  // at the end
@@ -61,6 +60,7 @@ class LaunchCheck final : public LaunchObserver {
   Handovers& places() { return places_; }
   Footprint& footprint() { return footprint_; }
   bool block_scopes() const { return block_scopes_; }  // the kernel has fences or strong accesses of block scope
+  bool may_poll() const { return may_poll_; }          // an instruction of the kernel may
 
   // Forgets records that no cell names, now and then: cells bound their number. Ids change.
   void tidy() {
@@ -106,6 +106,7 @@ class LaunchCheck final : public LaunchObserver {
   void ended(uint64_t block);
   const std::vector<Skip>& skips() const { return skips_; }
   const std::vector<Skip>& lane_skips() const { return lane_skips_; }
+  bool tells_skips(uint32_t block) const { return tells_skips_[block]; }  // a basic block that one of them names
   const Backoffs& backoffs() const { return backoffs_; }
   // The bytes that an operation's address may reach, of shared or local memory, or of global memory.
   struct Bounds {
@@ -142,7 +143,7 @@ class LaunchCheck final : public LaunchObserver {
   std::array<uint32_t, 3> block(uint64_t index) const;
 
   Launch& launch_;
-  uint32_t agents_ = 0;
+  uint32_t agents_ = 0, pointers_ = 0;
   struct Meeting {
     uint64_t phase = 0;
     View told;
@@ -150,7 +151,7 @@ class LaunchCheck final : public LaunchObserver {
   std::map<uint64_t, std::array<Meeting, 2>> meetings_;  // by cluster; by the parity of the phase
   AccessId first_;
   uint64_t room_;
-  bool full_ = false, block_scopes_ = false;
+  bool full_ = false, block_scopes_ = false, may_poll_ = false, writes_any_ = false, strays_ = false;
   uint64_t left_out_ = 0;  // lanes' hazards at places beyond the most that are kept
   std::vector<AccessRecord> records_;
   std::vector<AccessRule> rules_;  // by instruction
@@ -161,10 +162,10 @@ class LaunchCheck final : public LaunchObserver {
   void find_padding();
   std::string name_bounds(const Seen& s) const;
   std::set<const Allocation*> written_;
-  bool writes_any_ = false, strays_ = false;
   uint64_t changes_ = 1;
   std::unordered_map<uint64_t, Changer> changers_;
   std::vector<Skip> skips_, lane_skips_;
+  std::vector<char> tells_skips_;
   Backoffs backoffs_;
   std::vector<Bounds> bounds_;
   std::vector<bool> may_read_padding_;  // by memory operation
@@ -172,7 +173,6 @@ class LaunchCheck final : public LaunchObserver {
   std::vector<uint32_t> pointer_of_;
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> loads_;
   std::map<uint32_t, uint32_t> given_;
-  uint32_t pointers_ = 0;
   std::map<uint32_t, Seen> origins_;
   std::set<BlockCheck*> blocks_;
   std::size_t enough_ = kFewRecords;
@@ -253,9 +253,8 @@ class BlockCheck final : public BlockObserver {
     WarpView view;
     std::vector<Ids> ids;  // by memory operation
     std::vector<Copy> copies;
-    std::array<uint32_t, 32> group{};  // of each lane: the group its copies go to
     std::vector<BulkGroup> bulk;
-    std::array<uint32_t, 32> bulk_group{};
+    std::array<uint32_t, 32> group{}, bulk_group{};  // of each lane: the group its copies go to
     UndefinedRegisters undefined;
     std::vector<std::array<uint64_t, 32>> pointers;  // by number: what each lane has got last; 0: nothing
     // A barrier of the warp that can be gone past: the lanes that came to the branch, and to the block behind it.
@@ -333,6 +332,7 @@ class BlockCheck final : public BlockObserver {
   void finish_copies(Warp& w, uint32_t left);
   void copies_arrive(const Instruction& i, Warp& w);
   void check_skipped(const std::vector<Arrival>& at);
+  void note_passed(uint32_t block, const Warp& w);
   void check_skipping_lanes(const LaneOp& op, uint32_t named, const Warp& w);
   const char* missing(const AccessRecord& before, uint32_t lane, const Access& a, const Target& t) const;
 
@@ -368,7 +368,7 @@ class BlockCheck final : public BlockObserver {
 
 template <class Visitor>
 void BlockCheck::visit_ids(Visitor visit) {
-  shared_.visit_all([&](Accessed& a) {
+  shared_.visit_all(epoch_, false, [&](Accessed& a) {
     if (a.id < first_) a = {};
     visit(a.id);
   });

@@ -118,11 +118,12 @@ Knowledge WarpView::release(uint32_t lane) {
 void WarpView::fence(uint32_t lanes, bool device) {
   each_lane(lanes, [&](uint32_t l) {
     View& v = own(l);
+    // Knowledge need not be kept as read: strong accesses have it, too.
     v.known.join(common_.block_read);
-    v.known.join(v.block_read);
+    v.known.join(std::exchange(v.block_read, {}));
     if (device) {
       v.known.join(common_.device_read);
-      v.known.join(v.device_read);
+      v.known.join(std::exchange(v.device_read, {}));
     }
     v.block_fenced = release(l);
     if (device) v.device_fenced = v.block_fenced;
@@ -176,11 +177,17 @@ Knowledge WarpView::fenced(uint32_t lane, bool device) const {
 void WarpView::read(uint32_t lane, const Knowledge& block, const Knowledge& device, bool acquires) {
   if (block.empty() && device.empty()) return;
   View& v = own(lane);
-  v.block_read.join(block);
-  v.device_read.join(device);
-  if (!acquires) return;
-  v.known.join(block);
-  v.known.join(device);
+  if (v.last_block == block && v.last_device == device && (v.last_acquired || !acquires)) return;
+  v.last_block = block;
+  v.last_device = device;
+  v.last_acquired = acquires;
+  if (!acquires) {
+    v.block_read.join(block);
+    v.device_read.join(device);
+  } else {
+    v.known.join(block);
+    v.known.join(device);
+  }
 }
 
 void WarpView::learn(uint32_t mask, uint32_t alive, const View& what) {
@@ -192,7 +199,10 @@ void WarpView::give(uint32_t mask, uint32_t alive, View& all, BlockClocks& done)
   sync_lanes(mask, alive);
   all.join(common_);
   if (own_) each_lane(mask, [&](uint32_t l) { all.join((*own_)[l]); });
-  done.raise(self_, row(static_cast<uint32_t>(__builtin_ctz(mask))));
+  if (rows_ || !done.lanes.empty())
+    done.raise(self_, row(static_cast<uint32_t>(__builtin_ctz(mask))));
+  else
+    done.raise_all(self_, whole_);
 }
 
 void WarpView::take(uint32_t mask, uint32_t alive, const View& all) {
@@ -215,6 +225,8 @@ void Handovers::leave(uint64_t address, uint64_t block, const Knowledge& to_bloc
   if (!chain) end(address);
   if (to_block.empty() && to_device.empty()) return;
   there_.set(bit(address));
+  low_ = std::min(low_, address);
+  high_ = std::max(high_, address);
   add(left_[address], block, to_block, to_device);
 }
 
@@ -255,6 +267,8 @@ void Handovers::clear() {
   left_.clear();
   objects_.clear();
   there_.reset();
+  low_ = ~uint64_t{0};
+  high_ = 0;
 }
 
 }  // namespace coalesce::machine

@@ -37,6 +37,9 @@ struct View {
   Knowledge known;                        // comes before what is next
   Knowledge block_read, device_read;      // taken from own block's writers, from all: known at the next fence
   Knowledge block_fenced, device_fenced;  // known when the last fence came
+  // The last reads of a lane: the same ones, as who polls repeats them, need not be joined again.
+  Knowledge last_block, last_device;
+  bool last_acquired = false;
   void join(const View& other);
 };
 
@@ -61,6 +64,9 @@ class WarpView {
   // All that the lane knows, and its own accesses up to now: what a release leaves. The clock goes on.
   Knowledge release(uint32_t lane);
   Knowledge fenced(uint32_t lane, bool device) const;
+  bool may_have_fenced() const {  // false: fenced() is empty for all lanes
+    return own_ || !common_.block_fenced.empty() || !common_.device_fenced.empty();
+  }
   // fence.proxy.async: what lanes know of the first `warps` of each block is what they know of so many others, from
   // `behind` on.
   void fence_proxy(uint32_t lanes, uint32_t alive, uint32_t warps, uint32_t behind);
@@ -105,6 +111,8 @@ class Handovers {
   // The lane's part of an instruction changes it, as mbarrier_after().
   void change_object(uint64_t address, uint64_t change);
   void clear();
+  // Whether there may be something at an address in [from, to).
+  bool any_within(uint64_t from, uint64_t to) const { return !left_.empty() && from <= high_ && to > low_; }
   bool empty() const { return left_.empty(); }
   bool holds(uint64_t address) const { return there_[bit(address)] && left_.contains(address); }
 
@@ -112,6 +120,7 @@ class Handovers {
   static std::size_t bit(uint64_t address) { return address * 0x9e37'79b9'7f4a'7c15u >> 52; }
   static void add(Left& left, uint64_t block, const Knowledge& to_block, const Knowledge& to_device);
   std::unordered_map<uint64_t, Left> left_;
+  uint64_t low_ = ~uint64_t{0}, high_ = 0;  // of the addresses that it has had
   struct Object {
     Left arrived;  // in the phase that goes on
     uint64_t bits = 0;

@@ -5,6 +5,7 @@
 // another are joined where they differ. Cost of join(): the nodes that differ; of a lookup: the height, at most 64.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -30,6 +31,9 @@ struct BlockClocks {
   // True if accesses of all lanes of the warp before `clock` are known.
   bool all(uint32_t warp, Clock clock) const;
   void raise(uint32_t warp, const LaneClocks& to);
+  void raise_all(uint32_t warp, Clock to) {  // of a warp whose lanes do not differ
+    warps[warp] = std::max(warps[warp], to);
+  }
   bool contains(const BlockClocks& other) const;
   void join(const BlockClocks& other);
 };
@@ -43,7 +47,9 @@ class Knowledge {
     return clocks ? clocks->of(warp, lane) : 0;
   }
   void each(const std::function<void(uint64_t, const BlockClocks&)>& visit) const;  // in no order
-  void join(const Knowledge& other) { root_ = join(root_, other.root_); }
+  void join(const Knowledge& other) {
+    if (other.root_ && other.root_ != root_) root_ = join(root_, other.root_);
+  }
   void join(uint64_t block, BlockClocks clocks);
   bool operator==(const Knowledge& other) const { return root_ == other.root_; }
 

@@ -30,13 +30,20 @@ LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room, std::vec
       footprint_(*launch.program),
       skips_(find_skips(*launch.program)),
       lane_skips_(find_skips(*launch.program, Kind::warp_barrier)),
+      tells_skips_(launch.program->blocks.size()),
       backoffs_(*launch.program) {
   records_.clear();
-  records_.reserve(kRoomOfRecords);  // costs nothing before it is used; growing would copy
+  // Costs nothing before it is used; growing would copy. tidy() comes between accesses.
+  records_.reserve(kMostRecords + (1u << 10));
   for (const auto& a : launch.memory->all())
     if (a->shadow) a->shadow->cells.past().clear();  // it names accesses before `first`: nothing looks at them again
+  for (const std::vector<Skip>* all : {&skips_, &lane_skips_})
+    for (const Skip& s : *all) tells_skips_[s.branch] = tells_skips_[s.after] = 1;
   find_bounds();
-  for (const AccessRule& r : rules_) block_scopes_ = block_scopes_ || (is_strong(r) && r.scope == Scope::block);
+  for (const AccessRule& r : rules_) {
+    block_scopes_ = block_scopes_ || (is_strong(r) && r.scope == Scope::block);
+    may_poll_ = may_poll_ || r.may_poll;
+  }
   for (const Instruction& i : launch.program->code) {
     const bool arrives = i.kind == Kind::nothing && static_cast<Nothing>(i.mode) == Nothing::copies_arrive;
     if (arrives || (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::service)) agents_ = kAgents;
@@ -76,13 +83,19 @@ AccessId LaunchCheck::add(const AccessRecord& record) {
 }
 
 void LaunchCheck::forget() {
+  // It looks at all cells: worth it when records are as many as a part of them.
+  std::size_t cells = 0;
+  for (const auto& a : launch_.memory->all())
+    if (a->shadow) cells += a->shadow->cells.room();
+  enough_ = std::max(enough_, std::min(kMostRecords, cells / 4));
+  if (records_.size() < enough_) return;
   std::vector<AccessId> moved(records_.size() + 1, 0);  // first: 1 for those that are named
   const auto each = [&](auto visit) {
     const auto id = [&](AccessId& i) {
       if (i >= first_) visit(i);
     };
     for (const auto& a : launch_.memory->all())
-      if (a->shadow) a->shadow->cells.visit_all([&](Accessed& x) { id(x.id); });
+      if (a->shadow) a->shadow->cells.visit_all(first_, true, [&](Accessed& x) { id(x.id); });
     for (BlockCheck* b : blocks_) b->visit_ids(id);
   };
   each([&](AccessId i) { moved[i - first_] = 1; });

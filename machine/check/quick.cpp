@@ -8,11 +8,11 @@
 
 namespace coalesce::machine {
 
-// The addresses of a warp's lanes; lanes that are not active have the first active one's.
+// The addresses of a warp's active lanes.
 struct BlockCheck::Lanes {
-  std::array<uint64_t, kLanes> at;
-  uint64_t low, high, bits;  // the least, the greatest, all or-ed
-  bool row;                  // each lies an element behind the one before it
+  std::array<uint64_t, kLanes> at;  // of the others: 0
+  uint64_t low, high, bits;         // the least, the greatest, all or-ed
+  bool row;                         // all are active, and each lies an element behind the one before it
   Lanes(const Access& a, const Warp& w);
   // visit(from, bytes) for what the active lanes access, neighbours together.
   template <class Visit>
@@ -32,34 +32,43 @@ struct BlockCheck::Lanes {
   }
 };
 
-BlockCheck::Lanes::Lanes(const Access& a, const Warp& w) {
+BlockCheck::Lanes::Lanes(const Access& a, const Warp& w) : at{}, low(~uint64_t{0}), high(0), bits(0), row(false) {
   const auto offset = static_cast<uint64_t>(a.offset);
+  const auto fill = [&](auto address_of) {
+    if (w.active == ~0u) {
+      uint64_t apart = 0;
+      const uint64_t first = address_of(0u);
+      for (uint32_t l = 0; l < kLanes; ++l) {
+        at[l] = address_of(l);
+        apart |= at[l] ^ (first + l * a.bytes);
+      }
+      row = apart == 0;
+    } else {
+      for (uint32_t m = w.active; m; m &= m - 1) at[lowest(m)] = address_of(lowest(m));
+    }
+  };
   if (a.shape != AddressShape::vector) {
     const uint64_t base = offset + (a.address_is_64 ? *w.at<uint64_t>(a.address) : *w.at<uint32_t>(a.address));
     const uint64_t step = a.shape == AddressShape::contiguous ? a.bytes
                           : a.shape == AddressShape::strided  ? a.stride
                                                               : 0;
-    for (uint32_t l = 0; l < kLanes; ++l) at[l] = base + l * step;
+    fill([&](uint32_t l) { return base + l * step; });
   } else if (a.address_is_64) {
-    const uint64_t* from = w.at<uint64_t>(a.address);
-    for (uint32_t l = 0; l < kLanes; ++l) at[l] = from[l] + offset;
+    fill([&, from = w.at<uint64_t>(a.address)](uint32_t l) { return from[l] + offset; });
   } else {
-    const uint32_t* from = w.at<uint32_t>(a.address);
-    for (uint32_t l = 0; l < kLanes; ++l) at[l] = from[l] + offset;
+    fill([&, from = w.at<uint32_t>(a.address)](uint32_t l) { return from[l] + offset; });
   }
-  const uint64_t first = at[lowest(w.active)];
-  if (w.active != ~0u)
-    for (uint32_t l = 0; l < kLanes; ++l) at[l] = w.active >> l & 1 ? at[l] : first;
-  low = ~uint64_t{0};
-  high = bits = 0;
-  uint64_t apart = 0;
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    low = std::min(low, at[l]);
-    high = std::max(high, at[l]);
-    bits |= at[l];
-    apart |= at[l] ^ (at[0] + l * a.bytes);
+  if (row) {  // a row does not pass the end of the addresses: nothing there is anybody's
+    low = bits = at[0];
+    high = at[kLanes - 1];
+    return;
   }
-  row = apart == 0;
+  for (uint32_t m = w.active; m; m &= m - 1) {
+    const uint64_t x = at[lowest(m)];
+    low = std::min(low, x);
+    high = std::max(high, x);
+    bits |= x;
+  }
 }
 
 // Whether nothing is wrong with the access, looked at as a whole.
@@ -142,7 +151,7 @@ void BlockCheck::hear_quiet() {
 // Whether a weak store of a whole line meets what a release has left.
 bool BlockCheck::ends_handover(const Target& t, uint32_t element) const {
   const Handovers& places = t.space == AddressSpace::shared ? places_ : check_.places();
-  if (places.empty()) return false;
+  if (!places.any_within(t.address, t.address + Cells::line_bytes(element))) return false;
   for (uint32_t l = 0; l < kLanes; ++l)
     if (places.holds(t.address + uint64_t{l} * element)) return true;
   return false;
@@ -271,7 +280,7 @@ bool BlockCheck::apart(const Access& a, Warp& w, const Lanes& lanes, bool races)
     return false;
   if (t.space == AddressSpace::local) return apart_local(a, w, lanes, t);
   const Handovers& places = global ? check_.places() : places_;
-  if (!reads && !places.empty())
+  if (!reads && places.any_within(lanes.low - window, lanes.high + a.bytes - window))
     for (uint32_t m = w.active; m; m &= m - 1)
       if (places.holds(lanes.at[lowest(m)] - window)) return false;
   const uint64_t base = begin - t.at;  // of the shadow
@@ -284,9 +293,8 @@ bool BlockCheck::apart(const Access& a, Warp& w, const Lanes& lanes, bool races)
   }
   if (races && quiet(t, reads)) {
     const AccessId id = id_of(a, w.index);
-    const bool row = lanes.row && w.active == ~0u;
-    note_quiet({id, w.index, w.active, a.bytes, static_cast<uint32_t>(begin - base), a.bytes}, row ? nullptr : &lanes,
-               base);
+    note_quiet({id, w.index, w.active, a.bytes, static_cast<uint32_t>(begin - base), a.bytes},
+               lanes.row ? nullptr : &lanes, base);
   } else if (t.cells && (!races || !apart_cells(a, w, lanes, t, base))) {
     return false;
   }

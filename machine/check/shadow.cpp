@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 #include "machine/memory/memory.h"
@@ -92,16 +93,18 @@ void Cells::prepare(Page& page, uint16_t step, uint64_t& made) {
   const Cell* const whole = page.cells;
   if (count > page.room) {
     page.cells = store_.take(count);
-    page.room = static_cast<uint16_t>(count);
+    room_ += count - page.room;
+    page.room = static_cast<uint16_t>(count & 0xfff);
     made += count * sizeof(Cell);
   }
   for (std::size_t k = page.step == 0 ? 0 : count; k-- > 0;) {
-    Cell& c = page.cells[k] = whole[k * step / page.step];
+    Cell& c = page.cells[k] = whole[k * step >> page.shift];
     if (page.step <= 4) continue;
-    const uint32_t lane = 1u << k * step % page.step / (page.step / 32);
+    const uint32_t lane = 1u << ((k * step & (page.step - 1u)) >> (page.shift - 5));
     for (Accessed* a : {&c.writer, &c.readers[0], &c.readers[1]}) a->lanes &= lane;
   }
   page.step = step;
+  page.shift = static_cast<uint16_t>(std::countr_zero(step) & 0xf);
 }
 
 Shadow& shadow_of(const Allocation& a) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -103,7 +104,7 @@ class Cells {
     if (page.step == 0 || page.step > step)
       prepare(page, page.step == line_bytes(1) || page.step == line_bytes(2) ? 1 : step, made);
     const uint64_t in = at % kPage;
-    for (uint64_t b = in; b < in + bytes; b += page.step) visit(page.cells[b / page.step], at - in + b);
+    for (uint64_t b = in; b < in + bytes; b += page.step) visit(page.cells[b >> page.shift], at - in + b);
   }
   // The cell of the line at `at`, whose element k only lane k of any warp has accessed so far; null: there is none.
   Cell* line(uint64_t at, uint32_t element, uint32_t epoch, uint64_t& made) {
@@ -111,15 +112,21 @@ class Cells {
     enter(page, epoch);
     const auto step = static_cast<uint16_t>(line_bytes(element));
     if (page.step == 0) prepare(page, step, made);
-    return page.step == step ? &page.cells[at % kPage / step] : nullptr;
+    return page.step == step ? &page.cells[at % kPage >> page.shift] : nullptr;
   }
   // The past of cells, by their place.
-  std::unordered_map<uint64_t, Past>& past() { return past_; }
+  using Pasts = std::pmr::unordered_map<uint64_t, Past>;
+  Pasts& past() { return past_; }
+  std::size_t room() const { return room_; }  // cells there
+  // visit(Accessed&) for each of this epoch, and for what is there of others, unless `only`.
   template <class Visit>
-  void visit_all(Visit visit) {  // each Accessed
-    for (Page& page : pages_)
-      for (Cell* c = page.cells; c != page.cells + page.room; ++c)
+  void visit_all(uint32_t epoch, bool only, Visit visit) {
+    for (Page& page : pages_) {
+      std::size_t count = page.room;
+      if (only) count = page.epoch == epoch && page.step != 0 ? kPage >> page.shift : 0;
+      for (Cell* c = page.cells; c != page.cells + count; ++c)
         for (Accessed* a : {&c->writer, &c->readers[0], &c->readers[1]}) visit(*a);
+    }
     for (auto& [at, p] : past_) {
       visit(p.weak);
       for (Accessed& a : p.others) visit(a);
@@ -131,8 +138,8 @@ class Cells {
   struct Page {
     Cell* cells = nullptr;
     uint32_t epoch = 0;
-    uint16_t step = 0;  // bytes of a cell; 0: what is there is of another epoch
-    uint16_t room = 0;  // cells there
+    uint16_t step = 0;                      // bytes of a cell; 0: what is there is of another epoch
+    uint16_t room : 12 = 0, shift : 4 = 0;  // cells there; log2(step)
   };
   static void enter(Page& page, uint32_t epoch) {
     if (page.epoch != epoch) page.step = 0;
@@ -140,8 +147,10 @@ class Cells {
   }
   void prepare(Page& page, uint16_t step, uint64_t& made);
   CellStore store_;
+  std::size_t room_ = 0;
   std::vector<Page> pages_;
-  std::unordered_map<uint64_t, Past> past_;
+  std::pmr::unsynchronized_pool_resource pool_;  // a cell's past costs no call of the system's allocator
+  Pasts past_{&pool_};
 };
 
 // The shadow of an allocation of global memory, as long as it lives.

@@ -166,6 +166,15 @@ void BlockCheck::decides(uint32_t instruction, uint32_t mask, Warp& w) {
 
 void BlockCheck::enters(uint32_t block, Warp& w) {
   WarpState& s = warps_[w.index];
+  if (check_.tells_skips(block)) note_passed(block, w);
+  if (!s.undefined.any()) return;
+  s.undefined.keep(check_.launch().program->blocks[block].live_in, w.active);
+  if (!s.undefined.any()) shadows = std::ranges::any_of(warps_, [](const WarpState& o) { return o.undefined.any(); });
+}
+
+// The active lanes have come to a block that tells whether they go past a barrier.
+void BlockCheck::note_passed(uint32_t block, const Warp& w) {
+  WarpState& s = warps_[w.index];
   for (std::size_t k = 0; k < s.passed.size(); ++k) {
     const Skip& skip = check_.skips()[k];
     if (block == skip.branch)
@@ -183,9 +192,6 @@ void BlockCheck::enters(uint32_t block, Warp& w) {
       came &= ~w.active;
     }
   }
-  if (!s.undefined.any()) return;
-  s.undefined.keep(check_.launch().program->blocks[block].live_in, w.active);
-  if (!s.undefined.any()) shadows = std::ranges::any_of(warps_, [](const WarpState& o) { return o.undefined.any(); });
 }
 
 }  // namespace coalesce::machine

@@ -40,7 +40,7 @@ uint64_t hash_of_register(const Code& code, uint32_t reg, const Warp& w, uint64_
 // Memory that others read has changed there, by an instruction of a lane.
 void BlockCheck::changed(AddressSpace space, uint64_t address, const LaunchCheck::Changer& by) {
   check_.count_change();
-  (space == AddressSpace::shared ? changers_ : check_.changers())[address] = by;
+  if (check_.may_poll()) (space == AddressSpace::shared ? changers_ : check_.changers())[address] = by;
 }
 
 // Atomics are looked at before they happen: which of the last ones have changed their word is known now.

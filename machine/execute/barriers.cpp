@@ -9,11 +9,11 @@ namespace coalesce::machine {
 // bar.red: what every thread contributed, to where the threads read it.
 void BlockRun::finish_barrier_lockstep(const BlockCode& c) {
   if (observer_) {
-    std::vector<Arrival> all;
     const auto at = static_cast<uint32_t>(c.barrier - code_->program->code.data());
+    arrivals_.clear();
     for (const Warp& w : warps_)
-      if (w.alive) all.push_back({w.index, w.alive, w.alive, at});
-    observer_->barrier(all, 0, true);
+      if (w.alive) arrivals_.push_back({w.index, w.alive, w.alive, at});
+    observer_->barrier(arrivals_, 0, true);
   }
   if (c.barrier_result == kNoSlot) return;
   uint32_t votes = 0, lanes = 0;

@@ -166,6 +166,7 @@ class BlockRun {
   std::array<uint32_t, 16> arrived_{};  // named barriers: threads that arrived without waiting (bar.arrive)
   std::unique_ptr<BlockObserver> own_observer_;
   BlockObserver* observer_ = nullptr;  // null: nobody looks at this block
+  std::vector<Arrival> arrivals_;      // at the last barrier in lockstep, for the observer
   std::vector<uint32_t> turns_;        // general mode: warps in the order of their turns
   std::vector<bool> warned_;           // per block: divergent barrier reported
   std::vector<Diagnostic> warnings_;

@@ -76,6 +76,28 @@ TEST(Clocks, OneLaneReleasesAndOneAcquires) {
   EXPECT_TRUE(b.knows(8, 3, 0, 5, then, false));
 }
 
+TEST(Clocks, WhoPollsHearsOfWhatIsNew) {
+  WarpView a, b;
+  a.begin(3, 1, 0);
+  b.begin(4, 1, 0);
+  const Clock then = a.now;
+  const Knowledge left = a.release(5);
+  b.read(9, {}, left, false);
+  b.fence(1u << 9, true);
+  b.read(9, {}, left, false);
+  EXPECT_TRUE(b.knows(9, 3, 0, 5, then, false)) << "what a fence has made known stays known";
+  const Clock later = a.now;
+  const Knowledge more = a.release(5);
+  b.read(9, {}, more, false);
+  EXPECT_TRUE(b.knows(9, 3, 0, 5, later, true));
+  EXPECT_FALSE(b.knows(9, 3, 0, 5, later, false)) << "no fence since";
+  b.read(9, {}, more, true);
+  EXPECT_TRUE(b.knows(9, 3, 0, 5, later, false)) << "the same, acquired";
+  b.sync_lanes(~0u, ~0u);
+  b.read(8, {}, more, true);
+  EXPECT_TRUE(b.knows(8, 3, 0, 5, later, false));
+}
+
 TEST(Clocks, AFenceCoversWhatCameBeforeIt) {
   WarpView w;
   w.begin(0, 2, 1);
@@ -124,6 +146,21 @@ TEST(Handovers, AnAtomicAddsToAChainAndAStoreEndsIt) {
   EXPECT_EQ(all.find(64)->device.of(3, 0, 0), 0u);
   all.end(64);
   EXPECT_EQ(all.find(64), nullptr);
+}
+
+TEST(Handovers, SayWhereTheyMayBe) {
+  Knowledge k;
+  k.join(3, clocks({1}));
+  Handovers all;
+  EXPECT_FALSE(all.any_within(0, ~uint64_t{0}));
+  all.leave(64, 3, k, k, false);
+  all.leave(128, 3, k, k, false);
+  EXPECT_TRUE(all.any_within(128, 132));
+  EXPECT_TRUE(all.any_within(0, 65));
+  EXPECT_FALSE(all.any_within(132, 256));
+  EXPECT_FALSE(all.any_within(0, 64));
+  all.clear();
+  EXPECT_FALSE(all.any_within(0, ~uint64_t{0}));
 }
 
 // Objects of 64 expect two arrivals: who waits hears of those of phases that have ended.
