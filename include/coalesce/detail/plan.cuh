@@ -294,8 +294,8 @@ inline void choose_two_axes(const kind& k, const reduction_layout& l, plan& p) {
     return set_columns(slower.extent, slower.stride, inner.extent * reduced.extent);
   }
   // The slower axis repeats rows or columns, where loads along neither axis are aligned, or rows are short.
-  const bool short_rows = p.along == vector_axis::reduced && row_bytes <= tuning::longest_nested_row;
-  if (p.along != vector_axis::none && !short_rows) return;
+  const bool rows_are_short = p.along == vector_axis::reduced && row_bytes <= tuning::longest_nested_row;
+  if (p.along != vector_axis::none && !rows_are_short) return;
   if (rows && row_bytes >= tuning::least_nested_bytes) {
     p.kernel = shape_kernel::nested_rows;
     p.stride = inner.stride;
