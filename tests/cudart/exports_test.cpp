@@ -1,6 +1,7 @@
 // Programs find every function of the real runtime in ours, under its version, whichever CUDA built them.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
@@ -46,8 +47,7 @@ TEST(DriverExports, FunctionsOfGraphicsAreThereAndRefuse) {
   }
 }
 
-// In a process that has no runtime yet: libcuda.so.1 brings the one beside it.
-TEST(DriverExports, EveryNameAndASharedState) {
+void driver_brings_its_runtime() {
   void* library = dlopen(COALESCE_BINARY_DIR "/lib/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(library, nullptr) << dlerror();
   for (const char* name : kDriverNames) EXPECT_NE(dlsym(library, name), nullptr) << name;
@@ -67,6 +67,15 @@ TEST(DriverExports, EveryNameAndASharedState) {
   const auto free = reinterpret_cast<int (*)(void*)>(dlvsym(runtime, "cudaFree", "libcudart.so.13"));
   EXPECT_EQ(free(reinterpret_cast<void*>(address)), 0);
   EXPECT_EQ(free(reinterpret_cast<void*>(address)), 1) << "cudaErrorInvalidValue: freed already";
+}
+// In a process that has no runtime yet, one of its own: libcuda.so.1 brings the one beside it.
+TEST(DriverExports, EveryNameAndASharedState) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto alone = [] {
+    driver_brings_its_runtime();
+    _exit(HasFailure() ? 1 : 0);
+  };
+  EXPECT_EXIT(alone(), testing::ExitedWithCode(0), "");
 }
 
 // CUDA's runtime initialises the driver: what comes after needs no cuInit.

@@ -1,7 +1,7 @@
 // Kernels with one mistake each, and the same kernel put right: what `coalesce check` has to find, and where it has to
 // be silent. Ordinary CUDA, so that other checkers can be asked about the same kernels.
 //
-//   kernels NAME wrong|right      runs one; `kernels list` names them all
+//   kernels NAME wrong|right      runs one; `kernels list` names them all, `kernels right` runs all
 //
 // A line that is to be reported ends in a comment `HERE: hazard`; it is the line of the access that comes second.
 #include <cooperative_groups.h>
@@ -373,9 +373,10 @@ int main(int argc, char** argv) {
     for (const Case& c : kCases) std::printf("%s%s\n", c.name, c.wrong ? "" : " right");
     return 0;
   }
+  const bool all = argc == 2 && !std::strcmp(argv[1], "right");
+  bool ran = false, right = all || (argc == 3 && !std::strcmp(argv[2], "right"));
   for (const Case& c : kCases) {
-    if (argc != 3 || std::strcmp(argv[1], c.name)) continue;
-    const bool right = !std::strcmp(argv[2], "right");
+    if (!all && (argc != 3 || std::strcmp(argv[1], c.name))) continue;
     if (!right && !c.wrong) break;
     const size_t count = 2 * kThreads * kBlocks;
     Data d{};
@@ -390,9 +391,10 @@ int main(int argc, char** argv) {
     cudaMemset(d.words, 0, kBlocks * sizeof(unsigned int));
     (right ? c.right : c.wrong)(d);
     const cudaError_t error = cudaDeviceSynchronize();
-    if (error != cudaSuccess) std::fprintf(stderr, "%s\n", cudaGetErrorString(error));
-    return error == cudaSuccess ? 0 : 1;
+    if (error != cudaSuccess) return std::fprintf(stderr, "%s\n", cudaGetErrorString(error)), 1;
+    ran = true;
   }
+  if (ran) return 0;
   std::fprintf(stderr, "error: kernels NAME wrong|right; kernels list\n");
   return 2;
 }

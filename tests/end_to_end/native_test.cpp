@@ -65,7 +65,8 @@ class NativeTest : public testing::Test {
   std::string program;
 };
 
-TEST_F(NativeTest, ARunLeavesItsCodeToTheNext) {
+class NativeNightlyTest : public NativeTest {};
+TEST_F(NativeNightlyTest, ARunLeavesItsCodeToTheNext) {
   ASSERT_EQ(run(program, "a", "interpreter", "100").code, 0);
   const nlohmann::json interpreted = here.json();
   EXPECT_EQ(objects("a"), 0u);
@@ -89,7 +90,7 @@ TEST_F(NativeTest, AProgramMayEndWhileItsKernelIsCompiled) {
 
 // A source that was compiled serves every folder; with flags of the user's, which may name the current one's, only its
 // own.
-TEST(CompiledPrograms, ServeEveryFolder) {
+TEST(CompiledProgramsNightly, ServeEveryFolder) {
   const Workplace here;
   const fs::path source = here.write("steps.cu", kSteps), folder = source.parent_path(), cache = folder / "cache";
   const auto programs_after = [&](const char* from, std::vector<std::string> flags) {

@@ -50,7 +50,8 @@ void all_right(const std::string& name, const std::string& options) {
   for (const json& rung : experiment["rungs"]) EXPECT_EQ(rung["result"], "ok") << name << ' ' << rung["name"];
 }
 
-// Two compilers, several sizes: minutes for all experiments. Every change runs one by clang, every night all by both.
+// Two compilers, several sizes: minutes for all experiments. Every change runs other sizes of one
+// (tests/end_to_end/ladder_test.cpp).
 class OddSizes : public Experiments {};
 
 TEST_P(OddSizes, AreRight) {
@@ -145,8 +146,7 @@ std::vector<const char*> others_than(std::initializer_list<std::string_view> nam
   return others;
 }
 INSTANTIATE_TEST_SUITE_P(Nightly, Experiments, testing::ValuesIn(kExperiments), name_of);
-INSTANTIATE_TEST_SUITE_P(Lab, OddSizes, testing::Values("reduce"), name_of);
-INSTANTIATE_TEST_SUITE_P(Nightly, OddSizes, testing::ValuesIn(others_than({"reduce"})), name_of);
+INSTANTIATE_TEST_SUITE_P(Nightly, OddSizes, testing::ValuesIn(kExperiments), name_of);
 INSTANTIATE_TEST_SUITE_P(Lab, Engines, testing::Values("reduce"), name_of);
 INSTANTIATE_TEST_SUITE_P(Nightly, Engines, testing::ValuesIn(others_than({"reduce"})), name_of);
 

@@ -106,8 +106,9 @@ TEST(Ahead, IfIBelowN) {
   for (const GuardCase& q : kGuardCases)
     // The last block's first and last warps' first and last lanes, and what is beside them.
     for (const uint32_t n :
-         kSanitized ? Numbers{500, 544, 641}
-                    : Numbers{1, 32, 500, 511, 512, 513, 543, 544, 545, 607, 608, 609, 639, 640, 641, kAll}) {
+         kSanitized    ? Numbers{500, 544, 641}
+         : few_cases() ? Numbers{1, 511, 512, 513, 545, 639, 640, kAll}
+                       : Numbers{1, 32, 500, 511, 512, 513, 543, 544, 545, 607, 608, 609, 639, 640, 641, kAll}) {
       SCOPED_TRACE(q.ptx + std::to_string(n));
       const Ran r = run(guarded(q, 0, "mul.wide.u32"), {zeros<uint32_t>(kAll), buffer(in), value(n)}, s);
       ASSERT_EQ(r.report.fault, Fault::none) << r.message();

@@ -165,14 +165,12 @@ bool is_of_words(const Subject& s) {
   return true;
 }
 
-// In each change's tests operands that differ from lane to lane, and of the other forms one: rows beside each other
-// have different ones.
+// In each change's tests one of them: rows beside each other have different ones.
 std::vector<Form> forms_of(const Subject& s, std::size_t number) {
-  std::vector<Form> forms{kGuarded, kScalar};
+  std::vector<Form> forms{kLanewise, kGuarded, kScalar};
   if (is_of_words(s) && takes_numbers(s)) forms.push_back(kNumbers);
   if (is_of_words(s) && takes_numbers(s) && s.op->mnemonic.find(".f") == s.op->mnemonic.npos) forms.push_back(kWidths);
   if (few_cases()) forms = {forms[number % forms.size()]};
-  forms.insert(forms.begin(), kLanewise);
   return forms;
 }
 

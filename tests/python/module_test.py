@@ -14,6 +14,8 @@ import unittest
 SOURCE, BINARY = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
 os.environ["COALESCE_COMMAND"] = str(BINARY / "bin/coalesce")
 os.environ["XDG_CACHE_HOME"] = str(BINARY / "tests/cache")
+# Compiled by clang, as by other tests.
+os.environ["PATH"] = ":".join(p for p in os.environ["PATH"].split(":") if not os.path.exists(os.path.join(p, "nvcc")))
 sys.path.insert(0, str(SOURCE / "python"))
 sys.dont_write_bytecode = True
 import coalesce  # noqa: E402

@@ -65,7 +65,7 @@ TEST(MatrixTruth, EveryFormGivesAnH100sBits) {
     const bool judged = row != truth.forms.end();
     const uint32_t tiles = judged ? probe::kKept : 8;
     known += judged;
-    if (kSanitized && i % 8 != 0) continue;
+    if (few_cases() && i % (kSanitized ? 8 : 2) != 0) continue;
     std::vector<uint32_t> in;
     for (uint32_t t = 0; t < tiles; ++t)
       for (uint32_t w = 0; w < f.words(); ++w) in.push_back(probe::word_of(f, t, w));
