@@ -7,6 +7,5 @@ CAUSES = {
 }
 
 # Why aims are missed by less than 5 %, as kernels of ours show.
-NEARLY = """Missed by less than 5 %: three of four wrong bounds lie near the 60 % below which Nsight says latency; four of six
-wrong pairs take 3 to 5 us; DRAM bytes are off below 1 MiB.
+NEARLY = """Missed by less than 5 %: four of five wrong pairs of rungs take 3 to 5 us; DRAM bytes are off below 1 MiB.
 """
