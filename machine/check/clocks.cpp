@@ -1,6 +1,7 @@
 #include "machine/check/clocks.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "machine/isa/mbarrier.h"
@@ -20,6 +21,12 @@ void View::join(const View& other) {
   device_read.join(other.device_read);
   block_fenced.join(other.block_fenced);
   device_fenced.join(other.device_fenced);
+  if (!other.kept) (other.acquired ? known : device_read).join(other.last);
+}
+
+void View::keep() {
+  if (!kept) (acquired ? known : device_read).join(last);
+  kept = true;
 }
 
 void WarpView::begin(uint64_t block, uint32_t warps, uint32_t self) {
@@ -49,7 +56,8 @@ bool WarpView::knows(uint32_t lane, uint64_t block, uint32_t warp, uint32_t othe
   if (block == block_ && warp == self_ && (lane == other || knows_lane(lane, other, then))) return true;
   const auto shows = [&](const View& v) {
     return v.known.of(block, warp, other) > then ||
-           (strong && (v.block_read.of(block, warp, other) > then || v.device_read.of(block, warp, other) > then));
+           (strong && (v.block_read.of(block, warp, other) > then || v.device_read.of(block, warp, other) > then)) ||
+           (!v.kept && (strong || v.acquired) && v.last.of(block, warp, other) > then);
   };
   return shows(common_) || (own_ && shows((*own_)[lane]));
 }
@@ -110,7 +118,11 @@ Knowledge WarpView::release(uint32_t lane) {
   r[lane] = now;
   mine.raise(self_, r);
   Knowledge all = common_.known;
-  if (own_) all.join((*own_)[lane].known);
+  if (own_) {
+    View& v = (*own_)[lane];
+    if (v.acquired) v.keep();
+    all.join(v.known);
+  }
   all.join(block_, std::move(mine));
   return all;
 }
@@ -122,6 +134,8 @@ void WarpView::fence(uint32_t lanes, bool device) {
     v.known.join(common_.block_read);
     v.known.join(std::exchange(v.block_read, {}));
     if (device) {
+      v.acquired = true;
+      v.keep();
       v.known.join(common_.device_read);
       v.known.join(std::exchange(v.device_read, {}));
     }
@@ -156,12 +170,16 @@ void WarpView::fence_proxy(uint32_t lanes, uint32_t alive, uint32_t warps, uint3
     all.fill(now);
     mirror(common_, common_.known, warps, behind, all);
     if (own_)
-      each_lane(lanes, [&](uint32_t l) { mirror((*own_)[l], Knowledge{(*own_)[l].known}, warps, behind, all); });
+      each_lane(lanes, [&](uint32_t l) {
+        (*own_)[l].keep();
+        mirror((*own_)[l], Knowledge{(*own_)[l].known}, warps, behind, all);
+      });
     return;
   }
   each_lane(lanes, [&](uint32_t l) {
     LaneClocks mine = row(l);
     mine[l] = now;
+    own(l).keep();
     Knowledge of = common_.known;
     of.join(own(l).known);
     mirror(own(l), of, warps, behind, mine);
@@ -174,20 +192,22 @@ Knowledge WarpView::fenced(uint32_t lane, bool device) const {
   return all;
 }
 
-void WarpView::read(uint32_t lane, const Knowledge& block, const Knowledge& device, bool acquires) {
+void WarpView::read(uint32_t lane, const Knowledge& block, const Knowledge& device, bool acquires, uint64_t chain) {
   if (block.empty() && device.empty()) return;
   View& v = own(lane);
-  if (v.last_block == block && v.last_device == device && (v.last_acquired || !acquires)) return;
-  v.last_block = block;
-  v.last_device = device;
-  v.last_acquired = acquires;
-  if (!acquires) {
-    v.block_read.join(block);
-    v.device_read.join(device);
-  } else {
+  if (acquires) {
     v.known.join(block);
-    v.known.join(device);
+  } else if (!(v.last_block == block)) {
+    v.last_block = block;
+    v.block_read.join(block);
   }
+  if (device.empty() || (v.last == device && (v.acquired || !acquires))) return;
+  // A read of the same chain has all that it replaces, which may have been acquired, though.
+  if (chain == 0 || chain != v.chain || (v.acquired && !acquires)) v.keep();
+  v.last = device;
+  v.chain = chain;
+  v.acquired = acquires;
+  v.kept = false;
 }
 
 void WarpView::learn(uint32_t mask, uint32_t alive, const View& what) {
@@ -231,6 +251,8 @@ void Handovers::leave(uint64_t address, uint64_t block, const Knowledge& to_bloc
 }
 
 void Handovers::add(Left& left, uint64_t block, const Knowledge& to_block, const Knowledge& to_device) {
+  static std::atomic<uint64_t> chains{0};
+  if (left.chain == 0) left.chain = ++chains;
   if (left.of_block != block) left.block = {};
   left.of_block = block;
   left.block.join(to_block);

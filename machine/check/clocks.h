@@ -37,10 +37,14 @@ struct View {
   Knowledge known;                        // comes before what is next
   Knowledge block_read, device_read;      // taken from own block's writers, from all: known at the next fence
   Knowledge block_fenced, device_fenced;  // known when the last fence came
-  // The last reads of a lane: the same ones, as who polls repeats them, need not be joined again.
-  Knowledge last_block, last_device;
-  bool last_acquired = false;
+  // The last reads of a lane. Who polls reads a chain of releases again and again, and more each time that another has
+  // had its turn: `last` counts as device_read, or if it is acquired as known, and is joined to that when the lane goes
+  // on.
+  Knowledge last_block, last;
+  uint64_t chain = 0;
+  bool acquired = false, kept = true;  // kept: joined
   void join(const View& other);
+  void keep();
 };
 
 class WarpView {
@@ -70,7 +74,8 @@ class WarpView {
   // fence.proxy.async: what lanes know of the first `warps` of each block is what they know of so many others, from
   // `behind` on.
   void fence_proxy(uint32_t lanes, uint32_t alive, uint32_t warps, uint32_t behind);
-  void read(uint32_t lane, const Knowledge& block, const Knowledge& device, bool acquires);
+  // `chain`: a number for what has only grown since (Handovers::Left); 0: none.
+  void read(uint32_t lane, const Knowledge& block, const Knowledge& device, bool acquires, uint64_t chain = 0);
   // Lanes of `mask` hear of that.
   void learn(uint32_t mask, uint32_t alive, const View& what);
   // A barrier: adds to `all` what these lanes have heard of, to `done` what they have done; takes what all have.
@@ -98,6 +103,7 @@ class Handovers {
     Knowledge device;  // with device scope, by any
     Knowledge block;   // with any scope, by `of_block`
     uint64_t of_block = ~uint64_t{0};
+    uint64_t chain = 0;  // no other Left of the process has that number
   };
   const Left* find(uint64_t address) const;  // null: nothing
   // A strong store (chain: an atomic) by a lane of `block` leaves there what it releases.

@@ -43,7 +43,7 @@ void BlockCheck::hand_over(const Access& a, const Warp& w, const Target& t) {
   if (rule.kind != Kind::store)
     if (const Handovers::Left* left = places.find(t.address))
       view.read(t.lane, left->of_block == block_ ? left->block : Knowledge{}, far ? left->device : Knowledge{},
-                acquires);
+                acquires, left->chain);
   if (rule.kind == Kind::load || (rule.kind == Kind::atomic && !swaps(a, w, t))) return;
   if (object && a.op->returns) return;  // a wait
   const Knowledge near = releases ? view.release(t.lane) : view.fenced(t.lane, false);

@@ -98,6 +98,38 @@ TEST(Clocks, WhoPollsHearsOfWhatIsNew) {
   EXPECT_TRUE(b.knows(8, 3, 0, 5, later, false));
 }
 
+TEST(Clocks, AReadOfAChainStandsForThoseBeforeIt) {
+  const auto of = [](uint64_t block, Clock clock) {
+    Knowledge k;
+    k.join(block, clocks({clock}));
+    return k;
+  };
+  Knowledge grown = of(3, 5);
+  grown.join(of(4, 6));
+  WarpView w;
+  w.begin(9, 1, 0);
+  w.read(1, {}, of(3, 5), false, 7);
+  EXPECT_TRUE(w.knows(1, 3, 0, 0, 4, true));
+  EXPECT_FALSE(w.knows(1, 3, 0, 0, 4, false)) << "no fence";
+  w.read(1, {}, grown, false, 7);
+  EXPECT_TRUE(w.knows(1, 4, 0, 0, 5, true));
+  w.read(1, {}, of(5, 2), false, 8);
+  EXPECT_TRUE(w.knows(1, 4, 0, 0, 5, true)) << "of another chain: what was read before stays";
+  EXPECT_TRUE(w.knows(1, 5, 0, 0, 1, true));
+  w.read(2, {}, of(6, 3), true, 9);
+  EXPECT_TRUE(w.knows(2, 6, 0, 0, 2, false)) << "acquired";
+  w.read(2, {}, of(6, 4), false, 9);
+  EXPECT_TRUE(w.knows(2, 6, 0, 0, 2, false)) << "what was acquired stays";
+  EXPECT_FALSE(w.knows(2, 6, 0, 0, 3, false));
+  EXPECT_EQ(w.release(2).of(6, 0, 0), 3u) << "of what is known";
+  w.sync_lanes(~0u, ~0u);
+  EXPECT_TRUE(w.knows(0, 4, 0, 0, 5, true)) << "other lanes have read it, too";
+  w.fence(1, true);
+  EXPECT_TRUE(w.knows(0, 4, 0, 0, 5, false));
+  EXPECT_TRUE(w.knows(0, 6, 0, 0, 3, false));
+  EXPECT_FALSE(w.knows(3, 4, 0, 0, 5, false));
+}
+
 TEST(Clocks, AFenceCoversWhatCameBeforeIt) {
   WarpView w;
   w.begin(0, 2, 1);
