@@ -213,7 +213,7 @@ int run(const RunOptions& options) {
   const bool divert = options.json == "-" || options.output == "-" || options.html == "-" || ci.standard_output();
   MachineOptions machine = options.machine;
   if (on == "both") {
-    if (!machine.device_chosen) machine.device = device_like(*gpu, machine.device);
+    if (gpu && !machine.device_chosen) machine.device = device_like(*gpu, machine.device);
     return run_on_both(words, options, machine, layout, {json.get(), html.get(), output.get()});
   }
   if (ranks) machine.record = ranks->file("record").string();
