@@ -1,6 +1,8 @@
 // Stream capture: while a stream captures, what it is given becomes nodes of a graph. Under the lock, all of these.
 #pragma once
 
+#include <type_traits>
+
 #include "cudart/api/operation.h"
 #include "cudart/api/stream.h"
 
@@ -18,13 +20,22 @@ Going going(cudaStream_t stream);
 // Adds what a capturing stream was given after what it had.
 void captured(Capture& capture, cudaStream_t stream, Operation operation);
 
+// How `check` takes an operation in a stream.
+template <typename T>
+HostCheck::Acts acts(const T& operation) {
+  if constexpr (std::is_same_v<T, KernelOperation>)
+    return overlaps(operation.launch) ? HostCheck::Acts::overlaps : HostCheck::Acts::kernel;
+  else
+    return HostCheck::Acts::other;
+}
+
 // Runs an operation now, or captures it: every asynchronous call ends here.
 template <typename T>
 cudaError_t submit(Runtime& r, cudaStream_t stream, T operation) {
   const Going to = going(stream);
   if (to.error != cudaSuccess) return to.error;
   if (to.capture == nullptr) {
-    if (r.check() != nullptr) r.check()->act_in(stream, is_blocking(stream));
+    if (r.check() != nullptr) r.check()->act_in(stream, is_blocking(stream), acts(operation));
     return run(r, operation);
   }
   captured(*to.capture, stream, std::move(operation));

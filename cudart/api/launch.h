@@ -1,6 +1,8 @@
 // Launching, for the API's several forms of it.
 #pragma once
 
+#include <algorithm>
+
 #include "cudart/core/registry.h"
 #include "cudart/core/runtime.h"
 
@@ -17,6 +19,14 @@ struct Launch {
   std::optional<dim3> cluster = {};  // blocks; else as the kernel says, else one
   std::vector<cudaLaunchAttribute> hints = {};  // attributes that change no result
 };
+
+// Whether it may begin while the kernel before it runs (programmatic dependent launch).
+inline bool overlaps(const Launch& l) {
+  return std::ranges::any_of(l.hints, [](const cudaLaunchAttribute& a) {
+    return a.id == cudaLaunchAttributeProgrammaticStreamSerialization &&
+           a.value.programmaticStreamSerializationAllowed != 0;
+  });
+}
 
 // The conditional nodes that this thread runs, one within the other, and the graphs that kernels launch: the kernels of
 // them so far, and the warp instructions of those. One budget limits them all, as often as a body runs.

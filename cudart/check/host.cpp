@@ -50,14 +50,17 @@ void HostCheck::report(Diagnostic d, const Frames& frames) {
 
 // --- Work
 
-void HostCheck::act_in(StreamKey stream, bool blocking) {
+void HostCheck::act_in(StreamKey stream, bool blocking, Acts as) {
   where_ = "in " + order_.name(stream);
-  moment_ = order_.begin(stream, blocking, before_);
+  overlaps_ = as == Acts::overlaps;
+  if (overlaps_) early_moment_ = order_.begin_early(stream, blocking, early_before_);
+  moment_ = order_.begin(stream, blocking, before_, as != Acts::other);
   in_graph_ = false;
 }
 
 void HostCheck::act_as_node(const void* node, const std::vector<const void*>& needs) {
   where_ = "in a graph";
+  overlaps_ = false;
   moment_ = order_.node(node, needs, before_);
   in_graph_ = true;
 }
@@ -66,6 +69,12 @@ void HostCheck::begin_work(const std::string& call, bool kernel) {
   guard_.open();
   changed_ = true;
   Work work{moment_, kernel ? where_ : call + " " + where_, kernel ? call : "", frames_here(), false};
+  overlaps_ = overlaps_ && kernel;
+  if (overlaps_) {
+    Work early = work;
+    early.moment = early_moment_;
+    early_work_ = uses_.begin(std::move(early));
+  }
   work_ = uses_.begin(std::move(work));
 }
 
@@ -98,7 +107,9 @@ void HostCheck::launched(machine::LaunchReport& report) {
   };
   for (AccessSite& site : *report.accesses) {
     if (site.pages.empty()) continue;
-    if (site.strong && site.writes && lies_in(site, host_reaches) != nullptr) uses_.tells_host(work_);
+    const bool early = overlaps_ && site.early;
+    const uint32_t work = early ? early_work_ : work_;
+    if (site.strong && site.writes && lies_in(site, host_reaches) != nullptr) uses_.tells_host(work);
     const Allocation* constant =
         site.writes ? lies_in(site, [](const Allocation& a) { return a.origin == Origin::constant; }) : nullptr;
     if (constant != nullptr && said_.insert("constant " + uses_[work_].kernel + std::to_string(site.ptx_line)).second) {
@@ -116,7 +127,7 @@ void HostCheck::launched(machine::LaunchReport& report) {
       d.notes = {"let the host write it between launches (cudaMemcpyToSymbol), or make it a __device__ variable"};
       sink_(d);
     }
-    uses_.add(work_, std::move(site), before_, [this](const Conflict& c) { race(c); });
+    uses_.add(work, std::move(site), early ? early_before_ : before_, [&](const Conflict& c) { race(c, early); });
   }
   static const char* blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
   if (blocking != nullptr && *blocking == '1') host_waits_for_work();
@@ -135,7 +146,8 @@ void HostCheck::settle() {
   told_ = functions_ = {};
 }
 
-void HostCheck::race(const Conflict& c) {
+// `early`: the access by a kernel that may have begun while the one before it runs.
+void HostCheck::race(const Conflict& c, bool early) {
   const AccessSite &now = *c.now_site, &before = *c.before_site;
   const auto place = [](const Work& w, const AccessSite& s) {
     return w.kernel.empty() ? w.who : w.kernel + ":" + std::to_string(s.ptx_line);
@@ -162,10 +174,15 @@ void HostCheck::race(const Conflict& c) {
   else
     d.message =
         "race between streams: " + named(*c.now, now) + " and " + named(*c.before, before) + " before it have no order";
+  early = early && !c.before->kernel.empty() && c.before->who == c.now->who;
+  if (early)
+    d.message = std::string("race between launches that overlap: this ") + now.what + " and the " + before.what +
+                " of the kernel before have no order";
   d.other = machine::Party{before.what, before.place, before.ptx_line, {}, {}, before.inlined_at, c.before->who};
   if (!c.before->kernel.empty()) d.other->who = c.before->kernel + " " + c.before->who;
   d.traces = {trace_of("other", c.before->frames)};
-  d.notes = {"cudaEventRecord after the first and cudaStreamWaitEvent before the second put them in order"};
+  d.notes = {early ? "cudaGridDependencySynchronize() (griddepcontrol.wait) has to come before the access"
+                   : "cudaEventRecord after the first and cudaStreamWaitEvent before the second put them in order"};
   report(std::move(d), c.now->frames);
 }
 

@@ -30,8 +30,10 @@ class HostCheck {
   HostCheck& operator=(const HostCheck&) = delete;
 
   Order& order() { return order_; }
-  // The work that follows is given to `stream`, or is a graph's node.
-  void act_in(StreamKey stream, bool blocking);
+  // The work that follows is given to `stream`, or is a graph's node. `overlaps`: a kernel that may begin while the one
+  // before it runs (programmatic dependent launch).
+  enum class Acts : uint8_t { other, kernel, overlaps };
+  void act_in(StreamKey stream, bool blocking, Acts as = Acts::other);
   void act_as_node(const void* node, const std::vector<const void*>& needs);
 
   // One piece of work, after act_in() or act_as_node(). `call`: "cudaMemcpyAsync"; for a kernel its mangled name.
@@ -80,7 +82,7 @@ class HostCheck {
   }
 
  private:
-  void race(const Conflict& c);
+  void race(const Conflict& c, bool early = false);
   bool host_access(uint64_t address, bool writes);
   void report(machine::Diagnostic d, const Frames& frames);
   Guard::Want wanted(uint64_t page) const;
@@ -104,6 +106,11 @@ class HostCheck {
   bool in_graph_ = false;
   Moment moment_;
   WorkClock before_;
+  // A kernel that overlaps the one before it: what it does before it waits for that one's end.
+  bool overlaps_ = false;
+  Moment early_moment_;
+  WorkClock early_before_;
+  uint32_t early_work_ = 0;
   WorkClock told_;       // what functions of the program's have come after
   WorkClock functions_;  // what the last of them has
   uint32_t work_ = 0;

@@ -55,18 +55,41 @@ Order::Stream& Order::arrive(StreamKey stream, bool blocking) {
   return s;
 }
 
-Moment Order::begin(StreamKey stream, bool blocking, WorkClock& before) {
+Moment Order::begin(StreamKey stream, bool blocking, WorkClock& before, bool kernel) {
   Stream& s = arrive(stream, blocking);
   const Moment now{s.line, ++s.number};
+  s.kernel = kernel;
+  if (kernel) s.early = s.seen;
   s.seen.join(now);
+  if (kernel) s.left = s.seen;
   before = s.seen;
   return now;
 }
 
-void Order::record(EventKey event, StreamKey stream, bool blocking) { events_[event] = arrive(stream, blocking).seen; }
+// Only a kernel behind a kernel overlaps it: with anything between the two, it begins when all before it has ended.
+Moment Order::begin_early(StreamKey stream, bool blocking, WorkClock& before) {
+  Stream& s = arrive(stream, blocking);
+  s.left.join(host_);
+  before = s.kernel && s.left.covers(s.seen) ? s.early : s.seen;
+  before.join(host_);
+  const Moment now{++lines_, 1};
+  before.join(now);
+  s.seen.join(now);
+  return now;
+}
+
+void Order::record(EventKey event, StreamKey stream, bool blocking) {
+  Stream& s = arrive(stream, blocking);
+  s.kernel = false;
+  events_[event] = s.seen;
+}
 
 void Order::wait(StreamKey stream, bool blocking, EventKey event) {
-  if (const auto at = events_.find(event); at != events_.end()) arrive(stream, blocking).seen.join(at->second);
+  const auto at = events_.find(event);
+  if (at == events_.end()) return;
+  Stream& s = arrive(stream, blocking);
+  s.kernel = false;
+  s.seen.join(at->second);
 }
 
 void Order::host_waits(StreamKey stream, bool blocking) { host_.join(arrive(stream, blocking).seen); }

@@ -43,7 +43,9 @@ class WorkClock {
 class Order {
  public:
   // Work given to `stream`: what comes before it (itself included), and its moment.
-  Moment begin(StreamKey stream, bool blocking, WorkClock& before);
+  Moment begin(StreamKey stream, bool blocking, WorkClock& before, bool kernel = false);
+  // The same of a kernel's first part, which may run beside the kernel before it; begin() for the rest comes next.
+  Moment begin_early(StreamKey stream, bool blocking, WorkClock& before);
   // cudaEventRecord, cudaStreamWaitEvent, in a stream.
   void record(EventKey event, StreamKey stream, bool blocking);
   void wait(StreamKey stream, bool blocking, EventKey event);
@@ -75,6 +77,9 @@ class Order {
     uint64_t number = 0;
     bool blocking = true;
     WorkClock seen;  // its last work, and what that came after
+    // If its last work is a kernel: what came before that, and with it.
+    bool kernel = false;
+    WorkClock early, left;
   };
   Stream& find(StreamKey stream, bool blocking);
   // The stream, ready for its next work.

@@ -74,6 +74,7 @@ enum cudaLaunchAttributeID : int {
   cudaLaunchAttributeIgnore = 0,
   cudaLaunchAttributeCooperative = 2,
   cudaLaunchAttributeClusterDimension = 4,
+  cudaLaunchAttributeProgrammaticStreamSerialization = 6,
   cudaLaunchAttributeDeviceUpdatableKernelNode = 13,
 };
 
@@ -173,6 +174,7 @@ struct cudaLaunchAttribute {
     char bytes[64];
     int cooperative;
     unsigned clusterDim[3];
+    int programmaticStreamSerializationAllowed;
   } value;
 };
 

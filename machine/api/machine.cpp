@@ -140,7 +140,7 @@ LaunchReport Machine::launch(Program& program, std::string_view kernel, const La
   if (state_->options.time) report.time = state_->estimate(launch, trace.get(), report);
   if (check) {
     state_->next_access = check->next();
-    report.accesses = std::make_shared<std::vector<AccessSite>>(check->footprint().take());
+    report.accesses = std::make_shared<std::vector<AccessSite>>(check->take_accesses());
     for (AccessSite& s : *report.accesses) {
       if (s.pages.empty()) continue;
       s.ptx_text = loaded.line_text(s.ptx_line);

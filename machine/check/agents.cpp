@@ -83,7 +83,11 @@ void BlockCheck::agent_access(const BulkPart& part, bool writes, uint32_t instru
     if (!locate(a, w, begin + at, a.bytes, t)) continue;
     t.id = races ? agent_id(who, t.as, instruction, w.index * kLanes + lane) : 0;
     if (t.space == AddressSpace::global && last_->origin != Origin::heap)
-      check_.footprint().add(instruction, t.address, a.bytes, part.reduces ? "atomic" : writes ? "write" : "read");
+      check_.footprint(warps_[w.index].waited)
+          .add(instruction, t.address, a.bytes,
+               part.reduces ? "atomic"
+               : writes     ? "write"
+                            : "read");
     if (t.home && t.home != this) come_back(a, t);
     if (!writes && t.written && !t.written->any(t.at, a.bytes)) check_.found(seen(Hazard::uninitialised, a, t));
     if (writes && t.written) t.written->set(t.at, a.bytes);

@@ -39,6 +39,7 @@ void BlockCheck::begin(uint64_t block) {
   changers_.clear();
   check_.count_change();
   shadows = false;
+  const Decoded& p = *check_.launch().program;
   for (uint32_t w = 0; w < warps_.size(); ++w) {
     WarpState& s = warps_[w];
     s.view.begin(block, static_cast<uint32_t>(clocks()), w);
@@ -48,6 +49,9 @@ void BlockCheck::begin(uint64_t block) {
     s.bulk.clear();
     s.bulk_group.fill(0);
     s.undefined.clear();
+    for (const uint32_t r : p.blocks[0].live_in) s.undefined.unset(r, p.registers[r].element);
+    shadows = shadows || s.undefined.any();
+    s.waited = false;
     s.passed.assign(check_.skips().size(), 0);
     s.states.clear();
     s.repeats.clear();
@@ -308,7 +312,7 @@ void BlockCheck::touch(const Access& a, const Target& t, uint32_t bytes) {
   // The host may change it while the kernel runs.
   if (last_->origin == Origin::host || last_->origin == Origin::managed) check_.count_change();
   if (last_->origin == Origin::heap) return;
-  check_.footprint().add(a.instruction, t.address, bytes, last_->base, last_->size);
+  check_.footprint(warps_[t.warp].waited).add(a.instruction, t.address, bytes, last_->base, last_->size);
 }
 
 uint64_t BlockCheck::address_of(const Access& a, const Warp& w, uint32_t lane) const {
@@ -331,7 +335,7 @@ void BlockCheck::access(const Access& a, Warp& w) {
   if (!before_.empty()) settle_atomics();
   if (rule.may_poll) note_polled(a, w);
   const bool races = check_.room();
-  if (!shadows && !of_pointer && !a.op->silent && as_whole(a, w, races)) return;
+  if (!of_pointer && !a.op->silent && !meets_undefined(a, w) && as_whole(a, w, races)) return;
   if (a.op->space != AddressSpace::global || is_strong(rule)) {
     hear_quiet();
     reads_.quiet = reads_.quiet && (a.op->space == AddressSpace::global || kind == Kind::load);
@@ -350,7 +354,7 @@ void BlockCheck::access(const Access& a, Warp& w) {
     t.id = races ? id_of(a, w.index) : 0;
     const uint64_t address = address_of(a, w, t.lane);
     if (a.op->space == AddressSpace::constant && address % a.bytes == 0)
-      check_.footprint().add(a.instruction, address, a.bytes);
+      check_.footprint(warps_[t.warp].waited).add(a.instruction, address, a.bytes);
     if (!locate(a, w, address, a.bytes, t)) continue;
     touch(a, t, a.bytes);
     if (t.home && t.home != this) come_back(a, t);

@@ -58,7 +58,8 @@ class LaunchCheck final : public LaunchObserver {
   const AccessRule& rule(uint32_t instruction) const { return rules_[instruction]; }
   Launch& launch() { return launch_; }
   Handovers& places() { return places_; }
-  Footprint& footprint() { return footprint_; }
+  Footprint& footprint(bool waited) { return waited || !early_ ? footprint_ : *early_; }
+  std::vector<AccessSite> take_accesses();
   bool block_scopes() const { return block_scopes_; }  // the kernel has fences or strong accesses of block scope
   bool may_poll() const { return may_poll_; }          // an instruction of the kernel may
 
@@ -157,6 +158,7 @@ class LaunchCheck final : public LaunchObserver {
   std::vector<AccessRule> rules_;  // by instruction
   Handovers places_;               // of global memory
   Footprint footprint_;
+  std::unique_ptr<Footprint> early_;  // before griddepcontrol.wait, if the kernel has one
   void find_bounds();
   void find_written();
   void find_padding();
@@ -213,8 +215,7 @@ class BlockCheck final : public BlockObserver {
   bool waits(const Warp& w, uint32_t lanes) override;
   std::string waits_for(const Warp& w, uint32_t lanes, uint32_t& instruction) override;
 
-  // For LaunchCheck::forget(): calls `visit` with each id that it holds, which may change it; forgets what it could do
-  // without.
+  // For LaunchCheck::forget(): calls `visit` with each id that it holds, which may change it; forgets needless ones.
   template <class Visitor>
   void visit_ids(Visitor visit);
   void move_first(const std::vector<AccessId>& moved, AccessId first) { first_ = moved[first_ - first]; }
@@ -264,6 +265,7 @@ class BlockCheck final : public BlockObserver {
     std::set<uint64_t> states;
     std::vector<std::pair<uint32_t, Polled>> repeats;
     Polled polled;
+    bool waited = false;  // for the launches before (griddepcontrol.wait), or behind a barrier for a warp that has
     // One entry a skip, since the last barrier: 1 it has come to the branch, 2 and to the block behind it.
     std::vector<uint8_t> passed;
   };
@@ -296,6 +298,7 @@ class BlockCheck final : public BlockObserver {
   void load_undefined(const Access& a, const Target& t, uint32_t element);
   void store_undefined(const Access& a, const Target& t, uint32_t element);
   void check_use(const Value& v, uint32_t mask, uint32_t instruction, uint32_t warp, const char* use);
+  bool meets_undefined(const Access& a, const Warp& w) const;
   Carried& carried(const Target& t);
   bool may_be_padding(const Access& a, const Target& t, uint64_t at) const;
   void move_undefined(const BulkPart& part, uint32_t instruction, uint32_t lane, Warp& w);
@@ -308,12 +311,10 @@ class BlockCheck final : public BlockObserver {
   bool ordered(const Accessed& before, const Target& t, bool strong, uint32_t* lane) const;
   void race(const Accessed& before, uint32_t lane, const Access& a, const Target& t);
   LaunchCheck::Seen seen(Hazard hazard, const Access& a, const Target& t) const;
-
   // --- waits.cpp
   void changed(AddressSpace space, uint64_t address, const LaunchCheck::Changer& by);
   void settle_atomics();
   void note_polled(const Access& a, const Warp& w);
-
   // --- agents.cpp: what goes on beside the threads, and other blocks of the cluster
   AgentLane& agent(Agent who, uint32_t lane) { return agents_[static_cast<std::size_t>(who)][lane % kLanes]; }
   AccessId agent_id(Agent who, uint32_t lane, uint32_t instruction, uint32_t asked_by);
@@ -324,7 +325,6 @@ class BlockCheck final : public BlockObserver {
   void come_back(const Access& a, const Target& t);
   std::size_t clocks() const { return warps_.size() * (check_.agents() ? 3 : 1) + check_.agents(); }
   uint32_t fenced_warp(AddressSpace space, uint32_t warp) const;
-
   // --- order.cpp: what synchronises
   bool all_meet(const std::vector<Arrival>& at, bool whole) const;
   void hand_over(const Access& a, const Warp& w, const Target& t);

@@ -70,6 +70,7 @@ struct AccessSite {
   const char* what = "read";  // "read", "write", "atomic"
   bool writes = false, atomic = false;
   bool strong = false;  // volatile, acquire, release: made to meet what others do
+  bool early = false;   // no griddepcontrol.wait comes before it
   SourcePlace place;    // of a kernel's instruction
   std::vector<SourcePlace> inlined_at;
   uint32_t ptx_line = 0;

@@ -7,6 +7,7 @@
 
 #include "machine/check/check.h"
 #include "machine/execute/launch.h"
+#include "machine/users_place.h"
 
 namespace coalesce::machine {
 
@@ -49,6 +50,8 @@ LaunchCheck::LaunchCheck(Launch& launch, AccessId first, uint64_t room, std::vec
     if (arrives || (i.kind == Kind::call && static_cast<Callee>(i.mode) == Callee::service)) agents_ = kAgents;
     if (i.memory != kNone && launch.program->memory[i.memory].silent) agents_ = kAgents;
     block_scopes_ = block_scopes_ || (i.kind == Kind::nothing && static_cast<Nothing>(i.mode) == Nothing::block_fence);
+    if (!early_ && i.kind == Kind::nothing && static_cast<Nothing>(i.mode) == Nothing::grid_wait)
+      early_ = std::make_unique<Footprint>(*launch.program);
   }
   find_written();
   find_padding();
@@ -145,7 +148,8 @@ std::string LaunchCheck::name_address(const Seen& s) const {
 
 std::string LaunchCheck::name_place(uint32_t instruction) const {
   const Decoded& p = *launch_.program;
-  const SourcePlace& at = p.places[p.code[instruction].place].source;
+  const Place& where = p.places[p.code[instruction].place];
+  const SourcePlace& at = users_place(where.source, where.inlined_at);
   if (at.line == 0) return "PTX line " + std::to_string(p.code[instruction].ptx_line);
   return at.file.substr(at.file.rfind('/') + 1) + ":" + std::to_string(at.line);
 }
@@ -159,6 +163,7 @@ std::string LaunchCheck::name_changer(const Changer& c) const {
 }
 
 LaunchCheck::FindingKey LaunchCheck::key_of(const Seen& s) const {
+  if (s.origin == kUnset) return {s.hazard, kUnset, s.instruction};
   // The first of several uses of a value is shown.
   if (s.origin != kNone) return {s.hazard, s.origin, s.origin};
   const uint32_t before = s.before ? (*this)[s.before].instruction : kNone;
@@ -251,6 +256,12 @@ void LaunchCheck::explain(const Seen& s, Diagnostic& d) const {
       if (s.ended) d.message = d.what + " of shared memory of a block that may have ended";
       break;
     case Hazard::uninitialised:
+      if (s.origin == kUnset) {
+        d.message = s.note + " depends on a variable that this thread has not set";
+        d.what = "use";
+        d.address = "";
+        return;
+      }
       if (const auto at = origins_.find(s.origin); at != origins_.end()) {
         const Seen& o = at->second;
         const Instruction& i = p.code[s.origin];
@@ -300,6 +311,19 @@ void LaunchCheck::explain(const Seen& s, Diagnostic& d) const {
       break;
   }
   if (!s.note.empty()) d.notes.push_back(s.note);
+}
+
+std::vector<AccessSite> LaunchCheck::take_accesses() {
+  std::vector<AccessSite> all = footprint_.take(), early;
+  if (early_)
+    early = early_->take();
+  else
+    std::swap(all, early);
+  for (AccessSite& s : early) {
+    s.early = true;
+    all.push_back(std::move(s));
+  }
+  return all;
 }
 
 std::vector<Diagnostic> LaunchCheck::take() {

@@ -107,6 +107,9 @@ void BlockCheck::event(const Instruction& i, Warp& w) {
       if (now > left) s.view.learn(w.active, w.alive, done_before(Agent::product, w.index, now - left));
       return;
     }
+    case Nothing::grid_wait:
+      s.waited = true;
+      return;
     default:
       return;
   }
@@ -234,6 +237,12 @@ void BlockCheck::barrier(const std::vector<Arrival>& at, uint32_t id, bool whole
     hear_quiet();
   }
   if (whole && !check_.skips().empty()) check_skipped(at);
+  const bool waited = std::ranges::any_of(at, [&](const Arrival& h) { return warps_[h.warp].waited; });
+  for (const Arrival& h : at) {
+    warps_[h.warp].waited = waited;
+    for (const uint32_t r : check_.launch().program->code[h.instruction].results)
+      if (r != kNone) warps_[h.warp].undefined.define(r, h.lanes);
+  }
   for (const Arrival& h : at) std::ranges::fill(warps_[h.warp].lanes_passed, std::pair<uint32_t, uint32_t>{});
   View all;
   BlockClocks done{std::vector<Clock>(clocks()), {}};

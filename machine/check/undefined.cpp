@@ -197,6 +197,12 @@ UndefinedBits& UndefinedRegisters::make(uint32_t reg) {
   return *of_[reg];
 }
 
+void UndefinedRegisters::unset(uint32_t reg, Element e) {
+  UndefinedBits& u = make(reg);
+  u.bits.fill(low_bits(width_of(e)));
+  u.origin = kUnset;
+}
+
 void UndefinedRegisters::settle(uint32_t reg) {
   if (of(reg) && of(reg)->lanes() == 0) {
     of_[reg].reset();

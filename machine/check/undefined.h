@@ -1,9 +1,10 @@
 // Registers with bits that nothing has written: what a warp has loaded from such memory and computed with it, bit by
 // bit (as Memcheck does: Seward and Nethercote, Using Valgrind to detect undefined value errors with bit-precision).
 //
-// A load of unwritten memory is no mistake; a use is: a branch, a guard, an address, an operand of an atomic, a store
-// to global memory. What is only copied stays undefined where it goes. Bits that a mask, a shift or a known operand
-// removes are known again; an unwritten operand of other arithmetic makes its whole result undefined.
+// A load of unwritten memory is no mistake, nor a read of an unwritten register; a use is: a branch, a guard, an
+// address, an operand of an atomic, a store to global memory. What is only copied stays undefined where it goes. Bits
+// that a mask, a shift or a known operand removes are known again; an unwritten operand of other arithmetic makes its
+// whole result undefined.
 #pragma once
 
 #include <array>
@@ -19,10 +20,13 @@ namespace coalesce::machine {
 struct LaneOp;
 struct Warp;
 
+// The origin of bits that no instruction has read: the register itself has not been written.
+inline constexpr uint32_t kUnset = kNone - 1;
+
 // A register with undefined bits.
 struct UndefinedBits {
   std::array<uint64_t, 32> bits{};  // by lane; 1: undefined
-  uint32_t origin = kNone;          // instruction that has read it
+  uint32_t origin = kNone;          // instruction that has read it, or kUnset
   uint32_t excused = 0;             // lanes: lies beside what is written, as the padding of structures does
   bool computed = false;            // no mere copy
   uint32_t lanes() const {
@@ -40,8 +44,9 @@ class UndefinedRegisters {
   const UndefinedBits* of(const Value& v) const { return v.is_reg() ? of(v.reg) : nullptr; }
   // Lanes of `mask` whose value is known from now on.
   void define(uint32_t reg, uint32_t mask);
-  UndefinedBits& make(uint32_t reg);  // as it is, or with nothing undefined
-  void settle(uint32_t reg);          // forgets it if nothing is undefined
+  UndefinedBits& make(uint32_t reg);    // as it is, or with nothing undefined
+  void unset(uint32_t reg, Element e);  // nothing has written it, in any lane
+  void settle(uint32_t reg);            // forgets it if nothing is undefined
   // Forgets the registers of lanes of `mask` that are not in `live`, which is sorted.
   void keep(const std::vector<uint32_t>& live, uint32_t mask);
 

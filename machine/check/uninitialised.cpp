@@ -6,6 +6,7 @@
 
 #include "machine/check/check.h"
 #include "machine/execute/block.h"
+#include "machine/program/uses.h"
 
 namespace coalesce::machine {
 
@@ -24,6 +25,14 @@ bool BlockCheck::may_be_padding(const Access& a, const Target& t, uint64_t at) c
 Carried& BlockCheck::carried(const Target& t) {
   if (t.space == AddressSpace::global) return check_.carried();
   return t.space == AddressSpace::shared ? t.home->shared_carried_ : local_carried_;
+}
+
+// Whether the access writes or stores a register that is undefined.
+bool BlockCheck::meets_undefined(const Access& a, const Warp& w) const {
+  if (!shadows) return false;
+  const UndefinedRegisters& undefined = warps_[w.index].undefined;
+  return undefined.any() &&
+         std::ranges::any_of(a.op->values, [&](const Value& v) { return undefined.of(v) != nullptr; });
 }
 
 // Marks the register that a load of an element fills.
@@ -62,7 +71,8 @@ void BlockCheck::store_undefined(const Access& a, const Target& t, uint32_t elem
                  all = width == 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * width)) - 1;
   const uint64_t bits = u ? u->bits[t.lane] & all : 0;
   if (!bits) return;
-  const bool padding = !u->computed && (bits != all || (u->excused >> t.lane & 1));
+  const bool beside = u->origin == kUnset && a.op->count > 1;  // a member of what is stored whole
+  const bool padding = !u->computed && (bits != all || beside || (u->excused >> t.lane & 1));
   if (t.space == AddressSpace::global && !padding)
     return check_use(a.op->values[element], 1u << t.lane, a.instruction, t.warp, "what is stored to global memory");
   Written* written = t.written;
@@ -136,13 +146,12 @@ void BlockCheck::check_use(const Value& v, uint32_t mask, uint32_t instruction, 
   undefined.define(v.reg, mask);
 }
 
+// Results of an instruction, and of a function, count as known.
 void BlockCheck::forget_results(const Instruction& i, const Warp& w) {
   UndefinedRegisters& undefined = warps_[w.index].undefined;
-  for (const uint32_t r : i.results)
+  each_written(*check_.launch().program, i, [&](uint32_t r) {
     if (r != kNone) undefined.define(r, w.active);
-  if (i.memory == kNone) return;
-  for (const Value& v : check_.launch().program->memory[i.memory].values)
-    if (v.is_reg() && i.kind == Kind::load) undefined.define(v.reg, w.active);
+  });
 }
 
 void BlockCheck::computes(uint32_t instruction, Warp& w) {
@@ -156,6 +165,9 @@ void BlockCheck::computes(uint32_t instruction, Warp& w) {
   }
   if (i.kind == Kind::pure) return warps_[w.index].undefined.compute(i, p, w, mask);
   if (i.memory == kNone && !i.names_lanes && i.kind != Kind::shuffle) forget_results(i, w);
+  if (i.kind != Kind::call || static_cast<Callee>(i.mode) != Callee::function) return;
+  while (p.code[instruction].kind != Kind::function_call) ++instruction;
+  forget_results(p.code[instruction], w);
 }
 
 void BlockCheck::decides(uint32_t instruction, uint32_t mask, Warp& w) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "machine/execute/block.h"
+#include "machine/users_place.h"
 
 namespace coalesce::machine {
 
@@ -153,8 +154,9 @@ void BlockRun::add_waits(KernelFault& f) const {
   };
   const auto place = [&](uint32_t instruction) {
     const Place& at = p.places[p.code[instruction].place];
-    return at.source.line ? "line " + std::to_string(at.source.line)
-                          : "PTX line " + std::to_string(p.code[instruction].ptx_line);
+    const SourcePlace& users = users_place(at.source, at.inlined_at);
+    return users.line ? "line " + std::to_string(users.line)
+                      : "PTX line " + std::to_string(p.code[instruction].ptx_line);
   };
   // The others wait for the first that polls.
   const auto polls = [&](const Warp& w, const Split& s) {

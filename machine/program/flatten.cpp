@@ -12,9 +12,9 @@ constexpr uint32_t kMaxInstructions = 4'000'000;  // after inlining; a call tree
 
 // Opcodes that change nothing the machine models, and how many operands they have: prefetches, hints. They are counted
 // as instructions.
-constexpr std::pair<std::string_view, uint8_t> kNothing[] = {
-    {"prefetch", 1}, {"prefetchu", 1}, {"nanosleep", 1},  {"discard", 2},       {"applypriority", 2},
-    {"brkpt", 0},    {"pmevent", 1},   {"setmaxnreg", 1}, {"griddepcontrol", 0}};
+constexpr std::pair<std::string_view, uint8_t> kNothing[] = {{"prefetch", 1}, {"prefetchu", 1},     {"nanosleep", 1},
+                                                             {"discard", 2},  {"applypriority", 2}, {"brkpt", 0},
+                                                             {"pmevent", 1},  {"setmaxnreg", 1}};
 
 }  // namespace
 
@@ -82,6 +82,7 @@ const std::map<std::string_view, OpcodeRow>& opcode_table() {
                                                            {"stmatrix", {&Flattener::move_matrix}},
                                                            {"movmatrix", {&Flattener::move_matrix}},
                                                            {"membar", {&Flattener::fence, 0}},
+                                                           {"griddepcontrol", {&Flattener::grid_control, 0}},
                                                            {"fence", {&Flattener::fence}}};
     for (const auto& [name, operands] : kNothing) made->emplace(name, OpcodeRow{&Flattener::nothing, operands});
     return made;
@@ -261,6 +262,9 @@ void Flattener::move() {
 }
 
 void Flattener::nothing() { emit_nothing(); }
+
+// Launches run one after the other: a wait for those before has nothing to wait for; `check` looks at it.
+void Flattener::grid_control() { emit_nothing(m_->has("wait") ? Nothing::grid_wait : Nothing::nothing); }
 
 // Nothing is carried out, so nobody would count the lanes that a guard switches on: a move that nobody reads does.
 Instruction& Flattener::emit_nothing(Nothing what) {

@@ -122,6 +122,7 @@ class Flattener {
   void texture_call(const std::vector<Value>& sources, uint32_t a, uint32_t b, bool counts);
   void is_space();
   void nothing();
+  void grid_control();
   Instruction& emit_nothing(Nothing what = Nothing::nothing);
   void groups(Nothing commit, Nothing wait);
   void fence();

@@ -173,6 +173,7 @@ enum class Nothing : uint8_t {
   proxy_fence,         // fence.proxy.async
   proxy_fence_shared,  // of shared memory alone
   proxy_fence_global,
+  grid_wait,  // griddepcontrol.wait
 };
 
 // mbarrier: isa/mbarrier.h.

@@ -19,7 +19,7 @@ namespace {
   "scopes", "locks", "barriers", "uninitialised", "groups", "deadlocks", "pointers", "proxies", "clusters", "polls"
 #define EACH_NIGHT                                                                                              \
   "flags", "shared", "copies", "memory", "everyday", "orders", "mixed", "stranger", "async", "reads", "copied", \
-      "tickets", "far_proxies", "specialised"
+      "tickets", "far_proxies", "specialised", "unset", "forum"
 
 using Found = std::map<std::string, std::set<std::string>>;  // by kernel: "LINE kind"
 
@@ -115,7 +115,8 @@ TEST(HazardsThreads, AnyNumberOfThreadsFindsTheSame) { expect_same_for_threads("
 class NightlyHazardsTest : public testing::TestWithParam<const char*> {};
 TEST_P(NightlyHazardsTest, AnyNumberOfThreadsFindsTheSame) { expect_same_for_threads(GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Families, NightlyHazardsTest,
-                         testing::Values(EACH_CHANGE, EACH_NIGHT, "host_calls", "host_order", "host_graphs"),
+                         testing::Values(EACH_CHANGE, EACH_NIGHT, "host_calls", "host_order", "host_graphs",
+                                         "host_overlap"),
                          [](const auto& family) { return std::string(family.param); });
 
 INSTANTIATE_TEST_SUITE_P(Families, HazardsTest, testing::Values(EACH_CHANGE),

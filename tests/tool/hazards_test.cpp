@@ -8,6 +8,7 @@
 
 #include "tests/tool/fixture.h"
 #include "tool/figures/error.h"
+#include "tool/present/remedy.h"
 
 namespace coalesce::tool {
 namespace {
@@ -65,6 +66,24 @@ TEST(HazardsTest, WithoutLinesAVariableOfAKernelIsOneFinding) {
   ASSERT_EQ(h.found.size(), 2u);
   EXPECT_EQ(h.found[0].places, 300u);
   EXPECT_THAT(text_of(h), HasSubstr("at 300 pairs of PTX lines"));
+}
+
+TEST(HazardsTest, EachKindSaysWhatToDo) {
+  for (const auto& [kind, hazard] : machine::kHazards) {
+    const std::string name = kind;
+    Diagnostic d;
+    d.hazard = hazard;
+    const bool told_by_its_own_notes =
+        name.starts_with("race_") || name == "early_use" || name == "bad_mask" || name == "constant_write";
+    if (hazard != Hazard::none && hazard != Hazard::not_checked)
+      EXPECT_EQ(remedy_of(d).empty(), told_by_its_own_notes) << name;
+  }
+  Diagnostic past = race_at(1, 2);
+  past.hazard = Hazard::out_of_array;
+  past.notes = {"the address was made of 'tile'"};
+  EXPECT_THAT(
+      text_of(hazards_of({past}, {})),
+      HasSubstr("note: the index has to stay below the array's length\n  note: the address was made of 'tile'"));
 }
 
 // Lanes meet at one pair, warps at another, blocks at a third: __syncwarp() is no remedy.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tool/present/export.h"
+#include "tool/present/remedy.h"
 #include "tool/present/terminal.h"
 
 namespace coalesce::tool {
@@ -15,9 +16,17 @@ namespace {
 using Json = nlohmann::ordered_json;
 using machine::Diagnostic;
 
+// Notes of a finding: its diagnostic's, behind the remedy.
+std::vector<std::string> notes_of(const Diagnostic& d) {
+  std::vector<std::string> all = d.notes;
+  if (std::string remedy = remedy_of(d); !remedy.empty()) all.insert(all.begin(), std::move(remedy));
+  return all;
+}
+
 // With what merging has left out.
 Diagnostic shown(const Hazards::Finding& f) {
   Diagnostic d = f.d;
+  d.notes = notes_of(d);
   if (f.kernels.size() > 1) {
     std::string text = "the same in";
     for (std::size_t k = 1; k < f.kernels.size() && k <= 3; ++k) text += (k == 1 ? " " : ", ") + demangle(f.kernels[k]);
@@ -61,7 +70,7 @@ Json finding_json(const Hazards::Finding& f) {
                   {"ptx_line", d.other->ptx_line}, {"block", d.other->block},
                   {"thread", d.other->thread}};
   j["stacks"] = std::move(stacks);
-  j["notes"] = d.notes;
+  j["notes"] = notes_of(d);
   return j;
 }
 

@@ -22,6 +22,14 @@ static __device__ COALESCE_INLINE void __trap() { asm volatile("trap;"); }
 static __device__ COALESCE_INLINE void __brkpt() { asm volatile("brkpt;"); }
 static __device__ COALESCE_INLINE void __prof_trigger(int) {}
 
+// A launch that may begin while the one before it runs.
+static __device__ COALESCE_INLINE void cudaGridDependencySynchronize() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+static __device__ COALESCE_INLINE void cudaTriggerProgrammaticLaunchCompletion() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
 // Address spaces of generic pointers.
 #define COALESCE_IS(name, space)                                                                   \
   static __device__ COALESCE_INLINE unsigned int __is##name(const void* p) {                       \
