@@ -9,21 +9,10 @@
 #include <optional>
 
 #include "cudart/core/fatbin.h"
+#include "elf/file.h"
 
 namespace coalesce::gpu {
 namespace {
-
-template <typename T>
-std::optional<T> read(std::string_view bytes, uint64_t at) {
-  if (at > bytes.size() || bytes.size() - at < sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
-
-std::string_view part_of(std::string_view bytes, uint64_t at, uint64_t size) {
-  return at > bytes.size() || bytes.size() - at < size ? std::string_view() : bytes.substr(at, size);
-}
 
 bool of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%'; }
 
@@ -57,26 +46,18 @@ void of_text(std::string_view text, ModuleVariables& found) {
 }
 
 void of_machine_code(std::string_view bytes, ModuleVariables& found) {
-  const auto header = read<Elf64_Ehdr>(bytes, 0);
-  if (!header || header->e_shentsize != sizeof(Elf64_Shdr)) return;
-  const auto section = [&](uint64_t i) { return read<Elf64_Shdr>(bytes, header->e_shoff + i * sizeof(Elf64_Shdr)); };
-  for (uint64_t i = 0; i < header->e_shnum; ++i) {
-    const auto table = section(i);
-    if (!table || table->sh_type != SHT_SYMTAB) continue;
-    const auto names_section = section(table->sh_link);
-    if (!names_section) continue;
-    const std::string_view symbols = part_of(bytes, table->sh_offset, table->sh_size),
-                           names = part_of(bytes, names_section->sh_offset, names_section->sh_size);
-    for (uint64_t at = 0; const auto symbol = read<Elf64_Sym>(symbols, at); at += sizeof(Elf64_Sym)) {
-      if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT || symbol->st_name >= names.size()) continue;
-      const std::string_view name = names.substr(symbol->st_name);
-      found.names.emplace_back(name.substr(0, name.find('\0')));
-    }
+  const elf::File file(bytes);
+  for (const Elf64_Shdr& table : file.sections()) {
+    if (table.sh_type != SHT_SYMTAB) continue;
+    file.symbols(table, [&](const elf::Symbol& symbol) {
+      if (ELF64_ST_TYPE(symbol.entry.st_info) == STT_OBJECT && !symbol.name.empty())
+        found.names.emplace_back(symbol.name);
+    });
   }
 }
 
 void of_part(std::string_view part, ModuleVariables& found) {
-  part.starts_with(std::string_view(ELFMAG, SELFMAG)) ? of_machine_code(part, found) : of_text(part, found);
+  elf::is_elf(part) ? of_machine_code(part, found) : of_text(part, found);
 }
 
 void of_container(std::string_view bytes, ModuleVariables& found) try {
@@ -108,7 +89,7 @@ uint64_t length_of_machine_code(const void* image) {
 
 ModuleVariables variables_of(std::string_view part) {
   ModuleVariables found;
-  const auto magic = read<uint32_t>(part, 0);
+  const auto magic = elf::read_at<uint32_t>(part, 0);
   magic == cudart::kFatbinMagic ? of_container(part, found) : of_part(part, found);
   return found;
 }

@@ -38,13 +38,13 @@ Written written_by(uint32_t type) {
   }
 }
 
-std::optional<Code> code_of(const ElfFile& object) {
+std::optional<Code> code_of(const elf::File& object) {
   const Elf64_Shdr* table = object.find(".symtab");
   if (table == nullptr) return std::nullopt;
   Code code;
   uint16_t section = SHN_UNDEF;
   bool one_section = true;
-  object.symbols(*table, [&](const Symbol& s) {
+  object.symbols(*table, [&](const elf::Symbol& s) {
     if (s.entry.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(s.entry.st_info) != STT_FUNC) return;
     const size_t name = index_of(s.name);
     if (name == kNoName) return;
@@ -59,7 +59,7 @@ std::optional<Code> code_of(const ElfFile& object) {
   for (const Elf64_Shdr& s : object.sections()) {
     if (s.sh_type != SHT_RELA || s.sh_info != section) continue;
     const std::string_view relocations = object.content(s);
-    for (uint64_t at = 0; const auto r = read_at<Elf64_Rela>(relocations, at); at += sizeof(Elf64_Rela)) {
+    for (uint64_t at = 0; const auto r = elf::read_at<Elf64_Rela>(relocations, at); at += sizeof(Elf64_Rela)) {
       const auto [before, after] = written_by(ELF64_R_TYPE(r->r_info));
       const uint64_t from = r->r_offset - std::min(r->r_offset, before);
       for (uint64_t k = from; k < r->r_offset + after && k < size; ++k) code.linked[k] = true;
@@ -87,7 +87,7 @@ std::optional<Code> read_code(std::string_view archive) {
     const std::string_view digits = archive.substr(at + 48, 10);
     uint64_t size = 0;
     if (std::from_chars(digits.data(), digits.data() + digits.size(), size).ec != std::errc()) break;
-    if (auto code = code_of(ElfFile(slice(archive, at + kMemberHeader, size)))) return code;
+    if (auto code = code_of(program_of(elf::slice(archive, at + kMemberHeader, size)))) return code;
     if (size > archive.size()) break;
     at += kMemberHeader + size + size % 2;
   }

@@ -30,7 +30,7 @@
 
 #include "redirect/cublas.h"
 #include "redirect/dependency.h"
-#include "redirect/elf_file.h"
+#include "redirect/mapped_file.h"
 #include "redirect/names.h"
 #include "redirect/patch.h"
 #include "redirect/static_runtime.h"
@@ -107,7 +107,7 @@ std::string runtime_of(int version) {
 void look_at(const link_map* object, const std::string& path) {
   State& s = state();
   const MappedFile mapped(path.c_str());
-  const ElfFile file(mapped.bytes());
+  const elf::File file = program_of(mapped.bytes());
   StaticRuntime found = find_static_runtime(file, s.archives);
   if (!found.problem.empty()) return complain(path, found.problem, kRebuild);
   if (found.version == 0) return;
@@ -131,10 +131,10 @@ void look_at(const link_map* object, const std::string& path) {
 void add_exports(const link_map* object, const std::string& path, std::vector<uint64_t>& addresses) {
   if (object == nullptr) return;
   const MappedFile mapped(path.c_str());
-  const ElfFile file(mapped.bytes());
+  const elf::File file = program_of(mapped.bytes());
   const Elf64_Shdr* table = file.find(".dynsym");
   if (table == nullptr) return;
-  file.symbols(*table, [&](const Symbol& symbol) {
+  file.symbols(*table, [&](const elf::Symbol& symbol) {
     const size_t name = index_of(symbol.name);
     if (name != kNoName && symbol.entry.st_shndx != SHN_UNDEF) addresses[name] = object->l_addr + symbol.entry.st_value;
   });
@@ -142,10 +142,10 @@ void add_exports(const link_map* object, const std::string& path, std::vector<ui
 
 void add_front_driver(const link_map* object) {
   const MappedFile mapped(object->l_name);
-  const ElfFile file(mapped.bytes());
+  const elf::File file = program_of(mapped.bytes());
   const Elf64_Shdr* table = file.find(".dynsym");
   if (table == nullptr) return;
-  file.symbols(*table, [&](const Symbol& symbol) {
+  file.symbols(*table, [&](const elf::Symbol& symbol) {
     if (symbol.name.starts_with("cu") && !symbol.name.starts_with("cuda") && symbol.entry.st_shndx != SHN_UNDEF)
       state().front_driver[std::string(symbol.name)] = object->l_addr + symbol.entry.st_value;
   });
@@ -180,11 +180,11 @@ constexpr std::string_view kCompiler[][2] = {{"nvrtcGetCUBIN", "nvrtcGetPTX"},
 
 void answer_with_ptx(const link_map* object, const std::string& path) {
   const MappedFile mapped(path.c_str());
-  const ElfFile file(mapped.bytes());
+  const elf::File file = program_of(mapped.bytes());
   const Elf64_Shdr* table = file.find(".dynsym");
   if (table == nullptr) return;
   uint64_t addresses[std::size(kCompiler)][2] = {};
-  file.symbols(*table, [&](const Symbol& symbol) {
+  file.symbols(*table, [&](const elf::Symbol& symbol) {
     for (size_t k = 0; k < std::size(kCompiler); ++k)
       for (size_t side = 0; side < 2; ++side)
         if (symbol.name == kCompiler[k][side] && has_room(file, symbol)) addresses[k][side] = symbol.entry.st_value;
@@ -283,7 +283,7 @@ AUDIT_API unsigned la_objopen(link_map* object, Lmid_t space, uintptr_t* cookie)
     *cookie = is_cublas(name) ? kCublas : kProgram;
     if (*cookie == kProgram) return LA_FLG_BINDFROM;
     const MappedFile mapped(object->l_name);
-    know_cublas(*object, ElfFile(mapped.bytes()));
+    know_cublas(*object, program_of(mapped.bytes()));
     return LA_FLG_BINDTO;
   }
   *cookie = role_of(name);

@@ -217,11 +217,11 @@ uint64_t address_of(Function* function) {
 
 bool is_cublas(std::string_view path) { return path.substr(path.rfind('/') + 1).starts_with("libcublas.so"); }
 
-void know_cublas(const link_map& object, const ElfFile& file) {
+void know_cublas(const link_map& object, const elf::File& file) {
   const Elf64_Shdr* table = file.find(".dynsym");
   if (table == nullptr || cublas.cublasCreate_v2 != nullptr) return;
   OfCublas found{};
-  file.symbols(*table, [&](const Symbol& symbol) {
+  file.symbols(*table, [&](const elf::Symbol& symbol) {
     if (symbol.entry.st_shndx == SHN_UNDEF) return;
     const uint64_t at = object.l_addr + symbol.entry.st_value;
 #define COALESCE_FIND(which) \

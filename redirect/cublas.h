@@ -14,13 +14,13 @@
 #include <cstdint>
 #include <string_view>
 
-#include "redirect/elf_file.h"
+#include "redirect/mapped_file.h"
 
 namespace coalesce::redirect {
 
 bool is_cublas(std::string_view path);
 // Reads where its functions are. The first one of a process is meant, where there are several.
-void know_cublas(const link_map& object, const ElfFile& file);
+void know_cublas(const link_map& object, const elf::File& file);
 // The address of the wrapper of cuBLAS's function; 0: it has none.
 uint64_t cublas_instead(std::string_view name);
 // Where the shared runtime's function is; 0: there is none (yet). Defined by who uses this.

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "redirect/elf_file.h"
+#include "redirect/mapped_file.h"
 
 namespace coalesce::redirect {
 
@@ -10,7 +10,7 @@ namespace coalesce::redirect {
 // around, so that one may lead to any address.
 bool add_dependency(const link_map& object, std::string_view file, const char* path) {
   uint64_t room = 0;
-  for (const Elf64_Phdr& segment : ElfFile(file).segments())
+  for (const Elf64_Phdr& segment : program_of(file).segments())
     if (segment.p_type == PT_DYNAMIC) room = segment.p_memsz / sizeof(Elf64_Dyn);
   uint64_t strings = 0, n = 0;
   for (; n < room && object.l_ld[n].d_tag != DT_NULL; ++n)

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "redirect/elf_file.h"
+#include "redirect/mapped_file.h"
 #include "redirect/static_runtime.h"
 
 namespace coalesce::redirect {
@@ -25,7 +25,7 @@ int protection(uint32_t flags) {
 
 bool write_jumps(const std::vector<Jump>& jumps, std::string_view file, uint64_t base) {
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  for (const Elf64_Phdr& segment : ElfFile(file).segments()) {
+  for (const Elf64_Phdr& segment : program_of(file).segments()) {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
     const uint64_t begin = base + segment.p_vaddr, end = begin + segment.p_memsz;
     uint64_t lowest = end, highest = begin;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "redirect/elf_file.h"
+#include "redirect/mapped_file.h"
 
 namespace coalesce::redirect {
 
@@ -23,14 +23,14 @@ struct StaticRuntime {
 };
 
 // Whether a jump fits at the beginning of a function: in its own bytes, or in those up to where the next may begin.
-bool has_room(const ElfFile& file, const Symbol& function);
+bool has_room(const elf::File& file, const elf::Symbol& function);
 
 // Finds the runtime by the file's symbols; in one that is stripped of them and has device code, by comparing its code
 // with that of `archives` (paths of libcudart_static.a, of which those that cannot be read are left out).
-StaticRuntime find_static_runtime(const ElfFile& file, const std::vector<std::string>& archives);
+StaticRuntime find_static_runtime(const elf::File& file, const std::vector<std::string>& archives);
 
 // True if the file has device code and imports nothing of a shared runtime: one is linked into it.
-bool registers_by_itself(const ElfFile& file);
+bool registers_by_itself(const elf::File& file);
 
 // 11, 12 or 13: what a runtime with these functions calls itself.
 int version_of(const std::vector<Entry>& entries);

@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "elf/file.h"
+
 namespace coalesce::cudart {
 namespace {
 
@@ -16,91 +18,50 @@ namespace {
 constexpr uint8_t kSized = 4, kRegisterCount = 0x2f;  // the value: a symbol's number, its registers
 constexpr std::size_t kHead = 4;
 
-template <class T>
-std::optional<T> read(std::string_view bytes, uint64_t at) {
-  if (at > bytes.size() || bytes.size() - at < sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
-
-std::string_view part(std::string_view bytes, uint64_t at, uint64_t size) {
-  if (at > bytes.size() || bytes.size() - at < size) return {};
-  return bytes.substr(at, size);
-}
-
-std::string_view text_at(std::string_view texts, uint64_t at) {
-  if (at >= texts.size()) return {};
-  const std::string_view rest = texts.substr(at);
-  const std::size_t end = rest.find('\0');
-  return end == rest.npos ? std::string_view() : rest.substr(0, end);
-}
-
-struct Section {
-  std::string_view name, bytes;
-  Elf64_Shdr header;
-};
-
-// Empty if it is no ELF file of 64 bits, or damaged.
-std::vector<Section> sections_of(std::string_view cubin) {
-  std::vector<Section> found;
-  const auto header = read<Elf64_Ehdr>(cubin, 0);
-  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
-      header->e_shentsize != sizeof(Elf64_Shdr))
-    return {};
-  for (uint32_t i = 0; i < header->e_shnum; ++i) {
-    const auto section = read<Elf64_Shdr>(cubin, header->e_shoff + uint64_t{i} * sizeof(Elf64_Shdr));
-    if (!section) return {};
-    const bool in_file = section->sh_type != SHT_NOBITS;
-    found.push_back({{}, in_file ? part(cubin, section->sh_offset, section->sh_size) : std::string_view(), *section});
-  }
-  if (header->e_shstrndx < found.size()) {
-    const std::string_view names = found[header->e_shstrndx].bytes;
-    for (Section& one : found) one.name = text_at(names, one.header.sh_name);
-  }
-  return found;
-}
-
 }  // namespace
 
 machine::MachineCodes machine_code_of_cubin(std::string_view cubin) {
   machine::MachineCodes found;
-  const std::vector<Section> sections = sections_of(cubin);
+  const elf::File file(cubin);
   std::string_view attributes, symbols, names;
-  for (const Section& one : sections) {
-    if (one.header.sh_type == SHT_SYMTAB)
-      symbols = one.bytes, names = one.header.sh_link < sections.size() ? sections[one.header.sh_link].bytes : names;
-    if (one.name == ".nv.info") attributes = one.bytes;
+  for (const Elf64_Shdr& one : file.sections()) {
+    if (one.sh_type == SHT_SYMTAB) {
+      symbols = file.content(one);
+      if (one.sh_link < file.sections().size()) names = file.content(file.sections()[one.sh_link]);
+    }
+    if (file.name(one) == ".nv.info") attributes = file.content(one);
   }
   for (std::size_t at = 0; at + kHead <= attributes.size();) {
     const auto format = static_cast<uint8_t>(attributes[at]), attribute = static_cast<uint8_t>(attributes[at + 1]);
-    const uint16_t size = read<uint16_t>(attributes, at + 2).value_or(0);
+    const uint16_t size = elf::read_at<uint16_t>(attributes, at + 2).value_or(0);
     at += kHead;
     if (format != kSized) continue;
     if (attribute == kRegisterCount) {
-      const auto symbol = read<uint32_t>(attributes, at), count = read<uint32_t>(attributes, at + 4);
-      const auto entry = symbol ? read<Elf64_Sym>(symbols, uint64_t{*symbol} * sizeof(Elf64_Sym)) : std::nullopt;
-      const std::string_view name = entry ? text_at(names, entry->st_name) : std::string_view();
+      const auto symbol = elf::read_at<uint32_t>(attributes, at), count = elf::read_at<uint32_t>(attributes, at + 4);
+      const auto entry =
+          symbol ? elf::read_at<Elf64_Sym>(symbols, uint64_t{*symbol} * sizeof(Elf64_Sym)) : std::nullopt;
+      const std::string_view name = entry ? elf::string_at(names, entry->st_name) : std::string_view();
       if (count && *count <= 255 && !name.empty()) found.emplace(name, machine::MachineCode{.registers = *count});
     }
     at += size;
   }
   constexpr std::string_view kCode = ".text.";
-  for (const Section& one : sections)
-    if (one.name.starts_with(kCode))
-      if (const auto kernel = found.find(std::string(one.name.substr(kCode.size()))); kernel != found.end())
-        kernel->second.bytes = static_cast<uint32_t>(one.bytes.size());
+  for (const Elf64_Shdr& one : file.sections()) {
+    const std::string_view name = file.name(one);
+    if (!name.starts_with(kCode)) continue;
+    if (const auto kernel = found.find(std::string(name.substr(kCode.size()))); kernel != found.end())
+      kernel->second.bytes = static_cast<uint32_t>(file.content(one).size());
+  }
   return found;
 }
 
 std::string ptx_of_cubin(std::string_view cubin) {
-  for (const Section& one : sections_of(cubin)) {
-    if (one.name != ".nv_debug_ptx_txt") continue;
-    std::string text(one.bytes);
-    std::replace(text.begin(), text.end(), '\0', '\n');
-    return text;
-  }
-  return {};
+  const elf::File file(cubin);
+  const Elf64_Shdr* source = file.find(".nv_debug_ptx_txt");
+  if (source == nullptr) return {};
+  std::string text(file.content(*source));
+  std::replace(text.begin(), text.end(), '\0', '\n');
+  return text;
 }
 
 std::string copy_of_cubin(const void* cubin, uint64_t at_most) {

@@ -257,6 +257,7 @@ std::string cubin(const std::vector<std::pair<std::string, uint32_t>>& kernels, 
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
   header.e_shoff = sizeof header + body.size(), header.e_shentsize = sizeof(Elf64_Shdr);
   header.e_shnum = static_cast<uint16_t>(count), header.e_shstrndx = 1;
   std::string out;

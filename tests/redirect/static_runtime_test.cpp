@@ -29,7 +29,7 @@ TEST(StaticRuntime, VersionsByWhatOnlyTheyHave) {
 StaticRuntime find(const std::string& name, const std::vector<std::string>& archives = {}) {
   const MappedFile file((kFakes + "/" + name).c_str());
   EXPECT_FALSE(file.bytes().empty());
-  return find_static_runtime(ElfFile(file.bytes()), archives);
+  return find_static_runtime(program_of(file.bytes()), archives);
 }
 
 TEST(StaticRuntime, SymbolsAndCodeSayTheSame) {
@@ -82,7 +82,7 @@ TEST(StaticRuntime, DamageNeverCrashes) {
         const size_t near = std::min<size_t>(bytes.size(), 4096), place = random() % near;
         bytes[k % 2 == 0 ? place : bytes.size() - 1 - place] = static_cast<char>(random());
       }
-      const StaticRuntime found = find_static_runtime(ElfFile(bytes), {});
+      const StaticRuntime found = find_static_runtime(program_of(bytes), {});
       for (const Entry& e : found.entries) EXPECT_LT(e.name, kNames.size());
       read_code(bytes);
     }

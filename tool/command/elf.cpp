@@ -11,31 +11,11 @@
 #include <cstring>
 #include <optional>
 
+#include "elf/file.h"
 #include "tool/figures/error.h"
 
 namespace coalesce::tool {
 namespace {
-
-// A copy of the T at `offset`, where the bytes reach that far.
-template <typename T>
-std::optional<T> at(std::string_view bytes, uint64_t offset) {
-  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof(T));
-  return value;
-}
-
-std::string_view slice(std::string_view bytes, uint64_t offset, uint64_t size) {
-  if (offset > bytes.size()) return {};
-  return bytes.substr(offset, std::min<uint64_t>(size, bytes.size() - offset));
-}
-
-// The zero-terminated string at `offset`; empty when it does not end inside.
-std::string_view string_at(std::string_view table, uint64_t offset) {
-  if (offset >= table.size()) return {};
-  const auto end = table.find('\0', offset);
-  return end == std::string_view::npos ? std::string_view() : table.substr(offset, end - offset);
-}
 
 // Fat binaries as cuobjdump shows them: containers of entries, each PTX (1) or something else (2: machine code).
 struct FatHeader {
@@ -54,22 +34,23 @@ void count_images(std::string_view section, Executable& result) {
   // clang can embed the PTX text itself, and machine code with line numbers keeps its PTX.
   if (section.find(".version ") != std::string_view::npos && section.find(".target ") != std::string_view::npos)
     ++result.ptx_images;
-  for (uint64_t start = 0; const auto header = at<FatHeader>(section, start);) {
+  for (uint64_t start = 0; const auto header = elf::read_at<FatHeader>(section, start);) {
     if (header->magic != kFatMagic || header->header_bytes < sizeof(FatHeader)) {
       start += 8;  // between containers there is padding; they are aligned to 8
       continue;
     }
     const uint64_t first = start + header->header_bytes;
-    const std::string_view entries = slice(section, first, header->bytes);
+    const std::string_view entries = elf::slice(section, first, header->bytes);
     if (entries.size() < header->bytes) return;  // damaged: whoever loads it says so
-    for (uint64_t offset = 0; const auto entry = at<FatEntry>(entries, offset);) {
+    for (uint64_t offset = 0; const auto entry = elf::read_at<FatEntry>(entries, offset);) {
       ++(entry->kind == 1 ? result.ptx_images : result.other_images);
       constexpr uint64_t kArchitecture = 28, kFlags = 40;
       constexpr uint32_t kForDebuggers = 2;  // compressed; machine code for debuggers keeps its PTX
-      const auto flags = entry->header_bytes >= kFlags + sizeof(uint32_t) ? at<uint32_t>(entries, offset + kFlags) : 0;
+      const auto flags =
+          entry->header_bytes >= kFlags + sizeof(uint32_t) ? elf::read_at<uint32_t>(entries, offset + kFlags) : 0;
       if (entry->kind == 2 && (flags.value_or(0) & kForDebuggers) != 0) ++result.ptx_images;
       if (entry->kind == 2 && entry->header_bytes >= kArchitecture + sizeof(uint32_t))
-        if (const auto architecture = at<uint32_t>(entries, offset + kArchitecture))
+        if (const auto architecture = elf::read_at<uint32_t>(entries, offset + kArchitecture))
           result.architectures.insert(*architecture);
       const uint64_t size = entry->header_bytes + std::min<uint64_t>(entry->bytes, entries.size());
       if (size < sizeof(FatEntry)) break;  // nonsense, and would not advance
@@ -86,35 +67,23 @@ void count_records(std::string_view section, Executable& result) {
     uint64_t data, parts;
   };
   constexpr uint32_t kMagic = 0x466243b1;
-  for (uint64_t start = 0; const auto record = at<Record>(section, start); start += sizeof(Record))
+  for (uint64_t start = 0; const auto record = elf::read_at<Record>(section, start); start += sizeof(Record))
     result.own_records += record->magic != kMagic || record->version != 2;
 }
 
-void read_sections(std::string_view bytes, const Elf64_Ehdr& header, Executable& result) {
-  if (header.e_shentsize != sizeof(Elf64_Shdr)) return;
-  const auto section = [&](uint64_t i) { return at<Elf64_Shdr>(bytes, header.e_shoff + i * sizeof(Elf64_Shdr)); };
-  const auto names_section = header.e_shoff ? section(header.e_shstrndx) : std::nullopt;
-  if (!names_section) return;
-  const std::string_view names = slice(bytes, names_section->sh_offset, names_section->sh_size);
-  for (uint64_t i = 0; i < header.e_shnum; ++i) {
-    const auto current = section(i);
-    if (!current) return;
-    const std::string_view name = string_at(names, current->sh_name);
-    if (name == ".nvFatBinSegment") count_records(slice(bytes, current->sh_offset, current->sh_size), result);
+void read_sections(const elf::File& file, Executable& result) {
+  for (const Elf64_Shdr& section : file.sections()) {
+    const std::string_view name = file.name(section);
+    if (name == ".nvFatBinSegment") count_records(file.content(section), result);
     result.separate |= name == "__nv_relfatbin";
     if (name != ".nv_fatbin" && name != "__nv_relfatbin") continue;
     result.device_code = true;
-    if (current->sh_type != SHT_NOBITS) count_images(slice(bytes, current->sh_offset, current->sh_size), result);
+    count_images(file.content(section), result);
   }
 }
 
-void read_dynamic(std::string_view bytes, const Elf64_Ehdr& header, Executable& result) {
-  if (header.e_phentsize != sizeof(Elf64_Phdr)) return;
-  std::vector<Elf64_Phdr> segments;
-  for (uint64_t i = 0; i < header.e_phnum; ++i) {
-    if (const auto segment = at<Elf64_Phdr>(bytes, header.e_phoff + i * sizeof(Elf64_Phdr)))
-      segments.push_back(*segment);
-  }
+void read_dynamic(const elf::File& file, Executable& result) {
+  const std::vector<Elf64_Phdr> segments = file.segments();
   const auto file_offset = [&](uint64_t address) -> std::optional<uint64_t> {
     for (const Elf64_Phdr& s : segments) {
       if (s.p_type == PT_LOAD && address >= s.p_vaddr && address - s.p_vaddr < s.p_filesz)
@@ -125,9 +94,9 @@ void read_dynamic(std::string_view bytes, const Elf64_Ehdr& header, Executable& 
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type != PT_DYNAMIC) continue;
     result.dynamic = true;
-    const std::string_view table = slice(bytes, segment.p_offset, segment.p_filesz);
+    const std::string_view table = elf::slice(file.bytes(), segment.p_offset, segment.p_filesz);
     std::vector<Elf64_Dyn> entries;
-    for (uint64_t offset = 0; const auto entry = at<Elf64_Dyn>(table, offset); offset += sizeof(Elf64_Dyn)) {
+    for (uint64_t offset = 0; const auto entry = elf::read_at<Elf64_Dyn>(table, offset); offset += sizeof(Elf64_Dyn)) {
       if (entry->d_tag == DT_NULL) break;
       entries.push_back(*entry);
     }
@@ -140,10 +109,10 @@ void read_dynamic(std::string_view bytes, const Elf64_Ehdr& header, Executable& 
     }
     const auto offset = file_offset(address);
     if (!offset) continue;
-    const std::string_view strings = slice(bytes, *offset, size);
+    const std::string_view strings = elf::slice(file.bytes(), *offset, size);
     for (const Elf64_Dyn& entry : entries) {
-      if (entry.d_tag == DT_NEEDED) result.needed.emplace_back(string_at(strings, entry.d_un.d_val));
-      if (entry.d_tag == DT_RPATH && !runpath) result.rpath = string_at(strings, entry.d_un.d_val);
+      if (entry.d_tag == DT_NEEDED) result.needed.emplace_back(elf::string_at(strings, entry.d_un.d_val));
+      if (entry.d_tag == DT_RPATH && !runpath) result.rpath = elf::string_at(strings, entry.d_un.d_val);
     }
     result.imports_registration =
         strings.find(std::string_view("\0__cudaRegisterFatBinary\0", 25)) != std::string_view::npos;
@@ -169,8 +138,8 @@ Executable inspect(std::string_view bytes) {
     result.kind = Executable::Kind::script;
     return result;
   }
-  const auto header = at<Elf64_Ehdr>(bytes, 0);
-  if (!bytes.starts_with(std::string_view(ELFMAG, SELFMAG))) {
+  const auto header = elf::read_at<Elf64_Ehdr>(bytes, 0);
+  if (!elf::is_elf(bytes)) {
     result.problem = "not an executable";
   } else if (!header) {
     result.problem = "a damaged executable";
@@ -181,8 +150,9 @@ Executable inspect(std::string_view bytes) {
     result.problem = header->e_type == ET_REL ? "an object file, not linked yet" : "not an executable";
   } else {
     result.kind = Executable::Kind::elf;
-    read_sections(bytes, *header, result);
-    read_dynamic(bytes, *header, result);
+    const elf::File file(bytes);
+    read_sections(file, result);
+    read_dynamic(file, result);
   }
   return result;
 }

@@ -41,7 +41,7 @@ std::vector<std::string> static_archives() {
 void require_redirectable(const std::string& path) {
   const redirect::MappedFile file(path.c_str());
   const std::vector<std::string> archives = static_archives();
-  const redirect::StaticRuntime found = redirect::find_static_runtime(redirect::ElfFile(file.bytes()), archives);
+  const redirect::StaticRuntime found = redirect::find_static_runtime(redirect::program_of(file.bytes()), archives);
   if (found.version != 0) return;
   throw Error(
       Exit::not_started,
