@@ -12,63 +12,42 @@ namespace {
 constexpr uint64_t kMiB = 1 << 20;
 
 // The figures that follow from the compute capability alone.
+struct Capability {
+  uint32_t major, minor;
+  uint32_t shared_kib, optin_kib, reserved_bytes;
+  uint32_t threads, blocks;
+};
+
+// clang-format off
+constexpr Capability kCapabilities[] = {
+    //        shared memory: a multiprocessor's KiB, a block's at most, the driver's bytes a block; threads, blocks
+    {6, 0,    64,  48,  0,     2048, 32},
+    {6, 1,    96,  48,  0,     2048, 32},
+    {7, 0,    96,  96,  0,     2048, 32},
+    {7, 5,    64,  64,  0,     1024, 16},
+    {8, 0,    164, 163, 1024,  2048, 32},
+    {8, 6,    100, 99,  1024,  1536, 16},
+    {8, 9,    100, 99,  1024,  1536, 24},
+    {9, 0,    228, 227, 1024,  2048, 32},
+    {10, 0,   228, 227, 1024,  2048, 32},
+    {12, 0,   100, 99,  1024,  1536, 24},
+    {12, 1,   100, 99,  1024,  1536, 24},
+};
+// clang-format on
+
 constexpr Device capability(uint32_t major, uint32_t minor) {
+  const Capability* c = kCapabilities;
+  while (c->major != major || c->minor != minor) ++c;  // a constant expression: a row that is missing does not compile
   Device d;
   d.major = major;
   d.minor = minor;
-  switch (10 * major + minor) {
-    case 60:
-      d.shared_per_multiprocessor = 64 * 1024;
-      d.shared_per_block_optin = 48 * 1024;
-      break;
-    case 61:
-      d.shared_per_multiprocessor = 96 * 1024;
-      d.shared_per_block_optin = 48 * 1024;
-      break;
-    case 70:
-      d.shared_per_multiprocessor = 96 * 1024;
-      d.shared_per_block_optin = 96 * 1024;
-      break;
-    case 75:
-      d.shared_per_multiprocessor = 64 * 1024;
-      d.shared_per_block_optin = 64 * 1024;
-      d.threads_per_multiprocessor = 1024;
-      d.blocks_per_multiprocessor = 16;
-      break;
-    case 80:
-      d.shared_per_multiprocessor = 164 * 1024;
-      d.shared_per_block_optin = 163 * 1024;
-      d.shared_reserved_per_block = 1024;
-      break;
-    case 86:
-      d.shared_per_multiprocessor = 100 * 1024;
-      d.shared_per_block_optin = 99 * 1024;
-      d.shared_reserved_per_block = 1024;
-      d.threads_per_multiprocessor = 1536;
-      d.blocks_per_multiprocessor = 16;
-      break;
-    case 89:
-      d.shared_per_multiprocessor = 100 * 1024;
-      d.shared_per_block_optin = 99 * 1024;
-      d.shared_reserved_per_block = 1024;
-      d.threads_per_multiprocessor = 1536;
-      d.blocks_per_multiprocessor = 24;
-      break;
-    case 120:
-    case 121:
-      d.shared_per_multiprocessor = 100 * 1024;
-      d.shared_per_block_optin = 99 * 1024;
-      d.shared_reserved_per_block = 1024;
-      d.threads_per_multiprocessor = 1536;
-      d.blocks_per_multiprocessor = 24;
-      break;
-    default:  // 90, 100
-      d.shared_per_multiprocessor = 228 * 1024;
-      d.shared_per_block_optin = 227 * 1024;
-      d.shared_reserved_per_block = 1024;
-      // Which %smid an H100's clusters have together.
-      if (d.major == 9) d.groups = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2};
-  }
+  d.shared_per_multiprocessor = c->shared_kib * 1024;
+  d.shared_per_block_optin = c->optin_kib * 1024;
+  d.shared_reserved_per_block = c->reserved_bytes;
+  d.threads_per_multiprocessor = c->threads;
+  d.blocks_per_multiprocessor = c->blocks;
+  // Which %smid an H100's clusters have together.
+  if (major == 9) d.groups = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2};
   return d;
 }
 

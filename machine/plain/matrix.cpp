@@ -63,6 +63,16 @@ struct Mover {
     one.out = {d};
     run_load_store(w, f, one, on);
   }
+  // 16 bytes of each lane into the frame's cells.
+  void load_lines(Lanes& address, uint32_t on) const {
+    Op line = access(Access::load, 16, 1, address);
+    line.memory.row = true;
+    Dest d;
+    d.at = 0;
+    d.bytes = 16;
+    line.out = {d};
+    run_load_store(w, f, line, on);
+  }
   // One element of each lane; not counted.
   Lanes read(uint32_t width, Lanes& address, uint32_t on) const {
     Op one = access(Access::load, width, 1, address);
@@ -96,13 +106,7 @@ void move_rows(Warp& w, Frame& f, const Op& op, uint32_t on) {
     address[l] = value(w, op.memory.place.address, l) + static_cast<uint64_t>(op.memory.place.offset);
   const uint32_t first = m.count == 4 ? on : on & ((1u << 8 * m.count) - 1);
   if (m.what == MatrixOp::What::load_rows) {
-    Op whole = mover.access(Access::load, 16, 1, address);
-    whole.memory.row = true;
-    Dest d;
-    d.at = 0;
-    d.bytes = 16;
-    whole.out = {d};
-    run_load_store(w, f, whole, first);
+    mover.load_lines(address, first);
     const auto* rows = reinterpret_cast<const uint16_t*>(f.cells.data());
     std::vector<Lanes> given(m.count);
     for (uint32_t i = 0; i < m.count; ++i)
@@ -176,13 +180,7 @@ void load_fragment(Warp& w, Frame& f, const Op& op, uint32_t on, const std::vect
         const uint32_t holder = along ? l % 8 * 4 : l % 8 / 2, e = along ? 0 : l % 2;
         address[l] = layout[l].at(position(m, m.part, m.cell, holder, (first + l / 8) * run + e));
       }
-      Op whole = mover.access(Access::load, 16, 1, address);
-      whole.memory.row = true;
-      Dest d;
-      d.at = 0;
-      d.bytes = 16;
-      whole.out = {d};
-      run_load_store(w, f, whole, chunk == 4 ? on : on & ((1u << 8 * chunk) - 1));
+      mover.load_lines(address, chunk == 4 ? on : on & ((1u << 8 * chunk) - 1));
     }
   } else if (along && pairs) {
     const uint32_t each = factor || m.cell == CellType::f16 ? run : 2;

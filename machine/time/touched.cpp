@@ -109,16 +109,16 @@ Touched touched(const TimedLaunch& launch, const Blocks& blocks) {
 }
 
 DistinctSectors distinct_sectors(const Touched& t, const std::vector<TouchedRegion>& regions) {
-  struct Seen {
+  struct OfRegion {
     double loaded = 0, stored = 0, changed = 0, all = 0;
     double lines = 0;  // with stored sectors
   };
-  std::vector<Seen> seen(regions.size() + 1);  // the last one: of all regions
+  std::vector<OfRegion> seen(regions.size() + 1);  // the last one: of all regions
   for (const auto& [line, l] : t.lines) {
     const auto after = std::upper_bound(regions.begin(), regions.end(), line * 128 + 127,
                                         [](uint64_t at, const TouchedRegion& r) { return at < r.base; });
     if (after == regions.begin() || line * 128 >= std::prev(after)->end) continue;
-    for (Seen* s : {&seen[static_cast<std::size_t>(after - regions.begin() - 1)], &seen.back()}) {
+    for (OfRegion* s : {&seen[static_cast<std::size_t>(after - regions.begin() - 1)], &seen.back()}) {
       s->loaded += __builtin_popcount(l.loaded & ~l.made);
       s->stored += __builtin_popcount(l.stored);
       s->changed += __builtin_popcount(l.loaded & ~l.made & l.stored);
@@ -128,7 +128,7 @@ DistinctSectors distinct_sectors(const Touched& t, const std::vector<TouchedRegi
   }
   DistinctSectors f;
   for (std::size_t k = 0; k < regions.size(); ++k) {
-    const Seen& s = seen[k].all > 0 ? seen[k] : seen.back();  // others have touched it: as they do elsewhere
+    const OfRegion& s = seen[k].all > 0 ? seen[k] : seen.back();  // others have touched it: as they do elsewhere
     const auto sectors = static_cast<double>(regions[k].sectors), halves = static_cast<double>(regions[k].halves);
     f.distinct += sectors;
     if (s.all <= 0) continue;
