@@ -70,6 +70,16 @@ json measure_memory(const Case& c) {
   return {{"kernel", c.name}, {"resident_bytes", peak.resident_bytes}, {"allocated_bytes", peak.allocated_bytes}};
 }
 
+// A launch whose parameters (three pointers and n) are still to be filled in.
+machine::LaunchConfig config_of(const Case& c) {
+  machine::LaunchConfig config;
+  const auto grid = c.grid(c.n);
+  config.grid = {grid[0], grid[1], grid[2]};
+  config.block = {c.block[0], c.block[1], 1};
+  config.parameters.resize(28);
+  return config;
+}
+
 // The process that peak_memory() starts: a launch with all cores, with nothing beside the machine. The input and the
 // output stay zero where the machine gets them: what counts is that the kernel touches them.
 int print_peak(const Case& c) {
@@ -77,11 +87,7 @@ int print_peak(const Case& c) {
   {
     machine::Machine machine(*machine::find_device("h200"), {});
     const auto program = machine.load(read_kernels(), "bench/kernels.ptx");
-    machine::LaunchConfig config;
-    const auto grid = c.grid(c.n);
-    config.grid = {grid[0], grid[1], grid[2]};
-    config.block = {c.block[0], c.block[1], 1};
-    config.parameters.resize(28);
+    machine::LaunchConfig config = config_of(c);
     // b is not read by the trees, which this is for: it may be a's place.
     const auto* in = machine.memory().allocate(c.words_in(c.n) * 4, machine::Origin::device, "benchmark");
     const auto* out = machine.memory().allocate(c.words_out(c.n) * 4, machine::Origin::device, "benchmark");
@@ -105,11 +111,7 @@ int print_first(const Case& c, const std::string& engine_name) {
   machine::Machine machine(*machine::find_device("h200"),
                            {.progress = {}, .output = {}, .native = native::make_provider(engine, {})});
   const auto program = machine.load(read_kernels(), "bench/kernels.ptx");
-  machine::LaunchConfig config;
-  const auto grid = c.grid(c.n);
-  config.grid = {grid[0], grid[1], grid[2]};
-  config.block = {c.block[0], c.block[1], 1};
-  config.parameters.resize(28);
+  machine::LaunchConfig config = config_of(c);
   uint64_t pointers[3];
   for (uint64_t& pointer : pointers) {
     const auto words = &pointer == &pointers[2] ? c.words_out(c.n) : c.words_in(c.n);

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,11 @@ class Prepared {
   // launch.
   void burst(Seconds* seconds);
 
-  const machine::Counters& counters() const { return *counters_; }  // after a launch
+  // The counters of the launches so far; throws where there was none.
+  const machine::Counters& counters() const {
+    if (!counters_) throw std::logic_error("no launch has been counted");
+    return *counters_;
+  }
   // Seconds spent compiling native code.
   double compile_seconds() const { return engine_ ? engine_->statistics().seconds : 0; }
 
@@ -58,7 +63,7 @@ class Prepared {
   std::optional<machine::Counters> counters_;
 };
 
-// Bursts of launches, by each way in turn, so that all see the same weather. One row: the kernel, what it
+// Bursts of launches, by each way in turn, so that a change of the CPU's clock meets all. One row: the kernel, what it
 // executes, and under each way's key millions of warp instructions a second.
 nlohmann::json measure_ways(const Case& c, int repetitions);
 

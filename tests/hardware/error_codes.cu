@@ -59,25 +59,7 @@ static cudaError_t node(dim3 g, dim3 b, unsigned s) {
   return r;
 }
 int main() {
-  signal(SIGSEGV, on_segv);
-  cudaFree(0);
-  void *p = nullptr, *q = nullptr, *h = nullptr;
-  cudaMalloc(&p, 4096);
-  cudaMalloc(&q, 4096);
-  cudaMallocHost(&h, 4096);
-  char host[4096];
-  size_t z;
-  int i;
-  cudaStream_t s, s2;
-  cudaStreamCreate(&s);
-  cudaStreamCreate(&s2);
-  cudaEvent_t e, e2;
-  cudaEventCreate(&e);
-  cudaEventCreate(&e2);
-  cudaEvent_t untimed;
-  cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming);
-  float ms;
-  void* out = nullptr;
+  prepare();
   // launches
   T(go(1, 1024));
   T(go(1, 1025));

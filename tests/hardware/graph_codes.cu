@@ -3,25 +3,7 @@
 #include "error_codes.h"
 
 int main() {
-  signal(SIGSEGV, on_segv);
-  cudaFree(0);
-  void *p = nullptr, *q = nullptr, *h = nullptr;
-  cudaMalloc(&p, 4096);
-  cudaMalloc(&q, 4096);
-  cudaMallocHost(&h, 4096);
-  char host[4096];
-  size_t z;
-  int i;
-  cudaStream_t s, s2;
-  cudaStreamCreate(&s);
-  cudaStreamCreate(&s2);
-  cudaEvent_t e, e2;
-  cudaEventCreate(&e);
-  cudaEventCreate(&e2);
-  cudaEvent_t untimed;
-  cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming);
-  float ms;
-  void* out = nullptr;
+  prepare();
   cudaGraph_t g;
   cudaChannelFormatDesc d = cudaCreateChannelDesc<float>();
   // graphs

@@ -44,6 +44,15 @@ __device__ __forceinline__ long long gathered(const long long* low, const long l
   return sum;
 }
 
+// Adds the block's sums of bins to its limbs. Called by all threads of the block, `threads` many.
+template <class Engine>
+__device__ __forceinline__ void gather_limbs(block_room<Engine>& room, int threads) {
+  __syncthreads();
+  for (int k = static_cast<int>(threadIdx.x); k < block_room<Engine>::limbs; k += threads)
+    room.limb[k] += gathered<Engine>(room.low, room.high, k);
+  __syncthreads();
+}
+
 // A warp's remarks on its part, in `failed`.
 constexpr int not_held = 1, used_bins = 2, met_special = 4;
 
@@ -125,10 +134,7 @@ __device__ __forceinline__ folded fold_shared(const piece_engine<Input>& engine,
       room.high[i] = 0;
     }
   }
-  __syncthreads();
-  for (int k = static_cast<int>(threadIdx.x); k < block_room<Engine>::limbs; k += threads)
-    room.limb[k] += gathered<Engine>(room.low, room.high, k);
-  __syncthreads();
+  gather_limbs<Engine>(room, threads);
   return {false, special};
 }
 
@@ -184,10 +190,7 @@ __device__ __forceinline__ folded fold_block(Engine& engine, const char* shared,
       room.high[i] = high;
     }
   }
-  __syncthreads();
-  for (int k = static_cast<int>(threadIdx.x); k < block_room<Engine>::limbs; k += threads)
-    room.limb[k] += gathered<Engine>(room.low, room.high, k);
-  __syncthreads();
+  gather_limbs<Engine>(room, threads);
   return {false, special};
 }
 
