@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "reduce/array.h"
-#include "reduce/whole.h"
+#include "reduce/reduction.h"
 
 namespace coalesce::reduce {
 

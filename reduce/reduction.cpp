@@ -1,4 +1,4 @@
-#include "reduce/whole.h"
+#include "reduce/reduction.h"
 
 #include <time.h>
 
